@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"io"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// streams are what a command reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// run carries out one command line and returns the exit status.
+func run(ctx context.Context, args []string, std streams) int {
+	root := newRoot(std)
+	root.SetArgs(args)
+	called, err := root.ExecuteContextC(ctx)
+	return finish(ctx, called, err, std)
+}
+
+func newRoot(std streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "fullpipe",
+		Short: "find out why a TCP transfer is slow, fix it and prove it",
+		Long: `fullpipe measures a path, names what limits a TCP transfer on it with evidence,
+computes the right windows and buffers, tries them and proves the gain.
+
+PEER is one of
+  HOST[:PORT]             a fullpipe server (its key in --key, --key-file or FULLPIPE_KEY)
+  fullpipe://HOST[:PORT]  the same, and nothing else
+  lab:PROFILE             two hosts and a link on this machine (see: fullpipe lab list)
+  lab:rate=100mbit,rtt=40ms,...`,
+		Version:       version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetIn(std.in)
+	root.SetOut(std.out)
+	root.SetErr(std.err)
+	root.SetVersionTemplate("fullpipe {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.PersistentFlags().Bool("json", false, "print one JSON object on standard output and nothing else there")
+	root.AddCommand()
+	return root
+}
+
+// version says which build this is, from what the Go tool recorded in it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	var revision, dirty string
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+changes"
+		}
+	}
+	parts := []string{strings.Trim(info.Main.Version, "()")}
+	if revision != "" && !strings.Contains(info.Main.Version, revision) {
+		parts = append(parts, revision+dirty)
+	}
+	return strings.Join(append(parts, info.GoVersion), " ")
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/report"
+)
+
+// Exit statuses of the contract. lab and exec pass on their command's own.
+const (
+	statusDone        = 0
+	statusFailed      = 1
+	statusUsage       = 2
+	statusNo          = 3 // done, but the answer is "no"
+	statusInterrupted = 130
+)
+
+// usageError is a bad argument: which, what was wrong and what would be right.
+type usageError struct{ argument, message, try string }
+
+func (e *usageError) Error() string { return e.argument + ": " + e.message }
+
+// exitStatus ends a command whose output is already written.
+type exitStatus int
+
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+var badFlag = regexp.MustCompile(`^invalid argument "[^"]*" for "([^"]+)" flag: (.*)$`)
+
+func flagError(cmd *cobra.Command, err error) error {
+	if m := badFlag.FindStringSubmatch(err.Error()); m != nil {
+		flags := strings.Split(m[1], ", ")
+		return &usageError{flags[len(flags)-1], m[2], cmd.CommandPath() + " --help"}
+	}
+	return &usageError{cmd.CommandPath(), err.Error(), cmd.CommandPath() + " --help"}
+}
+
+// finish reports a command's error where its user looks for it and chooses the status.
+func finish(ctx context.Context, cmd *cobra.Command, err error, std streams) int {
+	var own exitStatus
+	if err == nil {
+		return statusDone
+	}
+	if errors.As(err, &own) {
+		return int(own)
+	}
+	failure, status := report.Failure{Message: err.Error()}, statusFailed
+	var usage *usageError
+	var hint interface{ Try() string }
+	switch {
+	case errors.As(err, &usage):
+		failure, status = report.Failure{Argument: usage.argument, Message: usage.message, Try: usage.try}, statusUsage
+	case strings.HasPrefix(err.Error(), "unknown command"):
+		failure.Try, status = "fullpipe --help", statusUsage
+	case ctx.Err() != nil:
+		failure, status = report.Failure{Message: "interrupted"}, statusInterrupted
+	}
+	if errors.As(err, &hint) {
+		failure.Try = hint.Try()
+	}
+	if wantsJSON(cmd) {
+		doc := struct {
+			report.Header
+			Error report.Failure `json:"error"`
+		}{newHeader(cmd), failure}
+		if err := printJSON(std.out, doc); err != nil {
+			return statusFailed
+		}
+		return status
+	}
+	fmt.Fprintln(std.err, "fullpipe: "+failure.Text())
+	return status
+}
+
+func wantsJSON(cmd *cobra.Command) bool {
+	v, err := cmd.Flags().GetBool("json")
+	return err == nil && v
+}

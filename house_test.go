@@ -1,0 +1,155 @@
+// Package fullpipe_test holds the architecture: which way imports point, which
+// packages are pure, where raw system calls live.
+package fullpipe_test
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/fullpipe-net/fullpipe"
+
+// floors lists the house from the ground up: a package imports from its own floor or
+// from below.
+var floors = [][]string{
+	{"internal/units", "internal/model", "internal/stats", "internal/transfer", "internal/limiter", "internal/search",
+		"internal/catalog", "internal/plan", "internal/audit", "internal/link", "internal/flow"},
+	{"internal/socket", "internal/path", "internal/probe", "internal/iperf3", "internal/download", "internal/server",
+		"internal/peer", "internal/capture", "internal/lab", "internal/host", "internal/steer", "autobuf"},
+	{"internal/tune", "internal/sweep", "internal/rfc6349", "internal/report"},
+	{"cmd/fullpipe"},
+}
+
+// mayCallTheKernel are the packages in which raw system calls live.
+var mayCallTheKernel = []string{"internal/socket", "internal/path", "internal/capture", "internal/lab", "internal/host",
+	"internal/steer"}
+
+type pkg struct {
+	ImportPath   string
+	Dir          string
+	Doc          string
+	GoFiles      []string
+	IgnoredFiles []string `json:"IgnoredGoFiles"`
+	Imports      []string
+}
+
+func (p pkg) room() string { return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/") }
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,Doc,GoFiles,IgnoredGoFiles,Imports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); dec.More(); {
+		var p pkg
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func floor(room string) int {
+	return slices.IndexFunc(floors, func(rooms []string) bool { return slices.Contains(rooms, room) })
+}
+
+func TestImportsPointDown(t *testing.T) {
+	for _, p := range packages(t) {
+		from := floor(p.room())
+		if from < 0 {
+			if len(p.GoFiles) > 0 && p.room() != "e2e" {
+				t.Errorf("%s stands on no floor of ARCHITECTURE.md", p.room())
+			}
+			continue
+		}
+		for _, imported := range p.Imports {
+			if to := floor(strings.TrimPrefix(imported, module+"/")); to > from {
+				t.Errorf("%s imports %s, which stands above it", p.room(), imported)
+			}
+		}
+	}
+}
+
+func TestPurePackagesDoNoIO(t *testing.T) {
+	forbidden := []string{"net", "os", "syscall", "os/exec", "net/http", "io/fs", "golang.org/x/sys/unix"}
+	for _, p := range packages(t) {
+		if floor(p.room()) != 0 {
+			continue
+		}
+		for _, imported := range p.Imports {
+			if slices.Contains(forbidden, imported) {
+				t.Errorf("%s is pure but imports %s", p.room(), imported)
+			}
+		}
+		eachFile(t, p, func(name string, file *ast.File) {
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.GoStmt:
+					t.Errorf("%s is pure but starts a goroutine", name)
+				case *ast.SelectorExpr:
+					if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && (n.Sel.Name == "Now" || n.Sel.Name == "Sleep") {
+						t.Errorf("%s is pure but calls time.%s", name, n.Sel.Name)
+					}
+				}
+				return true
+			})
+		})
+	}
+}
+
+func TestRawSystemCallsLiveInFewRooms(t *testing.T) {
+	for _, p := range packages(t) {
+		if slices.Contains(mayCallTheKernel, p.room()) || p.room() == "e2e" {
+			continue
+		}
+		eachFile(t, p, func(name string, file *ast.File) {
+			for _, imported := range file.Imports {
+				if path, _ := strconv.Unquote(imported.Path.Value); path == "golang.org/x/sys/unix" || path == "golang.org/x/sys/windows" {
+					t.Errorf("%s imports %s; raw system calls live in %v", name, path, mayCallTheKernel)
+				}
+			}
+		})
+	}
+}
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	for _, p := range packages(t) {
+		if len(p.GoFiles) > 0 && p.Doc == "" {
+			t.Errorf("%s has no package comment", p.room())
+		}
+	}
+}
+
+func TestNoDustRooms(t *testing.T) {
+	for _, p := range packages(t) {
+		if slices.Contains([]string{"util", "utils", "common", "helper", "helpers", "misc", "types"}, filepath.Base(p.room())) {
+			t.Errorf("%s: a name that says nothing", p.room())
+		}
+	}
+}
+
+// eachFile parses a package's files for every system, tests left out.
+func eachFile(t *testing.T, p pkg, visit func(name string, file *ast.File)) {
+	t.Helper()
+	for _, name := range append(slices.Clone(p.GoFiles), p.IgnoredFiles...) {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		visit(filepath.Join(p.room(), name), file)
+	}
+}

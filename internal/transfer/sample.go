@@ -1,0 +1,73 @@
+package transfer
+
+import "time"
+
+// Fields names groups of a Sample's fields, because what a kernel tells depends on the
+// system and its version.
+type Fields uint32
+
+const (
+	HaveRTT        Fields = 1 << iota // RTT, RTTVar
+	HaveMinRTT                        // MinRTT
+	HaveCwnd                          // Cwnd, Ssthresh
+	HaveSendWnd                       // SendWnd
+	HaveInFlight                      // InFlight
+	HaveNotSent                       // NotSent
+	HaveLimits                        // Busy, ReceiveLimited, SendLimited
+	HaveRate                          // DeliveryBps, AppLimited, PacingBps
+	HaveRetrans                       // Retransmitted, RetransmittedBytes, Lost
+	HaveRecovery                      // Recovering, Timeouts
+	HaveAcked                         // Acked, Sent
+	HaveReceived                      // Received
+	HaveReceiveWnd                    // ReceiveWnd
+	HaveQueue                         // Queued
+	HaveProgram                       // Program, Blocked, Paused
+)
+
+// Sample is one reading of one connection. Counters count from the connection's start;
+// sizes are bytes. Which fields mean anything is said by Have.
+type Sample struct {
+	At   time.Duration `json:"at_ns"` // on this end's transfer clock
+	Have Fields        `json:"have"`
+
+	RTT    time.Duration `json:"rtt_ns,omitempty"` // smoothed
+	RTTVar time.Duration `json:"rttvar_ns,omitempty"`
+	MinRTT time.Duration `json:"min_rtt_ns,omitempty"`
+
+	Cwnd     int64 `json:"cwnd,omitempty"`
+	Ssthresh int64 `json:"ssthresh,omitempty"` // 0: not set yet
+	SendWnd  int64 `json:"send_wnd,omitempty"` // the window the peer advertises
+	InFlight int64 `json:"in_flight,omitempty"`
+	NotSent  int64 `json:"not_sent,omitempty"`
+
+	// The kernel's three exclusive clocks (tcp_info: busy_time, rwnd_limited,
+	// sndbuf_limited); Busy includes the other two.
+	Busy           time.Duration `json:"busy_ns,omitempty"`
+	ReceiveLimited time.Duration `json:"rwnd_limited_ns,omitempty"`
+	SendLimited    time.Duration `json:"sndbuf_limited_ns,omitempty"`
+
+	DeliveryBps float64 `json:"delivery_bps,omitempty"`
+	AppLimited  bool    `json:"app_limited,omitempty"` // DeliveryBps says nothing of the path
+	PacingBps   float64 `json:"pacing_bps,omitempty"`
+
+	Retransmitted      int64 `json:"retransmitted,omitempty"` // segments, all so far
+	RetransmittedBytes int64 `json:"retransmitted_bytes,omitempty"`
+	Lost               int64 `json:"lost,omitempty"` // segments held lost now
+	Recovering         bool  `json:"recovering,omitempty"`
+	Timeouts           int64 `json:"timeouts,omitempty"` // consecutive, now
+
+	Acked    int64 `json:"acked,omitempty"`
+	Sent     int64 `json:"sent,omitempty"` // payload, retransmissions included
+	Received int64 `json:"received,omitempty"`
+
+	ReceiveWnd int64 `json:"receive_wnd,omitempty"` // the window this end advertises now
+	// Queued is what waits in this end's socket: unacknowledged and unsent bytes at a
+	// sender (SIOCOUTQ), unread bytes at a receiver (SIOCINQ).
+	Queued int64 `json:"queued,omitempty"`
+
+	// What our own program did: bytes it wrote or read, the time it waited in the
+	// kernel for space or data, and the time it chose not to write or read.
+	Program int64         `json:"program,omitempty"`
+	Blocked time.Duration `json:"blocked_ns,omitempty"`
+	Paused  time.Duration `json:"paused_ns,omitempty"`
+}

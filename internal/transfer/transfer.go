@@ -1,0 +1,187 @@
+// Package transfer holds the words that all instruments share: what a measured TCP
+// transfer is asked to be (Spec), who can carry it out (Peer) and what was seen of it
+// at each end (Result, End, Stream, Sample).
+//
+// The near end is this host, the far end the peer. Rates are bits per second, sizes
+// bytes. An unknown value is a nil pointer, an empty string or a field that
+// Sample.Have does not name; it is never 0. The JSON here is what travels between two
+// fullpipes (docs/protocol.md); what users read is report's.
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// Direction says who sends: Up is near to far, Down far to near.
+type Direction string
+
+const (
+	Up   Direction = "up"
+	Down Direction = "down"
+)
+
+// Spec asks for one transfer over fresh connections. Its zero value with a Direction
+// and a Time is what a program gets today: the system's defaults at both ends.
+type Spec struct {
+	Direction Direction `json:"direction"`
+	Near      Socket    `json:"near"`
+	Far       Socket    `json:"far"`
+	// Streams is the number of parallel connections; 0 is 1.
+	Streams int `json:"streams,omitempty"`
+	// Time and Bytes end the transfer, whichever comes first; Bytes counts payload over
+	// all streams. At least one is set.
+	Time    time.Duration `json:"time_ns,omitempty"`
+	Bytes   int64         `json:"bytes,omitempty"`
+	Program Program       `json:"program"`
+}
+
+// Socket is what one end's sockets are given before connect() or listen().
+type Socket struct {
+	// SendBuffer and ReceiveBuffer are what SO_SNDBUF and SO_RCVBUF ask for; 0 leaves
+	// the system's automatic sizing on.
+	SendBuffer    int `json:"send_buffer,omitempty"`
+	ReceiveBuffer int `json:"receive_buffer,omitempty"`
+	// Clamp bounds the window this end advertises (TCP_WINDOW_CLAMP) without switching
+	// automatic sizing off; 0 is no bound.
+	Clamp      int    `json:"clamp,omitempty"`
+	Congestion string `json:"congestion,omitempty"`
+	MSS        int    `json:"mss,omitempty"`
+	NoDelay    bool   `json:"no_delay,omitempty"`
+	// PacingBps is SO_MAX_PACING_RATE counted in bit/s; 0 is no bound.
+	PacingBps float64 `json:"pacing_bps,omitempty"`
+}
+
+// Program says how the sending and the receiving program behave. The zero value writes
+// as much as the kernel takes and reads all there is.
+type Program struct {
+	// WriteBytes is the size of one write; 0 chooses the size that costs least CPU.
+	WriteBytes int `json:"write_bytes,omitempty"`
+	// WriteBps and ReadBps hold the program itself to a rate; 0 is no bound.
+	WriteBps float64 `json:"write_bps,omitempty"`
+	ReadBps  float64 `json:"read_bps,omitempty"`
+	// Exchange makes each WriteBytes a request, written in two pieces, which the
+	// receiver answers with one byte before the next is sent.
+	Exchange bool `json:"exchange,omitempty"`
+}
+
+// Peer is a far end that transfers can be measured with. Its methods may be called
+// from one goroutine at a time; Close may be called at any time and ends a running
+// transfer.
+type Peer interface {
+	// Check says whether this peer can carry out the Spec at all: nil or *Unsupported.
+	// It does no I/O, so a search can leave out what cannot be had.
+	Check(Spec) error
+	// Run carries out one transfer on fresh connections and calls each (when not nil)
+	// with the intervals as they come. With an error the Result holds what was measured
+	// until then, or is nil.
+	Run(ctx context.Context, spec Spec, each func(Interval)) (*Result, error)
+	Close() error
+}
+
+// Unsupported is what Check answers for a field of the Spec that this peer cannot
+// honour.
+type Unsupported struct {
+	Field string // as in the Spec: "Far.Congestion"
+	Why   string
+}
+
+func (u *Unsupported) Error() string { return fmt.Sprintf("%s cannot be had: %s", u.Field, u.Why) }
+
+// Interval is what arrived in one span of a running transfer, all streams together.
+type Interval struct {
+	Start time.Duration `json:"start_ns"` // since the transfer's first byte
+	End   time.Duration `json:"end_ns"`
+	Bytes int64         `json:"bytes"` // payload received
+}
+
+// Result is what was seen of one transfer. An end that cannot be seen (a stock iperf3,
+// a web server) is nil.
+type Result struct {
+	Spec     Spec      `json:"spec"`
+	Started  time.Time `json:"started"`
+	Near     *End      `json:"near,omitempty"`
+	Far      *End      `json:"far,omitempty"`
+	Complete bool      `json:"complete"`
+	Warnings []string  `json:"warnings,omitempty"`
+}
+
+// Sender is the sending end, or nil when it cannot be seen.
+func (r *Result) Sender() *End {
+	if r.Spec.Direction == Up {
+		return r.Near
+	}
+	return r.Far
+}
+
+// Receiver is the receiving end, or nil when it cannot be seen.
+func (r *Result) Receiver() *End {
+	if r.Spec.Direction == Up {
+		return r.Far
+	}
+	return r.Near
+}
+
+// End is one host's view of a transfer.
+type End struct {
+	Kernel  string   `json:"kernel,omitempty"` // "Linux 6.18.44"
+	Streams []Stream `json:"streams"`
+	CPU     *CPU     `json:"cpu,omitempty"`
+	// BufferRule names the buffering rule of the sender's own that was in force
+	// ("afd:8192"), where the kernel's was not.
+	BufferRule string `json:"buffer_rule,omitempty"`
+}
+
+// CPU is what this end spent during the transfer.
+type CPU struct {
+	Wall    time.Duration `json:"wall_ns"`
+	Process time.Duration `json:"process_ns"` // user and system time of this process
+	// BusiestThread is the largest share (0 to 1) of wall time that one data thread ran.
+	BusiestThread float64 `json:"busiest_thread"`
+	// Host is the share (0 to 1) of the whole machine that was busy, if known.
+	Host *float64 `json:"host,omitempty"`
+}
+
+// Stream is one connection as one end saw it.
+type Stream struct {
+	Local      netip.AddrPort `json:"local"`
+	Remote     netip.AddrPort `json:"remote"`
+	Congestion string         `json:"congestion,omitempty"`
+	Handshake  *Handshake     `json:"handshake,omitempty"`
+	SendBuffer Buffer         `json:"send_buffer"`
+	// ReceiveBuffer's Effective is the largest window that this end advertised.
+	ReceiveBuffer Buffer `json:"receive_buffer"`
+	// Bytes is payload: at the receiver what the program took from the socket, at the
+	// sender what the far end acknowledged.
+	Bytes int64 `json:"bytes"`
+	// First and Last are the times of the first and the last payload byte on this
+	// end's transfer clock.
+	First   time.Duration `json:"first_ns"`
+	Last    time.Duration `json:"last_ns"`
+	Samples []Sample      `json:"samples,omitempty"`
+}
+
+// Handshake is what the connection settled on, as this end sees it.
+type Handshake struct {
+	MSS          int  `json:"mss"`           // payload bytes of a full segment this end sends, options deducted
+	SendScale    int  `json:"send_scale"`    // shift of the windows this end receives (the peer's offer); -1: not negotiated
+	ReceiveScale int  `json:"receive_scale"` // shift of the windows this end advertises; -1: not negotiated
+	SACK         bool `json:"sack"`
+	Timestamps   bool `json:"timestamps"`
+	ECN          bool `json:"ecn"`
+	PathMTU      int  `json:"path_mtu,omitempty"`
+}
+
+// Buffer keeps three values apart, in bytes.
+type Buffer struct {
+	Requested int `json:"requested,omitempty"` // 0: automatic
+	Granted   int `json:"granted,omitempty"`   // what getsockopt says at the end; doubled on Linux
+	Effective int `json:"effective,omitempty"` // what the window or the bytes in flight really reached
+	// Clipped says that the system gave less than was asked.
+	Clipped bool `json:"clipped,omitempty"`
+}
+
+// Automatic says that the system sizes this buffer.
+func (b Buffer) Automatic() bool { return b.Requested == 0 }

@@ -1,0 +1,150 @@
+// Package units reads and prints the three quantities that fullpipe speaks in:
+// rates in bits per second, sizes in bytes and times. kB is 1000 bytes, KiB 1024;
+// a printed quantity can be read back.
+package units
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Rate is in bits per second.
+type Rate float64
+
+// Size is in bytes.
+type Size int64
+
+var rateUnits = map[string]float64{
+	"": 1, "bit": 1, "bps": 1,
+	"k": 1e3, "kbit": 1e3, "kbps": 1e3,
+	"m": 1e6, "mbit": 1e6, "mbps": 1e6,
+	"g": 1e9, "gbit": 1e9, "gbps": 1e9,
+	"t": 1e12, "tbit": 1e12, "tbps": 1e12,
+}
+
+var sizeUnits = map[string]float64{
+	"": 1, "b": 1,
+	"k": 1 << 10, "kb": 1e3, "kib": 1 << 10,
+	"m": 1 << 20, "mb": 1e6, "mib": 1 << 20,
+	"g": 1 << 30, "gb": 1e9, "gib": 1 << 30,
+	"t": 1 << 40, "tb": 1e12, "tib": 1 << 40,
+}
+
+// ParseRate reads "100mbit", "28.8 kbit/s", "1G" or "64000". Case does not matter:
+// a rate is always in bits.
+func ParseRate(s string) (Rate, error) {
+	text := strings.TrimSuffix(strings.ToLower(strings.TrimSpace(s)), "/s")
+	v, unit, err := split(text)
+	if err != nil {
+		return 0, fmt.Errorf("rate %q: %w (write it as 100mbit or 1.5gbit)", s, err)
+	}
+	factor, ok := rateUnits[unit]
+	if !ok {
+		return 0, fmt.Errorf("rate %q: unknown unit %q (use bit, kbit, mbit, gbit)", s, unit)
+	}
+	if v *= factor; math.IsInf(v, 0) || v > 1e15 {
+		return 0, fmt.Errorf("rate %q: more than 1000 Tbit/s", s)
+	}
+	return Rate(v), nil
+}
+
+// ParseSize reads "64KiB", "150kB", "16M" (binary, as programs with -w take it) or
+// "65535". Fractions of a byte are rounded away.
+func ParseSize(s string) (Size, error) {
+	v, unit, err := split(strings.ToLower(strings.TrimSpace(s)))
+	if err != nil {
+		return 0, fmt.Errorf("size %q: %w (write it as 64KiB, 150kB or 65535)", s, err)
+	}
+	factor, ok := sizeUnits[unit]
+	if !ok {
+		return 0, fmt.Errorf("size %q: unknown unit %q (use B, kB, KiB, MB, MiB, GB, GiB)", s, unit)
+	}
+	if v *= factor; v > 1<<52 {
+		return 0, fmt.Errorf("size %q: more than 4 PiB", s)
+	}
+	return Size(math.Round(v)), nil
+}
+
+// ParseTime reads what time.ParseDuration does, never below zero; a bare number is
+// refused because nobody agrees on its unit.
+func ParseTime(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(strings.ReplaceAll(strings.TrimSpace(s), " ", ""))
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("time %q: not a time (write it as 40ms, 0.5s or 2m)", s)
+	}
+	return d, nil
+}
+
+func split(s string) (float64, string, error) {
+	end := strings.LastIndexAny(s, "0123456789.") + 1
+	v, err := strconv.ParseFloat(s[:end], 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, "", fmt.Errorf("not a number")
+	}
+	if v < 0 {
+		return 0, "", fmt.Errorf("below zero")
+	}
+	return v, strings.TrimSpace(s[end:]), nil
+}
+
+// String prints three significant digits: "13.1 Mbit/s".
+func (r Rate) String() string {
+	return scaled(float64(r), 1000, "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s")
+}
+
+// String prints whole bytes below 10 kB, then three digits of a binary unit: "165 KiB".
+func (s Size) String() string {
+	if s < 10000 {
+		return strconv.FormatInt(int64(s), 10) + " B"
+	}
+	return scaled(float64(s), 1024, "B", "KiB", "MiB", "GiB", "TiB", "PiB")
+}
+
+// Exact prints every byte with separators: "151,840 bytes".
+func (s Size) Exact() string {
+	digits := strconv.FormatInt(int64(s), 10)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits + " bytes"
+}
+
+// Time prints three significant digits in the fitting unit: "40.1 ms", "2.5 s".
+func Time(d time.Duration) string {
+	switch {
+	case d >= time.Hour:
+		return d.Round(time.Minute).String()
+	case d >= 100*time.Second:
+		return d.Round(time.Second).String()
+	}
+	return scaled(float64(d), 1000, "ns", "µs", "ms", "s")
+}
+
+// Set makes a *Rate a command-line flag.
+func (r *Rate) Set(s string) (err error) { *r, err = ParseRate(s); return err }
+
+// Set makes a *Size a command-line flag.
+func (s *Size) Set(text string) (err error) { *s, err = ParseSize(text); return err }
+
+// Type names the value in a command's help.
+func (r *Rate) Type() string { return "rate" }
+
+// Type names the value in a command's help.
+func (s *Size) Type() string { return "size" }
+
+func scaled(v, step float64, names ...string) string {
+	i := 0
+	for math.Abs(v) >= step*0.9995 && i < len(names)-1 {
+		v /= step
+		i++
+	}
+	decimals := 2 - int(math.Floor(math.Log10(math.Max(math.Abs(v), 1))))
+	text := strconv.FormatFloat(v, 'f', max(decimals, 0), 64)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text + " " + names[i]
+}

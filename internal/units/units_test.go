@@ -1,0 +1,83 @@
+package units
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+func TestParseRate(t *testing.T) {
+	for text, want := range map[string]Rate{
+		"100mbit": 100e6, "100Mbit/s": 100e6, "28.8kbit": 28800, "1G": 1e9, "64000": 64000, "2.5 Gbit/s": 2.5e9, "0": 0,
+	} {
+		if got, err := ParseRate(text); err != nil || got != want {
+			t.Errorf("ParseRate(%q) = %v, %v; want %v", text, float64(got), err, float64(want))
+		}
+	}
+	for _, text := range []string{"", "fast", "-1mbit", "1mb", "1e400", "NaN", "9999999tbit"} {
+		if got, err := ParseRate(text); err == nil {
+			t.Errorf("ParseRate(%q) = %v, want an error", text, float64(got))
+		}
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]Size{
+		"64KiB": 65536, "64kB": 64000, "64K": 65536, "65535": 65535, "1.5MiB": 1572864, "151840 B": 151840, "1GB": 1e9,
+	} {
+		if got, err := ParseSize(text); err != nil || got != want {
+			t.Errorf("ParseSize(%q) = %d, %v; want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "x", "-1", "1mbit", "99999999TiB"} {
+		if got, err := ParseSize(text); err == nil {
+			t.Errorf("ParseSize(%q) = %d, want an error", text, got)
+		}
+	}
+}
+
+func TestPrinted(t *testing.T) {
+	for got, want := range map[string]string{
+		Rate(13.1e6).String():             "13.1 Mbit/s",
+		Rate(999.6e6).String():            "1 Gbit/s",
+		Rate(28800).String():              "28.8 kbit/s",
+		Rate(0).String():                  "0 bit/s",
+		Size(8192).String():               "8192 B",
+		Size(168750).String():             "165 KiB",
+		Size(151840).Exact():              "151,840 bytes",
+		Size(-1234).Exact():               "-1,234 bytes",
+		Time(40100 * time.Microsecond):    "40.1 ms",
+		Time(1500 * time.Millisecond):     "1.5 s",
+		Time(3 * time.Hour):               "3h0m0s",
+		Time(12345 * time.Nanosecond):     "12.3 µs",
+		Time(1051 * time.Microsecond):     "1.05 ms",
+		Time(250 * time.Second):           "4m10s",
+		Rate(2 * 1000 * 1000000).String(): "2 Gbit/s",
+	} {
+		if got != want {
+			t.Errorf("printed %q, want %q", got, want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"100mbit", "64KiB", "40ms", "1e9", "-", "."} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if r, err := ParseRate(s); err == nil {
+			again, err := ParseRate(r.String())
+			if err != nil || math.Abs(float64(again-r)) > 0.005*float64(r)+0.005 {
+				t.Errorf("%q printed as %q reads back as %v, %v", s, r, again, err)
+			}
+		}
+		if b, err := ParseSize(s); err == nil {
+			if again, err := ParseSize(b.String()); err != nil || math.Abs(float64(again-b)) > 0.005*float64(b) {
+				t.Errorf("%q printed as %q reads back as %v, %v", s, b, again, err)
+			}
+		}
+		if d, err := ParseTime(s); err == nil && d < 0 {
+			t.Errorf("ParseTime(%q) = %v", s, d)
+		}
+	})
+}
