@@ -1,0 +1,56 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"sync"
+	"testing"
+)
+
+// bankRow is one line of docs/benchmarks.md; Verdict is pass, fail or inconclusive.
+type bankRow struct {
+	Section  string `json:"section"`
+	Case     string `json:"case"`
+	Claim    string `json:"claim"`
+	Measured string `json:"measured"`
+	Spread   string `json:"spread"`
+	Verdict  string `json:"verdict"`
+	Command  string `json:"command"`
+}
+
+// bankOnly skips a test that measures: its figures are no business of CI.
+func bankOnly(t *testing.T) {
+	t.Helper()
+	if os.Getenv("FULLPIPE_BANK") != "1" {
+		t.Skip("measures; run it with make bank")
+	}
+}
+
+// bankMu guards the file that rows are appended to.
+var bankMu sync.Mutex
+
+// record appends a row to the bank's file and logs it.
+func record(t *testing.T, row bankRow) {
+	t.Helper()
+	t.Logf("%s | %s | %s | %s (%s): %s", row.Section, row.Case, row.Claim, row.Measured, row.Spread, row.Verdict)
+	name := os.Getenv("FULLPIPE_BANK_OUT")
+	if name == "" {
+		return
+	}
+	line, err := json.Marshal(row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bankMu.Lock()
+	defer bankMu.Unlock()
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.Write(append(line, '\n')); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
