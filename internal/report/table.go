@@ -1,0 +1,54 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// table aligns rows of cells in columns; the last column is never padded.
+type table struct {
+	rows  [][]string
+	right map[int]bool // columns of numbers
+}
+
+func newTable(rightColumns ...int) *table {
+	t := &table{right: map[int]bool{}}
+	for _, c := range rightColumns {
+		t.right[c] = true
+	}
+	return t
+}
+
+func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+
+func (t *table) write(w io.Writer, indent string) {
+	var widths []int
+	for _, row := range t.rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range t.rows {
+		var line strings.Builder
+		for i, cell := range row {
+			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			switch {
+			case t.right[i]:
+				line.WriteString(space + cell)
+			case i < len(row)-1:
+				line.WriteString(cell + space)
+			default:
+				line.WriteString(cell)
+			}
+			if i < len(row)-1 {
+				line.WriteString("  ")
+			}
+		}
+		fmt.Fprintln(w, indent+strings.TrimRight(line.String(), " "))
+	}
+}

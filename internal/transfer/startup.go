@@ -1,0 +1,145 @@
+package transfer
+
+import (
+	"sort"
+	"time"
+)
+
+// Startup is the beginning of a transfer, before its rate settled.
+type Startup struct {
+	End       time.Duration // since the first byte
+	Bytes     int64         // delivered until then
+	SteadyBps float64       // goodput after it
+}
+
+const (
+	// settled is the share of all later goodput that a span must reach to count as no
+	// longer starting.
+	settled = 0.9
+	// startupRounds is how many round trips one judged span lasts: within one, slow
+	// start looks like line rate.
+	startupRounds = 2
+	// latestStartup is the share of the transfer after which a rate that has not yet
+	// settled never did.
+	latestStartup = 0.75
+)
+
+// Startup finds where slow start ended: the earliest moment from which a span of two
+// round trips (at least a fortieth of the transfer) is as fast as all that follows. ok
+// is false where the rate never settled or too little was sampled.
+func (r *Result) Startup() (s Startup, ok bool) {
+	end := r.Receiver()
+	if end == nil {
+		end = r.Sender()
+	}
+	total, known := r.Received()
+	if end == nil || !known || total.Duration() <= 0 {
+		return Startup{}, false
+	}
+	curves := newCurves(end)
+	if len(curves) == 0 {
+		return Startup{}, false
+	}
+	span := max(startupRounds*r.leastRTT(), total.Duration()/40)
+	last := curves.at(total.Last)
+	for _, t := range curves.times(total.First, total.First+time.Duration(latestStartup*float64(total.Duration()))) {
+		if t+span >= total.Last {
+			break
+		}
+		here := curves.at(t)
+		rest := (last - here) / (total.Last - t).Seconds()
+		if (curves.at(t+span)-here)/span.Seconds() >= settled*rest {
+			return Startup{End: t - total.First, Bytes: int64(here), SteadyBps: rest * 8}, true
+		}
+	}
+	return Startup{}, false
+}
+
+// leastRTT is the smallest round trip that either end saw, 0 if none did.
+func (r *Result) leastRTT() (least time.Duration) {
+	for _, end := range []*End{r.Near, r.Far} {
+		if end == nil {
+			continue
+		}
+		for _, stream := range end.Streams {
+			for _, s := range stream.Samples {
+				for _, rtt := range []struct {
+					have Fields
+					d    time.Duration
+				}{{HaveMinRTT, s.MinRTT}, {HaveRTT, s.RTT}} {
+					if s.Have&rtt.have != 0 && rtt.d > 0 && (least == 0 || rtt.d < least) {
+						least = rtt.d
+					}
+				}
+			}
+		}
+	}
+	return least
+}
+
+// curve is one stream's delivered bytes over time.
+type curve []point
+
+type point struct {
+	at    time.Duration
+	bytes float64
+}
+
+type curves []curve
+
+func newCurves(end *End) (all curves) {
+	for _, stream := range end.Streams {
+		c := curve{{stream.First, 0}}
+		for _, s := range stream.Samples {
+			delivered, ok := s.delivered()
+			if ok && s.At > c[len(c)-1].at && s.At < stream.Last {
+				c = append(c, point{s.At, float64(delivered)})
+			}
+		}
+		if len(c) > 1 && stream.Last > c[len(c)-1].at {
+			all = append(all, append(c, point{stream.Last, float64(stream.Bytes)}))
+		}
+	}
+	return all
+}
+
+func (s *Sample) delivered() (int64, bool) {
+	switch {
+	case s.Have&HaveReceived != 0 && s.Received > 0:
+		return s.Received, true
+	case s.Have&HaveAcked != 0:
+		return s.Acked, true
+	case s.Have&HaveProgram != 0:
+		return s.Program, true
+	}
+	return 0, false
+}
+
+// at is what all streams together had delivered by then, linear between samples.
+func (all curves) at(t time.Duration) (sum float64) {
+	for _, c := range all {
+		i := sort.Search(len(c), func(i int) bool { return c[i].at > t })
+		switch {
+		case i == 0:
+		case i == len(c):
+			sum += c[i-1].bytes
+		default:
+			a, b := c[i-1], c[i]
+			sum += a.bytes + (b.bytes-a.bytes)*float64(t-a.at)/float64(b.at-a.at)
+		}
+	}
+	return sum
+}
+
+// times are the sampled moments in [from, to], in order.
+func (all curves) times(from, to time.Duration) (times []time.Duration) {
+	for _, c := range all {
+		for _, p := range c {
+			if p.at >= from && p.at <= to {
+				times = append(times, p.at)
+			}
+		}
+	}
+	sort.Slice(times, func(i, j int) bool { return times[i] < times[j] })
+	return times
+}
