@@ -2,9 +2,13 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // bankRow is one line of docs/benchmarks.md; Verdict is pass, fail or inconclusive.
@@ -16,6 +20,8 @@ type bankRow struct {
 	Spread   string `json:"spread"`
 	Verdict  string `json:"verdict"`
 	Command  string `json:"command"`
+	Machine  string `json:"machine"` // filled in by record
+	At       string `json:"at"`
 }
 
 // bankOnly skips a test that measures: its figures are no business of CI.
@@ -24,6 +30,21 @@ func bankOnly(t *testing.T) {
 	if os.Getenv("FULLPIPE_BANK") != "1" {
 		t.Skip("measures; run it with make bank")
 	}
+}
+
+// machine says in a line what the figures were measured on.
+func machine() string {
+	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		kernel = []byte("unknown")
+	}
+	cpu := "unknown CPU"
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if _, rest, ok := strings.Cut(string(info), "model name\t: "); ok {
+			cpu, _, _ = strings.Cut(rest, "\n")
+		}
+	}
+	return fmt.Sprintf("%d × %s, Linux %s, %s", runtime.NumCPU(), cpu, strings.TrimSpace(string(kernel)), runtime.Version())
 }
 
 // bankMu guards the file that rows are appended to.
@@ -37,6 +58,7 @@ func record(t *testing.T, row bankRow) {
 	if name == "" {
 		return
 	}
+	row.Machine, row.At = machine(), time.Now().UTC().Format("2006-01-02 15:04 MST")
 	line, err := json.Marshal(row)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,32 @@
+GO ?= go
+export CGO_ENABLED = 0
+
+BIN = bin/fullpipe
+
+.PHONY: build
+build: ## one static binary in bin/
+	$(GO) build -o $(BIN) ./cmd/fullpipe
+
+.PHONY: demo
+demo: build ## the main job on two embedded labs, in under two minutes
+	@.ci/demo $(BIN)
+
+.PHONY: test
+test: ## everything; installs what the tests need when root on Debian
+	@.ci/tools
+	$(GO) test -timeout 15m ./...
+
+.PHONY: bank
+bank: build ## measures the figures of docs/benchmarks.md on this machine (long); RUN=TestBankLab for a part
+	@.ci/tools
+	FULLPIPE_BANK=1 FULLPIPE_BANK_OUT=$(CURDIR)/docs/benchmarks.jsonl \
+		$(GO) test -count=1 -timeout 6h -p 1 -run '$(or $(RUN),TestBank)' -v ./e2e
+	$(GO) run ./e2e/bankdoc < docs/benchmarks.jsonl > docs/benchmarks.md
+
+.PHONY: clean
+clean:
+	rm -rf bin
+
+.PHONY: help
+help:
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
