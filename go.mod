@@ -3,6 +3,8 @@ module github.com/fullpipe-net/fullpipe
 go 1.26.0
 
 require (
+	github.com/gopacket/gopacket v1.7.7
+	github.com/klauspost/compress v1.20.3
 	github.com/pelletier/go-toml/v2 v2.4.3
 	github.com/spf13/cobra v1.10.2
 )

@@ -1,0 +1,131 @@
+package capture
+
+import (
+	"testing"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+)
+
+func TestDecodeThroughLayers(t *testing.T) {
+	tcp := segment(5201, 40000, 1000, 2000, 100)
+	v4, v6 := ip4(protoTCP, "10.0.0.1", "10.0.0.2", tcp), ip6(protoTCP, "fd00::1", "fd00::2", tcp)
+	frame := ether(typeIPv4, v4)
+	outer := func(protocol int, inner []byte) []byte {
+		return ether(typeIPv4, ip4(protocol, "192.0.2.1", "192.0.2.2", inner))
+	}
+	hop := be(protoTCP, 0, 0xc2, 4, uint32(8+len(tcp)))
+	tests := map[string]struct {
+		link LinkType
+		data []byte
+	}{
+		"ethernet":           {linkEthernet, frame},
+		"ethernet padded":    {linkEthernet, append(ether(typeIPv4, v4), 0, 0, 0, 0)},
+		"vlan":               {linkEthernet, be(macs, uint16(typeVLAN), uint16(7), uint16(typeIPv4), v4)},
+		"qinq":               {linkEthernet, be(macs, uint16(typeQinQ), uint16(7), uint16(typeVLAN), uint16(8), uint16(typeIPv6), v6)},
+		"ipv6":               {linkEthernet, ether(typeIPv6, v6)},
+		"ipv6 options":       {linkEthernet, ether(typeIPv6, ip6(protoOptions, "fd00::1", "fd00::2", be(protoTCP, 0, make([]byte, 6), tcp)))},
+		"ipv6 jumbogram":     {linkRaw, be(uint32(6<<28), uint16(0), protoHopByHop, 64, v6[8:40], hop, tcp)},
+		"ipv4 length 0":      {linkRaw, be(v4[:2], uint16(0), v4[4:])},
+		"raw":                {linkRaw, v6},
+		"loopback":           {linkNull, be(uint32(2<<24), v4)},
+		"cooked":             {linkLinuxSLL, be(make([]byte, 14), uint16(typeIPv4), v4)},
+		"cooked 2":           {linkLinuxSLL2, be(uint16(typeIPv6), make([]byte, 18), v6)},
+		"pppoe":              {linkEthernet, ether(typePPPoE, be(0x11, 0, uint16(1), uint16(2+len(v4)), uint16(0x21), v4))},
+		"ppp":                {linkPPP, be(0xff, 3, 0x21, v4)},
+		"cisco hdlc":         {linkCiscoHDLC, be(0x0f, 0, uint16(typeIPv4), v4)},
+		"mpls":               {linkEthernet, ether(typeMPLS, be(uint32(16<<12|64), uint32(17<<12|1<<8|64), v4))},
+		"mpls ethernet":      {linkEthernet, ether(typeMPLS, be(uint32(17<<12|1<<8|64), uint32(0), frame))},
+		"ip in ip":           {linkEthernet, outer(protoIPIP, v4)},
+		"6in4":               {linkEthernet, outer(protoIPv6, v6)},
+		"gre":                {linkEthernet, outer(protoGRE, be(uint16(0), uint16(typeIPv4), v4))},
+		"gre key, bridged":   {linkEthernet, outer(protoGRE, be(uint16(0x2000), uint16(typeBridged), uint32(5), frame))},
+		"erspan":             {linkEthernet, outer(protoGRE, be(uint16(0x1000), uint16(typeERSPAN), uint32(1), uint32(0), uint32(0), frame))},
+		"vxlan":              {linkEthernet, outer(protoUDP, udp(portVXLAN, be(uint32(8<<24), uint32(77<<8), frame)))},
+		"geneve with option": {linkEthernet, outer(protoUDP, udp(portGeneve, be(1, 0, uint16(typeBridged), uint32(0), uint32(0), frame)))},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := Packet{Data: test.data, Length: len(test.data), Link: test.link}
+			var s flow.Segment
+			if k := Decode(&p, &s); k != TCP {
+				t.Fatalf("kind %d, want TCP", k)
+			}
+			if s.Src.Port != 5201 || s.Seq != 1000 || s.Payload != 100 || s.TSVal != 111 || s.TSEcr != 222 || s.Window != 501 {
+				t.Errorf("%+v", s)
+			}
+			if from := s.Src.AddrPort().String(); from != "10.0.0.1:5201" && from != "[fd00::1]:5201" {
+				t.Errorf("from %s", from)
+			}
+		})
+	}
+}
+
+func TestDecodeTooBig(t *testing.T) {
+	lost := ip4(protoTCP, "10.0.0.1", "10.0.0.2", segment(1, 2, 1000, 2000, 1400))[:28]
+	data := ether(typeIPv4, ip4(protoICMP, "10.0.0.9", "10.0.0.1", be(3, 4, uint16(0), uint16(0), uint16(1280), lost)))
+	var s flow.Segment
+	if k := Decode(&Packet{Data: data, Length: len(data), Link: linkEthernet}, &s); k != TooBig || s.MSS != 1280 || s.Seq != 1000 || s.Dst.Port != 2 {
+		t.Errorf("kind %d, %+v", k, s)
+	}
+}
+
+// gopacketSegment decodes with the oracle.
+func gopacketSegment(data []byte) (flow.Segment, bool) {
+	packet := gopacket.NewPacket(data, layers.LayerTypeEthernet, gopacket.DecodeOptions{NoCopy: true})
+	tcp, ok := packet.Layer(layers.LayerTypeTCP).(*layers.TCP)
+	if !ok || packet.ErrorLayer() != nil {
+		return flow.Segment{}, false
+	}
+	return flow.Segment{Seq: tcp.Seq, Ack: tcp.Ack, Window: tcp.Window, Payload: uint32(len(tcp.Payload)),
+		Src: flow.Endpoint{Port: uint16(tcp.SrcPort)}, Dst: flow.Endpoint{Port: uint16(tcp.DstPort)}}, true
+}
+
+func FuzzDecode(f *testing.F) {
+	tcp := segment(5201, 40000, 1000, 2000, 10)
+	f.Add(uint16(1), ether(typeIPv4, ip4(protoTCP, "10.0.0.1", "10.0.0.2", tcp)))
+	f.Add(uint16(1), ether(typeIPv6, ip6(protoTCP, "fd00::1", "fd00::2", tcp)))
+	f.Add(uint16(1), ether(typeIPv4, ip4(protoICMP, "10.0.0.9", "10.0.0.1", be(3, 4, uint32(0), uint16(1280), ip4(protoTCP, "10.0.0.1", "10.0.0.2", tcp)))))
+	f.Add(uint16(276), be(uint16(typeIPv6), make([]byte, 18), ip6(protoHopByHop, "::1", "::2", be(6, 0, 0xc2, 4, uint32(1<<30), tcp))))
+	f.Fuzz(func(t *testing.T, link uint16, data []byte) {
+		p := Packet{Data: data, Length: len(data), Link: LinkType(link)}
+		var s flow.Segment
+		kind := Decode(&p, &s)
+		if kind != TCP || p.Link != linkEthernet || len(data) < 54 || data[12] != 8 || data[13] != 0 || data[23] != protoTCP ||
+			data[16]|data[17] == 0 || s.Options&flow.IsFragment != 0 || int(data[16])<<8|int(data[17]) > len(data)-14 {
+			return
+		}
+		want, ok := gopacketSegment(data)
+		if ok && (want.Seq != s.Seq || want.Ack != s.Ack || want.Window != s.Window || want.Payload != s.Payload ||
+			want.Src.Port != s.Src.Port || want.Dst.Port != s.Dst.Port) {
+			t.Errorf("got %+v, gopacket says %+v", s, want)
+		}
+	})
+}
+
+func BenchmarkDecode(b *testing.B) {
+	data := ether(typeIPv4, ip4(protoTCP, "10.0.0.1", "10.0.0.2", segment(5201, 40000, 1000, 2000, 0)))
+	p := Packet{Data: data, Length: len(data) + 1448, Link: linkEthernet}
+	var s flow.Segment
+	b.ReportAllocs()
+	for b.Loop() {
+		if Decode(&p, &s) != TCP {
+			b.Fatal("not TCP")
+		}
+	}
+}
+
+func BenchmarkDecodeVXLAN(b *testing.B) {
+	inner := ether(typeIPv6, ip6(protoTCP, "fd00::1", "fd00::2", segment(5201, 40000, 1000, 2000, 0)))
+	data := ether(typeIPv4, ip4(protoUDP, "192.0.2.1", "192.0.2.2", udp(portVXLAN, be(uint32(8<<24), uint32(77<<8), inner))))
+	p := Packet{Data: data, Length: len(data) + 1448, Link: linkEthernet}
+	var s flow.Segment
+	b.ReportAllocs()
+	for b.Loop() {
+		if Decode(&p, &s) != TCP {
+			b.Fatal("not TCP")
+		}
+	}
+}

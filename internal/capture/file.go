@@ -1,0 +1,159 @@
+package capture
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// File reads the packets of one capture file.
+type File struct {
+	name  string
+	in    source
+	close []func() error
+
+	next  func(*Packet) error
+	order binary.ByteOrder
+	done  error // what Next answers from now on
+
+	// pcap
+	perTick    int64 // nanoseconds of one unit of the records' second time field
+	recordSize int
+	bigEndian  bool
+	link       LinkType
+
+	// pcapng
+	interfaces []iface
+}
+
+// Open opens a capture file; "-" is standard input. Compression and format are found out
+// from the content.
+func Open(name string) (*File, error) {
+	if name == "-" {
+		f, err := NewFile("standard input", os.Stdin)
+		return f, err
+	}
+	in, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := NewFile(name, in)
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	f.close = append(f.close, in.Close)
+	return f, nil
+}
+
+// NotACapture is the error for a file in no format that is known here.
+type NotACapture struct {
+	File string
+	Why  string
+}
+
+func (e *NotACapture) Error() string { return e.File + ": not a capture: " + e.Why }
+
+// Try says what would be one.
+func (e *NotACapture) Try() string { return "tcpdump -i any -s 128 -w FILE.pcap tcp" }
+
+// NewFile reads a capture from in; name is for messages.
+func NewFile(name string, in io.Reader) (*File, error) {
+	f := &File{name: name}
+	plain, err := f.decompress(in)
+	if err != nil {
+		return nil, err
+	}
+	f.in = source{r: plain, buf: make([]byte, sourceSize)}
+	if err := f.begin(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Close releases the file; it does not close standard input.
+func (f *File) Close() error {
+	var errs []error
+	for _, c := range f.close {
+		errs = append(errs, c())
+	}
+	f.close = nil
+	f.done = os.ErrClosed
+	return errors.Join(errs...)
+}
+
+// Next reads the next packet into p. It answers io.EOF at the end of the file and a
+// *Damage where the file cannot be read further; the packets before it stand.
+func (f *File) Next(p *Packet) error {
+	if f.done != nil {
+		return f.done
+	}
+	if err := f.next(p); err != nil {
+		f.done = err
+		return err
+	}
+	return nil
+}
+
+const (
+	magicGzip = "\x1f\x8b"
+	magicZstd = "\x28\xb5\x2f\xfd"
+	// maxZstdWindow bounds what a frame header may make the decoder allocate.
+	maxZstdWindow = 64 << 20
+)
+
+func (f *File) decompress(in io.Reader) (io.Reader, error) {
+	head := bufio.NewReaderSize(in, 64<<10)
+	magic, err := head.Peek(4)
+	if err != nil && len(magic) == 0 {
+		if errors.Is(err, io.EOF) {
+			return nil, &NotACapture{f.name, "the file is empty"}
+		}
+		return nil, fmt.Errorf("%s: %w", f.name, err)
+	}
+	switch {
+	case bytes.HasPrefix(magic, []byte(magicGzip)):
+		z, err := gzip.NewReader(head)
+		if err != nil {
+			return nil, &NotACapture{f.name, err.Error()}
+		}
+		f.close = append(f.close, z.Close)
+		return z, nil
+	case bytes.HasPrefix(magic, []byte(magicZstd)):
+		z, err := zstd.NewReader(head, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdWindow))
+		if err != nil {
+			return nil, &NotACapture{f.name, err.Error()}
+		}
+		f.close = append(f.close, func() error { z.Close(); return nil })
+		return z, nil
+	}
+	return head, nil
+}
+
+// begin reads the file's head and chooses the format.
+func (f *File) begin() error {
+	head, err := f.in.peek(4)
+	if err != nil {
+		return &NotACapture{f.name, fmt.Sprintf("%d bytes are too few", len(head))}
+	}
+	if binary.LittleEndian.Uint32(head) == blockSection {
+		f.next = f.nextBlock
+		return nil
+	}
+	return f.beginPcap(head)
+}
+
+func (f *File) damage(err error, format string, args ...any) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return &Damage{File: f.name, Offset: f.in.offset(), Why: fmt.Sprintf(format, args...), Err: err}
+}

@@ -1,0 +1,200 @@
+package capture
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+)
+
+var frame = ether(typeIPv4, ip4(protoTCP, "10.0.0.1", "10.0.0.2", segment(5201, 40000, 1000, 2000, 10)))
+
+func readAll(data []byte) (times []int64, err error) {
+	f, err := NewFile("test", bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var p Packet
+	for {
+		if err := f.Next(&p); err != nil {
+			return times, err
+		}
+		times = append(times, p.At)
+	}
+}
+
+// swapped is a capture as a big-endian host writes it, in nanoseconds.
+func swapped() []byte {
+	out := be(uint32(magicNano), uint16(2), uint16(4), make([]byte, 8), uint32(65535), uint32(linkEthernet))
+	return be(out, uint32(1_700_000_000), uint32(5), uint32(len(frame)), uint32(len(frame)+1000), frame)
+}
+
+func TestFormats(t *testing.T) {
+	const second = int64(1_700_000_000e9)
+	resolution := func(order binary.AppendByteOrder, v byte) []byte {
+		return append(order.AppendUint16(order.AppendUint16(nil, optionResolution), 1), v, 0, 0, 0)
+	}
+	offset := func(order binary.AppendByteOrder, sec uint64) []byte {
+		return order.AppendUint64(order.AppendUint16(order.AppendUint16(nil, optionOffset), 8), sec)
+	}
+	ng := func(order binary.AppendByteOrder) []byte {
+		return bytes.Join([][]byte{
+			section(order),
+			description(order, linkEthernet, nil),
+			description(order, linkRaw, resolution(order, 9)),
+			block(order, 5, make([]byte, 8)),
+			enhanced(order, 0, uint64(second/1000), len(frame), frame),
+			enhanced(order, 1, uint64(second)+7, 5000, frame[14:]),
+			section(order),
+			description(order, linkEthernet, append(resolution(order, 0x80|10), offset(order, 1_700_000_000)...)),
+			enhanced(order, 0, 512, len(frame), frame),
+		}, nil)
+	}
+	var zipped, zstandard bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	z.Write(pcapFile(linkEthernet, frame, frame))
+	z.Close()
+	s, _ := zstd.NewWriter(&zstandard)
+	s.Write(pcapFile(linkEthernet, frame, frame))
+	s.Close()
+	tests := map[string]struct {
+		data []byte
+		want []int64
+	}{
+		"pcap":                     {pcapFile(linkEthernet, frame, frame), []int64{second, second + 1e6}},
+		"pcap, big endian, ns":     {swapped(), []int64{second + 5}},
+		"gzip":                     {zipped.Bytes(), []int64{second, second + 1e6}},
+		"zstd":                     {zstandard.Bytes(), []int64{second, second + 1e6}},
+		"pcapng":                   {ng(binary.LittleEndian), []int64{second, second + 7, second + 5e8}},
+		"pcapng, big endian":       {ng(binary.BigEndian), []int64{second, second + 7, second + 5e8}},
+		"no packets":               {pcapFile(linkEthernet), nil},
+		"pcapng, both byte orders": {append(ng(binary.LittleEndian), ng(binary.BigEndian)...), []int64{second, second + 7, second + 5e8, second, second + 7, second + 5e8}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := readAll(test.data)
+			if !errors.Is(err, io.EOF) {
+				t.Fatal(err)
+			}
+			if len(got) != len(test.want) {
+				t.Fatalf("%d packets, want %d", len(got), len(test.want))
+			}
+			for i := range got {
+				if got[i] != test.want[i] {
+					t.Errorf("packet %d at %d, want %d", i, got[i], test.want[i])
+				}
+			}
+		})
+	}
+}
+
+func TestDamageSaysWhereAndWhy(t *testing.T) {
+	whole := pcapFile(linkEthernet, frame, frame)
+	size := recordHeader + len(frame)
+	lying := bytes.Clone(whole)
+	binary.LittleEndian.PutUint32(lying[fileHeader+size+8:], 0xfffffff0)
+	order := binary.LittleEndian
+	ng := append(section(order), description(order, linkEthernet, nil)...)
+	tests := map[string]struct {
+		data    []byte
+		packets int
+		offset  int64
+		why     string
+	}{
+		"cut in a packet":       {whole[:len(whole)-3], 1, int64(fileHeader + size), "is cut after"},
+		"cut in a header":       {whole[:fileHeader+size+9], 1, int64(fileHeader + size), "header is cut after 9 bytes"},
+		"a length that lies":    {lying, 1, int64(fileHeader + size), "claims 4294967280 captured bytes"},
+		"a block that lies":     {append(bytes.Clone(ng), 6, 0, 0, 0, 0xfc, 0xff, 0xff, 0xff), 0, int64(len(ng)), "claims 4294967292 bytes"},
+		"an unknown block, cut": {append(bytes.Clone(ng), 99, 0, 0, 0, 0xfc, 0xff, 0xff, 0x7f), 0, int64(len(ng)) + 8, "is cut"},
+		"no such interface":     {append(bytes.Clone(ng), enhanced(order, 3, 0, 10, frame)...), 0, int64(len(ng)), "interface that the section does not describe"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := readAll(test.data)
+			var damage *Damage
+			if !errors.As(err, &damage) {
+				t.Fatalf("error %v, want a Damage", err)
+			}
+			if len(got) != test.packets || damage.Offset != test.offset || !strings.Contains(damage.Why, test.why) {
+				t.Errorf("%d packets, then %v", len(got), damage)
+			}
+		})
+	}
+	for _, data := range []string{"", "abc", "GET / HTTP/1.1\r\n\r\n", "\x1f\x8b\x08", "\xd4\xc3\xb2\xa1\x02\x00"} {
+		var not *NotACapture
+		if _, err := readAll([]byte(data)); !errors.As(err, &not) {
+			t.Errorf("%q: %v", data, err)
+		}
+	}
+}
+
+func FuzzFile(f *testing.F) {
+	order := binary.LittleEndian
+	f.Add(pcapFile(linkEthernet, frame, frame))
+	f.Add(swapped())
+	f.Add(bytes.Join([][]byte{section(order), description(order, linkEthernet, nil), enhanced(order, 0, 1, len(frame), frame)}, nil))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		in, err := NewFile("fuzz", bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		defer in.Close()
+		var p Packet
+		var s flow.Segment
+		for n := 0; ; n++ {
+			if err := in.Next(&p); err != nil {
+				if in.Next(&p) != err {
+					t.Fatal("the end is not the end")
+				}
+				break
+			}
+			if len(p.Data) > p.Length {
+				t.Fatalf("%d bytes captured of %d", len(p.Data), p.Length)
+			}
+			Decode(&p, &s)
+			if n > len(data) {
+				t.Fatal("more packets than bytes")
+			}
+		}
+		if len(in.in.buf) > sourceSize+64 {
+			t.Fatalf("a buffer of %d bytes for a file of %d", len(in.in.buf), len(data))
+		}
+	})
+}
+
+// BenchmarkWalk reads and decodes a capture that is in memory.
+func BenchmarkWalk(b *testing.B) {
+	packets := make([][]byte, 20000)
+	for i := range packets {
+		packets[i] = frame[:66]
+	}
+	data := pcapFile(linkEthernet, packets...)
+	var p Packet
+	var s flow.Segment
+	buf := make([]byte, sourceSize)
+	b.ReportAllocs()
+	for b.Loop() {
+		f := File{in: source{r: bytes.NewReader(data), buf: buf}}
+		if err := f.begin(); err != nil {
+			b.Fatal(err)
+		}
+		n := 0
+		for f.Next(&p) == nil {
+			if Decode(&p, &s) == TCP {
+				n++
+			}
+		}
+		if n != len(packets) {
+			b.Fatal(n)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(packets)), "ns/packet")
+}

@@ -1,0 +1,205 @@
+package capture
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"math/bits"
+)
+
+// The next generation format: draft-ietf-opsawg-pcapng.
+const (
+	blockSection   = 0x0a0d0d0a
+	blockInterface = 1
+	blockPacket    = 2 // obsolete
+	blockSimple    = 3
+	blockEnhanced  = 6
+
+	byteOrderMagic = 0x1a2b3c4d
+
+	optionEnd        = 0
+	optionResolution = 9
+	optionOffset     = 14
+
+	maxInterfaces = 1 << 16
+	maxInterface  = 64 << 10 // bytes of an interface's description
+)
+
+// iface is what packets need of an interface's description.
+type iface struct {
+	link    LinkType
+	snaplen uint32
+	perTick uint64 // nanoseconds of one tick, or
+	perSec  uint64 // ticks of one second, where that is not a whole number of nanoseconds
+	offset  int64  // seconds
+}
+
+func (f *File) nextBlock(p *Packet) error {
+	for {
+		head, err := f.in.peek(8)
+		if err != nil {
+			if len(head) == 0 && errors.Is(err, io.EOF) {
+				return io.EOF
+			}
+			return f.damage(err, "a block's header is cut after %d bytes", len(head))
+		}
+		if binary.LittleEndian.Uint32(head) == blockSection {
+			if err := f.section(); err != nil {
+				return err
+			}
+			continue
+		}
+		kind, size := f.order.Uint32(head), f.order.Uint32(head[4:])
+		if size < 12 || size%4 != 0 {
+			return f.damage(nil, "a block claims %d bytes; the file is corrupt here", size)
+		}
+		switch kind {
+		case blockEnhanced, blockPacket, blockSimple:
+			if size > maxRecord {
+				return f.damage(nil, "a packet's block claims %d bytes; the file is corrupt here", size)
+			}
+			block, err := f.in.peek(int(size))
+			if err != nil {
+				return f.damage(err, "a block of %d bytes is cut after %d", size, len(block))
+			}
+			why := f.packet(kind, block[8:len(block)-4], p)
+			if why != "" {
+				return f.damage(nil, "%s", why)
+			}
+			f.in.a += len(block)
+			return nil
+		case blockInterface:
+			if err := f.addInterface(size); err != nil {
+				return err
+			}
+		default:
+			if err := f.in.skip(int64(size)); err != nil {
+				return f.damage(err, "a block of %d bytes is cut", size)
+			}
+		}
+	}
+}
+
+func (f *File) section() error {
+	head, err := f.in.peek(28)
+	if err != nil {
+		return f.damage(err, "a section's header is cut after %d bytes", len(head))
+	}
+	switch uint32(byteOrderMagic) {
+	case binary.LittleEndian.Uint32(head[8:]):
+		f.order = binary.LittleEndian
+	case binary.BigEndian.Uint32(head[8:]):
+		f.order = binary.BigEndian
+	default:
+		return f.damage(nil, "a section's byte order mark is % x", head[8:12])
+	}
+	size := f.order.Uint32(head[4:])
+	if size < 28 || size%4 != 0 {
+		return f.damage(nil, "a section's header claims %d bytes; the file is corrupt here", size)
+	}
+	if major := f.order.Uint16(head[12:]); major != 1 {
+		return f.damage(nil, "a section of pcapng version %d; only 1 is known", major)
+	}
+	f.interfaces = f.interfaces[:0]
+	if err := f.in.skip(int64(size)); err != nil {
+		return f.damage(err, "a section's header of %d bytes is cut", size)
+	}
+	return nil
+}
+
+func (f *File) addInterface(size uint32) error {
+	if size < 20 || size > maxInterface {
+		return f.damage(nil, "an interface's description claims %d bytes; the file is corrupt here", size)
+	}
+	block, err := f.in.peek(int(size))
+	if err != nil {
+		return f.damage(err, "an interface's description of %d bytes is cut after %d", size, len(block))
+	}
+	if len(f.interfaces) == maxInterfaces {
+		return f.damage(nil, "more than %d interfaces in one section", maxInterfaces)
+	}
+	i := iface{link: LinkType(f.order.Uint16(block[8:])), snaplen: f.order.Uint32(block[12:]), perTick: 1000}
+	for options := block[16 : len(block)-4]; len(options) >= 4; {
+		code, length := f.order.Uint16(options), int(f.order.Uint16(options[2:]))
+		options = options[4:]
+		if code == optionEnd || length > len(options) {
+			break
+		}
+		value := options[:length]
+		switch {
+		case code == optionResolution && length == 1:
+			i.perTick, i.perSec = resolution(value[0])
+		case code == optionOffset && length == 8:
+			i.offset = int64(f.order.Uint64(value))
+		}
+		options = options[min(len(options), (length+3)&^3):]
+	}
+	f.interfaces = append(f.interfaces, i)
+	f.in.a += len(block)
+	return nil
+}
+
+// resolution reads if_tsresol: a negative power of ten, or of two with the top bit set.
+func resolution(v byte) (perTick, perSec uint64) {
+	if v&0x80 != 0 {
+		return 0, 1 << min(v&0x7f, 63)
+	}
+	if v <= 9 {
+		return uint64(math.Pow10(9 - int(v))), 0
+	}
+	return 0, uint64(math.Pow10(int(min(v, 19))))
+}
+
+func (i *iface) time(ticks uint64) int64 {
+	var ns uint64
+	if i.perTick > 0 {
+		ns = ticks * i.perTick
+	} else {
+		sec, rest := ticks/i.perSec, ticks%i.perSec
+		high, low := bits.Mul64(rest, 1e9)
+		frac, _ := bits.Div64(high, low, i.perSec)
+		ns = sec*1e9 + frac
+	}
+	return int64(ns) + i.offset*1e9
+}
+
+// packet reads a packet's block without its header and trailer; it answers why it cannot.
+func (f *File) packet(kind uint32, body []byte, p *Packet) string {
+	var index, captured uint32
+	var ticks uint64
+	fixed := 20
+	switch {
+	case kind == blockSimple && len(body) >= 4:
+		fixed = 4
+		p.Length = int(f.order.Uint32(body))
+		captured = uint32(p.Length)
+		if len(f.interfaces) > 0 && f.interfaces[0].snaplen > 0 {
+			captured = min(captured, f.interfaces[0].snaplen)
+		}
+		captured = min(captured, uint32(len(body)-fixed))
+	case kind != blockSimple && len(body) >= fixed:
+		index = f.order.Uint32(body)
+		if kind == blockPacket {
+			index = uint32(f.order.Uint16(body))
+		}
+		ticks = uint64(f.order.Uint32(body[4:]))<<32 | uint64(f.order.Uint32(body[8:]))
+		captured = f.order.Uint32(body[12:])
+		p.Length = int(f.order.Uint32(body[16:]))
+	default:
+		return "a packet's block is too short"
+	}
+	if int64(index) >= int64(len(f.interfaces)) {
+		return "a packet names an interface that the section does not describe"
+	}
+	if uint64(captured) > uint64(len(body)-fixed) {
+		return "a packet is longer than its block"
+	}
+	i := &f.interfaces[index]
+	p.At = i.time(ticks)
+	p.Data = body[fixed : fixed+int(captured)]
+	p.Length = max(p.Length, int(captured))
+	p.Link = i.link
+	p.Interface = uint16(index)
+	return ""
+}

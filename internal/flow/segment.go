@@ -1,0 +1,92 @@
+// Package flow turns TCP segments, as a tap saw them, into a timeline for each direction
+// of each connection: how much was outstanding, what the window allowed, what had to be
+// repaired, and on which of a few exclusive clocks the time went. One pass, memory
+// bounded by connections and rounds, never by segments.
+//
+// Times are nanoseconds since 1970 in Segment and since the connection's first segment in
+// everything that is kept; sizes are bytes.
+package flow
+
+import (
+	"encoding/binary"
+	"net/netip"
+)
+
+// Segment is one TCP segment as the tap saw it.
+type Segment struct {
+	At       int64 // nanoseconds since 1970
+	Src, Dst Endpoint
+	Seq, Ack uint32
+	// Payload is what the IP length says, never what was captured; a super-segment
+	// counts whole.
+	Payload      uint32
+	TSVal, TSEcr uint32
+	Window       uint16 // as on the wire, not scaled
+	MSS          uint16
+	IPID         uint16 // IPv4 identification; 0 in IPv6
+	Interface    uint16
+	Flags        Flags
+	TTL          uint8
+	ECN          uint8 // the IP header's two bits
+	Scale        uint8
+	Options      Options
+	SACKs        uint8 // blocks in SACK
+	SACK         [4][2]uint32
+}
+
+// Flags are the TCP header's low eight control bits.
+type Flags uint8
+
+const (
+	FIN Flags = 1 << iota
+	SYN
+	RST
+	PSH
+	ACK
+	URG
+	ECE
+	CWR
+)
+
+// Options says which options the segment carries and whether all could be read.
+type Options uint8
+
+const (
+	HasMSS Options = 1 << iota
+	HasScale
+	HasSACKPermitted
+	HasTimestamps
+	OptionsCut // the capture ends before the options do: absent is not known to be absent
+	IsFragment // only the datagram's first fragment
+)
+
+// Endpoint is an address and a port, IPv4 in its mapped form, as three comparable words.
+type Endpoint struct {
+	Hi, Lo uint64
+	Port   uint16
+}
+
+const mapped4 = 0xffff << 32
+
+// Endpoint4 takes an IPv4 address as it stands on the wire, read big endian.
+func Endpoint4(addr uint32, port uint16) Endpoint {
+	return Endpoint{Lo: mapped4 | uint64(addr), Port: port}
+}
+
+// AddrPort is the endpoint in the standard library's form.
+func (e Endpoint) AddrPort() netip.AddrPort {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], e.Hi)
+	binary.BigEndian.PutUint64(b[8:], e.Lo)
+	return netip.AddrPortFrom(netip.AddrFrom16(b).Unmap(), e.Port)
+}
+
+func (e Endpoint) less(o Endpoint) bool {
+	switch {
+	case e.Hi != o.Hi:
+		return e.Hi < o.Hi
+	case e.Lo != o.Lo:
+		return e.Lo < o.Lo
+	}
+	return e.Port < o.Port
+}
