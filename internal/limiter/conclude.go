@@ -1,0 +1,61 @@
+package limiter
+
+import "slices"
+
+const (
+	headlineShare = 0.5 // of the wall time
+	headlineLead  = 2   // times the next share
+)
+
+// headline turns shares into a verdict without evidence: one limiter where it has half
+// of the time and twice the next, else Mixed with the candidates.
+func headline(shares Shares) Verdict {
+	v := Verdict{Limiter: Unknown, Confidence: Low, Shares: shares}
+	top := shares.Top()
+	if len(top) == 0 {
+		v.Shares = Shares{Unknown: 1}
+		return v
+	}
+	next := 0.0
+	if len(top) > 1 {
+		next = shares[top[1]]
+	}
+	if shares[top[0]] >= headlineShare && shares[top[0]] >= headlineLead*next {
+		v.Limiter = top[0]
+		return v
+	}
+	v.Limiter = Mixed
+	for _, n := range top {
+		if shares[n] >= 0.1 && n != Unknown {
+			v.Candidates = append(v.Candidates, n)
+		}
+	}
+	return v
+}
+
+// unseen is the verdict where nothing could be looked at.
+func unseen(why string, candidates ...Name) Verdict {
+	return Verdict{Limiter: Unknown, Confidence: Low, Shares: Shares{Unknown: 1}, Candidates: candidates,
+		Evidence: []Evidence{{Limiter: Unknown, Text: why}}}
+}
+
+// conclude makes the verdict from the time given away, with what supports it.
+func (h *hearing) conclude() Verdict {
+	v := headline(h.shares())
+	v.Evidence = h.evidence(v.Shares)
+	v.Confidence = h.confidence(v)
+	switch v.Limiter {
+	case ReceiverWindow:
+		v.Subtype = h.connections[0].windowSubtype()
+	case h.network.name:
+		v.Subtype = h.network.subtype
+	}
+	if v.Limiter == Unknown && h.network.name == Unknown {
+		v.Candidates = []Name{Application, SendBuffer, ReceiverWindow, Congestion, Bottleneck}
+		v.Candidates = slices.DeleteFunc(v.Candidates, h.ruledOut)
+	}
+	return v
+}
+
+// ruledOut says that the samples would have shown this limiter.
+func (h *hearing) ruledOut(n Name) bool { return h.time[n] == 0 && n != Congestion && n != Bottleneck }

@@ -1,0 +1,97 @@
+package limiter
+
+import (
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// windowLimited is the time in which the peer's window alone held data back (tcp_info's
+// rwnd_limited).
+func (c *connection) windowLimited(r *round) time.Duration {
+	if !c.has(transfer.HaveLimits) {
+		return 0
+	}
+	return r.spent(func(s *transfer.Sample) time.Duration { return s.ReceiveLimited })
+}
+
+// unread says whether the receiving program leaves enough in its socket to matter: at
+// least a quarter of what the window would be if it read all.
+func (c *connection) unread(r *round) bool {
+	const matters = 0.25
+	if len(r.reader) > 0 && r.reader[0].Have&(transfer.HaveQueue|transfer.HaveReceiveWnd) == transfer.HaveQueue|transfer.HaveReceiveWnd {
+		queued := mean(r.reader, func(s *transfer.Sample) float64 { return float64(s.Queued) })
+		window := mean(r.reader, func(s *transfer.Sample) float64 { return float64(s.ReceiveWnd) })
+		return queued > 0 && queued >= matters*(queued+window)
+	}
+	return c.has(transfer.HaveSendWnd) && c.windowCloses(r)
+}
+
+// windowCloses says whether the window that the sender saw kept falling below half of
+// its largest: a window that is merely small stays where it is.
+func (c *connection) windowCloses(r *round) bool {
+	largest := int64(0)
+	for i := range c.samples {
+		largest = max(largest, c.samples[i].SendWnd)
+	}
+	return portion(r.samples, func(s *transfer.Sample) bool { return s.SendWnd < largest/2 }) >= 0.25
+}
+
+// receiverCPU is window-limited time in which the receiver had unread data because its
+// thread ran without a break.
+func (h *hearing) receiverCPU(c *connection, r *round) time.Duration {
+	if !saturated(h.receiver) || !c.unread(r) {
+		return 0
+	}
+	return c.windowLimited(r)
+}
+
+// reader is window-limited time in which the receiving program left data unread.
+func (h *hearing) reader(c *connection, r *round) time.Duration {
+	if saturated(h.receiver) || !c.unread(r) {
+		return 0
+	}
+	return c.windowLimited(r)
+}
+
+// receiverWindow is window-limited time at a rate that the window explains.
+func (h *hearing) receiverWindow(c *connection, r *round) time.Duration {
+	if c.unread(r) || !h.limiting(c.window(r), r.bps) {
+		return 0
+	}
+	return c.windowLimited(r)
+}
+
+// window is the largest window that the peer advertised in the round; where the kernel
+// does not tell, what was in flight under it.
+func (c *connection) window(r *round) (most int64) {
+	if !c.has(transfer.HaveSendWnd) {
+		return c.outstanding(r)
+	}
+	for i := range r.samples {
+		most = max(most, r.samples[i].SendWnd)
+	}
+	return most
+}
+
+// windowSubtype says why the receive window is what it is.
+func (c *connection) windowSubtype() string {
+	const unscaledMost = 65535 // RFC 7323: what 16 bits hold
+	largest := int64(0)
+	for i := range c.rounds {
+		largest = max(largest, c.window(&c.rounds[i]))
+	}
+	middle, last := c.window(&c.rounds[len(c.rounds)/2]), c.window(&c.rounds[len(c.rounds)-1])
+	scaled := c.sender.Handshake == nil || c.sender.Handshake.SendScale > 0
+	switch {
+	case !scaled && float64(largest) >= 0.9*unscaledMost:
+		return Unscaled
+	case c.receiver != nil && !c.receiver.ReceiveBuffer.Automatic():
+		return Fixed
+	case !scaled:
+		return Unscaled
+	case float64(last) >= 1.25*float64(middle):
+		return AutotuneGrowing
+	}
+	return Stuck
+}
