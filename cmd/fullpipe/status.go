@@ -50,6 +50,23 @@ func finish(ctx context.Context, cmd *cobra.Command, err error, std streams) int
 	if errors.As(err, &own) {
 		return int(own)
 	}
+	failure, status := describe(ctx, err)
+	if wantsJSON(cmd) {
+		doc := struct {
+			report.Header
+			Error report.Failure `json:"error"`
+		}{newHeader(cmd), failure}
+		if err := printJSON(std.out, doc); err != nil {
+			return statusFailed
+		}
+		return status
+	}
+	fmt.Fprintln(std.err, "fullpipe: "+failure.Text())
+	return status
+}
+
+// describe turns an error into what its user reads and the status.
+func describe(ctx context.Context, err error) (report.Failure, int) {
 	failure, status := report.Failure{Message: err.Error()}, statusFailed
 	var usage *usageError
 	var hint interface{ Try() string }
@@ -64,18 +81,7 @@ func finish(ctx context.Context, cmd *cobra.Command, err error, std streams) int
 	if errors.As(err, &hint) {
 		failure.Try = hint.Try()
 	}
-	if wantsJSON(cmd) {
-		doc := struct {
-			report.Header
-			Error report.Failure `json:"error"`
-		}{newHeader(cmd), failure}
-		if err := printJSON(std.out, doc); err != nil {
-			return statusFailed
-		}
-		return status
-	}
-	fmt.Fprintln(std.err, "fullpipe: "+failure.Text())
-	return status
+	return failure, status
 }
 
 func wantsJSON(cmd *cobra.Command) bool {

@@ -21,7 +21,7 @@ const (
 	HaveReceived                      // Received
 	HaveReceiveWnd                    // ReceiveWnd
 	HaveQueue                         // Queued
-	HaveProgram                       // Program, Blocked, Paused
+	HaveProgram                       // Program, Blocked, Paused, Awaited
 )
 
 // Sample is one reading of one connection. Counters count from the connection's start;
@@ -66,8 +66,10 @@ type Sample struct {
 	Queued int64 `json:"queued,omitempty"`
 
 	// What our own program did: bytes it wrote or read, the time it waited in the
-	// kernel for space or data, and the time it chose not to write or read.
+	// kernel for space or data, the time it chose not to write or read, and the time it
+	// waited for the other program's answer (Program.Exchange).
 	Program int64         `json:"program,omitempty"`
 	Blocked time.Duration `json:"blocked_ns,omitempty"`
 	Paused  time.Duration `json:"paused_ns,omitempty"`
+	Awaited time.Duration `json:"awaited_ns,omitempty"`
 }

@@ -181,6 +181,9 @@ type Buffer struct {
 	Effective int `json:"effective,omitempty"` // what the window or the bytes in flight really reached
 	// Clipped says that the system gave less than was asked.
 	Clipped bool `json:"clipped,omitempty"`
+	// Forced says that it took privilege (SO_*BUFFORCE) to get more than the system's
+	// ceiling; an ordinary program would have been clipped.
+	Forced bool `json:"forced,omitempty"`
 }
 
 // Automatic says that the system sizes this buffer.

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/peer"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// measureFlags are what a user asks of one measured transfer.
+type measureFlags struct {
+	keyFlags
+	direction             string
+	time                  time.Duration
+	bytes                 units.Size
+	parallel              int
+	send, receive, window units.Size
+	write                 units.Size
+	congestion            string
+	mss                   int
+	noDelay               bool
+	writeRate, readRate   units.Rate
+	exchange              bool
+}
+
+func newMeasure() *cobra.Command {
+	var f measureFlags
+	cmd := &cobra.Command{
+		Use:   "measure PEER",
+		Short: "measure one transfer and name what limits it",
+		Long: `measure carries out one TCP transfer with PEER and says what limits it, with evidence.
+
+Buffers, window, congestion control and MSS belong to the end that they matter at:
+--send-buffer, --congestion and --mss to the sender, --receive-buffer and --window to
+the receiver. With --direction up this host sends. What is not given is the system's
+default, which for buffers is automatic sizing.`,
+		Example: `  fullpipe measure server.example.net --key-file key
+  fullpipe measure server.example.net --direction both --receive-buffer 64KiB
+  fullpipe measure lab:wan-40ms --time 5s`,
+		Args: onePeer,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			specs, err := f.specs()
+			if err != nil {
+				return err
+			}
+			return f.run(cmd, args[0], specs)
+		},
+	}
+	fl := cmd.Flags()
+	f.keyFlags.add(fl)
+	fl.StringVarP(&f.direction, "direction", "d", "up", "who sends: up (this host), down or both, one after the other")
+	fl.DurationVarP(&f.time, "time", "t", 5*time.Second, "how long each transfer lasts")
+	fl.VarP(&f.bytes, "bytes", "n", "end after this much payload instead of after a time")
+	fl.IntVarP(&f.parallel, "parallel", "P", 1, "number of connections at a time")
+	fl.Var(&f.send, "send-buffer", "the sender's send buffer (SO_SNDBUF); automatic if not given")
+	fl.Var(&f.receive, "receive-buffer", "the receiver's receive buffer (SO_RCVBUF); automatic if not given")
+	fl.Var(&f.window, "window", "bound of the receiver's window, with automatic sizing left on (TCP_WINDOW_CLAMP)")
+	fl.Var(&f.write, "write-size", "bytes of one write by the sender; large ones if not given")
+	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion control")
+	fl.IntVar(&f.mss, "mss", 0, "bound of the sender's segments in bytes (TCP_MAXSEG)")
+	fl.BoolVar(&f.noDelay, "no-delay", false, "send small writes at once (TCP_NODELAY)")
+	fl.Var(&f.writeRate, "write-rate", "hold the sending program to this rate")
+	fl.Var(&f.readRate, "read-rate", "hold the receiving program to this rate")
+	fl.BoolVar(&f.exchange, "exchange", false, "write requests of --write-size in two pieces and wait for an answer to each")
+	return cmd
+}
+
+// specs are the transfers to carry out, one for each direction.
+func (f *measureFlags) specs() ([]transfer.Spec, error) {
+	directions := map[string][]transfer.Direction{"up": {transfer.Up}, "down": {transfer.Down}, "both": {transfer.Up, transfer.Down}}[f.direction]
+	if directions == nil {
+		return nil, &usageError{"--direction", fmt.Sprintf("%q is no direction", f.direction), "up, down or both"}
+	}
+	if f.parallel < 1 {
+		return nil, &usageError{"--parallel", fmt.Sprintf("%d connections carry nothing", f.parallel), "1 or more"}
+	}
+	if f.time <= 0 {
+		return nil, &usageError{"--time", fmt.Sprintf("%v is no time to measure in", f.time), "5s"}
+	}
+	sender := transfer.Socket{SendBuffer: int(f.send), Congestion: f.congestion, MSS: f.mss, NoDelay: f.noDelay}
+	receiver := transfer.Socket{ReceiveBuffer: int(f.receive), Clamp: int(f.window), NoDelay: f.noDelay}
+	var specs []transfer.Spec
+	for _, d := range directions {
+		s := transfer.Spec{Direction: d, Near: sender, Far: receiver, Streams: f.parallel, Time: f.time, Bytes: int64(f.bytes),
+			Program: transfer.Program{WriteBytes: int(f.write), WriteBps: float64(f.writeRate), ReadBps: float64(f.readRate), Exchange: f.exchange}}
+		if d == transfer.Down {
+			s.Near, s.Far = receiver, sender
+		}
+		if s.Bytes > 0 {
+			s.Time = 0
+		}
+		specs = append(specs, s)
+	}
+	return specs, nil
+}
+
+func (f *measureFlags) run(cmd *cobra.Command, text string, specs []transfer.Spec) error {
+	ctx := cmd.Context()
+	far, err := f.open(ctx, text)
+	if err != nil {
+		return err
+	}
+	defer far.Close()
+	doc := report.Measure{Header: newHeader(cmd), Peer: text}
+	for _, spec := range specs {
+		direction, err := measureOne(ctx, far, spec, &doc, cmd.ErrOrStderr())
+		if direction != nil {
+			doc.Directions = append(doc.Directions, *direction)
+		}
+		if err != nil {
+			return f.cutShort(cmd, &doc, err)
+		}
+	}
+	return printMeasure(cmd, &doc)
+}
+
+// measureOne carries out one transfer; with an error the direction holds what was
+// measured until then, or is nil.
+func measureOne(ctx context.Context, far transfer.Peer, spec transfer.Spec, doc *report.Measure, progress io.Writer) (*report.Direction, error) {
+	var intervals []transfer.Interval
+	bar := newBar(progress, spec)
+	result, err := far.Run(ctx, spec, func(i transfer.Interval) {
+		intervals = append(intervals, i)
+		bar.show(i)
+	})
+	bar.clear()
+	var unsupported *transfer.Unsupported
+	if errors.As(err, &unsupported) {
+		return nil, &usageError{"measure", err.Error(), "leave that option out"}
+	}
+	if result == nil {
+		return nil, err
+	}
+	doc.Near, doc.Far = report.NewHost(result.Near), report.NewHost(result.Far)
+	direction := report.NewDirection(result, limiter.Judge(result), intervals)
+	return &direction, err
+}
+
+// cutShort prints what was measured before an error.
+func (f *measureFlags) cutShort(cmd *cobra.Command, doc *report.Measure, err error) error {
+	if len(doc.Directions) == 0 {
+		return err
+	}
+	failure, status := describe(cmd.Context(), err)
+	doc.Error = &failure
+	if perr := printMeasure(cmd, doc); perr != nil {
+		return perr
+	}
+	if !wantsJSON(cmd) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "fullpipe: "+failure.Text())
+	}
+	return exitStatus(status)
+}
+
+func printMeasure(cmd *cobra.Command, doc *report.Measure) error {
+	if wantsJSON(cmd) {
+		return printJSON(cmd.OutOrStdout(), doc)
+	}
+	doc.WriteText(cmd.OutOrStdout())
+	return nil
+}
+
+// onePeer checks that one PEER was given.
+func onePeer(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return &usageError{"PEER", fmt.Sprintf("%d given, one is needed", len(args)), cmd.CommandPath() + " --help"}
+	}
+	return nil
+}
+
+// awaitFar is how long a far end that a lab started together with us may take to listen.
+const awaitFar = 3 * time.Second
+
+// open connects to the PEER.
+func (k *keyFlags) open(ctx context.Context, text string) (transfer.Peer, error) {
+	key, err := k.find()
+	if err != nil {
+		return nil, err
+	}
+	far, err := peer.Open(ctx, text, peer.Options{Key: key, Await: awaits(text)})
+	var bad *peer.BadPeer
+	if errors.As(err, &bad) {
+		return nil, &usageError{"PEER", bad.Error(), bad.Try()}
+	}
+	return far, err
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+func newServe() *cobra.Command {
+	var key keyFlags
+	var listen string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "be the far end for fullpipe on other hosts",
+		Long: `serve answers fullpipe clients that hold its key until it is interrupted.
+
+Without a key given it makes a new one and prints it. Clients cannot change this host;
+what they may ask of it is bounded.`,
+		Example: `  fullpipe serve
+  fullpipe serve --listen :5202 --key-file key`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{args[0], "serve takes no arguments", cmd.CommandPath() + " --help"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, key, listen) },
+	}
+	key.add(cmd.Flags())
+	cmd.Flags().StringVar(&listen, "listen", server.DefaultAddress, "ADDR:PORT to listen on; port 0 chooses one")
+	return cmd
+}
+
+func serve(cmd *cobra.Command, flags keyFlags, listen string) error {
+	key, err := flags.find()
+	if err != nil {
+		return err
+	}
+	made := key == nil
+	if made {
+		k := probe.NewKey()
+		key = &k
+	}
+	if err := checkListen(listen); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	log := serveLog{cmd: cmd}
+	s, err := server.New(ctx, server.Config{Address: listen, Key: *key, Software: version(), Event: log.event})
+	if err != nil {
+		return listenError(listen, err)
+	}
+	log.ready(s.Addr().String(), *key, made)
+	if err := s.Serve(ctx); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+func checkListen(listen string) error {
+	bad := func(why string) error {
+		return &usageError{"--listen", fmt.Sprintf("%q %s", listen, why), "ADDR:PORT, as in :5201 or 192.0.2.1:5202"}
+	}
+	_, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return bad("is not ADDR:PORT")
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return bad("has no port between 0 and 65535")
+	}
+	return nil
+}
+
+// listenError turns the common reasons why a port cannot be had into what to do.
+func listenError(listen string, err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	hint := ""
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		hint = "another port with --listen; an iperf3 server uses 5201 too"
+	case errors.Is(err, syscall.EACCES):
+		hint = "a port above 1023"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		hint = "an address of this host"
+	}
+	return &probe.Error{Address: "listen on " + listen, Err: err, Hint: hint}
+}
+
+// serveLog prints what a server does: events as JSON lines, or as text on standard error.
+type serveLog struct{ cmd *cobra.Command }
+
+// readyEvent is the first line of serve --json.
+type readyEvent struct {
+	report.Header
+	Event  string `json:"event"`
+	Listen string `json:"listen"`
+	Key    string `json:"key,omitempty"` // absent when it was given: then its owner has it
+}
+
+func (l serveLog) ready(address string, key probe.Key, made bool) {
+	if wantsJSON(l.cmd) {
+		e := readyEvent{Header: newHeader(l.cmd), Event: "ready", Listen: address}
+		if made {
+			e.Key = key.String()
+		}
+		l.line(e)
+		return
+	}
+	out := l.cmd.OutOrStdout()
+	fmt.Fprintf(out, "fullpipe listens on %s\n", address)
+	if made {
+		fmt.Fprintf(out, "key: %s\n", key)
+		_, port, _ := net.SplitHostPort(address)
+		name, _ := os.Hostname()
+		if port != "5201" {
+			name += ":" + port
+		}
+		fmt.Fprintf(l.cmd.ErrOrStderr(), "measure from another host with:\n  FULLPIPE_KEY=%s fullpipe measure %s\n", key, name)
+	} else {
+		fmt.Fprintf(out, "key: the one that was given\n")
+	}
+}
+
+// serveEvent is a line of serve --json.
+type serveEvent struct {
+	At         time.Time `json:"at"`
+	Event      string    `json:"event"`
+	Client     string    `json:"client"`
+	Direction  string    `json:"direction,omitempty"`
+	Bytes      *int64    `json:"bytes,omitempty"`
+	GoodputBps *float64  `json:"goodput_bps,omitempty"`
+	Complete   *bool     `json:"complete,omitempty"`
+	Error      string    `json:"error,omitempty"`
+}
+
+func (l serveLog) event(e server.Event) {
+	line := serveEvent{At: time.Now().UTC().Round(time.Millisecond), Event: e.What, Client: e.Client.String()}
+	text := []string{line.At.Format(time.TimeOnly), line.Client, e.What}
+	if e.Err != nil {
+		line.Error = e.Err.Error()
+		text = append(text, e.Err.Error())
+	}
+	if r := e.Result; r != nil {
+		line.Direction, line.Complete = string(r.Spec.Direction), &r.Complete
+		text = append(text, "from the client's side "+line.Direction)
+		if received, ok := r.Received(); ok {
+			bytes, bps := received.Bytes, received.Bps()
+			line.Bytes, line.GoodputBps = &bytes, &bps
+			text = append(text, units.Size(bytes).String(), units.Rate(bps).String())
+		}
+	}
+	if wantsJSON(l.cmd) {
+		l.line(line)
+		return
+	}
+	fmt.Fprintln(l.cmd.ErrOrStderr(), strings.Join(text, "  "))
+}
+
+func (l serveLog) line(v any) {
+	json.NewEncoder(l.cmd.OutOrStdout()).Encode(v)
+}

@@ -1,0 +1,141 @@
+// Package peer turns what users write for PEER into a far end to measure with.
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// Options say how to reach a peer.
+type Options struct {
+	Key *probe.Key // nil: none at hand
+	// Await is how long a refused connection is tried again: a far end that was
+	// started together with us may not listen yet.
+	Await time.Duration
+}
+
+// DefaultPort is where fullpipe serve listens.
+const DefaultPort = 5201
+
+// BadPeer is a PEER text that names no peer.
+type BadPeer struct{ Text, Why, Hint string }
+
+func (b *BadPeer) Error() string { return fmt.Sprintf("peer %q: %s", b.Text, b.Why) }
+
+// Try is what would be right.
+func (b *BadPeer) Try() string { return b.Hint }
+
+const forms = "HOST, HOST:PORT, fullpipe://HOST[:PORT] or lab:PROFILE"
+
+// Open connects to the peer that text names.
+func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
+	rest := text
+	if scheme, after, found := strings.Cut(text, "://"); found {
+		switch scheme {
+		case "fullpipe":
+			rest = after
+		case "iperf3", "ssh", "http", "https":
+			return nil, &BadPeer{text, scheme + " far ends are not built yet", "fullpipe serve at the far end, and its HOST[:PORT] here"}
+		default:
+			return nil, &BadPeer{text, "no kind of peer is called " + strconv.Quote(scheme), forms}
+		}
+	}
+	address, err := hostPort(rest)
+	if err != nil {
+		return nil, &BadPeer{text, err.Error(), forms}
+	}
+	if o.Key == nil {
+		return nil, identify(ctx, address)
+	}
+	until := time.Now().Add(o.Await)
+	for {
+		client, err := probe.Connect(ctx, address, *o.Key)
+		if err == nil {
+			return client, nil
+		}
+		if !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(until) {
+			return nil, err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// identify says why an address cannot be measured with without a key.
+func identify(ctx context.Context, address string) error {
+	what, err := probe.Identify(ctx, address)
+	if err != nil {
+		return err
+	}
+	return &probe.Error{Address: address, Err: errors.New(what + " answers there, and no key is at hand"),
+		Hint: "the key that it printed when it started, with --key, --key-file or FULLPIPE_KEY"}
+}
+
+// hostPort reads HOST, HOST:PORT, an IPv6 address or [IPv6]:PORT.
+func hostPort(text string) (string, error) {
+	host, port := text, strconv.Itoa(DefaultPort)
+	switch colons := strings.Count(text, ":"); {
+	case strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]"):
+		host = text[1 : len(text)-1]
+	case colons == 1 || strings.HasPrefix(text, "["):
+		var err error
+		if host, port, err = net.SplitHostPort(text); err != nil {
+			return "", errors.New("not HOST:PORT")
+		}
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return "", fmt.Errorf("port %q is not between 1 and 65535", port)
+	}
+	if host == "" || strings.ContainsAny(host, "/ \t@\x00") {
+		return "", errors.New("no host is called that")
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// KeyVariable is where a key may stand in the environment.
+const KeyVariable = "FULLPIPE_KEY"
+
+// FindKey reads the key from what the user gave: the text itself, a file that holds it,
+// or the environment; nil when there is none.
+func FindKey(text, file string) (*probe.Key, error) {
+	from := "--key"
+	switch {
+	case text != "" && file != "":
+		return nil, errors.New("--key and --key-file: give one of them")
+	case file != "":
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, fmt.Errorf("--key-file: %w", err)
+		}
+		defer f.Close()
+		head := make([]byte, 256)
+		n, err := f.Read(head)
+		if err != nil {
+			return nil, fmt.Errorf("--key-file: read %s: %w", file, err)
+		}
+		text, from = string(head[:n]), "--key-file "+file
+	case text == "":
+		text, from = os.Getenv(KeyVariable), KeyVariable
+	}
+	if text == "" {
+		return nil, nil
+	}
+	key, err := probe.ParseKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
+	}
+	return &key, nil
+}

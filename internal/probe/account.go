@@ -1,0 +1,71 @@
+package probe
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// clock counts from the transfer's start at this end.
+type clock struct{ start time.Time }
+
+func (c clock) now() time.Duration { return time.Since(c.start) }
+
+// account is what one data loop knows of itself. The loop writes it, the sampler reads.
+type account struct {
+	clock clock
+	bytes atomic.Int64
+	first atomic.Int64 // ns; 0: no byte yet
+	last  atomic.Int64
+	spent [waits]atomic.Int64
+	// now is the wait under way: its start in ns, shifted left, and its kind; 0: none.
+	now atomic.Int64
+}
+
+// What a data loop waits for.
+const (
+	_        = iota
+	blocked  // the kernel: space or data
+	paused   // its own rate
+	awaiting // the other program's answer
+	waits
+
+	waitBits = 2
+)
+
+// wait carries out one wait and books it.
+func (a *account) wait(kind int64, wait func(time.Duration) error, timeout time.Duration) error {
+	start := a.clock.now()
+	a.now.Store(int64(start)<<waitBits | kind)
+	err := wait(timeout)
+	a.now.Store(0)
+	a.spent[kind].Add(int64(a.clock.now() - start))
+	return err
+}
+
+// moved books n bytes.
+func (a *account) moved(n int) {
+	if n <= 0 {
+		return
+	}
+	at := max(int64(a.clock.now()), 1)
+	if a.first.Load() == 0 {
+		a.first.Store(at)
+	}
+	a.last.Store(at)
+	a.bytes.Add(int64(n))
+}
+
+func (a *account) fill(s *transfer.Sample) {
+	s.Have |= transfer.HaveProgram
+	s.Program = a.bytes.Load()
+	spent := [waits]int64{}
+	for kind := range spent {
+		spent[kind] = a.spent[kind].Load()
+	}
+	if now := a.now.Load(); now != 0 {
+		spent[now&(1<<waitBits-1)] += max(int64(s.At)-now>>waitBits, 0)
+	}
+	s.Blocked, s.Paused, s.Awaited = time.Duration(spent[blocked]), time.Duration(spent[paused]), time.Duration(spent[awaiting])
+}

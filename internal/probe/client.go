@@ -1,0 +1,298 @@
+// Package probe measures a transfer between two fullpipes: the protocol they speak
+// (docs/protocol.md), how each end carries out its part, and what each knows of it: the
+// kernel's samples and the account of our own writer and reader.
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// Times that bound every wait for the other end.
+const (
+	connectTime = 10 * time.Second // for each of: connecting, the handshake, an answer
+	resultTime  = 10 * time.Second // for the far end's result after the transfer
+	stopTime    = 2 * time.Second  // for the far end's result when we were interrupted
+)
+
+// Client measures with one fullpipe server. It implements transfer.Peer.
+type Client struct {
+	address string
+	key     Key
+	hello   Hello
+
+	running sync.Mutex // one transfer at a time
+	mu      sync.Mutex // guards control and closed
+	control *control   // nil: connect again
+	closed  bool
+}
+
+// Connect opens and proves a control connection to the server at HOST:PORT.
+func Connect(ctx context.Context, address string, key Key) (*Client, error) {
+	c := &Client{address: address, key: key}
+	ctl, err := c.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.hello = ctl.hello
+	return c, nil
+}
+
+// Hello is what the server told of itself.
+func (c *Client) Hello() Hello { return c.hello }
+
+// Check implements transfer.Peer.
+func (c *Client) Check(s transfer.Spec) error { return c.hello.Check(s) }
+
+// Close implements transfer.Peer.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	if c.control != nil {
+		c.control.close(net.ErrClosed)
+	}
+	c.mu.Unlock()
+	c.running.Lock() // a running transfer has ended when Close returns
+	defer c.running.Unlock()
+	return nil
+}
+
+func (c *Client) connect(ctx context.Context) (*control, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, net.ErrClosed
+	}
+	if c.control != nil && !c.control.broken() {
+		return c.control, nil
+	}
+	ctl, err := openControl(ctx, c.address, c.key)
+	if err != nil {
+		return nil, err
+	}
+	c.control = ctl
+	return ctl, nil
+}
+
+// Run implements transfer.Peer.
+func (c *Client) Run(ctx context.Context, spec transfer.Spec, each func(transfer.Interval)) (*transfer.Result, error) {
+	if err := c.Check(spec); err != nil {
+		return nil, err
+	}
+	c.running.Lock()
+	defer c.running.Unlock()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	ctl, err := c.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := run{ctl: ctl, spec: spec, each: each, result: &transfer.Result{Spec: spec, Started: time.Now().UTC()}}
+	err = r.carryOut(ctx)
+	if err != nil && !r.answered {
+		ctl.close(err) // whatever it still says belongs to this transfer: begin anew
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	} else if err != nil {
+		err = &Error{Address: c.address, Err: err, Hint: hint(err)}
+	}
+	if r.result.Near == nil && r.result.Far == nil {
+		return nil, err
+	}
+	r.result.Complete = err == nil
+	return r.result, err
+}
+
+// run is one transfer of a Client.
+type run struct {
+	ctl      *control
+	spec     transfer.Spec
+	each     func(transfer.Interval)
+	result   *transfer.Result
+	answered bool // the far end's part is over
+}
+
+func (r *run) carryOut(ctx context.Context) error {
+	answer, err := r.offer(ctx)
+	if err != nil {
+		return err
+	}
+	streams, err := r.connect(ctx, answer)
+	defer func() {
+		for _, s := range streams {
+			s.Reset()
+			s.Close()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+
+	moving, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	far := make(chan farEnd, 1)
+	up := r.spec.Direction == transfer.Up
+	go func() {
+		f := r.ctl.await(up, r.each)
+		if f.err != nil {
+			cancel(f.err)
+		}
+		far <- f
+	}()
+	if r.spec.Time > 0 {
+		late := time.AfterFunc(r.spec.Time+connectTime, func() { cancel(errStalled) })
+		defer late.Stop()
+	}
+	p := part{send: up, spec: r.spec, streams: streams, preface: PrefaceSize}
+	if !up {
+		p.each = r.each
+	}
+	var nearErr error
+	r.result.Near, nearErr = p.carryOut(moving)
+	if !up || nearErr != nil {
+		// The sender learns that nobody reads any more.
+		for _, s := range streams {
+			s.Reset()
+			s.Close()
+		}
+		streams = nil
+	}
+	return r.conclude(ctx, nearErr, far)
+}
+
+// conclude waits for the far end's result, which a failure or an interruption here
+// hurries.
+func (r *run) conclude(ctx context.Context, nearErr error, far <-chan farEnd) error {
+	wait := resultTime
+	if nearErr != nil {
+		r.ctl.send(kindStop, struct{}{})
+		wait = stopTime
+	}
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	interrupted := ctx.Done()
+	for {
+		select {
+		case f := <-far:
+			r.answered = f.err == nil
+			r.result.Far = f.result.End
+			r.result.Warnings = append(r.result.Warnings, f.result.Warnings...)
+			r.result.Warnings = append(r.result.Warnings, clippings("near", r.result.Near)...)
+			r.result.Warnings = append(r.result.Warnings, clippings("far", r.result.Far)...)
+			var farErr error
+			if f.result.Error != "" {
+				farErr = errors.New("the far end: " + f.result.Error)
+			}
+			return errors.Join(nearErr, f.err, farErr)
+		case <-interrupted:
+			interrupted = nil
+			r.ctl.send(kindStop, struct{}{})
+			late.Reset(stopTime)
+		case <-late.C:
+			if nearErr == nil {
+				nearErr = fmt.Errorf("no result from the far end within %v of the transfer", wait)
+			}
+			r.ctl.close(nearErr)
+			<-far
+			return nearErr
+		}
+	}
+}
+
+func clippings(which string, e *transfer.End) []string {
+	if e == nil || len(e.Streams) == 0 {
+		return nil
+	}
+	var w []string
+	for _, b := range []struct {
+		name string
+		transfer.Buffer
+	}{{"send", e.Streams[0].SendBuffer}, {"receive", e.Streams[0].ReceiveBuffer}} {
+		if b.Clipped {
+			w = append(w, fmt.Sprintf("the %s end's system clipped the %s buffer: %d bytes asked, %d granted (Linux counts double)",
+				which, b.name, b.Requested, b.Granted))
+		}
+	}
+	return w
+}
+
+func (r *run) offer(ctx context.Context) (accept, error) {
+	var a accept
+	if err := r.ctl.send(kindOffer, offer{Spec: r.spec}); err != nil {
+		return a, err
+	}
+	m, err := r.ctl.next(ctx, connectTime)
+	if err != nil {
+		return a, fmt.Errorf("offer a transfer: %w", err)
+	}
+	if err := m.decode(kindAccept, &a); err != nil {
+		return a, err
+	}
+	r.result.Warnings = append(r.result.Warnings, a.Warnings...)
+	switch {
+	case a.Field != "":
+		return a, &transfer.Unsupported{Field: a.Field, Why: a.Error}
+	case a.Error != "":
+		return a, errors.New("the far end: " + a.Error)
+	case len(a.Tokens) != max(r.spec.Streams, 1):
+		return a, fmt.Errorf("%d stream tokens for %d streams", len(a.Tokens), max(r.spec.Streams, 1))
+	}
+	return a, nil
+}
+
+// connect opens all streams before it shows any token, so that they start together.
+func (r *run) connect(ctx context.Context, a accept) ([]*socket.Stream, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, errors.New("a data connection was not set up within "+connectTime.String()))
+	defer cancel()
+	options := socket.Options{Socket: r.spec.Near, Force: true}
+	address := r.ctl.remote
+	if a.Port != 0 {
+		host, _, _ := net.SplitHostPort(address)
+		address = net.JoinHostPort(host, strconv.Itoa(a.Port))
+	}
+	conns := make([]*net.TCPConn, len(a.Tokens))
+	errs := make([]error, len(a.Tokens))
+	var dialing sync.WaitGroup
+	for i := range conns {
+		dialing.Go(func() { conns[i], errs[i] = socket.Dial(ctx, address, options) })
+	}
+	dialing.Wait()
+	err := errors.Join(errs...)
+	for i, conn := range conns {
+		if err == nil {
+			_, err = io.WriteString(conn, a.Tokens[i])
+		}
+	}
+	var streams []*socket.Stream
+	for _, conn := range conns {
+		if conn == nil {
+			continue
+		}
+		if err != nil {
+			conn.Close()
+			continue
+		}
+		var s *socket.Stream
+		if s, err = socket.NewStream(conn, options); err == nil {
+			streams = append(streams, s)
+		}
+	}
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return streams, fmt.Errorf("data connection to %s: %w", address, err)
+	}
+	return streams, nil
+}

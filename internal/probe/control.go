@@ -1,0 +1,172 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// control is the client's end of a control connection.
+type control struct {
+	conn   net.Conn
+	remote string // the address it is connected to, where data connections go too
+	hello  Hello
+
+	mu  sync.Mutex // guards err
+	err error      // why it can no longer be used
+}
+
+func openControl(ctx context.Context, address string, key Key) (*control, error) {
+	fail := func(err error) (*control, error) {
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		return nil, &Error{Address: address, Err: err, Hint: hint(err)}
+	}
+	dialing, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	tcp, err := socket.Dial(dialing, address, socket.Options{})
+	if err != nil {
+		return fail(dialError(err))
+	}
+	c := &control{conn: tcp, remote: tcp.RemoteAddr().String()}
+	stop := context.AfterFunc(ctx, func() { tcp.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	tcp.SetDeadline(time.Now().Add(connectTime))
+	if _, err := tcp.Write(Marker[:]); err != nil {
+		tcp.Close()
+		return fail(err)
+	}
+	if c.conn, err = secureClient(ctx, &answeredConn{Conn: tcp}, key); err != nil {
+		tcp.Close()
+		return fail(err)
+	}
+	m, err := readMessage(c.conn, maxFrame)
+	if err == nil {
+		err = m.decode(kindHello, &c.hello)
+	}
+	if err == nil && c.hello.Version != Version {
+		err = &versionError{c.hello.Version, c.hello.Software}
+	}
+	if err != nil {
+		c.conn.Close()
+		return fail(err)
+	}
+	tcp.SetDeadline(time.Time{})
+	return c, nil
+}
+
+func (c *control) send(k kind, body any) error {
+	c.conn.SetWriteDeadline(time.Now().Add(connectTime))
+	return writeMessage(c.conn, k, body)
+}
+
+// next reads one message within the time and the context.
+func (c *control) next(ctx context.Context, within time.Duration) (message, error) {
+	c.conn.SetReadDeadline(time.Now().Add(within))
+	defer context.AfterFunc(ctx, func() { c.conn.SetReadDeadline(time.Unix(1, 0)) })()
+	m, err := readMessage(c.conn, maxFrame)
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		err = &silentError{within}
+	}
+	return m, err
+}
+
+// farEnd is how a transfer ended at the far end, or why that is not known.
+type farEnd struct {
+	result result
+	err    error
+}
+
+// await reads until the far end's result; each sees the progress it reports of what it
+// receives. A server shows every second that it lives.
+func (c *control) await(receiving bool, each func(transfer.Interval)) farEnd {
+	for {
+		m, err := c.next(context.Background(), stallTime)
+		if err != nil {
+			return farEnd{err: fmt.Errorf("control connection: %w", err)}
+		}
+		if m.kind == kindResult {
+			var f farEnd
+			f.err = m.decode(kindResult, &f.result)
+			return f
+		}
+		var p progressMessage
+		if err := m.decode(kindProgress, &p); err != nil {
+			return farEnd{err: err}
+		}
+		if receiving && each != nil && p.Interval != nil {
+			each(*p.Interval)
+		}
+	}
+}
+
+func (c *control) broken() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err != nil
+}
+
+func (c *control) close(why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = why
+		c.conn.Close()
+	}
+}
+
+// answeredConn takes the server's one-byte answer to Marker off the front, so that the
+// TLS handshake need not wait for it.
+type answeredConn struct {
+	net.Conn
+	answered bool
+}
+
+func (a *answeredConn) Read(b []byte) (int, error) {
+	if !a.answered {
+		if err := readAnswer(a.Conn); err != nil {
+			return 0, err
+		}
+		a.answered = true
+	}
+	return a.Conn.Read(b)
+}
+
+// Identify asks what listens at an address without a key: "a fullpipe server", or the
+// error that names something else.
+func Identify(ctx context.Context, address string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	tcp, err := socket.Dial(ctx, address, socket.Options{})
+	if err == nil {
+		defer tcp.Close()
+		defer context.AfterFunc(ctx, func() { tcp.SetDeadline(time.Unix(1, 0)) })()
+		tcp.Write(Marker[:])
+		err = readAnswer(tcp)
+	}
+	if err != nil {
+		err = dialError(err)
+		return "", &Error{Address: address, Err: err, Hint: hint(err)}
+	}
+	return "a fullpipe server", nil
+}
+
+// readAnswer reads the server's first byte.
+func readAnswer(conn net.Conn) error {
+	var first [1]byte
+	if _, err := conn.Read(first[:]); err != nil {
+		return err
+	}
+	if first[0] != AnswerFullpipe {
+		return readStranger(conn, first[0])
+	}
+	return nil
+}

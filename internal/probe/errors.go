@@ -1,0 +1,116 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Error is why a far end could not be measured with, and what to try.
+type Error struct {
+	Address string
+	Err     error
+	Hint    string
+}
+
+func (e *Error) Error() string { return e.Address + ": " + e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Try is what the user may do about it.
+func (e *Error) Try() string { return e.Hint }
+
+// StrangerError says that something else than a fullpipe server answers.
+type StrangerError struct {
+	Iperf3 bool
+	What   string
+}
+
+func (s *StrangerError) Error() string { return s.What + " answers there, not a fullpipe server" }
+
+// readStranger names what answered by its first bytes.
+func readStranger(conn net.Conn, first byte) error {
+	switch first {
+	case AnswerBusy:
+		return errBusy
+	case AnswerIperf3, answerIperf3Busy:
+		return &StrangerError{Iperf3: true, What: "an iperf3 server"}
+	}
+	text := []byte{first}
+	conn.SetReadDeadline(time.Now().Add(time.Second))
+	more := make([]byte, 23)
+	n, _ := conn.Read(more)
+	text = append(text, more[:n]...)
+	switch {
+	case strings.HasPrefix(string(text), "SSH-"):
+		return &StrangerError{What: "an SSH server"}
+	case strings.HasPrefix(string(text), "HTTP/"):
+		return &StrangerError{What: "a web server"}
+	}
+	return &StrangerError{What: fmt.Sprintf("something that says %.40q", text)}
+}
+
+var errBusy = errors.New("the server has as many clients as it takes")
+
+type versionError struct {
+	version  int
+	software string
+}
+
+func (v *versionError) Error() string {
+	return fmt.Sprintf("the server speaks version %d of the protocol (fullpipe %.60s), this one version %d", v.version, v.software, Version)
+}
+
+type silentError struct{ within time.Duration }
+
+func (s *silentError) Error() string { return fmt.Sprintf("no answer within %v", s.within) }
+
+// dialError says in the fewest words why no connection came about.
+func dialError(err error) error {
+	var dns *net.DNSError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return fmt.Errorf("no such host: %s", dns.Name)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return syscall.ECONNREFUSED
+	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		return &silentError{connectTime}
+	}
+	return err
+}
+
+// hint is what to try about an error of connecting or measuring.
+func hint(err error) string {
+	var stranger *StrangerError
+	var version *versionError
+	var silent *silentError
+	var timeout net.Error
+	var dns *net.DNSError
+	switch {
+	case errors.Is(err, ErrWrongKey):
+		return "the key that this server printed when it started, with --key, --key-file or FULLPIPE_KEY"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "start fullpipe serve there, or give its port as HOST:PORT"
+	case errors.As(err, &stranger) && stranger.Iperf3:
+		return "start fullpipe serve there on another port (--listen :5202) and give it as HOST:5202"
+	case errors.As(err, &stranger):
+		return "the port that fullpipe serve listens on, as HOST:PORT"
+	case errors.As(err, &version):
+		return "the same version of fullpipe at both ends"
+	case errors.As(err, &silent), errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, os.ErrDeadlineExceeded):
+		return "whether the host is up and a firewall lets the port through"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		return "whether fullpipe serve still runs there, and what it says"
+	case errors.Is(err, errBusy):
+		return "again later, or a server of your own on another port"
+	case errors.As(err, &dns), strings.HasPrefix(err.Error(), "no such host"):
+		return "the host's address, or its full name"
+	}
+	return ""
+}

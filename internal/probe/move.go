@@ -1,0 +1,244 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// part is one end's part in a transfer over streams that are connected already.
+type part struct {
+	send    bool
+	spec    transfer.Spec
+	streams []*socket.Stream
+	// preface is how many bytes this end had sent on each stream before.
+	preface int64
+	// every and each report what this end receives; each may be nil.
+	every time.Duration
+	each  func(transfer.Interval)
+}
+
+// drainTime is how long a sender whose time is up waits for acknowledgements: the
+// receiver's time began half a round trip later.
+const drainTime = 500 * time.Millisecond
+
+// stallTime without any progress ends a transfer that has no time set.
+const stallTime = 15 * time.Second
+
+// carryOut moves the payload and answers what this end saw, which with an error is what
+// it saw until then. It ends within the Spec's time (from the first byte on), or when
+// ctx does. The streams stay open, so that the caller chooses when the far end learns.
+func (p part) carryOut(ctx context.Context) (*transfer.End, error) {
+	c := clock{time.Now()}
+	rule, err := senderRule(p)
+	if err != nil {
+		return nil, err
+	}
+	loops := make([]*loop, len(p.streams))
+	var budget atomic.Int64
+	budget.Store(p.spec.Bytes)
+	for i, s := range p.streams {
+		l := &loop{account: account{clock: c}, stream: s, program: p.spec.Program}
+		if p.send {
+			l.end, l.rule = p.spec.Time, rule
+			if p.spec.Bytes > 0 {
+				l.budget = &budget
+			}
+		}
+		loops[i] = l
+	}
+	usage := startUsage()
+	defer context.AfterFunc(ctx, func() {
+		for _, l := range loops {
+			l.stream.Interrupt()
+		}
+	})()
+
+	samples := newSampler(c, loops, p.send)
+	samples.read()
+	progress := progress{loops: loops, each: p.each, clock: c}
+	if p.every == 0 {
+		p.every = 100 * time.Millisecond
+	}
+	moving, sampling := sync.WaitGroup{}, sync.WaitGroup{}
+	done := make(chan struct{})
+	for _, l := range loops {
+		moving.Go(func() { l.run(p.send, p.spec.Time) })
+	}
+	sampling.Go(func() { samples.run(done, p.every, func() { progress.report(false) }) })
+	moving.Wait()
+	close(done)
+	sampling.Wait()
+	samples.read()
+	progress.report(true)
+
+	end := &transfer.End{Kernel: socket.Kernel(), Streams: make([]transfer.Stream, len(loops)), CPU: usage.stop(c, loops)}
+	if rule != nil {
+		end.BufferRule = "afd:" + strconv.Itoa(rule.Quota)
+	}
+	var errs []error
+	for i, l := range loops {
+		end.Streams[i] = l.describe(samples.series[i], p)
+		errs = append(errs, l.err)
+	}
+	if ctx.Err() != nil {
+		return end, context.Cause(ctx)
+	}
+	return end, errors.Join(errs...)
+}
+
+// run is the whole life of one data loop. It has a thread of its own, so that the
+// thread's CPU time is the loop's.
+func (l *loop) run(send bool, limit time.Duration) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before, _ := socket.ThreadCPU()
+	if send {
+		l.err = l.send()
+		if l.err == nil {
+			l.err = l.drain(limit)
+		}
+	} else {
+		l.err = l.receive(limit)
+		// A sender that is cut off when the time is up resets the connection.
+		if l.first.Load() > 0 && limit > 0 && errors.Is(l.err, syscall.ECONNRESET) && l.clock.now() >= limit-drainTime {
+			l.err = nil
+		}
+	}
+	if errors.Is(l.err, socket.ErrInterrupted) {
+		l.err = nil
+	}
+	after, _ := socket.ThreadCPU()
+	l.cpu = after - before
+}
+
+// drain ends what this side sends and waits until all of it is acknowledged. With a
+// time set that is bounded, and the far end may cut it short.
+func (l *loop) drain(limit time.Duration) error {
+	if err := l.stream.CloseWrite(); err != nil {
+		return ignoreReset(err, limit)
+	}
+	until, least := l.clock.now()+stallTime, -1
+	if limit > 0 && l.over() {
+		until = l.clock.now() + drainTime
+	}
+	for l.clock.now() < until {
+		n, err := l.stream.Outstanding()
+		if n == 0 || err != nil {
+			return nil
+		}
+		if limit == 0 && (n < least || least < 0) {
+			least, until = n, l.clock.now()+stallTime
+		}
+		if err := l.stream.Sleep(2 * time.Millisecond); err != nil {
+			return err
+		}
+	}
+	if limit == 0 {
+		return errStalled
+	}
+	return nil
+}
+
+var errStalled = errors.New("no byte got through for " + stallTime.String())
+
+func ignoreReset(err error, limit time.Duration) error {
+	if limit > 0 && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ENOTCONN)) {
+		return nil
+	}
+	return err
+}
+
+func (l *loop) describe(samples []transfer.Sample, p part) transfer.Stream {
+	d := l.stream.Describe()
+	d.Samples = samples
+	d.First, d.Last = time.Duration(l.first.Load()), time.Duration(l.last.Load())
+	d.Bytes = l.bytes.Load()
+	for _, s := range samples {
+		if s.Have&transfer.HaveReceiveWnd != 0 {
+			d.ReceiveBuffer.Effective = max(d.ReceiveBuffer.Effective, int(s.ReceiveWnd))
+		}
+		if p.send && s.Have&transfer.HaveInFlight != 0 {
+			d.SendBuffer.Effective = max(d.SendBuffer.Effective, int(s.InFlight))
+		}
+	}
+	if n := len(samples); p.send && n > 0 && samples[n-1].Have&transfer.HaveAcked != 0 {
+		d.Bytes = min(d.Bytes, max(samples[n-1].Acked-p.preface, 0))
+	}
+	return d
+}
+
+// progress reports what arrived at this end, all streams together.
+type progress struct {
+	clock clock
+	loops []*loop
+	each  func(transfer.Interval)
+	begun time.Duration // on the clock; 0: nothing arrived yet
+	at    time.Duration
+	bytes int64
+}
+
+// report calls each with what came since the last report; the final one ends at the
+// last byte.
+func (p *progress) report(final bool) {
+	if p.each == nil {
+		return
+	}
+	var total int64
+	var first, last time.Duration
+	for _, l := range p.loops {
+		total += l.bytes.Load()
+		if f := time.Duration(l.first.Load()); f > 0 && (first == 0 || f < first) {
+			first = f
+		}
+		last = max(last, time.Duration(l.last.Load()))
+	}
+	if first == 0 {
+		return
+	}
+	if p.begun == 0 {
+		p.begun, p.at = first, first
+	}
+	now := p.clock.now()
+	if final {
+		if now = max(last, p.at); total == p.bytes {
+			return
+		}
+	}
+	p.each(transfer.Interval{Start: p.at - p.begun, End: now - p.begun, Bytes: total - p.bytes})
+	p.at, p.bytes = now, total
+}
+
+// RuleVariable makes this host's senders buffer as other systems' do: "afd:8192".
+const RuleVariable = "FULLPIPE_SENDER_RULE"
+
+func senderRule(p part) (*model.AFD, error) {
+	text := os.Getenv(RuleVariable)
+	if text == "" || !p.send {
+		return nil, nil
+	}
+	name, quota, _ := strings.Cut(text, ":")
+	bytes, err := strconv.Atoi(quota)
+	if name != "afd" || err != nil || bytes <= 0 {
+		return nil, errors.New(RuleVariable + ": " + strconv.Quote(text) + " is no sender's rule; write it as afd:8192")
+	}
+	own := p.spec.Near
+	if p.spec.Direction == transfer.Down {
+		own = p.spec.Far
+	}
+	if own.SendBuffer > 0 {
+		bytes = own.SendBuffer
+	}
+	return &model.AFD{Quota: bytes}, nil
+}

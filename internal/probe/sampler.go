@@ -1,0 +1,87 @@
+package probe
+
+import (
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// The sampler reads fast at first, so that slow start can be seen on short paths.
+const (
+	earlySpacing = 5 * time.Millisecond
+	early        = 500 * time.Millisecond
+	soonSpacing  = 10 * time.Millisecond
+	soon         = 2 * time.Second
+	spacing      = 40 * time.Millisecond
+
+	// maxSamples bounds what one end keeps for all its streams together.
+	maxSamples = 8192
+)
+
+// sampler reads all streams of one end. It runs in a goroutine of its own.
+type sampler struct {
+	clock   clock
+	loops   []*loop
+	sender  bool
+	series  [][]transfer.Sample
+	stretch time.Duration // by how much the spacing grew to stay within maxSamples
+}
+
+func newSampler(c clock, loops []*loop, sender bool) *sampler {
+	s := &sampler{clock: c, loops: loops, sender: sender, series: make([][]transfer.Sample, len(loops)), stretch: 1}
+	for i := range s.series {
+		s.series[i] = make([]transfer.Sample, 0, min(512, s.most()))
+	}
+	return s
+}
+
+func (s *sampler) most() int { return max(maxSamples/len(s.loops), 64) }
+
+func (s *sampler) next() time.Duration {
+	switch now := s.clock.now(); {
+	case now < early:
+		return earlySpacing
+	case now < soon:
+		return soonSpacing
+	}
+	return spacing * s.stretch
+}
+
+// read takes one sample of every stream. A connection that is gone gives none.
+func (s *sampler) read() {
+	if len(s.series[0]) >= s.most() {
+		for i, series := range s.series {
+			s.series[i] = transfer.Thin(series, len(series)/2)
+		}
+		s.stretch *= 2
+	}
+	for i, l := range s.loops {
+		var sample transfer.Sample
+		if l.stream.Sample(&sample, s.sender) != nil {
+			continue
+		}
+		sample.At = s.clock.now()
+		l.account.fill(&sample)
+		s.series[i] = append(s.series[i], sample)
+	}
+}
+
+// run samples until done is closed, and calls interval as often as every.
+func (s *sampler) run(done <-chan struct{}, every time.Duration, interval func()) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	due := every
+	for {
+		select {
+		case <-done:
+			return
+		case <-timer.C:
+		}
+		s.read()
+		if s.clock.now() >= due {
+			interval()
+			due = s.clock.now() + every
+		}
+		timer.Reset(s.next())
+	}
+}

@@ -1,0 +1,248 @@
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// idleTime is how long a server keeps a client that asks for nothing.
+const idleTime = 5 * time.Minute
+
+// Host is what a session needs of the server around it.
+type Host interface {
+	// Expect makes the connections that show these tokens arrive on the channel. They
+	// connect to the port it answers (0: the server's own) of the local address, whose
+	// sockets were given the options before listen(). Forget undoes it.
+	Expect(ctx context.Context, tokens []Preface, local netip.AddrPort, o socket.Options) (streams <-chan *net.TCPConn, port int, forget func(), err error)
+}
+
+// Session is the server's end of one control connection.
+type Session struct {
+	Host        Host
+	Certificate tls.Certificate
+	Key         Key
+	Local       netip.AddrPort // where the client connected to
+	Hello       Hello
+	// Event is told of each transfer; nil: nobody.
+	Event func(*transfer.Result)
+}
+
+// Serve answers Marker, which has been read, and carries out what the client offers
+// until it leaves. It closes conn.
+func (s *Session) Serve(ctx context.Context, conn net.Conn) error {
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	conn.SetDeadline(time.Now().Add(connectTime))
+	if _, err := conn.Write([]byte{AnswerFullpipe}); err != nil {
+		return err
+	}
+	secured, err := SecureServer(ctx, conn, s.Certificate, s.Key)
+	if err != nil {
+		return err
+	}
+	if err := writeMessage(secured, kindHello, s.Hello); err != nil {
+		return err
+	}
+	conn.SetDeadline(time.Time{})
+
+	messages := make(chan message)
+	gone := make(chan error, 1)
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		for {
+			m, err := readMessage(secured, 64<<10)
+			if err != nil {
+				gone <- err
+				close(messages)
+				return
+			}
+			select {
+			case messages <- m:
+			case <-over:
+				return
+			}
+		}
+	}()
+	idle := time.NewTimer(idleTime)
+	defer idle.Stop()
+	for {
+		select {
+		case m, open := <-messages:
+			if !open {
+				return <-gone
+			}
+			if m.kind == kindStop { // crossed our result on the way
+				continue
+			}
+			var o offer
+			if err := m.decode(kindOffer, &o); err != nil {
+				return err
+			}
+			if err := s.carryOut(ctx, secured, o.Spec, messages); err != nil {
+				return err
+			}
+		case <-idle.C:
+			return fmt.Errorf("idle for %v", idleTime)
+		}
+		idle.Reset(idleTime)
+	}
+}
+
+// carryOut answers one offer: the transfer's result, or a refusal. An error ends the
+// session.
+func (s *Session) carryOut(ctx context.Context, conn net.Conn, spec transfer.Spec, messages <-chan message) error {
+	send := func(k kind, body any) error {
+		conn.SetWriteDeadline(time.Now().Add(connectTime))
+		return writeMessage(conn, k, body)
+	}
+	if err := s.Hello.Check(spec); err != nil {
+		return send(kindAccept, refusal(err))
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	options := socket.Options{Socket: spec.Far}
+	tokens := make([]Preface, max(spec.Streams, 1))
+	answer := accept{}
+	for i := range tokens {
+		tokens[i] = NewToken()
+		answer.Tokens = append(answer.Tokens, string(tokens[i][:]))
+	}
+	arriving, port, forget, err := s.Host.Expect(ctx, tokens, s.Local, options)
+	if err != nil {
+		return send(kindAccept, refusal(err))
+	}
+	defer forget()
+	answer.Port = port
+	if err := send(kindAccept, answer); err != nil {
+		return err
+	}
+
+	// From here on the client may stop us, or be gone.
+	watched := make(chan struct{})
+	finished := make(chan struct{})
+	var left error
+	go func() {
+		defer close(watched)
+		select {
+		case m, open := <-messages:
+			if !open {
+				left = net.ErrClosed
+			} else if m.kind != kindStop {
+				left = fmt.Errorf("message %q during a transfer", m.kind)
+			}
+			cancel(errStopped)
+		case <-finished:
+		}
+	}()
+	end, err := s.transfer(ctx, spec, options, len(tokens), arriving, send)
+	close(finished)
+	<-watched
+	if left != nil {
+		return left
+	}
+	r := result{End: end}
+	if err != nil {
+		r.Error = err.Error()
+	}
+	if s.Event != nil {
+		s.Event(&transfer.Result{Spec: spec, Far: end, Complete: err == nil})
+	}
+	if end != nil {
+		thin(end)
+	}
+	return send(kindResult, r)
+}
+
+var errStopped = errors.New("stopped by the client")
+
+func refusal(err error) accept {
+	var u *transfer.Unsupported
+	if errors.As(err, &u) {
+		return accept{Field: u.Field, Error: u.Why}
+	}
+	return accept{Error: err.Error()}
+}
+
+// transfer carries out the server's part over the streams that arrive.
+func (s *Session) transfer(ctx context.Context, spec transfer.Spec, options socket.Options, n int, arriving <-chan *net.TCPConn,
+	send func(kind, any) error) (*transfer.End, error) {
+	var streams []*socket.Stream
+	defer func() {
+		for _, st := range streams {
+			st.Reset()
+			st.Close()
+		}
+	}()
+	late := time.NewTimer(connectTime)
+	defer late.Stop()
+	for len(streams) < n {
+		select {
+		case conn := <-arriving:
+			st, err := socket.NewStream(conn, options)
+			if err != nil {
+				return nil, err
+			}
+			streams = append(streams, st)
+		case <-late.C:
+			return nil, fmt.Errorf("%d of %d data connections arrived within %v", len(streams), n, connectTime)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	p := part{send: spec.Direction == transfer.Down, spec: spec, streams: streams}
+	// The far end's progress also says that it lives, so silence is reported too.
+	alive := time.NewTicker(time.Second)
+	defer alive.Stop()
+	intervals := make(chan transfer.Interval, 64)
+	if !p.send {
+		p.every = 200 * time.Millisecond
+		p.each = func(i transfer.Interval) {
+			select {
+			case intervals <- i:
+			default: // a client that does not listen misses intervals, never the result
+			}
+		}
+	}
+	type outcome struct {
+		end *transfer.End
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		end, err := p.carryOut(ctx)
+		done <- outcome{end, err}
+	}()
+	for {
+		select {
+		case o := <-done:
+			return o.end, o.err
+		case i := <-intervals:
+			send(kindProgress, progressMessage{&i})
+			alive.Reset(time.Second)
+		case <-alive.C:
+			send(kindProgress, progressMessage{})
+		}
+	}
+}
+
+// thin bounds what the samples of a result weigh by what the transfer itself moved, so
+// that a slow path does not spend its time on them: one sample for each 4 kB.
+func thin(end *transfer.End) {
+	var bytes int64
+	for _, s := range end.Streams {
+		bytes += s.Bytes
+	}
+	n := int(min(max(bytes/4000, 40), 4000)) / len(end.Streams)
+	for i, s := range end.Streams {
+		end.Streams[i].Samples = transfer.Thin(s.Samples, max(n, 2))
+	}
+}

@@ -1,0 +1,203 @@
+// Package server is the far end: one port on which native clients prove the key and
+// measure, and what everybody else is refused.
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// Config says whom a server serves, and how much. Its zero value needs a Key only.
+type Config struct {
+	// Address is ADDR:PORT to listen on; "" is :5201 at every address.
+	Address string
+	Key     probe.Key
+	// Software is what clients are told that runs here.
+	Software string
+	// Clients bounds the sessions at a time; 0 is 64.
+	Clients int
+	// Limits bounds what one client may ask for; zero is probe.DefaultLimits.
+	Limits probe.Limits
+	// Legacy, when not nil, is handed connections whose 37 bytes are neither a control
+	// connection's nor a known stream's, and closes them; nil refuses them.
+	Legacy func(ctx context.Context, conn *net.TCPConn, preface probe.Preface)
+	// Event, when not nil, is told of clients and transfers. Calls do not overlap.
+	Event func(Event)
+}
+
+// Event is something that happened at a server.
+type Event struct {
+	What   string // "client", "gone", "refused", "transfer"
+	Client netip.AddrPort
+	Err    error
+	Result *transfer.Result // of "transfer"; Far is this server
+}
+
+// DefaultAddress is the port that fullpipe and iperf3 share.
+const DefaultAddress = ":5201"
+
+// Bounds on connections that have not said yet what they are.
+const (
+	prefaceTime = 10 * time.Second
+	mostUnknown = 256
+)
+
+// Server listens on one port. Serve runs it, Close ends it.
+type Server struct {
+	config   Config
+	listener *net.TCPListener
+	cert     tls.Certificate
+
+	unknown  chan struct{} // one entry for each connection without a preface yet
+	sessions chan struct{} // one for each control connection
+	telling  sync.Mutex    // makes Event calls follow each other
+
+	mu       sync.Mutex // guards expected
+	expected map[probe.Preface]chan<- *net.TCPConn
+}
+
+// New starts to listen.
+func New(ctx context.Context, c Config) (*Server, error) {
+	if c.Address == "" {
+		c.Address = DefaultAddress
+	}
+	if c.Clients == 0 {
+		c.Clients = 64
+	}
+	if c.Limits == (probe.Limits{}) {
+		c.Limits = probe.DefaultLimits()
+	}
+	cert, err := probe.NewCertificate()
+	if err != nil {
+		return nil, err
+	}
+	l, err := socket.Listen(ctx, c.Address, socket.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &Server{config: c, listener: l, cert: cert,
+		unknown: make(chan struct{}, mostUnknown), sessions: make(chan struct{}, c.Clients),
+		expected: map[probe.Preface]chan<- *net.TCPConn{}}, nil
+}
+
+// Addr is where the server listens.
+func (s *Server) Addr() netip.AddrPort { return s.listener.Addr().(*net.TCPAddr).AddrPort() }
+
+// Serve admits clients until ctx ends, and returns when all of them have left.
+func (s *Server) Serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { s.listener.Close() })()
+	for {
+		conn, err := s.listener.AcceptTCP()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			if errors.Is(err, net.ErrClosed) {
+				return err
+			}
+			// Out of descriptors, or the client left already: others may still come.
+			select {
+			case <-time.After(50 * time.Millisecond):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		serving.Go(func() { s.admit(ctx, conn) })
+	}
+}
+
+// Close stops listening. Sessions end with Serve's context.
+func (s *Server) Close() error { return s.listener.Close() }
+
+// admit finds out what a connection is and sees to it that it gets there.
+func (s *Server) admit(ctx context.Context, conn *net.TCPConn) {
+	select {
+	case s.unknown <- struct{}{}:
+	default:
+		conn.Close()
+		return
+	}
+	preface, err := readPreface(ctx, conn)
+	<-s.unknown
+	if err != nil {
+		conn.Close()
+		return
+	}
+	if preface == probe.Marker {
+		s.session(ctx, conn)
+		return
+	}
+	if s.deliver(preface, conn) {
+		return
+	}
+	if s.config.Legacy != nil {
+		s.config.Legacy(ctx, conn, preface)
+		return
+	}
+	s.tell(Event{What: "refused", Client: remote(conn), Err: errors.New("not a fullpipe client")})
+	conn.Close()
+}
+
+func readPreface(ctx context.Context, conn *net.TCPConn) (probe.Preface, error) {
+	defer context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })()
+	conn.SetReadDeadline(time.Now().Add(prefaceTime))
+	var p probe.Preface
+	_, err := io.ReadFull(conn, p[:])
+	conn.SetReadDeadline(time.Time{})
+	return p, err
+}
+
+func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
+	client := remote(conn)
+	select {
+	case s.sessions <- struct{}{}:
+		defer func() { <-s.sessions }()
+	default:
+		conn.Write([]byte{probe.AnswerBusy})
+		conn.Close()
+		s.tell(Event{What: "refused", Client: client, Err: errors.New("as many clients as this server takes")})
+		return
+	}
+	s.tell(Event{What: "client", Client: client})
+	session := probe.Session{Host: s, Certificate: s.cert, Key: s.config.Key, Local: local(conn),
+		Hello: probe.Hello{Version: probe.Version, Software: s.config.Software, Kernel: socket.Kernel(),
+			Congestion: socket.CongestionControls(), Limits: s.config.Limits},
+		Event: func(r *transfer.Result) { s.tell(Event{What: "transfer", Client: client, Result: r}) },
+	}
+	err := session.Serve(ctx, conn)
+	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+		err = nil
+	}
+	s.tell(Event{What: "gone", Client: client, Err: err})
+}
+
+func (s *Server) tell(e Event) {
+	if s.config.Event == nil {
+		return
+	}
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	s.config.Event(e)
+}
+
+func local(conn net.Conn) netip.AddrPort  { return unmapped(conn.LocalAddr()) }
+func remote(conn net.Conn) netip.AddrPort { return unmapped(conn.RemoteAddr()) }
+
+func unmapped(a net.Addr) netip.AddrPort {
+	ap := a.(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+}

@@ -1,0 +1,82 @@
+package server
+
+import (
+	"context"
+	"net"
+	"net/netip"
+
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// Expect implements probe.Host. Options that must hold before listen() get a port of
+// their own, which lives until forget.
+func (s *Server) Expect(ctx context.Context, tokens []probe.Preface, local netip.AddrPort, o socket.Options) (<-chan *net.TCPConn, int, func(), error) {
+	arriving := make(chan *net.TCPConn, len(tokens))
+	s.mu.Lock()
+	for _, t := range tokens {
+		s.expected[t] = arriving
+	}
+	s.mu.Unlock()
+	forget := func() {
+		s.mu.Lock()
+		for _, t := range tokens {
+			delete(s.expected, t)
+		}
+		s.mu.Unlock()
+		for {
+			select {
+			case conn := <-arriving:
+				conn.Close()
+			default:
+				return
+			}
+		}
+	}
+	if o.ReceiveBuffer == 0 && o.Clamp == 0 && o.MSS == 0 {
+		return arriving, 0, forget, nil
+	}
+	l, err := socket.Listen(ctx, netip.AddrPortFrom(local.Addr(), 0).String(), o)
+	if err != nil {
+		forget()
+		return nil, 0, nil, &transfer.Unsupported{Field: "Far", Why: err.Error()}
+	}
+	accepting, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.acceptStreams(accepting, l)
+	}()
+	return arriving, l.Addr().(*net.TCPAddr).Port, func() {
+		cancel()
+		l.Close()
+		<-done
+		forget()
+	}, nil
+}
+
+// acceptStreams admits known streams only.
+func (s *Server) acceptStreams(ctx context.Context, l *net.TCPListener) {
+	for {
+		conn, err := l.AcceptTCP()
+		if err != nil {
+			return
+		}
+		if preface, err := readPreface(ctx, conn); err != nil || !s.deliver(preface, conn) {
+			conn.Close()
+		}
+	}
+}
+
+// deliver hands a connection to whoever expects its token, which is used up by that.
+func (s *Server) deliver(token probe.Preface, conn *net.TCPConn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	to, known := s.expected[token]
+	if known {
+		delete(s.expected, token)
+		to <- conn // has room for every token
+	}
+	return known
+}

@@ -1,0 +1,146 @@
+package socket
+
+import (
+	"math"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// tcpInfo is struct tcp_info as the kernel filled it. Older kernels fill less of it:
+// length keeps how much.
+type tcpInfo struct {
+	unix.TCPInfo
+	length uint32
+	// queued takes the answer of SIOCOUTQ or SIOCINQ; it is a field so that a reading
+	// allocates nothing.
+	queued int32
+}
+
+// Bytes 6 and 7 are bit fields, which unix.TCPInfo leaves out: the window scales
+// (snd_wscale in the low half) and delivery_rate_app_limited in the lowest bit.
+func (i *tcpInfo) scales() (send, receive int) {
+	b := (*[8]byte)(unsafe.Pointer(i))[6]
+	return int(b & 15), int(b >> 4)
+}
+
+func (i *tcpInfo) appLimited() bool { return (*[8]byte)(unsafe.Pointer(i))[7]&1 != 0 }
+
+// Options of tcpi_options (include/uapi/linux/tcp.h).
+const (
+	optTimestamps = 1
+	optSACK       = 2
+	optWscale     = 4
+	optECN        = 8
+)
+
+func (i *tcpInfo) read(fd int) error {
+	i.length = uint32(unsafe.Sizeof(i.TCPInfo))
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP, unix.TCP_INFO,
+		uintptr(unsafe.Pointer(&i.TCPInfo)), uintptr(unsafe.Pointer(&i.length)), 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func (i *tcpInfo) ioctl(fd int, request uintptr) (int64, bool) {
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(unsafe.Pointer(&i.queued)))
+	return int64(i.queued), errno == 0
+}
+
+// has says whether the kernel filled the struct up to the field that ends at end.
+func (i *tcpInfo) has(end uintptr) bool { return uintptr(i.length) >= end }
+
+var (
+	endOfRetrans  = unsafe.Offsetof(unix.TCPInfo{}.Total_retrans) + 4
+	endOfPacing   = unsafe.Offsetof(unix.TCPInfo{}.Max_pacing_rate) + 8
+	endOfReceived = unsafe.Offsetof(unix.TCPInfo{}.Bytes_received) + 8
+	endOfNotSent  = unsafe.Offsetof(unix.TCPInfo{}.Notsent_bytes) + 4
+	endOfMinRTT   = unsafe.Offsetof(unix.TCPInfo{}.Min_rtt) + 4
+	endOfRate     = unsafe.Offsetof(unix.TCPInfo{}.Delivery_rate) + 8
+	endOfLimits   = unsafe.Offsetof(unix.TCPInfo{}.Sndbuf_limited) + 8
+	endOfSent     = unsafe.Offsetof(unix.TCPInfo{}.Bytes_retrans) + 8
+	endOfSendWnd  = unsafe.Offsetof(unix.TCPInfo{}.Snd_wnd) + 4
+	endOfRecvWnd  = unsafe.Offsetof(unix.TCPInfo{}.Rcv_wnd) + 4
+)
+
+const (
+	ssthreshUnset = math.MaxInt32 // TCP_INFINITE_SSTHRESH
+	caRecovery    = 3             // TCP_CA_Recovery; TCP_CA_Loss is 4
+)
+
+func micros[T uint32 | uint64](v T) time.Duration { return time.Duration(v) * time.Microsecond }
+
+// fill turns the kernel's account into a Sample's fields; what the kernel did not fill
+// is not named in Have.
+func (i *tcpInfo) fill(s *transfer.Sample) {
+	mss := int64(i.Snd_mss)
+	s.Have |= transfer.HaveCwnd | transfer.HaveInFlight | transfer.HaveRecovery
+	s.Cwnd = int64(i.Snd_cwnd) * mss
+	if i.Snd_ssthresh < ssthreshUnset {
+		s.Ssthresh = int64(i.Snd_ssthresh) * mss
+	}
+	// tcp_packets_in_flight: sent, neither selectively acknowledged nor held lost.
+	s.InFlight = max(int64(i.Unacked)-int64(i.Sacked)-int64(i.Lost)+int64(i.Retrans), 0) * mss
+	s.Lost = int64(i.Lost)
+	s.Recovering = i.Ca_state >= caRecovery
+	s.Timeouts = int64(i.Retransmits)
+	if i.Rtt > 0 {
+		s.Have |= transfer.HaveRTT
+		s.RTT, s.RTTVar = micros(i.Rtt), micros(i.Rttvar)
+	}
+	if i.has(endOfRetrans) {
+		s.Have |= transfer.HaveRetrans
+		s.Retransmitted = int64(i.Total_retrans)
+	}
+	if i.has(endOfReceived) {
+		s.Have |= transfer.HaveAcked | transfer.HaveReceived
+		s.Acked, s.Received = int64(i.Bytes_acked), int64(i.Bytes_received)
+	}
+	if i.has(endOfNotSent) {
+		s.Have |= transfer.HaveNotSent
+		s.NotSent = int64(i.Notsent_bytes)
+	}
+	if i.has(endOfMinRTT) && i.Min_rtt != 0 && i.Min_rtt != math.MaxUint32 {
+		s.Have |= transfer.HaveMinRTT
+		s.MinRTT = micros(i.Min_rtt)
+	}
+	if i.has(endOfRate) && i.has(endOfPacing) {
+		s.Have |= transfer.HaveRate
+		s.DeliveryBps, s.AppLimited = float64(i.Delivery_rate)*8, i.appLimited()
+		if i.Pacing_rate != math.MaxUint64 {
+			s.PacingBps = float64(i.Pacing_rate) * 8
+		}
+	}
+	if i.has(endOfLimits) {
+		s.Have |= transfer.HaveLimits
+		s.Busy, s.ReceiveLimited, s.SendLimited = micros(i.Busy_time), micros(i.Rwnd_limited), micros(i.Sndbuf_limited)
+	}
+	if i.has(endOfSent) {
+		s.Sent, s.RetransmittedBytes = int64(i.Bytes_sent), int64(i.Bytes_retrans)
+	}
+	if i.has(endOfSendWnd) {
+		s.Have |= transfer.HaveSendWnd
+		s.SendWnd = int64(i.Snd_wnd)
+	}
+	if i.has(endOfRecvWnd) {
+		s.Have |= transfer.HaveReceiveWnd
+		s.ReceiveWnd = int64(i.Rcv_wnd)
+	}
+}
+
+func (i *tcpInfo) handshake() *transfer.Handshake {
+	h := &transfer.Handshake{
+		MSS: int(i.Snd_mss), SendScale: -1, ReceiveScale: -1,
+		SACK: i.Options&optSACK != 0, Timestamps: i.Options&optTimestamps != 0, ECN: i.Options&optECN != 0,
+		PathMTU: int(i.Pmtu),
+	}
+	if i.Options&optWscale != 0 {
+		h.SendScale, h.ReceiveScale = i.scales()
+	}
+	return h
+}

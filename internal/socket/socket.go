@@ -1,0 +1,78 @@
+// Package socket is TCP as the kernel offers it to a measuring program: options that
+// are set before connect() and listen() and read back, the kernel's own account of a
+// connection (TCP_INFO), and moving payload without copying it.
+//
+// What a system does not offer answers an error that is ErrNotSupported and names the
+// feature; nothing pretends.
+package socket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// ErrNotSupported is what a feature answers that this operating system does not have.
+var ErrNotSupported = errors.New("not supported on this system")
+
+func notSupported(feature string) error { return fmt.Errorf("%s: %w", feature, ErrNotSupported) }
+
+// Options is what a socket is given before connect() or listen(). The zero value leaves
+// everything to the system.
+type Options struct {
+	transfer.Socket
+	// Force passes the system's ceilings with SO_SNDBUFFORCE and SO_RCVBUFFORCE where
+	// they clip a request and this process may (CAP_NET_ADMIN in the first namespaces).
+	Force bool
+	// SharePort lets several listeners share one port (SO_REUSEPORT).
+	SharePort bool
+}
+
+// OptionError is a socket option that the system refused.
+type OptionError struct {
+	Option string // "TCP_CONGESTION bbr"
+	Err    error
+	Hint   string // what to try
+}
+
+func (e *OptionError) Error() string { return fmt.Sprintf("set %s: %v", e.Option, e.Err) }
+func (e *OptionError) Unwrap() error { return e.Err }
+func (e *OptionError) Try() string   { return e.Hint }
+
+// Dial opens a TCP connection with its options set before the SYN leaves, which carries
+// the window scale and the MSS. Multipath TCP and keep-alive probes are off.
+func Dial(ctx context.Context, address string, o Options) (*net.TCPConn, error) {
+	d := net.Dialer{KeepAlive: -1, Control: control(o)}
+	d.SetMultipathTCP(false)
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*net.TCPConn), nil
+}
+
+// Listen opens a listener whose connections inherit the options; their windows and
+// MSS hold from the SYN-ACK on. Multipath TCP and keep-alive probes are off.
+func Listen(ctx context.Context, address string, o Options) (*net.TCPListener, error) {
+	lc := net.ListenConfig{KeepAlive: -1, Control: control(o)}
+	lc.SetMultipathTCP(false)
+	l, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return l.(*net.TCPListener), nil
+}
+
+func control(o Options) func(network, address string, c syscall.RawConn) error {
+	return func(_, _ string, c syscall.RawConn) error {
+		var err error
+		if cerr := c.Control(func(fd uintptr) { err = apply(int(fd), o) }); cerr != nil {
+			return cerr
+		}
+		return err
+	}
+}

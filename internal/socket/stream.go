@@ -1,0 +1,70 @@
+package socket
+
+import (
+	"errors"
+	"net"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// ErrInterrupted ends a wait on a Stream that Interrupt was called on.
+var ErrInterrupted = errors.New("interrupted")
+
+// BestWrite is the size of a write that costs least CPU where the program asks for none.
+const BestWrite = 1 << 20
+
+// Stream is a connected TCP socket that carries payload nobody reads. One goroutine may
+// move its payload while another one samples it; Interrupt may be called at any time.
+// Close only after both have ended.
+type Stream struct{ stream }
+
+// NewStream takes conn over, also when it fails: conn is closed and its socket lives on
+// in the Stream. The options that matter after the handshake are set (again): those a
+// listener could not know, and TCP_NODELAY, which Go sets and programs do not.
+func NewStream(conn *net.TCPConn, o Options) (*Stream, error) {
+	s := &Stream{}
+	if err := s.open(conn, o); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Write hands the kernel at most n bytes of random payload and answers how many it
+// took: 0 when there is no space. Large writes are sent without copying.
+func (s *Stream) Write(n int) (int, error) { return s.write(n) }
+
+// Discard takes at most n bytes out of the socket without copying them where the system
+// can: 0 when there are none, io.EOF at the end.
+func (s *Stream) Discard(n int) (int, error) { return s.discard(n) }
+
+// WaitWrite waits for space to write into; it answers nil after the timeout too.
+func (s *Stream) WaitWrite(timeout time.Duration) error { return s.waitWrite(timeout) }
+
+// WaitRead waits for bytes to read or the end; it answers nil after the timeout too.
+func (s *Stream) WaitRead(timeout time.Duration) error { return s.waitRead(timeout) }
+
+// Sleep pauses for d, or until Interrupt.
+func (s *Stream) Sleep(d time.Duration) error { return s.sleep(d) }
+
+// Interrupt makes the waits on this Stream answer ErrInterrupted, now and later.
+func (s *Stream) Interrupt() { s.interrupt() }
+
+// CloseWrite ends what this side sends.
+func (s *Stream) CloseWrite() error { return s.closeWrite() }
+
+// Outstanding is how many bytes were written and not yet acknowledged.
+func (s *Stream) Outstanding() (int, error) { return s.outstanding() }
+
+// Sample reads the kernel's account; sender says which queue Queued means. At and what
+// the program did are the caller's to fill. It allocates nothing.
+func (s *Stream) Sample(into *transfer.Sample, sender bool) error { return s.sample(into, sender) }
+
+// Describe tells what the socket was given and what the connection settled on.
+func (s *Stream) Describe() transfer.Stream { return s.describe() }
+
+// Reset makes Close discard what is still unsent and reset the connection.
+func (s *Stream) Reset() { s.reset() }
+
+// Close releases the socket.
+func (s *Stream) Close() error { return s.close() }

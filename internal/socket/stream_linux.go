@@ -1,0 +1,232 @@
+package socket
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+type stream struct {
+	fd, wake      int // the socket; an eventfd that is readable once interrupted
+	options       Options
+	local, remote netip.AddrPort
+	payload       *payload
+	at            int64 // where in the payload the next write starts
+
+	// The data loop and the sampler each poll and ask on their own.
+	polled [2]unix.PollFd
+	asked  tcpInfo
+	queue  tcpInfo
+}
+
+func (s *stream) open(conn *net.TCPConn, o Options) (err error) {
+	defer conn.Close()
+	s.fd, s.wake, s.options = -1, -1, o
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	s.local, s.remote = addrPort(conn.LocalAddr()), addrPort(conn.RemoteAddr())
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	if cerr := raw.Control(func(fd uintptr) { s.fd, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) }); cerr != nil {
+		return cerr
+	}
+	if err != nil {
+		return os.NewSyscallError("fcntl", err)
+	}
+	if s.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return os.NewSyscallError("eventfd", err)
+	}
+	if s.payload, err = randomPayload(); err != nil {
+		return err
+	}
+	noDelay := 0
+	if o.NoDelay {
+		noDelay = 1
+	}
+	if err := setInt(s.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, "TCP_NODELAY", noDelay); err != nil {
+		return err
+	}
+	if err := setBuffer(s.fd, "SO_SNDBUF", unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, o.SendBuffer, o.Force); err != nil {
+		return err
+	}
+	return applySender(s.fd, o)
+}
+
+func addrPort(a net.Addr) netip.AddrPort {
+	t, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	ap := t.AddrPort()
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+}
+
+// payload is random so that nothing on the way compresses it. It lives in a memory file
+// so that sendfile can hand its pages to the kernel, and is mapped for plain writes.
+type payload struct {
+	file  int
+	bytes []byte
+}
+
+const (
+	payloadSize = 4 << 20
+	// uncopiedFrom is the size from which handing over pages costs less than copying.
+	uncopiedFrom = 64 << 10
+)
+
+var randomPayload = sync.OnceValues(func() (*payload, error) {
+	fd, err := unix.MemfdCreate("payload", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	if err := unix.Ftruncate(fd, payloadSize); err != nil {
+		return nil, os.NewSyscallError("ftruncate", err)
+	}
+	b, err := unix.Mmap(fd, 0, payloadSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, os.NewSyscallError("mmap", err)
+	}
+	seed := [32]byte{}
+	for i := range seed {
+		seed[i] = byte(rand.Uint32())
+	}
+	rand.NewChaCha8(seed).Read(b)
+	return &payload{fd, b}, nil
+})
+
+func (s *stream) write(n int) (int, error) {
+	if s.at >= payloadSize {
+		s.at = 0
+	}
+	var wrote int
+	var err error
+	if n >= uncopiedFrom {
+		wrote, err = unix.Sendfile(s.fd, s.payload.file, &s.at, min(n, int(payloadSize-s.at)))
+	} else {
+		if s.at+int64(n) > payloadSize {
+			s.at = 0
+		}
+		wrote, err = unix.Write(s.fd, s.payload.bytes[s.at:s.at+int64(n)])
+		s.at += int64(max(wrote, 0))
+	}
+	switch {
+	case err == nil:
+		return wrote, nil
+	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
+		return 0, nil
+	}
+	return 0, os.NewSyscallError("write", err)
+}
+
+func (s *stream) discard(n int) (int, error) {
+	// MSG_TRUNC drops the bytes of a TCP socket without copying them (tcp(7)).
+	r, _, errno := unix.Syscall6(unix.SYS_RECVFROM, uintptr(s.fd), 0, uintptr(n), unix.MSG_TRUNC|unix.MSG_DONTWAIT, 0, 0)
+	switch {
+	case errno == unix.EAGAIN || errno == unix.EINTR:
+		return 0, nil
+	case errno != 0:
+		return 0, os.NewSyscallError("read", errno)
+	case r == 0 && n > 0:
+		return 0, io.EOF
+	}
+	return int(r), nil
+}
+
+func (s *stream) waitWrite(timeout time.Duration) error { return s.poll(unix.POLLOUT, timeout) }
+func (s *stream) waitRead(timeout time.Duration) error  { return s.poll(unix.POLLIN, timeout) }
+
+func (s *stream) poll(events int16, timeout time.Duration) error {
+	s.polled = [2]unix.PollFd{{Fd: int32(s.wake), Events: unix.POLLIN}, {Fd: int32(s.fd), Events: events}}
+	return s.wait(s.polled[:], timeout)
+}
+
+func (s *stream) sleep(d time.Duration) error {
+	s.polled[0] = unix.PollFd{Fd: int32(s.wake), Events: unix.POLLIN}
+	return s.wait(s.polled[:1], d)
+}
+
+func (s *stream) wait(on []unix.PollFd, timeout time.Duration) error {
+	ts := unix.NsecToTimespec(max(timeout.Nanoseconds(), 0))
+	if _, err := unix.Ppoll(on, &ts, nil); err != nil && !errors.Is(err, unix.EINTR) {
+		return os.NewSyscallError("poll", err)
+	}
+	if on[0].Revents != 0 {
+		return ErrInterrupted
+	}
+	return nil
+}
+
+func (s *stream) interrupt() {
+	unix.Write(s.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+}
+
+func (s *stream) closeWrite() error {
+	return os.NewSyscallError("shutdown", unix.Shutdown(s.fd, unix.SHUT_WR))
+}
+
+func (s *stream) outstanding() (int, error) {
+	n, ok := s.queue.ioctl(s.fd, unix.SIOCOUTQ)
+	if !ok {
+		return 0, notSupported("unacknowledged bytes (SIOCOUTQ)")
+	}
+	return int(n), nil
+}
+
+func (s *stream) sample(into *transfer.Sample, sender bool) error {
+	*into = transfer.Sample{}
+	if err := s.asked.read(s.fd); err != nil {
+		return os.NewSyscallError("getsockopt", err)
+	}
+	s.asked.fill(into)
+	request := uintptr(unix.SIOCINQ)
+	if sender {
+		request = unix.SIOCOUTQ
+	}
+	if n, ok := s.asked.ioctl(s.fd, request); ok {
+		into.Have |= transfer.HaveQueue
+		into.Queued = n
+	}
+	return nil
+}
+
+func (s *stream) describe() transfer.Stream {
+	d := transfer.Stream{Local: s.local, Remote: s.remote,
+		SendBuffer:    readBuffer(s.fd, unix.SO_SNDBUF, s.options.SendBuffer, "net/core/wmem_max"),
+		ReceiveBuffer: readBuffer(s.fd, unix.SO_RCVBUF, s.options.ReceiveBuffer, "net/core/rmem_max"),
+	}
+	d.Congestion, _ = unix.GetsockoptString(s.fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+	var info tcpInfo
+	if info.read(s.fd) == nil {
+		d.Handshake = info.handshake()
+	}
+	return d
+}
+
+func (s *stream) reset() {
+	unix.SetsockoptLinger(s.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+}
+
+func (s *stream) close() error {
+	var errs []error
+	for _, fd := range []*int{&s.fd, &s.wake} {
+		if *fd >= 0 {
+			errs = append(errs, unix.Close(*fd))
+			*fd = -1
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,140 @@
+//go:build !linux
+
+package socket
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// stream here moves payload inside the waits: the runtime's network poller has no call
+// that tries without waiting. Time in the kernel therefore counts as waiting.
+type stream struct {
+	conn    *net.TCPConn
+	options Options
+	payload []byte
+	asked   int // what the next wait moves
+	moved   int // what the last one did
+	err     error
+
+	mu          sync.Mutex // guards interrupted and the deadlines it sets
+	interrupted chan struct{}
+}
+
+func (s *stream) open(conn *net.TCPConn, o Options) error {
+	s.conn, s.options = conn, o
+	s.interrupted = make(chan struct{})
+	s.payload = make([]byte, BestWrite)
+	rand.NewChaCha8([32]byte{byte(rand.Uint32())}).Read(s.payload)
+	err := conn.SetNoDelay(o.NoDelay)
+	if err == nil && (o.Congestion != "" || o.PacingBps > 0) {
+		err = notSupported("congestion control and pacing of one socket")
+	}
+	if err == nil && o.SendBuffer > 0 {
+		err = conn.SetWriteBuffer(o.SendBuffer)
+	}
+	if err != nil {
+		conn.Close()
+	}
+	return err
+}
+
+func (s *stream) write(n int) (int, error)   { return s.take(n) }
+func (s *stream) discard(n int) (int, error) { return s.take(n) }
+
+func (s *stream) take(n int) (int, error) {
+	moved, err := s.moved, s.err
+	s.moved, s.err, s.asked = 0, nil, min(n, len(s.payload))
+	if moved > 0 && err == io.EOF {
+		s.err, err = err, nil
+	}
+	return moved, err
+}
+
+func (s *stream) waitWrite(timeout time.Duration) error {
+	return s.move(timeout, s.conn.SetWriteDeadline, s.conn.Write)
+}
+
+func (s *stream) waitRead(timeout time.Duration) error {
+	return s.move(timeout, s.conn.SetReadDeadline, s.conn.Read)
+}
+
+func (s *stream) move(timeout time.Duration, setDeadline func(time.Time) error, move func([]byte) (int, error)) error {
+	s.mu.Lock()
+	select {
+	case <-s.interrupted:
+		s.mu.Unlock()
+		return ErrInterrupted
+	default:
+		setDeadline(time.Now().Add(timeout))
+		s.mu.Unlock()
+	}
+	s.moved, s.err = move(s.payload[:s.asked])
+	if errors.Is(s.err, os.ErrDeadlineExceeded) {
+		s.err = nil
+	}
+	select {
+	case <-s.interrupted:
+		return ErrInterrupted
+	default:
+		return nil
+	}
+}
+
+func (s *stream) sleep(d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-s.interrupted:
+		return ErrInterrupted
+	}
+}
+
+func (s *stream) interrupt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.interrupted:
+	default:
+		close(s.interrupted)
+		s.conn.SetDeadline(time.Unix(1, 0))
+	}
+}
+
+func (s *stream) closeWrite() error         { return s.conn.CloseWrite() }
+func (s *stream) outstanding() (int, error) { return 0, notSupported("unacknowledged bytes") }
+
+func (s *stream) sample(into *transfer.Sample, _ bool) error {
+	*into = transfer.Sample{}
+	return nil
+}
+
+func (s *stream) describe() transfer.Stream {
+	return transfer.Stream{
+		Local: addrPort(s.conn.LocalAddr()), Remote: addrPort(s.conn.RemoteAddr()),
+		SendBuffer:    transfer.Buffer{Requested: s.options.SendBuffer},
+		ReceiveBuffer: transfer.Buffer{Requested: s.options.ReceiveBuffer},
+	}
+}
+
+func addrPort(a net.Addr) netip.AddrPort {
+	t, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	ap := t.AddrPort()
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+}
+
+func (s *stream) reset()       { s.conn.SetLinger(0) }
+func (s *stream) close() error { return s.conn.Close() }
