@@ -31,6 +31,14 @@ type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
+// statusError is a failure with an exit status of its own.
+type statusError struct {
+	error
+	status int
+}
+
+func (e *statusError) Unwrap() error { return e.error }
+
 var badFlag = regexp.MustCompile(`^invalid argument "[^"]*" for "([^"]+)" flag: (.*)$`)
 
 func flagError(cmd *cobra.Command, err error) error {
@@ -69,6 +77,7 @@ func finish(ctx context.Context, cmd *cobra.Command, err error, std streams) int
 func describe(ctx context.Context, err error) (report.Failure, int) {
 	failure, status := report.Failure{Message: err.Error()}, statusFailed
 	var usage *usageError
+	var withStatus *statusError
 	var hint interface{ Try() string }
 	switch {
 	case errors.As(err, &usage):
@@ -77,6 +86,9 @@ func describe(ctx context.Context, err error) (report.Failure, int) {
 		failure.Try, status = "fullpipe --help", statusUsage
 	case ctx.Err() != nil:
 		failure, status = report.Failure{Message: "interrupted"}, statusInterrupted
+	}
+	if errors.As(err, &withStatus) {
+		status = withStatus.status
 	}
 	if errors.As(err, &hint) {
 		failure.Try = hint.Try()

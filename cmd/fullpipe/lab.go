@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+)
+
+// statusOwnFailure is lab's and exec's, whose other statuses are their command's.
+const statusOwnFailure = 125
+
+func newLab() *cobra.Command {
+	var far, reportFile string
+	cmd := &cobra.Command{
+		Use:   "lab PROFILE [--far CMD] -- CMD...",
+		Short: "run programs on two hosts with a link between them, on this machine",
+		Long: `lab runs CMD on a host of its own that is joined to another one by the link that
+PROFILE describes: a name (see: fullpipe lab list) or settings such as
+rate=100mbit,rtt=40ms,loss=0.01%,queue=1bdp. A name may be followed by settings.
+Both programs find the addresses in $FULLPIPE_NEAR and $FULLPIPE_FAR.`,
+		Example: `  fullpipe lab wan-40ms -- sh -c 'ping -c 3 $FULLPIPE_FAR'
+  fullpipe lab rate=20mbit,rtt=30ms --far 'iperf3 -s -1' -- sh -c 'iperf3 -c $FULLPIPE_FAR'
+  fullpipe lab wan-40ms,loss=0.1%,near.stack=windows-2000 -- bash`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
+				return &usageError{"lab", "needs a profile, then -- and a command", "fullpipe lab wan-40ms -- bash"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := link.Parse(args[0])
+			if err != nil {
+				return profileError(err)
+			}
+			return runLab(cmd, path, far, reportFile, args[1:])
+		},
+	}
+	cmd.Flags().StringVar(&far, "far", "", "command for the far host, given to sh -c; it ends with CMD")
+	cmd.Flags().StringVar(&reportFile, "report", "", "write what the link did to this file, as JSON")
+	cmd.AddCommand(newLabList())
+	return cmd
+}
+
+func profileError(err error) error {
+	var fault *link.Error
+	if errors.As(err, &fault) {
+		return &usageError{"PROFILE: " + fault.Argument, fault.Message, fault.Hint}
+	}
+	return &usageError{"PROFILE", err.Error(), "fullpipe lab list"}
+}
+
+func runLab(cmd *cobra.Command, path link.Path, far, reportFile string, args []string) error {
+	var out *os.File
+	if reportFile != "" {
+		var err error
+		if out, err = os.Create(reportFile); err != nil {
+			return &usageError{"--report", err.Error(), "a file that can be written"}
+		}
+		defer out.Close()
+	}
+	if path.Near.SenderRule != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "fullpipe: note: %s buffers what it sends by a rule of its own (%s); only fullpipe's sender obeys it\n",
+			path.Near.Name, path.Near.SenderRule)
+	}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	defer signal.Stop(signals)
+	run := lab.Run{
+		Config:  lab.Config{Path: path},
+		Near:    lab.Command{Args: args, Stdin: os.Stdin, Stdout: cmd.OutOrStdout(), Stderr: cmd.ErrOrStderr()},
+		Signals: signals,
+	}
+	if far != "" {
+		run.Far = lab.Command{Args: []string{"/bin/sh", "-c", far}, Stdout: cmd.ErrOrStderr(), Stderr: cmd.ErrOrStderr()}
+	}
+	var up, down link.Counters
+	run.AtEnd = func(l *lab.Lab) (err error) {
+		up, down, err = l.Counters()
+		return err
+	}
+	start := time.Now()
+	// Signals are CMD's business, so they do not cancel.
+	status, err := run.Do(context.WithoutCancel(cmd.Context()))
+	var not *lab.NotRun
+	switch {
+	case errors.As(err, &not):
+		return &statusError{not, not.Status}
+	case err != nil:
+		return &statusError{err, statusOwnFailure}
+	}
+	if out != nil {
+		doc := labReport{newHeader(cmd), path.Profile, path.RTT.Seconds(), status, time.Since(start).Seconds(),
+			[]linkReport{reportLink("up", path.Up, up), reportLink("down", path.Down, down)}}
+		if err := errors.Join(printJSON(out, doc), out.Close()); err != nil {
+			return &statusError{err, statusOwnFailure}
+		}
+	}
+	if status != 0 {
+		return exitStatus(status)
+	}
+	return nil
+}
+
+type labReport struct {
+	report.Header
+	Profile    string       `json:"profile,omitempty"`
+	RTT        float64      `json:"rtt_s"`
+	Status     int          `json:"status"`
+	Elapsed    float64      `json:"elapsed_s"`
+	Directions []linkReport `json:"directions"`
+}
+
+type linkReport struct {
+	Direction      string `json:"direction"`
+	RateBps        int64  `json:"rate_bps,omitempty"`
+	QueueBytes     int64  `json:"queue_bytes,omitempty"`
+	QueuePackets   int64  `json:"queue_packets,omitempty"`
+	OfferedPackets int64  `json:"offered_packets"`
+	OfferedBytes   int64  `json:"offered_bytes"`
+	CarriedPackets int64  `json:"carried_packets"`
+	CarriedBytes   int64  `json:"carried_bytes"`
+	ArrivedPackets int64  `json:"arrived_packets"`
+	ArrivedBytes   int64  `json:"arrived_bytes"`
+	DroppedQueue   int64  `json:"dropped_queue_packets"`
+	DroppedPolicer int64  `json:"dropped_policer_packets"`
+	DroppedMTU     int64  `json:"dropped_mtu_packets"`
+	Lost           int64  `json:"lost_packets"`
+	Duplicated     int64  `json:"duplicated_packets"`
+	HeldBack       int64  `json:"reordered_packets"`
+	LargestQueue   int64  `json:"largest_queue_bytes"`
+}
+
+func reportLink(direction string, c link.Config, n link.Counters) linkReport {
+	return linkReport{direction, c.Rate, c.QueueBytes, c.QueuePackets, n.Offered, n.OfferedBytes, n.Carried, n.CarriedBytes,
+		n.Delivered, n.DeliveredBytes, n.DroppedQueue, n.DroppedPolicer, n.DroppedMTU, n.Lost, n.Duplicated, n.HeldBack, n.QueuePeakBytes}
+}
+
+func newLabList() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "the links and the hosts' stacks that are known by name",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if wantsJSON(cmd) {
+				return printJSON(cmd.OutOrStdout(), newLabListing(cmd))
+			}
+			return printLabList(cmd.OutOrStdout())
+		},
+	}
+}
+
+type labListing struct {
+	report.Header
+	Profiles []listedProfile `json:"profiles"`
+	Stacks   []listedStack   `json:"stacks"`
+}
+
+type listedProfile struct {
+	Name     string `json:"name"`
+	About    string `json:"about"`
+	Settings string `json:"settings"`
+}
+
+type listedStack struct {
+	Name       string            `json:"name"`
+	About      string            `json:"about"`
+	Sysctls    map[string]string `json:"sysctls"`
+	SenderRule string            `json:"sender_rule,omitempty"`
+}
+
+func newLabListing(cmd *cobra.Command) labListing {
+	doc := labListing{Header: newHeader(cmd)}
+	for _, p := range link.Profiles() {
+		doc.Profiles = append(doc.Profiles, listedProfile{p.Name, p.About, p.Text})
+	}
+	for _, s := range link.Stacks() {
+		l := listedStack{s.Name, s.About, map[string]string{}, s.SenderRule}
+		for _, c := range s.Sysctls {
+			l.Sysctls["net."+c.Name] = c.Value
+		}
+		doc.Stacks = append(doc.Stacks, l)
+	}
+	return doc
+}
+
+func printLabList(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "PROFILE\tSETTINGS\tWHAT IT IS")
+	for _, p := range link.Profiles() {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", p.Name, p.Text, p.About)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	fmt.Fprintln(table, "STACK\tWHAT IT IS")
+	for _, s := range link.Stacks() {
+		fmt.Fprintf(table, "%s\t%s\n", s.Name, s.About)
+	}
+	return table.Flush()
+}

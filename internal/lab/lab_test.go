@@ -1,0 +1,64 @@
+//go:build linux
+
+package lab
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/link"
+)
+
+func TestMain(m *testing.M) {
+	Engine()
+	os.Exit(m.Run())
+}
+
+// startLab makes a lab that ends with the test.
+func startLab(t *testing.T, text string) *Lab {
+	t.Helper()
+	path, err := link.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Start(context.Background(), Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+func TestProgramsReachEachOther(t *testing.T) {
+	t.Parallel()
+	l := startLab(t, "rate=20mbit,rtt=10ms")
+	for _, target := range []string{"$FULLPIPE_FAR", "$FULLPIPE_FAR6", "127.0.0.1"} {
+		out, err := l.Near.Output("sh", "-c", "ping -n -c 2 -i 0.01 "+target)
+		if err != nil || !strings.Contains(string(out), " 0% packet loss") {
+			t.Errorf("near to %s: %v\n%s", target, err, out)
+		}
+	}
+	if out, err := l.Far.Output("sh", "-c", "ping -n -c 2 -i 0.01 $FULLPIPE_NEAR"); err != nil {
+		t.Errorf("far to near: %v\n%s", err, out)
+	}
+	up, down, err := l.Counters()
+	if err != nil || up.Delivered != 6 || down.Delivered != 6 {
+		t.Errorf("carried %d up, %d down, %v; want 6 each and nothing but what was sent", up.Delivered, down.Delivered, err)
+	}
+}
+
+func TestStatusesPass(t *testing.T) {
+	t.Parallel()
+	l := startLab(t, "rtt=1ms")
+	for script, want := range map[string]int{"exit 0": 0, "exit 7": 7, "kill -TERM $$": 143, "kill -KILL $$": 137} {
+		if got, err := l.Near.Run(Command{Args: []string{"sh", "-c", script}}); err != nil || got != want {
+			t.Errorf("%s: %d, %v; want %d", script, got, err, want)
+		}
+	}
+}

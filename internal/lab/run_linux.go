@@ -1,0 +1,72 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+func run(ctx context.Context, r Run) (int, error) {
+	l, err := Start(ctx, r.Config)
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	if len(r.Far.Args) > 0 {
+		r.Far.OwnGroup = true
+		p, err := l.Far.Start(r.Far)
+		if err != nil {
+			return 0, fmt.Errorf("far command: %w", err)
+		}
+		l.Far.awaitListener(ctx, p)
+	}
+	p, err := l.Near.Start(r.Near)
+	if err != nil {
+		return 0, err
+	}
+	seen := map[os.Signal]int{}
+	for {
+		select {
+		case s := <-r.Signals:
+			number, err := signalNumber(s)
+			if err != nil {
+				return 0, err
+			}
+			seen[s]++
+			if _, err := l.engine.ask(request{Op: opForward, ID: p.id, Signal: number, Seen: seen[s]}); err != nil {
+				return 0, err
+			}
+		case <-p.Done():
+			status, err := p.Wait()
+			if err == nil && r.AtEnd != nil {
+				err = r.AtEnd(l)
+			}
+			return status, err
+		}
+	}
+}
+
+// awaitListener gives a server the time it needs to start, so that the near program
+// finds it: until something listens at this end, the program has ended or a second is
+// over.
+func (e *End) awaitListener(ctx context.Context, p *Process) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if listening, err := e.Listening(); listening || err != nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-p.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// engine is the lab's user's side of an engine child.
+type engine struct {
+	child   *exec.Cmd
+	control *control
+	ended   chan struct{} // closed by listen when the engine has gone
+
+	mu        sync.Mutex // guards what follows, and sending
+	tag       int
+	replies   map[int]chan reply
+	processes map[int]*Process
+	failure   error // why the lab ended; set before ended is closed
+}
+
+func startEngine(ctx context.Context, c Config) (*engine, error) {
+	ours, theirs, err := controlPair()
+	if err != nil {
+		return nil, err
+	}
+	child := exec.Command("/proc/self/exe")
+	child.Args = []string{engineName}
+	child.ExtraFiles = []*os.File{theirs}
+	child.Stderr = os.Stderr
+	if c.Stderr != nil {
+		child.Stderr = c.Stderr
+	}
+	child.SysProcAttr = namespaces()
+	err = child.Start()
+	theirs.Close()
+	if err != nil {
+		ours.conn.Close()
+		return nil, refused(err)
+	}
+	e := &engine{child: child, control: ours, ended: make(chan struct{}), replies: map[int]chan reply{},
+		processes: map[int]*Process{}}
+	go e.listen()
+	stop := context.AfterFunc(ctx, func() { e.close() })
+	_, err = e.ask(request{Op: opBuild, Path: &c.Path})
+	if !stop() {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		e.close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// namespaces are what the engine is born into. A user namespace is needed, and made,
+// only by those who may not make the others.
+func namespaces() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWNS}
+	if !mayAdminister() {
+		attr.Cloneflags |= unix.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+	return attr
+}
+
+func mayAdminister() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return false
+	}
+	const needed = 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_NET_ADMIN
+	return data[0].Effective&needed == needed
+}
+
+func refused(err error) error {
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS) || errors.Is(err, unix.EACCES) {
+		return &Failed{fmt.Sprintf("this system lets an ordinary user make no namespaces: %v", err),
+			"run as root, or allow user namespaces: sysctl -w user.max_user_namespaces=10000 kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 (those of the three that exist)"}
+	}
+	return fmt.Errorf("starting the engine: %w", err)
+}
+
+// listen takes the engine's messages until it ends, then ends whatever waits for it.
+func (e *engine) listen() {
+	var err error
+	for {
+		var r reply
+		var files []int
+		if files, err = e.control.receive(&r); err != nil {
+			break
+		}
+		for _, fd := range files {
+			unix.Close(fd)
+		}
+		e.mu.Lock()
+		if r.Tag == 0 {
+			if p := e.processes[r.ID]; p != nil {
+				delete(e.processes, r.ID)
+				p.finish(r.Status, nil)
+			}
+		} else if c := e.replies[r.Tag]; c != nil {
+			delete(e.replies, r.Tag)
+			c <- r
+		}
+		e.mu.Unlock()
+	}
+	e.control.conn.Close()
+	e.child.Process.Kill()
+	state := e.child.Wait()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.failure == nil {
+		e.failure = fmt.Errorf("the lab's engine ended: %v", state)
+	}
+	for id, p := range e.processes {
+		delete(e.processes, id)
+		p.finish(0, e.failure)
+	}
+	for tag, c := range e.replies {
+		delete(e.replies, tag)
+		close(c)
+	}
+	close(e.ended)
+}
+
+var errClosed = errors.New("the lab is closed")
+
+func (e *engine) close() error {
+	e.mu.Lock()
+	if e.failure == nil {
+		e.failure = errClosed
+	}
+	e.mu.Unlock()
+	e.child.Process.Kill() // its PID namespace dies with it
+	<-e.ended
+	if e.failure != errClosed {
+		return e.failure
+	}
+	return nil
+}
+
+// ask sends a request and waits for its reply.
+func (e *engine) ask(r request, files ...*os.File) (reply, error) {
+	answer := make(chan reply, 1)
+	if err := e.send(&r, answer, nil, files); err != nil {
+		return reply{}, err
+	}
+	got, ok := <-answer
+	if !ok {
+		return reply{}, e.failure
+	}
+	if got.Error != "" {
+		return got, &Failed{got.Error, got.Hint}
+	}
+	return got, nil
+}
+
+// send registers who waits for the reply, and a process that will be there with it,
+// before the engine can answer.
+func (e *engine) send(r *request, answer chan reply, p *Process, files []*os.File) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.failure != nil {
+		return e.failure
+	}
+	e.tag++
+	r.Tag = e.tag
+	e.replies[r.Tag] = answer
+	if p != nil {
+		r.ID, p.id = r.Tag, r.Tag
+		e.processes[p.id] = p
+	}
+	if err := e.control.send(r, files...); err != nil {
+		delete(e.replies, r.Tag)
+		if p != nil {
+			delete(e.processes, p.id)
+		}
+		return err
+	}
+	return nil
+}
+
+func (e *engine) start(end string, c Command) (*Process, error) {
+	p := &Process{engine: e, done: make(chan struct{})}
+	var files, ours []*os.File // ours are closed here once the engine has them
+	defer func() {
+		for _, f := range ours {
+			f.Close()
+		}
+	}()
+	abandon := func() {}
+	stdin := c.Stdin
+	if stdin == nil {
+		null, err := os.Open(os.DevNull)
+		if err != nil {
+			return nil, err
+		}
+		ours = append(ours, null)
+		stdin = null
+	}
+	files = append(files, stdin)
+	for _, w := range []io.Writer{c.Stdout, c.Stderr} {
+		f, isFile := w.(*os.File)
+		switch {
+		case w == nil:
+			null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+			if err != nil {
+				abandon()
+				return nil, err
+			}
+			ours = append(ours, null)
+			f = null
+		case !isFile:
+			r, write, err := os.Pipe()
+			if err != nil {
+				abandon()
+				return nil, err
+			}
+			ours = append(ours, write)
+			f = write
+			p.copies = append(p.copies, copyFrom(r, w))
+			before := abandon
+			abandon = func() { before(); r.Close() }
+		}
+		files = append(files, f)
+	}
+	answer := make(chan reply, 1)
+	r := request{Op: opStart, End: end, Args: c.Args, Env: c.Env, Dir: c.Dir, OwnGroup: c.OwnGroup}
+	if err := e.send(&r, answer, p, files); err != nil {
+		abandon()
+		return nil, fmt.Errorf("lab: %w", err)
+	}
+	got, ok := <-answer
+	if !ok {
+		return nil, fmt.Errorf("lab: %w", e.failure)
+	}
+	if got.Error != "" {
+		e.mu.Lock()
+		delete(e.processes, p.id)
+		e.mu.Unlock()
+		return nil, &NotRun{c.Args[0], got.Status, errors.New(got.Error)}
+	}
+	p.PID = got.PID
+	return p, nil
+}
+
+// copyFrom copies a pipe to w until its last writer closes it.
+func copyFrom(r *os.File, w io.Writer) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(w, r)
+		if errors.Is(err, os.ErrClosed) {
+			err = nil
+		}
+		r.Close()
+		done <- err
+	}()
+	return done
+}
+
+func (p *Process) finish(status int, err error) {
+	p.status, p.err = status, err
+	close(p.done)
+}
+
+func signalNumber(s os.Signal) (int, error) {
+	number, ok := s.(syscall.Signal)
+	if !ok {
+		return 0, fmt.Errorf("%v is no signal of this system", s)
+	}
+	return int(number), nil
+}

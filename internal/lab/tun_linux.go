@@ -1,0 +1,62 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// tun is one end's device as the engine holds it. Each packet read or written is
+// preceded by a virtio header.
+type tun struct{ fd int }
+
+// virtioHeader is the length of struct virtio_net_hdr (linux/virtio_net.h): flags,
+// gso_type (a byte each), hdr_len, gso_size, csum_start, csum_offset (two bytes each, in
+// this machine's order).
+const virtioHeader = 10
+
+const (
+	needsChecksum = 1 // VIRTIO_NET_HDR_F_NEEDS_CSUM
+	gsoNone       = 0
+	gsoTCP4       = 1
+	gsoTCP6       = 4
+	gsoECN        = 0x80
+)
+
+const tunPath = "/dev/net/tun"
+
+// openTUN makes a TUN device in the calling thread's network namespace that leaves
+// checksums undone and TCP uncut.
+func openTUN(name string) (*tun, error) {
+	fd, err := unix.Open(tunPath, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, tunRefused(err)
+	}
+	request, err := unix.NewIfreq(name)
+	if err != nil {
+		return nil, err
+	}
+	request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
+	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("TUN device: %w", err)
+	}
+	const offloads = unix.TUN_F_CSUM | unix.TUN_F_TSO4 | unix.TUN_F_TSO6 | unix.TUN_F_TSO_ECN
+	if err := unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, offloads); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("TUN device: offloads: %w", err)
+	}
+	return &tun{fd}, nil
+}
+
+func tunRefused(err error) error {
+	message := fmt.Sprintf("opening %s: %v", tunPath, err)
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENXIO):
+		return &Failed{message, "the kernel's TUN driver is not there: sudo modprobe tun"}
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return &Failed{message, "let everybody open it, as most distributions do: sudo chmod 0666 " + tunPath + "; or run as root"}
+	}
+	return errors.New(message)
+}

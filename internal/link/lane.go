@@ -1,0 +1,320 @@
+package link
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// Never is what Next answers when nothing is under way.
+const Never = int64(math.MaxInt64)
+
+// segment is one packet on its way through a lane.
+type segment struct {
+	due   int64
+	id    int32
+	index uint16
+	size  uint16
+	fate  fate
+}
+
+type fate uint8
+
+const (
+	lost fate = 1 << iota
+	twice
+	heldBack
+)
+
+// Lane is one direction of a path. It is not safe for concurrent use, and neither are
+// the two lanes of a half duplex path together.
+type Lane struct {
+	Counters Counters
+
+	config Config
+	medium *medium
+
+	waiting      ring // in the queue
+	waitingBytes int64
+	flying       ring // on the line or beyond it, in the order of their due times
+	held         heap // the same, held back
+
+	lastDue int64
+	lossDice, duplicateDice,
+	reorderDice *rand.Rand
+	losing bool  // Gilbert-Elliott's bad state
+	tokens int64 // of the policer, in bit-nanoseconds: bits × 1e9
+	refill int64 // when tokens were last counted
+}
+
+// Pair makes the two lanes of a path. With half duplex both share one medium, which
+// serves them in turn.
+func Pair(up, down Config, halfDuplex bool) (*Lane, *Lane) {
+	u, d := newLane(up, 0), newLane(down, 1)
+	if halfDuplex {
+		shared := &medium{lanes: []*Lane{u, d}}
+		u.medium, d.medium = shared, shared
+	}
+	return u, d
+}
+
+func newLane(c Config, direction uint64) *Lane {
+	dice := func(what uint64) *rand.Rand { return rand.New(rand.NewPCG(c.Seed, what<<1|direction)) }
+	l := &Lane{config: c, lossDice: dice(1), duplicateDice: dice(2), reorderDice: dice(3)}
+	l.config.Seed ^= direction << 63
+	l.medium = &medium{lanes: []*Lane{l}}
+	l.tokens = l.config.PoliceBurst * 8 * int64(time.Second)
+	return l
+}
+
+// Config is what the lane was made of.
+func (l *Lane) Config() Config { return l.config }
+
+// Offer gives the lane a train at time now, which never runs backwards over both lanes
+// of a path. It answers how many segments the lane keeps, duplicates counted twice: so
+// many will come back in Runs; and how many were too big for the MTU.
+func (l *Lane) Offer(now int64, t Train) (kept, tooBig int) {
+	l.medium.serve(now)
+	for i := range t.Segments {
+		size := t.Bytes
+		if i == t.Segments-1 {
+			size = t.Last
+		}
+		l.Counters.Offered++
+		l.Counters.OfferedBytes += int64(size)
+		s := segment{id: t.ID, index: uint16(i), size: uint16(size), fate: l.draw()}
+		switch {
+		case l.config.MTU > 0 && size > l.config.MTU:
+			l.Counters.DroppedMTU++
+			tooBig++
+			continue
+		case !l.police(now, size):
+			l.Counters.DroppedPolicer++
+			continue
+		}
+		if l.medium.idle(now) {
+			l.transmit(now, s)
+		} else if !l.enqueue(s) {
+			l.Counters.DroppedQueue++
+			continue
+		}
+		kept++
+		if s.fate&(lost|twice) == twice {
+			kept++
+		}
+	}
+	return kept, tooBig
+}
+
+// draw decides what will befall the next packet on the line. Each packet offered takes
+// one draw, whatever becomes of it, so the n-th packet's luck depends on the seed alone.
+func (l *Lane) draw() (f fate) {
+	c := &l.config
+	if c.Loss > 0 && l.drawLoss() {
+		f |= lost
+	}
+	if c.Duplicate > 0 && l.duplicateDice.Float64() < c.Duplicate {
+		f |= twice
+	}
+	if c.Reorder > 0 && l.reorderDice.Float64() < c.Reorder {
+		f |= heldBack
+	}
+	return f
+}
+
+func (l *Lane) drawLoss() bool {
+	c := &l.config
+	x := l.lossDice.Float64()
+	if c.LossBurst <= 1 || c.Loss >= 1 {
+		return x < c.Loss
+	}
+	if l.losing {
+		l.losing = x >= 1/c.LossBurst
+	} else {
+		l.losing = x < c.Loss/(1-c.Loss)/c.LossBurst
+	}
+	return l.losing
+}
+
+func (l *Lane) police(now int64, size int) bool {
+	c := &l.config
+	if c.PoliceRate <= 0 {
+		return true
+	}
+	full := c.PoliceBurst * 8 * int64(time.Second)
+	if elapsed := now - l.refill; elapsed >= full/c.PoliceRate {
+		l.tokens = full
+	} else {
+		l.tokens = min(full, l.tokens+elapsed*c.PoliceRate)
+	}
+	l.refill = now
+	cost := int64(size) * 8 * int64(time.Second)
+	if cost > l.tokens {
+		return false
+	}
+	l.tokens -= cost
+	return true
+}
+
+func (l *Lane) enqueue(s segment) bool {
+	c := &l.config
+	if l.waitingBytes+int64(s.size) > c.QueueBytes && c.QueueBytes > 0 ||
+		int64(l.waiting.len()) >= c.QueuePackets && c.QueuePackets > 0 || c.QueueBytes == 0 && c.QueuePackets == 0 {
+		return false
+	}
+	l.waiting.push(s)
+	l.waitingBytes += int64(s.size)
+	l.Counters.QueuePeakBytes = max(l.Counters.QueuePeakBytes, l.waitingBytes)
+	return true
+}
+
+// transmit puts a segment on the line at start.
+func (l *Lane) transmit(start int64, s segment) {
+	c := &l.config
+	l.Counters.Carried++
+	l.Counters.CarriedBytes += int64(s.size)
+	left := l.medium.occupy(start, int(s.size)+c.Overhead, c.Rate)
+	due := left + int64(c.Delay) + l.jitter(left)
+	if c.Aggregate > 0 {
+		step := int64(c.Aggregate)
+		due = (due + step - 1) / step * step
+	}
+	due = max(due, l.lastDue)
+	l.lastDue = due
+	s.due = due
+	if s.fate&(lost|heldBack) == heldBack {
+		l.Counters.HeldBack++
+		s.due += int64(c.HoldBack)
+		l.held.push(s)
+	} else {
+		l.flying.push(s)
+	}
+	if s.fate&(lost|twice) == twice {
+		l.Counters.Duplicated++
+		s.fate = 0
+		s.due = due
+		l.flying.push(s)
+	}
+}
+
+// jitter is the delay's deviation at time t: straight lines between random values two
+// jitters apart.
+func (l *Lane) jitter(t int64) int64 {
+	j := int64(l.config.Jitter)
+	if j == 0 {
+		return 0
+	}
+	span := 2 * j
+	knot := t / span
+	a, b := l.knot(knot), l.knot(knot+1)
+	return int64((a + (b-a)*float64(t-knot*span)/float64(span)) * float64(j))
+}
+
+// knot is the k-th value of the jitter's walk, evenly spread over −0.5 to 0.5.
+func (l *Lane) knot(k int64) float64 {
+	x := l.config.Seed + uint64(k)*0x9e3779b97f4a7c15 // splitmix64
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return float64((x^x>>31)>>11)/(1<<53) - 0.5
+}
+
+// Next is the earliest time at which Pop can have something, or Never.
+func (l *Lane) Next() int64 {
+	next := Never
+	if l.flying.len() > 0 {
+		next = l.flying.front().due
+	} else if l.waiting.len() > 0 {
+		next = l.medium.free
+	}
+	if len(l.held) > 0 {
+		next = min(next, l.held[0].due)
+	}
+	return next
+}
+
+// Pop takes the next run that is due at now or before.
+func (l *Lane) Pop(now int64) (Run, bool) {
+	l.medium.serve(now)
+	if len(l.held) > 0 && l.held[0].due <= now && (l.flying.len() == 0 || l.held[0].due < l.flying.front().due) {
+		return l.deliver(l.held.pop()), true
+	}
+	if l.flying.len() == 0 || l.flying.front().due > now {
+		return Run{}, false
+	}
+	run := l.deliver(l.flying.pop())
+	for !run.Lost && l.flying.len() > 0 {
+		next := l.flying.front()
+		if next.due > now || next.id != run.ID || int(next.index) != run.First+run.Count || next.fate&lost != 0 {
+			break
+		}
+		l.deliver(l.flying.pop())
+		run.Count++
+	}
+	return run, true
+}
+
+func (l *Lane) deliver(s segment) Run {
+	if s.fate&lost != 0 {
+		l.Counters.Lost++
+		return Run{s.id, int(s.index), 1, true}
+	}
+	l.Counters.Delivered++
+	l.Counters.DeliveredBytes += int64(s.size)
+	return Run{s.id, int(s.index), 1, false}
+}
+
+// medium is the line that one lane, or both of a half duplex path, sends on.
+type medium struct {
+	lanes []*Lane
+	turn  int
+	free  int64 // when the last bit sent so far has left
+	rest  int64 // of a division by the rate, carried so that n packets take n times as long
+}
+
+func (m *medium) idle(now int64) bool {
+	if m.free > now {
+		return false
+	}
+	for _, l := range m.lanes {
+		if l.waiting.len() > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// serve sends what waits and can start until now. A packet waits only while the medium
+// is busy, so each starts at the very time its predecessor leaves.
+func (m *medium) serve(now int64) {
+	for m.free <= now {
+		var next *Lane
+		for range m.lanes {
+			l := m.lanes[m.turn]
+			m.turn = (m.turn + 1) % len(m.lanes)
+			if l.waiting.len() > 0 {
+				next = l
+				break
+			}
+		}
+		if next == nil {
+			return
+		}
+		s := next.waiting.pop()
+		next.waitingBytes -= int64(s.size)
+		next.transmit(m.free, s)
+	}
+}
+
+// occupy takes the medium for so many bytes from start on and answers when they have left.
+func (m *medium) occupy(start int64, bytes int, rate int64) int64 {
+	if rate <= 0 {
+		m.free = max(m.free, start)
+		return m.free
+	}
+	if start > m.free {
+		m.rest = 0
+	}
+	bits := int64(bytes)*8*int64(time.Second) + m.rest
+	m.free, m.rest = start+bits/rate, bits%rate
+	return m.free
+}

@@ -1,0 +1,265 @@
+package link
+
+import "encoding/binary"
+
+// Frame is what a lane and those who rewrite packets have to know of an IP packet's
+// headers.
+type Frame struct {
+	Version   int // 4 or 6
+	Transport int // offset of the transport header; 0 when it could not be found
+	Protocol  byte
+	Multicast bool
+}
+
+const (
+	protocolICMP   = 1
+	protocolTCP    = 6
+	protocolICMPv6 = 58
+)
+
+// Inspect reads an IP packet's headers. It answers false for what is no IP packet.
+func Inspect(packet []byte) (Frame, bool) {
+	if len(packet) < 20 {
+		return Frame{}, false
+	}
+	switch packet[0] >> 4 {
+	case 4:
+		header := int(packet[0]&15) * 4
+		if header < 20 || header > len(packet) {
+			return Frame{}, false
+		}
+		f := Frame{Version: 4, Transport: header, Protocol: packet[9], Multicast: packet[16] >= 224}
+		if binary.BigEndian.Uint16(packet[6:])&0x1fff != 0 {
+			f.Transport = 0 // a later fragment
+		}
+		return f, true
+	case 6:
+		if len(packet) < 40 {
+			return Frame{}, false
+		}
+		f := Frame{Version: 6, Transport: 40, Protocol: packet[6], Multicast: packet[24] == 0xff}
+		f.skipExtensions(packet)
+		return f, true
+	}
+	return Frame{}, false
+}
+
+// skipExtensions moves Transport past IPv6 extension headers (RFC 8200, section 4).
+func (f *Frame) skipExtensions(packet []byte) {
+	for f.Protocol == 0 || f.Protocol == 43 || f.Protocol == 60 || f.Protocol == 44 {
+		at := f.Transport
+		if at+8 > len(packet) {
+			f.Transport = 0
+			return
+		}
+		length := 8 * (int(packet[at+1]) + 1)
+		if f.Protocol == 44 {
+			length = 8
+			if binary.BigEndian.Uint16(packet[at+2:])&0xfff8 != 0 {
+				f.Transport = 0
+				return
+			}
+		}
+		f.Protocol = packet[at]
+		f.Transport += length
+	}
+	if f.Transport > len(packet) {
+		f.Transport = 0
+	}
+}
+
+// tcpHeader is the length of a TCP header at offset at, or 0 when there is none.
+func tcpHeader(packet []byte, at int) int {
+	if at == 0 || at+20 > len(packet) {
+		return 0
+	}
+	n := int(packet[at+12]>>4) * 4
+	if n < 20 || at+n > len(packet) {
+		return 0
+	}
+	return n
+}
+
+// Split says how a super-packet divides: the length of all its headers, and the Train
+// with its segments' sizes. It answers false when the packet is not TCP or mss is no
+// segment size.
+func Split(packet []byte, transport, mss int) (header int, t Train, ok bool) {
+	tcp := tcpHeader(packet, transport)
+	if tcp == 0 || mss <= 0 {
+		return 0, Train{}, false
+	}
+	header = transport + tcp
+	payload := len(packet) - header
+	if payload <= mss {
+		return header, Train{Segments: 1, Bytes: len(packet), Last: len(packet)}, true
+	}
+	n := (payload + mss - 1) / mss
+	return header, Train{Segments: n, Bytes: header + mss, Last: header + payload - (n-1)*mss}, true
+}
+
+// Cut takes count segments from the first-th on out of a super-packet that Split
+// accepted: it writes the headers of what they are together into head, which has room
+// for header bytes, and answers the payload where it lies. The TCP checksum is left as
+// the sum of the pseudo header, to be completed by whoever needs it.
+func Cut(packet []byte, transport, header, mss, first, count int, head []byte) (payload []byte) {
+	from := header + first*mss
+	to := min(from+count*mss, len(packet))
+	payload = packet[from:to]
+	copy(head, packet[:header])
+	length := header + len(payload)
+	if packet[0]>>4 == 4 {
+		binary.BigEndian.PutUint16(head[2:], uint16(length))
+		id := binary.BigEndian.Uint16(head[4:])
+		binary.BigEndian.PutUint16(head[4:], id+uint16(first))
+		ipv4Checksum(head[:int(head[0]&15)*4])
+	} else {
+		binary.BigEndian.PutUint16(head[4:], uint16(length-40))
+	}
+	tcp := head[transport:header]
+	sequence := binary.BigEndian.Uint32(tcp[4:])
+	binary.BigEndian.PutUint32(tcp[4:], sequence+uint32(first*mss))
+	const fin, psh, cwr = 1, 8, 128
+	if to < len(packet) {
+		tcp[13] &^= fin | psh
+	}
+	if first > 0 {
+		tcp[13] &^= cwr
+	}
+	binary.BigEndian.PutUint16(tcp[16:], fold(pseudoSum(head, protocolTCP, length-transport)))
+	return payload
+}
+
+// StripOptions takes options out of a TCP handshake segment by writing no-operations
+// over them, as some middleboxes do, and keeps the checksum right; partial says that
+// the checksum covers the pseudo header only. Other packets stay as they are.
+func StripOptions(packet []byte, f Frame, strip Options, partial bool) {
+	if strip == 0 || f.Protocol != protocolTCP {
+		return
+	}
+	n := tcpHeader(packet, f.Transport)
+	if n == 0 || packet[f.Transport+13]&2 == 0 { // SYN
+		return
+	}
+	tcp := packet[f.Transport : f.Transport+n]
+	for at := 20; at < n; {
+		kind := tcp[at]
+		if kind == 0 {
+			return
+		}
+		if kind == 1 {
+			at++
+			continue
+		}
+		if at+1 >= n || tcp[at+1] < 2 || at+int(tcp[at+1]) > n {
+			return
+		}
+		end := at + int(tcp[at+1])
+		if stripped(kind)&strip != 0 {
+			for ; at < end; at++ {
+				replace(tcp, at, 1, partial)
+			}
+		}
+		at = end
+	}
+}
+
+func stripped(kind byte) Options {
+	switch kind {
+	case 3:
+		return WindowScale
+	case 4, 5:
+		return SACK
+	case 8:
+		return Timestamps
+	}
+	return 0
+}
+
+// replace changes one byte of a TCP header and its checksum with it (RFC 1624).
+func replace(tcp []byte, at int, value byte, partial bool) {
+	even := at &^ 1
+	before := binary.BigEndian.Uint16(tcp[even:])
+	tcp[at] = value
+	if partial {
+		return
+	}
+	after := binary.BigEndian.Uint16(tcp[even:])
+	sum := uint32(^binary.BigEndian.Uint16(tcp[16:])) + uint32(^before) + uint32(after)
+	binary.BigEndian.PutUint16(tcp[16:], ^fold(sum))
+}
+
+// TooBig builds the ICMP message that tells a packet's sender of the MTU (RFC 1191,
+// RFC 4443) into buffer, and answers its length: 0 where none is due. It needs 576 bytes
+// of buffer for IPv4, 1280 for IPv6. The message comes from the packet's destination:
+// the lab has no router of its own.
+func TooBig(packet []byte, f Frame, mtu int, buffer []byte) int {
+	if f.Multicast || f.Transport == 0 || f.Transport >= len(packet) {
+		return 0
+	}
+	if f.Version == 4 {
+		if f.Protocol == protocolICMP && packet[f.Transport] != 8 {
+			return 0
+		}
+		quoted := min(len(packet), 548)
+		total := 28 + quoted
+		b := buffer[:total]
+		clear(b[:28])
+		b[0], b[8], b[9] = 0x45, 64, protocolICMP
+		binary.BigEndian.PutUint16(b[2:], uint16(total))
+		copy(b[12:16], packet[16:20])
+		copy(b[16:20], packet[12:16])
+		ipv4Checksum(b[:20])
+		b[20], b[21] = 3, 4
+		binary.BigEndian.PutUint16(b[26:], uint16(mtu))
+		copy(b[28:], packet[:quoted])
+		binary.BigEndian.PutUint16(b[22:], ^fold(sum(b[20:])))
+		return total
+	}
+	if f.Protocol == protocolICMPv6 && packet[f.Transport] < 128 {
+		return 0
+	}
+	quoted := min(len(packet), 1232)
+	total := 48 + quoted
+	b := buffer[:total]
+	clear(b[:48])
+	b[0], b[6], b[7] = 0x60, protocolICMPv6, 64
+	binary.BigEndian.PutUint16(b[4:], uint16(8+quoted))
+	copy(b[8:24], packet[24:40])
+	copy(b[24:40], packet[8:24])
+	b[40] = 2
+	binary.BigEndian.PutUint32(b[44:], uint32(mtu))
+	copy(b[48:], packet[:quoted])
+	binary.BigEndian.PutUint16(b[42:], ^fold(pseudoSum(b, protocolICMPv6, 8+quoted)+sum(b[40:])))
+	return total
+}
+
+func ipv4Checksum(header []byte) {
+	header[10], header[11] = 0, 0
+	binary.BigEndian.PutUint16(header[10:], ^fold(sum(header)))
+}
+
+// pseudoSum adds up the pseudo header of the IP packet whose header starts b.
+func pseudoSum(b []byte, protocol byte, length int) uint32 {
+	s := uint32(protocol) + uint32(length)
+	if b[0]>>4 == 4 {
+		return s + sum(b[12:20])
+	}
+	return s + sum(b[8:40])
+}
+
+func sum(b []byte) (s uint32) {
+	for ; len(b) >= 2; b = b[2:] {
+		s += uint32(b[0])<<8 | uint32(b[1])
+	}
+	if len(b) == 1 {
+		s += uint32(b[0]) << 8
+	}
+	return s
+}
+
+func fold(s uint32) uint16 {
+	for s > 0xffff {
+		s = s>>16 + s&0xffff
+	}
+	return uint16(s)
+}

@@ -1,0 +1,90 @@
+package link
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Sysctl is one setting below net., with dots: "ipv4.tcp_rmem".
+type Sysctl struct{ Name, Value string }
+
+// Stack says how a host's TCP behaves, whatever the machine underneath is set to.
+type Stack struct {
+	Name, About string
+	Sysctls     []Sysctl
+	// Window is the largest window the host advertises, in bytes; 0 leaves it to
+	// tcp_rmem. It is made by clamping the route.
+	Window int
+	// SenderRule is a buffering rule of the sender's own that no kernel setting can
+	// make ("afd:8192"): a fullpipe that sends from this host obeys it.
+	SenderRule string
+}
+
+const defaultStack = "linux-6.18"
+
+// Stacks lists the stacks that are known by name.
+func Stacks() []Stack {
+	return []Stack{
+		{Name: "linux-6.1", About: "Linux 6.1's defaults", Sysctls: modern("4096 131072 6291456", "4096 16384 4194304")},
+		{Name: "linux-6.18", About: "Linux 6.18's defaults (receive buffers up to 32 MiB)", Sysctls: modern("4096 131072 33554432", "4096 16384 4194304")},
+		{Name: "windows-95", About: "window of 8192 bytes, no scaling, timestamps or SACK",
+			Sysctls: old(sack(false)), Window: 8192},
+		{Name: "windows-2000", About: "window of 17520 bytes, SACK, sends by AFD's rule with 8 KB",
+			Sysctls: old(sack(true)), Window: 17520, SenderRule: "afd:8192"},
+		{Name: "windows-xp", About: "window of 65535 bytes, SACK, sends by AFD's rule with 8 KB",
+			Sysctls: old(sack(true)), Window: 65535, SenderRule: "afd:8192"},
+		{Name: "server-2012", About: "window stuck at 64512 bytes, scaling offered",
+			Sysctls: old(sack(true)), Window: 64512},
+	}
+}
+
+// FindStack looks a stack up by its name.
+func FindStack(name string) (Stack, error) {
+	var names []string
+	for _, s := range Stacks() {
+		if s.Name == strings.ToLower(name) {
+			return s, nil
+		}
+		names = append(names, s.Name)
+	}
+	return Stack{}, fmt.Errorf("no stack is called %q%s (there are %s)", name, near(name, names), strings.Join(names, ", "))
+}
+
+func near(name string, names []string) string {
+	if c := nearest(strings.ToLower(name), names); c != "" {
+		return ", did you mean " + c + "?"
+	}
+	return ""
+}
+
+// modern is Linux of today; every value that a host may have changed is stated.
+func modern(rmem, wmem string) []Sysctl {
+	return []Sysctl{
+		{"ipv4.tcp_rmem", rmem}, {"ipv4.tcp_wmem", wmem},
+		{"ipv4.tcp_moderate_rcvbuf", "1"}, {"ipv4.tcp_window_scaling", "1"},
+		{"ipv4.tcp_timestamps", "1"}, {"ipv4.tcp_sack", "1"}, {"ipv4.tcp_dsack", "1"},
+		{"ipv4.tcp_congestion_control", "cubic"}, {"ipv4.tcp_ecn", "2"},
+		{"ipv4.tcp_no_metrics_save", "0"}, {"ipv4.tcp_slow_start_after_idle", "1"},
+		{"ipv4.tcp_mtu_probing", "0"}, {"ipv4.tcp_shrink_window", "0"},
+		{"ipv4.tcp_notsent_lowat", "4294967295"}, {"ipv4.tcp_adv_win_scale", "1"},
+	}
+}
+
+func old(changes ...Sysctl) []Sysctl {
+	all := modern("4096 131072 4194304", "4096 1048576 4194304")
+	changes = append(changes, Sysctl{"ipv4.tcp_moderate_rcvbuf", "0"}, Sysctl{"ipv4.tcp_timestamps", "0"},
+		Sysctl{"ipv4.tcp_congestion_control", "reno"}, Sysctl{"ipv4.tcp_ecn", "0"}, Sysctl{"ipv4.tcp_dsack", "0"})
+	for _, c := range changes {
+		i := slices.IndexFunc(all, func(s Sysctl) bool { return s.Name == c.Name })
+		all[i] = c
+	}
+	return all
+}
+
+func sack(on bool) Sysctl {
+	if on {
+		return Sysctl{"ipv4.tcp_sack", "1"}
+	}
+	return Sysctl{"ipv4.tcp_sack", "0"}
+}
