@@ -20,7 +20,9 @@ func headline(shares Shares) Verdict {
 	if len(top) > 1 {
 		next = shares[top[1]]
 	}
-	if shares[top[0]] >= headlineShare && shares[top[0]] >= headlineLead*next {
+	// Requests that Nagle's rule holds wait for their answers too, and would without it.
+	lead := shares[top[0]] >= headlineLead*next || top[0] == NagleDelayedAck
+	if shares[top[0]] >= headlineShare && lead {
 		v.Limiter = top[0]
 		return v
 	}

@@ -8,6 +8,10 @@ const (
 	// nearThreshold is the window / (rate × round trip) from which a window that limits
 	// comes close to one that is merely full.
 	nearThreshold = 1.1
+	// clearlyFlat and clearlyUneven lie as far from flatRate on either side as the best
+	// lasting rate is uncertain.
+	clearlyFlat   = 0.94
+	clearlyUneven = 0.82
 )
 
 // confidence is high only for direct evidence: the limiter's own clock or counter, from
@@ -42,6 +46,8 @@ func (h *hearing) evidenceLevel(n Name) Confidence {
 		return when(c.has(transfer.HaveSendWnd) && h.clear((*connection).window), High)
 	case SendBuffer:
 		return when(c.has(transfer.HaveProgram) && h.clear((*connection).outstanding), High)
+	case NagleDelayedAck:
+		return when(h.sum((*connection).awaited) > 0, High)
 	case Pacing:
 		return when(c.spec.PacingBps > 0, High)
 	}
@@ -51,7 +57,7 @@ func (h *hearing) evidenceLevel(n Name) Confidence {
 // clear says whether the window's rate is well below what a merely full one would show.
 func (h *hearing) clear(window func(*connection, *round) int64) bool {
 	each := h.path.mean / float64(len(h.connections))
-	return float64(h.path.allows(h.typical(window))) <= nearThreshold*each
+	return h.path.allows(h.typical(window)) <= nearThreshold*each
 }
 
 func when(direct bool, c Confidence) Confidence {

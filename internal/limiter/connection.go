@@ -11,13 +11,16 @@ import (
 // connection is one TCP connection seen from its sender, cut into rounds, with what its
 // receiver knew at the same time.
 type connection struct {
-	sender   *transfer.Stream
-	receiver *transfer.Stream // nil: cannot be seen
-	spec     *transfer.Socket // the sender's
-	have     transfer.Fields  // what every sample of the sender tells
-	mss      int64
-	samples  []transfer.Sample
-	rounds   []round
+	sender    *transfer.Stream
+	receiver  *transfer.Stream // nil: cannot be seen
+	spec      *transfer.Socket // the sender's
+	have      transfer.Fields  // what every sample of the sender tells
+	mss       int64
+	samples   []transfer.Sample
+	rounds    []round
+	delivered []float64 // payload that had arrived at the receiver, sample by sample
+	startedAt time.Duration
+	dry       float64 // the share of all time in which its writer waited with nothing unsent
 }
 
 // round is a stretch of at least two round trips, long enough for its rate to mean
@@ -28,7 +31,7 @@ type round struct {
 	start   transfer.Sample
 	end     transfer.Sample
 	length  time.Duration
-	bps     float64 // payload acknowledged
+	bps     float64 // payload delivered
 }
 
 const (
@@ -47,9 +50,23 @@ func newConnection(r *transfer.Result, i int, minRTT time.Duration) *connection 
 	if s.Handshake != nil && s.Handshake.MSS > 0 {
 		c.mss = int64(s.Handshake.MSS)
 	}
-	c.samples = during(s)
+	before, samples := during(s)
+	c.samples = samples
 	c.have = common(c.samples)
-	c.rounds = cut(s, c.samples, max(roundTrips*minRTT, shortestRound), c.mss)
+	c.delivered = arrivals(samples, before, c.mss)
+	if len(samples) == 0 {
+		return c
+	}
+	c.rounds = cut(before, samples, max(roundTrips*minRTT, shortestRound), c.mss)
+	var dry, total time.Duration
+	for i := range c.rounds {
+		r := &c.rounds[i]
+		r.bps = (c.deliveredBy(r.end.At) - c.deliveredBy(r.start.At)) * 8 / r.length.Seconds()
+		dry += c.ranDry(r)
+		total += r.length
+	}
+	c.dry = ratio(dry, total)
+	c.startedAt = c.opened(minRTT)
 	if c.receiver != nil {
 		c.alignReader(s.First - c.receiver.First)
 	}
@@ -74,20 +91,51 @@ func partner(receiver, sender *transfer.End, i int) *transfer.Stream {
 	return nil
 }
 
-// during returns the stream's samples between its first and last byte; the last of them
-// may lie just after, where the final counters were read.
-func during(s *transfer.Stream) []transfer.Sample {
-	var kept []transfer.Sample
+// during returns the stream's samples from its first byte to its end: the last byte
+// that was moved or, where the program had written all long before it was delivered,
+// the last acknowledgement. before is the last sample ahead of the first byte: counters
+// run from the connection's start.
+func during(s *transfer.Stream) (before transfer.Sample, kept []transfer.Sample) {
+	before.At = s.First
+	end := lastProgress(s)
 	for _, sample := range s.Samples {
-		if s.First < 0 || sample.At <= s.First || sample.At > longest || len(kept) > 0 && sample.At <= kept[len(kept)-1].At {
+		switch {
+		case s.First < 0 || sample.At < 0 || sample.At > longest:
+		case sample.At <= s.First:
+			before = sample
+			before.At = s.First
+		case len(kept) == 0:
+			kept = append(kept, sample)
+		case sample.At > kept[len(kept)-1].At && kept[len(kept)-1].At < end:
+			kept = append(kept, sample)
+		}
+	}
+	return before, kept
+}
+
+// drained is the share of a connection's bytes that may still be under way when its
+// program is done; more than that belongs to the transfer.
+const drained = 0.2
+
+func lastProgress(s *transfer.Stream) time.Duration {
+	end, acked, atLast := s.Last, int64(0), int64(0)
+	for i := range s.Samples {
+		sample := &s.Samples[i]
+		if sample.Have&transfer.HaveAcked == 0 {
 			continue
 		}
-		if len(kept) > 0 && kept[len(kept)-1].At >= s.Last && s.Last > 0 {
-			break
+		if sample.At <= s.Last {
+			atLast = sample.Acked
 		}
-		kept = append(kept, sample)
+		if sample.Acked > acked {
+			acked = sample.Acked
+			end = max(end, sample.At)
+		}
 	}
-	return kept
+	if float64(acked-atLast) < drained*float64(acked) {
+		return s.Last
+	}
+	return end
 }
 
 func common(samples []transfer.Sample) transfer.Fields {
@@ -102,9 +150,11 @@ func common(samples []transfer.Sample) transfer.Fields {
 }
 
 // cut makes rounds of at least the given length; what is left at the end joins the last.
-func cut(s *transfer.Stream, samples []transfer.Sample, least time.Duration, mss int64) (rounds []round) {
+func cut(start transfer.Sample, samples []transfer.Sample, least time.Duration, mss int64) (rounds []round) {
 	const initialWindow = 10 // segments, RFC 6928
-	start := transfer.Sample{At: s.First, Cwnd: initialWindow * mss}
+	if start.Cwnd == 0 {
+		start.Cwnd = initialWindow * mss
+	}
 	from := 0
 	for i, sample := range samples {
 		final := i == len(samples)-1
@@ -117,7 +167,6 @@ func cut(s *transfer.Stream, samples []transfer.Sample, least time.Duration, mss
 			rounds = rounds[:len(rounds)-1]
 		}
 		r := round{samples: samples[from : i+1], start: start, end: sample, length: sample.At - start.At}
-		r.bps = float64(sample.Acked-start.Acked) * 8 / r.length.Seconds()
 		rounds = append(rounds, r)
 		start, from = sample, i+1
 	}

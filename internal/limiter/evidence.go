@@ -43,18 +43,21 @@ func (h *hearing) tell(name Name, share float64) (string, map[string]float64) {
 		if paused := h.sum((*connection).paused); paused > 0 {
 			text += fmt.Sprintf(" (it chose not to write for %s of %s)", units.Time(paused), units.Time(h.total))
 		}
+		if awaited := h.sum((*connection).awaited); awaited > 0 {
+			text += fmt.Sprintf(" (it waited for the other program's answer for %s of %s)", units.Time(awaited), units.Time(h.total))
+		}
 		return text, map[string]float64{"idle_s": h.sum((*connection).idle).Seconds()}
 	case SendBuffer:
 		size := h.typical((*connection).outstanding)
 		text := fmt.Sprintf("the send buffer lets out %s, which at %s allows %s; the writer waited for space %s of the time",
-			units.Size(size).Exact(), units.Time(p.base), p.allows(size), percent(ratio(h.sum((*connection).blocked), h.total)))
+			units.Size(size).Exact(), units.Time(p.base), units.Rate(p.allows(size)), percent(ratio(h.sum((*connection).blocked), h.total)))
 		if h.sender.BufferRule != "" {
 			text += "; rule in force: " + h.sender.BufferRule
 		}
 		return text, map[string]float64{"outstanding_bytes": float64(size), "rtt_s": p.base.Seconds(), "granted_bytes": float64(c.sender.SendBuffer.Granted)}
 	case ReceiverWindow:
 		size := h.typical((*connection).window)
-		return fmt.Sprintf("receive window %s at %s allows %s; full %s", units.Size(size).Exact(), units.Time(p.base), p.allows(size), took),
+		return fmt.Sprintf("receive window %s at %s allows %s; full %s", units.Size(size).Exact(), units.Time(p.base), units.Rate(p.allows(size)), took),
 			map[string]float64{"window_bytes": float64(size), "rtt_s": p.base.Seconds()}
 	case ReceiverApplication:
 		return h.tellReader(took)
@@ -123,23 +126,11 @@ func (h *hearing) alsoFull() (all []Evidence) {
 		if full := ratio(w.held, h.total); full > 0.25 && h.time[w.name] < w.held/2 {
 			size := h.typical(w.bytes)
 			all = append(all, Evidence{w.name, fmt.Sprintf("%s also full (%s of the time), but its %s would allow %s",
-				w.what, percent(full), units.Size(size).Exact(), h.path.allows(size)),
+				w.what, percent(full), units.Size(size).Exact(), units.Rate(h.path.allows(size))),
 				map[string]float64{"window_bytes": float64(size), "full_ratio": full}})
 		}
 	}
 	return all
-}
-
-// allows is what a window gives over the empty path.
-func (p *path) allows(window int64) units.Rate {
-	if p.base <= 0 {
-		return 0
-	}
-	return units.Rate(float64(window) * 8 / p.base.Seconds())
-}
-
-func (c *connection) sendLimited(r *round) time.Duration {
-	return r.spent(func(s *transfer.Sample) time.Duration { return s.SendLimited })
 }
 
 func (c *connection) congestionWindow(r *round) int64 { return r.end.Cwnd }

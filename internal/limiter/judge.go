@@ -28,7 +28,7 @@ func sampled(e *transfer.End) bool {
 		return false
 	}
 	for i := range e.Streams {
-		if len(during(&e.Streams[i])) > 0 {
+		if _, samples := during(&e.Streams[i]); len(samples) > 0 {
 			return true
 		}
 	}
@@ -56,7 +56,7 @@ func judgeSender(r *transfer.Result) Verdict {
 			h.connections = append(h.connections, c)
 		}
 	}
-	h.path = newPath(r, minRTT, h.connections)
+	h.path = newPath(minRTT, h.connections)
 	h.network = h.judgeNetwork()
 	for _, c := range h.connections {
 		for i := range c.rounds {

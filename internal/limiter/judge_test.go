@@ -80,7 +80,7 @@ func TestJudge(t *testing.T) {
 		{"nothing gets through", steady(0, 40*ms, func(i int, s, r *transfer.Sample) { s.Timeouts, s.InFlight, s.SendWnd = 3, 1448, 65535 }),
 			MTUBlackHole, "", Medium},
 		{"loss without a queue", steady(10e6, 40*ms, func(i int, s, r *transfer.Sample) {
-			saw := int64(math.Abs(math.Sin(float64(i)/9)) * 200e3)
+			saw := int64(math.Abs(math.Sin(float64(i)/25)) * 2e6)
 			s.Acked, s.Sent = s.Acked+saw, s.Sent+saw
 			s.Retransmitted, s.RetransmittedBytes = int64(i), int64(i)*1448
 		}), Congestion, "", High},

@@ -17,17 +17,13 @@ type finding struct {
 }
 
 const (
-	// standingQueue is how much longer than the empty path's the mean round trip must be
-	// for the difference to be a queue.
-	standingQueue = 0.2
-	// flat is the share of the best lasting rate from which the mean says that the link
-	// was kept full: the loss of a shallow queue costs less than a tenth then.
-	flat = 0.9
-	// burstOver is how far the first rate must lie above the settled one to be a
-	// policer's full bucket.
-	burstOver = 1.3
-	// losing is the share of retransmitted bytes from which loss is no accident.
-	losing = 0.0005
+	// standingQueue is how much longer than the empty path's the round trip must stay for
+	// the difference to be a queue.
+	standingQueue = 0.1
+	// flatRate is the share of the best lasting rate from which the mean says that the
+	// link was kept full: whatever loss costs is less than a tenth then.
+	flatRate = 0.9
+	losing   = 0.0005 // the share of retransmitted bytes from which loss is no accident
 )
 
 // judgeNetwork says what limits while neither end does: a full link or loss. Loss alone
@@ -35,38 +31,55 @@ const (
 // whether the rate stays at the best the path ever gave.
 func (h *hearing) judgeNetwork() finding {
 	p := h.path
-	if len(p.rates) == 0 || p.top <= 0 {
-		return finding{name: Unknown, text: "too few samples to see a rate"}
+	if p.top <= 0 || p.mean <= 0 {
+		return finding{name: Unknown, confidence: Low, text: "too few samples to see a rate"}
 	}
-	level := p.mean / p.top
-	values := map[string]float64{"steady_bps": p.mean, "best_bps": p.top, "retransmitted_ratio": p.resent,
-		"rtt_s": p.rtt.Seconds(), "rtt_base_s": p.base.Seconds()}
+	level := p.level()
+	f := finding{values: map[string]float64{"steady_bps": p.mean, "best_bps": p.top, "retransmitted_ratio": p.resent,
+		"rtt_s": p.rtt.Seconds(), "rtt_base_s": p.base.Seconds()}}
+	loaded := fmt.Sprintf("round trip %s, %s when empty", units.Time(p.rtt), units.Time(p.base))
 	switch {
 	case p.policed():
-		return finding{Congestion, Policer, Medium, fmt.Sprintf("the first burst went at %s, everything after it at a constant %s with %s lost and no queue (round trip %s, least %s)",
-			units.Rate(p.burst), units.Rate(p.mean), percent(p.resent), units.Time(p.rtt), units.Time(p.minRTT)), values}
-	case p.queueing() >= standingQueue && level >= 0.8:
-		return finding{Bottleneck, "", High, fmt.Sprintf("the path delivers a steady %s and a queue stands in it: the round trip is %s, %s when empty",
-			units.Rate(p.mean), units.Time(p.rtt), units.Time(p.base)), values}
-	case level >= flat && (p.resent > losing || p.queueing() > 0.05):
-		return finding{Bottleneck, "", Medium, fmt.Sprintf("the path delivers a steady %s, within %s of the best it ever gave, though its queue is short (round trip %s, %s when empty, %s retransmitted)",
-			units.Rate(p.mean), percent(1-level), units.Time(p.rtt), units.Time(p.base), percent(p.resent)), values}
+		f.name, f.subtype, f.confidence = Congestion, Policer, Medium
+		f.text = fmt.Sprintf("%s of the bytes were sent again at a rate that stays near %s, and no queue ever formed (%s; the first burst went at %s)",
+			percent(p.resent), units.Rate(p.mean), loaded, units.Rate(p.top))
+	case level >= flatRate && p.standing():
+		f.name, f.confidence = Bottleneck, when(level >= clearlyFlat, High)
+		f.text = fmt.Sprintf("the path delivers a steady %s and a queue stands in it (%s)", units.Rate(p.mean), loaded)
+	case level >= flatRate:
+		f.name, f.confidence = Bottleneck, Medium
+		f.text = fmt.Sprintf("the path delivers a steady %s, %s of the best it ever gave, without much of a queue (%s, %s sent again)",
+			units.Rate(p.mean), percent(level), loaded, percent(p.resent))
 	case p.resent > losing || h.timeouts():
-		confidence := High
-		if level > 0.8 {
-			confidence = Medium
-		}
-		return finding{Congestion, "", confidence, fmt.Sprintf("%s of the bytes were sent again, and the rate of %s stays below the %s it reached between losses; no queue stands in the path (round trip %s, least %s)",
-			percent(p.resent), units.Rate(p.mean), units.Rate(p.top), units.Time(p.rtt), units.Time(p.minRTT)), values}
+		f.name, f.confidence = Congestion, when(level < clearlyUneven, High)
+		f.text = fmt.Sprintf("%s of the bytes were sent again, and the rate of %s stays below the %s that the path gave between losses (%s)",
+			percent(p.resent), units.Rate(p.mean), units.Rate(p.top), loaded)
+	default:
+		f.name, f.confidence = Congestion, Low
+		f.text = fmt.Sprintf("the congestion window was what was full, without loss and without a queue: %s on average, %s at best (%s)",
+			units.Rate(p.mean), units.Rate(p.top), loaded)
 	}
-	return finding{name: Unknown, confidence: Low, text: fmt.Sprintf("%s without loss, without a queue (round trip %s, least %s) and without a full window",
-		units.Rate(p.mean), units.Time(p.rtt), units.Time(p.minRTT)), values: values}
+	return f
 }
 
-// policed says whether loss without a queue holds the rate well below what a first burst
-// reached.
+// policed says whether there is loss at a steady rate without the queue that a link
+// would build before it loses: at least a few packets long, if that can be told from the
+// round trip, or else after a first burst at a rate that never came again.
 func (p *path) policed() bool {
-	return p.resent > losing && p.queueing() < standingQueue && p.mean > 0 && p.burst > burstOver*p.top
+	const (
+		queuePackets, packet = 5, 1500
+		resolvable           = 0.05 // of the round trip
+		burstOver            = 1.3
+		steadyAfter          = 0.75
+	)
+	if p.resent <= losing || p.later <= 0 || p.mean < steadyAfter*p.later {
+		return false
+	}
+	shortest := seconds(queuePackets * packet * 8 / p.later)
+	if p.rtt-p.minRTT > shortest*2/5 {
+		return false
+	}
+	return p.top > burstOver*p.later || shortest > scale(p.minRTT, resolvable)
 }
 
 func (h *hearing) timeouts() bool {

@@ -15,37 +15,52 @@ type path struct {
 	// base is the round trip that a full segment takes through an empty queue: the least
 	// one, which may be the handshake's small packets', and the segment's own
 	// serialisation at the best rate seen.
-	base    time.Duration
-	rtt     time.Duration // mean smoothed round trip once settled
-	rates   []float64     // acknowledged payload of all connections, bit/s, for each span of two round trips
-	settled int           // the first of rates after slow start
-	top     float64       // the best rate that lasted two spans, once settled
-	burst   float64       // the best of all rates
-	mean    float64       // bit/s once settled
-	goodput float64       // bit/s from the first to the last byte
+	base time.Duration
+	rtt  time.Duration // mean smoothed round trip once started
+	// floor is the same less twice its deviation: what stands in the queue even between
+	// two bursts of our own.
+	floor   time.Duration
+	start   time.Duration // when the transfer began, on the sender's clock
+	started time.Duration // when its slow start was over
+	span    time.Duration // of one of rates: two round trips
+	rates   []float64     // delivered payload of all connections, bit/s, span by span
+	first   int           // the first of rates after slow start
+	top     float64       // the best rate that lasted two spans, slow start included
+	later   float64       // the same once started
+	mean    float64       // bit/s once started
 	resent  float64       // retransmitted bytes as a share of all sent
 }
 
-func newPath(r *transfer.Result, minRTT time.Duration, all []*connection) *path {
-	p := &path{minRTT: minRTT}
-	if got, ok := r.Received(); ok {
-		p.goodput = got.Bps()
+// segmentsASpan is how many segments a span should hold, so that one more or less does
+// not look like another rate.
+const segmentsASpan = 50
+
+// mostSpans bounds the work that one transfer's clock can ask for.
+const mostSpans = 10000
+
+func newPath(minRTT time.Duration, all []*connection) *path {
+	p := &path{minRTT: minRTT, start: all[0].rounds[0].start.At, started: longest}
+	end := time.Duration(0)
+	for _, c := range all {
+		p.start = min(p.start, c.rounds[0].start.At)
+		p.started = min(p.started, c.startedAt)
+		end = max(end, c.rounds[len(c.rounds)-1].end.At)
 	}
-	p.rates = together(all, max(roundTrips*minRTT, shortestRound))
-	if len(p.rates) == 0 {
-		return p
+	p.started = min(max(p.started, p.start), end)
+	p.span = max(roundTrips*minRTT, shortestRound, (end-p.start)/mostSpans)
+	if total := deliveredBy(all, end); total > 0 {
+		p.span = max(p.span, scale(end-p.start, min(segmentsASpan*float64(all[0].mss)/total, 0.1)))
 	}
-	p.burst = slices.Max(p.rates)
-	p.settled = settling(p.rates)
-	steady := p.rates[p.settled:]
-	for i, v := range steady {
-		p.mean += v / float64(len(steady))
-		next := steady[min(i+1, len(steady)-1)]
-		p.top = max(p.top, min(v, next))
+	p.rates = together(all, p.start, end, p.span)
+	p.first = min(int((p.started-p.start+p.span/2)/p.span), max(len(p.rates)-1, 0))
+	p.top, p.later = lasting(p.rates), lasting(p.rates[p.first:])
+	p.mean = deliveredBy(all, end) - deliveredBy(all, p.started)
+	if end > p.started {
+		p.mean *= 8 / (end - p.started).Seconds()
 	}
 	p.base = minRTT
-	if p.burst > 0 {
-		p.base += seconds(float64(all[0].mss) * 8 / p.burst)
+	if p.top > 0 {
+		p.base += seconds(float64(all[0].mss) * 8 / p.top)
 	}
 	p.account(all)
 	return p
@@ -54,36 +69,61 @@ func newPath(r *transfer.Result, minRTT time.Duration, all []*connection) *path 
 // account sums retransmissions and the round trip over all connections.
 func (p *path) account(all []*connection) {
 	var sent, resent int64
-	var weighted, weight float64
+	var rtt, floor, n float64
 	for _, c := range all {
-		last := c.rounds[len(c.rounds)-1].end
+		last := &c.samples[len(c.samples)-1]
 		sent += max(last.Sent, last.Acked)
-		resent += last.RetransmittedBytes
+		resent += max(last.RetransmittedBytes, 0)
 		if last.RetransmittedBytes == 0 {
 			resent += last.Retransmitted * c.mss
 		}
-		for i := range c.rounds {
-			if c.has(transfer.HaveRTT) && (i >= p.settled || i == len(c.rounds)-1) {
-				weighted += mean(c.rounds[i].samples, func(s *transfer.Sample) float64 { return s.RTT.Seconds() })
-				weight++
+		for i := range c.samples {
+			s := &c.samples[i]
+			if s.Have&transfer.HaveRTT != 0 && (s.At > p.started || i == len(c.samples)-1) {
+				rtt += s.RTT.Seconds()
+				floor += max(s.RTT-2*s.RTTVar, p.minRTT).Seconds()
+				n++
 			}
 		}
 	}
 	if sent > 0 {
-		p.resent = float64(resent) / float64(sent)
+		p.resent = min(float64(resent)/float64(sent), 1)
 	}
-	if weight > 0 {
-		p.rtt = seconds(weighted / weight)
+	if n > 0 {
+		p.rtt, p.floor = seconds(rtt/n), seconds(floor/n)
 	}
 }
 
 // queueing is how much of the empty path's round trip the standing queue adds: 0.5 is
 // half as much again.
 func (p *path) queueing() float64 {
-	if p.base <= 0 || p.rtt <= p.base {
+	if p.base <= 0 || p.floor <= p.base {
 		return 0
 	}
-	return float64(p.rtt-p.base) / float64(p.base)
+	return float64(p.floor-p.base) / float64(p.base)
+}
+
+// standing says whether a queue stands in the path: the round trip stays above the empty
+// path's even between bursts.
+func (p *path) standing() bool { return p.queueing() >= standingQueue }
+
+// level is the mean rate as a share of the best that lasted.
+func (p *path) level() float64 {
+	if p.top <= 0 {
+		return 0
+	}
+	return p.mean / p.top
+}
+
+// full says whether the link was: a queue stands in it and the rate is steady.
+func (p *path) full() bool { return p.standing() && p.level() >= flatRate }
+
+// allows is what a window gives over the empty path, in bit/s.
+func (p *path) allows(window int64) float64 {
+	if p.base <= 0 {
+		return 0
+	}
+	return float64(window) * 8 / p.base.Seconds()
 }
 
 // leastRTT is the smallest round trip that any of an end's connections saw, 0 if none.
@@ -103,61 +143,89 @@ func leastRTT(e *transfer.End) (least time.Duration) {
 	return least
 }
 
-// mostSpans bounds the work that one transfer's clock can ask for.
-const mostSpans = 10000
-
 // together is the rate of all connections at once, span by span; a last span that is
 // not whole is left out.
-func together(all []*connection, span time.Duration) (rates []float64) {
-	from, to := all[0].rounds[0].start.At, time.Duration(0)
-	for _, c := range all {
-		from = min(from, c.rounds[0].start.At)
-		to = max(to, c.rounds[len(c.rounds)-1].end.At)
-	}
-	span = max(span, (to-from)/mostSpans)
+func together(all []*connection, from, to, span time.Duration) (rates []float64) {
 	before := 0.0
 	for t := from + span; t <= to; t += span {
-		sum := 0.0
-		for _, c := range all {
-			sum += c.ackedAt(t)
-		}
-		rates = append(rates, (sum-before)*8/span.Seconds())
+		sum := deliveredBy(all, t)
+		rates = append(rates, max(sum-before, 0)*8/span.Seconds())
 		before = sum
 	}
 	return rates
 }
 
-// ackedAt is what was acknowledged by then, linear between samples.
-func (c *connection) ackedAt(t time.Duration) float64 {
-	i, _ := slices.BinarySearchFunc(c.samples, t, func(s transfer.Sample, t time.Duration) int { return cmp.Compare(s.At, t) })
-	if i == len(c.samples) {
-		return float64(c.samples[i-1].Acked)
-	}
-	before := c.rounds[0].start
-	if i > 0 {
-		before = c.samples[i-1]
-	}
-	share := max(float64(t-before.At)/float64(c.samples[i].At-before.At), 0)
-	return float64(before.Acked) + share*float64(c.samples[i].Acked-before.Acked)
-}
-
-// settling finds the first span that is no longer starting: at least 0.8 of the median
-// of all that follow. Of a transfer that never settles it is the last quarter.
-func settling(rates []float64) int {
-	for i := range rates[:1+len(rates)*3/4] {
-		if i < len(rates) && rates[i] >= 0.8*median(rates[i:]) {
-			return i
+// lasting is the best rate that two spans in a row reached.
+func lasting(rates []float64) (best float64) {
+	for i := range rates {
+		best = max(best, min(rates[i], rates[max(i-1, 0)]))
+		if i == 0 && len(rates) > 1 {
+			best = 0
 		}
 	}
-	return len(rates) * 3 / 4
+	return best
 }
 
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	if len(sorted) == 0 {
-		return 0
+func deliveredBy(all []*connection, t time.Duration) (sum float64) {
+	for _, c := range all {
+		sum += c.deliveredBy(t)
 	}
-	return sorted[len(sorted)/2]
+	return sum
+}
+
+// deliveredBy is linear between samples.
+func (c *connection) deliveredBy(t time.Duration) float64 {
+	i, _ := slices.BinarySearchFunc(c.samples, t, func(s transfer.Sample, t time.Duration) int { return cmp.Compare(s.At, t) })
+	if i == len(c.samples) {
+		return c.delivered[i-1]
+	}
+	before, at := 0.0, c.rounds[0].start.At
+	if i > 0 {
+		before, at = c.delivered[i-1], c.samples[i-1].At
+	}
+	share := max(float64(t-at)/float64(c.samples[i].At-at), 0)
+	return before + share*(c.delivered[i]-before)
+}
+
+// arrivals counts payload that had arrived at each sample, whatever order it came in: of
+// the bytes sent once, those neither in flight nor held lost. The acknowledged ones
+// alone stand still at a hole and leap when it is repaired.
+func arrivals(samples []transfer.Sample, before transfer.Sample, mss int64) []float64 {
+	all := make([]float64, len(samples))
+	most := 0.0
+	for i := range samples {
+		s := &samples[i]
+		arrived := s.Acked - before.Acked
+		if s.Have&(transfer.HaveRetrans|transfer.HaveInFlight) == transfer.HaveRetrans|transfer.HaveInFlight && s.Sent > 0 {
+			arrived = max(arrived, s.Sent-before.Sent-s.RetransmittedBytes-s.InFlight-s.Lost*mss)
+		}
+		most = max(most, float64(arrived))
+		all[i] = most
+	}
+	return all
+}
+
+// opened is when the connection's slow start was over: the congestion window met its
+// threshold, something was lost, or two round trips brought little more than the two
+// before.
+func (c *connection) opened(minRTT time.Duration) time.Duration {
+	const grows = 1.3
+	span := max(roundTrips*minRTT, 10*time.Millisecond)
+	from := c.rounds[0].start.At
+	for i := range c.samples {
+		s := &c.samples[i]
+		if s.Ssthresh > 0 && s.Ssthresh <= s.Cwnd || s.Retransmitted > 0 || s.Lost > 0 {
+			return s.At
+		}
+		if s.At < from+2*span {
+			continue
+		}
+		now, then := c.deliveredBy(s.At), c.deliveredBy(s.At-span)
+		if now-then < grows*(then-c.deliveredBy(s.At-2*span)) {
+			return s.At - span
+		}
+	}
+	return c.samples[len(c.samples)-1].At
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

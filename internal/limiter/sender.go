@@ -22,9 +22,10 @@ func saturated(e *transfer.End) bool {
 	return e != nil && e.CPU != nil && e.CPU.BusiestThread >= saturatedThread
 }
 
-// limiting says whether a window of so many bytes explains the round's rate.
+// limiting says whether a full window of so many bytes explains the round's rate: the
+// path is empty but for it, or the window over the empty path gives no more than came.
 func (h *hearing) limiting(window int64, bps float64) bool {
-	return h.path.base > 0 && float64(window)*8/h.path.base.Seconds() <= fullNotLimiting*bps
+	return !h.path.full() || h.path.allows(window) <= fullNotLimiting*bps
 }
 
 // idle is the time in which nothing was queued or outstanding (tcp_info's busy_time
@@ -45,6 +46,11 @@ func (c *connection) paused(r *round) time.Duration {
 	return r.spent(func(s *transfer.Sample) time.Duration { return s.Paused })
 }
 
+// awaited is the time the writer waited for the other program's answer.
+func (c *connection) awaited(r *round) time.Duration {
+	return r.spent(func(s *transfer.Sample) time.Duration { return s.Awaited })
+}
+
 // allSent is the share of the round in which everything the program had written was on
 // its way: then neither the network nor a window held anything back, and what the
 // program did meanwhile decides.
@@ -61,12 +67,12 @@ func (h *hearing) senderCPU(c *connection, r *round) time.Duration {
 	if !saturated(h.sender) {
 		return 0
 	}
-	return r.length - c.blocked(r) - c.paused(r)
+	return r.length - c.blocked(r) - c.paused(r) - c.awaited(r)
 }
 
 // application is the time without anything to send: idle by the kernel's clock, or, for
 // a program that writes little and often and so always has something outstanding, the
-// time it chose not to write while all it had written was sent. A writer that waits
+// time it chose not to write, or waited for an answer, while all it had written was sent. A writer that waits
 // (for the kernel's space or by its own buffering rule) is not idle.
 func (h *hearing) application(c *connection, r *round) time.Duration {
 	idle := c.idle(r)
@@ -74,23 +80,36 @@ func (h *hearing) application(c *connection, r *round) time.Duration {
 		return idle
 	}
 	idle = min(idle, r.length-c.blocked(r))
-	return max(idle, min(c.paused(r), scale(r.length, c.allSent(r))))
+	return max(idle, min(c.paused(r)+c.awaited(r), scale(r.length, c.allSent(r))))
 }
 
 // sendBuffer is the kernel's sndbuf-limited clock, or, because that clock undercounts
 // badly, the time the writer waited for space while all it had written was in flight:
 // were the congestion or the receive window smaller than the buffer, some would be
-// waiting unsent.
+// waiting unsent. A buffer that runs dry that often holds back the rest of the time too:
+// it is refilled in bursts, and the kernel does not open a congestion window that is not
+// used (RFC 7661).
 func (h *hearing) sendBuffer(c *connection, r *round) time.Duration {
-	clock := r.spent(func(s *transfer.Sample) time.Duration { return s.SendLimited })
-	waited := time.Duration(0)
-	if c.has(transfer.HaveProgram | transfer.HaveNotSent) {
-		waited = min(c.blocked(r), scale(r.length, c.allSent(r)))
-	}
+	const often = 0.2
 	if !h.limiting(c.outstanding(r), r.bps) {
 		return 0
 	}
-	return max(clock, waited)
+	if !h.path.full() && c.dry >= often {
+		return r.length
+	}
+	return max(c.sendLimited(r), c.ranDry(r))
+}
+
+func (c *connection) sendLimited(r *round) time.Duration {
+	return r.spent(func(s *transfer.Sample) time.Duration { return s.SendLimited })
+}
+
+// ranDry is the time the writer waited for space with nothing left unsent.
+func (c *connection) ranDry(r *round) time.Duration {
+	if !c.has(transfer.HaveProgram | transfer.HaveNotSent) {
+		return 0
+	}
+	return min(c.blocked(r), scale(r.length, c.allSent(r)))
 }
 
 // outstanding is the most that was queued or in flight in the round.
@@ -102,7 +121,8 @@ func (c *connection) outstanding(r *round) (most int64) {
 }
 
 // nagle is the time in which less than a segment waited for the acknowledgement of what
-// went before it, with room in every window (RFC 896 against RFC 1122 4.2.3.2).
+// went before it, with room in every window (RFC 896 against RFC 1122 4.2.3.2). A
+// program that does not want to write yet loses nothing by it.
 func (h *hearing) nagle(c *connection, r *round) time.Duration {
 	if c.spec.NoDelay || !c.has(transfer.HaveNotSent|transfer.HaveInFlight) {
 		return 0
@@ -111,7 +131,7 @@ func (h *hearing) nagle(c *connection, r *round) time.Duration {
 		return s.NotSent > 0 && s.NotSent < c.mss && s.InFlight > 0 && s.InFlight+s.NotSent <= s.Cwnd/2 &&
 			(s.Have&transfer.HaveSendWnd == 0 || s.InFlight+s.NotSent <= s.SendWnd/2)
 	}
-	return scale(r.length, portion(r.samples, held))
+	return min(scale(r.length, portion(r.samples, held)), r.length-c.paused(r)-c.blocked(r))
 }
 
 // blackHole is the time after repeated timeouts in which nothing at all got through.
@@ -131,7 +151,7 @@ func (h *hearing) pacing(c *connection, r *round) time.Duration {
 	if rate == 0 && c.sender.Congestion != "bbr" && c.has(transfer.HaveRate) {
 		rate = mean(r.samples, func(s *transfer.Sample) float64 { return s.PacingBps })
 	}
-	if rate == 0 || r.bps*near < rate {
+	if rate == 0 || max(r.bps, h.path.mean/float64(len(h.connections)))*near < rate {
 		return 0
 	}
 	return scale(r.length, c.roomButWaiting(r))
@@ -159,13 +179,7 @@ func (c *connection) roomButWaiting(r *round) float64 {
 	})
 }
 
-// slowStart is a round in which the congestion window still opened exponentially and
-// the rate was not yet what it became.
+// slowStart is the time until the connection had opened its congestion window.
 func (h *hearing) slowStart(c *connection, r *round) time.Duration {
-	const opening = 1.25
-	starting := (r.start.Ssthresh == 0 || r.start.Cwnd < r.start.Ssthresh) && r.start.Retransmitted == 0
-	if !c.has(transfer.HaveCwnd) || !starting || float64(r.end.Cwnd) < opening*float64(r.start.Cwnd) || r.bps > h.path.top*0.9 {
-		return 0
-	}
-	return r.length
+	return min(c.startedAt, r.end.At) - r.start.At
 }

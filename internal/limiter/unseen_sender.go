@@ -17,7 +17,7 @@ func judgeReceiver(r *transfer.Result) Verdict {
 	var total, reading, window time.Duration
 	var largest int64
 	for i := range end.Streams {
-		samples := during(&end.Streams[i])
+		_, samples := during(&end.Streams[i])
 		for j := 1; j < len(samples); j++ {
 			a, b := &samples[j-1], &samples[j]
 			d := b.At - a.At
