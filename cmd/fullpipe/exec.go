@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/steer"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// Statuses that are neither CMD's own nor exec's failure, as a shell has them.
+const (
+	statusCannotRun = 126
+	statusNotFound  = 127
+	statusSignalled = 128 // and the signal's number
+)
+
+type execFlags struct {
+	all        socketFlags
+	rules      []string
+	ignore     bool
+	reportFile string
+}
+
+// socketFlags are the settings of one rule; "auto" leaves a buffer to the system.
+type socketFlags struct{ send, receive, clamp, congestion, mss, pacing string }
+
+func newExec() *cobra.Command {
+	var f execFlags
+	cmd := &cobra.Command{
+		Use:   "exec [flags] -- CMD [ARG...]",
+		Short: "run an unmodified program with the right windows",
+		Long: `Runs CMD in a cgroup of its own, where small eBPF programs set the buffers of every
+TCP connection that CMD and its children open or accept, before the handshake that
+settles the window scale. Nothing on this host changes, and all of it ends with CMD.
+Afterwards exec says what each connection got and what limited it.
+
+A rule for some destinations is DEST,KEY=VALUE,...: DEST is an address or a prefix, KEY
+one of send-buffer, receive-buffer, window, congestion, mss, pacing. The longest prefix
+wins, and the flags are the rule for all other destinations.
+
+Needs Linux 5.8 with cgroup v2, and root (or CAP_BPF, CAP_NET_ADMIN and a writable
+cgroup); CMD itself can go back to being you: sudo fullpipe exec -- sudo -u "$USER" CMD.
+The exit status is CMD's, 125 when exec itself failed, 126 or 127 when CMD could not run.`,
+		Example: `  sudo fullpipe exec --send-buffer 16MiB --congestion bbr -- rsync -a big/ host:big/
+  sudo fullpipe exec --ignore-program-buffers -- nginx -g 'daemon off;'
+  sudo fullpipe exec --rule 10.0.0.0/8,send-buffer=4MiB --rule 2001:db8::/32,congestion=bbr -- CMD`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.SetInterspersed(false)
+	f.all.add(cmd)
+	flags.StringArrayVar(&f.rules, "rule", nil, "other settings for one destination, as DEST,KEY=VALUE,... (repeatable)")
+	flags.BoolVar(&f.ignore, "ignore-program-buffers", false, "keep CMD's own SO_SNDBUF and SO_RCVBUF calls from the kernel")
+	flags.StringVar(&f.reportFile, "report", "", "write the account to this file, as JSON with --json or a name in .json (default: text to standard error)")
+	return cmd
+}
+
+func (s *socketFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&s.send, "send-buffer", "auto", "SO_SNDBUF, as 16MiB; auto leaves it to CMD and the system")
+	flags.StringVar(&s.receive, "receive-buffer", "auto", "SO_RCVBUF, as 16MiB; auto leaves it to CMD and the system")
+	flags.StringVar(&s.clamp, "window", "", "bound the receive window without switching automatic sizing off")
+	flags.StringVar(&s.congestion, "congestion", "", "congestion control, as bbr")
+	flags.StringVar(&s.mss, "mss", "", "largest segment in bytes")
+	flags.StringVar(&s.pacing, "pacing", "", "send at most at this rate, as 100mbit")
+}
+
+func (f *execFlags) run(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return &usageError{"CMD", "no program to run", "fullpipe exec -- CMD ARG..."}
+	}
+	rules, err := f.parse()
+	if err != nil {
+		return err
+	}
+	program := exec.Command(args[0], args[1:]...)
+	program.Stdin, program.Stdout, program.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	cfg := steer.Config{Rules: rules, IgnoreProgramBuffers: f.ignore}
+	// Signals go on to CMD, which decides; exec waits for it.
+	result, err := steer.Run(context.WithoutCancel(cmd.Context()), program, cfg)
+	if err != nil {
+		return ownFailure(err)
+	}
+	status := programStatus(program.ProcessState)
+	doc := report.NewExec(newHeader(cmd), args, status, cfg, result)
+	if err := f.write(cmd, doc); err != nil {
+		return ownFailure(err)
+	}
+	if status != 0 {
+		return exitStatus(status)
+	}
+	return nil
+}
+
+// ownFailure tells a CMD that could not be run from a failure of exec itself.
+func ownFailure(err error) error {
+	status := statusOwnFailure
+	var start *exec.Error
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && (errors.As(err, &start) || errors.As(err, &path)), errors.Is(err, exec.ErrNotFound):
+		status = statusNotFound
+	case errors.As(err, &start), errors.As(err, &path) && path.Op == "fork/exec":
+		status = statusCannotRun
+	}
+	return &statusError{err, status}
+}
+
+func programStatus(s *os.ProcessState) int {
+	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return statusSignalled + int(ws.Signal())
+	}
+	return s.ExitCode()
+}
+
+func (f *execFlags) write(cmd *cobra.Command, doc *report.Exec) (err error) {
+	out := cmd.ErrOrStderr()
+	asJSON := wantsJSON(cmd)
+	if f.reportFile != "" {
+		file, err := os.Create(f.reportFile)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		out, asJSON = file, asJSON || strings.HasSuffix(f.reportFile, ".json")
+	}
+	if asJSON {
+		return printJSON(out, doc)
+	}
+	return writeText(out, doc)
+}
+
+func writeText(w io.Writer, doc *report.Exec) error {
+	var text strings.Builder
+	doc.WriteText(&text)
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// parse turns the flags into rules: the one for every destination first.
+func (f *execFlags) parse() ([]steer.Rule, error) {
+	any, err := f.all.socket(func(key string) string { return "--" + key })
+	if err != nil {
+		return nil, err
+	}
+	var rules []steer.Rule
+	if any != (transfer.Socket{}) {
+		rules = append(rules, steer.Rule{Socket: any})
+	}
+	for _, text := range f.rules {
+		r, err := parseRule(text)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, r)
+	}
+	return rules, nil
+}
+
+func parseRule(text string) (steer.Rule, error) {
+	const shape = "--rule 10.0.0.0/8,send-buffer=16MiB,congestion=bbr"
+	dest, rest, found := strings.Cut(text, ",")
+	to, err := netip.ParsePrefix(dest)
+	if err != nil {
+		var addr netip.Addr
+		if addr, err = netip.ParseAddr(dest); err == nil {
+			to = netip.PrefixFrom(addr, addr.BitLen())
+		}
+	}
+	if err != nil {
+		return steer.Rule{}, &usageError{"--rule", fmt.Sprintf("%q is neither an address nor a prefix", dest), shape}
+	}
+	if !found {
+		return steer.Rule{}, &usageError{"--rule", fmt.Sprintf("%q sets nothing", text), shape}
+	}
+	var s socketFlags
+	fields := map[string]*string{"send-buffer": &s.send, "receive-buffer": &s.receive, "window": &s.clamp,
+		"congestion": &s.congestion, "mss": &s.mss, "pacing": &s.pacing}
+	for _, pair := range strings.Split(rest, ",") {
+		key, value, _ := strings.Cut(pair, "=")
+		field := fields[key]
+		if field == nil || value == "" {
+			return steer.Rule{}, &usageError{"--rule", fmt.Sprintf("%q is not KEY=VALUE with a KEY that rules have", pair),
+				"send-buffer, receive-buffer, window, congestion, mss, pacing"}
+		}
+		*field = value
+	}
+	socket, err := s.socket(func(key string) string { return "--rule " + dest + "," + key })
+	return steer.Rule{To: to, Socket: socket}, err
+}
+
+// socket reads the settings; name says how a key was given, for errors.
+func (s *socketFlags) socket(name func(key string) string) (out transfer.Socket, err error) {
+	size := func(key, text string, into *int) {
+		if text == "" || text == "auto" || err != nil {
+			return
+		}
+		v, parseErr := units.ParseSize(text)
+		switch {
+		case parseErr != nil:
+			err = &usageError{name(key), parseErr.Error(), name(key) + " 16MiB, or auto"}
+		case v < 1 || v > 1<<30:
+			err = &usageError{name(key), fmt.Sprintf("%s is not between 1 byte and 1 GiB", v), name(key) + " 16MiB, or auto"}
+		}
+		*into = int(v)
+	}
+	size("send-buffer", s.send, &out.SendBuffer)
+	size("receive-buffer", s.receive, &out.ReceiveBuffer)
+	size("window", s.clamp, &out.Clamp)
+	size("mss", s.mss, &out.MSS)
+	if s.pacing != "" && err == nil {
+		rate, parseErr := units.ParseRate(s.pacing)
+		if parseErr != nil {
+			err = &usageError{name("pacing"), parseErr.Error(), name("pacing") + " 100mbit"}
+		}
+		out.PacingBps = float64(rate)
+	}
+	out.Congestion = s.congestion
+	return out, err
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/steer"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+func TestExecRules(t *testing.T) {
+	f := execFlags{all: socketFlags{send: "16MiB", receive: "auto", congestion: "bbr"},
+		rules: []string{"10.0.0.0/8,receive-buffer=4MiB,pacing=100mbit", "2001:db8::1,mss=1200,window=64KiB"}}
+	got, err := f.parse()
+	want := []steer.Rule{
+		{Socket: transfer.Socket{SendBuffer: 16 << 20, Congestion: "bbr"}},
+		{To: netip.MustParsePrefix("10.0.0.0/8"), Socket: transfer.Socket{ReceiveBuffer: 4 << 20, PacingBps: 100e6}},
+		{To: netip.MustParsePrefix("2001:db8::1/128"), Socket: transfer.Socket{MSS: 1200, Clamp: 64 << 10}},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for text, message := range map[string]string{
+		"host,mss=1":               "neither an address nor a prefix",
+		"10.0.0.1":                 "sets nothing",
+		"10.0.0.1,buffer=1":        "KEY=VALUE",
+		"10.0.0.1,mss":             "KEY=VALUE",
+		"10.0.0.1,send-buffer=2x":  "unknown unit",
+		"10.0.0.1,send-buffer=0":   "not between",
+		"10.0.0.1,send-buffer=2GB": "not between",
+		"10.0.0.1,pacing=fast":     "not a number",
+	} {
+		f := execFlags{rules: []string{text}}
+		var usage *usageError
+		if _, err := f.parse(); !errors.As(err, &usage) || !strings.Contains(err.Error(), message) || usage.try == "" {
+			t.Errorf("--rule %s: %v, want %q and what to try", text, err, message)
+		}
+	}
+}
+
+func TestExecStatusAndReport(t *testing.T) {
+	if os.Geteuid() != 0 {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("exec needs root")
+		}
+		t.Skip("exec needs root")
+	}
+	file := filepath.Join(t.TempDir(), "report.json")
+	for _, tt := range []struct {
+		command []string
+		status  int
+	}{
+		{[]string{"sh", "-c", "echo to standard output; exit 7"}, 7},
+		{[]string{"true"}, 0},
+		{[]string{"sh", "-c", "kill -9 $$"}, 137},
+		{[]string{"no-such-program"}, 127},
+		{[]string{"/"}, 126},
+	} {
+		os.Remove(file)
+		var out, errs strings.Builder
+		args := append([]string{"exec", "--report", file, "--"}, tt.command...)
+		if got := run(context.Background(), args, streams{nil, &out, &errs}); got != tt.status {
+			t.Errorf("%v: status %d, want %d\n%s", tt.command, got, tt.status, errs.String())
+		}
+		if tt.status == 7 && out.String() != "to standard output\n" {
+			t.Errorf("standard output is the program's alone: %q", out.String())
+		}
+		text, err := os.ReadFile(file)
+		if ran := tt.status < 126 || tt.status > 127; !ran {
+			if !strings.HasPrefix(errs.String(), "fullpipe: ") {
+				t.Errorf("%v: no word about why: %q", tt.command, errs.String())
+			}
+			continue
+		}
+		var doc report.Exec
+		if err := errors.Join(err, json.Unmarshal(text, &doc)); err != nil || doc.Status != tt.status || doc.Schema != "fullpipe/exec/v1" {
+			t.Errorf("%v: report %s, %v", tt.command, text, err)
+		}
+	}
+}

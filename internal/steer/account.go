@@ -1,0 +1,78 @@
+package steer
+
+import (
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// Sent is the payload that the peer acknowledged, in bytes.
+func (c *Connection) Sent() int64 { return sent(c.last()) }
+
+// Received is the payload that arrived in order, in bytes. The peer's FIN counts as one
+// on a connection on which payload came.
+func (c *Connection) Received() int64 { return received(c.last()) }
+
+func (c *Connection) last() transfer.Sample {
+	if n := len(c.readings); n > 0 {
+		return c.readings[n-1].Sample
+	}
+	return transfer.Sample{}
+}
+
+// reading is a sample with both queues: which one a Sample's Queued means depends on
+// the direction.
+type reading struct {
+	transfer.Sample
+	unread, unacked int64
+}
+
+// sent leaves out SYN and FIN, which Acked counts and Sent does not.
+func sent(s transfer.Sample) int64 { return min(s.Acked, s.Sent-s.RetransmittedBytes) }
+
+func received(s transfer.Sample) int64 { return s.Received }
+
+// Result is one direction of the connection as a transfer that can be judged; nil when
+// no payload went that way. The far end cannot be seen. The transfer begins and ends
+// with its payload: what the program leaves idle before and after is not part of it.
+func (c *Connection) Result(d transfer.Direction, asked transfer.Socket) *transfer.Result {
+	counter := sent
+	if d == transfer.Down {
+		counter = received
+	}
+	s := c.Stream
+	s.Bytes = counter(c.last())
+	if s.Bytes <= 0 {
+		return nil
+	}
+	for _, r := range c.readings {
+		if r.Queued = r.unacked; d == transfer.Down {
+			r.Queued = r.unread
+		}
+		s.Samples = append(s.Samples, r.Sample)
+	}
+	s.First, s.Last = moved(s.Samples, counter, c.heard)
+	return &transfer.Result{
+		Spec: transfer.Spec{Direction: d, Near: asked, Time: s.Last - s.First},
+		Near: &transfer.End{Streams: []transfer.Stream{s}}, Complete: true,
+	}
+}
+
+// moved finds when a counter left 0 and when it reached its last value, to the grain of
+// the samples; heard is when the peer was last heard of.
+func moved(samples []transfer.Sample, counter func(transfer.Sample) int64, heard time.Duration) (first, last time.Duration) {
+	total := counter(samples[len(samples)-1])
+	for _, s := range samples {
+		if counter(s) == 0 {
+			first = s.At
+		}
+		last = s.At
+		if counter(s) == total {
+			break
+		}
+	}
+	if heard > first {
+		last = min(last, heard)
+	}
+	return first, last
+}

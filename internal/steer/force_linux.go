@@ -1,0 +1,100 @@
+package steer
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// ceilings are net.core.wmem_max and rmem_max, which bound what an eBPF program can ask
+// for. Requests above them are left automatic until the connection stands, so that its
+// window scale is the system's largest, and are then forced from outside.
+type ceilings struct{ send, receive int }
+
+func readCeilings() ceilings {
+	return ceilings{sysctl("/proc/sys/net/core/wmem_max"), sysctl("/proc/sys/net/core/rmem_max")}
+}
+
+// within leaves to the system what is above the ceilings.
+func (c ceilings) within(s transfer.Socket) transfer.Socket {
+	if s.SendBuffer > c.send {
+		s.SendBuffer = 0
+	}
+	if s.ReceiveBuffer > c.receive {
+		s.ReceiveBuffer = 0
+	}
+	return s
+}
+
+// above is the part of the request that has to be forced; 0: none.
+func (c ceilings) above(s transfer.Socket) (send, receive int) {
+	within := c.within(s)
+	return s.SendBuffer - within.SendBuffer, s.ReceiveBuffer - within.ReceiveBuffer
+}
+
+func sysctl(path string) int {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0 // a namespace without it: everything is forced
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return n
+}
+
+// force gives a socket of the cgroup's processes buffers beyond the ceilings, through a
+// duplicate of its descriptor. found is false while no process has the socket open: a
+// connection that was not accepted yet.
+func force(group string, inode uint32, send, receive int) (found bool, err error) {
+	fd, err := duplicate(group, "socket:["+strconv.FormatUint(uint64(inode), 10)+"]")
+	if err != nil || fd < 0 {
+		return false, err
+	}
+	defer unix.Close(fd)
+	if send > 0 {
+		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, send)
+	}
+	if receive > 0 {
+		err = errors.Join(err, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receive))
+	}
+	return true, err
+}
+
+// duplicate finds the process that has the file open and takes a descriptor of its own
+// (pidfd_getfd, Linux 5.6); -1 when none has.
+func duplicate(group, file string) (int, error) {
+	pids, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))
+	if err != nil {
+		return -1, err
+	}
+	for _, pid := range strings.Fields(string(pids)) {
+		dir := "/proc/" + pid + "/fd"
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue // it ended
+		}
+		for _, e := range entries {
+			if target, err := os.Readlink(filepath.Join(dir, e.Name())); err != nil || target != file {
+				continue
+			}
+			process, _ := strconv.Atoi(pid)
+			number, _ := strconv.Atoi(e.Name())
+			return getfd(process, number)
+		}
+	}
+	return -1, nil
+}
+
+func getfd(process, number int) (int, error) {
+	pidfd, err := unix.PidfdOpen(process, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(pidfd)
+	return unix.PidfdGetfd(pidfd, number, 0)
+}

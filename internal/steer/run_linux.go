@@ -1,0 +1,146 @@
+package steer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func run(ctx context.Context, cmd *exec.Cmd, cfg Config) (report *Report, err error) {
+	for _, r := range cfg.Rules {
+		if err := haveCongestion(r.Socket.Congestion); err != nil {
+			return nil, err
+		}
+	}
+	group, err := newCgroup()
+	if err != nil {
+		return nil, err
+	}
+	defer group.remove()
+	most := readCeilings()
+	hooks, err := attach(group.path, cfg, most)
+	if err != nil {
+		return nil, err
+	}
+	defer hooks.close()
+	watch, err := newWatcher(group, hooks.connections, cfg, most)
+	if err != nil {
+		return nil, err
+	}
+	defer watch.close()
+	ended, end, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer ended.Close()
+
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
+	defer signal.Stop(signals)
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(group.dir.Fd())
+	started := time.Now()
+	if err := cmd.Start(); err != nil {
+		end.Close()
+		return nil, err
+	}
+	over := make(chan struct{})
+	relayed := make(chan struct{})
+	go func() {
+		defer close(relayed)
+		relay(ctx, cmd.Process, signals, over)
+	}()
+	go func() {
+		_ = cmd.Wait() // told by cmd.ProcessState
+		close(over)
+		end.Close()
+	}()
+	watchErr := watch.watch(int(ended.Fd()))
+	<-over
+	<-relayed
+	report = &Report{Took: time.Since(started)}
+	var leaveErr error
+	report.Left, leaveErr = group.leave()
+	if watchErr == nil {
+		watchErr = watch.finish()
+	}
+	report.Connections, report.Missed = watch.connections(), watch.missed
+	if watch.refused != nil {
+		report.Warnings = append(report.Warnings, "buffers above net.core.wmem_max or rmem_max were refused: "+watch.refused.Error())
+	}
+	for _, err := range []error{watchErr, leaveErr} {
+		if err != nil {
+			report.Warnings = append(report.Warnings, err.Error())
+		}
+	}
+	return report, nil
+}
+
+// relay sends signals on to the program until it is over.
+func relay(ctx context.Context, p *os.Process, signals <-chan os.Signal, over <-chan struct{}) {
+	done := ctx.Done()
+	for {
+		select {
+		case <-over:
+			return
+		case <-done:
+			done = nil
+			_ = p.Signal(unix.SIGTERM)
+		case s := <-signals:
+			if (s == unix.SIGINT || s == unix.SIGQUIT) && inForeground() {
+				continue // the terminal has sent it to the program too
+			}
+			_ = p.Signal(s)
+		}
+	}
+}
+
+// inForeground says whether this process belongs to its terminal's foreground group,
+// which gets the signals of the keyboard together with the program.
+func inForeground() bool {
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer tty.Close()
+	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
+// haveCongestion makes the kernel load a congestion control, which an eBPF program
+// cannot do itself.
+func haveCongestion(name string) error {
+	if name == "" {
+		return nil
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	err = unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		known, _ := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
+		return fmt.Errorf("congestion control %q: this kernel has none of that name (it has: %s)", name, trimmed(known))
+	case err != nil:
+		return fmt.Errorf("congestion control %q: %w", name, err)
+	}
+	return nil
+}
+
+func trimmed(b []byte) string {
+	for len(b) > 0 && b[len(b)-1] == '\n' {
+		b = b[:len(b)-1]
+	}
+	return string(b)
+}

@@ -1,0 +1,400 @@
+package steer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+func TestMain(m *testing.M) {
+	if job := os.Getenv("STEER_TEST_JOB"); job != "" {
+		jobs[job]()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// jobs are programs to be steered, or programs that steer; this test binary plays them.
+var jobs = map[string]func(){
+	"own-buffers": func() {
+		for _, s := range []struct{ kind, protocol int }{{unix.SOCK_STREAM, 0}, {unix.SOCK_STREAM, unix.IPPROTO_MPTCP}, {unix.SOCK_DGRAM, 0}} {
+			fd, err := unix.Socket(unix.AF_INET, s.kind, s.protocol)
+			if errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.ENOPROTOOPT) { // a kernel without MPTCP
+				fd, err = unix.Socket(unix.AF_INET, s.kind, 0)
+			}
+			check(err)
+			before, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
+			check(err)
+			check(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 30000))
+			told, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
+			check(err)
+			info := make([]uint32, 9) // SO_MEMINFO tells the truth
+			length := uint32(len(info) * 4)
+			_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
+				uintptr(ptr(info)), uintptr(ptr([]uint32{length})), 0)
+			if errno != 0 {
+				check(errno)
+			}
+			fmt.Println(told, int(info[memReceive]) == before)
+		}
+	},
+	"steer-and-wait": func() {
+		cmd := exec.Command("sh", "-c", "echo in; exec sleep 60")
+		cmd.Stdout = os.Stdout
+		_, err := Run(context.Background(), cmd, Config{})
+		check(err)
+	},
+	"steer-nothing": func() {
+		_, err := Run(context.Background(), exec.Command("true"), Config{})
+		fmt.Printf("%T %v\n", err, err)
+	},
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+func job(name string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), "STEER_TEST_JOB="+name)
+	return cmd
+}
+
+// needs skips where this machine cannot steer; under CI that fails.
+func needs(t *testing.T, programs ...string) {
+	t.Helper()
+	skip := t.Skipf
+	if os.Getenv("CI") == "true" {
+		skip = t.Fatalf
+	}
+	if os.Geteuid() != 0 {
+		skip("steering needs root")
+	}
+	if _, err := Run(context.Background(), exec.Command("true"), Config{}); err != nil {
+		skip("this machine cannot steer: %v", err)
+	}
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			skip("%v", err)
+		}
+	}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+func iperf3Server(t *testing.T) (port string) {
+	t.Helper()
+	port = freePort(t)
+	cmd := exec.Command("iperf3", "-s", "--forceflush", "-p", port)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	seen := ""
+	for buf := make([]byte, 4096); !strings.Contains(seen, "Server listening"); {
+		n, err := out.Read(buf)
+		if err != nil {
+			t.Fatalf("iperf3 server: %v", err)
+		}
+		seen += string(buf[:n])
+	}
+	return port
+}
+
+func steered(t *testing.T, cmd *exec.Cmd, cfg Config) (*Report, string) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	report, err := Run(context.Background(), cmd, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !cmd.ProcessState.Success() || len(report.Warnings) > 0 {
+		t.Fatalf("%v: %v, warnings %v\n%s", cmd, cmd.ProcessState, report.Warnings, &out)
+	}
+	return report, out.String()
+}
+
+// heaviest is the connection that carried the payload.
+func heaviest(t *testing.T, r *Report) *Connection {
+	t.Helper()
+	var best *Connection
+	for i := range r.Connections {
+		if c := &r.Connections[i]; best == nil || c.Sent()+c.Received() > best.Sent()+best.Received() {
+			best = c
+		}
+	}
+	if best == nil {
+		t.Fatal("no connection was seen")
+	}
+	return best
+}
+
+func TestOutgoingConnectionsGetTheRulesWindows(t *testing.T) {
+	needs(t, "iperf3")
+	port := iperf3Server(t)
+	for _, tt := range []struct {
+		name          string
+		args          []string
+		cfg           Config
+		send, receive int // granted; 0: automatic
+		congestion    string
+		rule          int
+		asked         int
+	}{
+		{"a rule for all", nil, Config{Rules: []Rule{{Socket: transfer.Socket{SendBuffer: 100_000, ReceiveBuffer: 50_000, Congestion: "reno"}}}},
+			200_000, 100_000, "reno", 0, 0},
+		{"the longest prefix", nil, Config{Rules: []Rule{
+			{Socket: transfer.Socket{SendBuffer: 100_000}},
+			{To: netip.MustParsePrefix("127.0.0.0/8"), Socket: transfer.Socket{SendBuffer: 80_000}},
+			{To: netip.MustParsePrefix("127.0.0.1/32"), Socket: transfer.Socket{SendBuffer: 60_000}},
+			{To: netip.MustParsePrefix("::1/128"), Socket: transfer.Socket{SendBuffer: 40_000}}}},
+			120_000, 0, "", 2, 0},
+		{"a rule for others", nil, Config{Rules: []Rule{{To: netip.MustParsePrefix("10.0.0.0/8"), Socket: transfer.Socket{SendBuffer: 80_000}}}},
+			0, 0, "", -1, 0},
+		{"the program's own", []string{"-w", "90K"}, Config{}, 2 * 90 << 10, 2 * 90 << 10, "", -1, 90 << 10},
+		{"the rule wins over the program", []string{"-w", "90K"}, Config{Rules: []Rule{{Socket: transfer.Socket{SendBuffer: 100_000}}}},
+			200_000, 2 * 90 << 10, "", 0, 90 << 10},
+		{"the program's own ignored", []string{"-w", "90K"}, Config{IgnoreProgramBuffers: true}, 0, 0, "", -1, 90 << 10},
+		{"beyond the ceilings", nil, Config{Rules: []Rule{{Socket: transfer.Socket{SendBuffer: 16 << 20, ReceiveBuffer: 40 << 20}}}},
+			32 << 20, 80 << 20, "", 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd := exec.Command("iperf3", append([]string{"-c", "127.0.0.1", "-p", port, "-n", "300K", "-b", "8M"}, tt.args...)...)
+			report, _ := steered(t, cmd, tt.cfg)
+			c := heaviest(t, report)
+			if !c.Opened || c.Rule != tt.rule || c.Stream.Remote.String() != "127.0.0.1:"+port || len(report.Connections) != 2 {
+				t.Errorf("%d connections, of which %+v", len(report.Connections), c)
+			}
+			send, receive := c.Stream.SendBuffer, c.Stream.ReceiveBuffer
+			if tt.send > 0 && send.Granted != tt.send || tt.send == 0 && !send.Automatic() || send.Clipped {
+				t.Errorf("send buffer %+v, want %d granted", send, tt.send)
+			}
+			if tt.receive > 0 && receive.Granted != tt.receive || tt.receive == 0 && !receive.Automatic() || receive.Clipped {
+				t.Errorf("receive buffer %+v, want %d granted", receive, tt.receive)
+			}
+			if tt.congestion != "" && c.Stream.Congestion != tt.congestion {
+				t.Errorf("congestion control %q, want %q", c.Stream.Congestion, tt.congestion)
+			}
+			if c.AskedSend != tt.asked || c.AskedReceive != tt.asked {
+				t.Errorf("the program asked for %d and %d, want %d", c.AskedSend, c.AskedReceive, tt.asked)
+			}
+			if c.Sent() < 200<<10 || c.Received() != 0 || !c.Final || c.Lasted <= 0 {
+				t.Errorf("sent %d, received %d, final %v, lasted %v", c.Sent(), c.Received(), c.Final, c.Lasted)
+			}
+			up := c.Result(transfer.Up, transfer.Socket{})
+			if up == nil || up.Near.Streams[0].Bytes != c.Sent() || c.Result(transfer.Down, transfer.Socket{}) != nil {
+				t.Errorf("result upwards %+v", up)
+			}
+		})
+	}
+}
+
+// TestWindowScaleFollowsTheRule shows that the buffer is there before the SYN.
+func TestWindowScaleFollowsTheRule(t *testing.T) {
+	needs(t, "iperf3")
+	port := iperf3Server(t)
+	for receive, want := range map[int]int{30_000: 0, 400_000: 3} {
+		cmd := exec.Command("iperf3", "-c", "127.0.0.1", "-p", port, "-n", "100K")
+		report, _ := steered(t, cmd, Config{Rules: []Rule{{Socket: transfer.Socket{ReceiveBuffer: receive}}}})
+		if c := heaviest(t, report); c.Stream.Handshake == nil || c.Stream.Handshake.ReceiveScale != want {
+			t.Errorf("receive buffer %d: handshake %+v, want scale %d", receive, c.Stream.Handshake, want)
+		}
+	}
+}
+
+// TestServerAndClient steers nginx and curl at the same time: accepted connections get
+// the listener's rule, and curl's another one.
+func TestServerAndClient(t *testing.T) {
+	needs(t, "nginx", "curl")
+	dir, port := t.TempDir(), freePort(t)
+	write(t, filepath.Join(dir, "file"), make([]byte, 2<<20))
+	write(t, filepath.Join(dir, "nginx.conf"), fmt.Appendf(nil, `
+daemon off; master_process off; pid %[1]s/pid; error_log %[1]s/error;
+events {}
+http { access_log off; client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; fastcgi_temp_path %[1]s/c; uwsgi_temp_path %[1]s/d;
+ scgi_temp_path %[1]s/e; server { listen 127.0.0.1:%[2]s; root %[1]s; } }`, dir, port))
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	type outcome struct {
+		report *Report
+		err    error
+	}
+	server := make(chan outcome, 1)
+	nginx := exec.Command("nginx", "-c", filepath.Join(dir, "nginx.conf"), "-e", filepath.Join(dir, "error"))
+	go func() {
+		r, err := Run(ctx, nginx, Config{Rules: []Rule{{Socket: transfer.Socket{SendBuffer: 70_000, ReceiveBuffer: 20_000, Congestion: "reno"}}}})
+		server <- outcome{r, err}
+	}()
+	curl := exec.Command("curl", "-sS", "--retry", "50", "--retry-connrefused", "--retry-delay", "0", "--retry-max-time", "20",
+		"-o", filepath.Join(dir, "got"), "http://127.0.0.1:"+port+"/file")
+	report, _ := steered(t, curl, Config{Rules: []Rule{{Socket: transfer.Socket{ReceiveBuffer: 200_000}}}})
+	got := heaviest(t, report)
+	if !got.Opened || got.Received() < 2<<20 || got.Stream.ReceiveBuffer.Granted != 400_000 {
+		t.Errorf("curl: received %d, %+v", got.Received(), got)
+	}
+	stop()
+	o := <-server
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
+	sent := heaviest(t, o.report)
+	if sent.Opened || sent.Sent() < 2<<20 || sent.Stream.SendBuffer.Granted != 140_000 ||
+		sent.Stream.ReceiveBuffer.Granted != 40_000 || sent.Stream.Congestion != "reno" || sent.Stream.Handshake.ReceiveScale != 0 {
+		t.Errorf("nginx: sent %d, %+v, %+v", sent.Sent(), sent, sent.Stream.Handshake)
+	}
+}
+
+func write(t *testing.T, name string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestProgramsAreToldWhatTheyAskedFor(t *testing.T) {
+	needs(t)
+	_, out := steered(t, job("own-buffers"), Config{IgnoreProgramBuffers: true})
+	if want := "60000 true\n60000 true\n60000 false\n"; out != want {
+		t.Errorf("TCP, MPTCP, then UDP (told, kernel's unchanged): %q, want %q", out, want)
+	}
+}
+
+func TestWhatIsLeftGoesBack(t *testing.T) {
+	needs(t)
+	report, out := steered(t, exec.Command("sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"), Config{})
+	pid, err := strconv.Atoi(strings.TrimSpace(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Kill(pid, unix.SIGKILL)
+	own, _ := os.ReadFile("/proc/self/cgroup")
+	its, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if report.Left != 1 || !bytes.Equal(own, its) {
+		t.Errorf("%d left, in %s", report.Left, its)
+	}
+	if mine := cgroups(t, os.Getpid()); len(mine) > 0 {
+		t.Errorf("cgroups remain: %v", mine)
+	}
+}
+
+// TestKilled ends the steering process without a chance to clean up: the hooks go with
+// it, and the next one removes the cgroup once it is empty.
+func TestKilled(t *testing.T) {
+	needs(t)
+	steerer := job("steer-and-wait")
+	out, err := steerer.StdoutPipe()
+	if err == nil {
+		err = steerer.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	left := cgroups(t, steerer.Process.Pid)
+	if len(left) != 1 {
+		t.Fatalf("cgroups of the running program: %v", left)
+	}
+	steerer.Process.Kill()
+	steerer.Wait()
+	procs, _ := os.ReadFile(filepath.Join(left[0], "cgroup.procs"))
+	for _, pid := range strings.Fields(string(procs)) {
+		n, _ := strconv.Atoi(pid)
+		unix.Kill(n, unix.SIGKILL)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for len(cgroups(t, steerer.Process.Pid)) > 0 {
+		if time.Now().After(deadline) {
+			t.Fatal("the killed one's cgroup remains")
+		}
+		sweep(filepath.Dir(left[0]))
+	}
+}
+
+func cgroups(t *testing.T, pid int) []string {
+	t.Helper()
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	own, _ := os.ReadFile("/proc/self/cgroup")
+	dir, err := ownCgroup(string(mounts), string(own))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _ := filepath.Glob(fmt.Sprintf("%s/%s%d-*", dir, cgroupPrefix, pid))
+	return found
+}
+
+func TestWithoutPrivilege(t *testing.T) {
+	needs(t)
+	cmd := job("steer-nothing")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "steer.test")
+	for dir := filepath.Dir(copied); dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
+		os.Chmod(dir, 0o755)
+	}
+	binary, err := os.ReadFile(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(copied, binary, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Path, cmd.Dir = copied, "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "*steer.NotPermitted") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestTheProgramsEndIsItsOwn(t *testing.T) {
+	needs(t)
+	cmd := exec.Command("sh", "-c", "kill -TERM $$")
+	if _, err := Run(context.Background(), cmd, Config{}); err != nil {
+		t.Fatal(err)
+	}
+	if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); !ws.Signaled() || ws.Signal() != unix.SIGTERM {
+		t.Errorf("ended by %v", cmd.ProcessState)
+	}
+	if _, err := Run(context.Background(), exec.Command("/nonexistent"), Config{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a program that is not there: %v", err)
+	}
+	_, err := Run(context.Background(), exec.Command("true"), Config{Rules: []Rule{{Socket: transfer.Socket{Congestion: "nosuch"}}}})
+	if err == nil || !strings.Contains(err.Error(), `"nosuch"`) {
+		t.Errorf("an unknown congestion control: %v", err)
+	}
+}

@@ -1,0 +1,12 @@
+//go:build !linux
+
+package steer
+
+import (
+	"context"
+	"os/exec"
+)
+
+func run(context.Context, *exec.Cmd, Config) (*Report, error) {
+	return nil, &NotSupported{Feature: "eBPF in cgroups (Linux)"}
+}

@@ -1,0 +1,294 @@
+package steer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+const (
+	maxListed  = 10_000  // connections in a report
+	maxSamples = 1 << 18 // over all connections, about 64 MB
+)
+
+// watcher follows the connections of one cgroup. It runs on one goroutine.
+type watcher struct {
+	cfg       Config
+	group     *cgroup
+	most      ceilings
+	entered   *ebpf.Map
+	ask, ends *diag
+	follow    map[uint64]*followed
+	samples   int
+	missed    bool
+	refused   error // why buffers beyond the ceilings could not be forced
+}
+
+// followed is a connection with the times of its first and last reading.
+type followed struct {
+	Connection
+	started, read, ended time.Duration // on CLOCK_MONOTONIC; 0: not yet
+	toForce              bool          // buffers beyond the ceilings are still to be had
+}
+
+func newWatcher(group *cgroup, entered *ebpf.Map, cfg Config, most ceilings) (*watcher, error) {
+	ask, err := newDiag(group.id)
+	if err != nil {
+		return nil, err
+	}
+	ends, err := newDiag(group.id, groupTCPDestroy, groupTCP6Destroy)
+	if err != nil {
+		ask.close()
+		return nil, err
+	}
+	for _, r := range cfg.Rules {
+		if send, receive := most.above(r.Socket); send > 0 || receive > 0 {
+			cfg.Every = min(cfg.Every, 10*time.Millisecond) // forcing should not come late
+		}
+	}
+	return &watcher{cfg: cfg, group: group, most: most, entered: entered, ask: ask, ends: ends, follow: map[uint64]*followed{}}, nil
+}
+
+func (w *watcher) close() {
+	w.ask.close()
+	w.ends.close()
+}
+
+// watch follows the connections until something can be read from done or it is closed.
+func (w *watcher) watch(done int) error {
+	fds := []unix.PollFd{{Fd: int32(done), Events: unix.POLLIN}, {Fd: int32(w.ends.fd), Events: unix.POLLIN}}
+	next := monotonic()
+	for {
+		wait := max(next-monotonic(), 0)
+		fds[0].Revents, fds[1].Revents = 0, 0
+		if _, err := unix.Poll(fds, int((wait+time.Millisecond-1)/time.Millisecond)); err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("poll: %w", err)
+		}
+		if fds[1].Revents != 0 {
+			if err := w.takeEnds(); err != nil {
+				return err
+			}
+		}
+		if now := monotonic(); now >= next {
+			next = now + w.cfg.Every
+			if err := w.read(); err != nil {
+				return err
+			}
+		}
+		if fds[0].Revents != 0 {
+			return nil
+		}
+	}
+}
+
+// finish reads the connections a last time. Sockets that are gone have their end told
+// by the kernel's worker, which may take a moment: it is waited for, but not for ever.
+func (w *watcher) finish() error {
+	deadline := monotonic() + 500*time.Millisecond
+	for {
+		if err := w.takeEnds(); err != nil {
+			return err
+		}
+		start := monotonic()
+		if err := w.read(); err != nil {
+			return err
+		}
+		open := slices.ContainsFunc(w.all(), func(f *followed) bool { return f.ended == 0 && f.read < start })
+		wait := deadline - monotonic()
+		if !open || wait <= 0 {
+			return nil
+		}
+		fds := []unix.PollFd{{Fd: int32(w.ends.fd), Events: unix.POLLIN}}
+		if _, err := unix.Poll(fds, int(wait/time.Millisecond)+1); err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("poll: %w", err)
+		}
+	}
+}
+
+func (w *watcher) all() []*followed {
+	all := make([]*followed, 0, len(w.follow))
+	for _, f := range w.follow {
+		all = append(all, f)
+	}
+	return all
+}
+
+// takeEntered moves what the sock_ops program entered into the followed connections.
+func (w *watcher) takeEntered() error {
+	var key uint64
+	var value []byte
+	var taken []uint64
+	entries := w.entered.Iterate()
+	for entries.Next(&key, &value) {
+		e, err := parseEstablished(value)
+		if err != nil {
+			return err
+		}
+		taken = append(taken, key)
+		if len(w.follow) >= maxListed {
+			w.missed = true
+			continue
+		}
+		w.follow[key] = w.begin(e)
+	}
+	if err := entries.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
+		return fmt.Errorf("connections map: %w", err)
+	}
+	w.missed = w.missed || len(taken) >= maxFollowed
+	for _, key := range taken {
+		if err := w.entered.Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			return fmt.Errorf("connections map: %w", err)
+		}
+	}
+	return nil
+}
+
+func (w *watcher) begin(e established) *followed {
+	f := &followed{started: e.at, Connection: Connection{
+		Opened: e.opened, Rule: e.rule, AskedSend: e.askedSend, AskedReceive: e.askedReceive,
+		Stream: transfer.Stream{Local: e.local, Remote: e.remote, Congestion: e.congestion},
+	}}
+	send, receive := &f.Stream.SendBuffer, &f.Stream.ReceiveBuffer
+	if e.rule >= 0 && e.rule < len(w.cfg.Rules) {
+		to := w.cfg.Rules[e.rule].Socket
+		send.Requested, receive.Requested = to.SendBuffer, to.ReceiveBuffer
+		above, aboveToo := w.most.above(to)
+		f.toForce = above > 0 || aboveToo > 0
+	}
+	if !w.cfg.IgnoreProgramBuffers {
+		send.Requested, receive.Requested = cmp.Or(send.Requested, e.askedSend), cmp.Or(receive.Requested, e.askedReceive)
+	}
+	send.Granted, receive.Granted = e.sendGranted, e.recvGranted
+	f.clip()
+	return f
+}
+
+// read takes a sample of every connection that stands.
+func (w *watcher) read() error {
+	if err := w.takeEntered(); err != nil {
+		return err
+	}
+	now := monotonic()
+	err := w.ask.each(func(s socketState) {
+		if f := w.follow[s.cookie]; f != nil && f.ended == 0 {
+			f.read = now
+			w.sample(f, s, now)
+			w.force(f, s)
+		}
+	})
+	if w.samples > maxSamples {
+		w.thin()
+	}
+	return err
+}
+
+// force gives a connection what its rule asks beyond the ceilings, once.
+func (w *watcher) force(f *followed, s socketState) {
+	if !f.toForce || s.inode == 0 {
+		return
+	}
+	send, receive := w.most.above(w.cfg.Rules[f.Rule].Socket)
+	found, err := force(w.group.path, s.inode, send, receive)
+	f.toForce = !found && err == nil
+	if found && err == nil {
+		f.Stream.SendBuffer.Forced, f.Stream.ReceiveBuffer.Forced = send > 0, receive > 0
+	}
+	w.refused = cmp.Or(w.refused, err)
+}
+
+// clip notes whether the system gave less than was asked. Linux grants twice the
+// request, to pay for its bookkeeping.
+func (f *followed) clip() {
+	for _, b := range []*transfer.Buffer{&f.Stream.SendBuffer, &f.Stream.ReceiveBuffer} {
+		b.Clipped = b.Granted < 2*b.Requested
+	}
+}
+
+// takeEnds takes the kernel's last account of sockets that ended.
+func (w *watcher) takeEnds() error {
+	if err := w.takeEntered(); err != nil {
+		return err
+	}
+	now := monotonic()
+	return w.ends.destroyed(func(s socketState) {
+		if f := w.follow[s.cookie]; f != nil && f.ended == 0 {
+			f.ended, f.Final = now, len(s.info) > 0
+			w.sample(f, s, now)
+		}
+	})
+}
+
+func (w *watcher) sample(f *followed, s socketState, now time.Duration) {
+	if len(s.info) == 0 {
+		return
+	}
+	r := reading{Sample: transfer.Sample{At: now - f.started, Have: transfer.HaveQueue}, unread: s.unread, unacked: s.unacked}
+	handshake, idle := socket.DecodeLinux(s.info, &r.Sample)
+	f.heard = max(f.heard, now-idle-f.started)
+	send, receive := &f.Stream.SendBuffer, &f.Stream.ReceiveBuffer
+	if s.send > 0 && f.ended == 0 {
+		send.Granted, receive.Granted = s.send, s.receive
+		f.clip()
+	}
+	send.Effective = max(send.Effective, int(r.InFlight))
+	receive.Effective = max(receive.Effective, int(r.ReceiveWnd))
+	if s.congestion != "" {
+		f.Stream.Congestion = s.congestion
+	}
+	if f.ended == 0 || f.Stream.Handshake == nil {
+		f.Stream.Handshake = handshake
+	}
+	f.readings = append(f.readings, r)
+	w.samples++
+}
+
+// thin drops every other sample of long series, so that a program which runs for days
+// costs no more memory than one that runs for minutes.
+func (w *watcher) thin() {
+	w.samples = 0
+	for _, f := range w.follow {
+		if all := f.readings; len(all) > 8 {
+			kept := all[:0]
+			for i, r := range all {
+				if i%2 == 0 || i == len(all)-1 {
+					kept = append(kept, r)
+				}
+			}
+			f.readings = kept
+		}
+		w.samples += len(f.readings)
+	}
+}
+
+// connections returns what was followed, oldest first.
+func (w *watcher) connections() []Connection {
+	all := w.all()
+	slices.SortFunc(all, func(a, b *followed) int { return cmp.Compare(a.started, b.started) })
+	out := make([]Connection, len(all))
+	for i, f := range all {
+		end := f.ended
+		if end == 0 {
+			end = f.read
+		}
+		if end > f.started {
+			f.Lasted = end - f.started
+		}
+		out[i] = f.Connection
+	}
+	return out
+}
+
+// monotonic is the clock that bpf_ktime_get_ns reads.
+func monotonic() time.Duration {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // cannot fail with a clock that exists
+	return time.Duration(ts.Nano())
+}
