@@ -165,9 +165,13 @@ func (l *loop) describe(samples []transfer.Sample, p part) transfer.Stream {
 	d.Samples = samples
 	d.First, d.Last = time.Duration(l.first.Load()), time.Duration(l.last.Load())
 	d.Bytes = l.bytes.Load()
+	most := model.MaxUnscaled // what the window's field in the header can say
+	if h := d.Handshake; h != nil && h.ReceiveScale > 0 {
+		most <<= h.ReceiveScale
+	}
 	for _, s := range samples {
 		if s.Have&transfer.HaveReceiveWnd != 0 {
-			d.ReceiveBuffer.Effective = max(d.ReceiveBuffer.Effective, int(s.ReceiveWnd))
+			d.ReceiveBuffer.Effective = max(d.ReceiveBuffer.Effective, min(int(s.ReceiveWnd), most))
 		}
 		if p.send && s.Have&transfer.HaveInFlight != 0 {
 			d.SendBuffer.Effective = max(d.SendBuffer.Effective, int(s.InFlight))

@@ -188,6 +188,9 @@ func (s *stream) outstanding() (int, error) {
 
 func (s *stream) sample(into *transfer.Sample, sender bool) error {
 	*into = transfer.Sample{}
+	if !sender {
+		s.holdClamp()
+	}
 	if err := s.asked.read(s.fd); err != nil {
 		return os.NewSyscallError("getsockopt", err)
 	}
@@ -201,6 +204,15 @@ func (s *stream) sample(into *transfer.Sample, sender bool) error {
 		into.Queued = n
 	}
 	return nil
+}
+
+// holdClamp sets the clamp again: Linux forgets it whenever the share of payload in a
+// buffer turns out otherwise than it thought (tcp_measure_rcv_mss, since 6.6) and
+// whenever automatic sizing raises the buffer (tcp_rcv_space_adjust).
+func (s *stream) holdClamp() {
+	if s.options.Clamp > 0 {
+		unix.SetsockoptInt(s.fd, unix.IPPROTO_TCP, unix.TCP_WINDOW_CLAMP, s.options.Clamp)
+	}
 }
 
 func (s *stream) describe() transfer.Stream {
