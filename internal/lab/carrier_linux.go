@@ -25,6 +25,7 @@ type duct struct {
 	packets  []packet
 	free     []int32
 	config   link.Config
+	single   bool  // hand over one segment at a time
 	overflow int64 // packets dropped because memory ended
 	head     [virtioHeader + 256]byte
 	notice   [virtioHeader + 1280]byte
@@ -54,6 +55,7 @@ func clock() int64 { return int64(time.Since(origin)) }
 func carry(p *link.Path, nearTUN, farTUN *tun) *carrier {
 	up, down := link.Pair(p.Up, p.Down, p.HalfDuplex)
 	c := &carrier{newDuct(up, nearTUN, farTUN), newDuct(down, farTUN, nearTUN)}
+	c.up.single, c.down.single = p.Far.Window > 0, p.Near.Window > 0
 	loops := []*loop{{ducts: []*duct{c.up}}, {ducts: []*duct{c.down}}}
 	if p.HalfDuplex {
 		loops = []*loop{{ducts: []*duct{c.up, c.down}}}
@@ -207,7 +209,13 @@ func (d *duct) deliver() {
 			return
 		}
 		p := &d.packets[run.ID]
-		if !run.Lost {
+		switch {
+		case run.Lost:
+		case d.single:
+			for i := range run.Count {
+				d.write(p, link.Run{ID: run.ID, First: run.First + i, Count: 1})
+			}
+		default:
 			d.write(p, run)
 		}
 		p.waits -= int32(run.Count)

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -36,11 +37,16 @@ func newHost(self, peer address, mtu int, stack link.Stack) (*tun, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	refused, err := setSysctls(stack.Sysctls)
+	settings := slices.Clone(stack.Sysctls)
+	if stack.Window > 0 {
+		buffer := receiveBuffer(stack.Window)
+		settings = append(settings, link.Sysctl{Name: "ipv4.tcp_rmem", Value: fmt.Sprintf("4096 %d %d", buffer, max(buffer, 4<<20))})
+	}
+	refused, err := setSysctls(settings)
 	if err != nil {
 		return nil, 0, fmt.Errorf("stack %s: %w", stack.Name, err)
 	}
-	if err := configure(self, peer, mtu, stack, refused["ipv4.tcp_congestion_control"]); err != nil {
+	if err := configure(self, peer, mtu, refused["ipv4.tcp_congestion_control"]); err != nil {
 		return nil, 0, err
 	}
 	return t, namespace, nil
@@ -80,10 +86,28 @@ func setSysctls(settings []link.Sysctl) (refused map[string]string, err error) {
 	return refused, nil
 }
 
+// receiveBuffer is the tcp_rmem that gives a window. From Linux 6.6 on the window is the
+// share of the free buffer that payload had of the first full segment's memory
+// (tcp_measure_rcv_mss): 1460 bytes of 2304, in 256ths, when packets come one by one. It
+// stops growing when one more segment than it would fit (tcp_grow_window). Before, it
+// is half of the buffer, by tcp_adv_win_scale 1.
+func receiveBuffer(window int) int {
+	var u unix.Utsname
+	var major, minor int
+	if unix.Uname(&u) == nil {
+		fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &major, &minor)
+	}
+	if major < 6 || major == 6 && minor < 6 {
+		return 2 * window
+	}
+	const segment, share = 2304, 1460 * 256 / 2304
+	return (window*256+share-1)/share + segment
+}
+
 // configure brings the devices up. Congestion, when not empty, becomes the default by
 // way of the routes: a namespace may not choose an algorithm for all its sockets that
 // the machine's administrator has not allowed to everybody.
-func configure(self, peer address, mtu int, stack link.Stack, congestion string) error {
+func configure(self, peer address, mtu int, congestion string) error {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
 		return fmt.Errorf("loopback: %w", err)
@@ -113,8 +137,7 @@ func configure(self, peer address, mtu int, stack link.Stack, congestion string)
 		}
 		everything := &net.IPNet{IP: make(net.IP, bits/8), Mask: net.CIDRMask(0, bits)}
 		for _, to := range []*net.IPNet{{IP: f.peer.AsSlice(), Mask: net.CIDRMask(bits, bits)}, everything} {
-			route := &netlink.Route{LinkIndex: index, Dst: to, Src: f.self.AsSlice(), Window: stack.Window,
-				Congctl: congestion, Scope: netlink.SCOPE_LINK}
+			route := &netlink.Route{LinkIndex: index, Dst: to, Src: f.self.AsSlice(), Congctl: congestion, Scope: netlink.SCOPE_LINK}
 			if f.self.Is6() {
 				route.Scope = netlink.SCOPE_UNIVERSE
 			}

@@ -13,8 +13,9 @@ type Sysctl struct{ Name, Value string }
 type Stack struct {
 	Name, About string
 	Sysctls     []Sysctl
-	// Window is the largest window the host advertises, in bytes; 0 leaves it to
-	// tcp_rmem. It is made by clamping the route.
+	// Window is the receive window, in bytes, of a socket whose program asks for no
+	// receive buffer; 0 leaves it to tcp_rmem. Such a host takes packets one by one, as
+	// devices did then.
 	Window int
 	// SenderRule is a buffering rule of the sender's own that no kernel setting can
 	// make ("afd:8192"): a fullpipe that sends from this host obeys it.
@@ -28,14 +29,13 @@ func Stacks() []Stack {
 	return []Stack{
 		{Name: "linux-6.1", About: "Linux 6.1's defaults", Sysctls: modern("4096 131072 6291456", "4096 16384 4194304")},
 		{Name: "linux-6.18", About: "Linux 6.18's defaults (receive buffers up to 32 MiB)", Sysctls: modern("4096 131072 33554432", "4096 16384 4194304")},
-		{Name: "windows-95", About: "window of 8192 bytes, no scaling, timestamps or SACK",
-			Sysctls: old(sack(false)), Window: 8192},
-		{Name: "windows-2000", About: "window of 17520 bytes, SACK, sends by AFD's rule with 8 KB",
-			Sysctls: old(sack(true)), Window: 17520, SenderRule: "afd:8192"},
-		{Name: "windows-xp", About: "window of 65535 bytes, SACK, sends by AFD's rule with 8 KB",
-			Sysctls: old(sack(true)), Window: 65535, SenderRule: "afd:8192"},
-		{Name: "server-2012", About: "window stuck at 64512 bytes, scaling offered",
-			Sysctls: old(sack(true)), Window: 64512},
+		{Name: "windows-95", About: "window of 8192 bytes, rounded up to six segments (8760); no scaling, timestamps or SACK",
+			Sysctls: old(Sysctl{"ipv4.tcp_sack", "0"}, Sysctl{"ipv4.tcp_window_scaling", "0"}), Window: 8760},
+		{Name: "windows-2000", About: "window of 17520 bytes, more when a program asks; SACK; sends by AFD's rule with 8 KB",
+			Sysctls: old(), Window: 17520, SenderRule: "afd:8192"},
+		{Name: "windows-xp", About: "window of 65535 bytes, more when a program asks; SACK; sends by AFD's rule with 8 KB",
+			Sysctls: old(), Window: 65535, SenderRule: "afd:8192"},
+		{Name: "server-2012", About: "window stuck at 64512 bytes though scaling is offered; SACK", Sysctls: old(), Window: 64512},
 	}
 }
 
@@ -71,8 +71,10 @@ func modern(rmem, wmem string) []Sysctl {
 	}
 }
 
+// old is what the Windows of then have in common: buffers of one size, no timestamps,
+// Reno.
 func old(changes ...Sysctl) []Sysctl {
-	all := modern("4096 131072 4194304", "4096 1048576 4194304")
+	all := modern("4096 131072 4194304", "4096 16384 4194304")
 	changes = append(changes, Sysctl{"ipv4.tcp_moderate_rcvbuf", "0"}, Sysctl{"ipv4.tcp_timestamps", "0"},
 		Sysctl{"ipv4.tcp_congestion_control", "reno"}, Sysctl{"ipv4.tcp_ecn", "0"}, Sysctl{"ipv4.tcp_dsack", "0"})
 	for _, c := range changes {
@@ -80,11 +82,4 @@ func old(changes ...Sysctl) []Sysctl {
 		all[i] = c
 	}
 	return all
-}
-
-func sack(on bool) Sysctl {
-	if on {
-		return Sysctl{"ipv4.tcp_sack", "1"}
-	}
-	return Sysctl{"ipv4.tcp_sack", "0"}
 }

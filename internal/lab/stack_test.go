@@ -1,0 +1,81 @@
+//go:build linux
+
+package lab
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// sent is what iperf3 says of a transfer from near to far.
+type sent struct {
+	Intervals []struct {
+		Streams []struct {
+			SndWnd int `json:"snd_wnd"`
+		} `json:"streams"`
+	} `json:"intervals"`
+	Start struct {
+		MSS int `json:"tcp_mss_default"`
+	} `json:"start"`
+	End struct {
+		Received struct {
+			BitsPerSecond float64 `json:"bits_per_second"`
+			Bytes         float64 `json:"bytes"`
+		} `json:"sum_received"`
+		Congestion string `json:"sender_tcp_congestion"`
+	} `json:"end"`
+}
+
+// iperf3 runs a transfer of so many bytes, or seconds, over the lab's link.
+func iperf3(t *testing.T, l *Lab, flags ...string) sent {
+	t.Helper()
+	if _, err := l.Far.Start(Command{Args: []string{"iperf3", "-s", "-1"}}); err != nil {
+		t.Fatal(err)
+	}
+	awaitListener(t, l.Far)
+	out, err := l.Near.Output(append([]string{"iperf3", "-J", "-c", FarAddr.String()}, flags...)...)
+	var s sent
+	if err != nil || json.Unmarshal(out, &s) != nil {
+		t.Fatalf("iperf3: %v\n%s", err, out)
+	}
+	return s
+}
+
+func awaitListener(t *testing.T, e *End) {
+	t.Helper()
+	for {
+		if listening, err := e.Listening(); err != nil {
+			t.Fatal(err)
+		} else if listening {
+			return
+		}
+	}
+}
+
+func TestStacksHaveTheirWindows(t *testing.T) {
+	tests := []struct {
+		stack      string
+		least, max int // the window at the end: a segment more when short segments came, rounded up by the scale
+		mss        int
+		congestion string
+	}{
+		{"windows-95", 8760, 8760, 1460, "reno"},
+		{"windows-2000", 17408, 19072, 1460, "reno"},
+		{"windows-xp", 65408, 67072, 1460, "reno"},
+		{"server-2012", 64384, 66048, 1460, "reno"},
+		{"linux-6.1", 100000, 4 << 20, 1448, "cubic"},
+		{"linux-6.18", 100000, 32 << 20, 1448, "cubic"},
+	}
+	for _, test := range tests {
+		t.Run(test.stack, func(t *testing.T) {
+			t.Parallel()
+			l := startLab(t, "rate=20mbit,rtt=5ms,stack="+test.stack)
+			s := iperf3(t, l, "-n", "1M", "-i", "0.1")
+			last := s.Intervals[len(s.Intervals)-1].Streams[0].SndWnd
+			if last < test.least || last > test.max || s.Start.MSS != test.mss || s.End.Congestion != test.congestion {
+				t.Errorf("window %d (want %d to %d), MSS %d (want %d), %s (want %s)", last, test.least, test.max, s.Start.MSS,
+					test.mss, s.End.Congestion, test.congestion)
+			}
+		})
+	}
+}
