@@ -45,7 +45,7 @@ PEER is one of
 	root.SetVersionTemplate("fullpipe {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("json", false, "print one JSON object on standard output and nothing else there")
-	root.AddCommand(newLab(), newExplain(), newMeasure(), newServe(), newExec())
+	root.AddCommand(newMeasure(), newServe(), newPlan(), newExplain(), newExec(), newLab())
 	return root
 }
 

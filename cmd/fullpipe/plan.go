@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// duration is a time on the command line, read by units.
+type duration time.Duration
+
+func (d *duration) Set(s string) error {
+	v, err := units.ParseTime(s)
+	*d = duration(v)
+	return err
+}
+func (d *duration) String() string {
+	if *d == 0 {
+		return ""
+	}
+	return units.Time(time.Duration(*d))
+}
+func (d *duration) Type() string { return "time" }
+
+type planFlags struct {
+	rate        units.Rate
+	rtt, jitter duration
+	mss         int
+	connections int
+	memory      units.Size
+	window      units.Size
+	role        string
+	target      string
+	format      string
+	undo        bool
+	timestamps  bool
+	route       plan.Route
+}
+
+func newPlan() *cobra.Command {
+	f := &planFlags{}
+	cmd := &cobra.Command{
+		Use:   "plan --rate RATE --rtt TIME",
+		Short: "windows and settings for a stated path, by arithmetic alone",
+		Long: `plan computes the window that keeps a path full: rate x (round trip + jitter), rounded
+up to an even number of segments, and the settings that a system needs for it. It
+measures and changes nothing. With --window it also answers what a given window does.`,
+		Example: `  fullpipe plan --rate 100mbit --rtt 40ms
+  fullpipe plan --rate 100mbit --rtt 40ms --target windows-2000 --format reg > window.reg
+  fullpipe plan --rate 10gbit --rtt 70ms --connections 20 --memory 64GiB --target linux-6.1
+  fullpipe plan --window 64KiB --rtt 40ms
+  fullpipe plan --window 64KiB --rate 100mbit`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, f) },
+	}
+	flags := cmd.Flags()
+	flags.Var(&f.rate, "rate", "the path's rate at the IP layer, as 100mbit")
+	flags.Var(&f.rtt, "rtt", "the path's least round trip, as 40ms")
+	flags.Var(&f.jitter, "jitter", "what the round trip varies by (p95 less the least)")
+	flags.IntVar(&f.mss, "mss", plan.DefaultMSS, "payload bytes of a full segment; 1448 with timestamps on Ethernet")
+	flags.IntVar(&f.connections, "connections", 1, "bulk connections at one time")
+	flags.Var(&f.memory, "memory", "the host's main memory: bounds the buffers of all connections")
+	flags.Var(&f.window, "window", "what does a window of this size tolerate at --rate, or allow at --rtt")
+	flags.StringVar(&f.role, "role", "both", "sender, receiver or both")
+	flags.StringVar(&f.target, "target", "", "system to set: "+strings.Join(plan.Targets(), ", ")+", or with a version as linux-6.1 (default: this one)")
+	flags.StringVar(&f.format, "format", "text", "text, json, "+strings.Join(plan.Formats(), ", "))
+	flags.BoolVar(&f.undo, "undo", false, "with a --format: the text that takes the change back")
+	flags.BoolVar(&f.timestamps, "timestamps", false, "ask for timestamps where they are a setting (Tcp1323Opts 3)")
+	flags.StringVar(&f.route.Prefix, "route", "", "narrow to one destination: 10.2.0.0/16 or default")
+	flags.StringVar(&f.route.Via, "via", "", "the route's next hop, as it is now")
+	flags.StringVar(&f.route.Dev, "dev", "", "the route's interface, as it is now")
+	flags.IntVar(&f.route.InitCwnd, "initcwnd", 0, "with --route: initial congestion window in segments")
+	flags.IntVar(&f.route.InitRwnd, "initrwnd", 0, "with --route: initial receive window in segments")
+	flags.StringVar(&f.route.Congestion, "congestion", "", "with --route: congestion control towards it")
+	flags.BoolVar(&f.route.Clamp, "clamp", false, "with --route: bound the window to the plan's")
+	return cmd
+}
+
+func runPlan(cmd *cobra.Command, f *planFlags) error {
+	if f.format == "json" {
+		if err := cmd.Flags().Set("json", "true"); err != nil {
+			return err
+		}
+	}
+	doc := &report.Plan{Header: newHeader(cmd), Settings: []plan.Setting{}, Warnings: []string{}}
+	var text []byte
+	asksWindow := f.window > 0
+	if !asksWindow || f.rate > 0 && f.rtt > 0 {
+		made, err := makePlan(f)
+		if err != nil {
+			return asUsage(err)
+		}
+		doc = report.NewPlan(newHeader(cmd), made)
+		if f.format != "text" && f.format != "json" {
+			if text, err = made.Text(f.format, f.undo); err != nil {
+				return asUsage(err)
+			}
+		} else if f.undo {
+			return &usageError{"--undo", "takes back what a --format writes", "--format with it: " + strings.Join(plan.Formats(), ", ")}
+		}
+	}
+	if asksWindow {
+		if f.window > model.MaxWindow {
+			return &usageError{"--window", fmt.Sprintf("%s is more than TCP can advertise", f.window), units.Size(model.MaxWindow).Exact() + " at most"}
+		}
+		if f.rate <= 0 && f.rtt <= 0 {
+			return &usageError{"--window", "what it does depends on the path", "--rate or --rtt with it"}
+		}
+		doc.RateBps, doc.RTTS = float64(f.rate), time.Duration(f.rtt).Seconds()
+		doc.Window = &report.WindowAnswer{WindowBytes: int(f.window), WindowScale: model.Scale(int(f.window))}
+		if f.rate > 0 {
+			doc.Window.ToleratedRTTS = model.RTT(int(f.window), float64(f.rate)).Seconds()
+		}
+		if f.rtt > 0 {
+			doc.Window.AllowedRateBps = model.Rate(int(f.window), time.Duration(f.rtt))
+		}
+	}
+	switch {
+	case text != nil && !wantsJSON(cmd):
+		_, err := cmd.OutOrStdout().Write(text)
+		return err
+	case wantsJSON(cmd):
+		return printJSON(cmd.OutOrStdout(), doc)
+	}
+	doc.WriteText(cmd.OutOrStdout())
+	return nil
+}
+
+func makePlan(f *planFlags) (*plan.Plan, error) {
+	name := f.target
+	if name == "" {
+		name = thisTarget()
+	}
+	target, err := plan.ParseTarget(name)
+	if err != nil {
+		return nil, err
+	}
+	role := plan.Role(strings.ToLower(f.role))
+	if role != plan.Sender && role != plan.Receiver && role != plan.Both {
+		return nil, &usageError{"--role", fmt.Sprintf("%q is not a role", f.role), "sender, receiver or both"}
+	}
+	path := plan.Path{RateBps: float64(f.rate), RTT: time.Duration(f.rtt), Jitter: time.Duration(f.jitter), MSS: f.mss,
+		Connections: f.connections, MemoryBytes: int64(f.memory)}
+	if f.mss == 0 || f.connections == 0 {
+		return nil, &usageError{"--mss, --connections", "0 is not a count", "leave them out for 1460 bytes and 1 connection"}
+	}
+	return plan.New(path, target, plan.Options{Role: role, Timestamps: f.timestamps, Route: f.route})
+}
+
+// thisTarget is the running system as a plan knows it.
+func thisTarget() string {
+	switch runtime.GOOS {
+	case "windows":
+		return "windows-10"
+	case "darwin":
+		return "macos"
+	}
+	return runtime.GOOS
+}
+
+// asUsage makes a plan's refusal a usage error.
+func asUsage(err error) error {
+	if wrong, ok := err.(*plan.ArgumentError); ok {
+		return &usageError{wrong.Argument, wrong.Message, wrong.Right}
+	}
+	return err
+}

@@ -1,0 +1,120 @@
+package plan
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// Route narrows a Linux plan to one destination. An empty Prefix is the whole host.
+type Route struct {
+	Prefix     string // "10.2.0.0/16", "2001:db8::/32" or "default"
+	Via, Dev   string // as the route has them now; either may be empty
+	InitCwnd   int    // segments; 0 leaves it
+	InitRwnd   int    // segments; 0 leaves it
+	Congestion string // "" leaves it
+	Clamp      bool   // bound the window to the plan's
+}
+
+// grain rounds Linux maxima up, so that plans for like paths agree.
+const grain = 64 << 10
+
+func (p *Plan) linux(v present, opt Options) error {
+	if opt.Route.Prefix != "" {
+		return p.linuxRoute(v, opt.Route)
+	}
+	raise := func(role Role, name string, payload int) {
+		fields := strings.Fields(v.value(name))
+		if len(fields) != 3 {
+			p.warn("%s is %q, not three numbers: left alone", name, v.value(name))
+			return
+		}
+		least := (p.bufferFor(payload) + grain - 1) / grain * grain
+		if has, err := strconv.ParseInt(fields[2], 10, 64); err == nil && has >= int64(p.bufferFor(payload)) {
+			if p.Role.has(role) {
+				p.note("%s: its maximum of %s is enough", name, units.Size(has))
+			}
+			return
+		}
+		p.set(v, role, name, fmt.Sprintf("%s %s %d", fields[0], fields[1], least))
+	}
+	raise(Receiver, "net.ipv4.tcp_rmem", p.WindowBytes)
+	raise(Sender, "net.ipv4.tcp_wmem", p.SendBytes)
+	for _, on := range []struct {
+		role Role
+		name string
+	}{
+		{Receiver, "net.ipv4.tcp_moderate_rcvbuf"}, {Both, "net.ipv4.tcp_window_scaling"},
+		{Both, "net.ipv4.tcp_sack"}, {Both, "net.ipv4.tcp_timestamps"},
+	} {
+		if v.value(on.name) == "0" {
+			p.set(v, on.role, on.name, "1")
+		}
+	}
+	p.note("buffers are twice the window: the kernel keeps part of them for bookkeeping, half before 6.6")
+	p.note("a program that sets SO_RCVBUF or SO_SNDBUF is bounded by net.core.rmem_max and wmem_max and loses autotuning")
+	if p.Path.Connections > 1 {
+		p.note("a maximum is a ceiling, not a reservation: connections that share this link hold about one bandwidth-delay product together")
+	}
+	return nil
+}
+
+// check refuses what cannot stand in a command or a file.
+func (r Route) check() error {
+	if r.Prefix == "" {
+		if r != (Route{}) {
+			return &ArgumentError{"--route", "nothing says which route", "--route 10.2.0.0/16 or --route default"}
+		}
+		return nil
+	}
+	if r.Prefix != "default" {
+		if _, err := netip.ParsePrefix(r.Prefix); err != nil {
+			return &ArgumentError{"--route", fmt.Sprintf("%q is not a prefix", r.Prefix), "--route 10.2.0.0/16 or --route default"}
+		}
+	}
+	if r.Via != "" {
+		if _, err := netip.ParseAddr(r.Via); err != nil {
+			return &ArgumentError{"--via", fmt.Sprintf("%q is not an address", r.Via), "--via 192.0.2.1"}
+		}
+	}
+	for _, word := range []struct{ argument, text string }{{"--dev", r.Dev}, {"--congestion", r.Congestion}} {
+		if strings.ContainsFunc(word.text, notInAName) || len(word.text) > 15 {
+			return &ArgumentError{word.argument, fmt.Sprintf("%q is not a name", word.text), "at most 15 letters, digits, _ . - @"}
+		}
+	}
+	return nil
+}
+
+func (p *Plan) linuxRoute(v present, r Route) error {
+	for argument, n := range map[string]int{"--initcwnd": r.InitCwnd, "--initrwnd": r.InitRwnd} {
+		if n < 0 || n > model.MaxWindow/p.Path.MSS {
+			return &ArgumentError{argument, fmt.Sprintf("%d segments", n), argument + " 10"}
+		}
+	}
+	number := func(role Role, name string, n int) {
+		if n > 0 {
+			p.set(v, role, name, strconv.Itoa(n))
+		}
+	}
+	number(Sender, "initcwnd", r.InitCwnd)
+	number(Receiver, "initrwnd", r.InitRwnd)
+	if r.Clamp {
+		number(Receiver, "window", p.WindowBytes)
+	}
+	if r.Congestion != "" {
+		p.set(v, Sender, "congctl", r.Congestion)
+	}
+	if len(p.Settings) == 0 {
+		return &ArgumentError{"--route", "a route can bound a window, not raise it", "--clamp, --initcwnd, --initrwnd or --congestion with it; leave --route out to raise buffers"}
+	}
+	p.note("a route's window attribute can only lower the window; tcp_rmem's maximum raises it")
+	return nil
+}
+
+func notInAName(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-@", r))
+}

@@ -1,0 +1,150 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
+)
+
+// Target is an operating system as a plan knows it.
+type Target struct {
+	Name    string // as --target names it
+	Family  string // of the catalog
+	Version string // compared with catalog.AtLeast; "" where the family has only one
+	// templates says which of Windows' TCP templates can be set; see windows.go.
+	templates string
+}
+
+// targets lists the systems; Linux, macOS and FreeBSD also take a version: linux-6.1.
+var targets = []Target{
+	{Name: "linux", Family: catalog.Linux},
+	{Name: "macos", Family: catalog.MacOS},
+	{Name: "freebsd", Family: catalog.FreeBSD},
+	{Name: "windows-95", Family: catalog.Windows9x, Version: "4.0"},
+	{Name: "windows-95-winsock2", Family: catalog.Windows9x, Version: "4.0.1"},
+	{Name: "windows-98", Family: catalog.Windows9x, Version: "4.10"},
+	{Name: "windows-me", Family: catalog.Windows9x, Version: "4.90"},
+	{Name: "windows-2000", Family: catalog.Windows2000, Version: "5.0"},
+	{Name: "windows-xp", Family: catalog.Windows2000, Version: "5.1"},
+	{Name: "server-2003", Family: catalog.Windows2000, Version: "5.2"},
+	{Name: "windows-vista", Family: catalog.Windows, Version: "6.0"},
+	{Name: "server-2008", Family: catalog.Windows, Version: "6.0"},
+	{Name: "windows-7", Family: catalog.Windows, Version: "6.1"},
+	{Name: "server-2008r2", Family: catalog.Windows, Version: "6.1"},
+	{Name: "windows-8", Family: catalog.Windows, Version: "6.2", templates: onlyCustom},
+	{Name: "server-2012", Family: catalog.Windows, Version: "6.2", templates: onlyCustom},
+	{Name: "windows-8.1", Family: catalog.Windows, Version: "6.3", templates: onlyCustom},
+	{Name: "server-2012r2", Family: catalog.Windows, Version: "6.3", templates: onlyCustom},
+	{Name: "windows-10", Family: catalog.Windows, Version: "10.0.19041", templates: fewTemplates},
+	{Name: "server-2016", Family: catalog.Windows, Version: "10.0.14393", templates: allTemplates},
+	{Name: "server-2019", Family: catalog.Windows, Version: "10.0.17763", templates: allTemplates},
+	{Name: "server-2022", Family: catalog.Windows, Version: "10.0.20348", templates: undocumentedTemplates},
+	{Name: "windows-11", Family: catalog.Windows, Version: "10.0.22631", templates: undocumentedTemplates},
+	{Name: "server-2025", Family: catalog.Windows, Version: "10.0.26100", templates: undocumentedTemplates},
+}
+
+// Targets lists the names that ParseTarget takes.
+func Targets() []string {
+	names := make([]string, len(targets))
+	for i, t := range targets {
+		names[i] = t.Name
+	}
+	return names
+}
+
+// ParseTarget reads "windows-2000", "server-2012", "linux", "linux-6.1" or "freebsd-14".
+func ParseTarget(name string) (Target, error) {
+	asked := strings.ToLower(strings.TrimSpace(name))
+	asked = strings.Replace(asked, "windows-server-", "server-", 1)
+	if asked == "windows-2003" {
+		asked = "server-2003"
+	}
+	for _, t := range targets {
+		if t.Name == asked {
+			return t, nil
+		}
+		version, versioned := strings.CutPrefix(asked, t.Name+"-")
+		if versioned && t.Version == "" && version != "" && version[0] >= '0' && version[0] <= '9' && len(version) < 64 {
+			return Target{Name: asked, Family: t.Family, Version: version}, nil
+		}
+	}
+	return Target{}, &ArgumentError{"--target", fmt.Sprintf("%q is not a system that is known", name), strings.Join(Targets(), ", ") + ", or a version: linux-6.1"}
+}
+
+// bufferPayload is how many bytes of buffer a byte of payload needs: Linux before 6.6
+// gives half of a receive buffer to the window, and a send buffer holds bookkeeping
+// everywhere; twice is the safe side on later kernels too.
+func (t Target) bufferPayload() float64 {
+	if t.Family == catalog.Linux {
+		return 2
+	}
+	return 1
+}
+
+func (t Target) settings(p *Plan, opt Options) error {
+	values := present{target: t, values: opt.Values}
+	if opt.Route.Prefix != "" && t.Family != catalog.Linux && t.templates == "" {
+		return &ArgumentError{"--route", t.Name + " has no settings for one destination", "leave --route out"}
+	}
+	switch t.Family {
+	case catalog.Linux:
+		return p.linux(values, opt)
+	case catalog.Windows:
+		p.windows(values)
+	case catalog.Windows2000:
+		p.windows2000(values, opt)
+	case catalog.Windows9x:
+		p.windows9x(values, opt)
+	case catalog.MacOS:
+		p.macOS(values)
+	case catalog.FreeBSD:
+		p.freeBSD(values)
+	}
+	return nil
+}
+
+// present answers what a host has now: what was read from it, else the default.
+type present struct {
+	target Target
+	values map[string]string
+}
+
+func (v present) known(name string) (string, bool) {
+	value, ok := v.values[name]
+	return value, ok
+}
+
+// value is what holds now, or what the version has by default; of systems whose version
+// is not said, the oldest default: the one that may be too small.
+func (v present) value(name string) string {
+	if value, ok := v.values[name]; ok {
+		return value
+	}
+	entry, ok := catalog.Get(v.target.Family, name)
+	if !ok || len(entry.Defaults) == 0 {
+		return ""
+	}
+	if v.target.Version == "" {
+		return entry.Defaults[0].Value
+	}
+	d, _ := entry.DefaultFor(v.target.Version)
+	return d.Value
+}
+
+// set adds a setting from its entry in the catalog.
+func (p *Plan) set(v present, role Role, name, value string) {
+	if !p.Role.has(role) {
+		return
+	}
+	before, known := v.known(name)
+	if known && before == value {
+		return
+	}
+	entry, ok := catalog.Get(v.target.Family, name)
+	if !ok {
+		panic("plan: " + name + " is not in the catalog of " + v.target.Family)
+	}
+	p.Settings = append(p.Settings, Setting{Role: role, Name: entry.Name, Where: entry.Where, Value: value, Type: entry.Type,
+		Unit: entry.Unit, Restart: entry.Restart, Source: entry.Source, Confirmed: entry.Confirmed, Before: before})
+}

@@ -1,0 +1,156 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// Which TCP templates Set-NetTCPSetting can change, by system.
+const (
+	onlyCustom            = "only the Custom templates can be set, and they act only through New-NetTransportFilter or AutomaticUseCustom"
+	allTemplates          = "all templates can be set"
+	fewTemplates          = "clients of Windows 10 refuse most templates: set, then read back"
+	undocumentedTemplates = "which templates can be set is not documented: set, then read back"
+)
+
+// Largest windows of autotuning's levels, in bytes. Those of Restricted and
+// Experimental are derived from their scale factors, 4 and 14.
+var autotuning = []struct {
+	level  string
+	window int
+}{
+	{"Disabled", model.MaxUnscaled},
+	{"HighlyRestricted", model.MaxUnscaled << 2},
+	{"Restricted", model.MaxUnscaled << 4},
+	{"Normal", model.MaxUnscaled << 8},
+	{"Experimental", model.MaxUnscaled << 14},
+}
+
+// AutotuningWindow is the largest window in bytes that a level of Windows' receive
+// autotuning reaches; 0 for a level that is not known.
+func AutotuningWindow(level string) int {
+	for _, a := range autotuning {
+		if strings.EqualFold(a.level, level) {
+			return a.window
+		}
+	}
+	return 0
+}
+
+// windows plans for Vista, Server 2008 and later: autotuning does the sizing.
+func (p *Plan) windows(v present) {
+	level := "Normal"
+	if p.WindowBytes > AutotuningWindow(level) {
+		level = "Experimental"
+		if p.Role.has(Receiver) {
+			p.warn("Normal autotuning ends at 16,776,960 bytes, %s here; Experimental scales by 14, which some firewalls drop: several connections are the safer way",
+				units.Rate(model.Rate(AutotuningWindow("Normal"), p.Path.RTT+p.Path.Jitter)))
+		}
+	}
+	p.set(v, Receiver, "AutoTuningLevelLocal", level)
+	if !catalog.AtLeast(v.target.Version, "6.3") {
+		p.set(v, Receiver, "ScalingHeuristics", "Disabled")
+	}
+	if catalog.AtLeast(v.target.Version, "6.1") {
+		p.set(v, Sender, "winsock autotuning", "on")
+	} else if p.Role.has(Sender) {
+		p.warn("this system has no dynamic send buffering: programs have to set SO_SNDBUF to %d", p.SendBytes)
+	}
+	if policy := v.value("AutoTuningLevelEffective"); strings.EqualFold(policy, "GroupPolicy") {
+		p.warn("a group policy holds the autotuning level: change the policy, a local setting does nothing")
+	}
+	if v.target.templates != "" {
+		p.note("templates: %s", v.target.templates)
+	}
+	p.note("TcpWindowSize, GlobalMaxTcpWindowSize and Tcp1323Opts are ignored since Vista: they are not part of the plan")
+	if p.Role.has(Receiver) {
+		cap := AutotuningWindow("Restricted")
+		p.note("AutoTuningLevelLocal Restricted is no cure: it lowers the ceiling to %s, %s here", units.Size(cap).Exact(),
+			units.Rate(model.Rate(cap, p.Path.RTT)))
+		p.note("a program that sets SO_RCVBUF switches autotuning off for its socket")
+	}
+	if p.Role.has(Sender) && catalog.AtLeast(v.target.Version, "10.0.14393") {
+		p.note("InitialCongestionWindow 10 is this system's default: there is nothing to set")
+	}
+}
+
+// timestampCost is what RFC 7323 timestamps take of every segment, as a note.
+func (p *Plan) timestampCost() string {
+	return fmt.Sprintf("timestamps take %d bytes of every segment, %.1f %% at MSS %d, for RTT samples and protection against wrapped sequence numbers (4 GiB take %s here)",
+		model.TimestampBytes, 100*float64(model.TimestampBytes)/float64(p.Path.MSS), p.Path.MSS, units.Time(model.RTT(1<<32, p.Path.RateBps)))
+}
+
+// windows2000 plans for 2000, XP and Server 2003: fixed windows from the registry.
+func (p *Plan) windows2000(v present, opt Options) {
+	if p.WindowBytes > 0x3fffffff {
+		p.WindowBytes = 0x3fffffff / (2 * p.Path.MSS) * 2 * p.Path.MSS
+		p.SendBytes = min(p.SendBytes, p.WindowBytes)
+		p.derive()
+	}
+	if p.LargeWindows {
+		options := "1"
+		if opt.Timestamps {
+			options = "3"
+		}
+		p.set(v, Both, "Tcp1323Opts", options)
+		p.note("Tcp1323Opts 1 scales without timestamps, 3 with them; %s", p.timestampCost())
+	}
+	if has, err := strconv.Atoi(v.value("TcpWindowSize")); p.LargeWindows || err != nil || has < p.WindowBytes {
+		p.set(v, Receiver, "TcpWindowSize", dword(p.WindowBytes))
+		p.set(v, Receiver, "GlobalMaxTcpWindowSize", dword(p.WindowBytes))
+	} else if p.Role.has(Receiver) {
+		p.note("the receiver's default window of %s is enough: only the sender's buffer changes", units.Size(has).Exact())
+	}
+	p.set(v, Sender, "DefaultSendWindow", dword(p.SendBytes))
+	if p.Role.has(Receiver) {
+		p.note("a TcpWindowSize below Interfaces\\{id} wins over the global one; delete it, or set it there too")
+	}
+	p.note("save the keys before the change: reg export HKLM\\SYSTEM\\CurrentControlSet\\Services\\Tcpip\\Parameters tcpip.reg")
+	p.note("fullpipe does not run on this system: it only writes the file")
+}
+
+// windows9x plans for 95, 98 and Me: one receive window for all interfaces.
+func (p *Plan) windows9x(v present, opt Options) {
+	scales := catalog.AtLeast(v.target.Version, "4.10")
+	if p.LargeWindows && !scales {
+		asked := p.WindowBytes
+		p.WindowBytes = model.MaxUnscaled / p.Path.MSS * p.Path.MSS
+		p.SendBytes = min(p.SendBytes, p.WindowBytes)
+		p.derive()
+		p.warn("this system has no window scaling: %s instead of %s, which allows %s", units.Size(p.WindowBytes).Exact(),
+			units.Size(asked).Exact(), units.Rate(model.Rate(p.WindowBytes, p.Path.RTT+p.Path.Jitter)))
+	}
+	p.set(v, Receiver, "DefaultRcvWindow", strconv.Itoa(p.WindowBytes))
+	for i := range p.Settings {
+		p.Settings[i].Type = "dword"
+		if catalog.AtLeast(v.target.Version, "4.0.1") {
+			p.Settings[i].Type = "string"
+		}
+	}
+	if v.target.Version == "4.0" && p.Role.has(Receiver) {
+		p.note("DefaultRcvWindow is a DWORD here, not a string; with Winsock 2 it is a string: --target windows-95-winsock2")
+	}
+	if scales && p.LargeWindows {
+		p.set(v, Receiver, "GlobalMaxTcpWindowSize", strconv.Itoa(p.WindowBytes))
+		p.set(v, Receiver, "GlobalMaxTcpWindoSize", strconv.Itoa(p.WindowBytes))
+		options := "1"
+		if opt.Timestamps {
+			options = "3"
+		}
+		p.set(v, Both, "Tcp1323Opts", options)
+		p.note("Windows 98 reads the misspelt GlobalMaxTcpWindoSize: both are written")
+		p.note("Tcp1323Opts 1 scales without timestamps, 3 with them; %s", p.timestampCost())
+	}
+	if p.Role.has(Sender) {
+		p.note("the send buffer is the program's: SO_SNDBUF %d", p.SendBytes)
+	}
+	p.note("one window serves all interfaces: a modem needs less than a LAN")
+	p.note("fullpipe does not run on this system: it only writes the file")
+}
+
+func dword(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,67 @@
+package search
+
+import (
+	"math"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
+)
+
+// Budget is what a search may spend.
+type Budget struct {
+	Time  time.Duration
+	Bytes int64
+}
+
+// Step is the ratio between neighbouring windows of an exhaustive sweep.
+const Step = 1.1
+
+// Repeats is how often an exhaustive sweep has to measure each window: the fewest
+// values whose largest bounds their median at 95 % (1 − 2⁻⁵).
+const Repeats = 5
+
+// Budget is the most that a search may cost: the larger of 30 s, 2,000 segments' time
+// and 150 round trips, and no more than a tenth of the exhaustive sweep.
+func (c Config) Budget() Budget {
+	segments := 2000 * float64(c.MSS) * 8 / c.CapacityBps
+	seconds := math.Max(30, math.Max(segments, 150*c.RTT.Seconds()))
+	sweep := c.Sweep()
+	return Budget{
+		Time:  time.Duration(math.Min(seconds, sweep.Time.Seconds()/10) * float64(time.Second)),
+		Bytes: sweep.Bytes / 10,
+	}
+}
+
+// Sweep is what an exhaustive sweep costs: windows in steps of 10 % from two segments
+// to 8 × Knee, and automatic sizing, each measured Repeats times for as long as the
+// search measures it.
+func (c Config) Sweep() Budget {
+	var seconds, bytes float64
+	add := func(window float64) {
+		t := c.Length(int(window)).Seconds()
+		seconds += t * Repeats
+		bytes += t * Repeats / 8 * math.Min(c.CapacityBps, window*8/c.RTT.Seconds())
+	}
+	for w := 2 * float64(c.MSS); w <= math.Min(8*c.Knee, model.MaxWindow)*1.0001; w *= Step {
+		add(w)
+	}
+	add(8 * c.Knee)
+	return Budget{time.Duration(seconds * float64(time.Second)), int64(math.Min(bytes, math.MaxInt64/2))}
+}
+
+// Length is how long one transfer has to last: slow start until the window or the path
+// is full, and then at least 6 round trips, 120 segments and 0.7 s. Window 0 is
+// automatic sizing.
+func (c Config) Length(window int) time.Duration {
+	full := 1.25 * c.Knee
+	if window > 0 {
+		full = math.Min(full, float64(window))
+	}
+	rounds := 2 + math.Max(0, math.Log2(full/float64(model.InitialWindow*c.MSS)))
+	segment := float64(c.MSS) * 8 / c.CapacityBps
+	if window > 0 { // a small window carries fewer segments in the same time
+		segment = math.Max(segment, c.RTT.Seconds()*float64(c.MSS)/float64(window))
+	}
+	steady := math.Max(0.7, math.Max(6*c.RTT.Seconds(), 120*segment))
+	return time.Duration((rounds*c.RTT.Seconds() + steady) * float64(time.Second))
+}

@@ -1,0 +1,162 @@
+package search
+
+import "math"
+
+// The exploring trials stop after this many, or when this share of the time is spent:
+// the rest is for repeating what decides.
+const (
+	mostProbes   = 10
+	exploreShare = 0.5
+)
+
+// doubt repeats what one stalled transfer would explain: a window of about the knee's
+// size that carried less than its share, and two results that do not agree.
+func (s *Search) doubt() (Trial, bool) {
+	for _, a := range s.windows {
+		share := math.Min(1, float64(a.window)/s.cfg.Knee)
+		low := a.mid() < math.Log(share*s.cfg.CapacityBps)-0.06 && float64(a.window) < 2*s.cfg.Knee
+		apart := len(a.logs) == 2 && math.Abs(a.logs[0]-a.logs[1]) > math.Max(0.06, 2*s.cfg.Noise)
+		if len(a.logs) == 1 && low && s.probes < mostProbes || apart {
+			return s.again(a, "was that a stall?")
+		}
+	}
+	return Trial{}, false
+}
+
+// explore looks for a better window where the bounds leave room for one.
+func (s *Search) explore() (Trial, bool) {
+	if s.probes >= mostProbes || float64(s.time) > exploreShare*float64(s.cfg.Time) {
+		return Trial{}, false
+	}
+	if window, ok := s.room(); ok {
+		return s.probe(window, "there is room for more here")
+	}
+	return Trial{}, false
+}
+
+// room is a window that was not tried and that could be better than the best. A gap
+// between two windows is open if its right end loses segments, and if a window in it,
+// though it carried no more for its size than the left end, would be better. What is
+// below the best by the round trip cannot be.
+func (s *Search) room() (window int, ok bool) {
+	best := s.best()
+	scatter := s.noise().Dev
+	capacity := math.Max(math.Log(s.cfg.CapacityBps), best.mid())
+	worth := best.mid() + math.Max(0.008, scatter)
+	perWindow := math.Log(8 / s.cfg.RTT.Seconds())
+
+	left := math.Max(best.mid()-perWindow, math.Log(2*float64(s.cfg.MSS)))
+	goodput, limiting := left+perWindow, true
+	for _, a := range s.windows {
+		right := math.Log(float64(a.window))
+		narrow := math.Max(0.03, scatter)
+		if !limiting {
+			narrow = math.Ln2
+		}
+		if a.lossy && math.Min(capacity, goodput+right-left) > worth && right-left > narrow {
+			knee := left + capacity - goodput // where a window in proportion would fill the path
+			if limiting && knee > left+0.02 && knee < right-0.02 {
+				if w := s.whole(math.Exp(knee)); !s.tried(w) {
+					return w, true
+				}
+			}
+			if w := s.whole(math.Exp((left + right) / 2)); !s.tried(w) {
+				return w, true
+			}
+		}
+		if right > left {
+			left, goodput = right, a.mid()
+			limiting = goodput > left+math.Log(s.cfg.CapacityBps/s.cfg.Knee)-0.12
+		}
+	}
+	window = s.whole(2 * math.Exp(left))
+	return window, best == s.windows[len(s.windows)-1] && goodput < capacity-0.05 && !s.tried(window)
+}
+
+// refine narrows down where enough begins: between the smallest window that seems
+// enough and the largest below it that is not.
+func (s *Search) refine() (Trial, bool) {
+	best := s.best()
+	if s.automaticSeemsEnough() || s.probes >= mostProbes+6 {
+		return Trial{}, false
+	}
+	lo, loGoodput, hi := s.bracket(best)
+	if hi == nil || math.Log(float64(hi.window))-lo < math.Log(1.12) {
+		return Trial{}, false
+	}
+	// Up to the knee goodput is in proportion to the window.
+	at := lo + best.mid() + math.Log(1.01*Enough) - loGoodput
+	right := math.Log(float64(hi.window))
+	at = math.Min(math.Max(at, lo+math.Min(0.05, (right-lo)/2)), math.Max((lo+right)/2, right-0.10))
+	for _, bytes := range []float64{math.Exp(at), math.Exp((lo + right) / 2), math.Exp(lo) + float64(s.cfg.MSS)} {
+		if w := s.whole(bytes); !s.tried(w) && w < hi.window {
+			return s.probe(w, "is less enough?")
+		}
+	}
+	return Trial{}, false
+}
+
+func (s *Search) probe(window int, reason string) (Trial, bool) {
+	s.probes++
+	return Trial{Window: window, Reason: reason}, true
+}
+
+// bracket is where enough begins: the logarithms of the largest window that seems not
+// enough (or, by the round trip, cannot be) and of its goodput, and the smallest window
+// that seems enough.
+func (s *Search) bracket(best *arm) (lo, loGoodput float64, hi *arm) {
+	perWindow := math.Log(8 / s.cfg.RTT.Seconds())
+	loGoodput = best.mid() + math.Log(Enough)
+	lo = loGoodput - perWindow
+	for _, a := range s.windows {
+		if a.mid() >= best.mid()+math.Log(Enough) {
+			return lo, loGoodput, a
+		}
+		if w := math.Log(float64(a.window)); w > lo {
+			lo, loGoodput = w, a.mid()
+		}
+	}
+	return lo, loGoodput, nil
+}
+
+// confirm repeats what is not decided yet.
+func (s *Search) confirm() (Trial, bool) {
+	best := s.best()
+	if rival := s.rival(s.automatic); s.compare(s.automatic, rival) == open {
+		return s.repeat(s.automatic, rival, "is automatic as good?")
+	}
+	if s.automaticSeemsEnough() {
+		return Trial{}, false
+	}
+	_, _, hi := s.bracket(best)
+	if hi == nil {
+		return Trial{}, false
+	}
+	for _, a := range []*arm{s.automatic, hi} {
+		if len(a.logs) < s.least() {
+			return s.again(a, "once more, to be sure")
+		}
+	}
+	if rival := s.rival(hi); s.compare(hi, rival) == open {
+		return s.repeat(hi, rival, "is this window enough?")
+	}
+	if below := s.below(hi); below != nil && !s.smallest(hi) && s.compare(below, best) == open {
+		return s.repeat(below, best, "is less enough?")
+	}
+	return Trial{}, false
+}
+
+// repeat tries the one of two candidates that was tried less often, or either.
+func (s *Search) repeat(a, b *arm, reason string) (Trial, bool) {
+	if len(a.logs) > len(b.logs) || len(a.logs) == len(b.logs) && s.rng.IntN(2) == 0 {
+		a = b
+	}
+	return s.again(a, reason)
+}
+
+func (s *Search) again(a *arm, reason string) (Trial, bool) {
+	if a == s.automatic {
+		return Trial{Automatic: true, Reason: reason}, true
+	}
+	return Trial{Window: a.asked, Reason: reason}, true
+}

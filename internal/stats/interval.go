@@ -1,0 +1,90 @@
+// Package stats turns a few noisy measurements into intervals and decisions. Rates are
+// positive and their noise multiplies, so everything is computed on logarithms.
+package stats
+
+import (
+	"math"
+
+	"github.com/aclements/go-moremath/stats"
+)
+
+// Interval is an estimate between two bounds.
+type Interval struct{ Low, Mid, High float64 }
+
+// Overlaps says that two intervals have a value in common.
+func (i Interval) Overlaps(j Interval) bool { return i.Low <= j.High && j.Low <= i.High }
+
+// Within says that both bounds are at most a share of the estimate away from it.
+func (i Interval) Within(share float64) bool {
+	return i.High <= i.Mid*(1+share) && i.Low >= i.Mid*(1-share)
+}
+
+// fewestForMedian is the fewest values whose range holds the median with 95 %
+// confidence: 1 − 2/2⁶ = 96.9 %.
+const fewestForMedian = 6
+
+// Estimate bounds the typical value of positive measurements at the given confidence:
+// the median without any assumption where there are enough of them, else the geometric
+// mean by Student's t, which supposes that the noise multiplies. A single value has no
+// interval: its bounds are 0 and infinity.
+func Estimate(values []float64, confidence float64) Interval {
+	switch {
+	case len(values) == 0:
+		return Interval{0, math.NaN(), math.Inf(1)}
+	case len(values) >= fewestForMedian:
+		s := stats.Sample{Xs: values}.Copy().Sort()
+		_, low, high := stats.QuantileCI(len(values), 0.5, confidence).SampleCI(*s)
+		return Interval{low, s.Quantile(0.5), high}
+	}
+	logs := Logs(values)
+	return geometric(logs, confidence)
+}
+
+// Gain bounds the factor between paired measurements, before[i] next to after[i] in
+// time, so that what drifts slowly cancels out. The shorter list decides.
+func Gain(before, after []float64, confidence float64) Interval {
+	pairs := min(len(before), len(after))
+	if pairs == 0 {
+		return Interval{0, math.NaN(), math.Inf(1)}
+	}
+	logs := make([]float64, pairs)
+	for i := range logs {
+		logs[i] = math.Log(after[i] / before[i])
+	}
+	return geometric(logs, confidence)
+}
+
+func geometric(logs []float64, confidence float64) Interval {
+	mean, dev := MeanDev(logs)
+	if len(logs) < 2 {
+		return Interval{0, math.Exp(mean), math.Inf(1)}
+	}
+	half := Student((1+confidence)/2, float64(len(logs)-1)) * dev / math.Sqrt(float64(len(logs)))
+	return Interval{math.Exp(mean - half), math.Exp(mean), math.Exp(mean + half)}
+}
+
+// Student is the quantile p of Student's t distribution with dof degrees of freedom.
+func Student(p, dof float64) float64 { return stats.InvCDF(stats.TDist{V: dof})(p) }
+
+// Logs are the natural logarithms of positive values.
+func Logs(values []float64) []float64 {
+	logs := make([]float64, len(values))
+	for i, v := range values {
+		logs[i] = math.Log(v)
+	}
+	return logs
+}
+
+// MeanDev is the mean and the standard deviation (n − 1) of values.
+func MeanDev(values []float64) (mean, dev float64) {
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	if len(values) < 2 {
+		return mean, 0
+	}
+	for _, v := range values {
+		dev += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(dev / float64(len(values)-1))
+}

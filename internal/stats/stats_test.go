@@ -1,0 +1,99 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestStudent(t *testing.T) {
+	for _, c := range []struct{ p, dof, want float64 }{{0.975, 1, 12.706}, {0.975, 4, 2.776}, {0.95, 10, 1.812}} {
+		if got := Student(c.p, c.dof); math.Abs(got-c.want) > 0.001 {
+			t.Errorf("t(%v, %v) = %v, want %v", c.p, c.dof, got, c.want)
+		}
+	}
+}
+
+// The promise of a 95 % interval, on multiplicative noise, for each number of runs that
+// a measurement may have: it holds the truth in about 95 of 100 cases.
+func TestIntervalsHoldTheTruth(t *testing.T) {
+	const cases = 4000
+	for _, n := range []int{2, 3, 5, 6, 10, 20} {
+		rng := rand.New(rand.NewPCG(1, uint64(n)))
+		measure := func(truth float64) []float64 {
+			values := make([]float64, n)
+			for i := range values {
+				values[i] = truth * math.Exp(0.05*rng.NormFloat64())
+			}
+			return values
+		}
+		estimate, gain := 0, 0
+		for range cases {
+			if i := Estimate(measure(94e6), 0.95); i.Low <= 94e6 && 94e6 <= i.High {
+				estimate++
+			}
+			if i := Gain(measure(2e6), measure(20e6), 0.95); i.Low <= 10 && 10 <= i.High {
+				gain++
+			}
+		}
+		for name, held := range map[string]int{"estimate": estimate, "gain": gain} {
+			if share := float64(held) / cases; share < 0.94 {
+				t.Errorf("%s of %d runs: the interval holds the truth in %.1f %%", name, n, 100*share)
+			}
+		}
+	}
+}
+
+func TestFewValues(t *testing.T) {
+	if i := Estimate(nil, 0.95); !math.IsNaN(i.Mid) {
+		t.Errorf("an estimate of nothing: %v", i)
+	}
+	if i := Estimate([]float64{5}, 0.95); math.Abs(i.Mid-5) > 1e-9 || i.Low != 0 || !math.IsInf(i.High, 1) || i.Within(0.5) {
+		t.Errorf("one value: %v", i)
+	}
+	if i := Gain([]float64{1}, nil, 0.95); !math.IsNaN(i.Mid) {
+		t.Errorf("a gain without an after: %v", i)
+	}
+	if i := Estimate([]float64{100, 101, 99}, 0.95); !i.Within(0.03) || i.Within(0.001) {
+		t.Errorf("three values: %v", i)
+	}
+}
+
+// Drift that both sides of each pair share does not widen the gain's interval.
+func TestPairsCancelDrift(t *testing.T) {
+	before, after := []float64{10, 20, 40, 80}, []float64{20.1, 39.9, 80.2, 160}
+	if g := Gain(before, after, 0.95); !g.Within(0.02) || math.Abs(g.Mid-2) > 0.02 {
+		t.Errorf("gain %v", g)
+	}
+}
+
+func TestPool(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	groups := make([][]float64, 20)
+	for g := range groups {
+		for range 5 {
+			groups[g] = append(groups[g], float64(g)+0.03*rng.NormFloat64())
+		}
+	}
+	if n := Pool(Noise{}, groups...); n.DOF != 80 || n.Dev < 0.025 || n.Dev > 0.035 {
+		t.Errorf("pooled %v, want 0.03 from 80", n)
+	}
+	groups[0][0] -= 1 // one run stalled
+	if n := Pool(Noise{}, groups...); n.Dev > 0.04 {
+		t.Errorf("one stalled run made the noise %v", n.Dev)
+	}
+	if n := Pool(Noise{0.02, 2}, []float64{1, 1}); n.Dev < 0.01 {
+		t.Errorf("two equal values look exact: %v", n)
+	}
+}
+
+func TestMiddle(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   float64
+	}{{[]float64{3}, 3}, {[]float64{1, 3}, 2}, {[]float64{-9, 1, 2}, 1}, {[]float64{-9, 1, 2, 3, 4}, 2}} {
+		if got := Middle(c.values); got != c.want {
+			t.Errorf("middle of %v is %v", c.values, got)
+		}
+	}
+}
