@@ -46,6 +46,11 @@ func applySender(fd int, o Options) error {
 			return congestionError(o.Congestion, err)
 		}
 	}
+	if o.TOS > 0 {
+		if err := setTrafficClass(fd, o.TOS); err != nil {
+			return err
+		}
+	}
 	if o.PacingBps > 0 {
 		rate := uint64(math.Ceil(o.PacingBps / 8))
 		if err := setsockopt(fd, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, unsafe.Pointer(&rate), unsafe.Sizeof(rate)); err != nil {
@@ -53,6 +58,16 @@ func applySender(fd int, o Options) error {
 		}
 	}
 	return nil
+}
+
+// setTrafficClass sets the byte of the socket's own family; an IPv6 socket may carry
+// IPv4 and takes both.
+func setTrafficClass(fd, tos int) error {
+	err := setInt(fd, unix.IPPROTO_IP, unix.IP_TOS, "IP_TOS", tos)
+	if unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_TCLASS, tos) == nil {
+		return nil
+	}
+	return err
 }
 
 func congestionError(name string, err error) error {

@@ -8,8 +8,8 @@ import (
 )
 
 func apply(fd int, o Options) error {
-	if o.Congestion != "" || o.PacingBps > 0 {
-		return notSupported("congestion control and pacing of one socket")
+	if o.Congestion != "" || o.PacingBps > 0 || o.TOS > 0 {
+		return notSupported("congestion control, pacing and traffic class of one socket")
 	}
 	if o.Clamp > 0 || o.SharePort {
 		return notSupported("a window clamp (TCP_WINDOW_CLAMP) and shared ports")

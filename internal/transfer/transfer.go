@@ -52,6 +52,8 @@ type Socket struct {
 	NoDelay    bool   `json:"no_delay,omitempty"`
 	// PacingBps is SO_MAX_PACING_RATE counted in bit/s; 0 is no bound.
 	PacingBps float64 `json:"pacing_bps,omitempty"`
+	// TOS is the IP header's traffic class byte: the DSCP shifted left by 2.
+	TOS int `json:"tos,omitempty"`
 }
 
 // Program says how the sending and the receiving program behave. The zero value writes

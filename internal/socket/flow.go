@@ -1,0 +1,119 @@
+package socket
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// Flow is a connected UDP socket that carries trains of datagrams of equal size. Where
+// the kernel can, a whole train is sent in one call (UDP_SEGMENT, Linux 4.18) and
+// received in one (UDP_GRO, Linux 5.0). One goroutine may send while another receives.
+type Flow struct {
+	conn    *net.UDPConn
+	offload bool
+	control []byte // of the train being sent
+	came    [64]byte
+}
+
+// FlowOptions is what a Flow is given before it is connected. The zero value leaves
+// everything to the system.
+type FlowOptions struct {
+	// Buffer is what SO_SNDBUF and SO_RCVBUF ask for, in bytes.
+	Buffer int
+	// TOS is the IP header's traffic class byte.
+	TOS int
+	// DontFragment sets the bit of that name and lets no fragment leave.
+	DontFragment bool
+	// Local is the address to send from; valid, it is shared with ListenFlows.
+	Local netip.AddrPort
+	// NoOffload sends and receives each datagram by itself.
+	NoOffload bool
+}
+
+// MaxTrain is how many bytes of payload fit into one train.
+const MaxTrain = 65000
+
+// DialFlow connects to a remote HOST:PORT; nothing is sent.
+func DialFlow(ctx context.Context, remote string, o FlowOptions) (*Flow, error) {
+	d := net.Dialer{Control: flowControl(o)}
+	if o.Local.IsValid() {
+		d.LocalAddr = net.UDPAddrFromAddrPort(o.Local)
+	}
+	conn, err := d.DialContext(ctx, "udp", remote)
+	if err != nil {
+		return nil, err
+	}
+	f := &Flow{conn: conn.(*net.UDPConn)}
+	f.offload = !o.NoOffload && f.canOffload()
+	return f, nil
+}
+
+// ListenFlows opens the socket on which unknown hosts' first datagrams arrive. Flows
+// with the same Local address take theirs from it once they are connected.
+func ListenFlows(ctx context.Context, address string) (*net.UDPConn, error) {
+	lc := net.ListenConfig{Control: flowControl(FlowOptions{Local: netip.AddrPortFrom(netip.IPv6Unspecified(), 0)})}
+	conn, err := lc.ListenPacket(ctx, "udp", address)
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*net.UDPConn), nil
+}
+
+// Remote and Local are the flow's two addresses.
+func (f *Flow) Remote() netip.AddrPort { return unmapped(f.conn.RemoteAddr()) }
+func (f *Flow) Local() netip.AddrPort  { return unmapped(f.conn.LocalAddr()) }
+
+func unmapped(a net.Addr) netip.AddrPort {
+	ap := a.(*net.UDPAddr).AddrPort()
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+}
+
+// Train is how many datagrams of size bytes one Send takes, at least 1.
+func (f *Flow) Train(size int) int {
+	const most = 64 // UDP_MAX_SEGMENTS
+	if !f.offload || size > MaxTrain {
+		return 1
+	}
+	return max(min(MaxTrain/size, most), 1)
+}
+
+// Send sends train as datagrams of size bytes; the last one may be shorter.
+func (f *Flow) Send(train []byte, size int) error {
+	if f.offload && len(train) > size {
+		err := f.sendTrain(train, size)
+		if err == nil || !cannotSegment(err) {
+			return err
+		}
+		f.offload = false // the way out has no checksum offload, or size is beyond its MTU
+	}
+	for len(train) > 0 {
+		n := min(size, len(train))
+		if _, err := f.conn.Write(train[:n]); err != nil {
+			return err
+		}
+		train = train[n:]
+	}
+	return nil
+}
+
+// Receive waits for datagrams: n bytes of b, each datagram of size bytes but the last,
+// which may be shorter. b should hold MaxTrain. from is who sent them: what came before
+// the flow was connected can be from anybody.
+func (f *Flow) Receive(b []byte) (n, size int, from netip.AddrPort, err error) {
+	n, controls, _, from, err := f.conn.ReadMsgUDPAddrPort(b, f.came[:])
+	if err != nil {
+		return 0, 0, from, err
+	}
+	if size = trainSize(f.came[:controls]); size <= 0 {
+		size = n
+	}
+	return n, size, netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), nil
+}
+
+// SetDeadline bounds Send and Receive, also those under way.
+func (f *Flow) SetDeadline(t time.Time) error { return f.conn.SetDeadline(t) }
+
+// Close releases the socket.
+func (f *Flow) Close() error { return f.conn.Close() }

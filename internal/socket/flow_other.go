@@ -1,0 +1,28 @@
+//go:build !linux
+
+package socket
+
+import "syscall"
+
+func flowControl(o FlowOptions) func(network, address string, c syscall.RawConn) error {
+	return func(_, _ string, _ syscall.RawConn) error {
+		switch {
+		case o.Buffer > 0:
+			return notSupported("a buffer for UDP")
+		case o.TOS > 0:
+			return notSupported("a traffic class for UDP")
+		case o.DontFragment:
+			return notSupported("sending UDP without fragments")
+		case o.Local.IsValid():
+			return notSupported("several UDP flows on one port")
+		}
+		return nil
+	}
+}
+
+func (f *Flow) canOffload() bool { return false }
+func (f *Flow) sendTrain(train []byte, size int) error {
+	return notSupported("UDP segmentation offload")
+}
+func cannotSegment(error) bool { return false }
+func trainSize([]byte) int     { return 0 }

@@ -1,0 +1,66 @@
+package transfer
+
+import (
+	"context"
+	"time"
+)
+
+// DatagramPeer is a Peer that also carries UDP.
+type DatagramPeer interface {
+	// RunDatagrams sends datagrams one way for a time and counts what arrives. With an
+	// error the result holds what was measured until then, or is nil.
+	RunDatagrams(ctx context.Context, spec DatagramSpec, each func(Interval)) (*DatagramResult, error)
+}
+
+// DatagramSpec asks for one UDP transfer.
+type DatagramSpec struct {
+	Direction Direction
+	// Bps is the rate of payload over all streams, in bit/s; 0 is as fast as the sender can.
+	Bps     float64
+	Size    int // payload of one datagram, bytes; 0: what fits into 1500 bytes of IP
+	Streams int // 0 is 1
+	Time    time.Duration
+	Buffer  int // SO_SNDBUF and SO_RCVBUF at both ends, bytes; 0: the systems' default
+	TOS     int
+	// DontFragment forbids fragments, where the sender's system can.
+	DontFragment bool
+}
+
+// DatagramResult is what arrived of a UDP transfer. A nil pointer is not known: the
+// receiver could not tell.
+type DatagramResult struct {
+	Spec       DatagramSpec
+	Started    time.Time
+	Sent       int64 // datagrams
+	Received   int64 // duplicates included
+	Lost       int64
+	Reordered  *int64
+	Duplicates *int64
+	Bytes      int64 // payload received
+	Duration   time.Duration
+	Jitter     time.Duration // RFC 1889's, over all streams their mean
+	// Variation is the delay above the least one (RFC 5481's packet delay variation).
+	Variation *Variation
+	CPU       *CPU // this end's
+	Complete  bool
+	Warnings  []string
+}
+
+// Variation is the distribution of delays above the least.
+type Variation struct{ Median, P95, P99, Largest time.Duration }
+
+// LossRatio is the share (0 to 1) of the datagrams sent that never came.
+func (r *DatagramResult) LossRatio() float64 {
+	if r.Sent <= 0 {
+		return 0
+	}
+	return float64(r.Lost) / float64(r.Sent)
+}
+
+// Bps is the payload received, in bit/s.
+func (r *DatagramResult) Bps() float64 {
+	if r.Duration <= 0 {
+		return 0
+	}
+	return float64(r.Bytes) * 8 / r.Duration.Seconds()
+}
