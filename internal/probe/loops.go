@@ -24,11 +24,12 @@ const poll = 100 * time.Millisecond
 // loop moves one stream's payload in one direction.
 type loop struct {
 	account
-	stream  *socket.Stream
-	program transfer.Program
-	end     time.Duration // on the clock; 0: no time set
-	budget  *atomic.Int64 // bytes that all streams may still write; nil: no bound
-	rule    *model.AFD    // the sender's own buffering rule; nil: the kernel's
+	stream   *socket.Stream
+	program  transfer.Program
+	end      time.Duration // on the clock; 0: no time set
+	budget   *atomic.Int64 // bytes that all streams may still write, or read; nil: no bound
+	keepOpen bool
+	rule     *model.AFD // the sender's own buffering rule; nil: the kernel's
 
 	cpu time.Duration // of the loop's thread
 	err error
@@ -166,9 +167,12 @@ func (l *loop) receive(limit time.Duration) error {
 		request = exchangeRequest
 	}
 	pace := pacer{bps: l.program.ReadBps, loop: l}
-	for unanswered := 0; !l.over(); {
+	for unanswered := 0; !l.over() && (l.budget == nil || l.budget.Load() > 0); {
 		n, err := l.stream.Discard(size)
 		l.moved(n)
+		if l.budget != nil {
+			l.budget.Add(-int64(n))
+		}
 		if n > 0 && l.end == 0 && limit > 0 {
 			l.end = l.clock.now() + limit
 		}

@@ -27,6 +27,9 @@ type part struct {
 	// every and each report what this end receives; each may be nil.
 	every time.Duration
 	each  func(transfer.Interval)
+	// keepOpen leaves the streams without an end when all is sent, and makes the Spec's
+	// Bytes bound a receiver too: in other protocols the end is said elsewhere.
+	keepOpen bool
 }
 
 // drainTime is how long a sender whose time is up waits for acknowledgements: the
@@ -49,12 +52,12 @@ func (p part) carryOut(ctx context.Context) (*transfer.End, error) {
 	var budget atomic.Int64
 	budget.Store(p.spec.Bytes)
 	for i, s := range p.streams {
-		l := &loop{account: account{clock: c}, stream: s, program: p.spec.Program}
+		l := &loop{account: account{clock: c}, stream: s, program: p.spec.Program, keepOpen: p.keepOpen}
 		if p.send {
 			l.end, l.rule = p.spec.Time, rule
-			if p.spec.Bytes > 0 {
-				l.budget = &budget
-			}
+		}
+		if p.spec.Bytes > 0 && (p.send || p.keepOpen) {
+			l.budget = &budget
 		}
 		loops[i] = l
 	}
@@ -126,8 +129,10 @@ func (l *loop) run(send bool, limit time.Duration) {
 // drain ends what this side sends and waits until all of it is acknowledged. With a
 // time set that is bounded, and the far end may cut it short.
 func (l *loop) drain(limit time.Duration) error {
-	if err := l.stream.CloseWrite(); err != nil {
-		return ignoreReset(err, limit)
+	if !l.keepOpen {
+		if err := l.stream.CloseWrite(); err != nil {
+			return ignoreReset(err, limit)
+		}
 	}
 	until, least := l.clock.now()+stallTime, -1
 	if limit > 0 && l.over() {
