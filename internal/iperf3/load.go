@@ -1,0 +1,137 @@
+package iperf3
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// half is one direction of a test at this end: TCP streams or UDP flows.
+type half interface {
+	sends() bool
+	// run moves the data until its time or bytes are used up, or ctx ends.
+	run(ctx context.Context, each func(transfer.Interval)) error
+	// results are the streams in iperf3's words, numbered from the nth stream on.
+	results(n int) []StreamResult
+	close()
+}
+
+// load is one direction's TCP streams at this end, which is the near one of its Spec.
+type load struct {
+	spec    transfer.Spec
+	streams []*socket.Stream
+	omit    time.Duration // at the start, not counted
+	end     *transfer.End // what this end saw; set by run
+}
+
+// newLoad takes the connections over, also when it fails.
+func newLoad(conns []*net.TCPConn, spec transfer.Spec) (*load, error) {
+	l := &load{spec: spec}
+	for i, conn := range conns {
+		if spec.Near.ReceiveBuffer > 0 {
+			// A listener of that size has done so before the SYN, where there was one.
+			conn.SetReadBuffer(spec.Near.ReceiveBuffer)
+		}
+		s, err := socket.NewStream(conn, socket.Options{Socket: spec.Near})
+		if err != nil {
+			closeAll(conns[i+1:])
+			l.close()
+			return nil, err
+		}
+		l.streams = append(l.streams, s)
+	}
+	return l, nil
+}
+
+// reportEvery is how often a load tells what moved.
+const reportEvery = 50 * time.Millisecond
+
+func (l *load) sends() bool { return l.spec.Direction == transfer.Up }
+
+func (l *load) run(ctx context.Context, each func(transfer.Interval)) (err error) {
+	part := probe.Part{Send: l.sends(), Spec: l.spec, Streams: l.streams, Every: reportEvery, Each: each}
+	if l.sends() {
+		part.Preface = CookieSize
+	}
+	l.end, err = part.CarryOut(ctx)
+	return err
+}
+
+// close cuts off what is still under way: both ends have said that the test is over.
+func (l *load) close() {
+	for _, s := range l.streams {
+		s.Reset()
+		s.Close()
+	}
+}
+
+func (l *load) results(n int) (all []StreamResult) {
+	for i := range l.end.Streams {
+		r := l.counted(&l.end.Streams[i])
+		r.ID = StreamID(n + i)
+		all = append(all, r)
+	}
+	return all
+}
+
+// counted tells what a stream moved after the omitted time. A sender counts what it
+// handed to its kernel, as iperf3 does.
+func (l *load) counted(s *transfer.Stream) StreamResult {
+	var before, last transfer.Sample
+	for _, sample := range s.Samples {
+		if l.omit > 0 && sample.At <= s.First+l.omit {
+			before = sample
+		}
+		last = sample
+	}
+	r := StreamResult{Bytes: s.Bytes, Retransmits: -1, End: max(s.Last-s.First-l.omit, 0).Seconds()}
+	if last.Have&transfer.HaveProgram != 0 {
+		r.Bytes = last.Program - before.Program
+	}
+	if l.sends() && last.Have&transfer.HaveRetrans != 0 {
+		r.Retransmits = last.Retransmitted - before.Retransmitted
+	}
+	return r
+}
+
+// usage is this process's CPU time over a test's data.
+type usage struct {
+	at      time.Time
+	process time.Duration
+}
+
+func startUsage() usage {
+	process, _ := socket.ProcessCPU()
+	return usage{time.Now(), process}
+}
+
+// resultsOf puts a test's halves, in the order of their streams' ids, into iperf3's
+// words. The process's user and system time are not told apart: both are its total's.
+func resultsOf(since usage, halves ...half) Results {
+	r := Results{SenderHasRetransmits: -1}
+	process, _ := socket.ProcessCPU()
+	if wall := time.Since(since.at); wall > 0 {
+		r.CPUTotal = 100 * (process - since.process).Seconds() / wall.Seconds()
+	}
+	r.CPUSystem = r.CPUTotal
+	for _, h := range halves {
+		streams := h.results(len(r.Streams))
+		for _, s := range streams {
+			if h.sends() {
+				r.SenderHasRetransmits = max(r.SenderHasRetransmits, 0)
+				if s.Retransmits >= 0 {
+					r.SenderHasRetransmits = 1
+				}
+			}
+		}
+		if l, ok := h.(*load); ok && len(l.end.Streams) > 0 {
+			r.Congestion = l.end.Streams[0].Congestion
+		}
+		r.Streams = append(r.Streams, streams...)
+	}
+	return r
+}

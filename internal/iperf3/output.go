@@ -1,0 +1,81 @@
+package iperf3
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// outcome is what the server tells of one direction.
+func (t *test) outcome(h half, started time.Time, complete bool) Outcome {
+	switch h := h.(type) {
+	case *load:
+		return Outcome{TCP: &transfer.Result{Spec: h.spec, Started: started, Near: h.end, Complete: complete}}
+	case *flows:
+		return Outcome{Datagrams: h.result(started, complete)}
+	}
+	return Outcome{}
+}
+
+// output is the text that a client with --get-server-output prints: what this server
+// saw of the test and what limited it.
+func output(outcomes []Outcome) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, "fullpipe at the server:")
+	for _, o := range outcomes {
+		if o.TCP != nil {
+			writeTCP(&b, o.TCP)
+		} else {
+			writeDatagrams(&b, o.Datagrams)
+		}
+	}
+	return b.String()
+}
+
+func sender(d transfer.Direction) string {
+	if d == transfer.Up {
+		return "server sends"
+	}
+	return "client sends"
+}
+
+func writeTCP(b *strings.Builder, r *transfer.Result) {
+	span, _ := r.Received()
+	verdict := limiter.Judge(r)
+	fmt.Fprintf(b, "  %s  %s (%s in %s)\n", sender(r.Spec.Direction), units.Rate(span.Bps()), units.Size(span.Bytes), units.Time(span.Duration()))
+	limited := string(verdict.Limiter)
+	if verdict.Subtype != "" {
+		limited += " (" + verdict.Subtype + ")"
+	}
+	if len(verdict.Candidates) > 0 {
+		names := make([]string, len(verdict.Candidates))
+		for i, c := range verdict.Candidates {
+			names[i] = string(c)
+		}
+		limited += ": " + strings.Join(names, " or ")
+	}
+	fmt.Fprintf(b, "  limited by    %s, %s confidence\n", limited, verdict.Confidence)
+	for _, e := range verdict.Evidence {
+		fmt.Fprintf(b, "                %s\n", e.Text)
+	}
+}
+
+func writeDatagrams(b *strings.Builder, r *transfer.DatagramResult) {
+	if r.Spec.Direction == transfer.Up {
+		fmt.Fprintf(b, "  %s  %d datagrams of %d bytes\n", sender(r.Spec.Direction), r.Sent, r.Spec.Size)
+		return
+	}
+	fmt.Fprintf(b, "  %s  %s, %d of %d datagrams lost (%.2g %%), jitter %s", sender(r.Spec.Direction), units.Rate(r.Bps()),
+		r.Lost, r.Sent, 100*r.LossRatio(), units.Time(r.Jitter))
+	if r.Variation != nil {
+		fmt.Fprintf(b, ", delay variation %s at the 95th percentile", units.Time(r.Variation.P95))
+	}
+	fmt.Fprintln(b)
+	if r.Reordered != nil && r.Duplicates != nil && *r.Reordered+*r.Duplicates > 0 {
+		fmt.Fprintf(b, "                %d came out of order, %d twice\n", *r.Reordered, *r.Duplicates)
+	}
+}

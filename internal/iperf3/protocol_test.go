@@ -1,0 +1,337 @@
+package iperf3
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// frame puts a length before text, as the wire has it.
+func frame(text string) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
+}
+
+// What iperf3 3.12 sent for -t 1 -b 10M --bidir -w 64K -N -M 1000 -C reno -Z
+// --get-server-output --dscp 8 -O 1.
+const params312 = `{"tcp":true,"omit":1,"time":1,"num":0,"blockcount":0,"MSS":1000,"nodelay":true,"parallel":1,` +
+	`"bidirectional":true,"window":65536,"len":131072,"bandwidth":10000000,"pacing_timer":1000,"TOS":32,` +
+	`"congestion":"reno","get_server_output":1,"zerocopy":1,"client_version":"3.12"}`
+
+func TestParamsOfVersions(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       Params
+	}{
+		{"3.12 with many options", params312, Params{Omit: 1, Time: 1, MSS: 1000, NoDelay: true, Streams: 1, Both: true,
+			Window: 65536, Len: 131072, Bandwidth: 10e6, PacingTimer: 1000, TOS: 32, Congestion: "reno", ServerOutput: true,
+			ZeroCopy: true, ClientVersion: "3.12"}},
+		{"3.1 without a version", `{"tcp":true,"omit":0,"time":10,"parallel":1,"len":131072,"client_version":"3.1.3"}`,
+			Params{Time: 10, Streams: 1, Len: 131072, ClientVersion: "3.1.3"}},
+		{"large numbers with an exponent", `{"tcp":true,"num":1e+18,"bandwidth":2.5e+10,"parallel":2}`,
+			Params{Num: 1e18, Bandwidth: 25e9, Streams: 2}},
+		{"UDP with wide counters", `{"udp":true,"omit":0,"time":1,"num":0,"blockcount":0,"parallel":3,"len":1448,` +
+			`"bandwidth":1048576,"udp_counters_64bit":1,"repeating_payload":0,"dont_fragment":1}`,
+			Params{UDP: true, Time: 1, Streams: 3, Len: 1448, Bandwidth: 1048576, Counters64: true, DontFragment: true}},
+		{"3.21 keys that nobody here knows", `{"udp":true,"time":1,"gso":1,"gso_dg_size":1448,"gso_bf_size":65160,"gro":1}`,
+			Params{UDP: true, Time: 1, Streams: 1}},
+	} {
+		got, err := ParseParams([]byte(c.text))
+		if err != nil || got != c.want {
+			t.Errorf("%s: %+v, %v; want %+v", c.name, got, err, c.want)
+		}
+	}
+}
+
+// The JSON type confusion of CVE-2024-53580 and lengths and ranges of the later ones:
+// each is an error, none is taken for something else.
+func TestParamsRefused(t *testing.T) {
+	for _, text := range []string{
+		``, `null`, `[]`, `"tcp"`, `{"tcp":true`, `{"tcp":true}{}`, `{"tcp":1}`, `{"tcp":"yes"}`, `{"tcp":null}`,
+		`{"time":"10"}`, `{"time":[10]}`, `{"time":{}}`, `{"time":null}`, `{"time":true}`, `{"time":-1}`, `{"time":86401}`, `{"time":1.5}`,
+		`{"parallel":0}`, `{"parallel":129}`, `{"parallel":1e300}`, `{"window":536870913}`, `{"len":1048577}`, `{"len":-1}`,
+		`{"MSS":65536}`, `{"omit":601}`, `{"num":1e30}`, `{"num":-5}`, `{"TOS":256}`, `{"get_server_output":true}`,
+		`{"zerocopy":2}`, `{"congestion":5}`, `{"congestion":["reno"]}`, `{"title":` + strings.Repeat("[", 4000) + `}`,
+		`{"authtoken":{}}`, `{"reverse":true,"bidirectional":true}`, `{"tcp":true,"udp":true}`, `{"sctp":true}`,
+		`{"udp":true,"len":11}`, `{"udp":true,"udp_counters_64bit":1,"len":15}`, `{"udp":true,"len":65508}`,
+		`{"congestion":"` + strings.Repeat("x", 65) + `"}`,
+	} {
+		if p, err := ParseParams([]byte(text)); err == nil {
+			t.Errorf("%.60s was taken for %+v", text, p)
+		}
+	}
+}
+
+func TestParamsOnTheWire(t *testing.T) {
+	got, err := json.Marshal(Params{Time: 2, Streams: 1, Len: 131072, PacingTimer: 1000, ClientVersion: "3.12"})
+	want := `{"tcp":true,"omit":0,"time":2,"num":0,"blockcount":0,"parallel":1,"len":131072,"pacing_timer":1000,"client_version":"3.12"}`
+	if err != nil || string(got) != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
+	}
+	all, err := ParseParams([]byte(params312))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ = json.Marshal(all); string(got) != params312 {
+		t.Errorf("%s; want %s", got, params312)
+	}
+}
+
+// What 3.12's two ends told each other after that test: -1 comes as 2^64-1.
+const results312 = `{"cpu_util_total":3.4539883353047989,"cpu_util_user":0.29806412163633927,"cpu_util_system":3.1557288578620453,` +
+	`"sender_has_retransmits":1,"congestion_used":"reno","streams":[{"id":1,"bytes":1310720,"retransmits":0,"jitter":0,` +
+	`"errors":0,"packets":0,"start_time":0,"end_time":0.999972},{"id":3,"bytes":1310720,"retransmits":18446744073709551615,` +
+	`"jitter":0,"errors":0,"packets":0,"start_time":0,"end_time":0.999979}]}`
+
+func TestResultsOfVersions(t *testing.T) {
+	r, err := ParseResults([]byte(results312))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, _ := r.Stream(1)
+	three, ok := r.Stream(3)
+	if one.Bytes != 1310720 || one.Retransmits != 0 || !ok || three.Retransmits != -1 || r.Congestion != "reno" {
+		t.Errorf("%+v", r)
+	}
+	r, err = ParseResults([]byte(`{"cpu_util_total":1,"cpu_util_user":0,"cpu_util_system":1,"sender_has_retransmits":-1,` +
+		`"server_output_json":{"start":{}},"streams":[{"id":1,"bytes":5,"retransmits":-1,"jitter":0.000021,"errors":3,` +
+		`"omitted_errors":1,"packets":1000,"omitted_packets":100}]}`))
+	if err != nil || r.SenderHasRetransmits != -1 || *r.Streams[0].OmittedPackets != 100 || string(r.OutputJSON) != `{"start":{}}` {
+		t.Errorf("3.14: %+v, %v", r, err)
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := ParseResults(text); err != nil || again.Streams[0].Jitter != 0.000021 {
+		t.Errorf("our own %s: %+v, %v", text, again, err)
+	}
+}
+
+func TestResultsRefused(t *testing.T) {
+	const head = `"cpu_util_total":1,"cpu_util_user":0,"cpu_util_system":1,"sender_has_retransmits":1`
+	for _, text := range []string{
+		`{}`, `{` + head + `}`, `{` + head + `,"streams":{}}`, `{` + head + `,"streams":[5]}`, `{` + head + `,"streams":"x"}`,
+		`{` + head + `,"streams":[{"id":1}]}`,
+		`{` + head + `,"streams":[{"id":"1","bytes":1,"retransmits":0,"jitter":0,"errors":0,"packets":0}]}`,
+		`{` + head + `,"streams":[{"id":1,"bytes":[],"retransmits":0,"jitter":0,"errors":0,"packets":0}]}`,
+		`{` + head + `,"streams":[{"id":1,"bytes":1,"retransmits":0,"jitter":-1,"errors":0,"packets":0}]}`,
+		`{` + head + `,"streams":[{"id":1,"bytes":1,"retransmits":0,"jitter":0,"errors":0,"packets":0,"omitted_errors":1}]}`,
+		`{` + head + `,"streams":[` + strings.Repeat(`{"id":1,"bytes":1,"retransmits":0,"jitter":0,"errors":0,"packets":0},`, 300) + `{}]}`,
+		`{"cpu_util_total":"1","cpu_util_user":0,"cpu_util_system":1,"sender_has_retransmits":1,"streams":[]}`,
+		`{` + head + `,"congestion_used":1,"streams":[]}`,
+	} {
+		if r, err := ParseResults([]byte(text)); err == nil {
+			t.Errorf("%.80s was taken for %+v", text, r)
+		}
+	}
+}
+
+func TestFrames(t *testing.T) {
+	got, err := ReadFrame(bytes.NewReader(frame("{}")), 10)
+	if err != nil || string(got) != "{}" {
+		t.Errorf("%q, %v", got, err)
+	}
+	for name, wire := range map[string][]byte{
+		"no length": {0, 0}, "cut short": frame("{}")[:5], "too long": frame("01234567890"),
+		"four gigabytes": {0xff, 0xff, 0xff, 0xff, '{'}, "negative": {0x80, 0, 0, 0},
+	} {
+		if got, err := ReadFrame(bytes.NewReader(wire), 10); err == nil {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	var wire bytes.Buffer
+	if err := WriteFrame(&wire, map[string]int{"a": 1}); err != nil || wire.String() != "\x00\x00\x00\x07{\"a\":1}" {
+		t.Errorf("%q, %v", wire.String(), err)
+	}
+}
+
+func TestStates(t *testing.T) {
+	r := bytes.NewReader([]byte{1, 2, 0xff, 0xfe})
+	for _, want := range []State{TestStart, TestRunning, AccessDenied, ServerError} {
+		if got, err := ReadState(r); got != want || err != nil {
+			t.Errorf("%v, %v; want %v", got, err, want)
+		}
+	}
+	if _, err := ReadState(r); err != io.EOF {
+		t.Errorf("at the end: %v", err)
+	}
+	if State(77).String() != "state 77" || ServerError.String() != "SERVER_ERROR" {
+		t.Error("a state's name")
+	}
+}
+
+func TestCookiesDiffer(t *testing.T) {
+	a, b := NewCookie(), NewCookie()
+	if a == b || a[36] != 0 || strings.Trim(string(a[:36]), "abcdefghijklmnopqrstuvwxyz234567") != "" {
+		t.Errorf("%q, %q", a, b)
+	}
+}
+
+func TestStreamIDs(t *testing.T) {
+	for n, want := range []int{1, 3, 4, 5} {
+		if got := StreamID(n); got != want {
+			t.Errorf("stream %d has id %d, want %d", n, got, want)
+		}
+	}
+}
+
+func TestRemoteErrors(t *testing.T) {
+	for _, c := range []struct {
+		wire []byte
+		want RemoteError
+	}{
+		{[]byte{0, 0, 0, 141, 0, 0, 0, 22}, RemoteError{CodeClipped, 22}},
+		{[]byte{0, 0, 0, 142}, RemoteError{CodeAuth, 0}},
+	} {
+		var got *RemoteError
+		if err := readRemoteError(bytes.NewReader(c.wire)); !errors.As(err, &got) || *got != c.want {
+			t.Errorf("%v: %v", c.wire, err)
+		}
+	}
+	if err := readRemoteError(bytes.NewReader([]byte{0, 0})); err == nil {
+		t.Error("half a code was taken")
+	}
+	var wire bytes.Buffer
+	writeRemoteError(&wire, CodeClipped, 22)
+	if !bytes.Equal(wire.Bytes(), []byte{0xfe, 0, 0, 0, 141, 0, 0, 0, 22}) {
+		t.Errorf("% x", wire.Bytes())
+	}
+}
+
+func TestUDPGreetings(t *testing.T) {
+	for _, c := range []struct{ hello, answer string }{
+		{"9876", "6789"}, {"\x15\xCD\x5B\x07", "\xB1\x68\xDE\x3A"}, {"\x07\x5B\xCD\x15", "\x3A\xDE\x68\xB1"},
+	} {
+		answer, ok := AnswerHello([]byte(c.hello))
+		if !ok || string(answer[:]) != c.answer || !IsAnswer(answer[:]) {
+			t.Errorf("%q is answered %q, %v", c.hello, answer, ok)
+		}
+	}
+	for _, noise := range []string{"", "9", "98765", "6789", "GET "} {
+		if _, ok := AnswerHello([]byte(noise)); ok {
+			t.Errorf("%q passed for a greeting", noise)
+		}
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	want := []byte{0, 0, 0, 7, 0, 0, 0, 9, 0, 0, 0, 3}
+	h := Header{7*time.Second + 9*time.Microsecond, 3}
+	b := make([]byte, 12)
+	if h.Put(b, false); !bytes.Equal(b, want) {
+		t.Errorf("% x, want % x", b, want)
+	}
+	if got, ok := ReadHeader(b, false); got != h || !ok {
+		t.Errorf("%+v", got)
+	}
+	h.Counter = 1 << 40
+	b = make([]byte, 16)
+	h.Put(b, true)
+	if got, ok := ReadHeader(b, true); got != h || !ok {
+		t.Errorf("%+v", got)
+	}
+	if _, ok := ReadHeader(b[:11], false); ok {
+		t.Error("eleven bytes were a header")
+	}
+}
+
+func TestArrivals(t *testing.T) {
+	for _, c := range []struct {
+		name                        string
+		order                       []uint64
+		lost, reordered, duplicates int64
+	}{
+		{"in order", []uint64{1, 2, 3, 4}, 0, 0, 0},
+		{"a gap", []uint64{1, 2, 5, 6}, 2, 0, 0},
+		{"a late one", []uint64{1, 3, 2, 4}, 0, 1, 0},
+		{"one twice", []uint64{1, 2, 2, 3}, 0, 0, 1},
+		{"the first lost", []uint64{3, 4}, 2, 0, 0},
+		{"late and then twice", []uint64{1, 4, 2, 2, 5}, 1, 1, 1},
+		{"a jump beyond memory", []uint64{1, 1e6, 2}, 1e6 - 3, 1, 0},
+	} {
+		var a Arrivals
+		for i, n := range c.order {
+			a.Add(Header{Counter: n, Sent: time.Duration(i) * time.Millisecond}, 100, time.Duration(i+5)*time.Millisecond)
+		}
+		if a.Lost != c.lost || a.Reordered != c.reordered || a.Duplicates != c.duplicates || a.Jitter != 0 {
+			t.Errorf("%s: lost %d, reordered %d, duplicates %d, jitter %v", c.name, a.Lost, a.Reordered, a.Duplicates, a.Jitter)
+		}
+	}
+	var a Arrivals
+	a.Add(Header{Counter: 1}, 1, 0)
+	if above := a.Add(Header{Counter: 2}, 1, 16*time.Millisecond); above != 16*time.Millisecond || a.Jitter != time.Millisecond {
+		t.Errorf("delay %v above the least, jitter %v", above, a.Jitter)
+	}
+}
+
+func FuzzParams(f *testing.F) {
+	f.Add([]byte(params312))
+	f.Add([]byte(`{"udp":true,"num":1e+18,"parallel":128,"len":1e0}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, err := ParseParams(text)
+		if err != nil {
+			return
+		}
+		if p.Streams < 1 || p.Streams > MaxStreams || p.Len < 0 || p.Len > MaxLen || p.Num < 0 || p.Window < 0 {
+			t.Errorf("%+v", p)
+		}
+		wire, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := ParseParams(wire); err != nil || again != p {
+			t.Errorf("%+v came back as %+v, %v", p, again, err)
+		}
+	})
+}
+
+func FuzzResults(f *testing.F) {
+	f.Add([]byte(results312))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := ParseResults(text)
+		if err == nil && len(r.Streams) > 2*MaxStreams {
+			t.Errorf("%d streams", len(r.Streams))
+		}
+	})
+}
+
+func FuzzFrame(f *testing.F) {
+	f.Add(frame(params312))
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
+	f.Fuzz(func(t *testing.T, wire []byte) {
+		text, err := ReadFrame(bytes.NewReader(wire), MaxParams)
+		if err == nil && (len(text) > MaxParams || len(text) > len(wire)-4) {
+			t.Errorf("%d bytes out of %d", len(text), len(wire))
+		}
+	})
+}
+
+func FuzzDatagram(f *testing.F) {
+	f.Add([]byte("9876"), false)
+	f.Add(bytes.Repeat([]byte{0xff}, 16), true)
+	f.Fuzz(func(t *testing.T, b []byte, wide bool) {
+		AnswerHello(b)
+		var a Arrivals
+		if h, ok := ReadHeader(b, wide); ok {
+			a.Add(h, len(b), time.Second)
+			h.Counter /= 2
+			a.Add(h, len(b), time.Second)
+			if a.Lost < 0 || a.Datagrams != 2 {
+				t.Errorf("%+v", a)
+			}
+		}
+	})
+}
+
+func BenchmarkArrivals(b *testing.B) {
+	var a Arrivals
+	b.ReportAllocs()
+	for n := range b.N {
+		a.Add(Header{time.Duration(n), uint64(n + 1)}, 1448, time.Duration(n+50))
+	}
+}

@@ -1,0 +1,142 @@
+package iperf3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// errOver ends a test's loads because the test is over.
+var errOver = errors.New("over")
+
+// arriving is how long a server waits for the rest of a test that is bounded by bytes
+// after the client has said that it sent all.
+const arriving = 2 * time.Second
+
+// run moves the test's data until the client ends it, and exchanges results.
+func (t *test) run(ctx context.Context, halves []half) ([]Outcome, error) {
+	allowed := time.Duration(t.params.Time+t.params.Omit) * time.Second
+	if t.params.Time == 0 {
+		allowed = t.server.maxTime()
+	}
+	started, usage := time.Now(), startUsage()
+	data, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	errs := make([]error, len(halves))
+	var moving sync.WaitGroup
+	var alive, moved atomic.Int64 // when data last moved, in ns since started; bytes of all halves
+	for i, h := range halves {
+		moving.Go(func() {
+			errs[i] = h.run(data, func(i transfer.Interval) {
+				if moved.Add(i.Bytes); i.Bytes > 0 {
+					alive.Store(int64(time.Since(started)))
+				}
+			})
+		})
+	}
+	quiet := t.watch(data, stop, &alive, started)
+	ended, err := t.expect(data, allowed+overtime, TestEnd, ClientTerminate)
+	if err == nil && ended == TestEnd && !t.params.UDP && !t.params.Reverse {
+		await(data, &moved, t.params.total())
+	}
+	if cause := context.Cause(data); cause != nil {
+		err = cause
+	}
+	stop(errOver)
+	moving.Wait()
+	<-quiet
+	outcomes := make([]Outcome, len(halves))
+	for i, h := range halves {
+		complete := err == nil && ended == TestEnd && (errs[i] == nil || errors.Is(errs[i], errOver))
+		outcomes[i] = t.outcome(h, started, complete)
+	}
+	switch {
+	case errors.Is(err, errQuiet):
+		return outcomes, t.refuse(CodeNoData, 0, err)
+	case err != nil:
+		return outcomes, err
+	case ended == ClientTerminate:
+		return outcomes, fmt.Errorf("%v stopped the test", t.from)
+	}
+	return outcomes, t.exchange(ctx, resultsOf(usage, halves...), outcomes)
+}
+
+// await waits until a client that has said that it sent all has nothing more on its way:
+// total bytes came and then none for a while. iperf3 rounds total up to whole writes.
+func await(ctx context.Context, moved *atomic.Int64, total int64) {
+	if total == 0 {
+		return
+	}
+	tick := time.NewTicker(2 * reportEvery)
+	defer tick.Stop()
+	limit := time.After(arriving)
+	for before := int64(-1); ; before = moved.Load() {
+		select {
+		case <-tick.C:
+			if now := moved.Load(); now >= total && now == before {
+				return
+			}
+		case <-limit:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+var errQuiet = fmt.Errorf("no data moved for %v", dataPatience)
+
+// watch ends a test whose data stands still. The channel closes when it has stopped.
+func (t *test) watch(ctx context.Context, stop context.CancelCauseFunc, alive *atomic.Int64, started time.Time) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(dataPatience / 10)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				if time.Since(started)-time.Duration(alive.Load()) > dataPatience {
+					stop(errQuiet)
+				}
+			}
+		}
+	}()
+	return done
+}
+
+// exchange carries a test from its end to its last state.
+func (t *test) exchange(ctx context.Context, mine Results, outcomes []Outcome) error {
+	if err := t.send(ctx, ExchangeResults); err != nil {
+		return err
+	}
+	text, err := t.readFrame(ctx, answerTimeout, MaxClientResults, "the client's results")
+	if err != nil {
+		return err
+	}
+	if _, err := ParseResults(text); err != nil {
+		return fmt.Errorf("results of %v: %w", t.from, err)
+	}
+	if t.params.ServerOutput {
+		mine.OutputText = output(outcomes)
+	}
+	if err := t.sendFrame(ctx, mine, "the results"); err != nil {
+		return err
+	}
+	if err := t.send(ctx, DisplayResults); err != nil {
+		return err
+	}
+	if _, err := t.expect(ctx, goodbyeTime, Done); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		return err
+	}
+	return nil
+}

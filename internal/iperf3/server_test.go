@@ -1,0 +1,134 @@
+package iperf3
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// serve runs a Server on a loopback port until the test ends.
+func serve(t *testing.T, s *Server) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() {
+				var cookie Cookie
+				if _, err := io.ReadFull(conn, cookie[:]); err != nil {
+					conn.Close()
+					return
+				}
+				s.Handle(ctx, conn.(*net.TCPConn), cookie)
+			})
+		}
+	})
+	t.Cleanup(func() { cancel(); l.Close(); running.Wait() })
+	return l.Addr().String()
+}
+
+func TestOwnClientAgainstOwnServer(t *testing.T) {
+	for name, spec := range map[string]transfer.Spec{
+		"up":                 {Direction: transfer.Up, Bytes: 1 << 20},
+		"down":               {Direction: transfer.Down, Bytes: 1 << 20},
+		"three streams":      {Direction: transfer.Up, Bytes: 1 << 20, Streams: 3},
+		"three streams down": {Direction: transfer.Down, Bytes: 1 << 20, Streams: 3},
+		"with a time":        {Direction: transfer.Up, Time: 100 * time.Millisecond, Program: transfer.Program{WriteBytes: 1000, WriteBps: 8e6}},
+		"with a time down":   {Direction: transfer.Down, Time: 100 * time.Millisecond, Program: transfer.Program{WriteBytes: 1000, WriteBps: 8e6}},
+		"windows":            {Direction: transfer.Up, Bytes: 1 << 20, Far: transfer.Socket{ReceiveBuffer: 32768}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reports := make(chan Report, 1)
+			peer := NewPeer(serve(t, &Server{Report: func(r Report) { reports <- r }}))
+			defer peer.Close()
+			result, err := peer.Run(context.Background(), spec, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			span, ok := result.Received()
+			if !ok || !result.Complete || span.Bytes == 0 || spec.Bytes > 0 && span.Bytes < spec.Bytes {
+				t.Errorf("%d bytes, complete %v", span.Bytes, result.Complete)
+			}
+			report := <-reports
+			if report.Err != nil {
+				t.Errorf("the server: %v", report.Err)
+			}
+			seen, _ := report.Outcomes[0].TCP.Received()
+			if spec.Direction == transfer.Up && spec.Bytes > 0 && seen.Bytes != spec.Bytes {
+				t.Errorf("the server counted %d bytes of %d", seen.Bytes, spec.Bytes)
+			}
+		})
+	}
+}
+
+func TestBusyIsSaid(t *testing.T) {
+	address := serve(t, &Server{MaxTests: 1})
+	first, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	cookie := NewCookie()
+	first.Write(cookie[:])
+	if s, err := ReadState(first); s != ParamExchange {
+		t.Fatal(s, err)
+	}
+	second, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	cookie = NewCookie()
+	second.Write(cookie[:])
+	if s, err := ReadState(second); s != AccessDenied {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		server *Server
+		params string
+		want   Code
+	}{
+		"types":    {&Server{}, `{"tcp":1}`, CodeParams},
+		"duration": {&Server{MaxTime: 5 * time.Second}, `{"tcp":true,"time":6,"parallel":1}`, CodeDuration},
+		"endless":  {&Server{}, `{"tcp":true,"time":0,"parallel":1}`, CodeDuration},
+		"rate":     {&Server{MaxBps: 1e6}, `{"tcp":true,"time":1,"parallel":2,"bandwidth":600000}`, CodeRate},
+		"no rate":  {&Server{MaxBps: 1e6}, `{"tcp":true,"time":1,"parallel":1}`, CodeRate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", serve(t, c.server))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			cookie := NewCookie()
+			conn.Write(cookie[:])
+			control := control{conn: conn}
+			if _, err := control.expect(t.Context(), time.Second, ParamExchange); err != nil {
+				t.Fatal(err)
+			}
+			conn.Write(frame(c.params))
+			var remote *RemoteError
+			if _, err := control.expect(t.Context(), time.Second, CreateStreams); !errors.As(err, &remote) || remote.Code != c.want {
+				t.Errorf("%v; want code %d", err, c.want)
+			}
+		})
+	}
+}

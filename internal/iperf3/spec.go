@@ -1,0 +1,101 @@
+package iperf3
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// check says which field of the Spec iperf3's protocol has no words for.
+func check(spec transfer.Spec) error {
+	no := func(field, why string) error { return &transfer.Unsupported{Field: field, Why: why} }
+	up := spec.Direction == transfer.Up
+	window, other := spec.Far.ReceiveBuffer, spec.Far.SendBuffer
+	if !up {
+		window, other = other, window
+	}
+	switch {
+	case spec.Streams > MaxStreams:
+		return no("Streams", "iperf3 carries at most 128")
+	case spec.Time > MaxTime*time.Second:
+		return no("Time", "iperf3 runs for at most a day")
+	case window > MaxWindow || other > MaxWindow:
+		return no("Far."+farBuffer(spec.Direction), "iperf3 takes at most 512 MiB")
+	case other != 0 && other != window:
+		return no("Far", "iperf3 sets one size for both of a socket's buffers")
+	case spec.Far.Clamp != 0:
+		return no("Far.Clamp", "iperf3 cannot clamp a window, only set a buffer")
+	case spec.Far.MSS > MaxMSS:
+		return no("Far.MSS", "iperf3 takes at most 32767")
+	case spec.Program.Exchange:
+		return no("Program.Exchange", "iperf3 never answers a request")
+	case up && spec.Program.ReadBps != 0:
+		return no("Program.ReadBps", "iperf3 reads as fast as it can")
+	case !up && spec.Program.WriteBytes > MaxLen:
+		return no("Program.WriteBytes", "iperf3 writes at most 1 MiB at a time")
+	}
+	return nil
+}
+
+// farBuffer is the far end's buffer that matters for a direction.
+func farBuffer(d transfer.Direction) string {
+	if d == transfer.Up {
+		return "ReceiveBuffer"
+	}
+	return "SendBuffer"
+}
+
+// params asks the far end for its part of the Spec. This end times and counts by
+// itself, so the server gets the time only as what to expect.
+func params(spec transfer.Spec) Params {
+	p := Params{
+		Time: int(math.Ceil(spec.Time.Seconds())), Streams: max(spec.Streams, 1), Reverse: spec.Direction == transfer.Down,
+		Window: max(spec.Far.SendBuffer, spec.Far.ReceiveBuffer), MSS: spec.Far.MSS, NoDelay: spec.Far.NoDelay,
+		Congestion: spec.Far.Congestion, FQRate: int64(spec.Far.PacingBps), Len: 128 << 10, PacingTimer: 1000,
+		ClientVersion: "fullpipe",
+	}
+	if spec.Time == 0 {
+		p.Num = spec.Bytes
+	}
+	if p.Reverse {
+		p.Bandwidth = int64(spec.Program.WriteBps)
+		if spec.Program.WriteBytes > 0 {
+			p.Len = spec.Program.WriteBytes
+		}
+	}
+	return p
+}
+
+// explain turns a far end's refusal into the field of the Spec that it is about, so that
+// a search leaves it out from now on; other errors stay what they are.
+func explain(spec transfer.Spec, err error) error {
+	var remote *RemoteError
+	var closed *closedError
+	switch {
+	case errors.As(err, &remote):
+		switch {
+		case (remote.Code == CodeBuffer || remote.Code == CodeClipped) && max(spec.Far.SendBuffer, spec.Far.ReceiveBuffer) > 0:
+			return &transfer.Unsupported{Field: "Far." + farBuffer(spec.Direction), Why: remote.Error()}
+		case remote.Code == CodeCongestion && spec.Far.Congestion != "":
+			return &transfer.Unsupported{Field: "Far.Congestion", Why: remote.Error()}
+		case remote.Code == CodeMSS && spec.Far.MSS != 0:
+			return &transfer.Unsupported{Field: "Far.MSS", Why: remote.Error()}
+		}
+	case errors.As(err, &closed):
+		// Servers before 3.21 often just hang up on what they cannot set.
+		const why = "the far end hung up when asked for it"
+		switch {
+		case spec.Far.Congestion != "":
+			return &transfer.Unsupported{Field: "Far.Congestion", Why: why}
+		case max(spec.Far.SendBuffer, spec.Far.ReceiveBuffer) > 0:
+			return &transfer.Unsupported{Field: "Far." + farBuffer(spec.Direction), Why: why}
+		case spec.Far.MSS != 0:
+			return &transfer.Unsupported{Field: "Far.MSS", Why: why}
+		case spec.Far.PacingBps != 0:
+			return &transfer.Unsupported{Field: "Far.PacingBps", Why: why}
+		}
+	}
+	return err
+}
