@@ -23,6 +23,7 @@ import (
 func newServe() *cobra.Command {
 	var key keyFlags
 	var listen string
+	var iperf3 bool
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "be the far end for fullpipe on other hosts",
@@ -31,21 +32,23 @@ func newServe() *cobra.Command {
 Without a key given it makes a new one and prints it. Clients cannot change this host;
 what they may ask of it is bounded.`,
 		Example: `  fullpipe serve
-  fullpipe serve --listen :5202 --key-file key`,
+  fullpipe serve --listen :5202 --key-file key
+  fullpipe serve --iperf3     # any host's iperf3 -c is answered too`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return &usageError{args[0], "serve takes no arguments", cmd.CommandPath() + " --help"}
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, key, listen) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, key, listen, iperf3) },
 	}
 	key.add(cmd.Flags())
 	cmd.Flags().StringVar(&listen, "listen", server.DefaultAddress, "ADDR:PORT to listen on; port 0 chooses one")
+	cmd.Flags().BoolVar(&iperf3, "iperf3", false, "also admit iperf3 clients, who need no key")
 	return cmd
 }
 
-func serve(cmd *cobra.Command, flags keyFlags, listen string) error {
+func serve(cmd *cobra.Command, flags keyFlags, listen string, iperf3 bool) error {
 	key, err := flags.find()
 	if err != nil {
 		return err
@@ -60,9 +63,22 @@ func serve(cmd *cobra.Command, flags keyFlags, listen string) error {
 	}
 	ctx := cmd.Context()
 	log := serveLog{cmd: cmd}
-	s, err := server.New(ctx, server.Config{Address: listen, Key: *key, Software: version(), Event: log.event})
+	config := server.Config{Address: listen, Key: *key, Software: version(), Event: log.event}
+	clients := admitIperf3(&config)
+	if !iperf3 {
+		config.Legacy = nil
+	}
+	s, err := server.New(ctx, config)
 	if err != nil {
 		return listenError(listen, err)
+	}
+	if iperf3 {
+		wait, err := serveFlows(ctx, s.Addr().String(), clients)
+		if err != nil {
+			s.Close()
+			return listenError(listen+" (UDP)", err)
+		}
+		defer wait()
 	}
 	log.ready(s.Addr().String(), *key, made)
 	if err := s.Serve(ctx); err != nil {

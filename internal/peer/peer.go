@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -35,7 +36,7 @@ func (b *BadPeer) Error() string { return fmt.Sprintf("peer %q: %s", b.Text, b.W
 // Try is what would be right.
 func (b *BadPeer) Try() string { return b.Hint }
 
-const forms = "HOST, HOST:PORT, fullpipe://HOST[:PORT] or lab:PROFILE"
+const forms = "HOST, HOST:PORT, fullpipe://HOST[:PORT], iperf3://HOST[:PORT] or lab:PROFILE"
 
 // Open connects to the peer that text names.
 func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
@@ -44,7 +45,13 @@ func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 		switch scheme {
 		case "fullpipe":
 			rest = after
-		case "iperf3", "ssh", "http", "https":
+		case "iperf3":
+			address, err := hostPort(after)
+			if err != nil {
+				return nil, &BadPeer{text, err.Error(), forms}
+			}
+			return iperf3.NewPeer(address), nil
+		case "ssh", "http", "https":
 			return nil, &BadPeer{text, scheme + " far ends are not built yet", "fullpipe serve at the far end, and its HOST[:PORT] here"}
 		default:
 			return nil, &BadPeer{text, "no kind of peer is called " + strconv.Quote(scheme), forms}
@@ -55,6 +62,9 @@ func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 		return nil, &BadPeer{text, err.Error(), forms}
 	}
 	if o.Key == nil {
+		if far, ok := meetIperf3(ctx, address); ok {
+			return far, nil
+		}
 		return nil, identify(ctx, address)
 	}
 	until := time.Now().Add(o.Await)

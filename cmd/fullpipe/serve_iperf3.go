@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	"github.com/fullpipe-net/fullpipe/internal/iperf3"
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// admitIperf3 lets a server hand its strangers to iperf3's protocol.
+func admitIperf3(config *server.Config) *iperf3.Server {
+	var telling sync.Mutex
+	tell := config.Event
+	config.Event = func(e server.Event) {
+		telling.Lock()
+		defer telling.Unlock()
+		tell(e)
+	}
+	clients := &iperf3.Server{Report: func(r iperf3.Report) {
+		e := server.Event{What: "iperf3", Client: r.From, Err: r.Err}
+		if len(r.Outcomes) == 0 {
+			config.Event(e)
+		}
+		for _, o := range r.Outcomes {
+			e.Result = fromClient(o.TCP)
+			config.Event(e)
+		}
+	}}
+	config.Legacy = func(ctx context.Context, conn *net.TCPConn, preface probe.Preface) {
+		clients.Handle(ctx, conn, iperf3.Cookie(preface))
+	}
+	return clients
+}
+
+// fromClient turns a result round: the server that saw it becomes the far end.
+func fromClient(r *transfer.Result) *transfer.Result {
+	if r == nil {
+		return nil
+	}
+	turned := *r
+	turned.Near, turned.Far = r.Far, r.Near
+	turned.Spec.Near, turned.Spec.Far = r.Spec.Far, r.Spec.Near
+	turned.Spec.Direction = transfer.Up
+	if r.Spec.Direction == transfer.Up {
+		turned.Spec.Direction = transfer.Down
+	}
+	return &turned
+}
+
+// serveFlows answers iperf3's UDP streams on the server's port until ctx ends.
+func serveFlows(ctx context.Context, address string, clients *iperf3.Server) (wait func(), err error) {
+	flows, err := socket.ListenFlows(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { flows.Close() })
+	go func() {
+		defer close(done)
+		clients.ServeDatagrams(flows)
+	}()
+	return func() { stop(); flows.Close(); <-done }, nil
+}

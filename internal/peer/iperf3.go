@@ -1,0 +1,38 @@
+package peer
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/iperf3"
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// meetTime bounds the first words with a host of which nothing is known.
+const meetTime = 10 * time.Second
+
+// meetIperf3 shows the marker of our own protocol, which an iperf3 server takes for a
+// cookie: if one answers, the first test goes on over that connection.
+func meetIperf3(ctx context.Context, address string) (transfer.Peer, bool) {
+	ctx, cancel := context.WithTimeout(ctx, meetTime)
+	defer cancel()
+	conn, err := socket.Dial(ctx, address, socket.Options{})
+	if err != nil {
+		return nil, false
+	}
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	var first [1]byte
+	if _, err = conn.Write(probe.Marker[:]); err == nil {
+		_, err = io.ReadFull(conn, first[:])
+	}
+	if !stop() || err != nil || first[0] != probe.AnswerIperf3 {
+		conn.Close()
+		return nil, false
+	}
+	far := iperf3.NewPeer(address)
+	far.Adopt(conn, iperf3.Cookie(probe.Marker))
+	return far, true
+}
