@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"bufio"
+	"errors"
+	"net"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/iperf3"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// realServer starts iperf3 -s on a free port and waits until it listens.
+func realServer(t *testing.T, args ...string) (address string) {
+	t.Helper()
+	program := needIperf3(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = l.Addr().String()
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	cmd := exec.Command(program, append([]string{"-s", "-p", strconv.Itoa(port), "--forceflush"}, args...)...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if strings.Contains(lines.Text(), "listening") {
+			go func() {
+				for lines.Scan() {
+				}
+			}()
+			return address
+		}
+	}
+	t.Fatal("iperf3 -s did not come up")
+	return ""
+}
+
+func TestOurClientOnRealIperf3Servers(t *testing.T) {
+	up, down := transfer.Up, transfer.Down
+	paced := transfer.Program{WriteBytes: 4000, WriteBps: 8e6}
+	for name, spec := range map[string]transfer.Spec{
+		"bytes up":            {Direction: up, Bytes: 1 << 20},
+		"bytes down":          {Direction: down, Bytes: 1 << 20},
+		"time up":             {Direction: up, Time: 300 * time.Millisecond, Program: paced},
+		"time down":           {Direction: down, Time: 300 * time.Millisecond, Program: paced},
+		"parallel up":         {Direction: up, Bytes: 2 << 20, Streams: 4},
+		"parallel down":       {Direction: down, Bytes: 2 << 20, Streams: 4},
+		"far window up":       {Direction: up, Bytes: 1 << 20, Far: transfer.Socket{ReceiveBuffer: 32768}},
+		"far window down":     {Direction: down, Bytes: 1 << 20, Far: transfer.Socket{SendBuffer: 32768}},
+		"near window down":    {Direction: down, Bytes: 1 << 20, Near: transfer.Socket{ReceiveBuffer: 16384}},
+		"far reno down":       {Direction: down, Bytes: 1 << 20, Far: transfer.Socket{Congestion: "reno"}},
+		"far segment size up": {Direction: up, Bytes: 1 << 20, Far: transfer.Socket{MSS: 1000}},
+		"far pacing down":     {Direction: down, Bytes: 200 << 10, Far: transfer.Socket{PacingBps: 16e6}},
+		"far no delay down":   {Direction: down, Bytes: 1 << 20, Far: transfer.Socket{NoDelay: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			peer := iperf3.NewPeer(realServer(t))
+			defer peer.Close()
+			// Twice: the server needs a moment between two tests.
+			for range 2 {
+				result, err := peer.Run(t.Context(), spec, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				span, ok := result.Received()
+				if !ok || !result.Complete || span.Bytes < spec.Bytes || span.Bytes == 0 {
+					t.Errorf("%d bytes of %d, complete %v", span.Bytes, spec.Bytes, result.Complete)
+				}
+				for _, w := range result.Warnings {
+					t.Log(w)
+				}
+				if w := spec.Far.ReceiveBuffer; w > 0 {
+					samples := result.Near.Streams[0].Samples
+					if reached := samples[len(samples)-1].SendWnd; reached > int64(2*w) {
+						t.Errorf("a window of %d bytes was asked for, the server offers %d", w, reached)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestRefusalsOfRealIperf3Servers(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec  transfer.Spec
+		field string
+	}{
+		"no such congestion control":      {transfer.Spec{Direction: transfer.Down, Bytes: 1000, Far: transfer.Socket{Congestion: "nosuch"}}, "Far.Congestion"},
+		"no such congestion control (up)": {transfer.Spec{Direction: transfer.Up, Bytes: 1000, Far: transfer.Socket{Congestion: "nosuch"}}, "Far.Congestion"},
+		"a buffer beyond its ceiling":     {transfer.Spec{Direction: transfer.Up, Bytes: 1000, Far: transfer.Socket{ReceiveBuffer: 500 << 20}}, "Far.ReceiveBuffer"},
+		"a segment size beyond its range": {transfer.Spec{Direction: transfer.Down, Bytes: 1000, Far: transfer.Socket{MSS: 20}}, "Far.MSS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			peer := iperf3.NewPeer(realServer(t))
+			defer peer.Close()
+			_, err := peer.Run(t.Context(), c.spec, nil)
+			var refused *transfer.Unsupported
+			if !errors.As(err, &refused) || refused.Field != c.field {
+				t.Errorf("%v; want %s to be named", err, c.field)
+			}
+			if err := peer.Check(c.spec); !errors.As(err, &refused) {
+				t.Errorf("asked again: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,156 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"math"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/iperf3"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+)
+
+// needIperf3 finds Debian's program; where CI runs, it must be there.
+func needIperf3(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("iperf3")
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("iperf3 is not installed")
+		}
+		t.Skip("iperf3 is not installed")
+	}
+	return path
+}
+
+// ourServer admits iperf3 clients on a loopback port of its own until the test ends.
+func ourServer(t *testing.T, address string, reports chan iperf3.Report) (port int) {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &iperf3.Server{Report: func(r iperf3.Report) { reports <- r }}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() {
+				var cookie iperf3.Cookie
+				if _, err := io.ReadFull(conn, cookie[:]); err != nil {
+					conn.Close()
+					return
+				}
+				server.Handle(ctx, conn.(*net.TCPConn), cookie)
+			})
+		}
+	})
+	flows, err := socket.ListenFlows(ctx, l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	running.Go(func() { server.ServeDatagrams(flows) })
+	t.Cleanup(func() { cancel(); l.Close(); flows.Close(); running.Wait() })
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// iperf3JSON is the part of iperf3 -J that the matrix compares.
+type iperf3JSON struct {
+	Error string
+	End   struct {
+		Sent         iperf3Sum `json:"sum_sent"`
+		Received     iperf3Sum `json:"sum_received"`
+		SentBack     iperf3Sum `json:"sum_sent_bidir_reverse"`
+		ReceivedBack iperf3Sum `json:"sum_received_bidir_reverse"`
+	}
+	ServerOutput string `json:"server_output_text"`
+}
+
+type iperf3Sum struct{ Bytes int64 }
+
+// agree compares what the two ends counted.
+func agree(t *testing.T, what string, sent, received int64, slack float64) {
+	t.Helper()
+	if received <= 0 || math.Abs(float64(sent-received)) > slack*float64(sent) {
+		t.Errorf("%s: %d bytes sent, %d received", what, sent, received)
+	}
+}
+
+// Every option that the issue names, one short run each, bytes compared at both ends.
+func TestRealIperf3ClientsOnOurServer(t *testing.T) {
+	program := needIperf3(t)
+	for _, c := range []struct {
+		name, args string
+		// slack is the share of bytes by which the two ends may differ: data in flight when
+		// a timed test ends is nobody's.
+		slack float64
+	}{
+		{"bytes up", "-n 1M", 0},
+		{"bytes down", "-n 1M -R", 0},
+		{"blocks", "-k 20 -l 64K", 0},
+		{"time up", "-t 1 -b 16M", 0.2},
+		{"time down", "-t 1 -b 16M -R", 0.2},
+		{"both directions", "-t 1 -b 8M --bidir", 0.2},
+		{"parallel", "-n 4M -P 4", 0},
+		{"parallel down", "-t 1 -b 4M -P 4 -R", 0.2},
+		{"window", "-n 1M -w 32K", 0},
+		{"window down", "-n 1M -w 32K -R", 0},
+		{"length", "-n 1M -l 1000", 0},
+		{"omitted second", "-t 1 -O 1 -b 16M", 0.3},
+		{"segment size", "-n 1M -M 1000", 0},
+		{"congestion control", "-n 1M -C reno", 0},
+		{"congestion control down", "-n 1M -C reno -R", 0},
+		{"no delay", "-n 1M -N", 0},
+		{"zero copy", "-n 1M -Z", 0},
+		{"zero copy down", "-n 1M -Z -R", 0},
+		{"traffic class", "-n 1M --dscp 8", 0},
+		{"server output", "-n 1M --get-server-output", 0},
+		{"UDP up", "-u -t 1 -b 8M -l 1000", 0.1},
+		{"UDP down", "-u -t 1 -b 8M -l 1000 -R", 0.1},
+		{"UDP both directions", "-u -t 1 -b 4M --bidir", 0.1},
+		{"UDP parallel, wide counters", "-u -t 1 -b 2M -P 3 --udp-counters-64bit --get-server-output", 0.1},
+		{"UDP bytes, traffic class, window", "-u -n 500K -b 16M --dscp 8 -w 256K", 0.1},
+		{"IPv6", "-6 -n 1M", 0},
+		{"IPv6 UDP down", "-6 -u -t 1 -b 8M -R", 0.1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			reports := make(chan iperf3.Report, 1)
+			host := "127.0.0.1"
+			if strings.HasPrefix(c.args, "-6") {
+				host = "::1"
+			}
+			port := ourServer(t, net.JoinHostPort(host, "0"), reports)
+			args := append([]string{"-c", host, "-p", strconv.Itoa(port), "-J", "--connect-timeout", "5000"}, strings.Fields(c.args)...)
+			out, err := exec.CommandContext(t.Context(), program, args...).Output()
+			if err != nil {
+				t.Fatalf("iperf3 %s: %v\n%s", strings.Join(args, " "), err, out)
+			}
+			if report := <-reports; report.Err != nil {
+				t.Errorf("the server: %v", report.Err)
+			}
+			var client iperf3JSON
+			if err := json.Unmarshal(out, &client); err != nil || client.Error != "" {
+				t.Fatalf("%v: %s", err, out)
+			}
+			agree(t, "forth", client.End.Sent.Bytes, client.End.Received.Bytes, c.slack)
+			if strings.Contains(c.args, "--bidir") {
+				agree(t, "back", client.End.SentBack.Bytes, client.End.ReceivedBack.Bytes, c.slack)
+			}
+			if strings.Contains(c.args, "get-server-output") && !strings.Contains(client.ServerOutput, "fullpipe") {
+				t.Errorf("server output %q", client.ServerOutput)
+			}
+		})
+	}
+}
