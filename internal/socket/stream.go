@@ -12,7 +12,7 @@ import (
 var ErrInterrupted = errors.New("interrupted")
 
 // BestWrite is the size of a write that costs least CPU where the program asks for none.
-const BestWrite = 1 << 20
+const BestWrite = 4 << 20
 
 // Stream is a connected TCP socket that carries payload nobody reads. One goroutine may
 // move its payload while another one samples it; Interrupt may be called at any time.
@@ -31,7 +31,7 @@ func NewStream(conn *net.TCPConn, o Options) (*Stream, error) {
 }
 
 // Write hands the kernel at most n bytes of random payload and answers how many it
-// took: 0 when there is no space. Large writes are sent without copying.
+// took: 0 when there is no space.
 func (s *Stream) Write(n int) (int, error) { return s.write(n) }
 
 // Discard takes at most n bytes out of the socket without copying them where the system

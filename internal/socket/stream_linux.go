@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -19,8 +20,9 @@ type stream struct {
 	fd, wake      int // the socket; an eventfd that is readable once interrupted
 	options       Options
 	local, remote netip.AddrPort
-	payload       *payload
-	at            int64 // where in the payload the next write starts
+	payload       []byte
+	at            int // where in the payload the next write starts
+	pieces        [pieces]unix.Iovec
 
 	// The data loop and the sampler each poll and ask on their own.
 	polled [2]unix.PollFd
@@ -50,9 +52,7 @@ func (s *stream) open(conn *net.TCPConn, o Options) (err error) {
 	if s.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return os.NewSyscallError("eventfd", err)
 	}
-	if s.payload, err = randomPayload(); err != nil {
-		return err
-	}
+	s.payload = payload()
 	noDelay := 0
 	if o.NoDelay {
 		noDelay = 1
@@ -75,61 +75,39 @@ func addrPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
-// payload is random so that nothing on the way compresses it. It lives in a memory file
-// so that sendfile can hand its pages to the kernel, and is mapped for plain writes.
-type payload struct {
-	file  int
-	bytes []byte
-}
-
-const (
-	payloadSize = 4 << 20
-	// uncopiedFrom is the size from which handing over pages costs less than copying.
-	uncopiedFrom = 64 << 10
-)
-
-var randomPayload = sync.OnceValues(func() (*payload, error) {
-	fd, err := unix.MemfdCreate("payload", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, os.NewSyscallError("memfd_create", err)
-	}
-	if err := unix.Ftruncate(fd, payloadSize); err != nil {
-		return nil, os.NewSyscallError("ftruncate", err)
-	}
-	b, err := unix.Mmap(fd, 0, payloadSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return nil, os.NewSyscallError("mmap", err)
-	}
-	seed := [32]byte{}
+// payload is random, and longer than the windows of deflate (32 KiB) and LZ4 (64 KiB), so
+// that nothing on the way compresses it; short, so that copying finds it in the cache.
+var payload = sync.OnceValue(func() []byte {
+	var seed [32]byte
 	for i := range seed {
 		seed[i] = byte(rand.Uint32())
 	}
+	b := make([]byte, 128<<10)
 	rand.NewChaCha8(seed).Read(b)
-	return &payload{fd, b}, nil
+	return b
 })
 
+// pieces is how many pieces of the payload one system call hands over: BestWrite and
+// one more where a write begins within a piece.
+const pieces = BestWrite/(128<<10) + 1
+
 func (s *stream) write(n int) (int, error) {
-	if s.at >= payloadSize {
-		s.at = 0
+	count := 0
+	for at := s.at; n > 0 && count < len(s.pieces); count++ {
+		piece := min(n, len(s.payload)-at)
+		s.pieces[count].Base = &s.payload[at]
+		s.pieces[count].SetLen(piece)
+		n, at = n-piece, 0
 	}
-	var wrote int
-	var err error
-	if n >= uncopiedFrom {
-		wrote, err = unix.Sendfile(s.fd, s.payload.file, &s.at, min(n, int(payloadSize-s.at)))
-	} else {
-		if s.at+int64(n) > payloadSize {
-			s.at = 0
-		}
-		wrote, err = unix.Write(s.fd, s.payload.bytes[s.at:s.at+int64(n)])
-		s.at += int64(max(wrote, 0))
-	}
+	wrote, _, errno := unix.Syscall(unix.SYS_WRITEV, uintptr(s.fd), uintptr(unsafe.Pointer(&s.pieces)), uintptr(count))
 	switch {
-	case err == nil:
-		return wrote, nil
-	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
+	case errno == unix.EAGAIN || errno == unix.EINTR:
 		return 0, nil
+	case errno != 0:
+		return 0, os.NewSyscallError("write", errno)
 	}
-	return 0, os.NewSyscallError("write", err)
+	s.at = (s.at + int(wrote)) % len(s.payload)
+	return int(wrote), nil
 }
 
 func (s *stream) discard(n int) (int, error) {

@@ -32,7 +32,7 @@ type stream struct {
 func (s *stream) open(conn *net.TCPConn, o Options) error {
 	s.conn, s.options = conn, o
 	s.interrupted = make(chan struct{})
-	s.payload = make([]byte, BestWrite)
+	s.payload = make([]byte, 256<<10)
 	rand.NewChaCha8([32]byte{byte(rand.Uint32())}).Read(s.payload)
 	err := conn.SetNoDelay(o.NoDelay)
 	if err == nil && (o.Congestion != "" || o.PacingBps > 0) {
