@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,10 +80,7 @@ func serve(cmd *cobra.Command, flags keyFlags, listen string, iperf3 bool) error
 		defer wait()
 	}
 	log.ready(s.Addr().String(), *key, made)
-	if err := s.Serve(ctx); err != nil {
-		return err
-	}
-	return context.Cause(ctx)
+	return s.Serve(ctx) // an interrupt is how serving ends
 }
 
 func checkListen(listen string) error {

@@ -129,12 +129,7 @@ func (r *run) carryOut(ctx context.Context) error {
 		return err
 	}
 	streams, err := r.connect(ctx, answer)
-	defer func() {
-		for _, s := range streams {
-			s.Reset()
-			s.Close()
-		}
-	}()
+	defer func() { closeAll(streams) }()
 	if err != nil {
 		return err
 	}
@@ -161,11 +156,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	var nearErr error
 	r.result.Near, nearErr = p.carryOut(moving)
 	if !up || nearErr != nil {
-		// The sender learns that nobody reads any more.
-		for _, s := range streams {
-			s.Reset()
-			s.Close()
-		}
+		closeAll(streams) // the sender learns that nobody reads any more
 		streams = nil
 	}
 	return r.conclude(ctx, nearErr, far)
@@ -295,4 +286,10 @@ func (r *run) connect(ctx context.Context, a accept) ([]*socket.Stream, error) {
 		return streams, fmt.Errorf("data connection to %s: %w", address, err)
 	}
 	return streams, nil
+}
+
+func closeAll(streams []*socket.Stream) {
+	for _, s := range streams {
+		s.Close()
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
 // Error is why a far end could not be measured with, and what to try.
@@ -92,7 +94,10 @@ func hint(err error) string {
 	var silent *silentError
 	var timeout net.Error
 	var dns *net.DNSError
+	var option *socket.OptionError
 	switch {
+	case errors.As(err, &option):
+		return option.Hint
 	case errors.Is(err, ErrWrongKey):
 		return "the key that this server printed when it started, with --key, --key-file or FULLPIPE_KEY"
 	case errors.Is(err, syscall.ECONNREFUSED):

@@ -31,8 +31,9 @@ type loop struct {
 	keepOpen bool
 	rule     *model.AFD // the sender's own buffering rule; nil: the kernel's
 
-	cpu time.Duration // of the loop's thread
-	err error
+	clean bool          // the stream ended with nothing left in it
+	cpu   time.Duration // of the loop's thread
+	err   error
 }
 
 // left is the time until the loop's end, at most poll.
@@ -178,6 +179,7 @@ func (l *loop) receive(limit time.Duration) error {
 		}
 		switch {
 		case err == io.EOF:
+			l.clean = true
 			return nil
 		case err != nil:
 			return err

@@ -41,7 +41,8 @@ const stallTime = 15 * time.Second
 
 // carryOut moves the payload and answers what this end saw, which with an error is what
 // it saw until then. It ends within the Spec's time (from the first byte on), or when
-// ctx does. The streams stay open, so that the caller chooses when the far end learns.
+// ctx does. The streams stay open, so that the caller chooses when the far end learns;
+// closing resets those that are not over.
 func (p part) carryOut(ctx context.Context) (*transfer.End, error) {
 	c := clock{time.Now()}
 	rule, err := senderRule(p)
@@ -92,6 +93,9 @@ func (p part) carryOut(ctx context.Context) (*transfer.End, error) {
 	}
 	var errs []error
 	for i, l := range loops {
+		if !l.clean && !p.keepOpen {
+			l.stream.Reset()
+		}
 		end.Streams[i] = l.describe(samples.series[i], p)
 		errs = append(errs, l.err)
 	}
@@ -108,16 +112,13 @@ func (l *loop) run(send bool, limit time.Duration) {
 	defer runtime.UnlockOSThread()
 	before, _ := socket.ThreadCPU()
 	if send {
-		l.err = l.send()
-		if l.err == nil {
+		if l.err = l.send(); l.err == nil {
 			l.err = l.drain(limit)
 		}
+		l.err = l.ignoreCut(l.err, limit)
 	} else {
 		l.err = l.receive(limit)
-		// A sender that is cut off when the time is up resets the connection.
-		if l.first.Load() > 0 && limit > 0 && errors.Is(l.err, syscall.ECONNRESET) && l.clock.now() >= limit-drainTime {
-			l.err = nil
-		}
+		l.err = l.ignoreCut(l.err, limit)
 	}
 	if errors.Is(l.err, socket.ErrInterrupted) {
 		l.err = nil
@@ -127,26 +128,29 @@ func (l *loop) run(send bool, limit time.Duration) {
 }
 
 // drain ends what this side sends and waits until all of it is acknowledged. With a
-// time set that is bounded, and the far end may cut it short.
+// time set that is bounded, and the far end may cut it short (see ignoreCut).
 func (l *loop) drain(limit time.Duration) error {
 	if !l.keepOpen {
 		if err := l.stream.CloseWrite(); err != nil {
-			return ignoreReset(err, limit)
+			return err
 		}
 	}
 	until, least := l.clock.now()+stallTime, -1
 	if limit > 0 && l.over() {
 		until = l.clock.now() + drainTime
 	}
-	for l.clock.now() < until {
+	for closed := false; l.clock.now() < until; {
 		n, err := l.stream.Outstanding()
-		if n == 0 || err != nil {
+		if l.clean = n == 0; l.clean || err != nil {
 			return nil
+		}
+		if closed {
+			return syscall.ECONNRESET
 		}
 		if limit == 0 && (n < least || least < 0) {
 			least, until = n, l.clock.now()+stallTime
 		}
-		if err := l.stream.Sleep(2 * time.Millisecond); err != nil {
+		if closed, err = l.stream.WaitClosed(2 * time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -158,8 +162,11 @@ func (l *loop) drain(limit time.Duration) error {
 
 var errStalled = errors.New("no byte got through for " + stallTime.String())
 
-func ignoreReset(err error, limit time.Duration) error {
-	if limit > 0 && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ENOTCONN)) {
+// ignoreCut takes the connection's end for what it is when the time is about up: the
+// other end's clock ran a little ahead.
+func (l *loop) ignoreCut(err error, limit time.Duration) error {
+	cut := errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ENOTCONN)
+	if cut && limit > 0 && l.first.Load() > 0 && l.clock.now() >= limit-drainTime {
 		return nil
 	}
 	return err
@@ -170,13 +177,9 @@ func (l *loop) describe(samples []transfer.Sample, p part) transfer.Stream {
 	d.Samples = samples
 	d.First, d.Last = time.Duration(l.first.Load()), time.Duration(l.last.Load())
 	d.Bytes = l.bytes.Load()
-	most := model.MaxUnscaled // what the window's field in the header can say
-	if h := d.Handshake; h != nil && h.ReceiveScale > 0 {
-		most <<= h.ReceiveScale
-	}
 	for _, s := range samples {
 		if s.Have&transfer.HaveReceiveWnd != 0 {
-			d.ReceiveBuffer.Effective = max(d.ReceiveBuffer.Effective, min(int(s.ReceiveWnd), most))
+			d.ReceiveBuffer.Effective = max(d.ReceiveBuffer.Effective, int(s.ReceiveWnd))
 		}
 		if p.send && s.Have&transfer.HaveInFlight != 0 {
 			d.SendBuffer.Effective = max(d.SendBuffer.Effective, int(s.InFlight))

@@ -135,7 +135,7 @@ func (s *Session) carryOut(ctx context.Context, conn net.Conn, spec transfer.Spe
 		select {
 		case m, open := <-messages:
 			if !open {
-				left = net.ErrClosed
+				left = errLeft
 			} else if m.kind != kindStop {
 				left = fmt.Errorf("message %q during a transfer", m.kind)
 			}
@@ -162,7 +162,10 @@ func (s *Session) carryOut(ctx context.Context, conn net.Conn, spec transfer.Spe
 	return send(kindResult, r)
 }
 
-var errStopped = errors.New("stopped by the client")
+var (
+	errStopped = errors.New("stopped by the client")
+	errLeft    = errors.New("the client left during a transfer")
+)
 
 func refusal(err error) accept {
 	var u *transfer.Unsupported
@@ -176,12 +179,7 @@ func refusal(err error) accept {
 func (s *Session) transfer(ctx context.Context, spec transfer.Spec, options socket.Options, n int, arriving <-chan *net.TCPConn,
 	send func(kind, any) error) (*transfer.End, error) {
 	var streams []*socket.Stream
-	defer func() {
-		for _, st := range streams {
-			st.Reset()
-			st.Close()
-		}
-	}()
+	defer func() { closeAll(streams) }()
 	late := time.NewTimer(connectTime)
 	defer late.Stop()
 	for len(streams) < n {

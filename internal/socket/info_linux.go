@@ -27,6 +27,16 @@ func (i *tcpInfo) scales() (send, receive int) {
 	return int(b & 15), int(b >> 4)
 }
 
+// largestWindow is what the window field can express (RFC 7323 section 2.2); the kernel
+// keeps a larger rcv_wnd for itself.
+func (i *tcpInfo) largestWindow() int64 {
+	if i.Options&optWscale == 0 {
+		return math.MaxUint16
+	}
+	_, receive := i.scales()
+	return math.MaxUint16 << receive
+}
+
 func (i *tcpInfo) appLimited() bool { return (*[8]byte)(unsafe.Pointer(i))[7]&1 != 0 }
 
 // Options of tcpi_options (include/uapi/linux/tcp.h).
@@ -129,7 +139,7 @@ func (i *tcpInfo) fill(s *transfer.Sample) {
 	}
 	if i.has(endOfRecvWnd) {
 		s.Have |= transfer.HaveReceiveWnd
-		s.ReceiveWnd = int64(i.Rcv_wnd)
+		s.ReceiveWnd = min(int64(i.Rcv_wnd), i.largestWindow())
 	}
 }
 

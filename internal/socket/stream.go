@@ -44,6 +44,10 @@ func (s *Stream) WaitWrite(timeout time.Duration) error { return s.waitWrite(tim
 // WaitRead waits for bytes to read or the end; it answers nil after the timeout too.
 func (s *Stream) WaitRead(timeout time.Duration) error { return s.waitRead(timeout) }
 
+// WaitClosed waits until the far end has reset or closed the connection for good, and
+// says whether it has; it answers false after the timeout.
+func (s *Stream) WaitClosed(timeout time.Duration) (bool, error) { return s.waitClosed(timeout) }
+
 // Sleep pauses for d, or until Interrupt.
 func (s *Stream) Sleep(d time.Duration) error { return s.sleep(d) }
 

@@ -132,6 +132,12 @@ func (s *stream) poll(events int16, timeout time.Duration) error {
 	return s.wait(s.polled[:], timeout)
 }
 
+func (s *stream) waitClosed(timeout time.Duration) (bool, error) {
+	// Without events asked for, poll tells of errors and of a connection that is over.
+	err := s.poll(0, timeout)
+	return err == nil && s.polled[1].Revents&(unix.POLLERR|unix.POLLHUP) != 0, err
+}
+
 func (s *stream) sleep(d time.Duration) error {
 	s.polled[0] = unix.PollFd{Fd: int32(s.wake), Events: unix.POLLIN}
 	return s.wait(s.polled[:1], d)

@@ -89,6 +89,9 @@ func (s *stream) move(timeout time.Duration, setDeadline func(time.Time) error, 
 	}
 }
 
+// waitClosed cannot know: the far end's reset shows in the next write.
+func (s *stream) waitClosed(timeout time.Duration) (bool, error) { return false, s.sleep(timeout) }
+
 func (s *stream) sleep(d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
