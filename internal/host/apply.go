@@ -1,0 +1,337 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+func (c Config) complete() Config {
+	if c.StateDir == "" {
+		c.StateDir = stateDir()
+	}
+	if c.Wait == 0 {
+		c.Wait = 10 * time.Second
+	}
+	if c.stores == nil {
+		c.stores = stores()
+	}
+	if c.step == nil {
+		c.step = func(step) error { return nil }
+	}
+	return c
+}
+
+func (c Config) store(kind Kind) (store, error) {
+	s, ok := c.stores[kind]
+	if !ok {
+		return nil, notSupported(fmt.Sprintf("changing a %s", kind))
+	}
+	return s, nil
+}
+
+func same(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// look reads what each change would replace and marks those that hold already.
+func (c Config) look(changes []Change) ([]Did, error) {
+	dids := make([]Did, 0, len(changes))
+	for i, change := range changes {
+		if slices.ContainsFunc(changes[:i], func(o Change) bool { return o.Kind == change.Kind && o.Name == change.Name }) {
+			return nil, fmt.Errorf("%s is asked for twice", change.Name)
+		}
+		s, err := c.store(change.Kind)
+		if err != nil {
+			return nil, err
+		}
+		value := change.Value
+		if value != nil {
+			normal := s.normal(*value)
+			value = &normal
+		}
+		old, err := s.read(change.Name)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", change.Name, err)
+		}
+		did := Did{Kind: change.Kind, Name: change.Name, Old: old, New: value, Took: old}
+		if same(old, value) {
+			did.Outcome = Unchanged
+		}
+		dids = append(dids, did)
+	}
+	return dids, nil
+}
+
+func (c Config) apply(ctx context.Context, changes []Change) ([]Did, error) {
+	if err := c.step(stepLocked); err != nil {
+		return nil, err
+	}
+	dids, err := c.look(changes)
+	if err != nil {
+		return nil, err
+	}
+	j, err := c.readJournal()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(dids, func(d Did) bool { return d.Outcome != Unchanged }) {
+		return dids, c.adopt(j, dids)
+	}
+	before := slices.Clone(j.Records)
+	c.announce(j, dids)
+	if err := c.step(stepJournal); err != nil {
+		return nil, err
+	}
+	if err := j.save(); err != nil {
+		return nil, fmt.Errorf("nothing was changed: %w", err)
+	}
+	err = c.write(ctx, dids)
+	if err == nil {
+		for _, d := range dids {
+			if d.Outcome == Changed {
+				settle(j, d)
+			}
+		}
+		if err = c.step(stepDone); err == nil {
+			err = j.save()
+		}
+	}
+	if err == nil {
+		return dids, nil
+	}
+	return dids, c.rollBack(j, before, dids, err)
+}
+
+// announce enters into the journal what is about to change. The first Old of a name
+// stays, unless somebody else changed the value since: then theirs is what undo owes.
+func (c Config) announce(j *journal, dids []Did) {
+	for _, d := range dids {
+		if d.Outcome == Unchanged {
+			continue
+		}
+		record := Record{Kind: d.Kind, Name: d.Name, Old: d.Old, Was: d.Old, New: d.New, At: now(), Boot: bootID()}
+		if r := j.find(d.Kind, d.Name); r != nil {
+			if same(d.Old, r.New) || !r.Made && same(d.Old, r.Was) {
+				record.Old = r.Old
+			}
+			*r = record
+			continue
+		}
+		j.Records = append(j.Records, record)
+	}
+}
+
+// adopt finishes the entries of a run that was cut short after its last write.
+func (c Config) adopt(j *journal, dids []Did) error {
+	found := false
+	for _, d := range dids {
+		if r := j.find(d.Kind, d.Name); r != nil && !r.Made && same(r.New, d.New) {
+			found = true
+			settle(j, d)
+		}
+	}
+	if !found {
+		return nil
+	}
+	return j.save()
+}
+
+// settle marks a change as made; one that returned to the value before our first is no
+// longer ours.
+func settle(j *journal, d Did) {
+	if r := j.find(d.Kind, d.Name); r != nil {
+		r.Made = true
+		if same(r.Old, r.New) {
+			j.drop(d.Kind, d.Name)
+		}
+	}
+}
+
+// write makes the changes one by one and reads each back. It stops at the first that
+// does not hold.
+func (c Config) write(ctx context.Context, dids []Did) error {
+	for i := range dids {
+		d := &dids[i]
+		if d.Outcome == Unchanged {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.put(d, d.New); err != nil {
+			return err
+		}
+		if !same(d.Took, d.New) {
+			d.Outcome, d.Reason = Clipped, fmt.Sprintf("the system made it %s", Text(d.Took))
+			return fmt.Errorf("%w: %s is %s, not %s", ErrRefused, d.Name, Text(d.Took), Text(d.New))
+		}
+		d.Outcome = Changed
+	}
+	return nil
+}
+
+// put writes one value and reads it back into Took.
+func (c Config) put(d *Did, value *string) error {
+	s, err := c.store(d.Kind)
+	if err != nil {
+		return err
+	}
+	if err := c.step(stepWrite); err != nil {
+		return err
+	}
+	if err := s.write(d.Name, value); err != nil {
+		d.Outcome, d.Reason = Refused, err.Error()
+		return fmt.Errorf("%w: write %s: %w", ErrRefused, d.Name, err)
+	}
+	if err := c.step(stepReadBack); err != nil {
+		d.Outcome = Clipped // written, and not known to hold
+		return err
+	}
+	if d.Took, err = s.read(d.Name); err != nil {
+		d.Outcome, d.Reason = Clipped, err.Error()
+		return fmt.Errorf("%w: read %s back: %w", ErrRefused, d.Name, err)
+	}
+	return nil
+}
+
+// rollBack takes back what was written, last first, and puts the journal as it was. What
+// cannot be taken back stays in the journal as ours.
+func (c Config) rollBack(j *journal, before []Record, dids []Did, cause error) error {
+	var stuck []Record
+	for i := len(dids) - 1; i >= 0; i-- {
+		d := &dids[i]
+		written := d.Outcome == Changed || d.Outcome == Clipped
+		if !written {
+			continue
+		}
+		holds := d.New
+		if d.Outcome == Clipped && d.Took != nil {
+			holds = d.Took
+		}
+		err := c.step(stepRollBack)
+		if err == nil {
+			err = c.restore(d)
+		}
+		switch {
+		case err != nil:
+			if r := j.find(d.Kind, d.Name); r != nil {
+				r.Made, r.New = true, holds
+				stuck = append(stuck, *r)
+			}
+			d.Outcome, d.Reason = Stuck, err.Error()
+			cause = errors.Join(cause, fmt.Errorf("%s could not be rolled back: %w", d.Name, err))
+		case d.Outcome == Changed:
+			d.Outcome = RolledBack
+		}
+	}
+	j.Records = before
+	for _, r := range stuck {
+		j.drop(r.Kind, r.Name)
+		j.Records = append(j.Records, r)
+	}
+	if err := j.save(); err != nil {
+		// The journal on the disk still announces the changes, each with its old
+		// value: status finds them not made.
+		cause = errors.Join(cause, err)
+	}
+	return cause
+}
+
+// restore writes a value's state before this run back.
+func (c Config) restore(d *Did) error {
+	s, err := c.store(d.Kind)
+	if err != nil {
+		return err
+	}
+	if err := s.write(d.Name, d.Old); err != nil {
+		return err
+	}
+	back, err := s.read(d.Name)
+	if err != nil {
+		return err
+	}
+	if d.Took = back; !same(back, d.Old) {
+		return fmt.Errorf("it is %s after writing %s", Text(back), Text(d.Old))
+	}
+	return nil
+}
+
+// Text is a value for a person.
+func Text(value *string) string {
+	switch {
+	case value == nil:
+		return "not set"
+	case *value == "":
+		return `""`
+	}
+	return *value
+}
+
+func now() time.Time { return time.Now().UTC().Round(time.Second) }
+
+// lock keeps other fullpipes from changing this host until it is closed.
+func (c Config) lock(ctx context.Context) (*os.File, error) {
+	if err := os.MkdirAll(c.StateDir, 0o755); err != nil {
+		return nil, &StateError{err}
+	}
+	file, err := os.OpenFile(c.lockPath(), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, &StateError{err}
+	}
+	limit := time.NewTimer(c.Wait)
+	defer limit.Stop()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		err := lockFile(file)
+		if err == nil {
+			c.sweep()
+			return file, nil
+		}
+		if !errors.Is(err, errLocked) {
+			file.Close()
+			return nil, fmt.Errorf("lock %s: %w", file.Name(), err)
+		}
+		select {
+		case <-ctx.Done():
+			file.Close()
+			return nil, ctx.Err()
+		case <-limit.C:
+			file.Close()
+			return nil, fmt.Errorf("%w, for more than %v", ErrBusy, c.Wait)
+		case <-poll.C:
+		}
+	}
+}
+
+// sweep removes what no run needs any more: journals that a crash left half-written, and
+// those of network namespaces that ended with an earlier boot. The lock is held.
+func (c Config) sweep() {
+	files, err := os.ReadDir(c.StateDir)
+	if err != nil {
+		return
+	}
+	for _, f := range files {
+		ended := strings.HasPrefix(f.Name(), "journal-netns-") && !strings.HasPrefix(f.Name(), "journal-"+namespaces())
+		if strings.HasPrefix(f.Name(), ".journal-") || ended {
+			os.Remove(filepath.Join(c.StateDir, f.Name()))
+		}
+	}
+}
+
+var errLocked = errors.New("locked")
+
+// StateError says that the directory of the journal cannot be used.
+type StateError struct{ Err error }
+
+func (e *StateError) Error() string { return fmt.Sprintf("keep a journal: %v", e.Err) }
+func (e *StateError) Unwrap() error { return e.Err }
+
+// Try says what would help.
+func (e *StateError) Try() string {
+	return "run as root, or name a directory that can be written in FULLPIPE_STATE"
+}

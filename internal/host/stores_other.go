@@ -1,0 +1,22 @@
+//go:build !linux && !windows
+
+package host
+
+import "os"
+
+// stores has no sysctls: fullpipe has never been run on these systems, and `plan` writes
+// what sets them.
+func stores() map[Kind]store { return map[Kind]store{} }
+
+func scope() string { return "host" }
+
+func namespaces() string { return "netns-" }
+
+func bootID() string { return "" }
+
+func stateDir() string {
+	if dir := os.Getenv("FULLPIPE_STATE"); dir != "" {
+		return dir
+	}
+	return "/var/db/fullpipe"
+}

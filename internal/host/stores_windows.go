@@ -1,0 +1,23 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+)
+
+func stores() map[Kind]store { return map[Kind]store{File: fileStore{}} }
+
+// scope is the whole host: Windows has one network stack for all.
+func scope() string { return "host" }
+
+func namespaces() string { return "netns-" }
+
+// bootID is not needed: what the registry holds survives a restart.
+func bootID() string { return "" }
+
+func stateDir() string {
+	if dir := os.Getenv("FULLPIPE_STATE"); dir != "" {
+		return dir
+	}
+	return filepath.Join(os.Getenv("ProgramData"), "fullpipe")
+}

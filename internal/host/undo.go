@@ -1,0 +1,193 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+)
+
+func (c Config) lockPath() string { return filepath.Join(c.StateDir, "lock") }
+
+func (c Config) undo(ctx context.Context, names []string) ([]Did, error) {
+	j, err := c.readJournal()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.step(stepLocked); err != nil {
+		return nil, err
+	}
+	if err := known(j, names); err != nil {
+		return nil, err
+	}
+	var goals []goal
+	for _, r := range slices.Backward(j.Records) {
+		if len(names) == 0 || slices.Contains(names, r.Name) {
+			goals = append(goals, goal{r, r.Old})
+		}
+	}
+	return c.takeBack(ctx, j, goals)
+}
+
+func (c Config) revert(ctx context.Context, applied []Did) ([]Did, error) {
+	j, err := c.readJournal()
+	if err != nil {
+		return nil, err
+	}
+	var goals []goal
+	for _, d := range slices.Backward(applied) {
+		if d.Outcome != Changed {
+			continue
+		}
+		if r := j.find(d.Kind, d.Name); r != nil && same(r.New, d.New) {
+			goals = append(goals, goal{*r, d.Old})
+		} else {
+			goals = append(goals, goal{Record{Kind: d.Kind, Name: d.Name, Old: d.Old, Was: d.Old, New: d.New, Made: true, Boot: bootID()}, d.Old})
+		}
+	}
+	return c.takeBack(ctx, j, goals)
+}
+
+// goal is a record and the value that its name shall have again.
+type goal struct {
+	Record
+	to *string
+}
+
+// takeBack gives each value that is still ours its goal. The journal keeps a record
+// until its value is restored: a crash in between leaves it to the next undo.
+func (c Config) takeBack(ctx context.Context, j *journal, goals []goal) ([]Did, error) {
+	var dids []Did
+	var failed error
+	for _, g := range goals {
+		if err := ctx.Err(); err != nil {
+			failed = errors.Join(failed, err)
+			break
+		}
+		d := Did{Kind: g.Kind, Name: g.Name, New: g.to}
+		if err := c.takeOneBack(&d, g); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", g.Name, err))
+		}
+		dids = append(dids, d)
+		switch d.Outcome {
+		case Restored, Unchanged, Gone:
+			if r := j.find(g.Kind, g.Name); r != nil && !same(g.to, r.Old) {
+				r.New, r.Was, r.Made = g.to, g.to, true
+			} else {
+				j.drop(g.Kind, g.Name)
+			}
+		}
+	}
+	if err := c.step(stepDone); err != nil {
+		return dids, errors.Join(failed, err)
+	}
+	if len(goals) > 0 {
+		if err := j.save(); err != nil {
+			// Every record that is still there names a value that is already as it was:
+			// the next undo finds it unchanged and tries to write the journal again.
+			failed = errors.Join(failed, err)
+		}
+	}
+	return dids, failed
+}
+
+func (c Config) takeOneBack(d *Did, g goal) error {
+	d.Outcome = Refused
+	s, err := c.store(g.Kind)
+	if err != nil {
+		d.Reason = err.Error()
+		return err
+	}
+	current, err := s.read(g.Name)
+	if err != nil {
+		d.Reason = err.Error()
+		return err
+	}
+	d.Old, d.Took = current, current
+	switch c.is(g.Record, current) {
+	case "not-made":
+		d.Outcome = Unchanged
+		return nil
+	case "gone":
+		d.Outcome = Gone
+		return nil
+	case "changed":
+		if same(current, g.to) {
+			d.Outcome = Unchanged
+			return nil
+		}
+		d.Outcome, d.Reason = Conflict, fmt.Sprintf("it was changed to %s by somebody else", Text(current))
+		return nil
+	}
+	if same(current, g.to) {
+		d.Outcome = Unchanged
+		return nil
+	}
+	if err := c.put(d, g.to); err != nil {
+		return err
+	}
+	if !same(d.Took, g.to) {
+		d.Outcome, d.Reason = Clipped, fmt.Sprintf("the system made it %s", Text(d.Took))
+		return fmt.Errorf("%w: it is %s, not %s", ErrRefused, Text(d.Took), Text(g.to))
+	}
+	d.Outcome = Restored
+	return nil
+}
+
+// is says what a present value means for a record; the words are State.Is.
+func (c Config) is(r Record, current *string) string {
+	switch {
+	case same(current, r.New) && r.Made:
+		return "ours"
+	case same(current, r.New):
+		return "interrupted"
+	case !r.Made && same(current, r.Was) && same(r.Was, r.Old):
+		return "not-made"
+	case !r.Made && same(current, r.Was):
+		return "ours" // an earlier change of ours, under one that was never made
+	case r.Boot != bootID() && (r.Kind == Sysctl || r.Kind == Route):
+		return "gone"
+	}
+	return "changed"
+}
+
+func (c Config) status() ([]State, error) {
+	j, err := c.readJournal()
+	if err != nil {
+		return nil, err
+	}
+	states := make([]State, 0, len(j.Records))
+	for _, r := range j.Records {
+		state := State{Record: r, Is: "unreadable"}
+		if s, err := c.store(r.Kind); err == nil {
+			if value, err := s.read(r.Name); err == nil {
+				state.Now, state.Is = value, c.is(r, value)
+			}
+		}
+		states = append(states, state)
+	}
+	return states, nil
+}
+
+func (c Config) forget(names []string) error {
+	j, err := c.readJournal()
+	if err != nil {
+		return err
+	}
+	if err := known(j, names); err != nil {
+		return err
+	}
+	j.Records = slices.DeleteFunc(j.Records, func(r Record) bool { return slices.Contains(names, r.Name) })
+	return j.save()
+}
+
+// known refuses names that the journal does not have.
+func known(j *journal, names []string) error {
+	for _, name := range names {
+		if !slices.ContainsFunc(j.Records, func(r Record) bool { return r.Name == name }) {
+			return fmt.Errorf("%s was not changed by fullpipe", name)
+		}
+	}
+	return nil
+}
