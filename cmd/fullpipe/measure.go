@@ -52,6 +52,9 @@ default, which for buffers is automatic sizing.`,
 			if err != nil {
 				return err
 			}
+			if done, err := inLab(cmd, args[0]); done {
+				return err
+			}
 			return f.run(cmd, args[0], specs)
 		},
 	}
@@ -110,7 +113,7 @@ func (f *measureFlags) run(cmd *cobra.Command, text string, specs []transfer.Spe
 		return err
 	}
 	defer far.Close()
-	doc := report.Measure{Header: newHeader(cmd), Peer: text}
+	doc := report.Measure{Header: newHeader(cmd), Peer: peerName(text)}
 	for _, spec := range specs {
 		direction, err := measureOne(ctx, far, spec, &doc, cmd.ErrOrStderr())
 		if direction != nil {

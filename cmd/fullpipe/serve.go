@@ -22,7 +22,7 @@ import (
 func newServe() *cobra.Command {
 	var key keyFlags
 	var listen string
-	var iperf3 bool
+	var iperf3, quiet bool
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "be the far end for fullpipe on other hosts",
@@ -39,15 +39,16 @@ what they may ask of it is bounded.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, key, listen, iperf3) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, key, listen, iperf3, quiet) },
 	}
 	key.add(cmd.Flags())
 	cmd.Flags().StringVar(&listen, "listen", server.DefaultAddress, "ADDR:PORT to listen on; port 0 chooses one")
 	cmd.Flags().BoolVar(&iperf3, "iperf3", false, "also admit iperf3 clients, who need no key")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing but errors")
 	return cmd
 }
 
-func serve(cmd *cobra.Command, flags keyFlags, listen string, iperf3 bool) error {
+func serve(cmd *cobra.Command, flags keyFlags, listen string, iperf3, quiet bool) error {
 	key, err := flags.find()
 	if err != nil {
 		return err
@@ -61,7 +62,7 @@ func serve(cmd *cobra.Command, flags keyFlags, listen string, iperf3 bool) error
 		return err
 	}
 	ctx := cmd.Context()
-	log := serveLog{cmd: cmd}
+	log := serveLog{cmd, quiet}
 	config := server.Config{Address: listen, Key: *key, Software: version(), Event: log.event}
 	clients := admitIperf3(&config)
 	if !iperf3 {
@@ -116,7 +117,10 @@ func listenError(listen string, err error) error {
 }
 
 // serveLog prints what a server does: events as JSON lines, or as text on standard error.
-type serveLog struct{ cmd *cobra.Command }
+type serveLog struct {
+	cmd   *cobra.Command
+	quiet bool
+}
 
 // readyEvent is the first line of serve --json.
 type readyEvent struct {
@@ -127,6 +131,9 @@ type readyEvent struct {
 }
 
 func (l serveLog) ready(address string, key probe.Key, made bool) {
+	if l.quiet {
+		return
+	}
 	if wantsJSON(l.cmd) {
 		e := readyEvent{Header: newHeader(l.cmd), Event: "ready", Listen: address}
 		if made {
@@ -163,6 +170,9 @@ type serveEvent struct {
 }
 
 func (l serveLog) event(e server.Event) {
+	if l.quiet {
+		return
+	}
 	line := serveEvent{At: time.Now().UTC().Round(time.Millisecond), Event: e.What, Client: e.Client.String()}
 	text := []string{line.At.Format(time.TimeOnly), line.Client, e.What}
 	if e.Err != nil {
