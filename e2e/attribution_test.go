@@ -1,0 +1,249 @@
+//go:build linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+const (
+	limits = 0.10 // the gain from which what was taken away had been a limiter
+	unsure = 0.05 // how far from that a gain is too close to call
+	// lightest is the rate in bit/s up to which labs share the machine.
+	lightest = 20e6
+)
+
+// trial is a cause at a point, what was judged and what was true.
+type trial struct {
+	cause   cause
+	point   pathPoint
+	verdict limiter.Verdict
+	with    float64 // goodput, bit/s
+	gains   map[limiter.Name]float64
+	err     error
+}
+
+// right says whether the verdict names a limiter; known is false where the gains are too
+// close to call.
+func (r *trial) right() (right, known bool) {
+	if r.gains[r.verdict.Limiter] >= limits {
+		return true, true
+	}
+	for _, g := range r.gains {
+		if g >= limits+unsure {
+			return false, r.gains[r.verdict.Limiter] < limits-unsure
+		}
+	}
+	return false, false
+}
+
+// TestBankAttribution compares verdicts with what is gained by taking the cause away.
+// FULLPIPE_BANK_TRIALS is the number of trials for each cause (3), FULLPIPE_BANK_SEED
+// draws other paths, FULLPIPE_BANK_CAUSES picks causes, FULLPIPE_BANK_SERIES is a
+// directory to keep the sample series in, FULLPIPE_BANK_RATES bounds the rates
+// ("2e6-500e6").
+func TestBankAttribution(t *testing.T) {
+	bankOnly(t)
+	trials := drawTrials(t)
+	var wait sync.WaitGroup
+	light := make(chan struct{}, 4)
+	for i := range trials {
+		if trials[i].point.bps > lightest {
+			continue
+		}
+		wait.Go(func() {
+			light <- struct{}{}
+			defer func() { <-light }()
+			trials[i].carryOut(t)
+		})
+	}
+	wait.Wait()
+	for i := range trials {
+		if trials[i].point.bps > lightest {
+			alone(t, func() { trials[i].carryOut(t) })
+		}
+	}
+	report(t, trials)
+}
+
+func drawTrials(t *testing.T) (trials []trial) {
+	number := func(name string, byDefault int) int {
+		n, err := strconv.Atoi(os.Getenv(name))
+		if err != nil {
+			return byDefault
+		}
+		return n
+	}
+	least, most := 2e6, 500e6
+	fmt.Sscanf(os.Getenv("FULLPIPE_BANK_RATES"), "%g-%g", &least, &most)
+	r := rand.New(rand.NewPCG(uint64(number("FULLPIPE_BANK_SEED", 1)), 0))
+	for _, c := range causes() {
+		chosen := strings.Contains(c.name, os.Getenv("FULLPIPE_BANK_CAUSES"))
+		for range number("FULLPIPE_BANK_TRIALS", 3) {
+			for range 1000 {
+				p := randomPoint(r, least, most)
+				if c.fits == nil || c.fits(p) {
+					if chosen {
+						trials = append(trials, trial{cause: c, point: p})
+					}
+					break
+				}
+			}
+		}
+	}
+	if len(trials) == 0 {
+		t.Fatal("no trial fits")
+	}
+	return trials
+}
+
+// alone runs measure while no other measuring test on this machine does.
+func alone(t *testing.T, measure func()) {
+	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "fullpipe-measure.lock"), os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	measure()
+}
+
+// carryOut measures with the cause, judges, and measures what is gained without it, and
+// with a faster link, as long as that is needed to tell.
+func (r *trial) carryOut(t *testing.T) {
+	var result *transfer.Result
+	r.gains = map[limiter.Name]float64{}
+	with := r.point.free()
+	r.cause.with(r.point, &with)
+	if result, r.err = carryOut(t, with); r.err != nil {
+		return
+	}
+	r.with, r.verdict = goodput(result), limiter.Judge(result)
+	r.keep(t, result)
+	gain := func(name limiter.Name, without setup) {
+		if result, r.err = carryOut(t, without); r.err == nil {
+			r.gains[name] = goodput(result)/r.with - 1
+		}
+	}
+	without := r.point.free()
+	if r.cause.without != nil {
+		r.cause.without(r.point, &without)
+	}
+	gain(r.cause.limiter, without)
+	switch {
+	case r.err != nil:
+	case r.cause.limiter == limiter.Bottleneck:
+		if r.verdict.Limiter == limiter.Congestion {
+			gain(limiter.Congestion, r.point.free()) // a queue that is not too short
+		}
+	case r.gains[r.cause.limiter] < limits+unsure:
+		faster := r.point.faster().free()
+		r.cause.with(r.point, &faster)
+		faster.path = strings.Replace(with.path, fmt.Sprintf("rate=%.0f,", r.point.bps), fmt.Sprintf("rate=%.0f,", 2*r.point.bps), 1)
+		gain(limiter.Bottleneck, faster)
+	}
+	t.Log(r)
+}
+
+func (r *trial) String() string {
+	right, known := r.right()
+	text := map[bool]string{true: "right", false: "WRONG"}[right]
+	if !known {
+		text = "too close to call"
+	}
+	shares := ""
+	for _, n := range r.verdict.Shares.Top() {
+		if r.verdict.Shares[n] >= 0.05 {
+			shares += fmt.Sprintf(" %s %.0f %%", n, 100*r.verdict.Shares[n])
+		}
+	}
+	gains := ""
+	for name, gain := range r.gains {
+		gains += fmt.Sprintf(" %s %+.0f %%", name, 100*gain)
+	}
+	return fmt.Sprintf("%s: %s at %v: %.3g Mbit/s, %s %s %s [%s], gained without:%s %v", text, r.cause.name, r.point, r.with/1e6,
+		r.verdict.Limiter, r.verdict.Subtype, r.verdict.Confidence, strings.TrimSpace(shares), gains, r.err)
+}
+
+// keep stores the series that was judged.
+func (r *trial) keep(t *testing.T, result *transfer.Result) {
+	dir := os.Getenv("FULLPIPE_BANK_SERIES")
+	if dir == "" {
+		return
+	}
+	name := strings.NewReplacer(" ", "-", "/", "", "(", "", ")", "", ",", "", "×", "x").Replace(r.cause.name + "_" + r.point.String())
+	text, err := json.Marshal(result)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name+".json"), text, 0o644)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func goodput(r *transfer.Result) float64 {
+	span, _ := r.Received()
+	return span.Bps()
+}
+
+// report records a row for each cause and one for all.
+func report(t *testing.T, trials []trial) {
+	const command = "FULLPIPE_BANK=1 go test ./e2e -run TestBankAttribution -timeout 90m"
+	var right, known, confident int
+	byCause := map[string][2]int{}
+	for i := range trials {
+		r := &trials[i]
+		if r.err != nil {
+			t.Errorf("%s at %v: %v", r.cause.name, r.point, r.err)
+			continue
+		}
+		ok, sure := r.right()
+		if !sure {
+			continue
+		}
+		n := byCause[r.cause.name]
+		n[1]++
+		known++
+		if ok {
+			right++
+			n[0]++
+		} else if r.verdict.Confidence == limiter.High {
+			confident++
+			t.Errorf("wrong with high confidence: %v", r)
+		}
+		byCause[r.cause.name] = n
+	}
+	for _, c := range causes() {
+		n, tried := byCause[c.name]
+		if !tried {
+			continue
+		}
+		verdict := "pass"
+		if n[0] < n[1] {
+			verdict = "inconclusive"
+		}
+		record(t, bankRow{Section: "Attribution", Case: c.name, Claim: "verdict " + string(c.limiter) + " where taking it away gains 10 % or more",
+			Measured: fmt.Sprintf("%d of %d right", n[0], n[1]), Verdict: verdict, Command: command})
+	}
+	verdict := "pass"
+	if float64(right) < 0.95*float64(known) || confident > 0 {
+		verdict = "fail"
+	}
+	record(t, bankRow{Section: "Attribution", Case: "all causes, 2–500 Mbit/s × 2–200 ms", Claim: "right in at least 95 %, wrong with high confidence in none",
+		Measured: fmt.Sprintf("%d of %d right, %d wrong with high confidence", right, known, confident),
+		Spread:   fmt.Sprintf("%d trials too close to call", len(trials)-known), Verdict: verdict, Command: command})
+}

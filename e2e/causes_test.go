@@ -1,0 +1,142 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// pathPoint is a rate and a round trip for causes to act on.
+type pathPoint struct {
+	bps float64
+	rtt time.Duration
+}
+
+func (p pathPoint) bdp() float64 { return p.bps / 8 * p.rtt.Seconds() }
+
+func (p pathPoint) String() string {
+	return fmt.Sprintf("%.3g Mbit/s × %.3g ms", p.bps/1e6, p.rtt.Seconds()*1e3)
+}
+
+// randomPoint draws from 2 to most bit/s and 2 to 200 ms, evenly in the logarithm.
+func randomPoint(r *rand.Rand, least, most float64) pathPoint {
+	between := func(a, b float64) float64 { return a * math.Pow(b/a, r.Float64()) }
+	return pathPoint{math.Round(between(least, most)/1e4) * 1e4, time.Duration(between(2, 200)*1e3) * time.Microsecond}
+}
+
+// free is a transfer that only its link limits: cubic, buffers that grow as far as they
+// need to, and a queue of two BDPs.
+func (p pathPoint) free() setup {
+	const grow = "sysctl -qw net.ipv4.tcp_wmem='4096 16384 67108864' net.ipv4.tcp_rmem='4096 131072 67108864'"
+	return setup{
+		path: p.path(max(2*p.bdp(), 60e3), ""),
+		near: grow, far: grow,
+		spec: transfer.Spec{Direction: transfer.Up, Near: transfer.Socket{Congestion: "cubic"},
+			Time: min(max(4*time.Second, 60*p.rtt), 12*time.Second)},
+	}
+}
+
+func (p pathPoint) path(queue float64, more string) string {
+	return fmt.Sprintf("rate=%.0f,rtt=%v,queue=%.0fB%s", p.bps, p.rtt, queue, more)
+}
+
+func (p pathPoint) faster() pathPoint { p.bps *= 2; return p }
+
+// cause is one thing that limits, put into a free transfer.
+type cause struct {
+	name    string
+	limiter limiter.Name
+	subtype string
+	fits    func(p pathPoint) bool // whether it can limit at all here; nil: always
+	with    func(p pathPoint, s *setup)
+	// without takes the cause away again; nil is the free transfer.
+	without func(p pathPoint, s *setup)
+}
+
+// big says that the path holds so many bytes.
+func big(bytes float64) func(pathPoint) bool {
+	return func(p pathPoint) bool { return p.bdp() >= bytes }
+}
+
+// causes are those of the closed vocabulary that can be made and taken away in a lab.
+func causes() []cause {
+	bbr := func(_ pathPoint, s *setup) { s.spec.Near.Congestion = "bbr" }
+	return []cause{
+		// The kernel takes whole super-packets of 64 KiB beyond SO_SNDBUF.
+		{"small send buffer", limiter.SendBuffer, "", big(250e3), func(p pathPoint, s *setup) {
+			s.spec.Near.SendBuffer = int(p.bdp() / 6)
+		}, nil},
+		{"a sender's own rule (AFD, 8 KB)", limiter.SendBuffer, "", big(40e3), func(_ pathPoint, s *setup) {
+			s.path += ",near.stack=windows-xp,far.stack=linux-6.18"
+			s.near = ""
+		}, func(_ pathPoint, s *setup) {
+			s.path += ",near.stack=windows-xp,far.stack=linux-6.18"
+			s.near = ""
+			s.spec.Near.SendBuffer = 16 << 20
+		}},
+		{"fixed SO_RCVBUF", limiter.ReceiverWindow, limiter.Fixed, big(15e3), func(p pathPoint, s *setup) {
+			s.spec.Far.ReceiveBuffer = int(p.bdp() / 3)
+		}, nil},
+		{"no window scaling", limiter.ReceiverWindow, limiter.Unscaled, big(110e3), func(_ pathPoint, s *setup) {
+			s.path += ",strip=wscale"
+		}, nil},
+		{"slow reader", limiter.ReceiverApplication, "", nil, func(p pathPoint, s *setup) {
+			s.spec.Program.ReadBps = p.bps / 3
+		}, nil},
+		{"writer with pauses", limiter.Application, "", nil, func(p pathPoint, s *setup) {
+			s.spec.Program.WriteBps = p.bps / 3
+		}, nil},
+		{"loss under cubic", limiter.Congestion, "", big(20e3), func(p pathPoint, s *setup) {
+			s.path += ",up.loss=2%"
+		}, nil},
+		{"loss under bbr", limiter.Congestion, "", big(20e3), func(p pathPoint, s *setup) {
+			bbr(p, s)
+			s.path += ",up.loss=25%"
+		}, bbr},
+		{"full link, deep queue", limiter.Bottleneck, "", nil, func(p pathPoint, s *setup) {
+			s.path = p.path(max(4*p.bdp(), 100e3), "")
+		}, func(p pathPoint, s *setup) { *s = p.faster().free() }},
+		{"full link, shallow queue", limiter.Bottleneck, "", nil, func(p pathPoint, s *setup) {
+			s.path = p.path(15000, "")
+		}, func(p pathPoint, s *setup) { *s = p.faster().free() }},
+		{"full link under bbr", limiter.Bottleneck, "", nil, bbr,
+			func(p pathPoint, s *setup) { *s = p.faster().free(); bbr(p, s) }},
+		{"full link, full small window as well", limiter.Bottleneck, "", nil, func(p pathPoint, s *setup) {
+			s.path = p.path(max(6*p.bdp(), 300e3), "")
+			s.spec.Far.ReceiveBuffer = max(int(2.5*p.bdp()), 40000)
+		}, func(p pathPoint, s *setup) {
+			*s = p.faster().free()
+			s.spec.Far.ReceiveBuffer = max(int(2.5*p.bdp()), 40000)
+		}},
+		{"policer", limiter.Congestion, limiter.Policer, nil, func(p pathPoint, s *setup) {
+			s.path += fmt.Sprintf(",up.police=%.0f/%.0f", p.bps/3, max(15000, p.bdp()/4))
+		}, nil},
+		{"short transfer", limiter.SlowStart, "", big(60e3), func(p pathPoint, s *setup) {
+			s.spec.Bytes, s.spec.Time = int64(p.bdp()), 0
+		}, nil},
+		{"Nagle with delayed ACK", limiter.NagleDelayedAck, "", nil, func(_ pathPoint, s *setup) {
+			s.spec.Program.Exchange = true
+		}, func(_ pathPoint, s *setup) {
+			s.spec.Program.Exchange, s.spec.Near.NoDelay = true, true
+		}},
+		{"local shaper (tbf)", limiter.LocalQueue, "", nil, func(p pathPoint, s *setup) {
+			s.near += fmt.Sprintf("; tc qdisc add dev $DEVICE root tbf rate %.0f burst %.0f limit 4mb", p.bps/3, max(5000, p.bps/3/8*0.002))
+		}, nil},
+		{"local shaper (htb)", limiter.LocalQueue, "", nil, func(p pathPoint, s *setup) {
+			s.near += fmt.Sprintf("; tc qdisc add dev $DEVICE root handle 1: htb default 1; tc class add dev $DEVICE parent 1: classid 1:1 htb rate %.0f burst 5000", p.bps/3)
+		}, nil},
+		{"paced socket", limiter.Pacing, "", nil, func(p pathPoint, s *setup) {
+			s.spec.Near.PacingBps = p.bps / 3
+		}, nil},
+		// A byte a write costs a system call each: a core gives some 10 Mbit/s.
+		{"CPU-bound sender", limiter.CPU, "", func(p pathPoint) bool { return p.bps > 40e6 }, func(_ pathPoint, s *setup) {
+			s.spec.Program.WriteBytes, s.spec.Near.NoDelay = 1, false
+		}, nil},
+	}
+}

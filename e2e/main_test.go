@@ -1,0 +1,30 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/lab"
+)
+
+// programVariable makes the test binary one of programs instead, so that a lab can run
+// it at either end.
+const programVariable = "FULLPIPE_E2E_PROGRAM"
+
+// programs are what the test binary can be in a lab.
+var programs = map[string]func() error{"serve": serveProgram, "transfer": transferProgram}
+
+func TestMain(m *testing.M) {
+	lab.Engine()
+	if name := os.Getenv(programVariable); name != "" {
+		if err := programs[name](); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}

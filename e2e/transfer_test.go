@@ -1,0 +1,130 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/peer"
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// setup is a path and one transfer over it.
+type setup struct {
+	path string // as lab takes it
+	// near and far are shell commands run at the ends beforehand; $DEVICE is the link.
+	near, far string
+	spec      transfer.Spec
+}
+
+// serveProgram is a fullpipe server in a lab.
+func serveProgram() error {
+	key, err := probe.ParseKey(os.Getenv("FULLPIPE_KEY"))
+	if err != nil {
+		return err
+	}
+	s, err := server.New(context.Background(), server.Config{Key: key})
+	if err != nil {
+		return err
+	}
+	return s.Serve(context.Background())
+}
+
+// transferProgram carries out the Spec on its standard input with the lab's far end and
+// prints the Result.
+func transferProgram() error {
+	key, err := probe.ParseKey(os.Getenv("FULLPIPE_KEY"))
+	if err != nil {
+		return err
+	}
+	var spec transfer.Spec
+	if err := json.NewDecoder(os.Stdin).Decode(&spec); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), spec.Time+time.Minute)
+	defer cancel()
+	far, err := peer.Open(ctx, net.JoinHostPort(os.Getenv("FULLPIPE_FAR"), "5201"), peer.Options{Key: &key, Await: 5 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer far.Close()
+	result, err := far.Run(ctx, spec, nil)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(result)
+}
+
+// carryOut makes the lab, runs the transfer in it and takes the lab down.
+func carryOut(t *testing.T, s setup) (*transfer.Result, error) {
+	t.Helper()
+	path, err := link.Parse(s.path)
+	if err != nil {
+		return nil, err
+	}
+	l, err := lab.Start(t.Context(), lab.Config{Path: path})
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	for end, script := range map[*lab.End]string{l.Near: s.near, l.Far: s.far} {
+		script = "DEVICE=$(ip -o -4 address | awk '/ 198\\.18\\./ {print $2}'); " + script
+		if _, err := end.Output("sh", "-ec", script); err != nil {
+			return nil, fmt.Errorf("%s: %w", script, err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	env := []string{"FULLPIPE_KEY=" + probe.NewKey().String()}
+	var problems bytes.Buffer
+	if _, err := l.Far.Start(lab.Command{Args: []string{self}, Env: append(env, programVariable+"=serve"), Stderr: &problems}); err != nil {
+		return nil, err
+	}
+	spec, err := asFile(s.spec)
+	if err != nil {
+		return nil, err
+	}
+	defer spec.Close()
+	var out, errs bytes.Buffer
+	status, err := l.Near.Run(lab.Command{Args: []string{self}, Env: append(env, programVariable+"=transfer"), Stdin: spec, Stdout: &out, Stderr: &errs})
+	if err != nil || status != 0 {
+		return nil, fmt.Errorf("transfer over %s: status %d, %v: %s", s.path, status, err, strings.TrimSpace(errs.String()))
+	}
+	var result transfer.Result
+	if err := json.Unmarshal(out.Bytes(), &result); err != nil {
+		return nil, fmt.Errorf("transfer over %s: %w", s.path, err)
+	}
+	return &result, nil
+}
+
+// asFile is a pipe that holds the value as JSON.
+func asFile(v any) (*os.File, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	if _, err := w.Write(text); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
