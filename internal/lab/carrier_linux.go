@@ -30,6 +30,7 @@ type duct struct {
 	head     [virtioHeader + 256]byte
 	notice   [virtioHeader + 1280]byte
 	vectors  [2]unix.Iovec
+	spill    [largest]byte // where packets go that there is no memory for
 }
 
 // packet is what was read at once from a device: one packet, or a train of segments.
@@ -104,6 +105,7 @@ func (l *loop) run() {
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20) // a wish: an ordinary user may not
 	var waitFor []unix.PollFd
+	var wait unix.Timespec
 	for _, d := range l.ducts {
 		waitFor = append(waitFor, unix.PollFd{Fd: int32(d.from.fd), Events: unix.POLLIN})
 	}
@@ -123,12 +125,12 @@ func (l *loop) run() {
 		}
 		var timeout *unix.Timespec
 		if next != link.Never {
-			wait := next - clock()
-			if wait <= 0 {
+			left := next - clock()
+			if left <= 0 {
 				continue
 			}
-			t := unix.NsecToTimespec(wait)
-			timeout = &t
+			wait = unix.NsecToTimespec(left)
+			timeout = &wait
 		}
 		l.mu.Unlock()
 		unix.Ppoll(waitFor, timeout, nil)
@@ -142,10 +144,8 @@ func (d *duct) takeIn() bool {
 	for range atOnce {
 		room := d.arena.room()
 		if room == nil {
-			d.overflow++
-			room = make([]byte, largest)
-			if _, err := unix.Read(d.from.fd, room); err != nil {
-				d.overflow--
+			if _, err := unix.Read(d.from.fd, d.spill[:]); err == nil {
+				d.overflow++
 			}
 			return false
 		}

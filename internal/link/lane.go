@@ -33,6 +33,7 @@ type Lane struct {
 
 	config Config
 	medium *medium
+	place  int // among the medium's lanes
 
 	waiting      ring // in the queue
 	waitingBytes int64
@@ -53,7 +54,7 @@ func Pair(up, down Config, halfDuplex bool) (*Lane, *Lane) {
 	u, d := newLane(up, 0), newLane(down, 1)
 	if halfDuplex {
 		shared := &medium{lanes: []*Lane{u, d}}
-		u.medium, d.medium = shared, shared
+		u.medium, d.medium, d.place = shared, shared, 1
 	}
 	return u, d
 }
@@ -173,6 +174,7 @@ func (l *Lane) transmit(start int64, s segment) {
 	c := &l.config
 	l.Counters.Carried++
 	l.Counters.CarriedBytes += int64(s.size)
+	l.medium.turn = l.place + 1
 	left := l.medium.occupy(start, int(s.size)+c.Overhead, c.Rate)
 	due := left + int64(c.Delay) + l.jitter(left)
 	if c.Aggregate > 0 {
@@ -266,7 +268,7 @@ func (l *Lane) deliver(s segment) Run {
 // medium is the line that one lane, or both of a half duplex path, sends on.
 type medium struct {
 	lanes []*Lane
-	turn  int
+	turn  int   // the lane to be served next, when it has something
 	free  int64 // when the last bit sent so far has left
 	rest  int64 // of a division by the rate, carried so that n packets take n times as long
 }
@@ -288,9 +290,8 @@ func (m *medium) idle(now int64) bool {
 func (m *medium) serve(now int64) {
 	for m.free <= now {
 		var next *Lane
-		for range m.lanes {
-			l := m.lanes[m.turn]
-			m.turn = (m.turn + 1) % len(m.lanes)
+		for i := range m.lanes {
+			l := m.lanes[(m.turn+i)%len(m.lanes)]
 			if l.waiting.len() > 0 {
 				next = l
 				break
