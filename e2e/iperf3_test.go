@@ -3,7 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"io"
+	"errors"
 	"math"
 	"net"
 	"os"
@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/server"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
@@ -33,36 +35,33 @@ func needIperf3(t *testing.T) string {
 // ourServer admits iperf3 clients on a loopback port of its own until the test ends.
 func ourServer(t *testing.T, address string, reports chan iperf3.Report) (port int) {
 	t.Helper()
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
+	clients := &iperf3.Server{UDP: true, Report: func(r iperf3.Report) { reports <- r }}
+	config := server.Config{Address: address, Key: probe.NewKey(), ShareWindows: true,
+		Legacy: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64) {
+			clients.Handle(ctx, conn, iperf3.Cookie(preface), order)
+		}}
+	var s *server.Server
+	var flows *net.UDPConn
+	for range 5 { // the port that was chosen for TCP can be taken for UDP
+		var err error
+		if s, err = server.New(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+		if flows, err = socket.ListenFlows(t.Context(), s.Addr().String()); err == nil {
+			break
+		}
+		s.Close()
 	}
-	server := &iperf3.Server{Report: func(r iperf3.Report) { reports <- r }}
+	if flows == nil {
+		t.Fatal("no port is free for TCP and UDP")
+	}
+	clients.Window = s.Window
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			running.Go(func() {
-				var cookie iperf3.Cookie
-				if _, err := io.ReadFull(conn, cookie[:]); err != nil {
-					conn.Close()
-					return
-				}
-				server.Handle(ctx, conn.(*net.TCPConn), cookie)
-			})
-		}
-	})
-	flows, err := socket.ListenFlows(ctx, l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	running.Go(func() { server.ServeDatagrams(flows) })
-	t.Cleanup(func() { cancel(); l.Close(); flows.Close(); running.Wait() })
-	return l.Addr().(*net.TCPAddr).Port
+	running.Go(func() { s.Serve(ctx) })
+	running.Go(func() { clients.ServeDatagrams(flows) })
+	t.Cleanup(func() { cancel(); flows.Close(); running.Wait() })
+	return int(s.Addr().Port())
 }
 
 // iperf3JSON is the part of iperf3 -J that the matrix compares.
@@ -73,6 +72,11 @@ type iperf3JSON struct {
 		Received     iperf3Sum `json:"sum_received"`
 		SentBack     iperf3Sum `json:"sum_sent_bidir_reverse"`
 		ReceivedBack iperf3Sum `json:"sum_received_bidir_reverse"`
+	}
+	Intervals []struct {
+		Streams []struct {
+			SendWnd int `json:"snd_wnd"`
+		}
 	}
 	ServerOutput string `json:"server_output_text"`
 }
@@ -152,5 +156,30 @@ func TestRealIperf3ClientsOnOurServer(t *testing.T) {
 				t.Errorf("server output %q", client.ServerOutput)
 			}
 		})
+	}
+}
+
+// A window that is asked for holds from the first segment on, however small, and for
+// nobody else's connections.
+func TestSmallWindowsHoldOnOurServer(t *testing.T) {
+	program := needIperf3(t)
+	reports := make(chan iperf3.Report, 4)
+	port := strconv.Itoa(ourServer(t, "127.0.0.1:0", reports))
+	for _, c := range []struct {
+		window     string
+		least, top int
+	}{{"8K", 4000, 8 << 10}, {"", 60000, 1 << 30}, {"32K", 16000, 32 << 10}} {
+		args := []string{"-c", "127.0.0.1", "-p", port, "-J", "-t", "1", "-b", "16M"}
+		if c.window != "" {
+			args = append(args, "-w", c.window)
+		}
+		out, err := exec.CommandContext(t.Context(), program, args...).Output()
+		var client iperf3JSON
+		if err := errors.Join(err, json.Unmarshal(out, &client)); err != nil || len(client.Intervals) == 0 {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if got := client.Intervals[0].Streams[0].SendWnd; got < c.least || got > c.top {
+			t.Errorf("-w %s: the server offers a window of %d bytes", c.window, got)
+		}
 	}
 }

@@ -65,7 +65,7 @@ func serve(cmd *cobra.Command, flags keyFlags, listen string, iperf3, quiet bool
 	log := serveLog{cmd, quiet}
 	config := server.Config{Address: listen, Key: *key, Software: version(), Event: log.event}
 	clients := admitIperf3(&config)
-	if !iperf3 {
+	if config.ShareWindows = iperf3; !iperf3 {
 		config.Legacy = nil
 	}
 	s, err := server.New(ctx, config)
@@ -73,6 +73,7 @@ func serve(cmd *cobra.Command, flags keyFlags, listen string, iperf3, quiet bool
 		return listenError(listen, err)
 	}
 	if iperf3 {
+		clients.Window = s.Window
 		wait, err := serveFlows(ctx, s.Addr().String(), clients)
 		if err != nil {
 			s.Close()

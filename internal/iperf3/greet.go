@@ -21,9 +21,6 @@ type greeting struct {
 // opened on the server's port, until conn is closed. Only a host whose test waits for
 // streams is answered, with as many bytes as it sent.
 func (s *Server) ServeDatagrams(conn *net.UDPConn) error {
-	s.mu.Lock()
-	s.datagrams = true
-	s.mu.Unlock()
 	buffer := make([]byte, 64)
 	for {
 		n, from, err := conn.ReadFromUDPAddrPort(buffer)
@@ -57,9 +54,7 @@ func (s *Server) greeted(from netip.AddrPort, datagram []byte) {
 // server's port.
 func (t *test) greet(ctx context.Context, n int) (halves []half, err error) {
 	greeted := make(chan greeting, n)
-	if !t.awaitGreetings(greeted) {
-		return nil, t.refuse(CodeParams, 0, fmt.Errorf("this server does not admit UDP"))
-	}
+	t.awaitGreetings(greeted)
 	defer t.awaitGreetings(nil)
 	var all []*flow
 	defer func() {
@@ -95,11 +90,10 @@ func (t *test) greet(ctx context.Context, n int) (halves []half, err error) {
 	return halves, nil
 }
 
-func (t *test) awaitGreetings(to chan greeting) bool {
+func (t *test) awaitGreetings(to chan greeting) {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
 	t.greeted = to
-	return t.server.datagrams
 }
 
 // answer connects a socket to a stream and greets back. What other hosts sent to the

@@ -1,11 +1,13 @@
 package iperf3
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,6 +32,8 @@ type Server struct {
 	// bytes from the SYN on, until release is called. nil, or an error: the buffer is set
 	// after the handshake, and its window starts larger where it is small.
 	Window func(from netip.Addr, bytes int) (release func(), err error)
+	// UDP admits tests over UDP: somebody runs ServeDatagrams.
+	UDP bool
 	// Report is called with each finished test.
 	Report func(Report)
 
@@ -37,8 +41,6 @@ type Server struct {
 	mu      sync.Mutex
 	tests   map[Cookie]*test
 	opening map[netip.Addr]chan struct{} // hosts whose streams are being accepted
-	// datagrams is set once somebody listens for UDP.
-	datagrams bool
 }
 
 // Report is what a server tells of one test.
@@ -65,7 +67,7 @@ type test struct {
 	params Params
 	// arrived and greeted take the streams while the test waits for them; nil before and
 	// after (guarded by Server.mu).
-	arrived chan *net.TCPConn
+	arrived chan arrival
 	greeted chan greeting
 }
 
@@ -78,10 +80,17 @@ const (
 	dataPatience = 120 * time.Second
 )
 
+// arrival is one stream's connection; order tells which was accepted first.
+type arrival struct {
+	conn  *net.TCPConn
+	order int64
+}
+
 // Handle takes over a connection that opened with cookie: a stream of a test that waits
-// for it, else a new test, which it serves until its end. ctx ends the test.
-func (s *Server) Handle(ctx context.Context, conn *net.TCPConn, cookie Cookie) error {
-	if s.deliver(conn, cookie) {
+// for it, else a new test, which it serves until its end. Streams are told apart by
+// nothing but the order in which they were accepted. ctx ends the test.
+func (s *Server) Handle(ctx context.Context, conn *net.TCPConn, cookie Cookie, order int64) error {
+	if s.deliver(arrival{conn, order}, cookie) {
 		return nil
 	}
 	defer conn.Close()
@@ -120,15 +129,15 @@ func (s *Server) maxTime() time.Duration {
 
 // deliver hands a stream to the test that waits for it, if its cookie and its host are
 // that test's.
-func (s *Server) deliver(conn *net.TCPConn, cookie Cookie) bool {
+func (s *Server) deliver(a arrival, cookie Cookie) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, ok := s.tests[cookie]
-	if !ok || t.arrived == nil || t.from.Addr() != addrPort(conn.RemoteAddr()).Addr() {
+	if !ok || t.arrived == nil || t.from.Addr() != addrPort(a.conn.RemoteAddr()).Addr() {
 		return false
 	}
 	select {
-	case t.arrived <- conn:
+	case t.arrived <- a:
 		return true
 	default:
 		return false
@@ -221,6 +230,8 @@ func (t *test) refuse(code Code, errno syscall.Errno, why error) error {
 func (s *Server) allows(p Params) (Code, error) {
 	longest := int(s.maxTime() / time.Second)
 	switch {
+	case p.UDP && !s.UDP:
+		return CodeParams, errors.New("this server does not admit UDP")
 	case p.Time+p.Omit > longest || p.Time == 0 && p.Num == 0 && p.Blocks == 0:
 		return CodeDuration, fmt.Errorf("%d s were asked for; at most %d are allowed", p.Time+p.Omit, longest)
 	case s.MaxBps > 0 && (p.Bandwidth == 0 || p.Bandwidth > s.MaxBps/int64(p.Streams)):
@@ -261,41 +272,50 @@ func (t *test) accept(ctx context.Context) ([]half, error) {
 	return t.loads(conns)
 }
 
-// gather waits for n streams in the order in which they come.
-func (t *test) gather(ctx context.Context, n int) (conns []*net.TCPConn, err error) {
-	arrived := make(chan *net.TCPConn, n)
+// gather waits for n streams and answers them in the order in which they were accepted.
+func (t *test) gather(ctx context.Context, n int) ([]*net.TCPConn, error) {
+	arrived := make(chan arrival, n)
 	t.waitFor(arrived)
-	defer func() {
-		t.waitFor(nil)
-		close(arrived)
-		for late := range arrived {
-			conns = append(conns, late)
-		}
-		if err != nil {
-			closeAll(conns)
-			conns = nil
-		}
-	}()
-	if err = t.send(ctx, CreateStreams); err != nil {
-		return
+	all, err := t.take(ctx, arrived, n)
+	t.waitFor(nil)
+	close(arrived)
+	for late := range arrived {
+		all = append(all, late)
 	}
-	patience := time.NewTimer(answerTimeout)
-	defer patience.Stop()
-	for len(conns) < n {
-		select {
-		case conn := <-arrived:
-			conns = append(conns, conn)
-			patience.Reset(answerTimeout)
-		case <-patience.C:
-			return conns, fmt.Errorf("%v opened %d of its %d streams", t.from, len(conns), n)
-		case <-ctx.Done():
-			return conns, context.Cause(ctx)
-		}
+	slices.SortFunc(all, func(a, b arrival) int { return cmp.Compare(a.order, b.order) })
+	var conns []*net.TCPConn
+	for _, a := range all {
+		conns = append(conns, a.conn)
+	}
+	if err != nil {
+		closeAll(conns)
+		return nil, err
 	}
 	return conns, nil
 }
 
-func (t *test) waitFor(arrived chan *net.TCPConn) {
+// take lets the client open its streams and takes n of them.
+func (t *test) take(ctx context.Context, arrived <-chan arrival, n int) (all []arrival, err error) {
+	if err := t.send(ctx, CreateStreams); err != nil {
+		return nil, err
+	}
+	patience := time.NewTimer(answerTimeout)
+	defer patience.Stop()
+	for len(all) < n {
+		select {
+		case a := <-arrived:
+			all = append(all, a)
+			patience.Reset(answerTimeout)
+		case <-patience.C:
+			return all, fmt.Errorf("%v opened %d of its %d streams", t.from, len(all), n)
+		case <-ctx.Done():
+			return all, context.Cause(ctx)
+		}
+	}
+	return all, nil
+}
+
+func (t *test) waitFor(arrived chan arrival) {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
 	t.arrived = arrived

@@ -22,7 +22,7 @@ func serve(t *testing.T, s *Server) (address string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		for {
+		for order := int64(0); ; order++ {
 			conn, err := l.Accept()
 			if err != nil {
 				return
@@ -33,7 +33,7 @@ func serve(t *testing.T, s *Server) (address string) {
 					conn.Close()
 					return
 				}
-				s.Handle(ctx, conn.(*net.TCPConn), cookie)
+				s.Handle(ctx, conn.(*net.TCPConn), cookie, order)
 			})
 		}
 	})

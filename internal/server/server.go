@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/probe"
@@ -29,8 +30,11 @@ type Config struct {
 	// Limits bounds what one client may ask for; zero is probe.DefaultLimits.
 	Limits probe.Limits
 	// Legacy, when not nil, is handed connections whose 37 bytes are neither a control
-	// connection's nor a known stream's, and closes them; nil refuses them.
-	Legacy func(ctx context.Context, conn *net.TCPConn, preface probe.Preface)
+	// connection's nor a known stream's, and closes them; nil refuses them. Order counts
+	// connections as they were accepted.
+	Legacy func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64)
+	// ShareWindows lets Window be called, where the system can share a port.
+	ShareWindows bool
 	// Event, when not nil, is told of clients and transfers. Calls do not overlap.
 	Event func(Event)
 }
@@ -61,6 +65,8 @@ type Server struct {
 	unknown  chan struct{} // one entry for each connection without a preface yet
 	sessions chan struct{} // one for each control connection
 	telling  sync.Mutex    // makes Event calls follow each other
+	windows  windows
+	accepted atomic.Int64 // connections so far
 
 	mu       sync.Mutex // guards expected
 	expected map[probe.Preface]chan<- *net.TCPConn
@@ -81,7 +87,15 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := socket.Listen(ctx, c.Address, socket.Options{})
+	var l *net.TCPListener
+	if c.ShareWindows {
+		if l, err = listenShared(ctx, c.Address); errors.Is(err, socket.ErrNotSupported) {
+			c.ShareWindows = false
+		}
+	}
+	if !c.ShareWindows {
+		l, err = socket.Listen(ctx, c.Address, socket.Options{})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +114,18 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer serving.Wait()
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { s.listener.Close() })()
+	accept := func(l *net.TCPListener) { serving.Go(func() { s.accept(ctx, l, &serving) }) }
+	if s.config.ShareWindows {
+		s.windows.start(s.listener, accept)
+		defer s.windows.close()
+	}
+	return s.accept(ctx, s.listener, &serving)
+}
+
+// accept admits what comes to one listener until ctx ends.
+func (s *Server) accept(ctx context.Context, l *net.TCPListener, serving *sync.WaitGroup) error {
 	for {
-		conn, err := s.listener.AcceptTCP()
+		conn, err := l.AcceptTCP()
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil
@@ -116,7 +140,8 @@ func (s *Server) Serve(ctx context.Context) error {
 			}
 			continue
 		}
-		serving.Go(func() { s.admit(ctx, conn) })
+		order := s.accepted.Add(1)
+		serving.Go(func() { s.admit(ctx, conn, order) })
 	}
 }
 
@@ -124,7 +149,7 @@ func (s *Server) Serve(ctx context.Context) error {
 func (s *Server) Close() error { return s.listener.Close() }
 
 // admit finds out what a connection is and sees to it that it gets there.
-func (s *Server) admit(ctx context.Context, conn *net.TCPConn) {
+func (s *Server) admit(ctx context.Context, conn *net.TCPConn, order int64) {
 	select {
 	case s.unknown <- struct{}{}:
 	default:
@@ -145,7 +170,7 @@ func (s *Server) admit(ctx context.Context, conn *net.TCPConn) {
 		return
 	}
 	if s.config.Legacy != nil {
-		s.config.Legacy(ctx, conn, preface)
+		s.config.Legacy(ctx, conn, preface, order)
 		return
 	}
 	s.tell(Event{What: "refused", Client: remote(conn), Err: errors.New("not a fullpipe client")})

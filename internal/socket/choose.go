@@ -1,0 +1,20 @@
+package socket
+
+import (
+	"net"
+	"net/netip"
+)
+
+// Choice sends connections from a host to one of the listeners that share a port.
+type Choice struct {
+	From  netip.Addr
+	Index int // of the listener, in the order in which they began to listen
+}
+
+// ChooseListener attaches choices to the listeners that share l's port (SharePort), in
+// place of those before; other hosts go to the first one. It needs no privilege
+// (SO_ATTACH_REUSEPORT_CBPF, Linux 4.6).
+func ChooseListener(l *net.TCPListener, choices []Choice) error { return chooseListener(l, choices) }
+
+// SetListenBuffer changes the receive buffer that l's next connections start with.
+func SetListenBuffer(l *net.TCPListener, bytes int) error { return setListenBuffer(l, bytes) }

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package socket
+
+import "net"
+
+func chooseListener(*net.TCPListener, []Choice) error {
+	return notSupported("choosing among listeners on one port")
+}
+
+func setListenBuffer(*net.TCPListener, int) error {
+	return notSupported("changing a listener's receive buffer")
+}
