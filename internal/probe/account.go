@@ -17,6 +17,8 @@ type account struct {
 	clock clock
 	bytes atomic.Int64
 	first atomic.Int64 // ns; 0: no byte yet
+	// opening is how many bytes the first move took. Only the loop touches it.
+	opening int64
 	last  atomic.Int64
 	spent [waits]atomic.Int64
 	// now is the wait under way: its start in ns, shifted left, and its kind; 0: none.
@@ -52,6 +54,7 @@ func (a *account) moved(n int) {
 	at := max(int64(a.clock.now()), 1)
 	if a.first.Load() == 0 {
 		a.first.Store(at)
+		a.opening = int64(n)
 	}
 	a.last.Store(at)
 	a.bytes.Add(int64(n))

@@ -177,6 +177,9 @@ func (l *loop) describe(samples []transfer.Sample, p part) transfer.Stream {
 	d.Samples = samples
 	d.First, d.Last = time.Duration(l.first.Load()), time.Duration(l.last.Load())
 	d.Bytes = l.bytes.Load()
+	if !p.send {
+		d.Opening = l.opening
+	}
 	for _, s := range samples {
 		if s.Have&transfer.HaveReceiveWnd != 0 {
 			d.ReceiveBuffer.Effective = max(d.ReceiveBuffer.Effective, int(s.ReceiveWnd))

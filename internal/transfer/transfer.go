@@ -160,9 +160,12 @@ type Stream struct {
 	Bytes int64 `json:"bytes"`
 	// First and Last are the times of the first and the last payload byte on this
 	// end's transfer clock.
-	First   time.Duration `json:"first_ns"`
-	Last    time.Duration `json:"last_ns"`
-	Samples []Sample      `json:"samples,omitempty"`
+	First time.Duration `json:"first_ns"`
+	Last  time.Duration `json:"last_ns"`
+	// Opening is how many bytes a receiver's first read took: they had arrived when the
+	// time from First to Last began, so a rate over that time leaves them out.
+	Opening int64    `json:"opening,omitempty"`
+	Samples []Sample `json:"samples,omitempty"`
 }
 
 // Handshake is what the connection settled on, as this end sees it.
