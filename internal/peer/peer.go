@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -109,7 +110,8 @@ func hostPort(text string) (string, error) {
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return "", fmt.Errorf("port %q is not between 1 and 65535", port)
 	}
-	if host == "" || strings.ContainsAny(host, "/ \t@\x00") {
+	_, err := netip.ParseAddr(host)
+	if host == "" || strings.ContainsAny(host, "/ \t@[]\x00") || strings.Contains(host, ":") && err != nil {
 		return "", errors.New("no host is called that")
 	}
 	return net.JoinHostPort(host, port), nil

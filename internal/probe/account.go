@@ -19,8 +19,8 @@ type account struct {
 	first atomic.Int64 // ns; 0: no byte yet
 	// opening is how many bytes the first move took. Only the loop touches it.
 	opening int64
-	last  atomic.Int64
-	spent [waits]atomic.Int64
+	last    atomic.Int64
+	spent   [waits]atomic.Int64
 	// now is the wait under way: its start in ns, shifted left, and its kind; 0: none.
 	now atomic.Int64
 }

@@ -17,11 +17,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Times that bound every wait for the other end.
-const (
+// Times that bound every wait for the other end. They are variables so that tests of
+// silent ends need not last as long.
+var (
 	connectTime = 10 * time.Second // for each of: connecting, the handshake, an answer
 	resultTime  = 10 * time.Second // for the far end's result after the transfer
 	stopTime    = 2 * time.Second  // for the far end's result when we were interrupted
+	stallTime   = 15 * time.Second // without any progress or sign of life
 )
 
 // Client measures with one fullpipe server. It implements transfer.Peer.
@@ -105,7 +107,7 @@ func (c *Client) Run(ctx context.Context, spec transfer.Spec, each func(transfer
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	} else if err != nil {
-		err = &Error{Address: c.address, Err: err, Hint: hint(err)}
+		err = &Error{Address: c.address, Err: err, Hint: hint(plain(err))}
 	}
 	if r.result.Near == nil && r.result.Far == nil {
 		return nil, err
@@ -184,6 +186,9 @@ func (r *run) conclude(ctx context.Context, nearErr error, far <-chan farEnd) er
 			var farErr error
 			if f.result.Error != "" {
 				farErr = errors.New("the far end: " + f.result.Error)
+			}
+			if errors.Is(nearErr, f.err) { // the same failure seen twice
+				f.err = nil
 			}
 			return errors.Join(nearErr, f.err, farErr)
 		case <-interrupted:
@@ -283,7 +288,11 @@ func (r *run) connect(ctx context.Context, a accept) ([]*socket.Stream, error) {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		return streams, fmt.Errorf("data connection to %s: %w", address, err)
+		var option *socket.OptionError
+		if errors.As(err, &option) {
+			return streams, option
+		}
+		return streams, fmt.Errorf("data connection to %s: %w", address, plain(err))
 	}
 	return streams, nil
 }

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -27,13 +26,14 @@ func openControl(ctx context.Context, address string, key Key) (*control, error)
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
+		err = plain(err)
 		return nil, &Error{Address: address, Err: err, Hint: hint(err)}
 	}
 	dialing, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
 	tcp, err := socket.Dial(dialing, address, socket.Options{})
 	if err != nil {
-		return fail(dialError(err))
+		return fail(err)
 	}
 	c := &control{conn: tcp, remote: tcp.RemoteAddr().String()}
 	stop := context.AfterFunc(ctx, func() { tcp.SetDeadline(time.Unix(1, 0)) })
@@ -72,9 +72,8 @@ func (c *control) next(ctx context.Context, within time.Duration) (message, erro
 	c.conn.SetReadDeadline(time.Now().Add(within))
 	defer context.AfterFunc(ctx, func() { c.conn.SetReadDeadline(time.Unix(1, 0)) })()
 	m, err := readMessage(c.conn, maxFrame)
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
-		err = &silentError{within}
+	if err != nil {
+		err = plain(err)
 	}
 	return m, err
 }
@@ -153,7 +152,7 @@ func Identify(ctx context.Context, address string) (string, error) {
 		err = readAnswer(tcp)
 	}
 	if err != nil {
-		err = dialError(err)
+		err = plain(err)
 		return "", &Error{Address: address, Err: err, Hint: hint(err)}
 	}
 	return "a fullpipe server", nil

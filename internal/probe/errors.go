@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -68,12 +67,19 @@ func (v *versionError) Error() string {
 	return fmt.Sprintf("the server speaks version %d of the protocol (fullpipe %.60s), this one version %d", v.version, v.software, Version)
 }
 
+// silentError says that nothing came within the time for it.
 type silentError struct{ within time.Duration }
 
 func (s *silentError) Error() string { return fmt.Sprintf("no answer within %v", s.within) }
 
-// dialError says in the fewest words why no connection came about.
-func dialError(err error) error {
+// closedError says that the far end ended a connection that was still needed.
+type closedError struct{ err error }
+
+func (c *closedError) Error() string { return "the far end closed the connection" }
+func (c *closedError) Unwrap() error { return c.err }
+
+// plain says in the fewest words what went wrong with a connection.
+func plain(err error) error {
 	var dns *net.DNSError
 	var timeout net.Error
 	switch {
@@ -83,6 +89,8 @@ func dialError(err error) error {
 		return syscall.ECONNREFUSED
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		return &silentError{connectTime}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return &closedError{err}
 	}
 	return err
 }
@@ -95,6 +103,7 @@ func hint(err error) string {
 	var timeout net.Error
 	var dns *net.DNSError
 	var option *socket.OptionError
+	var closed *closedError
 	switch {
 	case errors.As(err, &option):
 		return option.Hint
@@ -108,9 +117,9 @@ func hint(err error) string {
 		return "the port that fullpipe serve listens on, as HOST:PORT"
 	case errors.As(err, &version):
 		return "the same version of fullpipe at both ends"
-	case errors.As(err, &silent), errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.As(err, &silent), errors.As(err, &timeout) && timeout.Timeout():
 		return "whether the host is up and a firewall lets the port through"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+	case errors.As(err, &closed):
 		return "whether fullpipe serve still runs there, and what it says"
 	case errors.Is(err, errBusy):
 		return "again later, or a server of your own on another port"

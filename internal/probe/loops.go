@@ -32,6 +32,8 @@ type loop struct {
 	rule     *model.AFD // the sender's own buffering rule; nil: the kernel's
 
 	clean bool          // the stream ended with nothing left in it
+	sign  int           // of progress; see stalled
+	since time.Duration // on the clock: when sign last changed
 	cpu   time.Duration // of the loop's thread
 	err   error
 }
@@ -45,6 +47,16 @@ func (l *loop) left() time.Duration {
 }
 
 func (l *loop) over() bool { return l.end > 0 && l.clock.now() >= l.end }
+
+// stalled says whether a sign of progress has not changed for stallTime while nothing
+// else ends the loop.
+func (l *loop) stalled(sign int) bool {
+	now := l.clock.now()
+	if sign != l.sign {
+		l.sign, l.since = sign, now
+	}
+	return l.end == 0 && now-l.since > stallTime
+}
 
 // send writes until time or bytes are used up.
 func (l *loop) send() error {
@@ -112,6 +124,9 @@ func (l *loop) write(n int) error {
 		l.moved(wrote)
 		if n -= wrote; wrote > 0 {
 			continue
+		}
+		if outstanding, err := l.stream.Outstanding(); err == nil && l.stalled(outstanding) {
+			return errStalled
 		}
 		if err := l.wait(blocked, l.stream.WaitWrite, l.left()); err != nil {
 			return err
@@ -183,6 +198,8 @@ func (l *loop) receive(limit time.Duration) error {
 			return nil
 		case err != nil:
 			return err
+		case n == 0 && l.stalled(int(l.bytes.Load())):
+			return errStalled
 		case n == 0:
 			if err := l.wait(blocked, l.stream.WaitRead, l.left()); err != nil {
 				return err

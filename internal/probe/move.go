@@ -36,9 +36,6 @@ type part struct {
 // receiver's time began half a round trip later.
 const drainTime = 500 * time.Millisecond
 
-// stallTime without any progress ends a transfer that has no time set.
-const stallTime = 15 * time.Second
-
 // carryOut moves the payload and answers what this end saw, which with an error is what
 // it saw until then. It ends within the Spec's time (from the first byte on), or when
 // ctx does. The streams stay open, so that the caller chooses when the far end learns;
@@ -135,11 +132,8 @@ func (l *loop) drain(limit time.Duration) error {
 			return err
 		}
 	}
-	until, least := l.clock.now()+stallTime, -1
-	if limit > 0 && l.over() {
-		until = l.clock.now() + drainTime
-	}
-	for closed := false; l.clock.now() < until; {
+	until := l.end + drainTime
+	for closed := false; limit == 0 || l.clock.now() < until; {
 		n, err := l.stream.Outstanding()
 		if l.clean = n == 0; l.clean || err != nil {
 			return nil
@@ -147,20 +141,17 @@ func (l *loop) drain(limit time.Duration) error {
 		if closed {
 			return syscall.ECONNRESET
 		}
-		if limit == 0 && (n < least || least < 0) {
-			least, until = n, l.clock.now()+stallTime
+		if l.stalled(n) {
+			return errStalled
 		}
 		if closed, err = l.stream.WaitClosed(2 * time.Millisecond); err != nil {
 			return err
 		}
 	}
-	if limit == 0 {
-		return errStalled
-	}
 	return nil
 }
 
-var errStalled = errors.New("no byte got through for " + stallTime.String())
+var errStalled = errors.New("the transfer stalled: no byte got through any more")
 
 // ignoreCut takes the connection's end for what it is when the time is about up: the
 // other end's clock ran a little ahead.

@@ -1,0 +1,220 @@
+package probe_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// A server that knows the key and goes wrong at one step.
+func TestServersThatGoWrong(t *testing.T) {
+	cert, err := probe.NewCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hello := probe.Hello{Version: probe.Version, Limits: probe.DefaultLimits()}
+	// after plays a server that sends hello and then does something.
+	after := func(hello probe.Hello, then func(conn net.Conn)) func(net.Conn) {
+		return func(tcp net.Conn) {
+			io.ReadFull(tcp, make([]byte, probe.PrefaceSize))
+			tcp.Write([]byte{probe.AnswerFullpipe})
+			conn, err := probe.SecureServer(context.Background(), tcp, cert, key)
+			if err == nil && probe.WriteMessage(conn, probe.KindHello, hello) == nil {
+				then(conn)
+			}
+		}
+	}
+	answers := func(kindOf byte, body any, then func(net.Conn)) func(net.Conn) {
+		return after(hello, func(conn net.Conn) {
+			probe.ReadMessage(conn, 1<<16)
+			if kindOf == 'A' {
+				probe.WriteMessage(conn, probe.KindAccept, body)
+			} else {
+				probe.WriteMessage(conn, probe.KindResult, body)
+			}
+			then(conn)
+		})
+	}
+	token := probe.NewToken()
+	tokens := []string{string(token[:])}
+	nothing := func(net.Conn) {}
+	l, _ := net.Listen("tcp", "127.0.0.1:0")
+	refusing := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	// A data port that takes connections and reads or does nothing with them.
+	reading := answering(t, untilClosed)
+	resetting := answering(t, func(conn net.Conn) { conn.(*net.TCPConn).SetLinger(0) })
+	port := func(address string) int { a, _ := net.ResolveTCPAddr("tcp", address); return a.Port }
+
+	t.Parallel()
+	for _, tt := range []struct {
+		name, want string
+		server     func(net.Conn)
+		direction  transfer.Direction
+	}{
+		{"another version", "version 9", after(probe.Hello{Version: 9}, untilClosed), transfer.Up},
+		{"silent on an offer", "no answer", after(hello, untilClosed), transfer.Up},
+		{"leaves on an offer", "closed the connection", after(hello, func(conn net.Conn) { probe.ReadMessage(conn, 1<<16) }), transfer.Up},
+		{"answers an offer with a result", "expected", answers('R', probe.Answer{}, nothing), transfer.Up},
+		{"no tokens", "0 stream tokens", answers('A', probe.Accept{}, untilClosed), transfer.Up},
+		{"refuses", "not today", answers('A', probe.Accept{Error: "not today"}, untilClosed), transfer.Up},
+		{"refuses a field", "Far.MSS", answers('A', probe.Accept{Field: "Far.MSS", Error: "too small"}, untilClosed), transfer.Up},
+		{"data port not there", "refused", answers('A', probe.Accept{Tokens: tokens, Port: refusing}, untilClosed), transfer.Up},
+		{"never a result", "no result", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)}, untilClosed), transfer.Up},
+		{"gone during a transfer", "closed the connection", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)}, nothing), transfer.Up},
+		{"data connection reset", "closed the connection", answers('A', probe.Accept{Tokens: tokens, Port: port(resetting)}, untilClosed), transfer.Up},
+		{"sends nothing", "no answer", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)}, untilClosed), transfer.Down},
+		{"sends nothing but says it lives", "stalled", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)}, func(conn net.Conn) {
+			for probe.WriteMessage(conn, probe.KindProgress, struct{}{}) == nil {
+				time.Sleep(100 * time.Millisecond) // as a living server does
+			}
+		}), transfer.Down},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			address := answering(t, tt.server)
+			begun := time.Now()
+			c, err := probe.Connect(context.Background(), address, key)
+			if err == nil {
+				defer c.Close()
+				_, err = c.Run(context.Background(), transfer.Spec{Direction: tt.direction, Bytes: 1 << 20}, nil)
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v; want %q", err, tt.want)
+			}
+			var u *transfer.Unsupported
+			if err != nil && !errors.As(err, &u) && !strings.Contains(err.Error(), address) {
+				t.Errorf("%v does not name %s", err, address)
+			}
+			if took := time.Since(begun); took > time.Minute {
+				t.Errorf("it took %v to say so", took)
+			}
+		})
+	}
+}
+
+// Clients that mean no good, or do not know better; an honest one is served beside them.
+func TestClientsThatGoWrong(t *testing.T) {
+	t.Parallel()
+	gone := make(chan struct{}, 100)
+	address := serve(t, server.Config{Key: key, Clients: 20, Event: func(e server.Event) {
+		if e.What == "gone" {
+			gone <- struct{}{}
+		}
+	}})
+	ctx := context.Background()
+	var conns []net.Conn
+	defer func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}()
+	dial := func(preface string) net.Conn {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, conn)
+		io.WriteString(conn, preface)
+		return conn
+	}
+	secured := func(k probe.Key) (net.Conn, error) {
+		conn := dial(string(probe.Marker[:]))
+		io.ReadFull(conn, make([]byte, 1))
+		return probe.SecureClient(ctx, conn, k)
+	}
+	dial("")
+	dial("half a preface")
+	token := probe.NewToken()
+	dial(string(token[:]))
+	dial(strings.Repeat("x", 1000))
+	dial(string(probe.Marker[:]) + strings.Repeat("garbage", 1000))
+	if _, err := secured(probe.NewKey()); !errors.Is(err, probe.ErrWrongKey) {
+		t.Errorf("with another key: %v", err)
+	}
+	wait := func() {
+		t.Helper()
+		select {
+		case <-gone:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the server still keeps a client that it should have shed")
+		}
+	}
+	wait()
+	wait()
+	for _, tt := range []struct {
+		name string
+		send func(conn net.Conn)
+	}{
+		{"a frame of 4 GB", func(conn net.Conn) { conn.Write(binary.BigEndian.AppendUint32(nil, 1<<32-1)); conn.Write([]byte("O{}")) }},
+		{"an empty frame", func(conn net.Conn) { conn.Write(make([]byte, 5)) }},
+		{"an offer that is no JSON", func(conn net.Conn) { conn.Write([]byte("\x00\x00\x00\x03O{x")) }},
+		{"a server's message", func(conn net.Conn) { probe.WriteMessage(conn, probe.KindHello, probe.Hello{}) }},
+		{"an offer during a transfer", func(conn net.Conn) {
+			offer := probe.Offer{Spec: transfer.Spec{Direction: transfer.Up, Bytes: 1}}
+			probe.WriteMessage(conn, probe.KindOffer, offer)
+			probe.WriteMessage(conn, probe.KindOffer, offer)
+		}},
+		{"leaving before the data", func(conn net.Conn) {
+			probe.WriteMessage(conn, probe.KindOffer, probe.Offer{Spec: transfer.Spec{Direction: transfer.Up, Bytes: 1}})
+			conn.Close()
+		}},
+	} {
+		conn, err := secured(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		probe.ReadMessage(conn, 1<<16) // hello
+		tt.send(conn)
+		t.Log(tt.name)
+		wait()
+	}
+	// What a server refuses it refuses politely.
+	conn, err := secured(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe.ReadMessage(conn, 1<<16)
+	for _, spec := range []transfer.Spec{
+		{}, {Direction: "sideways", Bytes: 1}, {Direction: transfer.Up, Time: -1}, {Direction: transfer.Up, Time: 1000 * time.Hour},
+		{Direction: transfer.Up, Bytes: 1, Streams: 1 << 30}, {Direction: transfer.Up, Bytes: 1, Streams: -1},
+		{Direction: transfer.Up, Bytes: 1, Far: transfer.Socket{ReceiveBuffer: 1 << 40}},
+		{Direction: transfer.Up, Bytes: 1, Far: transfer.Socket{Congestion: "../../etc/passwd"}},
+		{Direction: transfer.Up, Bytes: 1, Far: transfer.Socket{MSS: 1}},
+		{Direction: transfer.Up, Bytes: 1, Program: transfer.Program{WriteBps: -1}},
+		{Direction: transfer.Up, Bytes: 1, Program: transfer.Program{WriteBytes: -5}},
+	} {
+		probe.WriteMessage(conn, probe.KindOffer, probe.Offer{Spec: spec})
+		m, err := probe.ReadMessage(conn, 1<<16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a probe.Accept
+		if err := m.Decode(probe.KindAccept, &a); err != nil || a.Field == "" || len(a.Tokens) > 0 {
+			t.Errorf("offer %+v: answer %+v, %v", spec, a, err)
+		}
+	}
+	r, err := connect(t, address, key).Run(ctx, transfer.Spec{Direction: transfer.Up, Bytes: 100_000}, nil)
+	if err != nil {
+		t.Fatalf("an honest client among them: %v", err)
+	}
+	checkResult(t, r, 100_000)
+}
+
+func TestMoreClientsThanAllowed(t *testing.T) {
+	address := serve(t, server.Config{Key: key, Clients: 1})
+	connect(t, address, key)
+	_, err := probe.Connect(context.Background(), address, key)
+	if err == nil || !strings.Contains(err.Error(), "as many clients") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,340 @@
+package probe_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/fullpipe-net/fullpipe/internal/peer"
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serve starts a server on loopback and answers its address.
+func serve(t testing.TB, c server.Config) (address string) {
+	t.Helper()
+	c.Address = "127.0.0.1:0"
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := server.New(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- s.Serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return s.Addr().String()
+}
+
+func connect(t testing.TB, address string, key probe.Key) *probe.Client {
+	t.Helper()
+	c, err := probe.Connect(context.Background(), address, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+var key = probe.NewKey()
+
+func TestTransfers(t *testing.T) {
+	c := connect(t, serve(t, server.Config{Key: key}), key)
+	both := transfer.Socket{SendBuffer: 100_000, ReceiveBuffer: 50_000}
+	for _, tt := range []struct {
+		name  string
+		spec  transfer.Spec
+		bytes int64 // exactly; 0: some
+	}{
+		{"time", transfer.Spec{Time: 60 * time.Millisecond}, 0},
+		{"bytes", transfer.Spec{Bytes: 3_000_001}, 3_000_001},
+		{"bytes before time", transfer.Spec{Bytes: 100_000, Time: time.Minute}, 100_000},
+		{"four streams share the bytes", transfer.Spec{Bytes: 3_000_001, Streams: 4}, 3_000_001},
+		{"buffers at both ends", transfer.Spec{Bytes: 1_000_000, Near: both, Far: both}, 1_000_000},
+		{"paced writer", transfer.Spec{Bytes: 20_000, Program: transfer.Program{WriteBps: 8e6, WriteBytes: 5000}}, 20_000},
+		{"paced reader", transfer.Spec{Time: 100 * time.Millisecond, Program: transfer.Program{ReadBps: 8e6}}, 0},
+		{"exchange", transfer.Spec{Bytes: 2000, Program: transfer.Program{WriteBytes: 100, Exchange: true}, Near: transfer.Socket{NoDelay: true},
+			Far: transfer.Socket{NoDelay: true}}, 2000},
+	} {
+		for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
+			t.Run(tt.name+" "+string(direction), func(t *testing.T) {
+				tt.spec.Direction = direction
+				var told int64
+				r, err := c.Run(context.Background(), tt.spec, func(i transfer.Interval) { told += i.Bytes })
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkResult(t, r, tt.bytes)
+				if received, _ := r.Received(); told > received.Bytes || direction == transfer.Down && told != received.Bytes {
+					t.Errorf("intervals tell of %d bytes, the result of %d", told, received.Bytes)
+				}
+			})
+		}
+	}
+}
+
+func checkResult(t *testing.T, r *transfer.Result, bytes int64) {
+	t.Helper()
+	received, ok := r.Received()
+	if !ok || !r.Complete || received.Bytes == 0 || bytes > 0 && received.Bytes != bytes {
+		t.Fatalf("received %+v, complete %v; want %d bytes", received, r.Complete, bytes)
+	}
+	var acknowledged int64
+	for which, end := range map[string]*transfer.End{"near": r.Near, "far": r.Far} {
+		if end == nil || len(end.Streams) != max(r.Spec.Streams, 1) {
+			t.Fatalf("%s end: %+v", which, end)
+		}
+		asked := r.Spec.Near
+		if which == "far" {
+			asked = r.Spec.Far
+		}
+		for _, s := range end.Streams {
+			if len(s.Samples) < 2 || s.Handshake == nil || !s.Local.IsValid() || s.Local.Port() == s.Remote.Port() {
+				t.Errorf("%s end's stream: %d samples, handshake %v, %v to %v", which, len(s.Samples), s.Handshake, s.Local, s.Remote)
+			}
+			if s.SendBuffer.Requested != asked.SendBuffer || s.ReceiveBuffer.Requested != asked.ReceiveBuffer {
+				t.Errorf("%s end: asked for %+v, buffers are %+v and %+v", which, asked, s.SendBuffer, s.ReceiveBuffer)
+			}
+			if asked.ReceiveBuffer > 0 && s.ReceiveBuffer.Effective > 2*asked.ReceiveBuffer {
+				t.Errorf("%s end: a window of %d from a buffer of %d", which, s.ReceiveBuffer.Effective, asked.ReceiveBuffer)
+			}
+			if end == r.Sender() {
+				acknowledged += s.Bytes
+			}
+		}
+	}
+	if bytes > 0 && acknowledged != bytes {
+		t.Errorf("%d bytes acknowledged of %d", acknowledged, bytes)
+	}
+}
+
+func TestWhatTheProgramsKnow(t *testing.T) {
+	c := connect(t, serve(t, server.Config{Key: key}), key)
+	last := func(e *transfer.End) transfer.Sample { s := e.Streams[0].Samples; return s[len(s)-1] }
+	run := func(p transfer.Program) *transfer.Result {
+		t.Helper()
+		r, err := c.Run(context.Background(), transfer.Spec{Direction: transfer.Up, Time: 200 * time.Millisecond, Program: p}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if s := last(run(transfer.Program{WriteBps: 1e6}).Near); s.Paused < 100*time.Millisecond || s.Blocked > 100*time.Millisecond {
+		t.Errorf("a writer that pauses: %v paused, %v blocked", s.Paused, s.Blocked)
+	}
+	r := run(transfer.Program{ReadBps: 1e6})
+	if s := last(r.Near); s.Blocked < 100*time.Millisecond {
+		t.Errorf("a writer before a slow reader: %v blocked", s.Blocked)
+	}
+	if s := last(r.Far); s.Paused < 100*time.Millisecond || s.Queued == 0 {
+		t.Errorf("a slow reader: %v paused, %d bytes left in the socket", s.Paused, s.Queued)
+	}
+	if s := last(run(transfer.Program{Exchange: true, WriteBytes: 100}).Near); s.Awaited < 100*time.Millisecond {
+		t.Errorf("Nagle against delayed acknowledgements: %v waited for answers", s.Awaited)
+	}
+}
+
+func TestSendersRule(t *testing.T) {
+	t.Setenv(probe.RuleVariable, "afd:8192")
+	c := connect(t, serve(t, server.Config{Key: key}), key)
+	for _, tt := range []struct {
+		send, write int
+		rule        string
+		most        int64
+	}{
+		{0, 0, "afd:8192", 8192},
+		{0, 1000, "afd:8192", 8192},
+		{0, 16384, "afd:8192", 8192 + 16384},
+		{20000, 5000, "afd:20000", 20000},
+	} {
+		r, err := c.Run(context.Background(), transfer.Spec{Direction: transfer.Up, Bytes: 200_000,
+			Near: transfer.Socket{SendBuffer: tt.send, NoDelay: true}, Program: transfer.Program{WriteBytes: tt.write}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Near.BufferRule != tt.rule {
+			t.Errorf("rule %q, want %q", r.Near.BufferRule, tt.rule)
+		}
+		for _, s := range r.Near.Streams[0].Samples {
+			if s.Queued > tt.most+1 { // the stream's end counts as one byte
+				t.Errorf("%s, writes of %d: %d bytes outstanding", tt.rule, tt.write, s.Queued)
+				break
+			}
+		}
+	}
+}
+
+func TestClientGoesOnAfterAFailure(t *testing.T) {
+	c := connect(t, serve(t, server.Config{Key: key}), key)
+	ctx, cancel := context.WithCancel(context.Background())
+	r, err := c.Run(ctx, transfer.Spec{Direction: transfer.Down, Time: time.Minute}, func(transfer.Interval) { cancel() })
+	if !errors.Is(err, context.Canceled) || r == nil || r.Complete {
+		t.Fatalf("interrupted: %v, %+v", err, r)
+	}
+	if received, ok := r.Received(); !ok || received.Bytes == 0 || r.Far == nil {
+		t.Errorf("what was measured until then is lost: %+v, far %v", received, r.Far)
+	}
+	if _, err := c.Run(ctx, transfer.Spec{Direction: transfer.Up, Bytes: 1}, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a run with a cancelled context: %v", err)
+	}
+	var u *transfer.Unsupported
+	if _, err := c.Run(context.Background(), transfer.Spec{Direction: transfer.Up}, nil); !errors.As(err, &u) {
+		t.Errorf("a spec without an end: %v", err)
+	}
+	if r, err = c.Run(context.Background(), transfer.Spec{Direction: transfer.Up, Bytes: 1000}, nil); err != nil {
+		t.Fatal(err)
+	}
+	checkResult(t, r, 1000)
+}
+
+func TestCloseEndsARunningTransfer(t *testing.T) {
+	c := connect(t, serve(t, server.Config{Key: key}), key)
+	started := make(chan struct{})
+	done := make(chan error)
+	go func() {
+		var once bool
+		_, err := c.Run(context.Background(), transfer.Spec{Direction: transfer.Up, Time: time.Minute}, func(transfer.Interval) {
+			if !once {
+				once = true
+				close(started)
+			}
+		})
+		done <- err
+	}()
+	<-started
+	go c.Close()
+	if err := <-done; err == nil {
+		t.Error("a closed client's transfer succeeded")
+	}
+	if _, err := c.Run(context.Background(), transfer.Spec{Direction: transfer.Up, Bytes: 1}, nil); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a run after Close: %v", err)
+	}
+}
+
+// answering accepts connections and lets each be answered.
+func answering(t *testing.T, answer func(net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			answer(conn)
+			conn.Close()
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-done })
+	return l.Addr().String()
+}
+
+func untilClosed(conn net.Conn) { io.Copy(io.Discard, conn) }
+
+func TestFarEndsThatAreNoPeers(t *testing.T) {
+	t.Parallel()
+	says := func(text string) func(net.Conn) {
+		return func(conn net.Conn) {
+			io.ReadFull(conn, make([]byte, probe.PrefaceSize))
+			io.WriteString(conn, text)
+			untilClosed(conn)
+		}
+	}
+	l, _ := net.Listen("tcp", "127.0.0.1:0")
+	refusing := l.Addr().String()
+	l.Close()
+	for _, tt := range []struct {
+		name, address, want, try string
+	}{
+		{"not there", refusing, "connection refused", "fullpipe serve"},
+		{"no such name", "nowhere.invalid:5201", "no such host", "address"},
+		{"another key", serve(t, server.Config{Key: probe.NewKey()}), "another key", "--key"},
+		{"silent", answering(t, untilClosed), "no answer", "firewall"},
+		{"closes at once", answering(t, func(net.Conn) {}), "closed the connection", "fullpipe serve"},
+		{"iperf3", answering(t, says("\x09")), "an iperf3 server", "port"},
+		{"a busy iperf3", answering(t, says("\xff")), "an iperf3 server", "port"},
+		{"busy", answering(t, says("B")), "as many clients", "later"},
+		{"ssh", answering(t, says("SSH-2.0-OpenSSH_9.9\r\n")), "an SSH server", "port"},
+		{"web", answering(t, says("HTTP/1.1 400 Bad Request\r\n\r\n")), "a web server", "port"},
+		{"something", answering(t, says("\x00\x01garbage")), `says "\x00\x01garbage"`, "port"},
+		{"stops within TLS", answering(t, says("F")), "no answer", "firewall"},
+		{"closes within TLS", answering(t, func(conn net.Conn) { io.WriteString(conn, "F") }), "closed the connection", "fullpipe serve"},
+		{"garbage for TLS", answering(t, says("F"+strings.Repeat("\x16garbage", 100))), "TLS", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c, err := probe.Connect(context.Background(), tt.address, key)
+			if err == nil {
+				c.Close()
+				t.Fatal("connected")
+			}
+			var e *probe.Error
+			if !errors.As(err, &e) || !strings.Contains(err.Error(), tt.address) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v; want %s and %q", err, tt.address, tt.want)
+			}
+			if e != nil && !strings.Contains(e.Try(), tt.try) {
+				t.Errorf("%v: try %q; want %q", err, e.Try(), tt.try)
+			}
+		})
+	}
+}
+
+func TestNoKeyAtHand(t *testing.T) {
+	_, err := peer.Open(context.Background(), serve(t, server.Config{Key: key}), peer.Options{})
+	if err == nil || !strings.Contains(err.Error(), "no key") {
+		t.Error(err)
+	}
+}
+
+func TestNothingStaysOpen(t *testing.T) {
+	address := serve(t, server.Config{Key: key})
+	open := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip("descriptors can only be counted on Linux")
+		}
+		return len(entries)
+	}
+	run := func(spec transfer.Spec) {
+		c, err := probe.Connect(context.Background(), address, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Run(context.Background(), spec, nil)
+		c.Close()
+	}
+	small := transfer.Socket{ReceiveBuffer: 8192}
+	run(transfer.Spec{Direction: transfer.Up, Bytes: 1000, Far: small})
+	before := open()
+	for range 5 {
+		run(transfer.Spec{Direction: transfer.Up, Bytes: 1000, Far: small, Streams: 3})
+		run(transfer.Spec{Direction: transfer.Down, Bytes: 1000, Near: transfer.Socket{Congestion: "nonesuch"}})
+		run(transfer.Spec{Direction: transfer.Down, Bytes: 1000, Near: small})
+	}
+	until := time.Now().Add(5 * time.Second)
+	after := open()
+	for ; after > before && time.Now().Before(until); after = open() {
+	}
+	if after > before {
+		t.Errorf("%d descriptors before, %d after", before, after)
+	}
+}
