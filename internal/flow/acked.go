@@ -1,0 +1,139 @@
+package flow
+
+// ackEvent is an acknowledgement on its way from the tap to the sender.
+type ackEvent struct {
+	due    int64
+	ack    int64
+	window int64
+	edge   int64
+	pure   bool
+	gap    bool // SACK shows more than a reordering's worth above a hole
+}
+
+// acks is a ring of acknowledgements in flight between tap and sender.
+type acks struct {
+	ring    []ackEvent
+	head, n int
+}
+
+// maxWaiting bounds the ring; beyond it the newest acknowledgement replaces the last.
+const maxWaiting = 1 << 14
+
+func (a *acks) first() *ackEvent { return &a.ring[a.head] }
+
+func (a *acks) pop() ackEvent {
+	e := a.ring[a.head]
+	a.head = (a.head + 1) & (len(a.ring) - 1)
+	a.n--
+	return e
+}
+
+func (a *acks) push(e ackEvent) {
+	if a.n == maxWaiting {
+		a.ring[(a.head+a.n-1)&(len(a.ring)-1)] = e
+		return
+	}
+	if a.n == len(a.ring) {
+		grown := make([]ackEvent, max(16, 2*len(a.ring)))
+		for i := range a.n {
+			grown[i] = a.ring[(a.head+i)&(len(a.ring)-1)]
+		}
+		a.ring, a.head = grown, 0
+	}
+	a.ring[(a.head+a.n)&(len(a.ring)-1)] = e
+	a.n++
+}
+
+// acknowledged takes the acknowledgement in a segment of the other end.
+func (d *Direction) acknowledged(s *Segment, at int64) {
+	ack := d.position(s.Ack)
+	if s.Payload == 0 {
+		d.Acks++
+	}
+	if ack < 0 || ack > d.high+1<<30 {
+		return
+	}
+	if ack > d.high {
+		d.beyond(ack, at)
+	}
+	ack = min(ack, d.high) // a FIN counts one
+	if s.Flags&SYN == 0 {
+		w := int64(s.Window) << d.Scale
+		if s.Window == 0 {
+			d.ZeroWindows++
+		}
+		if ack >= d.acked {
+			d.tapEdge = ack + w
+		}
+	}
+	e := ackEvent{ack: ack, window: int64(s.Window) << d.Scale, edge: ack + int64(s.Window)<<d.Scale, pure: s.Payload == 0}
+	if s.SACKs > 0 {
+		e.gap = d.sack(s, ack)
+	}
+	if ack > d.acked {
+		d.acked = ack
+		d.filled(ack)
+		d.rtt.sample(d, ack, at)
+	}
+	if d.sacked.n > 0 && ack >= d.sacked.r[0].from {
+		d.sacked.below(ack)
+	}
+	d.delivered(at)
+	if g := d.Graph; g != nil {
+		g.Acks.add(at, ack)
+		g.Edge.add(at, d.tapEdge)
+	}
+	r := d.rtt.delay()
+	if r == 0 && d.waiting.n == 0 {
+		d.run(at)
+		d.arrive(&e)
+		return
+	}
+	e.due = at + r
+	if d.waiting.n > 0 {
+		last := &d.waiting.ring[(d.waiting.head+d.waiting.n-1)&(len(d.waiting.ring)-1)]
+		e.due = max(e.due, last.due)
+	}
+	d.waiting.push(e)
+	d.advance(at)
+}
+
+// arrive is an acknowledgement reaching the sender.
+func (d *Direction) arrive(e *ackEvent) {
+	if e.ack < d.una {
+		return // overtaken
+	}
+	d.window, d.edge = e.window, e.edge
+	if e.window > d.WindowMax {
+		d.WindowMax = e.window
+	}
+	if d.WindowFirst >= 1<<39 {
+		d.WindowFirst = e.window
+	}
+	d.cur.window(e.window)
+	if e.ack > d.una {
+		const delayed = 30e6
+		if waited := d.at - d.lastSent; e.pure && e.ack >= d.high && d.state == Busy && d.RTTMin > 0 && waited >= d.RTTMin+delayed {
+			d.heldAt, d.heldFor = d.at, waited
+		}
+		d.una = e.ack
+		d.passed(e.ack)
+	}
+	if e.gap && !d.recovering {
+		d.recover()
+	}
+	d.settle()
+}
+
+// beyond is an acknowledgement of bytes that the tap never saw: the capture lost them.
+func (d *Direction) beyond(ack, at int64) {
+	if ack == d.high+1 && d.conn.sides[d.me].fin {
+		return
+	}
+	d.advance(at)
+	d.Unseen += ack - d.high
+	d.cur.Unseen += ack - d.high
+	d.cur.Sent += ack - d.high
+	d.round.sent += ack - d.high
+	d.high = ack
+}

@@ -1,0 +1,242 @@
+package flow
+
+// Connection is one TCP connection as one tap saw it.
+type Connection struct {
+	ends
+	Started int64 // nanoseconds since 1970; all other times count from here
+	Ended   int64 // the last segment's time
+
+	SYN, SYNACK bool // captured
+	Reset       bool
+	Finished    bool // both ends closed
+
+	cfg    *Config
+	client int // which side opened; by the lower port where no SYN was seen
+	sides  [2]side
+	now    int64
+	// ClockSteps counts segments stamped more than a second before an earlier one.
+	ClockSteps int64
+
+	synAt, synAckAt int64
+	// Half of the round trip on either side of the tap, from the handshake; 0 unknown.
+	throughClient, throughServer int64
+
+	tooBig    [2]int
+	routerMTU [2]int
+}
+
+// Offer is what an end's SYN or SYN-ACK said.
+type Offer struct {
+	Seen       bool
+	MSS        int // 0: the option was absent
+	Scale      int // -1: absent
+	SACK       bool
+	Timestamps bool
+	OptionsCut bool // absent options are not known to be absent
+	Window     int
+	ISN        uint32
+}
+
+// side is what is kept of one end, whether it sends data or not.
+type side struct {
+	offer    Offer
+	fin      bool
+	have     bool // the fields below mean something
+	ack      uint32
+	window   uint16
+	scaled   bool // window is not a SYN's
+	lastSeen [4]copyOf
+	turn     uint8
+	dir      *Direction // the data this side sends; nil until it does
+	loop     loop       // the loop from the tap through this side
+	delayed  oneWay     // the delay from this side to the tap
+}
+
+// copyOf recognises a segment that was captured twice.
+type copyOf struct {
+	at            int64
+	seq, ack, len uint32
+	tsval         uint32
+	window, ipid  uint16
+	iface         uint16
+	flags         Flags
+	ttl           uint8
+	used          bool
+}
+
+func newConnection(e ends, s *Segment, cfg *Config) *Connection {
+	c := &Connection{ends: e, Started: s.At, cfg: cfg}
+	c.sides[0].offer.Scale, c.sides[1].offer.Scale = -1, -1
+	if e.a.Port < e.b.Port {
+		c.client = 1
+	}
+	return c
+}
+
+// Client is the end that opened the connection; where no SYN was captured, the one with
+// the higher port.
+func (c *Connection) Client() Endpoint { return c.endpoint(c.client) }
+
+// Server is the other end.
+func (c *Connection) Server() Endpoint { return c.endpoint(1 - c.client) }
+
+// ClientOffer and ServerOffer are the options of the SYN and of the SYN-ACK.
+func (c *Connection) ClientOffer() Offer { return c.sides[c.client].offer }
+
+// ServerOffer is what the SYN-ACK said.
+func (c *Connection) ServerOffer() Offer { return c.sides[1-c.client].offer }
+
+// Directions are the ones in which data was sent, the client's first.
+func (c *Connection) Directions() []*Direction {
+	var out []*Direction
+	for _, i := range []int{c.client, 1 - c.client} {
+		if d := c.sides[i].dir; d != nil && d.Bytes > 0 {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func (c *Connection) endpoint(side int) Endpoint {
+	if side == 0 {
+		return c.a
+	}
+	return c.b
+}
+
+// ended says that s opens a new connection between the same ends.
+func (c *Connection) ended(s *Segment, side int) bool {
+	if s.Flags&(SYN|ACK) != SYN {
+		return false
+	}
+	if o := &c.sides[side].offer; o.Seen {
+		return o.ISN != s.Seq
+	}
+	return c.sides[side].have || c.sides[side].dir != nil
+}
+
+const second = int64(1e9)
+
+// add takes a segment that side sent; it answers false for a copy.
+func (c *Connection) add(s *Segment, from int) bool {
+	at := s.At - c.Started
+	if at < c.now {
+		if c.now-at > second {
+			c.ClockSteps++
+		}
+		at = c.now
+	}
+	me, peer := &c.sides[from], &c.sides[1-from]
+	if me.copied(s, at) {
+		return false
+	}
+	c.now = at
+	if s.Flags&SYN != 0 {
+		c.handshake(s, from, at)
+	}
+	if s.Flags&RST != 0 {
+		c.Reset = true
+		return true
+	}
+	if s.Options&HasTimestamps != 0 {
+		peer.loop.mark(s.TSVal, at)
+		me.loop.echo(s.TSEcr, at)
+		me.delayed.sample(s.TSVal, at)
+	}
+	if s.Flags&ACK != 0 {
+		c.acknowledge(s, me, peer, at)
+	}
+	if s.Flags&FIN != 0 {
+		me.fin = true
+		c.Finished = peer.fin
+	}
+	if s.Payload == 0 || s.Flags&SYN != 0 {
+		return true
+	}
+	if me.dir == nil {
+		me.dir = c.newDirection(s, from, at)
+	}
+	me.dir.sent(s, at)
+	if peer.dir != nil {
+		peer.dir.answered = true
+	}
+	return true
+}
+
+func (c *Connection) acknowledge(s *Segment, me, peer *side, at int64) {
+	if c.SYNACK && c.throughClient == 0 && s.Flags&SYN == 0 && me == &c.sides[c.client] && s.Ack == c.ServerOffer().ISN+1 {
+		c.throughClient = max(at-c.synAckAt, 1)
+	}
+	if d := peer.dir; d != nil {
+		d.acknowledged(s, at)
+	}
+	me.have, me.ack = true, s.Ack
+	me.window, me.scaled = s.Window, s.Flags&SYN == 0
+}
+
+func (c *Connection) handshake(s *Segment, from int, at int64) {
+	o := &c.sides[from].offer
+	if o.Seen {
+		if s.Flags&ACK == 0 {
+			c.synAt = at
+		}
+		return
+	}
+	*o = Offer{Seen: true, Scale: -1, Window: int(s.Window), ISN: s.Seq, OptionsCut: s.Options&OptionsCut != 0,
+		SACK: s.Options&HasSACKPermitted != 0, Timestamps: s.Options&HasTimestamps != 0}
+	if s.Options&HasMSS != 0 {
+		o.MSS = int(s.MSS)
+	}
+	if s.Options&HasScale != 0 {
+		o.Scale = int(s.Scale)
+	}
+	if s.Flags&ACK == 0 {
+		c.SYN, c.synAt, c.client = true, at, from
+		return
+	}
+	c.SYNACK, c.synAckAt, c.client = true, at, 1-from
+	if c.SYN {
+		c.throughServer = max(at-c.synAt, 1)
+	}
+}
+
+// scale is the shift of the windows that a side advertises; known is false where the
+// handshake does not tell.
+func (c *Connection) scale(of int) (shift int, known bool) {
+	client, server := c.sides[c.client].offer, c.sides[1-c.client].offer
+	switch {
+	case server.Seen && server.Scale < 0 && !server.OptionsCut, client.Seen && client.Scale < 0 && !client.OptionsCut:
+		return 0, true
+	case server.Seen && server.Scale >= 0 && of != c.client:
+		return server.Scale, true
+	case server.Seen && server.Scale >= 0 && client.Scale >= 0:
+		return client.Scale, true
+	}
+	return 0, false
+}
+
+// copied says that the same segment was seen a moment ago on another interface or at
+// another hop.
+func (m *side) copied(s *Segment, at int64) bool {
+	const moment = 20e6
+	for i := range m.lastSeen {
+		l := &m.lastSeen[i]
+		if l.seq == s.Seq && l.len == s.Payload && l.used && l.ack == s.Ack && l.window == s.Window && l.flags == s.Flags &&
+			at-l.at < moment && l.tsval == s.TSVal && l.ipid == s.IPID && (s.IPID != 0 || l.iface != s.Interface || l.ttl != s.TTL) {
+			return true
+		}
+	}
+	m.lastSeen[m.turn%4] = copyOf{at: at, seq: s.Seq, ack: s.Ack, len: s.Payload, tsval: s.TSVal, window: s.Window,
+		ipid: s.IPID, iface: s.Interface, flags: s.Flags, ttl: s.TTL, used: true}
+	m.turn++
+	return false
+}
+
+func (c *Connection) finish() {
+	c.Ended = c.now
+	for i := range c.sides {
+		if d := c.sides[i].dir; d != nil {
+			d.finish()
+		}
+	}
+}

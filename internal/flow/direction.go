@@ -1,0 +1,216 @@
+package flow
+
+// Clock is where a sender's time went. The clocks are exclusive: each moment between the
+// first payload byte and the last acknowledgement runs on one of them.
+type Clock uint8
+
+const (
+	Busy      Clock = iota // data outstanding, nothing below explains the wait
+	Full                   // the receiver's window leaves no room, and it is as large as it gets
+	Closed                 // the window leaves no room and has shrunk: the receiving program does not read
+	Repair                 // from the first sign of a loss until what was outstanding then is acknowledged
+	Idle                   // nothing outstanding, window open, nothing sent
+	Held                   // a small segment waited for an acknowledgement that was itself delayed
+	Growth                 // rounds in which the outstanding data still multiplied
+	Slack                  // far less outstanding than the sender had a round before, without a loss between
+	BlackHole              // one large segment lost again and again
+	clocks
+)
+
+// Direction is the data that one end sent. Bytes outstanding and the window are kept as
+// the sender saw them: acknowledgements count when they must have reached it, the loop
+// from the tap through the sender later.
+type Direction struct {
+	From, To Endpoint
+
+	First, Last int64 // first payload byte and last acknowledgement, from the connection's start
+
+	Bytes         int64 // payload without repetitions
+	Segments      int64 // with payload, as captured; a super-segment is one
+	Retransmitted int64 // segments
+	Repeated      int64 // bytes of retransmissions whose original was seen too
+	Spurious      int64 // retransmissions that the receiver says it did not need
+	OutOfOrder    int64
+	Unseen        int64 // bytes acknowledged that were never captured
+	Acks          int64 // pure acknowledgements received
+	Probes        int64 // keep-alives and zero-window probes
+	ZeroWindows   int64 // acknowledgements that closed the window
+	SmallSegments int64 // shorter than the MSS
+	Timeouts      int64 // retransmissions after a silence of 200 ms and two round trips
+	LossEvents    int64 // recoveries begun
+	TooBig        int   // ICMP messages naming this direction's segments
+	RouterMTU     int   // from them; 0 unknown
+
+	MSS        int // the largest payload of one packet: offered less options, or the largest seen
+	MaxSegment int // the largest seen; above MSS it is a super-segment
+	Scale      int // shift of the windows the receiver advertises
+	ScaleKnown bool
+	ScaleRaise int64 // when an inferred scale was last raised
+
+	RTTMin, RTTMax int64 // whole round trips, nanoseconds; 0 unknown
+	RTTs           int64
+	LoopMin        int64 // the part of RTTMin between tap and sender; the rest is beyond the tap
+	LoopKnown      bool
+
+	WindowMax   int64
+	WindowFirst int64
+	MaxOut      int64 // most bytes outstanding
+	Answered    int64 // rounds that began after the other end had sent payload of its own
+
+	Slices []Slice
+	Bursts *Bursts // nil when there were none
+	Graph  *Graph
+
+	conn *Connection
+	me   int // the side that sends
+
+	// All positions are payload bytes from the first one, unwrapped.
+	base     uint32 // sequence number of position 0
+	high     int64  // one past the highest byte seen
+	una      int64  // first byte not acknowledged, as the sender knows
+	acked    int64  // the same, as the tap knows
+	edge     int64  // the window's right edge, as the sender knows
+	tapEdge  int64
+	window   int64 // advertised last, as the sender knows
+	at       int64 // the clocks have run until here
+	state    Clock
+	empty    int64 // time with nothing outstanding since the last segment
+	lastSent int64
+	lastLen  int64
+	answered bool // the other end sent payload since the last segment
+	heldAt   int64
+	heldFor  int64
+
+	waiting acks
+	sacked  ranges
+	lostSegments
+	rtt rttState
+	round
+	slicing
+}
+
+func (c *Connection) newDirection(s *Segment, from int, at int64) *Direction {
+	me, peer := &c.sides[from], &c.sides[1-from]
+	d := &Direction{From: s.Src, To: s.Dst, First: at, Last: at, conn: c, me: from, base: s.Seq, at: at, state: Busy, lastSent: at}
+	d.rtt.loop, d.rtt.delayed = &me.loop, &me.delayed
+	d.Scale, d.ScaleKnown = c.scale(1 - from)
+	d.MSS = c.mss(from)
+	if me.offer.Seen {
+		d.base = me.offer.ISN + 1
+	} else if peer.have && int32(s.Seq-peer.ack) >= 0 && s.Seq-peer.ack < 1<<24 {
+		d.base = peer.ack
+	}
+	if peer.have {
+		d.window = int64(peer.window)
+		if peer.scaled {
+			d.window <<= d.Scale
+		}
+		d.edge = d.position(peer.ack) + d.window
+	} else {
+		d.window, d.edge = 1<<40, 1<<40 // not known: assume room
+	}
+	d.tapEdge = d.edge
+	d.WindowFirst = d.window
+	if c.cfg.Points > 0 {
+		d.Graph = newGraph(c.cfg.Points)
+	}
+	d.slicing.limit = c.cfg.Slices
+	d.cur = newSlice(at)
+	d.round.began = at
+	c.seedRTT(d, from)
+	return d
+}
+
+// mss is the largest payload that a side puts into one packet, 0 where no SYN says.
+func (c *Connection) mss(from int) int {
+	client, server := c.ClientOffer(), c.ServerOffer()
+	mss := 0
+	for _, o := range []Offer{client, server} {
+		if o.MSS > 0 && (mss == 0 || o.MSS < mss) {
+			mss = o.MSS
+		}
+	}
+	if c.sides[1-from].offer.MSS > 0 {
+		mss = c.sides[1-from].offer.MSS
+	}
+	if mss > 12 && client.Timestamps && server.Timestamps {
+		mss -= 12
+	}
+	return mss
+}
+
+func (d *Direction) position(seq uint32) int64 {
+	// The nearest position to the highest byte seen.
+	return d.high + int64(int32(seq-d.base-uint32(d.high)))
+}
+
+// advance runs the clocks until now.
+func (d *Direction) advance(now int64) {
+	for d.waiting.n > 0 && d.waiting.first().due <= now {
+		e := d.waiting.pop()
+		d.run(e.due)
+		d.arrive(&e)
+	}
+	d.run(now)
+}
+
+func (d *Direction) run(now int64) {
+	dt := now - d.at
+	if dt <= 0 {
+		return
+	}
+	d.at = now
+	out := d.high - d.una
+	if out == 0 && d.state == Busy {
+		d.empty += dt
+		return
+	}
+	d.cur.Clock[d.state] += dt
+	d.cur.outTime += float64(out) * float64(dt)
+	if d.state == Busy {
+		d.round.busy += dt
+	}
+}
+
+// settle chooses the clock that runs from now on.
+func (d *Direction) settle() {
+	room := d.edge - d.high
+	switch {
+	case d.high > d.una && d.stuck():
+		d.state = BlackHole
+	case d.high > d.una && d.recovering:
+		d.state = Repair
+	case room < d.tight():
+		d.state = Full
+		if d.window < d.WindowMax/2 || d.window == 0 {
+			d.state = Closed
+		}
+	case 4*(d.high-d.una) < 3*d.round.level && d.high > d.una:
+		d.state = Slack
+	default:
+		d.state = Busy
+	}
+}
+
+// tight is how little room keeps a sender waiting: senders do not fill the last few
+// segments one by one, nor cut their super-segments.
+func (d *Direction) tight() int64 {
+	mss := int64(max(d.MSS, 536))
+	return max(min(3*mss, d.window/2), int64(1)<<d.Scale, min(int64(d.MaxSegment), d.window/3))
+}
+
+func (d *Direction) finish() {
+	c := d.conn
+	d.TooBig, d.RouterMTU = c.tooBig[d.me], c.routerMTU[d.me]
+	for d.waiting.n > 0 {
+		d.advance(d.waiting.first().due)
+	}
+	d.advance(d.lastSent)
+	// Time after the last acknowledgement is nobody's: the program may have been done.
+	d.Last = d.at - d.empty
+	d.closeRound()
+	d.closeSlice(d.Last)
+	d.Bytes = d.high
+	d.LoopMin, d.LoopKnown = d.rtt.loopMin, d.rtt.loopKnown
+	d.waiting = acks{}
+}

@@ -1,0 +1,74 @@
+package flow
+
+// Graph is what a time-sequence graph shows of a direction, thinned as it grows: a line
+// keeps its last value in each cell of time, and the cells double when there are too many.
+type Graph struct {
+	Data, Acks, Edge, RTT  Line
+	Retransmissions, SACKs Marks
+}
+
+// Point is a value at a time from the connection's start.
+type Point struct{ At, Value int64 }
+
+// Line is a thinned series; no cell is longer than Cell nanoseconds.
+type Line struct {
+	Points []Point
+	Cell   int64
+	limit  int
+}
+
+// Marks are ranges of positions at times; past the limit every other one is dropped, and
+// so on.
+type Marks struct {
+	Marks []Mark
+	Seen  int64
+	every int64
+	limit int
+}
+
+// Mark is a range of payload positions at a time.
+type Mark struct{ At, From, To int64 }
+
+func newGraph(points int) *Graph {
+	line, marks := Line{limit: max(points, 16)}, Marks{limit: max(points/2, 16), every: 1}
+	return &Graph{Data: line, Acks: line, Edge: line, RTT: line, Retransmissions: marks, SACKs: marks}
+}
+
+func (l *Line) add(at, value int64) {
+	if n := len(l.Points); n > 0 && (at-l.Points[n-1].At < l.Cell || at == l.Points[n-1].At) {
+		l.Points[n-1].Value = value
+		return
+	}
+	l.Points = append(l.Points, Point{at, value})
+	if len(l.Points) < l.limit {
+		return
+	}
+	span := at - l.Points[0].At
+	l.Cell = max(2*l.Cell, span*2/int64(l.limit), 1)
+	kept := l.Points[:1]
+	for _, p := range l.Points[1:] {
+		if last := &kept[len(kept)-1]; p.At-last.At < l.Cell {
+			last.Value = p.Value
+		} else {
+			kept = append(kept, p)
+		}
+	}
+	l.Points = kept
+}
+
+func (m *Marks) add(at, from, to int64) {
+	m.Seen++
+	if m.Seen%m.every != 0 {
+		return
+	}
+	m.Marks = append(m.Marks, Mark{at, from, to})
+	if len(m.Marks) < m.limit {
+		return
+	}
+	kept := m.Marks[:0]
+	for i := 1; i < len(m.Marks); i += 2 {
+		kept = append(kept, m.Marks[i])
+	}
+	m.Marks = kept
+	m.every *= 2
+}

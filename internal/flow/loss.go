@@ -1,0 +1,195 @@
+package flow
+
+// span is a range of positions.
+type span struct {
+	from, to int64
+	at       int64
+}
+
+// ranges are a few spans in order; with more than fit, the highest are forgotten.
+type ranges struct {
+	r [12]span
+	n int
+}
+
+// insert adds a span, joined with those it touches.
+func (r *ranges) insert(from, to, at int64) {
+	i := 0
+	for i < r.n && r.r[i].to < from {
+		i++
+	}
+	j := i
+	for j < r.n && r.r[j].from <= to {
+		from, to, at = min(from, r.r[j].from), max(to, r.r[j].to), min(at, r.r[j].at)
+		j++
+	}
+	if j == i {
+		if r.n == len(r.r) {
+			if i == r.n {
+				return
+			}
+			r.n--
+		}
+		copy(r.r[i+1:r.n+1], r.r[i:r.n])
+		r.r[i] = span{from, to, at}
+		r.n++
+		return
+	}
+	r.r[i] = span{from, to, at}
+	copy(r.r[i+1:], r.r[j:r.n])
+	r.n -= j - i - 1
+}
+
+// remove takes a range out and answers how many bytes of it were there, and since when.
+func (r *ranges) remove(from, to int64) (bytes, since int64) {
+	for i := 0; i < r.n; i++ {
+		s := r.r[i]
+		a, b := max(from, s.from), min(to, s.to)
+		if a >= b {
+			continue
+		}
+		if bytes == 0 || s.at < since {
+			since = s.at
+		}
+		bytes += b - a
+		switch {
+		case a == s.from && b == s.to:
+			copy(r.r[i:], r.r[i+1:r.n])
+			r.n--
+			i--
+		case a == s.from:
+			r.r[i].from = b
+		case b == s.to:
+			r.r[i].to = a
+		default:
+			r.r[i].to = a
+			r.insert(b, s.to, s.at)
+		}
+	}
+	return bytes, since
+}
+
+// below forgets what lies under a position.
+func (r *ranges) below(pos int64) {
+	i := 0
+	for i < r.n && r.r[i].to <= pos {
+		i++
+	}
+	copy(r.r[:], r.r[i:r.n])
+	r.n -= i
+	if r.n > 0 && r.r[0].from < pos {
+		r.r[0].from = pos
+	}
+}
+
+func (r *ranges) bytes() (n int64) {
+	for i := range r.n {
+		n += r.r[i].to - r.r[i].from
+	}
+	return n
+}
+
+// lostSegments is what a Direction knows of its losses.
+type lostSegments struct {
+	gaps       ranges // below high, never seen
+	recovering bool
+	recovery   int64 // recovering ends when this is acknowledged
+	headLost   int   // how often the first unacknowledged segment was repeated
+	headLen    int64
+	passedLen  int64 // the longest segment that is known to have got through
+}
+
+// skipped notes that bytes were passed over: lost before the tap, late, or lost by the capture.
+func (d *Direction) skipped(from, to, at int64) { d.gaps.insert(from, to, at) }
+
+// filled: bytes below ack that never passed the tap were lost by the capture.
+func (d *Direction) filled(ack int64) {
+	if d.gaps.n == 0 {
+		return
+	}
+	if unseen, _ := d.gaps.remove(0, ack); unseen > 0 {
+		d.Unseen += unseen
+		d.cur.Unseen += unseen
+	}
+}
+
+// repeated takes a segment from..to that lies below the highest byte seen.
+func (d *Direction) repeated(s *Segment, from, to, at int64) {
+	late := max(d.RTTMin*3/4, 3e6)
+	if missing, since := d.gaps.remove(from, to); missing > 0 && at-since < late {
+		d.OutOfOrder++
+		return
+	} else if missing == 0 {
+		d.Repeated += to - from
+		d.cur.Repeated += to - from
+	}
+	d.Retransmitted++
+	d.cur.Retransmitted++
+	if g := d.Graph; g != nil {
+		g.Retransmissions.add(at, from, to)
+	}
+	if to <= d.acked {
+		d.Spurious++
+		return
+	}
+	if at-d.lastSent >= max(2*d.RTTMin, 200e6) {
+		d.Timeouts++
+		d.round.best = 0 // slow start begins anew
+	}
+	if from <= d.una {
+		d.headLost++
+		d.headLen = int64(s.Payload)
+	}
+	d.rtt.spoil(to)
+	if !d.recovering {
+		d.recover()
+	}
+}
+
+func (d *Direction) recover() {
+	d.recovering, d.recovery = true, d.high
+	d.LossEvents++
+	d.cur.Losses++
+}
+
+// passed: everything below una got through.
+func (d *Direction) passed(una int64) {
+	d.headLost = 0
+	if d.recovering && una >= d.recovery {
+		d.recovering = false
+		d.round.level, d.round.maxOut = 0, d.high-una
+	}
+}
+
+// stuck says that one large segment is lost again and again where smaller ones pass.
+func (d *Direction) stuck() bool {
+	if d.headLost < 3 || d.headLen <= d.passedLen {
+		return false
+	}
+	if moved := d.cur.Clock[Repair]; moved > 0 && d.state == Repair {
+		d.cur.Clock[Repair] = 0
+		d.cur.Clock[BlackHole] += moved
+	}
+	return true
+}
+
+// sack takes a segment's SACK blocks; it answers whether they show a loss rather than a
+// reordering.
+func (d *Direction) sack(s *Segment, ack int64) (gap bool) {
+	for i := range int(s.SACKs) {
+		from, to := d.position(s.SACK[i][0]), d.position(s.SACK[i][1])
+		if i == 0 && (to <= ack || from < ack) { // RFC 2883: received twice
+			d.Spurious++
+			continue
+		}
+		if from >= to || from < ack || to > d.high {
+			continue
+		}
+		d.sacked.insert(from, to, 0)
+		if g := d.Graph; g != nil {
+			g.SACKs.add(d.conn.now, from, to)
+		}
+	}
+	d.sacked.below(ack)
+	return d.sacked.bytes() >= 3*int64(max(d.MSS, 536))
+}

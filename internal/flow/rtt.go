@@ -1,0 +1,240 @@
+package flow
+
+// rttState measures round trips: from data to its acknowledgement at the tap, and the
+// loop from the tap through the sender, which makes the rest.
+type rttState struct {
+	loop      *loop
+	delayed   *oneWay
+	marks     [16]mark
+	head, n   int
+	spacing   int64
+	now       int64 // the loop through the sender, at present
+	loopMin   int64
+	loopKnown bool
+	past      int64 // least time from data to acknowledgement seen
+	guess     int64 // of the loop, from the handshake
+}
+
+type mark struct{ pos, at, len int64 }
+
+// mark notes when a fresh byte passed, now and then.
+func (r *rttState) mark(pos, at, length int64) {
+	if r.n == len(r.marks) || r.n > 0 && at-r.marks[(r.head+r.n-1)%16].at < r.spacing {
+		return
+	}
+	r.marks[(r.head+r.n)%16] = mark{pos, at, length}
+	r.n++
+}
+
+// spoil: bytes below pos were sent twice; their acknowledgements time nothing (Karn).
+func (r *rttState) spoil(pos int64) {
+	r.head, r.n = 0, 0
+}
+
+// sample takes the round trips that an acknowledgement completes.
+func (r *rttState) sample(d *Direction, ack, at int64) {
+	for r.n > 0 && r.marks[r.head].pos <= ack {
+		m := r.marks[r.head]
+		r.head, r.n = (r.head+1)%16, r.n-1
+		if m.len > d.passedLen {
+			d.passedLen = m.len
+		}
+		if r.n > 0 && r.marks[r.head].pos <= ack {
+			continue // a later one tells more of the path, less of delayed acknowledgement
+		}
+		r.refresh(d.RTTMin)
+		part := at - m.at
+		if r.past == 0 || part < r.past {
+			r.past = part
+		}
+		whole := part + r.now
+		if whole < 1000 {
+			continue // the capture's clock is too coarse to time this
+		}
+		d.RTTs++
+		if d.RTTMin == 0 || whole < d.RTTMin {
+			d.RTTMin = whole
+		}
+		d.RTTMax = max(d.RTTMax, whole)
+		d.cur.rtt(whole)
+		d.round.rtt(whole)
+		r.spacing = whole / 16
+		if d.Graph != nil {
+			d.Graph.RTT.add(at, whole)
+		}
+	}
+}
+
+// refresh takes over what the loop through the sender measures.
+func (r *rttState) refresh(leastRTT int64) {
+	if least := r.loop.least(); least > 0 {
+		if !r.loopKnown || r.loop.min < r.loopMin {
+			r.loopMin = r.loop.min
+		}
+		r.loopKnown = true
+		// A sender with nothing to send answers late; what its segments' own delay shows
+		// of a queue does not depend on that.
+		r.now = least
+		if excess, known := r.delayed.excess(); r.loopMin < leastRTT/20 {
+			r.now = r.loopMin
+		} else if known {
+			r.now = min(r.loopMin+excess, least+least/2)
+		}
+	} else if r.guess > 0 {
+		r.now = r.guess
+		r.loopMin, r.loopKnown = r.guess, true
+	}
+}
+
+// delay is how long acknowledgements take from the tap to the sender and its answer back
+// to the tap; 0 where that is too little to matter.
+func (r *rttState) delay() int64 {
+	if r.now < 300e3 {
+		return 0
+	}
+	return r.now
+}
+
+// seedRTT takes the first round trip from the handshake.
+func (c *Connection) seedRTT(d *Direction, from int) {
+	through, beyond := c.throughClient, c.throughServer
+	if from != c.client {
+		through, beyond = beyond, through
+	}
+	if through > 0 {
+		d.rtt.guess = through
+		d.rtt.now, d.rtt.loopMin, d.rtt.loopKnown = through, through, true
+		if beyond > 0 {
+			d.RTTMin, d.RTTMax = through+beyond, through+beyond
+			d.rtt.spacing = d.RTTMin / 16
+		}
+	}
+}
+
+// loop measures the time from a segment toward one end to that end's answer, by the
+// timestamps option.
+type loop struct {
+	marks     [8]loopMark
+	head, n   int
+	last      uint32
+	have      bool
+	min       int64 // of all
+	this, old int64 // of this and of the last spell
+	began     int64
+	samples   int
+}
+
+type loopMark struct {
+	tsval uint32
+	at    int64
+}
+
+// mark notes the first segment toward the end that carries a timestamp, if the answers to
+// the last few are not still under way.
+func (l *loop) mark(tsval uint32, at int64) {
+	if l.have && int32(tsval-l.last) <= 0 {
+		return
+	}
+	l.have, l.last = true, tsval
+	const stale = 10 * second
+	if l.n == len(l.marks) {
+		if at-l.marks[l.head].at < stale {
+			return
+		}
+		l.n = 0
+	}
+	l.marks[(l.head+l.n)%8] = loopMark{tsval, at}
+	l.n++
+}
+
+// echo takes the first segment from the end that carries it back.
+func (l *loop) echo(tsecr uint32, at int64) {
+	for l.n > 0 && int32(tsecr-l.marks[l.head].tsval) >= 0 {
+		m := l.marks[l.head]
+		l.head, l.n = (l.head+1)%8, l.n-1
+		if m.tsval != tsecr {
+			continue
+		}
+		took := max(at-m.at, 1)
+		if l.min == 0 || took < l.min {
+			l.min = took
+		}
+		if l.this == 0 || took < l.this {
+			l.this = took
+		}
+		if l.samples++; l.samples >= 8 && at-l.began > 4*l.min {
+			l.old, l.this, l.samples, l.began = l.this, 0, 0, at
+		}
+	}
+}
+
+// least is the shortest loop of the last one or two spells, 0 unknown.
+func (l *loop) least() int64 {
+	switch {
+	case l.this == 0:
+		return l.old
+	case l.old == 0:
+		return l.this
+	}
+	return min(l.this, l.old)
+}
+
+// oneWay follows the delay from one end to the tap by the end's own timestamps, up to an
+// unknown constant.
+type oneWay struct {
+	have    bool
+	checked bool // tick was compared with the capture's clock
+	first   uint32
+	began   int64
+	tick    int64 // nanoseconds of one unit of the timestamps, 0 unknown
+	samples int64
+	min     int64
+	smooth  int64
+}
+
+// ticks are the units in use: RFC 7323 allows 1 ms to 1 s, Linux also 1 µs.
+var ticks = [...]int64{1e3, 1e6, 2e6, 4e6, 10e6, 100e6, 500e6}
+
+func (o *oneWay) sample(tsval uint32, at int64) {
+	if !o.have {
+		*o = oneWay{have: true, first: tsval, began: at, tick: 1e6} // most count milliseconds
+		return
+	}
+	units := int64(int32(tsval - o.first))
+	if !o.checked && at-o.began > second {
+		o.check(units, at)
+	}
+	if o.tick == 0 {
+		return
+	}
+	delay := at - o.began - units*o.tick
+	if o.samples++; o.samples == 1 {
+		o.min, o.smooth = delay, delay
+		return
+	}
+	o.min = min(o.min, delay)
+	o.smooth += (delay - o.smooth) / 8
+}
+
+// check finds the unit once enough time has passed for a queue not to mislead.
+func (o *oneWay) check(units, at int64) {
+	o.checked = true
+	was := o.tick
+	o.tick = 0
+	for _, t := range ticks {
+		if ran := units * t; ran > (at-o.began)*9/10 && ran < (at-o.began)*11/10 {
+			o.tick = t
+		}
+	}
+	if o.tick != was {
+		o.samples = 0
+	}
+}
+
+// excess is how much longer than the least the delay is at present.
+func (o *oneWay) excess() (int64, bool) {
+	if o.tick == 0 || o.tick > 4e6 || o.samples < 4 {
+		return 0, false
+	}
+	return max(o.smooth-o.min-o.tick/2, 0), true
+}

@@ -1,0 +1,115 @@
+package flow
+
+// sent takes a segment with payload.
+func (d *Direction) sent(s *Segment, at int64) {
+	d.advance(at)
+	length := int64(s.Payload)
+	from := d.position(s.Seq)
+	to := from + length
+	if length <= 1 && (to <= d.una || from == d.high && d.edge <= d.high) || to < 0 {
+		d.Probes++ // a keep-alive, or a probe of a closed window
+		return
+	}
+	d.Segments++
+	if out := int(length); out > d.MaxSegment {
+		d.MaxSegment = out
+	}
+	if d.conn.sides[1-d.me].offer.MSS == 0 && length > int64(d.MSS) && length <= 1460 {
+		d.MSS = int(length)
+	}
+	if d.MSS > 0 && length < int64(d.MSS) {
+		d.SmallSegments++
+	}
+	d.resolveWaits(at, length)
+	switch {
+	case to > d.high:
+		if from > d.high {
+			d.skipped(d.high, from, at)
+		} else if from < d.high {
+			d.repeated(s, from, d.high, at)
+		}
+		d.fresh(max(from, d.high), to, at)
+	default:
+		d.repeated(s, from, to, at)
+	}
+	d.lastSent, d.lastLen = at, length
+	if g := d.Graph; g != nil {
+		g.Data.add(at, d.high)
+	}
+	d.settle()
+}
+
+// fresh takes bytes that were not seen before and lie above all others.
+func (d *Direction) fresh(from, to, at int64) {
+	if d.una >= d.round.mark {
+		d.closeRound()
+		d.openRound(at)
+		if d.answered {
+			d.Answered++
+		}
+		d.maybeCut(at)
+	}
+	d.answered = false
+	d.cur.Sent += to - from
+	d.round.sent += to - from
+	d.high = to
+	out := d.high - d.una
+	if out > d.round.maxOut {
+		d.round.maxOut = out
+	}
+	if out > d.MaxOut {
+		d.MaxOut = out
+	}
+	if out > d.cur.OutMax {
+		d.cur.OutMax = out
+	}
+	if !d.ScaleKnown {
+		d.inferScale(out, at)
+	}
+	d.rtt.mark(to, at, to-from)
+}
+
+// inferScale raises the shift to the least that explains what is outstanding.
+func (d *Direction) inferScale(out, at int64) {
+	for d.Scale < 14 && d.window > 0 && d.window < 1<<39 && out > d.window+int64(d.MaxSegment)+2*int64(max(d.MSS, 1460)) {
+		d.Scale++
+		d.ScaleRaise = at
+		d.edge += d.window
+		d.tapEdge += d.window
+		d.window *= 2
+		d.WindowMax *= 2
+	}
+}
+
+// resolveWaits settles, now that a segment comes, what the silence before it was.
+func (d *Direction) resolveWaits(at, length int64) {
+	if d.heldFor > 0 {
+		if at-d.heldAt <= max(2e6, d.RTTMin/4) && length < int64(d.MSS) && d.lastLen < int64(d.MSS) {
+			moved := min(d.heldFor, d.cur.Clock[Busy])
+			d.cur.Clock[Busy] -= moved
+			d.cur.Clock[Held] += moved
+			d.round.busy = max(0, d.round.busy-moved)
+		}
+		d.heldFor = 0
+	}
+	if d.empty > 0 {
+		d.flushEmpty()
+	}
+}
+
+// flushEmpty books the time in which nothing was outstanding: a real pause, or the moment
+// that a sender needs to answer.
+func (d *Direction) flushEmpty() {
+	least := max(d.RTTMin, 1e6)
+	if d.rtt.now < d.RTTMin/10 && d.rtt.loopKnown {
+		least = max(d.RTTMin/4, 1e6)
+	}
+	if d.empty >= least {
+		d.cur.Clock[Idle] += d.empty
+		d.round.paused += d.empty
+	} else {
+		d.cur.Clock[Busy] += d.empty
+		d.round.busy += d.empty
+	}
+	d.empty = 0
+}

@@ -1,0 +1,209 @@
+package flow
+
+import "math"
+
+// Slice is a piece of a direction's time, at least a round trip long. Neighbours are
+// merged when there are too many; sums stay exact, the resolution is the slices' length.
+type Slice struct {
+	Start, End int64
+	Clock      [clocks]int64
+
+	Sent, Acked   int64 // fresh bytes sent; bytes acknowledged, selectively or not
+	Repeated      int64 // bytes sent twice
+	Retransmitted int32
+	Losses        int32 // recoveries begun
+	Unseen        int64
+
+	OutMax               int64
+	WindowMin, WindowMax int64 // 0, 0: none advertised
+
+	RTTMin, RTTMax int64 // 0 unknown
+	RTTSum         int64
+	RTTs           int32
+	Rounds         int32
+	rttSpread      float64 // sum over rounds of the squared deviations within them
+
+	// PeakSent and PeakAcked are the fastest rounds' rates in bytes per second.
+	PeakSent, PeakAcked float64
+
+	outTime float64
+}
+
+func newSlice(at int64) Slice { return Slice{Start: at, WindowMin: math.MaxInt64} }
+
+// OutMean is the mean of the bytes outstanding.
+func (s *Slice) OutMean() float64 {
+	if s.End <= s.Start {
+		return 0
+	}
+	return s.outTime / float64(s.End-s.Start)
+}
+
+// RTTSpread is the standard deviation of round trips within a round, nanoseconds.
+func (s *Slice) RTTSpread() float64 {
+	if s.RTTs <= s.Rounds {
+		return 0
+	}
+	return math.Sqrt(s.rttSpread / float64(s.RTTs-min(s.Rounds, s.RTTs-1)))
+}
+
+func (s *Slice) window(w int64) {
+	s.WindowMin, s.WindowMax = min(s.WindowMin, w), max(s.WindowMax, w)
+}
+
+func (s *Slice) rtt(v int64) {
+	if s.RTTs == 0 || v < s.RTTMin {
+		s.RTTMin = v
+	}
+	s.RTTMax = max(s.RTTMax, v)
+	s.RTTSum += v
+	s.RTTs++
+}
+
+// join appends o, which follows s.
+func (s *Slice) join(o *Slice) {
+	s.End = o.End
+	for i := range s.Clock {
+		s.Clock[i] += o.Clock[i]
+	}
+	s.Sent += o.Sent
+	s.Acked += o.Acked
+	s.Repeated += o.Repeated
+	s.Retransmitted += o.Retransmitted
+	s.Losses += o.Losses
+	s.Unseen += o.Unseen
+	s.OutMax = max(s.OutMax, o.OutMax)
+	s.WindowMin, s.WindowMax = min(s.WindowMin, o.WindowMin), max(s.WindowMax, o.WindowMax)
+	if o.RTTs > 0 && (s.RTTs == 0 || o.RTTMin < s.RTTMin) {
+		s.RTTMin = o.RTTMin
+	}
+	s.RTTMax = max(s.RTTMax, o.RTTMax)
+	s.RTTSum += o.RTTSum
+	s.RTTs += o.RTTs
+	s.Rounds += o.Rounds
+	s.rttSpread += o.rttSpread
+	s.PeakSent, s.PeakAcked = max(s.PeakSent, o.PeakSent), max(s.PeakAcked, o.PeakAcked)
+	s.outTime += o.outTime
+}
+
+// slicing cuts time into slices.
+type slicing struct {
+	cur   Slice
+	limit int
+	least int64 // no slice is shorter than this
+
+	// the delivered bytes, for rates
+	total             int64
+	burstAt, burstPos int64
+	burstHigh         int64 // the highest byte sent when the burst began
+}
+
+// round is one round trip's worth of sending: it ends when what was outstanding at its
+// beginning is acknowledged.
+type round struct {
+	mark       int64
+	began      int64
+	busy       int64
+	paused     int64
+	sent       int64
+	ackedAt    int64 // delivered bytes at its beginning
+	maxOut     int64
+	best       int64 // most outstanding of any round since the start, a pause or a timeout
+	level      int64 // most outstanding in the round before, 0 when a loss lies between
+	rtts       int32
+	mean, dev2 float64 // of its round trips (Welford)
+}
+
+func (r *round) rtt(v int64) {
+	r.rtts++
+	delta := float64(v) - r.mean
+	r.mean += delta / float64(r.rtts)
+	r.dev2 += delta * (float64(v) - r.mean)
+}
+
+func (d *Direction) openRound(at int64) {
+	d.round = round{mark: d.high + 1, began: at, best: d.round.best, level: d.round.maxOut, ackedAt: d.total, maxOut: d.high - d.una}
+}
+
+// closeRound books what only a whole round shows.
+func (d *Direction) closeRound() {
+	r := &d.round
+	if r.sent == 0 {
+		return
+	}
+	d.cur.Rounds++
+	d.cur.rttSpread += r.dev2
+	if took := d.at - r.began - r.paused; took > 0 && took >= d.RTTMin/2 {
+		seconds := float64(took) / 1e9
+		d.cur.PeakSent = max(d.cur.PeakSent, float64(r.sent)/seconds)
+		d.cur.PeakAcked = max(d.cur.PeakAcked, float64(d.total-r.ackedAt)/seconds)
+	}
+	if r.paused > max(d.RTTMin, 200e6) {
+		r.best = 0
+	}
+	if float64(r.maxOut) >= 1.4*float64(r.best) {
+		moved := min(r.busy, d.cur.Clock[Busy])
+		d.cur.Clock[Busy] -= moved
+		d.cur.Clock[Growth] += moved
+	}
+	r.best = max(r.best, r.maxOut)
+}
+
+// delivered keeps the account of what arrived.
+func (d *Direction) delivered(at int64) {
+	total := d.acked
+	if d.sacked.n > 0 {
+		total += d.sacked.bytes()
+	}
+	if total <= d.total {
+		return
+	}
+	d.cur.Acked += total - d.total
+	d.total = total
+	const shortest = 2e6
+	n, took := total-d.burstPos, at-d.burstAt
+	enough := n >= 10*int64(max(d.MSS, 536)) && took >= shortest
+	// The last of it was on its way before the sender could know of the first: seen at the
+	// sender by what it had sent, further on by the time.
+	atOnce := total <= d.burstHigh || took < d.rtt.delay()
+	if enough && d.burstAt > 0 && atOnce && !d.recovering && d.sacked.n == 0 {
+		if d.Bursts == nil {
+			d.Bursts = &Bursts{}
+		}
+		d.Bursts.add(n, took)
+	}
+	if enough || !atOnce || d.burstAt == 0 {
+		d.burstAt, d.burstPos, d.burstHigh = at, total, d.high
+	}
+}
+
+// maybeCut ends the slice when it is long enough.
+func (d *Direction) maybeCut(at int64) {
+	if at-d.cur.Start >= max(d.least, d.RTTMin) {
+		d.closeSlice(at)
+	}
+}
+
+func (d *Direction) closeSlice(at int64) {
+	if d.cur.End = at; at <= d.cur.Start {
+		return
+	}
+	if d.cur.WindowMin == math.MaxInt64 {
+		d.cur.WindowMin = d.cur.WindowMax
+	}
+	d.Slices = append(d.Slices, d.cur)
+	d.cur = newSlice(at)
+	if len(d.Slices) < d.limit {
+		return
+	}
+	kept := d.Slices[:0]
+	for i := 0; i < len(d.Slices); i += 2 {
+		s := d.Slices[i]
+		if i+1 < len(d.Slices) {
+			s.join(&d.Slices[i+1])
+		}
+		kept = append(kept, s)
+	}
+	d.Slices = kept
+	d.least = (kept[len(kept)-1].End - kept[0].Start) / int64(len(kept))
+}
