@@ -1,0 +1,398 @@
+package limiter
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+)
+
+// Vantage is where a capture was taken, seen from the data's sender.
+type Vantage string
+
+const (
+	AtSender       Vantage = "sender"
+	AtReceiver     Vantage = "receiver"
+	InTheMiddle    Vantage = "middle"
+	VantageUnknown Vantage = "unknown"
+)
+
+// Band is a span of a direction's time with the limiter that held most of it; times count
+// from the connection's first segment.
+type Band struct {
+	Start, End time.Duration
+	Limiter    Name
+}
+
+// Diagnosis is what a capture tells of one direction of one connection.
+type Diagnosis struct {
+	Verdict
+	Vantage    Vantage
+	GoodputBps float64
+	Bands      []Band
+	Prediction *Prediction // nil: nothing follows
+	// LostTime is the wall time that limiters other than the link and the sending program
+	// took.
+	LostTime time.Duration
+}
+
+// timeline is one direction of a captured connection before the judge.
+type timeline struct {
+	c *flow.Connection
+	d *flow.Direction
+
+	length   float64 // wall time, seconds
+	base     float64 // the empty path's round trip of a full segment, seconds; 0 unknown
+	capacity float64 // the best rate that lasted, bytes/s
+	goodput  float64 // bytes/s
+	link     float64 // what the path delivers of data that is outstanding at once, bytes/s; 0 unknown
+	rounds   int
+	pausing  bool // real pauses in the sending
+	queueing bool // a standing queue was seen in much of the time
+	probed   bool // faster sending than ever came out the other end
+	losing   bool
+	vantage  Vantage
+	network  []Name // for each slice, what limited while nothing else did
+	time     map[Name]float64
+}
+
+// JudgeCapture says what limited one direction of a captured connection.
+//
+// The flow's clocks say what is plain at each moment: an idle sender, a full or closed
+// window, a repair. What is left, and whether a full window or a repair cost anything,
+// depends on the whole transfer: the link may have been full all the same.
+func JudgeCapture(c *flow.Connection, d *flow.Direction) Diagnosis {
+	t := newTimeline(c, d)
+	g := Diagnosis{Vantage: t.vantage, GoodputBps: t.goodput * 8}
+	if len(d.Slices) == 0 || t.length <= 0 {
+		g.Verdict = unseen("less than a round trip of data was captured", Application, SlowStart)
+		return g
+	}
+	for i := range d.Slices {
+		s := &d.Slices[i]
+		spent := t.spend(i)
+		for name, took := range spent {
+			t.time[name] += took
+		}
+		g.Bands = append(g.Bands, Band{time.Duration(s.Start), time.Duration(s.End), mostOf(spent)})
+	}
+	g.Bands = joined(g.Bands)
+	shares := Shares{}
+	total := 0.0
+	for _, took := range t.time {
+		total += took
+	}
+	for name, took := range t.time {
+		if took > 0 {
+			shares[name] = took / total
+		}
+		if name != Bottleneck && name != Application && name != Unknown {
+			g.LostTime += seconds(took / total * t.length)
+		}
+	}
+	g.Verdict = headline(shares)
+	t.conclude(&g)
+	return g
+}
+
+func newTimeline(c *flow.Connection, d *flow.Direction) *timeline {
+	t := &timeline{c: c, d: d, time: map[Name]float64{}, vantage: vantage(d)}
+	t.length = float64(d.Last-d.First) / 1e9
+	if t.length > 0 {
+		t.goodput = float64(d.Bytes) / t.length
+	}
+	var rates []weighted
+	idle := 0.0
+	for i := range d.Slices {
+		s := &d.Slices[i]
+		t.rounds += int(s.Rounds)
+		idle += float64(s.Clock[flow.Idle]) / 1e9
+		if active := activeTime(s); active > 0 && s.Acked > 0 {
+			rates = append(rates, weighted{float64(s.Acked) / active, active})
+		}
+	}
+	t.capacity = max(quantile(rates, 0.9), t.goodput)
+	t.link = d.Bursts.Quantile(0.5)
+	t.pausing = idle > 0.1*t.length
+	t.base = t.emptyRTT()
+	t.losing = float64(d.Retransmitted) > 0.0003*float64(d.Segments) && d.LossEvents > 0
+	queued, probes := 0.0, 0
+	for i := range d.Slices {
+		s := &d.Slices[i]
+		if t.queued(s) && t.full(s) {
+			queued += sliceTime(s)
+		}
+		if t.link > 0 && s.PeakSent > 1.12*max(t.link, s.PeakAcked) && s.Clock[flow.Growth] == 0 {
+			probes++
+		}
+	}
+	t.queueing = queued > 0.5*t.length
+	t.probed = probes > 1 && probes*30 > len(d.Slices)
+	t.judgeNetwork()
+	return t
+}
+
+// emptyRTT is the round trip of a full segment over the empty path, seconds: the least one
+// of data, or the handshake's and the serialisation that its small segments were spared.
+func (t *timeline) emptyRTT() float64 {
+	d := t.d
+	if d.RTTMin <= 0 {
+		return 0
+	}
+	base := float64(d.RTTMin) / 1e9
+	if fastest := max(t.link, t.capacity); fastest > 0 {
+		base += float64(d.MSS) / fastest
+	}
+	for i := range d.Slices {
+		if s := &d.Slices[i]; s.RTTs > 0 {
+			base = min(base, float64(s.RTTMin)/1e9)
+		}
+	}
+	return base
+}
+
+func vantage(d *flow.Direction) Vantage {
+	if !d.LoopKnown || d.RTTMin <= 0 {
+		return VantageUnknown
+	}
+	switch share := float64(d.LoopMin) / float64(d.RTTMin); {
+	case share <= 0.2:
+		return AtSender
+	case share >= 0.8:
+		return AtReceiver
+	}
+	return InTheMiddle
+}
+
+func sliceTime(s *flow.Slice) float64 { return float64(s.End-s.Start) / 1e9 }
+
+// activeTime is a slice's length without the sender's pauses, seconds.
+func activeTime(s *flow.Slice) float64 {
+	return float64(s.End-s.Start-s.Clock[flow.Idle]-s.Clock[flow.Held]) / 1e9
+}
+
+func (t *timeline) rate(s *flow.Slice) float64 {
+	if active := activeTime(s); active > 0 {
+		return float64(s.Acked) / active
+	}
+	return 0
+}
+
+// queued says that a queue stood in the path: round trips above the empty path's by more
+// than they scatter within a round.
+func (t *timeline) queued(s *flow.Slice) bool {
+	if s.RTTs == 0 || t.base == 0 {
+		return false
+	}
+	const least = 200e-6
+	excess := float64(s.RTTSum)/float64(s.RTTs)/1e9 - t.base
+	return excess > max(standingQueue*t.base, least) && excess > 2.2*s.RTTSpread()/1e9
+}
+
+// full says that the slice's rate is the best there is: as fast as the path delivers what
+// is outstanding at once, or, where that was never seen, as the best of the transfer.
+func (t *timeline) full(s *flow.Slice) bool {
+	return t.rate(s) >= 0.75*max(t.link, t.capacity)
+}
+
+// judgeNetwork names, for each slice, what limited while the sender had data out and no
+// window was full.
+func (t *timeline) judgeNetwork() {
+	t.network = make([]Name, len(t.d.Slices))
+	for i := range t.d.Slices {
+		t.network[i] = t.networkOf(i)
+	}
+}
+
+func (t *timeline) networkOf(i int) Name {
+	s := &t.d.Slices[i]
+	switch {
+	case t.queued(s) && t.full(s):
+		return Bottleneck
+	case t.stopAndWait(s):
+		return Application
+	case t.linkFull() && t.rate(s) > 0.5*t.link:
+		return Bottleneck
+	case t.losing && t.recentLoss(i):
+		return Congestion
+	case t.full(s) && t.probed:
+		return Bottleneck
+	case t.short() && !t.losing:
+		return SlowStart
+	case s.RTTs == 0 && s.Sent == 0:
+		return Unknown
+	case s.WindowMax == 0 || !t.d.ScaleKnown && s.OutMax*2 > s.WindowMax:
+		return Unknown
+	}
+	if t.pausing && !t.losing {
+		return Application
+	}
+	return Sender
+}
+
+// stopAndWait says that the sender waited for an answer before it sent more: a little
+// data a round, and data coming back.
+func (t *timeline) stopAndWait(s *flow.Slice) bool {
+	return int(t.d.Answered)*2 >= t.rounds && t.rounds > 2 && s.OutMax*4 <= s.WindowMax && !t.losing
+}
+
+// linkFull says that the whole transfer ran within a tenth of what the path delivers, with
+// a queue or probing to show that more was tried: nothing but the link limits then.
+func (t *timeline) linkFull() bool {
+	if t.link == 0 || t.goodput < t.link/1.1 && quantileOf(t, 0.5) < t.link/1.1 {
+		return false
+	}
+	return t.queueing || t.probed || t.losing && t.queueSeen()
+}
+
+// queueSeen says that round trips rose by a few packets' worth now and then, as they do
+// before a shallow queue overflows, but not before a policer drops.
+func (t *timeline) queueSeen() bool {
+	const packets = 5
+	var rises []weighted
+	for i := range t.d.Slices {
+		if s := &t.d.Slices[i]; s.RTTs > 0 {
+			rises = append(rises, weighted{float64(s.RTTMax)/1e9 - t.base, sliceTime(s)})
+		}
+	}
+	return quantile(rises, 0.6) > packets*float64(t.d.MSS)/t.link
+}
+
+// short says that the transfer was over before the congestion window had opened.
+func (t *timeline) short() bool {
+	grew := 0.0
+	for i := range t.d.Slices {
+		grew += float64(t.d.Slices[i].Clock[flow.Growth]) / 1e9
+	}
+	return grew > 0 && grew > 0.5*(t.length-1.2*t.base)
+}
+
+// quantileOf is a quantile over time of the slices' rates, bytes/s.
+func quantileOf(t *timeline, q float64) float64 {
+	var rates []weighted
+	for i := range t.d.Slices {
+		s := &t.d.Slices[i]
+		rates = append(rates, weighted{t.rate(s), sliceTime(s)})
+	}
+	return quantile(rates, q)
+}
+
+// recentLoss says that the congestion window still grows back from a loss: one lies in
+// this slice or before it, and what is outstanding has been rising since.
+func (t *timeline) recentLoss(i int) bool {
+	all := t.d.Slices
+	for j := i; j >= 0; j-- {
+		if all[j].Losses > 0 || all[j].Retransmitted > 0 {
+			// A quiet plateau of twenty slices is no growth.
+			return i-j < 20 || float64(all[i].OutMax) > 1.1*float64(all[i-10].OutMax)
+		}
+	}
+	return false
+}
+
+// spend gives a slice's time away, in seconds.
+func (t *timeline) spend(i int) map[Name]float64 {
+	s := &t.d.Slices[i]
+	all := map[Name]float64{}
+	add := func(n Name, clock flow.Clock) {
+		if s.Clock[clock] > 0 {
+			all[n] += float64(s.Clock[clock]) / 1e9
+		}
+	}
+	const unreliable = 0.1
+	if s.Unseen > 0 && float64(s.Unseen) > unreliable*float64(s.Sent) {
+		return map[Name]float64{Unknown: sliceTime(s)}
+	}
+	add(Application, flow.Idle)
+	add(NagleDelayedAck, flow.Held)
+	add(MTUBlackHole, flow.BlackHole)
+	add(SlowStart, flow.Growth)
+	add(ReceiverApplication, flow.Closed)
+	add(t.windowOf(s), flow.Full)
+	add(t.repairOf(s), flow.Repair)
+	add(t.network[i], flow.Busy)
+	add(t.slackOf(i), flow.Slack)
+	return all
+}
+
+// windowOf is what limited while the window was full: the link, where the window would
+// allow a fifth more than what got through.
+func (t *timeline) windowOf(s *flow.Slice) Name {
+	if t.base > 0 && s.WindowMax > 0 && float64(s.WindowMax)/t.base > 1.2*t.rate(s) && t.queued(s) && t.full(s) {
+		return Bottleneck
+	}
+	if t.base > 0 && s.WindowMax > 0 && float64(s.WindowMax)/t.base > 2*t.rate(s) && t.losing {
+		return Congestion
+	}
+	return ReceiverWindow
+}
+
+// slackOf is what limited while the sender had far less outstanding than before: itself.
+func (t *timeline) slackOf(i int) Name {
+	switch n := t.network[i]; {
+	case n == Congestion && t.pausing:
+		return Application
+	case n == Congestion:
+		return Sender
+	default:
+		return n
+	}
+}
+
+// repairOf is what limited during a repair: the link, where it was kept full all the same.
+func (t *timeline) repairOf(s *flow.Slice) Name {
+	if t.linkFull() || t.queueing && t.full(s) {
+		return Bottleneck
+	}
+	return Congestion
+}
+
+func mostOf(spent map[Name]float64) Name {
+	best, most := Unknown, 0.0
+	for _, n := range Names() {
+		if spent[n] > most {
+			best, most = n, spent[n]
+		}
+	}
+	return best
+}
+
+func joined(bands []Band) []Band {
+	return slices.CompactFunc(extended(bands), func(a, b Band) bool { return a.Limiter == b.Limiter })
+}
+
+// extended lengthens each band to the end of its run of equals, so that the first of a
+// run stands for all.
+func extended(bands []Band) []Band {
+	for i := len(bands) - 2; i >= 0; i-- {
+		if bands[i].Limiter == bands[i+1].Limiter {
+			bands[i].End = bands[i+1].End
+		}
+	}
+	return bands
+}
+
+type weighted struct{ value, weight float64 }
+
+// quantile is the smallest value below which q of the weight lies.
+func quantile(all []weighted, q float64) float64 {
+	slices.SortFunc(all, func(a, b weighted) int {
+		if a.value < b.value {
+			return -1
+		} else if a.value > b.value {
+			return 1
+		}
+		return 0
+	})
+	total := 0.0
+	for _, w := range all {
+		total += w.weight
+	}
+	sum := 0.0
+	for _, w := range all {
+		if sum += w.weight; sum >= q*total {
+			return w.value
+		}
+	}
+	return 0
+}
