@@ -46,7 +46,7 @@ PEER is one of
 	root.SetVersionTemplate("fullpipe {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("json", false, "print one JSON object on standard output and nothing else there")
-	root.AddCommand(newMeasure(), newServe(), newPlan(), newExplain(), newExec(), newLab())
+	root.AddCommand(newMeasure(), newServe(), newPlan(), newExplain(), newExec(), newLab(), newDiagnose())
 	return root
 }
 
