@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"strconv"
@@ -94,7 +95,9 @@ func (p part) carryOut(ctx context.Context) (*transfer.End, error) {
 			l.stream.Reset()
 		}
 		end.Streams[i] = l.describe(samples.series[i], p)
-		errs = append(errs, l.err)
+		if l.err != nil {
+			errs = append(errs, fmt.Errorf("data connection: %w", plain(l.err)))
+		}
 	}
 	if ctx.Err() != nil {
 		return end, context.Cause(ctx)
