@@ -30,23 +30,30 @@ type trial struct {
 	cause   cause
 	point   pathPoint
 	verdict limiter.Verdict
-	with    float64 // goodput, bit/s
+	oneEnd  [2]limiter.Verdict // with the sender's samples alone, with the receiver's
+	with    float64            // goodput, bit/s
 	gains   map[limiter.Name]float64
 	err     error
 }
 
 // right says whether the verdict names a limiter; known is false where the gains are too
 // close to call.
-func (r *trial) right() (right, known bool) {
-	if r.gains[r.verdict.Limiter] >= limits {
+func (r *trial) right(v limiter.Verdict) (right, known bool) {
+	if r.gains[v.Limiter] >= limits {
 		return true, true
 	}
 	for _, g := range r.gains {
 		if g >= limits+unsure {
-			return false, r.gains[r.verdict.Limiter] < limits-unsure
+			return false, r.gains[v.Limiter] < limits-unsure
 		}
 	}
 	return false, false
+}
+
+// wrong says whether a verdict is so with high confidence.
+func (r *trial) wrong(v limiter.Verdict) bool {
+	right, known := r.right(v)
+	return known && !right && v.Confidence == limiter.High
 }
 
 // TestBankAttribution compares verdicts with what is gained by taking the cause away.
@@ -133,6 +140,11 @@ func (r *trial) carryOut(t *testing.T) {
 		return
 	}
 	r.with, r.verdict = goodput(result), limiter.Judge(result)
+	blind := *result
+	blind.Far = nil
+	r.oneEnd[0] = limiter.Judge(&blind)
+	blind.Near, blind.Far = nil, result.Far
+	r.oneEnd[1] = limiter.Judge(&blind)
 	r.keep(t, result)
 	gain := func(name limiter.Name, without setup) {
 		if result, r.err = carryOut(t, without); r.err == nil {
@@ -160,7 +172,7 @@ func (r *trial) carryOut(t *testing.T) {
 }
 
 func (r *trial) String() string {
-	right, known := r.right()
+	right, known := r.right(r.verdict)
 	text := map[bool]string{true: "right", false: "WRONG"}[right]
 	if !known {
 		text = "too close to call"
@@ -176,7 +188,11 @@ func (r *trial) String() string {
 		gains += fmt.Sprintf(" %s %+.0f %%", name, 100*gain)
 	}
 	return fmt.Sprintf("%s: %s at %v: %.3g Mbit/s, %s %s %s [%s], gained without:%s %v", text, r.cause.name, r.point, r.with/1e6,
-		r.verdict.Limiter, r.verdict.Subtype, r.verdict.Confidence, strings.TrimSpace(shares), gains, r.err)
+		r.verdict.Limiter, r.verdict.Subtype, r.verdict.Confidence, strings.TrimSpace(shares), gains, r.err) + r.oneEnds()
+}
+
+func (r *trial) oneEnds() string {
+	return fmt.Sprintf(" sender alone: %s %s, receiver alone: %s %s", r.oneEnd[0].Limiter, r.oneEnd[0].Confidence, r.oneEnd[1].Limiter, r.oneEnd[1].Confidence)
 }
 
 // keep stores the series that was judged.
@@ -211,7 +227,7 @@ func report(t *testing.T, trials []trial) {
 			t.Errorf("%s at %v: %v", r.cause.name, r.point, r.err)
 			continue
 		}
-		ok, sure := r.right()
+		ok, sure := r.right(r.verdict)
 		if !sure {
 			continue
 		}
@@ -221,9 +237,12 @@ func report(t *testing.T, trials []trial) {
 		if ok {
 			right++
 			n[0]++
-		} else if r.verdict.Confidence == limiter.High {
-			confident++
-			t.Errorf("wrong with high confidence: %v", r)
+		}
+		for _, v := range []limiter.Verdict{r.verdict, r.oneEnd[0], r.oneEnd[1]} {
+			if r.wrong(v) {
+				confident++
+				t.Errorf("wrong with high confidence: %s %v, of %v", v.Limiter, v.Evidence, r)
+			}
 		}
 		byCause[r.cause.name] = n
 	}

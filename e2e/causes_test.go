@@ -102,8 +102,11 @@ func causes() []cause {
 		{"full link, deep queue", limiter.Bottleneck, "", nil, func(p pathPoint, s *setup) {
 			s.path = p.path(max(4*p.bdp(), 100e3), "")
 		}, func(p pathPoint, s *setup) { *s = p.faster().free() }},
-		{"full link, shallow queue", limiter.Bottleneck, "", nil, func(p pathPoint, s *setup) {
+		{"full link, queue of ten packets", limiter.Bottleneck, "", nil, func(p pathPoint, s *setup) {
 			s.path = p.path(15000, "")
+		}, func(p pathPoint, s *setup) { *s = p.faster().free() }},
+		{"full link, shallow queue", limiter.Bottleneck, "", nil, func(p pathPoint, s *setup) {
+			s.path = p.path(max(15000, p.bdp()/3), "")
 		}, func(p pathPoint, s *setup) { *s = p.faster().free() }},
 		{"full link under bbr", limiter.Bottleneck, "", nil, bbr,
 			func(p pathPoint, s *setup) { *s = p.faster().free(); bbr(p, s) }},

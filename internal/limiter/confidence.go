@@ -36,8 +36,10 @@ func (h *hearing) evidenceLevel(n Name) Confidence {
 	switch n {
 	case h.network.name:
 		return h.network.confidence
-	case SlowStart, CPU:
+	case SlowStart:
 		return High
+	case CPU:
+		return when(saturated(h.sender) || saturated(h.receiver), High)
 	case Application:
 		return when(c.has(transfer.HaveProgram|transfer.HaveLimits), High)
 	case ReceiverApplication:

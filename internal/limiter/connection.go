@@ -21,6 +21,7 @@ type connection struct {
 	delivered []float64 // payload that had arrived at the receiver, sample by sample
 	startedAt time.Duration
 	dry       float64 // the share of all time in which its writer waited with nothing unsent
+	running   float64 // the same in which its writer waited for nothing
 }
 
 // round is a stretch of at least two round trips, long enough for its rate to mean
@@ -58,14 +59,15 @@ func newConnection(r *transfer.Result, i int, minRTT time.Duration) *connection 
 		return c
 	}
 	c.rounds = cut(before, samples, max(roundTrips*minRTT, shortestRound), c.mss)
-	var dry, total time.Duration
+	var dry, ran, total time.Duration
 	for i := range c.rounds {
 		r := &c.rounds[i]
 		r.bps = (c.deliveredBy(r.end.At) - c.deliveredBy(r.start.At)) * 8 / r.length.Seconds()
 		dry += c.ranDry(r)
+		ran += max(c.ran(r), 0)
 		total += r.length
 	}
-	c.dry = ratio(dry, total)
+	c.dry, c.running = ratio(dry, total), ratio(ran, total)
 	c.startedAt = c.opened(minRTT)
 	if c.receiver != nil {
 		c.alignReader(s.First - c.receiver.First)

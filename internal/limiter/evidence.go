@@ -104,12 +104,18 @@ func (h *hearing) tellReader(took string) (string, map[string]float64) {
 }
 
 func (h *hearing) tellCPU() (string, map[string]float64) {
-	who, end := "sender", h.sender
-	if !saturated(end) {
-		who, end = "receiver", h.receiver
+	running := h.connections[0].running
+	if !saturated(h.sender) && running < saturatedThread {
+		thread := h.receiver.CPU.BusiestThread
+		return fmt.Sprintf("the receiver's data thread ran %s of the time while data waited to be read", percent(thread)),
+			map[string]float64{"busiest_thread_ratio": thread}
 	}
-	return fmt.Sprintf("the %s's data thread ran %s of the time and never had to wait long", who, percent(end.CPU.BusiestThread)),
-		map[string]float64{"busiest_thread_ratio": end.CPU.BusiestThread}
+	text := fmt.Sprintf("the writer waited for nothing %s of the time", percent(running))
+	if h.sender.CPU == nil {
+		return text, nil
+	}
+	return fmt.Sprintf("%s; its thread ran %s of it", text, percent(h.sender.CPU.BusiestThread)),
+		map[string]float64{"busiest_thread_ratio": h.sender.CPU.BusiestThread}
 }
 
 // alsoFull names the windows that were full behind a full link and did not limit.

@@ -75,8 +75,8 @@ func TestJudge(t *testing.T) {
 		{"a core that is full", shaped(20e6, 40*ms, func(i int, s, r *transfer.Sample) { s.Blocked, s.NotSent, s.Busy = 0, 0, s.At/2 },
 			func(r *transfer.Result) { r.Near.CPU = &transfer.CPU{BusiestThread: 0.99} }), CPU, "", High},
 		{"requests held by Nagle", steady(1e5, 40*ms, func(i int, s, r *transfer.Sample) {
-			s.NotSent, s.InFlight, s.Cwnd, s.SendWnd, s.Blocked = 500, 500, 14480, 65535, 0
-		}), NagleDelayedAck, "", Medium},
+			s.NotSent, s.InFlight, s.Cwnd, s.SendWnd, s.Blocked, s.Awaited = 500, 500, 14480, 65535, 0, s.At
+		}), NagleDelayedAck, "", High},
 		{"nothing gets through", steady(0, 40*ms, func(i int, s, r *transfer.Sample) { s.Timeouts, s.InFlight, s.SendWnd = 3, 1448, 65535 }),
 			MTUBlackHole, "", Medium},
 		{"loss without a queue", steady(10e6, 40*ms, func(i int, s, r *transfer.Sample) {

@@ -43,7 +43,7 @@ func (h *hearing) judgeNetwork() finding {
 		f.name, f.subtype, f.confidence = Congestion, Policer, Medium
 		f.text = fmt.Sprintf("%s of the bytes were sent again at a rate that stays near %s, and no queue ever formed (%s; the first burst went at %s)",
 			percent(p.resent), units.Rate(p.mean), loaded, units.Rate(p.top))
-	case level >= flatRate && p.standing():
+	case p.full():
 		f.name, f.confidence = Bottleneck, when(level >= clearlyFlat, High)
 		f.text = fmt.Sprintf("the path delivers a steady %s and a queue stands in it (%s)", units.Rate(p.mean), loaded)
 	case level >= flatRate:

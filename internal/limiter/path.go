@@ -115,8 +115,14 @@ func (p *path) level() float64 {
 	return p.mean / p.top
 }
 
-// full says whether the link was: a queue stands in it and the rate is steady.
-func (p *path) full() bool { return p.standing() && p.level() >= flatRate }
+// full says whether the link was: a queue stands in it and the rate is steady. Without
+// loss, and with a queue longer than our own bursts could be, it may be less so: then
+// only the link itself can have been uneven.
+func (p *path) full() bool {
+	const longQueue, unevenRate = 0.5, 0.7
+	return p.standing() && p.level() >= flatRate ||
+		p.queueing() >= longQueue && p.level() >= unevenRate && p.resent <= losing
+}
 
 // allows is what a window gives over the empty path, in bit/s.
 func (p *path) allows(window int64) float64 {

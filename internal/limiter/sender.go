@@ -61,13 +61,21 @@ func (c *connection) allSent(r *round) float64 {
 	return portion(r.samples, func(s *transfer.Sample) bool { return s.NotSent < c.mss })
 }
 
-// senderCPU is the time the writer neither waited nor paused, when its thread ran
-// without a break.
+// senderCPU is the time the writer neither waited nor paused, where that is most of its
+// time: it ran, or it waited for a core.
 func (h *hearing) senderCPU(c *connection, r *round) time.Duration {
-	if !saturated(h.sender) {
+	if !saturated(h.sender) && c.running < saturatedThread {
 		return 0
 	}
-	return r.length - c.blocked(r) - c.paused(r) - c.awaited(r)
+	return c.ran(r)
+}
+
+// ran is the time in which the writer was at it, waiting for nothing.
+func (c *connection) ran(r *round) time.Duration {
+	if !c.has(transfer.HaveProgram) {
+		return 0
+	}
+	return min(r.end.At, c.sender.Last) - r.start.At - c.blocked(r) - c.paused(r) - c.awaited(r)
 }
 
 // application is the time without anything to send: idle by the kernel's clock, or, for
@@ -167,10 +175,12 @@ func (h *hearing) localQueue(c *connection, r *round) time.Duration {
 }
 
 // roomButWaiting is the share of the round in which data waited unsent although the
-// congestion window and the peer's had room and nothing was being repaired.
+// congestion window and the peer's had room and nothing was being repaired. A congestion
+// window that is not used does not grow, which tells it from one whose last segments
+// wait to be sent together.
 func (c *connection) roomButWaiting(r *round) float64 {
-	const room = 0.8
-	if !c.has(transfer.HaveNotSent | transfer.HaveInFlight | transfer.HaveCwnd) {
+	const room = 0.93
+	if !c.has(transfer.HaveNotSent|transfer.HaveInFlight|transfer.HaveCwnd) || r.end.Cwnd != r.start.Cwnd {
 		return 0
 	}
 	return portion(r.samples, func(s *transfer.Sample) bool {
