@@ -23,7 +23,9 @@ func chooser(choices []Choice) []unix.SockFilter {
 	unless := func(value uint32, skip int) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: uint8(skip), K: value}
 	}
-	answer := func(index int) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: uint32(index)} }
+	answer := func(index int) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: uint32(index)}
+	}
 
 	program := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: networkHeader},

@@ -30,6 +30,16 @@ func NewStream(conn *net.TCPConn, o Options) (*Stream, error) {
 	return s, nil
 }
 
+// Watch makes a Stream of a connection that a program goes on using: for Sample,
+// Describe and Close only. The program's connection stays open and as it is.
+func Watch(conn *net.TCPConn, o Options) (*Stream, error) {
+	s := &Stream{}
+	if err := s.watch(conn, o); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
 // Write hands the kernel at most n bytes of random payload and answers how many it
 // took: 0 when there is no space.
 func (s *Stream) Write(n int) (int, error) { return s.write(n) }

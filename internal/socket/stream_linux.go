@@ -30,14 +30,9 @@ type stream struct {
 	queue  tcpInfo
 }
 
-func (s *stream) open(conn *net.TCPConn, o Options) (err error) {
-	defer conn.Close()
+// watch takes a descriptor of its own on conn's socket.
+func (s *stream) watch(conn *net.TCPConn, o Options) error {
 	s.fd, s.wake, s.options = -1, -1, o
-	defer func() {
-		if err != nil {
-			s.close()
-		}
-	}()
 	s.local, s.remote = addrPort(conn.LocalAddr()), addrPort(conn.RemoteAddr())
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -46,8 +41,18 @@ func (s *stream) open(conn *net.TCPConn, o Options) (err error) {
 	if cerr := raw.Control(func(fd uintptr) { s.fd, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) }); cerr != nil {
 		return cerr
 	}
-	if err != nil {
-		return os.NewSyscallError("fcntl", err)
+	return os.NewSyscallError("fcntl", err)
+}
+
+func (s *stream) open(conn *net.TCPConn, o Options) (err error) {
+	defer conn.Close()
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	if err = s.watch(conn, o); err != nil {
+		return err
 	}
 	if s.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return os.NewSyscallError("eventfd", err)

@@ -19,6 +19,7 @@ import (
 // that tries without waiting. Time in the kernel therefore counts as waiting.
 type stream struct {
 	conn    *net.TCPConn
+	watched bool // conn is somebody else's to close
 	options Options
 	payload []byte
 	asked   int // what the next wait moves
@@ -45,6 +46,11 @@ func (s *stream) open(conn *net.TCPConn, o Options) error {
 		conn.Close()
 	}
 	return err
+}
+
+func (s *stream) watch(conn *net.TCPConn, o Options) error {
+	s.conn, s.options, s.watched = conn, o, true
+	return nil
 }
 
 func (s *stream) write(n int) (int, error)   { return s.take(n) }
@@ -139,5 +145,11 @@ func addrPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
-func (s *stream) reset()       { s.conn.SetLinger(0) }
-func (s *stream) close() error { return s.conn.Close() }
+func (s *stream) reset() { s.conn.SetLinger(0) }
+
+func (s *stream) close() error {
+	if s.watched {
+		return nil
+	}
+	return s.conn.Close()
+}

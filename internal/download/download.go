@@ -1,0 +1,270 @@
+// Package download measures a path by fetching an object from a web server, over
+// HTTP/1.1 or HTTP/2, with or without TLS. Only this end can be seen and only this end
+// can be set: receive windows are tried by fetching the same object again.
+//
+// The server is somebody else's, so it is treated gently: the bytes and the requests of
+// a Peer's whole life are bounded, and the bound is known before the first of them.
+package download
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// Defaults of a Config.
+const (
+	DefaultMaxBytes    = 2 << 30
+	DefaultMaxRequests = 200
+	// maxStreams is how many connections are opened to a stranger's server at once.
+	maxStreams   = 8
+	maxRedirects = 5
+)
+
+// Config says how a server may be used. The zero value works.
+type Config struct {
+	// MaxBytes and MaxRequests bound the Peer's whole life; 0 is the default.
+	MaxBytes    int64
+	MaxRequests int
+	// HTTP1 offers HTTP/1.1 alone; else the server chooses.
+	HTTP1 bool
+	// TLS holds roots and certificates beyond the system's; nil is the system's.
+	TLS *tls.Config
+	// Agent is sent as User-Agent; empty is "fullpipe".
+	Agent string
+}
+
+// Peer is one object on one web server.
+type Peer struct {
+	config Config
+	object object
+	from   *url.URL // as it was asked for, before redirects
+
+	ctx   context.Context // ends with Close
+	close context.CancelFunc
+
+	// mu guards what is left of the bounds.
+	mu       sync.Mutex
+	bytes    int64
+	requests int
+}
+
+// object is what the server said of it.
+type object struct {
+	url    *url.URL
+	size   int64 // -1: not said
+	ranges bool
+	proto  string // "HTTP/2.0"
+}
+
+// Open asks the server for the object's size without fetching it, following redirects.
+func Open(ctx context.Context, address string, config Config) (*Peer, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("%q is not an http or https address", address)
+	}
+	if config.MaxBytes == 0 {
+		config.MaxBytes = DefaultMaxBytes
+	}
+	if config.MaxRequests == 0 {
+		config.MaxRequests = DefaultMaxRequests
+	}
+	if config.Agent == "" {
+		config.Agent = "fullpipe"
+	}
+	p := &Peer{config: config, from: u, bytes: config.MaxBytes, requests: config.MaxRequests}
+	p.ctx, p.close = context.WithCancel(context.Background())
+	if p.object, err = p.inquire(ctx, u); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close ends a running transfer.
+func (p *Peer) Close() error { p.close(); return nil }
+
+// States tells in a line or two what will be fetched and what bounds it.
+func (p *Peer) States() []string {
+	what := "an object of unknown size"
+	if p.object.size >= 0 {
+		what = units.Size(p.object.size).String()
+	}
+	lines := []string{fmt.Sprintf("downloads %s from %s over %s: at most %s in %d requests altogether",
+		what, p.object.url.Host, p.object.proto, units.Size(p.config.MaxBytes), p.config.MaxRequests)}
+	if p.object.url.String() != p.from.String() {
+		lines = append(lines, "redirected to "+p.object.url.Redacted())
+	}
+	return lines
+}
+
+// Check answers *transfer.Unsupported for everything that concerns the far end, and for
+// sending.
+func (p *Peer) Check(spec transfer.Spec) error {
+	no := func(field, why string) error { return &transfer.Unsupported{Field: field, Why: why} }
+	const stranger = "a web server sets its own sockets"
+	switch {
+	case spec.Direction != transfer.Down:
+		return no("Direction", "a web server is only downloaded from; use --direction down")
+	case spec.Far.SendBuffer != 0:
+		return no("Far.SendBuffer", stranger)
+	case spec.Far.ReceiveBuffer != 0:
+		return no("Far.ReceiveBuffer", stranger)
+	case spec.Far.Congestion != "":
+		return no("Far.Congestion", stranger)
+	case spec.Far != (transfer.Socket{}):
+		return no("Far", stranger)
+	case spec.Program.ReadBps != 0 && p.object.proto == "HTTP/2.0":
+		return no("Program.ReadBps", "HTTP/2 reads ahead of its program")
+	case spec.Streams > maxStreams:
+		return no("Streams", fmt.Sprintf("at most %d connections to somebody else's server", maxStreams))
+	case spec.Program.WriteBytes != 0 || spec.Program.WriteBps != 0 || spec.Program.Exchange:
+		return no("Program", "a web server writes as it likes")
+	}
+	return nil
+}
+
+// inquire asks with HEAD, and where that is not welcome with a GET of which only the
+// head is read.
+func (p *Peer) inquire(ctx context.Context, u *url.URL) (object, error) {
+	o, err := p.ask(ctx, http.MethodHead, u)
+	var status *StatusError
+	if errors.As(err, &status) && status.Code/100 == 4 && status.Code != http.StatusTooManyRequests {
+		o, err = p.ask(ctx, http.MethodGet, u)
+	}
+	return o, err
+}
+
+func (p *Peer) ask(ctx context.Context, method string, u *url.URL) (object, error) {
+	for range maxRedirects + 1 {
+		f := p.newFetch(transfer.Socket{})
+		response, err := f.do(ctx, method, u, "")
+		if err != nil {
+			f.release()
+			return object{}, err
+		}
+		next, err := redirect(u, response)
+		o := object{u, response.ContentLength, response.Header.Get("Accept-Ranges") == "bytes", response.Proto}
+		f.release()
+		switch {
+		case err != nil:
+			return object{}, err
+		case next != nil:
+			u = next
+		default:
+			return o, nil
+		}
+	}
+	return object{}, fmt.Errorf("%s leads through more than %d redirects", p.from.Redacted(), maxRedirects)
+}
+
+// redirect answers where a response leads, nil for one that is the object itself.
+func redirect(u *url.URL, r *http.Response) (*url.URL, error) {
+	switch r.StatusCode {
+	case http.StatusOK, http.StatusPartialContent:
+		return nil, nil
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		next, err := r.Location()
+		if err != nil {
+			return nil, fmt.Errorf("%s redirects to nowhere: %w", u.Redacted(), err)
+		}
+		if next.Scheme != "https" && (next.Scheme != "http" || u.Scheme == "https") {
+			return nil, fmt.Errorf("%s redirects to %s, which is less safe", u.Redacted(), next.Redacted())
+		}
+		return next, nil
+	}
+	return nil, &StatusError{u.Redacted(), r.StatusCode}
+}
+
+// StatusError is a server that does not give the object.
+type StatusError struct {
+	URL  string
+	Code int
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s: the server answered %d %s", e.URL, e.Code, http.StatusText(e.Code))
+}
+
+// Try names the way out.
+func (e *StatusError) Try() string {
+	switch e.Code {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return "later, or another server: this one asks for less"
+	}
+	return "the address of a large file that this server gives to everybody"
+}
+
+// TooSmall is an object that ended before its rate could settle.
+type TooSmall struct {
+	Bytes  int64
+	Rounds float64 // round trips that it took; 0: not known
+}
+
+func (e *TooSmall) Error() string {
+	text := fmt.Sprintf("the object of %s is too small to judge a path by", units.Size(e.Bytes))
+	if e.Rounds > 0 {
+		text += fmt.Sprintf(": it was there after %.1f round trips", e.Rounds)
+	}
+	return text
+}
+
+// Try names the way out.
+func (e *TooSmall) Try() string { return "a larger file on the same server" }
+
+// usedUp says that a bound is reached.
+func (p *Peer) usedUp() error {
+	return fmt.Errorf("the bound of %s and %d requests that was set for %s is used up",
+		units.Size(p.config.MaxBytes), p.config.MaxRequests, p.from.Host)
+}
+
+// request takes one request off the bound.
+func (p *Peer) request() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.requests <= 0 {
+		return p.usedUp()
+	}
+	p.requests--
+	return nil
+}
+
+// left is what the bound still allows.
+func (p *Peer) left() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.bytes
+}
+
+// take takes up to want bytes off the bound, no more than the object has.
+func (p *Peer) take(want int64) (bytes int64, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bytes <= 0 {
+		return 0, p.usedUp()
+	}
+	bytes = min(p.bytes, want)
+	if p.object.size >= 0 {
+		bytes = min(bytes, max(p.object.size, 1))
+	}
+	p.bytes -= bytes
+	return bytes, nil
+}
+
+// giveBack returns what a fetch did not use, or takes what it used beyond: heads and
+// TLS are not known beforehand.
+func (p *Peer) giveBack(bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bytes += bytes
+}

@@ -1,0 +1,242 @@
+package download
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// site serves /endless, /object (1 MiB with ranges), /small and misbehaviour, over TLS
+// with HTTP/2 or plainly.
+type site struct {
+	*httptest.Server
+	requests atomic.Int64
+	ranged   atomic.Bool
+}
+
+func newSite(t *testing.T, secure bool) *site {
+	t.Helper()
+	s := &site{}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/endless", func(w http.ResponseWriter, r *http.Request) {
+		for block := make([]byte, 64<<10); r.Method == http.MethodGet; {
+			if _, err := w.Write(block); err != nil {
+				return
+			}
+		}
+	})
+	mux.HandleFunc("/object", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Range") != "" {
+			s.ranged.Store(true)
+		}
+		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(strings.Repeat("0123456789abcdef", 1<<16)))
+	})
+	mux.HandleFunc("/small", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "a few bytes") })
+	mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/object", http.StatusFound) })
+	mux.HandleFunc("/round", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/round", http.StatusFound) })
+	mux.HandleFunc("/down", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://localhost/object", http.StatusFound)
+	})
+	mux.HandleFunc("/nohead", func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			http.Error(w, "no", http.StatusMethodNotAllowed)
+			return
+		}
+		w.Write(make([]byte, 1<<20))
+	})
+	mux.HandleFunc("/cut", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "10000000")
+		w.Write(make([]byte, 1000))
+	})
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.requests.Add(1)
+		mux.ServeHTTP(w, r)
+	}))
+	s.EnableHTTP2 = true
+	if s.Config.ErrorLog = nil; secure {
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *site) config() Config {
+	if s.Certificate() == nil {
+		return Config{}
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	return Config{TLS: &tls.Config{RootCAs: roots}}
+}
+
+func open(t *testing.T, s *site, path string, c Config) *Peer {
+	t.Helper()
+	p, err := Open(t.Context(), s.URL+path, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+func TestFetches(t *testing.T) {
+	plain, secure := newSite(t, false), newSite(t, true)
+	http1 := secure.config()
+	http1.HTTP1 = true
+	for _, c := range []struct {
+		name   string
+		site   *site
+		path   string
+		config Config
+		spec   transfer.Spec
+		proto  string
+		ranged bool
+	}{
+		{"HTTP/1.1", plain, "/endless", Config{}, transfer.Spec{Bytes: 4 << 20}, "HTTP/1.1", false},
+		{"HTTP/1.1 over TLS", secure, "/endless", http1, transfer.Spec{Bytes: 4 << 20}, "HTTP/1.1", false},
+		{"HTTP/2", secure, "/endless", secure.config(), transfer.Spec{Bytes: 4 << 20}, "HTTP/2.0", false},
+		{"a time", plain, "/endless", Config{}, transfer.Spec{Time: 50 * time.Millisecond}, "HTTP/1.1", false},
+		{"a range", plain, "/object", Config{}, transfer.Spec{Bytes: 500_000}, "HTTP/1.1", true},
+		{"a range by redirect", plain, "/moved", Config{}, transfer.Spec{Bytes: 500_000}, "HTTP/1.1", true},
+		{"HEAD refused", plain, "/nohead", Config{}, transfer.Spec{Bytes: 500_000}, "HTTP/1.1", false},
+		{"streams", plain, "/endless", Config{}, transfer.Spec{Bytes: 4 << 20, Streams: 3}, "HTTP/1.1", false},
+		{"a slow reader", plain, "/endless", Config{}, transfer.Spec{Bytes: 200_000, Program: transfer.Program{ReadBps: 16e6}}, "HTTP/1.1", false},
+		{"a window", plain, "/endless", Config{}, transfer.Spec{Bytes: 1 << 20, Near: transfer.Socket{ReceiveBuffer: 16 << 10}}, "HTTP/1.1", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := open(t, c.site, c.path, c.config)
+			if p.object.proto != c.proto {
+				t.Errorf("over %s, want %s", p.object.proto, c.proto)
+			}
+			c.site.ranged.Store(false)
+			c.spec.Direction = transfer.Down
+			var told int64
+			result, err := p.Run(t.Context(), c.spec, func(i transfer.Interval) { told += i.Bytes })
+			if err != nil {
+				t.Fatal(err)
+			}
+			span, ok := result.Received()
+			if !ok || !result.Complete || span.Bytes < c.spec.Bytes || span.Bytes == 0 || span.Bps() <= 0 {
+				t.Errorf("%d bytes of %d, complete %v", span.Bytes, c.spec.Bytes, result.Complete)
+			}
+			if told != span.Bytes {
+				t.Errorf("intervals told of %d bytes, the result of %d", told, span.Bytes)
+			}
+			if got := c.site.ranged.Load(); got != c.ranged {
+				t.Errorf("range asked for: %v", got)
+			}
+			if c.spec.Near.ReceiveBuffer > 0 {
+				b := result.Near.Streams[0].ReceiveBuffer
+				if b.Requested != c.spec.Near.ReceiveBuffer || b.Effective > 2*b.Requested {
+					t.Errorf("window %+v", b)
+				}
+			}
+		})
+	}
+}
+
+func TestTooSmallIsSaid(t *testing.T) {
+	p := open(t, newSite(t, false), "/small", Config{})
+	var small *TooSmall
+	result, err := p.Run(t.Context(), transfer.Spec{Direction: transfer.Down, Time: time.Second}, nil)
+	if !errors.As(err, &small) || result == nil {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	s := newSite(t, false)
+	p := open(t, s, "/endless", Config{MaxBytes: 1 << 20})
+	spec := transfer.Spec{Direction: transfer.Down, Time: time.Minute}
+	result, err := p.Run(t.Context(), spec, nil)
+	if err != nil || result.Near.Streams[0].Bytes > 2<<20 {
+		t.Errorf("%v", err)
+	}
+	if _, err := p.Run(t.Context(), spec, nil); err == nil {
+		t.Error("fetched beyond the bound of bytes")
+	}
+	before := s.requests.Load()
+	p = open(t, s, "/endless", Config{MaxRequests: 3})
+	spec.Bytes = 1000
+	for range 5 {
+		p.Run(t.Context(), spec, nil)
+	}
+	if n := s.requests.Load() - before; n != 3 {
+		t.Errorf("%d requests where 3 are the bound", n)
+	}
+}
+
+func TestFailuresAreNamed(t *testing.T) {
+	plain, secure := newSite(t, false), newSite(t, true)
+	for _, c := range []struct{ address, want string }{
+		{plain.URL + "/nosuch", "404"},
+		{plain.URL + "/round", "redirects"},
+		{secure.URL + "/down", "less safe"},
+		{secure.URL + "/object", "certificate"},
+		{"http://127.0.0.1:1/", "refused"},
+		{"ftp://127.0.0.1/", "not an http"},
+		{"http:///x", "not an http"},
+	} {
+		config := secure.config()
+		if strings.HasSuffix(c.address, "/object") {
+			config = Config{}
+		}
+		if p, err := Open(t.Context(), c.address, config); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, %v; want %q", c.address, p, err, c.want)
+		}
+	}
+	p := open(t, plain, "/cut", Config{})
+	if _, err := p.Run(t.Context(), transfer.Spec{Direction: transfer.Down, Time: time.Minute}, nil); err == nil {
+		t.Error("an object cut short passed")
+	}
+}
+
+func TestCancelledAndClosed(t *testing.T) {
+	s := newSite(t, false)
+	for name, end := range map[string]func(cancel func(), p *Peer){
+		"cancelled": func(cancel func(), _ *Peer) { cancel() },
+		"closed":    func(_ func(), p *Peer) { p.Close() },
+	} {
+		p := open(t, s, "/endless", Config{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		result, err := p.Run(ctx, transfer.Spec{Direction: transfer.Down, Time: time.Minute}, func(transfer.Interval) { end(cancel, p) })
+		if err == nil || result == nil || result.Complete {
+			t.Errorf("%s: %+v, %v", name, result, err)
+		}
+	}
+}
+
+func TestCheckNamesWhatAWebServerCannot(t *testing.T) {
+	p := &Peer{object: object{proto: "HTTP/2.0"}}
+	for field, spec := range map[string]transfer.Spec{
+		"Direction":         {Direction: transfer.Up},
+		"Far.SendBuffer":    {Direction: transfer.Down, Far: transfer.Socket{SendBuffer: 1}},
+		"Far.ReceiveBuffer": {Direction: transfer.Down, Far: transfer.Socket{ReceiveBuffer: 1}},
+		"Far.Congestion":    {Direction: transfer.Down, Far: transfer.Socket{Congestion: "reno"}},
+		"Far":               {Direction: transfer.Down, Far: transfer.Socket{MSS: 500}},
+		"Streams":           {Direction: transfer.Down, Streams: 9},
+		"Program":           {Direction: transfer.Down, Program: transfer.Program{Exchange: true}},
+		"Program.ReadBps":   {Direction: transfer.Down, Program: transfer.Program{ReadBps: 1}},
+	} {
+		var u *transfer.Unsupported
+		if err := p.Check(spec); !errors.As(err, &u) || u.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	if err := p.Check(transfer.Spec{Direction: transfer.Down, Near: transfer.Socket{ReceiveBuffer: 65536}}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,165 @@
+package download
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+const (
+	dialTime   = 10 * time.Second
+	answerTime = 15 * time.Second // to the head of the answer
+	// flowWindow is HTTP/2's own window, so large that TCP's is what limits.
+	flowWindow = 256 << 20
+	readSize   = 256 << 10
+)
+
+// fetch is one request over one fresh connection.
+type fetch struct {
+	peer      *Peer
+	transport *http.Transport
+	clock     time.Time
+
+	mu   sync.Mutex // guards conn
+	conn *conn      // nil until dialled
+	body io.ReadCloser
+}
+
+func (p *Peer) newFetch(s transfer.Socket) *fetch {
+	f := &fetch{peer: p, clock: time.Now()}
+	f.transport = &http.Transport{
+		DialContext:            func(ctx context.Context, _, address string) (net.Conn, error) { return f.dial(ctx, address, s) },
+		TLSClientConfig:        p.config.TLS.Clone(),
+		TLSHandshakeTimeout:    dialTime,
+		ResponseHeaderTimeout:  answerTime,
+		MaxResponseHeaderBytes: 64 << 10,
+		ReadBufferSize:         readSize,
+		DisableCompression:     true,
+		DisableKeepAlives:      true,
+		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerConnection: flowWindow, MaxReceiveBufferPerStream: flowWindow},
+		Protocols:              &http.Protocols{},
+	}
+	f.transport.Protocols.SetHTTP1(true)
+	f.transport.Protocols.SetHTTP2(!p.config.HTTP1)
+	return f
+}
+
+func (f *fetch) dial(ctx context.Context, address string, s transfer.Socket) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	options := socket.Options{Socket: s}
+	tcp, err := socket.Dial(ctx, address, options)
+	if err != nil {
+		return nil, err
+	}
+	kernel, err := socket.Watch(tcp, options)
+	if err != nil {
+		tcp.Close()
+		return nil, err
+	}
+	c := &conn{TCPConn: tcp, kernel: kernel, clock: f.clock}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.conn = c
+	return c, nil
+}
+
+func (f *fetch) current() *conn {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.conn
+}
+
+// do sends the request and answers with the head of what comes; the body is f's.
+func (f *fetch) do(ctx context.Context, method string, u *url.URL, byteRange string) (*http.Response, error) {
+	if err := f.peer.request(); err != nil {
+		return nil, err
+	}
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) {
+		if c := f.current(); c != nil {
+			c.asked()
+		}
+	}})
+	request, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("User-Agent", f.peer.config.Agent)
+	request.Header.Set("Accept", "*/*")
+	if byteRange != "" {
+		request.Header.Set("Range", byteRange)
+	}
+	response, err := f.transport.RoundTrip(request)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("%s: %w", u.Redacted(), err)
+	}
+	f.body = response.Body
+	return response, nil
+}
+
+// read takes in at most want bytes of the body, at most bps bit/s where that is not 0.
+// ended says that the object itself ended.
+func (f *fetch) read(want int64, bps float64) (ended bool, err error) {
+	buffer := make([]byte, readSize)
+	if bps > 0 {
+		buffer = buffer[:max(1, min(len(buffer), int(bps/8/100)))]
+	}
+	due := time.Now()
+	for want > 0 {
+		n, err := f.body.Read(buffer[:min(int64(len(buffer)), want)])
+		want -= int64(n)
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if bps > 0 {
+			due = due.Add(time.Duration(float64(n) * 8 / bps * float64(time.Second)))
+			if late := time.Since(due); late > 50*time.Millisecond {
+				due = due.Add(late)
+			}
+			if wait := time.Until(due); wait > 0 {
+				f.current().pause(wait)
+			}
+		}
+	}
+	return false, nil
+}
+
+// interrupt ends whatever the fetch waits for.
+func (f *fetch) interrupt() {
+	if c := f.current(); c != nil {
+		c.TCPConn.Close()
+	}
+}
+
+// release ends the fetch at once, since what is still under way is not wanted, and tells
+// how its connection was; ok is false where there was none. It may be called once.
+func (f *fetch) release() (s transfer.Stream, ok bool) {
+	c := f.current()
+	if c != nil {
+		s = c.kernel.Describe()
+		c.kernel.Reset()
+		c.TCPConn.Close()
+		c.kernel.Close()
+	}
+	if f.body != nil {
+		f.body.Close()
+	}
+	f.transport.CloseIdleConnections()
+	return s, c != nil
+}

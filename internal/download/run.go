@@ -1,0 +1,229 @@
+package download
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// What an object must give to be judged by: so many round trips, and so much time.
+const (
+	enoughRounds = 20
+	enoughTime   = 100 * time.Millisecond
+)
+
+var errTimeUp = errors.New("time is up")
+
+// Run fetches the object on fresh connections with the Spec's sockets at this end, until
+// its time or bytes are used up or the object ends. An object that ended too early to
+// tell anything answers *TooSmall with the Result.
+func (p *Peer) Run(ctx context.Context, spec transfer.Spec, each func(transfer.Interval)) (*transfer.Result, error) {
+	if err := p.Check(spec); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.ctx, func() { cancel(errors.New("closed")) })()
+	run := &run{peer: p, spec: spec, started: time.Now(), stop: cancel}
+	err := run.fetchAll(ctx, each)
+	return run.result(err)
+}
+
+// run is one transfer: one fetch or several at once.
+type run struct {
+	peer    *Peer
+	spec    transfer.Spec
+	started time.Time
+	stop    context.CancelCauseFunc
+
+	fetches []*fetch
+	series  [][]transfer.Sample
+	ended   []bool
+}
+
+func (r *run) fetchAll(ctx context.Context, each func(transfer.Interval)) error {
+	n := max(r.spec.Streams, 1)
+	share := r.spec.Bytes / int64(n)
+	if share == 0 {
+		share = max(r.peer.left()/int64(n), 1)
+	}
+	errs := make([]error, n)
+	r.series, r.ended = make([][]transfer.Sample, n), make([]bool, n)
+	for range n {
+		f := r.peer.newFetch(r.spec.Near)
+		if r.spec.Program.ReadBps > 0 {
+			f.transport.ReadBufferSize = 0 // the default, small: nothing is read ahead
+		}
+		f.clock = r.started
+		r.fetches = append(r.fetches, f)
+	}
+	var fetching, watching sync.WaitGroup
+	done := make(chan struct{})
+	watching.Go(func() { r.watch(done, each) })
+	for i, f := range r.fetches {
+		fetching.Go(func() { r.ended[i], errs[i] = r.one(ctx, f, share) })
+	}
+	fetching.Wait()
+	close(done)
+	watching.Wait()
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errTimeUp) {
+		return cause
+	}
+	for i, err := range errs {
+		if err != nil && !errors.Is(context.Cause(ctx), errTimeUp) {
+			return fmt.Errorf("connection %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// one carries out one fetch of at most want bytes.
+func (r *run) one(ctx context.Context, f *fetch, want int64) (ended bool, err error) {
+	defer context.AfterFunc(ctx, f.interrupt)()
+	granted, err := r.peer.take(want)
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		used := int64(0)
+		if c := f.current(); c != nil {
+			used, _, _ = c.received()
+		}
+		r.peer.giveBack(granted - used)
+	}()
+	o := r.peer.object
+	byteRange := ""
+	if o.ranges && granted < o.size {
+		byteRange = fmt.Sprintf("bytes=0-%d", granted-1)
+	}
+	response, err := f.do(ctx, http.MethodGet, o.url, byteRange)
+	if err != nil {
+		return false, err
+	}
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusPartialContent {
+		return false, &StatusError{o.url.Redacted(), response.StatusCode}
+	}
+	ended, err = f.read(granted, r.spec.Program.ReadBps)
+	f.current().enough()
+	return (ended || granted == o.size) && byteRange == "", err
+}
+
+// spacing is how often connections are sampled: often at first, to see slow start on a
+// short path.
+func spacing(at time.Duration) time.Duration {
+	switch {
+	case at < 500*time.Millisecond:
+		return 5 * time.Millisecond
+	case at < 2*time.Second:
+		return 10 * time.Millisecond
+	}
+	return 40 * time.Millisecond
+}
+
+const mostSamples = 8192
+
+// watch samples the connections, reports what came and ends the transfer when its time
+// since the first byte is up.
+func (r *run) watch(done <-chan struct{}, each func(transfer.Interval)) {
+	var first, at time.Duration
+	var told int64
+	report := func(now time.Duration, total int64) {
+		if each != nil && total > told {
+			each(transfer.Interval{Start: at - first, End: now - first, Bytes: total - told})
+		}
+		at, told = now, total
+	}
+	for finished := false; !finished; {
+		timer := time.NewTimer(spacing(time.Since(r.started)))
+		select {
+		case <-timer.C:
+		case <-done:
+			finished = true
+		}
+		timer.Stop()
+		var total int64
+		var last time.Duration
+		for i, f := range r.fetches {
+			c := f.current()
+			if c == nil {
+				continue
+			}
+			if s, ok := c.sample(); ok {
+				r.series[i] = append(r.series[i], s)
+				if len(r.series[i]) > mostSamples/len(r.fetches) {
+					r.series[i] = transfer.Thin(r.series[i], len(r.series[i])/2)
+				}
+			}
+			bytes, begun, latest := c.received()
+			if total += bytes; bytes > 0 && (first == 0 || begun < first) {
+				first, at = begun, max(at, begun)
+			}
+			last = max(last, latest)
+		}
+		now := time.Since(r.started)
+		switch {
+		case finished:
+			report(max(last, at), total)
+		case first > 0 && now-at >= 100*time.Millisecond:
+			report(now, total)
+		}
+		if r.spec.Time > 0 && first > 0 && now-first >= r.spec.Time {
+			r.stop(errTimeUp)
+		}
+	}
+}
+
+// result describes what came; with an error, what came until then.
+func (r *run) result(err error) (*transfer.Result, error) {
+	result := &transfer.Result{Spec: r.spec, Started: r.started, Complete: err == nil, Near: &transfer.End{Kernel: socket.Kernel()}}
+	ended := true
+	var total int64
+	var longest time.Duration
+	for i, f := range r.fetches {
+		s, ok := f.release()
+		if !ok {
+			continue
+		}
+		s.Samples = r.series[i]
+		s.Bytes, s.First, s.Last = f.current().received()
+		for _, sample := range s.Samples {
+			s.ReceiveBuffer.Effective = max(s.ReceiveBuffer.Effective, int(sample.ReceiveWnd))
+		}
+		result.Near.Streams = append(result.Near.Streams, s)
+		total += s.Bytes
+		longest = max(longest, s.Last-s.First)
+		ended = ended && r.ended[i]
+	}
+	if len(result.Near.Streams) == 0 || total == 0 {
+		return nil, err
+	}
+	if r.peer.object.proto == "HTTP/2.0" {
+		result.Warnings = append(result.Warnings, "fetched over HTTP/2, whose own window was opened wide so that TCP's decides")
+	}
+	if rounds, few := tooFew(result, longest); err == nil && ended && few {
+		err = &TooSmall{total, rounds}
+	}
+	return result, err
+}
+
+// tooFew says how many round trips a transfer lasted and whether that is too little.
+func tooFew(r *transfer.Result, d time.Duration) (rounds float64, few bool) {
+	var rtt time.Duration
+	for _, s := range r.Near.Streams {
+		for _, sample := range s.Samples {
+			if sample.Have&transfer.HaveMinRTT != 0 && (rtt == 0 || sample.MinRTT < rtt) {
+				rtt = sample.MinRTT
+			}
+		}
+	}
+	if rtt > 0 {
+		rounds = float64(d) / float64(rtt)
+	}
+	return rounds, d < enoughTime || rtt > 0 && rounds < enoughRounds
+}
