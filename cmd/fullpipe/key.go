@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -12,7 +14,16 @@ import (
 )
 
 // keyFlags say where the key is that opens a server.
-type keyFlags struct{ text, file string }
+type keyFlags struct {
+	text, file string
+	notes      io.Writer // what is said before measuring; nil: nothing
+}
+
+func (k *keyFlags) note(line string) {
+	if k.notes != nil {
+		fmt.Fprintln(k.notes, line)
+	}
+}
 
 func (k *keyFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&k.text, "key", "", "the server's key (others on this host can see it in the process list)")

@@ -48,6 +48,9 @@ default, which for buffers is automatic sizing.`,
   fullpipe measure lab:wan-40ms --time 5s`,
 		Args: onePeer,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if peer.DownOnly(args[0]) && !cmd.Flags().Changed("direction") {
+				f.direction = "down"
+			}
 			specs, err := f.specs()
 			if err != nil {
 				return err
@@ -60,7 +63,7 @@ default, which for buffers is automatic sizing.`,
 	}
 	fl := cmd.Flags()
 	f.keyFlags.add(fl)
-	fl.StringVarP(&f.direction, "direction", "d", "up", "who sends: up (this host), down or both, one after the other")
+	fl.StringVarP(&f.direction, "direction", "d", "up", "who sends: up (this host), down or both, one after the other; down from a web server")
 	fl.DurationVarP(&f.time, "time", "t", 5*time.Second, "how long each transfer lasts")
 	fl.VarP(&f.bytes, "bytes", "n", "end after this much payload instead of after a time")
 	fl.IntVarP(&f.parallel, "parallel", "P", 1, "number of connections at a time")
@@ -108,6 +111,7 @@ func (f *measureFlags) specs() ([]transfer.Spec, error) {
 
 func (f *measureFlags) run(cmd *cobra.Command, text string, specs []transfer.Spec) error {
 	ctx := cmd.Context()
+	f.notes = cmd.ErrOrStderr()
 	far, err := f.open(ctx, text)
 	if err != nil {
 		return err
@@ -189,7 +193,7 @@ func (k *keyFlags) open(ctx context.Context, text string) (transfer.Peer, error)
 	if err != nil {
 		return nil, err
 	}
-	far, err := peer.Open(ctx, text, peer.Options{Key: key, Await: awaits(text)})
+	far, err := peer.Open(ctx, text, peer.Options{Key: key, Await: awaits(text), Agent: "fullpipe (" + version() + ")", Note: k.note})
 	var bad *peer.BadPeer
 	if errors.As(err, &bad) {
 		return nil, &usageError{"PEER", bad.Error(), bad.Try()}
