@@ -27,7 +27,7 @@ func TestHostPort(t *testing.T) {
 
 func TestPeersThatCannotBe(t *testing.T) {
 	for text, want := range map[string]string{
-		"ssh://host": "not built", "https://host/file": "not built", "gopher://host": "no kind of peer", "host:99999": "port",
+		"ssh://host": "not built", "gopher://host": "no kind of peer", "host:99999": "port",
 		"fullpipe://": "no host", "": "no host",
 	} {
 		_, err := Open(context.Background(), text, Options{Key: &probe.Key{}})
