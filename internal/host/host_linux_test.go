@@ -17,12 +17,18 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/audit"
 )
 
 // The tests change real sysctls and routes, in network and mount namespaces of their own
 // that end with them.
 func TestMain(m *testing.M) {
-	if job := os.Getenv("FULLPIPE_HOST_JOB"); job != "" {
+	switch job := os.Getenv("FULLPIPE_HOST_JOB"); job {
+	case "":
+	case "listen":
+		os.Exit(listen())
+	default:
 		os.Exit(runJob(job))
 	}
 	if os.Getenv("FULLPIPE_HOST_INSIDE") == "" {
@@ -666,6 +672,71 @@ func TestRouteAttributes(t *testing.T) {
 	must(t)(undone(cfg))
 	if after := ip("route", "show") + ip("-6", "route", "show"); after != before {
 		t.Errorf("routes are\n%snot\n%s", after, before)
+	}
+}
+
+func TestSnapshotOfThisNamespace(t *testing.T) {
+	ip := exec.Command("ip", "link", "add", "dev", "up0", "mtu", "1400", "txqueuelen", "50", "type", "veth", "peer", "name", "up1")
+	if out, err := ip.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, args := range []string{"link set lo up", "link set up0 up", "link set up1 up", "route add 10.8.0.0/16 dev up0 window 65536 congctl reno"} {
+		if out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
+			t.Fatalf("ip %s: %v: %s", args, err, out)
+		}
+	}
+	t.Cleanup(func() { exec.Command("ip", "link", "del", "up0").Run() })
+	listener := exec.Command("/proc/self/exe")
+	listener.Env = append(os.Environ(), "FULLPIPE_HOST_JOB=listen")
+	ready, err := listener.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { listener.Process.Kill(); listener.Wait() }()
+	if _, err := ready.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+
+	s, err := Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.Namespace || s.System != "linux" || s.Version == "" || s.MemoryBytes < 1<<20 || s.Values[rmem] == "" {
+		t.Errorf("snapshot %+v", s)
+	}
+	var face *audit.Interface
+	for i := range s.Interfaces {
+		if s.Interfaces[i].Name == "up0" {
+			face = &s.Interfaces[i]
+		}
+	}
+	if face == nil || face.MTUBytes != 1400 || face.TxQueueLen != 50 || face.Qdisc == "" || !face.Offloads["tso"] {
+		t.Errorf("interfaces %+v", s.Interfaces)
+	}
+	if len(s.Routes) != 1 || s.Routes[0].Prefix != "10.8.0.0/16" || s.Routes[0].Attributes["window"] != "65536" || s.Routes[0].Attributes["congctl"] != "reno" {
+		t.Errorf("routes %+v", s.Routes)
+	}
+	if len(s.Sockets) != 1 || !s.Sockets[0].RecvFixed || s.Sockets[0].SendFixed || s.Sockets[0].RecvBytes != 80000 || s.Sockets[0].Remote != "" {
+		t.Errorf("a listener that fixed its receive buffer: %+v", s.Sockets)
+	}
+}
+
+// listen holds a listener with a receive buffer of 40,000 bytes until it is killed.
+func listen() int {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err == nil {
+		err = errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 40000), unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), unix.Listen(fd, 1))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println("ready")
+	for {
+		time.Sleep(time.Hour)
 	}
 }
 

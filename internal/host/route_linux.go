@@ -1,13 +1,12 @@
 package host
 
 import (
+	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -214,25 +213,23 @@ func (r *route) prefix() netip.Prefix {
 
 // listRoutes reads the unicast routes of the main table.
 func listRoutes(family int) ([]*route, error) {
-	dump, err := syscall.NetlinkRIB(unix.RTM_GETROUTE, family)
-	if err != nil {
-		return nil, fmt.Errorf("read the routes: %w", err)
-	}
-	messages, err := syscall.ParseNetlinkMessage(dump)
-	if err != nil {
-		return nil, fmt.Errorf("read the routes: %w", err)
-	}
 	var all []*route
-	for _, m := range messages {
-		if m.Header.Type != unix.RTM_NEWROUTE || len(m.Data) < unix.SizeofRtMsg {
-			continue
+	request := make([]byte, unix.SizeofRtMsg)
+	request[0] = byte(family)
+	err := dump(unix.NETLINK_ROUTE, unix.RTM_GETROUTE, request, func(payload []byte) {
+		if len(payload) < unix.SizeofRtMsg {
+			return
 		}
-		r := &route{header: [unix.SizeofRtMsg]byte(m.Data), attributes: parseAttributes(m.Data[unix.SizeofRtMsg:])}
+		r := &route{header: [unix.SizeofRtMsg]byte(payload)}
 		const tableAt, typeAt, flagsAt = 4, 7, 8 // struct rtmsg
 		cloned := binary.NativeEndian.Uint32(r.header[flagsAt:])&unix.RTM_F_CLONED != 0
 		if r.header[tableAt] == unix.RT_TABLE_MAIN && r.header[typeAt] == unix.RTN_UNICAST && !cloned {
+			r.attributes = parseAttributes(bytes.Clone(payload[unix.SizeofRtMsg:]))
 			all = append(all, r)
 		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the routes: %w", err)
 	}
 	return all, nil
 }
@@ -256,46 +253,5 @@ func (r *route) replace() error {
 	}
 	header := r.header
 	binary.NativeEndian.PutUint32(header[8:], binary.NativeEndian.Uint32(header[8:])&(unix.RTNH_F_ONLINK|unix.RTNH_F_PERVASIVE))
-	body := append(header[:], encodeAttributes(sent)...)
-
-	message := binary.NativeEndian.AppendUint32(nil, uint32(unix.SizeofNlMsghdr+len(body)))
-	message = binary.NativeEndian.AppendUint16(message, unix.RTM_NEWROUTE)
-	message = binary.NativeEndian.AppendUint16(message, unix.NLM_F_REQUEST|unix.NLM_F_ACK|unix.NLM_F_REPLACE)
-	message = binary.NativeEndian.AppendUint32(message, 1) // sequence
-	message = binary.NativeEndian.AppendUint32(message, 0) // port
-	return acknowledged(append(message, body...))
-}
-
-// acknowledged sends one netlink message and waits for the kernel's answer to it.
-func acknowledged(message []byte) error {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if err := unix.Sendto(fd, message, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return err
-	}
-	buffer := make([]byte, 8192)
-	for {
-		n, _, err := unix.Recvfrom(fd, buffer, 0)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		answers, err := syscall.ParseNetlinkMessage(buffer[:n])
-		if err != nil {
-			return err
-		}
-		for _, a := range answers {
-			if a.Header.Type == unix.NLMSG_ERROR && len(a.Data) >= 4 {
-				if code := int32(binary.NativeEndian.Uint32(a.Data)); code != 0 {
-					return unix.Errno(-code)
-				}
-				return nil
-			}
-		}
-	}
+	return acknowledged(unix.RTM_NEWROUTE, unix.NLM_F_REPLACE, append(header[:], encodeAttributes(sent)...))
 }

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/audit"
+	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+type auditFlags struct {
+	rate        units.Rate
+	rtt         duration
+	connections int
+	path        string
+	collect     bool
+	collector   string
+}
+
+func newAudit() *cobra.Command {
+	f := &auditFlags{}
+	cmd := &cobra.Command{
+		Use:   "audit [SNAPSHOT...]",
+		Short: "what is wrong with a host's settings, by what it costs",
+		Long: `audit judges this host's settings, or those in saved snapshots of other hosts. With a
+path (--rate and --rtt, or --path with the output of tune --json) each finding that caps
+it says at what rate, and the dearest comes first. It changes nothing.
+
+A snapshot comes from --collect, or from a script where fullpipe cannot run:
+--collector sh prints one for Linux, macOS and FreeBSD, --collector powershell one for
+Windows.`,
+		Example: `  fullpipe audit --rate 1gbit --rtt 100ms
+  fullpipe audit --collect > host.json
+  fullpipe audit --collector sh > collect.sh`,
+		RunE: func(cmd *cobra.Command, args []string) error { return runAudit(cmd, f, args) },
+	}
+	flags := cmd.Flags()
+	flags.Var(&f.rate, "rate", "the path's rate at the IP layer, as 1gbit")
+	flags.Var(&f.rtt, "rtt", "the path's least round trip, as 100ms")
+	flags.IntVar(&f.connections, "connections", 1, "bulk connections at one time")
+	flags.StringVar(&f.path, "path", "", "take the path from a file that tune --json or plan --json wrote")
+	flags.BoolVar(&f.collect, "collect", false, "write this host's snapshot as JSON, judge nothing")
+	flags.StringVar(&f.collector, "collector", "", "print the collector script: sh or powershell")
+	return cmd
+}
+
+func runAudit(cmd *cobra.Command, f *auditFlags, files []string) error {
+	out := cmd.OutOrStdout()
+	switch {
+	case f.collector == "sh":
+		_, err := io.WriteString(out, audit.CollectShell)
+		return err
+	case f.collector == "powershell":
+		_, err := io.WriteString(out, audit.CollectPowerShell)
+		return err
+	case f.collector != "":
+		return &usageError{"--collector", fmt.Sprintf("%q is not a script that there is", f.collector), "sh or powershell"}
+	case f.collect:
+		s, err := host.Snapshot()
+		if err != nil {
+			return err
+		}
+		return printJSON(out, s)
+	}
+	path, err := f.judgedPath()
+	if err != nil {
+		return err
+	}
+	snapshots, err := openSnapshots(files)
+	if err != nil {
+		return err
+	}
+	doc := &report.Audit{Header: newHeader(cmd), RateBps: path.RateBps, RTTS: path.RTT.Seconds()}
+	for i, s := range snapshots {
+		file := ""
+		if len(files) > 0 {
+			file = files[i]
+		}
+		doc.Hosts = append(doc.Hosts, report.NewAuditHost(file, s, audit.Judge(s, path)))
+	}
+	if wantsJSON(cmd) {
+		err = printJSON(out, doc)
+	} else {
+		doc.WriteText(out)
+	}
+	if err == nil && doc.Bad() {
+		return exitStatus(statusNo)
+	}
+	return err
+}
+
+func openSnapshots(files []string) ([]*audit.Snapshot, error) {
+	if len(files) == 0 {
+		s, err := host.Snapshot()
+		return []*audit.Snapshot{s}, err
+	}
+	var all []*audit.Snapshot
+	for _, name := range files {
+		text, err := readAll(name, 64<<20)
+		if err != nil {
+			return nil, err
+		}
+		s, err := audit.ParseSnapshot(text)
+		if err != nil {
+			return nil, &usageError{name, err.Error(), "fullpipe audit --collect > FILE, or a script of --collector"}
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// readAll reads a file of at most limit bytes.
+func readAll(name string, limit int64) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(text)) > limit {
+		return nil, fmt.Errorf("%s: longer than %s", name, units.Size(limit))
+	}
+	return text, nil
+}
+
+func (f *auditFlags) judgedPath() (audit.Path, error) {
+	path := audit.Path{RateBps: float64(f.rate), RTT: time.Duration(f.rtt), Connections: f.connections}
+	if f.path != "" {
+		text, err := readAll(f.path, 16<<20)
+		if err != nil {
+			return path, err
+		}
+		measured, err := pathOf(text)
+		if err != nil {
+			return path, &usageError{"--path", fmt.Sprintf("%s: %v", f.path, err), "a file that tune --json or plan --json wrote"}
+		}
+		path.RateBps, path.RTT = measured.RateBps, measured.RTT
+	}
+	if (path.RateBps > 0) != (path.RTT > 0) {
+		return path, &usageError{"--rate, --rtt", "a path has both", "--rate 1gbit --rtt 100ms"}
+	}
+	if f.connections < 1 {
+		return path, &usageError{"--connections", fmt.Sprintf("%d connections", f.connections), "1 or more"}
+	}
+	return path, nil
+}
+
+// pathOf finds the path in what tune or plan wrote: of tune the direction with the larger
+// bandwidth-delay product.
+func pathOf(text []byte) (audit.Path, error) {
+	var doc struct {
+		RateBps    float64 `json:"rate_bps"`
+		RTTS       float64 `json:"rtt_s"`
+		Directions []struct {
+			Path struct {
+				RTTMinS       float64 `json:"rtt_min_s"`
+				BottleneckBps float64 `json:"bottleneck_bps"`
+			} `json:"path"`
+		} `json:"directions"`
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return audit.Path{}, err
+	}
+	rate, rtt := doc.RateBps, doc.RTTS
+	for _, d := range doc.Directions {
+		if d.Path.BottleneckBps*d.Path.RTTMinS > rate*rtt {
+			rate, rtt = d.Path.BottleneckBps, d.Path.RTTMinS
+		}
+	}
+	if !(rate > 0) || !(rtt > 0) || rtt > 3600 {
+		return audit.Path{}, fmt.Errorf("no path in it")
+	}
+	return audit.Path{RateBps: rate, RTT: time.Duration(rtt * float64(time.Second))}, nil
+}

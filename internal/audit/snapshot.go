@@ -1,0 +1,297 @@
+// Package audit judges a host's settings as a snapshot shows them: what caps a path,
+// what harms, what does nothing, what is not known. It is pure; host.Snapshot takes the
+// picture, or a script does where fullpipe cannot run.
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+)
+
+// Snapshot is a host at one moment. What could not be read is absent, never 0.
+type Snapshot struct {
+	Schema  string    `json:"schema"` // "fullpipe/snapshot/v1"
+	TakenAt time.Time `json:"taken_at,omitzero"`
+	Host    string    `json:"host,omitempty"`
+	System  string    `json:"system"`  // a family of the catalog: linux, windows, macos, freebsd
+	Version string    `json:"version"` // kernel release; "10.0.17763" on Windows
+	// Values are sysctls, registry values and cmdlet parameters by their names.
+	Values map[string]string `json:"values"`
+	// Configured are settings in files that the system reads at its start.
+	Configured []Configured `json:"configured,omitempty"`
+
+	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+	PageBytes   int64 `json:"page_bytes,omitempty"`
+	// LimitBytes is what a container or cgroup may use at most.
+	LimitBytes int64 `json:"limit_bytes,omitempty"`
+	// TCPBytes is what all TCP sockets hold now.
+	TCPBytes int64 `json:"tcp_bytes,omitempty"`
+	// Namespace says that the values are those of a network namespace that is not the
+	// host's first: settings of net.core belong to the host.
+	Namespace bool `json:"namespace,omitempty"`
+	Container bool `json:"container,omitempty"`
+
+	Interfaces []Interface      `json:"interfaces,omitempty"`
+	Routes     []Route          `json:"routes,omitempty"`
+	Sockets    []Socket         `json:"sockets,omitempty"`
+	Counters   map[string]int64 `json:"counters,omitempty"` // TcpExt and softnet, since the start
+	// Unread names what could not be read, and why.
+	Unread []string `json:"unread,omitempty"`
+}
+
+// SnapshotSchema is the schema of a Snapshot's JSON.
+const SnapshotSchema = "fullpipe/snapshot/v1"
+
+// Configured is one line of a configuration file.
+type Configured struct {
+	File  string `json:"file"`
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Interface is a network interface that is up.
+type Interface struct {
+	Name       string `json:"name"`
+	MTUBytes   int    `json:"mtu_bytes,omitempty"`
+	SpeedBps   int64  `json:"speed_bps,omitempty"`
+	Duplex     string `json:"duplex,omitempty"` // full or half
+	Qdisc      string `json:"qdisc,omitempty"`
+	TxQueueLen int    `json:"tx_queue_packets,omitempty"`
+	Default    bool   `json:"default,omitempty"` // the default route goes through it
+	// Counters: packets, rx_errors, rx_missed, tx_errors, tx_dropped, collisions …
+	Counters map[string]int64 `json:"counters,omitempty"`
+	Offloads map[string]bool  `json:"offloads,omitempty"` // tso gso gro rx-checksum tx-checksum
+	Ring     *Ring            `json:"ring,omitempty"`
+}
+
+// Ring is the number of descriptors of a card.
+type Ring struct {
+	RX    int `json:"rx"`
+	RXMax int `json:"rx_max"`
+	TX    int `json:"tx"`
+	TXMax int `json:"tx_max"`
+}
+
+// Route is a route with attributes that concern TCP.
+type Route struct {
+	Prefix     string            `json:"prefix"`
+	Attributes map[string]string `json:"attributes"`
+}
+
+// Socket is a TCP socket that ran into a limit, or whose program sized it.
+type Socket struct {
+	Local       string  `json:"local"`
+	Remote      string  `json:"remote,omitempty"` // empty: it listens
+	Program     string  `json:"program,omitempty"`
+	SendBytes   int64   `json:"send_buffer_bytes,omitempty"`
+	RecvBytes   int64   `json:"receive_buffer_bytes,omitempty"`
+	SendFixed   bool    `json:"send_buffer_fixed,omitempty"` // by SO_SNDBUF
+	RecvFixed   bool    `json:"receive_buffer_fixed,omitempty"`
+	RTTS        float64 `json:"rtt_s,omitempty"`
+	BusyS       float64 `json:"busy_s,omitempty"`
+	RwndS       float64 `json:"rwnd_limited_s,omitempty"`
+	SndbufS     float64 `json:"sndbuf_limited_s,omitempty"`
+	DeliveryBps float64 `json:"delivery_bps,omitempty"`
+}
+
+const snapshotLimit = 32 << 20 // bytes
+
+// ParseSnapshot reads a bundle: the JSON that `audit --collect` and the PowerShell
+// collector write, or the lines that the shell collector writes.
+func ParseSnapshot(text []byte) (*Snapshot, error) {
+	if len(text) > snapshotLimit {
+		return nil, fmt.Errorf("a snapshot of more than %d bytes", snapshotLimit)
+	}
+	text = utf8Text(text)
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		s := &Snapshot{}
+		if err := json.Unmarshal(text, s); err != nil {
+			return nil, fmt.Errorf("snapshot: %w", err)
+		}
+		if s.Schema != SnapshotSchema {
+			return nil, fmt.Errorf("snapshot: schema %q, not %q", s.Schema, SnapshotSchema)
+		}
+		return s, nil
+	}
+	return parseLines(text)
+}
+
+// utf8Text undoes what PowerShell's > does to a text: UTF-16 with a mark, or a mark alone.
+func utf8Text(text []byte) []byte {
+	if !bytes.HasPrefix(text, []byte{0xff, 0xfe}) {
+		return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	}
+	var units []uint16
+	for i := 2; i+1 < len(text); i += 2 {
+		units = append(units, uint16(text[i])|uint16(text[i+1])<<8)
+	}
+	return []byte(string(utf16.Decode(units)))
+}
+
+// CollectShell writes a snapshot as lines, on Linux, macOS and FreeBSD, with a POSIX
+// shell and the system's own tools alone.
+//
+//go:embed collect.sh
+var CollectShell string
+
+// CollectPowerShell writes a snapshot as JSON, on Windows.
+//
+//go:embed collect.ps1
+var CollectPowerShell string
+
+// parseLines reads what collect.sh writes: a word that says what follows, then fields.
+func parseLines(text []byte) (*Snapshot, error) {
+	s := &Snapshot{Schema: SnapshotSchema, Values: map[string]string{}, Counters: map[string]int64{}}
+	scanner := bufio.NewScanner(bytes.NewReader(text))
+	scanner.Buffer(nil, 1<<20)
+	if !scanner.Scan() || strings.TrimSpace(scanner.Text()) != "fullpipe-snapshot 1" {
+		return nil, fmt.Errorf("snapshot: neither JSON nor what collect.sh writes: it begins %.40q", text)
+	}
+	for number := 2; scanner.Scan(); number++ {
+		fields := strings.Fields(scanner.Text())
+		if len(fields) < 2 {
+			continue
+		}
+		if err := s.line(fields[0], fields[1:]); err != nil {
+			return nil, fmt.Errorf("snapshot, line %d: %w", number, err)
+		}
+	}
+	if err := scanner.Err(); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	if s.System == "" {
+		return nil, fmt.Errorf("snapshot: it does not name its system")
+	}
+	return s, nil
+}
+
+func (s *Snapshot) line(what string, fields []string) error {
+	rest := strings.Join(fields[1:], " ")
+	number := func() (int64, error) { return strconv.ParseInt(fields[0], 10, 64) }
+	var err error
+	switch what {
+	case "system":
+		s.System = fields[0]
+	case "version":
+		s.Version = fields[0]
+	case "host":
+		s.Host = fields[0]
+	case "taken":
+		s.TakenAt, err = time.Parse(time.RFC3339, fields[0])
+	case "memory":
+		s.MemoryBytes, err = number()
+	case "page":
+		s.PageBytes, err = number()
+	case "limit":
+		s.LimitBytes, err = number()
+	case "namespace":
+		s.Namespace = fields[0] == "yes"
+	case "container":
+		s.Container = fields[0] == "yes"
+	case "value":
+		s.Values[fields[0]] = rest
+	case "configured":
+		if len(fields) >= 2 {
+			s.Configured = append(s.Configured, Configured{fields[0], fields[1], strings.Join(fields[2:], " ")})
+		}
+	case "counter":
+		s.Counters[fields[0]], err = strconv.ParseInt(rest, 10, 64)
+	case "interface":
+		err = s.face(fields[0]).set(fields[1:])
+	case "route":
+		s.route(fields)
+	case "unread":
+		s.Unread = append(s.Unread, strings.Join(fields, " "))
+	}
+	// An unknown word is a newer collector's: left out.
+	return err
+}
+
+// face is the interface of a name, made when it is new.
+func (s *Snapshot) face(name string) *Interface {
+	for i := range s.Interfaces {
+		if s.Interfaces[i].Name == name {
+			return &s.Interfaces[i]
+		}
+	}
+	s.Interfaces = append(s.Interfaces, Interface{Name: name})
+	return &s.Interfaces[len(s.Interfaces)-1]
+}
+
+// set reads pairs of a key and a value; a value of - or ? is not known.
+func (f *Interface) set(pairs []string) error {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		key, value := pairs[i], pairs[i+1]
+		if value == "-" || value == "?" {
+			continue
+		}
+		switch key {
+		case "duplex":
+			f.Duplex = value
+			continue
+		case "qdisc":
+			f.Qdisc = value
+			continue
+		case "default":
+			f.Default = value == "yes"
+			continue
+		}
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return fmt.Errorf("%s %s: %q is not a number", f.Name, key, value)
+		}
+		switch key {
+		case "mtu":
+			f.MTUBytes = int(n)
+		case "speed_mbit":
+			if n > 0 && n < 1e7 {
+				f.SpeedBps = n * 1e6
+			}
+		case "txqueuelen":
+			f.TxQueueLen = int(n)
+		case "tso", "gso", "gro":
+			if f.Offloads == nil {
+				f.Offloads = map[string]bool{}
+			}
+			f.Offloads[key] = n != 0
+		default:
+			if f.Counters == nil {
+				f.Counters = map[string]int64{}
+			}
+			f.Counters[key] = n
+		}
+	}
+	return nil
+}
+
+// routeWords are the attributes of `ip route show` that concern TCP.
+var routeWords = map[string]bool{"window": true, "cwnd": true, "advmss": true, "initcwnd": true, "initrwnd": true, "mtu": true,
+	"rto_min": true, "quickack": true, "congctl": true, "ssthresh": true}
+
+// route keeps a route with such attributes, as `ip route show` prints it.
+func (s *Snapshot) route(fields []string) {
+	attributes := map[string]string{}
+	for i := 1; i < len(fields); i++ {
+		if !routeWords[fields[i]] {
+			continue
+		}
+		name := fields[i]
+		if i+1 < len(fields) && fields[i+1] == "lock" {
+			i++
+		}
+		if i+1 < len(fields) {
+			i++
+			attributes[name] = fields[i]
+		}
+	}
+	if len(attributes) > 0 {
+		s.Routes = append(s.Routes, Route{fields[0], attributes})
+	}
+}

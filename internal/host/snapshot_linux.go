@@ -1,0 +1,269 @@
+package host
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/audit"
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
+)
+
+func snapshot() (*audit.Snapshot, error) {
+	name, err := os.Hostname()
+	if err != nil {
+		name = ""
+	}
+	s := &audit.Snapshot{Schema: audit.SnapshotSchema, TakenAt: now(), Host: name, System: catalog.Linux, Version: KernelVersion(),
+		PageBytes: int64(os.Getpagesize()), Values: map[string]string{}, Counters: map[string]int64{}, Namespace: scope() != "host"}
+	for _, read := range []struct {
+		what string
+		into func(*audit.Snapshot) error
+	}{
+		{"sysctls", readSysctls}, {"configuration", readConfigured}, {"memory", readMemory}, {"counters", readCounters},
+		{"interfaces", readInterfaces}, {"routes", readRoutes}, {"sockets", readSockets},
+	} {
+		if err := read.into(s); err != nil {
+			s.Unread = append(s.Unread, fmt.Sprintf("%s: %v", read.what, err))
+		}
+	}
+	return s, nil
+}
+
+// KernelVersion is the release that uname gives; "" where there is none.
+func KernelVersion() string {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(name.Release[:])
+}
+
+// readSysctls reads those that the catalog knows.
+func readSysctls(s *audit.Snapshot) error {
+	store := sysctlStore{"/proc/sys"}
+	for _, p := range catalog.All() {
+		if p.System != catalog.Linux || p.Kind != "sysctl" {
+			continue
+		}
+		value, err := store.read(p.Name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		s.Values[p.Name] = *value
+	}
+	return nil
+}
+
+// readConfigured reads the files of sysctl.d(5) in the order in which they are loaded:
+// by name, of equal names the one in /etc, then /run, then /usr/lib; then sysctl.conf.
+func readConfigured(s *audit.Snapshot) error {
+	byName := map[string]string{}
+	for _, dir := range []string{"/usr/lib/sysctl.d", "/usr/local/lib/sysctl.d", "/run/sysctl.d", "/etc/sysctl.d"} {
+		files, err := filepath.Glob(dir + "/*.conf")
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			byName[filepath.Base(file)] = file
+		}
+	}
+	names := make([]string, 0, len(byName))
+	for name := range byName {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	files := make([]string, 0, len(names)+1)
+	for _, name := range names {
+		files = append(files, byName[name])
+	}
+	for _, file := range append(files, "/etc/sysctl.conf") {
+		text, err := fileStore{}.read(file)
+		if err != nil {
+			return err
+		}
+		if text == nil {
+			continue
+		}
+		for _, line := range strings.Split(*text, "\n") {
+			name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "-"), "=")
+			name = strings.ReplaceAll(strings.TrimSpace(name), "/", ".")
+			if ok && strings.HasPrefix(name, "net.") && !strings.ContainsAny(name, "#; ") {
+				s.Configured = append(s.Configured, audit.Configured{File: file, Name: name, Value: strings.TrimSpace(value)})
+			}
+		}
+	}
+	return nil
+}
+
+func readMemory(s *audit.Snapshot) error {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return err
+	}
+	s.MemoryBytes = int64(info.Totalram) * int64(info.Unit)
+	s.LimitBytes = memoryLimit()
+	for _, mark := range []string{"/.dockerenv", "/run/.containerenv"} {
+		if _, err := os.Stat(mark); err == nil {
+			s.Container = true
+		}
+	}
+	text, err := os.ReadFile("/proc/net/sockstat")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || fields[0] != "TCP:" {
+			continue
+		}
+		for i, word := range fields[:len(fields)-1] {
+			if word == "mem" { // in pages
+				pages, err := strconv.ParseInt(fields[i+1], 10, 64)
+				if err != nil {
+					return err
+				}
+				s.TCPBytes = pages * s.PageBytes
+			}
+		}
+	}
+	return nil
+}
+
+// memoryLimit is the least memory.max of this process's cgroup and those around it; 0 is
+// none.
+func memoryLimit() int64 {
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return 0
+	}
+	least := int64(0)
+	for line := range strings.Lines(string(text)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		root, file := "", ""
+		switch {
+		case parts[0] == "0" && parts[1] == "":
+			root, file = "/sys/fs/cgroup", "memory.max"
+		case parts[1] == "memory":
+			root, file = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		default:
+			continue
+		}
+		for dir := parts[2]; ; dir = filepath.Dir(dir) {
+			value, err := os.ReadFile(filepath.Join(root, dir, file))
+			limit, bad := strconv.ParseInt(strings.TrimSpace(string(value)), 10, 64)
+			if err == nil && bad == nil && limit < math.MaxInt64/2 && (least == 0 || limit < least) {
+				least = limit
+			}
+			if dir == "/" || dir == "." {
+				break
+			}
+		}
+	}
+	return least
+}
+
+// readCounters reads TcpExt's counters that are not 0, and the softnet drops.
+func readCounters(s *audit.Snapshot) error {
+	text, err := os.ReadFile("/proc/net/netstat")
+	if err != nil {
+		return err
+	}
+	var names []string
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || fields[0] != "TcpExt:" {
+			continue
+		}
+		if names == nil {
+			names = fields
+			continue
+		}
+		for i := 1; i < min(len(names), len(fields)); i++ {
+			if n, err := strconv.ParseInt(fields[i], 10, 64); err == nil && n > 0 {
+				s.Counters[names[i]] = n
+			}
+		}
+	}
+	if s.Namespace {
+		return nil // softnet's are the host's
+	}
+	text, err = os.ReadFile("/proc/net/softnet_stat")
+	if err != nil {
+		return err
+	}
+	scanner := bufio.NewScanner(bytes.NewReader(text))
+	for scanner.Scan() {
+		if fields := strings.Fields(scanner.Text()); len(fields) > 2 {
+			for i, name := range []string{"softnet_dropped", "softnet_squeezed"} {
+				if n, err := strconv.ParseInt(fields[i+1], 16, 64); err == nil && n > 0 {
+					s.Counters[name] += n
+				}
+			}
+		}
+	}
+	return scanner.Err()
+}
+
+// readRoutes reads the main table's routes that carry attributes, and marks the
+// interfaces of the default routes.
+func readRoutes(s *audit.Snapshot) error {
+	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
+		routes, err := listRoutes(family)
+		if err != nil {
+			return err
+		}
+		for _, r := range routes {
+			prefix := r.prefix().String()
+			if r.prefix().Bits() == 0 {
+				index := int(attribute{data: r.find(unix.RTA_OIF)}.number())
+				for i := range s.Interfaces {
+					if s.Interfaces[i].Name == interfaceName(index) {
+						s.Interfaces[i].Default = true
+					}
+				}
+				if family == unix.AF_INET {
+					prefix = "default"
+				}
+			}
+			attributes := map[string]string{}
+			for name, kind := range metrics {
+				value, ok := r.metric(kind)
+				switch {
+				case ok && kind == unix.RTAX_CC_ALGO:
+					attributes[name] = strings.TrimRight(string(value.data), "\x00")
+				case ok && value.number() > 0:
+					attributes[name] = strconv.Itoa(int(value.number()))
+				}
+			}
+			if len(attributes) > 0 {
+				s.Routes = append(s.Routes, audit.Route{Prefix: prefix, Attributes: attributes})
+			}
+		}
+	}
+	return nil
+}
+
+func u64(b []byte, index int) int64 {
+	if len(b) < 8*(index+1) {
+		return 0
+	}
+	return int64(binary.NativeEndian.Uint64(b[8*index:]))
+}
