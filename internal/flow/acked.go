@@ -4,8 +4,7 @@ package flow
 type ackEvent struct {
 	due    int64
 	ack    int64
-	window int64
-	edge   int64
+	window uint16 // not scaled: the scale may have to be raised meanwhile
 	pure   bool
 	gap    bool // SACK shows more than a reordering's worth above a hole
 }
@@ -66,7 +65,7 @@ func (d *Direction) acknowledged(s *Segment, at int64) {
 			d.tapEdge = ack + w
 		}
 	}
-	e := ackEvent{ack: ack, window: int64(s.Window) << d.Scale, edge: ack + int64(s.Window)<<d.Scale, pure: s.Payload == 0}
+	e := ackEvent{ack: ack, window: s.Window, pure: s.Payload == 0}
 	if s.SACKs > 0 {
 		e.gap = d.sack(s, ack)
 	}
@@ -103,14 +102,10 @@ func (d *Direction) arrive(e *ackEvent) {
 	if e.ack < d.una {
 		return // overtaken
 	}
-	d.window, d.edge = e.window, e.edge
-	if e.window > d.WindowMax {
-		d.WindowMax = e.window
-	}
-	if d.WindowFirst >= 1<<39 {
-		d.WindowFirst = e.window
-	}
-	d.cur.window(e.window)
+	d.window = int64(e.window) << d.Scale
+	d.edge = e.ack + d.window
+	d.WindowMax = max(d.WindowMax, d.window)
+	d.cur.window(d.window)
 	if e.ack > d.una {
 		const delayed = 30e6
 		if waited := d.at - d.lastSent; e.pure && e.ack >= d.high && d.state == Busy && d.RTTMin > 0 && waited >= d.RTTMin+delayed {

@@ -16,10 +16,15 @@ type Connection struct {
 	now    int64
 	// ClockSteps counts segments stamped more than a second before an earlier one.
 	ClockSteps int64
+	// Grain is the shortest time between two segments that is not 0, nanoseconds: the
+	// clock is no finer in a capture of many segments.
+	Grain int64
 
 	synAt, synAckAt int64
 	// Half of the round trip on either side of the tap, from the handshake; 0 unknown.
 	throughClient, throughServer int64
+
+	hasTimestamps bool
 
 	tooBig    [2]int
 	routerMTU [2]int
@@ -130,6 +135,9 @@ func (c *Connection) add(s *Segment, from int) bool {
 	if me.copied(s, at) {
 		return false
 	}
+	if step := at - c.now; step > 0 && (c.Grain == 0 || step < c.Grain) {
+		c.Grain = step
+	}
 	c.now = at
 	if s.Flags&SYN != 0 {
 		c.handshake(s, from, at)
@@ -139,6 +147,7 @@ func (c *Connection) add(s *Segment, from int) bool {
 		return true
 	}
 	if s.Options&HasTimestamps != 0 {
+		c.hasTimestamps = true
 		peer.loop.mark(s.TSVal, at)
 		me.loop.echo(s.TSEcr, at)
 		me.delayed.sample(s.TSVal, at)

@@ -52,10 +52,9 @@ type Direction struct {
 	LoopMin        int64 // the part of RTTMin between tap and sender; the rest is beyond the tap
 	LoopKnown      bool
 
-	WindowMax   int64
-	WindowFirst int64
-	MaxOut      int64 // most bytes outstanding
-	Answered    int64 // rounds that began after the other end had sent payload of its own
+	WindowMax int64
+	MaxOut    int64 // most bytes outstanding
+	Answered  int64 // rounds that began after the other end had sent payload of its own
 
 	Slices []Slice
 	Bursts *Bursts // nil when there were none
@@ -110,7 +109,6 @@ func (c *Connection) newDirection(s *Segment, from int, at int64) *Direction {
 		d.window, d.edge = 1<<40, 1<<40 // not known: assume room
 	}
 	d.tapEdge = d.edge
-	d.WindowFirst = d.window
 	if c.cfg.Points > 0 {
 		d.Graph = newGraph(c.cfg.Points)
 	}

@@ -43,6 +43,9 @@ func (r *rttState) sample(d *Direction, ack, at int64) {
 			continue // a later one tells more of the path, less of delayed acknowledgement
 		}
 		r.refresh(d.RTTMin)
+		if !r.loopKnown && d.conn.hasTimestamps {
+			continue // the tap's own part of the round trip is soon known
+		}
 		part := at - m.at
 		if r.past == 0 || part < r.past {
 			r.past = part

@@ -69,9 +69,13 @@ func (d *Direction) fresh(from, to, at int64) {
 	d.rtt.mark(to, at, to-from)
 }
 
-// inferScale raises the shift to the least that explains what is outstanding.
+// inferScale raises the shift to the least that explains data beyond the window's edge.
 func (d *Direction) inferScale(out, at int64) {
-	for d.Scale < 14 && d.window > 0 && d.window < 1<<39 && out > d.window+int64(d.MaxSegment)+2*int64(max(d.MSS, 1460)) {
+	slop := int64(d.MaxSegment) + 2*int64(max(d.MSS, 1460))
+	if d.rtt.delay() > 0 {
+		slop += out / 5 // what is outstanding is then itself an estimate
+	}
+	for d.Scale < 14 && d.window > 0 && d.window < 1<<39 && d.high > d.edge+slop {
 		d.Scale++
 		d.ScaleRaise = at
 		d.edge += d.window

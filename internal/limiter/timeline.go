@@ -307,7 +307,11 @@ func (t *timeline) spend(i int) map[Name]float64 {
 	add(NagleDelayedAck, flow.Held)
 	add(MTUBlackHole, flow.BlackHole)
 	add(SlowStart, flow.Growth)
-	add(ReceiverApplication, flow.Closed)
+	if t.d.ScaleKnown || t.d.ZeroWindows > 0 {
+		add(ReceiverApplication, flow.Closed)
+	} else {
+		add(Unknown, flow.Closed)
+	}
 	add(t.windowOf(s), flow.Full)
 	add(t.repairOf(s), flow.Repair)
 	add(t.network[i], flow.Busy)
@@ -318,6 +322,9 @@ func (t *timeline) spend(i int) map[Name]float64 {
 // windowOf is what limited while the window was full: the link, where the window would
 // allow a fifth more than what got through.
 func (t *timeline) windowOf(s *flow.Slice) Name {
+	if !t.windowKnown() {
+		return Unknown
+	}
 	if t.base > 0 && s.WindowMax > 0 && float64(s.WindowMax)/t.base > 1.2*t.rate(s) && t.queued(s) && t.full(s) {
 		return Bottleneck
 	}
@@ -325,6 +332,19 @@ func (t *timeline) windowOf(s *flow.Slice) Name {
 		return Congestion
 	}
 	return ReceiverWindow
+}
+
+// windowKnown says whether the window's size can be relied on. Where the handshake is not
+// in the capture, the least scale that fits is believed only if what is outstanding stayed
+// at that window for long.
+func (t *timeline) windowKnown() bool {
+	d := t.d
+	if d.ScaleKnown {
+		return true
+	}
+	const plateau, segments = 0.7, 8
+	full := t.clock(flow.Full)
+	return full > plateau*t.length && d.WindowMax >= int64(segments*d.MSS) && d.ScaleRaise-d.First < (d.Last-d.First)/3
 }
 
 // slackOf is what limited while the sender had far less outstanding than before: itself.

@@ -131,7 +131,19 @@ func (t *timeline) confidence(g *Diagnosis) Confidence {
 		g.Shares[g.Limiter] < clearShare || float64(t.d.Unseen) > 0.02*float64(t.d.Bytes) || t.c.ClockSteps > 0 {
 		level = lower(level)
 	}
+	if t.coarse() {
+		level = lower(level)
+	}
+	if t.vantage == VantageUnknown && g.Limiter != MTUBlackHole {
+		level = Low
+	}
 	return level
+}
+
+// coarse says that the capture's clock is too coarse for the round trip.
+func (t *timeline) coarse() bool {
+	const grain = 500e3
+	return t.c.Grain > grain && t.d.Segments > 100 && float64(t.c.Grain)/1e9 > t.base/20
 }
 
 func (t *timeline) evidenceLevel(n Name) Confidence {
@@ -234,6 +246,10 @@ func (t *timeline) caveats() (all []Evidence) {
 	}
 	if d.Unseen > 0 && float64(d.Unseen) <= 0.02*float64(d.Bytes) {
 		all = append(all, Evidence{Unknown, fmt.Sprintf("%s of acknowledged data are missing from the capture", units.Size(d.Unseen).Exact()), nil})
+	}
+	if t.coarse() {
+		all = append(all, Evidence{Unknown, fmt.Sprintf("the capture's clock counts in steps of %s, too coarse for a round trip of %s",
+			units.Time(time.Duration(t.c.Grain)), units.Time(seconds(t.base))), nil})
 	}
 	if t.c.ClockSteps > 0 {
 		all = append(all, Evidence{Unknown, fmt.Sprintf("the capture's clock stepped back %d times", t.c.ClockSteps), nil})
