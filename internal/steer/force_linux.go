@@ -60,7 +60,9 @@ func force(group string, inode uint32, send, receive int) (found bool, err error
 		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, send)
 	}
 	if receive > 0 {
-		err = errors.Join(err, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receive))
+		// Some kernels clamp the window to the buffer of the handshake.
+		err = errors.Join(err, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receive),
+			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_WINDOW_CLAMP, receive))
 	}
 	return true, err
 }

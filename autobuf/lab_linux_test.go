@@ -1,0 +1,251 @@
+package autobuf
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+)
+
+func TestMain(m *testing.M) {
+	lab.Engine()
+	if job := os.Getenv("AUTOBUF_TEST_JOB"); job != "" {
+		if err := work(job); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// order is what a program in the lab is told to do, and outcome what it has to say.
+type order struct {
+	Plain bool // net.Dialer and net.ListenConfig
+	Config
+	Bytes int64
+}
+
+type outcome struct {
+	Seconds float64 // from the first byte written to the last one read at the far end
+	Send    int     // send buffer at the end, as granted
+	Log     string
+}
+
+// work is the program at either end of a lab: the far one takes what comes and answers
+// with one byte, the near one sends.
+func work(job string) error {
+	var o order
+	if err := json.Unmarshal([]byte(os.Getenv("AUTOBUF_TEST_ORDER")), &o); err != nil {
+		return err
+	}
+	var log bytes.Buffer
+	o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	if job == "far" {
+		return takeAll(o)
+	}
+	d := Dialer{Config: o.Config}
+	dial := d.Dial
+	if o.Plain {
+		dial = (&net.Dialer{}).Dial
+	}
+	conn, err := dial("tcp", net.JoinHostPort(os.Getenv("FULLPIPE_FAR"), "9000"))
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	if _, err := io.Copy(conn, io.LimitReader(zeros{}, o.Bytes)); err != nil {
+		return err
+	}
+	var out outcome
+	if raw, err := rawConn(conn); err == nil {
+		out.Send, _, _ = socket.Buffers(raw)
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+		return err
+	}
+	out.Seconds, out.Log = time.Since(start).Seconds(), log.String()
+	conn.Close()
+	return json.NewEncoder(os.Stdout).Encode(out)
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { return len(b), nil }
+
+func takeAll(o order) error {
+	lc := ListenConfig{Config: o.Config}
+	listen := lc.Listen
+	if o.Plain {
+		listen = (&net.ListenConfig{}).Listen
+	}
+	l, err := listen(context.Background(), "tcp", ":9000")
+	if err != nil {
+		return err
+	}
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		go func() {
+			defer c.Close()
+			if _, err := io.Copy(io.Discard, c); err == nil {
+				c.Write([]byte{1})
+			}
+		}()
+	}
+}
+
+// send sends once through a lab.
+func send(t testing.TB, l *lab.Lab, o order) outcome {
+	t.Helper()
+	var out, problems bytes.Buffer
+	status, err := l.Near.Run(lab.Command{Args: []string{"/proc/self/exe"}, Env: env(t, "near", o), Stdout: &out, Stderr: &problems})
+	var got outcome
+	if err == nil && status != 0 {
+		err = fmt.Errorf("status %d: %s", status, &problems)
+	}
+	if err == nil {
+		err = json.Unmarshal(out.Bytes(), &got)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func env(t testing.TB, job string, o order) []string {
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"AUTOBUF_TEST_JOB=" + job, "AUTOBUF_TEST_ORDER=" + string(text)}
+}
+
+// startLab makes a lab with the taking program at its far end.
+func startLab(t testing.TB, path string, far order) *lab.Lab {
+	t.Helper()
+	p, err := link.Parse(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := lab.Start(context.Background(), lab.Config{Path: p})
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skipf("no lab on this machine: %v", err)
+	}
+	t.Cleanup(func() { l.Close() })
+	if _, err := l.Far.Start(lab.Command{Args: []string{"/proc/self/exe"}, Env: env(t, "far", far), Stderr: os.Stderr}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		listening, err := l.Far.Listening()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if listening {
+			return l
+		}
+	}
+}
+
+// narrow makes the near host's automatic send buffers end at 64 KiB.
+func narrow(t testing.TB, l *lab.Lab) {
+	t.Helper()
+	if _, err := l.Near.Output("sh", "-c", "echo 4096 16384 65536 >/proc/sys/net/ipv4/tcp_wmem"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOutgrownBuffersGrow(t *testing.T) {
+	t.Parallel()
+	l := startLab(t, "rate=20mbit,rtt=100ms,queue=1bdp,stack=linux-6.18", order{Plain: true})
+	narrow(t, l)
+	got := send(t, l, order{Bytes: 2 << 20})
+	if got.Send <= 65536 || !strings.Contains(got.Log, "outgrown") {
+		t.Errorf("unknown path: the send buffer ended at %d\n%s", got.Send, got.Log)
+	}
+	stated := Config{Path: Path{Bps: 20e6, RTT: 100 * time.Millisecond}}
+	got = send(t, l, order{Bytes: 1 << 20, Config: stated})
+	if want := 2 * stated.Path.Window(); got.Send < want {
+		t.Errorf("stated path: the send buffer ended at %d, want at least %d\n%s", got.Send, want, got.Log)
+	}
+}
+
+func TestWithoutScalingBuffersFallBack(t *testing.T) {
+	t.Parallel()
+	l := startLab(t, "rate=20mbit,rtt=100ms,strip=wscale,stack=linux-6.18", order{Plain: true})
+	narrow(t, l)
+	got := send(t, l, order{Bytes: 1 << 20, Config: Config{Path: Path{Bps: 20e6, RTT: 100 * time.Millisecond}}})
+	if got.Send != 2*65535 || !strings.Contains(got.Log, "does not scale") {
+		t.Errorf("the send buffer ended at %d, want %d\n%s", got.Send, 2*65535, got.Log)
+	}
+}
+
+func TestUnsentBytesAreBounded(t *testing.T) {
+	t.Parallel()
+	l := startLab(t, "rate=20mbit,rtt=20ms,stack=linux-6.18", order{Plain: true})
+	for unsent, want := range map[time.Duration]bool{0: true, -1: false} {
+		got := send(t, l, order{Bytes: 2 << 20, Config: Config{Unsent: unsent, Path: Path{Bps: 1e9, RTT: 100 * time.Millisecond}}})
+		if strings.Contains(got.Log, "unsent") != want {
+			t.Errorf("Unsent %v: %s", unsent, got.Log)
+		}
+	}
+}
+
+// BenchmarkTransfer sends through a path and reports the goodput in Mbit/s, of net.Dialer
+// and net.ListenConfig and of this package's in turns.
+func BenchmarkTransfer(b *testing.B) {
+	for _, path := range []struct {
+		name, text string
+		stated     Path
+		bytes      int64
+	}{
+		{"lan-1g", "rate=1gbit,rtt=1ms,stack=linux-6.1", Path{1e9, time.Millisecond}, 200 << 20},
+		{"wan-100m-40ms", "rate=100mbit,rtt=40ms,stack=linux-6.1", Path{100e6, 40 * time.Millisecond}, 40 << 20},
+		{"wan-200m-200ms", "rate=200mbit,rtt=200ms,stack=linux-6.1", Path{200e6, 200 * time.Millisecond}, 100 << 20},
+		{"narrow-100m-40ms", "rate=100mbit,rtt=40ms,stack=linux-6.1", Path{100e6, 40 * time.Millisecond}, 20 << 20},
+	} {
+		for _, kind := range []struct {
+			name  string
+			order order
+		}{
+			{"net", order{Plain: true}},
+			{"learnt", order{}},
+			{"stated", order{Config: Config{Path: path.stated}}},
+			{"forced", order{Config: Config{Path: path.stated, Force: true}}},
+		} {
+			b.Run(path.name+"/"+kind.name, func(b *testing.B) {
+				l := startLab(b, path.text, kind.order)
+				if strings.HasPrefix(path.name, "narrow") {
+					narrow(b, l)
+				}
+				kind.order.Bytes = path.bytes
+				b.ResetTimer()
+				total := 0.0
+				for range b.N {
+					total += send(b, l, kind.order).Seconds
+				}
+				b.ReportMetric(float64(path.bytes)*8*float64(b.N)/total/1e6, "Mbit/s")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
