@@ -14,7 +14,8 @@ const (
 func (s *Search) doubt() (Trial, bool) {
 	for _, a := range s.windows {
 		share := math.Min(1, float64(a.window)/s.cfg.Knee)
-		low := a.mid() < math.Log(share*s.cfg.CapacityBps)-0.06 && float64(a.window) < 2*s.cfg.Knee
+		near := float64(a.window) > s.cfg.Knee/2 && float64(a.window) < 2*s.cfg.Knee
+		low := near && a.mid() < math.Log(share*s.cfg.CapacityBps)-0.06
 		apart := len(a.logs) == 2 && math.Abs(a.logs[0]-a.logs[1]) > math.Max(0.06, 2*s.cfg.Noise)
 		if len(a.logs) == 1 && low && s.probes < mostProbes || apart {
 			return s.again(a, "was that a stall?")

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/tune"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+type tuneFlags struct {
+	keyFlags
+	direction string
+	budget    duration
+	maxBytes  units.Size
+	fileSize  units.Size
+	seed      uint64
+	target    string
+	farTarget string
+}
+
+func newTune() *cobra.Command {
+	var f tuneFlags
+	cmd := &cobra.Command{
+		Use:   "tune PEER",
+		Short: "find the windows that fill the path to PEER, and prove the gain",
+		Long: `tune measures the path to PEER and what a program gets on it today, names what limits
+that, searches the smallest window that carries the most, and measures before and after
+in turn. Everything is tried through socket options; no host is changed. What to set is
+printed for each end.`,
+		Example: `  fullpipe tune server.example.net --key-file key
+  fullpipe tune server.example.net --direction both --budget 30s --file-size 10GB
+  fullpipe tune lab:rate=100mbit,rtt=40ms,stack=windows-2000`,
+		Args: onePeer,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := f.config()
+			if err != nil {
+				return err
+			}
+			if done, err := inLab(cmd, args[0]); done {
+				return err
+			}
+			return f.run(cmd, args[0], cfg)
+		},
+	}
+	fl := cmd.Flags()
+	f.keyFlags.add(fl)
+	fl.StringVarP(&f.direction, "direction", "d", "up", "who sends: up (this host), down or both, one after the other")
+	fl.Var(&f.budget, "budget", "time for each direction (default: the larger of 30 s, 2,000 segments' time and 150 round trips)")
+	fl.Var(&f.maxBytes, "max-bytes", "payload that each direction may move")
+	fl.Var(&f.fileSize, "file-size", "a transfer whose time before and after is of interest")
+	fl.Uint64Var(&f.seed, "seed", 1, "of the order of the trials")
+	fl.StringVar(&f.target, "target", "", "system whose settings to print for this host (default: this one)")
+	fl.StringVar(&f.farTarget, "far-target", "", "system whose settings to print for the far host (default: what it says it is)")
+	return cmd
+}
+
+func (f *tuneFlags) config() (tune.Config, error) {
+	cfg := tune.Config{Budget: time.Duration(f.budget), MaxBytes: int64(f.maxBytes), FileSize: int64(f.fileSize), Seed: f.seed}
+	switch f.direction {
+	case "up":
+		cfg.Directions = []transfer.Direction{transfer.Up}
+	case "down":
+		cfg.Directions = []transfer.Direction{transfer.Down}
+	case "both":
+		cfg.Directions = []transfer.Direction{transfer.Up, transfer.Down}
+	default:
+		return cfg, &usageError{"--direction", fmt.Sprintf("%q is no direction", f.direction), "up, down or both"}
+	}
+	for argument, name := range map[string]string{"--target": f.target, "--far-target": f.farTarget} {
+		if name == "" {
+			continue
+		}
+		if _, err := plan.ParseTarget(name); err != nil {
+			return cfg, &usageError{argument, fmt.Sprintf("%q is not a system that is known", name), strings.Join(plan.Targets(), ", ")}
+		}
+	}
+	return cfg, nil
+}
+
+func (f *tuneFlags) run(cmd *cobra.Command, text string, cfg tune.Config) error {
+	ctx := cmd.Context()
+	far, err := f.open(ctx, text)
+	if err != nil {
+		return err
+	}
+	defer far.Close()
+	cfg.Peer = far
+	line := newProgressLine(cmd.ErrOrStderr())
+	cfg.Progress = line.show
+	result, err := tune.Run(ctx, cfg)
+	line.clear()
+	if len(result.Directions) == 0 {
+		return err
+	}
+	near, farTarget := f.targets(result)
+	doc := report.NewTune(newHeader(cmd), peerName(text), result, near, farTarget)
+	status := statusDone
+	if err != nil {
+		var failure report.Failure
+		failure, status = describe(ctx, err)
+		doc.Error = &failure
+	}
+	if wantsJSON(cmd) {
+		if err := printJSON(cmd.OutOrStdout(), doc); err != nil {
+			return err
+		}
+	} else {
+		doc.WriteText(cmd.OutOrStdout())
+		if doc.Error != nil {
+			fmt.Fprintln(cmd.ErrOrStderr(), "fullpipe: "+doc.Error.Text())
+		}
+	}
+	if status != statusDone {
+		return exitStatus(status)
+	}
+	return nil
+}
+
+// targets are the systems whose settings are printed: what the user says, in a lab what
+// its stacks imitate, else what the ends say they are.
+func (f *tuneFlags) targets(r *tune.Result) (near, far *plan.Target) {
+	names := [2]string{f.target, f.farTarget}
+	guesses := [2]string{runtime.GOOS, ""}
+	if r.Near != nil {
+		guesses[0] = kernelTarget(r.Near.Kernel)
+	}
+	if r.Far != nil {
+		guesses[1] = kernelTarget(r.Far.Kernel)
+	}
+	if profile, ok := strings.CutPrefix(os.Getenv(labVariable), labPrefix); ok {
+		if path, err := link.Parse(profile); err == nil {
+			guesses = [2]string{path.Near.Name, path.Far.Name}
+		}
+	}
+	var found [2]*plan.Target
+	for i, name := range names {
+		if name == "" {
+			name = guesses[i]
+		}
+		if target, err := plan.ParseTarget(name); err == nil {
+			found[i] = &target
+		}
+	}
+	return found[0], found[1]
+}
+
+// kernelTarget turns "Linux 6.18.44" into a plan's target.
+func kernelTarget(kernel string) string {
+	name, version, _ := strings.Cut(strings.ToLower(kernel), " ")
+	numbers := strings.SplitN(version, ".", 3)
+	if len(numbers) >= 2 {
+		return name + "-" + numbers[0] + "." + strings.SplitN(numbers[1], "-", 2)[0]
+	}
+	return name
+}

@@ -1,0 +1,218 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// searchShare and remedyShare are the shares of a direction's budget after which the
+// search and the other remedies have to end; what is left proves the gain.
+const (
+	searchShare = 0.65
+	remedyShare = 0.80
+)
+
+// loop is the work on one direction.
+type loop struct {
+	cfg       Config
+	out       Direction
+	near, far *transfer.End
+
+	elapsed time.Duration
+	bytes   int64
+	budget  search.Budget // 0: not known yet
+	best    float64
+	doing   string
+
+	round time.Duration // the least round trip of a full segment
+	knee  float64       // bytes
+	// How far the systems get by themselves: buffers up to here need no request.
+	automaticSend, automaticReceive int
+	noClamp                         bool
+	answer                          search.Answer
+}
+
+func newLoop(cfg Config, d transfer.Direction) *loop {
+	l := &loop{cfg: cfg, out: Direction{Direction: d, Verdict: search.Inconclusive, Reason: "nothing was measured"}}
+	l.budget = search.Budget{Time: cfg.Budget, Bytes: cfg.MaxBytes}
+	return l
+}
+
+func (l *loop) run(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{l.ask, l.begin, l.climb, l.search, l.remedies, l.prove} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin measures what a program gets today, for the first time.
+func (l *loop) begin(ctx context.Context) error {
+	rtt := l.out.Path.RTT
+	length := max(14*rtt, time.Second)
+	t, err := l.try(ctx, l.automatic(length, "what a program gets today"))
+	if err != nil {
+		return err
+	}
+	if _, settled := t.result.Startup(); !settled && !l.over(0.2) {
+		if t, err = l.try(ctx, l.automatic(2*length, "what a program gets today, for longer")); err != nil {
+			return err
+		}
+	}
+	l.learn(&t)
+	l.automaticSend = t.Effective
+	l.automaticReceive = min(offeredWindow(t.result), 2*t.Effective)
+	return nil
+}
+
+// climb gets windows out of the way: while a transfer is held back by its window, the
+// next one gets eight times as much.
+func (l *loop) climb(ctx context.Context) error {
+	last := l.out.Trials[len(l.out.Trials)-1]
+	clamped := l.window(1<<20, time.Second, "")
+	clamped.Spec.Direction = l.out.Direction
+	l.noClamp = l.cfg.Peer.Check(clamped.Spec) != nil
+	for held := last.Effective; l.held(&last) && !l.over(0.4); {
+		next := max(8*held, 16*l.out.Path.MSS)
+		t := l.window(next, l.config().Length(next), "how far the path goes")
+		if l.cfg.Peer.Check(withDirection(t.Spec, l.out.Direction)) != nil {
+			break
+		}
+		t, err := l.try(ctx, t)
+		if err != nil {
+			return err
+		}
+		l.learn(&t)
+		if t.Effective < 2*held {
+			last = t
+			break
+		}
+		held, last = t.Effective, t
+	}
+	l.out.Path.AtLeast = l.held(&last)
+	if l.budget.Time == 0 {
+		l.budget.Time = l.config().Budget().Time
+	}
+	if l.budget.Bytes == 0 {
+		l.budget.Bytes = l.config().Budget().Bytes
+	}
+	return nil
+}
+
+// held says that a transfer's window or buffer limited it, or that it filled its window
+// and built no queue: more might carry more.
+func (l *loop) held(t *Trial) bool {
+	if t.Effective == 0 {
+		return false
+	}
+	if t.Limiter == limiter.ReceiverWindow || t.Limiter == limiter.SendBuffer {
+		return true
+	}
+	turn := time.Duration(float64(t.Effective) * 8 / t.Goodput * float64(time.Second))
+	return turn < l.round*6/5+l.out.Path.Jitter
+}
+
+// config describes the path to the search.
+func (l *loop) config() search.Config {
+	p := &l.out.Path
+	return search.Config{MSS: p.MSS, RTT: l.round, CapacityBps: p.CapacityBps, Knee: l.knee, Seed: l.cfg.Seed}
+}
+
+// search looks for the window.
+func (l *loop) search(ctx context.Context) error {
+	cfg := l.config()
+	cfg.Time = time.Duration(searchShare*float64(l.budget.Time)) - l.elapsed
+	cfg.Bytes = int64(searchShare*float64(l.budget.Bytes)) - l.bytes
+	cfg.Noise = 0.03
+	for _, t := range l.of(func(t *Trial) bool { return t.Goodput > l.best/2 }) {
+		cfg.Noise = math.Min(cfg.Noise, scatter(t.result, l.round))
+	}
+	if cfg.Time <= 0 || cfg.Bytes <= 0 {
+		l.warn("the budget was spent before the search began")
+		return nil
+	}
+	s := search.New(cfg)
+	for i := range l.out.Trials {
+		t := &l.out.Trials[i]
+		o := t.outcome()
+		o.Elapsed, o.Bytes = 0, 0 // charged already
+		s.Observe(search.Trial{Automatic: t.Automatic, Window: t.Asked}, o)
+	}
+	defer func() { l.answer = s.Answer() }()
+	for {
+		next, more := s.Next()
+		if !more {
+			return nil
+		}
+		t := l.window(next.Window, next.Time, next.Reason)
+		if next.Automatic {
+			t = l.automatic(next.Time, next.Reason)
+		}
+		t.Spec.Bytes = next.Bytes
+		t, err := l.try(ctx, t)
+		if err != nil {
+			return err
+		}
+		s.Observe(next, t.outcome())
+	}
+}
+
+func (t *Trial) outcome() search.Outcome {
+	return search.Outcome{GoodputBps: t.Goodput, Window: t.Effective, Clipped: t.Clipped, Lossless: t.Lossless,
+		Elapsed: t.elapsed, Bytes: t.bytes}
+}
+
+// over says that a share of the budget is spent; while there is none, 30 s and 150
+// round trips stand for it.
+func (l *loop) over(share float64) bool {
+	budget := l.budget.Time
+	if budget == 0 {
+		budget = max(30*time.Second, 150*l.out.Path.RTT)
+	}
+	return float64(l.elapsed) >= share*float64(budget) ||
+		l.budget.Bytes > 0 && float64(l.bytes) >= share*float64(l.budget.Bytes)
+}
+
+// affords says whether another transfer of that length fits in a share of the budget.
+func (l *loop) affords(length time.Duration, share float64) bool {
+	bytes := l.out.Path.CapacityBps / 8 * length.Seconds()
+	return float64(l.elapsed+length) <= share*float64(l.budget.Time) &&
+		float64(l.bytes)+bytes <= share*float64(l.budget.Bytes)
+}
+
+func (l *loop) say(format string, args ...any) {
+	l.doing = fmt.Sprintf(format, args...)
+	if l.cfg.Progress == nil {
+		return
+	}
+	budget := l.budget.Time
+	if budget == 0 {
+		budget = max(30*time.Second, 150*l.out.Path.RTT)
+	}
+	l.cfg.Progress(Progress{Direction: l.out.Direction, Doing: l.doing,
+		Done: math.Min(1, float64(l.elapsed)/float64(budget)), BestBps: l.best})
+}
+
+func (l *loop) progress(t Trial) {
+	what := "automatic sizing"
+	switch {
+	case t.Remedy != "":
+		what = t.Remedy
+	case !t.Automatic:
+		what = "a window of " + units.Size(t.Asked).Exact()
+	}
+	l.say("%s: %s", what, t.Reason)
+}
+
+func withDirection(s transfer.Spec, d transfer.Direction) transfer.Spec {
+	s.Direction = d
+	return s
+}

@@ -1,0 +1,274 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// Path is what the loop learned of the path in one direction. 0 is not known.
+type Path struct {
+	RTT       time.Duration // least, idle
+	LoadedRTT time.Duration // mean of the fastest transfer
+	Jitter    time.Duration // how far round trips lie above the least: p95, about
+	MSS       int
+	MTU       int
+	Scale     int // of the receiver's windows; -1: not negotiated
+	// CapacityBps is the most payload that was carried in steady state, the initial
+	// burst left out; BottleneckBps the same at the IP layer.
+	CapacityBps, BottleneckBps float64
+	// AtLeast says that windows were still what limited at that rate: the path may
+	// carry more.
+	AtLeast  bool
+	BDPBytes float64
+	Window   int // the model's: rate × (RTT + jitter), an even number of segments
+	// Middlebox names what the two ends understood differently of the handshake.
+	Middlebox []string
+}
+
+// questions is how many exchanges ask for the idle round trip.
+const questions = 12
+
+// ask measures the idle path: a few small requests, each answered before the next.
+func (l *loop) ask(ctx context.Context) error {
+	const request = 64
+	spec := transfer.Spec{Bytes: questions * request, Time: 10 * time.Second,
+		Program: transfer.Program{WriteBytes: request, Exchange: true}}
+	spec.Near.NoDelay, spec.Far.NoDelay = true, true
+	spec.Direction = l.out.Direction
+	l.say("asking for the round trip")
+	if l.cfg.Peer.Check(spec) != nil {
+		return nil // the transfers' own round trips have to do
+	}
+	start := time.Now()
+	result, err := l.cfg.Peer.Run(ctx, spec, nil)
+	l.elapsed += time.Since(start)
+	if err != nil || result == nil {
+		return err
+	}
+	l.near, l.far = result.Near, result.Far
+	l.out.Path.RTT = leastRTT(result)
+	l.out.Path.Jitter = jitter(senderSamples(result), l.out.Path.RTT)
+	l.handshake(result)
+	return nil
+}
+
+// jitter is how far the 95th percentile of round trips lies above the least, about: the
+// kernel's mean deviation is 0.8 of a standard one, and 1.64 of those are p95. It begins
+// with half of the first round trip and forgets a quarter of that with each. The lower
+// quartile of what remains in the second half keeps one late answer out.
+func jitter(samples []transfer.Sample, least time.Duration) time.Duration {
+	var above, deviation []float64
+	for i, s := range samples {
+		if s.Have&transfer.HaveRTT == 0 || s.RTT <= 0 || i < len(samples)/2 {
+			continue
+		}
+		above = append(above, float64(s.RTT-least))
+		deviation = append(deviation, float64(s.RTTVar))
+	}
+	if len(above) == 0 {
+		return 0
+	}
+	slices.Sort(deviation)
+	rest := deviation[len(deviation)/4] - float64(least)/2*math.Pow(0.75, questions*3/4)
+	return time.Duration(stats.Median(above) + 2*math.Max(rest, 0))
+}
+
+// handshake compares what the two ends understood of the connection.
+func (l *loop) handshake(r *transfer.Result) {
+	p := &l.out.Path
+	p.Scale = -1
+	s, d := shake(r.Sender()), shake(r.Receiver())
+	if s != nil {
+		p.MSS, p.MTU, p.Scale = s.MSS, s.PathMTU, s.SendScale
+	}
+	if d != nil && s == nil {
+		p.MSS, p.MTU, p.Scale = d.MSS, d.PathMTU, d.ReceiveScale
+	}
+	if s == nil || d == nil || len(p.Middlebox) > 0 {
+		return
+	}
+	for _, option := range []struct {
+		name    string
+		differs bool
+	}{
+		{"window scaling", s.SendScale != d.ReceiveScale || s.ReceiveScale != d.SendScale},
+		{"SACK", s.SACK != d.SACK},
+		{"timestamps", s.Timestamps != d.Timestamps},
+	} {
+		if option.differs {
+			p.Middlebox = append(p.Middlebox, option.name)
+		}
+	}
+	if len(p.Middlebox) > 0 {
+		l.warn("the two ends disagree on %v: a middlebox rewrites the handshake", p.Middlebox)
+	}
+}
+
+func shake(e *transfer.End) *transfer.Handshake {
+	if e == nil || len(e.Streams) == 0 {
+		return nil
+	}
+	return e.Streams[0].Handshake
+}
+
+// learn takes what a bulk transfer tells about the path.
+func (l *loop) learn(t *Trial) {
+	p := &l.out.Path
+	if least := leastRTT(t.result); least > 0 && (p.RTT == 0 || least < p.RTT) {
+		p.RTT = least
+	}
+	if p.RTT == 0 {
+		p.RTT = time.Millisecond
+		l.warn("no end could tell the round trip")
+	}
+	l.handshake(t.result)
+	if p.MSS == 0 {
+		p.MSS = 1448
+	}
+	capacity := t.Goodput
+	if !t.Lossless {
+		capacity = math.Max(capacity, burst(t.result))
+	}
+	if capacity > p.CapacityBps {
+		p.CapacityBps = capacity
+		p.LoadedRTT = meanRTT(t.result)
+	}
+	l.size(t.result)
+}
+
+// size computes what follows from the capacity.
+func (l *loop) size(r *transfer.Result) {
+	p := &l.out.Path
+	headers := model.IPHeaders
+	if h := shake(r.Sender()); h != nil && h.Timestamps {
+		headers += model.TimestampBytes
+	}
+	p.BottleneckBps = model.LinkRate(p.CapacityBps, p.MSS, headers)
+	segment := time.Duration(float64(p.MSS+headers) * 8 / p.BottleneckBps * float64(time.Second))
+	l.round = p.RTT + segment
+	p.BDPBytes = p.CapacityBps / 8 * p.RTT.Seconds()
+	l.knee = p.CapacityBps / 8 * (l.round + p.Jitter).Seconds()
+	p.Window = model.Window(l.knee, p.MSS)
+}
+
+// burst is what a lossy transfer carried while nothing was lost: the upper tenth of the
+// kernel's own delivery rates, which span a round trip each and count what a hole holds
+// back; the initial burst is left out.
+func burst(r *transfer.Result) float64 {
+	end, startup := r.Sender(), time.Duration(0)
+	if s, ok := r.Startup(); ok {
+		startup = s.End
+	}
+	if end == nil || len(end.Streams) == 0 {
+		return 0
+	}
+	var rates []float64
+	for _, s := range end.Streams[0].Samples {
+		if s.Have&transfer.HaveRate != 0 && !s.AppLimited && s.At > end.Streams[0].First+startup && s.DeliveryBps > 0 {
+			rates = append(rates, s.DeliveryBps)
+		}
+	}
+	if len(rates) < 5 {
+		return 0
+	}
+	slices.Sort(rates)
+	return rates[len(rates)*9/10]
+}
+
+// spans are the rates of consecutive spans of a stream, from a time since the first
+// byte on.
+func spans(s *transfer.Stream, from, span time.Duration) (rates []float64) {
+	var at time.Duration
+	var bytes int64
+	for _, sample := range s.Samples {
+		if sample.At < s.First+from || sample.At > s.Last {
+			continue
+		}
+		delivered := sample.Received
+		if sample.Have&transfer.HaveReceived == 0 || delivered == 0 {
+			delivered = sample.Acked
+		}
+		if at > 0 && sample.At-at < span {
+			continue
+		}
+		if at > 0 {
+			rates = append(rates, float64(delivered-bytes)*8/(sample.At-at).Seconds())
+		}
+		at, bytes = sample.At, delivered
+	}
+	return rates
+}
+
+// scatter is the standard deviation that a transfer's goodput is expected to have, from
+// how much its own spans differ.
+func scatter(r *transfer.Result, rtt time.Duration) float64 {
+	const least = 0.004
+	end := r.Receiver()
+	if end == nil {
+		end = r.Sender()
+	}
+	startup, ok := r.Startup()
+	if end == nil || len(end.Streams) == 0 || !ok {
+		return 0.02
+	}
+	// Eight batches, long enough that what a hole held back arrives in its own.
+	s := &end.Streams[0]
+	rates := spans(s, startup.End, max(2*rtt, (s.Last-s.First-startup.End)/8))
+	if len(rates) < 4 {
+		return 0.02
+	}
+	for i := range rates {
+		rates[i] = math.Max(rates[i], 1)
+	}
+	_, dev := stats.MeanDev(stats.Logs(rates))
+	return math.Min(math.Max(dev/math.Sqrt(float64(len(rates))), least), 0.3)
+}
+
+func senderSamples(r *transfer.Result) []transfer.Sample {
+	if end := r.Sender(); end != nil && len(end.Streams) > 0 {
+		return end.Streams[0].Samples
+	}
+	return nil
+}
+
+// leastRTT is the least round trip that either end saw; 0: none did.
+func leastRTT(r *transfer.Result) (least time.Duration) {
+	for _, end := range []*transfer.End{r.Near, r.Far} {
+		if end == nil {
+			continue
+		}
+		for _, stream := range end.Streams {
+			for _, s := range stream.Samples {
+				if s.Have&transfer.HaveMinRTT != 0 && s.MinRTT > 0 && (least == 0 || s.MinRTT < least) {
+					least = s.MinRTT
+				}
+			}
+		}
+	}
+	return least
+}
+
+func meanRTT(r *transfer.Result) time.Duration {
+	var sum time.Duration
+	n := 0
+	for _, s := range senderSamples(r) {
+		if s.Have&transfer.HaveRTT != 0 && s.RTT > 0 {
+			sum, n = sum+s.RTT, n+1
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return sum / time.Duration(n)
+}
+
+func (l *loop) warn(format string, args ...any) {
+	l.out.Warnings = append(l.out.Warnings, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,144 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// Remedy is something else than a window that was tried once.
+type Remedy struct {
+	Name    string
+	Goodput float64
+	Gain    stats.Interval // over automatic, 95 %
+	Spec    transfer.Spec
+}
+
+// remedies tries what else might help where windows are not what limits, or where they
+// are and larger ones cannot be had: each once.
+func (l *loop) remedies(ctx context.Context) error {
+	if l.answer.Verdict == search.Change && !l.answer.Clipped {
+		return nil
+	}
+	share := remedyShare
+	if l.answer.Verdict != search.Change {
+		share = 1 // there will be no proof
+	}
+	base := l.of(func(t *Trial) bool { return t.Automatic })
+	noise := l.noise()
+	length := l.config().Length(0)
+	for _, r := range l.ideas() {
+		t := l.automatic(length, "does this help?")
+		t.Automatic, t.Remedy = false, r.name
+		r.change(&t.Spec)
+		if l.cfg.Peer.Check(withDirection(t.Spec, l.out.Direction)) != nil {
+			continue
+		}
+		if !l.affords(length, share) {
+			return nil
+		}
+		t, err := l.try(ctx, t)
+		if ctx.Err() != nil {
+			return err
+		}
+		if err != nil {
+			l.warn("%s could not be tried: %v", r.name, err)
+			continue
+		}
+		if t.Spec.Streams > 1 && l.answer.Clipped && t.Goodput > 1.2*l.out.Path.CapacityBps {
+			// Together they show what one window, cut short, cannot.
+			l.out.Path.CapacityBps, l.out.Path.LoadedRTT = t.Goodput, meanRTT(t.result)
+			l.size(t.result)
+		}
+		middle := stats.Middle(stats.Logs(goodputs(base)))
+		margin := stats.Student((1+confidence)/2, math.Max(noise.DOF, 1)) * math.Hypot(noise.Error(1), noise.Error(len(base)))
+		factor := math.Log(t.Goodput) - middle
+		l.out.Remedies = append(l.out.Remedies, Remedy{Name: r.name, Goodput: t.Goodput, Spec: t.Spec,
+			Gain: stats.Interval{Low: math.Exp(factor - margin), Mid: math.Exp(factor), High: math.Exp(factor + margin)}})
+	}
+	return nil
+}
+
+type idea struct {
+	name   string
+	change func(*transfer.Spec)
+}
+
+// ideas are the remedies that fit this path.
+func (l *loop) ideas() (ideas []idea) {
+	streams := idea{"4 streams", func(s *transfer.Spec) { s.Streams = 4 }}
+	if l.answer.Verdict == search.Change {
+		return []idea{streams} // windows are what limits, and larger ones cannot be had
+	}
+	p := &l.out.Path
+	inUse := ""
+	if end := l.sender(); end != nil && len(end.Streams) > 0 {
+		inUse = end.Streams[0].Congestion
+	}
+	for _, name := range []string{"bbr", "cubic", "reno"} {
+		if name == inUse || inUse == "" || l.out.Direction == transfer.Up && !l.nearHas(name) || name == "reno" && inUse == "cubic" {
+			continue
+		}
+		ideas = append(ideas, idea{"congestion control " + name, func(s *transfer.Spec) {
+			sender, _ := l.ends(s)
+			sender.Congestion = name
+		}})
+	}
+	ideas = append(ideas, streams)
+	if p.MSS > 1200 {
+		ideas = append(ideas, idea{"segments of 1,200 bytes", func(s *transfer.Spec) {
+			sender, _ := l.ends(s)
+			sender.MSS = 1200
+		}})
+	}
+	rate := 0.97 * p.BottleneckBps
+	return append(ideas, idea{fmt.Sprintf("pacing at %s", units.Rate(rate)), func(s *transfer.Spec) {
+		sender, _ := l.ends(s)
+		sender.PacingBps = rate
+	}})
+}
+
+// nearHas says whether this host offers a congestion control.
+func (l *loop) nearHas(name string) bool {
+	for _, c := range socket.CongestionControls() {
+		if c == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *loop) sender() *transfer.End {
+	if l.out.Direction == transfer.Up {
+		return l.near
+	}
+	return l.far
+}
+
+// noise is the scatter of everything that was repeated so far.
+func (l *loop) noise() stats.Noise {
+	groups := map[int][]float64{}
+	for i := range l.out.Trials {
+		if t := &l.out.Trials[i]; t.Remedy == "" {
+			groups[t.Asked] = append(groups[t.Asked], math.Log(t.Goodput))
+		}
+	}
+	all := [][]float64{}
+	for _, g := range groups {
+		all = append(all, g)
+	}
+	return stats.Pool(stats.Noise{Dev: 0.02, DOF: 2}, all...)
+}
+
+func goodputs(trials []*Trial) (values []float64) {
+	for _, t := range trials {
+		values = append(values, t.Goodput)
+	}
+	return values
+}

@@ -1,0 +1,190 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// Trial is one transfer that the loop made.
+type Trial struct {
+	Reason    string
+	Automatic bool   // no window was asked for
+	Remedy    string // what else was changed; "" if nothing was
+	Asked     int    // window
+	Effective int    // window that was reached; 0: not known
+	Clipped   bool
+	Lossless  bool
+	Goodput   float64 // bit/s without slow start
+	Limiter   limiter.Name
+	Spec      transfer.Spec
+	result    *transfer.Result
+	elapsed   time.Duration
+	bytes     int64
+}
+
+// try makes one transfer, records it and charges its cost.
+func (l *loop) try(ctx context.Context, t Trial) (Trial, error) {
+	t.Spec.Direction = l.out.Direction
+	l.progress(t)
+	start := time.Now()
+	result, err := l.cfg.Peer.Run(ctx, t.Spec, nil)
+	t.elapsed = time.Since(start)
+	l.elapsed += t.elapsed
+	if result == nil {
+		return t, err
+	}
+	if result.Near != nil || result.Far != nil {
+		l.near, l.far = result.Near, result.Far
+	}
+	received, ok := result.Received()
+	if !ok || received.Bytes == 0 && err == nil {
+		return t, fmt.Errorf("%s: nothing arrived in %s", t.name(), units.Time(t.elapsed))
+	}
+	t.result, t.bytes = result, received.Bytes
+	l.bytes += received.Bytes
+	if err != nil {
+		return t, err
+	}
+	// A simulated peer spends no time of ours.
+	if d := received.Last; d > t.elapsed {
+		l.elapsed += d - t.elapsed
+		t.elapsed = d
+	}
+	t.Goodput = received.Bps()
+	if startup, ok := result.Startup(); ok {
+		t.Goodput = startup.SteadyBps
+	}
+	t.Lossless = lossless(result)
+	t.Limiter = limiter.Judge(result).Limiter
+	sender, receiver := l.ends(&t.Spec)
+	t.settle(*sender, *receiver)
+	l.out.Trials = append(l.out.Trials, t)
+	l.best = max(l.best, t.Goodput)
+	return t, nil
+}
+
+// name is what a trial tries, in words.
+func (t *Trial) name() string {
+	switch {
+	case t.Remedy != "":
+		return t.Remedy
+	case t.Automatic:
+		return "automatic"
+	}
+	return units.Size(t.Asked).Exact()
+}
+
+// automatic is a transfer with the systems' defaults.
+func (l *loop) automatic(length time.Duration, reason string) Trial {
+	return Trial{Automatic: true, Reason: reason, Spec: transfer.Spec{Time: length}}
+}
+
+// window is a transfer whose window is held to the given bytes: by a clamp under
+// automatic sizing where that gets so far by itself, else with buffers that hold it.
+func (l *loop) window(window int, length time.Duration, reason string) Trial {
+	t := Trial{Asked: window, Reason: reason, Spec: transfer.Spec{Time: length}}
+	chosen := l.buffers(window)
+	sender, receiver := l.ends(&t.Spec)
+	sender.SendBuffer = chosen.SendBuffer
+	receiver.ReceiveBuffer, receiver.Clamp = chosen.ReceiveBuffer, chosen.Clamp
+	return t
+}
+
+// buffers are the requests that give a window.
+func (l *loop) buffers(window int) Chosen {
+	c := Chosen{Window: window, Clamp: window}
+	if window > l.automaticSend {
+		c.SendBuffer = window + window/4
+	}
+	if window > l.automaticReceive {
+		c.ReceiveBuffer = window
+	}
+	if l.noClamp {
+		c.Clamp, c.ReceiveBuffer = 0, window
+	}
+	return c
+}
+
+// ends are the sending and the receiving end's sockets of a Spec.
+func (l *loop) ends(s *transfer.Spec) (sender, receiver *transfer.Socket) {
+	if l.out.Direction == transfer.Up {
+		return &s.Near, &s.Far
+	}
+	return &s.Far, &s.Near
+}
+
+// settle finds the window that really held: what the receiver let the sender see, or
+// the bytes in flight where the sender's own buffer was the narrower. Automatic sizing
+// opens the window no further than it is used, so there an offer below the request that
+// was never filled counts as the request.
+func (t *Trial) settle(sender, receiver transfer.Socket) {
+	offered, flight := offeredWindow(t.result), inFlight(t.result)
+	narrow := t.Limiter == limiter.SendBuffer && flight > 0
+	switch {
+	case t.Asked == 0:
+		t.Effective = flight
+		if flight == 0 {
+			t.Effective = offered
+		}
+		return
+	case offered == 0:
+		t.Effective = t.Asked
+	case receiver.ReceiveBuffer == 0 && offered < t.Asked && flight < offered*9/10:
+		t.Effective = t.Asked
+	default:
+		t.Effective = min(offered, t.Asked)
+		t.Clipped = receiver.ReceiveBuffer > 0 && float64(offered) < 0.97*float64(t.Asked)
+	}
+	if narrow && sender.SendBuffer > 0 && float64(flight) < 0.9*float64(t.Effective) {
+		t.Effective, t.Clipped = flight, true
+	}
+}
+
+// inFlight is the most that the sender had in flight; 0: not known.
+func inFlight(r *transfer.Result) int {
+	if end := r.Sender(); end != nil && len(end.Streams) > 0 {
+		return end.Streams[0].SendBuffer.Effective
+	}
+	return 0
+}
+
+// offeredWindow is the largest window that the sender saw in the second half of the
+// transfer, when automatic sizing and clamps have settled.
+func offeredWindow(r *transfer.Result) int {
+	if end := r.Sender(); end != nil && len(end.Streams) > 0 {
+		s := end.Streams[0]
+		largest := int64(0)
+		for _, sample := range s.Samples {
+			if sample.Have&transfer.HaveSendWnd != 0 && sample.At >= (s.First+s.Last)/2 && sample.At <= s.Last {
+				largest = max(largest, sample.SendWnd)
+			}
+		}
+		if largest > 0 {
+			return int(largest)
+		}
+	}
+	if end := r.Receiver(); end != nil && len(end.Streams) > 0 {
+		return end.Streams[0].ReceiveBuffer.Effective
+	}
+	return 0
+}
+
+// lossless says that the sender is seen and retransmitted nothing.
+func lossless(r *transfer.Result) bool {
+	end := r.Sender()
+	if end == nil {
+		return false
+	}
+	for _, s := range end.Streams {
+		n := len(s.Samples)
+		if n == 0 || s.Samples[n-1].Have&transfer.HaveRetrans == 0 || s.Samples[n-1].Retransmitted > 0 {
+			return false
+		}
+	}
+	return true
+}

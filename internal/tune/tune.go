@@ -1,0 +1,116 @@
+// Package tune is the loop: measure the path and what a program gets on it today, name
+// what limits that, search the window that would do, and prove the gain. Everything is
+// tried through socket options; nothing on either host is changed.
+package tune
+
+import (
+	"context"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// Config says what to tune and what that may cost.
+type Config struct {
+	Peer       transfer.Peer
+	Directions []transfer.Direction
+	// Budget bounds each direction's time; 0 is the search's own: the larger of 30 s,
+	// 2,000 segments' time and 150 round trips, and at most a tenth of an exhaustive
+	// sweep.
+	Budget   time.Duration
+	MaxBytes int64 // payload each direction may move; 0: by the same rule
+	// FileSize is a transfer whose time before and after is of interest; 0: none.
+	FileSize int64
+	Seed     uint64         // of the order of the trials
+	Progress func(Progress) // called from Run's goroutine; nil: none
+}
+
+// Progress is what the loop is doing now.
+type Progress struct {
+	Direction transfer.Direction
+	Doing     string  // "trying 502,240 bytes: is less enough?"
+	Done      float64 // share of the direction's budget that is spent
+	BestBps   float64 // so far; 0: nothing yet
+}
+
+// Result is what the loop found.
+type Result struct {
+	Near, Far  *transfer.End // as the last transfer saw them; nil: cannot be seen
+	Directions []Direction
+	Elapsed    time.Duration
+	Bytes      int64 // payload moved, all trials together
+}
+
+// Direction is one direction's share of it. A field that was not reached is its zero
+// value.
+type Direction struct {
+	Direction transfer.Direction
+	Path      Path
+	Before    Measured
+	After     *Measured // nil: nothing to change was found
+	Trials    []Trial
+	Verdict   search.Verdict
+	// Shown says that the window was shown to be the smallest that is enough, not only
+	// better than what there is.
+	Shown    bool
+	Clipped  bool // larger windows were asked for and not given
+	Chosen   *Chosen
+	Remedies []Remedy
+	Gain     *stats.Interval // after over before, 95 %
+	File     *File
+	Reason   string // of the verdict, in words
+	Warnings []string
+	// Interrupted says that the budget was not used to its end.
+	Interrupted bool
+}
+
+// Measured is what repeated transfers of one kind gave.
+type Measured struct {
+	Typical  *transfer.Result // the run next to the middle
+	Verdict  limiter.Verdict  // of that run
+	Goodputs []float64        // of each run, without slow start
+	Interval stats.Interval   // 95 %
+}
+
+// Chosen is the setting that the loop ends with. Buffers are what to ask a socket for,
+// 0 is automatic.
+type Chosen struct {
+	Window        int // effective
+	SendBuffer    int
+	ReceiveBuffer int
+	Clamp         int
+}
+
+// File is what a transfer of a stated size takes.
+type File struct {
+	Bytes         int64
+	Before, After time.Duration
+}
+
+// Run tunes each direction. With an error, or when ctx ends, the Result holds what was
+// found until then.
+func Run(ctx context.Context, cfg Config) (*Result, error) {
+	start := time.Now()
+	result := &Result{}
+	var failed error
+	for _, d := range cfg.Directions {
+		l := newLoop(cfg, d)
+		failed = l.run(ctx)
+		l.conclude(failed != nil)
+		if l.near != nil || l.far != nil {
+			result.Near, result.Far = l.near, l.far
+		}
+		result.Bytes += l.bytes
+		if len(l.out.Trials) > 0 {
+			result.Directions = append(result.Directions, l.out)
+		}
+		if failed != nil {
+			break
+		}
+	}
+	result.Elapsed = time.Since(start)
+	return result, failed
+}
