@@ -13,6 +13,9 @@ import (
 
 func TestMain(m *testing.M) {
 	Engine()
+	if os.Getenv(userVariable) != "" {
+		labUser()
+	}
 	os.Exit(m.Run())
 }
 

@@ -1,0 +1,225 @@
+//go:build linux
+
+package lab
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/link"
+)
+
+// userVariable makes the test binary a lab's user of its own, to be killed.
+const userVariable = "FULLPIPE_LAB_TEST_USER"
+
+// labUser runs a lab whose programs leave children behind, one of them a daemon, and
+// exits with the near program's status.
+func labUser() {
+	path, err := link.Parse("rate=20mbit,rtt=1ms")
+	if err != nil {
+		panic(err)
+	}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	status, err := Run{
+		Config:  Config{Path: path},
+		Far:     Command{Args: []string{"sh", "-c", "setsid sleep 1000 & sleep 1000"}},
+		Near:    Command{Args: []string{"sh", "-c", os.Getenv(userVariable)}, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr},
+		Signals: signals,
+	}.Do(context.Background())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(125)
+	}
+	os.Exit(status)
+}
+
+// inNamespace lists the processes in the PID namespace of the given name (a link's text).
+func inNamespace(pidNamespace string) (pids []int) {
+	all, _ := filepath.Glob("/proc/[0-9]*/ns/pid")
+	for _, name := range all {
+		if to, err := os.Readlink(name); err == nil && to == pidNamespace {
+			pid, _ := strconv.Atoi(strings.Split(name, "/")[2])
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// holders lists the processes that are in one of the network namespaces or hold it open.
+func holders(namespaces []string) (pids []string) {
+	for _, pattern := range []string{"/proc/[0-9]*/ns/net", "/proc/[0-9]*/fd/*"} {
+		all, _ := filepath.Glob(pattern)
+		for _, name := range all {
+			if to, err := os.Readlink(name); err == nil && slices.Contains(namespaces, to) {
+				pids = append(pids, strings.Split(name, "/")[2])
+			}
+		}
+	}
+	return pids
+}
+
+// engineOf finds the engine child of a process.
+func engineOf(t *testing.T, user int) int {
+	t.Helper()
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", user, user))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", user))
+	for _, name := range tasks {
+		more, _ := os.ReadFile(name)
+		children = append(append(children, ' '), more...)
+	}
+	for _, field := range strings.Fields(string(children)) {
+		command, _ := os.ReadFile("/proc/" + field + "/cmdline")
+		if strings.HasPrefix(string(command), engineName) {
+			pid, _ := strconv.Atoi(field)
+			return pid
+		}
+	}
+	t.Fatalf("process %d has no engine", user)
+	return 0
+}
+
+func TestNothingIsLeft(t *testing.T) {
+	type scene struct {
+		user   *exec.Cmd
+		engine int
+		near   int
+	}
+	const forever = "echo ready; exec sleep 1000"
+	tests := []struct {
+		name   string
+		script string
+		end    func(scene) error
+		status int // of the user; -1: killed
+	}{
+		{"interrupt", forever, func(s scene) error { return s.user.Process.Signal(syscall.SIGINT) }, 130},
+		{"terminate", forever, func(s scene) error { return s.user.Process.Signal(syscall.SIGTERM) }, 143},
+		{"kill the user", forever, func(s scene) error { return s.user.Process.Kill() }, -1},
+		{"kill the engine", forever, func(s scene) error { return syscall.Kill(s.engine, syscall.SIGKILL) }, 125},
+		{"crash the engine", forever, func(s scene) error { return syscall.Kill(s.engine, syscall.SIGSEGV) }, 125},
+		{"kill the near program", forever, func(s scene) error { return syscall.Kill(s.near, syscall.SIGKILL) }, 137},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			user := exec.CommandContext(ctx, "/proc/self/exe")
+			user.Env = append(os.Environ(), userVariable+"="+test.script)
+			out, err := user.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := user.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+				t.Fatalf("near program: %q, %v", line, err)
+			}
+			s := scene{user: user, engine: engineOf(t, user.Process.Pid)}
+			pidNamespace, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", s.engine))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids := inNamespace(pidNamespace)
+			if len(pids) != 5 { // engine, near's sleep, far's shell and its two
+				t.Errorf("%d processes in the lab, want 5", len(pids))
+			}
+			var networks []string
+			for _, pid := range pids {
+				network, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid))
+				if !slices.Contains(networks, network) {
+					networks = append(networks, network)
+				}
+				command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+				status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+				if string(command) == "sleep\x001000\x00" && strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", s.engine)) {
+					s.near = pid
+				}
+			}
+			if len(networks) != 3 {
+				t.Errorf("%d network namespaces in the lab, want 3", len(networks))
+			}
+			if err := test.end(s); err != nil {
+				t.Fatal(err)
+			}
+			user.Wait()
+			if got := user.ProcessState.ExitCode(); got != test.status {
+				t.Errorf("exit status %d, want %d", got, test.status)
+			}
+			for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+				processes, users := inNamespace(pidNamespace), holders(networks)
+				if len(processes)+len(users) == 0 {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("left behind: processes %v, namespaces held by %v", processes, users)
+				}
+			}
+		})
+	}
+}
+
+// Labs that come and go leave this process as it was.
+func TestCloseReleasesEverything(t *testing.T) {
+	descriptors := func() int {
+		all, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	path, err := link.Parse("rate=20mbit,rtt=1ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cycle := func() {
+		l, err := Start(context.Background(), Config{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out tail
+		if _, err := l.Far.Start(Command{Args: []string{"sleep", "1000"}, Stdout: &out}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Near.Output("true"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Near.Start(Command{Args: []string{"/nonexistent"}, Stdout: &out}); err == nil {
+			t.Fatal("started what is not there")
+		}
+		for range 2 {
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := l.Near.Output("true"); err == nil {
+			t.Fatal("a closed lab still runs programs")
+		}
+	}
+	cycle()
+	before, goroutines := descriptors(), runtime.NumGoroutine()
+	for range 5 {
+		cycle()
+	}
+	for deadline := time.Now().Add(10 * time.Second); descriptors() > before || runtime.NumGoroutine() > goroutines; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("descriptors: %d before, %d after; goroutines: %d before, %d after", before, descriptors(), goroutines, runtime.NumGoroutine())
+		}
+	}
+}
