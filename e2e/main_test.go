@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/lab"
@@ -26,5 +27,9 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	status := m.Run()
+	if path, err := fullpipe(); built && err == nil {
+		os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(status)
 }

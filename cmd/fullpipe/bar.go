@@ -36,7 +36,8 @@ func newBar(out io.Writer, spec transfer.Spec) *bar {
 
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+	null, bad := os.Stat(os.DevNull)
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb" && (bad != nil || !os.SameFile(info, null))
 }
 
 const barWidth = 30

@@ -47,7 +47,7 @@ PEER is one of
 	root.SetVersionTemplate("fullpipe {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("json", false, "print one JSON object on standard output and nothing else there")
-	root.AddCommand(newTune(), newMeasure(), newServe(), newPlan(), newAudit(), newExplain(), newExec(), newLab(), newDiagnose())
+	root.AddCommand(newTune(), newMeasure(), newServe(), newPlan(), newAudit(), newApply(), newUndo(), newStatus(), newExplain(), newExec(), newLab(), newDiagnose())
 	return root
 }
 

@@ -162,3 +162,19 @@ func FuzzParseSnapshot(f *testing.F) {
 		}
 	})
 }
+
+func TestCrowds(t *testing.T) {
+	s := linux("6.1", nil) // tcp_mem's pressure mark is 383867 pages: 1.46 GiB
+	for bytes, crowds := range map[int64]bool{500 << 20: false, 700 << 20: false, 800 << 20: true} {
+		if got := s.Crowds(bytes); (got != "") != crowds {
+			t.Errorf("%d MiB: %q", bytes>>20, got)
+		}
+	}
+	s.LimitBytes = 1 << 30
+	if got := s.Crowds(700 << 20); !strings.Contains(got, "cgroup") {
+		t.Errorf("a cgroup of 1 GiB: %q", got)
+	}
+	if got := (&Snapshot{}).Crowds(1 << 40); got != "" {
+		t.Errorf("nothing is known, yet %q", got)
+	}
+}

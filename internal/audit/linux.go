@@ -151,6 +151,23 @@ func (j *judge) linuxMemory() {
 	}
 }
 
+// Crowds says why buffers of so many bytes, all full, are too much for the host; "" when
+// they fit: half of the memory at which TCP's buffers stop growing, or of a cgroup's limit.
+func (s *Snapshot) Crowds(bytes int64) string {
+	j := &judge{Snapshot: s}
+	share, what := s.MemoryBytes/32, "1/32 of the memory"
+	if mem, ok := j.numbers("net.ipv4.tcp_mem"); ok && s.PageBytes > 0 {
+		share, what = mem[1]*s.PageBytes/2, "half of tcp_mem's pressure mark"
+	}
+	if s.LimitBytes > 0 && s.LimitBytes/2 < share {
+		share, what = s.LimitBytes/2, "half of the cgroup's memory limit"
+	}
+	if share <= 0 || bytes <= share {
+		return ""
+	}
+	return fmt.Sprintf("full buffers would take %s, more than %s, %s", units.Size(bytes), what, units.Size(share))
+}
+
 func (j *judge) linuxRoutes() {
 	for _, r := range j.Routes {
 		if window, err := strconv.ParseInt(r.Attributes["window"], 10, 64); err == nil {

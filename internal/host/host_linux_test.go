@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/internal/audit"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
 )
 
 // The tests change real sysctls and routes, in network and mount namespaces of their own
@@ -806,4 +807,27 @@ func FuzzAttributes(f *testing.F) {
 		r.prefix()
 		encodeAttributes(r.attributes)
 	})
+}
+
+func TestChangesOnlyRaise(t *testing.T) {
+	put(t, rmem, "8192 262144 99999999")
+	t.Cleanup(func() { put(t, rmem, "4096 131072 6291456") })
+	settings := []plan.Setting{
+		{Name: rmem, Where: "/proc/sys/net/ipv4/tcp_rmem", Type: "min default max", Value: "4096 131072 25034752"},
+		{Name: wmem, Where: "/proc/sys/net/ipv4/tcp_wmem", Type: "min default max", Value: "1 2 25034752"},
+		{Name: sack, Where: "/proc/sys/net/ipv4/tcp_sack", Type: "boolean", Value: "1"},
+	}
+	changes, err := Changes(settings, "")
+	if err != nil || *changes[0].Value != "8192 262144 99999999" || !strings.HasSuffix(*changes[1].Value, " 25034752") || strings.HasPrefix(*changes[1].Value, "1 ") {
+		t.Errorf("%v, %v", err, changes)
+	}
+	for _, s := range []plan.Setting{{Name: "AutoTuningLevelLocal", Where: "Set-NetTCPSetting", Value: "Normal"}, {Name: "window", Where: "ip route change", Value: "1"}} {
+		var unsettable *UnsettableError
+		if _, err := Changes([]plan.Setting{s}, ""); !errors.As(err, &unsettable) {
+			t.Errorf("%s: %v", s.Name, err)
+		}
+	}
+	if _, err := Persist(changes); err == nil {
+		t.Error("a namespace's settings were to persist")
+	}
 }

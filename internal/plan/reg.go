@@ -64,6 +64,9 @@ func (p *Plan) byKey() []Setting {
 	return all
 }
 
+// RegistryText is a setting's value as a .reg file writes it: dword:0000ffff or "text".
+func RegistryText(s Setting) string { return regValue(s, s.Value) }
+
 // regValue writes a value by its type; the empty one deletes.
 func regValue(s Setting, value string) string {
 	if value == "" || value == "unset" {

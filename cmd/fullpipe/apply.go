@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+)
+
+type applyFlags struct{ yes, dryRun, persist bool }
+
+func newApply() *cobra.Command {
+	f := &applyFlags{}
+	cmd := &cobra.Command{
+		Use:   "apply PLAN",
+		Short: "make a plan's settings on this host, so that undo can take them back",
+		Long: `apply reads what plan --json or tune --json wrote (- is standard input), shows what
+would change and asks. The journal is on the disk before any value changes; every value
+is read back; if one is refused or clipped, all are rolled back. What is set holds until
+the next restart, or after it too with --persist.`,
+		Example: `  fullpipe plan --rate 1gbit --rtt 100ms --json > plan.json
+  fullpipe apply --dry-run plan.json
+  fullpipe apply plan.json
+  fullpipe undo`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return runApply(cmd, f, args[0]) },
+	}
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would change, change nothing")
+	cmd.Flags().BoolVar(&f.persist, "persist", false, "hold after a restart too ("+host.PersistFile+")")
+	return cmd
+}
+
+// planFile is what apply needs of a plan's or a tune's JSON.
+type planFile struct {
+	Schema      string         `json:"schema"`
+	Target      string         `json:"target"`
+	MemoryBytes int64          `json:"memory_bytes"`
+	Settings    []plan.Setting `json:"settings"`
+	Route       struct {
+		Prefix string `json:"prefix"`
+	} `json:"route"`
+	Directions []struct {
+		Settings []plan.Setting `json:"settings"`
+	} `json:"directions"`
+}
+
+func readPlan(cmd *cobra.Command, name string) (*planFile, error) {
+	var text []byte
+	var err error
+	if name == "-" {
+		text, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), 16<<20))
+	} else {
+		text, err = readAll(name, 16<<20)
+	}
+	if err != nil {
+		return nil, err
+	}
+	const right = "a file that plan --json or tune --json wrote"
+	p := &planFile{}
+	if err := json.Unmarshal(text, p); err != nil {
+		return nil, &usageError{name, err.Error(), right}
+	}
+	if p.Schema != "fullpipe/plan/v1" && p.Schema != "fullpipe/tune/v1" {
+		return nil, &usageError{name, fmt.Sprintf("its schema is %q", p.Schema), right}
+	}
+	if target, err := plan.ParseTarget(p.Target); p.Target != "" && (err != nil || target.Family != hostTarget().Family) {
+		return nil, &usageError{name, fmt.Sprintf("it is for %s, this host is %s", p.Target, hostTarget().Name), "a plan without --target"}
+	}
+	for _, d := range p.Directions {
+		for _, s := range d.Settings {
+			if !slices.ContainsFunc(p.Settings, func(o plan.Setting) bool { return o.Name == s.Name }) {
+				p.Settings = append(p.Settings, s)
+			}
+		}
+	}
+	return p, nil
+}
+
+func runApply(cmd *cobra.Command, f *applyFlags, name string) error {
+	p, err := readPlan(cmd, name)
+	if err != nil {
+		return err
+	}
+	changes, err := host.Changes(p.Settings, p.Route.Prefix)
+	if err == nil && f.persist && len(changes) > 0 {
+		changes, err = host.Persist(changes)
+	}
+	if err != nil {
+		return err
+	}
+	if why, err := crowds(p.MemoryBytes); err != nil || why != "" {
+		return errors.Join(err, &memoryError{why})
+	}
+	dids, err := host.Preview(host.Config{}, changes)
+	if err != nil {
+		return err
+	}
+	doc := report.NewApply(newHeader(cmd), dids, host.WholeHost(), f.persist)
+	doc.DryRun = f.dryRun
+	pending := slices.ContainsFunc(dids, func(d host.Did) bool { return d.Outcome == host.Planned })
+	if pending && !f.dryRun {
+		if !f.yes {
+			doc.WriteText(cmd.ErrOrStderr())
+			if err := confirm(cmd, "make these changes?"); err != nil {
+				return err
+			}
+		}
+		dids, err = host.Apply(cmd.Context(), host.Config{}, changes)
+		doc = report.NewApply(newHeader(cmd), dids, host.WholeHost(), f.persist)
+		if err != nil {
+			doc.Error = &report.Failure{Message: err.Error()}
+		}
+	}
+	if wantsJSON(cmd) {
+		err = errors.Join(err, printJSON(cmd.OutOrStdout(), doc))
+		if doc.Error != nil {
+			return exitStatus(statusFailed)
+		}
+		return err
+	}
+	doc.WriteText(cmd.OutOrStdout())
+	return err
+}
+
+// crowds checks a plan's memory against this host's; a system whose state cannot be read
+// is not checked.
+func crowds(bytes int64) (string, error) {
+	if bytes <= 0 {
+		return "", nil
+	}
+	s, err := host.Snapshot()
+	if errors.Is(err, socket.ErrNotSupported) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return s.Crowds(bytes), nil
+}
+
+type memoryError struct{ why string }
+
+func (e *memoryError) Error() string { return "not applied: " + e.why }
+func (e *memoryError) Try() string {
+	return "a plan with --memory for this host's, or fewer --connections"
+}
+
+// confirm asks on standard error and reads the answer where there is a person.
+func confirm(cmd *cobra.Command, question string) error {
+	in, isFile := cmd.InOrStdin().(*os.File)
+	if !isFile || !isTerminal(in) || wantsJSON(cmd) {
+		return &usageError{"--yes", "there is nobody to ask", "--yes to make the changes, --dry-run to see them"}
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if word := strings.ToLower(strings.TrimSpace(answer)); word != "y" && word != "yes" {
+		return errors.New("nothing was changed")
+	}
+	return nil
+}
+
+// hostTarget is this host as a plan's target.
+func hostTarget() plan.Target {
+	target, err := plan.ParseTarget(thisTarget())
+	if err != nil {
+		return plan.Target{Name: thisTarget()}
+	}
+	return target
+}

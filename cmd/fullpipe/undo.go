@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+)
+
+func newUndo() *cobra.Command {
+	var forget bool
+	cmd := &cobra.Command{
+		Use:   "undo [NAME...]",
+		Short: "take back what fullpipe changed on this host",
+		Long: `undo puts every value back to what it was before fullpipe's first change, or those that
+are named. A value that somebody else changed since is left alone and reported, with exit
+status 3; --forget drops it from fullpipe's memory.`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if forget {
+				if len(names) == 0 {
+					return &usageError{"NAME", "nothing says what to forget", "fullpipe status lists the names"}
+				}
+				return host.Forget(cmd.Context(), host.Config{}, names...)
+			}
+			dids, err := host.Undo(cmd.Context(), host.Config{}, names...)
+			doc := &report.Undo{Header: newHeader(cmd), Changes: dids}
+			if doc.Changes == nil {
+				doc.Changes = []host.Did{}
+			}
+			if err != nil && len(dids) == 0 {
+				return err
+			}
+			if err != nil {
+				doc.Error = &report.Failure{Message: err.Error()}
+			}
+			if wantsJSON(cmd) {
+				if failed := printJSON(cmd.OutOrStdout(), doc); failed != nil {
+					return errors.Join(err, failed)
+				}
+			} else {
+				doc.WriteText(cmd.OutOrStdout())
+			}
+			switch {
+			case err != nil && wantsJSON(cmd):
+				return exitStatus(statusFailed)
+			case err != nil:
+				return err
+			case slices.ContainsFunc(dids, func(d host.Did) bool { return d.Outcome == host.Conflict }):
+				return exitStatus(statusNo)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&forget, "forget", false, "drop NAMEs from fullpipe's memory, their values stay as they are")
+	return cmd
+}
+
+func newStatus() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "which of this host's settings are fullpipe's",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			states, err := host.Status(host.Config{})
+			if err != nil {
+				return err
+			}
+			doc := &report.Status{Header: newHeader(cmd), Settings: states}
+			if wantsJSON(cmd) {
+				return printJSON(cmd.OutOrStdout(), doc)
+			}
+			doc.WriteText(cmd.OutOrStdout())
+			return nil
+		},
+	}
+}

@@ -1,0 +1,149 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/host"
+)
+
+// Apply is the object that `apply --json` prints.
+type Apply struct {
+	Header
+	DryRun  bool       `json:"dry_run"`
+	Applied bool       `json:"applied"` // all that was asked for holds now
+	Scope   string     `json:"scope"`
+	Changes []host.Did `json:"changes"`
+	Error   *Failure   `json:"error,omitempty"`
+}
+
+// NewApply says what became of changes.
+func NewApply(header Header, dids []host.Did, wholeHost, persist bool) *Apply {
+	a := &Apply{Header: header, Applied: true, Changes: dids, Scope: "this network namespace, until it ends"}
+	if wholeHost {
+		a.Scope = "this host, until the next restart"
+		if persist {
+			a.Scope = "this host, after a restart too"
+		}
+	}
+	if a.Changes == nil {
+		a.Changes = []host.Did{}
+	}
+	for _, d := range dids {
+		a.Applied = a.Applied && (d.Outcome == host.Changed || d.Outcome == host.Unchanged)
+	}
+	return a
+}
+
+// WriteText prints the changes for a person.
+func (a *Apply) WriteText(w io.Writer) {
+	if len(a.Changes) == 0 {
+		fmt.Fprintln(w, "nothing to change")
+		return
+	}
+	fmt.Fprintf(w, "%s\n", a.Scope)
+	writeDids(w, a.Changes)
+	changed := false
+	for _, d := range a.Changes {
+		if d.Outcome == host.Unchanged {
+			continue
+		}
+		changed = true
+		if entry, ok := entryOf(d); ok && entry.Acts != "" {
+			fmt.Fprintf(w, "  %s concerns %s\n", entry.Name, entry.Acts)
+		}
+	}
+	switch {
+	case !changed:
+		fmt.Fprintln(w, "nothing to change: it is so already")
+	case a.Applied && !a.DryRun:
+		fmt.Fprintln(w, "fullpipe undo takes it back")
+	}
+}
+
+func entryOf(d host.Did) (catalog.Parameter, bool) {
+	name := d.Name[strings.LastIndexAny(d.Name, ` \`)+1:]
+	for _, family := range catalog.Families() {
+		if entry, ok := catalog.Get(family, name); ok {
+			return entry, true
+		}
+	}
+	return catalog.Parameter{}, false
+}
+
+func writeDids(w io.Writer, dids []host.Did) {
+	t := newTable()
+	for _, d := range dids {
+		change := brief(d.Old) + " -> " + brief(d.New)
+		if d.Outcome == host.Unchanged {
+			change = brief(d.Old)
+		}
+		t.row(string(d.Outcome), d.Name, change, d.Reason)
+	}
+	t.write(w, "  ")
+}
+
+// brief is a value on one line: of a file its number of lines.
+func brief(value *string) string {
+	text := host.Text(value)
+	if n := strings.Count(text, "\n"); n > 0 {
+		return fmt.Sprintf("%d line%s", n, plural(n))
+	}
+	return text
+}
+
+// Undo is the object that `undo --json` prints.
+type Undo struct {
+	Header
+	Changes []host.Did `json:"changes"`
+	Error   *Failure   `json:"error,omitempty"`
+}
+
+// WriteText prints what was taken back for a person.
+func (u *Undo) WriteText(w io.Writer) {
+	if len(u.Changes) == 0 {
+		fmt.Fprintln(w, "nothing to undo")
+		return
+	}
+	writeDids(w, u.Changes)
+	for _, d := range u.Changes {
+		if d.Outcome == host.Conflict {
+			fmt.Fprintf(w, "%s stays as it is; settle it by hand, then: fullpipe undo --forget '%s'\n", d.Name, d.Name)
+		}
+	}
+}
+
+// Status is the object that `status --json` prints.
+type Status struct {
+	Header
+	Settings []host.State `json:"settings"`
+}
+
+// WriteText prints for a person what is ours.
+func (s *Status) WriteText(w io.Writer) {
+	if len(s.Settings) == 0 {
+		fmt.Fprintln(w, "fullpipe has changed nothing here")
+		return
+	}
+	t := newTable()
+	t.row("", "name", "before", "ours", "now", "since")
+	for _, r := range s.Settings {
+		t.row(r.Is, r.Name, brief(r.Old), brief(r.New), brief(r.Now), r.At.Local().Format("2006-01-02 15:04:05"))
+	}
+	t.write(w, "")
+	for _, r := range s.Settings {
+		if why := meaning[r.Is]; why != "" {
+			fmt.Fprintf(w, "%s: %s\n", r.Name, why)
+		}
+	}
+}
+
+var meaning = map[string]string{
+	"interrupted": "the run that wrote it was cut short; undo takes it back",
+	"not-made":    "announced by a run that was cut short before it wrote it",
+	"changed":     "somebody else changed it since; undo leaves it alone",
+	"gone":        "a restart took it back",
+	"unreadable":  "it cannot be read now",
+}
