@@ -15,8 +15,9 @@ import (
 
 // keyFlags say where the key is that opens a server.
 type keyFlags struct {
-	text, file string
-	notes      io.Writer // what is said before measuring; nil: nothing
+	text, file   string
+	copy, tunnel bool      // of ssh far ends
+	notes        io.Writer // what is said before measuring; nil: nothing
 }
 
 func (k *keyFlags) note(line string) {
@@ -28,6 +29,12 @@ func (k *keyFlags) note(line string) {
 func (k *keyFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&k.text, "key", "", "the server's key (others on this host can see it in the process list)")
 	fl.StringVar(&k.file, "key-file", "", "a file that holds the server's key")
+}
+
+// addSSH adds what concerns ssh far ends.
+func (k *keyFlags) addSSH(fl *pflag.FlagSet) {
+	fl.BoolVar(&k.copy, "copy", false, "ssh://: bring this program to the far end for the while")
+	fl.BoolVar(&k.tunnel, "tunnel", false, "ssh://: measure through the ssh connection, where the data port is blocked")
 }
 
 // find answers nil when no key was given.

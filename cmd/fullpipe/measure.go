@@ -63,6 +63,7 @@ default, which for buffers is automatic sizing.`,
 	}
 	fl := cmd.Flags()
 	f.keyFlags.add(fl)
+	f.keyFlags.addSSH(fl)
 	fl.StringVarP(&f.direction, "direction", "d", "up", "who sends: up (this host), down or both, one after the other; down from a web server")
 	fl.DurationVarP(&f.time, "time", "t", 5*time.Second, "how long each transfer lasts")
 	fl.VarP(&f.bytes, "bytes", "n", "end after this much payload instead of after a time")
@@ -193,7 +194,7 @@ func (k *keyFlags) open(ctx context.Context, text string) (transfer.Peer, error)
 	if err != nil {
 		return nil, err
 	}
-	far, err := peer.Open(ctx, text, peer.Options{Key: key, Await: awaits(text), Agent: "fullpipe (" + version() + ")", Note: k.note})
+	far, err := peer.Open(ctx, text, peer.Options{Key: key, Await: awaits(text), Copy: k.copy, Tunnel: k.tunnel, Agent: "fullpipe (" + version() + ")", Note: k.note})
 	var bad *peer.BadPeer
 	if errors.As(err, &bad) {
 		return nil, &usageError{"PEER", bad.Error(), bad.Try()}

@@ -34,6 +34,7 @@ PEER is one of
   HOST[:PORT]             a fullpipe server (its key in --key, --key-file or FULLPIPE_KEY)
   fullpipe://HOST[:PORT]  the same, and nothing else
   iperf3://HOST[:PORT]    an iperf3 server; HOST alone finds one too when there is no key
+  ssh://[USER@]HOST       a host with an SSH account; ssh starts the far end there
   https://... http://...  a large object on a web server, downloaded
   lab:PROFILE             two hosts and a link on this machine (see: fullpipe lab list)
   lab:rate=100mbit,rtt=40ms,...`,

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strconv"
@@ -22,7 +24,7 @@ import (
 func newServe() *cobra.Command {
 	var key keyFlags
 	var listen string
-	var iperf3, quiet bool
+	var iperf3, quiet, untilEOF bool
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "be the far end for fullpipe on other hosts",
@@ -39,13 +41,36 @@ what they may ask of it is bounded.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, key, listen, iperf3, quiet) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if untilEOF {
+				return serveUntilEOF(cmd, key, listen)
+			}
+			return serve(cmd, key, listen, iperf3, quiet)
+		},
 	}
 	key.add(cmd.Flags())
 	cmd.Flags().StringVar(&listen, "listen", server.DefaultAddress, "ADDR:PORT to listen on; port 0 chooses one")
 	cmd.Flags().BoolVar(&iperf3, "iperf3", false, "also admit iperf3 clients, who need no key")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing but errors")
+	cmd.Flags().BoolVar(&untilEOF, "until-eof", false, "end with standard input, and choose another port where the asked one is taken (as ssh:// starts it)")
 	return cmd
+}
+
+// serveUntilEOF is a far end that must not outlive who started it.
+func serveUntilEOF(cmd *cobra.Command, key keyFlags, listen string) error {
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	cmd.SetContext(ctx)
+	go func() {
+		io.Copy(io.Discard, cmd.InOrStdin())
+		cancel()
+	}()
+	err := serve(cmd, key, listen, false, false)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		host, _, _ := net.SplitHostPort(listen)
+		err = serve(cmd, key, net.JoinHostPort(host, "0"), false, false)
+	}
+	return err
 }
 
 func serve(cmd *cobra.Command, flags keyFlags, listen string, iperf3, quiet bool) error {

@@ -24,6 +24,9 @@ type Options struct {
 	// Await is how long a refused connection is tried again: a far end that was
 	// started together with us may not listen yet.
 	Await time.Duration
+	// Copy brings this program to an ssh far end for the while; Tunnel measures through
+	// the ssh connection.
+	Copy, Tunnel bool
 	// MaxBytes bounds what is fetched from a web server, in all; 0 is download's default.
 	MaxBytes int64
 	// Agent is how web servers are told who asks.
@@ -43,7 +46,7 @@ func (b *BadPeer) Error() string { return fmt.Sprintf("peer %q: %s", b.Text, b.W
 // Try is what would be right.
 func (b *BadPeer) Try() string { return b.Hint }
 
-const forms = "HOST, HOST:PORT, fullpipe://HOST[:PORT], iperf3://HOST[:PORT], http://…, https://… or lab:PROFILE"
+const forms = "HOST, HOST:PORT, fullpipe://HOST[:PORT], iperf3://HOST[:PORT], ssh://[USER@]HOST, http://…, https://… or lab:PROFILE"
 
 // Open connects to the peer that text names.
 func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
@@ -61,7 +64,7 @@ func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 		case "http", "https":
 			return openDownload(ctx, text, o)
 		case "ssh":
-			return nil, &BadPeer{text, scheme + " far ends are not built yet", "fullpipe serve at the far end, and its HOST[:PORT] here"}
+			return openSSH(ctx, text, o)
 		default:
 			return nil, &BadPeer{text, "no kind of peer is called " + strconv.Quote(scheme), forms}
 		}

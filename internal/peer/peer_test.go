@@ -27,7 +27,8 @@ func TestHostPort(t *testing.T) {
 
 func TestPeersThatCannotBe(t *testing.T) {
 	for text, want := range map[string]string{
-		"ssh://host": "not built", "gopher://host": "no kind of peer", "host:99999": "port",
+		"ssh://": "no host", "ssh://-oProxyCommand=x": "no host", "ssh://u:p@h": "password", "ssh://h/x": "nothing follows",
+		"gopher://host": "no kind of peer", "host:99999": "port",
 		"fullpipe://": "no host", "": "no host",
 	} {
 		_, err := Open(context.Background(), text, Options{Key: &probe.Key{}})

@@ -1,0 +1,173 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// needProgram finds a program that a test needs; where CI runs, it must be there.
+func needProgram(t *testing.T, names ...string) string {
+	t.Helper()
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatalf("%s is not installed", names[0])
+	}
+	t.Skipf("%s is not installed", names[0])
+	return ""
+}
+
+// sshSite is a real sshd on a loopback port, and a client's configuration for it.
+type sshSite struct {
+	dir string
+	env []string // PATH with an ssh that takes the configuration
+}
+
+// newSSHSite starts sshd for this very user; the far end's PATH is dir/far and the
+// system's, its TMPDIR dir/tmp.
+func newSSHSite(t *testing.T) *sshSite {
+	t.Helper()
+	sshd, keygen, ssh := needProgram(t, "/usr/sbin/sshd", "sshd"), needProgram(t, "ssh-keygen"), needProgram(t, "ssh")
+	s := &sshSite{dir: t.TempDir()}
+	if os.Getuid() == 0 {
+		os.MkdirAll("/run/sshd", 0o755) // sshd's own, made by its service elsewhere
+	}
+	for _, key := range []string{"host", "user"} {
+		if out, err := exec.Command(keygen, "-q", "-t", "ed25519", "-N", "", "-f", s.path(key)).CombinedOutput(); err != nil {
+			t.Fatalf("ssh-keygen: %v: %s", err, out)
+		}
+	}
+	public, err := os.ReadFile(s.path("user.pub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := free.Addr().(*net.TCPAddr).Port
+	free.Close()
+	for _, dir := range []string{"far", "tmp", "near"} {
+		os.Mkdir(s.path(dir), 0o755)
+	}
+	s.write(t, "authorized", string(public), 0o600)
+	s.write(t, "sshd.conf", fmt.Sprintf("Port %d\nListenAddress 127.0.0.1\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nStrictModes no\n"+
+		"UsePAM no\nPermitRootLogin yes\nSetEnv PATH=%s:/usr/bin:/bin TMPDIR=%s\n", port, s.path("host"), s.path("authorized"), s.path("far"), s.path("tmp")), 0o600)
+	s.write(t, "ssh.conf", fmt.Sprintf("Host stranger\n  IdentitiesOnly yes\n  IdentityFile %s\n  HostName 127.0.0.1\n"+
+		"Host blocked\n  HostName 255.255.255.255\n  ProxyCommand ssh -W 127.0.0.1:%d far\n"+
+		"Host far jump\n  HostName 127.0.0.1\nHost *\n  Port %d\nHost * !stranger\n  IdentityFile %s\nHost *\n  UserKnownHostsFile /dev/null\n"+
+		"  StrictHostKeyChecking no\n  BatchMode yes\n  LogLevel ERROR\n", s.path("host"), port, port, s.path("user")), 0o600)
+	s.write(t, "near/ssh", "#!/bin/sh\nexec "+ssh+" -F "+s.path("ssh.conf")+" \"$@\"\n", 0o755)
+	s.env = append(os.Environ(), "PATH="+s.path("near")+":"+os.Getenv("PATH"), "FULLPIPE_KEY=")
+
+	server := exec.Command(sshd, "-D", "-e", "-f", s.path("sshd.conf"))
+	var log bytes.Buffer
+	server.Stderr = &log
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			conn.Close()
+			return s
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("sshd did not come up: %s", log.String())
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func (s *sshSite) path(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *sshSite) write(t *testing.T, name, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(s.path(name), []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// builtProgram is fullpipe itself, as users have it.
+func builtProgram(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "fullpipe")
+	build := exec.Command("go", "build", "-o", program, "../cmd/fullpipe")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v: %s", err, out)
+	}
+	return program
+}
+
+func TestSSH(t *testing.T) {
+	program := builtProgram(t)
+	site := newSSHSite(t)
+	measure := func(args ...string) (doc struct {
+		Directions []struct {
+			GoodputBps float64 `json:"goodput_bps"`
+			Warnings   []string
+		}
+		Error struct{ Message, Try string }
+	}) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), program, append([]string{"measure", "--json", "-t", "200ms", "--write-rate", "20mbit"}, args...)...)
+		cmd.Env = site.env
+		out, err := cmd.Output()
+		if jerr := json.Unmarshal(out, &doc); jerr != nil {
+			t.Fatalf("%v: %v: %s", args, err, out)
+		}
+		return doc
+	}
+	fails := func(want, try string, args ...string) {
+		t.Helper()
+		if doc := measure(args...); !strings.Contains(doc.Error.Message, want) || !strings.Contains(doc.Error.Try, try) {
+			t.Errorf("%v: %+v; want %q and %q", args, doc.Error, want, try)
+		}
+	}
+	works := func(args ...string) {
+		t.Helper()
+		if doc := measure(args...); len(doc.Directions) != 1 || doc.Directions[0].GoodputBps <= 0 {
+			t.Errorf("%v: %+v", args, doc)
+		} else if through := len(doc.Directions[0].Warnings) > 0; through != (args[0] == "--tunnel") {
+			t.Errorf("%v: warnings %q", args, doc.Directions[0].Warnings)
+		}
+	}
+	fails("no fullpipe", "--copy", "ssh://far")
+	works("--copy", "ssh://far")
+	if err := os.Link(program, site.path("far/fullpipe")); err != nil {
+		t.Fatal(err)
+	}
+	works("ssh://far")
+	works("-d", "down", "ssh://far")
+	works("--tunnel", "ssh://far")
+	works("--tunnel", "ssh://blocked")
+	fails("cannot be reached from here", "--tunnel", "ssh://blocked")
+	fails("Permission denied", "by hand", "ssh://stranger")
+	fails("refused", "by hand", "ssh://far:1")
+	fails("ssh's own connection", "", "--tunnel", "--receive-buffer", "64KiB", "ssh://far")
+
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		left, err := os.ReadDir(site.path("tmp"))
+		if err != nil || len(left) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("left behind at the far end: %v", left)
+		}
+	}
+}

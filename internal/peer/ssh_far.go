@@ -1,0 +1,159 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// serveFlags make a server that lives as long as its standard input and tells where it
+// listens.
+const serveFlags = "serve --json --until-eof"
+
+// serveThere is the remote command that starts a server, and the file to send it on its
+// standard input, empty for none.
+func serveThere(ctx context.Context, t sshTarget, o Options) (remote, program string, err error) {
+	if !o.Copy {
+		return "fullpipe " + serveFlags, "", nil
+	}
+	if program, err = os.Executable(); err != nil {
+		return "", "", err
+	}
+	info, err := os.Stat(program)
+	if err != nil {
+		return "", "", err
+	}
+	if err := t.sameSystem(ctx); err != nil {
+		return "", "", err
+	}
+	return fmt.Sprintf(`umask 077 && d=$(mktemp -d) && trap 'rm -rf "$d"' EXIT && trap 'exit 1' HUP INT TERM && `+
+		`head -c %d >"$d/fullpipe" && chmod 700 "$d/fullpipe" && "$d/fullpipe" %s`, info.Size(), serveFlags), program, nil
+}
+
+// sameSystem says whether this program can run at the far end.
+func (t sshTarget) sameSystem(ctx context.Context) error {
+	var out, says strings.Builder
+	cmd := t.command(nil, "uname -sm")
+	cmd.Stdout, cmd.Stderr = &out, &says
+	if err := runBounded(ctx, cmd, sshPatience); err != nil {
+		lines := strings.Split(strings.TrimSpace(says.String()), "\n")
+		return &SSHError{t.host, fmt.Errorf("ask for its system: %w: %s", err, lines[len(lines)-1]), "ssh " + t.host + " by hand, until it works"}
+	}
+	there := strings.ToLower(strings.TrimSpace(out.String()))
+	goos, machine, _ := strings.Cut(there, " ")
+	goarch := map[string]string{"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64", "i686": "386",
+		"armv7l": "arm", "riscv64": "riscv64", "s390x": "s390x", "ppc64le": "ppc64le"}[machine]
+	if goos != runtime.GOOS || goarch != runtime.GOARCH {
+		return &SSHError{t.host, fmt.Errorf("it is %s, and this program is for %s/%s", there, runtime.GOOS, runtime.GOARCH),
+			"fullpipe for that system, installed there"}
+	}
+	return nil
+}
+
+func runBounded(ctx context.Context, cmd *exec.Cmd, limit time.Duration) error {
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { cmd.Process.Kill() })()
+	err := cmd.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// direct connects to the server's own port.
+func (s *sshSession) direct(ctx context.Context) (transfer.Peer, error) {
+	host, err := s.target.hostName(ctx)
+	if err != nil {
+		return nil, err
+	}
+	far, err := probe.Connect(ctx, net.JoinHostPort(host, s.port), s.key)
+	if err != nil {
+		return nil, &SSHError{s.target.host, fmt.Errorf("ssh works, but TCP port %s there cannot be reached from here: %w", s.port, err),
+			fmt.Sprintf("open TCP port %s of %s to this host, or --tunnel to measure through ssh", s.port, host)}
+	}
+	return far, nil
+}
+
+// hostName is what ssh's configuration makes of the target's host.
+func (t sshTarget) hostName(ctx context.Context) (string, error) {
+	cmd := t.command([]string{"-G"})
+	var out strings.Builder
+	cmd.Stdout = &out
+	if err := runBounded(ctx, cmd, 10*time.Second); err != nil {
+		return "", &SSHError{t.host, fmt.Errorf("ask ssh for its configuration (ssh -G): %w", err), ""}
+	}
+	for line := range strings.Lines(out.String()) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "hostname "); ok {
+			return name, nil
+		}
+	}
+	return "", &SSHError{t.host, errors.New("ssh -G names no host"), ""}
+}
+
+// tunnel connects through the ssh connection.
+func (s *sshSession) tunnel(ctx context.Context) (transfer.Peer, error) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	local := free.Addr().String()
+	free.Close()
+	cmd := s.target.command([]string{"-o", "ControlPath=" + s.controlPath(), "-O", "forward", "-L", local + ":127.0.0.1:" + s.port})
+	var says strings.Builder
+	cmd.Stderr = &says
+	if err := runBounded(ctx, cmd, 10*time.Second); err != nil {
+		return nil, &SSHError{s.target.host, fmt.Errorf("forward a port: %w: %s", err, strings.TrimSpace(says.String())),
+			"an ssh client and server that allow forwarding (AllowTcpForwarding)"}
+	}
+	far, err := probe.Connect(ctx, local, s.key)
+	if err != nil {
+		return nil, &SSHError{s.target.host, fmt.Errorf("through the tunnel: %w", err), "a server that allows forwarding (AllowTcpForwarding)"}
+	}
+	return &tunnelled{far}, nil
+}
+
+// tunnelled is a far end behind ssh's own connection.
+type tunnelled struct{ transfer.Peer }
+
+// Check refuses what would only change the two short connections to ssh's ends.
+func (p *tunnelled) Check(spec transfer.Spec) error {
+	if spec.Near != (transfer.Socket{}) || spec.Far != (transfer.Socket{}) {
+		return &transfer.Unsupported{Field: "Near and Far", Why: "through the tunnel the path is crossed by ssh's own connection, which nobody here can set"}
+	}
+	return p.Peer.Check(spec)
+}
+
+// Run leaves out the samples: they are of the connections between us and ssh.
+func (p *tunnelled) Run(ctx context.Context, spec transfer.Spec, each func(transfer.Interval)) (*transfer.Result, error) {
+	if err := p.Check(spec); err != nil {
+		return nil, err
+	}
+	r, err := p.Peer.Run(ctx, spec, each)
+	if r == nil {
+		return nil, err
+	}
+	for _, end := range []*transfer.End{r.Near, r.Far} {
+		if end == nil {
+			continue
+		}
+		for i := range end.Streams {
+			stream := &end.Streams[i]
+			*stream = transfer.Stream{Local: stream.Local, Remote: stream.Remote, Bytes: stream.Bytes, First: stream.First, Last: stream.Last}
+		}
+	}
+	r.Warnings = append(r.Warnings, "measured through ssh's one connection: its encryption and its own 2 MiB window limit too, and its TCP cannot be seen")
+	return r, err
+}
