@@ -20,7 +20,7 @@ func run(ctx context.Context, args []string, std streams) int {
 	root := newRoot(std)
 	root.SetArgs(args)
 	called, err := root.ExecuteContextC(ctx)
-	return finish(ctx, called, err, std)
+	return finish(ctx, called, args, err, std)
 }
 
 func newRoot(std streams) *cobra.Command {

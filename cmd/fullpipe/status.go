@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,7 +51,7 @@ func flagError(cmd *cobra.Command, err error) error {
 }
 
 // finish reports a command's error where its user looks for it and chooses the status.
-func finish(ctx context.Context, cmd *cobra.Command, err error, std streams) int {
+func finish(ctx context.Context, cmd *cobra.Command, args []string, err error, std streams) int {
 	var own exitStatus
 	if err == nil {
 		return statusDone
@@ -59,7 +60,7 @@ func finish(ctx context.Context, cmd *cobra.Command, err error, std streams) int
 		return int(own)
 	}
 	failure, status := describe(ctx, err)
-	if wantsJSON(cmd) {
+	if wantsJSON(cmd) || asksJSON(args) {
 		doc := struct {
 			report.Header
 			Error report.Failure `json:"error"`
@@ -94,6 +95,14 @@ func describe(ctx context.Context, err error) (report.Failure, int) {
 		failure.Try = hint.Try()
 	}
 	return failure, status
+}
+
+// asksJSON looks for --json among arguments that could not all be parsed.
+func asksJSON(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--json")
 }
 
 func wantsJSON(cmd *cobra.Command) bool {
