@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // streams are what a command reads and writes.
@@ -49,7 +52,20 @@ PEER is one of
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("json", false, "print one JSON object on standard output and nothing else there")
 	root.AddCommand(newTune(), newMeasure(), newServe(), newPlan(), newAudit(), newApply(), newUndo(), newStatus(), newExplain(), newExec(), newLab(), newDiagnose())
+	hideZeros(root)
 	return root
+}
+
+// hideZeros keeps "default 0 B" out of the help: a quantity that was not given is unset.
+func hideZeros(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.DefValue == units.Size(0).String() || f.DefValue == units.Rate(0).String() {
+			f.DefValue = ""
+		}
+	})
+	for _, sub := range cmd.Commands() {
+		hideZeros(sub)
+	}
 }
 
 // version says which build this is, from what the Go tool recorded in it.
