@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -149,8 +151,34 @@ func measureOne(ctx context.Context, far transfer.Peer, spec transfer.Spec, doc 
 		return nil, err
 	}
 	doc.Near, doc.Far = report.NewHost(result.Near), report.NewHost(result.Far)
-	direction := report.NewDirection(result, limiter.Judge(result), intervals)
+	verdict := limiter.Judge(result)
+	result.Warnings = append(result.Warnings, pathNotes(ctx, result, verdict)...)
+	direction := report.NewDirection(result, verdict, intervals)
 	return &direction, err
+}
+
+// pathNotes are what the two ends' views of the handshake, and after a black hole probes
+// of their own, tell of the path.
+func pathNotes(ctx context.Context, r *transfer.Result, v limiter.Verdict) []string {
+	var notes []string
+	if r.Near == nil || len(r.Near.Streams) == 0 {
+		return nil
+	}
+	near := r.Near.Streams[0]
+	if r.Far != nil && len(r.Far.Streams) > 0 {
+		if differ := path.Disagreements(near.Handshake, r.Far.Streams[0].Handshake); len(differ) > 0 {
+			notes = append(notes, "the two ends disagree on "+strings.Join(differ, " and ")+": something on the way rewrites the handshake")
+		}
+	}
+	if v.Limiter == limiter.MTUBlackHole && ctx.Err() == nil {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		if m, err := path.FindMTU(ctx, near.Remote.Addr(), path.Config{}); err == nil && m.Bytes < m.Largest {
+			notes = append(notes, fmt.Sprintf("packets of up to %d bytes pass, larger ones vanish although %d could leave: a router drops them without a word",
+				m.Bytes, m.Largest))
+		}
+	}
+	return notes
 }
 
 // cutShort prints what was measured before an error.

@@ -1,0 +1,127 @@
+package path
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"golang.org/x/net/icmp"
+	"golang.org/x/net/ipv4"
+	"golang.org/x/net/ipv6"
+)
+
+// echo asks one host by ICMP echo requests.
+type echo struct {
+	conn   net.PacketConn
+	method string
+	to     net.Addr
+	six    bool
+	id     uint16
+	nonce  [8]byte // tells our answers from others', whose sockets see ours and we theirs
+	seq    uint16
+	answer [64 << 10]byte
+}
+
+// openEcho tries an unprivileged socket first.
+func openEcho(to netip.Addr) (*echo, error) {
+	to = to.Unmap()
+	e := &echo{six: to.Is6()}
+	rand.Read(e.nonce[:])
+	e.id = binary.BigEndian.Uint16(e.nonce[:])
+	var err error
+	if e.conn, err = listenEcho(e.six, false); err == nil {
+		e.method, e.to = DatagramICMP, &net.UDPAddr{IP: to.AsSlice(), Zone: to.Zone()}
+		return e, nil
+	}
+	if e.conn, err = listenEcho(e.six, true); err == nil {
+		e.method, e.to = RawICMP, &net.IPAddr{IP: to.AsSlice(), Zone: to.Zone()}
+		return e, nil
+	}
+	return nil, fmt.Errorf("ICMP echo: %w", err)
+}
+
+func (e *echo) close() { e.conn.Close() }
+
+func (e *echo) ask(ctx context.Context, c Config) (RoundTrips, error) {
+	r := RoundTrips{Method: e.method}
+	for i := range c.Count {
+		if i > 0 && !pause(ctx, c.Every) {
+			break
+		}
+		took, err := e.probe(ctx, 56, c.Patience)
+		if err != nil {
+			return r, err
+		}
+		if took > 0 {
+			r.Times = append(r.Times, took)
+		} else if r.Lost++; r.Lost == 3 && len(r.Times) == 0 {
+			break // ICMP does not get there
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
+	if len(r.Times) == 0 {
+		return r, errSilent
+	}
+	return r, nil
+}
+
+// probe sends one request with so many bytes after the ICMP header and waits for its
+// answer; 0 is none. An error is the socket's: that packet cannot even leave.
+func (e *echo) probe(ctx context.Context, payload int, patience time.Duration) (time.Duration, error) {
+	e.seq++
+	body := make([]byte, max(payload, len(e.nonce)))
+	copy(body, e.nonce[:])
+	m := icmp.Message{Type: ipv4.ICMPTypeEcho, Body: &icmp.Echo{ID: int(e.id), Seq: int(e.seq), Data: body}}
+	if e.six {
+		m.Type = ipv6.ICMPTypeEchoRequest
+	}
+	request, err := m.Marshal(nil) // the kernel fills in ICMPv6's checksum
+	if err != nil {
+		return 0, err
+	}
+	defer context.AfterFunc(ctx, func() { e.conn.SetReadDeadline(time.Unix(1, 0)) })()
+	start := time.Now()
+	e.conn.SetReadDeadline(start.Add(patience))
+	if _, err := e.conn.WriteTo(request, e.to); err != nil {
+		// It may be what a router said of an earlier probe, which is reported once.
+		if _, err := e.conn.WriteTo(request, e.to); err != nil {
+			return 0, err
+		}
+	}
+	for {
+		n, _, err := e.conn.ReadFrom(e.answer[:])
+		took := time.Since(start)
+		switch {
+		case os.IsTimeout(err):
+			return 0, ctx.Err()
+		case err != nil: // an ICMP error about an earlier probe
+			if took > patience {
+				return 0, nil
+			}
+			continue
+		}
+		if e.answers(e.answer[:n]) {
+			return max(took, 1), nil
+		}
+	}
+}
+
+func (e *echo) answers(packet []byte) bool {
+	protocol := ipv4.ICMPTypeEchoReply.Protocol()
+	if e.six {
+		protocol = ipv6.ICMPTypeEchoReply.Protocol()
+	}
+	m, err := icmp.ParseMessage(protocol, packet)
+	if err != nil || m.Type != ipv4.ICMPTypeEchoReply && m.Type != ipv6.ICMPTypeEchoReply {
+		return false
+	}
+	body, ok := m.Body.(*icmp.Echo)
+	return ok && body.Seq == int(e.seq) && len(body.Data) >= len(e.nonce) && string(body.Data[:len(e.nonce)]) == string(e.nonce[:])
+}

@@ -1,0 +1,43 @@
+package path
+
+import (
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+func listenEcho(six, raw bool) (net.PacketConn, error) {
+	family, protocol, kind := unix.AF_INET, unix.IPPROTO_ICMP, unix.SOCK_DGRAM
+	if six {
+		family, protocol = unix.AF_INET6, unix.IPPROTO_ICMPV6
+	}
+	if raw {
+		kind = unix.SOCK_RAW
+	}
+	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	f := os.NewFile(uintptr(fd), "icmp")
+	defer f.Close()
+	return net.FilePacketConn(f)
+}
+
+// dontFragment sets the bit of that name and ignores the path MTU that the kernel
+// believes in (IP_PMTUDISC_PROBE): packets up to the first link's MTU leave.
+func dontFragment(conn net.PacketConn, six bool) error {
+	level, option, value := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE
+	if six {
+		level, option, value = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE
+	}
+	raw, err := conn.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	if cerr := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), level, option, value) }); cerr != nil {
+		return cerr
+	}
+	return os.NewSyscallError("setsockopt IP_MTU_DISCOVER", err)
+}

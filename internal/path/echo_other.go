@@ -1,0 +1,30 @@
+//go:build !linux
+
+package path
+
+import (
+	"fmt"
+	"net"
+
+	"golang.org/x/net/icmp"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+)
+
+func listenEcho(six, raw bool) (net.PacketConn, error) {
+	network, address := "udp4", "0.0.0.0"
+	if raw {
+		network = "ip4:icmp"
+	}
+	if six {
+		network, address = "udp6", "::"
+		if raw {
+			network = "ip6:ipv6-icmp"
+		}
+	}
+	return icmp.ListenPacket(network, address)
+}
+
+func dontFragment(net.PacketConn, bool) error {
+	return fmt.Errorf("probing the path MTU: %w", socket.ErrNotSupported)
+}
