@@ -33,7 +33,7 @@ func randomPoint(r *rand.Rand, least, most float64) pathPoint {
 // free is a transfer that only its link limits: cubic, buffers that grow as far as they
 // need to, and a queue of two BDPs.
 func (p pathPoint) free() setup {
-	const grow = "sysctl -qw net.ipv4.tcp_wmem='4096 16384 67108864' net.ipv4.tcp_rmem='4096 131072 67108864'"
+	const grow = "cd /proc/sys/net/ipv4; echo 4096 16384 67108864 >tcp_wmem; echo 4096 131072 67108864 >tcp_rmem"
 	return setup{
 		path: p.path(max(2*p.bdp(), 60e3), ""),
 		near: grow, far: grow,
@@ -83,6 +83,16 @@ func causes() []cause {
 		{"fixed SO_RCVBUF", limiter.ReceiverWindow, limiter.Fixed, big(15e3), func(p pathPoint, s *setup) {
 			s.spec.Far.ReceiveBuffer = int(p.bdp() / 3)
 		}, nil},
+		{"fixed SO_RCVBUF a little too small", limiter.ReceiverWindow, limiter.Fixed, big(30e3), func(p pathPoint, s *setup) {
+			s.spec.Far.ReceiveBuffer = int(0.6 * p.bdp())
+		}, nil},
+		{"fixed SO_RCVBUF on a path with jitter", limiter.ReceiverWindow, limiter.Fixed, big(30e3), func(p pathPoint, s *setup) {
+			s.path += fmt.Sprintf(",jitter=%v", p.rtt/4)
+			s.spec.Far.ReceiveBuffer = int(p.bdp() / 3)
+		}, func(p pathPoint, s *setup) { s.path += fmt.Sprintf(",jitter=%v", p.rtt/4) }},
+		{"fixed SO_RCVBUF, four streams", limiter.ReceiverWindow, limiter.Fixed, big(60e3), func(p pathPoint, s *setup) {
+			s.spec.Streams, s.spec.Far.ReceiveBuffer = 4, int(p.bdp()/12)
+		}, func(_ pathPoint, s *setup) { s.spec.Streams = 4 }},
 		{"no window scaling", limiter.ReceiverWindow, limiter.Unscaled, big(110e3), func(_ pathPoint, s *setup) {
 			s.path += ",strip=wscale"
 		}, nil},
@@ -110,6 +120,21 @@ func causes() []cause {
 		}, func(p pathPoint, s *setup) { *s = p.faster().free() }},
 		{"full link under bbr", limiter.Bottleneck, "", nil, bbr,
 			func(p pathPoint, s *setup) { *s = p.faster().free(); bbr(p, s) }},
+		{"full link, four streams", limiter.Bottleneck, "", nil, func(_ pathPoint, s *setup) { s.spec.Streams = 4 },
+			func(p pathPoint, s *setup) { *s = p.faster().free(); s.spec.Streams = 4 }},
+		{"full link, down", limiter.Bottleneck, "", nil, func(_ pathPoint, s *setup) {
+			s.spec.Direction, s.spec.Near, s.spec.Far = transfer.Down, s.spec.Far, s.spec.Near
+		}, func(p pathPoint, s *setup) {
+			*s = p.faster().free()
+			s.spec.Direction, s.spec.Near, s.spec.Far = transfer.Down, s.spec.Far, s.spec.Near
+		}},
+		{"full link, full send buffer as well", limiter.Bottleneck, "", nil, func(p pathPoint, s *setup) {
+			s.path = p.path(max(6*p.bdp(), 400e3), "")
+			s.spec.Near.SendBuffer = max(int(1.5*p.bdp()), 40000)
+		}, func(p pathPoint, s *setup) {
+			*s = p.faster().free()
+			s.spec.Near.SendBuffer = max(int(1.5*p.bdp()), 40000)
+		}},
 		{"full link, full small window as well", limiter.Bottleneck, "", nil, func(p pathPoint, s *setup) {
 			s.path = p.path(max(6*p.bdp(), 300e3), "")
 			s.spec.Far.ReceiveBuffer = max(int(2.5*p.bdp()), 40000)
@@ -138,8 +163,8 @@ func causes() []cause {
 			s.spec.Near.PacingBps = p.bps / 3
 		}, nil},
 		// A byte a write costs a system call each: a core gives some 10 Mbit/s.
-		{"CPU-bound sender", limiter.CPU, "", func(p pathPoint) bool { return p.bps > 40e6 }, func(_ pathPoint, s *setup) {
-			s.spec.Program.WriteBytes, s.spec.Near.NoDelay = 1, false
+		{"CPU-bound sender", limiter.CPU, "", func(p pathPoint) bool { return p.bps >= 20e6 }, func(_ pathPoint, s *setup) {
+			s.spec.Program.WriteBytes = 1
 		}, nil},
 	}
 }

@@ -80,7 +80,7 @@ func carryOut(t *testing.T, s setup) (*transfer.Result, error) {
 	}
 	defer l.Close()
 	for end, script := range map[*lab.End]string{l.Near: s.near, l.Far: s.far} {
-		script = "DEVICE=$(ip -o -4 address | awk '/ 198\\.18\\./ {print $2}'); " + script
+		script = "DEVICE=$(awk 'NR == 2 {print $1}' /proc/net/route); " + script
 		if _, err := end.Output("sh", "-ec", script); err != nil {
 			return nil, fmt.Errorf("%s: %w", script, err)
 		}

@@ -81,7 +81,7 @@ func TestJudge(t *testing.T) {
 			MTUBlackHole, "", Medium},
 		{"loss without a queue", steady(10e6, 40*ms, func(i int, s, r *transfer.Sample) {
 			saw := int64(math.Abs(math.Sin(float64(i)/25)) * 2e6)
-			s.Acked, s.Sent = s.Acked+saw, s.Sent+saw
+			s.Acked, s.Sent, s.DeliveryBps = s.Acked+saw, s.Sent+saw, 20e6
 			s.Retransmitted, s.RetransmittedBytes = int64(i), int64(i)*1448
 		}), Congestion, "", High},
 		{"no end seen", &transfer.Result{}, Unknown, "", Low},

@@ -23,6 +23,8 @@ const (
 	// flatRate is the share of the best lasting rate from which the mean says that the
 	// link was kept full: whatever loss costs is less than a tenth then.
 	flatRate = 0.9
+	// evenRate is the same within round trips.
+	evenRate = 0.8
 	losing   = 0.0005 // the share of retransmitted bytes from which loss is no accident
 )
 
@@ -39,10 +41,14 @@ func (h *hearing) judgeNetwork() finding {
 		"rtt_s": p.rtt.Seconds(), "rtt_base_s": p.base.Seconds()}}
 	loaded := fmt.Sprintf("round trip %s, %s when empty", units.Time(p.rtt), units.Time(p.base))
 	switch {
-	case p.policed():
-		f.name, f.subtype, f.confidence = Congestion, Policer, Medium
-		f.text = fmt.Sprintf("%s of the bytes were sent again at a rate that stays near %s, and no queue ever formed (%s; the first burst went at %s)",
-			percent(p.resent), units.Rate(p.mean), loaded, units.Rate(p.top))
+	case p.losesUnqueued():
+		f.name, f.confidence = Congestion, when(level < clearlyUneven, High)
+		steady := "at " + units.Rate(p.mean).String()
+		if h.policed() {
+			f.subtype, f.confidence = Policer, Medium
+			steady = fmt.Sprintf("at a rate that stays near %s after a first burst at %s", units.Rate(p.mean), units.Rate(p.peak))
+		}
+		f.text = fmt.Sprintf("%s of the bytes were sent again %s, and no queue ever formed (%s)", percent(p.resent), steady, loaded)
 	case p.full():
 		f.name, f.confidence = Bottleneck, when(level >= clearlyFlat, High)
 		f.text = fmt.Sprintf("the path delivers a steady %s and a queue stands in it (%s)", units.Rate(p.mean), loaded)
@@ -51,7 +57,7 @@ func (h *hearing) judgeNetwork() finding {
 		f.text = fmt.Sprintf("the path delivers a steady %s, %s of the best it ever gave, without much of a queue (%s, %s sent again)",
 			units.Rate(p.mean), percent(level), loaded, percent(p.resent))
 	case p.resent > losing || h.timeouts():
-		f.name, f.confidence = Congestion, when(level < clearlyUneven, High)
+		f.name, f.confidence = Congestion, when(level < clearlyUneven && !p.standing(), High)
 		f.text = fmt.Sprintf("%s of the bytes were sent again, and the rate of %s stays below the %s that the path gave between losses (%s)",
 			percent(p.resent), units.Rate(p.mean), units.Rate(p.top), loaded)
 	default:
@@ -62,24 +68,31 @@ func (h *hearing) judgeNetwork() finding {
 	return f
 }
 
-// policed says whether there is loss at a steady rate without the queue that a link
-// would build before it loses: at least a few packets long, if that can be told from the
-// round trip, or else after a first burst at a rate that never came again.
-func (p *path) policed() bool {
+// losesUnqueued says whether there is loss without the queue that a link builds before
+// it loses: at least a few packets long, where that can be told from the round trip.
+// Where it cannot, a first burst at a rate that never came again says the same.
+func (p *path) losesUnqueued() bool {
 	const (
 		queuePackets, packet = 5, 1500
 		resolvable           = 0.05 // of the round trip
-		burstOver            = 1.3
-		steadyAfter          = 0.75
 	)
-	if p.resent <= losing || p.later <= 0 || p.mean < steadyAfter*p.later {
+	if p.resent <= losing || p.later <= 0 {
 		return false
 	}
 	shortest := seconds(queuePackets * packet * 8 / p.later)
-	if p.rtt-p.minRTT > shortest*2/5 {
-		return false
-	}
-	return p.top > burstOver*p.later || shortest > scale(p.minRTT, resolvable)
+	formed := p.rtt-p.minRTT > shortest*2/5
+	return !formed && (shortest > scale(p.minRTT, resolvable) || p.burst())
+}
+
+// burst says whether the transfer began well above all its later rates.
+func (p *path) burst() bool { return p.peak > 1.3*p.later }
+
+// policed says whether unqueued loss comes from a policer: it leaves a steady rate. BBR
+// holds one through any loss, so that only the burst tells there.
+func (h *hearing) policed() bool {
+	const steady = 0.75
+	p := h.path
+	return p.mean >= steady*p.later && (p.burst() || h.connections[0].sender.Congestion != "bbr")
 }
 
 func (h *hearing) timeouts() bool {

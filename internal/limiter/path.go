@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -27,8 +28,11 @@ type path struct {
 	first   int           // the first of rates after slow start
 	top     float64       // the best rate that lasted two spans, slow start included
 	later   float64       // the same once started
+	peak    float64       // the very best that lasted two spans
 	mean    float64       // bit/s once started
 	resent  float64       // retransmitted bytes as a share of all sent
+	// evenness is the mean rate as a share of the best within round trips; 0: not known.
+	evenness float64
 }
 
 // segmentsASpan is how many segments a span should hold, so that one more or less does
@@ -53,7 +57,12 @@ func newPath(minRTT time.Duration, all []*connection) *path {
 	}
 	p.rates = together(all, p.start, end, p.span)
 	p.first = min(int((p.started-p.start+p.span/2)/p.span), max(len(p.rates)-1, 0))
-	p.top, p.later = lasting(p.rates), lasting(p.rates[p.first:])
+	fastest := fastestDelivery(all)
+	p.top = min(lasting(p.rates), fastest)
+	if len(p.rates) > 0 {
+		p.later = min(lasting(p.rates[p.first:]), fastest)
+		p.peak = slices.Max(inPairs(p.rates))
+	}
 	p.mean = deliveredBy(all, end) - deliveredBy(all, p.started)
 	if end > p.started {
 		p.mean *= 8 / (end - p.started).Seconds()
@@ -63,6 +72,7 @@ func newPath(minRTT time.Duration, all []*connection) *path {
 		p.base += seconds(float64(all[0].mss) * 8 / p.top)
 	}
 	p.account(all)
+	p.evenness = p.evennessOf(all)
 	return p
 }
 
@@ -115,13 +125,24 @@ func (p *path) level() float64 {
 	return p.mean / p.top
 }
 
-// full says whether the link was: a queue stands in it and the rate is steady. Without
-// loss, and with a queue longer than our own bursts could be, it may be less so: then
-// only the link itself can have been uneven.
+// uneven says whether data came in bursts with the link idle in between.
+func (p *path) uneven() bool { return p.evenness > 0 && p.evenness < evenRate }
+
+// full says whether the link was: a queue stands in it and the rate is steady, from
+// round trip to round trip or at least within each. Where a queue is longer than our own
+// bursts could make it and nothing is lost, only the link itself can be unsteady.
 func (p *path) full() bool {
-	const longQueue, unevenRate = 0.5, 0.7
-	return p.standing() && p.level() >= flatRate ||
-		p.queueing() >= longQueue && p.level() >= unevenRate && p.resent <= losing
+	const longQueue, unsteady, veryUnsteady = 0.5, 0.7, 0.6
+	switch level := p.level(); {
+	case !p.standing() || p.uneven():
+		return false
+	case level >= flatRate:
+		return true
+	case p.evenness >= evenRate:
+		return level >= veryUnsteady
+	default:
+		return p.queueing() >= longQueue && level >= unsteady && p.resent <= losing
+	}
 }
 
 // allows is what a window gives over the empty path, in bit/s.
@@ -161,15 +182,43 @@ func together(all []*connection, from, to, span time.Duration) (rates []float64)
 	return rates
 }
 
-// lasting is the best rate that two spans in a row reached.
-func lasting(rates []float64) (best float64) {
-	for i := range rates {
-		best = max(best, min(rates[i], rates[max(i-1, 0)]))
-		if i == 0 && len(rates) > 1 {
-			best = 0
-		}
+// lasting is the rate that two spans in a row reached, all but the best twentieth of
+// them left out: after a host or a device stood still for a moment, what it held back
+// comes at once.
+func lasting(rates []float64) float64 {
+	pairs := inPairs(rates)
+	if len(pairs) == 0 {
+		return 0
 	}
-	return best
+	slices.Sort(pairs)
+	return pairs[(len(pairs)-1)*19/20]
+}
+
+// inPairs are the smaller ones of every two rates in a row.
+func inPairs(rates []float64) (pairs []float64) {
+	for i := 1; i < len(rates); i++ {
+		pairs = append(pairs, min(rates[i-1], rates[i]))
+	}
+	if len(rates) == 1 {
+		return rates[:1:1]
+	}
+	return pairs
+}
+
+// fastestDelivery is the sum of the best delivery rates that the kernel saw (tcp_info's
+// delivery_rate), which counts what arrived within a round trip.
+func fastestDelivery(all []*connection) (sum float64) {
+	for _, c := range all {
+		best := 0.0
+		for i := range c.samples {
+			best = max(best, c.samples[i].DeliveryBps)
+		}
+		if !c.has(transfer.HaveRate) || best <= 0 {
+			return math.Inf(1)
+		}
+		sum += best
+	}
+	return sum
 }
 
 func deliveredBy(all []*connection, t time.Duration) (sum float64) {

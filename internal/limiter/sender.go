@@ -16,6 +16,9 @@ const (
 	fullNotLimiting = 1.2
 	// saturatedThread is the share of wall time from which a data thread has no more to give.
 	saturatedThread = 0.9
+	// dryOften is the share of time without anything unsent from which the send buffer
+	// holds back the rest of the time too.
+	dryOften = 0.2
 )
 
 func saturated(e *transfer.End) bool {
@@ -23,7 +26,7 @@ func saturated(e *transfer.End) bool {
 }
 
 // limiting says whether a full window of so many bytes explains the round's rate: the
-// path is empty but for it, or the window over the empty path gives no more than came.
+// link is not full, or the window over the empty path gives no more than came.
 func (h *hearing) limiting(window int64, bps float64) bool {
 	return !h.path.full() || h.path.allows(window) <= fullNotLimiting*bps
 }
@@ -98,11 +101,11 @@ func (h *hearing) application(c *connection, r *round) time.Duration {
 // it is refilled in bursts, and the kernel does not open a congestion window that is not
 // used (RFC 7661).
 func (h *hearing) sendBuffer(c *connection, r *round) time.Duration {
-	const often = 0.2
-	if !h.limiting(c.outstanding(r), r.bps) {
-		return 0
-	}
-	if !h.path.full() && c.dry >= often {
+	if h.path.full() && (h.path.evenness > 0 || h.path.level() >= clearlyFlat) {
+		if h.path.allows(c.outstanding(r)) > fullNotLimiting*r.bps {
+			return 0
+		}
+	} else if c.dry >= dryOften {
 		return r.length
 	}
 	return max(c.sendLimited(r), c.ranDry(r))
