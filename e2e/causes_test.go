@@ -30,15 +30,14 @@ func randomPoint(r *rand.Rand, least, most float64) pathPoint {
 	return pathPoint{math.Round(between(least, most)/1e4) * 1e4, time.Duration(between(2, 200)*1e3) * time.Microsecond}
 }
 
-// free is a transfer that only its link limits: cubic, buffers that grow as far as they
+// free is a transfer that only its link limits: the lab's stack with cubic, buffers that grow as far as they
 // need to, and a queue of two BDPs.
 func (p pathPoint) free() setup {
 	const grow = "cd /proc/sys/net/ipv4; echo 4096 16384 67108864 >tcp_wmem; echo 4096 131072 67108864 >tcp_rmem"
 	return setup{
 		path: p.path(max(2*p.bdp(), 60e3), ""),
 		near: grow, far: grow,
-		spec: transfer.Spec{Direction: transfer.Up, Near: transfer.Socket{Congestion: "cubic"},
-			Time: min(max(4*time.Second, 60*p.rtt), 12*time.Second)},
+		spec: transfer.Spec{Direction: transfer.Up, Time: min(max(4*time.Second, 60*p.rtt), 12*time.Second)},
 	}
 }
 
@@ -123,10 +122,10 @@ func causes() []cause {
 		{"full link, four streams", limiter.Bottleneck, "", nil, func(_ pathPoint, s *setup) { s.spec.Streams = 4 },
 			func(p pathPoint, s *setup) { *s = p.faster().free(); s.spec.Streams = 4 }},
 		{"full link, down", limiter.Bottleneck, "", nil, func(_ pathPoint, s *setup) {
-			s.spec.Direction, s.spec.Near, s.spec.Far = transfer.Down, s.spec.Far, s.spec.Near
+			s.spec.Direction = transfer.Down
 		}, func(p pathPoint, s *setup) {
 			*s = p.faster().free()
-			s.spec.Direction, s.spec.Near, s.spec.Far = transfer.Down, s.spec.Far, s.spec.Near
+			s.spec.Direction = transfer.Down
 		}},
 		{"full link, full send buffer as well", limiter.Bottleneck, "", nil, func(p pathPoint, s *setup) {
 			s.path = p.path(max(6*p.bdp(), 400e3), "")

@@ -82,13 +82,18 @@ func (c *connection) windowSubtype() string {
 		largest = max(largest, c.window(&c.rounds[i]))
 	}
 	middle, last := c.window(&c.rounds[len(c.rounds)/2]), c.window(&c.rounds[len(c.rounds)-1])
-	scaled := c.sender.Handshake == nil || c.sender.Handshake.SendScale > 0
+	fixed := c.receiver != nil && !c.receiver.ReceiveBuffer.Automatic()
+	scale := 0
+	if c.sender.Handshake != nil {
+		scale = c.sender.Handshake.SendScale
+	}
+	atMost := float64(largest) >= 0.9*unscaledMost && largest <= unscaledMost
 	switch {
-	case !scaled && float64(largest) >= 0.9*unscaledMost:
+	case scale < 0 && (atMost || !fixed):
 		return Unscaled
-	case c.receiver != nil && !c.receiver.ReceiveBuffer.Automatic():
+	case fixed: // a small SO_RCVBUF offers a scale of 0
 		return Fixed
-	case !scaled:
+	case scale == 0 && atMost && c.sender.Handshake != nil:
 		return Unscaled
 	case float64(last) >= 1.25*float64(middle):
 		return AutotuneGrowing
