@@ -37,11 +37,13 @@ func (s *Search) Answer() Answer {
 	if len(s.automatic.logs) == 0 || len(s.windows) == 0 {
 		return answer
 	}
+	_, room := s.room()
 	if s.compare(s.automatic, s.rival(s.automatic)) == enough {
-		answer.Verdict = NoChange
+		if !room {
+			answer.Verdict = NoChange
+		}
 		return answer
 	}
-	_, room := s.room()
 	for _, a := range s.windows {
 		shown := s.compare(a, s.rival(a)) == enough
 		gain := 1.0

@@ -149,7 +149,7 @@ func (o outcome) canDecide() bool {
 	const explore = 6
 	trial := o.cfg.Length(0)
 	repeats := math.Max(2, 2*math.Pow(1.64*o.path.Scatter(trial)/0.01, 2))
-	return explore+3*repeats < float64(o.cfg.Budget().Time)/float64(trial)
+	return explore+3*repeats < float64(o.cfg.Time)/float64(trial)
 }
 
 func (o outcome) overspent() bool {

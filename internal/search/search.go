@@ -23,6 +23,10 @@ import (
 // Enough is the share of the best goodput that a window has to reach.
 const Enough = 0.98
 
+// modelShare is the model's window over the knee: a little beyond it, so that a knee
+// that is estimated 1 or 2 % low still fills the path.
+const modelShare = 1.03
+
 // mostTrials ends a search whatever its trials cost.
 const mostTrials = 200
 
@@ -38,8 +42,8 @@ type Config struct {
 	// 0: 1 %. It counts little once trials were repeated.
 	Noise   float64
 	Largest int           // the largest window that may be tried; 0: 8 × Knee
-	Time    time.Duration // the budget; 0: Budget's
-	Bytes   int64         // 0: Budget's
+	Time    time.Duration // what the search may spend; 0: its Share of Budget
+	Bytes   int64         // 0: its Share of Budget
 	Seed    uint64        // of the random order
 }
 
@@ -104,10 +108,10 @@ func New(cfg Config) *Search {
 	cfg.Largest = max(cfg.Largest, int(smallest))
 	budget := cfg.Budget()
 	if cfg.Time == 0 {
-		cfg.Time = budget.Time
+		cfg.Time = time.Duration(Share * float64(budget.Time))
 	}
 	if cfg.Bytes == 0 {
-		cfg.Bytes = budget.Bytes
+		cfg.Bytes = int64(Share * float64(budget.Bytes))
 	}
 	return &Search{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0)), automatic: &arm{}, ceiling: model.MaxWindow,
 		student: map[int]float64{}}
@@ -180,7 +184,7 @@ func (s *Search) begin() (Trial, bool) {
 	if len(s.automatic.logs) == 0 {
 		first = append(first, Trial{Automatic: true, Reason: "what the systems do by themselves"})
 	}
-	if knee := s.whole(1.03 * s.cfg.Knee); !s.tried(knee) {
+	if knee := s.whole(modelShare * s.cfg.Knee); !s.tried(knee) {
 		first = append(first, Trial{Window: knee, Reason: "the model's window"})
 	}
 	if wide := s.whole(4 * s.cfg.Knee); !s.tried(wide) {

@@ -2,22 +2,23 @@ package search
 
 import "math"
 
-// The exploring trials stop after this many, or when this share of the time is spent:
-// the rest is for repeating what decides.
+// The exploring trials stop after this many, and with those that refine when this share
+// of the time is spent: the rest is for repeating what decides.
 const (
 	mostProbes   = 10
-	exploreShare = 0.5
+	exploreShare = 0.6
 )
 
-// doubt repeats what one stalled transfer would explain: a window of about the knee's
-// size that carried less than its share, and two results that do not agree.
+// doubt repeats what one stalled transfer would explain: the model's window if it
+// carried less than its share, a window that carried less than both its neighbours, and
+// two results that do not agree.
 func (s *Search) doubt() (Trial, bool) {
-	for _, a := range s.windows {
+	for i, a := range s.windows {
+		dip := i > 0 && i+1 < len(s.windows) && a.mid() < math.Min(s.windows[i-1].mid(), s.windows[i+1].mid())-0.06
 		share := math.Min(1, float64(a.window)/s.cfg.Knee)
-		near := float64(a.window) > s.cfg.Knee/2 && float64(a.window) < 2*s.cfg.Knee
-		low := near && a.mid() < math.Log(share*s.cfg.CapacityBps)-0.06
+		low := s.same(a.asked, s.whole(modelShare*s.cfg.Knee)) && a.mid() < math.Log(share*s.cfg.CapacityBps)-0.06
 		apart := len(a.logs) == 2 && math.Abs(a.logs[0]-a.logs[1]) > math.Max(0.06, 2*s.cfg.Noise)
-		if len(a.logs) == 1 && low && s.probes < mostProbes || apart {
+		if len(a.logs) == 1 && (low || dip) || apart {
 			return s.again(a, "was that a stall?")
 		}
 	}
@@ -26,7 +27,7 @@ func (s *Search) doubt() (Trial, bool) {
 
 // explore looks for a better window where the bounds leave room for one.
 func (s *Search) explore() (Trial, bool) {
-	if s.probes >= mostProbes || float64(s.time) > exploreShare*float64(s.cfg.Time) {
+	if s.probes >= mostProbes || s.explored() {
 		return Trial{}, false
 	}
 	if window, ok := s.room(); ok {
@@ -48,15 +49,16 @@ func (s *Search) room() (window int, ok bool) {
 
 	left := math.Max(best.mid()-perWindow, math.Log(2*float64(s.cfg.MSS)))
 	goodput, limiting := left+perWindow, true
-	for _, a := range s.windows {
+	for i, a := range s.windows {
 		right := math.Log(float64(a.window))
 		narrow := math.Max(0.03, scatter)
 		if !limiting {
 			narrow = math.Ln2
 		}
 		if a.lossy && math.Min(capacity, goodput+right-left) > worth && right-left > narrow {
-			knee := left + capacity - goodput // where a window in proportion would fill the path
-			if limiting && knee > left+0.02 && knee < right-0.02 {
+			knee := left + capacity - goodput        // where a window in proportion would fill the path
+			seen := i > 0 || a.mid() > capacity-0.15 // else the knee says nothing of where it is best
+			if limiting && seen && knee > left+0.02 && knee < right-0.02 {
 				if w := s.whole(math.Exp(knee)); !s.tried(w) {
 					return w, true
 				}
@@ -78,7 +80,7 @@ func (s *Search) room() (window int, ok bool) {
 // enough and the largest below it that is not.
 func (s *Search) refine() (Trial, bool) {
 	best := s.best()
-	if s.automaticSeemsEnough() || s.probes >= mostProbes+6 {
+	if s.automaticSeemsEnough() || s.explored() {
 		return Trial{}, false
 	}
 	lo, loGoodput, hi := s.bracket(best)
@@ -96,6 +98,9 @@ func (s *Search) refine() (Trial, bool) {
 	}
 	return Trial{}, false
 }
+
+// explored says that what is left of the time is for repeats.
+func (s *Search) explored() bool { return float64(s.time) > exploreShare*float64(s.cfg.Time) }
 
 func (s *Search) probe(window int, reason string) (Trial, bool) {
 	s.probes++

@@ -12,12 +12,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// searchShare and remedyShare are the shares of a direction's budget after which the
-// search and the other remedies have to end; what is left proves the gain.
-const (
-	searchShare = 0.65
-	remedyShare = 0.80
-)
+// remedyShare is the share of a direction's budget after which the other remedies have
+// to end; what is left proves the gain.
+const remedyShare = 0.80
 
 // loop is the work on one direction.
 type loop struct {
@@ -129,8 +126,8 @@ func (l *loop) config() search.Config {
 // search looks for the window.
 func (l *loop) search(ctx context.Context) error {
 	cfg := l.config()
-	cfg.Time = time.Duration(searchShare*float64(l.budget.Time)) - l.elapsed
-	cfg.Bytes = int64(searchShare*float64(l.budget.Bytes)) - l.bytes
+	cfg.Time = time.Duration(search.Share*float64(l.budget.Time)) - l.elapsed
+	cfg.Bytes = int64(search.Share*float64(l.budget.Bytes)) - l.bytes
 	cfg.Noise = 0.03
 	for _, t := range l.of(func(t *Trial) bool { return t.Goodput > l.best/2 }) {
 		cfg.Noise = math.Min(cfg.Noise, scatter(t.result, l.round))
