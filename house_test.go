@@ -24,7 +24,7 @@ var floors = [][]string{
 		"internal/search/simpath", "internal/catalog", "internal/plan", "internal/audit", "internal/link", "internal/flow"},
 	{"internal/socket", "internal/path", "internal/probe", "internal/iperf3", "internal/download", "internal/server",
 		"internal/peer", "internal/capture", "internal/lab", "internal/host", "internal/steer", "autobuf"},
-	{"internal/tune", "internal/sweep", "internal/rfc6349", "internal/report"},
+	{"internal/tune", "internal/tune/simpeer", "internal/sweep", "internal/rfc6349", "internal/report"},
 	{"cmd/fullpipe"},
 }
 

@@ -44,6 +44,11 @@ func (s *Search) room() (window int, ok bool) {
 	best := s.best()
 	scatter := s.noise().Dev
 	capacity := math.Max(math.Log(s.cfg.CapacityBps), best.mid())
+	full := math.Log(float64(best.window) * s.cfg.CapacityBps / s.cfg.Knee)
+	held := !best.lossy && best.mid() > full-0.015 // by its window alone: nobody knows what more would carry
+	if held {
+		capacity = math.Max(capacity, best.mid()+0.25)
+	}
 	worth := best.mid() + math.Max(0.008, scatter)
 	perWindow := math.Log(8 / s.cfg.RTT.Seconds())
 
@@ -56,8 +61,8 @@ func (s *Search) room() (window int, ok bool) {
 			narrow = math.Ln2
 		}
 		if a.lossy && math.Min(capacity, goodput+right-left) > worth && right-left > narrow {
-			knee := left + capacity - goodput        // where a window in proportion would fill the path
-			seen := i > 0 || a.mid() > capacity-0.15 // else the knee says nothing of where it is best
+			knee := left + capacity - goodput                   // where a window in proportion would fill the path
+			seen := !held && (i > 0 || a.mid() > capacity-0.15) // else the knee says nothing of where it is best
 			if limiting && seen && knee > left+0.02 && knee < right-0.02 {
 				if w := s.whole(math.Exp(knee)); !s.tried(w) {
 					return w, true

@@ -33,7 +33,10 @@ func (l *loop) remedies(ctx context.Context) error {
 	base := l.of(func(t *Trial) bool { return t.Automatic })
 	noise := l.noise()
 	length := l.config().Length(0)
-	for _, r := range l.ideas() {
+	ideas := l.ideas()
+	for len(ideas) > 0 {
+		r := ideas[0]
+		ideas = ideas[1:]
 		t := l.automatic(length, "does this help?")
 		t.Automatic, t.Remedy = false, r.name
 		r.change(&t.Spec)
@@ -55,6 +58,9 @@ func (l *loop) remedies(ctx context.Context) error {
 			// Together they show what one window, cut short, cannot.
 			l.out.Path.CapacityBps, l.out.Path.LoadedRTT = t.Goodput, meanRTT(t.result)
 			l.size(t.result)
+			if t.Goodput > 0.85*float64(t.Spec.Streams)*l.out.Trials[0].Goodput && t.Spec.Streams < mostStreams {
+				ideas = append(ideas, streams(4*t.Spec.Streams))
+			}
 		}
 		middle := stats.Middle(stats.Logs(goodputs(base)))
 		margin := stats.Student((1+confidence)/2, math.Max(noise.DOF, 1)) * math.Hypot(noise.Error(1), noise.Error(len(base)))
@@ -70,11 +76,17 @@ type idea struct {
 	change func(*transfer.Spec)
 }
 
+// mostStreams is where more streams are no longer a remedy.
+const mostStreams = 16
+
+func streams(n int) idea {
+	return idea{fmt.Sprintf("%d streams", n), func(s *transfer.Spec) { s.Streams = n }}
+}
+
 // ideas are the remedies that fit this path.
 func (l *loop) ideas() (ideas []idea) {
-	streams := idea{"4 streams", func(s *transfer.Spec) { s.Streams = 4 }}
 	if l.answer.Verdict == search.Change {
-		return []idea{streams} // windows are what limits, and larger ones cannot be had
+		return []idea{streams(4)} // windows are what limits, and larger ones cannot be had
 	}
 	p := &l.out.Path
 	inUse := ""
@@ -90,7 +102,7 @@ func (l *loop) ideas() (ideas []idea) {
 			sender.Congestion = name
 		}})
 	}
-	ideas = append(ideas, streams)
+	ideas = append(ideas, streams(4))
 	if p.MSS > 1200 {
 		ideas = append(ideas, idea{"segments of 1,200 bytes", func(s *transfer.Spec) {
 			sender, _ := l.ends(s)

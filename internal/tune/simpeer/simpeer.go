@@ -1,0 +1,151 @@
+// Package simpeer is a far end without a network: a transfer.Peer that carries out
+// every Spec on a simulated path at once and answers what both kernels would have told.
+package simpeer
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// Peer is the far end. Its fields may be changed between transfers.
+type Peer struct {
+	Path *simpath.Path
+	// NoClamp refuses window clamps, as a stock iperf3 does.
+	NoClamp bool
+	// Fail is asked before each transfer; an error ends it half-way. nil never fails.
+	Fail func(transfer.Spec) error
+	// Ran lists the transfers.
+	Ran   []transfer.Spec
+	clock time.Duration
+	rng   *rand.Rand
+}
+
+// New makes a peer at the end of a path.
+func New(path *simpath.Path, seed uint64) *Peer {
+	return &Peer{Path: path, rng: rand.New(rand.NewPCG(seed, 1))}
+}
+
+// Check implements transfer.Peer.
+func (p *Peer) Check(s transfer.Spec) error {
+	if p.NoClamp && (s.Near.Clamp > 0 || s.Far.Clamp > 0) {
+		return &transfer.Unsupported{Field: "Clamp", Why: "this far end sets buffers only"}
+	}
+	return nil
+}
+
+// Close implements transfer.Peer.
+func (p *Peer) Close() error { return nil }
+
+// Run implements transfer.Peer. It returns at once; the times are the path's.
+func (p *Peer) Run(ctx context.Context, s transfer.Spec, _ func(transfer.Interval)) (*transfer.Result, error) {
+	p.Ran = append(p.Ran, s)
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	sender, receiver := s.Near, s.Far
+	if s.Direction == transfer.Down {
+		sender, receiver = receiver, sender
+	}
+	window := p.window(sender, receiver)
+	length := s.Time
+	goodput, effective := p.Path.Measure(p.rng, window, p.clock, length)
+	if s.Streams > 1 {
+		goodput = math.Min(p.Path.CapacityBps(), goodput*float64(s.Streams))
+	}
+	if s.Program.Exchange {
+		length = time.Duration(s.Bytes/int64(s.Program.WriteBytes)) * p.Path.RTT
+		goodput = float64(s.Bytes) * 8 / length.Seconds()
+	} else if s.Bytes > 0 {
+		length = min(length, time.Duration(float64(s.Bytes)*8/goodput*float64(time.Second)))
+	}
+	var err error
+	if p.Fail != nil {
+		err = p.Fail(s)
+	}
+	if err != nil {
+		length /= 2
+	}
+	p.clock += length
+	t := traffic{path: p.Path, goodput: goodput, window: effective, length: length, exchange: s.Program.Exchange}
+	from, to := netip.MustParseAddrPort("192.0.2.1:40000"), netip.MustParseAddrPort("192.0.2.2:5201")
+	send := t.end(from, to, true, sender)
+	receive := t.end(to, from, false, receiver)
+	result := &transfer.Result{Spec: s, Near: send, Far: receive, Complete: err == nil}
+	if s.Direction == transfer.Down {
+		result.Near, result.Far = receive, send
+	}
+	return result, err
+}
+
+// window is what the two sockets' settings come to; 0 is automatic.
+func (p *Peer) window(sender, receiver transfer.Socket) float64 {
+	window := math.Inf(1)
+	for _, bytes := range []int{receiver.ReceiveBuffer, receiver.Clamp, sender.SendBuffer} {
+		if bytes > 0 {
+			window = math.Min(window, float64(bytes))
+		}
+	}
+	if sender.SendBuffer == 0 || receiver.ReceiveBuffer == 0 {
+		window = math.Min(window, p.Path.AutoWindow)
+	}
+	if sender.SendBuffer == 0 && receiver.ReceiveBuffer == 0 && receiver.Clamp == 0 {
+		return 0
+	}
+	return window
+}
+
+// traffic is one transfer as it went.
+type traffic struct {
+	path            *simpath.Path
+	goodput, window float64
+	length          time.Duration
+	exchange        bool
+}
+
+const samples = 120
+
+// end is what one end's kernel tells of it.
+func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.Socket) *transfer.End {
+	scale := 7
+	s := transfer.Stream{Local: local, Remote: remote, Congestion: "cubic", Last: t.length, First: time.Microsecond,
+		Handshake: &transfer.Handshake{MSS: t.path.MSS, SendScale: scale, ReceiveScale: scale, SACK: true, PathMTU: t.path.MSS + 52, Timestamps: true}}
+	s.SendBuffer = transfer.Buffer{Requested: asked.SendBuffer, Granted: 2 * asked.SendBuffer}
+	s.ReceiveBuffer = transfer.Buffer{Requested: asked.ReceiveBuffer, Granted: 2 * asked.ReceiveBuffer}
+	flight := math.Min(t.window, t.path.BDP()+t.path.Queue)
+	if sends {
+		s.SendBuffer.Effective = int(flight)
+	} else {
+		s.ReceiveBuffer.Effective = int(t.window)
+	}
+	rtt := t.path.BaseRTT() + t.path.Jitter/2
+	if loaded := time.Duration(flight * 8 / t.goodput * float64(time.Second)); !t.exchange {
+		rtt = max(rtt, loaded)
+	}
+	for i := range samples + 1 {
+		at := time.Duration(float64(t.length) * float64(i) / samples)
+		bytes := int64(t.goodput / 8 * at.Seconds())
+		sample := transfer.Sample{At: at, Have: transfer.HaveRTT | transfer.HaveMinRTT, RTT: rtt, RTTVar: t.path.Jitter / 4, MinRTT: t.path.RTT}
+		if sends {
+			sample.Have |= transfer.HaveSendWnd | transfer.HaveInFlight | transfer.HaveRetrans | transfer.HaveAcked | transfer.HaveRate
+			sample.SendWnd, sample.InFlight, sample.Acked, sample.DeliveryBps = int64(t.window), int64(flight), bytes, t.goodput
+			if !t.path.Lossless(t.window) {
+				sample.Retransmitted = int64(i)
+				if i%4 == 0 { // between losses the link is full
+					sample.DeliveryBps = math.Max(t.goodput, t.path.CapacityBps())
+				}
+			}
+		} else {
+			sample.Have |= transfer.HaveReceived | transfer.HaveReceiveWnd
+			sample.Received, sample.ReceiveWnd = bytes, int64(t.window)
+		}
+		s.Samples = append(s.Samples, sample)
+		s.Bytes = bytes
+	}
+	return &transfer.End{Kernel: "Linux 6.1.0", Streams: []transfer.Stream{s}}
+}
