@@ -26,7 +26,8 @@ type sent struct {
 	} `json:"end"`
 }
 
-// iperf3 runs a transfer of so many bytes, or seconds, over the lab's link.
+// iperf3 runs a transfer of so many bytes, or seconds, over the lab's link. What it
+// calls received leaves out what was on the way when the sender was done.
 func iperf3(t *testing.T, l *Lab, flags ...string) sent {
 	t.Helper()
 	if _, err := l.Far.Start(Command{Args: []string{"iperf3", "-s", "-1"}}); err != nil {
