@@ -46,6 +46,19 @@ func labUser() {
 	os.Exit(status)
 }
 
+// poll asks until the answer is yes, or a minute has passed.
+func poll(ask func() bool) bool {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for range 6000 {
+		if ask() {
+			return true
+		}
+		<-tick.C
+	}
+	return false
+}
+
 // inNamespace lists the processes in the PID namespace of the given name (a link's text).
 func inNamespace(pidNamespace string) (pids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*/ns/pid")
@@ -117,7 +130,7 @@ func TestNothingIsLeft(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 			defer cancel()
 			user := exec.CommandContext(ctx, "/proc/self/exe")
 			user.Env = append(os.Environ(), userVariable+"="+test.script)
@@ -162,14 +175,13 @@ func TestNothingIsLeft(t *testing.T) {
 			if got := user.ProcessState.ExitCode(); got != test.status {
 				t.Errorf("exit status %d, want %d", got, test.status)
 			}
-			for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
-				processes, users := inNamespace(pidNamespace), holders(networks)
-				if len(processes)+len(users) == 0 {
-					break
-				}
-				if time.Now().After(deadline) {
-					t.Fatalf("left behind: processes %v, namespaces held by %v", processes, users)
-				}
+			var processes []int
+			var users []string
+			if !poll(func() bool {
+				processes, users = inNamespace(pidNamespace), holders(networks)
+				return len(processes)+len(users) == 0
+			}) {
+				t.Fatalf("left behind: processes %v, namespaces held by %v", processes, users)
 			}
 		})
 	}
@@ -217,9 +229,7 @@ func TestCloseReleasesEverything(t *testing.T) {
 	for range 5 {
 		cycle()
 	}
-	for deadline := time.Now().Add(10 * time.Second); descriptors() > before || runtime.NumGoroutine() > goroutines; runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("descriptors: %d before, %d after; goroutines: %d before, %d after", before, descriptors(), goroutines, runtime.NumGoroutine())
-		}
+	if !poll(func() bool { return descriptors() <= before && runtime.NumGoroutine() <= goroutines }) {
+		t.Fatalf("descriptors: %d before, %d after; goroutines: %d before, %d after", before, descriptors(), goroutines, runtime.NumGoroutine())
 	}
 }

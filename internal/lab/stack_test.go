@@ -44,12 +44,14 @@ func iperf3(t *testing.T, l *Lab, flags ...string) sent {
 
 func awaitListener(t *testing.T, e *End) {
 	t.Helper()
-	for {
-		if listening, err := e.Listening(); err != nil {
+	if !poll(func() bool {
+		listening, err := e.Listening()
+		if err != nil {
 			t.Fatal(err)
-		} else if listening {
-			return
 		}
+		return listening
+	}) {
+		t.Fatal("nothing listens")
 	}
 }
 
