@@ -120,3 +120,83 @@ cat found.json
 		t.Errorf("the dearest finding is %+v", first)
 	}
 }
+
+// tuneKey is shared by both ends of these labs.
+const tuneKey = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+// applied runs tune --apply with these ceilings at both ends, then undo, and demands that
+// every sysctl of the near end is as it was. end is what happens to the running tune.
+func applied(t *testing.T, wmem, rmem, end string) (doc struct {
+	Applied    bool
+	Directions []struct {
+		Applied *struct {
+			Kept   bool
+			Reason string
+			Gain   struct{ Factor float64 }
+		}
+	}
+}) {
+	t.Helper()
+	program, err := fullpipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	far := "echo 4096 65536 " + rmem + " > /proc/sys/net/ipv4/tcp_rmem; exec $F serve --quiet"
+	script := sysctls + `
+echo 4096 16384 ` + wmem + ` > /proc/sys/net/ipv4/tcp_wmem
+sysctls > before
+status=0
+` + end + ` $F tune $FULLPIPE_FAR --apply --yes --budget 6s --json > tuned.json 2> notes || status=$?
+$F undo > undone
+sysctls | cmp - before || { cat tuned.json notes undone; exit 1; }
+test "$($F status)" = "fullpipe has changed nothing here"
+echo $status
+`
+	cmd := exec.Command(program, "lab", "rate=20mbit,rtt=60ms", "--far", far, "--", "sh", "-euc", script)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "F="+program, "FULLPIPE_STATE="+filepath.Join(dir, "state"), "FULLPIPE_KEY="+tuneKey)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "tuned.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end == "" {
+		if err := json.Unmarshal(text, &doc); err != nil || len(doc.Directions) != 1 || doc.Directions[0].Applied == nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		want := map[bool]string{true: "0", false: "3"}[doc.Applied]
+		if lines := strings.Fields(string(out)); lines[len(lines)-1] != want {
+			t.Errorf("exit status %s, applied %v", lines[len(lines)-1], doc.Applied)
+		}
+	}
+	return doc
+}
+
+func TestTuneApplyKeepsAGainAndUndoTakesItBack(t *testing.T) {
+	t.Parallel()
+	doc := applied(t, "65536", "6291456", "")
+	if a := doc.Directions[0].Applied; !a.Kept || a.Gain.Factor < 1.5 {
+		t.Errorf("a send buffer of 64 KiB for 150 kB: %+v", a)
+	}
+}
+
+func TestTuneApplyTakesBackWhatDoesNotHelp(t *testing.T) {
+	t.Parallel()
+	doc := applied(t, "131072", "65536", "")
+	if a := doc.Directions[0].Applied; a.Kept || a.Reason == "" {
+		t.Errorf("the far end's window is the limit, yet: %+v", a)
+	}
+}
+
+func TestTuneApplyCutShortLeavesNothing(t *testing.T) {
+	for _, signal := range []string{"INT", "KILL"} {
+		t.Run(signal, func(t *testing.T) {
+			t.Parallel()
+			applied(t, "65536", "6291456", "timeout -s "+signal+" 8")
+		})
+	}
+}

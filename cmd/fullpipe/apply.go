@@ -52,7 +52,10 @@ type planFile struct {
 		Prefix string `json:"prefix"`
 	} `json:"route"`
 	Directions []struct {
-		Settings []plan.Setting `json:"settings"`
+		Settings []struct {
+			Host string `json:"host"`
+			plan.Setting
+		} `json:"settings"`
 	} `json:"directions"`
 }
 
@@ -80,8 +83,11 @@ func readPlan(cmd *cobra.Command, name string) (*planFile, error) {
 	}
 	for _, d := range p.Directions {
 		for _, s := range d.Settings {
+			if s.Host == "far" {
+				continue
+			}
 			if !slices.ContainsFunc(p.Settings, func(o plan.Setting) bool { return o.Name == s.Name }) {
-				p.Settings = append(p.Settings, s)
+				p.Settings = append(p.Settings, s.Setting)
 			}
 		}
 	}

@@ -26,6 +26,8 @@ type tuneFlags struct {
 	seed      uint64
 	target    string
 	farTarget string
+	apply     bool
+	yes       bool
 }
 
 func newTune() *cobra.Command {
@@ -61,6 +63,8 @@ printed for each end.`,
 	fl.Uint64Var(&f.seed, "seed", 1, "of the order of the trials")
 	fl.StringVar(&f.target, "target", "", "system whose settings to print for this host (default: this one)")
 	fl.StringVar(&f.farTarget, "far-target", "", "system whose settings to print for the far host (default: what it says it is)")
+	fl.BoolVar(&f.apply, "apply", false, "change this host's settings, measure with and without the change in turn, keep it only where it helps")
+	fl.BoolVar(&f.yes, "yes", false, "with --apply: do not ask")
 	return cmd
 }
 
@@ -105,6 +109,10 @@ func (f *tuneFlags) run(cmd *cobra.Command, text string, cfg tune.Config) error 
 	near, farTarget := f.targets(result)
 	doc := report.NewTune(newHeader(cmd), peerName(text), result, near, farTarget)
 	status := statusDone
+	if f.apply && err == nil {
+		status, err = f.change(cmd, cfg, result, doc)
+		line.clear()
+	}
 	if err != nil {
 		var failure report.Failure
 		failure, status = describe(ctx, err)

@@ -38,6 +38,7 @@ type TuneDirection struct {
 	Gain        *TuneGain          `json:"gain,omitempty"`
 	File        *TuneFile          `json:"file,omitempty"`
 	Settings    []TuneSetting      `json:"settings,omitempty"`
+	Applied     *TuneApplied       `json:"applied,omitempty"`
 	Warnings    []string           `json:"warnings,omitempty"`
 	Interrupted bool               `json:"interrupted,omitempty"`
 }

@@ -26,7 +26,7 @@ func (d *Tune) WriteText(w io.Writer) {
 		fmt.Fprintln(w)
 		d.Directions[i].writeText(w)
 	}
-	fmt.Fprintf(w, "\n%s moved in %s; nothing was changed on either host\n", units.Size(d.BytesSent), secondsText(d.ElapsedS))
+	fmt.Fprintf(w, "\n%s moved in %s; %s\n", units.Size(d.BytesSent), secondsText(d.ElapsedS), d.changed())
 }
 
 func (d *TuneDirection) writeText(w io.Writer) {
@@ -70,6 +70,9 @@ func (d *TuneDirection) writeText(w io.Writer) {
 	}
 	end.write(w, "  ")
 	d.writeSettings(w)
+	if d.Applied != nil {
+		d.Applied.writeText(w)
+	}
 }
 
 func (p *TunePath) rows(t *table) {

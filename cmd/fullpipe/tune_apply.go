@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/tune"
+)
+
+// change makes the settings that this host needs in each direction, if any, proves them
+// and enters what came of it in the report. The status is 3 when all were taken back.
+func (f *tuneFlags) change(cmd *cobra.Command, cfg tune.Config, result *tune.Result, doc *report.Tune) (int, error) {
+	s, err := host.Snapshot()
+	if err != nil {
+		return statusFailed, err
+	}
+	tried := false
+	for i := range result.Directions {
+		direction, entry := &result.Directions[i], &doc.Directions[i]
+		settings, err := direction.HostSettings(hostTarget(), s.Values)
+		if err != nil {
+			return statusFailed, err
+		}
+		changes, err := host.Changes(settings, "")
+		if err != nil {
+			return statusFailed, err
+		}
+		if len(changes) == 0 {
+			entry.Warnings = append(entry.Warnings, "this host's settings let the path be filled: nothing was applied")
+			continue
+		}
+		if err := f.agree(cmd, changes); err != nil {
+			return statusFailed, err
+		}
+		applied, err := tune.Apply(cmd.Context(), cfg, direction, changes)
+		tried = true
+		entry.Apply(applied, host.WholeHost())
+		doc.Applied = doc.Applied || applied.Kept
+		if err != nil {
+			return statusFailed, err
+		}
+	}
+	if tried && !doc.Applied {
+		return statusNo, nil
+	}
+	return statusDone, nil
+}
+
+// agree shows the changes and asks, unless that was answered already.
+func (f *tuneFlags) agree(cmd *cobra.Command, changes []host.Change) error {
+	dids, err := host.Preview(host.Config{}, changes)
+	if err != nil || f.yes {
+		return err
+	}
+	fmt.Fprintln(cmd.ErrOrStderr())
+	report.NewApply(newHeader(cmd), dids, host.WholeHost(), false).WriteText(cmd.ErrOrStderr())
+	return confirm(cmd, "make these changes, and keep them only where they help?")
+}

@@ -1,0 +1,163 @@
+package tune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// Applied is what a change of this host's settings gave, measured with it and without it
+// in turn.
+type Applied struct {
+	Changes []host.Did
+	Before  Measured // with the old settings
+	After   Measured // with the new ones
+	Gain    stats.Interval
+	// Kept says that the change stands; else it was taken back, and Reason says why.
+	Kept   bool
+	Reason string
+}
+
+const (
+	fewestPairs = 3 // below, two runs that happen to agree decide
+	gainWorth   = 1.0
+)
+
+// HostSettings are what this host needs to fill the path by automatic sizing; values are
+// what it has. Where windows still limited the fastest transfer, nobody knows how much
+// more the path carries: then twice what that transfer needed.
+func (d *Direction) HostSettings(target plan.Target, values map[string]string) ([]plan.Setting, error) {
+	if d.Path.BottleneckBps <= 0 || d.Path.RTT <= 0 {
+		return nil, errors.New("too little was measured to plan")
+	}
+	window := float64(d.Path.Window)
+	if d.Chosen != nil {
+		window = max(window, float64(d.Chosen.Window))
+	}
+	if d.Path.AtLeast {
+		window *= 2
+	}
+	role := plan.Sender
+	if d.Direction == transfer.Down {
+		role = plan.Receiver
+	}
+	path := plan.Path{RateBps: d.Path.BottleneckBps, RTT: d.Path.RTT, Jitter: d.Path.Jitter, MSS: d.Path.MSS,
+		ReceiveWindow: model.Window(window, d.Path.MSS)}
+	p, err := plan.New(path, target, plan.Options{Role: role, Values: values})
+	if err != nil {
+		return nil, err
+	}
+	return p.Settings, nil
+}
+
+// Apply makes the changes on this host and measures what a program gets with them and
+// without them in turn, B A A B …, each time on fresh connections. Unless the factor is
+// shown to be above 1 (95 %, one look at the end), the host is put back as it was, and
+// so it is after an error or when ctx ends.
+func Apply(ctx context.Context, cfg Config, d *Direction, changes []host.Change) (*Applied, error) {
+	l := newLoop(cfg, d.Direction)
+	l.out.Path = d.Path
+	l.round = d.Path.RTT
+	if l.budget.Time == 0 {
+		l.budget.Time = max(30*time.Second, 300*d.Path.RTT)
+	}
+	s := &toggle{changes: changes}
+	out := &Applied{}
+	err := l.alternate(ctx, s, out)
+	out.decide(err)
+	// Whatever happened, the host ends as Kept says.
+	settle := context.WithoutCancel(ctx)
+	if out.Kept {
+		err = errors.Join(err, s.set(settle, true))
+	} else {
+		err = errors.Join(err, s.set(settle, false))
+	}
+	out.Changes = s.last
+	return out, err
+}
+
+// toggle holds this host with the changes or without them.
+type toggle struct {
+	changes []host.Change
+	on      bool
+	applied []host.Did // of the Apply that stands
+	last    []host.Did // of the last step
+}
+
+func (t *toggle) set(ctx context.Context, on bool) (err error) {
+	switch {
+	case t.on == on:
+		return nil
+	case on:
+		t.applied, err = host.Apply(ctx, host.Config{}, t.changes)
+		t.last = t.applied
+	default:
+		t.last, err = host.Revert(ctx, host.Config{}, t.applied)
+		if err == nil && slices.ContainsFunc(t.last, func(d host.Did) bool { return d.Outcome == host.Conflict }) {
+			err = errors.New("somebody else changed the same setting in between: look at fullpipe status")
+		}
+	}
+	if err == nil {
+		t.on = on
+	}
+	return err
+}
+
+// alternate measures pairs until the factor is known well enough or the budget ends.
+func (l *loop) alternate(ctx context.Context, s *toggle, out *Applied) error {
+	var with, without []*Trial
+	// Long enough for a buffer to grow from its default to what the path needs.
+	length := max(30*l.round, time.Second)
+	for pair := 0; pair < mostPairs; pair++ {
+		if pair >= fewestPairs && (out.Gain.Within(tight) || !l.affordsTime(2*length)) {
+			break
+		}
+		for turn := range 2 {
+			on := (turn == 0) == (pair%2 == 0)
+			if err := s.set(ctx, on); err != nil {
+				return err
+			}
+			reason := "proof: as it was"
+			if on {
+				reason = "proof: with the change"
+			}
+			t, err := l.try(ctx, l.automatic(length, reason))
+			if err != nil {
+				return err
+			}
+			if on {
+				with = append(with, &t)
+			} else {
+				without = append(without, &t)
+			}
+		}
+		out.Before, out.After = measured(without), measured(with)
+		out.Gain = stats.Gain(out.Before.Goodputs, out.After.Goodputs, confidence)
+	}
+	return nil
+}
+
+func (l *loop) affordsTime(length time.Duration) bool { return l.elapsed+length <= l.budget.Time }
+
+// decide keeps the change where it is shown to help.
+func (a *Applied) decide(err error) {
+	switch {
+	case err != nil:
+		a.Reason = "the proof was cut short: " + err.Error()
+	case a.Gain.Low > gainWorth:
+		a.Kept = true
+		a.Reason = "shown to be faster with the change"
+	case a.Gain.High < 1:
+		a.Reason = "the path is slower with the change"
+	default:
+		a.Reason = fmt.Sprintf("no gain was shown (× %.2f to × %.2f)", a.Gain.Low, a.Gain.High)
+	}
+}
