@@ -170,7 +170,9 @@ func pathNotes(ctx context.Context, r *transfer.Result, v limiter.Verdict) []str
 			notes = append(notes, "the two ends disagree on "+strings.Join(differ, " and ")+": something on the way rewrites the handshake")
 		}
 	}
-	if v.Limiter == limiter.MTUBlackHole && ctx.Err() == nil {
+	received, known := r.Received()
+	nothing := known && near.Handshake != nil && received.Bytes < 2*int64(near.Handshake.MSS)
+	if (nothing || v.Limiter == limiter.MTUBlackHole) && ctx.Err() == nil {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
 		if m, err := path.FindMTU(ctx, near.Remote.Addr(), path.Config{}); err == nil && m.Bytes < m.Largest {

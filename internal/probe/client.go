@@ -167,13 +167,19 @@ func (r *run) carryOut(ctx context.Context) error {
 // conclude waits for the far end's result, which a failure or an interruption here
 // hurries.
 func (r *run) conclude(ctx context.Context, nearErr error, far <-chan farEnd) error {
-	wait := resultTime
+	wait, hurried := resultTime, false
 	if nearErr != nil {
 		r.ctl.send(kindStop, struct{}{})
 		wait = stopTime
 	}
 	late := time.NewTimer(wait)
 	defer late.Stop()
+	var overdue <-chan time.Time // nothing may ever have reached the far end
+	if nearErr == nil && r.spec.Time > 0 {
+		t := time.NewTimer(stopTime + 2*r.roundTrip())
+		defer t.Stop()
+		overdue = t.C
+	}
 	interrupted := ctx.Done()
 	for {
 		select {
@@ -184,13 +190,17 @@ func (r *run) conclude(ctx context.Context, nearErr error, far <-chan farEnd) er
 			r.result.Warnings = append(r.result.Warnings, clippings("near", r.result.Near)...)
 			r.result.Warnings = append(r.result.Warnings, clippings("far", r.result.Far)...)
 			var farErr error
-			if f.result.Error != "" {
+			if f.result.Error != "" && !(hurried && f.result.Error == errStopped.Error()) {
 				farErr = errors.New("the far end: " + f.result.Error)
 			}
 			if errors.Is(nearErr, f.err) { // the same failure seen twice
 				f.err = nil
 			}
 			return errors.Join(nearErr, f.err, farErr)
+		case <-overdue:
+			hurried = true
+			r.ctl.send(kindStop, struct{}{})
+			late.Reset(resultTime)
 		case <-interrupted:
 			interrupted = nil
 			r.ctl.send(kindStop, struct{}{})
@@ -204,6 +214,19 @@ func (r *run) conclude(ctx context.Context, nearErr error, far <-chan farEnd) er
 			return nearErr
 		}
 	}
+}
+
+// roundTrip is the last one that this end's kernel told of, 0 if none.
+func (r *run) roundTrip() (rtt time.Duration) {
+	if r.result.Near == nil {
+		return 0
+	}
+	for _, s := range r.result.Near.Streams {
+		if n := len(s.Samples); n > 0 {
+			rtt = max(rtt, s.Samples[n-1].RTT)
+		}
+	}
+	return rtt
 }
 
 func clippings(which string, e *transfer.End) []string {

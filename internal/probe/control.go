@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -21,6 +22,10 @@ type control struct {
 	err error      // why it can no longer be used
 }
 
+// controlMSS is what every path carries (RFC 9293 section 3.7.1), in both directions of a
+// control connection: it still works where an MTU black hole is to be found.
+const controlMSS = 536
+
 func openControl(ctx context.Context, address string, key Key) (*control, error) {
 	fail := func(err error) (*control, error) {
 		if cause := context.Cause(ctx); cause != nil {
@@ -31,7 +36,10 @@ func openControl(ctx context.Context, address string, key Key) (*control, error)
 	}
 	dialing, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
-	tcp, err := socket.Dial(dialing, address, socket.Options{})
+	tcp, err := socket.Dial(dialing, address, socket.Options{Socket: transfer.Socket{MSS: controlMSS}})
+	if errors.Is(err, socket.ErrNotSupported) {
+		tcp, err = socket.Dial(dialing, address, socket.Options{})
+	}
 	if err != nil {
 		return fail(err)
 	}

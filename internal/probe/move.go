@@ -160,7 +160,7 @@ var errStalled = errors.New("the transfer stalled: no byte got through any more"
 // other end's clock ran a little ahead.
 func (l *loop) ignoreCut(err error, limit time.Duration) error {
 	cut := errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ENOTCONN)
-	if cut && limit > 0 && l.first.Load() > 0 && l.clock.now() >= limit-drainTime {
+	if cut && limit > 0 && l.clock.now() >= limit-drainTime {
 		return nil
 	}
 	return err
