@@ -112,7 +112,11 @@ func (l *loop) run(send bool, limit time.Duration) {
 	defer runtime.UnlockOSThread()
 	before, _ := socket.ThreadCPU()
 	if send {
-		if l.err = l.send(); l.err == nil {
+		l.err = l.send()
+		if l.over() { // it was writing, or waiting to write, until now
+			l.last.Store(int64(l.clock.now()))
+		}
+		if l.err == nil {
 			l.err = l.drain(limit)
 		}
 		l.err = l.ignoreCut(l.err, limit)

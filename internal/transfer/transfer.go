@@ -159,7 +159,7 @@ type Stream struct {
 	// sender what the far end acknowledged.
 	Bytes int64 `json:"bytes"`
 	// First and Last are the times of the first and the last payload byte on this
-	// end's transfer clock.
+	// end's transfer clock. A sender whose time was up wrote, or waited to, until Last.
 	First time.Duration `json:"first_ns"`
 	Last  time.Duration `json:"last_ns"`
 	// Opening is how many bytes a receiver's first read took: they had arrived when the
