@@ -158,6 +158,10 @@ func causes() []cause {
 		{"local shaper (htb)", limiter.LocalQueue, "", nil, func(p pathPoint, s *setup) {
 			s.near += fmt.Sprintf("; tc qdisc add dev $DEVICE root handle 1: htb default 1; tc class add dev $DEVICE parent 1: classid 1:1 htb rate %.0f burst 5000", p.bps/3)
 		}, nil},
+		{"local shaper under bbr", limiter.LocalQueue, "", nil, func(p pathPoint, s *setup) {
+			bbr(p, s)
+			s.near += fmt.Sprintf("; tc qdisc add dev $DEVICE root tbf rate %.0f burst %.0f limit 4mb", p.bps/3, max(5000, p.bps/3/8*0.002))
+		}, bbr},
 		{"paced socket", limiter.Pacing, "", nil, func(p pathPoint, s *setup) {
 			s.spec.Near.PacingBps = p.bps / 3
 		}, nil},

@@ -1,7 +1,5 @@
 package limiter
 
-import "slices"
-
 const (
 	headlineShare = 0.5 // of the wall time
 	headlineLead  = 2   // times the next share
@@ -52,12 +50,8 @@ func (h *hearing) conclude() Verdict {
 	case h.network.name:
 		v.Subtype = h.network.subtype
 	}
-	if v.Limiter == Unknown && h.network.name == Unknown {
+	if v.Limiter == Unknown {
 		v.Candidates = []Name{Application, SendBuffer, ReceiverWindow, Congestion, Bottleneck}
-		v.Candidates = slices.DeleteFunc(v.Candidates, h.ruledOut)
 	}
 	return v
 }
-
-// ruledOut says that the samples would have shown this limiter.
-func (h *hearing) ruledOut(n Name) bool { return h.time[n] == 0 && n != Congestion && n != Bottleneck }

@@ -50,6 +50,8 @@ func (h *hearing) evidenceLevel(n Name) Confidence {
 		return when(c.has(transfer.HaveProgram) && h.clear((*connection).outstanding), High)
 	case NagleDelayedAck:
 		return when(h.sum((*connection).awaited) > 0, High)
+	case LocalQueue:
+		return when(c.roomy >= headlineShare, High)
 	case Pacing:
 		return when(c.spec.PacingBps > 0, High)
 	}

@@ -38,6 +38,8 @@ func (h *hearing) tell(name Name, share float64) (string, map[string]float64) {
 	switch name {
 	case h.network.name:
 		return h.network.text, h.network.values
+	case Unknown:
+		return "the sender's kernel does not tell what held it back " + took, nil
 	case Application:
 		text := "the sending program had nothing to send " + took
 		if paused := h.sum((*connection).paused); paused > 0 {

@@ -96,8 +96,17 @@ func (h *hearing) spend(c *connection, r *round) {
 		h.time[claim.name] += taken
 		left -= taken
 	}
-	h.time[h.network.name] += left
+	h.time[h.rest(c)] += left
 	h.total += r.length
+}
+
+// rest is what limits in time that nobody claimed: the network, if the sender's kernel
+// tells enough to have ruled the ends out or the link is seen to be full.
+func (h *hearing) rest(c *connection) Name {
+	if c.has(transfer.HaveLimits|transfer.HaveNotSent|transfer.HaveCwnd) || h.path.full() {
+		return h.network.name
+	}
+	return Unknown
 }
 
 func (h *hearing) shares() Shares {

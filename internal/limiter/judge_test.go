@@ -69,7 +69,7 @@ func TestJudge(t *testing.T) {
 			s.NotSent, s.Paused, s.Blocked, s.Cwnd = 0, s.At*99/100, 0, 10*s.InFlight
 		}), Application, "", High},
 		{"a queue that stands in the path", steady(20e6, 90*ms, func(i int, s, r *transfer.Sample) { s.MinRTT = 40 * ms }), Bottleneck, "", High},
-		{"a shaper on this host", steady(20e6, 40*ms, func(i int, s, r *transfer.Sample) { s.Cwnd = 2 * s.InFlight }), LocalQueue, "", Medium},
+		{"a shaper on this host", steady(20e6, 40*ms, func(i int, s, r *transfer.Sample) { s.Cwnd = 2 * s.InFlight }), LocalQueue, "", High},
 		{"a paced socket", shaped(20e6, 40*ms, func(i int, s, r *transfer.Sample) { s.Cwnd, s.PacingBps = 2*s.InFlight, 20.5e6 },
 			func(r *transfer.Result) { r.Spec.Near.PacingBps = 20.5e6 }), Pacing, "", High},
 		{"a core that is full", shaped(20e6, 40*ms, func(i int, s, r *transfer.Sample) { s.Blocked, s.NotSent, s.Busy = 0, 0, s.At/2 },

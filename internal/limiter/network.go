@@ -46,13 +46,16 @@ func (h *hearing) judgeNetwork() finding {
 		steady := "at " + units.Rate(p.mean).String()
 		if h.policed() {
 			f.subtype, f.confidence = Policer, Medium
-			steady = fmt.Sprintf("at a rate that stays near %s after a first burst at %s", units.Rate(p.mean), units.Rate(p.peak))
+			steady = "at a rate that stays near " + units.Rate(p.mean).String()
+			if p.burst() {
+				steady += " after a first burst at " + units.Rate(p.peak).String()
+			}
 		}
 		f.text = fmt.Sprintf("%s of the bytes were sent again %s, and no queue ever formed (%s)", percent(p.resent), steady, loaded)
 	case p.full():
 		f.name, f.confidence = Bottleneck, when(level >= clearlyFlat, High)
 		f.text = fmt.Sprintf("the path delivers a steady %s and a queue stands in it (%s)", units.Rate(p.mean), loaded)
-	case level >= flatRate:
+	case level >= flatRate && !p.uneven(): // the queue is too short to be seen
 		f.name, f.confidence = Bottleneck, Medium
 		f.text = fmt.Sprintf("the path delivers a steady %s, %s of the best it ever gave, without much of a queue (%s, %s sent again)",
 			units.Rate(p.mean), percent(level), loaded, percent(p.resent))
@@ -60,12 +63,28 @@ func (h *hearing) judgeNetwork() finding {
 		f.name, f.confidence = Congestion, when(level < clearlyUneven && !p.standing(), High)
 		f.text = fmt.Sprintf("%s of the bytes were sent again, and the rate of %s stays below the %s that the path gave between losses (%s)",
 			percent(p.resent), units.Rate(p.mean), units.Rate(p.top), loaded)
+	case h.opening():
+		f.name, f.confidence = SlowStart, Medium
+		f.text = fmt.Sprintf("the congestion window kept opening without loss to the end and nothing else was full: %s on average, %s at best (%s)",
+			units.Rate(p.mean), units.Rate(p.top), loaded)
 	default:
 		f.name, f.confidence = Congestion, Low
 		f.text = fmt.Sprintf("the congestion window was what was full, without loss and without a queue: %s on average, %s at best (%s)",
 			units.Rate(p.mean), units.Rate(p.top), loaded)
 	}
 	return f
+}
+
+// opening says whether the congestion windows still grew in the second half of the
+// transfer.
+func (h *hearing) opening() bool {
+	const grows = 1.1
+	var middle, last int64
+	for _, c := range h.connections {
+		middle += c.samples[len(c.samples)/2].Cwnd
+		last += c.samples[len(c.samples)-1].Cwnd
+	}
+	return float64(last) >= grows*float64(middle)
 }
 
 // losesUnqueued says whether there is loss without the queue that a link builds before
@@ -92,7 +111,7 @@ func (p *path) burst() bool { return p.peak > 1.3*p.later }
 func (h *hearing) policed() bool {
 	const steady = 0.75
 	p := h.path
-	return p.mean >= steady*p.later && (p.burst() || h.connections[0].sender.Congestion != "bbr")
+	return p.mean >= steady*p.later && (p.burst() || !h.connections[0].paced())
 }
 
 func (h *hearing) timeouts() bool {

@@ -1,8 +1,6 @@
 package limiter
 
 import (
-	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -21,18 +19,16 @@ type path struct {
 	// floor is the same less twice its deviation: what stands in the queue even between
 	// two bursts of our own.
 	floor   time.Duration
-	start   time.Duration // when the transfer began, on the sender's clock
-	started time.Duration // when its slow start was over
-	span    time.Duration // of one of rates: two round trips
-	rates   []float64     // delivered payload of all connections, bit/s, span by span
-	first   int           // the first of rates after slow start
-	top     float64       // the best rate that lasted two spans, slow start included
-	later   float64       // the same once started
-	peak    float64       // the very best that lasted two spans
-	mean    float64       // bit/s once started
-	resent  float64       // retransmitted bytes as a share of all sent
-	// evenness is the mean rate as a share of the best within round trips; 0: not known.
-	evenness float64
+	started time.Duration // when slow start was over, on the sender's clock
+
+	// Rates are of all connections' delivered payload, bit/s.
+	mean  float64 // once started
+	top   float64 // the best that lasted, slow start included
+	later float64 // the best that lasted once started
+	peak  float64 // the very best of two spans in a row
+
+	evenness float64 // the mean rate as a share of the best within round trips; 0: not known
+	resent   float64 // retransmitted bytes as a share of all sent
 }
 
 // segmentsASpan is how many segments a span should hold, so that one more or less does
@@ -43,25 +39,23 @@ const segmentsASpan = 50
 const mostSpans = 10000
 
 func newPath(minRTT time.Duration, all []*connection) *path {
-	p := &path{minRTT: minRTT, start: all[0].rounds[0].start.At, started: longest}
-	end := time.Duration(0)
+	p := &path{minRTT: minRTT, started: longest}
+	start, end := longest, time.Duration(0)
 	for _, c := range all {
-		p.start = min(p.start, c.rounds[0].start.At)
-		p.started = min(p.started, c.startedAt)
+		start = min(start, c.rounds[0].start.At)
 		end = max(end, c.rounds[len(c.rounds)-1].end.At)
+		p.started = min(p.started, c.startedAt)
 	}
-	p.started = min(max(p.started, p.start), end)
-	p.span = max(roundTrips*minRTT, shortestRound, (end-p.start)/mostSpans)
+	p.started = min(max(p.started, start), end)
+	span := max(roundTrips*minRTT, shortestRound, (end-start)/mostSpans)
 	if total := deliveredBy(all, end); total > 0 {
-		p.span = max(p.span, scale(end-p.start, min(segmentsASpan*float64(all[0].mss)/total, 0.1)))
+		span = max(span, scale(end-start, min(segmentsASpan*float64(all[0].mss)/total, 0.1)))
 	}
-	p.rates = together(all, p.start, end, p.span)
-	p.first = min(int((p.started-p.start+p.span/2)/p.span), max(len(p.rates)-1, 0))
-	fastest := fastestDelivery(all)
-	p.top = min(lasting(p.rates), fastest)
-	if len(p.rates) > 0 {
-		p.later = min(lasting(p.rates[p.first:]), fastest)
-		p.peak = slices.Max(inPairs(p.rates))
+	if rates := together(all, start, end, span); len(rates) > 0 {
+		fastest := fastestDelivery(all)
+		first := min(int((p.started-start+span/2)/span), len(rates)-1)
+		p.top, p.later = min(lasting(rates), fastest), min(lasting(rates[first:]), fastest)
+		p.peak = slices.Max(inPairs(rates))
 	}
 	p.mean = deliveredBy(all, end) - deliveredBy(all, p.started)
 	if end > p.started {
@@ -132,16 +126,22 @@ func (p *path) uneven() bool { return p.evenness > 0 && p.evenness < evenRate }
 // round trip to round trip or at least within each. Where a queue is longer than our own
 // bursts could make it and nothing is lost, only the link itself can be unsteady.
 func (p *path) full() bool {
-	const longQueue, unsteady, veryUnsteady = 0.5, 0.7, 0.6
-	switch level := p.level(); {
-	case !p.standing() || p.uneven():
+	const (
+		unsteady, veryUnsteady = 0.7, 0.6
+		longQueue              = 0.5
+		// beyondBursts is the queue that bursts of less than a BDP cannot make: they
+		// find the link idle, and their last segment waits a round trip at most.
+		beyondBursts = 1.2
+	)
+	switch level, queue := p.level(), p.queueing(); {
+	case !p.standing() || p.uneven() && queue < beyondBursts:
 		return false
 	case level >= flatRate:
 		return true
 	case p.evenness >= evenRate:
 		return level >= veryUnsteady
 	default:
-		return p.queueing() >= longQueue && level >= unsteady && p.resent <= losing
+		return queue >= longQueue && level >= unsteady && p.resent <= losing
 	}
 }
 
@@ -168,119 +168,6 @@ func leastRTT(e *transfer.End) (least time.Duration) {
 		}
 	}
 	return least
-}
-
-// together is the rate of all connections at once, span by span; a last span that is
-// not whole is left out.
-func together(all []*connection, from, to, span time.Duration) (rates []float64) {
-	before := 0.0
-	for t := from + span; t <= to; t += span {
-		sum := deliveredBy(all, t)
-		rates = append(rates, max(sum-before, 0)*8/span.Seconds())
-		before = sum
-	}
-	return rates
-}
-
-// lasting is the rate that two spans in a row reached, all but the best twentieth of
-// them left out: after a host or a device stood still for a moment, what it held back
-// comes at once.
-func lasting(rates []float64) float64 {
-	pairs := inPairs(rates)
-	if len(pairs) == 0 {
-		return 0
-	}
-	slices.Sort(pairs)
-	return pairs[(len(pairs)-1)*19/20]
-}
-
-// inPairs are the smaller ones of every two rates in a row.
-func inPairs(rates []float64) (pairs []float64) {
-	for i := 1; i < len(rates); i++ {
-		pairs = append(pairs, min(rates[i-1], rates[i]))
-	}
-	if len(rates) == 1 {
-		return rates[:1:1]
-	}
-	return pairs
-}
-
-// fastestDelivery is the sum of the best delivery rates that the kernel saw (tcp_info's
-// delivery_rate), which counts what arrived within a round trip.
-func fastestDelivery(all []*connection) (sum float64) {
-	for _, c := range all {
-		best := 0.0
-		for i := range c.samples {
-			best = max(best, c.samples[i].DeliveryBps)
-		}
-		if !c.has(transfer.HaveRate) || best <= 0 {
-			return math.Inf(1)
-		}
-		sum += best
-	}
-	return sum
-}
-
-func deliveredBy(all []*connection, t time.Duration) (sum float64) {
-	for _, c := range all {
-		sum += c.deliveredBy(t)
-	}
-	return sum
-}
-
-// deliveredBy is linear between samples.
-func (c *connection) deliveredBy(t time.Duration) float64 {
-	i, _ := slices.BinarySearchFunc(c.samples, t, func(s transfer.Sample, t time.Duration) int { return cmp.Compare(s.At, t) })
-	if i == len(c.samples) {
-		return c.delivered[i-1]
-	}
-	before, at := 0.0, c.rounds[0].start.At
-	if i > 0 {
-		before, at = c.delivered[i-1], c.samples[i-1].At
-	}
-	share := max(float64(t-at)/float64(c.samples[i].At-at), 0)
-	return before + share*(c.delivered[i]-before)
-}
-
-// arrivals counts payload that had arrived at each sample, whatever order it came in: of
-// the bytes sent once, those neither in flight nor held lost. The acknowledged ones
-// alone stand still at a hole and leap when it is repaired.
-func arrivals(samples []transfer.Sample, before transfer.Sample, mss int64) []float64 {
-	all := make([]float64, len(samples))
-	most := 0.0
-	for i := range samples {
-		s := &samples[i]
-		arrived := s.Acked - before.Acked
-		if s.Have&(transfer.HaveRetrans|transfer.HaveInFlight) == transfer.HaveRetrans|transfer.HaveInFlight && s.Sent > 0 {
-			arrived = max(arrived, s.Sent-before.Sent-s.RetransmittedBytes-s.InFlight-s.Lost*mss)
-		}
-		most = max(most, float64(arrived))
-		all[i] = most
-	}
-	return all
-}
-
-// opened is when the connection's slow start was over: the congestion window met its
-// threshold, something was lost, or two round trips brought little more than the two
-// before.
-func (c *connection) opened(minRTT time.Duration) time.Duration {
-	const grows = 1.3
-	span := max(roundTrips*minRTT, 10*time.Millisecond)
-	from := c.rounds[0].start.At
-	for i := range c.samples {
-		s := &c.samples[i]
-		if s.Ssthresh > 0 && s.Ssthresh <= s.Cwnd || s.Retransmitted > 0 || s.Lost > 0 {
-			return s.At
-		}
-		if s.At < from+2*span {
-			continue
-		}
-		now, then := c.deliveredBy(s.At), c.deliveredBy(s.At-span)
-		if now-then < grows*(then-c.deliveredBy(s.At-2*span)) {
-			return s.At - span
-		}
-	}
-	return c.samples[len(c.samples)-1].At
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

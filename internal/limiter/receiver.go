@@ -7,12 +7,16 @@ import (
 )
 
 // windowLimited is the time in which the peer's window alone held data back (tcp_info's
-// rwnd_limited).
+// rwnd_limited); where the kernel keeps no such clock, the time in which less than a
+// segment fitted into the window.
 func (c *connection) windowLimited(r *round) time.Duration {
-	if !c.has(transfer.HaveLimits) {
+	if c.has(transfer.HaveLimits) {
+		return r.spent(func(s *transfer.Sample) time.Duration { return s.ReceiveLimited })
+	}
+	if !c.has(transfer.HaveSendWnd | transfer.HaveInFlight) {
 		return 0
 	}
-	return r.spent(func(s *transfer.Sample) time.Duration { return s.ReceiveLimited })
+	return scale(r.length, portion(r.samples, func(s *transfer.Sample) bool { return s.SendWnd-s.InFlight < c.mss }))
 }
 
 // unread says whether the receiving program leaves enough in its socket to matter: at

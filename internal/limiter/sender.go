@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"strings"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -54,14 +55,22 @@ func (c *connection) awaited(r *round) time.Duration {
 	return r.spent(func(s *transfer.Sample) time.Duration { return s.Awaited })
 }
 
-// allSent is the share of the round in which everything the program had written was on
-// its way: then neither the network nor a window held anything back, and what the
-// program did meanwhile decides.
-func (c *connection) allSent(r *round) float64 {
-	if !c.has(transfer.HaveNotSent) {
+// whileAllSent is how far one of the writer's clocks ran while everything the program
+// had written was on its way: then neither the network nor a window held anything back,
+// and what the program did meanwhile decides.
+func (c *connection) whileAllSent(r *round, clock func(*transfer.Sample) time.Duration) (sum time.Duration) {
+	if !c.has(transfer.HaveProgram | transfer.HaveNotSent) {
 		return 0
 	}
-	return portion(r.samples, func(s *transfer.Sample) bool { return s.NotSent < c.mss })
+	before := &r.start
+	for i := range r.samples {
+		s := &r.samples[i]
+		if s.NotSent < c.mss {
+			sum += min(max(clock(s)-clock(before), 0), s.At-before.At)
+		}
+		before = s
+	}
+	return sum
 }
 
 // senderCPU is the time the writer neither waited nor paused, where that is most of its
@@ -91,7 +100,7 @@ func (h *hearing) application(c *connection, r *round) time.Duration {
 		return idle
 	}
 	idle = min(idle, r.length-c.blocked(r))
-	return max(idle, min(c.paused(r)+c.awaited(r), scale(r.length, c.allSent(r))))
+	return max(idle, c.whileAllSent(r, func(s *transfer.Sample) time.Duration { return s.Paused + s.Awaited }))
 }
 
 // sendBuffer is the kernel's sndbuf-limited clock, or, because that clock undercounts
@@ -117,10 +126,7 @@ func (c *connection) sendLimited(r *round) time.Duration {
 
 // ranDry is the time the writer waited for space with nothing left unsent.
 func (c *connection) ranDry(r *round) time.Duration {
-	if !c.has(transfer.HaveProgram | transfer.HaveNotSent) {
-		return 0
-	}
-	return min(c.blocked(r), scale(r.length, c.allSent(r)))
+	return c.whileAllSent(r, func(s *transfer.Sample) time.Duration { return s.Blocked })
 }
 
 // outstanding is the most that was queued or in flight in the round.
@@ -154,41 +160,65 @@ func (h *hearing) blackHole(c *connection, r *round) time.Duration {
 	return r.length
 }
 
+// paced says whether the congestion control paces what it sends by what it believes of
+// the path.
+func (c *connection) paced() bool { return strings.HasPrefix(c.sender.Congestion, "bbr") }
+
 // pacing is the time in which data waited although every window had room, at the rate
 // that this socket is paced to. BBR paces itself: what it aims at is the path.
 func (h *hearing) pacing(c *connection, r *round) time.Duration {
 	const near = 1.1
 	rate := c.spec.PacingBps
-	if rate == 0 && c.sender.Congestion != "bbr" && c.has(transfer.HaveRate) {
+	if rate == 0 && !c.paced() && c.has(transfer.HaveRate) {
 		rate = mean(r.samples, func(s *transfer.Sample) float64 { return s.PacingBps })
 	}
 	if rate == 0 || max(r.bps, h.path.mean/float64(len(h.connections)))*near < rate {
 		return 0
 	}
-	return scale(r.length, c.roomButWaiting(r))
+	return scale(r.length, h.roomButWaiting(c, r))
 }
 
 // localQueue is the same at a rate that no pacing explains: this host's own queue takes
 // no more (TCP small queues), because a shaper or its driver holds it back.
 func (h *hearing) localQueue(c *connection, r *round) time.Duration {
-	if c.sender.Congestion == "bbr" {
-		return 0
-	}
-	return scale(r.length, c.roomButWaiting(r))
+	return scale(r.length, h.roomButWaiting(c, r))
 }
 
 // roomButWaiting is the share of the round in which data waited unsent although the
-// congestion window and the peer's had room and nothing was being repaired. A congestion
-// window that is not used does not grow, which tells it from one whose last segments
-// wait to be sent together.
-func (c *connection) roomButWaiting(r *round) float64 {
-	const room = 0.93
-	if !c.has(transfer.HaveNotSent|transfer.HaveInFlight|transfer.HaveCwnd) || r.end.Cwnd != r.start.Cwnd {
+// congestion window and the peer's had room. Where that is often so and nothing gets
+// lost, it is so in the samples between too: a host that stands still for a moment
+// fills the congestion window once.
+func (h *hearing) roomButWaiting(c *connection, r *round) float64 {
+	const often = 0.3
+	switch {
+	case c.roomy >= often && h.path.resent <= losing && r.start.At >= c.startedAt:
+		return 1
+	case c.paced() && c.roomy < often: // its usual probing
 		return 0
 	}
+	return c.hasRoom(r)
+}
+
+// hasRoom is that share by the samples alone. A congestion window that is not used does
+// not grow, which tells one with a little room from one whose last segments wait to be
+// sent together. BBR leaves room on purpose and is paced instead: it has room while it
+// may send faster than it does, as when it probes, which a local queue keeps it from
+// ending.
+func (c *connection) hasRoom(r *round) float64 {
+	const room, little, probing = 0.8, 0.93, 1.12
+	if !c.has(transfer.HaveNotSent | transfer.HaveInFlight | transfer.HaveCwnd) {
+		return 0
+	}
+	used := room
+	if r.end.Cwnd == r.start.Cwnd {
+		used = little
+	}
 	return portion(r.samples, func(s *transfer.Sample) bool {
-		return s.NotSent >= 2*c.mss && !s.Recovering && s.Lost == 0 && float64(s.InFlight) < room*float64(s.Cwnd) &&
-			(s.Have&transfer.HaveSendWnd == 0 || float64(s.InFlight) < room*float64(s.SendWnd))
+		if c.paced() && s.PacingBps < probing*r.bps {
+			return false
+		}
+		return s.NotSent >= 2*c.mss && !s.Recovering && s.Lost == 0 && float64(s.InFlight) < used*float64(s.Cwnd) &&
+			(s.Have&transfer.HaveSendWnd == 0 || float64(s.InFlight) < used*float64(s.SendWnd))
 	})
 }
 
