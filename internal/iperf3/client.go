@@ -90,9 +90,8 @@ func (p *Peer) Run(ctx context.Context, spec transfer.Spec, each func(transfer.I
 	if err := p.Check(spec); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(p.ctx, func() { cancel(errors.New("closed")) })()
+	ctx, cancel := p.bound(ctx)
+	defer cancel()
 	result, err := p.run(ctx, spec, each)
 	var refused *transfer.Unsupported
 	if err = explain(spec, err); errors.As(err, &refused) {
@@ -101,6 +100,13 @@ func (p *Peer) Run(ctx context.Context, spec transfer.Spec, each func(transfer.I
 		p.mu.Unlock()
 	}
 	return result, err
+}
+
+// bound makes a context that also ends with Close.
+func (p *Peer) bound(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(p.ctx, func() { cancel(errors.New("closed")) })
+	return ctx, func() { stop(); cancel(nil) }
 }
 
 func (p *Peer) run(ctx context.Context, spec transfer.Spec, each func(transfer.Interval)) (*transfer.Result, error) {
@@ -204,10 +210,7 @@ func open(ctx context.Context, c *control, cookie Cookie, wire Params, s transfe
 			conns = nil
 		}
 	}()
-	if err = c.sendFrame(ctx, wire, "the parameters"); err != nil {
-		return
-	}
-	if _, err = c.expect(ctx, answerTimeout, CreateStreams); err != nil {
+	if err = c.ask(ctx, wire); err != nil {
 		return
 	}
 	n := wire.Streams
@@ -224,14 +227,28 @@ func open(ctx context.Context, c *control, cookie Cookie, wire Params, s transfe
 			return conns, fmt.Errorf("stream %d: %w", len(conns), err)
 		}
 	}
-	if _, err = c.expect(ctx, answerTimeout, TestStart); err != nil {
+	return conns, c.awaitStart(ctx, wire)
+}
+
+// ask sends the parameters and waits until streams may be opened.
+func (c *control) ask(ctx context.Context, wire Params) error {
+	if err := c.sendFrame(ctx, wire, "the parameters"); err != nil {
+		return err
+	}
+	_, err := c.expect(ctx, answerTimeout, CreateStreams)
+	return err
+}
+
+// awaitStart waits until the server has all streams and says go.
+func (c *control) awaitStart(ctx context.Context, wire Params) error {
+	if _, err := c.expect(ctx, answerTimeout, TestStart); err != nil {
 		if wire.Both {
 			err = fmt.Errorf("both directions at once, which iperf3 knows since 3.7: %w", err)
 		}
-		return
+		return err
 	}
-	_, err = c.expect(ctx, answerTimeout, TestRunning)
-	return
+	_, err := c.expect(ctx, answerTimeout, TestRunning)
+	return err
 }
 
 func closeAll(conns []*net.TCPConn) {

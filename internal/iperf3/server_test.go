@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -21,6 +22,14 @@ func serve(t *testing.T, s *Server) (address string) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
+	var flows *net.UDPConn
+	if s.UDP {
+		flows, err = socket.ListenFlows(ctx, l.Addr().String())
+		if err != nil {
+			t.Skipf("the port is taken for UDP: %v", err)
+		}
+		running.Go(func() { s.ServeDatagrams(flows) })
+	}
 	running.Go(func() {
 		for order := int64(0); ; order++ {
 			conn, err := l.Accept()
@@ -37,7 +46,14 @@ func serve(t *testing.T, s *Server) (address string) {
 			})
 		}
 	})
-	t.Cleanup(func() { cancel(); l.Close(); running.Wait() })
+	t.Cleanup(func() {
+		cancel()
+		l.Close()
+		if flows != nil {
+			flows.Close()
+		}
+		running.Wait()
+	})
 	return l.Addr().String()
 }
 
@@ -128,6 +144,35 @@ func TestRefusals(t *testing.T) {
 			var remote *RemoteError
 			if _, err := control.expect(t.Context(), time.Second, CreateStreams); !errors.As(err, &remote) || remote.Code != c.want {
 				t.Errorf("%v; want code %d", err, c.want)
+			}
+		})
+	}
+}
+
+func TestOwnDatagrams(t *testing.T) {
+	for name, spec := range map[string]transfer.DatagramSpec{
+		"up":          {Direction: transfer.Up, Bps: 8e6, Size: 1000, Time: 100 * time.Millisecond},
+		"down":        {Direction: transfer.Down, Bps: 8e6, Size: 1000, Time: 100 * time.Millisecond},
+		"two up":      {Direction: transfer.Up, Bps: 8e6, Size: 200, Streams: 2, Time: 100 * time.Millisecond},
+		"two down":    {Direction: transfer.Down, Bps: 8e6, Size: 200, Streams: 2, Time: 100 * time.Millisecond},
+		"no rate set": {Direction: transfer.Up, Time: 50 * time.Millisecond, Buffer: 1 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			peer := NewPeer(serve(t, &Server{UDP: true}))
+			defer peer.Close()
+			r, err := peer.RunDatagrams(t.Context(), spec, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !r.Complete || r.Received == 0 || r.Sent < r.Received || r.Bytes == 0 || r.Bps() <= 0 {
+				t.Errorf("%+v", r)
+			}
+			if spec.Bps > 0 && r.Lost > r.Sent/10 {
+				t.Errorf("%d of %d lost on loopback", r.Lost, r.Sent)
+			}
+			if (r.Variation != nil) != (spec.Direction == transfer.Down) {
+				t.Errorf("variation %v", r.Variation)
 			}
 		})
 	}
