@@ -36,7 +36,7 @@ func needIperf3(t *testing.T) string {
 func ourServer(t *testing.T, address string, reports chan iperf3.Report) (port int) {
 	t.Helper()
 	clients := &iperf3.Server{UDP: true, Report: func(r iperf3.Report) { reports <- r }}
-	config := server.Config{Address: address, Key: probe.NewKey(), ShareWindows: true,
+	config := server.Config{Address: address, Key: probe.NewKey(), Strangers: true, ShareWindows: true,
 		Legacy: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64) {
 			clients.Handle(ctx, conn, iperf3.Cookie(preface), order)
 		}}

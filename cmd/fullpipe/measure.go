@@ -32,6 +32,7 @@ type measureFlags struct {
 	noDelay               bool
 	writeRate, readRate   units.Rate
 	exchange              bool
+	udp                   udpFlags
 }
 
 func newMeasure() *cobra.Command {
@@ -47,6 +48,7 @@ the receiver. With --direction up this host sends. What is not given is the syst
 default, which for buffers is automatic sizing.`,
 		Example: `  fullpipe measure server.example.net --key-file key
   fullpipe measure server.example.net --direction both --receive-buffer 64KiB
+  fullpipe measure server.example.net --udp --rate 20mbit --direction both
   fullpipe measure lab:wan-40ms --time 5s`,
 		Args: onePeer,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,8 +59,15 @@ default, which for buffers is automatic sizing.`,
 			if err != nil {
 				return err
 			}
+			datagrams, err := f.datagramSpecs(cmd)
+			if err != nil {
+				return err
+			}
 			if done, err := inLab(cmd, args[0]); done {
 				return err
+			}
+			if datagrams != nil {
+				return f.runUDP(cmd, args[0], datagrams)
 			}
 			return f.run(cmd, args[0], specs)
 		},
@@ -80,6 +89,10 @@ default, which for buffers is automatic sizing.`,
 	fl.Var(&f.writeRate, "write-rate", "hold the sending program to this rate")
 	fl.Var(&f.readRate, "read-rate", "hold the receiving program to this rate")
 	fl.BoolVar(&f.exchange, "exchange", false, "write requests of --write-size in two pieces and wait for an answer to each")
+	fl.BoolVarP(&f.udp.on, "udp", "u", false, "send UDP, and tell loss, jitter, order and delay variation")
+	f.udp.rate, f.udp.datagram = 10e6, 1448
+	fl.Var(&f.udp.rate, "rate", "payload of UDP over all streams; 0 is as fast as the sender can")
+	fl.Var(&f.udp.datagram, "datagram", "payload of one UDP datagram")
 	return cmd
 }
 

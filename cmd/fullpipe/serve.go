@@ -90,21 +90,20 @@ func serve(cmd *cobra.Command, flags keyFlags, listen string, iperf3, quiet bool
 	log := serveLog{cmd, quiet}
 	config := server.Config{Address: listen, Key: *key, Software: version(), Event: log.event}
 	clients := admitIperf3(&config)
-	if config.ShareWindows = iperf3; !iperf3 {
-		config.Legacy = nil
-	}
+	config.Strangers, config.ShareWindows = iperf3, iperf3
 	s, err := server.New(ctx, config)
 	if err != nil {
 		return listenError(listen, err)
 	}
-	if iperf3 {
-		clients.Window = s.Window
-		wait, err := serveFlows(ctx, s.Addr().String(), clients)
-		if err != nil {
-			s.Close()
-			return listenError(listen+" (UDP)", err)
-		}
+	clients.Window = s.Window
+	wait, err := serveFlows(ctx, s.Addr().String(), clients)
+	switch {
+	case err == nil:
+		clients.UDP = true
 		defer wait()
+	case iperf3:
+		s.Close()
+		return listenError(listen+" (UDP)", err)
 	}
 	log.ready(s.Addr().String(), *key, made)
 	return s.Serve(ctx) // an interrupt is how serving ends

@@ -21,7 +21,7 @@ func admitIperf3(config *server.Config) *iperf3.Server {
 		defer telling.Unlock()
 		tell(e)
 	}
-	clients := &iperf3.Server{UDP: true, Report: func(r iperf3.Report) {
+	clients := &iperf3.Server{Report: func(r iperf3.Report) {
 		e := server.Event{What: "iperf3", Client: r.From, Err: r.Err}
 		if len(r.Outcomes) == 0 {
 			config.Event(e)

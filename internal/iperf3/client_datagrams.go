@@ -140,13 +140,25 @@ func (c *control) datagrams(ctx context.Context, f *flows, spec transfer.Datagra
 // were lost after the last one that it saw are known only here.
 func receivedThere(r *transfer.DatagramResult, far Results) {
 	var seconds float64
+	var reordered, duplicates int64
+	told := len(far.Streams) > 0
 	for _, s := range far.Streams {
+		if s.More != nil {
+			reordered += s.More.Reordered
+			duplicates += s.More.Duplicates
+			r.Variation = s.More.Variation
+		}
+		told = told && s.More != nil
 		r.Received += max(s.Packets-s.Errors, 0)
 		r.Bytes += s.Bytes
 		r.Jitter += time.Duration(s.Jitter * float64(time.Second) / float64(len(far.Streams)))
 		seconds = max(seconds, s.End-s.Start)
 	}
 	r.Lost = max(r.Sent-r.Received, 0)
+	if told {
+		r.Reordered, r.Duplicates = &reordered, &duplicates
+		r.Received += duplicates
+	}
 	// The far end's time includes what the test waited for at its end.
 	r.Duration = min(time.Duration(seconds*float64(time.Second)), max(r.Spec.Time, time.Millisecond))
 }

@@ -116,7 +116,7 @@ const (
 	// a shallow queue sooner.
 	trainTime = time.Millisecond
 	// debt is how much a sender that was held up makes up for.
-	debt = 20 * time.Millisecond
+	debt = 100 * time.Millisecond
 )
 
 func (f *flows) send(ctx context.Context, one *flow) error {
@@ -224,6 +224,7 @@ func (f *flows) results(n int) (all []StreamResult) {
 			}
 			errors, packets = before.Lost, int64(before.Highest)
 			r.Bytes, r.Packets, r.Errors, r.Jitter = a.Bytes-before.Bytes, int64(a.Highest), a.Lost, a.Jitter.Seconds()
+			r.More = &More{Received: a.Datagrams, Reordered: a.Reordered, Duplicates: a.Duplicates, Variation: f.variation()}
 		}
 		r.OmittedErrors, r.OmittedPackets = &errors, &packets
 		all = append(all, r)

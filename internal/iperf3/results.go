@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // Results is what each side tells the other after a test.
@@ -35,6 +37,17 @@ type StreamResult struct {
 	OmittedPackets *int64  `json:"omitted_packets,omitempty"`
 	Start          float64 `json:"start_time"` // s
 	End            float64 `json:"end_time"`   // s
+	// More is what a fullpipe tells beyond iperf3, which ignores it.
+	More *More `json:"fullpipe,omitempty"`
+}
+
+// More is what a fullpipe counts of a UDP stream beyond iperf3. Variation is of all
+// streams of its direction together.
+type More struct {
+	Received   int64               `json:"received"` // duplicates included
+	Reordered  int64               `json:"reordered"`
+	Duplicates int64               `json:"duplicates"`
+	Variation  *transfer.Variation `json:"variation_ns,omitempty"`
 }
 
 // ParseResults reads the other side's results: the keys that every version sends must
@@ -115,6 +128,11 @@ func (o object) stream() (StreamResult, error) {
 		s.OmittedErrors, s.OmittedPackets = new(int64), new(int64)
 		count(s.OmittedErrors, "omitted_errors")
 		count(s.OmittedPackets, "omitted_packets")
+	}
+	if raw, ok := o["fullpipe"]; ok {
+		if err := json.Unmarshal(raw, &s.More); err != nil {
+			all = append(all, fmt.Errorf("fullpipe: %w", err))
+		}
 	}
 	s.Jitter, err = o.seconds("jitter")
 	all = append(all, err)

@@ -79,6 +79,15 @@ type sshPeer struct {
 
 func (p *sshPeer) Close() error { return errors.Join(p.Peer.Close(), p.session.close()) }
 
+// RunDatagrams implements transfer.DatagramPeer.
+func (p *sshPeer) RunDatagrams(ctx context.Context, spec transfer.DatagramSpec, each func(transfer.Interval)) (*transfer.DatagramResult, error) {
+	carrier, ok := p.Peer.(transfer.DatagramPeer)
+	if !ok {
+		return nil, &transfer.Unsupported{Field: "UDP", Why: "a tunnel through ssh carries TCP only"}
+	}
+	return carrier.RunDatagrams(ctx, spec, each)
+}
+
 // openSSH has the system's ssh start a server at the far end and connects to it.
 func openSSH(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 	target, err := parseSSH(text)

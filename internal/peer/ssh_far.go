@@ -84,7 +84,7 @@ func (s *sshSession) direct(ctx context.Context) (transfer.Peer, error) {
 		return nil, &SSHError{s.target.host, fmt.Errorf("ssh works, but TCP port %s there cannot be reached from here: %w", s.port, err),
 			fmt.Sprintf("open TCP port %s of %s to this host, or --tunnel to measure through ssh", s.port, host)}
 	}
-	return far, nil
+	return &native{far}, nil
 }
 
 // hostName is what ssh's configuration makes of the target's host.

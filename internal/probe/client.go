@@ -116,6 +116,35 @@ func (c *Client) Run(ctx context.Context, spec transfer.Spec, each func(transfer
 	return r.result, err
 }
 
+// Grant asks the server to admit an iperf3 test: the cookie that opens it, good until
+// the next one or Close, and the server's address.
+func (c *Client) Grant(ctx context.Context) (cookie Preface, address string, err error) {
+	c.running.Lock()
+	defer c.running.Unlock()
+	ctl, err := c.connect(ctx)
+	if err != nil {
+		return cookie, "", err
+	}
+	var a accept
+	if err = ctl.send(kindGrant, struct{}{}); err == nil {
+		var m message
+		if m, err = ctl.next(ctx, connectTime); err == nil {
+			err = m.decode(kindAccept, &a)
+		}
+	}
+	switch {
+	case err != nil:
+		ctl.close(err)
+	case a.Error != "":
+		err = errors.New("the far end: " + a.Error)
+	case len(a.Tokens) != 1 || len(a.Tokens[0]) != PrefaceSize:
+		err = errors.New("the far end granted nothing")
+	default:
+		return Preface([]byte(a.Tokens[0])), ctl.remote, nil
+	}
+	return cookie, "", &Error{Address: c.address, Err: err, Hint: hint(plain(err))}
+}
+
 // run is one transfer of a Client.
 type run struct {
 	ctl      *control

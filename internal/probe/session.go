@@ -22,6 +22,8 @@ type Host interface {
 	// connect to the port it answers (0: the server's own) of the local address, whose
 	// sockets were given the options before listen(). Forget undoes it.
 	Expect(ctx context.Context, tokens []Preface, local netip.AddrPort, o socket.Options) (streams <-chan *net.TCPConn, port int, forget func(), err error)
+	// Grant makes a cookie with which an iperf3 test is admitted until revoke is called.
+	Grant() (cookie Preface, revoke func(), err error)
 }
 
 // Session is the server's end of one control connection.
@@ -74,6 +76,8 @@ func (s *Session) Serve(ctx context.Context, conn net.Conn) error {
 	}()
 	idle := time.NewTimer(idleTime)
 	defer idle.Stop()
+	revoke := func() {}
+	defer func() { revoke() }()
 	for {
 		select {
 		case m, open := <-messages:
@@ -81,6 +85,14 @@ func (s *Session) Serve(ctx context.Context, conn net.Conn) error {
 				return <-gone
 			}
 			if m.kind == kindStop { // crossed our result on the way
+				continue
+			}
+			if m.kind == kindGrant {
+				revoke()
+				if revoke, err = s.grant(secured); err != nil {
+					return err
+				}
+				idle.Reset(idleTime)
 				continue
 			}
 			var o offer
@@ -95,6 +107,17 @@ func (s *Session) Serve(ctx context.Context, conn net.Conn) error {
 		}
 		idle.Reset(idleTime)
 	}
+}
+
+// grant lets the client run iperf3 tests for what this protocol has no words for: UDP.
+func (s *Session) grant(conn net.Conn) (revoke func(), err error) {
+	cookie, revoke, err := s.Host.Grant()
+	answer := accept{Tokens: []string{string(cookie[:])}}
+	if err != nil {
+		answer, revoke = refusal(err), func() {}
+	}
+	conn.SetWriteDeadline(time.Now().Add(connectTime))
+	return revoke, writeMessage(conn, kindAccept, answer)
 }
 
 // carryOut answers one offer: the transfer's result, or a refusal. An error ends the

@@ -32,6 +32,7 @@ const (
 	kindProgress kind = 'P' // server: what arrived; also shows that it lives
 	kindStop     kind = 'S' // client: end the transfer under way
 	kindResult   kind = 'R' // server: what I saw, compressed
+	kindGrant    kind = 'G' // client: admit an iperf3 test of mine; answered by accept
 )
 
 // Hello is what a server tells of itself.

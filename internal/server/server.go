@@ -29,10 +29,12 @@ type Config struct {
 	Clients int
 	// Limits bounds what one client may ask for; zero is probe.DefaultLimits.
 	Limits probe.Limits
-	// Legacy, when not nil, is handed connections whose 37 bytes are neither a control
-	// connection's nor a known stream's, and closes them; nil refuses them. Order counts
-	// connections as they were accepted.
-	Legacy func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64)
+	// Legacy, when not nil, is handed connections whose 37 bytes are a cookie that was
+	// granted to a client, and with Strangers everybody's whose are neither a control
+	// connection's nor a known stream's. It closes them. Order counts connections as they
+	// were accepted.
+	Legacy    func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64)
+	Strangers bool
 	// ShareWindows lets Window be called, where the system can share a port.
 	ShareWindows bool
 	// Event, when not nil, is told of clients and transfers. Calls do not overlap.
@@ -68,8 +70,9 @@ type Server struct {
 	windows  windows
 	accepted atomic.Int64 // connections so far
 
-	mu       sync.Mutex // guards expected
+	mu       sync.Mutex // guards expected and granted
 	expected map[probe.Preface]chan<- *net.TCPConn
+	granted  map[probe.Preface]bool
 }
 
 // New starts to listen.
@@ -101,7 +104,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 	return &Server{config: c, listener: l, cert: cert,
 		unknown: make(chan struct{}, mostUnknown), sessions: make(chan struct{}, c.Clients),
-		expected: map[probe.Preface]chan<- *net.TCPConn{}}, nil
+		expected: map[probe.Preface]chan<- *net.TCPConn{}, granted: map[probe.Preface]bool{}}, nil
 }
 
 // Addr is where the server listens.
@@ -169,7 +172,7 @@ func (s *Server) admit(ctx context.Context, conn *net.TCPConn, order int64) {
 	if s.deliver(preface, conn) {
 		return
 	}
-	if s.config.Legacy != nil {
+	if s.config.Legacy != nil && (s.config.Strangers || s.isGranted(preface)) {
 		s.config.Legacy(ctx, conn, preface, order)
 		return
 	}

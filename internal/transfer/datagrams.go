@@ -47,7 +47,12 @@ type DatagramResult struct {
 }
 
 // Variation is the distribution of delays above the least.
-type Variation struct{ Median, P95, P99, Largest time.Duration }
+type Variation struct {
+	Median  time.Duration `json:"median"`
+	P95     time.Duration `json:"p95"`
+	P99     time.Duration `json:"p99"`
+	Largest time.Duration `json:"largest"`
+}
 
 // LossRatio is the share (0 to 1) of the datagrams sent that never came.
 func (r *DatagramResult) LossRatio() float64 {

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// udpFlags are what concerns measure --udp alone.
+type udpFlags struct {
+	on       bool
+	rate     units.Rate
+	datagram units.Size
+}
+
+// datagramSpecs are the UDP transfers to carry out, one for each direction; nil without
+// --udp.
+func (f *measureFlags) datagramSpecs(cmd *cobra.Command) ([]transfer.DatagramSpec, error) {
+	if !f.udp.on {
+		for _, flag := range []string{"rate", "datagram"} {
+			if cmd.Flags().Changed(flag) {
+				return nil, &usageError{"--" + flag, "is about UDP", "--udp with it"}
+			}
+		}
+		return nil, nil
+	}
+	for _, flag := range []string{"bytes", "send-buffer", "receive-buffer", "window", "write-size", "congestion", "mss", "no-delay",
+		"write-rate", "read-rate", "exchange"} {
+		if cmd.Flags().Changed(flag) {
+			return nil, &usageError{"--" + flag, "is about TCP", "leave it out with --udp; --rate and --datagram say how UDP is sent"}
+		}
+	}
+	if f.udp.datagram < 16 || f.udp.datagram > 65507 {
+		return nil, &usageError{"--datagram", fmt.Sprintf("%d bytes are no datagram's size here", int64(f.udp.datagram)), "16 to 65507"}
+	}
+	tcp, err := f.specs()
+	if err != nil {
+		return nil, err
+	}
+	var specs []transfer.DatagramSpec
+	for _, s := range tcp {
+		specs = append(specs, transfer.DatagramSpec{Direction: s.Direction, Bps: float64(f.udp.rate), Size: int(f.udp.datagram),
+			Streams: f.parallel, Time: f.time})
+	}
+	return specs, nil
+}
+
+func (f *measureFlags) runUDP(cmd *cobra.Command, text string, specs []transfer.DatagramSpec) error {
+	ctx := cmd.Context()
+	f.notes = cmd.ErrOrStderr()
+	far, err := f.open(ctx, text)
+	if err != nil {
+		return err
+	}
+	defer far.Close()
+	carrier, ok := far.(transfer.DatagramPeer)
+	if !ok {
+		return &usageError{"--udp", "this far end carries TCP only", "a host with iperf3 -s or fullpipe serve"}
+	}
+	doc := report.MeasureUDP{Header: newHeader(cmd), Peer: text}
+	for _, spec := range specs {
+		bar := newBar(cmd.ErrOrStderr(), transfer.Spec{Direction: spec.Direction, Time: spec.Time})
+		result, err := carrier.RunDatagrams(ctx, spec, bar.show)
+		bar.clear()
+		var unsupported *transfer.Unsupported
+		if errors.As(err, &unsupported) {
+			err = &usageError{"measure --udp", err.Error(), "leave that option out"}
+		}
+		if result != nil {
+			doc.Directions = append(doc.Directions, report.NewDatagrams(result))
+		}
+		if err != nil && len(doc.Directions) == 0 {
+			return err
+		}
+		if err != nil {
+			failure, status := describe(ctx, err)
+			doc.Error = &failure
+			printUDP(cmd, &doc)
+			if !wantsJSON(cmd) {
+				fmt.Fprintln(cmd.ErrOrStderr(), "fullpipe: "+failure.Text())
+			}
+			return exitStatus(status)
+		}
+	}
+	return printUDP(cmd, &doc)
+}
+
+func printUDP(cmd *cobra.Command, doc *report.MeasureUDP) error {
+	if wantsJSON(cmd) {
+		return printJSON(cmd.OutOrStdout(), doc)
+	}
+	doc.WriteText(cmd.OutOrStdout())
+	return nil
+}
