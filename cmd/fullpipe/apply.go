@@ -78,8 +78,8 @@ func readPlan(cmd *cobra.Command, name string) (*planFile, error) {
 	if p.Schema != "fullpipe/plan/v1" && p.Schema != "fullpipe/tune/v1" {
 		return nil, &usageError{name, fmt.Sprintf("its schema is %q", p.Schema), right}
 	}
-	if target, err := plan.ParseTarget(p.Target); p.Target != "" && (err != nil || target.Family != hostTarget().Family) {
-		return nil, &usageError{name, fmt.Sprintf("it is for %s, this host is %s", p.Target, hostTarget().Name), "a plan without --target"}
+	if target, err := plan.ParseTarget(p.Target); p.Target != "" && (err != nil || target.Family != hostTarget("").Family) {
+		return nil, &usageError{name, fmt.Sprintf("it is for %s, this host is %s", p.Target, hostTarget("").Name), "a plan without --target"}
 	}
 	for _, d := range p.Directions {
 		for _, s := range d.Settings {
@@ -178,13 +178,4 @@ func confirm(cmd *cobra.Command, question string) error {
 		return errors.New("nothing was changed")
 	}
 	return nil
-}
-
-// hostTarget is this host as a plan's target.
-func hostTarget() plan.Target {
-	target, err := plan.ParseTarget(thisTarget())
-	if err != nil {
-		return plan.Target{Name: thisTarget()}
-	}
-	return target
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/report"
@@ -135,11 +136,7 @@ func runPlan(cmd *cobra.Command, f *planFlags) error {
 }
 
 func makePlan(f *planFlags) (*plan.Plan, error) {
-	name := f.target
-	if name == "" {
-		name = thisTarget()
-	}
-	target, err := plan.ParseTarget(name)
+	target, values, err := f.system()
 	if err != nil {
 		return nil, err
 	}
@@ -152,18 +149,36 @@ func makePlan(f *planFlags) (*plan.Plan, error) {
 	if f.mss == 0 || f.connections == 0 {
 		return nil, &usageError{"--mss, --connections", "0 is not a count", "leave them out for 1460 bytes and 1 connection"}
 	}
-	return plan.New(path, target, plan.Options{Role: role, Timestamps: f.timestamps, Route: f.route})
+	return plan.New(path, target, plan.Options{Role: role, Timestamps: f.timestamps, Route: f.route, Values: values})
 }
 
-// thisTarget is the running system as a plan knows it.
-func thisTarget() string {
-	switch runtime.GOOS {
-	case "windows":
-		return "windows-10"
-	case "darwin":
-		return "macos"
+// system is the target and, of this host, the values that it has.
+func (f *planFlags) system() (plan.Target, map[string]string, error) {
+	if f.target != "" {
+		target, err := plan.ParseTarget(f.target)
+		return target, nil, err
 	}
-	return runtime.GOOS
+	s, err := host.Snapshot()
+	if err != nil { // arithmetic needs no host: its system's defaults stand in
+		return hostTarget(""), nil, nil
+	}
+	return hostTarget(s.Version), s.Values, nil
+}
+
+// hostTarget is the running system as a plan knows it; version is a snapshot's, or "".
+func hostTarget(version string) plan.Target {
+	name := map[string]string{"windows": "windows-10", "darwin": "macos"}[runtime.GOOS]
+	if name == "" {
+		name = runtime.GOOS
+	}
+	if runtime.GOOS == "linux" && version != "" {
+		name = kernelTarget("linux " + version)
+	}
+	target, err := plan.ParseTarget(name)
+	if err != nil {
+		return plan.Target{Name: name}
+	}
+	return target
 }
 
 // asUsage makes a plan's refusal a usage error.

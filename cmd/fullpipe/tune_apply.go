@@ -20,7 +20,7 @@ func (f *tuneFlags) change(cmd *cobra.Command, cfg tune.Config, result *tune.Res
 	tried := false
 	for i := range result.Directions {
 		direction, entry := &result.Directions[i], &doc.Directions[i]
-		settings, err := direction.HostSettings(hostTarget(), s.Values)
+		settings, err := direction.HostSettings(hostTarget(s.Version), s)
 		if err != nil {
 			return statusFailed, err
 		}

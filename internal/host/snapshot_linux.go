@@ -25,7 +25,7 @@ func snapshot() (*audit.Snapshot, error) {
 	if err != nil {
 		name = ""
 	}
-	s := &audit.Snapshot{Schema: audit.SnapshotSchema, TakenAt: now(), Host: name, System: catalog.Linux, Version: KernelVersion(),
+	s := &audit.Snapshot{Schema: audit.SnapshotSchema, TakenAt: now(), Host: name, System: catalog.Linux, Version: kernelVersion(),
 		PageBytes: int64(os.Getpagesize()), Values: map[string]string{}, Counters: map[string]int64{}, Namespace: scope() != "host"}
 	for _, read := range []struct {
 		what string
@@ -41,8 +41,8 @@ func snapshot() (*audit.Snapshot, error) {
 	return s, nil
 }
 
-// KernelVersion is the release that uname gives; "" where there is none.
-func KernelVersion() string {
+// kernelVersion is the release that uname gives; "" where there is none.
+func kernelVersion() string {
 	var name unix.Utsname
 	if unix.Uname(&name) != nil {
 		return ""

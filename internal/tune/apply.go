@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/audit"
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
@@ -31,10 +32,11 @@ const (
 	gainWorth   = 1.0
 )
 
-// HostSettings are what this host needs to fill the path by automatic sizing; values are
-// what it has. Where windows still limited the fastest transfer, nobody knows how much
-// more the path carries: then twice what that transfer needed.
-func (d *Direction) HostSettings(target plan.Target, values map[string]string) ([]plan.Setting, error) {
+// HostSettings are what this host, as the snapshot shows it, needs to fill the path by
+// automatic sizing. Where windows still limited the fastest transfer, nobody knows how
+// much more the path carries: then twice what that transfer needed. The host's memory
+// bounds it.
+func (d *Direction) HostSettings(target plan.Target, now *audit.Snapshot) ([]plan.Setting, error) {
 	if d.Path.BottleneckBps <= 0 || d.Path.RTT <= 0 {
 		return nil, errors.New("too little was measured to plan")
 	}
@@ -50,8 +52,11 @@ func (d *Direction) HostSettings(target plan.Target, values map[string]string) (
 		role = plan.Receiver
 	}
 	path := plan.Path{RateBps: d.Path.BottleneckBps, RTT: d.Path.RTT, Jitter: d.Path.Jitter, MSS: d.Path.MSS,
-		ReceiveWindow: model.Window(window, d.Path.MSS)}
-	p, err := plan.New(path, target, plan.Options{Role: role, Values: values})
+		ReceiveWindow: model.Window(window, d.Path.MSS), MemoryBytes: now.MemoryBytes}
+	if now.LimitBytes > 0 {
+		path.MemoryBytes = min(path.MemoryBytes, now.LimitBytes)
+	}
+	p, err := plan.New(path, target, plan.Options{Role: role, Values: now.Values})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,26 @@
+//go:build unix && !linux
+
+package host
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/audit"
+)
+
+// snapshot runs the collector script, which reads the system with its own tools.
+func snapshot() (*audit.Snapshot, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/sh")
+	cmd.Stdin = strings.NewReader(audit.CollectShell)
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("run the collector script: %w", err)
+	}
+	return audit.ParseSnapshot(out)
+}
