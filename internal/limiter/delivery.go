@@ -129,13 +129,13 @@ func (c *connection) opened(minRTT time.Duration) time.Duration {
 // apart to tell.
 func (p *path) evennessOf(all []*connection) float64 {
 	const (
-		segments = 10 // that a stretch must hold on average
-		enough   = 10 // stretches
+		segments = 16 // of each connection that a stretch must hold on average
+		enough   = 16 // stretches
 	)
 	if p.mean <= 0 || p.rtt <= 0 {
 		return 0
 	}
-	least := seconds(segments * float64(all[0].mss) * 8 / p.mean)
+	least := seconds(float64(segments*len(all)) * float64(all[0].mss) * 8 / p.mean)
 	most := p.rtt / 2
 	if least > most {
 		return 0
