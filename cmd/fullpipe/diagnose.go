@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -45,11 +47,15 @@ that is, what to change and what that would give. Several files are parts of one
 	flags.Var(&f.least, "bytes", "only directions that carried at least this much; where none did, all")
 	flags.IntVar(&f.top, "top", 20, "how many connections to list, those that lost most time first")
 	flags.BoolVar(&f.details, "details", false, "tell all that is known of each listed connection")
+	flags.StringVar(&f.html, "html", "", "also write a page with graphs of the listed connections to this file")
 	flags.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each direction")
 	return cmd
 }
 
 func diagnose(cmd *cobra.Command, names []string, f *diagnoseFlags) error {
+	if f.html != "" && slices.Contains(names, "-") {
+		return &usageError{"--html", "graphs need a second look at the capture, and standard input can be read once", "write it to a file first"}
+	}
 	wanted, err := f.wanted()
 	if err != nil {
 		return err
@@ -61,6 +67,11 @@ func diagnose(cmd *cobra.Command, names []string, f *diagnoseFlags) error {
 	}
 	doc := report.NewDiagnose(newHeader(cmd), a, int64(f.least))
 	doc.Interrupted = interrupted
+	if f.html != "" && !interrupted {
+		if err := writePage(cmd, names, f, doc); err != nil {
+			return err
+		}
+	}
 	switch out := cmd.OutOrStdout(); {
 	case wantsJSON(cmd):
 		err = printJSON(out, doc)
@@ -91,6 +102,31 @@ func (f *diagnoseFlags) wanted() (func(a, b flow.Endpoint) bool, error) {
 		return (f.host == "" || ap.Addr() == host.Unmap()) && (f.port == 0 || ap.Port() == f.port)
 	}
 	return func(a, b flow.Endpoint) bool { return is(a) || is(b) }, nil
+}
+
+// writePage reads the captures once more, this time keeping the points of the connections
+// that are listed, and writes the page with their graphs.
+func writePage(cmd *cobra.Command, names []string, f *diagnoseFlags, doc *report.Diagnose) error {
+	cfg := doc.Graphs(max(f.top, 1))
+	a, err := analyze(cmd.Context(), names, capture.Config{Flow: cfg})
+	if err != nil {
+		return err
+	}
+	doc.Draw(a)
+	out, err := os.CreateTemp(filepath.Dir(f.html), ".fullpipe-*.html")
+	if err != nil {
+		return fmt.Errorf("--html: %w", err)
+	}
+	defer os.Remove(out.Name()) // fails once it has its name
+	err = errors.Join(doc.WriteHTML(out), out.Chmod(0o644), out.Sync(), out.Close())
+	if err == nil {
+		err = os.Rename(out.Name(), f.html)
+	}
+	if err != nil {
+		return fmt.Errorf("--html: %w", err)
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "graphs written to %s\n", f.html)
+	return nil
 }
 
 // analyze opens the files and follows what is in them.

@@ -172,6 +172,10 @@ func (d *Direction) run(now int64) {
 
 // settle chooses the clock that runs from now on.
 func (d *Direction) settle() {
+	if d.Graph != nil {
+		d.Graph.Outstanding.add(d.at, d.high-d.una)
+		d.Graph.Window.add(d.at, d.window)
+	}
 	room := d.edge - d.high
 	switch {
 	case d.high > d.una && d.stuck():

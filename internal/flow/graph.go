@@ -3,7 +3,9 @@ package flow
 // Graph is what a time-sequence graph shows of a direction, thinned as it grows: a line
 // keeps its last value in each cell of time, and the cells double when there are too many.
 type Graph struct {
-	Data, Acks, Edge, RTT  Line
+	Data, Acks, Edge       Line // positions, as the tap saw them
+	Outstanding, Window    Line // bytes, as the sender saw them
+	RTT                    Line // nanoseconds
 	Retransmissions, SACKs Marks
 }
 
@@ -31,7 +33,7 @@ type Mark struct{ At, From, To int64 }
 
 func newGraph(points int) *Graph {
 	line, marks := Line{limit: max(points, 16)}, Marks{limit: max(points/2, 16), every: 1}
-	return &Graph{Data: line, Acks: line, Edge: line, RTT: line, Retransmissions: marks, SACKs: marks}
+	return &Graph{Data: line, Acks: line, Edge: line, Outstanding: line, Window: line, RTT: line, Retransmissions: marks, SACKs: marks}
 }
 
 func (l *Line) add(at, value int64) {

@@ -17,6 +17,9 @@ type rttState struct {
 
 type mark struct{ pos, at, len int64 }
 
+// coarse is what no round trip is below, nanoseconds: a clock that shows less did not tick.
+const coarse = 1000
+
 // mark notes when a fresh byte passed, now and then.
 func (r *rttState) mark(pos, at, length int64) {
 	if r.n == len(r.marks) || r.n > 0 && at-r.marks[(r.head+r.n-1)%16].at < r.spacing {
@@ -51,8 +54,8 @@ func (r *rttState) sample(d *Direction, ack, at int64) {
 			r.past = part
 		}
 		whole := part + r.now
-		if whole < 1000 {
-			continue // the capture's clock is too coarse to time this
+		if whole < coarse {
+			continue
 		}
 		d.RTTs++
 		if d.RTTMin == 0 || whole < d.RTTMin {
@@ -107,7 +110,7 @@ func (c *Connection) seedRTT(d *Direction, from int) {
 	if through > 0 {
 		d.rtt.guess = through
 		d.rtt.now, d.rtt.loopMin, d.rtt.loopKnown = through, through, true
-		if beyond > 0 {
+		if beyond > 0 && through+beyond >= coarse {
 			d.RTTMin, d.RTTMax = through+beyond, through+beyond
 			d.rtt.spacing = d.RTTMin / 16
 		}

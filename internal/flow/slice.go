@@ -160,13 +160,17 @@ func (d *Direction) delivered(at int64) {
 	}
 	d.cur.Acked += total - d.total
 	d.total = total
+	if d.recovering || d.sacked.n > 0 {
+		d.burstAt = 0
+		return
+	}
 	const shortest = 2e6
 	n, took := total-d.burstPos, at-d.burstAt
 	enough := n >= 10*int64(max(d.MSS, 536)) && took >= shortest
 	// The last of it was on its way before the sender could know of the first: seen at the
 	// sender by what it had sent, further on by the time.
 	atOnce := total <= d.burstHigh || took < d.rtt.delay()
-	if enough && d.burstAt > 0 && atOnce && !d.recovering && d.sacked.n == 0 {
+	if enough && d.burstAt > 0 && atOnce {
 		if d.Bursts == nil {
 			d.Bursts = &Bursts{}
 		}
@@ -190,6 +194,11 @@ func (d *Direction) closeSlice(at int64) {
 	}
 	if d.cur.WindowMin == math.MaxInt64 {
 		d.cur.WindowMin = d.cur.WindowMax
+	}
+	if n := len(d.Slices); n > 0 && at-d.cur.Start < max(d.least, d.RTTMin)/2 {
+		d.Slices[n-1].join(&d.cur) // the end's remainder
+		d.cur = newSlice(at)
+		return
 	}
 	d.Slices = append(d.Slices, d.cur)
 	d.cur = newSlice(at)

@@ -8,8 +8,10 @@ type Prediction struct {
 	AtLeast bool
 }
 
-// predict takes the least of the caps that remain. The path's capacity is only known
-// where a queue, a loss or a burst showed it; else the best that was seen is a lower bound.
+// predict takes the least of the caps that remain. How fast the path is was only shown
+// where it was overloaded: by a queue, or by sending that came out slower. Else what
+// follows is a lower bound: by its definition, a limiter's removal gives a tenth more, and
+// the pace at which what was outstanding at once got through can be had for longer.
 func (t *timeline) predict(v Verdict) *Prediction {
 	fix := Remedy(v)
 	if v.Limiter == Sender && len(v.Candidates) > 0 {
@@ -18,20 +20,31 @@ func (t *timeline) predict(v Verdict) *Prediction {
 	if fix == "" || v.Limiter == Unknown || v.Limiter == Mixed || v.Limiter == Bottleneck || t.goodput <= 0 {
 		return nil
 	}
-	// Taking the limiter's share of the time away, at the pace of the rest, is the least
-	// that follows from its being one.
-	p := &Prediction{Fix: fix, LowBps: 1.1 * t.goodput * 8, AtLeast: true}
-	ceiling := 0.0
-	if v.Limiter != ReceiverWindow && v.Limiter != ReceiverApplication && t.base > 0 {
-		ceiling = float64(t.d.WindowMax) / t.base
+	const gain, paced, reached, above = 1.1, 0.6, 0.7, 1.05
+	low, ceiling := gain*t.goodput, t.overloaded()
+	if v.Limiter != Congestion {
+		low = max(low, paced*t.link)
 	}
-	if t.queueing || t.probed {
-		if ceiling == 0 || t.capacity < ceiling {
-			ceiling = t.capacity
+	if v.Limiter != ReceiverWindow && v.Limiter != ReceiverApplication && t.base > 0 {
+		// A window far above what was used says nothing: it would have grown.
+		if most := float64(t.d.WindowMax) / t.base; most < 3*t.goodput && (ceiling == 0 || most < ceiling) {
+			ceiling = most
 		}
 	}
-	if ceiling > 1.1*t.goodput {
-		p.AtLeast, p.HighBps = false, ceiling*8
+	if ceiling*above <= low {
+		return &Prediction{Fix: fix, LowBps: low * 8, AtLeast: true}
 	}
-	return p
+	return &Prediction{Fix: fix, LowBps: max(low, reached*ceiling) * 8, HighBps: ceiling * above * 8}
+}
+
+// overloaded is the fastest round in which the path visibly gave all it had, bytes/s; 0
+// when there was none.
+func (t *timeline) overloaded() (most float64) {
+	for i := range t.d.Slices {
+		s := &t.d.Slices[i]
+		if t.queued(s) && s.PeakSent > 1.1*s.PeakAcked || s.PeakSent > 1.5*s.PeakAcked && s.Losses > 0 {
+			most = max(most, s.PeakAcked)
+		}
+	}
+	return most
 }
