@@ -187,7 +187,7 @@ func (d *Direction) settle() {
 		if d.window < d.WindowMax/2 || d.window == 0 {
 			d.state = Closed
 		}
-	case 4*(d.high-d.una) < 3*d.round.level && d.high > d.una:
+	case 4*(d.high-d.una) < 3*d.round.level && d.high > d.una && d.round.level >= 4*int64(max(d.MSS, 536)):
 		d.state = Slack
 	default:
 		d.state = Busy

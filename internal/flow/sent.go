@@ -89,10 +89,13 @@ func (d *Direction) inferScale(out, at int64) {
 func (d *Direction) resolveWaits(at, length int64) {
 	if d.heldFor > 0 {
 		if at-d.heldAt <= max(2e6, d.RTTMin/4) && length < int64(d.MSS) && d.lastLen < int64(d.MSS) {
-			moved := min(d.heldFor, d.cur.Clock[Busy])
-			d.cur.Clock[Busy] -= moved
-			d.cur.Clock[Held] += moved
-			d.round.busy = max(0, d.round.busy-moved)
+			for _, from := range []Clock{Busy, Slack} {
+				moved := min(d.heldFor, d.cur.Clock[from])
+				d.cur.Clock[from] -= moved
+				d.cur.Clock[Held] += moved
+				d.heldFor -= moved
+			}
+			d.round.busy = min(d.round.busy, d.cur.Clock[Busy])
 		}
 		d.heldFor = 0
 	}

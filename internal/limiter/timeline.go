@@ -112,7 +112,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction) *timeline {
 		}
 	}
 	t.capacity = max(quantile(rates, 0.9), t.goodput)
-	t.link = d.Bursts.Quantile(0.5)
+	t.link = d.Bursts.Quantile(0.7)
 	t.pausing = idle > 0.1*t.length
 	t.base = t.emptyRTT()
 	t.losing = float64(d.Retransmitted) > 0.0003*float64(d.Segments) && d.LossEvents > 0
@@ -122,7 +122,8 @@ func newTimeline(c *flow.Connection, d *flow.Direction) *timeline {
 		if t.queued(s) && t.full(s) {
 			queued += sliceTime(s)
 		}
-		if t.link > 0 && s.PeakSent > 1.12*max(t.link, s.PeakAcked) && s.Clock[flow.Growth] == 0 {
+		after := &d.Slices[min(i+1, len(d.Slices)-1)]
+		if t.link > 0 && s.PeakSent > 1.12*max(t.link, s.PeakAcked, after.PeakAcked) && s.Clock[flow.Growth] == 0 {
 			probes++
 		}
 	}

@@ -111,11 +111,11 @@ func (t *timeline) senderCandidates() []Name {
 	}
 	switch {
 	case small:
-		return []Name{Application, SendBuffer, Pacing, Congestion}
+		return []Name{Application, SendBuffer, Pacing, LocalQueue, CPU, Congestion}
 	case flat > 0.8*t.length:
-		return []Name{SendBuffer, Pacing, Application, Congestion}
+		return []Name{SendBuffer, Pacing, Application, LocalQueue, CPU, Congestion}
 	}
-	return []Name{Pacing, Application, SendBuffer, Congestion}
+	return []Name{Pacing, Application, SendBuffer, LocalQueue, CPU, Congestion}
 }
 
 func (t *timeline) confidence(g *Diagnosis) Confidence {

@@ -1,0 +1,143 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/fullpipe-net/fullpipe/internal/capture"
+	pages "github.com/fullpipe-net/fullpipe/internal/report"
+)
+
+// browser starts a headless Chromium for a test.
+func browser(t *testing.T, problem func(event any)) context.Context {
+	t.Helper()
+	program, err := exec.LookPath("chromium")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip("chromium is not installed")
+	}
+	ctx, cancel := chromedp.NewContext(t.Context(), chromedp.WithListener(problem),
+		chromedp.WithAllocatorOptions(chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.WindowSize(1200, 1000)))
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// page is what diagnose --html writes about a recorded capture.
+func page(t *testing.T, file string) []byte {
+	t.Helper()
+	read := func(cfg capture.Config) *capture.Analysis {
+		f, err := capture.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		a, err := capture.Analyze(t.Context(), cfg, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	doc := pages.NewDiagnose(pages.Header{}, read(capture.Config{}), 1)
+	doc.Draw(read(capture.Config{Flow: doc.Graphs(5)}))
+	var out bytes.Buffer
+	if err := doc.WriteHTML(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestDiagnosePage opens the page in a real browser: the pictures stand, a drag zooms all
+// of a transfer's graphs, hovering reads values, a double click goes back, nothing fails.
+func TestDiagnosePage(t *testing.T) {
+	html := page(t, "../internal/report/testdata/loss-1pc-cubic.near.pcap.zst")
+	if n := bytes.Count(html, []byte(`<svg class="chart"`)); n < 4 {
+		t.Fatalf("%d graphs without scripts", n)
+	}
+	for _, outside := range []string{"http://", "https://", "src=", "@import"} {
+		if bytes.Contains(bytes.ReplaceAll(html, []byte("http://www.w3.org/2000/svg"), nil), []byte(outside)) {
+			t.Errorf("the page asks for something outside itself: %s", outside)
+		}
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Write(html)
+	}))
+	defer server.Close()
+	problems := make(chan string, 100)
+	ctx := browser(t, func(event any) {
+		if kind := fmt.Sprintf("%T", event); strings.Contains(kind, "ExceptionThrown") {
+			problems <- fmt.Sprintf("%s: %+v", kind, event)
+		}
+	})
+	if err := chromedp.Do(ctx, chromedp.Navigate(server.URL), chromedp.WaitVisible(chromedp.CSS("svg.chart"))); err != nil {
+		t.Fatal(err)
+	}
+	const line = `document.querySelector('path[data-line="data"]').getAttribute('d')`
+	const axis = `[...document.querySelectorAll('svg.chart')].map(s => [...s.querySelectorAll('text.below')].map(t => t.textContent).join()).join('|')`
+	first := `document.querySelector('svg.chart text.below').textContent`
+	before, axisBefore, tick := evaluate(t, ctx, line), evaluate(t, ctx, axis), evaluate(t, ctx, first)
+	box := evaluate(t, ctx, `(() => { const r = document.querySelector('svg.chart').getBoundingClientRect(); return [r.x, r.y, r.width, r.height].join(' ') })()`)
+	var x, y, width, height float64
+	if _, err := fmt.Sscan(box, &x, &y, &width, &height); err != nil {
+		t.Fatal(err)
+	}
+	middle := y + height/2
+	poll := func(condition string) chromedp.Action[chromedp.Void] {
+		return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+			_, err := chromedp.Poll[bool](condition, chromedp.WithPollingTimeout(time.Minute))(ctx, target)
+			return chromedp.Void{}, err
+		}
+	}
+	if err := chromedp.Do(ctx, chromedp.DragAndDropXY(x+0.3*width, middle, x+0.5*width, middle), poll(first+` !== '`+tick+`'`)); err != nil {
+		t.Fatal(err)
+	}
+	zoomed, axisZoomed, read := evaluate(t, ctx, line), evaluate(t, ctx, axis), evaluate(t, ctx, `document.querySelector('.direction output').textContent`)
+	if err := chromedp.Do(ctx, chromedp.MouseClickXY(x+0.5*width, middle, chromedp.ClickCount(2)), poll(first+` === '`+tick+`'`)); err != nil {
+		t.Fatal(err)
+	}
+	back := evaluate(t, ctx, axis)
+	if zoomed == before {
+		t.Error("the line is the same after zooming")
+	}
+	for i, one := range strings.Split(axisZoomed, "|") {
+		if one == strings.Split(axisBefore, "|")[i] {
+			t.Errorf("graph %d did not follow the zoom: %s", i, one)
+		}
+	}
+	if back != axisBefore {
+		t.Errorf("a double click leads to %q, not back to %q", back, axisBefore)
+	}
+	for _, want := range []string{"outstanding ", "window ", "round trip ", "bit/s"} {
+		if !strings.Contains(read, want) {
+			t.Errorf("hovering reads %q, without %q", read, want)
+		}
+	}
+	select {
+	case problem := <-problems:
+		t.Error(problem)
+	default:
+	}
+}
+
+func evaluate(t *testing.T, ctx context.Context, expression string) string {
+	t.Helper()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](expression))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
