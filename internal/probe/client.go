@@ -303,7 +303,7 @@ func (r *run) offer(ctx context.Context) (accept, error) {
 func (r *run) connect(ctx context.Context, a accept) ([]*socket.Stream, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, errors.New("a data connection was not set up within "+connectTime.String()))
 	defer cancel()
-	options := socket.Options{Socket: r.spec.Near, Force: true}
+	options := options(r.spec.Direction == transfer.Up, r.spec.Near, true)
 	address := r.ctl.remote
 	if a.Port != 0 {
 		host, _, _ := net.SplitHostPort(address)

@@ -155,7 +155,10 @@ func TestClientsThatGoWrong(t *testing.T) {
 		name string
 		send func(conn net.Conn)
 	}{
-		{"a frame of 4 GB", func(conn net.Conn) { conn.Write(binary.BigEndian.AppendUint32(nil, 1<<32-1)); conn.Write([]byte("O{}")) }},
+		{"a frame of 4 GB", func(conn net.Conn) {
+			conn.Write(binary.BigEndian.AppendUint32(nil, 1<<32-1))
+			conn.Write([]byte("O{}"))
+		}},
 		{"an empty frame", func(conn net.Conn) { conn.Write(make([]byte, 5)) }},
 		{"an offer that is no JSON", func(conn net.Conn) { conn.Write([]byte("\x00\x00\x00\x03O{x")) }},
 		{"a server's message", func(conn net.Conn) { probe.WriteMessage(conn, probe.KindHello, probe.Hello{}) }},

@@ -67,9 +67,6 @@ func (l *loop) send() error {
 		if n == 0 {
 			return nil
 		}
-		if err := l.admit(n); err != nil {
-			return err
-		}
 		pieces := [2]int{n, 0}
 		if l.program.Exchange {
 			pieces = [2]int{(n + 1) / 2, n / 2}
@@ -117,7 +114,11 @@ func (l *loop) take(n int) int {
 // write is a blocking write of n bytes.
 func (l *loop) write(n int) error {
 	for n > 0 && !l.over() {
-		wrote, err := l.stream.Write(n)
+		room, err := l.admit(n)
+		if err != nil || room == 0 {
+			return err
+		}
+		wrote, err := l.stream.Write(room)
 		if err != nil {
 			return err
 		}
@@ -139,18 +140,24 @@ func (l *loop) write(n int) error {
 // kernel has no event for that.
 const rulePoll = 100 * time.Microsecond
 
-// admit waits until the sender's own buffering rule takes a write of n bytes.
-func (l *loop) admit(n int) error {
-	for l.rule != nil && !l.over() {
+// admit waits until the sender's own buffering rule has room, and answers how many of n
+// bytes it takes.
+func (l *loop) admit(n int) (int, error) {
+	if l.rule == nil {
+		return n, nil
+	}
+	for {
 		outstanding, err := l.stream.Outstanding()
-		if err != nil || l.rule.Accepts(n, outstanding) {
-			return err
+		if err != nil {
+			return 0, err
+		}
+		if room := l.rule.Outstanding(l.writeSize()) - outstanding; room > 0 || l.over() {
+			return max(min(n, room), 0), nil
 		}
 		if err := l.wait(blocked, l.stream.Sleep, rulePoll); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
 }
 
 func (l *loop) awaitAnswer() error {

@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -43,7 +40,7 @@ const drainTime = 500 * time.Millisecond
 // closing resets those that are not over.
 func (p part) carryOut(ctx context.Context) (*transfer.End, error) {
 	c := clock{time.Now()}
-	rule, err := senderRule(p)
+	rule, err := senderRule(p.send, p.own())
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +54,9 @@ func (p part) carryOut(ctx context.Context) (*transfer.End, error) {
 		}
 		if p.spec.Bytes > 0 && (p.send || p.keepOpen) {
 			l.budget = &budget
+		}
+		if rule != nil {
+			s.SetNoDelay(true)
 		}
 		loops[i] = l
 	}
@@ -186,6 +186,9 @@ func (l *loop) describe(samples []transfer.Sample, p part) transfer.Stream {
 			d.SendBuffer.Effective = max(d.SendBuffer.Effective, int(s.InFlight))
 		}
 	}
+	if l.rule != nil {
+		d.SendBuffer.Requested, d.SendBuffer.Granted = p.own().SendBuffer, l.rule.Quota
+	}
 	if n := len(samples); p.send && n > 0 && samples[n-1].Have&transfer.HaveAcked != 0 {
 		d.Bytes = min(d.Bytes, max(samples[n-1].Acked-p.preface, 0))
 	}
@@ -231,27 +234,4 @@ func (p *progress) report(final bool) {
 	}
 	p.each(transfer.Interval{Start: p.at - p.begun, End: now - p.begun, Bytes: total - p.bytes})
 	p.at, p.bytes = now, total
-}
-
-// RuleVariable makes this host's senders buffer as other systems' do: "afd:8192".
-const RuleVariable = "FULLPIPE_SENDER_RULE"
-
-func senderRule(p part) (*model.AFD, error) {
-	text := os.Getenv(RuleVariable)
-	if text == "" || !p.send {
-		return nil, nil
-	}
-	name, quota, _ := strings.Cut(text, ":")
-	bytes, err := strconv.Atoi(quota)
-	if name != "afd" || err != nil || bytes <= 0 {
-		return nil, errors.New(RuleVariable + ": " + strconv.Quote(text) + " is no sender's rule; write it as afd:8192")
-	}
-	own := p.spec.Near
-	if p.spec.Direction == transfer.Down {
-		own = p.spec.Far
-	}
-	if own.SendBuffer > 0 {
-		bytes = own.SendBuffer
-	}
-	return &model.AFD{Quota: bytes}, nil
 }

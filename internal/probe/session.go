@@ -132,7 +132,7 @@ func (s *Session) carryOut(ctx context.Context, conn net.Conn, spec transfer.Spe
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	options := socket.Options{Socket: spec.Far}
+	options := options(spec.Direction == transfer.Down, spec.Far, false)
 	tokens := make([]Preface, max(spec.Streams, 1))
 	answer := accept{}
 	for i := range tokens {

@@ -132,6 +132,8 @@ func (i *tcpInfo) fill(s *transfer.Sample) {
 	}
 	if i.has(endOfSent) {
 		s.Sent, s.RetransmittedBytes = int64(i.Bytes_sent), int64(i.Bytes_retrans)
+		// Segments need not be full: what was never acknowledged is a bound in bytes.
+		s.InFlight = min(s.InFlight, max(s.Sent-s.RetransmittedBytes-s.Acked, 0))
 	}
 	if i.has(endOfSendWnd) {
 		s.Have |= transfer.HaveSendWnd

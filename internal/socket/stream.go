@@ -67,6 +67,9 @@ func (s *Stream) Interrupt() { s.interrupt() }
 // CloseWrite ends what this side sends.
 func (s *Stream) CloseWrite() error { return s.closeWrite() }
 
+// SetNoDelay sets TCP_NODELAY.
+func (s *Stream) SetNoDelay(on bool) error { return s.setNoDelay(on) }
+
 // Outstanding is how many bytes were written and not yet acknowledged.
 func (s *Stream) Outstanding() (int, error) { return s.outstanding() }
 

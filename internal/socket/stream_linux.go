@@ -58,11 +58,7 @@ func (s *stream) open(conn *net.TCPConn, o Options) (err error) {
 		return os.NewSyscallError("eventfd", err)
 	}
 	s.payload = payload()
-	noDelay := 0
-	if o.NoDelay {
-		noDelay = 1
-	}
-	if err := setInt(s.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, "TCP_NODELAY", noDelay); err != nil {
+	if err := s.setNoDelay(o.NoDelay); err != nil {
 		return err
 	}
 	if err := setBuffer(s.fd, "SO_SNDBUF", unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, o.SendBuffer, o.Force); err != nil {
@@ -165,6 +161,14 @@ func (s *stream) interrupt() {
 
 func (s *stream) closeWrite() error {
 	return os.NewSyscallError("shutdown", unix.Shutdown(s.fd, unix.SHUT_WR))
+}
+
+func (s *stream) setNoDelay(on bool) error {
+	value := 0
+	if on {
+		value = 1
+	}
+	return setInt(s.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, "TCP_NODELAY", value)
 }
 
 func (s *stream) outstanding() (int, error) {

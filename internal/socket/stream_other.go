@@ -121,6 +121,7 @@ func (s *stream) interrupt() {
 }
 
 func (s *stream) closeWrite() error         { return s.conn.CloseWrite() }
+func (s *stream) setNoDelay(on bool) error  { return s.conn.SetNoDelay(on) }
 func (s *stream) outstanding() (int, error) { return 0, notSupported("unacknowledged bytes") }
 
 func (s *stream) sample(into *transfer.Sample, _ bool) error {

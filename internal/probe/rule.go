@@ -1,0 +1,51 @@
+package probe
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// RuleVariable makes this host's senders buffer as other systems' do: "afd:8192". A lab
+// sets it for old stacks.
+const RuleVariable = "FULLPIPE_SENDER_RULE"
+
+// senderRule is the rule in force at an end; nil is the kernel's own. A send buffer that
+// is asked for is the rule's quota.
+func senderRule(send bool, own transfer.Socket) (*model.AFD, error) {
+	text := os.Getenv(RuleVariable)
+	if text == "" || !send {
+		return nil, nil
+	}
+	name, quota, _ := strings.Cut(text, ":")
+	bytes, err := strconv.Atoi(quota)
+	if name != "afd" || err != nil || bytes <= 0 {
+		return nil, fmt.Errorf("%s: %q is no sender's rule; write it as afd:%d", RuleVariable, text, model.DefaultAFDQuota)
+	}
+	if own.SendBuffer > 0 {
+		bytes = own.SendBuffer
+	}
+	return &model.AFD{Quota: bytes}, nil
+}
+
+// options are what this end's sockets are given. Under a rule of the sender's own the
+// kernel's buffer must not bind, so it stays automatic.
+func options(send bool, own transfer.Socket, force bool) socket.Options {
+	if os.Getenv(RuleVariable) != "" && send {
+		own.SendBuffer = 0
+	}
+	return socket.Options{Socket: own, Force: force}
+}
+
+// own is what the Spec asks of this end.
+func (p part) own() transfer.Socket {
+	if p.send == (p.spec.Direction == transfer.Up) {
+		return p.spec.Near
+	}
+	return p.spec.Far
+}
