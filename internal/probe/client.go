@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"strconv"
 	"sync"
 	"time"
@@ -159,6 +160,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.forgetPath()
 	streams, err := r.connect(ctx, answer)
 	defer func() { closeAll(streams) }()
 	if err != nil {
@@ -297,6 +299,17 @@ func (r *run) offer(ctx context.Context) (accept, error) {
 		return a, fmt.Errorf("%d stream tokens for %d streams", len(a.Tokens), max(r.spec.Streams, 1))
 	}
 	return a, nil
+}
+
+// forgetPath lets the transfer begin as if it were the first one to this host.
+func (r *run) forgetPath() {
+	to, err := netip.ParseAddrPort(r.ctl.remote)
+	if err == nil {
+		err = socket.ForgetPath(to.Addr())
+	}
+	if err != nil && socket.RemembersPaths() {
+		r.result.Warnings = append(r.result.Warnings, "this host remembers earlier transfers to the far end, which changes how this one began: "+err.Error())
+	}
 }
 
 // connect opens all streams before it shows any token, so that they start together.

@@ -145,6 +145,10 @@ func (s *Session) carryOut(ctx context.Context, conn net.Conn, spec transfer.Spe
 	}
 	defer forget()
 	answer.Port = port
+	if spec.Direction == transfer.Down && socket.RemembersPaths() {
+		answer.Warnings = append(answer.Warnings, "the far end remembers earlier transfers to this host (net.ipv4.tcp_no_metrics_save is 0), "+
+			"which changes how this one began")
+	}
 	if err := send(kindAccept, answer); err != nil {
 		return err
 	}

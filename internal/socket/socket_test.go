@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/netip"
 	"testing"
 	"time"
 	"unsafe"
@@ -220,5 +221,17 @@ func BenchmarkSample(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		a.Sample(&s, true)
+	}
+}
+
+func TestForgetPath(t *testing.T) {
+	for _, to := range []string{"127.0.0.1", "::1", "192.0.2.1"} {
+		err := ForgetPath(netip.MustParseAddr(to))
+		if errors.Is(err, unix.EPERM) {
+			t.Skip("needs CAP_NET_ADMIN in the first user namespace")
+		}
+		if err != nil {
+			t.Errorf("%s: %v", to, err)
+		}
 	}
 }
