@@ -144,6 +144,9 @@ func causes() []cause {
 		{"policer", limiter.Congestion, limiter.Policer, nil, func(p pathPoint, s *setup) {
 			s.path += fmt.Sprintf(",up.police=%.0f/%.0f", p.bps/3, max(15000, p.bdp()/4))
 		}, nil},
+		{"MTU black hole", limiter.MTUBlackHole, "", nil, func(_ pathPoint, s *setup) {
+			s.path += ",up.mtu=1400,up.icmp=drop"
+		}, nil},
 		{"short transfer", limiter.SlowStart, "", big(60e3), func(p pathPoint, s *setup) {
 			s.spec.Bytes, s.spec.Time = int64(p.bdp()), 0
 		}, nil},

@@ -5,9 +5,9 @@ import "github.com/fullpipe-net/fullpipe/internal/transfer"
 const (
 	fewRounds  = 5   // a verdict from fewer is one step less sure
 	clearShare = 0.7 // and so is one whose limiter had less of the time
-	// nearThreshold is the window / (rate × round trip) from which a window that limits
-	// comes close to one that is merely full.
-	nearThreshold = 1.1
+	// nearThreshold is how far a window each round trip may lie above the rate for the
+	// window alone to explain it.
+	nearThreshold = 1.15
 	// clearlyFlat and clearlyUneven lie as far from flatRate on either side as the best
 	// lasting rate is uncertain.
 	clearlyFlat   = 0.94
@@ -58,10 +58,10 @@ func (h *hearing) evidenceLevel(n Name) Confidence {
 	return Medium
 }
 
-// clear says whether the window's rate is well below what a merely full one would show.
+// clear says whether a whole window every round trip is what came.
 func (h *hearing) clear(window func(*connection, *round) int64) bool {
 	each := h.path.mean / float64(len(h.connections))
-	return h.path.allows(h.typical(window)) <= nearThreshold*each
+	return h.path.carries(h.typical(window)) <= nearThreshold*each
 }
 
 func when(direct bool, c Confidence) Confidence {

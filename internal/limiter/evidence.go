@@ -52,15 +52,15 @@ func (h *hearing) tell(name Name, share float64) (string, map[string]float64) {
 	case SendBuffer:
 		size := h.typical((*connection).outstanding)
 		text := fmt.Sprintf("the send buffer lets out %s, which at %s allows %s; the writer waited for space %s of the time",
-			units.Size(size).Exact(), units.Time(p.base), units.Rate(p.allows(size)), percent(ratio(h.sum((*connection).blocked), h.total)))
+			units.Size(size).Exact(), units.Time(p.rtt), units.Rate(p.carries(size)), percent(ratio(h.sum((*connection).blocked), h.total)))
 		if h.sender.BufferRule != "" {
 			text += "; rule in force: " + h.sender.BufferRule
 		}
-		return text, map[string]float64{"outstanding_bytes": float64(size), "rtt_s": p.base.Seconds(), "granted_bytes": float64(c.sender.SendBuffer.Granted)}
+		return text, map[string]float64{"outstanding_bytes": float64(size), "rtt_s": p.rtt.Seconds(), "granted_bytes": float64(c.sender.SendBuffer.Granted)}
 	case ReceiverWindow:
 		size := h.typical((*connection).window)
-		return fmt.Sprintf("receive window %s at %s allows %s; full %s", units.Size(size).Exact(), units.Time(p.base), units.Rate(p.allows(size)), took),
-			map[string]float64{"window_bytes": float64(size), "rtt_s": p.base.Seconds()}
+		return fmt.Sprintf("receive window %s at %s allows %s; full %s", units.Size(size).Exact(), units.Time(p.rtt), units.Rate(p.carries(size)), took),
+			map[string]float64{"window_bytes": float64(size), "rtt_s": p.rtt.Seconds()}
 	case ReceiverApplication:
 		return h.tellReader(took)
 	case SlowStart:

@@ -153,6 +153,14 @@ func (p *path) allows(window int64) float64 {
 	return float64(window) * 8 / p.base.Seconds()
 }
 
+// carries is what a window gives at the round trip that the transfer had, in bit/s.
+func (p *path) carries(window int64) float64 {
+	if p.rtt <= 0 {
+		return p.allows(window)
+	}
+	return float64(window) * 8 / p.rtt.Seconds()
+}
+
 // leastRTT is the smallest round trip that any of an end's connections saw, 0 if none.
 func leastRTT(e *transfer.End) (least time.Duration) {
 	for _, stream := range e.Streams {
