@@ -90,7 +90,7 @@ func serve(cmd *cobra.Command, flags keyFlags, listen string, iperf3, quiet bool
 	log := serveLog{cmd, quiet}
 	config := server.Config{Address: listen, Key: *key, Software: version(), Event: log.event}
 	clients := admitIperf3(&config)
-	config.Strangers, config.ShareWindows = iperf3, iperf3
+	config.Strangers, config.ShareWindows = iperf3, true
 	s, err := server.New(ctx, config)
 	if err != nil {
 		return listenError(listen, err)

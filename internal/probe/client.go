@@ -53,6 +53,9 @@ func Connect(ctx context.Context, address string, key Key) (*Client, error) {
 // Hello is what the server told of itself.
 func (c *Client) Hello() Hello { return c.hello }
 
+// Address is HOST:PORT of the server.
+func (c *Client) Address() string { return c.address }
+
 // Check implements transfer.Peer.
 func (c *Client) Check(s transfer.Spec) error { return c.hello.Check(s) }
 
@@ -153,6 +156,7 @@ type run struct {
 	each     func(transfer.Interval)
 	result   *transfer.Result
 	answered bool // the far end's part is over
+	ports    []uint16
 }
 
 func (r *run) carryOut(ctx context.Context) error {
@@ -279,7 +283,14 @@ func clippings(which string, e *transfer.End) []string {
 
 func (r *run) offer(ctx context.Context) (accept, error) {
 	var a accept
-	if err := r.ctl.send(kindOffer, offer{Spec: r.spec}); err != nil {
+	o := offer{Spec: r.spec}
+	if own, ok := r.ctl.conn.LocalAddr().(*net.TCPAddr); ok && r.spec.Far.ReceiveBuffer > 0 {
+		at := own.AddrPort()
+		if ports, err := socket.FreePorts(at.Addr(), max(r.spec.Streams, 1)); err == nil {
+			o.Ports, o.From, r.ports = ports, at.Port(), ports
+		}
+	}
+	if err := r.ctl.send(kindOffer, o); err != nil {
 		return a, err
 	}
 	m, err := r.ctl.next(ctx, connectTime)
@@ -326,7 +337,11 @@ func (r *run) connect(ctx context.Context, a accept) ([]*socket.Stream, error) {
 	errs := make([]error, len(a.Tokens))
 	var dialing sync.WaitGroup
 	for i := range conns {
-		dialing.Go(func() { conns[i], errs[i] = socket.Dial(ctx, address, options) })
+		o := options
+		if len(r.ports) > 0 && a.Port == 0 {
+			o.LocalPort = r.ports[i]
+		}
+		dialing.Go(func() { conns[i], errs[i] = socket.Dial(ctx, address, o) })
 	}
 	dialing.Wait()
 	err := errors.Join(errs...)

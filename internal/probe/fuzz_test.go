@@ -12,7 +12,7 @@ import (
 func FuzzReadMessage(f *testing.F) {
 	for k, body := range map[kind]any{
 		kindHello:  Hello{Version: 1, Limits: DefaultLimits()},
-		kindOffer:  offer{transfer.Spec{Direction: transfer.Up, Time: time.Second}},
+		kindOffer:  offer{Spec: transfer.Spec{Direction: transfer.Up, Time: time.Second}},
 		kindAccept: accept{Tokens: []string{"x"}, Port: 7},
 		kindResult: result{End: &transfer.End{Streams: []transfer.Stream{{Bytes: 5, Samples: make([]transfer.Sample, 3)}}}},
 	} {
@@ -45,7 +45,7 @@ func FuzzReadMessage(f *testing.F) {
 }
 
 func FuzzOffer(f *testing.F) {
-	good, _ := json.Marshal(offer{transfer.Spec{Direction: transfer.Down, Bytes: 1, Far: transfer.Socket{ReceiveBuffer: 4096}}})
+	good, _ := json.Marshal(offer{Spec: transfer.Spec{Direction: transfer.Down, Bytes: 1, Far: transfer.Socket{ReceiveBuffer: 4096}}})
 	f.Add(good)
 	f.Add([]byte(`{"spec":{"direction":"up","time_ns":1,"streams":-1,"program":{"write_bps":1e308}}}`))
 	hello := Hello{Limits: DefaultLimits(), Congestion: []string{"cubic"}}

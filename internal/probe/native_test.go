@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -53,7 +54,14 @@ func connect(t testing.TB, address string, key probe.Key) *probe.Client {
 var key = probe.NewKey()
 
 func TestTransfers(t *testing.T) {
-	c := connect(t, serve(t, server.Config{Key: key}), key)
+	for name, shared := range map[string]bool{"a port of its own": false, "the server's port": true} {
+		t.Run(name, func(t *testing.T) {
+			testTransfers(t, connect(t, serve(t, server.Config{Key: key, ShareWindows: shared}), key), shared)
+		})
+	}
+}
+
+func testTransfers(t *testing.T, c *probe.Client, shared bool) {
 	both := transfer.Socket{SendBuffer: 100_000, ReceiveBuffer: 50_000}
 	for _, tt := range []struct {
 		name  string
@@ -79,6 +87,10 @@ func TestTransfers(t *testing.T) {
 					t.Fatal(err)
 				}
 				checkResult(t, r, tt.bytes)
+				_, port, _ := net.SplitHostPort(c.Address())
+				if on := strconv.Itoa(int(r.Near.Streams[0].Remote.Port())) == port; on != (shared || tt.spec.Far.ReceiveBuffer == 0) {
+					t.Errorf("data connections on the server's port: %v", on)
+				}
 				if received, _ := r.Received(); told > received.Bytes || direction == transfer.Down && told != received.Bytes {
 					t.Errorf("intervals tell of %d bytes, the result of %d", told, received.Bytes)
 				}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/socket"
@@ -18,12 +19,22 @@ const idleTime = 5 * time.Minute
 
 // Host is what a session needs of the server around it.
 type Host interface {
-	// Expect makes the connections that show these tokens arrive on the channel. They
-	// connect to the port it answers (0: the server's own) of the local address, whose
-	// sockets were given the options before listen(). Forget undoes it.
-	Expect(ctx context.Context, tokens []Preface, local netip.AddrPort, o socket.Options) (streams <-chan *net.TCPConn, port int, forget func(), err error)
+	// Expect makes the connections that show the tokens arrive on the channel. They
+	// connect to the port it answers (0: the server's own), where a listener was given
+	// the options before listen(). Forget undoes it.
+	Expect(ctx context.Context, e Expected) (streams <-chan *net.TCPConn, port int, forget func(), err error)
 	// Grant makes a cookie with which an iperf3 test is admitted until revoke is called.
 	Grant() (cookie Preface, revoke func(), err error)
+}
+
+// Expected are the data connections of one transfer.
+type Expected struct {
+	Tokens  []Preface
+	Options socket.Options
+	// Client and Local are the two ends' addresses, Ports those that the client will
+	// connect from; none: not known.
+	Client, Local netip.Addr
+	Ports         []uint16
 }
 
 // Session is the server's end of one control connection.
@@ -31,8 +42,9 @@ type Session struct {
 	Host        Host
 	Certificate tls.Certificate
 	Key         Key
-	Local       netip.AddrPort // where the client connected to
-	Hello       Hello
+	// Local is where the client connected to, Remote where from.
+	Local, Remote netip.AddrPort
+	Hello         Hello
 	// Event is told of each transfer; nil: nobody.
 	Event func(*transfer.Result)
 }
@@ -99,7 +111,7 @@ func (s *Session) Serve(ctx context.Context, conn net.Conn) error {
 			if err := m.decode(kindOffer, &o); err != nil {
 				return err
 			}
-			if err := s.carryOut(ctx, secured, o.Spec, messages); err != nil {
+			if err := s.carryOut(ctx, secured, o, messages); err != nil {
 				return err
 			}
 		case <-idle.C:
@@ -122,7 +134,8 @@ func (s *Session) grant(conn net.Conn) (revoke func(), err error) {
 
 // carryOut answers one offer: the transfer's result, or a refusal. An error ends the
 // session.
-func (s *Session) carryOut(ctx context.Context, conn net.Conn, spec transfer.Spec, messages <-chan message) error {
+func (s *Session) carryOut(ctx context.Context, conn net.Conn, o offer, messages <-chan message) error {
+	spec := o.Spec
 	send := func(k kind, body any) error {
 		conn.SetWriteDeadline(time.Now().Add(connectTime))
 		return writeMessage(conn, k, body)
@@ -139,7 +152,12 @@ func (s *Session) carryOut(ctx context.Context, conn net.Conn, spec transfer.Spe
 		tokens[i] = NewToken()
 		answer.Tokens = append(answer.Tokens, string(tokens[i][:]))
 	}
-	arriving, port, forget, err := s.Host.Expect(ctx, tokens, s.Local, options)
+	expected := Expected{Tokens: tokens, Options: options, Client: s.Remote.Addr(), Local: s.Local.Addr()}
+	// Without an address translator that changes ports, and as many as there are streams.
+	if o.From == s.Remote.Port() && len(o.Ports) == len(tokens) {
+		expected.Ports = o.Ports
+	}
+	arriving, port, forget, err := s.Host.Expect(ctx, expected)
 	if err != nil {
 		return send(kindAccept, refusal(err))
 	}
@@ -170,7 +188,10 @@ func (s *Session) carryOut(ctx context.Context, conn net.Conn, spec transfer.Spe
 		case <-finished:
 		}
 	}()
-	end, err := s.transfer(ctx, spec, options, len(tokens), arriving, send)
+	if port != 0 {
+		expected.Ports = nil // any will do
+	}
+	end, err := s.transfer(ctx, spec, expected, arriving, send)
 	close(finished)
 	<-watched
 	if left != nil {
@@ -203,8 +224,9 @@ func refusal(err error) accept {
 }
 
 // transfer carries out the server's part over the streams that arrive.
-func (s *Session) transfer(ctx context.Context, spec transfer.Spec, options socket.Options, n int, arriving <-chan *net.TCPConn,
+func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Expected, arriving <-chan *net.TCPConn,
 	send func(kind, any) error) (*transfer.End, error) {
+	n, ports := len(expected.Tokens), expected.Ports
 	var streams []*socket.Stream
 	defer func() { closeAll(streams) }()
 	late := time.NewTimer(connectTime)
@@ -212,7 +234,11 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, options sock
 	for len(streams) < n {
 		select {
 		case conn := <-arriving:
-			st, err := socket.NewStream(conn, options)
+			if from := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Port(); len(ports) > 0 && !slices.Contains(ports, from) {
+				conn.Close()
+				return nil, fmt.Errorf("an address translator moved a data connection to port %d, so its window could not be set", from)
+			}
+			st, err := socket.NewStream(conn, expected.Options)
 			if err != nil {
 				return nil, err
 			}

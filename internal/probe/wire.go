@@ -58,6 +58,11 @@ type Limits struct {
 
 type offer struct {
 	Spec transfer.Spec `json:"spec"`
+	// Ports are those that the data connections will come from, which lets the server
+	// tell them apart before it sees more than their SYN; From is the control
+	// connection's, which tells whether ports arrive as they left.
+	Ports []uint16 `json:"ports,omitempty"`
+	From  uint16   `json:"from,omitempty"`
 }
 
 // accept answers an offer: tokens, or a refusal in Field and Error.

@@ -10,9 +10,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Expect implements probe.Host. Options that must hold before listen() get a port of
-// their own, which lives until forget.
-func (s *Server) Expect(ctx context.Context, tokens []probe.Preface, local netip.AddrPort, o socket.Options) (<-chan *net.TCPConn, int, func(), error) {
+// Expect implements probe.Host. A receive buffer that must hold before listen() gets a
+// listener on the server's own port where the client's ports tell its connections apart;
+// else, and with a clamp or an MSS, there is a port for this transfer alone.
+func (s *Server) Expect(ctx context.Context, e probe.Expected) (<-chan *net.TCPConn, int, func(), error) {
+	tokens, o := e.Tokens, e.Options
 	arriving := make(chan *net.TCPConn, len(tokens))
 	s.mu.Lock()
 	for _, t := range tokens {
@@ -37,7 +39,12 @@ func (s *Server) Expect(ctx context.Context, tokens []probe.Preface, local netip
 	if o.ReceiveBuffer == 0 && o.Clamp == 0 && o.MSS == 0 {
 		return arriving, 0, forget, nil
 	}
-	l, err := socket.Listen(ctx, netip.AddrPortFrom(local.Addr(), 0).String(), o)
+	if len(e.Ports) > 0 && o.Clamp == 0 && o.MSS == 0 {
+		if release, err := s.window(socket.Choice{From: e.Client, Ports: e.Ports}, o.ReceiveBuffer); err == nil {
+			return arriving, 0, func() { release(); forget() }, nil
+		}
+	}
+	l, err := socket.Listen(ctx, netip.AddrPortFrom(e.Local, 0).String(), o)
 	if err != nil {
 		forget()
 		return nil, 0, nil, &transfer.Unsupported{Field: "Far", Why: err.Error()}

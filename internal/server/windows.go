@@ -1,8 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -11,13 +13,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
-// windows are further listeners on the server's port, for clients whose protocol has
-// them come back to that port and wants a small window from the SYN on. They are never
+// windows are further listeners on the server's port, for connections that want a small
+// window from the SYN on. They are never
 // closed before the server is: the kernel counts listeners by their place in a row.
 type windows struct {
 	mu     sync.Mutex // guards what follows
 	group  []*net.TCPListener
-	chosen map[int]netip.Addr // by place in group; absent: free
+	chosen map[int]socket.Choice // by place in group; absent: free
 	accept func(*net.TCPListener)
 }
 
@@ -28,6 +30,10 @@ var errNoWindow = errors.New("as many windows at a time as this server holds")
 // Window gives connections from a host a receive buffer of so many bytes from the SYN
 // on, until release is called. Config.ShareWindows must be set.
 func (s *Server) Window(from netip.Addr, bytes int) (release func(), err error) {
+	return s.window(socket.Choice{From: from}, bytes)
+}
+
+func (s *Server) window(c socket.Choice, bytes int) (release func(), err error) {
 	w := &s.windows
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -41,7 +47,8 @@ func (s *Server) Window(from netip.Addr, bytes int) (release func(), err error) 
 	if err := socket.SetListenBuffer(w.group[place], bytes); err != nil {
 		return nil, err
 	}
-	w.chosen[place] = from
+	c.Index = place
+	w.chosen[place] = c
 	if err := w.choose(s.listener); err != nil {
 		delete(w.chosen, place)
 		return nil, err
@@ -74,11 +81,11 @@ func (w *windows) free(first *net.TCPListener) (int, error) {
 }
 
 func (w *windows) choose(first *net.TCPListener) error {
-	var choices []socket.Choice
-	for place, from := range w.chosen {
-		choices = append(choices, socket.Choice{From: from, Index: place})
-	}
-	slices.SortFunc(choices, func(a, b socket.Choice) int { return a.Index - b.Index })
+	choices := slices.Collect(maps.Values(w.chosen))
+	// Those for some ports only come first: iperf3's clients are known by address alone.
+	slices.SortFunc(choices, func(a, b socket.Choice) int {
+		return cmp.Or(len(b.Ports)-len(a.Ports), a.Index-b.Index)
+	})
 	return socket.ChooseListener(first, choices)
 }
 
@@ -86,7 +93,7 @@ func (w *windows) choose(first *net.TCPListener) error {
 func (w *windows) start(first *net.TCPListener, accept func(*net.TCPListener)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.group, w.chosen, w.accept = []*net.TCPListener{first}, map[int]netip.Addr{}, accept
+	w.group, w.chosen, w.accept = []*net.TCPListener{first}, map[int]socket.Choice{}, accept
 }
 
 func (w *windows) close() {

@@ -8,8 +8,12 @@ import (
 // Choice sends connections from a host to one of the listeners that share a port.
 type Choice struct {
 	From  netip.Addr
-	Index int // of the listener, in the order in which they began to listen
+	Ports []uint16 // only those from these ports, at most MostPorts; none: from all
+	Index int      // of the listener, in the order in which they began to listen
 }
+
+// MostPorts bounds the ports of one Choice, and with them the program that chooses.
+const MostPorts = 128
 
 // ChooseListener attaches choices to the listeners that share l's port (SharePort), in
 // place of those before; other hosts go to the first one. It needs no privilege

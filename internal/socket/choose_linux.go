@@ -13,42 +13,67 @@ const (
 	networkHeader = 0xfff00000 // -0x100000
 	ipv4Source    = networkHeader + 12
 	ipv6Source    = networkHeader + 8
+	ipv6Header    = 40 // extension headers before a SYN's TCP header are not looked through
+)
+
+// instruction codes of classic BPF.
+const (
+	loadByte     = unix.BPF_LD | unix.BPF_B | unix.BPF_ABS
+	loadHalf     = unix.BPF_LD | unix.BPF_H | unix.BPF_ABS
+	loadHalfAtX  = unix.BPF_LD | unix.BPF_H | unix.BPF_IND
+	loadWord     = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+	headerLength = unix.BPF_LDX | unix.BPF_B | unix.BPF_MSH // X = 4 × (byte & 15)
+	shiftRight   = unix.BPF_ALU | unix.BPF_RSH | unix.BPF_K
+	jumpIfEqual  = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+	answer       = unix.BPF_RET | unix.BPF_K
 )
 
 // chooser is the classic BPF program that answers a listener's index for a SYN.
 func chooser(choices []Choice) []unix.SockFilter {
-	load := func(at uint32) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
-	}
-	unless := func(value uint32, skip int) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: uint8(skip), K: value}
-	}
-	answer := func(index int) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: uint32(index)}
-	}
-
-	program := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: networkHeader},
-		{Code: unix.BPF_ALU | unix.BPF_RSH | unix.BPF_K, K: 4},
-		{Code: unix.BPF_MISC | unix.BPF_TAX},
-	}
-	version := unix.SockFilter{Code: unix.BPF_MISC | unix.BPF_TXA}
+	var program []unix.SockFilter
 	for _, c := range choices {
-		if c.From.Is4() {
-			a := c.From.As4()
-			program = append(program, version, unless(4, 3),
-				load(ipv4Source), unless(binary.BigEndian.Uint32(a[:]), 1), answer(c.Index))
-			continue
-		}
-		a := c.From.As16()
-		program = append(program, version, unless(6, 9))
-		for word := range 4 {
-			program = append(program, load(ipv6Source+uint32(4*word)),
-				unless(binary.BigEndian.Uint32(a[4*word:]), 2*(3-word)+1))
-		}
-		program = append(program, answer(c.Index))
+		program = append(program, block(c)...)
 	}
-	return append(program, answer(0))
+	return append(program, unix.SockFilter{Code: answer})
+}
+
+// block answers one choice's index, or goes on behind itself.
+func block(c Choice) []unix.SockFilter {
+	var b []unix.SockFilter
+	var unequal []int // places of comparisons that must hold
+	add := func(code uint16, k uint32) { b = append(b, unix.SockFilter{Code: code, K: k}) }
+	must := func(value uint32) { unequal = append(unequal, len(b)); add(jumpIfEqual, value) }
+
+	version, address, source := uint32(6), c.From.AsSlice(), uint32(ipv6Source)
+	if c.From.Is4() {
+		version, source = 4, ipv4Source
+	}
+	add(loadByte, networkHeader)
+	add(shiftRight, 4)
+	must(version)
+	for word := 0; word < len(address); word += 4 {
+		add(loadWord, source+uint32(word))
+		must(binary.BigEndian.Uint32(address[word:]))
+	}
+	if len(c.Ports) > 0 {
+		if version == 4 {
+			add(headerLength, networkHeader)
+			add(loadHalfAtX, networkHeader)
+		} else {
+			add(loadHalf, networkHeader+ipv6Header)
+		}
+		last := len(c.Ports) - 1
+		for i, port := range c.Ports[:last] {
+			add(jumpIfEqual, uint32(port))
+			b[len(b)-1].Jt = uint8(last - i) // to the answer
+		}
+		must(uint32(c.Ports[last]))
+	}
+	add(answer, uint32(c.Index))
+	for _, at := range unequal {
+		b[at].Jf = uint8(len(b) - at - 1)
+	}
+	return b
 }
 
 func chooseListener(l *net.TCPListener, choices []Choice) error {

@@ -30,8 +30,8 @@ func TestChooseListener(t *testing.T) {
 			defer l.Close()
 			group = append(group, l)
 		}
-		if err := ChooseListener(first, []Choice{{netip.MustParseAddr("192.0.2.1"), 1}, {netip.MustParseAddr("2001:db8::1"), 1},
-			{netip.MustParseAddr(c.chosen), 2}}); err != nil {
+		if err := ChooseListener(first, []Choice{{netip.MustParseAddr("192.0.2.1"), nil, 1}, {netip.MustParseAddr("2001:db8::1"), nil, 1},
+			{netip.MustParseAddr(c.chosen), nil, 2}}); err != nil {
 			t.Fatal(err)
 		}
 		_, port, _ := net.SplitHostPort(first.Addr().String())
@@ -54,6 +54,43 @@ func TestChooseListener(t *testing.T) {
 				came.Close()
 				conn.Close()
 			}
+		}
+	}
+}
+
+// A choice may be for some of a host's ports only.
+func TestChooseListenerByPort(t *testing.T) {
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		first, err := Listen(t.Context(), net.JoinHostPort(host, "0"), Options{SharePort: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer first.Close()
+		second, err := Listen(t.Context(), first.Addr().String(), Options{SharePort: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer second.Close()
+		ports, err := FreePorts(netip.MustParseAddr(host), MostPorts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		chosen, other := ports[:MostPorts-1], ports[MostPorts-1]
+		if err := ChooseListener(first, []Choice{{netip.MustParseAddr(host), chosen, 1}}); err != nil {
+			t.Fatal(err)
+		}
+		for port, l := range map[uint16]*net.TCPListener{chosen[0]: second, chosen[60]: second, chosen[MostPorts-2]: second, other: first} {
+			conn, err := Dial(t.Context(), first.Addr().String(), Options{LocalPort: port})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.SetDeadline(time.Now().Add(2 * time.Second))
+			came, err := l.Accept()
+			if err != nil {
+				t.Fatalf("%s from port %d: %v", host, port, err)
+			}
+			came.Close()
+			conn.Close()
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"syscall"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -28,6 +29,8 @@ type Options struct {
 	// Force passes the system's ceilings with SO_SNDBUFFORCE and SO_RCVBUFFORCE where
 	// they clip a request and this process may (CAP_NET_ADMIN in the first namespaces).
 	Force bool
+	// LocalPort is the port to connect from; 0 lets the system choose.
+	LocalPort uint16
 	// SharePort lets several listeners share one port (SO_REUSEPORT).
 	SharePort bool
 }
@@ -48,6 +51,9 @@ func (e *OptionError) Try() string   { return e.Hint }
 func Dial(ctx context.Context, address string, o Options) (*net.TCPConn, error) {
 	d := net.Dialer{KeepAlive: -1, Control: control(o)}
 	d.SetMultipathTCP(false)
+	if o.LocalPort != 0 {
+		d.LocalAddr = &net.TCPAddr{Port: int(o.LocalPort)}
+	}
 	conn, err := d.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
@@ -65,6 +71,21 @@ func Listen(ctx context.Context, address string, o Options) (*net.TCPListener, e
 		return nil, err
 	}
 	return l.(*net.TCPListener), nil
+}
+
+// FreePorts finds ports of a local address that connections may be made from. Nothing
+// keeps others from taking them first.
+func FreePorts(at netip.Addr, n int) ([]uint16, error) {
+	ports := make([]uint16, n)
+	for i := range ports {
+		l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(at, 0)))
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close() // after the last one is found, so that none is found twice
+		ports[i] = l.Addr().(*net.TCPAddr).AddrPort().Port()
+	}
+	return ports, nil
 }
 
 func control(o Options) func(network, address string, c syscall.RawConn) error {
