@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 
 	"github.com/spf13/cobra"
 
@@ -17,19 +18,19 @@ func (f *tuneFlags) change(cmd *cobra.Command, cfg tune.Config, result *tune.Res
 	if err != nil {
 		return statusFailed, err
 	}
+	var far netip.Addr
+	if result.Near != nil && len(result.Near.Streams) > 0 {
+		far = result.Near.Streams[0].Remote.Addr()
+	}
 	tried := false
 	for i := range result.Directions {
 		direction, entry := &result.Directions[i], &doc.Directions[i]
-		settings, err := direction.HostSettings(hostTarget(s.Version), s)
-		if err != nil {
-			return statusFailed, err
-		}
-		changes, err := host.Changes(settings, "")
+		changes, err := direction.HostChanges(far, hostTarget(s.Version), s)
 		if err != nil {
 			return statusFailed, err
 		}
 		if len(changes) == 0 {
-			entry.Warnings = append(entry.Warnings, "this host's settings let the path be filled: nothing was applied")
+			entry.Warnings = append(entry.Warnings, "nothing on this host was shown to hold the path back: nothing was applied")
 			continue
 		}
 		if err := f.agree(cmd, changes); err != nil {

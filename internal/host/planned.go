@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,3 +116,7 @@ func Persist(changes []Change) ([]Change, error) {
 // WholeHost says whether this process's settings are the host's, and not those of a
 // network namespace.
 func WholeHost() bool { return scope() == "host" }
+
+// RouteTo is the prefix, as Route changes name it, of the main table's route to an
+// address: the narrowest scope in which this host knows the destination.
+func RouteTo(address netip.Addr) (string, error) { return routeTo(address.Unmap()) }

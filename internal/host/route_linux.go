@@ -255,3 +255,28 @@ func (r *route) replace() error {
 	binary.NativeEndian.PutUint32(header[8:], binary.NativeEndian.Uint32(header[8:])&(unix.RTNH_F_ONLINK|unix.RTNH_F_PERVASIVE))
 	return acknowledged(unix.RTM_NEWROUTE, unix.NLM_F_REPLACE, append(header[:], encodeAttributes(sent)...))
 }
+
+func routeTo(address netip.Addr) (string, error) {
+	family := unix.AF_INET
+	if address.Is6() {
+		family = unix.AF_INET6
+	}
+	all, err := listRoutes(family)
+	if err != nil {
+		return "", err
+	}
+	var best *netip.Prefix
+	for _, r := range all {
+		p := r.prefix()
+		if p.Contains(address) && (best == nil || p.Bits() > best.Bits()) {
+			best = &p
+		}
+	}
+	switch {
+	case best == nil:
+		return "", fmt.Errorf("the main table has no route to %s", address)
+	case best.Bits() == 0 && family == unix.AF_INET:
+		return "default", nil
+	}
+	return best.String(), nil
+}

@@ -2,7 +2,10 @@
 
 package host
 
-import "os"
+import (
+	"net/netip"
+	"os"
+)
 
 // stores has no sysctls: fullpipe has never been run on these systems, and `plan` writes
 // what sets them.
@@ -20,3 +23,5 @@ func stateDir() string {
 	}
 	return "/var/db/fullpipe"
 }
+
+func routeTo(netip.Addr) (string, error) { return "", notSupported("settings of a route") }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
 )
@@ -21,3 +22,5 @@ func stateDir() string {
 	}
 	return filepath.Join(os.Getenv("ProgramData"), "fullpipe")
 }
+
+func routeTo(netip.Addr) (string, error) { return "", notSupported("settings of a route") }

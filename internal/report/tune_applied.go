@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
@@ -51,12 +52,14 @@ func (a *TuneApplied) writeText(w io.Writer) {
 		t.row("gain", text)
 	}
 	if a.Kept {
-		t.row("kept", a.Reason+"; fullpipe undo takes it back")
+		t.row("kept", a.Reason)
 	} else {
 		t.row("taken back", a.Reason)
 	}
 	t.write(w, "  ")
 }
+
+func (d *Tune) inLab() bool { return strings.HasPrefix(d.Peer, "lab:") }
 
 // changed says what the report's last line says of the hosts.
 func (d *Tune) changed() string {
@@ -67,6 +70,8 @@ func (d *Tune) changed() string {
 		}
 	}
 	switch {
+	case kept && d.inLab():
+		return "the lab's host was changed, and ended with the lab"
 	case kept:
 		return "this host was changed: fullpipe undo takes it back"
 	case touched:

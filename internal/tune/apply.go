@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/audit"
@@ -32,11 +34,38 @@ const (
 	gainWorth   = 1.0
 )
 
-// HostSettings are what this host, as the snapshot shows it, needs to fill the path by
-// automatic sizing. Where windows still limited the fastest transfer, nobody knows how
-// much more the path carries: then twice what that transfer needed. The host's memory
-// bounds it.
-func (d *Direction) HostSettings(target plan.Target, now *audit.Snapshot) ([]plan.Setting, error) {
+// HostChanges are what this host, as the snapshot shows it, needs for a direction; far is
+// the peer's address. The narrowest scope that serves comes first: a smaller window, where
+// that was better, belongs to the route; larger buffers to the host; another congestion
+// control, where windows do not limit and it helps, to the route or else to the host.
+func (d *Direction) HostChanges(far netip.Addr, target plan.Target, now *audit.Snapshot) ([]host.Change, error) {
+	prefix, err := host.RouteTo(far)
+	routed := err == nil && prefix != "default" && prefix != "::/0"
+	if changes := d.narrower(prefix); routed && len(changes) > 0 {
+		return changes, nil
+	}
+	settings, err := d.hostSettings(target, now)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := host.Changes(settings, "")
+	if err != nil || len(changes) > 0 {
+		return changes, err
+	}
+	congestion := d.betterCongestion()
+	switch {
+	case congestion == "":
+		return nil, nil
+	case routed:
+		return []host.Change{host.Set(host.Route, prefix+" congctl", congestion)}, nil
+	}
+	return []host.Change{host.Set(host.Sysctl, "net.ipv4.tcp_congestion_control", congestion)}, nil
+}
+
+// hostSettings raise the buffers' maxima to what fills the path by automatic sizing. Where
+// windows still limited the fastest transfer, nobody knows how much more the path carries:
+// then twice what that transfer needed. The host's memory bounds it.
+func (d *Direction) hostSettings(target plan.Target, now *audit.Snapshot) ([]plan.Setting, error) {
 	if d.Path.BottleneckBps <= 0 || d.Path.RTT <= 0 {
 		return nil, errors.New("too little was measured to plan")
 	}
@@ -61,6 +90,36 @@ func (d *Direction) HostSettings(target plan.Target, now *audit.Snapshot) ([]pla
 		return nil, err
 	}
 	return p.Settings, nil
+}
+
+// narrower are the attributes of the route to the far end that hold this host to the
+// chosen window, where that is smaller than what automatic sizing takes.
+func (d *Direction) narrower(prefix string) []host.Change {
+	automatic := 0
+	for _, t := range d.Trials {
+		if t.Automatic && t.Remedy == "" {
+			automatic = max(automatic, t.Effective)
+		}
+	}
+	if d.Chosen == nil || d.Chosen.Window >= automatic {
+		return nil
+	}
+	if d.Direction == transfer.Up {
+		return []host.Change{host.Set(host.Route, prefix+" cwnd", strconv.Itoa(max(2, d.Chosen.Window/d.Path.MSS)))}
+	}
+	return []host.Change{host.Set(host.Route, prefix+" window", strconv.Itoa(d.Chosen.Window))}
+}
+
+// betterCongestion is the congestion control that helps this host's sending by a tenth or
+// more; "" where none does.
+func (d *Direction) betterCongestion() string {
+	name, best := "", 1.1
+	for _, r := range d.Remedies {
+		if d.Direction == transfer.Up && r.Spec.Near.Congestion != "" && r.Gain.Low > 1 && r.Gain.Mid > best {
+			name, best = r.Spec.Near.Congestion, r.Gain.Mid
+		}
+	}
+	return name
 }
 
 // Apply makes the changes on this host and measures what a program gets with them and
