@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -44,6 +45,9 @@ printed for each end.`,
   fullpipe tune lab:rate=100mbit,rtt=40ms,stack=windows-2000`,
 		Args: onePeer,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if peer.DownOnly(args[0]) && !cmd.Flags().Changed("direction") {
+				f.direction = "down"
+			}
 			cfg, err := f.config()
 			if err != nil {
 				return err
@@ -56,7 +60,8 @@ printed for each end.`,
 	}
 	fl := cmd.Flags()
 	f.keyFlags.add(fl)
-	fl.StringVarP(&f.direction, "direction", "d", "up", "who sends: up (this host), down or both, one after the other")
+	f.keyFlags.addSSH(fl)
+	fl.StringVarP(&f.direction, "direction", "d", "up", "who sends: up (this host), down or both, one after the other; down from a web server")
 	fl.Var(&f.budget, "budget", "time for each direction (default: the larger of 30 s, 2,000 segments' time and 150 round trips)")
 	fl.Var(&f.maxBytes, "max-bytes", "payload that each direction may move")
 	fl.Var(&f.fileSize, "file-size", "a transfer whose time before and after is of interest")
@@ -93,6 +98,7 @@ func (f *tuneFlags) config() (tune.Config, error) {
 
 func (f *tuneFlags) run(cmd *cobra.Command, text string, cfg tune.Config) error {
 	ctx := cmd.Context()
+	f.notes = cmd.ErrOrStderr()
 	far, err := f.open(ctx, text)
 	if err != nil {
 		return err

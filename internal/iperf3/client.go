@@ -132,7 +132,10 @@ func (p *Peer) run(ctx context.Context, spec transfer.Spec, each func(transfer.I
 	defer load.close()
 	usage := startUsage()
 	err = c.during(ctx, func(ctx context.Context) error { return load.run(ctx, each) })
-	if result.Near = load.end; err != nil {
+	if result.Near = load.end; result.Near != nil && load.sends() {
+		asAcknowledged(result.Near)
+	}
+	if err != nil {
 		c.hangUp()
 		return result, err
 	}
@@ -326,6 +329,27 @@ func (p *Peer) Close() error {
 		p.begun = nil
 	}
 	return nil
+}
+
+// asAcknowledged times each stream by its acknowledgements, because nobody tells when the
+// bytes arrived: from when the first could be acknowledged until the last one was.
+func asAcknowledged(near *transfer.End) {
+	for i := range near.Streams {
+		s := &near.Streams[i]
+		var acked int64
+		var rtt time.Duration
+		for _, sample := range s.Samples {
+			if sample.Have&transfer.HaveMinRTT != 0 {
+				rtt = sample.MinRTT
+			}
+			if sample.Have&transfer.HaveAcked != 0 && sample.Acked > acked {
+				acked, s.Last = sample.Acked, max(sample.At, s.First)
+			}
+		}
+		if s.First+rtt < s.Last {
+			s.First += rtt
+		}
+	}
 }
 
 // tell adds what the far end counted to a result. A far end that received stays unseen:
