@@ -2,6 +2,7 @@ package tune
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -92,6 +93,11 @@ func (l *loop) window(window int, length time.Duration, reason string) Trial {
 	sender, receiver := l.ends(&t.Spec)
 	sender.SendBuffer = chosen.SendBuffer
 	receiver.ReceiveBuffer, receiver.Clamp = chosen.ReceiveBuffer, chosen.Clamp
+	// A web server's send buffer cannot be had; it may be large enough as it is.
+	var refused *transfer.Unsupported
+	if err := l.cfg.Peer.Check(withDirection(t.Spec, l.out.Direction)); errors.As(err, &refused) && refused.Field == "Far.SendBuffer" {
+		sender.SendBuffer = 0
+	}
 	return t
 }
 
