@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"runtime"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/report"
@@ -104,7 +107,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, text string, cfg tune.Config) error 
 		return err
 	}
 	defer far.Close()
-	cfg.Peer = far
+	cfg.Peer, cfg.Echo = far, echo
 	line := newProgressLine(cmd.ErrOrStderr())
 	cfg.Progress = line.show
 	result, err := tune.Run(ctx, cfg)
@@ -140,6 +143,21 @@ func (f *tuneFlags) run(cmd *cobra.Command, text string, cfg tune.Config) error 
 	return nil
 }
 
+// echo asks a host for at most about 1.5 s. What cannot be had stays unknown.
+func echo(ctx context.Context, to netip.AddrPort, rtt time.Duration) (path.RoundTrips, path.MTU) {
+	const every = 20 * time.Millisecond
+	count := min(max(int(1500*time.Millisecond/(rtt+every)), 5), 20)
+	trips, err := path.Ask(ctx, to, path.Config{Count: count, Every: every})
+	if err != nil {
+		trips = path.RoundTrips{}
+	}
+	mtu, err := path.FindMTU(ctx, to.Addr(), path.Config{Patience: 4*rtt + 100*time.Millisecond})
+	if err != nil {
+		mtu = path.MTU{}
+	}
+	return trips, mtu
+}
+
 // targets are the systems whose settings are printed: what the user says, in a lab what
 // its stacks imitate, else what the ends say they are.
 func (f *tuneFlags) targets(r *tune.Result) (near, far *plan.Target) {
@@ -152,8 +170,8 @@ func (f *tuneFlags) targets(r *tune.Result) (near, far *plan.Target) {
 		guesses[1] = kernelTarget(r.Far.Kernel)
 	}
 	if profile, ok := strings.CutPrefix(os.Getenv(labVariable), labPrefix); ok {
-		if path, err := link.Parse(profile); err == nil {
-			guesses = [2]string{path.Near.Name, path.Far.Name}
+		if made, err := link.Parse(profile); err == nil {
+			guesses = [2]string{made.Near.Name, made.Far.Name}
 		}
 	}
 	var found [2]*plan.Target

@@ -62,6 +62,9 @@ func (d *TuneDirection) writeText(w io.Writer) {
 		end.row("file", d.File.text())
 	}
 	end.row("verdict", d.verdictText())
+	for i, line := range d.worthDoing() {
+		end.row([]string{"worth trying", ""}[min(i, 1)], line)
+	}
 	if d.Interrupted {
 		end.row("", "interrupted: this is what was found until then")
 	}
@@ -208,11 +211,22 @@ func (d *TuneDirection) verdictText() string {
 	case d.Verdict == search.NoChange:
 		return d.Reason
 	}
-	text := "inconclusive, no change: " + d.Reason
-	if r := limiter.Remedy(d.Before.Verdict); r != "" && d.Before.Verdict.Limiter != limiter.ReceiverWindow && d.Before.Verdict.Limiter != limiter.SendBuffer {
-		text += "; " + r
+	return "inconclusive, no change: " + d.Reason
+}
+
+// worthDoing is what else follows where a window is not the answer, or not all of it: the
+// remedies that were shown to help by a tenth, else what the limiter calls for.
+func (d *TuneDirection) worthDoing() (lines []string) {
+	for _, r := range d.Remedies {
+		if r.CI95[0] >= 1 && r.Factor >= 1.1 {
+			lines = append(lines, fmt.Sprintf("%s, which gave %s (× %s)", r.Name, units.Rate(r.GoodputBps), factor(r.Factor)))
+		}
 	}
-	return text
+	windows := []limiter.Name{limiter.ReceiverWindow, limiter.SendBuffer, limiter.Mixed, limiter.Unknown}
+	if r := limiter.Remedy(d.Before.Verdict); len(lines) == 0 && d.Chosen == nil && r != "" && !slices.Contains(windows, d.Before.Limiter) {
+		lines = append(lines, r)
+	}
+	return lines
 }
 
 func (d *TuneDirection) writeSettings(w io.Writer) {

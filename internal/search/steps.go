@@ -13,16 +13,23 @@ const (
 // carried less than its share, a window that carried less than both its neighbours, and
 // two results that do not agree.
 func (s *Search) doubt() (Trial, bool) {
+	if s.disagree(s.automatic) {
+		return s.again(s.automatic, "was that a stall?")
+	}
 	for i, a := range s.windows {
 		dip := i > 0 && i+1 < len(s.windows) && a.mid() < math.Min(s.windows[i-1].mid(), s.windows[i+1].mid())-0.06
 		share := math.Min(1, float64(a.window)/s.cfg.Knee)
 		low := s.same(a.asked, s.whole(modelShare*s.cfg.Knee)) && a.mid() < math.Log(share*s.cfg.CapacityBps)-0.06
-		apart := len(a.logs) == 2 && math.Abs(a.logs[0]-a.logs[1]) > math.Max(0.06, 2*s.cfg.Noise)
-		if len(a.logs) == 1 && (low || dip) || apart {
+		if len(a.logs) == 1 && (low || dip) || s.disagree(a) {
 			return s.again(a, "was that a stall?")
 		}
 	}
 	return Trial{}, false
+}
+
+// disagree says that the only two results of a candidate lie far apart.
+func (s *Search) disagree(a *arm) bool {
+	return len(a.logs) == 2 && math.Abs(a.logs[0]-a.logs[1]) > math.Max(0.06, 2*s.cfg.Noise)
 }
 
 // explore looks for a better window where the bounds leave room for one.

@@ -24,8 +24,8 @@ func (i Interval) Within(share float64) bool {
 const fewestForMedian = 6
 
 // Estimate bounds the typical value of positive measurements at the given confidence:
-// the median without any assumption where there are enough of them, else the geometric
-// mean by Student's t, which supposes that the noise multiplies. A single value has no
+// the median without any assumption where there are enough of them, else by Student's t
+// on logarithms, which supposes that the noise multiplies. A single value has no
 // interval: its bounds are 0 and infinity.
 func Estimate(values []float64, confidence float64) Interval {
 	switch {
@@ -36,8 +36,7 @@ func Estimate(values []float64, confidence float64) Interval {
 		_, low, high := stats.QuantileCI(len(values), 0.5, confidence).SampleCI(*s)
 		return Interval{low, s.Quantile(0.5), high}
 	}
-	logs := Logs(values)
-	return geometric(logs, confidence)
+	return geometric(Logs(values), confidence)
 }
 
 // Gain bounds the factor between paired measurements, before[i] next to after[i] in
@@ -54,13 +53,16 @@ func Gain(before, after []float64, confidence float64) Interval {
 	return geometric(logs, confidence)
 }
 
+// geometric is Student's interval around the Middle, which one stalled run does not move.
 func geometric(logs []float64, confidence float64) Interval {
-	mean, dev := MeanDev(logs)
+	mid := Middle(logs)
 	if len(logs) < 2 {
-		return Interval{0, math.Exp(mean), math.Inf(1)}
+		return Interval{0, math.Exp(mid), math.Inf(1)}
 	}
-	half := Student((1+confidence)/2, float64(len(logs)-1)) * dev / math.Sqrt(float64(len(logs)))
-	return Interval{math.Exp(mean - half), math.Exp(mean), math.Exp(mean + half)}
+	_, dev := MeanDev(logs)
+	noise := Noise{dev, float64(len(logs) - 1)}
+	half := Student((1+confidence)/2, noise.DOF) * noise.Error(len(logs))
+	return Interval{math.Exp(mid - half), math.Exp(mid), math.Exp(mid + half)}
 }
 
 // Student is the quantile p of Student's t distribution with dof degrees of freedom.

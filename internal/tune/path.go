@@ -1,13 +1,16 @@
 package tune
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -16,7 +19,8 @@ import (
 type Path struct {
 	RTT       time.Duration // least, idle
 	LoadedRTT time.Duration // mean of the fastest transfer
-	Jitter    time.Duration // how far round trips lie above the least: p95, about
+	Jitter    time.Duration // how far the 95th percentile lies above the least
+	Method    string        // how the idle round trip was asked for: "ICMP"
 	MSS       int
 	MTU       int
 	Scale     int // of the receiver's windows; -1: not negotiated
@@ -56,7 +60,29 @@ func (l *loop) ask(ctx context.Context) error {
 	l.out.Path.RTT = leastRTT(result)
 	l.out.Path.Jitter = jitter(senderSamples(result), l.out.Path.RTT)
 	l.handshake(result)
-	return nil
+	l.echo(ctx)
+	return context.Cause(ctx)
+}
+
+// echo asks the far host itself, whose answers need no program: their jitter is that of
+// single round trips.
+func (l *loop) echo(ctx context.Context) {
+	p := &l.out.Path
+	if l.cfg.Echo == nil || l.near == nil || len(l.near.Streams) == 0 {
+		return
+	}
+	start := time.Now()
+	trips, mtu := l.cfg.Echo(ctx, l.near.Streams[0].Remote, p.RTT)
+	l.elapsed += time.Since(start)
+	if least := trips.Least(); least > 0 {
+		p.RTT, p.Jitter, p.Method = min(p.RTT, least), trips.Jitter(), trips.Method
+	}
+	if mtu.Bytes > 0 {
+		p.MTU = mtu.Bytes
+		if mtu.Bytes < mtu.Largest {
+			l.warn("the path carries packets of %d bytes, less than its first link's %d", mtu.Bytes, mtu.Largest)
+		}
+	}
 }
 
 // jitter is how far the 95th percentile of round trips lies above the least, about: the
@@ -86,28 +112,19 @@ func (l *loop) handshake(r *transfer.Result) {
 	p.Scale = -1
 	s, d := shake(r.Sender()), shake(r.Receiver())
 	if s != nil {
-		p.MSS, p.MTU, p.Scale = s.MSS, s.PathMTU, s.SendScale
+		p.MSS, p.Scale = s.MSS, s.SendScale
+		p.MTU = cmp.Or(p.MTU, s.PathMTU)
 	}
 	if d != nil && s == nil {
-		p.MSS, p.MTU, p.Scale = d.MSS, d.PathMTU, d.ReceiveScale
+		p.MSS, p.Scale = d.MSS, d.ReceiveScale
+		p.MTU = cmp.Or(p.MTU, d.PathMTU)
 	}
 	if s == nil || d == nil || len(p.Middlebox) > 0 {
 		return
 	}
-	for _, option := range []struct {
-		name    string
-		differs bool
-	}{
-		{"window scaling", s.SendScale != d.ReceiveScale || s.ReceiveScale != d.SendScale},
-		{"SACK", s.SACK != d.SACK},
-		{"timestamps", s.Timestamps != d.Timestamps},
-	} {
-		if option.differs {
-			p.Middlebox = append(p.Middlebox, option.name)
-		}
-	}
+	p.Middlebox = path.Disagreements(s, d)
 	if len(p.Middlebox) > 0 {
-		l.warn("the two ends disagree on %v: a middlebox rewrites the handshake", p.Middlebox)
+		l.warn("the two ends disagree on %s: something on the way rewrites the handshake", strings.Join(p.Middlebox, " and "))
 	}
 }
 

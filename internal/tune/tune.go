@@ -5,9 +5,11 @@ package tune
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -24,7 +26,10 @@ type Config struct {
 	MaxBytes int64 // payload each direction may move; 0: by the same rule
 	// FileSize is a transfer whose time before and after is of interest; 0: none.
 	FileSize int64
-	Seed     uint64         // of the order of the trials
+	Seed     uint64 // of the order of the trials
+	// Echo asks the idle path to a host for single round trips and its MTU, about rtt
+	// long each; nil: the transfers' own have to do.
+	Echo     func(ctx context.Context, to netip.AddrPort, rtt time.Duration) (path.RoundTrips, path.MTU)
 	Progress func(Progress) // called from Run's goroutine; nil: none
 }
 
