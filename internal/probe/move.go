@@ -61,11 +61,18 @@ func (p part) carryOut(ctx context.Context) (*transfer.End, error) {
 		loops[i] = l
 	}
 	usage := startUsage()
-	defer context.AfterFunc(ctx, func() {
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(interrupted)
 		for _, l := range loops {
 			l.stream.Interrupt()
 		}
-	})()
+	})
+	defer func() {
+		if !stop() { // it has begun: the streams may be closed when it is done
+			<-interrupted
+		}
+	}()
 
 	samples := newSampler(c, loops, p.send)
 	samples.read()
