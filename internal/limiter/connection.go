@@ -29,7 +29,7 @@ type connection struct {
 // something whatever the sampling clock hits. Counters are differenced over it.
 type round struct {
 	samples []transfer.Sample // the sender's, oldest first; the counters of start are not among them
-	reader  []transfer.Sample // the receiver's in the same time, if it can be seen
+	reader  []transfer.Sample // the receiver's around the same time, if it can be seen
 	start   transfer.Sample
 	end     transfer.Sample
 	length  time.Duration
@@ -177,8 +177,8 @@ func cut(start transfer.Sample, samples []transfer.Sample, least time.Duration, 
 	return rounds
 }
 
-// alignReader gives each round the receiver's samples of the same time; offset is added
-// to the receiver's clock.
+// alignReader gives each round the receiver's samples of the same time, with one on
+// either side; offset is added to the receiver's clock.
 func (c *connection) alignReader(offset time.Duration) {
 	all := c.receiver.Samples
 	at := func(t time.Duration) int {
@@ -187,7 +187,8 @@ func (c *connection) alignReader(offset time.Duration) {
 	}
 	for i := range c.rounds {
 		r := &c.rounds[i]
-		r.reader = all[at(r.start.At):max(at(r.end.At), at(r.start.At))]
+		from, to := at(r.start.At), at(r.end.At)
+		r.reader = all[max(from-1, 0):min(max(to, from)+1, len(all))]
 	}
 }
 

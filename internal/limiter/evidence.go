@@ -38,6 +38,8 @@ func (h *hearing) tell(name Name, share float64) (string, map[string]float64) {
 	switch name {
 	case h.network.name:
 		return h.network.text, h.network.values
+	case Bottleneck:
+		return fmt.Sprintf("once the congestion window was open, the path gave a steady %s and a queue stood in it %s", units.Rate(p.top), took), nil
 	case Unknown:
 		return "the sender's kernel does not tell what held it back " + took, nil
 	case Application:
@@ -94,9 +96,7 @@ func (h *hearing) tellReader(took string) (string, map[string]float64) {
 			r := &c.rounds[i]
 			unread += mean(r.reader, func(s *transfer.Sample) float64 { return float64(s.Queued) })
 			n++
-			if k := len(r.reader); k > 0 {
-				paused += (r.reader[k-1].Paused - r.reader[0].Paused).Seconds()
-			}
+			paused += c.readerPaused(r).Seconds()
 		}
 	}
 	unread /= max(n, 1)

@@ -96,14 +96,18 @@ func (h *hearing) spend(c *connection, r *round) {
 		h.time[claim.name] += taken
 		left -= taken
 	}
-	h.time[h.rest(c)] += left
+	h.time[h.rest(c, r)] += left
 	h.total += r.length
 }
 
 // rest is what limits in time that nobody claimed: the network, if the sender's kernel
-// tells enough to have ruled the ends out or the link is seen to be full.
-func (h *hearing) rest(c *connection) Name {
-	if c.has(transfer.HaveLimits|transfer.HaveNotSent|transfer.HaveCwnd) || h.path.full() {
+// tells enough to have ruled the ends out or the link is seen to be full. Windows that
+// open slowly may meet a full link on the way.
+func (h *hearing) rest(c *connection, r *round) Name {
+	switch {
+	case h.network.name == SlowStart && h.path.fullIn(c, r, len(h.connections)):
+		return Bottleneck
+	case c.has(transfer.HaveLimits|transfer.HaveNotSent|transfer.HaveCwnd) || h.path.full():
 		return h.network.name
 	}
 	return Unknown

@@ -145,6 +145,12 @@ func (p *path) full() bool {
 	}
 }
 
+// fullIn says the same of one round of one of n connections.
+func (p *path) fullIn(c *connection, r *round, n int) bool {
+	floor := mean(r.samples, func(s *transfer.Sample) float64 { return (s.RTT - 2*s.RTTVar).Seconds() })
+	return c.has(transfer.HaveRTT) && floor >= (1+standingQueue)*p.base.Seconds() && r.bps*float64(n) >= flatRate*p.top
+}
+
 // allows is what a window gives over the empty path, in bit/s.
 func (p *path) allows(window int64) float64 {
 	if p.base <= 0 {

@@ -50,12 +50,27 @@ func (h *hearing) receiverCPU(c *connection, r *round) time.Duration {
 	return c.windowLimited(r)
 }
 
-// reader is window-limited time in which the receiving program left data unread.
+// reader is window-limited time in which the receiving program left data unread, and all
+// time in which it did so because it mostly paused: between two of its reads the window
+// may be open, and what comes waits all the same.
 func (h *hearing) reader(c *connection, r *round) time.Duration {
-	if saturated(h.receiver) || !c.unread(r) {
+	switch {
+	case saturated(h.receiver) || !c.unread(r):
 		return 0
+	case c.readerPaused(r) >= r.length/2:
+		return r.length
 	}
 	return c.windowLimited(r)
+}
+
+// readerPaused is the time the receiving program chose not to read.
+func (c *connection) readerPaused(r *round) time.Duration {
+	n := len(r.reader)
+	if n < 2 || r.reader[0].Have&transfer.HaveProgram == 0 {
+		return 0
+	}
+	a, b := &r.reader[0], &r.reader[n-1]
+	return scale(r.length, ratio(b.Paused-a.Paused, b.At-a.At))
 }
 
 // receiverWindow is window-limited time at a rate that the window explains.
