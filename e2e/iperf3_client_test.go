@@ -118,3 +118,38 @@ func TestRefusalsOfRealIperf3Servers(t *testing.T) {
 		})
 	}
 }
+
+func TestBothWaysOnRealIperf3Servers(t *testing.T) {
+	t.Parallel()
+	peer := iperf3.NewPeer(realServer(t))
+	defer peer.Close()
+	up := transfer.Spec{Direction: transfer.Up, Bytes: 1 << 20, Streams: 2, Program: transfer.Program{WriteBps: 10e6, WriteBytes: 4000}}
+	down := up
+	down.Direction = transfer.Down
+	a, b, err := peer.RunBoth(t.Context(), up, down, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*transfer.Result{a, b} {
+		if span, ok := r.Received(); !ok || !r.Complete || span.Bytes < 1<<20 || len(r.Near.Streams) != 2 {
+			t.Errorf("%s: %d bytes over %d streams, complete %v", r.Spec.Direction, span.Bytes, len(r.Near.Streams), r.Complete)
+		}
+	}
+}
+
+func TestDatagramsOnRealIperf3Servers(t *testing.T) {
+	for _, d := range []transfer.Direction{transfer.Up, transfer.Down} {
+		t.Run(string(d), func(t *testing.T) {
+			t.Parallel()
+			peer := iperf3.NewPeer(realServer(t))
+			defer peer.Close()
+			r, err := peer.RunDatagrams(t.Context(), transfer.DatagramSpec{Direction: d, Bps: 8e6, Size: 1000, Streams: 2, Time: 300 * time.Millisecond}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !r.Complete || r.Received < 100 || r.Lost > r.Sent/10 || (r.Reordered != nil) != (d == transfer.Down) {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}

@@ -32,6 +32,7 @@ type measureFlags struct {
 	noDelay               bool
 	writeRate, readRate   units.Rate
 	exchange              bool
+	bidir                 bool
 	udp                   udpFlags
 }
 
@@ -55,6 +56,9 @@ default, which for buffers is automatic sizing.`,
 			if peer.DownOnly(args[0]) && !cmd.Flags().Changed("direction") {
 				f.direction = "down"
 			}
+			if err := f.bothAtOnce(cmd); err != nil {
+				return err
+			}
 			specs, err := f.specs()
 			if err != nil {
 				return err
@@ -65,6 +69,9 @@ default, which for buffers is automatic sizing.`,
 			}
 			if done, err := inLab(cmd, args[0]); done {
 				return err
+			}
+			if f.bidir {
+				return f.runBoth(cmd, args[0], specs[0], specs[1])
 			}
 			if datagrams != nil {
 				return f.runUDP(cmd, args[0], datagrams)
@@ -89,11 +96,26 @@ default, which for buffers is automatic sizing.`,
 	fl.Var(&f.writeRate, "write-rate", "hold the sending program to this rate")
 	fl.Var(&f.readRate, "read-rate", "hold the receiving program to this rate")
 	fl.BoolVar(&f.exchange, "exchange", false, "write requests of --write-size in two pieces and wait for an answer to each")
+	fl.BoolVar(&f.bidir, "bidir", false, "measure both directions at the same time")
 	fl.BoolVarP(&f.udp.on, "udp", "u", false, "send UDP, and tell loss, jitter, order and delay variation")
 	f.udp.rate, f.udp.datagram = 10e6, 1448
 	fl.Var(&f.udp.rate, "rate", "payload of UDP over all streams; 0 is as fast as the sender can")
 	fl.Var(&f.udp.datagram, "datagram", "payload of one UDP datagram")
 	return cmd
+}
+
+// bothAtOnce makes --bidir ask for both directions.
+func (f *measureFlags) bothAtOnce(cmd *cobra.Command) error {
+	switch {
+	case !f.bidir:
+		return nil
+	case cmd.Flags().Changed("direction") && f.direction != "both":
+		return &usageError{"--bidir", "means both directions, not " + f.direction, "one of --bidir and --direction"}
+	case f.udp.on:
+		return &usageError{"--bidir", "is for TCP", "--udp --direction both, one after the other"}
+	}
+	f.direction = "both"
+	return nil
 }
 
 // specs are the transfers to carry out, one for each direction.

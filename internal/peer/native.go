@@ -2,6 +2,8 @@ package peer
 
 import (
 	"context"
+	"errors"
+	"sync"
 
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
@@ -10,7 +12,11 @@ import (
 
 // native is a fullpipe server. What its own protocol has no words for goes over
 // iperf3's, on the same port, with a cookie that the key's holder was granted.
-type native struct{ *probe.Client }
+type native struct {
+	*probe.Client
+	address string
+	key     probe.Key
+}
 
 // RunDatagrams implements transfer.DatagramPeer.
 func (n *native) RunDatagrams(ctx context.Context, spec transfer.DatagramSpec, each func(transfer.Interval)) (*transfer.DatagramResult, error) {
@@ -22,4 +28,28 @@ func (n *native) RunDatagrams(ctx context.Context, spec transfer.DatagramSpec, e
 	defer far.Close()
 	far.Ticket = iperf3.Cookie(cookie)
 	return far.RunDatagrams(ctx, spec, each)
+}
+
+// RunBoth implements transfer.BothWaysPeer with a second session for the way down.
+func (n *native) RunBoth(ctx context.Context, up, down transfer.Spec, each func(transfer.Direction, transfer.Interval)) (*transfer.Result, *transfer.Result, error) {
+	second, err := probe.Connect(ctx, n.address, n.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer second.Close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var results [2]*transfer.Result
+	var errs [2]error
+	var running sync.WaitGroup
+	for i, far := range []*probe.Client{n.Client, second} {
+		spec := [2]transfer.Spec{up, down}[i]
+		running.Go(func() {
+			if results[i], errs[i] = far.Run(ctx, spec, transfer.Only(spec.Direction, each)); errs[i] != nil {
+				cancel(errs[i])
+			}
+		})
+	}
+	running.Wait()
+	return results[0], results[1], errors.Join(errs[:]...)
 }

@@ -83,7 +83,7 @@ func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 	for {
 		client, err := probe.Connect(ctx, address, *o.Key)
 		if err == nil {
-			return &native{client}, nil
+			return &native{client, address, *o.Key}, nil
 		}
 		if !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(until) {
 			return nil, err

@@ -88,6 +88,15 @@ func (p *sshPeer) RunDatagrams(ctx context.Context, spec transfer.DatagramSpec, 
 	return carrier.RunDatagrams(ctx, spec, each)
 }
 
+// RunBoth implements transfer.BothWaysPeer.
+func (p *sshPeer) RunBoth(ctx context.Context, up, down transfer.Spec, each func(transfer.Direction, transfer.Interval)) (*transfer.Result, *transfer.Result, error) {
+	carrier, ok := p.Peer.(transfer.BothWaysPeer)
+	if !ok {
+		return nil, nil, &transfer.Unsupported{Field: "Direction", Why: "a tunnel through ssh is measured one way at a time"}
+	}
+	return carrier.RunBoth(ctx, up, down, each)
+}
+
 // openSSH has the system's ssh start a server at the far end and connects to it.
 func openSSH(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 	target, err := parseSSH(text)

@@ -79,12 +79,13 @@ func (s *sshSession) direct(ctx context.Context) (transfer.Peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	far, err := probe.Connect(ctx, net.JoinHostPort(host, s.port), s.key)
+	address := net.JoinHostPort(host, s.port)
+	far, err := probe.Connect(ctx, address, s.key)
 	if err != nil {
 		return nil, &SSHError{s.target.host, fmt.Errorf("ssh works, but TCP port %s there cannot be reached from here: %w", s.port, err),
 			fmt.Sprintf("open TCP port %s of %s to this host, or --tunnel to measure through ssh", s.port, host)}
 	}
-	return &native{far}, nil
+	return &native{far, address, s.key}, nil
 }
 
 // hostName is what ssh's configuration makes of the target's host.
