@@ -20,6 +20,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
 )
@@ -149,6 +150,28 @@ func (e *End) Output(args ...string) ([]byte, error) {
 func (e *End) Listening() (bool, error) {
 	r, err := e.lab.engine.ask(request{Op: opListening, End: e.name})
 	return r.Listening, err
+}
+
+// AwaitListener gives a server that was started at this end the time it needs, so that
+// the other end finds it: until something listens here, the program has ended or a
+// second is over.
+func (e *End) AwaitListener(ctx context.Context, p *Process) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if listening, err := e.Listening(); listening || err != nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-p.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 type tail struct{ bytes []byte }

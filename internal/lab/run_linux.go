@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"time"
 )
 
 func run(ctx context.Context, r Run) (int, error) {
@@ -21,7 +20,7 @@ func run(ctx context.Context, r Run) (int, error) {
 		if err != nil {
 			return 0, fmt.Errorf("far command: %w", err)
 		}
-		l.Far.awaitListener(ctx, p)
+		l.Far.AwaitListener(ctx, p)
 	}
 	p, err := l.Near.Start(r.Near)
 	if err != nil {
@@ -45,28 +44,6 @@ func run(ctx context.Context, r Run) (int, error) {
 				err = r.AtEnd(l)
 			}
 			return status, err
-		}
-	}
-}
-
-// awaitListener gives a server the time it needs to start, so that the near program
-// finds it: until something listens at this end, the program has ended or a second is
-// over.
-func (e *End) awaitListener(ctx context.Context, p *Process) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if listening, err := e.Listening(); listening || err != nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-p.Done():
-			return
-		case <-ctx.Done():
-			return
 		}
 	}
 }
