@@ -213,6 +213,20 @@ func TestClientsThatGoWrong(t *testing.T) {
 	checkResult(t, r, 100_000)
 }
 
+func TestMoreStreamsThanAllowed(t *testing.T) {
+	c := connect(t, serve(t, server.Config{Key: key, Streams: 4}), key)
+	spec := transfer.Spec{Direction: transfer.Up, Bytes: 1000, Streams: 5}
+	if _, err := c.Run(context.Background(), spec, nil); err == nil || !strings.Contains(err.Error(), "as many data connections") {
+		t.Error(err)
+	}
+	for range 3 { // what was promised is free again after each
+		spec.Streams = 4
+		if _, err := c.Run(context.Background(), spec, nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestMoreClientsThanAllowed(t *testing.T) {
 	address := serve(t, server.Config{Key: key, Clients: 1})
 	connect(t, address, key)

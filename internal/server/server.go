@@ -27,6 +27,9 @@ type Config struct {
 	Software string
 	// Clients bounds the sessions at a time; 0 is 64.
 	Clients int
+	// Streams bounds the data connections of all clients together, each of which has a
+	// thread; 0 is 512.
+	Streams int
 	// Limits bounds what one client may ask for; zero is probe.DefaultLimits.
 	Limits probe.Limits
 	// Legacy, when not nil, is handed connections whose 37 bytes are a cookie that was
@@ -70,7 +73,8 @@ type Server struct {
 	windows  windows
 	accepted atomic.Int64 // connections so far
 
-	mu       sync.Mutex // guards expected and granted
+	mu       sync.Mutex // guards streams, expected and granted
+	streams  int        // promised to clients
 	expected map[probe.Preface]chan<- *net.TCPConn
 	granted  map[probe.Preface]bool
 }
@@ -82,6 +86,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 	if c.Clients == 0 {
 		c.Clients = 64
+	}
+	if c.Streams == 0 {
+		c.Streams = 512
 	}
 	if c.Limits == (probe.Limits{}) {
 		c.Limits = probe.DefaultLimits()

@@ -2,13 +2,17 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
+	"sync"
 
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
+
+var errBusy = errors.New("as many data connections as this server carries at a time; try again later, or with fewer")
 
 // Expect implements probe.Host. A receive buffer that must hold before listen() gets a
 // listener on the server's own port where the client's ports tell its connections apart;
@@ -17,12 +21,18 @@ func (s *Server) Expect(ctx context.Context, e probe.Expected) (<-chan *net.TCPC
 	tokens, o := e.Tokens, e.Options
 	arriving := make(chan *net.TCPConn, len(tokens))
 	s.mu.Lock()
+	if s.streams+len(tokens) > s.config.Streams {
+		s.mu.Unlock()
+		return nil, 0, nil, errBusy
+	}
+	s.streams += len(tokens)
 	for _, t := range tokens {
 		s.expected[t] = arriving
 	}
 	s.mu.Unlock()
 	forget := func() {
 		s.mu.Lock()
+		s.streams -= len(tokens)
 		for _, t := range tokens {
 			delete(s.expected, t)
 		}
@@ -63,16 +73,29 @@ func (s *Server) Expect(ctx context.Context, e probe.Expected) (<-chan *net.TCPC
 	}, nil
 }
 
-// acceptStreams admits known streams only.
+// acceptStreams admits known streams only; a connection that says nothing holds no other
+// one up.
 func (s *Server) acceptStreams(ctx context.Context, l *net.TCPListener) {
+	var reading sync.WaitGroup
+	defer reading.Wait()
 	for {
 		conn, err := l.AcceptTCP()
 		if err != nil {
 			return
 		}
-		if preface, err := readPreface(ctx, conn); err != nil || !s.deliver(preface, conn) {
+		select {
+		case s.unknown <- struct{}{}:
+		default:
 			conn.Close()
+			continue
 		}
+		reading.Go(func() {
+			preface, err := readPreface(ctx, conn)
+			<-s.unknown
+			if err != nil || !s.deliver(preface, conn) {
+				conn.Close()
+			}
+		})
 	}
 }
 
