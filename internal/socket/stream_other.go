@@ -126,15 +126,37 @@ func (s *stream) outstanding() (int, error) { return 0, notSupported("unacknowle
 
 func (s *stream) sample(into *transfer.Sample, _ bool) error {
 	*into = transfer.Sample{}
+	raw, err := s.conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	// A system that tells nothing leaves Have empty: what the program knows remains.
+	if _, err := Account(raw, into); errors.Is(err, net.ErrClosed) {
+		return err
+	}
 	return nil
 }
 
 func (s *stream) describe() transfer.Stream {
-	return transfer.Stream{
+	d := transfer.Stream{
 		Local: addrPort(s.conn.LocalAddr()), Remote: addrPort(s.conn.RemoteAddr()),
 		SendBuffer:    transfer.Buffer{Requested: s.options.SendBuffer},
 		ReceiveBuffer: transfer.Buffer{Requested: s.options.ReceiveBuffer},
 	}
+	raw, err := s.conn.SyscallConn()
+	if err != nil {
+		return d
+	}
+	var now transfer.Sample
+	if h, err := Account(raw, &now); err == nil {
+		d.Handshake = h
+	}
+	if send, receive, err := Buffers(raw); err == nil {
+		d.SendBuffer.Granted, d.ReceiveBuffer.Granted = send, receive
+		d.SendBuffer.Clipped = send < d.SendBuffer.Requested
+		d.ReceiveBuffer.Clipped = receive < d.ReceiveBuffer.Requested
+	}
+	return d
 }
 
 func addrPort(a net.Addr) netip.AddrPort {
