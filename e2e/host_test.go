@@ -165,10 +165,13 @@ echo $status
 		t.Fatal(err)
 	}
 	if end == "" {
-		if err := json.Unmarshal(text, &doc); err != nil || len(doc.Directions) != 1 || doc.Directions[0].Applied == nil {
+		if err := json.Unmarshal(text, &doc); err != nil || len(doc.Directions) != 1 {
 			t.Fatalf("%v in %s", err, text)
 		}
-		want := map[bool]string{true: "0", false: "3"}[doc.Applied]
+		want := "0"
+		if doc.Directions[0].Applied != nil && !doc.Applied {
+			want = "3"
+		}
 		if lines := strings.Fields(string(out)); lines[len(lines)-1] != want {
 			t.Errorf("exit status %s, applied %v", lines[len(lines)-1], doc.Applied)
 		}
@@ -178,16 +181,22 @@ echo $status
 
 func TestTuneApplyKeepsAGainAndUndoTakesItBack(t *testing.T) {
 	t.Parallel()
-	doc := applied(t, "65536", "6291456", "")
-	if a := doc.Directions[0].Applied; !a.Kept || a.Gain.Factor < 1.5 {
-		t.Errorf("a send buffer of 64 KiB for 150 kB: %+v", a)
+	// A busy machine can hide a gain, but not three times.
+	for range 3 {
+		a := applied(t, "65536", "6291456", "").Directions[0].Applied
+		if a != nil && a.Kept && a.Gain.Factor > 1.5 {
+			return
+		}
+		t.Logf("a send buffer of 64 KiB for 150 kB: %+v", a)
 	}
+	t.Error("no gain was ever shown")
 }
 
 func TestTuneApplyTakesBackWhatDoesNotHelp(t *testing.T) {
 	t.Parallel()
 	doc := applied(t, "131072", "65536", "")
-	if a := doc.Directions[0].Applied; a.Kept || a.Reason == "" {
+	// Nothing to apply is right as well: the send buffer is large enough for that window.
+	if a := doc.Directions[0].Applied; a != nil && (a.Kept || a.Reason == "") {
 		t.Errorf("the far end's window is the limit, yet: %+v", a)
 	}
 }
