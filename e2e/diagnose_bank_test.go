@@ -83,12 +83,9 @@ func (r *captured) carryOut(t *testing.T, name string) {
 	}
 	r.with, r.windowShare = goodput(result), kernelWindowShare(result)
 	for view, file := range map[string]string{"sender": near, "receiver": far} {
-		c, d, err := largest(file)
-		if err != nil {
-			r.err = err
+		if r.views[view], r.flows[view], r.err = largest(file); r.err != nil {
 			return
 		}
-		r.views[view], r.flows[view] = limiter.JudgeCapture(c, d), d
 	}
 	r.verdict = r.views["sender"].Verdict
 	r.gains = map[limiter.Name]float64{}
@@ -107,30 +104,35 @@ func (r *captured) carryOut(t *testing.T, name string) {
 	t.Log(r.String())
 }
 
-// largest follows a capture and answers the direction that carried most.
-func largest(file string) (*flow.Connection, *flow.Direction, error) {
+// largest judges the direction of a capture that carried most, among those beside it.
+func largest(file string) (limiter.Diagnosis, *flow.Direction, error) {
 	f, err := capture.Open(file)
 	if err != nil {
-		return nil, nil, err
+		return limiter.Diagnosis{}, nil, err
 	}
 	defer f.Close()
 	a, err := capture.Analyze(context.Background(), capture.Config{Workers: 1}, f)
 	if err != nil {
-		return nil, nil, err
+		return limiter.Diagnosis{}, nil, err
 	}
-	var connection *flow.Connection
-	var most *flow.Direction
+	var most limiter.Parallel
+	var all []limiter.Parallel
 	for _, c := range a.Connections {
 		for _, d := range c.Directions() {
-			if most == nil || d.Bytes > most.Bytes {
-				connection, most = c, d
+			one := limiter.Parallel{Connection: c, Direction: d}
+			if most.Direction == nil || d.Bytes > most.Direction.Bytes {
+				most = one
 			}
+			all = append(all, one)
 		}
 	}
-	if most == nil {
-		return nil, nil, fmt.Errorf("%s: no data in it", file)
+	if most.Direction == nil {
+		return limiter.Diagnosis{}, nil, fmt.Errorf("%s: no data in it", file)
 	}
-	return connection, most, nil
+	all = slices.DeleteFunc(all, func(p limiter.Parallel) bool {
+		return p.Direction.From.AddrPort().Addr() != most.Direction.From.AddrPort().Addr()
+	})
+	return limiter.JudgeCapture(most.Connection, most.Direction, all...), most.Direction, nil
 }
 
 // kernelWindowShare is the part of the transfer in which the sender's kernel counted the

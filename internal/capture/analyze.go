@@ -15,7 +15,7 @@ import (
 // Config says what Analyze reads and keeps.
 type Config struct {
 	// Workers is how many goroutines follow connections beside the one that reads; 0 is
-	// one less than the processors, 1 when there is one.
+	// one less than the processors. With one processor the one that reads follows too.
 	Workers int
 	Flow    flow.Config
 	// Progress, when not nil, is called now and then with the packets read so far.
@@ -43,7 +43,7 @@ type FileSummary struct {
 
 // batch is how many segments go to a worker at once: it costs nothing to share the work
 // then, and a batch stays in the processor's cache.
-const batch = 1024
+const batch = 512
 
 type item struct {
 	kind Kind
@@ -57,7 +57,7 @@ func Analyze(ctx context.Context, cfg Config, files ...*File) (*Analysis, error)
 	a := &Analysis{}
 	workers := cfg.Workers
 	if workers <= 0 {
-		workers = max(1, runtime.GOMAXPROCS(0)-1)
+		workers = runtime.GOMAXPROCS(0) - 1
 	}
 	pool := startWorkers(workers, cfg.Flow)
 	var counts [UnknownLink + 1]int64
@@ -147,6 +147,9 @@ type workers struct {
 }
 
 func startWorkers(n int, cfg flow.Config) *workers {
+	if n == 0 {
+		return &workers{tables: []*flow.Table{flow.NewTable(cfg)}}
+	}
 	w := &workers{free: make(chan []item, 8*n)}
 	for i := range n {
 		w.tables = append(w.tables, flow.NewTable(cfg))
@@ -160,15 +163,9 @@ func startWorkers(n int, cfg flow.Config) *workers {
 
 func (w *workers) follow(i int) {
 	defer w.wg.Done()
-	t := w.tables[i]
 	for items := range w.full[i] {
 		for j := range items {
-			it := &items[j]
-			if it.kind == TooBig {
-				t.TooBig(it.seg.Src, it.seg.Dst, int(it.seg.MSS))
-				continue
-			}
-			t.Add(&it.seg)
+			add(w.tables[i], &items[j])
 		}
 		select {
 		case w.free <- items[:0]:
@@ -177,9 +174,17 @@ func (w *workers) follow(i int) {
 	}
 }
 
+func add(t *flow.Table, it *item) {
+	if it.kind == TooBig {
+		t.TooBig(it.seg.Src, it.seg.Dst, int(it.seg.MSS))
+		return
+	}
+	t.Add(&it.seg)
+}
+
 // next is where the next segment is decoded to: in place when there is one worker.
 func (w *workers) next() *item {
-	if len(w.tables) > 1 {
+	if len(w.full) != 1 {
 		return &w.scratch
 	}
 	b := w.filling[0]
@@ -188,7 +193,11 @@ func (w *workers) next() *item {
 
 // take hands a decoded segment to the worker that follows its connection.
 func (w *workers) take(it *item) {
-	if len(w.tables) == 1 {
+	if len(w.full) == 0 {
+		add(w.tables[0], it)
+		return
+	}
+	if len(w.full) == 1 {
 		w.filling[0] = w.filling[0][:len(w.filling[0])+1]
 		w.flushWhenFull(0)
 		return

@@ -2,8 +2,9 @@ package flow
 
 import "math"
 
-// Bursts are the paces at which ten segments or more that were outstanding at once got
-// through: the path's pace, not the sender's. They are kept by logarithmic steps.
+// Bursts are the paces at which two segments or more that were outstanding at once got
+// through: the path's pace, if the sender's was not slower. They are kept by logarithmic
+// steps.
 type Bursts struct {
 	bytes [burstSteps]float64
 	time  [burstSteps]float64 // nanoseconds

@@ -230,7 +230,7 @@ func (m *side) copied(s *Segment, at int64) bool {
 	const moment = 20e6
 	for i := range m.lastSeen {
 		l := &m.lastSeen[i]
-		if l.seq == s.Seq && l.len == s.Payload && l.used && l.ack == s.Ack && l.window == s.Window && l.flags == s.Flags &&
+		if l.seq == s.Seq && l.ack == s.Ack && l.len == s.Payload && l.used && l.window == s.Window && l.flags == s.Flags &&
 			at-l.at < moment && l.tsval == s.TSVal && l.ipid == s.IPID && (s.IPID != 0 || l.iface != s.Interface || l.ttl != s.TTL) {
 			return true
 		}

@@ -54,6 +54,8 @@ type Direction struct {
 
 	WindowMax int64
 	MaxOut    int64 // most bytes outstanding
+	Pauses    int64 // times that nothing was outstanding for longer than it takes to answer
+	Tails     int64 // of them those after less than a full segment: all that there was
 	Answered  int64 // rounds that began after the other end had sent payload of its own
 
 	Slices []Slice

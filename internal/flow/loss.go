@@ -154,6 +154,9 @@ func (d *Direction) recover() {
 
 // passed: everything below una got through.
 func (d *Direction) passed(una int64) {
+	if d.headLost > 0 {
+		d.passedLen = max(d.passedLen, d.headLen)
+	}
 	d.headLost = 0
 	if d.recovering && una >= d.recovery {
 		d.recovering = false

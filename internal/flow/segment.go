@@ -81,7 +81,9 @@ func (e Endpoint) AddrPort() netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom16(b).Unmap(), e.Port)
 }
 
-func (e Endpoint) less(o Endpoint) bool {
+func (e *Endpoint) is(o *Endpoint) bool { return e.Lo == o.Lo && e.Port == o.Port && e.Hi == o.Hi }
+
+func (e *Endpoint) less(o *Endpoint) bool {
 	switch {
 	case e.Hi != o.Hi:
 		return e.Hi < o.Hi

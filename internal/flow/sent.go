@@ -112,6 +112,10 @@ func (d *Direction) flushEmpty() {
 		least = max(d.RTTMin/4, 1e6)
 	}
 	if d.empty >= least {
+		d.Pauses++
+		if d.lastLen%int64(max(d.MSS, 1)) != 0 {
+			d.Tails++
+		}
 		d.cur.Clock[Idle] += d.empty
 		d.round.paused += d.empty
 	} else {

@@ -166,7 +166,7 @@ func (d *Direction) delivered(at int64) {
 	}
 	const shortest = 2e6
 	n, took := total-d.burstPos, at-d.burstAt
-	enough := n >= 10*int64(max(d.MSS, 536)) && took >= shortest
+	enough := n >= 2*int64(max(d.MSS, 536)) && took >= shortest
 	// The last of it was on its way before the sender could know of the first: seen at the
 	// sender by what it had sent, further on by the time.
 	atOnce := total <= d.burstHigh || took < d.rtt.delay()

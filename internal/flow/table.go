@@ -47,21 +47,20 @@ func NewTable(cfg Config) *Table {
 // Add takes the next segment. It keeps nothing of s.
 func (t *Table) Add(s *Segment) {
 	t.Segments++
-	e, side := ends{s.Src, s.Dst}, 0
-	if s.Dst.less(s.Src) {
-		e, side = ends{s.Dst, s.Src}, 1
+	a, b, side := &s.Src, &s.Dst, 0
+	if b.less(a) {
+		a, b, side = b, a, 1
 	}
-	slot := &t.recent[e.Hash()%uint64(len(t.recent))]
+	slot := &t.recent[hash(a, b)%uint64(len(t.recent))]
 	c := *slot
-	if c == nil || c.ends != e {
-		if c = t.find(e, s); c == nil {
+	if c == nil || !c.a.is(a) || !c.b.is(b) {
+		if c = t.find(ends{*a, *b}, s); c == nil {
 			return
 		}
 		*slot = c
 	}
 	if c.ended(s, side) {
-		c = t.begin(e, s)
-		if c == nil {
+		if c = t.begin(ends{*a, *b}, s); c == nil {
 			return
 		}
 		*slot = c
@@ -75,7 +74,7 @@ func (t *Table) Add(s *Segment) {
 // which is 0 where the router did not say.
 func (t *Table) TooBig(src, dst Endpoint, mtu int) {
 	e, side := ends{src, dst}, 0
-	if dst.less(src) {
+	if dst.less(&src) {
 		e, side = ends{dst, src}, 1
 	}
 	if c := t.byEnds[e]; c != nil {
@@ -118,16 +117,16 @@ func (t *Table) Finish() []*Connection {
 
 // Hash spreads connections over tables and processors; both directions hash alike.
 func (s *Segment) Hash() uint64 {
-	if s.Dst.less(s.Src) {
-		return ends{s.Dst, s.Src}.Hash()
+	if s.Dst.less(&s.Src) {
+		return hash(&s.Dst, &s.Src)
 	}
-	return ends{s.Src, s.Dst}.Hash()
+	return hash(&s.Src, &s.Dst)
 }
 
-func (e ends) Hash() uint64 {
+func hash(a, b *Endpoint) uint64 {
 	const k = 0x9e3779b97f4a7c15
-	h := (e.a.Lo ^ e.a.Hi<<1) * k
-	h = (h ^ h>>29 ^ e.b.Lo ^ e.b.Hi<<1) * k
-	h = (h ^ h>>32 ^ uint64(e.a.Port)<<16 ^ uint64(e.b.Port)) * k
+	h := (a.Lo ^ a.Hi<<1) * k
+	h = (h ^ h>>29 ^ b.Lo ^ b.Hi<<1) * k
+	h = (h ^ h>>32 ^ uint64(a.Port)<<16 ^ uint64(b.Port)) * k
 	return h ^ h>>31
 }

@@ -31,6 +31,10 @@ type Diagnosis struct {
 	GoodputBps float64
 	Bands      []Band
 	Prediction *Prediction // nil: nothing follows
+	// PathBps is the pace at which data that was outstanding at once got through, and RTT
+	// the empty path's round trip; 0 not known.
+	PathBps float64
+	RTT     time.Duration
 	// LostTime is the wall time that limiters other than the link and the sending program
 	// took.
 	LostTime time.Duration
@@ -47,9 +51,10 @@ type timeline struct {
 	goodput  float64 // bytes/s
 	link     float64 // what the path delivers of data that is outstanding at once, bytes/s; 0 unknown
 	rounds   int
-	pausing  bool // real pauses in the sending
-	queueing bool // a standing queue was seen in much of the time
-	probed   bool // faster sending than ever came out the other end
+	pausing  bool    // real pauses in the sending
+	crowd    float64 // what all connections between the hosts carried, as a multiple of this one
+	queueing bool    // a standing queue was seen in much of the time
+	probed   bool    // faster sending than ever came out the other end
 	losing   bool
 	vantage  Vantage
 	network  []Name // for each slice, what limited while nothing else did
@@ -61,9 +66,12 @@ type timeline struct {
 // The flow's clocks say what is plain at each moment: an idle sender, a full or closed
 // window, a repair. What is left, and whether a full window or a repair cost anything,
 // depends on the whole transfer: the link may have been full all the same.
-func JudgeCapture(c *flow.Connection, d *flow.Direction) Diagnosis {
-	t := newTimeline(c, d)
-	g := Diagnosis{Vantage: t.vantage, GoodputBps: t.goodput * 8}
+//
+// The others are directions between the same two hosts: connections share a link, and it
+// is full when all of them together fill it.
+func JudgeCapture(c *flow.Connection, d *flow.Direction, others ...Parallel) Diagnosis {
+	t := newTimeline(c, d, others)
+	g := Diagnosis{Vantage: t.vantage, GoodputBps: t.goodput * 8, PathBps: t.link * 8, RTT: seconds(t.base)}
 	if len(d.Slices) == 0 || t.length <= 0 {
 		g.Verdict = unseen("less than a round trip of data was captured", Application, SlowStart)
 		return g
@@ -95,7 +103,34 @@ func JudgeCapture(c *flow.Connection, d *flow.Direction) Diagnosis {
 	return g
 }
 
-func newTimeline(c *flow.Connection, d *flow.Direction) *timeline {
+// Parallel is a direction of another connection between the same two hosts.
+type Parallel struct {
+	Connection *flow.Connection
+	Direction  *flow.Direction
+}
+
+// share finds how many times a direction's own goodput all directions together had while it
+// lasted, 1 when it was alone.
+func (t *timeline) share(others []Parallel) {
+	t.crowd = 1
+	if t.goodput <= 0 {
+		return
+	}
+	from, to := t.c.Started+t.d.First, t.c.Started+t.d.Last
+	for _, o := range others {
+		if o.Direction == t.d || o.Direction.Last <= o.Direction.First {
+			continue
+		}
+		a, b := o.Connection.Started+o.Direction.First, o.Connection.Started+o.Direction.Last
+		if both := float64(min(b, to) - max(a, from)); both > 0 {
+			bytes := float64(o.Direction.Bytes) * both / float64(b-a)
+			t.crowd += bytes / float64(t.d.Bytes)
+			t.link = max(t.link, o.Direction.Bursts.Quantile(pathPace))
+		}
+	}
+}
+
+func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel) *timeline {
 	t := &timeline{c: c, d: d, time: map[Name]float64{}, vantage: vantage(d)}
 	t.length = float64(d.Last-d.First) / 1e9
 	if t.length > 0 {
@@ -112,7 +147,8 @@ func newTimeline(c *flow.Connection, d *flow.Direction) *timeline {
 		}
 	}
 	t.capacity = max(quantile(rates, 0.9), t.goodput)
-	t.link = d.Bursts.Quantile(0.7)
+	t.link = d.Bursts.Quantile(pathPace)
+	t.share(others)
 	t.pausing = idle > 0.1*t.length
 	t.base = t.emptyRTT()
 	t.losing = float64(d.Retransmitted) > 0.0003*float64(d.Segments) && d.LossEvents > 0
@@ -123,7 +159,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction) *timeline {
 			queued += sliceTime(s)
 		}
 		after := &d.Slices[min(i+1, len(d.Slices)-1)]
-		if t.link > 0 && s.PeakSent > 1.12*max(t.link, s.PeakAcked, after.PeakAcked) && s.Clock[flow.Growth] == 0 {
+		if t.link > 0 && s.OutMax >= 8*int64(d.MSS) && s.PeakSent > 1.12*max(t.link, s.PeakAcked, after.PeakAcked) && s.Clock[flow.Growth] == 0 {
 			probes++
 		}
 	}
@@ -151,6 +187,9 @@ func (t *timeline) emptyRTT() float64 {
 	}
 	return base
 }
+
+// pathPace is the quantile of the bursts' paces that stands for the path's.
+const pathPace = 0.7
 
 func vantage(d *flow.Direction) Vantage {
 	if !d.LoopKnown || d.RTTMin <= 0 {
@@ -182,18 +221,20 @@ func (t *timeline) rate(s *flow.Slice) float64 {
 // queued says that a queue stood in the path: round trips above the empty path's by more
 // than they scatter within a round.
 func (t *timeline) queued(s *flow.Slice) bool {
-	if s.RTTs == 0 || t.base == 0 {
+	const segments = 4 // fewer outstanding queue behind each other at most
+	if s.RTTs == 0 || t.base == 0 || s.OutMax < segments*int64(t.d.MSS) {
 		return false
 	}
-	const least = 200e-6
+	const least, packets = 200e-6, 3
 	excess := float64(s.RTTSum)/float64(s.RTTs)/1e9 - t.base
-	return excess > max(standingQueue*t.base, least) && excess > 2.2*s.RTTSpread()/1e9
+	serialised := packets * float64(t.d.MSS) / max(t.link, t.capacity, 1)
+	return excess > max(standingQueue*t.base, least, serialised) && excess > 2.2*s.RTTSpread()/1e9
 }
 
 // full says that the slice's rate is the best there is: as fast as the path delivers what
 // is outstanding at once, or, where that was never seen, as the best of the transfer.
 func (t *timeline) full(s *flow.Slice) bool {
-	return t.rate(s) >= 0.75*max(t.link, t.capacity)
+	return t.crowd*t.rate(s) >= 0.75*max(t.link, t.capacity)
 }
 
 // judgeNetwork names, for each slice, what limited while the sender had data out and no
@@ -212,7 +253,7 @@ func (t *timeline) networkOf(i int) Name {
 		return Bottleneck
 	case t.stopAndWait(s):
 		return Application
-	case t.linkFull() && t.rate(s) > 0.5*t.link:
+	case t.linkFull() && t.crowd*t.rate(s) > 0.5*t.link:
 		return Bottleneck
 	case t.losing && t.recentLoss(i):
 		return Congestion
@@ -226,7 +267,7 @@ func (t *timeline) networkOf(i int) Name {
 		return Unknown
 	}
 	if t.pausing && !t.losing {
-		return Application
+		return t.idleOf(i)
 	}
 	return Sender
 }
@@ -240,7 +281,7 @@ func (t *timeline) stopAndWait(s *flow.Slice) bool {
 // linkFull says that the whole transfer ran within a tenth of what the path delivers, with
 // a queue or probing to show that more was tried: nothing but the link limits then.
 func (t *timeline) linkFull() bool {
-	if t.link == 0 || t.goodput < t.link/1.1 && quantileOf(t, 0.5) < t.link/1.1 {
+	if t.link == 0 || t.crowd*max(t.goodput, quantileOf(t, 0.5)) < t.link/1.1 {
 		return false
 	}
 	return t.queueing || t.probed || t.losing && t.queueSeen()
@@ -304,7 +345,7 @@ func (t *timeline) spend(i int) map[Name]float64 {
 	if s.Unseen > 0 && float64(s.Unseen) > unreliable*float64(s.Sent) {
 		return map[Name]float64{Unknown: sliceTime(s)}
 	}
-	add(Application, flow.Idle)
+	add(t.idleOf(i), flow.Idle)
 	add(NagleDelayedAck, flow.Held)
 	add(MTUBlackHole, flow.BlackHole)
 	add(SlowStart, flow.Growth)
@@ -335,6 +376,20 @@ func (t *timeline) windowOf(s *flow.Slice) Name {
 	return ReceiverWindow
 }
 
+// idleOf is what limited while nothing was outstanding: the program, if what came before
+// was less than a full segment, so all that there was, or the pauses are long. Else a
+// paced or shaped sender may have let segments out one by one.
+func (t *timeline) idleOf(i int) Name {
+	const long = 0.2 // seconds
+	if t.losing && t.vantage != AtSender {
+		return t.network[i] // what is outstanding is not known well enough during repairs
+	}
+	if t.d.Tails*2 >= t.d.Pauses || t.clock(flow.Idle) >= long*float64(t.d.Pauses) {
+		return Application
+	}
+	return Sender
+}
+
 // windowKnown says whether the window's size can be relied on. Where the handshake is not
 // in the capture, the least scale that fits is believed only if what is outstanding stayed
 // at that window for long.
@@ -350,14 +405,11 @@ func (t *timeline) windowKnown() bool {
 
 // slackOf is what limited while the sender had far less outstanding than before: itself.
 func (t *timeline) slackOf(i int) Name {
-	switch n := t.network[i]; {
-	case n == Congestion && t.pausing:
-		return Application
-	case n == Congestion:
+	n := t.network[i]
+	if n == Congestion && t.vantage == AtSender {
 		return Sender
-	default:
-		return n
 	}
+	return n
 }
 
 // repairOf is what limited during a repair: the link, where it was kept full all the same.

@@ -162,7 +162,7 @@ func (t *timeline) evidenceLevel(n Name) Confidence {
 	case SlowStart:
 		return when(t.c.SYN || t.c.SYNACK, High)
 	case Congestion:
-		return when(d.LossEvents >= 3 && !t.queueing, High)
+		return when(d.LossEvents >= 3 && !t.queueing && t.clock(flow.Slack) < 0.1*t.length, High)
 	case Bottleneck:
 		return when(t.queueing, High)
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -65,6 +66,7 @@ type CapturedDirection struct {
 	TapAt                string   `json:"tap_at"` // sender, receiver, middle or unknown
 	limiter.Verdict
 	Prediction *CapturedPrediction `json:"prediction,omitempty"`
+	Settings   []CapturedSettings  `json:"settings,omitempty"`
 
 	flow      *flow.Direction
 	diagnosis limiter.Diagnosis
@@ -85,8 +87,9 @@ func NewDiagnose(h Header, a *capture.Analysis, least int64) *Diagnose {
 	for _, f := range a.Files {
 		r.Files = append(r.Files, f.Name)
 	}
+	beside := parallels(a.Connections)
 	for _, c := range a.Connections {
-		if got := newCapturedConnection(c, least); len(got.Directions) > 0 {
+		if got := newCapturedConnection(c, least, beside); len(got.Directions) > 0 {
 			r.Connections = append(r.Connections, got)
 		}
 	}
@@ -114,7 +117,31 @@ func compare(a, b float64) int {
 	return 0
 }
 
-func newCapturedConnection(c *flow.Connection, least int64) CapturedConnection {
+// hosts are the two addresses that data goes between.
+type hosts struct{ from, to netip.Addr }
+
+func between(d *flow.Direction) hosts {
+	return hosts{d.From.AddrPort().Addr(), d.To.AddrPort().Addr()}
+}
+
+// mostParallel bounds how many connections between two hosts are compared with each other.
+const mostParallel = 64
+
+// parallels lists the directions between the same two hosts that carried something.
+func parallels(all []*flow.Connection) map[hosts][]limiter.Parallel {
+	const least = 100_000
+	beside := map[hosts][]limiter.Parallel{}
+	for _, c := range all {
+		for _, d := range c.Directions() {
+			if key := between(d); d.Bytes >= least && len(beside[key]) < mostParallel {
+				beside[key] = append(beside[key], limiter.Parallel{Connection: c, Direction: d})
+			}
+		}
+	}
+	return beside
+}
+
+func newCapturedConnection(c *flow.Connection, least int64, beside map[hosts][]limiter.Parallel) CapturedConnection {
 	r := CapturedConnection{Client: c.Client().AddrPort().String(), Server: c.Server().AddrPort().String(),
 		StartedAt: time.Unix(0, c.Started).UTC(), DurationS: float64(c.Ended) / 1e9, Vantage: "unknown", flow: c}
 	r.Handshake = newCapturedHandshake(c)
@@ -122,7 +149,7 @@ func newCapturedConnection(c *flow.Connection, least int64) CapturedConnection {
 		if d.Bytes < least {
 			continue
 		}
-		got := newCapturedDirection(c, d)
+		got := newCapturedDirection(c, d, beside[between(d)])
 		r.Directions = append(r.Directions, got)
 		r.Vantage = vantageOf(c, d, got.diagnosis.Vantage, r.Vantage)
 	}
@@ -175,8 +202,8 @@ func newCapturedHandshake(c *flow.Connection) *CapturedHandshake {
 	return h
 }
 
-func newCapturedDirection(c *flow.Connection, d *flow.Direction) CapturedDirection {
-	g := limiter.JudgeCapture(c, d)
+func newCapturedDirection(c *flow.Connection, d *flow.Direction, beside []limiter.Parallel) CapturedDirection {
+	g := limiter.JudgeCapture(c, d, beside...)
 	r := CapturedDirection{From: d.From.AddrPort().String(), Bytes: d.Bytes, DurationS: float64(d.Last-d.First) / 1e9,
 		Segments: d.Segments, RetransmittedSegment: d.Retransmitted, OutstandingMaxBytes: d.MaxOut, LostS: g.LostTime.Seconds(),
 		TapAt: string(g.Vantage), Verdict: g.Verdict, flow: d, diagnosis: g}
@@ -199,6 +226,7 @@ func newCapturedDirection(c *flow.Connection, d *flow.Direction) CapturedDirecti
 	if p := g.Prediction; p != nil {
 		r.Prediction = &CapturedPrediction{p.Fix, p.LowBps, p.HighBps, p.AtLeast}
 	}
+	r.Settings = r.settings()
 	return r
 }
 

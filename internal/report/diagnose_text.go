@@ -141,6 +141,11 @@ func (d *CapturedDirection) writeText(w io.Writer) {
 	if p := d.Prediction; p != nil {
 		t.row("change", p.Fix)
 		t.row("expect", p.text())
+		for _, s := range d.Settings {
+			for _, line := range s.text() {
+				t.row("to set", line)
+			}
+		}
 	} else if fix := limiter.Remedy(d.Verdict); fix != "" {
 		t.row("change", fix)
 	}
