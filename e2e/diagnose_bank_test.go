@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,7 +84,7 @@ func (r *captured) carryOut(t *testing.T, name string) {
 	}
 	r.with, r.windowShare = goodput(result), kernelWindowShare(result)
 	for view, file := range map[string]string{"sender": near, "receiver": far} {
-		if r.views[view], r.flows[view], r.err = largest(file); r.err != nil {
+		if r.views[view], r.flows[view], r.err = sentFrom(file, result.Sender().Streams[0].Local); r.err != nil {
 			return
 		}
 	}
@@ -104,8 +105,8 @@ func (r *captured) carryOut(t *testing.T, name string) {
 	t.Log(r.String())
 }
 
-// largest judges the direction of a capture that carried most, among those beside it.
-func largest(file string) (limiter.Diagnosis, *flow.Direction, error) {
+// sentFrom judges the direction of a capture that an end sent, among those beside it.
+func sentFrom(file string, end netip.AddrPort) (limiter.Diagnosis, *flow.Direction, error) {
 	f, err := capture.Open(file)
 	if err != nil {
 		return limiter.Diagnosis{}, nil, err
@@ -115,24 +116,23 @@ func largest(file string) (limiter.Diagnosis, *flow.Direction, error) {
 	if err != nil {
 		return limiter.Diagnosis{}, nil, err
 	}
-	var most limiter.Parallel
+	var asked limiter.Parallel
 	var all []limiter.Parallel
 	for _, c := range a.Connections {
 		for _, d := range c.Directions() {
 			one := limiter.Parallel{Connection: c, Direction: d}
-			if most.Direction == nil || d.Bytes > most.Direction.Bytes {
-				most = one
+			if d.From.AddrPort() == end {
+				asked = one
 			}
-			all = append(all, one)
+			if d.From.AddrPort().Addr() == end.Addr() {
+				all = append(all, one)
+			}
 		}
 	}
-	if most.Direction == nil {
-		return limiter.Diagnosis{}, nil, fmt.Errorf("%s: no data in it", file)
+	if asked.Direction == nil {
+		return limiter.Diagnosis{}, nil, fmt.Errorf("%s: no data from %v in it", file, end)
 	}
-	all = slices.DeleteFunc(all, func(p limiter.Parallel) bool {
-		return p.Direction.From.AddrPort().Addr() != most.Direction.From.AddrPort().Addr()
-	})
-	return limiter.JudgeCapture(most.Connection, most.Direction, all...), most.Direction, nil
+	return limiter.JudgeCapture(asked.Connection, asked.Direction, all...), asked.Direction, nil
 }
 
 // kernelWindowShare is the part of the transfer in which the sender's kernel counted the
