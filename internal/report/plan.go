@@ -188,7 +188,7 @@ func tenths(bytes int64) string {
 // hanging wraps text after a label and lines its further lines up.
 func hanging(label, text string) string {
 	blank := strings.Repeat(" ", len(label))
-	return label + strings.TrimPrefix(indent(text, blank, 100), blank)
+	return label + strings.TrimPrefix(indent(text, blank, pageWidth), blank)
 }
 
 func plural(n int) string {

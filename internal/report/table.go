@@ -7,7 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// table aligns rows of cells in columns; the last column is never padded.
+// pageWidth is how many columns of a terminal the text fills.
+const pageWidth = 100
+
+// table aligns rows of cells in columns; the last column is never padded, and what
+// follows a label is wrapped.
 type table struct {
 	rows  [][]string
 	right map[int]bool // columns of numbers
@@ -23,7 +27,7 @@ func newTable(rightColumns ...int) *table {
 
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
 
-func (t *table) write(w io.Writer, indent string) {
+func (t *table) write(w io.Writer, indentation string) {
 	var widths []int
 	for _, row := range t.rows {
 		for i, cell := range row {
@@ -34,6 +38,10 @@ func (t *table) write(w io.Writer, indent string) {
 		}
 	}
 	for _, row := range t.rows {
+		if start := utf8.RuneCountInString(indentation) + widths[0] + 2; len(row) == 2 && !t.right[1] && start+utf8.RuneCountInString(row[1]) > pageWidth {
+			blank := strings.Repeat(" ", start)
+			row = []string{row[0], strings.TrimPrefix(indent(row[1], blank, pageWidth), blank)}
+		}
 		var line strings.Builder
 		for i, cell := range row {
 			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
@@ -49,6 +57,6 @@ func (t *table) write(w io.Writer, indent string) {
 				line.WriteString("  ")
 			}
 		}
-		fmt.Fprintln(w, indent+strings.TrimRight(line.String(), " "))
+		fmt.Fprintln(w, indentation+strings.TrimRight(line.String(), " "))
 	}
 }
