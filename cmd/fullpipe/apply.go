@@ -113,7 +113,7 @@ func runApply(cmd *cobra.Command, f *applyFlags, name string) error {
 	if err != nil {
 		return err
 	}
-	doc := report.NewApply(newHeader(cmd), dids, host.WholeHost(), f.persist)
+	doc := report.NewApply(newHeader(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
 	doc.DryRun = f.dryRun
 	pending := slices.ContainsFunc(dids, func(d host.Did) bool { return d.Outcome == host.Planned })
 	if pending && !f.dryRun {
@@ -124,7 +124,7 @@ func runApply(cmd *cobra.Command, f *applyFlags, name string) error {
 			}
 		}
 		dids, err = host.Apply(cmd.Context(), host.Config{}, changes)
-		doc = report.NewApply(newHeader(cmd), dids, host.WholeHost(), f.persist)
+		doc = report.NewApply(newHeader(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
 		if err != nil {
 			doc.Error = &report.Failure{Message: err.Error()}
 		}

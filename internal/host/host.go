@@ -25,6 +25,7 @@ const (
 	Route    Kind = "route"    // "10.2.0.0/16 initcwnd", one attribute of a route of the main table
 	Registry Kind = "registry" // `HKEY_LOCAL_MACHINE\…\Parameters\TcpWindowSize`
 	File     Kind = "file"     // an absolute path; the value is the file's content
+	NetTCP   Kind = "nettcp"   // "Internet/AutoTuningLevelLocal", a parameter of Set-NetTCPSetting
 )
 
 // Change asks for one value. A nil Value removes what is there.

@@ -3,10 +3,12 @@ package host
 import (
 	"fmt"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 )
 
@@ -33,6 +35,9 @@ func Changes(settings []plan.Setting, prefix string) ([]Change, error) {
 func (c Config) changes(settings []plan.Setting, prefix string) ([]Change, error) {
 	var changes []Change
 	for _, s := range settings {
+		if why := inert(s); why != "" {
+			return nil, &UnsettableError{s.Name, why}
+		}
 		switch {
 		case strings.HasPrefix(s.Where, "/proc/sys/"):
 			value := s.Value
@@ -47,7 +52,16 @@ func (c Config) changes(settings []plan.Setting, prefix string) ([]Change, error
 		case strings.HasPrefix(s.Where, "ip route") && prefix != "":
 			changes = append(changes, Set(Route, prefix+" "+s.Name, s.Value))
 		case strings.HasPrefix(s.Where, "HKEY_"):
-			changes = append(changes, Set(Registry, s.Where+`\`+s.Name, plan.RegistryText(s)))
+			change := Set(Registry, s.Where+`\`+s.Name, plan.RegistryText(s))
+			if *change.Value == "-" {
+				change.Value = nil
+			}
+			changes = append(changes, change)
+		case strings.HasPrefix(s.Where, "Set-NetTCPSetting") && c.stores[NetTCP] != nil:
+			changes = append(changes, Set(NetTCP, "Internet/"+s.Name, s.Value))
+		case s.Name == "winsock autotuning" && s.Value == "on" && c.stores[Registry] != nil:
+			// It is on unless this value switches it off; netsh's answer is localised.
+			changes = append(changes, Change{Registry, afdKey + `\DynamicSendBufferDisable`, nil})
 		default:
 			return nil, &UnsettableError{s.Name, "fullpipe cannot set it by itself"}
 		}
@@ -59,6 +73,20 @@ func (c Config) changes(settings []plan.Setting, prefix string) ([]Change, error
 	}
 	return changes, nil
 }
+
+// inert says why a setting would do nothing on this system; "" where it does something.
+// Windows has ignored the registry's windows since Vista, and no older one runs this.
+func inert(s plan.Setting) string {
+	if runtime.GOOS != "windows" || s.Value == "" || s.Value == "unset" {
+		return ""
+	}
+	if entry, ok := catalog.Get(catalog.Windows, s.Name); ok && entry.Acts == "never" {
+		return "this system ignores it: " + entry.Effect
+	}
+	return ""
+}
+
+const afdKey = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\AFD\Parameters`
 
 // raised is the present value of tcp_rmem or tcp_wmem with the larger of both maxima.
 func (c Config) raised(s plan.Setting) (string, error) {
@@ -90,6 +118,9 @@ func Persist(changes []Change) ([]Change, error) {
 	if scope() != "host" {
 		return nil, fmt.Errorf("these settings belong to a network namespace and end with it: nothing can persist")
 	}
+	if Lasting(changes) {
+		return changes, nil
+	}
 	old, err := fileStore{}.read(PersistFile)
 	if err != nil {
 		return nil, err
@@ -111,6 +142,11 @@ func Persist(changes []Change) ([]Change, error) {
 		lines = append(lines, change.Name+" = "+*change.Value)
 	}
 	return append(slices.Clone(changes), Set(File, PersistFile, strings.Join(lines, "\n")+"\n")), nil
+}
+
+// Lasting says whether the changes hold after a restart by themselves, as Windows' do.
+func Lasting(changes []Change) bool {
+	return !slices.ContainsFunc(changes, func(c Change) bool { return c.Kind != Registry && c.Kind != NetTCP })
 }
 
 // WholeHost says whether this process's settings are the host's, and not those of a

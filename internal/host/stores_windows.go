@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 )
 
-func stores() map[Kind]store { return map[Kind]store{File: fileStore{}} }
+func stores() map[Kind]store {
+	return map[Kind]store{File: fileStore{}, Registry: registryStore{}, NetTCP: cmdletStore{powershell}}
+}
 
 // scope is the whole host: Windows has one network stack for all.
 func scope() string { return "host" }

@@ -52,7 +52,7 @@ func (a *Apply) WriteText(w io.Writer) {
 		}
 		changed = true
 		if entry, ok := entryOf(d); ok && entry.Acts != "" {
-			fmt.Fprintf(w, "  %s concerns %s\n", entry.Name, entry.Acts)
+			fmt.Fprintf(w, "  %s takes effect: %s\n", entry.Name, entry.Acts)
 		}
 	}
 	switch {
@@ -64,7 +64,7 @@ func (a *Apply) WriteText(w io.Writer) {
 }
 
 func entryOf(d host.Did) (catalog.Parameter, bool) {
-	name := d.Name[strings.LastIndexAny(d.Name, ` \`)+1:]
+	name := d.Name[strings.LastIndexAny(d.Name, ` \/`)+1:]
 	for _, family := range catalog.Families() {
 		if entry, ok := catalog.Get(family, name); ok {
 			return entry, true
