@@ -38,9 +38,12 @@ func (t *table) write(w io.Writer, indentation string) {
 		}
 	}
 	for _, row := range t.rows {
-		if start := utf8.RuneCountInString(indentation) + widths[0] + 2; len(row) == 2 && !t.right[1] && start+utf8.RuneCountInString(row[1]) > pageWidth {
+		start := utf8.RuneCountInString(indentation) + widths[0] + 2
+		if len(row) == 2 && !t.right[1] && start+utf8.RuneCountInString(row[1]) > pageWidth {
 			blank := strings.Repeat(" ", start)
-			row = []string{row[0], strings.TrimPrefix(indent(row[1], blank, pageWidth), blank)}
+			wrapped := strings.TrimPrefix(indent(row[1], blank, pageWidth), blank)
+			fmt.Fprintf(w, "%s%-*s  %s\n", indentation, widths[0], row[0], wrapped)
+			continue
 		}
 		var line strings.Builder
 		for i, cell := range row {
