@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -44,6 +45,7 @@ type planFlags struct {
 	undo        bool
 	timestamps  bool
 	route       plan.Route
+	also        []string
 }
 
 func newPlan() *cobra.Command {
@@ -70,6 +72,7 @@ measures and changes nothing. With --window it also answers what a given window 
 	flags.IntVar(&f.connections, "connections", 1, "bulk connections at one time")
 	flags.Var(&f.memory, "memory", "the host's main memory: bounds the buffers of all connections")
 	flags.Var(&f.window, "window", "what does a window of this size tolerate at --rate, or allow at --rtt")
+	flags.StringArrayVar(&f.also, "also", nil, "another path that the same settings have to serve: RATE,RTT[,JITTER] (may be repeated)")
 	flags.StringVar(&f.role, "role", "both", "sender, receiver or both")
 	flags.StringVar(&f.target, "target", "", "system to set: "+strings.Join(plan.Targets(), ", ")+", or with a version as linux-6.1 (default: this one)")
 	flags.StringVar(&f.format, "format", "text", "text, json, "+strings.Join(plan.Formats(), ", "))
@@ -149,7 +152,44 @@ func makePlan(f *planFlags) (*plan.Plan, error) {
 	if f.mss == 0 || f.connections == 0 {
 		return nil, &usageError{"--mss, --connections", "0 is not a count", "leave them out for 1460 bytes and 1 connection"}
 	}
-	return plan.New(path, target, plan.Options{Role: role, Timestamps: f.timestamps, Route: f.route, Values: values})
+	paths := []plan.Path{path}
+	for _, text := range f.also {
+		other, err := alsoPath(text)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, other)
+	}
+	options := plan.Options{Role: role, Timestamps: f.timestamps, Route: f.route, Values: values}
+	if len(paths) > 1 {
+		return plan.NewForAll(paths, target, options)
+	}
+	return plan.New(path, target, options)
+}
+
+// alsoPath reads RATE,RTT[,JITTER].
+func alsoPath(text string) (p plan.Path, err error) {
+	wrong := func(err error) error {
+		return &usageError{"--also", fmt.Sprintf("%q: %v", text, err), "--also 64kbit,100ms or --also 10mbit,85ms,20ms"}
+	}
+	fields := strings.Split(text, ",")
+	if len(fields) < 2 || len(fields) > 3 {
+		return p, wrong(errors.New("a path is RATE,RTT or RATE,RTT,JITTER"))
+	}
+	rate, err := units.ParseRate(fields[0])
+	if err != nil {
+		return p, wrong(err)
+	}
+	p.RateBps = float64(rate)
+	if p.RTT, err = units.ParseTime(fields[1]); err != nil {
+		return p, wrong(err)
+	}
+	if len(fields) == 3 {
+		if p.Jitter, err = units.ParseTime(fields[2]); err != nil {
+			return p, wrong(err)
+		}
+	}
+	return p, nil
 }
 
 // system is the target and, of this host, the values that it has.

@@ -76,6 +76,7 @@ type Plan struct {
 	LargeWindows  bool  // more than 65,535 bytes: both ends have to scale
 	MemoryBytes   int64 // of all connections with full buffers
 	Settings      []Setting
+	Shared        []Shared // what one window gives on several paths; nil: there is one path
 	Warnings      []string // what the target cannot do, or what was bounded
 	Notes         []string // what the settings do not say by themselves
 	bufferPayload float64  // bytes of buffer for a byte of payload at the target

@@ -316,3 +316,33 @@ func FuzzNew(f *testing.F) {
 		}
 	})
 }
+
+func TestOneWindowForSeveralPaths(t *testing.T) {
+	paths := []Path{{RateBps: 10 * mbit, RTT: 20 * ms}, {RateBps: 64e3, RTT: 400 * ms}, {RateBps: 28.8e3, RTT: 900 * ms}}
+	window, shares := HappyMedium(paths)
+	// Needs are 25,000 bytes, 3,200 and 3,240: the medium is sqrt(25000 x 3200).
+	if window != 3*2920 || shares[0].Goodput > 0.36 || shares[0].Goodput < 0.35 || shares[1].Goodput != 1 {
+		t.Errorf("window %d, %+v", window, shares)
+	}
+	worst := func(window float64) (factor float64) {
+		for _, p := range paths {
+			need := p.RateBps / 8 * p.RTT.Seconds()
+			factor = max(factor, need/window, window/need)
+		}
+		return factor
+	}
+	for other := 2920; other < 60000; other += 2920 {
+		if worst(float64(other)) < worst(float64(window))*0.99 {
+			t.Errorf("%d is worse than %d: %v, %v", window, other, worst(float64(window)), worst(float64(other)))
+		}
+	}
+	for target, want := range map[string]int{"windows-95": 3 * 2920, "windows-2000": 3 * 2920, "linux": 9 * 2920} {
+		p, err := NewForAll(paths, mustTarget(t, target), Options{})
+		if err != nil || p.WindowBytes != want || (len(p.Shared) == 3) != (target != "linux") {
+			t.Errorf("%s: window %d, %v, %+v", target, p.WindowBytes, err, p.Shared)
+		}
+	}
+	if _, err := NewForAll([]Path{paths[0], {RateBps: -1, RTT: ms}}, mustTarget(t, "linux"), Options{}); err == nil {
+		t.Error("an impossible second path was taken")
+	}
+}

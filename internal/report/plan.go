@@ -32,6 +32,7 @@ type Plan struct {
 	SendBufferBytes    int            `json:"send_buffer_bytes,omitempty"`
 	MemoryBytes        int64          `json:"memory_bytes,omitempty"`
 	Route              *PlanRoute     `json:"route,omitempty"`
+	Paths              []PlanShared   `json:"paths,omitempty"`
 	Settings           []plan.Setting `json:"settings"`
 	Warnings           []string       `json:"warnings"`
 	Notes              []string       `json:"notes,omitempty"`
@@ -43,6 +44,15 @@ type PlanRoute struct {
 	Prefix string `json:"prefix"`
 	Via    string `json:"via,omitempty"`
 	Dev    string `json:"dev,omitempty"`
+}
+
+// PlanShared is what one window for several paths gives on one of them.
+type PlanShared struct {
+	RateBps      float64 `json:"rate_bps"`
+	RTTS         float64 `json:"rtt_s"`
+	WindowBytes  int     `json:"window_bytes"` // that it alone would want
+	GoodputRatio float64 `json:"goodput_ratio"`
+	FullRTTS     float64 `json:"full_rtt_s"` // with what is too much of the window in its queue
 }
 
 // WindowAnswer says what a stated window does: the longest round trip at which it fills
@@ -64,6 +74,9 @@ func NewPlan(header Header, p *plan.Plan) *Plan {
 	if p.Route.Prefix != "" {
 		doc.Route = &PlanRoute{p.Route.Prefix, p.Route.Via, p.Route.Dev}
 	}
+	for _, s := range p.Shared {
+		doc.Paths = append(doc.Paths, PlanShared{s.RateBps, s.RTT.Seconds(), s.Window, s.Goodput, s.Full.Seconds()})
+	}
 	if doc.Settings == nil {
 		doc.Settings = []plan.Setting{}
 	}
@@ -78,6 +91,7 @@ func (d *Plan) WriteText(w io.Writer) {
 	if d.RateBps > 0 && d.RTTS > 0 && d.MSSBytes > 0 {
 		d.writeSizes(w)
 	}
+	d.writeShared(w)
 	if d.Window != nil {
 		d.Window.writeText(w, d.RateBps, d.RTTS)
 	}
@@ -112,6 +126,20 @@ func (d *Plan) writeSizes(w io.Writer) {
 	}
 	t.row("memory", both(d.MemoryBytes), fmt.Sprintf("%d connection%s, buffers full", d.Connections, plural(d.Connections)))
 	t.write(w, "")
+}
+
+// writeShared shows how well one window suits each of several paths.
+func (d *Plan) writeShared(w io.Writer) {
+	if len(d.Paths) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\none window of %s for all\n", units.Size(d.ReceiveWindowBytes).Exact())
+	t := newTable()
+	for _, p := range d.Paths {
+		t.row(fmt.Sprintf("%s x %s", units.Rate(p.RateBps), secondsText(p.RTTS)), "wants "+units.Size(p.WindowBytes).String(),
+			fmt.Sprintf("fills %.0f %%", 100*p.GoodputRatio), "round trip up to "+secondsText(p.FullRTTS))
+	}
+	t.write(w, "  ")
 }
 
 func (a *WindowAnswer) writeText(w io.Writer, rateBps, rttS float64) {
