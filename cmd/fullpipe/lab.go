@@ -21,8 +21,11 @@ import (
 // statusOwnFailure is lab's and exec's, whose other statuses are their command's.
 const statusOwnFailure = 125
 
+// labOptions are lab's flags.
+type labOptions struct{ far, report, capture string }
+
 func newLab() *cobra.Command {
-	var far, reportFile string
+	var o labOptions
 	cmd := &cobra.Command{
 		Use:   "lab PROFILE [--far CMD] -- CMD...",
 		Short: "run programs on two hosts with a link between them, on this machine",
@@ -44,11 +47,12 @@ Both programs find the addresses in $FULLPIPE_NEAR and $FULLPIPE_FAR.`,
 			if err != nil {
 				return profileError(err)
 			}
-			return runLab(cmd, path, far, reportFile, args[1:])
+			return runLab(cmd, path, o, args[1:])
 		},
 	}
-	cmd.Flags().StringVar(&far, "far", "", "command for the far host, given to sh -c; it ends with CMD")
-	cmd.Flags().StringVar(&reportFile, "report", "", "write what the link did to this file, as JSON")
+	cmd.Flags().StringVar(&o.far, "far", "", "command for the far host, given to sh -c; it ends with CMD")
+	cmd.Flags().StringVar(&o.report, "report", "", "write what the link did to this file, as JSON")
+	cmd.Flags().StringVar(&o.capture, "capture", "", "write the headers of what passes the middle of the link to this file, as pcap")
 	cmd.AddCommand(newLabList())
 	return cmd
 }
@@ -61,29 +65,28 @@ func profileError(err error) error {
 	return &usageError{"PROFILE", err.Error(), "fullpipe lab list"}
 }
 
-func runLab(cmd *cobra.Command, path link.Path, far, reportFile string, args []string) error {
-	var out *os.File
-	if reportFile != "" {
-		var err error
-		if out, err = os.Create(reportFile); err != nil {
-			return &usageError{"--report", err.Error(), "a file that can be written"}
-		}
-		defer out.Close()
+func runLab(cmd *cobra.Command, path link.Path, o labOptions, args []string) error {
+	out, err := createFile("--report", o.report)
+	if err != nil {
+		return err
 	}
-	if path.Near.SenderRule != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "fullpipe: note: %s buffers what it sends by a rule of its own (%s); only fullpipe's sender obeys it\n",
-			path.Near.Name, path.Near.SenderRule)
+	defer out.Close()
+	capture, err := createFile("--capture", o.capture)
+	if err != nil {
+		return err
 	}
+	defer capture.Close()
+	noteSenderRules(cmd.ErrOrStderr(), path)
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
 	run := lab.Run{
-		Config:  lab.Config{Path: path},
+		Config:  lab.Config{Path: path, Tap: capture},
 		Near:    lab.Command{Args: args, Stdin: os.Stdin, Stdout: cmd.OutOrStdout(), Stderr: cmd.ErrOrStderr()},
 		Signals: signals,
 	}
-	if far != "" {
-		run.Far = lab.Command{Args: []string{"/bin/sh", "-c", far}, Stdout: cmd.ErrOrStderr(), Stderr: cmd.ErrOrStderr()}
+	if o.far != "" {
+		run.Far = lab.Command{Args: []string{"/bin/sh", "-c", o.far}, Stdout: cmd.ErrOrStderr(), Stderr: cmd.ErrOrStderr()}
 	}
 	var up, down link.Counters
 	run.AtEnd = func(l *lab.Lab) (err error) {
@@ -111,6 +114,31 @@ func runLab(cmd *cobra.Command, path link.Path, far, reportFile string, args []s
 		return exitStatus(status)
 	}
 	return nil
+}
+
+// createFile makes the file that a flag names; without a name it answers nil.
+func createFile(flag, name string) (*os.File, error) {
+	if name == "" {
+		return nil, nil
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return nil, &usageError{flag, err.Error(), "a file that can be written"}
+	}
+	return file, nil
+}
+
+// noteSenderRules says what no kernel setting can make of another program.
+func noteSenderRules(w io.Writer, path link.Path) {
+	for _, s := range []struct {
+		end   string
+		stack link.Stack
+	}{{"near", path.Near}, {"far", path.Far}} {
+		if s.stack.SenderRule != "" {
+			fmt.Fprintf(w, "fullpipe: note: the %s end's %s buffers what it sends by a rule of its own (%s); only fullpipe's sender obeys it\n",
+				s.end, s.stack.Name, s.stack.SenderRule)
+		}
+	}
 }
 
 type labReport struct {

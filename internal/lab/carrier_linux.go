@@ -25,7 +25,7 @@ type duct struct {
 	packets  []packet
 	free     []int32
 	config   link.Config
-	single   bool  // hand over one segment at a time
+	tap      *tap  // or nil
 	overflow int64 // packets dropped because memory ended
 	head     [virtioHeader + 256]byte
 	notice   [virtioHeader + 1280]byte
@@ -53,10 +53,12 @@ var origin = time.Now()
 
 func clock() int64 { return int64(time.Since(origin)) }
 
-func carry(p *link.Path, nearTUN, farTUN *tun) *carrier {
+func carry(p *link.Path, nearTUN, farTUN *tun, t *tap) *carrier {
+	// Devices of old hosts took packets one by one, and a tap tells them apart.
+	p.Up.Single, p.Down.Single = t != nil || p.Far.Window > 0, t != nil || p.Near.Window > 0
 	up, down := link.Pair(p.Up, p.Down, p.HalfDuplex)
 	c := &carrier{newDuct(up, nearTUN, farTUN), newDuct(down, farTUN, nearTUN)}
-	c.up.single, c.down.single = p.Far.Window > 0, p.Near.Window > 0
+	c.up.tap, c.down.tap = t, t
 	loops := []*loop{{ducts: []*duct{c.up}}, {ducts: []*duct{c.down}}}
 	if p.HalfDuplex {
 		loops = []*loop{{ducts: []*duct{c.up, c.down}}}
@@ -236,13 +238,7 @@ func (d *duct) deliver() {
 			return
 		}
 		p := &d.packets[run.ID]
-		switch {
-		case run.Lost:
-		case d.single:
-			for i := range run.Count {
-				d.write(p, link.Run{ID: run.ID, First: run.First + i, Count: 1})
-			}
-		default:
+		if !run.Lost {
 			d.write(p, run)
 		}
 		p.waits -= int32(run.Count)
@@ -258,8 +254,12 @@ func (d *duct) deliver() {
 // else a new header and the payload where it lies. A device that does not take it (its
 // host is down) has lost it.
 func (d *duct) write(p *packet, run link.Run) {
+	middle := run.Due - int64(d.config.Delay)/2
 	if run.Count == int(p.segments) {
 		unix.Write(d.to.fd, p.bytes)
+		if d.tap != nil {
+			d.tap.add(middle, p.bytes[virtioHeader:], len(p.bytes)-virtioHeader)
+		}
 		return
 	}
 	head := d.head[:virtioHeader+int(p.header)]
@@ -271,6 +271,9 @@ func (d *duct) write(p *packet, run link.Run) {
 		binary.NativeEndian.PutUint16(head[4:], 0)
 	}
 	binary.NativeEndian.PutUint16(head[2:], uint16(p.header))
+	if d.tap != nil {
+		d.tap.add(middle, head[virtioHeader:], int(p.header)+len(payload))
+	}
 	d.vectors[0].Base, d.vectors[1].Base = &head[0], &payload[0]
 	d.vectors[0].SetLen(len(head))
 	d.vectors[1].SetLen(len(payload))

@@ -24,6 +24,7 @@ type inside struct {
 	control *control
 	hosts   map[string]*host
 	carrier *carrier
+	tap     *tap // or nil
 
 	mu       sync.Mutex  // guards what follows, and sending
 	children map[int]int // PID to process ID
@@ -103,7 +104,7 @@ func (e *inside) handle(r request, files []int) {
 	defer e.mu.Unlock()
 	switch r.Op {
 	case opBuild:
-		err = e.build(r.Path)
+		err = e.build(r.Path, files)
 	case opStart:
 		back.PID, err = e.spawn(r, files)
 		var not *NotRun
@@ -114,6 +115,11 @@ func (e *inside) handle(r request, files []int) {
 		err = e.kill(r.ID, syscall.Signal(r.Signal))
 	case opForward:
 		go e.forward(r.ID, syscall.Signal(r.Signal), r.Seen)
+	case opFinish:
+		if e.tap != nil {
+			err = e.tap.finish()
+			e.tap = nil
+		}
 	case opListening:
 		back.Listening, err = e.listening(r.End)
 	case opCounters:
@@ -132,7 +138,7 @@ func (e *inside) handle(r request, files []int) {
 	e.answer(back)
 }
 
-func (e *inside) build(p *link.Path) error {
+func (e *inside) build(p *link.Path, files []int) error {
 	if len(e.hosts) > 0 {
 		return errors.New("built already")
 	}
@@ -156,7 +162,17 @@ func (e *inside) build(p *link.Path) error {
 		e.hosts[end.name] = h
 		tuns = append(tuns, t)
 	}
-	e.carrier = carry(p, tuns[0], tuns[1])
+	if len(files) > 0 {
+		file, err := unix.FcntlInt(uintptr(files[0]), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("capture: %w", err)
+		}
+		slowest := max(p.Up.Delay+p.Up.Jitter+p.Up.HoldBack, p.Down.Delay+p.Down.Jitter+p.Down.HoldBack)
+		if e.tap, err = newTap(os.NewFile(uintptr(file), "capture"), slowest); err != nil {
+			return fmt.Errorf("capture: %w", err)
+		}
+	}
+	e.carrier = carry(p, tuns[0], tuns[1], e.tap)
 	return nil
 }
 

@@ -37,6 +37,10 @@ var (
 // Config says what lab to start.
 type Config struct {
 	Path link.Path
+	// Tap, when not nil, gets a capture from the middle of the link: headers, in the
+	// order and with the times of the link's own clock. It costs super-packets: each
+	// segment is then carried by itself.
+	Tap *os.File
 	// Stderr is where the engine writes when it fails badly; nil is this process's.
 	Stderr *os.File
 }
@@ -242,6 +246,7 @@ const (
 	opForward   = "forward"
 	opCounters  = "counters"
 	opListening = "listening"
+	opFinish    = "finish"
 )
 
 const (

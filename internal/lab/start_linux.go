@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,6 +19,7 @@ type engine struct {
 	child   *exec.Cmd
 	control *control
 	ended   chan struct{} // closed by listen when the engine has gone
+	tapped  bool
 
 	mu        sync.Mutex // guards what follows, and sending
 	tag       int
@@ -49,7 +51,12 @@ func startEngine(ctx context.Context, c Config) (*engine, error) {
 		processes: map[int]*Process{}}
 	go e.listen()
 	stop := context.AfterFunc(ctx, func() { e.close() })
-	_, err = e.ask(request{Op: opBuild, Path: &c.Path})
+	var files []*os.File
+	if c.Tap != nil {
+		files = append(files, c.Tap)
+		e.tapped = true
+	}
+	_, err = e.ask(request{Op: opBuild, Path: &c.Path}, files...)
 	if !stop() {
 		err = context.Cause(ctx)
 	}
@@ -136,6 +143,14 @@ func (e *engine) listen() {
 var errClosed = errors.New("the lab is closed")
 
 func (e *engine) close() error {
+	var failed error
+	if e.tapped { // let the capture be finished, but not for ever
+		give := time.AfterFunc(5*time.Second, func() { e.child.Process.Kill() })
+		if _, failed = e.ask(request{Op: opFinish}); errors.Is(failed, errClosed) {
+			failed = nil
+		}
+		give.Stop()
+	}
 	e.mu.Lock()
 	if e.failure == nil {
 		e.failure = errClosed
@@ -146,7 +161,7 @@ func (e *engine) close() error {
 	if e.failure != errClosed {
 		return e.failure
 	}
-	return nil
+	return failed
 }
 
 // ask sends a request and waits for its reply.

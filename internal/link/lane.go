@@ -244,7 +244,7 @@ func (l *Lane) Pop(now int64) (Run, bool) {
 		return Run{}, false
 	}
 	run := l.deliver(l.flying.pop())
-	for !run.Lost && l.flying.len() > 0 {
+	for !run.Lost && !l.config.Single && l.flying.len() > 0 {
 		next := l.flying.front()
 		if next.due > now || next.id != run.ID || int(next.index) != run.First+run.Count || next.fate&lost != 0 {
 			break
@@ -258,11 +258,11 @@ func (l *Lane) Pop(now int64) (Run, bool) {
 func (l *Lane) deliver(s segment) Run {
 	if s.fate&lost != 0 {
 		l.Counters.Lost++
-		return Run{s.id, int(s.index), 1, true}
+		return Run{s.id, int(s.index), 1, true, s.due}
 	}
 	l.Counters.Delivered++
 	l.Counters.DeliveredBytes += int64(s.size)
-	return Run{s.id, int(s.index), 1, false}
+	return Run{s.id, int(s.index), 1, false, s.due}
 }
 
 // medium is the line that one lane, or both of a half duplex path, sends on.

@@ -56,7 +56,9 @@ type Config struct {
 	// Aggregate holds packets and hands them over together, once each such time.
 	Aggregate time.Duration
 	Strip     Options
-	Seed      uint64
+	// Single has each segment leave in a Run of its own.
+	Single bool
+	Seed   uint64
 }
 
 // Train is a packet as it comes from a host: one IP packet, or what the host left for
@@ -73,7 +75,8 @@ type Run struct {
 	ID    int32
 	First int
 	Count int
-	Lost  bool // not to be delivered: only to be forgotten
+	Lost  bool  // not to be delivered: only to be forgotten
+	Due   int64 // when the first of them arrived
 }
 
 // Counters count packets (segments) and IP bytes since the lane was made.
