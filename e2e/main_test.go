@@ -16,7 +16,7 @@ import (
 const programVariable = "FULLPIPE_E2E_PROGRAM"
 
 // programs are what the test binary can be in a lab.
-var programs = map[string]func() error{"serve": serveProgram, "transfer": transferProgram, "path": pathProgram}
+var programs = map[string]func() error{"serve": serveProgram, "transfer": transferProgram, "path": pathProgram, "cells": cellsProgram}
 
 func TestMain(m *testing.M) {
 	lab.Engine()
