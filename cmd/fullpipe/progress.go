@@ -32,10 +32,11 @@ func (l *progressLine) show(p tune.Progress) {
 	}
 	const width = 20
 	full := int(p.Done * width)
-	text := fmt.Sprintf("%-4s [%s%s] %3.0f %%  %s", p.Direction, strings.Repeat("=", full), strings.Repeat(" ", width-full), 100*p.Done, p.Doing)
+	text := fmt.Sprintf("%-4s [%s%s] %3.0f %%  ", p.Direction, strings.Repeat("=", full), strings.Repeat(" ", width-full), 100*p.Done)
 	if p.BestBps > 0 {
-		text += "  (best so far " + units.Rate(p.BestBps).String() + ")"
+		text += units.Rate(p.BestBps).String() + " so far  "
 	}
+	text += p.Doing
 	if runes := []rune(text); len(runes) > lineWidth {
 		text = string(runes[:lineWidth-1]) + "…"
 	}

@@ -44,6 +44,9 @@ func (s *Search) Answer() Answer {
 		}
 		return answer
 	}
+	if s.automaticSeemsEnough() {
+		return answer
+	}
 	for _, a := range s.windows {
 		shown := s.compare(a, s.rival(a)) == enough
 		gain := 1.0

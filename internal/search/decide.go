@@ -30,7 +30,7 @@ func (s *Search) noise() stats.Noise {
 	return stats.Pool(s.expected(), groups...)
 }
 
-func (s *Search) expected() stats.Noise { return stats.Noise{Dev: s.cfg.Noise, DOF: 2} }
+func (s *Search) expected() stats.Noise { return stats.Noise{Dev: s.cfg.Noise, DOF: 3} }
 
 // decision is the answer to one comparison.
 type decision int

@@ -177,8 +177,8 @@ func (s *Search) same(a, b int) bool {
 	return apart < s.cfg.MSS || float64(apart) < 0.02*float64(a)
 }
 
-// begin tries what the search starts from: automatic sizing, the model's window, and a
-// window far above it.
+// begin tries what the search starts from, in random order: automatic sizing, the
+// model's window, and a window far above it where none was tried.
 func (s *Search) begin() (Trial, bool) {
 	var first []Trial
 	if len(s.automatic.logs) == 0 {
@@ -187,11 +187,15 @@ func (s *Search) begin() (Trial, bool) {
 	if knee := s.whole(modelShare * s.cfg.Knee); !s.tried(knee) {
 		first = append(first, Trial{Window: knee, Reason: "the model's window"})
 	}
-	if wide := s.whole(4 * s.cfg.Knee); !s.tried(wide) {
+	above := func(a *arm) bool { return float64(a.window) > 2*s.cfg.Knee }
+	if wide := s.whole(4 * s.cfg.Knee); !s.tried(wide) && !slices.ContainsFunc(s.windows, above) {
 		first = append(first, Trial{Window: wide, Reason: "a window out of the way"})
 	}
-	if len(first) == 0 {
+	switch {
+	case len(first) == 0:
 		return Trial{}, false
+	case s.cfg.Time < 8*s.cfg.Length(0):
+		return first[0], true // what matters most, for it may be the last
 	}
 	return first[s.rng.IntN(len(first))], true
 }

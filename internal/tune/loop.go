@@ -199,12 +199,12 @@ func (l *loop) say(format string, args ...any) {
 }
 
 func (l *loop) progress(t Trial) {
-	what := "automatic sizing"
+	what := "trying automatic sizing"
 	switch {
 	case t.Remedy != "":
-		what = t.Remedy
+		what = "trying " + t.Remedy
 	case !t.Automatic:
-		what = "a window of " + units.Size(t.Asked).Exact()
+		what = "trying a window of " + units.Size(t.Asked).Exact()
 	}
 	l.say("%s: %s", what, t.Reason)
 }

@@ -69,6 +69,9 @@ func (l *loop) conclude(failed bool) {
 	if out.Verdict == "" {
 		out.Verdict = search.Inconclusive
 	}
+	if failed && !out.Shown {
+		out.Verdict, out.Shown = search.Inconclusive, false
+	}
 	if out.Verdict == search.Change {
 		l.change()
 	}
@@ -142,6 +145,8 @@ func (l *loop) reason() string {
 	out := &l.out
 	share := fmt.Sprintf("%.0f %%", 100*l.answer.Share)
 	switch {
+	case out.Interrupted && out.Chosen == nil:
+		return "interrupted before it was decided"
 	case out.Chosen != nil && l.answer.Clipped && out.Path.Window > out.Chosen.Window*5/4:
 		return "the most that the systems' ceilings allow; the path needs " + units.Size(out.Path.Window).Exact()
 	case out.Chosen != nil && l.answer.Clipped:
