@@ -139,7 +139,7 @@ func bankTune(t *testing.T, direction transfer.Direction, profile string) {
 	d := doc.Directions[0]
 	path := site.config(d.Path.MSS, d.Path.Capacity, d.Path.RTT)
 	budget := path.Budget().Time.Seconds()
-	row("time in the budget", fmt.Sprintf("%.1f s", doc.ElapsedS), fmt.Sprintf("of %.1f s", budget), verdict(doc.ElapsedS <= 1.05*budget+1, true))
+	row("time in the budget", fmt.Sprintf("%.1f s", doc.ElapsedS), fmt.Sprintf("of %.1f s", budget), byInterval(doc.ElapsedS <= 1.05*budget+1, true))
 
 	// The sweep: every window in steps of 10 %, and automatic.
 	windows := []int{0}
@@ -181,7 +181,7 @@ func bankTune(t *testing.T, direction transfer.Direction, profile string) {
 		what = fmt.Sprintf("%d bytes (%.2f BDP, shown %v)", chosen, float64(chosen)/path.Knee, d.Chosen.Shown)
 	}
 	share := stats.Gain(again[best], again[chosen], 0.95)
-	said := verdict(share.Mid >= search.Enough, share.Low >= search.Enough || share.High < search.Enough)
+	said := byInterval(share.Mid >= search.Enough, share.Low >= search.Enough || share.High < search.Enough)
 	if d.Verdict == search.Inconclusive && said == "fail" {
 		said = "inconclusive" // and nothing was changed
 	}
@@ -193,7 +193,7 @@ func bankTune(t *testing.T, direction transfer.Direction, profile string) {
 	if chosen > 0 && below > 0 {
 		less := stats.Gain(again[best], again[below], 0.95)
 		row("window ≤ 1.15 × the smallest that reaches 98 %", fmt.Sprintf("%d bytes give %.1f %%", below, 100*less.Mid),
-			fmt.Sprintf("%.1f to %.1f %%", 100*less.Low, 100*less.High), verdict(less.Mid < search.Enough, less.High < search.Enough || less.Low >= search.Enough))
+			fmt.Sprintf("%.1f to %.1f %%", 100*less.Low, 100*less.High), byInterval(less.Mid < search.Enough, less.High < search.Enough || less.Low >= search.Enough))
 	}
 	if d.Gain != nil && len(d.Gain.CI95) == 2 && chosen > 0 {
 		var second tuned
@@ -201,13 +201,13 @@ func bankTune(t *testing.T, direction transfer.Direction, profile string) {
 		if len(second.Directions) == 1 && second.Directions[0].Gain != nil && len(second.Directions[0].Gain.CI95) == 2 {
 			a, b := d.Gain.CI95, second.Directions[0].Gain.CI95
 			row("two runs give overlapping intervals of the factor", fmt.Sprintf("× %.2f and × %.2f", d.Gain.Factor, second.Directions[0].Gain.Factor),
-				fmt.Sprintf("%.2f–%.2f and %.2f–%.2f", a[0], a[1], b[0], b[1]), verdict(a[0] <= b[1] && b[0] <= a[1], true))
+				fmt.Sprintf("%.2f–%.2f and %.2f–%.2f", a[0], a[1], b[0], b[1]), byInterval(a[0] <= b[1] && b[0] <= a[1], true))
 		}
 	}
 }
 
-// verdict is pass or fail where the interval decides, else inconclusive.
-func verdict(holds, decided bool) string {
+// byInterval is pass or fail where the interval decides, else inconclusive.
+func byInterval(holds, decided bool) string {
 	switch {
 	case !decided:
 		return "inconclusive"

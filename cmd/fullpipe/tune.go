@@ -143,10 +143,10 @@ func (f *tuneFlags) run(cmd *cobra.Command, text string, cfg tune.Config) error 
 	return nil
 }
 
-// echo asks a host for at most about 1.5 s. What cannot be had stays unknown.
-func echo(ctx context.Context, to netip.AddrPort, rtt time.Duration) (path.RoundTrips, path.MTU) {
+// echo asks a host; what cannot be had stays unknown.
+func echo(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips, path.MTU) {
 	const every = 20 * time.Millisecond
-	count := min(max(int(1500*time.Millisecond/(rtt+every)), 5), 20)
+	count := min(max(int(spend/(rtt+every)), 5), 20)
 	trips, err := path.Ask(ctx, to, path.Config{Count: count, Every: every})
 	if err != nil {
 		trips = path.RoundTrips{}

@@ -140,6 +140,9 @@ func (s *Search) bracket(best *arm) (lo, loGoodput float64, hi *arm) {
 // confirm repeats what is not decided yet.
 func (s *Search) confirm() (Trial, bool) {
 	best := s.best()
+	if len(s.automatic.logs) < 2 {
+		return s.again(s.automatic, "once more, to be sure")
+	}
 	if rival := s.rival(s.automatic); s.compare(s.automatic, rival) == open {
 		return s.repeat(s.automatic, rival, "is automatic as good?")
 	}

@@ -72,7 +72,11 @@ func (l *loop) echo(ctx context.Context) {
 		return
 	}
 	start := time.Now()
-	trips, mtu := l.cfg.Echo(ctx, l.near.Streams[0].Remote, p.RTT)
+	spend := 1500 * time.Millisecond
+	if l.budget.Time > 0 {
+		spend = min(spend, l.budget.Time/20)
+	}
+	trips, mtu := l.cfg.Echo(ctx, l.near.Streams[0].Remote, p.RTT, spend)
 	l.elapsed += time.Since(start)
 	if least := trips.Least(); least > 0 {
 		p.RTT, p.Jitter, p.Method = min(p.RTT, least), trips.Jitter(), trips.Method

@@ -20,19 +20,27 @@ type Remedy struct {
 	Spec    transfer.Spec
 }
 
+// fewestRuns of today's state are what a remedy is measured against.
+const fewestRuns = 3
+
 // remedies tries what else might help where windows are not what limits, or where they
 // are and larger ones cannot be had: each once.
 func (l *loop) remedies(ctx context.Context) error {
-	if l.answer.Verdict == search.Change && !l.answer.Clipped {
+	if l.answer.Verdict == "" || l.answer.Verdict == search.Change && !l.answer.Clipped {
 		return nil
 	}
 	share := remedyShare
 	if l.answer.Verdict != search.Change {
 		share = 1 // there will be no proof
 	}
-	base := l.of(func(t *Trial) bool { return t.Automatic })
-	noise := l.noise()
 	length := l.config().Length(0)
+	today := func(t *Trial) bool { return t.Automatic }
+	for len(l.of(today)) < fewestRuns && l.affords(length, remedyShare) {
+		if _, err := l.try(ctx, l.automatic(length, "what a program gets today, once more")); err != nil {
+			return err
+		}
+	}
+	base, noise := l.of(today), l.noise()
 	ideas := l.ideas()
 	for len(ideas) > 0 {
 		r := ideas[0]

@@ -27,9 +27,9 @@ type Config struct {
 	// FileSize is a transfer whose time before and after is of interest; 0: none.
 	FileSize int64
 	Seed     uint64 // of the order of the trials
-	// Echo asks the idle path to a host for single round trips and its MTU, about rtt
-	// long each; nil: the transfers' own have to do.
-	Echo     func(ctx context.Context, to netip.AddrPort, rtt time.Duration) (path.RoundTrips, path.MTU)
+	// Echo asks the idle path to a host for single round trips, about rtt long each, in
+	// about the given time, and for its MTU; nil: the transfers' own have to do.
+	Echo     func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips, path.MTU)
 	Progress func(Progress) // called from Run's goroutine; nil: none
 }
 
