@@ -24,6 +24,7 @@ type diagnoseFlags struct {
 	top          int
 	details, csv bool
 	html         string
+	near, far    string
 }
 
 func newDiagnose() *cobra.Command {
@@ -38,7 +39,6 @@ that is, what to change and what that would give. Several files are parts of one
   fullpipe diagnose slow.pcap
   fullpipe diagnose slow.pcap --host 192.0.2.7 --details
   fullpipe diagnose slow.pcap --html slow.html`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return diagnose(cmd, args, &f) },
 	}
 	flags := cmd.Flags()
@@ -47,12 +47,18 @@ that is, what to change and what that would give. Several files are parts of one
 	flags.Var(&f.least, "bytes", "only directions that carried at least this much; where none did, all")
 	flags.IntVar(&f.top, "top", 20, "how many connections to list, those that lost most time first")
 	flags.BoolVar(&f.details, "details", false, "tell all that is known of each listed connection")
+	flags.StringVar(&f.near, "near", "", "one of two captures of the same connections, the one to diagnose")
+	flags.StringVar(&f.far, "far", "", "the other one: what arrives changed at it is told")
 	flags.StringVar(&f.html, "html", "", "also write a page with graphs of the listed connections to this file")
 	flags.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each direction")
 	return cmd
 }
 
 func diagnose(cmd *cobra.Command, names []string, f *diagnoseFlags) error {
+	names, err := f.files(names)
+	if err != nil {
+		return err
+	}
 	if f.html != "" && slices.Contains(names, "-") {
 		return &usageError{"--html", "graphs need a second look at the capture, and standard input can be read once", "write it to a file first"}
 	}
@@ -67,6 +73,13 @@ func diagnose(cmd *cobra.Command, names []string, f *diagnoseFlags) error {
 	}
 	doc := report.NewDiagnose(newHeader(cmd), a, int64(f.least))
 	doc.Interrupted = interrupted
+	if f.far != "" && !interrupted {
+		far, err := analyze(cmd.Context(), []string{f.far}, capture.Config{})
+		if err != nil {
+			return err
+		}
+		doc.Compare(far)
+	}
 	if f.html != "" && !interrupted {
 		if err := writePage(cmd, names, f, doc); err != nil {
 			return err
@@ -84,6 +97,21 @@ func diagnose(cmd *cobra.Command, names []string, f *diagnoseFlags) error {
 		return exitStatus(statusInterrupted)
 	}
 	return err
+}
+
+// files are the captures to diagnose.
+func (f *diagnoseFlags) files(names []string) ([]string, error) {
+	switch {
+	case (f.near == "") != (f.far == ""):
+		return nil, &usageError{"--near", "two captures of the same connections are compared: both are needed", "--near A.pcap --far B.pcap"}
+	case f.near != "" && len(names) > 0:
+		return nil, &usageError{names[0], "--near and --far name the captures already", "leave it out"}
+	case f.near != "":
+		return []string{f.near}, nil
+	case len(names) == 0:
+		return nil, &usageError{"FILE", "no capture was named", "fullpipe diagnose FILE, or - for standard input"}
+	}
+	return names, nil
 }
 
 func (f *diagnoseFlags) wanted() (func(a, b flow.Endpoint) bool, error) {

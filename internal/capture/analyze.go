@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,9 @@ func Analyze(ctx context.Context, cfg Config, files ...*File) (*Analysis, error)
 	pool := startWorkers(workers, cfg.Flow)
 	var counts [UnknownLink + 1]int64
 	var err error
+	if len(files) > 1 {
+		slices.SortStableFunc(files, func(x, y *File) int { return cmp.Compare(x.begins(), y.begins()) })
+	}
 	for _, f := range files {
 		if err = a.read(ctx, cfg, f, pool, &counts); err != nil {
 			break

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 
 	"github.com/klauspost/compress/zstd"
@@ -20,6 +21,7 @@ type File struct {
 	close []func() error
 
 	next  func(*Packet) error
+	first *Packet // read ahead by begins
 	order binary.ByteOrder
 	done  error // what Next answers from now on
 
@@ -93,6 +95,10 @@ func (f *File) Close() error {
 // Next reads the next packet into p. It answers io.EOF at the end of the file and a
 // *Damage where the file cannot be read further; the packets before it stand.
 func (f *File) Next(p *Packet) error {
+	if f.first != nil {
+		*p, f.first = *f.first, nil
+		return nil
+	}
 	if f.done != nil {
 		return f.done
 	}
@@ -101,6 +107,20 @@ func (f *File) Next(p *Packet) error {
 		return err
 	}
 	return nil
+}
+
+// begins is the time of the file's first packet, which stays the next one; a file without
+// packets begins last.
+func (f *File) begins() int64 {
+	if f.first == nil {
+		var p Packet
+		if f.Next(&p) != nil {
+			return math.MaxInt64
+		}
+		p.Data = bytes.Clone(p.Data)
+		f.first = &p
+	}
+	return f.first.At
 }
 
 const (

@@ -200,6 +200,10 @@ func (d *Direction) settle() {
 // segments one by one, nor cut their super-segments.
 func (d *Direction) tight() int64 {
 	mss := int64(max(d.MSS, 536))
+	if d.rtt.delay() > 0 {
+		// Away from the sender, what is outstanding is an estimate.
+		mss = max(mss, d.window/24)
+	}
 	return max(min(3*mss, d.window/2), int64(1)<<d.Scale, min(int64(d.MaxSegment), d.window/3))
 }
 
