@@ -88,6 +88,13 @@ func TestBankAttribution(t *testing.T) {
 	report(t, trials)
 }
 
+// rates are the bounds in bit/s that trials are drawn from.
+func rates() (least, most float64) {
+	least, most = 2e6, 500e6
+	fmt.Sscanf(os.Getenv("FULLPIPE_BANK_RATES"), "%g-%g", &least, &most)
+	return least, most
+}
+
 func drawTrials(t *testing.T) (trials []trial) {
 	number := func(name string, byDefault int) int {
 		n, err := strconv.Atoi(os.Getenv(name))
@@ -96,8 +103,7 @@ func drawTrials(t *testing.T) (trials []trial) {
 		}
 		return n
 	}
-	least, most := 2e6, 500e6
-	fmt.Sscanf(os.Getenv("FULLPIPE_BANK_RATES"), "%g-%g", &least, &most)
+	least, most := rates()
 	r := rand.New(rand.NewPCG(uint64(number("FULLPIPE_BANK_SEED", 1)), 0))
 	for _, c := range causes() {
 		chosen := strings.Contains(c.name, os.Getenv("FULLPIPE_BANK_CAUSES"))
@@ -239,7 +245,8 @@ func goodput(r *transfer.Result) float64 {
 
 // report records a row for each cause and one for all.
 func report(t *testing.T, trials []trial) {
-	const command = "FULLPIPE_BANK=1 go test ./e2e -run TestBankAttribution -timeout 90m"
+	const command = "make bank RUN=TestBankAttribution"
+	least, most := rates()
 	var right, known, confident int
 	byCause := map[string][2]int{}
 	for i := range trials {
@@ -283,7 +290,7 @@ func report(t *testing.T, trials []trial) {
 	if float64(right) < 0.95*float64(known) || confident > 0 {
 		verdict = "fail"
 	}
-	record(t, bankRow{Section: "Attribution", Case: "all causes, 2–500 Mbit/s × 2–200 ms", Claim: "right in at least 95 %, wrong with high confidence in none",
+	record(t, bankRow{Section: "Attribution", Case: fmt.Sprintf("all causes, %.3g–%.3g Mbit/s × 2–200 ms", least/1e6, most/1e6), Claim: "right in at least 95 %, wrong with high confidence in none",
 		Measured: fmt.Sprintf("%d of %d right, %d wrong with high confidence", right, known, confident),
 		Spread:   fmt.Sprintf("%d trials too close to call", len(trials)-known), Verdict: verdict, Command: command})
 }

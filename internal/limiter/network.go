@@ -52,8 +52,8 @@ func (h *hearing) judgeNetwork() finding {
 			}
 		}
 		f.text = fmt.Sprintf("%s of the bytes were sent again %s, and no queue ever formed (%s)", percent(p.resent), steady, loaded)
-	case p.full():
-		f.name, f.confidence = Bottleneck, when(level >= clearlyFlat, High)
+	case p.full() || p.standing() && level >= flatRate:
+		f.name, f.confidence = Bottleneck, when(level >= clearlyFlat && !p.uneven(), High)
 		f.text = fmt.Sprintf("the path delivers a steady %s and a queue stands in it (%s)", units.Rate(p.mean), loaded)
 	case level >= flatRate && !p.uneven(): // the queue is too short to be seen
 		f.name, f.confidence = Bottleneck, Medium
