@@ -63,6 +63,12 @@ func big(bytes float64) func(pathPoint) bool {
 	return func(p pathPoint) bool { return p.bdp() >= bytes }
 }
 
+// unclipped says that a socket may ask for so many BDPs (net.core.rmem_max and wmem_max
+// cannot be raised in a lab).
+func unclipped(bdps float64) func(pathPoint) bool {
+	return func(p pathPoint) bool { return bdps*p.bdp() <= 4<<20 }
+}
+
 // causes are those of the closed vocabulary that can be made and taken away in a lab.
 func causes() []cause {
 	bbr := func(_ pathPoint, s *setup) { s.spec.Near.Congestion = "bbr" }
@@ -82,7 +88,7 @@ func causes() []cause {
 		{"fixed SO_RCVBUF", limiter.ReceiverWindow, limiter.Fixed, big(15e3), func(p pathPoint, s *setup) {
 			s.spec.Far.ReceiveBuffer = int(p.bdp() / 3)
 		}, nil},
-		{"fixed SO_RCVBUF a little too small", limiter.ReceiverWindow, limiter.Fixed, big(30e3), func(p pathPoint, s *setup) {
+		{"fixed SO_RCVBUF a little too small", limiter.ReceiverWindow, limiter.Fixed, func(p pathPoint) bool { return big(30e3)(p) && unclipped(0.6)(p) }, func(p pathPoint, s *setup) {
 			s.spec.Far.ReceiveBuffer = int(0.6 * p.bdp())
 		}, nil},
 		{"fixed SO_RCVBUF on a path with jitter", limiter.ReceiverWindow, limiter.Fixed, big(30e3), func(p pathPoint, s *setup) {
@@ -127,14 +133,14 @@ func causes() []cause {
 			*s = p.faster().free()
 			s.spec.Direction = transfer.Down
 		}},
-		{"full link, full send buffer as well", limiter.Bottleneck, "", nil, func(p pathPoint, s *setup) {
+		{"full link, full send buffer as well", limiter.Bottleneck, "", unclipped(1.5), func(p pathPoint, s *setup) {
 			s.path = p.path(max(6*p.bdp(), 400e3), "")
 			s.spec.Near.SendBuffer = max(int(1.5*p.bdp()), 40000)
 		}, func(p pathPoint, s *setup) {
 			*s = p.faster().free()
 			s.spec.Near.SendBuffer = max(int(1.5*p.bdp()), 40000)
 		}},
-		{"full link, full small window as well", limiter.Bottleneck, "", nil, func(p pathPoint, s *setup) {
+		{"full link, full small window as well", limiter.Bottleneck, "", unclipped(2.5), func(p pathPoint, s *setup) {
 			s.path = p.path(max(6*p.bdp(), 300e3), "")
 			s.spec.Far.ReceiveBuffer = max(int(2.5*p.bdp()), 40000)
 		}, func(p pathPoint, s *setup) {

@@ -23,7 +23,9 @@ const (
 	// flatRate is the share of the best lasting rate from which the mean says that the
 	// link was kept full: whatever loss costs is less than a tenth then.
 	flatRate = 0.9
-	// evenRate is the same within round trips.
+	// unlasting is the same from which nothing lasted.
+	unlasting = 1.25
+	// evenRate is the share within round trips.
 	evenRate = 0.8
 	losing   = 0.0005 // the share of retransmitted bytes from which loss is no accident
 )
@@ -41,6 +43,9 @@ func (h *hearing) judgeNetwork() finding {
 		"rtt_s": p.rtt.Seconds(), "rtt_base_s": p.base.Seconds()}}
 	loaded := fmt.Sprintf("round trip %s, %s when empty", units.Time(p.rtt), units.Time(p.base))
 	switch {
+	case level > unlasting && h.opening():
+		f.name, f.confidence = SlowStart, Medium
+		f.text = fmt.Sprintf("the congestion window kept opening to the end: %s in the last rounds, more than ever lasted for four round trips", units.Rate(p.mean))
 	case p.losesUnqueued():
 		f.name, f.confidence = Congestion, when(level < clearlyUneven, High)
 		steady := "at " + units.Rate(p.mean).String()

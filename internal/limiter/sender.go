@@ -27,9 +27,13 @@ func saturated(e *transfer.End) bool {
 }
 
 // limiting says whether a full window of so many bytes explains the round's rate: the
-// link is not full, or the window over the empty path gives no more than came.
+// link is not full, or the window over the empty path gives no more than came. A window
+// that would give far more even at the round trip that was seen was not emptied by it:
+// too few round trips were seen to know the queue.
 func (h *hearing) limiting(window int64, bps float64) bool {
-	return !h.path.full() || h.path.allows(window) <= fullNotLimiting*bps
+	const far = 2
+	empty := !h.path.full() && h.path.carries(window) <= far*bps
+	return empty || h.path.allows(window) <= fullNotLimiting*bps
 }
 
 // idle is the time in which nothing was queued or outstanding (tcp_info's busy_time
@@ -55,17 +59,26 @@ func (c *connection) awaited(r *round) time.Duration {
 	return r.spent(func(s *transfer.Sample) time.Duration { return s.Awaited })
 }
 
-// whileAllSent is how far one of the writer's clocks ran while everything the program
-// had written was on its way: then neither the network nor a window held anything back,
-// and what the program did meanwhile decides.
-func (c *connection) whileAllSent(r *round, clock func(*transfer.Sample) time.Duration) (sum time.Duration) {
+// allSent says whether everything the program had written was on its way: then neither
+// the network nor a window held anything back, and what the program did meanwhile
+// decides.
+func (c *connection) allSent(s *transfer.Sample) bool { return s.NotSent < c.mss }
+
+// runsDry says the same, where no hole is being repaired: what comes after a hole fills
+// the buffer, which is the loss's doing.
+func (c *connection) runsDry(s *transfer.Sample) bool {
+	return c.allSent(s) && !s.Recovering && s.Lost == 0
+}
+
+// during is how far one of the writer's clocks ran while is held.
+func (c *connection) during(r *round, is func(*transfer.Sample) bool, clock func(*transfer.Sample) time.Duration) (sum time.Duration) {
 	if !c.has(transfer.HaveProgram | transfer.HaveNotSent) {
 		return 0
 	}
 	before := &r.start
 	for i := range r.samples {
 		s := &r.samples[i]
-		if s.NotSent < c.mss {
+		if is(s) {
 			sum += min(max(clock(s)-clock(before), 0), s.At-before.At)
 		}
 		before = s
@@ -100,7 +113,7 @@ func (h *hearing) application(c *connection, r *round) time.Duration {
 		return idle
 	}
 	idle = min(idle, r.length-c.blocked(r))
-	return max(idle, c.whileAllSent(r, func(s *transfer.Sample) time.Duration { return s.Paused + s.Awaited }))
+	return max(idle, c.during(r, c.allSent, func(s *transfer.Sample) time.Duration { return s.Paused + s.Awaited }))
 }
 
 // sendBuffer is the kernel's sndbuf-limited clock, or, because that clock undercounts
@@ -126,7 +139,7 @@ func (c *connection) sendLimited(r *round) time.Duration {
 
 // ranDry is the time the writer waited for space with nothing left unsent.
 func (c *connection) ranDry(r *round) time.Duration {
-	return c.whileAllSent(r, func(s *transfer.Sample) time.Duration { return s.Blocked })
+	return c.during(r, c.runsDry, func(s *transfer.Sample) time.Duration { return s.Blocked })
 }
 
 // outstanding is the most that was queued or in flight in the round.
