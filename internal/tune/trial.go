@@ -56,7 +56,9 @@ func (l *loop) try(ctx context.Context, t Trial) (Trial, error) {
 		l.elapsed += d - t.elapsed
 		t.elapsed = d
 	}
-	t.Goodput = received.Bps()
+	if t.Goodput = received.Bps(); t.Goodput == 0 { // all of it came at once
+		t.Goodput = float64(received.Bytes) * 8 / t.elapsed.Seconds()
+	}
 	if startup, ok := result.Startup(); ok {
 		t.Goodput = startup.SteadyBps
 	}
