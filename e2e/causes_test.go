@@ -174,6 +174,10 @@ func causes() []cause {
 		{"paced socket", limiter.Pacing, "", nil, func(p pathPoint, s *setup) {
 			s.spec.Near.PacingBps = p.bps / 3
 		}, nil},
+		{"paced socket under bbr", limiter.Pacing, "", nil, func(p pathPoint, s *setup) {
+			bbr(p, s)
+			s.spec.Near.PacingBps = p.bps / 3
+		}, bbr},
 		// A byte a write costs a system call each: a core gives some 10 Mbit/s.
 		{"CPU-bound sender", limiter.CPU, "", func(p pathPoint) bool { return p.bps >= 20e6 }, func(_ pathPoint, s *setup) {
 			s.spec.Program.WriteBytes = 1

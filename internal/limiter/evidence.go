@@ -74,8 +74,11 @@ func (h *hearing) tell(name Name, share float64) (string, map[string]float64) {
 	case MTUBlackHole:
 		return "nothing at all got through while segments were sent again and timed out " + took, nil
 	case Pacing:
-		return fmt.Sprintf("data waited with room in every window %s, at the rate that the socket is paced to", took),
-			map[string]float64{"pacing_bps": c.spec.PacingBps}
+		text := "data waited with room in every window " + took + ", at the rate that the socket is paced to"
+		if c.spec.PacingBps == 0 {
+			return text, nil
+		}
+		return fmt.Sprintf("%s (%s asked)", text, units.Rate(c.spec.PacingBps)), map[string]float64{"pacing_bps": c.spec.PacingBps}
 	case LocalQueue:
 		return fmt.Sprintf("data waited unsent %s although the congestion window (%s) had room for more than was in flight (%s) and nothing was lost: this host's own queue holds it back",
 				took, units.Size(h.typical((*connection).congestionWindow)).Exact(), units.Size(h.typical((*connection).outstanding)).Exact()),

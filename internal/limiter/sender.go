@@ -1,14 +1,12 @@
 package limiter
 
 import (
-	"strings"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// The rules of the sending end and of the windows. Each answers how much of the round
-// it accounts for.
+// The rules of the sending end. Each answers how much of the round it accounts for.
 
 const (
 	// fullNotLimiting is how far window / round trip may lie above the rate for the
@@ -70,8 +68,8 @@ func (c *connection) runsDry(s *transfer.Sample) bool {
 	return c.allSent(s) && !s.Recovering && s.Lost == 0
 }
 
-// during is how far one of the writer's clocks ran while is held.
-func (c *connection) during(r *round, is func(*transfer.Sample) bool, clock func(*transfer.Sample) time.Duration) (sum time.Duration) {
+// ranWhile is how far one of the writer's clocks ran while something was so.
+func (c *connection) ranWhile(r *round, is func(*transfer.Sample) bool, clock func(*transfer.Sample) time.Duration) (sum time.Duration) {
 	if !c.has(transfer.HaveProgram | transfer.HaveNotSent) {
 		return 0
 	}
@@ -105,15 +103,16 @@ func (c *connection) ran(r *round) time.Duration {
 
 // application is the time without anything to send: idle by the kernel's clock, or, for
 // a program that writes little and often and so always has something outstanding, the
-// time it chose not to write, or waited for an answer, while all it had written was sent. A writer that waits
-// (for the kernel's space or by its own buffering rule) is not idle.
+// time it chose not to write, or waited for an answer, while all it had written was
+// sent. A writer that waits for the kernel's space or by its own buffering rule is not
+// idle.
 func (h *hearing) application(c *connection, r *round) time.Duration {
 	idle := c.idle(r)
 	if !c.has(transfer.HaveProgram) {
 		return idle
 	}
 	idle = min(idle, r.length-c.blocked(r))
-	return max(idle, c.during(r, c.allSent, func(s *transfer.Sample) time.Duration { return s.Paused + s.Awaited }))
+	return max(idle, c.ranWhile(r, c.allSent, func(s *transfer.Sample) time.Duration { return s.Paused + s.Awaited }))
 }
 
 // sendBuffer is the kernel's sndbuf-limited clock, or, because that clock undercounts
@@ -139,7 +138,7 @@ func (c *connection) sendLimited(r *round) time.Duration {
 
 // ranDry is the time the writer waited for space with nothing left unsent.
 func (c *connection) ranDry(r *round) time.Duration {
-	return c.during(r, c.runsDry, func(s *transfer.Sample) time.Duration { return s.Blocked })
+	return c.ranWhile(r, c.runsDry, func(s *transfer.Sample) time.Duration { return s.Blocked })
 }
 
 // outstanding is the most that was queued or in flight in the round.
@@ -171,68 +170,6 @@ func (h *hearing) blackHole(c *connection, r *round) time.Duration {
 		return 0
 	}
 	return r.length
-}
-
-// paced says whether the congestion control paces what it sends by what it believes of
-// the path.
-func (c *connection) paced() bool { return strings.HasPrefix(c.sender.Congestion, "bbr") }
-
-// pacing is the time in which data waited although every window had room, at the rate
-// that this socket is paced to. BBR paces itself: what it aims at is the path.
-func (h *hearing) pacing(c *connection, r *round) time.Duration {
-	const near = 1.1
-	rate := c.spec.PacingBps
-	if rate == 0 && !c.paced() && c.has(transfer.HaveRate) {
-		rate = mean(r.samples, func(s *transfer.Sample) float64 { return s.PacingBps })
-	}
-	if rate == 0 || max(r.bps, h.path.mean/float64(len(h.connections)))*near < rate {
-		return 0
-	}
-	return scale(r.length, h.roomButWaiting(c, r))
-}
-
-// localQueue is the same at a rate that no pacing explains: this host's own queue takes
-// no more (TCP small queues), because a shaper or its driver holds it back.
-func (h *hearing) localQueue(c *connection, r *round) time.Duration {
-	return scale(r.length, h.roomButWaiting(c, r))
-}
-
-// roomButWaiting is the share of the round in which data waited unsent although the
-// congestion window and the peer's had room. Where that is often so and nothing gets
-// lost, it is so in the samples between too: a host that stands still for a moment
-// fills the congestion window once.
-func (h *hearing) roomButWaiting(c *connection, r *round) float64 {
-	const often = 0.3
-	switch {
-	case c.roomy >= often && h.path.resent <= losing && r.start.At >= c.startedAt:
-		return 1
-	case c.paced() && c.roomy < often: // its usual probing
-		return 0
-	}
-	return c.hasRoom(r)
-}
-
-// hasRoom is that share by the samples alone. A congestion window that is not used does
-// not grow, which tells one with a little room from one whose last segments wait to be
-// sent together. BBR leaves room on purpose and is paced instead: it has room while it
-// may send faster than it does, as when it probes, which a local queue keeps it from
-// ending.
-func (c *connection) hasRoom(r *round) float64 {
-	const room, little, probing = 0.8, 0.93, 1.12
-	if !c.has(transfer.HaveNotSent | transfer.HaveInFlight | transfer.HaveCwnd) {
-		return 0
-	}
-	used := room
-	if r.end.Cwnd == r.start.Cwnd {
-		used = little
-	}
-	return portion(r.samples, func(s *transfer.Sample) bool {
-		if c.paced() && s.PacingBps < probing*r.bps {
-			return false
-		}
-		return s.NotSent >= 2*c.mss && !s.Recovering && s.Lost == 0 && float64(s.InFlight) < used*float64(s.Cwnd) &&
-			(s.Have&transfer.HaveSendWnd == 0 || float64(s.InFlight) < used*float64(s.SendWnd))
-	})
 }
 
 // slowStart is the time until the connection had opened its congestion window.
