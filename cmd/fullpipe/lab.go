@@ -31,7 +31,8 @@ func newLab() *cobra.Command {
 		Short: "run programs on two hosts with a link between them, on this machine",
 		Long: `lab runs CMD on a host of its own that is joined to another one by the link that
 PROFILE describes: a name (see: fullpipe lab list) or settings such as
-rate=100mbit,rtt=40ms,loss=0.01%,queue=1bdp. A name may be followed by settings.
+rate=100mbit,rtt=40ms,loss=0.01%,queue=1bdp. A name may be followed by settings;
+fullpipe lab list explains them all.
 Both programs find the addresses in $FULLPIPE_NEAR and $FULLPIPE_FAR.`,
 		Example: `  fullpipe lab wan-40ms -- sh -c 'ping -c 3 $FULLPIPE_FAR'
   fullpipe lab rate=20mbit,rtt=30ms --far 'iperf3 -s -1' -- sh -c 'iperf3 -c $FULLPIPE_FAR'
@@ -178,7 +179,7 @@ func reportLink(direction string, c link.Config, n link.Counters) linkReport {
 func newLabList() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "the links and the hosts' stacks that are known by name",
+		Short: "the links and stacks that are known by name, and the settings",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wantsJSON(cmd) {
@@ -193,12 +194,19 @@ type labListing struct {
 	report.Header
 	Profiles []listedProfile `json:"profiles"`
 	Stacks   []listedStack   `json:"stacks"`
+	Settings []listedSetting `json:"settings"`
 }
 
 type listedProfile struct {
 	Name     string `json:"name"`
 	About    string `json:"about"`
 	Settings string `json:"settings"`
+}
+
+type listedSetting struct {
+	Name    string `json:"name"`
+	Example string `json:"example"`
+	About   string `json:"about"`
 }
 
 type listedStack struct {
@@ -220,6 +228,9 @@ func newLabListing(cmd *cobra.Command) labListing {
 		}
 		doc.Stacks = append(doc.Stacks, l)
 	}
+	for _, s := range link.Settings() {
+		doc.Settings = append(doc.Settings, listedSetting(s))
+	}
 	return doc
 }
 
@@ -237,5 +248,15 @@ func printLabList(w io.Writer) error {
 	for _, s := range link.Stacks() {
 		fmt.Fprintf(table, "%s\t%s\n", s.Name, s.About)
 	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	fmt.Fprintln(table, "SETTING\tWRITE IT AS\tWHAT IT DOES")
+	for _, s := range link.Settings() {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", s.Name, s.Example, s.About)
+	}
+	fmt.Fprintln(table, "up.SETTING, down.SETTING\tdown.rate=10mbit\tfor one direction only (up: near to far)")
+	fmt.Fprintln(table, "near.stack, far.stack\tfar.stack=server-2012\tfor one host only")
 	return table.Flush()
 }

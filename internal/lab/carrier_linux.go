@@ -76,9 +76,9 @@ func newDuct(lane *link.Lane, from, to *tun) *duct {
 	return &duct{lane: lane, from: from, to: to, arena: newArena(memoryFor(lane.Config())), config: lane.Config()}
 }
 
-// memoryFor bounds what one direction holds: twice what its rate brings in the delay,
-// for headers and small packets, and the queue. Without a rate it is a figure that no
-// TCP window exceeds.
+// memoryFor bounds what one direction holds: four times what its rate brings in the delay
+// and what the queue holds, because a train stays as long as any of its segments. Without
+// a rate it is a figure that no TCP window exceeds.
 func memoryFor(c link.Config) int64 {
 	const without, most = 256 << 20, 4 << 30
 	if c.Rate == 0 {
@@ -87,7 +87,7 @@ func memoryFor(c link.Config) int64 {
 	delay := c.Delay + c.Jitter/2 + c.HoldBack + c.Aggregate
 	flying := float64(c.Rate) / 8 * delay.Seconds()
 	queue := float64(c.QueueBytes + c.QueuePackets*65535)
-	return int64(min(2*(flying+queue), most)) + 4<<20
+	return int64(min(4*(flying+queue), most)) + 8<<20
 }
 
 func (c *carrier) counters() (up, down link.Counters) {

@@ -45,8 +45,9 @@ type Config struct {
 	// a queue of nothing, which only a lane with a Rate has to mind.
 	QueueBytes   int64
 	QueuePackets int64 // 0: only bytes count
-	// MTU is the largest packet (IP bytes) that gets through; 0 lets all pass. Whether
-	// the sender is told (ICMP) is up to the caller, by Silent.
+	// MTU is the largest packet (IP bytes) that gets through; 0 lets all pass. Larger
+	// ones are dropped, never fragmented. Whether the sender is told (ICMP) is up to the
+	// caller, by Silent.
 	MTU    int
 	Silent bool
 	// PoliceRate (bit/s) and PoliceBurst (bytes) are a token bucket that drops what

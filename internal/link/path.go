@@ -186,12 +186,13 @@ func serialization(bytes int, rate int64) time.Duration {
 // key is one word of a path's text.
 type key struct {
 	example string
+	about   string
 	whole   bool // no up. or down.
 	set     func(d *draft, side int, value string) error
 }
 
 var keys = map[string]key{
-	"rate": {"rate=100mbit", false, func(d *draft, i int, v string) error {
+	"rate": {"rate=100mbit", "bits a second at the IP layer; or unlimited", false, func(d *draft, i int, v string) error {
 		if v == "unlimited" {
 			d.lane(i).Rate = 0
 			return nil
@@ -200,16 +201,16 @@ var keys = map[string]key{
 		d.lane(i).Rate = r
 		return err
 	}},
-	"overhead": {"overhead=38 (bytes a packet; 38 is Ethernet)", false, func(d *draft, i int, v string) error {
+	"overhead": {"overhead=38", "bytes that each packet takes on the line besides (38: Ethernet)", false, func(d *draft, i int, v string) error {
 		return whole(v, 0, 1000, &d.lane(i).Overhead)
 	}},
-	"rtt": {"rtt=40ms", true, func(d *draft, _ int, v string) error {
+	"rtt": {"rtt=40ms", "round trip, half in each direction", true, func(d *draft, _ int, v string) error {
 		return span(v, 2*maxDelay, &d.result.RTT)
 	}},
-	"jitter": {"jitter=5ms", false, func(d *draft, i int, v string) error {
+	"jitter": {"jitter=5ms", "spread of the delay, without overtaking", false, func(d *draft, i int, v string) error {
 		return span(v, maxDelay, &d.lane(i).Jitter)
 	}},
-	"loss": {"loss=0.01%, or loss=1%/8 for 8 in a row on average", false, func(d *draft, i int, v string) error {
+	"loss": {"loss=0.01% or loss=1%/8", "share lost; with /N in bursts of N on average", false, func(d *draft, i int, v string) error {
 		share, burst, bursty := strings.Cut(v, "/")
 		c := d.lane(i)
 		c.LossBurst = 0
@@ -226,7 +227,7 @@ var keys = map[string]key{
 		c.LossBurst = b
 		return nil
 	}},
-	"reorder": {"reorder=1%, or reorder=1%/5ms to hold back that long", false, func(d *draft, i int, v string) error {
+	"reorder": {"reorder=1% or reorder=1%/5ms", "share held back; with /TIME for so long", false, func(d *draft, i int, v string) error {
 		share, hold, timed := strings.Cut(v, "/")
 		c := d.lane(i)
 		c.HoldBack = 0
@@ -235,20 +236,20 @@ var keys = map[string]key{
 		}
 		return span(hold, maxDelay, &c.HoldBack)
 	}},
-	"duplicate": {"duplicate=0.1%", false, func(d *draft, i int, v string) error {
+	"duplicate": {"duplicate=0.1%", "share that arrives twice", false, func(d *draft, i int, v string) error {
 		return probability(v, &d.lane(i).Duplicate)
 	}},
-	"queue": {"queue=1bdp, queue=150kB or queue=100packets", false, func(d *draft, i int, v string) (err error) {
+	"queue": {"queue=1bdp, queue=150kB or queue=100packets", "what may wait for the line: BDPs (at least 10 packets), bytes or packets", false, func(d *draft, i int, v string) (err error) {
 		d.queue[i], err = parseQueue(v)
 		return err
 	}},
-	"mtu": {"mtu=1400", false, func(d *draft, i int, v string) error {
+	"mtu": {"mtu=1400", "the largest packet that gets through", false, func(d *draft, i int, v string) error {
 		return whole(v, 576, 65535, &d.lane(i).MTU)
 	}},
-	"icmp": {"icmp=send or icmp=drop (an MTU hole)", false, func(d *draft, i int, v string) error {
+	"icmp": {"icmp=send or icmp=drop", "whether the sender is told of the mtu; drop makes a black hole", false, func(d *draft, i int, v string) error {
 		return choice(v, &d.lane(i).Silent, "send", "drop")
 	}},
-	"police": {"police=50mbit/200kB (rate and burst)", false, func(d *draft, i int, v string) error {
+	"police": {"police=50mbit/200kB", "rate and burst beyond which packets are dropped at once", false, func(d *draft, i int, v string) error {
 		r, burst, found := strings.Cut(v, "/")
 		if !found {
 			return fmt.Errorf("no burst")
@@ -272,13 +273,13 @@ var keys = map[string]key{
 		c.PoliceBurst = int64(size)
 		return nil
 	}},
-	"aggregate": {"aggregate=5ms", false, func(d *draft, i int, v string) error {
+	"aggregate": {"aggregate=5ms", "packets are handed over together, once each such time", false, func(d *draft, i int, v string) error {
 		return span(v, time.Second, &d.lane(i).Aggregate)
 	}},
-	"duplex": {"duplex=half or duplex=full", true, func(d *draft, _ int, v string) error {
+	"duplex": {"duplex=half or duplex=full", "half: one medium for both directions", true, func(d *draft, _ int, v string) error {
 		return choice(v, &d.result.HalfDuplex, "full", "half")
 	}},
-	"strip": {"strip=wscale, strip=sack, strip=timestamps or several joined with +", false, func(d *draft, i int, v string) error {
+	"strip": {"strip=wscale or strip=sack+timestamps", "options that a middlebox takes out of handshakes; joined by +", false, func(d *draft, i int, v string) error {
 		var all Options
 		for name := range strings.SplitSeq(v, "+") {
 			o, ok := optionNames[strings.TrimSpace(name)]
@@ -290,7 +291,7 @@ var keys = map[string]key{
 		d.lane(i).Strip = all
 		return nil
 	}},
-	"seed": {"seed=1", true, func(d *draft, _ int, v string) error {
+	"seed": {"seed=1", "chooses the packets that are lost", true, func(d *draft, _ int, v string) error {
 		n, err := strconv.ParseUint(v, 10, 63)
 		if err != nil {
 			return fmt.Errorf("not a whole number")
@@ -298,7 +299,7 @@ var keys = map[string]key{
 		d.result.Up.Seed, d.result.Down.Seed = n, n
 		return nil
 	}},
-	"stack": {"stack=windows-2000 (see: fullpipe lab list)", false, func(d *draft, i int, v string) error {
+	"stack": {"stack=windows-2000", "how a host's TCP behaves", false, func(d *draft, i int, v string) error {
 		if _, err := FindStack(v); err != nil {
 			return err
 		}
@@ -308,6 +309,17 @@ var keys = map[string]key{
 }
 
 var optionNames = map[string]Options{"wscale": WindowScale, "sack": SACK, "timestamps": Timestamps}
+
+// Setting explains one key of a path's text.
+type Setting struct{ Name, Example, About string }
+
+// Settings lists the keys that Parse knows, by name.
+func Settings() (all []Setting) {
+	for _, name := range keyNames() {
+		all = append(all, Setting{name, keys[name].example, keys[name].about})
+	}
+	return all
+}
 
 func keyNames() []string {
 	names := make([]string, 0, len(keys))

@@ -80,7 +80,7 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		{"mtu=100", "mtu", "not a whole number between 576 and 65535", "mtu=1400"},
 		{"icmp=maybe", "icmp", "neither send nor drop", "icmp=send"},
 		{"strip=wscale+mss", "strip", `unknown option "mss"`, "strip=wscale"},
-		{"stack=windows-2001", "stack", "did you mean windows-2000?", "lab list"},
+		{"stack=windows-2001", "stack", "did you mean windows-2000?", "stack=windows-2000"},
 		{"up.rtt=3ms", "up.rtt", "belongs to the path as a whole", "rtt=40ms"},
 		{"near.rate=1mbit", "near.rate", "does not go with near.", "up. and down."},
 		{"up.stack=linux-6.1", "up.stack", "does not go with up.", "near. and far."},
