@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -29,6 +30,7 @@ const (
 
 type execFlags struct {
 	all        socketFlags
+	to         toFlags
 	rules      []string
 	ignore     bool
 	reportFile string
@@ -49,13 +51,15 @@ Afterwards exec says what each connection got and what limited it.
 
 A rule for some destinations is DEST,KEY=VALUE,...: DEST is an address or a prefix, KEY
 one of send-buffer, receive-buffer, window, congestion, mss, pacing. The longest prefix
-wins, and the flags are the rule for all other destinations.
+wins, and the flags are the rule for all other destinations. --to PEER measures the path
+to PEER first and makes the rule for its address.
 
 Needs Linux 5.8 with cgroup v2, and root (or CAP_BPF, CAP_NET_ADMIN and a writable
 cgroup); CMD itself can go back to being you: sudo fullpipe exec -- sudo -u "$USER" CMD.
 The exit status is CMD's, 125 when exec itself failed, 126 or 127 when CMD could not run.`,
 		Example: `  sudo fullpipe exec --send-buffer 16MiB --congestion bbr -- rsync -a big/ host:big/
   sudo fullpipe exec --ignore-program-buffers -- nginx -g 'daemon off;'
+  sudo fullpipe exec --to backup.example.net --key-file key -- rsync -a big/ backup.example.net:big/
   sudo fullpipe exec --rule 10.0.0.0/8,send-buffer=4MiB --rule 2001:db8::/32,congestion=bbr -- CMD`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
@@ -63,6 +67,7 @@ The exit status is CMD's, 125 when exec itself failed, 126 or 127 when CMD could
 	flags := cmd.Flags()
 	flags.SetInterspersed(false)
 	f.all.add(cmd)
+	f.to.add(cmd)
 	flags.StringArrayVar(&f.rules, "rule", nil, "other settings for one destination, as DEST,KEY=VALUE,... (repeatable)")
 	flags.BoolVar(&f.ignore, "ignore-program-buffers", false, "keep CMD's own SO_SNDBUF and SO_RCVBUF calls from the kernel")
 	flags.StringVar(&f.reportFile, "report", "", "write the account to this file, as JSON with --json or a name in .json (default: text to standard error)")
@@ -86,6 +91,18 @@ func (f *execFlags) run(cmd *cobra.Command, args []string) error {
 	rules, err := f.parse()
 	if err != nil {
 		return err
+	}
+	if f.to.peer != "" {
+		if done, err := inLab(cmd, f.to.peer); done {
+			return err
+		}
+		planned, err := f.to.rule(cmd)
+		if err != nil {
+			return err
+		}
+		if planned != nil && !slices.ContainsFunc(rules, func(r steer.Rule) bool { return r.To == planned.To }) {
+			rules = append(rules, *planned) // what the user states wins
+		}
 	}
 	program := exec.Command(args[0], args[1:]...)
 	program.Stdin, program.Stdout, program.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
