@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,8 @@ type diagnoseFlags struct {
 	details, csv bool
 	html         string
 	near, far    string
+	iface        string
+	time         time.Duration
 }
 
 func newDiagnose() *cobra.Command {
@@ -47,6 +50,8 @@ that is, what to change and what that would give. Several files are parts of one
 	flags.Var(&f.least, "bytes", "only directions that carried at least this much; where none did, all")
 	flags.IntVar(&f.top, "top", 20, "how many connections to list, those that lost most time first")
 	flags.BoolVar(&f.details, "details", false, "tell all that is known of each listed connection")
+	flags.StringVar(&f.iface, "interface", "", "capture headers live on this interface (any: all), on Linux with CAP_NET_RAW, until Ctrl-C")
+	flags.DurationVarP(&f.time, "time", "t", 0, "how long to capture live")
 	flags.StringVar(&f.near, "near", "", "one of two captures of the same connections, the one to diagnose")
 	flags.StringVar(&f.far, "far", "", "the other one: what arrives changed at it is told")
 	flags.StringVar(&f.html, "html", "", "also write a page with graphs of the listed connections to this file")
@@ -59,29 +64,30 @@ func diagnose(cmd *cobra.Command, names []string, f *diagnoseFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.html != "" && slices.Contains(names, "-") {
-		return &usageError{"--html", "graphs need a second look at the capture, and standard input can be read once", "write it to a file first"}
-	}
 	wanted, err := f.wanted()
 	if err != nil {
 		return err
 	}
-	a, err := analyze(cmd.Context(), names, capture.Config{Flow: flow.Config{Wanted: wanted}})
-	interrupted := errors.Is(err, context.Canceled)
+	cfg := capture.Config{Flow: flow.Config{Wanted: wanted}}
+	if f.html != "" && f.once(names) {
+		cfg.Flow.Points = pointsAtOnce
+	}
+	a, err := f.analyze(cmd.Context(), names, cfg)
+	interrupted := cmd.Context().Err() != nil
 	if err != nil && !interrupted {
 		return err
 	}
 	doc := report.NewDiagnose(newHeader(cmd), a, int64(f.least))
 	doc.Interrupted = interrupted
 	if f.far != "" && !interrupted {
-		far, err := analyze(cmd.Context(), []string{f.far}, capture.Config{})
+		far, err := analyzeFiles(cmd.Context(), []string{f.far}, capture.Config{})
 		if err != nil {
 			return err
 		}
 		doc.Compare(far)
 	}
-	if f.html != "" && !interrupted {
-		if err := writePage(cmd, names, f, doc); err != nil {
+	if f.html != "" {
+		if err := f.writePage(cmd, names, doc); err != nil {
 			return err
 		}
 	}
@@ -108,6 +114,12 @@ func (f *diagnoseFlags) files(names []string) ([]string, error) {
 		return nil, &usageError{names[0], "--near and --far name the captures already", "leave it out"}
 	case f.near != "":
 		return []string{f.near}, nil
+	case f.iface != "" && len(names) > 0:
+		return nil, &usageError{names[0], "--interface captures live and reads no file", "leave one of them out"}
+	case f.iface != "":
+		return nil, nil
+	case f.time != 0:
+		return nil, &usageError{"--time", "a capture file has its own length", "--interface NAME --time 30s"}
 	case len(names) == 0:
 		return nil, &usageError{"FILE", "no capture was named", "fullpipe diagnose FILE, or - for standard input"}
 	}
@@ -132,15 +144,25 @@ func (f *diagnoseFlags) wanted() (func(a, b flow.Endpoint) bool, error) {
 	return func(a, b flow.Endpoint) bool { return is(a) || is(b) }, nil
 }
 
-// writePage reads the captures once more, this time keeping the points of the connections
-// that are listed, and writes the page with their graphs.
-func writePage(cmd *cobra.Command, names []string, f *diagnoseFlags, doc *report.Diagnose) error {
-	cfg := doc.Graphs(max(f.top, 1))
-	a, err := analyze(cmd.Context(), names, capture.Config{Flow: cfg})
-	if err != nil {
-		return err
+// pointsAtOnce is how many points a line keeps where the capture cannot be read again for
+// the connections that turn out to matter.
+const pointsAtOnce = 2000
+
+// once says that the capture can be read only once.
+func (f *diagnoseFlags) once(names []string) bool {
+	return f.iface != "" || slices.Contains(names, "-")
+}
+
+// writePage writes the page with the graphs of the connections that are listed, for which
+// it reads the captures again if it can.
+func (f *diagnoseFlags) writePage(cmd *cobra.Command, names []string, doc *report.Diagnose) error {
+	if !f.once(names) {
+		a, err := analyzeFiles(cmd.Context(), names, capture.Config{Flow: doc.Graphs(max(f.top, 1))})
+		if err != nil {
+			return err
+		}
+		doc.Draw(a)
 	}
-	doc.Draw(a)
 	out, err := os.CreateTemp(filepath.Dir(f.html), ".fullpipe-*.html")
 	if err != nil {
 		return fmt.Errorf("--html: %w", err)
@@ -157,8 +179,27 @@ func writePage(cmd *cobra.Command, names []string, f *diagnoseFlags, doc *report
 	return nil
 }
 
-// analyze opens the files and follows what is in them.
-func analyze(ctx context.Context, names []string, cfg capture.Config) (*capture.Analysis, error) {
+// analyze follows what is in the files or passes the interface.
+func (f *diagnoseFlags) analyze(ctx context.Context, names []string, cfg capture.Config) (*capture.Analysis, error) {
+	if f.iface == "" {
+		return analyzeFiles(ctx, names, cfg)
+	}
+	until := ctx
+	if f.time > 0 {
+		var cancel context.CancelFunc
+		until, cancel = context.WithTimeout(ctx, f.time)
+		defer cancel()
+	}
+	live, err := capture.Listen(until, f.iface)
+	if err != nil {
+		return nil, err
+	}
+	defer live.Close()
+	return capture.Analyze(context.WithoutCancel(ctx), cfg, live)
+}
+
+// analyzeFiles opens the files and follows what is in them.
+func analyzeFiles(ctx context.Context, names []string, cfg capture.Config) (*capture.Analysis, error) {
 	var files []*capture.File
 	defer func() {
 		for _, f := range files {

@@ -89,7 +89,8 @@ func TestDiagnoseRefuses(t *testing.T) {
 		{[]string{notes}, statusFailed, "not a capture"},
 		{[]string{file, "--host", "example"}, statusUsage, "--host"},
 		{[]string{"--near", file}, statusUsage, "both are needed"},
-		{[]string{"-", "--html", "x.html"}, statusUsage, "standard input can be read once"},
+		{[]string{"--interface", "lo", file}, statusUsage, "reads no file"},
+		{[]string{file, "--time", "1s"}, statusUsage, "--time"},
 	}
 	for _, test := range tests {
 		if status, _, errs := runDiagnose(t, test.args...); status != test.status || !strings.Contains(errs, test.says) {

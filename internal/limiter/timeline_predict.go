@@ -17,7 +17,8 @@ func (t *timeline) predict(v Verdict) *Prediction {
 	if v.Limiter == Sender && len(v.Candidates) > 0 {
 		fix = Remedy(Verdict{Limiter: v.Candidates[0]})
 	}
-	if fix == "" || v.Limiter == Unknown || v.Limiter == Mixed || v.Limiter == Bottleneck || t.goodput <= 0 {
+	const few = 20 // segments: a conversation, not a transfer
+	if fix == "" || t.d.Bytes < few*int64(t.d.MSS) || v.Limiter == Unknown || v.Limiter == Mixed || v.Limiter == Bottleneck || t.goodput <= 0 {
 		return nil
 	}
 	const gain, paced, reached, above = 1.1, 0.6, 0.7, 1.05

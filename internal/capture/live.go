@@ -1,0 +1,16 @@
+package capture
+
+import (
+	"context"
+	"errors"
+)
+
+// ErrNotSupported is what Listen answers on a system that it cannot capture on.
+var ErrNotSupported = errors.New("capturing live is not supported on this system; capture to a file and diagnose that")
+
+// liveSnaplen is how much is taken of each packet: all headers, next to no payload.
+const liveSnaplen = 192
+
+// Listen captures the headers of what passes an interface, or all of them when the name
+// is "any", until ctx ends. On Linux it needs CAP_NET_RAW.
+func Listen(ctx context.Context, name string) (*File, error) { return listen(ctx, name) }

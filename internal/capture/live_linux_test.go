@@ -1,0 +1,75 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestListenOnLoopback(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	f, err := Listen(ctx, "lo")
+	if errors.Is(err, unix.EPERM) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	const bytes = 1 << 20
+	port := uint16(l.Addr().(*net.TCPAddr).Port)
+	go func() {
+		defer stop()
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if _, err := c.Write(make([]byte, bytes)); err != nil {
+			t.Error(err)
+		}
+		c.(*net.TCPConn).CloseWrite()
+		io.Copy(io.Discard, c)
+		c.Close()
+	}()
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		io.Copy(io.Discard, c)
+		c.Close()
+	}()
+	a, err := Analyze(context.Background(), Config{}, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range a.Connections {
+		if c.Server().Port != port {
+			continue
+		}
+		d := c.Directions()[0]
+		if d.Bytes+d.Unseen < bytes || d.RTTMin <= 0 || !c.SYN || !c.SYNACK {
+			t.Errorf("%d bytes, least round trip %d ns, SYN %v, SYN-ACK %v", d.Bytes, d.RTTMin, c.SYN, c.SYNACK)
+		}
+		return
+	}
+	t.Errorf("the connection is not among %d", len(a.Connections))
+}
+
+func TestListenNamesWhatIsMissing(t *testing.T) {
+	if _, err := Listen(t.Context(), "nosuch0"); err == nil {
+		t.Error("an interface that is not there was captured on")
+	}
+}
