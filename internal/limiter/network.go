@@ -28,6 +28,8 @@ const (
 	// evenRate is the share within round trips.
 	evenRate = 0.8
 	losing   = 0.0005 // the share of retransmitted bytes from which loss is no accident
+	// heavyLoss is the share that a short queue does not lose even to BBR.
+	heavyLoss = 0.1
 )
 
 // judgeNetwork says what limits while neither end does: a full link or loss. Loss alone
@@ -60,7 +62,7 @@ func (h *hearing) judgeNetwork() finding {
 	case p.full() || p.standing() && level >= flatRate:
 		f.name, f.confidence = Bottleneck, when(level >= clearlyFlat && !p.uneven(), High)
 		f.text = fmt.Sprintf("the path delivers a steady %s and a queue stands in it (%s)", units.Rate(p.mean), loaded)
-	case level >= flatRate && !p.uneven(): // the queue is too short to be seen
+	case level >= flatRate && !p.uneven() && p.resent < heavyLoss: // the queue is too short to be seen
 		f.name, f.confidence = Bottleneck, Medium
 		f.text = fmt.Sprintf("the path delivers a steady %s, %s of the best it ever gave, without much of a queue (%s, %s sent again)",
 			units.Rate(p.mean), percent(level), loaded, percent(p.resent))

@@ -20,13 +20,16 @@ func (c *connection) windowLimited(r *round) time.Duration {
 }
 
 // unread says whether the receiving program leaves enough in its socket to matter: at
-// least a quarter of what the window would be if it read all.
+// least a quarter of what the window would be if it read all. One that mostly waits for
+// data is not slow, whatever lies there at the moments when its host lets it run.
 func (c *connection) unread(r *round) bool {
 	const matters = 0.25
-	if len(r.reader) > 0 && r.reader[0].Have&(transfer.HaveQueue|transfer.HaveReceiveWnd) == transfer.HaveQueue|transfer.HaveReceiveWnd {
+	const have = transfer.HaveQueue | transfer.HaveReceiveWnd
+	if len(r.reader) > 0 && r.reader[0].Have&have == have {
 		queued := mean(r.reader, func(s *transfer.Sample) float64 { return float64(s.Queued) })
 		window := mean(r.reader, func(s *transfer.Sample) float64 { return float64(s.ReceiveWnd) })
-		return queued > 0 && queued >= matters*(queued+window)
+		waited := c.readerSpent(r, func(s *transfer.Sample) time.Duration { return s.Blocked })
+		return queued > 0 && queued >= matters*(queued+window) && waited < r.length/2
 	}
 	return c.has(transfer.HaveSendWnd) && c.windowCloses(r)
 }
@@ -65,12 +68,17 @@ func (h *hearing) reader(c *connection, r *round) time.Duration {
 
 // readerPaused is the time the receiving program chose not to read.
 func (c *connection) readerPaused(r *round) time.Duration {
+	return c.readerSpent(r, func(s *transfer.Sample) time.Duration { return s.Paused })
+}
+
+// readerSpent is how far one of the receiving program's clocks ran in the round.
+func (c *connection) readerSpent(r *round, clock func(*transfer.Sample) time.Duration) time.Duration {
 	n := len(r.reader)
 	if n < 2 || r.reader[0].Have&transfer.HaveProgram == 0 {
 		return 0
 	}
 	a, b := &r.reader[0], &r.reader[n-1]
-	return scale(r.length, ratio(b.Paused-a.Paused, b.At-a.At))
+	return scale(r.length, ratio(clock(b)-clock(a), b.At-a.At))
 }
 
 // receiverWindow is window-limited time at a rate that the window explains.

@@ -23,7 +23,7 @@ func judgeReceiver(r *transfer.Result) Verdict {
 			d := b.At - a.At
 			total += d
 			switch {
-			case leftUnread(b):
+			case leftUnread(b) && b.Blocked-a.Blocked < d/2:
 				reading += d
 			case windowExplains(a, b, minRTT):
 				window += d
