@@ -151,7 +151,7 @@ func echo(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (pat
 	if err != nil {
 		trips = path.RoundTrips{}
 	}
-	mtu, err := path.FindMTU(ctx, to.Addr(), path.Config{Patience: 4*rtt + 100*time.Millisecond})
+	mtu, err := path.FindMTU(ctx, to.Addr(), path.Config{Patience: 4*rtt + time.Second})
 	if err != nil {
 		mtu = path.MTU{}
 	}

@@ -215,15 +215,14 @@ func (d *TuneDirection) verdictText() string {
 }
 
 // worthDoing is what else follows where a window is not the answer, or not all of it: the
-// remedies that were shown to help by a tenth, else what the limiter calls for.
+// remedies that were shown to help by a tenth, and what the limiter calls for.
 func (d *TuneDirection) worthDoing() (lines []string) {
 	for _, r := range d.Remedies {
 		if r.CI95[0] >= 1 && r.Factor >= 1.1 {
 			lines = append(lines, fmt.Sprintf("%s, which gave %s (× %s)", r.Name, units.Rate(r.GoodputBps), factor(r.Factor)))
 		}
 	}
-	windows := []limiter.Name{limiter.ReceiverWindow, limiter.SendBuffer, limiter.Mixed, limiter.Unknown}
-	if r := limiter.Remedy(d.Before.Verdict); len(lines) == 0 && d.Chosen == nil && r != "" && !slices.Contains(windows, d.Before.Limiter) {
+	if r := limiter.Remedy(d.Before.Verdict); d.Chosen == nil && r != "" {
 		lines = append(lines, r)
 	}
 	return lines

@@ -22,7 +22,7 @@ type Answer struct {
 	Shown bool
 	// Share is the estimated goodput of Window, or of automatic, over the best.
 	Share float64
-	// Clipped says that larger windows were asked for and not given.
+	// Clipped says that windows larger than the best were asked for and not given.
 	Clipped bool
 	Spent   Budget
 }
@@ -33,7 +33,7 @@ type Answer struct {
 func (s *Search) Answer() Answer {
 	best := s.best()
 	answer := Answer{Verdict: Inconclusive, Share: math.Exp(s.automatic.mid() - best.mid()),
-		Clipped: s.ceiling < s.cfg.Largest, Spent: Budget{s.time, s.bytes}}
+		Clipped: s.ceiling < s.cfg.Largest && float64(best.window) > 0.9*float64(s.ceiling), Spent: Budget{s.time, s.bytes}}
 	if len(s.automatic.logs) == 0 || len(s.windows) == 0 {
 		return answer
 	}

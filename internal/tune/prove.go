@@ -50,10 +50,19 @@ func (l *loop) prove(ctx context.Context) error {
 		}
 	}
 	if len(before) >= 2 {
-		gain := stats.Gain(before, after, confidence)
-		l.out.Gain = &gain
+		l.out.Gain = gain(before, after)
 	}
 	return nil
+}
+
+// repeatable is by how much two runs of the loop may differ beyond their own noise: the
+// window that each chooses reaches 98 % of the best or more.
+const repeatable = 0.01
+
+// gain is the factor as a second run of the loop would find it again.
+func gain(before, after []float64) *stats.Interval {
+	g := stats.Gain(before, after, confidence)
+	return &stats.Interval{Low: g.Low / (1 + repeatable), Mid: g.Mid, High: g.High * (1 + repeatable)}
 }
 
 // conclude puts together what was found, after all steps or after the one that failed.
@@ -90,8 +99,7 @@ func (l *loop) change() {
 		return
 	}
 	if out.Gain == nil {
-		gain := stats.Gain(out.Before.Goodputs, after.Goodputs, confidence)
-		out.Gain = &gain
+		out.Gain = gain(out.Before.Goodputs, after.Goodputs)
 	}
 	out.Chosen, out.After = &chosen, &after
 	if out.Gain.Low <= 1 && !math.IsNaN(out.Gain.Mid) && len(after.Goodputs) > 1 {
