@@ -67,7 +67,7 @@ func (t *test) greet(ctx context.Context, n int) (halves []half, err error) {
 	if err = t.send(ctx, CreateStreams); err != nil {
 		return nil, err
 	}
-	patience := time.NewTimer(answerTimeout)
+	patience := time.NewTimer(t.server.patience())
 	defer patience.Stop()
 	for len(all) < n {
 		select {
@@ -77,7 +77,7 @@ func (t *test) greet(ctx context.Context, n int) (halves []half, err error) {
 				return nil, t.refuse(codeOf(err), errnoOf(err), err)
 			}
 			all = append(all, f)
-			patience.Reset(answerTimeout)
+			patience.Reset(t.server.patience())
 		case <-patience.C:
 			return nil, fmt.Errorf("%v opened %d of its %d UDP streams", t.from, len(all), n)
 		case <-ctx.Done():

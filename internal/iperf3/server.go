@@ -20,8 +20,11 @@ import (
 // Server admits iperf3's clients, many tests at once. Whoever listens hands it every
 // connection whose first 37 bytes are nobody else's. The zero value works.
 type Server struct {
-	// MaxTests is how many tests run at once; 0 is 16. One more is told ACCESS_DENIED.
+	// MaxTests is how many tests run at once; 0 is 64. One more is told ACCESS_DENIED,
+	// unless a client dawdles over its beginning and has to make room.
 	MaxTests int
+	// Patience is how long a client may take over each of its steps; 0 is 10 s.
+	Patience time.Duration
 	// MaxTime is the longest test that is admitted; 0 is an hour. Tests bounded by bytes
 	// end after it.
 	MaxTime time.Duration
@@ -69,10 +72,16 @@ type test struct {
 	// after (guarded by Server.mu).
 	arrived chan arrival
 	greeted chan greeting
+	came    time.Time
+	running bool // guarded by Server.mu
 }
 
 const (
-	defaultTests = 16
+	defaultTests = 64
+	// dawdling is how long a client may take to begin when others wait, beginTime when
+	// nobody does.
+	dawdling  = time.Second
+	beginTime = 30 * time.Second
 	defaultTime  = time.Hour
 	// overtime is how long a client may stay beyond the time it asked for.
 	overtime = 40 * time.Second
@@ -94,7 +103,7 @@ func (s *Server) Handle(ctx context.Context, conn *net.TCPConn, cookie Cookie, o
 		return nil
 	}
 	defer conn.Close()
-	t := &test{control: control{conn: conn}, server: s, from: addrPort(conn.RemoteAddr()), cookie: cookie}
+	t := &test{control: control{conn: conn}, server: s, from: addrPort(conn.RemoteAddr()), cookie: cookie, came: time.Now()}
 	if !s.admit(t) {
 		conn.SetWriteDeadline(time.Now().Add(goodbyeTime))
 		WriteState(conn, AccessDenied)
@@ -118,6 +127,13 @@ func (s *Server) maxTests() int {
 		return defaultTests
 	}
 	return s.MaxTests
+}
+
+func (s *Server) patience() time.Duration {
+	if s.Patience == 0 {
+		return answerTimeout
+	}
+	return s.Patience
 }
 
 func (s *Server) maxTime() time.Duration {
@@ -147,7 +163,7 @@ func (s *Server) deliver(a arrival, cookie Cookie) bool {
 func (s *Server) admit(t *test) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, taken := s.tests[t.cookie]; taken || len(s.tests) >= s.maxTests() {
+	if _, taken := s.tests[t.cookie]; taken || len(s.tests) >= s.maxTests() && !s.makeRoom() {
 		return false
 	}
 	if s.tests == nil {
@@ -161,7 +177,38 @@ func (s *Server) admit(t *test) bool {
 func (s *Server) forget(t *test) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.tests, t.cookie)
+	if s.tests[t.cookie] == t {
+		delete(s.tests, t.cookie)
+	}
+}
+
+// makeRoom turns out a client that dawdles, of the host that has the most of them. The
+// caller holds mu.
+func (s *Server) makeRoom() bool {
+	idle := map[netip.Addr]int{}
+	var crowd *test
+	for _, t := range s.tests {
+		if t.running || time.Since(t.came) < dawdling {
+			continue
+		}
+		host := t.from.Addr()
+		if idle[host]++; crowd == nil || idle[host] > idle[crowd.from.Addr()] {
+			crowd = t
+		}
+	}
+	if crowd == nil {
+		return false
+	}
+	crowd.conn.Close()
+	delete(s.tests, crowd.cookie)
+	return true
+}
+
+// begins marks a test as running: nobody makes it leave any more.
+func (s *Server) begins(t *test) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.running = true
 }
 
 // alone waits until no other test of a host opens its streams: a listener that is told
@@ -195,7 +242,7 @@ func (t *test) serve(ctx context.Context) ([]Outcome, error) {
 	if err := t.send(ctx, ParamExchange); err != nil {
 		return nil, err
 	}
-	text, err := t.readFrame(ctx, answerTimeout, MaxParams, "the parameters")
+	text, err := t.readFrame(ctx, t.server.patience(), MaxParams, "the parameters")
 	if err != nil {
 		return nil, err
 	}
@@ -210,6 +257,7 @@ func (t *test) serve(ctx context.Context) ([]Outcome, error) {
 		return nil, err
 	}
 	defer closeHalves(halves)
+	t.server.begins(t)
 	if err := t.send(ctx, TestStart); err != nil {
 		return nil, err
 	}
@@ -248,6 +296,8 @@ func closeHalves(halves []half) {
 
 // accept takes the streams in and prepares each direction.
 func (t *test) accept(ctx context.Context) ([]half, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, beginTime, fmt.Errorf("%v did not begin within %v", t.from, beginTime))
+	defer cancel()
 	release, err := t.server.alone(ctx, t.from.Addr())
 	if err != nil {
 		return nil, err
@@ -299,13 +349,13 @@ func (t *test) take(ctx context.Context, arrived <-chan arrival, n int) (all []a
 	if err := t.send(ctx, CreateStreams); err != nil {
 		return nil, err
 	}
-	patience := time.NewTimer(answerTimeout)
+	patience := time.NewTimer(t.server.patience())
 	defer patience.Stop()
 	for len(all) < n {
 		select {
 		case a := <-arrived:
 			all = append(all, a)
-			patience.Reset(answerTimeout)
+			patience.Reset(t.server.patience())
 		case <-patience.C:
 			return all, fmt.Errorf("%v opened %d of its %d streams", t.from, len(all), n)
 		case <-ctx.Done():

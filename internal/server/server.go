@@ -67,11 +67,11 @@ type Server struct {
 	listener *net.TCPListener
 	cert     tls.Certificate
 
-	unknown  chan struct{} // one entry for each connection without a preface yet
-	sessions chan struct{} // one for each control connection
-	telling  sync.Mutex    // makes Event calls follow each other
-	windows  windows
-	accepted atomic.Int64 // connections so far
+	strangers strangers
+	sessions  chan struct{} // one for each control connection
+	telling   sync.Mutex    // makes Event calls follow each other
+	windows   windows
+	accepted  atomic.Int64 // connections so far
 
 	mu       sync.Mutex // guards streams, expected and granted
 	streams  int        // promised to clients
@@ -110,7 +110,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	return &Server{config: c, listener: l, cert: cert,
-		unknown: make(chan struct{}, mostUnknown), sessions: make(chan struct{}, c.Clients),
+		strangers: strangers{most: mostUnknown}, sessions: make(chan struct{}, c.Clients),
 		expected: map[probe.Preface]chan<- *net.TCPConn{}, granted: map[probe.Preface]bool{}}, nil
 }
 
@@ -160,14 +160,9 @@ func (s *Server) Close() error { return s.listener.Close() }
 
 // admit finds out what a connection is and sees to it that it gets there.
 func (s *Server) admit(ctx context.Context, conn *net.TCPConn, order int64) {
-	select {
-	case s.unknown <- struct{}{}:
-	default:
-		conn.Close()
-		return
-	}
+	s.strangers.add(conn)
 	preface, err := readPreface(ctx, conn)
-	<-s.unknown
+	s.strangers.remove(conn)
 	if err != nil {
 		conn.Close()
 		return

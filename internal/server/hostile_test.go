@@ -1,0 +1,183 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/iperf3"
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// open runs a server that admits iperf3 clients as well, until the test ends.
+func open(t *testing.T) (address string, key probe.Key) {
+	t.Helper()
+	clients := &iperf3.Server{UDP: true, Patience: 300 * time.Millisecond}
+	key = probe.NewKey()
+	s, err := New(t.Context(), Config{Address: "127.0.0.1:0", Key: key, Strangers: true, ShareWindows: true,
+		Legacy: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64) {
+			clients.Handle(ctx, conn, iperf3.Cookie(preface), order)
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients.Window = s.Window
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { s.Serve(ctx) })
+	flows, err := socket.ListenFlows(ctx, s.Addr().String())
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	running.Go(func() { clients.ServeDatagrams(flows) })
+	t.Cleanup(func() { cancel(); flows.Close(); running.Wait() })
+	return s.Addr().String(), key
+}
+
+// What strangers send: each is one way to be slow, silent, half open or senseless.
+func hostilities() []func(net.Conn) {
+	cookie := func() []byte { c := iperf3.NewCookie(); return c[:] }
+	frame := func(text string) []byte {
+		return append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
+	}
+	noise := make([]byte, 4096)
+	rand.Read(noise)
+	return []func(net.Conn){
+		func(c net.Conn) {}, // silent
+		func(c net.Conn) { c.Write(noise[:10]) },
+		func(c net.Conn) { c.Write(noise) },
+		func(c net.Conn) { fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: example\r\n\r\n") },
+		func(c net.Conn) { c.Write(probe.Marker[:]) },
+		func(c net.Conn) { c.Write(append(probe.Marker[:], noise...)) },
+		func(c net.Conn) { c.Write(append(cookie(), 0xff, 0xff, 0xff, 0xff)) },
+		func(c net.Conn) { c.Write(append(cookie(), frame(`{"tcp":1}`)...)) },
+		func(c net.Conn) { c.Write(append(cookie(), frame(`{"tcp":true,"time":10,"parallel":128}`)...)) },
+		func(c net.Conn) { c.Write(append(cookie(), frame(`{"udp":true,"time":10,"parallel":128}`)...)) },
+		func(c net.Conn) { c.Write(append(cookie(), frame(`{"tcp":true,"time":10,"window":4096}`)...)) },
+		func(c net.Conn) { c.(*net.TCPConn).SetLinger(0) }, // reset at once
+	}
+}
+
+// A running test and a new one get through while a thousand strangers come and go, and
+// nothing of them stays behind.
+func TestStrangersDoNotHurt(t *testing.T) {
+	address, key := open(t)
+	far, err := probe.Connect(t.Context(), address, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	spec := transfer.Spec{Direction: transfer.Up, Bytes: 1 << 20, Program: transfer.Program{WriteBps: 8e6}}
+	spec.Bytes = 1 << 20 // about a second at the rate
+
+	before := runtime.NumGoroutine()
+	var coming sync.WaitGroup
+	over := make(chan struct{})
+	attacks := hostilities()
+	for worker := range 20 {
+		coming.Go(func() {
+			for i := range 50 {
+				conn, err := net.Dial("tcp", address)
+				if err != nil {
+					continue
+				}
+				attacks[(worker+i)%len(attacks)](conn)
+				if i%3 == 0 {
+					conn.Close()
+					continue
+				}
+				coming.Go(func() { // stays until the end
+					<-over
+					conn.Close()
+				})
+			}
+		})
+	}
+	result, err := far.Run(t.Context(), spec, nil)
+	if err != nil {
+		t.Errorf("the running test: %v", err)
+	} else if span, ok := result.Received(); !ok || span.Bytes != spec.Bytes {
+		t.Errorf("the running test moved %d bytes of %d", span.Bytes, spec.Bytes)
+	}
+	second, err := probe.Connect(t.Context(), address, key)
+	if err != nil {
+		t.Errorf("a client that comes meanwhile: %v", err)
+	} else {
+		second.Close()
+	}
+	close(over)
+	coming.Wait()
+	for deadline := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before+5; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// UDP is answered to hosts whose test waits for it only, and with no more than came.
+func TestUDPReflectsNothing(t *testing.T) {
+	address, _ := open(t)
+	conn, err := net.Dial("udp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, datagram := range []string{"9876", "", "6789", "\x15\xCD\x5B\x07", "a long datagram that wants an answer"} {
+		conn.Write([]byte(datagram))
+	}
+	conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+	if n, err := conn.Read(make([]byte, 100)); err == nil {
+		t.Errorf("%d bytes came back", n)
+	}
+}
+
+// A crowd of one host makes room for others and for its own newcomers.
+func TestStrangersMakeRoom(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	s := strangers{most: 3}
+	arrive := func(from string) (client net.Conn, came *net.TCPConn) {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		client, err := d.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { client.Close() })
+		conn, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.add(conn.(*net.TCPConn))
+		return client, conn.(*net.TCPConn)
+	}
+	first, _ := arrive("127.0.0.1")
+	_, second := arrive("127.0.0.1")
+	quiet, _ := arrive("127.0.0.2")
+	arrive("127.0.0.1")
+	first.SetReadDeadline(time.Now().Add(2 * time.Second))
+	if _, err := first.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("the oldest of the crowd: %v", err)
+	}
+	quiet.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+	if _, err := quiet.Read(make([]byte, 1)); err == io.EOF {
+		t.Error("the single one had to leave")
+	}
+	s.remove(second)
+	if s.remove(second); s.number != 2 {
+		t.Errorf("%d are counted", s.number)
+	}
+}
