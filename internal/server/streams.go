@@ -83,15 +83,10 @@ func (s *Server) acceptStreams(ctx context.Context, l *net.TCPListener) {
 		if err != nil {
 			return
 		}
-		select {
-		case s.unknown <- struct{}{}:
-		default:
-			conn.Close()
-			continue
-		}
+		s.strangers.add(conn)
 		reading.Go(func() {
 			preface, err := readPreface(ctx, conn)
-			<-s.unknown
+			s.strangers.remove(conn)
 			if err != nil || !s.deliver(preface, conn) {
 				conn.Close()
 			}
