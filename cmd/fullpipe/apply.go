@@ -106,8 +106,8 @@ func runApply(cmd *cobra.Command, f *applyFlags, name string) error {
 	if err != nil {
 		return err
 	}
-	if why, err := crowds(p.MemoryBytes); err != nil || why != "" {
-		return errors.Join(err, &memoryError{why})
+	if err := checkMemory(p.MemoryBytes); err != nil {
+		return err
 	}
 	dids, err := host.Preview(host.Config{}, changes)
 	if err != nil {
@@ -127,6 +127,8 @@ func runApply(cmd *cobra.Command, f *applyFlags, name string) error {
 		doc = report.NewApply(newHeader(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
 		if err != nil {
 			doc.Error = &report.Failure{Message: err.Error()}
+		} else if f.persist {
+			doc.Warnings = overridden(changes)
 		}
 	}
 	if wantsJSON(cmd) {
@@ -140,20 +142,37 @@ func runApply(cmd *cobra.Command, f *applyFlags, name string) error {
 	return err
 }
 
-// crowds checks a plan's memory against this host's; a system whose state cannot be read
-// is not checked.
-func crowds(bytes int64) (string, error) {
+// overridden names the files that take a persistent setting back at the next start.
+func overridden(changes []host.Change) (warnings []string) {
+	s, err := host.Snapshot()
+	if err != nil {
+		return []string{"whether another file overrides these at the next start is not known: " + err.Error()}
+	}
+	for _, c := range changes {
+		if file := s.Overridden(host.PersistFile, c.Name); c.Kind == host.Sysctl && file != "" {
+			warnings = append(warnings, fmt.Sprintf("%s sets %s too and is loaded later: its value holds after the next start", file, c.Name))
+		}
+	}
+	return warnings
+}
+
+// checkMemory holds a plan's buffers against this host's memory; a system whose state
+// cannot be read is not checked.
+func checkMemory(bytes int64) error {
 	if bytes <= 0 {
-		return "", nil
+		return nil
 	}
 	s, err := host.Snapshot()
 	if errors.Is(err, socket.ErrNotSupported) {
-		return "", nil
+		return nil
 	}
 	if err != nil {
-		return "", err
+		return err
 	}
-	return s.Crowds(bytes), nil
+	if why := s.Crowds(bytes); why != "" {
+		return &memoryError{why}
+	}
+	return nil
 }
 
 type memoryError struct{ why string }

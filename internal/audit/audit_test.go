@@ -178,3 +178,12 @@ func TestCrowds(t *testing.T) {
 		t.Errorf("nothing is known, yet %q", got)
 	}
 }
+
+func TestOverridden(t *testing.T) {
+	s := &Snapshot{Configured: []Configured{{"/a", "x", "1"}, {"/b", "x", "2"}, {"/b", "y", "3"}}}
+	for _, c := range []struct{ file, name, want string }{{"/a", "x", "/b"}, {"/b", "x", ""}, {"/c", "y", "/b"}, {"/c", "z", ""}} {
+		if got := s.Overridden(c.file, c.name); got != c.want {
+			t.Errorf("%s in %s is overridden by %q, want %q", c.name, c.file, got, c.want)
+		}
+	}
+}

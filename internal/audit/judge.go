@@ -199,6 +199,20 @@ func (j *judge) configured() {
 	}
 }
 
+// Overridden is the file whose line for a name comes after that of file at a start, and so
+// wins; "" where none does.
+func (s *Snapshot) Overridden(file, name string) string {
+	winner := ""
+	for _, c := range s.Configured {
+		if c.Name == name && c.File == file {
+			winner = ""
+		} else if c.Name == name {
+			winner = c.File
+		}
+	}
+	return winner
+}
+
 // tuning tells settings that are meant to make TCP faster from the many that are not.
 func tuning(name string) bool {
 	return strings.HasPrefix(name, "net.ipv4.tcp_") || strings.HasPrefix(name, "net.core.") || strings.HasPrefix(name, "net.inet.tcp.")

@@ -136,8 +136,9 @@ func (j *journal) drop(kind Kind, name string) {
 }
 
 // writeFile replaces a file: a temporary one beside it, fsync, rename, fsync of the
-// directory.
+// directory. What a crash left of an earlier one goes.
 func writeFile(path string, text []byte, mode os.FileMode) (err error) {
+	clean(path)
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
@@ -166,7 +167,19 @@ func writeFile(path string, text []byte, mode os.FileMode) (err error) {
 	return syncDir(filepath.Dir(path))
 }
 
+// clean removes the temporary files that a crash left beside a file. The lock is held.
+func clean(path string) {
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".*"))
+	if err != nil {
+		return
+	}
+	for _, name := range left {
+		os.Remove(name)
+	}
+}
+
 func removeFile(path string) error {
+	clean(path)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -121,6 +121,10 @@ func Persist(changes []Change) ([]Change, error) {
 	if Lasting(changes) {
 		return changes, nil
 	}
+	return persist(changes)
+}
+
+func persist(changes []Change) ([]Change, error) {
 	old, err := fileStore{}.read(PersistFile)
 	if err != nil {
 		return nil, err

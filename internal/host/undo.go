@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 func (c Config) lockPath() string { return filepath.Join(c.StateDir, "lock") }
@@ -27,7 +28,34 @@ func (c Config) undo(ctx context.Context, names []string) ([]Did, error) {
 			goals = append(goals, goal{r, r.Old})
 		}
 	}
+	if file := j.find(File, PersistFile); file != nil && len(names) > 0 && !slices.Contains(names, PersistFile) {
+		goals = append(goals, goal{*file, without(file, names)})
+	}
 	return c.takeBack(ctx, j, goals)
+}
+
+// without is what is left of the file of Persist without some names: what was there
+// before, when none of ours is left.
+func without(file *Record, names []string) *string {
+	if file.New == nil {
+		return file.Old
+	}
+	ours := false
+	var kept []string
+	for _, line := range strings.Split(*file.New, "\n") {
+		name, _, set := strings.Cut(line, "=")
+		if name = strings.TrimSpace(name); set && slices.Contains(names, name) {
+			continue
+		}
+		before := file.Old != nil && slices.Contains(strings.Split(*file.Old, "\n"), line)
+		ours = ours || set && !before
+		kept = append(kept, line)
+	}
+	if !ours {
+		return file.Old
+	}
+	text := strings.Join(kept, "\n")
+	return &text
 }
 
 func (c Config) revert(ctx context.Context, applied []Did) ([]Did, error) {

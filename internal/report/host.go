@@ -16,7 +16,9 @@ type Apply struct {
 	Applied bool       `json:"applied"` // all that was asked for holds now
 	Scope   string     `json:"scope"`
 	Changes []host.Did `json:"changes"`
-	Error   *Failure   `json:"error,omitempty"`
+	// Warnings name what takes a setting back later.
+	Warnings []string `json:"warnings,omitempty"`
+	Error    *Failure `json:"error,omitempty"`
 }
 
 // NewApply says what became of changes.
@@ -51,9 +53,12 @@ func (a *Apply) WriteText(w io.Writer) {
 			continue
 		}
 		changed = true
-		if entry, ok := entryOf(d); ok && entry.Acts != "" {
-			fmt.Fprintf(w, "  %s takes effect: %s\n", entry.Name, entry.Acts)
+		if entry, ok := entryOf(d); ok {
+			fmt.Fprintln(w, hanging("  "+entry.Name+": ", entry.Effect+" Takes effect: "+entry.Acts+"."))
 		}
+	}
+	for _, text := range a.Warnings {
+		fmt.Fprintln(w, hanging("  warning: ", text))
 	}
 	switch {
 	case !changed:

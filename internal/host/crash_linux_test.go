@@ -1,0 +1,367 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestCancelledApplyLeavesNothing(t *testing.T) {
+	cfg, before := config(t), raw(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	writes := 0
+	cfg.step = func(s step) error {
+		if s == stepWrite {
+			if writes++; writes == 2 {
+				cancel()
+			}
+		}
+		return nil
+	}
+	if _, err := Apply(ctx, cfg, wanted()); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	settled(t, cfg, before)
+}
+
+func TestConcurrentRunsAreLocked(t *testing.T) {
+	cfg, before := config(t), raw(t)
+	inside := cfg
+	inside.step = func(s step) error {
+		if s != stepJournal {
+			return nil
+		}
+		if _, err := undone(cfg); !errors.Is(err, ErrBusy) {
+			t.Errorf("undo beside apply: %v", err)
+		}
+		if _, err := applied(cfg, Set(Sysctl, sack, "0")); !errors.Is(err, ErrBusy) {
+			t.Errorf("apply beside apply: %v", err)
+		}
+		if got := is(t, cfg); got != "" {
+			t.Errorf("status beside apply: %s", got)
+		}
+		return nil
+	}
+	must(t)(applied(inside, wanted()...))
+	must(t)(undone(cfg))
+	settled(t, cfg, before)
+}
+
+// runJob is what a child does that is to be killed: apply or undo, killing itself before
+// the given step.
+func runJob(job string) int {
+	kind, at, _ := strings.Cut(job, " ")
+	fatal, _ := strconv.Atoi(at)
+	steps := 0
+	cfg := Config{StateDir: os.Getenv("FULLPIPE_HOST_STATE"), step: func(step) error {
+		if steps++; steps == fatal {
+			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+		return nil
+	}}
+	changes := wanted()
+	if kind == "refused" {
+		changes = append(changes, Set(Sysctl, "net.ipv4.tcp_congestion_control", "no-such-thing"))
+	}
+	if kind == "unprivileged" {
+		cfg.step = func(s step) error {
+			if steps++; steps == fatal {
+				return errors.Join(syscall.Setgroups(nil), syscall.Setgid(65534), syscall.Setuid(65534))
+			}
+			return nil
+		}
+	}
+	var err error
+	for kind == "forever" && err == nil {
+		if _, err = applied(cfg, changes...); err == nil {
+			_, err = undone(cfg)
+		}
+	}
+	if kind == "undo" {
+		_, err = undone(cfg)
+	} else {
+		_, err = applied(cfg, changes...)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// child runs a job in a process of its own; killed says that it died of SIGKILL.
+func child(t *testing.T, cfg Config, job string) (killed bool, message string) {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), "FULLPIPE_HOST_JOB="+job, "FULLPIPE_HOST_STATE="+cfg.StateDir)
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return exit != nil && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL, string(out)
+}
+
+func TestKilledAtEveryStep(t *testing.T) {
+	for _, job := range []string{"apply", "refused", "undo"} {
+		for at := 1; ; at++ {
+			cfg, before := config(t), raw(t)
+			if job == "undo" {
+				must(t)(applied(cfg, wanted()...))
+			}
+			killed, _ := child(t, cfg, fmt.Sprint(job, " ", at))
+			truthful(t, cfg, before, fmt.Sprintf("%s killed before step %d", job, at))
+			if _, err := undone(cfg); err != nil {
+				t.Errorf("%s, step %d: undo: %v", job, at, err)
+			}
+			// What is left is at most the temporary file of a journal that was being written.
+			settled(t, cfg, before)
+			if !killed {
+				if at < 5 {
+					t.Errorf("%s has only %d steps", job, at-1)
+				}
+				break
+			}
+		}
+	}
+}
+
+// TestKilledAnywhere kills a process that applies and undoes without end, at moments that
+// nobody chose.
+func TestKilledAnywhere(t *testing.T) {
+	cfg, before := config(t), raw(t)
+	for range 40 {
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env = append(os.Environ(), "FULLPIPE_HOST_JOB=forever", "FULLPIPE_HOST_STATE="+cfg.StateDir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		started := func() bool { _, err := os.Stat(filepath.Join(cfg.StateDir, "lock")); return err == nil }
+		for !started() {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Duration(rand.IntN(8000)) * time.Microsecond)
+		cmd.Process.Kill()
+		cmd.Wait()
+		truthful(t, cfg, before, "killed somewhere")
+		must(t)(undone(cfg))
+		settled(t, cfg, before)
+		if t.Failed() {
+			return
+		}
+		os.Remove(filepath.Join(cfg.StateDir, "lock"))
+	}
+}
+
+// truthful holds status against the values themselves.
+func truthful(t *testing.T, cfg Config, before, when string) {
+	t.Helper()
+	states, err := Status(cfg)
+	if err != nil {
+		t.Fatalf("%s: status: %v", when, err)
+	}
+	olds, news := strings.Split(before, "\n"), strings.Split(raw(t), "\n")
+	for i, name := range []string{rmem, wmem, sack} {
+		is := "no record"
+		for _, s := range states {
+			if s.Name == name {
+				is = s.Is
+			}
+		}
+		wants := "no record, not-made or ours"
+		ok := is == "no record" || is == "not-made" || is == "changed" // restored by an undo that was cut short
+		if olds[i] != news[i] {
+			wants, ok = "ours or interrupted", is == "ours" || is == "interrupted"
+		}
+		if !ok {
+			t.Errorf("%s: %s was %q, is %q: status says %q, want %s", when, name, olds[i], news[i], is, wants)
+		}
+	}
+}
+
+func TestLostPrivileges(t *testing.T) {
+	if os.Geteuid() != 0 || !firstUserNamespace() {
+		t.Skip("only root can become somebody else")
+	}
+	for at := 1; at <= 8; at++ {
+		cfg, before := config(t), raw(t)
+		_, message := child(t, cfg, fmt.Sprint("unprivileged ", at))
+		if message == "" {
+			t.Errorf("step %d: an apply without privileges succeeded", at)
+		}
+		truthful(t, cfg, before, fmt.Sprintf("privileges lost before step %d", at))
+		if _, err := undone(cfg); err != nil {
+			t.Errorf("step %d: undo: %v", at, err)
+		}
+		settled(t, cfg, before)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	cfg, before := config(t), raw(t)
+	if err := unix.Mount("tmpfs", cfg.StateDir, "tmpfs", 0, "size=16k"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount(cfg.StateDir, unix.MNT_DETACH) })
+	filler := filepath.Join(cfg.StateDir, "filler")
+	fill := func() {
+		file, err := os.OpenFile(filler, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return
+		}
+		defer file.Close()
+		for err == nil {
+			_, err = file.Write(make([]byte, 512))
+		}
+	}
+	fill()
+	dids, err := applied(cfg, wanted()...)
+	if !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "nothing was changed") {
+		t.Errorf("a full disk: %v, %s", err, outcomes(dids))
+	}
+	if raw(t) != before {
+		t.Error("changed without a journal")
+	}
+	os.Remove(filler)
+
+	// The disk fills up while the values are being written.
+	full := cfg
+	full.step = func(s step) error {
+		if s == stepDone {
+			fill()
+		}
+		return nil
+	}
+	if dids, err := applied(full, wanted()...); !errors.Is(err, unix.ENOSPC) || outcomes(dids) != "rolled-back rolled-back rolled-back" {
+		t.Errorf("a disk that filled up: %v, %s", err, outcomes(dids))
+	}
+	if raw(t) != before {
+		t.Error("not rolled back")
+	}
+	if got := is(t, cfg); strings.Trim(strings.ReplaceAll(got, "not-made", ""), " ") != "" {
+		t.Errorf("status: %s", got)
+	}
+	os.Remove(filler)
+
+	// The disk is full when it comes to undo: the values still return.
+	must(t)(applied(cfg, wanted()...))
+	fill()
+	if _, err := undone(cfg); err != nil && !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("undo on a full disk: %v", err)
+	}
+	if raw(t) != before {
+		t.Error("a full disk kept undo from restoring")
+	}
+	os.Remove(filler)
+	must(t)(undone(cfg))
+	settled(t, cfg, before)
+}
+
+func TestReadOnlyProc(t *testing.T) {
+	cfg, before := config(t), raw(t)
+	if err := unix.Mount("/proc/sys", "/proc/sys", "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("", "/proc/sys", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	dids, err := applied(cfg, wanted()...)
+	if !errors.Is(err, unix.EROFS) || outcomes(dids) != "refused  " {
+		t.Errorf("read-only /proc/sys: %v, %q", err, outcomes(dids))
+	}
+	if err := unix.Unmount("/proc/sys", unix.MNT_DETACH); err != nil {
+		t.Fatal(err)
+	}
+	settled(t, cfg, before)
+}
+
+func TestReadOnlyProcAtUndo(t *testing.T) {
+	cfg, before := config(t), raw(t)
+	must(t)(applied(cfg, wanted()...))
+	if err := unix.Mount("/proc/sys", "/proc/sys", "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("", "/proc/sys", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := undone(cfg); !errors.Is(err, unix.EROFS) {
+		t.Errorf("undo with read-only /proc/sys: %v", err)
+	}
+	if got := is(t, cfg); got != "ours ours ours" {
+		t.Errorf("status: %s", got)
+	}
+	if err := unix.Unmount("/proc/sys", unix.MNT_DETACH); err != nil {
+		t.Fatal(err)
+	}
+	must(t)(undone(cfg))
+	settled(t, cfg, before)
+}
+
+func TestARestartTakesRunTimeValuesBack(t *testing.T) {
+	cfg, before := config(t), raw(t)
+	must(t)(applied(cfg, wanted()...))
+	j, err := cfg.complete().readJournal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range j.Records {
+		j.Records[i].Boot = "an earlier one"
+	}
+	if err := j.save(); err != nil {
+		t.Fatal(err)
+	}
+	if got := is(t, cfg); got != "ours ours ours" {
+		t.Errorf("still in force (a file of sysctl.d): %s", got)
+	}
+	for i, name := range []string{rmem, wmem, sack} {
+		put(t, name, strings.Split(before, "\n")[i])
+	}
+	if got := is(t, cfg); got != "gone gone gone" {
+		t.Errorf("after a restart: %s", got)
+	}
+	if got := outcomes(must(t)(undone(cfg))); got != "gone gone gone" {
+		t.Errorf("undo after a restart: %s", got)
+	}
+	settled(t, cfg, before)
+}
+
+func TestABrokenJournalIsNeverWrittenOver(t *testing.T) {
+	cfg, before := config(t), raw(t)
+	must(t)(applied(cfg, wanted()...))
+	path := cfg.complete().journalPath()
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, good[:len(good)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var broken *JournalError
+	for name, err := range map[string]error{"apply": second(applied(cfg, Set(Sysctl, sack, "1"))), "undo": second(undone(cfg)), "status": second(Status(cfg))} {
+		if !errors.As(err, &broken) || broken.Try() == "" {
+			t.Errorf("%s with a broken journal: %v", name, err)
+		}
+	}
+	if now, _ := os.ReadFile(path); len(now) != len(good)/2 {
+		t.Error("the broken journal was written over")
+	}
+	if err := os.WriteFile(path, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t)(undone(cfg))
+	settled(t, cfg, before)
+}
+
+func second[T any](_ T, err error) error { return err }
