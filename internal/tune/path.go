@@ -248,8 +248,16 @@ func scatter(r *transfer.Result, rtt time.Duration) float64 {
 	for i := range rates {
 		rates[i] = math.Max(rates[i], 1)
 	}
-	_, dev := stats.MeanDev(stats.Logs(rates))
-	return math.Min(math.Max(dev/math.Sqrt(float64(len(rates))), least), 0.3)
+	logs := stats.Logs(rates)
+	mean, dev := stats.MeanDev(logs)
+	// What came early in a burst is missing in the next batch: that evens out in the sum,
+	// so neighbours that move against each other count less.
+	var neighbours float64
+	for i := 1; i < len(logs); i++ {
+		neighbours += (logs[i] - mean) * (logs[i-1] - mean) / float64(len(logs)-1)
+	}
+	variance := math.Max(dev*dev+2*neighbours, dev*dev/8)
+	return math.Min(math.Max(math.Sqrt(variance/float64(len(logs))), least), 0.3)
 }
 
 func senderSamples(r *transfer.Result) []transfer.Sample {
