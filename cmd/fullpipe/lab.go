@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -174,89 +173,4 @@ type linkReport struct {
 func reportLink(direction string, c link.Config, n link.Counters) linkReport {
 	return linkReport{direction, c.Rate, c.QueueBytes, c.QueuePackets, n.Offered, n.OfferedBytes, n.Carried, n.CarriedBytes,
 		n.Delivered, n.DeliveredBytes, n.DroppedQueue, n.DroppedPolicer, n.DroppedMTU, n.Lost, n.Duplicated, n.HeldBack, n.QueuePeakBytes}
-}
-
-func newLabList() *cobra.Command {
-	return &cobra.Command{
-		Use:   "list",
-		Short: "the links and stacks that are known by name, and the settings",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if wantsJSON(cmd) {
-				return printJSON(cmd.OutOrStdout(), newLabListing(cmd))
-			}
-			return printLabList(cmd.OutOrStdout())
-		},
-	}
-}
-
-type labListing struct {
-	report.Header
-	Profiles []listedProfile `json:"profiles"`
-	Stacks   []listedStack   `json:"stacks"`
-	Settings []listedSetting `json:"settings"`
-}
-
-type listedProfile struct {
-	Name     string `json:"name"`
-	About    string `json:"about"`
-	Settings string `json:"settings"`
-}
-
-type listedSetting struct {
-	Name    string `json:"name"`
-	Example string `json:"example"`
-	About   string `json:"about"`
-}
-
-type listedStack struct {
-	Name       string            `json:"name"`
-	About      string            `json:"about"`
-	Sysctls    map[string]string `json:"sysctls"`
-	SenderRule string            `json:"sender_rule,omitempty"`
-}
-
-func newLabListing(cmd *cobra.Command) labListing {
-	doc := labListing{Header: newHeader(cmd)}
-	for _, p := range link.Profiles() {
-		doc.Profiles = append(doc.Profiles, listedProfile{p.Name, p.About, p.Text})
-	}
-	for _, s := range link.Stacks() {
-		l := listedStack{s.Name, s.About, map[string]string{}, s.SenderRule}
-		for _, c := range s.Sysctls {
-			l.Sysctls["net."+c.Name] = c.Value
-		}
-		doc.Stacks = append(doc.Stacks, l)
-	}
-	for _, s := range link.Settings() {
-		doc.Settings = append(doc.Settings, listedSetting(s))
-	}
-	return doc
-}
-
-func printLabList(w io.Writer) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PROFILE\tSETTINGS\tWHAT IT IS")
-	for _, p := range link.Profiles() {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", p.Name, p.Text, p.About)
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	fmt.Fprintln(table, "STACK\tWHAT IT IS")
-	for _, s := range link.Stacks() {
-		fmt.Fprintf(table, "%s\t%s\n", s.Name, s.About)
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	fmt.Fprintln(table, "SETTING\tWRITE IT AS\tWHAT IT DOES")
-	for _, s := range link.Settings() {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", s.Name, s.Example, s.About)
-	}
-	fmt.Fprintln(table, "up.SETTING, down.SETTING\tdown.rate=10mbit\tfor one direction only (up: near to far)")
-	fmt.Fprintln(table, "near.stack, far.stack\tfar.stack=server-2012\tfor one host only")
-	return table.Flush()
 }

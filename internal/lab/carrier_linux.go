@@ -57,7 +57,7 @@ func carry(p *link.Path, nearTUN, farTUN *tun, t *tap) *carrier {
 	// Devices of old hosts took packets one by one, and a tap tells them apart.
 	p.Up.Single, p.Down.Single = t != nil || p.Far.Window > 0, t != nil || p.Near.Window > 0
 	up, down := link.Pair(p.Up, p.Down, p.HalfDuplex)
-	c := &carrier{newDuct(up, nearTUN, farTUN), newDuct(down, farTUN, nearTUN)}
+	c := &carrier{newDuct(up, p.Up, nearTUN, farTUN), newDuct(down, p.Down, farTUN, nearTUN)}
 	c.up.tap, c.down.tap = t, t
 	loops := []*loop{{ducts: []*duct{c.up}}, {ducts: []*duct{c.down}}}
 	if p.HalfDuplex {
@@ -72,8 +72,8 @@ func carry(p *link.Path, nearTUN, farTUN *tun, t *tap) *carrier {
 	return c
 }
 
-func newDuct(lane *link.Lane, from, to *tun) *duct {
-	return &duct{lane: lane, from: from, to: to, arena: newArena(memoryFor(lane.Config())), config: lane.Config()}
+func newDuct(lane *link.Lane, c link.Config, from, to *tun) *duct {
+	return &duct{lane: lane, from: from, to: to, arena: newArena(memoryFor(c)), config: c}
 }
 
 // memoryFor bounds what one direction holds: four times what its rate brings in the delay
@@ -164,6 +164,11 @@ func (l *loop) run() {
 		unix.Ppoll(waitFor, timeout, nil)
 		l.mu.Lock()
 		woken = clock()
+		for i := range waitFor {
+			if waitFor[i].Revents&^unix.POLLIN != 0 {
+				waitFor[i].Fd = -1 // the host has deleted its device
+			}
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
@@ -120,6 +121,7 @@ type Process struct {
 	status int
 	err    error
 	copies []<-chan error
+	copied sync.Once // by Wait
 }
 
 // Start runs a command at this end.
@@ -189,12 +191,13 @@ func (t *tail) last(n int) []byte { return t.bytes[max(0, len(t.bytes)-n):] }
 // first.
 func (p *Process) Wait() (int, error) {
 	<-p.done
-	for _, c := range p.copies {
-		if err := <-c; err != nil && p.err == nil {
-			p.err = fmt.Errorf("copying the output: %w", err)
+	p.copied.Do(func() {
+		for _, c := range p.copies {
+			if err := <-c; err != nil && p.err == nil {
+				p.err = fmt.Errorf("copying the output: %w", err)
+			}
 		}
-	}
-	p.copies = nil
+	})
 	return p.status, p.err
 }
 

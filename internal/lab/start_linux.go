@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"sync"
@@ -203,95 +202,4 @@ func (e *engine) send(r *request, answer chan reply, p *Process, files []*os.Fil
 		return err
 	}
 	return nil
-}
-
-func (e *engine) start(end string, c Command) (*Process, error) {
-	p := &Process{engine: e, done: make(chan struct{})}
-	var files, ours []*os.File // ours are closed here once the engine has them
-	defer func() {
-		for _, f := range ours {
-			f.Close()
-		}
-	}()
-	abandon := func() {}
-	stdin := c.Stdin
-	if stdin == nil {
-		null, err := os.Open(os.DevNull)
-		if err != nil {
-			return nil, err
-		}
-		ours = append(ours, null)
-		stdin = null
-	}
-	files = append(files, stdin)
-	for _, w := range []io.Writer{c.Stdout, c.Stderr} {
-		f, isFile := w.(*os.File)
-		switch {
-		case w == nil:
-			null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-			if err != nil {
-				abandon()
-				return nil, err
-			}
-			ours = append(ours, null)
-			f = null
-		case !isFile:
-			r, write, err := os.Pipe()
-			if err != nil {
-				abandon()
-				return nil, err
-			}
-			ours = append(ours, write)
-			f = write
-			p.copies = append(p.copies, copyFrom(r, w))
-			before := abandon
-			abandon = func() { before(); r.Close() }
-		}
-		files = append(files, f)
-	}
-	answer := make(chan reply, 1)
-	r := request{Op: opStart, End: end, Args: c.Args, Env: c.Env, Dir: c.Dir, OwnGroup: c.OwnGroup}
-	if err := e.send(&r, answer, p, files); err != nil {
-		abandon()
-		return nil, fmt.Errorf("lab: %w", err)
-	}
-	got, ok := <-answer
-	if !ok {
-		return nil, fmt.Errorf("lab: %w", e.failure)
-	}
-	if got.Error != "" {
-		e.mu.Lock()
-		delete(e.processes, p.id)
-		e.mu.Unlock()
-		return nil, &NotRun{c.Args[0], got.Status, errors.New(got.Error)}
-	}
-	p.PID = got.PID
-	return p, nil
-}
-
-// copyFrom copies a pipe to w until its last writer closes it.
-func copyFrom(r *os.File, w io.Writer) <-chan error {
-	done := make(chan error, 1)
-	go func() {
-		_, err := io.Copy(w, r)
-		if errors.Is(err, os.ErrClosed) {
-			err = nil
-		}
-		r.Close()
-		done <- err
-	}()
-	return done
-}
-
-func (p *Process) finish(status int, err error) {
-	p.status, p.err = status, err
-	close(p.done)
-}
-
-func signalNumber(s os.Signal) (int, error) {
-	number, ok := s.(syscall.Signal)
-	if !ok {
-		return 0, fmt.Errorf("%v is no signal of this system", s)
-	}
-	return int(number), nil
 }

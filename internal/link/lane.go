@@ -68,9 +68,6 @@ func newLane(c Config, direction uint64) *Lane {
 	return l
 }
 
-// Config is what the lane was made of.
-func (l *Lane) Config() Config { return l.config }
-
 // Offer gives the lane a train at time now, which never runs backwards over both lanes
 // of a path. It answers how many segments the lane keeps, duplicates counted twice: so
 // many will come back in Runs; and how many were too big for the MTU.

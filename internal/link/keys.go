@@ -1,0 +1,160 @@
+package link
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// key is one word of a path's text.
+type key struct {
+	example string
+	about   string
+	whole   bool // no up. or down.
+	set     func(d *draft, side int, value string) error
+}
+
+var keys = map[string]key{
+	"rate": {"rate=100mbit", "bits a second at the IP layer; or unlimited", false, func(d *draft, i int, v string) error {
+		if v == "unlimited" {
+			d.lane(i).Rate = 0
+			return nil
+		}
+		r, err := rate(v)
+		d.lane(i).Rate = r
+		return err
+	}},
+	"overhead": {"overhead=38", "bytes that each packet takes on the line besides (38: Ethernet)", false, func(d *draft, i int, v string) error {
+		return whole(v, 0, 1000, &d.lane(i).Overhead)
+	}},
+	"rtt": {"rtt=40ms", "round trip, half in each direction", true, func(d *draft, _ int, v string) error {
+		return span(v, 2*maxDelay, &d.result.RTT)
+	}},
+	"jitter": {"jitter=5ms", "spread of the delay, without overtaking", false, func(d *draft, i int, v string) error {
+		return span(v, maxDelay, &d.lane(i).Jitter)
+	}},
+	"loss": {"loss=0.01% or loss=1%/8", "share lost; with /N in bursts of N on average", false, func(d *draft, i int, v string) error {
+		share, burst, bursty := strings.Cut(v, "/")
+		c := d.lane(i)
+		c.LossBurst = 0
+		if err := probability(share, &c.Loss); err != nil || !bursty {
+			return err
+		}
+		b, err := strconv.ParseFloat(strings.TrimSpace(burst), 64)
+		if err != nil || !(b >= 1 && b <= 1e6) {
+			return fmt.Errorf("a burst of %q packets", burst)
+		}
+		if c.Loss/(1-c.Loss)/b > 1 {
+			return fmt.Errorf("bursts of %v packets cannot lose %v of all", b, c.Loss)
+		}
+		c.LossBurst = b
+		return nil
+	}},
+	"reorder": {"reorder=1% or reorder=1%/5ms", "share held back; with /TIME for so long", false, func(d *draft, i int, v string) error {
+		share, hold, timed := strings.Cut(v, "/")
+		c := d.lane(i)
+		c.HoldBack = 0
+		if err := probability(share, &c.Reorder); err != nil || !timed {
+			return err
+		}
+		return span(hold, maxDelay, &c.HoldBack)
+	}},
+	"duplicate": {"duplicate=0.1%", "share that arrives twice", false, func(d *draft, i int, v string) error {
+		return probability(v, &d.lane(i).Duplicate)
+	}},
+	"queue": {"queue=1bdp, queue=150kB or queue=100packets", "what may wait for the line: BDPs (at least 10 packets), bytes or packets", false, func(d *draft, i int, v string) (err error) {
+		d.queue[i], err = parseQueue(v)
+		return err
+	}},
+	"mtu": {"mtu=1400", "the largest packet that gets through", false, func(d *draft, i int, v string) error {
+		return whole(v, 576, 65535, &d.lane(i).MTU)
+	}},
+	"icmp": {"icmp=send or icmp=drop", "whether the sender is told of the mtu; drop makes a black hole", false, func(d *draft, i int, v string) error {
+		return choice(v, &d.lane(i).Silent, "send", "drop")
+	}},
+	"police": {"police=50mbit/200kB", "rate and burst beyond which packets are dropped at once", false, func(d *draft, i int, v string) error {
+		r, burst, found := strings.Cut(v, "/")
+		if !found {
+			return fmt.Errorf("no burst")
+		}
+		// The slash may also be that of "mbit/s".
+		if rest, ok := strings.CutPrefix(burst, "s/"); ok {
+			burst = rest
+		}
+		c := d.lane(i)
+		var err error
+		if c.PoliceRate, err = rate(r); err != nil {
+			return err
+		}
+		size, err := units.ParseSize(burst)
+		if err != nil {
+			return err
+		}
+		if size < defaultMTU || size > 1<<30 {
+			return fmt.Errorf("a burst of %d bytes is not between 1500 bytes and 1 GiB", int64(size))
+		}
+		c.PoliceBurst = int64(size)
+		return nil
+	}},
+	"aggregate": {"aggregate=5ms", "packets are handed over together, once each such time", false, func(d *draft, i int, v string) error {
+		return span(v, time.Second, &d.lane(i).Aggregate)
+	}},
+	"duplex": {"duplex=half or duplex=full", "half: one medium for both directions", true, func(d *draft, _ int, v string) error {
+		return choice(v, &d.result.HalfDuplex, "full", "half")
+	}},
+	"strip": {"strip=wscale or strip=sack+timestamps", "options that a middlebox takes out of handshakes; joined by +", false, func(d *draft, i int, v string) error {
+		var all Options
+		for name := range strings.SplitSeq(v, "+") {
+			o, ok := optionNames[strings.TrimSpace(name)]
+			if !ok {
+				return fmt.Errorf("unknown option %q", name)
+			}
+			all |= o
+		}
+		d.lane(i).Strip = all
+		return nil
+	}},
+	"seed": {"seed=1", "chooses the packets that are lost", true, func(d *draft, _ int, v string) error {
+		n, err := strconv.ParseUint(v, 10, 63)
+		if err != nil {
+			return fmt.Errorf("not a whole number")
+		}
+		d.result.Up.Seed, d.result.Down.Seed = n, n
+		return nil
+	}},
+	"stack": {"stack=windows-2000", "how a host's TCP behaves", false, func(d *draft, i int, v string) error {
+		if _, err := FindStack(v); err != nil {
+			return err
+		}
+		d.stacks[i] = v
+		return nil
+	}},
+}
+
+var optionNames = map[string]Options{"wscale": WindowScale, "sack": SACK, "timestamps": Timestamps}
+
+// Setting explains one key of a path's text.
+type Setting struct{ Name, Example, About string }
+
+// Settings lists the keys that Parse knows, by name.
+func Settings() (all []Setting) {
+	for _, name := range keyNames() {
+		all = append(all, Setting{name, keys[name].example, keys[name].about})
+	}
+	return all
+}
+
+func keyNames() []string {
+	names := make([]string, 0, len(keys))
+	for name := range keys {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func example(name string) string { return keys[name].example }
