@@ -18,8 +18,8 @@
 // a connection that outgrows the system's automatic buffers is noticed from the kernel's
 // own account (TCP_INFO) and given more while it runs.
 //
-// BenchmarkTransfer measures what is gained over net.Dialer, and that nothing is lost
-// where the automatic buffers are enough.
+// What is gained over net.Dialer, and that nothing is lost where the automatic buffers are
+// enough, is measured by TestBankAutobuf in e2e; docs/benchmarks.md has the figures.
 package autobuf
 
 import (

@@ -16,7 +16,8 @@ import (
 const programVariable = "FULLPIPE_E2E_PROGRAM"
 
 // programs are what the test binary can be in a lab.
-var programs = map[string]func() error{"serve": serveProgram, "transfer": transferProgram, "path": pathProgram, "cells": cellsProgram}
+var programs = map[string]func() error{"serve": serveProgram, "transfer": transferProgram, "path": pathProgram, "cells": cellsProgram,
+	"take-file": takeFileProgram, "send-file": sendFileProgram}
 
 func TestMain(m *testing.M) {
 	lab.Engine()

@@ -1,0 +1,218 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/autobuf"
+	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+)
+
+// A program that sends a file through a lab: with package net as most are written, with
+// autobuf that learns the path, and with autobuf that was told the path.
+const (
+	withNet    = "net"
+	withLearnt = "learnt"
+	withStated = "stated"
+)
+
+// sendOrder tells both programs what to do.
+type sendOrder struct {
+	With  string
+	Path  autobuf.Path
+	Bytes int64
+}
+
+func (o sendOrder) port() string {
+	return map[string]string{withNet: "9000", withLearnt: "9001", withStated: "9002"}[o.With]
+}
+
+func (o sendOrder) config() (cfg autobuf.Config) {
+	if o.With == withStated {
+		cfg.Path = o.Path
+	}
+	return cfg
+}
+
+func readOrder() (o sendOrder, err error) {
+	err = json.Unmarshal([]byte(os.Getenv("FULLPIPE_E2E_ORDER")), &o)
+	return o, err
+}
+
+// takeFileProgram takes what comes and answers its end with a byte.
+func takeFileProgram() error {
+	o, err := readOrder()
+	if err != nil {
+		return err
+	}
+	lc := autobuf.ListenConfig{Config: o.config()}
+	listen := lc.Listen
+	if o.With == withNet {
+		listen = (&net.ListenConfig{}).Listen
+	}
+	l, err := listen(context.Background(), "tcp", ":"+o.port())
+	if err != nil {
+		return err
+	}
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		go func() {
+			defer c.Close()
+			if _, err := io.Copy(io.Discard, c); err == nil {
+				_, _ = c.Write([]byte{1})
+			}
+		}()
+	}
+}
+
+// sendFileProgram prints the seconds from the first byte to the far end's answer.
+func sendFileProgram() error {
+	o, err := readOrder()
+	if err != nil {
+		return err
+	}
+	d := autobuf.Dialer{Config: o.config()}
+	dial := d.Dial
+	if o.With == withNet {
+		dial = (&net.Dialer{}).Dial
+	}
+	conn, err := dial("tcp", net.JoinHostPort(os.Getenv("FULLPIPE_FAR"), o.port()))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	start := time.Now()
+	block := make([]byte, 256<<10)
+	for left := o.Bytes; left > 0; left -= int64(len(block)) {
+		if _, err := conn.Write(block); err != nil {
+			return err
+		}
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+		return err
+	}
+	_, err = fmt.Println(time.Since(start).Seconds())
+	return err
+}
+
+func orderEnv(program string, o sendOrder) []string {
+	text, _ := json.Marshal(o) // strings and numbers only
+	return []string{programVariable + "=" + program, "FULLPIPE_E2E_ORDER=" + string(text)}
+}
+
+// sendFile answers the goodput in Mbit/s.
+func sendFile(t *testing.T, l *lab.Lab, o sendOrder) float64 {
+	t.Helper()
+	var out, problems bytes.Buffer
+	status, err := l.Near.Run(lab.Command{Args: []string{"/proc/self/exe"}, Env: orderEnv("send-file", o), Stdout: &out, Stderr: &problems})
+	var seconds float64
+	if err == nil && status != 0 {
+		err = errors.New(problems.String())
+	}
+	if err == nil {
+		_, err = fmt.Sscan(out.String(), &seconds)
+	}
+	if err != nil {
+		t.Fatalf("%+v: %v", o, err)
+	}
+	return float64(o.Bytes) * 8 / seconds / 1e6
+}
+
+// TestBankAutobuf compares autobuf with package net on hosts with Linux 6.1's defaults,
+// whole transfers, slow start included.
+func TestBankAutobuf(t *testing.T) {
+	bankOnly(t)
+	const narrow = "echo 4096 16384 65536 >/proc/sys/net/ipv4/tcp_wmem"
+	for _, tt := range []struct {
+		name, lab, before string
+		path              autobuf.Path
+		bytes             int64
+		least             float64 // that autobuf has to reach
+	}{
+		{"1 Gbit/s × 1 ms: nothing to gain", "rate=1gbit,rtt=1ms", "", autobuf.Path{Bps: 1e9, RTT: time.Millisecond}, 128 << 20, 0.98},
+		{"100 Mbit/s × 40 ms: nothing to gain", "rate=100mbit,rtt=40ms", "", autobuf.Path{Bps: 100e6, RTT: 40 * time.Millisecond}, 32 << 20, 0.98},
+		{"200 Mbit/s × 200 ms: the automatic send buffer ends too early", "rate=200mbit,rtt=200ms", "",
+			autobuf.Path{Bps: 200e6, RTT: 200 * time.Millisecond}, 96 << 20, 1.1},
+		{"20 Mbit/s × 100 ms, automatic buffers end at 64 KiB", "rate=20mbit,rtt=100ms", narrow, autobuf.Path{Bps: 20e6, RTT: 100 * time.Millisecond}, 8 << 20, 1.1},
+	} {
+		t.Run(strings.Fields(tt.lab)[0], func(t *testing.T) {
+			l, _ := bench(t, tt.lab+",stack=linux-6.1")
+			if tt.before != "" {
+				if _, err := l.Near.Output("sh", "-c", tt.before); err != nil {
+					t.Fatal(err)
+				}
+			}
+			order := sendOrder{Path: tt.path, Bytes: tt.bytes}
+			kinds := []string{withNet, withLearnt, withStated}
+			for _, order.With = range kinds {
+				if _, err := l.Far.Start(lab.Command{Args: []string{"/proc/self/exe"}, Env: orderEnv("take-file", order), Stderr: os.Stderr}); err != nil {
+					t.Fatal(err)
+				}
+				awaitPort(t, l, order.port())
+			}
+			const rounds = 4
+			rates := map[string][]float64{}
+			for i := range rounds {
+				turn := slices.Clone(kinds)
+				if i%2 == 1 {
+					slices.Reverse(turn)
+				}
+				alone(t, func() {
+					for _, order.With = range turn {
+						rates[order.With] = append(rates[order.With], sendFile(t, l, order))
+					}
+				})
+			}
+			for _, kind := range kinds[1:] {
+				gain := stats.Gain(rates[withNet], rates[kind], 0.95)
+				row := bankRow{Section: "autobuf", Case: tt.name, Claim: fmt.Sprintf("%s: at least %g × net.Dialer", kind, tt.least),
+					Measured: fmt.Sprintf("%.2f × (%.3g against %.3g Mbit/s)", gain.Mid, median(rates[kind]), median(rates[withNet])),
+					Spread:   fmt.Sprintf("%.2f to %.2f (95 %%, %d pairs)", gain.Low, gain.High, rounds), Verdict: "inconclusive",
+					Command: fmt.Sprintf("make bank RUN=TestBankAutobuf (lab %s,stack=linux-6.1)", tt.lab)}
+				if gain.Low >= tt.least || gain.High < tt.least {
+					row.Verdict = verdict(gain.Low >= tt.least)
+				}
+				record(t, row)
+			}
+		})
+	}
+}
+
+func median(values []float64) float64 {
+	s := slices.Sorted(slices.Values(values))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}
+
+// awaitPort waits until a program at the far end listens on the port.
+func awaitPort(t *testing.T, l *lab.Lab, port string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+		out, err := l.Far.Output("ss", "-Hltn", "sport = :"+port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(bytes.TrimSpace(out)) > 0 {
+			return
+		}
+	}
+	t.Fatalf("nothing listens on port %s", port)
+}
