@@ -217,9 +217,22 @@ func (l *loop) receive(limit time.Duration) error {
 			return err
 		}
 		for unanswered += n; l.program.Exchange && unanswered >= request; unanswered -= request {
-			if _, err := l.stream.Write(1); err != nil {
+			if err := l.answer(); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// answer writes the one byte that a request is answered with.
+func (l *loop) answer() error {
+	for !l.over() {
+		if n, err := l.stream.Write(1); n > 0 || err != nil {
+			return err
+		}
+		if err := l.wait(blocked, l.stream.WaitWrite, l.left()); err != nil {
+			return err
 		}
 	}
 	return nil

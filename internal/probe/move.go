@@ -149,7 +149,12 @@ func (l *loop) drain(limit time.Duration) error {
 	until := l.end + drainTime
 	for closed := false; limit == 0 || l.clock.now() < until; {
 		n, err := l.stream.Outstanding()
-		if l.clean = n == 0; l.clean || err != nil {
+		// Where the system does not tell, the far end closes when it has read all.
+		known := err == nil
+		if l.clean = known && n == 0 || !known && closed; l.clean {
+			return nil
+		}
+		if !known && l.keepOpen {
 			return nil
 		}
 		if closed {

@@ -16,6 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -152,7 +153,7 @@ func TestWhatTheProgramsKnow(t *testing.T) {
 	if s := last(r.Near); s.Blocked < 100*time.Millisecond {
 		t.Errorf("a writer before a slow reader: %v blocked", s.Blocked)
 	}
-	if s := last(r.Far); s.Paused < 100*time.Millisecond || s.Queued == 0 {
+	if s := last(r.Far); s.Paused < 100*time.Millisecond || s.Have&transfer.HaveQueue != 0 && s.Queued == 0 {
 		t.Errorf("a slow reader: %v paused, %d bytes left in the socket", s.Paused, s.Queued)
 	}
 	if s := last(run(transfer.Program{Exchange: true, WriteBytes: 100}).Near); s.Awaited < 100*time.Millisecond {
@@ -175,6 +176,9 @@ func TestSendersRule(t *testing.T) {
 	} {
 		r, err := c.Run(context.Background(), transfer.Spec{Direction: transfer.Up, Bytes: 200_000,
 			Near: transfer.Socket{SendBuffer: tt.send, NoDelay: true}, Program: transfer.Program{WriteBytes: tt.write}}, nil)
+		if errors.Is(err, socket.ErrNotSupported) {
+			t.Skip("this system does not tell what is unacknowledged, so no rule can be kept")
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build !linux || portable
 
 package socket
 
@@ -14,6 +14,8 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
+
+// This implementation serves every system; on Linux the tag portable tries it.
 
 // stream here moves payload inside the waits: the runtime's network poller has no call
 // that tries without waiting. Time in the kernel therefore counts as waiting.
@@ -95,8 +97,14 @@ func (s *stream) move(timeout time.Duration, setDeadline func(time.Time) error, 
 	}
 }
 
-// waitClosed cannot know: the far end's reset shows in the next write.
-func (s *stream) waitClosed(timeout time.Duration) (bool, error) { return false, s.sleep(timeout) }
+// waitClosed reads: a far end that only receives has nothing else to say.
+func (s *stream) waitClosed(timeout time.Duration) (bool, error) {
+	s.asked = 1
+	err := s.move(timeout, s.conn.SetReadDeadline, s.conn.Read)
+	closed := s.err != nil
+	s.moved, s.err = 0, nil
+	return closed, err
+}
 
 func (s *stream) sleep(d time.Duration) error {
 	t := time.NewTimer(d)
