@@ -105,6 +105,10 @@ func (c *carrier) counters() (up, down link.Counters) {
 // each packet of a fast link would cost more than a timer can tell apart.
 const together = 30_000 // ns
 
+// early is what a woken thread and its write take at least: so much before it is due a
+// packet is handed over.
+const early = 25_000 // ns
+
 // hurry makes the thread's timers exact and has it run as soon as they fire. Real-time
 // scheduling, where allowed, keeps a loaded machine from showing up as jitter; a fast
 // link would starve with it the programs that it carries, and makes do with a short
@@ -153,7 +157,7 @@ func (l *loop) run() {
 		}
 		var timeout *unix.Timespec
 		if next != link.Never {
-			left := max(next, woken+together) - clock()
+			left := max(next-early, woken+together) - clock()
 			if left <= 0 {
 				continue
 			}
@@ -238,7 +242,7 @@ func (d *duct) slot() int32 {
 
 func (d *duct) deliver() {
 	for {
-		run, ok := d.lane.Pop(clock())
+		run, ok := d.lane.Pop(clock() + early)
 		if !ok {
 			return
 		}
