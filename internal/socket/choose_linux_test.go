@@ -2,8 +2,11 @@ package socket
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/netip"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -71,26 +74,37 @@ func TestChooseListenerByPort(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer second.Close()
-		ports, err := FreePorts(netip.MustParseAddr(host), MostPorts)
+		// A port that was free may be somebody else's by the time it is used.
+		for err = syscall.EADDRINUSE; errors.Is(err, syscall.EADDRINUSE); {
+			err = chosenByPort(t, netip.MustParseAddr(host), first, second)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		chosen, other := ports[:MostPorts-1], ports[MostPorts-1]
-		if err := ChooseListener(first, []Choice{{netip.MustParseAddr(host), chosen, 1}}); err != nil {
-			t.Fatal(err)
-		}
-		for port, l := range map[uint16]*net.TCPListener{chosen[0]: second, chosen[60]: second, chosen[MostPorts-2]: second, other: first} {
-			conn, err := Dial(t.Context(), first.Addr().String(), Options{LocalPort: port})
-			if err != nil {
-				t.Fatal(err)
-			}
-			l.SetDeadline(time.Now().Add(2 * time.Second))
-			came, err := l.Accept()
-			if err != nil {
-				t.Fatalf("%s from port %d: %v", host, port, err)
-			}
-			came.Close()
-			conn.Close()
-		}
 	}
+}
+
+func chosenByPort(t *testing.T, host netip.Addr, first, second *net.TCPListener) error {
+	ports, err := FreePorts(host, MostPorts)
+	if err != nil {
+		return err
+	}
+	chosen, other := ports[:MostPorts-1], ports[MostPorts-1]
+	if err := ChooseListener(first, []Choice{{host, chosen, 1}}); err != nil {
+		return err
+	}
+	for port, l := range map[uint16]*net.TCPListener{chosen[0]: second, chosen[60]: second, chosen[MostPorts-2]: second, other: first} {
+		conn, err := Dial(t.Context(), first.Addr().String(), Options{LocalPort: port})
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		l.SetDeadline(time.Now().Add(2 * time.Second))
+		came, err := l.Accept()
+		if err != nil {
+			return fmt.Errorf("%s from port %d: %w", host, port, err)
+		}
+		came.Close()
+	}
+	return nil
 }
