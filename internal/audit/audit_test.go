@@ -71,7 +71,15 @@ func TestFindings(t *testing.T) {
 		"a container":                  {&Snapshot{System: catalog.Linux, Version: "6.1", LimitBytes: 32 << 20}, wan, Risk, "memory.max", "counts socket buffers"},
 		"a namespace":                  {&Snapshot{System: catalog.Linux, Version: "6.1", Namespace: true}, Path{}, Unknown, "namespace", "are the host's"},
 		"memory pressure":              {&Snapshot{System: catalog.Linux, Version: "6.1", Counters: map[string]int64{"TCPMemoryPressures": 30, "PruneCalled": 2}}, Path{}, Risk, "TCPMemoryPressures", "30 times"},
-		"what could not be read":       {&Snapshot{System: catalog.Linux, Version: "6.1", Unread: []string{"sockets: permission denied"}}, Path{}, Unknown, "snapshot", "permission denied"},
+		"a shaper that caps":           {&Snapshot{System: catalog.Linux, Version: "6.1", Interfaces: []Interface{{Name: "eth0", Default: true, Qdisc: "tbf", ShapeBps: 1e8}}}, wan, Limits, "eth0", "own shaper lets out 100 Mbit/s"},
+		"a shaper":                     {&Snapshot{System: catalog.Linux, Version: "6.1", Interfaces: []Interface{{Name: "eth0", Default: true, Qdisc: "htb"}}}, Path{}, Risk, "eth0", "shapes what it sends"},
+		"a queue that drops":           {&Snapshot{System: catalog.Linux, Version: "6.1", Interfaces: []Interface{{Name: "eth0", Counters: map[string]int64{"qdisc_packets": 1000, "qdisc_dropped": 20}}}}, Path{}, Risk, "eth0", "own queue, 2 % of 1000"},
+		"a container's own values": {func() *Snapshot {
+			s := linux("6.1", nil)
+			s.Namespaces = []Namespace{{PID: 7, Program: "nginx", Values: map[string]string{"net.ipv4.tcp_wmem": "4096 16384 4194304"}}}
+			return s
+		}(), wan, Risk, "net.ipv4.tcp_wmem", "in the network namespace of nginx (pid 7)"},
+		"what could not be read": {&Snapshot{System: catalog.Linux, Version: "6.1", Unread: []string{"sockets: permission denied"}}, Path{}, Unknown, "snapshot", "permission denied"},
 	} {
 		found := Judge(c.snapshot, c.path)
 		if c.text == "" {

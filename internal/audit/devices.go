@@ -7,6 +7,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
+// shapers are qdiscs whose purpose is a rate.
+var shapers = map[string]bool{"tbf": true, "htb": true, "hfsc": true, "cbq": true}
+
 // interfaces judges what is the same on every system: speed, duplex, errors, offloads.
 func (j *judge) interfaces() {
 	for _, f := range j.Interfaces {
@@ -18,13 +21,19 @@ func (j *judge) interfaces() {
 			j.add(Finding{Grade: Limits, Parameter: f.Name, Value: units.Rate(f.SpeedBps).String(), CapBps: float64(f.SpeedBps), CostBps: rate - float64(f.SpeedBps),
 				Text: fmt.Sprintf("the link runs at %s: that caps %s", units.Rate(f.SpeedBps), j.path), Fix: "cable, port or negotiation", Confirmed: true, Source: "the interface's own settings"})
 		}
+		if f.Default && f.ShapeBps > 0 && float64(f.ShapeBps) < rate {
+			j.add(Finding{Grade: Limits, Parameter: f.Name, Value: f.Qdisc + " " + units.Rate(f.ShapeBps).String(), CapBps: float64(f.ShapeBps), CostBps: rate - float64(f.ShapeBps),
+				Text: fmt.Sprintf("this host's own shaper lets out %s: that caps %s", units.Rate(f.ShapeBps), j.path), Fix: "tc qdisc show dev " + f.Name, Confirmed: true, Source: "the interface's own settings"})
+		} else if shapers[f.Qdisc] {
+			finding(Risk, f.Qdisc, "this host shapes what it sends: a rate set here looks like a slow path", "tc -s qdisc show dev "+f.Name)
+		}
 		if f.Duplex == "half" {
 			finding(Harmful, "half duplex", "acknowledgements and data collide: often a port whose other end does not negotiate", "let both ends negotiate")
 		}
 		for _, c := range []struct{ name, packets, what string }{
 			{"rx_errors", "rx_packets", "were damaged on the cable"}, {"rx_missed_errors", "rx_packets", "found no free descriptor"},
 			{"rx_fifo_errors", "rx_packets", "overran the card's memory"}, {"tx_errors", "tx_packets", "could not be sent"},
-			{"tx_dropped", "tx_packets", "were dropped by this host's own queue"}, {"collisions", "tx_packets", "collided"},
+			{"tx_dropped", "tx_packets", "were dropped by the driver"}, {"qdisc_dropped", "qdisc_packets", "were dropped by this host's own queue"}, {"collisions", "tx_packets", "collided"},
 		} {
 			n, total := f.Counters[c.name], f.Counters[c.packets]
 			if n <= 0 {

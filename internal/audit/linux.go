@@ -59,6 +59,7 @@ func (j *judge) linux() {
 	j.linuxRoutes()
 	j.linuxSockets()
 	j.linuxCounters()
+	j.linuxNamespaces()
 	if j.Namespace {
 		j.add(Finding{Grade: Unknown, Parameter: "namespace", Source: "kernel: net/core/sysctl_net_core.c", Confirmed: true,
 			Text: "these are a network namespace's own sysctls; net.core.rmem_max, wmem_max, default_qdisc and tcp_mem are the host's: audit it there too"})
@@ -67,6 +68,23 @@ func (j *judge) linux() {
 	if qdisc := j.Values["net.core.default_qdisc"]; control == "bbr" && qdisc != "fq" && !catalog.AtLeast(j.Version, "4.20") {
 		j.add(Finding{Grade: Risk, Parameter: "net.ipv4.tcp_congestion_control", Value: control,
 			Text: "bbr needs fq to pace before 4.20; new interfaces get " + qdisc, Fix: "sysctl -w net.core.default_qdisc=fq"})
+	}
+}
+
+// linuxNamespaces speaks of the host's other network namespaces: each copied its values
+// when it was made (net/ipv4/tcp_ipv4.c tcp_sk_init()), and none follows the host's since.
+func (j *judge) linuxNamespaces() {
+	for _, n := range j.Namespaces {
+		inside := &judge{Snapshot: &Snapshot{System: j.System, Version: j.Version, Values: n.Values}, path: j.path}
+		inside.linuxWindows()
+		for _, f := range inside.found {
+			if f.Grade != Limits || j.Values[f.Parameter] == n.Values[f.Parameter] {
+				continue
+			}
+			j.add(Finding{Grade: Risk, Parameter: f.Parameter, Value: f.Value, Source: "kernel: net/ipv4/tcp_ipv4.c tcp_sk_init()", Confirmed: true,
+				Text: fmt.Sprintf("in the network namespace of %s (pid %d), whose sysctls are its own: %s", n.Program, n.PID, f.Text),
+				Fix:  fmt.Sprintf("nsenter -t %d -n fullpipe audit, then apply there", n.PID)})
+		}
 	}
 }
 

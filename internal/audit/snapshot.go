@@ -38,6 +38,9 @@ type Snapshot struct {
 	Namespace bool `json:"namespace,omitempty"`
 	Container bool `json:"container,omitempty"`
 
+	// Namespaces are the host's other network namespaces, which have values of their own.
+	Namespaces []Namespace `json:"namespaces,omitempty"`
+
 	Interfaces []Interface      `json:"interfaces,omitempty"`
 	Routes     []Route          `json:"routes,omitempty"`
 	Sockets    []Socket         `json:"sockets,omitempty"`
@@ -56,6 +59,13 @@ type Configured struct {
 	Value string `json:"value"`
 }
 
+// Namespace is a network namespace of the same host, as one of its processes sees it.
+type Namespace struct {
+	PID     int               `json:"pid"`
+	Program string            `json:"program,omitempty"`
+	Values  map[string]string `json:"values"`
+}
+
 // Interface is a network interface that is up.
 type Interface struct {
 	Name       string `json:"name"`
@@ -63,9 +73,11 @@ type Interface struct {
 	SpeedBps   int64  `json:"speed_bps,omitempty"`
 	Duplex     string `json:"duplex,omitempty"` // full or half
 	Qdisc      string `json:"qdisc,omitempty"`
+	ShapeBps   int64  `json:"shape_bps,omitempty"` // what a token bucket lets out
 	TxQueueLen int    `json:"tx_queue_packets,omitempty"`
 	Default    bool   `json:"default,omitempty"` // the default route goes through it
-	// Counters: packets, rx_errors, rx_missed, tx_errors, tx_dropped, collisions …
+	// Counters: packets, rx_errors, rx_missed, tx_errors, tx_dropped, collisions, and of
+	// the root qdisc qdisc_packets and qdisc_dropped.
 	Counters map[string]int64 `json:"counters,omitempty"`
 	Offloads map[string]bool  `json:"offloads,omitempty"` // tso gso gro rx-checksum tx-checksum
 	Ring     *Ring            `json:"ring,omitempty"`

@@ -113,3 +113,67 @@ func interfaceName(index int) string {
 	}
 	return string(bytes.TrimRight([]byte(i.Name), "\x00"))
 }
+
+// readQdiscs reads the root qdiscs' counters, and the rate of a token bucket.
+func readQdiscs(s *audit.Snapshot) error {
+	const (
+		messageSize = 20 // struct tcmsg
+		ifindexAt   = 4
+		parentAt    = 12
+		root        = 0xffffffff // TC_H_ROOT
+	)
+	return dump(unix.NETLINK_ROUTE, unix.RTM_GETQDISC, make([]byte, messageSize), func(payload []byte) {
+		if len(payload) < messageSize || binary.NativeEndian.Uint32(payload[parentAt:]) != root {
+			return
+		}
+		name := interfaceName(int(int32(binary.NativeEndian.Uint32(payload[ifindexAt:]))))
+		for i := range s.Interfaces {
+			if f := &s.Interfaces[i]; f.Name == name {
+				readQdisc(f, parseAttributes(payload[messageSize:]))
+			}
+		}
+	})
+}
+
+// readQdisc reads one root qdisc (include/uapi/linux/rtnetlink.h TCA_, gen_stats.h,
+// pkt_sched.h TCA_TBF_).
+func readQdisc(f *audit.Interface, attributes []attribute) {
+	const (
+		tcaKind, tcaOptions, tcaStats2 = 1, 2, 7
+		statsBasic, statsQueue         = 1, 3 // struct gnet_stats_basic, gnet_stats_queue
+		tbfParms, tbfRate64            = 1, 4
+		rateAt                         = 8 // of struct tc_ratespec, bytes a second
+	)
+	kind := ""
+	for _, a := range attributes {
+		switch a.kind {
+		case tcaKind:
+			kind = unix.ByteSliceToString(a.data)
+		case tcaStats2:
+			for _, s := range parseAttributes(a.data) {
+				switch {
+				case s.kind == statsBasic && len(s.data) >= 12:
+					f.Counters["qdisc_packets"] = int64(binary.NativeEndian.Uint32(s.data[8:]))
+				case s.kind == statsQueue && len(s.data) >= 12:
+					f.Counters["qdisc_dropped"] = int64(binary.NativeEndian.Uint32(s.data[8:]))
+				}
+			}
+		}
+	}
+	if kind != "tbf" {
+		return
+	}
+	for _, a := range attributes {
+		if a.kind != tcaOptions {
+			continue
+		}
+		for _, o := range parseAttributes(a.data) {
+			switch {
+			case o.kind == tbfParms && len(o.data) >= rateAt+4 && f.ShapeBps == 0:
+				f.ShapeBps = 8 * int64(binary.NativeEndian.Uint32(o.data[rateAt:]))
+			case o.kind == tbfRate64 && len(o.data) >= 8:
+				f.ShapeBps = 8 * u64(o.data, 0)
+			}
+		}
+	}
+}

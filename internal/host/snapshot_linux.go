@@ -32,7 +32,7 @@ func snapshot() (*audit.Snapshot, error) {
 		into func(*audit.Snapshot) error
 	}{
 		{"sysctls", readSysctls}, {"configuration", readConfigured}, {"memory", readMemory}, {"counters", readCounters},
-		{"interfaces", readInterfaces}, {"routes", readRoutes}, {"sockets", readSockets},
+		{"interfaces", readInterfaces}, {"qdiscs", readQdiscs}, {"routes", readRoutes}, {"namespaces", readNamespaces}, {"sockets", readSockets},
 	} {
 		if err := read.into(s); err != nil {
 			s.Unread = append(s.Unread, fmt.Sprintf("%s: %v", read.what, err))

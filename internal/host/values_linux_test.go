@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -138,6 +139,43 @@ func listen() int {
 	fmt.Println("ready")
 	for {
 		time.Sleep(time.Hour)
+	}
+}
+
+func TestOtherNamespacesValues(t *testing.T) {
+	if !firstUserNamespace() {
+		t.Skip("only root of the host may enter other namespaces")
+	}
+	other := exec.Command("/proc/self/exe")
+	other.Env = append(os.Environ(), "FULLPIPE_HOST_JOB=listen")
+	other.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
+	ready, err := other.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { other.Process.Kill(); other.Wait() }()
+	if _, err := ready.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	before := raw(t)
+	old := strings.Split(before, "\n")[0]
+	put(t, rmem, "4096 131072 1234567")
+	defer put(t, rmem, old)
+	self, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		values, err := valuesIn(fmt.Sprintf("/proc/%d/ns/net", other.Process.Pid))
+		if err != nil || values[rmem] == "" || values[rmem] == "4096 131072 1234567" {
+			t.Fatalf("%v: %v", values, err)
+		}
+	}
+	if now, _ := os.Readlink("/proc/self/ns/net"); now != self || !strings.HasPrefix(raw(t), "4096\t131072\t1234567\n") {
+		t.Errorf("this process is now in %s, was in %s", now, self)
 	}
 }
 
