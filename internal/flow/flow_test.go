@@ -12,7 +12,6 @@ const ms = int64(time.Millisecond)
 type tape struct {
 	table *Table
 	isn   uint32
-	tap   int64 // how long after the sender the tap sees its segments
 }
 
 var clientEnd, serverEnd = Endpoint4(0x0a000001, 40000), Endpoint4(0x0a000002, 5201)
