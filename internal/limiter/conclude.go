@@ -3,6 +3,9 @@ package limiter
 const (
 	headlineShare = 0.5 // of the wall time
 	headlineLead  = 2   // times the next share
+	// nagleShare is enough for requests that Nagle's rule holds: they wait for their
+	// answers too, and would without it.
+	nagleShare = 0.4
 )
 
 // headline turns shares into a verdict without evidence: one limiter where it has half
@@ -18,10 +21,12 @@ func headline(shares Shares) Verdict {
 	if len(top) > 1 {
 		next = shares[top[1]]
 	}
-	// Requests that Nagle's rule holds wait for their answers too, and would without it.
-	lead := shares[top[0]] >= headlineLead*next || top[0] == NagleDelayedAck
-	if shares[top[0]] >= headlineShare && lead {
+	switch first := shares[top[0]]; {
+	case first >= headlineShare && first >= headlineLead*next:
 		v.Limiter = top[0]
+		return v
+	case shares[NagleDelayedAck] >= nagleShare:
+		v.Limiter = NagleDelayedAck
 		return v
 	}
 	v.Limiter = Mixed

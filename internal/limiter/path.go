@@ -27,6 +27,7 @@ type path struct {
 	later float64 // the best that lasted once started
 	peak  float64 // the very best of two spans in a row
 
+	queued   float64 // the share of samples whose own floor shows a standing queue
 	evenness float64 // the mean rate as a share of the best within round trips; 0: not known
 	resent   float64 // retransmitted bytes as a share of all sent
 }
@@ -73,7 +74,7 @@ func newPath(minRTT time.Duration, all []*connection) *path {
 // account sums retransmissions and the round trip over all connections.
 func (p *path) account(all []*connection) {
 	var sent, resent int64
-	var rtt, floor, n float64
+	var rtt, floor, queued, n float64
 	for _, c := range all {
 		last := &c.samples[len(c.samples)-1]
 		sent += max(last.Sent, last.Acked)
@@ -85,7 +86,11 @@ func (p *path) account(all []*connection) {
 			s := &c.samples[i]
 			if s.Have&transfer.HaveRTT != 0 && (s.At > p.started || i == len(c.samples)-1) {
 				rtt += s.RTT.Seconds()
-				floor += max(s.RTT-2*s.RTTVar, p.minRTT).Seconds()
+				least := max(s.RTT-2*s.RTTVar, p.minRTT)
+				floor += least.Seconds()
+				if least >= scale(p.base, 1+standingQueue) {
+					queued++
+				}
 				n++
 			}
 		}
@@ -94,7 +99,7 @@ func (p *path) account(all []*connection) {
 		p.resent = min(float64(resent)/float64(sent), 1)
 	}
 	if n > 0 {
-		p.rtt, p.floor = seconds(rtt/n), seconds(floor/n)
+		p.rtt, p.floor, p.queued = seconds(rtt/n), seconds(floor/n), queued/n
 	}
 }
 
@@ -123,8 +128,9 @@ func (p *path) level() float64 {
 func (p *path) uneven() bool { return p.evenness > 0 && p.evenness < evenRate }
 
 // full says whether the link was: a queue stands in it and the rate is steady, from
-// round trip to round trip or at least within each. Where a queue is longer than our own
-// bursts could make it and nothing is lost, only the link itself can be unsteady.
+// round trip to round trip or at least within each, or the queue is long and hardly ever
+// gone. Where a queue is longer than our own bursts could make it and nothing is lost,
+// only the link itself can be unsteady.
 func (p *path) full() bool {
 	const (
 		unsteady, veryUnsteady = 0.7, 0.6
@@ -132,11 +138,12 @@ func (p *path) full() bool {
 		// beyondBursts is the queue that bursts of less than a BDP cannot make: they
 		// find the link idle, and their last segment waits a round trip at most.
 		beyondBursts = 1.2
+		mostly       = 0.65
 	)
 	switch level, queue := p.level(), p.queueing(); {
 	case !p.standing() || p.uneven() && queue < beyondBursts:
 		return false
-	case level >= flatRate:
+	case level >= flatRate || queue >= beyondBursts && p.queued >= mostly:
 		return true
 	case p.evenness >= evenRate:
 		return level >= veryUnsteady

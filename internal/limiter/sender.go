@@ -68,7 +68,8 @@ func (c *connection) runsDry(s *transfer.Sample) bool {
 	return c.allSent(s) && !s.Recovering && s.Lost == 0
 }
 
-// ranWhile is how far one of the writer's clocks ran while something was so.
+// ranWhile is how far one of the writer's clocks ran while something was so: each sample
+// speaks for half of the time to its neighbours.
 func (c *connection) ranWhile(r *round, is func(*transfer.Sample) bool, clock func(*transfer.Sample) time.Duration) (sum time.Duration) {
 	if !c.has(transfer.HaveProgram | transfer.HaveNotSent) {
 		return 0
@@ -76,8 +77,11 @@ func (c *connection) ranWhile(r *round, is func(*transfer.Sample) bool, clock fu
 	before := &r.start
 	for i := range r.samples {
 		s := &r.samples[i]
-		if is(s) {
-			sum += min(max(clock(s)-clock(before), 0), s.At-before.At)
+		ran := min(max(clock(s)-clock(before), 0), s.At-before.At)
+		for _, end := range []*transfer.Sample{before, s} {
+			if is(end) {
+				sum += ran / 2
+			}
 		}
 		before = s
 	}
