@@ -48,15 +48,45 @@ type headers struct {
 // Decode finds the TCP segment in p. For TCP and TooBig it fills all of seg; for TooBig,
 // seg.MSS is the MTU that the router named, or 0.
 func Decode(p *Packet, seg *flow.Segment) Kind {
-	// Nearly every packet: Ethernet, IPv4 without options.
-	if d := p.Data; p.Link == linkEthernet && len(d) >= 14+20 && d[12] == 8 && d[13] == 0 {
-		l := headers{rest: d[14:], length: p.Length - 14, seg: seg}
-		seg.At, seg.Interface = p.At, p.Interface
-		return l.ipv4()
+	if p.Link == linkEthernet && decodePlain(p, seg) {
+		return TCP
 	}
 	l := headers{rest: p.Data, length: p.Length, seg: seg}
 	seg.At, seg.Interface = p.At, p.Interface
 	return l.linkLayer(p.Link)
+}
+
+// decodePlain does in one step what nearly every packet needs: Ethernet, IPv4 without
+// options or fragments, TCP without options or with timestamps. It answers false for
+// everything else, which the layers then read one by one.
+func decodePlain(p *Packet, s *flow.Segment) bool {
+	const ip, tcp = 14, 14 + 20
+	d := p.Data
+	if len(d) < tcp+32 || d[12] != 8 || d[13] != 0 || d[ip] != 0x45 || d[ip+9] != protoTCP || d[ip+6]&0x3f|d[ip+7] != 0 {
+		return false
+	}
+	header := int(d[tcp+12]>>4) * 4
+	payload := int(binary.BigEndian.Uint16(d[ip+2:])) - 20 - header
+	if payload < 0 {
+		return false
+	}
+	switch {
+	case header == 32 && binary.BigEndian.Uint32(d[tcp+20:]) == twoNopsTimestamps:
+		s.Options = flow.HasTimestamps
+		s.TSVal, s.TSEcr = binary.BigEndian.Uint32(d[tcp+24:]), binary.BigEndian.Uint32(d[tcp+28:])
+	case header == 20:
+		s.Options = 0
+	default:
+		return false
+	}
+	s.At, s.Interface = p.At, p.Interface
+	s.ECN, s.IPID, s.TTL = d[ip+1]&3, binary.BigEndian.Uint16(d[ip+4:]), d[ip+8]
+	s.Src = flow.Endpoint4(binary.BigEndian.Uint32(d[ip+12:]), binary.BigEndian.Uint16(d[tcp:]))
+	s.Dst = flow.Endpoint4(binary.BigEndian.Uint32(d[ip+16:]), binary.BigEndian.Uint16(d[tcp+2:]))
+	s.Seq, s.Ack = binary.BigEndian.Uint32(d[tcp+4:]), binary.BigEndian.Uint32(d[tcp+8:])
+	s.Flags, s.Window = flow.Flags(d[tcp+13]), binary.BigEndian.Uint16(d[tcp+14:])
+	s.Payload, s.SACKs = uint32(payload), 0
+	return true
 }
 
 func (l *headers) linkLayer(link LinkType) Kind {

@@ -16,6 +16,9 @@ const (
 	optionTimestamps    = 8
 )
 
+// twoNopsTimestamps is how nearly every stack pads the timestamps option.
+const twoNopsTimestamps = optionNop<<24 | optionNop<<16 | optionTimestamps<<8 | 10
+
 func (l *headers) tcp() Kind {
 	d, s := l.rest, l.seg
 	if len(d) < 20 {
@@ -40,12 +43,6 @@ func (l *headers) tcp() Kind {
 	if len(d) < header {
 		s.Options |= flow.OptionsCut
 		header = len(d)
-	}
-	// Nearly every segment: two NOPs and timestamps.
-	if header == 32 && binary.BigEndian.Uint32(d[20:]) == optionNop<<24|optionNop<<16|optionTimestamps<<8|10 {
-		s.Options |= flow.HasTimestamps
-		s.TSVal, s.TSEcr = binary.BigEndian.Uint32(d[24:]), binary.BigEndian.Uint32(d[28:])
-		return TCP
 	}
 	readOptions(d[20:header], s)
 	return TCP

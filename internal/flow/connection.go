@@ -57,16 +57,13 @@ type side struct {
 	delayed  oneWay     // the delay from this side to the tap
 }
 
-// copyOf recognises a segment that was captured twice.
+// copyOf recognises a segment that was captured twice: what is the same in both, mixed
+// into a number, and what is not.
 type copyOf struct {
-	at            int64
-	seq, ack, len uint32
-	tsval         uint32
-	window, ipid  uint16
-	iface         uint16
-	flags         Flags
-	ttl           uint8
-	used          bool
+	mixed uint64
+	at    int64
+	iface uint16
+	ttl   uint8
 }
 
 func newConnection(e ends, s *Segment, cfg *Config) *Connection {
@@ -228,15 +225,16 @@ func (c *Connection) scale(of int) (shift int, known bool) {
 // another hop.
 func (m *side) copied(s *Segment, at int64) bool {
 	const moment = 20e6
+	const k = 0x9e3779b97f4a7c15
+	mixed := (uint64(s.Seq)<<32 | uint64(s.Ack)) * k
+	mixed = (mixed ^ mixed>>29 ^ uint64(s.Payload)<<32 ^ uint64(s.TSVal)) * k
+	mixed = (mixed ^ mixed>>32 ^ uint64(s.Window)<<32 ^ uint64(s.IPID)<<16 ^ uint64(s.Flags)) * k
 	for i := range m.lastSeen {
-		l := &m.lastSeen[i]
-		if l.seq == s.Seq && l.ack == s.Ack && l.len == s.Payload && l.used && l.window == s.Window && l.flags == s.Flags &&
-			at-l.at < moment && l.tsval == s.TSVal && l.ipid == s.IPID && (s.IPID != 0 || l.iface != s.Interface || l.ttl != s.TTL) {
+		if l := &m.lastSeen[i]; l.mixed == mixed && at-l.at < moment && (s.IPID != 0 || l.iface != s.Interface || l.ttl != s.TTL) {
 			return true
 		}
 	}
-	m.lastSeen[m.turn%4] = copyOf{at: at, seq: s.Seq, ack: s.Ack, len: s.Payload, tsval: s.TSVal, window: s.Window,
-		ipid: s.IPID, iface: s.Interface, flags: s.Flags, ttl: s.TTL, used: true}
+	m.lastSeen[m.turn%4] = copyOf{mixed, at, s.Interface, s.TTL}
 	m.turn++
 	return false
 }

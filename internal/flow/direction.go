@@ -35,7 +35,7 @@ type Direction struct {
 	Acks          int64 // pure acknowledgements received
 	Probes        int64 // keep-alives and zero-window probes
 	ZeroWindows   int64 // acknowledgements that closed the window
-	SmallSegments int64 // shorter than the MSS
+	SmallSegments int64 // that end in less than a full one
 	Timeouts      int64 // retransmissions after a silence of 200 ms and two round trips
 	LossEvents    int64 // recoveries begun
 	TooBig        int   // ICMP messages naming this direction's segments

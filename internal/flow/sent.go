@@ -17,7 +17,7 @@ func (d *Direction) sent(s *Segment, at int64) {
 	if d.conn.sides[1-d.me].offer.MSS == 0 && length > int64(d.MSS) && length <= 1460 {
 		d.MSS = int(length)
 	}
-	if d.MSS > 0 && length < int64(d.MSS) {
+	if d.MSS > 0 && length%int64(d.MSS) != 0 {
 		d.SmallSegments++
 	}
 	d.resolveWaits(at, length)
@@ -104,23 +104,28 @@ func (d *Direction) resolveWaits(at, length int64) {
 	}
 }
 
-// flushEmpty books the time in which nothing was outstanding: a real pause, or the moment
-// that a sender needs to answer.
+// flushEmpty books the time in which nothing was outstanding: a real pause, a shorter one
+// that a sender makes for reasons of its own, or the moment that it needs to answer.
 func (d *Direction) flushEmpty() {
-	least := max(d.RTTMin, 1e6)
+	moment := max(d.RTTMin, 1e6)
 	if d.rtt.now < d.RTTMin/10 && d.rtt.loopKnown {
-		least = max(d.RTTMin/4, 1e6)
+		moment = max(d.RTTMin/4, 1e6)
 	}
-	if d.empty >= least {
+	clock := Busy
+	switch {
+	case d.empty >= max(d.RTTMin, 1e6):
+		clock = Idle
 		d.Pauses++
 		if d.lastLen%int64(max(d.MSS, 1)) != 0 {
 			d.Tails++
 		}
-		d.cur.Clock[Idle] += d.empty
 		d.round.paused += d.empty
-	} else {
-		d.cur.Clock[Busy] += d.empty
+	case d.empty >= moment:
+		clock = Slack
+		d.round.paused += d.empty
+	default:
 		d.round.busy += d.empty
 	}
+	d.cur.Clock[clock] += d.empty
 	d.empty = 0
 }

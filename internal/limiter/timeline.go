@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -74,6 +75,11 @@ func JudgeCapture(c *flow.Connection, d *flow.Direction, others ...Parallel) Dia
 	g := Diagnosis{Vantage: t.vantage, GoodputBps: t.goodput * 8, PathBps: t.link * 8, RTT: seconds(t.base)}
 	if len(d.Slices) == 0 || t.length <= 0 {
 		g.Verdict = unseen("less than a round trip of data was captured", Application, SlowStart)
+		return g
+	}
+	const few = 3 // segments
+	if d.Bytes < few*int64(max(d.MSS, 536)) && d.Timeouts == 0 && t.clock(flow.BlackHole) == 0 && t.rounds < fewRounds {
+		g.Verdict = unseen(fmt.Sprintf("%d bytes are too few to tell", d.Bytes), Application, SlowStart, MTUBlackHole)
 		return g
 	}
 	for i := range d.Slices {

@@ -51,6 +51,12 @@ func TestVerdictsOnCaptures(t *testing.T) {
 			if d.Limiter == limiter.Sender && !slices.Contains(d.Candidates, limiter.Application) {
 				t.Errorf("candidates %v", d.Candidates)
 			}
+			if subtype := map[string]string{"rwnd-stuck.near": limiter.Stuck, "strip.near": limiter.Unscaled}[c.file]; subtype != "" && d.Subtype != subtype {
+				t.Errorf("subtype %q, want %q", d.Subtype, subtype)
+			}
+			if d.flow.MSS != 1448 && d.flow.MSS != 1460 { // 12 bytes of timestamps, or none
+				t.Errorf("MSS %d", d.flow.MSS)
+			}
 			at := limiter.Vantage(d.TapAt)
 			if want := map[bool]limiter.Vantage{true: limiter.AtSender, false: limiter.AtReceiver}[strings.HasSuffix(c.file, ".near")]; at != want {
 				t.Errorf("tap at the %s", at)
