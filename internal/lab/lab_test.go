@@ -4,6 +4,7 @@ package lab
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -15,6 +16,13 @@ func TestMain(m *testing.M) {
 	Engine()
 	if os.Getenv(userVariable) != "" {
 		labUser()
+	}
+	if what := os.Getenv(programVariable); what != "" {
+		if err := transferEnd(what); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
