@@ -37,6 +37,8 @@ type ExecConnection struct {
 	Windows    Windows     `json:"windows"`
 	Program    *ExecAsked  `json:"program,omitempty"`
 	Directions []Direction `json:"directions"`
+	// Unseen says that the connection's payload could not be read.
+	Unseen bool `json:"unseen,omitempty"`
 }
 
 // ExecAsked is what the program itself asked for.
@@ -62,7 +64,7 @@ func NewExec(h Header, command []string, status int, cfg steer.Config, r *steer.
 func newExecConnection(c *steer.Connection, rules []steer.Rule, ignored bool) ExecConnection {
 	s := &c.Stream
 	out := ExecConnection{Role: "accepted", Local: s.Local.String(), Remote: s.Remote.String(), Congestion: s.Congestion,
-		Windows: Windows{newBuffer(s.SendBuffer), newBuffer(s.ReceiveBuffer)}, Directions: []Direction{}}
+		Windows: Windows{newBuffer(s.SendBuffer), newBuffer(s.ReceiveBuffer)}, Directions: []Direction{}, Unseen: !c.Seen()}
 	if c.Opened {
 		out.Role = "opened"
 	}
@@ -154,7 +156,11 @@ func (c *ExecConnection) rows(t *table) {
 		name, send, receive, congestion, written = "", "", "", "", true
 	}
 	if !written {
-		t.row(name, "none", "", send, receive, congestion, "")
+		payload := "none"
+		if c.Unseen {
+			payload = "not seen"
+		}
+		t.row(name, payload, "", send, receive, congestion, "")
 	}
 }
 

@@ -6,6 +6,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
+// Seen says whether the kernel's account of the connection was ever read: one that ended
+// in a great crowd may have been missed.
+func (c *Connection) Seen() bool { return len(c.readings) > 0 }
+
 // Sent is the payload that the peer acknowledged, in bytes.
 func (c *Connection) Sent() int64 { return sent(c.last()) }
 

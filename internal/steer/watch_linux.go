@@ -212,18 +212,24 @@ func (f *followed) clip() {
 	}
 }
 
-// takeEnds takes the kernel's last account of sockets that ended.
+// takeEnds takes the kernel's last account of sockets that ended. Their entries were
+// made before, so those are taken after the messages.
 func (w *watcher) takeEnds() error {
+	now := monotonic()
+	var ended []socketState
+	if err := w.ends.destroyed(func(s socketState) { ended = append(ended, s) }); err != nil {
+		return err
+	}
 	if err := w.takeEntered(); err != nil {
 		return err
 	}
-	now := monotonic()
-	return w.ends.destroyed(func(s socketState) {
+	for _, s := range ended {
 		if f := w.follow[s.cookie]; f != nil && f.ended == 0 {
 			f.ended, f.Final = now, len(s.info) > 0
 			w.sample(f, s, now)
 		}
-	})
+	}
+	return nil
 }
 
 func (w *watcher) sample(f *followed, s socketState, now time.Duration) {
