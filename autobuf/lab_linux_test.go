@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,6 +44,24 @@ type outcome struct {
 	Log     string
 }
 
+// sharedText is a log that is read while the connection is still looked after.
+type sharedText struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+func (s *sharedText) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *sharedText) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
 // work is the program at either end of a lab: the far one takes what comes and answers
 // with one byte, the near one sends.
 func work(job string) error {
@@ -50,7 +69,7 @@ func work(job string) error {
 	if err := json.Unmarshal([]byte(os.Getenv("AUTOBUF_TEST_ORDER")), &o); err != nil {
 		return err
 	}
-	var log bytes.Buffer
+	var log sharedText
 	o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if job == "far" {
 		return takeAll(o)
