@@ -189,11 +189,25 @@ func confirm(cmd *cobra.Command, question string) error {
 		return &usageError{"--yes", "there is nobody to ask", "--yes to make the changes, --dry-run to see them"}
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)
-	answer, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
+	type line struct {
+		text string
+		err  error
 	}
-	if word := strings.ToLower(strings.TrimSpace(answer)); word != "y" && word != "yes" {
+	typed := make(chan line, 1)
+	go func() { // a read from a terminal cannot be broken off: it ends with the program
+		text, err := bufio.NewReader(in).ReadString('\n')
+		typed <- line{text, err}
+	}()
+	var answer line
+	select {
+	case <-cmd.Context().Done():
+		return cmd.Context().Err()
+	case answer = <-typed:
+	}
+	if answer.err != nil && !errors.Is(answer.err, io.EOF) {
+		return answer.err
+	}
+	if word := strings.ToLower(strings.TrimSpace(answer.text)); word != "y" && word != "yes" {
 		return errors.New("nothing was changed")
 	}
 	return nil

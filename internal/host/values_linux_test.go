@@ -270,3 +270,19 @@ func TestPersistentSettingsOfTheHost(t *testing.T) {
 		t.Errorf("the file is still there: %v", err)
 	}
 }
+
+func FuzzChanges(f *testing.F) {
+	f.Add(rmem, "/proc/sys/net/ipv4/tcp_rmem", "min default max", "4096 131072 25034752", "")
+	f.Add("initcwnd", "ip route change", "integer", "20", "10.0.0.0/8")
+	f.Add("../../kernel/core_pattern", "/proc/sys/", "boolean", "|x", "default")
+	f.Fuzz(func(t *testing.T, name, where, kind, value, prefix string) {
+		cfg := Config{}.complete()
+		changes, err := cfg.changes([]plan.Setting{{Name: name, Where: where, Type: kind, Value: value}}, prefix)
+		if err != nil {
+			return
+		}
+		if _, err := Preview(cfg, changes); err == nil && changes[0].Kind == Sysctl && !strings.HasPrefix(changes[0].Name, "net.") {
+			t.Errorf("%q may be changed", changes[0].Name)
+		}
+	})
+}
