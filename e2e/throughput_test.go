@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -14,6 +15,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // throughput is one run over loopback: what the receiver got and what it took.
@@ -169,4 +174,43 @@ func runFullpipe(t *testing.T, program string, streams int) throughput {
 	}
 	d := doc.Directions[0]
 	return throughput{bps: d.Bps, cpuPerGB: spent / d.Bytes * 1e9}
+}
+
+// TestBankSampling bounds what sampling costs by the CPU time of both ends of a transfer
+// in which nothing else happens.
+func TestBankSampling(t *testing.T) {
+	bankOnly(t)
+	key := probe.NewKey()
+	s, err := server.New(t.Context(), server.Config{Address: "127.0.0.1:0", Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- s.Serve(ctx) }()
+	defer func() { cancel(); <-done }()
+	far, err := probe.Connect(ctx, s.Addr().String(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	spec := transfer.Spec{Direction: transfer.Up, Time: 3 * time.Second, Program: transfer.Program{WriteBps: 1000}}
+	var shares []float64
+	for range 3 {
+		alone(t, func() {
+			result, err := far.Run(ctx, spec, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shares = append(shares, 100*result.Near.CPU.Process.Seconds()/result.Near.CPU.Wall.Seconds()/2) // the process is both ends
+		})
+	}
+	slices.Sort(shares)
+	row := bankRow{Section: "throughput", Case: "sampling", Claim: "under 1 % of a core at each end",
+		Measured: fmt.Sprintf("%.2f %% (median of 3, an idle transfer of 3 s)", shares[1]), Spread: fmt.Sprintf("%.2f to %.2f %%", shares[0], shares[2]),
+		Verdict: "pass", Command: "go test -run TestBankSampling ./e2e"}
+	if shares[1] >= 1 {
+		row.Verdict = "fail"
+	}
+	record(t, row)
 }
