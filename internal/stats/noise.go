@@ -31,12 +31,12 @@ func Pool(prior Noise, groups ...[]float64) Noise {
 	return Noise{math.Sqrt(variance / dof), dof}
 }
 
-// spread is a standard deviation; from four values on the median absolute deviation
+// spread is a standard deviation; from three values on the median absolute deviation
 // bounds it, times the 1.4826 that makes it one for normal noise and as much again for
-// the heavier tails of real paths.
+// the heavier tails of real paths: twice that for three values, where it says little.
 func spread(logs []float64) float64 {
 	_, dev := MeanDev(logs)
-	if len(logs) < 4 {
+	if len(logs) < 3 {
 		return dev
 	}
 	mid := Middle(logs)
@@ -44,7 +44,11 @@ func spread(logs []float64) float64 {
 	for i, v := range logs {
 		away[i] = math.Abs(v - mid)
 	}
-	return math.Min(dev, 2*1.4826*Median(away))
+	slack := 2.0
+	if len(logs) == 3 {
+		slack = 4
+	}
+	return math.Min(dev, slack*1.4826*Median(away))
 }
 
 // Median of values; NaN of none.
