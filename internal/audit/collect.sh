@@ -18,7 +18,7 @@ FreeBSD) system=freebsd ;;
 esac
 echo "system $system"
 
-if [ $system != linux ]; then
+if [ "$system" != linux ]; then
 	for name in net.inet.tcp.sendspace net.inet.tcp.recvspace net.inet.tcp.autorcvbufmax net.inet.tcp.autosndbufmax \
 		net.inet.tcp.win_scale_factor net.inet.tcp.doautorcvbuf net.inet.tcp.doautosndbuf kern.ipc.maxsockbuf \
 		net.inet.tcp.sendbuf_max net.inet.tcp.recvbuf_max net.inet.tcp.sendbuf_auto net.inet.tcp.recvbuf_auto \
