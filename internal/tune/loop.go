@@ -26,7 +26,6 @@ type loop struct {
 	bytes   int64
 	budget  search.Budget // 0: not known yet
 	best    float64
-	doing   string
 
 	round time.Duration // the least round trip of a full segment
 	knee  float64       // bytes
@@ -167,14 +166,17 @@ func (t *Trial) outcome() search.Outcome {
 		Elapsed: t.elapsed, Bytes: t.bytes}
 }
 
-// over says that a share of the budget is spent; while there is none, 30 s and 150
-// round trips stand for it.
-func (l *loop) over(share float64) bool {
-	budget := l.budget.Time
-	if budget == 0 {
-		budget = max(30*time.Second, 150*l.out.Path.RTT)
+// allowance is the budget's time; while that is not known, 30 s or 150 round trips.
+func (l *loop) allowance() time.Duration {
+	if l.budget.Time > 0 {
+		return l.budget.Time
 	}
-	return float64(l.elapsed) >= share*float64(budget) ||
+	return max(30*time.Second, 150*l.out.Path.RTT)
+}
+
+// over says that a share of the budget is spent.
+func (l *loop) over(share float64) bool {
+	return float64(l.elapsed) >= share*float64(l.allowance()) ||
 		l.budget.Bytes > 0 && float64(l.bytes) >= share*float64(l.budget.Bytes)
 }
 
@@ -186,16 +188,10 @@ func (l *loop) affords(length time.Duration, share float64) bool {
 }
 
 func (l *loop) say(format string, args ...any) {
-	l.doing = fmt.Sprintf(format, args...)
-	if l.cfg.Progress == nil {
-		return
+	if l.cfg.Progress != nil {
+		l.cfg.Progress(Progress{Direction: l.out.Direction, Doing: fmt.Sprintf(format, args...), BestBps: l.best,
+			Done: math.Min(1, float64(l.elapsed)/float64(l.allowance()))})
 	}
-	budget := l.budget.Time
-	if budget == 0 {
-		budget = max(30*time.Second, 150*l.out.Path.RTT)
-	}
-	l.cfg.Progress(Progress{Direction: l.out.Direction, Doing: l.doing,
-		Done: math.Min(1, float64(l.elapsed)/float64(budget)), BestBps: l.best})
 }
 
 func (l *loop) progress(t Trial) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
@@ -40,9 +41,9 @@ func (l *loop) remedies(ctx context.Context) error {
 			return err
 		}
 	}
-	base, noise := l.of(today), l.noise()
+	base, noise := stats.Logs(goodputs(l.of(today))), l.noise()
 	ideas := l.ideas()
-	for len(ideas) > 0 {
+	for len(ideas) > 0 && l.affords(length, share) {
 		r := ideas[0]
 		ideas = ideas[1:]
 		t := l.automatic(length, "does this help?")
@@ -50,9 +51,6 @@ func (l *loop) remedies(ctx context.Context) error {
 		r.change(&t.Spec)
 		if l.cfg.Peer.Check(withDirection(t.Spec, l.out.Direction)) != nil {
 			continue
-		}
-		if !l.affords(length, share) {
-			return nil
 		}
 		t, err := l.try(ctx, t)
 		if ctx.Err() != nil {
@@ -62,21 +60,27 @@ func (l *loop) remedies(ctx context.Context) error {
 			l.warn("%s could not be tried: %v", r.name, err)
 			continue
 		}
-		if t.Spec.Streams > 1 && l.answer.Clipped && t.Goodput > 1.2*l.out.Path.CapacityBps {
-			// Together they show what one window, cut short, cannot.
-			l.out.Path.CapacityBps, l.out.Path.LoadedRTT = t.Goodput, meanRTT(t.result)
-			l.size(t.result)
-			if t.Goodput > 0.85*float64(t.Spec.Streams)*l.out.Trials[0].Goodput && t.Spec.Streams < mostStreams {
-				ideas = append(ideas, streams(4*t.Spec.Streams))
-			}
+		if l.together(&t) {
+			ideas = append(ideas, streams(4*t.Spec.Streams))
 		}
-		middle := stats.Middle(stats.Logs(goodputs(base)))
-		margin := stats.Student((1+confidence)/2, math.Max(noise.DOF, 1)) * math.Hypot(noise.Error(1), noise.Error(len(base)))
-		factor := math.Log(t.Goodput) - middle
+		factor := math.Log(t.Goodput) - stats.Middle(base)
+		margin := stats.Student((1+confidence)/2, noise.DOF) * math.Hypot(noise.Error(1), noise.Error(len(base)))
 		l.out.Remedies = append(l.out.Remedies, Remedy{Name: r.name, Goodput: t.Goodput, Spec: t.Spec,
 			Gain: stats.Interval{Low: math.Exp(factor - margin), Mid: math.Exp(factor), High: math.Exp(factor + margin)}})
 	}
 	return nil
+}
+
+// together takes what several streams tell of the path where one window, cut short,
+// cannot; it answers whether more of them might tell more.
+func (l *loop) together(t *Trial) bool {
+	p := &l.out.Path
+	if t.Spec.Streams < 2 || !l.answer.Clipped || t.Goodput < 1.2*p.CapacityBps {
+		return false
+	}
+	p.CapacityBps, p.LoadedRTT = t.Goodput, meanRTT(t.result)
+	l.size(t.result)
+	return t.Goodput > 0.85*float64(t.Spec.Streams)*l.out.Trials[0].Goodput && t.Spec.Streams < mostStreams
 }
 
 type idea struct {
@@ -101,8 +105,12 @@ func (l *loop) ideas() (ideas []idea) {
 	if end := l.sender(); end != nil && len(end.Streams) > 0 {
 		inUse = end.Streams[0].Congestion
 	}
-	for _, name := range []string{"bbr", "cubic", "reno"} {
-		if name == inUse || inUse == "" || l.out.Direction == transfer.Up && !l.nearHas(name) || name == "reno" && inUse == "cubic" {
+	offered := []string{"bbr", "cubic"} // of the far host the peer knows, and Check refuses
+	if l.out.Direction == transfer.Up {
+		offered = socket.CongestionControls()
+	}
+	for _, name := range []string{"bbr", "cubic"} {
+		if name == inUse || inUse == "" || !slices.Contains(offered, name) {
 			continue
 		}
 		ideas = append(ideas, idea{"congestion control " + name, func(s *transfer.Spec) {
@@ -122,16 +130,6 @@ func (l *loop) ideas() (ideas []idea) {
 		sender, _ := l.ends(s)
 		sender.PacingBps = rate
 	}})
-}
-
-// nearHas says whether this host offers a congestion control.
-func (l *loop) nearHas(name string) bool {
-	for _, c := range socket.CongestionControls() {
-		if c == name {
-			return true
-		}
-	}
-	return false
 }
 
 func (l *loop) sender() *transfer.End {

@@ -43,7 +43,7 @@ type Progress struct {
 
 // Result is what the loop found.
 type Result struct {
-	Near, Far  *transfer.End // as the last transfer saw them; nil: cannot be seen
+	Near, Far  *transfer.End // as they are today; nil: cannot be seen
 	Directions []Direction
 	Elapsed    time.Duration
 	Bytes      int64 // payload moved, all trials together
@@ -105,8 +105,8 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		l := newLoop(cfg, d)
 		failed = l.run(ctx)
 		l.conclude(failed != nil)
-		if l.near != nil || l.far != nil {
-			result.Near, result.Far = l.near, l.far
+		if r := l.out.Before.Typical; r != nil {
+			result.Near, result.Far = r.Near, r.Far
 		}
 		result.Bytes += l.bytes
 		if len(l.out.Trials) > 0 {
