@@ -47,10 +47,11 @@ func realServer(t *testing.T, args ...string) (address string) {
 	return ""
 }
 
-func TestOurClientOnRealIperf3Servers(t *testing.T) {
+// serverSpecs are what our client may ask of iperf3 servers.
+func serverSpecs() map[string]transfer.Spec {
 	up, down := transfer.Up, transfer.Down
 	paced := transfer.Program{WriteBytes: 4000, WriteBps: 8e6}
-	for name, spec := range map[string]transfer.Spec{
+	return map[string]transfer.Spec{
 		"bytes up":            {Direction: up, Bytes: 1 << 20},
 		"bytes down":          {Direction: down, Bytes: 1 << 20},
 		"time up":             {Direction: up, Time: 300 * time.Millisecond, Program: paced},
@@ -64,7 +65,11 @@ func TestOurClientOnRealIperf3Servers(t *testing.T) {
 		"far segment size up": {Direction: up, Bytes: 1 << 20, Far: transfer.Socket{MSS: 1000}},
 		"far pacing down":     {Direction: down, Bytes: 200 << 10, Far: transfer.Socket{PacingBps: 16e6}},
 		"far no delay down":   {Direction: down, Bytes: 1 << 20, Far: transfer.Socket{NoDelay: true}},
-	} {
+	}
+}
+
+func TestOurClientOnRealIperf3Servers(t *testing.T) {
+	for name, spec := range serverSpecs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			peer := iperf3.NewPeer(realServer(t))

@@ -35,7 +35,13 @@ func needIperf3(t *testing.T) string {
 // ourServer admits iperf3 clients on a loopback port of its own until the test ends.
 func ourServer(t *testing.T, address string, reports chan iperf3.Report) (port int) {
 	t.Helper()
-	clients := &iperf3.Server{UDP: true, Report: func(r iperf3.Report) { reports <- r }}
+	return ourServerFor(t, address, reports, 0)
+}
+
+// ourServerFor is ourServer for so many tests at once; 0 is its default.
+func ourServerFor(t *testing.T, address string, reports chan iperf3.Report, tests int) (port int) {
+	t.Helper()
+	clients := &iperf3.Server{UDP: true, MaxTests: tests, Report: func(r iperf3.Report) { reports <- r }}
 	config := server.Config{Address: address, Key: probe.NewKey(), Strangers: true, ShareWindows: true,
 		Legacy: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64) {
 			clients.Handle(ctx, conn, iperf3.Cookie(preface), order)
@@ -91,15 +97,16 @@ func agree(t *testing.T, what string, sent, received int64, slack float64) {
 	}
 }
 
-// Every option that the issue names, one short run each, bytes compared at both ends.
-func TestRealIperf3ClientsOnOurServer(t *testing.T) {
-	program := needIperf3(t)
-	for _, c := range []struct {
-		name, args string
-		// slack is the share of bytes by which the two ends may differ: data in flight when
-		// a timed test ends is nobody's.
-		slack float64
-	}{
+// clientCase is one run of a real iperf3 client. Slack is the share of bytes by which the
+// two ends may differ: data in flight when a timed test ends is nobody's.
+type clientCase struct {
+	name, args string
+	slack      float64
+}
+
+// clientCases are all options that iperf3 clients may bring.
+func clientCases() []clientCase {
+	return []clientCase{
 		{"bytes up", "-n 1M", 0},
 		{"bytes down", "-n 1M -R", 0},
 		{"blocks", "-k 20 -l 64K", 0},
@@ -127,34 +134,47 @@ func TestRealIperf3ClientsOnOurServer(t *testing.T) {
 		{"UDP bytes, traffic class, window", "-u -n 500K -b 16M --dscp 8 -w 256K", 0.1},
 		{"IPv6", "-6 -n 1M", 0},
 		{"IPv6 UDP down", "-6 -u -t 1 -b 8M -R", 0.1},
-	} {
+	}
+}
+
+// run lets the client measure with our server and compares what the two ends counted.
+func (c clientCase) run(t *testing.T) (sent, received int64) {
+	t.Helper()
+	program := needIperf3(t)
+	reports := make(chan iperf3.Report, 1)
+	host := "127.0.0.1"
+	if strings.HasPrefix(c.args, "-6") {
+		host = "::1"
+	}
+	port := ourServer(t, net.JoinHostPort(host, "0"), reports)
+	args := append([]string{"-c", host, "-p", strconv.Itoa(port), "-J", "--connect-timeout", "5000"}, strings.Fields(c.args)...)
+	out, err := exec.CommandContext(t.Context(), program, args...).Output()
+	if err != nil {
+		t.Fatalf("iperf3 %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	if report := <-reports; report.Err != nil {
+		t.Errorf("the server: %v", report.Err)
+	}
+	var client iperf3JSON
+	if err := json.Unmarshal(out, &client); err != nil || client.Error != "" {
+		t.Fatalf("%v: %s", err, out)
+	}
+	agree(t, "forth", client.End.Sent.Bytes, client.End.Received.Bytes, c.slack)
+	if strings.Contains(c.args, "--bidir") {
+		agree(t, "back", client.End.SentBack.Bytes, client.End.ReceivedBack.Bytes, c.slack)
+	}
+	if strings.Contains(c.args, "get-server-output") && !strings.Contains(client.ServerOutput, "fullpipe") {
+		t.Errorf("server output %q", client.ServerOutput)
+	}
+	return client.End.Sent.Bytes, client.End.Received.Bytes
+}
+
+// Every option that iperf3's clients may bring, one short run each.
+func TestRealIperf3ClientsOnOurServer(t *testing.T) {
+	for _, c := range clientCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			reports := make(chan iperf3.Report, 1)
-			host := "127.0.0.1"
-			if strings.HasPrefix(c.args, "-6") {
-				host = "::1"
-			}
-			port := ourServer(t, net.JoinHostPort(host, "0"), reports)
-			args := append([]string{"-c", host, "-p", strconv.Itoa(port), "-J", "--connect-timeout", "5000"}, strings.Fields(c.args)...)
-			out, err := exec.CommandContext(t.Context(), program, args...).Output()
-			if err != nil {
-				t.Fatalf("iperf3 %s: %v\n%s", strings.Join(args, " "), err, out)
-			}
-			if report := <-reports; report.Err != nil {
-				t.Errorf("the server: %v", report.Err)
-			}
-			var client iperf3JSON
-			if err := json.Unmarshal(out, &client); err != nil || client.Error != "" {
-				t.Fatalf("%v: %s", err, out)
-			}
-			agree(t, "forth", client.End.Sent.Bytes, client.End.Received.Bytes, c.slack)
-			if strings.Contains(c.args, "--bidir") {
-				agree(t, "back", client.End.SentBack.Bytes, client.End.ReceivedBack.Bytes, c.slack)
-			}
-			if strings.Contains(c.args, "get-server-output") && !strings.Contains(client.ServerOutput, "fullpipe") {
-				t.Errorf("server output %q", client.ServerOutput)
-			}
+			c.run(t)
 		})
 	}
 }

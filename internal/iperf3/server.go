@@ -43,7 +43,7 @@ type Server struct {
 	// mu guards what follows.
 	mu      sync.Mutex
 	tests   map[Cookie]*test
-	opening map[netip.Addr]chan struct{} // hosts whose streams are being accepted
+	opening map[netip.Addr]*turn // by host: whose streams are being accepted
 }
 
 // Report is what a server tells of one test.
@@ -80,9 +80,9 @@ const (
 	defaultTests = 64
 	// dawdling is how long a client may take to begin when others wait, beginTime when
 	// nobody does.
-	dawdling  = time.Second
-	beginTime = 30 * time.Second
-	defaultTime  = time.Hour
+	dawdling    = time.Second
+	beginTime   = 30 * time.Second
+	defaultTime = time.Hour
 	// overtime is how long a client may stay beyond the time it asked for.
 	overtime = 40 * time.Second
 	// dataPatience is how long a test may pass without any data.
@@ -168,7 +168,7 @@ func (s *Server) admit(t *test) bool {
 	}
 	if s.tests == nil {
 		s.tests = map[Cookie]*test{}
-		s.opening = map[netip.Addr]chan struct{}{}
+		s.opening = map[netip.Addr]*turn{}
 	}
 	s.tests[t.cookie] = t
 	return true
@@ -211,29 +211,46 @@ func (s *Server) begins(t *test) {
 	t.running = true
 }
 
-// alone waits until no other test of a host opens its streams: a listener that is told
-// windows by host, and UDP, which has no cookies, must know whose they are.
-func (s *Server) alone(ctx context.Context, host netip.Addr) (release func(), err error) {
+// turn is who of one host opens streams now.
+type turn struct {
+	holders int
+	alone   bool
+	over    chan struct{} // closed when the last holder leaves
+}
+
+// turn waits for a test's turn to open its streams. A listener that is told windows by
+// host, and UDP, which has no cookies, must know whose streams they are: such tests open
+// theirs alone, the others of a host together.
+func (s *Server) turn(ctx context.Context, host netip.Addr, alone bool) (release func(), err error) {
 	for {
 		s.mu.Lock()
-		other, taken := s.opening[host]
-		if !taken {
-			mine := make(chan struct{})
-			s.opening[host] = mine
+		now := s.opening[host]
+		if now == nil || !alone && !now.alone {
+			if now == nil {
+				now = &turn{over: make(chan struct{})}
+				s.opening[host] = now
+			}
+			now.holders++
+			now.alone = alone
 			s.mu.Unlock()
-			return func() {
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				delete(s.opening, host)
-				close(mine)
-			}, nil
+			return func() { s.leave(host, now) }, nil
 		}
+		over := now.over
 		s.mu.Unlock()
 		select {
-		case <-other:
+		case <-over:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
+	}
+}
+
+func (s *Server) leave(host netip.Addr, t *turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.holders--; t.holders == 0 {
+		delete(s.opening, host)
+		close(t.over)
 	}
 }
 
@@ -298,7 +315,8 @@ func closeHalves(halves []half) {
 func (t *test) accept(ctx context.Context) ([]half, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, beginTime, fmt.Errorf("%v did not begin within %v", t.from, beginTime))
 	defer cancel()
-	release, err := t.server.alone(ctx, t.from.Addr())
+	shaped := t.params.Window > 0 && t.server.Window != nil
+	release, err := t.server.turn(ctx, t.from.Addr(), shaped || t.params.UDP)
 	if err != nil {
 		return nil, err
 	}
@@ -310,7 +328,7 @@ func (t *test) accept(ctx context.Context) ([]half, error) {
 	if t.params.UDP {
 		return t.greet(ctx, n)
 	}
-	if t.params.Window > 0 && t.server.Window != nil {
+	if shaped {
 		if close, err := t.server.Window(t.from.Addr(), t.params.Window); err == nil {
 			defer close()
 		}
