@@ -124,6 +124,9 @@ func runApply(cmd *cobra.Command, f *applyFlags, name string) error {
 			}
 		}
 		dids, err = host.Apply(cmd.Context(), host.Config{}, changes)
+		if err != nil && len(dids) == 0 { // it never began
+			return err
+		}
 		doc = report.NewApply(newHeader(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
 		if err != nil {
 			doc.Error = &report.Failure{Message: err.Error()}

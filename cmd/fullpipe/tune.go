@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
@@ -57,6 +58,11 @@ printed for each end.`,
 			}
 			if done, err := inLab(cmd, args[0]); done {
 				return err
+			}
+			if f.apply {
+				if err := host.Ready(cmd.Context(), host.Config{}); err != nil {
+					return err
+				}
 			}
 			return f.run(cmd, args[0], cfg)
 		},

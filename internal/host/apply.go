@@ -325,13 +325,13 @@ func (c Config) sweep() {
 
 var errLocked = errors.New("locked")
 
-// StateError says that the directory of the journal cannot be used.
+// StateError says that this process may not change the host, or not keep a journal of it.
 type StateError struct{ Err error }
 
-func (e *StateError) Error() string { return fmt.Sprintf("keep a journal: %v", e.Err) }
+func (e *StateError) Error() string { return fmt.Sprintf("change this host: %v", e.Err) }
 func (e *StateError) Unwrap() error { return e.Err }
 
 // Try says what would help.
 func (e *StateError) Try() string {
-	return "run as root, or name a directory that can be written in FULLPIPE_STATE"
+	return "run it as root (FULLPIPE_STATE names another directory for the journal)"
 }

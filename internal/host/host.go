@@ -123,6 +123,24 @@ func Preview(cfg Config, changes []Change) ([]Did, error) {
 	return dids, err
 }
 
+// Ready says whether this process may change the host at all, before much time is spent
+// on what to change.
+func Ready(ctx context.Context, cfg Config) error {
+	cfg = cfg.complete()
+	if len(cfg.stores) == 0 {
+		return notSupported("changing this host")
+	}
+	lock, err := cfg.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := writable(); err != nil {
+		return &StateError{err}
+	}
+	return nil
+}
+
 // Apply makes the changes, all or none. The journal is on the disk first; each value is
 // read back. When one is refused or clipped, or the context ends, all that were written
 // are rolled back. The Dids say what became of each, also with an error.

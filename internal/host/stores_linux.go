@@ -136,3 +136,12 @@ func firstUserNamespace() bool {
 	text, err := os.ReadFile("/proc/self/uid_map")
 	return err == nil && strings.Join(strings.Fields(string(text)), " ") == "0 0 4294967295"
 }
+
+// writable asks for the right to write sysctls, without writing one.
+func writable() error {
+	const path = "/proc/sys/net/ipv4/tcp_wmem"
+	if err := unix.Access(path, unix.W_OK); err != nil {
+		return &fs.PathError{Op: "write", Path: path, Err: err}
+	}
+	return nil
+}
