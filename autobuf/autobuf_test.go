@@ -143,16 +143,16 @@ func TestBuffersAreThereBeforeTheHandshake(t *testing.T) {
 	defer s.Close()
 	for name, conn := range map[string]net.Conn{"dialled": c, "accepted": s} {
 		send, receive := granted(t, conn)
-		wantSend, wantReceive := limits.Factor*path.Window(), limits.Factor*path.Window()
-		if !force {
-			wantSend, wantReceive = max(limits.Send, limits.AutoSend), max(limits.Receive, limits.AutoReceive)
-			if limits.Send <= limits.AutoSend {
-				wantSend = send // automatic
+		want := func(now, automatic, most int) int {
+			if force {
+				most = forced
 			}
-			if limits.Receive <= limits.AutoReceive {
-				wantReceive = receive
+			if most <= automatic {
+				return now // automatic
 			}
+			return min(limits.Factor*path.Window(), most)
 		}
+		wantSend, wantReceive := want(send, limits.AutoSend, limits.Send), want(receive, limits.AutoReceive, limits.Receive)
 		if send != wantSend || receive != wantReceive {
 			t.Errorf("%s: granted %d and %d, want %d and %d", name, send, receive, wantSend, wantReceive)
 		}
