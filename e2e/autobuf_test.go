@@ -148,8 +148,8 @@ func TestBankAutobuf(t *testing.T) {
 		bytes             int64
 		least             float64 // that autobuf has to reach
 	}{
-		{"1 Gbit/s × 1 ms: nothing to gain", "rate=1gbit,rtt=1ms", "", autobuf.Path{Bps: 1e9, RTT: time.Millisecond}, 128 << 20, 0.98},
-		{"100 Mbit/s × 40 ms: nothing to gain", "rate=100mbit,rtt=40ms", "", autobuf.Path{Bps: 100e6, RTT: 40 * time.Millisecond}, 32 << 20, 0.98},
+		{"100 Mbit/s × 1 ms: nothing to gain", "rate=100mbit,rtt=1ms", "", autobuf.Path{Bps: 100e6, RTT: time.Millisecond}, 24 << 20, 0.98},
+		{"20 Mbit/s × 40 ms: nothing to gain", "rate=20mbit,rtt=40ms", "", autobuf.Path{Bps: 20e6, RTT: 40 * time.Millisecond}, 6 << 20, 0.98},
 		{"200 Mbit/s × 200 ms: the automatic send buffer ends too early", "rate=200mbit,rtt=200ms", "",
 			autobuf.Path{Bps: 200e6, RTT: 200 * time.Millisecond}, 96 << 20, 1.1},
 		{"20 Mbit/s × 100 ms, automatic buffers end at 64 KiB", "rate=20mbit,rtt=100ms", narrow, autobuf.Path{Bps: 20e6, RTT: 100 * time.Millisecond}, 8 << 20, 1.1},

@@ -92,10 +92,15 @@ func (f *execFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if done, err := inLab(cmd, f.to.peer); done {
+		return err
+	}
+	file, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer file.Close() // of a nil file: an error that does not matter
 	if f.to.peer != "" {
-		if done, err := inLab(cmd, f.to.peer); done {
-			return err
-		}
 		planned, err := f.to.rule(cmd)
 		if err != nil {
 			return err
@@ -114,7 +119,11 @@ func (f *execFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	status := programStatus(program.ProcessState)
 	doc := report.NewExec(newHeader(cmd), args, status, cfg, result)
-	if err := f.write(cmd, doc); err != nil {
+	err = f.write(cmd, file, doc)
+	if file != nil {
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
 		return ownFailure(err)
 	}
 	if status != 0 {
@@ -128,11 +137,11 @@ func ownFailure(err error) error {
 	status := statusOwnFailure
 	var start *exec.Error
 	var path *fs.PathError
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && (errors.As(err, &start) || errors.As(err, &path)), errors.Is(err, exec.ErrNotFound):
-		status = statusNotFound
-	case errors.As(err, &start), errors.As(err, &path) && path.Op == "fork/exec":
+	if errors.As(err, &start) || errors.As(err, &path) && path.Op == "fork/exec" {
 		status = statusCannotRun
+		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+			status = statusNotFound
+		}
 	}
 	return &statusError{err, status}
 }
@@ -144,15 +153,22 @@ func programStatus(s *os.ProcessState) int {
 	return s.ExitCode()
 }
 
-func (f *execFlags) write(cmd *cobra.Command, doc *report.Exec) (err error) {
+// open makes the report's file before CMD runs: afterwards it would be too late.
+func (f *execFlags) open() (*os.File, error) {
+	if f.reportFile == "" {
+		return nil, nil
+	}
+	file, err := os.Create(f.reportFile)
+	if err != nil {
+		return nil, &usageError{"--report", err.Error(), "a file that can be written"}
+	}
+	return file, nil
+}
+
+func (f *execFlags) write(cmd *cobra.Command, file *os.File, doc *report.Exec) error {
 	out := cmd.ErrOrStderr()
 	asJSON := wantsJSON(cmd)
-	if f.reportFile != "" {
-		file, err := os.Create(f.reportFile)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, file.Close()) }()
+	if file != nil {
 		out, asJSON = file, asJSON || strings.HasSuffix(f.reportFile, ".json")
 	}
 	if asJSON {
