@@ -94,11 +94,39 @@ func (l *loop) climb(ctx context.Context) error {
 		held, last = t.Effective, t
 	}
 	l.out.Path.AtLeast = l.held(&last)
+	if !last.Lossless && !l.out.Path.AtLeast {
+		if err := l.betweenLosses(ctx); err != nil {
+			return err
+		}
+	}
 	if l.budget.Time == 0 {
 		l.budget.Time = l.config().Budget().Time
 	}
 	if l.budget.Bytes == 0 {
 		l.budget.Bytes = l.config().Budget().Bytes
+	}
+	return nil
+}
+
+// betweenLosses looks at what a lossy path carries with a sender that does not take each
+// loss for a full link. What it gives counts as a remedy too.
+func (l *loop) betweenLosses(ctx context.Context) error {
+	for _, r := range l.controls() {
+		t := l.automatic(l.config().Length(0), "what the path carries between losses")
+		t.Automatic, t.Remedy = false, r.name
+		r.change(&t.Spec)
+		if r.name != lossBlind || l.over(0.3) || l.cfg.Peer.Check(withDirection(t.Spec, l.out.Direction)) != nil {
+			continue
+		}
+		t, err := l.try(ctx, t)
+		if ctx.Err() != nil {
+			return err
+		}
+		if err != nil {
+			l.warn("%s could not be tried: %v", r.name, err)
+			continue
+		}
+		l.learn(&t)
 	}
 	return nil
 }
@@ -128,7 +156,7 @@ func (l *loop) search(ctx context.Context) error {
 	cfg.Time = time.Duration(search.Share*float64(l.budget.Time)) - l.elapsed
 	cfg.Bytes = int64(search.Share*float64(l.budget.Bytes)) - l.bytes
 	cfg.Noise = 0.03
-	for _, t := range l.of(func(t *Trial) bool { return t.Goodput > l.best/2 }) {
+	for _, t := range l.of(func(t *Trial) bool { return t.Remedy == "" && t.Goodput > l.best/2 }) {
 		cfg.Noise = math.Min(cfg.Noise, scatter(t.result, l.round))
 	}
 	if cfg.Time <= 0 || cfg.Bytes <= 0 {
@@ -136,8 +164,7 @@ func (l *loop) search(ctx context.Context) error {
 		return nil
 	}
 	s := search.New(cfg)
-	for i := range l.out.Trials {
-		t := &l.out.Trials[i]
+	for _, t := range l.of(func(t *Trial) bool { return t.Remedy == "" }) {
 		o := t.outcome()
 		o.Elapsed, o.Bytes = 0, 0 // charged already
 		s.Observe(search.Trial{Automatic: t.Automatic, Window: t.Asked}, o)

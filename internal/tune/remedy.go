@@ -52,13 +52,17 @@ func (l *loop) remedies(ctx context.Context) error {
 		if l.cfg.Peer.Check(withDirection(t.Spec, l.out.Direction)) != nil {
 			continue
 		}
-		t, err := l.try(ctx, t)
-		if ctx.Err() != nil {
-			return err
-		}
-		if err != nil {
-			l.warn("%s could not be tried: %v", r.name, err)
-			continue
+		if had := l.of(func(t *Trial) bool { return t.Remedy == r.name }); len(had) > 0 {
+			t = *had[0]
+		} else {
+			var err error
+			if t, err = l.try(ctx, t); ctx.Err() != nil {
+				return err
+			}
+			if err != nil {
+				l.warn("%s could not be tried: %v", r.name, err)
+				continue
+			}
 		}
 		if l.together(&t) {
 			ideas = append(ideas, streams(4*t.Spec.Streams))
@@ -101,23 +105,7 @@ func (l *loop) ideas() (ideas []idea) {
 		return []idea{streams(4)} // windows are what limits, and larger ones cannot be had
 	}
 	p := &l.out.Path
-	inUse := ""
-	if end := l.sender(); end != nil && len(end.Streams) > 0 {
-		inUse = end.Streams[0].Congestion
-	}
-	offered := []string{"bbr", "cubic"} // of the far host the peer knows, and Check refuses
-	if l.out.Direction == transfer.Up {
-		offered = socket.CongestionControls()
-	}
-	for _, name := range []string{"bbr", "cubic"} {
-		if name == inUse || inUse == "" || !slices.Contains(offered, name) {
-			continue
-		}
-		ideas = append(ideas, idea{"congestion control " + name, func(s *transfer.Spec) {
-			sender, _ := l.ends(s)
-			sender.Congestion = name
-		}})
-	}
+	ideas = l.controls()
 	ideas = append(ideas, streams(4))
 	if p.MSS > 1200 {
 		ideas = append(ideas, idea{"segments of 1,200 bytes", func(s *transfer.Spec) {
@@ -130,6 +118,31 @@ func (l *loop) ideas() (ideas []idea) {
 		sender, _ := l.ends(s)
 		sender.PacingBps = rate
 	}})
+}
+
+// lossBlind is the congestion control that does not take each loss for a full link.
+const lossBlind = "congestion control bbr"
+
+// controls are the congestion controls, other than the one in use, that the sender may
+// have; the peer's Check knows what a far sender has.
+func (l *loop) controls() (ideas []idea) {
+	end := l.sender()
+	if end == nil || len(end.Streams) == 0 || end.Streams[0].Congestion == "" {
+		return nil
+	}
+	offered := []string{"bbr", "cubic"}
+	if l.out.Direction == transfer.Up {
+		offered = socket.CongestionControls()
+	}
+	for _, name := range []string{"bbr", "cubic"} {
+		if name != end.Streams[0].Congestion && slices.Contains(offered, name) {
+			ideas = append(ideas, idea{"congestion control " + name, func(s *transfer.Spec) {
+				sender, _ := l.ends(s)
+				sender.Congestion = name
+			}})
+		}
+	}
+	return ideas
 }
 
 func (l *loop) sender() *transfer.End {
