@@ -168,6 +168,7 @@ func TestWine(t *testing.T) {
 	t.Run("conflict", func(t *testing.T) { w.t = t; testWineConflict(t, w) })
 	t.Run("refused", func(t *testing.T) { w.t = t; testWineRefused(t, w) })
 	t.Run("audit", func(t *testing.T) { w.t = t; testWineAudit(t, w) })
+	t.Run("measure", func(t *testing.T) { w.t = t; testWineMeasure(t, w) })
 	t.Run("reg files", func(t *testing.T) { w.t = t; testWineRegFiles(t, w) })
 }
 
@@ -248,6 +249,38 @@ func testWineAudit(t *testing.T, w *wine) {
 	snapshot := w.fullpipe(0, "audit", "--collect")
 	if values, _ := snapshot["values"].(map[string]any); values["TcpWindowSize"] != "131400" || snapshot["system"] != "windows" {
 		t.Errorf("snapshot: %v", snapshot)
+	}
+}
+
+// testWineMeasure measures with the Windows build against this host, both directions.
+func testWineMeasure(t *testing.T, w *wine) {
+	program, err := fullpipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve := exec.Command(program, "serve", "--listen", "127.0.0.1:0", "--json")
+	events, err := serve.StdoutPipe()
+	if err == nil {
+		err = serve.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = serve.Process.Kill(); _ = serve.Wait() }()
+	var ready struct{ Listen, Key string }
+	if err := json.NewDecoder(events).Decode(&ready); err != nil {
+		t.Fatal(err)
+	}
+	w.write("key", ready.Key+"\n")
+	doc := w.fullpipe(0, "measure", ready.Listen, "--key-file", "key", "--bytes", "1MB", "--direction", "both")
+	directions, _ := doc["directions"].([]any)
+	for _, d := range directions {
+		if d := d.(map[string]any); d["bytes"] != 1e6 {
+			t.Errorf("%v: %v bytes", d["direction"], d["bytes"])
+		}
+	}
+	if near, _ := doc["near"].(map[string]any); near["kernel"] != "windows" || len(directions) != 2 {
+		t.Errorf("%d directions, near %v", len(directions), doc["near"])
 	}
 }
 
