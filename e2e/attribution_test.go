@@ -245,52 +245,45 @@ func goodput(r *transfer.Result) float64 {
 
 // report records a row for each cause and one for all.
 func report(t *testing.T, trials []trial) {
-	const command = "make bank RUN=TestBankAttribution"
 	least, most := rates()
-	var right, known, confident int
-	byCause := map[string][2]int{}
+	span := fmt.Sprintf("%.3g–%.3g Mbit/s", least/1e6, most/1e6)
+	row := bankRow{Section: "Attribution", Command: fmt.Sprintf("FULLPIPE_BANK_RATES=%g-%g make bank RUN=TestBankAttribution", least, most)}
+	total, byCause := tally{}, map[string]tally{}
 	for i := range trials {
 		r := &trials[i]
 		if r.err != nil {
 			t.Errorf("%s at %v: %v", r.cause.name, r.point, r.err)
 			continue
 		}
-		ok, sure := r.right(r.verdict)
-		if !sure {
-			continue
-		}
-		n := byCause[r.cause.name]
-		n[1]++
-		known++
-		if ok {
-			right++
-			n[0]++
-		}
+		byCause[r.cause.name] = byCause[r.cause.name].with(r)
+		total = total.with(r)
 		for _, v := range []limiter.Verdict{r.verdict, r.oneEnd[0], r.oneEnd[1]} {
 			if r.wrong(v) {
-				confident++
 				t.Errorf("wrong with high confidence: %s %v, of %v", v.Limiter, v.Evidence, r)
 			}
 		}
-		byCause[r.cause.name] = n
 	}
 	for _, c := range causes() {
 		n, tried := byCause[c.name]
 		if !tried {
 			continue
 		}
-		verdict := "pass"
-		if n[0] < n[1] {
-			verdict = "inconclusive"
-		}
-		record(t, bankRow{Section: "Attribution", Case: c.name, Claim: "verdict " + string(c.limiter) + " where taking it away gains 10 % or more",
-			Measured: fmt.Sprintf("%d of %d right", n[0], n[1]), Verdict: verdict, Command: command})
+		row.Case, row.Claim = c.name+", "+span, string(c.limiter)+" in every trial where its absence gains 10 %"
+		row.Measured, row.Spread = n.String(), n.unclear()
+		row.Verdict = map[bool]string{true: "pass", false: "inconclusive"}[n.right == n.known]
+		record(t, row)
 	}
-	verdict := "pass"
-	if float64(right) < 0.95*float64(known) || confident > 0 {
-		verdict = "fail"
+	low, high := total.interval()
+	row.Case, row.Claim = "all causes, "+span+" × 2–200 ms", "right in at least 95 %, wrong with high confidence in none"
+	row.Measured = fmt.Sprintf("%v; %d wrong with high confidence", total, total.confident)
+	row.Spread = fmt.Sprintf("95 %% interval %.1f–%.1f %%%s", 100*low, 100*high, total.unclear())
+	switch {
+	case total.confident > 0 || high < 0.95:
+		row.Verdict = "fail"
+	case low >= 0.95:
+		row.Verdict = "pass"
+	default:
+		row.Verdict = "inconclusive"
 	}
-	record(t, bankRow{Section: "Attribution", Case: fmt.Sprintf("all causes, %.3g–%.3g Mbit/s × 2–200 ms", least/1e6, most/1e6), Claim: "right in at least 95 %, wrong with high confidence in none",
-		Measured: fmt.Sprintf("%d of %d right, %d wrong with high confidence", right, known, confident),
-		Spread:   fmt.Sprintf("%d trials too close to call", len(trials)-known), Verdict: verdict, Command: command})
+	record(t, row)
 }
