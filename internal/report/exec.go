@@ -150,7 +150,7 @@ func (c *ExecConnection) rows(t *table) {
 		}
 		speed, verdict := "", ""
 		if *d.Bytes >= worth && d.GoodputBps != nil {
-			speed, verdict = units.Rate(*d.GoodputBps).String(), d.VerdictText()
+			speed, verdict = units.Rate(*d.GoodputBps).String(), d.shortVerdict()
 		}
 		t.row(name, fmt.Sprintf("%s %s", units.Size(*d.Bytes), arrow), speed, send, receive, congestion, verdict)
 		name, send, receive, congestion, written = "", "", "", "", true
@@ -162,6 +162,16 @@ func (c *ExecConnection) rows(t *table) {
 		}
 		t.row(name, payload, "", send, receive, congestion, "")
 	}
+}
+
+// shortVerdict leaves the candidates to the JSON: they are many where only one end is
+// seen.
+func (d *Direction) shortVerdict() string {
+	text := string(d.Limiter)
+	if d.Subtype != "" {
+		text += " (" + d.Subtype + ")"
+	}
+	return text + ", " + string(d.Confidence) + " confidence"
 }
 
 // short is a buffer in a table's cell.
