@@ -22,9 +22,9 @@ import (
 // silent ends need not last as long.
 var (
 	connectTime = 10 * time.Second // for each of: connecting, the handshake, an answer
-	resultTime  = 10 * time.Second // for the far end's result after the transfer
+	resultTime  = 20 * time.Second // for the far end's result, behind what still stands in queues
 	stopTime    = 2 * time.Second  // for the far end's result when we were interrupted
-	stallTime   = 15 * time.Second // without any progress or sign of life
+	stallTime   = 20 * time.Second // without any progress or sign of life
 )
 
 // Client measures with one fullpipe server. It implements transfer.Peer.

@@ -250,9 +250,12 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 		}
 	}
 	p := part{send: spec.Direction == transfer.Down, spec: spec, streams: streams}
-	// The far end's progress also says that it lives, so silence is reported too.
-	alive := time.NewTicker(time.Second)
+	// Progress also says that this end lives, so silence is reported too. On a slow path
+	// its acknowledgements would show in what is measured: it waits for some bytes.
+	const worthTelling = 32 << 10
+	alive := time.NewTicker(stallTime / 4)
 	defer alive.Stop()
+	var untold transfer.Interval
 	intervals := make(chan transfer.Interval, 64)
 	if !p.send {
 		p.every = 200 * time.Millisecond
@@ -277,22 +280,35 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 		case o := <-done:
 			return o.end, o.err
 		case i := <-intervals:
-			send(kindProgress, progressMessage{&i})
-			alive.Reset(time.Second)
+			if untold.Bytes == 0 {
+				untold.Start = i.Start
+			}
+			untold.End, untold.Bytes = i.End, untold.Bytes+i.Bytes
+			if untold.Bytes < worthTelling {
+				continue
+			}
+			told := untold
+			send(kindProgress, progressMessage{&told})
+			untold = transfer.Interval{}
+			alive.Reset(stallTime / 4)
 		case <-alive.C:
-			send(kindProgress, progressMessage{})
+			var m progressMessage
+			if told := untold; told.Bytes > 0 {
+				m.Interval, untold = &told, transfer.Interval{}
+			}
+			send(kindProgress, m)
 		}
 	}
 }
 
 // thin bounds what the samples of a result weigh by what the transfer itself moved, so
-// that a slow path does not spend its time on them: one sample for each 4 kB.
+// that a slow path does not spend its time on them: one sample for each 4 kB, at least 24.
 func thin(end *transfer.End) {
 	var bytes int64
 	for _, s := range end.Streams {
 		bytes += s.Bytes
 	}
-	n := int(min(max(bytes/4000, 40), 4000)) / len(end.Streams)
+	n := int(min(max(bytes/4000, 24), 4000)) / len(end.Streams)
 	for i, s := range end.Streams {
 		end.Streams[i].Samples = transfer.Thin(s.Samples, max(n, 2))
 	}
