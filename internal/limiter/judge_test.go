@@ -100,3 +100,14 @@ func TestJudge(t *testing.T) {
 		}
 	}
 }
+
+// A stream that was never sampled must not be looked into.
+func TestReceiverAloneWithAnEmptyStream(t *testing.T) {
+	r := steady(4e6, 40*ms, func(i int, s, r *transfer.Sample) {
+		r.Queued, r.ReceiveWnd, r.Paused, r.Blocked = 100000, 2000, s.At*9/10, 0
+	})
+	r.Near, r.Far.Streams = nil, append([]transfer.Stream{{}}, r.Far.Streams...)
+	if v := Judge(r); v.Limiter != ReceiverApplication || v.Confidence != High {
+		t.Errorf("%s, %s confidence; shares %v", v.Limiter, v.Confidence, v.Shares)
+	}
+}

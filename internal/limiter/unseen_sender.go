@@ -16,8 +16,12 @@ func judgeReceiver(r *transfer.Result) Verdict {
 	minRTT := leastRTT(end)
 	var total, reading, window time.Duration
 	var largest int64
+	have := ^transfer.Fields(0)
 	for i := range end.Streams {
 		_, samples := during(&end.Streams[i])
+		if len(samples) > 0 {
+			have &= common(samples)
+		}
 		for j := 1; j < len(samples); j++ {
 			a, b := &samples[j-1], &samples[j]
 			d := b.At - a.At
@@ -40,7 +44,7 @@ func judgeReceiver(r *transfer.Result) Verdict {
 			shares[name] = ratio(d, total)
 		}
 	}
-	return concludeReceiver(headline(shares), end, largest, minRTT)
+	return concludeReceiver(headline(shares), end, have, largest, minRTT)
 }
 
 func leftUnread(s *transfer.Sample) bool {
@@ -59,7 +63,7 @@ func windowExplains(a, b *transfer.Sample, minRTT time.Duration) bool {
 	return float64(b.ReceiveWnd)/minRTT.Seconds() <= fullNotLimiting*rate
 }
 
-func concludeReceiver(v Verdict, end *transfer.End, window int64, minRTT time.Duration) Verdict {
+func concludeReceiver(v Verdict, end *transfer.End, have transfer.Fields, window int64, minRTT time.Duration) Verdict {
 	v.Evidence = nil
 	if share := v.Shares[ReceiverApplication]; share >= worthTelling {
 		v.Evidence = append(v.Evidence, Evidence{ReceiverApplication, "the receiving program left data unread " + percent(share) + " of the time", nil})
@@ -71,7 +75,7 @@ func concludeReceiver(v Verdict, end *transfer.End, window int64, minRTT time.Du
 	}
 	switch v.Limiter {
 	case ReceiverApplication:
-		v.Confidence = when(end.Streams[0].Samples[0].Have&transfer.HaveProgram != 0, High)
+		v.Confidence = when(have&transfer.HaveProgram != 0, High)
 	case ReceiverWindow:
 		v.Confidence = Medium
 		v.Subtype = ownWindowSubtype(&end.Streams[0])
