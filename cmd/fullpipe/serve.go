@@ -178,7 +178,7 @@ func (l serveLog) ready(address string, key probe.Key, made bool) {
 		}
 		fmt.Fprintf(l.cmd.ErrOrStderr(), "measure from another host with:\n  FULLPIPE_KEY=%s fullpipe measure %s\n", key, name)
 	} else {
-		fmt.Fprintf(out, "key: the one that was given\n")
+		fmt.Fprintln(out, "its clients need the key that was given")
 	}
 }
 
