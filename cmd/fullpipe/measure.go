@@ -33,6 +33,7 @@ type measureFlags struct {
 	writeRate, readRate   units.Rate
 	exchange              bool
 	bidir                 bool
+	dscp                  int
 	udp                   udpFlags
 }
 
@@ -96,6 +97,7 @@ default, which for buffers is automatic sizing.`,
 	fl.Var(&f.writeRate, "write-rate", "hold the sending program to this rate")
 	fl.Var(&f.readRate, "read-rate", "hold the receiving program to this rate")
 	fl.BoolVar(&f.exchange, "exchange", false, "write requests of --write-size in two pieces and wait for an answer to each")
+	fl.IntVar(&f.dscp, "dscp", 0, "code point that the sender's packets carry")
 	fl.BoolVar(&f.bidir, "bidir", false, "measure both directions at the same time")
 	fl.BoolVarP(&f.udp.on, "udp", "u", false, "send UDP, and tell loss, jitter, order and delay variation")
 	f.udp.rate, f.udp.datagram = 10e6, 1448
@@ -130,7 +132,10 @@ func (f *measureFlags) specs() ([]transfer.Spec, error) {
 	if f.time <= 0 {
 		return nil, &usageError{"--time", fmt.Sprintf("%v is no time to measure in", f.time), "5s"}
 	}
-	sender := transfer.Socket{SendBuffer: int(f.send), Congestion: f.congestion, MSS: f.mss, NoDelay: f.noDelay}
+	if f.dscp < 0 || f.dscp > 63 {
+		return nil, &usageError{"--dscp", fmt.Sprintf("%d is no code point", f.dscp), "0 to 63, as in 46 for expedited forwarding"}
+	}
+	sender := transfer.Socket{SendBuffer: int(f.send), Congestion: f.congestion, MSS: f.mss, NoDelay: f.noDelay, TOS: f.dscp << 2}
 	receiver := transfer.Socket{ReceiveBuffer: int(f.receive), Clamp: int(f.window), NoDelay: f.noDelay}
 	var specs []transfer.Spec
 	for _, d := range directions {

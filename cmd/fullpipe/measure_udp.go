@@ -45,7 +45,7 @@ func (f *measureFlags) datagramSpecs(cmd *cobra.Command) ([]transfer.DatagramSpe
 	var specs []transfer.DatagramSpec
 	for _, s := range tcp {
 		specs = append(specs, transfer.DatagramSpec{Direction: s.Direction, Bps: float64(f.udp.rate), Size: int(f.udp.datagram),
-			Streams: f.parallel, Time: f.time})
+			Streams: f.parallel, Time: f.time, TOS: f.dscp << 2})
 	}
 	return specs, nil
 }

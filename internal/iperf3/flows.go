@@ -115,7 +115,8 @@ const (
 	// trainTime is how much of a rate is sent at once: longer trains cost less and fill
 	// a shallow queue sooner.
 	trainTime = time.Millisecond
-	// debt is how much a sender that was held up makes up for.
+	// debt is how much a sender that was held up makes up for, at twice its rate at most:
+	// all at once would overflow the receiver's socket.
 	debt = 100 * time.Millisecond
 )
 
@@ -142,7 +143,10 @@ func (f *flows) send(ctx context.Context, one *flow) error {
 				pause(ctx, due-now)
 				continue
 			}
-			due += time.Duration(float64(n*f.size*8) / f.bps * float64(time.Second))
+			cost := time.Duration(float64(n*f.size*8) / f.bps * float64(time.Second))
+			if due += cost; due < now {
+				pause(ctx, cost/2)
+			}
 		}
 		if one.omitted == nil && f.omit > 0 && now >= f.omit {
 			one.omitted, one.skipped = &Arrivals{}, one.sent

@@ -48,7 +48,7 @@ func newLoad(conns []*net.TCPConn, spec transfer.Spec) (*load, error) {
 }
 
 // reportEvery is how often a load tells what moved.
-const reportEvery = 50 * time.Millisecond
+const reportEvery = 20 * time.Millisecond
 
 func (l *load) sends() bool { return l.spec.Direction == transfer.Up }
 

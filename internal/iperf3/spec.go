@@ -53,7 +53,7 @@ func params(spec transfer.Spec) Params {
 	p := Params{
 		Time: int(math.Ceil(spec.Time.Seconds())), Streams: max(spec.Streams, 1), Reverse: spec.Direction == transfer.Down,
 		Window: max(spec.Far.SendBuffer, spec.Far.ReceiveBuffer), MSS: spec.Far.MSS, NoDelay: spec.Far.NoDelay,
-		Congestion: spec.Far.Congestion, FQRate: int64(spec.Far.PacingBps), Len: 128 << 10, PacingTimer: 1000,
+		Congestion: spec.Far.Congestion, FQRate: int64(spec.Far.PacingBps), Len: 128 << 10, TOS: spec.Far.TOS, PacingTimer: 1000,
 		ClientVersion: "fullpipe",
 	}
 	if spec.Time == 0 {
