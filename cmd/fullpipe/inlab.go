@@ -50,13 +50,16 @@ func inLab(cmd *cobra.Command, text string) (bool, error) {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
-	// What is changed inside ends with the lab, and so does the memory of it.
-	state, err := os.MkdirTemp("", "fullpipe-lab-")
-	if err != nil {
-		return true, err
+	env := []string{peer.KeyVariable + "=" + probe.NewKey().String(), labVariable + "=" + text}
+	if apply, err := cmd.Flags().GetBool("apply"); err == nil && apply {
+		// What is changed inside ends with the lab, and so does the memory of it.
+		state, err := os.MkdirTemp("", "fullpipe-lab-")
+		if err != nil {
+			return true, err
+		}
+		defer os.RemoveAll(state)
+		env = append(env, "FULLPIPE_STATE="+state)
 	}
-	defer os.RemoveAll(state)
-	env := []string{"FULLPIPE_STATE=" + state, peer.KeyVariable + "=" + probe.NewKey().String(), labVariable + "=" + text}
 	run := lab.Run{
 		Config: lab.Config{Path: path},
 		Near: lab.Command{Args: append([]string{program}, args...), Env: env, Stdin: os.Stdin, Stdout: cmd.OutOrStdout(),
