@@ -32,6 +32,7 @@ type loop struct {
 	// How far the systems get by themselves: buffers up to here need no request.
 	automaticSend, automaticReceive int
 	noClamp                         bool
+	searched                        *search.Search // nil: there was no search
 	answer                          search.Answer
 }
 
@@ -169,6 +170,7 @@ func (l *loop) search(ctx context.Context) error {
 		o.Elapsed, o.Bytes = 0, 0 // charged already
 		s.Observe(search.Trial{Automatic: t.Automatic, Window: t.Asked}, o)
 	}
+	l.searched = s
 	defer func() { l.answer = s.Answer() }()
 	for {
 		next, more := s.Next()

@@ -21,16 +21,17 @@ const (
 )
 
 // prove measures before and after in turn, A B B A, until the factor is known well
-// enough or the budget ends.
+// enough or the budget ends. What it measures counts in the search too: where another
+// window turns out to be the one to choose, the proof begins anew with that.
 func (l *loop) prove(ctx context.Context) error {
 	if l.answer.Verdict != search.Change {
 		return nil
 	}
-	window := l.answer.Asked
 	length := l.config().Length(0)
+	window := l.answer.Asked
 	var before, after []float64
-	for len(before) < mostPairs {
-		if !l.affords(2*length, 1) || len(before) >= 2 && stats.Gain(before, after, confidence).Within(tight) {
+	for len(before) < mostPairs && l.affords(2*length, 1) {
+		if len(before) >= 2 && stats.Gain(before, after, confidence).Within(tight) {
 			break
 		}
 		pair := []Trial{l.automatic(length, "proof: before"), l.window(window, length, "proof: after")}
@@ -42,11 +43,18 @@ func (l *loop) prove(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+			l.searched.Observe(search.Trial{Automatic: t.Automatic, Window: t.Asked}, t.outcome())
 			if t.Automatic {
 				before = append(before, t.Goodput)
 			} else {
 				after = append(after, t.Goodput)
 			}
+		}
+		if l.answer = l.searched.Answer(); l.answer.Verdict != search.Change {
+			return nil
+		}
+		if l.answer.Asked != window {
+			window, before, after = l.answer.Asked, nil, nil
 		}
 	}
 	if len(before) >= 2 {
