@@ -95,8 +95,8 @@ func (l *loop) climb(ctx context.Context) error {
 		held, last = t.Effective, t
 	}
 	l.out.Path.AtLeast = l.held(&last)
-	if !last.Lossless && !l.out.Path.AtLeast {
-		if err := l.betweenLosses(ctx); err != nil {
+	if !last.Lossless && !l.out.Path.AtLeast && last.Limiter != limiter.Bottleneck {
+		if err := l.betweenLosses(ctx, &last); err != nil {
 			return err
 		}
 	}
@@ -110,11 +110,17 @@ func (l *loop) climb(ctx context.Context) error {
 }
 
 // betweenLosses looks at what a lossy path carries with a sender that does not take each
-// loss for a full link. What it gives counts as a remedy too.
-func (l *loop) betweenLosses(ctx context.Context) error {
+// loss for a full link, by the same window as the last transfer. Where that was
+// automatic, what it gives counts as a remedy too.
+func (l *loop) betweenLosses(ctx context.Context, last *Trial) error {
+	const reason = "what the path carries between losses"
 	for _, r := range l.controls() {
-		t := l.automatic(l.config().Length(0), "what the path carries between losses")
+		t := l.automatic(l.config().Length(0), reason)
 		t.Automatic, t.Remedy = false, r.name
+		if last.Asked > 0 {
+			t = l.window(last.Asked, l.config().Length(last.Asked), reason)
+			t.Remedy = r.name + " and a window of " + units.Size(last.Asked).Exact()
+		}
 		r.change(&t.Spec)
 		if r.name != lossBlind || l.over(0.3) || l.cfg.Peer.Check(withDirection(t.Spec, l.out.Direction)) != nil {
 			continue
