@@ -137,10 +137,9 @@ func Apply(ctx context.Context, cfg Config, d *Direction, changes []host.Change)
 	out.decide(err)
 	// Whatever happened, the host ends as Kept says.
 	settle := context.WithoutCancel(ctx)
-	if out.Kept {
-		err = errors.Join(err, s.set(settle, true))
-	} else {
-		err = errors.Join(err, s.set(settle, false))
+	if failed := s.set(settle, out.Kept); failed != nil {
+		err = errors.Join(err, failed)
+		out.Kept, out.Reason = false, "the host could not be put into the state that the proof asks for (fullpipe status tells): "+failed.Error()
 	}
 	out.Changes = s.last
 	return out, err
