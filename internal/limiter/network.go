@@ -30,6 +30,8 @@ const (
 	losing   = 0.0005 // the share of retransmitted bytes from which loss is no accident
 	// heavyLoss is the share that a short queue does not lose even to BBR.
 	heavyLoss = 0.1
+	// mostlyQueued is the share of samples from which a queue is hardly ever gone.
+	mostlyQueued = 0.65
 )
 
 // judgeNetwork says what limits while neither end does: a full link or loss. Loss alone
@@ -59,7 +61,7 @@ func (h *hearing) judgeNetwork() finding {
 			}
 		}
 		f.text = fmt.Sprintf("%s of the bytes were sent again %s, and no queue ever formed (%s)", percent(p.resent), steady, loaded)
-	case p.full() || p.standing() && level >= flatRate:
+	case (p.full() || p.standing() && level >= flatRate) && (p.resent < heavyLoss || p.queued >= mostlyQueued):
 		f.name, f.confidence = Bottleneck, when(level >= clearlyFlat && !p.uneven(), High)
 		f.text = fmt.Sprintf("the path delivers a steady %s and a queue stands in it (%s)", units.Rate(p.mean), loaded)
 	case level >= flatRate && !p.uneven() && p.resent < heavyLoss: // the queue is too short to be seen

@@ -138,12 +138,11 @@ func (p *path) full() bool {
 		// beyondBursts is the queue that bursts of less than a BDP cannot make: they
 		// find the link idle, and their last segment waits a round trip at most.
 		beyondBursts = 1.2
-		mostly       = 0.65
 	)
 	switch level, queue := p.level(), p.queueing(); {
 	case !p.standing() || p.uneven() && queue < beyondBursts:
 		return false
-	case level >= flatRate || queue >= beyondBursts && p.queued >= mostly:
+	case level >= flatRate || queue >= beyondBursts && p.queued >= mostlyQueued:
 		return true
 	case p.evenness >= evenRate:
 		return level >= veryUnsteady
