@@ -3,7 +3,7 @@ package capture
 import "io"
 
 const (
-	sourceSize = 1 << 20
+	sourceSize = 1 << 18
 	// maxRecord is the longest packet that is believed. Kernels capture at most 256 KiB
 	// of a packet, or 512 KiB where BIG TCP is in use.
 	maxRecord = 1 << 20

@@ -11,7 +11,6 @@ type rttState struct {
 	now       int64 // the loop through the sender, at present
 	loopMin   int64
 	loopKnown bool
-	past      int64 // least time from data to acknowledgement seen
 	guess     int64 // of the loop, from the handshake
 }
 
@@ -50,9 +49,6 @@ func (r *rttState) sample(d *Direction, ack, at int64) {
 			continue // the tap's own part of the round trip is soon known
 		}
 		part := at - m.at
-		if r.past == 0 || part < r.past {
-			r.past = part
-		}
 		whole := part + r.now
 		if whole < coarse {
 			continue

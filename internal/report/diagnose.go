@@ -59,6 +59,10 @@ type CapturedDirection struct {
 	RTTMaxS              *float64 `json:"rtt_max_s,omitempty"`
 	Segments             int64    `json:"segments"`
 	RetransmittedSegment int64    `json:"retransmitted_segments"`
+	SpuriousSegments     int64    `json:"spurious_retransmissions,omitempty"` // that the receiver did not need
+	OutOfOrderSegments   int64    `json:"out_of_order_segments,omitempty"`
+	Timeouts             int64    `json:"timeouts,omitempty"`
+	UncapturedBytes      int64    `json:"uncaptured_bytes,omitempty"` // acknowledged, but not in the capture
 	WindowMaxBytes       *int64   `json:"window_max_bytes,omitempty"`
 	WindowScale          *int     `json:"window_scale,omitempty"` // of the windows this direction obeys
 	OutstandingMaxBytes  int64    `json:"outstanding_max_bytes"`
@@ -217,6 +221,7 @@ func newCapturedDirection(c *flow.Connection, d *flow.Direction, beside []limite
 		least, most := float64(d.RTTMin)/1e9, float64(d.RTTMax)/1e9
 		r.RTTMinS, r.RTTMaxS = &least, &most
 	}
+	r.SpuriousSegments, r.OutOfOrderSegments, r.Timeouts, r.UncapturedBytes = d.Spurious, d.OutOfOrder, d.Timeouts, d.Unseen
 	if d.WindowMax > 0 {
 		r.WindowMaxBytes = &d.WindowMax
 	}
