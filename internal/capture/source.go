@@ -9,8 +9,8 @@ const (
 	maxRecord = 1 << 20
 )
 
-// source is a buffered reader that shows its bytes in place. Its buffer never grows past
-// one record, whatever a file claims.
+// source is a buffered reader that shows its bytes in place. Its buffer grows with what
+// arrives, never by what a file claims.
 type source struct {
 	r    io.Reader
 	buf  []byte
@@ -36,10 +36,10 @@ func (s *source) fill(n int) ([]byte, error) {
 		s.past += int64(s.a)
 		s.a, s.b = 0, s.b-s.a
 	}
-	if n > len(s.buf) {
-		s.buf = append(s.buf, make([]byte, n-len(s.buf))...)
-	}
 	for empty := 0; s.b < n && s.err == nil; {
+		if s.b == len(s.buf) {
+			s.buf = append(s.buf, make([]byte, min(n-s.b, max(s.b, sourceSize)))...)
+		}
 		var got int
 		got, s.err = s.r.Read(s.buf[s.b:])
 		s.b += got
