@@ -151,6 +151,10 @@ type workers struct {
 }
 
 func startWorkers(n int, cfg flow.Config) *workers {
+	if cfg.Connections == 0 {
+		cfg.Connections = flow.MostConnections
+	}
+	cfg.Connections = max(cfg.Connections/max(n, 1), 1)
 	if n == 0 {
 		return &workers{tables: []*flow.Table{flow.NewTable(cfg)}}
 	}

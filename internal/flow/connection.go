@@ -10,7 +10,7 @@ type Connection struct {
 	Reset       bool
 	Finished    bool // both ends closed
 
-	cfg    *Config
+	table  *Table
 	client int // which side opened; by the lower port where no SYN was seen
 	sides  [2]side
 	now    int64
@@ -66,8 +66,8 @@ type copyOf struct {
 	ttl   uint8
 }
 
-func newConnection(e ends, s *Segment, cfg *Config) *Connection {
-	c := &Connection{ends: e, Started: s.At, cfg: cfg}
+func newConnection(e ends, s *Segment, t *Table) *Connection {
+	c := &Connection{ends: e, Started: s.At, table: t}
 	c.sides[0].offer.Scale, c.sides[1].offer.Scale = -1, -1
 	if e.a.Port < e.b.Port {
 		c.client = 1

@@ -111,10 +111,9 @@ func (c *Connection) newDirection(s *Segment, from int, at int64) *Direction {
 		d.window, d.edge = 1<<40, 1<<40 // not known: assume room
 	}
 	d.tapEdge = d.edge
-	if c.cfg.Points > 0 {
-		d.Graph = newGraph(c.cfg.Points)
+	if points := c.table.cfg.Points; points > 0 {
+		d.Graph = newGraph(points)
 	}
-	d.slicing.limit = c.cfg.Slices
 	d.cur = newSlice(at)
 	d.round.began = at
 	c.seedRTT(d, from)

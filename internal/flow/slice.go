@@ -86,10 +86,13 @@ func (s *Slice) join(o *Slice) {
 	s.outTime += o.outTime
 }
 
+// mostSlices is how many all directions keep before new ones have to do with fewer: some
+// 300 MB.
+const mostSlices = 1_500_000
+
 // slicing cuts time into slices.
 type slicing struct {
 	cur   Slice
-	limit int
 	least int64 // no slice is shorter than this
 
 	// the delivered bytes, for rates
@@ -200,11 +203,18 @@ func (d *Direction) closeSlice(at int64) {
 		d.cur = newSlice(at)
 		return
 	}
+	t := d.conn.table
 	d.Slices = append(d.Slices, d.cur)
 	d.cur = newSlice(at)
-	if len(d.Slices) < d.limit {
+	t.slices++
+	limit := t.cfg.Slices
+	if t.slices > mostSlices {
+		limit = max(limit/8, 8)
+	}
+	if len(d.Slices) < limit {
 		return
 	}
+	t.slices -= len(d.Slices) / 2
 	kept := d.Slices[:0]
 	for i := 0; i < len(d.Slices); i += 2 {
 		s := d.Slices[i]

@@ -2,13 +2,15 @@ package flow
 
 import "slices"
 
-// Config bounds what a Table keeps. Its zero value follows half a million connections and
-// keeps no graphs.
+// Config bounds what a Table keeps: about a gigabyte at the very worst with its zero
+// value, which keeps no graphs.
 type Config struct {
-	// Connections is how many are followed; more are counted in Unfollowed. 0 is 500,000.
+	// Connections is how many are followed; more are counted in Unfollowed. 0 is
+	// MostConnections.
 	Connections int
 	// Slices is how many a direction keeps; when there are more, neighbours are merged.
-	// 0 is 256.
+	// 0 is 256. When all directions together have a million and a half, new ones of a
+	// direction past an eighth of that are merged.
 	Slices int
 	// Points is how many points each line of a direction's graph keeps; 0 keeps no graphs.
 	Points int
@@ -16,12 +18,16 @@ type Config struct {
 	Wanted func(a, b Endpoint) bool
 }
 
+// MostConnections are followed where nothing else is asked for.
+const MostConnections = 120_000
+
 // Table follows the connections of one capture. Segments go in by time with Add; Finish
 // gives the connections.
 type Table struct {
 	cfg    Config
 	byEnds map[ends]*Connection
 	recent [1 << 12]*Connection // by a hash of the ends
+	slices int                  // that all directions keep
 	all    []*Connection
 
 	Segments   int64
@@ -35,7 +41,7 @@ type ends struct{ a, b Endpoint }
 // NewTable returns an empty Table.
 func NewTable(cfg Config) *Table {
 	if cfg.Connections <= 0 {
-		cfg.Connections = 500_000
+		cfg.Connections = MostConnections
 	}
 	if cfg.Slices <= 0 {
 		cfg.Slices = 256
@@ -100,7 +106,7 @@ func (t *Table) begin(e ends, s *Segment) *Connection {
 		t.Unfollowed++
 		return nil
 	}
-	c := newConnection(e, s, &t.cfg)
+	c := newConnection(e, s, t)
 	t.byEnds[e] = c
 	t.all = append(t.all, c)
 	return c
