@@ -102,6 +102,7 @@ default, which for buffers is automatic sizing.`,
 	fl.BoolVarP(&f.udp.on, "udp", "u", false, "send UDP, and tell loss, jitter, order and delay variation")
 	f.udp.rate, f.udp.datagram = 10e6, 1448
 	fl.Var(&f.udp.rate, "rate", "payload of UDP over all streams; 0 is as fast as the sender can")
+	fl.BoolVar(&f.udp.capacity, "capacity", false, "with --udp: search the largest rate that gets through; fills the path for some 10 s")
 	fl.Var(&f.udp.datagram, "datagram", "payload of one UDP datagram")
 	return cmd
 }

@@ -14,6 +14,7 @@ import (
 // udpFlags are what concerns measure --udp alone.
 type udpFlags struct {
 	on       bool
+	capacity bool
 	rate     units.Rate
 	datagram units.Size
 }
@@ -22,7 +23,7 @@ type udpFlags struct {
 // --udp.
 func (f *measureFlags) datagramSpecs(cmd *cobra.Command) ([]transfer.DatagramSpec, error) {
 	if !f.udp.on {
-		for _, flag := range []string{"rate", "datagram"} {
+		for _, flag := range []string{"rate", "datagram", "capacity"} {
 			if cmd.Flags().Changed(flag) {
 				return nil, &usageError{"--" + flag, "is about UDP", "--udp with it"}
 			}
@@ -34,6 +35,9 @@ func (f *measureFlags) datagramSpecs(cmd *cobra.Command) ([]transfer.DatagramSpe
 		if cmd.Flags().Changed(flag) {
 			return nil, &usageError{"--" + flag, "is about TCP", "leave it out with --udp; --rate and --datagram say how UDP is sent"}
 		}
+	}
+	if f.udp.capacity && (cmd.Flags().Changed("rate") || cmd.Flags().Changed("time")) {
+		return nil, &usageError{"--capacity", "chooses rates and times itself", "leave --rate and --time out"}
 	}
 	if f.udp.datagram < 16 || f.udp.datagram > 65507 {
 		return nil, &usageError{"--datagram", fmt.Sprintf("%d bytes are no datagram's size here", int64(f.udp.datagram)), "16 to 65507"}
@@ -61,6 +65,9 @@ func (f *measureFlags) runUDP(cmd *cobra.Command, text string, specs []transfer.
 	carrier, ok := far.(transfer.DatagramPeer)
 	if !ok {
 		return &usageError{"--udp", "this far end carries TCP only", "a host with iperf3 -s or fullpipe serve"}
+	}
+	if f.udp.capacity {
+		return f.runCapacity(cmd, text, carrier, specs)
 	}
 	doc := report.MeasureUDP{Header: newHeader(cmd), Peer: text}
 	for _, spec := range specs {

@@ -159,6 +159,8 @@ func receivedThere(r *transfer.DatagramResult, far Results) {
 		r.Reordered, r.Duplicates = &reordered, &duplicates
 		r.Received += duplicates
 	}
-	// The far end's time includes what the test waited for at its end.
-	r.Duration = min(time.Duration(seconds*float64(time.Second)), max(r.Spec.Time, time.Millisecond))
+	r.Duration = time.Duration(seconds * float64(time.Second))
+	if !told { // iperf3's time includes what the test waited for at its end
+		r.Duration = min(r.Duration, max(r.Spec.Time, time.Millisecond))
+	}
 }

@@ -111,42 +111,66 @@ func (f *flows) report(done <-chan struct{}, each func(transfer.Interval)) {
 	}
 }
 
+// pacer says how many datagrams are due.
+type pacer struct {
+	perDatagram time.Duration // 0: no rate is set
+	begun       time.Duration // from when on due is counted, less what was given up
+	sent        int64
+	tick        time.Duration // when the current tick began
+	left        int64         // what may still be sent in it
+}
+
 const (
-	// trainTime is how much of a rate is sent at once: longer trains cost less and fill
-	// a shallow queue sooner.
-	trainTime = time.Millisecond
+	// tick is about how often a timer can wake a sender up.
+	tick = time.Millisecond
 	// debt is how much a sender that was held up makes up for, at twice its rate at most:
-	// all at once would overflow the receiver's socket.
+	// all at once would overflow a queue.
 	debt = 100 * time.Millisecond
 )
 
+// due is how many datagrams may be sent now, and when none may, how long to wait.
+func (p *pacer) due(now time.Duration, most int) (n int, wait time.Duration) {
+	if p.perDatagram == 0 {
+		return most, 0
+	}
+	p.begun = max(p.begun, now-time.Duration(p.sent)*p.perDatagram-debt)
+	owed := int64((now-p.begun)/p.perDatagram) + 1 - p.sent
+	if owed <= 0 {
+		return 0, p.begun + time.Duration(p.sent)*p.perDatagram - now
+	}
+	if p.sent == 0 || now-p.tick >= tick {
+		p.tick, p.left = now, 2*int64(tick/p.perDatagram)+2
+	}
+	if p.left == 0 {
+		return 0, p.tick + tick - now
+	}
+	n = int(min(owed, p.left, int64(most)))
+	p.sent += int64(n)
+	p.left -= int64(n)
+	return n, 0
+}
+
 func (f *flows) send(ctx context.Context, one *flow) error {
 	most := one.socket.Train(f.size)
+	pace := pacer{}
 	if f.bps > 0 {
-		most = min(most, max(1, int(f.bps*trainTime.Seconds()/8)/f.size))
+		pace.perDatagram = time.Duration(float64(f.size*8) / f.bps * float64(time.Second))
 	}
 	train := make([]byte, most*f.size)
 	crand.Read(train)
 	limit := f.bytes / int64(len(f.all)) / int64(f.size)
-	due := time.Duration(0)
 	for ctx.Err() == nil {
 		now := time.Since(f.started)
-		n := most
+		n, wait := pace.due(now, most)
 		if f.bytes > 0 {
 			n = int(min(int64(n), limit-int64(one.sent)))
 		}
-		if n <= 0 || f.time > 0 && now >= f.time {
+		switch {
+		case f.time > 0 && now >= f.time, f.bytes > 0 && int64(one.sent) >= limit:
 			return nil
-		}
-		if f.bps > 0 {
-			if due = max(due, now-debt); due > now {
-				pause(ctx, due-now)
-				continue
-			}
-			cost := time.Duration(float64(n*f.size*8) / f.bps * float64(time.Second))
-			if due += cost; due < now {
-				pause(ctx, cost/2)
-			}
+		case wait > 0:
+			pause(ctx, wait)
+			continue
 		}
 		if one.omitted == nil && f.omit > 0 && now >= f.omit {
 			one.omitted, one.skipped = &Arrivals{}, one.sent
@@ -160,7 +184,7 @@ func (f *flows) send(ctx context.Context, one *flow) error {
 			f.moved.Add(int64(n * f.size))
 			one.last = time.Since(f.started)
 		case errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ECONNREFUSED):
-			pause(ctx, trainTime) // the way out is full, or the far end not there yet
+			pause(ctx, tick) // the way out is full, or the far end not there yet
 		default:
 			return err
 		}
@@ -228,6 +252,9 @@ func (f *flows) results(n int) (all []StreamResult) {
 			}
 			errors, packets = before.Lost, int64(before.Highest)
 			r.Bytes, r.Packets, r.Errors, r.Jitter = a.Bytes-before.Bytes, int64(a.Highest), a.Lost, a.Jitter.Seconds()
+			if f.omit == 0 {
+				r.Start = one.first.Seconds()
+			}
 			r.More = &More{Received: a.Datagrams, Reordered: a.Reordered, Duplicates: a.Duplicates, Variation: f.variation()}
 		}
 		r.OmittedErrors, r.OmittedPackets = &errors, &packets

@@ -335,3 +335,28 @@ func BenchmarkArrivals(b *testing.B) {
 		a.Add(Header{time.Duration(n), uint64(n + 1)}, 1448, time.Duration(n+50))
 	}
 }
+
+// A sender that wakes up every so often keeps its rate, and after a break makes up for it
+// at no more than twice its rate.
+func TestPacer(t *testing.T) {
+	const per = 700 * time.Microsecond
+	p := pacer{perDatagram: per}
+	var sent int
+	for now := time.Duration(0); now < time.Second; now += 1100 * time.Microsecond {
+		for {
+			n, wait := p.due(now, 44)
+			if sent += n; wait > 0 {
+				break
+			}
+		}
+	}
+	if want := int(time.Second / per); sent < want-3 || sent > want+3 {
+		t.Errorf("%d datagrams in a second, want %d", sent, want)
+	}
+	if n, _ := p.due(1050*time.Millisecond, 1000); n == 0 || n > 4 {
+		t.Errorf("%d at once after a break of 50 ms", n)
+	}
+	if n, wait := p.due(1050*time.Millisecond, 1000); n != 0 || wait <= 0 {
+		t.Errorf("%d more at once", n)
+	}
+}
