@@ -9,7 +9,7 @@ type Prediction struct {
 }
 
 // predict takes the least of the caps that remain. How fast the path is was only shown
-// where it was overloaded: by a queue, or by sending that came out slower. Else what
+// where it was overloaded: by a queue while more was sent than came out. Else what
 // follows is a lower bound: by its definition, a limiter's removal gives a tenth more, and
 // the pace at which what was outstanding at once got through can be had for longer.
 func (t *timeline) predict(v Verdict) *Prediction {
@@ -43,7 +43,7 @@ func (t *timeline) predict(v Verdict) *Prediction {
 func (t *timeline) overloaded() (most float64) {
 	for i := range t.d.Slices {
 		s := &t.d.Slices[i]
-		if t.queued(s) && s.PeakSent > 1.1*s.PeakAcked || s.PeakSent > 1.5*s.PeakAcked && s.Losses > 0 {
+		if t.queued(s) && s.PeakSent > 1.1*s.PeakAcked {
 			most = max(most, s.PeakAcked)
 		}
 	}

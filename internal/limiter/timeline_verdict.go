@@ -156,7 +156,8 @@ func (t *timeline) evidenceLevel(n Name) Confidence {
 	case ReceiverApplication:
 		return when(d.ZeroWindows > 0 && d.ScaleKnown, High)
 	case Application:
-		return when(!corrected, High)
+		const long = 0.1 // seconds a pause: longer than pacing and shapers leave
+		return when(!corrected && (d.Pauses == 0 || t.clock(flow.Idle) >= long*float64(d.Pauses)), High)
 	case NagleDelayedAck, MTUBlackHole:
 		return High
 	case SlowStart:
