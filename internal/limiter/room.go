@@ -55,11 +55,11 @@ const (
 	littleRoom = 0.93
 )
 
-// waits says whether data waited unsent although less than a share used of each window
-// was in flight and nothing was being repaired.
+// waits says whether data waited unsent although less than a share used of the congestion
+// window was in flight, with ample room in the peer's, and nothing was being repaired.
 func (c *connection) waits(s *transfer.Sample, used float64) bool {
 	return s.NotSent >= 2*c.mss && !s.Recovering && s.Lost == 0 && float64(s.InFlight) < used*float64(s.Cwnd) &&
-		(s.Have&transfer.HaveSendWnd == 0 || float64(s.InFlight) < used*float64(s.SendWnd))
+		(s.Have&transfer.HaveSendWnd == 0 || float64(s.InFlight) < ampleRoom*float64(s.SendWnd))
 }
 
 // hasRoom is the share of the round by the samples alone. A congestion window that is
