@@ -159,21 +159,20 @@ func startWorkers(n int, cfg flow.Config) *workers {
 		return &workers{tables: []*flow.Table{flow.NewTable(cfg)}}
 	}
 	w := &workers{free: make(chan []item, 8*n)}
-	for i := range n {
-		w.tables = append(w.tables, flow.NewTable(cfg))
-		w.full = append(w.full, make(chan []item, 4))
+	for range n {
+		table, full := flow.NewTable(cfg), make(chan []item, 4)
+		w.tables = append(w.tables, table)
+		w.full = append(w.full, full)
 		w.filling = append(w.filling, make([]item, 0, batch))
-		w.wg.Add(1)
-		go w.follow(i)
+		w.wg.Go(func() { w.follow(table, full) })
 	}
 	return w
 }
 
-func (w *workers) follow(i int) {
-	defer w.wg.Done()
-	for items := range w.full[i] {
-		for j := range items {
-			add(w.tables[i], &items[j])
+func (w *workers) follow(table *flow.Table, full <-chan []item) {
+	for items := range full {
+		for i := range items {
+			add(table, &items[i])
 		}
 		select {
 		case w.free <- items[:0]:
