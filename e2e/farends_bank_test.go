@@ -22,7 +22,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
-	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 const interop = "Interoperation with iperf3 3.12"
@@ -264,46 +263,5 @@ func TestBankDatagrams(t *testing.T) {
 			Measured: fmt.Sprintf("%.0f a second, loss ≤ %.2g %%, %.2f s of CPU a million; iperf3 %.0f, ≤ %.2g %%, %.2f s", b, 100*losses[1], median(costs[1]), a, 100*losses[0], median(costs[0])),
 			Spread:   fmt.Sprintf("medians of 3; %.0f to %.0f, iperf3 %.0f to %.0f", rates[1][0], rates[1][2], rates[0][0], rates[0][2]), Verdict: verdict(ok),
 			Command: "fullpipe measure iperf3://HOST --udp --rate " + c.ours + "; iperf3 -u -l 1448 -b " + c.its})
-	}
-}
-
-// Over the lab, each kind of far end with the real program there.
-func TestBankFarEnds(t *testing.T) {
-	bankOnly(t)
-	ours := builtProgram(t)
-	for _, bps := range []float64{64e3, 1e6, 20e6, 100e6, 1e9} {
-		rate := strings.TrimSuffix(strings.ReplaceAll(strings.ReplaceAll(units.Rate(bps).String(), " ", ""), "/s", ""), "ps")
-		seconds := 5
-		if bps < 1e6 {
-			seconds = 20
-		}
-		// The receiver's interface counts what the link carried, headers included.
-		script := fmt.Sprintf(`sleep 0.5; D=$(ip -o -4 address | awk '/ 198\.18\./ {print $2}'); A=/sys/class/net/$D/statistics
-B=$(cat $A/tx_bytes); %s measure iperf3://$FULLPIPE_FAR -t %ds --json; E=$(cat $A/tx_bytes); echo "$B $E"`, ours, seconds)
-		cmd := exec.CommandContext(t.Context(), ours, "lab", "rate="+rate+",rtt=20ms,queue=200packets", "--far", "iperf3 -s", "--", "sh", "-c", script)
-		out, err := cmd.Output()
-		if err != nil {
-			t.Errorf("%v: %s", err, out)
-			continue
-		}
-		i := strings.Index(string(out), "{")
-		j := strings.LastIndex(string(out), "}")
-		var doc struct {
-			Directions []struct {
-				GoodputBps float64 `json:"goodput_bps"`
-				Bytes      int64
-				Duration   float64 `json:"duration_s"`
-			}
-		}
-		if i < 0 || json.Unmarshal(out[i:j+1], &doc) != nil || len(doc.Directions) != 1 {
-			t.Errorf("%s", out)
-			continue
-		}
-		d := doc.Directions[0]
-		// What a full link of this rate can carry as payload: 1448 of 1500 bytes with timestamps.
-		ideal := bps * 1448 / 1500
-		record(t, bankRow{Section: "Goodput on lab links", Case: rate + ", iperf3 3.12 at the far end", Claim: "within 1 % of the link's rate less headers (1448 of 1500 bytes)",
-			Measured: fmt.Sprintf("%s, %.2f %% of it", units.Rate(d.GoodputBps), 100*d.GoodputBps/ideal), Spread: fmt.Sprintf("1 run of %d s", seconds),
-			Verdict: verdict(d.GoodputBps > 0.99*ideal && d.GoodputBps < 1.01*ideal), Command: "fullpipe lab rate=" + rate + ",rtt=20ms -- fullpipe measure iperf3://$FULLPIPE_FAR"})
 	}
 }
