@@ -42,3 +42,32 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 		}
 	}
 }
+
+// TestArchitectureNamesEveryRoomAndDependency keeps the picture of the house true.
+func TestArchitectureNamesEveryRoomAndDependency(t *testing.T) {
+	picture, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range packages(t) {
+		parts := strings.Split(p.room(), "/")
+		room := strings.TrimPrefix(p.room(), "internal/")
+		if len(p.GoFiles) > 0 && len(parts) <= 2 && !strings.HasPrefix(p.room(), "e2e") && !strings.Contains(string(picture), room+"/ ") {
+			t.Errorf("ARCHITECTURE.md does not show %s", p.room())
+		}
+	}
+	modules, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(modules)) {
+		module, isRequired := strings.CutPrefix(strings.TrimSuffix(strings.TrimSpace(line), "// indirect"), "github.com/")
+		if !isRequired || strings.Contains(line, "// indirect") {
+			continue
+		}
+		module, _, _ = strings.Cut(module, " ")
+		if module = strings.TrimSuffix(module, "/v2"); !strings.Contains(string(picture), "| "+module+" |") {
+			t.Errorf("ARCHITECTURE.md does not say why %s is needed", module)
+		}
+	}
+}
