@@ -15,10 +15,12 @@ import (
 // network's, and is judged over the whole transfer: a full link, loss, a local queue.
 func Judge(r *transfer.Result) Verdict {
 	switch {
-	case sampled(r.Sender()):
+	case sampled(r.Sender()) && leastRTT(r.Sender()) > 0:
 		return judgeSender(r)
 	case sampled(r.Receiver()):
 		return judgeReceiver(r)
+	case sampled(r.Sender()):
+		return unseen("the sender's system tells no round trips", Application, SendBuffer, ReceiverWindow, Congestion, Bottleneck)
 	}
 	return unseen("no end of the transfer was sampled", Application, SendBuffer, ReceiverWindow, Congestion, Bottleneck)
 }

@@ -111,3 +111,17 @@ func TestReceiverAloneWithAnEmptyStream(t *testing.T) {
 		t.Errorf("%s, %s confidence; shares %v", v.Limiter, v.Confidence, v.Shares)
 	}
 }
+
+// A system that tells bytes but no round trips leaves the verdict open.
+func TestWithoutRoundTripsNothingIsKnown(t *testing.T) {
+	var s transfer.Stream
+	for i := range 100 {
+		s.Samples = append(s.Samples, transfer.Sample{At: time.Duration(i) * 40 * time.Millisecond, Have: transfer.HaveAcked | transfer.HaveProgram,
+			Acked: int64(i) * 100_000, Program: int64(i) * 100_000})
+	}
+	s.Last = s.Samples[99].At
+	v := Judge(&transfer.Result{Spec: transfer.Spec{Direction: transfer.Up}, Near: &transfer.End{Streams: []transfer.Stream{s}}})
+	if v.Limiter != Unknown || len(v.Candidates) == 0 {
+		t.Errorf("%+v, want unknown with candidates", v)
+	}
+}
