@@ -215,10 +215,15 @@ func (d *TuneDirection) verdictText() string {
 }
 
 // worthDoing is what else follows where a window is not the answer, or not all of it: the
-// remedies that were shown to help by a tenth, and what the limiter calls for.
+// remedies that were shown to help by a tenth, also beyond what the window gives, and what
+// the limiter calls for.
 func (d *TuneDirection) worthDoing() (lines []string) {
+	var chosen float64
+	if d.After != nil {
+		chosen = d.After.MedianBps
+	}
 	for _, r := range d.Remedies {
-		if r.CI95[0] >= 1 && r.Factor >= 1.1 {
+		if r.CI95[0] >= 1 && r.Factor >= 1.1 && r.GoodputBps >= 1.1*chosen {
 			lines = append(lines, fmt.Sprintf("%s, which gave %s (× %s)", r.Name, units.Rate(r.GoodputBps), factor(r.Factor)))
 		}
 	}
