@@ -31,6 +31,7 @@ var sizeUnits = map[string]float64{
 	"m": 1 << 20, "mb": 1e6, "mib": 1 << 20,
 	"g": 1 << 30, "gb": 1e9, "gib": 1 << 30,
 	"t": 1 << 40, "tb": 1e12, "tib": 1 << 40,
+	"p": 1 << 50, "pb": 1e15, "pib": 1 << 50,
 }
 
 // ParseRate reads "100mbit", "28.8 kbit/s", "1G" or "64000". Case does not matter:
@@ -62,8 +63,8 @@ func ParseSize(s string) (Size, error) {
 	if !ok {
 		return 0, fmt.Errorf("size %q: unknown unit %q (use B, kB, KiB, MB, MiB, GB, GiB)", s, unit)
 	}
-	if v *= factor; v > 1<<52 {
-		return 0, fmt.Errorf("size %q: more than 4 PiB", s)
+	if v *= factor; v > 1<<53 {
+		return 0, fmt.Errorf("size %q: more than 8 PiB", s)
 	}
 	return Size(math.Round(v)), nil
 }

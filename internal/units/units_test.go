@@ -23,7 +23,7 @@ func TestParseRate(t *testing.T) {
 
 func TestParseSize(t *testing.T) {
 	for text, want := range map[string]Size{
-		"64KiB": 65536, "64kB": 64000, "64K": 65536, "65535": 65535, "1.5MiB": 1572864, "151840 B": 151840, "1GB": 1e9,
+		"64KiB": 65536, "64kB": 64000, "64K": 65536, "65535": 65535, "1.5MiB": 1572864, "151840 B": 151840, "1GB": 1e9, "1 PiB": 1 << 50,
 	} {
 		if got, err := ParseSize(text); err != nil || got != want {
 			t.Errorf("ParseSize(%q) = %d, %v; want %d", text, got, err, want)
