@@ -74,7 +74,7 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		{"loss=1%/0", "loss", `a burst of "0" packets`, "loss=1%/8"},
 		{"queue=3.5packets", "queue", "not a number of packets", "queue=1bdp"},
 		{"queue=xbdp", "queue", "not a number of bdp", "queue=1bdp"},
-		{"queue=1PB", "queue", "unknown unit", "queue=1bdp"},
+		{"queue=1PB", "queue", "more than 64 GiB", "queue=1bdp"},
 		{"police=50mbit", "police", "no burst", "police=50mbit/200kB"},
 		{"police=50mbit/10B", "police", "1500 bytes and 1 GiB", "police=50mbit/200kB"},
 		{"mtu=100", "mtu", "not a whole number between 576 and 65535", "mtu=1400"},
