@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -94,6 +95,9 @@ func ceilings(t *testing.T) socket.Ceilings {
 	t.Helper()
 	c, err := socket.ReadCeilings()
 	if err != nil {
+		if runtime.GOOS == "linux" {
+			t.Fatal(err)
+		}
 		t.Skip(err)
 	}
 	return c
