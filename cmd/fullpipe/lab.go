@@ -163,6 +163,7 @@ type linkReport struct {
 	ArrivedBytes   int64  `json:"arrived_bytes"`
 	DroppedQueue   int64  `json:"dropped_queue_packets"`
 	DroppedPolicer int64  `json:"dropped_policer_packets"`
+	DroppedGateway int64  `json:"dropped_gateway_packets"`
 	DroppedMTU     int64  `json:"dropped_mtu_packets"`
 	Lost           int64  `json:"lost_packets"`
 	Duplicated     int64  `json:"duplicated_packets"`
@@ -172,5 +173,5 @@ type linkReport struct {
 
 func reportLink(direction string, c link.Config, n link.Counters) linkReport {
 	return linkReport{direction, c.Rate, c.QueueBytes, c.QueuePackets, n.Offered, n.OfferedBytes, n.Carried, n.CarriedBytes,
-		n.Delivered, n.DeliveredBytes, n.DroppedQueue, n.DroppedPolicer, n.DroppedMTU, n.Lost, n.Duplicated, n.HeldBack, n.QueuePeakBytes}
+		n.Delivered, n.DeliveredBytes, n.DroppedQueue, n.DroppedPolicer, n.DroppedGateway, n.DroppedMTU, n.Lost, n.Duplicated, n.HeldBack, n.QueuePeakBytes}
 }

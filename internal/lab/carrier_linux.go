@@ -13,7 +13,7 @@ import (
 )
 
 // carrier moves packets from one TUN device to the other as the link's lanes say: one
-// thread for each direction, or one for both where they share a medium.
+// thread for each direction, or one for both where they share something.
 type carrier struct{ up, down *duct }
 
 // duct carries one direction. The mutex of its loop guards it.
@@ -56,11 +56,11 @@ func clock() int64 { return int64(time.Since(origin)) }
 func carry(p *link.Path, nearTUN, farTUN *tun, t *tap) *carrier {
 	// Devices of old hosts took packets one by one, and a tap tells them apart.
 	p.Up.Single, p.Down.Single = t != nil || p.Far.Window > 0, t != nil || p.Near.Window > 0
-	up, down := link.Pair(p.Up, p.Down, p.HalfDuplex)
-	c := &carrier{newDuct(up, p.Up, nearTUN, farTUN), newDuct(down, p.Down, farTUN, nearTUN)}
+	up, down := p.Lanes()
+	c := &carrier{newDuct(up, p, p.Up, nearTUN, farTUN), newDuct(down, p, p.Down, farTUN, nearTUN)}
 	c.up.tap, c.down.tap = t, t
 	loops := []*loop{{ducts: []*duct{c.up}}, {ducts: []*duct{c.down}}}
-	if p.HalfDuplex {
+	if p.Share() {
 		loops = []*loop{{ducts: []*duct{c.up, c.down}}}
 	}
 	for _, l := range loops {
@@ -72,21 +72,21 @@ func carry(p *link.Path, nearTUN, farTUN *tun, t *tap) *carrier {
 	return c
 }
 
-func newDuct(lane *link.Lane, c link.Config, from, to *tun) *duct {
-	return &duct{lane: lane, from: from, to: to, arena: newArena(memoryFor(c)), config: c}
+func newDuct(lane *link.Lane, p *link.Path, c link.Config, from, to *tun) *duct {
+	return &duct{lane: lane, from: from, to: to, arena: newArena(memoryFor(c, p.VPN.Depth)), config: c}
 }
 
 // memoryFor bounds what one direction holds: four times what its rate brings in the delay
-// and what the queue holds, because a train stays as long as any of its segments. Without
+// and what its queue and its gateway, so many packets, hold, because a train stays as long as any of its segments. Without
 // a rate it is a figure that no TCP window exceeds.
-func memoryFor(c link.Config) int64 {
+func memoryFor(c link.Config, gateway int) int64 {
 	const without, most = 256 << 20, 4 << 30
 	if c.Rate == 0 {
 		return without
 	}
 	delay := c.Delay + c.Jitter/2 + c.HoldBack + c.Aggregate
 	flying := float64(c.Rate) / 8 * delay.Seconds()
-	queue := float64(c.QueueBytes + c.QueuePackets*65535)
+	queue := float64(c.QueueBytes + (c.QueuePackets+int64(gateway))*65535)
 	return int64(min(4*(flying+queue), most)) + 8<<20
 }
 

@@ -86,12 +86,14 @@ func TestLossIsRepaired(t *testing.T) {
 	}
 }
 
-func TestPolicerAndHalfDuplexCarryTCP(t *testing.T) {
+func TestNarrowPathsCarryTCP(t *testing.T) {
 	t.Parallel()
 	for path, most := range map[string]float64{
 		"rate=100mbit,rtt=5ms,police=10mbit/30kB": 10e6,
 		"rate=10mbit,rtt=5ms,duplex=half":         10e6,
 		"rate=10mbit,rtt=5ms,aggregate=4ms":       10e6,
+
+		"rate=100mbit,rtt=5ms,vpn=gateway,crypto=10mbit": 10e6,
 	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()

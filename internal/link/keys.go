@@ -126,6 +126,30 @@ var keys = map[string]key{
 		d.result.Up.Seed, d.result.Down.Seed = n, n
 		return nil
 	}},
+	"vpn": {"vpn=gateway", "gateway: two IPsec gateways with a budget of their own (crypto)", true, func(d *draft, _ int, v string) error {
+		if v != "none" && v != Gateway {
+			return fmt.Errorf("neither none nor %s", Gateway)
+		}
+		d.result.VPN.Kind = v
+		return nil
+	}},
+	"crypto": {"crypto=30mbit or crypto=30mbit/100packets", "what the gateways encrypt, both directions together, acknowledgements included; and how many packets wait for it in each", true, func(d *draft, _ int, v string) error {
+		budget, depth, stated := strings.Cut(v, "/")
+		if rest, ok := strings.CutPrefix(depth, "s/"); ok || depth == "s" { // of "mbit/s"
+			depth, stated = rest, ok
+		}
+		p := &d.result.VPN
+		var err error
+		if p.Crypto, err = rate(budget); err != nil || !stated {
+			return err
+		}
+		q, err := parseQueue(depth)
+		if err != nil || q.unit != "packets" {
+			return fmt.Errorf("%q is no number of packets", depth)
+		}
+		p.Depth = int(q.amount)
+		return nil
+	}},
 	"stack": {"stack=windows-2000", "how a host's TCP behaves", false, func(d *draft, i int, v string) error {
 		if _, err := FindStack(v); err != nil {
 			return err

@@ -24,17 +24,22 @@ const (
 	lost fate = 1 << iota
 	twice
 	heldBack
+	dropped // where a queue or the policer had no room, after the lane had taken it in
 )
 
+const gone = lost | dropped
+
 // Lane is one direction of a path. It is not safe for concurrent use, and neither are
-// the two lanes of a half duplex path together.
+// the two lanes together of a path on which they Share something.
 type Lane struct {
 	Counters Counters
 
-	config Config
-	medium *medium
-	place  int // among the medium's lanes
+	config  Config
+	medium  *medium
+	gateway *gateway // or nil
+	place   int      // among the medium's lanes, and the gateway's
 
+	sealing      ring // waiting for the gateway
 	waiting      ring // in the queue
 	waitingBytes int64
 	flying       ring // on the line or beyond it, in the order of their due times
@@ -48,16 +53,24 @@ type Lane struct {
 	refill int64 // when tokens were last counted
 }
 
-// Pair makes the two lanes of a path. With half duplex both share one medium, which
-// serves them in turn.
-func Pair(up, down Config, halfDuplex bool) (*Lane, *Lane) {
-	u, d := newLane(up, 0), newLane(down, 1)
-	if halfDuplex {
-		shared := &medium{lanes: []*Lane{u, d}}
-		u.medium, d.medium, d.place = shared, shared, 1
+// Lanes makes the two lanes of a path, up and down. With half duplex both share one
+// medium, which serves them in turn, and so do both share the gateways of a VPN.
+func (p *Path) Lanes() (up, down *Lane) {
+	up, down = newLane(p.Up, 0), newLane(p.Down, 1)
+	up.place, down.place = 0, 1
+	if p.HalfDuplex {
+		shared := &medium{lanes: []*Lane{up, down}}
+		up.medium, down.medium = shared, shared
 	}
-	return u, d
+	if p.VPN.Kind == Gateway {
+		pair := &gateway{rate: p.VPN.Crypto, depth: p.VPN.Depth, lanes: [2]*Lane{up, down}}
+		up.gateway, down.gateway = pair, pair
+	}
+	return up, down
 }
+
+// Share says whether what befalls one lane of the path depends on the other.
+func (p *Path) Share() bool { return p.HalfDuplex || p.VPN.Kind == Gateway }
 
 func newLane(c Config, direction uint64) *Lane {
 	dice := func(what uint64) *rand.Rand { return rand.New(rand.NewPCG(c.Seed, what<<1|direction)) }
@@ -72,7 +85,7 @@ func newLane(c Config, direction uint64) *Lane {
 // of a path. It answers how many segments the lane keeps, duplicates counted twice: so
 // many will come back in Runs; and how many were too big for the MTU.
 func (l *Lane) Offer(now int64, t Train) (kept, tooBig int) {
-	l.medium.serve(now)
+	l.serve(now)
 	for i := range t.Segments {
 		size := t.Bytes
 		if i == t.Segments-1 {
@@ -86,14 +99,12 @@ func (l *Lane) Offer(now int64, t Train) (kept, tooBig int) {
 			l.Counters.DroppedMTU++
 			tooBig++
 			continue
-		case !l.police(now, size):
-			l.Counters.DroppedPolicer++
-			continue
-		}
-		if l.medium.idle(now) {
-			l.transmit(now, s)
-		} else if !l.enqueue(s) {
-			l.Counters.DroppedQueue++
+		case l.gateway == nil:
+			if !l.admit(now, s) {
+				continue
+			}
+		case !l.gateway.offer(now, l, s):
+			l.Counters.DroppedGateway++
 			continue
 		}
 		kept++
@@ -102,6 +113,44 @@ func (l *Lane) Offer(now int64, t Train) (kept, tooBig int) {
 		}
 	}
 	return kept, tooBig
+}
+
+// serve brings gateways and line up to now.
+func (l *Lane) serve(now int64) {
+	if l.gateway != nil {
+		l.gateway.serve(now)
+	}
+	l.medium.serve(now)
+}
+
+// admit takes a packet to the line, at a time up to which the medium was served. It
+// counts and answers false for one that there is no room for.
+func (l *Lane) admit(now int64, s segment) bool {
+	switch {
+	case !l.police(now, l.config.carried(int(s.size))):
+		l.Counters.DroppedPolicer++
+		return false
+	case l.medium.idle(now):
+		l.transmit(now, s)
+	case !l.enqueue(s):
+		l.Counters.DroppedQueue++
+		return false
+	}
+	return true
+}
+
+// discard has a packet that was kept come back as lost.
+func (l *Lane) discard(now int64, s segment) {
+	copies := 1
+	if s.fate&(lost|twice) == twice {
+		copies = 2
+	}
+	s.fate = dropped
+	s.due = max(now, l.lastDue)
+	l.lastDue = s.due
+	for range copies {
+		l.flying.push(s)
+	}
 }
 
 // draw decides what will befall the next packet on the line. Each packet offered takes
@@ -156,12 +205,13 @@ func (l *Lane) police(now int64, size int) bool {
 
 func (l *Lane) enqueue(s segment) bool {
 	c := &l.config
-	if l.waitingBytes+int64(s.size) > c.QueueBytes && c.QueueBytes > 0 ||
+	size := int64(c.carried(int(s.size)))
+	if l.waitingBytes+size > c.QueueBytes && c.QueueBytes > 0 ||
 		int64(l.waiting.len()) >= c.QueuePackets && c.QueuePackets > 0 || c.QueueBytes == 0 && c.QueuePackets == 0 {
 		return false
 	}
 	l.waiting.push(s)
-	l.waitingBytes += int64(s.size)
+	l.waitingBytes += size
 	l.Counters.QueuePeakBytes = max(l.Counters.QueuePeakBytes, l.waitingBytes)
 	return true
 }
@@ -170,9 +220,10 @@ func (l *Lane) enqueue(s segment) bool {
 func (l *Lane) transmit(start int64, s segment) {
 	c := &l.config
 	l.Counters.Carried++
-	l.Counters.CarriedBytes += int64(s.size)
+	size := c.carried(int(s.size))
+	l.Counters.CarriedBytes += int64(size)
 	l.medium.turn = l.place + 1
-	left := l.medium.occupy(start, int(s.size)+c.Overhead, c.Rate)
+	left := l.medium.occupy(start, size+c.Overhead, c.Rate)
 	due := left + int64(c.Delay) + l.jitter(left)
 	if c.Aggregate > 0 {
 		step := int64(c.Aggregate)
@@ -224,6 +275,8 @@ func (l *Lane) Next() int64 {
 		next = l.flying.front().due
 	} else if l.waiting.len() > 0 {
 		next = l.medium.free
+	} else if l.gateway != nil && l.gateway.busy {
+		next = l.gateway.free
 	}
 	if len(l.held) > 0 {
 		next = min(next, l.held[0].due)
@@ -233,7 +286,7 @@ func (l *Lane) Next() int64 {
 
 // Pop takes the next run that is due at now or before.
 func (l *Lane) Pop(now int64) (Run, bool) {
-	l.medium.serve(now)
+	l.serve(now)
 	if len(l.held) > 0 && l.held[0].due <= now && (l.flying.len() == 0 || l.held[0].due < l.flying.front().due) {
 		return l.deliver(l.held.pop()), true
 	}
@@ -243,7 +296,7 @@ func (l *Lane) Pop(now int64) (Run, bool) {
 	run := l.deliver(l.flying.pop())
 	for !run.Lost && !l.config.Single && l.flying.len() > 0 {
 		next := l.flying.front()
-		if next.due > now || next.id != run.ID || int(next.index) != run.First+run.Count || next.fate&lost != 0 {
+		if next.due > now || next.id != run.ID || int(next.index) != run.First+run.Count || next.fate&gone != 0 {
 			break
 		}
 		l.deliver(l.flying.pop())
@@ -253,8 +306,10 @@ func (l *Lane) Pop(now int64) (Run, bool) {
 }
 
 func (l *Lane) deliver(s segment) Run {
-	if s.fate&lost != 0 {
-		l.Counters.Lost++
+	if s.fate&gone != 0 {
+		if s.fate&lost != 0 {
+			l.Counters.Lost++
+		}
 		return Run{s.id, int(s.index), 1, true, s.due}
 	}
 	l.Counters.Delivered++
@@ -265,9 +320,8 @@ func (l *Lane) deliver(s segment) Run {
 // medium is the line that one lane, or both of a half duplex path, sends on.
 type medium struct {
 	lanes []*Lane
-	turn  int   // the lane to be served next, when it has something
-	free  int64 // when the last bit sent so far has left
-	rest  int64 // of a division by the rate, carried so that n packets take n times as long
+	turn  int // the lane to be served next, when it has something
+	pace
 }
 
 func (m *medium) idle(now int64) bool {
@@ -298,21 +352,7 @@ func (m *medium) serve(now int64) {
 			return
 		}
 		s := next.waiting.pop()
-		next.waitingBytes -= int64(s.size)
+		next.waitingBytes -= int64(next.config.carried(int(s.size)))
 		next.transmit(m.free, s)
 	}
-}
-
-// occupy takes the medium for so many bytes from start on and answers when they have left.
-func (m *medium) occupy(start int64, bytes int, rate int64) int64 {
-	if rate <= 0 {
-		m.free = max(m.free, start)
-		return m.free
-	}
-	if start > m.free {
-		m.rest = 0
-	}
-	bits := int64(bytes)*8*int64(time.Second) + m.rest
-	m.free, m.rest = start+bits/rate, bits%rate
-	return m.free
 }

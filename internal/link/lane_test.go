@@ -14,7 +14,7 @@ const ms = int64(time.Millisecond)
 func one(id int32, bytes int) Train { return Train{ID: id, Segments: 1, Bytes: bytes, Last: bytes} }
 
 func only(c Config) *Lane {
-	l, _ := Pair(c, Config{}, false)
+	l, _ := (&Path{Up: c}).Lanes()
 	return l
 }
 
@@ -370,7 +370,7 @@ func TestAggregationReleasesTogether(t *testing.T) {
 
 func TestHalfDuplexSharesOneMedium(t *testing.T) {
 	c := Config{Rate: 12e6, QueueBytes: 1 << 20}
-	up, down := Pair(c, c, true)
+	up, down := (&Path{Up: c, Down: c, HalfDuplex: true}).Lanes()
 	for i := range int32(10) {
 		up.Offer(0, one(i, 1500))
 	}
@@ -399,7 +399,7 @@ func TestHalfDuplexSharesOneMedium(t *testing.T) {
 
 func TestFullDuplexDirectionsAreIndependent(t *testing.T) {
 	c := Config{Rate: 12e6, QueueBytes: 1 << 20}
-	up, down := Pair(c, c, false)
+	up, down := (&Path{Up: c, Down: c}).Lanes()
 	for i := range int32(10) {
 		up.Offer(0, one(i, 1500))
 		down.Offer(0, one(i, 1500))
@@ -413,7 +413,7 @@ func TestFullDuplexDirectionsAreIndependent(t *testing.T) {
 
 func TestDirectionsHaveLuckOfTheirOwn(t *testing.T) {
 	c := Config{Loss: 0.5, Seed: 1}
-	up, down := Pair(c, c, false)
+	up, down := (&Path{Up: c, Down: c}).Lanes()
 	same := 0
 	for i := range int32(1000) {
 		up.Offer(0, one(i, 100))

@@ -4,12 +4,13 @@
 // the packet.
 //
 // A packet offered to a lane meets, in this order: the middlebox that strips options
-// (Strip), the smallest MTU, the policer, the queue and the line with its rate, then
-// what befalls it on the way: loss, duplication, delay with its jitter, reordering, and
-// release in bursts (aggregation).
+// (Strip), the smallest MTU, the VPN's gateways (Path.VPN), the policer, the queue and the
+// line with its rate, then what befalls it on the way: loss, duplication, delay with its
+// jitter, reordering, and release in bursts (aggregation).
 //
 // Rates are counted at the IP layer. A queue holds what waits; the packet whose bits are
-// on the line is no longer in it.
+// on the line is no longer in it. Behind gateways policer, queue and line see the packets
+// of the tunnel, which are larger.
 package link
 
 import "time"
@@ -57,6 +58,8 @@ type Config struct {
 	// Aggregate holds packets and hands them over together, once each such time.
 	Aggregate time.Duration
 	Strip     Options
+	// Tunnelled has each packet travel inside one of IPsec's (ESPBytes).
+	Tunnelled bool
 	// Single has each segment leave in a Run of its own.
 	Single bool
 	Seed   uint64
@@ -83,10 +86,11 @@ type Run struct {
 // Counters count packets (segments) and IP bytes since the lane was made.
 type Counters struct {
 	Offered, OfferedBytes     int64
-	Carried, CarriedBytes     int64 // by the line, what is lost afterwards included
+	Carried, CarriedBytes     int64 // by the line, what is lost afterwards included; in a tunnel, the tunnel's
 	Delivered, DeliveredBytes int64 // duplicates included
 	DroppedQueue              int64
 	DroppedPolicer            int64
+	DroppedGateway            int64
 	DroppedMTU                int64
 	Lost                      int64
 	Duplicated                int64

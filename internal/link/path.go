@@ -13,6 +13,7 @@ type Path struct {
 	RTT        time.Duration
 	Up, Down   Config // near to far, far to near
 	HalfDuplex bool
+	VPN        VPN
 	Near, Far  Stack
 }
 
@@ -143,6 +144,9 @@ func (d *draft) path() (Path, error) {
 			c.HoldBack = max(defaultHoldBack, 3*serialization(defaultMTU, c.Rate))
 		}
 		d.settleQueue(i, c)
+	}
+	if err := p.settleVPN(); err != nil {
+		return Path{}, err
 	}
 	var err error
 	if p.Near, err = FindStack(d.stacks[0]); err != nil {

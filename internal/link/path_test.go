@@ -43,6 +43,12 @@ func TestParse(t *testing.T) {
 		{"strip=wscale+timestamps,down.strip=sack", func(p Path) bool { return p.Up.Strip == WindowScale|Timestamps && p.Down.Strip == SACK }},
 		{"near.stack=windows-2000", func(p Path) bool { return p.Near.Name == "windows-2000" && p.Far.Name == defaultStack }},
 		{"stack=windows-xp,far.stack=linux-6.1", func(p Path) bool { return p.Near.Name == "windows-xp" && p.Far.Name == "linux-6.1" }},
+		{"rate=100mbit,rtt=2ms,vpn=gateway", func(p Path) bool {
+			return p.VPN == VPN{Gateway, 30e6, 100} && p.Up.MTU == 1438 && p.Down.MTU == 1438 && p.Up.Tunnelled && p.Down.Tunnelled && p.Up.Rate == 1e8
+		}},
+		{"vpn=gateway,crypto=5mbit/s/20packets,mtu=1400", func(p Path) bool { return p.VPN == VPN{Gateway, 5e6, 20} && p.Up.MTU == 1342 }},
+		{"crypto=5mbit/s,vpn=gateway", func(p Path) bool { return p.VPN == VPN{Gateway, 5e6, 100} }},
+		{"wan-40ms,vpn=none", func(p Path) bool { return p.VPN == VPN{} && !p.Up.Tunnelled && p.Up.MTU == 0 }},
 		{"jitter=20ms,rtt=85ms", func(p Path) bool { return p.Up.Jitter == 20*time.Millisecond }},
 	}
 	for _, test := range tests {
@@ -87,6 +93,12 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		{"left.rate=1mbit", "left.rate", `unknown side "left"`, "up. and down."},
 		{"rtt=10ms,jitter=11ms", "jitter", "more than the RTT", "at most the rtt"},
 		{"aggregate=2s", "aggregate", "more than 1s", "aggregate=5ms"},
+		{"vpn=ipsec", "vpn", "neither none nor gateway", "vpn=gateway"},
+		{"crypto=30mbit", "crypto", "no gateways", "vpn=gateway"},
+		{"vpn=gateway,crypto=30mbit/64KiB", "crypto", "no number of packets", "crypto=30mbit/100packets"},
+		{"vpn=gateway,crypto=0", "crypto", "not between", "crypto=30mbit"},
+		{"vpn=gateway,mtu=600", "mtu", "leaves 542 bytes", "616 or more"},
+		{"up.vpn=gateway", "up.vpn", "belongs to the path as a whole", "vpn=gateway"},
 		{"seed=-1", "seed", "not a whole number", "seed=1"},
 		{"rate=1mbit,,rtt=3ms", "", "not of the form", "key=value"},
 	}
@@ -127,6 +139,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(p.Text)
 	}
 	f.Add("lab:wan-40ms,loss=1%/8,reorder=1%/5ms,police=1mbit/2kB,queue=3packets,strip=sack+wscale,up.mtu=600,near.stack=windows-95")
+	f.Add("rate=1mbit,vpn=gateway,crypto=2mbit/3packets,duplex=half,duplicate=9%,police=1mbit/2kB")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := Parse(text)
 		if err != nil {
@@ -137,7 +150,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%q: %+v", text, c)
 			}
 		}
-		up, _ := Pair(p.Up, p.Down, p.HalfDuplex)
+		up, _ := p.Lanes()
 		now, kept := int64(0), 0
 		for i := range int32(50) {
 			now += 1e6

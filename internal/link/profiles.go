@@ -29,7 +29,7 @@ func Profiles() []Profile {
 		{"lte", "mobile network", "rate=40mbit,up.rate=15mbit,rtt=50ms,jitter=15ms,queue=300kB,aggregate=1ms"},
 		{"wifi", "Wi-Fi in one room", "rate=200mbit,rtt=3ms,duplex=half,aggregate=3ms,queue=300packets"},
 		{"policed", "1 Gbit/s line, policed to 50 Mbit/s", "rate=1gbit,rtt=30ms,police=50mbit/250kB"},
-		{"vpn-30m", "VPN gateways that encrypt 30 Mbit/s, both directions together", "rate=30mbit,rtt=12ms,duplex=half,mtu=1400,queue=100packets"},
+		{"vpn-30m", "100 Mbit/s through VPN gateways that encrypt 30 Mbit/s, both directions together", "rate=100mbit,rtt=12ms,vpn=gateway,crypto=30mbit"},
 	}
 }
 
