@@ -186,7 +186,7 @@ func measureOne(ctx context.Context, far transfer.Peer, spec transfer.Spec, doc 
 	bar.clear()
 	var unsupported *transfer.Unsupported
 	if errors.As(err, &unsupported) {
-		return nil, &usageError{"measure", err.Error(), "leave that option out"}
+		return nil, &usageError{"measure", err.Error(), "what the far end allows, or leave that option out"}
 	}
 	if result == nil {
 		return nil, err

@@ -22,19 +22,22 @@ import (
 )
 
 func newServe() *cobra.Command {
-	var key keyFlags
-	var listen string
-	var iperf3, quiet, untilEOF bool
+	var o serveOptions
+	var untilEOF bool
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "be the far end for fullpipe on other hosts",
 		Long: `serve answers fullpipe clients that hold its key until it is interrupted.
 
-Without a key given it makes a new one and prints it. Clients cannot change this host;
-what they may ask of it is bounded.`,
+Without a key given it makes a new one and prints it. Clients cannot change this host.
+What they may ask of it is bounded by the --max flags: one client too many is told that
+the server is busy, a test beyond a bound is refused with the bound's name, and one that
+goes beyond it all the same is ended. iperf3's clients have places of their own, so that
+strangers never take those of clients with the key.`,
 		Example: `  fullpipe serve
   fullpipe serve --listen :5202 --key-file key
-  fullpipe serve --iperf3     # any host's iperf3 -c is answered too`,
+  fullpipe serve --iperf3     # any host's iperf3 -c is answered too
+  fullpipe serve --iperf3 --max-tests 1 --max-time 30s --max-bytes 10GB`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return &usageError{args[0], "serve takes no arguments", cmd.CommandPath() + " --help"}
@@ -42,22 +45,42 @@ what they may ask of it is bounded.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if untilEOF {
-				return serveUntilEOF(cmd, key, listen)
+			if err := o.check(); err != nil {
+				return err
 			}
-			return serve(cmd, key, listen, iperf3, quiet)
+			if untilEOF {
+				return serveUntilEOF(cmd, o)
+			}
+			return serve(cmd, o)
 		},
 	}
-	key.add(cmd.Flags())
-	cmd.Flags().StringVar(&listen, "listen", server.DefaultAddress, "ADDR:PORT to listen on; port 0 chooses one")
-	cmd.Flags().BoolVar(&iperf3, "iperf3", false, "also admit iperf3 clients, who need no key")
-	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing but errors")
+	o.key.add(cmd.Flags())
+	cmd.Flags().StringVar(&o.listen, "listen", server.DefaultAddress, "ADDR:PORT to listen on; port 0 chooses one")
+	cmd.Flags().BoolVar(&o.iperf3, "iperf3", false, "also admit iperf3 clients, who need no key")
+	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
+	o.limits.add(cmd.Flags())
 	cmd.Flags().BoolVar(&untilEOF, "until-eof", false, "end with standard input, and choose another port where the asked one is taken (as ssh:// starts it)")
 	return cmd
 }
 
+// serveOptions are serve's flags.
+type serveOptions struct {
+	key           keyFlags
+	listen        string
+	iperf3, quiet bool
+	limits        serveLimits
+}
+
+func (o *serveOptions) check() error {
+	if err := checkListen(o.listen); err != nil {
+		return err
+	}
+	return o.limits.check()
+}
+
 // serveUntilEOF is a far end that must not outlive who started it.
-func serveUntilEOF(cmd *cobra.Command, key keyFlags, listen string) error {
+func serveUntilEOF(cmd *cobra.Command, o serveOptions) error {
+	o.iperf3, o.quiet = false, false
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	cmd.SetContext(ctx)
@@ -65,16 +88,17 @@ func serveUntilEOF(cmd *cobra.Command, key keyFlags, listen string) error {
 		io.Copy(io.Discard, cmd.InOrStdin())
 		cancel()
 	}()
-	err := serve(cmd, key, listen, false, false)
+	err := serve(cmd, o)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		host, _, _ := net.SplitHostPort(listen)
-		err = serve(cmd, key, net.JoinHostPort(host, "0"), false, false)
+		host, _, _ := net.SplitHostPort(o.listen)
+		o.listen = net.JoinHostPort(host, "0")
+		err = serve(cmd, o)
 	}
 	return err
 }
 
-func serve(cmd *cobra.Command, flags keyFlags, listen string, iperf3, quiet bool) error {
-	key, err := flags.find()
+func serve(cmd *cobra.Command, o serveOptions) error {
+	key, err := o.key.find()
 	if err != nil {
 		return err
 	}
@@ -83,17 +107,15 @@ func serve(cmd *cobra.Command, flags keyFlags, listen string, iperf3, quiet bool
 		k := probe.NewKey()
 		key = &k
 	}
-	if err := checkListen(listen); err != nil {
-		return err
-	}
 	ctx := cmd.Context()
-	log := serveLog{cmd, quiet}
-	config := server.Config{Address: listen, Key: *key, Software: version(), Event: log.event}
+	log := serveLog{cmd, o.quiet}
+	config := server.Config{Address: o.listen, Key: *key, Software: version(), Event: log.event}
 	clients := admitIperf3(&config)
-	config.Strangers, config.ShareWindows = iperf3, true
+	config.Strangers, config.ShareWindows = o.iperf3, true
+	o.limits.apply(&config, clients)
 	s, err := server.New(ctx, config)
 	if err != nil {
-		return listenError(listen, err)
+		return listenError(o.listen, err)
 	}
 	clients.Window = s.Window
 	wait, err := serveFlows(ctx, s.Addr().String(), clients)
@@ -101,9 +123,9 @@ func serve(cmd *cobra.Command, flags keyFlags, listen string, iperf3, quiet bool
 	case err == nil:
 		clients.UDP = true
 		defer wait()
-	case iperf3:
+	case o.iperf3:
 		s.Close()
-		return listenError(listen+" (UDP)", err)
+		return listenError(o.listen+" (UDP)", err)
 	}
 	log.ready(s.Addr().String(), *key, made)
 	return s.Serve(ctx) // an interrupt is how serving ends

@@ -34,9 +34,14 @@ func (t *test) run(ctx context.Context, halves []half) ([]Outcome, error) {
 	var alive, moved atomic.Int64 // when data last moved, in ns since started; bytes of all halves
 	for i, h := range halves {
 		moving.Go(func() {
+			var bytes int64
 			errs[i] = h.run(data, func(i transfer.Interval) {
 				if moved.Add(i.Bytes); i.Bytes > 0 {
 					alive.Store(int64(time.Since(started)))
+				}
+				bytes += i.Bytes
+				if err := t.server.excess(bytes, i.End); err != nil {
+					stop(err)
 				}
 			})
 		})
@@ -57,7 +62,10 @@ func (t *test) run(ctx context.Context, halves []half) ([]Outcome, error) {
 		complete := err == nil && ended == TestEnd && (errs[i] == nil || errors.Is(errs[i], errOver))
 		outcomes[i] = t.outcome(h, started, complete)
 	}
+	var excess *excessError
 	switch {
+	case errors.As(err, &excess):
+		return outcomes, t.refuse(excess.code, 0, err)
 	case errors.Is(err, errQuiet):
 		return outcomes, t.refuse(CodeNoData, 0, err)
 	case err != nil:

@@ -116,6 +116,77 @@ func TestBusyIsSaid(t *testing.T) {
 	}
 }
 
+// What one test leaves of streams and buffers is what another one gets; a client that
+// dawdles makes room.
+func TestStreamsAreShared(t *testing.T) {
+	const params = `{"tcp":true,"time":1,"parallel":2,"window":4096}`
+	for name, s := range map[string]*Server{"streams": {MaxStreams: 3}, "buffers": {MaxBuffers: 20000}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := serve(t, s)
+			begin := func() (State, error) {
+				conn, err := net.Dial("tcp", address)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { conn.Close() })
+				cookie := NewCookie()
+				conn.Write(append(cookie[:], frame(params)...))
+				if s, err := ReadState(conn); s != ParamExchange {
+					t.Fatal(s, err)
+				}
+				return ReadState(conn)
+			}
+			if s, err := begin(); s != CreateStreams {
+				t.Fatal(s, err)
+			}
+			if s, err := begin(); s != AccessDenied {
+				t.Errorf("beside the first: %v, %v", s, err)
+			}
+			for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+				if s, _ := begin(); s == CreateStreams {
+					break // the first has dawdled for a second
+				}
+				if time.Now().After(deadline) {
+					t.Fatal("who dawdles keeps the others out")
+				}
+			}
+		})
+	}
+}
+
+// A client that asks for little and sends much is stopped.
+func TestExcessIsStopped(t *testing.T) {
+	for name, c := range map[string]struct {
+		server *Server
+		want   Code
+	}{"rate": {&Server{MaxBps: 1e6}, CodeRate}, "bytes": {&Server{MaxBytes: 1e6}, CodeTimeout}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			peer := NewPeer(serve(t, c.server))
+			defer peer.Close()
+			control, cookie, err := peer.begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer control.conn.Close()
+			conns, err := open(t.Context(), control, cookie, Params{Time: 30, Streams: 1, Bandwidth: 1e6}, transfer.Socket{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer closeAll(conns)
+			go func() {
+				for _, err := conns[0].Write(make([]byte, 1<<16)); err == nil; _, err = conns[0].Write(make([]byte, 1<<16)) {
+				}
+			}()
+			var remote *RemoteError
+			if _, err := control.expect(t.Context(), 10*time.Second, ExchangeResults); !errors.As(err, &remote) || remote.Code != c.want {
+				t.Errorf("%v; want code %d", err, c.want)
+			}
+		})
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
 		server *Server
@@ -127,6 +198,10 @@ func TestRefusals(t *testing.T) {
 		"endless":  {&Server{}, `{"tcp":true,"time":0,"parallel":1}`, CodeDuration},
 		"rate":     {&Server{MaxBps: 1e6}, `{"tcp":true,"time":1,"parallel":2,"bandwidth":600000}`, CodeRate},
 		"no rate":  {&Server{MaxBps: 1e6}, `{"tcp":true,"time":1,"parallel":1}`, CodeRate},
+		"pacing":   {&Server{MaxBps: 1e6}, `{"tcp":true,"time":1,"parallel":2,"fqrate":600000}`, CodeRate},
+		"bytes":    {&Server{MaxBytes: 1e6}, `{"tcp":true,"num":1000001,"parallel":1}`, CodeDuration},
+		"streams":  {&Server{MaxStreams: 3}, `{"tcp":true,"time":1,"parallel":2,"bidirectional":true}`, CodeParams},
+		"buffers":  {&Server{MaxBuffers: 1e6}, `{"tcp":true,"time":1,"parallel":2,"window":300000}`, CodeBuffer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", serve(t, c.server))

@@ -216,7 +216,7 @@ func TestClientsThatGoWrong(t *testing.T) {
 func TestMoreStreamsThanAllowed(t *testing.T) {
 	c := connect(t, serve(t, server.Config{Key: key, Streams: 4}), key)
 	spec := transfer.Spec{Direction: transfer.Up, Bytes: 1000, Streams: 5}
-	if _, err := c.Run(context.Background(), spec, nil); err == nil || !strings.Contains(err.Error(), "as many data connections") {
+	if _, err := c.Run(context.Background(), spec, nil); err == nil || !strings.Contains(err.Error(), "carries at most 4") {
 		t.Error(err)
 	}
 	for range 3 { // what was promised is free again after each

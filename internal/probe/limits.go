@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -48,6 +49,8 @@ func (h Hello) Check(s transfer.Spec) error {
 		return no("Program.WriteBps", "%v is below %v", units.Rate(s.Program.WriteBps), units.Rate(leastRate))
 	case badRate(s.Program.ReadBps):
 		return no("Program.ReadBps", "%v is below %v", units.Rate(s.Program.ReadBps), units.Rate(leastRate))
+	case l.Bps > 0 && rate(s) > l.Bps:
+		return no("Program.WriteBps", "the far end carries at most %v in a test and wants to be asked for a rate (--write-rate)", units.Rate(l.Bps))
 	}
 	for _, end := range []struct {
 		name   string
@@ -74,6 +77,35 @@ func (h Hello) Check(s transfer.Spec) error {
 	}
 	if far.Congestion != "" && !slices.Contains(h.Congestion, far.Congestion) {
 		return no("Far.Congestion", "the far end offers %v, not %s", h.Congestion, far.Congestion)
+	}
+	return nil
+}
+
+// rate is what all streams of a Spec may send together, in bit/s.
+func rate(s transfer.Spec) float64 {
+	one := math.Inf(1)
+	if s.Program.WriteBps > 0 {
+		one = s.Program.WriteBps
+	}
+	pacing := s.Near.PacingBps
+	if s.Direction == transfer.Down {
+		pacing = s.Far.PacingBps
+	}
+	if pacing > 0 {
+		one = min(one, pacing)
+	}
+	return one * float64(max(s.Streams, 1))
+}
+
+// Excess says that a transfer, or one direction of a test, has moved more than the
+// limits allow so long after its first byte. The rate is an average, with a second and a
+// tenth to spare: what stood in queues may come at once.
+func (l Limits) Excess(bytes int64, elapsed time.Duration) error {
+	switch {
+	case l.Bytes > 0 && bytes > l.Bytes:
+		return fmt.Errorf("more than the %v that one test may move here", units.Size(l.Bytes))
+	case l.Bps > 0 && float64(bytes)*8 > 1.1*l.Bps*(elapsed+time.Second).Seconds():
+		return fmt.Errorf("faster than the %v that one test may take here", units.Rate(l.Bps))
 	}
 	return nil
 }

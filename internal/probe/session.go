@@ -249,7 +249,10 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 			return nil, context.Cause(ctx)
 		}
 	}
-	p := part{send: spec.Direction == transfer.Down, spec: spec, streams: streams}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var moved int64
+	p := part{send: spec.Direction == transfer.Down, spec: spec, streams: streams, every: 200 * time.Millisecond}
 	// Progress also says that this end lives, so silence is reported too. On a slow path
 	// its acknowledgements would show in what is measured: it waits for some bytes.
 	const worthTelling = 32 << 10
@@ -257,13 +260,17 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 	defer alive.Stop()
 	var untold transfer.Interval
 	intervals := make(chan transfer.Interval, 64)
-	if !p.send {
-		p.every = 200 * time.Millisecond
-		p.each = func(i transfer.Interval) {
-			select {
-			case intervals <- i:
-			default: // a client that does not listen misses intervals, never the result
-			}
+	p.each = func(i transfer.Interval) {
+		moved += i.Bytes
+		if err := s.Hello.Limits.Excess(moved, i.End); err != nil {
+			stop(err)
+		}
+		if p.send {
+			return
+		}
+		select {
+		case intervals <- i:
+		default: // a client that does not listen misses intervals, never the result
 		}
 	}
 	type outcome struct {

@@ -51,6 +51,8 @@ type Limits struct {
 	Bytes   int64         `json:"bytes"`
 	Streams int           `json:"streams"`
 	Buffer  int           `json:"buffer"` // SendBuffer, ReceiveBuffer and Clamp
+	// Bps bounds one transfer's payload over all its streams, in bit/s; 0: no bound.
+	Bps float64 `json:"bps,omitempty"`
 	// Options says that this server's system can set windows before listen(), clamps,
 	// congestion control, MSS and pacing of one socket.
 	Options bool `json:"options"`

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -28,8 +29,10 @@ type Config struct {
 	// Clients bounds the sessions at a time; 0 is 64.
 	Clients int
 	// Streams bounds the data connections of all clients together, each of which has a
-	// thread; 0 is 512.
+	// thread; 0 is 512. Buffers bounds the bytes of socket buffers that they asked for; 0
+	// is 1 GiB. What does not fit is told so.
 	Streams int
+	Buffers int64
 	// Limits bounds what one client may ask for; zero is probe.DefaultLimits.
 	Limits probe.Limits
 	// Legacy, when not nil, is handed connections whose 37 bytes are a cookie that was
@@ -73,8 +76,9 @@ type Server struct {
 	windows   windows
 	accepted  atomic.Int64 // connections so far
 
-	mu       sync.Mutex // guards streams, expected and granted
+	mu       sync.Mutex // guards what follows
 	streams  int        // promised to clients
+	buffers  int64      // bytes, the same
 	expected map[probe.Preface]chan<- *net.TCPConn
 	granted  map[probe.Preface]bool
 }
@@ -84,12 +88,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if c.Address == "" {
 		c.Address = DefaultAddress
 	}
-	if c.Clients == 0 {
-		c.Clients = 64
-	}
-	if c.Streams == 0 {
-		c.Streams = 512
-	}
+	c.Clients = cmp.Or(c.Clients, 64)
+	c.Streams = cmp.Or(c.Streams, 512)
+	c.Buffers = cmp.Or(c.Buffers, 1<<30)
 	if c.Limits == (probe.Limits{}) {
 		c.Limits = probe.DefaultLimits()
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"sync"
@@ -10,9 +11,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-var errBusy = errors.New("as many data connections as this server carries at a time; try again later, or with fewer")
+var errBusy = errors.New("as many data connections, or as large buffers, as this server carries at a time; try again later, or with fewer")
 
 // Expect implements probe.Host. A receive buffer that must hold before listen() gets a
 // listener on the server's own port where the client's ports tell its connections apart;
@@ -20,12 +22,21 @@ var errBusy = errors.New("as many data connections as this server carries at a t
 func (s *Server) Expect(ctx context.Context, e probe.Expected) (<-chan *net.TCPConn, int, func(), error) {
 	tokens, o := e.Tokens, e.Options
 	arriving := make(chan *net.TCPConn, len(tokens))
+	buffers := int64(len(tokens)) * int64(o.SendBuffer+o.ReceiveBuffer)
+	switch {
+	case len(tokens) > s.config.Streams:
+		return nil, 0, nil, &transfer.Unsupported{Field: "Streams", Why: fmt.Sprintf("the far end carries at most %d", s.config.Streams)}
+	case buffers > s.config.Buffers:
+		return nil, 0, nil, &transfer.Unsupported{Field: "Far", Why: fmt.Sprintf("%v of buffers, of which the far end gives at most %v",
+			units.Size(buffers), units.Size(s.config.Buffers))}
+	}
 	s.mu.Lock()
-	if s.streams+len(tokens) > s.config.Streams {
+	if s.streams+len(tokens) > s.config.Streams || s.buffers+buffers > s.config.Buffers {
 		s.mu.Unlock()
 		return nil, 0, nil, errBusy
 	}
 	s.streams += len(tokens)
+	s.buffers += buffers
 	for _, t := range tokens {
 		s.expected[t] = arriving
 	}
@@ -33,6 +44,7 @@ func (s *Server) Expect(ctx context.Context, e probe.Expected) (<-chan *net.TCPC
 	forget := func() {
 		s.mu.Lock()
 		s.streams -= len(tokens)
+		s.buffers -= buffers
 		for _, t := range tokens {
 			delete(s.expected, t)
 		}

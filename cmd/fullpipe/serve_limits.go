@@ -1,0 +1,63 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/fullpipe-net/fullpipe/internal/iperf3"
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// serveLimits bound what clients may take of a server.
+type serveLimits struct {
+	clients, tests, streams int
+	time                    time.Duration
+	bytes, buffers          units.Size
+	rate                    units.Rate // 0: no bound
+}
+
+func (l *serveLimits) add(fl *pflag.FlagSet) {
+	*l = serveLimits{clients: 64, tests: 64, streams: 512, time: time.Hour, bytes: 1 << 42, buffers: 1 << 30}
+	fl.IntVar(&l.clients, "max-clients", l.clients, "clients with the key at a time; each runs one test at a time")
+	fl.IntVar(&l.tests, "max-tests", l.tests, "tests by iperf3's protocol at a time, UDP tests of clients with the key among them")
+	fl.IntVar(&l.streams, "max-streams", l.streams, "data connections at a time, a thread each; counted for each of the two protocols")
+	fl.DurationVar(&l.time, "max-time", l.time, "how long one test may last")
+	fl.Var(&l.bytes, "max-bytes", "payload that one test may move in each direction")
+	fl.Var(&l.rate, "max-rate", "rate that one test may take in each direction, and has to ask for; 0 is no bound")
+	fl.Var(&l.buffers, "max-buffers", "socket buffers that all tests together may ask for, counted for each of the two protocols; automatic ones are bounded by the system")
+}
+
+func (l *serveLimits) check() error {
+	for _, n := range []struct {
+		flag  string
+		value int
+	}{{"--max-clients", l.clients}, {"--max-tests", l.tests}, {"--max-streams", l.streams}} {
+		if n.value < 1 {
+			return &usageError{n.flag, "nobody could measure", "1 or more"}
+		}
+	}
+	switch {
+	case l.time < time.Second:
+		return &usageError{"--max-time", "iperf3's protocol counts in seconds", "1s or more"}
+	case l.bytes < 1:
+		return &usageError{"--max-bytes", "no test could move anything", "a size, as in 10GB"}
+	case l.buffers < 1:
+		return &usageError{"--max-buffers", "no window could be tried", "a size, as in 1GiB"}
+	case l.rate < 0:
+		return &usageError{"--max-rate", "is below nothing", "a rate, as in 1gbit"}
+	}
+	return nil
+}
+
+// apply tells both protocols' servers.
+func (l *serveLimits) apply(native *server.Config, strangers *iperf3.Server) {
+	native.Clients, native.Streams, native.Buffers = l.clients, l.streams, int64(l.buffers)
+	native.Limits = probe.DefaultLimits()
+	native.Limits.Time, native.Limits.Bytes, native.Limits.Bps = l.time, int64(l.bytes), float64(l.rate)
+	native.Limits.Streams = min(native.Limits.Streams, l.streams)
+	strangers.MaxTests, strangers.MaxStreams, strangers.MaxBuffers = l.tests, l.streams, int64(l.buffers)
+	strangers.MaxTime, strangers.MaxBytes, strangers.MaxBps = l.time, int64(l.bytes), float64(l.rate)
+}

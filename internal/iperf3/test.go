@@ -1,0 +1,131 @@
+package iperf3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// test is one client's test, from its cookie to its last state.
+type test struct {
+	control
+	server *Server
+	from   netip.AddrPort
+	cookie Cookie
+	params Params
+	// arrived and greeted take the streams while the test waits for them; nil before and
+	// after (guarded by Server.mu).
+	arrived chan arrival
+	greeted chan greeting
+	came    time.Time
+	running bool // guarded by Server.mu
+	streams int  // reserved, as are buffers (guarded by Server.mu)
+	buffers int64
+}
+
+// serve carries a test through its states.
+func (t *test) serve(ctx context.Context) ([]Outcome, error) {
+	if err := t.send(ctx, ParamExchange); err != nil {
+		return nil, err
+	}
+	text, err := t.readFrame(ctx, t.server.patience(), MaxParams, "the parameters")
+	if err != nil {
+		return nil, err
+	}
+	if t.params, err = ParseParams(text); err != nil {
+		return nil, t.refuse(CodeParams, syscall.EINVAL, err)
+	}
+	if code, err := t.server.allows(t.params); err != nil {
+		return nil, t.refuse(code, 0, err)
+	}
+	if err := t.server.reserve(t); err != nil {
+		t.turnAway()
+		return nil, fmt.Errorf("%v was turned away: %w", t.from, err)
+	}
+	halves, err := t.accept(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer closeHalves(halves)
+	t.server.begins(t)
+	if err := t.send(ctx, TestStart); err != nil {
+		return nil, err
+	}
+	if err := t.send(ctx, TestRunning); err != nil {
+		return nil, err
+	}
+	return t.run(ctx, halves)
+}
+
+// turnAway tells the client that the server is busy.
+func (t *test) turnAway() {
+	t.conn.SetWriteDeadline(time.Now().Add(goodbyeTime))
+	WriteState(t.conn, AccessDenied)
+}
+
+// refuse tells the client a code and answers why.
+func (t *test) refuse(code Code, errno syscall.Errno, why error) error {
+	t.conn.SetWriteDeadline(time.Now().Add(goodbyeTime))
+	writeRemoteError(t.conn, code, int32(errno))
+	return fmt.Errorf("refused %v: %w", t.from, why)
+}
+
+func closeHalves(halves []half) {
+	for _, h := range halves {
+		h.close()
+	}
+}
+
+// loads divides the streams into directions: with --bidir the client's first half sends.
+func (t *test) loads(conns []*net.TCPConn) (halves []half, err error) {
+	for i := 0; len(conns) > 0; i++ {
+		some := conns[:t.params.Streams]
+		conns = conns[len(some):]
+		l, err := newLoad(some, t.spec(t.params.Reverse || i == 1))
+		if err != nil {
+			closeHalves(halves)
+			closeAll(conns)
+			return nil, t.refuse(codeOf(err), errnoOf(err), err)
+		}
+		l.omit = t.omit()
+		halves = append(halves, l)
+	}
+	return halves, nil
+}
+
+func (t *test) omit() time.Duration { return time.Duration(t.params.Omit) * time.Second }
+
+// spec is one direction of the test as the server sees it: it is the near end.
+func (t *test) spec(sending bool) transfer.Spec {
+	p := t.params
+	spec := transfer.Spec{Direction: transfer.Down, Streams: p.Streams,
+		Near: transfer.Socket{SendBuffer: p.Window, ReceiveBuffer: p.Window, Congestion: p.Congestion, NoDelay: p.NoDelay,
+			PacingBps: float64(p.FQRate), TOS: p.TOS}}
+	if sending {
+		spec.Direction, spec.Bytes = transfer.Up, p.total()
+		spec.Program = transfer.Program{WriteBytes: p.Len, WriteBps: float64(p.Bandwidth)}
+	}
+	return spec
+}
+
+func codeOf(err error) Code {
+	var option *socket.OptionError
+	if errors.As(err, &option) && strings.HasPrefix(option.Option, "TCP_CONGESTION") {
+		return CodeCongestion
+	}
+	return CodeBuffer
+}
+
+func errnoOf(err error) syscall.Errno {
+	var errno syscall.Errno
+	errors.As(err, &errno)
+	return errno
+}
