@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/steer"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
@@ -16,10 +15,9 @@ import (
 
 // toFlags say which path exec plans for before it starts CMD.
 type toFlags struct {
-	keyFlags
-	peer      string
-	direction string
-	budget    duration
+	peerFlags
+	peer   string
+	budget duration
 }
 
 func (t *toFlags) add(cmd *cobra.Command) {
@@ -27,16 +25,14 @@ func (t *toFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&t.peer, "to", "", "measure the path to this PEER first, as tune does, and give connections to it what helped")
 	flags.StringVar(&t.direction, "direction", "up", "with --to: who sends: up (CMD), down or both")
 	flags.Var(&t.budget, "budget", "with --to: time for each direction (default: as tune)")
-	t.keyFlags.add(flags)
+	t.addReach(flags, "with --to: ")
 }
 
 // rule tunes the path to the peer and turns what was shown to help into the rule for it;
 // nil when the system's own sizing is as good.
 func (t *toFlags) rule(cmd *cobra.Command) (*steer.Rule, error) {
-	if peer.DownOnly(t.peer) && !cmd.Flags().Changed("direction") {
-		t.direction = "down"
-	}
-	cfg, err := (&tuneFlags{direction: t.direction, budget: t.budget, seed: 1}).config()
+	t.downOnly(cmd, t.peer)
+	cfg, err := (&tuneFlags{peerFlags: t.peerFlags, budget: t.budget, seed: 1}).config()
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +43,7 @@ func (t *toFlags) rule(cmd *cobra.Command) (*steer.Rule, error) {
 	}
 	defer far.Close()
 	line := newProgressLine(cmd.ErrOrStderr())
-	cfg.Peer, cfg.Echo, cfg.Progress = far, echo, line.show
+	cfg.Peer, cfg.Progress = far, line.show
 	result, err := tune.Run(cmd.Context(), cfg)
 	line.clear()
 	if err != nil {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -14,27 +12,11 @@ import (
 )
 
 // keyFlags say where the key is that opens a server.
-type keyFlags struct {
-	text, file   string
-	copy, tunnel bool      // of ssh far ends
-	notes        io.Writer // what is said before measuring; nil: nothing
-}
-
-func (k *keyFlags) note(line string) {
-	if k.notes != nil {
-		fmt.Fprintln(k.notes, line)
-	}
-}
+type keyFlags struct{ text, file string }
 
 func (k *keyFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&k.text, "key", "", "the server's key (others on this host can see it in the process list)")
 	fl.StringVar(&k.file, "key-file", "", "a file that holds the server's key")
-}
-
-// addSSH adds what concerns ssh far ends.
-func (k *keyFlags) addSSH(fl *pflag.FlagSet) {
-	fl.BoolVar(&k.copy, "copy", false, "ssh://: bring this program to the far end for the while")
-	fl.BoolVar(&k.tunnel, "tunnel", false, "ssh://: measure through the ssh connection, where the data port is blocked")
 }
 
 // find answers nil when no key was given.
@@ -46,6 +28,9 @@ func (k *keyFlags) find() (*probe.Key, error) {
 	}
 	return key, nil
 }
+
+// awaitFar is how long a far end that a lab started together with us may take to listen.
+const awaitFar = 3 * time.Second
 
 // awaits gives the far end of a lab time to listen; nobody else is waited for.
 func awaits(text string) time.Duration {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/path"
-	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -20,8 +19,7 @@ import (
 
 // measureFlags are what a user asks of one measured transfer.
 type measureFlags struct {
-	keyFlags
-	direction             string
+	peerFlags
 	time                  time.Duration
 	bytes                 units.Size
 	parallel              int
@@ -54,9 +52,7 @@ default, which for buffers is automatic sizing.`,
   fullpipe measure lab:wan-40ms --time 5s`,
 		Args: onePeer,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if peer.DownOnly(args[0]) && !cmd.Flags().Changed("direction") {
-				f.direction = "down"
-			}
+			f.downOnly(cmd, args[0])
 			if err := f.bothAtOnce(cmd); err != nil {
 				return err
 			}
@@ -81,9 +77,7 @@ default, which for buffers is automatic sizing.`,
 		},
 	}
 	fl := cmd.Flags()
-	f.keyFlags.add(fl)
-	f.keyFlags.addSSH(fl)
-	fl.StringVarP(&f.direction, "direction", "d", "up", "who sends: up (this host), down or both, one after the other; down from a web server")
+	f.peerFlags.add(fl)
 	fl.DurationVarP(&f.time, "time", "t", 5*time.Second, "how long each transfer lasts")
 	fl.VarP(&f.bytes, "bytes", "n", "end after this much payload instead of after a time")
 	fl.IntVarP(&f.parallel, "parallel", "P", 1, "number of connections at a time")
@@ -123,9 +117,12 @@ func (f *measureFlags) bothAtOnce(cmd *cobra.Command) error {
 
 // specs are the transfers to carry out, one for each direction.
 func (f *measureFlags) specs() ([]transfer.Spec, error) {
-	directions := map[string][]transfer.Direction{"up": {transfer.Up}, "down": {transfer.Down}, "both": {transfer.Up, transfer.Down}}[f.direction]
-	if directions == nil {
-		return nil, &usageError{"--direction", fmt.Sprintf("%q is no direction", f.direction), "up, down or both"}
+	directions, err := f.directions()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.route(); err != nil {
+		return nil, err
 	}
 	if f.parallel < 1 {
 		return nil, &usageError{"--parallel", fmt.Sprintf("%d connections carry nothing", f.parallel), "1 or more"}
@@ -163,7 +160,7 @@ func (f *measureFlags) run(cmd *cobra.Command, text string, specs []transfer.Spe
 	defer far.Close()
 	doc := report.Measure{Header: newHeader(cmd), Peer: peerName(text)}
 	for _, spec := range specs {
-		direction, err := measureOne(ctx, far, spec, &doc, cmd.ErrOrStderr())
+		direction, err := f.measureOne(ctx, far, spec, &doc, cmd.ErrOrStderr())
 		if direction != nil {
 			doc.Directions = append(doc.Directions, *direction)
 		}
@@ -176,7 +173,7 @@ func (f *measureFlags) run(cmd *cobra.Command, text string, specs []transfer.Spe
 
 // measureOne carries out one transfer; with an error the direction holds what was
 // measured until then, or is nil.
-func measureOne(ctx context.Context, far transfer.Peer, spec transfer.Spec, doc *report.Measure, progress io.Writer) (*report.Direction, error) {
+func (f *measureFlags) measureOne(ctx context.Context, far transfer.Peer, spec transfer.Spec, doc *report.Measure, progress io.Writer) (*report.Direction, error) {
 	var intervals []transfer.Interval
 	bar := newBar(progress, spec)
 	result, err := far.Run(ctx, spec, func(i transfer.Interval) {
@@ -193,14 +190,14 @@ func measureOne(ctx context.Context, far transfer.Peer, spec transfer.Spec, doc 
 	}
 	doc.Near, doc.Far = report.NewHost(result.Near), report.NewHost(result.Far)
 	verdict := limiter.Judge(result)
-	result.Warnings = append(result.Warnings, pathNotes(ctx, result, verdict)...)
+	result.Warnings = append(result.Warnings, f.pathNotes(ctx, result, verdict)...)
 	direction := report.NewDirection(result, verdict, intervals)
 	return &direction, err
 }
 
 // pathNotes are what the two ends' views of the handshake, and after a black hole probes
 // of their own, tell of the path.
-func pathNotes(ctx context.Context, r *transfer.Result, v limiter.Verdict) []string {
+func (f *measureFlags) pathNotes(ctx context.Context, r *transfer.Result, v limiter.Verdict) []string {
 	var notes []string
 	if r.Near == nil || len(r.Near.Streams) == 0 {
 		return nil
@@ -216,7 +213,8 @@ func pathNotes(ctx context.Context, r *transfer.Result, v limiter.Verdict) []str
 	if (nothing || v.Limiter == limiter.MTUBlackHole) && ctx.Err() == nil {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
-		if m, err := path.FindMTU(ctx, near.Remote.Addr(), path.Config{}); err == nil && m.Bytes < m.Largest {
+		route, _ := f.route()
+		if m, err := path.FindMTU(ctx, near.Remote.Addr(), path.Config{Route: route}); err == nil && m.Bytes < m.Largest {
 			notes = append(notes, fmt.Sprintf("packets of up to %d bytes pass, larger ones vanish although %d could leave: a router drops them without a word",
 				m.Bytes, m.Largest))
 		}
@@ -246,29 +244,4 @@ func printMeasure(cmd *cobra.Command, doc *report.Measure) error {
 	}
 	doc.WriteText(cmd.OutOrStdout())
 	return nil
-}
-
-// onePeer checks that one PEER was given.
-func onePeer(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return &usageError{"PEER", fmt.Sprintf("%d given, one is needed", len(args)), cmd.CommandPath() + " --help"}
-	}
-	return nil
-}
-
-// awaitFar is how long a far end that a lab started together with us may take to listen.
-const awaitFar = 3 * time.Second
-
-// open connects to the PEER.
-func (k *keyFlags) open(ctx context.Context, text string) (transfer.Peer, error) {
-	key, err := k.find()
-	if err != nil {
-		return nil, err
-	}
-	far, err := peer.Open(ctx, text, peer.Options{Key: key, Await: awaits(text), Copy: k.copy, Tunnel: k.tunnel, Agent: "fullpipe (" + version() + ")", Note: k.note})
-	var bad *peer.BadPeer
-	if errors.As(err, &bad) {
-		return nil, &usageError{"PEER", bad.Error(), bad.Try()}
-	}
-	return far, err
 }

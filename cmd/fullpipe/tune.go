@@ -14,17 +14,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/path"
-	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/report"
-	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 type tuneFlags struct {
-	keyFlags
-	direction string
+	peerFlags
 	budget    duration
 	maxBytes  units.Size
 	fileSize  units.Size
@@ -49,9 +47,7 @@ printed for each end.`,
   fullpipe tune lab:rate=100mbit,rtt=40ms,stack=windows-2000`,
 		Args: onePeer,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if peer.DownOnly(args[0]) && !cmd.Flags().Changed("direction") {
-				f.direction = "down"
-			}
+			f.downOnly(cmd, args[0])
 			cfg, err := f.config()
 			if err != nil {
 				return err
@@ -68,9 +64,7 @@ printed for each end.`,
 		},
 	}
 	fl := cmd.Flags()
-	f.keyFlags.add(fl)
-	f.keyFlags.addSSH(fl)
-	fl.StringVarP(&f.direction, "direction", "d", "up", "who sends: up (this host), down or both, one after the other; down from a web server")
+	f.peerFlags.add(fl)
 	fl.Var(&f.budget, "budget", "time for each direction (default: the larger of 30 s, 2,000 segments' time and 150 round trips)")
 	fl.Var(&f.maxBytes, "max-bytes", "payload that each direction may move")
 	fl.Var(&f.fileSize, "file-size", "a transfer whose time before and after is of interest")
@@ -84,16 +78,15 @@ printed for each end.`,
 
 func (f *tuneFlags) config() (tune.Config, error) {
 	cfg := tune.Config{Budget: time.Duration(f.budget), MaxBytes: int64(f.maxBytes), FileSize: int64(f.fileSize), Seed: f.seed}
-	switch f.direction {
-	case "up":
-		cfg.Directions = []transfer.Direction{transfer.Up}
-	case "down":
-		cfg.Directions = []transfer.Direction{transfer.Down}
-	case "both":
-		cfg.Directions = []transfer.Direction{transfer.Up, transfer.Down}
-	default:
-		return cfg, &usageError{"--direction", fmt.Sprintf("%q is no direction", f.direction), "up, down or both"}
+	var err error
+	if cfg.Directions, err = f.directions(); err != nil {
+		return cfg, err
 	}
+	route, err := f.route()
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Echo = echo(route)
 	for argument, name := range map[string]string{"--target": f.target, "--far-target": f.farTarget} {
 		if name == "" {
 			continue
@@ -113,7 +106,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, text string, cfg tune.Config) error 
 		return err
 	}
 	defer far.Close()
-	cfg.Peer, cfg.Echo = far, echo
+	cfg.Peer = far
 	line := newProgressLine(cmd.ErrOrStderr())
 	cfg.Progress = line.show
 	result, err := tune.Run(ctx, cfg)
@@ -149,19 +142,21 @@ func (f *tuneFlags) run(cmd *cobra.Command, text string, cfg tune.Config) error 
 	return nil
 }
 
-// echo asks a host; what cannot be had stays unknown.
-func echo(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips, path.MTU) {
-	const every = 20 * time.Millisecond
-	count := min(max(int(spend/(rtt+every)), 5), 20)
-	trips, err := path.Ask(ctx, to, path.Config{Count: count, Every: every})
-	if err != nil {
-		trips = path.RoundTrips{}
+// echo asks a host by a route; what cannot be had stays unknown.
+func echo(by socket.Route) func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips, path.MTU) {
+	return func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips, path.MTU) {
+		const every = 20 * time.Millisecond
+		count := min(max(int(spend/(rtt+every)), 5), 20)
+		trips, err := path.Ask(ctx, to, path.Config{Count: count, Every: every, Route: by})
+		if err != nil {
+			trips = path.RoundTrips{}
+		}
+		mtu, err := path.FindMTU(ctx, to.Addr(), path.Config{Patience: 4*rtt + time.Second, Route: by})
+		if err != nil {
+			mtu = path.MTU{}
+		}
+		return trips, mtu
 	}
-	mtu, err := path.FindMTU(ctx, to.Addr(), path.Config{Patience: 4*rtt + time.Second})
-	if err != nil {
-		mtu = path.MTU{}
-	}
-	return trips, mtu
 }
 
 // targets are the systems whose settings are printed: what the user says, in a lab what

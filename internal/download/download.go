@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"sync"
 
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -37,6 +38,8 @@ type Config struct {
 	HTTP1 bool
 	// TLS holds roots and certificates beyond the system's; nil is the system's.
 	TLS *tls.Config
+	// Route is the way that connections take.
+	Route socket.Route
 	// Agent is sent as User-Agent; empty is "fullpipe".
 	Agent string
 }

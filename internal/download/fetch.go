@@ -57,7 +57,7 @@ func (p *Peer) newFetch(s transfer.Socket) *fetch {
 func (f *fetch) dial(ctx context.Context, address string, s transfer.Socket) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	options := socket.Options{Socket: s}
+	options := socket.Options{Socket: s, Route: f.peer.config.Route}
 	tcp, err := socket.Dial(ctx, address, options)
 	if err != nil {
 		return nil, err

@@ -31,6 +31,8 @@ type Peer struct {
 	// Ticket, when not zero, is the cookie that opens a test there; a server that is not
 	// open to everybody gave it out.
 	Ticket Cookie
+	// Route is the way that everything to the server takes.
+	Route socket.Route
 
 	ctx   context.Context // ends with Close
 	close context.CancelFunc
@@ -119,7 +121,7 @@ func (p *Peer) run(ctx context.Context, spec transfer.Spec, each func(transfer.I
 	}
 	defer c.conn.Close()
 	wire := params(spec)
-	conns, err := open(ctx, c, cookie, wire, spec.Near)
+	conns, err := open(ctx, c, cookie, wire, socket.Options{Socket: spec.Near, Route: p.Route})
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +187,7 @@ func (p *Peer) greet(ctx context.Context) (*control, Cookie, error) {
 	if cookie == (Cookie{}) {
 		cookie = NewCookie()
 	}
-	conn, err := dial(ctx, p.Address, socket.Options{})
+	conn, err := dial(ctx, p.Address, socket.Options{Route: p.Route})
 	if err != nil {
 		return nil, cookie, &unreachable{p.Address, err}
 	}
@@ -212,7 +214,7 @@ func dial(ctx context.Context, address string, o socket.Options) (*net.TCPConn, 
 
 // open sends the parameters and opens the streams, one after the other, because the
 // server numbers them as it accepts them.
-func open(ctx context.Context, c *control, cookie Cookie, wire Params, s transfer.Socket) (conns []*net.TCPConn, err error) {
+func open(ctx context.Context, c *control, cookie Cookie, wire Params, o socket.Options) (conns []*net.TCPConn, err error) {
 	defer func() {
 		if err != nil {
 			closeAll(conns)
@@ -227,7 +229,7 @@ func open(ctx context.Context, c *control, cookie Cookie, wire Params, s transfe
 		n *= 2
 	}
 	for len(conns) < n {
-		conn, err := dial(ctx, c.conn.RemoteAddr().String(), socket.Options{Socket: s})
+		conn, err := dial(ctx, c.conn.RemoteAddr().String(), o)
 		if err != nil {
 			return conns, fmt.Errorf("stream %d: %w", len(conns)+1, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -49,7 +50,7 @@ func (p *Peer) both(ctx context.Context, up, down transfer.Spec, each func(trans
 	wire.Reverse, wire.Both = false, true
 	near := up.Near
 	near.ReceiveBuffer, near.Clamp = down.Near.ReceiveBuffer, down.Near.Clamp
-	conns, err := open(ctx, c, cookie, wire, near)
+	conns, err := open(ctx, c, cookie, wire, socket.Options{Socket: near, Route: p.Route})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -48,7 +48,7 @@ func (p *Peer) RunDatagrams(ctx context.Context, spec transfer.DatagramSpec, eac
 	f := &flows{sending: !wire.Reverse, wide: true, size: wire.Len, bps: spec.Bps / float64(n), time: spec.Time}
 	defer f.close()
 	for range n {
-		one, err := greetServer(ctx, c.conn.RemoteAddr().String(), socket.FlowOptions{Buffer: spec.Buffer, TOS: spec.TOS, DontFragment: spec.DontFragment})
+		one, err := greetServer(ctx, c.conn.RemoteAddr().String(), socket.FlowOptions{Route: p.Route, Buffer: spec.Buffer, TOS: spec.TOS, DontFragment: spec.DontFragment})
 		if err != nil {
 			c.hangUp()
 			return nil, err

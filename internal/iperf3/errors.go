@@ -88,6 +88,10 @@ func (e *unreachable) Unwrap() error { return e.err }
 
 // Try names the way out.
 func (e *unreachable) Try() string {
+	var closer interface{ Try() string }
+	if errors.As(e.err, &closer) {
+		return closer.Try()
+	}
 	return "start iperf3 -s there, or give its port as iperf3://HOST:PORT"
 }
 

@@ -170,7 +170,7 @@ func TestExcessIsStopped(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer control.conn.Close()
-			conns, err := open(t.Context(), control, cookie, Params{Time: 30, Streams: 1, Bandwidth: 1e6}, transfer.Socket{})
+			conns, err := open(t.Context(), control, cookie, Params{Time: 30, Streams: 1, Bandwidth: 1e6}, socket.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

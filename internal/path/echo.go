@@ -13,6 +13,8 @@ import (
 	"golang.org/x/net/icmp"
 	"golang.org/x/net/ipv4"
 	"golang.org/x/net/ipv6"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
 // echo asks one host by ICMP echo requests.
@@ -28,17 +30,17 @@ type echo struct {
 }
 
 // openEcho tries an unprivileged socket first.
-func openEcho(to netip.Addr) (*echo, error) {
+func openEcho(to netip.Addr, by socket.Route) (*echo, error) {
 	to = to.Unmap()
 	e := &echo{six: to.Is6()}
 	rand.Read(e.nonce[:])
 	e.id = binary.BigEndian.Uint16(e.nonce[:])
 	var err error
-	if e.conn, err = listenEcho(e.six, false); err == nil {
+	if e.conn, err = listenEcho(e.six, false, by); err == nil {
 		e.method, e.to = DatagramICMP, &net.UDPAddr{IP: to.AsSlice(), Zone: to.Zone()}
 		return e, nil
 	}
-	if e.conn, err = listenEcho(e.six, true); err == nil {
+	if e.conn, err = listenEcho(e.six, true, by); err == nil {
 		e.method, e.to = RawICMP, &net.IPAddr{IP: to.AsSlice(), Zone: to.Zone()}
 		return e, nil
 	}

@@ -6,9 +6,11 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
-func listenEcho(six, raw bool) (net.PacketConn, error) {
+func listenEcho(six, raw bool, by socket.Route) (net.PacketConn, error) {
 	family, protocol, kind := unix.AF_INET, unix.IPPROTO_ICMP, unix.SOCK_DGRAM
 	if six {
 		family, protocol = unix.AF_INET6, unix.IPPROTO_ICMPV6
@@ -22,7 +24,27 @@ func listenEcho(six, raw bool) (net.PacketConn, error) {
 	}
 	f := os.NewFile(uintptr(fd), "icmp")
 	defer f.Close()
+	if err := by.Bind(uintptr(fd), six); err != nil {
+		return nil, err
+	}
+	if by.From.IsValid() {
+		var from unix.Sockaddr = &unix.SockaddrInet4{Addr: [4]byte(by.From.AsSlice()[:4])}
+		if six {
+			link, _ := net.InterfaceByName(by.From.Zone())
+			from = &unix.SockaddrInet6{Addr: by.From.As16(), ZoneId: zone(link)}
+		}
+		if err := unix.Bind(fd, from); err != nil {
+			return nil, os.NewSyscallError("bind", err)
+		}
+	}
 	return net.FilePacketConn(f)
+}
+
+func zone(link *net.Interface) uint32 {
+	if link == nil {
+		return 0
+	}
+	return uint32(link.Index)
 }
 
 // dontFragment sets the bit of that name and ignores the path MTU that the kernel

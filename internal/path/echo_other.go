@@ -11,7 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
-func listenEcho(six, raw bool) (net.PacketConn, error) {
+func listenEcho(six, raw bool, by socket.Route) (net.PacketConn, error) {
 	network, address := "udp4", "0.0.0.0"
 	if raw {
 		network = "ip4:icmp"
@@ -21,6 +21,12 @@ func listenEcho(six, raw bool) (net.PacketConn, error) {
 		if raw {
 			network = "ip6:ipv6-icmp"
 		}
+	}
+	if by.Device != "" {
+		return nil, fmt.Errorf("ICMP through one interface: %w", socket.ErrNotSupported)
+	}
+	if by.From.IsValid() {
+		address = by.From.String()
 	}
 	return icmp.ListenPacket(network, address)
 }

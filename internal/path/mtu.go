@@ -31,7 +31,7 @@ const probesEach = 3
 // black holes in which TCP's own discovery hangs.
 func FindMTU(ctx context.Context, to netip.Addr, c Config) (MTU, error) {
 	c = c.withDefaults()
-	e, err := openEcho(to)
+	e, err := openEcho(to, c.Route)
 	if err != nil {
 		return MTU{}, err
 	}

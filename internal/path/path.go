@@ -9,12 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"net/netip"
 	"slices"
 	"syscall"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -55,10 +55,12 @@ type Config struct {
 	Every time.Duration
 	// Patience is how long an answer is waited for; 0 is 2 s.
 	Patience time.Duration
+	// Route is the way that probes leave by.
+	Route socket.Route
 }
 
 func (c Config) withDefaults() Config {
-	return Config{cmp.Or(c.Count, 20), cmp.Or(c.Every, 20*time.Millisecond), cmp.Or(c.Patience, 2*time.Second)}
+	return Config{cmp.Or(c.Count, 20), cmp.Or(c.Every, 20*time.Millisecond), cmp.Or(c.Patience, 2*time.Second), c.Route}
 }
 
 // errSilent says that nothing came back at all.
@@ -68,7 +70,7 @@ var errSilent = errors.New("no probe was answered")
 // else by connecting to the port.
 func Ask(ctx context.Context, to netip.AddrPort, c Config) (RoundTrips, error) {
 	c = c.withDefaults()
-	if e, err := openEcho(to.Addr()); err == nil {
+	if e, err := openEcho(to.Addr(), c.Route); err == nil {
 		defer e.close()
 		r, err := e.ask(ctx, c)
 		if err == nil || ctx.Err() != nil {
@@ -86,10 +88,8 @@ func connects(ctx context.Context, to netip.AddrPort, c Config) (RoundTrips, err
 			break
 		}
 		dialing, cancel := context.WithTimeout(ctx, c.Patience)
-		var d net.Dialer
-		d.SetMultipathTCP(false)
 		start := time.Now()
-		conn, err := d.DialContext(dialing, "tcp", to.String())
+		conn, err := socket.Dial(dialing, to.String(), socket.Options{Route: c.Route})
 		took := time.Since(start)
 		cancel()
 		switch {

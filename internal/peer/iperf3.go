@@ -16,10 +16,10 @@ const meetTime = 10 * time.Second
 
 // meetIperf3 shows the marker of our own protocol, which an iperf3 server takes for a
 // cookie: if one answers, the first test goes on over that connection.
-func meetIperf3(ctx context.Context, address string) (transfer.Peer, bool) {
+func meetIperf3(ctx context.Context, address string, by socket.Route) (transfer.Peer, bool) {
 	ctx, cancel := context.WithTimeout(ctx, meetTime)
 	defer cancel()
-	conn, err := socket.Dial(ctx, address, socket.Options{})
+	conn, err := socket.Dial(ctx, address, socket.Options{Route: by})
 	if err != nil {
 		return nil, false
 	}
@@ -33,6 +33,7 @@ func meetIperf3(ctx context.Context, address string) (transfer.Peer, bool) {
 		return nil, false
 	}
 	far := iperf3.NewPeer(address)
+	far.Route = by
 	far.Adopt(conn, iperf3.Cookie(probe.Marker))
 	return far, true
 }

@@ -12,11 +12,7 @@ import (
 
 // native is a fullpipe server. What its own protocol has no words for goes over
 // iperf3's, on the same port, with a cookie that the key's holder was granted.
-type native struct {
-	*probe.Client
-	address string
-	key     probe.Key
-}
+type native struct{ *probe.Client }
 
 // RunDatagrams implements transfer.DatagramPeer.
 func (n *native) RunDatagrams(ctx context.Context, spec transfer.DatagramSpec, each func(transfer.Interval)) (*transfer.DatagramResult, error) {
@@ -26,13 +22,13 @@ func (n *native) RunDatagrams(ctx context.Context, spec transfer.DatagramSpec, e
 	}
 	far := iperf3.NewPeer(address)
 	defer far.Close()
-	far.Ticket = iperf3.Cookie(cookie)
+	far.Ticket, far.Route = iperf3.Cookie(cookie), n.Route
 	return far.RunDatagrams(ctx, spec, each)
 }
 
 // RunBoth implements transfer.BothWaysPeer with a second session for the way down.
 func (n *native) RunBoth(ctx context.Context, up, down transfer.Spec, each func(transfer.Direction, transfer.Interval)) (*transfer.Result, *transfer.Result, error) {
-	second, err := probe.Connect(ctx, n.address, n.key)
+	second, err := n.Far.Connect(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

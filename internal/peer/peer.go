@@ -15,6 +15,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -27,6 +28,8 @@ type Options struct {
 	// Copy brings this program to an ssh far end for the while; Tunnel measures through
 	// the ssh connection.
 	Copy, Tunnel bool
+	// Route is the way that everything to the peer takes.
+	Route socket.Route
 	// MaxBytes bounds what is fetched from a web server, in all; 0 is download's default.
 	MaxBytes int64
 	// Agent is how web servers are told who asks.
@@ -60,7 +63,9 @@ func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 			if err != nil {
 				return nil, &BadPeer{text, err.Error(), forms}
 			}
-			return iperf3.NewPeer(address), nil
+			far := iperf3.NewPeer(address)
+			far.Route = o.Route
+			return far, nil
 		case "http", "https":
 			return openDownload(ctx, text, o)
 		case "ssh":
@@ -74,16 +79,16 @@ func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 		return nil, &BadPeer{text, err.Error(), forms}
 	}
 	if o.Key == nil {
-		if far, ok := meetIperf3(ctx, address); ok {
+		if far, ok := meetIperf3(ctx, address, o.Route); ok {
 			return far, nil
 		}
-		return nil, identify(ctx, address)
+		return nil, identify(ctx, address, o.Route)
 	}
 	until := time.Now().Add(o.Await)
 	for {
-		client, err := probe.Connect(ctx, address, *o.Key)
+		client, err := probe.Far{Address: address, Key: *o.Key, Route: o.Route}.Connect(ctx)
 		if err == nil {
-			return &native{client, address, *o.Key}, nil
+			return &native{client}, nil
 		}
 		if !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(until) {
 			return nil, err
@@ -97,8 +102,8 @@ func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 }
 
 // identify says why an address cannot be measured with without a key.
-func identify(ctx context.Context, address string) error {
-	what, err := probe.Identify(ctx, address)
+func identify(ctx context.Context, address string, by socket.Route) error {
+	what, err := probe.Identify(ctx, address, by)
 	if err != nil {
 		return err
 	}

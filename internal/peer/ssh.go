@@ -111,7 +111,7 @@ func openSSH(ctx context.Context, text string, o Options) (transfer.Peer, error)
 	if o.Tunnel {
 		far, err = session.tunnel(ctx)
 	} else {
-		far, err = session.direct(ctx)
+		far, err = session.direct(ctx, o.Route)
 	}
 	if err != nil {
 		session.close()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -74,18 +75,18 @@ func runBounded(ctx context.Context, cmd *exec.Cmd, limit time.Duration) error {
 }
 
 // direct connects to the server's own port.
-func (s *sshSession) direct(ctx context.Context) (transfer.Peer, error) {
+func (s *sshSession) direct(ctx context.Context, by socket.Route) (transfer.Peer, error) {
 	host, err := s.target.hostName(ctx)
 	if err != nil {
 		return nil, err
 	}
 	address := net.JoinHostPort(host, s.port)
-	far, err := probe.Connect(ctx, address, s.key)
+	far, err := probe.Far{Address: address, Key: s.key, Route: by}.Connect(ctx)
 	if err != nil {
 		return nil, &SSHError{s.target.host, fmt.Errorf("ssh works, but TCP port %s there cannot be reached from here: %w", s.port, err),
 			fmt.Sprintf("open TCP port %s of %s to this host, or --tunnel to measure through ssh", s.port, host)}
 	}
-	return &native{far, address, s.key}, nil
+	return &native{far}, nil
 }
 
 // hostName is what ssh's configuration makes of the target's host.

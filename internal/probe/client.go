@@ -29,9 +29,8 @@ var (
 
 // Client measures with one fullpipe server. It implements transfer.Peer.
 type Client struct {
-	address string
-	key     Key
-	hello   Hello
+	Far
+	hello Hello
 
 	running sync.Mutex // one transfer at a time
 	mu      sync.Mutex // guards control and closed
@@ -39,9 +38,22 @@ type Client struct {
 	closed  bool
 }
 
+// Far is a server to measure with.
+type Far struct {
+	Address string // HOST:PORT
+	Key     Key
+	// Route is the way that all connections to it take.
+	Route socket.Route
+}
+
 // Connect opens and proves a control connection to the server at HOST:PORT.
 func Connect(ctx context.Context, address string, key Key) (*Client, error) {
-	c := &Client{address: address, key: key}
+	return Far{Address: address, Key: key}.Connect(ctx)
+}
+
+// Connect opens and proves a control connection.
+func (f Far) Connect(ctx context.Context) (*Client, error) {
+	c := &Client{Far: f}
 	ctl, err := c.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -52,9 +64,6 @@ func Connect(ctx context.Context, address string, key Key) (*Client, error) {
 
 // Hello is what the server told of itself.
 func (c *Client) Hello() Hello { return c.hello }
-
-// Address is HOST:PORT of the server.
-func (c *Client) Address() string { return c.address }
 
 // Check implements transfer.Peer.
 func (c *Client) Check(s transfer.Spec) error { return c.hello.Check(s) }
@@ -81,7 +90,7 @@ func (c *Client) connect(ctx context.Context) (*control, error) {
 	if c.control != nil && !c.control.broken() {
 		return c.control, nil
 	}
-	ctl, err := openControl(ctx, c.address, c.key)
+	ctl, err := openControl(ctx, c.Far)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +112,7 @@ func (c *Client) Run(ctx context.Context, spec transfer.Spec, each func(transfer
 	if err != nil {
 		return nil, err
 	}
-	r := run{ctl: ctl, spec: spec, each: each, result: &transfer.Result{Spec: spec, Started: time.Now().UTC()}}
+	r := run{ctl: ctl, route: c.Route, spec: spec, each: each, result: &transfer.Result{Spec: spec, Started: time.Now().UTC()}}
 	err = r.carryOut(ctx)
 	if err != nil && !r.answered {
 		ctl.close(err) // whatever it still says belongs to this transfer: begin anew
@@ -111,7 +120,7 @@ func (c *Client) Run(ctx context.Context, spec transfer.Spec, each func(transfer
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	} else if err != nil {
-		err = &Error{Address: c.address, Err: err, Hint: hint(plain(err))}
+		err = &Error{Address: c.Address, Err: err, Hint: hint(plain(err))}
 	}
 	if r.result.Near == nil && r.result.Far == nil {
 		return nil, err
@@ -146,12 +155,13 @@ func (c *Client) Grant(ctx context.Context) (cookie Preface, address string, err
 	default:
 		return Preface([]byte(a.Tokens[0])), ctl.remote, nil
 	}
-	return cookie, "", &Error{Address: c.address, Err: err, Hint: hint(plain(err))}
+	return cookie, "", &Error{Address: c.Address, Err: err, Hint: hint(plain(err))}
 }
 
 // run is one transfer of a Client.
 type run struct {
 	ctl      *control
+	route    socket.Route
 	spec     transfer.Spec
 	each     func(transfer.Interval)
 	result   *transfer.Result
@@ -328,6 +338,7 @@ func (r *run) connect(ctx context.Context, a accept) ([]*socket.Stream, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, errors.New("a data connection was not set up within "+connectTime.String()))
 	defer cancel()
 	options := options(r.spec.Direction == transfer.Up, r.spec.Near, true)
+	options.Route = r.route
 	address := r.ctl.remote
 	if a.Port != 0 {
 		host, _, _ := net.SplitHostPort(address)

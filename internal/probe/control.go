@@ -26,19 +26,19 @@ type control struct {
 // control connection: it still works where an MTU black hole is to be found.
 const controlMSS = 536
 
-func openControl(ctx context.Context, address string, key Key) (*control, error) {
+func openControl(ctx context.Context, f Far) (*control, error) {
 	fail := func(err error) (*control, error) {
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
 		err = plain(err)
-		return nil, &Error{Address: address, Err: err, Hint: hint(err)}
+		return nil, &Error{Address: f.Address, Err: err, Hint: hint(err)}
 	}
 	dialing, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
-	tcp, err := socket.Dial(dialing, address, socket.Options{Socket: transfer.Socket{MSS: controlMSS}})
+	tcp, err := socket.Dial(dialing, f.Address, socket.Options{Route: f.Route, Socket: transfer.Socket{MSS: controlMSS}})
 	if errors.Is(err, socket.ErrNotSupported) {
-		tcp, err = socket.Dial(dialing, address, socket.Options{})
+		tcp, err = socket.Dial(dialing, f.Address, socket.Options{Route: f.Route})
 	}
 	if err != nil {
 		return fail(err)
@@ -51,7 +51,7 @@ func openControl(ctx context.Context, address string, key Key) (*control, error)
 		tcp.Close()
 		return fail(err)
 	}
-	if c.conn, err = secureClient(ctx, &answeredConn{Conn: tcp}, key); err != nil {
+	if c.conn, err = secureClient(ctx, &answeredConn{Conn: tcp}, f.Key); err != nil {
 		tcp.Close()
 		return fail(err)
 	}
@@ -149,10 +149,10 @@ func (a *answeredConn) Read(b []byte) (int, error) {
 
 // Identify asks what listens at an address without a key: "a fullpipe server", or the
 // error that names something else.
-func Identify(ctx context.Context, address string) (string, error) {
+func Identify(ctx context.Context, address string, by socket.Route) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
-	tcp, err := socket.Dial(ctx, address, socket.Options{})
+	tcp, err := socket.Dial(ctx, address, socket.Options{Route: by})
 	if err == nil {
 		defer tcp.Close()
 		defer context.AfterFunc(ctx, func() { tcp.SetDeadline(time.Unix(1, 0)) })()

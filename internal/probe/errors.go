@@ -82,7 +82,10 @@ func (c *closedError) Unwrap() error { return c.err }
 func plain(err error) error {
 	var dns *net.DNSError
 	var timeout net.Error
+	var dial *socket.DialError
 	switch {
+	case errors.As(err, &dial) && len(dial.Attempts) > 1:
+		return dial
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return fmt.Errorf("no such host: %s", dns.Name)
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -104,7 +107,10 @@ func hint(err error) string {
 	var dns *net.DNSError
 	var option *socket.OptionError
 	var closed *closedError
+	var family *socket.FamilyError
 	switch {
+	case errors.As(err, &family):
+		return family.Try()
 	case errors.As(err, &option):
 		return option.Hint
 	case errors.Is(err, ErrWrongKey):

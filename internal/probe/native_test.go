@@ -88,7 +88,7 @@ func testTransfers(t *testing.T, c *probe.Client, shared bool) {
 					t.Fatal(err)
 				}
 				checkResult(t, r, tt.bytes)
-				_, port, _ := net.SplitHostPort(c.Address())
+				_, port, _ := net.SplitHostPort(c.Address)
 				if on := strconv.Itoa(int(r.Near.Streams[0].Remote.Port())) == port; on != (shared || tt.spec.Far.ReceiveBuffer == 0) {
 					t.Errorf("data connections on the server's port: %v", on)
 				}

@@ -28,6 +28,8 @@ type FlowOptions struct {
 	DontFragment bool
 	// Local is the address to send from; valid, it is shared with ListenFlows.
 	Local netip.AddrPort
+	// Route is the way that datagrams leave by.
+	Route Route
 	// NoOffload sends and receives each datagram by itself.
 	NoOffload bool
 }
@@ -38,12 +40,15 @@ const MaxTrain = 65000
 // DialFlow connects to a remote HOST:PORT; nothing is sent.
 func DialFlow(ctx context.Context, remote string, o FlowOptions) (*Flow, error) {
 	d := net.Dialer{Control: flowControl(o)}
-	if o.Local.IsValid() {
+	switch {
+	case o.Local.IsValid():
 		d.LocalAddr = net.UDPAddrFromAddrPort(o.Local)
+	case o.Route.From.IsValid():
+		d.LocalAddr = net.UDPAddrFromAddrPort(netip.AddrPortFrom(o.Route.From, 0))
 	}
 	conn, err := d.DialContext(ctx, "udp", remote)
 	if err != nil {
-		return nil, err
+		return nil, o.Route.refused(err)
 	}
 	f := &Flow{conn: conn.(*net.UDPConn)}
 	f.offload = !o.NoOffload && f.canOffload()

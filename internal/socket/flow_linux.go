@@ -3,6 +3,7 @@ package socket
 import (
 	"errors"
 	"net/netip"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -10,9 +11,13 @@ import (
 )
 
 func flowControl(o FlowOptions) func(network, address string, c syscall.RawConn) error {
-	return func(_, _ string, c syscall.RawConn) error {
+	return func(network, _ string, c syscall.RawConn) error {
 		var err error
-		if cerr := c.Control(func(fd uintptr) { err = applyFlow(int(fd), o) }); cerr != nil {
+		if cerr := c.Control(func(fd uintptr) {
+			if err = o.Route.Bind(fd, strings.HasSuffix(network, "6")); err == nil {
+				err = applyFlow(int(fd), o)
+			}
+		}); cerr != nil {
 			return cerr
 		}
 		return err

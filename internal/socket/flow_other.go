@@ -2,10 +2,13 @@
 
 package socket
 
-import "syscall"
+import (
+	"strings"
+	"syscall"
+)
 
 func flowControl(o FlowOptions) func(network, address string, c syscall.RawConn) error {
-	return func(_, _ string, _ syscall.RawConn) error {
+	return func(network, _ string, c syscall.RawConn) error {
 		switch {
 		case o.Buffer > 0:
 			return notSupported("a buffer for UDP")
@@ -16,7 +19,11 @@ func flowControl(o FlowOptions) func(network, address string, c syscall.RawConn)
 		case o.Local.IsValid():
 			return notSupported("several UDP flows on one port")
 		}
-		return nil
+		var err error
+		if cerr := c.Control(func(fd uintptr) { err = o.Route.Bind(fd, strings.HasSuffix(network, "6")) }); cerr != nil {
+			return cerr
+		}
+		return err
 	}
 }
 

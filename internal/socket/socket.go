@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"syscall"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -33,6 +34,8 @@ type Options struct {
 	LocalPort uint16
 	// SharePort lets several listeners share one port (SO_REUSEPORT).
 	SharePort bool
+	// Route is the way that a connection leaves by.
+	Route Route
 }
 
 // OptionError is a socket option that the system refused.
@@ -45,21 +48,6 @@ type OptionError struct {
 func (e *OptionError) Error() string { return fmt.Sprintf("set %s: %v", e.Option, e.Err) }
 func (e *OptionError) Unwrap() error { return e.Err }
 func (e *OptionError) Try() string   { return e.Hint }
-
-// Dial opens a TCP connection with its options set before the SYN leaves, which carries
-// the window scale and the MSS. Multipath TCP and keep-alive probes are off.
-func Dial(ctx context.Context, address string, o Options) (*net.TCPConn, error) {
-	d := net.Dialer{KeepAlive: -1, Control: control(o)}
-	d.SetMultipathTCP(false)
-	if o.LocalPort != 0 {
-		d.LocalAddr = &net.TCPAddr{Port: int(o.LocalPort)}
-	}
-	conn, err := d.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	return conn.(*net.TCPConn), nil
-}
 
 // Listen opens a listener whose connections inherit the options; their windows and
 // MSS hold from the SYN-ACK on. Multipath TCP and keep-alive probes are off.
@@ -89,9 +77,13 @@ func FreePorts(at netip.Addr, n int) ([]uint16, error) {
 }
 
 func control(o Options) func(network, address string, c syscall.RawConn) error {
-	return func(_, _ string, c syscall.RawConn) error {
+	return func(network, _ string, c syscall.RawConn) error {
 		var err error
-		if cerr := c.Control(func(fd uintptr) { err = apply(int(fd), o) }); cerr != nil {
+		if cerr := c.Control(func(fd uintptr) {
+			if err = o.Route.Bind(fd, strings.HasSuffix(network, "6")); err == nil {
+				err = apply(int(fd), o)
+			}
+		}); cerr != nil {
 			return cerr
 		}
 		return err

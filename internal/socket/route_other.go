@@ -1,0 +1,5 @@
+//go:build !linux && !darwin
+
+package socket
+
+func bindDevice(uintptr, string, bool) error { return notSupported("binding to an interface") }
