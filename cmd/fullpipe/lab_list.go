@@ -92,6 +92,6 @@ func printLabList(w io.Writer) error {
 		fmt.Fprintf(table, "%s\t%s\t%s\n", s.Name, s.Example, s.About)
 	}
 	fmt.Fprintln(table, "up.SETTING, down.SETTING\tdown.rate=10mbit\tfor one direction only (up: near to far)")
-	fmt.Fprintln(table, "near.stack, far.stack\tfar.stack=server-2012\tfor one host only")
+	fmt.Fprintln(table, "near.SETTING, far.SETTING\tfar.stack=server-2012\tfor one host only (stack and what changes it)")
 	return table.Flush()
 }

@@ -146,14 +146,15 @@ func (e *inside) build(p *link.Path, files []int) error {
 		name       string
 		stack      link.Stack
 		self, peer address
-	}{{near, p.Near, address{NearAddr, NearAddr6}, address{FarAddr, FarAddr6}},
-		{far, p.Far, address{FarAddr, FarAddr6}, address{NearAddr, NearAddr6}}}
+		from       link.Config // what reaches it
+	}{{near, p.Near, address{NearAddr, NearAddr6}, address{FarAddr, FarAddr6}, p.Down},
+		{far, p.Far, address{FarAddr, FarAddr6}, address{NearAddr, NearAddr6}, p.Up}}
 	var tuns []*tun
 	for _, end := range ends {
 		var t *tun
 		h := &host{name: end.name, stack: end.stack}
 		err := onThread(func() (err error) {
-			t, h.namespace, err = newHost(end.self, end.peer, max(1500, p.Up.MTU, p.Down.MTU), end.stack)
+			t, h.namespace, err = newHost(end.self, end.peer, max(1500, p.Up.MTU, p.Down.MTU), segmentOf(end.from), end.stack)
 			return err
 		})
 		if err != nil {
@@ -174,6 +175,16 @@ func (e *inside) build(p *link.Path, files []int) error {
 	}
 	e.carrier = carry(p, tuns[0], tuns[1], e.tap)
 	return nil
+}
+
+// segmentOf is the payload of the largest segments, without options, that a lane lets
+// through to an old host, whose own device takes 1500 bytes.
+func segmentOf(c link.Config) int {
+	const device, headers = 1500, 40
+	if c.MTU == 0 {
+		return device - headers
+	}
+	return min(c.MTU, device) - headers
 }
 
 // onThread runs f on a thread that is thrown away afterwards, whatever namespace f left

@@ -20,9 +20,9 @@ const deviceName = "lab0"
 type address struct{ v4, v6 netip.Addr }
 
 // newHost makes a network namespace on the calling thread, which stays in it, with a
-// TUN device that leads to the peer. It answers the device and a descriptor of the
-// namespace.
-func newHost(self, peer address, mtu int, stack link.Stack) (*tun, int, error) {
+// TUN device of that MTU that leads to the peer; segment is the payload of the largest
+// segments that will reach it. It answers the device and a descriptor of the namespace.
+func newHost(self, peer address, mtu, segment int, stack link.Stack) (*tun, int, error) {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return nil, 0, fmt.Errorf("network namespace: %w", err)
 	}
@@ -39,7 +39,7 @@ func newHost(self, peer address, mtu int, stack link.Stack) (*tun, int, error) {
 	}
 	settings := slices.Clone(stack.Sysctls)
 	if stack.Window > 0 {
-		buffer := receiveBuffer(stack.Window)
+		buffer := receiveBuffer(stack.Window, segment)
 		settings = append(settings, link.Sysctl{Name: "ipv4.tcp_rmem", Value: fmt.Sprintf("4096 %d %d", buffer, max(buffer, 4<<20))})
 	}
 	refused, err := setSysctls(settings)
@@ -88,10 +88,10 @@ func setSysctls(settings []link.Sysctl) (refused map[string]string, err error) {
 
 // receiveBuffer is the tcp_rmem that gives a window. From Linux 6.6 on the window is the
 // share of the free buffer that payload had of the first full segment's memory
-// (tcp_measure_rcv_mss): 1460 bytes of 2304, in 256ths, when packets come one by one. It
+// (tcp_measure_rcv_mss): 1460 bytes of 2304, say, in 256ths, when packets come one by one. It
 // stops growing when one more segment than it would fit (tcp_grow_window). Before, it
 // is half of the buffer, by tcp_adv_win_scale 1.
-func receiveBuffer(window int) int {
+func receiveBuffer(window, segment int) int {
 	var u unix.Utsname
 	var major, minor int
 	if unix.Uname(&u) == nil {
@@ -100,8 +100,9 @@ func receiveBuffer(window int) int {
 	if major < 6 || major == 6 && minor < 6 {
 		return 2 * window
 	}
-	const segment, share = 2304, 1460 * 256 / 2304
-	return (window*256+share-1)/share + segment
+	const memory = 2304
+	share := max(segment*256/memory, 1)
+	return (window*256+share-1)/share + memory
 }
 
 // configure brings the devices up. Congestion, when not empty, becomes the default by

@@ -14,12 +14,21 @@ import (
 type key struct {
 	example string
 	about   string
-	whole   bool // no up. or down.
+	scope   scope
 	set     func(d *draft, side int, value string) error
 }
 
+// scope is what a key may be said of.
+type scope int
+
+const (
+	ofLane scope = iota // both directions or, with up. or down., one
+	ofPath              // the path as a whole
+	ofHost              // both hosts or, with near. or far., one
+)
+
 var keys = map[string]key{
-	"rate": {"rate=100mbit", "bits a second at the IP layer; or unlimited", false, func(d *draft, i int, v string) error {
+	"rate": {"rate=100mbit", "bits a second at the IP layer; or unlimited", ofLane, func(d *draft, i int, v string) error {
 		if v == "unlimited" {
 			d.lane(i).Rate = 0
 			return nil
@@ -28,16 +37,16 @@ var keys = map[string]key{
 		d.lane(i).Rate = r
 		return err
 	}},
-	"overhead": {"overhead=38", "bytes that each packet takes on the line besides (38: Ethernet)", false, func(d *draft, i int, v string) error {
+	"overhead": {"overhead=38", "bytes that each packet takes on the line besides (38: Ethernet)", ofLane, func(d *draft, i int, v string) error {
 		return whole(v, 0, 1000, &d.lane(i).Overhead)
 	}},
-	"rtt": {"rtt=40ms", "round trip, half in each direction", true, func(d *draft, _ int, v string) error {
+	"rtt": {"rtt=40ms", "round trip, half in each direction", ofPath, func(d *draft, _ int, v string) error {
 		return span(v, 2*maxDelay, &d.result.RTT)
 	}},
-	"jitter": {"jitter=5ms", "spread of the delay, without overtaking", false, func(d *draft, i int, v string) error {
+	"jitter": {"jitter=5ms", "spread of the delay, without overtaking", ofLane, func(d *draft, i int, v string) error {
 		return span(v, maxDelay, &d.lane(i).Jitter)
 	}},
-	"loss": {"loss=0.01% or loss=1%/8", "share lost; with /N in bursts of N on average", false, func(d *draft, i int, v string) error {
+	"loss": {"loss=0.01% or loss=1%/8", "share lost; with /N in bursts of N on average", ofLane, func(d *draft, i int, v string) error {
 		share, burst, bursty := strings.Cut(v, "/")
 		c := d.lane(i)
 		c.LossBurst = 0
@@ -54,7 +63,7 @@ var keys = map[string]key{
 		c.LossBurst = b
 		return nil
 	}},
-	"reorder": {"reorder=1% or reorder=1%/5ms", "share held back; with /TIME for so long", false, func(d *draft, i int, v string) error {
+	"reorder": {"reorder=1% or reorder=1%/5ms", "share held back; with /TIME for so long", ofLane, func(d *draft, i int, v string) error {
 		share, hold, timed := strings.Cut(v, "/")
 		c := d.lane(i)
 		c.HoldBack = 0
@@ -63,20 +72,20 @@ var keys = map[string]key{
 		}
 		return span(hold, maxDelay, &c.HoldBack)
 	}},
-	"duplicate": {"duplicate=0.1%", "share that arrives twice", false, func(d *draft, i int, v string) error {
+	"duplicate": {"duplicate=0.1%", "share that arrives twice", ofLane, func(d *draft, i int, v string) error {
 		return probability(v, &d.lane(i).Duplicate)
 	}},
-	"queue": {"queue=1bdp, queue=150kB or queue=100packets", "what may wait for the line: BDPs (at least 10 packets), bytes or packets", false, func(d *draft, i int, v string) (err error) {
+	"queue": {"queue=1bdp, queue=150kB or queue=100packets", "what may wait for the line: BDPs (at least 10 packets), bytes or packets", ofLane, func(d *draft, i int, v string) (err error) {
 		d.queue[i], err = parseQueue(v)
 		return err
 	}},
-	"mtu": {"mtu=1400", "the largest packet that gets through", false, func(d *draft, i int, v string) error {
+	"mtu": {"mtu=1400", "the largest packet that gets through", ofLane, func(d *draft, i int, v string) error {
 		return whole(v, 576, 65535, &d.lane(i).MTU)
 	}},
-	"icmp": {"icmp=send or icmp=drop", "whether the sender is told of the mtu; drop makes a black hole", false, func(d *draft, i int, v string) error {
+	"icmp": {"icmp=send or icmp=drop", "whether the sender is told of the mtu; drop makes a black hole", ofLane, func(d *draft, i int, v string) error {
 		return choice(v, &d.lane(i).Silent, "send", "drop")
 	}},
-	"police": {"police=50mbit/200kB", "rate and burst beyond which packets are dropped at once", false, func(d *draft, i int, v string) error {
+	"police": {"police=50mbit/200kB", "rate and burst beyond which packets are dropped at once", ofLane, func(d *draft, i int, v string) error {
 		r, burst, found := strings.Cut(v, "/")
 		if !found {
 			return fmt.Errorf("no burst")
@@ -100,13 +109,13 @@ var keys = map[string]key{
 		c.PoliceBurst = int64(size)
 		return nil
 	}},
-	"aggregate": {"aggregate=5ms", "packets are handed over together, once each such time", false, func(d *draft, i int, v string) error {
+	"aggregate": {"aggregate=5ms", "packets are handed over together, once each such time", ofLane, func(d *draft, i int, v string) error {
 		return span(v, time.Second, &d.lane(i).Aggregate)
 	}},
-	"duplex": {"duplex=half or duplex=full", "half: one medium for both directions", true, func(d *draft, _ int, v string) error {
+	"duplex": {"duplex=half or duplex=full", "half: one medium for both directions", ofPath, func(d *draft, _ int, v string) error {
 		return choice(v, &d.result.HalfDuplex, "full", "half")
 	}},
-	"strip": {"strip=wscale or strip=sack+timestamps", "options that a middlebox takes out of handshakes; joined by +", false, func(d *draft, i int, v string) error {
+	"strip": {"strip=wscale or strip=sack+timestamps", "options that a middlebox takes out of handshakes; joined by +", ofLane, func(d *draft, i int, v string) error {
 		var all Options
 		for name := range strings.SplitSeq(v, "+") {
 			o, ok := optionNames[strings.TrimSpace(name)]
@@ -118,7 +127,7 @@ var keys = map[string]key{
 		d.lane(i).Strip = all
 		return nil
 	}},
-	"seed": {"seed=1", "chooses the packets that are lost", true, func(d *draft, _ int, v string) error {
+	"seed": {"seed=1", "chooses the packets that are lost", ofPath, func(d *draft, _ int, v string) error {
 		n, err := strconv.ParseUint(v, 10, 63)
 		if err != nil {
 			return fmt.Errorf("not a whole number")
@@ -126,14 +135,14 @@ var keys = map[string]key{
 		d.result.Up.Seed, d.result.Down.Seed = n, n
 		return nil
 	}},
-	"vpn": {"vpn=gateway", "gateway: two IPsec gateways with a budget of their own (crypto)", true, func(d *draft, _ int, v string) error {
+	"vpn": {"vpn=gateway", "gateway: two IPsec gateways with a budget of their own (crypto)", ofPath, func(d *draft, _ int, v string) error {
 		if v != "none" && v != Gateway {
 			return fmt.Errorf("neither none nor %s", Gateway)
 		}
 		d.result.VPN.Kind = v
 		return nil
 	}},
-	"crypto": {"crypto=30mbit or crypto=30mbit/100packets", "what the gateways encrypt, both directions together, acknowledgements included; and how many packets wait for it in each", true, func(d *draft, _ int, v string) error {
+	"crypto": {"crypto=30mbit or crypto=30mbit/100packets", "what the gateways encrypt, both directions together, acknowledgements included; and how many packets wait for it in each", ofPath, func(d *draft, _ int, v string) error {
 		budget, depth, stated := strings.Cut(v, "/")
 		if rest, ok := strings.CutPrefix(depth, "s/"); ok || depth == "s" { // of "mbit/s"
 			depth, stated = rest, ok
@@ -150,13 +159,48 @@ var keys = map[string]key{
 		p.Depth = int(q.amount)
 		return nil
 	}},
-	"stack": {"stack=windows-2000", "how a host's TCP behaves", false, func(d *draft, i int, v string) error {
+	"stack": {"stack=windows-2000", "how a host's TCP behaves", ofHost, func(d *draft, i int, v string) error {
 		if _, err := FindStack(v); err != nil {
 			return err
 		}
 		d.stacks[i] = v
 		return nil
 	}},
+	"afd": {"near.afd=32KiB or afd=off", "fullpipe sends as Windows 2000's AFD did with this quota, or not; --send-buffer replaces it", ofHost, func(d *draft, i int, v string) error {
+		if v == "off" {
+			d.change(i, func(s *Stack) { s.SenderRule = "" })
+			return nil
+		}
+		quota, err := size(v, 1, 1<<30)
+		d.change(i, func(s *Stack) { s.SenderRule = fmt.Sprintf("afd:%d", quota) })
+		return err
+	}},
+	"window": {"far.window=64KiB or window=auto", "the stack's receive window where a program asks for none", ofHost, func(d *draft, i int, v string) error {
+		if v == "auto" {
+			d.change(i, func(s *Stack) { s.Window = 0; s.state("ipv4.tcp_moderate_rcvbuf", "1") })
+			return nil
+		}
+		window, err := size(v, 2048, 512<<20)
+		d.change(i, func(s *Stack) { s.Window = window; s.state("ipv4.tcp_moderate_rcvbuf", "0") })
+		return err
+	}},
+	"scaling":    {"far.scaling=off", "whether the stack scales windows: without it they end at 64 KiB", ofHost, onOff("ipv4.tcp_window_scaling")},
+	"timestamps": {"timestamps=off", "whether the stack sends timestamps", ofHost, onOff("ipv4.tcp_timestamps")},
+	"sack":       {"far.sack=off", "whether the stack acknowledges selectively", ofHost, onOff("ipv4.tcp_sack")},
+}
+
+// onOff sets one of a stack's switches.
+func onOff(sysctl string) func(*draft, int, string) error {
+	return func(d *draft, i int, v string) error {
+		var off bool
+		err := choice(v, &off, "on", "off")
+		value := "1"
+		if off {
+			value = "0"
+		}
+		d.change(i, func(s *Stack) { s.state(sysctl, value) })
+		return err
+	}
 }
 
 var optionNames = map[string]Options{"wscale": WindowScale, "sack": SACK, "timestamps": Timestamps}

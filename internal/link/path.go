@@ -67,6 +67,7 @@ type draft struct {
 	result  Path
 	queue   [2]queueText
 	stacks  [2]string
+	changes [2][]func(*Stack) // of the hosts' stacks
 }
 
 type queueText struct {
@@ -74,8 +75,7 @@ type queueText struct {
 	unit   string // "bdp", "packets" or "bytes"
 }
 
-// set carries out one KEY=VALUE. A key is for both directions or, with up. or down. in
-// front, for one; stack is for both hosts or, with near. or far., for one.
+// set carries out one KEY=VALUE; a side in front bounds it to one direction or host.
 func (d *draft) set(setting string) error {
 	key, value, found := strings.Cut(setting, "=")
 	key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
@@ -95,7 +95,7 @@ func (d *draft) set(setting string) error {
 	case "down", "far":
 		sides = sides[1:]
 	default:
-		return &Error{key, fmt.Sprintf("unknown side %q", side), "up. and down. for a direction, near. and far. for a host's stack"}
+		return &Error{key, fmt.Sprintf("unknown side %q", side), bothSides}
 	}
 	fail := func(err error) error {
 		return &Error{key, fmt.Sprintf("%q: %v", value, err), example(name)}
@@ -106,10 +106,10 @@ func (d *draft) set(setting string) error {
 		return &Error{key, "unknown key", "one of " + strings.Join(keyNames(), ", ") + near(name, keyNames())}
 	case value == "":
 		return &Error{key, "no value", example(name)}
-	case side != "" && k.whole:
+	case side != "" && k.scope == ofPath:
 		return &Error{key, name + " belongs to the path as a whole", example(name)}
-	case oneHost != (name == "stack") && side != "":
-		return &Error{key, name + " does not go with " + side + ".", "up. and down. for a direction, near. and far. for a host's stack"}
+	case side != "" && oneHost != (k.scope == ofHost):
+		return &Error{key, name + " does not go with " + side + ".", bothSides}
 	}
 	for _, i := range sides {
 		if err := k.set(d, i, value); err != nil {
@@ -118,6 +118,11 @@ func (d *draft) set(setting string) error {
 	}
 	return nil
 }
+
+const bothSides = "up. and down. for a direction, near. and far. for a host's stack"
+
+// change has a host's stack, whichever it will be, differ.
+func (d *draft) change(i int, f func(*Stack)) { d.changes[i] = append(d.changes[i], f) }
 
 // lane is the direction that a setting is for: 0 is up.
 func (d *draft) lane(i int) *Config {
@@ -148,12 +153,14 @@ func (d *draft) path() (Path, error) {
 	if err := p.settleVPN(); err != nil {
 		return Path{}, err
 	}
-	var err error
-	if p.Near, err = FindStack(d.stacks[0]); err != nil {
-		return Path{}, err
-	}
-	if p.Far, err = FindStack(d.stacks[1]); err != nil {
-		return Path{}, err
+	for i, host := range []*Stack{&p.Near, &p.Far} {
+		var err error
+		if *host, err = FindStack(d.stacks[i]); err != nil {
+			return Path{}, err
+		}
+		for _, change := range d.changes[i] {
+			change(host)
+		}
 	}
 	return *p, nil
 }

@@ -49,6 +49,14 @@ func TestParse(t *testing.T) {
 		{"vpn=gateway,crypto=5mbit/s/20packets,mtu=1400", func(p Path) bool { return p.VPN == VPN{Gateway, 5e6, 20} && p.Up.MTU == 1342 }},
 		{"crypto=5mbit/s,vpn=gateway", func(p Path) bool { return p.VPN == VPN{Gateway, 5e6, 100} }},
 		{"wan-40ms,vpn=none", func(p Path) bool { return p.VPN == VPN{} && !p.Up.Tunnelled && p.Up.MTU == 0 }},
+		{"near.afd=32KiB,far.afd=off,stack=windows-xp", func(p Path) bool { return p.Near.SenderRule == "afd:32768" && p.Far.SenderRule == "" }},
+		{"far.scaling=off,sack=off,near.timestamps=off,near.sack=on", func(p Path) bool {
+			return value(p.Far, "tcp_window_scaling") == "0" && value(p.Near, "tcp_window_scaling") == "1" && value(p.Far, "tcp_sack") == "0" &&
+				value(p.Near, "tcp_sack") == "1" && value(p.Near, "tcp_timestamps") == "0" && value(p.Far, "tcp_timestamps") == "1"
+		}},
+		{"far.window=64KiB,near.window=auto,near.stack=windows-2000", func(p Path) bool {
+			return p.Far.Window == 65536 && value(p.Far, "tcp_moderate_rcvbuf") == "0" && p.Near.Window == 0 && value(p.Near, "tcp_moderate_rcvbuf") == "1"
+		}},
 		{"jitter=20ms,rtt=85ms", func(p Path) bool { return p.Up.Jitter == 20*time.Millisecond }},
 	}
 	for _, test := range tests {
@@ -57,6 +65,16 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %+v, %v", test.text, p, err)
 		}
 	}
+}
+
+// value is what a stack sets below net.ipv4.
+func value(s Stack, name string) string {
+	for _, c := range s.Sysctls {
+		if c.Name == "ipv4."+name {
+			return c.Value
+		}
+	}
+	return ""
 }
 
 func TestParseTellsWhatIsWrong(t *testing.T) {
@@ -93,6 +111,10 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		{"left.rate=1mbit", "left.rate", `unknown side "left"`, "up. and down."},
 		{"rtt=10ms,jitter=11ms", "jitter", "more than the RTT", "at most the rtt"},
 		{"aggregate=2s", "aggregate", "more than 1s", "aggregate=5ms"},
+		{"afd=0", "afd", "not between", "near.afd=32KiB"},
+		{"far.window=1KiB", "far.window", "not between 2048 B and 512 MiB", "far.window=64KiB"},
+		{"far.sack=maybe", "far.sack", "neither on nor off", "far.sack=off"},
+		{"up.sack=off", "up.sack", "does not go with up.", "near. and far."},
 		{"vpn=ipsec", "vpn", "neither none nor gateway", "vpn=gateway"},
 		{"crypto=30mbit", "crypto", "no gateways", "vpn=gateway"},
 		{"vpn=gateway,crypto=30mbit/64KiB", "crypto", "no number of packets", "crypto=30mbit/100packets"},

@@ -51,6 +51,12 @@ func FindStack(name string) (Stack, error) {
 	return Stack{}, fmt.Errorf("no stack is called %q%s (there are %s)", name, near(name, names), strings.Join(names, ", "))
 }
 
+// state changes a setting that every stack states.
+func (s *Stack) state(name, value string) {
+	i := slices.IndexFunc(s.Sysctls, func(c Sysctl) bool { return c.Name == name })
+	s.Sysctls[i].Value = value
+}
+
 func near(name string, names []string) string {
 	if c := nearest(strings.ToLower(name), names); c != "" {
 		return ", did you mean " + c + "?"
@@ -74,12 +80,11 @@ func modern(rmem, wmem string) []Sysctl {
 // old is what the Windows of then have in common: buffers of one size, no timestamps,
 // Reno.
 func old(changes ...Sysctl) []Sysctl {
-	all := modern("4096 131072 4194304", "4096 16384 4194304")
+	s := Stack{Sysctls: modern("4096 131072 4194304", "4096 16384 4194304")}
 	changes = append(changes, Sysctl{"ipv4.tcp_moderate_rcvbuf", "0"}, Sysctl{"ipv4.tcp_timestamps", "0"},
 		Sysctl{"ipv4.tcp_congestion_control", "reno"}, Sysctl{"ipv4.tcp_ecn", "0"}, Sysctl{"ipv4.tcp_dsack", "0"})
 	for _, c := range changes {
-		i := slices.IndexFunc(all, func(s Sysctl) bool { return s.Name == c.Name })
-		all[i] = c
+		s.state(c.Name, c.Value)
 	}
-	return all
+	return s.Sysctls
 }

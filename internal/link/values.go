@@ -62,6 +62,18 @@ func whole(v string, least, most int, into *int) error {
 	return nil
 }
 
+// size reads a number of bytes.
+func size(v string, least, most int64) (int, error) {
+	n, err := units.ParseSize(v)
+	if err != nil {
+		return 0, err
+	}
+	if int64(n) < least || int64(n) > most {
+		return 0, fmt.Errorf("not between %v and %v", units.Size(least), units.Size(most))
+	}
+	return int(n), nil
+}
+
 // choice sets a switch by the name of its state.
 func choice(v string, into *bool, off, on string) error {
 	if v != off && v != on {
