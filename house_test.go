@@ -21,7 +21,7 @@ const module = "github.com/fullpipe-net/fullpipe"
 // from below.
 var floors = [][]string{
 	{"internal/units", "internal/model", "internal/stats", "internal/transfer", "internal/limiter", "internal/search",
-		"internal/search/simpath", "internal/catalog", "internal/plan", "internal/audit", "internal/link", "internal/flow"},
+		"internal/search/simpath", "internal/catalog", "internal/plan", "internal/audit", "internal/link", "internal/flow", "internal/predict"},
 	{"internal/socket", "internal/path", "internal/probe", "internal/iperf3", "internal/download", "internal/server",
 		"internal/peer", "internal/capture", "internal/lab", "internal/host", "internal/steer", "autobuf"},
 	{"internal/tune", "internal/tune/simpeer", "internal/sweep", "internal/rfc6349", "internal/report"},

@@ -1,0 +1,72 @@
+package model
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+func TestLossModels(t *testing.T) {
+	const mss = 1460
+	rtt := 100 * time.Millisecond
+	near := func(name string, got, want float64) {
+		t.Helper()
+		if math.Abs(got/want-1) > 0.02 {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	// RFC 9438 section 5.1, table 1: CUBIC's and Reno's mean windows at 100 ms, in segments.
+	perRTT := func(bps float64) float64 { return bps * 0.1 / 8 / mss }
+	for _, c := range []struct{ p, reno, cubic float64 }{
+		{1e-2, 12, 12}, {1e-3, 38, 38}, {1e-4, 120, 187}, {1e-5, 379, 1054}, {1e-6, 1200, 5926}, {1e-8, 12000, 187400},
+	} {
+		near("Mathis", perRTT(Mathis(mss, rtt, c.p)), math.Sqrt(1.5/c.p))
+		if got := perRTT(Cubic(mss, rtt, c.p)); math.Abs(got/c.cubic-1) > 0.04 {
+			t.Errorf("CUBIC's window at %v is %v, want %v", c.p, got, c.cubic)
+		}
+		if math.Abs(math.Sqrt(1.5/c.p)/c.reno-1) > 0.04 {
+			t.Errorf("Reno's window at %v", c.p)
+		}
+	}
+	// Without timeouts PFTK is Mathis's; with much loss timeouts rule.
+	near("PFTK", PFTK(mss, rtt, 300*time.Millisecond, 1e-6, MaxWindow), Mathis(mss, rtt, 1e-6))
+	if got := PFTK(mss, rtt, 300*time.Millisecond, 0.1, MaxWindow); got > 0.6*Mathis(mss, rtt, 0.1) {
+		t.Errorf("PFTK at 10 %% of loss: %v", got)
+	}
+	near("PFTK's bound", PFTK(mss, rtt, time.Second, 1e-9, 65535), Rate(65535, rtt))
+	near("BBR", BBR(100*mbit, 0.05), 95*mbit)
+	if BBR(100*mbit, 0.25) != 0 || !math.IsInf(Cubic(mss, rtt, 0), 1) || !math.IsInf(Mathis(mss, rtt, 0), 1) {
+		t.Error("bounds where there are none, or none where there are")
+	}
+}
+
+func TestCubicWindow(t *testing.T) {
+	if got := CubicWindow(1000, 0); math.Abs(got-700) > 1e-6 {
+		t.Errorf("just reduced: %v", got)
+	}
+	if got := CubicWindow(1000, 9086*time.Millisecond); math.Abs(got-1000) > 1e-3 { // K = cbrt(300/0.4)
+		t.Errorf("after K: %v", got)
+	}
+}
+
+// What Linux 6.18 advertised and had in flight for buffers asked for in a lab of 1500-byte
+// packets with timestamps.
+func TestLinuxBuffers(t *testing.T) {
+	for requested, want := range map[int]int{2 << 10: 1448, 4 << 10: 2896, 8 << 10: 8688, 16 << 10: 18824, 64 << 10: 80480, 256 << 10: 326880,
+		1 << 20: 1309920, 2 << 20: 2620032} {
+		if got := LinuxReceiveWindow(LinuxGranted(requested, 0), 1448); math.Abs(float64(got)/float64(want)-1) > 0.02 {
+			t.Errorf("%d bytes asked: window %d, seen %d", requested, got, want)
+		}
+	}
+	if got := LinuxGranted(8<<20, 4<<20); got != 8<<20 {
+		t.Errorf("clipped to %d", got)
+	}
+}
+
+func TestSlowStartRounds(t *testing.T) {
+	for segments, want := range map[int]int{0: 0, 1: 1, 10: 1, 11: 2, 30: 2, 31: 3, 70: 3, 71: 4} {
+		if got := SlowStartRounds(float64(segments*1460), 1460); got != want {
+			t.Errorf("%d segments take %d rounds, want %d", segments, got, want)
+		}
+	}
+}

@@ -1,0 +1,13 @@
+package model
+
+import "math"
+
+// SlowStartRounds is how many round trips a transfer of so many bytes takes where
+// nothing but slow start bounds it: the window doubles each round trip from
+// InitialWindow (RFC 5681 section 3.1, RFC 6928).
+func SlowStartRounds(bytes float64, mss int) int {
+	if bytes <= 0 {
+		return 0
+	}
+	return max(int(math.Ceil(math.Log2(bytes/float64(mss)/InitialWindow+1)-1e-9)), 1)
+}

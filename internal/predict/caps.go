@@ -1,0 +1,53 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// caps are the formulas' bounds, least first; what bounds nothing is left out.
+func (r *room) caps() (all []Cap) {
+	n, mss, rtt := float64(r.connections), int(r.mss), seconds(r.rtt)
+	add := func(name limiter.Name, bps float64, format string, args ...any) {
+		if !math.IsInf(bps, 1) && bps > 0 {
+			all = append(all, Cap{name, bps, fmt.Sprintf(format, args...)})
+		}
+	}
+	add(limiter.Bottleneck, r.capacity(), "%s less headers: %d of %d bytes", units.Rate(r.rate), mss, int(math.Round(r.segment*r.rate/8)))
+	if !math.IsInf(r.window, 1) {
+		add(limiter.ReceiverWindow, n*model.Rate(int(r.window), rtt), "window / round trip: %s / %s", units.Size(r.window).Exact(), units.Time(rtt))
+	}
+	if !math.IsInf(r.send, 1) {
+		add(limiter.SendBuffer, n*model.Rate(int(r.send), rtt), "in flight / round trip: %s / %s", units.Size(r.send).Exact(), units.Time(rtt))
+	}
+	if r.loss > 0 {
+		p := r.loss / r.burst // events
+		switch r.congestion {
+		case "bbr":
+			add(limiter.Congestion, model.BBR(r.capacity(), r.loss), "BBR under %.3g %% of loss", 100*r.loss)
+		case "cubic":
+			add(limiter.Congestion, n*model.Cubic(mss, rtt, p), "CUBIC at %.3g %% of loss events (RFC 9438 section 5.1)", 100*p)
+		case "reno":
+			most := int(math.Min(math.Min(r.window, r.send), model.MaxWindow))
+			add(limiter.Congestion, n*model.PFTK(mss, rtt, rtt+leastRTO, p, most), "Reno at %.3g %% of loss events (Padhye et al. 1998)", 100*p)
+		}
+	}
+	if !math.IsInf(r.bytes, 1) {
+		each := r.bytes / n
+		rounds := model.SlowStartRounds(each, mss)
+		if rounds > 1 {
+			add(limiter.SlowStart, r.bytes*8/(float64(rounds-1)*r.rtt), "%s in %d round trips of slow start", units.Size(each), rounds)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Cap) int { return int(math.Copysign(1, a.Bps-b.Bps)) })
+	return all
+}
+
+// leastRTO is Linux's least retransmission timeout beyond the round trip (TCP_RTO_MIN).
+const leastRTO = 200 * time.Millisecond

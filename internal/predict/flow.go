@@ -1,0 +1,162 @@
+package predict
+
+import (
+	"math"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
+)
+
+// flow is one connection's congestion control, in segments and seconds.
+type flow struct {
+	cwnd, ssthresh float64
+	sent, lost     float64 // in this round
+	idle           float64 // seconds until a timeout lets it send
+	stalled        bool    // a hole holds the window: only what was lost is sent
+	repair         float64 // segments to send again
+
+	// CUBIC (RFC 9438): the window of the last reduction, the time since, what Reno would
+	// have.
+	most, since, reno float64
+	lossless          bool // no reduction yet
+	// BBR: rounds in which the delivery rate grew no more; whether the pipe was full.
+	plateau int
+	full    bool
+	probed  float64 // seconds since the round trip was last probed
+}
+
+func newFlow(r *room) flow {
+	f := flow{cwnd: model.InitialWindow, ssthresh: math.Inf(1), lossless: true}
+	if r.ready {
+		f.cwnd = math.Max(math.Min(math.Min(r.bdp()/float64(r.connections), math.Min(r.window, r.send)/r.mss), 1e7), model.InitialWindow)
+		f.ssthresh, f.full = f.cwnd, true
+		f.reno = f.cwnd
+	}
+	return f
+}
+
+func (f *flow) starting() bool { return f.cwnd < f.ssthresh && !f.full }
+
+// bound is what both ends' buffers let be in flight, in segments.
+func (p *play) bound() float64 { return math.Max(math.Min(p.window, p.send)/p.mss, 0.5) }
+
+// sends is how many segments the connection has on the way in this round.
+func (f *flow) sends(p *play) float64 {
+	if f.idle > 0 {
+		return 0
+	}
+	if f.stalled {
+		return math.Min(f.repair, f.cwnd)
+	}
+	n := math.Min(f.cwnd, p.bound())
+	if p.congestion == "bbr" && f.full {
+		n = math.Min(n, p.bdp()/float64(p.connections)*bbrFills)
+	}
+	return n
+}
+
+const bbrFills = 1.02 // of its share: what probing keeps queued on average
+
+// answer is what the window does about a round that lasted so many seconds.
+func (f *flow) answer(p *play, lasts float64) {
+	if f.idle > 0 {
+		f.idle -= lasts
+		return
+	}
+	held := f.cwnd > p.bound() // the window stands: a hole stops it
+	if f.stalled {
+		f.stalled = f.lost > 0
+		f.repair = f.lost
+		return
+	}
+	if p.congestion == "bbr" {
+		f.answerBBR(p, lasts)
+		if f.lost > 0 && held {
+			f.stalled, f.repair = true, f.lost
+		}
+		return
+	}
+	switch {
+	case f.lost >= f.sent && f.sent > 0: // nothing came back to tell of the loss
+		f.reduce(p)
+		f.cwnd, f.idle = 1, leastRTO.Seconds()+lasts
+	case f.lost > 0:
+		f.reduce(p)
+		if held {
+			f.stalled, f.repair = true, f.lost
+		}
+	case f.cwnd <= 2*f.sent && f.starting():
+		f.cwnd = math.Min(f.cwnd+f.sent, f.ssthresh)
+		f.hystart(p)
+	case f.cwnd <= f.sent+1:
+		f.avoid(p, lasts)
+	default:
+		f.since += lasts
+	}
+}
+
+func (f *flow) reduce(p *play) {
+	if p.congestion == "reno" {
+		f.ssthresh = math.Max(f.cwnd/2, 2)
+	} else {
+		f.most = f.cwnd
+		if !f.lossless && f.cwnd < f.most {
+			f.most = f.cwnd * (1 + model.CubicBeta) / 2 // fast convergence, RFC 9438 section 4.7
+		}
+		f.ssthresh = math.Max(f.cwnd*model.CubicBeta, 2)
+	}
+	f.cwnd, f.since, f.lossless = f.ssthresh, 0, false
+	f.reno = f.cwnd
+}
+
+// avoid is congestion avoidance over one round trip.
+func (f *flow) avoid(p *play, lasts float64) {
+	f.since += lasts
+	if p.congestion == "reno" {
+		f.cwnd++
+		return
+	}
+	target := f.cwnd
+	if f.lossless { // no window was ever too large: the curve begins here
+		target = f.cwnd + model.CubicC*(math.Pow(f.since+lasts, 3)-math.Pow(f.since, 3))
+		target = math.Max(target, f.cwnd*1.05) // Linux: at least one segment for twenty acknowledged
+	} else {
+		target = model.CubicWindow(f.most, seconds(f.since+lasts))
+	}
+	f.reno += 3 * (1 - model.CubicBeta) / (1 + model.CubicBeta) // RFC 9438 section 4.3
+	target = math.Max(target, f.reno)
+	f.cwnd = math.Max(f.cwnd, math.Min(target, 1.5*f.cwnd))
+}
+
+// hystart leaves slow start before it overshoots, as Linux's CUBIC does: once the
+// acknowledgements of a round last half the least round trip (tcp_cubic.c, hystart_update,
+// without pacing), which is known when half a path full of them has come.
+func (f *flow) hystart(p *play) {
+	const least, spacing = 16, 2e-3 // segments; seconds between acknowledgements of a train
+	if p.congestion != "cubic" || f.sent < least || !(2*p.segment*float64(p.connections) <= spacing) {
+		return
+	}
+	share := p.bdp() / 2 / float64(p.connections)
+	if f.sent >= share {
+		f.cwnd = math.Min(f.cwnd, f.sent+share)
+		f.ssthresh = f.cwnd
+		f.since, f.reno = 0, f.cwnd
+	}
+}
+
+// answerBBR doubles until the delivery rate stands for three rounds, then keeps its share
+// of the path in flight, but for 200 ms every 10 s, when it looks for a shorter round trip.
+func (f *flow) answerBBR(p *play, lasts float64) {
+	if !f.full {
+		share := p.bdp() / float64(p.connections)
+		if f.sent >= math.Min(share, p.bound()) {
+			f.plateau++
+		}
+		f.cwnd = math.Min(2*f.cwnd, math.Max(3*share, model.InitialWindow))
+		f.full = f.plateau >= 3
+		return
+	}
+	const every, pause = 10, 0.2
+	if f.probed += lasts; f.probed > every {
+		f.probed, f.idle = 0, pause
+	}
+}

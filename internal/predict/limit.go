@@ -1,0 +1,101 @@
+package predict
+
+import (
+	"math"
+
+	"github.com/fullpipe-net/fullpipe/internal/limiter"
+)
+
+const (
+	limits = 1.10 // the gain from which what was taken away had been a limiter
+	unsure = 0.04 // how far from that a gain is too close to call
+)
+
+// limit names the limiter: of all that can be taken away, what gains most, if that is a
+// tenth or more. Where only two together gain, it is mixed.
+func (r *room) limit(a *Answer, now result) {
+	best, second := without{}, 1.0
+	for _, w := range r.takeAway() {
+		w.result = w.room.sketch()
+		w.gain = w.result.typical / now.typical
+		if w.gain > best.gain {
+			best, second = w, math.Max(best.gain, 1)
+		} else {
+			second = math.Max(second, w.gain)
+		}
+	}
+	a.Gain = best.gain
+	switch {
+	case best.gain >= limits:
+		a.Limiter = best.name
+		a.Sure = len(r.warnings) == 0 && best.gain >= limits+unsure && (second < limits+unsure || best.gain > 1.5*second)
+		best.result = best.room.predict()
+		next := &Next{Low: best.result.low, High: best.result.high, Typical: best.result.typical}
+		next.Limiter = best.room.largest(best.result)
+		a.Next = next
+	default:
+		a.Limiter = limiter.Mixed
+	}
+	a.Subtype = r.subtype(a.Limiter)
+}
+
+// largest is the limiter of what remains, "" where nothing known gains a tenth.
+func (r *room) largest(now result) (name limiter.Name) {
+	most := limits
+	for _, w := range r.takeAway() {
+		if gain := w.room.sketch().typical / now.typical; gain >= most {
+			name, most = w.name, gain
+		}
+	}
+	return name
+}
+
+// without is the room with one thing taken away.
+type without struct {
+	name   limiter.Name
+	room   *room
+	result result
+	gain   float64
+}
+
+// takeAway lists all that can be taken away.
+func (r *room) takeAway() (all []without) {
+	add := func(name limiter.Name, change func(*room)) {
+		w := *r
+		change(&w)
+		all = append(all, without{name: name, room: &w})
+	}
+	if !math.IsInf(r.window, 1) {
+		add(limiter.ReceiverWindow, func(w *room) { w.window = math.Inf(1) })
+	}
+	if !math.IsInf(r.send, 1) {
+		add(limiter.SendBuffer, func(w *room) { w.send = math.Inf(1) })
+	}
+	if r.loss > 0 || r.queue < 2*r.bdp() && !math.IsInf(r.bdp(), 1) {
+		add(limiter.Congestion, func(w *room) { w.loss, w.queue = 0, math.Max(w.queue, 2*w.bdp()) })
+	}
+	if r.segment > 0 {
+		add(limiter.Bottleneck, func(w *room) { // twice as fast, its queue as long in time
+			w.rate *= 2
+			w.rtt -= w.segment / 2
+			w.segment /= 2
+			w.queue *= 2
+		})
+	}
+	if !r.ready {
+		add(limiter.SlowStart, func(w *room) { w.ready = true })
+	}
+	return all
+}
+
+func (r *room) subtype(name limiter.Name) string {
+	switch {
+	case name != limiter.ReceiverWindow:
+		return ""
+	case r.unscaled:
+		return limiter.Unscaled
+	case r.fixed:
+		return limiter.Fixed
+	}
+	return ""
+}

@@ -1,0 +1,208 @@
+package predict
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// result is a prediction in bit/s.
+type result struct {
+	low, high, typical float64
+	finishes           bool // the stated bytes, before the stated time
+}
+
+const (
+	seeds = 31 // plays where chance is in it
+	// mostRounds bounds one connection's rounds in a play, and leastRounds is what remains
+	// of them with many; what is left then goes on at the pace of the second half.
+	mostRounds, leastRounds = 6000, 300
+)
+
+// predict plays the transfer and adds what the model itself may be wrong by.
+func (r *room) predict() result { return r.playOften(seeds) }
+
+// sketch is predict with a few seeds, where only the middle matters.
+func (r *room) sketch() result { return r.playOften(7) }
+
+func (r *room) playOften(n int) result {
+	if r.loss == 0 && r.connections == 1 {
+		n = 1
+	}
+	all := make([]float64, n)
+	finishes := true
+	for i := range all {
+		p := play{room: r, dice: rand.New(rand.NewPCG(uint64(i)+1, 0))}
+		all[i] = p.goodput()
+		finishes = finishes && p.carried >= r.bytes-0.5
+	}
+	slices.Sort(all)
+	low, high := all[n*5/100], all[n-1-n*5/100]
+	res := result{typical: all[n/2], finishes: finishes}
+	margin, widest := 0.08, 0.15
+	if r.loss > 0 {
+		margin, widest = 0.10, 0.40
+	}
+	// The range around its own middle, no wider than is of use.
+	res.low = math.Max(low*(1-margin), res.typical*(1-widest))
+	res.high = math.Min(high*(1+margin), res.typical*(1+widest))
+	res.high = math.Max(math.Min(res.high, r.capacity()), res.typical)
+	return res
+}
+
+// play is one transfer, round trip by round trip: every connection sends its window, the
+// line and its queue carry what they can, losses befall, and each window answers.
+type play struct {
+	*room
+	dice    *rand.Rand
+	flows   []flow
+	clock   float64 // seconds since the first byte arrived
+	carried float64 // payload bytes
+	gap     float64 // segments until the next loss
+}
+
+// goodput plays to the end and answers bit/s.
+func (p *play) goodput() float64 {
+	p.flows = make([]flow, p.connections)
+	for i := range p.flows {
+		p.flows[i] = newFlow(p.room)
+	}
+	p.gap = p.nextLoss()
+	half, halfClock, most := 0.0, 0.0, max(mostRounds/p.connections, leastRounds)
+	for round := 0; p.clock < p.time && p.carried < p.bytes-0.5; round++ {
+		if round == most/2 {
+			half, halfClock = p.carried, p.clock
+		}
+		if round == most {
+			pace := (p.carried - half) / (p.clock - halfClock)
+			if pace <= 0 {
+				break
+			}
+			left := math.Min(p.time-p.clock, (p.bytes-p.carried)/pace)
+			p.carried += left * pace
+			p.clock += left
+			break
+		}
+		p.round()
+	}
+	if p.clock <= 0 {
+		return p.capacity()
+	}
+	return p.carried * 8 / p.clock
+}
+
+// round is one round trip.
+func (p *play) round() {
+	total, bursts := 0.0, 0.0
+	bdp := p.bdp()
+	for i := range p.flows {
+		f := &p.flows[i]
+		f.sent, f.lost = f.sends(p), 0
+		total += f.sent
+		if f.starting() {
+			bursts += f.sent / 2 // two segments for each acknowledged
+		}
+	}
+	waiting := math.Max(total-bdp, math.Min(bursts, total))
+	if drop := waiting - p.queue; drop > 0 && total > 0 {
+		p.drop(drop, total)
+	}
+	arrived := 0.0
+	for i := range p.flows {
+		f := &p.flows[i]
+		p.lose(f)
+		arrived += f.sent - f.lost
+	}
+	lasts := math.Max(p.rtt, total*p.segment)
+	p.deliver(arrived, lasts)
+	for i := range p.flows {
+		p.flows[i].answer(p, lasts)
+	}
+}
+
+// deliver counts what arrives in a round, which begins with its segments back to back;
+// the transfer may end within.
+func (p *play) deliver(segments, lasts float64) {
+	bytes := segments * p.mss
+	took := lasts
+	spent := math.Min(segments*p.segment, lasts) // from the round's first to its last byte
+	if left := p.bytes - p.carried; bytes >= left {
+		bytes, took = left, spent*left/bytes
+	}
+	if left := p.time - p.clock; took > left {
+		if spent > left {
+			bytes *= left / spent
+		}
+		took = left
+	}
+	p.carried += bytes
+	p.clock += took
+}
+
+// drop spreads what the queue has no room for: over all connections alike, or, when it
+// is little, on few.
+func (p *play) drop(segments, total float64) {
+	if segments >= float64(len(p.flows)) || len(p.flows) == 1 {
+		for i := range p.flows {
+			f := &p.flows[i]
+			f.lost += math.Min(math.Max(segments*f.sent/total, 1), f.sent)
+		}
+		return
+	}
+	for range int(math.Ceil(segments)) {
+		at := p.dice.Float64() * total
+		for i := range p.flows {
+			if at -= p.flows[i].sent; at <= 0 {
+				p.flows[i].lost++
+				break
+			}
+		}
+	}
+}
+
+// lose lets chance take its share of a connection's segments (link.Lane's Gilbert-Elliott).
+func (p *play) lose(f *flow) {
+	if p.loss <= 0 {
+		return
+	}
+	left := f.sent - f.lost
+	if mean := left * p.loss; mean > many && p.loss < 1 {
+		deviation := math.Sqrt(mean * (1 - p.loss) * (2*p.burst - 1))
+		f.lost += math.Min(math.Max(mean+deviation*p.dice.NormFloat64(), 0), left)
+		return
+	}
+	for p.gap < left {
+		left -= p.gap
+		run := 1.0
+		if p.burst > 1 {
+			run = geometric(p.dice, 1/p.burst)
+		}
+		run = math.Min(run, left)
+		f.lost += run
+		left -= run
+		p.gap = p.nextLoss()
+	}
+	p.gap -= left
+}
+
+// many losses in a round are not drawn one by one.
+const many = 30
+
+// nextLoss is how many segments arrive before one is lost.
+func (p *play) nextLoss() float64 {
+	if p.loss <= 0 {
+		return math.Inf(1)
+	}
+	if p.loss >= 1 {
+		return 0
+	}
+	return geometric(p.dice, math.Min(p.loss/p.burst/(1-p.loss*(1-1/p.burst)), 1)) - 1
+}
+
+// geometric draws how many trials it takes until the first success.
+func geometric(dice *rand.Rand, p float64) float64 {
+	if p >= 1 {
+		return 1
+	}
+	return 1 + math.Floor(math.Log1p(-dice.Float64())/math.Log1p(-p))
+}

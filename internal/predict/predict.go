@@ -1,0 +1,106 @@
+// Package predict says what a TCP transfer over a stated path would give: its goodput as
+// a range, what limits it, and what would limit it next.
+//
+// The path is link's, the formulas are model's. What has no formula (the start, the
+// queue, the luck of few losses) comes from playing the transfer round trip by round
+// trip (play.go), with several seeds where chance is in it. What limits is found by the
+// sentence that defines the word: each thing is taken away in turn, and the transfer
+// predicted again (limit.go).
+//
+// Rates are bit/s of payload, sizes bytes. Nothing is measured here.
+package predict
+
+import (
+	"math"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// Setup is the transfer that is asked about. Its zero value is a long upload by one
+// connection with the stacks' defaults.
+type Setup struct {
+	Direction transfer.Direction // "" is Up: the near end sends
+	// SendBuffer and ReceiveBuffer are what SO_SNDBUF and SO_RCVBUF ask for; 0 leaves
+	// the stack's automatic sizing on.
+	SendBuffer, ReceiveBuffer int
+	Window                    int    // bound of the receiver's window (TCP_WINDOW_CLAMP); 0: none
+	WriteBytes                int    // of one write; 0: large ones
+	NoDelay                   bool   // TCP_NODELAY
+	Congestion                string // cubic, reno or bbr; "" is the sender's stack's
+	MSS                       int    // bound of the segments' payload; 0: what the MTU allows
+	Connections               int    // 0 is 1
+	// Bytes and Time end the transfer, whichever comes first; with neither it lasts
+	// until it is steady.
+	Bytes int64
+	Time  time.Duration
+}
+
+// Answer is what a transfer would give.
+type Answer struct {
+	Low, High, Typical float64 // goodput in bit/s, first to last byte
+	Limiter            limiter.Name
+	Subtype            string
+	// Sure is false where two limiters are too close to tell apart, or where the path has
+	// what the models do not know (Warnings).
+	Sure bool
+	// Gain is what taking the limiter away would raise the goodput to, as a factor.
+	Gain float64
+	// Next limits once the limiter is gone; nil where nothing is known to.
+	Next *Next
+	// Time is how long Bytes take, as a range; zero where only a time was stated.
+	Time Times
+	// InFlight is the most that both ends' buffers let be in flight, each connection;
+	// Window and SendBytes are what the receiver and the sender allow (0: no bound).
+	InFlight, Window, SendBytes int
+	BDP                         float64 // bytes of payload that fill the path
+	Caps                        []Cap   // each formula's own bound, least first
+	Warnings                    []string
+}
+
+// Times is a range of durations.
+type Times struct{ Low, Typical, High time.Duration }
+
+// Next is what would limit then, and at which goodput.
+type Next struct {
+	Limiter            limiter.Name // "" where nothing known would
+	Low, High, Typical float64      // bit/s
+}
+
+// Cap is the bound that one formula puts on the goodput of all connections together.
+type Cap struct {
+	Limiter limiter.Name
+	Bps     float64
+	Text    string // the formula with its numbers
+}
+
+// Transfer predicts one transfer over a path. An error names the argument of the Setup
+// that no model covers.
+func Transfer(path link.Path, s Setup) (*Answer, error) {
+	r, err := newRoom(path, s)
+	if err != nil {
+		return nil, err
+	}
+	result := r.predict()
+	a := &Answer{Low: result.low, High: result.high, Typical: result.typical, Window: whole(r.window), SendBytes: whole(r.send),
+		InFlight: whole(math.Min(r.window, r.send)), BDP: r.bdp() * r.mss, Caps: r.caps(), Warnings: r.warnings}
+	if s.Bytes > 0 && result.finishes {
+		a.Time = Times{lasting(s.Bytes, a.High), lasting(s.Bytes, a.Typical), lasting(s.Bytes, a.Low)}
+	}
+	r.limit(a, result)
+	return a, nil
+}
+
+func lasting(bytes int64, bps float64) time.Duration {
+	return time.Duration(math.Min(float64(bytes)*8/bps, math.MaxInt64/2e9) * float64(time.Second))
+}
+
+// whole is 0 for no bound.
+func whole(bytes float64) int {
+	if math.IsInf(bytes, 1) {
+		return 0
+	}
+	return int(bytes)
+}

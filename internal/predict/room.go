@@ -1,0 +1,232 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// room is a path and a setup as the models need them: one direction, in segments and
+// seconds. What is not bounded is infinite.
+type room struct {
+	mss         float64 // payload bytes of a full segment
+	headers     float64 // IP, TCP and options
+	rate        float64 // bit/s at the IP layer
+	segment     float64 // seconds that a full segment takes on the line
+	rtt         float64 // of the empty path, with serialization
+	jitter      float64 // spread of the round trip
+	queue       float64 // segments
+	loss        float64 // share of segments
+	burst       float64 // mean number of segments lost in a row
+	window      float64 // bytes, each connection: what the receiver allows
+	send        float64 // bytes, each connection: what the sender's buffer lets be in flight
+	fixed       bool    // the window does not follow what arrives
+	unscaled    bool
+	afd         bool
+	congestion  string
+	connections int
+	bytes       float64 // of all connections
+	time        float64 // seconds
+	ready       bool    // begin with a full window: slow start taken away
+	warnings    []string
+}
+
+// ArgumentError names the part of a Setup that was wrong.
+type ArgumentError struct{ Argument, Message, Right string }
+
+func (e *ArgumentError) Error() string { return e.Argument + ": " + e.Message }
+
+// Try tells what would be right.
+func (e *ArgumentError) Try() string { return e.Right }
+
+const mostConnections = 1000
+
+const defaultTime = 30 // seconds: long enough to be steady
+
+func newRoom(p link.Path, s Setup) (*room, error) {
+	data, acks, sender, receiver := p.Up, p.Down, p.Near, p.Far
+	if s.Direction == transfer.Down {
+		data, acks, sender, receiver = p.Down, p.Up, p.Far, p.Near
+	}
+	if s.Connections > mostConnections {
+		return nil, &ArgumentError{"connections", fmt.Sprintf("%d are too many to play", s.Connections), fmt.Sprintf("at most %d", mostConnections)}
+	}
+	r := &room{loss: data.Loss, burst: math.Max(data.LossBurst, 1), connections: max(s.Connections, 1), bytes: math.Inf(1),
+		time: s.Time.Seconds()}
+	if s.Bytes > 0 {
+		r.bytes = float64(s.Bytes)
+	}
+	if s.Time == 0 {
+		r.time = math.Inf(1)
+		if s.Bytes == 0 {
+			r.time = math.Max(defaultTime, 300*p.RTT.Seconds())
+		}
+	}
+	if r.congestion = s.Congestion; r.congestion == "" {
+		r.congestion = sysctl(sender, "ipv4.tcp_congestion_control")
+	}
+	switch r.congestion {
+	case "cubic", "reno", "bbr":
+	default:
+		return nil, &ArgumentError{"congestion", fmt.Sprintf("no model of %q", r.congestion), "cubic, reno or bbr"}
+	}
+	r.segments(data, sender, receiver, s.MSS)
+	r.line(p, data, acks)
+	r.receiver(receiver, data.Strip|acks.Strip, s)
+	r.sender(sender, s)
+	return r, nil
+}
+
+// segments settles the payload of a full segment.
+func (r *room) segments(data link.Config, sender, receiver link.Stack, bound int) {
+	mtu := data.MTU
+	if mtu == 0 {
+		mtu = defaultMTU
+	}
+	r.headers = model.IPHeaders
+	if sysctl(sender, "ipv4.tcp_timestamps") == "1" && sysctl(receiver, "ipv4.tcp_timestamps") == "1" && data.Strip&link.Timestamps == 0 {
+		r.headers += model.TimestampBytes
+	}
+	r.mss = float64(mtu) - r.headers
+	if bound > 0 {
+		r.mss = math.Min(r.mss, float64(bound)-(r.headers-model.IPHeaders))
+	}
+	r.mss = math.Max(r.mss, 1)
+}
+
+const defaultMTU = 1500
+
+// line settles what the link gives: the time of a segment, the round trip, the queue.
+func (r *room) line(p link.Path, data, acks link.Config) {
+	ack := r.headers
+	r.rate = math.Inf(1)
+	if data.Rate > 0 {
+		r.rate = float64(data.Rate)
+		r.segment = (r.mss + r.headers + float64(data.Overhead)) * 8 / r.rate
+	}
+	ackTime := 0.0
+	if acks.Rate > 0 {
+		ackTime = (ack + float64(acks.Overhead)) * 8 / float64(acks.Rate)
+	}
+	r.rtt = p.RTT.Seconds() + r.segment + ackTime + (data.Aggregate+acks.Aggregate).Seconds()/2
+	r.rtt = math.Max(r.rtt, leastRTT)
+	if p.HalfDuplex { // one acknowledgement for two segments takes its turn on the medium
+		r.segment += ackTime / 2
+	}
+	r.queue = math.Inf(1)
+	if data.Rate > 0 {
+		packets := math.Inf(1)
+		if data.QueueBytes > 0 {
+			packets = float64(data.QueueBytes) / (r.mss + r.headers)
+		}
+		if data.QueuePackets > 0 {
+			packets = math.Min(packets, float64(data.QueuePackets))
+		}
+		r.queue = packets
+	}
+	if data.PoliceRate > 0 && (data.Rate == 0 || data.PoliceRate < data.Rate) {
+		// A bucket of tokens is a queue that takes no time.
+		r.rate = float64(data.PoliceRate)
+		r.segment = (r.mss + r.headers) * 8 / r.rate
+		r.queue = float64(data.PoliceBurst) / (r.mss + r.headers)
+		r.warn("a policer: what TCP makes of it depends on its burst")
+	}
+	r.jitter = (data.Jitter + acks.Jitter).Seconds()
+	if data.Reorder > 0 {
+		r.warn("reordering is not modelled")
+	}
+	if data.Silent && data.MTU > 0 && data.MTU < defaultMTU {
+		r.warn("an MTU black hole: full segments may never arrive")
+	}
+}
+
+const leastRTT = 50e-6 // seconds: two hosts' own work
+
+func (r *room) warn(text string) { r.warnings = append(r.warnings, text) }
+
+// receiver settles how far the receiver's window gets.
+func (r *room) receiver(receiver link.Stack, stripped link.Options, s Setup) {
+	r.window, r.fixed = math.Inf(1), true
+	_, _, most := triple(sysctl(receiver, "ipv4.tcp_rmem"))
+	switch {
+	case s.ReceiveBuffer > 0:
+		r.window = float64(model.LinuxReceiveWindow(model.LinuxGranted(s.ReceiveBuffer, 0), int(r.mss)))
+	case receiver.Window > 0:
+		r.window = float64(receiver.Window)
+	case most > 0:
+		r.window, r.fixed = float64(model.LinuxReceiveWindow(most, int(r.mss))), false
+	}
+	if s.Window > 0 {
+		r.window, r.fixed = math.Min(r.window, float64(s.Window)), true
+	}
+	if sysctl(receiver, "ipv4.tcp_window_scaling") == "0" || stripped&link.WindowScale != 0 {
+		r.unscaled = r.window >= model.MaxUnscaled
+		r.window = math.Min(r.window, model.MaxUnscaled)
+	}
+}
+
+// sender settles what the sender's buffer lets be in flight.
+func (r *room) sender(sender link.Stack, s Setup) {
+	r.send = math.Inf(1)
+	write := s.WriteBytes
+	if quota, ok := strings.CutPrefix(sender.SenderRule, "afd:"); ok {
+		afd := model.AFD{Quota: s.SendBuffer}
+		if s.SendBuffer == 0 {
+			afd.Quota, _ = strconv.Atoi(quota)
+		}
+		if write == 0 {
+			write = afdWrite
+		}
+		r.send, r.afd = float64(afd.Outstanding(write)), true
+		return
+	}
+	if s.SendBuffer > 0 {
+		r.send = float64(model.LinuxInFlight(model.LinuxGranted(s.SendBuffer, 0), write))
+		if write == 0 || write > largestBounded || !s.NoDelay && write%int(r.mss) != 0 {
+			r.warn("Linux lets more be in flight than this send buffer holds: writes end in part segments, to which it adds unchecked")
+		}
+	}
+}
+
+const (
+	afdWrite       = 8192     // of a program that names no size, under AFD's rule
+	largestBounded = 64 << 10 // a larger write passes the buffer's bound in one call
+)
+
+// bdp is how many segments fill the path.
+func (r *room) bdp() float64 {
+	if r.segment == 0 {
+		return math.Inf(1)
+	}
+	return r.rtt / r.segment
+}
+
+// capacity is the most payload that the line carries, bit/s.
+func (r *room) capacity() float64 {
+	if r.segment == 0 {
+		return math.Inf(1)
+	}
+	return r.mss * 8 / r.segment
+}
+
+func sysctl(s link.Stack, name string) string {
+	for _, v := range s.Sysctls {
+		if v.Name == name {
+			return v.Value
+		}
+	}
+	return ""
+}
+
+func triple(text string) (least, first, most int) {
+	fmt.Sscan(text, &least, &first, &most)
+	return
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
