@@ -16,6 +16,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -66,7 +67,7 @@ func (r *trial) wrong(v limiter.Verdict) bool {
 // ("2e6-500e6").
 func TestBankAttribution(t *testing.T) {
 	bankOnly(t)
-	trials := drawTrials(t)
+	trials := drawTrials(t, attributed(), 3)
 	var wait sync.WaitGroup
 	light := make(chan struct{}, 4)
 	for i := range trials {
@@ -88,14 +89,23 @@ func TestBankAttribution(t *testing.T) {
 	report(t, trials)
 }
 
-// rates are the bounds in bit/s that trials are drawn from.
-func rates() (least, most float64) {
-	least, most = 2e6, 500e6
-	fmt.Sscanf(os.Getenv("FULLPIPE_BANK_RATES"), "%g-%g", &least, &most)
-	return least, most
+// span bounds the points that trials are drawn from: rates in bit/s, round trips.
+type span struct {
+	least, most      float64
+	shortest, widest time.Duration
 }
 
-func drawTrials(t *testing.T) (trials []trial) {
+// attributed are the points of TestBankAttribution.
+func attributed() span { return span{2e6, 500e6, 2 * time.Millisecond, 200 * time.Millisecond} }
+
+// bounded takes the rates that the environment asks for.
+func (s span) bounded() span {
+	fmt.Sscanf(os.Getenv("FULLPIPE_BANK_RATES"), "%g-%g", &s.least, &s.most)
+	return s
+}
+
+// drawTrials draws so many for each cause where the environment says nothing else.
+func drawTrials(t *testing.T, among span, each int) (trials []trial) {
 	number := func(name string, byDefault int) int {
 		n, err := strconv.Atoi(os.Getenv(name))
 		if err != nil {
@@ -103,13 +113,13 @@ func drawTrials(t *testing.T) (trials []trial) {
 		}
 		return n
 	}
-	least, most := rates()
+	among = among.bounded()
 	r := rand.New(rand.NewPCG(uint64(number("FULLPIPE_BANK_SEED", 1)), 0))
 	for _, c := range causes() {
 		chosen := strings.Contains(c.name, os.Getenv("FULLPIPE_BANK_CAUSES"))
-		for range number("FULLPIPE_BANK_TRIALS", 3) {
+		for range number("FULLPIPE_BANK_TRIALS", each) {
 			for range 1000 {
-				p := randomPoint(r, least, most)
+				p := randomPoint(r, among)
 				if c.fits == nil || c.fits(p) {
 					if chosen {
 						trials = append(trials, trial{cause: c, point: p})
@@ -245,7 +255,8 @@ func goodput(r *transfer.Result) float64 {
 
 // report records a row for each cause and one for all.
 func report(t *testing.T, trials []trial) {
-	least, most := rates()
+	drawn := attributed().bounded()
+	least, most := drawn.least, drawn.most
 	span := fmt.Sprintf("%.3g–%.3g Mbit/s", least/1e6, most/1e6)
 	row := bankRow{Section: "Attribution", Command: fmt.Sprintf("FULLPIPE_BANK_RATES=%g-%g make bank RUN=TestBankAttribution", least, most)}
 	total, byCause := tally{}, map[string]tally{}

@@ -24,10 +24,11 @@ func (p pathPoint) String() string {
 	return fmt.Sprintf("%.3g Mbit/s × %.3g ms", p.bps/1e6, p.rtt.Seconds()*1e3)
 }
 
-// randomPoint draws from 2 to most bit/s and 2 to 200 ms, evenly in the logarithm.
-func randomPoint(r *rand.Rand, least, most float64) pathPoint {
+// randomPoint draws from a span, evenly in the logarithm.
+func randomPoint(r *rand.Rand, s span) pathPoint {
 	between := func(a, b float64) float64 { return a * math.Pow(b/a, r.Float64()) }
-	return pathPoint{math.Round(between(least, most)/1e4) * 1e4, time.Duration(between(2, 200)*1e3) * time.Microsecond}
+	return pathPoint{math.Round(between(s.least, s.most)/1e4) * 1e4,
+		time.Duration(between(s.shortest.Seconds(), s.widest.Seconds())*1e6) * time.Microsecond}
 }
 
 // free is a transfer that only its link limits: the lab's stack with cubic, buffers that grow as far as they

@@ -4,136 +4,171 @@ package e2e
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// captured is a trial of the attribution's with what captures at both ends say of it.
-type captured struct {
+// diagnosed is a trial of the attribution's with what captures of it say.
+type diagnosed struct {
 	trial
-	views       map[string]limiter.Diagnosis // "sender", "receiver", "middle"
-	flows       map[string]*flow.Direction
-	windowShare float64 // by the kernel's clock; NaN: not known
+	views []view
+	freed map[limiter.Name]float64 // goodput without it, bit/s
 }
 
-// TestBankDiagnose captures the attribution's trials at both ends and compares what the
-// captures say with what is gained by taking the cause away. The variables of
-// TestBankAttribution choose the trials; FULLPIPE_BANK_CAPTURES is a directory to keep
-// the captures in.
+// view is a transfer as one capture shows it.
+type view struct {
+	vantage  string // "sender", "receiver", "middle"
+	offloads bool   // super-segments at both ends, else packets
+	limiter.Diagnosis
+	flow        *flow.Direction
+	windowShare float64 // by the kernel's clock; NaN: not known
+	lost        int     // packets that the capturing program says it lost
+}
+
+// TestBankDiagnose captures every cause of the attribution's, once with the hosts'
+// offloads and once without, and compares what the captures say with what is gained by
+// taking the cause away. FULLPIPE_BANK_TRIALS is the number of points for each cause (1),
+// FULLPIPE_BANK_SEED draws others, FULLPIPE_BANK_RATES bounds their rates
+// ("1e6-1e9"), FULLPIPE_BANK_CAUSES picks causes, FULLPIPE_BANK_CAPTURES is a directory
+// to keep the captures in. It takes about 15 minutes.
 func TestBankDiagnose(t *testing.T) {
 	bankOnly(t)
 	dir := os.Getenv("FULLPIPE_BANK_CAPTURES")
 	if dir == "" {
 		dir = t.TempDir()
 	}
-	var trials []*captured
-	for _, one := range drawTrials(t) {
-		trials = append(trials, &captured{trial: one, views: map[string]limiter.Diagnosis{}, flows: map[string]*flow.Direction{}})
+	var trials []*diagnosed
+	for _, one := range drawTrials(t, span{1e6, 1e9, time.Millisecond, 300 * time.Millisecond}, 1) {
+		trials = append(trials, &diagnosed{trial: one, freed: map[limiter.Name]float64{}})
 	}
-	var wait sync.WaitGroup
-	light := make(chan struct{}, 4)
-	for i, r := range trials {
-		name := filepath.Join(dir, fmt.Sprintf("%03d", i))
-		if r.point.bps > lightest {
-			continue
-		}
-		wait.Go(func() {
-			light <- struct{}{}
-			defer func() { <-light }()
-			r.carryOut(t, name)
+	for _, group := range side(trials) {
+		alone(t, func() {
+			var wait sync.WaitGroup
+			for _, r := range group {
+				wait.Go(func() {
+					r.carryOut(t, filepath.Join(dir, fmt.Sprintf("%03d", slices.Index(trials, r))))
+				})
+			}
+			wait.Wait()
 		})
-	}
-	wait.Wait()
-	for i, r := range trials {
-		if r.point.bps > lightest {
-			alone(t, func() { r.carryOut(t, filepath.Join(dir, fmt.Sprintf("%03d", i))) })
-		}
 	}
 	reportDiagnoses(t, trials)
 }
 
-// tap is a shell command that captures in the background until the lab ends.
-func tap(file string) string {
-	return fmt.Sprintf("; tcpdump -Z root -i any -s 128 -B 16384 -U --immediate-mode -w %[1]s tcp >/dev/null 2>%[1]s.log & "+
-		"for i in $(seq 250); do grep -q listening %[1]s.log 2>/dev/null && exit 0; sleep 0.02; done; cat %[1]s.log >&2; exit 1", file)
+// side groups the trials that may run side by side: three of a like duration where the
+// link is slow, else one.
+func side(trials []*diagnosed) (groups [][]*diagnosed) {
+	const abreast = 3
+	var light []*diagnosed
+	for _, r := range trials {
+		if r.point.bps <= lightest {
+			light = append(light, r)
+		} else {
+			groups = append(groups, []*diagnosed{r})
+		}
+	}
+	slices.SortStableFunc(light, func(a, b *diagnosed) int { return int(a.point.rtt - b.point.rtt) })
+	return slices.AppendSeq(groups, slices.Chunk(light, abreast))
 }
 
-func (r *captured) carryOut(t *testing.T, name string) {
-	with := r.point.free()
-	r.cause.with(r.point, &with)
-	near, far := name+".near.pcap", name+".far.pcap"
-	tapped := with
-	tapped.near, tapped.far = cmp.Or(with.near, "true")+tap(near), cmp.Or(with.far, "true")+tap(far)
-	result, err := carryOut(t, tapped)
-	if err != nil {
-		r.err = err
-		return
-	}
-	r.with, r.windowShare = goodput(result), kernelWindowShare(result)
-	for view, file := range map[string]string{"sender": near, "receiver": far} {
-		if r.views[view], r.flows[view], r.err = sentFrom(file, result.Sender().Streams[0].Local); r.err != nil {
+// carryOut captures the transfer with its cause, and measures what is gained without it.
+func (r *diagnosed) carryOut(t *testing.T, name string) {
+	for _, offloads := range []bool{true, false} {
+		if r.err = r.capture(t, name, offloads); r.err != nil {
 			return
 		}
 	}
-	r.verdict = r.views["sender"].Verdict
+	r.verdict, r.with = r.views[0].Verdict, r.with/2
 	r.gains = map[limiter.Name]float64{}
+	gain := func(name limiter.Name, without setup) {
+		result, err := carryOut(t, without)
+		if r.err = err; err == nil {
+			r.freed[name] = goodput(result)
+			r.gains[name] = r.freed[name]/r.with - 1
+		}
+	}
 	without := r.point.free()
 	if r.cause.without != nil {
 		r.cause.without(r.point, &without)
 	}
-	if result, r.err = carryOut(t, without); r.err == nil {
-		r.gains[r.cause.limiter] = goodput(result)/r.with - 1
-	}
-	if r.err == nil && r.cause.limiter == limiter.Bottleneck && r.verdict.Limiter == limiter.Congestion {
-		if result, r.err = carryOut(t, r.point.free()); r.err == nil { // a queue that is not too short
-			r.gains[limiter.Congestion] = goodput(result)/r.with - 1
+	gain(r.cause.limiter, without)
+	for _, said := range r.others() {
+		switch {
+		case r.err != nil:
+			return
+		case said == limiter.Congestion && r.cause.limiter == limiter.Bottleneck:
+			gain(said, r.point.free()) // a queue that is not too short
+		case said == limiter.Bottleneck:
+			with, faster := r.point.free(), r.point.faster().free()
+			r.cause.with(r.point, &with)
+			r.cause.with(r.point, &faster)
+			faster.path = strings.Replace(with.path, fmt.Sprintf("rate=%.0f,", r.point.bps), fmt.Sprintf("rate=%.0f,", 2*r.point.bps), 1)
+			gain(said, faster)
 		}
 	}
 	t.Log(r.String())
 }
 
-// sentFrom judges the direction of a capture that an end sent, among those beside it.
-func sentFrom(file string, end netip.AddrPort) (limiter.Diagnosis, *flow.Direction, error) {
-	f, err := capture.Open(file)
-	if err != nil {
-		return limiter.Diagnosis{}, nil, err
-	}
-	defer f.Close()
-	a, err := capture.Analyze(context.Background(), capture.Config{Workers: 1}, f)
-	if err != nil {
-		return limiter.Diagnosis{}, nil, err
-	}
-	var asked limiter.Parallel
-	var all []limiter.Parallel
-	for _, c := range a.Connections {
-		for _, d := range c.Directions() {
-			one := limiter.Parallel{Connection: c, Direction: d}
-			if d.From.AddrPort() == end {
-				asked = one
-			}
-			if d.From.AddrPort().Addr() == end.Addr() {
-				all = append(all, one)
-			}
+// others are the limiters that captures named instead of the cause.
+func (r *diagnosed) others() (all []limiter.Name) {
+	for i := range r.views {
+		if right, _ := r.fits(&r.views[i]); !right {
+			all = append(all, r.views[i].Limiter)
 		}
 	}
-	if asked.Direction == nil {
-		return limiter.Diagnosis{}, nil, fmt.Errorf("%s: no data from %v in it", file, end)
-	}
-	return limiter.JudgeCapture(asked.Connection, asked.Direction, all...), asked.Direction, nil
+	slices.Sort(all)
+	return slices.Compact(all)
 }
+
+func (r *diagnosed) capture(t *testing.T, name string, offloads bool) error {
+	with := r.point.free()
+	r.cause.with(r.point, &with)
+	where := map[string]string{}
+	c := &captures{}
+	if offloads {
+		c.near, c.far = name+".on.near.pcap", name+".on.far.pcap"
+	} else {
+		c.near, c.far, c.middle = name+".off.near.pcap", name+".off.far.pcap", name+".off.middle.pcap"
+		where["middle"] = c.middle
+		for _, script := range []*string{&with.near, &with.far} {
+			*script = cmp.Or(*script, "true") + "; ip link set $DEVICE gso_max_segs 1"
+		}
+	}
+	with.captures = c
+	result, err := carryOut(t, with)
+	if err != nil {
+		return err
+	}
+	r.with += goodput(result)
+	where["sender"], where["receiver"] = c.near, c.far
+	if with.spec.Direction == transfer.Down {
+		where["sender"], where["receiver"] = c.far, c.near
+	}
+	for _, vantage := range vantages {
+		if where[vantage] == "" {
+			continue
+		}
+		v := view{vantage: vantage, offloads: offloads, windowShare: kernelWindowShare(result), lost: c.lost}
+		if v.Diagnosis, v.flow, err = sentFrom(where[vantage], result.Sender().Streams[0].Local); err != nil {
+			return err
+		}
+		r.views = append(r.views, v)
+	}
+	return nil
+}
+
+var vantages = []string{"sender", "receiver", "middle"}
 
 // kernelWindowShare is the part of the transfer in which the sender's kernel counted the
 // peer's window as what held data back.
@@ -150,42 +185,6 @@ func kernelWindowShare(r *transfer.Result) float64 {
 	return last.ReceiveLimited.Seconds() / (s.Last - s.First).Seconds()
 }
 
-// fits says whether a verdict is right by what was gained, where a capture cannot tell
-// why a sender holds itself back, and a shaper at the sender is a link to all others.
-func (r *captured) fits(v limiter.Verdict) (right, known bool) {
-	gain := r.gains[r.cause.limiter]
-	if gain < limits {
-		return false, false
-	}
-	if r.gains[v.Limiter] >= limits {
-		return true, true
-	}
-	if v.Limiter == r.cause.limiter || v.Limiter == limiter.Sender && slices.Contains(v.Candidates, r.cause.limiter) ||
-		v.Limiter == limiter.Bottleneck && r.cause.limiter == limiter.LocalQueue {
-		return true, true
-	}
-	return false, gain >= limits+unsure
-}
-
-func (r *captured) String() string {
-	text := fmt.Sprintf("%s at %v: %.3g Mbit/s, gained without %+.0f %%, %v", r.cause.name, r.point, r.with/1e6, 100*r.gains[r.cause.limiter], r.err)
-	for _, view := range []string{"sender", "receiver"} {
-		g := r.views[view]
-		right, known := r.fits(g.Verdict)
-		mark := map[bool]string{true: "right", false: "WRONG"}[right]
-		if !known {
-			mark = "too close to call"
-		}
-		text += fmt.Sprintf("\n    %-8s %s: %s %s %s", view, mark, g.Limiter, g.Subtype, g.Confidence)
-		for _, n := range g.Shares.Top() {
-			if g.Shares[n] >= 0.05 {
-				text += fmt.Sprintf(" %s %.0f %%", n, 100*g.Shares[n])
-			}
-		}
-	}
-	return text
-}
-
 // windowClock is the share of a direction's time in which its window was full.
 func windowClock(d *flow.Direction) float64 {
 	var full, all int64
@@ -200,81 +199,66 @@ func windowClock(d *flow.Direction) float64 {
 	return float64(full) / float64(max(all, 1))
 }
 
-func reportDiagnoses(t *testing.T, trials []*captured) {
-	const command = "FULLPIPE_BANK=1 go test ./e2e -run TestBankDiagnose -timeout 60m"
-	record := func(name, claim, measured, spread string, ok bool) {
-		t.Helper()
-		record(t, bankRow{Section: "captures", Case: name, Claim: claim, Measured: measured, Spread: spread,
-			Verdict: map[bool]string{true: "pass", false: "fail"}[ok], Command: command})
+// fits says whether a verdict is right by what was gained, where a capture cannot tell
+// why a sender holds itself back, and a shaper at the sender is a link to all others.
+func (r *diagnosed) fits(v *view) (right, known bool) {
+	gain := r.gains[r.cause.limiter]
+	switch {
+	case r.gains[v.Limiter] >= limits:
+		return true, true
+	case gain < limits:
+		return false, false
+	case v.Limiter == r.cause.limiter,
+		v.Limiter == limiter.Sender && slices.Contains(v.Candidates, r.cause.limiter),
+		v.Limiter == limiter.Bottleneck && r.cause.limiter == limiter.LocalQueue:
+		return true, true
 	}
-	confident, agree, judged := 0, 0, 0
-	for view, least := range map[string]float64{"sender": 0.9, "receiver": 0.85} {
-		right, known := 0, 0
-		var wrong []string
-		var off []float64
-		for _, r := range trials {
-			if r.err != nil {
-				t.Errorf("%s at %v: %v", r.cause.name, r.point, r.err)
-				continue
-			}
-			v := r.views[view].Verdict
-			if ok, sure := r.fits(v); sure {
-				known++
-				if ok {
-					right++
-				} else {
-					wrong = append(wrong, r.cause.name)
-					if v.Confidence == limiter.High {
-						confident++
-					}
-				}
-			}
-			if !math.IsNaN(r.windowShare) {
-				off = append(off, math.Abs(windowClock(r.flows[view])-r.windowShare))
-			}
-		}
-		slices.Sort(wrong)
-		record("verdict at the "+view, fmt.Sprintf("right in %.0f %% of the trials", 100*least), fmt.Sprintf("%d of %d", right, known),
-			"wrong: "+strings.Join(slices.Compact(wrong), ", "), float64(right) >= least*float64(known))
-		if slices.Sort(off); len(off) > 0 {
-			within := map[string]float64{"sender": 0.05, "receiver": 0.1}[view]
-			n := 0
-			for _, o := range off {
-				if o <= within {
-					n++
-				}
-			}
-			record("share of a full window at the "+view, fmt.Sprintf("within %.0f points of the kernel's clock", 100*within),
-				fmt.Sprintf("%d of %d trials", n, len(off)), fmt.Sprintf("median off %.1f, most %.1f points", 100*off[len(off)/2], 100*off[len(off)-1]),
-				float64(n) >= 0.9*float64(len(off)))
-		}
-	}
-	var inside, predicted int
-	for _, r := range trials {
-		if r.err != nil {
-			continue
-		}
-		a, b := r.views["sender"].Verdict, r.views["receiver"].Verdict
-		judged++
-		fitsA, _ := r.fits(a)
-		fitsB, _ := r.fits(b)
-		if a.Limiter == b.Limiter || fitsA && fitsB || min(rank(a.Confidence), rank(b.Confidence)) == 0 {
-			agree++
-		}
-		p := r.views["sender"].Prediction
-		if right, known := r.fits(a); p == nil || !right || !known {
-			continue
-		}
-		predicted++
-		if got := r.with * (1 + r.gains[r.cause.limiter]); got >= 0.98*p.LowBps && (p.AtLeast || got <= 1.02*p.HighBps) {
-			inside++
-		}
-	}
-	record("wrong with high confidence", "at most 1 % of the verdicts", fmt.Sprintf("%d of %d", confident, 2*judged), "sender and receiver", float64(confident) <= 0.02*float64(judged))
-	record("sender and receiver agree", "the same verdict, both right, or one of them of low confidence", fmt.Sprintf("%d of %d", agree, judged), "", float64(agree) >= 0.9*float64(judged))
-	record("prediction after the fix", "inside the printed range in 90 %", fmt.Sprintf("%d of %d", inside, predicted), "the fix applied in the lab", float64(inside) >= 0.9*float64(predicted))
+	return false, gain >= limits+unsure && r.gains[v.Limiter] < limits-unsure
 }
 
-func rank(c limiter.Confidence) int {
-	return slices.Index([]limiter.Confidence{limiter.Low, limiter.Medium, limiter.High}, c)
+// agree says whether the captures of one transfer that name a limiter name the same one,
+// or each a true one.
+func (r *diagnosed) agree(offloads bool) bool {
+	var named []limiter.Name
+	true_ := true
+	for i := range r.views {
+		v := &r.views[i]
+		if v.offloads != offloads || v.Limiter == limiter.Unknown || v.Limiter == limiter.Mixed {
+			continue
+		}
+		right, _ := r.fits(v)
+		true_ = true_ && right
+		named = append(named, v.Limiter)
+	}
+	slices.Sort(named)
+	return true_ || len(slices.Compact(named)) <= 1
+}
+
+func (r *diagnosed) String() string {
+	text := fmt.Sprintf("%s at %v: %.3g Mbit/s,", r.cause.name, r.point, r.with/1e6)
+	for name, gain := range r.gains {
+		text += fmt.Sprintf(" %+.0f %% without %s,", 100*gain, name)
+	}
+	for i := range r.views {
+		v := &r.views[i]
+		right, known := r.fits(v)
+		mark := map[bool]string{true: "right", false: "WRONG"}[right]
+		if !known {
+			mark = "too close to call"
+		}
+		text += fmt.Sprintf("\n    %-8s %-3s %s: %s %s %s", v.vantage, map[bool]string{true: "on", false: "off"}[v.offloads], mark, v.Limiter, v.Subtype, v.Confidence)
+		for _, n := range v.Shares.Top() {
+			if v.Shares[n] >= 0.05 {
+				text += fmt.Sprintf(" %s %.0f %%", n, 100*v.Shares[n])
+			}
+		}
+		text += fmt.Sprintf("; window full %.0f %%, by the kernel %.0f %%", 100*windowClock(v.flow), 100*v.windowShare)
+		if p := v.Prediction; p != nil {
+			text += fmt.Sprintf("; predicts %.3g to %.3g Mbit/s %v", p.LowBps/1e6, p.HighBps/1e6, p.AtLeast)
+		}
+		if v.lost > 0 || v.flow.Unseen > 0 {
+			text += fmt.Sprintf("; tcpdumps lost %d packets, %d bytes unseen", v.lost, v.flow.Unseen)
+		}
+	}
+	return text
 }

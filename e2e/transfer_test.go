@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -27,6 +28,7 @@ type setup struct {
 	// near and far are shell commands run at the ends beforehand; $DEVICE is the link.
 	near, far string
 	spec      transfer.Spec
+	captures  *captures // nil: none
 }
 
 // serveProgram is a fullpipe server in a lab.
@@ -74,7 +76,14 @@ func carryOut(t *testing.T, s setup) (*transfer.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := lab.Start(t.Context(), lab.Config{Path: path})
+	config := lab.Config{Path: path}
+	if s.captures != nil && s.captures.middle != "" {
+		if config.Tap, err = os.Create(s.captures.middle); err != nil {
+			return nil, err
+		}
+		defer config.Tap.Close()
+	}
+	l, err := lab.Start(t.Context(), config)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +108,12 @@ func carryOut(t *testing.T, s setup) (*transfer.Result, error) {
 		return nil, err
 	}
 	defer spec.Close()
+	stop := func() error { return nil }
+	if s.captures != nil {
+		if stop, err = s.captures.tapEnds(l); err != nil {
+			return nil, err
+		}
+	}
 	var out, errs bytes.Buffer
 	status, err := l.Near.Run(lab.Command{Args: []string{self}, Env: append(env, programVariable+"=transfer"), Stdin: spec, Stdout: &out, Stderr: &errs})
 	if err != nil || status != 0 {
@@ -108,7 +123,7 @@ func carryOut(t *testing.T, s setup) (*transfer.Result, error) {
 	if err := json.Unmarshal(out.Bytes(), &result); err != nil {
 		return nil, fmt.Errorf("transfer over %s: %w", s.path, err)
 	}
-	return &result, nil
+	return &result, errors.Join(stop(), l.Close()) // the middle's capture is whole once the lab is gone
 }
 
 // asFile is a pipe that holds the value as JSON.
