@@ -56,9 +56,9 @@ func (s *said) String() string {
 
 // tapEnd captures headers at an end until stop.
 func tapEnd(end *lab.End, file string) (*tapping, error) {
-	const script = "exec tcpdump -Z root -i $(awk 'NR == 2 {print $1}' /proc/net/route) -s 128 -B 65536 --immediate-mode -w "
+	const script = "exec tcpdump -Z root -i $(awk 'NR == 2 {print $1}' /proc/net/route) -s 128 -B 65536 --immediate-mode -w \"$0\""
 	said := &said{}
-	p, err := end.Start(lab.Command{Args: []string{"sh", "-c", script + file}, Stderr: said})
+	p, err := end.Start(lab.Command{Args: []string{"sh", "-c", script, file}, Stderr: said})
 	if err != nil {
 		return nil, err
 	}

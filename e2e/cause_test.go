@@ -5,18 +5,22 @@ package e2e
 import (
 	"errors"
 	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // points are where TestCause tries each cause: the first that it fits.
 var points = []pathPoint{{10e6, 30 * time.Millisecond}, {15e6, 80 * time.Millisecond}, {18e6, 120 * time.Millisecond}, {20e6, 10 * time.Millisecond}}
 
-// TestCause makes each cause once on kernel TCP. A shared machine disturbs what is
-// measured, so only a wrong verdict that claims high confidence fails.
+// TestCause makes each cause once on kernel TCP, captured at both ends and in the middle.
+// A shared machine disturbs what is measured, so only a wrong verdict that claims high
+// confidence fails.
 func TestCause(t *testing.T) {
 	for _, c := range causes() {
 		t.Run(c.name, func(t *testing.T) {
@@ -25,6 +29,8 @@ func TestCause(t *testing.T) {
 			s := p.free()
 			s.spec.Time = max(2*time.Second, 25*p.rtt)
 			c.with(p, &s)
+			file := filepath.Join(t.TempDir(), "capture")
+			s.captures = &captures{near: file + ".near", far: file + ".far", middle: file + ".middle"}
 			result, err := carryOut(t, s)
 			var cannot *lab.Failed
 			switch {
@@ -39,7 +45,25 @@ func TestCause(t *testing.T) {
 			if v.Confidence == limiter.High && v.Limiter != c.limiter && !c.lets(p, got, v.Limiter) {
 				t.Errorf("%s with high confidence, shares %v, %v", v.Limiter, v.Shares, v.Evidence)
 			}
+			for _, file := range []string{s.captures.near, s.captures.far, s.captures.middle} {
+				c.judgeFrom(t, file, p, result)
+			}
 		})
+	}
+}
+
+// judgeFrom does the same with what a capture shows.
+func (c *cause) judgeFrom(t *testing.T, file string, p pathPoint, result *transfer.Result) {
+	g, d, err := sentFrom(file, result.Sender().Streams[0].Local)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	t.Logf("captured at the %s: %s %s, %s confidence", g.Vantage, g.Limiter, g.Subtype, g.Confidence)
+	right := g.Limiter == c.limiter || g.Limiter == limiter.Sender && slices.Contains(g.Candidates, c.limiter) ||
+		g.Limiter == limiter.Bottleneck && c.limiter == limiter.LocalQueue
+	if g.Confidence == limiter.High && !right && !c.lets(p, goodput(result), g.Limiter) {
+		t.Errorf("captured at the %s: %s with high confidence, shares %v, %v; %d bytes unseen", g.Vantage, g.Limiter, g.Shares, g.Evidence, d.Unseen)
 	}
 }
 

@@ -4,8 +4,10 @@ package e2e
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,28 +30,50 @@ type diagnosed struct {
 
 // view is a transfer as one capture shows it.
 type view struct {
-	vantage  string // "sender", "receiver", "middle"
-	offloads bool   // super-segments at both ends, else packets
+	told
 	limiter.Diagnosis
-	flow        *flow.Direction
-	windowShare float64 // by the kernel's clock; NaN: not known
-	lost        int     // packets that the capturing program says it lost
+	flow *flow.Direction
+}
+
+// told is what is known of a capture beside what is in it.
+type told struct {
+	Vantage     string // "sender", "receiver", "middle"
+	Offloads    bool   // super-segments at both ends, else packets
+	File        string
+	Sender      netip.AddrPort
+	WindowShare float64 // by the kernel's clock; below 0: not known
+	Lost        int     // packets that the capturing program says it lost
+}
+
+// kept is what stays of a trial beside its captures.
+type kept struct {
+	Cause        string
+	Bps          float64
+	RTT          time.Duration
+	With         float64
+	Gains, Freed map[limiter.Name]float64
+	Captures     []told
 }
 
 // TestBankDiagnose captures every cause of the attribution's, once with the hosts'
 // offloads and once without, and compares what the captures say with what is gained by
-// taking the cause away. FULLPIPE_BANK_TRIALS is the number of points for each cause (1),
+// taking the cause away. FULLPIPE_BANK_TRIALS is the number of points for each cause (2),
 // FULLPIPE_BANK_SEED draws others, FULLPIPE_BANK_RATES bounds their rates
 // ("1e6-1e9"), FULLPIPE_BANK_CAUSES picks causes, FULLPIPE_BANK_CAPTURES is a directory
-// to keep the captures in. It takes about 15 minutes.
+// to keep the captures in, and what is true of them; with FULLPIPE_BANK_AGAIN=1 those
+// that are there are judged once more instead. It takes about 15 minutes.
 func TestBankDiagnose(t *testing.T) {
 	bankOnly(t)
 	dir := os.Getenv("FULLPIPE_BANK_CAPTURES")
 	if dir == "" {
 		dir = t.TempDir()
 	}
+	if os.Getenv("FULLPIPE_BANK_AGAIN") == "1" {
+		reportDiagnoses(t, judgedAgain(t, dir))
+		return
+	}
 	var trials []*diagnosed
-	for _, one := range drawTrials(t, span{1e6, 1e9, time.Millisecond, 300 * time.Millisecond}, 1) {
+	for _, one := range drawTrials(t, span{1e6, 1e9, time.Millisecond, 300 * time.Millisecond}, 2) {
 		trials = append(trials, &diagnosed{trial: one, freed: map[limiter.Name]float64{}})
 	}
 	for _, group := range side(trials) {
@@ -117,7 +141,65 @@ func (r *diagnosed) carryOut(t *testing.T, name string) {
 			gain(said, faster)
 		}
 	}
+	if err := r.keep(name + ".json"); err != nil {
+		t.Error(err)
+	}
 	t.Log(r.String())
+}
+
+func (r *diagnosed) keep(file string) error {
+	k := kept{Cause: r.cause.name, Bps: r.point.bps, RTT: r.point.rtt, With: r.with, Gains: r.gains, Freed: r.freed}
+	for i := range r.views {
+		k.Captures = append(k.Captures, r.views[i].told)
+	}
+	for _, gains := range []map[limiter.Name]float64{k.Gains, k.Freed} {
+		for name, v := range gains {
+			gains[name] = min(v, math.MaxFloat32) // of nothing, everything is infinitely more
+		}
+	}
+	text, err := json.MarshalIndent(k, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o644)
+}
+
+// judgedAgain reads the trials that keep has written to a directory.
+func judgedAgain(t *testing.T, dir string) (trials []*diagnosed) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no trial was kept in %s: %v", dir, err)
+	}
+	for _, file := range files {
+		var k kept
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &k); err != nil {
+			t.Fatal(err)
+		}
+		all := causes()
+		r := &diagnosed{freed: k.Freed, trial: trial{point: pathPoint{k.Bps, k.RTT}, with: k.With, gains: k.Gains}}
+		r.cause = all[slices.IndexFunc(all, func(c cause) bool { return c.name == k.Cause })]
+		for _, capture := range k.Captures {
+			if r.err = r.look(capture); r.err != nil {
+				break
+			}
+		}
+		t.Log(filepath.Base(file), r.String())
+		trials = append(trials, r)
+	}
+	return trials
+}
+
+// look judges a capture.
+func (r *diagnosed) look(c told) error {
+	g, d, err := sentFrom(c.File, c.Sender)
+	if err == nil {
+		r.views = append(r.views, view{c, g, d})
+	}
+	return err
 }
 
 // others are the limiters that captures named instead of the cause.
@@ -159,11 +241,9 @@ func (r *diagnosed) capture(t *testing.T, name string, offloads bool) error {
 		if where[vantage] == "" {
 			continue
 		}
-		v := view{vantage: vantage, offloads: offloads, windowShare: kernelWindowShare(result), lost: c.lost}
-		if v.Diagnosis, v.flow, err = sentFrom(where[vantage], result.Sender().Streams[0].Local); err != nil {
+		if err := r.look(told{vantage, offloads, where[vantage], result.Sender().Streams[0].Local, kernelWindowShare(result), c.lost}); err != nil {
 			return err
 		}
-		r.views = append(r.views, v)
 	}
 	return nil
 }
@@ -175,12 +255,12 @@ var vantages = []string{"sender", "receiver", "middle"}
 func kernelWindowShare(r *transfer.Result) float64 {
 	end := r.Sender()
 	if end == nil || len(end.Streams) != 1 || len(end.Streams[0].Samples) == 0 {
-		return math.NaN()
+		return -1
 	}
 	s := end.Streams[0]
 	last := s.Samples[len(s.Samples)-1]
 	if last.Have&transfer.HaveLimits == 0 || s.Last <= s.First {
-		return math.NaN()
+		return -1
 	}
 	return last.ReceiveLimited.Seconds() / (s.Last - s.First).Seconds()
 }
@@ -223,7 +303,7 @@ func (r *diagnosed) agree(offloads bool) bool {
 	true_ := true
 	for i := range r.views {
 		v := &r.views[i]
-		if v.offloads != offloads || v.Limiter == limiter.Unknown || v.Limiter == limiter.Mixed {
+		if v.Offloads != offloads || v.Limiter == limiter.Unknown || v.Limiter == limiter.Mixed {
 			continue
 		}
 		right, _ := r.fits(v)
@@ -246,18 +326,18 @@ func (r *diagnosed) String() string {
 		if !known {
 			mark = "too close to call"
 		}
-		text += fmt.Sprintf("\n    %-8s %-3s %s: %s %s %s", v.vantage, map[bool]string{true: "on", false: "off"}[v.offloads], mark, v.Limiter, v.Subtype, v.Confidence)
+		text += fmt.Sprintf("\n    %-8s %-3s %s: %s %s %s", v.told.Vantage, map[bool]string{true: "on", false: "off"}[v.Offloads], mark, v.Limiter, v.Subtype, v.Confidence)
 		for _, n := range v.Shares.Top() {
 			if v.Shares[n] >= 0.05 {
 				text += fmt.Sprintf(" %s %.0f %%", n, 100*v.Shares[n])
 			}
 		}
-		text += fmt.Sprintf("; window full %.0f %%, by the kernel %.0f %%", 100*windowClock(v.flow), 100*v.windowShare)
+		text += fmt.Sprintf("; window full %.0f %%, by the kernel %.0f %%", 100*windowClock(v.flow), 100*v.WindowShare)
 		if p := v.Prediction; p != nil {
 			text += fmt.Sprintf("; predicts %.3g to %.3g Mbit/s %v", p.LowBps/1e6, p.HighBps/1e6, p.AtLeast)
 		}
-		if v.lost > 0 || v.flow.Unseen > 0 {
-			text += fmt.Sprintf("; tcpdumps lost %d packets, %d bytes unseen", v.lost, v.flow.Unseen)
+		if v.Lost > 0 || v.flow.Unseen > 0 {
+			text += fmt.Sprintf("; tcpdumps lost %d packets, %d bytes unseen", v.Lost, v.flow.Unseen)
 		}
 	}
 	return text

@@ -67,7 +67,7 @@ func reportDiagnoses(t *testing.T, trials []*diagnosed) {
 		each(trials, vantage, func(r *diagnosed, v *view) {
 			if ok, known := r.fits(v); known {
 				right.count(ok)
-				split[map[bool]string{true: "super-segments", false: "packets"}[v.offloads]].count(ok)
+				split[map[bool]string{true: "super-segments", false: "packets"}[v.Offloads]].count(ok)
 				split[map[bool]string{true: "to 20 Mbit/s", false: "above"}[r.point.bps <= lightest]].count(ok)
 				confident.count(ok || v.Confidence != limiter.High)
 				if !ok {
@@ -78,12 +78,12 @@ func reportDiagnoses(t *testing.T, trials []*diagnosed) {
 					predicted.count(got >= 0.98*p.LowBps && (p.AtLeast || got <= 1.02*p.HighBps))
 				}
 			}
-			if !math.IsNaN(v.windowShare) {
-				o := math.Abs(windowClock(v.flow) - v.windowShare)
+			if v.WindowShare >= 0 {
+				o := math.Abs(windowClock(v.flow) - v.WindowShare)
 				off = append(off, o)
 				window.count(o <= near[vantage])
 			}
-			if v.lost > 0 && v.flow.Unseen > 0 {
+			if v.Lost > 0 && v.flow.Unseen > 0 {
 				told.count(slices.ContainsFunc(v.Evidence, func(e limiter.Evidence) bool { return strings.Contains(e.Text, "capture") }))
 			}
 		})
@@ -121,7 +121,7 @@ func reportDiagnoses(t *testing.T, trials []*diagnosed) {
 func each(trials []*diagnosed, vantage string, do func(*diagnosed, *view)) {
 	for _, r := range trials {
 		for i := range r.views {
-			if r.views[i].vantage == vantage {
+			if r.views[i].told.Vantage == vantage {
 				do(r, &r.views[i])
 			}
 		}

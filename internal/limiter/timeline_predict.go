@@ -1,5 +1,7 @@
 package limiter
 
+import "github.com/fullpipe-net/fullpipe/internal/flow"
+
 // Prediction is what a transfer would give once its limiter is gone.
 type Prediction struct {
 	Fix     string
@@ -39,11 +41,14 @@ func (t *timeline) predict(v Verdict) *Prediction {
 }
 
 // overloaded is the fastest round in which the path visibly gave all it had, bytes/s; 0
-// when there was none.
+// when there was none. While the window was full, what came out says how fast the
+// receiver made room.
 func (t *timeline) overloaded() (most float64) {
+	const much = 0.1
 	for i := range t.d.Slices {
 		s := &t.d.Slices[i]
-		if t.queued(s) && s.PeakSent > 1.1*s.PeakAcked {
+		held := float64(s.Clock[flow.Full] + s.Clock[flow.Closed])
+		if t.queued(s) && held <= much*float64(s.End-s.Start) && s.PeakSent > 1.1*s.PeakAcked {
 			most = max(most, s.PeakAcked)
 		}
 	}

@@ -1,6 +1,10 @@
 package limiter
 
-import "github.com/fullpipe-net/fullpipe/internal/flow"
+import (
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+)
 
 // queued says that a queue stood in the path: round trips above the empty path's by more
 // than they scatter within a round.
@@ -33,6 +37,8 @@ func (t *timeline) judgeNetwork() {
 func (t *timeline) networkOf(i int) Name {
 	s := &t.d.Slices[i]
 	switch {
+	case t.spaced(i):
+		return Sender
 	case t.queued(s) && t.full(s):
 		return Bottleneck
 	case t.stopAndWait(s):
@@ -54,6 +60,15 @@ func (t *timeline) networkOf(i int) Name {
 		return t.idleOf(i)
 	}
 	return Sender
+}
+
+// spaced says that a sender lets data out in pieces and has nothing outstanding between
+// them for a tenth of the time and more, of its own accord: what a piece waits for in the
+// path is only itself.
+func (t *timeline) spaced(i int) bool {
+	const between = 0.1
+	s := &t.d.Slices[i]
+	return t.pausing && !t.losing && float64(s.Clock[flow.Idle]) > between*float64(s.End-s.Start) && t.idleOf(i) == Sender
 }
 
 // stopAndWait says that the sender waited for an answer before it sent more: a little
@@ -132,7 +147,7 @@ func (t *timeline) spend(i int) map[Name]float64 {
 	add(t.idleOf(i), flow.Idle)
 	add(NagleDelayedAck, flow.Held)
 	add(MTUBlackHole, flow.BlackHole)
-	add(SlowStart, flow.Growth)
+	add(t.growthOf(i), flow.Growth)
 	if t.d.ScaleKnown || t.d.ZeroWindows > 0 {
 		add(ReceiverApplication, flow.Closed)
 	} else {
@@ -143,6 +158,16 @@ func (t *timeline) spend(i int) map[Name]float64 {
 	add(t.network[i], flow.Busy)
 	add(t.slackOf(i), flow.Slack)
 	return all
+}
+
+// growthOf is what limited while the outstanding data multiplied: the beginning of a
+// transfer or of what follows a pause, but after a timeout the loss before it (RFC 5681,
+// 3.1: the loss window).
+func (t *timeline) growthOf(i int) Name {
+	if t.losing && t.d.Timeouts > 0 && slices.ContainsFunc(t.d.Slices[:i], func(s flow.Slice) bool { return s.Losses > 0 }) {
+		return Congestion
+	}
+	return SlowStart
 }
 
 // windowOf is what limited while the window was full: the link, where the window would

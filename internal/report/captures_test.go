@@ -32,6 +32,8 @@ var captured = []struct {
 	{"loss-1pc-cubic.near", limiter.Congestion, nil},
 	{"loss-1pc-cubic.far", limiter.Congestion, nil},
 	{"policed.near", limiter.Congestion, []limiter.Name{limiter.Mixed}},
+	{"policed-rto.far", limiter.Congestion, nil}, // timeouts, and slow starts after them
+	{"paced-bbr.near", limiter.Sender, nil},      // super-segments that queue behind themselves
 	{"nagle-ex.near", limiter.NagleDelayedAck, nil},
 	{"exch-nodelay.near", limiter.Application, []limiter.Name{limiter.Sender}},
 	{"short.near", limiter.SlowStart, nil},
