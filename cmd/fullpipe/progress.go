@@ -27,16 +27,21 @@ func newProgressLine(out io.Writer) *progressLine {
 const lineWidth = 100
 
 func (l *progressLine) show(p tune.Progress) {
+	l.draw(p.Done, string(p.Direction)+"  ", p.BestBps, p.Doing)
+}
+
+// draw shows a share (0 to 1) as a bar, and what is being done.
+func (l *progressLine) draw(share float64, before string, bestBps float64, doing string) {
 	if l.out == nil {
 		return
 	}
 	const width = 20
-	full := int(p.Done * width)
-	text := fmt.Sprintf("%-4s [%s%s] %3.0f %%  ", p.Direction, strings.Repeat("=", full), strings.Repeat(" ", width-full), 100*p.Done)
-	if p.BestBps > 0 {
-		text += units.Rate(p.BestBps).String() + " so far  "
+	full := int(share * width)
+	text := fmt.Sprintf("%s[%s%s] %3.0f %%  ", before, strings.Repeat("=", full), strings.Repeat(" ", width-full), 100*share)
+	if bestBps > 0 {
+		text += units.Rate(bestBps).String() + " so far  "
 	}
-	text += p.Doing
+	text += doing
 	if runes := []rune(text); len(runes) > lineWidth {
 		text = string(runes[:lineWidth-1]) + "…"
 	}

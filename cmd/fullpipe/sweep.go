@@ -1,0 +1,217 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/peer"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/sweep"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+type sweepFlags struct {
+	keyFlags
+	send, receive, write  string
+	direction, congestion string
+	precision             string
+	repeats               int
+	budget, time          duration
+	seed                  uint64
+	resume                string
+	html                  string
+	csv                   bool
+}
+
+func newSweep() *cobra.Command {
+	f := sweepFlags{time: duration(2 * time.Second)}
+	cmd := &cobra.Command{
+		Use:   "sweep PEER",
+		Short: "measure a grid of buffers, write sizes, directions and congestion controls",
+		Long: `sweep measures every combination of send buffers, receive buffers, write sizes,
+directions and congestion controls, in random order, each cell again until its 95 %
+interval is within --precision of its middle or --budget ends. Goodput is counted without
+slow start, and every cell says what limited it.
+
+An axis is a list of sizes, of ranges that step by a factor (8K-1M:x2) or a size
+(8K-64K:+8K), and of the word automatic for the system's own sizing. K is 1024, kB 1000.
+
+What is measured is kept in a file at once; --resume FILE goes on with a sweep that was
+cut off. Cells that a model of the path is sure of are measured last: where the budget
+ends before, they are marked as predicted.`,
+		Example: `  fullpipe sweep server.example.net --key-file key --send-buffers 16K-1M:x2 --receive-buffers 16K-1M:x2
+  fullpipe sweep lab:wan-12ms --budget 2m --html sweep.html
+  fullpipe sweep lab:lan-100m,stack=windows-2000 --send-buffers 8K-64K:x2 --receive-buffers automatic --write-sizes 1K-16K:x2`,
+		Args: onePeer,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if peer.DownOnly(args[0]) && !cmd.Flags().Changed("direction") {
+				f.direction = "down"
+			}
+			id, rules, err := f.config(args[0])
+			if err != nil {
+				return err
+			}
+			if done, err := inLab(cmd, args[0]); done {
+				return err
+			}
+			return f.run(cmd, args[0], id, rules)
+		},
+	}
+	fl := cmd.Flags()
+	f.keyFlags.add(fl)
+	f.keyFlags.addSSH(fl)
+	const grid = "16K,64K,256K,1M,automatic"
+	fl.StringVar(&f.send, "send-buffers", grid, "the sender's send buffers (SO_SNDBUF)")
+	fl.StringVar(&f.receive, "receive-buffers", grid, "the receiver's receive buffers (SO_RCVBUF)")
+	fl.StringVar(&f.write, "write-sizes", sweep.Automatic, "bytes of one write by the sender")
+	fl.StringVarP(&f.direction, "direction", "d", "up", "who sends: up (this host), down or both; down from a web server")
+	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion controls, separated by commas (its default if not given)")
+	fl.StringVar(&f.precision, "precision", "3%", "how far a cell's 95 % interval may reach from its middle")
+	fl.IntVar(&f.repeats, "repeats", 10, "the most runs of one cell")
+	fl.Var(&f.budget, "budget", "time for all runs together, those before --resume too; no bound if not given")
+	fl.VarP(&f.time, "time", "t", "how long each run lasts")
+	fl.Uint64Var(&f.seed, "seed", 1, "of the random order")
+	fl.StringVar(&f.resume, "resume", "", "keep what is measured in this file, and go on where it was left")
+	fl.StringVar(&f.html, "html", "", "also write a page with the heat map and curves to this file")
+	fl.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each cell")
+	return cmd
+}
+
+// config reads what the user asks for.
+func (f *sweepFlags) config(text string) (id sweep.Identity, rules sweep.Rules, err error) {
+	id = sweep.Identity{Peer: peerName(text), Time: time.Duration(f.time), Seed: f.seed}
+	for _, axis := range []struct {
+		flag, text string
+		to         *[]int
+	}{{"--send-buffers", f.send, &id.Axes.Send}, {"--receive-buffers", f.receive, &id.Axes.Receive}, {"--write-sizes", f.write, &id.Axes.Write}} {
+		if *axis.to, err = sweep.ParseSizes(axis.text); err != nil {
+			return id, rules, &usageError{axis.flag, err.Error(), "8K-1M:x2,automatic"}
+		}
+	}
+	id.Axes.Directions = map[string][]transfer.Direction{"up": {transfer.Up}, "down": {transfer.Down}, "both": {transfer.Up, transfer.Down}}[f.direction]
+	if id.Axes.Directions == nil {
+		return id, rules, &usageError{"--direction", fmt.Sprintf("%q is no direction", f.direction), "up, down or both"}
+	}
+	for name := range strings.SplitSeq(f.congestion, ",") {
+		id.Axes.Congestion = append(id.Axes.Congestion, strings.TrimSpace(name))
+	}
+	if err := id.Axes.Check(); err != nil {
+		return id, rules, &usageError{"sweep", err.Error(), "fewer values, each once"}
+	}
+	if id.Time <= 0 {
+		return id, rules, &usageError{"--time", "a run without length measures nothing", "--time 2s"}
+	}
+	if f.repeats < 1 {
+		return id, rules, &usageError{"--repeats", fmt.Sprintf("%d runs measure nothing", f.repeats), "1 or more"}
+	}
+	var percent float64
+	if number, ok := strings.CutSuffix(strings.TrimSpace(f.precision), "%"); !ok {
+		return id, rules, &usageError{"--precision", fmt.Sprintf("%q is no share", f.precision), "--precision 3%"}
+	} else if _, err := fmt.Sscanf(number, "%g", &percent); err != nil || !(percent >= 0.1 && percent <= 50) {
+		return id, rules, &usageError{"--precision", fmt.Sprintf("%q is not between 0.1%% and 50%%", f.precision), "--precision 3%"}
+	}
+	rules = sweep.Rules{Precision: percent / 100, Most: f.repeats, Budget: time.Duration(f.budget), Seed: f.seed}
+	return id, rules, nil
+}
+
+func (f *sweepFlags) run(cmd *cobra.Command, text string, id sweep.Identity, rules sweep.Rules) error {
+	ctx := cmd.Context()
+	f.notes = cmd.ErrOrStderr()
+	path, temporary, err := f.journal()
+	if err != nil {
+		return err
+	}
+	journal, err := sweep.OpenJournal(path, id)
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
+	if n := len(journal.Runs); n > 0 {
+		f.note(fmt.Sprintf("%s has %d runs of this sweep; going on", path, n))
+	}
+	far, err := f.open(ctx, text)
+	if err != nil {
+		return errors.Join(err, removeUnused(journal, path, temporary))
+	}
+	defer far.Close()
+	if temporary {
+		f.note("until the sweep is complete, what is measured is kept in " + path)
+	}
+	line := newProgressLine(cmd.ErrOrStderr())
+	result, failed := sweep.Run(ctx, sweep.Config{Peer: far, Rules: rules, Journal: journal, Progress: func(p sweep.Progress) {
+		line.draw(p.Share, fmt.Sprintf("%d of %d cells  ", p.Done, p.Cells), p.BestBps, p.Cell.String())
+	}})
+	line.clear()
+	if result == nil || len(journal.Runs) == 0 {
+		return errors.Join(failed, removeUnused(journal, path, temporary))
+	}
+	doc := report.NewSweep(newHeader(cmd), result)
+	status := statusDone
+	if failed != nil {
+		var failure report.Failure
+		failure, status = describe(ctx, failed)
+		failure.Try = "the same command line with --resume " + path
+		doc.Error, doc.Interrupted = &failure, true
+	}
+	if err := f.print(cmd, doc); err != nil {
+		return err
+	}
+	if doc.Error != nil && !wantsJSON(cmd) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "fullpipe: "+doc.Error.Text())
+	}
+	if status != statusDone {
+		return exitStatus(status)
+	}
+	if temporary && result.Complete {
+		return os.Remove(path)
+	}
+	return nil
+}
+
+// journal is where what is measured is kept: the user's file, or one of our own that is
+// removed when the sweep is complete.
+func (f *sweepFlags) journal() (path string, temporary bool, err error) {
+	if f.resume != "" {
+		return f.resume, false, nil
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	dir = filepath.Join(dir, "fullpipe")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", false, fmt.Errorf("a place for what is measured: %w", err)
+	}
+	file, err := os.CreateTemp(dir, "sweep-"+started.Format("20060102T150405")+"-*.jsonl")
+	if err != nil {
+		return "", false, fmt.Errorf("a place for what is measured: %w", err)
+	}
+	return file.Name(), true, file.Close()
+}
+
+// removeUnused takes away our own journal that nothing was measured for.
+func removeUnused(journal *sweep.Journal, path string, temporary bool) error {
+	if !temporary || len(journal.Runs) > 0 {
+		return nil
+	}
+	return os.Remove(path)
+}
+
+// print writes the sweep in the forms that were asked for.
+func (f *sweepFlags) print(cmd *cobra.Command, doc *report.Sweep) error {
+	switch out := cmd.OutOrStdout(); {
+	case wantsJSON(cmd):
+		return printJSON(out, doc)
+	case f.csv:
+		return doc.WriteCSV(out)
+	default:
+		doc.WriteText(out)
+	}
+	return nil
+}

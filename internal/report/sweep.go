@@ -1,0 +1,318 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/sweep"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// Sweep is the object that `sweep --json` prints.
+type Sweep struct {
+	Header
+	Peer           string      `json:"peer"`
+	Near           *Host       `json:"near,omitempty"`
+	Far            *Host       `json:"far,omitempty"`
+	Axes           SweepAxes   `json:"axes"`
+	Paths          []SweepPath `json:"paths"`
+	Cells          []SweepCell `json:"cells"`
+	RunS           float64     `json:"run_s"` // length of one run
+	PrecisionRatio float64     `json:"precision_ratio,omitempty"`
+	BudgetS        float64     `json:"budget_s,omitempty"`
+	Seed           uint64      `json:"seed"`
+	ElapsedS       float64     `json:"elapsed_s"` // of all runs, earlier processes' too
+	BytesSent      int64       `json:"bytes_sent"`
+	Complete       bool        `json:"complete"` // every cell was measured as precisely as was asked
+	Interrupted    bool        `json:"interrupted,omitempty"`
+	Error          *Failure    `json:"error,omitempty"`
+
+	planes []sweepPlane
+}
+
+// SweepAxes are the values of the grid. Where a list's automatic is true, the system's
+// own sizing is one value more.
+type SweepAxes struct {
+	SendBuffers      []int                `json:"send_buffer_bytes"`
+	SendAutomatic    bool                 `json:"send_buffer_automatic"`
+	ReceiveBuffers   []int                `json:"receive_buffer_bytes"`
+	ReceiveAutomatic bool                 `json:"receive_buffer_automatic"`
+	Writes           []int                `json:"write_bytes"`
+	WriteAutomatic   bool                 `json:"write_automatic"` // as large as costs least
+	Directions       []transfer.Direction `json:"directions"`
+	Congestion       []string             `json:"congestion,omitempty"` // absent: the senders' default
+}
+
+// SweepPath is what the runs of one direction told of the path.
+type SweepPath struct {
+	Direction   transfer.Direction `json:"direction"`
+	RTTMinS     *float64           `json:"rtt_min_s,omitempty"`
+	MSSBytes    *int               `json:"mss_bytes,omitempty"`
+	CapacityBps *float64           `json:"capacity_bps,omitempty"` // payload
+	AtLeast     bool               `json:"at_least,omitempty"`     // even the best cell was held back by a buffer
+	BDPBytes    *float64           `json:"bdp_bytes,omitempty"`
+}
+
+// SweepCell is one cell. The sizes are what was asked for; an absent one was automatic.
+// A cell without goodput was not measured.
+type SweepCell struct {
+	Direction          transfer.Direction `json:"direction"`
+	Congestion         string             `json:"congestion,omitempty"`
+	SendBufferBytes    *int               `json:"send_buffer_bytes,omitempty"`
+	ReceiveBufferBytes *int               `json:"receive_buffer_bytes,omitempty"`
+	WriteBytes         *int               `json:"write_bytes,omitempty"`
+	// GoodputBps is the middle of the runs, each without slow start; of a predicted cell
+	// the model's.
+	GoodputBps *float64    `json:"goodput_bps,omitempty"`
+	CI95Bps    *[2]float64 `json:"ci95_bps,omitempty"`
+	Runs       []float64   `json:"runs_bps,omitempty"`
+	Tight      bool        `json:"tight,omitempty"` // the interval is as narrow as was asked
+	// Unsettled says that no run reached a steady rate: slow start is in the goodput.
+	Unsettled bool         `json:"unsettled,omitempty"`
+	Limiter   limiter.Name `json:"limiter,omitempty"`
+	Subtype   string       `json:"subtype,omitempty"`
+	Predicted bool         `json:"predicted"`
+	Best      bool         `json:"best,omitempty"` // of its direction
+	// Enough marks the smallest buffers that reach 98 % of the best.
+	Enough        bool     `json:"enough,omitempty"`
+	SendBuffer    *Buffer  `json:"send_buffer,omitempty"` // of the run next to the middle
+	ReceiveBuffer *Buffer  `json:"receive_buffer,omitempty"`
+	Retransmitted *int64   `json:"retransmitted_segments,omitempty"`
+	Refused       string   `json:"refused,omitempty"` // why it cannot be had
+	Problems      []string `json:"problems,omitempty"`
+}
+
+// NewSweep describes a sweep.
+func NewSweep(h Header, r *sweep.Result) *Sweep {
+	a := r.Identity.Axes
+	doc := &Sweep{Header: h, Peer: r.Identity.Peer, Near: NewHost(r.Near), Far: NewHost(r.Far), Paths: []SweepPath{}, RunS: r.Identity.Time.Seconds(),
+		PrecisionRatio: r.Rules.Precision, BudgetS: r.Rules.Budget.Seconds(), Seed: r.Identity.Seed,
+		ElapsedS: r.Elapsed.Seconds(), BytesSent: r.Bytes, Complete: r.Complete}
+	doc.Axes.SendBuffers, doc.Axes.SendAutomatic = fixed(a.Send)
+	doc.Axes.ReceiveBuffers, doc.Axes.ReceiveAutomatic = fixed(a.Receive)
+	doc.Axes.Writes, doc.Axes.WriteAutomatic = fixed(a.Write)
+	doc.Axes.Directions = a.Directions
+	if len(a.Congestion) > 1 || a.Congestion[0] != "" {
+		doc.Axes.Congestion = a.Congestion
+	}
+	for _, p := range r.Paths {
+		path := SweepPath{Direction: p.Direction, MSSBytes: known(p.MSS), CapacityBps: rate(p.CapacityBps), AtLeast: p.AtLeast}
+		if p.RTT > 0 {
+			path.RTTMinS, path.BDPBytes = seconds(p.RTT), rate(p.BDPBytes)
+		}
+		doc.Paths = append(doc.Paths, path)
+	}
+	for i := range r.Cells {
+		doc.Cells = append(doc.Cells, newSweepCell(&r.Cells[i]))
+	}
+	for _, d := range a.Directions {
+		doc.mark(d)
+	}
+	doc.planes = doc.layOut(a)
+	return doc
+}
+
+// fixed are the sizes of an axis, without automatic.
+func fixed(axis []int) (sizes []int, automatic bool) {
+	sizes = []int{}
+	for _, v := range axis {
+		if v > 0 {
+			sizes = append(sizes, v)
+		}
+	}
+	return sizes, len(sizes) < len(axis)
+}
+
+func newSweepCell(m *sweep.Measured) SweepCell {
+	c := SweepCell{Direction: m.Direction, Congestion: m.Congestion, SendBufferBytes: known(m.Send), ReceiveBufferBytes: known(m.Receive),
+		WriteBytes: known(m.Write), Tight: m.Tight, Limiter: m.Limiter, Subtype: m.Subtype, Refused: m.Refused, Problems: m.Problems}
+	if m.Predicted != nil {
+		c.Predicted, c.GoodputBps, c.CI95Bps = true, rate(m.Predicted.Mid), &[2]float64{m.Predicted.Low, m.Predicted.High}
+		return c
+	}
+	if len(m.Runs) == 0 {
+		return c
+	}
+	c.GoodputBps, c.Unsettled = rate(m.Interval.Mid), true
+	if len(m.Runs) > 1 {
+		c.CI95Bps = &[2]float64{m.Interval.Low, m.Interval.High}
+	}
+	middle := &m.Runs[0]
+	for i := range m.Runs {
+		r := &m.Runs[i]
+		c.Runs = append(c.Runs, r.GoodputBps)
+		c.Unsettled = c.Unsettled && !r.Settled
+		if math.Abs(math.Log(r.GoodputBps/m.Interval.Mid)) < math.Abs(math.Log(middle.GoodputBps/m.Interval.Mid)) {
+			middle = r
+		}
+	}
+	c.Retransmitted = middle.Retransmitted
+	if middle.Send != nil {
+		c.SendBuffer = newBuffer(*middle.Send)
+	}
+	if middle.Receive != nil {
+		c.ReceiveBuffer = newBuffer(*middle.Receive)
+	}
+	return c
+}
+
+// clipped says that the cell got less than was asked.
+func (c *SweepCell) clipped() bool {
+	return c.SendBuffer != nil && c.SendBuffer.Clipped || c.ReceiveBuffer != nil && c.ReceiveBuffer.Clipped
+}
+
+// mark finds the best measured cell of a direction, and the smallest as good.
+func (s *Sweep) mark(d transfer.Direction) {
+	var best, enough *SweepCell
+	for i := range s.Cells {
+		if c := &s.Cells[i]; c.Direction == d && c.measured() && (best == nil || *c.GoodputBps > *best.GoodputBps) {
+			best = c
+		}
+	}
+	if best == nil {
+		return
+	}
+	for i := range s.Cells {
+		c := &s.Cells[i]
+		if c.Direction == d && c.measured() && *c.GoodputBps >= search.Enough**best.GoodputBps && (enough == nil || c.memory() < enough.memory()) {
+			enough = c
+		}
+	}
+	best.Best, enough.Enough = true, true
+}
+
+func (c *SweepCell) measured() bool { return c.GoodputBps != nil && !c.Predicted }
+
+// memory is what a cell's buffers ask for; automatic asks for most.
+func (c *SweepCell) memory() float64 {
+	sum := 0.0
+	for _, b := range []*int{c.SendBufferBytes, c.ReceiveBufferBytes} {
+		if b == nil {
+			return math.Inf(1)
+		}
+		sum += float64(*b)
+	}
+	return sum
+}
+
+// sweepPlane is a part of the grid that is shown as one matrix.
+type sweepPlane struct {
+	title    string
+	across   sweepAxis // columns
+	down     sweepAxis // rows
+	cells    [][]*SweepCell
+	path     *SweepPath
+	receives bool // the rows are receive buffers, else write sizes
+}
+
+type sweepAxis struct {
+	name   string
+	values []int
+}
+
+// layOut cuts the grid into matrices: send buffers across and receive buffers down, or
+// write sizes down where there is only one receive buffer; what is left is one matrix
+// each.
+func (s *Sweep) layOut(a sweep.Axes) []sweepPlane {
+	byWrite := len(a.Receive) == 1 && len(a.Write) > 1
+	rows, others := a.Receive, a.Write
+	name, other := "receive buffer", "writes of"
+	if byWrite {
+		rows, others, name, other = a.Write, a.Receive, "write size", "receive buffer"
+	}
+	at := map[sweep.Cell]*SweepCell{}
+	for i, c := range a.Cells() {
+		at[c] = &s.Cells[i]
+	}
+	var planes []sweepPlane
+	for _, d := range a.Directions {
+		for _, cc := range a.Congestion {
+			for _, o := range others {
+				p := sweepPlane{across: sweepAxis{"send buffer", a.Send}, down: sweepAxis{name, rows}, receives: !byWrite}
+				parts := []string{Heading(d)}
+				if cc != "" {
+					parts = append(parts, cc)
+				}
+				if len(others) > 1 || o > 0 {
+					parts = append(parts, other+" "+sweep.SizeText(o))
+				}
+				p.title = strings.Join(parts, ", ")
+				for _, row := range rows {
+					var cells []*SweepCell
+					for _, send := range a.Send {
+						c := sweep.Cell{Direction: d, Congestion: cc, Send: send, Receive: row, Write: o}
+						if byWrite {
+							c.Receive, c.Write = o, row
+						}
+						cells = append(cells, at[c])
+					}
+					p.cells = append(p.cells, cells)
+				}
+				if i := slices.IndexFunc(s.Paths, func(p SweepPath) bool { return p.Direction == d }); i >= 0 {
+					p.path = &s.Paths[i]
+				}
+				planes = append(planes, p)
+			}
+		}
+	}
+	return planes
+}
+
+// name is the cell's buffers in words.
+func (c *SweepCell) name() string {
+	text := fmt.Sprintf("send buffer %s, receive buffer %s", sizeOr(c.SendBufferBytes), sizeOr(c.ReceiveBufferBytes))
+	if c.WriteBytes != nil {
+		text += ", writes of " + units.Size(*c.WriteBytes).String()
+	}
+	if c.Congestion != "" {
+		text += ", " + c.Congestion
+	}
+	return text
+}
+
+func sizeOr(bytes *int) string {
+	if bytes == nil {
+		return sweep.Automatic
+	}
+	return units.Size(*bytes).String()
+}
+
+// counts are the cells that were measured, tight among them, predicted and left out.
+func (s *Sweep) counts() (measured, tight, predicted, missing int) {
+	for i := range s.Cells {
+		switch c := &s.Cells[i]; {
+		case c.Predicted:
+			predicted++
+		case c.GoodputBps == nil:
+			missing++
+		default:
+			measured++
+			if c.Tight {
+				tight++
+			}
+		}
+	}
+	return measured, tight, predicted, missing
+}
+
+// summary says in a line what was measured.
+func (s *Sweep) summary() string {
+	measured, tight, predicted, missing := s.counts()
+	text := fmt.Sprintf("%d of %d cells measured", measured, len(s.Cells))
+	if s.PrecisionRatio > 0 {
+		text += fmt.Sprintf(", %d of them to ±%.3g %%", tight, 100*s.PrecisionRatio)
+	}
+	if predicted > 0 {
+		text += fmt.Sprintf(", %d predicted", predicted)
+	}
+	if missing > 0 {
+		text += fmt.Sprintf(", %d not measured", missing)
+	}
+	return fmt.Sprintf("%s; runs of %s, %s and %s in all", text, secondsText(s.RunS), units.Time(time.Duration(s.ElapsedS*float64(time.Second))), units.Size(s.BytesSent))
+}

@@ -1,0 +1,235 @@
+package sweep
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"time"
+)
+
+// Identity is what makes two sweeps the same: only runs of the same kind may stand in
+// one table. How precise a sweep is to be, and what it may cost, may change when it goes
+// on.
+type Identity struct {
+	Schema string        `json:"schema"`
+	Peer   string        `json:"peer"` // as its user calls it
+	Axes   Axes          `json:"axes"`
+	Time   time.Duration `json:"time_ns"` // of one run
+	Seed   uint64        `json:"seed"`
+}
+
+const (
+	journalSchema = "fullpipe/sweep-journal/v1"
+	journalLimit  = 64 << 20 // bytes; a run takes about 600
+)
+
+// Ends are who measured: a sweep must not go on with other hosts.
+type Ends struct {
+	Near string `json:"near,omitempty"` // address and kernel; "": cannot be seen
+	Far  string `json:"far,omitempty"`
+}
+
+// line is one line of the journal: the first has the identity, the others one each of
+// what follows.
+type line struct {
+	Identity *Identity `json:"sweep,omitempty"`
+	Ends     *Ends     `json:"ends,omitempty"`
+	Run      *Trial    `json:"run,omitempty"`
+}
+
+// Journal keeps every run in a file as soon as it is measured: one JSON object a line,
+// written and synced before the next run begins. A line that was cut off by a crash is
+// dropped when the file is opened again.
+type Journal struct {
+	Identity Identity
+	Ends     *Ends // nil: nothing was measured yet
+	Runs     []Trial
+
+	file *os.File
+	size int64
+}
+
+// JournalError says that a journal cannot be gone on with.
+type JournalError struct {
+	Path string
+	Err  error
+	Hint string
+}
+
+func (e *JournalError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
+func (e *JournalError) Unwrap() error { return e.Err }
+
+// Try says what would be right.
+func (e *JournalError) Try() string { return e.Hint }
+
+const another = "another file, or the command line that began this one"
+
+// OpenJournal opens a sweep's journal to go on with it, and begins it where there is
+// none. A journal of another sweep is a *JournalError that says what differs.
+func OpenJournal(path string, id Identity) (*Journal, error) {
+	id.Schema = journalSchema
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, &JournalError{path, err, "a file that can be written"}
+	}
+	j, err := openJournal(file, id)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return j, nil
+}
+
+func openJournal(file *os.File, id Identity) (*Journal, error) {
+	path := file.Name()
+	text, err := io.ReadAll(io.LimitReader(file, journalLimit+1))
+	if err != nil {
+		return nil, &JournalError{path, err, another}
+	}
+	j, whole, err := parseJournal(text)
+	if err != nil {
+		return nil, &JournalError{path, err, "a sweep's own file; this one was left as it is"}
+	}
+	j.file, j.size = file, int64(whole)
+	if err := file.Truncate(j.size); err != nil {
+		return nil, &JournalError{path, err, another}
+	}
+	if whole == 0 {
+		j.Identity = id
+		if err := j.append(line{Identity: &id}); err != nil {
+			return nil, err
+		}
+		return j, syncDir(path)
+	}
+	if err := j.Identity.same(id); err != nil {
+		return nil, &JournalError{path, err, another}
+	}
+	return j, nil
+}
+
+// syncDir makes the name of a new file last.
+func syncDir(path string) error {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	defer dir.Close()
+	if err := dir.Sync(); err != nil && !errors.Is(err, fs.ErrInvalid) && !errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// same says what differs between two sweeps.
+func (id Identity) same(now Identity) error {
+	switch {
+	case id.Peer != now.Peer:
+		return fmt.Errorf("is a sweep with %s, not with %s", id.Peer, now.Peer)
+	case !reflect.DeepEqual(id.Axes.Directions, now.Axes.Directions):
+		return fmt.Errorf("is a sweep of directions %v, not %v", id.Axes.Directions, now.Axes.Directions)
+	case !reflect.DeepEqual(id.Axes.Congestion, now.Axes.Congestion):
+		return fmt.Errorf("is a sweep of congestion controls %q, not %q", id.Axes.Congestion, now.Axes.Congestion)
+	case !reflect.DeepEqual(id.Axes, now.Axes):
+		return fmt.Errorf("is a sweep of another grid: send buffers %v, receive buffers %v, writes %v", id.Axes.Send, id.Axes.Receive, id.Axes.Write)
+	case id.Time != now.Time:
+		return fmt.Errorf("is a sweep of runs of %v, not %v", id.Time, now.Time)
+	case id.Seed != now.Seed:
+		return fmt.Errorf("is a sweep of seed %d, not %d", id.Seed, now.Seed)
+	}
+	return nil
+}
+
+// parseJournal reads a journal's text, and how much of it is whole lines.
+func parseJournal(text []byte) (*Journal, int, error) {
+	if len(text) > journalLimit {
+		return nil, 0, fmt.Errorf("longer than %d bytes", journalLimit)
+	}
+	j, at, cells := &Journal{}, 0, 0
+	for number := 1; ; number++ {
+		end := bytes.IndexByte(text[at:], '\n')
+		if end < 0 {
+			if number == 1 && at < len(text) && !bytes.HasPrefix([]byte(`{"sweep":`), text[:min(len(text), 9)]) {
+				return nil, 0, fmt.Errorf("is no journal of a sweep")
+			}
+			return j, at, nil
+		}
+		var l line
+		if err := json.Unmarshal(text[at:at+end], &l); err != nil {
+			return nil, 0, fmt.Errorf("line %d: %w", number, err)
+		}
+		switch {
+		case number == 1 && (l.Identity == nil || l.Identity.Schema != journalSchema):
+			return nil, 0, fmt.Errorf("is no journal of a sweep (%s)", journalSchema)
+		case number == 1:
+			if err := l.Identity.Axes.Check(); err != nil {
+				return nil, 0, fmt.Errorf("line 1: %w", err)
+			}
+			j.Identity, cells = *l.Identity, len(l.Identity.Axes.Cells())
+		case l.Run != nil:
+			if err := l.Run.check(cells); err != nil {
+				return nil, 0, fmt.Errorf("line %d: %w", number, err)
+			}
+			j.Runs = append(j.Runs, *l.Run)
+		case l.Ends != nil:
+			j.Ends = l.Ends
+		default:
+			return nil, 0, fmt.Errorf("line %d: neither a run nor who made it", number)
+		}
+		at += end + 1
+	}
+}
+
+// Add keeps one run.
+func (j *Journal) Add(r Trial) error {
+	if err := j.append(line{Run: &r}); err != nil {
+		return err
+	}
+	j.Runs = append(j.Runs, r)
+	return nil
+}
+
+// Meet keeps who measures, and refuses other hosts than those that began.
+func (j *Journal) Meet(e Ends) error {
+	if j.Ends != nil {
+		for _, host := range []struct{ which, then, now string }{{"near", j.Ends.Near, e.Near}, {"far", j.Ends.Far, e.Far}} {
+			if host.then != host.now {
+				return &JournalError{j.file.Name(), fmt.Errorf("began with %s as the %s host, now it is %s", host.then, host.which, host.now), "another file"}
+			}
+		}
+		return nil
+	}
+	j.Ends = &e
+	return j.append(line{Ends: &e})
+}
+
+func (j *Journal) append(l line) error {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	info, err := j.file.Stat()
+	if err == nil && info.Size() != j.size {
+		return &JournalError{j.file.Name(), errors.New("something else writes to it"), "one sweep at a time, or a file for each"}
+	}
+	if err == nil {
+		_, err = j.file.WriteAt(text, j.size)
+	}
+	if err == nil {
+		err = j.file.Sync()
+	}
+	if err != nil {
+		return &JournalError{j.file.Name(), err, "room on the disk; what was kept until now is whole"}
+	}
+	j.size += int64(len(text))
+	return nil
+}
+
+// Close ends the work on the file, which stays.
+func (j *Journal) Close() error { return j.file.Close() }

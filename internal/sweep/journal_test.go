@@ -1,0 +1,156 @@
+package sweep
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+func identity() Identity {
+	return Identity{Peer: "host", Axes: plane([]int{8192, 0}, []int{65536}), Time: time.Second, Seed: 1}
+}
+
+func begun(t *testing.T, path string, runs int) {
+	t.Helper()
+	j, err := OpenJournal(path, identity())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := j.Meet(Ends{"192.0.2.1 Linux 6.18", "192.0.2.2 Linux 6.1"}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range runs {
+		again := int64(3)
+		if err := j.Add(Trial{Cell: i % 2, Elapsed: time.Second, GoodputBps: 1e6, Send: &transfer.Buffer{Requested: 8192}, Retransmitted: &again}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestJournalKeepsWhatWasMeasured(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sweep.jsonl")
+	begun(t, path, 3)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Cut off anywhere, the whole lines are there and the next run stands behind them.
+	for cut := range whole {
+		if err := os.WriteFile(path, whole[:cut], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		j, err := OpenJournal(path, identity())
+		if err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		kept := max(0, bytes.Count(whole[:cut], []byte("\n"))-2)
+		if len(j.Runs) != kept {
+			t.Fatalf("cut at %d: %d runs, want %d", cut, len(j.Runs), kept)
+		}
+		if err := j.Add(Trial{Cell: 1, Elapsed: 2 * time.Second, GoodputBps: 2e6}); err != nil {
+			t.Fatal(err)
+		}
+		j.Close()
+		again, err := OpenJournal(path, identity())
+		if err != nil || len(again.Runs) != kept+1 || again.Runs[kept].GoodputBps != 2e6 {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		again.Close()
+	}
+}
+
+func TestJournalOfAnotherSweepIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sweep.jsonl")
+	begun(t, path, 1)
+	before, _ := os.ReadFile(path)
+	for want, change := range map[string]func(*Identity){
+		"with host, not with other": func(id *Identity) { id.Peer = "other" },
+		"another grid":              func(id *Identity) { id.Axes.Send = []int{8192} },
+		"directions [up]":           func(id *Identity) { id.Axes.Directions = []transfer.Direction{transfer.Down} },
+		"congestion controls":       func(id *Identity) { id.Axes.Congestion = []string{"bbr"} },
+		"runs of 1s":                func(id *Identity) { id.Time = 2 * time.Second },
+		"seed 1":                    func(id *Identity) { id.Seed = 2 },
+	} {
+		id := identity()
+		change(&id)
+		_, err := OpenJournal(path, id)
+		var refused *JournalError
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), want) || refused.Try() == "" {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+	j, err := OpenJournal(path, identity())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := j.Meet(Ends{"192.0.2.1 Linux 6.18", "192.0.2.9 Linux 6.1"}); err == nil || !strings.Contains(err.Error(), "far host") {
+		t.Errorf("another far host: %v", err)
+	}
+	other, err := OpenJournal(path, identity())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.Add(Trial{GoodputBps: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Add(Trial{GoodputBps: 1}); err == nil || !strings.Contains(err.Error(), "something else writes") {
+		t.Errorf("two sweeps write to one file: %v", err)
+	}
+	if after, _ := os.ReadFile(path); !bytes.HasPrefix(after, before) {
+		t.Error("what was there has changed")
+	}
+	// What is no journal at all is left as it is.
+	for _, text := range []string{"precious", "{\"precious\":1}\n", "precious\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenJournal(path, identity()); err == nil {
+			t.Errorf("%q was taken for a journal", text)
+		}
+		if after, _ := os.ReadFile(path); string(after) != text {
+			t.Errorf("%q became %q", text, after)
+		}
+	}
+}
+
+func FuzzParseJournal(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "sweep.jsonl")
+	j, err := OpenJournal(path, identity())
+	if err != nil {
+		f.Fatal(err)
+	}
+	j.Add(Trial{Cell: 1, GoodputBps: 1e6})
+	j.Close()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		j, whole, err := parseJournal(text)
+		if err != nil {
+			return
+		}
+		if whole > len(text) || whole > 0 && text[whole-1] != '\n' {
+			t.Errorf("%d of %d bytes are whole lines", whole, len(text))
+		}
+		if whole == 0 {
+			return
+		}
+		s := NewSchedule(j.Identity.Axes, Rules{Precision: 0.03, Budget: time.Second})
+		for _, r := range j.Runs {
+			s.Observe(r)
+		}
+		s.Next()
+		s.Sure()
+	})
+}

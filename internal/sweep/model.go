@@ -1,0 +1,240 @@
+package sweep
+
+import (
+	"math"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// Path is what the runs of one direction told of it. 0 is not known.
+type Path struct {
+	Direction   transfer.Direction
+	RTT         time.Duration // the least
+	MSS         int
+	CapacityBps float64 // payload: the best cell's goodput
+	// AtLeast says that even there buffers or windows were what limited.
+	AtLeast  bool
+	BDPBytes float64 // CapacityBps × RTT: where a window begins to fill the path
+}
+
+// Prediction is what the model expects of a cell that was not measured.
+type Prediction struct {
+	stats.Interval // bit/s, 95 %
+	Limiter        limiter.Name
+}
+
+const (
+	// below and above bound, as shares of the knee, where the model does not trust
+	// itself: around the knee a window limits a little and the link a little.
+	below, above = 0.8, 1.5
+	// fewestAlike is how many measured cells of the same kind a prediction needs.
+	fewestAlike = 3
+)
+
+// Paths are what is known of each direction by now.
+func (s *Schedule) Paths() []Path {
+	var all []Path
+	for _, d := range []transfer.Direction{transfer.Up, transfer.Down} {
+		p := Path{Direction: d}
+		for _, r := range s.runs {
+			if s.cells[r.Cell].Direction != d || r.Problem != "" {
+				continue
+			}
+			if r.RTT > 0 && (p.RTT == 0 || r.RTT < p.RTT) {
+				p.RTT = r.RTT
+			}
+			p.MSS = max(p.MSS, r.MSS)
+		}
+		for i, c := range s.cells {
+			if c.Direction != d || len(s.logs[i]) == 0 {
+				continue
+			}
+			p.CapacityBps = max(p.CapacityBps, s.Interval(i).Mid)
+		}
+		p.AtLeast = s.held(&p)
+		if p.CapacityBps > 0 {
+			p.BDPBytes = model.BDP(p.CapacityBps, p.RTT)
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// held says that every cell about as good as the best was limited by a buffer or window,
+// so that larger ones might carry more.
+func (s *Schedule) held(p *Path) bool {
+	for i, c := range s.cells {
+		if c.Direction != p.Direction || len(s.logs[i]) == 0 || s.Interval(i).Mid < 0.95*p.CapacityBps {
+			continue
+		}
+		if l, _ := s.Limiter(i); l != limiter.ReceiverWindow && l != limiter.SendBuffer {
+			return false
+		}
+	}
+	return true
+}
+
+// Limiter is what limited most of a cell's runs, and the subtype; mixed where none has
+// more than half.
+func (s *Schedule) Limiter(cell int) (limiter.Name, string) {
+	type verdict struct {
+		name    limiter.Name
+		subtype string
+	}
+	votes, all := map[verdict]int{}, 0
+	for _, r := range s.runs {
+		if r.Cell == cell && r.Problem == "" {
+			votes[verdict{r.Limiter, r.Subtype}]++
+			all++
+		}
+	}
+	for v, n := range votes {
+		if 2*n > all {
+			return v.name, v.subtype
+		}
+	}
+	return limiter.Mixed, ""
+}
+
+// kind groups the cells that one rule of the model covers: a window or buffer in
+// proportion, or a full path.
+type kind struct {
+	direction  transfer.Direction
+	congestion string
+	write      int
+	limiter    limiter.Name
+}
+
+// expect is what the model says of a cell before it has seen any like it: the smaller of
+// both buffers each round trip (model.Rate), or the path's capacity. ok is false where
+// it says nothing: around the knee, and where a system sizes a buffer by itself.
+func (p *Path) expect(c Cell, scale func(limiter.Name) float64) (l limiter.Name, bps float64, ok bool) {
+	if c.Send == 0 || c.Receive == 0 || p.RTT <= 0 || p.CapacityBps <= 0 {
+		return "", 0, false
+	}
+	send, receive := float64(c.Send)*scale(limiter.SendBuffer), float64(c.Receive)*scale(limiter.ReceiverWindow)
+	switch {
+	case min(send, receive) > above*p.BDPBytes:
+		return limiter.Bottleneck, p.CapacityBps, true
+	case min(send, receive) > below*p.BDPBytes:
+		return "", 0, false
+	case send < below*receive:
+		return limiter.SendBuffer, model.Rate(c.Send, p.RTT), true
+	case receive < below*send:
+		return limiter.ReceiverWindow, model.Rate(c.Receive, p.RTT), true
+	}
+	return "", 0, false // which of the two is the narrower depends on their bookkeeping
+}
+
+// Sure are the cells without a good run whose goodput the model knows as well as a
+// measurement would: three or more measured cells of the same kind agree with the model up
+// to one factor (what systems make of a requested buffer), one of them has the same
+// limiting buffer, and the knee is not near.
+func (s *Schedule) Sure() map[int]Prediction {
+	sure := map[int]Prediction{}
+	if s.rules.Precision == 0 {
+		return sure
+	}
+	for _, path := range s.Paths() {
+		plain := func(limiter.Name) float64 { return 1 }
+		factors := map[kind]float64{}
+		for k, alike := range s.alike(&path, func(kind) func(limiter.Name) float64 { return plain }) {
+			if k.limiter != limiter.Bottleneck {
+				mean, _ := stats.MeanDev(alike.ratios)
+				factors[k] = math.Exp(mean)
+			}
+		}
+		scaled := func(k kind) func(limiter.Name) float64 {
+			return func(l limiter.Name) float64 {
+				k.limiter = l
+				if f, known := factors[k]; known {
+					return f
+				}
+				return 1
+			}
+		}
+		groups := s.alike(&path, scaled)
+		for i, c := range s.cells {
+			if c.Direction != path.Direction || len(s.logs[i]) > 0 || s.refused[i] != "" || s.failures[i] > 0 {
+				continue
+			}
+			k := kind{c.Direction, c.Congestion, c.Write, ""}
+			l, bps, ok := path.expect(c, scaled(k))
+			k.limiter = l
+			if !ok || groups[k] == nil {
+				continue
+			}
+			if p, ok := groups[k].predict(c, bps); ok && p.Within(s.rules.Precision) {
+				sure[i] = Prediction{p, l}
+			}
+		}
+	}
+	return sure
+}
+
+// alike are the measured cells of one kind, with their goodput over the model's.
+type alike struct {
+	limiter limiter.Name
+	cells   []Cell
+	ratios  []float64 // logarithms
+}
+
+func (s *Schedule) alike(path *Path, scaled func(kind) func(limiter.Name) float64) map[kind]*alike {
+	groups := map[kind]*alike{}
+	for i, c := range s.cells {
+		if c.Direction != path.Direction || len(s.logs[i]) == 0 {
+			continue
+		}
+		k := kind{c.Direction, c.Congestion, c.Write, ""}
+		l, bps, ok := path.expect(c, scaled(k))
+		if !ok {
+			continue
+		}
+		k.limiter = l
+		if groups[k] == nil {
+			groups[k] = &alike{limiter: l}
+		}
+		groups[k].cells = append(groups[k].cells, c)
+		groups[k].ratios = append(groups[k].ratios, stats.Middle(s.logs[i])-math.Log(bps))
+	}
+	return groups
+}
+
+// near are the ratios of those measured cells that share with c what limits it: the same
+// send buffer, or the same receive buffer, and on a full path cells on both sides of it.
+// A model is never stretched beyond what was seen.
+func (a *alike) near(c Cell) []float64 {
+	var same []float64
+	var under, over bool
+	for i, m := range a.cells {
+		switch {
+		case a.limiter == limiter.SendBuffer && m.Send == c.Send, a.limiter == limiter.ReceiverWindow && m.Receive == c.Receive:
+			same = append(same, a.ratios[i])
+		case a.limiter == limiter.Bottleneck:
+			under = under || m.Send <= c.Send && m.Receive <= c.Receive
+			over = over || m.Send >= c.Send && m.Receive >= c.Receive
+		}
+	}
+	if under && over {
+		return a.ratios
+	}
+	return same
+}
+
+// predict is the interval in which one more cell lies: Student's, around those near it,
+// with the scatter of all that are alike.
+func (a *alike) predict(c Cell, bps float64) (stats.Interval, bool) {
+	near, n := a.near(c), len(a.ratios)
+	if n < fewestAlike || len(near) == 0 {
+		return stats.Interval{}, false
+	}
+	mean, _ := stats.MeanDev(near)
+	_, dev := stats.MeanDev(a.ratios)
+	const noise = 0.004 // what a few values that happen to agree are not trusted below
+	half := stats.Student(0.975, float64(n-1)) * math.Max(dev, noise) * math.Sqrt(1+1/float64(len(near)))
+	return stats.Interval{Low: bps * math.Exp(mean-half), Mid: bps * math.Exp(mean), High: bps * math.Exp(mean+half)}, true
+}

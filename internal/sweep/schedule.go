@@ -1,0 +1,173 @@
+package sweep
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+)
+
+// Rules say how often cells are measured and when a sweep ends.
+type Rules struct {
+	// Precision is how far a cell's 95 % interval may reach from its middle, as a share;
+	// 0: each cell is measured as often as Fewest says.
+	Precision float64
+	Fewest    int // runs of each cell before its interval counts; 0 is 3
+	Most      int // runs of a cell that stays loose; 0 is 10
+	// Budget bounds the time of all runs together; 0: no bound.
+	Budget time.Duration
+	Seed   uint64 // of the random order
+}
+
+// mostFailures is how often a cell may fail before it is given up.
+const mostFailures = 3
+
+// Schedule decides which cell is measured next. It has no clock and draws its order from
+// the seed alone, so the same runs always lead to the same next cell: a sweep that was
+// cut off goes on exactly where it was.
+//
+// Cells are measured in rounds, each in an order of its own, so that what drifts slowly
+// does not show as a pattern of the grid. First come a few that show the path (the
+// corners of the grid), then all others, then repeats of those whose interval is too
+// wide. Cells that the model is sure of come last.
+type Schedule struct {
+	cells    []Cell
+	rules    Rules
+	logs     [][]float64 // of the good runs' goodputs
+	failures []int
+	refused  []string // why a cell cannot be had; "": it can
+	rank     map[int][]int
+	first    []bool // measured before the others
+	runs     []Trial
+	elapsed  time.Duration
+}
+
+// NewSchedule begins a schedule.
+func NewSchedule(axes Axes, rules Rules) *Schedule {
+	cells := axes.Cells()
+	if rules.Fewest <= 0 {
+		rules.Fewest = 3
+	}
+	if rules.Most <= 0 {
+		rules.Most = 10
+	}
+	rules.Fewest = min(rules.Fewest, rules.Most)
+	s := &Schedule{cells: cells, rules: rules, logs: make([][]float64, len(cells)), failures: make([]int, len(cells)),
+		refused: make([]string, len(cells)), first: make([]bool, len(cells)), rank: map[int][]int{}}
+	for i, c := range cells {
+		s.first[i] = extreme(axes.Send, c.Send) && extreme(axes.Receive, c.Receive)
+	}
+	return s
+}
+
+// extreme says that a value stands at either end of its axis; automatic sizing may be
+// anywhere, so what stands before it counts too.
+func extreme(axis []int, value int) bool {
+	last := len(axis) - 1
+	return value == axis[0] || value == axis[last] || axis[last] == 0 && last > 0 && value == axis[last-1]
+}
+
+// Refuse takes a cell out that cannot be had.
+func (s *Schedule) Refuse(cell int, why string) { s.refused[cell] = why }
+
+// Observe takes one run.
+func (s *Schedule) Observe(r Trial) {
+	s.runs = append(s.runs, r)
+	s.elapsed += r.Elapsed
+	if r.Problem != "" {
+		s.failures[r.Cell]++
+		return
+	}
+	s.logs[r.Cell] = append(s.logs[r.Cell], math.Log(r.GoodputBps))
+}
+
+// Next answers the cell to measure; false when there is nothing left to do or to spend.
+func (s *Schedule) Next() (int, bool) {
+	if s.rules.Budget > 0 && len(s.runs) > 0 && s.elapsed+s.typical() > s.rules.Budget {
+		return 0, false
+	}
+	sure := s.Sure()
+	best, found := [4]int{}, -1
+	for i := range s.cells {
+		if s.Done(i) {
+			continue
+		}
+		round := len(s.logs[i]) + s.failures[i]
+		key := [4]int{0, round, 1, s.place(round, i)}
+		if _, known := sure[i]; known {
+			key[0] = 1
+		}
+		if s.first[i] {
+			key[2] = 0
+		}
+		if found < 0 || less(key, best) {
+			best, found = key, i
+		}
+	}
+	return found, found >= 0
+}
+
+func less(a, b [4]int) bool {
+	for i := range a {
+		if a[i] != b[i] {
+			return a[i] < b[i]
+		}
+	}
+	return false
+}
+
+// place is a cell's place in a round's random order.
+func (s *Schedule) place(round, cell int) int {
+	order, known := s.rank[round]
+	if !known {
+		order = rand.New(rand.NewPCG(s.rules.Seed, uint64(round))).Perm(len(s.cells))
+		s.rank[round] = order
+	}
+	return order[cell]
+}
+
+// typical is what one run costs.
+func (s *Schedule) typical() time.Duration { return s.elapsed / time.Duration(len(s.runs)) }
+
+// Done says that a cell needs no further run.
+func (s *Schedule) Done(cell int) bool {
+	n := len(s.logs[cell])
+	return s.refused[cell] != "" || n == 0 && s.failures[cell] >= mostFailures || n >= s.rules.Most || n+s.failures[cell] >= s.rules.Most+mostFailures ||
+		n >= s.rules.Fewest && (s.rules.Precision == 0 || s.Interval(cell).Within(s.rules.Precision))
+}
+
+// Interval is where a cell's goodput lies with 95 % confidence.
+func (s *Schedule) Interval(cell int) stats.Interval {
+	goodputs := make([]float64, len(s.logs[cell]))
+	for i, l := range s.logs[cell] {
+		goodputs[i] = math.Exp(l)
+	}
+	return stats.Estimate(goodputs, 0.95)
+}
+
+// Progress is how far the sweep is: the cells that are done, and the share (0 to 1) of
+// the runs that are certainly needed, or of the budget where that ends first.
+func (s *Schedule) Progress() (done int, share float64) {
+	made, needed := 0, 0
+	for i := range s.cells {
+		if s.refused[i] != "" {
+			done++
+			continue
+		}
+		n := len(s.logs[i])
+		if s.Done(i) {
+			done++
+			made, needed = made+n, needed+n
+			continue
+		}
+		made, needed = made+n, needed+max(s.rules.Fewest, n+1)
+	}
+	if share = 1; needed > 0 {
+		share = float64(made) / float64(needed)
+	}
+	if s.rules.Budget > 0 {
+		share = math.Max(share, math.Min(1, float64(s.elapsed)/float64(s.rules.Budget)))
+	}
+	return done, share
+}

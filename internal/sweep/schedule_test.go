@@ -1,0 +1,232 @@
+package sweep
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+func plane(send, receive []int) Axes {
+	return Axes{Send: send, Receive: receive, Write: []int{0}, Directions: []transfer.Direction{transfer.Up}, Congestion: []string{""}}
+}
+
+func sizes(t *testing.T, text string) []int {
+	t.Helper()
+	s, err := ParseSizes(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// world answers trials as a simulated path would: what is in flight is the smaller of
+// what two systems make of the requests.
+type world struct {
+	path                 *simpath.Path
+	rng                  *rand.Rand
+	at                   time.Duration
+	sendMakes, recvMakes float64 // effective bytes of one requested
+}
+
+func (w *world) truth(c Cell) (bps float64, l limiter.Name) {
+	send, receive := float64(c.Send)*w.sendMakes, float64(c.Receive)*w.recvMakes
+	if c.Send == 0 {
+		send = w.path.AutoWindow
+	}
+	if c.Receive == 0 {
+		receive = w.path.AutoWindow
+	}
+	window := min(send, receive)
+	bps = w.path.Goodput(window)
+	switch {
+	case bps > 0.95*w.path.CapacityBps():
+		return bps, limiter.Bottleneck
+	case bps < 0.9*window*8/w.path.BaseRTT().Seconds():
+		return bps, limiter.Congestion
+	case send <= receive:
+		return bps, limiter.SendBuffer
+	}
+	return bps, limiter.ReceiverWindow
+}
+
+func (w *world) trial(i int, c Cell) Trial {
+	const length = time.Second
+	bps, l := w.truth(c)
+	bps *= math.Exp(w.path.Deviation(length) * w.rng.NormFloat64())
+	if w.rng.Float64() < w.path.Noise.Stalls {
+		bps *= 0.4 + 0.55*w.rng.Float64()
+	}
+	w.at += length
+	return Trial{Cell: i, Elapsed: length, GoodputBps: bps, Limiter: l, RTT: w.path.RTT, MSS: w.path.MSS}
+}
+
+// play carries a schedule out and answers the order of its cells.
+func play(s *Schedule, w *world) (order []int) {
+	for {
+		i, more := s.Next()
+		if !more {
+			return order
+		}
+		order = append(order, i)
+		s.Observe(w.trial(i, s.cells[i]))
+	}
+}
+
+func clean(seed uint64) *world {
+	return &world{path: &simpath.Path{RateBps: 100e6, RTT: 12 * time.Millisecond, MSS: 1460, Queue: 300e3, Harm: 1, AutoWindow: 4 << 20, Noise: simpath.Noise{Dev: 0.004}},
+		rng: rand.New(rand.NewPCG(seed, 7)), sendMakes: 1, recvMakes: 1.25}
+}
+
+func TestEveryCellBecomesTight(t *testing.T) {
+	axes := plane(sizes(t, "8K-1M:x2,automatic"), sizes(t, "16K-512K:x2"))
+	s := NewSchedule(axes, Rules{Precision: 0.03, Seed: 1})
+	w := clean(1)
+	order := play(s, w)
+	for i, c := range s.cells {
+		truth, _ := w.truth(c)
+		if n := len(s.logs[i]); n < 3 || !s.Interval(i).Within(0.03) || math.Abs(s.Interval(i).Mid/truth-1) > 0.03 {
+			t.Errorf("%v: %d runs, %v; the truth is %v", c, n, s.Interval(i), truth)
+		}
+	}
+	if len(order) > 5*len(s.cells) {
+		t.Errorf("%d runs for %d cells of little noise", len(order), len(s.cells))
+	}
+	descents := 0
+	for i := range order[:len(s.cells)-1] {
+		if order[i+1] < order[i] {
+			descents++
+		}
+	}
+	if descents < len(s.cells)/4 {
+		t.Errorf("the order is hardly random: %v", order)
+	}
+}
+
+func TestSureCellsComeLast(t *testing.T) {
+	axes := plane(sizes(t, "8K-1M:x2"), sizes(t, "8K-1M:x2"))
+	s := NewSchedule(axes, Rules{Precision: 0.03, Seed: 3, Budget: 150 * time.Second})
+	w := clean(3)
+	order := play(s, w)
+	if len(order) > 150 {
+		t.Errorf("%d runs of 1 s in a budget of 150 s", len(order))
+	}
+	sure := s.Sure()
+	if len(sure) < len(s.cells)/10 {
+		t.Errorf("only %d of %d cells are predicted on a path that the model knows", len(sure), len(s.cells))
+	}
+	for i := range s.cells {
+		if _, predicted := sure[i]; predicted != (len(s.logs[i]) == 0) {
+			t.Errorf("%v: measured %d times, predicted %v", s.cells[i], len(s.logs[i]), predicted)
+		}
+	}
+	// Without a budget they are measured too, once all others are done.
+	s, w = NewSchedule(axes, Rules{Precision: 0.03, Seed: 3}), clean(3)
+	play(s, w)
+	if done, share := s.Progress(); done != len(s.cells) || share != 1 || len(s.Sure()) > 0 {
+		t.Errorf("%d of %d cells done, share %v", done, len(s.cells), share)
+	}
+}
+
+// TestPredictionsHold: whatever the path, what is shown as predicted is what a
+// measurement would have shown.
+func TestPredictionsHold(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2026, 11))
+	predicted, wrong := 0, 0
+	for n := range 80 {
+		p := simpath.Random(rng)
+		p.Ceiling = 0
+		w := &world{path: p, rng: rng, sendMakes: 0.4 + rng.Float64()*2, recvMakes: 0.5 + rng.Float64()}
+		knee := int(p.BDP())
+		var axis []int
+		for _, f := range []float64{0.06, 0.12, 0.25, 0.5, 1, 2, 4, 8} {
+			axis = append(axis, int(f*float64(knee))+p.MSS)
+		}
+		s := NewSchedule(plane(axis, axis), Rules{Precision: 0.05, Seed: uint64(n), Budget: 90 * time.Second})
+		play(s, w)
+		for i, got := range s.Sure() {
+			predicted++
+			if truth, _ := w.truth(s.cells[i]); truth < got.Low || truth > got.High {
+				wrong++
+				t.Logf("path %d %+v: %v: predicted %v, truth %v", n, *p, s.cells[i], got, truth)
+			}
+		}
+	}
+	if predicted < 150 || float64(wrong) > 0.03*float64(predicted) {
+		t.Errorf("%d of %d predictions are wrong", wrong, predicted)
+	}
+}
+
+func TestLooseCellsEnd(t *testing.T) {
+	s := NewSchedule(plane([]int{8192}, []int{8192}), Rules{Precision: 0.001, Most: 7})
+	w := clean(1)
+	w.path.Noise.Dev = 0.3
+	if order := play(s, w); len(order) != 7 {
+		t.Errorf("%d runs", len(order))
+	}
+}
+
+func TestFailingAndRefusedCellsEnd(t *testing.T) {
+	s := NewSchedule(plane([]int{8192, 16384, 32768}, []int{8192}), Rules{Precision: 0.05})
+	s.Refuse(0, "no such thing")
+	runs := map[int]int{}
+	for {
+		i, more := s.Next()
+		if !more {
+			break
+		}
+		runs[i]++
+		r := Trial{Cell: i, Elapsed: time.Second, GoodputBps: 1e6}
+		if i == 1 {
+			r = Trial{Cell: i, Elapsed: time.Second, Problem: "nothing arrived"}
+		}
+		s.Observe(r)
+	}
+	if fmt.Sprint(runs) != "map[1:3 2:3]" {
+		t.Errorf("runs of each cell: %v", runs)
+	}
+}
+
+// TestTheOrderFollowsFromTheRuns: a schedule that is told the first half of another's
+// runs goes on as that did.
+func TestTheOrderFollowsFromTheRuns(t *testing.T) {
+	axes := plane(sizes(t, "8K-1M:x2"), sizes(t, "16K,64K,256K,automatic"))
+	rules := Rules{Precision: 0.03, Seed: 9, Budget: 100 * time.Second}
+	first := NewSchedule(axes, rules)
+	order := play(first, clean(2))
+	second := NewSchedule(axes, rules)
+	half := len(order) / 2
+	for _, r := range first.runs[:half] {
+		second.Observe(r)
+	}
+	for n := half; n < len(order); n++ {
+		i, more := second.Next()
+		if !more || i != order[n] {
+			t.Fatalf("run %d is of cell %d (%v), not %d", n, i, more, order[n])
+		}
+		second.Observe(first.runs[n])
+	}
+	if i, more := second.Next(); more {
+		t.Errorf("one more: %d", i)
+	}
+}
+
+func TestPaths(t *testing.T) {
+	s := NewSchedule(plane(sizes(t, "8K-1M:x2"), sizes(t, "64K,1M")), Rules{Precision: 0.03, Seed: 1})
+	w := clean(4)
+	play(s, w)
+	paths := s.Paths()
+	if len(paths) != 1 || paths[0].AtLeast || math.Abs(paths[0].BDPBytes/w.path.BDP()-1) > 0.15 {
+		t.Errorf("%+v; the BDP is %v", paths, w.path.BDP())
+	}
+	s = NewSchedule(plane(sizes(t, "8K,16K"), sizes(t, "64K")), Rules{Precision: 0.03, Seed: 1})
+	play(s, w)
+	if paths = s.Paths(); len(paths) != 1 || !paths[0].AtLeast {
+		t.Errorf("windows were in the way: %+v", paths)
+	}
+}

@@ -1,0 +1,105 @@
+package sweep
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// Trial is one transfer of one cell.
+type Trial struct {
+	Cell    int           `json:"cell"` // its place in Axes.Cells
+	At      time.Time     `json:"at"`
+	Elapsed time.Duration `json:"elapsed_ns"` // of this host's time, connecting included
+	// GoodputBps is payload in bit/s, without slow start where the rate settled.
+	GoodputBps float64            `json:"goodput_bps,omitempty"`
+	Settled    bool               `json:"settled,omitempty"`
+	Bytes      int64              `json:"bytes,omitempty"` // payload received
+	Limiter    limiter.Name       `json:"limiter,omitempty"`
+	Subtype    string             `json:"subtype,omitempty"`
+	Confidence limiter.Confidence `json:"confidence,omitempty"`
+	// Send and Receive are nil where that end cannot be seen.
+	Send          *transfer.Buffer `json:"send,omitempty"`
+	Receive       *transfer.Buffer `json:"receive,omitempty"`
+	RTT           time.Duration    `json:"rtt_ns,omitempty"` // the least; 0: not known
+	MSS           int              `json:"mss,omitempty"`
+	Congestion    string           `json:"congestion,omitempty"` // that the sender really used
+	Retransmitted *int64           `json:"retransmitted,omitempty"`
+	// Problem says why the run counts for nothing; "" is a good run.
+	Problem string `json:"problem,omitempty"`
+}
+
+// newTrial reads what a sweep keeps of one transfer.
+func newTrial(cell int, c Cell, at time.Time, elapsed time.Duration, result *transfer.Result) Trial {
+	r := Trial{Cell: cell, At: at.UTC().Round(time.Millisecond), Elapsed: elapsed}
+	received, ok := result.Received()
+	if !ok || received.Bytes == 0 {
+		r.Problem = fmt.Sprintf("nothing arrived in %s", units.Time(elapsed))
+		return r
+	}
+	if received.Last > r.Elapsed { // a simulated peer spends no time of ours
+		r.Elapsed = received.Last
+	}
+	r.Bytes, r.GoodputBps = received.Bytes, received.Bps()
+	if r.GoodputBps == 0 { // all of it came at once
+		r.GoodputBps = float64(received.Bytes) * 8 / math.Max(r.Elapsed.Seconds(), 1e-6)
+	}
+	if startup, ok := result.Startup(); ok {
+		r.GoodputBps, r.Settled = startup.SteadyBps, true
+	}
+	v := limiter.Judge(result)
+	r.Limiter, r.Subtype, r.Confidence = v.Limiter, v.Subtype, v.Confidence
+	r.senderSide(result.Sender())
+	if e := result.Receiver(); e != nil && len(e.Streams) > 0 {
+		b := e.Streams[0].ReceiveBuffer
+		b.Clipped = b.Clipped || v.Limiter == limiter.ReceiverWindow && short(b.Effective, c.Receive)
+		r.Receive = &b
+		if h := e.Streams[0].Handshake; h != nil && r.MSS == 0 {
+			r.MSS = h.MSS
+		}
+	}
+	return r
+}
+
+// short says that a window stayed well below what was asked for.
+func short(effective, asked int) bool {
+	return asked > 0 && effective > 0 && float64(effective) < 0.9*float64(asked)
+}
+
+func (r *Trial) senderSide(e *transfer.End) {
+	if e == nil || len(e.Streams) == 0 {
+		return
+	}
+	s := &e.Streams[0]
+	b := s.SendBuffer
+	r.Send, r.Congestion = &b, s.Congestion
+	if s.Handshake != nil {
+		r.MSS = s.Handshake.MSS
+	}
+	for _, sample := range s.Samples {
+		if sample.Have&transfer.HaveMinRTT != 0 && sample.MinRTT > 0 && (r.RTT == 0 || sample.MinRTT < r.RTT) {
+			r.RTT = sample.MinRTT
+		}
+	}
+	if n := len(s.Samples); n > 0 && s.Samples[n-1].Have&transfer.HaveRetrans != 0 {
+		again := s.Samples[n-1].Retransmitted
+		r.Retransmitted = &again
+	}
+}
+
+// check says what is wrong with a run that was read from a file.
+func (r *Trial) check(cells int) error {
+	switch {
+	case r.Cell < 0 || r.Cell >= cells:
+		return fmt.Errorf("there is no cell %d in a grid of %d", r.Cell, cells)
+	case r.Elapsed < 0 || r.Bytes < 0 || r.RTT < 0:
+		return fmt.Errorf("a time or a size below zero")
+	case r.Problem == "" && !(r.GoodputBps > 0 && r.GoodputBps < 1e15):
+		return fmt.Errorf("%v is no goodput", r.GoodputBps)
+	}
+	return nil
+}
