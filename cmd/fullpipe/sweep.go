@@ -10,22 +10,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/sweep"
-	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 type sweepFlags struct {
-	keyFlags
+	peerFlags
 	send, receive, write  string
-	direction, congestion string
-	precision             string
+	congestion, precision string
 	repeats               int
 	budget, time          duration
 	seed                  uint64
 	resume                string
-	html                  string
 	csv                   bool
 }
 
@@ -46,13 +42,11 @@ What is measured is kept in a file at once; --resume FILE goes on with a sweep t
 cut off. Cells that a model of the path is sure of are measured last: where the budget
 ends before, they are marked as predicted.`,
 		Example: `  fullpipe sweep server.example.net --key-file key --send-buffers 16K-1M:x2 --receive-buffers 16K-1M:x2
-  fullpipe sweep lab:wan-12ms --budget 2m --html sweep.html
+  fullpipe sweep lab:wan-12ms --budget 2m
   fullpipe sweep lab:lan-100m,stack=windows-2000 --send-buffers 8K-64K:x2 --receive-buffers automatic --write-sizes 1K-16K:x2`,
 		Args: onePeer,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if peer.DownOnly(args[0]) && !cmd.Flags().Changed("direction") {
-				f.direction = "down"
-			}
+			f.downOnly(cmd, args[0])
 			id, rules, err := f.config(args[0])
 			if err != nil {
 				return err
@@ -64,13 +58,11 @@ ends before, they are marked as predicted.`,
 		},
 	}
 	fl := cmd.Flags()
-	f.keyFlags.add(fl)
-	f.keyFlags.addSSH(fl)
+	f.peerFlags.add(fl)
 	const grid = "16K,64K,256K,1M,automatic"
 	fl.StringVar(&f.send, "send-buffers", grid, "the sender's send buffers (SO_SNDBUF)")
 	fl.StringVar(&f.receive, "receive-buffers", grid, "the receiver's receive buffers (SO_RCVBUF)")
 	fl.StringVar(&f.write, "write-sizes", sweep.Automatic, "bytes of one write by the sender")
-	fl.StringVarP(&f.direction, "direction", "d", "up", "who sends: up (this host), down or both; down from a web server")
 	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion controls, separated by commas (its default if not given)")
 	fl.StringVar(&f.precision, "precision", "3%", "how far a cell's 95 % interval may reach from its middle")
 	fl.IntVar(&f.repeats, "repeats", 10, "the most runs of one cell")
@@ -78,7 +70,6 @@ ends before, they are marked as predicted.`,
 	fl.VarP(&f.time, "time", "t", "how long each run lasts")
 	fl.Uint64Var(&f.seed, "seed", 1, "of the random order")
 	fl.StringVar(&f.resume, "resume", "", "keep what is measured in this file, and go on where it was left")
-	fl.StringVar(&f.html, "html", "", "also write a page with the heat map and curves to this file")
 	fl.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each cell")
 	return cmd
 }
@@ -94,9 +85,11 @@ func (f *sweepFlags) config(text string) (id sweep.Identity, rules sweep.Rules, 
 			return id, rules, &usageError{axis.flag, err.Error(), "8K-1M:x2,automatic"}
 		}
 	}
-	id.Axes.Directions = map[string][]transfer.Direction{"up": {transfer.Up}, "down": {transfer.Down}, "both": {transfer.Up, transfer.Down}}[f.direction]
-	if id.Axes.Directions == nil {
-		return id, rules, &usageError{"--direction", fmt.Sprintf("%q is no direction", f.direction), "up, down or both"}
+	if id.Axes.Directions, err = f.directions(); err != nil {
+		return id, rules, err
+	}
+	if _, err := f.route(); err != nil {
+		return id, rules, err
 	}
 	for name := range strings.SplitSeq(f.congestion, ",") {
 		id.Axes.Congestion = append(id.Axes.Congestion, strings.TrimSpace(name))

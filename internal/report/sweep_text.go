@@ -213,7 +213,7 @@ func (p *sweepPlane) key() string {
 	used("~", "predicted, not measured", func(c *SweepCell) bool { return c.Predicted })
 	used("^", "the system gave less than was asked", func(c *SweepCell) bool { return c.clipped() && !c.Best && !c.Enough })
 	used("?", "not yet as precise as asked", func(c *SweepCell) bool { return strings.Contains(c.text(1), "?") })
-	used("–", "not measured", func(c *SweepCell) bool { return c.GoodputBps == nil })
+	used("–", "not measured", func(c *SweepCell) bool { return strings.HasPrefix(c.text(1), "–") })
 	used("( )", "of those that were measured", func(c *SweepCell) bool { return c.GoodputBps == nil })
 	for _, name := range limiter.Names() {
 		used(letters[name], string(name), func(c *SweepCell) bool { return c.GoodputBps != nil && c.Limiter == name })

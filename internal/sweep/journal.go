@@ -160,12 +160,12 @@ func parseJournal(text []byte) (*Journal, int, error) {
 			return j, at, nil
 		}
 		var l line
-		if err := json.Unmarshal(text[at:at+end], &l); err != nil {
-			return nil, 0, fmt.Errorf("line %d: %w", number, err)
-		}
+		err := json.Unmarshal(text[at:at+end], &l)
 		switch {
-		case number == 1 && (l.Identity == nil || l.Identity.Schema != journalSchema):
+		case number == 1 && (err != nil || l.Identity == nil || l.Identity.Schema != journalSchema):
 			return nil, 0, fmt.Errorf("is no journal of a sweep (%s)", journalSchema)
+		case err != nil:
+			return nil, 0, fmt.Errorf("line %d: %w", number, err)
 		case number == 1:
 			if err := l.Identity.Axes.Check(); err != nil {
 				return nil, 0, fmt.Errorf("line 1: %w", err)
