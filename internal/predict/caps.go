@@ -41,8 +41,8 @@ func (r *room) caps() (all []Cap) {
 	if !math.IsInf(r.bytes, 1) {
 		each := r.bytes / n
 		rounds := model.SlowStartRounds(each, mss)
-		if rounds > 1 {
-			add(limiter.SlowStart, r.bytes*8/(float64(rounds-1)*r.rtt), "%s in %d round trips of slow start", units.Size(each), rounds)
+		if bps := r.bytes * 8 / (float64(rounds-1) * r.rtt); rounds > 1 && bps < r.capacity() {
+			add(limiter.SlowStart, bps, "%s in %d round trips of slow start", units.Size(each), rounds)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Cap) int { return int(math.Copysign(1, a.Bps-b.Bps)) })

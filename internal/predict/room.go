@@ -104,15 +104,14 @@ const defaultMTU = 1500
 
 // line settles what the link gives: the time of a segment, the round trip, the queue.
 func (r *room) line(p link.Path, data, acks link.Config) {
-	ack := r.headers
 	r.rate = math.Inf(1)
 	if data.Rate > 0 {
 		r.rate = float64(data.Rate)
-		r.segment = (r.mss + r.headers + float64(data.Overhead)) * 8 / r.rate
+		r.segment = onLine(r.mss+r.headers, data) * 8 / r.rate
 	}
 	ackTime := 0.0
 	if acks.Rate > 0 {
-		ackTime = (ack + float64(acks.Overhead)) * 8 / float64(acks.Rate)
+		ackTime = onLine(r.headers, acks) * 8 / float64(acks.Rate)
 	}
 	r.rtt = p.RTT.Seconds() + r.segment + ackTime + (data.Aggregate+acks.Aggregate).Seconds()/2
 	r.rtt = math.Max(r.rtt, leastRTT)
@@ -138,11 +137,34 @@ func (r *room) line(p link.Path, data, acks link.Config) {
 		r.warn("a policer: what TCP makes of it depends on its burst")
 	}
 	r.jitter = (data.Jitter + acks.Jitter).Seconds()
+	r.gateways(p.VPN)
 	if data.Reorder > 0 {
 		r.warn("reordering is not modelled")
 	}
 	if data.Silent && data.MTU > 0 && data.MTU < defaultMTU {
 		r.warn("an MTU black hole: full segments may never arrive")
+	}
+}
+
+// onLine is the bytes that a packet takes on the line.
+func onLine(packet float64, c link.Config) float64 {
+	if c.Tunnelled {
+		packet = float64(link.ESPBytes(int(packet)))
+	}
+	return packet + float64(c.Overhead)
+}
+
+// gateways have a budget for the hosts' packets of both directions: a segment and half an
+// acknowledgement each. Every packet passes them, so they take their time of the round
+// trip; where they are the narrower, theirs is the queue.
+func (r *room) gateways(v link.VPN) {
+	if v.Crypto <= 0 {
+		return
+	}
+	budget := float64(v.Crypto)
+	r.rtt += (r.mss + 2*r.headers) * 8 / budget
+	if segment := (r.mss + 1.5*r.headers) * 8 / budget; segment > r.segment {
+		r.rate, r.segment, r.queue = budget, segment, float64(v.Depth)
 	}
 }
 

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/predict"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// predictFlags are a path and a transfer over it.
+type predictFlags struct {
+	path                  string
+	rate                  units.Rate
+	rtt, jitter           duration
+	loss, queue           string
+	stack, near, far      string
+	direction             string
+	send, receive, window units.Size
+	write                 units.Size
+	noDelay               bool
+	congestion            string
+	mss, connections      int
+	bytes                 units.Size
+	time                  duration
+}
+
+func newPredict() *cobra.Command {
+	f := &predictFlags{}
+	cmd := &cobra.Command{
+		Use:   "predict --path PATH | --rate RATE --rtt TIME",
+		Short: "what a path would give with stated buffers, loss, write size and stack",
+		Long: `predict says what a TCP transfer would give on a stated path: the goodput as a range in
+which it will lie nine times in ten, what limits it, and what would limit it next. It
+measures nothing. X limits a transfer if taking X away would raise its goodput by 10 %
+or more.
+
+PATH is a lab's: a profile's name or rate=100mbit,rtt=40ms,loss=0.01%,queue=1bdp,…
+(see: fullpipe lab list). --rate, --rtt, --loss, --jitter, --queue and the stacks are
+added to it. The models and their sources are in docs/limiters.md.`,
+		Example: `  fullpipe predict --rate 100mbit --rtt 40ms --receive-buffer 64KiB
+  fullpipe predict --path wan-40ms --loss 0.1% --congestion bbr --bytes 1GB
+  fullpipe predict --rate 100mbit --rtt 40ms --stack windows-xp --write-size 16KiB
+  fullpipe predict --path satellite-600ms --connections 8 --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runPredict(cmd, f) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.path, "path", "", "a profile's name or settings, as lab has them")
+	fl.Var(&f.rate, "rate", "the path's rate at the IP layer, as 100mbit")
+	fl.Var(&f.rtt, "rtt", "the path's least round trip, as 40ms")
+	fl.Var(&f.jitter, "jitter", "what the delay of each direction varies by")
+	fl.StringVar(&f.loss, "loss", "", "share of segments lost: 0.1%, or 0.1%/4 in bursts of 4")
+	fl.StringVar(&f.queue, "queue", "", "what may wait for the line: 1bdp, 150kB or 100packets")
+	fl.StringVar(&f.stack, "stack", "", "how both hosts' TCP behaves: "+strings.Join(stackNames(), ", "))
+	fl.StringVar(&f.near, "near", "", "the stack of this host")
+	fl.StringVar(&f.far, "far", "", "the stack of the far host")
+	fl.StringVarP(&f.direction, "direction", "d", "up", "who sends: up (this host) or down")
+	fl.Var(&f.send, "send-buffer", "the sender's send buffer (SO_SNDBUF); automatic if not given")
+	fl.Var(&f.receive, "receive-buffer", "the receiver's receive buffer (SO_RCVBUF); automatic if not given")
+	fl.Var(&f.window, "window", "bound of the receiver's window (TCP_WINDOW_CLAMP)")
+	fl.Var(&f.write, "write-size", "bytes of one write by the sender; large ones if not given")
+	fl.BoolVar(&f.noDelay, "no-delay", false, "the sender sends part segments at once (TCP_NODELAY)")
+	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion control: cubic, reno or bbr; its stack's if not given")
+	fl.IntVar(&f.mss, "mss", 0, "bound of the segments in bytes (TCP_MAXSEG)")
+	fl.IntVar(&f.connections, "connections", 1, "connections at one time")
+	fl.VarP(&f.bytes, "bytes", "n", "payload of the transfer, all connections together")
+	fl.VarP(&f.time, "time", "t", "how long it lasts; until it is steady if neither this nor --bytes is given")
+	return cmd
+}
+
+func stackNames() (names []string) {
+	for _, s := range link.Stacks() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func runPredict(cmd *cobra.Command, f *predictFlags) error {
+	text, err := f.text(cmd)
+	if err != nil {
+		return err
+	}
+	path, err := link.Parse(text)
+	if err != nil {
+		return f.pathError(err)
+	}
+	if f.direction != "up" && f.direction != "down" {
+		return &usageError{"--direction", fmt.Sprintf("%q is no direction", f.direction), "up or down"}
+	}
+	if f.connections < 1 {
+		return &usageError{"--connections", fmt.Sprintf("%d carry nothing", f.connections), "1 or more"}
+	}
+	answer, err := predict.Transfer(path, predict.Setup{Direction: transfer.Direction(f.direction), SendBuffer: int(f.send),
+		ReceiveBuffer: int(f.receive), Window: int(f.window), WriteBytes: int(f.write), NoDelay: f.noDelay, Congestion: f.congestion,
+		MSS: f.mss, Connections: f.connections, Bytes: int64(f.bytes), Time: time.Duration(f.time)})
+	var wrong *predict.ArgumentError
+	switch {
+	case errors.As(err, &wrong):
+		return &usageError{"--" + wrong.Argument, wrong.Message, wrong.Right}
+	case err != nil:
+		return err
+	}
+	lane := path.Up
+	if f.direction == "down" {
+		lane = path.Down
+	}
+	doc := &report.Predict{Header: newHeader(cmd), Path: report.PredictPath{Text: text, RateBps: float64(lane.Rate), RTTS: path.RTT.Seconds()},
+		Direction: f.direction, Connections: f.connections}
+	doc.SetAnswer(answer)
+	if wantsJSON(cmd) {
+		return printJSON(cmd.OutOrStdout(), doc)
+	}
+	doc.WriteText(cmd.OutOrStdout())
+	return nil
+}
+
+// text is the whole path as a lab would be told it.
+func (f *predictFlags) text(cmd *cobra.Command) (string, error) {
+	if f.path == "" && (f.rate <= 0 || f.rtt <= 0) {
+		return "", &usageError{"--path", "what a transfer gives depends on the path", "--rate 100mbit --rtt 40ms, or --path wan-40ms"}
+	}
+	var parts []string
+	if f.path != "" {
+		parts = append(parts, strings.TrimPrefix(f.path, labPrefix))
+	}
+	add := func(flag, key, value string) {
+		if cmd.Flags().Changed(flag) {
+			parts = append(parts, key+"="+value)
+		}
+	}
+	add("rate", "rate", strconv.FormatFloat(float64(f.rate)/1e6, 'f', -1, 64)+"mbit")
+	add("rtt", "rtt", time.Duration(f.rtt).String())
+	add("jitter", "jitter", time.Duration(f.jitter).String())
+	add("loss", "loss", f.loss)
+	add("queue", "queue", f.queue)
+	add("stack", "stack", f.stack)
+	add("near", "near.stack", f.near)
+	add("far", "far.stack", f.far)
+	return strings.Join(parts, ","), nil
+}
+
+// pathError names the flag where a flag said what was wrong.
+func (f *predictFlags) pathError(err error) error {
+	var fault *link.Error
+	if !errors.As(err, &fault) {
+		return &usageError{"--path", err.Error(), "fullpipe lab list"}
+	}
+	flags := map[string]string{"near.stack": "near", "far.stack": "far", "stack": "stack", "rate": "rate", "rtt": "rtt", "jitter": "jitter",
+		"loss": "loss", "queue": "queue"}
+	if name, ok := flags[fault.Argument]; ok && f.path == "" {
+		return &usageError{"--" + name, fault.Message, fault.Hint}
+	}
+	return &usageError{"--path: " + fault.Argument, fault.Message, fault.Hint}
+}
