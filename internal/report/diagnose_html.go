@@ -15,6 +15,11 @@ import (
 //go:embed page/diagnose.html
 var diagnosePage string
 
+// baseStyle is what all pages share: colours of both schemes, text, tables and limiters.
+//
+//go:embed page/base.css
+var baseStyle string
+
 //go:embed page/diagnose.css
 var diagnoseStyle string
 
@@ -33,7 +38,7 @@ func (r *Diagnose) WriteHTML(w io.Writer) error {
 		return err
 	}
 	return page.Execute(w, map[string]any{
-		"Doc": r, "Style": template.CSS(diagnoseStyle), "Script": template.JS(diagnoseScript), "Limiters": limiter.Names(),
+		"Doc": r, "Style": template.CSS(baseStyle + diagnoseStyle), "Script": template.JS(diagnoseScript), "Limiters": limiter.Names(),
 	})
 }
 

@@ -57,6 +57,10 @@ type SweepPath struct {
 	CapacityBps *float64           `json:"capacity_bps,omitempty"` // payload
 	AtLeast     bool               `json:"at_least,omitempty"`     // even the best cell was held back by a buffer
 	BDPBytes    *float64           `json:"bdp_bytes,omitempty"`
+	// The requested buffers that come to the BDP on these systems; absent where no cell
+	// told.
+	KneeSendBytes    *float64 `json:"knee_send_buffer_bytes,omitempty"`
+	KneeReceiveBytes *float64 `json:"knee_receive_buffer_bytes,omitempty"`
 }
 
 // SweepCell is one cell. The sizes are what was asked for; an absent one was automatic.
@@ -105,6 +109,7 @@ func NewSweep(h Header, r *sweep.Result) *Sweep {
 		path := SweepPath{Direction: p.Direction, MSSBytes: known(p.MSS), CapacityBps: rate(p.CapacityBps), AtLeast: p.AtLeast}
 		if p.RTT > 0 {
 			path.RTTMinS, path.BDPBytes = seconds(p.RTT), rate(p.BDPBytes)
+			path.KneeSendBytes, path.KneeReceiveBytes = positive(p.KneeSend), positive(p.KneeReceive)
 		}
 		doc.Paths = append(doc.Paths, path)
 	}
@@ -116,6 +121,13 @@ func NewSweep(h Header, r *sweep.Result) *Sweep {
 	}
 	doc.planes = doc.layOut(a)
 	return doc
+}
+
+func positive(v float64) *float64 {
+	if v <= 0 {
+		return nil
+	}
+	return rate(v)
 }
 
 // fixed are the sizes of an axis, without automatic.

@@ -19,6 +19,9 @@ type Path struct {
 	// AtLeast says that even there buffers or windows were what limited.
 	AtLeast  bool
 	BDPBytes float64 // CapacityBps × RTT: where a window begins to fill the path
+	// KneeSend and KneeReceive are the requests that come to the BDP, after what these
+	// systems make of a requested buffer; 0 where no cell told.
+	KneeSend, KneeReceive float64
 }
 
 // Prediction is what the model expects of a cell that was not measured.
@@ -58,11 +61,29 @@ func (s *Schedule) Paths() []Path {
 		p.AtLeast = s.held(&p)
 		if p.CapacityBps > 0 {
 			p.BDPBytes = model.BDP(p.CapacityBps, p.RTT)
+			p.KneeSend, p.KneeReceive = s.knees(&p)
 			all = append(all, p)
 		}
 	}
 	return all
 }
+
+// knees are where the model, scaled to the measured cells, reaches the BDP.
+func (s *Schedule) knees(p *Path) (send, receive float64) {
+	ratios := map[limiter.Name][]float64{}
+	for k, a := range s.alike(p, plain) {
+		ratios[k.limiter] = append(ratios[k.limiter], a.ratios...)
+	}
+	for l, to := range map[limiter.Name]*float64{limiter.SendBuffer: &send, limiter.ReceiverWindow: &receive} {
+		if len(ratios[l]) > 0 {
+			*to = p.BDPBytes / math.Exp(stats.Middle(ratios[l]))
+		}
+	}
+	return send, receive
+}
+
+// plain takes requested buffers for what they say.
+func plain(kind) func(limiter.Name) float64 { return func(limiter.Name) float64 { return 1 } }
 
 // held says that every cell about as good as the best was limited by a buffer or window,
 // so that larger ones might carry more.
@@ -140,9 +161,8 @@ func (s *Schedule) Sure() map[int]Prediction {
 		return sure
 	}
 	for _, path := range s.Paths() {
-		plain := func(limiter.Name) float64 { return 1 }
 		factors := map[kind]float64{}
-		for k, alike := range s.alike(&path, func(kind) func(limiter.Name) float64 { return plain }) {
+		for k, alike := range s.alike(&path, plain) {
 			if k.limiter != limiter.Bottleneck {
 				mean, _ := stats.MeanDev(alike.ratios)
 				factors[k] = math.Exp(mean)
