@@ -6,8 +6,7 @@ import "math"
 // through: the path's pace, if the sender's was not slower. They are kept by logarithmic
 // steps.
 type Bursts struct {
-	bytes [burstSteps]float64
-	time  [burstSteps]float64 // nanoseconds
+	steps [burstSteps]struct{ bytes, time float64 } // nanoseconds
 	total float64
 }
 
@@ -18,11 +17,37 @@ const (
 )
 
 func (b *Bursts) add(bytes, took int64) {
-	rate := float64(bytes) / float64(took) * 1e9
-	i := min(max(int((math.Log2(rate)-slowest)*perOctave), 0), burstSteps-1)
-	b.bytes[i] += float64(bytes)
-	b.time[i] += float64(took)
+	s := &b.steps[stepOf(float64(bytes)/float64(took)*1e9)]
+	s.bytes += float64(bytes)
+	s.time += float64(took)
 	b.total += float64(bytes)
+}
+
+// IEEE 754: a double's exponent is its octave, the fraction tells the step within it.
+const (
+	fractionBits = 52
+	exponentBias = 1023
+)
+
+// withinOctave are the fractions at which an octave's later steps begin.
+var withinOctave = func() (begin [perOctave - 1]uint64) {
+	for i := range begin {
+		begin[i] = math.Float64bits(math.Exp2(float64(i+1)/perOctave)) & (1<<fractionBits - 1)
+	}
+	return begin
+}()
+
+// stepOf is (log2(rate) - slowest) * perOctave, rounded down and kept within the steps.
+func stepOf(rate float64) int {
+	b := math.Float64bits(rate)
+	step := (int(b>>fractionBits) - exponentBias - slowest) * perOctave
+	fraction := b & (1<<fractionBits - 1)
+	for _, begin := range withinOctave {
+		if fraction >= begin {
+			step++
+		}
+	}
+	return min(max(step, 0), burstSteps-1)
 }
 
 // Quantile is the pace in bytes per second that q of the bytes did not exceed, 0 when
@@ -32,9 +57,10 @@ func (b *Bursts) Quantile(q float64) float64 {
 		return 0
 	}
 	sum := 0.0
-	for i := range b.bytes {
-		if sum += b.bytes[i]; b.bytes[i] > 0 && sum >= q*b.total {
-			return b.bytes[i] / b.time[i] * 1e9
+	for i := range b.steps {
+		s := &b.steps[i]
+		if sum += s.bytes; s.bytes > 0 && sum >= q*b.total {
+			return s.bytes / s.time * 1e9
 		}
 	}
 	return 0

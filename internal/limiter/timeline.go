@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -57,6 +58,8 @@ type timeline struct {
 	queueing bool    // a standing queue was seen in much of the time
 	probed   bool    // faster sending than ever came out the other end
 	losing   bool
+	filled   bool // linkFull
+	brief    bool // short
 	vantage  Vantage
 	network  []Name // for each slice, what limited while nothing else did
 	time     map[Name]float64
@@ -82,9 +85,11 @@ func JudgeCapture(c *flow.Connection, d *flow.Direction, others ...Parallel) Dia
 		g.Verdict = unseen(fmt.Sprintf("%d bytes are too few to tell", d.Bytes), Application, SlowStart, MTUBlackHole)
 		return g
 	}
+	spent := map[Name]float64{}
 	for i := range d.Slices {
 		s := &d.Slices[i]
-		spent := t.spend(i)
+		clear(spent)
+		t.spend(i, spent)
 		for name, took := range spent {
 			t.time[name] += took
 		}
@@ -93,8 +98,8 @@ func JudgeCapture(c *flow.Connection, d *flow.Direction, others ...Parallel) Dia
 	g.Bands = joined(g.Bands)
 	shares := Shares{}
 	total := 0.0
-	for _, took := range t.time {
-		total += took
+	for _, name := range slices.Sorted(maps.Keys(t.time)) { // sums in any other order differ in their last digit
+		total += t.time[name]
 	}
 	for name, took := range t.time {
 		if took > 0 {
@@ -171,6 +176,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel) *time
 	}
 	t.queueing = queued > 0.5*t.length
 	t.probed = probes > 1 && probes*30 > len(d.Slices)
+	t.filled, t.brief = t.linkFull(), t.short()
 	t.judgeNetwork()
 	return t
 }

@@ -43,13 +43,13 @@ func (t *timeline) networkOf(i int) Name {
 		return Bottleneck
 	case t.stopAndWait(s):
 		return Application
-	case t.linkFull() && t.crowd*t.rate(s) > 0.5*t.link:
+	case t.filled && t.crowd*t.rate(s) > 0.5*t.link:
 		return Bottleneck
 	case t.losing && t.recentLoss(i):
 		return Congestion
 	case t.full(s) && t.probed:
 		return Bottleneck
-	case t.short() && !t.losing:
+	case t.brief && !t.losing:
 		return SlowStart
 	case s.RTTs == 0 && s.Sent == 0:
 		return Unknown
@@ -131,18 +131,18 @@ func (t *timeline) recentLoss(i int) bool {
 	return false
 }
 
-// spend gives a slice's time away, in seconds.
-func (t *timeline) spend(i int) map[Name]float64 {
+// spend gives a slice's time away, in seconds, to what is empty.
+func (t *timeline) spend(i int, to map[Name]float64) {
 	s := &t.d.Slices[i]
-	all := map[Name]float64{}
 	add := func(n Name, clock flow.Clock) {
 		if s.Clock[clock] > 0 {
-			all[n] += float64(s.Clock[clock]) / 1e9
+			to[n] += float64(s.Clock[clock]) / 1e9
 		}
 	}
 	const unreliable = 0.1
 	if s.Unseen > 0 && float64(s.Unseen) > unreliable*float64(s.Sent) {
-		return map[Name]float64{Unknown: sliceTime(s)}
+		to[Unknown] = sliceTime(s)
+		return
 	}
 	add(t.idleOf(i), flow.Idle)
 	add(NagleDelayedAck, flow.Held)
@@ -157,7 +157,6 @@ func (t *timeline) spend(i int) map[Name]float64 {
 	add(t.repairOf(s), flow.Repair)
 	add(t.network[i], flow.Busy)
 	add(t.slackOf(i), flow.Slack)
-	return all
 }
 
 // growthOf is what limited while the outstanding data multiplied: the beginning of a
@@ -223,7 +222,7 @@ func (t *timeline) slackOf(i int) Name {
 
 // repairOf is what limited during a repair: the link, where it was kept full all the same.
 func (t *timeline) repairOf(s *flow.Slice) Name {
-	if t.linkFull() || t.queueing && t.full(s) {
+	if t.filled || t.queueing && t.full(s) {
 		return Bottleneck
 	}
 	return Congestion
