@@ -221,7 +221,8 @@ func (l *headers) udp() Kind {
 }
 
 // tooBig reads an ICMP message that a packet needed fragmentation, with the head of that
-// packet, of which 8 bytes of TCP are enough.
+// packet, of which 8 bytes of TCP are enough. The segment's ends are the lost one's. The segment's ends are the lost one's, its
+// MSS the MTU that the router named, or 0.
 func (l *headers) tooBig(kind, code byte, header int) Kind {
 	d := l.rest
 	if len(d) < header+1 || d[0] != kind || d[1] != code {
@@ -246,6 +247,7 @@ func (l *headers) tooBig(kind, code byte, header int) Kind {
 	s := l.seg
 	s.Src.Port, s.Dst.Port = binary.BigEndian.Uint16(tcp), binary.BigEndian.Uint16(tcp[2:])
 	s.Seq = binary.BigEndian.Uint32(tcp[4:])
-	s.MSS = uint16(min(mtu&0xffff, 0xffff))
+	s.MSS = uint16(mtu)
+	s.Options = flow.IsTooBig
 	return TooBig
 }

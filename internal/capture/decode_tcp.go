@@ -36,7 +36,7 @@ func (l *headers) tcp() Kind {
 	s.Flags = flow.Flags(d[13])
 	s.Window = binary.BigEndian.Uint16(d[14:])
 	s.Payload = uint32(payload)
-	s.SACKs = 0
+	s.SACKs, s.TSVal, s.TSEcr = 0, 0, 0
 	if header == 20 {
 		return TCP
 	}

@@ -109,6 +109,18 @@ func (f *File) Next(p *Packet) error {
 	return nil
 }
 
+// nextFew reads the packets that are next, those that are at hand at once. It answers
+// how many, with Next's error where there are none.
+func (f *File) nextFew(packets []Packet) (int, error) {
+	if err := f.Next(&packets[0]); err != nil {
+		return 0, err
+	}
+	if f.recordSize == 0 {
+		return 1, nil
+	}
+	return 1 + f.recordsAtHand(packets[1:]), nil
+}
+
 // begins is the time of the file's first packet, which stays the next one; a file without
 // packets begins last.
 func (f *File) begins() int64 {

@@ -45,6 +45,27 @@ func (f *File) beginPcap(magic []byte) error {
 	return nil
 }
 
+// record is the header before each packet.
+type record struct{ sec, frac, captured, length uint32 }
+
+func (f *File) record(head []byte) record {
+	le := binary.LittleEndian
+	r := record{le.Uint32(head), le.Uint32(head[4:]), le.Uint32(head[8:]), le.Uint32(head[12:])}
+	if f.bigEndian {
+		r.sec, r.frac = bits.ReverseBytes32(r.sec), bits.ReverseBytes32(r.frac)
+		r.captured, r.length = bits.ReverseBytes32(r.captured), bits.ReverseBytes32(r.length)
+	}
+	return r
+}
+
+// describe makes p the packet of a record.
+func (f *File) describe(p *Packet, r record, data []byte) {
+	p.Data = data
+	p.At = int64(r.sec)*1e9 + int64(r.frac)*f.perTick
+	p.Length = int(max(r.length, r.captured))
+	p.Link, p.Interface = f.link, 0
+}
+
 func (f *File) nextRecord(p *Packet) error {
 	in, size := &f.in, f.recordSize
 	if in.b-in.a < size {
@@ -55,27 +76,37 @@ func (f *File) nextRecord(p *Packet) error {
 			return f.damage(err, "a packet's header is cut after %d bytes", len(head))
 		}
 	}
-	head := in.buf[in.a : in.a+recordHeader]
-	sec, frac := binary.LittleEndian.Uint32(head), binary.LittleEndian.Uint32(head[4:])
-	captured, length := binary.LittleEndian.Uint32(head[8:]), binary.LittleEndian.Uint32(head[12:])
-	if f.bigEndian {
-		sec, frac = bits.ReverseBytes32(sec), bits.ReverseBytes32(frac)
-		captured, length = bits.ReverseBytes32(captured), bits.ReverseBytes32(length)
+	r := f.record(in.buf[in.a:])
+	if r.captured > maxRecord {
+		return f.damage(nil, "a packet claims %d captured bytes; the file is corrupt here", r.captured)
 	}
-	if captured > maxRecord {
-		return f.damage(nil, "a packet claims %d captured bytes; the file is corrupt here", captured)
-	}
-	size += int(captured)
+	size += int(r.captured)
 	if in.b-in.a < size {
-		if record, err := in.fill(size); err != nil {
-			return f.damage(err, "a packet of %d bytes is cut after %d", captured, max(0, len(record)-f.recordSize))
+		if whole, err := in.fill(size); err != nil {
+			return f.damage(err, "a packet of %d bytes is cut after %d", r.captured, max(0, len(whole)-f.recordSize))
 		}
 	}
-	p.Data = in.buf[in.a+f.recordSize : in.a+size]
+	f.describe(p, r, in.buf[in.a+f.recordSize:in.a+size])
 	in.a += size
-	p.At = int64(sec)*1e9 + int64(frac)*f.perTick
-	p.Length = int(max(length, captured))
-	p.Link = f.link
-	p.Interface = 0
 	return nil
+}
+
+// recordsAtHand reads the packets that lie whole in the buffer, in one go and without
+// errors: at the first that is cut or claims too much it leaves off, for nextRecord.
+func (f *File) recordsAtHand(packets []Packet) int {
+	in := &f.in
+	for i := range packets {
+		rest := in.buf[in.a:in.b]
+		if len(rest) < f.recordSize {
+			return i
+		}
+		r := f.record(rest)
+		if r.captured > maxRecord || f.recordSize+int(r.captured) > len(rest) {
+			return i
+		}
+		size := f.recordSize + int(r.captured)
+		f.describe(&packets[i], r, rest[f.recordSize:size])
+		in.a += size
+	}
+	return len(packets)
 }

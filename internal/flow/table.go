@@ -26,8 +26,8 @@ const MostConnections = 120_000
 type Table struct {
 	cfg    Config
 	byEnds map[ends]*Connection
-	recent [1 << 12]*Connection // by a hash of the ends
-	slices int                  // that all directions keep
+	recent [1 << 12][2]*Connection // by a hash of the ends; where byEnds has another, it is out of date
+	slices int                     // that all directions keep
 	all    []*Connection
 
 	Segments   int64
@@ -50,66 +50,89 @@ func NewTable(cfg Config) *Table {
 	return &Table{cfg: cfg, byEnds: map[ends]*Connection{}}
 }
 
+// AddAll takes the next segments. It keeps nothing of them.
+func (t *Table) AddAll(segments []Segment) {
+	for i := range segments {
+		t.Add(&segments[i])
+	}
+}
+
 // Add takes the next segment. It keeps nothing of s.
 func (t *Table) Add(s *Segment) {
+	if s.Options&IsTooBig != 0 {
+		t.tooBig(s)
+		return
+	}
 	t.Segments++
-	a, b, side := &s.Src, &s.Dst, 0
-	if b.less(a) {
-		a, b, side = b, a, 1
-	}
-	slot := &t.recent[hash(a, b)%uint64(len(t.recent))]
-	c := *slot
-	if c == nil || !c.a.is(a) || !c.b.is(b) {
-		if c = t.find(ends{*a, *b}, s); c == nil {
+	c, side := t.find(s)
+	if c == nil || c.ended(s, side) {
+		if c, side = t.begin(s); c == nil {
 			return
 		}
-		*slot = c
-	}
-	if c.ended(s, side) {
-		if c = t.begin(ends{*a, *b}, s); c == nil {
-			return
-		}
-		*slot = c
 	}
 	if !c.add(s, side) {
 		t.Duplicates++
 	}
 }
 
-// TooBig takes an ICMP message saying that a segment from src to dst was larger than mtu,
-// which is 0 where the router did not say.
-func (t *Table) TooBig(src, dst Endpoint, mtu int) {
-	e, side := ends{src, dst}, 0
-	if dst.less(&src) {
-		e, side = ends{dst, src}, 1
-	}
-	if c := t.byEnds[e]; c != nil {
+// tooBig takes a router's message that one of a connection's segments was too large.
+func (t *Table) tooBig(s *Segment) {
+	if c, side := t.find(s); c != nil {
 		c.tooBig[side]++
-		if mtu > 0 {
-			c.routerMTU[side] = mtu
+		if s.MSS > 0 {
+			c.routerMTU[side] = int(s.MSS)
 		}
 	}
 }
 
-func (t *Table) find(e ends, s *Segment) *Connection {
-	if c := t.byEnds[e]; c != nil {
-		return c
+// find answers the connection that s belongs to, nil if it is not followed, and which
+// side sent s.
+func (t *Table) find(s *Segment) (c *Connection, side int) {
+	set := t.recently(s)
+	for _, c := range set {
+		if c != nil && c.a.is(&s.Src) && c.b.is(&s.Dst) {
+			return c, 0
+		}
+		if c != nil && c.a.is(&s.Dst) && c.b.is(&s.Src) {
+			return c, 1
+		}
 	}
-	if t.cfg.Wanted != nil && !t.cfg.Wanted(e.a, e.b) {
-		return nil
+	e, side := endsOf(s)
+	if c = t.byEnds[e]; c != nil {
+		set[0], set[1] = c, set[0]
 	}
-	return t.begin(e, s)
+	return c, side
 }
 
-func (t *Table) begin(e ends, s *Segment) *Connection {
+// recently is where a connection that was found lately may be found again.
+func (t *Table) recently(s *Segment) *[2]*Connection {
+	return &t.recent[s.Hash()%uint64(len(t.recent))]
+}
+
+// begin follows a new connection; it answers nil for one that is not wanted or past the
+// bound.
+func (t *Table) begin(s *Segment) (c *Connection, side int) {
+	e, side := endsOf(s)
+	if t.cfg.Wanted != nil && !t.cfg.Wanted(e.a, e.b) {
+		return nil, side
+	}
 	if len(t.all) >= t.cfg.Connections {
 		t.Unfollowed++
-		return nil
+		return nil, side
 	}
-	c := newConnection(e, s, t)
+	c = newConnection(e, s, t)
 	t.byEnds[e] = c
 	t.all = append(t.all, c)
-	return c
+	set := t.recently(s)
+	set[0], set[1] = c, set[0]
+	return c, side
+}
+
+func endsOf(s *Segment) (e ends, side int) {
+	if s.Dst.less(&s.Src) {
+		return ends{s.Dst, s.Src}, 1
+	}
+	return ends{s.Src, s.Dst}, 0
 }
 
 // Finish ends all timelines and returns the connections in the order of their beginnings.
@@ -123,16 +146,9 @@ func (t *Table) Finish() []*Connection {
 
 // Hash spreads connections over tables and processors; both directions hash alike.
 func (s *Segment) Hash() uint64 {
-	if s.Dst.less(&s.Src) {
-		return hash(&s.Dst, &s.Src)
-	}
-	return hash(&s.Src, &s.Dst)
-}
-
-func hash(a, b *Endpoint) uint64 {
 	const k = 0x9e3779b97f4a7c15
-	h := (a.Lo ^ a.Hi<<1) * k
-	h = (h ^ h>>29 ^ b.Lo ^ b.Hi<<1) * k
-	h = (h ^ h>>32 ^ uint64(a.Port)<<16 ^ uint64(b.Port)) * k
-	return h ^ h>>31
+	h := (s.Src.Lo ^ s.Dst.Lo) * k
+	h ^= (s.Src.Hi^s.Dst.Hi)*k>>29 ^ uint64(s.Src.Port^s.Dst.Port)
+	h *= k
+	return h ^ h>>32
 }
