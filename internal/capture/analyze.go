@@ -91,21 +91,29 @@ func (a *Analysis) warn(counts *[UnknownLink + 1]int64) {
 }
 
 func (a *Analysis) read(ctx context.Context, cfg Config, f *File, pool *workers, counts *[UnknownLink + 1]int64) error {
-	summary := FileSummary{Name: f.name}
-	defer func() { a.Files = append(a.Files, summary) }()
-	var packets [64]Packet
+	summary, before := FileSummary{Name: f.name}, a.Packets
+	defer func() {
+		summary.Packets = a.Packets - before
+		a.Files = append(a.Files, summary)
+	}()
+	var p Packet
 	for look := a.Packets; ; {
-		n, err := f.nextFew(packets[:])
-		for i := range packets[:n] {
-			s := pool.next()
-			kind := Decode(&packets[i], s)
+		if f.plain != nil && f.first == nil {
+			n := f.plain(pool.room())
+			pool.took(n)
+			counts[TCP] += int64(n)
+			a.Packets += int64(n)
+		}
+		err := f.Next(&p)
+		if err == nil {
+			s := &pool.room()[0]
+			kind := Decode(&p, s)
 			counts[kind]++
 			if kind == TCP || kind == TooBig {
-				pool.take(s)
+				pool.took(1)
 			}
+			a.Packets++
 		}
-		a.Packets += int64(n)
-		summary.Packets += int64(n)
 		if err != nil {
 			var damage *Damage
 			switch {

@@ -47,7 +47,8 @@ type headers struct {
 
 // Decode finds the TCP segment in p. For TCP and TooBig it fills all of seg.
 func Decode(p *Packet, seg *flow.Segment) Kind {
-	if decodePlain(p, seg) {
+	seg.At, seg.Interface = p.At, p.Interface
+	if decodePlain(p.Data, plain(p.Link), seg) {
 		return TCP
 	}
 	return decodeLayers(p, seg)
@@ -56,59 +57,7 @@ func Decode(p *Packet, seg *flow.Segment) Kind {
 // decodeLayers reads whatever headers there are, one by one.
 func decodeLayers(p *Packet, seg *flow.Segment) Kind {
 	l := headers{rest: p.Data, length: p.Length, seg: seg}
-	seg.At, seg.Interface = p.At, p.Interface
 	return l.linkLayer(p.Link)
-}
-
-// plainHeader is the length of the link types' headers that nearly all captures have, and
-// where the EtherType stands in them.
-func plainHeader(link LinkType) (size, etherType int) {
-	switch link {
-	case linkEthernet:
-		return 14, 12
-	case linkLinuxSLL2:
-		return 20, 0
-	case linkLinuxSLL:
-		return 16, 14
-	}
-	return 0, 0
-}
-
-// decodePlain does in one step what nearly every packet needs: IPv4 without options or
-// fragments in one link header, TCP without options or with timestamps. It answers false
-// for everything else, which decodeLayers then reads.
-func decodePlain(p *Packet, s *flow.Segment) bool {
-	const tcp = 20
-	size, etherType := plainHeader(p.Link)
-	if size == 0 || len(p.Data) < size+tcp+20 || p.Data[etherType] != 8 || p.Data[etherType+1] != 0 {
-		return false
-	}
-	d := p.Data[size:]
-	if d[0] != 0x45 || d[9] != protoTCP || d[6]&0x3f|d[7] != 0 {
-		return false
-	}
-	header := int(d[tcp+12]>>4) * 4
-	payload := int(binary.BigEndian.Uint16(d[2:])) - tcp - header
-	if payload < 0 {
-		return false
-	}
-	switch {
-	case header == 32 && len(d) >= tcp+32 && binary.BigEndian.Uint32(d[tcp+20:]) == twoNopsTimestamps:
-		s.Options = flow.HasTimestamps
-		s.TSVal, s.TSEcr = binary.BigEndian.Uint32(d[tcp+24:]), binary.BigEndian.Uint32(d[tcp+28:])
-	case header == 20:
-		s.Options, s.TSVal, s.TSEcr = 0, 0, 0
-	default:
-		return false
-	}
-	s.At, s.Interface = p.At, p.Interface
-	s.ECN, s.IPID, s.TTL = d[1]&3, binary.BigEndian.Uint16(d[4:]), d[8]
-	s.Src = flow.Endpoint4(binary.BigEndian.Uint32(d[12:]), binary.BigEndian.Uint16(d[tcp:]))
-	s.Dst = flow.Endpoint4(binary.BigEndian.Uint32(d[16:]), binary.BigEndian.Uint16(d[tcp+2:]))
-	s.Seq, s.Ack = binary.BigEndian.Uint32(d[tcp+4:]), binary.BigEndian.Uint32(d[tcp+8:])
-	s.Flags, s.Window = flow.Flags(d[tcp+13]), binary.BigEndian.Uint16(d[tcp+14:])
-	s.Payload, s.SACKs = uint32(payload), 0
-	return true
 }
 
 func (l *headers) linkLayer(link LinkType) Kind {

@@ -12,6 +12,8 @@ import (
 	"os"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
 )
 
 // File reads the packets of one capture file.
@@ -21,7 +23,8 @@ type File struct {
 	close []func() error
 
 	next  func(*Packet) error
-	first *Packet // read ahead by begins
+	plain func([]flow.Segment) int // decodes what is next as long as that is simple; may be nil
+	first *Packet                  // read ahead by begins
 	order binary.ByteOrder
 	done  error // what Next answers from now on
 
@@ -107,18 +110,6 @@ func (f *File) Next(p *Packet) error {
 		return err
 	}
 	return nil
-}
-
-// nextFew reads the packets that are next, those that are at hand at once. It answers
-// how many, with Next's error where there are none.
-func (f *File) nextFew(packets []Packet) (int, error) {
-	if err := f.Next(&packets[0]); err != nil {
-		return 0, err
-	}
-	if f.recordSize == 0 {
-		return 1, nil
-	}
-	return 1 + f.recordsAtHand(packets[1:]), nil
 }
 
 // begins is the time of the file's first packet, which stays the next one; a file without

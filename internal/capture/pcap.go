@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
 )
 
 // The classic format: draft-ietf-opsawg-pcap. The modified variant has eight more bytes
@@ -41,72 +43,64 @@ func (f *File) beginPcap(magic []byte) error {
 	}
 	f.link = LinkType(f.order.Uint32(head[20:]))
 	f.in.a += fileHeader
-	f.next = f.nextRecord
+	f.next, f.plain = f.nextRecord, f.plainRecords
 	return nil
 }
 
 // record is the header before each packet.
 type record struct{ sec, frac, captured, length uint32 }
 
-func (f *File) record(head []byte) record {
+func readRecord(head *[recordHeader]byte, bigEndian bool) record {
 	le := binary.LittleEndian
-	r := record{le.Uint32(head), le.Uint32(head[4:]), le.Uint32(head[8:]), le.Uint32(head[12:])}
-	if f.bigEndian {
+	r := record{le.Uint32(head[:4]), le.Uint32(head[4:8]), le.Uint32(head[8:12]), le.Uint32(head[12:])}
+	if bigEndian {
 		r.sec, r.frac = bits.ReverseBytes32(r.sec), bits.ReverseBytes32(r.frac)
 		r.captured, r.length = bits.ReverseBytes32(r.captured), bits.ReverseBytes32(r.length)
 	}
 	return r
 }
 
-// describe makes p the packet of a record.
-func (f *File) describe(p *Packet, r record, data []byte) {
-	p.Data = data
-	p.At = int64(r.sec)*1e9 + int64(r.frac)*f.perTick
-	p.Length = int(max(r.length, r.captured))
-	p.Link, p.Interface = f.link, 0
-}
+// at is the record's time, nanoseconds since 1970.
+func (r record) at(perTick int64) int64 { return int64(r.sec)*1e9 + int64(r.frac)*perTick }
 
 func (f *File) nextRecord(p *Packet) error {
 	in, size := &f.in, f.recordSize
-	if in.b-in.a < size {
-		if head, err := in.fill(size); err != nil {
-			if len(head) == 0 && errors.Is(err, io.EOF) {
-				return io.EOF
-			}
-			return f.damage(err, "a packet's header is cut after %d bytes", len(head))
+	head, err := in.peek(size)
+	if err != nil {
+		if len(head) == 0 && errors.Is(err, io.EOF) {
+			return io.EOF
 		}
+		return f.damage(err, "a packet's header is cut after %d bytes", len(head))
 	}
-	r := f.record(in.buf[in.a:])
+	r := readRecord((*[recordHeader]byte)(head), f.bigEndian)
 	if r.captured > maxRecord {
 		return f.damage(nil, "a packet claims %d captured bytes; the file is corrupt here", r.captured)
 	}
 	size += int(r.captured)
-	if in.b-in.a < size {
-		if whole, err := in.fill(size); err != nil {
-			return f.damage(err, "a packet of %d bytes is cut after %d", r.captured, max(0, len(whole)-f.recordSize))
-		}
+	whole, err := in.peek(size)
+	if err != nil {
+		return f.damage(err, "a packet of %d bytes is cut after %d", r.captured, max(0, len(whole)-f.recordSize))
 	}
-	f.describe(p, r, in.buf[in.a+f.recordSize:in.a+size])
+	*p = Packet{At: r.at(f.perTick), Data: whole[f.recordSize:], Length: int(max(r.length, r.captured)), Link: f.link}
 	in.a += size
 	return nil
 }
 
-// recordsAtHand reads the packets that lie whole in the buffer, in one go and without
-// errors: at the first that is cut or claims too much it leaves off, for nextRecord.
-func (f *File) recordsAtHand(packets []Packet) int {
-	in := &f.in
-	for i := range packets {
-		rest := in.buf[in.a:in.b]
-		if len(rest) < f.recordSize {
-			return i
+// plainRecords decodes the packets that come next as long as they lie whole in the buffer
+// and are plain; nextRecord takes what stopped it. It answers how many there were.
+func (f *File) plainRecords(to []flow.Segment) int {
+	link, header, perTick, bigEndian := plain(f.link), f.recordSize, f.perTick, f.bigEndian
+	rest := f.in.buf[f.in.a:f.in.b]
+	n := 0
+	for ; n < len(to) && len(rest) >= header; n++ {
+		r, s := readRecord((*[recordHeader]byte)(rest), bigEndian), &to[n]
+		end := header + int(r.captured)
+		if r.captured > maxRecord || end > len(rest) || !decodePlain(rest[header:end], link, s) {
+			break
 		}
-		r := f.record(rest)
-		if r.captured > maxRecord || f.recordSize+int(r.captured) > len(rest) {
-			return i
-		}
-		size := f.recordSize + int(r.captured)
-		f.describe(&packets[i], r, rest[f.recordSize:size])
-		in.a += size
+		s.At, s.Interface = r.at(perTick), 0
+		rest = rest[end:]
 	}
-	return len(packets)
+	f.in.a = f.in.b - len(rest)
+	return n
 }

@@ -3,97 +3,90 @@ package capture
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 )
 
-// batch is how many segments are decoded before they are followed: few enough to stay in
-// the processor's first cache, enough for the hand-over to cost nothing.
-const batch = 256
+// batchSize is how many segments are decoded before they are followed: few enough to stay
+// in the processor's caches, enough for the hand-over to cost nothing.
+const batchSize = 256
+
+// batch is what all workers read before it is filled again.
+type batch struct {
+	segments [batchSize]flow.Segment
+	n        int
+	readers  atomic.Int32
+}
 
 // workers follow connections, each its own share of them.
 type workers struct {
 	tables  []*flow.Table
-	filling [][]flow.Segment
-	full    []chan []flow.Segment // none: the one that reads follows too
-	free    chan []flow.Segment
-	scratch flow.Segment
+	filling *batch
+	full    []chan *batch // none: the one that reads follows too
+	free    chan *batch
 	wg      sync.WaitGroup
 }
 
+// startWorkers starts n, or as many as there are processors; with one of these, none.
 func startWorkers(n int, cfg flow.Config) *workers {
 	if n <= 0 {
-		n = runtime.GOMAXPROCS(0) - 1
+		n = runtime.GOMAXPROCS(0)
+		if n == 1 {
+			return &workers{tables: []*flow.Table{flow.NewTable(cfg)}, filling: &batch{}}
+		}
 	}
-	if cfg.Connections == 0 {
-		cfg.Connections = flow.MostConnections
+	const ahead = 4 // batches for a worker to fall behind by
+	w := &workers{filling: &batch{}, free: make(chan *batch, ahead+2)}
+	for range ahead + 1 {
+		w.free <- &batch{}
 	}
-	cfg.Connections = max(cfg.Connections/max(n, 1), 1)
-	w := &workers{free: make(chan []flow.Segment, 8*n)}
-	for range max(n, 1) {
-		w.tables = append(w.tables, flow.NewTable(cfg))
-		w.filling = append(w.filling, make([]flow.Segment, 0, batch))
-	}
-	for _, table := range w.tables[:n] {
-		full := make(chan []flow.Segment, 4)
-		w.full = append(w.full, full)
+	for i := range n {
+		cfg.Share, cfg.Shares = i, n
+		table, full := flow.NewTable(cfg), make(chan *batch, ahead)
+		w.tables, w.full = append(w.tables, table), append(w.full, full)
 		w.wg.Go(func() { w.follow(table, full) })
 	}
 	return w
 }
 
-func (w *workers) follow(table *flow.Table, full <-chan []flow.Segment) {
-	for segments := range full {
-		table.AddAll(segments)
-		select {
-		case w.free <- segments[:0]:
-		default:
+func (w *workers) follow(table *flow.Table, full <-chan *batch) {
+	for b := range full {
+		table.AddAll(b.segments[:b.n])
+		if b.readers.Add(-1) == 0 {
+			w.free <- b
 		}
 	}
 }
 
-// next is where the next segment is decoded to: in place when there is one table.
-func (w *workers) next() *flow.Segment {
-	if len(w.tables) > 1 {
-		return &w.scratch
-	}
-	b := w.filling[0]
-	return &b[:len(b)+1][len(b)]
-}
+// room is where the next segments are decoded to; there is always some.
+func (w *workers) room() []flow.Segment { return w.filling.segments[w.filling.n:] }
 
-// take hands a decoded segment to the worker that follows its connection.
-func (w *workers) take(s *flow.Segment) {
-	i := 0
-	if len(w.tables) > 1 {
-		i = int(s.Hash() >> 32 % uint64(len(w.tables)))
-		w.filling[i] = append(w.filling[i], *s)
-	} else {
-		w.filling[0] = w.filling[0][:len(w.filling[0])+1]
-	}
-	if len(w.filling[i]) == batch {
-		w.flush(i)
+// took hands the first n segments of room to the workers, sooner or later.
+func (w *workers) took(n int) {
+	if w.filling.n += n; w.filling.n == batchSize {
+		w.flush()
 	}
 }
 
-func (w *workers) flush(i int) {
+func (w *workers) flush() {
+	b := w.filling
 	if len(w.full) == 0 {
-		w.tables[i].AddAll(w.filling[i])
-		w.filling[i] = w.filling[i][:0]
+		w.tables[0].AddAll(b.segments[:b.n])
+		b.n = 0
 		return
 	}
-	w.full[i] <- w.filling[i]
-	select {
-	case w.filling[i] = <-w.free:
-	default:
-		w.filling[i] = make([]flow.Segment, 0, batch)
+	b.readers.Store(int32(len(w.full)))
+	for _, full := range w.full {
+		full <- b
 	}
+	w.filling = <-w.free
+	w.filling.n = 0
 }
 
 // finish ends the workers and gives their tables.
 func (w *workers) finish() []*flow.Table {
-	for i := range w.filling {
-		w.flush(i)
-	}
+	w.flush()
 	for _, full := range w.full {
 		close(full)
 	}

@@ -239,6 +239,14 @@ func (m *side) copied(s *Segment, at int64) bool {
 	return false
 }
 
+// tooLarge takes a router's message that a segment of side was.
+func (c *Connection) tooLarge(s *Segment, side int) {
+	c.tooBig[side]++
+	if s.MSS > 0 {
+		c.routerMTU[side] = int(s.MSS)
+	}
+}
+
 func (c *Connection) finish() {
 	c.Ended = c.now
 	for i := range c.sides {

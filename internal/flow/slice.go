@@ -208,7 +208,7 @@ func (d *Direction) closeSlice(at int64) {
 	d.cur = newSlice(at)
 	t.slices++
 	limit := t.cfg.Slices
-	if t.slices > mostSlices {
+	if t.slices > mostSlices/t.cfg.Shares {
 		limit = max(limit/8, 8)
 	}
 	if len(d.Slices) < limit {

@@ -8,6 +8,9 @@ type Config struct {
 	// Connections is how many are followed; more are counted in Unfollowed. 0 is
 	// MostConnections.
 	Connections int
+	// Share of Shares, when there is more than one, is which part of the connections is
+	// followed, and of their bounds: several tables share a capture, each seeing all of it.
+	Share, Shares int
 	// Slices is how many a direction keeps; when there are more, neighbours are merged.
 	// 0 is 256. When all directions together have a million and a half, new ones of a
 	// direction past an eighth of that are merged.
@@ -43,6 +46,8 @@ func NewTable(cfg Config) *Table {
 	if cfg.Connections <= 0 {
 		cfg.Connections = MostConnections
 	}
+	cfg.Shares = max(cfg.Shares, 1)
+	cfg.Connections = max(cfg.Connections/cfg.Shares, 1)
 	if cfg.Slices <= 0 {
 		cfg.Slices = 256
 	}
@@ -59,14 +64,20 @@ func (t *Table) AddAll(segments []Segment) {
 
 // Add takes the next segment. It keeps nothing of s.
 func (t *Table) Add(s *Segment) {
+	h := s.hash()
+	if t.cfg.Shares > 1 && int(h>>32*uint64(t.cfg.Shares)>>32) != t.cfg.Share {
+		return
+	}
+	c, side := t.find(s, h)
 	if s.Options&IsTooBig != 0 {
-		t.tooBig(s)
+		if c != nil {
+			c.tooLarge(s, side)
+		}
 		return
 	}
 	t.Segments++
-	c, side := t.find(s)
 	if c == nil || c.ended(s, side) {
-		if c, side = t.begin(s); c == nil {
+		if c, side = t.begin(s, h); c == nil {
 			return
 		}
 	}
@@ -75,20 +86,10 @@ func (t *Table) Add(s *Segment) {
 	}
 }
 
-// tooBig takes a router's message that one of a connection's segments was too large.
-func (t *Table) tooBig(s *Segment) {
-	if c, side := t.find(s); c != nil {
-		c.tooBig[side]++
-		if s.MSS > 0 {
-			c.routerMTU[side] = int(s.MSS)
-		}
-	}
-}
-
 // find answers the connection that s belongs to, nil if it is not followed, and which
 // side sent s.
-func (t *Table) find(s *Segment) (c *Connection, side int) {
-	set := t.recently(s)
+func (t *Table) find(s *Segment, h uint64) (c *Connection, side int) {
+	set := t.recently(h)
 	for _, c := range set {
 		if c != nil && c.a.is(&s.Src) && c.b.is(&s.Dst) {
 			return c, 0
@@ -105,13 +106,11 @@ func (t *Table) find(s *Segment) (c *Connection, side int) {
 }
 
 // recently is where a connection that was found lately may be found again.
-func (t *Table) recently(s *Segment) *[2]*Connection {
-	return &t.recent[s.Hash()%uint64(len(t.recent))]
-}
+func (t *Table) recently(h uint64) *[2]*Connection { return &t.recent[h%uint64(len(t.recent))] }
 
 // begin follows a new connection; it answers nil for one that is not wanted or past the
 // bound.
-func (t *Table) begin(s *Segment) (c *Connection, side int) {
+func (t *Table) begin(s *Segment, h uint64) (c *Connection, side int) {
 	e, side := endsOf(s)
 	if t.cfg.Wanted != nil && !t.cfg.Wanted(e.a, e.b) {
 		return nil, side
@@ -123,7 +122,7 @@ func (t *Table) begin(s *Segment) (c *Connection, side int) {
 	c = newConnection(e, s, t)
 	t.byEnds[e] = c
 	t.all = append(t.all, c)
-	set := t.recently(s)
+	set := t.recently(h)
 	set[0], set[1] = c, set[0]
 	return c, side
 }
@@ -144,8 +143,8 @@ func (t *Table) Finish() []*Connection {
 	return t.all
 }
 
-// Hash spreads connections over tables and processors; both directions hash alike.
-func (s *Segment) Hash() uint64 {
+// hash spreads connections; both directions hash alike.
+func (s *Segment) hash() uint64 {
 	const k = 0x9e3779b97f4a7c15
 	h := (s.Src.Lo ^ s.Dst.Lo) * k
 	h ^= (s.Src.Hi^s.Dst.Hi)*k>>29 ^ uint64(s.Src.Port^s.Dst.Port)
