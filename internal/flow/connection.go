@@ -44,26 +44,16 @@ type Offer struct {
 
 // side is what is kept of one end, whether it sends data or not.
 type side struct {
-	offer    Offer
-	fin      bool
-	have     bool // the fields below mean something
-	ack      uint32
-	window   uint16
-	scaled   bool // window is not a SYN's
-	lastSeen [4]copyOf
-	turn     uint8
-	dir      *Direction // the data this side sends; nil until it does
-	loop     loop       // the loop from the tap through this side
-	delayed  oneWay     // the delay from this side to the tap
-}
-
-// copyOf recognises a segment that was captured twice: what is the same in both, mixed
-// into a number, and what is not.
-type copyOf struct {
-	mixed uint64
-	at    int64
-	iface uint16
-	ttl   uint8
+	offer   Offer
+	fin     bool
+	have    bool // the fields below mean something
+	ack     uint32
+	window  uint16
+	scaled  bool       // window is not a SYN's
+	dir     *Direction // the data this side sends; nil until it does
+	loop    loop       // the loop from the tap through this side
+	delayed oneWay     // the delay from this side to the tap
+	copies
 }
 
 func newConnection(e ends, s *Segment, t *Table) *Connection {
@@ -122,39 +112,45 @@ const second = int64(1e9)
 // add takes a segment that side sent; it answers false for a copy.
 func (c *Connection) add(s *Segment, from int) bool {
 	at := s.At - c.Started
-	if at < c.now {
-		if c.now-at > second {
+	step := at - c.now
+	if step < 0 {
+		if step < -second {
 			c.ClockSteps++
 		}
-		at = c.now
+		at, step = c.now, 0
 	}
-	me, peer := &c.sides[from], &c.sides[1-from]
-	if me.copied(s, at) {
+	me, peer := &c.sides[from&1], &c.sides[1-from&1]
+	if me.resembles(s) && me.has(s, at) {
 		return false
 	}
-	if step := at - c.now; step > 0 && (c.Grain == 0 || step < c.Grain) {
+	me.note(s, at)
+	if step > 0 && (step < c.Grain || c.Grain == 0) {
 		c.Grain = step
 	}
 	c.now = at
-	if s.Flags&SYN != 0 {
-		c.handshake(s, from, at)
-	}
-	if s.Flags&RST != 0 {
-		c.Reset = true
-		return true
+	if s.Flags&(SYN|RST|FIN) != 0 {
+		if s.Flags&SYN != 0 {
+			c.handshake(s, from, at)
+		}
+		if s.Flags&RST != 0 {
+			c.Reset = true
+			return true
+		}
+		if s.Flags&FIN != 0 {
+			me.fin = true
+			c.Finished = peer.fin
+		}
 	}
 	if s.Options&HasTimestamps != 0 {
 		c.hasTimestamps = true
 		peer.loop.mark(s.TSVal, at)
-		me.loop.echo(s.TSEcr, at)
+		if me.loop.awaits(s.TSEcr) {
+			me.loop.echo(s.TSEcr, at)
+		}
 		me.delayed.sample(s.TSVal, at)
 	}
 	if s.Flags&ACK != 0 {
 		c.acknowledge(s, me, peer, at)
-	}
-	if s.Flags&FIN != 0 {
-		me.fin = true
-		c.Finished = peer.fin
 	}
 	if s.Payload == 0 || s.Flags&SYN != 0 {
 		return true
@@ -170,11 +166,11 @@ func (c *Connection) add(s *Segment, from int) bool {
 }
 
 func (c *Connection) acknowledge(s *Segment, me, peer *side, at int64) {
-	if c.SYNACK && c.throughClient == 0 && s.Flags&SYN == 0 && me == &c.sides[c.client] && s.Ack == c.ServerOffer().ISN+1 {
+	if c.throughClient == 0 && c.SYNACK && s.Flags&SYN == 0 && me == &c.sides[c.client] && s.Ack == c.ServerOffer().ISN+1 {
 		c.throughClient = max(at-c.synAckAt, 1)
 	}
-	if d := peer.dir; d != nil {
-		d.acknowledged(s, at)
+	if peer.dir != nil {
+		peer.dir.acknowledged(s, at)
 	}
 	me.have, me.ack = true, s.Ack
 	me.window, me.scaled = s.Window, s.Flags&SYN == 0
@@ -219,24 +215,6 @@ func (c *Connection) scale(of int) (shift int, known bool) {
 		return client.Scale, true
 	}
 	return 0, false
-}
-
-// copied says that the same segment was seen a moment ago on another interface or at
-// another hop.
-func (m *side) copied(s *Segment, at int64) bool {
-	const moment = 20e6
-	const k = 0x9e3779b97f4a7c15
-	mixed := (uint64(s.Seq)<<32 | uint64(s.Ack)) * k
-	mixed = (mixed ^ mixed>>29 ^ uint64(s.Payload)<<32 ^ uint64(s.TSVal)) * k
-	mixed = (mixed ^ mixed>>32 ^ uint64(s.Window)<<32 ^ uint64(s.IPID)<<16 ^ uint64(s.Flags)) * k
-	for i := range m.lastSeen {
-		if l := &m.lastSeen[i]; l.mixed == mixed && at-l.at < moment && (s.IPID != 0 || l.iface != s.Interface || l.ttl != s.TTL) {
-			return true
-		}
-	}
-	m.lastSeen[m.turn%4] = copyOf{mixed, at, s.Interface, s.TTL}
-	m.turn++
-	return false
 }
 
 // tooLarge takes a router's message that a segment of side was.

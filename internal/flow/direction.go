@@ -177,18 +177,18 @@ func (d *Direction) settle() {
 		d.Graph.Outstanding.add(d.at, d.high-d.una)
 		d.Graph.Window.add(d.at, d.window)
 	}
-	room := d.edge - d.high
+	out, room := d.high-d.una, d.edge-d.high
 	switch {
-	case d.high > d.una && d.stuck():
+	case out > 0 && d.headLost >= 3 && d.stuck():
 		d.state = BlackHole
-	case d.high > d.una && d.recovering:
+	case out > 0 && d.recovering:
 		d.state = Repair
-	case room < d.tight():
+	case room < d.window/2+1<<d.Scale && room < d.tight(): // it is never more than that
 		d.state = Full
 		if d.window < d.WindowMax/2 || d.window == 0 {
 			d.state = Closed
 		}
-	case 4*(d.high-d.una) < 3*d.round.level && d.high > d.una && d.round.level >= 4*int64(max(d.MSS, 536)):
+	case out > 0 && 4*out < 3*d.round.level && d.round.level >= 4*int64(max(d.MSS, 536)):
 		d.state = Slack
 	default:
 		d.state = Busy

@@ -164,9 +164,10 @@ func (d *Direction) passed(una int64) {
 	}
 }
 
-// stuck says that one large segment is lost again and again where smaller ones pass.
+// stuck says of a segment that is lost again and again that it is too large: smaller ones
+// pass.
 func (d *Direction) stuck() bool {
-	if d.headLost < 3 || d.headLen <= d.passedLen {
+	if d.headLen <= d.passedLen {
 		return false
 	}
 	if moved := d.cur.Clock[Repair]; moved > 0 && d.state == Repair {

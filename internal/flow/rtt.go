@@ -149,9 +149,12 @@ func (l *loop) mark(tsval uint32, at int64) {
 	l.n++
 }
 
+// awaits says that a timestamp that was marked comes back, or is passed over.
+func (l *loop) awaits(tsecr uint32) bool { return l.n > 0 && int32(tsecr-l.marks[l.head&7].tsval) >= 0 }
+
 // echo takes the first segment from the end that carries it back.
 func (l *loop) echo(tsecr uint32, at int64) {
-	for l.n > 0 && int32(tsecr-l.marks[l.head].tsval) >= 0 {
+	for l.awaits(tsecr) {
 		m := l.marks[l.head]
 		l.head, l.n = (l.head+1)%8, l.n-1
 		if m.tsval != tsecr {
@@ -184,6 +187,7 @@ func (l *loop) least() int64 {
 // oneWay follows the delay from one end to the tap by the end's own timestamps, up to an
 // unknown constant.
 type oneWay struct {
+	steady  bool // tick is known, and min and smooth are something
 	have    bool
 	checked bool // tick was compared with the capture's clock
 	first   uint32
@@ -198,24 +202,39 @@ type oneWay struct {
 var ticks = [...]int64{1e3, 1e6, 2e6, 4e6, 10e6, 100e6, 500e6}
 
 func (o *oneWay) sample(tsval uint32, at int64) {
-	if !o.have {
-		*o = oneWay{have: true, first: tsval, began: at, tick: 1e6} // most count milliseconds
+	if !o.steady && !o.begin(tsval, at) {
 		return
 	}
-	units := int64(int32(tsval - o.first))
-	if !o.checked && at-o.began > second {
-		o.check(units, at)
-	}
-	if o.tick == 0 {
-		return
-	}
-	delay := at - o.began - units*o.tick
-	if o.samples++; o.samples == 1 {
-		o.min, o.smooth = delay, delay
-		return
-	}
+	delay := o.delay(tsval, at)
+	o.samples++
 	o.min = min(o.min, delay)
 	o.smooth += (delay - o.smooth) / 8
+}
+
+func (o *oneWay) delay(tsval uint32, at int64) int64 {
+	return at - o.began - int64(int32(tsval-o.first))*o.tick
+}
+
+// begin is how the first second is sampled, and for how long it takes to know the tick; it
+// answers whether there is a sample before this one.
+func (o *oneWay) begin(tsval uint32, at int64) bool {
+	if !o.have {
+		*o = oneWay{have: true, first: tsval, began: at, tick: 1e6} // most count milliseconds
+		return false
+	}
+	if !o.checked && at-o.began > second {
+		o.check(int64(int32(tsval-o.first)), at)
+	}
+	if o.tick == 0 {
+		return false
+	}
+	if o.samples == 0 {
+		o.samples, o.min = 1, o.delay(tsval, at)
+		o.smooth = o.min
+		return false
+	}
+	o.steady = o.checked
+	return true
 }
 
 // check finds the unit once enough time has passed for a queue not to mislead.

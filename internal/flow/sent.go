@@ -14,13 +14,16 @@ func (d *Direction) sent(s *Segment, at int64) {
 	if out := int(length); out > d.MaxSegment {
 		d.MaxSegment = out
 	}
-	if d.conn.sides[1-d.me].offer.MSS == 0 && length > int64(d.MSS) && length <= 1460 {
-		d.MSS = int(length)
+	if mss := int64(d.MSS); length != mss {
+		if length > mss && length <= 1460 && d.conn.sides[1-d.me].offer.MSS == 0 {
+			d.MSS = int(length)
+		} else if mss > 0 && length%mss != 0 {
+			d.SmallSegments++
+		}
 	}
-	if d.MSS > 0 && length%int64(d.MSS) != 0 {
-		d.SmallSegments++
+	if d.heldFor > 0 || d.empty > 0 {
+		d.resolveWaits(at, length)
 	}
-	d.resolveWaits(at, length)
 	switch {
 	case to > d.high:
 		if from > d.high {
