@@ -137,7 +137,7 @@ func iperf3In(t *testing.T, l *lab.Lab, flags ...string) (result struct {
 		t.Fatal(err)
 	}
 	l.Far.AwaitListener(t.Context(), far)
-	out, err := l.Near.Output(append([]string{"iperf3", "-J", "-C", "cubic", "-c", lab.FarAddr.String()}, flags...)...)
+	out, err := l.Near.Output(append([]string{"iperf3", "-J", "-C", "cubic", "-c", l.Far.Addr.String()}, flags...)...)
 	if err == nil {
 		err = json.Unmarshal(out, &result)
 	}

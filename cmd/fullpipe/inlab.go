@@ -45,7 +45,8 @@ func inLab(cmd *cobra.Command, text string) (bool, error) {
 	if i < 0 {
 		return true, fmt.Errorf("peer %q is not on the command line", text)
 	}
-	args[i] = "fullpipe://" + lab.FarAddr.String()
+	_, far := lab.Hosts(path)
+	args[i] = "fullpipe://" + far.Addr.String()
 
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)

@@ -32,10 +32,13 @@ func newLab() *cobra.Command {
 PROFILE describes: a name (see: fullpipe lab list) or settings such as
 rate=100mbit,rtt=40ms,loss=0.01%,queue=1bdp. A name may be followed by settings;
 fullpipe lab list explains them all.
-Both programs find the addresses in $FULLPIPE_NEAR and $FULLPIPE_FAR.`,
+Both programs find the addresses in $FULLPIPE_NEAR and $FULLPIPE_FAR. These lead through
+the path's VPN if it has one (vpn=gateway, vpn=wireguard), and past it
+$FULLPIPE_NEAR_OUTSIDE and $FULLPIPE_FAR_OUTSIDE.`,
 		Example: `  fullpipe lab wan-40ms -- sh -c 'ping -c 3 $FULLPIPE_FAR'
   fullpipe lab rate=20mbit,rtt=30ms --far 'iperf3 -s -1' -- sh -c 'iperf3 -c $FULLPIPE_FAR'
-  fullpipe lab wan-40ms,loss=0.1%,near.stack=windows-2000 -- bash`,
+  fullpipe lab wan-40ms,loss=0.1%,near.stack=windows-2000 -- bash
+  fullpipe lab wan-40ms,vpn=wireguard -- ping -c 3 198.19.0.2`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
 				return &usageError{"lab", "needs a profile, then -- and a command", "fullpipe lab wan-40ms -- bash"}

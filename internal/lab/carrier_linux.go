@@ -2,6 +2,7 @@ package lab
 
 import (
 	"encoding/binary"
+	"net/netip"
 	"runtime"
 	"sync"
 	"time"
@@ -217,10 +218,10 @@ func (d *duct) offer(n int) {
 	} else if d.config.Strip != 0 {
 		link.StripOptions(ip, frame, d.config.Strip, bytes[0]&needsChecksum != 0)
 	}
-	t.ID = d.slot()
+	t.ID, t.Beside = d.slot(), d.config.Tunnelled && !behindGateways(ip, frame)
 	kept, tooBig := d.lane.Offer(clock(), t)
 	if tooBig > 0 && !d.config.Silent {
-		d.tellTooBig(ip, frame)
+		d.tellTooBig(ip, frame, t.Beside)
 	}
 	if kept == 0 {
 		d.arena.release(chunk)
@@ -229,6 +230,16 @@ func (d *duct) offer(n int) {
 	}
 	p.waits = int32(kept)
 	d.packets[t.ID] = p
+}
+
+// behindGateways says whether a packet is for the networks behind a VPN's gateways.
+func behindGateways(ip []byte, f link.Frame) bool {
+	if f.Version == 4 {
+		to := netip.AddrFrom4([4]byte(ip[16:20]))
+		return to == nearInside.v4 || to == farInside.v4
+	}
+	to := netip.AddrFrom16([16]byte(ip[24:40]))
+	return to == nearInside.v6 || to == farInside.v6
 }
 
 func (d *duct) slot() int32 {
@@ -290,9 +301,9 @@ func (d *duct) write(p *packet, run link.Run) {
 	unix.Syscall(unix.SYS_WRITEV, uintptr(d.to.fd), uintptr(unsafe.Pointer(&d.vectors)), 2)
 }
 
-func (d *duct) tellTooBig(ip []byte, f link.Frame) {
+func (d *duct) tellTooBig(ip []byte, f link.Frame, beside bool) {
 	clear(d.notice[:virtioHeader])
-	if n := link.TooBig(ip, f, d.config.MTU, d.notice[virtioHeader:]); n > 0 {
+	if n := link.TooBig(ip, f, d.config.Largest(beside), d.notice[virtioHeader:]); n > 0 {
 		unix.Write(d.from.fd, d.notice[:virtioHeader+n])
 	}
 }

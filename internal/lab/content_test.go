@@ -66,11 +66,17 @@ func TestContentArrivesWhole(t *testing.T) {
 		"rate=unlimited,rtt=1ms,loss=0.5%/5,strip=timestamps+sack",
 		"rate=300mbit,rtt=1ms,queue=12packets,mtu=1300",
 		"rate=300mbit,rtt=1ms,stack=windows-xp,duplex=half",
+		"rate=300mbit,rtt=1ms,vpn=gateway,crypto=200mbit,loss=0.2%,seed=3",
+		"rate=300mbit,rtt=1ms,vpn=wireguard,loss=0.2%,seed=3",
 	} {
-		for _, address := range []string{FarAddr.String(), "[" + FarAddr6.String() + "]"} {
-			t.Run(path+" "+address, func(t *testing.T) {
+		for _, version := range []int{4, 6} {
+			t.Run(fmt.Sprintf("%s IPv%d", path, version), func(t *testing.T) {
 				t.Parallel()
 				l := startLab(t, path)
+				address := l.Far.Addr.String()
+				if version == 6 {
+					address = "[" + l.Far.Addr6.String() + "]"
+				}
 				var out tail
 				receiver, err := l.Far.Start(Command{Args: []string{"/proc/self/exe"}, Env: []string{programVariable + "=receive"},
 					Stdout: &out, Stderr: os.Stderr})

@@ -22,6 +22,7 @@ import (
 // inside is the engine as its own process sees it.
 type inside struct {
 	control *control
+	path    link.Path
 	hosts   map[string]*host
 	carrier *carrier
 	tap     *tap // or nil
@@ -31,13 +32,6 @@ type inside struct {
 	pids     map[int]int // process ID to PID
 	seen     map[syscall.Signal]int
 	spawned  chan struct{}
-}
-
-// host is one end: its namespace, kept by a descriptor, and its stack.
-type host struct {
-	name      string
-	namespace int
-	stack     link.Stack
 }
 
 // controlFD is where the engine finds its control socket.
@@ -142,19 +136,22 @@ func (e *inside) build(p *link.Path, files []int) error {
 	if len(e.hosts) > 0 {
 		return errors.New("built already")
 	}
-	ends := []struct {
-		name       string
-		stack      link.Stack
-		self, peer address
-		from       link.Config // what reaches it
-	}{{near, p.Near, address{NearAddr, NearAddr6}, address{FarAddr, FarAddr6}, p.Down},
-		{far, p.Far, address{FarAddr, FarAddr6}, address{NearAddr, NearAddr6}, p.Up}}
+	e.path = *p
+	nearWays, farWays := []way{{nearOutside, farOutside}}, []way{{farOutside, nearOutside}}
+	if p.VPN.Kind == link.Gateway { // on the same device: it is between the hosts that packets part
+		nearWays, farWays = append(nearWays, way{nearInside, farInside}), append(farWays, way{farInside, nearInside})
+	}
 	var tuns []*tun
-	for _, end := range ends {
+	for _, end := range []struct {
+		name  string
+		stack link.Stack
+		from  link.Config // what reaches it
+		ways  []way
+	}{{near, p.Near, p.Down, nearWays}, {far, p.Far, p.Up, farWays}} {
 		var t *tun
-		h := &host{name: end.name, stack: end.stack}
+		var h *host
 		err := onThread(func() (err error) {
-			t, h.namespace, err = newHost(end.self, end.peer, max(1500, p.Up.MTU, p.Down.MTU), segmentOf(end.from), end.stack)
+			h, t, err = newHost(end.name, end.stack, max(1500, p.Up.MTU, p.Down.MTU), segmentOf(end.from, p.VPN), end.ways...)
 			return err
 		})
 		if err != nil {
@@ -174,17 +171,23 @@ func (e *inside) build(p *link.Path, files []int) error {
 		}
 	}
 	e.carrier = carry(p, tuns[0], tuns[1], e.tap)
+	if p.VPN.Kind == link.WireGuard {
+		return tunnel(e.hosts[near], e.hosts[far], p.VPN.MTU)
+	}
 	return nil
 }
 
-// segmentOf is the payload of the largest segments, without options, that a lane lets
-// through to an old host, whose own device takes 1500 bytes.
-func segmentOf(c link.Config) int {
+// segmentOf is the payload of the largest segments, without options, that a lane and a
+// VPN let through to an old host, whose own device takes 1500 bytes.
+func segmentOf(c link.Config, v link.VPN) int {
 	const device, headers = 1500, 40
-	if c.MTU == 0 {
-		return device - headers
+	most := device
+	for _, mtu := range []int{c.Largest(false), v.MTU} {
+		if mtu > 0 {
+			most = min(most, mtu)
+		}
 	}
-	return min(c.MTU, device) - headers
+	return most - headers
 }
 
 // onThread runs f on a thread that is thrown away afterwards, whatever namespace f left
@@ -207,7 +210,7 @@ func (e *inside) spawn(r request, files []int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	attr := &syscall.ProcAttr{Dir: r.Dir, Env: environment(os.Environ(), r.End, h.stack, r.Env),
+	attr := &syscall.ProcAttr{Dir: r.Dir, Env: environment(os.Environ(), e.path, r.End, h.stack, r.Env),
 		Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(files[2])},
 		Sys:   &syscall.SysProcAttr{Setpgid: r.OwnGroup}}
 	var pid int

@@ -17,25 +17,32 @@ import (
 
 const deviceName = "lab0"
 
-type address struct{ v4, v6 netip.Addr }
+// host is one end: its namespace, kept by a descriptor, and its stack.
+type host struct {
+	name      string
+	namespace int
+	stack     link.Stack
+	// congestion is what a route has to choose, because the namespace may not; or "".
+	congestion string
+}
 
 // newHost makes a network namespace on the calling thread, which stays in it, with a
-// TUN device of that MTU that leads to the peer; segment is the payload of the largest
-// segments that will reach it. It answers the device and a descriptor of the namespace.
-func newHost(self, peer address, mtu, segment int, stack link.Stack) (*tun, int, error) {
+// TUN device of that MTU that leads everywhere else; segment is the payload of the
+// largest segments that will reach it.
+func newHost(name string, stack link.Stack, mtu, segment int, ways ...way) (*host, *tun, error) {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return nil, 0, fmt.Errorf("network namespace: %w", err)
+		return nil, nil, fmt.Errorf("network namespace: %w", err)
 	}
 	namespace, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, 0, fmt.Errorf("network namespace: %w", err)
+		return nil, nil, fmt.Errorf("network namespace: %w", err)
 	}
 	if err := quietIPv6(); err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	t, err := openTUN(deviceName)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	settings := slices.Clone(stack.Sysctls)
 	if stack.Window > 0 {
@@ -44,12 +51,18 @@ func newHost(self, peer address, mtu, segment int, stack link.Stack) (*tun, int,
 	}
 	refused, err := setSysctls(settings)
 	if err != nil {
-		return nil, 0, fmt.Errorf("stack %s: %w", stack.Name, err)
+		return nil, nil, fmt.Errorf("stack %s: %w", stack.Name, err)
 	}
-	if err := configure(self, peer, mtu, refused["ipv4.tcp_congestion_control"]); err != nil {
-		return nil, 0, err
+	h := &host{name, namespace, stack, refused["ipv4.tcp_congestion_control"]}
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return nil, nil, fmt.Errorf("loopback: %w", err)
 	}
-	return t, namespace, nil
+	if err := netlink.LinkSetUp(lo); err != nil {
+		return nil, nil, fmt.Errorf("loopback: %w", err)
+	}
+	ways = append(ways, way{self: ways[0].self})
+	return h, t, h.configure(deviceName, mtu, ways...)
 }
 
 // quietIPv6 keeps hosts from sending anything of their own accord: each packet on the
@@ -105,47 +118,54 @@ func receiveBuffer(window, segment int) int {
 	return (window*256+share-1)/share + memory
 }
 
-// configure brings the devices up. Congestion, when not empty, becomes the default by
-// way of the routes: a namespace may not choose an algorithm for all its sockets that
-// the machine's administrator has not allowed to everybody.
-func configure(self, peer address, mtu int, congestion string) error {
-	lo, err := netlink.LinkByName("lo")
-	if err != nil {
-		return fmt.Errorf("loopback: %w", err)
-	}
-	if err := netlink.LinkSetUp(lo); err != nil {
-		return fmt.Errorf("loopback: %w", err)
-	}
-	device, err := netlink.LinkByName(deviceName)
+// way is an address of this host's and the peer's that it is used to reach: the zero
+// peer is everybody else.
+type way struct{ self, peer address }
+
+// configure brings a device up. The host's congestion, when not empty, becomes the
+// default by way of the routes: a namespace may not choose an algorithm for all its
+// sockets that the machine's administrator has not allowed to everybody.
+func (h *host) configure(name string, mtu int, ways ...way) error {
+	device, err := netlink.LinkByName(name)
 	if err != nil {
 		return fmt.Errorf("device: %w", err)
 	}
-	index := device.Attrs().Index
 	if err := errors.Join(netlink.LinkSetMTU(device, mtu), netlink.LinkSetTxQLen(device, 10000),
 		netlink.LinkSetMulticastOff(device), netlink.LinkSetUp(device)); err != nil {
 		return fmt.Errorf("device: %w", err)
 	}
-	families := []struct{ self, peer netip.Addr }{{self.v4, peer.v4}, {self.v6, peer.v6}}
-	for _, f := range families {
-		bits := f.self.BitLen()
-		local := &net.IPNet{IP: f.self.AsSlice(), Mask: net.CIDRMask(bits, bits)}
-		err := netlink.AddrAdd(device, &netlink.Addr{IPNet: local, Flags: unix.IFA_F_NODAD | unix.IFA_F_NOPREFIXROUTE})
-		if f.self.Is6() && errors.Is(err, unix.EOPNOTSUPP) {
-			continue // this machine has no IPv6
-		}
-		if err != nil {
-			return fmt.Errorf("address %v: %w", f.self, err)
-		}
-		everything := &net.IPNet{IP: make(net.IP, bits/8), Mask: net.CIDRMask(0, bits)}
-		for _, to := range []*net.IPNet{{IP: f.peer.AsSlice(), Mask: net.CIDRMask(bits, bits)}, everything} {
-			route := &netlink.Route{LinkIndex: index, Dst: to, Src: f.self.AsSlice(), Congctl: congestion, Scope: netlink.SCOPE_LINK}
-			if f.self.Is6() {
-				route.Scope = netlink.SCOPE_UNIVERSE
-			}
-			if err := netlink.RouteAdd(route); err != nil {
-				return fmt.Errorf("route to %v: %w", to, err)
+	for _, w := range ways {
+		for _, f := range []struct{ self, peer netip.Addr }{{w.self.v4, w.peer.v4}, {w.self.v6, w.peer.v6}} {
+			if err := h.lead(device, f.self, f.peer); err != nil {
+				return err
 			}
 		}
+	}
+	return nil
+}
+
+// lead gives the device an address and a route from it to the peer. A machine without
+// IPv6 is fine.
+func (h *host) lead(device netlink.Link, self, peer netip.Addr) error {
+	bits := self.BitLen()
+	local := &net.IPNet{IP: self.AsSlice(), Mask: net.CIDRMask(bits, bits)}
+	err := netlink.AddrReplace(device, &netlink.Addr{IPNet: local, Flags: unix.IFA_F_NODAD | unix.IFA_F_NOPREFIXROUTE})
+	if self.Is6() && errors.Is(err, unix.EOPNOTSUPP) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("address %v: %w", self, err)
+	}
+	to := &net.IPNet{IP: make(net.IP, bits/8), Mask: net.CIDRMask(0, bits)}
+	if peer.IsValid() {
+		to = &net.IPNet{IP: peer.AsSlice(), Mask: net.CIDRMask(bits, bits)}
+	}
+	route := &netlink.Route{LinkIndex: device.Attrs().Index, Dst: to, Src: self.AsSlice(), Congctl: h.congestion, Scope: netlink.SCOPE_LINK}
+	if self.Is6() {
+		route.Scope = netlink.SCOPE_UNIVERSE
+	}
+	if err := netlink.RouteAdd(route); err != nil {
+		return fmt.Errorf("route to %v: %w", to, err)
 	}
 	return nil
 }

@@ -33,7 +33,27 @@ var (
 	FarAddr   = netip.MustParseAddr("198.18.0.2")
 	NearAddr6 = netip.MustParseAddr("2001:2::1")
 	FarAddr6  = netip.MustParseAddr("2001:2::2")
+
+	// what leads through a VPN
+	nearInside  = address{netip.MustParseAddr("198.19.0.1"), netip.MustParseAddr("2001:2:0:1::1")}
+	farInside   = address{netip.MustParseAddr("198.19.0.2"), netip.MustParseAddr("2001:2:0:1::2")}
+	nearOutside = address{NearAddr, NearAddr6}
+	farOutside  = address{FarAddr, FarAddr6}
 )
+
+type address struct{ v4, v6 netip.Addr }
+
+// Host is one of the two hosts' addresses: Addr and Addr6 lead through the path's VPN
+// when it has one, Outside and Outside6 past it. Without a VPN they are the same.
+type Host struct{ Addr, Addr6, Outside, Outside6 netip.Addr }
+
+// Hosts are the addresses on a path.
+func Hosts(p link.Path) (near, far Host) {
+	if p.VPN.Kind == "" {
+		return Host{NearAddr, NearAddr6, NearAddr, NearAddr6}, Host{FarAddr, FarAddr6, FarAddr, FarAddr6}
+	}
+	return Host{nearInside.v4, nearInside.v6, NearAddr, NearAddr6}, Host{farInside.v4, farInside.v6, FarAddr, FarAddr6}
+}
 
 // Config says what lab to start.
 type Config struct {
@@ -54,9 +74,9 @@ type Lab struct {
 
 // End is one of the two hosts.
 type End struct {
-	Addr, Addr6 netip.Addr
-	name        string
-	lab         *Lab
+	Host
+	name string
+	lab  *Lab
 }
 
 // Start makes a lab. The context bounds the making only; Close ends the lab.
@@ -66,8 +86,8 @@ func Start(ctx context.Context, c Config) (*Lab, error) {
 		return nil, fmt.Errorf("lab: %w", err)
 	}
 	l := &Lab{engine: e}
-	l.Near = &End{NearAddr, NearAddr6, near, l}
-	l.Far = &End{FarAddr, FarAddr6, far, l}
+	nearHost, farHost := Hosts(c.Path)
+	l.Near, l.Far = &End{nearHost, near, l}, &End{farHost, far, l}
 	return l, nil
 }
 
@@ -86,8 +106,9 @@ func (l *Lab) Counters() (up, down link.Counters, err error) {
 
 // Command is a program to run at one end, as exec.Cmd. Args[0] is looked up in PATH.
 // The program finds the lab's addresses in FULLPIPE_NEAR, FULLPIPE_FAR,
-// FULLPIPE_NEAR6 and FULLPIPE_FAR6, and in FULLPIPE_SENDER_RULE the buffering rule that
-// a fullpipe sending from this end has to obey.
+// FULLPIPE_NEAR6 and FULLPIPE_FAR6, those that lead past a VPN in FULLPIPE_NEAR_OUTSIDE
+// and so on, and in FULLPIPE_SENDER_RULE the buffering rule that a fullpipe sending from
+// this end has to obey.
 type Command struct {
 	Args   []string
 	Env    []string // added to this process's environment
@@ -278,9 +299,12 @@ func (e *Failed) Error() string { return e.Message }
 func (e *Failed) Try() string { return e.Hint }
 
 // environment is what a program at one end finds set.
-func environment(inherited []string, end string, stack link.Stack, added []string) []string {
-	own := []string{"FULLPIPE_NEAR=" + NearAddr.String(), "FULLPIPE_FAR=" + FarAddr.String(),
-		"FULLPIPE_NEAR6=" + NearAddr6.String(), "FULLPIPE_FAR6=" + FarAddr6.String(),
-		"FULLPIPE_END=" + end, "FULLPIPE_SENDER_RULE=" + stack.SenderRule}
+func environment(inherited []string, p link.Path, end string, stack link.Stack, added []string) []string {
+	own := []string{"FULLPIPE_END=" + end, "FULLPIPE_SENDER_RULE=" + stack.SenderRule}
+	nearHost, farHost := Hosts(p)
+	for name, h := range map[string]Host{"FULLPIPE_NEAR": nearHost, "FULLPIPE_FAR": farHost} {
+		own = append(own, name+"="+h.Addr.String(), name+"6="+h.Addr6.String(),
+			name+"_OUTSIDE="+h.Outside.String(), name+"_OUTSIDE6="+h.Outside6.String())
+	}
 	return slices.Concat(inherited, own, added)
 }

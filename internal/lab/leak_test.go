@@ -24,10 +24,10 @@ import (
 // userVariable makes the test binary a lab's user of its own, to be killed.
 const userVariable = "FULLPIPE_LAB_TEST_USER"
 
-// labUser runs a lab whose programs leave children behind, one of them a daemon, and
+// labUser runs a lab with all that a lab can hold, whose programs leave children behind, one of them a daemon, and
 // exits with the near program's status.
 func labUser() {
-	path, err := link.Parse("rate=20mbit,rtt=1ms")
+	path, err := link.Parse("rate=20mbit,rtt=1ms,vpn=wireguard")
 	if err != nil {
 		panic(err)
 	}
@@ -196,7 +196,7 @@ func TestCloseReleasesEverything(t *testing.T) {
 		}
 		return len(all)
 	}
-	path, err := link.Parse("rate=20mbit,rtt=1ms")
+	path, err := link.Parse("rate=20mbit,rtt=1ms,vpn=wireguard")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func iperf3(t *testing.T, l *Lab, flags ...string) sent {
 		t.Fatal(err)
 	}
 	awaitListener(t, l.Far)
-	out, err := l.Near.Output(append([]string{"iperf3", "-J", "-c", FarAddr.String()}, flags...)...)
+	out, err := l.Near.Output(append([]string{"iperf3", "-J", "-c", l.Far.Addr.String()}, flags...)...)
 	var s sent
 	if err != nil || json.Unmarshal(out, &s) != nil {
 		t.Fatalf("iperf3: %v\n%s", err, out)

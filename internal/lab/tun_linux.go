@@ -29,18 +29,9 @@ const tunPath = "/dev/net/tun"
 // openTUN makes a TUN device in the calling thread's network namespace that leaves
 // checksums undone and TCP uncut.
 func openTUN(name string) (*tun, error) {
-	fd, err := unix.Open(tunPath, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, tunRefused(err)
-	}
-	request, err := unix.NewIfreq(name)
+	fd, err := attachTUN(name, unix.IFF_VNET_HDR)
 	if err != nil {
 		return nil, err
-	}
-	request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
-	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
-		unix.Close(fd)
-		return nil, fmt.Errorf("TUN device: %w", err)
 	}
 	const offloads = unix.TUN_F_CSUM | unix.TUN_F_TSO4 | unix.TUN_F_TSO6 | unix.TUN_F_TSO_ECN
 	if err := unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, offloads); err != nil {
@@ -48,6 +39,26 @@ func openTUN(name string) (*tun, error) {
 		return nil, fmt.Errorf("TUN device: offloads: %w", err)
 	}
 	return &tun{fd}, nil
+}
+
+// attachTUN makes a TUN device in the calling thread's network namespace and answers
+// the descriptor that its packets pass.
+func attachTUN(name string, flags uint16) (int, error) {
+	fd, err := unix.Open(tunPath, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return 0, tunRefused(err)
+	}
+	request, err := unix.NewIfreq(name)
+	if err != nil {
+		unix.Close(fd)
+		return 0, err
+	}
+	request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | flags)
+	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
+		unix.Close(fd)
+		return 0, fmt.Errorf("TUN device: %w", err)
+	}
+	return fd, nil
 }
 
 func tunRefused(err error) error {

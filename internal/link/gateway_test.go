@@ -52,8 +52,8 @@ func throughGateways(t *testing.T, path Path, upBytes, downBytes int) (up, down 
 }
 
 func TestGatewaysShareTheirBudget(t *testing.T) {
-	path := Path{Up: Config{Rate: 1e8, Tunnelled: true, QueueBytes: 1 << 20}, Down: Config{Rate: 1e8, Tunnelled: true, QueueBytes: 1 << 20},
-		VPN: VPN{Gateway, 30e6, 100}}
+	path := Path{Up: Config{Rate: 1e8, Tunnelled: true, MTU: 1500, QueueBytes: 1 << 20}, Down: Config{Rate: 1e8, Tunnelled: true, MTU: 1500, QueueBytes: 1 << 20},
+		VPN: VPN{Kind: Gateway, Crypto: 30e6, Depth: 100}}
 	for _, test := range []struct {
 		name               string
 		upBytes, downBytes int
@@ -79,8 +79,8 @@ func TestGatewaysShareTheirBudget(t *testing.T) {
 // Where the line is slower than the gateways, what they seal is dropped behind them, and
 // each packet's copy comes back all the same.
 func TestLineBehindGateways(t *testing.T) {
-	line := Config{Rate: 10e6, Tunnelled: true, Duplicate: 0.1, QueuePackets: 10, Delay: 5 * time.Millisecond}
-	up, _ := throughGateways(t, Path{Up: line, Down: line, VPN: VPN{Gateway, 20e6, 100}}, 1438, 40)
+	line := Config{Rate: 10e6, Tunnelled: true, Duplicate: 0.1, MTU: 1500, QueuePackets: 10, Delay: 5 * time.Millisecond}
+	up, _ := throughGateways(t, Path{Up: line, Down: line, VPN: VPN{Kind: Gateway, Crypto: 20e6, Depth: 100}}, 1438, 40)
 	if got, want := float64(up.Counters.CarriedBytes)*8, 10e6; got < want-30e3 || got > want+30e3 {
 		t.Errorf("the line carried %.0f bit/s, want %.0f", got, want)
 	}
@@ -88,7 +88,7 @@ func TestLineBehindGateways(t *testing.T) {
 		t.Errorf("dropped at the line %d, lost %d", up.Counters.DroppedQueue, up.Counters.Lost)
 	}
 	line.PoliceRate, line.PoliceBurst, line.Rate = 5e6, 3000, 0
-	up, _ = throughGateways(t, Path{Up: line, Down: line, VPN: VPN{Gateway, 20e6, 100}}, 1438, 0)
+	up, _ = throughGateways(t, Path{Up: line, Down: line, VPN: VPN{Kind: Gateway, Crypto: 20e6, Depth: 100}}, 1438, 0)
 	if got := float64(up.Counters.CarriedBytes) * 8; got < 4.9e6 || got > 5.1e6 || up.Counters.DroppedPolicer == 0 {
 		t.Errorf("policed to 5 Mbit/s, the line carried %.0f bit/s and dropped %d", got, up.Counters.DroppedPolicer)
 	}
@@ -96,8 +96,8 @@ func TestLineBehindGateways(t *testing.T) {
 
 // One packet through idle gateways takes the time of the engine and that of the line.
 func TestDelayOfGateways(t *testing.T) {
-	line := Config{Rate: 1e8, Tunnelled: true, Delay: 20 * time.Millisecond, MTU: 1438, QueuePackets: 1}
-	up, _ := (&Path{Up: line, Down: line, VPN: VPN{Gateway, 30e6, 1}}).Lanes()
+	line := Config{Rate: 1e8, Tunnelled: true, Delay: 20 * time.Millisecond, MTU: 1500, QueuePackets: 1}
+	up, _ := (&Path{Up: line, Down: line, VPN: VPN{Kind: Gateway, Crypto: 30e6, Depth: 1}}).Lanes()
 	kept, tooBig := up.Offer(0, Train{Segments: 2, Bytes: 1439, Last: 1438})
 	_, times := drain(up)
 	if want := int64(1438*8*1000/30+1496*8*10) + 20*ms; kept != 1 || tooBig != 1 || len(times) != 1 || times[0] < want-1 || times[0] > want+1 {
@@ -105,9 +105,31 @@ func TestDelayOfGateways(t *testing.T) {
 	}
 }
 
+// What goes beside the gateways neither waits for them nor grows.
+func TestBesideGateways(t *testing.T) {
+	line := Config{Rate: 1e8, Tunnelled: true, MTU: 1500, QueuePackets: 10}
+	up, _ := (&Path{Up: line, Down: line, VPN: VPN{Kind: Gateway, Crypto: 1e6, Depth: 10}}).Lanes()
+	up.Offer(0, one(1, 1438))
+	up.Offer(0, Train{ID: 2, Segments: 2, Bytes: 1500, Last: 1500, Beside: true})
+	kept, tooBig := up.Offer(0, Train{ID: 3, Segments: 1, Bytes: 1501, Last: 1501, Beside: true})
+	runs, times := drain(up)
+	if kept != 0 || tooBig != 1 || len(runs) != 3 || runs[0].ID != 2 || runs[2].ID != 1 || times[1] != 2*1500*8*10 ||
+		up.Counters.CarriedBytes != 2*1500+1496 {
+		t.Errorf("kept %d, too big %d, runs %v at %v, %+v", kept, tooBig, runs, times, up.Counters)
+	}
+}
+
+func TestWireGuardSizes(t *testing.T) {
+	for packet, want := range map[int]int{1420: 1480, 1400: 1468, 40: 108, 52: 124, 0: 60} {
+		if got := WireGuardBytes(packet, 1420); got != want {
+			t.Errorf("%d bytes travel in %d, want %d", packet, got, want)
+		}
+	}
+}
+
 func BenchmarkGateways(b *testing.B) {
-	line := Config{Rate: 1e9, Tunnelled: true, Delay: time.Millisecond, QueuePackets: 100}
-	up, _ := (&Path{Up: line, Down: line, VPN: VPN{Gateway, 1e9, 100}}).Lanes()
+	line := Config{Rate: 1e9, Tunnelled: true, Delay: time.Millisecond, MTU: 1500, QueuePackets: 100}
+	up, _ := (&Path{Up: line, Down: line, VPN: VPN{Kind: Gateway, Crypto: 1e9, Depth: 100}}).Lanes()
 	b.ReportAllocs()
 	now := int64(0)
 	for b.Loop() {

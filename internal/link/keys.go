@@ -135,11 +135,17 @@ var keys = map[string]key{
 		d.result.Up.Seed, d.result.Down.Seed = n, n
 		return nil
 	}},
-	"vpn": {"vpn=gateway", "gateway: two IPsec gateways with a budget of their own (crypto)", ofPath, func(d *draft, _ int, v string) error {
-		if v != "none" && v != Gateway {
-			return fmt.Errorf("neither none nor %s", Gateway)
+	"vpn": {"vpn=gateway, vpn=wireguard or vpn=wireguard/1420", "gateway: two IPsec gateways with a budget of their own (crypto); wireguard: a tunnel between the hosts, with /MTU of that MTU", ofPath, func(d *draft, _ int, v string) error {
+		kind, mtu, stated := strings.Cut(v, "/")
+		p := &d.result.VPN
+		if p.MTU = 0; stated && kind == WireGuard {
+			if err := whole(mtu, wireGuardLeast, wireGuardLargest, &p.MTU); err != nil {
+				return err
+			}
+		} else if stated || kind != "none" && kind != Gateway && kind != WireGuard {
+			return fmt.Errorf("neither none, %s nor %s", Gateway, WireGuard)
 		}
-		d.result.VPN.Kind = v
+		p.Kind = kind
 		return nil
 	}},
 	"crypto": {"crypto=30mbit or crypto=30mbit/100packets", "what the gateways encrypt, both directions together, acknowledgements included; and how many packets wait for it in each", ofPath, func(d *draft, _ int, v string) error {

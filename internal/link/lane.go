@@ -24,6 +24,7 @@ const (
 	lost fate = 1 << iota
 	twice
 	heldBack
+	beside  // the gateways
 	dropped // where a queue or the policer had no room, after the lane had taken it in
 )
 
@@ -86,6 +87,7 @@ func newLane(c Config, direction uint64) *Lane {
 // many will come back in Runs; and how many were too big for the MTU.
 func (l *Lane) Offer(now int64, t Train) (kept, tooBig int) {
 	l.serve(now)
+	mtu := l.config.Largest(t.Beside)
 	for i := range t.Segments {
 		size := t.Bytes
 		if i == t.Segments-1 {
@@ -94,12 +96,15 @@ func (l *Lane) Offer(now int64, t Train) (kept, tooBig int) {
 		l.Counters.Offered++
 		l.Counters.OfferedBytes += int64(size)
 		s := segment{id: t.ID, index: uint16(i), size: uint16(size), fate: l.draw()}
+		if t.Beside {
+			s.fate |= beside
+		}
 		switch {
-		case l.config.MTU > 0 && size > l.config.MTU:
+		case mtu > 0 && size > mtu:
 			l.Counters.DroppedMTU++
 			tooBig++
 			continue
-		case l.gateway == nil:
+		case l.gateway == nil || t.Beside:
 			if !l.admit(now, s) {
 				continue
 			}
@@ -127,7 +132,7 @@ func (l *Lane) serve(now int64) {
 // counts and answers false for one that there is no room for.
 func (l *Lane) admit(now int64, s segment) bool {
 	switch {
-	case !l.police(now, l.config.carried(int(s.size))):
+	case !l.police(now, l.config.carried(s)):
 		l.Counters.DroppedPolicer++
 		return false
 	case l.medium.idle(now):
@@ -205,7 +210,7 @@ func (l *Lane) police(now int64, size int) bool {
 
 func (l *Lane) enqueue(s segment) bool {
 	c := &l.config
-	size := int64(c.carried(int(s.size)))
+	size := int64(c.carried(s))
 	if l.waitingBytes+size > c.QueueBytes && c.QueueBytes > 0 ||
 		int64(l.waiting.len()) >= c.QueuePackets && c.QueuePackets > 0 || c.QueueBytes == 0 && c.QueuePackets == 0 {
 		return false
@@ -220,7 +225,7 @@ func (l *Lane) enqueue(s segment) bool {
 func (l *Lane) transmit(start int64, s segment) {
 	c := &l.config
 	l.Counters.Carried++
-	size := c.carried(int(s.size))
+	size := c.carried(s)
 	l.Counters.CarriedBytes += int64(size)
 	l.medium.turn = l.place + 1
 	left := l.medium.occupy(start, size+c.Overhead, c.Rate)
@@ -352,7 +357,7 @@ func (m *medium) serve(now int64) {
 			return
 		}
 		s := next.waiting.pop()
-		next.waitingBytes -= int64(next.config.carried(int(s.size)))
+		next.waitingBytes -= int64(next.config.carried(s))
 		next.transmit(m.free, s)
 	}
 }

@@ -46,7 +46,7 @@ type Config struct {
 	// a queue of nothing, which only a lane with a Rate has to mind.
 	QueueBytes   int64
 	QueuePackets int64 // 0: only bytes count
-	// MTU is the largest packet (IP bytes) that gets through; 0 lets all pass. Larger
+	// MTU is the largest packet (IP bytes) that the line takes; 0 lets all pass. Larger
 	// ones are dropped, never fragmented. Whether the sender is told (ICMP) is up to the
 	// caller, by Silent.
 	MTU    int
@@ -58,7 +58,8 @@ type Config struct {
 	// Aggregate holds packets and hands them over together, once each such time.
 	Aggregate time.Duration
 	Strip     Options
-	// Tunnelled has each packet travel inside one of IPsec's (ESPBytes).
+	// Tunnelled has each packet travel inside one of IPsec's (ESPBytes), which leaves
+	// less of the MTU, unless it is Beside the tunnel.
 	Tunnelled bool
 	// Single has each segment leave in a Run of its own.
 	Single bool
@@ -72,6 +73,7 @@ type Train struct {
 	Segments int   // 1 or more
 	Bytes    int   // IP bytes of each segment but the last
 	Last     int   // IP bytes of the last segment, or of the only one
+	Beside   bool  // goes past the VPN's gateways, as if they were not there
 }
 
 // Run is a stretch of consecutive segments of one Train that leave the lane together.

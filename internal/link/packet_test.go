@@ -96,7 +96,7 @@ func TestCut(t *testing.T) {
 		p := tcpPacket(version, fin|psh|cwr|0x10, []byte{1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2}, payload)
 		f, _ := Inspect(p)
 		header, train, ok := Split(p, f.Transport, mss)
-		if !ok || train != (Train{0, 5, header + mss, header + 123}) {
+		if !ok || train != (Train{Segments: 5, Bytes: header + mss, Last: header + 123}) {
 			t.Fatalf("IPv%d: split into %+v, %v", version, train, ok)
 		}
 		for first := range train.Segments {

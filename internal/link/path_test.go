@@ -44,10 +44,15 @@ func TestParse(t *testing.T) {
 		{"near.stack=windows-2000", func(p Path) bool { return p.Near.Name == "windows-2000" && p.Far.Name == defaultStack }},
 		{"stack=windows-xp,far.stack=linux-6.1", func(p Path) bool { return p.Near.Name == "windows-xp" && p.Far.Name == "linux-6.1" }},
 		{"rate=100mbit,rtt=2ms,vpn=gateway", func(p Path) bool {
-			return p.VPN == VPN{Gateway, 30e6, 100} && p.Up.MTU == 1438 && p.Down.MTU == 1438 && p.Up.Tunnelled && p.Down.Tunnelled && p.Up.Rate == 1e8
+			return p.VPN == VPN{Gateway, 30e6, 100, 0} && p.Up.Largest(false) == 1438 && p.Down.Largest(true) == 1500 && p.Up.Tunnelled && p.Down.Tunnelled && p.Up.Rate == 1e8
 		}},
-		{"vpn=gateway,crypto=5mbit/s/20packets,mtu=1400", func(p Path) bool { return p.VPN == VPN{Gateway, 5e6, 20} && p.Up.MTU == 1342 }},
-		{"crypto=5mbit/s,vpn=gateway", func(p Path) bool { return p.VPN == VPN{Gateway, 5e6, 100} }},
+		{"vpn=gateway,crypto=5mbit/s/20packets,mtu=1400", func(p Path) bool { return p.VPN == VPN{Gateway, 5e6, 20, 0} && p.Up.Largest(false) == 1342 }},
+		{"crypto=5mbit/s,vpn=gateway", func(p Path) bool { return p.VPN == VPN{Gateway, 5e6, 100, 0} }},
+		{"wan-40ms,vpn=wireguard", func(p Path) bool { return p.VPN == VPN{Kind: WireGuard, MTU: 1420} && !p.Up.Tunnelled && !p.Share() }},
+		{"down.mtu=1400,vpn=wireguard", func(p Path) bool { return p.VPN.MTU == 1320 }},
+		{"mtu=9000,vpn=wireguard", func(p Path) bool { return p.VPN.MTU == 8920 }},
+		{"mtu=1300,vpn=wireguard", func(p Path) bool { return p.VPN.MTU == 1280 }},
+		{"mtu=1300,vpn=wireguard/1420", func(p Path) bool { return p.VPN.MTU == 1420 }},
 		{"wan-40ms,vpn=none", func(p Path) bool { return p.VPN == VPN{} && !p.Up.Tunnelled && p.Up.MTU == 0 }},
 		{"near.afd=32KiB,far.afd=off,stack=windows-xp", func(p Path) bool { return p.Near.SenderRule == "afd:32768" && p.Far.SenderRule == "" }},
 		{"far.scaling=off,sack=off,near.timestamps=off,near.sack=on", func(p Path) bool {
@@ -115,7 +120,10 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		{"far.window=1KiB", "far.window", "not between 2048 B and 512 MiB", "far.window=64KiB"},
 		{"far.sack=maybe", "far.sack", "neither on nor off", "far.sack=off"},
 		{"up.sack=off", "up.sack", "does not go with up.", "near. and far."},
-		{"vpn=ipsec", "vpn", "neither none nor gateway", "vpn=gateway"},
+		{"vpn=ipsec", "vpn", "neither none, gateway nor wireguard", "vpn=gateway"},
+		{"vpn=gateway/1420", "vpn", "neither none, gateway nor wireguard", "vpn=wireguard/1420"},
+		{"vpn=wireguard/1000", "vpn", "between 1280 and", "vpn=wireguard/1420"},
+		{"vpn=wireguard,crypto=1mbit", "crypto", "no gateways", "vpn=gateway"},
 		{"crypto=30mbit", "crypto", "no gateways", "vpn=gateway"},
 		{"vpn=gateway,crypto=30mbit/64KiB", "crypto", "no number of packets", "crypto=30mbit/100packets"},
 		{"vpn=gateway,crypto=0", "crypto", "not between", "crypto=30mbit"},
