@@ -23,6 +23,10 @@ bank: build ## measures the figures of docs/benchmarks.md on this machine (long)
 		$(GO) test -count=1 -timeout 6h -p 1 -run '$(or $(RUN),TestBank)' -v ./e2e
 	$(GO) run ./e2e/bankdoc < docs/benchmarks.jsonl > docs/benchmarks.md
 
+.PHONY: experiments
+experiments: build ## the founding documents' experiments in the lab, beside their figures, into docs/experiments.md (20 minutes)
+	$(GO) run ./e2e/experiments -program $(BIN)
+
 .PHONY: clean
 clean:
 	rm -rf bin

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// cell is one place of a table: a transfer to run, and what is known of it.
+type cell struct {
+	row, column string
+	lab         string   // the path, in the lab's words
+	args        []string // of `fullpipe measure`
+	rtt         time.Duration
+	published   float64 // bit/s; 0: nothing was published
+	expected    float64 // bit/s by arithmetic; 0: none made
+	measured    []float64
+	limiters    []string
+}
+
+// median is the middle of the runs; 0 before any.
+func (c *cell) median() float64 { return median(c.measured) }
+
+// limiter is the verdict that most runs had.
+func (c *cell) limiter() string {
+	best, most := "", 0
+	for _, l := range c.limiters {
+		n := 0
+		for _, other := range c.limiters {
+			if other == l {
+				n++
+			}
+		}
+		if n > most {
+			best, most = l, n
+		}
+	}
+	return best
+}
+
+func (c *cell) command() string {
+	return strings.Join(append([]string{"fullpipe measure", c.lab}, c.args...), " ")
+}
+
+// experiment is one published table, or a few figures of one text.
+type experiment struct {
+	title, about string
+	rows         string // what a row is
+	cells        []*cell
+	// judge says in sentences what the figures show, once they are measured.
+	judge func(e *experiment) []finding
+}
+
+// finding is a sentence about an experiment. One that asks nothing has no verdict.
+type finding struct{ text, verdict string }
+
+func (e *experiment) columns() (names []string) {
+	for _, c := range e.cells {
+		if !slices.Contains(names, c.column) {
+			names = append(names, c.column)
+		}
+	}
+	return names
+}
+
+func (e *experiment) lines() (names []string) {
+	for _, c := range e.cells {
+		if !slices.Contains(names, c.row) {
+			names = append(names, c.row)
+		}
+	}
+	return names
+}
+
+func (e *experiment) at(row, column string) *cell {
+	for _, c := range e.cells {
+		if c.row == row && c.column == column {
+			return c
+		}
+	}
+	return nil
+}
+
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(values))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}
+
+// ratios are one figure over another for the cells that have both.
+func ratios(cells []*cell, over, under func(*cell) float64) (all []float64) {
+	for _, c := range cells {
+		if a, b := over(c), under(c); a > 0 && b > 0 {
+			all = append(all, a/b)
+		}
+	}
+	return all
+}
+
+func published(c *cell) float64 { return c.published }
+func expected(c *cell) float64  { return c.expected }
+func measured(c *cell) float64  { return c.median() }
+
+// within says that a ratio is no further from 1 than a share, as a factor either way.
+func within(ratio, share float64) bool {
+	return math.Abs(math.Log(ratio)) <= math.Log(1+share)
+}
+
+func pass(ok bool) string {
+	if ok {
+		return "pass"
+	}
+	return "fail"
+}
+
+func kib(bytes int) string { return strconv.Itoa(bytes/1024) + " KiB" }
