@@ -41,6 +41,7 @@ type told struct {
 	Offloads    bool   // super-segments at both ends, else packets
 	File        string
 	Sender      netip.AddrPort
+	Goodput     float64 // bit/s
 	WindowShare float64 // by the kernel's clock; below 0: not known
 	Lost        int     // packets that the capturing program says it lost
 }
@@ -128,17 +129,24 @@ func (r *diagnosed) carryOut(t *testing.T, name string) {
 	}
 	gain(r.cause.limiter, without)
 	for _, said := range r.others() {
+		with := r.point.free()
+		r.cause.with(r.point, &with)
 		switch {
 		case r.err != nil:
 			return
 		case said == limiter.Congestion && r.cause.limiter == limiter.Bottleneck:
 			gain(said, r.point.free()) // a queue that is not too short
 		case said == limiter.Bottleneck:
-			with, faster := r.point.free(), r.point.faster().free()
-			r.cause.with(r.point, &with)
+			faster := r.point.faster().free()
 			r.cause.with(r.point, &faster)
 			faster.path = strings.Replace(with.path, fmt.Sprintf("rate=%.0f,", r.point.bps), fmt.Sprintf("rate=%.0f,", 2*r.point.bps), 1)
 			gain(said, faster)
+		case said == limiter.Sender && with.spec.Near.SendBuffer > 0 && r.freed[limiter.SendBuffer] == 0:
+			with.spec.Near.SendBuffer = 0
+			gain(limiter.SendBuffer, with)
+		case said == limiter.ReceiverWindow && with.spec.Far.ReceiveBuffer > 0 && r.freed[said] == 0:
+			with.spec.Far.ReceiveBuffer = 0
+			gain(said, with)
 		}
 	}
 	if err := r.keep(name + ".json"); err != nil {
@@ -183,7 +191,7 @@ func judgedAgain(t *testing.T, dir string) (trials []*diagnosed) {
 		r := &diagnosed{freed: k.Freed, trial: trial{point: pathPoint{k.Bps, k.RTT}, with: k.With, gains: k.Gains}}
 		r.cause = all[slices.IndexFunc(all, func(c cause) bool { return c.name == k.Cause })]
 		for _, capture := range k.Captures {
-			if r.err = r.look(capture); r.err != nil {
+			if r.err = r.look(dir, capture); r.err != nil {
 				break
 			}
 		}
@@ -193,9 +201,9 @@ func judgedAgain(t *testing.T, dir string) (trials []*diagnosed) {
 	return trials
 }
 
-// look judges a capture.
-func (r *diagnosed) look(c told) error {
-	g, d, err := sentFrom(c.File, c.Sender)
+// look judges a capture in a directory.
+func (r *diagnosed) look(dir string, c told) error {
+	g, d, err := sentFrom(filepath.Join(dir, c.File), c.Sender)
 	if err == nil {
 		r.views = append(r.views, view{c, g, d})
 	}
@@ -241,7 +249,7 @@ func (r *diagnosed) capture(t *testing.T, name string, offloads bool) error {
 		if where[vantage] == "" {
 			continue
 		}
-		if err := r.look(told{vantage, offloads, where[vantage], result.Sender().Streams[0].Local, kernelWindowShare(result), c.lost}); err != nil {
+		if err := r.look(filepath.Dir(name), told{vantage, offloads, filepath.Base(where[vantage]), result.Sender().Streams[0].Local, goodput(result), kernelWindowShare(result), c.lost}); err != nil {
 			return err
 		}
 	}
@@ -282,18 +290,18 @@ func windowClock(d *flow.Direction) float64 {
 // fits says whether a verdict is right by what was gained, where a capture cannot tell
 // why a sender holds itself back, and a shaper at the sender is a link to all others.
 func (r *diagnosed) fits(v *view) (right, known bool) {
-	gain := r.gains[r.cause.limiter]
-	switch {
-	case r.gains[v.Limiter] >= limits:
-		return true, true
-	case gain < limits:
-		return false, false
-	case v.Limiter == r.cause.limiter,
-		v.Limiter == limiter.Sender && slices.Contains(v.Candidates, r.cause.limiter),
-		v.Limiter == limiter.Bottleneck && r.cause.limiter == limiter.LocalQueue:
-		return true, true
+	most, unclear := 0.0, false
+	for name, freed := range r.freed {
+		gain := freed/v.Goodput - 1
+		meant := v.Limiter == name || v.Limiter == limiter.Sender && slices.Contains(v.Candidates, name) ||
+			v.Limiter == limiter.Bottleneck && name == limiter.LocalQueue
+		if meant && gain >= limits {
+			return true, true
+		}
+		unclear = unclear || meant && gain >= limits-unsure
+		most = max(most, gain)
 	}
-	return false, gain >= limits+unsure && r.gains[v.Limiter] < limits-unsure
+	return false, most >= limits+unsure && !unclear
 }
 
 // agree says whether the captures of one transfer that name a limiter name the same one,

@@ -61,8 +61,10 @@ type timeline struct {
 	filled   bool // linkFull
 	brief    bool // short
 	vantage  Vantage
-	network  []Name // for each slice, what limited while nothing else did
-	time     map[Name]float64
+	// recovering says of each slice that its congestion window still grew back from a loss.
+	recovering []bool
+	network    []Name // for each slice, what limited while nothing else did
+	time       map[Name]float64
 }
 
 // JudgeCapture says what limited one direction of a captured connection.
@@ -177,6 +179,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel) *time
 	t.queueing = queued > 0.5*t.length
 	t.probed = probes > 1 && probes*30 > len(d.Slices)
 	t.filled, t.brief = t.linkFull(), t.short()
+	t.recovering = recoveries(d.Slices)
 	t.judgeNetwork()
 	return t
 }

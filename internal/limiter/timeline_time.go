@@ -45,7 +45,7 @@ func (t *timeline) networkOf(i int) Name {
 		return Application
 	case t.filled && t.crowd*t.rate(s) > 0.5*t.link:
 		return Bottleneck
-	case t.losing && t.recentLoss(i):
+	case t.losing && t.recovering[i]:
 		return Congestion
 	case t.full(s) && t.probed:
 		return Bottleneck
@@ -116,19 +116,6 @@ func quantileOf(t *timeline, q float64) float64 {
 		rates = append(rates, weighted{t.rate(s), sliceTime(s)})
 	}
 	return quantile(rates, q)
-}
-
-// recentLoss says that the congestion window still grows back from a loss: one lies in
-// this slice or before it, and what is outstanding has been rising since.
-func (t *timeline) recentLoss(i int) bool {
-	all := t.d.Slices
-	for j := i; j >= 0; j-- {
-		if all[j].Losses > 0 || all[j].Retransmitted > 0 {
-			// A quiet plateau of twenty slices is no growth.
-			return i-j < 20 || float64(all[i].OutMax) > 1.1*float64(all[i-10].OutMax)
-		}
-	}
-	return false
 }
 
 // spend gives a slice's time away, in seconds, to what is empty.
