@@ -2,8 +2,9 @@ package flow
 
 // ackEvent is an acknowledgement on its way from the tap to the sender.
 type ackEvent struct {
-	due    int64
+	due    int64 // by the loop's delay when the tap saw it; Direction.lag is added
 	ack    int64
+	tsval  uint32
 	window uint16 // not scaled: the scale may have to be raised meanwhile
 	pure   bool
 	gap    bool // SACK shows more than a reordering's worth above a hole
@@ -65,7 +66,7 @@ func (d *Direction) acknowledged(s *Segment, at int64) {
 			d.tapEdge = ack + w
 		}
 	}
-	e := ackEvent{ack: ack, window: s.Window, pure: s.Payload == 0}
+	e := ackEvent{ack: ack, tsval: s.TSVal, window: s.Window, pure: s.Payload == 0}
 	if s.SACKs > 0 {
 		e.gap = d.sack(s, ack)
 	}
@@ -94,6 +95,41 @@ func (d *Direction) acknowledged(s *Segment, at int64) {
 		e.due = max(e.due, last.due)
 	}
 	d.waiting.push(e)
+	if !d.echoes() {
+		d.advance(at)
+	}
+}
+
+// echoes says that data tells by its timestamp which acknowledgements its sender had:
+// those that wait are then settled by the next data.
+func (d *Direction) echoes() bool { return d.rtt.loop.have && d.rtt.loop.least() > 0 }
+
+// informed lets acknowledgements reach the sender before it sends s: those that s echoes
+// have reached it, later ones have not (RFC 7323, 4.3). What that shows of the loop's
+// delay holds for the next ones too.
+func (d *Direction) informed(s *Segment, at int64) {
+	if d.waiting.n > 0 && s.Options&HasTimestamps != 0 && d.echoes() {
+		patience := second + 4*d.rtt.delay()
+		for d.waiting.n > 0 {
+			e := d.waiting.first()
+			due := e.due + d.lag
+			switch newer := int32(e.tsval - s.TSEcr); {
+			case newer > 0 && due <= at && at-e.due < patience:
+				d.lag = at + 1 - e.due
+				d.run(at)
+				return
+			case newer < 0 && due > at:
+				d.lag = max(at-e.due, -d.rtt.delay()/2)
+				due = at
+			case due > at:
+				d.run(at)
+				return
+			}
+			d.run(due)
+			reached := d.waiting.pop()
+			d.arrive(&reached)
+		}
+	}
 	d.advance(at)
 }
 

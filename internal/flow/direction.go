@@ -83,6 +83,7 @@ type Direction struct {
 	heldFor  int64
 
 	waiting acks
+	lag     int64 // how much longer than its delay the loop through the sender takes at present
 	sacked  ranges
 	lostSegments
 	rtt rttState
@@ -145,9 +146,9 @@ func (d *Direction) position(seq uint32) int64 {
 
 // advance runs the clocks until now.
 func (d *Direction) advance(now int64) {
-	for d.waiting.n > 0 && d.waiting.first().due <= now {
+	for d.waiting.n > 0 && d.waiting.first().due+d.lag <= now {
 		e := d.waiting.pop()
-		d.run(e.due)
+		d.run(e.due + d.lag)
 		d.arrive(&e)
 	}
 	d.run(now)
@@ -210,7 +211,7 @@ func (d *Direction) finish() {
 	c := d.conn
 	d.TooBig, d.RouterMTU = c.tooBig[d.me], c.routerMTU[d.me]
 	for d.waiting.n > 0 {
-		d.advance(d.waiting.first().due)
+		d.advance(d.waiting.first().due + d.lag)
 	}
 	d.advance(d.lastSent)
 	// Time after the last acknowledgement is nobody's: the program may have been done.

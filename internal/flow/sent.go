@@ -2,7 +2,7 @@ package flow
 
 // sent takes a segment with payload.
 func (d *Direction) sent(s *Segment, at int64) {
-	d.advance(at)
+	d.informed(s, at)
 	length := int64(s.Payload)
 	from := d.position(s.Seq)
 	to := from + length

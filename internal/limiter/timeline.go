@@ -151,8 +151,10 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel) *time
 	}
 	var rates []weighted
 	idle := 0.0
+	outstanding, lost := make([]float64, len(d.Slices)), make([]bool, len(d.Slices))
 	for i := range d.Slices {
 		s := &d.Slices[i]
+		outstanding[i], lost[i] = s.OutMean(), s.Losses > 0 || s.Retransmitted > 0
 		t.rounds += int(s.Rounds)
 		idle += float64(s.Clock[flow.Idle]) / 1e9
 		if active := activeTime(s); active > 0 && s.Acked > 0 {
@@ -179,7 +181,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel) *time
 	t.queueing = queued > 0.5*t.length
 	t.probed = probes > 1 && probes*30 > len(d.Slices)
 	t.filled, t.brief = t.linkFull(), t.short()
-	t.recovering = recoveries(d.Slices)
+	t.recovering = recoveries(outstanding, lost)
 	t.judgeNetwork()
 	return t
 }

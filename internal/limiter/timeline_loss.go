@@ -1,7 +1,5 @@
 package limiter
 
-import "github.com/fullpipe-net/fullpipe/internal/flow"
-
 // quiet is how many slices without growth make a plateau.
 const quiet = 20
 
@@ -10,21 +8,20 @@ const quiet = 20
 // the sender's own does not rise; a congestion window does, in congestion avoidance by up
 // to a segment a round (RFC 5681, 3.1), and with CUBIC less around its last size
 // (RFC 9438, 4.2), so that only the whole way from loss to loss tells.
-func recoveries(all []flow.Slice) []bool {
-	found := make([]bool, len(all))
-	lost := func(i int) bool { return all[i].Losses > 0 || all[i].Retransmitted > 0 }
-	for begin := 0; begin < len(all); begin++ {
-		if !lost(begin) {
+func recoveries(outstanding []float64, lost []bool) []bool {
+	found := make([]bool, len(lost))
+	for begin := range lost {
+		if !lost[begin] {
 			continue
 		}
 		end := begin + 1
-		for end < len(all) && !lost(end) {
+		for end < len(lost) && !lost[end] {
 			end++
 		}
 		until := min(begin+quiet, end)
-		if grown := rising(all[begin+1 : end]); grown > 0 {
+		if grown := rising(outstanding[begin+1 : end]); grown > 0 {
 			until = min(max(until, begin+1+grown+quiet), end)
-			if end < len(all) {
+			if end < len(lost) {
 				until = end
 			}
 		}
@@ -37,13 +34,13 @@ func recoveries(all []flow.Slice) []bool {
 
 // rising is after how many slices what was outstanding had reached its height, if it
 // rose on the way, else 0. Away from the sender single slices scatter.
-func rising(run []flow.Slice) int {
+func rising(run []float64) int {
 	const together, few, mostly, enough = 4, 3, 0.5, 1.04
 	var means []float64
 	for i := 0; i+together <= len(run); i += together {
 		sum := 0.0
 		for j := i; j < i+together; j++ {
-			sum += run[j].OutMean()
+			sum += run[j]
 		}
 		means = append(means, sum/together)
 	}

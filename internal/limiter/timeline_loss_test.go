@@ -1,0 +1,47 @@
+package limiter
+
+import (
+	"slices"
+	"testing"
+)
+
+// sawtooth is a congestion window that goes from a to b in so many slices.
+func sawtooth(a, b float64, steps int, scatter float64) (all []float64) {
+	for i := range steps {
+		all = append(all, a+(b-a)*float64(i)/float64(steps)+scatter*float64(i*7%5-2))
+	}
+	return all
+}
+
+func TestRecoveries(t *testing.T) {
+	tests := []struct {
+		name    string
+		window  []float64 // segments
+		losses  []int
+		quiet   int // a slice in which the window does not grow back
+		growing int
+	}{
+		{"from loss to loss in 75 slices", sawtooth(385, 445, 75, 0), []int{0, 74}, -1, 60},
+		{"the same with scatter, away from the sender", sawtooth(385, 445, 75, 4), []int{0, 74}, -1, 60},
+		{"still growing at the end", sawtooth(385, 445, 75, 0), []int{0}, -1, 70},
+		{"a plateau after one loss", sawtooth(60, 60, 90, 0), []int{0}, 40, 5},
+		{"growth up to a limit of the sender's", slices.Concat(sawtooth(60, 100, 20, 0), sawtooth(100, 100, 100, 0)), []int{0}, 80, 15},
+		{"up and down, as a program writes", sawtooth(60, 61, 90, 10), []int{0, 89}, 60, 5},
+		{"no loss", sawtooth(60, 100, 90, 0), nil, 50, -1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			lost := make([]bool, len(test.window))
+			for _, i := range test.losses {
+				lost[i] = true
+			}
+			found := recoveries(test.window, lost)
+			if test.quiet >= 0 && found[test.quiet] {
+				t.Errorf("slice %d is held to grow back", test.quiet)
+			}
+			if test.growing >= 0 && !found[test.growing] {
+				t.Errorf("slice %d is not held to grow back", test.growing)
+			}
+		})
+	}
+}
