@@ -138,6 +138,7 @@ func (f *measureFlags) specs() ([]transfer.Spec, error) {
 	var specs []transfer.Spec
 	for _, d := range directions {
 		s := transfer.Spec{Direction: d, Near: sender, Far: receiver, Streams: f.parallel, Time: f.time, Bytes: int64(f.bytes),
+			Latency: !f.bidir || d == transfer.Up, // of one of two that run at once: it is the same path
 			Program: transfer.Program{WriteBytes: int(f.write), WriteBps: float64(f.writeRate), ReadBps: float64(f.readRate), Exchange: f.exchange}}
 		if d == transfer.Down {
 			s.Near, s.Far = receiver, sender

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"sync"
 
@@ -65,6 +66,7 @@ type object struct {
 	size   int64 // -1: not said
 	ranges bool
 	proto  string // "HTTP/2.0"
+	server netip.AddrPort
 }
 
 // Open asks the server for the object's size without fetching it, following redirects.
@@ -157,7 +159,7 @@ func (p *Peer) ask(ctx context.Context, method string, u *url.URL) (object, erro
 			return object{}, err
 		}
 		next, err := redirect(u, response)
-		o := object{u, response.ContentLength, response.Header.Get("Accept-Ranges") == "bytes", response.Proto}
+		o := object{u, response.ContentLength, response.Header.Get("Accept-Ranges") == "bytes", response.Proto, f.server()}
 		f.release()
 		switch {
 		case err != nil:

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/netip"
 	"net/url"
 	"sync"
 	"time"
@@ -78,6 +79,16 @@ func (f *fetch) current() *conn {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.conn
+}
+
+// server is the address that the fetch is connected to.
+func (f *fetch) server() netip.AddrPort {
+	c := f.current()
+	if c == nil {
+		return netip.AddrPort{}
+	}
+	at := c.TCPConn.RemoteAddr().(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
 }
 
 // do sends the request and answers with the head of what comes; the body is f's.

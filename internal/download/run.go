@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -30,9 +31,22 @@ func (p *Peer) Run(ctx context.Context, spec transfer.Spec, each func(transfer.I
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(p.ctx, func() { cancel(errors.New("closed")) })()
-	run := &run{peer: p, spec: spec, started: time.Now(), stop: cancel}
-	err := run.fetchAll(ctx, each)
-	return run.result(err)
+	run := &run{peer: p, spec: spec, stop: cancel}
+	load := func() error {
+		run.started = time.Now()
+		return run.fetchAll(ctx, each)
+	}
+	if !spec.Latency || !p.object.server.IsValid() {
+		return run.result(load())
+	}
+	latency, why, err := path.Beside(ctx, p.object.server, path.Config{Route: p.config.Route}, load)
+	result, err := run.result(err)
+	if result != nil {
+		if result.Latency = latency; why != "" {
+			result.Warnings = append(result.Warnings, why)
+		}
+	}
+	return result, err
 }
 
 // run is one transfer: one fetch or several at once.

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -114,12 +115,37 @@ func (p *Peer) bound(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-func (p *Peer) run(ctx context.Context, spec transfer.Spec, each func(transfer.Interval)) (*transfer.Result, error) {
+func (p *Peer) run(ctx context.Context, spec transfer.Spec, each func(transfer.Interval)) (result *transfer.Result, err error) {
 	c, cookie, err := p.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer c.conn.Close()
+	latency, notes, err := p.beside(ctx, c, spec, func() (err error) {
+		result, err = p.test(ctx, c, cookie, spec, each)
+		return err
+	})
+	if result != nil {
+		result.Latency, result.Warnings = latency, append(result.Warnings, notes...)
+	}
+	return result, err
+}
+
+// beside measures latency beside a test where the Spec asks for it. A server takes a
+// connection for another test, so ICMP is all that can be tried.
+func (p *Peer) beside(ctx context.Context, c *control, spec transfer.Spec, test func() error) (*transfer.Latency, []string, error) {
+	if !spec.Latency {
+		return nil, nil, test()
+	}
+	latency, why, err := path.Beside(ctx, addrPort(c.conn.RemoteAddr()), path.Config{Route: p.Route, OnlyICMP: true}, test)
+	if why != "" {
+		return nil, []string{why}, err
+	}
+	return latency, nil, err
+}
+
+// test carries out one test on a control connection whose cookie was taken.
+func (p *Peer) test(ctx context.Context, c *control, cookie Cookie, spec transfer.Spec, each func(transfer.Interval)) (*transfer.Result, error) {
 	wire := params(spec)
 	conns, err := open(ctx, c, cookie, wire, socket.Options{Socket: spec.Near, Route: p.Route})
 	if err != nil {

@@ -23,7 +23,21 @@ func (p *Peer) RunBoth(ctx context.Context, up, down transfer.Spec, each func(tr
 	}
 	ctx, cancel := p.bound(ctx)
 	defer cancel()
-	a, b, err := p.both(ctx, up, down, each)
+	c, cookie, err := p.begin(ctx)
+	if err != nil {
+		return nil, nil, explain(up, err)
+	}
+	defer c.conn.Close()
+	var a, b *transfer.Result
+	latency, notes, err := p.beside(ctx, c, up, func() (err error) {
+		a, b, err = p.both(ctx, c, cookie, up, down, each)
+		return err
+	})
+	for _, r := range []*transfer.Result{a, b} {
+		if r != nil {
+			r.Latency, r.Warnings = latency, append(r.Warnings, notes...)
+		}
+	}
 	return a, b, explain(up, err)
 }
 
@@ -40,12 +54,7 @@ func together(up, down transfer.Spec) string {
 	return ""
 }
 
-func (p *Peer) both(ctx context.Context, up, down transfer.Spec, each func(transfer.Direction, transfer.Interval)) (*transfer.Result, *transfer.Result, error) {
-	c, cookie, err := p.begin(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer c.conn.Close()
+func (p *Peer) both(ctx context.Context, c *control, cookie Cookie, up, down transfer.Spec, each func(transfer.Direction, transfer.Interval)) (*transfer.Result, *transfer.Result, error) {
 	wire := params(down)
 	wire.Reverse, wire.Both = false, true
 	near := up.Near

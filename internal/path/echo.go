@@ -62,7 +62,7 @@ func (e *echo) ask(ctx context.Context, c Config) (RoundTrips, error) {
 		if took > 0 {
 			r.Times = append(r.Times, took)
 		} else if r.Lost++; r.Lost == 3 && len(r.Times) == 0 {
-			break // ICMP does not get there
+			break // it does not get there
 		}
 	}
 	if err := ctx.Err(); err != nil {

@@ -57,10 +57,13 @@ type Config struct {
 	Patience time.Duration
 	// Route is the way that probes leave by.
 	Route socket.Route
+	// OnlyICMP leaves a host's ports alone: some programs take a connection for a client.
+	OnlyICMP bool
 }
 
 func (c Config) withDefaults() Config {
-	return Config{cmp.Or(c.Count, 20), cmp.Or(c.Every, 20*time.Millisecond), cmp.Or(c.Patience, 2*time.Second), c.Route}
+	c.Count, c.Every, c.Patience = cmp.Or(c.Count, 20), cmp.Or(c.Every, 20*time.Millisecond), cmp.Or(c.Patience, 2*time.Second)
+	return c
 }
 
 // errSilent says that nothing came back at all.
@@ -70,12 +73,16 @@ var errSilent = errors.New("no probe was answered")
 // else by connecting to the port.
 func Ask(ctx context.Context, to netip.AddrPort, c Config) (RoundTrips, error) {
 	c = c.withDefaults()
-	if e, err := openEcho(to.Addr(), c.Route); err == nil {
+	e, err := openEcho(to.Addr(), c.Route)
+	if err == nil {
 		defer e.close()
-		r, err := e.ask(ctx, c)
-		if err == nil || ctx.Err() != nil {
+		var r RoundTrips
+		if r, err = e.ask(ctx, c); err == nil || ctx.Err() != nil {
 			return r, err
 		}
+	}
+	if c.OnlyICMP {
+		return RoundTrips{}, fmt.Errorf("round trip to %v: %w", to.Addr(), err)
 	}
 	return connects(ctx, to, c)
 }

@@ -47,5 +47,10 @@ func (n *native) RunBoth(ctx context.Context, up, down transfer.Spec, each func(
 		})
 	}
 	running.Wait()
+	for i, other := range []int{1, 0} { // both directions' load is what it was beside
+		if results[i] != nil && results[other] != nil && results[i].Latency == nil {
+			results[i].Latency = results[other].Latency
+		}
+	}
 	return results[0], results[1], errors.Join(errs[:]...)
 }

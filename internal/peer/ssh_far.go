@@ -143,6 +143,7 @@ func (p *tunnelled) Run(ctx context.Context, spec transfer.Spec, each func(trans
 	if err := p.Check(spec); err != nil {
 		return nil, err
 	}
+	spec.Latency = false // echoes would share ssh's connection with the payload
 	r, err := p.Peer.Run(ctx, spec, each)
 	if r == nil {
 		return nil, err

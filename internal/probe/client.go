@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -113,7 +114,11 @@ func (c *Client) Run(ctx context.Context, spec transfer.Spec, each func(transfer
 		return nil, err
 	}
 	r := run{ctl: ctl, route: c.Route, spec: spec, each: each, result: &transfer.Result{Spec: spec, Started: time.Now().UTC()}}
-	err = r.carryOut(ctx)
+	if spec.Latency && !ctl.hello.Echo {
+		err = r.besideICMP(ctx)
+	} else {
+		err = r.carryOut(ctx)
+	}
 	if err != nil && !r.answered {
 		ctl.close(err) // whatever it still says belongs to this transfer: begin anew
 	}
@@ -158,6 +163,20 @@ func (c *Client) Grant(ctx context.Context) (cookie Preface, address string, err
 	return cookie, "", &Error{Address: c.Address, Err: err, Hint: hint(plain(err))}
 }
 
+// besideICMP measures latency with a server that does not know echoes yet.
+func (r *run) besideICMP(ctx context.Context) error {
+	to, err := netip.ParseAddrPort(r.ctl.remote)
+	if err != nil {
+		return r.carryOut(ctx)
+	}
+	var why string
+	r.result.Latency, why, err = path.Beside(ctx, to, path.Config{Route: r.route, OnlyICMP: true}, func() error { return r.carryOut(ctx) })
+	if why != "" {
+		r.result.Warnings = append(r.result.Warnings, why)
+	}
+	return err
+}
+
 // run is one transfer of a Client.
 type run struct {
 	ctl      *control
@@ -167,9 +186,17 @@ type run struct {
 	result   *transfer.Result
 	answered bool // the far end's part is over
 	ports    []uint16
+	echoes   *echoes // nil: none are asked
 }
 
 func (r *run) carryOut(ctx context.Context) error {
+	if r.spec.Latency && r.ctl.hello.Echo {
+		r.echoes = &echoes{ctl: r.ctl}
+		if err := r.echoes.idle(ctx); err != nil {
+			return fmt.Errorf("ask for an echo: %w", err)
+		}
+		defer func() { r.result.Latency = r.echoes.result() }()
+	}
 	answer, err := r.offer(ctx)
 	if err != nil {
 		return err
@@ -185,8 +212,24 @@ func (r *run) carryOut(ctx context.Context) error {
 	defer cancel(nil)
 	far := make(chan farEnd, 1)
 	up := r.spec.Direction == transfer.Up
+	each := r.each
+	if r.echoes != nil {
+		each = func(i transfer.Interval) {
+			r.echoes.moved.Add(i.Bytes)
+			if r.each != nil {
+				r.each(i)
+			}
+		}
+		asking, stop := context.WithCancel(moving)
+		asked := make(chan struct{})
+		go func() {
+			defer close(asked)
+			r.echoes.run(asking)
+		}()
+		defer func() { stop(); <-asked }()
+	}
 	go func() {
-		f := r.ctl.await(up, r.each)
+		f := r.ctl.await(up, each, r.echoes)
 		if f.err != nil {
 			cancel(f.err)
 		}
@@ -198,7 +241,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	}
 	p := part{send: up, spec: r.spec, streams: streams, preface: PrefaceSize}
 	if !up {
-		p.each = r.each
+		p.each = each
 	}
 	var nearErr error
 	r.result.Near, nearErr = p.carryOut(moving)

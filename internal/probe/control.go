@@ -18,6 +18,10 @@ type control struct {
 	remote string // the address it is connected to, where data connections go too
 	hello  Hello
 
+	// stale is how many answers to echoes are still to come that nobody waits for. Only
+	// the transfer under way touches it.
+	stale int
+
 	mu  sync.Mutex // guards err
 	err error      // why it can no longer be used
 }
@@ -79,11 +83,17 @@ func (c *control) send(k kind, body any) error {
 func (c *control) next(ctx context.Context, within time.Duration) (message, error) {
 	c.conn.SetReadDeadline(time.Now().Add(within))
 	defer context.AfterFunc(ctx, func() { c.conn.SetReadDeadline(time.Unix(1, 0)) })()
-	m, err := readMessage(c.conn, maxFrame)
-	if err != nil {
-		err = plain(err)
+	for {
+		m, err := readMessage(c.conn, maxFrame)
+		switch {
+		case err != nil:
+			return m, plain(err)
+		case m.kind == kindEcho && c.stale > 0:
+			c.stale--
+		default:
+			return m, nil
+		}
 	}
-	return m, err
 }
 
 // farEnd is how a transfer ended at the far end, or why that is not known.
@@ -93,8 +103,9 @@ type farEnd struct {
 }
 
 // await reads until the far end's result; each sees the progress it reports of what it
-// receives. A server shows every second that it lives.
-func (c *control) await(receiving bool, each func(transfer.Interval)) farEnd {
+// receives, and echoes, when not nil, the answers to its questions. A server shows every
+// second that it lives.
+func (c *control) await(receiving bool, each func(transfer.Interval), echoes *echoes) farEnd {
 	for {
 		m, err := c.next(context.Background(), stallTime)
 		if err != nil {
@@ -104,6 +115,12 @@ func (c *control) await(receiving bool, each func(transfer.Interval)) farEnd {
 			var f farEnd
 			f.err = m.decode(kindResult, &f.result)
 			return f
+		}
+		if m.kind == kindEcho && echoes != nil {
+			if err := echoes.answered(m); err != nil {
+				return farEnd{err: err}
+			}
+			continue
 		}
 		var p progressMessage
 		if err := m.decode(kindProgress, &p); err != nil {

@@ -25,4 +25,7 @@ type (
 	Answer = result
 )
 
+// ForgetEcho makes the server one that knows no echoes.
+func (c *Client) ForgetEcho() { c.control.hello.Echo = false }
+
 func (m message) Decode(k kind, into any) error { return m.decode(k, into) }

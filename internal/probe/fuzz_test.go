@@ -34,7 +34,7 @@ func FuzzReadMessage(f *testing.F) {
 			t.Fatalf("%d bytes read, %d allowed", len(m.text), limit)
 		}
 		// Whatever it is, reading it as each message must not panic.
-		for k, into := range map[kind]any{kindHello: &Hello{}, kindOffer: &offer{}, kindAccept: &accept{}, kindProgress: &progressMessage{}, kindResult: &result{}} {
+		for k, into := range map[kind]any{kindHello: &Hello{}, kindOffer: &offer{}, kindAccept: &accept{}, kindProgress: &progressMessage{}, kindResult: &result{}, kindEcho: &echo{}} {
 			if m.decode(k, into) == nil {
 				if r, ok := into.(*result); ok && r.End != nil && len(r.End.Streams) > 0 {
 					thin(r.End)

@@ -99,6 +99,13 @@ func (s *Session) Serve(ctx context.Context, conn net.Conn) error {
 			if m.kind == kindStop { // crossed our result on the way
 				continue
 			}
+			if m.kind == kindEcho {
+				if err := answerEcho(secured, m); err != nil {
+					return err
+				}
+				idle.Reset(idleTime)
+				continue
+			}
 			if m.kind == kindGrant {
 				revoke()
 				if revoke, err = s.grant(secured); err != nil {
@@ -119,6 +126,16 @@ func (s *Session) Serve(ctx context.Context, conn net.Conn) error {
 		}
 		idle.Reset(idleTime)
 	}
+}
+
+// answerEcho sends a client's question back.
+func answerEcho(conn net.Conn, m message) error {
+	var question echo
+	if err := m.decode(kindEcho, &question); err != nil {
+		return err
+	}
+	conn.SetWriteDeadline(time.Now().Add(connectTime))
+	return writeMessage(conn, kindEcho, question)
 }
 
 // grant lets the client run iperf3 tests for what this protocol has no words for: UDP.
@@ -177,15 +194,23 @@ func (s *Session) carryOut(ctx context.Context, conn net.Conn, o offer, messages
 	var left error
 	go func() {
 		defer close(watched)
-		select {
-		case m, open := <-messages:
-			if !open {
-				left = errLeft
-			} else if m.kind != kindStop {
-				left = fmt.Errorf("message %q during a transfer", m.kind)
+		for {
+			select {
+			case m, open := <-messages:
+				switch {
+				case !open:
+					left = errLeft
+				case m.kind == kindEcho:
+					if left = answerEcho(conn, m); left == nil {
+						continue
+					}
+				case m.kind != kindStop:
+					left = fmt.Errorf("message %q during a transfer", m.kind)
+				}
+				cancel(errStopped)
+			case <-finished:
 			}
-			cancel(errStopped)
-		case <-finished:
+			return
 		}
 	}()
 	if port != 0 {

@@ -32,6 +32,7 @@ const (
 	kindProgress kind = 'P' // server: what arrived; also shows that it lives
 	kindStop     kind = 'S' // client: end the transfer under way
 	kindResult   kind = 'R' // server: what I saw, compressed
+	kindEcho     kind = 'E' // client: answer this with the same; sent to servers whose hello knows it
 	kindGrant    kind = 'G' // client: admit an iperf3 test of mine; answered by accept
 )
 
@@ -42,6 +43,8 @@ type Hello struct {
 	Kernel     string   `json:"kernel"`
 	Congestion []string `json:"congestion,omitempty"` // what Spec.Far may choose from, the default first
 	Limits     Limits   `json:"limits"`
+	// Echo says that the server answers echoes, also during a transfer.
+	Echo bool `json:"echo,omitempty"`
 }
 
 // Limits are the most that a server does for one client. Zero fields are features that

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/limiter"
@@ -19,6 +21,8 @@ type Direction struct {
 	RetransmittedSegment *int64             `json:"retransmitted_segments,omitempty"`
 	RTTMinS              *float64           `json:"rtt_min_s,omitempty"`
 	RTTMeanS             *float64           `json:"rtt_mean_s,omitempty"`
+	RTTLoadedS           *float64           `json:"rtt_loaded_s,omitempty"` // the connection's own, median once it had started up
+	Latency              *Latency           `json:"latency_under_load,omitempty"`
 	MSSBytes             *int               `json:"mss_bytes,omitempty"`
 	WindowScale          *int               `json:"window_scale,omitempty"`
 	limiter.Verdict
@@ -90,6 +94,7 @@ func NewDirection(r *transfer.Result, v limiter.Verdict, intervals []transfer.In
 	}
 	if e := r.Sender(); e != nil {
 		d.senderSide(e)
+		d.RTTLoadedS = loadedRTT(e, d.Startup)
 	}
 	if e := r.Receiver(); e != nil && len(e.Streams) > 0 {
 		d.Windows.ReceiveBuffer = newBuffer(e.Streams[0].ReceiveBuffer)
@@ -102,6 +107,7 @@ func NewDirection(r *transfer.Result, v limiter.Verdict, intervals []transfer.In
 		d.Intervals = append(d.Intervals, Interval{i.Start.Seconds(), i.End.Seconds(), i.Bytes, bps(i.Bytes, i.End-i.Start)})
 	}
 	d.CPU = newCPU(r)
+	d.Latency = newLatency(r.Latency, &d)
 	return d
 }
 
@@ -171,6 +177,36 @@ func newCPU(r *transfer.Result) *CPU {
 		return nil
 	}
 	return &cpu
+}
+
+// loadedRTT is the sender's smoothed round trip after the startup that was exceeded half
+// of the time; nil where none was told. Samples are not evenly spaced, so time counts.
+func loadedRTT(e *transfer.End, startup *Startup) *float64 {
+	type stay struct{ rtt, lasted time.Duration }
+	var stays []stay
+	var sum time.Duration
+	for _, s := range e.Streams {
+		at := s.First
+		if startup != nil {
+			at += time.Duration(startup.DurationS * float64(time.Second))
+		}
+		for _, sample := range s.Samples {
+			if sample.Have&transfer.HaveRTT == 0 || sample.RTT <= 0 || sample.At <= at || sample.At > s.Last {
+				continue
+			}
+			stays = append(stays, stay{sample.RTT, sample.At - at})
+			sum += sample.At - at
+			at = sample.At
+		}
+	}
+	slices.SortFunc(stays, func(a, b stay) int { return cmp.Compare(a.rtt, b.rtt) })
+	var passed time.Duration
+	for _, s := range stays {
+		if passed += s.lasted; 2*passed >= sum {
+			return seconds(s.rtt)
+		}
+	}
+	return nil
 }
 
 // rttSum gathers the least and the mean of the smoothed RTT over samples.

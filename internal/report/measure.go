@@ -82,11 +82,15 @@ func (d *Direction) writeText(w io.Writer) {
 	t.row("time went to", SharesText(d.Shares))
 	if d.RTTMinS != nil {
 		text := secondsText(*d.RTTMinS) + " least"
-		if d.RTTMeanS != nil {
+		switch {
+		case d.RTTLoadedS != nil:
+			text += ", " + secondsText(*d.RTTLoadedS) + " under load"
+		case d.RTTMeanS != nil:
 			text += ", " + secondsText(*d.RTTMeanS) + " mean during the transfer"
 		}
 		t.row("round trip", text)
 	}
+	d.Latency.rows(t)
 	t.row("send buffer", d.Windows.SendBuffer.text())
 	t.row("receive buffer", d.Windows.ReceiveBuffer.text())
 	if d.RetransmittedSegment != nil {

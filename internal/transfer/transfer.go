@@ -36,6 +36,9 @@ type Spec struct {
 	Time    time.Duration `json:"time_ns,omitempty"`
 	Bytes   int64         `json:"bytes,omitempty"`
 	Program Program       `json:"program"`
+	// Latency asks for round trips of small packets before and beside the transfer,
+	// which takes up to a second more, or three round trips.
+	Latency bool `json:"-"`
 }
 
 // Socket is what one end's sockets are given before connect() or listen().
@@ -107,6 +110,7 @@ type Result struct {
 	Near     *End      `json:"near,omitempty"`
 	Far      *End      `json:"far,omitempty"`
 	Complete bool      `json:"complete"`
+	Latency  *Latency  `json:"latency,omitempty"` // nil: not asked for, or not to be had
 	Warnings []string  `json:"warnings,omitempty"`
 }
 

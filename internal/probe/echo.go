@@ -1,0 +1,129 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+const (
+	// idleEchoes are asked before a transfer, as many as fit into idleTimeSpent and at
+	// least leastEchoes.
+	idleEchoes    = 10
+	leastEchoes   = 3
+	idleTimeSpent = 300 * time.Millisecond
+	// echoEvery is how often one is asked beside a transfer, but not before payloadEach
+	// more bytes have arrived: with its headers an echo is some 120 bytes, and shall not
+	// show in what a slow link carries.
+	echoEvery   = 100 * time.Millisecond
+	payloadEach = 16 << 10
+)
+
+// echo is a question and its answer.
+type echo struct {
+	Number uint32 `json:"n"`
+}
+
+// echoes asks the far end beside a transfer. One question is under way at a time.
+type echoes struct {
+	ctl   *control
+	moved atomic.Int64 // payload that has arrived
+
+	mu      sync.Mutex // guards what follows
+	latency transfer.Latency
+	number  uint32
+	asked   time.Time
+	waiting bool
+}
+
+// idle asks before the transfer, while nobody else reads the control connection.
+func (e *echoes) idle(ctx context.Context) error {
+	e.latency.Method = transfer.ByEcho
+	for start := time.Now(); len(e.latency.Idle) < idleEchoes; {
+		if len(e.latency.Idle) >= leastEchoes && time.Since(start) > idleTimeSpent {
+			break
+		}
+		if err := e.ask(); err != nil {
+			return err
+		}
+		m, err := e.ctl.next(ctx, connectTime)
+		if err != nil {
+			return err
+		}
+		if err := e.answered(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *echoes) ask() error {
+	e.mu.Lock()
+	e.number++
+	question := echo{e.number}
+	e.asked, e.waiting = time.Now(), true
+	e.mu.Unlock()
+	return e.ctl.send(kindEcho, question)
+}
+
+// answered books an answer: as one under load once the transfer's bytes arrive.
+func (e *echoes) answered(m message) error {
+	now := time.Now()
+	var answer echo
+	if err := m.decode(kindEcho, &answer); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.waiting || answer.Number != e.number {
+		return fmt.Errorf("an answer to question %d that was not asked", answer.Number)
+	}
+	e.waiting = false
+	took := now.Sub(e.asked)
+	if e.moved.Load() > 0 {
+		e.latency.Loaded = append(e.latency.Loaded, took)
+	} else {
+		e.latency.Idle = append(e.latency.Idle, took)
+	}
+	return nil
+}
+
+// run asks until ctx ends.
+func (e *echoes) run(ctx context.Context) {
+	tick := time.NewTicker(echoEvery)
+	defer tick.Stop()
+	for paid := int64(0); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		e.mu.Lock()
+		waiting := e.waiting
+		e.mu.Unlock()
+		moved := e.moved.Load()
+		if waiting || moved-paid < payloadEach {
+			continue
+		}
+		if paid = moved; e.ask() != nil {
+			return // whoever reads the connection says why
+		}
+	}
+}
+
+// result is what was learned, when nobody reads the connection for it any more. An
+// unanswered question counts as lost.
+func (e *echoes) result() *transfer.Latency {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.waiting {
+		e.latency.Lost++
+		e.waiting = false
+		e.ctl.stale++
+	}
+	return &e.latency
+}
