@@ -136,7 +136,8 @@ func drawForecast(r *rand.Rand, fast bool) (f forecast) {
 	if chance(0.35) {
 		s.Connections = []int{2, 4, 8}[r.IntN(3)]
 	}
-	if s.Time = 5 * time.Second; chance(0.4) {
+	// Long enough for more than a few losses.
+	if s.Time = min(max(5*time.Second, 100*rtt), 15*time.Second); chance(0.4) {
 		s.Time, s.Bytes = 0, int64(between(50e3, max(200e3, rate/8*8)))
 	}
 	f.Path = text.String()

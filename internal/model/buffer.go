@@ -1,10 +1,11 @@
 package model
 
+import "math/bits"
+
 // Linux counts memory, not payload, against a socket's buffers. These are its sizes on
 // 64-bit machines with a 1500-byte MTU.
 const (
 	receiveTruesize = 2304 // a received full segment: page fragment, skb_shared_info, sk_buff
-	sendOverhead    = 832  // of each sk_buff in the write queue besides its payload
 	largestSend     = 65536 - 1 - 256
 )
 
@@ -21,23 +22,33 @@ func LinuxGranted(requested, ceiling int) int {
 // advertising to a sender of full segments of mss bytes. Since Linux 6.6 the window is
 // the share of a buffer that the payload of the first full segment had of its memory, in
 // 256ths (tcp_measure_rcv_mss, tcp_win_from_space), and stops growing when one more
-// segment would not fit (tcp_grow_window).
+// segment would not fit (tcp_grow_window). A window scale that was chosen for half of
+// the buffer (tcp_select_initial_window) may bound it first.
 func LinuxReceiveWindow(granted, mss int) int {
 	share := min(mss*256/receiveTruesize, 255)
 	window := (granted - receiveTruesize) * share / 256
+	shift := max(bits.Len(uint(max(granted/2, 0)))-bits.Len(MaxUnscaled), 0)
+	if shift > MaxScale {
+		shift = MaxScale
+	}
+	window = min(window, MaxUnscaled<<shift)
 	return max(window/mss*mss, min(mss, granted))
 }
 
-// LinuxInFlight is how many bytes a granted send buffer keeps unacknowledged, where each
-// write ends in a segment that is sent at once: TCP_NODELAY, or writes of whole
-// segments. Each write is a sk_buff of its own, up to 64 KB.
+// LinuxInFlight is how many bytes a granted send buffer keeps unacknowledged on average,
+// where each write is sent at once to its end: TCP_NODELAY, or writes of whole segments.
+// A writer that found the buffer full is woken when a third of it is free
+// (sk_stream_write_space), each sk_buff costs memory besides its payload, and the last
+// write overshoots by its size, up to 64 KB. The two factors are fitted to what Linux
+// 6.18 had in flight for buffers of 16 to 256 KiB and writes of 1448 bytes to 64 KiB.
 //
 // Else the buffer bounds little: what is left of a write waits for its segment to fill
 // (Nagle), and Linux adds to a waiting segment without looking at the buffer again
 // (tcp_sendmsg_locked checks sk_stream_memory_free for a new one only).
 func LinuxInFlight(granted, write int) int {
+	const filled, overshoot = 0.58, 0.65
 	if write <= 0 || write > largestSend {
 		write = largestSend
 	}
-	return max(int(float64(granted)*float64(write)/float64(write+sendOverhead)), write)
+	return int(filled*float64(granted) + overshoot*float64(write))
 }

@@ -18,6 +18,7 @@ type flow struct {
 	// have.
 	most, since, reno float64
 	lossless          bool // no reduction yet
+	repairing         bool // the round after a loss, in which the window stands (RFC 6937)
 	// BBR: rounds in which the delivery rate grew no more; whether the pipe was full.
 	plateau int
 	full    bool
@@ -66,6 +67,9 @@ func (f *flow) answer(p *play, lasts float64) {
 	if f.stalled {
 		f.stalled = f.lost > 0
 		f.repair = f.lost
+		if f.stalled && !p.sack { // a retransmission that is lost is told of by nobody
+			f.idle = leastRTO.Seconds() + lasts
+		}
 		return
 	}
 	if p.congestion == "bbr" {
@@ -76,7 +80,7 @@ func (f *flow) answer(p *play, lasts float64) {
 		return
 	}
 	switch {
-	case f.lost >= f.sent && f.sent > 0: // nothing came back to tell of the loss
+	case f.lost > 0 && f.silent(p): // nothing came back to tell of the loss
 		f.reduce(p)
 		f.cwnd, f.idle = 1, leastRTO.Seconds()+lasts
 	case f.lost > 0:
@@ -84,6 +88,8 @@ func (f *flow) answer(p *play, lasts float64) {
 		if held {
 			f.stalled, f.repair = true, f.lost
 		}
+	case f.repairing: // until all that was sent before the loss was found has come
+		f.repairing = false
 	case f.cwnd <= 2*f.sent && f.starting():
 		f.cwnd = math.Min(f.cwnd+f.sent, f.ssthresh)
 		f.hystart(p)
@@ -94,17 +100,24 @@ func (f *flow) answer(p *play, lasts float64) {
 	}
 }
 
+// silent says whether a loss is only found by a timeout: all is lost, or without SACK
+// fewer than three segments tell of it (RFC 5681 section 3.2).
+func (f *flow) silent(p *play) bool {
+	const duplicates = 3
+	return f.lost >= f.sent || !p.sack && f.sent-f.lost < duplicates
+}
+
 func (f *flow) reduce(p *play) {
 	if p.congestion == "reno" {
 		f.ssthresh = math.Max(f.cwnd/2, 2)
 	} else {
-		f.most = f.cwnd
-		if !f.lossless && f.cwnd < f.most {
+		before := f.most
+		if f.most = f.cwnd; f.cwnd < before {
 			f.most = f.cwnd * (1 + model.CubicBeta) / 2 // fast convergence, RFC 9438 section 4.7
 		}
 		f.ssthresh = math.Max(f.cwnd*model.CubicBeta, 2)
 	}
-	f.cwnd, f.since, f.lossless = f.ssthresh, 0, false
+	f.cwnd, f.since, f.lossless, f.repairing = f.ssthresh, 0, false, true
 	f.reno = f.cwnd
 }
 
@@ -151,7 +164,9 @@ func (f *flow) answerBBR(p *play, lasts float64) {
 		if f.sent >= math.Min(share, p.bound()) {
 			f.plateau++
 		}
-		f.cwnd = math.Min(2*f.cwnd, math.Max(3*share, model.InitialWindow))
+		if f.lost == 0 { // after a loss Linux's BBR sends for a round what comes out
+			f.cwnd = math.Min(2*f.cwnd, math.Max(3*share, model.InitialWindow))
+		}
 		f.full = f.plateau >= 3
 		return
 	}

@@ -26,7 +26,7 @@ func (r *room) predict() result { return r.playOften(seeds) }
 func (r *room) sketch() result { return r.playOften(7) }
 
 func (r *room) playOften(n int) result {
-	if r.loss == 0 && r.connections == 1 {
+	if r.loss == 0 && r.connections == 1 && r.jitter == [2]float64{} {
 		n = 1
 	}
 	all := make([]float64, n)
@@ -39,15 +39,35 @@ func (r *room) playOften(n int) result {
 	slices.Sort(all)
 	low, high := all[n*5/100], all[n-1-n*5/100]
 	res := result{typical: all[n/2], finishes: finishes}
-	margin, widest := 0.08, 0.15
+	below, above := r.margins()
+	widest := 0.145
 	if r.loss > 0 {
-		margin, widest = 0.10, 0.40
+		widest = 0.39
 	}
-	// The range around its own middle, no wider than is of use.
-	res.low = math.Max(low*(1-margin), res.typical*(1-widest))
-	res.high = math.Min(high*(1+margin), res.typical*(1+widest))
-	res.high = math.Max(math.Min(res.high, r.capacity()), res.typical)
+	res.low, res.high = low*(1-below), high*(1+above)
+	res.high = math.Max(math.Min(res.high, 1.02*r.capacity()), res.typical)
+	// No wider than is of use, about its own middle or, where chance has more than that to
+	// say, about the typical play.
+	if res.high-res.low > widest*(res.high+res.low) {
+		res.low = math.Max(res.low, res.typical*(1-widest))
+		res.high = math.Min(res.high, res.low*(1+widest)/(1-widest))
+		res.low = math.Max(res.low, res.high*(1-widest)/(1+widest))
+	}
 	return res
+}
+
+// margins are what the models leave out, as shares, chosen on the training seeds of
+// TestBankPredict. Surprises cost more than they give: what is in the hosts and in no
+// model (bursts, a late process) overflows a short queue.
+func (r *room) margins() (below, above float64) {
+	const short = 0.6 // BDPs
+	switch {
+	case r.loss > 0:
+		return 0.12, 0.10
+	case r.congestion != "bbr" && r.queue < short*r.bdp():
+		return 0.20, 0.04
+	}
+	return 0.12, 0.08
 }
 
 // play is one transfer, round trip by round trip: every connection sends its window, the
@@ -93,19 +113,18 @@ func (p *play) goodput() float64 {
 
 // round is one round trip.
 func (p *play) round() {
-	total, bursts := 0.0, 0.0
-	bdp := p.bdp()
+	total, bursts, rtt := 0.0, 0.0, p.rtt+p.wander()
 	for i := range p.flows {
 		f := &p.flows[i]
+		before := f.sent
 		f.sent, f.lost = f.sends(p), 0
 		total += f.sent
-		if f.starting() {
-			bursts += f.sent / 2 // two segments for each acknowledged
-		}
+		bursts += math.Max(f.sent-before, 0) // beyond what the acknowledgements pace
 	}
-	waiting := math.Max(total-bdp, math.Min(bursts, total))
-	if drop := waiting - p.queue; drop > 0 && total > 0 {
-		p.drop(drop, total)
+	waiting := math.Max(total-rtt/p.segment, math.Min(bursts, total))
+	dropped := 0.0
+	if waiting > p.queue && total > 0 {
+		dropped = p.drop(waiting-p.queue, total)
 	}
 	arrived := 0.0
 	for i := range p.flows {
@@ -113,11 +132,22 @@ func (p *play) round() {
 		p.lose(f)
 		arrived += f.sent - f.lost
 	}
-	lasts := math.Max(p.rtt, total*p.segment)
+	lasts := math.Max(rtt, (total-dropped)*p.segment)
 	p.deliver(arrived, lasts)
 	for i := range p.flows {
 		p.flows[i].answer(p, lasts)
 	}
+}
+
+// wander is how far jitter has the round trip off its mean now: each direction's delay
+// is between two random values (link.Lane).
+func (p *play) wander() (off float64) {
+	for _, spread := range p.jitter {
+		if spread > 0 {
+			off += spread * ((p.dice.Float64()+p.dice.Float64())/2 - 0.5)
+		}
+	}
+	return off
 }
 
 // deliver counts what arrives in a round, which begins with its segments back to back;
@@ -139,25 +169,29 @@ func (p *play) deliver(segments, lasts float64) {
 	p.clock += took
 }
 
-// drop spreads what the queue has no room for: over all connections alike, or, when it
-// is little, on few.
-func (p *play) drop(segments, total float64) {
+// drop spreads what the queue has no room for over all connections alike or, when it is
+// little, on few.
+func (p *play) drop(segments, total float64) (dropped float64) {
 	if segments >= float64(len(p.flows)) || len(p.flows) == 1 {
 		for i := range p.flows {
 			f := &p.flows[i]
-			f.lost += math.Min(math.Max(segments*f.sent/total, 1), f.sent)
+			lost := math.Min(math.Max(segments*f.sent/total, 1), f.sent)
+			f.lost += lost
+			dropped += lost
 		}
-		return
+		return dropped
 	}
 	for range int(math.Ceil(segments)) {
 		at := p.dice.Float64() * total
 		for i := range p.flows {
 			if at -= p.flows[i].sent; at <= 0 {
 				p.flows[i].lost++
+				dropped++
 				break
 			}
 		}
 	}
+	return dropped
 }
 
 // lose lets chance take its share of a connection's segments (link.Lane's Gilbert-Elliott).

@@ -15,19 +15,20 @@ import (
 // room is a path and a setup as the models need them: one direction, in segments and
 // seconds. What is not bounded is infinite.
 type room struct {
-	mss         float64 // payload bytes of a full segment
-	headers     float64 // IP, TCP and options
-	rate        float64 // bit/s at the IP layer
-	segment     float64 // seconds that a full segment takes on the line
-	rtt         float64 // of the empty path, with serialization
-	jitter      float64 // spread of the round trip
-	queue       float64 // segments
-	loss        float64 // share of segments
-	burst       float64 // mean number of segments lost in a row
-	window      float64 // bytes, each connection: what the receiver allows
-	send        float64 // bytes, each connection: what the sender's buffer lets be in flight
-	fixed       bool    // the window does not follow what arrives
+	mss         float64    // payload bytes of a full segment
+	headers     float64    // IP, TCP and options
+	rate        float64    // bit/s at the IP layer
+	segment     float64    // seconds that a full segment takes on the line
+	rtt         float64    // of the empty path, with serialization
+	jitter      [2]float64 // spread of each direction's delay
+	queue       float64    // segments
+	loss        float64    // share of segments
+	burst       float64    // mean number of segments lost in a row
+	window      float64    // bytes, each connection: what the receiver allows
+	send        float64    // bytes, each connection: what the sender's buffer lets be in flight
+	fixed       bool       // the window does not follow what arrives
 	unscaled    bool
+	sack        bool
 	afd         bool
 	congestion  string
 	connections int
@@ -78,6 +79,7 @@ func newRoom(p link.Path, s Setup) (*room, error) {
 	}
 	r.segments(data, sender, receiver, s.MSS)
 	r.line(p, data, acks)
+	r.sack = sysctl(sender, "ipv4.tcp_sack") == "1" && sysctl(receiver, "ipv4.tcp_sack") == "1" && (data.Strip|acks.Strip)&link.SACK == 0
 	r.receiver(receiver, data.Strip|acks.Strip, s)
 	r.sender(sender, s)
 	return r, nil
@@ -113,7 +115,9 @@ func (r *room) line(p link.Path, data, acks link.Config) {
 	if acks.Rate > 0 {
 		ackTime = onLine(r.headers, acks) * 8 / float64(acks.Rate)
 	}
-	r.rtt = p.RTT.Seconds() + r.segment + ackTime + (data.Aggregate+acks.Aggregate).Seconds()/2
+	// Every second segment is acknowledged (RFC 9293 section 3.8.6.3): a round trip ends
+	// with the second's arrival.
+	r.rtt = p.RTT.Seconds() + 2*r.segment + ackTime + (data.Aggregate+acks.Aggregate).Seconds()/2
 	r.rtt = math.Max(r.rtt, leastRTT)
 	if p.HalfDuplex { // one acknowledgement for two segments takes its turn on the medium
 		r.segment += ackTime / 2
@@ -136,7 +140,7 @@ func (r *room) line(p link.Path, data, acks link.Config) {
 		r.queue = float64(data.PoliceBurst) / (r.mss + r.headers)
 		r.warn("a policer: what TCP makes of it depends on its burst")
 	}
-	r.jitter = (data.Jitter + acks.Jitter).Seconds()
+	r.jitter = [2]float64{data.Jitter.Seconds(), acks.Jitter.Seconds()}
 	r.gateways(p.VPN)
 	if data.Reorder > 0 {
 		r.warn("reordering is not modelled")

@@ -28,6 +28,7 @@ type loop struct {
 	program  transfer.Program
 	end      time.Duration // on the clock; 0: no time set
 	budget   *atomic.Int64 // bytes that all streams may still write, or read; nil: no bound
+	piece    int           // bytes of the budget that one write may claim
 	keepOpen bool
 	rule     *model.AFD // the sender's own buffering rule; nil: the kernel's
 
@@ -102,11 +103,13 @@ func (l *loop) writeSize() int {
 	return socket.BestWrite
 }
 
-// take claims up to n bytes of what all streams may still write.
+// take claims up to n bytes of what all streams may still write, but no more at once
+// than leaves the others their part.
 func (l *loop) take(n int) int {
 	if l.budget == nil {
 		return n
 	}
+	n = min(n, l.piece)
 	left := l.budget.Add(-int64(n))
 	return int(max(int64(n)+min(left, 0), 0))
 }

@@ -34,6 +34,15 @@ type part struct {
 // receiver's time began half a round trip later.
 const drainTime = 500 * time.Millisecond
 
+// pieceOf is how many bytes of a transfer one of several streams may claim at once: a
+// quarter of its part, so that the slowest holds little back, and no less than 16 KiB.
+func pieceOf(bytes int64, streams int) int {
+	if streams < 2 {
+		return socket.BestWrite
+	}
+	return int(min(max(bytes/int64(4*streams), 16<<10), socket.BestWrite))
+}
+
 // carryOut moves the payload and answers what this end saw, which with an error is what
 // it saw until then. It ends within the Spec's time (from the first byte on), or when
 // ctx does. The streams stay open, so that the caller chooses when the far end learns;
@@ -53,7 +62,7 @@ func (p part) carryOut(ctx context.Context) (*transfer.End, error) {
 			l.end, l.rule = p.spec.Time, rule
 		}
 		if p.spec.Bytes > 0 && (p.send || p.keepOpen) {
-			l.budget = &budget
+			l.budget, l.piece = &budget, pieceOf(p.spec.Bytes, len(p.streams))
 		}
 		if rule != nil {
 			s.SetNoDelay(true)
