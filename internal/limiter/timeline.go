@@ -111,9 +111,25 @@ func JudgeCapture(c *flow.Connection, d *flow.Direction, others ...Parallel) Dia
 			g.LostTime += seconds(took / total * t.length)
 		}
 	}
-	g.Verdict = headline(shares)
+	g.Verdict = hostOf(headline(shares))
 	t.conclude(&g)
 	return g
+}
+
+// hostOf takes a sender that writes too little and one that holds itself back for one
+// limiter where neither is alone the larger part: a capture cannot tell where in the host
+// the data waits.
+func hostOf(v Verdict) Verdict {
+	if v.Limiter != Mixed {
+		return v
+	}
+	together := maps.Clone(v.Shares)
+	together[Sender] += together[Application]
+	delete(together, Application)
+	if headline(together).Limiter == Sender {
+		v.Limiter, v.Candidates = Sender, nil
+	}
+	return v
 }
 
 // Parallel is a direction of another connection between the same two hosts.
@@ -166,7 +182,9 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel) *time
 	t.share(others)
 	t.pausing = idle > 0.1*t.length
 	t.base = t.emptyRTT()
-	t.losing = float64(d.Retransmitted) > 0.0003*float64(d.Segments) && d.LossEvents > 0
+	// What the receiver had already was not lost, and cost no congestion window for long
+	// (RFC 3708, RFC 4015).
+	t.losing = float64(d.Retransmitted-d.Spurious) > 0.0003*float64(d.Segments) && d.LossEvents > 0
 	queued, probes := 0.0, 0
 	for i := range d.Slices {
 		s := &d.Slices[i]

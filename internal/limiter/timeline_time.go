@@ -56,7 +56,7 @@ func (t *timeline) networkOf(i int) Name {
 	case s.WindowMax == 0 || !t.d.ScaleKnown && s.OutMax*2 > s.WindowMax:
 		return Unknown
 	}
-	if t.pausing && !t.losing {
+	if t.pauses(i) {
 		return t.idleOf(i)
 	}
 	return Sender
@@ -65,10 +65,14 @@ func (t *timeline) networkOf(i int) Name {
 // spaced says that a sender lets data out in pieces and has nothing outstanding between
 // them for a tenth of the time and more, of its own accord: what a piece waits for in the
 // path is only itself.
-func (t *timeline) spaced(i int) bool {
+func (t *timeline) spaced(i int) bool { return t.pauses(i) && t.idleOf(i) == Sender }
+
+// pauses says that nothing was outstanding for a tenth of this slice and more, and of the
+// whole transfer.
+func (t *timeline) pauses(i int) bool {
 	const between = 0.1
 	s := &t.d.Slices[i]
-	return t.pausing && !t.losing && float64(s.Clock[flow.Idle]) > between*float64(s.End-s.Start) && t.idleOf(i) == Sender
+	return t.pausing && !t.losing && float64(s.Clock[flow.Idle]) > between*float64(s.End-s.Start)
 }
 
 // stopAndWait says that the sender waited for an answer before it sent more: a little
