@@ -28,6 +28,7 @@ type Analysis struct {
 	Segments    int64 // TCP segments
 	Duplicates  int64 // captured twice
 	Unfollowed  int64 // segments of connections past the bound
+	Lost        int64 // packets that whoever captured says came too fast
 	// Warnings are for people: damage, what could not be read, and how much of it.
 	Warnings []string
 	Files    []FileSummary
@@ -83,6 +84,9 @@ func (a *Analysis) warn(counts *[UnknownLink + 1]int64) {
 	if a.Unfollowed > 0 {
 		a.Warnings = append(a.Warnings, fmt.Sprintf("%d segments belong to connections past the bound and were not followed", a.Unfollowed))
 	}
+	if a.Lost > 0 {
+		a.Warnings = append(a.Warnings, fmt.Sprintf("%d packets came faster than they were captured and are missing", a.Lost))
+	}
 	for _, f := range a.Files {
 		if f.Damage != nil {
 			a.Warnings = append(a.Warnings, f.Damage.Error())
@@ -94,6 +98,7 @@ func (a *Analysis) read(ctx context.Context, cfg Config, f *File, pool *workers,
 	summary, before := FileSummary{Name: f.name}, a.Packets
 	defer func() {
 		summary.Packets = a.Packets - before
+		a.Lost += f.lost
 		a.Files = append(a.Files, summary)
 	}()
 	var p Packet

@@ -27,6 +27,7 @@ type File struct {
 	first *Packet                  // read ahead by begins
 	order binary.ByteOrder
 	done  error // what Next answers from now on
+	lost  int64 // packets that came too fast for whoever captured
 
 	// pcap
 	perTick    int64 // nanoseconds of one unit of the records' second time field

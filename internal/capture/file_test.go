@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -197,4 +198,34 @@ func BenchmarkWalk(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(packets)), "ns/packet")
+}
+
+// Counters count from the beginning, for each interface.
+func TestCapturesSayWhatTheyLost(t *testing.T) {
+	order := binary.LittleEndian
+	counted := func(index uint32, dropped, byOS uint64) []byte {
+		body := order.AppendUint64(order.AppendUint32(nil, index), 0)
+		for code, n := range map[uint16]uint64{optionDropped: dropped, optionOSDropped: byOS} {
+			body = order.AppendUint64(order.AppendUint16(order.AppendUint16(body, code), 8), n)
+		}
+		return block(order, blockCounters, body)
+	}
+	data := bytes.Join([][]byte{
+		section(order), description(order, linkEthernet, nil), description(order, linkEthernet, nil),
+		enhanced(order, 0, 0, len(frame), frame),
+		counted(0, 3, 1), counted(1, 2, 0), counted(0, 5, 2), counted(7, 100, 0),
+		block(order, blockCounters, make([]byte, 4)),
+	}, nil)
+	f, err := NewFile("test", bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	a, err := Analyze(t.Context(), Config{}, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Lost != 9 || a.Packets != 1 || !slices.ContainsFunc(a.Warnings, func(w string) bool { return strings.HasPrefix(w, "9 packets") }) {
+		t.Errorf("%d lost of %d packets, %v", a.Lost, a.Packets, a.Warnings)
+	}
 }

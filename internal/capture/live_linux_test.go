@@ -68,6 +68,52 @@ func TestListenOnLoopback(t *testing.T) {
 	t.Errorf("the connection is not among %d", len(a.Connections))
 }
 
+// Nobody reads while a megabyte passes: what finds no room in the ring is told.
+func TestListenTellsWhatItLost(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	f, err := listenThrough(ctx, "lo", ringSize{2, 1 << 14})
+	if errors.Is(err, unix.EPERM) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	sent := make(chan error, 1)
+	go func() {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err == nil {
+			_, err = c.Write(make([]byte, 16<<20))
+			err = errors.Join(err, c.Close())
+		}
+		sent <- err
+	}()
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.Copy(io.Discard, c); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-sent; err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	a, err := Analyze(context.Background(), Config{}, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Lost == 0 || a.Packets == 0 || len(a.Warnings) == 0 {
+		t.Errorf("%d packets, %d lost, %v", a.Packets, a.Lost, a.Warnings)
+	}
+}
+
 func TestListenNamesWhatIsMissing(t *testing.T) {
 	if _, err := Listen(t.Context(), "nosuch0"); err == nil {
 		t.Error("an interface that is not there was captured on")

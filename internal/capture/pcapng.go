@@ -14,13 +14,16 @@ const (
 	blockInterface = 1
 	blockPacket    = 2 // obsolete
 	blockSimple    = 3
+	blockCounters  = 5 // "interface statistics"
 	blockEnhanced  = 6
 
 	byteOrderMagic = 0x1a2b3c4d
 
 	optionEnd        = 0
-	optionResolution = 9
-	optionOffset     = 14
+	optionResolution = 9  // of an interface
+	optionOffset     = 14 // of an interface
+	optionDropped    = 5  // of its counters: by the interface for want of resources
+	optionOSDropped  = 7  // of its counters: by the operating system
 
 	maxInterfaces = 1 << 16
 	maxInterface  = 64 << 10 // bytes of an interface's description
@@ -33,6 +36,7 @@ type iface struct {
 	perTick uint64 // nanoseconds of one tick, or
 	perSec  uint64 // ticks of one second, where that is not a whole number of nanoseconds
 	offset  int64  // seconds
+	lost    uint64 // packets, by the counters seen last
 }
 
 func (f *File) nextBlock(p *Packet) error {
@@ -72,6 +76,10 @@ func (f *File) nextBlock(p *Packet) error {
 		case blockInterface:
 			if err := f.addInterface(size); err != nil {
 				return err
+			}
+		case blockCounters:
+			if err := f.counters(size); err != nil {
+				return f.damage(err, "an interface's statistics of %d bytes are cut", size)
 			}
 		default:
 			if err := f.in.skip(int64(size)); err != nil {
@@ -120,24 +128,56 @@ func (f *File) addInterface(size uint32) error {
 		return f.damage(nil, "more than %d interfaces in one section", maxInterfaces)
 	}
 	i := iface{link: LinkType(f.order.Uint16(block[8:])), snaplen: f.order.Uint32(block[12:]), perTick: 1000}
-	for options := block[16 : len(block)-4]; len(options) >= 4; {
-		code, length := f.order.Uint16(options), int(f.order.Uint16(options[2:]))
-		options = options[4:]
-		if code == optionEnd || length > len(options) {
-			break
-		}
-		value := options[:length]
+	f.options(block[16:len(block)-4], func(code uint16, value []byte) {
 		switch {
-		case code == optionResolution && length == 1:
+		case code == optionResolution && len(value) == 1:
 			i.perTick, i.perSec = resolution(value[0])
-		case code == optionOffset && length == 8:
+		case code == optionOffset && len(value) == 8:
 			i.offset = int64(f.order.Uint64(value))
 		}
-		options = options[min(len(options), (length+3)&^3):]
-	}
+	})
 	f.interfaces = append(f.interfaces, i)
 	f.in.a += len(block)
 	return nil
+}
+
+// counters takes from an interface's statistics what the capture lost.
+func (f *File) counters(size uint32) error {
+	if size > maxInterface { // nothing that is known here is so long
+		return f.in.skip(int64(size))
+	}
+	block, err := f.in.peek(int(size))
+	if err != nil {
+		return err
+	}
+	if index := f.order.Uint32(block[8:]); size >= 24 && int64(index) < int64(len(f.interfaces)) {
+		const believable = 1 << 40
+		i, lost := &f.interfaces[index], uint64(0)
+		f.options(block[20:len(block)-4], func(code uint16, value []byte) {
+			if (code == optionDropped || code == optionOSDropped) && len(value) == 8 {
+				lost += min(f.order.Uint64(value), believable)
+			}
+		})
+		if lost > i.lost { // counted since the beginning
+			f.lost += int64(lost - i.lost)
+			i.lost = lost
+		}
+	}
+	f.in.a += len(block)
+	return nil
+}
+
+// options gives each option of a block to take.
+func (f *File) options(options []byte, take func(code uint16, value []byte)) {
+	for len(options) >= 4 {
+		code, length := f.order.Uint16(options), int(f.order.Uint16(options[2:]))
+		options = options[4:]
+		if code == optionEnd || length > len(options) {
+			return
+		}
+		take(code, options[:length])
+		options = options[min(len(options), (length+3)&^3):]
+	}
 }
 
 // resolution reads if_tsresol: a negative power of ten, or of two with the top bit set.
