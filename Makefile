@@ -27,6 +27,10 @@ bank: build ## measures the figures of docs/benchmarks.md on this machine (long)
 experiments: build ## the founding documents' experiments in the lab, beside their figures, into docs/experiments.md (20 minutes)
 	$(GO) run ./e2e/experiments -program $(BIN)
 
+.PHONY: pictures
+pictures: build ## docs/limiters/*.svg: what each limiter looks like, from the lab
+	@.ci/pictures $(BIN)
+
 .PHONY: clean
 clean:
 	rm -rf bin

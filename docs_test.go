@@ -43,6 +43,26 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 	}
 }
 
+// TestPicturesExist keeps documents from showing what was never drawn.
+func TestPicturesExist(t *testing.T) {
+	documents, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile(`!\[[^]]*\]\(([^):]+)\)`)
+	for _, document := range append(documents, "README.md") {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, picture := range shown.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(document), picture[1])); err != nil {
+				t.Errorf("%s shows %v", document, err)
+			}
+		}
+	}
+}
+
 // TestArchitectureNamesEveryRoomAndDependency keeps the picture of the house true.
 func TestArchitectureNamesEveryRoomAndDependency(t *testing.T) {
 	picture, err := os.ReadFile("ARCHITECTURE.md")

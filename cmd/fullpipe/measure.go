@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -33,6 +36,8 @@ type measureFlags struct {
 	bidir                 bool
 	dscp                  int
 	udp                   udpFlags
+	pacing                units.Rate
+	picture               string
 }
 
 func newMeasure() *cobra.Command {
@@ -87,11 +92,13 @@ default, which for buffers is automatic sizing.`,
 	fl.Var(&f.write, "write-size", "bytes of one write by the sender; large ones if not given")
 	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion control")
 	fl.IntVar(&f.mss, "mss", 0, "bound of the sender's segments in bytes (TCP_MAXSEG)")
+	fl.Var(&f.pacing, "pacing", "bound of the sender's rate in its kernel (SO_MAX_PACING_RATE)")
 	fl.BoolVar(&f.noDelay, "no-delay", false, "send small writes at once (TCP_NODELAY)")
 	fl.Var(&f.writeRate, "write-rate", "hold the sending program to this rate")
 	fl.Var(&f.readRate, "read-rate", "hold the receiving program to this rate")
 	fl.BoolVar(&f.exchange, "exchange", false, "write requests of --write-size in two pieces and wait for an answer to each")
 	fl.IntVar(&f.dscp, "dscp", 0, "code point that the sender's packets carry")
+	fl.StringVar(&f.picture, "picture", "", "draw throughput, bytes in flight and round trips of the transfer to this SVG `file`")
 	fl.BoolVar(&f.bidir, "bidir", false, "measure both directions at the same time")
 	fl.BoolVarP(&f.udp.on, "udp", "u", false, "send UDP, and tell loss, jitter, order and delay variation")
 	f.udp.rate, f.udp.datagram = 10e6, 1448
@@ -133,7 +140,7 @@ func (f *measureFlags) specs() ([]transfer.Spec, error) {
 	if f.dscp < 0 || f.dscp > 63 {
 		return nil, &usageError{"--dscp", fmt.Sprintf("%d is no code point", f.dscp), "0 to 63, as in 46 for expedited forwarding"}
 	}
-	sender := transfer.Socket{SendBuffer: int(f.send), Congestion: f.congestion, MSS: f.mss, NoDelay: f.noDelay, TOS: f.dscp << 2}
+	sender := transfer.Socket{SendBuffer: int(f.send), Congestion: f.congestion, MSS: f.mss, NoDelay: f.noDelay, TOS: f.dscp << 2, PacingBps: float64(f.pacing)}
 	receiver := transfer.Socket{ReceiveBuffer: int(f.receive), Clamp: int(f.window), NoDelay: f.noDelay}
 	var specs []transfer.Spec
 	for _, d := range directions {
@@ -193,7 +200,25 @@ func (f *measureFlags) measureOne(ctx context.Context, far transfer.Peer, spec t
 	verdict := limiter.Judge(result)
 	result.Warnings = append(result.Warnings, f.pathNotes(ctx, result, verdict)...)
 	direction := report.NewDirection(result, verdict, intervals)
-	return &direction, err
+	return &direction, errors.Join(err, f.draw(result, verdict))
+}
+
+// draw writes the picture that was asked for; with both directions the file's name says
+// which.
+func (f *measureFlags) draw(result *transfer.Result, verdict limiter.Verdict) error {
+	if f.picture == "" {
+		return nil
+	}
+	name := f.picture
+	if f.direction == "both" {
+		ext := filepath.Ext(name)
+		name = fmt.Sprintf("%s-%s%s", strings.TrimSuffix(name, ext), result.Spec.Direction, ext)
+	}
+	var svg bytes.Buffer
+	if err := report.WritePicture(&svg, result, verdict); err != nil {
+		return fmt.Errorf("--picture %s: %w", name, err)
+	}
+	return os.WriteFile(name, svg.Bytes(), 0o644)
 }
 
 // pathNotes are what the two ends' views of the handshake, and after a black hole probes

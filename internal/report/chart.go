@@ -22,7 +22,9 @@ type chart struct {
 	from   int64 // nanoseconds
 	to     int64
 	height float64
-	bands  []limiter.Band
+	// headroom is the share of the scale left free above all values, for a legend.
+	headroom float64
+	bands    []limiter.Band
 }
 
 type chartLine struct {
@@ -46,11 +48,18 @@ const (
 	plotBottom = 20.0
 )
 
-// svg draws the chart.
-func (c *chart) svg() template.HTML {
+// svg draws the chart as wide as its place on a page.
+func (c *chart) svg() template.HTML { return c.draw("") }
+
+// at draws the chart inside another drawing, so far from its top.
+func (c *chart) at(y float64) template.HTML {
+	return c.draw(fmt.Sprintf(` y="%g" width="%g" height="%g"`, y, chartWidth, c.height))
+}
+
+func (c *chart) draw(place string) template.HTML {
 	low, high := c.bounds()
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %g %g" role="img" aria-label="%s" data-unit="%s" data-per="%g">`, chartWidth, c.height, template.HTMLEscapeString(c.title), c.unit, c.per)
+	fmt.Fprintf(&b, `<svg class="chart"`+place+` viewBox="0 0 %g %g" role="img" aria-label="%s" data-unit="%s" data-per="%g">`, chartWidth, c.height, template.HTMLEscapeString(c.title), c.unit, c.per)
 	fmt.Fprintf(&b, `<g class="axes">%s</g>`, c.axes(low, high))
 	fmt.Fprintf(&b, `<text class="title" x="%g" y="%g">%s</text>`, plotLeft+8, plotTop+14, template.HTMLEscapeString(c.title))
 	fmt.Fprintf(&b, `<svg class="plot" x="%g" y="%g" width="%g" height="%g">`, plotLeft, plotTop, chartWidth-plotLeft-plotRight, c.height-plotTop-plotBottom)
@@ -82,7 +91,7 @@ func (c *chart) bounds() (low, high float64) {
 	if !(high > 0) {
 		high = 1
 	}
-	return 0, high * 1.05
+	return 0, high * (1.05 + c.headroom)
 }
 
 func (c *chart) x(at int64) float64 {
