@@ -50,12 +50,15 @@ func (f *flow) sends(p *play) float64 {
 	}
 	n := math.Min(f.cwnd, p.bound())
 	if p.congestion == "bbr" && f.full {
-		n = math.Min(n, p.bdp()/float64(p.connections)*bbrFills)
+		n = math.Min(n, math.Max((p.bdp()+1)/float64(p.connections)*bbrFills, bbrLeast))
 	}
 	return n
 }
 
-const bbrFills = 1.02 // of its share: what probing keeps queued on average
+const (
+	bbrFills = 1.02 // of its share: what probing keeps queued on average
+	bbrLeast = 4    // segments: BBRMinPipeCwnd
+)
 
 // answer is what the window does about a round that lasted so many seconds.
 func (f *flow) answer(p *play, lasts float64) {

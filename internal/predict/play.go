@@ -132,7 +132,9 @@ func (p *play) round() {
 		p.lose(f)
 		arrived += f.sent - f.lost
 	}
-	lasts := math.Max(rtt, (total-dropped)*p.segment)
+	// Every second segment is acknowledged (RFC 9293 section 3.8.6.3): a window's round
+	// trip ends with the second's arrival.
+	lasts := math.Max(rtt+p.segment, (total-dropped)*p.segment)
 	p.deliver(arrived, lasts)
 	for i := range p.flows {
 		p.flows[i].answer(p, lasts)

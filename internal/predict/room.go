@@ -115,9 +115,7 @@ func (r *room) line(p link.Path, data, acks link.Config) {
 	if acks.Rate > 0 {
 		ackTime = onLine(r.headers, acks) * 8 / float64(acks.Rate)
 	}
-	// Every second segment is acknowledged (RFC 9293 section 3.8.6.3): a round trip ends
-	// with the second's arrival.
-	r.rtt = p.RTT.Seconds() + 2*r.segment + ackTime + (data.Aggregate+acks.Aggregate).Seconds()/2
+	r.rtt = p.RTT.Seconds() + r.segment + ackTime + (data.Aggregate+acks.Aggregate).Seconds()/2
 	r.rtt = math.Max(r.rtt, leastRTT)
 	if p.HalfDuplex { // one acknowledgement for two segments takes its turn on the medium
 		r.segment += ackTime / 2
