@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -163,16 +162,7 @@ func (f *diagnoseFlags) writePage(cmd *cobra.Command, names []string, doc *repor
 		}
 		doc.Draw(a)
 	}
-	out, err := os.CreateTemp(filepath.Dir(f.html), ".fullpipe-*.html")
-	if err != nil {
-		return fmt.Errorf("--html: %w", err)
-	}
-	defer os.Remove(out.Name()) // fails once it has its name
-	err = errors.Join(doc.WriteHTML(out), out.Chmod(0o644), out.Sync(), out.Close())
-	if err == nil {
-		err = os.Rename(out.Name(), f.html)
-	}
-	if err != nil {
+	if err := writeWhole(f.html, doc.WriteHTML); err != nil {
 		return fmt.Errorf("--html: %w", err)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "graphs written to %s\n", f.html)

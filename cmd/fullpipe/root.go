@@ -51,7 +51,7 @@ PEER is one of
 	root.SetVersionTemplate("fullpipe {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("json", false, "print one JSON object on standard output and nothing else there")
-	root.AddCommand(newTune(), newMeasure(), newSweep(), newServe(), newPlan(), newPredict(), newAudit(), newApply(), newUndo(), newStatus(), newExplain(), newExec(), newLab(), newDiagnose())
+	root.AddCommand(newTune(), newMeasure(), newSweep(), newRFC6349(), newServe(), newPlan(), newPredict(), newAudit(), newApply(), newUndo(), newStatus(), newExplain(), newExec(), newLab(), newDiagnose())
 	hideZeros(root)
 	return root
 }

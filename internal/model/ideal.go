@@ -49,3 +49,37 @@ func TransferTime(bytes float64, goodputBps float64, rtt time.Duration, mss int)
 	}
 	return time.Duration(math.Min(seconds, math.MaxInt64/2e9) * float64(time.Second))
 }
+
+// Frames is how many packets of the given size a link of rateBps carries in a second,
+// each with overhead bytes of framing that the rate counts (RFC 6349 section 4.1.1,
+// which leaves the fraction out).
+func Frames(rateBps float64, packet, overhead int) float64 {
+	return rateBps / 8 / float64(packet+overhead)
+}
+
+// TransferTimeRatio is RFC 6349's first metric: how much longer a transfer took than it
+// would at the largest TCP rate (section 4.1.2). 1 is ideal.
+func TransferTimeRatio(actual, ideal time.Duration) float64 { return float64(actual) / float64(ideal) }
+
+// Efficiency is RFC 6349's second metric: the share (0 to 1) of the bytes sent,
+// retransmissions included, that were not sent again (section 4.2.1).
+func Efficiency(sent, retransmitted int64) float64 {
+	return float64(sent-retransmitted) / float64(sent)
+}
+
+// BufferDelay is RFC 6349's third metric: how much the mean round trip during a transfer
+// lies above the idle one, as a share of that (section 4.3.1). 0 is no queue at all.
+func BufferDelay(during, idle time.Duration) float64 { return float64(during-idle) / float64(idle) }
+
+// Connections is how many connections of one window each hold the given bytes (RFC 6349
+// section 5.1).
+func Connections(bytes float64, window int) int {
+	return max(int(math.Ceil(bytes/float64(max(window, 1))-1e-9)), 1)
+}
+
+// GoodputBesideAcks is Goodput on a link that also carries the acknowledgements of
+// otherBps of payload going the other way: one of headers bytes for every second segment.
+func GoodputBesideAcks(rateBps, otherBps float64, mss, headers int) float64 {
+	acks := otherBps / float64(2*mss) * float64(headers)
+	return Goodput(math.Max(rateBps-acks, 0), mss, headers)
+}

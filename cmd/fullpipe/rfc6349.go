@@ -1,0 +1,208 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/tune"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// rfc6349Flags are what a user asks of the standard's test.
+type rfc6349Flags struct {
+	peerFlags
+	cir, cirUp, cirDown units.Rate
+	overhead            int
+	tolerance           percent
+	efficiency, delay   percent
+	time, budget        duration
+	frames              []int
+	frameTime           duration
+	frameLoss           percent
+	html, reference     string
+}
+
+func newRFC6349() *cobra.Command {
+	f := rfc6349Flags{tolerance: rfc6349.DefaultTolerance, frameLoss: 0.001}
+	cmd := &cobra.Command{
+		Use:   "rfc6349 PEER",
+		Short: "test a line's TCP throughput after RFC 6349, and sign it off",
+		Long: `rfc6349 carries out the test of RFC 6349 in its order: path MTU, idle round trip, the
+bottleneck of each direction by UDP (by several connections where the far end carries
+none), one connection with windows around the bandwidth-delay product, one and several
+connections with a window that suffices, each direction alone and both at once, and the
+metrics Transfer Time Ratio, TCP Efficiency and Buffer Delay.
+
+With a committed rate the line is signed off: pass, fail or inconclusive, where a limit
+of the hosts is never held against the line; exit status 3 unless it passes. --frames adds
+the largest rate of each Ethernet frame size by UDP, after RFC 2544.
+
+The test fills the path for minutes: it is no test for a line that others depend on.`,
+		Example: `  fullpipe rfc6349 server.example.net --cir 100mbit --key-file key
+  fullpipe rfc6349 server.example.net --cir-up 10mbit --cir-down 100mbit --overhead 18 --html line.html
+  fullpipe rfc6349 iperf3://server.example.net --direction up --budget 2m
+  fullpipe rfc6349 lab:rate=20mbit,rtt=30ms --cir 20mbit --time 2s --frames`,
+		Args: onePeer,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.downOnly(cmd, args[0])
+			cfg, err := f.config(cmd)
+			if err != nil {
+				return err
+			}
+			if done, err := inLab(cmd, args[0]); done {
+				return err
+			}
+			return f.run(cmd, args[0], cfg)
+		},
+	}
+	fl := cmd.Flags()
+	f.peerFlags.add(fl)
+	direction := fl.Lookup("direction")
+	f.direction, direction.DefValue = "both", "both"
+	direction.Usage = "who sends: up (this host), down, or both, one after the other and then at once"
+	fl.Var(&f.cir, "cir", "the committed rate of each direction")
+	fl.Var(&f.cirUp, "cir-up", "the committed rate of what this host sends, where it differs")
+	fl.Var(&f.cirDown, "cir-down", "the committed rate of what this host receives")
+	fl.IntVar(&f.overhead, "overhead", 0, "bytes of framing that the committed rate counts for each packet: 0 at the IP layer, 18 for Ethernet frames, 38 with preamble and gap")
+	fl.Var(&f.tolerance, "tolerance", "how far a rate may stay below what is due")
+	fl.Var(&f.efficiency, "least-efficiency", "judge the TCP Efficiency too: the least, as 99.9%")
+	fl.Var(&f.delay, "most-buffer-delay", "judge the Buffer Delay too: the most, as 50%")
+	fl.VarP(&f.time, "time", "t", "length of each TCP run; the RFC asks for 30s (default 10s)")
+	fl.Var(&f.budget, "budget", "time for the whole test: runs become shorter and fewer (default: about 5 minutes for both directions)")
+	fl.IntSliceVar(&f.frames, "frames", nil, "also search the largest rate of these Ethernet frame sizes; without a value those of RFC 2544")
+	fl.Lookup("frames").NoOptDefVal = sizes(rfc6349.FrameSizes())
+	fl.Var(&f.frameTime, "frame-time", "length of each trial with --frames; RFC 2544 asks for 60s (default 1s)")
+	fl.Var(&f.frameLoss, "frame-loss", "loss that a trial with --frames may have; RFC 2544 allows none")
+	fl.StringVar(&f.html, "html", "", "also write the report as a page to this file, for a browser or a printer")
+	fl.StringVar(&f.reference, "reference", "", "what to call the line in the report, as its circuit number")
+	return cmd
+}
+
+// sizes are numbers as a flag takes them.
+func sizes(all []int) (text string) {
+	for i, n := range all {
+		if i > 0 {
+			text += ","
+		}
+		text += fmt.Sprint(n)
+	}
+	return text
+}
+
+func (f *rfc6349Flags) config(cmd *cobra.Command) (rfc6349.Config, error) {
+	cfg := rfc6349.Config{Overhead: f.overhead, Tolerance: float64(f.tolerance), LeastEfficiency: float64(f.efficiency),
+		MostBufferDelay: float64(f.delay), Time: time.Duration(f.time), Budget: time.Duration(f.budget),
+		Frames:    rfc6349.Frames{Sizes: f.frames, Loss: float64(f.frameLoss), Time: time.Duration(f.frameTime)},
+		Committed: map[transfer.Direction]float64{}}
+	var err error
+	if cfg.Directions, err = f.directions(); err != nil {
+		return cfg, err
+	}
+	route, err := f.route()
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Echo = echo(route)
+	for _, d := range cfg.Directions {
+		flag, own := "cir-up", f.cirUp
+		if d == transfer.Down {
+			flag, own = "cir-down", f.cirDown
+		}
+		for name, value := range map[string]units.Rate{"cir": f.cir, flag: own} {
+			if cmd.Flags().Changed(name) && value < 1000 {
+				return cfg, &usageError{"--" + name, fmt.Sprintf("%s is too little to test", value), "--" + name + " 100mbit"}
+			}
+		}
+		if own == 0 {
+			own = f.cir
+		}
+		if own > 0 {
+			cfg.Committed[d] = float64(own)
+		}
+	}
+	for flag, d := range map[string]transfer.Direction{"cir-up": transfer.Up, "cir-down": transfer.Down} {
+		if cmd.Flags().Changed(flag) && !slices.Contains(cfg.Directions, d) {
+			return cfg, &usageError{"--" + flag, "that direction is not tested", "--direction both"}
+		}
+	}
+	switch {
+	case f.overhead < 0 || f.overhead > 200:
+		return cfg, &usageError{"--overhead", fmt.Sprintf("%d bytes are no framing", f.overhead), "0, 18 or 38"}
+	case cmd.Flags().Changed("time") && f.time < duration(500*time.Millisecond):
+		return cfg, &usageError{"--time", fmt.Sprintf("%s is too short for a run", units.Time(time.Duration(f.time))), "10s, or 30s as the RFC asks"}
+	case cmd.Flags().Changed("budget") && f.budget < duration(5*time.Second):
+		return cfg, &usageError{"--budget", fmt.Sprintf("%s is too short for the test", units.Time(time.Duration(f.budget))), "30s"}
+	case f.tolerance <= 0 || f.tolerance >= 1:
+		return cfg, &usageError{"--tolerance", "must lie between 0 and 100 %", "5%"}
+	case f.efficiency >= 1 || f.frameLoss >= 1:
+		return cfg, &usageError{"--least-efficiency", "shares must lie below 100 %", "99.9%"}
+	}
+	for _, size := range f.frames {
+		if size < 64 || size > 9234 {
+			return cfg, &usageError{"--frames", fmt.Sprintf("no Ethernet frame has %d bytes", size), "--frames=" + sizes(rfc6349.FrameSizes())}
+		}
+	}
+	return cfg, nil
+}
+
+func (f *rfc6349Flags) run(cmd *cobra.Command, text string, cfg rfc6349.Config) error {
+	ctx := cmd.Context()
+	f.notes = cmd.ErrOrStderr()
+	far, err := f.open(ctx, text)
+	if err != nil {
+		return err
+	}
+	defer far.Close()
+	cfg.Peer = far
+	line := newProgressLine(cmd.ErrOrStderr())
+	cfg.Progress = func(p rfc6349.Progress) {
+		line.show(tune.Progress{Direction: p.Direction, Doing: p.Doing, Done: p.Done, BestBps: p.BestBps})
+	}
+	result, err := rfc6349.Run(ctx, cfg)
+	line.clear()
+	if result.Path.MSS == 0 { // nobody was met
+		return err
+	}
+	doc := report.NewRFC6349(newHeader(cmd), peerName(text), f.reference, cfg, result)
+	status := statusDone
+	if result.Verdict == rfc6349.Fail || result.Verdict == rfc6349.Inconclusive {
+		status = statusNo
+	}
+	if err != nil {
+		var failure report.Failure
+		failure, status = describe(ctx, err)
+		doc.Error = &failure
+	}
+	if err := f.print(cmd, doc); err != nil {
+		return err
+	}
+	if status != statusDone {
+		return exitStatus(status)
+	}
+	return nil
+}
+
+func (f *rfc6349Flags) print(cmd *cobra.Command, doc *report.RFC6349) error {
+	if f.html != "" {
+		if err := writeWhole(f.html, doc.WriteHTML); err != nil {
+			return fmt.Errorf("--html: %w", err)
+		}
+	}
+	if wantsJSON(cmd) {
+		return printJSON(cmd.OutOrStdout(), doc)
+	}
+	doc.WriteText(cmd.OutOrStdout())
+	if f.html != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "report written to %s\n", f.html)
+	}
+	if doc.Error != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "fullpipe: "+doc.Error.Text())
+	}
+	return nil
+}

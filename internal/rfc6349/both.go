@@ -1,0 +1,118 @@
+package rfc6349
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// bothFor is how much longer these runs are: two transfers whose acknowledgements queue
+// behind each other's data settle slowly.
+const bothFor = 2
+
+// both runs the two directions at the same time. Acknowledgements that wait behind the
+// other direction's data come in bursts, so a window that suffices alone is too small
+// now: automatic ones are taken where they fill the line alone, else three BDPs.
+func (t *tester) both(ctx context.Context) error {
+	if len(t.out.Directions) < 2 {
+		return nil
+	}
+	up, down := &t.out.Directions[0], &t.out.Directions[1]
+	if up.Direction != transfer.Up {
+		up, down = down, up
+	}
+	carrier := t.bothWays()
+	tests := [2]Test{{Kind: Both, Connections: 1}, {Kind: Both, Connections: 1}}
+	for i, d := range []*Direction{up, down} {
+		other := []*Direction{down, up}[i]
+		tests[i].Direction = d.Direction
+		tests[i].Window, tests[i].Share = t.ample(d)
+		p := &t.out.Path
+		d.MaxBesideAcksBps = model.GoodputBesideAcks(d.ReferenceBps, other.MaxTCPBps, p.MSS, p.Headers+d.ReferenceOverhead)
+		tests[i].AchievableBps = min(t.achievable(d, &tests[i]), model.GoodputBesideAcks(d.Bottleneck.Bps, t.tcpOf(other.Bottleneck.Bps), p.MSS, p.Headers))
+		if carrier == nil {
+			tests[i].Skipped = "this far end carries one direction at a time"
+		}
+	}
+	defer func() {
+		up.Tests = append(up.Tests, tests[0])
+		down.Tests = append(down.Tests, tests[1])
+	}()
+	for i := range t.plan.repeats {
+		if carrier == nil || tests[0].Skipped != "" {
+			return nil
+		}
+		if t.over() {
+			if i == 0 {
+				tests[0].Skipped, tests[1].Skipped = "the budget was spent", "the budget was spent"
+			}
+			return nil
+		}
+		t.say("", "both directions at once, run %d of %d", i+1, t.plan.repeats)
+		if err := t.together(ctx, carrier, up, down, &tests); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ample is the window for both directions at once; 0 is automatic.
+func (t *tester) ample(d *Direction) (window int, share float64) {
+	if automatic := d.Test(Automatic); automatic != nil && automatic.Typical() != nil && automatic.Typical().SteadyBps >= 0.95*t.mostTCP(d) {
+		return 0, 0
+	}
+	window = model.Window(3*d.BDPBytes, t.out.Path.MSS)
+	return window, float64(window) / d.BDPBytes
+}
+
+func (t *tester) together(ctx context.Context, carrier transfer.BothWaysPeer, up, down *Direction, tests *[2]Test) error {
+	upSpec, why := t.spec(up, &tests[0])
+	downSpec, whyDown := t.spec(down, &tests[1])
+	upSpec.Time, downSpec.Time = bothFor*upSpec.Time, bothFor*downSpec.Time
+	intervals := map[transfer.Direction][]transfer.Interval{}
+	var mu sync.Mutex // guards intervals
+	each := func(d transfer.Direction, i transfer.Interval) {
+		mu.Lock()
+		defer mu.Unlock()
+		intervals[d] = append(intervals[d], i)
+	}
+	start := time.Now()
+	var a, b *transfer.Result
+	err := error(&transfer.Unsupported{Field: "windows", Why: why + whyDown})
+	if why == "" && whyDown == "" {
+		a, b, err = carrier.RunBoth(ctx, upSpec, downSpec, each)
+	}
+	var refused *transfer.Unsupported
+	if errors.As(err, &refused) && (tests[0].Window > 0 || tests[1].Window > 0) {
+		// iperf3 has one size for all buffers: what the systems choose instead.
+		for i := range tests {
+			tests[i].Window, tests[i].Share = 0, 0
+		}
+		upSpec, _ = t.spec(up, &tests[0])
+		downSpec, _ = t.spec(down, &tests[1])
+		upSpec.Time, downSpec.Time = bothFor*upSpec.Time, bothFor*downSpec.Time
+		a, b, err = carrier.RunBoth(ctx, upSpec, downSpec, each)
+	}
+	if errors.As(err, &refused) {
+		tests[0].Skipped, tests[1].Skipped = refused.Error(), refused.Error()
+		return nil
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for i, r := range []*transfer.Result{a, b} {
+		if r == nil {
+			return err
+		}
+		if problem := t.account(r, time.Since(start)); problem != nil {
+			return errors.Join(err, fmt.Errorf("both directions at once: %w", problem))
+		}
+		d := []*Direction{up, down}[i]
+		tests[i].add(t.newRun(d, &tests[i], r, intervals[d.Direction]), t.out.Path.RTT)
+	}
+	return err
+}

@@ -1,0 +1,232 @@
+package rfc6349
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// Frames asks for the largest rate of frames of some sizes, searched as RFC 2544 section
+// 26.1 does. Its zero value asks for none.
+type Frames struct {
+	// Sizes of Ethernet frames in bytes, from the destination address to the check
+	// sequence: 18 more than the IP packet.
+	Sizes []int
+	Loss  float64       // share of a trial's frames that may be lost; the RFC allows none
+	Time  time.Duration // of a trial; 0: a second. The RFC asks for 60 s
+}
+
+// EthernetBytes are a frame's header and check sequence.
+const EthernetBytes = 18
+
+// gapBytes are the preamble and the gap that follow each frame on an Ethernet line.
+const gapBytes = 20
+
+// FrameSizes are those of RFC 2544 section 9.1 for Ethernet.
+func FrameSizes() []int { return []int{64, 128, 256, 512, 1024, 1280, 1518} }
+
+// AdvisedTrial is how long section 24 lets a throughput trial last.
+const AdvisedTrial = 60 * time.Second
+
+const (
+	frameTrials = 10
+	frameClose  = 1.02 // a search ends when its bounds are this close
+	leastUDP    = 16   // payload that a trial's counters need
+	leastTrial  = 250 * time.Millisecond
+	aroundTrial = 400 * time.Millisecond // what a trial costs beside its own time
+)
+
+func (f Frames) withDefaults() Frames {
+	if f.Time == 0 {
+		f.Time = time.Second
+	}
+	return f
+}
+
+func (f Frames) expected() time.Duration {
+	return time.Duration(len(f.Sizes)*7) * (f.withDefaults().Time + aroundTrial)
+}
+
+// Frame is the search for one frame size. Rates count whole frames, without preamble
+// and gap.
+type Frame struct {
+	Bytes        int // of the frame
+	Skipped      string
+	Trials       []Datagrams // at the IP layer, as all trials
+	FramesPerSec float64     // the largest with no more loss than allowed; 0: none
+	Bps          float64     // the same in bit/s of frames
+	Loss         float64     // at that rate
+	AtLeast      bool        // the whole line's rate got through
+	Due          float64     // frames/s that the reference rate comes to
+	Verdict      Verdict
+	Reason       string
+	heldBySender bool
+	failedFPS    float64 // smallest rate that lost too much
+}
+
+// frames searches each size in turn; later directions still to come share what is left
+// of the budget.
+func (t *tester) frames(ctx context.Context, d *Direction, later int) error {
+	sizes := t.cfg.Frames.Sizes
+	for i, size := range sizes {
+		f := Frame{Bytes: size}
+		until := time.Duration(math.MaxInt64)
+		if t.cfg.Budget > 0 {
+			share := max(t.cfg.Budget-t.elapsed(), 0) / time.Duration(len(sizes)-i+later*len(sizes))
+			until = t.elapsed() + share
+			t.out.TrialTime = min(t.cfg.Frames.Time, max(share/6-aroundTrial, leastTrial))
+		}
+		err := t.frame(ctx, d, &f, until)
+		d.Frames = append(d.Frames, f)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tester) frame(ctx context.Context, d *Direction, f *Frame, until time.Duration) error {
+	carrier, ok := t.cfg.Peer.(transfer.DatagramPeer)
+	packet := f.Bytes - EthernetBytes
+	payload := packet - t.udpHeaders()
+	switch {
+	case !ok:
+		f.Skipped = "this far end carries no UDP"
+	case payload < leastUDP:
+		f.Skipped = fmt.Sprintf("its headers leave %d bytes, a trial's counters need %d", max(payload, 0), leastUDP)
+	case t.out.Path.MTU > 0 && packet > t.out.Path.MTU:
+		f.Skipped = fmt.Sprintf("a packet of %d bytes does not fit into the path's MTU of %d", packet, t.out.Path.MTU)
+	case t.over():
+		f.Skipped = "the budget was spent"
+	}
+	if f.Skipped != "" {
+		return nil
+	}
+	spec := transfer.DatagramSpec{Direction: d.Direction, Size: payload, Time: t.out.TrialTime, DontFragment: true}
+	line := t.line(d, packet)
+	s := bisection{high: line, next: line}
+	for !s.done() && !(t.elapsed() >= until && len(f.Trials) > 1) {
+		t.say(d.Direction, "frames of %d bytes at %.4g frames/s", f.Bytes, s.next/8/float64(packet))
+		trial, err := t.datagrams(ctx, carrier, spec, s.next)
+		if err != nil {
+			if len(f.Trials) == 0 && ctx.Err() == nil {
+				f.Skipped = err.Error()
+				return nil
+			}
+			return err
+		}
+		f.Trials = append(f.Trials, trial)
+		s.observe(trial, t.cfg.Frames.Loss)
+		fps := func(bps float64) float64 { return bps / 8 / float64(packet) }
+		t.mostFPS = max(t.mostFPS, fps(trial.Received))
+	}
+	f.AtLeast, f.heldBySender, f.Loss = s.low >= line, s.held, s.loss
+	f.FramesPerSec = s.sent / 8 / float64(packet)
+	f.Bps = f.FramesPerSec * 8 * float64(f.Bytes)
+	f.failedFPS = s.failed / 8 / float64(packet)
+	return nil
+}
+
+// line is the rate at the IP layer at which a line whose full packets reach the
+// bottleneck carries smaller ones, if it counts no framing: the search begins there.
+func (t *tester) line(d *Direction, packet int) float64 {
+	top := d.Bottleneck.Bps
+	if d.Committed > 0 {
+		due := d.Committed * float64(packet) / float64(packet+t.cfg.Overhead)
+		top = max(top, due)
+	}
+	return 1.01 * top
+}
+
+// bisection halves the span between what got through and what did not. Rates in bit/s at
+// the IP layer.
+type bisection struct {
+	low, high, next float64
+	sent, loss      float64 // of the best trial
+	failed          float64 // least rate with too much loss
+	behind          int     // trials in a row in which the sender sent too little
+	held            bool    // it cannot send more
+	doubted         bool    // the last trial lost too much and is being repeated
+	trials          int
+}
+
+func (s *bisection) done() bool {
+	return s.held || s.trials >= frameTrials || s.trials > 0 && !s.doubted && s.behind == 0 && s.high <= s.low*frameClose
+}
+
+func (s *bisection) observe(trial Datagrams, allowed float64) {
+	s.trials++
+	clean := trial.Loss <= allowed
+	if clean && trial.Sent > s.sent {
+		s.sent, s.loss = trial.Sent, trial.Loss
+	}
+	// A sender that is behind tells nothing of the rate that was asked of it.
+	if trial.Sent < 0.95*trial.Offered {
+		s.behind++
+		s.held = s.behind == 2
+		return
+	}
+	s.behind = 0
+	if !clean && !s.doubted {
+		s.doubted = true // a host that paused for a moment loses too: the same once more
+		return
+	}
+	s.doubted = false
+	if clean {
+		s.low = max(s.low, trial.Offered)
+		s.next = (s.low + s.high) / 2
+		return
+	}
+	first := s.failed == 0
+	s.failed, s.high = trial.Offered, max(trial.Offered, s.low)
+	s.next = (s.low + s.high) / 2
+	// A full link says itself what it carries: a little less is the next guess.
+	if guess := 0.99 * trial.Received; first && guess > s.next {
+		s.next = guess
+	}
+}
+
+// judgeFrame says what a size's result means. Two hosts cannot tell their own packet
+// rate from the line's: only where they were seen to carry more frames a second is a
+// shortage the line's.
+func (t *tester) judgeFrame(d *Direction, f *Frame) {
+	if f.Skipped != "" || len(f.Trials) == 0 {
+		f.Verdict, f.Reason = Inconclusive, "not measured"
+		if f.Skipped != "" {
+			f.Reason = "not measured: " + f.Skipped
+		}
+		return
+	}
+	packet := float64(f.Bytes - EthernetBytes)
+	reference := d.ReferenceBps
+	overhead := float64(d.ReferenceOverhead)
+	f.Due = reference / 8 / (packet + overhead)
+	if d.Committed == 0 {
+		// The bottleneck was found with full packets; a line that counts Ethernet's
+		// framing carries fewer bits of small ones, and that is no fault.
+		whole := float64(t.datagram() + t.udpHeaders())
+		f.Due = reference / 8 * (whole + EthernetBytes + gapBytes) / whole / (packet + EthernetBytes + gapBytes)
+	}
+	required := f.Due * (1 - t.cfg.Tolerance)
+	share := fmt.Sprintf("%.0f of %.0f frames/s due", f.FramesPerSec, f.Due)
+	f.Verdict = Inconclusive
+	switch {
+	case f.FramesPerSec >= required:
+		f.Verdict, f.Reason = Pass, share
+	case f.heldBySender:
+		f.Reason = share + ": the sending host could send no more, the line may carry it"
+	case f.failedFPS == 0 || f.failedFPS > required:
+		f.Reason = share + ": the search did not come to its end"
+	case f.failedFPS < 0.9*t.mostFPS:
+		f.Verdict = Fail
+		f.Reason = fmt.Sprintf("%s: lost from %.0f frames/s on, while these hosts carried %.0f of another size", share, f.failedFPS, t.mostFPS)
+	default:
+		f.Reason = share + ": whether a host's packet rate or the line's ends there cannot be told from the two ends"
+	}
+	if d.Committed == 0 && f.Verdict == Fail {
+		f.Verdict = Inconclusive
+	}
+}

@@ -1,0 +1,253 @@
+package rfc6349
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// Verdict of a sign-off and of each of its criteria.
+type Verdict string
+
+const (
+	Pass         Verdict = "pass"
+	Fail         Verdict = "fail"
+	Inconclusive Verdict = "inconclusive"
+	NotJudged    Verdict = "not-judged" // nothing was committed to
+)
+
+// Criterion is one thing that a sign-off asks of a direction.
+type Criterion struct {
+	Name     string // "bandwidth", a Kind, "efficiency", "buffer-delay"
+	Verdict  Verdict
+	Due      float64        // what was committed to, in Unit
+	Required float64        // Due less the tolerance; of "buffer-delay" the most
+	Measured stats.Interval // in Unit; Mid NaN: not measured
+	Unit     string         // "bps" or "ratio"
+	Reason   string
+}
+
+// judge signs off what was measured.
+func (t *tester) judge() {
+	var all []Verdict
+	for i := range t.out.Directions {
+		d := &t.out.Directions[i]
+		if d.Committed > 0 {
+			d.Criteria = append(d.Criteria, t.judgeBandwidth(d))
+			for _, kind := range []Kind{Full, Several, Both} {
+				if kind == Both && len(t.out.Directions) < 2 {
+					continue
+				}
+				d.Criteria = append(d.Criteria, t.judgeThroughput(d, kind))
+			}
+		}
+		d.Criteria = append(d.Criteria, t.judgeMetrics(d)...)
+		for k := range d.Frames {
+			t.judgeFrame(d, &d.Frames[k])
+			if d.Committed > 0 {
+				all = append(all, d.Frames[k].Verdict)
+			}
+		}
+		for _, c := range d.Criteria {
+			all = append(all, c.Verdict)
+		}
+	}
+	t.out.Verdict = conclude(all)
+}
+
+// conclude is fail where anything failed, and pass only where everything passed.
+func conclude(all []Verdict) Verdict {
+	switch {
+	case len(all) == 0:
+		return NotJudged
+	case slices.Contains(all, Fail):
+		return Fail
+	case slices.Contains(all, Inconclusive):
+		return Inconclusive
+	}
+	return Pass
+}
+
+func unmeasured() stats.Interval { return stats.Interval{Low: 0, Mid: math.NaN(), High: math.Inf(1)} }
+
+// judgeBandwidth holds the bottleneck against the committed rate at the IP layer.
+func (t *tester) judgeBandwidth(d *Direction) Criterion {
+	b := &d.Bottleneck
+	c := Criterion{Name: "bandwidth", Unit: "bps", Due: t.committedIP(d), Measured: unmeasured(), Verdict: Inconclusive}
+	c.Required = c.Due * (1 - t.cfg.Tolerance)
+	if b.Bps == 0 {
+		c.Reason = "the bottleneck was not measured"
+		return c
+	}
+	c.Measured = stats.Interval{Low: b.Range[0], Mid: b.Bps, High: b.Range[1]}
+	tcp := t.mostTCP(d)
+	switch {
+	case b.Bps >= c.Required:
+		c.Verdict = Pass
+	case t.ipOf(tcp) >= c.Required:
+		c.Reason = fmt.Sprintf("UDP got no more through, and TCP needed %s: something treats UDP worse, or an end could not take it",
+			units.Rate(t.ipOf(tcp)))
+	case b.AtLeast && b.Method == "UDP":
+		c.Reason = "the sending host could send no more: its limit is no limit of the line"
+	case b.AtLeast:
+		c.Reason = "only a lower bound is known: " + b.Method
+	default:
+		c.Verdict, c.Reason = Fail, "the line carries less than was committed to"
+	}
+	return c
+}
+
+// mostTCP is the largest goodput of any run in a direction.
+func (t *tester) mostTCP(d *Direction) (most float64) {
+	for _, test := range d.Tests {
+		for _, r := range test.Runs {
+			most = max(most, r.SteadyBps)
+		}
+	}
+	return most
+}
+
+// ends are the limiters that are the hosts' and say nothing against the line.
+var ends = []limiter.Name{limiter.Application, limiter.SendBuffer, limiter.ReceiverWindow, limiter.ReceiverApplication, limiter.LocalQueue,
+	limiter.NagleDelayedAck, limiter.Pacing, limiter.CPU, limiter.Sender, limiter.SlowStart}
+
+// fewestToFail is how many runs have to fall short together: a host that pauses for a
+// moment spoils one.
+const fewestToFail = 3
+
+// shared is how much more than one alone two directions carry that share a medium.
+const shared = 1.15
+
+// judgeThroughput holds TCP's goodput in equilibrium against the largest that the
+// committed rate carries.
+func (t *tester) judgeThroughput(d *Direction, kind Kind) Criterion {
+	c := Criterion{Name: string(kind), Unit: "bps", Due: d.MaxTCPBps, Measured: unmeasured(), Verdict: Inconclusive}
+	if kind == Both {
+		c.Due = d.MaxBesideAcksBps
+	}
+	c.Required = c.Due * (1 - t.cfg.Tolerance)
+	test := d.Test(kind)
+	switch {
+	case test == nil:
+		c.Reason = "it was not reached"
+		return c
+	case len(test.Runs) == 0:
+		c.Reason = "it did not run: " + test.Skipped
+		return c
+	}
+	c.Measured = test.Goodput
+	run := test.Typical()
+	switch {
+	case c.Measured.Low >= c.Required:
+		c.Verdict = Pass
+	case c.Measured.High >= c.Required:
+		c.Reason = "the interval holds the required rate: more or longer runs decide"
+	case slices.Contains(ends, run.Verdict.Limiter):
+		c.Reason = fmt.Sprintf("%s limited it, which is an end's and not the line's", run.Verdict.Limiter)
+	case run.Verdict.Limiter == limiter.Unknown || run.Verdict.Limiter == limiter.Mixed:
+		c.Reason = "what limited it cannot be told"
+		if full := &d.Bottleneck; !full.AtLeast && full.Range[1] < t.committedIP(d)*(1-t.cfg.Tolerance) {
+			c.Verdict, c.Reason = Fail, "the line itself is narrower"
+		}
+	case len(test.Runs) < fewestToFail:
+		c.Reason = "too few runs to hold it against the line: a longer --budget decides"
+	case kind == Both:
+		c.Verdict, c.Reason = t.whyBoth()
+	default:
+		c.Verdict, c.Reason = Fail, t.why(d, run)
+	}
+	return c
+}
+
+// whyBoth tells a medium that both directions share from transfers that only disturb
+// each other: those carry more together than one alone.
+func (t *tester) whyBoth() (Verdict, string) {
+	var sum, most float64
+	for i := range t.out.Directions {
+		d := &t.out.Directions[i]
+		if test := d.Test(Both); test != nil && test.Typical() != nil {
+			sum += test.Typical().SteadyBps
+		}
+		most = max(most, t.mostTCP(d))
+	}
+	if sum <= shared*most {
+		return Fail, fmt.Sprintf("both together carry %s, no more than one alone: they share one medium or one device", units.Rate(sum))
+	}
+	return Inconclusive, fmt.Sprintf("both together carry %s, more than one alone: their acknowledgements hold each other up", units.Rate(sum))
+}
+
+// why reads the metrics of a run that fell short (section 5.2).
+func (t *tester) why(d *Direction, run *Outcome) string {
+	text := "limited by " + string(run.Verdict.Limiter)
+	if run.Verdict.Subtype != "" {
+		text += " (" + run.Verdict.Subtype + ")"
+	}
+	efficiency, sent := run.Efficiency()
+	delay, timed := run.BufferDelay(t.out.Path.RTT)
+	lossy := sent && efficiency < 0.998
+	queued := timed && delay > 0.25
+	switch {
+	case d.Bottleneck.Bps > 0 && !d.Bottleneck.AtLeast && run.SteadyBps > 0.93*t.tcpOf(d.Bottleneck.Bps):
+		text += ": TCP fills what the line carries, and that is too little"
+	case lossy && !queued:
+		text += fmt.Sprintf(": %.2f %% of the bytes were sent again while no queue stood: loss or policing", 100*(1-efficiency))
+	case queued && !lossy:
+		text += ": the round trip grew and nothing was lost: a queue before a narrower link"
+	case queued && lossy:
+		text += ": a queue stood and overflowed"
+	}
+	return text
+}
+
+// judgeMetrics judges what limits were set for.
+func (t *tester) judgeMetrics(d *Direction) (all []Criterion) {
+	ratio := func(name string, limit float64, measure func(*Outcome) (float64, bool), holds func(float64) bool) {
+		if limit == 0 {
+			return
+		}
+		c := Criterion{Name: name, Unit: "ratio", Due: limit, Required: limit, Measured: unmeasured(), Verdict: Inconclusive, Reason: "not measured"}
+		if test := d.Test(Full); test != nil {
+			var values []float64
+			for i := range test.Runs {
+				if v, ok := measure(&test.Runs[i]); ok {
+					values = append(values, v)
+				}
+			}
+			if len(values) > 0 {
+				low, high := slices.Min(values), slices.Max(values)
+				c.Measured, c.Reason = stats.Interval{Low: low, Mid: stats.Median(values), High: high}, ""
+				switch {
+				case holds(low) && holds(high):
+					c.Verdict = Pass
+				case !holds(low) && !holds(high):
+					c.Verdict, c.Reason = Fail, "in every run"
+				default:
+					c.Reason = "some runs hold it and some do not"
+				}
+			}
+		}
+		all = append(all, c)
+	}
+	ratio("efficiency", t.cfg.LeastEfficiency, (*Outcome).Efficiency, func(v float64) bool { return v >= t.cfg.LeastEfficiency })
+	ratio("buffer-delay", t.cfg.MostBufferDelay, func(r *Outcome) (float64, bool) { return r.BufferDelay(t.out.Path.RTT) },
+		func(v float64) bool { return v <= t.cfg.MostBufferDelay })
+	return all
+}
+
+// Verdict is what a direction's criteria and frames come to.
+func (d *Direction) Verdict() Verdict {
+	var all []Verdict
+	for _, c := range d.Criteria {
+		all = append(all, c.Verdict)
+	}
+	if d.Committed > 0 {
+		for _, f := range d.Frames {
+			all = append(all, f.Verdict)
+		}
+	}
+	return conclude(all)
+}

@@ -1,0 +1,174 @@
+package rfc6349
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// mostConnections bounds the tests over several connections.
+const mostConnections = 16
+
+// room is how far a direction's systems get by themselves, bytes; 0: as far as it was
+// seen. Larger windows need buffers that are asked for.
+type room struct{ send, receive int }
+
+// ladder runs one connection with what the systems choose, then with one window after
+// the other (section 3.3).
+func (t *tester) ladder(ctx context.Context, d *Direction) error {
+	automatic := Test{Kind: Automatic, Connections: 1}
+	if err := t.try(ctx, d, &automatic, "what the systems choose by themselves"); err != nil {
+		return err
+	}
+	d.Tests = append(d.Tests, automatic)
+	for _, share := range t.plan.rungs {
+		window := model.Window(share*d.BDPBytes, t.out.Path.MSS)
+		test := Test{Kind: Window, Connections: 1, Window: window, Share: float64(window) / d.BDPBytes}
+		if n := len(d.Tests); d.Tests[n-1].Window == window {
+			continue // two segments are the smallest window
+		}
+		if err := t.try(ctx, d, &test, fmt.Sprintf("a window of %.0f %% of the BDP", 100*test.Share)); err != nil {
+			return err
+		}
+		d.Tests = append(d.Tests, test)
+	}
+	return nil
+}
+
+// full repeats, in turn, one connection with the best window that should suffice and
+// several that share it (section 5.1).
+func (t *tester) full(ctx context.Context, d *Direction) error {
+	window, share := t.sufficient(d)
+	single := Test{Kind: Full, Connections: 1, Window: window, Share: share}
+	several := Test{Kind: Several, Connections: min(max(model.Connections(d.BDPBytes, model.MaxUnscaled), 2), mostConnections)}
+	if window > 0 {
+		several.Window = model.Window(float64(window)/float64(several.Connections), t.out.Path.MSS)
+		several.Share = float64(several.Window*several.Connections) / d.BDPBytes
+	}
+	var err error
+	for i := range t.plan.repeats {
+		if err = t.try(ctx, d, &single, fmt.Sprintf("one connection, run %d of %d", i+1, t.plan.repeats)); err != nil {
+			break
+		}
+		if err = t.try(ctx, d, &several, fmt.Sprintf("%d connections, run %d of %d", several.Connections, i+1, t.plan.repeats)); err != nil {
+			break
+		}
+	}
+	d.Tests = append(d.Tests, single, several)
+	return err
+}
+
+// sufficient is the smallest window from the bandwidth-delay product on that carried as
+// much as any; 0 is automatic, where that carried clearly more.
+func (t *tester) sufficient(d *Direction) (window int, share float64) {
+	const alike, clearly = 0.995, 1.02
+	best, automatic := 0.0, 0.0
+	for i := range d.Tests {
+		switch test := &d.Tests[i]; {
+		case test.Typical() == nil:
+		case test.Kind == Automatic:
+			automatic = test.Typical().SteadyBps
+		case test.Share >= 0.99:
+			best = max(best, test.Typical().SteadyBps)
+		}
+	}
+	if best == 0 || automatic > clearly*best {
+		return 0, 0
+	}
+	for i := range d.Tests { // from the smallest window up
+		if test := &d.Tests[i]; test.Kind == Window && test.Share >= 0.99 && test.Typical() != nil && test.Typical().SteadyBps >= alike*best {
+			return test.Window, test.Share
+		}
+	}
+	return 0, 0
+}
+
+// try adds one run to a test.
+func (t *tester) try(ctx context.Context, d *Direction, test *Test, what string) error {
+	test.Direction = d.Direction
+	test.AchievableBps = t.achievable(d, test)
+	if t.over() {
+		if len(test.Runs) == 0 {
+			test.Skipped = "the budget was spent"
+		}
+		return nil
+	}
+	spec, why := t.spec(d, test)
+	if why != "" {
+		test.Skipped = why
+		return nil
+	}
+	t.say(d.Direction, "%s", what)
+	r, intervals, err := t.transfer(ctx, spec)
+	var refused *transfer.Unsupported
+	switch {
+	case errors.As(err, &refused):
+		test.Skipped = refused.Error()
+		return nil
+	case r == nil || err != nil && ctx.Err() == nil:
+		return err
+	}
+	test.add(t.newRun(d, test, r, intervals), t.out.Path.RTT)
+	return err
+}
+
+// achievable is what a test's windows and the bottleneck allow.
+func (t *tester) achievable(d *Direction, test *Test) float64 {
+	most := t.tcpOf(d.Bottleneck.Bps)
+	if d.Bottleneck.AtLeast {
+		most = max(most, d.MaxTCPBps)
+	}
+	if test.Window == 0 {
+		return most
+	}
+	return math.Min(model.Rate(test.Window*test.Connections, t.out.Path.RTT), most)
+}
+
+// spec is the transfer of a test; why says what this peer cannot do of it.
+func (t *tester) spec(d *Direction, test *Test) (spec transfer.Spec, why string) {
+	spec = transfer.Spec{Direction: d.Direction, Streams: test.Connections, Time: t.plan.length}
+	sender, receiver := &spec.Near, &spec.Far
+	if d.Direction == transfer.Down {
+		sender, receiver = receiver, sender
+	}
+	if test.Window > 0 {
+		have := d.room()
+		receiver.Clamp = test.Window
+		if have.receive > 0 && test.Window > have.receive {
+			receiver.ReceiveBuffer = test.Window
+		}
+		if have.send > 0 && test.Window > have.send {
+			sender.SendBuffer = test.Window + test.Window/4
+		}
+		if t.cfg.Peer.Check(spec) != nil { // stock iperf3 sets buffers only
+			receiver.Clamp, receiver.ReceiveBuffer = 0, test.Window
+		}
+	}
+	var refused *transfer.Unsupported
+	if err := t.cfg.Peer.Check(spec); errors.As(err, &refused) {
+		return spec, refused.Error()
+	} else if err != nil {
+		return spec, err.Error()
+	}
+	return spec, ""
+}
+
+// room is what the automatic run told of the systems' ceilings.
+func (d *Direction) room() (r room) {
+	for i := range d.Tests {
+		if run := d.Tests[i].Typical(); d.Tests[i].Kind == Automatic && run != nil && run.Verdict.Subtype != limiter.AutotuneGrowing {
+			switch run.Verdict.Limiter {
+			case limiter.SendBuffer:
+				r.send = run.Reached
+			case limiter.ReceiverWindow:
+				r.receive = run.Reached
+			}
+		}
+	}
+	return r
+}

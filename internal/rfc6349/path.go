@@ -1,0 +1,122 @@
+package rfc6349
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/path"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// remote is the far host as the first transfer met it.
+type remote struct {
+	address netip.AddrPort
+	rtt     time.Duration // least that a kernel saw
+}
+
+// ipv6Headers are the IPv6 and TCP headers of a segment without options.
+const ipv6Headers = model.IPHeaders + 20
+
+// meet makes a first short transfer: who is there, what segments look like, and about
+// how fast it goes.
+func (t *tester) meet(ctx context.Context, d *Direction) error {
+	t.say(d.Direction, "a first transfer")
+	length := time.Second
+	if t.cfg.Budget > 0 {
+		length = min(length, t.cfg.Budget/20)
+	}
+	r, _, err := t.transfer(ctx, transfer.Spec{Direction: d.Direction, Time: length})
+	if err != nil {
+		return err
+	}
+	p := &t.out.Path
+	for _, end := range []*transfer.End{r.Near, r.Far} {
+		if end == nil || len(end.Streams) == 0 {
+			continue
+		}
+		s := end.Streams[0]
+		if end == r.Near {
+			t.remote.address = s.Remote
+			p.IPv6 = s.Remote.Addr().Unmap().Is6()
+		}
+		if h := s.Handshake; h != nil {
+			p.MSS, p.Timestamps = cmp.Or(p.MSS, h.MSS), p.Timestamps || h.Timestamps
+			if h.PathMTU > 0 {
+				p.MTU, p.MTUMethod = h.PathMTU, "TCP's own"
+			}
+		}
+		for _, sample := range s.Samples {
+			if sample.Have&transfer.HaveMinRTT != 0 && sample.MinRTT > 0 && (t.remote.rtt == 0 || sample.MinRTT < t.remote.rtt) {
+				t.remote.rtt = sample.MinRTT
+			}
+		}
+	}
+	p.MSS = cmp.Or(p.MSS, 1448)
+	p.Headers = model.IPHeaders
+	if p.IPv6 {
+		p.Headers = ipv6Headers
+	}
+	if p.Timestamps {
+		p.Headers += model.TimestampBytes
+	}
+	received, _ := r.Received()
+	t.rough[d.Direction] = t.ipOf(received.Bps())
+	if startup, ok := r.Startup(); ok {
+		t.rough[d.Direction] = t.ipOf(startup.SteadyBps)
+	}
+	return nil
+}
+
+// idle asks the quiet path for its round trip and its MTU (sections 3.1 and 3.2.1).
+func (t *tester) idle(ctx context.Context) error {
+	t.say("", "asking the idle path for its round trip and MTU")
+	p := &t.out.Path
+	p.RTT, p.RTTMethod = t.remote.rtt, "TCP's own least"
+	if t.cfg.Echo != nil && t.remote.address.IsValid() {
+		spend := 2 * time.Second
+		if t.cfg.Budget > 0 {
+			spend = min(spend, t.cfg.Budget/20)
+		}
+		trips, mtu := t.cfg.Echo(ctx, t.remote.address, t.remote.rtt, spend)
+		t.learn(trips, mtu)
+	}
+	if p.RTT == 0 {
+		p.RTT, p.RTTMethod = time.Millisecond, "assumed"
+		t.warn("no end could tell the round trip: 1 ms is assumed, and windows and delays follow from that")
+	}
+	if disagree := path.Disagreements(shake(t.out.Near), shake(t.out.Far)); len(disagree) > 0 {
+		t.warn("the two ends disagree on %s: something on the way rewrites the handshake", disagree)
+	}
+	return context.Cause(ctx)
+}
+
+func (t *tester) learn(trips path.RoundTrips, mtu path.MTU) {
+	p := &t.out.Path
+	if least := trips.Least(); least > 0 {
+		p.RTTMethod, p.RTTCount, p.Jitter = trips.Method, len(trips.Times), trips.Jitter()
+		if p.RTT == 0 || least < p.RTT {
+			p.RTT = least
+		} else {
+			p.RTTMethod = "TCP's own; all by " + trips.Method + " lie above"
+		}
+	}
+	if mtu.Bytes > 0 {
+		if p.MTU > mtu.Bytes && p.MTUMethod != "" {
+			t.warn("TCP believes in packets of %d bytes, and only %d get through: a router drops larger ones without a word", p.MTU, mtu.Bytes)
+		}
+		p.MTU, p.FirstMTU, p.MTUMethod = mtu.Bytes, mtu.Largest, "probed"
+		if mtu.Bytes < mtu.Largest {
+			t.warn("the path carries packets of %d bytes, less than its first link's %d", mtu.Bytes, mtu.Largest)
+		}
+	}
+}
+
+func shake(e *transfer.End) *transfer.Handshake {
+	if e == nil || len(e.Streams) == 0 {
+		return nil
+	}
+	return e.Streams[0].Handshake
+}

@@ -1,0 +1,59 @@
+package rfc6349
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/path"
+	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
+)
+
+// far is a simulated far end that carries UDP and both directions too.
+type far struct {
+	*simpeer.Peer
+	hostBps float64 // what the hosts' UDP gets out; 0: no bound
+	hostFPS float64 // what the receiving host takes; 0: all
+}
+
+func (f *far) RunDatagrams(ctx context.Context, s transfer.DatagramSpec, _ func(transfer.Interval)) (*transfer.DatagramResult, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	bps := s.Bps
+	if f.hostBps > 0 {
+		bps = min(bps, f.hostBps)
+	}
+	line := f.Path.RateBps * float64(s.Size) / float64(s.Size+28)
+	if f.hostFPS > 0 {
+		line = min(line, f.hostFPS*float64(s.Size)*8)
+	}
+	sent := bps / 8 / float64(s.Size) * s.Time.Seconds()
+	received := min(bps, line) / 8 / float64(s.Size) * s.Time.Seconds() * (1 - f.Path.Loss)
+	r := &transfer.DatagramResult{Spec: s, Sent: int64(sent), Received: int64(received), Duration: s.Time, Complete: true}
+	r.Lost, r.Bytes = max(r.Sent-r.Received, 0), r.Received*int64(s.Size)
+	return r, nil
+}
+
+func (f *far) RunBoth(ctx context.Context, up, down transfer.Spec, _ func(transfer.Direction, transfer.Interval)) (*transfer.Result, *transfer.Result, error) {
+	a, err := f.Run(ctx, up, nil)
+	if err != nil {
+		return a, nil, err
+	}
+	b, err := f.Run(ctx, down, nil)
+	return a, b, err
+}
+
+// line is 100 Mbit/s and 40 ms with a queue of a BDP.
+func line() *simpath.Path {
+	return &simpath.Path{RateBps: 100e6, RTT: 40 * time.Millisecond, MSS: 1448, Queue: 500e3, Harm: 1, AutoWindow: 1e6,
+		Noise: simpath.Noise{Dev: 0.002}}
+}
+
+func echo(p *simpath.Path) func(context.Context, netip.AddrPort, time.Duration, time.Duration) (path.RoundTrips, path.MTU) {
+	return func(context.Context, netip.AddrPort, time.Duration, time.Duration) (path.RoundTrips, path.MTU) {
+		return path.RoundTrips{Method: path.DatagramICMP, Times: []time.Duration{p.RTT, p.RTT + p.Jitter}}, path.MTU{Bytes: p.MSS + 52, Largest: p.MSS + 52}
+	}
+}

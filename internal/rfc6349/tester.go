@@ -1,0 +1,132 @@
+package rfc6349
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// tester is a test under way.
+type tester struct {
+	cfg       Config
+	out       *Result
+	began     time.Time
+	simulated time.Duration // what transfers took beyond the clock, on simulated paths
+	remote    remote
+	plan      plan
+	best      float64
+	rough     map[transfer.Direction]float64 // first transfer's rate at the IP layer
+	mostFPS   float64                        // frames/s that these hosts were seen to carry
+}
+
+func newTester(cfg Config) *tester {
+	cfg.Tolerance = cmp.Or(cfg.Tolerance, DefaultTolerance)
+	cfg.Time = cmp.Or(cfg.Time, DefaultTime)
+	cfg.Frames = cfg.Frames.withDefaults()
+	t := &tester{cfg: cfg, out: &Result{TrialTime: cfg.Frames.Time}, began: time.Now(), rough: map[transfer.Direction]float64{}}
+	for _, d := range cfg.Directions {
+		t.out.Directions = append(t.out.Directions, Direction{Direction: d, Committed: cfg.Committed[d]})
+	}
+	return t
+}
+
+func (t *tester) run(ctx context.Context) error {
+	for i := range t.out.Directions {
+		if err := t.meet(ctx, &t.out.Directions[i]); err != nil {
+			return err
+		}
+	}
+	if err := t.idle(ctx); err != nil {
+		return err
+	}
+	for i := range t.out.Directions {
+		if err := t.bottleneck(ctx, &t.out.Directions[i]); err != nil {
+			return err
+		}
+	}
+	t.plan = t.makePlan()
+	t.out.RunTime = t.plan.length
+	for i := range t.out.Directions {
+		d := &t.out.Directions[i]
+		if err := t.ladder(ctx, d); err != nil {
+			return err
+		}
+		if err := t.full(ctx, d); err != nil {
+			return err
+		}
+	}
+	if err := t.both(ctx); err != nil {
+		return err
+	}
+	for i := range t.out.Directions {
+		if err := t.frames(ctx, &t.out.Directions[i], len(t.out.Directions)-1-i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tester) elapsed() time.Duration { return time.Since(t.began) + t.simulated }
+
+// over says that the budget is spent.
+func (t *tester) over() bool { return t.cfg.Budget > 0 && t.elapsed() >= t.cfg.Budget }
+
+// transfer carries out one TCP transfer.
+func (t *tester) transfer(ctx context.Context, spec transfer.Spec) (*transfer.Result, []transfer.Interval, error) {
+	var intervals []transfer.Interval
+	start := time.Now()
+	r, err := t.cfg.Peer.Run(ctx, spec, func(i transfer.Interval) { intervals = append(intervals, i) })
+	if r == nil {
+		return nil, nil, err
+	}
+	return r, intervals, errors.Join(err, t.account(r, time.Since(start)))
+}
+
+// account keeps what every transfer tells: who took part, and what it cost.
+func (t *tester) account(r *transfer.Result, took time.Duration) error {
+	if r.Near != nil || r.Far != nil {
+		t.out.Near, t.out.Far = r.Near, r.Far
+	}
+	received, ok := r.Received()
+	if !ok || received.Bytes == 0 {
+		return fmt.Errorf("%s: nothing arrived in %v", r.Spec.Direction, took.Round(time.Millisecond))
+	}
+	t.out.Bytes += received.Bytes
+	t.simulated += max(received.Last-took, 0)
+	t.best = max(t.best, received.Bps())
+	return nil
+}
+
+func (t *tester) say(d transfer.Direction, format string, args ...any) {
+	if t.cfg.Progress == nil {
+		return
+	}
+	expected := t.expected()
+	t.cfg.Progress(Progress{Direction: d, Doing: fmt.Sprintf(format, args...), BestBps: t.best,
+		Done: min(float64(t.elapsed())/float64(max(expected, 1)), 1)})
+}
+
+func (t *tester) warn(format string, args ...any) {
+	t.out.Warnings = append(t.out.Warnings, fmt.Sprintf(format, args...))
+}
+
+// tcpOf is the goodput that a rate at the IP layer carries.
+func (t *tester) tcpOf(bps float64) float64 {
+	return model.Goodput(bps, t.out.Path.MSS, t.out.Path.Headers)
+}
+
+// ipOf is the rate at the IP layer that a goodput needs.
+func (t *tester) ipOf(goodput float64) float64 {
+	return model.LinkRate(goodput, t.out.Path.MSS, t.out.Path.Headers)
+}
+
+// committedIP is the committed rate at the IP layer for full packets.
+func (t *tester) committedIP(d *Direction) float64 {
+	packet := float64(t.out.Path.MSS + t.out.Path.Headers)
+	return d.Committed * packet / (packet + float64(t.cfg.Overhead))
+}
