@@ -116,6 +116,9 @@ func (r *diagnosed) carryOut(t *testing.T, name string) {
 	}
 	r.verdict, r.with = r.views[0].Verdict, r.with/2
 	r.gains = map[limiter.Name]float64{}
+	if on := r.views[0].Goodput; r.point.bps > lightest && r.cause.limiter == limiter.Bottleneck {
+		r.freed[limiter.CPU] = on // packets one by one may be more than the sending processor can do
+	}
 	gain := func(name limiter.Name, without setup) {
 		result, err := carryOut(t, without)
 		if r.err = err; err == nil {
@@ -304,6 +307,12 @@ func (r *diagnosed) fits(v *view) (right, known bool) {
 	return false, most >= limits+unsure && !unclear
 }
 
+// foresaw says whether what was measured without the cause lies in the printed range.
+func (r *diagnosed) foresaw(p *limiter.Prediction) bool {
+	got := r.freed[r.cause.limiter]
+	return got >= 0.98*p.LowBps && (p.AtLeast || got <= 1.02*p.HighBps)
+}
+
 // agree says whether the captures of one transfer that name a limiter name the same one,
 // or each a true one.
 func (r *diagnosed) agree(offloads bool) bool {
@@ -342,7 +351,8 @@ func (r *diagnosed) String() string {
 		}
 		text += fmt.Sprintf("; window full %.0f %%, by the kernel %.0f %%", 100*windowClock(v.flow), 100*v.WindowShare)
 		if p := v.Prediction; p != nil {
-			text += fmt.Sprintf("; predicts %.3g to %.3g Mbit/s %v", p.LowBps/1e6, p.HighBps/1e6, p.AtLeast)
+			text += fmt.Sprintf("; predicted %.3g to %.3g Mbit/s%s, gave %.3g%s", p.LowBps/1e6, p.HighBps/1e6, map[bool]string{true: " at least"}[p.AtLeast],
+				r.freed[r.cause.limiter]/1e6, map[bool]string{false: " OUTSIDE"}[r.foresaw(p)])
 		}
 		if v.Lost > 0 || v.flow.Unseen > 0 {
 			text += fmt.Sprintf("; tcpdumps lost %d packets, %d bytes unseen", v.Lost, v.flow.Unseen)

@@ -74,8 +74,7 @@ func reportDiagnoses(t *testing.T, trials []*diagnosed) {
 					wrong = append(wrong, r.cause.name)
 				}
 				if p := v.Prediction; p != nil && ok && (v.Limiter == r.cause.limiter || v.Limiter == limiter.Sender) {
-					got := r.freed[r.cause.limiter]
-					predicted.count(got >= 0.98*p.LowBps && (p.AtLeast || got <= 1.02*p.HighBps))
+					predicted.count(r.foresaw(p))
 				}
 			}
 			if v.WindowShare >= 0 {

@@ -24,7 +24,10 @@ func (t *timeline) predict(v Verdict) *Prediction {
 		return nil
 	}
 	const gain, paced, reached, above = 1.1, 0.6, 0.7, 1.05
-	low, ceiling := gain*t.goodput, t.overloaded()
+	low, ceiling := gain*t.goodput, 0.0
+	if v.Limiter != Sender { // its own queue looks like the path's
+		ceiling = t.overloaded()
+	}
 	if v.Limiter != Congestion {
 		low = max(low, paced*t.link)
 	}
@@ -41,16 +44,23 @@ func (t *timeline) predict(v Verdict) *Prediction {
 }
 
 // overloaded is the fastest round in which the path visibly gave all it had, bytes/s; 0
-// when there was none. While the window was full, what came out says how fast the
-// receiver made room.
+// when there were too few. While the window was full, what came out says how fast the
+// receiver made room, and where segments were lost, it is less for that. What was
+// outstanding at once may have come faster than any whole round.
 func (t *timeline) overloaded() (most float64) {
-	const much = 0.1
+	const much, few = 0.1, 3
+	seen := 0
 	for i := range t.d.Slices {
 		s := &t.d.Slices[i]
-		held := float64(s.Clock[flow.Full] + s.Clock[flow.Closed])
-		if t.queued(s) && held <= much*float64(s.End-s.Start) && s.PeakSent > 1.1*s.PeakAcked {
+		held := float64(s.Clock[flow.Full]+s.Clock[flow.Closed]) > much*float64(s.End-s.Start)
+		lost := s.Losses > 0 || s.Retransmitted > 0
+		if !held && !lost && t.queued(s) && s.PeakSent > 1.1*s.PeakAcked {
 			most = max(most, s.PeakAcked)
+			seen++
 		}
 	}
-	return most
+	if seen < few {
+		return 0
+	}
+	return max(most, t.link)
 }
