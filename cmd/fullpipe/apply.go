@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -187,8 +186,8 @@ func (e *memoryError) Try() string {
 
 // confirm asks on standard error and reads the answer where there is a person.
 func confirm(cmd *cobra.Command, question string) error {
-	in, isFile := cmd.InOrStdin().(*os.File)
-	if !isFile || !isTerminal(in) || wantsJSON(cmd) {
+	in := cmd.InOrStdin()
+	if !isTerminal(in) || wantsJSON(cmd) {
 		return &usageError{"--yes", "there is nobody to ask", "--yes to make the changes, --dry-run to see them"}
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)

@@ -24,6 +24,8 @@ import (
 type measureFlags struct {
 	peerFlags
 	time                  time.Duration
+	interval              duration
+	everywhere            bool // intervals are printed where no terminal is, too
 	bytes                 units.Size
 	parallel              int
 	send, receive, window units.Size
@@ -58,6 +60,7 @@ default, which for buffers is automatic sizing.`,
 		Args: onePeer,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.downOnly(cmd, args[0])
+			f.everywhere = cmd.Flags().Changed("interval")
 			if err := f.bothAtOnce(cmd); err != nil {
 				return err
 			}
@@ -84,6 +87,8 @@ default, which for buffers is automatic sizing.`,
 	fl := cmd.Flags()
 	f.peerFlags.add(fl)
 	fl.DurationVarP(&f.time, "time", "t", 5*time.Second, "how long each transfer lasts")
+	f.interval = duration(time.Second)
+	fl.VarP(&f.interval, "interval", "i", "print what came every so often, on a terminal also when not given; 0 never")
 	fl.VarP(&f.bytes, "bytes", "n", "end after this much payload instead of after a time")
 	fl.IntVarP(&f.parallel, "parallel", "P", 1, "number of connections at a time")
 	fl.Var(&f.send, "send-buffer", "the sender's send buffer (SO_SNDBUF); automatic if not given")
@@ -122,6 +127,17 @@ func (f *measureFlags) bothAtOnce(cmd *cobra.Command) error {
 	return nil
 }
 
+// leastInterval is as often as far ends tell what arrived.
+const leastInterval = 100 * time.Millisecond
+
+// every is how often lines are printed there, 0 for never.
+func (f *measureFlags) every(out io.Writer) time.Duration {
+	if !f.everywhere && !isTerminal(out) {
+		return 0
+	}
+	return time.Duration(f.interval)
+}
+
 // specs are the transfers to carry out, one for each direction.
 func (f *measureFlags) specs() ([]transfer.Spec, error) {
 	directions, err := f.directions()
@@ -136,6 +152,9 @@ func (f *measureFlags) specs() ([]transfer.Spec, error) {
 	}
 	if f.time <= 0 {
 		return nil, &usageError{"--time", fmt.Sprintf("%v is no time to measure in", f.time), "5s"}
+	}
+	if f.interval != 0 && f.interval < duration(leastInterval) {
+		return nil, &usageError{"--interval", fmt.Sprintf("%v is too short to tell anything", time.Duration(f.interval)), "100ms or more, or 0 for none"}
 	}
 	if f.dscp < 0 || f.dscp > 63 {
 		return nil, &usageError{"--dscp", fmt.Sprintf("%d is no code point", f.dscp), "0 to 63, as in 46 for expedited forwarding"}
@@ -183,12 +202,12 @@ func (f *measureFlags) run(cmd *cobra.Command, text string, specs []transfer.Spe
 // measured until then, or is nil.
 func (f *measureFlags) measureOne(ctx context.Context, far transfer.Peer, spec transfer.Spec, doc *report.Measure, progress io.Writer) (*report.Direction, error) {
 	var intervals []transfer.Interval
-	bar := newBar(progress, spec)
+	lines := newLive(progress, f.every(progress), spec)
 	result, err := far.Run(ctx, spec, func(i transfer.Interval) {
 		intervals = append(intervals, i)
-		bar.show(i)
+		lines.show(spec.Direction, i)
 	})
-	bar.clear()
+	lines.clear()
 	var unsupported *transfer.Unsupported
 	if errors.As(err, &unsupported) {
 		return nil, &usageError{"measure", err.Error(), "what the far end allows, or leave that option out"}

@@ -25,17 +25,15 @@ func (f *measureFlags) runBoth(cmd *cobra.Command, text string, up, down transfe
 		return &usageError{"--bidir", "this far end carries one direction at a time", "--direction both, one after the other"}
 	}
 	intervals := map[transfer.Direction][]transfer.Interval{}
-	var mu sync.Mutex // guards intervals and the bar
-	bar := newBar(cmd.ErrOrStderr(), up)
+	var mu sync.Mutex // guards intervals
+	lines := newLive(cmd.ErrOrStderr(), f.every(cmd.ErrOrStderr()), up, down)
 	upResult, downResult, err := carrier.RunBoth(ctx, up, down, func(d transfer.Direction, i transfer.Interval) {
 		mu.Lock()
 		defer mu.Unlock()
 		intervals[d] = append(intervals[d], i)
-		if d == transfer.Up {
-			bar.show(i)
-		}
+		lines.show(d, i)
 	})
-	bar.clear()
+	lines.clear()
 	var unsupported *transfer.Unsupported
 	if errors.As(err, &unsupported) {
 		return &usageError{"measure --bidir", err.Error(), "leave that option out, or --direction both"}

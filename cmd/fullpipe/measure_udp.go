@@ -69,11 +69,12 @@ func (f *measureFlags) runUDP(cmd *cobra.Command, text string, specs []transfer.
 	if f.udp.capacity {
 		return f.runCapacity(cmd, text, carrier, specs)
 	}
-	doc := report.MeasureUDP{Header: newHeader(cmd), Peer: text}
+	doc := report.MeasureUDP{Header: newHeader(cmd), Peer: peerName(text)}
 	for _, spec := range specs {
-		bar := newBar(cmd.ErrOrStderr(), transfer.Spec{Direction: spec.Direction, Time: spec.Time})
-		result, err := carrier.RunDatagrams(ctx, spec, bar.show)
-		bar.clear()
+		lines := newLive(cmd.ErrOrStderr(), f.every(cmd.ErrOrStderr()), transfer.Spec{Direction: spec.Direction, Time: spec.Time})
+		lines.plain = true
+		result, err := carrier.RunDatagrams(ctx, spec, func(i transfer.Interval) { lines.show(spec.Direction, i) })
+		lines.clear()
 		var unsupported *transfer.Unsupported
 		if errors.As(err, &unsupported) {
 			err = &usageError{"measure --udp", err.Error(), "leave that option out"}

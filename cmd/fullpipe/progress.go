@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/tune"
@@ -18,7 +17,7 @@ type progressLine struct {
 }
 
 func newProgressLine(out io.Writer) *progressLine {
-	if f, ok := out.(*os.File); ok && isTerminal(f) {
+	if isTerminal(out) {
 		return &progressLine{out: out}
 	}
 	return &progressLine{}

@@ -14,9 +14,9 @@ func TestLateEchoesArePassedOver(t *testing.T) {
 	e := &echoes{ctl: c}
 	go func() {
 		readMessage(far, maxFrame)
-		writeMessage(far, kindEcho, echo{1})
+		writeMessage(far, kindEcho, echo{Number: 1})
 		writeMessage(far, kindAccept, accept{Port: 7})
-		writeMessage(far, kindEcho, echo{2})
+		writeMessage(far, kindEcho, echo{Number: 2})
 	}()
 	if err := e.ask(); err != nil {
 		t.Fatal(err)

@@ -26,12 +26,15 @@ const (
 // echo is a question and its answer.
 type echo struct {
 	Number uint32 `json:"n"`
+	// Sending is added by a server that sends payload meanwhile.
+	Sending *transfer.Sending `json:"sending,omitempty"`
 }
 
 // echoes asks the far end beside a transfer. One question is under way at a time.
 type echoes struct {
 	ctl   *control
 	moved atomic.Int64 // payload that has arrived
+	far   *latest      // how the far end stands, if it sends
 
 	mu      sync.Mutex // guards what follows
 	latency transfer.Latency
@@ -64,7 +67,7 @@ func (e *echoes) idle(ctx context.Context) error {
 func (e *echoes) ask() error {
 	e.mu.Lock()
 	e.number++
-	question := echo{e.number}
+	question := echo{Number: e.number}
 	e.asked, e.waiting = time.Now(), true
 	e.mu.Unlock()
 	return e.ctl.send(kindEcho, question)
@@ -83,6 +86,9 @@ func (e *echoes) answered(m message) error {
 		return fmt.Errorf("an answer to question %d that was not asked", answer.Number)
 	}
 	e.waiting = false
+	if answer.Sending != nil {
+		e.far.set(*answer.Sending)
+	}
 	took := now.Sub(e.asked)
 	if e.moved.Load() > 0 {
 		e.latency.Loaded = append(e.latency.Loaded, took)

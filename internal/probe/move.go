@@ -25,6 +25,8 @@ type part struct {
 	// every and each report what this end receives; each may be nil.
 	every time.Duration
 	each  func(transfer.Interval)
+	// latest, when not nil, is kept up to date where this end sends.
+	latest *latest
 	// keepOpen leaves the streams without an end when all is sent, and makes the Spec's
 	// Bytes bound a receiver too: in other protocols the end is said elsewhere.
 	keepOpen bool
@@ -83,9 +85,12 @@ func (p part) carryOut(ctx context.Context) (*transfer.End, error) {
 		}
 	}()
 
-	samples := newSampler(c, loops, p.send)
+	if p.latest == nil {
+		p.latest = &latest{}
+	}
+	samples := newSampler(c, loops, p.send, p.latest)
 	samples.read()
-	progress := progress{loops: loops, each: p.each, clock: c}
+	progress := progress{loops: loops, each: p.each, clock: c, latest: p.latest}
 	if p.every == 0 {
 		p.every = 100 * time.Millisecond
 	}
@@ -221,9 +226,11 @@ type progress struct {
 	clock clock
 	loops []*loop
 	each  func(transfer.Interval)
-	begun time.Duration // on the clock; 0: nothing arrived yet
-	at    time.Duration
-	bytes int64
+	// latest is how this end stands, if it sends.
+	latest *latest
+	begun  time.Duration // on the clock; 0: nothing arrived yet
+	at     time.Duration
+	bytes  int64
 }
 
 // report calls each with what came since the last report; the final one ends at the
@@ -253,6 +260,6 @@ func (p *progress) report(final bool) {
 			return
 		}
 	}
-	p.each(transfer.Interval{Start: p.at - p.begun, End: now - p.begun, Bytes: total - p.bytes})
+	p.each(transfer.Interval{Start: p.at - p.begun, End: now - p.begun, Bytes: total - p.bytes, Sender: p.latest.get()})
 	p.at, p.bytes = now, total
 }

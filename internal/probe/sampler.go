@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"sync"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -24,11 +25,12 @@ type sampler struct {
 	loops   []*loop
 	sender  bool
 	series  [][]transfer.Sample
+	latest  *latest
 	stretch time.Duration // by how much the spacing grew to stay within maxSamples
 }
 
-func newSampler(c clock, loops []*loop, sender bool) *sampler {
-	s := &sampler{clock: c, loops: loops, sender: sender, series: make([][]transfer.Sample, len(loops)), stretch: 1}
+func newSampler(c clock, loops []*loop, sender bool, told *latest) *sampler {
+	s := &sampler{clock: c, loops: loops, sender: sender, latest: told, series: make([][]transfer.Sample, len(loops)), stretch: 1}
 	for i := range s.series {
 		s.series[i] = make([]transfer.Sample, 0, min(512, s.most()))
 	}
@@ -55,6 +57,7 @@ func (s *sampler) read() {
 		}
 		s.stretch *= 2
 	}
+	var sending transfer.Sending
 	for i, l := range s.loops {
 		var sample transfer.Sample
 		if l.stream.Sample(&sample, s.sender) != nil {
@@ -63,7 +66,35 @@ func (s *sampler) read() {
 		sample.At = s.clock.now()
 		l.account.fill(&sample)
 		s.series[i] = append(s.series[i], sample)
+		sending.Add(&sample)
 	}
+	if s.sender && sending.Streams > 0 {
+		s.latest.set(sending)
+	}
+}
+
+// latest is how a sender stood when it was last sampled.
+type latest struct {
+	mu    sync.Mutex // guards what follows
+	is    transfer.Sending
+	known bool
+}
+
+func (l *latest) set(s transfer.Sending) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.is, l.known = s, true
+}
+
+// get answers nil where nothing is known.
+func (l *latest) get() *transfer.Sending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.known {
+		return nil
+	}
+	is := l.is
+	return &is
 }
 
 // run samples until done is closed, and calls interval as often as every.

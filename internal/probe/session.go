@@ -100,7 +100,7 @@ func (s *Session) Serve(ctx context.Context, conn net.Conn) error {
 				continue
 			}
 			if m.kind == kindEcho {
-				if err := answerEcho(secured, m); err != nil {
+				if err := answerEcho(secured, m, nil); err != nil {
 					return err
 				}
 				idle.Reset(idleTime)
@@ -128,12 +128,13 @@ func (s *Session) Serve(ctx context.Context, conn net.Conn) error {
 	}
 }
 
-// answerEcho sends a client's question back.
-func answerEcho(conn net.Conn, m message) error {
+// answerEcho sends a client's question back, with how this end stands if it sends.
+func answerEcho(conn net.Conn, m message, sending *transfer.Sending) error {
 	var question echo
 	if err := m.decode(kindEcho, &question); err != nil {
 		return err
 	}
+	question.Sending = sending
 	conn.SetWriteDeadline(time.Now().Add(connectTime))
 	return writeMessage(conn, kindEcho, question)
 }
@@ -192,6 +193,7 @@ func (s *Session) carryOut(ctx context.Context, conn net.Conn, o offer, messages
 	watched := make(chan struct{})
 	finished := make(chan struct{})
 	var left error
+	sending := &latest{}
 	go func() {
 		defer close(watched)
 		for {
@@ -201,7 +203,7 @@ func (s *Session) carryOut(ctx context.Context, conn net.Conn, o offer, messages
 				case !open:
 					left = errLeft
 				case m.kind == kindEcho:
-					if left = answerEcho(conn, m); left == nil {
+					if left = answerEcho(conn, m, sending.get()); left == nil {
 						continue
 					}
 				case m.kind != kindStop:
@@ -216,7 +218,7 @@ func (s *Session) carryOut(ctx context.Context, conn net.Conn, o offer, messages
 	if port != 0 {
 		expected.Ports = nil // any will do
 	}
-	end, err := s.transfer(ctx, spec, expected, arriving, send)
+	end, err := s.transfer(ctx, spec, expected, arriving, sending, send)
 	close(finished)
 	<-watched
 	if left != nil {
@@ -249,7 +251,7 @@ func refusal(err error) accept {
 }
 
 // transfer carries out the server's part over the streams that arrive.
-func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Expected, arriving <-chan *net.TCPConn,
+func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Expected, arriving <-chan *net.TCPConn, sending *latest,
 	send func(kind, any) error) (*transfer.End, error) {
 	n, ports := len(expected.Tokens), expected.Ports
 	var streams []*socket.Stream
@@ -277,7 +279,7 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var moved int64
-	p := part{send: spec.Direction == transfer.Down, spec: spec, streams: streams, every: 200 * time.Millisecond}
+	p := part{send: spec.Direction == transfer.Down, spec: spec, streams: streams, every: 200 * time.Millisecond, latest: sending}
 	// Progress also says that this end lives, so silence is reported too. On a slow path
 	// its acknowledgements would show in what is measured: it waits for some bytes.
 	const worthTelling = 32 << 10

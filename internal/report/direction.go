@@ -72,6 +72,9 @@ type Interval struct {
 	EndS       float64 `json:"end_s"`
 	Bytes      int64   `json:"bytes"`
 	GoodputBps float64 `json:"goodput_bps"`
+	// As the sender's kernel told at the interval's end, or last before it.
+	RTTS          *float64 `json:"rtt_s,omitempty"`
+	Retransmitted *int64   `json:"retransmitted_segments,omitempty"`
 }
 
 // CPU is each end's busiest data thread, as a share of wall time.
@@ -103,12 +106,28 @@ func NewDirection(r *transfer.Result, v limiter.Verdict, intervals []transfer.In
 		}
 	}
 	d.streams(r)
-	for _, i := range intervals {
-		d.Intervals = append(d.Intervals, Interval{i.Start.Seconds(), i.End.Seconds(), i.Bytes, bps(i.Bytes, i.End-i.Start)})
-	}
+	d.Intervals = newIntervals(intervals)
 	d.CPU = newCPU(r)
 	d.Latency = newLatency(r.Latency, &d)
 	return d
+}
+
+func newIntervals(intervals []transfer.Interval) (all []Interval) {
+	var resent int64
+	for _, i := range intervals {
+		one := Interval{StartS: i.Start.Seconds(), EndS: i.End.Seconds(), Bytes: i.Bytes, GoodputBps: bps(i.Bytes, i.End-i.Start)}
+		if s := i.Sender; s != nil {
+			if s.Have&transfer.HaveRTT != 0 {
+				one.RTTS = seconds(s.RTT)
+			}
+			if s.Have&transfer.HaveRetrans != 0 {
+				since := s.Retransmitted - resent
+				one.Retransmitted, resent = &since, s.Retransmitted
+			}
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 func (d *Direction) senderSide(e *transfer.End) {

@@ -94,7 +94,11 @@ func (d *Direction) writeText(w io.Writer) {
 	t.row("send buffer", d.Windows.SendBuffer.text())
 	t.row("receive buffer", d.Windows.ReceiveBuffer.text())
 	if d.RetransmittedSegment != nil {
-		t.row("retransmitted", fmt.Sprintf("%d segments", *d.RetransmittedSegment))
+		segments := "segments"
+		if *d.RetransmittedSegment == 1 {
+			segments = "segment"
+		}
+		t.row("retransmitted", fmt.Sprintf("%d %s", *d.RetransmittedSegment, segments))
 	}
 	for _, warning := range d.Warnings {
 		t.row("note", warning)

@@ -100,6 +100,8 @@ type Interval struct {
 	Start time.Duration `json:"start_ns"` // since the transfer's first byte
 	End   time.Duration `json:"end_ns"`
 	Bytes int64         `json:"bytes"` // payload received
+	// Sender is how the sender stood about then; nil: not known.
+	Sender *Sending `json:"-"`
 }
 
 // Result is what was seen of one transfer. An end that cannot be seen (a stock iperf3,
