@@ -17,7 +17,7 @@ const programVariable = "FULLPIPE_E2E_PROGRAM"
 
 // programs are what the test binary can be in a lab.
 var programs = map[string]func() error{"serve": serveProgram, "transfer": transferProgram, "path": pathProgram, "cells": cellsProgram,
-	"take-file": takeFileProgram, "send-file": sendFileProgram}
+	"take-file": takeFileProgram, "send-file": sendFileProgram, "strangers": strangersProgram}
 
 func TestMain(m *testing.M) {
 	lab.Engine()
