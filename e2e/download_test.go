@@ -36,7 +36,7 @@ func nginxSite(t *testing.T) (plain, secure string, roots *x509.CertPool, dir st
 	}
 	file.Truncate(64 << 20)
 	file.Close()
-	roots = certificate(t, dir)
+	roots = certificate(t, dir, net.IPv4(127, 0, 0, 1))
 	var ports [2]int
 	for i := range ports {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -85,15 +85,15 @@ func nginx(t *testing.T) (plain, secure string, roots *x509.CertPool) {
 	}
 }
 
-// certificate writes a fresh certificate for 127.0.0.1 and its key.
-func certificate(t *testing.T, dir string) *x509.CertPool {
+// certificate writes a fresh certificate for an address and its key.
+func certificate(t *testing.T, dir string, address net.IP) *x509.CertPool {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{SerialNumber: mathbig.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+		IPAddresses: []net.IP{address}, IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -306,5 +307,20 @@ func environment(inherited []string, p link.Path, end string, stack link.Stack, 
 		own = append(own, name+"="+h.Addr.String(), name+"6="+h.Addr6.String(),
 			name+"_OUTSIDE="+h.Outside.String(), name+"_OUTSIDE6="+h.Outside6.String())
 	}
-	return slices.Concat(inherited, own, added)
+	return lastOfEach(slices.Concat(inherited, own, added))
+}
+
+// lastOfEach leaves out variables that are set again further on: programs take the
+// first of two.
+func lastOfEach(variables []string) (kept []string) {
+	seen := map[string]bool{}
+	for _, v := range slices.Backward(variables) {
+		name, _, _ := strings.Cut(v, "=")
+		if !seen[name] {
+			kept = append(kept, v)
+		}
+		seen[name] = true
+	}
+	slices.Reverse(kept)
+	return kept
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,5 +72,13 @@ func TestStatusesPass(t *testing.T) {
 		if got, err := l.Near.Run(Command{Args: []string{"sh", "-c", script}}); err != nil || got != want {
 			t.Errorf("%s: %d, %v; want %d", script, got, err, want)
 		}
+	}
+}
+
+// What a command is given holds, whatever its parent had.
+func TestAddedVariablesHold(t *testing.T) {
+	got := lastOfEach([]string{"A=1", "B=2", "FULLPIPE_KEY=old", "C=3", "FULLPIPE_KEY=new", "A="})
+	if want := []string{"B=2", "C=3", "FULLPIPE_KEY=new", "A="}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

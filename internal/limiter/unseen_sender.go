@@ -22,16 +22,19 @@ func judgeReceiver(r *transfer.Result) Verdict {
 		if len(samples) > 0 {
 			have &= common(samples)
 		}
-		for j := 1; j < len(samples); j++ {
-			a, b := &samples[j-1], &samples[j]
-			d := b.At - a.At
-			total += d
-			switch {
-			case leftUnread(b) && b.Blocked-a.Blocked < d/2:
-				reading += d
-			case windowExplains(a, b, minRTT):
-				window += d
-				largest = max(largest, b.ReceiveWnd)
+		for from, j := 0, 1; j < len(samples); j++ {
+			b := &samples[j]
+			if b.At-samples[from].At < evenedOut*minRTT && j < len(samples)-1 {
+				continue // a window's worth comes in bursts, a round trip apart
+			}
+			span := samples[from : j+1]
+			from = j
+			d := unreadTime(span)
+			total += b.At - span[0].At
+			reading += d
+			if wnd := largestWindow(span); windowExplains(&span[0], b, wnd, minRTT) {
+				window += b.At - span[0].At - d
+				largest = max(largest, wnd)
 			}
 		}
 	}
@@ -47,6 +50,27 @@ func judgeReceiver(r *transfer.Result) Verdict {
 	return concludeReceiver(headline(shares), end, have, largest, minRTT)
 }
 
+// evenedOut is over how many round trips a rate is one and not the moment of a burst.
+const evenedOut = 4
+
+// unreadTime is the time of a span in which the receiving program left data unread.
+func unreadTime(span []transfer.Sample) (sum time.Duration) {
+	for i := 1; i < len(span); i++ {
+		a, b := &span[i-1], &span[i]
+		if d := b.At - a.At; leftUnread(b) && b.Blocked-a.Blocked < d/2 {
+			sum += d
+		}
+	}
+	return sum
+}
+
+func largestWindow(span []transfer.Sample) (most int64) {
+	for i := range span {
+		most = max(most, span[i].ReceiveWnd)
+	}
+	return most
+}
+
 func leftUnread(s *transfer.Sample) bool {
 	const matters = 0.25
 	have := transfer.HaveQueue | transfer.HaveReceiveWnd
@@ -54,13 +78,13 @@ func leftUnread(s *transfer.Sample) bool {
 }
 
 // windowExplains says whether a whole window came in every round trip.
-func windowExplains(a, b *transfer.Sample, minRTT time.Duration) bool {
+func windowExplains(a, b *transfer.Sample, window int64, minRTT time.Duration) bool {
 	have := transfer.HaveReceived | transfer.HaveReceiveWnd
 	if a.Have&b.Have&have != have || minRTT <= 0 || b.At-a.At <= 0 {
 		return false
 	}
 	rate := float64(b.Received-a.Received) / (b.At - a.At).Seconds()
-	return float64(b.ReceiveWnd)/minRTT.Seconds() <= fullNotLimiting*rate
+	return float64(window)/minRTT.Seconds() <= fullNotLimiting*rate
 }
 
 func concludeReceiver(v Verdict, end *transfer.End, have transfer.Fields, window int64, minRTT time.Duration) Verdict {
