@@ -64,6 +64,16 @@ func TestLinuxBuffers(t *testing.T) {
 			t.Errorf("%d bytes granted, writes of %d: %d in flight, seen %d", c.granted, c.write, got, c.want)
 		}
 	}
+	// Goodput in Mbit/s of writes of 4 MiB, 6 s each, for 16 and 64 KiB asked.
+	for _, c := range []struct{ rate, rtt, queue, small, large float64 }{{20, 0.1, 3, 12.5, 13}, {20, 0.1, 0.3, 4.7, 6.4}, {20, 0.1, 1, 9.1, 9}, {10, 0.05, 1, 5.7, 8.1},
+		{5, 0.15, 2, 2.4, 4.3}} {
+		bdp := c.rate / 8 * c.rtt * 1e6
+		for granted, seen := range map[float64]float64{32768: c.small, 131072: c.large} {
+			if got := LinuxOverrun(granted, bdp, c.queue*bdp) * 8 / c.rtt / 1e6; math.Abs(got/seen-1) > 0.35 {
+				t.Errorf("%v with %v granted: %.3g Mbit/s, seen %v", c, granted, got, seen)
+			}
+		}
+	}
 	if got := LinuxGranted(8<<20, 4<<20); got != 8<<20 {
 		t.Errorf("clipped to %d", got)
 	}

@@ -69,7 +69,7 @@ func (r *room) takeAway() (all []without) {
 		add(limiter.ReceiverWindow, func(w *room) { w.window = math.Inf(1) })
 	}
 	if !math.IsInf(r.send, 1) {
-		add(limiter.SendBuffer, func(w *room) { w.send = math.Inf(1) })
+		add(limiter.SendBuffer, func(w *room) { w.send, w.overruns = math.Inf(1), false })
 	}
 	if r.loss > 0 || r.queue < 2*r.bdp() && !math.IsInf(r.bdp(), 1) {
 		add(limiter.Congestion, func(w *room) { w.loss, w.queue = 0, math.Max(w.queue, 2*w.bdp()) })

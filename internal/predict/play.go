@@ -29,6 +29,7 @@ func (r *room) playOften(n int) result {
 	if r.loss == 0 && r.connections == 1 && r.jitter == [2]float64{} {
 		n = 1
 	}
+	n = min(n, max(4*n/r.connections, 3)) // many connections share their luck
 	all := make([]float64, n)
 	finishes := true
 	for i := range all {
@@ -41,7 +42,7 @@ func (r *room) playOften(n int) result {
 	res := result{typical: all[n/2], finishes: finishes}
 	below, above := r.margins()
 	widest := 0.145
-	if r.loss > 0 {
+	if r.loss > 0 || r.overruns {
 		widest = 0.39
 	}
 	res.low, res.high = low*(1-below), high*(1+above)
@@ -62,6 +63,8 @@ func (r *room) playOften(n int) result {
 func (r *room) margins() (below, above float64) {
 	const short = 0.6 // BDPs
 	switch {
+	case r.overruns:
+		return 0.35, 0.35
 	case r.loss > 0:
 		return 0.12, 0.10
 	case r.congestion != "bbr" && r.queue < short*r.bdp():
@@ -201,8 +204,12 @@ func (p *play) lose(f *flow) {
 	if p.loss <= 0 {
 		return
 	}
+	if p.loss >= 1 {
+		f.lost = f.sent
+		return
+	}
 	left := f.sent - f.lost
-	if mean := left * p.loss; mean > many && p.loss < 1 {
+	if mean := left * p.loss; mean > many {
 		deviation := math.Sqrt(mean * (1 - p.loss) * (2*p.burst - 1))
 		f.lost += math.Min(math.Max(mean+deviation*p.dice.NormFloat64(), 0), left)
 		return
@@ -226,11 +233,8 @@ const many = 30
 
 // nextLoss is how many segments arrive before one is lost.
 func (p *play) nextLoss() float64 {
-	if p.loss <= 0 {
+	if p.loss <= 0 || p.loss >= 1 {
 		return math.Inf(1)
-	}
-	if p.loss >= 1 {
-		return 0
 	}
 	return geometric(p.dice, math.Min(p.loss/p.burst/(1-p.loss*(1-1/p.burst)), 1)) - 1
 }

@@ -1,11 +1,13 @@
 package predict
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 func TestLimiter(t *testing.T) {
@@ -54,5 +56,40 @@ func BenchmarkTransfer(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// Whatever is asked, an answer comes soon and is one.
+func TestExtremes(t *testing.T) {
+	for _, text := range []string{"rate=unlimited,rtt=0ms", "rate=unlimited,rtt=100ms,loss=1%", "rate=100bit,rtt=120s", "rate=1tbit,rtt=1s,loss=0.001%",
+		"rate=10mbit,rtt=10ms,loss=100%", "rate=10mbit,rtt=10ms,loss=50%/1000", "rate=1gbit,rtt=1us,queue=1packet,jitter=1us", "policed,jitter=30ms",
+		"wifi", "lte", "modem-14.4k", "vpn-30m,crypto=1mbit/1packet", "rate=10mbit,rtt=10ms,mtu=576,strip=wscale+sack+timestamps,duplex=half"} {
+		path, err := link.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []Setup{{}, {Bytes: 1}, {Bytes: 1 << 62, Congestion: "bbr"}, {Time: time.Nanosecond}, {Time: 1 << 62}, {Connections: 1000, Congestion: "reno"},
+			{SendBuffer: 1, ReceiveBuffer: 1, WriteBytes: 1, MSS: 1}, {Direction: transfer.Down, Window: 1, ReceiveBuffer: 1 << 30}} {
+			a, err := Transfer(path, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !(a.Low >= 0 && a.Low <= a.Typical && a.Typical <= a.High) || a.Limiter == "" || a.Time.High < 0 || a.Next != nil && !(a.Next.Typical >= 0) {
+				t.Errorf("%s %+v: %+v", text, s, a)
+			}
+		}
+	}
+}
+
+func TestWhatNoModelCovers(t *testing.T) {
+	path, err := link.Parse("wan-40ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for argument, s := range map[string]Setup{"congestion": {Congestion: "vegas"}, "connections": {Connections: 100000}} {
+		var wrong *ArgumentError
+		if _, err := Transfer(path, s); !errors.As(err, &wrong) || wrong.Argument != argument || wrong.Try() == "" {
+			t.Errorf("%s: %v", argument, err)
+		}
 	}
 }

@@ -29,7 +29,7 @@ type room struct {
 	fixed       bool       // the window does not follow what arrives
 	unscaled    bool
 	sack        bool
-	afd         bool
+	overruns    bool // the send buffer is no firm bound
 	congestion  string
 	connections int
 	bytes       float64 // of all connections
@@ -207,14 +207,18 @@ func (r *room) sender(sender link.Stack, s Setup) {
 		if write == 0 {
 			write = afdWrite
 		}
-		r.send, r.afd = float64(afd.Outstanding(write)), true
+		r.send = float64(afd.Outstanding(write))
 		return
 	}
-	if s.SendBuffer > 0 {
-		r.send = float64(model.LinuxInFlight(model.LinuxGranted(s.SendBuffer, 0), write))
-		if write == 0 || write > largestBounded || !s.NoDelay && write%int(r.mss) != 0 {
-			r.warn("Linux lets more be in flight than this send buffer holds: writes end in part segments, to which it adds unchecked")
-		}
+	if s.SendBuffer == 0 {
+		return
+	}
+	granted := model.LinuxGranted(s.SendBuffer, 0)
+	r.send = float64(model.LinuxInFlight(granted, write))
+	if r.overruns = write == 0 || write > largestBounded || !s.NoDelay && write%int(r.mss) != 0; r.overruns && r.segment > 0 {
+		n, bdp := float64(r.connections), r.bdp()*r.mss
+		r.send = math.Max(r.send, model.LinuxOverrun(n*float64(granted), bdp, math.Min(r.queue, 1e9)*r.mss)/n)
+		r.warn("writes end in part segments, so Linux overruns this send buffer in bursts: the goodput is known within a third only")
 	}
 }
 
