@@ -19,7 +19,7 @@ func (r *room) caps() (all []Cap) {
 			all = append(all, Cap{name, bps, fmt.Sprintf(format, args...)})
 		}
 	}
-	add(limiter.Bottleneck, r.capacity(), "%s less headers: %d of %d bytes", units.Rate(r.rate), mss, int(math.Round(r.segment*r.rate/8)))
+	add(r.narrowest(), r.capacity(), "%s less headers: %d of %d bytes", units.Rate(r.rate), mss, int(math.Round(r.segment*r.rate/8)))
 	if !math.IsInf(r.window, 1) {
 		add(limiter.ReceiverWindow, n*model.Rate(int(r.window), rtt), "window / round trip: %s / %s", units.Size(r.window).Exact(), units.Time(rtt))
 	}

@@ -75,7 +75,7 @@ func (r *room) takeAway() (all []without) {
 		add(limiter.Congestion, func(w *room) { w.loss, w.queue = 0, math.Max(w.queue, 2*w.bdp()) })
 	}
 	if r.segment > 0 {
-		add(limiter.Bottleneck, func(w *room) { // twice as fast, its queue as long in time
+		add(r.narrowest(), func(w *room) { // twice as fast, its queue as long in time
 			w.rate *= 2
 			w.rtt -= w.segment / 2
 			w.segment /= 2
@@ -88,8 +88,18 @@ func (r *room) takeAway() (all []without) {
 	return all
 }
 
+// narrowest names the path's rate as a limiter.
+func (r *room) narrowest() limiter.Name {
+	if r.policed {
+		return limiter.Congestion
+	}
+	return limiter.Bottleneck
+}
+
 func (r *room) subtype(name limiter.Name) string {
 	switch {
+	case name == limiter.Congestion && r.policed:
+		return limiter.Policer
 	case name != limiter.ReceiverWindow:
 		return ""
 	case r.unscaled:

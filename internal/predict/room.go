@@ -31,6 +31,7 @@ type room struct {
 	sack        bool
 	overruns    bool // the send buffer is no firm bound
 	congestion  string
+	policed     bool // the rate is a policer's
 	connections int
 	bytes       float64 // of all connections
 	time        float64 // seconds
@@ -136,6 +137,7 @@ func (r *room) line(p link.Path, data, acks link.Config) {
 		r.rate = float64(data.PoliceRate)
 		r.segment = (r.mss + r.headers) * 8 / r.rate
 		r.queue = float64(data.PoliceBurst) / (r.mss + r.headers)
+		r.policed = true
 		r.warn("a policer: what TCP makes of it depends on its burst")
 	}
 	r.jitter = [2]float64{data.Jitter.Seconds(), acks.Jitter.Seconds()}

@@ -92,11 +92,15 @@ func (d *Predict) WriteText(w io.Writer) {
 		t.row("time", fmt.Sprintf("%s, %s to %s", secondsText(d.Time.TypicalS), secondsText(d.Time.LowS), secondsText(d.Time.HighS)))
 	}
 	if n := d.Next; n != nil {
-		text := "then " + n.text()
+		text := n.text()
 		if n.Limiter != "" {
 			text += ", limited by " + string(n.Limiter)
 		}
-		t.row("without it", text)
+		label := "without it"
+		if d.Limiter == limiter.Bottleneck {
+			label = "on twice the line"
+		}
+		t.row(label, text)
 	}
 	if d.BDPBytes > 0 {
 		t.row("bandwidth-delay product", both(d.BDPBytes))
