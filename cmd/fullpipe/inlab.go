@@ -46,7 +46,14 @@ func inLab(cmd *cobra.Command, text string) (bool, error) {
 		return true, fmt.Errorf("peer %q is not on the command line", text)
 	}
 	_, far := lab.Hosts(path)
-	args[i] = "fullpipe://" + far.Addr.String()
+	ways := []string{"fullpipe://" + far.Addr.String()}
+	if both, err := cmd.Flags().GetBool("compare"); err == nil && both {
+		if far.Outside == far.Addr {
+			return true, &usageError{"PEER", "this lab has one way to the far end, not two to compare", text + ",vpn=wireguard"}
+		}
+		ways = append(ways, "fullpipe://"+far.Outside.String())
+	}
+	args = slices.Replace(args, i, i+1, ways...)
 
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)

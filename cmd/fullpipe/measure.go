@@ -40,6 +40,7 @@ type measureFlags struct {
 	udp                   udpFlags
 	pacing                units.Rate
 	picture               string
+	compare               compareFlags
 }
 
 func newMeasure() *cobra.Command {
@@ -52,16 +53,29 @@ func newMeasure() *cobra.Command {
 Buffers, window, congestion control and MSS belong to the end that they matter at:
 --send-buffer, --congestion and --mss to the sender, --receive-buffer and --window to
 the receiver. With --direction up this host sends. What is not given is the system's
-default, which for buffers is automatic sizing.`,
+default, which for buffers is automatic sizing.
+
+With --compare two addresses of the same far end are measured in turn and the difference
+is put down to overhead, round trip, loss, window, capacity or the hosts' CPU: to what
+would give the slower one 10 % or more if it were gone, or to nothing that is known.`,
 		Example: `  fullpipe measure server.example.net --key-file key
   fullpipe measure server.example.net --direction both --receive-buffer 64KiB
   fullpipe measure server.example.net --udp --rate 20mbit --direction both
+  fullpipe measure --compare 10.8.0.1 server.example.net --key-file key
   fullpipe measure lab:wan-40ms --time 5s`,
-		Args: onePeer,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.compare.on {
+				return f.compare.check(args)
+			}
+			return onePeer(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.downOnly(cmd, args[0])
 			f.everywhere = cmd.Flags().Changed("interval")
 			if err := f.bothAtOnce(cmd); err != nil {
+				return err
+			}
+			if err := f.compareAlone(cmd); err != nil {
 				return err
 			}
 			specs, err := f.specs()
@@ -74,6 +88,9 @@ default, which for buffers is automatic sizing.`,
 			}
 			if done, err := inLab(cmd, args[0]); done {
 				return err
+			}
+			if f.compare.on {
+				return f.runCompare(cmd, args, specs)
 			}
 			if f.bidir {
 				return f.runBoth(cmd, args[0], specs[0], specs[1])
@@ -105,6 +122,8 @@ default, which for buffers is automatic sizing.`,
 	fl.IntVar(&f.dscp, "dscp", 0, "code point that the sender's packets carry")
 	fl.StringVar(&f.picture, "picture", "", "draw throughput, bytes in flight and round trips of the transfer to this SVG `file`")
 	fl.BoolVar(&f.bidir, "bidir", false, "measure both directions at the same time")
+	fl.BoolVar(&f.compare.on, "compare", false, "measure two addresses of one far end in turn, as inside and outside a tunnel, and say why they differ")
+	fl.IntVar(&f.compare.rounds, "rounds", 2, "with --compare: how often, each time first, second, second, first")
 	fl.BoolVarP(&f.udp.on, "udp", "u", false, "send UDP, and tell loss, jitter, order and delay variation")
 	f.udp.rate, f.udp.datagram = 10e6, 1448
 	fl.Var(&f.udp.rate, "rate", "payload of UDP over all streams; 0 is as fast as the sender can")

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// compareFlags are what a user asks of a comparison of two ways.
+type compareFlags struct {
+	on     bool
+	rounds int
+}
+
+const compareHint = "fullpipe measure --compare ADDRESS1 ADDRESS2; or one lab with a VPN"
+
+// check says whether the arguments name two ways to one far end.
+func (c *compareFlags) check(args []string) error {
+	switch {
+	case len(args) == 1 && strings.HasPrefix(args[0], labPrefix):
+		return nil
+	case len(args) != 2:
+		return &usageError{"--compare", fmt.Sprintf("%d addresses given, two are needed", len(args)), compareHint}
+	case args[0] == args[1]:
+		return &usageError{"--compare", "both addresses are " + args[0], compareHint}
+	}
+	for _, a := range args {
+		if strings.HasPrefix(a, labPrefix) {
+			return &usageError{"--compare", "two labs are not the same far end", compareHint}
+		}
+	}
+	return nil
+}
+
+// compareAlone keeps away what a comparison is not made for.
+func (f *measureFlags) compareAlone(cmd *cobra.Command) error {
+	switch {
+	case !f.compare.on && cmd.Flags().Changed("rounds"):
+		return &usageError{"--rounds", "is for comparisons", "--compare"}
+	case !f.compare.on:
+		return nil
+	case f.compare.rounds < 1 || f.compare.rounds > 100:
+		return &usageError{"--rounds", fmt.Sprintf("%d rounds", f.compare.rounds), "1 to 100"}
+	case f.bidir:
+		return &usageError{"--compare", "measures one direction at a time, not --bidir", "--direction both"}
+	case f.picture != "":
+		return &usageError{"--picture", "draws one transfer, not a comparison", "fullpipe measure --picture for each address alone"}
+	case f.udp.on:
+		return &usageError{"--compare", "is for TCP, not --udp", "--udp for each address alone"}
+	}
+	return nil
+}
+
+// runCompare measures both ways in turn, first, second, second, first, each direction
+// alone.
+func (f *measureFlags) runCompare(cmd *cobra.Command, peers []string, specs []transfer.Spec) error {
+	f.notes = cmd.ErrOrStderr()
+	doc := report.Compare{Header: newHeader(cmd), Peers: wayNames(peers), Rounds: f.compare.rounds, Directions: []report.ComparedDirection{}}
+	line := newProgressLine(cmd.ErrOrStderr())
+	turns := 4 * f.compare.rounds
+	for n, spec := range specs {
+		var results [2][]*transfer.Result
+		var failed error
+		for turn := 0; turn < turns && failed == nil; turn++ {
+			way := (turn + 1) / 2 % 2
+			line.draw(float64(n*turns+turn)/float64(len(specs)*turns), string(spec.Direction)+"  ", 0, doc.Peers[way])
+			var result *transfer.Result
+			if result, failed = f.oneOf(cmd.Context(), peers[way], spec); failed == nil {
+				results[way] = append(results[way], result)
+			}
+		}
+		line.clear()
+		sides := [2]limiter.Side{limiter.NewSide(results[0]), limiter.NewSide(results[1])}
+		if failed == nil || len(results[1]) > 0 {
+			doc.Directions = append(doc.Directions, report.NewComparedDirection(spec.Direction, doc.Peers, sides))
+		}
+		if failed != nil {
+			return f.compareCutShort(cmd, &doc, failed)
+		}
+	}
+	return printCompare(cmd, &doc)
+}
+
+// oneOf measures one way once, on a connection of its own: some far ends take one at a
+// time.
+func (f *measureFlags) oneOf(ctx context.Context, text string, spec transfer.Spec) (*transfer.Result, error) {
+	far, err := f.open(ctx, text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", text, err)
+	}
+	defer far.Close()
+	result, err := far.Run(ctx, spec, nil)
+	var unsupported *transfer.Unsupported
+	if errors.As(err, &unsupported) {
+		return nil, &usageError{"measure", err.Error(), "what the far end allows, or leave that option out"}
+	}
+	return result, err
+}
+
+// wayNames are what the user calls the two ways.
+func wayNames(peers []string) [2]string {
+	if lab := os.Getenv(labVariable); lab != "" {
+		return [2]string{lab + " (through the VPN)", lab + " (past it)"}
+	}
+	return [2]string(peers)
+}
+
+// compareCutShort prints what was measured before an error.
+func (f *measureFlags) compareCutShort(cmd *cobra.Command, doc *report.Compare, err error) error {
+	if len(doc.Directions) == 0 {
+		return err
+	}
+	failure, status := describe(cmd.Context(), err)
+	doc.Error, doc.Interrupted = &failure, true
+	if perr := printCompare(cmd, doc); perr != nil {
+		return perr
+	}
+	if !wantsJSON(cmd) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "fullpipe: "+failure.Text())
+	}
+	return exitStatus(status)
+}
+
+func printCompare(cmd *cobra.Command, doc *report.Compare) error {
+	if wantsJSON(cmd) {
+		return printJSON(cmd.OutOrStdout(), doc)
+	}
+	doc.WriteText(cmd.OutOrStdout())
+	return nil
+}
