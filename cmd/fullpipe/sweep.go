@@ -22,6 +22,7 @@ type sweepFlags struct {
 	budget, time          duration
 	seed                  uint64
 	resume                string
+	html                  string
 	csv                   bool
 }
 
@@ -42,7 +43,7 @@ What is measured is kept in a file at once; --resume FILE goes on with a sweep t
 cut off. Cells that a model of the path is sure of are measured last: where the budget
 ends before, they are marked as predicted.`,
 		Example: `  fullpipe sweep server.example.net --key-file key --send-buffers 16K-1M:x2 --receive-buffers 16K-1M:x2
-  fullpipe sweep lab:wan-12ms --budget 2m
+  fullpipe sweep lab:wan-12ms --budget 2m --html sweep.html
   fullpipe sweep lab:lan-100m,stack=windows-2000 --send-buffers 8K-64K:x2 --receive-buffers automatic --write-sizes 1K-16K:x2`,
 		Args: onePeer,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,6 +71,7 @@ ends before, they are marked as predicted.`,
 	fl.VarP(&f.time, "time", "t", "how long each run lasts")
 	fl.Uint64Var(&f.seed, "seed", 1, "of the random order")
 	fl.StringVar(&f.resume, "resume", "", "keep what is measured in this file, and go on where it was left")
+	fl.StringVar(&f.html, "html", "", "also write a page with the heat map and curves to this file")
 	fl.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each cell")
 	return cmd
 }
@@ -198,6 +200,12 @@ func removeUnused(journal *sweep.Journal, path string, temporary bool) error {
 
 // print writes the sweep in the forms that were asked for.
 func (f *sweepFlags) print(cmd *cobra.Command, doc *report.Sweep) error {
+	if f.html != "" {
+		if err := writeWhole(f.html, doc.WriteHTML); err != nil {
+			return fmt.Errorf("--html: %w", err)
+		}
+		f.note("the page is in " + f.html)
+	}
 	switch out := cmd.OutOrStdout(); {
 	case wantsJSON(cmd):
 		return printJSON(out, doc)

@@ -53,18 +53,23 @@ func swept() *sweep.Result {
 func TestSweepText(t *testing.T) {
 	var out bytes.Buffer
 	NewSweep(Header{}, swept()).WriteText(&out)
-	const golden = "testdata/sweep.txt"
+	golden(t, "testdata/sweep.txt", out.Bytes())
+}
+
+// golden compares what is printed with a file.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
 	if *update {
-		if err := os.WriteFile(golden, out.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(name, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(golden)
+	want, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.String() != string(want) {
-		t.Errorf("go test ./internal/report -run TestSweepText -update writes what is printed now:\n%s", out.String())
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is not what is printed now; go test ./internal/report -run %s -update writes it:\n%s", name, t.Name(), got)
 	}
 }
 

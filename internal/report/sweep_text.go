@@ -155,46 +155,63 @@ func (p *sweepPlane) all() (cells []*SweepCell) {
 	return cells
 }
 
+// columnsAtOnce is how many columns of a matrix fit beside each other.
+const columnsAtOnce = 7
+
 func (p *sweepPlane) writeText(w io.Writer) {
 	per, unit := p.scale()
 	fmt.Fprintf(w, "%s, %s\n", p.title, unit)
+	fmt.Fprintf(w, "  %s across, %s down\n", p.across.name, p.down.name)
 	columns := len(p.across.values)
+	for from := 0; from < columns; from += columnsAtOnce {
+		if from > 0 {
+			fmt.Fprintln(w)
+		}
+		p.writeColumns(w, from, min(from+columnsAtOnce, columns), per)
+	}
+	if key := p.key(); key != "" {
+		fmt.Fprintln(w, indent(key, "  ", pageWidth))
+	}
+}
+
+// writeColumns prints a part of the matrix; the averages of the rows stand behind the
+// last.
+func (p *sweepPlane) writeColumns(w io.Writer, from, to int, per float64) {
+	columns := len(p.across.values)
+	means := columns > 1 && to == columns
 	t := newTable()
-	for i := range columns + 2 {
+	for i := range to - from + 2 {
 		t.right[i] = true
 	}
-	head := []string{p.down.name + " ↓  send →"}
-	for _, v := range p.across.values {
+	head := []string{""}
+	for _, v := range p.across.values[from:to] {
 		head = append(head, sweep.SizeText(v)+"  ")
 	}
-	if columns > 1 {
+	if means {
 		head = append(head, "average  ")
 	}
 	t.row(head...)
 	for i, row := range p.cells {
 		line := []string{sweep.SizeText(p.down.values[i])}
-		for _, c := range row {
+		for _, c := range row[from:to] {
 			line = append(line, c.text(per))
 		}
-		if columns > 1 {
+		if means {
 			line = append(line, average(row, per))
 		}
 		t.row(line...)
 	}
 	if len(p.cells) > 1 {
 		line := []string{"average"}
-		for i := range columns {
+		for i := from; i < to; i++ {
 			line = append(line, average(p.column(i), per))
 		}
-		if columns > 1 {
+		if means {
 			line = append(line, average(p.all(), per))
 		}
 		t.row(line...)
 	}
 	t.write(w, "  ")
-	if key := p.key(); key != "" {
-		fmt.Fprintln(w, indent(key, "  ", pageWidth))
-	}
 }
 
 // key explains the marks and letters that a matrix uses.
@@ -263,10 +280,22 @@ func (s *Sweep) findings() []string {
 // goodputText is "93.1 Mbit/s (92.8 to 93.4)".
 func (c *SweepCell) goodputText() string {
 	text := units.Rate(*c.GoodputBps).String()
-	if c.CI95Bps != nil && !math.IsInf(c.CI95Bps[1], 0) {
-		text += fmt.Sprintf(" (%s to %s)", units.Rate(c.CI95Bps[0]), units.Rate(c.CI95Bps[1]))
+	if spread := c.Spread(); spread != "" {
+		text += " (" + spread + ")"
 	}
 	return text
+}
+
+// Spread is the interval in words, its first unit left out where both are the same.
+func (c *SweepCell) Spread() string {
+	if c.CI95Bps == nil || !(c.CI95Bps[1] < 1e15) {
+		return ""
+	}
+	low, high := units.Rate(c.CI95Bps[0]).String(), units.Rate(c.CI95Bps[1]).String()
+	if number, unit, _ := strings.Cut(low, " "); strings.HasSuffix(high, " "+unit) {
+		low = number
+	}
+	return low + " to " + high
 }
 
 // WriteCSV prints one line for each cell; an empty field is not known, sizes that were

@@ -42,7 +42,7 @@ func TestJournalKeepsWhatWasMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Cut off anywhere, the whole lines are there and the next run stands behind them.
-	for cut := range whole {
+	for cut := 0; cut < len(whole); cut += 1 + cut%13 {
 		if err := os.WriteFile(path, whole[:cut], 0o644); err != nil {
 			t.Fatal(err)
 		}

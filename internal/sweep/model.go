@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"maps"
 	"math"
 	"time"
 
@@ -34,7 +35,8 @@ const (
 	// below and above bound, as shares of the knee, where the model does not trust
 	// itself: around the knee a window limits a little and the link a little.
 	below, above = 0.8, 1.5
-	// fewestAlike is how many measured cells of the same kind a prediction needs.
+	// fewestAlike is how many pairs of cells with the same limiting buffer, and so the same
+	// goodput if the model is right, a prediction needs.
 	fewestAlike = 3
 )
 
@@ -56,7 +58,7 @@ func (s *Schedule) Paths() []Path {
 			if c.Direction != d || len(s.logs[i]) == 0 {
 				continue
 			}
-			p.CapacityBps = max(p.CapacityBps, s.Interval(i).Mid)
+			p.CapacityBps = max(p.CapacityBps, s.mid(i))
 		}
 		p.AtLeast = s.held(&p)
 		if p.CapacityBps > 0 {
@@ -89,7 +91,7 @@ func plain(kind) func(limiter.Name) float64 { return func(limiter.Name) float64 
 // so that larger ones might carry more.
 func (s *Schedule) held(p *Path) bool {
 	for i, c := range s.cells {
-		if c.Direction != p.Direction || len(s.logs[i]) == 0 || s.Interval(i).Mid < 0.95*p.CapacityBps {
+		if c.Direction != p.Direction || len(s.logs[i]) == 0 || s.mid(i) < 0.95*p.CapacityBps {
 			continue
 		}
 		if l, _ := s.Limiter(i); l != limiter.ReceiverWindow && l != limiter.SendBuffer {
@@ -152,9 +154,8 @@ func (p *Path) expect(c Cell, scale func(limiter.Name) float64) (l limiter.Name,
 }
 
 // Sure are the cells without a good run whose goodput the model knows as well as a
-// measurement would: three or more measured cells of the same kind agree with the model up
-// to one factor (what systems make of a requested buffer), one of them has the same
-// limiting buffer, and the knee is not near.
+// measurement would: by the model the other buffer does not matter, several measured cells
+// show that, one of them has the same limiting buffer, and the knee is not near.
 func (s *Schedule) Sure() map[int]Prediction {
 	sure := map[int]Prediction{}
 	if s.rules.Precision == 0 {
@@ -178,6 +179,7 @@ func (s *Schedule) Sure() map[int]Prediction {
 			}
 		}
 		groups := s.alike(&path, scaled)
+		maps.DeleteFunc(groups, func(_ kind, a *alike) bool { return !a.settle() })
 		for i, c := range s.cells {
 			if c.Direction != path.Direction || len(s.logs[i]) > 0 || s.refused[i] != "" || s.failures[i] > 0 {
 				continue
@@ -196,11 +198,14 @@ func (s *Schedule) Sure() map[int]Prediction {
 	return sure
 }
 
-// alike are the measured cells of one kind, with their goodput over the model's.
+// alike are the measured cells of one kind.
 type alike struct {
 	limiter limiter.Name
 	cells   []Cell
-	ratios  []float64 // logarithms
+	ratios  []float64         // goodput over the model's, logarithms
+	rows    map[int][]float64 // the same by the buffer that limits; one row on a full path
+	noise   stats.Noise       // how much the cells of a row differ
+	student float64
 }
 
 func (s *Schedule) alike(path *Path, scaled func(kind) func(limiter.Name) float64) map[kind]*alike {
@@ -216,45 +221,73 @@ func (s *Schedule) alike(path *Path, scaled func(kind) func(limiter.Name) float6
 		}
 		k.limiter = l
 		if groups[k] == nil {
-			groups[k] = &alike{limiter: l}
+			groups[k] = &alike{limiter: l, rows: map[int][]float64{}}
 		}
-		groups[k].cells = append(groups[k].cells, c)
-		groups[k].ratios = append(groups[k].ratios, stats.Middle(s.logs[i])-math.Log(bps))
+		groups[k].add(c, stats.Middle(s.logs[i])-math.Log(bps))
 	}
 	return groups
 }
 
-// near are the ratios of those measured cells that share with c what limits it: the same
-// send buffer, or the same receive buffer, and on a full path cells on both sides of it.
-// A model is never stretched beyond what was seen.
-func (a *alike) near(c Cell) []float64 {
-	var same []float64
-	var under, over bool
-	for i, m := range a.cells {
-		switch {
-		case a.limiter == limiter.SendBuffer && m.Send == c.Send, a.limiter == limiter.ReceiverWindow && m.Receive == c.Receive:
-			same = append(same, a.ratios[i])
-		case a.limiter == limiter.Bottleneck:
-			under = under || m.Send <= c.Send && m.Receive <= c.Receive
-			over = over || m.Send >= c.Send && m.Receive >= c.Receive
-		}
-	}
-	if under && over {
-		return a.ratios
-	}
-	return same
+func (a *alike) add(c Cell, ratio float64) {
+	a.cells = append(a.cells, c)
+	a.ratios = append(a.ratios, ratio)
+	a.rows[a.row(c)] = append(a.rows[a.row(c)], ratio)
 }
 
-// predict is the interval in which one more cell lies: Student's, around those near it,
-// with the scatter of all that are alike.
+// row is the buffer that limits a cell; 0 on a full path.
+func (a *alike) row(c Cell) int {
+	switch a.limiter {
+	case limiter.SendBuffer:
+		return c.Send
+	case limiter.ReceiverWindow:
+		return c.Receive
+	}
+	return 0
+}
+
+// near are the ratios of those measured cells that share with c what limits it: the same
+// send buffer, or the same receive buffer, and on a full path all cells, if there are
+// some on both sides. A model is never stretched beyond what was seen.
+func (a *alike) near(c Cell) []float64 {
+	row := a.rows[a.row(c)]
+	if a.limiter != limiter.Bottleneck {
+		return row
+	}
+	var under, over bool
+	for _, m := range a.cells {
+		under = under || m.Send <= c.Send && m.Receive <= c.Receive
+		over = over || m.Send >= c.Send && m.Receive >= c.Receive
+	}
+	if under && over {
+		return row
+	}
+	return nil
+}
+
+// settle finds how much cells with the same limiting buffer differ; false where too few
+// tell.
+func (a *alike) settle() bool {
+	const least = 0.004 // what a few values that happen to agree are not trusted below
+	for _, row := range a.rows {
+		_, dev := stats.MeanDev(row)
+		free := float64(len(row) - 1)
+		a.noise.Dev, a.noise.DOF = a.noise.Dev+dev*dev*free, a.noise.DOF+free
+	}
+	if a.noise.DOF < fewestAlike {
+		return false
+	}
+	a.noise.Dev = math.Max(math.Sqrt(a.noise.Dev/a.noise.DOF), least)
+	a.student = stats.Student(0.975, a.noise.DOF)
+	return true
+}
+
+// predict is the interval in which one more cell lies: Student's, around those near it.
 func (a *alike) predict(c Cell, bps float64) (stats.Interval, bool) {
-	near, n := a.near(c), len(a.ratios)
-	if n < fewestAlike || len(near) == 0 {
+	near := a.near(c)
+	if len(near) == 0 {
 		return stats.Interval{}, false
 	}
 	mean, _ := stats.MeanDev(near)
-	_, dev := stats.MeanDev(a.ratios)
-	const noise = 0.004 // what a few values that happen to agree are not trusted below
-	half := stats.Student(0.975, float64(n-1)) * math.Max(dev, noise) * math.Sqrt(1+1/float64(len(near)))
+	half := a.student * a.noise.Dev * math.Sqrt(1+1/float64(len(near)))
 	return stats.Interval{Low: bps * math.Exp(mean-half), Mid: bps * math.Exp(mean), High: bps * math.Exp(mean+half)}, true
 }

@@ -32,15 +32,16 @@ const mostFailures = 3
 // corners of the grid), then all others, then repeats of those whose interval is too
 // wide. Cells that the model is sure of come last.
 type Schedule struct {
-	cells    []Cell
-	rules    Rules
-	logs     [][]float64 // of the good runs' goodputs
-	failures []int
-	refused  []string // why a cell cannot be had; "": it can
-	rank     map[int][]int
-	first    []bool // measured before the others
-	runs     []Trial
-	elapsed  time.Duration
+	cells     []Cell
+	rules     Rules
+	logs      [][]float64       // of the good runs' goodputs
+	intervals []*stats.Interval // of the same; nil: not computed since the last run
+	failures  []int
+	refused   []string // why a cell cannot be had; "": it can
+	rank      map[int][]int
+	first     []bool // measured before the others
+	runs      []Trial
+	elapsed   time.Duration
 }
 
 // NewSchedule begins a schedule.
@@ -53,7 +54,7 @@ func NewSchedule(axes Axes, rules Rules) *Schedule {
 		rules.Most = 10
 	}
 	rules.Fewest = min(rules.Fewest, rules.Most)
-	s := &Schedule{cells: cells, rules: rules, logs: make([][]float64, len(cells)), failures: make([]int, len(cells)),
+	s := &Schedule{cells: cells, rules: rules, logs: make([][]float64, len(cells)), intervals: make([]*stats.Interval, len(cells)), failures: make([]int, len(cells)),
 		refused: make([]string, len(cells)), first: make([]bool, len(cells)), rank: map[int][]int{}}
 	for i, c := range cells {
 		s.first[i] = extreme(axes.Send, c.Send) && extreme(axes.Receive, c.Receive)
@@ -79,6 +80,7 @@ func (s *Schedule) Observe(r Trial) {
 		s.failures[r.Cell]++
 		return
 	}
+	s.intervals[r.Cell] = nil
 	s.logs[r.Cell] = append(s.logs[r.Cell], math.Log(r.GoodputBps))
 }
 
@@ -139,12 +141,19 @@ func (s *Schedule) Done(cell int) bool {
 
 // Interval is where a cell's goodput lies with 95 % confidence.
 func (s *Schedule) Interval(cell int) stats.Interval {
-	goodputs := make([]float64, len(s.logs[cell]))
-	for i, l := range s.logs[cell] {
-		goodputs[i] = math.Exp(l)
+	if s.intervals[cell] == nil {
+		goodputs := make([]float64, len(s.logs[cell]))
+		for i, l := range s.logs[cell] {
+			goodputs[i] = math.Exp(l)
+		}
+		interval := stats.Estimate(goodputs, 0.95)
+		s.intervals[cell] = &interval
 	}
-	return stats.Estimate(goodputs, 0.95)
+	return *s.intervals[cell]
 }
+
+// mid is a cell's goodput.
+func (s *Schedule) mid(cell int) float64 { return s.Interval(cell).Mid }
 
 // Progress is how far the sweep is: the cells that are done, and the share (0 to 1) of
 // the runs that are certainly needed, or of the budget where that ends first.

@@ -138,7 +138,7 @@ func TestSureCellsComeLast(t *testing.T) {
 func TestPredictionsHold(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2026, 11))
 	predicted, wrong := 0, 0
-	for n := range 80 {
+	for n := range 50 {
 		p := simpath.Random(rng)
 		p.Ceiling = 0
 		w := &world{path: p, rng: rng, sendMakes: 0.4 + rng.Float64()*2, recvMakes: 0.5 + rng.Float64()}
