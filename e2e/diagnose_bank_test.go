@@ -144,6 +144,9 @@ func (r *diagnosed) carryOut(t *testing.T, name string) {
 			r.cause.with(r.point, &faster)
 			faster.path = strings.Replace(with.path, fmt.Sprintf("rate=%.0f,", r.point.bps), fmt.Sprintf("rate=%.0f,", 2*r.point.bps), 1)
 			gain(said, faster)
+		case said == limiter.SlowStart && with.spec.Time > 0: // also where a stall of the machine ended slow start
+			with.spec.Time *= 3
+			gain(said, with)
 		case said == limiter.Sender && with.spec.Near.SendBuffer > 0 && r.freed[limiter.SendBuffer] == 0:
 			with.spec.Near.SendBuffer = 0
 			gain(limiter.SendBuffer, with)

@@ -63,6 +63,7 @@ type timeline struct {
 	vantage  Vantage
 	// recovering says of each slice that its congestion window still grew back from a loss.
 	recovering []bool
+	opening    int    // slices in which it opened, without any loss
 	network    []Name // for each slice, what limited while nothing else did
 	time       map[Name]float64
 }
@@ -197,9 +198,13 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel) *time
 		}
 	}
 	t.queueing = queued > 0.5*t.length
-	t.probed = probes > 1 && probes*30 > len(d.Slices)
+	// Behind the link nothing comes faster than the link.
+	t.probed = t.vantage == AtSender && probes > 1 && probes*30 > len(d.Slices)
 	t.filled, t.brief = t.linkFull(), t.short()
 	t.recovering = recoveries(outstanding, lost)
+	if !t.losing {
+		t.opening = opening(outstanding)
+	}
 	t.judgeNetwork()
 	return t
 }

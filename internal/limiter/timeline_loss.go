@@ -1,5 +1,10 @@
 package limiter
 
+import (
+	"cmp"
+	"slices"
+)
+
 // quiet is how many slices without growth make a plateau.
 const quiet = 20
 
@@ -32,40 +37,49 @@ func recoveries(outstanding []float64, lost []bool) []bool {
 	return found
 }
 
-// rising is after how many slices what was outstanding had reached its height, if it
-// rose on the way, else 0. Away from the sender single slices scatter.
-func rising(run []float64) int {
-	const together, few, mostly, enough = 4, 3, 0.5, 1.04
-	var means []float64
-	for i := 0; i+together <= len(run); i += together {
-		sum := 0.0
-		for j := i; j < i+together; j++ {
-			sum += run[j]
-		}
-		means = append(means, sum/together)
+// opening is for how many slices the congestion window kept opening without a loss, slower
+// than slow start: one that a jump of the round trip had ended early (RFC 9406). It is
+// still far from its height when a third of the time is over.
+func opening(outstanding []float64) int {
+	const enough = 1.5
+	means := blockMeans(outstanding)
+	grown := rising(outstanding)
+	if grown == 0 || slices.Max(means) < enough*means[len(means)/3] {
+		return 0
 	}
+	return grown
+}
+
+// abreast is how many slices are taken together: away from the sender single ones scatter.
+const abreast = 4
+
+// blockMeans are the means of so many slices each.
+func blockMeans(all []float64) (means []float64) {
+	for part := range slices.Chunk(all[:len(all)/abreast*abreast], abreast) {
+		sum := 0.0
+		for _, v := range part {
+			sum += v
+		}
+		means = append(means, sum/abreast)
+	}
+	return means
+}
+
+// rising is after how many slices what was outstanding had reached its height, if it
+// rose on the way, else 0.
+func rising(run []float64) int {
+	const few, mostly, enough = 3, 0.5, 1.04
+	means := blockMeans(run)
 	if len(means) < few {
 		return 0
 	}
-	steps, top := 0, 0
+	steps := 0
 	for i := 1; i < len(means); i++ {
-		switch {
-		case means[i] > means[i-1]:
-			steps++
-		case means[i] < means[i-1]:
-			steps--
-		}
-		if means[i] > means[top] {
-			top = i
-		}
+		steps += cmp.Compare(means[i], means[i-1])
 	}
-	if float64(steps) < mostly*float64(len(means)-1) || means[top] < enough*means[0] {
+	top := slices.Max(means)
+	if float64(steps) < mostly*float64(len(means)-1) || top < enough*means[0] {
 		return 0
 	}
-	for i, mean := range means {
-		if mean > 0.98*means[top] {
-			return (i + 1) * together
-		}
-	}
-	return 0
+	return (slices.IndexFunc(means, func(mean float64) bool { return mean > 0.98*top }) + 1) * abreast
 }

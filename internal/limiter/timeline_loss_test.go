@@ -45,3 +45,21 @@ func TestRecoveries(t *testing.T) {
 		})
 	}
 }
+
+func TestOpening(t *testing.T) {
+	tests := []struct {
+		name   string
+		window []float64
+		until  int // a slice in which it still opens; 0: none does
+	}{
+		{"slow start ended early, then a few segments a round trip", sawtooth(60, 600, 60, 0), 50},
+		{"and then a plateau", slices.Concat(sawtooth(60, 600, 60, 0), sawtooth(600, 600, 20, 0)), 50},
+		{"slow start and a plateau", slices.Concat(sawtooth(10, 600, 10, 0), sawtooth(600, 600, 50, 0)), 0},
+		{"the same with scatter", slices.Concat(sawtooth(10, 600, 10, 0), sawtooth(600, 610, 50, 40)), 0},
+	}
+	for _, test := range tests {
+		if until := opening(test.window); until < test.until || test.until == 0 && until > 0 {
+			t.Errorf("%s: opens until slice %d, want %d", test.name, until, test.until)
+		}
+	}
+}

@@ -59,6 +59,9 @@ func (t *timeline) networkOf(i int) Name {
 	if t.pauses(i) {
 		return t.idleOf(i)
 	}
+	if i < t.opening {
+		return SlowStart
+	}
 	return Sender
 }
 

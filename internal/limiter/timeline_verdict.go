@@ -161,7 +161,7 @@ func (t *timeline) evidenceLevel(n Name) Confidence {
 	case NagleDelayedAck, MTUBlackHole:
 		return High
 	case SlowStart:
-		return when(t.c.SYN || t.c.SYNACK, High)
+		return when((t.c.SYN || t.c.SYNACK) && t.clock(flow.Growth) > 0.5*t.time[SlowStart], High)
 	case Congestion:
 		return when(d.LossEvents >= 3 && !t.queueing && t.clock(flow.Slack) < 0.1*t.length, High)
 	case Bottleneck:
@@ -201,7 +201,7 @@ func (t *timeline) tell(name Name, share float64) (string, map[string]float64) {
 		}
 		return text, map[string]float64{"icmp_too_big": float64(d.TooBig)}
 	case SlowStart:
-		return fmt.Sprintf("what was outstanding still multiplied from round trip to round trip %s; the transfer lasted %.0f of them", took, t.length/max(t.base, 1e-6)),
+		return fmt.Sprintf("what was outstanding still grew from round trip to round trip %s; the transfer lasted %.0f of them", took, t.length/max(t.base, 1e-6)),
 			map[string]float64{"rtt_s": t.base}
 	case Congestion:
 		return fmt.Sprintf("%d of %d segments were sent again in %d recoveries, and the congestion window they left held the sender back %s; no queue explains it (round trip %s, %s at the least)",
