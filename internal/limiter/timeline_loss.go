@@ -66,18 +66,22 @@ func blockMeans(all []float64) (means []float64) {
 }
 
 // rising is after how many slices what was outstanding had reached its height, if it
-// rose on the way, else 0.
+// rose on the way as a congestion window does, which nothing but a loss makes smaller;
+// else 0.
 func rising(run []float64) int {
-	const few, mostly, enough = 3, 0.5, 1.04
+	const few, mostly, enough, fallen = 3, 0.5, 1.04, 0.85
 	means := blockMeans(run)
 	if len(means) < few {
 		return 0
 	}
-	steps := 0
+	steps, top := 0, means[0]
 	for i := 1; i < len(means); i++ {
+		if means[i] < fallen*top {
+			return 0
+		}
 		steps += cmp.Compare(means[i], means[i-1])
+		top = max(top, means[i])
 	}
-	top := slices.Max(means)
 	if float64(steps) < mostly*float64(len(means)-1) || top < enough*means[0] {
 		return 0
 	}

@@ -54,6 +54,7 @@ func TestOpening(t *testing.T) {
 	}{
 		{"slow start ended early, then a few segments a round trip", sawtooth(60, 600, 60, 0), 50},
 		{"and then a plateau", slices.Concat(sawtooth(60, 600, 60, 0), sawtooth(600, 600, 20, 0)), 50},
+		{"a program that writes more and more, in waves", slices.Concat(sawtooth(60, 300, 20, 0), sawtooth(150, 400, 20, 0), sawtooth(250, 600, 20, 0)), 0},
 		{"slow start and a plateau", slices.Concat(sawtooth(10, 600, 10, 0), sawtooth(600, 600, 50, 0)), 0},
 		{"the same with scatter", slices.Concat(sawtooth(10, 600, 10, 0), sawtooth(600, 610, 50, 40)), 0},
 	}
