@@ -125,7 +125,7 @@ func drawForecast(r *rand.Rand, fast bool) (f forecast) {
 	}
 	switch {
 	case chance(0.35):
-		s.ReceiveBuffer = int(min(max(bdp*between(0.1, 3), 8<<10), 4<<20))
+		s.ReceiveBuffer = int(min(max(bdp*between(0.1, 3), 16<<10), 4<<20))
 	case chance(0.35): // a bound that holds: see model.LinuxInFlight
 		s.SendBuffer = int(min(max(bdp*between(0.1, 2), 16<<10), 4<<20))
 		s.NoDelay, s.WriteBytes = true, 8192<<r.IntN(4)

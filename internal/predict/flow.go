@@ -13,6 +13,7 @@ type flow struct {
 	idle           float64 // seconds until a timeout lets it send
 	stalled        bool    // a hole holds the window: only what was lost is sent
 	repair         float64 // segments to send again
+	left           float64 // segments of its last piece; infinite while there are more
 
 	// CUBIC (RFC 9438): the window of the last reduction, the time since, what Reno would
 	// have.
@@ -26,7 +27,7 @@ type flow struct {
 }
 
 func newFlow(r *room) flow {
-	f := flow{cwnd: model.InitialWindow, ssthresh: math.Inf(1), lossless: true}
+	f := flow{cwnd: model.InitialWindow, ssthresh: math.Inf(1), left: math.Inf(1), lossless: true}
 	if r.ready {
 		f.cwnd = math.Max(math.Min(math.Min(r.bdp()/float64(r.connections), math.Min(r.window, r.send)/r.mss), 1e7), model.InitialWindow)
 		f.ssthresh, f.full = f.cwnd, true
@@ -48,7 +49,7 @@ func (f *flow) sends(p *play) float64 {
 	if f.stalled {
 		return math.Min(f.repair, f.cwnd)
 	}
-	n := math.Min(f.cwnd, p.bound())
+	n := math.Min(math.Min(f.cwnd, p.bound()), f.left)
 	if p.congestion == "bbr" && f.full {
 		n = math.Min(n, math.Max((p.bdp()+1)/float64(p.connections)*bbrFills, bbrLeast))
 	}

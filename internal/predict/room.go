@@ -34,6 +34,7 @@ type room struct {
 	policed     bool // the rate is a policer's
 	connections int
 	bytes       float64 // of all connections
+	piece       float64 // bytes that a connection takes of them at a time; 0: as it comes
 	time        float64 // seconds
 	ready       bool    // begin with a full window: slow start taken away
 	warnings    []string
@@ -63,6 +64,12 @@ func newRoom(p link.Path, s Setup) (*room, error) {
 		time: s.Time.Seconds()}
 	if s.Bytes > 0 {
 		r.bytes = float64(s.Bytes)
+		if r.connections > 1 { // as probe's streams do
+			r.piece = math.Max(r.bytes/float64(4*r.connections), 16<<10)
+			if s.WriteBytes > 0 {
+				r.piece = math.Min(r.piece, float64(s.WriteBytes))
+			}
+		}
 	}
 	if s.Time == 0 {
 		r.time = math.Inf(1)
@@ -243,6 +250,11 @@ func (r *room) capacity() float64 {
 		return math.Inf(1)
 	}
 	return r.mss * 8 / r.segment
+}
+
+// bound is what the line, the window and the send buffer allow without any loss, bit/s.
+func (r *room) bound() float64 {
+	return math.Min(r.capacity(), float64(r.connections)*math.Min(r.window, r.send)*8/r.rtt)
 }
 
 func sysctl(s link.Stack, name string) string {
