@@ -138,7 +138,8 @@ func drawForecast(r *rand.Rand, fast bool) (f forecast) {
 	}
 	// Long enough for more than a few losses.
 	if s.Time = min(max(5*time.Second, 100*rtt), 15*time.Second); chance(0.4) {
-		s.Time, s.Bytes = 0, int64(between(50e3, max(200e3, rate/8*8)))
+		n := float64(max(s.Connections, 1))
+		s.Time, s.Bytes = 0, int64(between(100e3*n, max(400e3*n, rate)))
 	}
 	f.Path = text.String()
 	return f
