@@ -19,12 +19,18 @@ import (
 // fields are those of the JSON.
 func measuredIn(t *testing.T, profile, far, args string) (doc printed.Measure) {
 	t.Helper()
+	return measuredBy(t, profile, far, "", args)
+}
+
+// measuredBy is the same with something before the program's name.
+func measuredBy(t *testing.T, profile, far, before, args string) (doc printed.Measure) {
+	t.Helper()
 	program, err := fullpipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program, "lab", profile, "--far", far, "--", "bash", "-euc",
-		"until (exec 3<>/dev/tcp/$FULLPIPE_FAR/5201) 2>/dev/null; do sleep 0.02; done; "+program+" measure "+args+" --json")
+		"until (exec 3<>/dev/tcp/$FULLPIPE_FAR/5201) 2>/dev/null; do sleep 0.02; done; "+before+program+" measure "+args+" --json")
 	cmd.Env = append(os.Environ(), "FULLPIPE_KEY="+probe.NewKey().String())
 	cmd.Stderr = t.Output()
 	out, err := cmd.Output()

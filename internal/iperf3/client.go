@@ -380,6 +380,18 @@ func asAcknowledged(near *transfer.End) {
 	}
 }
 
+// farCPU is what the far end says that it spent; nil where its Results say nothing.
+func farCPU(r *transfer.Result, far Results) *transfer.CPU {
+	if r.Near == nil || r.Near.CPU == nil || far.CPUTotal <= 0 {
+		return nil
+	}
+	wall := r.Near.CPU.Wall
+	return &transfer.CPU{Wall: wall, Process: time.Duration(min(far.CPUTotal, mostCPU) / 100 * float64(wall))}
+}
+
+// mostCPU is as many percent of a core as are believed: 1024 of them.
+const mostCPU = 1024 * 100
+
 // tell adds what the far end counted to a result. A far end that received stays unseen:
 // its count is only compared with ours.
 func tell(r *transfer.Result, far Results) {
@@ -389,13 +401,14 @@ func tell(r *transfer.Result, far Results) {
 		retransmits += max(s.Retransmits, 0)
 	}
 	if r.Spec.Direction == transfer.Up {
+		r.FarCPU = farCPU(r, far)
 		if span, ok := r.Received(); ok && (bytes < span.Bytes*98/100 || bytes > span.Bytes*102/100) {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("the far iperf3 counted %s, its system acknowledged %s",
 				units.Size(bytes), units.Size(span.Bytes)))
 		}
 		return
 	}
-	r.Far = &transfer.End{}
+	r.Far = &transfer.End{CPU: farCPU(r, far)}
 	for _, s := range r.Near.Streams {
 		r.Far.Streams = append(r.Far.Streams, transfer.Stream{Local: s.Remote, Remote: s.Local, Congestion: far.Congestion,
 			SendBuffer: transfer.Buffer{Requested: r.Spec.Far.SendBuffer}})

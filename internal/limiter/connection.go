@@ -22,6 +22,7 @@ type connection struct {
 	startedAt time.Duration
 	dry       float64 // the share of all time in which its writer waited with nothing unsent
 	running   float64 // the same in which its writer waited for nothing
+	starved   float64 // the same in which its writer had no core, and nothing was unsent
 	roomy     float64 // the same in which data waited though there was room in every window
 }
 
@@ -60,15 +61,17 @@ func newConnection(r *transfer.Result, i int, minRTT time.Duration) *connection 
 		return c
 	}
 	c.rounds = cut(before, samples, max(roundTrips*minRTT, shortestRound), c.mss)
-	var dry, ran, roomy, total time.Duration
+	var dry, ran, starved, roomy, total time.Duration
 	for i := range c.rounds {
 		r := &c.rounds[i]
 		r.bps = (c.deliveredBy(r.end.At) - c.deliveredBy(r.start.At)) * 8 / r.length.Seconds()
 		dry += c.ranDry(r)
 		ran += max(c.ran(r), 0)
+		starved += c.ranWhile(r, c.allSent, starvedClock)
 		roomy += scale(r.length, c.hasRoom(r))
 		total += r.length
 	}
+	c.starved = ratio(starved, total)
 	c.dry, c.running, c.roomy = ratio(dry, total), ratio(ran, total), ratio(roomy, total)
 	c.startedAt = c.opened(minRTT)
 	if c.receiver != nil {

@@ -110,7 +110,18 @@ func (h *hearing) tellReader(took string) (string, map[string]float64) {
 
 func (h *hearing) tellCPU() (string, map[string]float64) {
 	running := h.connections[0].running
+	if starved := h.connections[0].starved; !saturated(h.sender) && running < saturatedThread && starved >= starvedMatters {
+		return fmt.Sprintf("the writer was ready but had no core %s of the time, with nothing left to send: other programs hold it, or its share is used up", percent(starved)),
+			map[string]float64{"starved_ratio": starved}
+	}
 	if !saturated(h.sender) && running < saturatedThread {
+		if h.receiver == nil || h.receiver.CPU == nil {
+			return "data waited to be read by a program that had no core", nil
+		}
+		if starved := h.receiver.CPU.StarvedThread; !saturated(h.receiver) {
+			return fmt.Sprintf("the receiver's data thread was ready but had no core %s of the time, while data waited to be read", percent(starved)),
+				map[string]float64{"starved_ratio": starved}
+		}
 		thread := h.receiver.CPU.BusiestThread
 		return fmt.Sprintf("the receiver's data thread ran %s of the time while data waited to be read", percent(thread)),
 			map[string]float64{"busiest_thread_ratio": thread}

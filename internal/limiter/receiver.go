@@ -28,7 +28,7 @@ func (c *connection) unread(r *round) bool {
 	if len(r.reader) > 0 && r.reader[0].Have&have == have {
 		queued := mean(r.reader, func(s *transfer.Sample) float64 { return float64(s.Queued) })
 		window := mean(r.reader, func(s *transfer.Sample) float64 { return float64(s.ReceiveWnd) })
-		waited := c.readerSpent(r, func(s *transfer.Sample) time.Duration { return s.Blocked })
+		waited := c.readerSpent(r, func(s *transfer.Sample) time.Duration { return max(s.Blocked-s.Starved, 0) })
 		return queued > 0 && queued >= matters*(queued+window) && waited < r.length/2
 	}
 	return c.has(transfer.HaveSendWnd) && c.windowCloses(r)
@@ -44,10 +44,17 @@ func (c *connection) windowCloses(r *round) bool {
 	return portion(r.samples, func(s *transfer.Sample) bool { return s.SendWnd < largest/2 }) >= 0.25
 }
 
+// starvedReader says whether the reader was kept from its data by having no core, more
+// than by its own pauses.
+func (c *connection) starvedReader(r *round) bool {
+	starved := c.readerSpent(r, starvedClock)
+	return starved > c.readerPaused(r) && ratio(starved, r.length) >= starvedMatters
+}
+
 // receiverCPU is window-limited time in which the receiver had unread data because its
-// thread ran without a break.
+// thread ran without a break, or had no core to run on.
 func (h *hearing) receiverCPU(c *connection, r *round) time.Duration {
-	if !saturated(h.receiver) || !c.unread(r) {
+	if !saturated(h.receiver) && !c.starvedReader(r) || !c.unread(r) {
 		return 0
 	}
 	return c.windowLimited(r)
@@ -58,7 +65,7 @@ func (h *hearing) receiverCPU(c *connection, r *round) time.Duration {
 // may be open, and what comes waits all the same.
 func (h *hearing) reader(c *connection, r *round) time.Duration {
 	switch {
-	case saturated(h.receiver) || !c.unread(r):
+	case saturated(h.receiver) || c.starvedReader(r) || !c.unread(r):
 		return 0
 	case c.readerPaused(r) >= r.length/2:
 		return r.length

@@ -92,10 +92,25 @@ func (c *connection) ranWhile(r *round, is func(*transfer.Sample) bool, clock fu
 // time: it ran, or it waited for a core.
 func (h *hearing) senderCPU(c *connection, r *round) time.Duration {
 	if !saturated(h.sender) && c.running < saturatedThread {
-		return 0
+		return c.starvedDry(r)
 	}
 	return c.ran(r)
 }
+
+// starvedMatters is the share of time without a core, and with nothing left to send, from
+// which it counts: an ordinary host's other programs take less.
+const starvedMatters = 0.1
+
+// starvedDry is the time the writer was ready but had no core while all it had written
+// was sent, if that is much over the whole transfer.
+func (c *connection) starvedDry(r *round) time.Duration {
+	if c.starved < starvedMatters {
+		return 0
+	}
+	return c.ranWhile(r, c.allSent, starvedClock)
+}
+
+func starvedClock(s *transfer.Sample) time.Duration { return s.Starved }
 
 // ran is the time in which the writer was at it, waiting for nothing.
 func (c *connection) ran(r *round) time.Duration {

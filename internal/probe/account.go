@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -21,6 +22,11 @@ type account struct {
 	opening int64
 	last    atomic.Int64
 	spent   [waits]atomic.Int64
+	// schedule tells how long the loop's thread had no core; nil: before and after, or not
+	// told. starved is what it said last, which the sampler alone touches meanwhile.
+	schedule atomic.Pointer[socket.Schedule]
+	starved  time.Duration
+	unfed    atomic.Int64 // ns that the thread had no core before the loop began
 	// now is the wait under way: its start in ns, shifted left, and its kind; 0: none.
 	now atomic.Int64
 }
@@ -60,6 +66,16 @@ func (a *account) moved(n int) {
 	a.bytes.Add(int64(n))
 }
 
+// starvedSoFar is the time that the loop's thread had no core, since the loop began.
+func (a *account) starvedSoFar() time.Duration {
+	if schedule := a.schedule.Load(); schedule != nil {
+		if waited, err := schedule.Starved(); err == nil {
+			a.starved = max(waited-time.Duration(a.unfed.Load()), a.starved)
+		}
+	}
+	return a.starved
+}
+
 func (a *account) fill(s *transfer.Sample) {
 	s.Have |= transfer.HaveProgram
 	s.Program = a.bytes.Load()
@@ -70,5 +86,6 @@ func (a *account) fill(s *transfer.Sample) {
 	if now := a.now.Load(); now != 0 {
 		spent[now&(1<<waitBits-1)] += max(int64(s.At)-now>>waitBits, 0)
 	}
+	s.Starved = a.starvedSoFar()
 	s.Blocked, s.Paused, s.Awaited = time.Duration(spent[blocked]), time.Duration(spent[paused]), time.Duration(spent[awaiting])
 }

@@ -104,6 +104,9 @@ func (p part) carryOut(ctx context.Context) (*transfer.End, error) {
 	close(done)
 	sampling.Wait()
 	samples.read()
+	for _, l := range loops {
+		l.release()
+	}
 	progress.report(true)
 
 	end := &transfer.End{Kernel: socket.Kernel(), Streams: make([]transfer.Stream, len(loops)), CPU: usage.stop(c, loops)}
@@ -115,6 +118,7 @@ func (p part) carryOut(ctx context.Context) (*transfer.End, error) {
 		if !l.clean && !p.keepOpen {
 			l.stream.Reset()
 		}
+		backdate(samples.series[i])
 		end.Streams[i] = l.describe(samples.series[i], p)
 		if l.err != nil {
 			errs = append(errs, fmt.Errorf("data connection: %w", plain(l.err)))
@@ -132,6 +136,11 @@ func (l *loop) run(send bool, limit time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	before, _ := socket.ThreadCPU()
+	if schedule, err := socket.OpenSchedule(); err == nil {
+		waited, _ := schedule.Starved()
+		l.unfed.Store(int64(waited))
+		l.schedule.Store(schedule)
+	}
 	if send {
 		l.err = l.send()
 		if l.over() { // it was writing, or waiting to write, until now
@@ -150,6 +159,22 @@ func (l *loop) run(send bool, limit time.Duration) {
 	}
 	after, _ := socket.ThreadCPU()
 	l.cpu = after - before
+}
+
+// backdate spreads the time without a core over when it was: the kernel books a wait when
+// it is over.
+func backdate(samples []transfer.Sample) {
+	for i := len(samples) - 2; i >= 0; i-- {
+		s, next := &samples[i], &samples[i+1]
+		s.Starved = max(s.Starved, next.Starved-(next.At-s.At))
+	}
+}
+
+// release lets go of the thread's schedule, when nobody samples any more.
+func (l *loop) release() {
+	if schedule := l.schedule.Swap(nil); schedule != nil {
+		schedule.Close()
+	}
 }
 
 // drain ends what this side sends and waits until all of it is acknowledged. With a

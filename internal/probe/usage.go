@@ -30,6 +30,7 @@ func (u usage) stop(c clock, loops []*loop) *transfer.CPU {
 	cpu := &transfer.CPU{Wall: c.now(), Process: now - u.process}
 	for _, l := range loops {
 		cpu.BusiestThread = max(cpu.BusiestThread, min(float64(l.cpu)/float64(cpu.Wall), 1))
+		cpu.StarvedThread = max(cpu.StarvedThread, min(float64(l.starved)/float64(cpu.Wall), 1))
 	}
 	if h := readHostCPU(); h.total > u.host.total && u.host.total > 0 {
 		share := 1 - float64(h.idle-u.host.idle)/float64(h.total-u.host.total)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -77,10 +78,18 @@ type Interval struct {
 	Retransmitted *int64   `json:"retransmitted_segments,omitempty"`
 }
 
-// CPU is each end's busiest data thread, as a share of wall time.
+// CPU is what each end's program took, as shares of wall time: all of its threads
+// together (1 is one core), its busiest data thread, how long a data thread was ready
+// without a core, and how busy the whole machine was.
 type CPU struct {
-	NearRatio *float64 `json:"near_busiest_thread_ratio,omitempty"`
-	FarRatio  *float64 `json:"far_busiest_thread_ratio,omitempty"`
+	NearProcess *float64 `json:"near_process_ratio,omitempty"`
+	NearRatio   *float64 `json:"near_busiest_thread_ratio,omitempty"`
+	NearStarved *float64 `json:"near_starved_ratio,omitempty"`
+	NearHost    *float64 `json:"near_host_ratio,omitempty"`
+	FarProcess  *float64 `json:"far_process_ratio,omitempty"`
+	FarRatio    *float64 `json:"far_busiest_thread_ratio,omitempty"`
+	FarStarved  *float64 `json:"far_starved_ratio,omitempty"`
+	FarHost     *float64 `json:"far_host_ratio,omitempty"`
 }
 
 // NewDirection describes one transfer and its verdict.
@@ -185,17 +194,52 @@ func newBuffer(b transfer.Buffer) *Buffer {
 }
 
 func newCPU(r *transfer.Result) *CPU {
-	share := func(e *transfer.End) *float64 {
-		if e == nil || e.CPU == nil {
-			return nil
+	shares := func(c *transfer.CPU) (process, thread, starved, host *float64) {
+		if c == nil || c.Wall <= 0 {
+			return
 		}
-		return rate(e.CPU.BusiestThread)
+		if c.BusiestThread > 0 {
+			thread = rate(c.BusiestThread)
+		}
+		if c.StarvedThread > 0 {
+			starved = rate(c.StarvedThread)
+		}
+		return rate(c.Process.Seconds() / c.Wall.Seconds()), thread, starved, c.Host
 	}
-	cpu := CPU{share(r.Near), share(r.Far)}
-	if cpu.NearRatio == nil && cpu.FarRatio == nil {
+	var cpu CPU
+	if r.Near != nil {
+		cpu.NearProcess, cpu.NearRatio, cpu.NearStarved, cpu.NearHost = shares(r.Near.CPU)
+	}
+	far := r.FarCPU
+	if r.Far != nil && r.Far.CPU != nil {
+		far = r.Far.CPU
+	}
+	cpu.FarProcess, cpu.FarRatio, cpu.FarStarved, cpu.FarHost = shares(far)
+	if cpu.NearProcess == nil && cpu.FarProcess == nil {
 		return nil
 	}
 	return &cpu
+}
+
+// starved says whether an end's program lacked a core for more than a tenth of the time.
+func (d *Direction) starved() bool {
+	const much = 0.1
+	return d.CPU != nil && (d.CPU.NearStarved != nil && *d.CPU.NearStarved > much || d.CPU.FarStarved != nil && *d.CPU.FarStarved > much)
+}
+
+// text is "near 12 % of a core, far 30 %".
+func (c *CPU) text() string {
+	end := func(name string, process, starved *float64) string {
+		if process == nil {
+			return name + " not known"
+		}
+		text := fmt.Sprintf("%s %.0f %% of a core", name, 100**process)
+		if starved != nil && *starved >= 0.05 {
+			text += fmt.Sprintf(" (without one it wanted %.0f %% of the time)", 100**starved)
+		}
+		return text
+	}
+	return end("near", c.NearProcess, c.NearStarved) + ", " + end("far", c.FarProcess, c.FarStarved)
 }
 
 // loadedRTT is the sender's smoothed round trip after the startup that was exceeded half

@@ -24,6 +24,9 @@ type Latency struct {
 	// QueueBytes is what stands in the queue at the goodput: the added time's worth.
 	QueueBytes *int64 `json:"queue_bytes,omitempty"`
 	Bloat      Bloat  `json:"bufferbloat,omitempty"`
+	// Starved says that a program that asks or answers waited for a core: the times say
+	// nothing of queues then.
+	Starved bool `json:"starved,omitempty"`
 	// Separate says that the loaded connection waits in a queue that the small packets do
 	// not: something keeps flows apart.
 	Separate bool `json:"separate_queues,omitempty"`
@@ -59,6 +62,9 @@ func newLatency(l *transfer.Latency, d *Direction) *Latency {
 	out.LoadedS, out.LoadedP95S, out.LoadedLargestS = seconds(loaded), seconds(quantile(l.Loaded, 0.95)), seconds(quantile(l.Loaded, 1))
 	added := max(loaded-idle, 0)
 	out.AddedS = seconds(added)
+	if out.Starved = d.starved() && added >= bloatFrom; out.Starved {
+		return out
+	}
 	switch {
 	case added < bloatFrom:
 		out.Bloat = NoBloat
@@ -113,6 +119,8 @@ func (l *Latency) words() string {
 		queue = fmt.Sprintf(": a queue of %s stands on the way", units.Size(*l.QueueBytes))
 	}
 	switch {
+	case l.Starved:
+		return "the load adds " + added + ", but the programs waited for a core: this says nothing of queues"
 	case l.Separate:
 		return "the transfer waits in a queue that other packets do not share: flows are kept apart on the way (fair queueing)"
 	case l.Bloat == NoBloat:

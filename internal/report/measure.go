@@ -100,6 +100,9 @@ func (d *Direction) writeText(w io.Writer) {
 		}
 		t.row("retransmitted", fmt.Sprintf("%d %s", *d.RetransmittedSegment, segments))
 	}
+	if d.CPU != nil {
+		t.row("cpu", d.CPU.text())
+	}
 	for _, warning := range d.Warnings {
 		t.row("note", warning)
 	}

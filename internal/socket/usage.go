@@ -8,5 +8,24 @@ func ProcessCPU() (time.Duration, error) { return processCPU() }
 // ThreadCPU is the same of the calling thread: lock the goroutine to it first.
 func ThreadCPU() (time.Duration, error) { return threadCPU() }
 
+// Schedule tells how long one thread was ready to run and had no core: other programs
+// were on it, or its group's share was used up.
+type Schedule struct{ schedule }
+
+// OpenSchedule is of the calling thread: lock the goroutine to it first.
+func OpenSchedule() (*Schedule, error) {
+	s := &Schedule{}
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Starved is the time since the thread began. It allocates nothing.
+func (s *Schedule) Starved() (time.Duration, error) { return s.starved() }
+
+// Close releases the file that is read.
+func (s *Schedule) Close() error { return s.close() }
+
 // Kernel names the running system: "Linux 6.18.44". Empty: unknown.
 func Kernel() string { return kernel() }

@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +16,42 @@ func usage(who int) (time.Duration, error) {
 		return 0, err
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
+}
+
+// schedule reads proc's schedstat: time on a core, time ready without one, in ns, and a
+// count of turns (Documentation/scheduler/sched-stats.rst).
+type schedule struct {
+	fd   int
+	text [96]byte
+}
+
+func (s *schedule) open() (err error) {
+	s.fd, err = unix.Open("/proc/thread-self/schedstat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	return os.NewSyscallError("open /proc/thread-self/schedstat", err)
+}
+
+func (s *schedule) starved() (time.Duration, error) {
+	n, err := unix.Pread(s.fd, s.text[:], 0)
+	if err != nil {
+		return 0, os.NewSyscallError("read schedstat", err)
+	}
+	return secondNumber(s.text[:n]), nil
+}
+
+func (s *schedule) close() error { return unix.Close(s.fd) }
+
+// secondNumber reads what stands between the first two blanks.
+func secondNumber(text []byte) (v time.Duration) {
+	field := 0
+	for _, b := range text {
+		switch {
+		case b == ' ':
+			field++
+		case field == 1 && b >= '0' && b <= '9':
+			v = 10*v + time.Duration(b-'0')
+		}
+	}
+	return v
 }
 
 func kernel() string {

@@ -10,4 +10,12 @@ import (
 func processCPU() (time.Duration, error) { return 0, notSupported("this process's CPU time") }
 func threadCPU() (time.Duration, error)  { return 0, notSupported("one thread's CPU time") }
 
+type schedule struct{}
+
+func (*schedule) open() error {
+	return notSupported("how long a thread waits for a core")
+}
+func (*schedule) starved() (time.Duration, error) { return 0, nil }
+func (*schedule) close() error                    { return nil }
+
 func kernel() string { return runtime.GOOS }

@@ -21,7 +21,7 @@ const (
 	HaveReceived                      // Received
 	HaveReceiveWnd                    // ReceiveWnd
 	HaveQueue                         // Queued
-	HaveProgram                       // Program, Blocked, Paused, Awaited
+	HaveProgram                       // Program, Blocked, Paused, Awaited, and Starved where the system tells
 )
 
 // Sample is one reading of one connection. Counters count from the connection's start;
@@ -72,4 +72,7 @@ type Sample struct {
 	Blocked time.Duration `json:"blocked_ns,omitempty"`
 	Paused  time.Duration `json:"paused_ns,omitempty"`
 	Awaited time.Duration `json:"awaited_ns,omitempty"`
+	// Starved is the time our program's thread was ready but had no core, which may be a
+	// part of Blocked: what it waited for had come.
+	Starved time.Duration `json:"starved_ns,omitempty"`
 }

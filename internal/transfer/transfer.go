@@ -112,8 +112,10 @@ type Result struct {
 	Near     *End      `json:"near,omitempty"`
 	Far      *End      `json:"far,omitempty"`
 	Complete bool      `json:"complete"`
-	Latency  *Latency  `json:"latency,omitempty"` // nil: not asked for, or not to be had
-	Warnings []string  `json:"warnings,omitempty"`
+	// FarCPU is what a far end that cannot be seen says that it spent.
+	FarCPU   *CPU     `json:"far_cpu,omitempty"`
+	Latency  *Latency `json:"latency,omitempty"` // nil: not asked for, or not to be had
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Sender is the sending end, or nil when it cannot be seen.
@@ -148,6 +150,9 @@ type CPU struct {
 	Process time.Duration `json:"process_ns"` // user and system time of this process
 	// BusiestThread is the largest share (0 to 1) of wall time that one data thread ran.
 	BusiestThread float64 `json:"busiest_thread"`
+	// StarvedThread is the largest share of wall time that one data thread was ready to
+	// run and had no core; 0 also where the system does not tell.
+	StarvedThread float64 `json:"starved_thread,omitempty"`
 	// Host is the share (0 to 1) of the whole machine that was busy, if known.
 	Host *float64 `json:"host,omitempty"`
 }
