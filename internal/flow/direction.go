@@ -51,6 +51,7 @@ type Direction struct {
 	RTTs           int64
 	LoopMin        int64 // the part of RTTMin between tap and sender; the rest is beyond the tap
 	LoopKnown      bool
+	LoopFollowed   bool // by timestamps echoed, so that a queue on that part is seen
 
 	WindowMax int64
 	MaxOut    int64 // most bytes outstanding
@@ -219,6 +220,6 @@ func (d *Direction) finish() {
 	d.closeRound()
 	d.closeSlice(d.Last)
 	d.Bytes = d.high
-	d.LoopMin, d.LoopKnown = d.rtt.loopMin, d.rtt.loopKnown
+	d.LoopMin, d.LoopKnown, d.LoopFollowed = d.rtt.loopMin, d.rtt.loopKnown, d.echoes()
 	d.waiting = acks{}
 }

@@ -19,6 +19,15 @@ func (t *timeline) queued(s *flow.Slice) bool {
 	return excess > max(standingQueue*t.base, least, serialised) && excess > 2.2*s.RTTSpread()/1e9
 }
 
+// neverEmpty says that even the least round trip of the slice had waited for as long as the
+// empty path takes, and for more than a few packets of its own: the link in front of that
+// queue stood still for no moment, whoever filled it.
+func (t *timeline) neverEmpty(s *flow.Slice) bool {
+	const packets = 4
+	own := packets * float64(t.d.MSS) / max(t.link, t.capacity, 1)
+	return s.RTTs > 0 && t.base > 0 && float64(s.RTTMin)/1e9-t.base > max(t.base, own)
+}
+
 // full says that the slice's rate is the best there is: as fast as the path delivers what
 // is outstanding at once, or, where that was never seen, as the best of the transfer.
 func (t *timeline) full(s *flow.Slice) bool {
@@ -44,6 +53,8 @@ func (t *timeline) networkOf(i int) Name {
 	case t.stopAndWait(s):
 		return Application
 	case t.filled && t.crowd*t.rate(s) > 0.5*t.link:
+		return Bottleneck
+	case t.losing && t.neverEmpty(s):
 		return Bottleneck
 	case t.losing && t.recovering[i]:
 		return Congestion
@@ -216,7 +227,7 @@ func (t *timeline) slackOf(i int) Name {
 
 // repairOf is what limited during a repair: the link, where it was kept full all the same.
 func (t *timeline) repairOf(s *flow.Slice) Name {
-	if t.filled || t.queueing && t.full(s) {
+	if t.filled || t.queueing && t.full(s) || t.neverEmpty(s) {
 		return Bottleneck
 	}
 	return Congestion

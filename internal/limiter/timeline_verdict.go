@@ -163,11 +163,17 @@ func (t *timeline) evidenceLevel(n Name) Confidence {
 	case SlowStart:
 		return when((t.c.SYN || t.c.SYNACK) && t.clock(flow.Growth) > 0.5*t.time[SlowStart], High)
 	case Congestion:
-		return when(d.LossEvents >= 3 && !t.queueing && t.clock(flow.Slack) < 0.1*t.length, High)
+		return when(d.LossEvents >= 3 && t.queueMissing() && t.clock(flow.Slack) < 0.1*t.length, High)
 	case Bottleneck:
-		return when(t.queueing, High)
+		return when(t.queueing && d.ScaleKnown, High)
 	}
 	return Medium
+}
+
+// queueMissing says that a standing queue would have been seen and was not: the empty
+// path's round trip is known, and no part of it was taken for constant.
+func (t *timeline) queueMissing() bool {
+	return !t.queueing && t.c.SYN && t.c.SYNACK && (t.vantage == AtSender || t.d.LoopFollowed)
 }
 
 func (t *timeline) tell(name Name, share float64) (string, map[string]float64) {
@@ -204,7 +210,7 @@ func (t *timeline) tell(name Name, share float64) (string, map[string]float64) {
 		return fmt.Sprintf("what was outstanding still grew from round trip to round trip %s; the transfer lasted %.0f of them", took, t.length/max(t.base, 1e-6)),
 			map[string]float64{"rtt_s": t.base}
 	case Congestion:
-		return fmt.Sprintf("%d of %d segments were sent again in %d recoveries, and the congestion window they left held the sender back %s; no queue explains it (round trip %s, %s at the least)",
+		return fmt.Sprintf("%d of %d segments were sent again in %d recoveries, and the congestion window they left held the sender back %s (round trip %s, %s at the least)",
 				d.Retransmitted, d.Segments, d.LossEvents, took, units.Time(t.meanRTT()), units.Time(base)),
 			map[string]float64{"retransmitted_segments": float64(d.Retransmitted), "loss_events": float64(d.LossEvents), "timeouts": float64(d.Timeouts)}
 	case Bottleneck:

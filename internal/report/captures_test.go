@@ -32,10 +32,11 @@ var captured = []struct {
 	{"loss-1pc-cubic.near", limiter.Congestion, nil},
 	{"loss-1pc-cubic.far", limiter.Congestion, nil},
 	{"policed.near", limiter.Congestion, []limiter.Name{limiter.Mixed}},
-	{"policed-rto.far", limiter.Congestion, nil},     // timeouts, and slow starts after them
-	{"paced-bbr.near", limiter.Sender, nil},          // super-segments that queue behind themselves
-	{"rwnd-jitter.far", limiter.ReceiverWindow, nil}, // 203 Mbit/s, 11 ms with 3 of jitter: when acknowledgements arrive varies
-	{"afd-8k.far", limiter.Sender, nil},              // 8 KB at 1.8 ms: retransmissions that were not needed, a few pauses
+	{"policed-rto.far", limiter.Congestion, nil},                                 // timeouts, and slow starts after them
+	{"paced-bbr.near", limiter.Sender, nil},                                      // super-segments that queue behind themselves
+	{"rwnd-jitter.far", limiter.ReceiverWindow, nil},                             // 203 Mbit/s, 11 ms with 3 of jitter: when acknowledgements arrive varies
+	{"afd-8k.far", limiter.Sender, nil},                                          // 8 KB at 1.8 ms: retransmissions that were not needed, a few pauses
+	{"bott-4-streams-1m.far", limiter.Bottleneck, []limiter.Name{limiter.Mixed}}, // one of four: the others keep the queue full
 	{"nagle-ex.near", limiter.NagleDelayedAck, nil},
 	{"exch-nodelay.near", limiter.Application, []limiter.Name{limiter.Sender}},
 	{"short.near", limiter.SlowStart, nil},

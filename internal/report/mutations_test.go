@@ -100,6 +100,21 @@ var mutations = []struct {
 		}
 		return all
 	}},
+	{"snaplen 64", func(all []packet) []packet { // hardly any option is left
+		for i := range all {
+			all[i].data = all[i].data[:min(len(all[i].data), 64)]
+		}
+		return all
+	}},
+	{"VLAN", func(all []packet) []packet {
+		for i := range all {
+			inside, header := all[i].data[20:], []byte{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x81, 0, 0, 7}
+			all[i].data = slices.Concat(header, all[i].data[:2], inside)
+			all[i].length += len(header) + 2 - 20
+			all[i].link = 1
+		}
+		return all
+	}},
 	{"1 % missing", func(all []packet) []packet {
 		r := rand.New(rand.NewPCG(1, 2))
 		return slices.DeleteFunc(all, func(packet) bool { return r.Float64() < 0.01 })
