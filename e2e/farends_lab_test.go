@@ -121,3 +121,52 @@ func TestDownloadsOverALink(t *testing.T) {
 		})
 	}
 }
+
+// The system's ssh starts a server at the other end of a link, also behind a jump host;
+// what it copies there is gone afterwards; a data port that a firewall closes is named,
+// and ssh's own connection is the way out.
+func TestSSHOverALink(t *testing.T) {
+	t.Parallel()
+	l, _ := bench(t, "rate=200mbit,rtt=20ms")
+	site, sshd := sshFiles(t, lab.FarAddr.String(), 22)
+	server, err := l.Far.Start(lab.Command{Args: []string{sshd, "-D", "-e", "-f", site.path("sshd.conf")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Far.AwaitListener(t.Context(), server)
+	measure := func(args ...string) (doc judged) {
+		t.Helper()
+		runJSON(t, l.Near, &doc, site.env, append([]string{"measure", "--json", "-t", "300ms", "--write-rate", "10mbit"}, args...)...)
+		return doc
+	}
+	works := func(args ...string) {
+		t.Helper()
+		if doc := measure(args...); len(doc.Directions) != 1 || doc.Directions[0].Bytes == 0 {
+			t.Errorf("%v: %+v", args, doc)
+		} else if tunnelled := slices.ContainsFunc(doc.Directions[0].Warnings, func(w string) bool { return strings.Contains(w, "through ssh") }); tunnelled != (args[0] == "--tunnel") {
+			t.Errorf("%v: warnings %q", args, doc.Directions[0].Warnings)
+		}
+	}
+	works("--copy", "ssh://far")
+	site.awaitEmpty(t)
+	program, err := fullpipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(program, site.path("far/fullpipe")); err != nil {
+		t.Fatal(err)
+	}
+	works("ssh://far")
+	works("-d", "down", "ssh://far")
+	works("ssh://behind")
+	// A firewall at the far end, in the words of the routing tables.
+	const firewall = "ip rule add pref 10 lookup local; ip rule del pref 0; ip rule add pref 1 iif lab0 ipproto tcp dport 1024-65534 prohibit"
+	if _, err := l.Far.Output("sh", "-ec", firewall); err != nil {
+		t.Fatal(err)
+	}
+	if doc := measure("ssh://far"); !strings.Contains(doc.Error.Message, "cannot be reached from here") || !strings.Contains(doc.Error.Try, "--tunnel") {
+		t.Errorf("behind a firewall: %+v", doc)
+	}
+	works("--tunnel", "ssh://far")
+	works("--tunnel", "-d", "down", "ssh://behind")
+}

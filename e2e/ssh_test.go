@@ -36,12 +36,12 @@ type sshSite struct {
 	env []string // PATH with an ssh that takes the configuration
 }
 
-// newSSHSite starts sshd for this very user; the far end's PATH is dir/far and the
-// system's, its TMPDIR dir/tmp.
-func newSSHSite(t *testing.T) *sshSite {
+// sshFiles are what sshd and ssh need for this very user; the far end's PATH is dir/far
+// and the system's, its TMPDIR dir/tmp. Started with dir/sshd.conf, it listens at host.
+func sshFiles(t *testing.T, host string, port int) (s *sshSite, sshd string) {
 	t.Helper()
 	sshd, keygen, ssh := needProgram(t, "/usr/sbin/sshd", "sshd"), needProgram(t, "ssh-keygen"), needProgram(t, "ssh")
-	s := &sshSite{dir: t.TempDir()}
+	s = &sshSite{dir: t.TempDir()}
 	if os.Getuid() == 0 {
 		os.MkdirAll("/run/sshd", 0o755) // sshd's own, made by its service elsewhere
 	}
@@ -54,25 +54,31 @@ func newSSHSite(t *testing.T) *sshSite {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, dir := range []string{"far", "tmp", "near"} {
+		os.Mkdir(s.path(dir), 0o755)
+	}
+	s.write(t, "authorized", string(public), 0o600)
+	s.write(t, "sshd.conf", fmt.Sprintf("Port %d\nListenAddress %s\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nStrictModes no\n"+
+		"UsePAM no\nPermitRootLogin yes\nSetEnv PATH=%s:/usr/bin:/bin TMPDIR=%s\n", port, host, s.path("host"), s.path("authorized"), s.path("far"), s.path("tmp")), 0o600)
+	s.write(t, "ssh.conf", fmt.Sprintf("Host stranger\n  IdentitiesOnly yes\n  IdentityFile %[1]s\n  HostName %[2]s\n"+
+		"Host blocked\n  HostName 255.255.255.255\n  ProxyCommand ssh -W %[2]s:%[3]d far\nHost behind\n  HostName %[2]s\n  ProxyJump jump\n"+
+		"Host far jump\n  HostName %[2]s\nHost *\n  Port %[3]d\nHost * !stranger\n  IdentityFile %[4]s\nHost *\n  UserKnownHostsFile /dev/null\n"+
+		"  StrictHostKeyChecking no\n  BatchMode yes\n  LogLevel ERROR\n", s.path("host"), host, port, s.path("user")), 0o600)
+	s.write(t, "near/ssh", "#!/bin/sh\nexec "+ssh+" -F "+s.path("ssh.conf")+" \"$@\"\n", 0o755)
+	s.env = append(os.Environ(), "PATH="+s.path("near")+":"+os.Getenv("PATH"), "FULLPIPE_KEY=")
+	return s, sshd
+}
+
+// newSSHSite is a site with an sshd on a loopback port.
+func newSSHSite(t *testing.T) *sshSite {
+	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	port := free.Addr().(*net.TCPAddr).Port
 	free.Close()
-	for _, dir := range []string{"far", "tmp", "near"} {
-		os.Mkdir(s.path(dir), 0o755)
-	}
-	s.write(t, "authorized", string(public), 0o600)
-	s.write(t, "sshd.conf", fmt.Sprintf("Port %d\nListenAddress 127.0.0.1\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nStrictModes no\n"+
-		"UsePAM no\nPermitRootLogin yes\nSetEnv PATH=%s:/usr/bin:/bin TMPDIR=%s\n", port, s.path("host"), s.path("authorized"), s.path("far"), s.path("tmp")), 0o600)
-	s.write(t, "ssh.conf", fmt.Sprintf("Host stranger\n  IdentitiesOnly yes\n  IdentityFile %s\n  HostName 127.0.0.1\n"+
-		"Host blocked\n  HostName 255.255.255.255\n  ProxyCommand ssh -W 127.0.0.1:%d far\n"+
-		"Host far jump\n  HostName 127.0.0.1\nHost *\n  Port %d\nHost * !stranger\n  IdentityFile %s\nHost *\n  UserKnownHostsFile /dev/null\n"+
-		"  StrictHostKeyChecking no\n  BatchMode yes\n  LogLevel ERROR\n", s.path("host"), port, port, s.path("user")), 0o600)
-	s.write(t, "near/ssh", "#!/bin/sh\nexec "+ssh+" -F "+s.path("ssh.conf")+" \"$@\"\n", 0o755)
-	s.env = append(os.Environ(), "PATH="+s.path("near")+":"+os.Getenv("PATH"), "FULLPIPE_KEY=")
-
+	s, sshd := sshFiles(t, "127.0.0.1", port)
 	server := exec.Command(sshd, "-D", "-e", "-f", s.path("sshd.conf"))
 	var log bytes.Buffer
 	server.Stderr = &log
@@ -161,10 +167,16 @@ func TestSSH(t *testing.T) {
 	fails("refused", "by hand", "ssh://far:1")
 	fails("ssh's own connection", "", "--tunnel", "--receive-buffer", "64KiB", "ssh://far")
 
+	site.awaitEmpty(t)
+}
+
+// awaitEmpty waits until nothing that was copied to the far end is there any more.
+func (s *sshSite) awaitEmpty(t *testing.T) {
+	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		left, err := os.ReadDir(site.path("tmp"))
+		left, err := os.ReadDir(s.path("tmp"))
 		if err != nil || len(left) == 0 {
-			break
+			return
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("left behind at the far end: %v", left)

@@ -69,8 +69,8 @@ func (t *test) gather(ctx context.Context, n int) ([]*net.TCPConn, error) {
 	all, err := t.take(ctx, arrived, n)
 	t.waitFor(nil)
 	close(arrived)
-	for late := range arrived {
-		all = append(all, late)
+	for surplus := range arrived { // came between the last that was waited for and now
+		surplus.conn.Close()
 	}
 	slices.SortFunc(all, func(a, b arrival) int { return cmp.Compare(a.order, b.order) })
 	var conns []*net.TCPConn

@@ -155,6 +155,53 @@ func TestStreamsAreShared(t *testing.T) {
 	}
 }
 
+// A client that opens more streams than it asked for gets those that it asked for, and
+// leaves the server alone.
+func TestSurplusStreams(t *testing.T) {
+	const rounds = 30
+	reports := make(chan Report, 21*rounds)
+	address := serve(t, &Server{Patience: 100 * time.Millisecond, Report: func(r Report) { reports <- r }})
+	for range rounds {
+		peer := NewPeer(address)
+		control, cookie, err := peer.begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := control.ask(t.Context(), Params{Time: 1, Streams: 4}); err != nil {
+			t.Fatal(err)
+		}
+		var opening sync.WaitGroup
+		var conns [20]net.Conn
+		for i := range conns {
+			opening.Go(func() {
+				if conn, err := net.Dial("tcp", address); err == nil {
+					conn.Write(cookie[:])
+					conns[i] = conn
+				}
+			})
+		}
+		if err := control.awaitStart(t.Context(), Params{}); err != nil {
+			t.Error(err)
+		}
+		control.hangUp()
+		control.conn.Close()
+		opening.Wait()
+		for _, conn := range conns {
+			if conn != nil {
+				conn.Close()
+			}
+		}
+		r := <-reports
+		for len(r.Outcomes) == 0 {
+			r = <-reports // of a surplus one that came when the test was over
+		}
+		if n := len(r.Outcomes[0].TCP.Near.Streams); n != 4 {
+			t.Errorf("%d streams", n)
+		}
+		peer.Close()
+	}
+}
+
 // A client that asks for little and sends much is stopped.
 func TestExcessIsStopped(t *testing.T) {
 	for name, c := range map[string]struct {
