@@ -158,3 +158,21 @@ func TestDatagramsOnRealIperf3Servers(t *testing.T) {
 		})
 	}
 }
+
+func TestDatagramsBothWaysOnRealIperf3Servers(t *testing.T) {
+	t.Parallel()
+	peer := iperf3.NewPeer(realServer(t))
+	defer peer.Close()
+	spec := transfer.DatagramSpec{Direction: transfer.Up, Bps: 8e6, Size: 1000, Streams: 2, Time: 400 * time.Millisecond}
+	other := spec
+	other.Direction = transfer.Down
+	up, down, err := peer.RunBothDatagrams(t.Context(), spec, other, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*transfer.DatagramResult{up, down} {
+		if !r.Complete || r.Received < 100 || r.Lost > r.Sent/10 {
+			t.Errorf("%s: %+v", r.Spec.Direction, r)
+		}
+	}
+}

@@ -92,7 +92,7 @@ would give the slower one 10 % or more if it were gone, or to nothing that is kn
 			if f.compare.on {
 				return f.runCompare(cmd, args, specs)
 			}
-			if f.bidir {
+			if f.bidir && datagrams == nil {
 				return f.runBoth(cmd, args[0], specs[0], specs[1])
 			}
 			if datagrams != nil {
@@ -139,8 +139,8 @@ func (f *measureFlags) bothAtOnce(cmd *cobra.Command) error {
 		return nil
 	case cmd.Flags().Changed("direction") && f.direction != "both":
 		return &usageError{"--bidir", "means both directions, not " + f.direction, "one of --bidir and --direction"}
-	case f.udp.on:
-		return &usageError{"--bidir", "is for TCP", "--udp --direction both, one after the other"}
+	case f.udp.capacity:
+		return &usageError{"--bidir", "leaves neither direction its capacity", "--capacity --direction both, one after the other"}
 	}
 	f.direction = "both"
 	return nil

@@ -11,6 +11,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
+// besideTheOther is what has to be known of both directions' figures.
+const besideTheOther = "measured while the other direction ran too"
+
 // runBoth measures both directions at the same time.
 func (f *measureFlags) runBoth(cmd *cobra.Command, text string, up, down transfer.Spec) error {
 	ctx := cmd.Context()
@@ -43,7 +46,7 @@ func (f *measureFlags) runBoth(cmd *cobra.Command, text string, up, down transfe
 		if result == nil {
 			continue
 		}
-		result.Warnings = append(result.Warnings, "measured while the other direction ran too")
+		result.Warnings = append(result.Warnings, besideTheOther)
 		if doc.Near == nil {
 			doc.Near = report.NewHost(result.Near)
 		}

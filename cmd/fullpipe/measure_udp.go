@@ -69,6 +69,9 @@ func (f *measureFlags) runUDP(cmd *cobra.Command, text string, specs []transfer.
 	if f.udp.capacity {
 		return f.runCapacity(cmd, text, carrier, specs)
 	}
+	if f.bidir {
+		return f.runUDPBoth(cmd, text, carrier, specs[0], specs[1])
+	}
 	doc := report.MeasureUDP{Header: newHeader(cmd), Peer: peerName(text)}
 	for _, spec := range specs {
 		lines := newLive(cmd.ErrOrStderr(), f.every(cmd.ErrOrStderr()), transfer.Spec{Direction: spec.Direction, Time: spec.Time})
@@ -82,20 +85,55 @@ func (f *measureFlags) runUDP(cmd *cobra.Command, text string, specs []transfer.
 		if result != nil {
 			doc.Directions = append(doc.Directions, report.NewDatagrams(result))
 		}
-		if err != nil && len(doc.Directions) == 0 {
-			return err
-		}
 		if err != nil {
-			failure, status := describe(ctx, err)
-			doc.Error = &failure
-			printUDP(cmd, &doc)
-			if !wantsJSON(cmd) {
-				fmt.Fprintln(cmd.ErrOrStderr(), "fullpipe: "+failure.Text())
-			}
-			return exitStatus(status)
+			return endUDP(cmd, &doc, err)
 		}
 	}
 	return printUDP(cmd, &doc)
+}
+
+// runUDPBoth sends UDP both ways at the same time.
+func (f *measureFlags) runUDPBoth(cmd *cobra.Command, text string, far transfer.DatagramPeer, up, down transfer.DatagramSpec) error {
+	carrier, ok := far.(transfer.BothWaysDatagramPeer)
+	if !ok {
+		return &usageError{"--bidir", "this far end carries one direction at a time", "--direction both, one after the other"}
+	}
+	out := cmd.ErrOrStderr()
+	lines := newLive(out, f.every(out), transfer.Spec{Direction: transfer.Up, Time: up.Time}, transfer.Spec{Direction: transfer.Down, Time: up.Time})
+	lines.plain = true
+	upResult, downResult, err := carrier.RunBothDatagrams(cmd.Context(), up, down, lines.show)
+	lines.clear()
+	var unsupported *transfer.Unsupported
+	if errors.As(err, &unsupported) {
+		return &usageError{"measure --udp --bidir", err.Error(), "leave that option out, or --direction both"}
+	}
+	doc := report.MeasureUDP{Header: newHeader(cmd), Peer: peerName(text)}
+	for _, r := range []*transfer.DatagramResult{upResult, downResult} {
+		if r != nil {
+			r.Warnings = append(r.Warnings, besideTheOther)
+			doc.Directions = append(doc.Directions, report.NewDatagrams(r))
+		}
+	}
+	if err != nil {
+		return endUDP(cmd, &doc, err)
+	}
+	return printUDP(cmd, &doc)
+}
+
+// endUDP prints what was measured before an error.
+func endUDP(cmd *cobra.Command, doc *report.MeasureUDP, err error) error {
+	if len(doc.Directions) == 0 {
+		return err
+	}
+	failure, status := describe(cmd.Context(), err)
+	doc.Error = &failure
+	if err := printUDP(cmd, doc); err != nil {
+		return err
+	}
+	if !wantsJSON(cmd) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "fullpipe: "+failure.Text())
+	}
+	return exitStatus(status)
 }
 
 func printUDP(cmd *cobra.Command, doc *report.MeasureUDP) error {

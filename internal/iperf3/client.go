@@ -382,10 +382,17 @@ func asAcknowledged(near *transfer.End) {
 
 // farCPU is what the far end says that it spent; nil where its Results say nothing.
 func farCPU(r *transfer.Result, far Results) *transfer.CPU {
-	if r.Near == nil || r.Near.CPU == nil || far.CPUTotal <= 0 {
+	if r.Near == nil || r.Near.CPU == nil {
 		return nil
 	}
-	wall := r.Near.CPU.Wall
+	return toldCPU(far, r.Near.CPU.Wall)
+}
+
+// toldCPU is the same over the time that this end counted.
+func toldCPU(far Results, wall time.Duration) *transfer.CPU {
+	if far.CPUTotal <= 0 {
+		return nil
+	}
 	return &transfer.CPU{Wall: wall, Process: time.Duration(min(far.CPUTotal, mostCPU) / 100 * float64(wall))}
 }
 

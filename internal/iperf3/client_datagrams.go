@@ -23,13 +23,8 @@ const (
 
 // RunDatagrams implements transfer.DatagramPeer.
 func (p *Peer) RunDatagrams(ctx context.Context, spec transfer.DatagramSpec, each func(transfer.Interval)) (*transfer.DatagramResult, error) {
-	switch {
-	case spec.Streams > MaxStreams:
-		return nil, &transfer.Unsupported{Field: "Streams", Why: "iperf3 carries at most 128"}
-	case spec.Size > MaxUDPLen || spec.Size != 0 && spec.Size < headerSize(true):
-		return nil, &transfer.Unsupported{Field: "Size", Why: fmt.Sprintf("a datagram has %d to %d bytes", headerSize(true), MaxUDPLen)}
-	case spec.Time <= 0 || spec.Time > MaxTime*time.Second:
-		return nil, &transfer.Unsupported{Field: "Time", Why: "iperf3 runs for at most a day"}
+	if err := checkDatagrams(spec); err != nil {
+		return nil, err
 	}
 	ctx, cancel := p.bound(ctx)
 	defer cancel()
@@ -38,27 +33,77 @@ func (p *Peer) RunDatagrams(ctx context.Context, spec transfer.DatagramSpec, eac
 		return nil, err
 	}
 	defer c.conn.Close()
-	n := max(spec.Streams, 1)
-	wire := Params{UDP: true, Time: int(math.Ceil(spec.Time.Seconds())), Streams: n, Reverse: spec.Direction == transfer.Down,
-		Window: spec.Buffer, Len: datagramSize(spec.Size), Bandwidth: int64(spec.Bps / float64(n)), PacingTimer: 1000, TOS: spec.TOS,
-		Counters64: true, DontFragment: spec.DontFragment, ClientVersion: "fullpipe"}
+	wire := datagramParams(spec)
 	if err := c.ask(ctx, wire); err != nil {
 		return nil, err
 	}
-	f := &flows{sending: !wire.Reverse, wide: true, size: wire.Len, bps: spec.Bps / float64(n), time: spec.Time}
-	defer f.close()
-	for range n {
-		one, err := greetServer(ctx, c.conn.RemoteAddr().String(), socket.FlowOptions{Route: p.Route, Buffer: spec.Buffer, TOS: spec.TOS, DontFragment: spec.DontFragment})
-		if err != nil {
-			c.hangUp()
-			return nil, err
-		}
-		f.all = append(f.all, one)
+	all, err := p.greetAll(ctx, c, spec, wire.Streams)
+	if err != nil {
+		return nil, err
 	}
+	f := newFlows(spec, all)
+	defer f.close()
 	if err := c.awaitStart(ctx, wire); err != nil {
 		return nil, err
 	}
 	return c.datagrams(ctx, f, spec, each)
+}
+
+func checkDatagrams(spec transfer.DatagramSpec) error {
+	switch {
+	case spec.Streams > MaxStreams:
+		return &transfer.Unsupported{Field: "Streams", Why: "iperf3 carries at most 128"}
+	case spec.Size > MaxUDPLen || spec.Size != 0 && spec.Size < headerSize(true):
+		return &transfer.Unsupported{Field: "Size", Why: fmt.Sprintf("a datagram has %d to %d bytes", headerSize(true), MaxUDPLen)}
+	case spec.Time <= 0 || spec.Time > MaxTime*time.Second:
+		return &transfer.Unsupported{Field: "Time", Why: "iperf3 runs for at most a day"}
+	}
+	return nil
+}
+
+func datagramParams(spec transfer.DatagramSpec) Params {
+	n := max(spec.Streams, 1)
+	return Params{UDP: true, Time: int(math.Ceil(spec.Time.Seconds())), Streams: n, Reverse: spec.Direction == transfer.Down,
+		Window: spec.Buffer, Len: datagramSize(spec.Size), Bandwidth: int64(spec.Bps / float64(n)), PacingTimer: 1000, TOS: spec.TOS,
+		Counters64: true, DontFragment: spec.DontFragment, ClientVersion: "fullpipe"}
+}
+
+// newFlows takes over one direction's streams.
+func newFlows(spec transfer.DatagramSpec, all []*flow) *flows {
+	return &flows{sending: spec.Direction == transfer.Up, wide: true, size: datagramSize(spec.Size), bps: spec.Bps / float64(len(all)),
+		time: spec.Time, all: all}
+}
+
+// greetAll opens the streams; where one of them fails, none is left.
+func (p *Peer) greetAll(ctx context.Context, c *control, spec transfer.DatagramSpec, n int) (all []*flow, err error) {
+	for range n {
+		one, err := greetServer(ctx, c.conn.RemoteAddr().String(), socket.FlowOptions{Route: p.Route, Buffer: spec.Buffer, TOS: spec.TOS, DontFragment: spec.DontFragment})
+		if err != nil {
+			c.hangUp()
+			(&flows{all: all}).close()
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// carry moves one direction's datagrams for its time: a receiver ends by its own clock,
+// and what was sent last gets the time to arrive.
+func (f *flows) carry(ctx context.Context, each func(transfer.Interval)) error {
+	if !f.sending {
+		var cancel func()
+		ctx, cancel = context.WithTimeoutCause(ctx, f.time, errOver)
+		defer cancel()
+	}
+	err := f.run(ctx, each)
+	if f.sending && err == nil {
+		pause(ctx, settle)
+	}
+	if errors.Is(err, errOver) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil
+	}
+	return err
 }
 
 // greetServer opens one UDP stream and waits for the server's answer.
@@ -102,25 +147,11 @@ func (e *unanswered) Try() string { return "open UDP port as well as TCP on the 
 // datagrams carries out the test's data and puts both ends' counts together.
 func (c *control) datagrams(ctx context.Context, f *flows, spec transfer.DatagramSpec, each func(transfer.Interval)) (*transfer.DatagramResult, error) {
 	usage, started := startUsage(), time.Now()
-	err := c.during(ctx, func(ctx context.Context) error {
-		if !f.sending {
-			var cancel func()
-			ctx, cancel = context.WithTimeoutCause(ctx, spec.Time, errOver)
-			defer cancel()
-		}
-		err := f.run(ctx, each)
-		if f.sending && err == nil {
-			pause(ctx, settle)
-		}
-		return err
-	})
-	if errors.Is(err, errOver) || errors.Is(err, os.ErrDeadlineExceeded) {
-		err = nil
-	}
+	err := c.during(ctx, func(ctx context.Context) error { return f.carry(ctx, each) })
 	mine := resultsOf(usage, f)
 	r := f.result(started, false)
 	r.Spec = spec
-	r.CPU = &transfer.CPU{Wall: time.Since(started), Process: time.Duration(mine.CPUTotal / 100 * float64(time.Since(usage.at)))}
+	r.CPU = usage.spent(mine)
 	if err != nil {
 		c.hangUp()
 		return r, err
@@ -130,6 +161,7 @@ func (c *control) datagrams(ctx context.Context, f *flows, spec transfer.Datagra
 		return r, err
 	}
 	r.Complete = true
+	r.FarCPU = toldCPU(far, r.CPU.Wall)
 	if f.sending {
 		receivedThere(r, far)
 	}

@@ -109,6 +109,12 @@ func startUsage() usage {
 	return usage{time.Now(), process}
 }
 
+// spent is the same in this project's words, of a test's results.
+func (u usage) spent(r Results) *transfer.CPU {
+	wall := time.Since(u.at)
+	return &transfer.CPU{Wall: wall, Process: time.Duration(r.CPUTotal / 100 * float64(wall))}
+}
+
 // resultsOf puts a test's halves, in the order of their streams' ids, into iperf3's
 // words. The process's user and system time are not told apart: both are its total's.
 func resultsOf(since usage, halves ...half) Results {

@@ -299,3 +299,27 @@ func TestOwnDatagrams(t *testing.T) {
 		})
 	}
 }
+
+func TestOwnDatagramsBothWays(t *testing.T) {
+	for _, streams := range []int{1, 2} {
+		peer := NewPeer(serve(t, &Server{UDP: true}))
+		defer peer.Close()
+		spec := transfer.DatagramSpec{Direction: transfer.Up, Bps: 8e6, Size: 1000, Streams: streams, Time: 150 * time.Millisecond}
+		other := spec
+		other.Direction = transfer.Down
+		up, down, err := peer.RunBothDatagrams(t.Context(), spec, other, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []*transfer.DatagramResult{up, down} {
+			if !r.Complete || r.Received == 0 || r.Lost > r.Sent/10 || r.Variation == nil || r.Bps() <= 0 || r.FarCPU == nil {
+				t.Errorf("%s: %+v", r.Spec.Direction, r)
+			}
+		}
+		other.Bps *= 2
+		var refused *transfer.Unsupported
+		if _, _, err := peer.RunBothDatagrams(t.Context(), spec, other, nil); !errors.As(err, &refused) {
+			t.Errorf("two rates in one test: %v", err)
+		}
+	}
+}

@@ -14,12 +14,31 @@ type native struct{ *probe.Client }
 
 // RunDatagrams implements transfer.DatagramPeer.
 func (n *native) RunDatagrams(ctx context.Context, spec transfer.DatagramSpec, each func(transfer.Interval)) (*transfer.DatagramResult, error) {
+	far, err := n.granted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer far.Close()
+	return far.RunDatagrams(ctx, spec, each)
+}
+
+// RunBothDatagrams implements transfer.BothWaysDatagramPeer.
+func (n *native) RunBothDatagrams(ctx context.Context, up, down transfer.DatagramSpec, each func(transfer.Direction, transfer.Interval)) (*transfer.DatagramResult, *transfer.DatagramResult, error) {
+	far, err := n.granted(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer far.Close()
+	return far.RunBothDatagrams(ctx, up, down, each)
+}
+
+// granted is the server as iperf3's clients see it, with a cookie that it admits.
+func (n *native) granted(ctx context.Context) (*iperf3.Peer, error) {
 	cookie, address, err := n.Grant(ctx)
 	if err != nil {
 		return nil, err
 	}
 	far := iperf3.NewPeer(address)
-	defer far.Close()
 	far.Ticket, far.Route = iperf3.Cookie(cookie), n.Route
-	return far.RunDatagrams(ctx, spec, each)
+	return far, nil
 }

@@ -88,6 +88,15 @@ func (p *sshPeer) RunDatagrams(ctx context.Context, spec transfer.DatagramSpec, 
 	return carrier.RunDatagrams(ctx, spec, each)
 }
 
+// RunBothDatagrams implements transfer.BothWaysDatagramPeer.
+func (p *sshPeer) RunBothDatagrams(ctx context.Context, up, down transfer.DatagramSpec, each func(transfer.Direction, transfer.Interval)) (*transfer.DatagramResult, *transfer.DatagramResult, error) {
+	carrier, ok := p.Peer.(transfer.BothWaysDatagramPeer)
+	if !ok {
+		return nil, nil, &transfer.Unsupported{Field: "UDP", Why: "a tunnel through ssh carries TCP only"}
+	}
+	return carrier.RunBothDatagrams(ctx, up, down, each)
+}
+
 // RunBoth implements transfer.BothWaysPeer.
 func (p *sshPeer) RunBoth(ctx context.Context, up, down transfer.Spec, each func(transfer.Direction, transfer.Interval)) (*transfer.Result, *transfer.Result, error) {
 	carrier, ok := p.Peer.(transfer.BothWaysPeer)

@@ -36,6 +36,7 @@ type Datagrams struct {
 	JitterS       float64            `json:"jitter_s"`
 	Variation     *Variation         `json:"delay_variation,omitempty"`
 	CPURatio      *float64           `json:"near_cpu_ratio,omitempty"` // of one processor
+	FarCPURatio   *float64           `json:"far_cpu_ratio,omitempty"`
 	Interrupted   bool               `json:"interrupted,omitempty"`
 	Warnings      []string           `json:"warnings,omitempty"`
 }
@@ -62,6 +63,9 @@ func NewDatagrams(r *transfer.DatagramResult) Datagrams {
 	}
 	if r.CPU != nil && r.CPU.Wall > 0 {
 		d.CPURatio = rate(r.CPU.Process.Seconds() / r.CPU.Wall.Seconds())
+	}
+	if r.FarCPU != nil && r.FarCPU.Wall > 0 {
+		d.FarCPURatio = rate(r.FarCPU.Process.Seconds() / r.FarCPU.Wall.Seconds())
 	}
 	return d
 }
@@ -99,7 +103,7 @@ func (d *Datagrams) writeText(w io.Writer) {
 			secondsText(v.P95S), secondsText(v.P99S), secondsText(v.LargestS)))
 	}
 	if d.CPURatio != nil {
-		t.row("CPU here", fmt.Sprintf("%.0f %% of one processor", 100**d.CPURatio))
+		t.row("cpu", (&CPU{NearProcess: d.CPURatio, FarProcess: d.FarCPURatio}).text())
 	}
 	for _, warning := range d.Warnings {
 		t.row("note", warning)

@@ -12,6 +12,14 @@ type DatagramPeer interface {
 	RunDatagrams(ctx context.Context, spec DatagramSpec, each func(Interval)) (*DatagramResult, error)
 }
 
+// BothWaysDatagramPeer is a DatagramPeer that can carry both directions at the same time.
+type BothWaysDatagramPeer interface {
+	// RunBothDatagrams carries out two UDP transfers at once; calls of each for the two
+	// directions may overlap. With an error each result holds what was measured until
+	// then, or is nil.
+	RunBothDatagrams(ctx context.Context, up, down DatagramSpec, each func(Direction, Interval)) (*DatagramResult, *DatagramResult, error)
+}
+
 // DatagramSpec asks for one UDP transfer.
 type DatagramSpec struct {
 	Direction Direction
@@ -42,6 +50,7 @@ type DatagramResult struct {
 	// Variation is the delay above the least one (RFC 5481's packet delay variation).
 	Variation *Variation
 	CPU       *CPU // this end's
+	FarCPU    *CPU // the far end's, as it told; nil: it did not
 	Complete  bool
 	Warnings  []string
 }
