@@ -73,9 +73,11 @@ func (d *Direction) acknowledged(s *Segment, at int64) {
 	if ack > d.acked {
 		d.acked = ack
 		d.filled(ack)
-		d.rtt.sample(d, ack, at)
+		if ack >= d.rtt.next {
+			d.rtt.sample(d, ack, at)
+		}
 	}
-	if d.sacked.n > 0 && ack >= d.sacked.r[0].from {
+	if len(d.sacked) > 0 && ack >= d.sacked[0].from {
 		d.sacked.below(ack)
 	}
 	d.delivered(at)

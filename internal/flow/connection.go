@@ -1,30 +1,33 @@
 package flow
 
-// Connection is one TCP connection as one tap saw it.
+// Connection is one TCP connection as one tap saw it. What every segment needs stands
+// close together, here and in what it holds: with thousands of connections, memory is
+// what takes the time.
 type Connection struct {
 	ends
 	Started int64 // nanoseconds since 1970; all other times count from here
-	Ended   int64 // the last segment's time
+	now     int64
 
 	SYN, SYNACK bool // captured
 	Reset       bool
 	Finished    bool // both ends closed
 
-	table  *Table
-	client int // which side opened; by the lower port where no SYN was seen
-	sides  [2]side
-	now    int64
-	// ClockSteps counts segments stamped more than a second before an earlier one.
-	ClockSteps int64
+	hasTimestamps bool
+
 	// Grain is the shortest time between two segments that is not 0, nanoseconds: the
 	// clock is no finer in a capture of many segments.
-	Grain int64
-
-	synAt, synAckAt int64
+	Grain  int64
+	client int // which side opened; by the lower port where no SYN was seen
 	// Half of the round trip on either side of the tap, from the handshake; 0 unknown.
 	throughClient, throughServer int64
+	synAt, synAckAt              int64
 
-	hasTimestamps bool
+	sides [2]side
+
+	table *Table
+	Ended int64 // the last segment's time
+	// ClockSteps counts segments stamped more than a second before an earlier one.
+	ClockSteps int64
 
 	tooBig    [2]int
 	routerMTU [2]int
@@ -44,16 +47,16 @@ type Offer struct {
 
 // side is what is kept of one end, whether it sends data or not.
 type side struct {
-	offer   Offer
-	fin     bool
-	have    bool // the fields below mean something
-	ack     uint32
-	window  uint16
-	scaled  bool       // window is not a SYN's
-	dir     *Direction // the data this side sends; nil until it does
-	loop    loop       // the loop from the tap through this side
-	delayed oneWay     // the delay from this side to the tap
+	dir    *Direction // the data this side sends; nil until it does
+	ack    uint32
+	window uint16
+	scaled bool // window is not a SYN's
+	have   bool // ack and window mean something
+	fin    bool
 	copies
+	delayed oneWay // the delay from this side to the tap
+	loop    loop   // the loop from the tap through this side
+	offer   Offer
 }
 
 func newConnection(e ends, s *Segment, t *Table) *Connection {

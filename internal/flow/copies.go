@@ -3,9 +3,9 @@ package flow
 // copies recognises segments that were captured twice: on another interface, or at
 // another hop.
 type copies struct {
+	which uint8
 	ends  [4]uint64 // sequence and acknowledgement numbers of the last few segments
 	seen  [4]sighting
-	which uint8
 }
 
 // sighting is what must be the same in a copy, and what need not be.

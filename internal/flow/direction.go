@@ -26,13 +26,11 @@ type Direction struct {
 	First, Last int64 // first payload byte and last acknowledgement, from the connection's start
 
 	Bytes         int64 // payload without repetitions
-	Segments      int64 // with payload, as captured; a super-segment is one
 	Retransmitted int64 // segments
 	Repeated      int64 // bytes of retransmissions whose original was seen too
 	Spurious      int64 // retransmissions that the receiver says it did not need
 	OutOfOrder    int64
 	Unseen        int64 // bytes acknowledged that were never captured
-	Acks          int64 // pure acknowledgements received
 	Probes        int64 // keep-alives and zero-window probes
 	ZeroWindows   int64 // acknowledgements that closed the window
 	SmallSegments int64 // that end in less than a full one
@@ -40,62 +38,66 @@ type Direction struct {
 	LossEvents    int64 // recoveries begun
 	TooBig        int   // ICMP messages naming this direction's segments
 	RouterMTU     int   // from them; 0 unknown
-
-	MSS        int // the largest payload of one packet: offered less options, or the largest seen
-	MaxSegment int // the largest seen; above MSS it is a super-segment
-	Scale      int // shift of the windows the receiver advertises
-	ScaleKnown bool
-	ScaleRaise int64 // when an inferred scale was last raised
-
-	RTTMin, RTTMax int64 // whole round trips, nanoseconds; 0 unknown
-	RTTs           int64
-	LoopMin        int64 // the part of RTTMin between tap and sender; the rest is beyond the tap
-	LoopKnown      bool
-	LoopFollowed   bool // by timestamps echoed, so that a queue on that part is seen
-
-	WindowMax int64
-	MaxOut    int64 // most bytes outstanding
-	Pauses    int64 // times that nothing was outstanding for longer than it takes to answer
-	Tails     int64 // of them those after less than a full segment: all that there was
-	Answered  int64 // rounds that began after the other end had sent payload of its own
+	ScaleRaise    int64 // when an inferred scale was last raised
+	RTTMax        int64 // as RTTMin
+	RTTs          int64
+	LoopMin       int64 // the part of RTTMin between tap and sender; the rest is beyond the tap
+	LoopKnown     bool
+	LoopFollowed  bool  // by timestamps echoed, so that a queue on that part is seen
+	Pauses        int64 // times that nothing was outstanding for longer than it takes to answer
+	Tails         int64 // of them those after less than a full segment: all that there was
+	Answered      int64 // rounds that began after the other end had sent payload of its own
 
 	Slices []Slice
 	Bursts *Bursts // nil when there were none
-	Graph  *Graph
 
-	conn *Connection
-	me   int // the side that sends
+	// From here on stands what every segment needs, close together.
+
+	Graph      *Graph
+	Segments   int64 // with payload, as captured; a super-segment is one
+	Acks       int64 // pure acknowledgements received
+	MSS        int   // the largest payload of one packet: offered less options, or the largest seen
+	MaxSegment int   // the largest seen; above MSS it is a super-segment
+	Scale      int   // shift of the windows the receiver advertises
+	RTTMin     int64 // of whole round trips, nanoseconds; 0 unknown
+	WindowMax  int64
+	MaxOut     int64 // most bytes outstanding
+	ScaleKnown bool
+
+	state    Clock
+	answered bool   // the other end sent payload since the last segment
+	base     uint32 // sequence number of position 0
 
 	// All positions are payload bytes from the first one, unwrapped.
-	base     uint32 // sequence number of position 0
-	high     int64  // one past the highest byte seen
-	una      int64  // first byte not acknowledged, as the sender knows
-	acked    int64  // the same, as the tap knows
-	edge     int64  // the window's right edge, as the sender knows
+	high     int64 // one past the highest byte seen
+	una      int64 // first byte not acknowledged, as the sender knows
+	acked    int64 // the same, as the tap knows
+	edge     int64 // the window's right edge, as the sender knows
 	tapEdge  int64
 	window   int64 // advertised last, as the sender knows
 	at       int64 // the clocks have run until here
-	state    Clock
 	empty    int64 // time with nothing outstanding since the last segment
 	lastSent int64
 	lastLen  int64
-	answered bool // the other end sent payload since the last segment
-	heldAt   int64
 	heldFor  int64
+	heldAt   int64
 
 	waiting acks
 	lag     int64 // how much longer than its delay the loop through the sender takes at present
 	sacked  ranges
 	lostSegments
-	rtt rttState
 	round
 	slicing
+	rtt rttState
+
+	conn *Connection
+	me   int // the side that sends
 }
 
 func (c *Connection) newDirection(s *Segment, from int, at int64) *Direction {
 	me, peer := &c.sides[from], &c.sides[1-from]
 	d := &Direction{From: s.Src, To: s.Dst, First: at, Last: at, conn: c, me: from, base: s.Seq, at: at, state: Busy, lastSent: at}
-	d.rtt.loop, d.rtt.delayed = &me.loop, &me.delayed
+	d.rtt.loop, d.rtt.delayed, d.rtt.next = &me.loop, &me.delayed, never
 	d.Scale, d.ScaleKnown = c.scale(1 - from)
 	d.MSS = c.mss(from)
 	if me.offer.Seen {

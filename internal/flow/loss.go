@@ -1,49 +1,50 @@
 package flow
 
+import "slices"
+
 // span is a range of positions.
 type span struct {
 	from, to int64
 	at       int64
 }
 
-// ranges are a few spans in order; with more than fit, the highest are forgotten.
-type ranges struct {
-	r [12]span
-	n int
-}
+// ranges are a few spans in order; with more than mostSpans, the highest are forgotten.
+type ranges []span
+
+const mostSpans = 12
 
 // insert adds a span, joined with those it touches.
 func (r *ranges) insert(from, to, at int64) {
+	all := *r
 	i := 0
-	for i < r.n && r.r[i].to < from {
+	for i < len(all) && all[i].to < from {
 		i++
 	}
 	j := i
-	for j < r.n && r.r[j].from <= to {
-		from, to, at = min(from, r.r[j].from), max(to, r.r[j].to), min(at, r.r[j].at)
-		j++
+	for ; j < len(all) && all[j].from <= to; j++ {
+		from, to, at = min(from, all[j].from), max(to, all[j].to), min(at, all[j].at)
 	}
-	if j == i {
-		if r.n == len(r.r) {
-			if i == r.n {
-				return
-			}
-			r.n--
-		}
-		copy(r.r[i+1:r.n+1], r.r[i:r.n])
-		r.r[i] = span{from, to, at}
-		r.n++
+	if i < j {
+		all[i] = span{from, to, at}
+		*r = slices.Delete(all, i+1, j)
 		return
 	}
-	r.r[i] = span{from, to, at}
-	copy(r.r[i+1:], r.r[j:r.n])
-	r.n -= j - i - 1
+	if all == nil {
+		all = make(ranges, 0, mostSpans)
+	}
+	if len(all) == mostSpans {
+		if i == len(all) {
+			return
+		}
+		all = all[:len(all)-1]
+	}
+	*r = slices.Insert(all, i, span{from, to, at})
 }
 
 // remove takes a range out and answers how many bytes of it were there, and since when.
 func (r *ranges) remove(from, to int64) (bytes, since int64) {
-	for i := 0; i < r.n; i++ {
-		s := r.r[i]
+	for i := 0; i < len(*r); i++ {
+		s := (*r)[i]
 		a, b := max(from, s.from), min(to, s.to)
 		if a >= b {
 			continue
@@ -54,15 +55,14 @@ func (r *ranges) remove(from, to int64) (bytes, since int64) {
 		bytes += b - a
 		switch {
 		case a == s.from && b == s.to:
-			copy(r.r[i:], r.r[i+1:r.n])
-			r.n--
+			*r = slices.Delete(*r, i, i+1)
 			i--
 		case a == s.from:
-			r.r[i].from = b
+			(*r)[i].from = b
 		case b == s.to:
-			r.r[i].to = a
+			(*r)[i].to = a
 		default:
-			r.r[i].to = a
+			(*r)[i].to = a
 			r.insert(b, s.to, s.at)
 		}
 	}
@@ -72,19 +72,18 @@ func (r *ranges) remove(from, to int64) (bytes, since int64) {
 // below forgets what lies under a position.
 func (r *ranges) below(pos int64) {
 	i := 0
-	for i < r.n && r.r[i].to <= pos {
+	for i < len(*r) && (*r)[i].to <= pos {
 		i++
 	}
-	copy(r.r[:], r.r[i:r.n])
-	r.n -= i
-	if r.n > 0 && r.r[0].from < pos {
-		r.r[0].from = pos
+	*r = slices.Delete(*r, 0, i)
+	if len(*r) > 0 && (*r)[0].from < pos {
+		(*r)[0].from = pos
 	}
 }
 
-func (r *ranges) bytes() (n int64) {
-	for i := range r.n {
-		n += r.r[i].to - r.r[i].from
+func (r ranges) bytes() (n int64) {
+	for _, s := range r {
+		n += s.to - s.from
 	}
 	return n
 }
@@ -104,7 +103,7 @@ func (d *Direction) skipped(from, to, at int64) { d.gaps.insert(from, to, at) }
 
 // filled: bytes below ack that never passed the tap were lost by the capture.
 func (d *Direction) filled(ack int64) {
-	if d.gaps.n == 0 {
+	if len(d.gaps) == 0 {
 		return
 	}
 	if unseen, _ := d.gaps.remove(0, ack); unseen > 0 {
@@ -140,7 +139,7 @@ func (d *Direction) repeated(s *Segment, from, to, at int64) {
 		d.headLost++
 		d.headLen = int64(s.Payload)
 	}
-	d.rtt.spoil(to)
+	d.rtt.spoil()
 	if !d.recovering {
 		d.recover()
 	}

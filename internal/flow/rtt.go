@@ -1,47 +1,59 @@
 package flow
 
+import "math"
+
 // rttState measures round trips: from data to its acknowledgement at the tap, and the
 // loop from the tap through the sender, which makes the rest.
 type rttState struct {
 	loop      *loop
 	delayed   *oneWay
-	marks     [16]mark
-	head, n   int
-	spacing   int64
 	now       int64 // the loop through the sender, at present
-	loopMin   int64
+	next      int64 // the position of the first mark
+	last      int64 // the time of the last one
+	spacing   int64
+	head, n   uint8
 	loopKnown bool
+	loopMin   int64
 	guess     int64 // of the loop, from the handshake
+	marks     [16]mark
 }
 
 type mark struct{ pos, at, len int64 }
+
+const never = math.MaxInt64
 
 // coarse is what no round trip is below, nanoseconds: a clock that shows less did not tick.
 const coarse = 1000
 
 // mark notes when a fresh byte passed, now and then.
 func (r *rttState) mark(pos, at, length int64) {
-	if r.n == len(r.marks) || r.n > 0 && at-r.marks[(r.head+r.n-1)%16].at < r.spacing {
+	if r.n > 0 && at-r.last < r.spacing || int(r.n) == len(r.marks) {
 		return
 	}
+	if r.n == 0 {
+		r.next = pos
+	}
+	r.last = at
 	r.marks[(r.head+r.n)%16] = mark{pos, at, length}
 	r.n++
 }
 
-// spoil: bytes below pos were sent twice; their acknowledgements time nothing (Karn).
-func (r *rttState) spoil(pos int64) {
-	r.head, r.n = 0, 0
-}
+// spoil: what is outstanding was sent twice; its acknowledgements time nothing (Karn).
+func (r *rttState) spoil() { r.head, r.n, r.next = 0, 0, never }
 
 // sample takes the round trips that an acknowledgement completes.
 func (r *rttState) sample(d *Direction, ack, at int64) {
-	for r.n > 0 && r.marks[r.head].pos <= ack {
-		m := r.marks[r.head]
-		r.head, r.n = (r.head+1)%16, r.n-1
+	for r.next <= ack {
+		m := r.marks[r.head%16]
+		if r.head, r.n = (r.head+1)%16, r.n-1; r.n > 0 {
+			r.next = r.marks[r.head].pos
+		} else {
+			r.next = never
+		}
 		if m.len > d.passedLen {
 			d.passedLen = m.len
 		}
-		if r.n > 0 && r.marks[r.head].pos <= ack {
+		if r.next <= ack {
 			continue // a later one tells more of the path, less of delayed acknowledgement
 		}
 		r.refresh(d.RTTMin)
@@ -116,14 +128,14 @@ func (c *Connection) seedRTT(d *Direction, from int) {
 // loop measures the time from a segment toward one end to that end's answer, by the
 // timestamps option.
 type loop struct {
-	marks     [8]loopMark
-	head, n   int
-	last      uint32
-	have      bool
-	min       int64 // of all
-	this, old int64 // of this and of the last spell
-	began     int64
-	samples   int
+	last, next uint32 // the timestamps marked last and first
+	head, n    uint8
+	have       bool
+	samples    int
+	min        int64 // of all
+	this, old  int64 // of this and of the last spell
+	began      int64
+	marks      [8]loopMark
 }
 
 type loopMark struct {
@@ -139,24 +151,28 @@ func (l *loop) mark(tsval uint32, at int64) {
 	}
 	l.have, l.last = true, tsval
 	const stale = 10 * second
-	if l.n == len(l.marks) {
+	if int(l.n) == len(l.marks) {
 		if at-l.marks[l.head].at < stale {
 			return
 		}
 		l.n = 0
+	}
+	if l.n == 0 {
+		l.next = tsval
 	}
 	l.marks[(l.head+l.n)%8] = loopMark{tsval, at}
 	l.n++
 }
 
 // awaits says that a timestamp that was marked comes back, or is passed over.
-func (l *loop) awaits(tsecr uint32) bool { return l.n > 0 && int32(tsecr-l.marks[l.head&7].tsval) >= 0 }
+func (l *loop) awaits(tsecr uint32) bool { return l.n > 0 && int32(tsecr-l.next) >= 0 }
 
 // echo takes the first segment from the end that carries it back.
 func (l *loop) echo(tsecr uint32, at int64) {
 	for l.awaits(tsecr) {
 		m := l.marks[l.head]
 		l.head, l.n = (l.head+1)%8, l.n-1
+		l.next = l.marks[l.head].tsval
 		if m.tsval != tsecr {
 			continue
 		}

@@ -155,7 +155,7 @@ func (d *Direction) closeRound() {
 // delivered keeps the account of what arrived.
 func (d *Direction) delivered(at int64) {
 	total := d.acked
-	if d.sacked.n > 0 {
+	if len(d.sacked) > 0 {
 		total += d.sacked.bytes()
 	}
 	if total <= d.total {
@@ -163,7 +163,7 @@ func (d *Direction) delivered(at int64) {
 	}
 	d.cur.Acked += total - d.total
 	d.total = total
-	if d.recovering || d.sacked.n > 0 {
+	if d.recovering || len(d.sacked) > 0 {
 		d.burstAt = 0
 		return
 	}
