@@ -14,7 +14,7 @@ import (
 // Config says what Analyze reads and keeps.
 type Config struct {
 	// Workers is how many goroutines follow connections beside the one that reads; 0 is
-	// one less than the processors. With one processor the one that reads follows too.
+	// as many as there are processors, or none when there is one: what reads follows too.
 	Workers int
 	Flow    flow.Config
 	// Progress, when not nil, is called now and then with the packets read so far.

@@ -6,8 +6,9 @@ import "math"
 // through: the path's pace, if the sender's was not slower. They are kept by logarithmic
 // steps.
 type Bursts struct {
-	steps [burstSteps]struct{ bytes, time float64 } // nanoseconds
-	total float64
+	steps       [burstSteps]struct{ bytes, time float64 } // nanoseconds
+	total       float64
+	first, last int // of the steps that hold something
 }
 
 const (
@@ -17,7 +18,12 @@ const (
 )
 
 func (b *Bursts) add(bytes, took int64) {
-	s := &b.steps[stepOf(float64(bytes)/float64(took)*1e9)]
+	step := stepOf(float64(bytes) / float64(took) * 1e9)
+	if b.first = min(b.first, step); b.total == 0 {
+		b.first = step
+	}
+	b.last = max(b.last, step)
+	s := &b.steps[step]
 	s.bytes += float64(bytes)
 	s.time += float64(took)
 	b.total += float64(bytes)
@@ -57,7 +63,7 @@ func (b *Bursts) Quantile(q float64) float64 {
 		return 0
 	}
 	sum := 0.0
-	for i := range b.steps {
+	for i := b.first; i <= b.last; i++ {
 		s := &b.steps[i]
 		if sum += s.bytes; s.bytes > 0 && sum >= q*b.total {
 			return s.bytes / s.time * 1e9

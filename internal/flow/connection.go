@@ -99,6 +99,19 @@ func (c *Connection) endpoint(side int) Endpoint {
 	return c.b
 }
 
+// sentBy answers which side sent s, -1 where s is of another connection; c may be nil.
+func (c *Connection) sentBy(s *Segment) int {
+	switch {
+	case c == nil:
+		return -1
+	case c.a.is(&s.Src) && c.b.is(&s.Dst):
+		return 0
+	case c.a.is(&s.Dst) && c.b.is(&s.Src):
+		return 1
+	}
+	return -1
+}
+
 // ended says that s opens a new connection between the same ends.
 func (c *Connection) ended(s *Segment, side int) bool {
 	if s.Flags&(SYN|ACK) != SYN {

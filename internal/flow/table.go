@@ -24,13 +24,15 @@ type Config struct {
 // MostConnections are followed where nothing else is asked for.
 const MostConnections = 120_000
 
+const recentBits = 12
+
 // Table follows the connections of one capture. Segments go in by time with Add; Finish
 // gives the connections.
 type Table struct {
 	cfg    Config
 	byEnds map[ends]*Connection
-	recent [1 << 12][2]*Connection // by a hash of the ends; where byEnds has another, it is out of date
-	slices int                     // that all directions keep
+	recent [1 << recentBits][2]*Connection // by a hash of the ends; where byEnds has another, it is out of date
+	slices int                             // that all directions keep
 	all    []*Connection
 
 	Segments   int64
@@ -65,37 +67,47 @@ func (t *Table) AddAll(segments []Segment) {
 // Add takes the next segment. It keeps nothing of s.
 func (t *Table) Add(s *Segment) {
 	h := s.hash()
-	if t.cfg.Shares > 1 && int(h>>32*uint64(t.cfg.Shares)>>32) != t.cfg.Share {
+	if t.cfg.Shares > 1 && int(h<<recentBits>>32*uint64(t.cfg.Shares)>>32) != t.cfg.Share {
 		return
 	}
-	c, side := t.find(s, h)
-	if s.Options&IsTooBig != 0 {
-		if c != nil {
-			c.tooLarge(s, side)
-		}
-		return
-	}
-	t.Segments++
-	if c == nil || c.ended(s, side) {
-		if c, side = t.begin(s, h); c == nil {
+	c := t.recently(h)[0]
+	side := c.sentBy(s)
+	if side < 0 || s.Flags&SYN != 0 || s.Options&IsTooBig != 0 {
+		if c, side = t.place(s, h); c == nil {
 			return
 		}
 	}
+	t.Segments++
 	if !c.add(s, side) {
 		t.Duplicates++
 	}
 }
 
-// find answers the connection that s belongs to, nil if it is not followed, and which
+// place answers the connection that s belongs to, which may be a new one, and which side
+// sent s; nil where there is nothing to add to.
+func (t *Table) place(s *Segment, h uint64) (c *Connection, side int) {
+	c, side = t.find(s, h)
+	if s.Options&IsTooBig != 0 {
+		if c != nil {
+			c.tooLarge(s, side)
+		}
+		return nil, side
+	}
+	if c == nil || c.ended(s, side) {
+		if c, side = t.begin(s, h); c == nil {
+			t.Segments++
+		}
+	}
+	return c, side
+}
+
+// find answers the connection between the ends of s, nil if it is not followed, and which
 // side sent s.
 func (t *Table) find(s *Segment, h uint64) (c *Connection, side int) {
 	set := t.recently(h)
 	for _, c := range set {
-		if c != nil && c.a.is(&s.Src) && c.b.is(&s.Dst) {
-			return c, 0
-		}
-		if c != nil && c.a.is(&s.Dst) && c.b.is(&s.Src) {
-			return c, 1
+		if side := c.sentBy(s); side >= 0 {
+			return c, side
 		}
 	}
 	e, side := endsOf(s)
@@ -106,7 +118,7 @@ func (t *Table) find(s *Segment, h uint64) (c *Connection, side int) {
 }
 
 // recently is where a connection that was found lately may be found again.
-func (t *Table) recently(h uint64) *[2]*Connection { return &t.recent[h%uint64(len(t.recent))] }
+func (t *Table) recently(h uint64) *[2]*Connection { return &t.recent[h>>(64-recentBits)] }
 
 // begin follows a new connection; it answers nil for one that is not wanted or past the
 // bound.
@@ -143,11 +155,8 @@ func (t *Table) Finish() []*Connection {
 	return t.all
 }
 
-// hash spreads connections; both directions hash alike.
+// hash spreads connections; both directions hash alike. Its high half is the better one.
 func (s *Segment) hash() uint64 {
 	const k = 0x9e3779b97f4a7c15
-	h := (s.Src.Lo ^ s.Dst.Lo) * k
-	h ^= (s.Src.Hi^s.Dst.Hi)*k>>29 ^ uint64(s.Src.Port^s.Dst.Port)
-	h *= k
-	return h ^ h>>32
+	return (s.Src.Lo ^ s.Dst.Lo ^ s.Src.Hi ^ s.Dst.Hi ^ uint64(s.Src.Port^s.Dst.Port)<<40) * k
 }
