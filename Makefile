@@ -18,7 +18,7 @@ test: ## everything; installs what the tests need when root on Debian
 
 .PHONY: bank
 bank: build ## measures the figures of docs/benchmarks.md on this machine (long); RUN=TestBankLab for a part
-	@.ci/tools
+	@.ci/tools tshark
 	FULLPIPE_BANK=1 FULLPIPE_BANK_OUT=$(CURDIR)/docs/benchmarks.jsonl \
 		$(GO) test -count=1 -timeout 6h -p 1 -run '$(or $(RUN),TestBank)' -v ./e2e
 	$(GO) run ./e2e/bankdoc < docs/benchmarks.jsonl > docs/benchmarks.md
