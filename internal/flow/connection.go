@@ -29,20 +29,20 @@ type Connection struct {
 	// ClockSteps counts segments stamped more than a second before an earlier one.
 	ClockSteps int64
 
-	tooBig    [2]int
-	routerMTU [2]int
+	tooBig    [2]int32
+	routerMTU [2]int32
 }
 
 // Offer is what an end's SYN or SYN-ACK said.
 type Offer struct {
-	Seen       bool
 	MSS        int // 0: the option was absent
 	Scale      int // -1: absent
+	Window     int
+	ISN        uint32
+	Seen       bool
 	SACK       bool
 	Timestamps bool
 	OptionsCut bool // absent options are not known to be absent
-	Window     int
-	ISN        uint32
 }
 
 // side is what is kept of one end, whether it sends data or not.
@@ -237,7 +237,7 @@ func (c *Connection) scale(of int) (shift int, known bool) {
 func (c *Connection) tooLarge(s *Segment, side int) {
 	c.tooBig[side]++
 	if s.MSS > 0 {
-		c.routerMTU[side] = int(s.MSS)
+		c.routerMTU[side] = int32(s.MSS)
 	}
 }
 

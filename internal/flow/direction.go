@@ -212,7 +212,7 @@ func (d *Direction) tight() int64 {
 
 func (d *Direction) finish() {
 	c := d.conn
-	d.TooBig, d.RouterMTU = c.tooBig[d.me], c.routerMTU[d.me]
+	d.TooBig, d.RouterMTU = int(c.tooBig[d.me]), int(c.routerMTU[d.me])
 	for d.waiting.n > 0 {
 		d.advance(d.waiting.first().due + d.lag)
 	}

@@ -131,7 +131,7 @@ type loop struct {
 	last, next uint32 // the timestamps marked last and first
 	head, n    uint8
 	have       bool
-	samples    int
+	samples    uint32
 	min        int64 // of all
 	this, old  int64 // of this and of the last spell
 	began      int64
