@@ -40,7 +40,11 @@ func (c *copies) note(s *Segment, at int64) {
 	i := c.which % 4
 	c.which++
 	c.ends[i] = uint64(s.Seq)<<32 | uint64(s.Ack)
-	c.seen[i] = sighting{s.Payload, s.TSVal, s.Window, s.IPID, s.Flags, s.TTL, s.Interface, at}
+	// One by one: a whole struct would be put together elsewhere first, and read back
+	// before what was written of it can be.
+	b := &c.seen[i]
+	b.payload, b.tsval, b.window, b.ipid = s.Payload, s.TSVal, s.Window, s.IPID
+	b.flags, b.ttl, b.iface, b.at = s.Flags, s.TTL, s.Interface, at
 }
 
 // again says that s, with the same sequence and acknowledgement numbers, is a copy of b:
