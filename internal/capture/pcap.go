@@ -95,10 +95,9 @@ func (f *File) plainRecords(to []flow.Segment) int {
 	for ; n < len(to) && len(rest) >= header; n++ {
 		r, s := readRecord((*[recordHeader]byte)(rest), bigEndian), &to[n]
 		end := header + int(r.captured)
-		if r.captured > maxRecord || end > len(rest) || !decodePlain(rest[header:end], link, s) {
+		if s.At, s.Interface = r.at(perTick), 0; r.captured > maxRecord || end > len(rest) || !decodePlain(rest[header:end], link, s) {
 			break
 		}
-		s.At, s.Interface = r.at(perTick), 0
 		rest = rest[end:]
 	}
 	f.in.a = f.in.b - len(rest)

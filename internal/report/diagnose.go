@@ -3,8 +3,11 @@ package report
 import (
 	"fmt"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/capture"
@@ -91,12 +94,7 @@ func NewDiagnose(h Header, a *capture.Analysis, least int64) *Diagnose {
 	for _, f := range a.Files {
 		r.Files = append(r.Files, f.Name)
 	}
-	beside := parallels(a.Connections)
-	for _, c := range a.Connections {
-		if got := newCapturedConnection(c, least, beside); len(got.Directions) > 0 {
-			r.Connections = append(r.Connections, got)
-		}
-	}
+	r.Connections = append(r.Connections, judgeAll(a.Connections, least)...)
 	if len(r.Connections) == 0 && least > 1 {
 		return NewDiagnose(h, a, 1)
 	}
@@ -143,6 +141,29 @@ func parallels(all []*flow.Connection) map[hosts][]limiter.Parallel {
 		}
 	}
 	return beside
+}
+
+// judgeAll judges, in their order and on all processors, the connections of which a
+// direction carried at least so much.
+func judgeAll(captured []*flow.Connection, least int64) []CapturedConnection {
+	var all []*flow.Connection
+	for _, c := range captured {
+		if slices.ContainsFunc(c.Directions(), func(d *flow.Direction) bool { return d.Bytes >= least }) {
+			all = append(all, c)
+		}
+	}
+	judged, beside := make([]CapturedConnection, len(all)), parallels(captured)
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(all)) {
+		wait.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(all)); i = next.Add(1) - 1 {
+				judged[i] = newCapturedConnection(all[i], least, beside)
+			}
+		})
+	}
+	wait.Wait()
+	return judged
 }
 
 func newCapturedConnection(c *flow.Connection, least int64, beside map[hosts][]limiter.Parallel) CapturedConnection {
