@@ -73,6 +73,7 @@ func Analyze(ctx context.Context, cfg Config, files ...*File) (*Analysis, error)
 func (a *Analysis) warn(counts *[UnknownLink + 1]int64) {
 	for kind, text := range map[Kind]string{
 		Cut:         "%d TCP packets were captured too short for their headers; capture at least 96 bytes (tcpdump -s 128)",
+		Fragment:    "%d packets are later pieces of TCP segments that IP took apart; their bytes count as not captured",
 		Malformed:   "%d packets have lengths that contradict each other and were passed over",
 		UnknownLink: "%d packets are of a link type that is not known here",
 	} {

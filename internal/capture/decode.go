@@ -14,6 +14,7 @@ const (
 	TCP                     // a TCP segment
 	TooBig                  // an ICMP message that a TCP segment did not fit; its ends are the lost segment's
 	Cut                     // TCP, but captured too short to be read
+	Fragment                // a later piece of a TCP segment that IP took apart
 	Malformed               // lengths that contradict each other
 	UnknownLink             // a link type that is not known here
 )

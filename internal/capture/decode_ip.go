@@ -58,7 +58,7 @@ func (l *headers) ipv4() Kind {
 	}
 	fragment := binary.BigEndian.Uint16(d[6:])
 	if fragment&0x1fff != 0 {
-		return Other
+		return laterPiece(d[9])
 	}
 	s := l.seg
 	s.IPID = binary.BigEndian.Uint16(d[4:])
@@ -84,6 +84,13 @@ func (l *headers) ipv4() Kind {
 func cutIf(protocol byte) Kind {
 	if protocol == protoTCP {
 		return Cut
+	}
+	return Other
+}
+
+func laterPiece(protocol byte) Kind {
+	if protocol == protoTCP {
+		return Fragment
 	}
 	return Other
 }
@@ -121,7 +128,7 @@ func (l *headers) ipv6() Kind {
 				size = 8
 				offset := binary.BigEndian.Uint16(l.rest[2:])
 				if offset&0xfff8 != 0 {
-					return Other
+					return laterPiece(l.rest[0])
 				}
 				if offset&1 != 0 {
 					s.Options |= flow.IsFragment

@@ -88,11 +88,18 @@ func FuzzDecode(f *testing.F) {
 	f.Add(uint16(1), ether(typeIPv4, ip4(protoTCP, "10.0.0.1", "10.0.0.2", tcp)))
 	f.Add(uint16(1), ether(typeIPv6, ip6(protoTCP, "fd00::1", "fd00::2", tcp)))
 	f.Add(uint16(1), ether(typeIPv4, ip4(protoICMP, "10.0.0.9", "10.0.0.1", be(3, 4, uint32(0), uint16(1280), ip4(protoTCP, "10.0.0.1", "10.0.0.2", tcp)))))
+	f.Add(uint16(1), ether(typeIPv4, ip4(protoTCP, "10.0.0.1", "10.0.0.2", append(tcp[:12:12], append([]byte{0x50}, tcp[13:20]...)...))))
 	f.Add(uint16(276), be(uint16(typeIPv6), make([]byte, 18), ip6(protoHopByHop, "::1", "::2", be(6, 0, 0xc2, 4, uint32(1<<30), tcp))))
 	f.Fuzz(func(t *testing.T, link uint16, data []byte) {
 		p := Packet{Data: data, Length: len(data), Link: LinkType(link)}
-		var s flow.Segment
+		var s, bare flow.Segment
 		kind := Decode(&p, &s)
+		if decodePlain(data, plain(p.Link), &bare) {
+			var layered flow.Segment
+			if k := decodeLayers(&p, &layered); k != TCP || layered != bare {
+				t.Fatalf("at once %+v, layer by layer kind %d, %+v", bare, k, layered)
+			}
+		}
 		if kind != TCP || p.Link != linkEthernet || len(data) < 54 || data[12] != 8 || data[13] != 0 || data[23] != protoTCP ||
 			data[16]|data[17] == 0 || s.Options&flow.IsFragment != 0 || int(data[16])<<8|int(data[17]) > len(data)-14 {
 			return
@@ -126,6 +133,28 @@ func BenchmarkDecodeVXLAN(b *testing.B) {
 	for b.Loop() {
 		if Decode(&p, &s) != TCP {
 			b.Fatal("not TCP")
+		}
+	}
+}
+
+func TestDecodeFragments(t *testing.T) {
+	datagram := ip4(protoTCP, "10.0.0.1", "10.0.0.2", segment(5201, 40000, 1000, 2000, 1448))
+	piece := func(from, to int, fragment uint16) []byte {
+		head := be(datagram[:2], uint16(20+to-from), datagram[4:6], fragment, datagram[8:20])
+		return ether(typeIPv4, be(head, datagram[20+from:20+to]))
+	}
+	first, later := piece(0, 800, 0x2000), piece(800, 1480, 100)
+	six := func(offset uint16) []byte {
+		return ether(typeIPv6, ip6(protoFragment, "fd00::1", "fd00::2", be(protoTCP, 0, offset, uint32(7), datagram[20:820])))
+	}
+	for name, test := range map[string]struct {
+		data []byte
+		kind Kind
+	}{"first": {first, TCP}, "later": {later, Fragment}, "first, IPv6": {six(1), TCP}, "later, IPv6": {six(800 | 1), Fragment}} {
+		var s flow.Segment
+		k := Decode(&Packet{Data: test.data, Length: len(test.data), Link: linkEthernet}, &s)
+		if k != test.kind || k == TCP && (s.Payload != 768 || s.Options&flow.IsFragment == 0) {
+			t.Errorf("%s: kind %d, %+v", name, k, s)
 		}
 	}
 }

@@ -1,0 +1,80 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/capture"
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+)
+
+// TestAllPathsAgree holds the fast ways through a capture to the plain one: packet after
+// packet, segment after segment into one table. The last capture holds all others' packets.
+func TestAllPathsAgree(t *testing.T) {
+	names, err := filepath.Glob("testdata/*.pcap.zst")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%d captures: %v", len(names), err)
+	}
+	var together []packet
+	captures := map[string][]packet{}
+	for _, name := range names {
+		captures[filepath.Base(name)] = load(t, name)
+		together = append(together, load(t, name)...)
+	}
+	slices.SortStableFunc(together, func(a, b packet) int { return int(min(max(a.at-b.at, -1), 1)) })
+	captures["together"] = together
+	for name, packets := range captures {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cooked := save(packets)
+			for link, data := range map[string][]byte{"cooked": cooked, "ethernet": ethernet(packets)} {
+				want := documentOf(t, followed(t, data))
+				for _, workers := range []int{1, 3} {
+					f, err := capture.NewFile("", bytes.NewReader(data))
+					if err != nil {
+						t.Fatal(err)
+					}
+					a, err := capture.Analyze(context.Background(), capture.Config{Workers: workers}, f)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got := documentOf(t, a); !bytes.Equal(got, want) {
+						t.Errorf("%s, %d workers: %s\nwant %s", link, workers, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// followed reads a capture the plain way.
+func followed(t *testing.T, data []byte) *capture.Analysis {
+	t.Helper()
+	f, err := capture.NewFile("", bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := flow.NewTable(flow.Config{})
+	var p capture.Packet
+	for f.Next(&p) == nil {
+		var s flow.Segment // with nothing left of the one before
+		if k := capture.Decode(&p, &s); k == capture.TCP || k == capture.TooBig {
+			table.Add(&s)
+		}
+	}
+	return &capture.Analysis{Connections: table.Finish()}
+}
+
+// documentOf is what diagnose would print of the connections.
+func documentOf(t *testing.T, a *capture.Analysis) []byte {
+	t.Helper()
+	doc, err := json.Marshal(NewDiagnose(Header{}, a, 1).Connections)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
