@@ -107,7 +107,7 @@ func runLab(cmd *cobra.Command, path link.Path, o labOptions, args []string) err
 		return &statusError{err, statusOwnFailure}
 	}
 	if out != nil {
-		doc := labReport{newHeader(cmd), path.Profile, path.RTT.Seconds(), status, time.Since(start).Seconds(),
+		doc := labReport{newHeader(cmd), path.Profile, path.RTT.Seconds(), status, time.Since(start).Seconds(), reportVPN(path),
 			[]linkReport{reportLink("up", path.Up, up), reportLink("down", path.Down, down)}}
 		if err := errors.Join(printJSON(out, doc), out.Close()); err != nil {
 			return &statusError{err, statusOwnFailure}
@@ -150,7 +150,25 @@ type labReport struct {
 	RTT        float64      `json:"rtt_s"`
 	Status     int          `json:"status"`
 	Elapsed    float64      `json:"elapsed_s"`
+	VPN        *vpnReport   `json:"vpn,omitempty"`
 	Directions []linkReport `json:"directions"`
+}
+
+type vpnReport struct {
+	Kind      string `json:"kind"` // gateway or wireguard
+	CryptoBps int64  `json:"crypto_bps,omitempty"`
+	MTUBytes  int    `json:"mtu_bytes"` // the largest packet of near's that passes
+}
+
+// reportVPN is nil for a path without one.
+func reportVPN(p link.Path) *vpnReport {
+	switch p.VPN.Kind {
+	case link.Gateway:
+		return &vpnReport{p.VPN.Kind, p.VPN.Crypto, p.Up.Largest(false)}
+	case link.WireGuard:
+		return &vpnReport{Kind: p.VPN.Kind, MTUBytes: p.VPN.MTU}
+	}
+	return nil
 }
 
 type linkReport struct {

@@ -135,7 +135,7 @@ var keys = map[string]key{
 		d.result.Up.Seed, d.result.Down.Seed = n, n
 		return nil
 	}},
-	"vpn": {"vpn=gateway, vpn=wireguard or vpn=wireguard/1420", "gateway: two IPsec gateways with a budget of their own (crypto); wireguard: a tunnel between the hosts, with /MTU of that MTU", ofPath, func(d *draft, _ int, v string) error {
+	"vpn": {"vpn=gateway, vpn=wireguard or vpn=wireguard/1420", "gateway: two IPsec gateways (1438 of 1500 bytes pass) with a budget (crypto); wireguard: a tunnel between the hosts (1420 of 1500, or /MTU)", ofPath, func(d *draft, _ int, v string) error {
 		kind, mtu, stated := strings.Cut(v, "/")
 		p := &d.result.VPN
 		if p.MTU = 0; stated && kind == WireGuard {

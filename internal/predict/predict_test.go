@@ -26,6 +26,8 @@ func TestLimiter(t *testing.T) {
 		{"rate=100mbit,rtt=40ms,loss=1%", Setup{}, limiter.Congestion, 2, 6},
 		{"rate=100mbit,rtt=40ms,loss=1%", Setup{Congestion: "bbr"}, limiter.Bottleneck, 85, 96},
 		{"rate=100mbit,rtt=80ms", Setup{Bytes: 100e3}, limiter.SlowStart, 1, 7},
+		{"rate=20mbit,rtt=20ms,vpn=gateway,crypto=8mbit", Setup{}, limiter.Bottleneck, 7.3, 7.6},
+		{"rate=20mbit,rtt=20ms,vpn=wireguard", Setup{}, limiter.Bottleneck, 17.8, 18.5},
 		{"rate=10mbit,rtt=10ms", Setup{Time: 5 * time.Second, Connections: 4}, limiter.Bottleneck, 9, 9.7},
 	} {
 		path, err := link.Parse(c.path)

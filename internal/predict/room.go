@@ -85,7 +85,7 @@ func newRoom(p link.Path, s Setup) (*room, error) {
 	default:
 		return nil, &ArgumentError{"congestion", fmt.Sprintf("no model of %q", r.congestion), "cubic, reno or bbr"}
 	}
-	r.segments(data, sender, receiver, s.MSS)
+	r.segments(data, p.VPN, sender, receiver, s.MSS)
 	r.line(p, data, acks)
 	r.sack = sysctl(sender, "ipv4.tcp_sack") == "1" && sysctl(receiver, "ipv4.tcp_sack") == "1" && (data.Strip|acks.Strip)&link.SACK == 0
 	r.receiver(receiver, data.Strip|acks.Strip, s)
@@ -94,10 +94,13 @@ func newRoom(p link.Path, s Setup) (*room, error) {
 }
 
 // segments settles the payload of a full segment.
-func (r *room) segments(data link.Config, sender, receiver link.Stack, bound int) {
-	mtu := data.MTU
+func (r *room) segments(data link.Config, v link.VPN, sender, receiver link.Stack, bound int) {
+	mtu := data.Largest(false)
 	if mtu == 0 {
 		mtu = defaultMTU
+	}
+	if v.Kind == link.WireGuard {
+		mtu = v.MTU
 	}
 	r.headers = model.IPHeaders
 	if sysctl(sender, "ipv4.tcp_timestamps") == "1" && sysctl(receiver, "ipv4.tcp_timestamps") == "1" && data.Strip&link.Timestamps == 0 {
@@ -117,11 +120,11 @@ func (r *room) line(p link.Path, data, acks link.Config) {
 	r.rate = math.Inf(1)
 	if data.Rate > 0 {
 		r.rate = float64(data.Rate)
-		r.segment = onLine(r.mss+r.headers, data) * 8 / r.rate
+		r.segment = onLine(r.mss+r.headers, data, p.VPN) * 8 / r.rate
 	}
 	ackTime := 0.0
 	if acks.Rate > 0 {
-		ackTime = onLine(r.headers, acks) * 8 / float64(acks.Rate)
+		ackTime = onLine(r.headers, acks, p.VPN) * 8 / float64(acks.Rate)
 	}
 	r.rtt = p.RTT.Seconds() + r.segment + ackTime + (data.Aggregate+acks.Aggregate).Seconds()/2
 	r.rtt = math.Max(r.rtt, leastRTT)
@@ -158,9 +161,12 @@ func (r *room) line(p link.Path, data, acks link.Config) {
 }
 
 // onLine is the bytes that a packet takes on the line.
-func onLine(packet float64, c link.Config) float64 {
-	if c.Tunnelled {
+func onLine(packet float64, c link.Config, v link.VPN) float64 {
+	switch {
+	case c.Tunnelled:
 		packet = float64(link.ESPBytes(int(packet)))
+	case v.Kind == link.WireGuard:
+		packet = float64(link.WireGuardBytes(int(packet), v.MTU))
 	}
 	return packet + float64(c.Overhead)
 }
