@@ -17,9 +17,9 @@ type figure struct {
 }
 
 const (
-	figureWidth, figureHeight           = 380.0, 230.0
-	figureLeft, figureTop               = 62.0, 12.0
-	figureRight, figureBottom, labelTop = 14.0, 36.0, 12.0
+	figureWidth, figureHeight = 380.0, 230.0
+	figureLeft, figureTop     = 62.0, 12.0
+	figureRight, figureBottom = 14.0, 36.0
 )
 
 func (f *figure) x(v float64) float64 {
@@ -54,14 +54,9 @@ func (f *figure) line(class string, points ...[2]float64) {
 	f.b.WriteString(`"/>`)
 }
 
-// level draws a value across the whole width, with its name at the right, above or below.
-func (f *figure) level(class, name string, v float64, below bool) {
+// level draws a value across the whole width.
+func (f *figure) level(class string, v float64) {
 	f.line(class, [2]float64{0, v}, [2]float64{f.xMost, v})
-	y := f.y(v) - 4
-	if below {
-		y = f.y(v) + labelTop
-	}
-	fmt.Fprintf(&f.b, `<text class="end %s-text" x="%g" y="%.1f">%s</text>`, class, figureWidth-figureRight-3, y, template.HTMLEscapeString(name))
 }
 
 func (f *figure) dot(class string, x, y float64, tip string) {
@@ -112,12 +107,29 @@ func (d *RFC6349Direction) Ladder() template.HTML {
 	knee := carries / (in.BDPBytes * 8 / d.rtt)
 	f.line("allowed", [2]float64{0, 0}, [2]float64{min(knee, f.xMost), carries * min(1, f.xMost/knee)}, [2]float64{f.xMost, carries})
 	if in.Committed > 0 {
-		f.level("due", "due "+units.Rate(in.MaxTCPBps).String(), in.MaxTCPBps, true)
+		f.level("due", in.MaxTCPBps)
 	}
 	for _, p := range points {
 		f.dot(p.class, p.share, p.bps, p.tip)
 	}
 	return f.done()
+}
+
+// LadderText, CourseText and RoundTripsText say what the drawings show.
+func (d *RFC6349Direction) LadderText() string {
+	text := "Goodput by window. Dashed: what the window and the bottleneck allow."
+	if d.direction.Committed > 0 {
+		text += " Red: " + units.Rate(d.direction.MaxTCPBps).String() + ", the largest TCP rate of what was committed to."
+	}
+	return text
+}
+
+func (d *RFC6349Direction) CourseText() string {
+	return "Goodput over time of one connection whose window suffices. Red: " + units.Rate(d.direction.MaxTCPBps).String() + ", the largest TCP rate."
+}
+
+func (d *RFC6349Direction) RoundTripsText() string {
+	return "Its round trip. Dashed: " + secondsText(d.rtt) + ", the idle one; what lies above is queue."
 }
 
 // Course draws the single connection's goodput over time.
@@ -141,7 +153,7 @@ func (d *RFC6349Direction) Course() template.HTML {
 	}
 	f.yMost *= 1.12
 	f.begin("time since the first byte", false)
-	f.level("due", "largest TCP rate", d.direction.MaxTCPBps, true)
+	f.level("due", d.direction.MaxTCPBps)
 	f.line("rate", points...)
 	return f.done()
 }
@@ -160,7 +172,7 @@ func (d *RFC6349Direction) RoundTrips() template.HTML {
 	}
 	f.yMost *= 1.15
 	f.begin("time since the first byte", false)
-	f.level("idle", "idle "+secondsText(d.rtt), d.rtt, true)
+	f.level("idle", d.rtt)
 	f.line("rate", points...)
 	return f.done()
 }

@@ -79,9 +79,9 @@ func directionFormulas(r *rfc6349.Result, d *rfc6349.Direction) []Formula {
 func runFormulas(p *rfc6349.Path, d *rfc6349.Direction, run *rfc6349.Outcome) []Formula {
 	actual, ideal := run.Duration.Seconds(), run.Ideal.Seconds()
 	all := []Formula{
-		{Name: "ideal transfer time", Source: "RFC 6349, 4.1.2", Formula: "payload × 8 / largest TCP rate", Result: ideal, Unit: "s",
-			Inputs: map[string]float64{"payload_bytes": float64(run.Bytes), "max_tcp_bps": d.MaxTCPBps},
-			Text:   fmt.Sprintf("%s × 8 / %.3f Mbit/s = %.3f s", units.Size(run.Bytes).Exact(), d.MaxTCPBps/1e6, ideal)},
+		{Name: "ideal transfer time", Source: "RFC 6349, 4.1.2", Formula: "payload after the first read × 8 / largest TCP rate", Result: ideal, Unit: "s",
+			Inputs: map[string]float64{"payload_bytes": float64(run.Bytes - run.Opening), "max_tcp_bps": d.MaxTCPBps},
+			Text:   fmt.Sprintf("%s × 8 / %.3f Mbit/s = %.3f s", units.Size(run.Bytes-run.Opening).Exact(), d.MaxTCPBps/1e6, ideal)},
 		{Name: "TCP Transfer Time Ratio", Source: "RFC 6349, 4.1.2", Formula: "actual / ideal transfer time", Result: run.Ratio, Unit: "ratio",
 			Inputs: map[string]float64{"actual_s": actual, "ideal_s": ideal},
 			Text:   fmt.Sprintf("%.3f s / %.3f s = %.3f; in equilibrium, without %s of startup, %.3f", actual, ideal, run.Ratio, secondsText(run.Startup.Seconds()), run.SteadyRatio)},

@@ -178,7 +178,7 @@ func (d *RFC6349Direction) writeText(w io.Writer) {
 		criteria := newTable()
 		for i := range d.Criteria {
 			c := &d.Criteria[i]
-			criteria.row(string(c.Verdict), c.Title()+": "+c.Text())
+			criteria.row(c.VerdictText(), c.Title()+": "+c.Text())
 		}
 		criteria.write(w, "  ")
 	}
@@ -290,6 +290,11 @@ func (f *RFC6349Frame) Cells() []string {
 	return cells
 }
 
+// VerdictText is the verdict in words.
+func (c *RFC6349Criterion) VerdictText() string {
+	return strings.ReplaceAll(string(c.Verdict), "-", " ")
+}
+
 // Title of a criterion.
 func (c *RFC6349Criterion) Title() string {
 	switch c.Name {
@@ -311,7 +316,10 @@ func (c *RFC6349Criterion) Title() string {
 
 // Text is what was measured, what was asked and why that is so.
 func (c *RFC6349Criterion) Text() string {
-	text := c.MeasuredText() + "; " + c.AskedText() + " asked"
+	text := c.MeasuredText()
+	if c.Required > 0 {
+		text += "; " + c.AskedText() + " asked"
+	}
 	if c.Reason != "" {
 		text += "; " + c.Reason
 	}
@@ -336,6 +344,9 @@ func (c *RFC6349Criterion) MeasuredText() string {
 
 // AskedText is what the sign-off asks for.
 func (c *RFC6349Criterion) AskedText() string {
+	if c.Required == 0 {
+		return ""
+	}
 	text := "at least " + c.show(c.Required)
 	if c.Name == "buffer-delay" {
 		text = "at most " + c.show(c.Required)

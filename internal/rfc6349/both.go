@@ -22,10 +22,7 @@ func (t *tester) both(ctx context.Context) error {
 	if len(t.out.Directions) < 2 {
 		return nil
 	}
-	up, down := &t.out.Directions[0], &t.out.Directions[1]
-	if up.Direction != transfer.Up {
-		up, down = down, up
-	}
+	up, down := t.upAndDown()
 	carrier := t.bothWays()
 	tests := [2]Test{{Kind: Both, Connections: 1}, {Kind: Both, Connections: 1}}
 	for i, d := range []*Direction{up, down} {
@@ -33,7 +30,6 @@ func (t *tester) both(ctx context.Context) error {
 		tests[i].Direction = d.Direction
 		tests[i].Window, tests[i].Share = t.ample(d)
 		p := &t.out.Path
-		d.MaxBesideAcksBps = model.GoodputBesideAcks(d.ReferenceBps, other.MaxTCPBps, p.MSS, p.Headers+d.ReferenceOverhead)
 		tests[i].AchievableBps = min(t.achievable(d, &tests[i]), model.GoodputBesideAcks(d.Bottleneck.Bps, t.tcpOf(other.Bottleneck.Bps), p.MSS, p.Headers))
 		if carrier == nil {
 			tests[i].Skipped = "this far end carries one direction at a time"
@@ -54,11 +50,20 @@ func (t *tester) both(ctx context.Context) error {
 			return nil
 		}
 		t.say("", "both directions at once, run %d of %d", i+1, t.plan.repeats)
-		if err := t.together(ctx, carrier, up, down, &tests); err != nil {
+		if err := t.together(ctx, carrier, up, down, &tests[0], &tests[1]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// upAndDown are the two directions of a test of both.
+func (t *tester) upAndDown() (up, down *Direction) {
+	up, down = &t.out.Directions[0], &t.out.Directions[1]
+	if up.Direction != transfer.Up {
+		up, down = down, up
+	}
+	return up, down
 }
 
 // ample is the window for both directions at once; 0 is automatic.
@@ -70,9 +75,11 @@ func (t *tester) ample(d *Direction) (window int, share float64) {
 	return window, float64(window) / d.BDPBytes
 }
 
-func (t *tester) together(ctx context.Context, carrier transfer.BothWaysPeer, up, down *Direction, tests *[2]Test) error {
-	upSpec, why := t.spec(up, &tests[0])
-	downSpec, whyDown := t.spec(down, &tests[1])
+// together adds one run to each direction's test.
+func (t *tester) together(ctx context.Context, carrier transfer.BothWaysPeer, up, down *Direction, upTest, downTest *Test) error {
+	tests := [2]*Test{upTest, downTest}
+	upSpec, why := t.spec(up, upTest)
+	downSpec, whyDown := t.spec(down, downTest)
 	upSpec.Time, downSpec.Time = bothFor*upSpec.Time, bothFor*downSpec.Time
 	intervals := map[transfer.Direction][]transfer.Interval{}
 	var mu sync.Mutex // guards intervals
@@ -93,8 +100,8 @@ func (t *tester) together(ctx context.Context, carrier transfer.BothWaysPeer, up
 		for i := range tests {
 			tests[i].Window, tests[i].Share = 0, 0
 		}
-		upSpec, _ = t.spec(up, &tests[0])
-		downSpec, _ = t.spec(down, &tests[1])
+		upSpec, _ = t.spec(up, upTest)
+		downSpec, _ = t.spec(down, downTest)
 		upSpec.Time, downSpec.Time = bothFor*upSpec.Time, bothFor*downSpec.Time
 		a, b, err = carrier.RunBoth(ctx, upSpec, downSpec, each)
 	}
@@ -112,7 +119,7 @@ func (t *tester) together(ctx context.Context, carrier transfer.BothWaysPeer, up
 			return errors.Join(err, fmt.Errorf("both directions at once: %w", problem))
 		}
 		d := []*Direction{up, down}[i]
-		tests[i].add(t.newRun(d, &tests[i], r, intervals[d.Direction]), t.out.Path.RTT)
+		tests[i].add(t.newRun(d, tests[i], r, intervals[d.Direction]), t.out.Path.RTT)
 	}
 	return err
 }

@@ -63,6 +63,9 @@ func (t *tester) searchBottleneck(ctx context.Context, d *Direction, carrier tra
 			return err
 		}
 		b.Trials = append(b.Trials, trial)
+		if trial.stock {
+			b.Method = "UDP; an iperf3's count, with what the queue held at its end"
+		}
 		capacity.Observe(search.CapacityTrial{Offered: trial.Offered, Sent: trial.Sent, Received: trial.Received, LossRatio: trial.Loss,
 			Variation: trial.Variation})
 		b.Bps, b.AtLeast = capacity.Best()
@@ -109,6 +112,7 @@ func (t *tester) datagrams(ctx context.Context, carrier transfer.DatagramPeer, s
 	t.out.Bytes += r.Bytes
 	framed := packet / float64(spec.Size)
 	trial := Datagrams{Offered: bps, Sent: float64(r.Sent) * packet * 8 / spec.Time.Seconds(), Received: r.Bps() * framed, Loss: r.LossRatio()}
+	trial.stock = r.Reordered == nil
 	if r.Variation != nil {
 		trial.Variation = r.Variation.P95
 	}
@@ -176,4 +180,16 @@ func (t *tester) reference(d *Direction) {
 		width = max(width, t.committedIP(d))
 	}
 	d.BDPBytes = model.BDP(width, p.RTT)
+}
+
+// besideAcks settles what each direction carries while the other one runs too.
+func (t *tester) besideAcks() {
+	if len(t.out.Directions) < 2 {
+		return
+	}
+	p := &t.out.Path
+	for i := range t.out.Directions {
+		d, other := &t.out.Directions[i], &t.out.Directions[1-i]
+		d.MaxBesideAcksBps = model.GoodputBesideAcks(d.ReferenceBps, other.MaxTCPBps, p.MSS, p.Headers+d.ReferenceOverhead)
+	}
 }

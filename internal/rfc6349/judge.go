@@ -59,8 +59,10 @@ func (t *tester) judge() {
 	t.out.Verdict = conclude(all)
 }
 
-// conclude is fail where anything failed, and pass only where everything passed.
+// conclude is fail where anything failed, and pass only where everything passed that is
+// judged.
 func conclude(all []Verdict) Verdict {
+	all = slices.DeleteFunc(all, func(v Verdict) bool { return v == NotJudged })
 	switch {
 	case len(all) == 0:
 		return NotJudged
@@ -91,7 +93,7 @@ func (t *tester) judgeBandwidth(d *Direction) Criterion {
 	case t.ipOf(tcp) >= c.Required:
 		c.Reason = fmt.Sprintf("UDP got no more through, and TCP needed %s: something treats UDP worse, or an end could not take it",
 			units.Rate(t.ipOf(tcp)))
-	case b.AtLeast && b.Method == "UDP":
+	case b.AtLeast && len(b.Trials) > 0:
 		c.Reason = "the sending host could send no more: its limit is no limit of the line"
 	case b.AtLeast:
 		c.Reason = "only a lower bound is known: " + b.Method
@@ -119,17 +121,15 @@ var ends = []limiter.Name{limiter.Application, limiter.SendBuffer, limiter.Recei
 // moment spoils one.
 const fewestToFail = 3
 
-// shared is how much more than one alone two directions carry that share a medium.
+// shared is how often what one carries alone two directions carry that share a medium, at
+// the most.
 const shared = 1.15
 
 // judgeThroughput holds TCP's goodput in equilibrium against the largest that the
 // committed rate carries.
 func (t *tester) judgeThroughput(d *Direction, kind Kind) Criterion {
-	c := Criterion{Name: string(kind), Unit: "bps", Due: d.MaxTCPBps, Measured: unmeasured(), Verdict: Inconclusive}
-	if kind == Both {
-		c.Due = d.MaxBesideAcksBps
-	}
-	c.Required = c.Due * (1 - t.cfg.Tolerance)
+	c := Criterion{Name: string(kind), Unit: "bps", Measured: unmeasured(), Verdict: Inconclusive}
+	c.Due, c.Required = t.due(d, kind)
 	test := d.Test(kind)
 	switch {
 	case test == nil:
@@ -144,40 +144,66 @@ func (t *tester) judgeThroughput(d *Direction, kind Kind) Criterion {
 	switch {
 	case c.Measured.Low >= c.Required:
 		c.Verdict = Pass
+	case kind == Both && !t.narrow(d):
+		c.Verdict, c.Reason = t.judgeBoth()
 	case c.Measured.High >= c.Required:
 		c.Reason = "the interval holds the required rate: more or longer runs decide"
+	case t.narrow(d):
+		c.Verdict, c.Reason = Fail, "the line itself is narrower"
 	case slices.Contains(ends, run.Verdict.Limiter):
 		c.Reason = fmt.Sprintf("%s limited it, which is an end's and not the line's", run.Verdict.Limiter)
 	case run.Verdict.Limiter == limiter.Unknown || run.Verdict.Limiter == limiter.Mixed:
 		c.Reason = "what limited it cannot be told"
-		if full := &d.Bottleneck; !full.AtLeast && full.Range[1] < t.committedIP(d)*(1-t.cfg.Tolerance) {
-			c.Verdict, c.Reason = Fail, "the line itself is narrower"
-		}
 	case len(test.Runs) < fewestToFail:
 		c.Reason = "too few runs to hold it against the line: a longer --budget decides"
-	case kind == Both:
-		c.Verdict, c.Reason = t.whyBoth()
 	default:
 		c.Verdict, c.Reason = Fail, t.why(d, run)
 	}
 	return c
 }
 
-// whyBoth tells a medium that both directions share from transfers that only disturb
-// each other: those carry more together than one alone.
-func (t *tester) whyBoth() (Verdict, string) {
-	var sum, most float64
+// due is the goodput that was committed to for a kind of test, and what of it suffices.
+func (t *tester) due(d *Direction, kind Kind) (due, required float64) {
+	due = d.MaxTCPBps
+	if kind == Both {
+		due = d.MaxBesideAcksBps
+	}
+	return due, due * (1 - t.cfg.Tolerance)
+}
+
+// narrow says that stateless traffic found the line itself narrower than committed.
+func (t *tester) narrow(d *Direction) bool {
+	return t.judgeBandwidth(d).Verdict == Fail
+}
+
+// judgeBoth tells a medium that both directions share from transfers that only disturb
+// each other, as TCP's do whose acknowledgements queue behind the other direction's data:
+// each direction's rate as a share of what it carries alone comes to 1 together where
+// they share, to 2 where they do not.
+func (t *tester) judgeBoth() (Verdict, string) {
+	var low, mid, high float64
+	fewest := mostRuns
 	for i := range t.out.Directions {
 		d := &t.out.Directions[i]
-		if test := d.Test(Both); test != nil && test.Typical() != nil {
-			sum += test.Typical().SteadyBps
+		test, full := d.Test(Both), d.Test(Full)
+		switch {
+		case test == nil || full == nil || len(test.Runs) == 0 || len(full.Runs) == 0:
+			return Inconclusive, "the other direction was not measured"
+		case t.judgeThroughput(d, Full).Verdict != Pass:
+			return Inconclusive, "one connection alone did not reach what was committed to, " + string(d.Direction)
 		}
-		most = max(most, t.mostTCP(d))
+		alone := full.Goodput.Mid
+		low, mid, high = low+test.Goodput.Low/alone, mid+test.Goodput.Mid/alone, high+test.Goodput.High/alone
+		fewest = min(fewest, len(test.Runs))
 	}
-	if sum <= shared*most {
-		return Fail, fmt.Sprintf("both together carry %s, no more than one alone: they share one medium or one device", units.Rate(sum))
+	text := fmt.Sprintf("together the directions carry %.2f times what one does alone", mid)
+	switch {
+	case low > shared:
+		return NotJudged, text + ": they share no medium, but their acknowledgements hold each other up, which is TCP's doing"
+	case high <= shared && fewest >= fewestToFail:
+		return Fail, text + ": they share one medium or one device"
 	}
-	return Inconclusive, fmt.Sprintf("both together carry %s, more than one alone: their acknowledgements hold each other up", units.Rate(sum))
+	return Inconclusive, text + ": more or longer runs decide"
 }
 
 // why reads the metrics of a run that fell short (section 5.2).

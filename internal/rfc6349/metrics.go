@@ -14,7 +14,7 @@ import (
 // newRun computes the metrics of section 4 for one transfer.
 func (t *tester) newRun(d *Direction, test *Test, r *transfer.Result, intervals []transfer.Interval) Outcome {
 	received, _ := r.Received()
-	run := Outcome{Started: r.Started, Duration: received.Duration(), Bytes: received.Bytes, GoodputBps: received.Bps(), SteadyBps: received.Bps(),
+	run := Outcome{Started: r.Started, Duration: received.Duration(), Bytes: received.Bytes, Opening: received.Opening, GoodputBps: received.Bps(), SteadyBps: received.Bps(),
 		Verdict: limiter.Judge(r), Intervals: intervals}
 	if startup, ok := r.Startup(); ok {
 		run.Startup, run.SteadyBps = startup.End, startup.SteadyBps

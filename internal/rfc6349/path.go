@@ -104,8 +104,8 @@ func (t *tester) learn(trips path.RoundTrips, mtu path.MTU) {
 		}
 	}
 	if mtu.Bytes > 0 {
-		if p.MTU > mtu.Bytes && p.MTUMethod != "" {
-			t.warn("TCP believes in packets of %d bytes, and only %d get through: a router drops larger ones without a word", p.MTU, mtu.Bytes)
+		if packet := p.MSS + p.Headers; packet > mtu.Bytes {
+			t.warn("TCP sends packets of %d bytes, and only %d get through: a router drops larger ones without a word", packet, mtu.Bytes)
 		}
 		p.MTU, p.FirstMTU, p.MTUMethod = mtu.Bytes, mtu.Largest, "probed"
 		if mtu.Bytes < mtu.Largest {

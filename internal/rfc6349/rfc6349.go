@@ -99,6 +99,7 @@ type Datagrams struct {
 	Offered, Sent, Received float64 // bit/s
 	Loss                    float64 // share
 	Variation               time.Duration
+	stock                   bool // the receiver told less than a fullpipe does
 }
 
 // Kind of a TCP test.
@@ -132,6 +133,7 @@ type Outcome struct {
 	Duration    time.Duration
 	Startup     time.Duration // before equilibrium (section 1.3)
 	Bytes       int64
+	Opening     int64   // of Bytes, those that had arrived when Duration began
 	GoodputBps  float64 // first to last byte
 	SteadyBps   float64 // in equilibrium
 	Reached     int     // window or bytes in flight, all connections together; 0: not known

@@ -96,6 +96,7 @@ func TestSignOff(t *testing.T) {
 		{"loss", func(p *simpath.Path) { p.Loss = 0.01 }, nil, Fail, ""},
 		{"hosts that cannot send so fast over UDP", nil, func(_ *Config, f *far) { f.hostBps = 40e6 }, Inconclusive, "TCP needed"},
 		{"hosts whose windows stop early", func(p *simpath.Path) { p.AutoWindow, p.Ceiling = 65535, 65535 }, nil, Inconclusive, "an end's and not the line's"},
+		{"the directions share one medium", nil, func(_ *Config, f *far) { f.shared = true }, Fail, "share one medium"},
 		{"a queue longer than allowed", nil, func(c *Config, _ *far) { c.MostBufferDelay = 0.01 }, Fail, "in every run"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -16,6 +16,7 @@ type far struct {
 	*simpeer.Peer
 	hostBps float64 // what the hosts' UDP gets out; 0: no bound
 	hostFPS float64 // what the receiving host takes; 0: all
+	shared  bool    // the directions share one medium
 }
 
 func (f *far) RunDatagrams(ctx context.Context, s transfer.DatagramSpec, _ func(transfer.Interval)) (*transfer.DatagramResult, error) {
@@ -32,12 +33,16 @@ func (f *far) RunDatagrams(ctx context.Context, s transfer.DatagramSpec, _ func(
 	}
 	sent := bps / 8 / float64(s.Size) * s.Time.Seconds()
 	received := min(bps, line) / 8 / float64(s.Size) * s.Time.Seconds() * (1 - f.Path.Loss)
-	r := &transfer.DatagramResult{Spec: s, Sent: int64(sent), Received: int64(received), Duration: s.Time, Complete: true}
+	r := &transfer.DatagramResult{Spec: s, Sent: int64(sent), Received: int64(received), Duration: s.Time, Complete: true, Reordered: new(int64)}
 	r.Lost, r.Bytes = max(r.Sent-r.Received, 0), r.Received*int64(s.Size)
 	return r, nil
 }
 
 func (f *far) RunBoth(ctx context.Context, up, down transfer.Spec, _ func(transfer.Direction, transfer.Interval)) (*transfer.Result, *transfer.Result, error) {
+	if whole := *f.Path; f.shared {
+		f.Path.RateBps /= 2
+		defer func() { *f.Path = whole }()
+	}
 	a, err := f.Run(ctx, up, nil)
 	if err != nil {
 		return a, nil, err

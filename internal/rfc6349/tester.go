@@ -49,6 +49,7 @@ func (t *tester) run(ctx context.Context) error {
 			return err
 		}
 	}
+	t.besideAcks()
 	t.plan = t.makePlan()
 	t.out.RunTime = t.plan.length
 	for i := range t.out.Directions {
@@ -61,6 +62,9 @@ func (t *tester) run(ctx context.Context) error {
 		}
 	}
 	if err := t.both(ctx); err != nil {
+		return err
+	}
+	if err := t.decide(ctx); err != nil {
 		return err
 	}
 	for i := range t.out.Directions {

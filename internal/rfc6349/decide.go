@@ -1,0 +1,60 @@
+package rfc6349
+
+import "context"
+
+// mostRuns is how many runs a sign-off may rest on; from six on, the interval is the
+// median's and needs no assumption about the noise.
+const mostRuns = 8
+
+// decide repeats the tests whose intervals leave the sign-off open.
+func (t *tester) decide(ctx context.Context) error {
+	reserve := t.cfg.Frames.expected() * 3 / 10
+	for range mostRuns {
+		repeated := false
+		spent := func() bool {
+			return t.cfg.Budget > 0 && t.elapsed()+t.plan.length > t.cfg.Budget-min(reserve, t.cfg.Budget*2/5)
+		}
+		for i := range t.out.Directions {
+			d := &t.out.Directions[i]
+			for _, kind := range []Kind{Full, Several} {
+				if spent() || !t.open(d, kind) {
+					continue
+				}
+				repeated = true
+				if err := t.try(ctx, d, d.Test(kind), "once more, to decide"); err != nil {
+					return err
+				}
+			}
+		}
+		if carrier := t.bothWays(); carrier != nil && !spent() {
+			up, down := t.upAndDown()
+			if t.open(up, Both) || t.open(down, Both) {
+				repeated = true
+				t.say("", "both directions at once, once more to decide")
+				if err := t.together(ctx, carrier, up, down, up.Test(Both), down.Test(Both)); err != nil {
+					return err
+				}
+			}
+		}
+		if !repeated {
+			return nil
+		}
+	}
+	return nil
+}
+
+// open says that more runs could decide a test.
+func (t *tester) open(d *Direction, kind Kind) bool {
+	test := d.Test(kind)
+	if d.Committed == 0 || test == nil || test.Skipped != "" || len(test.Runs) == 0 || len(test.Runs) >= mostRuns || t.narrow(d) {
+		return false
+	}
+	if kind == Both {
+		return t.judgeThroughput(d, kind).Verdict == Inconclusive
+	}
+	_, required := t.due(d, kind)
+	if test.Goodput.Low >= required {
+		return false
+	}
+	return test.Goodput.High >= required || len(test.Runs) < fewestToFail
+}
