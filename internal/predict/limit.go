@@ -2,6 +2,7 @@ package predict
 
 import (
 	"math"
+	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/limiter"
 )
@@ -36,7 +37,22 @@ func (r *room) limit(a *Answer, now result) {
 	default:
 		a.Limiter = limiter.Mixed
 	}
+	if !a.Sure {
+		a.Candidates = near(a.Caps)
+	}
 	a.Subtype = r.subtype(a.Limiter)
+}
+
+// near lists the limiters whose bounds lie next to the least, as candidates: taking one
+// away gains little while the other stands.
+func near(caps []Cap) (names []limiter.Name) {
+	const together = 1.25
+	for _, c := range caps {
+		if c.Bps <= together*caps[0].Bps && !slices.Contains(names, c.Limiter) {
+			names = append(names, c.Limiter)
+		}
+	}
+	return names
 }
 
 // largest is the limiter of what remains, "" where nothing known gains a tenth.

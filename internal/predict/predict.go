@@ -46,6 +46,8 @@ type Answer struct {
 	// Sure is false where two limiters are too close to tell apart, or where the path has
 	// what the models do not know (Warnings).
 	Sure bool
+	// Candidates are the limiters that may be it, least bound first, where it is not sure.
+	Candidates []limiter.Name
 	// Gain is what taking the limiter away would raise the goodput to, as a factor.
 	Gain float64
 	// Next limits once the limiter is gone; nil where nothing is known to.

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,6 +29,8 @@ func TestLimiter(t *testing.T) {
 		{"rate=100mbit,rtt=80ms", Setup{Bytes: 100e3}, limiter.SlowStart, 1, 7},
 		{"rate=20mbit,rtt=20ms,vpn=gateway,crypto=8mbit", Setup{}, limiter.Bottleneck, 7.3, 7.6},
 		{"rate=20mbit,rtt=20ms,vpn=wireguard", Setup{}, limiter.Bottleneck, 17.8, 18.5},
+		{"rate=100mbit,rtt=80ms,stack=windows-2000", Setup{SendBuffer: 17520}, limiter.Mixed, 1.6, 1.8},
+		{"rate=1gbit,rtt=40ms,police=50mbit/250kB", Setup{}, limiter.Congestion, 40, 49},
 		{"rate=10mbit,rtt=10ms", Setup{Time: 5 * time.Second, Connections: 4}, limiter.Bottleneck, 9, 9.7},
 	} {
 		path, err := link.Parse(c.path)
@@ -41,6 +44,9 @@ func TestLimiter(t *testing.T) {
 		if a.Limiter != c.want || a.Typical < c.least*1e6 || a.Typical > c.most*1e6 || a.Low > a.Typical || a.High < a.Typical {
 			t.Errorf("%s %+v: %.3g (%.3g to %.3g) Mbit/s, %s, gain %.3g, next %+v, caps %v", c.path, c.setup, a.Typical/1e6, a.Low/1e6, a.High/1e6,
 				a.Limiter, a.Gain, a.Next, a.Caps)
+		}
+		if a.Limiter == limiter.Mixed && !slices.Equal(a.Candidates, []limiter.Name{limiter.ReceiverWindow, limiter.SendBuffer}) {
+			t.Errorf("%s %+v: candidates %v", c.path, c.setup, a.Candidates)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/predict"
@@ -12,17 +13,18 @@ import (
 // Predict is the object that `predict --json` prints.
 type Predict struct {
 	Header
-	Path        PredictPath   `json:"path"`
-	Direction   string        `json:"direction"`
-	Connections int           `json:"connections"`
-	Goodput     PredictRange  `json:"goodput"`
-	Limiter     limiter.Name  `json:"limiter"`
-	Subtype     string        `json:"subtype,omitempty"`
-	Sure        bool          `json:"sure"`
-	GainFactor  float64       `json:"gain_factor,omitempty"` // what the goodput would be without the limiter
-	Next        *PredictNext  `json:"next,omitempty"`
-	Time        *PredictTimes `json:"time,omitempty"`
-	BDPBytes    int64         `json:"bdp_bytes,omitempty"`
+	Path        PredictPath    `json:"path"`
+	Direction   string         `json:"direction"`
+	Connections int            `json:"connections"`
+	Goodput     PredictRange   `json:"goodput"`
+	Limiter     limiter.Name   `json:"limiter"`
+	Subtype     string         `json:"subtype,omitempty"`
+	Sure        bool           `json:"sure"`
+	Candidates  []limiter.Name `json:"candidates,omitempty"`
+	GainFactor  float64        `json:"gain_factor,omitempty"` // what the goodput would be without the limiter
+	Next        *PredictNext   `json:"next,omitempty"`
+	Time        *PredictTimes  `json:"time,omitempty"`
+	BDPBytes    int64          `json:"bdp_bytes,omitempty"`
 	// WindowBytes and InFlightBytes are what the receiver and the sender allow each
 	// connection; absent where nothing bounds it.
 	WindowBytes   int          `json:"window_bytes,omitempty"`
@@ -75,6 +77,7 @@ func (d *Predict) SetAnswer(a *predict.Answer) {
 	if a.Time.Typical > 0 {
 		d.Time = &PredictTimes{a.Time.Low.Seconds(), a.Time.Typical.Seconds(), a.Time.High.Seconds()}
 	}
+	d.Candidates = a.Candidates
 	d.BDPBytes, d.WindowBytes, d.InFlightBytes = int64(a.BDP), a.Window, a.SendBytes
 	d.Caps, d.Warnings = []PredictCap{}, append([]string{}, a.Warnings...)
 	for _, c := range a.Caps {
@@ -131,11 +134,19 @@ func (d *Predict) limiterText() string {
 	if d.Subtype != "" {
 		text += " (" + d.Subtype + ")"
 	}
-	if d.Limiter == limiter.Mixed {
-		return text + ": nothing alone would give a tenth more"
+	names := make([]string, len(d.Candidates))
+	for i, c := range d.Candidates {
+		names[i] = string(c)
 	}
-	if !d.Sure {
-		text += ", not sure"
+	switch {
+	case d.Limiter == limiter.Mixed && len(names) > 1:
+		return text + ": " + strings.Join(names, ", ") + " together; none alone would give a tenth more"
+	case d.Limiter == limiter.Mixed:
+		return text + ": nothing alone would give a tenth more"
+	case len(names) > 1:
+		return text + ", not sure: " + strings.Join(names, " or ")
+	case !d.Sure:
+		return text + ", not sure"
 	}
 	return text
 }
