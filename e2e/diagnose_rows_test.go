@@ -42,12 +42,12 @@ func (n among) verdict(least float64) string {
 	return "inconclusive"
 }
 
-// reportDiagnoses records the rows that issue verdicts on captures are held to.
+// reportDiagnoses records the rows that verdicts on captures are held to.
 func reportDiagnoses(t *testing.T, trials []*diagnosed) {
 	t.Helper()
 	row := func(name, claim string, n among, spread []string, least float64) {
 		t.Helper()
-		record(t, bankRow{Section: "Captures", Case: name, Claim: claim, Measured: n.String(),
+		record(t, bankRow{Section: "Verdicts on captures", Case: name, Claim: claim, Measured: n.String(),
 			Spread: strings.Join(append([]string{n.interval()}, spread...), "; "), Verdict: n.verdict(least), Command: "make bank RUN=TestBankDiagnose"})
 	}
 	for _, r := range trials {
