@@ -6,10 +6,11 @@ import "math"
 // loop from the tap through the sender, which makes the rest.
 type rttState struct {
 	loop      *loop
-	delayed   *oneWay
-	now       int64 // the loop through the sender, at present
-	next      int64 // the position of the first mark
-	last      int64 // the time of the last one
+	delayed   *oneWay // the data's
+	back      *oneWay // the acknowledgements'
+	now       int64   // the loop through the sender, at present
+	next      int64   // the position of the first mark
+	last      int64   // the time of the last one
 	spacing   int64
 	head, n   uint8
 	loopKnown bool
@@ -72,6 +73,11 @@ func (r *rttState) sample(d *Direction, ack, at int64) {
 		d.RTTMax = max(d.RTTMax, whole)
 		d.cur.rtt(whole)
 		d.round.rtt(whole)
+		if excess, known := r.back.excess(); known {
+			const drift = 10_000 // clocks differ by less than one in so many
+			d.cur.BackSum += max(excess-(at-r.back.began)/drift, 0)
+			d.cur.Backs++
+		}
 		r.spacing = whole / 16
 		if d.Graph != nil {
 			d.Graph.RTT.add(at, whole)
@@ -253,13 +259,14 @@ func (o *oneWay) begin(tsval uint32, at int64) bool {
 	return true
 }
 
-// check finds the unit once enough time has passed for a queue not to mislead.
+// check finds the unit once enough time has passed for a queue not to mislead: units lie
+// far apart.
 func (o *oneWay) check(units, at int64) {
 	o.checked = true
 	was := o.tick
 	o.tick = 0
 	for _, t := range ticks {
-		if ran := units * t; ran > (at-o.began)*9/10 && ran < (at-o.began)*11/10 {
+		if ran := units * t; ran > (at-o.began)*6/10 && ran < (at-o.began)*11/10 {
 			o.tick = t
 		}
 	}

@@ -21,6 +21,8 @@ type Slice struct {
 	RTTSum         int64
 	RTTs           int32
 	Rounds         int32
+	BackSum        int64 // how much longer than the least acknowledgements took to the tap, with each round trip
+	Backs          int32
 	rttSpread      float64 // sum over rounds of the squared deviations within them
 
 	// PeakSent and PeakAcked are the fastest rounds' rates in bytes per second.
@@ -82,6 +84,8 @@ func (s *Slice) join(o *Slice) {
 	s.RTTs += o.RTTs
 	s.Rounds += o.Rounds
 	s.rttSpread += o.rttSpread
+	s.BackSum += o.BackSum
+	s.Backs += o.Backs
 	s.PeakSent, s.PeakAcked = max(s.PeakSent, o.PeakSent), max(s.PeakAcked, o.PeakAcked)
 	s.outTime += o.outTime
 }

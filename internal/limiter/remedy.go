@@ -21,6 +21,8 @@ func Remedy(v Verdict) string {
 		return "nothing to tune: the link is full, only a faster one or less data helps"
 	case LocalQueue:
 		return "raise or remove the shaper on the sending host (tc qdisc show), or look at its interface's speed"
+	case AckPath:
+		return "make room on the way back: a faster line there, less of other traffic, or a queue that lets acknowledgements pass (fq_codel, cake)"
 	case SlowStart:
 		return "keep the connection open and reuse it: short transfers never reach the path's rate"
 	case NagleDelayedAck:

@@ -168,10 +168,10 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel) *time
 	}
 	var rates []weighted
 	idle := 0.0
-	outstanding, lost := make([]float64, len(d.Slices)), make([]bool, len(d.Slices))
+	outstanding, speeds, lost := make([]float64, len(d.Slices)), make([]float64, len(d.Slices)), make([]bool, len(d.Slices))
 	for i := range d.Slices {
 		s := &d.Slices[i]
-		outstanding[i], lost[i] = s.OutMean(), s.Losses > 0 || s.Retransmitted > 0
+		outstanding[i], speeds[i], lost[i] = s.OutMean(), t.rate(s), s.Losses > 0 || s.Retransmitted > 0
 		t.rounds += int(s.Rounds)
 		idle += float64(s.Clock[flow.Idle]) / 1e9
 		if active := activeTime(s); active > 0 && s.Acked > 0 {
@@ -189,7 +189,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel) *time
 	queued, probes := 0.0, 0
 	for i := range d.Slices {
 		s := &d.Slices[i]
-		if t.queued(s) && t.full(s) {
+		if t.queued(s) && t.full(s) && !t.ackQueued(s) {
 			queued += sliceTime(s)
 		}
 		after := &d.Slices[min(i+1, len(d.Slices)-1)]
@@ -203,7 +203,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel) *time
 	t.filled, t.brief = t.linkFull(), t.short()
 	t.recovering = recoveries(outstanding, lost)
 	if !t.losing {
-		t.opening = opening(outstanding)
+		t.opening = opening(outstanding, speeds)
 	}
 	t.judgeNetwork()
 	return t

@@ -39,12 +39,13 @@ func recoveries(outstanding []float64, lost []bool) []bool {
 
 // opening is for how many slices the congestion window kept opening without a loss, slower
 // than slow start: one that a jump of the round trip had ended early (RFC 9406). It is
-// still far from its height when a third of the time is over.
-func opening(outstanding []float64) int {
-	const enough = 1.5
-	means := blockMeans(outstanding)
+// still far from its height when a third of the time is over, and so is the rate: where
+// only the round trip grows with it, it is not the window that limits.
+func opening(outstanding, rates []float64) int {
+	const enough, faster = 1.5, 1.3
+	means, speeds := blockMeans(outstanding), blockMeans(rates)
 	grown := rising(outstanding)
-	if grown == 0 || slices.Max(means) < enough*means[len(means)/3] {
+	if grown == 0 || slices.Max(means) < enough*means[len(means)/3] || slices.Max(speeds) < faster*speeds[len(speeds)/3] {
 		return 0
 	}
 	return grown

@@ -50,16 +50,21 @@ func TestOpening(t *testing.T) {
 	tests := []struct {
 		name   string
 		window []float64
-		until  int // a slice in which it still opens; 0: none does
+		rates  []float64 // nil: in proportion
+		until  int       // a slice in which it still opens; 0: none does
 	}{
-		{"slow start ended early, then a few segments a round trip", sawtooth(60, 600, 60, 0), 50},
-		{"and then a plateau", slices.Concat(sawtooth(60, 600, 60, 0), sawtooth(600, 600, 20, 0)), 50},
-		{"a program that writes more and more, in waves", slices.Concat(sawtooth(60, 300, 20, 0), sawtooth(150, 400, 20, 0), sawtooth(250, 600, 20, 0)), 0},
-		{"slow start and a plateau", slices.Concat(sawtooth(10, 600, 10, 0), sawtooth(600, 600, 50, 0)), 0},
-		{"the same with scatter", slices.Concat(sawtooth(10, 600, 10, 0), sawtooth(600, 610, 50, 40)), 0},
+		{"slow start ended early, then a few segments a round trip", sawtooth(60, 600, 60, 0), nil, 50},
+		{"and then a plateau", slices.Concat(sawtooth(60, 600, 60, 0), sawtooth(600, 600, 20, 0)), nil, 50},
+		{"a program that writes more and more, in waves", slices.Concat(sawtooth(60, 300, 20, 0), sawtooth(150, 400, 20, 0), sawtooth(250, 600, 20, 0)), nil, 0},
+		{"a window that only fills a queue", sawtooth(60, 600, 60, 0), sawtooth(60, 70, 60, 0), 0},
+		{"slow start and a plateau", slices.Concat(sawtooth(10, 600, 10, 0), sawtooth(600, 600, 50, 0)), nil, 0},
+		{"the same with scatter", slices.Concat(sawtooth(10, 600, 10, 0), sawtooth(600, 610, 50, 40)), nil, 0},
 	}
 	for _, test := range tests {
-		if until := opening(test.window); until < test.until || test.until == 0 && until > 0 {
+		if test.rates == nil {
+			test.rates = test.window
+		}
+		if until := opening(test.window, test.rates); until < test.until || test.until == 0 && until > 0 {
 			t.Errorf("%s: opens until slice %d, want %d", test.name, until, test.until)
 		}
 	}

@@ -19,6 +19,17 @@ func (t *timeline) queued(s *flow.Slice) bool {
 	return excess > max(standingQueue*t.base, least, serialised) && excess > 2.2*s.RTTSpread()/1e9
 }
 
+// ackQueued says that what stood in the path were acknowledgements on their way back: by
+// their timestamps most of what the round trips had waited.
+func (t *timeline) ackQueued(s *flow.Slice) bool {
+	const most, resolved = 0.7, 3e-3 // seconds: senders count milliseconds
+	if s.Backs == 0 || !t.queued(s) {
+		return false
+	}
+	back := float64(s.BackSum) / float64(s.Backs) / 1e9
+	return back > resolved && back > most*(float64(s.RTTSum)/float64(s.RTTs)/1e9-t.base)
+}
+
 // neverEmpty says that even the least round trip of the slice had waited for as long as the
 // empty path takes, and for more than a few packets of its own: the link in front of that
 // queue stood still for no moment, whoever filled it.
@@ -48,6 +59,8 @@ func (t *timeline) networkOf(i int) Name {
 	switch {
 	case t.spaced(i):
 		return Sender
+	case t.ackQueued(s):
+		return AckPath
 	case t.queued(s) && t.full(s):
 		return Bottleneck
 	case t.stopAndWait(s):
@@ -180,8 +193,13 @@ func (t *timeline) windowOf(s *flow.Slice) Name {
 	if !t.windowKnown() {
 		return Unknown
 	}
-	if t.base > 0 && s.WindowMax > 0 && float64(s.WindowMax)/t.base > 1.2*t.rate(s) && t.queued(s) && t.full(s) {
-		return Bottleneck
+	if t.base > 0 && s.WindowMax > 0 && float64(s.WindowMax)/t.base > 1.2*t.rate(s) {
+		switch {
+		case t.ackQueued(s):
+			return AckPath
+		case t.queued(s) && t.full(s):
+			return Bottleneck
+		}
 	}
 	if t.base > 0 && s.WindowMax > 0 && float64(s.WindowMax)/t.base > 2*t.rate(s) && t.losing {
 		return Congestion

@@ -19,7 +19,9 @@ func (t *timeline) conclude(g *Diagnosis) {
 			g.Subtype = Policer
 		}
 	case Sender:
-		g.Candidates = t.senderCandidates()
+		if g.Candidates = t.senderCandidates(); t.vantage != AtSender {
+			g.Candidates = append(g.Candidates, AckPath) // late acknowledgements look like a late sender
+		}
 	case Unknown:
 		g.Candidates = []Name{Sender, ReceiverWindow, Congestion}
 	}
@@ -224,6 +226,9 @@ func (t *timeline) tell(name Name, share float64) (string, map[string]float64) {
 			text += "; the receiver's window was also full, but would allow " + t.allows(d.WindowMax).String()
 		}
 		return text, map[string]float64{"best_bps": t.capacity * 8, "rtt_s": t.meanRTT().Seconds(), "rtt_base_s": t.base}
+	case AckPath:
+		return fmt.Sprintf("acknowledgements queued on their way back %s: the round trip was %s, %s when empty, and by their timestamps most of the difference was theirs",
+			took, units.Time(t.meanRTT()), units.Time(base)), map[string]float64{"rtt_s": t.meanRTT().Seconds(), "rtt_base_s": t.base}
 	case Sender:
 		return fmt.Sprintf("%s outstanding at the most, with room in the window (%s), nothing lost and no queue %s: the sending host holds itself back",
 				units.Size(d.MaxOut).Exact(), units.Size(d.WindowMax).Exact(), took),

@@ -37,6 +37,7 @@ var captured = []struct {
 	{"rwnd-jitter.far", limiter.ReceiverWindow, nil},                             // 203 Mbit/s, 11 ms with 3 of jitter: when acknowledgements arrive varies
 	{"afd-8k.far", limiter.Sender, nil},                                          // 8 KB at 1.8 ms: retransmissions that were not needed, a few pauses
 	{"bott-4-streams-1m.far", limiter.Bottleneck, []limiter.Name{limiter.Mixed}}, // one of four: the others keep the queue full
+	{"ack-queue-64k.near", limiter.AckPath, []limiter.Name{limiter.Bottleneck}},  // 20 Mbit/s there, 64 kbit/s back
 	{"nagle-ex.near", limiter.NagleDelayedAck, nil},
 	{"exch-nodelay.near", limiter.Application, []limiter.Name{limiter.Sender}},
 	{"short.near", limiter.SlowStart, nil},
