@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,9 +21,14 @@ const ipHeaders = 28
 func (f *measureFlags) runCapacity(cmd *cobra.Command, text string, far transfer.DatagramPeer, specs []transfer.DatagramSpec) error {
 	doc := report.Capacity{Header: newHeader(cmd), Peer: peerName(text)}
 	for _, spec := range specs {
-		direction, err := searchCapacity(cmd.Context(), far, spec, func(bps float64) {
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s: trying %s\n", spec.Direction, units.Rate(bps))
-		})
+		direction, err := f.capacityByFeedback(cmd, far, spec)
+		var unsupported *transfer.Unsupported
+		if errors.As(err, &unsupported) && unsupported.Field == "Search" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s: no feedback from there (%s): whole trials instead\n", spec.Direction, unsupported.Why)
+			direction, err = searchCapacity(cmd.Context(), far, spec, func(bps float64) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: trying %s\n", spec.Direction, units.Rate(bps))
+			})
+		}
 		if len(direction.Trials) > 0 {
 			doc.Directions = append(doc.Directions, direction)
 		}
@@ -42,8 +48,26 @@ func (f *measureFlags) runCapacity(cmd *cobra.Command, text string, far transfer
 	return printCapacity(cmd, &doc)
 }
 
+// capacityTime is how long a search by feedback takes, RFC 9097's default.
+const capacityTime = 10 * time.Second
+
+// capacityByFeedback lets the sender search while it sends.
+func (f *measureFlags) capacityByFeedback(cmd *cobra.Command, far transfer.DatagramPeer, spec transfer.DatagramSpec) (report.CapacityDirection, error) {
+	spec.Search, spec.Bps = true, 0
+	out := cmd.ErrOrStderr()
+	lines := newLive(out, f.every(out), transfer.Spec{Direction: spec.Direction, Time: spec.Time})
+	lines.plain = true
+	r, err := far.RunDatagrams(cmd.Context(), spec, func(i transfer.Interval) { lines.show(spec.Direction, i) })
+	lines.clear()
+	if r == nil {
+		return report.CapacityDirection{Direction: spec.Direction}, err
+	}
+	return report.NewCapacity(r, float64(spec.Size+ipHeaders)/float64(spec.Size)), err
+}
+
+// searchCapacity tries whole rates, one after the other.
 func searchCapacity(ctx context.Context, far transfer.DatagramPeer, spec transfer.DatagramSpec, trying func(float64)) (report.CapacityDirection, error) {
-	out := report.CapacityDirection{Direction: spec.Direction, Protocol: "udp"}
+	out := report.CapacityDirection{Direction: spec.Direction, Protocol: "udp", Method: report.ByTrials}
 	var capacity search.Capacity
 	framed := float64(spec.Size+ipHeaders) / float64(spec.Size)
 	for {

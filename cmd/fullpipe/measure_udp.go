@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -36,8 +37,14 @@ func (f *measureFlags) datagramSpecs(cmd *cobra.Command) ([]transfer.DatagramSpe
 			return nil, &usageError{"--" + flag, "is about TCP", "leave it out with --udp; --rate and --datagram say how UDP is sent"}
 		}
 	}
-	if f.udp.capacity && (cmd.Flags().Changed("rate") || cmd.Flags().Changed("time")) {
-		return nil, &usageError{"--capacity", "chooses rates and times itself", "leave --rate and --time out"}
+	if f.udp.capacity && (cmd.Flags().Changed("rate") || f.parallel > 1) {
+		return nil, &usageError{"--capacity", "searches the rate itself, with one stream", "leave --rate and --parallel out"}
+	}
+	if f.udp.capacity && !cmd.Flags().Changed("time") {
+		f.time = capacityTime
+	}
+	if f.udp.capacity && f.time < 2*time.Second {
+		return nil, &usageError{"--time", "a capacity is the best of several seconds", "3s or more; 10s if not given"}
 	}
 	if f.udp.datagram < 16 || f.udp.datagram > 65507 {
 		return nil, &usageError{"--datagram", fmt.Sprintf("%d bytes are no datagram's size here", int64(f.udp.datagram)), "16 to 65507"}

@@ -26,6 +26,9 @@ func (p *Peer) RunDatagrams(ctx context.Context, spec transfer.DatagramSpec, eac
 	if err := checkDatagrams(spec); err != nil {
 		return nil, err
 	}
+	if spec.Search && (p.Ticket == Cookie{} || spec.Streams > 1) {
+		return nil, &transfer.Unsupported{Field: "Search", Why: "it takes a fullpipe there, a key and one stream"}
+	}
 	ctx, cancel := p.bound(ctx)
 	defer cancel()
 	c, _, err := p.begin(ctx)
@@ -65,13 +68,17 @@ func datagramParams(spec transfer.DatagramSpec) Params {
 	n := max(spec.Streams, 1)
 	return Params{UDP: true, Time: int(math.Ceil(spec.Time.Seconds())), Streams: n, Reverse: spec.Direction == transfer.Down,
 		Window: spec.Buffer, Len: datagramSize(spec.Size), Bandwidth: int64(spec.Bps / float64(n)), PacingTimer: 1000, TOS: spec.TOS,
-		Counters64: true, DontFragment: spec.DontFragment, ClientVersion: "fullpipe"}
+		Counters64: true, Search: spec.Search, DontFragment: spec.DontFragment, ClientVersion: "fullpipe"}
 }
 
 // newFlows takes over one direction's streams.
 func newFlows(spec transfer.DatagramSpec, all []*flow) *flows {
-	return &flows{sending: spec.Direction == transfer.Up, wide: true, size: datagramSize(spec.Size), bps: spec.Bps / float64(len(all)),
+	f := &flows{sending: spec.Direction == transfer.Up, wide: true, size: datagramSize(spec.Size), bps: spec.Bps / float64(len(all)),
 		time: spec.Time, all: all}
+	if spec.Search {
+		f.search = &searching{}
+	}
+	return f
 }
 
 // greetAll opens the streams; where one of them fails, none is left.

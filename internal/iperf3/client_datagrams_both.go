@@ -16,7 +16,7 @@ func (p *Peer) RunBothDatagrams(ctx context.Context, up, down transfer.DatagramS
 		return nil, nil, err
 	}
 	other := down
-	if other.Direction = up.Direction; other != up {
+	if other.Direction = up.Direction; other != up || up.Search {
 		return nil, nil, &transfer.Unsupported{Field: "Bps", Why: "iperf3 sends the same datagrams at the same rate both ways"}
 	}
 	ctx, cancel := p.bound(ctx)

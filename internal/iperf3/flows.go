@@ -27,6 +27,7 @@ type flows struct {
 	time    time.Duration
 	omit    time.Duration
 	all     []*flow
+	search  *searching   // nil: the rate is fixed
 	moved   atomic.Int64 // payload bytes
 	started time.Time
 }
@@ -65,6 +66,16 @@ func (f *flows) run(ctx context.Context, each func(transfer.Interval)) error {
 	defer stop()
 	var moving, reporting sync.WaitGroup
 	done := make(chan struct{})
+	var searching sync.WaitGroup
+	if f.search != nil {
+		one := f.all[0]
+		if f.sending {
+			f.search.bps.Store(int64(f.search.load.Bps()))
+			searching.Go(func() { f.search.heed(one) })
+		} else {
+			searching.Go(func() { f.search.tell(f, one, done) })
+		}
+	}
 	for _, one := range f.all {
 		moving.Go(func() {
 			if f.sending {
@@ -78,6 +89,10 @@ func (f *flows) run(ctx context.Context, each func(transfer.Interval)) error {
 	moving.Wait()
 	close(done)
 	reporting.Wait()
+	if f.search != nil {
+		f.all[0].socket.SetDeadline(time.Unix(1, 0)) // heed reads until then
+		searching.Wait()
+	}
 	var all []error
 	for _, one := range f.all {
 		if !errors.Is(one.err, os.ErrDeadlineExceeded) {
@@ -128,6 +143,9 @@ const (
 	debt = 100 * time.Millisecond
 )
 
+// longestPause lets a sender see that its rate has changed.
+const longestPause = 50 * time.Millisecond
+
 // due is how many datagrams may be sent now, and when none may, how long to wait.
 func (p *pacer) due(now time.Duration, most int) (n int, wait time.Duration) {
 	if p.perDatagram == 0 {
@@ -161,6 +179,12 @@ func (f *flows) send(ctx context.Context, one *flow) error {
 	limit := f.bytes / int64(len(f.all)) / int64(f.size)
 	for ctx.Err() == nil {
 		now := time.Since(f.started)
+		if f.search != nil {
+			each := time.Duration(float64(f.size*8) / f.search.rate(f.size, f.bps) * float64(time.Second))
+			if each != pace.perDatagram {
+				pace = pacer{perDatagram: each, begun: now}
+			}
+		}
 		n, wait := pace.due(now, most)
 		if f.bytes > 0 {
 			n = int(min(int64(n), limit-int64(one.sent)))
@@ -169,7 +193,7 @@ func (f *flows) send(ctx context.Context, one *flow) error {
 		case f.time > 0 && now >= f.time, f.bytes > 0 && int64(one.sent) >= limit:
 			return nil
 		case wait > 0:
-			pause(ctx, wait)
+			pause(ctx, min(wait, longestPause))
 			continue
 		}
 		if one.omitted == nil && f.omit > 0 && now >= f.omit {
@@ -218,6 +242,9 @@ func (f *flows) receive(one *flow) error {
 			continue
 		}
 		now := time.Since(f.started)
+		if f.search != nil {
+			f.search.mu.Lock()
+		}
 		if one.arrivals.Datagrams == 0 {
 			one.first = now
 		}
@@ -229,8 +256,16 @@ func (f *flows) receive(one *flow) error {
 			datagram := rest[:min(size, len(rest))]
 			rest = rest[len(datagram):]
 			if h, ok := ReadHeader(datagram, f.wide); ok {
-				one.delays.add(one.arrivals.Add(h, len(datagram), now) + one.arrivals.LeastDelay)
+				above := one.arrivals.Add(h, len(datagram), now)
+				one.delays.add(above + one.arrivals.LeastDelay)
+				if f.search != nil {
+					f.search.delays += above
+					f.search.n++
+				}
 			}
+		}
+		if f.search != nil {
+			f.search.mu.Unlock()
 		}
 		one.last = now
 		f.moved.Add(int64(n))

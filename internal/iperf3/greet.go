@@ -120,8 +120,12 @@ func (t *test) answer(ctx context.Context, g greeting) (*flow, error) {
 // flows is one direction of a UDP test.
 func (t *test) flows(all []*flow, sending bool) *flows {
 	p := t.params
-	return &flows{sending: sending, wide: p.Counters64, size: datagramSize(p.Len), bps: float64(p.Bandwidth), bytes: p.total(),
+	f := &flows{sending: sending, wide: p.Counters64, size: datagramSize(p.Len), bps: float64(p.Bandwidth), bytes: p.total(),
 		omit: t.omit(), all: all}
+	if p.Search {
+		f.search = &searching{}
+	}
+	return f
 }
 
 // defaultDatagram fits into 1500 bytes of IPv6.
@@ -164,6 +168,9 @@ func (f *flows) result(started time.Time, complete bool) *transfer.DatagramResul
 	if !f.sending {
 		r.Reordered, r.Duplicates, r.Variation = &reordered, &duplicates, f.variation()
 		r.Duration -= max(first, 0)
+	}
+	if f.search != nil {
+		r.Seconds, r.Congested = f.search.account.seconds, f.search.account.congested
 	}
 	return r
 }

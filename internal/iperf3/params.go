@@ -48,6 +48,8 @@ type Params struct {
 	SkipRxCopy    bool
 	Auth          string
 	ClientVersion string
+	// Search is of fullpipes alone: the receiver tells the sender how it stands.
+	Search bool
 }
 
 // MarshalJSON writes the keys and types that iperf3 itself sends: the five numbers
@@ -90,11 +92,12 @@ func (p Params) MarshalJSON() ([]byte, error) {
 		SkipRxCopy    int    `json:"skip_rx_copy,omitempty"`
 		Auth          string `json:"authtoken,omitempty"`
 		ClientVersion string `json:"client_version,omitempty"`
+		Search        int    `json:"fullpipe_search,omitempty"`
 	}{
 		!p.UDP, p.UDP, p.Omit, p.Time, p.Num, p.Blocks, p.MSS, p.NoDelay, max(p.Streams, 1), p.Reverse, p.Both, p.Window, p.Len,
 		p.Bandwidth, p.FQRate, p.PacingTimer, p.Burst, p.TOS, p.FlowLabel, p.Title, p.Extra, p.Congestion,
 		bit(p.ServerOutput), bit(p.Counters64), bit(p.Repeating), bit(p.ZeroCopy), bit(p.DontFragment), bit(p.SkipRxCopy),
-		p.Auth, p.ClientVersion,
+		p.Auth, p.ClientVersion, bit(p.Search),
 	})
 }
 
@@ -153,6 +156,7 @@ func ParseParams(text []byte) (Params, error) {
 	bit(&p.Counters64, "udp_counters_64bit")
 	bit(&p.Repeating, "repeating_payload")
 	bit(&p.ZeroCopy, "zerocopy")
+	bit(&p.Search, "fullpipe_search")
 	bit(&p.DontFragment, "dont_fragment")
 	bit(&p.SkipRxCopy, "skip_rx_copy")
 	text2(&p.Title, "title", 1024)
@@ -173,6 +177,8 @@ func ParseParams(text []byte) (Params, error) {
 		return p, errors.New("both tcp and udp are asked for")
 	case p.Reverse && p.Both:
 		return p, errors.New("both reverse and bidirectional are asked for")
+	case p.Search && (!p.UDP || p.Streams > 1 || p.Both || p.Omit > 0):
+		return p, errors.New("a search takes one UDP stream and all of its time")
 	case p.UDP && p.Len > MaxUDPLen:
 		return p, errors.New("len is more than a datagram holds")
 	case p.UDP && p.Len != 0 && p.Len < headerSize(p.Counters64):

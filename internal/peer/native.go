@@ -14,6 +14,9 @@ type native struct{ *probe.Client }
 
 // RunDatagrams implements transfer.DatagramPeer.
 func (n *native) RunDatagrams(ctx context.Context, spec transfer.DatagramSpec, each func(transfer.Interval)) (*transfer.DatagramResult, error) {
+	if spec.Search && !n.Hello().Search {
+		return nil, &transfer.Unsupported{Field: "Search", Why: "the fullpipe there is older and gives no feedback"}
+	}
 	far, err := n.granted(ctx)
 	if err != nil {
 		return nil, err

@@ -45,6 +45,8 @@ type Hello struct {
 	Limits     Limits   `json:"limits"`
 	// Echo says that the server answers echoes, also during a transfer.
 	Echo bool `json:"echo,omitempty"`
+	// Search says that its UDP receivers and senders give and follow feedback.
+	Search bool `json:"search,omitempty"`
 }
 
 // Limits are the most that a server does for one client. Zero fields are features that

@@ -22,7 +22,30 @@ type CapacityDirection struct {
 	Protocol    string             `json:"protocol"` // "udp"
 	CapacityBps float64            `json:"ip_capacity_bps"`
 	AtLeast     bool               `json:"at_least"` // the sender, not the path, set the end
-	Trials      []CapacityTrial    `json:"trials"`
+	Method      string             `json:"method"`   // ByFeedback or ByTrials
+	Trials      []CapacityTrial    `json:"trials"`   // or, by feedback, each second of the one
+}
+
+// How a capacity was searched.
+const (
+	ByFeedback = "feedback" // RFC 9097: the sender adjusts every 50 ms to what the receiver tells
+	ByTrials   = "trials"   // whole trials of a second, by the RFC's thresholds
+)
+
+// NewCapacity describes a search by feedback; overhead is what the IP layer carries over
+// the payload, a ratio.
+func NewCapacity(r *transfer.DatagramResult, overhead float64) CapacityDirection {
+	d := CapacityDirection{Direction: r.Spec.Direction, Protocol: "udp", Method: ByFeedback, AtLeast: !r.Congested, Trials: []CapacityTrial{}}
+	for _, s := range r.Seconds {
+		one := CapacityTrial{OfferedBps: bps(s.Sent*int64(r.Spec.Size), s.Duration) * overhead, ReceivedBps: bps(s.Bytes, s.Duration) * overhead,
+			VariationMeanS: seconds(s.Delay)}
+		if s.Sent > 0 {
+			one.LossRatio = float64(s.Lost) / float64(s.Sent)
+		}
+		d.CapacityBps = max(d.CapacityBps, one.ReceivedBps)
+		d.Trials = append(d.Trials, one)
+	}
+	return d
 }
 
 // CapacityTrial is one rate that was tried, at the IP layer.
@@ -31,6 +54,8 @@ type CapacityTrial struct {
 	ReceivedBps float64  `json:"received_bps"`
 	LossRatio   float64  `json:"loss_ratio"`
 	VariationS  *float64 `json:"delay_variation_p95_s,omitempty"`
+	// VariationMeanS is the mean above the least delay, which feedback tells.
+	VariationMeanS *float64 `json:"delay_variation_mean_s,omitempty"`
 }
 
 // WriteText prints the search for a person.
@@ -44,13 +69,19 @@ func (c *Capacity) WriteText(w io.Writer) {
 		if d.AtLeast {
 			at = "at least "
 		}
-		fmt.Fprintf(w, "  capacity  %s%s at the IP layer (RFC 9097's rules, a trial a second)\n\n", at, units.Rate(d.CapacityBps))
+		how := "RFC 9097, the best of the seconds below"
+		if d.Method == ByTrials {
+			how = "RFC 9097's thresholds, a trial a second"
+		}
+		fmt.Fprintf(w, "  capacity  %s%s at the IP layer (%s)\n\n", at, units.Rate(d.CapacityBps), how)
 		trials := newTable(0, 1, 2, 3)
 		trials.row("offered", "received", "lost", "delay variation")
 		for _, trial := range d.Trials {
 			variation := "not told"
-			if trial.VariationS != nil {
-				variation = secondsText(*trial.VariationS)
+			for _, told := range []*float64{trial.VariationS, trial.VariationMeanS} {
+				if told != nil {
+					variation = secondsText(*told)
+				}
 			}
 			trials.row(units.Rate(trial.OfferedBps).String(), units.Rate(trial.ReceivedBps).String(), fmt.Sprintf("%.2g %%", 100*trial.LossRatio), variation)
 		}

@@ -205,7 +205,7 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 	}
 	s.tell(Event{What: "client", Client: client})
 	session := probe.Session{Host: s, Certificate: s.cert, Key: s.config.Key, Local: local(conn), Remote: client,
-		Hello: probe.Hello{Version: probe.Version, Echo: true, Software: s.config.Software, Kernel: socket.Kernel(),
+		Hello: probe.Hello{Version: probe.Version, Echo: true, Search: true, Software: s.config.Software, Kernel: socket.Kernel(),
 			Congestion: socket.CongestionControls(), Limits: s.config.Limits},
 		Event: func(r *transfer.Result) { s.tell(Event{What: "transfer", Client: client, Result: r}) },
 	}

@@ -30,6 +30,9 @@ type DatagramSpec struct {
 	Time    time.Duration
 	Buffer  int // SO_SNDBUF and SO_RCVBUF at both ends, bytes; 0: the systems' default
 	TOS     int
+	// Search lets the sender search the path's capacity by the receiver's feedback every 50
+	// ms (RFC 9097), with Bps as its bound. It needs a fullpipe there and one stream.
+	Search bool
 	// DontFragment forbids fragments, where the sender's system can.
 	DontFragment bool
 }
@@ -49,8 +52,10 @@ type DatagramResult struct {
 	Jitter     time.Duration // RFC 1889's, over all streams their mean
 	// Variation is the delay above the least one (RFC 5481's packet delay variation).
 	Variation *Variation
-	CPU       *CPU // this end's
-	FarCPU    *CPU // the far end's, as it told; nil: it did not
+	Seconds   []DatagramSecond // of a Search: each full second
+	Congested bool             // of a Search: it met the path's end, not the sender's
+	CPU       *CPU             // this end's
+	FarCPU    *CPU             // the far end's, as it told; nil: it did not
 	Complete  bool
 	Warnings  []string
 }
@@ -61,6 +66,15 @@ type Variation struct {
 	P95     time.Duration `json:"p95"`
 	P99     time.Duration `json:"p99"`
 	Largest time.Duration `json:"largest"`
+}
+
+// DatagramSecond is what a receiver counted in about a second.
+type DatagramSecond struct {
+	Duration time.Duration
+	Sent     int64 // datagrams, by their numbers
+	Lost     int64
+	Bytes    int64         // payload
+	Delay    time.Duration // above the least, on average
 }
 
 // LossRatio is the share (0 to 1) of the datagrams sent that never came.

@@ -1,0 +1,76 @@
+package search
+
+import "time"
+
+// Load is the rate of a sender that searches a path's capacity while it sends, by RFC
+// 9097 section 8.1's algorithm (type B): it climbs fast until congestion has shown three
+// times, then by single rows of a table of rates. The zero value begins at 0.5 Mbit/s.
+type Load struct {
+	row       int  // of appendix A's table; below 0 each halves the rate
+	slow      int  // times that congestion has shown
+	Congested bool // congestion has shown
+}
+
+// Feedback is what the receiver tells of the last FeedbackEvery.
+type Feedback struct {
+	SequenceErrors int64         // lost, reordered and duplicated datagrams
+	Delay          time.Duration // above the least one, on average
+}
+
+// FeedbackEvery is how often the receiver tells (RFC 9097 section 8.2).
+const FeedbackEvery = 50 * time.Millisecond
+
+const (
+	sequenceErrors = 10
+	fastRows       = 10
+	backRows       = 3 * fastRows
+	slowAfter      = 3
+	// The table of RFC 9097's appendix A: 0.5 Mbit/s, then single megabits up to 1 Gbit/s,
+	// then hundreds up to 10; below it, for slow lines, halves down to 16 kbit/s.
+	firstRow = -5
+	megabits = 1000
+	lastRow  = megabits + 90
+)
+
+// Bps is the rate to send at, at the IP layer in bit/s.
+func (l *Load) Bps() float64 { return rowBps(l.row) }
+
+func rowBps(row int) float64 {
+	switch {
+	case row <= 0:
+		return 0.5e6 / float64(int(1)<<-row)
+	case row <= megabits:
+		return float64(row) * 1e6
+	}
+	return 1e9 + float64(row-megabits)*100e6
+}
+
+// Observe takes in one feedback.
+func (l *Load) Observe(f Feedback) {
+	fast := l.row >= 0 && l.row < megabits && l.slow < slowAfter
+	switch {
+	case f.SequenceErrors <= sequenceErrors && f.Delay < littleVariation:
+		if fast {
+			l.row += fastRows
+			l.slow = 0
+		} else {
+			l.row++
+		}
+	case f.Congested():
+		l.Congested = true
+		if l.slow++; l.slow == slowAfter && l.row > 0 && l.row < megabits {
+			l.row = max(l.row-backRows, 0)
+		} else {
+			l.row--
+		}
+	}
+	l.row = min(max(l.row, firstRow), lastRow)
+}
+
+// Congested says that the path cannot carry the rate.
+func (f Feedback) Congested() bool {
+	return f.SequenceErrors > sequenceErrors || f.Delay > muchVariation
+}
+
+// Silent is what a sender does that has not heard for long: it begins again.
+func (l *Load) Silent() { l.row, l.Congested = firstRow, true }
