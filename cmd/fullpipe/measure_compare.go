@@ -94,15 +94,18 @@ func (f *measureFlags) runCompare(cmd *cobra.Command, peers []string, specs []tr
 func (f *measureFlags) oneOf(ctx context.Context, text string, spec transfer.Spec) (*transfer.Result, error) {
 	far, err := f.open(ctx, text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", text, err)
+		return nil, err
 	}
 	defer far.Close()
 	result, err := far.Run(ctx, spec, nil)
 	var unsupported *transfer.Unsupported
-	if errors.As(err, &unsupported) {
+	switch {
+	case errors.As(err, &unsupported):
 		return nil, &usageError{"measure", err.Error(), "what the far end allows, or leave that option out"}
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", text, err)
 	}
-	return result, err
+	return result, nil
 }
 
 // wayNames are what the user calls the two ways.
