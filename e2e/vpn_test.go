@@ -66,7 +66,7 @@ func TestInsideAgainstOutside(t *testing.T) {
 		possible       limiter.Cause
 		overheadAtMost float64
 	}{
-		{"rate=15mbit,rtt=10ms,vpn=gateway,crypto=4mbit", 1438, 1386, "first", limiter.Capacity, 1448.0 / 1386},
+		{"rate=15mbit,rtt=10ms,vpn=gateway,crypto=2mbit/40packets", 1438, 1386, "first", limiter.Capacity, 1448.0 / 1386},
 		{"rate=15mbit,rtt=10ms,vpn=wireguard", 1420, 1368, "", "", 1448.0 / 1368},
 	} {
 		t.Run(tt.path, func(t *testing.T) {
