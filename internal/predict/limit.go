@@ -30,17 +30,33 @@ func (r *room) limit(a *Answer, now result) {
 	case best.gain >= limits:
 		a.Limiter = best.name
 		a.Sure = len(r.warnings) == 0 && best.gain >= limits+unsure && (second < limits+unsure || best.gain > 1.5*second)
-		best.result = best.room.predict()
-		next := &Next{Low: best.result.low, High: best.result.high, Typical: best.result.typical}
-		next.Limiter = best.room.largest(best.result)
-		a.Next = next
+		a.Next = best.room.next()
 	default:
 		a.Limiter = limiter.Mixed
 	}
 	if !a.Sure {
 		a.Candidates = near(a.Caps)
 	}
+	if a.Limiter == limiter.Mixed && len(a.Candidates) > 1 {
+		a.Next = r.withoutAll(a.Candidates).next()
+	}
 	a.Subtype = r.subtype(a.Limiter)
+}
+
+func (r *room) next() *Next {
+	then := r.predict()
+	return &Next{Low: then.low, High: then.high, Typical: then.typical, Limiter: r.largest(then)}
+}
+
+// withoutAll is the room with several things taken away.
+func (r *room) withoutAll(names []limiter.Name) *room {
+	for _, name := range names {
+		all := r.takeAway()
+		if i := slices.IndexFunc(all, func(w without) bool { return w.name == name }); i >= 0 {
+			r = all[i].room
+		}
+	}
+	return r
 }
 
 // near lists the limiters whose bounds lie next to the least, as candidates: taking one

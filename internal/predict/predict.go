@@ -50,7 +50,8 @@ type Answer struct {
 	Candidates []limiter.Name
 	// Gain is what taking the limiter away would raise the goodput to, as a factor.
 	Gain float64
-	// Next limits once the limiter is gone; nil where nothing is known to.
+	// Next is what is to be had once the limiter, or when it is mixed all candidates, are
+	// gone; nil where that is not known.
 	Next *Next
 	// Time is how long Bytes take, as a range; zero where only a time was stated.
 	Time Times

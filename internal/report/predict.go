@@ -100,8 +100,11 @@ func (d *Predict) WriteText(w io.Writer) {
 			text += ", limited by " + string(n.Limiter)
 		}
 		label := "without it"
-		if d.Limiter == limiter.Bottleneck {
+		switch d.Limiter {
+		case limiter.Bottleneck:
 			label = "on twice the line"
+		case limiter.Mixed:
+			label = "without them"
 		}
 		t.row(label, text)
 	}
