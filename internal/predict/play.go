@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
 )
 
 // result is a prediction in bit/s.
@@ -31,11 +33,12 @@ func (r *room) playOften(n int) result {
 	}
 	n = min(n, max(4*n/r.connections, 3)) // many connections share their luck
 	all := make([]float64, n)
-	finishes := true
+	finishes, carried := true, 0.0
 	for i := range all {
 		p := play{room: r, dice: rand.New(rand.NewPCG(uint64(i)+1, 0))}
 		all[i] = p.goodput()
 		finishes = finishes && p.carried >= r.bytes-0.5
+		carried = p.carried
 	}
 	slices.Sort(all)
 	low, high := all[n*5/100], all[n-1-n*5/100]
@@ -46,7 +49,9 @@ func (r *room) playOften(n int) result {
 		widest = 0.39
 	}
 	res.low, res.high = low*(1-below), high*(1+above)
-	res.high = math.Max(math.Min(res.high, 1.02*r.capacity()), res.typical)
+	// The clock starts with the first byte that is read, when more may have arrived.
+	early := math.Min(0.003+model.InitialWindow*r.mss*float64(r.connections)/math.Max(carried, 1), 0.03)
+	res.high = math.Max(math.Min(res.high, (1+early)*r.capacity()), res.typical)
 	// No wider than is of use, about its own middle or, where chance has more than that to
 	// say, about the typical play.
 	if res.high-res.low > widest*(res.high+res.low) {
