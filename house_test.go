@@ -139,6 +139,16 @@ func TestNoDustRooms(t *testing.T) {
 	}
 }
 
+// CVE-2024-26306 is a server whose time to decrypt by RSA tells of the key: nobody here
+// decrypts by RSA.
+func TestNobodyDecryptsByRSA(t *testing.T) {
+	for _, p := range packages(t) {
+		if slices.Contains(p.Imports, "crypto/rsa") {
+			t.Errorf("%s imports crypto/rsa", p.room())
+		}
+	}
+}
+
 // eachFile parses a package's files for every system, tests left out.
 func eachFile(t *testing.T, p pkg, visit func(name string, file *ast.File)) {
 	t.Helper()

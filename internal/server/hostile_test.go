@@ -125,20 +125,48 @@ func TestStrangersDoNotHurt(t *testing.T) {
 	}
 }
 
-// UDP is answered to hosts whose test waits for it only, and with no more than came.
+// UDP is answered to hosts whose test waits for it only, and with no more than came: who
+// writes a victim's address as the sender has the server send it nothing.
 func TestUDPReflectsNothing(t *testing.T) {
 	address, _ := open(t)
-	conn, err := net.Dial("udp", address)
+	datagrams := []string{"9876", "", "6789", "\x15\xCD\x5B\x07", "a long datagram that wants an answer"}
+	// greet sends all of them from a host and answers how much came back.
+	greet := func(from string) (bytes int) {
+		dialer := net.Dialer{LocalAddr: &net.UDPAddr{IP: net.ParseIP(from)}}
+		conn, err := dialer.Dial("udp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		for _, datagram := range datagrams {
+			conn.Write([]byte(datagram))
+		}
+		conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+		for buffer := make([]byte, 100); ; {
+			n, err := conn.Read(buffer)
+			if bytes += n; err != nil {
+				return bytes
+			}
+		}
+	}
+	if n := greet("127.0.0.1"); n > 0 {
+		t.Errorf("%d bytes came back to somebody who has no test", n)
+	}
+	// Now 127.0.0.1 has a test that waits for one stream; 127.0.0.2 is anybody else.
+	control, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	for _, datagram := range []string{"9876", "", "6789", "\x15\xCD\x5B\x07", "a long datagram that wants an answer"} {
-		conn.Write([]byte(datagram))
+	defer control.Close()
+	cookie, params := iperf3.NewCookie(), `{"udp":true,"time":1,"parallel":1,"reverse":true}`
+	control.Write(append(binary.BigEndian.AppendUint32(cookie[:], uint32(len(params))), params...))
+	for _, want := range []iperf3.State{iperf3.ParamExchange, iperf3.CreateStreams} {
+		if s, err := iperf3.ReadState(control); s != want {
+			t.Fatal(s, err)
+		}
 	}
-	conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
-	if n, err := conn.Read(make([]byte, 100)); err == nil {
-		t.Errorf("%d bytes came back", n)
+	if n := greet("127.0.0.2"); n > 0 {
+		t.Errorf("%d bytes came back to a host whose test it is not", n)
 	}
 }
 
