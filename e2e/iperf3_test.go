@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"net"
 	"os"
@@ -12,11 +13,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/server"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // needIperf3 finds Debian's program; where CI runs, it must be there.
@@ -113,6 +116,7 @@ func clientCases() []clientCase {
 		{"time up", "-t 1 -b 16M", 0.2},
 		{"time down", "-t 1 -b 16M -R", 0.2},
 		{"both directions", "-t 1 -b 8M --bidir", 0.2},
+		{"both directions, parallel", "-t 1 -b 3M --bidir -P 2", 0.2},
 		{"parallel", "-n 4M -P 4", 0},
 		{"parallel down", "-t 1 -b 4M -P 4 -R", 0.2},
 		{"window", "-n 1M -w 32K", 0},
@@ -163,7 +167,8 @@ func (c clientCase) run(t *testing.T) (sent, received int64) {
 	if strings.Contains(c.args, "--bidir") {
 		agree(t, "back", client.End.SentBack.Bytes, client.End.ReceivedBack.Bytes, c.slack)
 	}
-	if strings.Contains(c.args, "get-server-output") && !strings.Contains(client.ServerOutput, "fullpipe") {
+	verdict := map[bool]string{true: "datagrams lost", false: "limited by"}[strings.Contains(c.args, "-u")]
+	if strings.Contains(c.args, "get-server-output") && !strings.Contains(client.ServerOutput, verdict) {
 		t.Errorf("server output %q", client.ServerOutput)
 	}
 	return client.End.Sent.Bytes, client.End.Received.Bytes
@@ -200,6 +205,85 @@ func TestSmallWindowsHoldOnOurServer(t *testing.T) {
 		}
 		if got := client.Intervals[0].Streams[0].SendWnd; got < c.least || got > c.top {
 			t.Errorf("-w %s: the server offers a window of %d bytes", c.window, got)
+		}
+	}
+}
+
+// A real client is told in its own words why a server with bounds does not serve it.
+func TestRealIperf3ClientsAreToldTheBounds(t *testing.T) {
+	t.Parallel()
+	client := needIperf3(t)
+	program, err := fullpipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := exec.Command(program, "serve", "--iperf3", "--json", "--listen", "127.0.0.1:0", "--max-tests", "1", "--max-time", "30s", "--max-rate", "20mbit",
+		"--max-streams", "4", "--max-buffers", "1MB")
+	out, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
+	events := json.NewDecoder(out)
+	var ready struct{ Listen string }
+	if err := events.Decode(&ready); err != nil {
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, out)
+	_, port, err := net.SplitHostPort(ready.Listen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(args string) string {
+		out, _ := exec.CommandContext(t.Context(), client, append([]string{"-c", "127.0.0.1", "-p", port, "-J"}, strings.Fields(args)...)...).Output()
+		var doc iperf3JSON
+		if err := json.Unmarshal(out, &doc); err != nil {
+			t.Fatalf("%s: %v: %s", args, err, out)
+		}
+		return doc.Error
+	}
+	for _, c := range []struct{ args, want string }{
+		{"-t 31 -b 10M", "37"}, // iperf3 3.12 has no words for it
+		{"-t 1", "total required bandwidth"},
+		{"-t 1 -b 21M", "total required bandwidth"},
+		{"-t 1 -b 1M -P 5", "parameters"},
+		{"-t 1 -b 1M -w 600K", "socket buffer"},
+	} {
+		if got := run(c.args); !strings.Contains(got, c.want) {
+			t.Errorf("iperf3 %s: %q; want %q", c.args, got, c.want)
+		}
+	}
+	peer := iperf3.NewPeer(ready.Listen)
+	defer peer.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	runs, over := make(chan bool, 1), make(chan bool)
+	go func() {
+		defer close(over)
+		spec := transfer.Spec{Direction: transfer.Down, Time: 20 * time.Second, Program: transfer.Program{WriteBytes: 1000, WriteBps: 1e6}}
+		peer.Run(ctx, spec, func(transfer.Interval) {
+			select {
+			case runs <- true:
+			default:
+			}
+		})
+	}()
+	select {
+	case <-runs:
+	case <-over:
+		t.Fatal("the first test did not run")
+	}
+	if got := run("-n 1K -b 1M"); !strings.Contains(got, "busy") {
+		t.Errorf("beside a running test: %q", got)
+	}
+	stop()
+	<-over
+	for deadline := time.Now().Add(20 * time.Second); run("-n 1K -b 1M") != ""; {
+		if time.Now().After(deadline) {
+			t.Fatal("busy for ever")
 		}
 	}
 }
