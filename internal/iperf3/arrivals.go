@@ -3,9 +3,11 @@ package iperf3
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"time"
 )
@@ -37,6 +39,8 @@ func (s *Server) deliver(a arrival, cookie Cookie) bool {
 func (t *test) accept(ctx context.Context) ([]half, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, beginTime, fmt.Errorf("%v did not begin within %v", t.from, beginTime))
 	defer cancel()
+	ctx, unwatch := t.whileThere(ctx)
+	defer unwatch()
 	shaped := t.params.Window > 0 && t.server.Window != nil
 	release, err := t.server.turn(ctx, t.from.Addr(), shaped || t.params.UDP)
 	if err != nil {
@@ -60,6 +64,26 @@ func (t *test) accept(ctx context.Context) ([]half, error) {
 		return nil, err
 	}
 	return t.loads(conns)
+}
+
+// whileThere makes a context that ends when the client leaves: until its test begins it
+// has nothing to say on its control connection.
+func (t *test) whileThere(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var b [1]byte
+		if _, err := t.conn.Read(b[:]); !errors.Is(err, os.ErrDeadlineExceeded) {
+			cancel(fmt.Errorf("%v left before its test began", t.from))
+		}
+	}()
+	return ctx, func() {
+		t.conn.SetReadDeadline(time.Unix(1, 0))
+		<-done
+		t.conn.SetReadDeadline(time.Time{})
+		cancel(nil)
+	}
 }
 
 // gather waits for n streams and answers them in the order in which they were accepted.

@@ -155,6 +155,22 @@ func TestStreamsAreShared(t *testing.T) {
 	}
 }
 
+// A client that leaves before its test begins gives its place back at once.
+func TestWhoLeavesMakesRoom(t *testing.T) {
+	reports := make(chan Report, 1)
+	address := serve(t, &Server{MaxTests: 1, UDP: true, Patience: time.Minute, Report: func(r Report) { reports <- r }})
+	for _, params := range []string{`{"tcp":true,"time":1}`, `{"tcp":true,"time":1,"window":4096}`, `{"udp":true,"time":1}`} {
+		c, _, err := ask(t, address, params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.conn.Close()
+		if r := <-reports; r.Err == nil {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
 // A client that opens more streams than it asked for gets those that it asked for, and
 // leaves the server alone.
 func TestSurplusStreams(t *testing.T) {
