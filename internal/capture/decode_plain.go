@@ -29,12 +29,13 @@ func plain(link LinkType) plainLink {
 // fills all of s but when and where; it answers false for everything else, which
 // decodeLayers then reads.
 func decodePlain(frame []byte, link plainLink, s *flow.Segment) bool {
-	const headers = 20 + 20
+	const headers, timestamps = 20 + 20, 12
 	if link.size == 0 || len(frame) < link.size+headers {
 		return false
 	}
 	be := binary.BigEndian
-	d := (*[headers]byte)(frame[link.size:])
+	packet := frame[link.size:]
+	d := (*[headers]byte)(packet)
 	// Version and header length, more fragments and offset, in one comparison.
 	const shape, whole4 = 0xff<<56 | 0x3fff, 0x45 << 56
 	if be.Uint16(frame[link.etherType:]) != typeIPv4 || be.Uint64(d[:8])&shape != whole4 || d[9] != protoTCP {
@@ -45,9 +46,13 @@ func decodePlain(frame []byte, link plainLink, s *flow.Segment) bool {
 	if payload < 0 {
 		return false
 	}
-	switch options := frame[link.size+headers:]; {
-	case header == 32 && len(options) >= 12 && be.Uint32(options) == twoNopsTimestamps:
-		s.Options, s.TSVal, s.TSEcr = flow.HasTimestamps, be.Uint32(options[4:]), be.Uint32(options[8:])
+	switch {
+	case header == 20+timestamps && len(packet) >= headers+timestamps:
+		d := (*[headers + timestamps]byte)(packet)
+		if be.Uint32(d[40:44]) != twoNopsTimestamps {
+			return false
+		}
+		s.Options, s.TSVal, s.TSEcr = flow.HasTimestamps, be.Uint32(d[44:48]), be.Uint32(d[48:])
 	case header == 20:
 		s.Options, s.TSVal, s.TSEcr = 0, 0, 0
 	default:

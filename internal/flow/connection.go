@@ -99,6 +99,13 @@ func (c *Connection) endpoint(side int) Endpoint {
 	return c.b
 }
 
+func (c *Connection) sideOf(m *side) int {
+	if m == &c.sides[0] {
+		return 0
+	}
+	return 1
+}
+
 // sentBy answers which side sent s, -1 where s is of another connection; c may be nil.
 func (c *Connection) sentBy(s *Segment) int {
 	switch {
@@ -125,8 +132,8 @@ func (c *Connection) ended(s *Segment, side int) bool {
 
 const second = int64(1e9)
 
-// add takes a segment that side sent; it answers false for a copy.
-func (c *Connection) add(s *Segment, from int) bool {
+// add takes a segment that me sent; it answers false for a copy.
+func (c *Connection) add(s *Segment, me, peer *side) bool {
 	at := s.At - c.Started
 	step := at - c.now
 	if step < 0 {
@@ -135,7 +142,6 @@ func (c *Connection) add(s *Segment, from int) bool {
 		}
 		at, step = c.now, 0
 	}
-	me, peer := &c.sides[from&1], &c.sides[1-from&1]
 	if me.resembles(s) && me.has(s, at) {
 		return false
 	}
@@ -146,7 +152,7 @@ func (c *Connection) add(s *Segment, from int) bool {
 	c.now = at
 	if s.Flags&(SYN|RST|FIN) != 0 {
 		if s.Flags&SYN != 0 {
-			c.handshake(s, from, at)
+			c.handshake(s, c.sideOf(me), at)
 		}
 		if s.Flags&RST != 0 {
 			c.Reset = true
@@ -172,7 +178,7 @@ func (c *Connection) add(s *Segment, from int) bool {
 		return true
 	}
 	if me.dir == nil {
-		me.dir = c.newDirection(s, from, at)
+		me.dir = c.newDirection(s, c.sideOf(me), at)
 	}
 	me.dir.sent(s, at)
 	if peer.dir != nil {

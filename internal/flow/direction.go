@@ -187,7 +187,7 @@ func (d *Direction) settle() {
 		d.state = BlackHole
 	case out > 0 && d.recovering:
 		d.state = Repair
-	case room < d.window/2+1<<d.Scale && room < d.tight(): // it is never more than that
+	case room < d.window/2+1<<(d.Scale&15) && room < d.tight(): // it is never more than that
 		d.state = Full
 		if d.window < d.WindowMax/2 || d.window == 0 {
 			d.state = Closed

@@ -78,7 +78,11 @@ func (t *Table) Add(s *Segment) {
 		}
 	}
 	t.Segments++
-	if !c.add(s, side) {
+	me, peer := &c.sides[0], &c.sides[1]
+	if side == 1 {
+		me, peer = peer, me
+	}
+	if !c.add(s, me, peer) {
 		t.Duplicates++
 	}
 }
