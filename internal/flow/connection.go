@@ -169,7 +169,9 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 		if me.loop.awaits(s.TSEcr) {
 			me.loop.echo(s.TSEcr, at)
 		}
-		me.delayed.sample(s.TSVal, at)
+		if o := &me.delayed; o.steady || o.begin(s.TSVal, at) {
+			o.follow(o.delay(s.TSVal, at))
+		}
 	}
 	if s.Flags&ACK != 0 {
 		c.acknowledge(s, me, peer, at)

@@ -223,11 +223,8 @@ type oneWay struct {
 // ticks are the units in use: RFC 7323 allows 1 ms to 1 s, Linux also 1 µs.
 var ticks = [...]int64{1e3, 1e6, 2e6, 4e6, 10e6, 100e6, 500e6}
 
-func (o *oneWay) sample(tsval uint32, at int64) {
-	if !o.steady && !o.begin(tsval, at) {
-		return
-	}
-	delay := o.delay(tsval, at)
+// follow takes the delay of a segment, once begin has found the tick.
+func (o *oneWay) follow(delay int64) {
 	o.samples++
 	o.min = min(o.min, delay)
 	o.smooth += (delay - o.smooth) / 8
