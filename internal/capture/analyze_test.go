@@ -57,3 +57,28 @@ func TestPartsInAnyOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestPacketsAreNotAllocatedFor holds that ten times the packets of one connection take
+// no more allocations but for its growing timeline.
+func TestPacketsAreNotAllocatedFor(t *testing.T) {
+	allocations := func(packets int) float64 {
+		all := make([][]byte, packets)
+		for i := range all {
+			all[i] = ether(typeIPv4, ip4(protoTCP, "10.0.0.1", "10.0.0.2", segment(5201, 40000, 1000+uint32(i)*100, 2000, 100)))[:66]
+		}
+		data := pcapFile(linkEthernet, all...)
+		return testing.AllocsPerRun(1, func() {
+			f, err := NewFile("", bytes.NewReader(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a, err := Analyze(context.Background(), Config{Workers: 2}, f); err != nil || a.Segments != int64(packets) {
+				t.Fatal(a, err)
+			}
+		})
+	}
+	few, many := allocations(3000), allocations(30000)
+	if many > few+100 {
+		t.Errorf("%.0f allocations for 3000 packets, %.0f for 30000", few, many)
+	}
+}

@@ -171,33 +171,41 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// BenchmarkWalk reads and decodes a capture that is in memory.
+// BenchmarkWalk reads and decodes a capture that is in memory: plain packets where they
+// lie, and one packet after the other.
 func BenchmarkWalk(b *testing.B) {
 	packets := make([][]byte, 20000)
 	for i := range packets {
 		packets[i] = frame[:66]
 	}
 	data := pcapFile(linkEthernet, packets...)
-	var p Packet
-	var s flow.Segment
 	buf := make([]byte, sourceSize)
-	b.ReportAllocs()
-	for b.Loop() {
-		f := File{in: source{r: bytes.NewReader(data), buf: buf}}
-		if err := f.begin(); err != nil {
-			b.Fatal(err)
-		}
-		n := 0
-		for f.Next(&p) == nil {
-			if Decode(&p, &s) == TCP {
-				n++
+	for name, next := range map[string]func(*File, []flow.Segment) int{
+		"plain": func(f *File, s []flow.Segment) int { return f.plain(s) },
+		"each":  func(*File, []flow.Segment) int { return 0 },
+	} {
+		b.Run(name, func(b *testing.B) {
+			var p Packet
+			var segments [batchSize]flow.Segment
+			b.ReportAllocs()
+			for b.Loop() {
+				f := File{in: source{r: bytes.NewReader(data), buf: buf}}
+				if err := f.begin(); err != nil {
+					b.Fatal(err)
+				}
+				n := next(&f, segments[:])
+				for f.Next(&p) == nil {
+					if Decode(&p, &segments[0]) == TCP {
+						n += 1 + next(&f, segments[:])
+					}
+				}
+				if n != len(packets) {
+					b.Fatal(n)
+				}
 			}
-		}
-		if n != len(packets) {
-			b.Fatal(n)
-		}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(packets)), "ns/packet")
+		})
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(packets)), "ns/packet")
 }
 
 // Counters count from the beginning, for each interface.

@@ -81,7 +81,8 @@ func (f *File) nextRecord(p *Packet) error {
 	if err != nil {
 		return f.damage(err, "a packet of %d bytes is cut after %d", r.captured, max(0, len(whole)-f.recordSize))
 	}
-	*p = Packet{At: r.at(f.perTick), Data: whole[f.recordSize:], Length: int(max(r.length, r.captured)), Link: f.link}
+	p.At, p.Data, p.Length = r.at(f.perTick), whole[f.recordSize:], int(max(r.length, r.captured))
+	p.Link, p.Interface = f.link, 0
 	in.a += size
 	return nil
 }

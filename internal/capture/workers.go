@@ -12,11 +12,37 @@ import (
 // in the processor's caches, enough for the hand-over to cost nothing.
 const batchSize = 256
 
-// batch is what all workers read before it is filled again.
+// batch is what the workers read, each its own of the segments, before it is filled again.
 type batch struct {
 	segments [batchSize]flow.Segment
 	n        int
+	shares   [][]uint8 // for each worker, which of the segments
 	readers  atomic.Int32
+}
+
+func newBatch(workers int) *batch {
+	b := &batch{shares: make([][]uint8, workers)}
+	for i := range b.shares {
+		b.shares[i] = make([]uint8, 0, batchSize)
+	}
+	return b
+}
+
+// share gives the segments to the workers; it answers how many have something to do.
+func (b *batch) share() (busy int32) {
+	for i := range b.shares {
+		b.shares[i] = b.shares[i][:0]
+	}
+	for i := range b.segments[:b.n] {
+		w := b.segments[i].Share(len(b.shares))
+		b.shares[w] = append(b.shares[w], uint8(i))
+	}
+	for _, mine := range b.shares {
+		if len(mine) > 0 {
+			busy++
+		}
+	}
+	return busy
 }
 
 // workers follow connections, each its own share of them.
@@ -33,26 +59,28 @@ func startWorkers(n int, cfg flow.Config) *workers {
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
 		if n == 1 {
-			return &workers{tables: []*flow.Table{flow.NewTable(cfg)}, filling: &batch{}}
+			return &workers{tables: []*flow.Table{flow.NewTable(cfg)}, filling: newBatch(0)}
 		}
 	}
-	const ahead = 4 // batches for a worker to fall behind by
-	w := &workers{filling: &batch{}, free: make(chan *batch, ahead+2)}
+	const ahead = 12 // batches for a worker to fall behind by
+	cfg.Shares = n
+	w := &workers{filling: newBatch(n), free: make(chan *batch, ahead+1)}
 	for range ahead + 1 {
-		w.free <- &batch{}
+		w.free <- newBatch(n)
 	}
 	for i := range n {
-		cfg.Share, cfg.Shares = i, n
 		table, full := flow.NewTable(cfg), make(chan *batch, ahead)
 		w.tables, w.full = append(w.tables, table), append(w.full, full)
-		w.wg.Go(func() { w.follow(table, full) })
+		w.wg.Go(func() { w.follow(table, i, full) })
 	}
 	return w
 }
 
-func (w *workers) follow(table *flow.Table, full <-chan *batch) {
+func (w *workers) follow(table *flow.Table, share int, full <-chan *batch) {
 	for b := range full {
-		table.AddAll(b.segments[:b.n])
+		for _, i := range b.shares[share] {
+			table.Add(&b.segments[i])
+		}
 		if b.readers.Add(-1) == 0 {
 			w.free <- b
 		}
@@ -72,13 +100,21 @@ func (w *workers) took(n int) {
 func (w *workers) flush() {
 	b := w.filling
 	if len(w.full) == 0 {
-		w.tables[0].AddAll(b.segments[:b.n])
+		for i := range b.segments[:b.n] {
+			w.tables[0].Add(&b.segments[i])
+		}
 		b.n = 0
 		return
 	}
-	b.readers.Store(int32(len(w.full)))
-	for _, full := range w.full {
-		full <- b
+	busy := b.share()
+	if busy == 0 {
+		return
+	}
+	b.readers.Store(busy)
+	for i, full := range w.full {
+		if len(b.shares[i]) > 0 {
+			full <- b
+		}
 	}
 	w.filling = <-w.free
 	w.filling.n = 0

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -304,27 +305,37 @@ func FuzzTable(f *testing.F) {
 	})
 }
 
+// BenchmarkTable follows bulk transfers, two segments and an acknowledgement of each by
+// turns.
 func BenchmarkTable(b *testing.B) {
-	var all []Segment
-	pos := uint32(0)
-	for i := range int64(4096) {
-		s := Segment{At: i * 10_000, Src: clientEnd, Dst: serverEnd, Seq: pos, Ack: 5000, Flags: ACK, Window: 500, Payload: 1448,
-			Options: HasTimestamps, TSVal: uint32(i / 100), TSEcr: uint32(i / 100)}
-		pos += 1448
-		if i%3 == 2 {
-			s = Segment{At: i * 10_000, Src: serverEnd, Dst: clientEnd, Seq: 5000, Ack: pos - 20*1448, Flags: ACK, Window: 500,
-				Options: HasTimestamps, TSVal: uint32(i / 100), TSEcr: uint32(i / 100)}
-		}
-		all = append(all, s)
-	}
-	table := NewTable(Config{})
-	b.ReportAllocs()
-	n := 0
-	for b.Loop() {
-		s := &all[n%len(all)]
-		s.Seq += uint32(len(all)) * 1448
-		s.At += int64(len(all)) * 10_000
-		table.Add(s)
-		n++
+	for _, connections := range []int{1, 1000} {
+		b.Run(fmt.Sprint(connections), func(b *testing.B) {
+			table := NewTable(Config{})
+			pos, at := uint32(0), int64(0)
+			add := func(c int, s Segment) {
+				s.At, s.Flags, s.Window, s.Options = at, ACK, 500, HasTimestamps
+				s.TSVal, s.TSEcr = uint32(at/1e6), uint32(at/1e6)
+				at += 10_000
+				if s.Payload > 0 {
+					s.Src.Port = uint16(c)
+				} else {
+					s.Dst.Port = uint16(c)
+				}
+				table.Add(&s)
+			}
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				c := n / 3 % connections
+				switch n % 3 {
+				case 0, 1:
+					add(c, Segment{Src: clientEnd, Dst: serverEnd, Seq: pos + uint32(n%3)*1448, Ack: 5000, Payload: 1448})
+				case 2:
+					add(c, Segment{Src: serverEnd, Dst: clientEnd, Seq: 5000, Ack: pos - 20*1448})
+					if c == connections-1 {
+						pos += 2 * 1448
+					}
+				}
+			}
+		})
 	}
 }

@@ -8,9 +8,9 @@ type Config struct {
 	// Connections is how many are followed; more are counted in Unfollowed. 0 is
 	// MostConnections.
 	Connections int
-	// Share of Shares, when there is more than one, is which part of the connections is
-	// followed, and of their bounds: several tables share a capture, each seeing all of it.
-	Share, Shares int
+	// Shares is how many tables share the connections of the capture, and these bounds; see
+	// Segment.Share. 0 is 1.
+	Shares int
 	// Slices is how many a direction keeps; when there are more, neighbours are merged.
 	// 0 is 256. When all directions together have a million and a half, new ones of a
 	// direction past an eighth of that are merged.
@@ -57,19 +57,9 @@ func NewTable(cfg Config) *Table {
 	return &Table{cfg: cfg, byEnds: map[ends]*Connection{}}
 }
 
-// AddAll takes the next segments. It keeps nothing of them.
-func (t *Table) AddAll(segments []Segment) {
-	for i := range segments {
-		t.Add(&segments[i])
-	}
-}
-
 // Add takes the next segment. It keeps nothing of s.
 func (t *Table) Add(s *Segment) {
 	h := s.hash()
-	if t.cfg.Shares > 1 && int(h<<recentBits>>32*uint64(t.cfg.Shares)>>32) != t.cfg.Share {
-		return
-	}
 	c := t.recently(h)[0]
 	side := c.sentBy(s)
 	if side < 0 || s.Flags&SYN != 0 || s.Options&IsTooBig != 0 {
@@ -158,6 +148,9 @@ func (t *Table) Finish() []*Connection {
 	slices.SortStableFunc(t.all, func(a, b *Connection) int { return int(min(max(a.Started-b.Started, -1), 1)) })
 	return t.all
 }
+
+// Share is which of so many tables follows the connection of s.
+func (s *Segment) Share(of int) int { return int(s.hash() << recentBits >> 32 * uint64(of) >> 32) }
 
 // hash spreads connections; both directions hash alike. Its high half is the better one.
 func (s *Segment) hash() uint64 {
