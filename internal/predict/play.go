@@ -124,7 +124,7 @@ func (p *play) goodput() float64 {
 
 // round is one round trip.
 func (p *play) round() {
-	total, bursts, rtt := 0.0, 0.0, p.rtt+p.wander()
+	total, bursts, rtt := 0.0, 0.0, p.rtt+hosts+p.wander()
 	for i := range p.flows {
 		f := &p.flows[i]
 		before := f.sent

@@ -127,7 +127,7 @@ func (r *room) line(p link.Path, data, acks link.Config) {
 		ackTime = onLine(r.headers, acks, p.VPN) * 8 / float64(acks.Rate)
 	}
 	r.rtt = p.RTT.Seconds() + r.segment + ackTime + (data.Aggregate+acks.Aggregate).Seconds()/2
-	r.rtt = math.Max(r.rtt, leastRTT)
+	r.rtt = math.Max(r.rtt, hosts)
 	if p.HalfDuplex { // one acknowledgement for two segments takes its turn on the medium
 		r.segment += ackTime / 2
 	}
@@ -185,7 +185,8 @@ func (r *room) gateways(v link.VPN) {
 	}
 }
 
-const leastRTT = 50e-6 // seconds: two hosts' own work
+// hosts is the two hosts' own work in a round trip, seconds: interrupts, wakened programs.
+const hosts = 100e-6
 
 func (r *room) warn(text string) { r.warnings = append(r.warnings, text) }
 
