@@ -12,6 +12,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/sweep"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 type sweepFlags struct {
@@ -140,7 +141,11 @@ func (f *sweepFlags) run(cmd *cobra.Command, text string, id sweep.Identity, rul
 	}
 	line := newProgressLine(cmd.ErrOrStderr())
 	result, failed := sweep.Run(ctx, sweep.Config{Peer: far, Rules: rules, Journal: journal, Progress: func(p sweep.Progress) {
-		line.draw(p.Share, fmt.Sprintf("%d of %d cells  ", p.Done, p.Cells), p.BestBps, p.Cell.String())
+		doing := p.Cell.Short()
+		if p.Share > 0.1 {
+			doing = fmt.Sprintf("about %s left  %s", units.Time(time.Duration(float64(p.Elapsed)*(1/p.Share-1)).Round(time.Second)), doing)
+		}
+		line.draw(p.Share, fmt.Sprintf("%d of %d cells  ", p.Done, p.Cells), p.BestBps, doing)
 	}})
 	line.clear()
 	if result == nil || len(journal.Runs) == 0 {

@@ -54,6 +54,7 @@ type SweepPath struct {
 	Direction   transfer.Direction `json:"direction"`
 	RTTMinS     *float64           `json:"rtt_min_s,omitempty"`
 	MSSBytes    *int               `json:"mss_bytes,omitempty"`
+	Congestion  string             `json:"congestion,omitempty"`   // the senders', where all used the same
 	CapacityBps *float64           `json:"capacity_bps,omitempty"` // payload
 	AtLeast     bool               `json:"at_least,omitempty"`     // even the best cell was held back by a buffer
 	BDPBytes    *float64           `json:"bdp_bytes,omitempty"`
@@ -95,7 +96,7 @@ type SweepCell struct {
 // NewSweep describes a sweep.
 func NewSweep(h Header, r *sweep.Result) *Sweep {
 	a := r.Identity.Axes
-	doc := &Sweep{Header: h, Peer: r.Identity.Peer, Near: NewHost(r.Near), Far: NewHost(r.Far), Paths: []SweepPath{}, RunS: r.Identity.Time.Seconds(),
+	doc := &Sweep{Header: h, Peer: r.Identity.Peer, Near: sweepHost(r.Ends.Near), Far: sweepHost(r.Ends.Far), Paths: []SweepPath{}, RunS: r.Identity.Time.Seconds(),
 		PrecisionRatio: r.Rules.Precision, BudgetS: r.Rules.Budget.Seconds(), Seed: r.Identity.Seed,
 		ElapsedS: r.Elapsed.Seconds(), BytesSent: r.Bytes, Complete: r.Complete}
 	doc.Axes.SendBuffers, doc.Axes.SendAutomatic = fixed(a.Send)
@@ -106,7 +107,7 @@ func NewSweep(h Header, r *sweep.Result) *Sweep {
 		doc.Axes.Congestion = a.Congestion
 	}
 	for _, p := range r.Paths {
-		path := SweepPath{Direction: p.Direction, MSSBytes: known(p.MSS), CapacityBps: rate(p.CapacityBps), AtLeast: p.AtLeast}
+		path := SweepPath{Direction: p.Direction, MSSBytes: known(p.MSS), Congestion: p.Congestion, CapacityBps: rate(p.CapacityBps), AtLeast: p.AtLeast}
 		if p.RTT > 0 {
 			path.RTTMinS, path.BDPBytes = seconds(p.RTT), rate(p.BDPBytes)
 			path.KneeSendBytes, path.KneeReceiveBytes = positive(p.KneeSend), positive(p.KneeReceive)
@@ -128,6 +129,13 @@ func positive(v float64) *float64 {
 		return nil
 	}
 	return rate(v)
+}
+
+func sweepHost(h *sweep.Host) *Host {
+	if h == nil {
+		return nil
+	}
+	return &Host{Address: h.Address, Kernel: h.Kernel}
 }
 
 // fixed are the sizes of an axis, without automatic.

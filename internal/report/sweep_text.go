@@ -52,6 +52,9 @@ func (p *SweepPath) text() string {
 	if p.BDPBytes != nil {
 		parts = append(parts, fmt.Sprintf("BDP %s", units.Size(*p.BDPBytes)))
 	}
+	if p.Congestion != "" {
+		parts = append(parts, p.Congestion)
+	}
 	return strings.Join(parts, ", ")
 }
 

@@ -115,6 +115,23 @@ func (c Cell) String() string {
 	return text
 }
 
+// Short is the cell where there is little room; what is left to the systems is left out.
+func (c Cell) Short() string {
+	parts := []string{string(c.Direction)}
+	for _, part := range []struct {
+		name string
+		size int
+	}{{"send", c.Send}, {"receive", c.Receive}, {"write", c.Write}} {
+		if part.size > 0 {
+			parts = append(parts, part.name+" "+SizeText(part.size))
+		}
+	}
+	if c.Congestion != "" {
+		parts = append(parts, c.Congestion)
+	}
+	return strings.Join(parts, ", ")
+}
+
 // SizeText prints a value of an axis.
 func SizeText(bytes int) string {
 	if bytes == 0 {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"time"
 )
 
@@ -29,10 +30,41 @@ const (
 	journalLimit  = 64 << 20 // bytes; a run takes about 600
 )
 
-// Ends are who measured: a sweep must not go on with other hosts.
+// Ends are who measured: a sweep must not go on with other hosts. An end that cannot be
+// seen is nil.
 type Ends struct {
-	Near string `json:"near,omitempty"` // address and kernel; "": cannot be seen
-	Far  string `json:"far,omitempty"`
+	Near *Host `json:"near,omitempty"`
+	Far  *Host `json:"far,omitempty"`
+}
+
+// Host is an end of the transfers.
+type Host struct {
+	Address string `json:"address,omitempty"`
+	Kernel  string `json:"kernel,omitempty"`
+}
+
+func (h *Host) String() string {
+	if h == nil {
+		return "a host that cannot be seen"
+	}
+	return strings.TrimSpace(h.Address + " " + h.Kernel)
+}
+
+// same says what differs. The near host may have another address by now: some change
+// theirs every day.
+func (e *Ends) same(now Ends) error {
+	for _, host := range []struct {
+		which     string
+		then, now *Host
+		moved     bool
+	}{{"near", e.Near, now.Near, true}, {"far", e.Far, now.Far, false}} {
+		if host.then == nil && host.now == nil || host.then != nil && host.now != nil && host.then.Kernel == host.now.Kernel &&
+			(host.moved || host.then.Address == host.now.Address) {
+			continue
+		}
+		return fmt.Errorf("began with %v as the %s host, now it is %v", host.then, host.which, host.now)
+	}
+	return nil
 }
 
 // line is one line of the journal: the first has the identity, the others one each of
@@ -197,10 +229,8 @@ func (j *Journal) Add(r Trial) error {
 // Meet keeps who measures, and refuses other hosts than those that began.
 func (j *Journal) Meet(e Ends) error {
 	if j.Ends != nil {
-		for _, host := range []struct{ which, then, now string }{{"near", j.Ends.Near, e.Near}, {"far", j.Ends.Far, e.Far}} {
-			if host.then != host.now {
-				return &JournalError{j.file.Name(), fmt.Errorf("began with %s as the %s host, now it is %s", host.then, host.which, host.now), "another file"}
-			}
+		if err := j.Ends.same(e); err != nil {
+			return &JournalError{j.file.Name(), err, "another file"}
 		}
 		return nil
 	}

@@ -23,7 +23,7 @@ func begun(t *testing.T, path string, runs int) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	if err := j.Meet(Ends{"192.0.2.1 Linux 6.18", "192.0.2.2 Linux 6.1"}); err != nil {
+	if err := j.Meet(Ends{&Host{"192.0.2.1", "Linux 6.18"}, &Host{"192.0.2.2", "Linux 6.1"}}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range runs {
@@ -91,8 +91,13 @@ func TestJournalOfAnotherSweepIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	if err := j.Meet(Ends{"192.0.2.1 Linux 6.18", "192.0.2.9 Linux 6.1"}); err == nil || !strings.Contains(err.Error(), "far host") {
-		t.Errorf("another far host: %v", err)
+	for _, far := range []*Host{{"192.0.2.9", "Linux 6.1"}, {"192.0.2.2", "Linux 6.2"}, nil} {
+		if err := j.Meet(Ends{&Host{"192.0.2.1", "Linux 6.18"}, far}); err == nil || !strings.Contains(err.Error(), "began with 192.0.2.2 Linux 6.1 as the far host") {
+			t.Errorf("with %v: %v", far, err)
+		}
+	}
+	if err := j.Meet(Ends{&Host{"192.0.2.77", "Linux 6.18"}, &Host{"192.0.2.2", "Linux 6.1"}}); err != nil {
+		t.Errorf("this host has another address: %v", err)
 	}
 	other, err := OpenJournal(path, identity())
 	if err != nil {

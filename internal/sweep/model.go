@@ -3,6 +3,7 @@ package sweep
 import (
 	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/limiter"
@@ -16,6 +17,7 @@ type Path struct {
 	Direction   transfer.Direction
 	RTT         time.Duration // the least
 	MSS         int
+	Congestion  string  // of all runs; "" where they differ
 	CapacityBps float64 // payload: the best cell's goodput
 	// AtLeast says that even there buffers or windows were what limited.
 	AtLeast  bool
@@ -44,7 +46,7 @@ const (
 func (s *Schedule) Paths() []Path {
 	var all []Path
 	for _, d := range []transfer.Direction{transfer.Up, transfer.Down} {
-		p := Path{Direction: d}
+		p, controls := Path{Direction: d}, map[string]bool{}
 		for _, r := range s.runs {
 			if s.cells[r.Cell].Direction != d || r.Problem != "" {
 				continue
@@ -53,6 +55,12 @@ func (s *Schedule) Paths() []Path {
 				p.RTT = r.RTT
 			}
 			p.MSS = max(p.MSS, r.MSS)
+			controls[r.Congestion] = true
+		}
+		for name := range controls {
+			if len(controls) == 1 {
+				p.Congestion = name
+			}
 		}
 		for i, c := range s.cells {
 			if c.Direction != d || len(s.logs[i]) == 0 {
@@ -165,8 +173,7 @@ func (s *Schedule) Sure() map[int]Prediction {
 		factors := map[kind]float64{}
 		for k, alike := range s.alike(&path, plain) {
 			if k.limiter != limiter.Bottleneck {
-				mean, _ := stats.MeanDev(alike.ratios)
-				factors[k] = math.Exp(mean)
+				factors[k] = math.Exp(stats.Middle(alike.ratios))
 			}
 		}
 		scaled := func(k kind) func(limiter.Name) float64 {
@@ -264,19 +271,19 @@ func (a *alike) near(c Cell) []float64 {
 	return nil
 }
 
-// settle finds how much cells with the same limiting buffer differ; false where too few
-// tell.
+// settle finds how much cells with the same limiting buffer differ, one stalled run among
+// them left out; false where too few tell.
 func (a *alike) settle() bool {
 	const least = 0.004 // what a few values that happen to agree are not trusted below
-	for _, row := range a.rows {
-		_, dev := stats.MeanDev(row)
-		free := float64(len(row) - 1)
-		a.noise.Dev, a.noise.DOF = a.noise.Dev+dev*dev*free, a.noise.DOF+free
+	var rows [][]float64
+	for _, row := range slices.Sorted(maps.Keys(a.rows)) { // in order, so that sums are the same each time
+		rows = append(rows, a.rows[row])
 	}
+	a.noise = stats.Pool(stats.Noise{}, rows...)
+	a.noise.Dev = math.Max(a.noise.Dev, least)
 	if a.noise.DOF < fewestAlike {
 		return false
 	}
-	a.noise.Dev = math.Max(math.Sqrt(a.noise.Dev/a.noise.DOF), least)
 	a.student = stats.Student(0.975, a.noise.DOF)
 	return true
 }
@@ -287,7 +294,7 @@ func (a *alike) predict(c Cell, bps float64) (stats.Interval, bool) {
 	if len(near) == 0 {
 		return stats.Interval{}, false
 	}
-	mean, _ := stats.MeanDev(near)
+	mean := stats.Middle(near)
 	half := a.student * a.noise.Dev * math.Sqrt(1+1/float64(len(near)))
 	return stats.Interval{Low: bps * math.Exp(mean-half), Mid: bps * math.Exp(mean), High: bps * math.Exp(mean+half)}, true
 }

@@ -11,10 +11,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
-
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 )
 
 // Config says what to measure.
@@ -38,14 +37,14 @@ type Progress struct {
 
 // Result is what is known of the grid.
 type Result struct {
-	Identity  Identity
-	Rules     Rules
-	Near, Far *transfer.End // of this process's last run; nil: cannot be seen, or nothing was run
-	Paths     []Path
-	Cells     []Measured // in the order of Axes.Cells
-	Elapsed   time.Duration
-	Bytes     int64
-	Complete  bool // every cell was measured as the Rules say, or cannot be
+	Identity Identity
+	Rules    Rules
+	Ends     Ends
+	Paths    []Path
+	Cells    []Measured // in the order of Axes.Cells
+	Elapsed  time.Duration
+	Bytes    int64
+	Complete bool // every cell was measured as the Rules say, or cannot be
 }
 
 // Measured is one cell and what is known of it.
@@ -86,11 +85,10 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 }
 
 type loop struct {
-	cfg       Config
-	id        Identity
-	schedule  *Schedule
-	near, far *transfer.End
-	met       bool
+	cfg      Config
+	id       Identity
+	schedule *Schedule
+	met      bool
 }
 
 func (l *loop) run(ctx context.Context) error {
@@ -135,9 +133,8 @@ func (l *loop) measure(ctx context.Context, i int) (Trial, error) {
 	if err != nil {
 		return Trial{Cell: i, At: start.UTC().Round(time.Millisecond), Elapsed: elapsed, Problem: err.Error()}, nil
 	}
-	l.near, l.far = result.Near, result.Far
 	if !l.met {
-		if err := l.cfg.Journal.Meet(Ends{endText(result.Near), endText(result.Far)}); err != nil {
+		if err := l.cfg.Journal.Meet(Ends{newHost(result.Near), newHost(result.Far)}); err != nil {
 			return Trial{}, err
 		}
 		l.met = true
@@ -145,12 +142,11 @@ func (l *loop) measure(ctx context.Context, i int) (Trial, error) {
 	return newTrial(i, c, start, elapsed, result), nil
 }
 
-// endText names a host: its address and kernel.
-func endText(e *transfer.End) string {
+func newHost(e *transfer.End) *Host {
 	if e == nil || len(e.Streams) == 0 {
-		return ""
+		return nil
 	}
-	return e.Streams[0].Local.Addr().String() + " " + e.Kernel
+	return &Host{e.Streams[0].Local.Addr().String(), e.Kernel}
 }
 
 func (l *loop) progress(cell int) {
@@ -167,7 +163,10 @@ func (l *loop) progress(cell int) {
 
 func (l *loop) result() *Result {
 	s := l.schedule
-	r := &Result{Identity: l.id, Rules: s.rules, Near: l.near, Far: l.far, Paths: s.Paths(), Elapsed: s.elapsed, Complete: true}
+	r := &Result{Identity: l.id, Rules: s.rules, Paths: s.Paths(), Elapsed: s.elapsed, Complete: true}
+	if ends := l.cfg.Journal.Ends; ends != nil {
+		r.Ends = *ends
+	}
 	sure := s.Sure()
 	for i, c := range s.cells {
 		m := Measured{Cell: c, Refused: s.refused[i], Interval: s.Interval(i)}

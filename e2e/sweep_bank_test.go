@@ -1,0 +1,111 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+)
+
+// sweepInTurns carries a sweep out with the machine to itself for less than a minute at a
+// time: each turn goes on where the one before was cut off.
+func sweepInTurns(t *testing.T, profile string, seconds int, more ...string) (doc swept) {
+	t.Helper()
+	args := append([]string{"--resume", filepath.Join(t.TempDir(), "journal")}, more...)
+	const turn = 50
+	for spent := turn; !doc.Complete; spent += turn {
+		budget := min(spent, seconds)
+		alone(t, func() {
+			doc = runSweep(t, sweepCommand(t, profile, append(args, "--budget", fmt.Sprintf("%ds", budget))...))
+		})
+		if budget == seconds {
+			break
+		}
+	}
+	return doc
+}
+
+// more is how much more the second cell carries, from runs that were made in the same
+// rounds.
+func more(a, b sweptCell) stats.Interval { return stats.Gain(a.Runs, b.Runs, 0.95) }
+
+// TestBankSweep measures the surface of throughput over send buffer × window at 12 ms and
+// 100 Mbit/s, which an application note describes: without large windows it stops growing
+// at a send buffer of 64 kB, with them it is best where both equal the BDP of 150 kB and
+// larger ones add nothing. At most four minutes.
+func TestBankSweep(t *testing.T) {
+	bankOnly(t)
+	const path, k64, k150 = "rate=100mbit,rtt=12ms,stack=windows-2000", 65536, 151840
+	row := func(command, claim, measured, spread, verdict string) {
+		record(t, bankRow{Section: "sweep", Case: "100 Mbit/s × 12 ms, Windows 2000's sender, 16 KiB writes", Claim: claim, Measured: measured, Spread: spread, Verdict: verdict, Command: command})
+	}
+	judge := func(command, claim string, g stats.Interval, holds func(float64) bool) {
+		row(command, claim, fmt.Sprintf("× %.2f", g.Mid), fmt.Sprintf("%.2f to %.2f", g.Low, g.High), byInterval(holds(g.Mid), holds(g.Low) == holds(g.High)))
+	}
+	little := func(v float64) bool { return v <= 1.10 } // what would be a limiter gives more
+	much := func(v float64) bool { return v >= 1.5 }
+
+	args := []string{"--send-buffers", "16K,32K,64K,151840,303680", "--receive-buffers", "303680", "--write-sizes", "16K", "--time", "1s"}
+	command := "fullpipe sweep lab:" + path + ",scaling=off --send-buffers 16K,32K,64K,151840,303680 --receive-buffers 303680 --write-sizes 16K"
+	flat := sweepInTurns(t, path+",scaling=off", 50, args...)
+	judge(command, "without scaling: a send buffer of 64 KiB carries ≥ 1.5 × that of 32 KiB", more(flat.at(32768, 303680), flat.at(k64, 303680)), much)
+	judge(command, "without scaling: 300 kB carries ≤ 1.1 × 64 KiB, it stops growing", more(flat.at(k64, 303680), flat.at(303680, 303680)), little)
+	clipped := flat.at(303680, 303680)
+	row(command, "without scaling: a window of 300 kB is marked as clipped to 64 KiB", fmt.Sprintf("reached %d bytes, clipped %v, limited by %s", clipped.ReceiveBuffer.Effective, clipped.ReceiveBuffer.Clipped, clipped.Limiter),
+		fmt.Sprintf("%d runs", len(clipped.Runs)), verdict(clipped.ReceiveBuffer.Clipped && clipped.ReceiveBuffer.Effective <= 65535))
+
+	args = []string{"--send-buffers", "64K,151840,303680", "--receive-buffers", "48K,151840,303680", "--write-sizes", "16K", "--time", "1s"}
+	command = "fullpipe sweep lab:" + path + " --send-buffers 64K,151840,303680 --receive-buffers 48K,151840,303680 --write-sizes 16K"
+	surface := sweepInTurns(t, path, 90, args...)
+	knee := surface.at(k150, k150)
+	judge(command, "both at the BDP carry ≥ 1.5 × a send buffer of 64 KiB", more(surface.at(k64, k150), knee), much)
+	judge(command, "both at the BDP carry ≥ 1.5 × a receive buffer of 48 KiB (64 KB of window)", more(surface.at(k150, 49152), knee), much)
+	for _, larger := range [][2]int{{303680, k150}, {k150, 303680}, {303680, 303680}} {
+		judge(command, fmt.Sprintf("larger adds nothing: %d × %d carries ≤ 1.1 × both at the BDP", larger[0], larger[1]), more(knee, surface.at(larger[0], larger[1])), little)
+	}
+	tight := 0
+	for _, c := range surface.Cells {
+		if c.Tight {
+			tight++
+		}
+	}
+	row(command, "the cells are known to ±3 % in 90 s", fmt.Sprintf("%d of %d", tight, len(surface.Cells)), "95 % intervals", byInterval(tight == len(surface.Cells), tight == len(surface.Cells)))
+}
+
+// TestBankSweepPredicts measures afterwards what a sweep predicted. At most three minutes.
+func TestBankSweepPredicts(t *testing.T) {
+	bankOnly(t)
+	const path = "rate=50mbit,rtt=20ms,stack=windows-2000"
+	const grid = "--send-buffers 8K-1M:x2 --receive-buffers 8K-1M:x2 --write-sizes 4K"
+	args := append(strings.Fields(grid), "--time", "400ms", "--precision", "5%", "--resume", filepath.Join(t.TempDir(), "journal"))
+	var before, after swept
+	alone(t, func() {
+		before = runSweep(t, sweepCommand(t, path, append(args, "--repeats", "1", "--budget", "18s")...))
+	})
+	for _, budget := range []string{"60s", "105s"} {
+		alone(t, func() {
+			after = runSweep(t, sweepCommand(t, path, append(args, "--repeats", "3", "--budget", budget)...))
+		})
+	}
+	predicted, right, farthest := 0, 0, 0.0
+	for i, c := range before.Cells {
+		runs := after.Cells[i].Runs
+		if !c.Predicted || len(runs) < 3 {
+			continue
+		}
+		predicted++
+		off := math.Abs(math.Log(stats.Median(runs) / c.Goodput)) // one stalled run moves no median
+		farthest = math.Max(farthest, off)
+		if off <= 0.05 {
+			right++
+		}
+	}
+	record(t, bankRow{Section: "sweep", Case: "50 Mbit/s × 20 ms, 64 cells", Claim: "≥ 95 % of the predicted cells measure within 5 % of the prediction",
+		Measured: fmt.Sprintf("%d of %d", right, predicted), Spread: fmt.Sprintf("farthest off %.1f %%, medians of 3 runs of 400 ms", 100*(math.Exp(farthest)-1)),
+		Verdict: byInterval(float64(right) >= 0.95*float64(predicted), predicted >= 8), Command: "fullpipe sweep lab:" + path + " " + grid + " --budget 18s, then --repeats 3"})
+}
