@@ -81,13 +81,13 @@ func TestBankSweep(t *testing.T) {
 func TestBankSweepPredicts(t *testing.T) {
 	bankOnly(t)
 	const path = "rate=50mbit,rtt=20ms,stack=windows-2000"
-	const grid = "--send-buffers 8K-1M:x2 --receive-buffers 8K-1M:x2 --write-sizes 4K"
+	const grid = "--send-buffers 8K-1M:x1.6 --receive-buffers 8K-1M:x1.6 --write-sizes 4K"
 	args := append(strings.Fields(grid), "--time", "400ms", "--precision", "5%", "--resume", filepath.Join(t.TempDir(), "journal"))
 	var before, after swept
 	alone(t, func() {
-		before = runSweep(t, sweepCommand(t, path, append(args, "--repeats", "1", "--budget", "18s")...))
+		before = runSweep(t, sweepCommand(t, path, append(args, "--repeats", "1", "--budget", "25s")...))
 	})
-	for _, budget := range []string{"60s", "105s"} {
+	for _, budget := range []string{"75s", "125s", "175s"} {
 		alone(t, func() {
 			after = runSweep(t, sweepCommand(t, path, append(args, "--repeats", "3", "--budget", budget)...))
 		})
@@ -105,7 +105,7 @@ func TestBankSweepPredicts(t *testing.T) {
 			right++
 		}
 	}
-	record(t, bankRow{Section: "sweep", Case: "50 Mbit/s × 20 ms, 64 cells", Claim: "≥ 95 % of the predicted cells measure within 5 % of the prediction",
+	record(t, bankRow{Section: "sweep", Case: "50 Mbit/s × 20 ms, 121 cells", Claim: "≥ 95 % of the predicted cells measure within 5 % of the prediction",
 		Measured: fmt.Sprintf("%d of %d", right, predicted), Spread: fmt.Sprintf("farthest off %.1f %%, medians of 3 runs of 400 ms", 100*(math.Exp(farthest)-1)),
-		Verdict: byInterval(float64(right) >= 0.95*float64(predicted), predicted >= 8), Command: "fullpipe sweep lab:" + path + " " + grid + " --budget 18s, then --repeats 3"})
+		Verdict: byInterval(float64(right) >= 0.95*float64(predicted), predicted >= 8), Command: "fullpipe sweep lab:" + path + " " + grid + " --budget 25s, then --repeats 3"})
 }
