@@ -169,7 +169,7 @@ func (f *File) begin() error {
 		return &NotACapture{f.name, fmt.Sprintf("%d bytes are too few", len(head))}
 	}
 	if binary.LittleEndian.Uint32(head) == blockSection {
-		f.next = f.nextBlock
+		f.next, f.plain = f.nextBlock, f.plainBlocks
 		return nil
 	}
 	return f.beginPcap(head)

@@ -3,6 +3,7 @@ package capture
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -150,7 +151,8 @@ func FuzzFile(f *testing.F) {
 		defer in.Close()
 		var p Packet
 		var s flow.Segment
-		for n := 0; ; n++ {
+		n := 0
+		for ; ; n++ {
 			if err := in.Next(&p); err != nil {
 				if in.Next(&p) != err {
 					t.Fatal("the end is not the end")
@@ -164,6 +166,14 @@ func FuzzFile(f *testing.F) {
 			if n > len(data) {
 				t.Fatal("more packets than bytes")
 			}
+		}
+		again, err := NewFile("fuzz", bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer again.Close()
+		if a, _ := Analyze(context.Background(), Config{Workers: 1}, again); a.Packets != int64(n) {
+			t.Fatalf("%d packets one by one, %d at once", n, a.Packets)
 		}
 		if len(in.in.buf) > sourceSize+64 {
 			t.Fatalf("a buffer of %d bytes for a file of %d", len(in.in.buf), len(data))

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"math/bits"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
 )
 
 // The next generation format: draft-ietf-opsawg-pcapng.
@@ -87,6 +89,33 @@ func (f *File) nextBlock(p *Packet) error {
 			}
 		}
 	}
+}
+
+// plainBlocks decodes the packets that come next as long as they lie whole in the buffer
+// and are plain, in little-endian blocks as nearly all are; nextBlock takes what stopped
+// it. It answers how many there were.
+func (f *File) plainBlocks(to []flow.Segment) int {
+	const header, trailer = 28, 4
+	if f.order != binary.LittleEndian {
+		return 0
+	}
+	le, rest, n := binary.LittleEndian, f.in.buf[f.in.a:f.in.b], 0
+	for ; n < len(to) && len(rest) >= header+trailer; n++ {
+		head, s := (*[header]byte)(rest), &to[n]
+		kind, size, index, captured := le.Uint32(head[:4]), le.Uint32(head[4:8]), le.Uint32(head[8:12]), le.Uint32(head[20:24])
+		if kind != blockEnhanced || size > maxRecord || size%4 != 0 || int(size) > len(rest) ||
+			uint64(index) >= uint64(len(f.interfaces)) || uint64(captured)+header+trailer > uint64(size) {
+			break
+		}
+		i := &f.interfaces[index]
+		s.At, s.Interface = i.time(uint64(le.Uint32(head[12:16]))<<32|uint64(le.Uint32(head[16:20]))), uint16(index)
+		if !decodePlain(rest[header:header+captured], plain(i.link), s) {
+			break
+		}
+		rest = rest[size:]
+	}
+	f.in.a = f.in.b - len(rest)
+	return n
 }
 
 func (f *File) section() error {

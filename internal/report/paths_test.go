@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -31,7 +32,7 @@ func TestAllPathsAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cooked := save(packets)
-			for link, data := range map[string][]byte{"cooked": cooked, "ethernet": ethernet(packets)} {
+			for link, data := range map[string][]byte{"cooked": cooked, "ethernet": ethernet(packets), "pcapng": nextGeneration(packets)} {
 				want := documentOf(t, followed(t, data))
 				for _, workers := range []int{1, 3} {
 					f, err := capture.NewFile("", bytes.NewReader(data))
@@ -51,6 +52,24 @@ func TestAllPathsAgree(t *testing.T) {
 	}
 }
 
+// nextGeneration writes packets as a pcapng capture in nanoseconds.
+func nextGeneration(packets []packet) []byte {
+	le := binary.LittleEndian
+	block := func(out []byte, kind uint32, body []byte) []byte {
+		body = append(body, make([]byte, -len(body)&3)...)
+		out = le.AppendUint32(le.AppendUint32(out, kind), uint32(len(body)+12))
+		return le.AppendUint32(append(out, body...), uint32(len(body)+12))
+	}
+	out := block(nil, 0x0a0d0d0a, le.AppendUint64(le.AppendUint32(le.AppendUint32(nil, 0x1a2b3c4d), 1), ^uint64(0)))
+	out = block(out, 1, append(le.AppendUint64(nil, uint64(packets[0].link)), 9, 0, 1, 0, 9, 0, 0, 0))
+	for _, p := range packets {
+		body := le.AppendUint32(le.AppendUint32(le.AppendUint32(nil, 0), uint32(p.at>>32)), uint32(p.at))
+		body = le.AppendUint32(le.AppendUint32(body, uint32(len(p.data))), uint32(p.length))
+		out = block(out, 6, append(body, p.data...))
+	}
+	return out
+}
+
 // followed reads a capture the plain way.
 func followed(t *testing.T, data []byte) *capture.Analysis {
 	t.Helper()
@@ -66,7 +85,11 @@ func followed(t *testing.T, data []byte) *capture.Analysis {
 			table.Add(&s)
 		}
 	}
-	return &capture.Analysis{Connections: table.Finish()}
+	all := table.Finish()
+	if len(all) == 0 {
+		t.Fatal("nothing to follow")
+	}
+	return &capture.Analysis{Connections: all}
 }
 
 // documentOf is what diagnose would print of the connections.
