@@ -154,6 +154,10 @@ func causes() []cause {
 		{"MTU black hole", limiter.MTUBlackHole, "", nil, func(_ pathPoint, s *setup) {
 			s.path += ",up.mtu=1400,up.icmp=drop"
 		}, nil},
+		// An acknowledgement for every two segments takes a fiftieth of their bytes.
+		{"starved acknowledgements", limiter.AckPath, "", big(20e3), func(p pathPoint, s *setup) {
+			s.path += fmt.Sprintf(",down.rate=%.0f,down.queue=%.0fB", p.bps/150, max(10000, p.bps/150/8*0.4))
+		}, nil},
 		{"short transfer", limiter.SlowStart, "", big(60e3), func(p pathPoint, s *setup) {
 			s.spec.Bytes, s.spec.Time = int64(p.bdp()), 0
 		}, nil},

@@ -42,7 +42,7 @@ func (h *hearing) judgeNetwork() finding {
 	if p.top <= 0 || p.mean <= 0 {
 		return finding{name: Unknown, confidence: Low, text: "too few samples to see a rate"}
 	}
-	level := p.level()
+	level, answers := p.level(), h.answersShare()
 	f := finding{values: map[string]float64{"steady_bps": p.mean, "best_bps": p.top, "retransmitted_ratio": p.resent,
 		"rtt_s": p.rtt.Seconds(), "rtt_base_s": p.base.Seconds()}}
 	loaded := fmt.Sprintf("round trip %s, %s when empty", units.Time(p.rtt), units.Time(p.base))
@@ -61,8 +61,12 @@ func (h *hearing) judgeNetwork() finding {
 			}
 		}
 		f.text = fmt.Sprintf("%s of the bytes were sent again %s, and no queue ever formed (%s)", percent(p.resent), steady, loaded)
+	case answers >= mostlyAnswers:
+		f.name, f.confidence = AckPath, Medium
+		f.text = fmt.Sprintf("acknowledgements queue on their way back: bytes that the receiver has had are acknowledged ever later (%s)", loaded)
 	case (p.full() || p.standing() && level >= flatRate) && (p.resent < heavyLoss || p.queued >= mostlyQueued):
-		f.name, f.confidence = Bottleneck, when(level >= clearlyFlat && !p.uneven(), High)
+		// The sender alone cannot know which way the queue stands.
+		f.name, f.confidence = Bottleneck, when(level >= clearlyFlat && !p.uneven() && h.receiver != nil && answers <= hardlyAnswers, High)
 		f.text = fmt.Sprintf("the path delivers a steady %s and a queue stands in it (%s)", units.Rate(p.mean), loaded)
 	case level >= flatRate && !p.uneven() && p.resent < heavyLoss: // the queue is too short to be seen
 		f.name, f.confidence = Bottleneck, Medium

@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
@@ -167,7 +168,7 @@ func (t *timeline) evidenceLevel(n Name) Confidence {
 	case Congestion:
 		return when(d.LossEvents >= 3 && t.queueMissing() && t.clock(flow.Slack) < 0.1*t.length, High)
 	case Bottleneck:
-		return when(t.queueing && d.ScaleKnown, High)
+		return when(t.queueing && d.ScaleKnown && t.queueAhead(), High)
 	}
 	return Medium
 }
@@ -176,6 +177,12 @@ func (t *timeline) evidenceLevel(n Name) Confidence {
 // path's round trip is known, and no part of it was taken for constant.
 func (t *timeline) queueMissing() bool {
 	return !t.queueing && t.c.SYN && t.c.SYNACK && (t.vantage == AtSender || t.d.LoopFollowed)
+}
+
+// queueAhead says that a queue of acknowledgements would have been told from one of data:
+// by their timestamps, or because they had not gone far yet.
+func (t *timeline) queueAhead() bool {
+	return t.vantage == AtReceiver || slices.ContainsFunc(t.d.Slices, func(s flow.Slice) bool { return s.Backs > 0 })
 }
 
 func (t *timeline) tell(name Name, share float64) (string, map[string]float64) {
