@@ -14,9 +14,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// ipHeaders are what UDP over IPv4 adds to a datagram's payload, bytes.
-const ipHeaders = 28
-
 // runCapacity searches the largest rate that UDP gets through, each direction alone.
 func (f *measureFlags) runCapacity(cmd *cobra.Command, text string, far transfer.DatagramPeer, specs []transfer.DatagramSpec) error {
 	doc := report.Capacity{Header: newHeader(cmd), Peer: peerName(text)}
@@ -62,14 +59,14 @@ func (f *measureFlags) capacityByFeedback(cmd *cobra.Command, far transfer.Datag
 	if r == nil {
 		return report.CapacityDirection{Direction: spec.Direction}, err
 	}
-	return report.NewCapacity(r, float64(spec.Size+ipHeaders)/float64(spec.Size)), err
+	return report.NewCapacity(r), err
 }
 
 // searchCapacity tries whole rates, one after the other.
 func searchCapacity(ctx context.Context, far transfer.DatagramPeer, spec transfer.DatagramSpec, trying func(float64)) (report.CapacityDirection, error) {
 	out := report.CapacityDirection{Direction: spec.Direction, Protocol: "udp", Method: report.ByTrials}
 	var capacity search.Capacity
-	framed := float64(spec.Size+ipHeaders) / float64(spec.Size)
+	framed := 1 + 28/float64(spec.Size) // until it is known which IP
 	for {
 		bps, done := capacity.Next()
 		if out.CapacityBps, out.AtLeast = capacity.Best(); done {
@@ -81,6 +78,7 @@ func searchCapacity(ctx context.Context, far transfer.DatagramPeer, spec transfe
 		if err != nil {
 			return out, err
 		}
+		framed = 1 + float64(r.Headers)/float64(spec.Size)
 		trial := search.CapacityTrial{Offered: bps, Sent: float64(r.Sent*int64(spec.Size)*8) / spec.Time.Seconds() * framed,
 			Received: r.Bps() * framed, LossRatio: r.LossRatio()}
 		told := report.CapacityTrial{OfferedBps: bps, ReceivedBps: trial.Received, LossRatio: trial.LossRatio}

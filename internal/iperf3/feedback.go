@@ -119,8 +119,8 @@ func (s *searching) heed(one *flow) {
 	}
 }
 
-// rate is what to send at, in bit/s of payload; most bounds it where it is not 0.
-func (s *searching) rate(size int, most float64) float64 {
+// rate is what to send at, in bit/s of payload under headers; most bounds it where it is not 0.
+func (s *searching) rate(size, headers int, most float64) float64 {
 	s.mu.Lock()
 	if !s.heard.IsZero() && time.Since(s.heard) > silence {
 		s.load.Silent()
@@ -128,15 +128,20 @@ func (s *searching) rate(size int, most float64) float64 {
 		s.bps.Store(int64(s.load.Bps()))
 	}
 	s.mu.Unlock()
-	bps := float64(s.bps.Load()) * float64(size) / float64(size+ipHeaders)
+	bps := float64(s.bps.Load()) * float64(size) / float64(size+headers)
 	if most > 0 {
 		bps = min(bps, most)
 	}
 	return bps
 }
 
-// ipHeaders are what UDP over IPv4 adds to a datagram's payload, bytes.
-const ipHeaders = 28
+// headers are what IP and UDP add to a datagram's payload, bytes.
+func (f *flow) headers() int {
+	if f.socket.Remote().Addr().Is4() {
+		return 20 + 8
+	}
+	return 40 + 8
+}
 
 // tell sends a receiver's statuses until done is closed.
 func (s *searching) tell(f *flows, one *flow, done <-chan struct{}) {

@@ -174,13 +174,14 @@ func (f *flows) send(ctx context.Context, one *flow) error {
 	if f.bps > 0 {
 		pace.perDatagram = time.Duration(float64(f.size*8) / f.bps * float64(time.Second))
 	}
+	headers := one.headers()
 	train := make([]byte, most*f.size)
 	crand.Read(train)
 	limit := f.bytes / int64(len(f.all)) / int64(f.size)
 	for ctx.Err() == nil {
 		now := time.Since(f.started)
 		if f.search != nil {
-			each := time.Duration(float64(f.size*8) / f.search.rate(f.size, f.bps) * float64(time.Second))
+			each := time.Duration(float64(f.size*8) / f.search.rate(f.size, headers, f.bps) * float64(time.Second))
 			if each != pace.perDatagram {
 				pace = pacer{perDatagram: each, begun: now}
 			}

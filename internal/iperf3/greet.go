@@ -147,6 +147,9 @@ func (f *flows) result(started time.Time, complete bool) *transfer.DatagramResul
 	}
 	var reordered, duplicates int64
 	first := time.Duration(-1)
+	if len(f.all) > 0 {
+		r.Headers = f.all[0].headers()
+	}
 	for _, one := range f.all {
 		if f.sending {
 			r.Sent += int64(one.sent)

@@ -32,9 +32,9 @@ const (
 	ByTrials   = "trials"   // whole trials of a second, by the RFC's thresholds
 )
 
-// NewCapacity describes a search by feedback; overhead is what the IP layer carries over
-// the payload, a ratio.
-func NewCapacity(r *transfer.DatagramResult, overhead float64) CapacityDirection {
+// NewCapacity describes a search by feedback.
+func NewCapacity(r *transfer.DatagramResult) CapacityDirection {
+	overhead := 1 + float64(r.Headers)/float64(max(r.Spec.Size, 1))
 	d := CapacityDirection{Direction: r.Spec.Direction, Protocol: "udp", Method: ByFeedback, AtLeast: !r.Congested, Trials: []CapacityTrial{}}
 	for _, s := range r.Seconds {
 		one := CapacityTrial{OfferedBps: bps(s.Sent*int64(r.Spec.Size), s.Duration) * overhead, ReceivedBps: bps(s.Bytes, s.Duration) * overhead,

@@ -235,7 +235,7 @@ func (c *CPU) text() string {
 		}
 		text := fmt.Sprintf("%s %.0f %% of a core", name, 100**process)
 		if starved != nil && *starved >= 0.05 {
-			text += fmt.Sprintf(" (without one it wanted %.0f %% of the time)", 100**starved)
+			text += fmt.Sprintf(" (and waited for one %.0f %% of the time)", 100**starved)
 		}
 		return text
 	}

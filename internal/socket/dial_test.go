@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -70,9 +71,12 @@ func TestRace(t *testing.T) {
 				began := make([]time.Duration, len(all))
 				conns := make([]*net.TCPConn, len(all))
 				tried := 0
+				var mu sync.Mutex // guards what the attempts leave
 				won, err := race(ctx, "host:5201", all, attemptDelay, func(ctx context.Context, to netip.AddrPort) (*net.TCPConn, error) {
 					i := slices.Index(all, to)
+					mu.Lock()
 					began[i], tried = time.Since(start), tried+1
+					mu.Unlock()
 					a := c.answers[i]
 					if a.after < 0 {
 						<-ctx.Done()
@@ -83,6 +87,8 @@ func TestRace(t *testing.T) {
 					case <-ctx.Done():
 						return nil, ctx.Err()
 					}
+					mu.Lock()
+					defer mu.Unlock()
 					conns[i] = &net.TCPConn{}
 					return conns[i], a.err
 				})

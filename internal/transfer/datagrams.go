@@ -40,8 +40,10 @@ type DatagramSpec struct {
 // DatagramResult is what arrived of a UDP transfer. A nil pointer is not known: the
 // receiver could not tell.
 type DatagramResult struct {
-	Spec       DatagramSpec
-	Started    time.Time
+	Spec    DatagramSpec
+	Started time.Time
+	// Headers are what IP and UDP add to each datagram's payload, bytes.
+	Headers    int
 	Sent       int64 // datagrams
 	Received   int64 // duplicates included
 	Lost       int64
