@@ -88,15 +88,16 @@ func JudgeCapture(c *flow.Connection, d *flow.Direction, others ...Parallel) Dia
 		g.Verdict = unseen(fmt.Sprintf("%d bytes are too few to tell", d.Bytes), Application, SlowStart, MTUBlackHole)
 		return g
 	}
-	spent := map[Name]float64{}
+	spent := make(spending, 0, 8)
+	g.Bands = make([]Band, 0, len(d.Slices))
 	for i := range d.Slices {
 		s := &d.Slices[i]
-		clear(spent)
-		t.spend(i, spent)
-		for name, took := range spent {
-			t.time[name] += took
+		spent = spent[:0]
+		t.spend(i, &spent)
+		for _, one := range spent {
+			t.time[one.name] += one.took
 		}
-		g.Bands = append(g.Bands, Band{time.Duration(s.Start), time.Duration(s.End), mostOf(spent)})
+		g.Bands = append(g.Bands, Band{time.Duration(s.Start), time.Duration(s.End), spent.most()})
 	}
 	g.Bands = joined(g.Bands)
 	shares := Shares{}
@@ -166,7 +167,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel) *time
 	if t.length > 0 {
 		t.goodput = float64(d.Bytes) / t.length
 	}
-	var rates []weighted
+	rates := make([]weighted, 0, len(d.Slices))
 	idle := 0.0
 	outstanding, speeds, lost := make([]float64, len(d.Slices)), make([]float64, len(d.Slices)), make([]bool, len(d.Slices))
 	for i := range d.Slices {
@@ -258,11 +259,31 @@ func (t *timeline) rate(s *flow.Slice) float64 {
 	return 0
 }
 
-func mostOf(spent map[Name]float64) Name {
+// spending is what a slice's time was given to, seconds.
+type spending []struct {
+	name Name
+	took float64
+}
+
+func (s *spending) add(n Name, took float64) {
+	for i := range *s {
+		if one := &(*s)[i]; one.name == n {
+			one.took += took
+			return
+		}
+	}
+	*s = append(*s, struct {
+		name Name
+		took float64
+	}{n, took})
+}
+
+// most is what got most of it; of equals the first in the order of Names.
+func (s spending) most() Name {
 	best, most := Unknown, 0.0
-	for _, n := range Names() {
-		if spent[n] > most {
-			best, most = n, spent[n]
+	for _, one := range s {
+		if one.took > most || one.took == most && slices.Index(Names(), one.name) < slices.Index(Names(), best) {
+			best, most = one.name, one.took
 		}
 	}
 	return best

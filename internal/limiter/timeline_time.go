@@ -121,7 +121,7 @@ func (t *timeline) linkFull() bool {
 // before a shallow queue overflows, but not before a policer drops.
 func (t *timeline) queueSeen() bool {
 	const packets = 5
-	var rises []weighted
+	rises := make([]weighted, 0, len(t.d.Slices))
 	for i := range t.d.Slices {
 		if s := &t.d.Slices[i]; s.RTTs > 0 {
 			rises = append(rises, weighted{float64(s.RTTMax)/1e9 - t.base, sliceTime(s)})
@@ -141,7 +141,7 @@ func (t *timeline) short() bool {
 
 // quantileOf is a quantile over time of the slices' rates, bytes/s.
 func quantileOf(t *timeline, q float64) float64 {
-	var rates []weighted
+	rates := make([]weighted, 0, len(t.d.Slices))
 	for i := range t.d.Slices {
 		s := &t.d.Slices[i]
 		rates = append(rates, weighted{t.rate(s), sliceTime(s)})
@@ -150,16 +150,16 @@ func quantileOf(t *timeline, q float64) float64 {
 }
 
 // spend gives a slice's time away, in seconds, to what is empty.
-func (t *timeline) spend(i int, to map[Name]float64) {
+func (t *timeline) spend(i int, to *spending) {
 	s := &t.d.Slices[i]
 	add := func(n Name, clock flow.Clock) {
 		if s.Clock[clock] > 0 {
-			to[n] += float64(s.Clock[clock]) / 1e9
+			to.add(n, float64(s.Clock[clock])/1e9)
 		}
 	}
 	const unreliable = 0.1
 	if s.Unseen > 0 && float64(s.Unseen) > unreliable*float64(s.Sent) {
-		to[Unknown] = sliceTime(s)
+		to.add(Unknown, sliceTime(s))
 		return
 	}
 	add(t.idleOf(i), flow.Idle)
