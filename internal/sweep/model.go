@@ -211,6 +211,7 @@ type alike struct {
 	cells   []Cell
 	ratios  []float64         // goodput over the model's, logarithms
 	rows    map[int][]float64 // the same by the buffer that limits; one row on a full path
+	middles map[int]float64   // of the rows
 	noise   stats.Noise       // how much the cells of a row differ
 	student float64
 }
@@ -228,7 +229,7 @@ func (s *Schedule) alike(path *Path, scaled func(kind) func(limiter.Name) float6
 		}
 		k.limiter = l
 		if groups[k] == nil {
-			groups[k] = &alike{limiter: l, rows: map[int][]float64{}}
+			groups[k] = &alike{limiter: l, rows: map[int][]float64{}, middles: map[int]float64{}}
 		}
 		groups[k].add(c, stats.Middle(s.logs[i])-math.Log(bps))
 	}
@@ -264,9 +265,9 @@ func (a *alike) near(c Cell) []float64 {
 	for _, m := range a.cells {
 		under = under || m.Send <= c.Send && m.Receive <= c.Receive
 		over = over || m.Send >= c.Send && m.Receive >= c.Receive
-	}
-	if under && over {
-		return row
+		if under && over {
+			return row
+		}
 	}
 	return nil
 }
@@ -278,6 +279,7 @@ func (a *alike) settle() bool {
 	var rows [][]float64
 	for _, row := range slices.Sorted(maps.Keys(a.rows)) { // in order, so that sums are the same each time
 		rows = append(rows, a.rows[row])
+		a.middles[row] = stats.Middle(a.rows[row])
 	}
 	a.noise = stats.Pool(stats.Noise{}, rows...)
 	a.noise.Dev = math.Max(a.noise.Dev, least)
@@ -294,7 +296,7 @@ func (a *alike) predict(c Cell, bps float64) (stats.Interval, bool) {
 	if len(near) == 0 {
 		return stats.Interval{}, false
 	}
-	mean := stats.Middle(near)
+	mean := a.middles[a.row(c)]
 	half := a.student * a.noise.Dev * math.Sqrt(1+1/float64(len(near)))
 	return stats.Interval{Low: bps * math.Exp(mean-half), Mid: bps * math.Exp(mean), High: bps * math.Exp(mean+half)}, true
 }

@@ -230,3 +230,20 @@ func TestPaths(t *testing.T) {
 		t.Errorf("windows were in the way: %+v", paths)
 	}
 }
+
+// BenchmarkNext is what deciding costs in the largest grid, half of it measured: it has to
+// be little beside a run.
+func BenchmarkNext(b *testing.B) {
+	var axis []int
+	for i := range 100 {
+		axis = append(axis, 4096*(i+1))
+	}
+	s := NewSchedule(plane(axis, axis), Rules{Precision: 0.03})
+	w := clean(1)
+	for i := 0; i < len(s.cells); i += 2 {
+		s.Observe(w.trial(i, s.cells[i]))
+	}
+	for b.Loop() {
+		s.Next()
+	}
+}
