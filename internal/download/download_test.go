@@ -240,3 +240,15 @@ func TestCheckNamesWhatAWebServerCannot(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLatencyBesideAFetch asks by ICMP, or by connecting as any client does.
+func TestLatencyBesideAFetch(t *testing.T) {
+	p := open(t, newSite(t, false), "/endless", Config{})
+	r, err := p.Run(t.Context(), transfer.Spec{Direction: transfer.Down, Time: 700 * time.Millisecond, Latency: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := r.Latency; l == nil || len(l.Idle) == 0 || len(l.Loaded) == 0 || l.Method == "" {
+		t.Errorf("%+v; %v", l, r.Warnings)
+	}
+}
