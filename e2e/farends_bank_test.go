@@ -84,6 +84,17 @@ func descriptors(t *testing.T) int {
 	return len(all)
 }
 
+// steady waits until the number of goroutines has not changed for a while.
+func steady() (n int) {
+	for same := 0; same < 20; same++ {
+		time.Sleep(20 * time.Millisecond)
+		if now := runtime.NumGoroutine(); now != n {
+			n, same = now, 0
+		}
+	}
+	return n
+}
+
 // settled waits until goroutines have ended that only need to be scheduled.
 func settled(at int) int {
 	for deadline := time.Now().Add(15 * time.Second); runtime.NumGoroutine() > at && time.Now().Before(deadline); {
@@ -95,10 +106,21 @@ func settled(at int) int {
 func TestBankManyTests(t *testing.T) {
 	bankOnly(t)
 	const tests = 200
-	spec := transfer.Spec{Direction: transfer.Up, Time: 5 * time.Second, Program: transfer.Program{WriteBytes: 4096, WriteBps: 500e3}}
+	const bps, length = 500e3, 5 * time.Second
+	complete, bytes := manyTests(t, tests, bps, length)
+	share := float64(bytes) / (tests * length.Seconds() * bps / 8)
+	record(t, bankRow{Section: "The server under load", Case: "200 tests at once, 500 kbit/s each", Claim: "all complete, each at its rate",
+		Measured: fmt.Sprintf("%d complete, %.1f %% of what was offered arrived", complete, 100*share), Spread: "1 run",
+		Verdict: verdict(complete == tests && share > 0.97), Command: "client and server in one process"})
+}
+
+// manyTests runs tests at once on one server.
+func manyTests(t *testing.T, tests int, bps float64, length time.Duration) (complete, bytes int64) {
+	t.Helper()
+	spec := transfer.Spec{Direction: transfer.Up, Time: length, Program: transfer.Program{WriteBytes: 4096, WriteBps: bps}}
 	reports := make(chan iperf3.Report, tests)
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(ourServerFor(t, "127.0.0.1:0", reports, tests)))
-	var complete, bytes atomic.Int64
+	var done, moved atomic.Int64
 	var running sync.WaitGroup
 	for range tests {
 		running.Go(func() {
@@ -110,30 +132,57 @@ func TestBankManyTests(t *testing.T) {
 				return
 			}
 			span, _ := result.Received()
-			complete.Add(1)
-			bytes.Add(span.Bytes)
+			done.Add(1)
+			moved.Add(span.Bytes)
 		})
 	}
 	running.Wait()
-	want := float64(tests) * 5 * 500e3 / 8
-	share := float64(bytes.Load()) / want
-	record(t, bankRow{Section: "The server under load", Case: "200 tests at once, 500 kbit/s each", Claim: "all complete, each at its rate",
-		Measured: fmt.Sprintf("%d complete, %.1f %% of what was offered arrived", complete.Load(), 100*share), Spread: "1 run",
-		Verdict: verdict(complete.Load() == tests && share > 0.97), Command: "client and server in one process"})
+	return done.Load(), moved.Load()
+}
+
+func TestManyTestsAtOnce(t *testing.T) {
+	if complete, bytes := manyTests(t, 100, 100e3, time.Second); complete != 100 || bytes == 0 {
+		t.Errorf("%d of 100 tests completed, %d bytes", complete, bytes)
+	}
 }
 
 func TestBankSoak(t *testing.T) {
 	bankOnly(t)
-	const tests, warm, workers = 10_000, 500, 32
+	started := time.Now()
+	g := soak(t, 500, 10_000)
+	ok := g.failed == 0 && g.goroutines <= 0 && g.descriptors <= 0 && g.memory < 16<<20
+	record(t, bankRow{Section: "The server under load", Case: "10,000 short tests, 32 at a time", Claim: "no failure, no growth of goroutines, descriptors or memory (16 MiB of noise)",
+		Measured: fmt.Sprintf("%d failed; goroutines %+d, descriptors %+d, memory %+.1f MiB", g.failed, g.goroutines, g.descriptors, float64(g.memory)/(1<<20)),
+		Spread:   fmt.Sprintf("1 run of %.0f s", time.Since(started).Seconds()), Verdict: verdict(ok), Command: "client and server in one process"})
+}
+
+func TestShortSoak(t *testing.T) {
+	if g := soak(t, 50, 300); g.failed > 0 || g.goroutines > 0 || g.descriptors > 0 {
+		t.Errorf("after 300 tests: %+v", g)
+	}
+}
+
+// growth is what tests left behind, beside those that failed.
+type growth struct {
+	failed                  int64
+	goroutines, descriptors int
+	memory                  int64 // bytes
+}
+
+// soak runs short tests one after the other on one server, 32 at a time, and answers how
+// it has grown since the first of them, which warm it up.
+func soak(t *testing.T, warm, tests int) (g growth) {
+	t.Helper()
+	const workers = 32
 	reports := make(chan iperf3.Report)
+	t.Cleanup(func() { close(reports) }) // after the server's end
 	go func() {
 		for range reports {
 		}
 	}()
-	port := ourServer(t, "127.0.0.1:0", reports)
-	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(ourServer(t, "127.0.0.1:0", reports)))
 	failed := atomic.Int64{}
-	soak := func(n int) {
+	run := func(n int) {
 		var left atomic.Int64
 		left.Store(int64(n))
 		var running sync.WaitGroup
@@ -152,14 +201,8 @@ func TestBankSoak(t *testing.T) {
 		running.Wait()
 		debug.FreeOSMemory()
 	}
-	soak(warm)
-	goroutines, fds, memory := settled(0), descriptors(t), resident(t)
-	started := time.Now()
-	soak(tests)
-	after := settled(goroutines)
-	grown := resident(t) - memory
-	ok := failed.Load() == 0 && after <= goroutines && descriptors(t) <= fds && grown < 16<<20
-	record(t, bankRow{Section: "The server under load", Case: "10,000 short tests, 32 at a time", Claim: "no failure, no growth of goroutines, descriptors or memory (16 MiB of noise)",
-		Measured: fmt.Sprintf("%d failed; goroutines %+d, descriptors %+d, memory %+.1f MiB", failed.Load(), after-goroutines, descriptors(t)-fds, float64(grown)/(1<<20)),
-		Spread:   fmt.Sprintf("1 run of %.0f s", time.Since(started).Seconds()), Verdict: verdict(ok), Command: "client and server in one process"})
+	run(warm)
+	goroutines, fds, memory := steady(), descriptors(t), resident(t)
+	run(tests)
+	return growth{failed.Load(), settled(goroutines) - goroutines, descriptors(t) - fds, resident(t) - memory}
 }
