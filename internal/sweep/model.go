@@ -80,13 +80,17 @@ func (s *Schedule) Paths() []Path {
 
 // knees are where the model, scaled to the measured cells, reaches the BDP.
 func (s *Schedule) knees(p *Path) (send, receive float64) {
-	ratios := map[limiter.Name][]float64{}
+	all := map[limiter.Name]*alike{limiter.SendBuffer: {limiter: limiter.SendBuffer}, limiter.ReceiverWindow: {limiter: limiter.ReceiverWindow}}
 	for k, a := range s.alike(p, plain) {
-		ratios[k.limiter] = append(ratios[k.limiter], a.ratios...)
+		if to := all[k.limiter]; to != nil {
+			for i, c := range a.cells {
+				to.add(c, a.ratios[i])
+			}
+		}
 	}
 	for l, to := range map[limiter.Name]*float64{limiter.SendBuffer: &send, limiter.ReceiverWindow: &receive} {
-		if len(ratios[l]) > 0 {
-			*to = p.BDPBytes / math.Exp(stats.Middle(ratios[l]))
+		if len(all[l].cells) > 0 {
+			*to = p.BDPBytes / all[l].factor()
 		}
 	}
 	return send, receive
@@ -173,7 +177,7 @@ func (s *Schedule) Sure() map[int]Prediction {
 		factors := map[kind]float64{}
 		for k, alike := range s.alike(&path, plain) {
 			if k.limiter != limiter.Bottleneck {
-				factors[k] = math.Exp(stats.Middle(alike.ratios))
+				factors[k] = alike.factor()
 			}
 		}
 		scaled := func(k kind) func(limiter.Name) float64 {
@@ -229,14 +233,23 @@ func (s *Schedule) alike(path *Path, scaled func(kind) func(limiter.Name) float6
 		}
 		k.limiter = l
 		if groups[k] == nil {
-			groups[k] = &alike{limiter: l, rows: map[int][]float64{}, middles: map[int]float64{}}
+			groups[k] = &alike{limiter: l}
 		}
 		groups[k].add(c, stats.Middle(s.logs[i])-math.Log(bps))
 	}
 	return groups
 }
 
+// factor is what systems make of a requested buffer, by the largest that still limits: it
+// is nearest to the knee, and small ones can be far more than was asked for.
+func (a *alike) factor() float64 {
+	return math.Exp(stats.Middle(a.rows[slices.Max(slices.Collect(maps.Keys(a.rows)))]))
+}
+
 func (a *alike) add(c Cell, ratio float64) {
+	if a.rows == nil {
+		a.rows, a.middles = map[int][]float64{}, map[int]float64{}
+	}
 	a.cells = append(a.cells, c)
 	a.ratios = append(a.ratios, ratio)
 	a.rows[a.row(c)] = append(a.rows[a.row(c)], ratio)
