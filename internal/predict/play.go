@@ -73,11 +73,13 @@ func (r *room) margins(typical float64) (below, above float64) {
 	case r.loss > 0 && typical < 0.85*r.bound():
 		return 0.42, 0.32 // luck
 	case r.loss > 0:
-		return 0.14, 0.10
+		return 0.18, 0.10
 	case r.congestion != "bbr" && r.queue < short*r.bdp():
-		return 0.20, 0.04
+		return 0.23, 0.03
+	case typical > 0.85*r.capacity():
+		return 0.17, 0.08 // the line bounds it above
 	}
-	return 0.12, 0.08
+	return 0.13, 0.08
 }
 
 // play is one transfer, round trip by round trip: every connection sends its window, the
