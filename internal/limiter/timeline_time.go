@@ -114,7 +114,10 @@ func (t *timeline) linkFull() bool {
 	if t.link == 0 || t.crowd*max(t.goodput, quantileOf(t, 0.5)) < t.link/1.1 {
 		return false
 	}
-	return t.queueing || t.probed || t.losing && t.queueSeen()
+	if t.losing { // faster sending comes out no faster of a policer either
+		return t.queueing || t.queueSeen()
+	}
+	return t.queueing || t.probed
 }
 
 // queueSeen says that round trips rose by a few packets' worth now and then, as they do

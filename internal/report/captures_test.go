@@ -38,6 +38,7 @@ var captured = []struct {
 	{"afd-8k.far", limiter.Sender, nil},                                          // 8 KB at 1.8 ms: retransmissions that were not needed, a few pauses
 	{"bott-4-streams-1m.far", limiter.Bottleneck, []limiter.Name{limiter.Mixed}}, // one of four: the others keep the queue full
 	{"ack-queue-64k.near", limiter.AckPath, []limiter.Name{limiter.Bottleneck}},  // 20 Mbit/s there, 64 kbit/s back
+	{"policed-2ms.near", limiter.Congestion, nil},                                // its drops look like a link that gives no more
 	{"nagle-ex.near", limiter.NagleDelayedAck, nil},
 	{"exch-nodelay.near", limiter.Application, []limiter.Name{limiter.Sender}},
 	{"short.near", limiter.SlowStart, nil},
