@@ -87,6 +87,7 @@ type RFC6349Bottleneck struct {
 	Range   [2]float64      `json:"range_bps"`
 	AtLeast bool            `json:"at_least"`
 	Method  string          `json:"method"`
+	Burst   *int64          `json:"burst_bytes,omitempty"` // got through beyond that rate
 	Trials  []CapacityTrial `json:"trials,omitempty"`
 }
 
@@ -174,7 +175,11 @@ func newRFC6349Direction(p *rfc6349.Path, d *rfc6349.Direction) RFC6349Direction
 	out := RFC6349Direction{Direction: d.Direction, Verdict: d.Verdict(), MaxTCPBps: positive(d.MaxTCPBps),
 		MaxBesideAcksBps: positive(d.MaxBesideAcksBps), BDPBytes: positive(d.BDPBytes), Tests: []RFC6349Test{}, direction: d, rtt: p.RTT.Seconds()}
 	if b := d.Bottleneck; b.Bps > 0 {
-		out.Bottleneck = &RFC6349Bottleneck{Bps: b.Bps, Range: b.Range, AtLeast: b.AtLeast, Method: b.Method, Trials: newTrials(b.Trials)}
+		var burst *int64
+		if b.BurstBytes > 0 {
+			burst = &b.BurstBytes
+		}
+		out.Bottleneck = &RFC6349Bottleneck{Bps: b.Bps, Range: b.Range, AtLeast: b.AtLeast, Method: b.Method, Burst: burst, Trials: newTrials(b.Trials)}
 	}
 	for _, c := range d.Criteria {
 		mid, ci := estimate(c.Measured)

@@ -78,13 +78,17 @@ func directionFormulas(r *rfc6349.Result, d *rfc6349.Direction) []Formula {
 // runFormulas are the three metrics of a run.
 func runFormulas(p *rfc6349.Path, d *rfc6349.Direction, run *rfc6349.Outcome) []Formula {
 	actual, ideal := run.Duration.Seconds(), run.Ideal.Seconds()
+	settled := ""
+	if run.Startup > 0 {
+		settled = fmt.Sprintf("; in equilibrium, without %s of startup, %.3f", secondsText(run.Startup.Seconds()), run.SteadyRatio)
+	}
 	all := []Formula{
 		{Name: "ideal transfer time", Source: "RFC 6349, 4.1.2", Formula: "payload after the first read × 8 / largest TCP rate", Result: ideal, Unit: "s",
 			Inputs: map[string]float64{"payload_bytes": float64(run.Bytes - run.Opening), "max_tcp_bps": d.MaxTCPBps},
 			Text:   fmt.Sprintf("%s × 8 / %.3f Mbit/s = %.3f s", units.Size(run.Bytes-run.Opening).Exact(), d.MaxTCPBps/1e6, ideal)},
 		{Name: "TCP Transfer Time Ratio", Source: "RFC 6349, 4.1.2", Formula: "actual / ideal transfer time", Result: run.Ratio, Unit: "ratio",
 			Inputs: map[string]float64{"actual_s": actual, "ideal_s": ideal},
-			Text:   fmt.Sprintf("%.3f s / %.3f s = %.3f; in equilibrium, without %s of startup, %.3f", actual, ideal, run.Ratio, secondsText(run.Startup.Seconds()), run.SteadyRatio)},
+			Text:   fmt.Sprintf("%.3f s / %.3f s = %.3f", actual, ideal, run.Ratio) + settled},
 	}
 	if efficiency, ok := run.Efficiency(); ok {
 		all = append(all, Formula{Name: "TCP Efficiency", Source: "RFC 6349, 4.2.1", Formula: "(sent − retransmitted) / sent, retransmissions counted as sent",

@@ -157,7 +157,7 @@ func (d *RFC6349Direction) writeText(w io.Writer) {
 	t.write(w, "  ")
 	if len(d.Tests) > 0 {
 		fmt.Fprintln(w)
-		tests := newTable(1, 2, 3, 4, 5, 6, 7, 8)
+		tests := newTable(1, 2, 3, 4, 5, 6, 7)
 		tests.row(TestColumns()...)
 		for i := range d.Tests {
 			tests.row(d.Tests[i].Cells()...)
@@ -194,6 +194,9 @@ func (d *RFC6349Direction) BottleneckText() string {
 	if b.AtLeast {
 		text = "at least " + text
 	}
+	if b.Burst != nil {
+		text += ", after a burst of " + units.Size(*b.Burst).String()
+	}
 	return text + " (" + b.Method + ")"
 }
 
@@ -209,7 +212,7 @@ func (d *RFC6349Direction) ReferenceText() string {
 func (t *RFC6349Test) Title() string {
 	switch {
 	case t.Kind == rfc6349.Automatic:
-		return "automatic windows"
+		return "automatic"
 	case t.Kind == rfc6349.Full:
 		return "one connection"
 	case t.Kind == rfc6349.Several:
@@ -222,19 +225,19 @@ func (t *RFC6349Test) Title() string {
 
 // TestColumns head the rows of tests.
 func TestColumns() []string {
-	return []string{"test", "window", "of BDP", "achievable", "goodput", "time ratio", "settled", "efficiency", "buffer delay", "limited by"}
+	return []string{"test", "window", "of BDP", "goodput of achievable", "ratio", "settled", "efficiency", "delay", "limited by"}
 }
 
 // Cells are the row of a test in tables.
 func (t *RFC6349Test) Cells() []string {
-	window, share := "automatic", "–"
+	window, share := "auto", "–"
 	if t.WindowBytes != nil {
 		window = units.Size(*t.WindowBytes).String()
 	}
 	if t.BDPRatio != nil {
 		share = fmt.Sprintf("%.0f %%", 100**t.BDPRatio)
 	}
-	cells := []string{t.Title(), window, share, rateText(t.AchievableBps)}
+	cells := []string{t.Title(), window, share}
 	if t.test.Typical() == nil {
 		return append(cells, "–", "–", "–", "–", "–", t.Skipped)
 	}
@@ -250,10 +253,18 @@ func (t *RFC6349Test) Cells() []string {
 	switch {
 	case t.Kind == rfc6349.Window && t.Limiter == limiter.ReceiverWindow:
 		limited = "this window"
-	case t.Subtype != "":
-		limited += " (" + t.Subtype + ")"
+	case t.Subtype == limiter.Policer:
+		limited = t.Subtype
 	}
-	return append(cells, rateText(t.GoodputBps), ratioText(run.TimeRatio), ratioText(run.SteadyTimeRatio), efficiency, delay, limited)
+	return append(cells, span(rateText(t.GoodputBps), " of ", rateText(t.AchievableBps)), ratioText(run.TimeRatio), ratioText(run.SteadyTimeRatio), efficiency, delay, limited)
+}
+
+// span joins two quantities, their unit once where they share it.
+func span(low, between, high string) string {
+	if _, unit, ok := strings.Cut(high, " "); ok {
+		low = strings.TrimSuffix(low, " "+unit)
+	}
+	return low + between + high
 }
 
 func ratioText(v *float64) string {
@@ -333,11 +344,7 @@ func (c *RFC6349Criterion) MeasuredText() string {
 	}
 	text := c.show(*c.Measured)
 	if c.CI95 != nil && c.CI95[0] != c.CI95[1] {
-		low, high := c.show(c.CI95[0]), c.show(c.CI95[1])
-		if _, unit, ok := strings.Cut(high, " "); ok {
-			low = strings.TrimSuffix(low, " "+unit)
-		}
-		text += " (" + low + " to " + high + ")"
+		text += " (" + span(c.show(c.CI95[0]), " to ", c.show(c.CI95[1])) + ")"
 	}
 	return text
 }

@@ -8,16 +8,24 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
-	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 const (
 	// udpShare is the share of the budget that each direction's search over UDP may take.
-	udpShare = 0.12
-	// full trials in a row, close to each other, say what a full link carries.
-	fullTrials = 3
-	fullClose  = 0.01
+	udpShare = 0.15
+	// fullTrials in a row, this close to each other, say what a full link carries.
+	fullTrials  = 3
+	fullClose   = 0.01
+	leastTrials = fullTrials + 2 // whatever the budget says
+	// fullLoss is the share that a link has to lose to count as full, strayLoss and
+	// littleVariation are what an idle one may show (RFC 9097 section 8).
+	fullLoss        = 0.12
+	strayLoss       = 1e-3
+	littleVariation = 30 * time.Millisecond
+	// burstShare is how much less a trial of twice the length receives where the first
+	// bytes came beyond the link's rate.
+	burstShare = 0.005
 	// beside is how many connections stand in for UDP, so that no window limits them all.
 	beside = 8
 )
@@ -50,31 +58,51 @@ func (t *tester) searchBottleneck(ctx context.Context, d *Direction, carrier tra
 		until = t.elapsed() + time.Duration(udpShare*float64(t.cfg.Budget))
 		spec.Time = min(spec.Time, max(t.cfg.Budget/60, 250*time.Millisecond))
 	}
-	start := max(t.rough[d.Direction], t.committedIP(d))
-	capacity := search.Capacity{Start: math.Max(1.25*start, 64e3)}
-	for {
-		bps, done := capacity.Next()
-		if done || saturated(b.Trials) || len(b.Trials) > 1 && t.elapsed() > until {
-			break
-		}
-		t.say(d.Direction, "bottleneck: UDP at %.4g Mbit/s", bps/1e6)
-		trial, err := t.datagrams(ctx, carrier, spec, bps)
+	climb := climb{next: math.Max(1.5*max(t.rough[d.Direction], t.committedIP(d)), 64e3)}
+	for !climb.done() && (len(b.Trials) < leastTrials || t.elapsed() <= until) {
+		t.say(d.Direction, "bottleneck: UDP at %.4g Mbit/s", climb.next/1e6)
+		trial, err := t.datagrams(ctx, carrier, spec, climb.next)
 		if err != nil {
 			return err
 		}
 		b.Trials = append(b.Trials, trial)
-		if trial.stock {
-			b.Method = "UDP; an iperf3's count, with what the queue held at its end"
-		}
-		capacity.Observe(search.CapacityTrial{Offered: trial.Offered, Sent: trial.Sent, Received: trial.Received, LossRatio: trial.Loss,
-			Variation: trial.Variation})
-		b.Bps, b.AtLeast = capacity.Best()
+		climb.observe(trial)
+		b.Bps, b.AtLeast = max(b.Bps, trial.Received), true
 		b.Range = [2]float64{b.Bps, b.Bps}
 	}
-	if full := lastFull(b.Trials); saturated(b.Trials) {
-		b.Bps, b.AtLeast = middle(full), false
-		b.Range = [2]float64{slices.Min(full), slices.Max(full)}
+	full := climb.full
+	if !climb.settled() {
+		if climb.behind < 2 {
+			b.Method += "; the search did not settle"
+		}
+		return nil
 	}
+	b.Bps, b.AtLeast = middle(full), false
+	b.Range = [2]float64{slices.Min(full), slices.Max(full)}
+	return t.withoutBurst(ctx, d, carrier, spec)
+}
+
+// withoutBurst takes out what a full link let through beyond its rate: a policer's bucket,
+// or a queue that emptied after the last datagram. That is the same in a trial twice as
+// long, whose second half is the link's rate alone.
+func (t *tester) withoutBurst(ctx context.Context, d *Direction, carrier transfer.DatagramPeer, spec transfer.DatagramSpec) error {
+	b := &d.Bottleneck
+	offered := b.Trials[len(b.Trials)-1].Offered
+	short := spec.Time
+	spec.Time *= 2
+	t.say(d.Direction, "bottleneck: UDP at %.4g Mbit/s for longer", offered/1e6)
+	long, err := t.datagrams(ctx, carrier, spec, offered)
+	if err != nil {
+		return err
+	}
+	b.Trials = append(b.Trials, long)
+	if long.Loss < 0.005 || long.Received > b.Bps*(1-burstShare) {
+		return nil
+	}
+	rate := 2*long.Received - b.Bps
+	b.BurstBytes = int64((b.Bps - rate) / 8 * short.Seconds())
+	b.Range = [2]float64{b.Range[0] + rate - b.Bps, b.Range[1] + rate - b.Bps}
+	b.Bps = rate
 	return nil
 }
 
@@ -112,7 +140,10 @@ func (t *tester) datagrams(ctx context.Context, carrier transfer.DatagramPeer, s
 	t.out.Bytes += r.Bytes
 	framed := packet / float64(spec.Size)
 	trial := Datagrams{Offered: bps, Sent: float64(r.Sent) * packet * 8 / spec.Time.Seconds(), Received: r.Bps() * framed, Loss: r.LossRatio()}
-	trial.stock = r.Reordered == nil
+	if r.Reordered != nil && r.Bytes > int64(spec.Size) {
+		// From the first datagram to the last is the time of one less than came.
+		trial.Received *= 1 - float64(spec.Size)/float64(r.Bytes)
+	}
 	if r.Variation != nil {
 		trial.Variation = r.Variation.P95
 	}
@@ -120,22 +151,47 @@ func (t *tester) datagrams(ctx context.Context, carrier transfer.DatagramPeer, s
 	return trial, nil
 }
 
-// lastFull are the rates received in the last trials, as far back as they lost datagrams.
-func lastFull(trials []Datagrams) (received []float64) {
-	for _, trial := range slices.Backward(trials) {
-		if trial.Loss < 0.005 || len(received) == fullTrials {
-			break
-		}
-		received = append(received, trial.Received)
-	}
-	return received
+// climb raises the rate until the link is full beyond doubt: it then carries clearly less
+// than is offered, which stray loss does not bring about, and the same each time.
+type climb struct {
+	next   float64   // bit/s to offer
+	full   []float64 // received at next while the link was full, in a row
+	behind int       // trials in a row in which the sender sent too little
+	trials int
 }
 
-// saturated says that several trials in a row filled the link and found it equally wide.
-func saturated(trials []Datagrams) bool {
-	full := lastFull(trials)
-	return len(full) == fullTrials && slices.Max(full) <= slices.Min(full)*(1+fullClose)
+const climbTrials = 16
+
+func (c *climb) observe(t Datagrams) {
+	c.trials++
+	isFull := t.Received <= t.Sent*(1-fullLoss)
+	if !isFull && t.Sent < 0.9*t.Offered {
+		c.behind++
+		return
+	}
+	c.behind = 0
+	switch {
+	case !isFull && t.Loss < strayLoss && t.Variation < littleVariation:
+		c.next, c.full = 4*t.Offered, nil
+	case !isFull:
+		c.next, c.full = 2*t.Offered, nil
+	case t.Sent > 2*t.Received && len(c.full) == 0: // far too much: nearer to what got through
+		c.next = 1.5 * t.Received
+	default:
+		c.full = append(c.full, t.Received)
+		if len(c.full) > fullTrials {
+			c.full = c.full[1:]
+		}
+	}
 }
+
+// settled says that the better two of the last full trials agree: a host that pauses for
+// a moment only ever takes away.
+func (c *climb) settled() bool {
+	return len(c.full) == fullTrials && slices.Max(c.full) <= middle(c.full)*(1+fullClose)
+}
+
+func (c *climb) done() bool { return c.settled() || c.behind == 2 || c.trials >= climbTrials }
 
 func middle(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
 

@@ -94,7 +94,7 @@ func (t *tester) judgeBandwidth(d *Direction) Criterion {
 		c.Reason = fmt.Sprintf("UDP got no more through, and TCP needed %s: something treats UDP worse, or an end could not take it",
 			units.Rate(t.ipOf(tcp)))
 	case b.AtLeast && len(b.Trials) > 0:
-		c.Reason = "the sending host could send no more: its limit is no limit of the line"
+		c.Reason = "the search over UDP found no end of the line: a host could send no more, or time was up"
 	case b.AtLeast:
 		c.Reason = "only a lower bound is known: " + b.Method
 	default:

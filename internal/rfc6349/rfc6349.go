@@ -91,7 +91,10 @@ type Bottleneck struct {
 	AtLeast bool   // the hosts, not the path, set its end
 	Method  string // "UDP" or why it is TCP's
 	Range   [2]float64
-	Trials  []Datagrams
+	// BurstBytes are what got through beyond the rate at a trial's beginning, or were
+	// counted after its end.
+	BurstBytes int64
+	Trials     []Datagrams
 }
 
 // Datagrams is one UDP trial, rates at the IP layer.
@@ -99,7 +102,6 @@ type Datagrams struct {
 	Offered, Sent, Received float64 // bit/s
 	Loss                    float64 // share
 	Variation               time.Duration
-	stock                   bool // the receiver told less than a fullpipe does
 }
 
 // Kind of a TCP test.

@@ -238,3 +238,26 @@ func TestProgress(t *testing.T) {
 		t.Errorf("%d words in all", len(said))
 	}
 }
+
+// A policer's bucket is no part of the line's rate.
+func TestBurstsAreLeftOut(t *testing.T) {
+	r := test(t, line(), func(c *Config, f *far) { c.Committed, f.burst = committed(120e6), 600e3 })
+	for _, d := range r.Directions {
+		if b := d.Bottleneck; !near(b.Bps, 100e6, 0.003) || !near(float64(b.BurstBytes), 600e3*1500/1472, 0.05) {
+			t.Errorf("%s: %+v", d.Direction, b)
+		}
+	}
+}
+
+// Loss that has nothing to do with the rate does not make a link look full, wherever the
+// search begins.
+func TestStrayLossIsNoFullLink(t *testing.T) {
+	for _, loss := range []float64{0.002, 0.01, 0.05} {
+		path := line()
+		path.Loss = loss
+		r := test(t, path, nil)
+		if b := r.Directions[0].Bottleneck; b.AtLeast || !near(b.Bps, 100e6*(1-loss), 0.01) {
+			t.Errorf("%v: %+v", loss, b)
+		}
+	}
+}

@@ -16,6 +16,7 @@ type far struct {
 	*simpeer.Peer
 	hostBps float64 // what the hosts' UDP gets out; 0: no bound
 	hostFPS float64 // what the receiving host takes; 0: all
+	burst   float64 // bytes that get through beyond the line's rate
 	shared  bool    // the directions share one medium
 }
 
@@ -32,8 +33,8 @@ func (f *far) RunDatagrams(ctx context.Context, s transfer.DatagramSpec, _ func(
 		line = min(line, f.hostFPS*float64(s.Size)*8)
 	}
 	sent := bps / 8 / float64(s.Size) * s.Time.Seconds()
-	received := min(bps, line) / 8 / float64(s.Size) * s.Time.Seconds() * (1 - f.Path.Loss)
-	r := &transfer.DatagramResult{Spec: s, Sent: int64(sent), Received: int64(received), Duration: s.Time, Complete: true, Reordered: new(int64)}
+	received := min(sent, line/8/float64(s.Size)*s.Time.Seconds()+f.burst/float64(s.Size)) * (1 - f.Path.Loss)
+	r := &transfer.DatagramResult{Spec: s, Sent: int64(sent), Received: int64(received), Duration: s.Time - time.Duration(float64(s.Size)*8/min(bps, line)*float64(time.Second)), Complete: true, Reordered: new(int64)}
 	r.Lost, r.Bytes = max(r.Sent-r.Received, 0), r.Received*int64(s.Size)
 	return r, nil
 }
