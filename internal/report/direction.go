@@ -221,10 +221,10 @@ func newCPU(r *transfer.Result) *CPU {
 	return &cpu
 }
 
-// starved says whether an end's program lacked a core for more than a tenth of the time.
+// starved says whether a core is what the transfer lacked: then the programs that ask and
+// answer beside it lacked one too.
 func (d *Direction) starved() bool {
-	const much = 0.1
-	return d.CPU != nil && (d.CPU.NearStarved != nil && *d.CPU.NearStarved > much || d.CPU.FarStarved != nil && *d.CPU.FarStarved > much)
+	return d.Limiter == limiter.CPU || d.Limiter == limiter.Mixed && slices.Contains(d.Candidates, limiter.CPU)
 }
 
 // text is "near 12 % of a core, far 30 %".
