@@ -132,12 +132,10 @@ func (f *flow) avoid(p *play, lasts float64) {
 		f.cwnd++
 		return
 	}
-	target := f.cwnd
+	target := model.CubicWindow(f.most, seconds(f.since+lasts))
 	if f.lossless { // no window was ever too large: the curve begins here
 		target = f.cwnd + model.CubicC*(math.Pow(f.since+lasts, 3)-math.Pow(f.since, 3))
 		target = math.Max(target, f.cwnd*1.05) // Linux: at least one segment for twenty acknowledged
-	} else {
-		target = model.CubicWindow(f.most, seconds(f.since+lasts))
 	}
 	f.reno += 3 * (1 - model.CubicBeta) / (1 + model.CubicBeta) // RFC 9438 section 4.3
 	target = math.Max(target, f.reno)
