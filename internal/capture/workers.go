@@ -8,22 +8,26 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 )
 
-// batchSize is how many segments are decoded before they are followed: few enough to stay
-// in the processor's caches, enough for the hand-over to cost nothing.
-const batchSize = 256
+// How many segments are decoded before they are followed: few enough to stay in the
+// processor's nearest cache where one goroutine does both, enough for the hand-over to
+// cost nothing where it does not, as that may wake a processor.
+const (
+	batchAlone  = 256
+	batchShared = 4096
+)
 
 // batch is what the workers read, each its own of the segments, before it is filled again.
 type batch struct {
-	segments [batchSize]flow.Segment
+	segments []flow.Segment
 	n        int
-	shares   [][]uint8 // for each worker, which of the segments
+	shares   [][]uint16 // for each worker, which of the segments
 	readers  atomic.Int32
 }
 
-func newBatch(workers int) *batch {
-	b := &batch{shares: make([][]uint8, workers)}
+func newBatch(size, workers int) *batch {
+	b := &batch{segments: make([]flow.Segment, size), shares: make([][]uint16, workers)}
 	for i := range b.shares {
-		b.shares[i] = make([]uint8, 0, batchSize)
+		b.shares[i] = make([]uint16, 0, size)
 	}
 	return b
 }
@@ -35,7 +39,7 @@ func (b *batch) share() (busy int32) {
 	}
 	for i := range b.segments[:b.n] {
 		w := b.segments[i].Share(len(b.shares))
-		b.shares[w] = append(b.shares[w], uint8(i))
+		b.shares[w] = append(b.shares[w], uint16(i))
 	}
 	for _, mine := range b.shares {
 		if len(mine) > 0 {
@@ -59,14 +63,14 @@ func startWorkers(n int, cfg flow.Config) *workers {
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
 		if n == 1 {
-			return &workers{tables: []*flow.Table{flow.NewTable(cfg)}, filling: newBatch(0)}
+			return &workers{tables: []*flow.Table{flow.NewTable(cfg)}, filling: newBatch(batchAlone, 0)}
 		}
 	}
-	const ahead = 12 // batches for a worker to fall behind by
+	const ahead = 6 // batches for a worker to fall behind by
 	cfg.Shares = n
-	w := &workers{filling: newBatch(n), free: make(chan *batch, ahead+1)}
+	w := &workers{filling: newBatch(batchShared, n), free: make(chan *batch, ahead+1)}
 	for range ahead + 1 {
-		w.free <- newBatch(n)
+		w.free <- newBatch(batchShared, n)
 	}
 	for i := range n {
 		table, full := flow.NewTable(cfg), make(chan *batch, ahead)
@@ -92,7 +96,7 @@ func (w *workers) room() []flow.Segment { return w.filling.segments[w.filling.n:
 
 // took hands the first n segments of room to the workers, sooner or later.
 func (w *workers) took(n int) {
-	if w.filling.n += n; w.filling.n == batchSize {
+	if w.filling.n += n; w.filling.n == len(w.filling.segments) {
 		w.flush()
 	}
 }
