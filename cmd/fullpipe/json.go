@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"time"
@@ -18,7 +19,16 @@ func newHeader(cmd *cobra.Command) report.Header {
 }
 
 func printJSON(w io.Writer, doc any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(doc)
+	compact, err := json.Marshal(doc)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	out.Grow(2 * len(compact)) // an Encoder would grow it again and again
+	if err := json.Indent(&out, compact, "", "  "); err != nil {
+		return err
+	}
+	out.WriteByte('\n')
+	_, err = w.Write(out.Bytes())
+	return err
 }
