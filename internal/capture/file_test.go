@@ -196,7 +196,7 @@ func BenchmarkWalk(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			var p Packet
-			var segments [batchSize]flow.Segment
+			var segments [batchAlone]flow.Segment
 			b.ReportAllocs()
 			for b.Loop() {
 				f := File{in: source{r: bytes.NewReader(data), buf: buf}}

@@ -6,9 +6,7 @@ import "math"
 // through: the path's pace, if the sender's was not slower. They are kept by logarithmic
 // steps.
 type Bursts struct {
-	steps       [burstSteps]struct{ bytes, time float64 } // nanoseconds
-	total       float64
-	first, last int // of the steps that hold something
+	steps [burstSteps]struct{ bytes, time float64 } // nanoseconds
 }
 
 const (
@@ -18,15 +16,9 @@ const (
 )
 
 func (b *Bursts) add(bytes, took int64) {
-	step := stepOf(float64(bytes) / float64(took) * 1e9)
-	if b.first = min(b.first, step); b.total == 0 {
-		b.first = step
-	}
-	b.last = max(b.last, step)
-	s := &b.steps[step]
+	s := &b.steps[stepOf(float64(bytes)/float64(took)*1e9)]
 	s.bytes += float64(bytes)
 	s.time += float64(took)
-	b.total += float64(bytes)
 }
 
 // IEEE 754: a double's exponent is its octave, the fraction tells the step within it.
@@ -62,10 +54,13 @@ func (b *Bursts) Quantile(q float64) float64 {
 	if b == nil {
 		return 0
 	}
-	sum := 0.0
-	for i := b.first; i <= b.last; i++ {
+	var sum, total float64
+	for i := range b.steps {
+		total += b.steps[i].bytes
+	}
+	for i := range b.steps {
 		s := &b.steps[i]
-		if sum += s.bytes; s.bytes > 0 && sum >= q*b.total {
+		if sum += s.bytes; s.bytes > 0 && sum >= q*total {
 			return s.bytes / s.time * 1e9
 		}
 	}
