@@ -9,11 +9,11 @@ import (
 )
 
 // How many segments are decoded before they are followed: few enough to stay in the
-// processor's nearest cache where one goroutine does both, enough for the hand-over to
-// cost nothing where it does not, as that may wake a processor.
+// processor's nearest cache where one goroutine does both. Handing over may wake a
+// processor, so there it takes more of them, but all batches together fit its caches.
 const (
 	batchAlone  = 256
-	batchShared = 4096
+	batchShared = 1024
 )
 
 // batch is what the workers read, each its own of the segments, before it is filled again.
@@ -66,7 +66,7 @@ func startWorkers(n int, cfg flow.Config) *workers {
 			return &workers{tables: []*flow.Table{flow.NewTable(cfg)}, filling: newBatch(batchAlone, 0)}
 		}
 	}
-	const ahead = 6 // batches for a worker to fall behind by
+	const ahead = 8 // batches for a worker to fall behind by
 	cfg.Shares = n
 	w := &workers{filling: newBatch(batchShared, n), free: make(chan *batch, ahead+1)}
 	for range ahead + 1 {
