@@ -231,9 +231,9 @@ func (d *Direction) closeSlice(at int64) {
 	d.least = (kept[len(kept)-1].End - kept[0].Start) / int64(len(kept))
 }
 
-// roomier gives slices room for one more. It makes it in fewer and larger steps than
-// append as long as few are kept, and leaves new memory untouched until it is needed,
-// which append does not: the system's page faults for it took a tenth of the time.
+// roomier gives slices room for one more. As long as few are kept it grows in fewer and
+// larger steps than append does, and it leaves new memory untouched until that is needed:
+// with a thousand connections, page faults took a tenth of the time.
 func (t *Table) roomier(slices []Slice) []Slice {
 	n := len(slices)
 	if n < cap(slices) {
