@@ -20,7 +20,7 @@ const module = "github.com/fullpipe-net/fullpipe"
 // floors lists the house from the ground up: a package imports from its own floor or
 // from below.
 var floors = [][]string{
-	{"internal/units", "internal/model", "internal/stats", "internal/transfer", "internal/limiter", "internal/search",
+	{"internal/units", "internal/spell", "internal/model", "internal/stats", "internal/transfer", "internal/limiter", "internal/search",
 		"internal/search/simpath", "internal/catalog", "internal/plan", "internal/audit", "internal/link", "internal/flow", "internal/predict"},
 	{"internal/socket", "internal/path", "internal/probe", "internal/iperf3", "internal/download", "internal/server",
 		"internal/peer", "internal/capture", "internal/lab", "internal/host", "internal/steer", "autobuf"},

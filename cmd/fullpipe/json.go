@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"time"
 
@@ -31,4 +32,30 @@ func printJSON(w io.Writer, doc any) error {
 	out.WriteByte('\n')
 	_, err = w.Write(out.Bytes())
 	return err
+}
+
+// document is what a command prints: an object for programs, text for people.
+type document interface{ WriteText(io.Writer) }
+
+// show prints a command's document in the form that was asked for.
+func show(cmd *cobra.Command, doc document) error {
+	if wantsJSON(cmd) {
+		return printJSON(cmd.OutOrStdout(), doc)
+	}
+	doc.WriteText(cmd.OutOrStdout())
+	return nil
+}
+
+// showCut prints what was measured before an error, which goes into the document's own
+// place for it.
+func showCut(cmd *cobra.Command, doc document, into **report.Failure, err error) error {
+	failure, status := describe(cmd.Context(), err)
+	*into = &failure
+	if err := show(cmd, doc); err != nil {
+		return err
+	}
+	if !wantsJSON(cmd) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "fullpipe: "+failure.Text())
+	}
+	return exitStatus(status)
 }

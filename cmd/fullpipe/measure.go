@@ -214,7 +214,7 @@ func (f *measureFlags) run(cmd *cobra.Command, text string, specs []transfer.Spe
 			return f.cutShort(cmd, &doc, err)
 		}
 	}
-	return printMeasure(cmd, &doc)
+	return show(cmd, &doc)
 }
 
 // measureOne carries out one transfer; with an error the direction holds what was
@@ -291,21 +291,5 @@ func (f *measureFlags) cutShort(cmd *cobra.Command, doc *report.Measure, err err
 	if len(doc.Directions) == 0 {
 		return err
 	}
-	failure, status := describe(cmd.Context(), err)
-	doc.Error = &failure
-	if perr := printMeasure(cmd, doc); perr != nil {
-		return perr
-	}
-	if !wantsJSON(cmd) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "fullpipe: "+failure.Text())
-	}
-	return exitStatus(status)
-}
-
-func printMeasure(cmd *cobra.Command, doc *report.Measure) error {
-	if wantsJSON(cmd) {
-		return printJSON(cmd.OutOrStdout(), doc)
-	}
-	doc.WriteText(cmd.OutOrStdout())
-	return nil
+	return showCut(cmd, doc, &doc.Error, err)
 }

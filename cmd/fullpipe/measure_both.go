@@ -58,5 +58,5 @@ func (f *measureFlags) runBoth(cmd *cobra.Command, text string, up, down transfe
 	if err != nil {
 		return f.cutShort(cmd, &doc, err)
 	}
-	return printMeasure(cmd, &doc)
+	return show(cmd, &doc)
 }

@@ -33,16 +33,10 @@ func (f *measureFlags) runCapacity(cmd *cobra.Command, text string, far transfer
 			return err
 		}
 		if err != nil {
-			failure, status := describe(cmd.Context(), err)
-			doc.Error = &failure
-			printCapacity(cmd, &doc)
-			if !wantsJSON(cmd) {
-				fmt.Fprintln(cmd.ErrOrStderr(), "fullpipe: "+failure.Text())
-			}
-			return exitStatus(status)
+			return showCut(cmd, &doc, &doc.Error, err)
 		}
 	}
-	return printCapacity(cmd, &doc)
+	return show(cmd, &doc)
 }
 
 // capacityTime is how long a search by feedback takes, RFC 9097's default.
@@ -90,12 +84,4 @@ func searchCapacity(ctx context.Context, far transfer.DatagramPeer, spec transfe
 		out.Trials = append(out.Trials, told)
 		capacity.Observe(trial)
 	}
-}
-
-func printCapacity(cmd *cobra.Command, doc *report.Capacity) error {
-	if wantsJSON(cmd) {
-		return printJSON(cmd.OutOrStdout(), doc)
-	}
-	doc.WriteText(cmd.OutOrStdout())
-	return nil
 }

@@ -86,7 +86,7 @@ func (f *measureFlags) runCompare(cmd *cobra.Command, peers []string, specs []tr
 			return f.compareCutShort(cmd, &doc, failed)
 		}
 	}
-	return printCompare(cmd, &doc)
+	return show(cmd, &doc)
 }
 
 // oneOf measures one way once, on a connection of its own: some far ends take one at a
@@ -121,21 +121,6 @@ func (f *measureFlags) compareCutShort(cmd *cobra.Command, doc *report.Compare, 
 	if len(doc.Directions) == 0 {
 		return err
 	}
-	failure, status := describe(cmd.Context(), err)
-	doc.Error, doc.Interrupted = &failure, true
-	if perr := printCompare(cmd, doc); perr != nil {
-		return perr
-	}
-	if !wantsJSON(cmd) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "fullpipe: "+failure.Text())
-	}
-	return exitStatus(status)
-}
-
-func printCompare(cmd *cobra.Command, doc *report.Compare) error {
-	if wantsJSON(cmd) {
-		return printJSON(cmd.OutOrStdout(), doc)
-	}
-	doc.WriteText(cmd.OutOrStdout())
-	return nil
+	doc.Interrupted = true
+	return showCut(cmd, doc, &doc.Error, err)
 }

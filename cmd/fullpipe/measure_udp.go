@@ -96,7 +96,7 @@ func (f *measureFlags) runUDP(cmd *cobra.Command, text string, specs []transfer.
 			return endUDP(cmd, &doc, err)
 		}
 	}
-	return printUDP(cmd, &doc)
+	return show(cmd, &doc)
 }
 
 // runUDPBoth sends UDP both ways at the same time.
@@ -124,7 +124,7 @@ func (f *measureFlags) runUDPBoth(cmd *cobra.Command, text string, far transfer.
 	if err != nil {
 		return endUDP(cmd, &doc, err)
 	}
-	return printUDP(cmd, &doc)
+	return show(cmd, &doc)
 }
 
 // endUDP prints what was measured before an error.
@@ -132,21 +132,5 @@ func endUDP(cmd *cobra.Command, doc *report.MeasureUDP, err error) error {
 	if len(doc.Directions) == 0 {
 		return err
 	}
-	failure, status := describe(cmd.Context(), err)
-	doc.Error = &failure
-	if err := printUDP(cmd, doc); err != nil {
-		return err
-	}
-	if !wantsJSON(cmd) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "fullpipe: "+failure.Text())
-	}
-	return exitStatus(status)
-}
-
-func printUDP(cmd *cobra.Command, doc *report.MeasureUDP) error {
-	if wantsJSON(cmd) {
-		return printJSON(cmd.OutOrStdout(), doc)
-	}
-	doc.WriteText(cmd.OutOrStdout())
-	return nil
+	return showCut(cmd, doc, &doc.Error, err)
 }

@@ -116,11 +116,7 @@ func runPredict(cmd *cobra.Command, f *predictFlags) error {
 	doc := &report.Predict{Header: newHeader(cmd), Path: report.PredictPath{Text: text, RateBps: float64(lane.Rate), RTTS: path.RTT.Seconds()},
 		Direction: f.direction, Connections: f.connections}
 	doc.SetAnswer(answer)
-	if wantsJSON(cmd) {
-		return printJSON(cmd.OutOrStdout(), doc)
-	}
-	doc.WriteText(cmd.OutOrStdout())
-	return nil
+	return show(cmd, doc)
 }
 
 // text is the whole path as a lab would be told it.

@@ -69,11 +69,7 @@ func newStatus() *cobra.Command {
 				return err
 			}
 			doc := &report.Status{Header: newHeader(cmd), Settings: states}
-			if wantsJSON(cmd) {
-				return printJSON(cmd.OutOrStdout(), doc)
-			}
-			doc.WriteText(cmd.OutOrStdout())
-			return nil
+			return show(cmd, doc)
 		},
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/fullpipe-net/fullpipe/internal/spell"
 )
 
 // Families of systems that share their parameters.
@@ -151,12 +153,12 @@ func Nearest(name string) []string {
 	var near []candidate
 	for _, p := range load() {
 		full := strings.ToLower(p.Name)
-		d := min(distance(name, full), distance(name, lastPart(full)))
+		d := min(spell.Distance(name, full), spell.Distance(name, lastPart(full)))
 		if len(name) >= 3 && strings.Contains(full, name) {
 			d = min(d, 1)
 		}
 		known := slices.ContainsFunc(near, func(c candidate) bool { return c.name == p.Name })
-		if d <= max(2, len(name)/3) && !known {
+		if d <= spell.Far(name) && !known {
 			near = append(near, candidate{p.Name, d})
 		}
 	}
@@ -170,30 +172,6 @@ func Nearest(name string) []string {
 
 // lastPart is a sysctl's name without its tree.
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
-
-// distance is the number of single-character edits between two names.
-func distance(a, b string) int {
-	if len(a) > 200 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
 
 // DefaultFor is the default that a version of the system has. An empty version is the
 // newest known. ok is false when the catalog names none.

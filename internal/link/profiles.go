@@ -3,6 +3,8 @@ package link
 import (
 	"fmt"
 	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/spell"
 )
 
 // Profile is a path with a name.
@@ -42,7 +44,7 @@ func findProfile(name string) (Profile, error) {
 		names = append(names, p.Name)
 	}
 	hint := "fullpipe lab list shows the profiles; or write it out: rate=100mbit,rtt=40ms"
-	if c := nearest(strings.ToLower(name), names); c != "" {
+	if c := spell.Nearest(strings.ToLower(name), names); c != "" {
 		hint = c + " (" + hint + ")"
 	}
 	return Profile{}, &Error{"profile", fmt.Sprintf("no profile is called %q", name), hint}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/spell"
 )
 
 // Sysctl is one setting below net., with dots: "ipv4.tcp_rmem".
@@ -58,7 +60,7 @@ func (s *Stack) state(name, value string) {
 }
 
 func near(name string, names []string) string {
-	if c := nearest(strings.ToLower(name), names); c != "" {
+	if c := spell.Nearest(strings.ToLower(name), names); c != "" {
 		return ", did you mean " + c + "?"
 	}
 	return ""

@@ -108,36 +108,3 @@ func parseQueue(v string) (queueText, error) {
 	}
 	return queueText{float64(size), "bytes"}, nil
 }
-
-// nearest returns the candidate that takes the fewest edits to become name, or "" when
-// all are far off.
-func nearest(name string, candidates []string) string {
-	best, least := "", max(2, len(name)/3)+1
-	for _, c := range candidates {
-		if n := edits(name, c); n < least {
-			best, least = c, n
-		}
-	}
-	return best
-}
-
-// edits is Levenshtein's distance.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
