@@ -1,12 +1,15 @@
 package search
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Load is the rate of a sender that searches a path's capacity while it sends, by RFC
 // 9097 section 8.1's algorithm (type B): it climbs fast until congestion has shown three
 // times, then by single rows of a table of rates. The zero value begins at 0.5 Mbit/s.
 type Load struct {
-	row       int  // of appendix A's table; below 0 each halves the rate
+	row       int  // of the table of rates; 0 is the start
 	slow      int  // times that congestion has shown
 	Congested bool // congestion has shown
 }
@@ -25,11 +28,16 @@ const (
 	fastRows       = 10
 	backRows       = 3 * fastRows
 	slowAfter      = 3
-	// The table of RFC 9097's appendix A: 0.5 Mbit/s, then single megabits up to 1 Gbit/s,
-	// then hundreds up to 10; below it, for slow lines, halves down to 16 kbit/s.
-	firstRow = -5
-	megabits = 1000
-	lastRow  = megabits + 90
+	// From 10 Mbit/s on the table of RFC 9097's appendix A: single megabits up to 1 Gbit/s,
+	// then hundreds up to 10. Below that its steps are too long to hold a line near full (a
+	// doubling from 0.5 to 1 Mbit/s): here 62 rows of a twentieth each lead there from 0.5, and
+	// 72 below it to 15 kbit/s.
+	firstRow    = -72
+	firstTen    = 62 // 10 Mbit/s
+	firstGiga   = firstTen + 990
+	lastRow     = firstGiga + 90
+	startBps    = 0.5e6
+	tenMegabits = 10e6
 )
 
 // Bps is the rate to send at, at the IP layer in bit/s.
@@ -37,17 +45,17 @@ func (l *Load) Bps() float64 { return rowBps(l.row) }
 
 func rowBps(row int) float64 {
 	switch {
-	case row <= 0:
-		return 0.5e6 / float64(int(1)<<-row)
-	case row <= megabits:
-		return float64(row) * 1e6
+	case row < firstTen:
+		return startBps * math.Pow(tenMegabits/startBps, float64(row)/firstTen)
+	case row <= firstGiga:
+		return tenMegabits + float64(row-firstTen)*1e6
 	}
-	return 1e9 + float64(row-megabits)*100e6
+	return 1e9 + float64(row-firstGiga)*100e6
 }
 
 // Observe takes in one feedback.
 func (l *Load) Observe(f Feedback) {
-	fast := l.row >= 0 && l.row < megabits && l.slow < slowAfter
+	fast := l.row >= 0 && l.row < firstGiga && l.slow < slowAfter
 	switch {
 	case f.SequenceErrors <= sequenceErrors && f.Delay < littleVariation:
 		if fast {
@@ -58,7 +66,7 @@ func (l *Load) Observe(f Feedback) {
 		}
 	case f.Congested():
 		l.Congested = true
-		if l.slow++; l.slow == slowAfter && l.row > 0 && l.row < megabits {
+		if l.slow++; l.slow == slowAfter && l.row > 0 && l.row < firstGiga {
 			l.row = max(l.row-backRows, 0)
 		} else {
 			l.row--
