@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -22,6 +23,9 @@ type cell struct {
 
 // median is the middle of the runs; 0 before any.
 func (c *cell) median() float64 { return median(c.measured) }
+
+func least(c *cell) float64 { return slices.Min(c.measured) }
+func most(c *cell) float64  { return slices.Max(c.measured) }
 
 // limiter is the verdict that most runs had.
 func (c *cell) limiter() string {
@@ -110,11 +114,34 @@ func within(ratio, share float64) bool {
 	return math.Abs(math.Log(ratio)) <= math.Log(1+share)
 }
 
-func pass(ok bool) string {
-	if ok {
-		return "pass"
-	}
-	return "fail"
+// span is a figure made of many cells by the runs that came out least, in the middle and
+// most.
+type span struct{ low, mid, high float64 }
+
+// over makes a span of a figure.
+func over(figure func(of func(*cell) float64) float64) span {
+	values := []float64{figure(least), figure(measured), figure(most)}
+	return span{slices.Min(values), values[1], slices.Max(values)}
 }
+
+// judge passes what holds at both ends of the span and fails what holds at neither and
+// not between; else the runs do not tell.
+func (s span) judge(holds func(float64) bool) string {
+	switch low, high := holds(s.low), holds(s.high); {
+	case low && high:
+		return "pass"
+	case !low && !high && !holds(s.mid):
+		return "fail"
+	}
+	return "inconclusive"
+}
+
+func (s span) String() string { return fmt.Sprintf("%.2f (%.2f to %.2f)", s.mid, s.low, s.high) }
+
+func exactly(value float64) span { return span{value, value, value} }
+
+func atLeast(bound float64) func(float64) bool { return func(v float64) bool { return v >= bound } }
+func atMost(bound float64) func(float64) bool  { return func(v float64) bool { return v <= bound } }
+func near(share float64) func(float64) bool    { return func(v float64) bool { return within(v, share) } }
 
 func kib(bytes int) string { return strconv.Itoa(bytes/1024) + " KiB" }

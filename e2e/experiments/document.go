@@ -11,8 +11,9 @@ import (
 // write is docs/experiments.md.
 func write(out io.Writer, experiments []*experiment, pool []finding, machine string, repeats int) {
 	fmt.Fprintf(out, "# The founding documents' experiments, run again\n\nWritten by `make experiments`: real kernel TCP in the lab, the median of %d transfers a cell\n"+
-		"(steady state), in Mbit/s (k: kbit/s), on %s. A cell reads\n**published** / by arithmetic / *here*, and the limiter that fullpipe named here. *Pass* and *fail*\n"+
-		"are of what was asked of the reproduction; a sentence without either only explains.\n\n", repeats, machine)
+		"(steady state), in Mbit/s (k: kbit/s), on %s. A cell reads\n**published** / by arithmetic / *here*, and the limiter that fullpipe named here. *Pass*,\n"+
+		"*fail* and *inconclusive* are of what was asked of the reproduction, judged by the runs that came out least, in the\n"+
+		"middle and most (in brackets); a sentence without either only explains.\n\n", repeats, machine)
 	findings(out, pool)
 	for _, e := range experiments {
 		fmt.Fprintf(out, "\n## %s\n\n%s\n\n", e.title, e.about)

@@ -42,7 +42,7 @@ func TestDocument(t *testing.T) {
 		share float64
 		want  string
 		never string
-	}{{1, "- pass: ", "- fail: "}, {1. / 3, "- fail: Default settings", "- pass: Default settings, network and VPN, all tables (30 cells): the lab"}} {
+	}{{1, "- pass: ", "- fail: "}, {1. / 3, "- fail: Its median ratio", "- pass: Its median ratio"}} {
 		experiments, err := all()
 		if err != nil {
 			t.Fatal(err)
@@ -95,5 +95,13 @@ func TestAFailedCell(t *testing.T) {
 	err := runner{"false", 1, io.Discard}.run(t.Context(), []*experiment{{cells: []*cell{c, c, c, c, c, c}}})
 	if err == nil || !strings.Contains(err.Error(), "fullpipe measure wan-40ms") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestSpansAreJudgedByBothEnds(t *testing.T) {
+	for s, want := range map[span]string{{0.96, 0.97, 0.98}: "pass", {0.90, 0.96, 0.98}: "inconclusive", {0.90, 0.94, 0.96}: "inconclusive", {0.8, 0.85, 0.9}: "fail"} {
+		if got := s.judge(atLeast(0.95)); got != want {
+			t.Errorf("%v, of which 0.95 are asked: %s, want %s", s, got, want)
+		}
 	}
 }

@@ -100,7 +100,7 @@ func (s setting) lab(rtt time.Duration) string {
 }
 
 func (s setting) args(write int) []string {
-	args := []string{"--time", "3s", "--write-size", strconv.Itoa(write)}
+	args := []string{"--time", "2500ms", "--write-size", strconv.Itoa(write)}
 	if s.quota > 0 {
 		args = append(args, "--send-buffer", strconv.Itoa(s.quota))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 )
 
 // runner measures cells with a fullpipe program.
@@ -17,12 +19,11 @@ type runner struct {
 	progress io.Writer
 }
 
-// busy is the goodput from which on a transfer is given the machine for itself: links of
-// some Mbit/s need so little of it that several run side by side.
+// busy is the goodput from which on transfers run one at a time: links of some Mbit/s
+// need so little of a machine that several run beside that.
 const busy = 20e6
 
-// run measures all cells, rounds of them one after the other so that what drifts meets
-// every cell alike.
+// run measures all cells, round after round so that what drifts meets every cell alike.
 func (r runner) run(ctx context.Context, experiments []*experiment) error {
 	var quick, slow []*cell
 	for _, e := range experiments {
@@ -34,43 +35,35 @@ func (r runner) run(ctx context.Context, experiments []*experiment) error {
 			}
 		}
 	}
-	total := r.repeats * (len(quick) + len(slow))
-	done := 0
-	for range r.repeats {
-		for _, group := range []struct {
-			cells []*cell
-			width int
-		}{{slow, 4}, {quick, 1}} {
-			if err := r.sideBySide(ctx, group.cells, group.width, func() {
-				done++
-				fmt.Fprintf(r.progress, "\r%d of %d transfers", done, total)
-			}); err != nil {
-				return err
-			}
-		}
-	}
-	fmt.Fprintln(r.progress)
-	return nil
-}
-
-func (r runner) sideBySide(ctx context.Context, cells []*cell, width int, finished func()) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	total := r.repeats * (len(quick) + len(slow))
+	var done atomic.Int64
+	one := func(c *cell) {
+		if err := r.measure(ctx, c); err != nil {
+			stop(err)
+			return
+		}
+		fmt.Fprintf(r.progress, "\r%d of %d transfers", done.Add(1), total)
+	}
+	for range r.repeats {
+		var both sync.WaitGroup
+		both.Go(func() { sideBySide(ctx, 4, slow, one) })
+		sideBySide(ctx, 1, quick, one)
+		both.Wait()
+	}
+	fmt.Fprintln(r.progress)
+	return context.Cause(ctx)
+}
+
+// sideBySide does something with each cell, so many at a time, until the context ends.
+func sideBySide(ctx context.Context, width int, cells []*cell, do func(*cell)) {
 	work := make(chan *cell)
-	var mu sync.Mutex
 	var workers sync.WaitGroup
 	for range width {
 		workers.Go(func() {
 			for c := range work {
-				rate, limiter, err := r.measure(ctx, c)
-				mu.Lock()
-				if err != nil {
-					stop(err)
-				} else {
-					c.measured, c.limiters = append(c.measured, rate), append(c.limiters, limiter)
-					finished()
-				}
-				mu.Unlock()
+				do(c)
 			}
 		})
 	}
@@ -82,11 +75,10 @@ func (r runner) sideBySide(ctx context.Context, cells []*cell, width int, finish
 	}
 	close(work)
 	workers.Wait()
-	return context.Cause(ctx)
 }
 
-// measure runs one cell once.
-func (r runner) measure(ctx context.Context, c *cell) (bps float64, limiter string, err error) {
+// measure runs one cell once; no other goroutine has it.
+func (r runner) measure(ctx context.Context, c *cell) error {
 	cmd := exec.CommandContext(ctx, r.program, append([]string{"measure", "lab:" + c.lab, "--json"}, c.args...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	out, err := cmd.Output()
@@ -105,15 +97,13 @@ func (r runner) measure(ctx context.Context, c *cell) (bps float64, limiter stri
 	}
 	switch {
 	case document.Error != nil:
-		return 0, "", fmt.Errorf("%s: %s", c.command(), document.Error.Message)
+		return fmt.Errorf("%s: %s", c.command(), document.Error.Message)
 	case err != nil:
-		return 0, "", fmt.Errorf("%s: %w", c.command(), err)
+		return fmt.Errorf("%s: %w", c.command(), err)
 	case len(document.Directions) == 0:
-		return 0, "", fmt.Errorf("%s: measured nothing", c.command())
+		return fmt.Errorf("%s: measured nothing", c.command())
 	}
 	d := document.Directions[0]
-	if d.Steady > 0 {
-		return d.Steady, d.Limiter, nil
-	}
-	return d.Goodput, d.Limiter, nil
+	c.measured, c.limiters = append(c.measured, cmp.Or(d.Steady, d.Goodput)), append(c.limiters, d.Limiter)
+	return nil
 }
