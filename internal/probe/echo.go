@@ -17,10 +17,10 @@ const (
 	leastEchoes   = 3
 	idleTimeSpent = 300 * time.Millisecond
 	// echoEvery is how often one is asked beside a transfer, but not before payloadEach
-	// more bytes have arrived: with its headers an echo is some 120 bytes, and shall not
+	// more bytes have arrived: with its headers an echo is up to some 250 bytes, and shall not
 	// show in what a slow link carries.
 	echoEvery   = 100 * time.Millisecond
-	payloadEach = 16 << 10
+	payloadEach = 32 << 10
 )
 
 // echo is a question and its answer.
