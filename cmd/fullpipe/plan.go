@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -45,20 +44,23 @@ type planFlags struct {
 	undo        bool
 	timestamps  bool
 	route       plan.Route
-	also        []string
+	also, paths []string
 }
 
 func newPlan() *cobra.Command {
 	f := &planFlags{}
 	cmd := &cobra.Command{
-		Use:   "plan --rate RATE --rtt TIME",
+		Use:   "plan --rate RATE --rtt TIME | --path PATH...",
 		Short: "windows and settings for a stated path, by arithmetic alone",
 		Long: `plan computes the window that keeps a path full: rate x (round trip + jitter), rounded
 up to an even number of segments, and the settings that a system needs for it. It
-measures and changes nothing. With --window it also answers what a given window does.`,
+measures and changes nothing. With several paths it finds the one window that costs
+least on the path that it fits worst, and says what it costs on each. With --window it
+also answers what a given window does.`,
 		Example: `  fullpipe plan --rate 100mbit --rtt 40ms
   fullpipe plan --rate 100mbit --rtt 40ms --target windows-2000 --format reg > window.reg
   fullpipe plan --rate 10gbit --rtt 70ms --connections 20 --memory 64GiB --target linux-6.1
+  fullpipe plan --path 10mbit,85ms --path wan-40ms --path office.json --target windows-2000
   fullpipe plan --window 64KiB --rtt 40ms
   fullpipe plan --window 64KiB --rate 100mbit`,
 		Args: cobra.NoArgs,
@@ -73,6 +75,7 @@ measures and changes nothing. With --window it also answers what a given window 
 	flags.Var(&f.memory, "memory", "the host's main memory: bounds the buffers of all connections")
 	flags.Var(&f.window, "window", "what does a window of this size tolerate at --rate, or allow at --rtt")
 	flags.StringArrayVar(&f.also, "also", nil, "another path that the same settings have to serve: RATE,RTT[,JITTER] (may be repeated)")
+	flags.StringArrayVar(&f.paths, "path", nil, "a path to serve: RATE,RTT[,JITTER], a lab's words (wan-40ms or rate=100mbit,rtt=40ms), or a file of tune --json (may be repeated)")
 	flags.StringVar(&f.role, "role", "both", "sender, receiver or both")
 	flags.StringVar(&f.target, "target", "", "system to set: "+strings.Join(plan.Targets(), ", ")+", or with a version as linux-6.1 (default: this one)")
 	flags.StringVar(&f.format, "format", "text", "text, json, "+strings.Join(plan.Formats(), ", "))
@@ -97,7 +100,7 @@ func runPlan(cmd *cobra.Command, f *planFlags) error {
 	doc := &report.Plan{Header: newHeader(cmd), Settings: []plan.Setting{}, Warnings: []string{}}
 	var text []byte
 	asksWindow := f.window > 0
-	if !asksWindow || f.rate > 0 && f.rtt > 0 {
+	if !asksWindow || f.rate > 0 && f.rtt > 0 || len(f.paths) > 0 {
 		made, err := makePlan(f)
 		if err != nil {
 			return asUsage(err)
@@ -147,49 +150,18 @@ func makePlan(f *planFlags) (*plan.Plan, error) {
 	if role != plan.Sender && role != plan.Receiver && role != plan.Both {
 		return nil, &usageError{"--role", fmt.Sprintf("%q is not a role", f.role), "sender, receiver or both"}
 	}
-	path := plan.Path{RateBps: float64(f.rate), RTT: time.Duration(f.rtt), Jitter: time.Duration(f.jitter), MSS: f.mss,
-		Connections: f.connections, MemoryBytes: int64(f.memory)}
 	if f.mss == 0 || f.connections == 0 {
 		return nil, &usageError{"--mss, --connections", "0 is not a count", "leave them out for 1460 bytes and 1 connection"}
 	}
-	paths := []plan.Path{path}
-	for _, text := range f.also {
-		other, err := alsoPath(text)
-		if err != nil {
-			return nil, err
-		}
-		paths = append(paths, other)
+	paths, err := f.allPaths()
+	if err != nil {
+		return nil, err
 	}
 	options := plan.Options{Role: role, Timestamps: f.timestamps, Route: f.route, Values: values}
 	if len(paths) > 1 {
 		return plan.NewForAll(paths, target, options)
 	}
-	return plan.New(path, target, options)
-}
-
-// alsoPath reads RATE,RTT[,JITTER].
-func alsoPath(text string) (p plan.Path, err error) {
-	wrong := func(err error) error {
-		return &usageError{"--also", fmt.Sprintf("%q: %v", text, err), "--also 64kbit,100ms or --also 10mbit,85ms,20ms"}
-	}
-	fields := strings.Split(text, ",")
-	if len(fields) < 2 || len(fields) > 3 {
-		return p, wrong(errors.New("a path is RATE,RTT or RATE,RTT,JITTER"))
-	}
-	rate, err := units.ParseRate(fields[0])
-	if err != nil {
-		return p, wrong(err)
-	}
-	p.RateBps = float64(rate)
-	if p.RTT, err = units.ParseTime(fields[1]); err != nil {
-		return p, wrong(err)
-	}
-	if len(fields) == 3 {
-		if p.Jitter, err = units.ParseTime(fields[2]); err != nil {
-			return p, wrong(err)
-		}
-	}
-	return p, nil
+	return plan.New(paths[0], target, options)
 }
 
 // system is the target and, of this host, the values that it has.

@@ -19,8 +19,10 @@ type Shared struct {
 	Window  int // that this path alone would want
 	// Goodput is the share of the path's rate that the one window fills; 1 is all.
 	Goodput float64
-	// Full is the round trip once a window that is too large stands in the path's queue.
-	Full time.Duration
+	// Full is the round trip once a window that is too large stands in the path's queue, and
+	// Delay what that adds.
+	Full, Delay time.Duration
+	Memory      int // bytes of each connection's window that this path has no use for
 }
 
 // HappyMedium is the one window for all paths that does least harm on the worst: too small
@@ -45,8 +47,9 @@ func HappyMedium(paths []Path) (window int, shares []Shared) {
 	for i, p := range paths {
 		over := math.Max(1, float64(window)/needs[i])
 		full := math.Min(float64(p.RTT+p.Jitter)*over, float64(math.MaxInt64/2))
-		shares = append(shares, Shared{RateBps: p.RateBps, RTT: p.RTT, Window: model.Window(needs[i], mss),
-			Goodput: math.Min(1, float64(window)/needs[i]), Full: time.Duration(full)})
+		alone := model.Window(needs[i], mss)
+		shares = append(shares, Shared{RateBps: p.RateBps, RTT: p.RTT, Window: alone, Memory: max(window-alone, 0),
+			Goodput: math.Min(1, float64(window)/needs[i]), Full: time.Duration(full), Delay: time.Duration(full) - p.RTT - p.Jitter})
 	}
 	return window, shares
 }
@@ -75,8 +78,8 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.Shared, p.SharedWindow = shares, window
 	if fixed {
-		p.Shared = shares
 		p.note("one window serves all interfaces here: it is the one that costs least on the path that it fits worst")
 		return p, nil
 	}
@@ -84,7 +87,7 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	for _, s := range shares {
 		wants = append(wants, fmt.Sprintf("%s x %s takes %s", units.Rate(s.RateBps), units.Time(s.RTT), units.Size(s.Window)))
 	}
-	p.note("windows are automatic here: the ceilings follow the largest path, %s", strings.Join(wants, ", "))
+	p.note("windows are automatic here: the ceilings follow the largest path, %s; the one window is for programs that set their own", strings.Join(wants, ", "))
 	if target.Family == catalog.Linux {
 		p.note("one route alone is bounded by --route PREFIX --clamp")
 	}

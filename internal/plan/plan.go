@@ -64,19 +64,21 @@ type Setting struct {
 
 // Plan is the answer for one path and one target.
 type Plan struct {
-	Target        string
-	Role          Role
-	Path          Path
-	Route         Route // empty: the whole host
-	BDPBytes      float64
-	WindowBytes   int // receive window, an even number of segments
-	SendBytes     int // send buffer's payload
-	Segments      int // in WindowBytes
-	WindowScale   int
-	LargeWindows  bool  // more than 65,535 bytes: both ends have to scale
-	MemoryBytes   int64 // of all connections with full buffers
-	Settings      []Setting
-	Shared        []Shared // what one window gives on several paths; nil: there is one path
+	Target       string
+	Role         Role
+	Path         Path
+	Route        Route // empty: the whole host
+	BDPBytes     float64
+	WindowBytes  int // receive window, an even number of segments
+	SendBytes    int // send buffer's payload
+	Segments     int // in WindowBytes
+	WindowScale  int
+	LargeWindows bool  // more than 65,535 bytes: both ends have to scale
+	MemoryBytes  int64 // of all connections with full buffers
+	Settings     []Setting
+	Shared       []Shared // what one window gives on several paths; nil: there is one path
+	// SharedWindow is the one window in bytes that Shared is about.
+	SharedWindow  int
 	Warnings      []string // what the target cannot do, or what was bounded
 	Notes         []string // what the settings do not say by themselves
 	bufferPayload float64  // bytes of buffer for a byte of payload at the target

@@ -321,7 +321,8 @@ func TestOneWindowForSeveralPaths(t *testing.T) {
 	paths := []Path{{RateBps: 10 * mbit, RTT: 20 * ms}, {RateBps: 64e3, RTT: 400 * ms}, {RateBps: 28.8e3, RTT: 900 * ms}}
 	window, shares := HappyMedium(paths)
 	// Needs are 25,000 bytes, 3,200 and 3,240: the medium is sqrt(25000 x 3200).
-	if window != 3*2920 || shares[0].Goodput > 0.36 || shares[0].Goodput < 0.35 || shares[1].Goodput != 1 {
+	if window != 3*2920 || shares[0].Goodput > 0.36 || shares[0].Goodput < 0.35 || shares[1].Goodput != 1 ||
+		shares[0].Delay != 0 || shares[1].Delay != 695*ms || shares[1].Memory != window-shares[1].Window {
 		t.Errorf("window %d, %+v", window, shares)
 	}
 	worst := func(window float64) (factor float64) {
@@ -338,7 +339,7 @@ func TestOneWindowForSeveralPaths(t *testing.T) {
 	}
 	for target, want := range map[string]int{"windows-95": 3 * 2920, "windows-2000": 3 * 2920, "linux": 9 * 2920} {
 		p, err := NewForAll(paths, mustTarget(t, target), Options{})
-		if err != nil || p.WindowBytes != want || (len(p.Shared) == 3) != (target != "linux") {
+		if err != nil || p.WindowBytes != want || len(p.Shared) != 3 || p.SharedWindow != 3*2920 {
 			t.Errorf("%s: window %d, %v, %+v", target, p.WindowBytes, err, p.Shared)
 		}
 	}

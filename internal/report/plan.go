@@ -32,6 +32,7 @@ type Plan struct {
 	SendBufferBytes    int            `json:"send_buffer_bytes,omitempty"`
 	MemoryBytes        int64          `json:"memory_bytes,omitempty"`
 	Route              *PlanRoute     `json:"route,omitempty"`
+	SharedWindowBytes  int            `json:"shared_window_bytes,omitempty"`
 	Paths              []PlanShared   `json:"paths,omitempty"`
 	Settings           []plan.Setting `json:"settings"`
 	Warnings           []string       `json:"warnings"`
@@ -53,6 +54,11 @@ type PlanShared struct {
 	WindowBytes  int     `json:"window_bytes"` // that it alone would want
 	GoodputRatio float64 `json:"goodput_ratio"`
 	FullRTTS     float64 `json:"full_rtt_s"` // with what is too much of the window in its queue
+	// What the one window costs on this path: the share of its rate that is lost, the delay
+	// that is added, the memory of each connection that is of no use.
+	LostRatio   float64 `json:"lost_goodput_ratio"`
+	AddedDelayS float64 `json:"added_delay_s"`
+	MemoryBytes int     `json:"unused_memory_bytes"`
 }
 
 // WindowAnswer says what a stated window does: the longest round trip at which it fills
@@ -70,12 +76,13 @@ func NewPlan(header Header, p *plan.Plan) *Plan {
 		JitterS: p.Path.Jitter.Seconds(), MSSBytes: p.Path.MSS, Connections: p.Path.Connections,
 		BDPBytes: int64(math.Round(math.Min(p.BDPBytes, 1<<62))), LargeWindows: &p.LargeWindows, WindowScale: &p.WindowScale,
 		Segments: p.Segments, ReceiveWindowBytes: p.WindowBytes, SendBufferBytes: p.SendBytes, MemoryBytes: p.MemoryBytes,
-		Settings: p.Settings, Warnings: p.Warnings, Notes: p.Notes}
+		Settings: p.Settings, Warnings: p.Warnings, Notes: p.Notes, SharedWindowBytes: p.SharedWindow}
 	if p.Route.Prefix != "" {
 		doc.Route = &PlanRoute{p.Route.Prefix, p.Route.Via, p.Route.Dev}
 	}
 	for _, s := range p.Shared {
-		doc.Paths = append(doc.Paths, PlanShared{s.RateBps, s.RTT.Seconds(), s.Window, s.Goodput, s.Full.Seconds()})
+		doc.Paths = append(doc.Paths, PlanShared{s.RateBps, s.RTT.Seconds(), s.Window, s.Goodput, s.Full.Seconds(),
+			1 - s.Goodput, s.Delay.Seconds(), s.Memory})
 	}
 	if doc.Settings == nil {
 		doc.Settings = []plan.Setting{}
@@ -133,13 +140,21 @@ func (d *Plan) writeShared(w io.Writer) {
 	if len(d.Paths) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\none window of %s for all\n", units.Size(d.ReceiveWindowBytes).Exact())
+	fmt.Fprintf(w, "\none window of %s for all\n", units.Size(d.SharedWindowBytes).Exact())
 	t := newTable()
 	for _, p := range d.Paths {
 		t.row(fmt.Sprintf("%s x %s", units.Rate(p.RateBps), secondsText(p.RTTS)), "wants "+units.Size(p.WindowBytes).String(),
-			fmt.Sprintf("fills %.0f %%", 100*p.GoodputRatio), "round trip up to "+secondsText(p.FullRTTS))
+			fmt.Sprintf("fills %.0f %%", 100*p.GoodputRatio), fmt.Sprintf("loses %.0f %%", 100*p.LostRatio),
+			added(p.AddedDelayS), units.Size(p.MemoryBytes).String()+" of memory unused")
 	}
 	t.write(w, "  ")
+}
+
+func added(delayS float64) string {
+	if delayS <= 0 {
+		return "adds no delay"
+	}
+	return "adds " + secondsText(delayS) + " of delay"
 }
 
 func (a *WindowAnswer) writeText(w io.Writer, rateBps, rttS float64) {
