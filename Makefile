@@ -11,10 +11,19 @@ build: ## one static binary in bin/
 demo: build ## the main job on two embedded labs, in under two minutes
 	@.ci/demo $(BIN)
 
-.PHONY: test
-test: ## everything; installs what the tests need when root on Debian
+.PHONY: check
+check: ## what needs no root and nothing installed: all packages but the real kernel's tests
+	$(GO) vet ./...
+	$(GO) test -timeout 5m $$($(GO) list ./... | grep -v /e2e)
+
+.PHONY: tools
+tools: ## installs what the tests need when root on Debian, names it elsewhere
 	@.ci/tools
-	$(GO) test -timeout 15m ./...
+
+.PHONY: test
+test: tools ## everything; labs of the real kernel's tests have the machine to themselves
+	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v /e2e)
+	$(GO) test -timeout 20m ./e2e/...
 
 .PHONY: bank
 bank: build ## measures the figures of docs/benchmarks.md on this machine (long); RUN=TestBankLab for a part

@@ -72,7 +72,8 @@ func TestArchitectureNamesEveryRoomAndDependency(t *testing.T) {
 	for _, p := range packages(t) {
 		parts := strings.Split(p.room(), "/")
 		room := strings.TrimPrefix(p.room(), "internal/")
-		if len(p.GoFiles) > 0 && len(parts) <= 2 && !strings.HasPrefix(p.room(), "e2e") && !strings.Contains(string(picture), room+"/ ") {
+		if len(p.GoFiles) > 0 && len(parts) <= 2 && !strings.HasPrefix(p.room(), "e2e") && !strings.Contains(string(picture),
+			room+"/ ") {
 			t.Errorf("ARCHITECTURE.md does not show %s", p.room())
 		}
 	}

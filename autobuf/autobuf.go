@@ -204,7 +204,8 @@ func (cfg Config) plan() (*tuner, error) {
 	}
 	window := cfg.Path.Window()
 	t.send = half{granted: t.limits.AutoSend, fixed: fixed(window, t.limits.AutoSend, t.limits.Send, t.limits.Factor)}
-	t.receive = half{granted: t.limits.AutoReceive, fixed: fixed(window, t.limits.AutoReceive, t.limits.Receive, t.limits.Factor)}
+	t.receive = half{granted: t.limits.AutoReceive, fixed: fixed(window, t.limits.AutoReceive, t.limits.Receive,
+		t.limits.Factor)}
 	if err := t.charge(); err != nil {
 		return nil, err
 	}

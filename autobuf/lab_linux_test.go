@@ -134,7 +134,8 @@ func takeAll(o order) error {
 func send(t testing.TB, l *lab.Lab, o order) outcome {
 	t.Helper()
 	var out, problems bytes.Buffer
-	status, err := l.Near.Run(lab.Command{Args: []string{"/proc/self/exe"}, Env: env(t, "near", o), Stdout: &out, Stderr: &problems})
+	status, err := l.Near.Run(lab.Command{Args: []string{"/proc/self/exe"}, Env: env(t, "near", o), Stdout: &out,
+		Stderr: &problems})
 	var got outcome
 	if err == nil && status != 0 {
 		err = fmt.Errorf("status %d: %s", status, &problems)
@@ -171,7 +172,8 @@ func startLab(t testing.TB, path string, far order) *lab.Lab {
 		t.Skipf("no lab on this machine: %v", err)
 	}
 	t.Cleanup(func() { l.Close() })
-	if _, err := l.Far.Start(lab.Command{Args: []string{"/proc/self/exe"}, Env: env(t, "far", far), Stderr: os.Stderr}); err != nil {
+	if _, err := l.Far.Start(lab.Command{Args: []string{"/proc/self/exe"}, Env: env(t, "far", far),
+		Stderr: os.Stderr}); err != nil {
 		t.Fatal(err)
 	}
 	for {
@@ -222,7 +224,8 @@ func TestUnsentBytesAreBounded(t *testing.T) {
 	t.Parallel()
 	l := startLab(t, "rate=20mbit,rtt=20ms,stack=linux-6.18", order{Plain: true})
 	for unsent, want := range map[time.Duration]bool{0: true, -1: false} {
-		got := send(t, l, order{Bytes: 2 << 20, Config: Config{Unsent: unsent, Path: Path{Bps: 1e9, RTT: 100 * time.Millisecond}}})
+		got := send(t, l, order{Bytes: 2 << 20, Config: Config{Unsent: unsent,
+			Path: Path{Bps: 1e9, RTT: 100 * time.Millisecond}}})
 		if strings.Contains(got.Log, "unsent") != want {
 			t.Errorf("Unsent %v: %s", unsent, got.Log)
 		}

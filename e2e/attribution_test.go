@@ -18,8 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 const (
@@ -33,16 +34,16 @@ const (
 type trial struct {
 	cause   cause
 	point   pathPoint
-	verdict limiter.Verdict
-	oneEnd  [2]limiter.Verdict // with the sender's samples alone, with the receiver's
+	verdict verdict.Verdict
+	oneEnd  [2]verdict.Verdict // with the sender's samples alone, with the receiver's
 	with    float64            // goodput, bit/s
-	gains   map[limiter.Name]float64
+	gains   map[verdict.Name]float64
 	err     error
 }
 
 // right says whether the verdict names a limiter; known is false where the gains are too
 // close to call.
-func (r *trial) right(v limiter.Verdict) (right, known bool) {
+func (r *trial) right(v verdict.Verdict) (right, known bool) {
 	if r.gains[v.Limiter] >= limits {
 		return true, true
 	}
@@ -55,9 +56,9 @@ func (r *trial) right(v limiter.Verdict) (right, known bool) {
 }
 
 // wrong says whether a verdict is so with high confidence.
-func (r *trial) wrong(v limiter.Verdict) bool {
+func (r *trial) wrong(v verdict.Verdict) bool {
 	right, known := r.right(v)
-	return known && !right && v.Confidence == limiter.High
+	return known && !right && v.Confidence == verdict.High
 }
 
 // TestBankAttribution compares verdicts with what is gained by taking the cause away.
@@ -152,20 +153,20 @@ func alone(t *testing.T, measure func()) {
 // with a faster link, as long as that is needed to tell.
 func (r *trial) carryOut(t *testing.T) {
 	var result *transfer.Result
-	r.gains = map[limiter.Name]float64{}
+	r.gains = map[verdict.Name]float64{}
 	with := r.point.free()
 	r.cause.with(r.point, &with)
 	if result, r.err = carryOut(t, with); r.err != nil {
 		return
 	}
-	r.with, r.verdict = goodput(result), limiter.Judge(result)
+	r.with, r.verdict = goodput(result), live.Judge(result)
 	blind := *result
 	blind.Far = nil
-	r.oneEnd[0] = limiter.Judge(&blind)
+	r.oneEnd[0] = live.Judge(&blind)
 	blind.Near, blind.Far = nil, result.Far
-	r.oneEnd[1] = limiter.Judge(&blind)
+	r.oneEnd[1] = live.Judge(&blind)
 	defer r.keep(t, result)
-	gain := func(name limiter.Name, without setup) {
+	gain := func(name verdict.Name, without setup) {
 		freed, err := carryOut(t, without)
 		if r.err = err; err == nil {
 			r.gains[name] = goodput(freed)/r.with - 1
@@ -178,15 +179,16 @@ func (r *trial) carryOut(t *testing.T) {
 	gain(r.cause.limiter, without)
 	switch {
 	case r.err != nil:
-	case r.cause.limiter == limiter.Bottleneck:
-		if r.verdict.Limiter == limiter.Congestion {
-			gain(limiter.Congestion, r.point.free()) // a queue that is not too short
+	case r.cause.limiter == verdict.Bottleneck:
+		if r.verdict.Limiter == verdict.Congestion {
+			gain(verdict.Congestion, r.point.free()) // a queue that is not too short
 		}
 	case r.gains[r.cause.limiter] < limits+unsure:
 		faster := r.point.faster().free()
 		r.cause.with(r.point, &faster)
-		faster.path = strings.Replace(with.path, fmt.Sprintf("rate=%.0f,", r.point.bps), fmt.Sprintf("rate=%.0f,", 2*r.point.bps), 1)
-		gain(limiter.Bottleneck, faster)
+		faster.path = strings.Replace(with.path, fmt.Sprintf("rate=%.0f,", r.point.bps), fmt.Sprintf("rate=%.0f,",
+			2*r.point.bps), 1)
+		gain(verdict.Bottleneck, faster)
 	}
 	t.Log(r)
 }
@@ -207,16 +209,18 @@ func (r *trial) String() string {
 	for name, gain := range r.gains {
 		gains += fmt.Sprintf(" %s %+.0f %%", name, 100*gain)
 	}
-	return fmt.Sprintf("%s: %s at %v: %.3g Mbit/s, %s %s %s [%s], gained without:%s %v", text, r.cause.name, r.point, r.with/1e6,
+	return fmt.Sprintf("%s: %s at %v: %.3g Mbit/s, %s %s %s [%s], gained without:%s %v", text, r.cause.name, r.point,
+		r.with/1e6,
 		r.verdict.Limiter, r.verdict.Subtype, r.verdict.Confidence, strings.TrimSpace(shares), gains, r.err) + r.oneEnds()
 }
 
 func (r *trial) oneEnds() string {
-	return fmt.Sprintf(" sender alone: %s %s, receiver alone: %s %s", r.oneEnd[0].Limiter, r.oneEnd[0].Confidence, r.oneEnd[1].Limiter, r.oneEnd[1].Confidence)
+	return fmt.Sprintf(" sender alone: %s %s, receiver alone: %s %s", r.oneEnd[0].Limiter, r.oneEnd[0].Confidence,
+		r.oneEnd[1].Limiter, r.oneEnd[1].Confidence)
 }
 
 // keep stores the series that was judged, thinned, under the name of what limited it
-// most. Good ones become internal/limiter/testdata.
+// most. Good ones become internal/verdict/live/testdata.
 func (r *trial) keep(t *testing.T, result *transfer.Result) {
 	dir := os.Getenv("FULLPIPE_BANK_SERIES")
 	truth, most := "", limits+unsure
@@ -233,7 +237,8 @@ func (r *trial) keep(t *testing.T, result *transfer.Result) {
 			end.Streams[i].Samples = transfer.Thin(end.Streams[i].Samples, samples/min(len(end.Streams), 3))
 		}
 	}
-	name := strings.NewReplacer(" ", "-", "/", "", "(", "", ")", "", ",", "", "×", "x", "'", "").Replace(r.cause.name + "_" + r.point.String())
+	name := strings.NewReplacer(" ", "-", "/", "", "(", "", ")", "", ",", "", "×", "x", "'", "").Replace(r.cause.name +
+		"_" + r.point.String())
 	if err := writeGzip(filepath.Join(dir, truth+"_"+name+".json.gz"), result); err != nil {
 		t.Error(err)
 	}
@@ -258,7 +263,8 @@ func report(t *testing.T, trials []trial) {
 	drawn := attributed().bounded()
 	least, most := drawn.least, drawn.most
 	span := fmt.Sprintf("%.3g–%.3g Mbit/s", least/1e6, most/1e6)
-	row := bankRow{Section: "Attribution", Command: fmt.Sprintf("FULLPIPE_BANK_RATES=%g-%g make bank RUN=TestBankAttribution", least, most)}
+	row := bankRow{Section: "Attribution", Command: fmt.Sprintf("FULLPIPE_BANK_RATES=%g-%g make bank "+
+		"RUN=TestBankAttribution", least, most)}
 	total, byCause := tally{}, map[string]tally{}
 	for i := range trials {
 		r := &trials[i]
@@ -268,7 +274,7 @@ func report(t *testing.T, trials []trial) {
 		}
 		byCause[r.cause.name] = byCause[r.cause.name].with(r)
 		total = total.with(r)
-		for _, v := range []limiter.Verdict{r.verdict, r.oneEnd[0], r.oneEnd[1]} {
+		for _, v := range []verdict.Verdict{r.verdict, r.oneEnd[0], r.oneEnd[1]} {
 			if r.wrong(v) {
 				t.Errorf("wrong with high confidence: %s %v, of %v", v.Limiter, v.Evidence, r)
 			}

@@ -123,7 +123,8 @@ func orderEnv(program string, o sendOrder) []string {
 func sendFile(t *testing.T, l *lab.Lab, o sendOrder) float64 {
 	t.Helper()
 	var out, problems bytes.Buffer
-	status, err := l.Near.Run(lab.Command{Args: []string{"/proc/self/exe"}, Env: orderEnv("send-file", o), Stdout: &out, Stderr: &problems})
+	status, err := l.Near.Run(lab.Command{Args: []string{"/proc/self/exe"}, Env: orderEnv("send-file", o), Stdout: &out,
+		Stderr: &problems})
 	var seconds float64
 	if err == nil && status != 0 {
 		err = errors.New(problems.String())
@@ -149,11 +150,14 @@ func TestBankAutobuf(t *testing.T) {
 		least             float64 // that autobuf has to reach
 		rounds            int
 	}{
-		{"100 Mbit/s × 1 ms: nothing to gain", "rate=100mbit,rtt=1ms", "", autobuf.Path{Bps: 100e6, RTT: time.Millisecond}, 24 << 20, 0.98, 8},
-		{"20 Mbit/s × 40 ms: nothing to gain", "rate=20mbit,rtt=40ms", "", autobuf.Path{Bps: 20e6, RTT: 40 * time.Millisecond}, 6 << 20, 0.98, 8},
+		{"100 Mbit/s × 1 ms: nothing to gain", "rate=100mbit,rtt=1ms", "", autobuf.Path{Bps: 100e6, RTT: time.Millisecond},
+			24 << 20, 0.98, 8},
+		{"20 Mbit/s × 40 ms: nothing to gain", "rate=20mbit,rtt=40ms", "", autobuf.Path{Bps: 20e6,
+			RTT: 40 * time.Millisecond}, 6 << 20, 0.98, 8},
 		{"200 Mbit/s × 200 ms: the automatic send buffer ends too early", "rate=200mbit,rtt=200ms", "",
 			autobuf.Path{Bps: 200e6, RTT: 200 * time.Millisecond}, 96 << 20, 1.1, 4},
-		{"20 Mbit/s × 100 ms, automatic buffers end at 64 KiB", "rate=20mbit,rtt=100ms", narrow, autobuf.Path{Bps: 20e6, RTT: 100 * time.Millisecond}, 8 << 20, 1.1, 4},
+		{"20 Mbit/s × 100 ms, automatic buffers end at 64 KiB", "rate=20mbit,rtt=100ms", narrow, autobuf.Path{Bps: 20e6,
+			RTT: 100 * time.Millisecond}, 8 << 20, 1.1, 4},
 	} {
 		t.Run(strings.Fields(tt.lab)[0], func(t *testing.T) {
 			l, _ := bench(t, tt.lab+",stack=linux-6.1")
@@ -165,7 +169,8 @@ func TestBankAutobuf(t *testing.T) {
 			order := sendOrder{Path: tt.path, Bytes: tt.bytes}
 			kinds := []string{withNet, withLearnt, withStated}
 			for _, order.With = range kinds {
-				if _, err := l.Far.Start(lab.Command{Args: []string{"/proc/self/exe"}, Env: orderEnv("take-file", order), Stderr: os.Stderr}); err != nil {
+				if _, err := l.Far.Start(lab.Command{Args: []string{"/proc/self/exe"}, Env: orderEnv("take-file", order),
+					Stderr: os.Stderr}); err != nil {
 					t.Fatal(err)
 				}
 				awaitPort(t, l, order.port())
@@ -184,12 +189,13 @@ func TestBankAutobuf(t *testing.T) {
 			}
 			for _, kind := range kinds[1:] {
 				gain := stats.Gain(rates[withNet], rates[kind], 0.95)
-				row := bankRow{Section: "autobuf", Case: tt.name, Claim: fmt.Sprintf("%s: at least %g × net.Dialer", kind, tt.least),
+				row := bankRow{Section: "autobuf", Case: tt.name, Claim: fmt.Sprintf("%s: at least %g × net.Dialer", kind,
+					tt.least),
 					Measured: fmt.Sprintf("%.2f × (%.3g against %.3g Mbit/s)", gain.Mid, median(rates[kind]), median(rates[withNet])),
 					Spread:   fmt.Sprintf("%.2f to %.2f (95 %%, %d pairs)", gain.Low, gain.High, tt.rounds), Verdict: "inconclusive",
 					Command: fmt.Sprintf("make bank RUN=TestBankAutobuf (lab %s,stack=linux-6.1)", tt.lab)}
 				if gain.Low >= tt.least || gain.High < tt.least {
-					row.Verdict = verdict(gain.Low >= tt.least)
+					row.Verdict = passed(gain.Low >= tt.least)
 				}
 				record(t, row)
 			}

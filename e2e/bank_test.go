@@ -19,6 +19,7 @@ type bankRow struct {
 	Measured string `json:"measured"`
 	Spread   string `json:"spread"`
 	Verdict  string `json:"verdict"`
+	Late     string `json:"late,omitempty"` // how exact the lab was
 	Command  string `json:"command"`
 	Machine  string `json:"machine"` // filled in by record
 	At       string `json:"at"`
@@ -44,7 +45,8 @@ func machine() string {
 			cpu, _, _ = strings.Cut(rest, "\n")
 		}
 	}
-	return fmt.Sprintf("%d × %s, Linux %s, %s", runtime.NumCPU(), cpu, strings.TrimSpace(string(kernel)), runtime.Version())
+	return fmt.Sprintf("%d × %s, Linux %s, %s", runtime.NumCPU(), cpu, strings.TrimSpace(string(kernel)),
+		runtime.Version())
 }
 
 // bankMu guards the file that rows are appended to.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"testing"
 
-	printed "github.com/fullpipe-net/fullpipe/internal/report"
+	printed "github.com/fullpipe-net/fullpipe/internal/record"
 )
 
 // capacities searches both directions of a lab's path at the IP layer.
@@ -52,7 +52,8 @@ func TestBankCapacity(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		bps  float64
-	}{{"rate=1mbit,rtt=40ms", 1e6}, {"rate=20mbit,rtt=40ms", 20e6}, {"rate=100mbit,rtt=40ms", 100e6}, {"rate=400mbit,rtt=10ms", 400e6}} {
+	}{{"rate=1mbit,rtt=40ms", 1e6}, {"rate=20mbit,rtt=40ms", 20e6}, {"rate=100mbit,rtt=40ms", 100e6},
+		{"rate=400mbit,rtt=10ms", 400e6}} {
 		t.Run(c.name, func(t *testing.T) {
 			off := map[string][]float64{}
 			for range 3 {
@@ -62,8 +63,10 @@ func TestBankCapacity(t *testing.T) {
 			}
 			for direction, all := range off {
 				worst := math.Max(slices.Max(all), -slices.Min(all))
-				record(t, bankRow{Section: "UDP capacity (RFC 9097)", Case: c.name + ", " + direction, Claim: "the link's rate at the IP layer within 3 %",
-					Measured: fmt.Sprintf("%+.2f %% (median)", median(all)), Spread: fmt.Sprintf("3 runs, %+.2f to %+.2f %%", slices.Min(all), slices.Max(all)),
+				record(t, bankRow{Section: "UDP capacity (RFC 9097)", Case: c.name + ", " + direction,
+					Claim:    "the link's rate at the IP layer within 3 %",
+					Measured: fmt.Sprintf("%+.2f %% (median)", median(all)), Spread: fmt.Sprintf("3 runs, %+.2f to %+.2f %%",
+						slices.Min(all), slices.Max(all)),
 					Verdict: quietVerdict(worst <= 3, company(t)), Command: "fullpipe measure --udp --capacity"})
 			}
 		})

@@ -19,7 +19,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
 )
 
 // captures are the files that a transfer's taps write: tcpdump at the ends and, where it
@@ -56,7 +56,8 @@ func (s *said) String() string {
 
 // tapEnd captures headers at an end until stop.
 func tapEnd(end *lab.End, file string) (*tapping, error) {
-	const script = "exec tcpdump -Z root -i $(awk 'NR == 2 {print $1}' /proc/net/route) -s 128 -B 65536 --immediate-mode -w \"$0\""
+	const script = "exec tcpdump -Z root -i $(awk 'NR == 2 {print $1}' /proc/net/route) -s 128 -B 65536 " +
+		"--immediate-mode -w \"$0\""
 	said := &said{}
 	p, err := end.Start(lab.Command{Args: []string{"sh", "-c", script, file}, Stderr: said})
 	if err != nil {
@@ -117,21 +118,21 @@ func (c *captures) tapEnds(l *lab.Lab) (stop func() error, err error) {
 }
 
 // sentFrom judges the direction of a capture that an end sent, among those beside it.
-func sentFrom(file string, end netip.AddrPort) (limiter.Diagnosis, *flow.Direction, error) {
+func sentFrom(file string, end netip.AddrPort) (timeline.Diagnosis, *flow.Direction, error) {
 	f, err := capture.Open(file)
 	if err != nil {
-		return limiter.Diagnosis{}, nil, err
+		return timeline.Diagnosis{}, nil, err
 	}
 	defer f.Close()
 	a, err := capture.Analyze(context.Background(), capture.Config{Workers: 1}, f)
 	if err != nil {
-		return limiter.Diagnosis{}, nil, err
+		return timeline.Diagnosis{}, nil, err
 	}
-	var asked limiter.Parallel
-	var all []limiter.Parallel
+	var asked timeline.Parallel
+	var all []timeline.Parallel
 	for _, c := range a.Connections {
 		for _, d := range c.Directions() {
-			one := limiter.Parallel{Connection: c, Direction: d}
+			one := timeline.Parallel{Connection: c, Direction: d}
 			if d.From.AddrPort() == end {
 				asked = one
 			}
@@ -141,9 +142,9 @@ func sentFrom(file string, end netip.AddrPort) (limiter.Diagnosis, *flow.Directi
 		}
 	}
 	if asked.Direction == nil {
-		return limiter.Diagnosis{}, nil, fmt.Errorf("%s: no data from %v in it", file, end)
+		return timeline.Diagnosis{}, nil, fmt.Errorf("%s: no data from %v in it", file, end)
 	}
-	return limiter.JudgeCapture(asked.Connection, asked.Direction, all...), asked.Direction, nil
+	return timeline.Judge(asked.Connection, asked.Direction, all...), asked.Direction, nil
 }
 
 // TestSentFrom holds the taps themselves: three of them see one short transfer whole.

@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/lab"
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 // points are where TestCause tries each cause: the first that it fits.
-var points = []pathPoint{{10e6, 30 * time.Millisecond}, {15e6, 80 * time.Millisecond}, {18e6, 120 * time.Millisecond}, {20e6, 10 * time.Millisecond}}
+var points = []pathPoint{{10e6, 30 * time.Millisecond}, {15e6, 80 * time.Millisecond}, {18e6, 120 * time.Millisecond},
+	{20e6, 10 * time.Millisecond}}
 
 // TestCause makes each cause once on kernel TCP, captured at both ends and in the middle.
 // A shared machine disturbs what is measured, so only a wrong verdict that claims high
@@ -39,10 +41,10 @@ func TestCause(t *testing.T) {
 			case err != nil:
 				t.Fatal(err)
 			}
-			v := limiter.Judge(result)
+			v := live.Judge(result)
 			got := goodput(result)
 			t.Logf("%v: %.3g Mbit/s, %s %s, %s confidence", p, got/1e6, v.Limiter, v.Subtype, v.Confidence)
-			if v.Confidence == limiter.High && v.Limiter != c.limiter && !c.lets(p, got, v.Limiter) {
+			if v.Confidence == verdict.High && v.Limiter != c.limiter && !c.lets(p, got, v.Limiter) {
 				t.Errorf("%s with high confidence, shares %v, %v", v.Limiter, v.Shares, v.Evidence)
 			}
 			for _, file := range []string{s.captures.near, s.captures.far, s.captures.middle} {
@@ -60,18 +62,19 @@ func (c *cause) judgeFrom(t *testing.T, file string, p pathPoint, result *transf
 		return
 	}
 	t.Logf("captured at the %s: %s %s, %s confidence", g.Vantage, g.Limiter, g.Subtype, g.Confidence)
-	right := g.Limiter == c.limiter || g.Limiter == limiter.Sender && slices.Contains(g.Candidates, c.limiter) ||
-		g.Limiter == limiter.Bottleneck && c.limiter == limiter.LocalQueue
-	if g.Confidence == limiter.High && !right && !c.lets(p, goodput(result), g.Limiter) {
-		t.Errorf("captured at the %s: %s with high confidence, shares %v, %v; %d bytes unseen", g.Vantage, g.Limiter, g.Shares, g.Evidence, d.Unseen)
+	right := g.Limiter == c.limiter || g.Limiter == verdict.Sender && slices.Contains(g.Candidates, c.limiter) ||
+		g.Limiter == verdict.Bottleneck && c.limiter == verdict.LocalQueue
+	if g.Confidence == verdict.High && !right && !c.lets(p, goodput(result), g.Limiter) {
+		t.Errorf("captured at the %s: %s with high confidence, shares %v, %v; %d bytes unseen", g.Vantage, g.Limiter,
+			g.Shares, g.Evidence, d.Unseen)
 	}
 }
 
 // lets says whether a limiter may be another one than the cause: a link that is full all
 // the same, or one that its short queue keeps from being full.
-func (c *cause) lets(p pathPoint, bps float64, n limiter.Name) bool {
+func (c *cause) lets(p pathPoint, bps float64, n verdict.Name) bool {
 	full := bps >= 0.85*p.bps
-	return full && n == limiter.Bottleneck || !full && c.limiter == limiter.Bottleneck && n == limiter.Congestion
+	return full && n == verdict.Bottleneck || !full && c.limiter == verdict.Bottleneck && n == verdict.Congestion
 }
 
 func (c *cause) point(t *testing.T) pathPoint {

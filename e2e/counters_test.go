@@ -58,7 +58,8 @@ func measureInLab(t *testing.T, path, kind string, d transfer.Direction, args ..
 	}
 	l.Far.AwaitListener(t.Context(), far)
 	var out, problems bytes.Buffer
-	near, err := l.Near.Start(lab.Command{Args: append([]string{program, "measure", peer, "--json", "-d", string(d)}, args...),
+	near, err := l.Near.Start(lab.Command{Args: append([]string{program, "measure", peer, "--json", "-d", string(d)},
+		args...),
 		Env: []string{key}, Stdout: &out, Stderr: &problems})
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +99,8 @@ func follow(t *testing.T, l *lab.Lab, until *lab.Process, d transfer.Direction) 
 			n = down
 		}
 		if n.Delivered != last.Delivered {
-			series = append(series, carried{time.Since(started), n.Delivered, n.DeliveredBytes - headers*n.Delivered, n.DroppedQueue})
+			series = append(series, carried{time.Since(started), n.Delivered, n.DeliveredBytes - headers*n.Delivered,
+				n.DroppedQueue})
 		}
 		last = n
 	}
@@ -139,7 +141,8 @@ func TestBankGoodput(t *testing.T) {
 		path, time string
 		slow       bool // may be measured beside others
 	}{
-		{"rate=64kbit,rtt=30ms,queue=20kB", "60s", true}, {"rate=1mbit,rtt=30ms", "10s", true}, {"rate=10mbit,rtt=20ms", "5s", true},
+		{"rate=64kbit,rtt=30ms,queue=20kB", "60s", true}, {"rate=1mbit,rtt=30ms", "10s", true}, {"rate=10mbit,rtt=20ms", "5s",
+			true},
 		{"rate=100mbit,rtt=20ms", "5s", false}, {"rate=1gbit,rtt=10ms", "4s", false},
 	} {
 		for _, kind := range []string{"native", "iperf3"} {
@@ -167,8 +170,9 @@ func TestBankGoodput(t *testing.T) {
 					slices.Sort(rates)
 					row := bankRow{Section: "Goodput against the link's counters", Case: fmt.Sprintf("%s, %s, %s", c.path, kind, d),
 						Claim:    "goodput within 1 % of the payload that the link carried",
-						Measured: fmt.Sprintf("%+.2f %% of %.4g Mbit/s (median of 3)", off[1], rates[1]), Spread: fmt.Sprintf("%+.2f to %+.2f %%", off[0], off[2]),
-						Verdict: "inconclusive", Command: fmt.Sprintf("fullpipe measure PEER -t %s --json in a lab", c.time)}
+						Measured: fmt.Sprintf("%+.2f %% of %.4g Mbit/s (median of 3)", off[1], rates[1]),
+						Spread:   fmt.Sprintf("%+.2f to %+.2f %%", off[0], off[2]),
+						Verdict:  "inconclusive", Command: fmt.Sprintf("fullpipe measure PEER -t %s --json in a lab", c.time)}
 					switch least, most := off[0], off[2]; {
 					case least >= -1 && most <= 1:
 						row.Verdict = "pass"
@@ -195,7 +199,8 @@ func TestLinkCountersHoldWhatWasMeasured(t *testing.T) {
 				}
 				extra := series[len(series)-1].payload - m.Bytes - m.twice
 				if extra < 0 || extra > 24<<10 {
-					t.Errorf("the link carried %d bytes more than the %d that were measured and the %d sent again", extra, m.Bytes, m.twice)
+					t.Errorf("the link carried %d bytes more than the %d that were measured and the %d sent again", extra, m.Bytes,
+						m.twice)
 				}
 				if math.IsNaN(m.GoodputBps) || m.GoodputBps > 20e6 {
 					t.Errorf("%g bit/s over a link of 20 Mbit/s", m.GoodputBps)

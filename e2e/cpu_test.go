@@ -8,7 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // TestCPUIsAVerdict holds one end's program to what spinners on the same core leave it. If
@@ -38,12 +39,12 @@ for task in /proc/$server/task/*; do renice -n 19 -p ${task##*/} >/dev/null; don
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := measuredBy(t, profile, held[0], held[1], "$FULLPIPE_FAR -t 4s "+held[2]).Directions[0]
-			names := append([]limiter.Name{d.Limiter}, d.Candidates...)
-			t.Logf("%.1f of %.1f Mbit/s: %s; %v", *d.GoodputBps/1e6, free/1e6, d.VerdictText(), d.Shares)
+			names := append([]verdict.Name{d.Limiter}, d.Candidates...)
+			t.Logf("%.1f of %.1f Mbit/s: %s; %v", *d.GoodputBps/1e6, free/1e6, text.Verdict(&d), d.Shares)
 			switch share := *d.GoodputBps / free; {
-			case share < 0.6 && !slices.Contains(names, limiter.CPU):
+			case share < 0.6 && !slices.Contains(names, verdict.CPU):
 				t.Errorf("not the cpu: %v", d.Evidence)
-			case share > 0.95 && d.Limiter == limiter.CPU:
+			case share > 0.95 && d.Limiter == verdict.CPU:
 				t.Errorf("the cpu: %v", d.Evidence)
 			}
 		})

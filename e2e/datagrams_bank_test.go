@@ -57,7 +57,8 @@ func runDatagrams(t *testing.T, server, client *exec.Cmd, read func([]byte) data
 // theirDatagrams is one run of iperf3 at both ends, ourDatagrams one of fullpipe.
 func theirDatagrams(t *testing.T, ctx context.Context, port, rate, seconds string) datagramRun {
 	its := needIperf3(t)
-	return runDatagrams(t, exec.CommandContext(ctx, its, "-s", "-p", port), exec.CommandContext(ctx, its, "-c", "127.0.0.1", "-p", port, "-u", "-b", rate,
+	return runDatagrams(t, exec.CommandContext(ctx, its, "-s", "-p", port), exec.CommandContext(ctx, its, "-c",
+		"127.0.0.1", "-p", port, "-u", "-b", rate,
 		"-l", "1448", "-t", seconds, "-J"), func(out []byte) datagramRun {
 		var doc struct {
 			End struct {
@@ -79,7 +80,8 @@ func theirDatagrams(t *testing.T, ctx context.Context, port, rate, seconds strin
 func ourDatagrams(t *testing.T, ctx context.Context, port, rate, seconds string) datagramRun {
 	ours := builtProgram(t)
 	return runDatagrams(t, exec.CommandContext(ctx, ours, "serve", "--iperf3", "--quiet", "--listen", "127.0.0.1:"+port),
-		exec.CommandContext(ctx, ours, "measure", "iperf3://127.0.0.1:"+port, "--udp", "--rate", rate, "-t", seconds+"s", "--json"), func(out []byte) datagramRun {
+		exec.CommandContext(ctx, ours, "measure", "iperf3://127.0.0.1:"+port, "--udp", "--rate", rate, "-t", seconds+"s",
+			"--json"), func(out []byte) datagramRun {
 			var doc struct {
 				Directions []struct {
 					Received int64   `json:"received_datagrams"`
@@ -102,25 +104,32 @@ func TestBankDatagrams(t *testing.T) {
 	defer cancel()
 	const port, seconds, pairs = "5391", "5", 6
 	for _, c := range []struct{ name, its, ours string }{
-		{"100 Mbit/s of 1448 bytes", "100M", "100mbit"}, {"1 Gbit/s of 1448 bytes", "1G", "1gbit"}, {"as fast as it goes, 1448 bytes", "0", "0"},
+		{"100 Mbit/s of 1448 bytes", "100M", "100mbit"}, {"1 Gbit/s of 1448 bytes", "1G", "1gbit"},
+		{"as fast as it goes, 1448 bytes", "0", "0"},
 	} {
 		var rates, costs, losses [2][]float64 // iperf3's, ours
 		for range pairs {
-			for i, r := range []datagramRun{theirDatagrams(t, ctx, port, c.its, seconds), ourDatagrams(t, ctx, port, c.ours, seconds)} {
-				rates[i], costs[i], losses[i] = append(rates[i], r.rate()), append(costs[i], r.cost()), append(losses[i], 100*r.loss)
+			for i, r := range []datagramRun{theirDatagrams(t, ctx, port, c.its, seconds), ourDatagrams(t, ctx, port, c.ours,
+				seconds)} {
+				rates[i], costs[i], losses[i] = append(rates[i], r.rate()), append(costs[i], r.cost()),
+					append(losses[i], 100*r.loss)
 			}
 		}
 		row := func(claim, measured string, ratio stats.Interval, holds, decided bool) {
 			record(t, bankRow{Section: "UDP against iperf3 3.12, loopback", Case: c.name, Claim: claim, Measured: measured,
-				Spread: fmt.Sprintf("%d pairs in turn; %.3f times iperf3's, 95 %%: %.3f to %.3f", pairs, ratio.Mid, ratio.Low, ratio.High), Verdict: byInterval(holds, decided),
+				Spread: fmt.Sprintf("%d pairs in turn; %.3f times iperf3's, 95 %%: %.3f to %.3f", pairs, ratio.Mid, ratio.Low,
+					ratio.High), Verdict: byInterval(holds, decided),
 				Command: "fullpipe measure iperf3://HOST --udp --rate " + c.ours + "; iperf3 -u -l 1448 -b " + c.its})
 		}
 		const enough, dearer = 0.99, 1.02
 		faster, cost := stats.Gain(rates[0], rates[1], 0.95), stats.Gain(costs[0], costs[1], 0.95)
-		row("at least iperf3's datagrams a second (99 %)", fmt.Sprintf("%.0f a second, %.2g %% lost (median; at most %.2g %%); iperf3 %.0f, %.2g %% (%.2g %%)",
-			median(rates[1]), median(losses[1]), slices.Max(losses[1]), median(rates[0]), median(losses[0]), slices.Max(losses[0])),
+		row("at least iperf3's datagrams a second (99 %)", fmt.Sprintf("%.0f a second, %.2g %% lost (median; at most %.2g "+
+			"%%); iperf3 %.0f, %.2g %% (%.2g %%)",
+			median(rates[1]), median(losses[1]), slices.Max(losses[1]), median(rates[0]), median(losses[0]),
+			slices.Max(losses[0])),
 			faster, faster.Low >= enough, faster.Low >= enough || faster.High < enough)
-		row("at no more CPU for each datagram received (102 %)", fmt.Sprintf("%.2f s of CPU a million, both ends; iperf3 %.2f s", median(costs[1]), median(costs[0])),
+		row("at no more CPU for each datagram received (102 %)", fmt.Sprintf("%.2f s of CPU a million, both ends; iperf3 "+
+			"%.2f s", median(costs[1]), median(costs[0])),
 			cost, cost.High <= dearer, cost.High <= dearer || cost.Low > dearer)
 	}
 }

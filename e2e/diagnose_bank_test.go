@@ -17,21 +17,22 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
 )
 
 // diagnosed is a trial of the attribution's with what captures of it say.
 type diagnosed struct {
 	trial
 	views []view
-	freed map[limiter.Name]float64 // goodput without it, bit/s
+	freed map[verdict.Name]float64 // goodput without it, bit/s
 }
 
 // view is a transfer as one capture shows it.
 type view struct {
 	told
-	limiter.Diagnosis
+	timeline.Diagnosis
 	flow *flow.Direction
 }
 
@@ -52,7 +53,7 @@ type kept struct {
 	Bps          float64
 	RTT          time.Duration
 	With         float64
-	Gains, Freed map[limiter.Name]float64
+	Gains, Freed map[verdict.Name]float64
 	Captures     []told
 }
 
@@ -75,7 +76,7 @@ func TestBankDiagnose(t *testing.T) {
 	}
 	var trials []*diagnosed
 	for _, one := range drawTrials(t, span{1e6, 1e9, time.Millisecond, 300 * time.Millisecond}, 2) {
-		trials = append(trials, &diagnosed{trial: one, freed: map[limiter.Name]float64{}})
+		trials = append(trials, &diagnosed{trial: one, freed: map[verdict.Name]float64{}})
 	}
 	for _, group := range side(trials) {
 		alone(t, func() {
@@ -115,11 +116,11 @@ func (r *diagnosed) carryOut(t *testing.T, name string) {
 		}
 	}
 	r.verdict, r.with = r.views[0].Verdict, r.with/2
-	r.gains = map[limiter.Name]float64{}
-	if on := r.views[0].Goodput; r.point.bps > lightest && r.cause.limiter == limiter.Bottleneck {
-		r.freed[limiter.CPU] = on // packets one by one may be more than the sending processor can do
+	r.gains = map[verdict.Name]float64{}
+	if on := r.views[0].Goodput; r.point.bps > lightest && r.cause.limiter == verdict.Bottleneck {
+		r.freed[verdict.CPU] = on // packets one by one may be more than the sending processor can do
 	}
-	gain := func(name limiter.Name, without setup) {
+	gain := func(name verdict.Name, without setup) {
 		result, err := carryOut(t, without)
 		if r.err = err; err == nil {
 			r.freed[name] = goodput(result)
@@ -137,20 +138,21 @@ func (r *diagnosed) carryOut(t *testing.T, name string) {
 		switch {
 		case r.err != nil:
 			return
-		case said == limiter.Congestion && r.cause.limiter == limiter.Bottleneck:
+		case said == verdict.Congestion && r.cause.limiter == verdict.Bottleneck:
 			gain(said, r.point.free()) // a queue that is not too short
-		case said == limiter.Bottleneck:
+		case said == verdict.Bottleneck:
 			faster := r.point.faster().free()
 			r.cause.with(r.point, &faster)
-			faster.path = strings.Replace(with.path, fmt.Sprintf("rate=%.0f,", r.point.bps), fmt.Sprintf("rate=%.0f,", 2*r.point.bps), 1)
+			faster.path = strings.Replace(with.path, fmt.Sprintf("rate=%.0f,", r.point.bps), fmt.Sprintf("rate=%.0f,",
+				2*r.point.bps), 1)
 			gain(said, faster)
-		case said == limiter.SlowStart && with.spec.Time > 0: // also where a stall of the machine ended slow start
+		case said == verdict.SlowStart && with.spec.Time > 0: // also where a stall of the machine ended slow start
 			with.spec.Time *= 3
 			gain(said, with)
-		case said == limiter.Sender && with.spec.Near.SendBuffer > 0 && r.freed[limiter.SendBuffer] == 0:
+		case said == verdict.Sender && with.spec.Near.SendBuffer > 0 && r.freed[verdict.SendBuffer] == 0:
 			with.spec.Near.SendBuffer = 0
-			gain(limiter.SendBuffer, with)
-		case said == limiter.ReceiverWindow && with.spec.Far.ReceiveBuffer > 0 && r.freed[said] == 0:
+			gain(verdict.SendBuffer, with)
+		case said == verdict.ReceiverWindow && with.spec.Far.ReceiveBuffer > 0 && r.freed[said] == 0:
 			with.spec.Far.ReceiveBuffer = 0
 			gain(said, with)
 		}
@@ -166,7 +168,7 @@ func (r *diagnosed) keep(file string) error {
 	for i := range r.views {
 		k.Captures = append(k.Captures, r.views[i].told)
 	}
-	for _, gains := range []map[limiter.Name]float64{k.Gains, k.Freed} {
+	for _, gains := range []map[verdict.Name]float64{k.Gains, k.Freed} {
 		for name, v := range gains {
 			gains[name] = min(v, math.MaxFloat32) // of nothing, everything is infinitely more
 		}
@@ -217,7 +219,7 @@ func (r *diagnosed) look(dir string, c told) error {
 }
 
 // others are the limiters that captures named instead of the cause.
-func (r *diagnosed) others() (all []limiter.Name) {
+func (r *diagnosed) others() (all []verdict.Name) {
 	for i := range r.views {
 		if right, _ := r.fits(&r.views[i]); !right {
 			all = append(all, r.views[i].Limiter)
@@ -255,7 +257,8 @@ func (r *diagnosed) capture(t *testing.T, name string, offloads bool) error {
 		if where[vantage] == "" {
 			continue
 		}
-		if err := r.look(filepath.Dir(name), told{vantage, offloads, filepath.Base(where[vantage]), result.Sender().Streams[0].Local, goodput(result), kernelWindowShare(result), c.lost}); err != nil {
+		if err := r.look(filepath.Dir(name), told{vantage, offloads, filepath.Base(where[vantage]),
+			result.Sender().Streams[0].Local, goodput(result), kernelWindowShare(result), c.lost}); err != nil {
 			return err
 		}
 	}
@@ -299,8 +302,8 @@ func (r *diagnosed) fits(v *view) (right, known bool) {
 	most, unclear := 0.0, false
 	for name, freed := range r.freed {
 		gain := freed/v.Goodput - 1
-		meant := v.Limiter == name || v.Limiter == limiter.Sender && slices.Contains(v.Candidates, name) ||
-			v.Limiter == limiter.Bottleneck && name == limiter.LocalQueue
+		meant := v.Limiter == name || v.Limiter == verdict.Sender && slices.Contains(v.Candidates, name) ||
+			v.Limiter == verdict.Bottleneck && name == verdict.LocalQueue
 		if meant && gain >= limits {
 			return true, true
 		}
@@ -311,7 +314,7 @@ func (r *diagnosed) fits(v *view) (right, known bool) {
 }
 
 // foresaw says whether what was measured without the cause lies in the printed range.
-func (r *diagnosed) foresaw(p *limiter.Prediction) bool {
+func (r *diagnosed) foresaw(p *timeline.Prediction) bool {
 	got := r.freed[r.cause.limiter]
 	return got >= 0.98*p.LowBps && (p.AtLeast || got <= 1.02*p.HighBps)
 }
@@ -319,11 +322,11 @@ func (r *diagnosed) foresaw(p *limiter.Prediction) bool {
 // agree says whether the captures of one transfer that name a limiter name the same one,
 // or each a true one.
 func (r *diagnosed) agree(offloads bool) bool {
-	var named []limiter.Name
+	var named []verdict.Name
 	true_ := true
 	for i := range r.views {
 		v := &r.views[i]
-		if v.Offloads != offloads || v.Limiter == limiter.Unknown || v.Limiter == limiter.Mixed {
+		if v.Offloads != offloads || v.Limiter == verdict.Unknown || v.Limiter == verdict.Mixed {
 			continue
 		}
 		right, _ := r.fits(v)
@@ -346,7 +349,8 @@ func (r *diagnosed) String() string {
 		if !known {
 			mark = "too close to call"
 		}
-		text += fmt.Sprintf("\n    %-8s %-3s %s: %s %s %s", v.told.Vantage, map[bool]string{true: "on", false: "off"}[v.Offloads], mark, v.Limiter, v.Subtype, v.Confidence)
+		text += fmt.Sprintf("\n    %-8s %-3s %s: %s %s %s", v.told.Vantage, map[bool]string{true: "on",
+			false: "off"}[v.Offloads], mark, v.Limiter, v.Subtype, v.Confidence)
 		for _, n := range v.Shares.Top() {
 			if v.Shares[n] >= 0.05 {
 				text += fmt.Sprintf(" %s %.0f %%", n, 100*v.Shares[n])
@@ -354,7 +358,8 @@ func (r *diagnosed) String() string {
 		}
 		text += fmt.Sprintf("; window full %.0f %%, by the kernel %.0f %%", 100*windowClock(v.flow), 100*v.WindowShare)
 		if p := v.Prediction; p != nil {
-			text += fmt.Sprintf("; predicted %.3g to %.3g Mbit/s%s, gave %.3g%s", p.LowBps/1e6, p.HighBps/1e6, map[bool]string{true: " at least"}[p.AtLeast],
+			text += fmt.Sprintf("; predicted %.3g to %.3g Mbit/s%s, gave %.3g%s", p.LowBps/1e6, p.HighBps/1e6,
+				map[bool]string{true: " at least"}[p.AtLeast],
 				r.freed[r.cause.limiter]/1e6, map[bool]string{false: " OUTSIDE"}[r.foresaw(p)])
 		}
 		if v.Lost > 0 || v.flow.Unseen > 0 {

@@ -17,7 +17,9 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/fullpipe-net/fullpipe/internal/capture"
-	pages "github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/diagnose"
+	pages "github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/html"
 )
 
 // browser starts a headless Chromium for a test.
@@ -51,10 +53,10 @@ func page(t *testing.T, file string) []byte {
 		}
 		return a
 	}
-	doc := pages.NewDiagnose(pages.Header{}, read(capture.Config{}), 1)
+	doc := diagnose.New(pages.Header{}, read(capture.Config{}), 1)
 	doc.Draw(read(capture.Config{Flow: doc.Graphs(5)}))
 	var out bytes.Buffer
-	if err := doc.WriteHTML(&out); err != nil {
+	if err := html.Write(&out, doc.Record); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -63,7 +65,7 @@ func page(t *testing.T, file string) []byte {
 // TestDiagnosePage opens the page in a real browser: the pictures stand, a drag zooms all
 // of a transfer's graphs, hovering reads values, a double click goes back, nothing fails.
 func TestDiagnosePage(t *testing.T) {
-	html := page(t, "../internal/report/testdata/loss-1pc-cubic.near.pcap.zst")
+	html := page(t, "../internal/diagnose/testdata/loss-1pc-cubic.near.pcap.zst")
 	if n := bytes.Count(html, []byte(`<svg class="chart"`)); n < 4 {
 		t.Fatalf("%d graphs without scripts", n)
 	}
@@ -83,14 +85,16 @@ func TestDiagnosePage(t *testing.T) {
 			problems <- fmt.Sprintf("%s: %+v", kind, event)
 		}
 	})
-	if err := chromedp.Do(ctx, chromedp.Navigate(server.URL), chromedp.WaitVisible(chromedp.CSS("svg.chart"))); err != nil {
+	if err := chromedp.Do(ctx, chromedp.Navigate(server.URL),
+		chromedp.WaitVisible(chromedp.CSS("svg.chart"))); err != nil {
 		t.Fatal(err)
 	}
 	const line = `document.querySelector('path[data-line="data"]').getAttribute('d')`
 	const axis = `[...document.querySelectorAll('svg.chart')].map(s => [...s.querySelectorAll('text.below')].map(t => t.textContent).join()).join('|')`
 	first := `document.querySelector('svg.chart text.below').textContent`
 	before, axisBefore, tick := evaluate(t, ctx, line), evaluate(t, ctx, axis), evaluate(t, ctx, first)
-	box := evaluate(t, ctx, `(() => { const r = document.querySelector('svg.chart').getBoundingClientRect(); return [r.x, r.y, r.width, r.height].join(' ') })()`)
+	box := evaluate(t, ctx,
+		`(() => { const r = document.querySelector('svg.chart').getBoundingClientRect(); return [r.x, r.y, r.width, r.height].join(' ') })()`)
 	var x, y, width, height float64
 	if _, err := fmt.Sscan(box, &x, &y, &width, &height); err != nil {
 		t.Fatal(err)
@@ -102,11 +106,14 @@ func TestDiagnosePage(t *testing.T) {
 			return chromedp.Void{}, err
 		}
 	}
-	if err := chromedp.Do(ctx, chromedp.DragAndDropXY(x+0.3*width, middle, x+0.5*width, middle), poll(first+` !== '`+tick+`'`)); err != nil {
+	if err := chromedp.Do(ctx, chromedp.DragAndDropXY(x+0.3*width, middle, x+0.5*width, middle),
+		poll(first+` !== '`+tick+`'`)); err != nil {
 		t.Fatal(err)
 	}
-	zoomed, axisZoomed, read := evaluate(t, ctx, line), evaluate(t, ctx, axis), evaluate(t, ctx, `document.querySelector('.direction output').textContent`)
-	if err := chromedp.Do(ctx, chromedp.MouseClickXY(x+0.5*width, middle, chromedp.ClickCount(2)), poll(first+` === '`+tick+`'`)); err != nil {
+	zoomed, axisZoomed, read := evaluate(t, ctx, line), evaluate(t, ctx, axis),
+		evaluate(t, ctx, `document.querySelector('.direction output').textContent`)
+	if err := chromedp.Do(ctx, chromedp.MouseClickXY(x+0.5*width, middle, chromedp.ClickCount(2)),
+		poll(first+` === '`+tick+`'`)); err != nil {
 		t.Fatal(err)
 	}
 	back := evaluate(t, ctx, axis)

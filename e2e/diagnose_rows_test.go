@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // among is how many of the views were as they should be.
@@ -48,7 +48,8 @@ func reportDiagnoses(t *testing.T, trials []*diagnosed) {
 	row := func(name, claim string, n among, spread []string, least float64) {
 		t.Helper()
 		record(t, bankRow{Section: "Verdicts on captures", Case: name, Claim: claim, Measured: n.String(),
-			Spread: strings.Join(append([]string{n.interval()}, spread...), "; "), Verdict: n.verdict(least), Command: "make bank RUN=TestBankDiagnose"})
+			Spread: strings.Join(append([]string{n.interval()}, spread...), "; "), Verdict: n.verdict(least),
+			Command: "make bank RUN=TestBankDiagnose"})
 	}
 	for _, r := range trials {
 		if r.err != nil {
@@ -69,11 +70,11 @@ func reportDiagnoses(t *testing.T, trials []*diagnosed) {
 				right.count(ok)
 				split[map[bool]string{true: "super-segments", false: "packets"}[v.Offloads]].count(ok)
 				split[map[bool]string{true: "to 20 Mbit/s", false: "above"}[r.point.bps <= lightest]].count(ok)
-				confident.count(ok || v.Confidence != limiter.High)
+				confident.count(ok || v.Confidence != verdict.High)
 				if !ok {
 					wrong = append(wrong, r.cause.name)
 				}
-				if p := v.Prediction; p != nil && ok && (v.Limiter == r.cause.limiter || v.Limiter == limiter.Sender) {
+				if p := v.Prediction; p != nil && ok && (v.Limiter == r.cause.limiter || v.Limiter == verdict.Sender) {
 					predicted.count(r.foresaw(p))
 				}
 			}
@@ -83,7 +84,10 @@ func reportDiagnoses(t *testing.T, trials []*diagnosed) {
 				window.count(o <= near[vantage])
 			}
 			if v.Lost > 0 && v.flow.Unseen > 0 {
-				told.count(slices.ContainsFunc(v.Evidence, func(e limiter.Evidence) bool { return strings.Contains(e.Text, "capture") }))
+				told.count(slices.ContainsFunc(v.Evidence, func(e verdict.Evidence) bool {
+					return strings.Contains(e.Text,
+						"capture")
+				}))
 			}
 		})
 		var parts []string
@@ -94,9 +98,11 @@ func reportDiagnoses(t *testing.T, trials []*diagnosed) {
 		if slices.Sort(wrong); len(wrong) > 0 {
 			parts = append(parts, "wrong: "+strings.Join(slices.Compact(wrong), ", "))
 		}
-		row("verdict at the "+vantage, fmt.Sprintf("right in at least %.0f %%", 100*least[vantage]), right, parts, least[vantage])
+		row("verdict at the "+vantage, fmt.Sprintf("right in at least %.0f %%", 100*least[vantage]), right, parts,
+			least[vantage])
 		if slices.Sort(off); len(off) > 0 {
-			row("share of a full window at the "+vantage, fmt.Sprintf("within %.0f points of the kernel's clock in 90 %%", 100*near[vantage]), window,
+			row("share of a full window at the "+vantage, fmt.Sprintf("within %.0f points of the kernel's clock in 90 %%",
+				100*near[vantage]), window,
 				[]string{fmt.Sprintf("median off %.1f, most %.1f points", 100*off[len(off)/2], 100*off[len(off)-1])}, 0.9)
 		}
 	}

@@ -74,8 +74,14 @@ func TestBankDiagnoseMemory(t *testing.T) {
 		limit float64
 		write func(w io.Writer) error
 	}{
-		{"10 GB: 120 million packets of headers, 1000 connections", 1e9, func(w io.Writer) error { return writeHeaders(w, 1000, 120_000_000) }},
-		{"a flood of 2 million SYNs, each of another connection", 200e6, func(w io.Writer) error { return writeFlood(w, 2_000_000) }},
+		{"10 GB: 120 million packets of headers, 1000 connections", 1e9, func(w io.Writer) error {
+			return writeHeaders(w,
+				1000, 120_000_000)
+		}},
+		{"a flood of 2 million SYNs, each of another connection", 200e6, func(w io.Writer) error {
+			return writeFlood(w,
+				2_000_000)
+		}},
 	} {
 		cmd := exec.Command(fullpipeProgram(t), "diagnose", "--json", "-")
 		in, err := cmd.StdinPipe()
@@ -89,7 +95,8 @@ func TestBankDiagnoseMemory(t *testing.T) {
 		if err := errors.Join(c.write(in), in.Close(), cmd.Wait()); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		recordMemory(t, c.name+", through standard input", c.limit, memoryOf(cmd), fmt.Sprintf("one run of %.0f s", time.Since(start).Seconds()))
+		recordMemory(t, c.name+", through standard input", c.limit, memoryOf(cmd), fmt.Sprintf("one run of %.0f s",
+			time.Since(start).Seconds()))
 	}
 }
 
@@ -99,9 +106,11 @@ func recordFactor(t *testing.T, name, than string, least float64, ours, theirs [
 	t.Helper()
 	factor := stats.Gain(theirs, ours, 0.95)
 	record(t, bankRow{Section: "captures", Case: name, Claim: fmt.Sprintf("at least %.0f × %s", least, than),
-		Measured: fmt.Sprintf("%.1f ×: %.1f million packets/s, theirs %.3g", factor.Mid, stats.Median(ours)/1e6, stats.Median(theirs)/1e6),
-		Spread:   fmt.Sprintf("95 %% interval %.1f to %.1f of %d pairs; %.1f to %.1f million packets/s", factor.Low, factor.High, len(ours), slices.Min(ours)/1e6, slices.Max(ours)/1e6),
-		Verdict:  byInterval(factor.Low >= least, factor.Low >= least || factor.High < least), Command: speedCommand})
+		Measured: fmt.Sprintf("%.1f ×: %.1f million packets/s, theirs %.3g", factor.Mid, stats.Median(ours)/1e6,
+			stats.Median(theirs)/1e6),
+		Spread: fmt.Sprintf("95 %% interval %.1f to %.1f of %d pairs; %.1f to %.1f million packets/s", factor.Low,
+			factor.High, len(ours), slices.Min(ours)/1e6, slices.Max(ours)/1e6),
+		Verdict: byInterval(factor.Low >= least, factor.Low >= least || factor.High < least), Command: speedCommand})
 }
 
 func recordMemory(t *testing.T, name string, limit float64, most int64, spread string) {

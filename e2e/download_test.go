@@ -92,7 +92,8 @@ func certificate(t *testing.T, dir string, address net.IP) *x509.CertPool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: mathbig.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	template := &x509.Certificate{SerialNumber: mathbig.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:    time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{address}, IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -102,7 +103,8 @@ func certificate(t *testing.T, dir string, address net.IP) *x509.CertPool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: der}, "key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
+	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: der},
+		"key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
 		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +139,7 @@ func TestDownloadsFromNginx(t *testing.T) {
 			}
 			defer far.Close()
 			spec := transfer.Spec{Direction: transfer.Down, Bytes: 4 << 20, Near: transfer.Socket{ReceiveBuffer: c.window}}
-			result, err := far.Run(t.Context(), spec, nil)
+			result, err := transfer.Run(t.Context(), far, spec, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

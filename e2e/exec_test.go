@@ -11,8 +11,9 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/lab"
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
-	printed "github.com/fullpipe-net/fullpipe/internal/report"
+	printed "github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // TestExecInTheLab steers an unmodified program that makes its buffers too small at both
@@ -36,7 +37,8 @@ func TestExecInTheLab(t *testing.T) {
 	run := func(port string, flags ...string) printed.Direction {
 		t.Helper()
 		steered := append([]string{program, "exec", "--report", account}, flags...)
-		server := append(append([]string{program, "exec", "--report", os.DevNull}, flags...), "--", "iperf3", "-s", "-1", "-p", port)
+		server := append(append([]string{program, "exec", "--report", os.DevNull}, flags...), "--", "iperf3", "-s", "-1",
+			"-p", port)
 		far, err := l.Far.Start(lab.Command{Args: server, Stderr: os.Stderr})
 		if err != nil {
 			t.Fatal(err)
@@ -54,15 +56,18 @@ func TestExecInTheLab(t *testing.T) {
 	watched := run("5301")
 	// Both buffers are 16 KiB, so which of the two limits may stay open.
 	named := watched.Candidates
-	if watched.Limiter != limiter.Mixed {
-		named = []limiter.Name{watched.Limiter}
+	if watched.Limiter != verdict.Mixed {
+		named = []verdict.Name{watched.Limiter}
 	}
-	if len(named) == 0 || slices.ContainsFunc(named, func(n limiter.Name) bool { return n != limiter.ReceiverWindow && n != limiter.SendBuffer }) {
-		t.Errorf("with 16 KiB buffers: %s, %v", watched.VerdictText(), watched.Evidence)
+	if len(named) == 0 || slices.ContainsFunc(named, func(n verdict.Name) bool {
+		return n != verdict.ReceiverWindow &&
+			n != verdict.SendBuffer
+	}) {
+		t.Errorf("with 16 KiB buffers: %s, %v", text.Verdict(&watched), watched.Evidence)
 	}
 	ignored := run("5302", "--ignore-program-buffers")
 	if !ignored.Windows.SendBuffer.Automatic || ignored.Limiter == "receiver-window" || ignored.Limiter == "send-buffer" {
-		t.Errorf("with automatic buffers: %s, %+v", ignored.VerdictText(), ignored.Windows.SendBuffer)
+		t.Errorf("with automatic buffers: %s, %+v", text.Verdict(&ignored), ignored.Windows.SendBuffer)
 	}
 	if *ignored.GoodputBps < 2**watched.GoodputBps {
 		t.Errorf("%.3g bit/s with its own buffers, %.3g without", *watched.GoodputBps, *ignored.GoodputBps)

@@ -38,7 +38,8 @@ func runJSON(t *testing.T, e *lab.End, doc any, env []string, args ...string) {
 		t.Fatal(err)
 	}
 	var out, problems bytes.Buffer
-	if _, err := e.Run(lab.Command{Args: append([]string{program}, args...), Env: env, Stdout: &out, Stderr: &problems}); err != nil {
+	if _, err := e.Run(lab.Command{Args: append([]string{program}, args...), Env: env, Stdout: &out,
+		Stderr: &problems}); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(out.Bytes(), doc); err != nil {
@@ -71,7 +72,8 @@ server { listen 444 ssl; %[2]s } }`, dir, tls)
 	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server, err := l.Far.Start(lab.Command{Args: []string{nginx, "-e", "stderr", "-p", dir, "-c", filepath.Join(dir, "nginx.conf")}, Stderr: os.Stderr})
+	server, err := l.Far.Start(lab.Command{Args: []string{nginx, "-e", "stderr", "-p", dir, "-c",
+		filepath.Join(dir, "nginx.conf")}, Stderr: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,14 +138,16 @@ func TestSSHOverALink(t *testing.T) {
 	l.Far.AwaitListener(t.Context(), server)
 	measure := func(args ...string) (doc judged) {
 		t.Helper()
-		runJSON(t, l.Near, &doc, site.env, append([]string{"measure", "--json", "-t", "300ms", "--write-rate", "10mbit"}, args...)...)
+		runJSON(t, l.Near, &doc, site.env, append([]string{"measure", "--json", "-t", "300ms", "--write-rate", "10mbit"},
+			args...)...)
 		return doc
 	}
 	works := func(args ...string) {
 		t.Helper()
 		if doc := measure(args...); len(doc.Directions) != 1 || doc.Directions[0].Bytes == 0 {
 			t.Errorf("%v: %+v", args, doc)
-		} else if tunnelled := slices.ContainsFunc(doc.Directions[0].Warnings, func(w string) bool { return strings.Contains(w, "through ssh") }); tunnelled != (args[0] == "--tunnel") {
+		} else if tunnelled := slices.ContainsFunc(doc.Directions[0].Warnings,
+			func(w string) bool { return strings.Contains(w, "through ssh") }); tunnelled != (args[0] == "--tunnel") {
 			t.Errorf("%v: warnings %q", args, doc.Directions[0].Warnings)
 		}
 	}
@@ -160,11 +164,13 @@ func TestSSHOverALink(t *testing.T) {
 	works("-d", "down", "ssh://far")
 	works("ssh://behind")
 	// A firewall at the far end, in the words of the routing tables.
-	const firewall = "ip rule add pref 10 lookup local; ip rule del pref 0; ip rule add pref 1 iif lab0 ipproto tcp dport 1024-65534 prohibit"
+	const firewall = "ip rule add pref 10 lookup local; ip rule del pref 0; ip rule add pref 1 iif lab0 ipproto tcp " +
+		"dport 1024-65534 prohibit"
 	if _, err := l.Far.Output("sh", "-ec", firewall); err != nil {
 		t.Fatal(err)
 	}
-	if doc := measure("ssh://far"); !strings.Contains(doc.Error.Message, "cannot be reached from here") || !strings.Contains(doc.Error.Try, "--tunnel") {
+	if doc := measure("ssh://far"); !strings.Contains(doc.Error.Message, "cannot be reached from here") ||
+		!strings.Contains(doc.Error.Try, "--tunnel") {
 		t.Errorf("behind a firewall: %+v", doc)
 	}
 	works("--tunnel", "ssh://far")

@@ -99,6 +99,40 @@ $F status
 	}
 }
 
+// TestApplyDecidesAfterTheAnswer changes the host while apply waits for a person: once to
+// more than the plan asks for, once to something that the person was not shown.
+func TestApplyDecidesAfterTheAnswer(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("script"); err != nil {
+		t.Skip(err)
+	}
+	out := inLab(t, "rate=20mbit,rtt=10ms,stack=linux-6.1", `
+$F plan --rate 1gbit --rtt 100ms --json > plan.json
+ask() { # VALUE: what tcp_rmem becomes before the answer
+	rm -f in out; mkfifo in; : > out
+	script -qefc "$F apply plan.json; echo status \$?" out < in > /dev/null 2>&1 &
+	exec 9> in
+	until grep -q 'make these changes' out; do sleep 0.05; done
+	echo "$1" > /proc/sys/net/ipv4/tcp_rmem
+	printf 'y\n' >&9
+	exec 9>&-
+	wait $!
+	grep -o 'status [0-9]' out
+	grep -o 'nothing was changed: net.ipv4.tcp_rmem was' out || :
+	cat /proc/sys/net/ipv4/tcp_rmem
+	$F undo > /dev/null
+}
+ask '4096 131072 536870912'
+echo 4096 131072 6291456 > /proc/sys/net/ipv4/tcp_rmem
+ask '8192 131072 6291456'
+`)
+	want := "status 0\n4096\t131072\t536870912\nstatus 1\nnothing was changed: net.ipv4.tcp_rmem " +
+		"was\n8192\t131072\t6291456\n"
+	if out != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+}
+
 func TestAuditInTheLabNamesTheStacksCeilings(t *testing.T) {
 	t.Parallel()
 	out := inLab(t, "rate=20mbit,rtt=10ms,stack=linux-6.1", `
@@ -116,7 +150,8 @@ cat found.json
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || len(doc.Hosts) != 1 || len(doc.Hosts[0].Findings) < 2 {
 		t.Fatalf("%v in %s", err, out)
 	}
-	if first := doc.Hosts[0].Findings[0]; first.Grade != "limits" || first.Parameter != "net.ipv4.tcp_wmem" || first.Cost < 5e8 {
+	if first := doc.Hosts[0].Findings[0]; first.Grade != "limits" || first.Parameter != "net.ipv4.tcp_wmem" ||
+		first.Cost < 5e8 {
 		t.Errorf("the dearest finding is %+v", first)
 	}
 }

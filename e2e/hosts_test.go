@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"testing"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -28,11 +29,13 @@ func TestHostsAreAsTold(t *testing.T) {
 		{"AFD, small writes", "near.stack=windows-2000", write(1024), afd, true, true, false},
 		{"AFD, writes of twice the quota", "near.afd=8KiB", write(2 * afd), 3 * afd, true, true, true},
 		{"AFD, a quota of its own", "near.afd=32KiB", write(afd), 4 * afd, true, true, true},
-		{"AFD, SO_SNDBUF", "near.afd=8KiB", transfer.Spec{Near: transfer.Socket{SendBuffer: 24 << 10}, Program: transfer.Program{WriteBytes: afd}},
+		{"AFD, SO_SNDBUF", "near.afd=8KiB", transfer.Spec{Near: transfer.Socket{SendBuffer: 24 << 10},
+			Program: transfer.Program{WriteBytes: afd}},
 			24 << 10, true, true, true},
 		{"a window of 16 KiB", "far.window=16KiB", transfer.Spec{}, 18 << 10, true, true, true},
 		{"no scaling", "far.scaling=off,near.afd=256KiB", write(afd), 65535, false, true, true},
-		{"no SACK and no timestamps", "far.sack=off,far.timestamps=off,near.afd=16KiB", write(afd), 16 << 10, true, false, false},
+		{"no SACK and no timestamps", "far.sack=off,far.timestamps=off,near.afd=16KiB", write(afd), 16 << 10, true, false,
+			false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -47,6 +50,70 @@ func TestHostsAreAsTold(t *testing.T) {
 			h := s.Handshake
 			if h == nil || h.SendScale >= 0 != tt.scale || h.SACK != tt.sack || h.Timestamps != tt.timestamps {
 				t.Errorf("the handshake settled on %+v", h)
+			}
+		})
+	}
+}
+
+// A Server 2012 that receives offers a factor of 0 and sticks below 64,512 bytes (in whole
+// segments: 64,240), until the program asks for a buffer; one that sends keeps 64 KB in
+// flight, whatever the other's window.
+func TestServer2012OffersAFactorOfZero(t *testing.T) {
+	for _, tt := range []struct {
+		name, settings string
+		far            transfer.Socket
+		zero           bool
+		least, most    int // unacknowledged at once
+	}{
+		{"as it is", "far.stack=server-2012", transfer.Socket{}, true, 60_000, 64_512},
+		{"a narrower policy", "far.stack=server-2012,far.window=30kB", transfer.Socket{}, true, 24_000, 30_000},
+		{"SO_RCVBUF", "far.stack=server-2012", transfer.Socket{ReceiveBuffer: 300_000}, false, 150_000, 1 << 20},
+		{"a Linux of the same window", "far.window=64512", transfer.Socket{}, false, 56_000, 67_000},
+		{"it sends", "near.stack=server-2012", transfer.Socket{}, false, 60_000, 65_536},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			spec := transfer.Spec{Direction: transfer.Up, Bytes: 2_000_000, Far: tt.far}
+			r, err := carryOut(t, setup{path: "rate=25mbit,rtt=90ms,queue=2bdp," + tt.settings, spec: spec})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := r.Near.Streams[0]
+			if s.Handshake == nil || s.Handshake.SendScale == 0 != tt.zero || s.Handshake.SendScale < 0 {
+				t.Errorf("the handshake settled on %+v", s.Handshake)
+			}
+			if reached := s.SendBuffer.Effective; reached < tt.least || reached > tt.most {
+				t.Errorf("%d bytes were unacknowledged, want %d to %d", reached, tt.least, tt.most)
+			}
+		})
+	}
+}
+
+// A receiver that waits for a second full segment makes windows of less than two of them
+// wait for its timer, and leaves the others alone; by the arithmetic of predict.
+func TestDelayedAcknowledgements(t *testing.T) {
+	bankOnly(t) // goodputs by a timer, which a machine that stalls does not keep
+	for _, tt := range []struct {
+		name, settings string
+		least, most    float64 // bit/s
+	}{
+		{"below two segments", "far.delack=150ms,far.window=2100", 70e3, 115e3}, // a segment to 2100 bytes each 155 ms,
+		{"two segments", "far.delack=150ms,far.window=2920", 1.1e6, 2.6e6},
+		{"many", "far.delack=150ms", 3.2e6, 3.9e6},
+		{"timestamps", "far.delack=150ms,far.stack=linux-6.1,near.stack=linux-6.1", 3.2e6, 3.9e6},
+		{"a narrow path", "far.delack=150ms,mtu=1300", 1.5e6, 3.9e6},
+		{"Linux below two segments", "far.window=2500", 1e6, 2.6e6},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r, err := carryOut(t, setup{path: "rate=4mbit,rtt=5ms,stack=windows-95,near.afd=off," + tt.settings,
+				spec: transfer.Spec{Direction: transfer.Up, Time: 2 * time.Second}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			span, ok := r.Received()
+			if bps := span.Bps(); !ok || bps < tt.least || bps > tt.most {
+				t.Errorf("%.0f bit/s, want %.0f to %.0f", bps, tt.least, tt.most)
 			}
 		})
 	}

@@ -78,7 +78,7 @@ func TestOurClientOnRealIperf3Servers(t *testing.T) {
 			defer peer.Close()
 			// Twice: the server needs a moment between two tests.
 			for range 2 {
-				result, err := peer.Run(t.Context(), spec, nil)
+				result, err := transfer.Run(t.Context(), peer, spec, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -105,21 +105,25 @@ func TestRefusalsOfRealIperf3Servers(t *testing.T) {
 		spec  transfer.Spec
 		field string
 	}{
-		"no such congestion control":      {transfer.Spec{Direction: transfer.Down, Bytes: 1000, Far: transfer.Socket{Congestion: "nosuch"}}, "Far.Congestion"},
-		"no such congestion control (up)": {transfer.Spec{Direction: transfer.Up, Bytes: 1000, Far: transfer.Socket{Congestion: "nosuch"}}, "Far.Congestion"},
-		"a buffer beyond its ceiling":     {transfer.Spec{Direction: transfer.Up, Bytes: 1000, Far: transfer.Socket{ReceiveBuffer: 500 << 20}}, "Far.ReceiveBuffer"},
-		"a segment size beyond its range": {transfer.Spec{Direction: transfer.Down, Bytes: 1000, Far: transfer.Socket{MSS: 20}}, "Far.MSS"},
+		"no such congestion control": {transfer.Spec{Direction: transfer.Down, Bytes: 1000,
+			Far: transfer.Socket{Congestion: "nosuch"}}, "Far.Congestion"},
+		"no such congestion control (up)": {transfer.Spec{Direction: transfer.Up, Bytes: 1000,
+			Far: transfer.Socket{Congestion: "nosuch"}}, "Far.Congestion"},
+		"a buffer beyond its ceiling": {transfer.Spec{Direction: transfer.Up, Bytes: 1000,
+			Far: transfer.Socket{ReceiveBuffer: 500 << 20}}, "Far.ReceiveBuffer"},
+		"a segment size beyond its range": {transfer.Spec{Direction: transfer.Down, Bytes: 1000,
+			Far: transfer.Socket{MSS: 20}}, "Far.MSS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			peer := iperf3.NewPeer(realServer(t))
 			defer peer.Close()
-			_, err := peer.Run(t.Context(), c.spec, nil)
+			_, err := transfer.Run(t.Context(), peer, c.spec, nil)
 			var refused *transfer.Unsupported
 			if !errors.As(err, &refused) || refused.Field != c.field {
 				t.Errorf("%v; want %s to be named", err, c.field)
 			}
-			if err := peer.Check(c.spec); !errors.As(err, &refused) {
+			if err := peer.Check(transfer.TCP(c.spec)); !errors.As(err, &refused) {
 				t.Errorf("asked again: %v", err)
 			}
 		})
@@ -130,10 +134,11 @@ func TestBothWaysOnRealIperf3Servers(t *testing.T) {
 	t.Parallel()
 	peer := iperf3.NewPeer(realServer(t))
 	defer peer.Close()
-	up := transfer.Spec{Direction: transfer.Up, Bytes: 1 << 20, Streams: 2, Program: transfer.Program{WriteBps: 10e6, WriteBytes: 4000}}
+	up := transfer.Spec{Direction: transfer.Up, Bytes: 1 << 20, Streams: 2, Program: transfer.Program{WriteBps: 10e6,
+		WriteBytes: 4000}}
 	down := up
 	down.Direction = transfer.Down
-	a, b, err := peer.RunBoth(t.Context(), up, down, nil)
+	a, b, err := transfer.RunBoth(t.Context(), peer, up, down, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +155,9 @@ func TestDatagramsOnRealIperf3Servers(t *testing.T) {
 			t.Parallel()
 			peer := iperf3.NewPeer(realServer(t))
 			defer peer.Close()
-			r, err := peer.RunDatagrams(t.Context(), transfer.DatagramSpec{Direction: d, Bps: 8e6, Size: 1000, Streams: 2, Time: 300 * time.Millisecond}, nil)
+			r, err := transfer.RunDatagrams(t.Context(), peer, transfer.DatagramSpec{Direction: d, Bps: 8e6, Size: 1000,
+				Streams: 2,
+				Time:    300 * time.Millisecond}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -168,11 +175,12 @@ func TestDatagramsBothWaysOnRealIperf3Servers(t *testing.T) {
 	spec := transfer.DatagramSpec{Direction: transfer.Up, Bps: 8e6, Size: 1000, Streams: 2, Time: 400 * time.Millisecond}
 	other := spec
 	other.Direction = transfer.Down
-	up, down, err := peer.RunBothDatagrams(t.Context(), spec, other, nil)
+	outcomes, err := peer.Run(t.Context(), transfer.UDP(spec, other), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range []*transfer.DatagramResult{up, down} {
+	for _, o := range outcomes {
+		r := o.Datagrams
 		if !r.Complete || r.Received < 100 || r.Lost > r.Sent/10 {
 			t.Errorf("%s: %+v", r.Spec.Direction, r)
 		}

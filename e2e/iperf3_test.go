@@ -46,10 +46,11 @@ func ourServer(t *testing.T, address string, reports chan iperf3.Report) (port i
 // ourServerFor is ourServer for so many tests at once; 0 is its default.
 func ourServerFor(t *testing.T, address string, reports chan iperf3.Report, tests int) (port int) {
 	t.Helper()
-	clients := &iperf3.Server{UDP: true, MaxTests: tests, Report: func(r iperf3.Report) { reports <- r }}
+	clients := &iperf3.Server{UDP: true, MaxTests: tests, MaxTestsPerHost: tests,
+		Report: func(r iperf3.Report) { reports <- r }}
 	config := server.Config{Address: address, Key: probe.NewKey(), Strangers: true, ShareWindows: true,
-		Legacy: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64) {
-			clients.Handle(ctx, conn, iperf3.Cookie(preface), order)
+		Legacy: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
+			clients.Handle(ctx, conn, iperf3.Cookie(preface), order, keyed)
 		}}
 	var s *server.Server
 	var flows *net.UDPConn
@@ -153,7 +154,8 @@ func (c clientCase) run(t *testing.T) (sent, received int64) {
 		host = "::1"
 	}
 	port := ourServer(t, net.JoinHostPort(host, "0"), reports)
-	args := append([]string{"-c", host, "-p", strconv.Itoa(port), "-J", "--connect-timeout", "5000"}, strings.Fields(c.args)...)
+	args := append([]string{"-c", host, "-p", strconv.Itoa(port), "-J", "--connect-timeout", "5000"},
+		strings.Fields(c.args)...)
 	out, err := exec.CommandContext(t.Context(), program, args...).Output()
 	if err != nil {
 		t.Fatalf("iperf3 %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -219,7 +221,8 @@ func TestRealIperf3ClientsAreToldTheBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := exec.Command(program, "serve", "--iperf3", "--json", "--listen", "127.0.0.1:0", "--max-tests", "1", "--max-time", "30s", "--max-rate", "20mbit",
+	server := exec.Command(program, "serve", "--iperf3", "--json", "--listen", "127.0.0.1:0", "--max-tests", "1",
+		"--max-time", "30s", "--max-rate", "20mbit",
 		"--max-streams", "4", "--max-buffers", "1MB")
 	out, err := server.StdoutPipe()
 	if err != nil {
@@ -240,7 +243,8 @@ func TestRealIperf3ClientsAreToldTheBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(args string) string {
-		out, _ := exec.CommandContext(t.Context(), client, append([]string{"-c", "127.0.0.1", "-p", port, "-J"}, strings.Fields(args)...)...).Output()
+		out, _ := exec.CommandContext(t.Context(), client, append([]string{"-c", "127.0.0.1", "-p", port, "-J"},
+			strings.Fields(args)...)...).Output()
 		var doc iperf3JSON
 		if err := json.Unmarshal(out, &doc); err != nil {
 			t.Fatalf("%s: %v: %s", args, err, out)
@@ -265,8 +269,9 @@ func TestRealIperf3ClientsAreToldTheBounds(t *testing.T) {
 	runs, over := make(chan bool, 1), make(chan bool)
 	go func() {
 		defer close(over)
-		spec := transfer.Spec{Direction: transfer.Down, Time: 20 * time.Second, Program: transfer.Program{WriteBytes: 1000, WriteBps: 1e6}}
-		peer.Run(ctx, spec, func(transfer.Interval) {
+		spec := transfer.Spec{Direction: transfer.Down, Time: 20 * time.Second, Program: transfer.Program{WriteBytes: 1000,
+			WriteBps: 1e6}}
+		transfer.Run(ctx, peer, spec, func(transfer.Interval) {
 			select {
 			case runs <- true:
 			default:

@@ -35,7 +35,7 @@ func bench(t *testing.T, text string) (*lab.Lab, link.Path) {
 	return l, path
 }
 
-func verdict(pass bool) string {
+func passed(pass bool) string {
 	if pass {
 		return "pass"
 	}
@@ -76,7 +76,7 @@ func quietVerdict(pass bool, busy float64) string {
 	if !pass && busy > 0.15 {
 		return "inconclusive"
 	}
-	return verdict(pass)
+	return passed(pass)
 }
 
 // company is how busy the machine is with other things.
@@ -92,35 +92,53 @@ func company(t *testing.T) float64 {
 // for.
 func TestBankLabRTT(t *testing.T) {
 	bankOnly(t)
-	for _, text := range []string{"rate=1gbit,rtt=0ms", "rate=1gbit,rtt=1ms", "rate=100mbit,rtt=12ms", "rate=100mbit,rtt=40ms",
-		"rate=1gbit,rtt=100ms", "rate=20mbit,rtt=600ms", "rate=64kbit,rtt=30ms"} {
-		alone(t, func() {
-			l, path := bench(t, text)
-			const command = "ping -n -i 0.02 -c 300"
-			name := filepath.Join(t.TempDir(), "near.pcap")
-			dump := startDump(t, l.Near, name, "icmp")
-			before := ticks(t)
-			if out, err := l.Near.Output(append(strings.Fields(command), lab.FarAddr.String())...); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			busy := ticks(t).share(before)
-			stopDump(t, dump)
-			const packet = 84 // 56 bytes of ICMP payload and the headers
-			asked := path.RTT.Seconds()*1e3 + packet*8e3/float64(path.Up.Rate) + packet*8e3/float64(path.Down.Rate)
-			over := echoes(t, name)
-			for i := range over {
-				over[i] -= asked
-			}
-			slices.Sort(over)
-			median, late := over[len(over)/2], over[len(over)*99/100]
-			record(t, bankRow{Section: "lab: fidelity", Case: text,
-				Claim:    fmt.Sprintf("median RTT within 0.2 ms of %.3f ms, 99th percentile within 0.5 ms", asked),
-				Measured: fmt.Sprintf("median %+.3f ms, 99th percentile %+.3f ms", median, late),
-				Spread:   fmt.Sprintf("%+.3f to %+.3f ms in %d, machine %.0f %% busy", over[0], over[len(over)-1], len(over), 100*busy),
-				Verdict:  quietVerdict(math.Abs(median) <= 0.2 && late <= 0.5, busy),
-				Command:  fmt.Sprintf("fullpipe lab %s -- %s $FULLPIPE_FAR; tcpdump -i lab0 icmp at the near end", text, command)})
-		})
+	for _, text := range []string{"rate=1gbit,rtt=0ms", "rate=1gbit,rtt=0.5ms", "rate=1gbit,rtt=1ms",
+		"rate=100mbit,rtt=7ms", "rate=100mbit,rtt=12ms", "rate=100mbit,rtt=40ms",
+		"rate=100mbit,rtt=63ms", "rate=1gbit,rtt=100ms", "rate=100mbit,rtt=215ms", "rate=20mbit,rtt=600ms",
+		"rate=64kbit,rtt=30ms"} {
+		var runs exact
+		for runs.more() {
+			alone(t, func() { bankRTT(t, text, &runs) })
+		}
 	}
+}
+
+// bankRTT records a row when the lab was exact, or when this was the last try.
+func bankRTT(t *testing.T, text string, runs *exact) {
+	t.Helper()
+	l, path := bench(t, text)
+	defer l.Close()
+	const command = "ping -n -i 0.02 -c 300"
+	name := filepath.Join(t.TempDir(), "near.pcap")
+	dump := startDump(t, l.Near, name, "icmp")
+	if out, err := l.Near.Output(append(strings.Fields(command), lab.FarAddr.String())...); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	stopDump(t, dump)
+	a, err := l.Account()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !runs.keep(lateness(a)) && runs.more() {
+		return
+	}
+	const packet = 84 // 56 bytes of ICMP payload and the headers
+	whole := max(path.RTT, a.Floor).Seconds() * 1e3
+	asked := whole + packet*8e3/float64(path.Up.Rate) + packet*8e3/float64(path.Down.Rate)
+	over := echoes(t, name)
+	for i := range over {
+		over[i] -= asked
+	}
+	slices.Sort(over)
+	median, late := over[len(over)/2], over[len(over)*99/100]
+	record(t, runs.into(bankRow{Section: "lab: fidelity", Case: text,
+		Claim: "median RTT within 0.1 ms of what was asked or the floor, whichever is more, and the bits' time; 99th " +
+			"percentile within 0.5 ms",
+		Measured: fmt.Sprintf("median %+.3f ms, 99th percentile %+.3f ms of %.3f ms", median, late, asked),
+		Spread: fmt.Sprintf("%+.3f to %+.3f ms in %d, floor %.3f ms", over[0], over[len(over)-1], len(over),
+			1e3*a.Floor.Seconds()),
+		Verdict: passed(math.Abs(median) <= 0.1 && late <= 0.5),
+		Command: fmt.Sprintf("fullpipe lab %s -- %s $FULLPIPE_FAR; tcpdump -i lab0 icmp at the near end", text, command)}))
 }
 
 // iperf3In runs one transfer from near to far.
@@ -152,7 +170,8 @@ func iperf3In(t *testing.T, l *lab.Lab, flags ...string) (result struct {
 func TestBankLabRate(t *testing.T) {
 	bankOnly(t)
 	for _, rate := range []string{"28.8kbit", "64kbit", "1.544mbit", "10mbit", "100mbit", "1gbit"} {
-		alone(t, func() {
+		var runs exact
+		measure := func() {
 			text := "rate=" + rate + ",rtt=2ms,queue=600kB"
 			if rate == "28.8kbit" || rate == "64kbit" {
 				text = "rate=" + rate + ",rtt=2ms"
@@ -162,12 +181,19 @@ func TestBankLabRate(t *testing.T) {
 			bps := float64(path.Up.Rate)
 			span := max(5, 100*mtu*8/bps)
 			got, n, seconds := arriving(t, l, span)
-			record(t, bankRow{Section: "lab: fidelity", Case: text, Claim: "rate within 0.5 % over 100 packets or 5 s",
+			if counts, err := runs.keepLab(l); err != nil || !counts && runs.more() {
+				return
+			}
+			record(t, runs.into(bankRow{Section: "lab: fidelity", Case: text, Claim: "rate within 0.5 % over 100 packets or 5 s",
 				Measured: fmt.Sprintf("%+.3f %%", 100*(got/bps-1)),
 				Spread:   fmt.Sprintf("%d packets in %.2f s", n, seconds),
-				Verdict:  verdict(math.Abs(got/bps-1) <= 0.005),
-				Command:  fmt.Sprintf("fullpipe lab %s --far 'iperf3 -s' -- iperf3 -c $FULLPIPE_FAR -t %.0f; tcpdump -i lab0 at the far end", text, span+2)})
-		})
+				Verdict:  passed(math.Abs(got/bps-1) <= 0.005),
+				Command: fmt.Sprintf("fullpipe lab %s --far 'iperf3 -s' -- iperf3 -c $FULLPIPE_FAR -t %.0f; tcpdump -i lab0 at "+
+					"the far end", text, span+2)}))
+		}
+		for runs.more() {
+			alone(t, measure)
+		}
 	}
 }
 
@@ -201,7 +227,8 @@ func arriving(t *testing.T, l *lab.Lab, span float64) (bps float64, n int, secon
 // startDump captures headers at one end, from its return on.
 func startDump(t *testing.T, e *lab.End, name, filter string) *lab.Process {
 	t.Helper()
-	dump, err := e.Start(lab.Command{Args: []string{"tcpdump", "-n", "-i", "lab0", "-s", "60", "-w", name, "-U", "--immediate-mode", "-B", "65536", filter}})
+	dump, err := e.Start(lab.Command{Args: []string{"tcpdump", "-n", "-i", "lab0", "-s", "60", "-w", name, "-U",
+		"--immediate-mode", "-B", "65536", filter}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,9 +337,11 @@ func TestBankLabSpeed(t *testing.T) {
 		}
 		record(t, bankRow{Section: "lab: speed", Case: test.text, Claim: claim,
 			Measured: fmt.Sprintf("%.3f Gbit/s (IP layer)", got[1]/1e9),
-			Spread:   fmt.Sprintf("%.3f to %.3f in 3 runs, machine at most %.0f %% busy before", got[0]/1e9, got[2]/1e9, 100*busy),
-			Verdict:  quietVerdict(pass, busy),
-			Command:  fmt.Sprintf("fullpipe lab %s --far 'iperf3 -s' -- iperf3 -c $FULLPIPE_FAR -C cubic -t 5 -O 3 -P 3", test.text)})
+			Spread: fmt.Sprintf("%.3f to %.3f in 3 runs, machine at most %.0f %% busy before", got[0]/1e9, got[2]/1e9,
+				100*busy),
+			Verdict: quietVerdict(pass, busy),
+			Command: fmt.Sprintf("fullpipe lab %s --far 'iperf3 -s' -- iperf3 -c $FULLPIPE_FAR -C cubic -t 5 -O 3 -P 3",
+				test.text)})
 	}
 }
 
@@ -345,9 +374,10 @@ func TestBankLabLoss(t *testing.T) {
 	}
 	spread := 2.576 * math.Sqrt(n*p*(1-p))
 	same := slices.Equal(lost[0], lost[1])
-	record(t, bankRow{Section: "lab: fidelity", Case: text, Claim: "loss within the 99 % binomial interval, the same packets for the same seed",
+	record(t, bankRow{Section: "lab: fidelity", Case: text, Claim: "loss within the 99 % binomial interval, the same " +
+		"packets for the same seed",
 		Measured: fmt.Sprintf("%d of %d lost; the same ones in a second run: %v", len(lost[0]), n, same),
 		Spread:   fmt.Sprintf("%.0f ± %.0f expected", n*p, spread),
-		Verdict:  verdict(same && math.Abs(float64(len(lost[0]))-n*p) <= spread),
+		Verdict:  passed(same && math.Abs(float64(len(lost[0]))-n*p) <= spread),
 		Command:  fmt.Sprintf("fullpipe lab %s -- ping -i 0.002 -c %d $FULLPIPE_FAR", text, n)})
 }

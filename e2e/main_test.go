@@ -16,8 +16,11 @@ import (
 const programVariable = "FULLPIPE_E2E_PROGRAM"
 
 // programs are what the test binary can be in a lab.
-var programs = map[string]func() error{"serve": serveProgram, "transfer": transferProgram, "path": pathProgram, "cells": cellsProgram,
-	"take-file": takeFileProgram, "send-file": sendFileProgram, "strangers": strangersProgram}
+var programs = map[string]func() error{"serve": serveProgram, "transfer": transferProgram, "path": pathProgram,
+	"cells":     cellsProgram,
+	"take-file": takeFileProgram, "send-file": sendFileProgram,
+	"sink": sinkProgram, "source": sourceProgram, "exchanges": exchangesProgram, "steady": steadyProgram,
+	"spin": spinProgram}
 
 func TestMain(m *testing.M) {
 	lab.Engine()
@@ -30,6 +33,9 @@ func TestMain(m *testing.M) {
 	}
 	status := m.Run()
 	if path, err := fullpipe(); built && err == nil {
+		os.RemoveAll(filepath.Dir(path))
+	}
+	if path, err := hostileOnce(); hostileBuilt && err == nil {
 		os.RemoveAll(filepath.Dir(path))
 	}
 	os.Exit(status)

@@ -36,7 +36,8 @@ func named(t *testing.T, listen, awaited, args string) (out string, err error) {
 	if awaited != "" {
 		near += "until (exec 3<>/dev/tcp/" + awaited + "/5201) 2>/dev/null; do sleep 0.02; done; "
 	}
-	cmd := exec.Command(program, "lab", "rate=20mbit,rtt=10ms", "--far", far, "--", "unshare", "-m", "bash", "-euc", near+program+" "+args)
+	cmd := exec.Command(program, "lab", "rate=20mbit,rtt=10ms", "--far", far, "--", "unshare", "-m", "bash", "-euc",
+		near+program+" "+args)
 	cmd.Env = append(os.Environ(), "FULLPIPE_KEY="+probe.NewKey().String())
 	text, err := cmd.CombinedOutput()
 	return string(text), err
@@ -60,8 +61,10 @@ func TestHappyEyeballsInTheLab(t *testing.T) {
 		"an iperf3 server by a black hole": {":5201 --iperf3", "iperf3://hole6 -d down", "198.18.0.2", nil},
 		"IPv6 asked for, only IPv4 there":  {":5201", "only4 -6", "", []string{"only4 has no IPv6 address"}},
 		"bound to an IPv4 address":         {":5201", "both --bind $FULLPIPE_NEAR", "198.18.0.2", nil},
-		"both are refused":                 {":5209", "both", "", []string{"2001:2::2: connection refused", "198.18.0.2: connection refused"}},
-		"one is refused, one a black hole": {":5209", "hole6", "", []string{"2001:2::77: no answer", "198.18.0.2: connection refused"}},
+		"both are refused": {":5209", "both", "", []string{"2001:2::2: connection refused",
+			"198.18.0.2: connection refused"}},
+		"one is refused, one a black hole": {":5209", "hole6", "", []string{"2001:2::77: no answer",
+			"198.18.0.2: connection refused"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

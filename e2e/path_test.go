@@ -64,7 +64,8 @@ func TestThePathAsked(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out, errs bytes.Buffer
-			status, err := l.Near.Run(lab.Command{Args: []string{self}, Env: []string{programVariable + "=path"}, Stdout: &out, Stderr: &errs})
+			status, err := l.Near.Run(lab.Command{Args: []string{self}, Env: []string{programVariable + "=path"}, Stdout: &out,
+				Stderr: &errs})
 			if err != nil || status != 0 {
 				t.Fatalf("status %d, %v: %s", status, err, errs.String())
 			}
@@ -72,7 +73,9 @@ func TestThePathAsked(t *testing.T) {
 			if err := json.Unmarshal(out.Bytes(), &a); err != nil {
 				t.Fatal(err)
 			}
-			if least := a.RoundTrips.Least(); least < tt.rtt || a.RoundTrips.Lost > 0 {
+			// The lab's floor is measured when it starts: a machine that stalled then makes it too large.
+			const floorError = time.Millisecond
+			if least := a.RoundTrips.Least(); least < tt.rtt-floorError || a.RoundTrips.Lost > 0 {
 				t.Errorf("round trip %v of a path of %v, %d lost", least, tt.rtt, a.RoundTrips.Lost)
 			}
 			if a.MTU != tt.mtu {

@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/predict"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // forecast is a path and a transfer, predicted and then measured.
@@ -27,7 +27,7 @@ type forecast struct {
 	Setup    predict.Setup
 	Answer   *predict.Answer
 	Measured float64 // bit/s
-	Verdict  limiter.Name
+	Verdict  verdict.Name
 	err      error
 }
 
@@ -104,7 +104,8 @@ func drawForecast(r *rand.Rand, fast bool) (f forecast) {
 	}
 	bdp := rate / 8 * rtt.Seconds()
 	var text strings.Builder
-	fmt.Fprintf(&text, "rate=%.0f,rtt=%v,queue=%.0fB,seed=%d", rate, rtt, math.Max(bdp*between(0.2, 3), 15000), r.IntN(1000))
+	fmt.Fprintf(&text, "rate=%.0f,rtt=%v,queue=%.0fB,seed=%d", rate, rtt, math.Max(bdp*between(0.2, 3), 15000),
+		r.IntN(1000))
 	if chance(0.5) {
 		fmt.Fprintf(&text, ",loss=%.4g%%", 100*between(1e-5, 2e-2))
 		if chance(0.35) {
@@ -177,7 +178,7 @@ func (f *forecast) measure(t *testing.T, program string) {
 	var doc struct {
 		Directions []struct {
 			Goodput float64      `json:"goodput_bps"`
-			Limiter limiter.Name `json:"limiter"`
+			Limiter verdict.Name `json:"limiter"`
 		} `json:"directions"`
 		Error *struct{ Message string } `json:"error"`
 	}
@@ -219,13 +220,17 @@ func reportForecasts(t *testing.T, all []forecast, seed int) {
 		if widest[most] = max(widest[most], width); width > most+0.001 {
 			wide++
 		}
-		t.Logf("%s%.2f of %.4g Mbit/s (%.4g to %.4g, %s), measured %s: %s %+v", mark, f.Measured/f.Answer.Typical, f.Answer.Typical/1e6, f.Answer.Low/1e6,
+		t.Logf("%s%.2f of %.4g Mbit/s (%.4g to %.4g, %s), measured %s: %s %+v", mark, f.Measured/f.Answer.Typical,
+			f.Answer.Typical/1e6, f.Answer.Low/1e6,
 			f.Answer.High/1e6, f.Answer.Limiter, f.Verdict, f.Path, f.Setup)
 	}
-	row := bankRow{Section: "Predictions", Command: fmt.Sprintf("FULLPIPE_BANK_SEED=%d make bank RUN=TestBankPredict", seed)}
+	row := bankRow{Section: "Predictions", Command: fmt.Sprintf("FULLPIPE_BANK_SEED=%d make bank RUN=TestBankPredict",
+		seed)}
 	low, high := n.interval()
-	row.Case, row.Claim = fmt.Sprintf("%d random paths, 1–500 Mbit/s × 2–200 ms, seed %d", len(all), seed), "the measured goodput lies in the predicted range in at least 90 %"
-	row.Measured, row.Spread = fmt.Sprintf("%d of %d", n.right, n.known), fmt.Sprintf("95 %% interval %.1f–%.1f %%", 100*low, 100*high)
+	row.Case, row.Claim = fmt.Sprintf("%d random paths, 1–500 Mbit/s × 2–200 ms, seed %d", len(all), seed),
+		"the measured goodput lies in the predicted range in at least 90 %"
+	row.Measured, row.Spread = fmt.Sprintf("%d of %d", n.right, n.known), fmt.Sprintf("95 %% interval %.1f–%.1f %%",
+		100*low, 100*high)
 	row.Verdict = "inconclusive"
 	if high < 0.9 || n.known < len(all) {
 		row.Verdict = "fail"
@@ -234,8 +239,9 @@ func reportForecasts(t *testing.T, all []forecast, seed int) {
 	}
 	record(t, row)
 	row.Case, row.Claim = "the same paths' ranges", "no wider than ±15 % without loss, ±40 % with"
-	row.Measured, row.Spread = fmt.Sprintf("±%.1f %% and ±%.1f %% at most", 100*widest[0.15], 100*widest[0.40]), fmt.Sprintf("%d too wide", wide)
-	row.Verdict = verdict(wide == 0)
+	row.Measured, row.Spread = fmt.Sprintf("±%.1f %% and ±%.1f %% at most", 100*widest[0.15], 100*widest[0.40]),
+		fmt.Sprintf("%d too wide", wide)
+	row.Verdict = passed(wide == 0)
 	record(t, row)
 }
 

@@ -23,7 +23,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	pages "github.com/fullpipe-net/fullpipe/internal/report"
+	pages "github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -32,6 +33,7 @@ import (
 
 // standard is what the tests read of `rfc6349 --json`.
 type standard struct {
+	Late        *pages.Late
 	Verdict     string
 	Interrupted bool
 	Path        struct {
@@ -112,7 +114,8 @@ func runRFC6349(t *testing.T, cmd *exec.Cmd) (doc standard, status int) {
 func TestRFC6349OfALab(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join(t.TempDir(), "report.html")
-	doc, status := runRFC6349(t, rfc6349Command(t, "rate=10mbit,rtt=20ms", "--budget", "8s", "--cir", "10mbit", "--frames=1518", "--html", page))
+	doc, status := runRFC6349(t, rfc6349Command(t, "rate=10mbit,rtt=20ms", "--budget", "8s", "--cir", "10mbit",
+		"--frames=1518", "--html", page))
 	if (status == 0) != (doc.Verdict == "pass") || len(doc.Directions) != 2 || doc.Interrupted {
 		t.Fatalf("status %d: %+v", status, doc)
 	}
@@ -120,7 +123,8 @@ func TestRFC6349OfALab(t *testing.T) {
 		t.Errorf("path %+v", doc.Path)
 	}
 	for _, d := range doc.Directions {
-		if d.Bottleneck.Method != "UDP" || d.Bottleneck.Bps <= 0 || d.BDP <= 0 || d.MaxTCP <= 0 || len(d.Criteria) != 4 || len(d.Frames) != 1 {
+		if d.Bottleneck.Method != "UDP" || d.Bottleneck.Bps <= 0 || d.BDP <= 0 || d.MaxTCP <= 0 || len(d.Criteria) != 4 ||
+			len(d.Frames) != 1 {
 			t.Errorf("%+v", d)
 		}
 		for _, kind := range []string{"automatic", "single", "several", "both"} {
@@ -210,25 +214,29 @@ func TestRFC6349Interrupted(t *testing.T) {
 // TestRFC6349Page opens a report in a real browser, on a desk and on a phone, light, dark
 // and printed: it fits, is whole without anything from outside, and its text can be read.
 func TestRFC6349Page(t *testing.T) {
-	line := &simpath.Path{RateBps: 100e6, RTT: 40 * time.Millisecond, MSS: 1448, Queue: 500e3, Harm: 1, AutoWindow: 1e6, Noise: simpath.Noise{Dev: 0.002}}
-	cfg := rfc6349.Config{Peer: simpeer.New(line, 1), Directions: []transfer.Direction{transfer.Up, transfer.Down}, Tolerance: 0.05,
-		Committed: map[transfer.Direction]float64{transfer.Up: 100e6, transfer.Down: 150e6}, Frames: rfc6349.Frames{Sizes: rfc6349.FrameSizes()}}
+	line := &simpath.Path{RateBps: 100e6, RTT: 40 * time.Millisecond, MSS: 1448, Queue: 500e3, Harm: 1, AutoWindow: 1e6,
+		Noise: simpath.Noise{Dev: 0.002}}
+	cfg := rfc6349.Config{Peer: simpeer.New(line, 1), Directions: []transfer.Direction{transfer.Up, transfer.Down},
+		Tolerance: 0.05,
+		Committed: map[transfer.Direction]float64{transfer.Up: 100e6, transfer.Down: 150e6},
+		Frames:    rfc6349.Frames{Sizes: rfc6349.FrameSizes()}}
 	r, err := rfc6349.Run(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var html bytes.Buffer
-	if err := pages.NewRFC6349(pages.Header{StartedAt: time.Now()}, "far.example.net", "A line whose name is rather long for a phone", cfg, r).WriteHTML(&html); err != nil {
+	var written bytes.Buffer
+	if err := html.Write(&written, pages.NewRFC6349(pages.Header{StartedAt: time.Now()}, "far.example.net",
+		"A line whose name is rather long for a phone", cfg, r)); err != nil {
 		t.Fatal(err)
 	}
 	for _, outside := range []string{"http://", "https://", "src=", "@import", "<script"} {
-		if strings.Contains(html.String(), outside) {
+		if strings.Contains(written.String(), outside) {
 			t.Errorf("the page holds %s", outside)
 		}
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Write(html.Bytes())
+		w.Write(written.Bytes())
 	}))
 	defer server.Close()
 	ctx := browser(t, func(any) {})
@@ -237,10 +245,13 @@ func TestRFC6349Page(t *testing.T) {
 		width  int64
 	}{{"light", 1200}, {"dark", 1200}, {"light", 390}, {"dark", 390}} {
 		scheme := chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-			_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: view.scheme}}})
+			_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia,
+				emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
+					Value: view.scheme}}})
 			return err
 		})
-		if err := chromedp.Do(ctx, chromedp.EmulateViewport(view.width, 900), scheme, chromedp.Navigate(server.URL), chromedp.WaitVisible(chromedp.CSS("svg.figure"))); err != nil {
+		if err := chromedp.Do(ctx, chromedp.EmulateViewport(view.width, 900), scheme, chromedp.Navigate(server.URL),
+			chromedp.WaitVisible(chromedp.CSS("svg.figure"))); err != nil {
 			t.Fatal(err)
 		}
 		name := fmt.Sprintf("%s, %d wide", view.scheme, view.width)

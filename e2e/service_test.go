@@ -32,7 +32,8 @@ func TestServiceUnit(t *testing.T) {
 		t.Errorf("systemd-analyze verify: %v: %s", err, out)
 	}
 	// The threshold counts tenths of what systemd calls exposure, of 10.
-	out, err := exec.CommandContext(t.Context(), analyze, "security", "--offline=true", "--threshold=20", unit).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), analyze, "security", "--offline=true", "--threshold=20",
+		unit).CombinedOutput()
 	if err != nil {
 		t.Errorf("systemd-analyze security: %v: %s", err, out)
 	}

@@ -58,11 +58,15 @@ func sshFiles(t *testing.T, host string, port int) (s *sshSite, sshd string) {
 		os.Mkdir(s.path(dir), 0o755)
 	}
 	s.write(t, "authorized", string(public), 0o600)
-	s.write(t, "sshd.conf", fmt.Sprintf("Port %d\nListenAddress %s\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nStrictModes no\n"+
-		"UsePAM no\nPermitRootLogin yes\nSetEnv PATH=%s:/usr/bin:/bin TMPDIR=%s\n", port, host, s.path("host"), s.path("authorized"), s.path("far"), s.path("tmp")), 0o600)
+	s.write(t, "sshd.conf", fmt.Sprintf("Port %d\nListenAddress %s\nHostKey %s\nAuthorizedKeysFile %s\nPidFile "+
+		"none\nStrictModes no\n"+
+		"UsePAM no\nPermitRootLogin yes\nSetEnv PATH=%s:/usr/bin:/bin TMPDIR=%s\n", port, host, s.path("host"),
+		s.path("authorized"), s.path("far"), s.path("tmp")), 0o600)
 	s.write(t, "ssh.conf", fmt.Sprintf("Host stranger\n  IdentitiesOnly yes\n  IdentityFile %[1]s\n  HostName %[2]s\n"+
-		"Host blocked\n  HostName 255.255.255.255\n  ProxyCommand ssh -W %[2]s:%[3]d far\nHost behind\n  HostName %[2]s\n  ProxyJump jump\n"+
-		"Host far jump\n  HostName %[2]s\nHost *\n  Port %[3]d\nHost * !stranger\n  IdentityFile %[4]s\nHost *\n  UserKnownHostsFile /dev/null\n"+
+		"Host blocked\n  HostName 255.255.255.255\n  ProxyCommand ssh -W %[2]s:%[3]d far\nHost behind\n  HostName %[2]s\n  "+
+		"ProxyJump jump\n"+
+		"Host far jump\n  HostName %[2]s\nHost *\n  Port %[3]d\nHost * !stranger\n  IdentityFile %[4]s\nHost *\n  "+
+		"UserKnownHostsFile /dev/null\n"+
 		"  StrictHostKeyChecking no\n  BatchMode yes\n  LogLevel ERROR\n", s.path("host"), host, port, s.path("user")), 0o600)
 	s.write(t, "near/ssh", "#!/bin/sh\nexec "+ssh+" -F "+s.path("ssh.conf")+" \"$@\"\n", 0o755)
 	s.env = append(os.Environ(), "PATH="+s.path("near")+":"+os.Getenv("PATH"), "FULLPIPE_KEY=")
@@ -131,7 +135,8 @@ func TestSSH(t *testing.T) {
 		Error struct{ Message, Try string }
 	}) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), program, append([]string{"measure", "--json", "-t", "200ms", "--write-rate", "20mbit"}, args...)...)
+		cmd := exec.CommandContext(t.Context(), program, append([]string{"measure", "--json", "-t", "200ms", "--write-rate",
+			"20mbit"}, args...)...)
 		cmd.Env = site.env
 		out, err := cmd.Output()
 		if jerr := json.Unmarshal(out, &doc); jerr != nil {

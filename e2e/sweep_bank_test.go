@@ -42,31 +42,44 @@ func TestBankSweep(t *testing.T) {
 	bankOnly(t)
 	const path, k64, k150 = "rate=100mbit,rtt=12ms,stack=windows-2000", 65536, 151840
 	row := func(command, claim, measured, spread, verdict string) {
-		record(t, bankRow{Section: "sweep", Case: "100 Mbit/s × 12 ms, Windows 2000's sender, 16 KiB writes", Claim: claim, Measured: measured, Spread: spread, Verdict: verdict, Command: command})
+		record(t, bankRow{Section: "sweep", Case: "100 Mbit/s × 12 ms, Windows 2000's sender, 16 KiB writes", Claim: claim,
+			Measured: measured, Spread: spread, Verdict: verdict, Command: command})
 	}
 	judge := func(command, claim string, g stats.Interval, holds func(float64) bool) {
-		row(command, claim, fmt.Sprintf("× %.2f", g.Mid), fmt.Sprintf("%.2f to %.2f", g.Low, g.High), byInterval(holds(g.Mid), holds(g.Low) == holds(g.High)))
+		row(command, claim, fmt.Sprintf("× %.2f", g.Mid), fmt.Sprintf("%.2f to %.2f", g.Low, g.High), byInterval(holds(g.Mid),
+			holds(g.Low) == holds(g.High)))
 	}
 	little := func(v float64) bool { return v <= 1.10 } // what would be a limiter gives more
 	much := func(v float64) bool { return v >= 1.5 }
 
-	args := []string{"--send-buffers", "16K,32K,64K,151840,303680", "--receive-buffers", "303680", "--write-sizes", "16K", "--time", "1s"}
-	command := "fullpipe sweep lab:" + path + ",scaling=off --send-buffers 16K,32K,64K,151840,303680 --receive-buffers 303680 --write-sizes 16K"
+	args := []string{"--send-buffers", "16K,32K,64K,151840,303680", "--receive-buffers", "303680", "--write-sizes", "16K",
+		"--time", "1s"}
+	command := "fullpipe sweep lab:" + path + ",scaling=off --send-buffers 16K,32K,64K,151840,303680 --receive-buffers " +
+		"303680 --write-sizes 16K"
 	flat := sweepInTurns(t, path+",scaling=off", 50, args...)
-	judge(command, "without scaling: a send buffer of 64 KiB carries ≥ 1.5 × that of 32 KiB", more(flat.at(32768, 303680), flat.at(k64, 303680)), much)
-	judge(command, "without scaling: 300 kB carries ≤ 1.1 × 64 KiB, it stops growing", more(flat.at(k64, 303680), flat.at(303680, 303680)), little)
+	judge(command, "without scaling: a send buffer of 64 KiB carries ≥ 1.5 × that of 32 KiB", more(flat.at(32768, 303680),
+		flat.at(k64, 303680)), much)
+	judge(command, "without scaling: 300 kB carries ≤ 1.1 × 64 KiB, it stops growing", more(flat.at(k64, 303680),
+		flat.at(303680, 303680)), little)
 	clipped := flat.at(303680, 303680)
-	row(command, "without scaling: a window of 300 kB is marked as clipped to 64 KiB", fmt.Sprintf("reached %d bytes, clipped %v, limited by %s", clipped.ReceiveBuffer.Effective, clipped.ReceiveBuffer.Clipped, clipped.Limiter),
-		fmt.Sprintf("%d runs", len(clipped.Runs)), verdict(clipped.ReceiveBuffer.Clipped && clipped.ReceiveBuffer.Effective <= 65535))
+	row(command, "without scaling: a window of 300 kB is marked as clipped to 64 KiB",
+		fmt.Sprintf("reached %d bytes, clipped %v, limited by %s", clipped.ReceiveBuffer.Effective,
+			clipped.ReceiveBuffer.Clipped, clipped.Limiter),
+		fmt.Sprintf("%d runs", len(clipped.Runs)), passed(clipped.ReceiveBuffer.Clipped &&
+			clipped.ReceiveBuffer.Effective <= 65535))
 
-	args = []string{"--send-buffers", "64K,151840,303680", "--receive-buffers", "48K,151840,303680", "--write-sizes", "16K", "--time", "1s"}
-	command = "fullpipe sweep lab:" + path + " --send-buffers 64K,151840,303680 --receive-buffers 48K,151840,303680 --write-sizes 16K"
+	args = []string{"--send-buffers", "64K,151840,303680", "--receive-buffers", "48K,151840,303680", "--write-sizes",
+		"16K", "--time", "1s"}
+	command = "fullpipe sweep lab:" + path + " --send-buffers 64K,151840,303680 --receive-buffers 48K,151840,303680 " +
+		"--write-sizes 16K"
 	surface := sweepInTurns(t, path, 90, args...)
 	knee := surface.at(k150, k150)
 	judge(command, "both at the BDP carry ≥ 1.5 × a send buffer of 64 KiB", more(surface.at(k64, k150), knee), much)
-	judge(command, "both at the BDP carry ≥ 1.5 × a receive buffer of 48 KiB (64 KB of window)", more(surface.at(k150, 49152), knee), much)
+	judge(command, "both at the BDP carry ≥ 1.5 × a receive buffer of 48 KiB (64 KB of window)",
+		more(surface.at(k150, 49152), knee), much)
 	for _, larger := range [][2]int{{303680, k150}, {k150, 303680}, {303680, 303680}} {
-		judge(command, fmt.Sprintf("larger adds nothing: %d × %d carries ≤ 1.1 × both at the BDP", larger[0], larger[1]), more(knee, surface.at(larger[0], larger[1])), little)
+		judge(command, fmt.Sprintf("larger adds nothing: %d × %d carries ≤ 1.1 × both at the BDP", larger[0], larger[1]),
+			more(knee, surface.at(larger[0], larger[1])), little)
 	}
 	tight := 0
 	for _, c := range surface.Cells {
@@ -74,7 +87,8 @@ func TestBankSweep(t *testing.T) {
 			tight++
 		}
 	}
-	row(command, "the cells are known to ±3 % in 90 s", fmt.Sprintf("%d of %d", tight, len(surface.Cells)), "95 % intervals", byInterval(tight == len(surface.Cells), tight == len(surface.Cells)))
+	row(command, "the cells are known to ±3 % in 90 s", fmt.Sprintf("%d of %d", tight, len(surface.Cells)),
+		"95 % intervals", byInterval(tight == len(surface.Cells), tight == len(surface.Cells)))
 }
 
 // TestBankSweepPredicts measures afterwards what a sweep predicted. At most three minutes.
@@ -82,7 +96,8 @@ func TestBankSweepPredicts(t *testing.T) {
 	bankOnly(t)
 	const path = "rate=50mbit,rtt=20ms,stack=windows-2000"
 	const grid = "--send-buffers 8K-1M:x1.6 --receive-buffers 8K-1M:x1.6 --write-sizes 4K"
-	args := append(strings.Fields(grid), "--time", "400ms", "--precision", "5%", "--resume", filepath.Join(t.TempDir(), "journal"))
+	args := append(strings.Fields(grid), "--time", "400ms", "--precision", "5%", "--resume", filepath.Join(t.TempDir(),
+		"journal"))
 	var before, after swept
 	alone(t, func() {
 		before = runSweep(t, sweepCommand(t, path, append(args, "--repeats", "1", "--budget", "25s")...))
@@ -105,7 +120,10 @@ func TestBankSweepPredicts(t *testing.T) {
 			right++
 		}
 	}
-	record(t, bankRow{Section: "sweep", Case: "50 Mbit/s × 20 ms, 121 cells", Claim: "≥ 95 % of the predicted cells measure within 5 % of the prediction",
-		Measured: fmt.Sprintf("%d of %d", right, predicted), Spread: fmt.Sprintf("farthest off %.1f %%, medians of 3 runs of 400 ms", 100*(math.Exp(farthest)-1)),
-		Verdict: byInterval(float64(right) >= 0.95*float64(predicted), predicted >= 8), Command: "fullpipe sweep lab:" + path + " " + grid + " --budget 25s, then --repeats 3"})
+	record(t, bankRow{Section: "sweep", Case: "50 Mbit/s × 20 ms, 121 cells",
+		Claim:    "≥ 95 % of the predicted cells measure within 5 % of the prediction",
+		Measured: fmt.Sprintf("%d of %d", right, predicted), Spread: fmt.Sprintf("farthest off %.1f %%, medians of 3 runs "+
+			"of 400 ms", 100*(math.Exp(farthest)-1)),
+		Verdict: byInterval(float64(right) >= 0.95*float64(predicted), predicted >= 8), Command: "fullpipe sweep lab:" +
+			path + " " + grid + " --budget 25s, then --repeats 3"})
 }

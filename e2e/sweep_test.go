@@ -93,13 +93,15 @@ func runSweep(t *testing.T, cmd *exec.Cmd) (doc swept) {
 // 8 KiB gives a fraction of one that fills the path, whoever sends.
 func TestSweepOfALab(t *testing.T) {
 	t.Parallel()
-	doc := runSweep(t, sweepCommand(t, "rate=10mbit,rtt=40ms", "--send-buffers", "automatic", "--receive-buffers", "8K,256K", "--direction", "both", "--time", "500ms", "--repeats", "1"))
+	doc := runSweep(t, sweepCommand(t, "rate=10mbit,rtt=40ms", "--send-buffers", "automatic", "--receive-buffers",
+		"8K,256K", "--direction", "both", "--time", "500ms", "--repeats", "1"))
 	if len(doc.Cells) != 4 || !doc.Complete || len(doc.Paths) != 2 {
 		t.Fatalf("%+v", doc)
 	}
 	for i := 0; i < 4; i += 2 {
 		small, large := doc.Cells[i], doc.Cells[i+1]
-		if small.Goodput <= 0 || small.Goodput > large.Goodput/2 || small.Limiter != "receiver-window" || small.ReceiveBuffer.Effective == 0 || large.Predicted {
+		if small.Goodput <= 0 || small.Goodput > large.Goodput/2 || small.Limiter != "receiver-window" ||
+			small.ReceiveBuffer.Effective == 0 || large.Predicted {
 			t.Errorf("8 KiB at 40 ms: %+v\n256 KiB: %+v", small, large)
 		}
 	}
@@ -110,7 +112,8 @@ func TestSweepOfALab(t *testing.T) {
 func TestKilledSweepGoesOn(t *testing.T) {
 	t.Parallel()
 	journal := filepath.Join(t.TempDir(), "journal")
-	args := []string{"--send-buffers", "automatic", "--receive-buffers", "8K,16K,64K", "--time", "200ms", "--repeats", "2", "--resume", journal}
+	args := []string{"--send-buffers", "automatic", "--receive-buffers", "8K,16K,64K", "--time", "200ms", "--repeats", "2",
+		"--resume", journal}
 	lines := func() int {
 		text, err := os.ReadFile(journal)
 		if err != nil && !os.IsNotExist(err) {
@@ -155,7 +158,7 @@ func TestKilledSweepGoesOn(t *testing.T) {
 // TestSweepPage opens a page in a real browser, on a desk and on a phone, light and dark:
 // it fits, everything is drawn, cells are told apart, text is read on its ground.
 func TestSweepPage(t *testing.T) {
-	html, err := os.ReadFile("../internal/report/testdata/sweep.html")
+	html, err := os.ReadFile("../internal/render/html/testdata/sweep.html")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,10 +178,13 @@ func TestSweepPage(t *testing.T) {
 		width  int64
 	}{{"light", 1200}, {"dark", 1200}, {"light", 390}, {"dark", 390}} {
 		scheme := chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-			_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: view.scheme}}})
+			_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia,
+				emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
+					Value: view.scheme}}})
 			return err
 		})
-		if err := chromedp.Do(ctx, chromedp.EmulateViewport(view.width, 900), scheme, chromedp.Navigate(server.URL), chromedp.WaitVisible(chromedp.CSS("svg"))); err != nil {
+		if err := chromedp.Do(ctx, chromedp.EmulateViewport(view.width, 900), scheme, chromedp.Navigate(server.URL),
+			chromedp.WaitVisible(chromedp.CSS("svg"))); err != nil {
 			t.Fatal(err)
 		}
 		name := fmt.Sprintf("%s, %d wide", view.scheme, view.width)
@@ -200,7 +206,8 @@ func TestSweepPage(t *testing.T) {
 		if _, err := fmt.Sscan(evaluate(t, ctx, contrast), &least); err != nil || least < 4 || least > 21 {
 			t.Errorf("%s: the least contrast of a cell's text is %v, %v", name, least, err)
 		}
-		if got := evaluate(t, ctx, `String(parseFloat(getComputedStyle(document.querySelector('.label .v')).fontSize) * document.querySelector('svg').getBoundingClientRect().width / document.querySelector('svg').viewBox.baseVal.width >= 9)`); got != "true" {
+		if got := evaluate(t, ctx,
+			`String(parseFloat(getComputedStyle(document.querySelector('.label .v')).fontSize) * document.querySelector('svg').getBoundingClientRect().width / document.querySelector('svg').viewBox.baseVal.width >= 9)`); got != "true" {
 			t.Errorf("%s: the numbers are too small to read", name)
 		}
 		want := map[string]string{"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 31)"}[view.scheme]

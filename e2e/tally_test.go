@@ -7,7 +7,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // tally counts trials; confident are the wrong verdicts with high confidence, those from
@@ -22,7 +22,7 @@ func (n tally) with(r *trial) tally {
 			n.right++
 		}
 	}
-	for _, v := range []limiter.Verdict{r.verdict, r.oneEnd[0], r.oneEnd[1]} {
+	for _, v := range []verdict.Verdict{r.verdict, r.oneEnd[0], r.oneEnd[1]} {
 		if r.wrong(v) {
 			n.confident++
 		}
@@ -77,7 +77,8 @@ func TestTallyInterval(t *testing.T) {
 	for _, c := range []struct {
 		n         tally
 		low, high float64
-	}{{tally{known: 20, right: 20}, 0.832, 1}, {tally{known: 100, right: 95}, 0.887, 0.984}, {tally{known: 10}, 0, 0.308}} {
+	}{{tally{known: 20, right: 20}, 0.832, 1}, {tally{known: 100, right: 95}, 0.887, 0.984},
+		{tally{known: 10}, 0, 0.308}} {
 		if low, high := c.n.interval(); math.Abs(low-c.low) > 0.001 || math.Abs(high-c.high) > 0.001 {
 			t.Errorf("%v: %.3f to %.3f; want %.3f to %.3f", c.n, low, high, c.low, c.high)
 		}

@@ -28,7 +28,8 @@ type setup struct {
 	// near and far are shell commands run at the ends beforehand; $DEVICE is the link.
 	near, far string
 	spec      transfer.Spec
-	captures  *captures // nil: none
+	captures  *captures    // nil: none
+	account   *lab.Account // filled in at the end, unless nil
 }
 
 // serveProgram is a fullpipe server in a lab.
@@ -57,12 +58,13 @@ func transferProgram() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), spec.Time+time.Minute)
 	defer cancel()
-	far, err := peer.Open(ctx, net.JoinHostPort(os.Getenv("FULLPIPE_FAR"), "5201"), peer.Options{Key: &key, Await: 5 * time.Second})
+	far, err := peer.Open(ctx, net.JoinHostPort(os.Getenv("FULLPIPE_FAR"), "5201"), peer.Options{Key: &key,
+		Await: 5 * time.Second})
 	if err != nil {
 		return err
 	}
 	defer far.Close()
-	result, err := far.Run(ctx, spec, nil)
+	result, err := transfer.Run(ctx, far, spec, nil)
 	if err != nil {
 		return err
 	}
@@ -100,7 +102,8 @@ func carryOut(t *testing.T, s setup) (*transfer.Result, error) {
 	}
 	env := []string{"FULLPIPE_KEY=" + probe.NewKey().String()}
 	var problems bytes.Buffer
-	if _, err := l.Far.Start(lab.Command{Args: []string{self}, Env: append(env, programVariable+"=serve"), Stderr: &problems}); err != nil {
+	if _, err := l.Far.Start(lab.Command{Args: []string{self}, Env: append(env, programVariable+"=serve"),
+		Stderr: &problems}); err != nil {
 		return nil, err
 	}
 	spec, err := asFile(s.spec)
@@ -115,13 +118,19 @@ func carryOut(t *testing.T, s setup) (*transfer.Result, error) {
 		}
 	}
 	var out, errs bytes.Buffer
-	status, err := l.Near.Run(lab.Command{Args: []string{self}, Env: append(env, programVariable+"=transfer"), Stdin: spec, Stdout: &out, Stderr: &errs})
+	status, err := l.Near.Run(lab.Command{Args: []string{self}, Env: append(env, programVariable+"=transfer"), Stdin: spec,
+		Stdout: &out, Stderr: &errs})
 	if err != nil || status != 0 {
 		return nil, fmt.Errorf("transfer over %s: status %d, %v: %s", s.path, status, err, strings.TrimSpace(errs.String()))
 	}
 	var result transfer.Result
 	if err := json.Unmarshal(out.Bytes(), &result); err != nil {
 		return nil, fmt.Errorf("transfer over %s: %w", s.path, err)
+	}
+	if s.account != nil {
+		if *s.account, err = l.Account(); err != nil {
+			return nil, err
+		}
 	}
 	return &result, errors.Join(stop(), l.Close()) // the middle's capture is whole once the lab is gone
 }

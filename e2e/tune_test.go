@@ -22,6 +22,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
+	printed "github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -30,6 +31,7 @@ import (
 // tuned is what the tests read of `tune --json`.
 type tuned struct {
 	ElapsedS   float64 `json:"elapsed_s"`
+	Late       *printed.Late
 	Directions []struct {
 		Verdict search.Verdict
 		Path    struct {
@@ -98,7 +100,8 @@ func bankTuneCases() []string {
 			continue
 		}
 		stacks := []string{"linux-6.1", "linux-6.18", "windows-95", "windows-2000", "windows-xp", "server-2012"}
-		text := fmt.Sprintf("%s rate=%.0fbit,rtt=%.2fms,stack=%s", []string{"up", "down"}[rng.IntN(2)], rate, 1000*rtt, stacks[rng.IntN(len(stacks))])
+		text := fmt.Sprintf("%s rate=%.0fbit,rtt=%.2fms,stack=%s", []string{"up", "down"}[rng.IntN(2)], rate, 1000*rtt,
+			stacks[rng.IntN(len(stacks))])
 		if rng.Float64() < 0.3 {
 			text += fmt.Sprintf(",loss=%.4f%%", 100*1e-6*math.Pow(1e4, rng.Float64()))
 		}
@@ -132,23 +135,34 @@ func TestBankTune(t *testing.T) {
 func bankTune(t *testing.T, direction transfer.Direction, profile string) {
 	site := newTuneSite(t, profile)
 	alone := alone
+	loop, turns := exact{}, exact{want: 6}
 	if site.slow {
 		alone = func(_ *testing.T, measure func()) { measure() }
 	}
 	command := fmt.Sprintf("fullpipe tune lab:%s --direction %s", profile, direction)
-	row := func(claim, measured, spread, verdict string) {
-		record(t, bankRow{Section: "tune", Case: string(direction) + " " + profile, Claim: claim, Measured: measured, Spread: spread,
-			Verdict: verdict, Command: command})
+	row := func(of *exact, claim, measured, spread, verdict string) {
+		record(t, of.into(bankRow{Section: "tune", Case: string(direction) + " " + profile, Claim: claim, Measured: measured,
+			Spread:  spread,
+			Verdict: verdict, Command: command}))
+	}
+	fresh := func() *tuneSite {
+		site.lab.Close()
+		site = newTuneSite(t, profile)
+		return site
 	}
 	var doc tuned
-	alone(t, func() { doc = site.tune(t, direction) })
+	for loop.more() {
+		alone(t, func() { doc = fresh().tune(t, direction) })
+		loop.keep(doc.Late)
+	}
 	if len(doc.Directions) != 1 || doc.Directions[0].Path.MSS == 0 {
 		t.Fatalf("%+v", doc)
 	}
 	d := doc.Directions[0]
 	path := site.config(d.Path.MSS, d.Path.Capacity, d.Path.RTT)
 	budget := path.Budget().Time.Seconds()
-	row("time in the budget", fmt.Sprintf("%.1f s", doc.ElapsedS), fmt.Sprintf("of %.1f s", budget), byInterval(doc.ElapsedS <= 1.05*budget+1, true))
+	row(&loop, "time in the budget", fmt.Sprintf("%.1f s", doc.ElapsedS), fmt.Sprintf("of %.1f s", budget),
+		byInterval(doc.ElapsedS <= 1.05*budget+1, true))
 
 	// The sweep: every window in steps of 10 %, and automatic.
 	windows := []int{0}
@@ -179,11 +193,20 @@ func bankTune(t *testing.T, direction transfer.Direction, profile string) {
 		}
 	}
 	again := map[int][]float64{}
-	const repeats = 6
-	for range repeats {
+	for turns.more() {
+		turn := map[int][]float64{}
 		alone(t, func() {
-			site.cells(t, direction, path, slices.Compact(slices.Sorted(slices.Values([]int{best, chosen, below}))), again)
+			fresh().cells(t, direction, path, slices.Compact(slices.Sorted(slices.Values([]int{best, chosen, below}))), turn)
 		})
+		counts, err := turns.keepLab(site.lab)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for w := range turn {
+			if counts {
+				again[w] = append(again[w], turn[w]...)
+			}
+		}
 	}
 	what := "automatic (" + string(d.Verdict) + ")"
 	if chosen > 0 {
@@ -197,19 +220,26 @@ func bankTune(t *testing.T, direction transfer.Direction, profile string) {
 	if chosen == best {
 		share, said = stats.Interval{Low: 1, Mid: 1, High: 1}, "pass"
 	}
-	row("goodput after ≥ 98 % of the best of the sweep", fmt.Sprintf("%.1f %% by %s", 100*share.Mid, what),
+	row(&turns, "goodput after ≥ 98 % of the best of the sweep", fmt.Sprintf("%.1f %% by %s", 100*share.Mid, what),
 		fmt.Sprintf("%.1f to %.1f %%; best at %d bytes", 100*share.Low, 100*share.High, best), said)
 	if chosen > 0 && below > 0 {
 		less := stats.Gain(again[best], again[below], 0.95)
-		row("window ≤ 1.15 × the smallest that reaches 98 %", fmt.Sprintf("%d bytes give %.1f %%", below, 100*less.Mid),
-			fmt.Sprintf("%.1f to %.1f %%", 100*less.Low, 100*less.High), byInterval(less.Mid < search.Enough, less.High < search.Enough || less.Low >= search.Enough))
+		row(&turns, "window ≤ 1.15 × the smallest that reaches 98 %", fmt.Sprintf("%d bytes give %.1f %%", below,
+			100*less.Mid),
+			fmt.Sprintf("%.1f to %.1f %%", 100*less.Low, 100*less.High), byInterval(less.Mid < search.Enough,
+				less.High < search.Enough || less.Low >= search.Enough))
 	}
 	if d.Gain != nil && len(d.Gain.CI95) == 2 && chosen > 0 {
 		var second tuned
-		alone(t, func() { second = site.tune(t, direction) })
+		twice := exact{}
+		for twice.more() {
+			alone(t, func() { second = fresh().tune(t, direction) })
+			twice.keep(second.Late)
+		}
 		if len(second.Directions) == 1 && second.Directions[0].Gain != nil && len(second.Directions[0].Gain.CI95) == 2 {
 			a, b := d.Gain.CI95, second.Directions[0].Gain.CI95
-			row("two runs give overlapping intervals of the factor", fmt.Sprintf("× %.2f and × %.2f", d.Gain.Factor, second.Directions[0].Gain.Factor),
+			row(&twice, "two runs give overlapping intervals of the factor", fmt.Sprintf("× %.2f and × %.2f", d.Gain.Factor,
+				second.Directions[0].Gain.Factor),
 				fmt.Sprintf("%.2f–%.2f and %.2f–%.2f", a[0], a[1], b[0], b[1]), byInterval(a[0] <= b[1] && b[0] <= a[1], true))
 		}
 	}
@@ -250,7 +280,8 @@ func newTuneSite(t *testing.T, profile string) *tuneSite {
 	}
 	site := &tuneSite{lab: l, env: []string{"FULLPIPE_KEY=" + probe.NewKey().String()},
 		slow: max(made.Up.Rate, made.Down.Rate) <= 20_000_000}
-	if _, err := l.Far.Start(lab.Command{Args: []string{self}, Env: append(site.env, programVariable+"=serve"), Stderr: os.Stderr}); err != nil {
+	if _, err := l.Far.Start(lab.Command{Args: []string{self}, Env: append(site.env, programVariable+"=serve"),
+		Stderr: os.Stderr}); err != nil {
 		t.Fatal(err)
 	}
 	return site
@@ -269,7 +300,8 @@ func (s *tuneSite) tune(t *testing.T, direction transfer.Direction, more ...stri
 		t.Fatal(err)
 	}
 	var out, problems bytes.Buffer
-	args := append([]string{program, "tune", "fullpipe://" + lab.FarAddr.String(), "--direction", string(direction), "--json"}, more...)
+	args := append([]string{program, "tune", "fullpipe://" + lab.FarAddr.String(), "--direction", string(direction),
+		"--json"}, more...)
 	status, err := s.lab.Near.Run(lab.Command{Args: args, Env: s.env, Stdout: &out, Stderr: &problems})
 	if err != nil || status != 0 {
 		t.Fatalf("tune: status %d, %v: %s%s", status, err, out.String(), problems.String())
@@ -281,7 +313,8 @@ func (s *tuneSite) tune(t *testing.T, direction transfer.Direction, more ...stri
 }
 
 // cells measures windows one after the other and appends their goodputs.
-func (s *tuneSite) cells(t *testing.T, direction transfer.Direction, path search.Config, windows []int, goodput map[int][]float64) {
+func (s *tuneSite) cells(t *testing.T, direction transfer.Direction, path search.Config, windows []int,
+	goodput map[int][]float64) {
 	t.Helper()
 	var specs bytes.Buffer
 	for _, w := range windows {
@@ -311,7 +344,8 @@ func (s *tuneSite) cells(t *testing.T, direction transfer.Direction, path search
 		t.Fatal(err)
 	}
 	var out, problems bytes.Buffer
-	status, err := s.lab.Near.Run(lab.Command{Args: []string{self}, Env: append(s.env, programVariable+"=cells"), Stdin: in, Stdout: &out, Stderr: &problems})
+	status, err := s.lab.Near.Run(lab.Command{Args: []string{self}, Env: append(s.env, programVariable+"=cells"),
+		Stdin: in, Stdout: &out, Stderr: &problems})
 	if err != nil || status != 0 {
 		t.Fatalf("cells: status %d, %v: %s", status, err, problems.String())
 	}
@@ -336,7 +370,8 @@ func cellsProgram() error {
 		return err
 	}
 	ctx := context.Background()
-	far, err := peer.Open(ctx, net.JoinHostPort(lab.FarAddr.String(), "5201"), peer.Options{Key: &key, Await: 5 * time.Second})
+	far, err := peer.Open(ctx, net.JoinHostPort(lab.FarAddr.String(), "5201"), peer.Options{Key: &key,
+		Await: 5 * time.Second})
 	if err != nil {
 		return err
 	}
@@ -347,7 +382,7 @@ func cellsProgram() error {
 		if err := json.Unmarshal(lines.Bytes(), &spec); err != nil {
 			return err
 		}
-		result, err := far.Run(ctx, spec, nil)
+		result, err := transfer.Run(ctx, far, spec, nil)
 		if err != nil {
 			return err
 		}

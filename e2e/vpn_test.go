@@ -8,11 +8,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	printed "github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/compare"
 )
 
 // compared is what measure --compare --json says of two ways.
 type compared struct {
+	Late       *printed.Late
 	Directions []struct {
 		First, Second comparedWay
 		Gain          struct {
@@ -20,10 +22,10 @@ type compared struct {
 			CI95   [2]float64
 		} `json:"second_over_first"`
 		Slower       string
-		Cause        limiter.Cause
-		Candidates   []limiter.Cause
+		Cause        compare.Cause
+		Candidates   []compare.Cause
 		Explanations []struct {
-			Cause limiter.Cause
+			Cause compare.Cause
 			High  float64 `json:"factor_high"`
 		}
 	}
@@ -63,10 +65,10 @@ func TestInsideAgainstOutside(t *testing.T) {
 		path           string
 		mtu, mss       int
 		slower         string // "" where a short test on a busy machine cannot show it
-		possible       limiter.Cause
+		possible       compare.Cause
 		overheadAtMost float64
 	}{
-		{"rate=15mbit,rtt=10ms,vpn=gateway,crypto=2mbit/40packets", 1438, 1386, "first", limiter.Capacity, 1448.0 / 1386},
+		{"rate=15mbit,rtt=10ms,vpn=gateway,crypto=2mbit/40packets", 1438, 1386, "first", compare.Capacity, 1448.0 / 1386},
 		{"rate=15mbit,rtt=10ms,vpn=wireguard", 1420, 1368, "", "", 1448.0 / 1368},
 	} {
 		t.Run(tt.path, func(t *testing.T) {
@@ -84,11 +86,13 @@ func TestInsideAgainstOutside(t *testing.T) {
 					t.Errorf("%+v, want path MTU %d and segments of %d", w.comparedWay, w.mtu, w.mss)
 				}
 			}
-			if tt.slower != "" && (d.Slower != tt.slower || d.Cause != tt.possible && !slices.Contains(d.Candidates, tt.possible)) {
-				t.Errorf("the slower is %q because of %s %v, want %q and %s", d.Slower, d.Cause, d.Candidates, tt.slower, tt.possible)
+			if tt.slower != "" && (d.Slower != tt.slower || d.Cause != tt.possible && !slices.Contains(d.Candidates,
+				tt.possible)) {
+				t.Errorf("the slower is %q because of %s %v, want %q and %s", d.Slower, d.Cause, d.Candidates, tt.slower,
+					tt.possible)
 			}
 			for _, e := range d.Explanations {
-				if e.Cause == limiter.Overhead && e.High > tt.overheadAtMost+1e-6 {
+				if e.Cause == compare.Overhead && e.High > tt.overheadAtMost+1e-6 {
 					t.Errorf("overhead makes × %.4f, at most %.4f is possible", e.High, tt.overheadAtMost)
 				}
 			}

@@ -37,7 +37,8 @@ func newWine(t *testing.T) *wine {
 	}
 	dir := t.TempDir()
 	prefix := filepath.Join(dir, "prefix")
-	w := &wine{t: t, dir: dir, exe: filepath.Join(dir, "fullpipe.exe"), env: append(os.Environ(), "WINEPREFIX="+prefix, "WINEDEBUG=-all",
+	w := &wine{t: t, dir: dir, exe: filepath.Join(dir, "fullpipe.exe"), env: append(os.Environ(), "WINEPREFIX="+prefix,
+		"WINEDEBUG=-all",
 		"WINEDLLOVERRIDES=mscoree,mshtml=", "DISPLAY=", "HOME="+dir, "FULLPIPE_STATE=C:\\state")}
 	build := exec.Command("go", "build", "-o", w.exe, "github.com/fullpipe-net/fullpipe/cmd/fullpipe")
 	build.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
@@ -184,7 +185,8 @@ func testWineApply(t *testing.T, w *wine) {
 	if done["applied"] != true || done["scope"] != "this host, after a restart too" {
 		t.Errorf("apply: %v", done)
 	}
-	if send, mtu := w.query(afd, "DefaultSendWindow"), w.query(anAdapter, "MTU"); send != "REG_DWORD 502240" || mtu != "REG_DWORD 1400" {
+	if send, mtu := w.query(afd, "DefaultSendWindow"), w.query(anAdapter, "MTU"); send != "REG_DWORD 502240" ||
+		mtu != "REG_DWORD 1400" {
 		t.Errorf("the registry has %q and %q", send, mtu)
 	}
 	if again := w.fullpipe(0, "apply", "--yes", plan); again["applied"] != true {
@@ -195,7 +197,8 @@ func testWineApply(t *testing.T, w *wine) {
 		t.Errorf("status: %v", status)
 	}
 	w.fullpipe(0, "undo")
-	if send, mtu := w.query(afd, "DefaultSendWindow"), w.query(anAdapter, "MTU"); send != "REG_SZ was a string" || mtu != "" {
+	if send, mtu := w.query(afd, "DefaultSendWindow"), w.query(anAdapter, "MTU"); send != "REG_SZ was a string" ||
+		mtu != "" {
 		t.Errorf("undo left %q and %q", send, mtu)
 	}
 	if status := w.fullpipe(0, "status"); len(status["settings"].([]any)) != 0 {
@@ -247,7 +250,8 @@ func testWineAudit(t *testing.T, w *wine) {
 		}
 	}
 	snapshot := w.fullpipe(0, "audit", "--collect")
-	if values, _ := snapshot["values"].(map[string]any); values["TcpWindowSize"] != "131400" || snapshot["system"] != "windows" {
+	if values, _ := snapshot["values"].(map[string]any); values["TcpWindowSize"] != "131400" ||
+		snapshot["system"] != "windows" {
 		t.Errorf("snapshot: %v", snapshot)
 	}
 }
@@ -287,7 +291,9 @@ func testWineMeasure(t *testing.T, w *wine) {
 // testWineRegFiles imports the files that plan writes for the systems that had no other
 // way, reads every value back, and takes them back with the undo files.
 func testWineRegFiles(t *testing.T, w *wine) {
-	for _, target := range []string{"windows-95", "windows-98", "windows-2000", "windows-xp"} {
+	for _, target := range []string{"windows-95", "windows-95-winsock2", "windows-98", "windows-me", "windows-nt4",
+		"windows-2000",
+		"windows-xp", "server-2003"} {
 		args := []string{"plan", "--target", target, "--rate", "100mbit", "--rtt", "40ms"}
 		doc := w.fullpipe(0, args...)
 		settings := doc["settings"].([]any)

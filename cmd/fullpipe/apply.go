@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +14,8 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
@@ -59,13 +61,7 @@ type planFile struct {
 }
 
 func readPlan(cmd *cobra.Command, name string) (*planFile, error) {
-	var text []byte
-	var err error
-	if name == "-" {
-		text, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), 16<<20))
-	} else {
-		text, err = readAll(name, 16<<20)
-	}
+	text, err := readInput(cmd, name, 16<<20)
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +73,10 @@ func readPlan(cmd *cobra.Command, name string) (*planFile, error) {
 	if p.Schema != "fullpipe/plan/v1" && p.Schema != "fullpipe/tune/v1" {
 		return nil, &usageError{name, fmt.Sprintf("its schema is %q", p.Schema), right}
 	}
-	if target, err := plan.ParseTarget(p.Target); p.Target != "" && (err != nil || target.Family != hostTarget("").Family) {
-		return nil, &usageError{name, fmt.Sprintf("it is for %s, this host is %s", p.Target, hostTarget("").Name), "a plan without --target"}
+	if target, err := plan.ParseTarget(p.Target); p.Target != "" &&
+		(err != nil || target.Family != hostTarget("").Family) {
+		return nil, &usageError{name, fmt.Sprintf("it is for %s, this host is %s", p.Target, hostTarget("").Name),
+			"a plan without --target"}
 	}
 	for _, d := range p.Directions {
 		for _, s := range d.Settings {
@@ -105,30 +103,36 @@ func runApply(cmd *cobra.Command, f *applyFlags, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := checkMemory(p.MemoryBytes); err != nil {
-		return err
-	}
 	dids, err := host.Preview(host.Config{}, changes)
+	if err == nil {
+		err = checkMemory(p.MemoryBytes, dids)
+	}
 	if err != nil {
 		return err
 	}
-	doc := report.NewApply(newHeader(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
+	doc := record.NewApply(newHeader(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
 	doc.DryRun = f.dryRun
 	pending := slices.ContainsFunc(dids, func(d host.Did) bool { return d.Outcome == host.Planned })
 	if pending && !f.dryRun {
+		agreed := func([]host.Did) error { return nil }
 		if !f.yes {
-			doc.WriteText(cmd.ErrOrStderr())
+			if err := text.Write(cmd.ErrOrStderr(), doc); err != nil {
+				return fmt.Errorf("the changes cannot be shown: %w", err)
+			}
 			if err := confirm(cmd, "make these changes?"); err != nil {
 				return err
 			}
+			shown := dids
+			agreed = func(would []host.Did) error { return host.Agreed(shown, would) }
 		}
-		dids, err = host.Apply(cmd.Context(), host.Config{}, changes)
+		check := func(would []host.Did) error { return cmp.Or(agreed(would), checkMemory(p.MemoryBytes, would)) }
+		dids, err = host.Apply(cmd.Context(), host.Config{Check: check}, changes)
 		if err != nil && len(dids) == 0 { // it never began
 			return err
 		}
-		doc = report.NewApply(newHeader(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
+		doc = record.NewApply(newHeader(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
 		if err != nil {
-			doc.Error = &report.Failure{Message: err.Error()}
+			doc.Error = &record.Failure{Code: codeOf(err), Message: message(err)}
 		} else if f.persist {
 			doc.Warnings = overridden(changes)
 		}
@@ -140,8 +144,7 @@ func runApply(cmd *cobra.Command, f *applyFlags, name string) error {
 		}
 		return err
 	}
-	doc.WriteText(cmd.OutOrStdout())
-	return err
+	return errors.Join(err, text.Write(cmd.OutOrStdout(), doc))
 }
 
 // overridden names the files that take a persistent setting back at the next start.
@@ -152,15 +155,18 @@ func overridden(changes []host.Change) (warnings []string) {
 	}
 	for _, c := range changes {
 		if file := s.Overridden(host.PersistFile, c.Name); c.Kind == host.Sysctl && file != "" {
-			warnings = append(warnings, fmt.Sprintf("%s sets %s too and is loaded later: its value holds after the next start", file, c.Name))
+			warnings = append(warnings, fmt.Sprintf("%s sets %s too and is loaded later: its value holds after the next start",
+				file, c.Name))
 		}
 	}
 	return warnings
 }
 
-// checkMemory holds a plan's buffers against this host's memory; a system whose state
+// checkMemory holds a plan's buffers against this host's memory: what the plan says of all
+// its connections, and at least one connection of what would be set. A system whose state
 // cannot be read is not checked.
-func checkMemory(bytes int64) error {
+func checkMemory(planned int64, would []host.Did) error {
+	bytes := max(planned, host.BufferBytes(would))
 	if bytes <= 0 {
 		return nil
 	}

@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/audit"
 	"github.com/fullpipe-net/fullpipe/internal/host"
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -22,6 +21,7 @@ type auditFlags struct {
 	path        string
 	collect     bool
 	collector   string
+	app         string
 }
 
 func newAudit() *cobra.Command {
@@ -46,6 +46,7 @@ Windows.`,
 	flags.Var(&f.rtt, "rtt", "the path's least round trip, as 100ms")
 	flags.IntVar(&f.connections, "connections", 1, "bulk connections at one time")
 	flags.StringVar(&f.path, "path", "", "take the path from a file that tune --json or plan --json wrote")
+	flags.StringVar(&f.app, "app", "", "a program that asks for buffers for its datagrams: quic-go")
 	flags.BoolVar(&f.collect, "collect", false, "write this host's snapshot as JSON, judge nothing")
 	flags.StringVar(&f.collector, "collector", "", "print the collector script: sh or powershell")
 	return cmd
@@ -69,41 +70,36 @@ func runAudit(cmd *cobra.Command, f *auditFlags, files []string) error {
 		}
 		return printJSON(out, s)
 	}
-	path, err := f.judgedPath()
+	path, err := f.judgedPath(cmd)
 	if err != nil {
 		return err
 	}
-	snapshots, err := openSnapshots(files)
+	snapshots, err := openSnapshots(cmd, files)
 	if err != nil {
 		return err
 	}
-	doc := &report.Audit{Header: newHeader(cmd), RateBps: path.RateBps, RTTS: path.RTT.Seconds()}
+	doc := &record.Audit{Header: newHeader(cmd), RateBps: path.RateBps, RTTS: path.RTT.Seconds()}
 	for i, s := range snapshots {
 		file := ""
 		if len(files) > 0 {
 			file = files[i]
 		}
-		doc.Hosts = append(doc.Hosts, report.NewAuditHost(file, s, audit.Judge(s, path)))
+		doc.Hosts = append(doc.Hosts, record.NewAuditHost(file, s, audit.Judge(s, path)))
 	}
-	if wantsJSON(cmd) {
-		err = printJSON(out, doc)
-	} else {
-		doc.WriteText(out)
-	}
-	if err == nil && doc.Bad() {
+	if err = show(cmd, doc); err == nil && doc.Bad() {
 		return exitStatus(statusNo)
 	}
 	return err
 }
 
-func openSnapshots(files []string) ([]*audit.Snapshot, error) {
+func openSnapshots(cmd *cobra.Command, files []string) ([]*audit.Snapshot, error) {
 	if len(files) == 0 {
 		s, err := host.Snapshot()
 		return []*audit.Snapshot{s}, err
 	}
 	var all []*audit.Snapshot
 	for _, name := range files {
-		text, err := readAll(name, 64<<20)
+		text, err := readInput(cmd, name, 64<<20)
 		if err != nil {
 			return nil, err
 		}
@@ -116,33 +112,23 @@ func openSnapshots(files []string) ([]*audit.Snapshot, error) {
 	return all, nil
 }
 
-// readAll reads a file of at most limit bytes.
-func readAll(name string, limit int64) ([]byte, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(text)) > limit {
-		return nil, fmt.Errorf("%s: longer than %s", name, units.Size(limit))
-	}
-	return text, nil
-}
-
-func (f *auditFlags) judgedPath() (audit.Path, error) {
+func (f *auditFlags) judgedPath(cmd *cobra.Command) (audit.Path, error) {
 	path := audit.Path{RateBps: float64(f.rate), RTT: time.Duration(f.rtt), Connections: f.connections}
+	program, err := findProgram(f.app)
+	if err != nil {
+		return path, err
+	}
+	path.Program = program.Name
+	path.ReceiveDatagrams, path.SendDatagrams = int64(program.ReceiveDatagrams), int64(program.SendDatagrams)
 	if f.path != "" {
-		text, err := readAll(f.path, 16<<20)
+		text, err := readInput(cmd, f.path, 16<<20)
 		if err != nil {
 			return path, err
 		}
 		measured, err := pathOf(text)
 		if err != nil {
-			return path, &usageError{"--path", fmt.Sprintf("%s: %v", f.path, err), "a file that tune --json or plan --json wrote"}
+			return path, &usageError{"--path", fmt.Sprintf("%s: %v", f.path, err),
+				"a file that tune --json or plan --json wrote"}
 		}
 		path.RateBps, path.RTT = measured.RateBps, measured.RTT
 	}

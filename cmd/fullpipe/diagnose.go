@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"slices"
@@ -12,8 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/capture"
+	"github.com/fullpipe-net/fullpipe/internal/diagnose"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/render/html"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -41,7 +45,7 @@ that is, what to change and what that would give. Several files are parts of one
   fullpipe diagnose slow.pcap
   fullpipe diagnose slow.pcap --host 192.0.2.7 --details
   fullpipe diagnose slow.pcap --html slow.html`,
-		RunE: func(cmd *cobra.Command, args []string) error { return diagnose(cmd, args, &f) },
+		RunE: func(cmd *cobra.Command, args []string) error { return diagnoseCaptures(cmd, args, &f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.host, "host", "", "only connections with this address at either end")
@@ -49,16 +53,19 @@ that is, what to change and what that would give. Several files are parts of one
 	flags.Var(&f.least, "bytes", "only directions that carried at least this much; where none did, all")
 	flags.IntVar(&f.top, "top", 20, "how many connections to list, those that lost most time first")
 	flags.BoolVar(&f.details, "details", false, "tell all that is known of each listed connection")
-	flags.StringVar(&f.iface, "interface", "", "capture headers live on this interface (any: all), on Linux with CAP_NET_RAW, until Ctrl-C")
-	flags.DurationVarP(&f.time, "time", "t", 0, "how long to capture live")
+	flags.StringVar(&f.iface, "interface", "", "capture headers live on this interface (any: all), on Linux with "+
+		"CAP_NET_RAW, until Ctrl-C")
+	flags.VarP((*period)(&f.time), "time", "t", "how long to capture live")
 	flags.StringVar(&f.near, "near", "", "one of two captures of the same connections, the one to diagnose")
-	flags.StringVar(&f.far, "far", "", "the other one: what arrives changed at it is told")
+	flags.StringVar(&f.far, "far", "", "the other one: where data was lost and waited between the two, and what arrives "+
+		"changed, is told")
 	flags.StringVar(&f.html, "html", "", "also write a page with graphs of the listed connections to this file")
 	flags.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each direction")
+	addHistoryFlags(cmd, false)
 	return cmd
 }
 
-func diagnose(cmd *cobra.Command, names []string, f *diagnoseFlags) error {
+func diagnoseCaptures(cmd *cobra.Command, names []string, f *diagnoseFlags) error {
 	names, err := f.files(names)
 	if err != nil {
 		return err
@@ -67,36 +74,44 @@ func diagnose(cmd *cobra.Command, names []string, f *diagnoseFlags) error {
 	if err != nil {
 		return err
 	}
+	page, err := createOutput(cmd, "--html", f.html)
+	if err != nil {
+		return err
+	}
+	defer page.Discard()
 	cfg := capture.Config{Flow: flow.Config{Wanted: wanted}}
 	if f.html != "" && f.once(names) {
 		cfg.Flow.Points = pointsAtOnce
 	}
-	a, err := f.analyze(cmd.Context(), names, cfg)
+	a, err := f.analyze(cmd, names, cfg)
 	interrupted := cmd.Context().Err() != nil
-	if err != nil && !interrupted {
+	if a == nil || err != nil && !interrupted {
 		return err
 	}
-	doc := report.NewDiagnose(newHeader(cmd), a, int64(f.least))
+	diagnosis := diagnose.New(newHeader(cmd), a, int64(f.least))
+	doc := diagnosis.Record
 	doc.Interrupted = interrupted
 	if f.far != "" && !interrupted {
-		far, err := analyzeFiles(cmd.Context(), []string{f.far}, capture.Config{})
+		far, err := analyzeFiles(cmd, []string{f.far}, capture.Config{})
 		if err != nil {
 			return err
 		}
-		doc.Compare(far)
+		diagnosis.Compare(far)
 	}
 	if f.html != "" {
-		if err := f.writePage(cmd, names, doc); err != nil {
+		if err := f.writePage(cmd, names, diagnosis, page); err != nil {
 			return err
 		}
 	}
+	seal(cmd, doc)
+	defer keep(cmd, doc)
 	switch out := cmd.OutOrStdout(); {
 	case wantsJSON(cmd):
 		err = printJSON(out, doc)
 	case f.csv:
-		err = doc.WriteCSV(out)
+		err = text.CSV(out, doc)
 	default:
-		doc.WriteText(out, max(f.top, 1), f.details)
+		err = text.Connections(out, doc, max(f.top, 1), f.details)
 	}
 	if err == nil && interrupted {
 		return exitStatus(statusInterrupted)
@@ -108,7 +123,8 @@ func diagnose(cmd *cobra.Command, names []string, f *diagnoseFlags) error {
 func (f *diagnoseFlags) files(names []string) ([]string, error) {
 	switch {
 	case (f.near == "") != (f.far == ""):
-		return nil, &usageError{"--near", "two captures of the same connections are compared: both are needed", "--near A.pcap --far B.pcap"}
+		return nil, &usageError{"--near", "two captures of the same connections are compared: both are needed",
+			"--near A.pcap --far B.pcap"}
 	case f.near != "" && len(names) > 0:
 		return nil, &usageError{names[0], "--near and --far name the captures already", "leave it out"}
 	case f.near != "":
@@ -154,26 +170,27 @@ func (f *diagnoseFlags) once(names []string) bool {
 
 // writePage writes the page with the graphs of the connections that are listed, for which
 // it reads the captures again if it can.
-func (f *diagnoseFlags) writePage(cmd *cobra.Command, names []string, doc *report.Diagnose) error {
+func (f *diagnoseFlags) writePage(cmd *cobra.Command, names []string, d *diagnose.Diagnosis, page *output.File) error {
 	if !f.once(names) {
-		a, err := analyzeFiles(cmd.Context(), names, capture.Config{Flow: doc.Graphs(max(f.top, 1))})
+		a, err := analyzeFiles(cmd, names, capture.Config{Flow: d.Graphs(max(f.top, 1))})
 		if err != nil {
 			return err
 		}
-		doc.Draw(a)
+		d.Draw(a)
 	}
-	if err := writeWhole(f.html, doc.WriteHTML); err != nil {
-		return fmt.Errorf("--html: %w", err)
+	if err := writeOutput("--html", page, func(w io.Writer) error { return html.Write(w, d.Record) }); err != nil {
+		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "graphs written to %s\n", f.html)
+	note(cmd, "graphs written to %s", f.html)
 	return nil
 }
 
 // analyze follows what is in the files or passes the interface.
-func (f *diagnoseFlags) analyze(ctx context.Context, names []string, cfg capture.Config) (*capture.Analysis, error) {
+func (f *diagnoseFlags) analyze(cmd *cobra.Command, names []string, cfg capture.Config) (*capture.Analysis, error) {
 	if f.iface == "" {
-		return analyzeFiles(ctx, names, cfg)
+		return analyzeFiles(cmd, names, cfg)
 	}
+	ctx := cmd.Context()
 	until := ctx
 	if f.time > 0 {
 		var cancel context.CancelFunc
@@ -189,7 +206,7 @@ func (f *diagnoseFlags) analyze(ctx context.Context, names []string, cfg capture
 }
 
 // analyzeFiles opens the files and follows what is in them.
-func analyzeFiles(ctx context.Context, names []string, cfg capture.Config) (*capture.Analysis, error) {
+func analyzeFiles(cmd *cobra.Command, names []string, cfg capture.Config) (*capture.Analysis, error) {
 	var files []*capture.File
 	defer func() {
 		for _, f := range files {
@@ -197,7 +214,14 @@ func analyzeFiles(ctx context.Context, names []string, cfg capture.Config) (*cap
 		}
 	}()
 	for _, name := range names {
-		f, err := capture.Open(name)
+		in, err := openInput(cmd, name)
+		if err == nil {
+			defer in.Close()
+		}
+		var f *capture.File
+		if err == nil {
+			f, err = capture.NewFile(captureName(name), in)
+		}
 		if err != nil {
 			if errors.Is(err, os.ErrNotExist) {
 				return nil, &usageError{name, "there is no such file", "tcpdump -i any -s 128 -w FILE.pcap tcp"}
@@ -206,5 +230,13 @@ func analyzeFiles(ctx context.Context, names []string, cfg capture.Config) (*cap
 		}
 		files = append(files, f)
 	}
-	return capture.Analyze(ctx, cfg, files...)
+	return capture.Analyze(cmd.Context(), cfg, files...)
+}
+
+// captureName is what messages call a capture.
+func captureName(name string) string {
+	if name == "-" {
+		return "standard input"
+	}
+	return name
 }

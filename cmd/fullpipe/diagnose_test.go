@@ -11,19 +11,21 @@ import (
 	"testing"
 )
 
-const recorded = "../../internal/report/testdata/"
+const recorded = "../../internal/diagnose/testdata/"
 
 func runDiagnose(t *testing.T, args ...string) (status int, out, errs string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	status = run(context.Background(), append([]string{"diagnose"}, args...), streams{strings.NewReader(""), &stdout, &stderr})
+	status = run(context.Background(), append([]string{"diagnose"}, args...), streams{strings.NewReader(""), &stdout,
+		&stderr})
 	return status, stdout.String(), stderr.String()
 }
 
 func TestDiagnose(t *testing.T) {
 	file := recorded + "rwnd-64k-100m-40.near.pcap.zst"
 	status, text, _ := runDiagnose(t, file)
-	if status != 0 || !strings.Contains(text, "limited by receiver-window (fixed) because the receiver's window of 80,480 bytes was full") {
+	if status != 0 || !strings.Contains(text, "limited by receiver-window (fixed) because the receiver's window of "+
+		"80,480 bytes was full") {
 		t.Errorf("status %d: %s", status, text)
 	}
 
@@ -56,7 +58,8 @@ func TestDiagnose(t *testing.T) {
 	}
 
 	_, out, _ = runDiagnose(t, "--csv", file)
-	if rows, err := csv.NewReader(strings.NewReader(out)).ReadAll(); err != nil || len(rows) != 2 || len(rows[0]) != len(rows[1]) {
+	if rows, err := csv.NewReader(strings.NewReader(out)).ReadAll(); err != nil || len(rows) != 2 ||
+		len(rows[0]) != len(rows[1]) {
 		t.Errorf("%v: %v", err, rows)
 	}
 
@@ -68,7 +71,7 @@ func TestDiagnose(t *testing.T) {
 		t.Errorf("%v, %d bytes", err, len(html))
 	}
 
-	if _, out, _ := runDiagnose(t, file, "--port", "1"); !strings.Contains(out, "no TCP data") {
+	if _, out, _ := runDiagnose(t, file, "--port", "1"); !strings.Contains(out, "no connection matches") {
 		t.Error(out)
 	}
 }

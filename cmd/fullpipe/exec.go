@@ -15,7 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/peer"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/steer"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -69,8 +72,10 @@ The exit status is CMD's, 125 when exec itself failed, 126 or 127 when CMD could
 	f.all.add(cmd)
 	f.to.add(cmd)
 	flags.StringArrayVar(&f.rules, "rule", nil, "other settings for one destination, as DEST,KEY=VALUE,... (repeatable)")
-	flags.BoolVar(&f.ignore, "ignore-program-buffers", false, "keep CMD's own SO_SNDBUF and SO_RCVBUF calls from the kernel")
-	flags.StringVar(&f.reportFile, "report", "", "write the account to this file, as JSON with --json or a name in .json (default: text to standard error)")
+	flags.BoolVar(&f.ignore, "ignore-program-buffers", false, "keep CMD's own SO_SNDBUF and SO_RCVBUF calls from the "+
+		"kernel")
+	flags.StringVar(&f.reportFile, "report", "", "write the account to this file, as JSON with --json or a name in "+
+		".json (default: text to standard error)")
 	return cmd
 }
 
@@ -95,11 +100,12 @@ func (f *execFlags) run(cmd *cobra.Command, args []string) error {
 	if done, err := inLab(cmd, f.to.peer); done {
 		return err
 	}
-	file, err := f.open()
+	// The report's file is begun before CMD runs: afterwards it would be too late.
+	file, err := createOutput(cmd, "--report", f.reportFile)
 	if err != nil {
 		return err
 	}
-	defer file.Close() // of a nil file: an error that does not matter
+	defer file.Discard()
 	if f.to.peer != "" {
 		planned, err := f.to.rule(cmd)
 		if err != nil {
@@ -110,7 +116,8 @@ func (f *execFlags) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	program := exec.Command(args[0], args[1:]...)
-	program.Stdin, program.Stdout, program.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	program.Stdin, program.Stdout, program.Stderr = cmd.InOrStdin(), raw(cmd.OutOrStdout()), raw(cmd.ErrOrStderr())
+	program.Env = withoutKey(os.Environ())
 	cfg := steer.Config{Rules: rules, IgnoreProgramBuffers: f.ignore}
 	// Signals go on to CMD, which decides; exec waits for it.
 	result, err := steer.Run(context.WithoutCancel(cmd.Context()), program, cfg)
@@ -118,12 +125,9 @@ func (f *execFlags) run(cmd *cobra.Command, args []string) error {
 		return ownFailure(err)
 	}
 	status := programStatus(program.ProcessState)
-	doc := report.NewExec(newHeader(cmd), args, status, cfg, result)
-	err = f.write(cmd, file, doc)
-	if file != nil {
-		err = errors.Join(err, file.Close())
-	}
-	if err != nil {
+	doc := record.NewExec(newHeader(cmd), args, status, cfg, result)
+	noteLate(cmd, doc)
+	if err := f.write(cmd, file, doc); err != nil {
 		return ownFailure(err)
 	}
 	if status != 0 {
@@ -153,35 +157,27 @@ func programStatus(s *os.ProcessState) int {
 	return s.ExitCode()
 }
 
-// open makes the report's file before CMD runs: afterwards it would be too late.
-func (f *execFlags) open() (*os.File, error) {
-	if f.reportFile == "" {
-		return nil, nil
-	}
-	file, err := os.Create(f.reportFile)
-	if err != nil {
-		return nil, &usageError{"--report", err.Error(), "a file that can be written"}
-	}
-	return file, nil
+// withoutKey keeps the key from a program that has no business with it.
+func withoutKey(env []string) []string {
+	return slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, peer.KeyVariable+"=") })
 }
 
-func (f *execFlags) write(cmd *cobra.Command, file *os.File, doc *report.Exec) error {
-	out := cmd.ErrOrStderr()
-	asJSON := wantsJSON(cmd)
-	if file != nil {
-		out, asJSON = file, asJSON || strings.HasSuffix(f.reportFile, ".json")
+func (f *execFlags) write(cmd *cobra.Command, file *output.File, doc *record.Exec) error {
+	if file == nil && isQuiet(cmd) {
+		return nil
 	}
-	if asJSON {
-		return printJSON(out, doc)
+	if file == nil {
+		if wantsJSON(cmd) {
+			return printJSON(cmd.ErrOrStderr(), doc)
+		}
+		return text.Write(cmd.ErrOrStderr(), doc)
 	}
-	return writeText(out, doc)
-}
-
-func writeText(w io.Writer, doc *report.Exec) error {
-	var text strings.Builder
-	doc.WriteText(&text)
-	_, err := io.WriteString(w, text.String())
-	return err
+	return writeOutput("--report", file, func(w io.Writer) error {
+		if wantsJSON(cmd) || strings.HasSuffix(f.reportFile, ".json") {
+			return printJSON(w, doc)
+		}
+		return text.Write(w, doc)
+	})
 }
 
 // parse turns the flags into rules: the one for every destination first.

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/peer"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/steer"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -43,6 +44,23 @@ func TestExecRules(t *testing.T) {
 		if _, err := f.parse(); !errors.As(err, &usage) || !strings.Contains(err.Error(), message) || usage.try == "" {
 			t.Errorf("--rule %s: %v, want %q and what to try", text, err, message)
 		}
+	}
+}
+
+func TestTheKeyIsNotTheProgramsBusiness(t *testing.T) {
+	key := peer.KeyVariable + "=" + strings.Repeat("ab", 32)
+	if got := withoutKey([]string{"A=1", key, peer.KeyVariable + "S=kept", "B=2"}); !reflect.DeepEqual(got,
+		[]string{"A=1", peer.KeyVariable + "S=kept", "B=2"}) {
+		t.Errorf("%q", got)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("exec needs root")
+	}
+	t.Setenv(peer.KeyVariable, strings.Repeat("ab", 32))
+	cmd := program(t, "exec", "--", "sh", "-c", "env; tr '\\0' '\\n' </proc/$$/environ")
+	out, err := cmd.Output()
+	if err != nil || strings.Contains(string(out), peer.KeyVariable) || !strings.Contains(string(out), "PATH=") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
@@ -80,8 +98,9 @@ func TestExecStatusAndReport(t *testing.T) {
 			}
 			continue
 		}
-		var doc report.Exec
-		if err := errors.Join(err, json.Unmarshal(text, &doc)); err != nil || doc.Status != tt.status || doc.Schema != "fullpipe/exec/v1" {
+		var doc record.Exec
+		if err := errors.Join(err, json.Unmarshal(text, &doc)); err != nil || doc.Status != tt.status ||
+			doc.Schema != "fullpipe/exec/v1" {
 			t.Errorf("%v: report %s, %v", tt.command, text, err)
 		}
 	}

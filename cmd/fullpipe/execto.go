@@ -22,9 +22,10 @@ type toFlags struct {
 
 func (t *toFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&t.peer, "to", "", "measure the path to this PEER first, as tune does, and give connections to it what helped")
+	flags.StringVar(&t.peer, "to", "", "measure the path to this PEER first, as tune does, and give connections to it "+
+		"what helped")
 	flags.StringVar(&t.direction, "direction", "up", "with --to: who sends: up (CMD), down or both")
-	flags.Var(&t.budget, "budget", "with --to: time for each direction (default: as tune)")
+	flags.Var((*period)(&t.budget), "budget", "with --to: time for each direction (default: as tune)")
 	t.addReach(flags, "with --to: ")
 }
 
@@ -36,13 +37,13 @@ func (t *toFlags) rule(cmd *cobra.Command) (*steer.Rule, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.notes = cmd.ErrOrStderr()
+	t.notes = progress(cmd)
 	far, err := t.open(cmd.Context(), t.peer)
 	if err != nil {
 		return nil, err
 	}
 	defer far.Close()
-	line := newProgressLine(cmd.ErrOrStderr())
+	line := newProgressLine(progress(cmd))
 	cfg.Peer, cfg.Progress = far, line.show
 	result, err := tune.Run(cmd.Context(), cfg)
 	line.clear()
@@ -50,8 +51,8 @@ func (t *toFlags) rule(cmd *cobra.Command) (*steer.Rule, error) {
 		return nil, err
 	}
 	rule, notes := ruleFor(result)
-	for _, note := range notes {
-		fmt.Fprintf(cmd.ErrOrStderr(), "fullpipe: %s: %s\n", t.peer, note)
+	for _, text := range notes {
+		note(cmd, "fullpipe: %s: %s", t.peer, text)
 	}
 	return rule, nil
 }
@@ -74,7 +75,8 @@ func ruleFor(r *tune.Result) (rule *steer.Rule, notes []string) {
 		}
 		notes = append(notes, fmt.Sprintf("%s: %.3g times the goodput with %s", path, gain, socketText(spec.Near)))
 		if spec.Far != (transfer.Socket{}) {
-			notes = append(notes, fmt.Sprintf("%s: that was with %s at the far end, which exec cannot set: fullpipe tune prints how",
+			notes = append(notes, fmt.Sprintf("%s: that was with %s at the far end, which exec cannot set: fullpipe tune "+
+				"prints how",
 				d.Direction, socketText(spec.Far)))
 		}
 		merge(&socket, spec.Near)
@@ -88,7 +90,7 @@ func ruleFor(r *tune.Result) (rule *steer.Rule, notes []string) {
 // helped is the transfer that was shown to be faster, and by what factor: with the
 // chosen window, else with the best of the other remedies that one connection can have.
 func helped(d *tune.Direction) (spec *transfer.Spec, gain float64) {
-	if d.After != nil && d.After.Typical != nil && d.Gain != nil && d.Gain.Low > 1 {
+	if d.After != nil && d.After.Typical != nil && d.Gain != nil && d.Gain.Low > 1 && d.After.Typical.Spec.Streams <= 1 {
 		return &d.After.Typical.Spec, d.Gain.Mid
 	}
 	const worthwhile = 1.1 // what limits is what would raise goodput by a tenth

@@ -14,8 +14,9 @@ func TestRuleForAPath(t *testing.T) {
 	near := &transfer.End{Streams: []transfer.Stream{{Remote: netip.MustParseAddrPort("[::ffff:192.0.2.7]:5201")}}}
 	shown, undecided := stats.Interval{Low: 2, Mid: 3, High: 4}, stats.Interval{Low: 0.9, Mid: 3, High: 9}
 	up := func(gain stats.Interval) tune.Direction {
-		return tune.Direction{Direction: transfer.Up, Gain: &gain, After: &tune.Measured{Typical: &transfer.Result{Spec: transfer.Spec{
-			Near: transfer.Socket{SendBuffer: 4 << 20}, Far: transfer.Socket{ReceiveBuffer: 4 << 20}}}}}
+		return tune.Direction{Direction: transfer.Up, Gain: &gain,
+			After: &tune.Measured{Typical: &transfer.Result{Spec: transfer.Spec{
+				Near: transfer.Socket{SendBuffer: 4 << 20}, Far: transfer.Socket{ReceiveBuffer: 4 << 20}}}}}
 	}
 	for _, tt := range []struct {
 		name string
@@ -23,7 +24,8 @@ func TestRuleForAPath(t *testing.T) {
 		want transfer.Socket
 		note string
 	}{
-		{"shown to help", []tune.Direction{up(shown)}, transfer.Socket{SendBuffer: 4 << 20}, "far end, which exec cannot set"},
+		{"shown to help", []tune.Direction{up(shown)}, transfer.Socket{SendBuffer: 4 << 20},
+			"far end, which exec cannot set"},
 		{"not shown", []tune.Direction{up(undecided)}, transfer.Socket{}, "no change was shown to help"},
 		{"another remedy", []tune.Direction{{Direction: transfer.Up, Remedies: []tune.Remedy{
 			{Gain: shown, Spec: transfer.Spec{Streams: 4}},

@@ -2,30 +2,39 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 func newExplain() *cobra.Command {
 	var system string
 	cmd := &cobra.Command{
 		Use:   "explain [NAME]",
-		Short: "what an operating system's parameter does; without a name, all that are known",
-		Example: `  fullpipe explain tcp_rmem
+		Short: "what a limiter is, or an operating system's parameter; without a name, all parameters that are known",
+		Example: `  fullpipe explain receiver-window
+  fullpipe explain tcp_rmem
   fullpipe explain AutoTuningLevelLocal
   fullpipe explain --system freebsd`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if system != "" && !slices.Contains(catalog.Families(), system) {
-				return &usageError{"--system", fmt.Sprintf("%q is not a family of systems", system), strings.Join(catalog.Families(), ", ")}
+				return &usageError{"--system", fmt.Sprintf("%q is not a family of systems", system),
+					strings.Join(catalog.Families(), ", ")}
 			}
 			if len(args) == 0 {
 				return listParameters(cmd, system)
+			}
+			if limiter, ok := text.ExplainLimiter(verdict.Name(args[0])); ok && system == "" {
+				return printLimiter(cmd, &limiter)
 			}
 			found := catalog.Find(system, args[0])
 			if len(found) == 0 {
@@ -42,8 +51,23 @@ func newExplain() *cobra.Command {
 	return cmd
 }
 
+type limiterExplanation struct {
+	record.Header
+	*record.ExplainedLimiter
+}
+
+func printLimiter(cmd *cobra.Command, d *record.ExplainedLimiter) error {
+	if wantsJSON(cmd) {
+		return printJSON(cmd.OutOrStdout(), limiterExplanation{newHeader(cmd), d})
+	}
+	return render.Written(cmd.OutOrStdout(), func(w io.Writer) error {
+		text.Limiter(w, render.Document(d))
+		return nil
+	})
+}
+
 type explanation struct {
-	report.Header
+	record.Header
 	Parameters []catalog.Parameter `json:"parameters"`
 }
 
@@ -51,13 +75,15 @@ func printParameters(cmd *cobra.Command, found []catalog.Parameter) error {
 	if wantsJSON(cmd) {
 		return printJSON(cmd.OutOrStdout(), explanation{newHeader(cmd), found})
 	}
-	for i, p := range found {
-		if i > 0 {
-			fmt.Fprintln(cmd.OutOrStdout())
+	return render.Written(cmd.OutOrStdout(), func(w io.Writer) error {
+		for i, p := range found {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			text.Parameter(w, p)
 		}
-		report.Parameter(cmd.OutOrStdout(), p)
-	}
-	return nil
+		return nil
+	})
 }
 
 func listParameters(cmd *cobra.Command, system string) error {
@@ -70,5 +96,5 @@ func listParameters(cmd *cobra.Command, system string) error {
 	if wantsJSON(cmd) {
 		return printJSON(cmd.OutOrStdout(), explanation{newHeader(cmd), all})
 	}
-	return report.Parameters(cmd.OutOrStdout(), all)
+	return text.Parameters(cmd.OutOrStdout(), all)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
 const (
@@ -66,13 +67,17 @@ func inLab(cmd *cobra.Command, text string) (bool, error) {
 			return true, err
 		}
 		defer os.RemoveAll(state)
+		if history, err := store.Dir(); err == nil { // that is kept
+			env = append(env, store.Variable+"="+history)
+		}
 		env = append(env, "FULLPIPE_STATE="+state)
 	}
 	run := lab.Run{
 		Config: lab.Config{Path: path},
-		Near: lab.Command{Args: append([]string{program}, args...), Env: env, Stdin: os.Stdin, Stdout: cmd.OutOrStdout(),
-			Stderr: cmd.ErrOrStderr()},
-		Far:     lab.Command{Args: []string{program, "serve", "--quiet"}, Env: env, Stdout: cmd.ErrOrStderr(), Stderr: cmd.ErrOrStderr()},
+		Near: lab.Command{Args: append([]string{program}, args...), Env: env, Stdin: os.Stdin, Stdout: raw(cmd.OutOrStdout()),
+			Stderr: raw(cmd.ErrOrStderr())},
+		Far: lab.Command{Args: []string{program, "serve", "--quiet"}, Env: env,
+			Stdout: raw(cmd.ErrOrStderr()), Stderr: raw(cmd.ErrOrStderr())},
 		Signals: signals,
 	}
 	// Signals are the inner command's business, so they do not cancel.

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,15 +22,44 @@ func (k *keyFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&k.file, "key-file", "", "a file that holds the server's key")
 }
 
-// find answers nil when no key was given.
-func (k *keyFlags) find() (*probe.Key, error) {
-	key, err := peer.FindKey(k.text, k.file)
-	if err != nil {
-		argument, message, _ := strings.Cut(err.Error(), ": ")
-		return nil, &usageError{argument, message, "the line that fullpipe serve prints after \"key: \""}
+// longestKey is more than a key and the space around it.
+const longestKey = 256
+
+// find answers nil when no key was given. It waits for a key that comes through a FIFO
+// as long as ctx allows.
+func (k *keyFlags) find(ctx context.Context) (*probe.Key, error) {
+	argument, text := "--key", k.text
+	switch {
+	case k.text != "" && k.file != "":
+		return nil, &usageError{"--key and --key-file", "both say what the key is", "one of them"}
+	case k.file != "":
+		argument = "--key-file"
+		file, err := openFile(ctx, k.file)
+		var bytes []byte
+		if err == nil {
+			bytes, err = readAll(file, k.file, longestKey)
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			return nil, &usageError{argument, err.Error(), keyLine}
+		}
+		text = string(bytes)
+	case k.text == "":
+		argument, text = peer.KeyVariable, os.Getenv(peer.KeyVariable)
+		if text == "" {
+			return nil, nil
+		}
 	}
-	return key, nil
+	key, err := probe.ParseKey(text)
+	if err != nil {
+		return nil, &usageError{argument, err.Error(), keyLine}
+	}
+	return &key, nil
 }
+
+const keyLine = "the line that fullpipe serve prints after \"key: \""
 
 // awaitFar is how long a far end that a lab started together with us may take to listen.
 const awaitFar = 3 * time.Second
@@ -40,4 +72,35 @@ func awaits(text string) time.Duration {
 		}
 	}
 	return 0
+}
+
+// create makes a key in the file that was named where there is none, for its owner alone
+// to read. It is seen whole or not at all, and one that is there stays as it is.
+func (k *keyFlags) create() (made bool, err error) {
+	if k.file == "" || k.text != "" {
+		return false, nil
+	}
+	if _, err := os.Lstat(k.file); !errors.Is(err, os.ErrNotExist) {
+		return false, nil // reading it says what is wrong with it
+	}
+	fail := func(err error) (bool, error) {
+		return false, &usageError{"--key-file", "make a key: " + err.Error(), "a file in a directory that you may write to"}
+	}
+	begun, err := os.CreateTemp(filepath.Dir(k.file), ".fullpipe-key-*") // mode 0600
+	if err != nil {
+		return fail(err)
+	}
+	defer os.Remove(begun.Name())
+	_, err = begun.WriteString(probe.NewKey().String() + "\n")
+	if err = errors.Join(err, begun.Sync(), begun.Close()); err != nil {
+		return fail(err)
+	}
+	err = os.Link(begun.Name(), k.file) // never replaces a key that came meanwhile
+	if errors.Is(err, os.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return true, nil
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/link"
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
 // statusOwnFailure is lab's and exec's, whose other statuses are their command's.
@@ -54,8 +54,9 @@ $FULLPIPE_NEAR_OUTSIDE and $FULLPIPE_FAR_OUTSIDE.`,
 		},
 	}
 	cmd.Flags().StringVar(&o.far, "far", "", "command for the far host, given to sh -c; it ends with CMD")
-	cmd.Flags().StringVar(&o.report, "report", "", "write what the link did to this file, as JSON")
-	cmd.Flags().StringVar(&o.capture, "capture", "", "write the headers of what passes the middle of the link to this file, as pcap")
+	cmd.Flags().StringVar(&o.report, "report", "", "write what the link did, and how late it was, to this file, as JSON")
+	cmd.Flags().StringVar(&o.capture, "capture", "", "write the headers of what passes the middle of the link to this "+
+		"file, as pcap")
 	cmd.AddCommand(newLabList())
 	return cmd
 }
@@ -69,31 +70,33 @@ func profileError(err error) error {
 }
 
 func runLab(cmd *cobra.Command, path link.Path, o labOptions, args []string) error {
-	out, err := createFile("--report", o.report)
+	out, err := createOutput(cmd, "--report", o.report)
 	if err != nil {
 		return err
 	}
-	defer out.Close()
-	capture, err := createFile("--capture", o.capture)
+	defer out.Discard()
+	capture, err := streamOutput(cmd, "--capture", o.capture)
 	if err != nil {
 		return err
 	}
-	defer capture.Close()
-	noteSenderRules(cmd.ErrOrStderr(), path)
+	defer capture.Discard()
+	noteSenderRules(progress(cmd), path)
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
 	run := lab.Run{
-		Config:  lab.Config{Path: path, Tap: capture},
-		Near:    lab.Command{Args: args, Stdin: os.Stdin, Stdout: cmd.OutOrStdout(), Stderr: cmd.ErrOrStderr()},
+		Config:  lab.Config{Path: path, Tap: capture.File()},
+		Near:    lab.Command{Args: args, Stdin: os.Stdin, Stdout: raw(cmd.OutOrStdout()), Stderr: raw(cmd.ErrOrStderr())},
 		Signals: signals,
 	}
 	if o.far != "" {
-		run.Far = lab.Command{Args: []string{"/bin/sh", "-c", o.far}, Stdout: cmd.ErrOrStderr(), Stderr: cmd.ErrOrStderr()}
+		run.Far = lab.Command{Args: []string{"/bin/sh", "-c", o.far},
+			Stdout: raw(cmd.ErrOrStderr()), Stderr: raw(cmd.ErrOrStderr())}
 	}
 	var up, down link.Counters
+	var late lab.Account
 	run.AtEnd = func(l *lab.Lab) (err error) {
-		up, down, err = l.Counters()
+		up, down, late, err = l.Counted()
 		return err
 	}
 	start := time.Now()
@@ -107,28 +110,22 @@ func runLab(cmd *cobra.Command, path link.Path, o labOptions, args []string) err
 		return &statusError{err, statusOwnFailure}
 	}
 	if out != nil {
-		doc := labReport{newHeader(cmd), path.Profile, path.RTT.Seconds(), status, time.Since(start).Seconds(), reportVPN(path),
-			[]linkReport{reportLink("up", path.Up, up), reportLink("down", path.Down, down)}}
-		if err := errors.Join(printJSON(out, doc), out.Close()); err != nil {
+		doc := labReport{newHeader(cmd), path.Profile, path.RTT.Seconds(), status, time.Since(start).Seconds(),
+			reportVPN(path),
+			[]linkReport{reportLink("up", path.Up, up, late.Up), reportLink("down", path.Down, down, late.Down)},
+			late.Floor.Round(time.Microsecond).Seconds()}
+		err := writeOutput("--report", out, func(w io.Writer) error { return printJSON(w, doc) })
+		if err != nil {
 			return &statusError{err, statusOwnFailure}
 		}
+	}
+	if err := capture.Commit(); err != nil {
+		return &statusError{fmt.Errorf("--capture: %w", err), statusOwnFailure}
 	}
 	if status != 0 {
 		return exitStatus(status)
 	}
 	return nil
-}
-
-// createFile makes the file that a flag names; without a name it answers nil.
-func createFile(flag, name string) (*os.File, error) {
-	if name == "" {
-		return nil, nil
-	}
-	file, err := os.Create(name)
-	if err != nil {
-		return nil, &usageError{flag, err.Error(), "a file that can be written"}
-	}
-	return file, nil
 }
 
 // noteSenderRules says what no kernel setting can make of another program.
@@ -138,20 +135,27 @@ func noteSenderRules(w io.Writer, path link.Path) {
 		stack link.Stack
 	}{{"near", path.Near}, {"far", path.Far}} {
 		if s.stack.SenderRule != "" {
-			fmt.Fprintf(w, "fullpipe: note: the %s end's %s buffers what it sends by a rule of its own (%s); only fullpipe's sender obeys it\n",
+			fmt.Fprintf(w, "fullpipe: note: the %s end's %s buffers what it sends by a rule of its own (%s); only fullpipe's "+
+				"sender obeys it\n",
 				s.end, s.stack.Name, s.stack.SenderRule)
+		}
+		if rule := s.stack.ReceiverRule(); rule != "" {
+			fmt.Fprintf(w, "fullpipe: note: where nobody asks for a receive buffer, fullpipe's receivers at the %s end have "+
+				"the window scale factor\n"+
+				"of %s (%s); other programs have its window with Linux's factor\n", s.end, s.stack.Name, rule)
 		}
 	}
 }
 
 type labReport struct {
-	report.Header
+	record.Header
 	Profile    string       `json:"profile,omitempty"`
 	RTT        float64      `json:"rtt_s"`
 	Status     int          `json:"status"`
 	Elapsed    float64      `json:"elapsed_s"`
 	VPN        *vpnReport   `json:"vpn,omitempty"`
 	Directions []linkReport `json:"directions"`
+	Floor      float64      `json:"floor_s,omitempty"` // the least round trip that could have been asked for
 }
 
 type vpnReport struct {
@@ -190,9 +194,13 @@ type linkReport struct {
 	Duplicated     int64  `json:"duplicated_packets"`
 	HeldBack       int64  `json:"reordered_packets"`
 	LargestQueue   int64  `json:"largest_queue_bytes"`
+
+	Late record.LinkLate `json:"late"`
 }
 
-func reportLink(direction string, c link.Config, n link.Counters) linkReport {
-	return linkReport{direction, c.Rate, c.QueueBytes, c.QueuePackets, n.Offered, n.OfferedBytes, n.Carried, n.CarriedBytes,
-		n.Delivered, n.DeliveredBytes, n.DroppedQueue, n.DroppedPolicer, n.DroppedGateway, n.DroppedMTU, n.Lost, n.Duplicated, n.HeldBack, n.QueuePeakBytes}
+func reportLink(direction string, c link.Config, n link.Counters, l lab.Late) linkReport {
+	return linkReport{direction, c.Rate, c.QueueBytes, c.QueuePackets, n.Offered, n.OfferedBytes, n.Carried,
+		n.CarriedBytes,
+		n.Delivered, n.DeliveredBytes, n.DroppedQueue, n.DroppedPolicer, n.DroppedGateway, n.DroppedMTU, n.Lost, n.Duplicated,
+		n.HeldBack, n.QueuePeakBytes, newLinkLate(l)}
 }

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/link"
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
 func newLabList() *cobra.Command {
@@ -20,16 +23,50 @@ func newLabList() *cobra.Command {
 			if wantsJSON(cmd) {
 				return printJSON(cmd.OutOrStdout(), newLabListing(cmd))
 			}
-			return printLabList(cmd.OutOrStdout())
+			if err := printLabList(cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			return printFloor(cmd.OutOrStdout(), labFloor(cmd.Context()))
 		},
 	}
 }
 
 type labListing struct {
-	report.Header
+	record.Header
 	Profiles []listedProfile `json:"profiles"`
 	Stacks   []listedStack   `json:"stacks"`
 	Settings []listedSetting `json:"settings"`
+	Floor    float64         `json:"floor_s,omitempty"` // the least round trip of a lab here
+}
+
+// labFloor is the least round trip that a lab on this machine has, as one measures it when
+// it starts; 0 where none can be started.
+func labFloor(ctx context.Context) time.Duration {
+	path, err := link.Parse("rtt=0ms")
+	if err != nil {
+		return 0
+	}
+	l, err := lab.Start(ctx, lab.Config{Path: path})
+	if err != nil {
+		return 0
+	}
+	defer l.Close()
+	a, err := l.Account()
+	if err != nil {
+		return 0
+	}
+	return a.Floor.Round(time.Microsecond)
+}
+
+func printFloor(w io.Writer, floor time.Duration) error {
+	text := "not known: no lab can be started"
+	if floor > 0 {
+		text = fmt.Sprintf("%.3f ms just now", 1e3*floor.Seconds())
+	}
+	_, err := fmt.Fprintf(w, "\nThe least round trip of a lab on this machine: %s. An rtt is the whole, with what the "+
+		"machine needs for it;\n"+
+		"less than the least cannot be had.\n", text)
+	return err
 }
 
 type listedProfile struct {
@@ -52,7 +89,7 @@ type listedStack struct {
 }
 
 func newLabListing(cmd *cobra.Command) labListing {
-	doc := labListing{Header: newHeader(cmd)}
+	doc := labListing{Header: newHeader(cmd), Floor: labFloor(cmd.Context()).Seconds()}
 	for _, p := range link.Profiles() {
 		doc.Profiles = append(doc.Profiles, listedProfile{p.Name, p.About, p.Text})
 	}

@@ -3,19 +3,18 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// live shows a running transfer: a line for each interval, and below them on a terminal
+// liveOutput shows a running transfer: a line for each interval, and below them on a terminal
 // a bar. Its methods may be called at the same time for two directions.
-type live struct {
+type liveOutput struct {
 	out   io.Writer
 	every time.Duration // between lines; 0: no lines
 
@@ -36,8 +35,8 @@ type stood struct {
 
 // newLive prepares for the transfers, which run at the same time; a UDP one has no
 // sender's state.
-func newLive(out io.Writer, every time.Duration, specs ...transfer.Spec) *live {
-	l := &live{out: out, every: every, bar: newBar(out, specs[0]), both: len(specs) > 1,
+func newLive(out io.Writer, every time.Duration, specs ...transfer.Spec) *liveOutput {
+	l := &liveOutput{out: out, every: every, bar: newBar(out, specs[0]), both: len(specs) > 1,
 		since: map[transfer.Direction]*transfer.Interval{}, last: map[transfer.Direction]stood{}}
 	for _, s := range specs {
 		l.since[s.Direction] = &transfer.Interval{}
@@ -46,7 +45,7 @@ func newLive(out io.Writer, every time.Duration, specs ...transfer.Spec) *live {
 }
 
 // show takes in an interval of one direction.
-func (l *live) show(d transfer.Direction, i transfer.Interval) {
+func (l *liveOutput) show(d transfer.Direction, i transfer.Interval) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	since := l.since[d]
@@ -64,7 +63,7 @@ func (l *live) show(d transfer.Direction, i transfer.Interval) {
 }
 
 // line prints one interval above the bar and begins the next one.
-func (l *live) line(d transfer.Direction, i *transfer.Interval) {
+func (l *liveOutput) line(d transfer.Direction, i *transfer.Interval) {
 	l.bar.clear()
 	defer func() {
 		if i.Sender != nil {
@@ -100,12 +99,12 @@ func (l *live) line(d transfer.Direction, i *transfer.Interval) {
 }
 
 // head names the columns, and the direction where all lines are of one.
-func (l *live) head(d transfer.Direction) {
+func (l *liveOutput) head(d transfer.Direction) {
 	indent := ""
 	if l.both {
 		indent = fmt.Sprintf("%-6s", "")
 	} else {
-		fmt.Fprintln(l.out, report.Heading(d))
+		fmt.Fprintln(l.out, text.Heading(d))
 	}
 	if l.plain {
 		fmt.Fprintf(l.out, "  %s%8s  %12s\n", indent, "time", "goodput")
@@ -134,7 +133,7 @@ func waitingFor(s, before *transfer.Sending, span time.Duration) string {
 
 // clear prints what came since the last lines, unless that is little, and takes the bar
 // away.
-func (l *live) clear() {
+func (l *liveOutput) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, d := range []transfer.Direction{transfer.Up, transfer.Down} {
@@ -161,20 +160,9 @@ const shortest = 2 * time.Second
 func newBar(out io.Writer, spec transfer.Spec) *bar {
 	b := &bar{spec: spec}
 	if (spec.Bytes > 0 || spec.Time > shortest) && isTerminal(out) {
-		b.out = out
+		b.out = raw(out)
 	}
 	return b
-}
-
-// isTerminal takes any of a command's streams.
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	null, bad := os.Stat(os.DevNull)
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb" && (bad != nil || !os.SameFile(info, null))
 }
 
 const barWidth = 30

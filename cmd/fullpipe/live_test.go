@@ -12,7 +12,8 @@ func TestIntervalLines(t *testing.T) {
 	const all = transfer.HaveRTT | transfer.HaveRetrans | transfer.HaveLimits
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	sender := func(at, rwnd, sndbuf int, resent int64) *transfer.Sending {
-		return &transfer.Sending{Have: all, Streams: 1, RTT: ms(40), Retransmitted: resent, Busy: ms(at), ReceiveLimited: ms(rwnd), SendLimited: ms(sndbuf)}
+		return &transfer.Sending{Have: all, Streams: 1, RTT: ms(40), Retransmitted: resent, Busy: ms(at),
+			ReceiveLimited: ms(rwnd), SendLimited: ms(sndbuf)}
 	}
 	var out strings.Builder
 	l := newLive(&out, time.Second, transfer.Spec{Direction: transfer.Up})

@@ -8,12 +8,14 @@ import (
 	"syscall"
 
 	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/steer"
 )
 
 func main() {
 	lab.Engine()
+	steer.Supervisor()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
+	status := run(ctx, calledAs(os.Args[0], os.Args[1:]), streams{os.Stdin, os.Stdout, os.Stderr})
 	stop()
 	os.Exit(status)
 }

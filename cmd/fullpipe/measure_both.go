@@ -6,34 +6,44 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 // besideTheOther is what has to be known of both directions' figures.
 const besideTheOther = "measured while the other direction ran too"
 
+// oneAtATime says so of a far end that cannot carry both directions at the same time.
+func oneAtATime(err error) error {
+	var unsupported *transfer.Unsupported
+	if errors.As(err, &unsupported) && unsupported.Field == transfer.FieldLegs {
+		return &usageError{"--bidir", "this far end carries one direction at a time", "--direction both, one after the other"}
+	}
+	return nil
+}
+
 // runBoth measures both directions at the same time.
 func (f *measureFlags) runBoth(cmd *cobra.Command, text string, up, down transfer.Spec) error {
 	ctx := cmd.Context()
-	f.notes = cmd.ErrOrStderr()
+	f.notes = progress(cmd)
 	far, err := f.open(ctx, text)
 	if err != nil {
 		return err
 	}
 	defer far.Close()
-	carrier, ok := far.(transfer.BothWaysPeer)
-	if !ok {
-		return &usageError{"--bidir", "this far end carries one direction at a time", "--direction both, one after the other"}
+	if refusal := oneAtATime(far.Check(transfer.TCP(up, down))); refusal != nil {
+		return refusal
 	}
 	intervals := map[transfer.Direction][]transfer.Interval{}
 	var mu sync.Mutex // guards intervals
-	lines := newLive(cmd.ErrOrStderr(), f.every(cmd.ErrOrStderr()), up, down)
-	upResult, downResult, err := carrier.RunBoth(ctx, up, down, func(d transfer.Direction, i transfer.Interval) {
+	lines := newLive(progress(cmd), f.every(progress(cmd)), up, down)
+	upResult, downResult, err := transfer.RunBoth(ctx, far, up, down, func(i transfer.Interval) {
 		mu.Lock()
 		defer mu.Unlock()
+		d := i.Direction
 		intervals[d] = append(intervals[d], i)
+		streamInterval(cmd, d, intervals[d])
 		lines.show(d, i)
 	})
 	lines.clear()
@@ -41,22 +51,24 @@ func (f *measureFlags) runBoth(cmd *cobra.Command, text string, up, down transfe
 	if errors.As(err, &unsupported) {
 		return &usageError{"measure --bidir", err.Error(), "leave that option out, or --direction both"}
 	}
-	doc := report.Measure{Header: newHeader(cmd), Peer: peerName(text)}
+	doc := record.Measure{Header: newHeader(cmd), Peer: peerName(text)}
 	for _, result := range []*transfer.Result{upResult, downResult} {
 		if result == nil {
 			continue
 		}
 		result.Warnings = append(result.Warnings, besideTheOther)
 		if doc.Near == nil {
-			doc.Near = report.NewHost(result.Near)
+			doc.Near = record.NewHost(result.Near)
 		}
 		if doc.Far == nil {
-			doc.Far = report.NewHost(result.Far)
+			doc.Far = record.NewHost(result.Far)
 		}
-		doc.Directions = append(doc.Directions, report.NewDirection(result, limiter.Judge(result), intervals[result.Spec.Direction]))
+		direction := record.NewDirection(result, live.Judge(result), intervals[result.Spec.Direction])
+		doc.Directions = append(doc.Directions, direction)
+		doc.Criteria = append(doc.Criteria, f.criteria.judge(direction.Direction, direction.GoodputBps, direction.Verdict)...)
 	}
 	if err != nil {
 		return f.cutShort(cmd, &doc, err)
 	}
-	return show(cmd, &doc)
+	return showJudged(cmd, &doc, doc.Criteria)
 }

@@ -3,27 +3,27 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // runCapacity searches the largest rate that UDP gets through, each direction alone.
-func (f *measureFlags) runCapacity(cmd *cobra.Command, text string, far transfer.DatagramPeer, specs []transfer.DatagramSpec) error {
-	doc := report.Capacity{Header: newHeader(cmd), Peer: peerName(text)}
+func (f *measureFlags) runCapacity(cmd *cobra.Command, text string, far transfer.Peer,
+	specs []transfer.DatagramSpec) error {
+	doc := record.Capacity{Header: newHeader(cmd), Peer: peerName(text)}
 	for _, spec := range specs {
 		direction, err := f.capacityByFeedback(cmd, far, spec)
 		var unsupported *transfer.Unsupported
 		if errors.As(err, &unsupported) && unsupported.Field == "Search" {
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s: no feedback from there (%s): whole trials instead\n", spec.Direction, unsupported.Why)
+			note(cmd, "%s: no feedback from there (%s): whole trials instead", spec.Direction, unsupported.Why)
 			direction, err = searchCapacity(cmd.Context(), far, spec, func(bps float64) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s: trying %s\n", spec.Direction, units.Rate(bps))
+				note(cmd, "%s: trying %s", spec.Direction, units.Rate(bps))
 			})
 		}
 		if len(direction.Trials) > 0 {
@@ -43,22 +43,24 @@ func (f *measureFlags) runCapacity(cmd *cobra.Command, text string, far transfer
 const capacityTime = 10 * time.Second
 
 // capacityByFeedback lets the sender search while it sends.
-func (f *measureFlags) capacityByFeedback(cmd *cobra.Command, far transfer.DatagramPeer, spec transfer.DatagramSpec) (report.CapacityDirection, error) {
+func (f *measureFlags) capacityByFeedback(cmd *cobra.Command, far transfer.Peer, spec transfer.DatagramSpec) (
+	record.CapacityDirection, error) {
 	spec.Search, spec.Bps = true, 0
-	out := cmd.ErrOrStderr()
+	out := progress(cmd)
 	lines := newLive(out, f.every(out), transfer.Spec{Direction: spec.Direction, Time: spec.Time})
 	lines.plain = true
-	r, err := far.RunDatagrams(cmd.Context(), spec, func(i transfer.Interval) { lines.show(spec.Direction, i) })
+	r, err := transfer.RunDatagrams(cmd.Context(), far, spec, func(i transfer.Interval) { lines.show(spec.Direction, i) })
 	lines.clear()
 	if r == nil {
-		return report.CapacityDirection{Direction: spec.Direction}, err
+		return record.CapacityDirection{Direction: spec.Direction}, err
 	}
-	return report.NewCapacity(r), err
+	return record.NewCapacity(r), err
 }
 
 // searchCapacity tries whole rates, one after the other.
-func searchCapacity(ctx context.Context, far transfer.DatagramPeer, spec transfer.DatagramSpec, trying func(float64)) (report.CapacityDirection, error) {
-	out := report.CapacityDirection{Direction: spec.Direction, Protocol: "udp", Method: report.ByTrials}
+func searchCapacity(ctx context.Context, far transfer.Peer, spec transfer.DatagramSpec, trying func(float64)) (
+	record.CapacityDirection, error) {
+	out := record.CapacityDirection{Direction: spec.Direction, Protocol: "udp", Method: record.ByTrials}
 	var capacity search.Capacity
 	framed := 1 + 28/float64(spec.Size) // until it is known which IP
 	for {
@@ -68,14 +70,14 @@ func searchCapacity(ctx context.Context, far transfer.DatagramPeer, spec transfe
 		}
 		trying(bps)
 		spec.Bps, spec.Time = bps/framed, time.Second
-		r, err := far.RunDatagrams(ctx, spec, nil)
+		r, err := transfer.RunDatagrams(ctx, far, spec, nil)
 		if err != nil {
 			return out, err
 		}
 		framed = 1 + float64(r.Headers)/float64(spec.Size)
 		trial := search.CapacityTrial{Offered: bps, Sent: float64(r.Sent*int64(spec.Size)*8) / spec.Time.Seconds() * framed,
 			Received: r.Bps() * framed, LossRatio: r.LossRatio()}
-		told := report.CapacityTrial{OfferedBps: bps, ReceivedBps: trial.Received, LossRatio: trial.LossRatio}
+		told := record.CapacityTrial{OfferedBps: bps, ReceivedBps: trial.Received, LossRatio: trial.LossRatio}
 		if r.Variation != nil {
 			trial.Variation = r.Variation.P95
 			p95 := trial.Variation.Seconds()

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/compare"
 )
 
 // compareFlags are what a user asks of a comparison of two ways.
@@ -52,7 +52,8 @@ func (f *measureFlags) compareAlone(cmd *cobra.Command) error {
 	case f.bidir:
 		return &usageError{"--compare", "measures one direction at a time, not --bidir", "--direction both"}
 	case f.picture != "":
-		return &usageError{"--picture", "draws one transfer, not a comparison", "fullpipe measure --picture for each address alone"}
+		return &usageError{"--picture", "draws one transfer, not a comparison", "fullpipe measure --picture for each " +
+			"address alone"}
 	case f.udp.on:
 		return &usageError{"--compare", "is for TCP, not --udp", "--udp for each address alone"}
 	}
@@ -62,9 +63,10 @@ func (f *measureFlags) compareAlone(cmd *cobra.Command) error {
 // runCompare measures both ways in turn, first, second, second, first, each direction
 // alone.
 func (f *measureFlags) runCompare(cmd *cobra.Command, peers []string, specs []transfer.Spec) error {
-	f.notes = cmd.ErrOrStderr()
-	doc := report.Compare{Header: newHeader(cmd), Peers: wayNames(peers), Rounds: f.compare.rounds, Directions: []report.ComparedDirection{}}
-	line := newProgressLine(cmd.ErrOrStderr())
+	f.notes = progress(cmd)
+	doc := record.Compare{Header: newHeader(cmd), Peers: wayNames(peers), Rounds: f.compare.rounds,
+		Directions: []record.ComparedDirection{}}
+	line := newProgressLine(progress(cmd))
 	turns := 4 * f.compare.rounds
 	for n, spec := range specs {
 		var results [2][]*transfer.Result
@@ -78,9 +80,9 @@ func (f *measureFlags) runCompare(cmd *cobra.Command, peers []string, specs []tr
 			}
 		}
 		line.clear()
-		sides := [2]limiter.Side{limiter.NewSide(results[0]), limiter.NewSide(results[1])}
+		sides := [2]compare.Side{compare.NewSide(results[0]), compare.NewSide(results[1])}
 		if failed == nil || len(results[1]) > 0 {
-			doc.Directions = append(doc.Directions, report.NewComparedDirection(spec.Direction, doc.Peers, sides))
+			doc.Directions = append(doc.Directions, record.NewComparedDirection(spec.Direction, doc.Peers, sides))
 		}
 		if failed != nil {
 			return f.compareCutShort(cmd, &doc, failed)
@@ -97,7 +99,7 @@ func (f *measureFlags) oneOf(ctx context.Context, text string, spec transfer.Spe
 		return nil, err
 	}
 	defer far.Close()
-	result, err := far.Run(ctx, spec, nil)
+	result, err := transfer.Run(ctx, far, spec, nil)
 	var unsupported *transfer.Unsupported
 	switch {
 	case errors.As(err, &unsupported):
@@ -117,7 +119,7 @@ func wayNames(peers []string) [2]string {
 }
 
 // compareCutShort prints what was measured before an error.
-func (f *measureFlags) compareCutShort(cmd *cobra.Command, doc *report.Compare, err error) error {
+func (f *measureFlags) compareCutShort(cmd *cobra.Command, doc *record.Compare, err error) error {
 	if len(doc.Directions) == 0 {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fullpipe-net/fullpipe/internal/peer"
+	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -27,7 +28,8 @@ type peerFlags struct {
 // add adds them all.
 func (p *peerFlags) add(fl *pflag.FlagSet) {
 	p.addReach(fl, "")
-	fl.StringVarP(&p.direction, "direction", "d", "up", "who sends: up (this host), down or both, one after the other; down from a web server")
+	fl.StringVarP(&p.direction, "direction", "d", "up", "who sends: up (this host), down or both, one after the other; "+
+		"down from a web server")
 	fl.BoolVar(&p.copy, "copy", false, "ssh://: bring this program to the far end for the while")
 	fl.BoolVar(&p.tunnel, "tunnel", false, "ssh://: measure through the ssh connection, where the data port is blocked")
 }
@@ -81,7 +83,7 @@ func (p *peerFlags) route() (socket.Route, error) {
 
 // open connects to the PEER.
 func (p *peerFlags) open(ctx context.Context, text string) (transfer.Peer, error) {
-	key, err := p.find()
+	key, err := p.find(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +91,9 @@ func (p *peerFlags) open(ctx context.Context, text string) (transfer.Peer, error
 	if err != nil {
 		return nil, err
 	}
-	far, err := peer.Open(ctx, text, peer.Options{Key: key, Route: route, Await: awaits(text), Copy: p.copy, Tunnel: p.tunnel,
-		Agent: "fullpipe (" + version() + ")", Note: p.note})
+	far, err := peer.Open(ctx, text, peer.Options{Key: key, Route: route, Await: awaits(text), Copy: p.copy,
+		Tunnel: p.tunnel,
+		Agent:  "fullpipe (" + version() + ")", Note: p.note})
 	var bad *peer.BadPeer
 	if errors.As(err, &bad) {
 		return nil, &usageError{"PEER", bad.Error(), bad.Try()}
@@ -100,7 +103,7 @@ func (p *peerFlags) open(ctx context.Context, text string) (transfer.Peer, error
 
 func (p *peerFlags) note(line string) {
 	if p.notes != nil {
-		fmt.Fprintln(p.notes, line)
+		fmt.Fprintln(p.notes, render.Line(line))
 	}
 }
 

@@ -4,25 +4,42 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // allPaths are the paths that one plan has to serve: --rate and --rtt, then each --path,
 // then each --also.
-func (f *planFlags) allPaths() ([]plan.Path, error) {
+func (f *planFlags) allPaths(cmd *cobra.Command) ([]plan.Path, error) {
 	var paths []plan.Path
-	if f.rate > 0 || f.rtt > 0 || len(f.paths) == 0 {
-		paths = append(paths, plan.Path{RateBps: float64(f.rate), RTT: time.Duration(f.rtt), Jitter: time.Duration(f.jitter)})
+	if err := f.takePasted(cmd); err != nil {
+		return nil, err
+	}
+	stated, err := f.stated()
+	if err != nil {
+		return nil, err
+	}
+	if stated != nil {
+		paths = append(paths, *stated)
+	}
+	for _, name := range f.tunes {
+		some, err := pathsOf(cmd, name)
+		if err != nil {
+			return nil, &usageError{"--tune", err.Error(), "a file that tune --json wrote"}
+		}
+		paths = append(paths, some...)
 	}
 	for _, text := range f.paths {
-		some, err := pathsOf(text)
+		some, err := pathsOf(cmd, text)
 		if err != nil {
 			return nil, err
 		}
@@ -37,16 +54,101 @@ func (f *planFlags) allPaths() ([]plan.Path, error) {
 	}
 	for i := range paths {
 		paths[i].MSS, paths[i].Connections, paths[i].MemoryBytes = f.mss, f.connections, int64(f.memory)
+		paths[i].Overhead += f.around
+		paths[i].FlowCapBps = float64(f.flowCap)
 	}
 	return paths, nil
 }
 
+// stated is the path of --rate, or of --rate-up and --rate-down; nil where only others are.
+func (f *planFlags) stated() (*plan.Path, error) {
+	p := &plan.Path{RateBps: float64(f.rate), RTT: time.Duration(f.rtt), Jitter: time.Duration(f.jitter)}
+	switch {
+	case f.up <= 0 && f.down <= 0:
+		if f.rate <= 0 && f.rtt <= 0 && len(f.paths)+len(f.tunes) > 0 {
+			return nil, nil
+		}
+	case f.rate > 0:
+		return nil, &usageError{"--rate", "it is both ways', beside --rate-up or --rate-down",
+			"--rate-up 4mbit --rate-down 20mbit"}
+	case f.up <= 0 && f.direction != "down", f.down <= 0 && f.direction != "up":
+		return nil, &usageError{"--rate-up, --rate-down", "one of both is not there",
+			"--rate-up 4mbit --rate-down 20mbit, or --direction up"}
+	default:
+		p.RateBps, p.BackBps = float64(f.up), float64(f.down)
+		if f.up <= 0 {
+			p.RateBps = p.BackBps
+		}
+	}
+	return p, nil
+}
+
+// ends turns the paths round for the far host, and narrows the role to the direction that
+// is used.
+func (f *planFlags) ends(role plan.Role, paths []plan.Path) (plan.Role, error) {
+	far := f.end == "far"
+	if f.end != "near" && !far {
+		return role, &usageError{"--end", fmt.Sprintf("%q is no end", f.end), "near or far"}
+	}
+	used := plan.Both
+	switch f.direction {
+	case "both":
+	case "up", "down":
+		used = plan.Sender
+		if (f.direction == "down") != far {
+			used = plan.Receiver
+		}
+	default:
+		return role, &usageError{"--direction", fmt.Sprintf("%q is no direction", f.direction), "up, down or both"}
+	}
+	for i := range paths {
+		if p := &paths[i]; far && p.BackBps > 0 {
+			p.RateBps, p.BackBps = p.BackBps, p.RateBps
+		}
+	}
+	switch {
+	case used == plan.Both || used == role:
+		return role, nil
+	case role == plan.Both:
+		return used, nil
+	}
+	return role, &usageError{"--role", fmt.Sprintf("the %s host is no %s with --direction %s", f.end, role, f.direction),
+		"--role " + string(used)}
+}
+
+// tunnel is what --vpn leaves of the path: it becomes the segments' size.
+func (f *planFlags) tunnel(cmd *cobra.Command) (*record.PlanTunnel, error) {
+	if f.vpn == "" {
+		return nil, nil
+	}
+	layers, err := model.ParseTunnel(f.vpn)
+	if err != nil {
+		return nil, &usageError{"--vpn", err.Error(), strings.Join(model.TunnelNames(), ", ") + ", the outermost first"}
+	}
+	inner := layers.MTU(f.mtu)
+	if inner < 576 || f.mtu > 65535 {
+		return nil, &usageError{"--mtu", fmt.Sprintf("%d leaves %d bytes in %s", f.mtu, inner, layers), "--mtu 1500"}
+	}
+	if cmd.Flags().Changed("mss") && f.mss > inner-model.IPHeaders {
+		return nil, &usageError{"--mss", fmt.Sprintf("%s carries segments of %d bytes at most", layers,
+			inner-model.IPHeaders), "leave it out"}
+	} else if !cmd.Flags().Changed("mss") {
+		f.mss = inner - model.IPHeaders
+	}
+	full := f.mss + model.IPHeaders
+	f.around = layers.Carry(full, f.mtu) - full
+	return record.NewPlanTunnel(layers, f.mtu, f.mss), nil
+}
+
 // pathsOf reads what --path names: a file of results, a path in the lab's words, or
 // RATE,RTT[,JITTER].
-func pathsOf(text string) ([]plan.Path, error) {
-	if file, err := os.Open(text); err == nil {
-		defer file.Close()
-		paths, err := measuredPaths(file)
+func pathsOf(cmd *cobra.Command, text string) ([]plan.Path, error) {
+	if _, err := os.Stat(text); err == nil {
+		result, err := readInput(cmd, text, longestResult)
+		if err != nil {
+			return nil, err
+		}
+		paths, err := measuredPaths(result)
 		if err != nil {
 			return nil, &usageError{"--path", fmt.Sprintf("%s: %v", text, err), "a file that tune --json wrote"}
 		}
@@ -60,17 +162,28 @@ func pathsOf(text string) ([]plan.Path, error) {
 	}
 	path, err := link.Parse(strings.TrimPrefix(text, "lab:"))
 	if err != nil {
-		return nil, &usageError{"--path", err.Error(), "10mbit,85ms or wan-40ms or rate=100mbit,rtt=40ms or a file of tune --json"}
+		return nil, &usageError{"--path", err.Error(), "10mbit,85ms or wan-40ms or rate=100mbit,rtt=40ms or a file of tune " +
+			"--json"}
 	}
-	p := plan.Path{RateBps: float64(path.Up.Rate), RTT: path.RTT, Jitter: max(path.Up.Jitter, path.Down.Jitter)}
-	return []plan.Path{p}, nil
+	return []plan.Path{ofLab(path)}, nil
+}
+
+// ofLab is a lab's path as a plan knows it. Its jitter is the spread of
+// the round trip, and what is held back to be handed over together.
+func ofLab(path link.Path) plan.Path {
+	p := plan.Path{RateBps: float64(path.Up.Rate), RTT: path.RTT, Overhead: path.Up.Overhead, HalfDuplex: path.HalfDuplex,
+		Jitter: (path.Up.Jitter+path.Down.Jitter)/2 + path.Up.Aggregate + path.Down.Aggregate}
+	if path.Down.Rate != path.Up.Rate {
+		p.BackBps = float64(path.Down.Rate)
+	}
+	return p
 }
 
 // longestResult is the most that is read of a file of results.
 const longestResult = 64 << 20
 
 // measuredPaths are the directions of a tune's result whose rate is known.
-func measuredPaths(r io.Reader) ([]plan.Path, error) {
+func measuredPaths(text []byte) ([]plan.Path, error) {
 	var result struct {
 		Schema     string
 		Directions []struct {
@@ -81,7 +194,7 @@ func measuredPaths(r io.Reader) ([]plan.Path, error) {
 			}
 		}
 	}
-	if err := json.NewDecoder(io.LimitReader(r, longestResult)).Decode(&result); err != nil {
+	if err := json.Unmarshal(text, &result); err != nil {
 		return nil, fmt.Errorf("no result: %w", err)
 	}
 	if !strings.HasPrefix(result.Schema, "fullpipe/tune/") {
@@ -90,7 +203,8 @@ func measuredPaths(r io.Reader) ([]plan.Path, error) {
 	var paths []plan.Path
 	for _, d := range result.Directions {
 		if d.Path.Bottleneck > 0 && d.Path.RTT > 0 {
-			paths = append(paths, plan.Path{RateBps: d.Path.Bottleneck, RTT: seconds(d.Path.RTT), Jitter: seconds(d.Path.Jitter)})
+			paths = append(paths, plan.Path{RateBps: d.Path.Bottleneck, RTT: seconds(d.Path.RTT),
+				Jitter: seconds(d.Path.Jitter)})
 		}
 	}
 	if len(paths) == 0 {

@@ -9,9 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/predict"
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -19,7 +20,7 @@ import (
 // predictFlags are a path and a transfer over it.
 type predictFlags struct {
 	path                  string
-	rate                  units.Rate
+	rate, flowCap         units.Rate
 	rtt, jitter           duration
 	loss, queue           string
 	stack, near, far      string
@@ -31,6 +32,7 @@ type predictFlags struct {
 	mss, connections      int
 	bytes                 units.Size
 	time                  duration
+	app                   string
 }
 
 func newPredict() *cobra.Command {
@@ -49,6 +51,7 @@ added to it. The models and their sources are in docs/limiters.md.`,
 		Example: `  fullpipe predict --rate 100mbit --rtt 40ms --receive-buffer 64KiB
   fullpipe predict --path wan-40ms --loss 0.1% --congestion bbr --bytes 1GB
   fullpipe predict --rate 100mbit --rtt 40ms --stack windows-xp --write-size 16KiB
+  fullpipe predict --rate 10gbit --rtt 70ms --flow-cap 5gbit --connections 2
   fullpipe predict --path satellite-600ms --connections 8 --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPredict(cmd, f) },
@@ -56,6 +59,7 @@ added to it. The models and their sources are in docs/limiters.md.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.path, "path", "", "a profile's name or settings, as lab has them")
 	fl.Var(&f.rate, "rate", "the path's rate at the IP layer, as 100mbit")
+	fl.Var(&f.flowCap, "flow-cap", "the most that one connection gets, as clouds bound it: 5gbit")
 	fl.Var(&f.rtt, "rtt", "the path's least round trip, as 40ms")
 	fl.Var(&f.jitter, "jitter", "what the delay of each direction varies by")
 	fl.StringVar(&f.loss, "loss", "", "share of segments lost: 0.1%, or 0.1%/4 in bursts of 4")
@@ -69,11 +73,13 @@ added to it. The models and their sources are in docs/limiters.md.`,
 	fl.Var(&f.window, "window", "bound of the receiver's window (TCP_WINDOW_CLAMP)")
 	fl.Var(&f.write, "write-size", "bytes of one write by the sender; large ones if not given")
 	fl.BoolVar(&f.noDelay, "no-delay", false, "the sender sends part segments at once (TCP_NODELAY)")
-	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion control: cubic, reno or bbr; its stack's if not given")
+	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion control: cubic, reno or bbr; its "+
+		"stack's if not given")
 	fl.IntVar(&f.mss, "mss", 0, "bound of the segments in bytes (TCP_MAXSEG)")
 	fl.IntVar(&f.connections, "connections", 1, "connections at one time")
+	fl.StringVar(&f.app, "app", "", "bound by this program's own window: "+strings.Join(catalog.ProgramNames(), ", "))
 	fl.VarP(&f.bytes, "bytes", "n", "payload of the transfer, all connections together")
-	fl.VarP(&f.time, "time", "t", "how long it lasts; until it is steady if neither this nor --bytes is given")
+	fl.VarP((*period)(&f.time), "time", "t", "how long it lasts; until it is steady if neither this nor --bytes is given")
 	return cmd
 }
 
@@ -99,9 +105,19 @@ func runPredict(cmd *cobra.Command, f *predictFlags) error {
 	if f.connections < 1 {
 		return &usageError{"--connections", fmt.Sprintf("%d carry nothing", f.connections), "1 or more"}
 	}
-	answer, err := predict.Transfer(path, predict.Setup{Direction: transfer.Direction(f.direction), SendBuffer: int(f.send),
-		ReceiveBuffer: int(f.receive), Window: int(f.window), WriteBytes: int(f.write), NoDelay: f.noDelay, Congestion: f.congestion,
-		MSS: f.mss, Connections: f.connections, Bytes: int64(f.bytes), Time: time.Duration(f.time)})
+	program, err := findProgram(f.app)
+	if err != nil {
+		return err
+	}
+	if program.Bytes > 0 && (f.window == 0 || int(f.window) > program.Bytes) {
+		f.window = units.Size(program.Bytes)
+	}
+	answer, err := predict.Transfer(path, predict.Setup{Direction: transfer.Direction(f.direction),
+		SendBuffer:    int(f.send),
+		ReceiveBuffer: int(f.receive), Window: int(f.window), WriteBytes: int(f.write), NoDelay: f.noDelay,
+		Congestion: f.congestion,
+		MSS:        f.mss, Connections: f.connections, FlowCap: int64(f.flowCap), Bytes: int64(f.bytes),
+		Time: time.Duration(f.time)})
 	var wrong *predict.ArgumentError
 	switch {
 	case errors.As(err, &wrong):
@@ -113,7 +129,8 @@ func runPredict(cmd *cobra.Command, f *predictFlags) error {
 	if f.direction == "down" {
 		lane = path.Down
 	}
-	doc := &report.Predict{Header: newHeader(cmd), Path: report.PredictPath{Text: text, RateBps: float64(lane.Rate), RTTS: path.RTT.Seconds()},
+	doc := &record.Predict{Header: newHeader(cmd), Path: record.PredictPath{Text: text, RateBps: float64(lane.Rate),
+		RTTS: path.RTT.Seconds()},
 		Direction: f.direction, Connections: f.connections}
 	doc.SetAnswer(answer)
 	return show(cmd, doc)
@@ -122,7 +139,8 @@ func runPredict(cmd *cobra.Command, f *predictFlags) error {
 // text is the whole path as a lab would be told it.
 func (f *predictFlags) text(cmd *cobra.Command) (string, error) {
 	if f.path == "" && (f.rate <= 0 || f.rtt <= 0) {
-		return "", &usageError{"--path", "what a transfer gives depends on the path", "--rate 100mbit --rtt 40ms, or --path wan-40ms"}
+		return "", &usageError{"--path", "what a transfer gives depends on the path",
+			"--rate 100mbit --rtt 40ms, or --path wan-40ms"}
 	}
 	var parts []string
 	if f.path != "" {
@@ -150,8 +168,9 @@ func (f *predictFlags) pathError(err error) error {
 	if !errors.As(err, &fault) {
 		return &usageError{"--path", err.Error(), "fullpipe lab list"}
 	}
-	flags := map[string]string{"near.stack": "near", "far.stack": "far", "stack": "stack", "rate": "rate", "rtt": "rtt", "jitter": "jitter",
-		"loss": "loss", "queue": "queue"}
+	flags := map[string]string{"near.stack": "near", "far.stack": "far", "stack": "stack", "rate": "rate", "rtt": "rtt",
+		"jitter": "jitter",
+		"loss":   "loss", "queue": "queue"}
 	if name, ok := flags[fault.Argument]; ok && f.path == "" {
 		return &usageError{"--" + name, fault.Message, fault.Hint}
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -18,7 +19,7 @@ type progressLine struct {
 
 func newProgressLine(out io.Writer) *progressLine {
 	if isTerminal(out) {
-		return &progressLine{out: out}
+		return &progressLine{out: raw(out)}
 	}
 	return &progressLine{}
 }
@@ -36,11 +37,12 @@ func (l *progressLine) draw(share float64, before string, bestBps float64, doing
 	}
 	const width = 20
 	full := int(share * width)
-	text := fmt.Sprintf("%s[%s%s] %3.0f %%  ", before, strings.Repeat("=", full), strings.Repeat(" ", width-full), 100*share)
+	text := fmt.Sprintf("%s[%s%s] %3.0f %%  ", before, strings.Repeat("=", full), strings.Repeat(" ", width-full),
+		100*share)
 	if bestBps > 0 {
 		text += units.Rate(bestBps).String() + " so far  "
 	}
-	text += doing
+	text = render.Line(text + doing)
 	if runes := []rune(text); len(runes) > lineWidth {
 		text = string(runes[:lineWidth-1]) + "…"
 	}

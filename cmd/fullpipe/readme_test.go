@@ -38,7 +38,8 @@ func TestDocumentsNameCommandsThatExist(t *testing.T) {
 	}
 	for _, cmd := range newRoot(streams{nil, io.Discard, io.Discard}).Commands() {
 		for example := range strings.Lines(cmd.Example) {
-			if _, line, ok := strings.Cut("\n"+strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(example), "sudo ")), "\nfullpipe "); ok {
+			if _, line, ok := strings.Cut("\n"+strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(example), "sudo ")),
+				"\nfullpipe "); ok {
 				checkCommandLine(t, cmd.Name()+" --help", "fullpipe "+line)
 			}
 		}

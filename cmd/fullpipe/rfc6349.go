@@ -2,12 +2,15 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
@@ -69,18 +72,22 @@ The test fills the path for minutes: it is no test for a line that others depend
 	fl.Var(&f.cir, "cir", "the committed rate of each direction")
 	fl.Var(&f.cirUp, "cir-up", "the committed rate of what this host sends, where it differs")
 	fl.Var(&f.cirDown, "cir-down", "the committed rate of what this host receives")
-	fl.IntVar(&f.overhead, "overhead", 0, "bytes of framing that the committed rate counts for each packet: 0 at the IP layer, 18 for Ethernet frames, 38 with preamble and gap")
+	fl.IntVar(&f.overhead, "overhead", 0, "bytes of framing that the committed rate counts for each packet: 0 at the IP "+
+		"layer, 18 for Ethernet frames, 38 with preamble and gap")
 	fl.Var(&f.tolerance, "tolerance", "how far a rate may stay below what is due")
 	fl.Var(&f.efficiency, "least-efficiency", "judge the TCP Efficiency too: the least, as 99.9%")
 	fl.Var(&f.delay, "most-buffer-delay", "judge the Buffer Delay too: the most, as 50%")
-	fl.VarP(&f.time, "time", "t", "length of each TCP run; the RFC asks for 30s (default 10s)")
-	fl.Var(&f.budget, "budget", "time for the whole test: runs become shorter and fewer (default: about 5 minutes for both directions)")
-	fl.IntSliceVar(&f.frames, "frames", nil, "also search the largest rate of these Ethernet frame sizes; without a value those of RFC 2544")
+	fl.VarP((*period)(&f.time), "time", "t", "length of each TCP run; the RFC asks for 30s (default 10s)")
+	fl.Var((*period)(&f.budget), "budget", "time for the whole test: runs become shorter and fewer (default: about 5 "+
+		"minutes for both directions)")
+	fl.IntSliceVar(&f.frames, "frames", nil, "also search the largest rate of these Ethernet frame sizes; without a "+
+		"value those of RFC 2544")
 	fl.Lookup("frames").NoOptDefVal = sizes(rfc6349.FrameSizes())
-	fl.Var(&f.frameTime, "frame-time", "length of each trial with --frames; RFC 2544 asks for 60s (default 1s)")
+	fl.Var((*period)(&f.frameTime), "frame-time", "length of each trial with --frames; RFC 2544 asks for 60s (default 1s)")
 	fl.Var(&f.frameLoss, "frame-loss", "loss that a trial with --frames may have; RFC 2544 allows none")
 	fl.StringVar(&f.html, "html", "", "also write the report as a page to this file, for a browser or a printer")
 	fl.StringVar(&f.reference, "reference", "", "what to call the line in the report, as its circuit number")
+	addHistoryFlags(cmd, true)
 	return cmd
 }
 
@@ -135,9 +142,11 @@ func (f *rfc6349Flags) config(cmd *cobra.Command) (rfc6349.Config, error) {
 	case f.overhead < 0 || f.overhead > 200:
 		return cfg, &usageError{"--overhead", fmt.Sprintf("%d bytes are no framing", f.overhead), "0, 18 or 38"}
 	case cmd.Flags().Changed("time") && f.time < duration(500*time.Millisecond):
-		return cfg, &usageError{"--time", fmt.Sprintf("%s is too short for a run", units.Time(time.Duration(f.time))), "10s, or 30s as the RFC asks"}
+		return cfg, &usageError{"--time", fmt.Sprintf("%s is too short for a run", units.Time(time.Duration(f.time))),
+			"10s, or 30s as the RFC asks"}
 	case cmd.Flags().Changed("budget") && f.budget < duration(5*time.Second):
-		return cfg, &usageError{"--budget", fmt.Sprintf("%s is too short for the test", units.Time(time.Duration(f.budget))), "30s"}
+		return cfg, &usageError{"--budget", fmt.Sprintf("%s is too short for the test", units.Time(time.Duration(f.budget))),
+			"30s"}
 	case f.tolerance <= 0 || f.tolerance >= 1:
 		return cfg, &usageError{"--tolerance", "must lie between 0 and 100 %", "5%"}
 	case f.efficiency >= 1 || f.frameLoss >= 1:
@@ -145,7 +154,8 @@ func (f *rfc6349Flags) config(cmd *cobra.Command) (rfc6349.Config, error) {
 	}
 	for _, size := range f.frames {
 		if size < 64 || size > 9234 {
-			return cfg, &usageError{"--frames", fmt.Sprintf("no Ethernet frame has %d bytes", size), "--frames=" + sizes(rfc6349.FrameSizes())}
+			return cfg, &usageError{"--frames", fmt.Sprintf("no Ethernet frame has %d bytes", size), "--frames=" +
+				sizes(rfc6349.FrameSizes())}
 		}
 	}
 	return cfg, nil
@@ -153,14 +163,19 @@ func (f *rfc6349Flags) config(cmd *cobra.Command) (rfc6349.Config, error) {
 
 func (f *rfc6349Flags) run(cmd *cobra.Command, text string, cfg rfc6349.Config) error {
 	ctx := cmd.Context()
-	f.notes = cmd.ErrOrStderr()
+	f.notes = progress(cmd)
+	page, err := createOutput(cmd, "--html", f.html)
+	if err != nil {
+		return err
+	}
+	defer page.Discard()
 	far, err := f.open(ctx, text)
 	if err != nil {
 		return err
 	}
 	defer far.Close()
 	cfg.Peer = far
-	line := newProgressLine(cmd.ErrOrStderr())
+	line := newProgressLine(progress(cmd))
 	cfg.Progress = func(p rfc6349.Progress) {
 		line.show(tune.Progress{Direction: p.Direction, Doing: p.Doing, Done: p.Done, BestBps: p.BestBps})
 	}
@@ -169,17 +184,17 @@ func (f *rfc6349Flags) run(cmd *cobra.Command, text string, cfg rfc6349.Config) 
 	if result.Path.MSS == 0 { // nobody was met
 		return err
 	}
-	doc := report.NewRFC6349(newHeader(cmd), peerName(text), f.reference, cfg, result)
+	doc := record.NewRFC6349(newHeader(cmd), peerName(text), f.reference, cfg, result)
 	status := statusDone
 	if result.Verdict == rfc6349.Fail || result.Verdict == rfc6349.Inconclusive {
 		status = statusNo
 	}
 	if err != nil {
-		var failure report.Failure
+		var failure record.Failure
 		failure, status = describe(ctx, err)
 		doc.Error = &failure
 	}
-	if err := f.print(cmd, doc); err != nil {
+	if err := f.print(cmd, doc, page); err != nil {
 		return err
 	}
 	if status != statusDone {
@@ -188,21 +203,19 @@ func (f *rfc6349Flags) run(cmd *cobra.Command, text string, cfg rfc6349.Config) 
 	return nil
 }
 
-func (f *rfc6349Flags) print(cmd *cobra.Command, doc *report.RFC6349) error {
-	if f.html != "" {
-		if err := writeWhole(f.html, doc.WriteHTML); err != nil {
-			return fmt.Errorf("--html: %w", err)
-		}
+func (f *rfc6349Flags) print(cmd *cobra.Command, doc *record.RFC6349, page *output.File) error {
+	noteLate(cmd, doc)
+	if err := writeOutput("--html", page, func(w io.Writer) error { return html.Write(w, doc) }); err != nil {
+		return err
 	}
-	if wantsJSON(cmd) {
-		return printJSON(cmd.OutOrStdout(), doc)
+	if err := show(cmd, doc); err != nil || wantsJSON(cmd) {
+		return err
 	}
-	doc.WriteText(cmd.OutOrStdout())
 	if f.html != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "report written to %s\n", f.html)
+		note(cmd, "report written to %s", f.html)
 	}
 	if doc.Error != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "fullpipe: "+doc.Error.Text())
+		tell(cmd, *doc.Error)
 	}
 	return nil
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"io"
-	"runtime/debug"
-	"strings"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -12,18 +10,18 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// streams are what a command reads and writes.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-}
-
 // run carries out one command line and returns the exit status.
 func run(ctx context.Context, args []string, std streams) int {
-	root := newRoot(std)
+	harmless, out := newSinks(ctx, std)
+	root := newRoot(harmless)
 	root.SetArgs(args)
 	called, err := root.ExecuteContextC(ctx)
-	return finish(ctx, called, args, err, std)
+	status := finish(ctx, called, args, err, harmless)
+	if lost := out.err(); lost != nil && !gone(lost) {
+		fmt.Fprintf(harmless.err, "fullpipe: standard output: %v\n", lost)
+		return statusFailed
+	}
+	return status
 }
 
 func newRoot(std streams) *cobra.Command {
@@ -50,8 +48,13 @@ PEER is one of
 	root.SetErr(std.err)
 	root.SetVersionTemplate("fullpipe {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.PersistentFlags().Bool("json", false, "print one JSON object on standard output and nothing else there")
-	root.AddCommand(newTune(), newMeasure(), newSweep(), newRFC6349(), newServe(), newPlan(), newPredict(), newAudit(), newApply(), newUndo(), newStatus(), newExplain(), newExec(), newLab(), newDiagnose())
+	root.PersistentFlags().BoolP("json", "J", false, "print one JSON object on standard output and nothing else there")
+	root.AddCommand(newTune(), newMeasure(), newSweep(), newRFC6349(), newServe(), newPlan(), newPredict(), newAudit(),
+		newApply(), newUndo(), newStatus(), newExplain(), newExec(), newLab(), newDiagnose(), newShow(), newVersion(),
+		newWatch(), newWhy(), newHistory())
+	root.PersistentFlags().BoolP("quiet", "q", false, "no notes and no progress on standard error, only errors")
+	root.AddCommand(newIperf3())
+	completions(root)
 	hideZeros(root)
 	return root
 }
@@ -66,26 +69,4 @@ func hideZeros(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		hideZeros(sub)
 	}
-}
-
-// version says which build this is, from what the Go tool recorded in it.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	var revision, dirty string
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			revision = s.Value[:min(12, len(s.Value))]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "+changes"
-		}
-	}
-	parts := []string{strings.Trim(info.Main.Version, "()")}
-	if revision != "" && !strings.Contains(info.Main.Version, revision) {
-		parts = append(parts, revision+dirty)
-	}
-	return strings.Join(append(parts, info.GoVersion), " ")
 }

@@ -2,23 +2,18 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strconv"
-	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/probe"
-	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/server"
-	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
 func newServe() *cobra.Command {
@@ -29,7 +24,8 @@ func newServe() *cobra.Command {
 		Short: "be the far end for fullpipe on other hosts",
 		Long: `serve answers fullpipe clients that hold its key until it is interrupted.
 
-Without a key given it makes a new one and prints it. Clients cannot change this host.
+Without a key given it makes a new one and prints it, and keeps it in --key-file where one
+is named. Clients cannot change this host.
 What they may ask of it is bounded by the --max flags: one client too many is told that
 the server is busy, a test beyond a bound is refused with the bound's name, and one that
 goes beyond it all the same is ended. iperf3's clients have places of their own, so that
@@ -55,11 +51,14 @@ strangers never take those of clients with the key.`,
 		},
 	}
 	o.key.add(cmd.Flags())
+	cmd.Flags().Lookup("key-file").Usage = "a file that holds the server's key; it is made, for its owner alone to " +
+		"read, where it is missing"
 	cmd.Flags().StringVar(&o.listen, "listen", server.DefaultAddress, "ADDR:PORT to listen on; port 0 chooses one")
 	cmd.Flags().BoolVar(&o.iperf3, "iperf3", false, "also admit iperf3 clients, who need no key")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	o.limits.add(cmd.Flags())
-	cmd.Flags().BoolVar(&untilEOF, "until-eof", false, "end with standard input, and choose another port where the asked one is taken (as ssh:// starts it)")
+	cmd.Flags().BoolVar(&untilEOF, "until-eof", false, "end with standard input, and choose another port where the "+
+		"asked one is taken (as ssh:// starts it)")
 	return cmd
 }
 
@@ -98,20 +97,27 @@ func serveUntilEOF(cmd *cobra.Command, o serveOptions) error {
 }
 
 func serve(cmd *cobra.Command, o serveOptions) error {
-	key, err := o.key.find()
+	made, err := o.key.create()
 	if err != nil {
 		return err
 	}
-	made := key == nil
-	if made {
+	key, err := o.key.find(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if key == nil {
 		k := probe.NewKey()
-		key = &k
+		key, made = &k, true
 	}
 	ctx := cmd.Context()
-	log := serveLog{cmd, o.quiet}
+	log := newServeLog(cmd, o.quiet)
+	defer log.close()
 	config := server.Config{Address: o.listen, Key: *key, Software: version(), Event: log.event}
 	clients := admitIperf3(&config)
 	config.Strangers, config.ShareWindows = o.iperf3, true
+	if note := o.limits.fit(socket.MostFiles()); note != "" && !o.quiet {
+		log.lines.put([]byte("note: " + note + "\n"))
+	}
 	o.limits.apply(&config, clients)
 	s, err := server.New(ctx, config)
 	if err != nil {
@@ -127,7 +133,10 @@ func serve(cmd *cobra.Command, o serveOptions) error {
 		s.Close()
 		return listenError(o.listen+" (UDP)", err)
 	}
-	log.ready(s.Addr().String(), *key, made)
+	if err := log.ready(ctx, s.Addr().String(), *key, made); err != nil {
+		s.Close()
+		return fmt.Errorf("tell where it listens: %w", err)
+	}
 	return s.Serve(ctx) // an interrupt is how serving ends
 }
 
@@ -161,87 +170,4 @@ func listenError(listen string, err error) error {
 		hint = "an address of this host"
 	}
 	return &probe.Error{Address: "listen on " + listen, Err: err, Hint: hint}
-}
-
-// serveLog prints what a server does: events as JSON lines, or as text on standard error.
-type serveLog struct {
-	cmd   *cobra.Command
-	quiet bool
-}
-
-// readyEvent is the first line of serve --json.
-type readyEvent struct {
-	report.Header
-	Event  string `json:"event"`
-	Listen string `json:"listen"`
-	Key    string `json:"key,omitempty"` // absent when it was given: then its owner has it
-}
-
-func (l serveLog) ready(address string, key probe.Key, made bool) {
-	if l.quiet {
-		return
-	}
-	if wantsJSON(l.cmd) {
-		e := readyEvent{Header: newHeader(l.cmd), Event: "ready", Listen: address}
-		if made {
-			e.Key = key.String()
-		}
-		l.line(e)
-		return
-	}
-	out := l.cmd.OutOrStdout()
-	fmt.Fprintf(out, "fullpipe listens on %s\n", address)
-	if made {
-		fmt.Fprintf(out, "key: %s\n", key)
-		_, port, _ := net.SplitHostPort(address)
-		name, _ := os.Hostname()
-		if port != "5201" {
-			name += ":" + port
-		}
-		fmt.Fprintf(l.cmd.ErrOrStderr(), "measure from another host with:\n  FULLPIPE_KEY=%s fullpipe measure %s\n", key, name)
-	} else {
-		fmt.Fprintln(out, "its clients need the key that was given")
-	}
-}
-
-// serveEvent is a line of serve --json.
-type serveEvent struct {
-	At         time.Time `json:"at"`
-	Event      string    `json:"event"`
-	Client     string    `json:"client"`
-	Direction  string    `json:"direction,omitempty"`
-	Bytes      *int64    `json:"bytes,omitempty"`
-	GoodputBps *float64  `json:"goodput_bps,omitempty"`
-	Complete   *bool     `json:"complete,omitempty"`
-	Error      string    `json:"error,omitempty"`
-}
-
-func (l serveLog) event(e server.Event) {
-	if l.quiet {
-		return
-	}
-	line := serveEvent{At: time.Now().UTC().Round(time.Millisecond), Event: e.What, Client: e.Client.String()}
-	text := []string{line.At.Format(time.TimeOnly), line.Client, e.What}
-	if e.Err != nil {
-		line.Error = e.Err.Error()
-		text = append(text, e.Err.Error())
-	}
-	if r := e.Result; r != nil {
-		line.Direction, line.Complete = string(r.Spec.Direction), &r.Complete
-		text = append(text, "from the client's side "+line.Direction)
-		if received, ok := r.Received(); ok {
-			bytes, bps := received.Bytes, received.Bps()
-			line.Bytes, line.GoodputBps = &bytes, &bps
-			text = append(text, units.Size(bytes).String(), units.Rate(bps).String())
-		}
-	}
-	if wantsJSON(l.cmd) {
-		l.line(line)
-		return
-	}
-	fmt.Fprintln(l.cmd.ErrOrStderr(), strings.Join(text, "  "))
-}
-
-func (l serveLog) line(v any) {
-	json.NewEncoder(l.cmd.OutOrStdout()).Encode(v)
 }

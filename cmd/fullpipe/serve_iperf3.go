@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"net"
-	"sync"
 
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/server"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -14,15 +14,8 @@ import (
 
 // admitIperf3 lets a server hand its strangers to iperf3's protocol.
 func admitIperf3(config *server.Config) *iperf3.Server {
-	var telling sync.Mutex
-	tell := config.Event
-	config.Event = func(e server.Event) {
-		telling.Lock()
-		defer telling.Unlock()
-		tell(e)
-	}
-	clients := &iperf3.Server{Report: func(r iperf3.Report) {
-		e := server.Event{What: "iperf3", Client: r.From, Err: r.Err}
+	clients := &iperf3.Server{Sentence: text.Sentence, Report: func(r iperf3.Report) {
+		e := server.Event{What: "iperf3", Client: r.From, Keyed: r.Keyed, Err: r.Err}
 		if len(r.Outcomes) == 0 {
 			config.Event(e)
 		}
@@ -31,8 +24,8 @@ func admitIperf3(config *server.Config) *iperf3.Server {
 			config.Event(e)
 		}
 	}}
-	config.Legacy = func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64) {
-		clients.Handle(ctx, conn, iperf3.Cookie(preface), order)
+	config.Legacy = func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
+		clients.Handle(ctx, conn, iperf3.Cookie(preface), order, keyed)
 	}
 	return clients
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
 // Exit statuses of the contract. lab and exec pass on their command's own.
@@ -47,6 +47,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		flags := strings.Split(m[1], ", ")
 		return &usageError{flags[len(flags)-1], m[2], cmd.CommandPath() + " --help"}
 	}
+	if ours := ourWord(err); ours != "" && cmd.Name() == "measure" {
+		return &usageError{cmd.CommandPath(), err.Error() + ", which is iperf3's", ours}
+	}
 	return &usageError{cmd.CommandPath(), err.Error(), cmd.CommandPath() + " --help"}
 }
 
@@ -61,32 +64,29 @@ func finish(ctx context.Context, cmd *cobra.Command, args []string, err error, s
 	}
 	failure, status := describe(ctx, err)
 	if wantsJSON(cmd) || asksJSON(args) {
-		doc := struct {
-			report.Header
-			Error report.Failure `json:"error"`
-		}{newHeader(cmd), failure}
-		if err := printJSON(std.out, doc); err != nil {
+		if err := printObject(cmd, std.out, &record.CommandFailed{Header: newHeader(cmd), Error: &failure}); err != nil {
 			return statusFailed
 		}
 		return status
 	}
-	fmt.Fprintln(std.err, "fullpipe: "+failure.Text())
+	fmt.Fprintln(std.err, "fullpipe: "+failureText(failure))
 	return status
 }
 
 // describe turns an error into what its user reads and the status.
-func describe(ctx context.Context, err error) (report.Failure, int) {
-	failure, status := report.Failure{Message: err.Error()}, statusFailed
+func describe(ctx context.Context, err error) (record.Failure, int) {
+	failure, status := record.Failure{Code: codeOf(err), Message: message(err)}, statusFailed
 	var usage *usageError
 	var withStatus *statusError
 	var hint interface{ Try() string }
 	switch {
 	case errors.As(err, &usage):
-		failure, status = report.Failure{Argument: usage.argument, Message: usage.message, Try: usage.try}, statusUsage
+		failure, status = record.Failure{Code: "usage", Argument: usage.argument, Message: usage.message, Try: usage.try},
+			statusUsage
 	case strings.HasPrefix(err.Error(), "unknown command"):
-		failure.Try, status = "fullpipe --help", statusUsage
+		failure.Code, failure.Try, status = "usage", "fullpipe --help", statusUsage
 	case ctx.Err() != nil:
-		failure, status = report.Failure{Message: "interrupted"}, statusInterrupted
+		failure, status = record.Failure{Code: "interrupted", Message: "interrupted"}, statusInterrupted
 	}
 	if errors.As(err, &withStatus) {
 		status = withStatus.status
@@ -97,15 +97,28 @@ func describe(ctx context.Context, err error) (report.Failure, int) {
 	return failure, status
 }
 
+// message is an error on one line, also where several were joined.
+func message(err error) string {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || !strings.Contains(err.Error(), "\n") {
+		return err.Error()
+	}
+	var parts []string
+	for _, e := range joined.Unwrap() {
+		parts = append(parts, message(e))
+	}
+	return strings.Join(parts, "; ")
+}
+
 // asksJSON looks for --json among arguments that could not all be parsed.
 func asksJSON(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
 	}
-	return slices.Contains(args, "--json")
+	return slices.Contains(args, "--json") || slices.Contains(args, "-J") || slices.Contains(args, "--json-stream")
 }
 
 func wantsJSON(cmd *cobra.Command) bool {
 	v, err := cmd.Flags().GetBool("json")
-	return err == nil && v
+	return err == nil && v || wantsStream(cmd)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/sweep"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -65,15 +68,17 @@ ends before, they are marked as predicted.`,
 	fl.StringVar(&f.send, "send-buffers", grid, "the sender's send buffers (SO_SNDBUF)")
 	fl.StringVar(&f.receive, "receive-buffers", grid, "the receiver's receive buffers (SO_RCVBUF)")
 	fl.StringVar(&f.write, "write-sizes", sweep.Automatic, "bytes of one write by the sender")
-	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion controls, separated by commas (its default if not given)")
+	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion controls, separated by commas (its "+
+		"default if not given)")
 	fl.StringVar(&f.precision, "precision", "3%", "how far a cell's 95 % interval may reach from its middle")
 	fl.IntVar(&f.repeats, "repeats", 10, "the most runs of one cell")
-	fl.Var(&f.budget, "budget", "time for all runs together, those before --resume too; no bound if not given")
-	fl.VarP(&f.time, "time", "t", "how long each run lasts")
+	fl.Var((*period)(&f.budget), "budget", "time for all runs together, those before --resume too; no bound if not given")
+	fl.VarP((*period)(&f.time), "time", "t", "how long each run lasts")
 	fl.Uint64Var(&f.seed, "seed", 1, "of the random order")
 	fl.StringVar(&f.resume, "resume", "", "keep what is measured in this file, and go on where it was left")
 	fl.StringVar(&f.html, "html", "", "also write a page with the heat map and curves to this file")
 	fl.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each cell")
+	addHistoryFlags(cmd, true)
 	return cmd
 }
 
@@ -83,7 +88,8 @@ func (f *sweepFlags) config(text string) (id sweep.Identity, rules sweep.Rules, 
 	for _, axis := range []struct {
 		flag, text string
 		to         *[]int
-	}{{"--send-buffers", f.send, &id.Axes.Send}, {"--receive-buffers", f.receive, &id.Axes.Receive}, {"--write-sizes", f.write, &id.Axes.Write}} {
+	}{{"--send-buffers", f.send, &id.Axes.Send}, {"--receive-buffers", f.receive, &id.Axes.Receive},
+		{"--write-sizes", f.write, &id.Axes.Write}} {
 		if *axis.to, err = sweep.ParseSizes(axis.text); err != nil {
 			return id, rules, &usageError{axis.flag, err.Error(), "8K-1M:x2,automatic"}
 		}
@@ -110,7 +116,8 @@ func (f *sweepFlags) config(text string) (id sweep.Identity, rules sweep.Rules, 
 	if number, ok := strings.CutSuffix(strings.TrimSpace(f.precision), "%"); !ok {
 		return id, rules, &usageError{"--precision", fmt.Sprintf("%q is no share", f.precision), "--precision 3%"}
 	} else if _, err := fmt.Sscanf(number, "%g", &percent); err != nil || !(percent >= 0.1 && percent <= 50) {
-		return id, rules, &usageError{"--precision", fmt.Sprintf("%q is not between 0.1%% and 50%%", f.precision), "--precision 3%"}
+		return id, rules, &usageError{"--precision", fmt.Sprintf("%q is not between 0.1%% and 50%%", f.precision),
+			"--precision 3%"}
 	}
 	rules = sweep.Rules{Precision: percent / 100, Most: f.repeats, Budget: time.Duration(f.budget), Seed: f.seed}
 	return id, rules, nil
@@ -118,8 +125,13 @@ func (f *sweepFlags) config(text string) (id sweep.Identity, rules sweep.Rules, 
 
 func (f *sweepFlags) run(cmd *cobra.Command, text string, id sweep.Identity, rules sweep.Rules) error {
 	ctx := cmd.Context()
-	f.notes = cmd.ErrOrStderr()
-	path, temporary, err := f.journal()
+	f.notes = progress(cmd)
+	page, err := createOutput(cmd, "--html", f.html)
+	if err != nil {
+		return err
+	}
+	defer page.Discard()
+	path, kept, err := f.journal()
 	if err != nil {
 		return err
 	}
@@ -133,52 +145,70 @@ func (f *sweepFlags) run(cmd *cobra.Command, text string, id sweep.Identity, rul
 	}
 	far, err := f.open(ctx, text)
 	if err != nil {
-		return errors.Join(err, removeUnused(journal, path, temporary))
+		return errors.Join(err, removeUnused(journal, path, kept))
 	}
 	defer far.Close()
-	if temporary {
+	if kept == temporary {
 		f.note("until the sweep is complete, what is measured is kept in " + path)
 	}
-	line := newProgressLine(cmd.ErrOrStderr())
-	result, failed := sweep.Run(ctx, sweep.Config{Peer: far, Rules: rules, Journal: journal, Progress: func(p sweep.Progress) {
-		doing := p.Cell.Short()
-		if p.Share > 0.1 {
-			doing = fmt.Sprintf("about %s left  %s", units.Time(time.Duration(float64(p.Elapsed)*(1/p.Share-1)).Round(time.Second)), doing)
-		}
-		line.draw(p.Share, fmt.Sprintf("%d of %d cells  ", p.Done, p.Cells), p.BestBps, doing)
-	}})
+	line := newProgressLine(progress(cmd))
+	result, failed := sweep.Run(ctx, sweep.Config{Peer: far, Rules: rules, Journal: journal,
+		Progress: func(p sweep.Progress) {
+			doing := p.Cell.Short()
+			if p.Share > 0.1 {
+				doing = fmt.Sprintf("about %s left  %s",
+					units.Time(time.Duration(float64(p.Elapsed)*(1/p.Share-1)).Round(time.Second)), doing)
+			}
+			line.draw(p.Share, fmt.Sprintf("%d of %d cells  ", p.Done, p.Cells), p.BestBps, doing)
+		}})
 	line.clear()
 	if result == nil || len(journal.Runs) == 0 {
-		return errors.Join(failed, removeUnused(journal, path, temporary))
+		return errors.Join(failed, removeUnused(journal, path, kept))
 	}
-	doc := report.NewSweep(newHeader(cmd), result)
+	doc := record.NewSweep(newHeader(cmd), result)
+	noteLate(cmd, doc)
 	status := statusDone
 	if failed != nil {
-		var failure report.Failure
+		var failure record.Failure
 		failure, status = describe(ctx, failed)
 		failure.Try = "the same command line with --resume " + path
 		doc.Error, doc.Interrupted = &failure, true
 	}
-	if err := f.print(cmd, doc); err != nil {
+	if err := f.print(cmd, doc, page); err != nil {
 		return err
 	}
 	if doc.Error != nil && !wantsJSON(cmd) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "fullpipe: "+doc.Error.Text())
+		tell(cmd, *doc.Error)
 	}
 	if status != statusDone {
 		return exitStatus(status)
 	}
-	if temporary && result.Complete {
+	if kept == temporary && result.Complete {
 		return os.Remove(path)
 	}
 	return nil
 }
 
-// journal is where what is measured is kept: the user's file, or one of our own that is
-// removed when the sweep is complete.
-func (f *sweepFlags) journal() (path string, temporary bool, err error) {
+// keeping says whose a journal is.
+type keeping int
+
+const (
+	before    keeping = iota // the user's, with or without runs
+	made                     // the user's, made by this run
+	temporary                // ours, removed when the sweep is complete
+)
+
+// journal is where what is measured is kept: the user's file, or one of our own.
+func (f *sweepFlags) journal() (path string, kept keeping, err error) {
 	if f.resume != "" {
-		return f.resume, false, nil
+		info, err := os.Stat(f.resume)
+		switch {
+		case err == nil && !info.Mode().IsRegular():
+			return "", before, &usageError{"--resume", f.resume + " is no regular file", "a sweep's file, or a new name"}
+		case err != nil:
+			return f.resume, made, nil
+		}
+		return f.resume, before, nil
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -186,38 +216,30 @@ func (f *sweepFlags) journal() (path string, temporary bool, err error) {
 	}
 	dir = filepath.Join(dir, "fullpipe")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", false, fmt.Errorf("a place for what is measured: %w", err)
+		return "", before, fmt.Errorf("a place for what is measured: %w", err)
 	}
 	file, err := os.CreateTemp(dir, "sweep-"+started.Format("20060102T150405")+"-*.jsonl")
 	if err != nil {
-		return "", false, fmt.Errorf("a place for what is measured: %w", err)
+		return "", before, fmt.Errorf("a place for what is measured: %w", err)
 	}
-	return file.Name(), true, file.Close()
+	return file.Name(), temporary, file.Close()
 }
 
-// removeUnused takes away our own journal that nothing was measured for.
-func removeUnused(journal *sweep.Journal, path string, temporary bool) error {
-	if !temporary || len(journal.Runs) > 0 {
+// removeUnused takes away a journal that we made and that nothing was measured for.
+func removeUnused(journal *sweep.Journal, path string, kept keeping) error {
+	if kept == before || len(journal.Runs) > 0 {
 		return nil
 	}
 	return os.Remove(path)
 }
 
 // print writes the sweep in the forms that were asked for.
-func (f *sweepFlags) print(cmd *cobra.Command, doc *report.Sweep) error {
-	if f.html != "" {
-		if err := writeWhole(f.html, doc.WriteHTML); err != nil {
-			return fmt.Errorf("--html: %w", err)
-		}
+func (f *sweepFlags) print(cmd *cobra.Command, doc *record.Sweep, page *output.File) error {
+	if err := writeOutput("--html", page, func(w io.Writer) error { return html.Write(w, doc) }); err != nil {
+		return err
+	}
+	if page != nil {
 		f.note("the page is in " + f.html)
 	}
-	switch out := cmd.OutOrStdout(); {
-	case wantsJSON(cmd):
-		return printJSON(out, doc)
-	case f.csv:
-		return doc.WriteCSV(out)
-	default:
-		doc.WriteText(out)
-	}
-	return nil
+	return show(cmd, doc)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"runtime"
@@ -15,7 +16,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -29,6 +31,8 @@ type tuneFlags struct {
 	seed      uint64
 	target    string
 	farTarget string
+	goal      string
+	html      string
 	apply     bool
 	yes       bool
 }
@@ -39,11 +43,13 @@ func newTune() *cobra.Command {
 		Use:   "tune PEER",
 		Short: "find the windows that fill the path to PEER, and prove the gain",
 		Long: `tune measures the path to PEER and what a program gets on it today, names what limits
-that, searches the smallest window that carries the most, and measures before and after
-in turn. Everything is tried through socket options; no host is changed. What to set is
-printed for each end.`,
+that, searches what helps (the smallest window that carries the most; another congestion
+control, pacing, several streams, or what of these helps together), and measures before
+and after in turn. Everything is tried through socket options; no host is changed. What to
+set is printed for each end. With --goal latency it looks for the shortest queue instead.`,
 		Example: `  fullpipe tune server.example.net --key-file key
   fullpipe tune server.example.net --direction both --budget 30s --file-size 10GB
+  fullpipe tune server.example.net --goal latency --html receipt.html
   fullpipe tune lab:rate=100mbit,rtt=40ms,stack=windows-2000`,
 		Args: onePeer,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,19 +71,33 @@ printed for each end.`,
 	}
 	fl := cmd.Flags()
 	f.peerFlags.add(fl)
-	fl.Var(&f.budget, "budget", "time for each direction (default: the larger of 30 s, 2,000 segments' time and 150 round trips)")
+	fl.Var((*period)(&f.budget), "budget", "time for each direction (default: the larger of 30 s, 900 segments' time "+
+		"and 150 round trips)")
 	fl.Var(&f.maxBytes, "max-bytes", "payload that each direction may move")
 	fl.Var(&f.fileSize, "file-size", "a transfer whose time before and after is of interest")
+	fl.StringVar(&f.goal, "goal", string(tune.Throughput), "what to tune for: throughput, or latency (the shortest "+
+		"queue that keeps 95 % of the rate)")
+	fl.StringVar(&f.html, "html", "", "also write the receipt to this file: path, limiter, trials, proof and settings "+
+		"on one page")
 	fl.Uint64Var(&f.seed, "seed", 1, "of the order of the trials")
 	fl.StringVar(&f.target, "target", "", "system whose settings to print for this host (default: this one)")
-	fl.StringVar(&f.farTarget, "far-target", "", "system whose settings to print for the far host (default: what it says it is)")
-	fl.BoolVar(&f.apply, "apply", false, "change this host's settings, measure with and without the change in turn, keep it only where it helps")
+	fl.StringVar(&f.farTarget, "far-target", "", "system whose settings to print for the far host (default: what it "+
+		"says it is)")
+	fl.BoolVar(&f.apply, "apply", false, "change this host's settings, measure with and without the change in turn, "+
+		"keep it only where it helps")
 	fl.BoolVar(&f.yes, "yes", false, "with --apply: do not ask")
+	addHistoryFlags(cmd, true)
 	return cmd
 }
 
 func (f *tuneFlags) config() (tune.Config, error) {
-	cfg := tune.Config{Budget: time.Duration(f.budget), MaxBytes: int64(f.maxBytes), FileSize: int64(f.fileSize), Seed: f.seed}
+	cfg := tune.Config{Budget: time.Duration(f.budget), MaxBytes: int64(f.maxBytes), FileSize: int64(f.fileSize),
+		Seed: f.seed}
+	switch cfg.Goal = tune.Goal(f.goal); cfg.Goal {
+	case tune.Throughput, tune.Latency:
+	default:
+		return cfg, &usageError{"--goal", fmt.Sprintf("%q is no goal", f.goal), "throughput or latency"}
+	}
 	var err error
 	if cfg.Directions, err = f.directions(); err != nil {
 		return cfg, err
@@ -92,7 +112,8 @@ func (f *tuneFlags) config() (tune.Config, error) {
 			continue
 		}
 		if _, err := plan.ParseTarget(name); err != nil {
-			return cfg, &usageError{argument, fmt.Sprintf("%q is not a system that is known", name), strings.Join(plan.Targets(), ", ")}
+			return cfg, &usageError{argument, fmt.Sprintf("%q is not a system that is known", name), strings.Join(plan.Targets(),
+				", ")}
 		}
 	}
 	return cfg, nil
@@ -100,14 +121,19 @@ func (f *tuneFlags) config() (tune.Config, error) {
 
 func (f *tuneFlags) run(cmd *cobra.Command, text string, cfg tune.Config) error {
 	ctx := cmd.Context()
-	f.notes = cmd.ErrOrStderr()
+	f.notes = progress(cmd)
 	far, err := f.open(ctx, text)
 	if err != nil {
 		return err
 	}
 	defer far.Close()
+	page, err := createOutput(cmd, "--html", f.html)
+	if err != nil {
+		return err
+	}
+	defer page.Discard()
 	cfg.Peer = far
-	line := newProgressLine(cmd.ErrOrStderr())
+	line := newProgressLine(progress(cmd))
 	cfg.Progress = line.show
 	result, err := tune.Run(ctx, cfg)
 	line.clear()
@@ -115,26 +141,26 @@ func (f *tuneFlags) run(cmd *cobra.Command, text string, cfg tune.Config) error 
 		return err
 	}
 	near, farTarget := f.targets(result)
-	doc := report.NewTune(newHeader(cmd), peerName(text), result, near, farTarget)
+	doc := record.NewTune(newHeader(cmd), peerName(text), result, near, farTarget)
 	status := statusDone
 	if f.apply && err == nil {
 		status, err = f.change(cmd, cfg, result, doc)
 		line.clear()
 	}
 	if err != nil {
-		var failure report.Failure
+		var failure record.Failure
 		failure, status = describe(ctx, err)
 		doc.Error = &failure
 	}
-	if wantsJSON(cmd) {
-		if err := printJSON(cmd.OutOrStdout(), doc); err != nil {
-			return err
-		}
-	} else {
-		doc.WriteText(cmd.OutOrStdout())
-		if doc.Error != nil {
-			fmt.Fprintln(cmd.ErrOrStderr(), "fullpipe: "+doc.Error.Text())
-		}
+	noteLate(cmd, doc)
+	if err := show(cmd, doc); err != nil {
+		return err
+	}
+	if err := writeOutput("--html", page, func(w io.Writer) error { return html.Write(w, doc) }); err != nil {
+		return err
+	}
+	if doc.Error != nil && !wantsJSON(cmd) {
+		tell(cmd, *doc.Error)
 	}
 	if status != statusDone {
 		return exitStatus(status)
@@ -143,7 +169,8 @@ func (f *tuneFlags) run(cmd *cobra.Command, text string, cfg tune.Config) error 
 }
 
 // echo asks a host by a route; what cannot be had stays unknown.
-func echo(by socket.Route) func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips, path.MTU) {
+func echo(by socket.Route) func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips,
+	path.MTU) {
 	return func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips, path.MTU) {
 		const every = 20 * time.Millisecond
 		count := min(max(int(spend/(rtt+every)), 5), 20)

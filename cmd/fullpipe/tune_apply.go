@@ -7,13 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/host"
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
 
 // change makes the settings that this host needs in each direction, if any, proves them
-// and enters what came of it in the report. The status is 3 when all were taken back.
-func (f *tuneFlags) change(cmd *cobra.Command, cfg tune.Config, result *tune.Result, doc *report.Tune) (int, error) {
+// and enters what came of it in the record. The status is 3 when all were taken back.
+func (f *tuneFlags) change(cmd *cobra.Command, cfg tune.Config, result *tune.Result, doc *record.Tune) (int, error) {
 	s, err := host.Snapshot()
 	if err != nil {
 		return statusFailed, err
@@ -57,6 +58,8 @@ func (f *tuneFlags) agree(cmd *cobra.Command, changes []host.Change) error {
 		return err
 	}
 	fmt.Fprintln(cmd.ErrOrStderr())
-	report.NewApply(newHeader(cmd), dids, host.WholeHost(), false).WriteText(cmd.ErrOrStderr())
+	if err := text.Write(cmd.ErrOrStderr(), record.NewApply(newHeader(cmd), dids, host.WholeHost(), false)); err != nil {
+		return fmt.Errorf("the changes cannot be shown: %w", err)
+	}
 	return confirm(cmd, "make these changes, and keep them only where they help?")
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/host"
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
 func newUndo() *cobra.Command {
@@ -26,7 +26,7 @@ status 3; --forget drops it from fullpipe's memory.`,
 				return host.Forget(cmd.Context(), host.Config{}, names...)
 			}
 			dids, err := host.Undo(cmd.Context(), host.Config{}, names...)
-			doc := &report.Undo{Header: newHeader(cmd), Changes: dids}
+			doc := &record.Undo{Header: newHeader(cmd), Changes: dids}
 			if doc.Changes == nil {
 				doc.Changes = []host.Did{}
 			}
@@ -34,14 +34,10 @@ status 3; --forget drops it from fullpipe's memory.`,
 				return err
 			}
 			if err != nil {
-				doc.Error = &report.Failure{Message: err.Error()}
+				doc.Error = &record.Failure{Code: codeOf(err), Message: message(err)}
 			}
-			if wantsJSON(cmd) {
-				if failed := printJSON(cmd.OutOrStdout(), doc); failed != nil {
-					return errors.Join(err, failed)
-				}
-			} else {
-				doc.WriteText(cmd.OutOrStdout())
+			if failed := show(cmd, doc); failed != nil {
+				return errors.Join(err, failed)
 			}
 			switch {
 			case err != nil && wantsJSON(cmd):
@@ -68,7 +64,7 @@ func newStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			doc := &report.Status{Header: newHeader(cmd), Settings: states}
+			doc := &record.Status{Header: newHeader(cmd), Settings: states}
 			return show(cmd, doc)
 		},
 	}

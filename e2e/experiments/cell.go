@@ -19,6 +19,9 @@ type cell struct {
 	expected    float64 // bit/s by arithmetic; 0: none made
 	measured    []float64
 	limiters    []string
+	dropped     int     // runs in labs that were too late to be believed
+	late        bool    // and there was no other
+	p99         float64 // s: the most that one packet in 100 was late in a run that counts
 }
 
 // median is the middle of the runs; 0 before any.

@@ -99,7 +99,8 @@ func TestAFailedCell(t *testing.T) {
 }
 
 func TestSpansAreJudgedByBothEnds(t *testing.T) {
-	for s, want := range map[span]string{{0.96, 0.97, 0.98}: "pass", {0.90, 0.96, 0.98}: "inconclusive", {0.90, 0.94, 0.96}: "inconclusive", {0.8, 0.85, 0.9}: "fail"} {
+	for s, want := range map[span]string{{0.96, 0.97, 0.98}: "pass", {0.90, 0.96, 0.98}: "inconclusive",
+		{0.90, 0.94, 0.96}: "inconclusive", {0.8, 0.85, 0.9}: "fail"} {
 		if got := s.judge(atLeast(0.95)); got != want {
 			t.Errorf("%v, of which 0.95 are asked: %s, want %s", s, got, want)
 		}

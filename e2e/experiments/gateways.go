@@ -142,6 +142,28 @@ func shortPath(sweep []row) path {
 	return path{2500 * time.Microsecond, implied, implied - ofTheHosts}
 }
 
+// fitted says in a heading that an experiment runs at another round trip than its name's.
+func (p path) fitted() string {
+	if p.implied == p.named {
+		return ""
+	}
+	return fmt.Sprintf(" (run at a fitted %s)", units.Time(p.lab))
+}
+
+// both says what the two round trips would give by arithmetic.
+func (p path) both() string {
+	if p.implied == p.named {
+		return ""
+	}
+	rate := func(rtt time.Duration) string {
+		return units.Rate(model.AFD{Quota: model.DefaultAFDQuota}.Goodput(8192, rtt)).String()
+	}
+	return fmt.Sprintf(" The note says %s; its own cells imply %s, which the lab's hosts make of a link of %s. By "+
+		"arithmetic "+
+		"8192 bytes give %s at %s and %s at %s.", units.Time(p.named), units.Time(p.implied), units.Time(p.lab),
+		rate(p.named), units.Time(p.named), rate(p.implied), units.Time(p.implied))
+}
+
 // gatewayTable is one of the note's tables: write sizes against default and tuned
 // settings, on the network and through the gateways.
 func gatewayTable(file string, path path, quota, window int) (*experiment, error) {
@@ -149,10 +171,12 @@ func gatewayTable(file string, path path, quota, window int) (*experiment, error
 	if err != nil {
 		return nil, err
 	}
-	e := &experiment{title: fmt.Sprintf("Two Windows hosts at %s, by write size", units.Time(path.named)), rows: "write size",
-		about: fmt.Sprintf("Application note on tuning for VPN gateways (about 2006): 100 Mbit/s Ethernet, a delay simulator, "+
+	e := &experiment{title: fmt.Sprintf("Two Windows hosts at %s%s, by write size", units.Time(path.named), path.fitted()),
+		rows: "write size",
+		about: fmt.Sprintf("Application note on tuning for VPN gateways (about 2006): 100 Mbit/s Ethernet, a delay "+
+			"simulator, "+
 			"writes of five sizes; default settings (send buffer 8192 bytes) and tuned ones (%d bytes, window %s).",
-			quota, windowText(window)),
+			quota, windowText(window)) + path.both(),
 		judge: judgeGateways}
 	for _, row := range rows {
 		for _, column := range columns {
@@ -175,15 +199,16 @@ func windowText(window int) string {
 
 // sendBufferSweep is the note's table of send buffers at 2.5 ms.
 func sendBufferSweep(columns []string, rows []row) (*experiment, error) {
-	e := &experiment{title: "Send buffer against write size at 2.5 ms", rows: "write size",
-		about: "The same note: the network without gateways, send buffers of 8 to 64 KiB.", judge: judgeSweep}
+	short := shortPath(rows)
+	e := &experiment{title: "Send buffer against write size at 2.5 ms" + short.fitted(), rows: "write size",
+		about: "The same note: the network without gateways, send buffers of 8 to 64 KiB." + short.both(), judge: judgeSweep}
 	for _, row := range rows {
 		for _, column := range columns {
 			quota, err := strconv.Atoi(column)
 			if err != nil {
 				return nil, err
 			}
-			e.cells = append(e.cells, setting{quota: quota}.cell(row, kib(quota), row.rates[column], shortPath(rows)))
+			e.cells = append(e.cells, setting{quota: quota}.cell(row, kib(quota), row.rates[column], short))
 		}
 	}
 	return e, nil

@@ -42,13 +42,15 @@ func judgePool(tables []*experiment) []finding {
 	}
 	rank, typical, n := agreement(pool, expected, published)
 	const asked = "(asked: rank correlation 0.93 or more, median ratio within 15 %)"
-	all := []finding{{fmt.Sprintf("Default settings, network and VPN, all tables (%d cells): the least of line, gateways and outstanding/RTT "+
+	all := []finding{{fmt.Sprintf("Default settings, network and VPN, all tables (%d cells): the least of line, "+
+		"gateways and outstanding/RTT "+
 		"against the published figures has rank correlation %.3f and median ratio %.2f %s.", n, rank, typical, asked),
 		exactly(rank).judge(func(r float64) bool { return r >= 0.93 && within(typical, 0.15) })}}
 	ranks := over(func(of func(*cell) float64) float64 { r, _, _ := agreement(pool, of, published); return r })
 	ratio := over(func(of func(*cell) float64) float64 { _, m, _ := agreement(pool, of, published); return m })
 	return append(all,
-		finding{fmt.Sprintf("The lab's real TCP in the same cells has rank correlation %.3f (%.3f to %.3f; asked: 0.93 or more).",
+		finding{fmt.Sprintf("The lab's real TCP in the same cells has rank correlation %.3f (%.3f to %.3f; asked: 0.93 or "+
+			"more).",
 			ranks.mid, ranks.low, ranks.high), ranks.judge(atLeast(0.93))},
 		finding{fmt.Sprintf("Its median ratio is %v (within 15 %%).", ratio), ratio.judge(near(0.15))})
 }
@@ -57,18 +59,21 @@ func judgePool(tables []*experiment) []finding {
 // says what the gateways cost the small windows.
 func judgeGateways(e *experiment) (all []finding) {
 	theirs, ours := addedDelay(e, published), addedDelay(e, measured)
-	all = append(all, finding{text: fmt.Sprintf("With default settings a round trip through the gateways takes %.1f ms longer in the published "+
+	all = append(all, finding{text: fmt.Sprintf("With default settings a round trip through the gateways takes %.1f ms "+
+		"longer in the published "+
 		"figures (median, from outstanding/rate) and %.1f ms here.", 1e3*theirs, 1e3*ours)})
 	for _, side := range []string{"network", "vpn"} {
 		tuned := where(e.cells, func(c *cell) bool { return isTuned(c) && strings.HasPrefix(c.column, side) })
 		reached := over(func(of func(*cell) float64) float64 { return median(ratios(tuned, of, expected)) })
-		all = append(all, finding{fmt.Sprintf("Tuned, %s: the lab reaches %v of what line, gateways and windows allow (median; asked: 0.95 or more).",
+		all = append(all, finding{fmt.Sprintf("Tuned, %s: the lab reaches %v of what line, gateways and windows allow "+
+			"(median; asked: 0.95 or more).",
 			side, reached), reached.judge(atLeast(0.95))})
 		theirs := median(ratios(tuned, published, expected))
 		if theirs >= 0.9 {
 			continue
 		}
-		all = append(all, finding{text: fmt.Sprintf("The published tuned figures (%s) are %.0f %% of that. No window explains it, as the windows asked for "+
+		all = append(all, finding{text: fmt.Sprintf("The published tuned figures (%s) are %.0f %% of that. No window "+
+			"explains it, as the windows asked for "+
 			"hold a full path: something else held those transfers. %s", side, 100*theirs, lossThatExplains(tuned))})
 	}
 	return all
@@ -95,22 +100,26 @@ func lossThatExplains(cells []*cell) string {
 		losses = append(losses, 1/(root*root))
 	}
 	slices.Sort(losses)
-	return fmt.Sprintf("One packet lost in %.0f to %.0f would do it (Mathis, every packet acknowledged), or transfers of so few megabytes "+
-		"that they ended while the window still grew; the note says of neither.", math.Round(losses[0]), math.Round(losses[len(losses)-1]))
+	return fmt.Sprintf("One packet lost in %.0f to %.0f would do it (Mathis, every packet acknowledged), or transfers "+
+		"of so few megabytes "+
+		"that they ended while the window still grew; the note says of neither.", math.Round(losses[0]),
+		math.Round(losses[len(losses)-1]))
 }
 
 // judgeSweep judges the send-buffer table where the line is not yet full.
 func judgeSweep(e *experiment) (all []finding) {
 	ceiling := setting{}.ceiling()
 	free := where(e.cells, func(c *cell) bool { return c.expected < 0.9*ceiling })
-	asked := fmt.Sprintf("of the published figures in the %d cells that do not fill the line (median; within 15 %%)", len(free))
+	asked := fmt.Sprintf("of the published figures in the %d cells that do not fill the line (median; within 15 %%)",
+		len(free))
 	ours := over(func(of func(*cell) float64) float64 { return median(ratios(free, of, published)) })
 	theory := median(ratios(free, expected, published))
 	all = append(all, finding{fmt.Sprintf("Arithmetic has %.2f %s.", theory, asked), exactly(theory).judge(near(0.15))},
 		finding{fmt.Sprintf("The lab has %v %s.", ours, asked), ours.judge(near(0.15))})
 	full := where(e.cells, func(c *cell) bool { return c.expected >= 0.9*ceiling })
 	small := where(full, func(c *cell) bool { return c.row == kib(1024) || c.row == kib(2048) })
-	all = append(all, finding{text: fmt.Sprintf("Where the line is full the note has %.0f %% of what it carries in the median and the lab %.0f %%; with "+
+	all = append(all, finding{text: fmt.Sprintf("Where the line is full the note has %.0f %% of what it carries in the "+
+		"median and the lab %.0f %%; with "+
 		"writes of 1 and 2 KB the note has %.0f %%, as a call cost more on hosts of that time, the lab %.0f %%.",
 		100*median(ratios(full, published, expected)), 100*median(ratios(full, measured, expected)),
 		100*median(ratios(small, published, expected)), 100*median(ratios(small, measured, expected)))})
@@ -131,9 +140,11 @@ func judgeSurface(e *experiment) []finding {
 		return best / of(e.at("151840", kib(151552)))
 	})
 	return []finding{
-		{fmt.Sprintf("With a window of 65535 a send buffer of 296 KiB carries %v times what 64 KiB do (asked: 1.1 at most): it stops growing there.", beyond),
+		{fmt.Sprintf("With a window of 65535 a send buffer of 296 KiB carries %v times what 64 KiB do (asked: 1.1 at "+
+			"most): it stops growing there.", beyond),
 			beyond.judge(atMost(1.1))},
-		{fmt.Sprintf("The best cell of all carries %v times what both at the bandwidth-delay product do (asked: 1.1 at most): larger adds nothing.", larger),
+		{fmt.Sprintf("The best cell of all carries %v times what both at the bandwidth-delay product do (asked: 1.1 at "+
+			"most): larger adds nothing.", larger),
 			larger.judge(atMost(1.1))},
 	}
 }
@@ -147,15 +158,20 @@ func judgeWindows95(e *experiment) []finding {
 	modem := ratio(e.at("24576", "modem 28.8k"), e.at("8192", "modem 28.8k"))
 	isdn := over(func(of func(*cell) float64) float64 { return of(e.at("24576", "ISDN 64k")) / 61.7e3 })
 	return []finding{
-		{fmt.Sprintf("The edge at two segments: 2944 bytes carry %v times what 2144 do (asked: 1.5 or more), because a lone segment is acknowledged late.", edge),
+		{fmt.Sprintf("The edge at two segments: 2944 bytes carry %v times what 2144 do (asked: 1.5 or more), because a "+
+			"lone segment is acknowledged late.", edge),
 			edge.judge(atLeast(1.5))},
 		{fmt.Sprintf("ISDN at 24576: %v of the published 61.7 kbit/s (within 5 %%).", isdn), isdn.judge(near(0.05))},
-		{fmt.Sprintf("At 14.4 kbit/s the window does not matter: %v times from 2944 to 24576 (within 10 %%).", flat), flat.judge(near(0.1))},
-		{text: fmt.Sprintf("The article's +14 %% from 8192 to 24576 at 28.8 kbit/s cannot be had on this path (%v times here): 8192 bytes are "+
+		{fmt.Sprintf("At 14.4 kbit/s the window does not matter: %v times from 2944 to 24576 (within 10 %%).", flat),
+			flat.judge(near(0.1))},
+		{text: fmt.Sprintf("The article's +14 %% from 8192 to 24576 at 28.8 kbit/s cannot be had on this path (%v times "+
+			"here): 8192 bytes are "+
 			"more than the line holds. Its 19.2 and 22.4 kbit/s, and 8 of 14.4, are lines that ran below their names: start and "+
 			"stop bits, retrains and the provider's side.", modem)},
-		{text: "The 23 % less at 8192 on the LAN came of collisions on a cable that both ends shared. The lab's half duplex is a medium " +
-			"that takes turns without collisions, so there a larger window costs nothing. And its receiver answers a lone segment after " +
+		{text: "The 23 % less at 8192 on the LAN came of collisions on a cable that both ends shared. The lab's half " +
+			"duplex is a medium " +
+			"that takes turns without collisions, so there a larger window costs nothing. And its receiver answers a lone " +
+			"segment after " +
 			"Linux's 40 ms at most, not Windows 95's 200: the edge is lower than *abysmal*."},
 	}
 }
@@ -166,12 +182,14 @@ func judgeFactor(e *experiment) (all []finding) {
 	first := e.cells[0]
 	for _, c := range e.cells {
 		off := over(func(of func(*cell) float64) float64 { return of(c) / c.expected })
-		all = append(all, finding{fmt.Sprintf("%s: the lab has %v of what its window and the line allow (within 15 %%).", c.row, off), off.judge(near(0.15))})
+		all = append(all, finding{fmt.Sprintf("%s: the lab has %v of what its window and the line allow (within 15 %%).",
+			c.row, off), off.judge(near(0.15))})
 		if c == first || c.published == 0 {
 			continue
 		}
 		possible, theirs := c.expected/first.expected, c.published/first.published
-		text := fmt.Sprintf("%s against %s: published × %.1f, by their windows at most × %.1f, here × %.1f.", c.row, first.row, theirs, possible, c.median()/first.median())
+		text := fmt.Sprintf("%s against %s: published × %.1f, by their windows at most × %.1f, here × %.1f.", c.row,
+			first.row, theirs, possible, c.median()/first.median())
 		if theirs > 1.15*possible {
 			text += " The rest is not the window's: something else changed between the two measurements."
 		}

@@ -19,7 +19,8 @@ type line struct {
 // window is a transfer over a line with one receive window; 0 leaves it to the stack,
 // whose own is given for the arithmetic.
 func (l line) window(row, column string, window, own int, publishedBps float64) *cell {
-	c := &cell{row: row, column: column, lab: l.lab, args: []string{"--time", l.time.String()}, published: publishedBps, rtt: l.rtt}
+	c := &cell{row: row, column: column, lab: l.lab, args: []string{"--time", l.time.String()}, published: publishedBps,
+		rtt: l.rtt}
 	if window > 0 {
 		c.args = append(c.args, "--receive-buffer", strconv.Itoa(window))
 		own = window
@@ -49,8 +50,10 @@ func windows95() *experiment {
 		line      line
 		window    int
 		published float64
-	}{{isdn, 8192, 0}, {isdn, 24576, 61.7e3}, {modem, 8192, 19.2e3}, {modem, 24576, 22.4e3}, {slow, 2944, 8e3}, {slow, 8192, 8e3}, {slow, 24576, 8e3}} {
-		name := map[string]string{"isdn-64k": "ISDN 64k", "modem-28.8k": "modem 28.8k", "modem-14.4k": "modem 14.4k"}[at.line.lab]
+	}{{isdn, 8192, 0}, {isdn, 24576, 61.7e3}, {modem, 8192, 19.2e3}, {modem, 24576, 22.4e3}, {slow, 2944, 8e3},
+		{slow, 8192, 8e3}, {slow, 24576, 8e3}} {
+		name := map[string]string{"isdn-64k": "ISDN 64k", "modem-28.8k": "modem 28.8k",
+			"modem-14.4k": "modem 14.4k"}[at.line.lab]
 		e.cells = append(e.cells, at.line.window(strconv.Itoa(at.window), name, at.window, 0, at.published))
 	}
 	return e
@@ -58,7 +61,8 @@ func windows95() *experiment {
 
 // windows2000 is the note's distant servers: 17520 bytes at 1.8 Mbit/s are 78 ms.
 func windows2000() *experiment {
-	l := line{"rate=7.4mbit,rtt=78ms,far.stack=windows-2000", 7.4e6, 78 * time.Millisecond, model.IPHeaders, 6 * time.Second}
+	l := line{"rate=7.4mbit,rtt=78ms,far.stack=windows-2000", 7.4e6, 78 * time.Millisecond, model.IPHeaders,
+		6 * time.Second}
 	return &experiment{title: "Windows 2000: distant servers", rows: "window",
 		about: "Note on Windows 2000 (2001): 1.8 Mbit/s with the default of 17520 bytes, 7 with 131400 (90 × 1460) and " +
 			"Tcp1323Opts 3. Neither rate nor round trip is given: 17520 bytes at 1.8 Mbit/s are 78 ms, and the 7 Mbit/s " +
@@ -86,7 +90,8 @@ func server2012() *experiment {
 		about: "Case of a Windows Server 2012 at 100 Mbit/s and 80 ms: 5 Mbit/s with the window stuck at 64512, 87 with " +
 			"SO_RCVBUF of 1 MB, 92 with a custom profile (1.5 MB asked; its autotuning level cannot exceed 1,048,560 bytes).",
 		judge: judgeFactor,
-		cells: []*cell{l.window("stuck at 64512", "rate", 0, 64512, 5e6), l.window("SO_RCVBUF 1 MB", "rate", 1_000_000, 0, 87e6),
+		cells: []*cell{l.window("stuck at 64512", "rate", 0, 64512, 5e6), l.window("SO_RCVBUF 1 MB", "rate", 1_000_000, 0,
+			87e6),
 			l.window("1.5 MB", "rate", 1_500_000, 0, 92e6)}}
 }
 

@@ -77,13 +77,31 @@ func sideBySide(ctx context.Context, width int, cells []*cell, do func(*cell)) {
 	workers.Wait()
 }
 
-// measure runs one cell once; no other goroutine has it.
+// measure runs one cell once, and again when the lab was late, which is looked at before
+// the figure is; no other goroutine has it.
 func (r runner) measure(ctx context.Context, c *cell) error {
+	const attempts = 4
+	for i := range attempts {
+		counts, err := r.attempt(ctx, c, i == attempts-1)
+		if err != nil || counts {
+			return err
+		}
+		c.dropped++
+	}
+	return nil
+}
+
+// attempt answers whether the run counts: the last one always does, and leaves its mark.
+func (r runner) attempt(ctx context.Context, c *cell, last bool) (counts bool, err error) {
 	cmd := exec.CommandContext(ctx, r.program, append([]string{"measure", "lab:" + c.lab, "--json"}, c.args...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	out, err := cmd.Output()
 	var document struct {
 		Error *struct{ Message string }
+		Late  struct {
+			P99        float64 `json:"p99_s"`
+			Believable bool
+		}
 		// goodput counts from the first byte; steady leaves slow start out, as the long
 		// transfers of the documents nearly did.
 		Directions []struct {
@@ -97,13 +115,17 @@ func (r runner) measure(ctx context.Context, c *cell) error {
 	}
 	switch {
 	case document.Error != nil:
-		return fmt.Errorf("%s: %s", c.command(), document.Error.Message)
+		return false, fmt.Errorf("%s: %s", c.command(), document.Error.Message)
 	case err != nil:
-		return fmt.Errorf("%s: %w", c.command(), err)
+		return false, fmt.Errorf("%s: %w", c.command(), err)
 	case len(document.Directions) == 0:
-		return fmt.Errorf("%s: measured nothing", c.command())
+		return false, fmt.Errorf("%s: measured nothing", c.command())
+	}
+	if !document.Late.Believable && !last {
+		return false, nil
 	}
 	d := document.Directions[0]
 	c.measured, c.limiters = append(c.measured, cmp.Or(d.Steady, d.Goodput)), append(c.limiters, d.Limiter)
-	return nil
+	c.late, c.p99 = c.late || !document.Late.Believable, max(c.p99, document.Late.P99)
+	return true, nil
 }

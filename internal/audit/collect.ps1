@@ -19,7 +19,7 @@ foreach ($name in 'DefaultSendWindow', 'DefaultReceiveWindow') {
 }
 foreach ($interface in Get-ChildItem "$tcpip\Interfaces") {
     foreach ($name in 'TcpWindowSize', 'TcpAckFrequency', 'TCPNoDelay', 'MTU') {
-        Add $name (Get-ItemProperty -Path $interface.PSPath -Name $name).$name
+        Add "Interfaces/$($interface.PSChildName)/$name" (Get-ItemProperty -Path $interface.PSPath -Name $name).$name
     }
 }
 
@@ -28,7 +28,7 @@ if (-not $templates) { $unread += 'Get-NetTCPSetting: no such cmdlet, or no answ
 foreach ($template in $templates) {
     foreach ($name in 'AutoTuningLevelLocal', 'AutoTuningLevelGroupPolicy', 'AutoTuningLevelEffective', 'ScalingHeuristics',
         'CongestionProvider', 'InitialCongestionWindow', 'InitialRto', 'MinRto', 'DelayedAckTimeout', 'Timestamps',
-        'EcnCapability') {
+        'EcnCapability', 'MemoryPressureProtection', 'ForceWS', 'CwndRestart', 'AutomaticUseCustom', 'MaxSynRetransmissions') {
         $property = switch ($name) {
             'InitialCongestionWindow' { 'InitialCongestionWindowMss' }
             'InitialRto' { 'InitialRtoMs' }
@@ -73,7 +73,7 @@ $system = Get-CimInstance Win32_ComputerSystem
     schema = 'fullpipe/snapshot/v1'
     taken_at = (Get-Date).ToUniversalTime().ToString('yyyy-MM-ddTHH:mm:ssZ')
     host = $env:COMPUTERNAME
-    system = 'windows'
+    system = $(if ([Environment]::OSVersion.Version.Major -lt 6) { 'windows-2000' } else { 'windows' })
     version = [Environment]::OSVersion.Version.ToString(3)
     values = $values
     memory_bytes = [int64]$system.TotalPhysicalMemory

@@ -52,6 +52,8 @@ for file in /usr/lib/sysctl.d/*.conf /run/sysctl.d/*.conf /etc/sysctl.d/*.conf /
 done
 awk 'NR == 1 && $1 == "TcpExt:" { split($0, name); next }
 	NR == 2 && $1 == "TcpExt:" { for (i = 2; i <= NF; i++) if ($i > 0) print "counter " name[i], $i }' /proc/net/netstat 2>/dev/null
+awk '$1 == "Udp:" && !named { named = split($0, name); next }
+	$1 == "Udp:" { for (i = 2; i <= NF; i++) if (name[i] ~ /bufErrors$/ && $i > 0) print "counter Udp" name[i], $i }' /proc/net/snmp 2>/dev/null
 
 default=$(awk '$2 == "00000000" { print $1; exit }' /proc/net/route 2>/dev/null)
 for device in /sys/class/net/*; do

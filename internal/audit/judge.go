@@ -50,6 +50,9 @@ type Path struct {
 	RateBps     float64
 	RTT         time.Duration
 	Connections int // bulk at one time; 0 is 1
+	// Program asks for ReceiveDatagrams and SendDatagrams bytes of buffer for its UDP socket.
+	Program                         string
+	ReceiveDatagrams, SendDatagrams int64
 }
 
 func (p Path) stated() bool { return p.RateBps > 0 && p.RTT > 0 }
@@ -70,12 +73,20 @@ type judge struct {
 // path, then by grade.
 func Judge(s *Snapshot, path Path) []Finding {
 	path.Connections = max(path.Connections, 1)
+	// what a collector calls all of them
+	if s.System == catalog.Windows && s.Version != "" && !catalog.AtLeast(s.Version, "6.0") {
+		old := *s
+		old.System = catalog.Windows2000
+		s = &old
+	}
 	j := &judge{Snapshot: s, path: path}
 	switch s.System {
 	case catalog.Linux:
 		j.linux()
 	case catalog.Windows:
 		j.windows()
+	case catalog.Windows2000:
+		j.windows2000()
 	case catalog.MacOS, catalog.FreeBSD:
 		j.bsd()
 	default:
@@ -83,6 +94,7 @@ func Judge(s *Snapshot, path Path) []Finding {
 		return j.found
 	}
 	j.known()
+	j.faces()
 	j.configured()
 	j.interfaces()
 	for _, text := range s.Unread {
@@ -120,6 +132,9 @@ func (j *judge) caps(parameter, value string, window int64, text, fix string) {
 
 // planFix is the command that computes the cure of a window.
 func (j *judge) planFix() string {
+	if !j.path.stated() {
+		return ""
+	}
 	rate := strings.ReplaceAll(units.Rate(j.path.RateBps).String(), " ", "")
 	return fmt.Sprintf("fullpipe plan --rate %s --rtt %v --target %s", rate, j.path.RTT, j.target())
 }
@@ -129,7 +144,7 @@ func (j *judge) target() string {
 	if end := strings.IndexFunc(version, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); end >= 0 {
 		version = version[:end]
 	}
-	if j.System == catalog.Windows {
+	if j.System == catalog.Windows || j.System == catalog.Windows2000 {
 		return windowsTarget(version)
 	}
 	return j.System + "-" + strings.Trim(version, ".")
@@ -189,12 +204,15 @@ func (j *judge) configured() {
 		now, holds := j.Values[entry.Name]
 		switch {
 		case entry.Gone != "" && catalog.AtLeast(j.Version, entry.Gone):
-			j.add(Finding{Grade: Inert, Parameter: entry.Name, Value: value, Text: "gone from the kernel since " + entry.Gone + where, Fix: "remove the line"})
+			j.add(Finding{Grade: Inert, Parameter: entry.Name, Value: value, Text: "gone from the kernel since " + entry.Gone +
+				where, Fix: "remove the line"})
 		case later, holds && now == value: // another line wins; or judged as a value that holds
 		case entry.HarmOf(value) != "" && entry.InertIn(j.Version) == "":
-			j.add(Finding{Grade: Risk, Parameter: entry.Name, Value: value, Text: "comes with the next start" + where + ": " + entry.HarmOf(value), Fix: "remove the line"})
+			j.add(Finding{Grade: Risk, Parameter: entry.Name, Value: value, Text: "comes with the next start" + where + ": " +
+				entry.HarmOf(value), Fix: "remove the line"})
 		case holds && !j.Namespace && !j.Container:
-			j.add(Finding{Grade: Risk, Parameter: entry.Name, Value: now, Text: "it is " + now + " now and " + value + " after the next start" + where})
+			j.add(Finding{Grade: Risk, Parameter: entry.Name, Value: now, Text: "it is " + now + " now and " + value +
+				" after the next start" + where})
 		}
 	}
 }
@@ -215,5 +233,6 @@ func (s *Snapshot) Overridden(file, name string) string {
 
 // tuning tells settings that are meant to make TCP faster from the many that are not.
 func tuning(name string) bool {
-	return strings.HasPrefix(name, "net.ipv4.tcp_") || strings.HasPrefix(name, "net.core.") || strings.HasPrefix(name, "net.inet.tcp.")
+	return strings.HasPrefix(name, "net.ipv4.tcp_") || strings.HasPrefix(name, "net.core.") || strings.HasPrefix(name,
+		"net.inet.tcp.")
 }

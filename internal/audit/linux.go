@@ -60,12 +60,11 @@ func (j *judge) linux() {
 	j.linuxSockets()
 	j.linuxCounters()
 	j.linuxNamespaces()
-	if j.Namespace {
-		j.add(Finding{Grade: Unknown, Parameter: "namespace", Source: "kernel: net/core/sysctl_net_core.c", Confirmed: true,
-			Text: "these are a network namespace's own sysctls; net.core.rmem_max, wmem_max, default_qdisc and tcp_mem are the host's: audit it there too"})
-	}
+	j.linuxDatagrams()
+	j.linuxContainer()
 	control := j.Values["net.ipv4.tcp_congestion_control"]
-	if qdisc := j.Values["net.core.default_qdisc"]; control == "bbr" && qdisc != "fq" && !catalog.AtLeast(j.Version, "4.20") {
+	if qdisc := j.Values["net.core.default_qdisc"]; control == "bbr" && qdisc != "fq" && !catalog.AtLeast(j.Version,
+		"4.20") {
 		j.add(Finding{Grade: Risk, Parameter: "net.ipv4.tcp_congestion_control", Value: control,
 			Text: "bbr needs fq to pace before 4.20; new interfaces get " + qdisc, Fix: "sysctl -w net.core.default_qdisc=fq"})
 	}
@@ -81,9 +80,11 @@ func (j *judge) linuxNamespaces() {
 			if f.Grade != Limits || j.Values[f.Parameter] == n.Values[f.Parameter] {
 				continue
 			}
-			j.add(Finding{Grade: Risk, Parameter: f.Parameter, Value: f.Value, Source: "kernel: net/ipv4/tcp_ipv4.c tcp_sk_init()", Confirmed: true,
-				Text: fmt.Sprintf("in the network namespace of %s (pid %d), whose sysctls are its own: %s", n.Program, n.PID, f.Text),
-				Fix:  fmt.Sprintf("nsenter -t %d -n fullpipe audit, then apply there", n.PID)})
+			j.add(Finding{Grade: Risk, Parameter: f.Parameter, Value: f.Value,
+				Source: "kernel: net/ipv4/tcp_ipv4.c tcp_sk_init()", Confirmed: true,
+				Text: fmt.Sprintf("in the network namespace of %s (pid %d), whose sysctls are its own: %s", n.Program, n.PID,
+					f.Text),
+				Fix: fmt.Sprintf("nsenter -t %d -n fullpipe audit, then apply there", n.PID)})
 		}
 	}
 }
@@ -103,7 +104,8 @@ func (j *judge) linuxWindows() {
 		j.caps("net.ipv4.tcp_rmem", j.Values["net.ipv4.tcp_rmem"], window, ceiling, fix)
 		if j.Values["net.ipv4.tcp_moderate_rcvbuf"] == "0" {
 			j.caps("net.ipv4.tcp_moderate_rcvbuf", "0", j.windowOf(rmem[1]),
-				"autotuning is off: every receive buffer stays at "+units.Size(rmem[1]).String()+", which", "sysctl -w net.ipv4.tcp_moderate_rcvbuf=1")
+				"autotuning is off: every receive buffer stays at "+units.Size(rmem[1]).String()+", which",
+				"sysctl -w net.ipv4.tcp_moderate_rcvbuf=1")
 		}
 	}
 	wmem, haveWmem := j.numbers("net.ipv4.tcp_wmem")
@@ -111,7 +113,8 @@ func (j *judge) linuxWindows() {
 		j.caps("net.ipv4.tcp_wmem", j.Values["net.ipv4.tcp_wmem"], wmem[2], "tcp_wmem max "+units.Size(wmem[2]).String(), fix)
 	}
 	if j.Values["net.ipv4.tcp_window_scaling"] == "0" {
-		j.caps("net.ipv4.tcp_window_scaling", "0", model.MaxUnscaled, "no window scaling: 65,535 bytes, which", "sysctl -w net.ipv4.tcp_window_scaling=1")
+		j.caps("net.ipv4.tcp_window_scaling", "0", model.MaxUnscaled, "no window scaling: 65,535 bytes, which",
+			"sysctl -w net.ipv4.tcp_window_scaling=1")
 	}
 	for _, b := range []struct {
 		name  string
@@ -122,21 +125,25 @@ func (j *judge) linuxWindows() {
 		for i, word := range []string{"minimum", "default"} {
 			if b.have && b.n[i] >= large {
 				j.add(Finding{Grade: Harmful, Parameter: b.name, Value: j.Values[b.name],
-					Text: fmt.Sprintf("a %s of %s belongs to every socket, idle ones and under memory pressure too; only the maximum makes one transfer fast", word, units.Size(b.n[i])),
-					Fix:  fmt.Sprintf("sysctl -w %s='4096 %d %d'", b.name, b.usual, b.n[2])})
+					Text: fmt.Sprintf("a %s of %s belongs to every socket, idle ones and under memory pressure too; only the "+
+						"maximum makes one transfer fast", word, units.Size(b.n[i])),
+					Fix: fmt.Sprintf("sysctl -w %s='4096 %d %d'", b.name, b.usual, b.n[2])})
 				break
 			}
 		}
 	}
-	for _, b := range []struct{ name, option string }{{"net.core.rmem_max", "SO_RCVBUF"}, {"net.core.wmem_max", "SO_SNDBUF"}} {
+	for _, b := range []struct{ name, option string }{{"net.core.rmem_max", "SO_RCVBUF"},
+		{"net.core.wmem_max", "SO_SNDBUF"}} {
 		name, option := b.name, b.option
 		bound, ok := j.number(name)
 		if !ok || !j.path.stated() || model.Rate(int(bound), j.path.RTT) >= j.path.RateBps {
 			continue
 		}
 		j.add(Finding{Grade: Risk, Parameter: name, Value: j.Values[name],
-			Text: fmt.Sprintf("programs that set %s get a window of at most %s, %s here; others are not concerned", option, units.Size(bound), units.Rate(model.Rate(int(bound), j.path.RTT))),
-			Fix:  fmt.Sprintf("leave %s out of the program, or sysctl -w %s=%d", option, name, int64(model.BDP(j.path.RateBps, j.path.RTT)))})
+			Text: fmt.Sprintf("programs that set %s get a window of at most %s, %s here; others are not concerned", option,
+				units.Size(bound), units.Rate(model.Rate(int(bound), j.path.RTT))),
+			Fix: fmt.Sprintf("leave %s out of the program, or sysctl -w %s=%d", option, name,
+				int64(model.BDP(j.path.RateBps, j.path.RTT)))})
 	}
 }
 
@@ -157,15 +164,18 @@ func (j *judge) linuxMemory() {
 		return
 	}
 	need := 2 * model.BDP(j.path.RateBps, j.path.RTT) * float64(j.path.Connections)
-	what := fmt.Sprintf("%d connection%s with buffers of 2 x BDP need %s", j.path.Connections, plural(j.path.Connections), units.Size(need))
+	what := fmt.Sprintf("%d connection%s with buffers of 2 x BDP need %s", j.path.Connections, plural(j.path.Connections),
+		units.Size(need))
 	if ok && need > float64(mem[1]*page)/2 {
 		j.add(Finding{Grade: Risk, Parameter: "net.ipv4.tcp_mem", Value: j.Values["net.ipv4.tcp_mem"],
 			Text: fmt.Sprintf("%s, more than half of the %s at which TCP's buffers stop growing", what, units.Size(mem[1]*page)),
 			Fix:  j.planFix() + fmt.Sprintf(" --connections %d --memory %d", j.path.Connections, j.MemoryBytes)})
 	}
 	if j.LimitBytes > 0 && need > float64(j.LimitBytes)/2 {
-		j.add(Finding{Grade: Risk, Parameter: "memory.max", Value: strconv.FormatInt(j.LimitBytes, 10), Confirmed: true, Source: "kernel: Documentation/admin-guide/cgroup-v2.rst (sock)",
-			Text: fmt.Sprintf("%s; the cgroup's limit of %s counts socket buffers too", what, units.Size(j.LimitBytes)), Fix: "raise the container's memory limit, or use fewer connections"})
+		j.add(Finding{Grade: Risk, Parameter: "memory.max", Value: strconv.FormatInt(j.LimitBytes, 10), Confirmed: true,
+			Source: "kernel: Documentation/admin-guide/cgroup-v2.rst (sock)",
+			Text:   fmt.Sprintf("%s; the cgroup's limit of %s counts socket buffers too", what, units.Size(j.LimitBytes)),
+			Fix:    "raise the container's memory limit, or use fewer connections"})
 	}
 }
 
@@ -189,15 +199,18 @@ func (s *Snapshot) Crowds(bytes int64) string {
 func (j *judge) linuxRoutes() {
 	for _, r := range j.Routes {
 		if window, err := strconv.ParseInt(r.Attributes["window"], 10, 64); err == nil {
-			j.caps("window", r.Prefix+" window "+r.Attributes["window"], window, "the route to "+r.Prefix+" clamps the window to "+units.Size(window).String()+", which",
+			j.caps("window", r.Prefix+" window "+r.Attributes["window"], window, "the route to "+r.Prefix+
+				" clamps the window to "+units.Size(window).String()+", which",
 				"ip route change "+r.Prefix+" … without window")
 		}
 		if cwnd, err := strconv.ParseInt(r.Attributes["cwnd"], 10, 32); err == nil {
-			j.caps("cwnd", r.Prefix+" cwnd "+r.Attributes["cwnd"], cwnd*1460, fmt.Sprintf("the route to %s clamps the congestion window to %d segments, which", r.Prefix, cwnd),
+			j.caps("cwnd", r.Prefix+" cwnd "+r.Attributes["cwnd"], cwnd*1460,
+				fmt.Sprintf("the route to %s clamps the congestion window to %d segments, which", r.Prefix, cwnd),
 				"ip route change "+r.Prefix+" … without cwnd")
 		}
 		if mtu, err := strconv.Atoi(r.Attributes["mtu"]); err == nil && mtu < 1280 {
-			j.add(Finding{Grade: Risk, Parameter: "mtu", Value: r.Prefix + " mtu " + r.Attributes["mtu"], Text: fmt.Sprintf("packets of %d bytes to %s: %.0f %% headers", mtu, r.Prefix, 4000/float64(mtu))})
+			j.add(Finding{Grade: Risk, Parameter: "mtu", Value: r.Prefix + " mtu " + r.Attributes["mtu"],
+				Text: fmt.Sprintf("packets of %d bytes to %s: %.0f %% headers", mtu, r.Prefix, 4000/float64(mtu))})
 		}
 	}
 }
@@ -223,8 +236,9 @@ func (j *judge) linuxSockets() {
 				continue
 			}
 			finding := Finding{Grade: Risk, Parameter: b.option, Value: strconv.FormatInt(b.bytes, 10),
-				Text: fmt.Sprintf("%s (%s) set %s: its buffer stays at %s and autotuning is off", name, between, b.option, units.Size(b.bytes)),
-				Fix:  "take the setting out of the program, or: fullpipe exec --ignore-program-buffers -- PROGRAM"}
+				Text: fmt.Sprintf("%s (%s) set %s: its buffer stays at %s and autotuning is off", name, between, b.option,
+					units.Size(b.bytes)),
+				Fix: "take the setting out of the program, or: fullpipe exec --ignore-program-buffers -- PROGRAM"}
 			if most := model.Rate(int(b.bytes/2), j.path.RTT); j.path.stated() && most < j.path.RateBps {
 				finding.Grade, finding.CapBps, finding.CostBps = Limits, most, j.path.RateBps-most
 				finding.Text += fmt.Sprintf("; half of it is payload, %s on %s", units.Rate(most), j.path)
@@ -236,8 +250,10 @@ func (j *judge) linuxSockets() {
 			seconds         float64
 		}{{"net.ipv4.tcp_wmem", "its own send buffer", s.SndbufS}, {"receive window", "the other side's window", s.RwndS}} {
 			if l.seconds > 0.2*s.BusyS && l.seconds > 0.5 {
-				j.add(Finding{Grade: Risk, Parameter: l.parameter, Confirmed: true, Source: "kernel: include/uapi/linux/tcp.h tcp_info",
-					Text: fmt.Sprintf("%s (%s) waited for %s in %.0f %% of its %s of sending", name, between, l.what, 100*l.seconds/s.BusyS, seconds(s.BusyS))})
+				j.add(Finding{Grade: Risk, Parameter: l.parameter, Confirmed: true,
+					Source: "kernel: include/uapi/linux/tcp.h tcp_info",
+					Text: fmt.Sprintf("%s (%s) waited for %s in %.0f %% of its %s of sending", name, between, l.what,
+						100*l.seconds/s.BusyS, seconds(s.BusyS))})
 			}
 		}
 	}
@@ -249,16 +265,22 @@ const few = 10
 // linuxCounters speaks of what the kernel counted since its start.
 func (j *judge) linuxCounters() {
 	for _, c := range []struct{ name, text, fix string }{
-		{"TCPMemoryPressures", "times TCP ran into memory pressure (tcp_mem) and buffers shrank", "lower tcp_rmem and tcp_wmem's maxima, or raise tcp_mem"},
-		{"PruneCalled", "times a receive queue was squeezed because its buffer was full", "a reader that is too slow, or tcp_rmem's maximum too small for what is in flight"},
-		{"RcvPruned", "segments dropped from a full receive buffer", "a reader that is too slow, or tcp_rmem's maximum too small for what is in flight"},
+		{"TCPMemoryPressures", "times TCP ran into memory pressure (tcp_mem) and buffers shrank",
+			"lower tcp_rmem and tcp_wmem's maxima, or raise tcp_mem"},
+		{"PruneCalled", "times a receive queue was squeezed because its buffer was full",
+			"a reader that is too slow, or tcp_rmem's maximum too small for what is in flight"},
+		{"RcvPruned", "segments dropped from a full receive buffer", "a reader that is too slow, or tcp_rmem's maximum too " +
+			"small for what is in flight"},
 		{"TCPBacklogDrop", "segments dropped while a program held its socket", "raise the socket's receive buffer"},
-		{"ListenOverflows", "connections refused because a listener's queue was full", "raise the program's backlog and net.core.somaxconn"},
-		{"softnet_dropped", "packets dropped before TCP: a CPU's backlog was full", "raise net.core.netdev_max_backlog, or spread the load (RPS, more queues)"},
+		{"ListenOverflows", "connections refused because a listener's queue was full",
+			"raise the program's backlog and net.core.somaxconn"},
+		{"softnet_dropped", "packets dropped before TCP: a CPU's backlog was full", "raise net.core.netdev_max_backlog, or " +
+			"spread the load (RPS, more queues)"},
 	} {
 		if n := j.Counters[c.name]; n >= few {
-			j.add(Finding{Grade: Risk, Parameter: c.name, Value: strconv.FormatInt(n, 10), Confirmed: true, Source: "kernel: Documentation/networking/snmp_counter.rst",
-				Text: fmt.Sprintf("%d %s, since the start", n, c.text), Fix: c.fix})
+			j.add(Finding{Grade: Risk, Parameter: c.name, Value: strconv.FormatInt(n, 10), Confirmed: true,
+				Source: "kernel: Documentation/networking/snmp_counter.rst",
+				Text:   fmt.Sprintf("%d %s, since the start", n, c.text), Fix: c.fix})
 		}
 	}
 }

@@ -284,7 +284,8 @@ func (f *Interface) set(pairs []string) error {
 }
 
 // routeWords are the attributes of `ip route show` that concern TCP.
-var routeWords = map[string]bool{"window": true, "cwnd": true, "advmss": true, "initcwnd": true, "initrwnd": true, "mtu": true,
+var routeWords = map[string]bool{"window": true, "cwnd": true, "advmss": true, "initcwnd": true, "initrwnd": true,
+	"mtu":     true,
 	"rto_min": true, "quickack": true, "congctl": true, "ssthresh": true}
 
 // route keeps a route with such attributes, as `ip route show` prints it.

@@ -2,9 +2,13 @@ package audit
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -13,21 +17,26 @@ import (
 func (j *judge) windows() {
 	local, policy := j.Values["AutoTuningLevelLocal"], j.Values["AutoTuningLevelGroupPolicy"]
 	level, byPolicy := local, strings.EqualFold(j.Values["AutoTuningLevelEffective"], "GroupPolicy")
-	fix := "Set-NetTCPSetting -SettingName Internet -AutoTuningLevelLocal Normal"
+	fix := "netsh int tcp set global autotuninglevel=normal" // all versions take it, also those whose cmdlets refuse
 	if byPolicy {
 		level, fix = policy, "change the group policy: a local setting does nothing"
-		j.add(Finding{Grade: Risk, Parameter: "AutoTuningLevelEffective", Value: "GroupPolicy", Confirmed: true, Source: "learn.microsoft.com: Get-NetTCPSetting",
-			Text: fmt.Sprintf("a group policy sets receive autotuning to %s; AutoTuningLevelLocal (%s) does nothing", or(policy, "a level that was not read"), or(local, "not read"))})
+		j.add(Finding{Grade: Risk, Parameter: "AutoTuningLevelEffective", Value: "GroupPolicy", Confirmed: true,
+			Source: "learn.microsoft.com: Get-NetTCPSetting",
+			Text: fmt.Sprintf("a group policy sets receive autotuning to %s; AutoTuningLevelLocal (%s) does nothing",
+				or(policy, "a level that was not read"), or(local, "not read"))})
 	}
 	if window := plan.AutotuningWindow(level); window > 0 {
-		j.caps("AutoTuningLevelLocal", level, int64(window), "autotuning level "+level+" ends at "+units.Size(window).Exact()+", which", fix)
+		j.caps("AutoTuningLevelLocal", level, int64(window), "autotuning level "+level+" ends at "+units.Size(window).Exact()+
+			", which", fix)
 	}
 	if byPolicy {
 		j.moot = "AutoTuningLevelLocal"
 	}
-	if custom := j.Values["InternetCustom/AutoTuningLevelLocal"]; custom != "" && custom != local && !j.hasFilter("InternetCustom") {
-		j.add(Finding{Grade: Inert, Parameter: "SettingName", Value: "InternetCustom", Text: "the template was changed, but no transport filter sends a connection to it",
-			Fix: "New-NetTransportFilter -SettingName InternetCustom -DestinationPrefix …"})
+	if custom := j.Values["InternetCustom/AutoTuningLevelLocal"]; custom != "" && custom != local &&
+		!j.hasFilter("InternetCustom") {
+		j.add(Finding{Grade: Inert, Parameter: "SettingName", Value: "InternetCustom",
+			Text: "the template was changed, but no transport filter sends a connection to it",
+			Fix:  "New-NetTransportFilter -SettingName InternetCustom -DestinationPrefix …"})
 	}
 }
 
@@ -47,16 +56,125 @@ func or(text, otherwise string) string {
 	return text
 }
 
+// afdDefault is DefaultSendWindow where nothing sets it.
+const afdDefault = 8192
+
+// windows2000 judges 2000, XP and Server 2003, whose windows are of one size.
+func (j *judge) windows2000() {
+	options, _ := j.number("Tcp1323Opts")
+	scales := options&1 != 0
+	names := []string{"TcpWindowSize"}
+	for name := range j.Values {
+		if strings.HasPrefix(name, perInterface) && strings.HasSuffix(name, "/TcpWindowSize") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names[1:])
+	most, bounded := j.number("GlobalMaxTcpWindowSize")
+	for _, name := range names {
+		j.window2000(name, scales, most, bounded, len(names) > 1)
+	}
+	send, set := j.number("DefaultSendWindow")
+	value := j.Values["DefaultSendWindow"]
+	if !set || send <= 0 {
+		send, value = afdDefault, "unset"
+	}
+	j.caps("DefaultSendWindow", value, send, "programs that set no SO_SNDBUF have "+units.Size(send).Exact()+
+		" and one write more under way (AFD), which", j.planFix())
+}
+
+// window2000 judges a host's window, or that of one interface, which wins over it.
+func (j *judge) window2000(name string, scales bool, most int64, bounded, others bool) {
+	entry, _ := catalog.Get(catalog.Windows2000, "TcpWindowSize")
+	window, set := j.number(name)
+	value, what, fix := j.Values[name], "", j.planFix()
+	if id, of := strings.CutPrefix(name, perInterface); of {
+		what = " of interface " + strings.TrimSuffix(id, "/TcpWindowSize")
+		fix = "delete it there: the host's value holds then; or set it to what " + fix + " says"
+	}
+	if !set {
+		if others { // each interface that has one of its own was judged
+			return
+		}
+		usual, _ := entry.DefaultFor(j.Version)
+		window, _ = strconv.ParseInt(usual.Value, 10, 64)
+		value = "unset"
+		if usual.Unconfirmed {
+			what = " (or less: the default is disputed)"
+		}
+	}
+	if set && window > model.MaxUnscaled && !scales {
+		window = model.MaxUnscaled
+		j.add(Finding{Grade: Risk, Parameter: "Tcp1323Opts", Value: or(j.Values["Tcp1323Opts"], "unset"),
+			Text: fmt.Sprintf("TcpWindowSize%s is %s, and without Tcp1323Opts bit 0 no window passes 65,535 bytes", what,
+				j.Values[name]),
+			Fix: "Tcp1323Opts 1 (3 with timestamps) at both ends, then a restart"})
+	}
+	ofOne := strings.HasPrefix(name, perInterface)
+	if set && ofOne && window >= ignoredFrom && j.Version != "" && !catalog.AtLeast(j.Version, "5.1") {
+		j.add(Finding{Grade: Risk, Parameter: "TcpWindowSize", Value: value,
+			Source: "Microsoft knowledge base 263088", Confirmed: true,
+			Text: "Windows 2000 takes an interface's value of 64,240 or more for connections that it opens, " +
+				"and 17,520 bytes for those that it accepts",
+			Fix: "set TcpWindowSize for the host, not for the interface"})
+	}
+	if bounded && most > 0 && most < window {
+		j.caps("GlobalMaxTcpWindowSize", j.Values["GlobalMaxTcpWindowSize"], most,
+			"GlobalMaxTcpWindowSize ends every window at "+units.Size(most).Exact()+", which", fix)
+		return
+	}
+	j.caps("TcpWindowSize", value, window, "the receive window"+what+" of "+units.Size(window).Exact(), fix)
+}
+
+// ignoredFrom is the per-interface TcpWindowSize that Windows 2000 does not use for
+// connections that it accepts (knowledge base 263088).
+const ignoredFrom = 64240
+
+// perInterface begins the names of values of one interface: Interfaces/{id}/MTU.
+const perInterface = "Interfaces/"
+
+// faces holds the values of single interfaces against the catalog, and their MTU against
+// what a path of Ethernet carries.
+func (j *judge) faces() {
+	for _, name := range slices.Sorted(maps.Keys(j.Values)) {
+		rest, of := strings.CutPrefix(name, perInterface)
+		id, parameter, whole := strings.Cut(rest, "/")
+		if !of || !whole {
+			continue
+		}
+		value := j.Values[name]
+		where := " (interface " + id + ")"
+		if mtu, err := strconv.ParseInt(value, 0, 64); err == nil && parameter == "MTU" && mtu < 1280 {
+			j.add(Finding{Grade: Risk, Parameter: "MTU", Value: value, Fix: "delete the value, unless a tunnel needs it",
+				Text: fmt.Sprintf("packets of %d bytes: %.0f %% headers%s", mtu, 4000/float64(mtu), where)})
+			continue
+		}
+		entry, known := catalog.Get(j.System, parameter)
+		if !known {
+			continue
+		}
+		if why := entry.InertIn(j.Version); why != "" {
+			j.add(Finding{Grade: Inert, Parameter: parameter, Value: value, Text: "does nothing here: " + why + where,
+				Fix: "remove it"})
+		} else if why := entry.HarmOf(value); why != "" {
+			normal, _ := entry.DefaultFor(j.Version)
+			j.add(Finding{Grade: Harmful, Parameter: parameter, Value: value, Text: why + where, Fix: fix(entry, normal.Value)})
+		}
+	}
+}
+
 // windowsTarget is the name by which plan knows a version.
 func windowsTarget(version string) string {
 	for _, known := range []struct{ least, name string }{
-		{"10.0.22000", "windows-11"}, {"10.0", "windows-10"}, {"6.3", "windows-8.1"}, {"6.2", "windows-8"}, {"6.1", "windows-7"}, {"6.0", "windows-vista"},
+		{"10.0.22000", "windows-11"}, {"10.0", "windows-10"}, {"6.3", "windows-8.1"}, {"6.2", "windows-8"},
+		{"6.1", "windows-7"}, {"6.0", "windows-vista"},
+		{"5.2", "server-2003"}, {"5.1", "windows-xp"},
 	} {
 		if catalog.AtLeast(version, known.least) {
 			return known.name
 		}
 	}
-	return "windows-xp"
+	return "windows-2000"
 }
 
 // bsd judges macOS and FreeBSD: the ceilings of the automatic buffers.
@@ -79,14 +197,16 @@ func (j *judge) bsd() {
 	}
 	if n, ok := j.number("kern.ipc.maxsockbuf"); ok {
 		usable := int64(float64(n) * largest)
-		j.caps("kern.ipc.maxsockbuf", j.Values["kern.ipc.maxsockbuf"], usable, fmt.Sprintf("kern.ipc.maxsockbuf %s, of which %s are usable,", units.Size(n), units.Size(usable)), fix)
+		j.caps("kern.ipc.maxsockbuf", j.Values["kern.ipc.maxsockbuf"], usable,
+			fmt.Sprintf("kern.ipc.maxsockbuf %s, of which %s are usable,", units.Size(n), units.Size(usable)), fix)
 	}
 	for _, a := range []struct{ auto, start string }{
 		{"net.inet.tcp.recvbuf_auto", "net.inet.tcp.recvspace"}, {"net.inet.tcp.sendbuf_auto", "net.inet.tcp.sendspace"},
 		{"net.inet.tcp.doautorcvbuf", "net.inet.tcp.recvspace"}, {"net.inet.tcp.doautosndbuf", "net.inet.tcp.sendspace"},
 	} {
 		if n, ok := j.number(a.start); ok && j.Values[a.auto] == "0" {
-			j.caps(a.auto, "0", n, fmt.Sprintf("automatic sizing is off: the buffer stays at %s, which", units.Size(n)), "sysctl "+a.auto+"=1")
+			j.caps(a.auto, "0", n, fmt.Sprintf("automatic sizing is off: the buffer stays at %s, which", units.Size(n)),
+				"sysctl "+a.auto+"=1")
 		}
 	}
 	if j.Values["net.inet.tcp.rfc1323"] == "0" {

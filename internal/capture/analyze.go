@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // Config says what Analyze reads and keeps.
@@ -25,10 +28,12 @@ type Config struct {
 type Analysis struct {
 	Connections []*flow.Connection // in the order of their beginnings
 	Packets     int64
-	Segments    int64 // TCP segments
-	Duplicates  int64 // captured twice
-	Unfollowed  int64 // segments of connections past the bound
-	Lost        int64 // packets that whoever captured says came too fast
+	Segments    int64      // TCP segments
+	Duplicates  int64      // captured twice
+	Unfollowed  int64      // segments of connections past the bound
+	Unwanted    int64      // segments of connections that were not asked for
+	Lost        int64      // packets that whoever captured says came too fast
+	Order       flow.Order // what the records' order and stamps needed
 	// Warnings are for people: damage, what could not be read, and how much of it.
 	Warnings []string
 	Files    []FileSummary
@@ -47,7 +52,7 @@ type FileSummary struct {
 func Analyze(ctx context.Context, cfg Config, files ...*File) (*Analysis, error) {
 	a := &Analysis{}
 	pool := startWorkers(cfg.Workers, cfg.Flow)
-	var counts [UnknownLink + 1]int64
+	counts := kinds{unknown: map[LinkType]int64{}}
 	var err error
 	if len(files) > 1 {
 		slices.SortStableFunc(files, func(x, y *File) int { return cmp.Compare(x.begins(), y.begins()) })
@@ -57,11 +62,14 @@ func Analyze(ctx context.Context, cfg Config, files ...*File) (*Analysis, error)
 			break
 		}
 	}
-	for _, t := range pool.finish() {
+	tables := pool.finish()
+	a.Order = pool.order
+	for _, t := range tables {
 		a.Connections = append(a.Connections, t.Finish()...)
 		a.Segments += t.Segments
 		a.Duplicates += t.Duplicates
 		a.Unfollowed += t.Unfollowed
+		a.Unwanted += t.Unwanted
 	}
 	slices.SortStableFunc(a.Connections, func(x, y *flow.Connection) int {
 		return int(min(max(x.Started-y.Started, -1), 1))
@@ -70,24 +78,43 @@ func Analyze(ctx context.Context, cfg Config, files ...*File) (*Analysis, error)
 	return a, err
 }
 
-func (a *Analysis) warn(counts *[UnknownLink + 1]int64) {
+// kinds counts what packets were found to be.
+type kinds struct {
+	of      [UnknownLink + 1]int64
+	unknown map[LinkType]int64 // link types
+}
+
+func (a *Analysis) warn(counts *kinds) {
 	for kind, text := range map[Kind]string{
-		Cut:         "%d TCP packets were captured too short for their headers; capture at least 96 bytes (tcpdump -s 128)",
-		Fragment:    "%d packets are later pieces of TCP segments that IP took apart; their bytes count as not captured",
-		Malformed:   "%d packets have lengths that contradict each other and were passed over",
-		UnknownLink: "%d packets are of a link type that is not known here",
+		Cut:       "%d TCP packets were captured too short for their headers; capture at least 96 bytes (tcpdump -s 128)",
+		Fragment:  "%d packets are later pieces of TCP segments that IP took apart; their bytes count as not captured",
+		Malformed: "%d packets have lengths that contradict each other and were passed over",
 	} {
-		if counts[kind] > 0 {
-			a.Warnings = append(a.Warnings, fmt.Sprintf(text, counts[kind]))
+		if n := counts.of[kind]; n > 0 {
+			a.Warnings = append(a.Warnings, fmt.Sprintf(text, n))
 		}
+	}
+	const named = 3
+	for i, link := range slices.SortedFunc(maps.Keys(counts.unknown), func(x, y LinkType) int {
+		return cmp.Or(cmp.Compare(counts.unknown[y], counts.unknown[x]), cmp.Compare(x, y))
+	}) {
+		if i == named {
+			a.Warnings = append(a.Warnings, fmt.Sprintf("%d more link types are not known here", len(counts.unknown)-named))
+			break
+		}
+		a.Warnings = append(a.Warnings, fmt.Sprintf("%d packets are of link type %d, which is not known here "+
+			"(tcpdump.org/linktypes.html names it)",
+			counts.unknown[link], link))
 	}
 	slices.Sort(a.Warnings)
 	if a.Unfollowed > 0 {
-		a.Warnings = append(a.Warnings, fmt.Sprintf("%d segments belong to connections past the bound and were not followed", a.Unfollowed))
+		a.Warnings = append(a.Warnings, fmt.Sprintf("%d segments belong to connections past the bound and were not followed",
+			a.Unfollowed))
 	}
 	if a.Lost > 0 {
 		a.Warnings = append(a.Warnings, fmt.Sprintf("%d packets came faster than they were captured and are missing", a.Lost))
 	}
+	a.Warnings = append(a.Warnings, orderNotes(&a.Order)...)
 	for _, f := range a.Files {
 		if f.Damage != nil {
 			a.Warnings = append(a.Warnings, f.Damage.Error())
@@ -95,7 +122,34 @@ func (a *Analysis) warn(counts *[UnknownLink + 1]int64) {
 	}
 }
 
-func (a *Analysis) read(ctx context.Context, cfg Config, f *File, pool *workers, counts *[UnknownLink + 1]int64) error {
+// orderNotes tells what was done about records out of order and a clock that was set.
+func orderNotes(o *flow.Order) (notes []string) {
+	took := func(ns int64) string { return units.Time(time.Duration(ns)) }
+	if o.Late > 0 {
+		notes = append(notes, fmt.Sprintf("%d records stood in the file behind later ones, by up to %s, and were sorted by "+
+			"their times", o.Late, took(o.LateMost)))
+	}
+	if o.Unplaced > 0 {
+		notes = append(notes, fmt.Sprintf("%d of them came too late for that; sort the capture first (reordercap IN OUT)",
+			o.Unplaced))
+	}
+	if o.Misstamped > 0 {
+		notes = append(notes, fmt.Sprintf("%d single records were stamped earlier than what their sender sent before them; "+
+			"they count as sent right after it", o.Misstamped))
+	}
+	if o.Steps > 0 {
+		way := "forward"
+		if o.StepMost < 0 {
+			way = "back"
+		}
+		notes = append(notes, fmt.Sprintf("the capturing host's clock was set %d times, by up to %s %s; times run on as if "+
+			"it had not been",
+			o.Steps, took(max(o.StepMost, -o.StepMost)), way))
+	}
+	return notes
+}
+
+func (a *Analysis) read(ctx context.Context, cfg Config, f *File, pool *workers, counts *kinds) error {
 	summary, before := FileSummary{Name: f.name}, a.Packets
 	defer func() {
 		summary.Packets = a.Packets - before
@@ -107,14 +161,16 @@ func (a *Analysis) read(ctx context.Context, cfg Config, f *File, pool *workers,
 		if f.plain != nil && f.first == nil {
 			n := f.plain(pool.room())
 			pool.took(n)
-			counts[TCP] += int64(n)
+			counts.of[TCP] += int64(n)
 			a.Packets += int64(n)
 		}
 		err := f.Next(&p)
 		if err == nil {
 			s := &pool.room()[0]
 			kind := Decode(&p, s)
-			counts[kind]++
+			if counts.of[kind]++; kind == UnknownLink {
+				counts.unknown[p.Link]++
+			}
 			if kind == TCP || kind == TooBig {
 				pool.took(1)
 			}

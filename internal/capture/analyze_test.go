@@ -32,7 +32,8 @@ func BenchmarkAnalyze(b *testing.B) {
 func TestPartsInAnyOrder(t *testing.T) {
 	packets := make([][]byte, 30)
 	for i := range packets {
-		packets[i] = ether(typeIPv4, ip4(protoTCP, "10.0.0.1", "10.0.0.2", segment(5201, 40000, 1000+uint32(i)*100, 2000, 100)))
+		packets[i] = ether(typeIPv4, ip4(protoTCP, "10.0.0.1", "10.0.0.2", segment(5201, 40000, 1000+uint32(i)*100, 2000,
+			100)))
 	}
 	whole := pcapFile(linkEthernet, packets...)
 	record := recordHeader + len(packets[0])
@@ -64,7 +65,8 @@ func TestPacketsAreNotAllocatedFor(t *testing.T) {
 	allocations := func(packets int) float64 {
 		all := make([][]byte, packets)
 		for i := range all {
-			all[i] = ether(typeIPv4, ip4(protoTCP, "10.0.0.1", "10.0.0.2", segment(5201, 40000, 1000+uint32(i)*100, 2000, 100)))[:66]
+			all[i] = ether(typeIPv4, ip4(protoTCP, "10.0.0.1", "10.0.0.2", segment(5201, 40000, 1000+uint32(i)*100, 2000,
+				100)))[:66]
 		}
 		data := pcapFile(linkEthernet, all...)
 		return testing.AllocsPerRun(1, func() {

@@ -34,6 +34,7 @@ const (
 	typeMPLSMany = 0x8848
 	typePPPoE    = 0x8864
 	typeERSPAN   = 0x88be
+	typeERSPAN3  = 0x22eb
 	typePPP      = 0x880b
 )
 
@@ -76,12 +77,50 @@ func (l *headers) linkLayer(link LinkType) Kind {
 		return l.typed(0, 20)
 	case linkPPPoE:
 		return l.pppoe()
-	case linkPPP:
-		return l.ppp()
-	case linkPPPHDLC:
+	case linkPPP, linkPPPHDLC:
 		return l.ppp()
 	case linkCiscoHDLC:
 		return l.typed(2, 4)
+	case linkFDDI:
+		return l.fddi()
+	case linkATM:
+		return l.llc()
+	case linkSLIP:
+		return l.inside(16, (*headers).ip)
+	case linkMPLS:
+		return l.mpls()
+	case linkNFLOG:
+		return l.nflog()
+	case linkIPoIB: // two addresses of InfiniBand, then RFC 4391's header
+		return l.typed(40, 44)
+	case linkERF:
+		return l.erf()
+	case linkJuniper:
+		return l.juniper((*headers).ethernet)
+	case linkJunPPP:
+		return l.juniper((*headers).ppp)
+	case linkJunCHDLC:
+		return l.juniper(func(l *headers) Kind { return l.typed(2, 4) })
+	}
+	return l.wirelessLayer(link)
+}
+
+// wirelessLayer reads IEEE 802.11's frames with whatever stands before them.
+func (l *headers) wirelessLayer(link LinkType) Kind {
+	switch link {
+	case linkWireless:
+		return l.wireless()
+	case linkRadiotap:
+		return l.radiotap()
+	case linkPPI:
+		return l.perPacket()
+	case linkPrism:
+		return l.inside(144, (*headers).wireless)
+	case linkAVS:
+		if len(l.rest) < 8 {
+			return Other
+		}
+		return l.sized(int(binary.BigEndian.Uint32(l.rest[4:])), 8, (*headers).wireless)
 	}
 	return UnknownLink
 }
@@ -110,6 +149,10 @@ func (l *headers) typed(at, size int) Kind {
 }
 
 func (l *headers) etherType(kind uint16) Kind {
+	const longest = 1500 // IEEE 802.3: up to here it is a length
+	if kind <= longest {
+		return l.llc()
+	}
 	switch kind {
 	case typeIPv4, typeIPv6:
 		return l.ip()

@@ -28,6 +28,7 @@ const (
 	portVXLAN      = 4789
 	portVXLANLinux = 8472
 	portGeneve     = 6081
+	portGTP        = 2152
 )
 
 func (l *headers) ip() Kind {
@@ -205,6 +206,9 @@ func (l *headers) gre() Kind {
 		}
 		return l.inside(size, (*headers).ethernet)
 	}
+	if kind == typeERSPAN3 {
+		return l.inside(size, (*headers).erspan3)
+	}
 	return l.inside(size, func(l *headers) Kind { return l.etherType(kind) })
 }
 
@@ -218,6 +222,8 @@ func (l *headers) udp() Kind {
 		if d[8]&8 != 0 {
 			return l.inside(16, (*headers).ethernet)
 		}
+	case portGTP:
+		return l.inside(8, (*headers).gtp)
 	case portGeneve:
 		kind := binary.BigEndian.Uint16(d[10:])
 		if d[8]>>6 == 0 {
@@ -228,8 +234,8 @@ func (l *headers) udp() Kind {
 }
 
 // tooBig reads an ICMP message that a packet needed fragmentation, with the head of that
-// packet, of which 8 bytes of TCP are enough. The segment's ends are the lost one's. The segment's ends are the lost one's, its
-// MSS the MTU that the router named, or 0.
+// packet, of which 8 bytes of TCP are enough. The segment's ends are the lost one's, its MSS
+// the MTU that the router named, or 0.
 func (l *headers) tooBig(kind, code byte, header int) Kind {
 	d := l.rest
 	if len(d) < header+1 || d[0] != kind || d[1] != code {

@@ -3,6 +3,7 @@ package capture
 import (
 	"bufio"
 	"bytes"
+	"compress/bzip2"
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -63,12 +65,19 @@ func Open(name string) (*File, error) {
 type NotACapture struct {
 	File string
 	Why  string
+	// Convert is a command that makes a capture of it, if one is known.
+	Convert string
 }
 
 func (e *NotACapture) Error() string { return e.File + ": not a capture: " + e.Why }
 
 // Try says what would be one.
-func (e *NotACapture) Try() string { return "tcpdump -i any -s 128 -w FILE.pcap tcp" }
+func (e *NotACapture) Try() string {
+	if e.Convert != "" {
+		return strings.ReplaceAll(e.Convert, "FILE", e.File)
+	}
+	return "tcpdump -i any -s 128 -w FILE.pcap tcp"
+}
 
 // NewFile reads a capture from in; name is for messages.
 func NewFile(name string, in io.Reader) (*File, error) {
@@ -130,6 +139,7 @@ func (f *File) begins() int64 {
 const (
 	magicGzip = "\x1f\x8b"
 	magicZstd = "\x28\xb5\x2f\xfd"
+	magicBzip = "BZh"
 	// maxZstdWindow bounds what a frame header may make the decoder allocate.
 	maxZstdWindow = 64 << 20
 )
@@ -139,7 +149,7 @@ func (f *File) decompress(in io.Reader) (io.Reader, error) {
 	magic, err := head.Peek(4)
 	if err != nil && len(magic) == 0 {
 		if errors.Is(err, io.EOF) {
-			return nil, &NotACapture{f.name, "the file is empty"}
+			return nil, &NotACapture{File: f.name, Why: "the file is empty"}
 		}
 		return nil, fmt.Errorf("%s: %w", f.name, err)
 	}
@@ -147,30 +157,56 @@ func (f *File) decompress(in io.Reader) (io.Reader, error) {
 	case bytes.HasPrefix(magic, []byte(magicGzip)):
 		z, err := gzip.NewReader(head)
 		if err != nil {
-			return nil, &NotACapture{f.name, err.Error()}
+			return nil, &NotACapture{File: f.name, Why: "the gzip file cannot be read: " + err.Error()}
 		}
 		f.close = append(f.close, z.Close)
-		return z, nil
+		return &unpacked{z, "gzip"}, nil
+	case bytes.HasPrefix(magic, []byte(magicBzip)):
+		return &unpacked{bzip2.NewReader(head), "bzip2"}, nil
 	case bytes.HasPrefix(magic, []byte(magicZstd)):
 		z, err := zstd.NewReader(head, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdWindow))
 		if err != nil {
-			return nil, &NotACapture{f.name, err.Error()}
+			return nil, &NotACapture{File: f.name, Why: "the zstd file cannot be read: " + err.Error()}
 		}
 		f.close = append(f.close, func() error { z.Close(); return nil })
-		return z, nil
+		return &unpacked{z, "zstd"}, nil
 	}
 	return head, nil
+}
+
+// unpacked says of a compressed file that it ends too early: the capture within it may seem
+// whole until there.
+type unpacked struct {
+	r    io.Reader
+	kind string
+}
+
+func (u *unpacked) Read(p []byte) (int, error) {
+	n, err := u.r.Read(p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("the %s file itself is cut", u.kind)
+	} else if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("the %s file is corrupt: %w", u.kind, err)
+	}
+	return n, err
 }
 
 // begin reads the file's head and chooses the format.
 func (f *File) begin() error {
 	head, err := f.in.peek(4)
 	if err != nil {
-		return &NotACapture{f.name, fmt.Sprintf("%d bytes are too few", len(head))}
+		why := fmt.Sprintf("%d bytes are too few", len(head))
+		if !errors.Is(err, io.EOF) {
+			why = err.Error()
+		}
+		return &NotACapture{File: f.name, Why: why}
 	}
 	if binary.LittleEndian.Uint32(head) == blockSection {
 		f.next, f.plain = f.nextBlock, f.plainBlocks
 		return nil
+	}
+	if whole, _ := f.in.peek(len(magicSnoop)); string(whole) == magicSnoop {
+		return f.beginSnoop()
 	}
 	return f.beginPcap(head)
 }

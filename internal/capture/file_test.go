@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -67,18 +69,26 @@ func TestFormats(t *testing.T) {
 	s, _ := zstd.NewWriter(&zstandard)
 	s.Write(pcapFile(linkEthernet, frame, frame))
 	s.Close()
+	bzipped, err := base64.StdEncoding.DecodeString(bzipCapture)
+	if err != nil {
+		t.Fatal(err)
+	}
 	tests := map[string]struct {
 		data []byte
 		want []int64
 	}{
-		"pcap":                     {pcapFile(linkEthernet, frame, frame), []int64{second, second + 1e6}},
-		"pcap, big endian, ns":     {swapped(), []int64{second + 5}},
-		"gzip":                     {zipped.Bytes(), []int64{second, second + 1e6}},
-		"zstd":                     {zstandard.Bytes(), []int64{second, second + 1e6}},
-		"pcapng":                   {ng(binary.LittleEndian), []int64{second, second + 7, second + 5e8}},
-		"pcapng, big endian":       {ng(binary.BigEndian), []int64{second, second + 7, second + 5e8}},
-		"no packets":               {pcapFile(linkEthernet), nil},
-		"pcapng, both byte orders": {append(ng(binary.LittleEndian), ng(binary.BigEndian)...), []int64{second, second + 7, second + 5e8, second, second + 7, second + 5e8}},
+		"bzip2":                {bzipped, []int64{second, second + 1e6}},
+		"snoop":                {snoopFile(frame, frame), []int64{second, second + 1e6}},
+		"erf":                  {erfFile(frame, frame), []int64{second, second + 1e6}},
+		"pcap":                 {pcapFile(linkEthernet, frame, frame), []int64{second, second + 1e6}},
+		"pcap, big endian, ns": {swapped(), []int64{second + 5}},
+		"gzip":                 {zipped.Bytes(), []int64{second, second + 1e6}},
+		"zstd":                 {zstandard.Bytes(), []int64{second, second + 1e6}},
+		"pcapng":               {ng(binary.LittleEndian), []int64{second, second + 7, second + 5e8}},
+		"pcapng, big endian":   {ng(binary.BigEndian), []int64{second, second + 7, second + 5e8}},
+		"no packets":           {pcapFile(linkEthernet), nil},
+		"pcapng, both byte orders": {append(ng(binary.LittleEndian), ng(binary.BigEndian)...), []int64{second, second + 7,
+			second + 5e8, second, second + 7, second + 5e8}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,12 +121,15 @@ func TestDamageSaysWhereAndWhy(t *testing.T) {
 		offset  int64
 		why     string
 	}{
-		"cut in a packet":       {whole[:len(whole)-3], 1, int64(fileHeader + size), "is cut after"},
-		"cut in a header":       {whole[:fileHeader+size+9], 1, int64(fileHeader + size), "header is cut after 9 bytes"},
-		"a length that lies":    {lying, 1, int64(fileHeader + size), "claims 4294967280 captured bytes"},
-		"a block that lies":     {append(bytes.Clone(ng), 6, 0, 0, 0, 0xfc, 0xff, 0xff, 0xff), 0, int64(len(ng)), "claims 4294967292 bytes"},
-		"an unknown block, cut": {append(bytes.Clone(ng), 99, 0, 0, 0, 0xfc, 0xff, 0xff, 0x7f), 0, int64(len(ng)) + 8, "is cut"},
-		"no such interface":     {append(bytes.Clone(ng), enhanced(order, 3, 0, 10, frame)...), 0, int64(len(ng)), "interface that the section does not describe"},
+		"cut in a packet":    {whole[:len(whole)-3], 1, int64(fileHeader + size), "is cut after"},
+		"cut in a header":    {whole[:fileHeader+size+9], 1, int64(fileHeader + size), "header is cut after 9 bytes"},
+		"a length that lies": {lying, 1, int64(fileHeader + size), "claims 4294967280 captured bytes"},
+		"a block that lies": {append(bytes.Clone(ng), 6, 0, 0, 0, 0xfc, 0xff, 0xff, 0xff), 0, int64(len(ng)),
+			"claims 4294967292 bytes"},
+		"an unknown block, cut": {append(bytes.Clone(ng), 99, 0, 0, 0, 0xfc, 0xff, 0xff, 0x7f), 0, int64(len(ng)) + 8,
+			"is cut"},
+		"no such interface": {append(bytes.Clone(ng), enhanced(order, 3, 0, 10, frame)...), 0, int64(len(ng)),
+			"interface that the section does not describe"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +143,8 @@ func TestDamageSaysWhereAndWhy(t *testing.T) {
 			}
 		})
 	}
-	for _, data := range []string{"", "abc", "GET / HTTP/1.1\r\n\r\n", "\x1f\x8b\x08", "\xd4\xc3\xb2\xa1\x02\x00"} {
+	for _, data := range []string{"", "abc", "all: file.o\n\tcc -o all file.o\n# a comment that is long enough for a " +
+		"header\n", "GET / HTTP/1.1\r\n\r\n", "\x1f\x8b\x08", "\xd4\xc3\xb2\xa1\x02\x00"} {
 		var not *NotACapture
 		if _, err := readAll([]byte(data)); !errors.As(err, &not) {
 			t.Errorf("%q: %v", data, err)
@@ -138,11 +152,72 @@ func TestDamageSaysWhereAndWhy(t *testing.T) {
 	}
 }
 
+// A packed file that is cut says so; the capture within may seem whole until there.
+func TestCutPackedFiles(t *testing.T) {
+	var all [][]byte
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 400 {
+		f := bytes.Clone(frame)
+		for i := range 10 {
+			f[len(f)-1-i] = byte(r.Uint32())
+		}
+		all = append(all, f)
+	}
+	whole := pcapFile(linkEthernet, all...)
+	for kind, pack := range map[string]func(io.Writer) io.WriteCloser{
+		"zstd": func(w io.Writer) io.WriteCloser { z, _ := zstd.NewWriter(w); return z },
+		"gzip": func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
+	} {
+		var packed bytes.Buffer
+		z := pack(&packed)
+		z.Write(whole)
+		z.Close()
+		for _, keep := range []int{packed.Len() / 2, packed.Len() - 6} {
+			_, err := readAll(packed.Bytes()[:keep])
+			if err == nil || errors.Is(err, io.EOF) || !strings.Contains(err.Error(), kind+" file itself is cut") {
+				t.Errorf("%s, %d of %d bytes: %v", kind, keep, packed.Len(), err)
+			}
+		}
+	}
+}
+
+func TestForeignFormatsAreNamed(t *testing.T) {
+	for begin, says := range map[string][2]string{
+		"\xfd7zXZ\x00\x00\x04\xe6\xd6":                      {"xz", "xz -dc x.cap | fullpipe diagnose -"},
+		"\x04\x22\x4d\x18\x64\x40\xa7":                      {"lz4", "lz4 -dc x.cap"},
+		"\x7fver\x00\x00\x00\x07":                           {"OmniPeek", "editcap -F pcap x.cap x.cap.pcap"},
+		"\x07\x00\x00\x00\x10\x00":                          {"EtherPeek", "editcap"},
+		"GMBU\x00\x02":                                      {"Network Monitor", "editcap"},
+		"snoop\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x63": {"datalink type 99", "editcap"},
+	} {
+		_, err := NewFile("x.cap", strings.NewReader(begin))
+		var not *NotACapture
+		if !errors.As(err, &not) || !strings.Contains(not.Why, says[0]) || !strings.Contains(not.Try(), says[1]) {
+			t.Errorf("%q: %v", begin, err)
+		}
+	}
+}
+
+func TestUnknownLinkTypesAreNumbered(t *testing.T) {
+	f, err := NewFile("test", bytes.NewReader(pcapFile(147, frame, frame)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	a, err := Analyze(t.Context(), Config{}, f)
+	if err != nil || len(a.Warnings) != 1 || !strings.HasPrefix(a.Warnings[0], "2 packets are of link type 147") {
+		t.Errorf("%v, %v", a.Warnings, err)
+	}
+}
+
 func FuzzFile(f *testing.F) {
 	order := binary.LittleEndian
+	f.Add(snoopFile(frame, frame))
+	f.Add(erfFile(frame, frame))
 	f.Add(pcapFile(linkEthernet, frame, frame))
 	f.Add(swapped())
-	f.Add(bytes.Join([][]byte{section(order), description(order, linkEthernet, nil), enhanced(order, 0, 1, len(frame), frame)}, nil))
+	f.Add(bytes.Join([][]byte{section(order), description(order, linkEthernet, nil), enhanced(order, 0, 1, len(frame),
+		frame)}, nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in, err := NewFile("fuzz", bytes.NewReader(data))
 		if err != nil {
@@ -243,7 +318,10 @@ func TestCapturesSayWhatTheyLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Lost != 9 || a.Packets != 1 || !slices.ContainsFunc(a.Warnings, func(w string) bool { return strings.HasPrefix(w, "9 packets") }) {
+	if a.Lost != 9 || a.Packets != 1 || !slices.ContainsFunc(a.Warnings, func(w string) bool {
+		return strings.HasPrefix(w,
+			"9 packets")
+	}) {
 		t.Errorf("%d lost of %d packets, %v", a.Lost, a.Packets, a.Warnings)
 	}
 }

@@ -82,10 +82,12 @@ func (l *live) open(index int) (err error) {
 	); err != nil {
 		return err
 	}
-	if l.ring, err = unix.Mmap(l.fd, 0, l.size.bytes*l.size.blocks, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+	if l.ring, err = unix.Mmap(l.fd, 0, l.size.bytes*l.size.blocks, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_SHARED); err != nil {
 		return fmt.Errorf("the ring of %d MiB: %w", l.size.bytes*l.size.blocks>>20, err)
 	}
-	return unix.Bind(l.fd, &unix.SockaddrLinklayer{Protocol: binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(nil, unix.ETH_P_ALL)), Ifindex: index})
+	return unix.Bind(l.fd, &unix.SockaddrLinklayer{Protocol: binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(nil,
+		unix.ETH_P_ALL)), Ifindex: index})
 }
 
 func (l *live) close() error {
@@ -121,7 +123,8 @@ func (l *live) next(p *Packet) error {
 		if hardware == unix.ARPHRD_LOOPBACK && kind == unix.PACKET_OUTGOING {
 			continue // a loopback's packets come in as well
 		}
-		*p = Packet{At: int64(second)*1e9 + int64(nano), Data: at[net : net+kept], Length: length, Link: linkRaw, Interface: uint16(index)}
+		*p = Packet{At: int64(second)*1e9 + int64(nano), Data: at[net : net+kept], Length: length, Link: linkRaw,
+			Interface: uint16(index)}
 		// A queue that never runs empty must not keep a capture from ending.
 		if l.received++; l.received%1024 == 0 && l.ctx.Err() != nil {
 			l.count()

@@ -23,17 +23,32 @@ type LinkType uint16
 const (
 	linkNull      LinkType = 0
 	linkEthernet  LinkType = 1
+	linkSLIP      LinkType = 8
 	linkPPP       LinkType = 9
+	linkFDDI      LinkType = 10
 	linkRawBSD    LinkType = 12
 	linkRawOpen   LinkType = 14
 	linkPPPHDLC   LinkType = 50
 	linkPPPoE     LinkType = 51
+	linkATM       LinkType = 100 // RFC 2684, with LLC
 	linkRaw       LinkType = 101
 	linkCiscoHDLC LinkType = 104
+	linkWireless  LinkType = 105
 	linkLoop      LinkType = 108
 	linkLinuxSLL  LinkType = 113
+	linkPrism     LinkType = 119
+	linkRadiotap  LinkType = 127
+	linkAVS       LinkType = 163
+	linkJuniper   LinkType = 178 // Ethernet; the next ones are PPP and Cisco's HDLC
+	linkJunPPP    LinkType = 179
+	linkJunCHDLC  LinkType = 181
+	linkPPI       LinkType = 192
+	linkERF       LinkType = 197
+	linkMPLS      LinkType = 219
 	linkIPv4      LinkType = 228
 	linkIPv6      LinkType = 229
+	linkNFLOG     LinkType = 239
+	linkIPoIB     LinkType = 242
 	linkLinuxSLL2 LinkType = 276
 )
 

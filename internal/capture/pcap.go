@@ -35,11 +35,20 @@ func (f *File) beginPcap(magic []byte) error {
 	}
 	f.bigEndian = f.order == binary.BigEndian
 	if f.order == nil {
-		return &NotACapture{f.name, fmt.Sprintf("it begins with % x, which is neither pcap nor pcapng", magic)}
+		begin, _ := f.in.peek(f.in.b - f.in.a)
+		if isERF(begin) {
+			f.next = f.nextERF
+			return nil
+		}
+		if why, try := recognise(begin); why != "" {
+			return &NotACapture{f.name, why, try}
+		}
+		return &NotACapture{File: f.name, Why: fmt.Sprintf("it begins with % x, which is no format that is known here",
+			magic)}
 	}
 	head, err := f.in.peek(fileHeader)
 	if err != nil {
-		return &NotACapture{f.name, "the file header is cut"}
+		return &NotACapture{File: f.name, Why: "the file header is cut"}
 	}
 	f.link = LinkType(f.order.Uint32(head[20:]))
 	f.in.a += fileHeader
@@ -96,7 +105,8 @@ func (f *File) plainRecords(to []flow.Segment) int {
 	for ; n < len(to) && len(rest) >= header; n++ {
 		r, s := readRecord((*[recordHeader]byte)(rest), bigEndian), &to[n]
 		end := header + int(r.captured)
-		if s.At, s.Interface = r.at(perTick), 0; r.captured > maxRecord || end > len(rest) || !decodePlain(rest[header:end], link, s) {
+		if s.At, s.Interface = r.at(perTick), 0; r.captured > maxRecord || end > len(rest) || !decodePlain(rest[header:end],
+			link, s) {
 			break
 		}
 		rest = rest[end:]

@@ -102,7 +102,8 @@ func (f *File) plainBlocks(to []flow.Segment) int {
 	le, rest, n := binary.LittleEndian, f.in.buf[f.in.a:f.in.b], 0
 	for ; n < len(to) && len(rest) >= header+trailer; n++ {
 		head, s := (*[header]byte)(rest), &to[n]
-		kind, size, index, captured := le.Uint32(head[:4]), le.Uint32(head[4:8]), le.Uint32(head[8:12]), le.Uint32(head[20:24])
+		kind, size, index, captured := le.Uint32(head[:4]), le.Uint32(head[4:8]), le.Uint32(head[8:12]),
+			le.Uint32(head[20:24])
 		if kind != blockEnhanced || size > maxRecord || size%4 != 0 || int(size) > len(rest) ||
 			uint64(index) >= uint64(len(f.interfaces)) || uint64(captured)+header+trailer > uint64(size) {
 			break

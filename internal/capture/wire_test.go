@@ -92,3 +92,28 @@ func enhanced(order binary.AppendByteOrder, iface uint32, ticks uint64, length i
 	body = order.AppendUint32(order.AppendUint32(body, uint32(len(data))), uint32(length))
 	return block(order, blockEnhanced, append(body, data...))
 }
+
+// snoopFile is a capture as Solaris writes it, of packets a millisecond apart.
+func snoopFile(packets ...[]byte) []byte {
+	out := be([]byte(magicSnoop), uint32(2), uint32(4))
+	for i, p := range packets {
+		pad := make([]byte, -len(p)&3)
+		out = be(out, uint32(len(p)), uint32(len(p)), uint32(snoopRecord+len(p)+len(pad)), uint32(0), uint32(1_700_000_000),
+			uint32(i*1000), p, pad)
+	}
+	return out
+}
+
+// erfFile is a capture of Endace's cards, of packets a millisecond apart.
+func erfFile(packets ...[]byte) []byte {
+	var out []byte
+	for i, p := range packets {
+		fraction := (uint64(i)<<32 + 999) / 1000
+		out = binary.LittleEndian.AppendUint64(out, 1_700_000_000<<32|fraction)
+		out = be(out, 2, 0, uint16(erfHeader+2+len(p)), uint16(0), uint16(len(p)+4), uint16(0), p)
+	}
+	return out
+}
+
+// bzipCapture is pcapFile(linkEthernet, frame, frame), packed by bzip2.
+const bzipCapture = "QlpoOTFBWSZTWfPXbFwAAFLvf/3YBEAAAUIEKAACAMAAAAQgABAACABEAQBAIgAgAHISqbU0AaDIYR6QSmkk2jUzQNJhMPDSEDqKzIMCFcajs4ZjnYrxFBE0NJATRQTBYZDg0xFDhy5NpEdmoRLCA4iRIQmYiARKlC0U9PlrkSwIio3g/F3JFOFCQ89dsXA="

@@ -53,6 +53,7 @@ func (b *batch) share() (busy int32) {
 type workers struct {
 	tables  []*flow.Table
 	filling *batch
+	order   flow.Order
 	full    []chan *batch // none: the one that reads follows too
 	free    chan *batch
 	wg      sync.WaitGroup
@@ -97,17 +98,21 @@ func (w *workers) room() []flow.Segment { return w.filling.segments[w.filling.n:
 // took hands the first n segments of room to the workers, sooner or later.
 func (w *workers) took(n int) {
 	if w.filling.n += n; w.filling.n == len(w.filling.segments) {
-		w.flush()
+		w.flush(false)
 	}
 }
 
-func (w *workers) flush() {
+// flush follows the segments that have their final place; the others stay.
+func (w *workers) flush(last bool) {
 	b := w.filling
+	n := b.n
+	b.n = w.order.Settle(b.segments[:n], last)
+	rest := b.segments[b.n:n]
 	if len(w.full) == 0 {
 		for i := range b.segments[:b.n] {
 			w.tables[0].Add(&b.segments[i])
 		}
-		b.n = 0
+		b.n = copy(b.segments, rest)
 		return
 	}
 	busy := b.share()
@@ -121,12 +126,12 @@ func (w *workers) flush() {
 		}
 	}
 	w.filling = <-w.free
-	w.filling.n = 0
+	w.filling.n = copy(w.filling.segments, rest)
 }
 
 // finish ends the workers and gives their tables.
 func (w *workers) finish() []*flow.Table {
-	w.flush()
+	w.flush(true)
 	for _, full := range w.full {
 		close(full)
 	}

@@ -21,14 +21,20 @@ import (
 const (
 	Linux       = "linux"
 	Windows9x   = "windows-9x"   // 95, 98, Me
-	Windows2000 = "windows-2000" // 2000, XP, Server 2003
+	Windows2000 = "windows-2000" // NT 4, 2000, XP, Server 2003
 	Windows     = "windows"      // Vista and Server 2008 onwards
 	MacOS       = "macos"
 	FreeBSD     = "freebsd"
+	NetBSD      = "netbsd"
+	OpenBSD     = "openbsd"
+	Solaris     = "solaris" // and illumos
+	AIX         = "aix"
 )
 
 // Families lists them in the order in which they are shown.
-func Families() []string { return []string{Linux, Windows, Windows2000, Windows9x, MacOS, FreeBSD} }
+func Families() []string {
+	return []string{Linux, Windows, Windows2000, Windows9x, MacOS, FreeBSD, NetBSD, OpenBSD, Solaris, AIX}
+}
 
 // Parameter is one setting of one family of systems. An empty field is not known or
 // does not apply.

@@ -56,7 +56,8 @@ func TestFind(t *testing.T) {
 		system, name string
 		want         int
 	}{
-		{"", "tcp_rmem", 1}, {"", "net.ipv4.TCP_RMEM", 1}, {"", "/proc/sys/net/ipv4/tcp_rmem", 1}, {"", "net/ipv4/tcp_rmem", 1},
+		{"", "tcp_rmem", 1}, {"", "net.ipv4.TCP_RMEM", 1}, {"", "/proc/sys/net/ipv4/tcp_rmem", 1}, {"", "net/ipv4/tcp_rmem",
+			1},
 		{"", "net.inet.tcp.sendspace", 2}, {FreeBSD, "sendspace", 1}, {"", "tcp1323opts", 3}, {Linux, "TcpWindowSize", 0},
 		{"", "", 0},
 	} {
@@ -83,8 +84,10 @@ func TestVersions(t *testing.T) {
 		version, least string
 		want           bool
 	}{
-		{"6.18.44-fc-v669", "6.6", true}, {"6.6", "6.6", true}, {"6.1.0-13-amd64", "6.6", false}, {"10.0.17763", "10.0.16299", true},
-		{"10.0.14393", "10.0.16299", false}, {"6.1", "", true}, {"", "6.6", false}, {"7", "6.18", true}, {"6.16-rc1", "6.16", true},
+		{"6.18.44-fc-v669", "6.6", true}, {"6.6", "6.6", true}, {"6.1.0-13-amd64", "6.6", false}, {"10.0.17763", "10.0.16299",
+			true},
+		{"10.0.14393", "10.0.16299", false}, {"6.1", "", true}, {"", "6.6", false}, {"7", "6.18", true},
+		{"6.16-rc1", "6.16", true},
 	} {
 		if got := AtLeast(c.version, c.least); got != c.want {
 			t.Errorf("AtLeast(%q, %q) = %v", c.version, c.least, got)
@@ -94,7 +97,8 @@ func TestVersions(t *testing.T) {
 
 func TestDefaultsHarmAndInertness(t *testing.T) {
 	rmem, _ := Get(Linux, "net.ipv4.tcp_rmem")
-	for version, want := range map[string]string{"6.1": "4096 131072 6291456", "6.18": "4096 131072 33554432", "": "4096 131072 33554432"} {
+	for version, want := range map[string]string{"6.1": "4096 131072 6291456", "6.18": "4096 131072 33554432",
+		"": "4096 131072 33554432"} {
 		if d, ok := rmem.DefaultFor(version); !ok || d.Value != want {
 			t.Errorf("tcp_rmem of %q: %q", version, d.Value)
 		}

@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"net/url"
 	"sync"
+	"sync/atomic"
 
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -53,6 +54,8 @@ type Peer struct {
 
 	ctx   context.Context // ends with Close
 	close context.CancelFunc
+	// public is set once a server was reached on the public network.
+	public atomic.Bool
 
 	// mu guards what is left of the bounds.
 	mu       sync.Mutex
@@ -115,9 +118,25 @@ func (p *Peer) States() []string {
 
 // Check answers *transfer.Unsupported for everything that concerns the far end, and for
 // sending.
-func (p *Peer) Check(spec transfer.Spec) error {
+func (p *Peer) Check(t transfer.Test) error {
+	tcp, _, err := t.Specs()
+	switch {
+	case err != nil:
+		return err
+	case len(tcp) == 0:
+		return &transfer.Unsupported{Field: transfer.FieldUDP, Why: "a web server is downloaded from over TCP"}
+	case len(tcp) > 1:
+		return &transfer.Unsupported{Field: transfer.FieldLegs, Why: "a web server is only downloaded from"}
+	}
+	return p.check(tcp[0])
+}
+
+func (p *Peer) check(spec transfer.Spec) error {
 	no := func(field, why string) error { return &transfer.Unsupported{Field: field, Why: why} }
 	const stranger = "a web server sets its own sockets"
+	if err := spec.Validate(); err != nil {
+		return err
+	}
 	switch {
 	case spec.Direction != transfer.Down:
 		return no("Direction", "a web server is only downloaded from; use --direction down")
@@ -178,7 +197,8 @@ func redirect(u *url.URL, r *http.Response) (*url.URL, error) {
 	switch r.StatusCode {
 	case http.StatusOK, http.StatusPartialContent:
 		return nil, nil
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 		next, err := r.Location()
 		if err != nil {
 			return nil, fmt.Errorf("%s redirects to nowhere: %w", u.Redacted(), err)

@@ -42,8 +42,14 @@ func newSite(t *testing.T, secure bool) *site {
 		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(strings.Repeat("0123456789abcdef", 1<<16)))
 	})
 	mux.HandleFunc("/small", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "a few bytes") })
-	mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/object", http.StatusFound) })
-	mux.HandleFunc("/round", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/round", http.StatusFound) })
+	mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/object",
+			http.StatusFound)
+	})
+	mux.HandleFunc("/round", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/round",
+			http.StatusFound)
+	})
 	mux.HandleFunc("/down", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://localhost/object", http.StatusFound)
 	})
@@ -112,8 +118,10 @@ func TestFetches(t *testing.T) {
 		{"a range by redirect", plain, "/moved", Config{}, transfer.Spec{Bytes: 500_000}, "HTTP/1.1", true},
 		{"HEAD refused", plain, "/nohead", Config{}, transfer.Spec{Bytes: 500_000}, "HTTP/1.1", false},
 		{"streams", plain, "/endless", Config{}, transfer.Spec{Bytes: 4 << 20, Streams: 3}, "HTTP/1.1", false},
-		{"a slow reader", plain, "/endless", Config{}, transfer.Spec{Bytes: 200_000, Program: transfer.Program{ReadBps: 16e6}}, "HTTP/1.1", false},
-		{"a window", plain, "/endless", Config{}, transfer.Spec{Bytes: 1 << 20, Near: transfer.Socket{ReceiveBuffer: 16 << 10}}, "HTTP/1.1", false},
+		{"a slow reader", plain, "/endless", Config{}, transfer.Spec{Bytes: 200_000,
+			Program: transfer.Program{ReadBps: 16e6}}, "HTTP/1.1", false},
+		{"a window", plain, "/endless", Config{}, transfer.Spec{Bytes: 1 << 20,
+			Near: transfer.Socket{ReceiveBuffer: 16 << 10}}, "HTTP/1.1", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := open(t, c.site, c.path, c.config)
@@ -123,7 +131,7 @@ func TestFetches(t *testing.T) {
 			c.site.ranged.Store(false)
 			c.spec.Direction = transfer.Down
 			var told int64
-			result, err := p.Run(t.Context(), c.spec, func(i transfer.Interval) { told += i.Bytes })
+			result, err := transfer.Run(t.Context(), p, c.spec, func(i transfer.Interval) { told += i.Bytes })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,7 +158,7 @@ func TestFetches(t *testing.T) {
 func TestTooSmallIsSaid(t *testing.T) {
 	p := open(t, newSite(t, false), "/small", Config{})
 	var small *TooSmall
-	result, err := p.Run(t.Context(), transfer.Spec{Direction: transfer.Down, Time: time.Second}, nil)
+	result, err := transfer.Run(t.Context(), p, transfer.Spec{Direction: transfer.Down, Time: time.Second}, nil)
 	if !errors.As(err, &small) || result == nil {
 		t.Errorf("%v", err)
 	}
@@ -160,18 +168,18 @@ func TestBounds(t *testing.T) {
 	s := newSite(t, false)
 	p := open(t, s, "/endless", Config{MaxBytes: 1 << 20})
 	spec := transfer.Spec{Direction: transfer.Down, Time: time.Minute}
-	result, err := p.Run(t.Context(), spec, nil)
+	result, err := transfer.Run(t.Context(), p, spec, nil)
 	if err != nil || result.Near.Streams[0].Bytes > 2<<20 {
 		t.Errorf("%v", err)
 	}
-	if _, err := p.Run(t.Context(), spec, nil); err == nil {
+	if _, err := transfer.Run(t.Context(), p, spec, nil); err == nil {
 		t.Error("fetched beyond the bound of bytes")
 	}
 	before := s.requests.Load()
 	p = open(t, s, "/endless", Config{MaxRequests: 3})
 	spec.Bytes = 1000
 	for range 5 {
-		p.Run(t.Context(), spec, nil)
+		transfer.Run(t.Context(), p, spec, nil)
 	}
 	if n := s.requests.Load() - before; n != 3 {
 		t.Errorf("%d requests where 3 are the bound", n)
@@ -198,7 +206,8 @@ func TestFailuresAreNamed(t *testing.T) {
 		}
 	}
 	p := open(t, plain, "/cut", Config{})
-	if _, err := p.Run(t.Context(), transfer.Spec{Direction: transfer.Down, Time: time.Minute}, nil); err == nil {
+	if _, err := transfer.Run(t.Context(), p, transfer.Spec{Direction: transfer.Down, Time: time.Minute},
+		nil); err == nil {
 		t.Error("an object cut short passed")
 	}
 }
@@ -212,7 +221,8 @@ func TestCancelledAndClosed(t *testing.T) {
 		p := open(t, s, "/endless", Config{})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		result, err := p.Run(ctx, transfer.Spec{Direction: transfer.Down, Time: time.Minute}, func(transfer.Interval) { end(cancel, p) })
+		result, err := transfer.Run(ctx, p, transfer.Spec{Direction: transfer.Down, Time: time.Minute},
+			func(transfer.Interval) { end(cancel, p) })
 		if err == nil || result == nil || result.Complete {
 			t.Errorf("%s: %+v, %v", name, result, err)
 		}
@@ -232,11 +242,13 @@ func TestCheckNamesWhatAWebServerCannot(t *testing.T) {
 		"Program.ReadBps":   {Direction: transfer.Down, Program: transfer.Program{ReadBps: 1}},
 	} {
 		var u *transfer.Unsupported
-		if err := p.Check(spec); !errors.As(err, &u) || u.Field != field {
+		spec.Time = time.Second
+		if err := p.Check(transfer.TCP(spec)); !errors.As(err, &u) || u.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	if err := p.Check(transfer.Spec{Direction: transfer.Down, Near: transfer.Socket{ReceiveBuffer: 65536}}); err != nil {
+	if err := p.Check(transfer.TCP(transfer.Spec{Direction: transfer.Down, Bytes: 1,
+		Near: transfer.Socket{ReceiveBuffer: 65536}})); err != nil {
 		t.Error(err)
 	}
 }
@@ -244,7 +256,8 @@ func TestCheckNamesWhatAWebServerCannot(t *testing.T) {
 // TestLatencyBesideAFetch asks by ICMP, or by connecting as any client does.
 func TestLatencyBesideAFetch(t *testing.T) {
 	p := open(t, newSite(t, false), "/endless", Config{})
-	r, err := p.Run(t.Context(), transfer.Spec{Direction: transfer.Down, Time: 700 * time.Millisecond, Latency: true}, nil)
+	r, err := transfer.Run(t.Context(), p, transfer.Spec{Direction: transfer.Down, Time: 700 * time.Millisecond,
+		Latency: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,10 @@ type fetch struct {
 func (p *Peer) newFetch(s transfer.Socket) *fetch {
 	f := &fetch{peer: p, clock: time.Now()}
 	f.transport = &http.Transport{
-		DialContext:            func(ctx context.Context, _, address string) (net.Conn, error) { return f.dial(ctx, address, s) },
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			return f.dial(ctx, address,
+				s)
+		},
 		TLSClientConfig:        p.config.TLS.Clone(),
 		TLSHandshakeTimeout:    dialTime,
 		ResponseHeaderTimeout:  answerTime,
@@ -47,8 +50,9 @@ func (p *Peer) newFetch(s transfer.Socket) *fetch {
 		ReadBufferSize:         readSize,
 		DisableCompression:     true,
 		DisableKeepAlives:      true,
-		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerConnection: flowWindow, MaxReceiveBufferPerStream: flowWindow},
-		Protocols:              &http.Protocols{},
+		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerConnection: flowWindow,
+			MaxReceiveBufferPerStream: flowWindow},
+		Protocols: &http.Protocols{},
 	}
 	f.transport.Protocols.SetHTTP1(true)
 	f.transport.Protocols.SetHTTP2(!p.config.HTTP1)
@@ -58,9 +62,16 @@ func (p *Peer) newFetch(s transfer.Socket) *fetch {
 func (f *fetch) dial(ctx context.Context, address string, s transfer.Socket) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
+	if err := f.peer.guard(ctx, address); err != nil {
+		return nil, err
+	}
 	options := socket.Options{Socket: s, Route: f.peer.config.Route}
 	tcp, err := socket.Dial(ctx, address, options)
 	if err != nil {
+		return nil, err
+	}
+	if err := f.peer.reached(tcp.RemoteAddr().(*net.TCPAddr).AddrPort().Addr()); err != nil {
+		tcp.Close()
 		return nil, err
 	}
 	kernel, err := socket.Watch(tcp, options)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/engine"
 	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -24,10 +25,15 @@ var errTimeUp = errors.New("time is up")
 // Run fetches the object on fresh connections with the Spec's sockets at this end, until
 // its time or bytes are used up or the object ends. An object that ended too early to
 // tell anything answers *TooSmall with the Result.
-func (p *Peer) Run(ctx context.Context, spec transfer.Spec, each func(transfer.Interval)) (*transfer.Result, error) {
-	if err := p.Check(spec); err != nil {
+func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Interval)) ([]transfer.Outcome, error) {
+	if err := p.Check(t); err != nil {
 		return nil, err
 	}
+	r, err := p.fetch(ctx, *t.Legs[0].TCP, transfer.Toward(transfer.Down, each))
+	return []transfer.Outcome{{TCP: r}}, err
+}
+
+func (p *Peer) fetch(ctx context.Context, spec transfer.Spec, each func(transfer.Interval)) (*transfer.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(p.ctx, func() { cancel(errors.New("closed")) })()
@@ -128,20 +134,6 @@ func (r *run) one(ctx context.Context, f *fetch, want int64) (ended bool, err er
 	return (ended || granted == o.size) && byteRange == "", err
 }
 
-// spacing is how often connections are sampled: often at first, to see slow start on a
-// short path.
-func spacing(at time.Duration) time.Duration {
-	switch {
-	case at < 500*time.Millisecond:
-		return 5 * time.Millisecond
-	case at < 2*time.Second:
-		return 10 * time.Millisecond
-	}
-	return 40 * time.Millisecond
-}
-
-const mostSamples = 8192
-
 // watch samples the connections, reports what came and ends the transfer when its time
 // since the first byte is up.
 func (r *run) watch(done <-chan struct{}, each func(transfer.Interval)) {
@@ -154,7 +146,7 @@ func (r *run) watch(done <-chan struct{}, each func(transfer.Interval)) {
 		at, told = now, total
 	}
 	for finished := false; !finished; {
-		timer := time.NewTimer(spacing(time.Since(r.started)))
+		timer := time.NewTimer(engine.Cadence(time.Since(r.started)))
 		select {
 		case <-timer.C:
 		case <-done:
@@ -170,7 +162,7 @@ func (r *run) watch(done <-chan struct{}, each func(transfer.Interval)) {
 			}
 			if s, ok := c.sample(); ok {
 				r.series[i] = append(r.series[i], s)
-				if len(r.series[i]) > mostSamples/len(r.fetches) {
+				if len(r.series[i]) > engine.MaxSamples/len(r.fetches) {
 					r.series[i] = transfer.Thin(r.series[i], len(r.series[i])/2)
 				}
 			}
@@ -195,7 +187,8 @@ func (r *run) watch(done <-chan struct{}, each func(transfer.Interval)) {
 
 // result describes what came; with an error, what came until then.
 func (r *run) result(err error) (*transfer.Result, error) {
-	result := &transfer.Result{Spec: r.spec, Started: r.started, Complete: err == nil, Near: &transfer.End{Kernel: socket.Kernel()}}
+	result := &transfer.Result{Spec: r.spec, Started: r.started, Complete: err == nil,
+		Near: &transfer.End{Kernel: socket.Kernel()}}
 	ended := true
 	var total int64
 	var longest time.Duration
@@ -218,7 +211,8 @@ func (r *run) result(err error) (*transfer.Result, error) {
 		return nil, err
 	}
 	if r.peer.object.proto == "HTTP/2.0" {
-		result.Warnings = append(result.Warnings, "fetched over HTTP/2, whose own window was opened wide so that TCP's decides")
+		result.Warnings = append(result.Warnings, "fetched over HTTP/2, whose own window was opened wide so that TCP's "+
+			"decides")
 	}
 	if rounds, few := tooFew(result, longest); err == nil && ended && few {
 		err = &TooSmall{total, rounds}
@@ -228,14 +222,7 @@ func (r *run) result(err error) (*transfer.Result, error) {
 
 // tooFew says how many round trips a transfer lasted and whether that is too little.
 func tooFew(r *transfer.Result, d time.Duration) (rounds float64, few bool) {
-	var rtt time.Duration
-	for _, s := range r.Near.Streams {
-		for _, sample := range s.Samples {
-			if sample.Have&transfer.HaveMinRTT != 0 && (rtt == 0 || sample.MinRTT < rtt) {
-				rtt = sample.MinRTT
-			}
-		}
-	}
+	rtt := r.Near.LeastRTT()
 	if rtt > 0 {
 		rounds = float64(d) / float64(rtt)
 	}

@@ -2,6 +2,7 @@ package flow
 
 // ackEvent is an acknowledgement on its way from the tap to the sender.
 type ackEvent struct {
+	seen   int64 // by the tap
 	due    int64 // by the loop's delay when the tap saw it; Direction.lag is added
 	ack    int64
 	tsval  uint32
@@ -47,6 +48,7 @@ func (a *acks) push(e ackEvent) {
 // acknowledged takes the acknowledgement in a segment of the other end.
 func (d *Direction) acknowledged(s *Segment, at int64) {
 	ack := d.position(s.Ack)
+	d.Acknowledgements++
 	if s.Payload == 0 {
 		d.Acks++
 	}
@@ -64,13 +66,16 @@ func (d *Direction) acknowledged(s *Segment, at int64) {
 		}
 		if ack >= d.acked {
 			d.tapEdge = ack + w
+			d.edgeMost = max(d.edgeMost, d.tapEdge)
 		}
 	}
-	e := ackEvent{ack: ack, tsval: s.TSVal, window: s.Window, pure: s.Payload == 0}
+	e := ackEvent{seen: at, ack: ack, tsval: s.TSVal, window: s.Window, pure: s.Payload == 0}
 	if s.SACKs > 0 {
 		e.gap = d.sack(s, ack)
 	}
 	if ack > d.acked {
+		d.stalled(at)
+		d.owed, d.owedSent = at, d.Retransmitted
 		d.acked = ack
 		d.filled(ack)
 		if ack >= d.rtt.next {
@@ -111,7 +116,13 @@ func (d *Direction) echoes() bool { return d.rtt.loop.have && d.rtt.loop.least()
 // delay holds for the next ones too.
 func (d *Direction) informed(s *Segment, at int64) {
 	if d.waiting.n > 0 && s.Options&HasTimestamps != 0 && d.echoes() {
+		if s.TSEcr != d.echoed || d.echoedAt == 0 {
+			d.echoed, d.echoedAt = s.TSEcr, at
+		}
 		patience := second + 4*d.rtt.delay()
+		if at-d.echoedAt > 50e6+4*d.RTTMin { // an echo that stands still tells nothing
+			patience, d.lag = 0, 0
+		}
 		for d.waiting.n > 0 {
 			e := d.waiting.first()
 			due := e.due + d.lag
@@ -135,6 +146,33 @@ func (d *Direction) informed(s *Segment, at int64) {
 	d.advance(at)
 }
 
+// proven lets acknowledgements reach the sender of data up to a position without which it
+// could not have sent that: they made room in the window, or in a congestion window that
+// grows by no more than what was acknowledged (RFC 5681, 3.1). The loop through the sender
+// is then no longer than the time since the tap saw them.
+func (d *Direction) proven(to, at int64) {
+	for i := range d.waiting.n {
+		e := &d.waiting.ring[(d.waiting.head+i)&(len(d.waiting.ring)-1)]
+		if !d.allows(e.ack, e.ack+int64(e.window)<<d.Scale, to) {
+			continue
+		}
+		took := max(at-e.seen, 1)
+		d.run(at)
+		for range i + 1 {
+			reached := d.waiting.pop()
+			d.arrive(&reached)
+		}
+		d.rtt.noLonger(took, d.echoes())
+		return
+	}
+}
+
+// allows says that with so much acknowledged and that right edge a sender may have sent up
+// to a position.
+func (d *Direction) allows(una, edge, to int64) bool {
+	return (!d.ScaleKnown || to <= edge) && (d.initial == 0 || una > 1<<20 || to <= d.initial+2*una)
+}
+
 // arrive is an acknowledgement reaching the sender.
 func (d *Direction) arrive(e *ackEvent) {
 	if e.ack < d.una {
@@ -146,7 +184,8 @@ func (d *Direction) arrive(e *ackEvent) {
 	d.cur.window(d.window)
 	if e.ack > d.una {
 		const delayed = 30e6
-		if waited := d.at - d.lastSent; e.pure && e.ack >= d.high && (d.state == Busy || d.state == Slack) && d.RTTMin > 0 && waited >= d.RTTMin+delayed {
+		if waited := d.at - d.lastSent; e.pure && e.ack >= d.high && (d.state == Busy || d.state == Slack) && d.RTTMin > 0 &&
+			waited >= d.RTTMin+delayed {
 			d.heldAt, d.heldFor = d.at, waited
 		}
 		d.una = e.ack
@@ -156,6 +195,20 @@ func (d *Direction) arrive(e *ackEvent) {
 		d.recover()
 	}
 	d.settle()
+}
+
+// stalled books that nothing got through since d.owed, if that was long and in spite of
+// repetitions.
+func (d *Direction) stalled(at int64) bool {
+	took := at - d.owed
+	if took < max(second, 4*d.RTTMin) || d.Retransmitted == d.owedSent {
+		return false
+	}
+	d.Stalled += took
+	if took > d.StallTo-d.StallFrom {
+		d.StallFrom, d.StallTo = d.owed, at
+	}
+	return true
 }
 
 // beyond is an acknowledgement of bytes that the tap never saw: the capture lost them.

@@ -13,6 +13,7 @@ type Connection struct {
 	Finished    bool // both ends closed
 
 	hasTimestamps bool
+	doubled       bool // one interface shows everything twice
 
 	// Grain is the shortest time between two segments that is not 0, nanoseconds: the
 	// clock is no finer in a capture of many segments.
@@ -21,6 +22,8 @@ type Connection struct {
 	// Half of the round trip on either side of the tap, from the handshake; 0 unknown.
 	throughClient, throughServer int64
 	synAt, synAckAt              int64
+	answers                      [2]int64 // the shortest time from data toward a side to its acknowledgement; 0 unknown
+	synAgain                     bool     // the SYN was sent more than once: its answer times nothing
 
 	sides [2]side
 
@@ -43,11 +46,14 @@ type Offer struct {
 	SACK       bool
 	Timestamps bool
 	OptionsCut bool // absent options are not known to be absent
+
+	data uint32 // payload that came with it
 }
 
 // side is what is kept of one end, whether it sends data or not.
 type side struct {
 	dir    *Direction // the data this side sends; nil until it does
+	heard  int64      // when it last sent anything
 	ack    uint32
 	window uint16
 	scaled bool // window is not a SYN's
@@ -142,14 +148,17 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 		}
 		at, step = c.now, 0
 	}
-	if me.resembles(s) && me.has(s, at) {
+	if me.resembles(s) && me.has(s, at, c) {
+		return false
+	}
+	if (me.wide != nil || s.TTL != me.ttl || s.Interface != me.iface) && c.byOtherWay(s, me, at) {
 		return false
 	}
 	me.note(s, at)
 	if step > 0 && (step < c.Grain || c.Grain == 0) {
 		c.Grain = step
 	}
-	c.now = at
+	c.now, me.heard = at, at
 	if s.Flags&(SYN|RST|FIN) != 0 {
 		if s.Flags&SYN != 0 {
 			c.handshake(s, c.sideOf(me), at)
@@ -164,14 +173,7 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 		}
 	}
 	if s.Options&HasTimestamps != 0 {
-		c.hasTimestamps = true
-		peer.loop.mark(s.TSVal, at)
-		if me.loop.awaits(s.TSEcr) {
-			me.loop.echo(s.TSEcr, at)
-		}
-		if o := &me.delayed; o.steady || o.begin(s.TSVal, at) {
-			o.follow(o.delay(s.TSVal, at))
-		}
+		c.timestamps(s, me, peer, at)
 	}
 	if s.Flags&ACK != 0 {
 		c.acknowledge(s, me, peer, at)
@@ -189,6 +191,34 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 	return true
 }
 
+// timestamps takes what RFC 7323's option tells of delays. A SYN's own may be something
+// else, such as 0 or a cookie.
+func (c *Connection) timestamps(s *Segment, me, peer *side, at int64) {
+	c.hasTimestamps = true
+	if s.TSVal != 0 {
+		peer.loop.mark(s.TSVal, at)
+	}
+	if me.loop.awaits(s.TSEcr) {
+		me.loop.echo(s.TSEcr, at)
+	}
+	if s.Flags&SYN != 0 {
+		return
+	}
+	if o := &me.delayed; o.steady || o.begin(s.TSVal, at) {
+		o.follow(s.TSVal, at)
+	}
+}
+
+// leastRTT is the round trip of either direction, 0 unknown.
+func (c *Connection) leastRTT() int64 {
+	for i := range c.sides {
+		if d := c.sides[i].dir; d != nil && d.RTTMin > 0 {
+			return d.RTTMin
+		}
+	}
+	return 0
+}
+
 func (c *Connection) acknowledge(s *Segment, me, peer *side, at int64) {
 	if c.throughClient == 0 && c.SYNACK && s.Flags&SYN == 0 && me == &c.sides[c.client] && s.Ack == c.ServerOffer().ISN+1 {
 		c.throughClient = max(at-c.synAckAt, 1)
@@ -204,9 +234,13 @@ func (c *Connection) handshake(s *Segment, from int, at int64) {
 	o := &c.sides[from].offer
 	if o.Seen {
 		if s.Flags&ACK == 0 {
-			c.synAt = at
+			c.synAt, c.synAgain = at, true
+			return
 		}
-		return
+		// A server that starts over chooses other numbers; the client says which it took.
+		if peer := &c.sides[1-from]; o.ISN == s.Seq || c.sides[from].dir != nil || peer.have && peer.ack == o.ISN+1 {
+			return
+		}
 	}
 	*o = Offer{Seen: true, Scale: -1, Window: int(s.Window), ISN: s.Seq, OptionsCut: s.Options&OptionsCut != 0,
 		SACK: s.Options&HasSACKPermitted != 0, Timestamps: s.Options&HasTimestamps != 0}
@@ -216,14 +250,29 @@ func (c *Connection) handshake(s *Segment, from int, at int64) {
 	if s.Options&HasScale != 0 {
 		o.Scale = int(s.Scale)
 	}
+	o.data = s.Payload
 	if s.Flags&ACK == 0 {
 		c.SYN, c.synAt, c.client = true, at, from
 		return
 	}
 	c.SYNACK, c.synAckAt, c.client = true, at, 1-from
-	if c.SYN {
+	c.fastOpen(s, at)
+	if c.SYN && !c.synAgain {
 		c.throughServer = max(at-c.synAt, 1)
 	}
+}
+
+// fastOpen takes the data that came with the SYN (RFC 7413), as far as the SYN-ACK
+// acknowledges it: a server may refuse it, and that loses nothing.
+func (c *Connection) fastOpen(s *Segment, at int64) {
+	client := &c.sides[c.client]
+	taken := s.Ack - client.offer.ISN - 1
+	if client.dir != nil || taken == 0 || taken > client.offer.data {
+		return
+	}
+	sent := Segment{Src: s.Dst, Dst: s.Src, Seq: client.offer.ISN + 1, Payload: taken}
+	client.dir = c.newDirection(&sent, c.client, max(c.synAt, 0))
+	client.dir.sent(&sent, at)
 }
 
 // scale is the shift of the windows that a side advertises; known is false where the
@@ -231,7 +280,7 @@ func (c *Connection) handshake(s *Segment, from int, at int64) {
 func (c *Connection) scale(of int) (shift int, known bool) {
 	client, server := c.sides[c.client].offer, c.sides[1-c.client].offer
 	switch {
-	case server.Seen && server.Scale < 0 && !server.OptionsCut, client.Seen && client.Scale < 0 && !client.OptionsCut:
+	case c.unscaled():
 		return 0, true
 	case server.Seen && server.Scale >= 0 && of != c.client:
 		return server.Scale, true
@@ -239,6 +288,13 @@ func (c *Connection) scale(of int) (shift int, known bool) {
 		return client.Scale, true
 	}
 	return 0, false
+}
+
+// unscaled says that one of both ends did not offer to scale, or a middlebox took the offer
+// away.
+func (c *Connection) unscaled() bool {
+	client, server := c.sides[c.client].offer, c.sides[1-c.client].offer
+	return server.Seen && server.Scale < 0 && !server.OptionsCut || client.Seen && client.Scale < 0 && !client.OptionsCut
 }
 
 // tooLarge takes a router's message that a segment of side was.

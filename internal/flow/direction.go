@@ -48,21 +48,35 @@ type Direction struct {
 	Tails         int64 // of them those after less than a full segment: all that there was
 	Answered      int64 // rounds that began after the other end had sent payload of its own
 
+	PushedIdle int64 // of the time in pauses, what followed a segment that ended a write
+	BackOffs   int64 // pauses that were twice the one before, with a single segment between
+	// Stalled is the time in which data was outstanding and nothing got through in spite of
+	// repetitions, in pieces of a second and more; StallFrom and StallTo the longest of them.
+	Stalled            int64
+	StallFrom, StallTo int64
+	Silent             int64 // when the other end was heard last, where data was still repeated for it; 0: never so
+	Beyond             int64 // bytes that were sent beyond any right edge of the window that the tap saw
+	DataRTTMin         int64 // as RTTMin, of data only
+	PastMin, PastSum   int64 // of the RTTs, what lies beyond the tap: the least, and the sum
+
 	Slices []Slice
 	Bursts *Bursts // nil when there were none
 
 	// From here on stands what every segment needs, close together.
 
-	Graph      *Graph
-	Segments   int64 // with payload, as captured; a super-segment is one
-	Acks       int64 // pure acknowledgements received
-	MSS        int   // the largest payload of one packet: offered less options, or the largest seen
-	MaxSegment int   // the largest seen; above MSS it is a super-segment
-	Scale      int   // shift of the windows the receiver advertises
-	RTTMin     int64 // of whole round trips, nanoseconds; 0 unknown
-	WindowMax  int64
-	MaxOut     int64 // most bytes outstanding
-	ScaleKnown bool
+	Graph    *Graph
+	Segments int64 // with payload, as captured; a super-segment is one
+	Acks     int64 // pure acknowledgements received
+	// Acknowledgements are all segments of the other end that acknowledge anything.
+	Acknowledgements int64
+	MSS              int   // the largest payload of one packet: offered less options, or the largest seen
+	MaxSegment       int   // the largest seen; above MSS it is a super-segment
+	Scale            int   // shift of the windows the receiver advertises
+	RTTMin           int64 // of whole round trips, nanoseconds; 0 unknown
+	WindowMax        int64
+	MaxOut           int64 // most bytes outstanding
+	ScaleKnown       bool
+	NoScale          bool // the option was not agreed on; a Scale of 0 was not offered
 
 	state    Clock
 	answered bool   // the other end sent payload since the last segment
@@ -79,12 +93,21 @@ type Direction struct {
 	empty    int64 // time with nothing outstanding since the last segment
 	lastSent int64
 	lastLen  int64
+	pushed   bool  // the last segment ended a write
+	owed     int64 // since when nothing got through though something was outstanding
+	owedSent int64 // Retransmitted then
+	edgeMost int64 // the largest right edge that the tap saw
+	pause    int64 // the last pause, and how many segments had been sent before it
+	pauseAt  int64
 	heldFor  int64
 	heldAt   int64
 
-	waiting acks
-	lag     int64 // how much longer than its delay the loop through the sender takes at present
-	sacked  ranges
+	waiting  acks
+	echoed   uint32 // the timestamp that the sender echoed last, and when for the first time
+	echoedAt int64
+	initial  int64 // the initial congestion window where it can show how long the loop is; 0 unknown
+	lag      int64 // how much longer than its delay the loop through the sender takes at present
+	sacked   ranges
 	lostSegments
 	round
 	slicing
@@ -96,12 +119,15 @@ type Direction struct {
 
 func (c *Connection) newDirection(s *Segment, from int, at int64) *Direction {
 	me, peer := &c.sides[from], &c.sides[1-from]
-	d := &Direction{From: s.Src, To: s.Dst, First: at, Last: at, conn: c, me: from, base: s.Seq, at: at, state: Busy, lastSent: at}
+	d := &Direction{From: s.Src, To: s.Dst, First: at, Last: at, conn: c, me: from, base: s.Seq, at: at, state: Busy,
+		lastSent: at}
 	d.rtt.loop, d.rtt.delayed, d.rtt.back, d.rtt.next = &me.loop, &me.delayed, &peer.delayed, never
 	d.Scale, d.ScaleKnown = c.scale(1 - from)
+	d.NoScale = d.ScaleKnown && c.unscaled()
 	d.MSS = c.mss(from)
-	if me.offer.Seen {
-		d.base = me.offer.ISN + 1
+	const near = 1 << 26 // of what is missing between the SYN and the first segment
+	if first := me.offer.ISN + 1; me.offer.Seen && s.Seq-first < near {
+		d.base = first
 	} else if peer.have && int32(s.Seq-peer.ack) >= 0 && s.Seq-peer.ack < 1<<24 {
 		d.base = peer.ack
 	}
@@ -192,6 +218,8 @@ func (d *Direction) settle() {
 		if d.window < d.WindowMax/2 || d.window == 0 {
 			d.state = Closed
 		}
+	case room < int64(d.MSS) && d.window < d.WindowMax/2: // not a segment fits what the reader left
+		d.state = Closed
 	case out > 0 && 4*out < 3*d.round.level && d.round.level >= 4*int64(max(d.MSS, 536)):
 		d.state = Slack
 	default:
@@ -222,6 +250,12 @@ func (d *Direction) finish() {
 	d.closeRound()
 	d.closeSlice(d.Last)
 	d.Bytes = d.high
+	d.DataRTTMin = d.rtt.least.data()
+	if d.acked < d.high && d.stalled(d.lastSent) {
+		if heard := d.conn.sides[1-d.me].heard; heard <= d.owed {
+			d.Silent = max(heard, 1)
+		}
+	}
 	d.LoopMin, d.LoopKnown, d.LoopFollowed = d.rtt.loopMin, d.rtt.loopKnown, d.echoes()
 	d.waiting = acks{}
 }

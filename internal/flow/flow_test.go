@@ -20,15 +20,18 @@ var clientEnd, serverEnd = Endpoint4(0x0a000001, 40000), Endpoint4(0x0a000002, 5
 func newTape(cfg Config) *tape { return &tape{table: NewTable(cfg), isn: 1000} }
 
 func (x *tape) open(rtt int64, scale uint8) {
-	x.table.Add(&Segment{At: 0, Src: clientEnd, Dst: serverEnd, Seq: x.isn - 1, Flags: SYN, Window: 64240, MSS: 1460, Scale: scale,
+	x.table.Add(&Segment{At: 0, Src: clientEnd, Dst: serverEnd, Seq: x.isn - 1, Flags: SYN, Window: 64240, MSS: 1460,
+		Scale:   scale,
 		Options: HasMSS | HasScale | HasSACKPermitted})
-	x.table.Add(&Segment{At: rtt, Src: serverEnd, Dst: clientEnd, Seq: 4999, Ack: x.isn, Flags: SYN | ACK, Window: 65160, MSS: 1460,
+	x.table.Add(&Segment{At: rtt, Src: serverEnd, Dst: clientEnd, Seq: 4999, Ack: x.isn, Flags: SYN | ACK, Window: 65160,
+		MSS:   1460,
 		Scale: scale, Options: HasMSS | HasScale | HasSACKPermitted})
 	x.table.Add(&Segment{At: rtt, Src: clientEnd, Dst: serverEnd, Seq: x.isn, Ack: 5000, Flags: ACK, Window: 500})
 }
 
 func (x *tape) data(at int64, pos, length uint32) {
-	x.table.Add(&Segment{At: at, Src: clientEnd, Dst: serverEnd, Seq: x.isn + pos, Ack: 5000, Flags: ACK, Window: 500, Payload: length})
+	x.table.Add(&Segment{At: at, Src: clientEnd, Dst: serverEnd, Seq: x.isn + pos, Ack: 5000, Flags: ACK, Window: 500,
+		Payload: length})
 }
 
 func (x *tape) ack(at int64, pos uint32, window uint16, sack ...uint32) {
@@ -87,7 +90,8 @@ func TestFullWindow(t *testing.T) {
 			t.Errorf("isn %d: the window was full %.2f of the time", isn, got)
 		}
 		if d.Bytes != int64(sent) || d.WindowMax != window || d.RTTMin < rtt || d.RTTMin > rtt+ms || d.Retransmitted != 0 {
-			t.Errorf("isn %d: %d bytes, window %d, rtt %d, %d retransmitted", isn, d.Bytes, d.WindowMax, d.RTTMin, d.Retransmitted)
+			t.Errorf("isn %d: %d bytes, window %d, rtt %d, %d retransmitted", isn, d.Bytes, d.WindowMax, d.RTTMin,
+				d.Retransmitted)
 		}
 	}
 }
@@ -189,7 +193,8 @@ func TestWhatIsNotALoss(t *testing.T) {
 			d := x.direction(t)
 			got := Direction{Retransmitted: d.Retransmitted, OutOfOrder: d.OutOfOrder, Unseen: d.Unseen, Probes: d.Probes,
 				Spurious: d.Spurious, Repeated: d.Repeated}
-			if got.Retransmitted != test.want.Retransmitted || got.OutOfOrder != test.want.OutOfOrder || got.Unseen != test.want.Unseen ||
+			if got.Retransmitted != test.want.Retransmitted || got.OutOfOrder != test.want.OutOfOrder ||
+				got.Unseen != test.want.Unseen ||
 				got.Probes != test.want.Probes || got.Spurious != test.want.Spurious || got.Repeated != test.want.Repeated {
 				t.Errorf("retransmitted %d, out of order %d, unseen %d, probes %d, spurious %d, repeated %d", got.Retransmitted,
 					got.OutOfOrder, got.Unseen, got.Probes, got.Spurious, got.Repeated)
@@ -215,7 +220,8 @@ func TestCopiesOfASecondInterface(t *testing.T) {
 	x := newTape(Config{})
 	x.open(10*ms, 7)
 	for i := range uint32(10) {
-		s := Segment{At: int64(20+i) * ms, Src: clientEnd, Dst: serverEnd, Seq: x.isn + i*1000, Ack: 5000, Flags: ACK, Window: 500, Payload: 1000}
+		s := Segment{At: int64(20+i) * ms, Src: clientEnd, Dst: serverEnd, Seq: x.isn + i*1000, Ack: 5000, Flags: ACK,
+			Window: 500, Payload: 1000}
 		x.table.Add(&s)
 		s.Interface, s.At = 1, s.At+1000
 		x.table.Add(&s)
@@ -272,8 +278,10 @@ func FuzzTable(f *testing.F) {
 		table := NewTable(Config{Slices: 8, Points: 16, Connections: 8})
 		at := int64(0)
 		for ; len(data) >= 9; data = data[9:] {
-			s := Segment{Src: Endpoint4(1, uint16(data[1]&3)), Dst: Endpoint4(2, 5), Flags: Flags(data[0]), Seq: uint32(data[2])<<24 | uint32(data[3])*700,
-				Ack: uint32(data[4])<<24 | uint32(data[5])*700, Window: uint16(data[6]) << 8, Payload: uint32(data[7]) * 100, TSVal: uint32(data[8]), TSEcr: uint32(data[2])}
+			s := Segment{Src: Endpoint4(1, uint16(data[1]&3)), Dst: Endpoint4(2, 5), Flags: Flags(data[0]),
+				Seq: uint32(data[2])<<24 | uint32(data[3])*700,
+				Ack: uint32(data[4])<<24 | uint32(data[5])*700, Window: uint16(data[6]) << 8, Payload: uint32(data[7]) * 100,
+				TSVal: uint32(data[8]), TSEcr: uint32(data[2])}
 			if data[1]&4 != 0 {
 				s.Src, s.Dst = s.Dst, s.Src
 			}

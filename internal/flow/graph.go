@@ -33,7 +33,8 @@ type Mark struct{ At, From, To int64 }
 
 func newGraph(points int) *Graph {
 	line, marks := Line{limit: max(points, 16)}, Marks{limit: max(points/2, 16), every: 1}
-	return &Graph{Data: line, Acks: line, Edge: line, Outstanding: line, Window: line, RTT: line, Retransmissions: marks, SACKs: marks}
+	return &Graph{Data: line, Acks: line, Edge: line, Outstanding: line, Window: line, RTT: line, Retransmissions: marks,
+		SACKs: marks}
 }
 
 func (l *Line) add(at, value int64) {

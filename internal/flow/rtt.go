@@ -12,6 +12,7 @@ type rttState struct {
 	next      int64   // the position of the first mark
 	last      int64   // the time of the last one
 	spacing   int64
+	least     leastRTT
 	head, n   uint8
 	loopKnown bool
 	loopMin   int64
@@ -57,6 +58,9 @@ func (r *rttState) sample(d *Direction, ack, at int64) {
 		if r.next <= ack {
 			continue // a later one tells more of the path, less of delayed acknowledgement
 		}
+		if part := max(at-m.at, 1); d.conn.answers[1-d.me] == 0 || part < d.conn.answers[1-d.me] {
+			d.conn.answered(1-d.me, part)
+		}
 		r.refresh(d.RTTMin)
 		if !r.loopKnown && d.conn.hasTimestamps {
 			continue // the tap's own part of the round trip is soon known
@@ -67,9 +71,11 @@ func (r *rttState) sample(d *Direction, ack, at int64) {
 			continue
 		}
 		d.RTTs++
-		if d.RTTMin == 0 || whole < d.RTTMin {
-			d.RTTMin = whole
+		d.PastSum += part
+		if part < d.PastMin || d.PastMin == 0 {
+			d.PastMin = part
 		}
+		d.RTTMin = r.least.add(whole, at)
 		d.RTTMax = max(d.RTTMax, whole)
 		d.cur.rtt(whole)
 		d.round.rtt(whole)
@@ -115,16 +121,43 @@ func (r *rttState) delay() int64 {
 	return r.now
 }
 
+// answered: a side acknowledged data so soon after it had passed the tap; the loop through
+// that side is no longer.
+func (c *Connection) answered(by int, took int64) {
+	c.answers[by] = took
+	if d := c.sides[by].dir; d != nil {
+		d.rtt.noLonger(took, d.echoes())
+	}
+}
+
+// noLonger: the loop through the sender takes no longer than that.
+func (r *rttState) noLonger(took int64, measured bool) {
+	if r.guess <= took || measured {
+		return
+	}
+	r.guess, r.now, r.loopMin, r.loopKnown = took, took, took, true
+	r.least.handshake = 0
+}
+
 // seedRTT takes the first round trip from the handshake.
 func (c *Connection) seedRTT(d *Direction, from int) {
 	through, beyond := c.throughClient, c.throughServer
 	if from != c.client {
 		through, beyond = beyond, through
 	}
+	if least := c.answers[from]; least > 0 {
+		through = min(through, least)
+	}
 	if through > 0 {
 		d.rtt.guess = through
+		// The answer to the SYN-ACK may have been delayed.
+		const delayed, segments, apart = 30e6, 10, 1e6 // RFC 6928
+		if from == c.client && through >= delayed && beyond >= apart && d.ScaleKnown {
+			d.initial = segments * int64(d.MSS)
+		}
 		d.rtt.now, d.rtt.loopMin, d.rtt.loopKnown = through, through, true
 		if beyond > 0 && through+beyond >= coarse {
+			d.rtt.least.handshake = through + beyond
 			d.RTTMin, d.RTTMax = through+beyond, through+beyond
 			d.rtt.spacing = d.RTTMin / 16
 		}
@@ -212,19 +245,29 @@ type oneWay struct {
 	steady  bool // tick is known, and min and smooth are something
 	have    bool
 	checked bool // tick was compared with the capture's clock
+	settled bool // for the last time
 	first   uint32
 	began   int64
 	tick    int64 // nanoseconds of one unit of the timestamps, 0 unknown
 	samples int64
 	min     int64
 	smooth  int64
+	last    uint32 // timestamp
+	grain   int32  // the least step between timestamps, units: clocks tick once in several
 }
 
 // ticks are the units in use: RFC 7323 allows 1 ms to 1 s, Linux also 1 µs.
 var ticks = [...]int64{1e3, 1e6, 2e6, 4e6, 10e6, 100e6, 500e6}
 
-// follow takes the delay of a segment, once begin has found the tick.
-func (o *oneWay) follow(delay int64) {
+// follow takes the timestamp of a segment, once begin has found the tick.
+func (o *oneWay) follow(tsval uint32, at int64) {
+	if step := int32(tsval - o.last); step > 0 {
+		o.last = tsval
+		if step < o.grain || o.grain == 0 {
+			o.grain = step
+		}
+	}
+	delay := o.delay(tsval, at)
 	o.samples++
 	o.min = min(o.min, delay)
 	o.smooth += (delay - o.smooth) / 8
@@ -238,10 +281,11 @@ func (o *oneWay) delay(tsval uint32, at int64) int64 {
 // answers whether there is a sample before this one.
 func (o *oneWay) begin(tsval uint32, at int64) bool {
 	if !o.have {
-		*o = oneWay{have: true, first: tsval, began: at, tick: 1e6} // most count milliseconds
+		*o = oneWay{have: true, first: tsval, last: tsval, began: at, tick: 1e6} // most count milliseconds
 		return false
 	}
-	if !o.checked && at-o.began > second {
+	if ran := at - o.began; !o.checked && ran > second/4 || !o.settled && ran > second {
+		o.settled = ran > second
 		o.check(int64(int32(tsval-o.first)), at)
 	}
 	if o.tick == 0 {
@@ -252,32 +296,36 @@ func (o *oneWay) begin(tsval uint32, at int64) bool {
 		o.smooth = o.min
 		return false
 	}
-	o.steady = o.checked
+	o.steady = o.settled
 	return true
 }
 
 // check finds the unit once enough time has passed for a queue not to mislead: units lie
 // far apart.
 func (o *oneWay) check(units, at int64) {
-	o.checked = true
-	was := o.tick
-	o.tick = 0
+	tick := int64(0)
 	for _, t := range ticks {
 		if ran := units * t; ran > (at-o.began)*6/10 && ran < (at-o.began)*11/10 {
-			o.tick = t
+			tick = t
 		}
 	}
-	if o.tick != was {
-		o.samples = 0
+	if tick != o.tick && !o.settled {
+		return // so early, a queue that fills looks like a slow clock
+	}
+	o.checked = true
+	if o.tick != tick {
+		o.tick, o.samples = tick, 0
 	}
 }
 
 // excess is how much longer than the least the delay is at present.
 func (o *oneWay) excess() (int64, bool) {
-	if o.tick == 0 || o.tick > 4e6 || o.samples < 4 {
+	const coarsest = 20e6
+	grain := o.tick * int64(max(o.grain, 1))
+	if !o.checked || o.tick == 0 || grain > coarsest || o.samples < 4 {
 		return 0, false
 	}
-	// Rather too little, by up to a unit: an acknowledgement taken for later than the data
-	// that it let out would look as if it had let out nothing.
-	return max(o.smooth-o.min-o.tick, 0), true
+	// Rather too little, by up to a step of the clock: an acknowledgement taken for later
+	// than the data that it let out would look as if it had let out nothing.
+	return max(o.smooth-o.min-grain, 0), true
 }

@@ -21,6 +21,11 @@ func (d *Direction) sent(s *Segment, at int64) {
 			d.SmallSegments++
 		}
 	}
+	if d.waiting.n > 0 && !d.allows(d.una, d.edge, to) {
+		d.proven(to, at)
+	} else if d.initial > 0 && d.una == 0 && d.acked == 0 {
+		d.initial = max(d.initial, to)
+	}
 	if d.heldFor > 0 || d.empty > 0 {
 		d.resolveWaits(at, length)
 	}
@@ -35,7 +40,10 @@ func (d *Direction) sent(s *Segment, at int64) {
 	default:
 		d.repeated(s, from, to, at)
 	}
-	d.lastSent, d.lastLen = at, length
+	d.lastSent, d.lastLen, d.pushed = at, length, s.Flags&PSH != 0 || length%int64(max(d.MSS, 1)) != 0
+	if to > d.edgeMost && d.edgeMost > 0 && d.ScaleKnown {
+		d.Beyond += min(to-d.edgeMost, length)
+	}
 	if g := d.Graph; g != nil {
 		g.Data.add(at, d.high)
 	}
@@ -51,6 +59,9 @@ func (d *Direction) fresh(from, to, at int64) {
 			d.Answered++
 		}
 		d.maybeCut(at)
+	}
+	if d.acked >= d.high {
+		d.owed, d.owedSent = at, d.Retransmitted
 	}
 	d.answered = false
 	d.cur.Sent += to - from
@@ -119,6 +130,13 @@ func (d *Direction) flushEmpty() {
 	case d.empty >= max(d.RTTMin, 1e6):
 		clock = Idle
 		d.Pauses++
+		if d.pushed {
+			d.PushedIdle += d.empty
+		}
+		if d.Segments-d.pauseAt <= 1 && 10*d.empty > 16*d.pause && 10*d.empty < 24*d.pause {
+			d.BackOffs++
+		}
+		d.pause, d.pauseAt = d.empty, d.Segments
 		if d.lastLen%int64(max(d.MSS, 1)) != 0 {
 			d.Tails++
 		}

@@ -129,7 +129,8 @@ func (r *round) rtt(v int64) {
 }
 
 func (d *Direction) openRound(at int64) {
-	d.round = round{mark: d.high + 1, began: at, best: d.round.best, level: d.round.maxOut, ackedAt: d.total, maxOut: d.high - d.una}
+	d.round = round{mark: d.high + 1, began: at, best: d.round.best, level: d.round.maxOut, ackedAt: d.total,
+		maxOut: d.high - d.una}
 }
 
 // closeRound books what only a whole round shows.

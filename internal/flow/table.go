@@ -32,12 +32,14 @@ type Table struct {
 	cfg    Config
 	byEnds map[ends]*Connection
 	recent [1 << recentBits][2]*Connection // by a hash of the ends; where byEnds has another, it is out of date
+	wide   int                             // sides that recognise copies of a second way
 	slices int                             // that all directions keep
 	all    []*Connection
 
 	Segments   int64
 	Duplicates int64 // copies of a segment from a second interface
 	Unfollowed int64 // segments of connections past the bound
+	Unwanted   int64 // segments of connections that Config.Wanted refuses
 }
 
 // ends are a connection's two endpoints, the lesser first.
@@ -119,6 +121,7 @@ func (t *Table) recently(h uint64) *[2]*Connection { return &t.recent[h>>(64-rec
 func (t *Table) begin(s *Segment, h uint64) (c *Connection, side int) {
 	e, side := endsOf(s)
 	if t.cfg.Wanted != nil && !t.cfg.Wanted(e.a, e.b) {
+		t.Unwanted++
 		return nil, side
 	}
 	if len(t.all) >= t.cfg.Connections {

@@ -37,40 +37,14 @@ func (c Config) store(kind Kind) (store, error) {
 
 func same(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// look reads what each change would replace and marks those that hold already.
-func (c Config) look(changes []Change) ([]Did, error) {
-	dids := make([]Did, 0, len(changes))
-	for i, change := range changes {
-		if slices.ContainsFunc(changes[:i], func(o Change) bool { return o.Kind == change.Kind && o.Name == change.Name }) {
-			return nil, fmt.Errorf("%s is asked for twice", change.Name)
-		}
-		s, err := c.store(change.Kind)
-		if err != nil {
-			return nil, err
-		}
-		value := change.Value
-		if value != nil {
-			normal := s.normal(*value)
-			value = &normal
-		}
-		old, err := s.read(change.Name)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", change.Name, err)
-		}
-		did := Did{Kind: change.Kind, Name: change.Name, Old: old, New: value, Took: old}
-		if same(old, value) {
-			did.Outcome = Unchanged
-		}
-		dids = append(dids, did)
-	}
-	return dids, nil
-}
-
 func (c Config) apply(ctx context.Context, changes []Change) ([]Did, error) {
 	if err := c.step(stepLocked); err != nil {
 		return nil, err
 	}
 	dids, err := c.look(changes)
+	if err == nil && c.Check != nil {
+		err = c.Check(dids)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -277,6 +251,9 @@ func now() time.Time { return time.Now().UTC().Round(time.Second) }
 func (c Config) lock(ctx context.Context) (*os.File, error) {
 	if err := os.MkdirAll(c.StateDir, 0o755); err != nil {
 		return nil, &StateError{err}
+	}
+	if err := trusted(c.StateDir); err != nil {
+		return nil, err
 	}
 	file, err := os.OpenFile(c.lockPath(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -101,7 +101,8 @@ func (s cmdletStore) write(name string, value *string) error {
 	if other := netshGlobal(property, *value); other != "" && template == "Internet" {
 		// Server 2012 sets only the Custom templates this way, and clients of Windows 10
 		// refuse most: the host's level is netsh's there.
-		script = fmt.Sprintf("$ErrorActionPreference = 'Stop'\ntry { %s } catch { %s; if ($LASTEXITCODE) { throw 'netsh failed' } }\n", set, other)
+		script = fmt.Sprintf("$ErrorActionPreference = 'Stop'\ntry { %s } catch { %s; if ($LASTEXITCODE) { throw 'netsh "+
+			"failed' } }\n", set, other)
 	}
 	if _, err := s.run(script); err != nil {
 		return fmt.Errorf("%s: %w", set, err)

@@ -65,8 +65,9 @@ func TestCmdletsChangeAndUndo(t *testing.T) {
 		text          string // of the error
 		set           []string
 	}{
-		{"server-2019.json", false, false, Changed, "", []string{"Set-NetTCPSetting -SettingName Internet -AutoTuningLevelLocal Normal",
-			"Set-NetTCPSetting -SettingName Internet -AutoTuningLevelLocal Restricted"}},
+		{"server-2019.json", false, false, Changed, "",
+			[]string{"Set-NetTCPSetting -SettingName Internet -AutoTuningLevelLocal Normal",
+				"Set-NetTCPSetting -SettingName Internet -AutoTuningLevelLocal Restricted"}},
 		{"server-2012.json", true, false, Changed, "", []string{"netsh int tcp set global autotuninglevel=normal",
 			"netsh int tcp set global autotuninglevel=restricted"}},
 		{"policy.json", false, false, Refused, "a group policy holds it", nil},
@@ -79,7 +80,8 @@ func TestCmdletsChangeAndUndo(t *testing.T) {
 		before := h.answer
 		cfg := Config{StateDir: t.TempDir(), stores: map[Kind]store{NetTCP: cmdletStore{h.run}}}
 		dids, err := Apply(context.Background(), cfg, []Change{Set(NetTCP, name, "Normal")})
-		if len(dids) != 1 || dids[0].Outcome != tt.outcome || (err != nil) != (tt.text != "") || err != nil && !strings.Contains(err.Error(), tt.text) {
+		if len(dids) != 1 || dids[0].Outcome != tt.outcome || (err != nil) != (tt.text != "") || err != nil &&
+			!strings.Contains(err.Error(), tt.text) {
 			t.Errorf("%s: %+v, %v", tt.file, dids, err)
 			continue
 		}
@@ -103,7 +105,8 @@ func TestNothingElseReachesAScript(t *testing.T) {
 		return nil, nil
 	}}
 	evil, fine := "Normal; Remove-Item C:\\", "Normal"
-	for _, name := range []string{"AutoTuningLevelLocal", "Internet/Nonsense", "Internet;x/AutoTuningLevelLocal", "/AutoTuningLevelLocal", ""} {
+	for _, name := range []string{"AutoTuningLevelLocal", "Internet/Nonsense", "Internet;x/AutoTuningLevelLocal",
+		"/AutoTuningLevelLocal", ""} {
 		if _, err := s.read(name); err == nil {
 			t.Errorf("read %q", name)
 		}

@@ -211,7 +211,7 @@ func TestLostPrivileges(t *testing.T) {
 
 func TestFullDisk(t *testing.T) {
 	cfg, before := config(t), raw(t)
-	if err := unix.Mount("tmpfs", cfg.StateDir, "tmpfs", 0, "size=16k"); err != nil {
+	if err := unix.Mount("tmpfs", cfg.StateDir, "tmpfs", 0, "size=16k,mode=755"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Unmount(cfg.StateDir, unix.MNT_DETACH) })
@@ -244,7 +244,8 @@ func TestFullDisk(t *testing.T) {
 		}
 		return nil
 	}
-	if dids, err := applied(full, wanted()...); !errors.Is(err, unix.ENOSPC) || outcomes(dids) != "rolled-back rolled-back rolled-back" {
+	if dids, err := applied(full, wanted()...); !errors.Is(err, unix.ENOSPC) ||
+		outcomes(dids) != "rolled-back rolled-back rolled-back" {
 		t.Errorf("a disk that filled up: %v, %s", err, outcomes(dids))
 	}
 	if raw(t) != before {
@@ -349,7 +350,8 @@ func TestABrokenJournalIsNeverWrittenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	var broken *JournalError
-	for name, err := range map[string]error{"apply": second(applied(cfg, Set(Sysctl, sack, "1"))), "undo": second(undone(cfg)), "status": second(Status(cfg))} {
+	for name, err := range map[string]error{"apply": second(applied(cfg, Set(Sysctl, sack, "1"))),
+		"undo": second(undone(cfg)), "status": second(Status(cfg))} {
 		if !errors.As(err, &broken) || broken.Try() == "" {
 			t.Errorf("%s with a broken journal: %v", name, err)
 		}

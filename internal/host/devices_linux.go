@@ -18,7 +18,7 @@ func readInterfaces(s *audit.Snapshot) error {
 		return err
 	}
 	defer unix.Close(fd)
-	return dump(unix.NETLINK_ROUTE, unix.RTM_GETLINK, make([]byte, unix.SizeofIfInfomsg), func(payload []byte) {
+	return dump(unix.RTM_GETLINK, make([]byte, unix.SizeofIfInfomsg), func(payload []byte) {
 		if len(payload) < unix.SizeofIfInfomsg {
 			return
 		}
@@ -39,21 +39,26 @@ func readInterfaces(s *audit.Snapshot) error {
 				f.TxQueueLen = int(a.number())
 			case unix.IFLA_STATS64:
 				// struct rtnl_link_stats64 (include/uapi/linux/if_link.h)
-				for at, name := range map[int]string{0: "rx_packets", 1: "tx_packets", 4: "rx_errors", 5: "tx_errors", 6: "rx_dropped",
+				for at, name := range map[int]string{0: "rx_packets", 1: "tx_packets", 4: "rx_errors", 5: "tx_errors",
+					6: "rx_dropped",
 					7: "tx_dropped", 9: "collisions", 14: "rx_fifo_errors", 15: "rx_missed_errors"} {
 					f.Counters[name] = u64(a.data, at)
 				}
 			}
 		}
 		f.SpeedBps, f.Duplex = linkSettings(fd, f.Name)
-		for name, command := range map[string]uint32{"tso": unix.ETHTOOL_GTSO, "gso": unix.ETHTOOL_GGSO, "gro": unix.ETHTOOL_GGRO} {
+		for name, command := range map[string]uint32{"tso": unix.ETHTOOL_GTSO, "gso": unix.ETHTOOL_GGSO,
+			"gro": unix.ETHTOOL_GGRO} {
 			value := struct{ command, data uint32 }{command: command}
 			if ethtool(fd, f.Name, unsafe.Pointer(&value)) {
 				f.Offloads[name] = value.data != 0
 			}
 		}
 		// struct ethtool_ringparam
-		ring := struct{ command, rxMax, miniMax, jumboMax, txMax, rx, mini, jumbo, tx uint32 }{command: unix.ETHTOOL_GRINGPARAM}
+		ring := struct {
+			command, rxMax, miniMax, jumboMax, txMax, rx, mini, jumbo,
+			tx uint32
+		}{command: unix.ETHTOOL_GRINGPARAM}
 		if ethtool(fd, f.Name, unsafe.Pointer(&ring)) && ring.rxMax > 0 {
 			f.Ring = &audit.Ring{RX: int(ring.rx), RXMax: int(ring.rxMax), TX: int(ring.tx), TXMax: int(ring.txMax)}
 		}
@@ -122,7 +127,7 @@ func readQdiscs(s *audit.Snapshot) error {
 		parentAt    = 12
 		root        = 0xffffffff // TC_H_ROOT
 	)
-	return dump(unix.NETLINK_ROUTE, unix.RTM_GETQDISC, make([]byte, messageSize), func(payload []byte) {
+	return dump(unix.RTM_GETQDISC, make([]byte, messageSize), func(payload []byte) {
 		if len(payload) < messageSize || binary.NativeEndian.Uint32(payload[parentAt:]) != root {
 			return
 		}

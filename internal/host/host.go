@@ -4,7 +4,7 @@
 // reads the machine's present state for an audit (Snapshot).
 //
 // Values are text, named as the system names them, in stores: sysctls and routes on
-// Linux, the registry on Windows, files everywhere. docs/undo.md lists what is promised
+// Linux, the registry on Windows, and one file of sysctl.d. docs/undo.md lists what is promised
 // and the test of each promise.
 package host
 
@@ -24,19 +24,26 @@ const (
 	Sysctl   Kind = "sysctl"   // "net.ipv4.tcp_rmem"
 	Route    Kind = "route"    // "10.2.0.0/16 initcwnd", one attribute of a route of the main table
 	Registry Kind = "registry" // `HKEY_LOCAL_MACHINE\…\Parameters\TcpWindowSize`
-	File     Kind = "file"     // an absolute path; the value is the file's content
+	File     Kind = "file"     // PersistFile, no other; the value is the file's content
 	NetTCP   Kind = "nettcp"   // "Internet/AutoTuningLevelLocal", a parameter of Set-NetTCPSetting
 )
 
-// Change asks for one value. A nil Value removes what is there.
+// Change asks for one value. What it becomes is decided when it is made, under the lock,
+// from the value that holds then.
 type Change struct {
-	Kind  Kind    `json:"kind"`
-	Name  string  `json:"name"`
-	Value *string `json:"value"`
+	Kind Kind
+	Name string
+	// Value is what is asked for; nil removes what is there.
+	Value *string
+	// Raise takes Value's numbers for least ones: a larger number that is there stays.
+	Raise bool
+	// Persist makes the value a line for each sysctl among the changes, in a file whose
+	// other lines stay. Value is not looked at.
+	Persist bool
 }
 
 // Set asks for a value.
-func Set(kind Kind, name, value string) Change { return Change{kind, name, &value} }
+func Set(kind Kind, name, value string) Change { return Change{Kind: kind, Name: name, Value: &value} }
 
 // Config says where the journal lives and how long to wait for another fullpipe. The
 // zero value is right for everything but tests.
@@ -47,6 +54,9 @@ type Config struct {
 	// Wait is how long to wait for another fullpipe that is changing this host; 0 is
 	// ten seconds.
 	Wait time.Duration
+	// Check is asked by Apply under the lock, with what would change, before anything is
+	// written: its error changes nothing. nil: nothing is checked.
+	Check func(would []Did) error
 
 	stores map[Kind]store        // nil: the system's own
 	step   func(what step) error // called before each step that a crash could follow

@@ -66,7 +66,8 @@ const (
 
 // wanted are the changes that most tests make.
 func wanted() []Change {
-	return []Change{Set(Sysctl, rmem, "4096 131072 25034752"), Set(Sysctl, wmem, "4096 16384 25034752"), Set(Sysctl, sack, "0")}
+	return []Change{Set(Sysctl, rmem, "4096 131072 25034752"), Set(Sysctl, wmem, "4096 16384 25034752"),
+		Set(Sysctl, sack, "0")}
 }
 
 // raw is what the kernel says, byte for byte.
@@ -271,7 +272,8 @@ func TestAClippedValueIsReportedAndRolledBack(t *testing.T) {
 	cfg, before := config(t), raw(t)
 	cfg.stores = map[Kind]store{Sysctl: clipping{sysctlStore{"/proc/sys"}, wmem}}
 	dids, err := applied(cfg, wanted()...)
-	if !errors.Is(err, ErrRefused) || outcomes(dids) != "rolled-back clipped " || !strings.Contains(dids[1].Reason, "5000000") {
+	if !errors.Is(err, ErrRefused) || outcomes(dids) != "rolled-back clipped " || !strings.Contains(dids[1].Reason,
+		"5000000") {
 		t.Errorf("%v, %+v", err, dids)
 	}
 	settled(t, cfg, before)
@@ -279,8 +281,10 @@ func TestAClippedValueIsReportedAndRolledBack(t *testing.T) {
 
 func TestNothingIsChangedThatCannotBeRead(t *testing.T) {
 	for _, bad := range []Change{
-		Set(Sysctl, "net.ipv4.tcp_no_such", "1"), Set(Sysctl, "kernel.core_pattern", "x"), Set(Sysctl, "net.../etc/passwd", "1"),
-		Set(Sysctl, "net.ipv4.conf.../../../kernel/core_pattern", "x"), Set(Registry, `HKLM\x`, "1"), Set(Sysctl, rmem, "1 2 3"),
+		Set(Sysctl, "net.ipv4.tcp_no_such", "1"), Set(Sysctl, "kernel.core_pattern", "x"), Set(Sysctl, "net.../etc/passwd",
+			"1"),
+		Set(Sysctl, "net.ipv4.conf.../../../kernel/core_pattern", "x"), Set(Registry, `HKLM\x`, "1"),
+		Set(Sysctl, rmem, "1 2 3"),
 		Set(Route, "10.99.0.0/16 initcwnd", "20"), Set(Route, "default ttl", "20"), Set(Route, "x initcwnd", "20"),
 	} {
 		cfg, before := config(t), raw(t)
@@ -293,7 +297,8 @@ func TestNothingIsChangedThatCannotBeRead(t *testing.T) {
 
 func FuzzJournal(f *testing.F) {
 	value := "4096 131072 6291456"
-	good, _ := json.Marshal(journal{Schema: journalSchema, Records: []Record{{Kind: Sysctl, Name: rmem, Old: &value, New: &value}}})
+	good, _ := json.Marshal(journal{Schema: journalSchema, Records: []Record{{Kind: Sysctl, Name: rmem, Old: &value,
+		New: &value}}})
 	f.Add(good)
 	f.Add([]byte(`{"schema":"fullpipe/journal/v1","records":[{"kind":"file","name":"/x","old":null}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -45,9 +45,18 @@ func (c Config) journalPath() string { return filepath.Join(c.StateDir, "journal
 // cannot be understood is an error: nothing may be written over it.
 func (c Config) readJournal() (*journal, error) {
 	path := c.journalPath()
+	none := &journal{Schema: journalSchema, Scope: scope(), path: path}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return none, nil
+	}
+	for _, name := range []string{c.StateDir, path} {
+		if err := trusted(name); err != nil {
+			return nil, err
+		}
+	}
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &journal{Schema: journalSchema, Scope: scope(), path: path}, nil
+		return none, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)
@@ -63,6 +72,18 @@ func (c Config) readJournal() (*journal, error) {
 	}
 	j.path = path
 	return j, nil
+}
+
+// TrustError says that the journal, or its directory, may be written by others than this
+// user and root: undo would write what they say.
+type TrustError struct{ Path, Why string }
+
+func (e *TrustError) Error() string { return fmt.Sprintf("state %s: %s", e.Path, e.Why) }
+
+// Try says what a person can do.
+func (e *TrustError) Try() string {
+	return "look at what is in it, then give it to root alone (chown root, chmod go-w); FULLPIPE_STATE names another " +
+		"directory"
 }
 
 // JournalError says that the journal cannot be understood.
@@ -95,6 +116,9 @@ func parseJournal(text []byte) (*journal, error) {
 		id := Change{Kind: r.Kind, Name: r.Name}
 		if r.Name == "" || r.Kind == "" || seen[id] {
 			return nil, fmt.Errorf("record %q of kind %q is empty or there twice", r.Name, r.Kind)
+		}
+		if r.Kind == File && r.Name != PersistFile {
+			return nil, fmt.Errorf("record of the file %q: fullpipe changes no file but %s", r.Name, PersistFile)
 		}
 		seen[id] = true
 	}
@@ -133,93 +157,4 @@ func (j *journal) drop(kind Kind, name string) {
 			return
 		}
 	}
-}
-
-// writeFile replaces a file: a temporary one beside it, fsync, rename, fsync of the
-// directory. What a crash left of an earlier one goes.
-func writeFile(path string, text []byte, mode os.FileMode) (err error) {
-	clean(path)
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			file.Close()
-			os.Remove(file.Name())
-		}
-	}()
-	if _, err = file.Write(text); err != nil {
-		return err
-	}
-	if err = file.Chmod(mode); err != nil {
-		return err
-	}
-	if err = file.Sync(); err != nil {
-		return err
-	}
-	if err = file.Close(); err != nil {
-		return err
-	}
-	if err = os.Rename(file.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// clean removes the temporary files that a crash left beside a file. The lock is held.
-func clean(path string) {
-	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".*"))
-	if err != nil {
-		return
-	}
-	for _, name := range left {
-		os.Remove(name)
-	}
-}
-
-func removeFile(path string) error {
-	clean(path)
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// fileStore holds whole files, as text.
-type fileStore struct{}
-
-const fileLimit = 1 << 20
-
-func (fileStore) normal(value string) string { return value }
-
-func (fileStore) read(name string) (*string, error) {
-	file, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, fileLimit+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > fileLimit {
-		return nil, fmt.Errorf("%s: longer than %d bytes", name, fileLimit)
-	}
-	value := string(text)
-	return &value, nil
-}
-
-func (fileStore) write(name string, value *string) error {
-	if value == nil {
-		return removeFile(name)
-	}
-	mode := os.FileMode(0o644)
-	if info, err := os.Stat(name); err == nil {
-		mode = info.Mode().Perm()
-	}
-	return writeFile(name, []byte(*value), mode)
 }

@@ -4,7 +4,9 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,4 +27,20 @@ func syncDir(path string) error {
 	}
 	defer dir.Close()
 	return dir.Sync()
+}
+
+// trusted refuses a path that others than root and this process's user own or may write.
+func trusted(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return &StateError{err}
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case ok && owner.Uid != 0 && int(owner.Uid) != os.Geteuid():
+		return &TrustError{path, fmt.Sprintf("it belongs to user %d, who could make undo write anything", owner.Uid)}
+	case info.Mode().Perm()&0o022 != 0:
+		return &TrustError{path, fmt.Sprintf("others may write it (mode %04o)", info.Mode().Perm())}
+	}
+	return nil
 }

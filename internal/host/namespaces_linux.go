@@ -41,7 +41,8 @@ func readNamespaces(s *audit.Snapshot) error {
 			continue
 		}
 		program, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
-		s.Namespaces = append(s.Namespaces, audit.Namespace{PID: pid, Program: strings.TrimSpace(string(program)), Values: values})
+		s.Namespaces = append(s.Namespaces, audit.Namespace{PID: pid, Program: strings.TrimSpace(string(program)),
+			Values: values})
 	}
 	return nil
 }

@@ -3,9 +3,9 @@ package host
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
@@ -26,52 +26,117 @@ func (e *UnsettableError) Try() string {
 }
 
 // Changes turns a plan's settings into changes of this host. prefix is the route that the
-// plan is narrowed to, "" for the host. A buffer's maximum is only ever raised: minimum
-// and default stay as they are, and one that is large enough is left out.
+// plan is narrowed to, "" for the host. The plan may come from a file of anybody's: only
+// names that the catalog knows as tunable are taken, of a value it has the catalog's type
+// and range, and a buffer is only ever raised, whatever the plan says of them.
 func Changes(settings []plan.Setting, prefix string) ([]Change, error) {
 	return Config{}.complete().changes(settings, prefix)
 }
 
 func (c Config) changes(settings []plan.Setting, prefix string) ([]Change, error) {
+	if prefix != "" && prefix != "default" {
+		if _, err := netip.ParsePrefix(prefix); err != nil {
+			return nil, &UnsettableError{"route", fmt.Sprintf("%.60q is not a prefix", prefix)}
+		}
+	}
 	var changes []Change
 	for _, s := range settings {
 		if why := inert(s); why != "" {
 			return nil, &UnsettableError{s.Name, why}
 		}
-		switch {
-		case strings.HasPrefix(s.Where, "/proc/sys/"):
-			value := s.Value
-			if s.Type == "min default max" {
-				raised, err := c.raised(s)
-				if err != nil {
-					return nil, err
-				}
-				value = raised
-			}
-			changes = append(changes, Set(Sysctl, s.Name, value))
-		case strings.HasPrefix(s.Where, "ip route") && prefix != "":
-			changes = append(changes, Set(Route, prefix+" "+s.Name, s.Value))
-		case strings.HasPrefix(s.Where, "HKEY_"):
-			change := Set(Registry, s.Where+`\`+s.Name, plan.RegistryText(s))
-			if *change.Value == "-" {
-				change.Value = nil
-			}
-			changes = append(changes, change)
-		case strings.HasPrefix(s.Where, "Set-NetTCPSetting") && c.stores[NetTCP] != nil:
-			changes = append(changes, Set(NetTCP, "Internet/"+s.Name, s.Value))
-		case s.Name == "winsock autotuning" && s.Value == "on" && c.stores[Registry] != nil:
-			// It is on unless this value switches it off; netsh's answer is localised.
-			changes = append(changes, Change{Registry, afdKey + `\DynamicSendBufferDisable`, nil})
-		default:
-			return nil, &UnsettableError{s.Name, "fullpipe cannot set it by itself"}
+		change, err := c.change(s, prefix)
+		if err != nil {
+			return nil, err
 		}
-	}
-	for _, change := range changes {
 		if _, err := c.store(change.Kind); err != nil {
 			return nil, err
 		}
+		changes = append(changes, change)
 	}
 	return changes, nil
+}
+
+// change is one setting as a change of this host.
+func (c Config) change(s plan.Setting, prefix string) (Change, error) {
+	refuse := func(why string) (Change, error) { return Change{}, &UnsettableError{fmt.Sprintf("%.60s", s.Name), why} }
+	if strings.HasPrefix(s.Where, "HKEY_") {
+		if _, _, err := registryName(s.Where + `\` + s.Name); err != nil {
+			return refuse(err.Error())
+		}
+	}
+	known, ok := tunable(s)
+	if !ok {
+		return refuse("not a setting that fullpipe knows as tunable on this system")
+	}
+	if unset := s.Value == "" || s.Value == "unset"; !unset || known.Kind != "registry value" {
+		if err := known.Check(s.Value); err != nil {
+			return refuse(err.Error())
+		}
+	}
+	switch {
+	case known.Kind == "sysctl" && c.stores[Sysctl] != nil:
+		return buffer(known, Set(Sysctl, known.Name, s.Value)), nil
+	case known.Kind == "route attribute" && prefix != "":
+		return Set(Route, prefix+" "+known.Name, s.Value), nil
+	case known.Kind == "registry value" && c.stores[Registry] != nil:
+		s.Type = known.Type
+		change := Set(Registry, s.Where+`\`+known.Name, plan.RegistryText(s))
+		if *change.Value == "-" {
+			change.Value = nil
+		}
+		return change, nil
+	case known.Kind == "cmdlet parameter" && c.stores[NetTCP] != nil:
+		return Set(NetTCP, "Internet/"+known.Name, s.Value), nil
+	case known.Name == "winsock autotuning" && s.Value == "on" && c.stores[Registry] != nil:
+		// It is on unless this value switches it off; netsh's answer is localised.
+		return Change{Kind: Registry, Name: afdKey + `\DynamicSendBufferDisable`}, nil
+	}
+	return refuse("fullpipe cannot set it by itself")
+}
+
+// adapterKey is the part of a registry key that names one network adapter.
+var adapterKey = regexp.MustCompile(`\{[0-9A-Za-z-]{1,64}\}$`)
+
+// tunable is what this system's catalog knows of a setting, where it is one that can be
+// written and the setting says the place that the catalog says.
+func tunable(s plan.Setting) (catalog.Parameter, bool) {
+	families := []string{catalog.Linux}
+	if runtime.GOOS == "windows" {
+		// What newer Windows kept of the registry stands with the older ones.
+		families = []string{catalog.Windows, catalog.Windows2000}
+	}
+	for _, family := range families {
+		p, ok := catalog.Get(family, s.Name)
+		if !ok || !p.Tunable() {
+			continue
+		}
+		where := s.Where
+		if p.Kind == "registry value" {
+			where = adapterKey.ReplaceAllLiteralString(where, "{id}")
+		}
+		head, _, _ := strings.Cut(p.Where, " ") // of a command: its program
+		command := p.Kind != "registry value" && p.Kind != "sysctl"
+		switch {
+		case where == "":
+			return p, p.Kind != "registry value"
+		case strings.EqualFold(where, p.Where), command && strings.HasPrefix(where, head):
+			return p, true
+		}
+	}
+	return catalog.Parameter{}, false
+}
+
+// buffer makes a change of a buffer's size one that only raises. Minimum and default of
+// tcp_rmem and tcp_wmem stay as they are: a plan is about their maxima.
+func buffer(known catalog.Parameter, change Change) Change {
+	switch known.Name {
+	case "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem":
+		most := "0 0 " + strings.Fields(*change.Value)[2]
+		change.Value, change.Raise = &most, true
+	case "net.ipv4.tcp_mem", "net.core.rmem_max", "net.core.wmem_max", "net.core.rmem_default", "net.core.wmem_default":
+		change.Raise = true
+	}
+	return change
 }
 
 // inert says why a setting would do nothing on this system; "" where it does something.
@@ -88,30 +153,6 @@ func inert(s plan.Setting) string {
 
 const afdKey = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\AFD\Parameters`
 
-// raised is the present value of tcp_rmem or tcp_wmem with the larger of both maxima.
-func (c Config) raised(s plan.Setting) (string, error) {
-	store, err := c.store(Sysctl)
-	if err != nil {
-		return "", err
-	}
-	now, err := store.read(s.Name)
-	if err != nil {
-		return "", err
-	}
-	has, wants := strings.Fields(*now), strings.Fields(s.Value)
-	if len(has) != 3 || len(wants) != 3 {
-		return "", fmt.Errorf("%s is %q and shall be %q: not three numbers", s.Name, *now, s.Value)
-	}
-	least, err := strconv.ParseInt(wants[2], 10, 64)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", s.Name, err)
-	}
-	if most, err := strconv.ParseInt(has[2], 10, 64); err == nil && most >= least {
-		return *now, nil
-	}
-	return has[0] + " " + has[1] + " " + wants[2], nil
-}
-
 // Persist adds to changes the file that makes their sysctls hold after a restart. What an
 // earlier run keeps in it stays. Routes belong to the network's configuration.
 func Persist(changes []Change) ([]Change, error) {
@@ -125,27 +166,12 @@ func Persist(changes []Change) ([]Change, error) {
 }
 
 func persist(changes []Change) ([]Change, error) {
-	old, err := fileStore{}.read(PersistFile)
-	if err != nil {
-		return nil, err
-	}
-	var lines []string
-	if old != nil {
-		lines = strings.Split(strings.TrimSpace(*old), "\n")
-	} else {
-		lines = []string{"# Written by fullpipe; fullpipe undo takes it back."}
-	}
 	for _, change := range changes {
 		if change.Kind != Sysctl || change.Value == nil {
 			return nil, &UnsettableError{change.Name, "only sysctls can persist this way"}
 		}
-		lines = slices.DeleteFunc(lines, func(line string) bool {
-			name, _, _ := strings.Cut(line, "=")
-			return strings.TrimSpace(name) == change.Name
-		})
-		lines = append(lines, change.Name+" = "+*change.Value)
 	}
-	return append(slices.Clone(changes), Set(File, PersistFile, strings.Join(lines, "\n")+"\n")), nil
+	return append(slices.Clone(changes), Change{Kind: File, Name: PersistFile, Persist: true}), nil
 }
 
 // Lasting says whether the changes hold after a restart by themselves, as Windows' do.

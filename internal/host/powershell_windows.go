@@ -17,7 +17,8 @@ func powershell(script string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	text := toUTF16(script)
-	cmd := exec.CommandContext(ctx, "powershell.exe", "-NoLogo", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass",
+	cmd := exec.CommandContext(ctx, "powershell.exe", "-NoLogo", "-NoProfile", "-NonInteractive", "-ExecutionPolicy",
+		"Bypass",
 		"-OutputFormat", "Text", "-EncodedCommand", base64.StdEncoding.EncodeToString(text[:len(text)-2]))
 	cmd.WaitDelay = time.Second
 	var problems bytes.Buffer

@@ -36,7 +36,8 @@ func registryName(name string) (key, value string, err error) {
 	}
 	key, value = rest[:at], rest[at+1:]
 	allowed := slices.ContainsFunc(registryKeys, func(prefix string) bool {
-		return len(key) >= len(prefix) && strings.EqualFold(key[:len(prefix)], prefix) && (len(key) == len(prefix) || key[len(prefix)] == '\\')
+		return len(key) >= len(prefix) && strings.EqualFold(key[:len(prefix)], prefix) && (len(key) == len(prefix) ||
+			key[len(prefix)] == '\\')
 	})
 	if !allowed {
 		return "", "", fmt.Errorf("%s is not one of the network's keys", key)

@@ -29,7 +29,8 @@ func TestRegistryValues(t *testing.T) {
 			t.Errorf("%s is written back as %s", text, again)
 		}
 	}
-	for _, text := range []string{"", "65535", "dword:", "dword:123456789", "dword:xyz", `"`, `"a"b"`, `"a\n"`, "hex", "hex(:01", "hex(7:01",
+	for _, text := range []string{"", "65535", "dword:", "dword:123456789", "dword:xyz", `"`, `"a"b"`, `"a\n"`, "hex",
+		"hex(:01", "hex(7:01",
 		"hex:1", "hex:01,", "hex:01 02", "-"} {
 		if kind, data, err := parseRegistry(text); err == nil {
 			t.Errorf("%q was read as type %d, % x", text, kind, data)

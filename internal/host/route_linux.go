@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
@@ -216,7 +215,7 @@ func listRoutes(family int) ([]*route, error) {
 	var all []*route
 	request := make([]byte, unix.SizeofRtMsg)
 	request[0] = byte(family)
-	err := dump(unix.NETLINK_ROUTE, unix.RTM_GETROUTE, request, func(payload []byte) {
+	err := dump(unix.RTM_GETROUTE, request, func(payload []byte) {
 		if len(payload) < unix.SizeofRtMsg {
 			return
 		}
@@ -224,7 +223,7 @@ func listRoutes(family int) ([]*route, error) {
 		const tableAt, typeAt, flagsAt = 4, 7, 8 // struct rtmsg
 		cloned := binary.NativeEndian.Uint32(r.header[flagsAt:])&unix.RTM_F_CLONED != 0
 		if r.header[tableAt] == unix.RT_TABLE_MAIN && r.header[typeAt] == unix.RTN_UNICAST && !cloned {
-			r.attributes = parseAttributes(bytes.Clone(payload[unix.SizeofRtMsg:]))
+			r.attributes = parseAttributes(payload[unix.SizeofRtMsg:])
 			all = append(all, r)
 		}
 	})
@@ -252,7 +251,8 @@ func (r *route) replace() error {
 		}
 	}
 	header := r.header
-	binary.NativeEndian.PutUint32(header[8:], binary.NativeEndian.Uint32(header[8:])&(unix.RTNH_F_ONLINK|unix.RTNH_F_PERVASIVE))
+	binary.NativeEndian.PutUint32(header[8:],
+		binary.NativeEndian.Uint32(header[8:])&(unix.RTNH_F_ONLINK|unix.RTNH_F_PERVASIVE))
 	return acknowledged(unix.RTM_NEWROUTE, unix.NLM_F_REPLACE, append(header[:], encodeAttributes(sent)...))
 }
 

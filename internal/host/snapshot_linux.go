@@ -25,14 +25,17 @@ func snapshot() (*audit.Snapshot, error) {
 	if err != nil {
 		name = ""
 	}
-	s := &audit.Snapshot{Schema: audit.SnapshotSchema, TakenAt: now(), Host: name, System: catalog.Linux, Version: kernelVersion(),
-		PageBytes: int64(os.Getpagesize()), Values: map[string]string{}, Counters: map[string]int64{}, Namespace: scope() != "host"}
+	s := &audit.Snapshot{Schema: audit.SnapshotSchema, TakenAt: now(), Host: name, System: catalog.Linux,
+		Version:   kernelVersion(),
+		PageBytes: int64(os.Getpagesize()), Values: map[string]string{}, Counters: map[string]int64{},
+		Namespace: scope() != "host"}
 	for _, read := range []struct {
 		what string
 		into func(*audit.Snapshot) error
 	}{
 		{"sysctls", readSysctls}, {"configuration", readConfigured}, {"memory", readMemory}, {"counters", readCounters},
-		{"interfaces", readInterfaces}, {"qdiscs", readQdiscs}, {"routes", readRoutes}, {"namespaces", readNamespaces}, {"sockets", readSockets},
+		{"interfaces", readInterfaces}, {"qdiscs", readQdiscs}, {"routes", readRoutes}, {"namespaces", readNamespaces},
+		{"sockets", readSockets},
 	} {
 		if err := read.into(s); err != nil {
 			s.Unread = append(s.Unread, fmt.Sprintf("%s: %v", read.what, err))
@@ -180,32 +183,25 @@ func memoryLimit() int64 {
 	return least
 }
 
-// readCounters reads TcpExt's counters that are not 0, and the softnet drops.
+// readCounters reads those of TcpExt and of UDP's buffers that are not 0, and the softnet
+// drops.
 func readCounters(s *audit.Snapshot) error {
-	text, err := os.ReadFile("/proc/net/netstat")
-	if err != nil {
-		return err
-	}
-	var names []string
-	for line := range strings.Lines(string(text)) {
-		fields := strings.Fields(line)
-		if len(fields) == 0 || fields[0] != "TcpExt:" {
-			continue
+	for _, from := range []struct{ file, group, prefix string }{{"/proc/net/netstat", "TcpExt:", ""},
+		{"/proc/net/snmp", "Udp:", "Udp"}} {
+		text, err := os.ReadFile(from.file)
+		if err != nil {
+			return err
 		}
-		if names == nil {
-			names = fields
-			continue
-		}
-		for i := 1; i < min(len(names), len(fields)); i++ {
-			if n, err := strconv.ParseInt(fields[i], 10, 64); err == nil && n > 0 {
-				s.Counters[names[i]] = n
+		for name, n := range groupCounters(string(text), from.group) {
+			if from.prefix == "" || strings.HasSuffix(name, "bufErrors") {
+				s.Counters[from.prefix+name] = n
 			}
 		}
 	}
 	if s.Namespace {
 		return nil // softnet's are the host's
 	}
-	text, err = os.ReadFile("/proc/net/softnet_stat")
+	text, err := os.ReadFile("/proc/net/softnet_stat")
 	if err != nil {
 		return err
 	}
@@ -220,6 +216,29 @@ func readCounters(s *audit.Snapshot) error {
 		}
 	}
 	return scanner.Err()
+}
+
+// groupCounters are a group's counters that are not 0, of a file whose lines come in pairs:
+// names, then numbers.
+func groupCounters(text, group string) map[string]int64 {
+	counters := map[string]int64{}
+	var names []string
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || fields[0] != group {
+			continue
+		}
+		if names == nil {
+			names = fields
+			continue
+		}
+		for i := 1; i < min(len(names), len(fields)); i++ {
+			if n, err := strconv.ParseInt(fields[i], 10, 64); err == nil && n > 0 {
+				counters[names[i]] = n
+			}
+		}
+	}
+	return counters
 }
 
 // readRoutes reads the main table's routes that carry attributes, and marks the

@@ -34,8 +34,10 @@ func registrySnapshot(unread string) *audit.Snapshot {
 		name = ""
 	}
 	version := windows.RtlGetVersion()
-	s := &audit.Snapshot{Schema: audit.SnapshotSchema, TakenAt: now(), Host: name, System: catalog.Windows, Values: map[string]string{},
-		Version: fmt.Sprintf("%d.%d.%d", version.MajorVersion, version.MinorVersion, version.BuildNumber), Unread: []string{unread}}
+	s := &audit.Snapshot{Schema: audit.SnapshotSchema, TakenAt: now(), Host: name, System: catalog.Windows,
+		Values:  map[string]string{},
+		Version: fmt.Sprintf("%d.%d.%d", version.MajorVersion, version.MinorVersion, version.BuildNumber),
+		Unread:  []string{unread}}
 	readValues(s, tcpipKey, "TcpWindowSize", "GlobalMaxTcpWindowSize", "Tcp1323Opts", "EnablePMTUDiscovery", "SackOpts")
 	readValues(s, strings.TrimPrefix(afdKey, `HKEY_LOCAL_MACHINE\`), "DefaultSendWindow", "DefaultReceiveWindow")
 	interfaces := tcpipKey + `\Interfaces`

@@ -1,9 +1,6 @@
 package host
 
 import (
-	"encoding/binary"
-	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,20 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/internal/audit"
+	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// sock_diag(7): include/uapi/linux/inet_diag.h and sock_diag.h.
 const (
-	diagByFamily      = 20 // SOCK_DIAG_BY_FAMILY
-	diagMessageSize   = 72 // struct inet_diag_msg
-	diagInfo          = 2  // INET_DIAG_INFO
-	diagMemory        = 7  // INET_DIAG_SKMEMINFO
-	memoryReceiveBuf  = 1  // SK_MEMINFO_RCVBUF
-	memorySendBuf     = 3  // SK_MEMINFO_SNDBUF
-	tcpListen         = 10
-	tcpEstablished    = 1
 	soBufLock         = 72 // SO_BUF_LOCK (5.14): which buffers setsockopt fixed
 	sendLocked        = 1
 	receiveLocked     = 2
@@ -39,56 +28,37 @@ func readSockets(s *audit.Snapshot) error {
 	if os.Geteuid() != 0 {
 		s.Unread = append(s.Unread, "sockets: other users' programs and what they fixed (needs root)")
 	}
+	ask, err := sockdiag.Open()
+	if err != nil {
+		return err
+	}
+	defer ask.Close()
 	owners := socketOwners()
 	seen := 0
-	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
-		request := make([]byte, 56) // struct inet_diag_req_v2
-		request[0], request[1], request[2] = family, unix.IPPROTO_TCP, 1<<(diagInfo-1)|1<<(diagMemory-1)
-		binary.NativeEndian.PutUint32(request[4:], 1<<tcpListen|1<<tcpEstablished)
-		err := dump(unix.NETLINK_SOCK_DIAG, diagByFamily, request, func(payload []byte) {
-			if seen++; seen > mostSockets || len(s.Sockets) >= mostSocketsListed {
-				return
-			}
-			if entry, ok := look(payload, owners); ok {
-				s.Sockets = append(s.Sockets, entry)
-			}
-		})
-		if err != nil {
-			return fmt.Errorf("sock_diag: %w", err)
+	states := sockdiag.Of(sockdiag.Listening, sockdiag.Established)
+	return ask.Dump(states, sockdiag.AskInfo|sockdiag.AskMemory, sockdiag.Filter{}, func(told *sockdiag.Socket) {
+		if seen++; seen > mostSockets || len(s.Sockets) >= mostSocketsListed {
+			return
 		}
-	}
-	return nil
+		if entry, ok := look(told, owners); ok {
+			s.Sockets = append(s.Sockets, entry)
+		}
+	})
 }
 
-// look reads one socket's message; ok says that there is something to tell of it.
-func look(b []byte, owners map[uint32]owner) (entry audit.Socket, ok bool) {
-	if len(b) < diagMessageSize {
-		return entry, false
+// look reads what the kernel tells of one socket; ok says that there is something to tell.
+func look(s *sockdiag.Socket, owners map[uint32]owner) (entry audit.Socket, ok bool) {
+	entry.Local = s.Local.String()
+	entry.RecvBytes, entry.SendBytes = int64(s.Memory.ReceiveBuffer), int64(s.Memory.SendBuffer)
+	if s.State != sockdiag.Listening {
+		entry.Remote = s.Remote.String()
+		var sample transfer.Sample
+		socket.DecodeLinux(s.Info, &sample)
+		entry.RTTS, entry.BusyS = sample.RTT.Seconds(), sample.Busy.Seconds()
+		entry.RwndS, entry.SndbufS = sample.ReceiveLimited.Seconds(), sample.SendLimited.Seconds()
+		entry.DeliveryBps = sample.DeliveryBps
 	}
-	be, ne := binary.BigEndian, binary.NativeEndian
-	address := func(at int) netip.Addr {
-		if b[0] == unix.AF_INET {
-			return netip.AddrFrom4([4]byte(b[at : at+4]))
-		}
-		return netip.AddrFrom16([16]byte(b[at : at+16])).Unmap()
-	}
-	entry.Local = netip.AddrPortFrom(address(8), be.Uint16(b[4:])).String()
-	if b[1] != tcpListen {
-		entry.Remote = netip.AddrPortFrom(address(24), be.Uint16(b[6:])).String()
-	}
-	for _, a := range parseAttributes(b[diagMessageSize:]) {
-		switch {
-		case a.kind == diagMemory && len(a.data) >= 4*(memorySendBuf+1):
-			entry.RecvBytes, entry.SendBytes = int64(ne.Uint32(a.data[4*memoryReceiveBuf:])), int64(ne.Uint32(a.data[4*memorySendBuf:]))
-		case a.kind == diagInfo && b[1] != tcpListen:
-			var sample transfer.Sample
-			socket.DecodeLinux(a.data, &sample)
-			entry.RTTS, entry.BusyS = sample.RTT.Seconds(), sample.Busy.Seconds()
-			entry.RwndS, entry.SndbufS = sample.ReceiveLimited.Seconds(), sample.SendLimited.Seconds()
-			entry.DeliveryBps = sample.DeliveryBps
-		}
-	}
-	if o, known := owners[ne.Uint32(b[68:])]; known {
+	if o, known := owners[s.Inode]; known {
 		entry.Program = o.program
 		entry.SendFixed, entry.RecvFixed = o.fixed()
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 func stores() map[Kind]store {
-	return map[Kind]store{File: fileStore{}, Registry: registryStore{}, NetTCP: cmdletStore{powershell}}
+	return map[Kind]store{Registry: registryStore{}, NetTCP: cmdletStore{powershell}}
 }
 
 // scope is the whole host: Windows has one network stack for all.

@@ -43,12 +43,12 @@ func without(file *Record, names []string) *string {
 	ours := false
 	var kept []string
 	for _, line := range strings.Split(*file.New, "\n") {
-		name, _, set := strings.Cut(line, "=")
-		if name = strings.TrimSpace(name); set && slices.Contains(names, name) {
+		name := lineOf(line)
+		if name != "" && slices.Contains(names, name) {
 			continue
 		}
 		before := file.Old != nil && slices.Contains(strings.Split(*file.Old, "\n"), line)
-		ours = ours || set && !before
+		ours = ours || name != "" && !before
 		kept = append(kept, line)
 	}
 	if !ours {
@@ -71,7 +71,8 @@ func (c Config) revert(ctx context.Context, applied []Did) ([]Did, error) {
 		if r := j.find(d.Kind, d.Name); r != nil && same(r.New, d.New) {
 			goals = append(goals, goal{*r, d.Old})
 		} else {
-			goals = append(goals, goal{Record{Kind: d.Kind, Name: d.Name, Old: d.Old, Was: d.Old, New: d.New, Made: true, Boot: bootID()}, d.Old})
+			goals = append(goals, goal{Record{Kind: d.Kind, Name: d.Name, Old: d.Old, Was: d.Old, New: d.New, Made: true,
+				Boot: bootID()}, d.Old})
 		}
 	}
 	return c.takeBack(ctx, j, goals)

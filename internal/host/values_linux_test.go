@@ -3,10 +3,8 @@ package host
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,28 +15,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/audit"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 )
-
-func TestFilesAreMadeAndRemoved(t *testing.T) {
-	cfg := config(t)
-	made, existing := filepath.Join(t.TempDir(), "90-fullpipe.conf"), filepath.Join(t.TempDir(), "own.conf")
-	if err := os.WriteFile(existing, []byte("theirs\n"), 0o640); err != nil {
-		t.Fatal(err)
-	}
-	must(t)(applied(cfg, Set(File, made, "a = 1\n"), Set(File, existing, "ours\n")))
-	if text, _ := os.ReadFile(made); string(text) != "a = 1\n" {
-		t.Errorf("the file holds %q", text)
-	}
-	if got := outcomes(must(t)(undone(cfg))); got != "restored restored" {
-		t.Errorf("undo: %s", got)
-	}
-	if _, err := os.Stat(made); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the file is still there: %v", err)
-	}
-	info, _ := os.Stat(existing)
-	if text, _ := os.ReadFile(existing); string(text) != "theirs\n" || info.Mode().Perm() != 0o640 {
-		t.Errorf("the other's file holds %q, mode %v", text, info.Mode())
-	}
-}
 
 func TestRouteAttributes(t *testing.T) {
 	cfg := config(t)
@@ -58,10 +34,12 @@ func TestRouteAttributes(t *testing.T) {
 		exec.Command("ip", "-6", "route", "del", "2001:db8::/32").Run()
 	})
 	before := ip("route", "show") + ip("-6", "route", "show")
-	dids := must(t)(applied(cfg, Set(Route, "10.9.0.0/16 initcwnd", "20"), Set(Route, "10.9.0.0/16 window", "151840"), Set(Route, "10.9.0.0/16 cwnd", "30"),
+	dids := must(t)(applied(cfg, Set(Route, "10.9.0.0/16 initcwnd", "20"), Set(Route, "10.9.0.0/16 window", "151840"),
+		Set(Route, "10.9.0.0/16 cwnd", "30"),
 		Set(Route, "10.9.0.0/16 congctl", "reno"), Set(Route, "2001:db8::/32 initrwnd", "40")))
 	now := ip("route", "show") + ip("-6", "route", "show")
-	for _, want := range []string{"mtu lock 9000", "rto_min lock 150ms", "src 127.0.0.1", "initcwnd 20", "window 151840", "cwnd 30", "congctl reno", "initrwnd 40", "metric 50 initcwnd 4"} {
+	for _, want := range []string{"mtu lock 9000", "rto_min lock 150ms", "src 127.0.0.1", "initcwnd 20", "window 151840",
+		"cwnd 30", "congctl reno", "initrwnd 40", "metric 50 initcwnd 4"} {
 		want = strings.Replace(want, "rto_min lock", "rto_min", 1)
 		if !strings.Contains(now, want) && !strings.Contains(now, strings.Replace(want, "cwnd 30", "cwnd lock 30", 1)) &&
 			!strings.Contains(now, strings.Replace(want, "rto_min", "rto_min lock", 1)) {
@@ -78,11 +56,13 @@ func TestRouteAttributes(t *testing.T) {
 }
 
 func TestSnapshotOfThisNamespace(t *testing.T) {
-	ip := exec.Command("ip", "link", "add", "dev", "up0", "mtu", "1400", "txqueuelen", "50", "type", "veth", "peer", "name", "up1")
+	ip := exec.Command("ip", "link", "add", "dev", "up0", "mtu", "1400", "txqueuelen", "50", "type", "veth", "peer",
+		"name", "up1")
 	if out, err := ip.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for _, args := range []string{"link set lo up", "link set up0 up", "link set up1 up", "route add 10.8.0.0/16 dev up0 window 65536 congctl reno"} {
+	for _, args := range []string{"link set lo up", "link set up0 up", "link set up1 up",
+		"route add 10.8.0.0/16 dev up0 window 65536 congctl reno"} {
 		if out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
 			t.Fatalf("ip %s: %v: %s", args, err, out)
 		}
@@ -118,10 +98,12 @@ func TestSnapshotOfThisNamespace(t *testing.T) {
 	if face == nil || face.MTUBytes != 1400 || face.TxQueueLen != 50 || face.Qdisc == "" || !face.Offloads["tso"] {
 		t.Errorf("interfaces %+v", s.Interfaces)
 	}
-	if len(s.Routes) != 1 || s.Routes[0].Prefix != "10.8.0.0/16" || s.Routes[0].Attributes["window"] != "65536" || s.Routes[0].Attributes["congctl"] != "reno" {
+	if len(s.Routes) != 1 || s.Routes[0].Prefix != "10.8.0.0/16" || s.Routes[0].Attributes["window"] != "65536" ||
+		s.Routes[0].Attributes["congctl"] != "reno" {
 		t.Errorf("routes %+v", s.Routes)
 	}
-	if len(s.Sockets) != 1 || !s.Sockets[0].RecvFixed || s.Sockets[0].SendFixed || s.Sockets[0].RecvBytes != 80000 || s.Sockets[0].Remote != "" {
+	if len(s.Sockets) != 1 || !s.Sockets[0].RecvFixed || s.Sockets[0].SendFixed || s.Sockets[0].RecvBytes != 80000 ||
+		s.Sockets[0].Remote != "" {
 		t.Errorf("a listener that fixed its receive buffer: %+v", s.Sockets)
 	}
 }
@@ -130,7 +112,8 @@ func TestSnapshotOfThisNamespace(t *testing.T) {
 func listen() int {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err == nil {
-		err = errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 40000), unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), unix.Listen(fd, 1))
+		err = errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 40000),
+			unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), unix.Listen(fd, 1))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -207,10 +190,17 @@ func TestChangesOnlyRaise(t *testing.T) {
 		{Name: sack, Where: "/proc/sys/net/ipv4/tcp_sack", Type: "boolean", Value: "1"},
 	}
 	changes, err := Changes(settings, "")
-	if err != nil || *changes[0].Value != "8192 262144 99999999" || !strings.HasSuffix(*changes[1].Value, " 25034752") || strings.HasPrefix(*changes[1].Value, "1 ") {
-		t.Errorf("%v, %v", err, changes)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, s := range []plan.Setting{{Name: "AutoTuningLevelLocal", Where: "Set-NetTCPSetting", Value: "Normal"}, {Name: "window", Where: "ip route change", Value: "1"}} {
+	dids := must(t)(Preview(config(t), changes))
+	if *dids[0].New != "8192 262144 99999999" || dids[0].Outcome != Unchanged || !strings.HasSuffix(*dids[1].New,
+		" 25034752") ||
+		strings.HasPrefix(*dids[1].New, "1 ") {
+		t.Errorf("%+v", dids)
+	}
+	for _, s := range []plan.Setting{{Name: "AutoTuningLevelLocal", Where: "Set-NetTCPSetting", Value: "Normal"},
+		{Name: "window", Where: "ip route change", Value: "1"}} {
 		var unsettable *UnsettableError
 		if _, err := Changes([]plan.Setting{s}, ""); !errors.As(err, &unsettable) {
 			t.Errorf("%s: %v", s.Name, err)
@@ -222,7 +212,8 @@ func TestChangesOnlyRaise(t *testing.T) {
 }
 
 func TestUndoOfOneNameLeavesTheOthersPersistent(t *testing.T) {
-	theirs, ours := "# theirs\nnet.core.somaxconn = 4096\n", "# theirs\nnet.core.somaxconn = 4096\n"+rmem+" = 1 2 3\n"+wmem+" = 4 5 6\n"
+	theirs, ours := "# theirs\nnet.core.somaxconn = 4096\n", "# theirs\nnet.core.somaxconn = 4096\n"+rmem+" = 1 2 3\n"+
+		wmem+" = 4 5 6\n"
 	file := &Record{Kind: File, Name: PersistFile, Old: &theirs, New: &ours}
 	if got := without(file, []string{wmem}); *got != "# theirs\nnet.core.somaxconn = 4096\n"+rmem+" = 1 2 3\n" {
 		t.Errorf("without %s: %q", wmem, *got)
@@ -238,39 +229,6 @@ func TestUndoOfOneNameLeavesTheOthersPersistent(t *testing.T) {
 	}
 }
 
-func TestPersistentSettingsOfTheHost(t *testing.T) {
-	if _, err := os.Stat(filepath.Dir(PersistFile)); err != nil {
-		t.Skipf("this system has no %s", filepath.Dir(PersistFile))
-	}
-	// The namespace stands for the host; its own mounts keep the real directory out.
-	if err := unix.Mount("tmpfs", filepath.Dir(PersistFile), "tmpfs", 0, ""); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Unmount(filepath.Dir(PersistFile), unix.MNT_DETACH) })
-	cfg, before := config(t), raw(t)
-	changes, err := persist(wanted())
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(t)(applied(cfg, changes...))
-	text, err := os.ReadFile(PersistFile)
-	if err != nil || strings.Count(string(text), " = ") != 3 {
-		t.Errorf("%v: %q", err, text)
-	}
-	must(t)(undone(cfg, rmem, sack))
-	if text, _ := os.ReadFile(PersistFile); strings.Count(string(text), " = ") != 1 || !strings.Contains(string(text), wmem) {
-		t.Errorf("after undo of two: %q", text)
-	}
-	if got := is(t, cfg); got != "ours ours" {
-		t.Errorf("status after undo of two: %s", got)
-	}
-	must(t)(undone(cfg))
-	settled(t, cfg, before)
-	if _, err := os.Stat(PersistFile); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the file is still there: %v", err)
-	}
-}
-
 func FuzzChanges(f *testing.F) {
 	f.Add(rmem, "/proc/sys/net/ipv4/tcp_rmem", "min default max", "4096 131072 25034752", "")
 	f.Add("initcwnd", "ip route change", "integer", "20", "10.0.0.0/8")
@@ -281,7 +239,8 @@ func FuzzChanges(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := Preview(cfg, changes); err == nil && changes[0].Kind == Sysctl && !strings.HasPrefix(changes[0].Name, "net.") {
+		if _, err := Preview(cfg, changes); err == nil && changes[0].Kind == Sysctl && !strings.HasPrefix(changes[0].Name,
+			"net.") {
 			t.Errorf("%q may be changed", changes[0].Name)
 		}
 	})

@@ -11,11 +11,12 @@ import (
 )
 
 // Limits on JSON that the other side sends, in bytes. Servers since 3.18 take at most
-// 8 KiB of parameters; results may hold 128 streams and a server's text.
+// 8 KiB of parameters; results may hold 256 streams, and a server's text where it is asked
+// for, which this project's clients never do.
 const (
 	MaxParams        = 8 << 10
 	MaxClientResults = 256 << 10
-	MaxServerResults = 8 << 20
+	MaxServerResults = 1 << 20
 )
 
 // ReadFrame reads one length and that many bytes, at most limit. Memory is taken as the

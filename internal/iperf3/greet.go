@@ -7,8 +7,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/datagram"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
-	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // greeting is a UDP stream's first datagram.
@@ -56,11 +56,11 @@ func (t *test) greet(ctx context.Context, n int) (halves []half, err error) {
 	greeted := make(chan greeting, n)
 	t.awaitGreetings(greeted)
 	defer t.awaitGreetings(nil)
-	var all []*flow
+	var all []*datagram.Flow
 	defer func() {
 		if err != nil {
 			for _, f := range all {
-				f.socket.Close()
+				f.Socket.Close()
 			}
 		}
 	}()
@@ -98,34 +98,31 @@ func (t *test) awaitGreetings(to chan greeting) {
 
 // answer connects a socket to a stream and greets back. What other hosts sent to the
 // port before it was connected is passed on.
-func (t *test) answer(ctx context.Context, g greeting) (*flow, error) {
+func (t *test) answer(ctx context.Context, g greeting) (*datagram.Flow, error) {
 	local := t.conn.LocalAddr().(*net.TCPAddr).AddrPort()
-	flow := &flow{}
+	flow := &datagram.Flow{}
 	var err error
-	flow.socket, err = socket.DialFlow(ctx, g.from.String(), socket.FlowOptions{
+	flow.Socket, err = socket.DialFlow(ctx, g.from.String(), socket.FlowOptions{
 		Local: netip.AddrPortFrom(local.Addr().Unmap(), local.Port()), Buffer: t.params.Window, TOS: t.params.TOS,
 		DontFragment: t.params.DontFragment,
 	})
 	if err != nil {
 		return nil, err
 	}
-	flow.stray = t.server.greeted
-	if err := flow.socket.Send(g.answer[:], len(g.answer)); err != nil {
-		flow.socket.Close()
+	flow.Stray = t.server.greeted
+	if err := flow.Socket.Send(g.answer[:], len(g.answer)); err != nil {
+		flow.Socket.Close()
 		return nil, err
 	}
 	return flow, nil
 }
 
 // flows is one direction of a UDP test.
-func (t *test) flows(all []*flow, sending bool) *flows {
+func (t *test) flows(all []*datagram.Flow, sending bool) *flows {
 	p := t.params
-	f := &flows{sending: sending, wide: p.Counters64, size: datagramSize(p.Len), bps: float64(p.Bandwidth), bytes: p.total(),
-		omit: t.omit(), all: all}
-	if p.Search {
-		f.search = &searching{}
-	}
-	return f
+	return &flows{Flows: &datagram.Flows{Send: sending, Wide: p.Counters64, Size: datagramSize(p.Len),
+		Bps:   float64(p.Bandwidth),
+		Bytes: p.total(), Omit: t.omit(), Search: p.Search, All: all}}
 }
 
 // defaultDatagram fits into 1500 bytes of IPv6.
@@ -136,44 +133,4 @@ func datagramSize(asked int) int {
 		return defaultDatagram
 	}
 	return asked
-}
-
-// result is what this end knows of the flows.
-func (f *flows) result(started time.Time, complete bool) *transfer.DatagramResult {
-	r := &transfer.DatagramResult{Started: started, Complete: complete,
-		Spec: transfer.DatagramSpec{Direction: transfer.Down, Bps: f.bps * float64(len(f.all)), Size: f.size, Streams: len(f.all)}}
-	if f.sending {
-		r.Spec.Direction = transfer.Up
-	}
-	var reordered, duplicates int64
-	first := time.Duration(-1)
-	if len(f.all) > 0 {
-		r.Headers = f.all[0].headers()
-	}
-	for _, one := range f.all {
-		if f.sending {
-			r.Sent += int64(one.sent)
-			continue
-		}
-		a := &one.arrivals
-		r.Sent += int64(a.Highest)
-		r.Received += a.Datagrams
-		r.Lost += a.Lost
-		r.Bytes += a.Bytes
-		r.Jitter += a.Jitter / time.Duration(len(f.all))
-		reordered += a.Reordered
-		duplicates += a.Duplicates
-		r.Duration = max(r.Duration, one.last)
-		if a.Datagrams > 0 && (first < 0 || one.first < first) {
-			first = one.first
-		}
-	}
-	if !f.sending {
-		r.Reordered, r.Duplicates, r.Variation = &reordered, &duplicates, f.variation()
-		r.Duration -= max(first, 0)
-	}
-	if f.search != nil {
-		r.Seconds, r.Congested = f.search.account.seconds, f.search.account.congested
-	}
-	return r
 }

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -26,6 +28,7 @@ const (
 )
 
 func (s *Server) maxTests() int           { return cmp.Or(s.MaxTests, defaultTests) }
+func (s *Server) maxTestsPerHost() int    { return cmp.Or(s.MaxTestsPerHost, max(s.maxTests()/4, 1)) }
 func (s *Server) maxStreams() int         { return cmp.Or(s.MaxStreams, defaultStreams) }
 func (s *Server) maxBuffers() int64       { return cmp.Or(s.MaxBuffers, defaultBuffers) }
 func (s *Server) maxTime() time.Duration  { return cmp.Or(s.MaxTime, defaultTime) }
@@ -41,13 +44,16 @@ func (s *Server) allows(p Params) (Code, error) {
 	case p.Time+p.Omit > longest || p.Time == 0 && p.Num == 0 && p.Blocks == 0:
 		return CodeDuration, fmt.Errorf("%d s were asked for; at most %d are allowed", p.Time+p.Omit, longest)
 	case s.MaxBytes > 0 && p.total() > s.MaxBytes:
-		return CodeDuration, fmt.Errorf("%v were asked for; at most %v are allowed", units.Size(p.total()), units.Size(s.MaxBytes))
+		return CodeDuration, fmt.Errorf("%v were asked for; at most %v are allowed", units.Size(p.total()),
+			units.Size(s.MaxBytes))
 	case streams > s.maxStreams():
 		return CodeParams, fmt.Errorf("%d streams were asked for; at most %d are allowed", streams, s.maxStreams())
 	case buffers > s.maxBuffers():
-		return CodeBuffer, fmt.Errorf("%v of buffers were asked for; at most %v are allowed", units.Size(buffers), units.Size(s.maxBuffers()))
+		return CodeBuffer, fmt.Errorf("%v of buffers were asked for; at most %v are allowed", units.Size(buffers),
+			units.Size(s.maxBuffers()))
 	case s.MaxBps > 0 && (p.rate() == 0 || p.rate()*float64(p.Streams) > s.MaxBps):
-		return CodeRate, fmt.Errorf("%d streams of %v were asked for (0: as fast as it goes); at most %v are allowed", p.Streams,
+		return CodeRate, fmt.Errorf("%d streams of %v were asked for (0: as fast as it goes); at most %v are allowed",
+			p.Streams,
 			units.Rate(p.rate()), units.Rate(s.MaxBps))
 	}
 	return 0, nil
@@ -70,35 +76,93 @@ func (p *Params) needs() (streams int, buffers int64) {
 	return streams, int64(streams) * 2 * int64(p.Window)
 }
 
-// reserve takes a test's streams and buffers out of what all tests share, until forget
-// or makeRoom gives them back.
+// share is what tests hold of what they share.
+type share struct {
+	tests, streams int
+	buffers        int64 // bytes
+}
+
+func (a share) plus(b share) share {
+	return share{a.tests + b.tests, a.streams + b.streams, a.buffers + b.buffers}
+}
+
+func (a share) minus(b share) share {
+	return share{a.tests - b.tests, a.streams - b.streams, a.buffers - b.buffers}
+}
+
+// fits says whether streams and buffers stay within the most.
+func (a share) fits(most share) bool { return a.streams <= most.streams && a.buffers <= most.buffers }
+
+// hostShare is the most that one host of strangers gets.
+func (s *Server) hostShare() share {
+	const leastBuffers = 64 << 20
+	return share{streams: max(s.maxStreams()/2, min(s.maxStreams(), MaxStreams)), buffers: max(s.maxBuffers()/2,
+		min(s.maxBuffers(), leastBuffers))}
+}
+
+// reserve takes a test's streams and buffers out of what all tests of its kind share,
+// until forget or makeRoom gives them back.
 func (s *Server) reserve(t *test) error {
 	streams, buffers := t.params.needs()
+	wants, all := share{streams: streams, buffers: buffers}, share{streams: s.maxStreams(), buffers: s.maxBuffers()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.streams+streams > s.maxStreams() || s.buffers+buffers > s.maxBuffers() {
-		if !s.makeRoom() {
+	host := socket.Subscriber(t.from.Addr())
+	for {
+		if s.tests[t.cookie] != t {
+			return errors.New("it had to make room")
+		}
+		var of netip.Prefix
+		held := s.strangers
+		switch h := s.hosts[host]; {
+		case t.keyed && s.keyed.plus(wants).fits(all):
+			s.book(t, wants)
+			return nil
+		case t.keyed:
+			held = s.keyed
+		case !h.plus(wants).fits(s.hostShare()):
+			of, held = host, *h
+		case s.strangers.plus(wants).fits(all):
+			s.book(t, wants)
+			return nil
+		}
+		if t.keyed || !s.makeRoom(of) {
 			return fmt.Errorf("%d streams with %v of buffers were asked for beside %d with %v", streams, units.Size(buffers),
-				s.streams, units.Size(s.buffers))
+				held.streams, units.Size(held.buffers))
 		}
 	}
-	if s.tests[t.cookie] != t {
-		return errors.New("it had to make room")
+}
+
+// book enters what a test takes of what its kind shares. The caller holds mu.
+func (s *Server) book(t *test, takes share) {
+	t.holds = t.holds.plus(takes)
+	if t.keyed {
+		s.keyed = s.keyed.plus(takes)
+		return
 	}
-	t.streams, t.buffers = streams, buffers
-	s.streams += streams
-	s.buffers += buffers
-	return nil
+	s.strangers = s.strangers.plus(takes)
+	host := socket.Subscriber(t.from.Addr())
+	if s.hosts[host] == nil {
+		s.hosts[host] = &share{}
+	}
+	*s.hosts[host] = s.hosts[host].plus(takes)
 }
 
 // remove takes a test out of the server's books. The caller holds mu.
 func (s *Server) remove(t *test) {
-	if s.tests[t.cookie] == t {
-		delete(s.tests, t.cookie)
+	if s.tests[t.cookie] != t {
+		return // it had to make room before
 	}
-	s.streams -= t.streams
-	s.buffers -= t.buffers
-	t.streams, t.buffers = 0, 0
+	delete(s.tests, t.cookie)
+	if t.keyed {
+		s.keyed = s.keyed.minus(t.holds)
+		return
+	}
+	s.strangers = s.strangers.minus(t.holds)
+	host := socket.Subscriber(t.from.Addr())
+	if *s.hosts[host] = s.hosts[host].minus(t.holds); s.hosts[host].tests == 0 {
+		delete(s.hosts, host)
+	}
 }
 
 // excess says that one direction has moved more than the server's limits allow.

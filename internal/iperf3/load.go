@@ -5,7 +5,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/engine"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -17,6 +17,10 @@ type half interface {
 	run(ctx context.Context, each func(transfer.Interval)) error
 	// results are the streams in iperf3's words, numbered from the nth stream on.
 	results(n int) []StreamResult
+	// end tells a receiver that no more comes, and leaves it what is on its way.
+	end()
+	// outcome is what the client saw of the direction.
+	outcome(started time.Time) transfer.Outcome
 	close()
 }
 
@@ -25,7 +29,7 @@ type load struct {
 	spec    transfer.Spec
 	streams []*socket.Stream
 	omit    time.Duration // at the start, not counted
-	end     *transfer.End // what this end saw; set by run
+	saw     *transfer.End // what this end saw; set by run
 }
 
 // newLoad takes the connections over, also when it fails.
@@ -53,12 +57,22 @@ const reportEvery = 20 * time.Millisecond
 func (l *load) sends() bool { return l.spec.Direction == transfer.Up }
 
 func (l *load) run(ctx context.Context, each func(transfer.Interval)) (err error) {
-	part := probe.Part{Send: l.sends(), Spec: l.spec, Streams: l.streams, Every: reportEvery, Each: each}
+	part := engine.Part{Send: l.sends(), Spec: l.spec, Streams: l.streams, Every: reportEvery, Each: each, KeepOpen: true}
 	if l.sends() {
 		part.Preface = CookieSize
 	}
-	l.end, err = part.CarryOut(ctx)
+	l.saw, err = part.CarryOut(ctx)
 	return err
+}
+
+// end closes the sending side: iperf3's clients read whole blocks at the end of a timed
+// test and would wait for the rest of one that was cut short.
+func (l *load) end() {
+	for _, s := range l.streams {
+		if l.sends() {
+			s.CloseWrite() // a connection that is gone needs no end
+		}
+	}
 }
 
 // close cuts off what is still under way: both ends have said that the test is over.
@@ -70,8 +84,8 @@ func (l *load) close() {
 }
 
 func (l *load) results(n int) (all []StreamResult) {
-	for i := range l.end.Streams {
-		r := l.counted(&l.end.Streams[i])
+	for i := range l.saw.Streams {
+		r := l.counted(&l.saw.Streams[i])
 		r.ID = StreamID(n + i)
 		all = append(all, r)
 	}
@@ -96,6 +110,14 @@ func (l *load) counted(s *transfer.Stream) StreamResult {
 		r.Retransmits = last.Retransmitted - before.Retransmitted
 	}
 	return r
+}
+
+// outcome is what the client saw of one direction.
+func (l *load) outcome(started time.Time) transfer.Outcome {
+	if l.saw != nil && l.sends() {
+		asAcknowledged(l.saw)
+	}
+	return transfer.Outcome{TCP: &transfer.Result{Spec: l.spec, Started: started, Near: l.saw}}
 }
 
 // usage is this process's CPU time over a test's data.
@@ -134,8 +156,8 @@ func resultsOf(since usage, halves ...half) Results {
 				}
 			}
 		}
-		if l, ok := h.(*load); ok && len(l.end.Streams) > 0 {
-			r.Congestion = l.end.Streams[0].Congestion
+		if l, ok := h.(*load); ok && len(l.saw.Streams) > 0 {
+			r.Congestion = l.saw.Streams[0].Congestion
 		}
 		r.Streams = append(r.Streams, streams...)
 	}

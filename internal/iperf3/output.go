@@ -5,30 +5,31 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 // outcome is what the server tells of one direction.
-func (t *test) outcome(h half, started time.Time, complete bool) Outcome {
+func (t *test) outcome(h half, started time.Time, complete bool) transfer.Outcome {
 	switch h := h.(type) {
 	case *load:
-		return Outcome{TCP: &transfer.Result{Spec: h.spec, Started: started, Near: h.end, Complete: complete}}
+		return transfer.Outcome{TCP: &transfer.Result{Spec: h.spec, Started: started, Near: h.saw, Complete: complete}}
 	case *flows:
-		return Outcome{Datagrams: h.result(started, complete)}
+		return transfer.Outcome{Datagrams: h.Result(started, complete)}
 	}
-	return Outcome{}
+	return transfer.Outcome{}
 }
 
 // output is the text that a client with --get-server-output prints: what this server
 // saw of the test and what limited it.
-func output(outcomes []Outcome) string {
+func output(outcomes []transfer.Outcome, sentence func(verdict.Evidence) string) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, "fullpipe at the server:")
 	for _, o := range outcomes {
 		if o.TCP != nil {
-			writeTCP(&b, o.TCP)
+			writeTCP(&b, o.TCP, sentence)
 		} else {
 			writeDatagrams(&b, o.Datagrams)
 		}
@@ -43,24 +44,29 @@ func sender(d transfer.Direction) string {
 	return "client sends"
 }
 
-func writeTCP(b *strings.Builder, r *transfer.Result) {
+func writeTCP(b *strings.Builder, r *transfer.Result, sentence func(verdict.Evidence) string) {
 	span, _ := r.Received()
-	verdict := limiter.Judge(r)
-	fmt.Fprintf(b, "  %s  %s (%s in %s)\n", sender(r.Spec.Direction), units.Rate(span.Bps()), units.Size(span.Bytes), units.Time(span.Duration()))
-	limited := string(verdict.Limiter)
-	if verdict.Subtype != "" {
-		limited += " (" + verdict.Subtype + ")"
+	v := live.Judge(r)
+	fmt.Fprintf(b, "  %s  %s (%s in %s)\n", sender(r.Spec.Direction), units.Rate(span.Bps()), units.Size(span.Bytes),
+		units.Time(span.Duration()))
+	limited := string(v.Limiter)
+	if v.Subtype != "" {
+		limited += " (" + v.Subtype + ")"
 	}
-	if len(verdict.Candidates) > 0 {
-		names := make([]string, len(verdict.Candidates))
-		for i, c := range verdict.Candidates {
+	if len(v.Candidates) > 0 {
+		names := make([]string, len(v.Candidates))
+		for i, c := range v.Candidates {
 			names[i] = string(c)
 		}
 		limited += ": " + strings.Join(names, " or ")
 	}
-	fmt.Fprintf(b, "  limited by    %s, %s confidence\n", limited, verdict.Confidence)
-	for _, e := range verdict.Evidence {
-		fmt.Fprintf(b, "                %s\n", e.Text)
+	fmt.Fprintf(b, "  limited by    %s, %s confidence\n", limited, v.Confidence)
+	for _, e := range v.Evidence {
+		said := string(e.Code)
+		if sentence != nil {
+			said = sentence(e)
+		}
+		fmt.Fprintf(b, "                %s\n", said)
 	}
 }
 

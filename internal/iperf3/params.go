@@ -3,6 +3,8 @@ package iperf3
 import (
 	"encoding/json"
 	"errors"
+
+	"github.com/fullpipe-net/fullpipe/internal/datagram"
 )
 
 // Ranges that servers of today hold parameters to.
@@ -94,7 +96,8 @@ func (p Params) MarshalJSON() ([]byte, error) {
 		ClientVersion string `json:"client_version,omitempty"`
 		Search        int    `json:"fullpipe_search,omitempty"`
 	}{
-		!p.UDP, p.UDP, p.Omit, p.Time, p.Num, p.Blocks, p.MSS, p.NoDelay, max(p.Streams, 1), p.Reverse, p.Both, p.Window, p.Len,
+		!p.UDP, p.UDP, p.Omit, p.Time, p.Num, p.Blocks, p.MSS, p.NoDelay, max(p.Streams, 1), p.Reverse, p.Both, p.Window,
+		p.Len,
 		p.Bandwidth, p.FQRate, p.PacingTimer, p.Burst, p.TOS, p.FlowLabel, p.Title, p.Extra, p.Congestion,
 		bit(p.ServerOutput), bit(p.Counters64), bit(p.Repeating), bit(p.ZeroCopy), bit(p.DontFragment), bit(p.SkipRxCopy),
 		p.Auth, p.ClientVersion, bit(p.Search),
@@ -181,7 +184,7 @@ func ParseParams(text []byte) (Params, error) {
 		return p, errors.New("a search takes one UDP stream and all of its time")
 	case p.UDP && p.Len > MaxUDPLen:
 		return p, errors.New("len is more than a datagram holds")
-	case p.UDP && p.Len != 0 && p.Len < headerSize(p.Counters64):
+	case p.UDP && p.Len != 0 && p.Len < datagram.HeaderSize(p.Counters64):
 		return p, errors.New("len is less than a datagram's header")
 	}
 	return p, nil

@@ -8,7 +8,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 )
 
 // frame puts a length before text, as the wire has it.
@@ -52,7 +51,8 @@ func TestParamsOfVersions(t *testing.T) {
 func TestParamsRefused(t *testing.T) {
 	for _, text := range []string{
 		``, `null`, `[]`, `"tcp"`, `{"tcp":true`, `{"tcp":true}{}`, `{"tcp":1}`, `{"tcp":"yes"}`, `{"tcp":null}`,
-		`{"time":"10"}`, `{"time":[10]}`, `{"time":{}}`, `{"time":null}`, `{"time":true}`, `{"time":-1}`, `{"time":86401}`, `{"time":1.5}`,
+		`{"time":"10"}`, `{"time":[10]}`, `{"time":{}}`, `{"time":null}`, `{"time":true}`, `{"time":-1}`, `{"time":86401}`,
+		`{"time":1.5}`,
 		`{"parallel":0}`, `{"parallel":129}`, `{"parallel":1e300}`, `{"window":536870913}`, `{"len":1048577}`, `{"len":-1}`,
 		`{"MSS":65536}`, `{"omit":601}`, `{"num":1e30}`, `{"num":-5}`, `{"TOS":256}`, `{"get_server_output":true}`,
 		`{"zerocopy":2}`, `{"congestion":5}`, `{"congestion":["reno"]}`, `{"title":` + strings.Repeat("[", 4000) + `}`,
@@ -100,7 +100,8 @@ func TestResultsOfVersions(t *testing.T) {
 	r, err = ParseResults([]byte(`{"cpu_util_total":1,"cpu_util_user":0,"cpu_util_system":1,"sender_has_retransmits":-1,` +
 		`"server_output_json":{"start":{}},"streams":[{"id":1,"bytes":5,"retransmits":-1,"jitter":0.000021,"errors":3,` +
 		`"omitted_errors":1,"packets":1000,"omitted_packets":100}]}`))
-	if err != nil || r.SenderHasRetransmits != -1 || *r.Streams[0].OmittedPackets != 100 || string(r.OutputJSON) != `{"start":{}}` {
+	if err != nil || r.SenderHasRetransmits != -1 || *r.Streams[0].OmittedPackets != 100 ||
+		string(r.OutputJSON) != `{"start":{}}` {
 		t.Errorf("3.14: %+v, %v", r, err)
 	}
 	text, err := json.Marshal(r)
@@ -121,7 +122,8 @@ func TestResultsRefused(t *testing.T) {
 		`{` + head + `,"streams":[{"id":1,"bytes":[],"retransmits":0,"jitter":0,"errors":0,"packets":0}]}`,
 		`{` + head + `,"streams":[{"id":1,"bytes":1,"retransmits":0,"jitter":-1,"errors":0,"packets":0}]}`,
 		`{` + head + `,"streams":[{"id":1,"bytes":1,"retransmits":0,"jitter":0,"errors":0,"packets":0,"omitted_errors":1}]}`,
-		`{` + head + `,"streams":[` + strings.Repeat(`{"id":1,"bytes":1,"retransmits":0,"jitter":0,"errors":0,"packets":0},`, 300) + `{}]}`,
+		`{` + head + `,"streams":[` + strings.Repeat(`{"id":1,"bytes":1,"retransmits":0,"jitter":0,"errors":0,"packets":0},`,
+			300) + `{}]}`,
 		`{"cpu_util_total":"1","cpu_util_user":0,"cpu_util_system":1,"sender_has_retransmits":1,"streams":[]}`,
 		`{` + head + `,"congestion_used":1,"streams":[]}`,
 	} {
@@ -219,56 +221,6 @@ func TestUDPGreetings(t *testing.T) {
 	}
 }
 
-func TestHeaders(t *testing.T) {
-	want := []byte{0, 0, 0, 7, 0, 0, 0, 9, 0, 0, 0, 3}
-	h := Header{7*time.Second + 9*time.Microsecond, 3}
-	b := make([]byte, 12)
-	if h.Put(b, false); !bytes.Equal(b, want) {
-		t.Errorf("% x, want % x", b, want)
-	}
-	if got, ok := ReadHeader(b, false); got != h || !ok {
-		t.Errorf("%+v", got)
-	}
-	h.Counter = 1 << 40
-	b = make([]byte, 16)
-	h.Put(b, true)
-	if got, ok := ReadHeader(b, true); got != h || !ok {
-		t.Errorf("%+v", got)
-	}
-	if _, ok := ReadHeader(b[:11], false); ok {
-		t.Error("eleven bytes were a header")
-	}
-}
-
-func TestArrivals(t *testing.T) {
-	for _, c := range []struct {
-		name                        string
-		order                       []uint64
-		lost, reordered, duplicates int64
-	}{
-		{"in order", []uint64{1, 2, 3, 4}, 0, 0, 0},
-		{"a gap", []uint64{1, 2, 5, 6}, 2, 0, 0},
-		{"a late one", []uint64{1, 3, 2, 4}, 0, 1, 0},
-		{"one twice", []uint64{1, 2, 2, 3}, 0, 0, 1},
-		{"the first lost", []uint64{3, 4}, 2, 0, 0},
-		{"late and then twice", []uint64{1, 4, 2, 2, 5}, 1, 1, 1},
-		{"a jump beyond memory", []uint64{1, 1e6, 2}, 1e6 - 3, 1, 0},
-	} {
-		var a Arrivals
-		for i, n := range c.order {
-			a.Add(Header{Counter: n, Sent: time.Duration(i) * time.Millisecond}, 100, time.Duration(i+5)*time.Millisecond)
-		}
-		if a.Lost != c.lost || a.Reordered != c.reordered || a.Duplicates != c.duplicates || a.Jitter != 0 {
-			t.Errorf("%s: lost %d, reordered %d, duplicates %d, jitter %v", c.name, a.Lost, a.Reordered, a.Duplicates, a.Jitter)
-		}
-	}
-	var a Arrivals
-	a.Add(Header{Counter: 1}, 1, 0)
-	if above := a.Add(Header{Counter: 2}, 1, 16*time.Millisecond); above != 16*time.Millisecond || a.Jitter != time.Millisecond {
-		t.Errorf("delay %v above the least, jitter %v", above, a.Jitter)
-	}
-}
-
 func FuzzParams(f *testing.F) {
 	f.Add([]byte(params312))
 	f.Add([]byte(`{"udp":true,"num":1e+18,"parallel":128,"len":1e0}`))
@@ -311,52 +263,11 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-func FuzzDatagram(f *testing.F) {
-	f.Add([]byte("9876"), false)
-	f.Add(bytes.Repeat([]byte{0xff}, 16), true)
-	f.Fuzz(func(t *testing.T, b []byte, wide bool) {
-		AnswerHello(b)
-		var a Arrivals
-		if h, ok := ReadHeader(b, wide); ok {
-			a.Add(h, len(b), time.Second)
-			h.Counter /= 2
-			a.Add(h, len(b), time.Second)
-			if a.Lost < 0 || a.Datagrams != 2 {
-				t.Errorf("%+v", a)
-			}
+func FuzzHello(f *testing.F) {
+	f.Add([]byte("9876"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if answer, ok := AnswerHello(b); ok != (len(b) == 4 && IsAnswer(answer[:])) {
+			t.Errorf("%q is answered %q, %v", b, answer, ok)
 		}
 	})
-}
-
-func BenchmarkArrivals(b *testing.B) {
-	var a Arrivals
-	b.ReportAllocs()
-	for n := range b.N {
-		a.Add(Header{time.Duration(n), uint64(n + 1)}, 1448, time.Duration(n+50))
-	}
-}
-
-// A sender that wakes up every so often keeps its rate, and after a break makes up for it
-// at no more than twice its rate.
-func TestPacer(t *testing.T) {
-	const per = 700 * time.Microsecond
-	p := pacer{perDatagram: per}
-	var sent int
-	for now := time.Duration(0); now < time.Second; now += 1100 * time.Microsecond {
-		for {
-			n, wait := p.due(now, 44)
-			if sent += n; wait > 0 {
-				break
-			}
-		}
-	}
-	if want := int(time.Second / per); sent < want-3 || sent > want+3 {
-		t.Errorf("%d datagrams in a second, want %d", sent, want)
-	}
-	if n, _ := p.due(1050*time.Millisecond, 1000); n == 0 || n > 4 {
-		t.Errorf("%d at once after a break of 50 ms", n)
-	}
-	if n, wait := p.due(1050*time.Millisecond, 1000); n != 0 || wait <= 0 {
-		t.Errorf("%d more at once", n)
-	}
 }

@@ -36,7 +36,9 @@ func alive(t *testing.T, address string) {
 	t.Helper()
 	peer := NewPeer(address)
 	defer peer.Close()
-	if r, err := peer.Run(context.Background(), transfer.Spec{Direction: transfer.Up, Bytes: 10000}, nil); err != nil || !r.Complete {
+	if r, err := transfer.Run(context.Background(), peer, transfer.Spec{Direction: transfer.Up, Bytes: 10000},
+		nil); err != nil ||
+		!r.Complete {
 		t.Errorf("afterwards: %v", err)
 	}
 }
@@ -45,13 +47,15 @@ func alive(t *testing.T, address string) {
 // parameters and in the results.
 func TestCVE202453580(t *testing.T) {
 	address := serve(t, &Server{})
-	for _, params := range []string{`{"tcp":true,"time":"1"}`, `{"tcp":true,"time":{},"parallel":[]}`, `{"tcp":true,"title":7}`, `{"tcp":true,"congestion":{}}`, `[]`} {
+	for _, params := range []string{`{"tcp":true,"time":"1"}`, `{"tcp":true,"time":{},"parallel":[]}`,
+		`{"tcp":true,"title":7}`, `{"tcp":true,"congestion":{}}`, `[]`} {
 		var refused *RemoteError
 		if _, _, err := ask(t, address, params); !errors.As(err, &refused) || refused.Code != CodeParams {
 			t.Errorf("%s: %v", params, err)
 		}
 	}
-	for _, results := range []string{`{}`, `[]`, `{"cpu_util_total":"1","cpu_util_user":[],"cpu_util_system":{},"sender_has_retransmits":"","streams":7}`,
+	for _, results := range []string{`{}`, `[]`,
+		`{"cpu_util_total":"1","cpu_util_user":[],"cpu_util_system":{},"sender_has_retransmits":"","streams":7}`,
 		`{"cpu_util_total":0,"cpu_util_user":0,"cpu_util_system":0,"sender_has_retransmits":0,"streams":[{"id":"1","bytes":{},"retransmits":[]}]}`} {
 		c, cookie, err := ask(t, address, `{"tcp":true,"time":1,"parallel":1}`)
 		if err != nil {
@@ -82,14 +86,16 @@ func TestCVE202453580(t *testing.T) {
 // alone.
 func TestCVE202554349And54350(t *testing.T) {
 	address := serve(t, &Server{})
-	for length, taken := range map[int]bool{1: true, 255: true, 256: true, 257: true, 1023: true, 1024: true, 4095: true, 4096: true, 4097: false} {
+	for length, taken := range map[int]bool{1: true, 255: true, 256: true, 257: true, 1023: true, 1024: true, 4095: true,
+		4096: true, 4097: false} {
 		_, _, err := ask(t, address, fmt.Sprintf(`{"tcp":true,"time":1,"authtoken":%q}`, strings.Repeat("A", length)))
 		if (err == nil) != taken {
 			t.Errorf("a token of %d bytes: %v", length, err)
 		}
 	}
 	for _, token := range []string{"", "=", "====", "A===", "%%%%", "A\u0000B", "\u00e4\u00f6"} {
-		if _, _, err := ask(t, address, fmt.Sprintf(`{"tcp":true,"time":1,"authtoken":%q}`, strings.ReplaceAll(token, "\x00", "?"))); err != nil {
+		if _, _, err := ask(t, address, fmt.Sprintf(`{"tcp":true,"time":1,"authtoken":%q}`, strings.ReplaceAll(token, "\x00",
+			"?"))); err != nil {
 			t.Errorf("the token %q: %v", token, err)
 		}
 	}
@@ -102,7 +108,8 @@ func TestCVE202554351(t *testing.T) {
 	for _, size := range []int{1, 1000, 128 << 10, MaxLen} {
 		reports := make(chan Report, 1)
 		address := serve(t, &Server{Report: func(r Report) { reports <- r }})
-		c, cookie, err := ask(t, address, fmt.Sprintf(`{"tcp":true,"num":3000000,"parallel":1,"skip_rx_copy":1,"len":%d}`, size))
+		c, cookie, err := ask(t, address, fmt.Sprintf(`{"tcp":true,"num":3000000,"parallel":1,"skip_rx_copy":1,"len":%d}`,
+			size))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +123,7 @@ func TestCVE202554351(t *testing.T) {
 		}
 		stream.Write(make([]byte, 3000000))
 		mine := Results{Streams: []StreamResult{{ID: 1, Bytes: 3000000}}}
-		if _, err := c.finish(t.Context(), mine); err != nil {
+		if _, err := c.finish(t.Context(), mine, time.Second); err != nil {
 			t.Fatal(err)
 		}
 		stream.Close()

@@ -57,7 +57,8 @@ func ParseResults(text []byte) (Results, error) {
 	if err != nil {
 		return Results{}, err
 	}
-	if err := o.want("cpu_util_total", "cpu_util_user", "cpu_util_system", "sender_has_retransmits", "streams"); err != nil {
+	if err := o.want("cpu_util_total", "cpu_util_user", "cpu_util_system", "sender_has_retransmits",
+		"streams"); err != nil {
 		return Results{}, err
 	}
 	var r Results
@@ -71,7 +72,9 @@ func ParseResults(text []byte) (Results, error) {
 	number(&r.CPUSystem, "cpu_util_system")
 	has, err := o.counter("sender_has_retransmits")
 	r.SenderHasRetransmits, all = int(min(has, 1)), append(all, err)
-	r.Congestion, err = o.text("congestion_used", 64)
+	if r.Congestion, err = o.text("congestion_used", 64); err == nil && !transfer.Printable(r.Congestion) {
+		err = fmt.Errorf("congestion_used: %+q is no congestion control", r.Congestion)
+	}
 	all = append(all, err)
 	r.OutputText, err = o.text("server_output_text", MaxServerResults)
 	all = append(all, err)
@@ -79,14 +82,18 @@ func ParseResults(text []byte) (Results, error) {
 	if err := errors.Join(all...); err != nil {
 		return Results{}, err
 	}
-	var streams []object
+	var streams []json.RawMessage
 	if err := json.Unmarshal(o["streams"], &streams); err != nil {
 		return Results{}, fmt.Errorf("streams: %w", err)
 	}
 	if len(streams) > 2*MaxStreams {
 		return Results{}, fmt.Errorf("results of %d streams; a test has at most %d", len(streams), 2*MaxStreams)
 	}
-	for n, s := range streams {
+	for n, text := range streams {
+		s, err := parseObject(text)
+		if err != nil {
+			return Results{}, fmt.Errorf("result %d: %w", n+1, err)
+		}
 		one, err := s.stream()
 		if err != nil {
 			return Results{}, fmt.Errorf("result %d: %w", n+1, err)

@@ -21,7 +21,7 @@ var errOver = errors.New("over")
 const arriving = 2 * time.Second
 
 // run moves the test's data until the client ends it, and exchanges results.
-func (t *test) run(ctx context.Context, halves []half) ([]Outcome, error) {
+func (t *test) run(ctx context.Context, halves []half) ([]transfer.Outcome, error) {
 	allowed := time.Duration(t.params.Time+t.params.Omit) * time.Second
 	if t.params.Time == 0 {
 		allowed = t.server.maxTime()
@@ -57,7 +57,7 @@ func (t *test) run(ctx context.Context, halves []half) ([]Outcome, error) {
 	stop(errOver)
 	moving.Wait()
 	<-quiet
-	outcomes := make([]Outcome, len(halves))
+	outcomes := make([]transfer.Outcome, len(halves))
 	for i, h := range halves {
 		complete := err == nil && ended == TestEnd && (errs[i] == nil || errors.Is(errs[i], errOver))
 		outcomes[i] = t.outcome(h, started, complete)
@@ -72,6 +72,9 @@ func (t *test) run(ctx context.Context, halves []half) ([]Outcome, error) {
 		return outcomes, err
 	case ended == ClientTerminate:
 		return outcomes, fmt.Errorf("%v stopped the test", t.from)
+	}
+	for _, h := range halves {
+		h.end()
 	}
 	return outcomes, t.exchange(ctx, resultsOf(usage, halves...), outcomes)
 }
@@ -102,7 +105,8 @@ func await(ctx context.Context, moved *atomic.Int64, total int64) {
 var errQuiet = fmt.Errorf("no data moved for %v", dataPatience)
 
 // watch ends a test whose data stands still. The channel closes when it has stopped.
-func (t *test) watch(ctx context.Context, stop context.CancelCauseFunc, alive *atomic.Int64, started time.Time) <-chan struct{} {
+func (t *test) watch(ctx context.Context, stop context.CancelCauseFunc, alive *atomic.Int64,
+	started time.Time) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -123,11 +127,12 @@ func (t *test) watch(ctx context.Context, stop context.CancelCauseFunc, alive *a
 }
 
 // exchange carries a test from its end to its last state.
-func (t *test) exchange(ctx context.Context, mine Results, outcomes []Outcome) error {
+func (t *test) exchange(ctx context.Context, mine Results, outcomes []transfer.Outcome) error {
 	if err := t.send(ctx, ExchangeResults); err != nil {
 		return err
 	}
-	text, err := t.readFrame(ctx, answerTimeout, MaxClientResults, "the client's results")
+	// A client may first read a whole block of what was on its way.
+	text, err := t.readFrame(ctx, resultTimeout, MaxClientResults, "the client's results")
 	if err != nil {
 		return err
 	}
@@ -135,7 +140,7 @@ func (t *test) exchange(ctx context.Context, mine Results, outcomes []Outcome) e
 		return fmt.Errorf("results of %v: %w", t.from, err)
 	}
 	if t.params.ServerOutput {
-		mine.OutputText = output(outcomes)
+		mine.OutputText = output(outcomes, t.server.Sentence)
 	}
 	if err := t.sendFrame(ctx, mine, "the results"); err != nil {
 		return err
@@ -143,7 +148,8 @@ func (t *test) exchange(ctx context.Context, mine Results, outcomes []Outcome) e
 	if err := t.send(ctx, DisplayResults); err != nil {
 		return err
 	}
-	if _, err := t.expect(ctx, goodbyeTime, Done); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+	if _, err := t.expect(ctx, goodbyeTime, Done); err != nil && !errors.Is(err, io.EOF) &&
+		!errors.Is(err, syscall.ECONNRESET) {
 		return err
 	}
 	return nil

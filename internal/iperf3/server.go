@@ -8,7 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // Server admits iperf3's clients, many tests at once. Whoever listens hands it every
@@ -16,12 +18,16 @@ import (
 type Server struct {
 	// Patience is how long a client may take over each of its steps; 0 is 10 s.
 	Patience time.Duration
-	// MaxTests is how many tests run at once; 0 is 64. One more is told ACCESS_DENIED,
-	// unless a client dawdles over its beginning and has to make room.
-	MaxTests int
-	// MaxStreams bounds the data streams of all tests together, each of which has a
-	// thread; 0 is 512. MaxBuffers bounds the bytes of socket buffers that they asked for;
-	// 0 is 1 GiB. What does not fit is told ACCESS_DENIED.
+	// MaxTests is how many tests of strangers run at once; 0 is 64. One more is told
+	// ACCESS_DENIED, unless a client dawdles over its beginning and has to make room.
+	// MaxTestsPerHost bounds those of one IPv4 address or IPv6 /64; 0 is a quarter of
+	// MaxTests.
+	MaxTests, MaxTestsPerHost int
+	// MaxStreams bounds the data streams of all strangers' tests together, each of which
+	// has a thread, and apart from them those of the key's holders; 0 is 512. MaxBuffers
+	// bounds the bytes of socket buffers that they asked for; 0 is 1 GiB. One host of
+	// strangers gets half of either, and 128 streams if there are so many. What does not
+	// fit is told ACCESS_DENIED.
 	MaxStreams int
 	MaxBuffers int64
 	// MaxTime is the longest test that is admitted; 0 is an hour. Tests bounded by bytes
@@ -38,49 +44,53 @@ type Server struct {
 	Window func(from netip.Addr, bytes int) (release func(), err error)
 	// UDP admits tests over UDP: somebody runs ServeDatagrams.
 	UDP bool
+	// Sentence says an observation in words, for clients that ask for the server's output;
+	// nil tells them its code.
+	Sentence func(verdict.Evidence) string
 	// Report is called with each finished test.
 	Report func(Report)
 
 	// mu guards what follows.
-	mu      sync.Mutex
-	streams int   // reserved by tests
-	buffers int64 // bytes, the same
-	tests   map[Cookie]*test
-	opening map[netip.Addr]*turn // by host: whose streams are being accepted
+	mu        sync.Mutex
+	strangers share // what tests of everybody without the key hold
+	keyed     share // what tests of the key's holders hold
+	hosts     map[netip.Prefix]*share
+	tests     map[Cookie]*test
+	opening   map[netip.Addr]*turn // by host: whose streams are being accepted
 }
 
 // Report is what a server tells of one test.
 type Report struct {
 	From     netip.AddrPort
+	Keyed    bool // the client had been granted the test
 	Params   Params
-	Outcomes []Outcome // one, or two with --bidir
+	Outcomes []transfer.Outcome // one, or two with --bidir
 	Err      error
-}
-
-// Outcome is one direction of a test as the server, its near end, saw it: TCP or
-// Datagrams is set.
-type Outcome struct {
-	TCP       *transfer.Result
-	Datagrams *transfer.DatagramResult
 }
 
 // Handle takes over a connection that opened with cookie: a stream of a test that waits
 // for it, else a new test, which it serves until its end. Streams are told apart by
-// nothing but the order in which they were accepted. ctx ends the test.
-func (s *Server) Handle(ctx context.Context, conn *net.TCPConn, cookie Cookie, order int64) error {
+// nothing but the order in which they were accepted. keyed says that the cookie was
+// granted to a holder of the key, who has places of his own. ctx ends the test.
+func (s *Server) Handle(ctx context.Context, conn *net.TCPConn, cookie Cookie, order int64, keyed bool) error {
 	if s.deliver(arrival{conn, order}, cookie) {
 		return nil
 	}
 	defer conn.Close()
-	t := &test{control: control{conn: conn}, server: s, from: addrPort(conn.RemoteAddr()), cookie: cookie, came: time.Now()}
+	t := &test{control: control{conn: conn}, server: s, from: addrPort(conn.RemoteAddr()), cookie: cookie, keyed: keyed,
+		came: time.Now()}
 	if !s.admit(t) {
 		t.turnAway()
-		return fmt.Errorf("%v was turned away: %d tests are running", t.from, s.maxTests())
+		err := fmt.Errorf("%v was turned away: as many tests are running as may", t.from)
+		if s.Report != nil {
+			s.Report(Report{From: t.from, Keyed: keyed, Err: err})
+		}
+		return err
 	}
 	defer s.forget(t)
 	outcomes, err := t.serve(ctx)
 	if s.Report != nil {
-		s.Report(Report{t.from, t.params, outcomes, err})
+		s.Report(Report{t.from, keyed, t.params, outcomes, err})
 	}
 	return err
 }
@@ -93,14 +103,25 @@ func addrPort(a net.Addr) netip.AddrPort {
 func (s *Server) admit(t *test) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, taken := s.tests[t.cookie]; taken || len(s.tests) >= s.maxTests() && !s.makeRoom() {
-		return false
-	}
 	if s.tests == nil {
 		s.tests = map[Cookie]*test{}
 		s.opening = map[netip.Addr]*turn{}
+		s.hosts = map[netip.Prefix]*share{}
+	}
+	if _, taken := s.tests[t.cookie]; taken {
+		return false
+	}
+	if !t.keyed {
+		host := socket.Subscriber(t.from.Addr())
+		if h := s.hosts[host]; h != nil && h.tests >= s.maxTestsPerHost() && !s.makeRoom(host) {
+			return false
+		}
+		if s.strangers.tests >= s.maxTests() && !s.makeRoom(netip.Prefix{}) {
+			return false
+		}
 	}
 	s.tests[t.cookie] = t
+	s.book(t, share{tests: 1})
 	return true
 }
 
@@ -110,17 +131,17 @@ func (s *Server) forget(t *test) {
 	s.remove(t)
 }
 
-// makeRoom turns out a client that dawdles, of the host that has the most of them. The
-// caller holds mu.
-func (s *Server) makeRoom() bool {
-	idle := map[netip.Addr]int{}
+// makeRoom turns out a stranger that dawdles, of the named host, or where none is named
+// of the one that has the most of them. The caller holds mu.
+func (s *Server) makeRoom(of netip.Prefix) bool {
+	idle := map[netip.Prefix]int{}
 	var crowd *test
 	for _, t := range s.tests {
-		if t.running || time.Since(t.came) < dawdling {
+		host := socket.Subscriber(t.from.Addr())
+		if t.keyed || t.running || time.Since(t.came) < dawdling || of.IsValid() && of != host {
 			continue
 		}
-		host := t.from.Addr()
-		if idle[host]++; crowd == nil || idle[host] > idle[crowd.from.Addr()] {
+		if idle[host]++; crowd == nil || idle[host] > idle[socket.Subscriber(crowd.from.Addr())] {
 			crowd = t
 		}
 	}

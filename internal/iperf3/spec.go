@@ -10,6 +10,9 @@ import (
 
 // check says which field of the Spec iperf3's protocol has no words for.
 func check(spec transfer.Spec) error {
+	if err := spec.Validate(); err != nil {
+		return err
+	}
 	no := func(field, why string) error { return &transfer.Unsupported{Field: field, Why: why} }
 	up := spec.Direction == transfer.Up
 	window, other := spec.Far.ReceiveBuffer, spec.Far.SendBuffer
@@ -53,7 +56,8 @@ func params(spec transfer.Spec) Params {
 	p := Params{
 		Time: int(math.Ceil(spec.Time.Seconds())), Streams: max(spec.Streams, 1), Reverse: spec.Direction == transfer.Down,
 		Window: max(spec.Far.SendBuffer, spec.Far.ReceiveBuffer), MSS: spec.Far.MSS, NoDelay: spec.Far.NoDelay,
-		Congestion: spec.Far.Congestion, FQRate: int64(spec.Far.PacingBps), Len: 128 << 10, TOS: spec.Far.TOS, PacingTimer: 1000,
+		Congestion: spec.Far.Congestion, FQRate: int64(spec.Far.PacingBps), Len: 128 << 10, TOS: spec.Far.TOS,
+		PacingTimer:   1000,
 		ClientVersion: "fullpipe",
 	}
 	if spec.Time == 0 {
@@ -68,6 +72,20 @@ func params(spec transfer.Spec) Params {
 	return p
 }
 
+// together says why two Specs cannot be one test: nil, or *transfer.Unsupported.
+func together(up, down transfer.Spec) error {
+	no := func(why string) error { return &transfer.Unsupported{Field: "Far", Why: why} }
+	switch {
+	case up.Streams != down.Streams || up.Time != down.Time || up.Bytes != down.Bytes:
+		return no("iperf3 carries the same streams for the same time both ways")
+	case up.Far.ReceiveBuffer != down.Far.SendBuffer:
+		return no("iperf3 sets one size for all of its buffers")
+	case up.Far.Congestion != "" && up.Far.Congestion != down.Far.Congestion || up.Far.MSS != down.Far.MSS:
+		return no("iperf3 treats all of its sockets alike")
+	}
+	return nil
+}
+
 // explain turns a far end's refusal into the field of the Spec that it is about, so that
 // a search leaves it out from now on; other errors stay what they are.
 func explain(spec transfer.Spec, err error) error {
@@ -76,7 +94,8 @@ func explain(spec transfer.Spec, err error) error {
 	switch {
 	case errors.As(err, &remote):
 		switch {
-		case (remote.Code == CodeBuffer || remote.Code == CodeClipped) && max(spec.Far.SendBuffer, spec.Far.ReceiveBuffer) > 0:
+		case (remote.Code == CodeBuffer || remote.Code == CodeClipped) && max(spec.Far.SendBuffer,
+			spec.Far.ReceiveBuffer) > 0:
 			return &transfer.Unsupported{Field: "Far." + farBuffer(spec.Direction), Why: remote.Error()}
 		case remote.Code == CodeCongestion && spec.Far.Congestion != "":
 			return &transfer.Unsupported{Field: "Far.Congestion", Why: remote.Error()}

@@ -25,14 +25,14 @@ type test struct {
 	// after (guarded by Server.mu).
 	arrived chan arrival
 	greeted chan greeting
+	keyed   bool // it was granted to a holder of the key
 	came    time.Time
-	running bool // guarded by Server.mu
-	streams int  // reserved, as are buffers (guarded by Server.mu)
-	buffers int64
+	running bool  // guarded by Server.mu
+	holds   share // of what the server's tests share (guarded by Server.mu)
 }
 
 // serve carries a test through its states.
-func (t *test) serve(ctx context.Context) ([]Outcome, error) {
+func (t *test) serve(ctx context.Context) ([]transfer.Outcome, error) {
 	if err := t.send(ctx, ParamExchange); err != nil {
 		return nil, err
 	}

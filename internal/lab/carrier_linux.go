@@ -3,9 +3,6 @@ package lab
 import (
 	"encoding/binary"
 	"net/netip"
-	"runtime"
-	"sync"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +14,7 @@ import (
 // thread for each direction, or one for both where they share something.
 type carrier struct{ up, down *duct }
 
-// duct carries one direction. The mutex of its loop guards it.
+// duct carries one direction. Only its loop's thread touches it.
 type duct struct {
 	loop     *loop
 	lane     *link.Lane
@@ -26,8 +23,10 @@ type duct struct {
 	packets  []packet
 	free     []int32
 	config   link.Config
-	tap      *tap  // or nil
-	overflow int64 // packets dropped because memory ended
+	acks     *link.AckHolder // or nil
+	tap      *tap            // or nil
+	overflow int64           // packets dropped because memory ended
+	late     tally
 	head     [virtioHeader + 256]byte
 	notice   [virtioHeader + 1280]byte
 	vectors  [2]unix.Iovec
@@ -43,42 +42,63 @@ type packet struct {
 	header    int32 // length of all headers; 0: a single packet
 	mss       int32
 	segments  int32
+	taken     int64 // when it was read
+	late      int64 // ns that it had waited by then
 }
 
-type loop struct {
-	mu    sync.Mutex // held while the loop works, not while it waits
-	ducts []*duct
-}
-
-var origin = time.Now()
-
-func clock() int64 { return int64(time.Since(origin)) }
-
-func carry(p *link.Path, nearTUN, farTUN *tun, t *tap) *carrier {
+func carry(p *link.Path, nearTUN, farTUN *tun, t *tap) (*carrier, error) {
 	// Devices of old hosts took packets one by one, and a tap tells them apart.
-	p.Up.Single, p.Down.Single = t != nil || p.Far.Window > 0, t != nil || p.Near.Window > 0
+	alone := func(s link.Stack) bool { return t != nil || s.Window > 0 || s.DelayedAck > 0 }
+	p.Up.Single, p.Down.Single = alone(p.Far), alone(p.Near)
 	up, down := p.Lanes()
-	c := &carrier{newDuct(up, p, p.Up, nearTUN, farTUN), newDuct(down, p, p.Down, farTUN, nearTUN)}
+	c := &carrier{up: newDuct(up, p, p.Up, nearTUN, farTUN), down: newDuct(down, p, p.Down, farTUN, nearTUN)}
 	c.up.tap, c.down.tap = t, t
-	loops := []*loop{{ducts: []*duct{c.up}}, {ducts: []*duct{c.down}}}
+	c.up.delays(p.Near, segmentOf(p.Down, p.VPN))
+	c.down.delays(p.Far, segmentOf(p.Up, p.VPN))
+	together := [][]*duct{{c.up}, {c.down}}
 	if p.Share() {
-		loops = []*loop{{ducts: []*duct{c.up, c.down}}}
+		together = [][]*duct{{c.up, c.down}}
 	}
-	for _, l := range loops {
-		for _, d := range l.ducts {
-			d.loop = l
+	for _, ducts := range together {
+		l, err := newLoop(ducts...)
+		if err != nil {
+			return nil, err
 		}
 		go l.run()
 	}
-	return c
+	return c, nil
 }
 
 func newDuct(lane *link.Lane, p *link.Path, c link.Config, from, to *tun) *duct {
 	return &duct{lane: lane, from: from, to: to, arena: newArena(memoryFor(c, p.VPN.Depth)), config: c}
 }
 
+// delays has what the host of the stack sends pass its delayed acknowledgements of
+// segments of so many bytes.
+func (d *duct) delays(s link.Stack, segment int) {
+	if s.DelayedAck > 0 {
+		d.acks = &link.AckHolder{Wait: s.DelayedAck, Segment: segment}
+	}
+}
+
+// next is when there is something to do without a packet of the host's, or link.Never.
+func (d *duct) next() int64 { return min(d.lane.Next(), d.acks.Next()) }
+
+// acknowledge offers what was held for as long as acknowledgements are.
+func (d *duct) acknowledge(now int64) {
+	for d.acks.Next() <= now {
+		packet, ok := d.acks.Pop(now)
+		room := d.arena.room()
+		if !ok || room == nil {
+			return
+		}
+		d.pass(copy(room, packet), 0)
+	}
+}
+
 // memoryFor bounds what one direction holds: four times what its rate brings in the delay
-// and what its queue and its gateway, so many packets, hold, because a train stays as long as any of its segments. Without
+// and what its queue and its gateway, so many packets, hold, because a train stays as long as any of its segments.
+// Without
 // a rate it is a figure that no TCP window exceeds.
 func memoryFor(c link.Config, gateway int) int64 {
 	const without, most = 256 << 20, 4 << 30
@@ -91,95 +111,23 @@ func memoryFor(c link.Config, gateway int) int64 {
 	return int64(min(4*(flying+queue), most)) + 8<<20
 }
 
-func (c *carrier) counters() (up, down link.Counters) {
-	read := func(d *duct) link.Counters {
-		d.loop.mu.Lock()
-		defer d.loop.mu.Unlock()
-		n := d.lane.Counters
-		n.DroppedQueue += d.overflow
-		return n
+// account answers what the directions have counted so far, and how late they were.
+func (c *carrier) account() (up, down link.Counters, upLate, downLate Late) {
+	read := func(d *duct) (n link.Counters, late Late) {
+		d.loop.do(func() {
+			n, late = d.lane.Counters, lateOf(&d.late, &d.loop.late)
+			n.DroppedQueue += d.overflow
+		})
+		return n, late
 	}
-	return read(c.up), read(c.down)
+	up, upLate = read(c.up)
+	down, downLate = read(c.down)
+	return up, down, upLate, downLate
 }
 
-// together is how long a thread that has just worked leaves what falls due: waking for
-// each packet of a fast link would cost more than a timer can tell apart.
-const together = 30_000 // ns
-
-// early is what waking costs a packet on an idle machine, when it is read and when it is
-// handed over, and no clock here sees: so much before it is due it goes. Measured with
-// ping, whose least round trips then come out within 0.05 ms of what was asked.
-const early = 70_000 // ns
-
-// hurry makes the thread's timers exact and has it run as soon as they fire. Real-time
-// scheduling, where allowed, keeps a loaded machine from showing up as jitter; a fast
-// link would starve with it the programs that it carries, and makes do with a short
-// slice (Linux 6.12), by which a waking thread may interrupt one with a long slice.
-func (l *loop) hurry() {
-	const fast = 200e6 // bit/s
-	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	slow := true
-	for _, d := range l.ducts {
-		slow = slow && d.config.Rate > 0 && d.config.Rate <= fast
-	}
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr}
-	if attr.Policy, attr.Priority = unix.SCHED_FIFO, 1; slow && unix.SchedSetAttr(0, &attr, 0) == nil {
-		return
-	}
-	attr.Policy, attr.Priority, attr.Runtime = unix.SCHED_NORMAL, 0, 100_000
-	if attr.Nice = -20; unix.SchedSetAttr(0, &attr, 0) != nil {
-		attr.Nice = 0
-		unix.SchedSetAttr(0, &attr, 0) // without it the machine is only less exact under load
-	}
-}
-
-// run is a loop's thread: deliver what is due, take in what is there, wait for either.
-func (l *loop) run() {
-	runtime.LockOSThread()
-	l.hurry()
-	var waitFor []unix.PollFd
-	var wait unix.Timespec
-	woken := clock()
-	for _, d := range l.ducts {
-		waitFor = append(waitFor, unix.PollFd{Fd: int32(d.from.fd), Events: unix.POLLIN})
-	}
-	l.mu.Lock()
-	for {
-		more := false
-		for _, d := range l.ducts {
-			d.deliver()
-			more = d.takeIn() || more
-		}
-		if more {
-			continue
-		}
-		next := link.Never
-		for _, d := range l.ducts {
-			next = min(next, d.lane.Next())
-		}
-		var timeout *unix.Timespec
-		if next != link.Never {
-			left := max(next-early, woken+together) - clock()
-			if left <= 0 {
-				continue
-			}
-			wait = unix.NsecToTimespec(left)
-			timeout = &wait
-		}
-		l.mu.Unlock()
-		unix.Ppoll(waitFor, timeout, nil)
-		l.mu.Lock()
-		woken = clock()
-		for i := range waitFor {
-			if waitFor[i].Revents&^unix.POLLIN != 0 {
-				waitFor[i].Fd = -1 // the host has deleted its device
-			}
-		}
-	}
-}
-
-// takeIn reads what the host has sent, and answers whether there may be more.
-func (d *duct) takeIn() bool {
+// takeIn reads what the host has sent, which has waited so many nanoseconds in its device,
+// and answers whether there may be more.
+func (d *duct) takeIn(waited int64) (more bool) {
 	const atOnce = 16
 	for range atOnce {
 		room := d.arena.room()
@@ -193,12 +141,23 @@ func (d *duct) takeIn() bool {
 		if err != nil || n <= virtioHeader {
 			return false
 		}
-		d.offer(n)
+		d.offer(room, n, waited)
 	}
 	return true
 }
 
-func (d *duct) offer(n int) {
+// offer passes on what was read, unless it is an acknowledgement that is to wait.
+func (d *duct) offer(room []byte, n int, waited int64) {
+	if d.acks != nil && room[1]&^gsoECN == gsoNone {
+		f, ok := link.Inspect(room[virtioHeader:n])
+		if ok && d.acks.Hold(clock(), virtioHeader, room[:n], f) {
+			return
+		}
+	}
+	d.pass(n, waited)
+}
+
+func (d *duct) pass(n int, waited int64) {
 	chunk, bytes := d.arena.keep(n)
 	ip := bytes[virtioHeader:]
 	frame, ok := link.Inspect(ip)
@@ -219,7 +178,8 @@ func (d *duct) offer(n int) {
 		link.StripOptions(ip, frame, d.config.Strip, bytes[0]&needsChecksum != 0)
 	}
 	t.ID, t.Beside = d.slot(), d.config.Tunnelled && !behindGateways(ip, frame)
-	kept, tooBig := d.lane.Offer(clock(), t)
+	p.taken, p.late = clock(), waited
+	kept, tooBig := d.lane.Offer(p.taken, t)
 	if tooBig > 0 && !d.config.Silent {
 		d.tellTooBig(ip, frame, t.Beside)
 	}
@@ -252,14 +212,18 @@ func (d *duct) slot() int32 {
 	return int32(len(d.packets) - 1)
 }
 
-func (d *duct) deliver() {
+// deliver hands over what is due, and answers whether there was anything.
+func (d *duct) deliver() (any bool) {
 	for {
-		run, ok := d.lane.Pop(clock() + early)
+		now := clock()
+		run, ok := d.lane.Pop(now + d.loop.early)
 		if !ok {
-			return
+			return any
 		}
+		any = true
 		p := &d.packets[run.ID]
 		if !run.Lost {
+			d.late.add(p.late+now-max(p.taken, run.Due-d.loop.early), run.Count)
 			d.write(p, run)
 		}
 		p.waits -= int32(run.Count)

@@ -84,7 +84,8 @@ func TestContentArrivesWhole(t *testing.T) {
 					t.Fatal(err)
 				}
 				awaitListener(t, l.Far)
-				status, err := l.Near.Run(Command{Args: []string{"/proc/self/exe"}, Env: []string{programVariable + "=send " + address},
+				status, err := l.Near.Run(Command{Args: []string{"/proc/self/exe"}, Env: []string{programVariable + "=send " +
+					address},
 					Stderr: os.Stderr})
 				if err != nil || status != 0 {
 					t.Fatalf("sender: %d, %v", status, err)
@@ -96,7 +97,8 @@ func TestContentArrivesWhole(t *testing.T) {
 					t.Errorf("what arrived has the checksum %s, want %x", got, want.Sum(nil))
 				}
 				for _, e := range []*End{l.Near, l.Far} {
-					if faults, err := e.Output("sh", "-c", `grep -h -A1 ^Tcp: /proc/thread-self/net/snmp | awk 'NR==1 {for (i=1; i<=NF; i++) if ($i=="InErrs" || $i=="InCsumErrors") c[i]} NR==2 {for (i in c) n+=$i; print n}'`); err != nil || strings.TrimSpace(string(faults)) != "0" {
+					if faults, err := e.Output("sh", "-c",
+						`grep -h -A1 ^Tcp: /proc/thread-self/net/snmp | awk 'NR==1 {for (i=1; i<=NF; i++) if ($i=="InErrs" || $i=="InCsumErrors") c[i]} NR==2 {for (i in c) n+=$i; print n}'`); err != nil || strings.TrimSpace(string(faults)) != "0" {
 						t.Errorf("the kernel found %s faulty segments, %v", strings.TrimSpace(string(faults)), err)
 					}
 				}

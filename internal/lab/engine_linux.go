@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -24,8 +22,7 @@ type inside struct {
 	control *control
 	path    link.Path
 	hosts   map[string]*host
-	carrier *carrier
-	tap     *tap // or nil
+	link    *linkProcess // nil until build
 
 	mu       sync.Mutex  // guards what follows, and sending
 	children map[int]int // PID to process ID
@@ -110,15 +107,13 @@ func (e *inside) handle(r request, files []int) {
 	case opForward:
 		go e.forward(r.ID, syscall.Signal(r.Signal), r.Seen)
 	case opFinish:
-		if e.tap != nil {
-			err = e.tap.finish()
-			e.tap = nil
-		}
+		_, err = e.link.ask(request{Op: opFinish})
 	case opListening:
 		back.Listening, err = e.listening(r.End)
 	case opCounters:
-		up, down := e.carrier.counters()
-		back.Counters = []link.Counters{up, down}
+		var n reply
+		n, err = e.link.ask(request{Op: opCounters})
+		back.Counters, back.Account = n.Counters, n.Account
 	default:
 		err = fmt.Errorf("unknown request %q", r.Op)
 	}
@@ -160,21 +155,42 @@ func (e *inside) build(p *link.Path, files []int) error {
 		e.hosts[end.name] = h
 		tuns = append(tuns, t)
 	}
-	if len(files) > 0 {
-		file, err := unix.FcntlInt(uintptr(files[0]), unix.F_DUPFD_CLOEXEC, 0)
-		if err != nil {
-			return fmt.Errorf("capture: %w", err)
-		}
-		slowest := max(p.Up.Delay+p.Up.Jitter+p.Up.HoldBack, p.Down.Delay+p.Down.Jitter+p.Down.HoldBack)
-		if e.tap, err = newTap(os.NewFile(uintptr(file), "capture"), slowest); err != nil {
-			return fmt.Errorf("capture: %w", err)
+	if err := e.startLink(p, tuns[0], tuns[1], files); err != nil {
+		return err
+	}
+	if err := e.calibrate(p); err != nil {
+		return err
+	}
+	for _, h := range e.hosts {
+		if err := e.answerPrograms(h); err != nil {
+			return fmt.Errorf("%s end: %w", h.name, err)
 		}
 	}
-	e.carrier = carry(p, tuns[0], tuns[1], e.tap)
 	if p.VPN.Kind == link.WireGuard {
 		return tunnel(e.hosts[near], e.hosts[far], p.VPN.MTU)
 	}
 	return nil
+}
+
+// startLink hands the devices, and a capture's file, to the process that carries.
+func (e *inside) startLink(p *link.Path, nearTUN, farTUN *tun, capture []int) (err error) {
+	if e.link, err = startLink(slow(p)); err != nil {
+		return err
+	}
+	descriptors := append([]int{nearTUN.fd, farTUN.fd}, capture...)
+	files := make([]*os.File, len(descriptors))
+	for i, fd := range descriptors {
+		copied, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		files[i] = os.NewFile(uintptr(copied), "link")
+		defer files[i].Close()
+	}
+	_, err = e.link.ask(request{Op: opBuild, Path: p}, files...)
+	unix.Close(nearTUN.fd)
+	unix.Close(farTUN.fd)
+	return err
 }
 
 // segmentOf is the payload of the largest segments, without options, that a lane and a
@@ -188,97 +204,6 @@ func segmentOf(c link.Config, v link.VPN) int {
 		}
 	}
 	return most - headers
-}
-
-// onThread runs f on a thread that is thrown away afterwards, whatever namespace f left
-// it in.
-func onThread(f func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		done <- f()
-	}()
-	return <-done
-}
-
-func (e *inside) spawn(r request, files []int) (int, error) {
-	h := e.hosts[r.End]
-	if h == nil || len(files) != 3 || len(r.Args) == 0 {
-		return 0, errors.New("malformed start")
-	}
-	path, err := lookUp(r.Args[0], r.Dir)
-	if err != nil {
-		return 0, err
-	}
-	attr := &syscall.ProcAttr{Dir: r.Dir, Env: environment(os.Environ(), e.path, r.End, h.stack, r.Env),
-		Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(files[2])},
-		Sys:   &syscall.SysProcAttr{Setpgid: r.OwnGroup}}
-	var pid int
-	err = onThread(func() error {
-		if err := unix.Setns(h.namespace, unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("entering the %s end: %w", r.End, err)
-		}
-		pid, err = syscall.ForkExec(path, r.Args, attr)
-		return err
-	})
-	if err != nil {
-		return 0, &NotRun{r.Args[0], exitNotRun(err), err}
-	}
-	e.children[pid], e.pids[r.ID] = r.ID, pid
-	select {
-	case e.spawned <- struct{}{}:
-	default:
-	}
-	return pid, nil
-}
-
-func lookUp(name, dir string) (string, error) {
-	if dir != "" && strings.Contains(name, "/") && !filepath.IsAbs(name) {
-		name = filepath.Join(dir, name)
-	}
-	path, err := exec.LookPath(name)
-	if err != nil && !errors.Is(err, exec.ErrDot) {
-		var inner *exec.Error
-		if errors.As(err, &inner) {
-			err = inner.Err
-		}
-		return "", &NotRun{name, exitNotRun(err), err}
-	}
-	return path, nil
-}
-
-func exitNotRun(err error) int {
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
-		return 127
-	}
-	return 126
-}
-
-// reap waits for every child there is: as the first process of its namespace the
-// engine inherits its programs' orphans too.
-func (e *inside) reap() {
-	for {
-		var status unix.WaitStatus
-		pid, err := unix.Wait4(-1, &status, 0, nil)
-		switch {
-		case errors.Is(err, unix.ECHILD):
-			<-e.spawned
-			continue
-		case err != nil:
-			continue
-		}
-		e.mu.Lock()
-		if id, ours := e.children[pid]; ours {
-			delete(e.children, pid)
-			delete(e.pids, id)
-			code := status.ExitStatus()
-			if status.Signaled() {
-				code = 128 + int(status.Signal())
-			}
-			e.answer(reply{ID: id, Status: code})
-		}
-		e.mu.Unlock()
-	}
 }
 
 // listening looks for a TCP socket in state LISTEN (0A).

@@ -47,7 +47,8 @@ func newHost(name string, stack link.Stack, mtu, segment int, ways ...way) (*hos
 	settings := slices.Clone(stack.Sysctls)
 	if stack.Window > 0 {
 		buffer := receiveBuffer(stack.Window, segment)
-		settings = append(settings, link.Sysctl{Name: "ipv4.tcp_rmem", Value: fmt.Sprintf("4096 %d %d", buffer, max(buffer, 4<<20))})
+		settings = append(settings, link.Sysctl{Name: "ipv4.tcp_rmem", Value: fmt.Sprintf("4096 %d %d", buffer,
+			max(buffer, 4<<20))})
 	}
 	refused, err := setSysctls(settings)
 	if err != nil {
@@ -160,7 +161,11 @@ func (h *host) lead(device netlink.Link, self, peer netip.Addr) error {
 	if peer.IsValid() {
 		to = &net.IPNet{IP: peer.AsSlice(), Mask: net.CIDRMask(bits, bits)}
 	}
-	route := &netlink.Route{LinkIndex: device.Attrs().Index, Dst: to, Src: self.AsSlice(), Congctl: h.congestion, Scope: netlink.SCOPE_LINK}
+	route := &netlink.Route{LinkIndex: device.Attrs().Index, Dst: to, Src: self.AsSlice(), Congctl: h.congestion,
+		Scope: netlink.SCOPE_LINK}
+	if h.stack.DelayedAck > 0 { // the link delays: what the kernel delays as well would count twice
+		route.QuickACK = 1
+	}
 	if self.Is6() {
 		route.Scope = netlink.SCOPE_UNIVERSE
 	}

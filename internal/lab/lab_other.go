@@ -17,6 +17,8 @@ func startEngine(context.Context, Config) (*engine, error) { return nil, errLinu
 
 func engineMain() {}
 
+func linkMain() {}
+
 func (e *engine) close() error                            { return errLinuxOnly }
 func (e *engine) ask(request) (reply, error)              { return reply{}, errLinuxOnly }
 func (e *engine) start(string, Command) (*Process, error) { return nil, errLinuxOnly }

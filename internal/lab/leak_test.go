@@ -34,9 +34,10 @@ func labUser() {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	status, err := Run{
-		Config:  Config{Path: path},
-		Far:     Command{Args: []string{"sh", "-c", "setsid sleep 1000 & sleep 1000"}},
-		Near:    Command{Args: []string{"sh", "-c", os.Getenv(userVariable)}, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr},
+		Config: Config{Path: path},
+		Far:    Command{Args: []string{"sh", "-c", "setsid sleep 1000 & sleep 1000"}},
+		Near: Command{Args: []string{"sh", "-c", os.Getenv(userVariable)}, Stdin: os.Stdin, Stdout: os.Stdout,
+			Stderr: os.Stderr},
 		Signals: signals,
 	}.Do(context.Background())
 	if err != nil {
@@ -150,8 +151,8 @@ func TestNothingIsLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			pids := inNamespace(pidNamespace)
-			if len(pids) != 5 { // engine, near's sleep, far's shell and its two
-				t.Errorf("%d processes in the lab, want 5", len(pids))
+			if len(pids) != 6 { // engine, link, near's sleep, far's shell and its two
+				t.Errorf("%d processes in the lab, want 6", len(pids))
 			}
 			var networks []string
 			for _, pid := range pids {
@@ -161,7 +162,8 @@ func TestNothingIsLeft(t *testing.T) {
 				}
 				command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 				status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-				if string(command) == "sleep\x001000\x00" && strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", s.engine)) {
+				if string(command) == "sleep\x001000\x00" && strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n",
+					s.engine)) {
 					s.near = pid
 				}
 			}
@@ -230,6 +232,7 @@ func TestCloseReleasesEverything(t *testing.T) {
 		cycle()
 	}
 	if !poll(func() bool { return descriptors() <= before && runtime.NumGoroutine() <= goroutines }) {
-		t.Fatalf("descriptors: %d before, %d after; goroutines: %d before, %d after", before, descriptors(), goroutines, runtime.NumGoroutine())
+		t.Fatalf("descriptors: %d before, %d after; goroutines: %d before, %d after", before, descriptors(), goroutines,
+			runtime.NumGoroutine())
 	}
 }

@@ -48,7 +48,8 @@ func as(t *testing.T, mode, script string) (string, error) {
 
 func TestOrdinaryUser(t *testing.T) {
 	t.Parallel()
-	out, err := as(t, "666", "cat /proc/self/uid_map; ping -n -c 1 $FULLPIPE_FAR && cat /proc/sys/net/ipv4/tcp_rmem && echo 0 >/proc/sys/net/ipv4/tcp_sack")
+	out, err := as(t, "666", "cat /proc/self/uid_map; ping -n -c 1 $FULLPIPE_FAR && cat /proc/sys/net/ipv4/tcp_rmem && "+
+		"echo 0 >/proc/sys/net/ipv4/tcp_sack")
 	if err != nil || !strings.Contains(out, "65534") || !strings.Contains(out, "4096\t131072\t33554432") {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -89,9 +89,11 @@ func mayAdminister() bool {
 }
 
 func refused(err error) error {
-	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS) || errors.Is(err, unix.EACCES) {
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS) ||
+		errors.Is(err, unix.EACCES) {
 		return &Failed{fmt.Sprintf("this system lets an ordinary user make no namespaces: %v", err),
-			"run as root, or allow user namespaces: sysctl -w user.max_user_namespaces=10000 kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 (those of the three that exist)"}
+			"run as root, or allow user namespaces: sysctl -w user.max_user_namespaces=10000 " +
+				"kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 (those of the three that exist)"}
 	}
 	return fmt.Errorf("starting the engine: %w", err)
 }

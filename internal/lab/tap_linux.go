@@ -32,7 +32,8 @@ type tapped struct {
 const tapLength = 128
 
 func newTap(file *os.File, slowest time.Duration) (*tap, error) {
-	t := &tap{start: origin, after: int64(slowest + 200*time.Millisecond), stop: make(chan struct{}), done: make(chan error, 1)}
+	t := &tap{start: origin, after: int64(slowest + 200*time.Millisecond), stop: make(chan struct{}),
+		done: make(chan error, 1)}
 	header := make([]byte, 24)
 	order := binary.LittleEndian
 	order.PutUint32(header, 0xa1b23c4d)

@@ -60,6 +60,7 @@ func TestTapSeesWhatPasses(t *testing.T) {
 	}
 	// A few may have passed after the counters were read.
 	if n := up.Delivered + down.Delivered; packets < n || packets > n+20 || total < up.DeliveredBytes+down.DeliveredBytes {
-		t.Errorf("captured %d packets and %d bytes; delivered %d and %d", packets, total, n, up.DeliveredBytes+down.DeliveredBytes)
+		t.Errorf("captured %d packets and %d bytes; delivered %d and %d", packets, total, n, up.DeliveredBytes+
+			down.DeliveredBytes)
 	}
 }

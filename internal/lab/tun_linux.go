@@ -67,7 +67,8 @@ func tunRefused(err error) error {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENXIO):
 		return &Failed{message, "the kernel's TUN driver is not there: sudo modprobe tun"}
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
-		return &Failed{message, "let everybody open it, as most distributions do: sudo chmod 0666 " + tunPath + "; or run as root"}
+		return &Failed{message, "let everybody open it, as most distributions do: sudo chmod 0666 " + tunPath +
+			"; or run as root"}
 	}
 	return errors.New(message)
 }

@@ -42,7 +42,8 @@ func TestPacketsInATunnel(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if n, bytes := after.Carried-before.Carried, after.CarriedBytes-before.CarriedBytes; n != 1 || bytes != int64(way.want) {
+				if n, bytes := after.Carried-before.Carried, after.CarriedBytes-before.CarriedBytes; n != 1 ||
+					bytes != int64(way.want) {
 					t.Errorf("%d bytes to %s travelled in %d packets of %d bytes, want one of %d", packet, way.to, n, bytes, way.want)
 				}
 			}

@@ -74,7 +74,8 @@ func (h *host) startWireGuard(mtu int, w way, settings string) error {
 	if err != nil {
 		return err
 	}
-	d := device.NewDevice(sized{inner, mtu}, conn.NewStdNetBind(), &device.Logger{Verbosef: device.DiscardLogf, Errorf: h.complain()})
+	d := device.NewDevice(sized{inner, mtu}, conn.NewStdNetBind(), &device.Logger{Verbosef: device.DiscardLogf,
+		Errorf: h.complain()})
 	if err := d.IpcSet(settings); err != nil {
 		return err
 	}

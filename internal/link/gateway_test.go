@@ -3,6 +3,8 @@ package link
 import (
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
 )
 
 func TestESPSizes(t *testing.T) {
@@ -52,7 +54,8 @@ func throughGateways(t *testing.T, path Path, upBytes, downBytes int) (up, down 
 }
 
 func TestGatewaysShareTheirBudget(t *testing.T) {
-	path := Path{Up: Config{Rate: 1e8, Tunnelled: true, MTU: 1500, QueueBytes: 1 << 20}, Down: Config{Rate: 1e8, Tunnelled: true, MTU: 1500, QueueBytes: 1 << 20},
+	path := Path{Up: Config{Rate: 1e8, Tunnelled: true, MTU: 1500, QueueBytes: 1 << 20}, Down: Config{Rate: 1e8,
+		Tunnelled: true, MTU: 1500, QueueBytes: 1 << 20},
 		VPN: VPN{Kind: Gateway, Crypto: 30e6, Depth: 100}}
 	for _, test := range []struct {
 		name               string
@@ -70,7 +73,8 @@ func TestGatewaysShareTheirBudget(t *testing.T) {
 				t.Errorf("%s: lane %d carried %.0f bit/s, want %.0f", test.name, i, got, want)
 			}
 			if want > 0 && (l.Counters.DroppedGateway == 0 || l.Counters.DroppedQueue > 0) {
-				t.Errorf("%s: lane %d dropped %d at the gateway, %d at the line", test.name, i, l.Counters.DroppedGateway, l.Counters.DroppedQueue)
+				t.Errorf("%s: lane %d dropped %d at the gateway, %d at the line", test.name, i, l.Counters.DroppedGateway,
+					l.Counters.DroppedQueue)
 			}
 		}
 	}
@@ -100,7 +104,8 @@ func TestDelayOfGateways(t *testing.T) {
 	up, _ := (&Path{Up: line, Down: line, VPN: VPN{Kind: Gateway, Crypto: 30e6, Depth: 1}}).Lanes()
 	kept, tooBig := up.Offer(0, Train{Segments: 2, Bytes: 1439, Last: 1438})
 	_, times := drain(up)
-	if want := int64(1438*8*1000/30+1496*8*10) + 20*ms; kept != 1 || tooBig != 1 || len(times) != 1 || times[0] < want-1 || times[0] > want+1 {
+	if want := int64(1438*8*1000/30+1496*8*10) + 20*ms; kept != 1 || tooBig != 1 || len(times) != 1 || times[0] < want-1 ||
+		times[0] > want+1 {
 		t.Errorf("kept %d, too big %d, arrived %v, want %d", kept, tooBig, times, want)
 	}
 }
@@ -136,6 +141,32 @@ func BenchmarkGateways(b *testing.B) {
 		now += 12_000
 		up.Offer(now, one(1, 1438))
 		for _, ok := up.Pop(now); ok; _, ok = up.Pop(now) {
+		}
+	}
+}
+
+// The arithmetic that plans tunnels is the lab's, packet by packet.
+func TestPlannedTunnelsAreTheLabs(t *testing.T) {
+	ipsec, err := model.ParseTunnel("ipsec:aes256-cbc-sha1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wireguard, err := model.ParseTunnel("wireguard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []int{1500, 1492, 9000, 1280} {
+		if got := ipsec.MTU(path); got != ESPPayload(path) {
+			t.Errorf("ESP on %d: %d, the lab's is %d", path, got, ESPPayload(path))
+		}
+		inner := wireguard.MTU(path)
+		for packet := 28; packet <= inner; packet++ {
+			if got := wireguard.Carry(packet, path); got != WireGuardBytes(packet, inner) {
+				t.Fatalf("WireGuard carries %d in %d, the lab in %d", packet, got, WireGuardBytes(packet, inner))
+			}
+			if got := ipsec.Carry(packet, path); packet <= ESPPayload(path) && got != ESPBytes(packet) {
+				t.Fatalf("ESP carries %d in %d, the lab in %d", packet, got, ESPBytes(packet))
+			}
 		}
 	}
 }

@@ -246,8 +246,9 @@ func TestLatenessOfTheCallerDoesNotAddUp(t *testing.T) {
 }
 
 func TestNoAllocationPerPacket(t *testing.T) {
-	l := only(Config{Rate: 1e9, Delay: time.Millisecond, Loss: 0.01, Jitter: time.Millisecond, QueueBytes: 1 << 20, Duplicate: 0.01,
-		Reorder: 0.01, HoldBack: time.Millisecond, PoliceRate: 1e9, PoliceBurst: 1 << 20})
+	l := only(Config{Rate: 1e9, Delay: time.Millisecond, Loss: 0.01, Jitter: time.Millisecond, QueueBytes: 1 << 20,
+		Duplicate: 0.01,
+		Reorder:   0.01, HoldBack: time.Millisecond, PoliceRate: 1e9, PoliceBurst: 1 << 20})
 	now := int64(0)
 	step := func() {
 		now += 500_000
@@ -268,8 +269,9 @@ func TestNoAllocationPerPacket(t *testing.T) {
 
 // BenchmarkLane is the cost of a segment with everything modelled.
 func BenchmarkLane(b *testing.B) {
-	l := only(Config{Rate: 2e9, Delay: time.Millisecond, Loss: 0.0001, LossBurst: 3, Jitter: time.Millisecond, QueueBytes: 1 << 20,
-		Duplicate: 0.0001, Reorder: 0.0001, HoldBack: time.Millisecond, PoliceRate: 3e9, PoliceBurst: 1 << 20})
+	l := only(Config{Rate: 2e9, Delay: time.Millisecond, Loss: 0.0001, LossBurst: 3, Jitter: time.Millisecond,
+		QueueBytes: 1 << 20,
+		Duplicate:  0.0001, Reorder: 0.0001, HoldBack: time.Millisecond, PoliceRate: 3e9, PoliceBurst: 1 << 20})
 	const segments = 40
 	now := int64(0)
 	b.ReportAllocs()

@@ -68,7 +68,8 @@ func TestStripOptions(t *testing.T) {
 					want = synOptions // only handshakes are touched
 				}
 				if !bytes.Equal(p[f.Transport+20:], want) || !valid(p) {
-					t.Errorf("IPv%d, flags %#x, strip %v: % x, checksum right: %v", version, flags, test.strip, p[f.Transport+20:], valid(p))
+					t.Errorf("IPv%d, flags %#x, strip %v: % x, checksum right: %v", version, flags, test.strip, p[f.Transport+20:],
+						valid(p))
 				}
 			}
 		}

@@ -80,7 +80,8 @@ func (d *draft) set(setting string) error {
 	key, value, found := strings.Cut(setting, "=")
 	key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
 	if !found {
-		return &Error{setting, "not of the form key=value", "a profile's name comes first, settings after it: wan-40ms,loss=0.1%"}
+		return &Error{setting, "not of the form key=value", "a profile's name comes first, settings after it: " +
+			"wan-40ms,loss=0.1%"}
 	}
 	side, name, found := strings.Cut(key, ".")
 	if !found {
@@ -143,7 +144,8 @@ func (d *draft) path() (Path, error) {
 			c.Delay = p.RTT - p.RTT/2
 		}
 		if c.Jitter > 2*c.Delay {
-			return Path{}, &Error{"jitter", fmt.Sprintf("%v is more than the RTT of %v allows", c.Jitter, p.RTT), "at most the rtt"}
+			return Path{}, &Error{"jitter", fmt.Sprintf("%v is more than the RTT of %v allows", c.Jitter, p.RTT),
+				"at most the rtt"}
 		}
 		if c.Reorder > 0 && c.HoldBack == 0 {
 			c.HoldBack = max(defaultHoldBack, 3*serialization(defaultMTU, c.Rate))

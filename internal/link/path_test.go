@@ -17,7 +17,8 @@ func TestParse(t *testing.T) {
 		}},
 		{"lab:WAN-40ms", func(p Path) bool { return p.Profile == "wan-40ms" }},
 		{"lab:rate=100mbit,rtt=40ms,loss=0.01%,queue=1bdp", func(p Path) bool {
-			return p.Up.Loss == 0.0001 && p.Up.QueueBytes == 500_000 && p.Up.Delay == 20*time.Millisecond && p.Down.Delay == 20*time.Millisecond
+			return p.Up.Loss == 0.0001 && p.Up.QueueBytes == 500_000 && p.Up.Delay == 20*time.Millisecond &&
+				p.Down.Delay == 20*time.Millisecond
 		}},
 		{" rate = 28.8 kbit/s , rtt=0.5s ", func(p Path) bool { return p.Up.Rate == 28800 && p.RTT == 500*time.Millisecond }},
 		{"wan-40ms,rate=1gbit,down.rate=10mbit", func(p Path) bool { return p.Up.Rate == 1e9 && p.Down.Rate == 1e7 }},
@@ -34,33 +35,55 @@ func TestParse(t *testing.T) {
 		{"loss=1%/8,rtt=1ms", func(p Path) bool { return p.Up.Loss == 0.01 && p.Up.LossBurst == 8 }},
 		{"loss=1%/8,down.loss=0", func(p Path) bool { return p.Down.Loss == 0 && p.Down.LossBurst == 0 }},
 		{"reorder=1%,rate=100kbit", func(p Path) bool { return p.Up.HoldBack == 360*time.Millisecond }},
-		{"reorder=1%/5ms,duplicate=0.5%", func(p Path) bool { return p.Up.HoldBack == 5*time.Millisecond && p.Up.Duplicate == 0.005 }},
+		{"reorder=1%/5ms,duplicate=0.5%", func(p Path) bool {
+			return p.Up.HoldBack == 5*time.Millisecond &&
+				p.Up.Duplicate == 0.005
+		}},
 		{"police=50mbit/200kB", func(p Path) bool { return p.Up.PoliceRate == 5e7 && p.Up.PoliceBurst == 200_000 }},
 		{"up.police=50mbit/s/200kB", func(p Path) bool { return p.Up.PoliceRate == 5e7 && p.Down.PoliceRate == 0 }},
 		{"mtu=1400,icmp=drop,overhead=38,aggregate=5ms,duplex=half,seed=9", func(p Path) bool {
-			return p.Up.MTU == 1400 && p.Down.Silent && p.Up.Overhead == 38 && p.Up.Aggregate == 5*time.Millisecond && p.HalfDuplex && p.Down.Seed == 9
+			return p.Up.MTU == 1400 && p.Down.Silent && p.Up.Overhead == 38 && p.Up.Aggregate == 5*time.Millisecond &&
+				p.HalfDuplex && p.Down.Seed == 9
 		}},
-		{"strip=wscale+timestamps,down.strip=sack", func(p Path) bool { return p.Up.Strip == WindowScale|Timestamps && p.Down.Strip == SACK }},
+		{"strip=wscale+timestamps,down.strip=sack", func(p Path) bool {
+			return p.Up.Strip == WindowScale|Timestamps &&
+				p.Down.Strip == SACK
+		}},
 		{"near.stack=windows-2000", func(p Path) bool { return p.Near.Name == "windows-2000" && p.Far.Name == defaultStack }},
-		{"stack=windows-xp,far.stack=linux-6.1", func(p Path) bool { return p.Near.Name == "windows-xp" && p.Far.Name == "linux-6.1" }},
-		{"rate=100mbit,rtt=2ms,vpn=gateway", func(p Path) bool {
-			return p.VPN == VPN{Gateway, 30e6, 100, 0} && p.Up.Largest(false) == 1438 && p.Down.Largest(true) == 1500 && p.Up.Tunnelled && p.Down.Tunnelled && p.Up.Rate == 1e8
+		{"stack=windows-xp,far.stack=linux-6.1", func(p Path) bool {
+			return p.Near.Name == "windows-xp" &&
+				p.Far.Name == "linux-6.1"
 		}},
-		{"vpn=gateway,crypto=5mbit/s/20packets,mtu=1400", func(p Path) bool { return p.VPN == VPN{Gateway, 5e6, 20, 0} && p.Up.Largest(false) == 1342 }},
+		{"rate=100mbit,rtt=2ms,vpn=gateway", func(p Path) bool {
+			return p.VPN == VPN{Gateway, 30e6, 100, 0} && p.Up.Largest(false) == 1438 && p.Down.Largest(true) == 1500 &&
+				p.Up.Tunnelled && p.Down.Tunnelled && p.Up.Rate == 1e8
+		}},
+		{"vpn=gateway,crypto=5mbit/s/20packets,mtu=1400", func(p Path) bool {
+			return p.VPN == VPN{Gateway, 5e6, 20, 0} &&
+				p.Up.Largest(false) == 1342
+		}},
 		{"crypto=5mbit/s,vpn=gateway", func(p Path) bool { return p.VPN == VPN{Gateway, 5e6, 100, 0} }},
-		{"wan-40ms,vpn=wireguard", func(p Path) bool { return p.VPN == VPN{Kind: WireGuard, MTU: 1420} && !p.Up.Tunnelled && !p.Share() }},
+		{"wan-40ms,vpn=wireguard", func(p Path) bool {
+			return p.VPN == VPN{Kind: WireGuard, MTU: 1420} && !p.Up.Tunnelled &&
+				!p.Share()
+		}},
 		{"down.mtu=1400,vpn=wireguard", func(p Path) bool { return p.VPN.MTU == 1320 }},
 		{"mtu=9000,vpn=wireguard", func(p Path) bool { return p.VPN.MTU == 8920 }},
 		{"mtu=1300,vpn=wireguard", func(p Path) bool { return p.VPN.MTU == 1280 }},
 		{"mtu=1300,vpn=wireguard/1420", func(p Path) bool { return p.VPN.MTU == 1420 }},
 		{"wan-40ms,vpn=none", func(p Path) bool { return p.VPN == VPN{} && !p.Up.Tunnelled && p.Up.MTU == 0 }},
-		{"near.afd=32KiB,far.afd=off,stack=windows-xp", func(p Path) bool { return p.Near.SenderRule == "afd:32768" && p.Far.SenderRule == "" }},
+		{"near.afd=32KiB,far.afd=off,stack=windows-xp", func(p Path) bool {
+			return p.Near.SenderRule == "afd:32768" &&
+				p.Far.SenderRule == ""
+		}},
 		{"far.scaling=off,sack=off,near.timestamps=off,near.sack=on", func(p Path) bool {
-			return value(p.Far, "tcp_window_scaling") == "0" && value(p.Near, "tcp_window_scaling") == "1" && value(p.Far, "tcp_sack") == "0" &&
+			return value(p.Far, "tcp_window_scaling") == "0" && value(p.Near, "tcp_window_scaling") == "1" &&
+				value(p.Far, "tcp_sack") == "0" &&
 				value(p.Near, "tcp_sack") == "1" && value(p.Near, "tcp_timestamps") == "0" && value(p.Far, "tcp_timestamps") == "1"
 		}},
 		{"far.window=64KiB,near.window=auto,near.stack=windows-2000", func(p Path) bool {
-			return p.Far.Window == 65536 && value(p.Far, "tcp_moderate_rcvbuf") == "0" && p.Near.Window == 0 && value(p.Near, "tcp_moderate_rcvbuf") == "1"
+			return p.Far.Window == 65536 && value(p.Far, "tcp_moderate_rcvbuf") == "0" && p.Near.Window == 0 &&
+				value(p.Near, "tcp_moderate_rcvbuf") == "1"
 		}},
 		{"jitter=20ms,rtt=85ms", func(p Path) bool { return p.Up.Jitter == 20*time.Millisecond }},
 	}
@@ -139,7 +162,8 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: %v", test.text, err)
 			continue
 		}
-		if e.Argument != test.argument || !strings.Contains(e.Message, test.message) || !strings.Contains(e.Hint+" key=value", test.hint) {
+		if e.Argument != test.argument || !strings.Contains(e.Message, test.message) || !strings.Contains(e.Hint+" key=value",
+			test.hint) {
 			t.Errorf("%s: %q: %q, try %q", test.text, e.Argument, e.Message, e.Hint)
 		}
 	}
@@ -176,7 +200,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, c := range []Config{p.Up, p.Down} {
-			if c.Rate < 0 || c.Delay < 0 || c.Jitter > 2*c.Delay || c.QueueBytes < 0 || c.QueuePackets < 0 || !(c.Loss >= 0 && c.Loss <= 1) {
+			if c.Rate < 0 || c.Delay < 0 || c.Jitter > 2*c.Delay || c.QueueBytes < 0 || c.QueuePackets < 0 ||
+				!(c.Loss >= 0 && c.Loss <= 1) {
 				t.Fatalf("%q: %+v", text, c)
 			}
 		}

@@ -13,7 +13,8 @@ type Profile struct{ Name, About, Text string }
 // Profiles lists the paths that are known by name.
 func Profiles() []Profile {
 	return []Profile{
-		{"lan-10m", "10 Mbit/s Ethernet of 1997, half duplex", "rate=10mbit,rtt=1ms,overhead=38,duplex=half,queue=40packets,stack=windows-95"},
+		{"lan-10m", "10 Mbit/s Ethernet of 1997, half duplex",
+			"rate=10mbit,rtt=1ms,overhead=38,duplex=half,queue=40packets,stack=windows-95"},
 		{"isdn-64k", "one ISDN channel", "rate=64kbit,rtt=30ms,queue=20packets,stack=windows-95"},
 		{"modem-28.8k", "V.34 modem", "rate=28.8kbit,rtt=130ms,queue=20packets,stack=windows-95"},
 		{"modem-14.4k", "V.32bis modem", "rate=14.4kbit,rtt=180ms,queue=20packets,stack=windows-95"},
@@ -23,7 +24,8 @@ func Profiles() []Profile {
 		{"wan-12ms", "100 Mbit/s at 12 ms", "rate=100mbit,rtt=12ms"},
 		{"wan-20ms", "100 Mbit/s at 20 ms", "rate=100mbit,rtt=20ms"},
 		{"wan-40ms", "100 Mbit/s at 40 ms", "rate=100mbit,rtt=40ms"},
-		{"wan-80ms", "100 Mbit/s at 80 ms, Server 2012's stuck window at both ends", "rate=100mbit,rtt=80ms,stack=server-2012"},
+		{"wan-80ms", "100 Mbit/s at 80 ms to a Server 2012: its window stuck (up), its 64 KB in flight (down)",
+			"rate=100mbit,rtt=80ms,far.stack=server-2012"},
 		{"ds3-30ms", "DS3 between laboratories, 2000", "rate=45mbit,rtt=30ms"},
 		{"wan-1g-100ms", "1 Gbit/s between continents", "rate=1gbit,rtt=100ms"},
 		{"cloud-10g-70ms", "10 Gbit/s between cloud regions", "rate=10gbit,rtt=70ms,queue=0.2bdp"},
@@ -31,7 +33,10 @@ func Profiles() []Profile {
 		{"lte", "mobile network", "rate=40mbit,up.rate=15mbit,rtt=50ms,jitter=15ms,queue=300kB,aggregate=1ms"},
 		{"wifi", "Wi-Fi in one room", "rate=200mbit,rtt=3ms,duplex=half,aggregate=3ms,queue=300packets"},
 		{"policed", "1 Gbit/s line, policed to 50 Mbit/s", "rate=1gbit,rtt=30ms,police=50mbit/250kB"},
-		{"vpn-30m", "100 Mbit/s through VPN gateways that encrypt 30 Mbit/s, both directions together", "rate=100mbit,rtt=12ms,vpn=gateway,crypto=30mbit"},
+		{"cloud-allowance", "a small cloud instance at 5 ms whose allowance is spent: 1 Gbit/s, policed to 256 Mbit/s",
+			"rate=1gbit,rtt=5ms,police=256mbit/2MB"},
+		{"vpn-30m", "100 Mbit/s through VPN gateways that encrypt 30 Mbit/s, both directions together",
+			"rate=100mbit,rtt=12ms,vpn=gateway,crypto=30mbit"},
 	}
 }
 

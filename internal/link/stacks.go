@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/spell"
 )
@@ -22,6 +23,22 @@ type Stack struct {
 	// SenderRule is a buffering rule of the sender's own that no kernel setting can
 	// make ("afd:8192"): a fullpipe that sends from this host obeys it.
 	SenderRule string
+	// Clamped says that a socket whose program asks for no receive buffer has Window as
+	// its bound from the handshake on, so that up to 65,535 bytes it offers a window scale
+	// factor of 0, as where a policy fixed the buffer. Linux picks the factor from what a
+	// buffer may grow to, so it is fullpipe's receivers on this host that obey it.
+	Clamped bool
+	// DelayedAck is how long the host waits for a second full segment before it
+	// acknowledges (RFC 1122 section 4.2.3.2); 0 is Linux's own way.
+	DelayedAck time.Duration
+}
+
+// ReceiverRule is what Clamped has fullpipe's receivers obey ("clamp:64512"), or "".
+func (s *Stack) ReceiverRule() string {
+	if !s.Clamped || s.Window <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("clamp:%d", s.Window)
 }
 
 const defaultStack = "linux-6.18"
@@ -30,14 +47,17 @@ const defaultStack = "linux-6.18"
 func Stacks() []Stack {
 	return []Stack{
 		{Name: "linux-6.1", About: "Linux 6.1's defaults", Sysctls: modern("4096 131072 6291456", "4096 16384 4194304")},
-		{Name: "linux-6.18", About: "Linux 6.18's defaults (receive buffers up to 32 MiB)", Sysctls: modern("4096 131072 33554432", "4096 16384 4194304")},
+		{Name: "linux-6.18", About: "Linux 6.18's defaults (receive buffers up to 32 MiB)",
+			Sysctls: modern("4096 131072 33554432", "4096 16384 4194304")},
 		{Name: "windows-95", About: "window of 8192 bytes, rounded up to six segments (8760); no scaling, timestamps or SACK",
 			Sysctls: old(Sysctl{"ipv4.tcp_sack", "0"}, Sysctl{"ipv4.tcp_window_scaling", "0"}), Window: 8760},
 		{Name: "windows-2000", About: "window of 17520 bytes, more when a program asks; SACK; sends by AFD's rule with 8 KB",
 			Sysctls: old(), Window: 17520, SenderRule: "afd:8192"},
 		{Name: "windows-xp", About: "window of 65535 bytes, more when a program asks; SACK; sends by AFD's rule with 8 KB",
 			Sysctls: old(), Window: 65535, SenderRule: "afd:8192"},
-		{Name: "server-2012", About: "window stuck at 64512 bytes though scaling is offered; SACK", Sysctls: old(), Window: 64512},
+		{Name: "server-2012", About: "window stuck at 64512 bytes with scale factor 0, more when a program asks; SACK; " +
+			"sends with 64 KB in flight",
+			Sysctls: old(), Window: 64512, Clamped: true, SenderRule: "afd:65536"},
 	}
 }
 
@@ -50,7 +70,8 @@ func FindStack(name string) (Stack, error) {
 		}
 		names = append(names, s.Name)
 	}
-	return Stack{}, fmt.Errorf("no stack is called %q%s (there are %s)", name, near(name, names), strings.Join(names, ", "))
+	return Stack{}, fmt.Errorf("no stack is called %q%s (there are %s)", name, near(name, names),
+		strings.Join(names, ", "))
 }
 
 // state changes a setting that every stack states.

@@ -39,7 +39,8 @@ func span(v string, most time.Duration, into *time.Duration) error {
 	return nil
 }
 
-// probability reads "0.01%" or "0.0001".
+// probability reads "0.01%". A bare number other than 0 may be meant as a share or in
+// percent, so it is refused with both readings.
 func probability(v string, into *float64) error {
 	number, percent := strings.CutSuffix(strings.TrimSpace(v), "%")
 	p, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
@@ -47,7 +48,11 @@ func probability(v string, into *float64) error {
 		p /= 100
 	}
 	if err != nil || !(p >= 0 && p <= 1) {
-		return fmt.Errorf("not a share between 0%% and 100%%")
+		return fmt.Errorf("not a share between 0%% and 100%% (write it as 0.1%%)")
+	}
+	if number = strings.TrimSpace(number); !percent && p > 0 {
+		return fmt.Errorf("%s is %g %% as a share, or meant as %s %%: write %s%% or %g%%", number, 100*p, number, number,
+			100*p)
 	}
 	*into = p
 	return nil

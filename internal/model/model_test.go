@@ -32,7 +32,8 @@ func TestWindowsOfTheFoundingDocuments(t *testing.T) {
 }
 
 func TestScale(t *testing.T) {
-	for window, want := range map[int]int{1: 0, 65535: 0, 65536: 1, 131070: 1, 131071: 2, 16776960: 8, MaxWindow: 14, MaxWindow + 1: 14} {
+	for window, want := range map[int]int{1: 0, 65535: 0, 65536: 1, 131070: 1, 131071: 2, 16776960: 8, MaxWindow: 14,
+		MaxWindow + 1: 14} {
 		if got := Scale(window); got != want {
 			t.Errorf("scale for %d is %d, want %d", window, got, want)
 		}

@@ -65,7 +65,8 @@ func TestRFC6349MaximumThroughput(t *testing.T) { // section 4.1.1
 		}
 	}
 	// What the RFC leaves out: with timestamps a gigabit carries 941.5 Mbit/s.
-	if got := Goodput(1000*mbit, 1500-IPHeaders-TimestampBytes, IPHeaders+TimestampBytes+38); math.Abs(got/mbit-941.5) > 0.05 {
+	if got := Goodput(1000*mbit, 1500-IPHeaders-TimestampBytes, IPHeaders+TimestampBytes+
+		38); math.Abs(got/mbit-941.5) > 0.05 {
 		t.Errorf("with timestamps %.2f Mbit/s", got/mbit)
 	}
 }

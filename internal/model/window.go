@@ -33,6 +33,10 @@ func Window(bytes float64, mss int) int {
 	return int(math.Max(pairs, 1) * pair)
 }
 
+// LargestUnscaled is the largest window of whole segments, an even number of them where
+// there is more than one, that needs no scaling.
+func LargestUnscaled(mss int) int { return max(MaxUnscaled/(2*mss)*2, 1) * mss }
+
 // Scale is the smallest shift with which a window can be advertised; MaxScale when
 // none is large enough.
 func Scale(window int) int {

@@ -20,7 +20,8 @@ const (
 
 // Beside measures round trips to a host before a load and beside it, and answers with the
 // load's error; the Latency is nil where nothing answers, and says in why.
-func Beside(ctx context.Context, to netip.AddrPort, c Config, load func() error) (l *transfer.Latency, why string, err error) {
+func Beside(ctx context.Context, to netip.AddrPort, c Config, load func() error) (l *transfer.Latency, why string,
+	err error) {
 	c.Count, c.Every, c.Patience = idleProbes, idleEvery, idlePatience
 	idle, asking := Ask(ctx, to, c)
 	if asking != nil {

@@ -125,5 +125,6 @@ func (e *echo) answers(packet []byte) bool {
 		return false
 	}
 	body, ok := m.Body.(*icmp.Echo)
-	return ok && body.Seq == int(e.seq) && len(body.Data) >= len(e.nonce) && string(body.Data[:len(e.nonce)]) == string(e.nonce[:])
+	return ok && body.Seq == int(e.seq) && len(body.Data) >= len(e.nonce) && string(body.Data[:len(e.nonce)]) == string(
+		e.nonce[:])
 }

@@ -12,27 +12,34 @@ import (
 // iperf3's, on the same port, with a cookie that the key's holder was granted.
 type native struct{ *probe.Client }
 
-// RunDatagrams implements transfer.DatagramPeer.
-func (n *native) RunDatagrams(ctx context.Context, spec transfer.DatagramSpec, each func(transfer.Interval)) (*transfer.DatagramResult, error) {
-	if spec.Search && !n.Hello().Search {
-		return nil, &transfer.Unsupported{Field: "Search", Why: "the fullpipe there is older and gives no feedback"}
+// Check implements transfer.Peer.
+func (n *native) Check(t transfer.Test) error {
+	_, udp, err := t.Specs()
+	switch {
+	case err != nil:
+		return err
+	case len(udp) == 0:
+		return n.Client.Check(t)
+	case udp[0].Search && !n.Hello().Search:
+		return &transfer.Unsupported{Field: "Search", Why: "the fullpipe there is older and gives no feedback"}
+	}
+	return iperf3.CheckDatagrams(true, udp...)
+}
+
+// Run implements transfer.Peer.
+func (n *native) Run(ctx context.Context, t transfer.Test, each func(transfer.Interval)) ([]transfer.Outcome, error) {
+	if err := n.Check(t); err != nil {
+		return nil, err
+	}
+	if t.Legs[0].TCP != nil {
+		return n.Client.Run(ctx, t, each)
 	}
 	far, err := n.granted(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer far.Close()
-	return far.RunDatagrams(ctx, spec, each)
-}
-
-// RunBothDatagrams implements transfer.BothWaysDatagramPeer.
-func (n *native) RunBothDatagrams(ctx context.Context, up, down transfer.DatagramSpec, each func(transfer.Direction, transfer.Interval)) (*transfer.DatagramResult, *transfer.DatagramResult, error) {
-	far, err := n.granted(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer far.Close()
-	return far.RunBothDatagrams(ctx, up, down, each)
+	return far.Run(ctx, t, each)
 }
 
 // granted is the server as iperf3's clients see it, with a cookie that it admits.

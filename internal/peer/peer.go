@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -49,7 +48,8 @@ func (b *BadPeer) Error() string { return fmt.Sprintf("peer %q: %s", b.Text, b.W
 // Try is what would be right.
 func (b *BadPeer) Try() string { return b.Hint }
 
-const forms = "HOST, HOST:PORT, fullpipe://HOST[:PORT], iperf3://HOST[:PORT], ssh://[USER@]HOST, http://…, https://… or lab:PROFILE"
+const forms = "HOST, HOST:PORT, fullpipe://HOST[:PORT], iperf3://HOST[:PORT], ssh://[USER@]HOST, http://…, https://… " +
+	"or lab:PROFILE"
 
 // Open connects to the peer that text names.
 func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
@@ -135,35 +135,3 @@ func hostPort(text string) (string, error) {
 
 // KeyVariable is where a key may stand in the environment.
 const KeyVariable = "FULLPIPE_KEY"
-
-// FindKey reads the key from what the user gave: the text itself, a file that holds it,
-// or the environment; nil when there is none.
-func FindKey(text, file string) (*probe.Key, error) {
-	from := "--key"
-	switch {
-	case text != "" && file != "":
-		return nil, errors.New("--key and --key-file: give one of them")
-	case file != "":
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, fmt.Errorf("--key-file: %w", err)
-		}
-		defer f.Close()
-		head := make([]byte, 256)
-		n, err := f.Read(head)
-		if err != nil {
-			return nil, fmt.Errorf("--key-file: read %s: %w", file, err)
-		}
-		text, from = string(head[:n]), "--key-file "+file
-	case text == "":
-		text, from = os.Getenv(KeyVariable), KeyVariable
-	}
-	if text == "" {
-		return nil, nil
-	}
-	key, err := probe.ParseKey(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", from, err)
-	}
-	return &key, nil
-}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,7 +14,8 @@ func TestHostPort(t *testing.T) {
 	for text, want := range map[string]string{
 		"host": "host:5201", "host:80": "host:80", "192.0.2.1": "192.0.2.1:5201", "2001:db8::1": "[2001:db8::1]:5201",
 		"[2001:db8::1]": "[2001:db8::1]:5201", "[fe80::1%eth0]:7": "[fe80::1%eth0]:7", "fe80::1%eth0": "[fe80::1%eth0]:5201",
-		"": "", ":5201": "", "host:": "", "host:0": "", "host:65536": "", "host:http": "", "a b": "", "[::1": "", "user@host": "",
+		"": "", ":5201": "", "host:": "", "host:0": "", "host:65536": "", "host:http": "", "a b": "", "[::1": "",
+		"user@host": "",
 	} {
 		got, err := hostPort(text)
 		if got != want || (err == nil) != (want != "") {
@@ -35,37 +34,6 @@ func TestPeersThatCannotBe(t *testing.T) {
 		var bad *BadPeer
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) || bad.Try() == "" {
 			t.Errorf("%q: %v; want %q and what to try", text, err, want)
-		}
-	}
-}
-
-func TestFindKey(t *testing.T) {
-	key := probe.NewKey()
-	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, []byte(key.String()+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct{ text, file, env, want string }{
-		{text: key.String(), want: "found"}, {file: file, want: "found"}, {env: key.String(), want: "found"},
-		{text: key.String(), env: "nonsense", want: "found"}, {want: "none"},
-		{text: "nonsense", want: "--key"}, {env: "nonsense", want: KeyVariable}, {file: "/nonexistent", want: "--key-file"},
-		{text: key.String(), file: file, want: "one of them"}, {file: os.DevNull, want: "--key-file"},
-	} {
-		t.Setenv(KeyVariable, tt.env)
-		got, err := FindKey(tt.text, tt.file)
-		switch tt.want {
-		case "found":
-			if err != nil || got == nil || *got != key {
-				t.Errorf("%+v: %v, %v", tt, got, err)
-			}
-		case "none":
-			if err != nil || got != nil {
-				t.Errorf("%+v: %v, %v", tt, got, err)
-			}
-		default:
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%+v: %v", tt, err)
-			}
 		}
 	}
 }

@@ -9,67 +9,16 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
-
-// SSHError is a far end that could not be started or reached over ssh.
-type SSHError struct {
-	Host string
-	Err  error
-	Hint string
-}
-
-func (e *SSHError) Error() string { return "ssh " + e.Host + ": " + e.Err.Error() }
-func (e *SSHError) Unwrap() error { return e.Err }
-
-// Try names the way out.
-func (e *SSHError) Try() string { return e.Hint }
-
-// sshTarget is where the system's ssh is told to go.
-type sshTarget struct {
-	host string // [USER@]HOST, as ssh takes it
-	port string // empty: ssh's configuration decides
-}
-
-func parseSSH(text string) (sshTarget, error) {
-	u, err := url.Parse(text)
-	if err != nil {
-		return sshTarget{}, errors.New("not ssh://[USER@]HOST[:PORT]")
-	}
-	t := sshTarget{host: u.Hostname(), port: u.Port()}
-	if u.User != nil {
-		if _, has := u.User.Password(); has {
-			return t, errors.New("a password does not belong here; ssh asks for it, or uses a key")
-		}
-		t.host = u.User.Username() + "@" + t.host
-	}
-	switch {
-	case u.Hostname() == "":
-		return t, errors.New("no host is called that")
-	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
-		return t, errors.New("nothing follows the host")
-	case strings.HasPrefix(t.host, "-") || strings.ContainsAny(t.host, " \t\n\x00"):
-		return t, errors.New("no host is called that")
-	}
-	return t, nil
-}
-
-// command is the system's ssh with the target and a remote command.
-func (t sshTarget) command(options []string, remote ...string) *exec.Cmd {
-	args := append([]string{"-T", "-o", "ConnectTimeout=10"}, options...)
-	if t.port != "" {
-		args = append(args, "-p", t.port)
-	}
-	return exec.Command("ssh", append(append(args, "--", t.host), remote...)...)
-}
 
 // sshPeer is a native far end that lives as long as an ssh connection.
 type sshPeer struct {
@@ -78,33 +27,6 @@ type sshPeer struct {
 }
 
 func (p *sshPeer) Close() error { return errors.Join(p.Peer.Close(), p.session.close()) }
-
-// RunDatagrams implements transfer.DatagramPeer.
-func (p *sshPeer) RunDatagrams(ctx context.Context, spec transfer.DatagramSpec, each func(transfer.Interval)) (*transfer.DatagramResult, error) {
-	carrier, ok := p.Peer.(transfer.DatagramPeer)
-	if !ok {
-		return nil, &transfer.Unsupported{Field: "UDP", Why: "a tunnel through ssh carries TCP only"}
-	}
-	return carrier.RunDatagrams(ctx, spec, each)
-}
-
-// RunBothDatagrams implements transfer.BothWaysDatagramPeer.
-func (p *sshPeer) RunBothDatagrams(ctx context.Context, up, down transfer.DatagramSpec, each func(transfer.Direction, transfer.Interval)) (*transfer.DatagramResult, *transfer.DatagramResult, error) {
-	carrier, ok := p.Peer.(transfer.BothWaysDatagramPeer)
-	if !ok {
-		return nil, nil, &transfer.Unsupported{Field: "UDP", Why: "a tunnel through ssh carries TCP only"}
-	}
-	return carrier.RunBothDatagrams(ctx, up, down, each)
-}
-
-// RunBoth implements transfer.BothWaysPeer.
-func (p *sshPeer) RunBoth(ctx context.Context, up, down transfer.Spec, each func(transfer.Direction, transfer.Interval)) (*transfer.Result, *transfer.Result, error) {
-	carrier, ok := p.Peer.(transfer.BothWaysPeer)
-	if !ok {
-		return nil, nil, &transfer.Unsupported{Field: "Direction", Why: "a tunnel through ssh is measured one way at a time"}
-	}
-	return carrier.RunBoth(ctx, up, down, each)
-}
 
 // openSSH has the system's ssh start a server at the far end and connects to it.
 func openSSH(ctx context.Context, text string, o Options) (transfer.Peer, error) {
@@ -138,20 +60,55 @@ type sshSession struct {
 	stdin  io.Closer
 	stderr tail
 	closed sync.Once
+	signs  chan struct{} // of life there
 	exited chan struct{} // closed when ssh has ended
 	err    error         // how it ended; read after exited
 
-	port string
-	key  probe.Key
+	login atomic.Bool // the far end has said its first word
+	port  string
+	key   probe.Key
 }
 
-const (
-	sshPatience = 60 * time.Second // a person may have to type
-	sshGoodbye  = 3 * time.Second
+// arrived is what the far end says first: it has logged us in and runs our command.
+const arrived = "fullpipe-arrived"
+
+// How long ssh may take: to log in where nobody can be asked for a password and where a
+// person may have to type it, and then from one sign of life to the next. They are
+// variables so that tests of silent ends need not last as long.
+var (
+	sshLogin   = 15 * time.Second
+	sshTyping  = 60 * time.Second
+	sshSilence = 15 * time.Second
+	sshGoodbye = 3 * time.Second
 )
 
+// loginTime is how long logging in may take here.
+func loginTime() time.Duration {
+	if tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil {
+		tty.Close()
+		return sshTyping
+	}
+	if os.Getenv("SSH_ASKPASS") != "" {
+		return sshTyping
+	}
+	return sshLogin
+}
+
+// silentSSH is a far end that did nothing for a time.
+type silentSSH struct {
+	within time.Duration
+	login  bool // it had logged us in
+}
+
+func (e *silentSSH) Error() string {
+	if e.login {
+		return fmt.Sprintf("the far end logged in and then said nothing for %v", e.within)
+	}
+	return fmt.Sprintf("nothing was heard of the far end within %v", e.within)
+}
+
 func startSSH(ctx context.Context, target sshTarget, o Options) (*sshSession, error) {
-	s := &sshSession{target: target, exited: make(chan struct{})}
+	s := &sshSession{target: target, signs: make(chan struct{}, 1), exited: make(chan struct{})}
 	var options []string
 	if o.Tunnel {
 		dir, err := os.MkdirTemp("", "fullpipe-")
@@ -182,35 +139,34 @@ func (s *sshSession) start(ctx context.Context, program string) error {
 		return err
 	}
 	s.stdin = stdin
-	stdout, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	s.cmd.Stderr = &s.stderr
+	stdout, lines := io.Pipe()
+	s.cmd.Stdout, s.cmd.Stderr = lines, &s.stderr
+	s.cmd.WaitDelay = sshGoodbye // something that ssh left behind may hold its output open
 	if err := s.cmd.Start(); err != nil {
 		return &SSHError{s.target.host, err, "install an ssh client"}
 	}
 	ready := make(chan error, 1)
 	go func() {
-		if program != "" {
-			send(stdin, program) // where it fails, no server comes up either
-		}
-		ready <- s.awaitReady(bufio.NewScanner(io.LimitReader(stdout, 64<<10)))
-		io.Copy(io.Discard, stdout)
 		s.err = s.cmd.Wait()
+		lines.Close()
 		close(s.exited)
 	}()
-	ctx, cancel := context.WithTimeout(ctx, sshPatience)
-	defer cancel()
-	select {
-	case err = <-ready:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	go func() {
+		ready <- s.awaitReady(bufio.NewScanner(io.LimitReader(stdout, 64<<10)))
+		io.Copy(io.Discard, stdout)
+	}()
+	if program != "" {
+		go s.send(stdin, program) // where it fails, no server comes up either
 	}
-	if err == nil {
+	if err = s.awaitSigns(ctx, ready, program != ""); err == nil {
 		return nil
 	}
 	s.stdin.Close()
+	var silent *silentSSH
+	if errors.As(err, &silent) || ctx.Err() != nil {
+		s.cmd.Process.Kill()
+		return &SSHError{s.target.host, err, "ssh " + s.target.host + " by hand, until it works"}
+	}
 	select {
 	case <-s.exited:
 		return s.explain(err)
@@ -219,19 +175,66 @@ func (s *sshSession) start(ctx context.Context, program string) error {
 	}
 }
 
-func send(to io.Writer, program string) error {
+// awaitSigns waits until the server is ready, as long as there are signs of life. A copy
+// of the program may still be on its way when ssh has taken all of it.
+func (s *sshSession) awaitSigns(ctx context.Context, ready <-chan error, copies bool) error {
+	patience := sshSilence
+	if copies {
+		patience *= 4
+	}
+	silent := &silentSSH{within: loginTime()}
+	late := time.NewTimer(silent.within)
+	defer late.Stop()
+	for {
+		select {
+		case err := <-ready:
+			return err
+		case <-s.signs:
+			silent = &silentSSH{patience, true}
+			late.Reset(silent.within)
+		case <-late.C:
+			return silent
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// alive is a sign of life.
+func (s *sshSession) alive() {
+	select {
+	case s.signs <- struct{}{}:
+	default:
+	}
+}
+
+// send copies the program. Each part that ssh takes is a sign of life once the far end
+// has said its first word: before, ssh only fills its own buffers.
+func (s *sshSession) send(to io.Writer, program string) error {
 	f, err := os.Open(program)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	_, err = io.Copy(to, f)
-	return err
+	for part := make([]byte, 64<<10); ; {
+		n, err := f.Read(part)
+		if _, werr := to.Write(part[:n]); err != nil || werr != nil {
+			return errors.Join(err, werr)
+		}
+		if s.login.Load() {
+			s.alive()
+		}
+	}
 }
 
 // awaitReady reads until the server's first line; before it, a login may print others.
 func (s *sshSession) awaitReady(lines *bufio.Scanner) error {
 	for lines.Scan() {
+		if strings.TrimSpace(lines.Text()) == arrived {
+			s.login.Store(true)
+			s.alive()
+			continue
+		}
 		var line struct {
 			Event, Listen, Key string
 			Error              *struct{ Message string }
@@ -269,9 +272,11 @@ func (s *sshSession) explain(err error) error {
 	case 255:
 		e.Err, e.Hint = errors.New(last), "ssh "+s.target.host+" by hand, until it works"
 	case 127:
-		e.Err, e.Hint = errors.New("there is no fullpipe on that host's PATH"), "--copy, which brings this program there for the while"
+		e.Err, e.Hint = errors.New("there is no fullpipe on that host's PATH"), "--copy, which brings this program there "+
+			"for the while"
 	case 126:
-		e.Err, e.Hint = errors.New("the program may not run there: "+last), "a host whose temporary directory is not mounted noexec, or fullpipe installed there"
+		e.Err, e.Hint = errors.New("the program may not run there: "+last), "a host whose temporary directory is not "+
+			"mounted noexec, or fullpipe installed there"
 	default:
 		e.Err = fmt.Errorf("%w: %s", err, last)
 		if strings.Contains(last, "unknown flag") {

@@ -23,8 +23,10 @@ const serveFlags = "serve --json --until-eof"
 // serveThere is the remote command that starts a server, and the file to send it on its
 // standard input, empty for none.
 func serveThere(ctx context.Context, t sshTarget, o Options) (remote, program string, err error) {
+	// "&&" is understood by every shell that an sshd starts: sh, csh, fish, cmd.exe.
+	const hello = "echo " + arrived + " && "
 	if !o.Copy {
-		return "fullpipe " + serveFlags, "", nil
+		return hello + "fullpipe " + serveFlags, "", nil
 	}
 	if program, err = os.Executable(); err != nil {
 		return "", "", err
@@ -36,7 +38,7 @@ func serveThere(ctx context.Context, t sshTarget, o Options) (remote, program st
 	if err := t.sameSystem(ctx); err != nil {
 		return "", "", err
 	}
-	return fmt.Sprintf(`umask 077 && d=$(mktemp -d) && trap 'rm -rf "$d"' EXIT && trap 'exit 1' HUP INT TERM && `+
+	return hello + fmt.Sprintf(`umask 077 && d=$(mktemp -d) && trap 'rm -rf "$d"' EXIT && trap 'exit 1' HUP INT TERM && `+
 		`head -c %d >"$d/fullpipe" && chmod 700 "$d/fullpipe" && "$d/fullpipe" %s`, info.Size(), serveFlags), program, nil
 }
 
@@ -45,9 +47,10 @@ func (t sshTarget) sameSystem(ctx context.Context) error {
 	var out, says strings.Builder
 	cmd := t.command(nil, "uname -sm")
 	cmd.Stdout, cmd.Stderr = &out, &says
-	if err := runBounded(ctx, cmd, sshPatience); err != nil {
+	if err := runBounded(ctx, cmd, loginTime()); err != nil {
 		lines := strings.Split(strings.TrimSpace(says.String()), "\n")
-		return &SSHError{t.host, fmt.Errorf("ask for its system: %w: %s", err, lines[len(lines)-1]), "ssh " + t.host + " by hand, until it works"}
+		return &SSHError{t.host, fmt.Errorf("ask for its system: %w: %s", err, lines[len(lines)-1]), "ssh " + t.host +
+			" by hand, until it works"}
 	}
 	there := strings.ToLower(strings.TrimSpace(out.String()))
 	goos, machine, _ := strings.Cut(there, " ")
@@ -61,6 +64,7 @@ func (t sshTarget) sameSystem(ctx context.Context) error {
 }
 
 func runBounded(ctx context.Context, cmd *exec.Cmd, limit time.Duration) error {
+	cmd.WaitDelay = sshGoodbye // a grandchild may hold the output open
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -83,7 +87,8 @@ func (s *sshSession) direct(ctx context.Context, by socket.Route) (transfer.Peer
 	address := net.JoinHostPort(host, s.port)
 	far, err := probe.Far{Address: address, Key: s.key, Route: by}.Connect(ctx)
 	if err != nil {
-		return nil, &SSHError{s.target.host, fmt.Errorf("ssh works, but TCP port %s there cannot be reached from here: %w", s.port, err),
+		return nil, &SSHError{s.target.host, fmt.Errorf("ssh works, but TCP port %s there cannot be reached from here: %w",
+			s.port, err),
 			fmt.Sprintf("open TCP port %s of %s to this host, or --tunnel to measure through ssh", s.port, host)}
 	}
 	return &native{far}, nil
@@ -113,7 +118,8 @@ func (s *sshSession) tunnel(ctx context.Context) (transfer.Peer, error) {
 	}
 	local := free.Addr().String()
 	free.Close()
-	cmd := s.target.command([]string{"-o", "ControlPath=" + s.controlPath(), "-O", "forward", "-L", local + ":127.0.0.1:" + s.port})
+	cmd := s.target.command([]string{"-o", "ControlPath=" + s.controlPath(), "-O", "forward", "-L", local + ":127.0.0.1:" +
+		s.port})
 	var says strings.Builder
 	cmd.Stderr = &says
 	if err := runBounded(ctx, cmd, 10*time.Second); err != nil {
@@ -122,7 +128,8 @@ func (s *sshSession) tunnel(ctx context.Context) (transfer.Peer, error) {
 	}
 	far, err := probe.Connect(ctx, local, s.key)
 	if err != nil {
-		return nil, &SSHError{s.target.host, fmt.Errorf("through the tunnel: %w", err), "a server that allows forwarding (AllowTcpForwarding)"}
+		return nil, &SSHError{s.target.host, fmt.Errorf("through the tunnel: %w", err),
+			"a server that allows forwarding (AllowTcpForwarding)"}
 	}
 	return &tunnelled{far}, nil
 }
@@ -130,21 +137,34 @@ func (s *sshSession) tunnel(ctx context.Context) (transfer.Peer, error) {
 // tunnelled is a far end behind ssh's own connection.
 type tunnelled struct{ transfer.Peer }
 
-// Check refuses what would only change the two short connections to ssh's ends.
-func (p *tunnelled) Check(spec transfer.Spec) error {
-	if spec.Near != (transfer.Socket{}) || spec.Far != (transfer.Socket{}) {
-		return &transfer.Unsupported{Field: "Near and Far", Why: "through the tunnel the path is crossed by ssh's own connection, which nobody here can set"}
+// Check refuses UDP, two directions at once, and what would only change the two short
+// connections to ssh's ends.
+func (p *tunnelled) Check(t transfer.Test) error {
+	tcp, _, err := t.Specs()
+	switch {
+	case err != nil:
+		return err
+	case len(tcp) == 0:
+		return &transfer.Unsupported{Field: transfer.FieldUDP, Why: "a tunnel through ssh carries TCP only"}
+	case len(tcp) > 1:
+		return &transfer.Unsupported{Field: transfer.FieldLegs,
+			Why: "a tunnel through ssh is measured one way at a time"}
+	case tcp[0].Near != (transfer.Socket{}) || tcp[0].Far != (transfer.Socket{}):
+		return &transfer.Unsupported{Field: "Near and Far",
+			Why: "through the tunnel the path is crossed by ssh's own connection, which nobody here can set"}
 	}
-	return p.Peer.Check(spec)
+	return p.Peer.Check(t)
 }
 
 // Run leaves out the samples: they are of the connections between us and ssh.
-func (p *tunnelled) Run(ctx context.Context, spec transfer.Spec, each func(transfer.Interval)) (*transfer.Result, error) {
-	if err := p.Check(spec); err != nil {
+func (p *tunnelled) Run(ctx context.Context, t transfer.Test, each func(transfer.Interval)) ([]transfer.Outcome,
+	error) {
+	if err := p.Check(t); err != nil {
 		return nil, err
 	}
+	spec := *t.Legs[0].TCP
 	spec.Latency = false // echoes would share ssh's connection with the payload
-	r, err := p.Peer.Run(ctx, spec, each)
+	r, err := transfer.Run(ctx, p.Peer, spec, each)
 	if r == nil {
 		return nil, err
 	}
@@ -153,10 +173,11 @@ func (p *tunnelled) Run(ctx context.Context, spec transfer.Spec, each func(trans
 			continue
 		}
 		for i := range end.Streams {
-			stream := &end.Streams[i]
-			*stream = transfer.Stream{Local: stream.Local, Remote: stream.Remote, Bytes: stream.Bytes, First: stream.First, Last: stream.Last}
+			s := &end.Streams[i]
+			*s = transfer.Stream{Local: s.Local, Remote: s.Remote, Bytes: s.Bytes, First: s.First, Last: s.Last}
 		}
 	}
-	r.Warnings = append(r.Warnings, "measured through ssh's one connection: its encryption and its own 2 MiB window limit too, and its TCP cannot be seen")
-	return r, err
+	r.Warnings = append(r.Warnings, "measured through ssh's one connection: its encryption and its own 2 MiB window"+
+		" limit too, and its TCP cannot be seen")
+	return []transfer.Outcome{{TCP: r}}, err
 }

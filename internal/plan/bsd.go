@@ -61,3 +61,47 @@ func (p *Plan) largest() int {
 	}
 	return max(p.WindowBytes, p.SendBytes)
 }
+
+func (p *Plan) netBSD(v present) {
+	p.raise(v, Both, "kern.sbmax", p.largest())
+	p.raise(v, Receiver, "net.inet.tcp.recvbuf_max", p.WindowBytes)
+	p.raise(v, Sender, "net.inet.tcp.sendbuf_max", p.SendBytes)
+}
+
+// openBSDLargest is SB_MAX, up to which OpenBSD's buffers size themselves.
+const openBSDLargest = 2 << 20
+
+func (p *Plan) openBSD() {
+	p.note("buffers size themselves up to %s (SB_MAX), and nothing sets that: there is nothing to change",
+		units.Size(openBSDLargest))
+	if largest := p.largest(); largest > openBSDLargest {
+		fits := openBSDLargest / (2 * p.Path.MSS) * 2 * p.Path.MSS
+		p.WindowBytes, p.SendBytes = min(p.WindowBytes, fits), min(p.SendBytes, fits)
+		p.derive()
+		p.warn("this path wants %s, which allows %s with what there is: use %d connections", units.Size(largest),
+			units.Rate(model.Rate(openBSDLargest, p.Path.RTT+p.Path.Jitter)), model.Connections(float64(largest),
+				openBSDLargest))
+	}
+}
+
+func (p *Plan) solaris(v present) {
+	largest := p.largest()
+	p.raise(v, Both, "max_buf", largest)
+	p.raise(v, Sender, "_cwnd_max", p.SendBytes)
+	p.raise(v, Sender, "send_buf", p.SendBytes)
+	p.raise(v, Receiver, "recv_buf", p.WindowBytes)
+	p.note("before Solaris 11: ndd -set /dev/tcp tcp_max_buf, tcp_cwnd_max, tcp_xmit_hiwat and tcp_recv_hiwat, at every " +
+		"start")
+	p.note("windows of one size: every connection without SO_SNDBUF and SO_RCVBUF gets these")
+}
+
+func (p *Plan) aix(v present) {
+	p.raise(v, Both, "sb_max", 2*p.largest()) // it counts bookkeeping
+	p.raise(v, Sender, "tcp_sendspace", p.SendBytes)
+	p.raise(v, Receiver, "tcp_recvspace", p.WindowBytes)
+	if p.LargeWindows && v.value("rfc1323") == "0" {
+		p.set(v, Both, "rfc1323", "1")
+	}
+	p.note("an interface's own values win while use_isno is 1 (lsattr -E -l en0): set them there too, " +
+		"chdev -l en0 -a tcp_recvspace=… -a tcp_sendspace=… -a rfc1323=1")
+}

@@ -16,11 +16,15 @@ var writers = map[string]writer{
 	"reg": (*Plan).reg, "powershell": (*Plan).powershell, "netsh": (*Plan).netsh, "sysctl": (*Plan).sysctl,
 	"ip-route": (*Plan).ipRoute, "networkd": (*Plan).networkd, "netplan": (*Plan).netplan,
 	"networkmanager": (*Plan).networkManager, "launchdaemon": (*Plan).launchDaemon,
+	"shell": (*Plan).shell, "steps": (*Plan).steps,
+	"kubernetes": (*Plan).kubernetes, "compose": (*Plan).compose, "docker": (*Plan).docker, "systemd": (*Plan).systemd,
 }
 
-// Formats lists the texts that Text can write, for whatever target.
+// Formats lists the texts that Text can write for one target or another; it writes those
+// of Languages for every target.
 func Formats() []string {
-	return []string{"reg", "powershell", "netsh", "sysctl", "ip-route", "networkd", "netplan", "networkmanager", "launchdaemon"}
+	return []string{"reg", "powershell", "netsh", "sysctl", "ip-route", "networkd", "netplan", "networkmanager",
+		"launchdaemon", "shell", "steps", "kubernetes", "compose", "docker", "systemd"}
 }
 
 // Text is the plan in a format of its target, or what takes it back: to the values that
@@ -28,9 +32,16 @@ func Formats() []string {
 // target would ignore is refused with the reason. Registry files of version 5 are
 // UTF-16; everything else is UTF-8.
 func (p *Plan) Text(format string, undo bool) ([]byte, error) {
+	if slices.Contains(Languages(), format) {
+		if undo {
+			return nil, &ArgumentError{"--undo", "lines of a program have nothing to take back", "leave --undo out"}
+		}
+		return p.code(format), nil
+	}
 	write, ok := writers[format]
 	if !ok {
-		return nil, &ArgumentError{"--format", fmt.Sprintf("%q is not a format", format), "text, json, " + strings.Join(Formats(), ", ")}
+		return nil, &ArgumentError{"--format", fmt.Sprintf("%q is not a format", format), "text, json, " +
+			strings.Join(append(Formats(), Languages()...), ", ")}
 	}
 	target, err := ParseTarget(p.Target)
 	if err != nil {
@@ -42,7 +53,11 @@ func (p *Plan) Text(format string, undo bool) ([]byte, error) {
 		if why[format] != "" {
 			message = why[format]
 		}
-		return nil, &ArgumentError{"--format", format + ": " + message, "--format " + strings.Join(fit, ", ")}
+		right := "--format text"
+		if len(fit) > 0 {
+			right = "--format " + strings.Join(fit, ", ")
+		}
+		return nil, &ArgumentError{"--format", format + ": " + message, right}
 	}
 	return write(p, undo), nil
 }
@@ -56,16 +71,22 @@ func (p *Plan) formats(t Target) (fit []string, why map[string]string) {
 				"sysctl": "a sysctl concerns the whole host, this plan one route"}
 		}
 		host := "raising a buffer's maximum concerns the host, not a route"
-		return []string{"sysctl"}, map[string]string{"ip-route": host, "networkd": host, "netplan": host, "networkmanager": host}
+		return []string{"sysctl", "kubernetes", "compose", "docker", "systemd"},
+			map[string]string{"ip-route": host, "networkd": host, "netplan": host, "networkmanager": host}
 	case catalog.Windows:
 		inert := "the registry's TcpWindowSize, GlobalMaxTcpWindowSize and Tcp1323Opts are ignored since Vista"
 		if !catalog.AtLeast(t.Version, "6.2") {
-			return []string{"netsh"}, map[string]string{"reg": inert, "powershell": "the NetTCPIP cmdlets came with Windows 8 and Server 2012"}
+			return []string{"netsh"}, map[string]string{"reg": inert, "powershell": "the NetTCPIP cmdlets came with Windows 8 " +
+				"and Server 2012"}
 		}
 		return []string{"powershell", "netsh"}, map[string]string{"reg": inert}
 	case catalog.Windows2000, catalog.Windows9x:
-		return []string{"reg"}, map[string]string{"netsh": p.Target + " keeps windows in the registry only",
+		return []string{"reg", "steps"}, map[string]string{"netsh": p.Target + " keeps windows in the registry only",
 			"powershell": p.Target + " has no NetTCPIP cmdlets"}
+	case catalog.AIX, catalog.Solaris:
+		return []string{"shell"}, nil
+	case catalog.OpenBSD:
+		return nil, map[string]string{"sysctl": "OpenBSD has no setting for its buffers' ceiling"}
 	case catalog.MacOS:
 		return []string{"launchdaemon"}, map[string]string{
 			"sysctl": "whether macOS 11 and later still read /etc/sysctl.conf is not confirmed"}
@@ -104,12 +125,14 @@ func (p *Plan) headline(comment string, undo bool) string {
 		fmt.Fprintf(b, "%s fullpipe: takes the plan for %s back\n", comment, p.Target)
 		known := slices.ContainsFunc(p.Settings, func(s Setting) bool { return s.Before != "" })
 		if !known {
-			fmt.Fprintf(b, "%s the values before were not known when this was written: these are the system's defaults\n", comment)
+			fmt.Fprintf(b, "%s the values before were not known when this was written: these are the system's defaults\n",
+				comment)
 		}
 		return b.String()
 	}
 	fmt.Fprintf(b, "%s fullpipe: %s, %s, for %s\n", comment, p.Target, p.Role.words(), path)
-	fmt.Fprintf(b, "%s window %s (scale %d), send buffer %s\n", comment, units.Size(p.WindowBytes).Exact(), p.WindowScale, units.Size(p.SendBytes).Exact())
+	fmt.Fprintf(b, "%s window %s (scale %d), send buffer %s\n", comment, units.Size(p.WindowBytes).Exact(), p.WindowScale,
+		units.Size(p.SendBytes).Exact())
 	for _, w := range p.Warnings {
 		fmt.Fprintf(b, "%s warning: %s\n", comment, w)
 	}

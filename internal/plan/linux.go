@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -23,6 +24,10 @@ type Route struct {
 // grain rounds Linux maxima up, so that plans for like paths agree.
 const grain = 64 << 10
 
+// mostBuffer is the largest maximum that tcp_rmem and tcp_wmem take: they are ints, and
+// more is refused with EINVAL (net/ipv4/sysctl_net_ipv4.c).
+const mostBuffer = math.MaxInt32
+
 func (p *Plan) linux(v present, opt Options) error {
 	if opt.Route.Prefix != "" {
 		return p.linuxRoute(v, opt.Route)
@@ -33,7 +38,7 @@ func (p *Plan) linux(v present, opt Options) error {
 			p.warn("%s is %q, not three numbers: left alone", name, v.value(name))
 			return
 		}
-		least := (p.bufferFor(payload) + grain - 1) / grain * grain
+		least := min((p.bufferFor(payload)+grain-1)/grain*grain, mostBuffer)
 		if has, err := strconv.ParseInt(fields[2], 10, 64); err == nil && has >= int64(p.bufferFor(payload)) {
 			if p.Role.has(role) {
 				p.note("%s: its maximum of %s is enough", name, units.Size(has))
@@ -55,10 +60,12 @@ func (p *Plan) linux(v present, opt Options) error {
 			p.set(v, on.role, on.name, "1")
 		}
 	}
+	p.datagrams(v, opt.ReceiveDatagrams, opt.SendDatagrams)
 	p.note("buffers are twice the window: the kernel keeps part of them for bookkeeping, half before 6.6")
 	p.note("a program that sets SO_RCVBUF or SO_SNDBUF is bounded by net.core.rmem_max and wmem_max and loses autotuning")
 	if p.Path.Connections > 1 {
-		p.note("a maximum is a ceiling, not a reservation: connections that share this link hold about one bandwidth-delay product together")
+		p.note("a maximum is a ceiling, not a reservation: connections that share this link hold one bandwidth-delay product " +
+			"together, and what waits in its queue")
 	}
 	return nil
 }
@@ -73,7 +80,8 @@ func (r Route) check() error {
 	}
 	if r.Prefix != "default" {
 		if _, err := netip.ParsePrefix(r.Prefix); err != nil {
-			return &ArgumentError{"--route", fmt.Sprintf("%q is not a prefix", r.Prefix), "--route 10.2.0.0/16 or --route default"}
+			return &ArgumentError{"--route", fmt.Sprintf("%q is not a prefix", r.Prefix),
+				"--route 10.2.0.0/16 or --route default"}
 		}
 	}
 	if r.Via != "" {
@@ -83,7 +91,8 @@ func (r Route) check() error {
 	}
 	for _, word := range []struct{ argument, text string }{{"--dev", r.Dev}, {"--congestion", r.Congestion}} {
 		if strings.ContainsFunc(word.text, notInAName) || len(word.text) > 15 {
-			return &ArgumentError{word.argument, fmt.Sprintf("%q is not a name", word.text), "at most 15 letters, digits, _ . - @"}
+			return &ArgumentError{word.argument, fmt.Sprintf("%q is not a name", word.text),
+				"at most 15 letters, digits, _ . - @"}
 		}
 	}
 	return nil
@@ -109,7 +118,8 @@ func (p *Plan) linuxRoute(v present, r Route) error {
 		p.set(v, Sender, "congctl", r.Congestion)
 	}
 	if len(p.Settings) == 0 {
-		return &ArgumentError{"--route", "a route can bound a window, not raise it", "--clamp, --initcwnd, --initrwnd or --congestion with it; leave --route out to raise buffers"}
+		return &ArgumentError{"--route", "a route can bound a window, not raise it", "--clamp, --initcwnd, --initrwnd or " +
+			"--congestion with it; leave --route out to raise buffers"}
 	}
 	p.note("a route's window attribute can only lower the window; tcp_rmem's maximum raises it")
 	return nil

@@ -29,29 +29,58 @@ type Shared struct {
 // by a factor costs goodput by that factor, too large lengthens the round trip by it. Equal
 // factors at both ends make it the geometric mean of the smallest and the largest need. It
 // is an even number of segments.
-func HappyMedium(paths []Path) (window int, shares []Shared) {
-	mss := DefaultMSS
-	if paths[0].MSS > 0 {
-		mss = paths[0].MSS
-	}
+func HappyMedium(paths []Path) int {
+	mss := paths[0].mss()
 	needs := make([]float64, len(paths))
 	for i, p := range paths {
-		needs[i] = math.Max(model.BDP(p.RateBps, p.RTT+p.Jitter), float64(2*mss))
+		needs[i] = math.Max(p.received().fit(), float64(2*mss))
 	}
 	least, most := slices.Min(needs), slices.Max(needs)
 	worst := func(window int) float64 { return math.Max(most/float64(window), float64(window)/least) }
-	window = model.Window(math.Sqrt(least*most), mss)
+	window := model.Window(math.Sqrt(least*most), mss)
 	if less := window - 2*mss; less > 0 && worst(less) < worst(window) {
 		window = less
 	}
-	for i, p := range paths {
-		over := math.Max(1, float64(window)/needs[i])
-		full := math.Min(float64(p.RTT+p.Jitter)*over, float64(math.MaxInt64/2))
-		alone := model.Window(needs[i], mss)
-		shares = append(shares, Shared{RateBps: p.RateBps, RTT: p.RTT, Window: alone, Memory: max(window-alone, 0),
-			Goodput: math.Min(1, float64(window)/needs[i]), Full: time.Duration(full), Delay: time.Duration(full) - p.RTT - p.Jitter})
+	return window
+}
+
+// shares are what one window gives on each of several paths.
+func shares(paths []Path, window int) (all []Shared) {
+	for _, p := range paths {
+		p = p.received()
+		p.MSS = p.mss()
+		fit := p.fit()
+		empty := p.round()
+		full := max(empty, time.Duration(math.Min(float64(empty)*float64(window)/fit, math.MaxInt64/2)))
+		alone := p.window()
+		all = append(all, Shared{RateBps: p.RateBps, RTT: p.RTT, Window: alone, Memory: max(window-alone, 0),
+			Goodput: math.Min(1, p.Fills(window)), Full: full, Delay: full - empty})
 	}
-	return window, shares
+	return all
+}
+
+func (p Path) mss() int {
+	if p.MSS > 0 {
+		return p.MSS
+	}
+	return DefaultMSS
+}
+
+// needs is the larger bandwidth-delay product of both ways.
+func (p Path) needs() float64 { return model.BDP(max(p.RateBps, p.BackBps), p.RTT+p.Jitter) }
+
+// round is the round trip of a window that just fills the path.
+func (p Path) round() time.Duration {
+	line := p.service()
+	line.RTT += p.Jitter
+	round, _ := line.Round(4*p.MSS, p.MSS)
+	return round
+}
+
+// fit is how many bytes of window just fill the path.
+func (p Path) fit() float64 {
+	p.MSS = p.mss()
+	return math.Min(p.service().Capacity(p.MSS)/8*p.round().Seconds(), model.MaxWindow)
 }
 
 // NewForAll plans one set of settings for several paths. Where the target has one fixed
@@ -63,13 +92,13 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 		if err := p.check(); err != nil {
 			return nil, err
 		}
-		if model.BDP(p.RateBps, p.RTT+p.Jitter) > model.BDP(paths[most].RateBps, paths[most].RTT+paths[most].Jitter) {
+		if p.needs() > paths[most].needs() {
 			most = i
 		}
 	}
 	path := paths[most]
 	path.MSS, path.Connections, path.MemoryBytes = paths[0].MSS, paths[0].Connections, paths[0].MemoryBytes
-	window, shares := HappyMedium(paths)
+	window := HappyMedium(paths)
 	fixed := target.Family == catalog.Windows9x || target.Family == catalog.Windows2000
 	if fixed {
 		path.ReceiveWindow = window
@@ -78,16 +107,28 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Shared, p.SharedWindow = shares, window
+	p.SharedWindow = window
 	if fixed {
-		p.note("one window serves all interfaces here: it is the one that costs least on the path that it fits worst")
+		if now := wholeSegments(p.presentWindow, p.Path.MSS); now > p.WindowBytes && !p.bounded {
+			p.note("the window that costs least on the path that it fits worst is %s; what the system has now is more, and "+
+				"nothing "+
+				"is lowered: what follows is of %s", units.Size(window).Exact(), units.Size(now).Exact())
+			window = now
+		} else {
+			p.note("one window serves all interfaces here: it is the one that costs least on the path that it fits worst")
+			window = p.WindowBytes
+		}
+		p.SharedWindow = window
+	}
+	if p.Shared = shares(paths, window); fixed {
 		return p, nil
 	}
 	var wants []string
-	for _, s := range shares {
+	for _, s := range p.Shared {
 		wants = append(wants, fmt.Sprintf("%s x %s takes %s", units.Rate(s.RateBps), units.Time(s.RTT), units.Size(s.Window)))
 	}
-	p.note("windows are automatic here: the ceilings follow the largest path, %s; the one window is for programs that set their own", strings.Join(wants, ", "))
+	p.note("windows are automatic here: the ceilings follow the largest path, %s; the one window is for programs that "+
+		"set their own", strings.Join(wants, ", "))
 	if target.Family == catalog.Linux {
 		p.note("one route alone is bounded by --route PREFIX --clamp")
 	}

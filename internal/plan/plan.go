@@ -6,28 +6,12 @@ package plan
 import (
 	"fmt"
 	"math"
-	"time"
+	"strconv"
 
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
-
-// Path is what a plan is made for.
-type Path struct {
-	RateBps     float64       // bottleneck, at the IP layer
-	RTT         time.Duration // least round trip
-	Jitter      time.Duration // p95 of the round trip less its minimum
-	MSS         int           // payload bytes of a full segment; 0 is 1460
-	Connections int           // that carry bulk at one time; 0 is 1
-	// MemoryBytes is the host's main memory; 0 is not known and bounds nothing.
-	MemoryBytes int64
-	// ReceiveWindow and SendBuffer, when not 0, are the bytes of payload that a
-	// measurement chose and take the place of the arithmetic.
-	ReceiveWindow, SendBuffer int
-}
-
-// DefaultMSS is Ethernet's, without timestamps.
-const DefaultMSS = 1460
 
 // memoryShare is the part of the main memory that bulk connections may fill: half of
 // tcp_mem's pressure mark, which Linux sets to a sixteenth of memory
@@ -75,13 +59,33 @@ type Plan struct {
 	WindowScale  int
 	LargeWindows bool  // more than 65,535 bytes: both ends have to scale
 	MemoryBytes  int64 // of all connections with full buffers
-	Settings     []Setting
-	Shared       []Shared // what one window gives on several paths; nil: there is one path
+	// ExpectedBps is the payload that one connection gets with these windows, of
+	// CapacityBps that the line carries: of what the host sends, or receives if it is only
+	// the receiver.
+	ExpectedBps, CapacityBps float64
+	Directions               []Direction // where the two ways differ
+	Settings                 []Setting
+	Shared                   []Shared // what one window gives on several paths; nil: there is one path
 	// SharedWindow is the one window in bytes that Shared is about.
 	SharedWindow  int
 	Warnings      []string // what the target cannot do, or what was bounded
 	Notes         []string // what the settings do not say by themselves
 	bufferPayload float64  // bytes of buffer for a byte of payload at the target
+	// fixed says that the target has windows and buffers of one size, which every
+	// connection gets; present are those that it has now.
+	fixed                      bool
+	presentWindow, presentSend int
+	bounded                    bool // by memory: what is larger now is lowered
+}
+
+// Direction is what one way of a path needs, where the ways differ: of the receiver a
+// window, of the sender a buffer for as much.
+type Direction struct {
+	Up                       bool // the host that is planned for sends
+	RateBps                  float64
+	BDPBytes                 float64
+	WindowBytes              int
+	ExpectedBps, CapacityBps float64
 }
 
 // Options narrow a plan.
@@ -89,6 +93,9 @@ type Options struct {
 	Role       Role // "" is Both
 	Timestamps bool // ask for RFC 7323 timestamps where they are a setting of their own
 	Route      Route
+	// ReceiveDatagrams and SendDatagrams are what a program asks for by SO_RCVBUF and
+	// SO_SNDBUF for its UDP socket, in bytes; math.MaxInt32 is whatever there is.
+	ReceiveDatagrams, SendDatagrams int
 	// Values are the target's present values by name; a setting that already holds is
 	// left out. Where a name is missing the catalog's default stands in for it.
 	Values map[string]string
@@ -106,13 +113,26 @@ func New(path Path, target Target, opt Options) (*Plan, error) {
 		path.MSS = DefaultMSS
 	}
 	path.Connections = max(path.Connections, 1)
+	if path.headers = model.IPHeaders; opt.Timestamps {
+		path.MSS = max(path.MSS-model.TimestampBytes, leastMSS)
+		path.headers += model.TimestampBytes
+	}
+	whole := path
+	path = path.ofOneFlow()
 	p := &Plan{Target: target.Name, Role: opt.Role, Path: path, Route: opt.Route, bufferPayload: target.bufferPayload()}
 	if p.Role == "" {
 		p.Role = Both
 	}
+	values := present{target: target, values: opt.Values}
+	if most := max(whole.RateBps, whole.BackBps); whole.FlowCapBps > 0 && whole.FlowCapBps < most {
+		p.warn("one connection gets %s of %s, whatever its window: at least %.0f connections fill the path",
+			units.Rate(whole.FlowCapBps),
+			units.Rate(most), math.Ceil(most/whole.FlowCapBps))
+	}
+	p.holds(values)
 	p.size()
-	p.fitMemory(target)
-	if err := target.settings(p, opt); err != nil {
+	p.fitMemory()
+	if err := target.settings(p, values, opt); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -127,83 +147,141 @@ func For(path Path, target Target, role Role) []Setting {
 	return p.Settings
 }
 
-// ArgumentError says which part of a Path is impossible.
-type ArgumentError struct{ Argument, Message, Right string }
-
-func (e *ArgumentError) Error() string { return e.Argument + ": " + e.Message }
-
-// Try says what would be right.
-func (e *ArgumentError) Try() string { return e.Right }
-
-func (p Path) check() error {
-	switch {
-	case !(p.RateBps > 0) || math.IsInf(p.RateBps, 0):
-		return &ArgumentError{"--rate", "a path has a rate above 0", "--rate 100mbit"}
-	case p.RTT <= 0:
-		return &ArgumentError{"--rtt", "a path has a round trip above 0", "--rtt 40ms"}
-	case p.RTT > time.Hour, p.Jitter > time.Hour:
-		return &ArgumentError{"--rtt", "more than an hour", "--rtt 40ms"}
-	case p.Jitter < 0:
-		return &ArgumentError{"--jitter", "below 0", "--jitter 20ms"}
-	case p.MSS != 0 && (p.MSS < 48 || p.MSS > 65495):
-		return &ArgumentError{"--mss", fmt.Sprintf("%d is not a segment's payload", p.MSS), "48 to 65495; 1460 on Ethernet, 1448 with timestamps"}
-	case p.Connections < 0 || p.Connections > 1e6:
-		return &ArgumentError{"--connections", fmt.Sprintf("%d connections", p.Connections), "1 to 1000000"}
-	case p.MemoryBytes < 0:
-		return &ArgumentError{"--memory", "below 0", "--memory 16GiB"}
-	}
-	return nil
-}
-
-// size is the arithmetic of RFC 6349 section 3.3.1, with the jitter on top and rounded
-// up to an even number of segments.
+// size computes the windows: the receive window for what the host receives, the send
+// buffer for what it sends.
 func (p *Plan) size() {
-	path := p.Path
-	p.BDPBytes = model.BDP(path.RateBps, path.RTT)
-	needed := model.BDP(path.RateBps, path.RTT+path.Jitter)
-	p.WindowBytes = model.Window(needed, path.MSS)
-	if path.ReceiveWindow > 0 {
-		p.WindowBytes = min(path.ReceiveWindow, model.MaxWindow)
+	sent, received := p.Path, p.Path.received()
+	p.SendBytes, p.WindowBytes = sent.window(), received.window()
+	for _, way := range []Path{sent, received} {
+		if needed := model.BDP(way.RateBps, way.RTT+way.Jitter); needed > model.MaxWindow && p.Path.ReceiveWindow == 0 {
+			p.warn("the path holds %s, but no TCP window passes %s (RFC 7323): use at least %.0f connections",
+				units.Size(needed), units.Size(model.MaxWindow).Exact(), math.Ceil(needed/model.MaxWindow))
+			break
+		}
 	}
-	p.SendBytes = max(p.WindowBytes, path.SendBuffer)
-	if needed > model.MaxWindow && path.ReceiveWindow == 0 {
-		p.warn("the path holds %s, but no TCP window passes %s (RFC 7323): use at least %.0f connections",
-			units.Size(needed), units.Size(model.MaxWindow).Exact(), math.Ceil(needed/model.MaxWindow))
+	if p.Path.ReceiveWindow > 0 {
+		p.WindowBytes = min(p.Path.ReceiveWindow, model.MaxWindow)
+		p.SendBytes = max(p.WindowBytes, p.Path.SendBuffer)
+	}
+	p.BDPBytes = model.BDP(sent.RateBps, sent.RTT)
+	if p.Role == Receiver {
+		p.BDPBytes = model.BDP(received.RateBps, received.RTT)
+	}
+	if sent.RateBps != received.RateBps {
+		p.Directions = []Direction{{Up: true, RateBps: sent.RateBps, BDPBytes: model.BDP(sent.RateBps, sent.RTT)},
+			{RateBps: received.RateBps, BDPBytes: model.BDP(received.RateBps, received.RTT)}}
 	}
 	p.derive()
+}
+
+// holds notes what the target has now, where every connection gets the same.
+func (p *Plan) holds(v present) {
+	window := ""
+	switch v.target.Family {
+	case catalog.Windows2000:
+		window = "TcpWindowSize"
+		p.presentSend, _ = strconv.Atoi(v.value("DefaultSendWindow"))
+	case catalog.Windows9x:
+		window = "DefaultRcvWindow"
+	default:
+		return
+	}
+	p.fixed = true
+	p.presentWindow, _ = strconv.Atoi(v.value(window))
 }
 
 // derive computes what follows from the windows.
 func (p *Plan) derive() {
 	p.Segments = p.WindowBytes / p.Path.MSS
-	p.WindowScale = model.Scale(p.WindowBytes)
-	p.LargeWindows = p.WindowBytes > model.MaxUnscaled
-	perConnection := 0.0
+	largest := p.largest()
+	p.WindowScale = model.Scale(largest)
+	p.LargeWindows = largest > model.MaxUnscaled
+	window, send := p.WindowBytes, p.SendBytes
+	if !p.bounded { // nothing is lowered
+		window, send = max(window, wholeSegments(p.presentWindow, p.Path.MSS)), max(send, p.presentSend)
+	}
+	if len(p.Directions) == 0 {
+		p.CapacityBps = p.Path.service().Capacity(p.Path.MSS)
+		p.ExpectedBps = p.Path.Fills(min(window, send)) * p.CapacityBps
+	}
+	for i := range p.Directions {
+		d, way := &p.Directions[i], p.Path
+		d.WindowBytes = send
+		if !d.Up {
+			d.WindowBytes, way = window, way.received()
+		}
+		d.CapacityBps = way.service().Capacity(way.MSS)
+		d.ExpectedBps = way.Fills(d.WindowBytes) * d.CapacityBps
+		if d.Up == (p.Role != Receiver) {
+			p.CapacityBps, p.ExpectedBps = d.CapacityBps, d.ExpectedBps
+		}
+	}
+	p.MemoryBytes = p.memory(window, send)
+}
+
+// wholeSegments is a window of one size as the systems that have one round it: up to
+// whole segments, where that needs no scaling.
+func wholeSegments(window, mss int) int {
+	if up := (window + mss - 1) / mss * mss; up <= model.MaxUnscaled || window > model.MaxUnscaled {
+		return up
+	}
+	return window / mss * mss
+}
+
+// memory is what the buffers of all connections hold at most. Buffers of one size are
+// filled by every program that writes, or does not read. Automatic ones follow what is in
+// flight, and connections that share a link have no more of that than its bandwidth-delay
+// product and a queue of as much.
+func (p *Plan) memory(window, send int) int64 {
+	each := 0.0
 	if p.Role.has(Receiver) {
-		perConnection += float64(p.WindowBytes)
+		each += float64(window)
 	}
 	if p.Role.has(Sender) {
-		perConnection += float64(p.SendBytes)
+		each += float64(send)
 	}
-	p.MemoryBytes = int64(perConnection * p.bufferPayload * float64(p.Path.Connections))
+	full := p.Path.Connections
+	if !p.fixed {
+		full = min(full, shareOfLink)
+	}
+	return int64(each * p.bufferPayload * float64(full))
 }
+
+// shareOfLink is how many bandwidth-delay products one link's connections have in flight:
+// one, and one that waits in its queue.
+const shareOfLink = 2
 
 // fitMemory lowers the windows until all connections with full buffers fit into their
 // share of the host's memory.
-func (p *Plan) fitMemory(target Target) {
+func (p *Plan) fitMemory() {
 	share := float64(p.Path.MemoryBytes) * memoryShare
 	if share <= 0 || float64(p.MemoryBytes) <= share {
 		return
 	}
+	buffers := 1.0
+	if p.Role == Both {
+		buffers = 2
+	}
 	had := p.MemoryBytes
 	pair := 2 * p.Path.MSS
-	fitted := int(float64(p.WindowBytes)*share/float64(had)) / pair * pair
+	fitted := int(share/buffers/p.bufferPayload/float64(p.Path.Connections)) / pair * pair
 	fitted = max(fitted, pair)
-	p.WindowBytes, p.SendBytes = min(p.WindowBytes, fitted), min(p.SendBytes, fitted)
+	needed, full := p.largest(), p.ExpectedBps
+	p.bounded = true
+	p.WindowBytes, p.SendBytes = min(max(p.WindowBytes, p.presentWindow), fitted), min(max(p.SendBytes, p.presentSend),
+		fitted)
 	p.derive()
-	rate := units.Rate(model.Rate(p.WindowBytes, p.Path.RTT+p.Path.Jitter))
-	p.warn("%d connections with full buffers take %s, more than 1/32 of %s of memory: lowered to %s a connection, which allows %s each",
-		p.Path.Connections, units.Size(had), units.Size(p.Path.MemoryBytes), units.Size(p.WindowBytes), rate)
+	cost := "which is still enough for the path"
+	if p.largest() < needed {
+		cost = fmt.Sprintf("which allows %s each, %.0f %% less than the path", units.Rate(p.ExpectedBps),
+			100*(1-p.ExpectedBps/full))
+	}
+	p.warn("%d connections with full buffers take %s, more than 1/32 of %s of memory: lowered to %s a connection, %s",
+		p.Path.Connections, units.Size(had), units.Size(p.Path.MemoryBytes), units.Size(p.largest()), cost)
+	if fit := int64(share); p.MemoryBytes > fit {
+		p.warn("even two segments each take %s: use at most %d connections", units.Size(p.MemoryBytes),
+			max(int(share/buffers/p.bufferPayload/float64(pair)), 1))
+	}
 }
 
 func (p *Plan) warn(format string, args ...any) {

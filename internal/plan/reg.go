@@ -13,7 +13,7 @@ import (
 // with its mark) for 2000 and later. Every line ends in CRLF; a value of "-" deletes.
 func (p *Plan) reg(undo bool) []byte {
 	target, _ := ParseTarget(p.Target)
-	old := target.Family == catalog.Windows9x
+	old := target.Family == catalog.Windows9x || !catalog.AtLeast(target.Version, "5.0")
 	b := &strings.Builder{}
 	if old {
 		b.WriteString("REGEDIT4\n\n")
@@ -22,6 +22,12 @@ func (p *Plan) reg(undo bool) []byte {
 	}
 	b.WriteString(p.headline(";", undo))
 	b.WriteString("; takes effect after a restart\n" + p.nothing(";"))
+	if !undo && len(p.Settings) > 0 {
+		b.WriteString("; " + registryDanger + ". Export first:\n")
+		for _, command := range p.exports(target) {
+			b.WriteString(";   " + command + "\n")
+		}
+	}
 	key := ""
 	for _, s := range p.byKey() {
 		if s.Where != key {

@@ -25,6 +25,12 @@ var targets = []Target{
 	{Name: "windows-95-winsock2", Family: catalog.Windows9x, Version: "4.0.1"},
 	{Name: "windows-98", Family: catalog.Windows9x, Version: "4.10"},
 	{Name: "windows-me", Family: catalog.Windows9x, Version: "4.90"},
+	{Name: "netbsd", Family: catalog.NetBSD},
+	{Name: "openbsd", Family: catalog.OpenBSD},
+	{Name: "solaris", Family: catalog.Solaris},
+	{Name: "illumos", Family: catalog.Solaris},
+	{Name: "aix", Family: catalog.AIX},
+	{Name: "windows-nt4", Family: catalog.Windows2000, Version: "4.0"},
 	{Name: "windows-2000", Family: catalog.Windows2000, Version: "5.0"},
 	{Name: "windows-xp", Family: catalog.Windows2000, Version: "5.1"},
 	{Name: "server-2003", Family: catalog.Windows2000, Version: "5.2"},
@@ -69,7 +75,8 @@ func ParseTarget(name string) (Target, error) {
 			return Target{Name: asked, Family: t.Family, Version: version}, nil
 		}
 	}
-	return Target{}, &ArgumentError{"--target", fmt.Sprintf("%q is not a system that is known", name), strings.Join(Targets(), ", ") + ", or a version: linux-6.1"}
+	return Target{}, &ArgumentError{"--target", fmt.Sprintf("%q is not a system that is known", name),
+		strings.Join(Targets(), ", ") + ", or a version: linux-6.1"}
 }
 
 // bufferPayload is how many bytes of buffer a byte of payload needs: Linux before 6.6
@@ -82,8 +89,7 @@ func (t Target) bufferPayload() float64 {
 	return 1
 }
 
-func (t Target) settings(p *Plan, opt Options) error {
-	values := present{target: t, values: opt.Values}
+func (t Target) settings(p *Plan, values present, opt Options) error {
 	if opt.Route.Prefix != "" && t.Family != catalog.Linux && t.templates == "" {
 		return &ArgumentError{"--route", t.Name + " has no settings for one destination", "leave --route out"}
 	}
@@ -100,6 +106,14 @@ func (t Target) settings(p *Plan, opt Options) error {
 		p.macOS(values)
 	case catalog.FreeBSD:
 		p.freeBSD(values)
+	case catalog.NetBSD:
+		p.netBSD(values)
+	case catalog.OpenBSD:
+		p.openBSD()
+	case catalog.Solaris:
+		p.solaris(values)
+	case catalog.AIX:
+		p.aix(values)
 	}
 	return nil
 }
@@ -145,6 +159,7 @@ func (p *Plan) set(v present, role Role, name, value string) {
 	if !ok {
 		panic("plan: " + name + " is not in the catalog of " + v.target.Family)
 	}
-	p.Settings = append(p.Settings, Setting{Role: role, Name: entry.Name, Where: entry.Where, Value: value, Type: entry.Type,
+	p.Settings = append(p.Settings, Setting{Role: role, Name: entry.Name, Where: entry.Where, Value: value,
+		Type: entry.Type,
 		Unit: entry.Unit, Restart: entry.Restart, Source: entry.Source, Confirmed: entry.Confirmed, Before: before})
 }

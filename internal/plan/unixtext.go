@@ -9,11 +9,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 )
 
-// sysctl is a file of /etc/sysctl.d on Linux, lines of /etc/sysctl.conf on FreeBSD.
+// sysctl is a file of /etc/sysctl.d on Linux, lines of /etc/sysctl.conf on the BSDs.
 func (p *Plan) sysctl(undo bool) []byte {
 	target, _ := ParseTarget(p.Target)
 	file, load, equals := "/etc/sysctl.d/90-fullpipe.conf", "sysctl --load=", " = "
-	if target.Family == catalog.FreeBSD {
+	if target.Family == catalog.FreeBSD || target.Family == catalog.NetBSD {
 		file, load, equals = "/etc/sysctl.conf", "sysctl -f ", "="
 	}
 	b := &strings.Builder{}
@@ -48,7 +48,8 @@ func (p *Plan) launchDaemon(undo bool) []byte {
 		return []byte(b.String())
 	}
 	b.WriteString(xml.Header)
-	b.WriteString(`<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">` + "\n<!--\n")
+	b.WriteString(
+		`<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">` + "\n<!--\n")
 	b.WriteString(strings.ReplaceAll(p.headline("    ", false), "--", "- -"))
 	fmt.Fprintf(b, "     keep it in /Library/LaunchDaemons/%s.plist, owner root, mode 644; now:\n", label)
 	fmt.Fprintf(b, "     launchctl bootstrap system /Library/LaunchDaemons/%s.plist\n-->\n", label)
@@ -83,7 +84,8 @@ func (p *Plan) attributes(between string) string {
 
 // ipRoute is a command for now; a restart of the network forgets it.
 func (p *Plan) ipRoute(undo bool) []byte {
-	text := p.headline("#", undo) + "# the route has to be there with exactly this next hop: ip route show " + p.Route.Prefix + "\n"
+	text := p.headline("#", undo) + "# the route has to be there with exactly this next hop: ip route show " +
+		p.Route.Prefix + "\n"
 	command := "ip route change " + p.route()
 	if !undo {
 		command += " " + p.attributes(" ")
@@ -190,6 +192,7 @@ func (p *Plan) networkManager(undo bool) []byte {
 	if undo {
 		sign, left = "-", nil
 	}
-	fmt.Fprintf(b, "%snmcli connection modify CONNECTION %s%s.routes '%s'\nnmcli connection up CONNECTION\n", strings.Join(left, ""), sign, family, words)
+	fmt.Fprintf(b, "%snmcli connection modify CONNECTION %s%s.routes '%s'\nnmcli connection up CONNECTION\n",
+		strings.Join(left, ""), sign, family, words)
 	return []byte(b.String())
 }

@@ -12,7 +12,8 @@ import (
 
 // Which TCP templates Set-NetTCPSetting can change, by system.
 const (
-	onlyCustom            = "only the Custom templates can be set, and they act only through New-NetTransportFilter or AutomaticUseCustom"
+	onlyCustom = "only the Custom templates can be set, and they act only through New-NetTransportFilter or " +
+		"AutomaticUseCustom"
 	allTemplates          = "all templates can be set"
 	fewTemplates          = "clients of Windows 10 refuse most templates: set, then read back"
 	undocumentedTemplates = "which templates can be set is not documented: set, then read back"
@@ -45,15 +46,20 @@ func AutotuningWindow(level string) int {
 // windows plans for Vista, Server 2008 and later: autotuning does the sizing.
 func (p *Plan) windows(v present) {
 	level := "Normal"
-	if p.WindowBytes > AutotuningWindow(level) {
+	if p.largest() > AutotuningWindow(level) {
 		level = "Experimental"
 		if p.Role.has(Receiver) {
-			p.warn("Normal autotuning ends at 16,776,960 bytes, %s here; Experimental scales by 14, which some firewalls drop: several connections are the safer way",
+			p.warn("Normal autotuning ends at 16,776,960 bytes, %s here; Experimental scales by 14, which some firewalls "+
+				"drop: several connections are the safer way",
 				units.Rate(model.Rate(AutotuningWindow("Normal"), p.Path.RTT+p.Path.Jitter)))
 		}
 	}
-	p.set(v, Receiver, "AutoTuningLevelLocal", level)
-	if !catalog.AtLeast(v.target.Version, "6.3") {
+	if now := v.values["AutoTuningLevelLocal"]; AutotuningWindow(now) < p.WindowBytes {
+		p.set(v, Receiver, "AutoTuningLevelLocal", level)
+	} else if p.Role.has(Receiver) {
+		p.note("AutoTuningLevelLocal %s is enough: its windows reach %s", now, units.Size(AutotuningWindow(now)).Exact())
+	}
+	if v.value("ScalingHeuristics") != "Disabled" {
 		p.set(v, Receiver, "ScalingHeuristics", "Disabled")
 	}
 	if catalog.AtLeast(v.target.Version, "6.1") {
@@ -81,16 +87,24 @@ func (p *Plan) windows(v present) {
 
 // timestampCost is what RFC 7323 timestamps take of every segment, as a note.
 func (p *Plan) timestampCost() string {
-	return fmt.Sprintf("timestamps take %d bytes of every segment, %.1f %% at MSS %d, for RTT samples and protection against wrapped sequence numbers (4 GiB take %s here)",
-		model.TimestampBytes, 100*float64(model.TimestampBytes)/float64(p.Path.MSS), p.Path.MSS, units.Time(model.RTT(1<<32, p.Path.RateBps)))
+	return fmt.Sprintf("timestamps take %d bytes of every segment, %.1f %% at MSS %d, for RTT samples and protection "+
+		"against wrapped sequence numbers (4 GiB take %s here)",
+		model.TimestampBytes, 100*float64(model.TimestampBytes)/float64(p.Path.MSS), p.Path.MSS,
+		units.Time(model.RTT(1<<32, p.Path.RateBps)))
 }
+
+// largePool is the send buffer from which a few connections fill the non-paged pool of the
+// systems before Vista, which ends at 256 MB on 32 bits.
+const largePool = 16 << 20
 
 // windows2000 plans for 2000, XP and Server 2003: fixed windows from the registry.
 func (p *Plan) windows2000(v present, opt Options) {
-	if p.WindowBytes > 0x3fffffff {
-		p.WindowBytes = 0x3fffffff / (2 * p.Path.MSS) * 2 * p.Path.MSS
-		p.SendBytes = min(p.SendBytes, p.WindowBytes)
+	if most := 0x3fffffff / (2 * p.Path.MSS) * 2 * p.Path.MSS; max(p.WindowBytes, p.SendBytes) > most {
+		p.WindowBytes, p.SendBytes = min(p.WindowBytes, most), min(p.SendBytes, most)
 		p.derive()
+	}
+	if p.LargeWindows && !catalog.AtLeast(v.target.Version, "5.0") {
+		p.boundUnscaled()
 	}
 	if p.LargeWindows {
 		options := "1"
@@ -100,40 +114,59 @@ func (p *Plan) windows2000(v present, opt Options) {
 		p.set(v, Both, "Tcp1323Opts", options)
 		p.note("Tcp1323Opts 1 scales without timestamps, 3 with them; %s", p.timestampCost())
 	}
-	if has, err := strconv.Atoi(v.value("TcpWindowSize")); p.LargeWindows || err != nil || has < p.WindowBytes {
+	if p.changes(p.presentWindow, p.WindowBytes) {
 		p.set(v, Receiver, "TcpWindowSize", dword(p.WindowBytes))
 		p.set(v, Receiver, "GlobalMaxTcpWindowSize", dword(p.WindowBytes))
 	} else if p.Role.has(Receiver) {
-		p.note("the receiver's default window of %s is enough: only the sender's buffer changes", units.Size(has).Exact())
+		p.note("the receiver's window of %s is enough: it stays", units.Size(p.presentWindow).Exact())
 	}
-	p.set(v, Sender, "DefaultSendWindow", dword(p.SendBytes))
+	if p.changes(p.presentSend, p.SendBytes) {
+		p.set(v, Sender, "DefaultSendWindow", dword(p.SendBytes))
+	} else if p.Role.has(Sender) {
+		p.note("the sender's DefaultSendWindow of %s is enough: it stays", units.Size(p.presentSend).Exact())
+	}
+	if send := p.SendBytes; send > largePool && p.Role.has(Sender) {
+		p.warn("DefaultSendWindow is non-paged pool, up to %s for each connection that writes; the whole system has at "+
+			"most 256 MB of it: "+
+			"set SO_SNDBUF in the one program instead", units.Size(send))
+	}
 	if p.Role.has(Receiver) {
 		p.note("a TcpWindowSize below Interfaces\\{id} wins over the global one; delete it, or set it there too")
 	}
-	p.note("save the keys before the change: reg export HKLM\\SYSTEM\\CurrentControlSet\\Services\\Tcpip\\Parameters tcpip.reg")
+	p.registryNotes(v.target)
 	p.note("fullpipe does not run on this system: it only writes the file")
+}
+
+// boundUnscaled holds the windows to what a system without window scaling has.
+func (p *Plan) boundUnscaled() {
+	asked := p.largest()
+	most := model.MaxUnscaled / p.Path.MSS * p.Path.MSS
+	p.WindowBytes, p.SendBytes = min(p.WindowBytes, most), min(p.SendBytes, most)
+	p.derive()
+	p.warn("this system has no window scaling: %s instead of %s, which allows %s", units.Size(most).Exact(),
+		units.Size(asked).Exact(), units.Rate(model.Rate(most, p.Path.RTT+p.Path.Jitter)))
 }
 
 // windows9x plans for 95, 98 and Me: one receive window for all interfaces.
 func (p *Plan) windows9x(v present, opt Options) {
 	scales := catalog.AtLeast(v.target.Version, "4.10")
 	if p.LargeWindows && !scales {
-		asked := p.WindowBytes
-		p.WindowBytes = model.MaxUnscaled / p.Path.MSS * p.Path.MSS
-		p.SendBytes = min(p.SendBytes, p.WindowBytes)
-		p.derive()
-		p.warn("this system has no window scaling: %s instead of %s, which allows %s", units.Size(p.WindowBytes).Exact(),
-			units.Size(asked).Exact(), units.Rate(model.Rate(p.WindowBytes, p.Path.RTT+p.Path.Jitter)))
+		p.boundUnscaled()
 	}
-	p.set(v, Receiver, "DefaultRcvWindow", strconv.Itoa(p.WindowBytes))
-	for i := range p.Settings {
+	if p.changes(p.presentWindow, p.WindowBytes) {
+		p.set(v, Receiver, "DefaultRcvWindow", strconv.Itoa(p.WindowBytes))
+	} else if p.Role.has(Receiver) {
+		p.note("the receiver's window of %s is enough: it stays", units.Size(p.presentWindow).Exact())
+	}
+	for i := range p.Settings { // the value beside Parameters; those below it are always a DWORD
 		p.Settings[i].Type = "dword"
 		if catalog.AtLeast(v.target.Version, "4.0.1") {
 			p.Settings[i].Type = "string"
 		}
 	}
 	if v.target.Version == "4.0" && p.Role.has(Receiver) {
-		p.note("DefaultRcvWindow is a DWORD here, not a string; with Winsock 2 it is a string: --target windows-95-winsock2")
+		p.note("DefaultRcvWindow is a DWORD here, not a string; with Winsock 2 it is a string: " +
+			"--target windows-95-winsock2")
 	}
 	if scales && p.LargeWindows {
 		p.set(v, Receiver, "GlobalMaxTcpWindowSize", strconv.Itoa(p.WindowBytes))
@@ -143,14 +176,25 @@ func (p *Plan) windows9x(v present, opt Options) {
 			options = "3"
 		}
 		p.set(v, Both, "Tcp1323Opts", options)
-		p.note("Windows 98 reads the misspelt GlobalMaxTcpWindoSize: both are written")
+		p.note("Windows 98 reads the misspelt GlobalMaxTcpWindoSize: both are written, as DWORDs (knowledge base 239731)")
+		if !catalog.AtLeast(v.target.Version, "4.90") {
+			p.warn("Windows 98 scales only with a corrected vtcp.386 (knowledge base 239705, 236926): " +
+				"without it windows above 65,535 bytes fail")
+		}
 		p.note("Tcp1323Opts 1 scales without timestamps, 3 with them; %s", p.timestampCost())
 	}
 	if p.Role.has(Sender) {
 		p.note("the send buffer is the program's: SO_SNDBUF %d", p.SendBytes)
 	}
 	p.note("one window serves all interfaces: a modem needs less than a LAN")
+	p.registryNotes(v.target)
 	p.note("fullpipe does not run on this system: it only writes the file")
+}
+
+// changes says whether a value of one size for all connections has to become another one:
+// it is raised where the path needs more, and lowered only where memory asks for it.
+func (p *Plan) changes(now, wanted int) bool {
+	return now < wanted || p.bounded && now > wanted
 }
 
 func dword(n int) string { return strconv.Itoa(n) }

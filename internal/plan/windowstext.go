@@ -85,12 +85,14 @@ if ($now -ne '%s') { throw "%s is $now, not %s: this system refused the change" 
 	if p.Route.Prefix != "" {
 		b.WriteString("\n# the template acts only through a filter\n")
 		if undo {
-			fmt.Fprintf(b, "Remove-NetTransportFilter -SettingName %s -DestinationPrefix %s -Confirm:$false\n", template, p.Route.Prefix)
+			fmt.Fprintf(b, "Remove-NetTransportFilter -SettingName %s -DestinationPrefix %s -Confirm:$false\n", template,
+				p.Route.Prefix)
 		} else {
 			fmt.Fprintf(b, "New-NetTransportFilter -SettingName %s -DestinationPrefix %s\n", template, p.Route.Prefix)
 		}
 	}
-	b.WriteString("\nGet-NetTCPSetting | Format-Table SettingName, AutoTuningLevelLocal, AutoTuningLevelEffective, CongestionProvider\n")
+	b.WriteString("\nGet-NetTCPSetting | Format-Table SettingName, AutoTuningLevelLocal, AutoTuningLevelEffective, " +
+		"CongestionProvider\n")
 	if !catalog.AtLeast(target.Version, "6.3") {
 		b.WriteString("netsh int tcp show heuristics\n")
 	}

@@ -29,7 +29,8 @@ type flow struct {
 func newFlow(r *room) flow {
 	f := flow{cwnd: model.InitialWindow, ssthresh: math.Inf(1), left: math.Inf(1), lossless: true}
 	if r.ready {
-		f.cwnd = math.Max(math.Min(math.Min(r.bdp()/float64(r.connections), math.Min(r.window, r.send)/r.mss), 1e7), model.InitialWindow)
+		f.cwnd = math.Max(math.Min(math.Min(r.bdp()/float64(r.connections), math.Min(r.window, r.send)/r.mss), 1e7),
+			model.InitialWindow)
 		f.ssthresh, f.full = f.cwnd, true
 		f.reno = f.cwnd
 	}
@@ -39,7 +40,10 @@ func newFlow(r *room) flow {
 func (f *flow) starting() bool { return f.cwnd < f.ssthresh && !f.full }
 
 // bound is what both ends' buffers let be in flight, in segments.
-func (p *play) bound() float64 { return math.Max(math.Min(p.window, p.send)/p.mss, 0.5) }
+// A window is whole segments.
+func (p *play) bound() float64 {
+	return math.Max(math.Min(math.Floor(p.window/p.mss), p.send/p.mss), 0.5)
+}
 
 // sends is how many segments the connection has on the way in this round.
 func (f *flow) sends(p *play) float64 {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 const (
@@ -32,12 +32,12 @@ func (r *room) limit(a *Answer, now result) {
 		a.Sure = len(r.warnings) == 0 && best.gain >= limits+unsure && (second < limits+unsure || best.gain > 1.5*second)
 		a.Next = best.room.next()
 	default:
-		a.Limiter = limiter.Mixed
+		a.Limiter = verdict.Mixed
 	}
 	if !a.Sure {
 		a.Candidates = near(a.Caps)
 	}
-	if a.Limiter == limiter.Mixed && len(a.Candidates) > 1 {
+	if a.Limiter == verdict.Mixed && len(a.Candidates) > 1 {
 		a.Next = r.withoutAll(a.Candidates).next()
 	}
 	a.Subtype = r.subtype(a.Limiter)
@@ -49,7 +49,7 @@ func (r *room) next() *Next {
 }
 
 // withoutAll is the room with several things taken away.
-func (r *room) withoutAll(names []limiter.Name) *room {
+func (r *room) withoutAll(names []verdict.Name) *room {
 	for _, name := range names {
 		all := r.takeAway()
 		if i := slices.IndexFunc(all, func(w without) bool { return w.name == name }); i >= 0 {
@@ -61,7 +61,7 @@ func (r *room) withoutAll(names []limiter.Name) *room {
 
 // near lists the limiters whose bounds lie next to the least, as candidates: taking one
 // away gains little while the other stands.
-func near(caps []Cap) (names []limiter.Name) {
+func near(caps []Cap) (names []verdict.Name) {
 	const together = 1.25
 	for _, c := range caps {
 		if c.Bps <= together*caps[0].Bps && !slices.Contains(names, c.Limiter) {
@@ -72,7 +72,7 @@ func near(caps []Cap) (names []limiter.Name) {
 }
 
 // largest is the limiter of what remains, "" where nothing known gains a tenth.
-func (r *room) largest(now result) (name limiter.Name) {
+func (r *room) largest(now result) (name verdict.Name) {
 	most := limits
 	for _, w := range r.takeAway() {
 		if gain := w.room.sketch().typical / now.typical; gain >= most {
@@ -84,7 +84,7 @@ func (r *room) largest(now result) (name limiter.Name) {
 
 // without is the room with one thing taken away.
 type without struct {
-	name   limiter.Name
+	name   verdict.Name
 	room   *room
 	result result
 	gain   float64
@@ -92,19 +92,19 @@ type without struct {
 
 // takeAway lists all that can be taken away.
 func (r *room) takeAway() (all []without) {
-	add := func(name limiter.Name, change func(*room)) {
+	add := func(name verdict.Name, change func(*room)) {
 		w := *r
 		change(&w)
 		all = append(all, without{name: name, room: &w})
 	}
 	if !math.IsInf(r.window, 1) {
-		add(limiter.ReceiverWindow, func(w *room) { w.window = math.Inf(1) })
+		add(verdict.ReceiverWindow, func(w *room) { w.window = math.Inf(1) })
 	}
 	if !math.IsInf(r.send, 1) {
-		add(limiter.SendBuffer, func(w *room) { w.send, w.overruns = math.Inf(1), false })
+		add(verdict.SendBuffer, func(w *room) { w.send, w.overruns = math.Inf(1), false })
 	}
 	if r.loss > 0 || r.queue < 2*r.bdp() && !math.IsInf(r.bdp(), 1) {
-		add(limiter.Congestion, func(w *room) { w.loss, w.queue = 0, math.Max(w.queue, 2*w.bdp()) })
+		add(verdict.Congestion, func(w *room) { w.loss, w.queue = 0, math.Max(w.queue, 2*w.bdp()) })
 	}
 	if r.segment > 0 {
 		add(r.narrowest(), func(w *room) { // twice as fast, its queue as long in time
@@ -115,29 +115,31 @@ func (r *room) takeAway() (all []without) {
 		})
 	}
 	if !r.ready {
-		add(limiter.SlowStart, func(w *room) { w.ready = true })
+		add(verdict.SlowStart, func(w *room) { w.ready = true })
 	}
 	return all
 }
 
 // narrowest names the path's rate as a limiter.
-func (r *room) narrowest() limiter.Name {
+func (r *room) narrowest() verdict.Name {
 	if r.policed {
-		return limiter.Congestion
+		return verdict.Congestion
 	}
-	return limiter.Bottleneck
+	return verdict.Bottleneck
 }
 
-func (r *room) subtype(name limiter.Name) string {
+func (r *room) subtype(name verdict.Name) string {
 	switch {
-	case name == limiter.Congestion && r.policed:
-		return limiter.Policer
-	case name != limiter.ReceiverWindow:
+	case name == verdict.Congestion && r.policed:
+		return verdict.Policer
+	case name != verdict.ReceiverWindow:
 		return ""
 	case r.unscaled:
-		return limiter.Unscaled
+		return verdict.Unscaled
+	case r.factorZero:
+		return verdict.FactorZero
 	case r.fixed:
-		return limiter.Fixed
+		return verdict.Fixed
 	}
 	return ""
 }

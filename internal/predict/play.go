@@ -148,9 +148,7 @@ func (p *play) round() {
 		arrived += f.sent - f.lost
 		f.left -= f.sent - f.lost
 	}
-	// Every second segment is acknowledged (RFC 9293 section 3.8.6.3): a window's round
-	// trip ends with the second's arrival.
-	lasts := math.Max(rtt+p.segment, (total-dropped)*p.segment)
+	lasts := math.Max(rtt+p.trailing, (total-dropped)*p.segment)
 	p.deliver(arrived, lasts)
 	for i := range p.flows {
 		p.flows[i].answer(p, lasts)

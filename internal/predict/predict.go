@@ -14,9 +14,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // Setup is the transfer that is asked about. Its zero value is a long upload by one
@@ -32,6 +32,7 @@ type Setup struct {
 	Congestion                string // cubic, reno or bbr; "" is the sender's stack's
 	MSS                       int    // bound of the segments' payload; 0: what the MTU allows
 	Connections               int    // 0 is 1
+	FlowCap                   int64  // bit/s at the IP layer that one connection gets at most; 0: no bound
 	// Bytes and Time end the transfer, whichever comes first; with neither it lasts
 	// until it is steady.
 	Bytes int64
@@ -41,13 +42,13 @@ type Setup struct {
 // Answer is what a transfer would give.
 type Answer struct {
 	Low, High, Typical float64 // goodput in bit/s, first to last byte
-	Limiter            limiter.Name
+	Limiter            verdict.Name
 	Subtype            string
 	// Sure is false where two limiters are too close to tell apart, or where the path has
 	// what the models do not know (Warnings).
 	Sure bool
 	// Candidates are the limiters that may be it, least bound first, where it is not sure.
-	Candidates []limiter.Name
+	Candidates []verdict.Name
 	// Gain is what taking the limiter away would raise the goodput to, as a factor.
 	Gain float64
 	// Next is what is to be had once the limiter, or when it is mixed all candidates, are
@@ -68,13 +69,13 @@ type Times struct{ Low, Typical, High time.Duration }
 
 // Next is what would limit then, and at which goodput.
 type Next struct {
-	Limiter            limiter.Name // "" where nothing known would
+	Limiter            verdict.Name // "" where nothing known would
 	Low, High, Typical float64      // bit/s
 }
 
 // Cap is the bound that one formula puts on the goodput of all connections together.
 type Cap struct {
-	Limiter limiter.Name
+	Limiter verdict.Name
 	Bps     float64
 	Text    string // the formula with its numbers
 }
@@ -87,8 +88,9 @@ func Transfer(path link.Path, s Setup) (*Answer, error) {
 		return nil, err
 	}
 	result := r.predict()
-	a := &Answer{Low: result.low, High: result.high, Typical: result.typical, Window: whole(r.window), SendBytes: whole(r.send),
-		InFlight: whole(math.Min(r.window, r.send)), BDP: r.bdp() * r.mss, Caps: r.caps(), Warnings: r.warnings}
+	a := &Answer{Low: result.low, High: result.high, Typical: result.typical, Window: whole(r.window),
+		SendBytes: whole(r.send),
+		InFlight:  whole(math.Min(r.window, r.send)), BDP: r.bdp() * r.mss, Caps: r.caps(), Warnings: r.warnings}
 	if s.Bytes > 0 && result.finishes {
 		a.Time = Times{lasting(s.Bytes, a.High), lasting(s.Bytes, a.Typical), lasting(s.Bytes, a.Low)}
 	}

@@ -6,32 +6,37 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 func TestLimiter(t *testing.T) {
 	for _, c := range []struct {
 		path  string
 		setup Setup
-		want  limiter.Name
+		want  verdict.Name
 		least float64 // Mbit/s
 		most  float64
 	}{
-		{"rate=20mbit,rtt=80ms", Setup{}, limiter.Bottleneck, 18.5, 19.4},
-		{"rate=20mbit,rtt=80ms", Setup{ReceiveBuffer: 32 << 10}, limiter.ReceiverWindow, 3.2, 4.2},
-		{"rate=100mbit,rtt=40ms,stack=windows-xp", Setup{}, limiter.SendBuffer, 1.5, 1.75},
-		{"rate=100mbit,rtt=40ms,near.stack=windows-xp", Setup{WriteBytes: 16384}, limiter.SendBuffer, 4.6, 5.1},
-		{"rate=100mbit,rtt=80ms,stack=server-2012", Setup{}, limiter.ReceiverWindow, 6, 6.6},
-		{"rate=100mbit,rtt=40ms,loss=1%", Setup{}, limiter.Congestion, 2, 6},
-		{"rate=100mbit,rtt=40ms,loss=1%", Setup{Congestion: "bbr"}, limiter.Bottleneck, 85, 96},
-		{"rate=100mbit,rtt=80ms", Setup{Bytes: 100e3}, limiter.SlowStart, 1, 7},
-		{"rate=20mbit,rtt=20ms,vpn=gateway,crypto=8mbit", Setup{}, limiter.Bottleneck, 7.3, 7.6},
-		{"rate=20mbit,rtt=20ms,vpn=wireguard", Setup{}, limiter.Bottleneck, 17.8, 18.5},
-		{"rate=100mbit,rtt=80ms,stack=windows-2000", Setup{SendBuffer: 17520}, limiter.Mixed, 1.6, 1.8},
-		{"rate=1gbit,rtt=40ms,police=50mbit/250kB", Setup{}, limiter.Congestion, 40, 49},
-		{"rate=10mbit,rtt=10ms", Setup{Time: 5 * time.Second, Connections: 4}, limiter.Bottleneck, 9, 9.7},
+		{"rate=20mbit,rtt=80ms", Setup{}, verdict.Bottleneck, 18.5, 19.4},
+		{"rate=20mbit,rtt=80ms", Setup{ReceiveBuffer: 32 << 10}, verdict.ReceiverWindow, 3.2, 4.2},
+		{"rate=100mbit,rtt=40ms,stack=windows-xp", Setup{}, verdict.SendBuffer, 1.5, 1.75},
+		{"rate=100mbit,rtt=40ms,near.stack=windows-xp", Setup{WriteBytes: 16384}, verdict.SendBuffer, 4.6, 5.1},
+		{"rate=5mbit,rtt=8ms,stack=windows-95,far.delack=100ms,far.window=2600", Setup{}, verdict.ReceiverWindow, 0.17, 0.2},
+		{"lan-10m,far.delack=200ms,far.window=2920", Setup{}, verdict.ReceiverWindow, 6, 7},
+		{"wan-80ms", Setup{}, verdict.ReceiverWindow, 6, 6.6},
+		{"wan-80ms", Setup{ReceiveBuffer: 600_000}, verdict.ReceiverWindow, 70, 80},
+		{"wan-80ms", Setup{Direction: transfer.Down}, verdict.SendBuffer, 6.2, 6.7},
+		{"rate=100mbit,rtt=80ms,stack=server-2012", Setup{}, verdict.Mixed, 6, 6.6},
+		{"rate=100mbit,rtt=40ms,loss=1%", Setup{}, verdict.Congestion, 2, 6},
+		{"rate=100mbit,rtt=40ms,loss=1%", Setup{Congestion: "bbr"}, verdict.Bottleneck, 85, 96},
+		{"rate=100mbit,rtt=80ms", Setup{Bytes: 100e3}, verdict.SlowStart, 1, 7},
+		{"rate=20mbit,rtt=20ms,vpn=gateway,crypto=8mbit", Setup{}, verdict.Bottleneck, 7.3, 7.6},
+		{"rate=20mbit,rtt=20ms,vpn=wireguard", Setup{}, verdict.Bottleneck, 17.8, 18.5},
+		{"rate=100mbit,rtt=80ms,stack=windows-2000", Setup{SendBuffer: 17520}, verdict.Mixed, 1.6, 1.8},
+		{"rate=1gbit,rtt=40ms,police=50mbit/250kB", Setup{}, verdict.Congestion, 40, 49},
+		{"rate=10mbit,rtt=10ms", Setup{Time: 5 * time.Second, Connections: 4}, verdict.Bottleneck, 9, 9.7},
 	} {
 		path, err := link.Parse(c.path)
 		if err != nil {
@@ -41,18 +46,50 @@ func TestLimiter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Limiter != c.want || a.Typical < c.least*1e6 || a.Typical > c.most*1e6 || a.Low > a.Typical || a.High < a.Typical {
-			t.Errorf("%s %+v: %.3g (%.3g to %.3g) Mbit/s, %s, gain %.3g, next %+v, caps %v", c.path, c.setup, a.Typical/1e6, a.Low/1e6, a.High/1e6,
+		if a.Limiter != c.want || a.Typical < c.least*1e6 || a.Typical > c.most*1e6 || a.Low > a.Typical ||
+			a.High < a.Typical {
+			t.Errorf("%s %+v: %.3g (%.3g to %.3g) Mbit/s, %s, gain %.3g, next %+v, caps %v", c.path, c.setup, a.Typical/1e6,
+				a.Low/1e6, a.High/1e6,
 				a.Limiter, a.Gain, a.Next, a.Caps)
 		}
-		if a.Limiter == limiter.Mixed && !slices.Equal(a.Candidates, []limiter.Name{limiter.ReceiverWindow, limiter.SendBuffer}) {
+		if a.Limiter == verdict.Mixed && !slices.Equal(a.Candidates, []verdict.Name{verdict.ReceiverWindow,
+			verdict.SendBuffer}) {
 			t.Errorf("%s %+v: candidates %v", c.path, c.setup, a.Candidates)
 		}
 	}
 }
 
+// A receiver that bounds its window from the handshake on offers a factor of 0; a buffer
+// that a program asks for, a window of its own and a stripped option are other things.
+func TestSubtypesOfReceivers(t *testing.T) {
+	for _, c := range []struct {
+		path  string
+		setup Setup
+		want  string
+	}{
+		{"wan-80ms", Setup{}, verdict.FactorZero},
+		{"rate=40mbit,rtt=150ms,far.stack=server-2012,far.window=32KiB", Setup{}, verdict.FactorZero},
+		{"wan-80ms,strip=wscale", Setup{ReceiveBuffer: 1 << 20}, verdict.Unscaled},
+		{"wan-80ms", Setup{ReceiveBuffer: 100_000}, verdict.Fixed},
+		{"wan-80ms", Setup{Window: 50_000}, verdict.Fixed},
+		{"wan-80ms,far.window=128KiB", Setup{}, verdict.Fixed},
+		{"rate=100mbit,rtt=80ms,far.window=64512", Setup{}, verdict.Fixed},
+		{"rate=100mbit,rtt=80ms,near.stack=server-2012,far.stack=linux-6.1,far.window=30KiB", Setup{}, verdict.Fixed},
+	} {
+		path, err := link.Parse(c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := Transfer(path, c.setup)
+		if err != nil || a.Limiter != verdict.ReceiverWindow || a.Subtype != c.want {
+			t.Errorf("%s %+v: %s %q, not %q (%v)", c.path, c.setup, a.Limiter, a.Subtype, c.want, err)
+		}
+	}
+}
+
 func BenchmarkTransfer(b *testing.B) {
-	for _, text := range []string{"rate=100mbit,rtt=40ms", "rate=100mbit,rtt=40ms,loss=0.1%", "cloud-10g-70ms,loss=0.01%"} {
+	for _, text := range []string{"rate=100mbit,rtt=40ms", "rate=100mbit,rtt=40ms,loss=0.1%",
+		"cloud-10g-70ms,loss=0.01%"} {
 		b.Run(text, func(b *testing.B) {
 			path, err := link.Parse(text)
 			if err != nil {
@@ -69,20 +106,26 @@ func BenchmarkTransfer(b *testing.B) {
 
 // Whatever is asked, an answer comes soon and is one.
 func TestExtremes(t *testing.T) {
-	for _, text := range []string{"rate=unlimited,rtt=0ms", "rate=unlimited,rtt=100ms,loss=1%", "rate=100bit,rtt=120s", "rate=1tbit,rtt=1s,loss=0.001%",
-		"rate=10mbit,rtt=10ms,loss=100%", "rate=10mbit,rtt=10ms,loss=50%/1000", "rate=1gbit,rtt=1us,queue=1packet,jitter=1us", "policed,jitter=30ms",
-		"wifi", "lte", "modem-14.4k", "vpn-30m,crypto=1mbit/1packet", "rate=10mbit,rtt=10ms,mtu=576,strip=wscale+sack+timestamps,duplex=half"} {
+	for _, text := range []string{"rate=unlimited,rtt=0ms", "rate=unlimited,rtt=100ms,loss=1%", "rate=100bit,rtt=120s",
+		"rate=1tbit,rtt=1s,loss=0.001%",
+		"rate=10mbit,rtt=10ms,loss=100%", "rate=10mbit,rtt=10ms,loss=50%/1000", "rate=1gbit,rtt=1us,queue=1packet,jitter=1us",
+		"policed,jitter=30ms",
+		"wifi", "lte", "modem-14.4k", "vpn-30m,crypto=1mbit/1packet",
+		"rate=10mbit,rtt=10ms,mtu=576,strip=wscale+sack+timestamps,duplex=half"} {
 		path, err := link.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range []Setup{{}, {Bytes: 1}, {Bytes: 1 << 62, Congestion: "bbr"}, {Time: time.Nanosecond}, {Time: 1 << 62}, {Connections: 50, Congestion: "reno"},
-			{SendBuffer: 1, ReceiveBuffer: 1, WriteBytes: 1, MSS: 1}, {Direction: transfer.Down, Window: 1, ReceiveBuffer: 1 << 30}} {
+		for _, s := range []Setup{{}, {Bytes: 1}, {Bytes: 1 << 62, Congestion: "bbr"}, {Time: time.Nanosecond},
+			{Time: 1 << 62}, {Connections: 50, Congestion: "reno"},
+			{SendBuffer: 1, ReceiveBuffer: 1, WriteBytes: 1, MSS: 1}, {Direction: transfer.Down, Window: 1,
+				ReceiveBuffer: 1 << 30}} {
 			a, err := Transfer(path, s)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !(a.Low >= 0 && a.Low <= a.Typical && a.Typical <= a.High) || a.Limiter == "" || a.Time.High < 0 || a.Next != nil && !(a.Next.Typical >= 0) {
+			if !(a.Low >= 0 && a.Low <= a.Typical && a.Typical <= a.High) || a.Limiter == "" || a.Time.High < 0 ||
+				a.Next != nil && !(a.Next.Typical >= 0) {
 				t.Errorf("%s %+v: %+v", text, s, a)
 			}
 		}
@@ -120,7 +163,8 @@ func TestThePublishedSurface(t *testing.T) {
 	}
 	const bdp = 151840
 	for _, window := range []int{65535, bdp, 2 * bdp} {
-		small, edge, large := goodput(",strip=wscale", 32<<10, window), goodput(",strip=wscale", 64<<10, window), goodput(",strip=wscale", bdp, window)
+		small, edge, large := goodput(",strip=wscale", 32<<10, window), goodput(",strip=wscale", 64<<10, window),
+			goodput(",strip=wscale", bdp, window)
 		if edge < 1.8*small || large > 1.02*edge {
 			t.Errorf("without scaling, window %d: %.3g, %.3g, %.3g Mbit/s with 32, 64 and 148 KiB", window, small, edge, large)
 		}

@@ -20,6 +20,7 @@ type room struct {
 	rate        float64    // bit/s at the IP layer
 	segment     float64    // seconds that a full segment takes on the line
 	rtt         float64    // of the empty path, with serialization
+	trailing    float64    // seconds that a window's round takes beyond rtt: model.Service
 	jitter      [2]float64 // spread of each direction's delay
 	queue       float64    // segments
 	loss        float64    // share of segments
@@ -28,10 +29,13 @@ type room struct {
 	send        float64    // bytes, each connection: what the sender's buffer lets be in flight
 	fixed       bool       // the window does not follow what arrives
 	unscaled    bool
+	delayed     time.Duration // the receiver's acknowledgements; 0: by Linux's rules
+	factorZero  bool          // the receiver bounds its window from the handshake on
 	sack        bool
 	overruns    bool // the send buffer is no firm bound
 	congestion  string
 	policed     bool // the rate is a policer's
+	capped      bool // the rate is what the connections get at most, each
 	connections int
 	bytes       float64 // of all connections
 	piece       float64 // bytes that a connection takes of them at a time; 0: as it comes
@@ -58,7 +62,8 @@ func newRoom(p link.Path, s Setup) (*room, error) {
 		data, acks, sender, receiver = p.Down, p.Up, p.Far, p.Near
 	}
 	if s.Connections > mostConnections {
-		return nil, &ArgumentError{"connections", fmt.Sprintf("%d are too many to play", s.Connections), fmt.Sprintf("at most %d", mostConnections)}
+		return nil, &ArgumentError{"connections", fmt.Sprintf("%d are too many to play", s.Connections),
+			fmt.Sprintf("at most %d", mostConnections)}
 	}
 	r := &room{loss: data.Loss, burst: math.Max(data.LossBurst, 1), connections: max(s.Connections, 1), bytes: math.Inf(1),
 		time: s.Time.Seconds()}
@@ -87,9 +92,12 @@ func newRoom(p link.Path, s Setup) (*room, error) {
 	}
 	r.segments(data, p.VPN, sender, receiver, s.MSS)
 	r.line(p, data, acks)
-	r.sack = sysctl(sender, "ipv4.tcp_sack") == "1" && sysctl(receiver, "ipv4.tcp_sack") == "1" && (data.Strip|acks.Strip)&link.SACK == 0
+	r.capFlows(float64(s.FlowCap), data)
+	r.sack = sysctl(sender, "ipv4.tcp_sack") == "1" && sysctl(receiver, "ipv4.tcp_sack") == "1" &&
+		(data.Strip|acks.Strip)&link.SACK == 0
 	r.receiver(receiver, data.Strip|acks.Strip, s)
 	r.sender(sender, s)
+	r.rounds(p, data, acks)
 	return r, nil
 }
 
@@ -103,7 +111,8 @@ func (r *room) segments(data link.Config, v link.VPN, sender, receiver link.Stac
 		mtu = v.MTU
 	}
 	r.headers = model.IPHeaders
-	if sysctl(sender, "ipv4.tcp_timestamps") == "1" && sysctl(receiver, "ipv4.tcp_timestamps") == "1" && data.Strip&link.Timestamps == 0 {
+	if sysctl(sender, "ipv4.tcp_timestamps") == "1" && sysctl(receiver, "ipv4.tcp_timestamps") == "1" &&
+		data.Strip&link.Timestamps == 0 {
 		r.headers += model.TimestampBytes
 	}
 	r.mss = float64(mtu) - r.headers
@@ -111,6 +120,34 @@ func (r *room) segments(data link.Config, v link.VPN, sender, receiver link.Stac
 		r.mss = math.Min(r.mss, float64(bound)-(r.headers-model.IPHeaders))
 	}
 	r.mss = math.Max(r.mss, 1)
+}
+
+// rounds has a window make its rounds as model.Service says; one of two segments or less
+// is cut in halves.
+func (r *room) rounds(p link.Path, data, acks link.Config) {
+	if r.capped || data.Rate <= 0 || r.window >= math.MaxInt32 || r.send < r.window || p.VPN.Kind != "" {
+		return
+	}
+	line := func(mss float64) model.Service {
+		s := model.NewService(p.RTT, float64(data.Rate), float64(acks.Rate), int(mss), int(r.headers), data.Overhead)
+		s.HalfDuplex, s.DelayedAck = p.HalfDuplex, r.delayed
+		return s
+	}
+	window, mss := int(r.window), r.mss
+	if window <= 2*int(mss) {
+		mss = math.Max(math.Floor(r.window/2), 1)
+	}
+	whole, cut := line(r.mss), line(mss)
+	round, _ := cut.Round(window, int(mss))
+	if window < 2*int(r.mss) { // no two halves are two full segments
+		round += r.delayed
+	}
+	r.rtt -= (whole.Segment - cut.Segment).Seconds()
+	r.trailing = (round - cut.RTT - cut.Segment - cut.Ack).Seconds()
+	if mss < r.mss && !r.policed {
+		r.segment *= cut.Segment.Seconds() / whole.Segment.Seconds()
+		r.mss = mss
+	}
 }
 
 const defaultMTU = 1500
@@ -128,6 +165,9 @@ func (r *room) line(p link.Path, data, acks link.Config) {
 	}
 	r.rtt = p.RTT.Seconds() + r.segment + ackTime + (data.Aggregate+acks.Aggregate).Seconds()/2
 	r.rtt = math.Max(r.rtt, hosts)
+	// Every second segment is acknowledged (RFC 9293 section 3.8.6.3): a window's round
+	// trip ends with the second's arrival.
+	r.trailing = r.segment
 	if p.HalfDuplex { // one acknowledgement for two segments takes its turn on the medium
 		r.segment += ackTime / 2
 	}
@@ -157,6 +197,23 @@ func (r *room) line(p link.Path, data, acks link.Config) {
 	}
 	if data.Silent && data.MTU > 0 && data.MTU < defaultMTU {
 		r.warn("an MTU black hole: full segments may never arrive")
+	}
+}
+
+// capFlows bounds what each connection gets, as clouds do: where all of them together get
+// less than the line carries, that is the narrowest place.
+func (r *room) capFlows(each float64, data link.Config) {
+	if all := each * float64(r.connections); each > 0 && all < r.rate {
+		before := r.segment
+		r.rate, r.capped = all, true
+		r.segment = (r.mss + r.headers) * 8 / all
+		r.rtt += r.segment - before
+		r.trailing = r.segment
+		if data.Rate <= 0 { // nothing says what may wait: as the lab's lines, a round trip's worth
+			r.queue = math.Max(r.rtt/r.segment, 10)
+		}
+		r.warn("a bound on each connection: whether what exceeds it waits or is dropped is the network's choice; taken to " +
+			"wait")
 	}
 }
 
@@ -192,13 +249,14 @@ func (r *room) warn(text string) { r.warnings = append(r.warnings, text) }
 
 // receiver settles how far the receiver's window gets.
 func (r *room) receiver(receiver link.Stack, stripped link.Options, s Setup) {
-	r.window, r.fixed = math.Inf(1), true
+	r.window, r.fixed, r.delayed = math.Inf(1), true, receiver.DelayedAck
 	_, _, most := triple(sysctl(receiver, "ipv4.tcp_rmem"))
 	switch {
 	case s.ReceiveBuffer > 0:
 		r.window = float64(model.LinuxReceiveWindow(model.LinuxGranted(s.ReceiveBuffer, 0), int(r.mss)))
 	case receiver.Window > 0:
 		r.window = float64(receiver.Window)
+		r.factorZero = receiver.Clamped && s.Window == 0 && receiver.Window <= model.MaxUnscaled
 	case most > 0:
 		r.window, r.fixed = float64(model.LinuxReceiveWindow(most, int(r.mss))), false
 	}
@@ -231,10 +289,12 @@ func (r *room) sender(sender link.Stack, s Setup) {
 	}
 	granted := model.LinuxGranted(s.SendBuffer, 0)
 	r.send = float64(model.LinuxInFlight(granted, write))
-	if r.overruns = write == 0 || write > largestBounded || !s.NoDelay && write%int(r.mss) != 0; r.overruns && r.segment > 0 {
+	if r.overruns = write == 0 || write > largestBounded || !s.NoDelay && write%int(r.mss) != 0; r.overruns &&
+		r.segment > 0 {
 		n, bdp := float64(r.connections), r.bdp()*r.mss
 		r.send = math.Max(r.send, model.LinuxOverrun(n*float64(granted), bdp, math.Min(r.queue, 1e9)*r.mss)/n)
-		r.warn("writes end in part segments, so Linux overruns this send buffer in bursts: the goodput is known within a third only")
+		r.warn("writes end in part segments, so Linux overruns this send buffer in bursts: the goodput is known within a " +
+			"third only")
 	}
 }
 

@@ -8,12 +8,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// RunBoth implements transfer.BothWaysPeer with a second session for the way down, which
-// begins when latency on the idle path is known, if it was asked for up.
-func (c *Client) RunBoth(ctx context.Context, up, down transfer.Spec, each func(transfer.Direction, transfer.Interval)) (*transfer.Result, *transfer.Result, error) {
+// runBoth carries out two legs, with a second session for the way down, which begins when
+// latency on the idle path is known, if it was asked for up.
+func (c *Client) runBoth(ctx context.Context, up, down transfer.Spec,
+	each func(transfer.Interval)) ([]transfer.Outcome, error) {
 	second, err := c.Far.Connect(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer second.Close()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -25,7 +26,7 @@ func (c *Client) RunBoth(ctx context.Context, up, down transfer.Spec, each func(
 	var errs [2]error
 	var running sync.WaitGroup
 	running.Go(func() {
-		results[0], errs[0] = c.run(ctx, up, transfer.Only(transfer.Up, each), begin)
+		results[0], errs[0] = c.run(ctx, up, each, begin)
 		begin()
 		if errs[0] != nil {
 			cancel(errs[0])
@@ -34,7 +35,7 @@ func (c *Client) RunBoth(ctx context.Context, up, down transfer.Spec, each func(
 	running.Go(func() {
 		<-begun
 		down.Latency = false
-		if results[1], errs[1] = second.run(ctx, down, transfer.Only(transfer.Down, each), nil); errs[1] != nil {
+		if results[1], errs[1] = second.run(ctx, down, each, nil); errs[1] != nil {
 			cancel(errs[1])
 		}
 	})
@@ -42,5 +43,5 @@ func (c *Client) RunBoth(ctx context.Context, up, down transfer.Spec, each func(
 	if results[0] != nil && results[1] != nil {
 		results[1].Latency = results[0].Latency // beside both
 	}
-	return results[0], results[1], errors.Join(errs[:]...)
+	return []transfer.Outcome{{TCP: results[0]}, {TCP: results[1]}}, errors.Join(errs[:]...)
 }

@@ -1,6 +1,5 @@
 // Package probe measures a transfer between two fullpipes: the protocol they speak
-// (docs/protocol.md), how each end carries out its part, and what each knows of it: the
-// kernel's samples and the account of our own writer and reader.
+// (docs/protocol.md). What each end then does with its connections is engine's.
 package probe
 
 import (
@@ -61,8 +60,19 @@ func (f Far) Connect(ctx context.Context) (*Client, error) {
 // Hello is what the server told of itself.
 func (c *Client) Hello() Hello { return c.hello }
 
-// Check implements transfer.Peer.
-func (c *Client) Check(s transfer.Spec) error { return c.hello.Check(s) }
+// Check implements transfer.Peer. The native protocol carries TCP only.
+func (c *Client) Check(t transfer.Test) error {
+	tcp, udp, err := t.Specs()
+	if len(udp) > 0 {
+		err = &transfer.Unsupported{Field: transfer.FieldUDP, Why: "the native protocol carries TCP only"}
+	}
+	for _, spec := range tcp {
+		if err == nil {
+			err = c.hello.Check(spec)
+		}
+	}
+	return err
+}
 
 // Close implements transfer.Peer.
 func (c *Client) Close() error {
@@ -95,16 +105,22 @@ func (c *Client) connect(ctx context.Context) (*control, error) {
 }
 
 // Run implements transfer.Peer.
-func (c *Client) Run(ctx context.Context, spec transfer.Spec, each func(transfer.Interval)) (*transfer.Result, error) {
-	return c.run(ctx, spec, each, nil)
+func (c *Client) Run(ctx context.Context, t transfer.Test, each func(transfer.Interval)) ([]transfer.Outcome, error) {
+	if err := c.Check(t); err != nil {
+		return nil, err
+	}
+	if len(t.Legs) == 2 {
+		return c.runBoth(ctx, *t.Legs[0].TCP, *t.Legs[1].TCP, each)
+	}
+	r, err := c.run(ctx, *t.Legs[0].TCP, each, nil)
+	return []transfer.Outcome{{TCP: r}}, err
 }
 
 // run carries out one transfer; begin, when not nil, is called when the path will no
 // longer be idle.
-func (c *Client) run(ctx context.Context, spec transfer.Spec, each func(transfer.Interval), begin func()) (*transfer.Result, error) {
-	if err := c.Check(spec); err != nil {
-		return nil, err
-	}
+func (c *Client) run(ctx context.Context, spec transfer.Spec, each func(transfer.Interval),
+	begin func()) (*transfer.Result, error) {
+	each = transfer.Toward(spec.Direction, each)
 	c.running.Lock()
 	defer c.running.Unlock()
 	if err := context.Cause(ctx); err != nil {
@@ -114,7 +130,8 @@ func (c *Client) run(ctx context.Context, spec transfer.Spec, each func(transfer
 	if err != nil {
 		return nil, err
 	}
-	r := run{ctl: ctl, route: c.Route, begin: begin, spec: spec, each: each, result: &transfer.Result{Spec: spec, Started: time.Now().UTC()}}
+	r := run{ctl: ctl, route: c.Route, begin: begin, spec: spec, each: each,
+		result: &transfer.Result{Spec: spec, Started: time.Now().UTC()}}
 	if spec.Latency && !ctl.hello.Echo {
 		err = r.besideICMP(ctx)
 	} else {

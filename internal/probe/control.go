@@ -17,6 +17,8 @@ type control struct {
 	conn   net.Conn
 	remote string // the address it is connected to, where data connections go too
 	hello  Hello
+	// version is the highest that both ends speak.
+	version int
 
 	// stale is how many answers to echoes are still to come that nobody waits for. Only
 	// the transfer under way touches it.
@@ -55,16 +57,28 @@ func openControl(ctx context.Context, f Far) (*control, error) {
 		tcp.Close()
 		return fail(err)
 	}
-	if c.conn, err = secureClient(ctx, &answeredConn{Conn: tcp}, f.Key); err != nil {
+	secured, err := secureClient(ctx, &answeredConn{Conn: tcp}, f.Key)
+	if err != nil {
 		tcp.Close()
 		return fail(err)
 	}
-	m, err := readMessage(c.conn, maxFrame)
+	c.conn = secured
+	m, err := readMessage(c.conn, mostAnswer)
 	if err == nil {
 		err = m.decode(kindHello, &c.hello)
 	}
-	if err == nil && c.hello.Version != Version {
-		err = &versionError{c.hello.Version, c.hello.Software}
+	if err == nil {
+		err = c.hello.check()
+	}
+	if err == nil {
+		theirs := c.hello.versions()
+		var ok bool
+		if c.version, ok = speaks.with(theirs); !ok {
+			err = &versionError{theirs, c.hello.Software}
+		}
+	}
+	if err == nil && c.hello.Busy {
+		err = errBusy
 	}
 	if err != nil {
 		c.conn.Close()
@@ -84,7 +98,7 @@ func (c *control) next(ctx context.Context, within time.Duration) (message, erro
 	c.conn.SetReadDeadline(time.Now().Add(within))
 	defer context.AfterFunc(ctx, func() { c.conn.SetReadDeadline(time.Unix(1, 0)) })()
 	for {
-		m, err := readMessage(c.conn, maxFrame)
+		m, err := readMessage(c.conn, mostResult)
 		switch {
 		case err != nil:
 			return m, plain(err)
@@ -102,19 +116,37 @@ type farEnd struct {
 	err    error
 }
 
+// Bounds on how often a far end may say something during a transfer. An honest one does
+// so five times a second and for each of our echoes, of which there are ten a second at
+// most.
+const (
+	mostAtOnce    = 100 // messages
+	mostPerSecond = 50
+	// tellEvery is how far apart intervals are passed on; those between are added up.
+	tellEvery = 50 * time.Millisecond
+)
+
 // await reads until the far end's result; each sees the progress it reports of what it
 // receives, and echoes, when not nil, the answers to its questions. A server shows every
 // second that it lives.
-func (c *control) await(receiving bool, each func(transfer.Interval), echoes *echoes) farEnd {
-	for {
+func (c *control) await(spec transfer.Spec, each func(transfer.Interval), echoes *echoes) farEnd {
+	begun := time.Now()
+	receiving := spec.Direction == transfer.Up
+	progress := progressTold{each: each}
+	for said := 0; ; said++ {
 		m, err := c.next(context.Background(), stallTime)
 		if err != nil {
 			return farEnd{err: fmt.Errorf("control connection: %w", err)}
 		}
+		wall := time.Since(begun)
 		if m.kind == kindResult {
+			progress.flush()
 			var f farEnd
-			f.err = m.decode(kindResult, &f.result)
+			f.result, f.err = m.decodeResult(spec, wall)
 			return f
+		}
+		if float64(said) > mostAtOnce+mostPerSecond*wall.Seconds() {
+			return farEnd{err: errFlood}
 		}
 		if m.kind == kindEcho && echoes != nil {
 			if err := echoes.answered(m); err != nil {
@@ -126,9 +158,41 @@ func (c *control) await(receiving bool, each func(transfer.Interval), echoes *ec
 		if err := m.decode(kindProgress, &p); err != nil {
 			return farEnd{err: err}
 		}
-		if receiving && each != nil && p.Interval != nil {
-			each(*p.Interval)
+		if !receiving || each == nil || p.Interval == nil {
+			continue
 		}
+		if err := p.Interval.Believe(wall); err != nil {
+			return farEnd{err: err}
+		}
+		progress.add(*p.Interval, wall)
+	}
+}
+
+var errFlood = errors.New("the far end floods its control connection")
+
+// progressTold passes a far end's intervals on, no closer together than tellEvery.
+type progressTold struct {
+	each    func(transfer.Interval)
+	untold  transfer.Interval
+	pending bool
+	told    time.Duration // when, on this end's clock
+}
+
+func (p *progressTold) add(i transfer.Interval, now time.Duration) {
+	if p.pending {
+		i.Start, i.Bytes = p.untold.Start, i.Bytes+p.untold.Bytes
+	}
+	p.untold, p.pending = i, true
+	if p.told == 0 || now-p.told >= tellEvery {
+		p.told = now
+		p.flush()
+	}
+}
+
+func (p *progressTold) flush() {
+	if p.pending {
+		p.pending = false
+		p.each(p.untold)
 	}
 }
 

@@ -13,7 +13,7 @@ func TestLateEchoesArePassedOver(t *testing.T) {
 	c := &control{conn: near}
 	e := &echoes{ctl: c}
 	go func() {
-		readMessage(far, maxFrame)
+		readMessage(far, mostAnswer)
 		writeMessage(far, kindEcho, echo{Number: 1})
 		writeMessage(far, kindAccept, accept{Port: 7})
 		writeMessage(far, kindEcho, echo{Number: 2})

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/engine"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -33,8 +34,10 @@ type echo struct {
 // echoes asks the far end beside a transfer. One question is under way at a time.
 type echoes struct {
 	ctl   *control
-	moved atomic.Int64 // payload that has arrived
-	far   *latest      // how the far end stands, if it sends
+	spec  transfer.Spec
+	begun time.Time
+	moved atomic.Int64   // payload that has arrived
+	far   *engine.Latest // how the far end stands, if it sends
 
 	mu      sync.Mutex // guards what follows
 	latency transfer.Latency
@@ -86,8 +89,11 @@ func (e *echoes) answered(m message) error {
 		return fmt.Errorf("an answer to question %d that was not asked", answer.Number)
 	}
 	e.waiting = false
-	if answer.Sending != nil {
-		e.far.set(*answer.Sending)
+	if answer.Sending != nil && e.far != nil {
+		if err := answer.Sending.Believe(e.spec, now.Sub(e.begun)); err != nil {
+			return err
+		}
+		e.far.Set(*answer.Sending)
 	}
 	took := now.Sub(e.asked)
 	if e.moved.Load() > 0 {

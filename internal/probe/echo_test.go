@@ -13,7 +13,8 @@ import (
 func TestLatencyBesideATransfer(t *testing.T) {
 	c := connect(t, serve(t, server.Config{Key: key}), key)
 	for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
-		r, err := c.Run(context.Background(), transfer.Spec{Direction: direction, Time: 450 * time.Millisecond, Latency: true}, nil)
+		r, err := transfer.Run(context.Background(), c, transfer.Spec{Direction: direction, Time: 450 * time.Millisecond,
+			Latency: true}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,7 +26,8 @@ func TestLatencyBesideATransfer(t *testing.T) {
 	// Transfers that are over before an answer comes leave nothing behind that the next
 	// one could stumble over.
 	for i := range 20 {
-		if _, err := c.Run(context.Background(), transfer.Spec{Direction: transfer.Up, Bytes: 300_000, Latency: i%2 == 0}, nil); err != nil {
+		if _, err := transfer.Run(context.Background(), c, transfer.Spec{Direction: transfer.Up, Bytes: 300_000,
+			Latency: i%2 == 0}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -35,7 +37,8 @@ func TestLatencyBesideATransfer(t *testing.T) {
 func TestLatencyWithAnOlderServer(t *testing.T) {
 	c := connect(t, serve(t, server.Config{Key: key}), key)
 	c.ForgetEcho()
-	r, err := c.Run(context.Background(), transfer.Spec{Direction: transfer.Down, Time: 300 * time.Millisecond, Latency: true}, nil)
+	r, err := transfer.Run(context.Background(), c, transfer.Spec{Direction: transfer.Down, Time: 300 * time.Millisecond,
+		Latency: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/engine"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
@@ -56,27 +57,23 @@ func readStranger(conn net.Conn, first byte) error {
 	return &StrangerError{What: fmt.Sprintf("something that says %.40q", text)}
 }
 
-var errBusy = errors.New("the server has as many clients as it takes")
+// coded is an error of a kind that programs can tell from others.
+type coded struct{ code, text string }
 
-type versionError struct {
-	version  int
-	software string
-}
+func (c *coded) Error() string { return c.text }
 
-func (v *versionError) Error() string {
-	return fmt.Sprintf("the server speaks version %d of the protocol (fullpipe %.60s), this one version %d", v.version, v.software, Version)
-}
+// Code is one of the codes of docs/exit-status.md.
+func (c *coded) Code() string { return c.code }
+
+var errBusy error = &coded{"busy", "the server has as many clients as it takes"}
 
 // silentError says that nothing came within the time for it.
 type silentError struct{ within time.Duration }
 
+// Code is one of the codes of docs/exit-status.md.
+func (s *silentError) Code() string { return "timeout" }
+
 func (s *silentError) Error() string { return fmt.Sprintf("no answer within %v", s.within) }
-
-// closedError says that the far end ended a connection that was still needed.
-type closedError struct{ err error }
-
-func (c *closedError) Error() string { return "the far end closed the connection" }
-func (c *closedError) Unwrap() error { return c.err }
 
 // plain says in the fewest words what went wrong with a connection.
 func plain(err error) error {
@@ -87,13 +84,14 @@ func plain(err error) error {
 	case errors.As(err, &dial) && len(dial.Attempts) > 1:
 		return dial
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return fmt.Errorf("no such host: %s", dns.Name)
+		return &coded{"unknown-host", "no such host: " + dns.Name}
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return syscall.ECONNREFUSED
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		return &silentError{connectTime}
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return &closedError{err}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
+		errors.Is(err, syscall.EPIPE):
+		return &engine.ClosedError{Err: err}
 	}
 	return err
 }
@@ -106,7 +104,7 @@ func hint(err error) string {
 	var timeout net.Error
 	var dns *net.DNSError
 	var option *socket.OptionError
-	var closed *closedError
+	var closed *engine.ClosedError
 	var family *socket.FamilyError
 	switch {
 	case errors.As(err, &family):
@@ -122,7 +120,7 @@ func hint(err error) string {
 	case errors.As(err, &stranger):
 		return "the port that fullpipe serve listens on, as HOST:PORT"
 	case errors.As(err, &version):
-		return "the same version of fullpipe at both ends"
+		return version.try()
 	case errors.As(err, &silent), errors.As(err, &timeout) && timeout.Timeout():
 		return "whether the host is up and a firewall lets the port through"
 	case errors.As(err, &closed):

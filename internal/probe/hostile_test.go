@@ -1,8 +1,10 @@
 package probe_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -55,6 +57,18 @@ func TestServersThatGoWrong(t *testing.T) {
 	resetting := answering(t, func(conn net.Conn) { conn.(*net.TCPConn).SetLinger(0) })
 	port := func(address string) int { a, _ := net.ResolveTCPAddr("tcp", address); return a.Port }
 
+	progress := func(then func(net.Conn)) func(net.Conn) {
+		return answers('A', probe.Accept{Tokens: tokens, Port: port(reading)}, then)
+	}
+	result := func(text string) func(net.Conn) {
+		var wire bytes.Buffer // compressing takes longer than a client waits in these tests
+		probe.WriteMessage(&wire, probe.KindResult, json.RawMessage(text))
+		return progress(func(conn net.Conn) {
+			conn.Write(wire.Bytes())
+			untilClosed(conn)
+		})
+	}
+
 	t.Parallel()
 	for _, tt := range []struct {
 		name, want string
@@ -62,22 +76,62 @@ func TestServersThatGoWrong(t *testing.T) {
 		direction  transfer.Direction
 	}{
 		{"another version", "version 9", after(probe.Hello{Version: 9}, untilClosed), transfer.Up},
+		{"newer versions only", "versions 2 to 9",
+			after(probe.Hello{Version: 2, Versions: &probe.Versions{Least: 2, Most: 9}}, untilClosed), transfer.Up},
+		{"newer versions too", "not today", after(probe.Hello{Version: 1, Versions: &probe.Versions{Least: 1, Most: 9},
+			Limits: probe.DefaultLimits()}, func(conn net.Conn) {
+			m, err := probe.ReadMessage(conn, 1<<16)
+			var o probe.Offer
+			if err == nil && m.Decode(probe.KindOffer, &o) == nil && o.Version == 1 {
+				probe.WriteMessage(conn, probe.KindAccept, probe.Accept{Error: "not today"})
+			}
+		}), transfer.Up},
 		{"silent on an offer", "no answer", after(hello, untilClosed), transfer.Up},
-		{"leaves on an offer", "closed the connection", after(hello, func(conn net.Conn) { probe.ReadMessage(conn, 1<<16) }), transfer.Up},
+		{"leaves on an offer", "closed the connection", after(hello, func(conn net.Conn) { probe.ReadMessage(conn, 1<<16) }),
+			transfer.Up},
 		{"answers an offer with a result", "expected", answers('R', probe.Answer{}, nothing), transfer.Up},
 		{"no tokens", "0 stream tokens", answers('A', probe.Accept{}, untilClosed), transfer.Up},
 		{"refuses", "not today", answers('A', probe.Accept{Error: "not today"}, untilClosed), transfer.Up},
-		{"refuses a field", "Far.MSS", answers('A', probe.Accept{Field: "Far.MSS", Error: "too small"}, untilClosed), transfer.Up},
-		{"data port not there", "refused", answers('A', probe.Accept{Tokens: tokens, Port: refusing}, untilClosed), transfer.Up},
+		{"refuses a field", "Far.MSS", answers('A', probe.Accept{Field: "Far.MSS", Error: "too small"}, untilClosed),
+			transfer.Up},
+		{"data port not there", "refused", answers('A', probe.Accept{Tokens: tokens, Port: refusing}, untilClosed),
+			transfer.Up},
 		{"never a result", "no ", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)}, untilClosed), transfer.Up},
-		{"gone during a transfer", "closed the connection", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)}, nothing), transfer.Up},
-		{"data connection reset", "closed the connection", answers('A', probe.Accept{Tokens: tokens, Port: port(resetting)}, untilClosed), transfer.Up},
-		{"sends nothing", "no answer", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)}, untilClosed), transfer.Down},
-		{"sends nothing but says it lives", "stalled", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)}, func(conn net.Conn) {
-			for probe.WriteMessage(conn, probe.KindProgress, struct{}{}) == nil {
-				time.Sleep(100 * time.Millisecond) // as a living server does
+		{"gone during a transfer", "closed the connection", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)},
+			nothing), transfer.Up},
+		{"data connection reset", "closed the connection", answers('A', probe.Accept{Tokens: tokens, Port: port(resetting)},
+			untilClosed), transfer.Up},
+		{"a token of another length", "token of 3 bytes", answers('A', probe.Accept{Tokens: []string{"xyz"}}, untilClosed),
+			transfer.Up},
+		{"a port that cannot be", "port 99999", answers('A', probe.Accept{Tokens: tokens, Port: 99999}, untilClosed),
+			transfer.Up},
+		{"more streams than asked", "streams is not believable", result(`{"end":{"streams":[{},{}]}}`), transfer.Up},
+		{"half a million streams", "a result of 999999", result(`{"end":{"streams":[` + strings.Repeat("{},", 999_998) +
+			`{}]}}`), transfer.Up},
+		{"half a million samples", "a result of 500001", result(`{"end":{"streams":[{"samples":[` + strings.Repeat("{},",
+			499_999) + `{}]}]}}`), transfer.Up},
+		{"a string without end", "more than", result(`{"error":"` + strings.Repeat("x", 8<<20) + `"}`), transfer.Up},
+		{"times of two days", "last_ns is not believable", result(`{"end":{"streams":[{"last_ns":200000000000000}]}}`),
+			transfer.Up},
+		{"a negative count", "bytes is not believable", result(`{"end":{"streams":[{"bytes":-5}]}}`), transfer.Up},
+		{"a sample of two days", "samples[0].at_ns is not believable",
+			result(`{"end":{"streams":[{"samples":[{"at_ns":200000000000000}]}]}}`), transfer.Up},
+		{"a negative interval", "interval.bytes is not believable", progress(func(conn net.Conn) {
+			probe.WriteMessage(conn, probe.KindProgress, json.RawMessage(`{"interval":{"bytes":-1}}`))
+			untilClosed(conn)
+		}), transfer.Up},
+		{"a flood of progress", "floods", progress(func(conn net.Conn) {
+			for probe.WriteMessage(conn, probe.KindProgress, json.RawMessage(`{"interval":{"end_ns":1,"bytes":1}}`)) == nil {
 			}
-		}), transfer.Down},
+		}), transfer.Up},
+		{"sends nothing", "no answer", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)}, untilClosed),
+			transfer.Down},
+		{"sends nothing but says it lives", "stalled", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)},
+			func(conn net.Conn) {
+				for probe.WriteMessage(conn, probe.KindProgress, struct{}{}) == nil {
+					time.Sleep(100 * time.Millisecond) // as a living server does
+				}
+			}), transfer.Down},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -86,7 +140,7 @@ func TestServersThatGoWrong(t *testing.T) {
 			c, err := probe.Connect(context.Background(), address, key)
 			if err == nil {
 				defer c.Close()
-				_, err = c.Run(context.Background(), transfer.Spec{Direction: tt.direction, Bytes: 1 << 20}, nil)
+				_, err = transfer.Run(context.Background(), c, transfer.Spec{Direction: tt.direction, Bytes: 1 << 20}, nil)
 			}
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v; want %q", err, tt.want)
@@ -107,7 +161,7 @@ func TestClientsThatGoWrong(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{}, 100)
 	address := serve(t, server.Config{Key: key, Clients: 20, Event: func(e server.Event) {
-		if e.What == "gone" {
+		if e.What == "gone" || e.Err != nil && strings.HasPrefix(e.Err.Error(), "no proof") {
 			gone <- struct{}{}
 		}
 	}})
@@ -188,7 +242,8 @@ func TestClientsThatGoWrong(t *testing.T) {
 	}
 	probe.ReadMessage(conn, 1<<16)
 	for _, spec := range []transfer.Spec{
-		{}, {Direction: "sideways", Bytes: 1}, {Direction: transfer.Up, Time: -1}, {Direction: transfer.Up, Time: 1000 * time.Hour},
+		{}, {Direction: "sideways", Bytes: 1}, {Direction: transfer.Up, Time: -1}, {Direction: transfer.Up,
+			Time: 1000 * time.Hour},
 		{Direction: transfer.Up, Bytes: 1, Streams: 1 << 30}, {Direction: transfer.Up, Bytes: 1, Streams: -1},
 		{Direction: transfer.Up, Bytes: 1, Far: transfer.Socket{ReceiveBuffer: 1 << 40}},
 		{Direction: transfer.Up, Bytes: 1, Far: transfer.Socket{Congestion: "../../etc/passwd"}},
@@ -206,7 +261,7 @@ func TestClientsThatGoWrong(t *testing.T) {
 			t.Errorf("offer %+v: answer %+v, %v", spec, a, err)
 		}
 	}
-	r, err := connect(t, address, key).Run(ctx, transfer.Spec{Direction: transfer.Up, Bytes: 100_000}, nil)
+	r, err := transfer.Run(ctx, connect(t, address, key), transfer.Spec{Direction: transfer.Up, Bytes: 100_000}, nil)
 	if err != nil {
 		t.Fatalf("an honest client among them: %v", err)
 	}
@@ -216,12 +271,13 @@ func TestClientsThatGoWrong(t *testing.T) {
 func TestMoreStreamsThanAllowed(t *testing.T) {
 	c := connect(t, serve(t, server.Config{Key: key, Streams: 4}), key)
 	spec := transfer.Spec{Direction: transfer.Up, Bytes: 1000, Streams: 5}
-	if _, err := c.Run(context.Background(), spec, nil); err == nil || !strings.Contains(err.Error(), "carries at most 4") {
+	if _, err := transfer.Run(context.Background(), c, spec, nil); err == nil || !strings.Contains(err.Error(),
+		"carries at most 4") {
 		t.Error(err)
 	}
 	for range 3 { // what was promised is free again after each
 		spec.Streams = 4
-		if _, err := c.Run(context.Background(), spec, nil); err != nil {
+		if _, err := transfer.Run(context.Background(), c, spec, nil); err != nil {
 			t.Error(err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/fullpipe-net/fullpipe/internal/engine"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/server"
@@ -76,20 +77,22 @@ func testTransfers(t *testing.T, c *probe.Client, shared bool) {
 		{"buffers at both ends", transfer.Spec{Bytes: 1_000_000, Near: both, Far: both}, 1_000_000},
 		{"paced writer", transfer.Spec{Bytes: 20_000, Program: transfer.Program{WriteBps: 8e6, WriteBytes: 5000}}, 20_000},
 		{"paced reader", transfer.Spec{Time: 100 * time.Millisecond, Program: transfer.Program{ReadBps: 8e6}}, 0},
-		{"exchange", transfer.Spec{Bytes: 2000, Program: transfer.Program{WriteBytes: 100, Exchange: true}, Near: transfer.Socket{NoDelay: true},
-			Far: transfer.Socket{NoDelay: true}}, 2000},
+		{"exchange", transfer.Spec{Bytes: 2000, Program: transfer.Program{WriteBytes: 100, Exchange: true},
+			Near: transfer.Socket{NoDelay: true},
+			Far:  transfer.Socket{NoDelay: true}}, 2000},
 	} {
 		for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
 			t.Run(tt.name+" "+string(direction), func(t *testing.T) {
 				tt.spec.Direction = direction
 				var told int64
-				r, err := c.Run(context.Background(), tt.spec, func(i transfer.Interval) { told += i.Bytes })
+				r, err := transfer.Run(context.Background(), c, tt.spec, func(i transfer.Interval) { told += i.Bytes })
 				if err != nil {
 					t.Fatal(err)
 				}
 				checkResult(t, r, tt.bytes)
 				_, port, _ := net.SplitHostPort(c.Address)
-				if on := strconv.Itoa(int(r.Near.Streams[0].Remote.Port())) == port; on != (shared || tt.spec.Far.ReceiveBuffer == 0) {
+				if on := strconv.Itoa(int(r.Near.Streams[0].Remote.Port())) == port; on != (shared ||
+					tt.spec.Far.ReceiveBuffer == 0) {
 					t.Errorf("data connections on the server's port: %v", on)
 				}
 				if received, _ := r.Received(); told > received.Bytes || direction == transfer.Down && told != received.Bytes {
@@ -117,7 +120,8 @@ func checkResult(t *testing.T, r *transfer.Result, bytes int64) {
 		}
 		for _, s := range end.Streams {
 			if len(s.Samples) < 2 || s.Handshake == nil || !s.Local.IsValid() || s.Local.Port() == s.Remote.Port() {
-				t.Errorf("%s end's stream: %d samples, handshake %v, %v to %v", which, len(s.Samples), s.Handshake, s.Local, s.Remote)
+				t.Errorf("%s end's stream: %d samples, handshake %v, %v to %v", which, len(s.Samples), s.Handshake, s.Local,
+					s.Remote)
 			}
 			if s.SendBuffer.Requested != asked.SendBuffer || s.ReceiveBuffer.Requested != asked.ReceiveBuffer {
 				t.Errorf("%s end: asked for %+v, buffers are %+v and %+v", which, asked, s.SendBuffer, s.ReceiveBuffer)
@@ -140,13 +144,15 @@ func TestWhatTheProgramsKnow(t *testing.T) {
 	last := func(e *transfer.End) transfer.Sample { s := e.Streams[0].Samples; return s[len(s)-1] }
 	run := func(p transfer.Program) *transfer.Result {
 		t.Helper()
-		r, err := c.Run(context.Background(), transfer.Spec{Direction: transfer.Up, Time: 200 * time.Millisecond, Program: p}, nil)
+		r, err := transfer.Run(context.Background(), c, transfer.Spec{Direction: transfer.Up, Time: 200 * time.Millisecond,
+			Program: p}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
-	if s := last(run(transfer.Program{WriteBps: 1e6}).Near); s.Paused < 100*time.Millisecond || s.Blocked > 100*time.Millisecond {
+	if s := last(run(transfer.Program{WriteBps: 1e6}).Near); s.Paused < 100*time.Millisecond ||
+		s.Blocked > 100*time.Millisecond {
 		t.Errorf("a writer that pauses: %v paused, %v blocked", s.Paused, s.Blocked)
 	}
 	r := run(transfer.Program{ReadBps: 1e6})
@@ -162,7 +168,7 @@ func TestWhatTheProgramsKnow(t *testing.T) {
 }
 
 func TestSendersRule(t *testing.T) {
-	t.Setenv(probe.RuleVariable, "afd:8192")
+	t.Setenv(engine.RuleVariable, "afd:8192")
 	c := connect(t, serve(t, server.Config{Key: key}), key)
 	for _, tt := range []struct {
 		send, write int
@@ -174,7 +180,7 @@ func TestSendersRule(t *testing.T) {
 		{0, 16384, "afd:8192", 8192 + 16384},
 		{20000, 5000, "afd:20000", 20000},
 	} {
-		r, err := c.Run(context.Background(), transfer.Spec{Direction: transfer.Up, Bytes: 200_000,
+		r, err := transfer.Run(context.Background(), c, transfer.Spec{Direction: transfer.Up, Bytes: 200_000,
 			Near: transfer.Socket{SendBuffer: tt.send, NoDelay: true}, Program: transfer.Program{WriteBytes: tt.write}}, nil)
 		if errors.Is(err, socket.ErrNotSupported) {
 			t.Skip("this system does not tell what is unacknowledged, so no rule can be kept")
@@ -197,21 +203,24 @@ func TestSendersRule(t *testing.T) {
 func TestClientGoesOnAfterAFailure(t *testing.T) {
 	c := connect(t, serve(t, server.Config{Key: key}), key)
 	ctx, cancel := context.WithCancel(context.Background())
-	r, err := c.Run(ctx, transfer.Spec{Direction: transfer.Down, Time: time.Minute}, func(transfer.Interval) { cancel() })
+	r, err := transfer.Run(ctx, c, transfer.Spec{Direction: transfer.Down, Time: time.Minute},
+		func(transfer.Interval) { cancel() })
 	if !errors.Is(err, context.Canceled) || r == nil || r.Complete {
 		t.Fatalf("interrupted: %v, %+v", err, r)
 	}
 	if received, ok := r.Received(); !ok || received.Bytes == 0 || r.Far == nil {
 		t.Errorf("what was measured until then is lost: %+v, far %v", received, r.Far)
 	}
-	if _, err := c.Run(ctx, transfer.Spec{Direction: transfer.Up, Bytes: 1}, nil); !errors.Is(err, context.Canceled) {
+	if _, err := transfer.Run(ctx, c, transfer.Spec{Direction: transfer.Up, Bytes: 1}, nil); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("a run with a cancelled context: %v", err)
 	}
 	var u *transfer.Unsupported
-	if _, err := c.Run(context.Background(), transfer.Spec{Direction: transfer.Up}, nil); !errors.As(err, &u) {
+	if _, err := transfer.Run(context.Background(), c, transfer.Spec{Direction: transfer.Up}, nil); !errors.As(err, &u) {
 		t.Errorf("a spec without an end: %v", err)
 	}
-	if r, err = c.Run(context.Background(), transfer.Spec{Direction: transfer.Up, Bytes: 1000}, nil); err != nil {
+	if r, err = transfer.Run(context.Background(), c, transfer.Spec{Direction: transfer.Up, Bytes: 1000},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	checkResult(t, r, 1000)
@@ -223,12 +232,13 @@ func TestCloseEndsARunningTransfer(t *testing.T) {
 	done := make(chan error)
 	go func() {
 		var once bool
-		_, err := c.Run(context.Background(), transfer.Spec{Direction: transfer.Up, Time: time.Minute}, func(transfer.Interval) {
-			if !once {
-				once = true
-				close(started)
-			}
-		})
+		_, err := transfer.Run(context.Background(), c, transfer.Spec{Direction: transfer.Up, Time: time.Minute},
+			func(transfer.Interval) {
+				if !once {
+					once = true
+					close(started)
+				}
+			})
 		done <- err
 	}()
 	<-started
@@ -236,7 +246,8 @@ func TestCloseEndsARunningTransfer(t *testing.T) {
 	if err := <-done; err == nil {
 		t.Error("a closed client's transfer succeeded")
 	}
-	if _, err := c.Run(context.Background(), transfer.Spec{Direction: transfer.Up, Bytes: 1}, nil); !errors.Is(err, net.ErrClosed) {
+	if _, err := transfer.Run(context.Background(), c, transfer.Spec{Direction: transfer.Up, Bytes: 1},
+		nil); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("a run after Close: %v", err)
 	}
 }
@@ -293,7 +304,8 @@ func TestFarEndsThatAreNoPeers(t *testing.T) {
 		{"web", answering(t, says("HTTP/1.1 400 Bad Request\r\n\r\n")), "a web server", "port"},
 		{"something", answering(t, says("\x00\x01garbage")), `says "\x00\x01garbage"`, "port"},
 		{"stops within TLS", answering(t, says("F")), "no answer", "firewall"},
-		{"closes within TLS", answering(t, func(conn net.Conn) { io.WriteString(conn, "F") }), "closed the connection", "fullpipe serve"},
+		{"closes within TLS", answering(t, func(conn net.Conn) { io.WriteString(conn, "F") }), "closed the connection",
+			"fullpipe serve"},
 		{"garbage for TLS", answering(t, says("F"+strings.Repeat("\x16garbage", 100))), "TLS", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -335,7 +347,7 @@ func TestNothingStaysOpen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Run(context.Background(), spec, nil)
+		transfer.Run(context.Background(), c, spec, nil)
 		c.Close()
 	}
 	small := transfer.Socket{ReceiveBuffer: 8192}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/engine"
 	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -23,7 +24,8 @@ func (r *run) besideICMP(ctx context.Context) error {
 		return r.carryOut(ctx)
 	}
 	var why string
-	r.result.Latency, why, err = path.Beside(ctx, to, path.Config{Route: r.route, OnlyICMP: true}, func() error { return r.carryOut(ctx) })
+	r.result.Latency, why, err = path.Beside(ctx, to, path.Config{Route: r.route, OnlyICMP: true},
+		func() error { return r.carryOut(ctx) })
 	if why != "" {
 		r.result.Warnings = append(r.result.Warnings, why)
 	}
@@ -45,7 +47,7 @@ type run struct {
 
 func (r *run) carryOut(ctx context.Context) error {
 	if r.spec.Latency && r.ctl.hello.Echo {
-		r.echoes = &echoes{ctl: r.ctl}
+		r.echoes = &echoes{ctl: r.ctl, spec: r.spec, begun: time.Now()}
 		if err := r.echoes.idle(ctx); err != nil {
 			return fmt.Errorf("ask for an echo: %w", err)
 		}
@@ -69,9 +71,9 @@ func (r *run) carryOut(ctx context.Context) error {
 	defer cancel(nil)
 	far := make(chan farEnd, 1)
 	up := r.spec.Direction == transfer.Up
-	var sending latest
+	var sending engine.Latest
 	each := func(i transfer.Interval) {
-		i.Sender = sending.get()
+		i.Sender = sending.Get()
 		if r.each != nil {
 			r.each(i)
 		}
@@ -90,25 +92,25 @@ func (r *run) carryOut(ctx context.Context) error {
 		defer func() { stop(); <-asked }()
 	}
 	go func() {
-		f := r.ctl.await(up, each, r.echoes)
+		f := r.ctl.await(r.spec, each, r.echoes)
 		if f.err != nil {
 			cancel(f.err)
 		}
 		far <- f
 	}()
 	if r.spec.Time > 0 {
-		late := time.AfterFunc(r.spec.Time+connectTime, func() { cancel(errStalled) })
+		late := time.AfterFunc(r.spec.Time+connectTime, func() { cancel(engine.ErrStalled) })
 		defer late.Stop()
 	}
-	p := part{send: up, spec: r.spec, streams: streams, preface: PrefaceSize}
+	p := engine.Part{Send: up, Spec: r.spec, Streams: streams, Preface: PrefaceSize, Stall: stallTime}
 	if up {
-		p.latest = &sending
+		p.Latest = &sending
 	}
 	if !up {
-		p.each = each
+		p.Each = each
 	}
 	var nearErr error
-	r.result.Near, nearErr = p.carryOut(moving)
+	r.result.Near, nearErr = p.CarryOut(moving)
 	if !up || nearErr != nil {
 		closeAll(streams) // the sender learns that nobody reads any more
 		streams = nil
@@ -142,7 +144,9 @@ func (r *run) conclude(ctx context.Context, nearErr error, far <-chan farEnd) er
 			r.result.Warnings = append(r.result.Warnings, clippings("near", r.result.Near)...)
 			r.result.Warnings = append(r.result.Warnings, clippings("far", r.result.Far)...)
 			var farErr error
-			if f.result.Error != "" && !(hurried && f.result.Error == errStopped.Error()) {
+			// Servers from before Versions do not tell why they stopped.
+			obeyed := hurried && (f.result.Stopped || r.ctl.hello.Versions == nil)
+			if f.result.Error != "" && !obeyed {
 				farErr = errors.New("the far end: " + f.result.Error)
 			}
 			if errors.Is(nearErr, f.err) { // the same failure seen twice
@@ -191,7 +195,8 @@ func clippings(which string, e *transfer.End) []string {
 		transfer.Buffer
 	}{{"send", e.Streams[0].SendBuffer}, {"receive", e.Streams[0].ReceiveBuffer}} {
 		if b.Clipped {
-			w = append(w, fmt.Sprintf("the %s end's system clipped the %s buffer: %d bytes asked, %d granted (Linux counts double)",
+			w = append(w, fmt.Sprintf("the %s end's system clipped the %s buffer: %d bytes asked, %d granted (Linux counts "+
+				"double)",
 				which, b.name, b.Requested, b.Granted))
 		}
 	}
@@ -200,7 +205,7 @@ func clippings(which string, e *transfer.End) []string {
 
 func (r *run) offer(ctx context.Context) (accept, error) {
 	var a accept
-	o := offer{Spec: r.spec}
+	o := offer{Version: r.ctl.version, Spec: r.spec, TestID: r.spec.TestID}
 	if own, ok := r.ctl.conn.LocalAddr().(*net.TCPAddr); ok && r.spec.Far.ReceiveBuffer > 0 {
 		at := own.AddrPort()
 		if ports, err := socket.FreePorts(at.Addr(), max(r.spec.Streams, 1)); err == nil {
@@ -217,16 +222,17 @@ func (r *run) offer(ctx context.Context) (accept, error) {
 	if err := m.decode(kindAccept, &a); err != nil {
 		return a, err
 	}
+	if err := transfer.BelieveNotes(append(a.Warnings, a.Field, a.Error)); err != nil {
+		return a, err
+	}
 	r.result.Warnings = append(r.result.Warnings, a.Warnings...)
 	switch {
 	case a.Field != "":
 		return a, &transfer.Unsupported{Field: a.Field, Why: a.Error}
 	case a.Error != "":
 		return a, errors.New("the far end: " + a.Error)
-	case len(a.Tokens) != max(r.spec.Streams, 1):
-		return a, fmt.Errorf("%d stream tokens for %d streams", len(a.Tokens), max(r.spec.Streams, 1))
 	}
-	return a, nil
+	return a, a.check(max(r.spec.Streams, 1))
 }
 
 // forgetPath lets the transfer begin as if it were the first one to this host.
@@ -236,15 +242,17 @@ func (r *run) forgetPath() {
 		err = socket.ForgetPath(to.Addr())
 	}
 	if err != nil && socket.RemembersPaths() {
-		r.result.Warnings = append(r.result.Warnings, "this host remembers earlier transfers to the far end, which changes how this one began: "+err.Error())
+		r.result.Warnings = append(r.result.Warnings, "this host remembers earlier transfers to the far end, which changes "+
+			"how this one began: "+err.Error())
 	}
 }
 
 // connect opens all streams before it shows any token, so that they start together.
 func (r *run) connect(ctx context.Context, a accept) ([]*socket.Stream, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, errors.New("a data connection was not set up within "+connectTime.String()))
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, errors.New("a data connection was not set up within "+
+		connectTime.String()))
 	defer cancel()
-	options := options(r.spec.Direction == transfer.Up, r.spec.Near, true)
+	options := engine.Options(r.spec.Direction == transfer.Up, r.spec.Near, true)
 	options.Route = r.route
 	address := r.ctl.remote
 	if a.Port != 0 {

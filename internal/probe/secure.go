@@ -39,7 +39,8 @@ func NewCertificate() (tls.Certificate, error) {
 		return tls.Certificate{}, err
 	}
 	now := time.Now()
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: now.Add(-24 * time.Hour), NotAfter: now.AddDate(10, 0, 0)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: now.Add(-24 * time.Hour),
+		NotAfter: now.AddDate(10, 0, 0)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		return tls.Certificate{}, err
@@ -49,18 +50,20 @@ func NewCertificate() (tls.Certificate, error) {
 
 // SecureServer is the server's half of the handshake: TLS, then the proofs, the
 // server's first.
-func SecureServer(ctx context.Context, conn net.Conn, cert tls.Certificate, key Key) (net.Conn, error) {
-	t := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true,
-		CurvePreferences: curves})
+func SecureServer(ctx context.Context, conn net.Conn, cert tls.Certificate, key Key) (*tls.Conn, error) {
+	t := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13,
+		SessionTicketsDisabled: true,
+		CurvePreferences:       curves})
 	return prove(ctx, t, key, serverRole, clientRole)
 }
 
-func secureClient(ctx context.Context, conn net.Conn, key Key) (net.Conn, error) {
-	t := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13, CurvePreferences: curves})
+func secureClient(ctx context.Context, conn net.Conn, key Key) (*tls.Conn, error) {
+	t := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13, CurvePreferences: curves,
+		ServerName: key.ID().String()})
 	return prove(ctx, t, key, clientRole, serverRole)
 }
 
-func prove(ctx context.Context, t *tls.Conn, key Key, own, other string) (net.Conn, error) {
+func prove(ctx context.Context, t *tls.Conn, key Key, own, other string) (*tls.Conn, error) {
 	if err := t.HandshakeContext(ctx); err != nil {
 		return nil, fmt.Errorf("TLS handshake: %w", err)
 	}

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/engine"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -49,23 +49,52 @@ type Session struct {
 	Event func(*transfer.Result)
 }
 
-// Serve answers Marker, which has been read, and carries out what the client offers
-// until it leaves. It closes conn.
-func (s *Session) Serve(ctx context.Context, conn net.Conn) error {
-	defer conn.Close()
+// Admit answers Marker, which has been read, and has the client prove the key. Until
+// then it is a stranger and gets nothing else. Admit closes conn when it fails; what it
+// answers otherwise is for Serve or Refuse.
+func (s *Session) Admit(ctx context.Context, conn net.Conn) (secured *tls.Conn, err error) {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	conn.SetDeadline(time.Now().Add(connectTime))
-	if _, err := conn.Write([]byte{AnswerFullpipe}); err != nil {
-		return err
+	if _, err = conn.Write([]byte{AnswerFullpipe}); err == nil {
+		secured, err = SecureServer(ctx, conn, s.Certificate, s.Key)
 	}
-	secured, err := SecureServer(ctx, conn, s.Certificate, s.Key)
 	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return secured, nil
+}
+
+// Refuse tells a client that has proven the key that there is no place for it, and
+// closes the connection. A client that does not know Hello.Busy is told by the answer to
+// its first message.
+func (s *Session) Refuse(secured *tls.Conn) {
+	defer secured.Close()
+	secured.SetDeadline(time.Now().Add(stopTime))
+	if writeMessage(secured, kindHello, s.hello(true)) != nil {
+		return
+	}
+	if _, err := readMessage(secured, mostRequest); err == nil {
+		writeMessage(secured, kindAccept, accept{Error: errBusy.Error()})
+	}
+}
+
+// hello is what this server tells of itself; busy says that it has no place.
+func (s *Session) hello(busy bool) Hello {
+	h := s.Hello
+	h.Version, h.Versions, h.KeyID, h.Busy = leastVersion, &speaks, s.Key.ID().String(), busy
+	return h
+}
+
+// Serve carries out what an admitted client offers until it leaves. It closes secured.
+func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
+	defer secured.Close()
+	defer context.AfterFunc(ctx, func() { secured.NetConn().Close() })()
+	secured.SetDeadline(time.Now().Add(connectTime))
+	if err := writeMessage(secured, kindHello, s.hello(false)); err != nil {
 		return err
 	}
-	if err := writeMessage(secured, kindHello, s.Hello); err != nil {
-		return err
-	}
-	conn.SetDeadline(time.Time{})
+	secured.SetDeadline(time.Time{})
 
 	messages := make(chan message)
 	gone := make(chan error, 1)
@@ -73,7 +102,7 @@ func (s *Session) Serve(ctx context.Context, conn net.Conn) error {
 	defer close(over)
 	go func() {
 		for {
-			m, err := readMessage(secured, 64<<10)
+			m, err := readMessage(secured, mostRequest)
 			if err != nil {
 				gone <- err
 				close(messages)
@@ -88,6 +117,7 @@ func (s *Session) Serve(ctx context.Context, conn net.Conn) error {
 	}()
 	idle := time.NewTimer(idleTime)
 	defer idle.Stop()
+	var err error
 	revoke := func() {}
 	defer func() { revoke() }()
 	for {
@@ -154,16 +184,21 @@ func (s *Session) grant(conn net.Conn) (revoke func(), err error) {
 // session.
 func (s *Session) carryOut(ctx context.Context, conn net.Conn, o offer, messages <-chan message) error {
 	spec := o.Spec
+	spec.TestID = o.TestID
 	send := func(k kind, body any) error {
 		conn.SetWriteDeadline(time.Now().Add(connectTime))
 		return writeMessage(conn, k, body)
 	}
-	if err := s.Hello.Check(spec); err != nil {
+	err := o.check()
+	if err == nil {
+		err = s.Hello.Check(spec)
+	}
+	if err != nil {
 		return send(kindAccept, refusal(err))
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	options := options(spec.Direction == transfer.Down, spec.Far, false)
+	options := engine.Options(spec.Direction == transfer.Down, spec.Far, false)
 	tokens := make([]Preface, max(spec.Streams, 1))
 	answer := accept{}
 	for i := range tokens {
@@ -182,7 +217,8 @@ func (s *Session) carryOut(ctx context.Context, conn net.Conn, o offer, messages
 	defer forget()
 	answer.Port = port
 	if spec.Direction == transfer.Down && socket.RemembersPaths() {
-		answer.Warnings = append(answer.Warnings, "the far end remembers earlier transfers to this host (net.ipv4.tcp_no_metrics_save is 0), "+
+		answer.Warnings = append(answer.Warnings, "the far end remembers earlier transfers to this host "+
+			"(net.ipv4.tcp_no_metrics_save is 0), "+
 			"which changes how this one began")
 	}
 	if err := send(kindAccept, answer); err != nil {
@@ -193,7 +229,7 @@ func (s *Session) carryOut(ctx context.Context, conn net.Conn, o offer, messages
 	watched := make(chan struct{})
 	finished := make(chan struct{})
 	var left error
-	sending := &latest{}
+	sending := &engine.Latest{}
 	go func() {
 		defer close(watched)
 		for {
@@ -203,7 +239,7 @@ func (s *Session) carryOut(ctx context.Context, conn net.Conn, o offer, messages
 				case !open:
 					left = errLeft
 				case m.kind == kindEcho:
-					if left = answerEcho(conn, m, sending.get()); left == nil {
+					if left = answerEcho(conn, m, sending.Get()); left == nil {
 						continue
 					}
 				case m.kind != kindStop:
@@ -224,7 +260,7 @@ func (s *Session) carryOut(ctx context.Context, conn net.Conn, o offer, messages
 	if left != nil {
 		return left
 	}
-	r := result{End: end}
+	r := result{End: end, Stopped: errors.Is(err, errStopped)}
 	if err != nil {
 		r.Error = err.Error()
 	}
@@ -241,109 +277,3 @@ var (
 	errStopped = errors.New("stopped by the client")
 	errLeft    = errors.New("the client left during a transfer")
 )
-
-func refusal(err error) accept {
-	var u *transfer.Unsupported
-	if errors.As(err, &u) {
-		return accept{Field: u.Field, Error: u.Why}
-	}
-	return accept{Error: err.Error()}
-}
-
-// transfer carries out the server's part over the streams that arrive.
-func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Expected, arriving <-chan *net.TCPConn, sending *latest,
-	send func(kind, any) error) (*transfer.End, error) {
-	n, ports := len(expected.Tokens), expected.Ports
-	var streams []*socket.Stream
-	defer func() { closeAll(streams) }()
-	late := time.NewTimer(connectTime)
-	defer late.Stop()
-	for len(streams) < n {
-		select {
-		case conn := <-arriving:
-			if from := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Port(); len(ports) > 0 && !slices.Contains(ports, from) {
-				conn.Close()
-				return nil, fmt.Errorf("an address translator moved a data connection to port %d, so its window could not be set", from)
-			}
-			st, err := socket.NewStream(conn, expected.Options)
-			if err != nil {
-				return nil, err
-			}
-			streams = append(streams, st)
-		case <-late.C:
-			return nil, fmt.Errorf("%d of %d data connections arrived within %v", len(streams), n, connectTime)
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var moved int64
-	p := part{send: spec.Direction == transfer.Down, spec: spec, streams: streams, every: 200 * time.Millisecond, latest: sending}
-	// Progress also says that this end lives, so silence is reported too. On a slow path
-	// its acknowledgements would show in what is measured: it waits for some bytes.
-	const worthTelling = 32 << 10
-	alive := time.NewTicker(stallTime / 4)
-	defer alive.Stop()
-	var untold transfer.Interval
-	intervals := make(chan transfer.Interval, 64)
-	p.each = func(i transfer.Interval) {
-		moved += i.Bytes
-		if err := s.Hello.Limits.Excess(moved, i.End); err != nil {
-			stop(err)
-		}
-		if p.send {
-			return
-		}
-		select {
-		case intervals <- i:
-		default: // a client that does not listen misses intervals, never the result
-		}
-	}
-	type outcome struct {
-		end *transfer.End
-		err error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		end, err := p.carryOut(ctx)
-		done <- outcome{end, err}
-	}()
-	for {
-		select {
-		case o := <-done:
-			return o.end, o.err
-		case i := <-intervals:
-			if untold.Bytes == 0 {
-				untold.Start = i.Start
-			}
-			untold.End, untold.Bytes = i.End, untold.Bytes+i.Bytes
-			if untold.Bytes < worthTelling {
-				continue
-			}
-			told := untold
-			send(kindProgress, progressMessage{&told})
-			untold = transfer.Interval{}
-			alive.Reset(stallTime / 4)
-		case <-alive.C:
-			var m progressMessage
-			if told := untold; told.Bytes > 0 {
-				m.Interval, untold = &told, transfer.Interval{}
-			}
-			send(kindProgress, m)
-		}
-	}
-}
-
-// thin bounds what the samples of a result weigh by what the transfer itself moved, so
-// that a slow path does not spend its time on them: one sample for each 4 kB, at least 24.
-func thin(end *transfer.End) {
-	var bytes int64
-	for _, s := range end.Streams {
-		bytes += s.Bytes
-	}
-	n := int(min(max(bytes/4000, 24), 4000)) / len(end.Streams)
-	for i, s := range end.Streams {
-		end.Streams[i].Samples = transfer.Thin(s.Samples, max(n, 2))
-	}
-}

@@ -5,22 +5,66 @@ import (
 	"compress/flate"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Version of the protocol; docs/protocol.md describes it. Two ends of different
-// versions do not work together.
-const Version = 1
-
 // Bounds on what is read from the other end, in bytes.
 const (
-	maxFrame  = 2 << 20  // of one message as it travels
-	maxInflat = 16 << 20 // of one result, unpacked
+	mostRequest  = 64 << 10 // of a client's message
+	mostAnswer   = 64 << 10 // of a server's message that is no result
+	mostResult   = 2 << 20  // of a result as it travels
+	mostUnpacked = 6 << 20  // of a result unpacked: 4000 samples of at most 1 kB and some
 )
+
+// mostElements bounds what a result's arrays hold in all: streams, samples and warnings.
+// They are counted before any of them takes memory: three bytes of text may stand for a
+// Sample of hundreds.
+func mostElements(streams int) int { return 8192 + 4*streams + 64 }
+
+// elements counts the elements of all arrays of a JSON text, at least.
+func elements(text []byte) (n int) {
+	var inArray []bool // for each level that is open
+	quoted, fresh := false, false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if quoted {
+			if c == '\\' {
+				i++
+			}
+			quoted = c != '"'
+			continue
+		}
+		switch c {
+		case ' ', '\t', '\n', '\r':
+			continue
+		case ']', '}':
+			fresh = false
+			inArray = inArray[:max(len(inArray)-1, 0)]
+			continue
+		case ',':
+			fresh = len(inArray) > 0 && inArray[len(inArray)-1]
+			continue
+		}
+		if fresh { // the first byte of an element
+			n++
+			fresh = false
+		}
+		switch c {
+		case '"':
+			quoted = true
+		case '[', '{':
+			inArray = append(inArray, c == '[')
+			fresh = c == '['
+		}
+	}
+	return n
+}
 
 // kind is a message's first byte.
 type kind byte
@@ -38,7 +82,12 @@ const (
 
 // Hello is what a server tells of itself.
 type Hello struct {
-	Version    int      `json:"version"`
+	// Version is what ends from before Versions go by: the least that the server speaks.
+	Version int `json:"version"`
+	// Versions are those that the server speaks; nil: Version alone.
+	Versions *Versions `json:"versions,omitempty"`
+	// KeyID is the ID of the key that the client has proven.
+	KeyID      string   `json:"key_id,omitempty"`
 	Software   string   `json:"software"`
 	Kernel     string   `json:"kernel"`
 	Congestion []string `json:"congestion,omitempty"` // what Spec.Far may choose from, the default first
@@ -47,6 +96,8 @@ type Hello struct {
 	Echo bool `json:"echo,omitempty"`
 	// Search says that its UDP receivers and senders give and follow feedback.
 	Search bool `json:"search,omitempty"`
+	// Busy says that the server has as many clients as it takes.
+	Busy bool `json:"busy,omitempty"`
 }
 
 // Limits are the most that a server does for one client. Zero fields are features that
@@ -64,7 +115,11 @@ type Limits struct {
 }
 
 type offer struct {
-	Spec transfer.Spec `json:"spec"`
+	// Version is the highest that both ends speak; 0, from ends before Versions, is 1.
+	Version int           `json:"version,omitempty"`
+	Spec    transfer.Spec `json:"spec"`
+	// TestID names the test in both ends' records; empty: it has none.
+	TestID string `json:"test_id,omitempty"`
 	// Ports are those that the data connections will come from, which lets the server
 	// tell them apart before it sees more than their SYN; From is the control
 	// connection's, which tells whether ports arrive as they left.
@@ -86,6 +141,8 @@ type progressMessage struct {
 }
 
 type result struct {
+	// Stopped says that Error is only that the client had it stopped.
+	Stopped  bool          `json:"stopped,omitempty"`
 	End      *transfer.End `json:"end,omitempty"`
 	Error    string        `json:"error,omitempty"`
 	Warnings []string      `json:"warnings,omitempty"`
@@ -106,7 +163,7 @@ func writeMessage(w io.Writer, k kind, body any) error {
 	} else {
 		frame.Write(text)
 	}
-	if frame.Len()-4 > maxFrame {
+	if frame.Len()-4 > mostResult {
 		return fmt.Errorf("a message of %d bytes is too long to send", frame.Len()-4)
 	}
 	b := frame.Bytes()
@@ -122,7 +179,8 @@ type message struct {
 	text []byte // JSON, unpacked
 }
 
-// readMessage reads one frame; limit bounds its length.
+// readMessage reads one frame; limit bounds its length, and mostAnswer that of a message
+// which is no result.
 func readMessage(r io.Reader, limit int) (message, error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -133,6 +191,9 @@ func readMessage(r io.Reader, limit int) (message, error) {
 		return message{}, fmt.Errorf("a message of %d bytes (at most %d are allowed)", length, limit)
 	}
 	m := message{kind: kind(head[4])}
+	if m.kind != kindResult && length > mostAnswer {
+		return message{}, fmt.Errorf("message %q of %d bytes (at most %d are allowed)", m.kind, length, mostAnswer)
+	}
 	// The buffer grows with what really comes, not with what was announced.
 	var b bytes.Buffer
 	if n, err := io.CopyN(&b, r, int64(length-1)); err != nil {
@@ -145,15 +206,99 @@ func readMessage(r io.Reader, limit int) (message, error) {
 	if m.kind != kindResult {
 		return m, nil
 	}
-	text, err := io.ReadAll(io.LimitReader(flate.NewReader(&b), maxInflat+1))
+	text, err := io.ReadAll(io.LimitReader(flate.NewReader(&b), mostUnpacked+1))
 	if err != nil {
 		return message{}, fmt.Errorf("unpack a result: %w", err)
 	}
-	if len(text) > maxInflat {
-		return message{}, fmt.Errorf("a result of more than %d bytes", maxInflat)
+	if len(text) > mostUnpacked {
+		return message{}, fmt.Errorf("a result of more than %d bytes", mostUnpacked)
 	}
 	m.text = text
 	return m, nil
+}
+
+// decodeResult reads a result of a transfer by a Spec that was offered wall ago. What
+// cannot be true, or is more than an honest end sends, is an error.
+func (m message) decodeResult(spec transfer.Spec, wall time.Duration) (r result, err error) {
+	streams := max(spec.Streams, 1)
+	if n := elements(m.text); n > mostElements(streams) {
+		return r, fmt.Errorf("a result of %d streams, samples and warnings for %d streams", n, streams)
+	}
+	if err := m.decode(kindResult, &r); err != nil {
+		return result{}, err
+	}
+	if err := transfer.BelieveNotes(r.Warnings); err != nil {
+		return result{}, err
+	}
+	const mostError = 4 << 10 // bytes; honest ends join one for each stream
+	r.Error = r.Error[:min(len(r.Error), mostError)]
+	if r.End != nil {
+		if err := r.End.Believe(spec, wall); err != nil {
+			return result{}, err
+		}
+	}
+	return r, nil
+}
+
+// check holds a hello to what an honest server says of itself.
+func (h *Hello) check() error {
+	const mostNames = 64
+	if len(h.Software) > 256 || len(h.Kernel) > 256 || len(h.Congestion) > mostNames {
+		return errors.New("a hello longer than any server's")
+	}
+	if !transfer.Printable(h.Software) || !transfer.Printable(h.Kernel) {
+		return errors.New("a hello with names that no server has")
+	}
+	for _, name := range h.Congestion {
+		if len(name) > 64 || !transfer.Printable(name) {
+			return errors.New("a hello with a congestion control that no system has")
+		}
+	}
+	return nil
+}
+
+// check holds an offer's own fields to what they may be.
+func (o *offer) check() error {
+	if o.Version < 0 || o.Version != 0 && (o.Version < leastVersion || o.Version > Version) {
+		return errBadVersion
+	}
+	if !validTestID(o.TestID) {
+		return &transfer.Unsupported{Field: "TestID", Why: "it is no UUID"}
+	}
+	return nil
+}
+
+// validTestID says whether a text is empty or has the form of a UUID (RFC 9562).
+func validTestID(id string) bool {
+	if id == "" {
+		return true
+	}
+	if len(id) != 36 {
+		return false
+	}
+	for i := range len(id) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if c := id[i]; dash != (c == '-') || !dash && !strings.ContainsRune("0123456789abcdef", rune(c)) {
+			return false
+		}
+	}
+	return true
+}
+
+// check holds an accept to what was offered.
+func (a *accept) check(streams int) error {
+	if len(a.Tokens) != streams {
+		return fmt.Errorf("%d stream tokens for %d streams", len(a.Tokens), streams)
+	}
+	for _, t := range a.Tokens {
+		if len(t) != PrefaceSize {
+			return fmt.Errorf("a stream token of %d bytes", len(t))
+		}
+	}
+	if a.Port < 0 || a.Port > 65535 {
+		return fmt.Errorf("port %d for the streams", a.Port)
+	}
+	return nil
 }
 
 func (m message) decode(k kind, into any) error {

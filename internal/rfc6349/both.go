@@ -23,15 +23,16 @@ func (t *tester) both(ctx context.Context) error {
 		return nil
 	}
 	up, down := t.upAndDown()
-	carrier := t.bothWays()
+	possible := t.bothWays()
 	tests := [2]Test{{Kind: Both, Connections: 1}, {Kind: Both, Connections: 1}}
 	for i, d := range []*Direction{up, down} {
 		other := []*Direction{down, up}[i]
 		tests[i].Direction = d.Direction
 		tests[i].Window, tests[i].Share = t.ample(d)
 		p := &t.out.Path
-		tests[i].AchievableBps = min(t.achievable(d, &tests[i]), model.GoodputBesideAcks(d.Bottleneck.Bps, t.tcpOf(other.Bottleneck.Bps), p.MSS, p.Headers))
-		if carrier == nil {
+		tests[i].AchievableBps = min(t.achievable(d, &tests[i]), model.GoodputBesideAcks(d.Bottleneck.Bps,
+			t.tcpOf(other.Bottleneck.Bps), p.MSS, p.Headers))
+		if !possible {
 			tests[i].Skipped = "this far end carries one direction at a time"
 		}
 	}
@@ -40,7 +41,7 @@ func (t *tester) both(ctx context.Context) error {
 		down.Tests = append(down.Tests, tests[1])
 	}()
 	for i := range t.plan.repeats {
-		if carrier == nil || tests[0].Skipped != "" {
+		if !possible || tests[0].Skipped != "" {
 			return nil
 		}
 		if t.over() {
@@ -50,7 +51,7 @@ func (t *tester) both(ctx context.Context) error {
 			return nil
 		}
 		t.say("", "both directions at once, run %d of %d", i+1, t.plan.repeats)
-		if err := t.together(ctx, carrier, up, down, &tests[0], &tests[1]); err != nil {
+		if err := t.together(ctx, up, down, &tests[0], &tests[1]); err != nil {
 			return err
 		}
 	}
@@ -68,7 +69,8 @@ func (t *tester) upAndDown() (up, down *Direction) {
 
 // ample is the window for both directions at once; 0 is automatic.
 func (t *tester) ample(d *Direction) (window int, share float64) {
-	if automatic := d.Test(Automatic); automatic != nil && automatic.Typical() != nil && automatic.Typical().SteadyBps >= 0.95*t.mostTCP(d) {
+	if automatic := d.Test(Automatic); automatic != nil && automatic.Typical() != nil &&
+		automatic.Typical().SteadyBps >= 0.95*t.mostTCP(d) {
 		return 0, 0
 	}
 	window = model.Window(3*d.BDPBytes, t.out.Path.MSS)
@@ -76,23 +78,23 @@ func (t *tester) ample(d *Direction) (window int, share float64) {
 }
 
 // together adds one run to each direction's test.
-func (t *tester) together(ctx context.Context, carrier transfer.BothWaysPeer, up, down *Direction, upTest, downTest *Test) error {
+func (t *tester) together(ctx context.Context, up, down *Direction, upTest, downTest *Test) error {
 	tests := [2]*Test{upTest, downTest}
 	upSpec, why := t.spec(up, upTest)
 	downSpec, whyDown := t.spec(down, downTest)
 	upSpec.Time, downSpec.Time = bothFor*upSpec.Time, bothFor*downSpec.Time
 	intervals := map[transfer.Direction][]transfer.Interval{}
 	var mu sync.Mutex // guards intervals
-	each := func(d transfer.Direction, i transfer.Interval) {
+	each := func(i transfer.Interval) {
 		mu.Lock()
 		defer mu.Unlock()
-		intervals[d] = append(intervals[d], i)
+		intervals[i.Direction] = append(intervals[i.Direction], i)
 	}
 	start := time.Now()
 	var a, b *transfer.Result
 	err := error(&transfer.Unsupported{Field: "windows", Why: why + whyDown})
 	if why == "" && whyDown == "" {
-		a, b, err = carrier.RunBoth(ctx, upSpec, downSpec, each)
+		a, b, err = transfer.RunBoth(ctx, t.cfg.Peer, upSpec, downSpec, each)
 	}
 	var refused *transfer.Unsupported
 	if errors.As(err, &refused) && (tests[0].Window > 0 || tests[1].Window > 0) {
@@ -103,7 +105,7 @@ func (t *tester) together(ctx context.Context, carrier transfer.BothWaysPeer, up
 		upSpec, _ = t.spec(up, upTest)
 		downSpec, _ = t.spec(down, downTest)
 		upSpec.Time, downSpec.Time = bothFor*upSpec.Time, bothFor*downSpec.Time
-		a, b, err = carrier.RunBoth(ctx, upSpec, downSpec, each)
+		a, b, err = transfer.RunBoth(ctx, t.cfg.Peer, upSpec, downSpec, each)
 	}
 	if errors.As(err, &refused) {
 		tests[0].Skipped, tests[1].Skipped = refused.Error(), refused.Error()

@@ -34,11 +34,10 @@ const (
 // 3.2.2), or with several connections where there is none.
 func (t *tester) bottleneck(ctx context.Context, d *Direction) error {
 	defer t.reference(d)
-	carrier, ok := t.cfg.Peer.(transfer.DatagramPeer)
-	if !ok {
+	if !t.carriesUDP() {
 		return t.bottleneckByTCP(ctx, d, "this far end carries no UDP")
 	}
-	err := t.searchBottleneck(ctx, d, carrier)
+	err := t.searchBottleneck(ctx, d)
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return err
@@ -49,7 +48,13 @@ func (t *tester) bottleneck(ctx context.Context, d *Direction) error {
 	return t.bottleneckByTCP(ctx, d, "UDP cannot be had: "+err.Error())
 }
 
-func (t *tester) searchBottleneck(ctx context.Context, d *Direction, carrier transfer.DatagramPeer) error {
+// carriesUDP says whether the far end does.
+func (t *tester) carriesUDP() bool {
+	some := transfer.UDP(transfer.DatagramSpec{Direction: transfer.Up, Time: time.Second})
+	return t.cfg.Peer.Check(some) == nil
+}
+
+func (t *tester) searchBottleneck(ctx context.Context, d *Direction) error {
 	b := &d.Bottleneck
 	b.Method = "UDP"
 	spec := transfer.DatagramSpec{Direction: d.Direction, Size: t.datagram(), Time: time.Second, DontFragment: true}
@@ -61,7 +66,7 @@ func (t *tester) searchBottleneck(ctx context.Context, d *Direction, carrier tra
 	climb := climb{next: math.Max(1.5*max(t.rough[d.Direction], t.committedIP(d)), 64e3)}
 	for !climb.done() && (len(b.Trials) < leastTrials || t.elapsed() <= until) {
 		t.say(d.Direction, "bottleneck: UDP at %.4g Mbit/s", climb.next/1e6)
-		trial, err := t.datagrams(ctx, carrier, spec, climb.next)
+		trial, err := t.datagrams(ctx, spec, climb.next)
 		if err != nil {
 			return err
 		}
@@ -79,19 +84,19 @@ func (t *tester) searchBottleneck(ctx context.Context, d *Direction, carrier tra
 	}
 	b.Bps, b.AtLeast = middle(full), false
 	b.Range = [2]float64{slices.Min(full), slices.Max(full)}
-	return t.withoutBurst(ctx, d, carrier, spec)
+	return t.withoutBurst(ctx, d, spec)
 }
 
 // withoutBurst takes out what a full link let through beyond its rate: a policer's bucket,
 // or a queue that emptied after the last datagram. That is the same in a trial twice as
 // long, whose second half is the link's rate alone.
-func (t *tester) withoutBurst(ctx context.Context, d *Direction, carrier transfer.DatagramPeer, spec transfer.DatagramSpec) error {
+func (t *tester) withoutBurst(ctx context.Context, d *Direction, spec transfer.DatagramSpec) error {
 	b := &d.Bottleneck
 	offered := b.Trials[len(b.Trials)-1].Offered
 	short := spec.Time
 	spec.Time *= 2
 	t.say(d.Direction, "bottleneck: UDP at %.4g Mbit/s for longer", offered/1e6)
-	long, err := t.datagrams(ctx, carrier, spec, offered)
+	long, err := t.datagrams(ctx, spec, offered)
 	if err != nil {
 		return err
 	}
@@ -123,15 +128,15 @@ func (t *tester) udpHeaders() int {
 }
 
 // datagrams carries out one UDP trial at a rate counted at the IP layer.
-func (t *tester) datagrams(ctx context.Context, carrier transfer.DatagramPeer, spec transfer.DatagramSpec, bps float64) (Datagrams, error) {
+func (t *tester) datagrams(ctx context.Context, spec transfer.DatagramSpec, bps float64) (Datagrams, error) {
 	packet := float64(spec.Size + t.udpHeaders())
 	spec.Bps = bps * float64(spec.Size) / packet
 	start := time.Now()
-	r, err := carrier.RunDatagrams(ctx, spec, nil)
+	r, err := transfer.RunDatagrams(ctx, t.cfg.Peer, spec, nil)
 	var unsupported *transfer.Unsupported
 	if errors.As(err, &unsupported) && spec.DontFragment {
 		spec.DontFragment = false
-		r, err = carrier.RunDatagrams(ctx, spec, nil)
+		r, err = transfer.RunDatagrams(ctx, t.cfg.Peer, spec, nil)
 	}
 	if err != nil {
 		return Datagrams{}, err
@@ -139,7 +144,8 @@ func (t *tester) datagrams(ctx context.Context, carrier transfer.DatagramPeer, s
 	t.simulated += max(spec.Time-time.Since(start), 0)
 	t.out.Bytes += r.Bytes
 	framed := packet / float64(spec.Size)
-	trial := Datagrams{Offered: bps, Sent: float64(r.Sent) * packet * 8 / spec.Time.Seconds(), Received: r.Bps() * framed, Loss: r.LossRatio()}
+	trial := Datagrams{Offered: bps, Sent: float64(r.Sent) * packet * 8 / spec.Time.Seconds(), Received: r.Bps() * framed,
+		Loss: r.LossRatio()}
 	if r.Reordered != nil && r.Bytes > int64(spec.Size) {
 		// From the first datagram to the last is the time of one less than came.
 		trial.Received *= 1 - float64(spec.Size)/float64(r.Bytes)
@@ -204,7 +210,7 @@ func (t *tester) bottleneckByTCP(ctx context.Context, d *Direction, why string) 
 		if t.cfg.Budget > 0 {
 			spec.Time = min(spec.Time, t.cfg.Budget/20)
 		}
-		if t.cfg.Peer.Check(spec) != nil {
+		if t.cfg.Peer.Check(transfer.TCP(spec)) != nil {
 			continue
 		}
 		t.say(d.Direction, "bottleneck: %d connections", connections)

@@ -26,12 +26,12 @@ func (t *tester) decide(ctx context.Context) error {
 				}
 			}
 		}
-		if carrier := t.bothWays(); carrier != nil && !spent() {
+		if t.bothWays() && !spent() {
 			up, down := t.upAndDown()
 			if t.open(up, Both) || t.open(down, Both) {
 				repeated = true
 				t.say("", "both directions at once, once more to decide")
-				if err := t.together(ctx, carrier, up, down, up.Test(Both), down.Test(Both)); err != nil {
+				if err := t.together(ctx, up, down, up.Test(Both), down.Test(Both)); err != nil {
 					return err
 				}
 			}
@@ -46,7 +46,8 @@ func (t *tester) decide(ctx context.Context) error {
 // open says that more runs could decide a test.
 func (t *tester) open(d *Direction, kind Kind) bool {
 	test := d.Test(kind)
-	if d.Committed == 0 || test == nil || test.Skipped != "" || len(test.Runs) == 0 || len(test.Runs) >= mostRuns || t.narrow(d) {
+	if d.Committed == 0 || test == nil || test.Skipped != "" || len(test.Runs) == 0 || len(test.Runs) >= mostRuns ||
+		t.narrow(d) {
 		return false
 	}
 	if kind == Both {

@@ -89,11 +89,10 @@ func (t *tester) frames(ctx context.Context, d *Direction, later int) error {
 }
 
 func (t *tester) frame(ctx context.Context, d *Direction, f *Frame, until time.Duration) error {
-	carrier, ok := t.cfg.Peer.(transfer.DatagramPeer)
 	packet := f.Bytes - EthernetBytes
 	payload := packet - t.udpHeaders()
 	switch {
-	case !ok:
+	case !t.carriesUDP():
 		f.Skipped = "this far end carries no UDP"
 	case payload < leastUDP:
 		f.Skipped = fmt.Sprintf("its headers leave %d bytes, a trial's counters need %d", max(payload, 0), leastUDP)
@@ -110,7 +109,7 @@ func (t *tester) frame(ctx context.Context, d *Direction, f *Frame, until time.D
 	s := bisection{high: line, next: line}
 	for !s.done() && !(t.elapsed() >= until && len(f.Trials) > 1) {
 		t.say(d.Direction, "frames of %d bytes at %.4g frames/s", f.Bytes, s.next/8/float64(packet))
-		trial, err := t.datagrams(ctx, carrier, spec, s.next)
+		trial, err := t.datagrams(ctx, spec, s.next)
 		if err != nil {
 			if len(f.Trials) == 0 && ctx.Err() == nil {
 				f.Skipped = err.Error()
@@ -222,7 +221,8 @@ func (t *tester) judgeFrame(d *Direction, f *Frame) {
 		f.Reason = share + ": the search did not come to its end"
 	case f.failedFPS < 0.9*t.mostFPS:
 		f.Verdict = Fail
-		f.Reason = fmt.Sprintf("%s: lost from %.0f frames/s on, while these hosts carried %.0f of another size", share, f.failedFPS, t.mostFPS)
+		f.Reason = fmt.Sprintf("%s: lost from %.0f frames/s on, while these hosts carried %.0f of another size", share,
+			f.failedFPS, t.mostFPS)
 	default:
 		f.Reason = share + ": whether a host's packet rate or the line's ends there cannot be told from the two ends"
 	}

@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // Verdict of a sign-off and of each of its criteria.
@@ -91,7 +91,8 @@ func (t *tester) judgeBandwidth(d *Direction) Criterion {
 	case b.Bps >= c.Required:
 		c.Verdict = Pass
 	case t.ipOf(tcp) >= c.Required:
-		c.Reason = fmt.Sprintf("UDP got no more through, and TCP needed %s: something treats UDP worse, or an end could not take it",
+		c.Reason = fmt.Sprintf("UDP got no more through, and TCP needed %s: something treats UDP worse, or an end could "+
+			"not take it",
 			units.Rate(t.ipOf(tcp)))
 	case b.AtLeast && len(b.Trials) > 0:
 		c.Reason = "the search over UDP found no end of the line: a host could send no more, or time was up"
@@ -114,8 +115,9 @@ func (t *tester) mostTCP(d *Direction) (most float64) {
 }
 
 // ends are the limiters that are the hosts' and say nothing against the line.
-var ends = []limiter.Name{limiter.Application, limiter.SendBuffer, limiter.ReceiverWindow, limiter.ReceiverApplication, limiter.LocalQueue,
-	limiter.NagleDelayedAck, limiter.Pacing, limiter.CPU, limiter.Sender, limiter.SlowStart}
+var ends = []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow, verdict.ReceiverApplication,
+	verdict.LocalQueue,
+	verdict.NagleDelayedAck, verdict.Pacing, verdict.CPU, verdict.Sender, verdict.SlowStart}
 
 // fewestToFail is how many runs have to fall short together: a host that pauses for a
 // moment spoils one.
@@ -152,7 +154,7 @@ func (t *tester) judgeThroughput(d *Direction, kind Kind) Criterion {
 		c.Verdict, c.Reason = Fail, "the line itself is narrower"
 	case slices.Contains(ends, run.Verdict.Limiter):
 		c.Reason = fmt.Sprintf("%s limited it, which is an end's and not the line's", run.Verdict.Limiter)
-	case run.Verdict.Limiter == limiter.Unknown || run.Verdict.Limiter == limiter.Mixed:
+	case run.Verdict.Limiter == verdict.Unknown || run.Verdict.Limiter == verdict.Mixed:
 		c.Reason = "what limited it cannot be told"
 	case len(test.Runs) < fewestToFail:
 		c.Reason = "too few runs to hold it against the line: a longer --budget decides"
@@ -220,7 +222,8 @@ func (t *tester) why(d *Direction, run *Outcome) string {
 	case d.Bottleneck.Bps > 0 && !d.Bottleneck.AtLeast && run.SteadyBps > 0.93*t.tcpOf(d.Bottleneck.Bps):
 		text += ": TCP fills what the line carries, and that is too little"
 	case lossy && !queued:
-		text += fmt.Sprintf(": %.2f %% of the bytes were sent again while no queue stood: loss or policing", 100*(1-efficiency))
+		text += fmt.Sprintf(": %.2f %% of the bytes were sent again while no queue stood: loss or policing",
+			100*(1-efficiency))
 	case queued && !lossy:
 		text += ": the round trip grew and nothing was lost: a queue before a narrower link"
 	case queued && lossy:
@@ -235,7 +238,8 @@ func (t *tester) judgeMetrics(d *Direction) (all []Criterion) {
 		if limit == 0 {
 			return
 		}
-		c := Criterion{Name: name, Unit: "ratio", Due: limit, Required: limit, Measured: unmeasured(), Verdict: Inconclusive, Reason: "not measured"}
+		c := Criterion{Name: name, Unit: "ratio", Due: limit, Required: limit, Measured: unmeasured(), Verdict: Inconclusive,
+			Reason: "not measured"}
 		if test := d.Test(Full); test != nil {
 			var values []float64
 			for i := range test.Runs {
@@ -258,7 +262,8 @@ func (t *tester) judgeMetrics(d *Direction) (all []Criterion) {
 		}
 		all = append(all, c)
 	}
-	ratio("efficiency", t.cfg.LeastEfficiency, (*Outcome).Efficiency, func(v float64) bool { return v >= t.cfg.LeastEfficiency })
+	ratio("efficiency", t.cfg.LeastEfficiency, (*Outcome).Efficiency,
+		func(v float64) bool { return v >= t.cfg.LeastEfficiency })
 	ratio("buffer-delay", t.cfg.MostBufferDelay, func(r *Outcome) (float64, bool) { return r.BufferDelay(t.out.Path.RTT) },
 		func(v float64) bool { return v <= t.cfg.MostBufferDelay })
 	return all

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // mostConnections bounds the tests over several connections.
@@ -45,7 +45,8 @@ func (t *tester) ladder(ctx context.Context, d *Direction) error {
 func (t *tester) full(ctx context.Context, d *Direction) error {
 	window, share := t.sufficient(d)
 	single := Test{Kind: Full, Connections: 1, Window: window, Share: share}
-	several := Test{Kind: Several, Connections: min(max(model.Connections(d.BDPBytes, model.MaxUnscaled), 2), mostConnections)}
+	several := Test{Kind: Several, Connections: min(max(model.Connections(d.BDPBytes, model.MaxUnscaled), 2),
+		mostConnections)}
 	if window > 0 {
 		several.Window = model.Window(float64(window)/float64(several.Connections), t.out.Path.MSS)
 		several.Share = float64(several.Window*several.Connections) / d.BDPBytes
@@ -55,7 +56,8 @@ func (t *tester) full(ctx context.Context, d *Direction) error {
 		if err = t.try(ctx, d, &single, fmt.Sprintf("one connection, run %d of %d", i+1, t.plan.repeats)); err != nil {
 			break
 		}
-		if err = t.try(ctx, d, &several, fmt.Sprintf("%d connections, run %d of %d", several.Connections, i+1, t.plan.repeats)); err != nil {
+		if err = t.try(ctx, d, &several, fmt.Sprintf("%d connections, run %d of %d", several.Connections, i+1,
+			t.plan.repeats)); err != nil {
 			break
 		}
 	}
@@ -81,7 +83,8 @@ func (t *tester) sufficient(d *Direction) (window int, share float64) {
 		return 0, 0
 	}
 	for i := range d.Tests { // from the smallest window up
-		if test := &d.Tests[i]; test.Kind == Window && test.Share >= 0.99 && test.Typical() != nil && test.Typical().SteadyBps >= alike*best {
+		if test := &d.Tests[i]; test.Kind == Window && test.Share >= 0.99 && test.Typical() != nil &&
+			test.Typical().SteadyBps >= alike*best {
 			return test.Window, test.Share
 		}
 	}
@@ -145,12 +148,12 @@ func (t *tester) spec(d *Direction, test *Test) (spec transfer.Spec, why string)
 		if have.send > 0 && test.Window > have.send {
 			sender.SendBuffer = test.Window + test.Window/4
 		}
-		if t.cfg.Peer.Check(spec) != nil { // stock iperf3 sets buffers only
+		if t.cfg.Peer.Check(transfer.TCP(spec)) != nil { // stock iperf3 sets buffers only
 			receiver.Clamp, receiver.ReceiveBuffer = 0, test.Window
 		}
 	}
 	var refused *transfer.Unsupported
-	if err := t.cfg.Peer.Check(spec); errors.As(err, &refused) {
+	if err := t.cfg.Peer.Check(transfer.TCP(spec)); errors.As(err, &refused) {
 		return spec, refused.Error()
 	} else if err != nil {
 		return spec, err.Error()
@@ -161,11 +164,12 @@ func (t *tester) spec(d *Direction, test *Test) (spec transfer.Spec, why string)
 // room is what the automatic run told of the systems' ceilings.
 func (d *Direction) room() (r room) {
 	for i := range d.Tests {
-		if run := d.Tests[i].Typical(); d.Tests[i].Kind == Automatic && run != nil && run.Verdict.Subtype != limiter.AutotuneGrowing {
+		if run := d.Tests[i].Typical(); d.Tests[i].Kind == Automatic && run != nil &&
+			run.Verdict.Subtype != verdict.AutotuneGrowing {
 			switch run.Verdict.Limiter {
-			case limiter.SendBuffer:
+			case verdict.SendBuffer:
 				r.send = run.Reached
-			case limiter.ReceiverWindow:
+			case verdict.ReceiverWindow:
 				r.receive = run.Reached
 			}
 		}

@@ -5,17 +5,18 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 // newRun computes the metrics of section 4 for one transfer.
 func (t *tester) newRun(d *Direction, test *Test, r *transfer.Result, intervals []transfer.Interval) Outcome {
 	received, _ := r.Received()
-	run := Outcome{Started: r.Started, Duration: received.Duration(), Bytes: received.Bytes, Opening: received.Opening, GoodputBps: received.Bps(), SteadyBps: received.Bps(),
-		Verdict: limiter.Judge(r), Intervals: intervals}
+	run := Outcome{Started: r.Started, Duration: received.Duration(), Bytes: received.Bytes, Opening: received.Opening,
+		GoodputBps: received.Bps(), SteadyBps: received.Bps(),
+		Verdict: live.Judge(r), Intervals: intervals}
 	if startup, ok := r.Startup(); ok {
 		run.Startup, run.SteadyBps = startup.End, startup.SteadyBps
 	}
@@ -39,7 +40,8 @@ func (t *tester) newRun(d *Direction, test *Test, r *transfer.Result, intervals 
 func (r *Outcome) sent(sender *transfer.End) {
 	for _, s := range sender.Streams {
 		r.Reached += s.SendBuffer.Effective
-		if n := len(s.Samples); n > 0 && s.Samples[n-1].Have&transfer.HaveAcked != 0 && s.Samples[n-1].Have&transfer.HaveRetrans != 0 {
+		if n := len(s.Samples); n > 0 && s.Samples[n-1].Have&transfer.HaveAcked != 0 &&
+			s.Samples[n-1].Have&transfer.HaveRetrans != 0 {
 			r.Sent += s.Samples[n-1].Sent
 			r.Again += s.Samples[n-1].RetransmittedBytes
 		}
@@ -82,7 +84,11 @@ func (r *Outcome) roundTrips(sender *transfer.End) {
 				continue
 			}
 			k := int((sample.At - s.First) / step)
-			for len(steps) <= k && k < 1e5 {
+			const most = 1e5
+			if k >= most {
+				break
+			}
+			for len(steps) <= k {
 				steps = append(steps, sum{})
 			}
 			steps[k].of += sample.RTT

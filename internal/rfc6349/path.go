@@ -48,10 +48,8 @@ func (t *tester) meet(ctx context.Context, d *Direction) error {
 				p.MTU, p.MTUMethod = h.PathMTU, "TCP's own"
 			}
 		}
-		for _, sample := range s.Samples {
-			if sample.Have&transfer.HaveMinRTT != 0 && sample.MinRTT > 0 && (t.remote.rtt == 0 || sample.MinRTT < t.remote.rtt) {
-				t.remote.rtt = sample.MinRTT
-			}
+		if rtt := end.LeastRTT(); rtt > 0 && (t.remote.rtt == 0 || rtt < t.remote.rtt) {
+			t.remote.rtt = rtt
 		}
 	}
 	p.MSS = cmp.Or(p.MSS, 1448)
@@ -105,7 +103,8 @@ func (t *tester) learn(trips path.RoundTrips, mtu path.MTU) {
 	}
 	if mtu.Bytes > 0 {
 		if packet := p.MSS + p.Headers; packet > mtu.Bytes {
-			t.warn("TCP sends packets of %d bytes, and only %d get through: a router drops larger ones without a word", packet, mtu.Bytes)
+			t.warn("TCP sends packets of %d bytes, and only %d get through: a router drops larger ones without a word", packet,
+				mtu.Bytes)
 		}
 		p.MTU, p.FirstMTU, p.MTUMethod = mtu.Bytes, mtu.Largest, "probed"
 		if mtu.Bytes < mtu.Largest {

@@ -53,7 +53,7 @@ func (t *tester) makePlan() plan {
 // runs counts a plan's transfers.
 func (t *tester) runs(p plan) int {
 	n := len(t.cfg.Directions) * (1 + len(p.rungs) + 2*p.repeats)
-	if t.bothWays() != nil {
+	if t.bothWays() {
 		n += bothFor * p.repeats
 	}
 	return n
@@ -71,11 +71,12 @@ func (t *tester) expected() time.Duration {
 	return time.Duration(t.runs(plans[0]))*t.cfg.Time + ways*(10*time.Second+t.cfg.Frames.expected())
 }
 
-// bothWays is the peer if both directions are asked for and it can carry them at once.
-func (t *tester) bothWays() transfer.BothWaysPeer {
+// bothWays says whether both directions are asked for and the peer can carry them at once.
+func (t *tester) bothWays() bool {
 	if len(t.cfg.Directions) < 2 {
-		return nil
+		return false
 	}
-	p, _ := t.cfg.Peer.(transfer.BothWaysPeer)
-	return p
+	up := transfer.Spec{Direction: transfer.Up, Time: time.Second}
+	down := transfer.Spec{Direction: transfer.Down, Time: time.Second}
+	return t.cfg.Peer.Check(transfer.TCP(up, down)) == nil
 }

@@ -13,10 +13,10 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // Config says what to test and against what. Only Peer and Directions are needed.
@@ -144,7 +144,7 @@ type Outcome struct {
 	SteadyRatio float64 // the same in equilibrium
 	Sent, Again int64   // bytes sent, and of them retransmitted; Sent 0: the sender cannot be seen
 	MeanRTT     time.Duration
-	Verdict     limiter.Verdict
+	Verdict     verdict.Verdict
 	Intervals   []transfer.Interval
 	RTTs        []RTT
 }

@@ -67,14 +67,16 @@ func TestTheProcedure(t *testing.T) {
 		}
 		full, several, both := d.Test(Full), d.Test(Several), d.Test(Both)
 		if len(full.Runs) != 3 || len(several.Runs) != 3 || len(both.Runs) != 3 || several.Connections != 8 {
-			t.Errorf("%s: %d, %d and %d runs, %d connections", d.Direction, len(full.Runs), len(several.Runs), len(both.Runs), several.Connections)
+			t.Errorf("%s: %d, %d and %d runs, %d connections", d.Direction, len(full.Runs), len(several.Runs), len(both.Runs),
+				several.Connections)
 		}
 		run := full.Typical()
 		if !near(run.SteadyRatio, 1, 0.02) || run.Ratio < 0.98 {
 			t.Errorf("%s: ratio %v, in equilibrium %v", d.Direction, run.Ratio, run.SteadyRatio)
 		}
 		// The simulated path's round trip is what a window's bytes take at its rate.
-		if delay, ok := run.BufferDelay(r.Path.RTT); !ok || !near(1+delay, max(float64(full.Window)/(100e6*1448/1500/8)/0.04, 1), 0.02) {
+		if delay, ok := run.BufferDelay(r.Path.RTT); !ok || !near(1+delay, max(float64(full.Window)/(100e6*1448/1500/8)/0.04,
+			1), 0.02) {
 			t.Errorf("%s: buffer delay %v of a window of %d", d.Direction, delay, full.Window)
 		}
 	}
@@ -94,8 +96,10 @@ func TestSignOff(t *testing.T) {
 			func(c *Config, _ *far) { c.Overhead, c.Tolerance = 38, 0.02 }, Pass, ""},
 		{"nothing was committed to", nil, func(c *Config, _ *far) { c.Committed = nil }, NotJudged, ""},
 		{"loss", func(p *simpath.Path) { p.Loss = 0.01 }, nil, Fail, ""},
-		{"hosts that cannot send so fast over UDP", nil, func(_ *Config, f *far) { f.hostBps = 40e6 }, Inconclusive, "TCP needed"},
-		{"hosts whose windows stop early", func(p *simpath.Path) { p.AutoWindow, p.Ceiling = 65535, 65535 }, nil, Inconclusive, "an end's and not the line's"},
+		{"hosts that cannot send so fast over UDP", nil, func(_ *Config, f *far) { f.hostBps = 40e6 }, Inconclusive,
+			"TCP needed"},
+		{"hosts whose windows stop early", func(p *simpath.Path) { p.AutoWindow, p.Ceiling = 65535, 65535 }, nil,
+			Inconclusive, "an end's and not the line's"},
 		{"the directions share one medium", nil, func(_ *Config, f *far) { f.shared = true }, Fail, "share one medium"},
 		{"a queue longer than allowed", nil, func(c *Config, _ *far) { c.MostBufferDelay = 0.01 }, Fail, "in every run"},
 	} {

@@ -2,6 +2,7 @@ package rfc6349
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"time"
 
@@ -20,7 +21,33 @@ type far struct {
 	shared  bool    // the directions share one medium
 }
 
-func (f *far) RunDatagrams(ctx context.Context, s transfer.DatagramSpec, _ func(transfer.Interval)) (*transfer.DatagramResult, error) {
+func (f *far) Check(t transfer.Test) error {
+	tcp, udp, err := t.Specs()
+	if len(udp) == 1 {
+		return nil
+	}
+	for _, spec := range tcp {
+		err = errors.Join(err, f.Peer.Check(transfer.TCP(spec)))
+	}
+	return err
+}
+
+func (f *far) Run(ctx context.Context, t transfer.Test, _ func(transfer.Interval)) ([]transfer.Outcome, error) {
+	tcp, udp, err := t.Specs()
+	switch {
+	case err != nil:
+		return nil, err
+	case len(udp) == 1:
+		r, err := f.datagrams(ctx, udp[0])
+		return []transfer.Outcome{{Datagrams: r}}, err
+	case len(tcp) == 2:
+		a, b, err := f.both(ctx, tcp[0], tcp[1])
+		return []transfer.Outcome{{TCP: a}, {TCP: b}}, err
+	}
+	return f.Peer.Run(ctx, t, nil)
+}
+
+func (f *far) datagrams(ctx context.Context, s transfer.DatagramSpec) (*transfer.DatagramResult, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -34,21 +61,23 @@ func (f *far) RunDatagrams(ctx context.Context, s transfer.DatagramSpec, _ func(
 	}
 	sent := bps / 8 / float64(s.Size) * s.Time.Seconds()
 	received := min(sent, line/8/float64(s.Size)*s.Time.Seconds()+f.burst/float64(s.Size)) * (1 - f.Path.Loss)
-	r := &transfer.DatagramResult{Spec: s, Sent: int64(sent), Received: int64(received), Duration: s.Time - time.Duration(float64(s.Size)*8/min(bps, line)*float64(time.Second)), Complete: true, Reordered: new(int64)}
+	r := &transfer.DatagramResult{Spec: s, Sent: int64(sent), Received: int64(received),
+		Duration: s.Time - time.Duration(float64(s.Size)*8/min(bps, line)*float64(time.Second)), Complete: true,
+		Reordered: new(int64)}
 	r.Lost, r.Bytes = max(r.Sent-r.Received, 0), r.Received*int64(s.Size)
 	return r, nil
 }
 
-func (f *far) RunBoth(ctx context.Context, up, down transfer.Spec, _ func(transfer.Direction, transfer.Interval)) (*transfer.Result, *transfer.Result, error) {
+func (f *far) both(ctx context.Context, up, down transfer.Spec) (*transfer.Result, *transfer.Result, error) {
 	if whole := *f.Path; f.shared {
 		f.Path.RateBps /= 2
 		defer func() { *f.Path = whole }()
 	}
-	a, err := f.Run(ctx, up, nil)
+	a, err := transfer.Run(ctx, f.Peer, up, nil)
 	if err != nil {
 		return a, nil, err
 	}
-	b, err := f.Run(ctx, down, nil)
+	b, err := transfer.Run(ctx, f.Peer, down, nil)
 	return a, b, err
 }
 
@@ -58,8 +87,10 @@ func line() *simpath.Path {
 		Noise: simpath.Noise{Dev: 0.002}}
 }
 
-func echo(p *simpath.Path) func(context.Context, netip.AddrPort, time.Duration, time.Duration) (path.RoundTrips, path.MTU) {
+func echo(p *simpath.Path) func(context.Context, netip.AddrPort, time.Duration, time.Duration) (path.RoundTrips,
+	path.MTU) {
 	return func(context.Context, netip.AddrPort, time.Duration, time.Duration) (path.RoundTrips, path.MTU) {
-		return path.RoundTrips{Method: path.DatagramICMP, Times: []time.Duration{p.RTT, p.RTT + p.Jitter}}, path.MTU{Bytes: p.MSS + 52, Largest: p.MSS + 52}
+		return path.RoundTrips{Method: path.DatagramICMP, Times: []time.Duration{p.RTT, p.RTT + p.Jitter}},
+			path.MTU{Bytes: p.MSS + 52, Largest: p.MSS + 52}
 	}
 }

@@ -28,7 +28,8 @@ func newTester(cfg Config) *tester {
 	cfg.Tolerance = cmp.Or(cfg.Tolerance, DefaultTolerance)
 	cfg.Time = cmp.Or(cfg.Time, DefaultTime)
 	cfg.Frames = cfg.Frames.withDefaults()
-	t := &tester{cfg: cfg, out: &Result{TrialTime: cfg.Frames.Time}, began: time.Now(), rough: map[transfer.Direction]float64{}}
+	t := &tester{cfg: cfg, out: &Result{TrialTime: cfg.Frames.Time}, began: time.Now(),
+		rough: map[transfer.Direction]float64{}}
 	for _, d := range cfg.Directions {
 		t.out.Directions = append(t.out.Directions, Direction{Direction: d, Committed: cfg.Committed[d]})
 	}
@@ -84,7 +85,7 @@ func (t *tester) over() bool { return t.cfg.Budget > 0 && t.elapsed() >= t.cfg.B
 func (t *tester) transfer(ctx context.Context, spec transfer.Spec) (*transfer.Result, []transfer.Interval, error) {
 	var intervals []transfer.Interval
 	start := time.Now()
-	r, err := t.cfg.Peer.Run(ctx, spec, func(i transfer.Interval) { intervals = append(intervals, i) })
+	r, err := transfer.Run(ctx, t.cfg.Peer, spec, func(i transfer.Interval) { intervals = append(intervals, i) })
 	if r == nil {
 		return nil, nil, err
 	}

@@ -23,10 +23,10 @@ const Repeats = 5
 // Share is the part of a budget that the search may spend; the rest proves the gain.
 const Share = 0.65
 
-// Budget is the most that a direction may cost: the larger of 30 s, 2,000 segments' time
+// Budget is the most that a direction may cost: the larger of 30 s, 900 segments' time
 // and 150 round trips, and no more than a tenth of the exhaustive sweep.
 func (c Config) Budget() Budget {
-	segments := 2000 * float64(c.MSS) * 8 / c.CapacityBps
+	segments := 900 * float64(c.MSS) * 8 / c.CapacityBps
 	seconds := math.Max(30, math.Max(segments, 150*c.RTT.Seconds()))
 	sweep := c.Sweep()
 	return Budget{
@@ -53,7 +53,7 @@ func (c Config) Sweep() Budget {
 }
 
 // Length is how long one transfer has to last: slow start until the window or the path
-// is full, and then at least 6 round trips, 120 segments and 1.2 s. Window 0 is
+// is full, and then at least 6 round trips, 60 segments and 1.2 s. Window 0 is
 // automatic sizing.
 func (c Config) Length(window int) time.Duration {
 	full := 1.25 * c.Knee
@@ -65,6 +65,6 @@ func (c Config) Length(window int) time.Duration {
 	if window > 0 { // a small window carries fewer segments in the same time
 		segment = math.Max(segment, c.RTT.Seconds()*float64(c.MSS)/float64(window))
 	}
-	steady := math.Max(1.2, math.Max(6*c.RTT.Seconds(), 120*segment))
+	steady := math.Max(1.2, math.Max(6*c.RTT.Seconds(), 60*segment))
 	return time.Duration((rounds*c.RTT.Seconds() + steady) * float64(time.Second))
 }

@@ -28,7 +28,8 @@ func TestLoadFindsTheCapacity(t *testing.T) {
 					owed += lost / datagram
 					errors := int64(owed)
 					owed -= float64(errors)
-					if told = append(told, Feedback{SequenceErrors: errors, Delay: time.Duration(queued / link * float64(time.Second))}); len(told) > 1 {
+					if told = append(told, Feedback{SequenceErrors: errors,
+						Delay: time.Duration(queued / link * float64(time.Second))}); len(told) > 1 {
 						l.Observe(told[0])
 						told = told[1:]
 					}
@@ -48,7 +49,8 @@ func TestLoadFindsTheCapacity(t *testing.T) {
 }
 
 func TestLoadRows(t *testing.T) {
-	for row, want := range map[int]float64{firstRow: 15.42e3, 0: 0.5e6, 1: 0.52475e6, firstTen: 10e6, firstTen + 1: 11e6, firstGiga: 1e9, firstGiga + 1: 1.1e9, lastRow: 10e9} {
+	for row, want := range map[int]float64{firstRow: 15.42e3, 0: 0.5e6, 1: 0.52475e6, firstTen: 10e6, firstTen + 1: 11e6,
+		firstGiga: 1e9, firstGiga + 1: 1.1e9, lastRow: 10e9} {
 		if got := rowBps(row); math.Abs(got/want-1) > 1e-3 {
 			t.Errorf("row %d: %v, want %v", row, got, want)
 		}

@@ -71,8 +71,9 @@ func follow(path *simpath.Path, rng *rand.Rand, seed uint64) outcome {
 	capacity := path.CapacityBps() * math.Exp(0.01*rng.NormFloat64())
 	rtt := path.BaseRTT() + time.Duration(0.02*rng.Float64()*float64(path.Jitter))
 	dev := path.Deviation(Config{MSS: path.MSS, RTT: rtt, CapacityBps: capacity, Knee: path.BDP()}.Length(0))
-	cfg := Config{Noise: math.Max(0.005, dev*math.Exp(0.3*rng.NormFloat64())), MSS: path.MSS, RTT: rtt, CapacityBps: capacity,
-		Knee: capacity / 8 * (rtt + path.Jitter/2).Seconds(), Seed: seed}
+	cfg := Config{Noise: math.Max(0.005, dev*math.Exp(0.3*rng.NormFloat64())), MSS: path.MSS, RTT: rtt,
+		CapacityBps: capacity,
+		Knee:        capacity / 8 * (rtt + path.Jitter/2).Seconds(), Seed: seed}
 	s := New(cfg)
 	run := outcome{cfg: s.cfg, path: path}
 	for at := time.Duration(0); ; run.trials++ {
@@ -83,9 +84,11 @@ func follow(path *simpath.Path, rng *rand.Rand, seed uint64) outcome {
 		window := float64(trial.Window)
 		goodput, effective := path.Measure(rng, window, at, trial.Time)
 		s.Observe(trial, Outcome{GoodputBps: goodput, Window: int(effective), Clipped: effective < 0.98*window,
-			Lossless: path.Lossless(effective), Elapsed: trial.Time, Bytes: min(trial.Bytes, int64(goodput/8*trial.Time.Seconds()))})
+			Lossless: path.Lossless(effective), Elapsed: trial.Time, Bytes: min(trial.Bytes,
+				int64(goodput/8*trial.Time.Seconds()))})
 		at += trial.Time
-		run.log += fmt.Sprintf("\n    %7.3f BDP  %.4f of capacity  (true %.4f) %s", effective/path.BDP(), goodput/path.CapacityBps(),
+		run.log += fmt.Sprintf("\n    %7.3f BDP  %.4f of capacity  (true %.4f) %s", effective/path.BDP(),
+			goodput/path.CapacityBps(),
 			path.Goodput(effective)/path.CapacityBps(), trial.Reason)
 	}
 	run.Answer = s.Answer()
@@ -94,9 +97,12 @@ func follow(path *simpath.Path, rng *rand.Rand, seed uint64) outcome {
 
 func (o outcome) String() string {
 	p := o.path
-	return fmt.Sprintf("%s window %.3f BDP shown %v after %d trials, %v of %v\n  %.3g bit/s %v jitter %v mss %d BDP %.0f segments, loss %.2g queue %.2f BDP harm %.2f cliff %.2f auto %.2f ceiling %.2f noise %+v trial %.3f%s",
-		o.Verdict, float64(o.Window)/p.BDP(), o.Shown, o.trials, o.Spent.Time.Round(time.Millisecond), o.cfg.Time.Round(time.Millisecond), p.RateBps, p.RTT,
-		p.Jitter, p.MSS, p.BDP()/float64(p.MSS), p.Loss, p.Queue/p.BDP(), p.Harm, p.Cliff/p.BDP(), p.AutoWindow/p.BDP(), p.Ceiling/p.BDP(), p.Noise,
+	return fmt.Sprintf("%s window %.3f BDP shown %v after %d trials, %v of %v\n  %.3g bit/s %v jitter %v mss %d BDP "+
+		"%.0f segments, loss %.2g queue %.2f BDP harm %.2f cliff %.2f auto %.2f ceiling %.2f noise %+v trial %.3f%s",
+		o.Verdict, float64(o.Window)/p.BDP(), o.Shown, o.trials, o.Spent.Time.Round(time.Millisecond),
+		o.cfg.Time.Round(time.Millisecond), p.RateBps, p.RTT,
+		p.Jitter, p.MSS, p.BDP()/float64(p.MSS), p.Loss, p.Queue/p.BDP(), p.Harm, p.Cliff/p.BDP(), p.AutoWindow/p.BDP(),
+		p.Ceiling/p.BDP(), p.Noise,
 		p.Scatter(o.cfg.Length(0)), o.log)
 }
 

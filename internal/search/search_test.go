@@ -30,7 +30,8 @@ func TestAnswers(t *testing.T) {
 		{"a middlebox drops above half the path's window", func(p *simpath.Path) {
 			p.AutoWindow, p.Cliff, p.Harm = 8*bdp, 0.5*bdp, 0.3
 		}, Change, 0.47, 0.52},
-		{"requests are clipped below the path's window", func(p *simpath.Path) { p.AutoWindow, p.Ceiling = 30000, 65535 }, Change, 0.125, 0.14},
+		{"requests are clipped below the path's window", func(p *simpath.Path) { p.AutoWindow, p.Ceiling = 30000, 65535 },
+			Change, 0.125, 0.14},
 		{"loss limits, not the window", func(p *simpath.Path) { p.AutoWindow, p.Loss = 8*bdp, 0.01 }, Inconclusive, 0, 0},
 		{"noise leaves it open", func(p *simpath.Path) { p.AutoWindow, p.Noise.Dev = 0.97*bdp, 0.2 }, Inconclusive, 0, 0},
 	} {
@@ -50,7 +51,8 @@ func TestAnswers(t *testing.T) {
 
 // A system that cuts every request to 64 KiB must never be credited with more.
 func TestClippedRequestsCountAsWhatTheyWere(t *testing.T) {
-	s := New(Config{MSS: 1460, RTT: 40 * time.Millisecond, CapacityBps: 96e6, Knee: 480e3, Time: time.Minute, Bytes: 1 << 40})
+	s := New(Config{MSS: 1460, RTT: 40 * time.Millisecond, CapacityBps: 96e6, Knee: 480e3, Time: time.Minute,
+		Bytes: 1 << 40})
 	for range 30 {
 		trial, more := s.Next()
 		if !more {
@@ -88,7 +90,8 @@ func TestWhatIsAskedAndWhatIsGiven(t *testing.T) {
 		s.Observe(trial, Outcome{GoodputBps: goodput, Window: int(effective), Elapsed: trial.Time, Lossless: true})
 	}
 	a := s.Answer()
-	if share := p.Goodput(float64(a.Window)) / p.CapacityBps(); a.Verdict != Change || share < Enough || a.Asked <= a.Window {
+	if share := p.Goodput(float64(a.Window)) / p.CapacityBps(); a.Verdict != Change || share < Enough ||
+		a.Asked <= a.Window {
 		t.Errorf("after %d trials: %+v, %v of capacity", trials, a, share)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,8 +25,8 @@ func open(t *testing.T) (address string, key probe.Key) {
 	clients := &iperf3.Server{UDP: true, Patience: 300 * time.Millisecond}
 	key = probe.NewKey()
 	s, err := New(t.Context(), Config{Address: "127.0.0.1:0", Key: key, Strangers: true, ShareWindows: true,
-		Legacy: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64) {
-			clients.Handle(ctx, conn, iperf3.Cookie(preface), order)
+		Legacy: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
+			clients.Handle(ctx, conn, iperf3.Cookie(preface), order, keyed)
 		}})
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +104,7 @@ func TestStrangersDoNotHurt(t *testing.T) {
 			}
 		})
 	}
-	result, err := far.Run(t.Context(), spec, nil)
+	result, err := transfer.Run(t.Context(), far, spec, nil)
 	if err != nil {
 		t.Errorf("the running test: %v", err)
 	} else if span, ok := result.Received(); !ok || span.Bytes != spec.Bytes {
@@ -207,5 +208,69 @@ func TestStrangersMakeRoom(t *testing.T) {
 	s.remove(second)
 	if s.remove(second); s.number != 2 {
 		t.Errorf("%d are counted", s.number)
+	}
+}
+
+// Strangers who know the marker take nobody's place, however many they are and however
+// often they come again, and are not taken for clients.
+func TestMarkersWithoutAKeyTakeNoPlace(t *testing.T) {
+	key := probe.NewKey()
+	var known atomic.Int64
+	s, err := New(t.Context(), Config{Address: "127.0.0.1:0", Key: key, Clients: 2, Event: func(e Event) {
+		if e.What == "client" {
+			known.Add(1)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error)
+	go func() { served <- s.Serve(ctx) }()
+	t.Cleanup(func() { cancel(); <-served })
+	var idle []net.Conn
+	defer func() {
+		for _, conn := range idle {
+			conn.Close()
+		}
+	}()
+	stranger := func(then []byte) {
+		conn, err := net.Dial("tcp", s.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle = append(idle, conn)
+		conn.Write(append(probe.Marker[:], then...))
+		conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+		if answer := make([]byte, 1); then == nil {
+			if _, err := io.ReadFull(conn, answer); err != nil || answer[0] != probe.AnswerFullpipe {
+				t.Fatalf("a stranger is told %q, %v", answer, err)
+			}
+		}
+	}
+	clientHello := []byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03") // of a ClientHello that never ends
+	for range 40 {
+		stranger(nil)
+		stranger(clientHello)
+	}
+	var clients []*probe.Client
+	for n := range 2 {
+		client, err := probe.Connect(t.Context(), s.Addr().String(), key)
+		if err != nil {
+			t.Fatalf("client %d among 80 strangers: %v", n+1, err)
+		}
+		defer client.Close()
+		clients = append(clients, client)
+	}
+	for _, client := range clients {
+		if _, err := transfer.Run(t.Context(), client, transfer.Spec{Direction: transfer.Up, Bytes: 1000}, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := probe.Connect(t.Context(), s.Addr().String(), key); err == nil {
+		t.Error("a third client was admitted where two are")
+	}
+	if n := known.Load(); n != 2 {
+		t.Errorf("the log tells of %d clients", n)
 	}
 }

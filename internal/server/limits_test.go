@@ -47,14 +47,17 @@ func TestLimitsAreNamed(t *testing.T) {
 		{"Time", transfer.Spec{Direction: transfer.Up, Time: 6 * time.Second, Program: slow}},
 		{"Bytes", transfer.Spec{Direction: transfer.Up, Bytes: 2e6, Program: slow}},
 		{"Program.WriteBps", transfer.Spec{Direction: transfer.Up, Bytes: 1000}},
-		{"Program.WriteBps", transfer.Spec{Direction: transfer.Up, Bytes: 1000, Streams: 2, Program: transfer.Program{WriteBps: 5e6}}},
+		{"Program.WriteBps", transfer.Spec{Direction: transfer.Up, Bytes: 1000, Streams: 2,
+			Program: transfer.Program{WriteBps: 5e6}}},
 		{"Program.WriteBps", transfer.Spec{Direction: transfer.Down, Bytes: 1000, Near: transfer.Socket{PacingBps: 1e6}}},
 		{"Streams", transfer.Spec{Direction: transfer.Up, Bytes: 1000, Streams: 3, Program: transfer.Program{WriteBps: 1e6}}},
-		{"Far", transfer.Spec{Direction: transfer.Up, Bytes: 1000, Streams: 2, Program: slow, Far: transfer.Socket{ReceiveBuffer: 600 << 10}}},
+		{"Far", transfer.Spec{Direction: transfer.Up, Bytes: 1000, Streams: 2, Program: slow,
+			Far: transfer.Socket{ReceiveBuffer: 600 << 10}}},
 	} {
-		_, err := client.Run(t.Context(), c.spec, nil)
+		_, err := transfer.Run(t.Context(), client, c.spec, nil)
 		var refused *transfer.Unsupported
-		if errors.As(err, &refused); c.field == "" && err != nil || c.field != "" && (refused == nil || refused.Field != c.field) {
+		if errors.As(err, &refused); c.field == "" && err != nil || c.field != "" &&
+			(refused == nil || refused.Field != c.field) {
 			t.Errorf("%+v: %v; want %q", c.spec, err, c.field)
 		}
 	}
@@ -66,7 +69,7 @@ func TestExcessIsStopped(t *testing.T) {
 		limits := probe.DefaultLimits()
 		limits.Bytes = 1e6
 		client := limited(t, Config{Limits: limits})
-		result, err := client.Run(t.Context(), transfer.Spec{Direction: direction, Time: 10 * time.Second}, nil)
+		result, err := transfer.Run(t.Context(), client, transfer.Spec{Direction: direction, Time: 10 * time.Second}, nil)
 		if err == nil || !strings.Contains(err.Error(), want) || result == nil || result.Complete {
 			t.Errorf("%s: %v, %+v", direction, err, result)
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -38,19 +39,21 @@ type Config struct {
 	// Legacy, when not nil, is handed connections whose 37 bytes are a cookie that was
 	// granted to a client, and with Strangers everybody's whose are neither a control
 	// connection's nor a known stream's. It closes them. Order counts connections as they
-	// were accepted.
-	Legacy    func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64)
+	// were accepted; keyed says that the cookie was granted.
+	Legacy    func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool)
 	Strangers bool
 	// ShareWindows lets Window be called, where the system can share a port.
 	ShareWindows bool
-	// Event, when not nil, is told of clients and transfers. Calls do not overlap.
+	// Event, when not nil, is told of clients and transfers, by many goroutines, and must
+	// not make them wait.
 	Event func(Event)
 }
 
 // Event is something that happened at a server.
 type Event struct {
-	What   string // "client", "gone", "refused", "transfer"
+	What   string // "client" (has proven the key), "gone", "refused", "transfer"
 	Client netip.AddrPort
+	Keyed  bool // by a holder of the key
 	Err    error
 	Result *transfer.Result // of "transfer"; Far is this server
 }
@@ -58,10 +61,12 @@ type Event struct {
 // DefaultAddress is the port that fullpipe and iperf3 share.
 const DefaultAddress = ":5201"
 
-// Bounds on connections that have not said yet what they are.
+// Bounds on connections that have not said yet what they are, and on those that have not
+// proven the key yet.
 const (
-	prefaceTime = 10 * time.Second
-	mostUnknown = 256
+	prefaceTime    = 10 * time.Second
+	mostUnknown    = 256
+	mostHandshakes = 256
 )
 
 // Server listens on one port. Serve runs it, Close ends it.
@@ -70,11 +75,11 @@ type Server struct {
 	listener *net.TCPListener
 	cert     tls.Certificate
 
-	strangers strangers
-	sessions  chan struct{} // one for each control connection
-	telling   sync.Mutex    // makes Event calls follow each other
-	windows   windows
-	accepted  atomic.Int64 // connections so far
+	strangers  strangers     // before their first 37 bytes
+	handshakes strangers     // before the proof of the key
+	sessions   chan struct{} // one for each client that has proven the key
+	windows    windows
+	accepted   atomic.Int64 // connections so far
 
 	mu       sync.Mutex // guards what follows
 	streams  int        // promised to clients
@@ -111,8 +116,18 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	return &Server{config: c, listener: l, cert: cert,
-		strangers: strangers{most: mostUnknown}, sessions: make(chan struct{}, c.Clients),
+		strangers: strangers{most: room(mostUnknown)}, handshakes: strangers{most: room(mostHandshakes)},
+		sessions: make(chan struct{}, c.Clients),
 		expected: map[probe.Preface]chan<- *net.TCPConn{}, granted: map[probe.Preface]bool{}}, nil
+}
+
+// room is how many strangers are kept waiting: no more than an eighth of the files that
+// this process may hold.
+func room(most int) int {
+	if files := socket.MostFiles(); files > 0 {
+		return min(most, max(files/8, 1))
+	}
+	return most
 }
 
 // Addr is where the server listens.
@@ -175,8 +190,8 @@ func (s *Server) admit(ctx context.Context, conn *net.TCPConn, order int64) {
 	if s.deliver(preface, conn) {
 		return
 	}
-	if s.config.Legacy != nil && (s.config.Strangers || s.isGranted(preface)) {
-		s.config.Legacy(ctx, conn, preface, order)
+	if keyed := s.isGranted(preface); s.config.Legacy != nil && (s.config.Strangers || keyed) {
+		s.config.Legacy(ctx, conn, preface, order, keyed)
 		return
 	}
 	s.tell(Event{What: "refused", Client: remote(conn), Err: errors.New("not a fullpipe client")})
@@ -192,37 +207,43 @@ func readPreface(ctx context.Context, conn *net.TCPConn) (probe.Preface, error) 
 	return p, err
 }
 
+// session has the client prove the key and serves it if there is a place.
 func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 	client := remote(conn)
+	session := probe.Session{Host: s, Certificate: s.cert, Key: s.config.Key, Local: local(conn), Remote: client,
+		Hello: probe.Hello{Echo: true, Search: true, Software: s.config.Software, Kernel: socket.Kernel(),
+			Congestion: socket.CongestionControls(), Limits: s.config.Limits},
+		Event: func(r *transfer.Result) { s.tell(Event{What: "transfer", Client: client, Keyed: true, Result: r}) },
+	}
+	s.handshakes.add(conn)
+	secured, err := session.Admit(ctx, conn)
+	s.handshakes.remove(conn)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.tell(Event{What: "refused", Client: client, Err: fmt.Errorf("no proof of the key: %w", err)})
+		}
+		return
+	}
 	select {
 	case s.sessions <- struct{}{}:
 		defer func() { <-s.sessions }()
 	default:
-		conn.Write([]byte{probe.AnswerBusy})
-		conn.Close()
-		s.tell(Event{What: "refused", Client: client, Err: errors.New("as many clients as this server takes")})
+		session.Refuse(secured)
+		s.tell(Event{What: "refused", Client: client, Keyed: true, Err: errors.New("as many clients as this server takes")})
 		return
 	}
-	s.tell(Event{What: "client", Client: client})
-	session := probe.Session{Host: s, Certificate: s.cert, Key: s.config.Key, Local: local(conn), Remote: client,
-		Hello: probe.Hello{Version: probe.Version, Echo: true, Search: true, Software: s.config.Software, Kernel: socket.Kernel(),
-			Congestion: socket.CongestionControls(), Limits: s.config.Limits},
-		Event: func(r *transfer.Result) { s.tell(Event{What: "transfer", Client: client, Result: r}) },
-	}
-	err := session.Serve(ctx, conn)
+	s.tell(Event{What: "client", Client: client, Keyed: true})
+	err = session.Serve(ctx, secured)
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		err = nil
 	}
-	s.tell(Event{What: "gone", Client: client, Err: err})
+	s.tell(Event{What: "gone", Client: client, Keyed: true, Err: err})
 }
 
 func (s *Server) tell(e Event) {
-	if s.config.Event == nil {
-		return
+	if s.config.Event != nil {
+		s.config.Event(e)
 	}
-	s.telling.Lock()
-	defer s.telling.Unlock()
-	s.config.Event(e)
 }
 
 func local(conn net.Conn) netip.AddrPort  { return unmapped(conn.LocalAddr()) }

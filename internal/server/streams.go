@@ -14,7 +14,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-var errBusy = errors.New("as many data connections, or as large buffers, as this server carries at a time; try again later, or with fewer")
+var errBusy = errors.New("as many data connections, or as large buffers, as this server carries at a time; try again " +
+	"later, or with fewer")
 
 // Expect implements probe.Host. A receive buffer that must hold before listen() gets a
 // listener on the server's own port where the client's ports tell its connections apart;
@@ -25,9 +26,11 @@ func (s *Server) Expect(ctx context.Context, e probe.Expected) (<-chan *net.TCPC
 	buffers := int64(len(tokens)) * int64(o.SendBuffer+o.ReceiveBuffer)
 	switch {
 	case len(tokens) > s.config.Streams:
-		return nil, 0, nil, &transfer.Unsupported{Field: "Streams", Why: fmt.Sprintf("the far end carries at most %d", s.config.Streams)}
+		return nil, 0, nil, &transfer.Unsupported{Field: "Streams", Why: fmt.Sprintf("the far end carries at most %d",
+			s.config.Streams)}
 	case buffers > s.config.Buffers:
-		return nil, 0, nil, &transfer.Unsupported{Field: "Far", Why: fmt.Sprintf("%v of buffers, of which the far end gives at most %v",
+		return nil, 0, nil, &transfer.Unsupported{Field: "Far", Why: fmt.Sprintf("%v of buffers, of which the far end "+
+			"gives at most %v",
 			units.Size(buffers), units.Size(s.config.Buffers))}
 	}
 	s.mu.Lock()

@@ -2,9 +2,11 @@ package socket
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net"
 	"os"
 
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -16,68 +18,67 @@ const (
 	ipv6Header    = 40 // extension headers before a SYN's TCP header are not looked through
 )
 
-// instruction codes of classic BPF.
-const (
-	loadByte     = unix.BPF_LD | unix.BPF_B | unix.BPF_ABS
-	loadHalf     = unix.BPF_LD | unix.BPF_H | unix.BPF_ABS
-	loadHalfAtX  = unix.BPF_LD | unix.BPF_H | unix.BPF_IND
-	loadWord     = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
-	headerLength = unix.BPF_LDX | unix.BPF_B | unix.BPF_MSH // X = 4 × (byte & 15)
-	shiftRight   = unix.BPF_ALU | unix.BPF_RSH | unix.BPF_K
-	jumpIfEqual  = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
-	answer       = unix.BPF_RET | unix.BPF_K
-)
-
 // chooser is the classic BPF program that answers a listener's index for a SYN.
-func chooser(choices []Choice) []unix.SockFilter {
-	var program []unix.SockFilter
+func chooser(choices []Choice) ([]unix.SockFilter, error) {
+	var program []bpf.Instruction
 	for _, c := range choices {
 		program = append(program, block(c)...)
 	}
-	return append(program, unix.SockFilter{Code: answer})
+	raw, err := bpf.Assemble(append(program, bpf.RetConstant{}))
+	if err != nil {
+		return nil, err
+	}
+	filter := make([]unix.SockFilter, len(raw))
+	for i, r := range raw {
+		filter[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+	}
+	return filter, nil
 }
 
 // block answers one choice's index, or goes on behind itself.
-func block(c Choice) []unix.SockFilter {
-	var b []unix.SockFilter
-	var unequal []int // places of comparisons that must hold
-	add := func(code uint16, k uint32) { b = append(b, unix.SockFilter{Code: code, K: k}) }
-	must := func(value uint32) { unequal = append(unequal, len(b)); add(jumpIfEqual, value) }
-
+func block(c Choice) []bpf.Instruction {
 	version, address, source := uint32(6), c.From.AsSlice(), uint32(ipv6Source)
 	if c.From.Is4() {
 		version, source = 4, ipv4Source
 	}
-	add(loadByte, networkHeader)
-	add(shiftRight, 4)
+	b := []bpf.Instruction{bpf.LoadAbsolute{Off: networkHeader, Size: 1}, bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight,
+		Val: 4}}
+	var unequal []int // places of comparisons that must hold
+	must := func(value uint32) {
+		unequal = append(unequal, len(b))
+		b = append(b, bpf.JumpIf{Cond: bpf.JumpEqual, Val: value})
+	}
 	must(version)
 	for word := 0; word < len(address); word += 4 {
-		add(loadWord, source+uint32(word))
+		b = append(b, bpf.LoadAbsolute{Off: source + uint32(word), Size: 4})
 		must(binary.BigEndian.Uint32(address[word:]))
 	}
 	if len(c.Ports) > 0 {
 		if version == 4 {
-			add(headerLength, networkHeader)
-			add(loadHalfAtX, networkHeader)
+			b = append(b, bpf.LoadMemShift{Off: networkHeader}, bpf.LoadIndirect{Off: networkHeader, Size: 2})
 		} else {
-			add(loadHalf, networkHeader+ipv6Header)
+			b = append(b, bpf.LoadAbsolute{Off: networkHeader + ipv6Header, Size: 2})
 		}
 		last := len(c.Ports) - 1
 		for i, port := range c.Ports[:last] {
-			add(jumpIfEqual, uint32(port))
-			b[len(b)-1].Jt = uint8(last - i) // to the answer
+			b = append(b, bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(port), SkipTrue: uint8(last - i)}) // to the answer
 		}
 		must(uint32(c.Ports[last]))
 	}
-	add(answer, uint32(c.Index))
+	b = append(b, bpf.RetConstant{Val: uint32(c.Index)})
 	for _, at := range unequal {
-		b[at].Jf = uint8(len(b) - at - 1)
+		jump := b[at].(bpf.JumpIf)
+		jump.SkipFalse = uint8(len(b) - at - 1)
+		b[at] = jump
 	}
 	return b
 }
 
 func chooseListener(l *net.TCPListener, choices []Choice) error {
-	program := chooser(choices)
+	program, err := chooser(choices)
+	if err != nil {
+		return fmt.Errorf("the choice of a listener: %w", err)
+	}
 	return onListener(l, func(fd int) error {
 		return os.NewSyscallError("attach the choice of a listener", unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET,
 			unix.SO_ATTACH_REUSEPORT_CBPF, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}))

@@ -33,7 +33,8 @@ func TestChooseListener(t *testing.T) {
 			defer l.Close()
 			group = append(group, l)
 		}
-		if err := ChooseListener(first, []Choice{{netip.MustParseAddr("192.0.2.1"), nil, 1}, {netip.MustParseAddr("2001:db8::1"), nil, 1},
+		if err := ChooseListener(first, []Choice{{netip.MustParseAddr("192.0.2.1"), nil, 1},
+			{netip.MustParseAddr("2001:db8::1"), nil, 1},
 			{netip.MustParseAddr(c.chosen), nil, 2}}); err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +94,8 @@ func chosenByPort(t *testing.T, host netip.Addr, first, second *net.TCPListener)
 	if err := ChooseListener(first, []Choice{{host, chosen, 1}}); err != nil {
 		return err
 	}
-	for port, l := range map[uint16]*net.TCPListener{chosen[0]: second, chosen[60]: second, chosen[MostPorts-2]: second, other: first} {
+	for port, l := range map[uint16]*net.TCPListener{chosen[0]: second, chosen[60]: second, chosen[MostPorts-2]: second,
+		other: first} {
 		conn, err := Dial(t.Context(), first.Addr().String(), Options{LocalPort: port})
 		if err != nil {
 			return err

@@ -40,7 +40,8 @@ func windowsV0() fixture {
 	return fixture{}.u32(4, 1460).u64(5000). // State, Mss, ConnectionTimeMs
 							u8(1).u32(40_500, 39_900, 146_000, 292_000, 8<<20, 65_536, 262_144). // TimestampsEnabled, RttUs … RcvBuf
 							u64(10_000_000, 1234).                                               // BytesOut, BytesIn
-							u32(1, 4381, 2, 7, 1).u8(0)                                          // BytesReordered, BytesRetrans, FastRetrans, DupAcksIn, TimeoutEpisodes, SynRetrans
+		// BytesReordered, BytesRetrans, FastRetrans, DupAcksIn, TimeoutEpisodes, SynRetrans
+		u32(1, 4381, 2, 7, 1).u8(0)
 }
 
 func TestDecodeWindows(t *testing.T) {
@@ -84,7 +85,8 @@ func TestDecodeDarwin(t *testing.T) {
 	if err != nil || len(b) != tcpConnectionInfo || got != want {
 		t.Errorf("%d bytes: %v\n got %+v\nwant %+v", len(b), err, got, want)
 	}
-	if want := (&transfer.Handshake{MSS: 1448, SendScale: 7, ReceiveScale: 6, SACK: true, Timestamps: true}); !reflect.DeepEqual(h, want) {
+	if want := (&transfer.Handshake{MSS: 1448, SendScale: 7, ReceiveScale: 6, SACK: true,
+		Timestamps: true}); !reflect.DeepEqual(h, want) {
 		t.Errorf("handshake %+v, want %+v", h, want)
 	}
 	if _, err := DecodeDarwin(b[:111], &got); err == nil {
@@ -113,7 +115,8 @@ func TestDecodeFreeBSD(t *testing.T) {
 		t.Errorf("handshake %+v, want %+v", h, want)
 	}
 	// ECN counters, TLP counters; una and max wrap around; padding
-	now := append(fixture{}, head...).u32(0, 0, 0, 0, 0, 0, 0, 0, 0).u64(0).u32(1<<32-500, 1500, 0, 0, 0).u32(make([]uint32, 10)...).align(8)
+	now := append(fixture{}, head...).u32(0, 0, 0, 0, 0, 0, 0, 0, 0).u64(0).u32(1<<32-500, 1500, 0, 0,
+		0).u32(make([]uint32, 10)...).align(8)
 	want.Have |= transfer.HaveInFlight
 	want.InFlight = 2000
 	got = transfer.Sample{}

@@ -80,7 +80,8 @@ func reason(err error) string {
 	var errno syscall.Errno
 	var timeout net.Error
 	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) &&
+		timeout.Timeout():
 		return "no answer"
 	case errors.As(err, &errno):
 		return errno.Error()

@@ -53,12 +53,18 @@ func TestRace(t *testing.T) {
 		won     int             // -1: none
 		took    time.Duration
 	}{
-		"the first answers":              {[]reply{{after: 20 * time.Millisecond}, {}}, []time.Duration{0}, 0, 20 * time.Millisecond},
-		"the first is refused":           {[]reply{refused, {after: time.Millisecond}}, []time.Duration{0, 0}, 1, time.Millisecond},
-		"the first is a black hole":      {[]reply{silent, {after: 30 * time.Millisecond}}, []time.Duration{0, 250 * time.Millisecond}, 1, 280 * time.Millisecond},
-		"the first is only slow":         {[]reply{{after: 300 * time.Millisecond}, {after: time.Second}}, []time.Duration{0, 250 * time.Millisecond}, 0, 300 * time.Millisecond},
-		"two black holes":                {[]reply{silent, silent, {}}, []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond}, 2, 500 * time.Millisecond},
-		"a refusal while another waits":  {[]reply{silent, refused, {}}, []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond}, 2, 500 * time.Millisecond},
+		"the first answers": {[]reply{{after: 20 * time.Millisecond}, {}}, []time.Duration{0}, 0,
+			20 * time.Millisecond},
+		"the first is refused": {[]reply{refused, {after: time.Millisecond}}, []time.Duration{0, 0}, 1,
+			time.Millisecond},
+		"the first is a black hole": {[]reply{silent, {after: 30 * time.Millisecond}},
+			[]time.Duration{0, 250 * time.Millisecond}, 1, 280 * time.Millisecond},
+		"the first is only slow": {[]reply{{after: 300 * time.Millisecond}, {after: time.Second}},
+			[]time.Duration{0, 250 * time.Millisecond}, 0, 300 * time.Millisecond},
+		"two black holes": {[]reply{silent, silent, {}}, []time.Duration{0, 250 * time.Millisecond,
+			500 * time.Millisecond}, 2, 500 * time.Millisecond},
+		"a refusal while another waits": {[]reply{silent, refused, {}}, []time.Duration{0, 250 * time.Millisecond,
+			500 * time.Millisecond}, 2, 500 * time.Millisecond},
 		"all are refused":                {[]reply{refused, refused}, []time.Duration{0, 0}, -1, 0},
 		"one is refused, one black hole": {[]reply{refused, silent}, []time.Duration{0, 0}, -1, patience},
 	} {
@@ -72,7 +78,8 @@ func TestRace(t *testing.T) {
 				conns := make([]*net.TCPConn, len(all))
 				tried := 0
 				var mu sync.Mutex // guards what the attempts leave
-				won, err := race(ctx, "host:5201", all, attemptDelay, func(ctx context.Context, to netip.AddrPort) (*net.TCPConn, error) {
+				won, err := race(ctx, "host:5201", all, attemptDelay, func(ctx context.Context, to netip.AddrPort) (*net.TCPConn,
+					error) {
 					i := slices.Index(all, to)
 					mu.Lock()
 					began[i], tried = time.Since(start), tried+1
@@ -134,7 +141,8 @@ func TestOneFamilyListens(t *testing.T) {
 			for _, a := range order {
 				all = append(all, netip.AddrPortFrom(netip.MustParseAddr(a), at.Port()))
 			}
-			conn, err := race(t.Context(), "host", all, attemptDelay, func(ctx context.Context, to netip.AddrPort) (*net.TCPConn, error) {
+			conn, err := race(t.Context(), "host", all, attemptDelay, func(ctx context.Context, to netip.AddrPort) (*net.TCPConn,
+				error) {
 				return Dial(ctx, to.String(), Options{})
 			})
 			if err != nil {

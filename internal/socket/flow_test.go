@@ -30,7 +30,8 @@ func flowPair(t testing.TB, o FlowOptions) (a, b *Flow) {
 }
 
 func TestTrainsArriveAsTheyWereSent(t *testing.T) {
-	for name, o := range map[string]FlowOptions{"offload": {}, "one by one": {NoOffload: true}, "buffers": {Buffer: 1 << 20, TOS: 32, DontFragment: true}} {
+	for name, o := range map[string]FlowOptions{"offload": {}, "one by one": {NoOffload: true},
+		"buffers": {Buffer: 1 << 20, TOS: 32, DontFragment: true}} {
 		t.Run(name, func(t *testing.T) {
 			a, b := flowPair(t, o)
 			const size = 1000

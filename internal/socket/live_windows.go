@@ -19,7 +19,8 @@ func account(fd uintptr, s *transfer.Sample) (*transfer.Handshake, error) {
 	var err error
 	for version := 1; version >= 0; version-- {
 		wanted := binary.LittleEndian.AppendUint32(nil, uint32(version))
-		if err = windows.WSAIoctl(windows.Handle(fd), sioTCPInfo, &wanted[0], 4, &b[0], uint32(len(b)), &n, nil, 0); err == nil {
+		if err = windows.WSAIoctl(windows.Handle(fd), sioTCPInfo, &wanted[0], 4, &b[0], uint32(len(b)), &n, nil,
+			0); err == nil {
 			return nil, DecodeWindows(b[:min(int(n), len(b))], s)
 		}
 	}

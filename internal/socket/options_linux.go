@@ -53,7 +53,8 @@ func applySender(fd int, o Options) error {
 	}
 	if o.PacingBps > 0 {
 		rate := uint64(math.Ceil(o.PacingBps / 8))
-		if err := setsockopt(fd, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, unsafe.Pointer(&rate), unsafe.Sizeof(rate)); err != nil {
+		if err := setsockopt(fd, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, unsafe.Pointer(&rate),
+			unsafe.Sizeof(rate)); err != nil {
 			return &OptionError{Option: fmt.Sprintf("SO_MAX_PACING_RATE %d", rate), Err: err}
 		}
 	}
@@ -148,7 +149,8 @@ func setInt(fd, level, option int, name string, value int) error {
 }
 
 func setsockopt(fd, level, option int, value unsafe.Pointer, size uintptr) error {
-	_, _, errno := unix.Syscall6(unix.SYS_SETSOCKOPT, uintptr(fd), uintptr(level), uintptr(option), uintptr(value), size, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_SETSOCKOPT, uintptr(fd), uintptr(level), uintptr(option), uintptr(value), size,
+		0)
 	if errno != 0 {
 		return errno
 	}

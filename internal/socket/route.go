@@ -80,7 +80,8 @@ func deviceHint(err error) string {
 // refused names the local address where the system has no such one.
 func (r Route) refused(err error) error {
 	if r.From.IsValid() && errors.Is(err, syscall.EADDRNOTAVAIL) {
-		return &OptionError{Option: "the address " + r.From.String() + " to send from", Err: syscall.EADDRNOTAVAIL, Hint: "an address of this host, or an interface's name"}
+		return &OptionError{Option: "the address " + r.From.String() + " to send from", Err: syscall.EADDRNOTAVAIL,
+			Hint: "an address of this host, or an interface's name"}
 	}
 	return err
 }

@@ -186,8 +186,9 @@ func TestShortInfoIsUnknown(t *testing.T) {
 		length uintptr
 		absent transfer.Fields
 	}{
-		{"3.10", 104, transfer.HaveAcked | transfer.HaveReceived | transfer.HaveNotSent | transfer.HaveMinRTT | transfer.HaveRate |
-			transfer.HaveLimits | transfer.HaveSendWnd | transfer.HaveReceiveWnd},
+		{"3.10", 104,
+			transfer.HaveAcked | transfer.HaveReceived | transfer.HaveNotSent | transfer.HaveMinRTT | transfer.HaveRate |
+				transfer.HaveLimits | transfer.HaveSendWnd | transfer.HaveReceiveWnd},
 		{"4.9", 168, transfer.HaveLimits | transfer.HaveSendWnd | transfer.HaveReceiveWnd},
 		{"5.10", 232, transfer.HaveReceiveWnd},
 		{"6.12", unsafe.Sizeof(unix.TCPInfo{}), 0},

@@ -5,6 +5,9 @@ import "time"
 // ProcessCPU is the user and system time that this process has used.
 func ProcessCPU() (time.Duration, error) { return processCPU() }
 
+// ProcessTimes tells the two apart; zero where the system does not tell.
+func ProcessTimes() (user, system time.Duration) { return processTimes() }
+
 // ThreadCPU is the same of the calling thread: lock the goroutine to it first.
 func ThreadCPU() (time.Duration, error) { return threadCPU() }
 

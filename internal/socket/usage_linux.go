@@ -10,6 +10,14 @@ import (
 func processCPU() (time.Duration, error) { return usage(unix.RUSAGE_SELF) }
 func threadCPU() (time.Duration, error)  { return usage(unix.RUSAGE_THREAD) }
 
+func processTimes() (user, system time.Duration) {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0, 0
+	}
+	return time.Duration(u.Utime.Nano()), time.Duration(u.Stime.Nano())
+}
+
 func usage(who int) (time.Duration, error) {
 	var u unix.Rusage
 	if err := unix.Getrusage(who, &u); err != nil {

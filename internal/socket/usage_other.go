@@ -7,6 +7,8 @@ import (
 	"time"
 )
 
+func processTimes() (user, system time.Duration) { return 0, 0 }
+
 func processCPU() (time.Duration, error) { return 0, notSupported("this process's CPU time") }
 func threadCPU() (time.Duration, error)  { return 0, notSupported("one thread's CPU time") }
 

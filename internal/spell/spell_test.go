@@ -7,7 +7,8 @@ import (
 
 func TestNearest(t *testing.T) {
 	names := []string{"rate", "rtt", "loss", "queue"}
-	for name, want := range map[string]string{"rat": "rate", "qeue": "queue", "rtt": "rtt", "jitter": "", strings.Repeat("x", 1<<20): ""} {
+	for name, want := range map[string]string{"rat": "rate", "qeue": "queue", "rtt": "rtt", "jitter": "",
+		strings.Repeat("x", 1<<20): ""} {
 		if got := Nearest(name, names); got != want {
 			t.Errorf("%.20q is taken for %q, want %q", name, got, want)
 		}

@@ -53,6 +53,23 @@ func Gain(before, after []float64, confidence float64) Interval {
 	return geometric(logs, confidence)
 }
 
+// PooledGain is Gain where the noise of one pair's logarithm is known from pairs that were
+// measured before: few new ones then have an interval that says something.
+func PooledGain(before, after []float64, confidence float64, known Noise) Interval {
+	plain := Gain(before, after, confidence)
+	pairs := min(len(before), len(after))
+	if pairs < 2 || known.DOF <= 0 {
+		return plain
+	}
+	ratios := make([]float64, pairs)
+	for i := range ratios {
+		ratios[i] = math.Log(after[i] / before[i])
+	}
+	noise := Pool(known, ratios)
+	half := Student((1+confidence)/2, math.Floor(noise.DOF)) * noise.Error(pairs)
+	return Interval{plain.Mid * math.Exp(-half), plain.Mid, plain.Mid * math.Exp(half)}
+}
+
 // geometric is Student's interval around the Middle, which one stalled run does not move.
 func geometric(logs []float64, confidence float64) Interval {
 	mid := Middle(logs)

@@ -44,11 +44,43 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 	}
 }
 
+// What earlier pairs told of the noise keeps the interval's promise and makes that of two
+// pairs useful.
+func TestPooledGainHoldsTheTruth(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	pair := func() float64 { return math.Exp(0.1 * rng.NormFloat64()) }
+	const cases = 4000
+	held, width := 0, 0.0
+	for range cases {
+		earlier := make([]float64, 6)
+		for i := range earlier {
+			earlier[i] = 0.1 * rng.NormFloat64()
+		}
+		known := Pool(Noise{}, earlier)
+		i := PooledGain([]float64{1, 1}, []float64{2 * pair(), 2 * pair()}, 0.95, known)
+		if i.Low <= 2 && 2 <= i.High {
+			held++
+		}
+		width += math.Log(i.High/i.Low) / cases
+	}
+	if share := float64(held) / cases; share < 0.93 {
+		t.Errorf("the interval holds the truth in %.1f %%", 100*share)
+	}
+	if width > 0.5 {
+		t.Errorf("an interval of two pairs is × %.2f wide", math.Exp(width))
+	}
+	if plain, pooled := Gain([]float64{1, 1}, []float64{2, 3}, 0.95), PooledGain([]float64{1, 1}, []float64{2, 3}, 0.95,
+		Noise{}); plain != pooled {
+		t.Errorf("without earlier pairs %v, not %v", pooled, plain)
+	}
+}
+
 func TestFewValues(t *testing.T) {
 	if i := Estimate(nil, 0.95); !math.IsNaN(i.Mid) {
 		t.Errorf("an estimate of nothing: %v", i)
 	}
-	if i := Estimate([]float64{5}, 0.95); math.Abs(i.Mid-5) > 1e-9 || i.Low != 0 || !math.IsInf(i.High, 1) || i.Within(0.5) {
+	if i := Estimate([]float64{5}, 0.95); math.Abs(i.Mid-5) > 1e-9 || i.Low != 0 || !math.IsInf(i.High, 1) ||
+		i.Within(0.5) {
 		t.Errorf("one value: %v", i)
 	}
 	if i := Gain([]float64{1}, nil, 0.95); !math.IsNaN(i.Mid) {

@@ -32,7 +32,12 @@ type reading struct {
 }
 
 // sent leaves out SYN and FIN, which Acked counts and Sent does not.
-func sent(s transfer.Sample) int64 { return min(s.Acked, s.Sent-s.RetransmittedBytes) }
+func sent(s transfer.Sample) int64 {
+	if s.Sent == 0 { // before Linux 4.19; an open connection has its SYN acknowledged
+		return max(s.Acked-1, 0)
+	}
+	return min(s.Acked, s.Sent-s.RetransmittedBytes)
+}
 
 func received(s transfer.Sample) int64 { return s.Received }
 
@@ -64,7 +69,8 @@ func (c *Connection) Result(d transfer.Direction, asked transfer.Socket) *transf
 
 // moved finds when a counter left 0 and when it reached its last value, to the grain of
 // the samples; heard is when the peer was last heard of.
-func moved(samples []transfer.Sample, counter func(transfer.Sample) int64, heard time.Duration) (first, last time.Duration) {
+func moved(samples []transfer.Sample, counter func(transfer.Sample) int64, heard time.Duration) (first,
+	last time.Duration) {
 	total := counter(samples[len(samples)-1])
 	for _, s := range samples {
 		if counter(s) == 0 {

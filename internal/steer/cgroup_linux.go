@@ -88,14 +88,17 @@ func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// sweep removes what a killed fullpipe left: cgroups of a process that is gone. One with
-// programs in it stays, as its rmdir fails.
+// sweep frees what a fullpipe left that was killed together with its supervisor: programs
+// in the cgroups of a process that is gone.
 func sweep(parent string) {
 	left, _ := filepath.Glob(filepath.Join(parent, cgroupPrefix+"*"))
 	for _, path := range left {
 		pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), cgroupPrefix), "-")
 		if n, err := strconv.Atoi(pid); err == nil && errors.Is(unix.Kill(n, 0), unix.ESRCH) {
-			os.Remove(path)
+			g := &cgroup{path: path, parent: parent}
+			if _, err := g.leave(); err == nil {
+				_ = g.remove()
+			}
 		}
 	}
 }

@@ -37,11 +37,79 @@ func TestWhatIsLeftGoesBack(t *testing.T) {
 	}
 }
 
-// TestKilled ends the steering process without a chance to clean up: the hooks go with
-// it, and the next one removes the cgroup once it is empty.
+// TestKilled ends the steering process without a chance to clean up, alone and together
+// with its process group: the hooks go with it, and the program is free within a second.
 func TestKilled(t *testing.T) {
 	needs(t)
-	steerer := job("steer-and-wait")
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range []bool{false, true} {
+		steerer, program, left := steering(t)
+		if group {
+			// The program is of the group too: it makes one of its own to live on.
+			unix.Kill(-steerer.Process.Pid, unix.SIGKILL)
+		} else {
+			unix.Kill(steerer.Process.Pid, unix.SIGKILL)
+		}
+		killed := time.Now()
+		steerer.Wait()
+		free := func() bool {
+			its, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", program))
+			if err != nil {
+				t.Fatalf("the program is gone: %v", err)
+			}
+			_, err = os.Stat(left)
+			return bytes.Equal(own, its) && errors.Is(err, os.ErrNotExist)
+		}
+		for !free() {
+			if time.Since(killed) > 10*time.Second {
+				t.Fatalf("killed (its group: %v): the program is still in %s", group, left)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		t.Logf("killed (its group: %v): free after %v", group, time.Since(killed))
+		unix.Kill(program, unix.SIGKILL)
+	}
+}
+
+// TestKilledWithItsSupervisor leaves the work to the next one.
+func TestKilledWithItsSupervisor(t *testing.T) {
+	needs(t)
+	steerer, program, left := steering(t)
+	defer unix.Kill(program, unix.SIGKILL)
+	supervisor := 0
+	tasks, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range tasks {
+		if text, _ := os.ReadFile(path); strings.HasPrefix(string(text), supervisorName+"\x00"+left+"\x00") {
+			supervisor, _ = strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		}
+	}
+	if supervisor == 0 {
+		t.Fatal("no supervisor is there")
+	}
+	unix.Kill(supervisor, unix.SIGKILL)
+	unix.Kill(steerer.Process.Pid, unix.SIGKILL)
+	steerer.Wait()
+	if _, err := os.Stat(left); err != nil {
+		t.Fatalf("somebody cleaned up: %v", err)
+	}
+	sweep(filepath.Dir(left))
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the killed one's cgroup remains: %v", err)
+	}
+	if unix.Kill(program, 0) != nil {
+		t.Error("the program is gone")
+	}
+}
+
+// steering starts a process that steers a program, in a group of its own, and answers the
+// program's pid and cgroup. The program lives in a session of its own.
+func steering(t *testing.T) (steerer *exec.Cmd, program int, group string) {
+	t.Helper()
+	steerer = job("steer-and-wait")
+	steerer.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := steerer.StdoutPipe()
 	if err == nil {
 		err = steerer.Start()
@@ -49,27 +117,14 @@ func TestKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := out.Read(make([]byte, 10)); err != nil {
+	if _, err := fmt.Fscan(out, &program); err != nil {
 		t.Fatal(err)
 	}
-	left := cgroups(t, steerer.Process.Pid)
-	if len(left) != 1 {
-		t.Fatalf("cgroups of the running program: %v", left)
+	groups := cgroups(t, steerer.Process.Pid)
+	if len(groups) != 1 {
+		t.Fatalf("cgroups of the running program: %v", groups)
 	}
-	steerer.Process.Kill()
-	steerer.Wait()
-	procs, _ := os.ReadFile(filepath.Join(left[0], "cgroup.procs"))
-	for _, pid := range strings.Fields(string(procs)) {
-		n, _ := strconv.Atoi(pid)
-		unix.Kill(n, unix.SIGKILL)
-	}
-	deadline := time.Now().Add(10 * time.Second)
-	for len(cgroups(t, steerer.Process.Pid)) > 0 {
-		if time.Now().After(deadline) {
-			t.Fatal("the killed one's cgroup remains")
-		}
-		sweep(filepath.Dir(left[0]))
-	}
+	return steerer, program, groups[0]
 }
 
 func cgroups(t *testing.T, pid int) []string {
@@ -96,7 +151,8 @@ func TestTheProgramsEndIsItsOwn(t *testing.T) {
 	if _, err := Run(context.Background(), exec.Command("/nonexistent"), Config{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a program that is not there: %v", err)
 	}
-	_, err := Run(context.Background(), exec.Command("true"), Config{Rules: []Rule{{Socket: transfer.Socket{Congestion: "nosuch"}}}})
+	_, err := Run(context.Background(), exec.Command("true"),
+		Config{Rules: []Rule{{Socket: transfer.Socket{Congestion: "nosuch"}}}})
 	if err == nil || !strings.Contains(err.Error(), `"nosuch"`) {
 		t.Errorf("an unknown congestion control: %v", err)
 	}

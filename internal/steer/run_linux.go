@@ -23,7 +23,15 @@ func run(ctx context.Context, cmd *exec.Cmd, cfg Config) (report *Report, err er
 	if err != nil {
 		return nil, err
 	}
-	defer group.remove()
+	guard, err := group.supervise()
+	if err != nil {
+		group.remove()
+		return nil, err
+	}
+	defer func() {
+		group.remove()
+		guard.end()
+	}()
 	most := readCeilings()
 	hooks, err := attach(group.path, cfg, most)
 	if err != nil {
@@ -75,7 +83,8 @@ func run(ctx context.Context, cmd *exec.Cmd, cfg Config) (report *Report, err er
 	}
 	report.Connections, report.Missed = watch.connections(), watch.missed
 	if watch.refused != nil {
-		report.Warnings = append(report.Warnings, "buffers above net.core.wmem_max or rmem_max were refused: "+watch.refused.Error())
+		report.Warnings = append(report.Warnings, "buffers above net.core.wmem_max or rmem_max were refused: "+
+			watch.refused.Error())
 	}
 	for _, err := range []error{watchErr, leaveErr} {
 		if err != nil {

@@ -5,7 +5,9 @@
 // listen(), which is when the window scale is settled, on connections that the program
 // and its children open as well as on those they accept. Two sockopt programs take the
 // program's own SO_SNDBUF and SO_RCVBUF calls out of the way where that is asked for.
-// All of it ends with the program: nothing is pinned, no setting of the host changes.
+// All of it ends with the program: nothing is pinned, no setting of the host changes. A
+// supervisor frees the program where this process is killed: it then runs on, unsteered, in
+// the cgroup that it came from.
 //
 // Needs Linux 5.8 with cgroup v2 (a hybrid mount will do), CAP_BPF and CAP_NET_ADMIN or
 // root. Sockets that CMD inherits were made in
@@ -17,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"os/exec"
 	"slices"
 	"time"
@@ -119,6 +122,18 @@ func (e *NotPermitted) Unwrap() error { return e.Err }
 // Try names what to do.
 func (e *NotPermitted) Try() string {
 	return "sudo fullpipe exec … -- sudo -u \"$USER\" CMD …"
+}
+
+// supervisorName is argv[0] of a supervisor child.
+const supervisorName = "fullpipe-exec-supervisor"
+
+// Supervisor must be called first in main: in the child that frees a program whose steering
+// process was killed it does that work and never returns; elsewhere it does nothing.
+func Supervisor() {
+	if len(os.Args) == 3 && os.Args[0] == supervisorName {
+		runSupervisor()
+		os.Exit(0)
+	}
 }
 
 // Run starts cmd in a cgroup of its own, waits for it and reports what each of its

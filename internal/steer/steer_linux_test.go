@@ -21,6 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	Supervisor()
 	if job := os.Getenv("STEER_TEST_JOB"); job != "" {
 		jobs[job]()
 		os.Exit(0)
@@ -31,7 +32,8 @@ func TestMain(m *testing.M) {
 // jobs are programs to be steered, or programs that steer; this test binary plays them.
 var jobs = map[string]func(){
 	"own-buffers": func() {
-		for _, s := range []struct{ kind, protocol int }{{unix.SOCK_STREAM, 0}, {unix.SOCK_STREAM, unix.IPPROTO_MPTCP}, {unix.SOCK_DGRAM, 0}} {
+		for _, s := range []struct{ kind, protocol int }{{unix.SOCK_STREAM, 0}, {unix.SOCK_STREAM, unix.IPPROTO_MPTCP},
+			{unix.SOCK_DGRAM, 0}} {
 			fd, err := unix.Socket(unix.AF_INET, s.kind, s.protocol)
 			if errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.ENOPROTOOPT) { // a kernel without MPTCP
 				fd, err = unix.Socket(unix.AF_INET, s.kind, 0)
@@ -42,6 +44,7 @@ var jobs = map[string]func(){
 			check(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 30000))
 			told, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
 			check(err)
+			const memReceive = 1      // SK_MEMINFO_RCVBUF
 			info := make([]uint32, 9) // SO_MEMINFO tells the truth
 			length := uint32(len(info) * 4)
 			_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
@@ -53,7 +56,7 @@ var jobs = map[string]func(){
 		}
 	},
 	"steer-and-wait": func() {
-		cmd := exec.Command("sh", "-c", "echo in; exec sleep 60")
+		cmd := exec.Command("setsid", "sh", "-c", "echo $$; exec sleep 60")
 		cmd.Stdout = os.Stdout
 		_, err := Run(context.Background(), cmd, Config{})
 		check(err)
@@ -171,7 +174,8 @@ func TestOutgoingConnectionsGetTheRulesWindows(t *testing.T) {
 		rule          int
 		asked         int
 	}{
-		{"a rule for all", nil, Config{Rules: []Rule{{Socket: transfer.Socket{SendBuffer: 100_000, ReceiveBuffer: 50_000, Congestion: "reno"}}}},
+		{"a rule for all", nil, Config{Rules: []Rule{{Socket: transfer.Socket{SendBuffer: 100_000, ReceiveBuffer: 50_000,
+			Congestion: "reno"}}}},
 			200_000, 100_000, "reno", 0, 0},
 		{"the longest prefix", nil, Config{Rules: []Rule{
 			{Socket: transfer.Socket{SendBuffer: 100_000}},
@@ -179,17 +183,21 @@ func TestOutgoingConnectionsGetTheRulesWindows(t *testing.T) {
 			{To: netip.MustParsePrefix("127.0.0.1/32"), Socket: transfer.Socket{SendBuffer: 60_000}},
 			{To: netip.MustParsePrefix("::1/128"), Socket: transfer.Socket{SendBuffer: 40_000}}}},
 			120_000, 0, "", 2, 0},
-		{"a rule for others", nil, Config{Rules: []Rule{{To: netip.MustParsePrefix("10.0.0.0/8"), Socket: transfer.Socket{SendBuffer: 80_000}}}},
+		{"a rule for others", nil,
+			Config{Rules: []Rule{{To: netip.MustParsePrefix("10.0.0.0/8"), Socket: transfer.Socket{SendBuffer: 80_000}}}},
 			0, 0, "", -1, 0},
 		{"the program's own", []string{"-w", "90K"}, Config{}, 2 * 90 << 10, 2 * 90 << 10, "", -1, 90 << 10},
-		{"the rule wins over the program", []string{"-w", "90K"}, Config{Rules: []Rule{{Socket: transfer.Socket{SendBuffer: 100_000}}}},
+		{"the rule wins over the program", []string{"-w", "90K"},
+			Config{Rules: []Rule{{Socket: transfer.Socket{SendBuffer: 100_000}}}},
 			200_000, 2 * 90 << 10, "", 0, 90 << 10},
 		{"the program's own ignored", []string{"-w", "90K"}, Config{IgnoreProgramBuffers: true}, 0, 0, "", -1, 90 << 10},
-		{"beyond the ceilings", nil, Config{Rules: []Rule{{Socket: transfer.Socket{SendBuffer: 16 << 20, ReceiveBuffer: 40 << 20}}}},
+		{"beyond the ceilings", nil,
+			Config{Rules: []Rule{{Socket: transfer.Socket{SendBuffer: 16 << 20, ReceiveBuffer: 40 << 20}}}},
 			32 << 20, 80 << 20, "", 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			cmd := exec.Command("iperf3", append([]string{"-c", "127.0.0.1", "-p", port, "-n", "300K", "-b", "8M"}, tt.args...)...)
+			cmd := exec.Command("iperf3", append([]string{"-c", "127.0.0.1", "-p", port, "-n", "300K", "-b", "8M"},
+				tt.args...)...)
 			report, _ := steered(t, cmd, tt.cfg)
 			c := heaviest(t, report)
 			if !c.Opened || c.Rule != tt.rule || c.Stream.Remote.String() != "127.0.0.1:"+port || len(report.Connections) != 2 {
@@ -252,10 +260,12 @@ http { access_log off; client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; f
 	server := make(chan outcome, 1)
 	nginx := exec.Command("nginx", "-c", filepath.Join(dir, "nginx.conf"), "-e", filepath.Join(dir, "error"))
 	go func() {
-		r, err := Run(ctx, nginx, Config{Rules: []Rule{{Socket: transfer.Socket{SendBuffer: 70_000, ReceiveBuffer: 20_000, Congestion: "reno"}}}})
+		r, err := Run(ctx, nginx, Config{Rules: []Rule{{Socket: transfer.Socket{SendBuffer: 70_000, ReceiveBuffer: 20_000,
+			Congestion: "reno"}}}})
 		server <- outcome{r, err}
 	}()
-	curl := exec.Command("curl", "-sS", "--retry", "50", "--retry-connrefused", "--retry-delay", "0", "--retry-max-time", "20",
+	curl := exec.Command("curl", "-sS", "--retry", "50", "--retry-connrefused", "--retry-delay", "0", "--retry-max-time",
+		"20",
 		"-o", filepath.Join(dir, "got"), "http://127.0.0.1:"+port+"/file")
 	report, _ := steered(t, curl, Config{Rules: []Rule{{Socket: transfer.Socket{ReceiveBuffer: 200_000}}}})
 	got := heaviest(t, report)
@@ -269,7 +279,8 @@ http { access_log off; client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; f
 	}
 	sent := heaviest(t, o.report)
 	if sent.Opened || sent.Sent() < 2<<20 || sent.Stream.SendBuffer.Granted != 140_000 ||
-		sent.Stream.ReceiveBuffer.Granted != 40_000 || sent.Stream.Congestion != "reno" || sent.Stream.Handshake.ReceiveScale != 0 {
+		sent.Stream.ReceiveBuffer.Granted != 40_000 || sent.Stream.Congestion != "reno" ||
+		sent.Stream.Handshake.ReceiveScale != 0 {
 		t.Errorf("nginx: sent %d, %+v, %+v", sent.Sent(), sent, sent.Stream.Handshake)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -21,15 +22,17 @@ const (
 
 // watcher follows the connections of one cgroup. It runs on one goroutine.
 type watcher struct {
-	cfg       Config
-	group     *cgroup
-	most      ceilings
-	entered   *ebpf.Map
-	ask, ends *diag
-	follow    map[uint64]*followed
-	samples   int
-	missed    bool
-	refused   error // why buffers beyond the ceilings could not be forced
+	cfg     Config
+	group   *cgroup
+	most    ceilings
+	entered *ebpf.Map
+	ask     *sockdiag.Conn
+	ends    *sockdiag.Ends
+	in      sockdiag.Filter // the cgroup
+	follow  map[uint64]*followed
+	samples int
+	missed  bool
+	refused error // why buffers beyond the ceilings could not be forced
 }
 
 // followed is a connection with the times of its first and last reading.
@@ -40,13 +43,13 @@ type followed struct {
 }
 
 func newWatcher(group *cgroup, entered *ebpf.Map, cfg Config, most ceilings) (*watcher, error) {
-	ask, err := newDiag(group.id)
+	ask, err := sockdiag.Open()
 	if err != nil {
 		return nil, err
 	}
-	ends, err := newDiag(group.id, groupTCPDestroy, groupTCP6Destroy)
+	ends, err := sockdiag.OpenEnds(8 << 20) // room for a burst of 6,500
 	if err != nil {
-		ask.close()
+		ask.Close()
 		return nil, err
 	}
 	for _, r := range cfg.Rules {
@@ -54,22 +57,24 @@ func newWatcher(group *cgroup, entered *ebpf.Map, cfg Config, most ceilings) (*w
 			cfg.Every = min(cfg.Every, 10*time.Millisecond) // forcing should not come late
 		}
 	}
-	return &watcher{cfg: cfg, group: group, most: most, entered: entered, ask: ask, ends: ends, follow: map[uint64]*followed{}}, nil
+	return &watcher{cfg: cfg, group: group, most: most, entered: entered, ask: ask, ends: ends,
+		in: sockdiag.Filter{}.Cgroup(group.id), follow: map[uint64]*followed{}}, nil
 }
 
 func (w *watcher) close() {
-	w.ask.close()
-	w.ends.close()
+	w.ask.Close()
+	w.ends.Close()
 }
 
 // watch follows the connections until something can be read from done or it is closed.
 func (w *watcher) watch(done int) error {
-	fds := []unix.PollFd{{Fd: int32(done), Events: unix.POLLIN}, {Fd: int32(w.ends.fd), Events: unix.POLLIN}}
+	fds := []unix.PollFd{{Fd: int32(done), Events: unix.POLLIN}, {Fd: int32(w.ends.FD()), Events: unix.POLLIN}}
 	next := monotonic()
 	for {
 		wait := max(next-monotonic(), 0)
 		fds[0].Revents, fds[1].Revents = 0, 0
-		if _, err := unix.Poll(fds, int((wait+time.Millisecond-1)/time.Millisecond)); err != nil && !errors.Is(err, unix.EINTR) {
+		if _, err := unix.Poll(fds, int((wait+time.Millisecond-1)/time.Millisecond)); err != nil &&
+			!errors.Is(err, unix.EINTR) {
 			return fmt.Errorf("poll: %w", err)
 		}
 		if fds[1].Revents != 0 {
@@ -106,7 +111,7 @@ func (w *watcher) finish() error {
 		if !open || wait <= 0 {
 			return nil
 		}
-		fds := []unix.PollFd{{Fd: int32(w.ends.fd), Events: unix.POLLIN}}
+		fds := []unix.PollFd{{Fd: int32(w.ends.FD()), Events: unix.POLLIN}}
 		if _, err := unix.Poll(fds, int(wait/time.Millisecond)+1); err != nil && !errors.Is(err, unix.EINTR) {
 			return fmt.Errorf("poll: %w", err)
 		}
@@ -177,8 +182,9 @@ func (w *watcher) read() error {
 		return err
 	}
 	now := monotonic()
-	err := w.ask.each(func(s socketState) {
-		if f := w.follow[s.cookie]; f != nil && f.ended == 0 {
+	const ask = sockdiag.AskInfo | sockdiag.AskCongestion | sockdiag.AskMemory
+	err := w.ask.Dump(sockdiag.NotListening, ask, w.in, func(s *sockdiag.Socket) {
+		if f := w.follow[s.Cookie]; f != nil && f.ended == 0 {
 			f.read = now
 			w.sample(f, s, now)
 			w.force(f, s)
@@ -191,12 +197,12 @@ func (w *watcher) read() error {
 }
 
 // force gives a connection what its rule asks beyond the ceilings, once.
-func (w *watcher) force(f *followed, s socketState) {
-	if !f.toForce || s.inode == 0 {
+func (w *watcher) force(f *followed, s *sockdiag.Socket) {
+	if !f.toForce || s.Inode == 0 {
 		return
 	}
 	send, receive := w.most.above(w.cfg.Rules[f.Rule].Socket)
-	found, err := force(w.group.path, s.inode, send, receive)
+	found, err := force(w.group.path, s.Inode, send, receive)
 	f.toForce = !found && err == nil
 	if found && err == nil {
 		f.Stream.SendBuffer.Forced, f.Stream.ReceiveBuffer.Forced = send > 0, receive > 0
@@ -216,41 +222,42 @@ func (f *followed) clip() {
 // made before, so those are taken after the messages.
 func (w *watcher) takeEnds() error {
 	now := monotonic()
-	var ended []socketState
-	if err := w.ends.destroyed(func(s socketState) { ended = append(ended, s) }); err != nil {
+	var ended []*sockdiag.Socket
+	if err := w.ends.Take(func(s *sockdiag.Socket) { ended = append(ended, s.Clone()) }); err != nil {
 		return err
 	}
 	if err := w.takeEntered(); err != nil {
 		return err
 	}
 	for _, s := range ended {
-		if f := w.follow[s.cookie]; f != nil && f.ended == 0 {
-			f.ended, f.Final = now, len(s.info) > 0
+		if f := w.follow[s.Cookie]; f != nil && f.ended == 0 {
+			f.ended, f.Final = now, len(s.Info) > 0
 			w.sample(f, s, now)
 		}
 	}
 	return nil
 }
 
-func (w *watcher) sample(f *followed, s socketState, now time.Duration) {
-	if len(s.info) == 0 {
+func (w *watcher) sample(f *followed, s *sockdiag.Socket, now time.Duration) {
+	if len(s.Info) == 0 {
 		return
 	}
-	r := reading{Sample: transfer.Sample{At: now - f.started, Have: transfer.HaveQueue}, unread: s.unread, unacked: s.unacked}
-	handshake, idle := socket.DecodeLinux(s.info, &r.Sample)
+	r := reading{Sample: transfer.Sample{At: now - f.started, Have: transfer.HaveQueue},
+		unread: int64(s.ReadQueue), unacked: int64(s.WriteQueue)}
+	idle := socket.DecodeLinux(s.Info, &r.Sample)
 	f.heard = max(f.heard, now-idle-f.started)
 	send, receive := &f.Stream.SendBuffer, &f.Stream.ReceiveBuffer
-	if s.send > 0 && f.ended == 0 {
-		send.Granted, receive.Granted = s.send, s.receive
+	if s.HasMemory && f.ended == 0 {
+		send.Granted, receive.Granted = int(s.Memory.SendBuffer), int(s.Memory.ReceiveBuffer)
 		f.clip()
 	}
 	send.Effective = max(send.Effective, int(r.InFlight))
 	receive.Effective = max(receive.Effective, int(r.ReceiveWnd))
-	if s.congestion != "" {
-		f.Stream.Congestion = s.congestion
+	if len(s.Congestion) > 0 && string(s.Congestion) != f.Stream.Congestion {
+		f.Stream.Congestion = string(s.Congestion)
 	}
 	if f.ended == 0 || f.Stream.Handshake == nil {
-		f.Stream.Handshake = handshake
+		f.Stream.Handshake = socket.HandshakeLinux(s.Info)
 	}
 	f.readings = append(f.readings, r)
 	w.samples++

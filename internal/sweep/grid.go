@@ -57,8 +57,10 @@ func (a Axes) Check() error {
 		length int
 		twice  bool
 	}{
-		{"send buffers", len(a.Send), twice(a.Send)}, {"receive buffers", len(a.Receive), twice(a.Receive)}, {"write sizes", len(a.Write), twice(a.Write)},
-		{"directions", len(a.Directions), twice(a.Directions)}, {"congestion controls", len(a.Congestion), twice(a.Congestion)},
+		{"send buffers", len(a.Send), twice(a.Send)}, {"receive buffers", len(a.Receive), twice(a.Receive)},
+		{"write sizes", len(a.Write), twice(a.Write)},
+		{"directions", len(a.Directions), twice(a.Directions)}, {"congestion controls", len(a.Congestion),
+			twice(a.Congestion)},
 	} {
 		switch {
 		case axis.length == 0:

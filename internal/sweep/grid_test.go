@@ -59,16 +59,19 @@ func FuzzParseSizes(f *testing.F) {
 }
 
 func TestCells(t *testing.T) {
-	axes := Axes{Send: []int{1, 2}, Receive: []int{3, 0}, Write: []int{0}, Directions: []transfer.Direction{transfer.Up, transfer.Down}, Congestion: []string{"", "bbr"}}
+	axes := Axes{Send: []int{1, 2}, Receive: []int{3, 0}, Write: []int{0}, Directions: []transfer.Direction{transfer.Up,
+		transfer.Down}, Congestion: []string{"", "bbr"}}
 	if err := axes.Check(); err != nil {
 		t.Fatal(err)
 	}
 	cells := axes.Cells()
-	if len(cells) != 16 || cells[1] != (Cell{transfer.Up, "", 2, 3, 0}) || cells[15] != (Cell{transfer.Down, "bbr", 2, 0, 0}) {
+	if len(cells) != 16 || cells[1] != (Cell{transfer.Up, "", 2, 3, 0}) || cells[15] != (Cell{transfer.Down, "bbr", 2, 0,
+		0}) {
 		t.Errorf("%v", cells)
 	}
 	s := cells[15].Spec(time.Second)
-	if s.Far.SendBuffer != 2 || s.Far.Congestion != "bbr" || s.Near.ReceiveBuffer != 0 || s.Near.SendBuffer != 0 || s.Time != time.Second {
+	if s.Far.SendBuffer != 2 || s.Far.Congestion != "bbr" || s.Near.ReceiveBuffer != 0 || s.Near.SendBuffer != 0 ||
+		s.Time != time.Second {
 		t.Errorf("%+v", s)
 	}
 	axes.Send = make([]int, 2)

@@ -59,7 +59,8 @@ func (e *Ends) same(now Ends) error {
 		then, now *Host
 		moved     bool
 	}{{"near", e.Near, now.Near, true}, {"far", e.Far, now.Far, false}} {
-		if host.then == nil && host.now == nil || host.then != nil && host.now != nil && host.then.Kernel == host.now.Kernel &&
+		if host.then == nil && host.now == nil || host.then != nil && host.now != nil &&
+			host.then.Kernel == host.now.Kernel &&
 			(host.moved || host.then.Address == host.now.Address) {
 			continue
 		}
@@ -173,7 +174,8 @@ func (id Identity) same(now Identity) error {
 	case !reflect.DeepEqual(id.Axes.Congestion, now.Axes.Congestion):
 		return fmt.Errorf("is a sweep of congestion controls %q, not %q", id.Axes.Congestion, now.Axes.Congestion)
 	case !reflect.DeepEqual(id.Axes, now.Axes):
-		return fmt.Errorf("is a sweep of another grid: send buffers %v, receive buffers %v, writes %v", id.Axes.Send, id.Axes.Receive, id.Axes.Write)
+		return fmt.Errorf("is a sweep of another grid: send buffers %v, receive buffers %v, writes %v", id.Axes.Send,
+			id.Axes.Receive, id.Axes.Write)
 	case id.Time != now.Time:
 		return fmt.Errorf("is a sweep of runs of %v, not %v", id.Time, now.Time)
 	case id.Seed != now.Seed:
@@ -251,7 +253,8 @@ func (j *Journal) append(l line) error {
 	text = append(text, '\n')
 	info, err := j.file.Stat()
 	if err == nil && info.Size() != j.size {
-		return &JournalError{j.file.Name(), errors.New("something else writes to it"), "one sweep at a time, or a file for each"}
+		return &JournalError{j.file.Name(), errors.New("something else writes to it"),
+			"one sweep at a time, or a file for each"}
 	}
 	if err == nil {
 		_, err = j.file.WriteAt(text, j.size)

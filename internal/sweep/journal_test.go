@@ -28,7 +28,8 @@ func begun(t *testing.T, path string, runs int) {
 	}
 	for i := range runs {
 		again := int64(3)
-		if err := j.Add(Trial{Cell: i % 2, Elapsed: time.Second, GoodputBps: 1e6, Send: &transfer.Buffer{Requested: 8192}, Retransmitted: &again}); err != nil {
+		if err := j.Add(Trial{Cell: i % 2, Elapsed: time.Second, GoodputBps: 1e6, Send: &transfer.Buffer{Requested: 8192},
+			Retransmitted: &again}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,7 +93,8 @@ func TestJournalOfAnotherSweepIsRefused(t *testing.T) {
 	}
 	defer j.Close()
 	for _, far := range []*Host{{"192.0.2.9", "Linux 6.1"}, {"192.0.2.2", "Linux 6.2"}, nil} {
-		if err := j.Meet(Ends{&Host{"192.0.2.1", "Linux 6.18"}, far}); err == nil || !strings.Contains(err.Error(), "began with 192.0.2.2 Linux 6.1 as the far host") {
+		if err := j.Meet(Ends{&Host{"192.0.2.1", "Linux 6.18"}, far}); err == nil || !strings.Contains(err.Error(),
+			"began with 192.0.2.2 Linux 6.1 as the far host") {
 			t.Errorf("with %v: %v", far, err)
 		}
 	}

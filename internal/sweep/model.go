@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // Path is what the runs of one direction told of it. 0 is not known.
@@ -30,7 +30,7 @@ type Path struct {
 // Prediction is what the model expects of a cell that was not measured.
 type Prediction struct {
 	stats.Interval // bit/s, 95 %
-	Limiter        limiter.Name
+	Limiter        verdict.Name
 }
 
 const (
@@ -80,7 +80,8 @@ func (s *Schedule) Paths() []Path {
 
 // knees are where the model, scaled to the measured cells, reaches the BDP.
 func (s *Schedule) knees(p *Path) (send, receive float64) {
-	all := map[limiter.Name]*alike{limiter.SendBuffer: {limiter: limiter.SendBuffer}, limiter.ReceiverWindow: {limiter: limiter.ReceiverWindow}}
+	all := map[verdict.Name]*alike{verdict.SendBuffer: {limiter: verdict.SendBuffer},
+		verdict.ReceiverWindow: {limiter: verdict.ReceiverWindow}}
 	for k, a := range s.alike(p, plain) {
 		if to := all[k.limiter]; to != nil {
 			for i, c := range a.cells {
@@ -88,7 +89,7 @@ func (s *Schedule) knees(p *Path) (send, receive float64) {
 			}
 		}
 	}
-	for l, to := range map[limiter.Name]*float64{limiter.SendBuffer: &send, limiter.ReceiverWindow: &receive} {
+	for l, to := range map[verdict.Name]*float64{verdict.SendBuffer: &send, verdict.ReceiverWindow: &receive} {
 		if len(all[l].cells) > 0 {
 			*to = p.BDPBytes / all[l].factor()
 		}
@@ -97,7 +98,7 @@ func (s *Schedule) knees(p *Path) (send, receive float64) {
 }
 
 // plain takes requested buffers for what they say.
-func plain(kind) func(limiter.Name) float64 { return func(limiter.Name) float64 { return 1 } }
+func plain(kind) func(verdict.Name) float64 { return func(verdict.Name) float64 { return 1 } }
 
 // held says that every cell about as good as the best was limited by a buffer or window,
 // so that larger ones might carry more.
@@ -106,7 +107,7 @@ func (s *Schedule) held(p *Path) bool {
 		if c.Direction != p.Direction || len(s.logs[i]) == 0 || s.mid(i) < 0.95*p.CapacityBps {
 			continue
 		}
-		if l, _ := s.Limiter(i); l != limiter.ReceiverWindow && l != limiter.SendBuffer {
+		if l, _ := s.Limiter(i); l != verdict.ReceiverWindow && l != verdict.SendBuffer {
 			return false
 		}
 	}
@@ -115,15 +116,15 @@ func (s *Schedule) held(p *Path) bool {
 
 // Limiter is what limited most of a cell's runs, and the subtype; mixed where none has
 // more than half.
-func (s *Schedule) Limiter(cell int) (limiter.Name, string) {
-	type verdict struct {
-		name    limiter.Name
+func (s *Schedule) Limiter(cell int) (verdict.Name, string) {
+	type vote struct {
+		name    verdict.Name
 		subtype string
 	}
-	votes, all := map[verdict]int{}, 0
+	votes, all := map[vote]int{}, 0
 	for _, r := range s.runs {
 		if r.Cell == cell && r.Problem == "" {
-			votes[verdict{r.Limiter, r.Subtype}]++
+			votes[vote{r.Limiter, r.Subtype}]++
 			all++
 		}
 	}
@@ -132,7 +133,7 @@ func (s *Schedule) Limiter(cell int) (limiter.Name, string) {
 			return v.name, v.subtype
 		}
 	}
-	return limiter.Mixed, ""
+	return verdict.Mixed, ""
 }
 
 // kind groups the cells that one rule of the model covers: a window or buffer in
@@ -141,26 +142,26 @@ type kind struct {
 	direction  transfer.Direction
 	congestion string
 	write      int
-	limiter    limiter.Name
+	limiter    verdict.Name
 }
 
 // expect is what the model says of a cell before it has seen any like it: the smaller of
 // both buffers each round trip (model.Rate), or the path's capacity. ok is false where
 // it says nothing: around the knee, and where a system sizes a buffer by itself.
-func (p *Path) expect(c Cell, scale func(limiter.Name) float64) (l limiter.Name, bps float64, ok bool) {
+func (p *Path) expect(c Cell, scale func(verdict.Name) float64) (l verdict.Name, bps float64, ok bool) {
 	if c.Send == 0 || c.Receive == 0 || p.RTT <= 0 || p.CapacityBps <= 0 {
 		return "", 0, false
 	}
-	send, receive := float64(c.Send)*scale(limiter.SendBuffer), float64(c.Receive)*scale(limiter.ReceiverWindow)
+	send, receive := float64(c.Send)*scale(verdict.SendBuffer), float64(c.Receive)*scale(verdict.ReceiverWindow)
 	switch {
 	case min(send, receive) > above*p.BDPBytes:
-		return limiter.Bottleneck, p.CapacityBps, true
+		return verdict.Bottleneck, p.CapacityBps, true
 	case min(send, receive) > below*p.BDPBytes:
 		return "", 0, false
 	case send < below*receive:
-		return limiter.SendBuffer, model.Rate(c.Send, p.RTT), true
+		return verdict.SendBuffer, model.Rate(c.Send, p.RTT), true
 	case receive < below*send:
-		return limiter.ReceiverWindow, model.Rate(c.Receive, p.RTT), true
+		return verdict.ReceiverWindow, model.Rate(c.Receive, p.RTT), true
 	}
 	return "", 0, false // which of the two is the narrower depends on their bookkeeping
 }
@@ -176,12 +177,12 @@ func (s *Schedule) Sure() map[int]Prediction {
 	for _, path := range s.Paths() {
 		factors := map[kind]float64{}
 		for k, alike := range s.alike(&path, plain) {
-			if k.limiter != limiter.Bottleneck {
+			if k.limiter != verdict.Bottleneck {
 				factors[k] = alike.factor()
 			}
 		}
-		scaled := func(k kind) func(limiter.Name) float64 {
-			return func(l limiter.Name) float64 {
+		scaled := func(k kind) func(verdict.Name) float64 {
+			return func(l verdict.Name) float64 {
 				k.limiter = l
 				if f, known := factors[k]; known {
 					return f
@@ -211,7 +212,7 @@ func (s *Schedule) Sure() map[int]Prediction {
 
 // alike are the measured cells of one kind.
 type alike struct {
-	limiter limiter.Name
+	limiter verdict.Name
 	cells   []Cell
 	ratios  []float64         // goodput over the model's, logarithms
 	rows    map[int][]float64 // the same by the buffer that limits; one row on a full path
@@ -220,7 +221,7 @@ type alike struct {
 	student float64
 }
 
-func (s *Schedule) alike(path *Path, scaled func(kind) func(limiter.Name) float64) map[kind]*alike {
+func (s *Schedule) alike(path *Path, scaled func(kind) func(verdict.Name) float64) map[kind]*alike {
 	groups := map[kind]*alike{}
 	for i, c := range s.cells {
 		if c.Direction != path.Direction || len(s.logs[i]) == 0 {
@@ -258,9 +259,9 @@ func (a *alike) add(c Cell, ratio float64) {
 // row is the buffer that limits a cell; 0 on a full path.
 func (a *alike) row(c Cell) int {
 	switch a.limiter {
-	case limiter.SendBuffer:
+	case verdict.SendBuffer:
 		return c.Send
-	case limiter.ReceiverWindow:
+	case verdict.ReceiverWindow:
 		return c.Receive
 	}
 	return 0
@@ -271,7 +272,7 @@ func (a *alike) row(c Cell) int {
 // some on both sides. A model is never stretched beyond what was seen.
 func (a *alike) near(c Cell) []float64 {
 	row := a.rows[a.row(c)]
-	if a.limiter != limiter.Bottleneck {
+	if a.limiter != verdict.Bottleneck {
 		return row
 	}
 	var under, over bool

@@ -54,7 +54,8 @@ func NewSchedule(axes Axes, rules Rules) *Schedule {
 		rules.Most = 10
 	}
 	rules.Fewest = min(rules.Fewest, rules.Most)
-	s := &Schedule{cells: cells, rules: rules, logs: make([][]float64, len(cells)), intervals: make([]*stats.Interval, len(cells)), failures: make([]int, len(cells)),
+	s := &Schedule{cells: cells, rules: rules, logs: make([][]float64, len(cells)), intervals: make([]*stats.Interval,
+		len(cells)), failures: make([]int, len(cells)),
 		refused: make([]string, len(cells)), first: make([]bool, len(cells)), rank: map[int][]int{}}
 	for i, c := range cells {
 		s.first[i] = extreme(axes.Send, c.Send) && extreme(axes.Receive, c.Receive)
@@ -135,7 +136,8 @@ func (s *Schedule) typical() time.Duration { return s.elapsed / time.Duration(le
 // Done says that a cell needs no further run.
 func (s *Schedule) Done(cell int) bool {
 	n := len(s.logs[cell])
-	return s.refused[cell] != "" || n == 0 && s.failures[cell] >= mostFailures || n >= s.rules.Most || n+s.failures[cell] >= s.rules.Most+mostFailures ||
+	return s.refused[cell] != "" || n == 0 && s.failures[cell] >= mostFailures || n >= s.rules.Most ||
+		n+s.failures[cell] >= s.rules.Most+mostFailures ||
 		n >= s.rules.Fewest && (s.rules.Precision == 0 || s.Interval(cell).Within(s.rules.Precision))
 }
 

@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 func plane(send, receive []int) Axes {
-	return Axes{Send: send, Receive: receive, Write: []int{0}, Directions: []transfer.Direction{transfer.Up}, Congestion: []string{""}}
+	return Axes{Send: send, Receive: receive, Write: []int{0}, Directions: []transfer.Direction{transfer.Up},
+		Congestion: []string{""}}
 }
 
 func sizes(t *testing.T, text string) []int {
@@ -34,7 +35,7 @@ type world struct {
 	sendMakes, recvMakes float64 // effective bytes of one requested
 }
 
-func (w *world) truth(c Cell) (bps float64, l limiter.Name) {
+func (w *world) truth(c Cell) (bps float64, l verdict.Name) {
 	send, receive := float64(c.Send)*w.sendMakes, float64(c.Receive)*w.recvMakes
 	if c.Send == 0 {
 		send = w.path.AutoWindow
@@ -46,13 +47,13 @@ func (w *world) truth(c Cell) (bps float64, l limiter.Name) {
 	bps = w.path.Goodput(window)
 	switch {
 	case bps > 0.95*w.path.CapacityBps():
-		return bps, limiter.Bottleneck
+		return bps, verdict.Bottleneck
 	case bps < 0.9*window*8/w.path.BaseRTT().Seconds():
-		return bps, limiter.Congestion
+		return bps, verdict.Congestion
 	case send <= receive:
-		return bps, limiter.SendBuffer
+		return bps, verdict.SendBuffer
 	}
-	return bps, limiter.ReceiverWindow
+	return bps, verdict.ReceiverWindow
 }
 
 func (w *world) trial(i int, c Cell) Trial {
@@ -79,7 +80,8 @@ func play(s *Schedule, w *world) (order []int) {
 }
 
 func clean(seed uint64) *world {
-	return &world{path: &simpath.Path{RateBps: 100e6, RTT: 12 * time.Millisecond, MSS: 1460, Queue: 300e3, Harm: 1, AutoWindow: 4 << 20, Noise: simpath.Noise{Dev: 0.004}},
+	return &world{path: &simpath.Path{RateBps: 100e6, RTT: 12 * time.Millisecond, MSS: 1460, Queue: 300e3, Harm: 1,
+		AutoWindow: 4 << 20, Noise: simpath.Noise{Dev: 0.004}},
 		rng: rand.New(rand.NewPCG(seed, 7)), sendMakes: 1, recvMakes: 1.25}
 }
 
@@ -231,7 +233,8 @@ func TestPaths(t *testing.T) {
 	s = NewSchedule(plane([]int{16384, 65536, 1 << 20}, []int{1 << 20}), Rules{Precision: 0.03})
 	for i, bps := range []float64{40e6, 58e6, 93e6} {
 		for range 3 {
-			s.Observe(Trial{Cell: i, Elapsed: time.Second, GoodputBps: bps, Limiter: limiter.SendBuffer, RTT: 12 * time.Millisecond, MSS: 1448})
+			s.Observe(Trial{Cell: i, Elapsed: time.Second, GoodputBps: bps, Limiter: verdict.SendBuffer,
+				RTT: 12 * time.Millisecond, MSS: 1448})
 		}
 	}
 	if knee := s.Paths()[0].KneeSend; knee < 90e3 || knee > 120e3 {

@@ -11,9 +11,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // Config says what to measure.
@@ -54,7 +54,7 @@ type Measured struct {
 	Problems  []string
 	Interval  stats.Interval // of the runs' goodputs, 95 %
 	Tight     bool           // as tight as was asked for
-	Limiter   limiter.Name
+	Limiter   verdict.Name
 	Subtype   string
 	Refused   string      // why it cannot be had; ""
 	Predicted *Prediction // nil: measured, or not known
@@ -70,7 +70,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	s := NewSchedule(id.Axes, cfg.Rules)
 	for i, c := range s.cells {
 		var refused *transfer.Unsupported
-		if err := cfg.Peer.Check(c.Spec(id.Time)); errors.As(err, &refused) {
+		if err := cfg.Peer.Check(transfer.TCP(c.Spec(id.Time))); errors.As(err, &refused) {
 			s.Refuse(i, refused.Error())
 		} else if err != nil {
 			return nil, err
@@ -122,7 +122,7 @@ func (l *loop) run(ctx context.Context) error {
 func (l *loop) measure(ctx context.Context, i int) (Trial, error) {
 	c := l.schedule.cells[i]
 	start := time.Now()
-	result, err := l.cfg.Peer.Run(ctx, c.Spec(l.id.Time), nil)
+	result, err := transfer.Run(ctx, l.cfg.Peer, c.Spec(l.id.Time), nil)
 	elapsed := time.Since(start)
 	if ctx.Err() != nil {
 		return Trial{}, context.Cause(ctx)

@@ -15,12 +15,14 @@ import (
 )
 
 func far() *simpeer.Peer {
-	return simpeer.New(&simpath.Path{RateBps: 100e6, RTT: 12 * time.Millisecond, MSS: 1448, Queue: 300e3, Harm: 1, AutoWindow: 4 << 20, Noise: simpath.Noise{Dev: 0.004}}, 1)
+	return simpeer.New(&simpath.Path{RateBps: 100e6, RTT: 12 * time.Millisecond, MSS: 1448, Queue: 300e3, Harm: 1,
+		AutoWindow: 4 << 20, Noise: simpath.Noise{Dev: 0.004}}, 1)
 }
 
 func grid(directions ...transfer.Direction) sweep.Identity {
-	return sweep.Identity{Peer: "host", Time: time.Second, Seed: 1, Axes: sweep.Axes{Send: []int{16384, 262144, 0}, Receive: []int{65536, 262144},
-		Write: []int{0}, Directions: directions, Congestion: []string{""}}}
+	return sweep.Identity{Peer: "host", Time: time.Second, Seed: 1, Axes: sweep.Axes{Send: []int{16384, 262144, 0},
+		Receive: []int{65536, 262144},
+		Write:   []int{0}, Directions: directions, Congestion: []string{""}}}
 }
 
 func open(t *testing.T, path string, id sweep.Identity) *sweep.Journal {
@@ -36,13 +38,15 @@ func open(t *testing.T, path string, id sweep.Identity) *sweep.Journal {
 func TestSweep(t *testing.T) {
 	peer := far()
 	shown := 0
-	result, err := sweep.Run(t.Context(), sweep.Config{Peer: peer, Rules: sweep.Rules{Precision: 0.03}, Progress: func(sweep.Progress) { shown++ },
-		Journal: open(t, filepath.Join(t.TempDir(), "j"), grid(transfer.Up, transfer.Down))})
+	result, err := sweep.Run(t.Context(), sweep.Config{Peer: peer, Rules: sweep.Rules{Precision: 0.03},
+		Progress: func(sweep.Progress) { shown++ },
+		Journal:  open(t, filepath.Join(t.TempDir(), "j"), grid(transfer.Up, transfer.Down))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !result.Complete || len(result.Cells) != 12 || len(result.Paths) != 2 || shown != len(peer.Ran) {
-		t.Errorf("complete %v, %d cells, %d paths, %d of %d runs shown", result.Complete, len(result.Cells), len(result.Paths), shown, len(peer.Ran))
+		t.Errorf("complete %v, %d cells, %d paths, %d of %d runs shown", result.Complete, len(result.Cells),
+			len(result.Paths), shown, len(peer.Ran))
 	}
 	for _, m := range result.Cells {
 		if !m.Tight || m.Predicted != nil || m.Limiter == "" || m.Runs[0].Send == nil || m.Runs[0].Receive == nil {
@@ -58,7 +62,8 @@ func TestSweep(t *testing.T) {
 func TestCutOffSweepsGoOn(t *testing.T) {
 	whole := far()
 	rules := sweep.Rules{Precision: 0.03, Seed: 1}
-	want, err := sweep.Run(t.Context(), sweep.Config{Peer: whole, Rules: rules, Journal: open(t, filepath.Join(t.TempDir(), "whole"), grid(transfer.Up))})
+	want, err := sweep.Run(t.Context(), sweep.Config{Peer: whole, Rules: rules,
+		Journal: open(t, filepath.Join(t.TempDir(), "whole"), grid(transfer.Up))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,11 +73,12 @@ func TestCutOffSweepsGoOn(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		journal := open(t, path, grid(transfer.Up))
 		kept := len(journal.Runs)
-		result, err := sweep.Run(ctx, sweep.Config{Peer: peer, Rules: rules, Journal: journal, Progress: func(p sweep.Progress) {
-			if len(peer.Ran) == 3 {
-				cancel()
-			}
-		}})
+		result, err := sweep.Run(ctx, sweep.Config{Peer: peer, Rules: rules, Journal: journal,
+			Progress: func(p sweep.Progress) {
+				if len(peer.Ran) == 3 {
+					cancel()
+				}
+			}})
 		cancel()
 		runs += len(journal.Runs) - kept
 		if err == nil {
@@ -96,8 +102,10 @@ func TestABrokenFarEndEndsTheSweep(t *testing.T) {
 		}
 		return nil
 	}
-	result, err := sweep.Run(t.Context(), sweep.Config{Peer: peer, Journal: open(t, filepath.Join(t.TempDir(), "j"), grid(transfer.Up))})
-	if err == nil || !strings.Contains(err.Error(), "3 runs in a row failed") || !strings.Contains(err.Error(), "connection reset") || result.Complete {
+	result, err := sweep.Run(t.Context(), sweep.Config{Peer: peer, Journal: open(t, filepath.Join(t.TempDir(), "j"),
+		grid(transfer.Up))})
+	if err == nil || !strings.Contains(err.Error(), "3 runs in a row failed") || !strings.Contains(err.Error(),
+		"connection reset") || result.Complete {
 		t.Errorf("%v, complete %v", err, result.Complete)
 	}
 	measured := 0
@@ -111,15 +119,16 @@ func TestABrokenFarEndEndsTheSweep(t *testing.T) {
 
 type picky struct{ *simpeer.Peer }
 
-func (picky) Check(s transfer.Spec) error {
-	if s.Near.SendBuffer == 16384 {
+func (picky) Check(t transfer.Test) error {
+	if t.Legs[0].TCP.Near.SendBuffer == 16384 {
 		return &transfer.Unsupported{Field: "Near.SendBuffer", Why: "this end is small"}
 	}
 	return nil
 }
 
 func TestWhatCannotBeHadIsSaid(t *testing.T) {
-	result, err := sweep.Run(t.Context(), sweep.Config{Peer: picky{far()}, Rules: sweep.Rules{Precision: 0.05}, Journal: open(t, filepath.Join(t.TempDir(), "j"), grid(transfer.Up))})
+	result, err := sweep.Run(t.Context(), sweep.Config{Peer: picky{far()}, Rules: sweep.Rules{Precision: 0.05},
+		Journal: open(t, filepath.Join(t.TempDir(), "j"), grid(transfer.Up))})
 	if err != nil || !result.Complete {
 		t.Fatalf("%v, %+v", err, result)
 	}

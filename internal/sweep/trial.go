@@ -5,9 +5,10 @@ import (
 	"math"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 // Trial is one transfer of one cell.
@@ -19,9 +20,9 @@ type Trial struct {
 	GoodputBps float64            `json:"goodput_bps,omitempty"`
 	Settled    bool               `json:"settled,omitempty"`
 	Bytes      int64              `json:"bytes,omitempty"` // payload received
-	Limiter    limiter.Name       `json:"limiter,omitempty"`
+	Limiter    verdict.Name       `json:"limiter,omitempty"`
 	Subtype    string             `json:"subtype,omitempty"`
-	Confidence limiter.Confidence `json:"confidence,omitempty"`
+	Confidence verdict.Confidence `json:"confidence,omitempty"`
 	// Send and Receive are nil where that end cannot be seen.
 	Send          *transfer.Buffer `json:"send,omitempty"`
 	Receive       *transfer.Buffer `json:"receive,omitempty"`
@@ -51,12 +52,12 @@ func newTrial(cell int, c Cell, at time.Time, elapsed time.Duration, result *tra
 	if startup, ok := result.Startup(); ok {
 		r.GoodputBps, r.Settled = startup.SteadyBps, true
 	}
-	v := limiter.Judge(result)
+	v := live.Judge(result)
 	r.Limiter, r.Subtype, r.Confidence = v.Limiter, v.Subtype, v.Confidence
 	r.senderSide(result.Sender())
 	if e := result.Receiver(); e != nil && len(e.Streams) > 0 {
 		b := e.Streams[0].ReceiveBuffer
-		b.Clipped = b.Clipped || v.Limiter == limiter.ReceiverWindow && short(b.Effective, c.Receive)
+		b.Clipped = b.Clipped || v.Limiter == verdict.ReceiverWindow && short(b.Effective, c.Receive)
 		r.Receive = &b
 		if h := e.Streams[0].Handshake; h != nil && r.MSS == 0 {
 			r.MSS = h.MSS
@@ -80,11 +81,7 @@ func (r *Trial) senderSide(e *transfer.End) {
 	if s.Handshake != nil {
 		r.MSS = s.Handshake.MSS
 	}
-	for _, sample := range s.Samples {
-		if sample.Have&transfer.HaveMinRTT != 0 && sample.MinRTT > 0 && (r.RTT == 0 || sample.MinRTT < r.RTT) {
-			r.RTT = sample.MinRTT
-		}
-	}
+	r.RTT = e.LeastRTT()
 	if n := len(s.Samples); n > 0 && s.Samples[n-1].Have&transfer.HaveRetrans != 0 {
 		again := s.Samples[n-1].Retransmitted
 		r.Retransmitted = &again

@@ -1,24 +1,6 @@
 package transfer
 
-import (
-	"context"
-	"time"
-)
-
-// DatagramPeer is a Peer that also carries UDP.
-type DatagramPeer interface {
-	// RunDatagrams sends datagrams one way for a time and counts what arrives. With an
-	// error the result holds what was measured until then, or is nil.
-	RunDatagrams(ctx context.Context, spec DatagramSpec, each func(Interval)) (*DatagramResult, error)
-}
-
-// BothWaysDatagramPeer is a DatagramPeer that can carry both directions at the same time.
-type BothWaysDatagramPeer interface {
-	// RunBothDatagrams carries out two UDP transfers at once; calls of each for the two
-	// directions may overlap. With an error each result holds what was measured until
-	// then, or is nil.
-	RunBothDatagrams(ctx context.Context, up, down DatagramSpec, each func(Direction, Interval)) (*DatagramResult, *DatagramResult, error)
-}
+import "time"
 
 // DatagramSpec asks for one UDP transfer.
 type DatagramSpec struct {

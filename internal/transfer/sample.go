@@ -3,25 +3,26 @@ package transfer
 import "time"
 
 // Fields names groups of a Sample's fields, because what a kernel tells depends on the
-// system and its version.
+// system and its version. The values travel between ends and stand in records: they stay
+// what they are (docs/protocol.md).
 type Fields uint32
 
 const (
-	HaveRTT        Fields = 1 << iota // RTT, RTTVar
-	HaveMinRTT                        // MinRTT
-	HaveCwnd                          // Cwnd, Ssthresh
-	HaveSendWnd                       // SendWnd
-	HaveInFlight                      // InFlight
-	HaveNotSent                       // NotSent
-	HaveLimits                        // Busy, ReceiveLimited, SendLimited
-	HaveRate                          // DeliveryBps, AppLimited, PacingBps
-	HaveRetrans                       // Retransmitted, RetransmittedBytes, Lost
-	HaveRecovery                      // Recovering, Timeouts
-	HaveAcked                         // Acked, Sent
-	HaveReceived                      // Received
-	HaveReceiveWnd                    // ReceiveWnd
-	HaveQueue                         // Queued
-	HaveProgram                       // Program, Blocked, Paused, Awaited, and Starved where the system tells
+	HaveRTT        Fields = 1 << 0  // RTT, RTTVar
+	HaveMinRTT     Fields = 1 << 1  // MinRTT
+	HaveCwnd       Fields = 1 << 2  // Cwnd, Ssthresh
+	HaveSendWnd    Fields = 1 << 3  // SendWnd
+	HaveInFlight   Fields = 1 << 4  // InFlight
+	HaveNotSent    Fields = 1 << 5  // NotSent
+	HaveLimits     Fields = 1 << 6  // Busy, ReceiveLimited, SendLimited
+	HaveRate       Fields = 1 << 7  // DeliveryBps, AppLimited, PacingBps
+	HaveRetrans    Fields = 1 << 8  // Retransmitted, RetransmittedBytes, Lost
+	HaveRecovery   Fields = 1 << 9  // Recovering, Timeouts
+	HaveAcked      Fields = 1 << 10 // Acked, Sent
+	HaveReceived   Fields = 1 << 11 // Received
+	HaveReceiveWnd Fields = 1 << 12 // ReceiveWnd
+	HaveQueue      Fields = 1 << 13 // Queued
+	HaveProgram    Fields = 1 << 14 // Program, Blocked, Paused, Awaited, and Starved where the system tells
 )
 
 // Sample is one reading of one connection. Counters count from the connection's start;

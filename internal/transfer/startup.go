@@ -28,10 +28,7 @@ const (
 // round trips (at least a fortieth of the transfer) is as fast as all that follows. ok
 // is false where the rate never settled or too little was sampled.
 func (r *Result) Startup() (s Startup, ok bool) {
-	end := r.Receiver()
-	if end == nil {
-		end = r.Sender()
-	}
+	end := r.Counting()
 	total, known := r.Received()
 	if end == nil || !known || total.Duration() <= 0 {
 		return Startup{}, false
@@ -40,7 +37,7 @@ func (r *Result) Startup() (s Startup, ok bool) {
 	if len(curves) == 0 {
 		return Startup{}, false
 	}
-	span := max(startupRounds*r.leastRTT(), total.Duration()/40)
+	span := max(startupRounds*r.LeastRTT(), total.Duration()/40)
 	last := curves.at(total.Last)
 	for _, t := range curves.times(total.First, total.First+time.Duration(latestStartup*float64(total.Duration()))) {
 		if t+span >= total.Last {
@@ -48,33 +45,14 @@ func (r *Result) Startup() (s Startup, ok bool) {
 		}
 		here := curves.at(t)
 		rest := (last - here) / (total.Last - t).Seconds()
+		if curves.jumps(t, rest) {
+			continue
+		}
 		if (curves.at(t+span)-here)/span.Seconds() >= settled*rest {
 			return Startup{End: t - total.First, Bytes: int64(here), SteadyBps: rest * 8}, true
 		}
 	}
 	return Startup{}, false
-}
-
-// leastRTT is the smallest round trip that either end saw, 0 if none did.
-func (r *Result) leastRTT() (least time.Duration) {
-	for _, end := range []*End{r.Near, r.Far} {
-		if end == nil {
-			continue
-		}
-		for _, stream := range end.Streams {
-			for _, s := range stream.Samples {
-				for _, rtt := range []struct {
-					have Fields
-					d    time.Duration
-				}{{HaveMinRTT, s.MinRTT}, {HaveRTT, s.RTT}} {
-					if s.Have&rtt.have != 0 && rtt.d > 0 && (least == 0 || rtt.d < least) {
-						least = rtt.d
-					}
-				}
-			}
-		}
-	}
-	return least
 }
 
 // curve is one stream's delivered bytes over time.
@@ -129,6 +107,24 @@ func (all curves) at(t time.Duration) (sum float64) {
 		}
 	}
 	return sum
+}
+
+// jumps says that right after t, until the next sample, more was delivered than three times
+// the rate (bytes a second) explains, and than four segments: a hole was repaired there, and
+// what it held back had arrived before t.
+func (all curves) jumps(t time.Duration, rate float64) bool {
+	const fewSegments = 4 * 1460
+	for _, c := range all {
+		i := sort.Search(len(c), func(i int) bool { return c[i].at > t })
+		if i == 0 || i == len(c) {
+			continue
+		}
+		a, b := c[i-1], c[i]
+		if b.bytes-a.bytes > 3*rate*(b.at-a.at).Seconds()+fewSegments {
+			return true
+		}
+	}
+	return false
 }
 
 // times are the sampled moments in [from, to], in order.

@@ -34,9 +34,11 @@ func TestStartup(t *testing.T) {
 	}{
 		"slow start to 100 Mbit/s over 100 ms": {delivering(5*time.Second, 100*time.Millisecond, doubling(0.1, 12.5e6)), true,
 			500 * time.Millisecond, 800 * time.Millisecond, 100e6},
-		"flat from the first byte": {delivering(2*time.Second, 10*time.Millisecond, func(float64) float64 { return 1e6 }), true,
+		"flat from the first byte": {delivering(2*time.Second, 10*time.Millisecond, func(float64) float64 { return 1e6 }),
+			true,
 			0, 10 * time.Millisecond, 8e6},
-		"never settles": {delivering(time.Second, 100*time.Millisecond, func(t float64) float64 { return 1e5 * math.Exp2(t*10) }), false,
+		"never settles": {delivering(time.Second, 100*time.Millisecond,
+			func(t float64) float64 { return 1e5 * math.Exp2(t*10) }), false,
 			0, 0, 0},
 		"nothing received": {&Result{Spec: Spec{Direction: Up}, Far: &End{}}, false, 0, 0, 0},
 	} {

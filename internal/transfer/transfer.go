@@ -39,6 +39,8 @@ type Spec struct {
 	// Latency asks for round trips of small packets before and beside the transfer,
 	// which takes up to a second more, or three round trips.
 	Latency bool `json:"-"`
+	// TestID names the test in both ends' records, a UUID; empty: it has none.
+	TestID string `json:"-"`
 }
 
 // Socket is what one end's sockets are given before connect() or listen().
@@ -72,24 +74,23 @@ type Program struct {
 	Exchange bool `json:"exchange,omitempty"`
 }
 
-// Peer is a far end that transfers can be measured with. Its methods may be called
-// from one goroutine at a time; Close may be called at any time and ends a running
-// transfer.
+// Peer is a far end that can be measured with. Its methods may be called from one
+// goroutine at a time; Close may be called at any time and ends a running test.
 type Peer interface {
-	// Check says whether this peer can carry out the Spec at all: nil or *Unsupported.
-	// It does no I/O, so a search can leave out what cannot be had.
-	Check(Spec) error
-	// Run carries out one transfer on fresh connections and calls each (when not nil)
-	// with the intervals as they come. With an error the Result holds what was measured
-	// until then, or is nil.
-	Run(ctx context.Context, spec Spec, each func(Interval)) (*Result, error)
+	// Check says whether this peer can carry out the Test at all: nil or *Unsupported,
+	// with FieldUDP or FieldLegs for what it never can. It does no I/O, so a search can
+	// leave out what cannot be had.
+	Check(Test) error
+	// Run carries out one Test on fresh connections and calls each (when not nil) with
+	// the intervals as they come; calls for two directions may overlap. There is an
+	// Outcome for each leg, or with an error there may be none.
+	Run(ctx context.Context, t Test, each func(Interval)) ([]Outcome, error)
 	Close() error
 }
 
-// Unsupported is what Check answers for a field of the Spec that this peer cannot
-// honour.
+// Unsupported is what Check answers for a field of a Spec that this peer cannot honour.
 type Unsupported struct {
-	Field string // as in the Spec: "Far.Congestion"
+	Field string // as in the Spec: "Far.Congestion"; or FieldUDP, FieldLegs
 	Why   string
 }
 
@@ -100,6 +101,8 @@ type Interval struct {
 	Start time.Duration `json:"start_ns"` // since the transfer's first byte
 	End   time.Duration `json:"end_ns"`
 	Bytes int64         `json:"bytes"` // payload received
+	// Direction is the leg's.
+	Direction Direction `json:"-"`
 	// Sender is how the sender stood about then; nil: not known.
 	Sender *Sending `json:"-"`
 }
@@ -142,6 +145,16 @@ type End struct {
 	// BufferRule names the buffering rule of the sender's own that was in force
 	// ("afd:8192"), where the kernel's was not.
 	BufferRule string `json:"buffer_rule,omitempty"`
+	// MemoryPressure is nil where there was none or the system does not tell.
+	MemoryPressure *MemoryPressure `json:"memory_pressure,omitempty"`
+}
+
+// MemoryPressure is how often the kernel's TCP ran short of memory (net.ipv4.tcp_mem) during
+// the transfer and for how long, whichever connections took it. Time counts what ended
+// before the transfer did: it may be 0 beside Times.
+type MemoryPressure struct {
+	Times int64         `json:"times"`
+	Time  time.Duration `json:"time_ns"`
 }
 
 // CPU is what this end spent during the transfer.
@@ -181,8 +194,9 @@ type Stream struct {
 
 // Handshake is what the connection settled on, as this end sees it.
 type Handshake struct {
-	MSS          int  `json:"mss"`           // payload bytes of a full segment this end sends, options deducted
-	SendScale    int  `json:"send_scale"`    // shift of the windows this end receives (the peer's offer); -1: not negotiated
+	MSS int `json:"mss"` // payload bytes of a full segment this end sends, options deducted
+	// shift of the windows this end receives (the peer's offer); -1: not negotiated
+	SendScale    int  `json:"send_scale"`
 	ReceiveScale int  `json:"receive_scale"` // shift of the windows this end advertises; -1: not negotiated
 	SACK         bool `json:"sack"`
 	Timestamps   bool `json:"timestamps"`

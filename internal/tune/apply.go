@@ -42,13 +42,15 @@ func (d *Direction) HostChanges(far netip.Addr, target plan.Target, now *audit.S
 	if changes := d.narrower(prefix); routed && len(changes) > 0 {
 		return changes, nil
 	}
-	settings, err := d.hostSettings(target, now)
-	if err != nil {
-		return nil, err
-	}
-	changes, err := host.Changes(settings, "")
-	if err != nil || len(changes) > 0 {
-		return changes, err
+	if d.Delay == nil { // larger buffers only lengthen a queue
+		settings, err := d.hostSettings(target, now)
+		if err != nil {
+			return nil, err
+		}
+		changes, err := host.Changes(settings, "")
+		if err != nil || len(changes) > 0 {
+			return changes, err
+		}
 	}
 	congestion := d.betterCongestion()
 	switch {
@@ -108,13 +110,20 @@ func (d *Direction) narrower(prefix string) []host.Change {
 	return []host.Change{host.Set(host.Route, prefix+" window", strconv.Itoa(d.Chosen.Window))}
 }
 
-// betterCongestion is the congestion control that helps this host's sending by a tenth or
-// more; "" where none does.
+// betterCongestion is the congestion control that was shown to help this host's sending by
+// a tenth or more, by itself; "" where none was.
 func (d *Direction) betterCongestion() string {
+	if d.Direction != transfer.Up {
+		return ""
+	}
+	if d.Chosen != nil && d.Chosen.Congestion != "" {
+		return d.Chosen.Congestion
+	}
 	name, best := "", 1.1
 	for _, r := range d.Remedies {
-		if d.Direction == transfer.Up && r.Spec.Near.Congestion != "" && r.Gain.Low > 1 && r.Gain.Mid > best {
-			name, best = r.Spec.Near.Congestion, r.Gain.Mid
+		alone := r.Setup == (Setup{Congestion: r.Setup.Congestion}) && r.Beside == Setup{}
+		if alone && r.Setup.Congestion != "" && r.Gain.Low > 1 && r.Gain.Mid > best {
+			name, best = r.Setup.Congestion, r.Gain.Mid
 		}
 	}
 	return name
@@ -139,7 +148,8 @@ func Apply(ctx context.Context, cfg Config, d *Direction, changes []host.Change)
 	settle := context.WithoutCancel(ctx)
 	if failed := s.set(settle, out.Kept); failed != nil {
 		err = errors.Join(err, failed)
-		out.Kept, out.Reason = false, "the host could not be put into the state that the proof asks for (fullpipe status tells): "+failed.Error()
+		out.Kept, out.Reason = false, "the host could not be put into the state that the proof asks for (fullpipe status "+
+			"tells): "+failed.Error()
 	}
 	out.Changes = s.last
 	return out, err
@@ -203,7 +213,7 @@ func (l *loop) alternate(ctx context.Context, s *toggle, out *Applied) error {
 				without = append(without, &t)
 			}
 		}
-		out.Before, out.After = measured(without), measured(with)
+		out.Before, out.After = l.measured(without), l.measured(with)
 		out.Gain = stats.Gain(out.Before.Goodputs, out.After.Goodputs, confidence)
 	}
 	return nil

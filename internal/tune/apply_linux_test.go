@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
+	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/host"
@@ -14,21 +15,60 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 )
 
-// settled is a far end that does as this host's settings say: here a file that holds how
-// far automatic sizing gets.
+// setting is tcp_wmem of a network namespace of the test's own; its maximum says how far
+// automatic sizing gets.
+const setting = "net.ipv4.tcp_wmem"
+
+func settingIs(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/sys/net/ipv4/tcp_wmem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(text))[2]
+}
+
+func set(most string) error {
+	return os.WriteFile("/proc/sys/net/ipv4/tcp_wmem", []byte("4096 16384 "+most+"\n"), 0o600)
+}
+
+// inside runs the test again in a network namespace of its own; true: this is that run.
+func inside(t *testing.T) bool {
+	const mark = "FULLPIPE_TUNE_INSIDE"
+	if os.Getenv(mark) != "" {
+		return true
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v="+strconv.FormatBool(testing.Verbose()))
+	cmd.Env = append(os.Environ(), mark+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	if os.Geteuid() != 0 {
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+	}
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case err != nil && !errors.As(err, &exit) && os.Getenv("CI") == "":
+		t.Skipf("no namespaces here: %v", err)
+	case err != nil:
+		t.Errorf("%v:\n%s", err, out)
+	}
+	return false
+}
+
+// settled is a far end that does as this host's settings say.
 type settled struct {
 	*simpeer.Peer
-	file string
+	t    *testing.T
 	runs int
 	each func(run int) error // before each run; nil: nothing
 }
 
-func (s *settled) Run(ctx context.Context, spec transfer.Spec, each func(transfer.Interval)) (*transfer.Result, error) {
-	text, err := os.ReadFile(s.file)
-	if err != nil {
-		return nil, err
-	}
-	if s.Path.AutoWindow, err = strconv.ParseFloat(string(text), 64); err != nil {
+func (s *settled) Run(ctx context.Context, test transfer.Test, each func(transfer.Interval)) ([]transfer.Outcome,
+	error) {
+	var err error
+	if s.Path.AutoWindow, err = strconv.ParseFloat(settingIs(s.t), 64); err != nil {
 		return nil, err
 	}
 	s.runs++
@@ -37,52 +77,54 @@ func (s *settled) Run(ctx context.Context, spec transfer.Spec, each func(transfe
 			return nil, err
 		}
 	}
-	return s.Peer.Run(ctx, spec, each)
+	return s.Peer.Run(ctx, test, each)
 }
 
 func TestApply(t *testing.T) {
+	if !inside(t) {
+		return
+	}
 	broken := errors.New("the cable is out")
 	for _, c := range []struct {
 		name   string
 		old    string
 		new    string
 		noise  float64
-		each   func(run int, file string, cancel func()) error
+		each   func(run int, cancel func()) error
 		kept   bool
 		err    error
 		reason string
-		left   string // in the file; "" is old or new as kept says
+		left   string // of the setting; "" is old or new as kept says
 	}{
 		{name: "a gain", old: "65535", new: "600000", kept: true, reason: "faster"},
 		{name: "a gain in noise", old: "65535", new: "600000", noise: 0.1, kept: true, reason: "faster"},
 		{name: "no difference", old: "600000", new: "700000", reason: "no gain was shown"},
 		{name: "slower", old: "600000", new: "65535", reason: "slower"},
 		{name: "the far end goes away", old: "65535", new: "600000", reason: "cut short", err: broken,
-			each: func(run int, _ string, _ func()) error {
+			each: func(run int, _ func()) error {
 				if run == 3 {
 					return broken
 				}
 				return nil
 			}},
 		{name: "Ctrl-C", old: "65535", new: "600000", reason: "cut short", err: context.Canceled,
-			each: func(run int, _ string, cancel func()) error {
+			each: func(run int, cancel func()) error {
 				if run == 4 {
 					cancel()
 				}
 				return nil
 			}},
 		{name: "somebody else's change", old: "65535", new: "600000", reason: "somebody else", left: "300000",
-			each: func(run int, file string, _ func()) error {
+			each: func(run int, _ func()) error {
 				if run == 1 {
-					return os.WriteFile(file, []byte("300000"), 0o600)
+					return set("300000")
 				}
 				return nil
 			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("FULLPIPE_STATE", t.TempDir())
-			file := filepath.Join(t.TempDir(), "setting")
-			if err := os.WriteFile(file, []byte(c.old), 0o600); err != nil {
+			if err := set(c.old); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
@@ -91,12 +133,12 @@ func TestApply(t *testing.T) {
 			if c.noise > 0 {
 				path.Noise.Dev = c.noise
 			}
-			peer := &settled{Peer: simpeer.New(path, 7), file: file}
+			peer := &settled{Peer: simpeer.New(path, 7), t: t}
 			if c.each != nil {
-				peer.each = func(run int) error { return c.each(run, file, cancel) }
+				peer.each = func(run int) error { return c.each(run, cancel) }
 			}
 			d := &Direction{Direction: transfer.Up, Path: Path{RTT: path.RTT, MSS: path.MSS, CapacityBps: path.CapacityBps()}}
-			got, err := Apply(ctx, Config{Peer: peer}, d, []host.Change{host.Set(host.File, file, c.new)})
+			got, err := Apply(ctx, Config{Peer: peer}, d, []host.Change{host.Set(host.Sysctl, setting, "4096 16384 "+c.new)})
 			if c.err != nil && !errors.Is(err, c.err) || (err != nil) != (c.err != nil || c.left != "") {
 				t.Errorf("error %v, want %v", err, c.err)
 			}
@@ -107,13 +149,13 @@ func TestApply(t *testing.T) {
 			if want == "" {
 				want = map[bool]string{true: c.new, false: c.old}[c.kept]
 			}
-			if text, _ := os.ReadFile(file); string(text) != want {
+			if text := settingIs(t); text != want {
 				t.Errorf("the setting is %s, want %s", text, want)
 			}
 			if _, err := host.Undo(context.Background(), host.Config{}); err != nil {
 				t.Fatal(err)
 			}
-			if text, _ := os.ReadFile(file); c.left == "" && string(text) != c.old {
+			if text := settingIs(t); c.left == "" && text != c.old {
 				t.Errorf("after undo the setting is %s, want %s", text, c.old)
 			}
 		})
@@ -122,11 +164,12 @@ func TestApply(t *testing.T) {
 
 func TestBetterCongestionIsChosenOnlyWhereItHelps(t *testing.T) {
 	remedy := func(name string, low, mid float64) Remedy {
-		r := Remedy{Name: name, Spec: transfer.Spec{Near: transfer.Socket{Congestion: name}}}
+		r := Remedy{Name: name, Setup: Setup{Congestion: name}}
 		r.Gain.Low, r.Gain.Mid = low, mid
 		return r
 	}
-	d := Direction{Direction: transfer.Up, Remedies: []Remedy{remedy("reno", 1.02, 1.05), remedy("bbr", 1.2, 1.5), remedy("cubic", 0.9, 2)}}
+	d := Direction{Direction: transfer.Up, Remedies: []Remedy{remedy("reno", 1.02, 1.05), remedy("bbr", 1.2, 1.5),
+		remedy("cubic", 0.9, 2)}}
 	if got := d.betterCongestion(); got != "bbr" {
 		t.Errorf("chosen %q", got)
 	}

@@ -1,20 +1,19 @@
 package tune
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
-
-// remedyShare is the share of a direction's budget after which the other remedies have
-// to end; what is left proves the gain.
-const remedyShare = 0.80
 
 // loop is the work on one direction.
 type loop struct {
@@ -25,25 +24,33 @@ type loop struct {
 	elapsed time.Duration
 	bytes   int64
 	budget  search.Budget // 0: not known yet
-	best    float64
+	// extended says that the budget was doubled for a decision that was open.
+	extended bool
+	best     float64
 
 	round time.Duration // the least round trip of a full segment
 	knee  float64       // bytes
 	// How far the systems get by themselves: buffers up to here need no request.
 	automaticSend, automaticReceive int
 	noClamp                         bool
-	searched                        *search.Search // nil: there was no search
+	today                           verdict.Verdict // of what a program gets today
+	control                         string          // the congestion control that it gets; "": not known
+	searched                        *search.Search  // nil: there was no search
 	answer                          search.Answer
+	winner                          Setup       // of the contests; zero: none was shown to help
+	pairNoise                       stats.Noise // of one pair in the last contest
+	shown                           bool        // the proof showed a gain, with search.ContestError
 }
 
 func newLoop(cfg Config, d transfer.Direction) *loop {
-	l := &loop{cfg: cfg, out: Direction{Direction: d, Verdict: search.Inconclusive, Reason: "nothing was measured"}}
+	l := &loop{cfg: cfg, out: Direction{Direction: d, Goal: cmp.Or(cfg.Goal, Throughput), Verdict: search.Inconclusive,
+		Reason: "nothing was measured"}}
 	l.budget = search.Budget{Time: cfg.Budget, Bytes: cfg.MaxBytes}
 	return l
 }
 
 func (l *loop) run(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{l.ask, l.begin, l.climb, l.search, l.remedies, l.prove} {
+	for _, step := range []func(context.Context) error{l.ask, l.begin, l.climb, l.seek, l.prove} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -65,8 +72,12 @@ func (l *loop) begin(ctx context.Context) error {
 		}
 	}
 	l.learn(&t)
+	l.today = t.verdict
+	if end := t.result.Sender(); end != nil && len(end.Streams) > 0 {
+		l.control = end.Streams[0].Congestion
+	}
 	l.automaticSend = t.Effective
-	l.automaticReceive = min(offeredWindow(t.result), 2*t.Effective)
+	l.automaticReceive = min(t.result.OfferedWindow(), 2*t.Effective)
 	return nil
 }
 
@@ -76,11 +87,11 @@ func (l *loop) climb(ctx context.Context) error {
 	last := l.out.Trials[len(l.out.Trials)-1]
 	clamped := l.window(1<<20, time.Second, "")
 	clamped.Spec.Direction = l.out.Direction
-	l.noClamp = l.cfg.Peer.Check(clamped.Spec) != nil
+	l.noClamp = l.cfg.Peer.Check(transfer.TCP(clamped.Spec)) != nil
 	for held := last.Effective; l.held(&last) && !l.over(0.4); {
 		next := max(8*held, 16*l.out.Path.MSS)
 		t := l.window(next, l.config().Length(next), "how far the path goes")
-		if l.cfg.Peer.Check(withDirection(t.Spec, l.out.Direction)) != nil {
+		if l.cfg.Peer.Check(transfer.TCP(withDirection(t.Spec, l.out.Direction))) != nil {
 			break
 		}
 		t, err := l.try(ctx, t)
@@ -95,7 +106,7 @@ func (l *loop) climb(ctx context.Context) error {
 		held, last = t.Effective, t
 	}
 	l.out.Path.AtLeast = l.held(&last)
-	if !last.Lossless && !l.out.Path.AtLeast && last.Limiter != limiter.Bottleneck {
+	if !last.Lossless && !l.out.Path.AtLeast && last.Limiter != verdict.Bottleneck {
 		if err := l.betweenLosses(ctx, &last); err != nil {
 			return err
 		}
@@ -110,33 +121,27 @@ func (l *loop) climb(ctx context.Context) error {
 }
 
 // betweenLosses looks at what a lossy path carries with a sender that does not take each
-// loss for a full link, by the same window as the last transfer. Where that was
-// automatic, what it gives counts as a remedy too.
+// loss for a full link, by the same window as the last transfer.
 func (l *loop) betweenLosses(ctx context.Context, last *Trial) error {
-	const reason = "what the path carries between losses"
-	for _, r := range l.controls() {
-		t := l.automatic(l.config().Length(0), reason)
-		t.Automatic, t.Remedy = false, r.name
-		if last.Asked > 0 {
-			t = l.window(last.Asked, l.config().Length(last.Asked), reason)
-			t.Remedy = r.name + " and a window of " + units.Size(last.Asked).Exact()
-		}
-		r.change(&t.Spec)
-		if r.name != lossBlind || l.over(0.3) || l.cfg.Peer.Check(withDirection(t.Spec, l.out.Direction)) != nil {
-			continue
-		}
-		t, err := l.try(ctx, t)
-		if ctx.Err() != nil {
-			return err
-		}
-		if err != nil {
-			l.warn("%s could not be tried: %v", r.name, err)
-			continue
-		}
+	s := Setup{Window: last.Asked, Congestion: lossBlind}
+	if l.over(0.3) || !slices.ContainsFunc(l.controls(), func(c Setup) bool { return c.Congestion == lossBlind }) ||
+		!l.can(s) {
+		return nil
+	}
+	t, err := l.try(ctx, l.with(s, l.length(s), "what the path carries between losses"))
+	switch {
+	case ctx.Err() != nil:
+		return err
+	case err != nil:
+		l.warn("%s could not be tried: %v", s, err)
+	default:
 		l.learn(&t)
 	}
 	return nil
 }
+
+// lossBlind is the congestion control that does not take each loss for a full link.
+const lossBlind = "bbr"
 
 // held says that a transfer's window or buffer limited it, or that it filled its window
 // and built no queue: more might carry more.
@@ -144,7 +149,7 @@ func (l *loop) held(t *Trial) bool {
 	if t.Effective == 0 {
 		return false
 	}
-	if t.Limiter == limiter.ReceiverWindow || t.Limiter == limiter.SendBuffer {
+	if t.Limiter == verdict.ReceiverWindow || t.Limiter == verdict.SendBuffer {
 		return true
 	}
 	turn := time.Duration(float64(t.Effective) * 8 / t.Goodput * float64(time.Second))
@@ -162,10 +167,7 @@ func (l *loop) search(ctx context.Context) error {
 	cfg := l.config()
 	cfg.Time = time.Duration(search.Share*float64(l.budget.Time)) - l.elapsed
 	cfg.Bytes = int64(search.Share*float64(l.budget.Bytes)) - l.bytes
-	cfg.Noise = 0.03
-	for _, t := range l.of(func(t *Trial) bool { return t.Remedy == "" && t.Goodput > l.best/2 }) {
-		cfg.Noise = math.Min(cfg.Noise, scatter(t.result, l.round))
-	}
+	cfg.Noise = l.expectedNoise()
 	if cfg.Time <= 0 || cfg.Bytes <= 0 {
 		l.warn("the budget was spent before the search began")
 		return nil
@@ -193,6 +195,9 @@ func (l *loop) search(ctx context.Context) error {
 			return err
 		}
 		s.Observe(next, t.outcome())
+		if a := s.Answer(); a.Verdict == search.Change && a.Clipped {
+			return nil // what is left to find is what to do about the ceilings
+		}
 	}
 }
 
@@ -221,6 +226,8 @@ func (l *loop) affords(length time.Duration, share float64) bool {
 	return float64(l.elapsed+length) <= share*float64(l.budget.Time) &&
 		float64(l.bytes)+bytes <= share*float64(l.budget.Bytes)
 }
+
+func (l *loop) sendsNear() bool { return l.out.Direction == transfer.Up }
 
 func (l *loop) say(format string, args ...any) {
 	if l.cfg.Progress != nil {

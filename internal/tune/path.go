@@ -47,17 +47,17 @@ func (l *loop) ask(ctx context.Context) error {
 	spec.Near.NoDelay, spec.Far.NoDelay = true, true
 	spec.Direction = l.out.Direction
 	l.say("asking for the round trip")
-	if l.cfg.Peer.Check(spec) != nil {
+	if l.cfg.Peer.Check(transfer.TCP(spec)) != nil {
 		return nil // the transfers' own round trips have to do
 	}
 	start := time.Now()
-	result, err := l.cfg.Peer.Run(ctx, spec, nil)
+	result, err := transfer.Run(ctx, l.cfg.Peer, spec, nil)
 	l.elapsed += time.Since(start)
 	if err != nil || result == nil {
 		return err
 	}
 	l.near, l.far = result.Near, result.Far
-	l.out.Path.RTT = leastRTT(result)
+	l.out.Path.RTT = result.LeastRTT()
 	l.out.Path.Jitter = jitter(senderSamples(result), l.out.Path.RTT)
 	l.handshake(result)
 	l.echo(ctx)
@@ -142,7 +142,7 @@ func shake(e *transfer.End) *transfer.Handshake {
 // learn takes what a bulk transfer tells about the path.
 func (l *loop) learn(t *Trial) {
 	p := &l.out.Path
-	if least := leastRTT(t.result); least > 0 && (p.RTT == 0 || least < p.RTT) {
+	if least := t.result.LeastRTT(); least > 0 && (p.RTT == 0 || least < p.RTT) {
 		p.RTT = least
 	}
 	if p.RTT == 0 {
@@ -159,7 +159,7 @@ func (l *loop) learn(t *Trial) {
 	}
 	if capacity > p.CapacityBps {
 		p.CapacityBps = capacity
-		p.LoadedRTT = meanRTT(t.result)
+		p.LoadedRTT = t.result.MeanRTT()
 	}
 	l.size(t.result)
 }
@@ -173,7 +173,8 @@ func (l *loop) size(r *transfer.Result) {
 	}
 	p.BottleneckBps = model.LinkRate(p.CapacityBps, p.MSS, headers)
 	segment := time.Duration(float64(p.MSS+headers) * 8 / p.BottleneckBps * float64(time.Second))
-	l.round = p.RTT + segment
+	line := model.Service{RTT: p.RTT - segment, Segment: segment} // the least round trip was a segment's
+	l.round, _ = line.Round(4*p.MSS, p.MSS)
 	p.BDPBytes = p.CapacityBps / 8 * p.RTT.Seconds()
 	l.knee = p.CapacityBps / 8 * (l.round + p.Jitter).Seconds()
 	p.Window = model.Window(l.knee, p.MSS)
@@ -181,7 +182,9 @@ func (l *loop) size(r *transfer.Result) {
 
 // burst is what a lossy transfer carried while nothing was lost: the upper tenth of the
 // kernel's own delivery rates, which span a round trip each and count what a hole holds
-// back; the initial burst is left out.
+// back; the initial burst is left out. Of the n segments that a rate counts the first
+// arrived when its time began (net/ipv4/tcp_rate.c), which matters where few fit into a
+// round trip.
 func burst(r *transfer.Result) float64 {
 	end, startup := r.Sender(), time.Duration(0)
 	if s, ok := r.Startup(); ok {
@@ -190,10 +193,18 @@ func burst(r *transfer.Result) float64 {
 	if end == nil || len(end.Streams) == 0 {
 		return 0
 	}
+	mss := 1448.0
+	if h := end.Streams[0].Handshake; h != nil && h.MSS > 0 {
+		mss = float64(h.MSS)
+	}
 	var rates []float64
 	for _, s := range end.Streams[0].Samples {
-		if s.Have&transfer.HaveRate != 0 && !s.AppLimited && s.At > end.Streams[0].First+startup && s.DeliveryBps > 0 {
-			rates = append(rates, s.DeliveryBps)
+		if s.Have&transfer.HaveRate == 0 || s.AppLimited || s.At <= end.Streams[0].First+startup {
+			continue
+		}
+		counted := s.DeliveryBps / 8 * s.RTT.Seconds() / mss
+		if counted > 2 {
+			rates = append(rates, s.DeliveryBps*(1-1/counted))
 		}
 	}
 	if len(rates) < 5 {
@@ -231,10 +242,7 @@ func spans(s *transfer.Stream, from, span time.Duration) (rates []float64) {
 // how much its own spans differ.
 func scatter(r *transfer.Result, rtt time.Duration) float64 {
 	const least = 0.004
-	end := r.Receiver()
-	if end == nil {
-		end = r.Sender()
-	}
+	end := r.Counting()
 	startup, ok := r.Startup()
 	if end == nil || len(end.Streams) == 0 || !ok {
 		return 0.02
@@ -265,37 +273,6 @@ func senderSamples(r *transfer.Result) []transfer.Sample {
 		return end.Streams[0].Samples
 	}
 	return nil
-}
-
-// leastRTT is the least round trip that either end saw; 0: none did.
-func leastRTT(r *transfer.Result) (least time.Duration) {
-	for _, end := range []*transfer.End{r.Near, r.Far} {
-		if end == nil {
-			continue
-		}
-		for _, stream := range end.Streams {
-			for _, s := range stream.Samples {
-				if s.Have&transfer.HaveMinRTT != 0 && s.MinRTT > 0 && (least == 0 || s.MinRTT < least) {
-					least = s.MinRTT
-				}
-			}
-		}
-	}
-	return least
-}
-
-func meanRTT(r *transfer.Result) time.Duration {
-	var sum time.Duration
-	n := 0
-	for _, s := range senderSamples(r) {
-		if s.Have&transfer.HaveRTT != 0 && s.RTT > 0 {
-			sum, n = sum+s.RTT, n+1
-		}
-	}
-	if n == 0 {
-		return 0
-	}
-	return sum / time.Duration(n)
 }
 
 func (l *loop) warn(format string, args ...any) {

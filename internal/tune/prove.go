@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
@@ -16,25 +15,32 @@ import (
 
 const (
 	confidence = 0.95
-	mostPairs  = 6
-	tight      = 0.03 // an interval this narrow either way needs no more runs
+	mostPairs  = 8
+	// fewestProof are the pairs that a noisy path's factor takes.
+	fewestProof = 3
+	tight       = 0.03 // an interval this narrow either way needs no more runs
 )
 
-// prove measures before and after in turn, A B B A, until the factor is known well
-// enough or the budget ends. What it measures counts in the search too: where another
+// target is the setup whose gain is to be proven; false where nothing is to be changed.
+func (l *loop) target() (Setup, bool) {
+	switch {
+	case l.winner != Setup{}:
+		return l.winner, true
+	case l.answer.Verdict == search.Change:
+		return Setup{Window: l.answer.Asked}, true
+	}
+	return Setup{}, false
+}
+
+// prove measures before and after in turn, A B B A, until the factor is known well enough
+// or the budget ends. What it measures of windows counts in the search too: where another
 // window turns out to be the one to choose, the proof begins anew with that.
 func (l *loop) prove(ctx context.Context) error {
-	if l.answer.Verdict != search.Change {
-		return nil
-	}
-	length := l.config().Length(0)
-	window := l.answer.Asked
+	target, ok := l.target()
 	var before, after []float64
-	for len(before) < mostPairs && l.affords(2*length, 1) {
-		if len(before) >= 2 && stats.Gain(before, after, confidence).Within(tight) {
-			break
-		}
-		pair := []Trial{l.automatic(length, "proof: before"), l.window(window, length, "proof: after")}
+	var was, is []*Trial
+	for ok && len(before) < mostPairs && l.affords(l.length(Setup{})+l.length(target), 1) && !l.proven(before, after) {
+		pair := []Trial{l.with(Setup{}, l.length(Setup{}), "proof: before"), l.with(target, l.length(target), "proof: after")}
 		if len(before)%2 == 1 {
 			slices.Reverse(pair)
 		}
@@ -43,24 +49,43 @@ func (l *loop) prove(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			l.searched.Observe(search.Trial{Automatic: t.Automatic, Window: t.Asked}, t.outcome())
+			if l.searched != nil && t.Remedy == "" {
+				l.searched.Observe(search.Trial{Automatic: t.Automatic, Window: t.Asked}, t.outcome())
+			}
 			if t.Automatic {
-				before = append(before, t.Goodput)
+				before, was = append(before, l.score(&t, 0)), append(was, &t)
 			} else {
-				after = append(after, t.Goodput)
+				after, is = append(after, l.score(&t, 0)), append(is, &t)
 			}
 		}
-		if l.answer = l.searched.Answer(); l.answer.Verdict != search.Change {
-			return nil
+		if l.winner != (Setup{}) {
+			continue
 		}
-		if l.answer.Asked != window {
-			window, before, after = l.answer.Asked, nil, nil
+		l.answer = l.searched.Answer()
+		now, still := l.target()
+		if ok = still; now != target {
+			target, before, after, was, is = now, nil, nil, nil, nil
 		}
 	}
-	if len(before) >= 2 {
-		l.out.Gain = gain(before, after)
+	if ok && len(before) >= 2 {
+		l.out.Gain = l.gain(goodputs(was), goodputs(is))
+		l.shown = stats.PooledGain(before, after, 1-2*search.ContestError, l.pairNoise).Low > 1
+		if l.cfg.Goal == Latency {
+			l.out.Delay = l.delay(was, is)
+			l.shown = l.shown && l.out.Gain.Mid >= keeps
+		}
 	}
 	return nil
+}
+
+// proven says that more pairs would tell little: the factor is known to 3 %, or it is shown
+// to be above 1, with the error that all looks together may have, by pairs enough.
+func (l *loop) proven(before, after []float64) bool {
+	if len(before) < 2 {
+		return false
+	}
+	return stats.PooledGain(before, after, confidence, l.pairNoise).Within(tight) ||
+		len(before) >= fewestProof && stats.PooledGain(before, after, 1-2*search.ContestError/mostPairs, l.pairNoise).Low > 1
 }
 
 // repeatable is by how much two runs of the loop may differ beyond their own noise: the
@@ -68,8 +93,8 @@ func (l *loop) prove(ctx context.Context) error {
 const repeatable = 0.01
 
 // gain is the factor as a second run of the loop would find it again.
-func gain(before, after []float64) *stats.Interval {
-	g := stats.Gain(before, after, confidence)
+func (l *loop) gain(before, after []float64) *stats.Interval {
+	g := stats.PooledGain(before, after, confidence, l.pairNoise)
 	return &stats.Interval{Low: g.Low / (1 + repeatable), Mid: g.Mid, High: g.High * (1 + repeatable)}
 }
 
@@ -78,7 +103,7 @@ func (l *loop) conclude(failed bool) {
 	out := &l.out
 	out.Interrupted = out.Interrupted || failed
 	automatic := l.of(func(t *Trial) bool { return t.Automatic && t.Remedy == "" })
-	out.Before = measured(automatic)
+	out.Before = l.measured(automatic)
 	if len(automatic) == 0 {
 		return
 	}
@@ -89,8 +114,8 @@ func (l *loop) conclude(failed bool) {
 	if failed && !out.Shown {
 		out.Verdict, out.Shown = search.Inconclusive, false
 	}
-	if out.Verdict == search.Change {
-		l.change()
+	if target, ok := l.target(); ok && (out.Shown || !failed) {
+		l.change(target)
 	}
 	out.Reason = l.reason()
 	if l.cfg.FileSize > 0 {
@@ -98,21 +123,35 @@ func (l *loop) conclude(failed bool) {
 	}
 }
 
-// change compares before with the chosen window.
-func (l *loop) change() {
+// change compares before with the chosen setup.
+func (l *loop) change(target Setup) {
 	out := &l.out
-	chosen := l.buffers(l.answer.Window)
-	after := measured(l.of(func(t *Trial) bool { return t.Remedy == "" && t.Asked == l.answer.Asked }))
+	chosen := Chosen{Setup: target}
+	if target.Window > 0 {
+		window := target.Window
+		if window == l.answer.Asked {
+			window = l.answer.Window // what came of the request
+		}
+		chosen = l.buffers(window)
+		chosen.Setup = target
+		chosen.Window = window
+	}
+	after := l.measured(l.of(func(t *Trial) bool { return t.Setup == target }))
 	if len(after.Goodputs) == 0 {
 		return
 	}
 	if out.Gain == nil {
-		out.Gain = gain(out.Before.Goodputs, after.Goodputs)
+		out.Gain = l.gain(out.Before.Goodputs, after.Goodputs)
 	}
-	out.Chosen, out.After = &chosen, &after
-	if out.Gain.Low <= 1 && !math.IsNaN(out.Gain.Mid) && len(after.Goodputs) > 1 {
-		out.Verdict, out.Shown, out.Chosen = search.Inconclusive, false, nil
-		l.warn("the proof showed no gain, so nothing is recommended")
+	out.Verdict, out.Chosen, out.After = search.Change, &chosen, &after
+	unproven := out.Gain.Low <= 1 && !math.IsNaN(out.Gain.Mid) && len(after.Goodputs) > 1
+	if l.winner != (Setup{}) {
+		out.Shown, unproven = l.shown, !l.shown
+	}
+	if unproven {
+		out.Verdict, out.Shown, out.Chosen, out.After = search.Inconclusive, false, nil, nil
+		l.warn("the proof of %s showed no gain (× %.2f to × %.2f), so nothing is recommended", target, out.Gain.Low,
+			out.Gain.High)
 	}
 }
 
@@ -126,19 +165,24 @@ func (l *loop) of(pick func(*Trial) bool) (trials []*Trial) {
 	return trials
 }
 
-func measured(trials []*Trial) (m Measured) {
+// measured gathers what transfers of one kind gave. No interval reaches above what the
+// path carries, where that is known.
+func (l *loop) measured(trials []*Trial) (m Measured) {
 	for _, t := range trials {
 		m.Goodputs = append(m.Goodputs, t.Goodput)
 	}
 	m.Interval = stats.Estimate(m.Goodputs, confidence)
+	if p := &l.out.Path; len(trials) > 0 && !p.AtLeast && p.CapacityBps > 0 && !math.IsInf(m.Interval.High, 1) {
+		m.Interval.High = min(m.Interval.High, max(p.CapacityBps, slices.Max(m.Goodputs)))
+	}
 	middle := math.Inf(1)
 	for _, t := range trials {
 		if away := math.Abs(math.Log(t.Goodput / m.Interval.Mid)); away < middle {
-			middle, m.Typical = away, t.result
+			middle, m.Typical, m.Verdict = away, t.result, t.verdict
 		}
 	}
-	if m.Typical != nil {
-		m.Verdict = limiter.Judge(m.Typical)
+	if len(trials) > 0 {
+		l.settle(&m, trials[0].Setup)
 	}
 	return m
 }
@@ -160,13 +204,23 @@ func (l *loop) file() *File {
 func (l *loop) reason() string {
 	out := &l.out
 	share := fmt.Sprintf("%.0f %%", 100*l.answer.Share)
+	clipped := out.Chosen != nil && l.answer.Clipped && out.Chosen.besides() == ""
 	switch {
 	case out.Interrupted && out.Chosen == nil:
 		return "interrupted before it was decided"
-	case out.Chosen != nil && l.answer.Clipped && out.Path.Window > out.Chosen.Window*5/4:
+	case clipped && out.Path.Window > out.Chosen.Window*5/4:
 		return "the most that the systems' ceilings allow; the path needs " + units.Size(out.Path.Window).Exact()
-	case out.Chosen != nil && l.answer.Clipped:
+	case clipped:
 		return "the most that the systems' ceilings allow"
+	case l.cfg.Goal == Latency && out.Chosen != nil:
+		return "shown to shorten the queue and to keep the rate"
+	case l.cfg.Goal == Latency && out.Verdict == search.NoChange:
+		return "a transfer adds so little to the round trip that nobody notices: nothing to change"
+	case out.Chosen != nil && l.winner != Setup{} && l.answer.Clipped:
+		return "shown to be better than what there is; the systems' ceilings keep one connection's window below the " +
+			units.Size(out.Path.Window).Exact() + " that the path needs"
+	case out.Chosen != nil && l.winner != Setup{}:
+		return "shown to be better than what there is"
 	case out.Chosen != nil && out.Shown:
 		return "the smallest window that is shown to reach 98 % of the best"
 	case out.Chosen != nil:
@@ -176,5 +230,8 @@ func (l *loop) reason() string {
 	case len(out.Trials) < 3:
 		return "too little was measured to say"
 	}
-	return "no window was shown to be better than automatic sizing: nothing is changed"
+	if unproven := l.unproven(); unproven != "" {
+		return unproven
+	}
+	return "nothing that was tried was shown to be better than what there is: nothing is changed"
 }

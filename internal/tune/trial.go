@@ -6,23 +6,26 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 // Trial is one transfer that the loop made.
 type Trial struct {
 	Reason    string
-	Automatic bool   // no window was asked for
-	Remedy    string // what else was changed; "" if nothing was
+	Setup     Setup
+	Automatic bool   // nothing was changed
+	Remedy    string // what was changed besides the window; "" if nothing was
 	Asked     int    // window
 	Effective int    // window that was reached; 0: not known
 	Clipped   bool
 	Lossless  bool
 	Goodput   float64 // bit/s without slow start
-	Limiter   limiter.Name
+	Limiter   verdict.Name
 	Spec      transfer.Spec
+	verdict   verdict.Verdict
 	result    *transfer.Result
 	elapsed   time.Duration
 	bytes     int64
@@ -33,7 +36,7 @@ func (l *loop) try(ctx context.Context, t Trial) (Trial, error) {
 	t.Spec.Direction = l.out.Direction
 	l.progress(t)
 	start := time.Now()
-	result, err := l.cfg.Peer.Run(ctx, t.Spec, nil)
+	result, err := transfer.Run(ctx, l.cfg.Peer, t.Spec, nil)
 	t.elapsed = time.Since(start)
 	l.elapsed += t.elapsed
 	if result == nil {
@@ -62,8 +65,9 @@ func (l *loop) try(ctx context.Context, t Trial) (Trial, error) {
 	if startup, ok := result.Startup(); ok {
 		t.Goodput = startup.SteadyBps
 	}
-	t.Lossless = lossless(result)
-	t.Limiter = limiter.Judge(result).Limiter
+	t.Lossless = result.Lossless()
+	t.verdict = live.Judge(result)
+	t.Limiter = t.verdict.Limiter
 	sender, receiver := l.ends(&t.Spec)
 	t.settle(*sender, *receiver)
 	l.out.Trials = append(l.out.Trials, t)
@@ -90,14 +94,15 @@ func (l *loop) automatic(length time.Duration, reason string) Trial {
 // window is a transfer whose window is held to the given bytes: by a clamp under
 // automatic sizing where that gets so far by itself, else with buffers that hold it.
 func (l *loop) window(window int, length time.Duration, reason string) Trial {
-	t := Trial{Asked: window, Reason: reason, Spec: transfer.Spec{Time: length}}
+	t := Trial{Asked: window, Setup: Setup{Window: window}, Reason: reason, Spec: transfer.Spec{Time: length}}
 	chosen := l.buffers(window)
 	sender, receiver := l.ends(&t.Spec)
 	sender.SendBuffer = chosen.SendBuffer
 	receiver.ReceiveBuffer, receiver.Clamp = chosen.ReceiveBuffer, chosen.Clamp
 	// A web server's send buffer cannot be had; it may be large enough as it is.
 	var refused *transfer.Unsupported
-	if err := l.cfg.Peer.Check(withDirection(t.Spec, l.out.Direction)); errors.As(err, &refused) && refused.Field == "Far.SendBuffer" {
+	if err := l.cfg.Peer.Check(transfer.TCP(withDirection(t.Spec, l.out.Direction))); errors.As(err, &refused) &&
+		refused.Field == "Far.SendBuffer" {
 		sender.SendBuffer = 0
 	}
 	return t
@@ -105,7 +110,7 @@ func (l *loop) window(window int, length time.Duration, reason string) Trial {
 
 // buffers are the requests that give a window.
 func (l *loop) buffers(window int) Chosen {
-	c := Chosen{Window: window, Clamp: window}
+	c := Chosen{Setup: Setup{Window: window}, Clamp: window}
 	if window > l.automaticSend {
 		c.SendBuffer = window + window/4
 	}
@@ -131,8 +136,8 @@ func (l *loop) ends(s *transfer.Spec) (sender, receiver *transfer.Socket) {
 // opens the window no further than it is used, so there an offer below the request that
 // was never filled counts as the request.
 func (t *Trial) settle(sender, receiver transfer.Socket) {
-	offered, flight := offeredWindow(t.result), inFlight(t.result)
-	narrow := t.Limiter == limiter.SendBuffer && flight > 0
+	offered, flight := t.result.OfferedWindow(), t.result.InFlight()
+	narrow := t.Limiter == verdict.SendBuffer && flight > 0
 	switch {
 	case t.Asked == 0:
 		t.Effective = flight
@@ -151,48 +156,4 @@ func (t *Trial) settle(sender, receiver transfer.Socket) {
 	if narrow && sender.SendBuffer > 0 && float64(flight) < 0.9*float64(t.Effective) {
 		t.Effective, t.Clipped = flight, true
 	}
-}
-
-// inFlight is the most that the sender had in flight; 0: not known.
-func inFlight(r *transfer.Result) int {
-	if end := r.Sender(); end != nil && len(end.Streams) > 0 {
-		return end.Streams[0].SendBuffer.Effective
-	}
-	return 0
-}
-
-// offeredWindow is the largest window that the sender saw in the second half of the
-// transfer, when automatic sizing and clamps have settled.
-func offeredWindow(r *transfer.Result) int {
-	if end := r.Sender(); end != nil && len(end.Streams) > 0 {
-		s := end.Streams[0]
-		largest := int64(0)
-		for _, sample := range s.Samples {
-			if sample.Have&transfer.HaveSendWnd != 0 && sample.At >= (s.First+s.Last)/2 && sample.At <= s.Last {
-				largest = max(largest, sample.SendWnd)
-			}
-		}
-		if largest > 0 {
-			return int(largest)
-		}
-	}
-	if end := r.Receiver(); end != nil && len(end.Streams) > 0 {
-		return end.Streams[0].ReceiveBuffer.Effective
-	}
-	return 0
-}
-
-// lossless says that the sender is seen and retransmitted nothing.
-func lossless(r *transfer.Result) bool {
-	end := r.Sender()
-	if end == nil {
-		return false
-	}
-	for _, s := range end.Streams {
-		n := len(s.Samples)
-		if n == 0 || s.Samples[n-1].Have&transfer.HaveRetrans == 0 || s.Samples[n-1].Retransmitted > 0 {
-			return false
-		}
-	}
-	return true
 }

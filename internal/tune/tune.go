@@ -8,11 +8,11 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/limiter"
 	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // Config says what to tune and what that may cost.
@@ -20,10 +20,11 @@ type Config struct {
 	Peer       transfer.Peer
 	Directions []transfer.Direction
 	// Budget bounds each direction's time; 0 is the search's own: the larger of 30 s,
-	// 2,000 segments' time and 150 round trips, and at most a tenth of an exhaustive
+	// 900 segments' time and 150 round trips, and at most a tenth of an exhaustive
 	// sweep.
 	Budget   time.Duration
 	MaxBytes int64 // payload each direction may move; 0: by the same rule
+	Goal     Goal  // ""; Throughput
 	// FileSize is a transfer whose time before and after is of interest; 0: none.
 	FileSize int64
 	Seed     uint64 // of the order of the trials
@@ -53,6 +54,7 @@ type Result struct {
 // value.
 type Direction struct {
 	Direction transfer.Direction
+	Goal      Goal
 	Path      Path
 	Before    Measured
 	After     *Measured // nil: nothing to change was found
@@ -65,6 +67,7 @@ type Direction struct {
 	Chosen   *Chosen
 	Remedies []Remedy
 	Gain     *stats.Interval // after over before, 95 %
+	Delay    *Delay          // with the goal Latency
 	File     *File
 	Reason   string // of the verdict, in words
 	Warnings []string
@@ -75,15 +78,15 @@ type Direction struct {
 // Measured is what repeated transfers of one kind gave.
 type Measured struct {
 	Typical  *transfer.Result // the run next to the middle
-	Verdict  limiter.Verdict  // of that run
+	Verdict  verdict.Verdict  // of that run
 	Goodputs []float64        // of each run, without slow start
 	Interval stats.Interval   // 95 %
 }
 
-// Chosen is the setting that the loop ends with. Buffers are what to ask a socket for,
+// Chosen is the setup that the loop ends with. Buffers are what to ask a socket for,
 // 0 is automatic.
 type Chosen struct {
-	Window        int // effective
+	Setup
 	SendBuffer    int
 	ReceiveBuffer int
 	Clamp         int

@@ -25,6 +25,15 @@ var rateUnits = map[string]float64{
 	"t": 1e12, "tbit": 1e12, "tbps": 1e12,
 }
 
+// byteRates are units that say bits or bytes by the case of one letter, or by a word.
+var byteRates = map[string]float64{
+	"b": 1, "kb": 1e3, "Kb": 1e3, "Mb": 1e6, "Gb": 1e9, "Tb": 1e12,
+	"kb/s": 1e3, "Kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9, "Tb/s": 1e12,
+	"kB/s": 8e3, "KB/s": 8e3, "MB/s": 8e6, "GB/s": 8e9, "TB/s": 8e12, "B/s": 8,
+	"kBps": 8e3, "KBps": 8e3, "MBps": 8e6, "GBps": 8e9, "Bps": 8,
+	"KiB/s": 8 << 10, "MiB/s": 8 << 20, "GiB/s": 8 << 30,
+}
+
 var sizeUnits = map[string]float64{
 	"": 1, "b": 1,
 	"k": 1 << 10, "kb": 1e3, "kib": 1 << 10,
@@ -34,22 +43,45 @@ var sizeUnits = map[string]float64{
 	"p": 1 << 50, "pb": 1e15, "pib": 1 << 50,
 }
 
-// ParseRate reads "100mbit", "28.8 kbit/s", "1G" or "64000". Case does not matter:
-// a rate is always in bits.
+// bareRate is the smallest rate that is taken without a unit: less is far more often meant
+// in Mbit/s than in bit/s.
+const bareRate = 1000
+
+// ParseRate reads "100mbit", "28.8 kbit/s", "1G" or "64000", whatever the case; also
+// "100Mb" and, in bytes, "100MB/s" and "12MiB/s", where the case of the b says which. What
+// may be read in two ways is refused with both.
 func ParseRate(s string) (Rate, error) {
-	text := strings.TrimSuffix(strings.ToLower(strings.TrimSpace(s)), "/s")
-	v, unit, err := split(text)
+	trimmed := strings.TrimSpace(s)
+	v, unit, err := split(trimmed)
 	if err != nil {
 		return 0, fmt.Errorf("rate %q: %w (write it as 100mbit or 1.5gbit)", s, err)
 	}
-	factor, ok := rateUnits[unit]
+	number := strings.TrimSpace(strings.TrimSuffix(trimmed, unit))
+	factor, ok := byteRates[unit]
 	if !ok {
-		return 0, fmt.Errorf("rate %q: unknown unit %q (use bit, kbit, mbit, gbit)", s, unit)
+		factor, ok = rateUnits[strings.TrimSuffix(strings.ToLower(unit), "/s")]
+	}
+	switch {
+	case unit == "" && v > 0 && v < bareRate:
+		return 0, fmt.Errorf("rate %q: %s bit/s or %s Mbit/s? (write it as %sbit or %smbit)", s, number, number, number,
+			number)
+	case !ok && byBytes(unit):
+		big := strings.ToUpper(unit[:1])
+		return 0, fmt.Errorf("rate %q: bits or bytes? (write it as %s%sbit or %s%sB/s)", s, number, strings.ToLower(big),
+			number, big)
+	case !ok:
+		return 0, fmt.Errorf("rate %q: unknown unit %q (use bit, kbit, mbit, gbit, or kB/s, MB/s)", s, unit)
 	}
 	if v *= factor; math.IsInf(v, 0) || v > 1e15 {
 		return 0, fmt.Errorf("rate %q: more than 1000 Tbit/s", s)
 	}
 	return Rate(v), nil
+}
+
+// byBytes tells a unit that may mean bits as well as bytes: mb, MB, mb/s.
+func byBytes(unit string) bool {
+	unit = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(unit), "/s"), "ps")
+	return len(unit) == 2 && strings.ContainsAny(unit[:1], "kmgt") && unit[1] == 'b'
 }
 
 // ParseSize reads "64KiB", "150kB", "16M" (binary, as programs with -w take it) or

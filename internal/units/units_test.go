@@ -2,6 +2,7 @@ package units
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 )
@@ -9,21 +10,37 @@ import (
 func TestParseRate(t *testing.T) {
 	for text, want := range map[string]Rate{
 		"100mbit": 100e6, "100Mbit/s": 100e6, "28.8kbit": 28800, "1G": 1e9, "64000": 64000, "2.5 Gbit/s": 2.5e9, "0": 0,
+		"100Mb": 100e6, "100Mb/s": 100e6, "100 MB/s": 800e6, "12MiB/s": 12 * 8 << 20, "1.5GBps": 12e9, "100mbps": 100e6,
+		"1000":   1000,
+		"100bit": 100, "5kb": 5000, "64kB/s": 512e3,
 	} {
 		if got, err := ParseRate(text); err != nil || got != want {
 			t.Errorf("ParseRate(%q) = %v, %v; want %v", text, float64(got), err, float64(want))
 		}
 	}
-	for _, text := range []string{"", "fast", "-1mbit", "1mb", "1e400", "NaN", "9999999tbit"} {
+	for _, text := range []string{"", "fast", "-1mbit", "1mb", "1e400", "NaN", "9999999tbit", "100", "0.5", "999", "100MB",
+		"3mB/s", "7gb",
+		"1kB"} {
 		if got, err := ParseRate(text); err == nil {
 			t.Errorf("ParseRate(%q) = %v, want an error", text, float64(got))
 		}
 	}
 }
 
+// What may be read in two ways is refused with both.
+func TestBothReadings(t *testing.T) {
+	for text, want := range map[string]string{"100": "100 bit/s or 100 Mbit/s? (write it as 100bit or 100mbit)",
+		"2.5": "2.5bit or 2.5mbit", "100MB": "100mbit or 100MB/s", "3mb": "3mbit or 3MB/s", "8gb/s": "8gbit or 8GB/s"} {
+		if _, err := ParseRate(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
 func TestParseSize(t *testing.T) {
 	for text, want := range map[string]Size{
-		"64KiB": 65536, "64kB": 64000, "64K": 65536, "65535": 65535, "1.5MiB": 1572864, "151840 B": 151840, "1GB": 1e9, "1 PiB": 1 << 50,
+		"64KiB": 65536, "64kB": 64000, "64K": 65536, "65535": 65535, "1.5MiB": 1572864, "151840 B": 151840, "1GB": 1e9,
+		"1 PiB": 1 << 50,
 	} {
 		if got, err := ParseSize(text); err != nil || got != want {
 			t.Errorf("ParseSize(%q) = %d, %v; want %d", text, got, err, want)

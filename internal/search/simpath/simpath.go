@@ -181,7 +181,8 @@ func Random(rng *rand.Rand) *Path {
 	}
 	p.AutoWindow = 8 * bdp
 	if chance(0.6) {
-		p.AutoWindow = math.Max(2*segment, []float64{8192, 17520, 65535, 1 << 20, 4 << 20, logUniform(0.05, 3) * bdp}[rng.IntN(6)])
+		p.AutoWindow = math.Max(2*segment, []float64{8192, 17520, 65535, 1 << 20, 4 << 20,
+			logUniform(0.05, 3) * bdp}[rng.IntN(6)])
 	}
 	if chance(0.15) {
 		p.Ceiling = math.Max(p.AutoWindow, logUniform(0.2, 4)*bdp)

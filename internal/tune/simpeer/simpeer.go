@@ -3,6 +3,7 @@
 package simpeer
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -18,6 +19,9 @@ type Peer struct {
 	Path *simpath.Path
 	// NoClamp refuses window clamps, as a stock iperf3 does.
 	NoClamp bool
+	// Policed makes every way to send get the same: no congestion control and no number
+	// of streams carries more.
+	Policed bool
 	// Fail is asked before each transfer; an error ends it half-way. nil never fails.
 	Fail func(transfer.Spec) error
 	// Ran lists the transfers.
@@ -31,9 +35,18 @@ func New(path *simpath.Path, seed uint64) *Peer {
 	return &Peer{Path: path, rng: rand.New(rand.NewPCG(seed, 1))}
 }
 
-// Check implements transfer.Peer.
-func (p *Peer) Check(s transfer.Spec) error {
-	if p.NoClamp && (s.Near.Clamp > 0 || s.Far.Clamp > 0) {
+// Check implements transfer.Peer: it carries TCP, one way at a time.
+func (p *Peer) Check(t transfer.Test) error {
+	tcp, _, err := t.Specs()
+	switch {
+	case err != nil:
+		return err
+	case len(tcp) == 0:
+		return &transfer.Unsupported{Field: transfer.FieldUDP, Why: "this far end carries TCP only"}
+	case len(tcp) > 1:
+		return &transfer.Unsupported{Field: transfer.FieldLegs, Why: "this far end carries one direction at a time"}
+	}
+	if s := tcp[0]; p.NoClamp && (s.Near.Clamp > 0 || s.Far.Clamp > 0) {
 		return &transfer.Unsupported{Field: "Clamp", Why: "this far end sets buffers only"}
 	}
 	return nil
@@ -43,7 +56,15 @@ func (p *Peer) Check(s transfer.Spec) error {
 func (p *Peer) Close() error { return nil }
 
 // Run implements transfer.Peer. It returns at once; the times are the path's.
-func (p *Peer) Run(ctx context.Context, s transfer.Spec, _ func(transfer.Interval)) (*transfer.Result, error) {
+func (p *Peer) Run(ctx context.Context, t transfer.Test, _ func(transfer.Interval)) ([]transfer.Outcome, error) {
+	if err := p.Check(t); err != nil {
+		return nil, err
+	}
+	r, err := p.transfer(ctx, *t.Legs[0].TCP)
+	return []transfer.Outcome{{TCP: r}}, err
+}
+
+func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result, error) {
 	p.Ran = append(p.Ran, s)
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -54,8 +75,12 @@ func (p *Peer) Run(ctx context.Context, s transfer.Spec, _ func(transfer.Interva
 	}
 	window := p.window(sender, receiver)
 	length := s.Time
-	goodput, effective := p.Path.Measure(p.rng, window, p.clock, length)
-	if s.Streams > 1 {
+	path := *p.Path
+	if sender.Congestion == "bbr" && !p.Policed {
+		path.Loss = 0 // it does not take a loss for a full link
+	}
+	goodput, effective := path.Measure(p.rng, window, p.clock, length)
+	if s.Streams > 1 && !p.Policed {
 		goodput = math.Min(p.Path.CapacityBps(), goodput*float64(s.Streams))
 	}
 	if s.Program.Exchange {
@@ -72,7 +97,7 @@ func (p *Peer) Run(ctx context.Context, s transfer.Spec, _ func(transfer.Interva
 		length /= 2
 	}
 	p.clock += length
-	t := traffic{path: p.Path, goodput: goodput, window: effective, length: length, exchange: s.Program.Exchange}
+	t := traffic{path: &path, goodput: goodput, window: effective, length: length, exchange: s.Program.Exchange}
 	from, to := netip.MustParseAddrPort("192.0.2.1:40000"), netip.MustParseAddrPort("192.0.2.2:5201")
 	send := t.end(from, to, true, sender)
 	receive := t.end(to, from, false, receiver)
@@ -113,11 +138,16 @@ const samples = 120
 // end is what one end's kernel tells of it.
 func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.Socket) *transfer.End {
 	scale := 7
-	s := transfer.Stream{Local: local, Remote: remote, Congestion: "cubic", Last: t.length, First: time.Microsecond,
-		Handshake: &transfer.Handshake{MSS: t.path.MSS, SendScale: scale, ReceiveScale: scale, SACK: true, PathMTU: t.path.MSS + 52, Timestamps: true}}
+	s := transfer.Stream{Local: local, Remote: remote, Congestion: cmp.Or(asked.Congestion, "cubic"), Last: t.length,
+		First: time.Microsecond,
+		Handshake: &transfer.Handshake{MSS: t.path.MSS, SendScale: scale, ReceiveScale: scale, SACK: true,
+			PathMTU: t.path.MSS + 52, Timestamps: true}}
 	s.SendBuffer = transfer.Buffer{Requested: asked.SendBuffer, Granted: 2 * asked.SendBuffer}
 	s.ReceiveBuffer = transfer.Buffer{Requested: asked.ReceiveBuffer, Granted: 2 * asked.ReceiveBuffer}
 	flight := math.Min(t.window, t.path.BDP()+t.path.Queue)
+	if t.path.Loss > 0 { // the congestion window holds less than the path would
+		flight = math.Min(flight, t.goodput/8*t.path.BaseRTT().Seconds())
+	}
 	if sends {
 		s.SendBuffer.Effective = int(flight)
 	} else {
@@ -130,9 +160,15 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 	for i := range samples + 1 {
 		at := time.Duration(float64(t.length) * float64(i) / samples)
 		bytes := int64(t.goodput / 8 * at.Seconds())
-		sample := transfer.Sample{At: at, Have: transfer.HaveRTT | transfer.HaveMinRTT, RTT: rtt, RTTVar: t.path.Jitter / 4, MinRTT: t.path.RTT}
+		sample := transfer.Sample{At: at, Have: transfer.HaveRTT | transfer.HaveMinRTT, RTT: rtt, RTTVar: t.path.Jitter / 4,
+			MinRTT: t.path.RTT}
 		if sends {
 			sample.Have |= transfer.HaveSendWnd | transfer.HaveInFlight | transfer.HaveRetrans | transfer.HaveAcked | transfer.HaveRate
+			sample.Have |= transfer.HaveCwnd | transfer.HaveLimits | transfer.HaveNotSent
+			sample.Cwnd, sample.Ssthresh, sample.NotSent, sample.Busy = int64(flight), int64(flight), int64(t.path.MSS)*64, at
+			if flight >= t.window*0.97 { // the receiver's window is what is full
+				sample.Cwnd, sample.ReceiveLimited = 2*int64(flight), at
+			}
 			sample.SendWnd, sample.InFlight, sample.Acked, sample.DeliveryBps = int64(t.window), int64(flight), bytes, t.goodput
 			if !t.path.Lossless(t.window) {
 				sample.Retransmitted = int64(i)

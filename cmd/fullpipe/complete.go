@@ -1,0 +1,98 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// completions offers the values of every flag and argument that has a closed list.
+func completions(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		for flag, values := range completedFlags(cmd.Name()) {
+			if cmd.Flags().Lookup(flag) != nil && len(values) > 0 {
+				list := values
+				err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string,
+					cobra.ShellCompDirective) {
+					return list, cobra.ShellCompDirectiveNoFileComp
+				})
+				if err != nil {
+					panic(err) // a flag that is not there, or twice: a fault of this program
+				}
+			}
+		}
+		if cmd.Flags().Lookup("key-file") != nil && cmd.ValidArgsFunction == nil {
+			cmd.ValidArgsFunction = completePeer
+		}
+	}
+	for name, list := range map[string]func() []string{"explain": parameterNames, "lab": labNames} {
+		if cmd, _, err := root.Find([]string{name}); err == nil {
+			cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+				if len(args) > 0 {
+					return nil, cobra.ShellCompDirectiveDefault
+				}
+				return list(), cobra.ShellCompDirectiveNoFileComp
+			}
+		}
+	}
+}
+
+// completedFlags are the flags with closed lists; predict's near and far are stacks.
+func completedFlags(command string) map[string][]string {
+	stacks := stackNames()
+	formats := append([]string{"text", "json"}, plan.Formats()...)
+	criteria := limiterNames()
+	for _, s := range subtypes {
+		name := verdict.ReceiverWindow
+		if s == verdict.Policer {
+			name = verdict.Congestion
+		}
+		criteria = append(criteria, string(name)+"/"+s)
+	}
+	flags := map[string][]string{
+		"direction": {"up", "down", "both"}, "congestion": socket.CongestionControls(), "target": plan.Targets(),
+		"far-target": plan.Targets(),
+		"format":     formats, "role": {"sender", "receiver", "both"}, "system": catalog.Families(), "stack": stacks,
+		"fail-on":   criteria,
+		"collector": {"sh", "powershell"},
+	}
+	if command == "predict" {
+		flags["near"], flags["far"], flags["direction"], flags["path"] = stacks, stacks, []string{"up", "down"}, labNames()
+	}
+	return flags
+}
+
+// completePeer offers labs and the kinds of PEER; hosts are the user's to know.
+func completePeer(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	all := []string{"fullpipe://", "iperf3://", "ssh://", "https://"}
+	for _, name := range labNames() {
+		all = append(all, labPrefix+name)
+	}
+	return slices.DeleteFunc(all, func(s string) bool { return !strings.HasPrefix(s, begun) }),
+		cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+func parameterNames() (all []string) {
+	for _, p := range catalog.All() {
+		all = append(all, p.Name)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func labNames() (all []string) {
+	for _, p := range link.Profiles() {
+		all = append(all, p.Name)
+	}
+	return all
+}

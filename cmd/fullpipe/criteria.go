@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// criteriaFlags say when a measurement's answer is "no".
+type criteriaFlags struct {
+	below units.Rate
+	on    []string
+}
+
+func (c *criteriaFlags) add(fl *pflag.FlagSet) {
+	fl.Var(&c.below, "fail-below", "exit 3 unless each direction's goodput reaches this rate")
+	fl.StringSliceVar(&c.on, "fail-on", nil, "exit 3 where one of these limits: LIMITER or LIMITER/SUBTYPE, separated "+
+		"by commas")
+}
+
+func (c *criteriaFlags) check(udp bool) error {
+	for _, text := range c.on {
+		name, subtype, has := strings.Cut(text, "/")
+		switch {
+		case udp:
+			return &usageError{"--fail-on", "UDP has no limiter", "--fail-below"}
+		case !slices.Contains(verdict.Names(), verdict.Name(name)):
+			return &usageError{"--fail-on", fmt.Sprintf("%q is no limiter", name), strings.Join(limiterNames(), ", ")}
+		case has && !slices.Contains(subtypes, subtype):
+			return &usageError{"--fail-on", fmt.Sprintf("%q is no subtype", subtype), strings.Join(subtypes, ", ")}
+		}
+	}
+	return nil
+}
+
+var subtypes = []string{verdict.Unscaled, verdict.FactorZero, verdict.Stuck, verdict.AutotuneGrowing, verdict.Fixed,
+	verdict.Policer}
+
+func limiterNames() (all []string) {
+	for _, n := range verdict.Names() {
+		all = append(all, string(n))
+	}
+	return all
+}
+
+// judge holds one direction against the criteria; an unknown goodput is below any.
+func (c *criteriaFlags) judge(d transfer.Direction, goodput *float64, v verdict.Verdict) (all []record.Criterion) {
+	if c.below > 0 {
+		all = append(all, record.Criterion{Direction: d, Criterion: "fail-below", LeastBps: float64(c.below),
+			MeasuredBps: goodput,
+			Passed:      goodput != nil && *goodput >= float64(c.below)})
+	}
+	if len(c.on) > 0 {
+		found := string(v.Limiter)
+		if v.Subtype != "" {
+			found += "/" + v.Subtype
+		}
+		all = append(all, record.Criterion{Direction: d, Criterion: "fail-on", Refused: c.on, Limiter: found,
+			Passed: !slices.Contains(c.on, found) && !slices.Contains(c.on, string(v.Limiter))})
+	}
+	return all
+}
+
+// showJudged prints a measurement and answers exit status 3 where a criterion was missed.
+func showJudged(cmd *cobra.Command, doc record.Document, criteria []record.Criterion) error {
+	if err := show(cmd, doc); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(criteria, func(c record.Criterion) bool { return !c.Passed }) {
+		return exitStatus(statusNo)
+	}
+	return nil
+}

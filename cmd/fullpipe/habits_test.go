@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// asked parses a command line of measure as far as its specs.
+func asked(t *testing.T, args ...string) (peers []string, f measureFlags, err error) {
+	t.Helper()
+	cmd, made := measureCommand()
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		peers, err = made.habits.translate(cmd, made, args)
+		return err
+	}
+	cmd.SetArgs(args)
+	cmd.SetFlagErrorFunc(flagError)
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	err = cmd.Execute()
+	return peers, *made, err
+}
+
+func TestIperf3Habits(t *testing.T) {
+	for _, tt := range []struct {
+		args  string
+		peers []string
+		check func(f *measureFlags) bool
+	}{
+		{"host -t 3", []string{"host"}, func(f *measureFlags) bool { return f.time == 3*time.Second }},
+		{"host -t 1.5 -i 0.5", []string{"host"}, func(f *measureFlags) bool {
+			return f.time == 1500*time.Millisecond && f.interval == duration(500*time.Millisecond)
+		}},
+		{"-c host -p 5202", []string{"host:5202"}, func(f *measureFlags) bool { return f.direction == "up" }},
+		{"iperf3://host -p 5202 -R", []string{"iperf3://host:5202"},
+			func(f *measureFlags) bool { return f.direction == "down" }},
+		{"2001:db8::1 -p 99", []string{"[2001:db8::1]:99"}, func(f *measureFlags) bool { return true }},
+		{"[2001:db8::1] -p 99", []string{"[2001:db8::1]:99"}, func(f *measureFlags) bool { return true }},
+		{"host:99 -p 99", []string{"host:99"}, func(f *measureFlags) bool { return true }},
+		{"host -w 64K", []string{"host"}, func(f *measureFlags) bool { return f.send == 65536 && f.receive == 65536 }},
+		{"host -b 1M -P 4", []string{"host"}, func(f *measureFlags) bool { return f.writeRate == 1e6 && f.parallel == 4 }},
+		{"host -u -b 1M -P 4 -l 500", []string{"host"}, func(f *measureFlags) bool {
+			return f.udp.rate == 4e6 &&
+				f.udp.datagram == 500
+		}},
+		{"host -u -b 0", []string{"host"}, func(f *measureFlags) bool { return f.udp.rate == 0 }},
+		{"host -l 8K -N -M 1200 -C reno", []string{"host"}, func(f *measureFlags) bool {
+			return f.write == 8192 && f.noDelay && f.mss == 1200 && f.congestion == "reno"
+		}},
+		{"host -n 1M", []string{"host"}, func(f *measureFlags) bool { return f.bytes == 1<<20 }},
+	} {
+		peers, f, err := asked(t, strings.Fields(tt.args)...)
+		if err != nil || !reflect.DeepEqual(peers, tt.peers) || !tt.check(&f) {
+			t.Errorf("%s: %q, %+v, %v", tt.args, peers, f, err)
+		}
+	}
+	for args, want := range map[string]string{
+		"host -R -d up": "-R", "host -R --bidir": "-R", "host -c other": "-c", "host -w 64K --send-buffer 1M": "-w",
+		"host -u -w 64K": "-w",
+		"host -b 10M/8":  "-b", "host -b fast": "-b", "host -b 1M --write-rate 1M": "-b", "host -l 8K --write-size 8K": "-l",
+		"host:1 -p 2":          "-p",
+		"lab:wan-12ms -p 5201": "-p", "https://host/x -p 1": "-p", "host -p 0": "-p",
+	} {
+		_, _, err := asked(t, strings.Fields(args)...)
+		var usage *usageError
+		if !errors.As(err, &usage) || usage.argument != want || usage.try == "" {
+			t.Errorf("%s: %v, want a word about %s", args, err, want)
+		}
+	}
+	for flag, ours := range map[string]string{"-O": "steady_goodput_bps", "-s": "fullpipe serve", "-Z": "no copy",
+		"--omit": "steady_goodput_bps", "-k": "--bytes", "-S": "--dscp"} {
+		_, _, err := asked(t, "host", flag, "3")
+		var usage *usageError
+		if !errors.As(err, &usage) || !strings.Contains(usage.try, ours) {
+			t.Errorf("%s: %v", flag, err)
+		}
+	}
+}
+
+func TestCriteria(t *testing.T) {
+	rate := 93e6
+	for _, tt := range []struct {
+		flags   criteriaFlags
+		goodput *float64
+		verdict verdict.Verdict
+		passed  []bool
+	}{
+		{criteriaFlags{below: 90e6}, &rate, verdict.Verdict{}, []bool{true}},
+		{criteriaFlags{below: 94e6}, &rate, verdict.Verdict{}, []bool{false}},
+		{criteriaFlags{below: 1}, nil, verdict.Verdict{}, []bool{false}},
+		{criteriaFlags{on: []string{"congestion/policer", "cpu"}}, &rate, verdict.Verdict{Limiter: verdict.Congestion},
+			[]bool{true}},
+		{criteriaFlags{on: []string{"congestion/policer"}}, &rate, verdict.Verdict{Limiter: verdict.Congestion,
+			Subtype: verdict.Policer}, []bool{false}},
+		{criteriaFlags{on: []string{"congestion"}}, &rate, verdict.Verdict{Limiter: verdict.Congestion,
+			Subtype: verdict.Policer}, []bool{false}},
+		{criteriaFlags{below: 1, on: []string{"unknown"}}, &rate, verdict.Verdict{Limiter: verdict.Unknown},
+			[]bool{true, false}},
+		{criteriaFlags{}, &rate, verdict.Verdict{}, nil},
+	} {
+		var passed []bool
+		for _, c := range tt.flags.judge(transfer.Up, tt.goodput, tt.verdict) {
+			passed = append(passed, c.Passed)
+		}
+		if !reflect.DeepEqual(passed, tt.passed) {
+			t.Errorf("%+v of %+v: %v", tt.flags, tt.verdict, passed)
+		}
+	}
+	for _, bad := range []string{"congested", "congestion/police", ""} {
+		if err := (&criteriaFlags{on: []string{bad}}).check(false); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}
+
+func TestCodesAreDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/exit-status.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range append(slices.Clone(codes), codes[0]) {
+		if !bytes.Contains(doc, []byte("| `"+c.code+"` |")) {
+			t.Errorf("%s is not in docs/exit-status.md", c.code)
+		}
+	}
+	for want, err := range map[string]error{
+		"usage": &usageError{}, "refused": &net.OpError{Err: syscall.ECONNREFUSED}, "not-found": fs.ErrNotExist,
+		"failed":        errors.New("x"),
+		"not-supported": socket.ErrNotSupported, "no-space": &fs.PathError{Err: syscall.ENOSPC},
+		"timeout":       os.ErrDeadlineExceeded,
+		"not-permitted": syscall.EACCES,
+	} {
+		if got := codeOf(err); got != want {
+			t.Errorf("%v: %s, want %s", err, got, want)
+		}
+	}
+}
+
+// A measurement in a lab as a table, as a stream, and held against criteria.
+func TestMeasureForms(t *testing.T) {
+	if !labPossible() {
+		t.Skip("no labs here")
+	}
+	lab := []string{"measure", "-c", "lab:rate=20mbit,rtt=10ms", "-t", "1", "-q"}
+	run := func(args ...string) (string, string, int) {
+		cmd := program(t, append(slices.Clone(lab), args...)...)
+		var out bytes.Buffer
+		cmd.Stdout = &out
+		status, errs := ended(t, cmd)
+		return out.String(), errs, status
+	}
+	out, errs, status := run("--csv", "--fail-below", "1gbit")
+	if status != statusNo || strings.Count(out, "\n") != 2 || !strings.HasPrefix(out, "peer,direction,") || errs != "" {
+		t.Errorf("--csv --fail-below 1gbit: status %d\n%s%s", status, out, errs)
+	}
+	out, errs, status = run("--json-stream", "-i", "0.2", "-R", "--fail-below", "1mbit", "--fail-on", "receiver-window")
+	events := map[string]int{}
+	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
+		var line struct{ Event, Schema string }
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			t.Fatalf("%v: %s", err, lines.Text())
+		}
+		events[line.Event]++
+		if line.Event == "result" && line.Schema != "fullpipe/measure/v1" {
+			t.Errorf("%s", lines.Text())
+		}
+	}
+	if status != 0 || events["result"] != 1 || events["interval"] < 3 || errs != "" {
+		t.Errorf("--json-stream: status %d, %v\n%s", status, events, errs)
+	}
+	if out, _, status = run("--fail-below", "1gbit"); status != statusNo || !strings.Contains(out, "FAIL") {
+		t.Errorf("status %d\n%s", status, out)
+	}
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+)
+
+func newHistory() *cobra.Command {
+	var filter store.Filter
+	var since time.Duration
+	cmd := &cobra.Command{
+		Use:   "history [PATH]",
+		Short: "what was measured from here, and what changed",
+		Long: `history lists what measure, tune, sweep and rfc6349 measured from this host, the newest
+last, of all paths or of PATH: the far end as it was named, a path's key, or a label.
+Results stand in $XDG_STATE_HOME/fullpipe/history.db, for their owner alone; what is
+measured in a lab is kept only with --record, and nothing with --no-history. Samples,
+which curves are drawn from, are kept for 30 days, results until they are forgotten.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+				if len(args) > 0 {
+					filter.Path = args[0]
+				}
+				if since > 0 {
+					filter.Since = time.Now().Add(-since)
+				}
+				runs, err := s.List(ctx, filter)
+				if err != nil {
+					return err
+				}
+				return listRuns(cmd, runs)
+			})
+		},
+		ValidArgsFunction: completeRuns,
+	}
+	cmd.Flags().DurationVar(&since, "since", 0, "only of so long ago, as 720h")
+	cmd.Flags().IntVar(&filter.Limit, "limit", 50, "the newest so many; 0 is all")
+	cmd.AddCommand(newHistoryShow(), newHistoryCompare(), newHistoryChanges(), newHistoryExport(), newHistoryImport(),
+		newHistoryForget(), newHistoryLabel())
+	return cmd
+}
+
+// withHistory opens the history for one use.
+func withHistory(cmd *cobra.Command, do func(context.Context, *store.Store) error) error {
+	dir, err := store.Dir()
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(cmd.Context(), dir)
+	if err != nil {
+		return err
+	}
+	err = do(cmd.Context(), s)
+	if errors.Is(err, store.ErrNotFound) {
+		err = &usageError{"ID", err.Error(), "an id of fullpipe history, its first or last characters, or last"}
+	}
+	return errors.Join(err, s.Close())
+}
+
+// completeRuns offers the paths and the ids that the history holds.
+func completeRuns(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var offered []string
+	_ = withHistory(cmd, func(ctx context.Context, s *store.Store) error { // without a history there is nothing to offer
+		runs, err := s.List(ctx, store.Filter{Limit: 200})
+		seen := map[string]bool{}
+		for _, r := range runs {
+			if cmd.Name() == "history" || cmd.Name() == "changes" {
+				if !seen[r.Far] {
+					seen[r.Far] = true
+					offered = append(offered, r.Far)
+				}
+				continue
+			}
+			offered = append(offered, r.ID)
+		}
+		return err
+	})
+	return offered, cobra.ShellCompDirectiveNoFileComp
+}
+
+func listRuns(cmd *cobra.Command, runs []store.Run) error {
+	return printHistory(cmd, &record.History{Header: headerOf(cmd, "history"), Runs: shortRuns(runs)})
+}
+
+func headerOf(cmd *cobra.Command, kind string) record.Header {
+	h := newHeader(cmd)
+	h.Schema = "fullpipe/" + kind + "/v1"
+	return h
+}
+
+func printHistory(cmd *cobra.Command, doc record.Document) error {
+	if wantsJSON(cmd) {
+		return printJSON(cmd.OutOrStdout(), doc)
+	}
+	return text.Write(cmd.OutOrStdout(), doc)
+}
+
+// shortRuns turns the store's runs, the newest first, into the document's, the oldest first.
+func shortRuns(runs []store.Run) []record.HistoryRun {
+	out := []record.HistoryRun{}
+	for i := len(runs) - 1; i >= 0; i-- {
+		r := &runs[i]
+		one := record.HistoryRun{ID: r.ID, PathKey: r.Path, Far: r.Far, Kind: r.Kind, StartedAt: r.Started, Origin: r.Origin,
+			Outcome: r.Outcome,
+			Labels:  r.Labels, Directions: []record.HistoryFigure{}}
+		for _, f := range r.Directions {
+			one.Directions = append(one.Directions, record.HistoryFigure(f))
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+func newHistoryShow() *cobra.Command {
+	var f showFlags
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "render a kept result again, as show does", Args: cobra.ExactArgs(1),
+		ValidArgsFunction: completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+				doc, samples, err := s.Get(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return f.print(cmd, args[0], doc, samples)
+			})
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func newHistoryCompare() *cobra.Command {
+	return &cobra.Command{
+		Use: "compare A B", Short: "two kept results beside each other: figures, limiters, settings that differ",
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+				var both [2]record.Document
+				for i, id := range args {
+					stored, samples, err := s.Get(ctx, id)
+					if err != nil {
+						return err
+					}
+					if both[i], err = record.Decode(stored, samples); err != nil {
+						return fmt.Errorf("%s: %w", id, err)
+					}
+				}
+				return printHistory(cmd, record.NewDifference(headerOf(cmd, "difference"), both[0], both[1]))
+			})
+		},
+	}
+}
+
+func newHistoryChanges() *cobra.Command {
+	return &cobra.Command{
+		Use: "changes [PATH]", Short: "where the level of a path's goodput shifted, and where its limiter changed",
+		Args: cobra.MaximumNArgs(1),
+		Long: `changes looks back over the kept results of each path and direction: 8 results whose
+median differs by 15 % or more from that of the 48 before them, by the Mann-Whitney test
+with p < 0.0001; with fewer results 5 against 12 or more, said to be of low confidence.
+Re-tests of a suspicion and what failed do not count.`,
+		ValidArgsFunction: completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+				filter := store.Filter{}
+				if len(args) > 0 {
+					filter.Path = args[0]
+				}
+				runs, err := s.List(ctx, filter)
+				if err != nil {
+					return err
+				}
+				return printHistory(cmd, record.NewChanges(headerOf(cmd, "changes"), shortRuns(runs)))
+			})
+		},
+	}
+}
+
+func newHistoryForget() *cobra.Command {
+	return &cobra.Command{
+		Use: "forget ID...", Short: "remove results for good", Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+				for _, id := range args {
+					if err := s.Forget(ctx, id); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func newHistoryLabel() *cobra.Command {
+	return &cobra.Command{
+		Use: "label ID NAME [VALUE]", Short: "name a property of a result; without VALUE it is taken away",
+		Args:              cobra.RangeArgs(2, 3),
+		ValidArgsFunction: completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+				value := ""
+				if len(args) == 3 {
+					value = args[2]
+				}
+				return s.Label(ctx, args[0], args[1], value)
+			})
+		},
+	}
+}

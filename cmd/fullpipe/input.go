@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// openInput opens a file that a user named; "-" is standard input. Waiting for a FIFO's
+// writer, for a pipe's next bytes or for a person ends with the command's context.
+func openInput(cmd *cobra.Command, name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return interruptible(cmd.Context(), io.NopCloser(cmd.InOrStdin())), nil
+	}
+	return openFile(cmd.Context(), name)
+}
+
+// openFile opens what is there by that name, or gives up when ctx ends.
+func openFile(ctx context.Context, name string) (io.ReadCloser, error) {
+	type opened struct {
+		file *os.File
+		err  error
+	}
+	done := make(chan opened, 1)
+	go func() { // what is given up ends with the program
+		file, err := os.Open(name)
+		done <- opened{file, err}
+	}()
+	var file *os.File
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case o := <-done:
+		if o.err != nil {
+			return nil, o.err
+		}
+		file = o.file
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	if info.IsDir() {
+		file.Close()
+		return nil, fmt.Errorf("%s: is a directory", name)
+	}
+	if info.Mode().IsRegular() {
+		return file, nil
+	}
+	return interruptible(ctx, file), nil
+}
+
+// interruptible reads ahead in a goroutine, since a read from a terminal or an inherited
+// pipe cannot be broken off.
+func interruptible(ctx context.Context, in io.ReadCloser) io.ReadCloser {
+	r := &ahead{ctx: ctx, in: in, chunks: make(chan chunk)}
+	go r.pump()
+	return r
+}
+
+// ahead is a reader whose waits end with a context. Its goroutine closes chunks.
+type ahead struct {
+	ctx    context.Context
+	in     io.ReadCloser
+	chunks chan chunk
+	now    chunk
+}
+
+type chunk struct {
+	data []byte
+	err  error
+}
+
+// readAhead is how much is read at once: a capture comes through a pipe at its speed.
+const readAhead = 256 << 10
+
+func (r *ahead) pump() {
+	defer close(r.chunks)
+	for {
+		buf := make([]byte, readAhead)
+		n, err := r.in.Read(buf)
+		select {
+		case r.chunks <- chunk{buf[:n], err}:
+		case <-r.ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (r *ahead) Read(p []byte) (int, error) {
+	for len(r.now.data) == 0 {
+		if r.now.err != nil {
+			return 0, r.now.err
+		}
+		select {
+		case <-r.ctx.Done():
+			r.now = chunk{err: r.ctx.Err()}
+		case next, ok := <-r.chunks:
+			if !ok {
+				next.err = context.Cause(r.ctx)
+			}
+			r.now = next
+		}
+	}
+	n := copy(p, r.now.data)
+	r.now.data = r.now.data[n:]
+	return n, nil
+}
+
+func (r *ahead) Close() error { return r.in.Close() }
+
+// readInput reads a whole file of at most limit bytes.
+func readInput(cmd *cobra.Command, name string, limit int64) ([]byte, error) {
+	file, err := openInput(cmd, name)
+	if err != nil {
+		return nil, err
+	}
+	return readAll(file, name, limit)
+}
+
+func readAll(file io.ReadCloser, name string, limit int64) ([]byte, error) {
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, limit+1))
+	var dir *os.PathError
+	switch {
+	case errors.As(err, &dir):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	case int64(len(text)) > limit:
+		return nil, fmt.Errorf("%s: longer than %s", name, units.Size(limit))
+	}
+	return text, nil
+}

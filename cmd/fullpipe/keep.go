@@ -1,0 +1,266 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+)
+
+// addHistoryFlags adds what says whether a measuring command's record is kept; always says
+// that it is by default.
+func addHistoryFlags(cmd *cobra.Command, always bool) {
+	fl := cmd.Flags()
+	if always {
+		fl.Bool("no-history", false, "do not keep the result in the history")
+		fl.Bool("record", false, "keep the result in the history although it was measured in a lab")
+	} else {
+		fl.Bool("record", false, "keep the result in the history")
+	}
+	fl.StringToString("label", nil, "name=value, kept with the result")
+}
+
+func flagged(cmd *cobra.Command, name string) bool {
+	is, err := cmd.Flags().GetBool(name)
+	return err == nil && is
+}
+
+// begun is when this process began, with the monotonic clock.
+var begun = time.Now()
+
+// seal fills in what measured documents carry beside their figures.
+func seal(cmd *cobra.Command, doc record.Document) {
+	if cmd.Flags().Lookup("record") == nil {
+		return
+	}
+	now, took := time.Now(), time.Since(begun).Seconds()
+	var random [10]byte
+	rand.Read(random[:])
+	e := &record.Envelope{ID: record.NewID(begun, random), Origin: record.Manual, Outcome: record.OutcomeOf(doc),
+		EndedAt: record.NsTime(now.UnixNano()), TookS: &took, ClockSynchronised: host.ClockSynchronised(),
+		InForce: host.SettingsInForce(), Commit: commit()}
+	e.TestID = e.ID
+	if labels, err := cmd.Flags().GetStringToString("label"); err == nil && len(labels) > 0 {
+		e.Labels = labels
+	}
+	h := doc.Head()
+	h.Envelope, h.StartedAt = e, begun.UTC()
+	var err error
+	if e.HostID, err = hostID(cmd); err != nil && wanted(cmd) {
+		note(cmd, "this host has no name in records: %v", err)
+	}
+	e.PathKey = seriesOf(cmd, e.HostID, record.Summarize(doc).Far).Key()
+}
+
+// hostID is this host's name in records. Under sudo it is the one that the user keeps, who
+// makes it where there is none yet.
+func hostID(cmd *cobra.Command) (string, error) {
+	uid := behindSudo()
+	if uid == "" {
+		dir, err := store.Dir()
+		if err != nil {
+			return "", err
+		}
+		return store.HostID(dir)
+	}
+	if !wanted(cmd) {
+		return "", nil
+	}
+	who, err := user.LookupId(uid)
+	if err != nil {
+		return "", err
+	}
+	dir := store.DirIn(who.HomeDir)
+	if id, err := store.ReadHostID(dir); err == nil {
+		return id, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), 5*time.Second)
+	defer cancel()
+	if err := asBehindSudo(ctx, uid, nil); err != nil {
+		return "", err
+	}
+	return store.ReadHostID(dir)
+}
+
+// behindSudo is the uid of the user who started this with sudo; "" is nobody.
+func behindSudo() string {
+	if uid := os.Getenv("SUDO_UID"); uid != "0" && os.Geteuid() == 0 && os.Getenv(store.Variable) == "" &&
+		os.Getenv("FULLPIPE_STATE") == "" {
+		return uid
+	}
+	return ""
+}
+
+// seriesOf is the series that a command line belongs to.
+func seriesOf(cmd *cobra.Command, hostID, far string) record.Path {
+	p := record.Path{HostID: hostID, Far: far, Kind: cmd.Name(), Protocol: "tcp"}
+	if scheme, _, ok := strings.Cut(far, "://"); ok {
+		p.Kind += " " + scheme
+	}
+	value := func(name string) string {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+			return f.Value.String()
+		}
+		return ""
+	}
+	switch {
+	case flagged(cmd, "ipv4"):
+		p.IPVersion = 4
+	case flagged(cmd, "ipv6"):
+		p.IPVersion = 6
+	}
+	if flagged(cmd, "udp") {
+		p.Protocol = "udp"
+	}
+	p.Congestion = value("congestion")
+	p.Streams, _ = strconv.Atoi(value("parallel"))
+	p.MSS, _ = strconv.Atoi(value("mss"))
+	for _, name := range []string{"send-buffer", "receive-buffer", "write-size", "pacing", "bidir", "capacity", "rate",
+		"bind"} {
+		if v := value(name); v != "" {
+			p.Others += name + "=" + v + " "
+		}
+	}
+	return p
+}
+
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// wanted says whether this run's result is kept: by default what was not measured in a lab.
+func wanted(cmd *cobra.Command) bool {
+	switch {
+	case flagged(cmd, "record"):
+		return true
+	case cmd.Flags().Lookup("no-history") == nil || flagged(cmd, "no-history"):
+		return false
+	}
+	_, in, _ := lab.Around()
+	return !in
+}
+
+// keep adds a measured document to the history, and says how it compares with the path's
+// own past. What cannot be kept is a note: the result was printed.
+func keep(cmd *cobra.Command, doc record.Document) {
+	if doc.Head().Envelope == nil || !wanted(cmd) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), 10*time.Second)
+	defer cancel()
+	if err := keepNow(ctx, cmd, doc); err != nil {
+		note(cmd, "not kept in the history: %v", err)
+	}
+}
+
+func keepNow(ctx context.Context, cmd *cobra.Command, doc record.Document) error {
+	text.AddSentences(doc)
+	encoded, err := record.Encode(doc)
+	if err != nil {
+		return err
+	}
+	samples, err := record.EncodeSamples(doc)
+	if err != nil {
+		return err
+	}
+	if uid := behindSudo(); uid != "" {
+		return keepAs(ctx, uid, encoded, samples)
+	}
+	dir, err := store.Dir()
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if !wantsJSON(cmd) {
+		if line := against(ctx, s, doc); line != "" {
+			note(cmd, "%s", line)
+		}
+	}
+	_, err = s.Add(ctx, encoded, samples)
+	return err
+}
+
+// keepAs lets the user behind sudo keep the record.
+func keepAs(ctx context.Context, uid string, doc, samples []byte) error {
+	var one map[string]json.RawMessage
+	if err := json.Unmarshal(doc, &one); err != nil {
+		return err
+	}
+	if len(samples) > 0 {
+		one["samples"] = samples
+	}
+	line, err := json.Marshal(one)
+	if err != nil {
+		return err
+	}
+	return asBehindSudo(ctx, uid, line)
+}
+
+// asBehindSudo imports documents as a process of the user's: no file of root's is made in
+// a home, and no link there leads root anywhere.
+func asBehindSudo(ctx context.Context, uid string, documents []byte) error {
+	who, err := user.LookupId(uid)
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	child := exec.CommandContext(ctx, program, "history", "import", "--own", "-")
+	child.Stdin = bytes.NewReader(documents)
+	child.Env = []string{"HOME=" + who.HomeDir, "PATH=" + os.Getenv("PATH")}
+	child.Dir = "/"
+	if err := asUser(child, who); err != nil {
+		return err
+	}
+	if out, err := child.CombinedOutput(); err != nil {
+		return fmt.Errorf("as %s: %w: %s", who.Username, err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// against compares each direction with the last 30 days of its path.
+func against(ctx context.Context, s *store.Store, doc record.Document) string {
+	h := doc.Head()
+	var lines []string
+	for _, f := range record.Summarize(doc).Figures {
+		past, err := s.Past(ctx, h.PathKey, f.Direction, h.StartedAt.AddDate(0, 0, -30), h.StartedAt)
+		if err != nil {
+			return ""
+		}
+		if line := text.Against(f, past); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "; ")
+}

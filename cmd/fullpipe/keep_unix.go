@@ -1,0 +1,24 @@
+//go:build unix
+
+package main
+
+import (
+	"os/exec"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// asUser makes a command run with a user's own rights and groups.
+func asUser(cmd *exec.Cmd, who *user.User) error {
+	uid, err := strconv.ParseUint(who.Uid, 10, 32)
+	if err != nil {
+		return err
+	}
+	gid, err := strconv.ParseUint(who.Gid, 10, 32)
+	if err != nil {
+		return err
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	return nil
+}

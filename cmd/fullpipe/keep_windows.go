@@ -1,0 +1,10 @@
+package main
+
+import (
+	"errors"
+	"os/exec"
+	"os/user"
+)
+
+// asUser is not needed where there is no sudo.
+func asUser(*exec.Cmd, *user.User) error { return errors.New("there is no sudo here") }

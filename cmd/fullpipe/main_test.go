@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/steer"
+)
+
+// asProgram makes this test's own file behave as fullpipe.
+const asProgram = "FULLPIPE_TEST_PROGRAM"
+
+// TestMain lets labs and supervisors, which start this program's own file, be themselves.
+func TestMain(m *testing.M) {
+	lab.Engine()
+	steer.Supervisor()
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// program is fullpipe as a process of its own.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asProgram+"=1", "FULLPIPE_STATE="+t.TempDir())
+	return cmd
+}
+
+// ended runs a program to its end and answers its status and what it said.
+func ended(t *testing.T, cmd *exec.Cmd) (status int, errs string) {
+	t.Helper()
+	var said bytes.Buffer
+	if cmd.Stderr == nil {
+		cmd.Stderr = &said
+	}
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%v: %v", cmd.Args, err)
+	}
+	return cmd.ProcessState.ExitCode(), said.String()
+}
+
+// endsSoon interrupts a running program and checks that it ends in time; as machines
+// are busy, the bound leaves room beside the second that is promised.
+func endsSoon(t *testing.T, cmd *exec.Cmd, signal os.Signal) {
+	t.Helper()
+	if err := cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		cmd.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		cmd.Process.Signal(syscall.SIGQUIT)
+		<-done
+		t.Errorf("%v: still waiting 10 s after %v", cmd.Args[1:], signal)
+	}
+	if status := cmd.ProcessState.ExitCode(); status != statusInterrupted {
+		t.Errorf("%v: status %d after %v", cmd.Args[1:], status, signal)
+	}
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// period is how long something lasts, on the command line: a bare number is seconds, as
+// everywhere else. A round trip is no period: there a bare number could be milliseconds.
+type period time.Duration
+
+func (p *period) Set(s string) error {
+	if _, err := strconv.ParseFloat(strings.TrimSpace(s), 64); err == nil {
+		s = strings.TrimSpace(s) + "s"
+	}
+	v, err := units.ParseTime(s)
+	*p = period(v)
+	return err
+}
+
+func (p *period) String() string {
+	if *p == 0 {
+		return ""
+	}
+	return units.Time(time.Duration(*p))
+}
+
+func (p *period) Type() string { return "time" }

@@ -1,0 +1,38 @@
+package e2e
+
+import (
+	"testing"
+
+	printed "github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// A row stands on exact runs: late ones are dropped, too many of them leave it open.
+func TestLateRunsAreDropped(t *testing.T) {
+	for _, c := range []struct {
+		late    string // a run each: . exact, L late
+		want    int
+		asked   int // runs carried out
+		verdict string
+	}{
+		{".....", 5, 5, "pass"},
+		{"L.....", 5, 6, "pass"},
+		{"LL.....", 5, 7, "inconclusive"},
+		{"LLLLLLLLLLLLLLLLLLLLL", 5, 17, "inconclusive"},
+		{"L.", 1, 2, "inconclusive"},
+		{".", 1, 1, "pass"},
+	} {
+		e := exact{want: c.want}
+		runs := 0
+		for e.more() {
+			e.keep(&printed.Late{Believable: c.late[runs] == '.'})
+			runs++
+		}
+		if row := e.into(bankRow{Verdict: "pass"}); runs != c.asked || row.Verdict != c.verdict {
+			t.Errorf("%s: %d runs and %s, want %d and %s (%s)", c.late, runs, row.Verdict, c.asked, c.verdict, row.Late)
+		}
+	}
+	none := exact{}
+	if none.keep(nil) {
+		t.Error("a run whose lab says nothing counts")
+	}
+}

@@ -1,0 +1,73 @@
+package e2e
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/lab"
+	printed "github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// exact decides which runs of a bank's row count: those whose lab was exact enough. A late
+// one is dropped by its lateness alone, before anything looks at what it measured, and is
+// carried out again, but not for ever. Its zero value wants one run.
+type exact struct {
+	want             int // runs that count; 0 is 1
+	counted, dropped int
+	worst            printed.LinkLate // of what counted
+}
+
+// more says whether another run is wanted, and may be had.
+func (e *exact) more() bool {
+	want := max(1, e.want)
+	return e.counted < want && e.counted+e.dropped < 3*want+2
+}
+
+// keep says whether a run counts, by how late its lab was.
+func (e *exact) keep(l *printed.Late) bool {
+	if l == nil || !l.Believable {
+		e.dropped++
+		return false
+	}
+	e.counted++
+	w := &e.worst
+	w.P99S, w.MaxS, w.StalledS = max(w.P99S, l.P99S), max(w.MaxS, l.MaxS), max(w.StalledS, l.StalledS)
+	return true
+}
+
+// keepLab is the same of a lab in this process.
+func (e *exact) keepLab(l *lab.Lab) (bool, error) {
+	a, err := l.Account()
+	return err == nil && e.keep(lateness(a)), err
+}
+
+// lateness is an account as documents have it, as far as exact reads it.
+func lateness(a lab.Account) *printed.Late {
+	seconds := func(d time.Duration) float64 { return d.Seconds() }
+	w := a.Worse()
+	return &printed.Late{LinkLate: printed.LinkLate{P50S: seconds(w.P50), P99S: seconds(w.P99), MaxS: seconds(w.Max),
+		Stalls:   w.Stalls,
+		StalledS: seconds(w.Stalled), WatchedS: seconds(w.Watched)}, Believable: a.Believable()}
+}
+
+// mostDropped is the share of a row's runs that may have been dropped for the row to tell
+// anything.
+const mostDropped = 0.2
+
+// into writes how late the lab was into a row, and takes back a verdict that too many
+// dropped runs stand behind.
+func (e *exact) into(row bankRow) bankRow {
+	runs := e.counted + e.dropped
+	row.Late = fmt.Sprintf("p99 %.2f ms, at most %.1f ms, stood still %.1f ms", 1e3*e.worst.P99S, 1e3*e.worst.MaxS,
+		1e3*e.worst.StalledS)
+	if e.counted == 0 {
+		row.Late = "too late in every run"
+	}
+	if e.dropped > 0 {
+		row.Late += fmt.Sprintf("; %d of %d runs dropped", e.dropped, runs)
+	}
+	if e.counted < max(1, e.want) || float64(e.dropped) > mostDropped*float64(runs) {
+		row.Verdict = "inconclusive"
+	}
+	return row
+}

@@ -1,0 +1,143 @@
+//go:build linux
+
+// Hostile plays every far end and writes every file that means harm, by name, so that each
+// feature can be tried against all of them: `hostile list` names them with their kinds.
+//
+//	hostile NAME                       a server of kind native, iperf3 or http; prints where it listens; runs until standard input ends
+//	hostile NAME                       a file of kind capture, plan, journal, record, snapshot or ping, on standard output
+//	hostile NAME [ARGUMENT...]         what stands in ssh's place, for kind ssh
+//	hostile NAME ADDRESS               a client of a server, for kind stranger
+//	hostile markup < DOCUMENT          a stored document whose texts are markup
+//	hostile strangers ADDRESS N AT-ONCE HOLD   N connections of all strangers in turn, each kept for HOLD
+//
+// FULLPIPE_KEY is the key that native far ends share with their client. Use it on loopback
+// and in namespaces alone.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// attack is text that would do something to a terminal or a page, and would begin a line
+// of its own.
+const attack = "x\x1b[2J\x1b]0;t\x07\u009b31m\r\u202e\u2028\x7f<img src=x onerror=hurt()>\nFORGED"
+
+// farEnd is one of the corpus. One of the functions is set, by its kind.
+type farEnd struct {
+	name, kind string
+	server     func(conn *net.TCPConn)                       // native, iperf3, http: each connection
+	stranger   func(conn *net.TCPConn, over <-chan struct{}) // a client, until over closes
+	program    func(in io.Reader, out, errs io.Writer) error // ssh
+	file       func(out io.Writer) error                     // a file's content
+}
+
+func corpus() []farEnd {
+	return slices.Concat(nativeServers(), iperf3Servers(), webServers(), sshPrograms(), files(), strangers())
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "hostile:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) == 0 {
+		return errors.New("usage: hostile list | hostile NAME [ADDRESS]")
+	}
+	switch args[0] {
+	case "list":
+		for _, f := range corpus() {
+			fmt.Println(f.name, f.kind)
+		}
+		return nil
+	case "markup":
+		return markup(os.Stdin, os.Stdout)
+	case "strangers":
+		return crowd(args[1:])
+	case "udp-spoof":
+		return spoof(args[1:])
+	}
+	all := corpus()
+	at := slices.IndexFunc(all, func(f farEnd) bool { return f.name == args[0] })
+	if at < 0 {
+		return fmt.Errorf("no far end is called %q", args[0])
+	}
+	switch f := all[at]; {
+	case f.server != nil:
+		return serve(f.server)
+	case f.file != nil:
+		return f.file(os.Stdout)
+	case f.program != nil:
+		return f.program(os.Stdin, os.Stdout, os.Stderr)
+	case len(args) != 2:
+		return errors.New("usage: hostile NAME ADDRESS")
+	default:
+		conn, err := net.Dial("tcp", args[1])
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		f.stranger(conn.(*net.TCPConn), ended())
+		return nil
+	}
+}
+
+// ended closes with standard input.
+func ended() <-chan struct{} {
+	over := make(chan struct{})
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		close(over)
+	}()
+	return over
+}
+
+// serve plays a server for every connection to a port of loopback.
+func serve(play func(*net.TCPConn)) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println(l.Addr())
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				play(conn.(*net.TCPConn))
+			}()
+		}
+	}()
+	<-ended()
+	return l.Close()
+}
+
+// silent reads whatever comes and says nothing until the other end leaves.
+func silent(conn net.Conn) { io.Copy(io.Discard, conn) }
+
+// crowd brings many strangers and prints how many connections were made.
+func crowd(args []string) error {
+	if len(args) != 4 {
+		return errors.New("usage: hostile strangers ADDRESS N AT-ONCE HOLD")
+	}
+	n, err := strconv.Atoi(args[1])
+	atOnce, err2 := strconv.Atoi(args[2])
+	hold, err3 := time.ParseDuration(args[3])
+	if err := errors.Join(err, err2, err3); err != nil {
+		return err
+	}
+	fmt.Println(come(args[0], n, atOnce, hold))
+	return nil
+}

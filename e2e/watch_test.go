@@ -1,0 +1,170 @@
+//go:build linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// peers is a program with both ends of several kinds of traffic: MODE is what the client
+// does, HOW what the server does. It stands for programs that know nothing of fullpipe.
+const peers = `
+import os, socket, sys, time
+if sys.argv[1] == "serve":
+    s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind(("0.0.0.0", 7000)); s.listen(64)
+    while True:
+        c, _ = s.accept()
+        if os.fork() == 0:
+            n, how = 0, sys.argv[2]
+            while how == "feed":
+                c.sendall(b"x" * 65536)
+            while True:
+                d = c.recv(20000)
+                if not d: break
+                n += len(d)
+                while how == "answer" and n >= 32768:
+                    n -= 32768; c.sendall(b"k" * 100)
+            os._exit(0)
+        c.close()
+how = sys.argv[2]
+def connect(): return socket.create_connection((os.environ["FULLPIPE_FAR"], 7000))
+if how == "short":
+    for i in range(300):
+        c = connect(); c.sendall(b"x" * (1000 + i)); c.shutdown(socket.SHUT_WR); c.recv(1); c.close()
+    sys.exit()
+c, end = connect(), time.time() + 20
+while time.time() < end:
+    if how == "ask": c.sendall(b"x" * 32768); c.recv(100)
+    if how == "pour": c.sendall(b"x" * 65536)
+    if how == "sip": c.recv(20000); time.sleep(0.02)
+`
+
+// watched runs the peers in a lab and answers what a fullpipe command says at the near end
+// while the client runs.
+func watched(t *testing.T, profile, server, client, command string) []byte {
+	t.Helper()
+	program, err := fullpipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "peers.py")
+	if err := os.WriteFile(file, []byte(peers), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := `until $PYTHON -c 'import os,socket; socket.create_connection((os.environ["FULLPIPE_FAR"], 7000)).close()' 2>/dev/null; do sleep 0.1; done
+` + strings.ReplaceAll(command, "CLIENT", "$PYTHON $PEERS client "+client)
+	cmd := exec.Command(program, "lab", profile, "--far", python+" "+file+" serve "+server, "--", "sh", "-euc", script)
+	cmd.Env = append(os.Environ(), "F="+program, "PYTHON="+python, "PEERS="+file)
+	var failed strings.Builder
+	cmd.Stderr = &failed
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, out, failed.String())
+	}
+	return out
+}
+
+type watchedDoc struct {
+	Matching    int
+	Totals      struct{ Sent, Received, Opened, Closed, Unfinished int64 }
+	LostEnds    int64 `json:"lost_ends"`
+	Connections []struct {
+		Program, Local, Remote string
+		PID                    int
+		Directions             []struct {
+			Direction, Limiter, Subtype, Confidence string
+			Bytes                                   int64
+			Candidates                              []string
+			Sampled                                 bool
+			Shares                                  map[string]float64
+		}
+	}
+}
+
+func readWatched(t *testing.T, out []byte) (doc watchedDoc) {
+	t.Helper()
+	var totals struct {
+		Totals struct {
+			Sent     int64 `json:"sent_bytes"`
+			Received int64 `json:"received_bytes"`
+		}
+	}
+	if err := json.Unmarshal(out, &doc); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	if err := json.Unmarshal(out, &totals); err != nil {
+		t.Fatal(err)
+	}
+	doc.Totals.Sent, doc.Totals.Received = totals.Totals.Sent, totals.Totals.Received
+	return doc
+}
+
+// TestWhyNamesWhatLimitsARunningProgram asks about programs that run already.
+func TestWhyNamesWhatLimitsARunningProgram(t *testing.T) {
+	for _, c := range []struct {
+		name, profile, server, client, target string
+		direction                             string
+		limiters                              []string // any of them is right
+	}{
+		{"a full link", "rate=30mbit,rtt=30ms", "drain", "pour", ":7000", "up", []string{"bottleneck"}},
+		{"questions and answers", "rate=50mbit,rtt=90ms", "answer", "ask", "python3", "up", []string{"application"}},
+		{"an own program that reads slowly", "rate=50mbit,rtt=20ms", "feed", "sip", ":7000", "down",
+			[]string{"receiver-application"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			doc := readWatched(t, watched(t, c.profile, c.server, c.client,
+				"CLIENT & client=$!\nsleep 2\n$F why "+c.target+" --for 5s --json\nkill $client"))
+			if len(doc.Connections) == 0 || len(doc.Connections[0].Directions) == 0 {
+				t.Fatalf("nothing was seen: %+v", doc)
+			}
+			got := doc.Connections[0]
+			d := got.Directions[0]
+			if d.Direction != c.direction || !slices.Contains(c.limiters, d.Limiter) || !d.Sampled {
+				t.Errorf("%s, %s with %s confidence, %v; want %s %v", d.Direction, d.Limiter, d.Confidence, d.Shares, c.direction,
+					c.limiters)
+			}
+			if !strings.HasPrefix(got.Program, "python") || got.PID == 0 || !strings.HasSuffix(got.Remote, ":7000") {
+				t.Errorf("it is %+v", got)
+			}
+		})
+	}
+}
+
+// TestWatchCountsShortConnectionsExactly sends known bytes on connections that no dump sees.
+func TestWatchCountsShortConnectionsExactly(t *testing.T) {
+	doc := readWatched(t, watched(t, "rate=100mbit,rtt=2ms", "drain", "short",
+		"$F watch --for 60s --every 1s --port 7000 --json > $PEERS.json & watch=$!\nsleep 2\nCLIENT\nsleep 1\n"+
+			"kill -INT $watch\nwait $watch || test $? = 130\ncat $PEERS.json"))
+	want := int64(0)
+	for i := range 300 {
+		want += int64(1000 + i)
+	}
+	if doc.Totals.Sent != want || doc.Totals.Opened != 300 || doc.Totals.Closed != 300 || doc.LostEnds != 0 ||
+		doc.Totals.Unfinished != 0 {
+		t.Errorf("%+v, lost %d, want %d bytes on 300 connections", doc.Totals, doc.LostEnds, want)
+	}
+}
+
+// TestWhyOfNobody says that nothing fits.
+func TestWhyOfNobody(t *testing.T) {
+	program, err := fullpipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(program, "why", ":1", "--for", "1s").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "no TCP connection of it stands") || !strings.Contains(string(out),
+		"try: ") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -1,0 +1,62 @@
+package catalog
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// Program is one that has a window, a block or a buffer of its own beside TCP's.
+type Program struct {
+	Name  string `toml:"name" json:"name"`
+	Bytes int    `toml:"bytes" json:"bytes,omitempty"` // under way at most; 0: it leaves that to TCP
+	// ReceiveDatagrams and SendDatagrams are what it asks for by SO_RCVBUF and SO_SNDBUF for
+	// its UDP socket, in bytes; the host's net.core.rmem_max and wmem_max bound that. 0: it
+	// asks for nothing.
+	ReceiveDatagrams int    `toml:"receive_datagrams" json:"udp_receive_buffer_bytes,omitempty"`
+	SendDatagrams    int    `toml:"send_datagrams" json:"udp_send_buffer_bytes,omitempty"`
+	What             string `toml:"what" json:"what"`
+	Per              string `toml:"per" json:"per"`
+	Raise            string `toml:"raise" json:"raise"` // which setting does
+	Source           string `toml:"source" json:"source"`
+	Confirmed        bool   `toml:"confirmed" json:"confirmed"`
+}
+
+var loadPrograms = sync.OnceValue(func() []Program {
+	text, err := files.ReadFile("programs.toml")
+	if err != nil {
+		panic(err)
+	}
+	var file struct {
+		Program []Program `toml:"program"`
+	}
+	if err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&file); err != nil {
+		panic(fmt.Sprintf("programs.toml: %v", err))
+	}
+	return file.Program
+})
+
+// Programs lists the programs that are known.
+func Programs() []Program { return slices.Clone(loadPrograms()) }
+
+// ProgramNames lists their names.
+func ProgramNames() (names []string) {
+	for _, p := range loadPrograms() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// FindProgram is the program of a name, case apart.
+func FindProgram(name string) (Program, bool) {
+	for _, p := range loadPrograms() {
+		if strings.EqualFold(p.Name, name) {
+			return p, true
+		}
+	}
+	return Program{}, false
+}

@@ -1,0 +1,288 @@
+// Package datagram moves the datagrams of a measured UDP transfer at one end, counts what
+// arrives of them (loss, reordering, duplicates, jitter, the variation of delay), and lets a
+// sender search the path's capacity by its receiver's feedback (RFC 9097). Protocols open the
+// flows and say when a transfer begins and what it is; they are elsewhere.
+package datagram
+
+import (
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// Flows is one direction's UDP flows at this end. What is exported is set before Run.
+type Flows struct {
+	Send bool // this end sends
+	Wide bool // sequence numbers of 64 bits
+	Size int  // payload of a datagram, bytes
+	// Bps is the payload's rate on each flow, in bit/s; 0 is as fast as the socket takes it.
+	Bps float64
+	// Bytes and Time end a sender, whichever comes first; Bytes counts payload over all
+	// flows. 0 is no bound. A receiver ends with its context.
+	Bytes int64
+	Time  time.Duration
+	Omit  time.Duration // at the start, counted apart
+	// Search has the sender search the path's capacity by the receiver's feedback, with Bps
+	// as its bound; it takes one flow, whose far end does so too.
+	Search bool
+	All    []*Flow // at least one
+
+	search  rateSearch
+	moved   atomic.Int64 // payload bytes
+	started time.Time
+}
+
+// Flow is one UDP flow. One goroutine moves its data: while Run lasts it owns what is not
+// set before, Socket and Stray.
+type Flow struct {
+	Socket *socket.Flow
+	// Stray takes what came from others before Socket was connected; nil drops it.
+	Stray func(from netip.AddrPort, datagram []byte)
+
+	Arrivals    Arrivals
+	Omitted     *Arrivals     // as it was when the omitted time ended; nil: not yet, or none
+	Sent        uint64        // datagrams
+	OmittedSent uint64        // datagrams, when the omitted time ended
+	First       time.Duration // the first arrival's time since Run began
+	Last        time.Duration // the last arrival's or sending's time since Run began
+
+	delays delaySample
+	err    error
+}
+
+// Close releases the sockets.
+func (f *Flows) Close() {
+	for _, one := range f.All {
+		one.Socket.Close()
+	}
+}
+
+// Run moves datagrams until the time or the bytes are used up, or ctx ends, and calls each
+// (when not nil) every 100 ms with what moved. The error is ctx's cause, or what a socket
+// answered.
+func (f *Flows) Run(ctx context.Context, each func(transfer.Interval)) error {
+	f.started = time.Now()
+	stop := context.AfterFunc(ctx, func() {
+		for _, one := range f.All {
+			one.Socket.SetDeadline(time.Unix(1, 0))
+		}
+	})
+	defer stop()
+	var moving, reporting, searching sync.WaitGroup
+	done := make(chan struct{})
+	if f.Search {
+		one := f.All[0]
+		if f.Send {
+			f.search.bps.Store(int64(f.search.load.Bps()))
+			searching.Go(func() { f.search.follow(one) })
+		} else {
+			searching.Go(func() { f.search.sendFeedback(f, one, done) })
+		}
+	}
+	for _, one := range f.All {
+		moving.Go(func() {
+			if f.Send {
+				one.err = f.send(ctx, one)
+			} else {
+				one.err = f.receive(one)
+			}
+		})
+	}
+	reporting.Go(func() { f.report(done, each) })
+	moving.Wait()
+	close(done)
+	reporting.Wait()
+	if f.Search {
+		f.All[0].Socket.SetDeadline(time.Unix(1, 0)) // follow reads until then
+		searching.Wait()
+	}
+	var all []error
+	for _, one := range f.All {
+		if !errors.Is(one.err, os.ErrDeadlineExceeded) {
+			all = append(all, one.err)
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return errors.Join(all...)
+}
+
+// report calls each with what moved since the last time.
+func (f *Flows) report(done <-chan struct{}, each func(transfer.Interval)) {
+	if each == nil {
+		return
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	var at time.Duration
+	var bytes int64
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+			now, moved := time.Since(f.started), f.moved.Load()
+			each(transfer.Interval{Start: at, End: now, Bytes: moved - bytes})
+			at, bytes = now, moved
+		}
+	}
+}
+
+// longestPause lets a sender see that its rate has changed.
+const longestPause = 50 * time.Millisecond
+
+func (f *Flows) send(ctx context.Context, one *Flow) error {
+	most := one.Socket.Train(f.Size)
+	pace := pacer{}
+	if f.Bps > 0 {
+		pace.perDatagram = time.Duration(float64(f.Size*8) / f.Bps * float64(time.Second))
+	}
+	headers := one.Headers()
+	batch := make([]byte, most*f.Size)
+	crand.Read(batch)
+	limit := f.Bytes / int64(len(f.All)) / int64(f.Size)
+	for ctx.Err() == nil {
+		now := time.Since(f.started)
+		if f.Search {
+			each := time.Duration(float64(f.Size*8) / f.search.rate(f.Size, headers, f.Bps) * float64(time.Second))
+			if each != pace.perDatagram {
+				pace = pacer{perDatagram: each, begun: now}
+			}
+		}
+		n, wait := pace.due(now, most)
+		if f.Bytes > 0 {
+			n = int(min(int64(n), limit-int64(one.Sent)))
+		}
+		switch {
+		case f.Time > 0 && now >= f.Time, f.Bytes > 0 && int64(one.Sent) >= limit:
+			return nil
+		case wait > 0:
+			pause(ctx, min(wait, longestPause))
+			continue
+		}
+		if one.Omitted == nil && f.Omit > 0 && now >= f.Omit {
+			one.Omitted, one.OmittedSent = &Arrivals{}, one.Sent
+		}
+		for i := range n {
+			Header{now, one.Sent + uint64(i) + 1}.Put(batch[i*f.Size:], f.Wide)
+		}
+		switch err := one.Socket.Send(batch[:n*f.Size], f.Size); {
+		case err == nil:
+			one.Sent += uint64(n)
+			f.moved.Add(int64(n * f.Size))
+			one.Last = time.Since(f.started)
+		case errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ECONNREFUSED):
+			pause(ctx, tick) // the way out is full, or the far end not there yet
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+func (f *Flows) receive(one *Flow) error {
+	buffer := make([]byte, 1<<16)
+	remote := one.Socket.Remote()
+	for {
+		n, size, from, err := one.Socket.Receive(buffer)
+		switch {
+		case errors.Is(err, syscall.ECONNREFUSED):
+			continue
+		case err != nil:
+			return err
+		case from != remote:
+			if one.Stray != nil {
+				one.Stray(from, buffer[:n])
+			}
+			continue
+		}
+		now := time.Since(f.started)
+		if f.Search {
+			f.search.mu.Lock()
+		}
+		if one.Arrivals.Datagrams == 0 {
+			one.First = now
+		}
+		if one.Omitted == nil && f.Omit > 0 && now >= f.Omit {
+			before := one.Arrivals
+			one.Omitted, one.Arrivals.Jitter = &before, 0
+		}
+		for rest := buffer[:n]; len(rest) > 0; {
+			datagram := rest[:min(size, len(rest))]
+			rest = rest[len(datagram):]
+			if h, ok := ReadHeader(datagram, f.Wide); ok {
+				above := one.Arrivals.Add(h, len(datagram), now)
+				one.delays.add(above + one.Arrivals.LeastDelay)
+				if f.Search {
+					f.search.delays += above
+					f.search.n++
+				}
+			}
+		}
+		if f.Search {
+			f.search.mu.Unlock()
+		}
+		one.Last = now
+		f.moved.Add(int64(n))
+	}
+}
+
+// Result is what this end knows of the flows, after Run.
+func (f *Flows) Result(started time.Time, complete bool) *transfer.DatagramResult {
+	r := &transfer.DatagramResult{Started: started, Complete: complete,
+		Spec: transfer.DatagramSpec{Direction: transfer.Down, Bps: f.Bps * float64(len(f.All)), Size: f.Size,
+			Streams: len(f.All)}}
+	if f.Send {
+		r.Spec.Direction = transfer.Up
+	}
+	var reordered, duplicates int64
+	first := time.Duration(-1)
+	if len(f.All) > 0 {
+		r.Headers = f.All[0].Headers()
+	}
+	for _, one := range f.All {
+		if f.Send {
+			r.Sent += int64(one.Sent)
+			continue
+		}
+		a := &one.Arrivals
+		r.Sent += int64(a.Highest)
+		r.Received += a.Datagrams
+		r.Lost += a.Lost
+		r.Bytes += a.Bytes
+		r.Jitter += a.Jitter / time.Duration(len(f.All))
+		reordered += a.Reordered
+		duplicates += a.Duplicates
+		r.Duration = max(r.Duration, one.Last)
+		if a.Datagrams > 0 && (first < 0 || one.First < first) {
+			first = one.First
+		}
+	}
+	if !f.Send {
+		r.Reordered, r.Duplicates, r.Variation = &reordered, &duplicates, f.Variation()
+		r.Duration -= max(first, 0)
+	}
+	if f.Search {
+		r.Seconds, r.Congested = f.search.account.seconds, f.search.account.congested
+	}
+	return r
+}

@@ -1,0 +1,237 @@
+// Package diagnose judges what captures hold, connection by connection, and answers the
+// record of it.
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/capture"
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
+)
+
+// sameEvery: files of which one segment in so many is a copy look like two captures of the
+// same connections.
+const sameEvery = 5
+
+// Diagnosis is a record, and beside it the timelines that it was judged from.
+type Diagnosis struct {
+	Record *record.Diagnose
+	from   []judgement // of each connection of the record
+}
+
+// judgement is one connection's record and what it was made of.
+type judgement struct {
+	record     record.CapturedConnection
+	connection *flow.Connection
+	directions []judgementOfDirection
+}
+
+type judgementOfDirection struct {
+	flow      *flow.Direction
+	diagnosis timeline.Diagnosis
+}
+
+// New judges what captures hold. Directions with fewer payload bytes than least are left
+// out, and so are connections without any; where that leaves nothing, all stay.
+func New(h record.Header, a *capture.Analysis, least int64) *Diagnosis {
+	r := &record.Diagnose{Header: h, Packets: a.Packets, Segments: a.Segments, Unmatched: a.Unwanted,
+		Connections: []record.CapturedConnection{},
+		Warnings:    a.Warnings, Files: []string{}}
+	for _, f := range a.Files {
+		r.Files = append(r.Files, f.Name)
+	}
+	all := judgeAll(a.Connections, least)
+	if len(all) == 0 && least > 1 {
+		return New(h, a, 1)
+	}
+	slices.SortStableFunc(all, func(x, y judgement) int {
+		a, b := x.record.Worst(), y.record.Worst()
+		return cmp.Or(cmp.Compare(b.LostS, a.LostS), cmp.Compare(b.Bytes, a.Bytes))
+	})
+	for i := range all {
+		r.Connections = append(r.Connections, all[i].record)
+	}
+	r.Tiny = tiny(r.Connections)
+	if len(a.Files) > 1 && a.Duplicates*sameEvery > a.Segments {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d segments are in these files twice, as in captures at two "+
+			"places: --near FILE --far FILE compares them",
+			a.Duplicates, a.Segments))
+	}
+	diagnosis := &Diagnosis{Record: r, from: all}
+	diagnosis.Draw(a) // where this reading kept points already
+	return diagnosis
+}
+
+// tiny says that there is nothing to diagnose: all that was sent fits the window that any
+// connection begins with (RFC 6928), and only the time between programs' messages went by.
+func tiny(all []record.CapturedConnection) bool {
+	const initial = 10 * 1460
+	return len(all) > 0 && !slices.ContainsFunc(all, func(c record.CapturedConnection) bool {
+		return slices.ContainsFunc(c.Directions, func(d record.CapturedDirection) bool {
+			return d.Bytes > initial || d.Limiter != verdict.Unknown && d.Limiter != verdict.Application &&
+				d.Limiter != verdict.SlowStart
+		})
+	})
+}
+
+func predictionOf(g *timeline.Diagnosis) *record.CapturedPrediction {
+	p := g.Prediction
+	if p == nil {
+		return nil
+	}
+	return &record.CapturedPrediction{Limiter: p.Limiter, LowBps: p.LowBps, HighBps: p.HighBps, AtLeast: p.AtLeast}
+}
+
+// hosts are the two addresses that data goes between.
+type hosts struct{ from, to netip.Addr }
+
+func between(d *flow.Direction) hosts {
+	return hosts{d.From.AddrPort().Addr(), d.To.AddrPort().Addr()}
+}
+
+// mostParallel bounds how many connections between two hosts are compared with each other.
+const mostParallel = 64
+
+// parallels lists the directions between the same two hosts that carried something.
+func parallels(all []*flow.Connection) map[hosts][]timeline.Parallel {
+	const least = 100_000
+	beside := map[hosts][]timeline.Parallel{}
+	for _, c := range all {
+		for _, d := range c.Directions() {
+			if key := between(d); d.Bytes >= least && len(beside[key]) < mostParallel {
+				beside[key] = append(beside[key], timeline.Parallel{Connection: c, Direction: d})
+			}
+		}
+	}
+	return beside
+}
+
+// judgeAll judges, in their order and on all processors, the connections of which a
+// direction carried at least so much.
+func judgeAll(captured []*flow.Connection, least int64) []judgement {
+	var all []*flow.Connection
+	for _, c := range captured {
+		if slices.ContainsFunc(c.Directions(), func(d *flow.Direction) bool { return d.Bytes >= least }) {
+			all = append(all, c)
+		}
+	}
+	out, beside := make([]judgement, len(all)), parallels(captured)
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(all)) {
+		wait.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(all)); i = next.Add(1) - 1 {
+				out[i] = judge(all[i], least, beside)
+			}
+		})
+	}
+	wait.Wait()
+	return out
+}
+
+func judge(c *flow.Connection, least int64, beside map[hosts][]timeline.Parallel) judgement {
+	out := judgement{connection: c}
+	r := record.CapturedConnection{Client: c.Client().AddrPort().String(), Server: c.Server().AddrPort().String(),
+		StartedAt: time.Unix(0, c.Started).UTC(), DurationS: float64(c.Ended) / 1e9, Vantage: "unknown"}
+	r.Handshake = handshake(c)
+	for _, d := range c.Directions() {
+		if d.Bytes < least {
+			continue
+		}
+		g := timeline.Judge(c, d, beside[between(d)]...)
+		r.Directions = append(r.Directions, direction(d, &g))
+		out.directions = append(out.directions, judgementOfDirection{d, g})
+		r.Vantage = vantageOf(c, d, g.Vantage, r.Vantage)
+	}
+	switch {
+	case !c.SYN && !c.SYNACK:
+		r.Notes = append(r.Notes, "the handshake was not captured: options and window scales are inferred")
+	case !c.SYN:
+		r.Notes = append(r.Notes, "the SYN was not captured")
+	case !c.SYNACK:
+		r.Notes = append(r.Notes, "the SYN-ACK was not captured: window scales are inferred")
+	}
+	if c.ClientOffer().OptionsCut || c.ServerOffer().OptionsCut {
+		r.Notes = append(r.Notes, "the capture cut the SYNs' options off: what is missing is not known to have been absent")
+	}
+	out.record = r
+	return out
+}
+
+// vantageOf says at which end of the connection the tap stood, from one direction's view.
+func vantageOf(c *flow.Connection, d *flow.Direction, v timeline.Vantage, before string) string {
+	fromClient := d.From == c.Client()
+	switch {
+	case v == timeline.VantageUnknown || before != "unknown":
+		return before
+	case v == timeline.InTheMiddle:
+		return "middle"
+	case (v == timeline.AtSender) == fromClient:
+		return "client"
+	}
+	return "server"
+}
+
+func handshake(c *flow.Connection) *record.CapturedHandshake {
+	client, server := c.ClientOffer(), c.ServerOffer()
+	if !client.Seen && !server.Seen {
+		return nil
+	}
+	h := &record.CapturedHandshake{MSS: map[string]int{}, WindowScale: map[string]int{}}
+	for name, o := range map[string]flow.Offer{"client": client, "server": server} {
+		if o.MSS > 0 {
+			h.MSS[name] = o.MSS
+		}
+		if o.Scale >= 0 {
+			h.WindowScale[name] = o.Scale
+		}
+	}
+	if client.Seen && server.Seen && !client.OptionsCut && !server.OptionsCut {
+		sack, timestamps := client.SACK && server.SACK, client.Timestamps && server.Timestamps
+		h.SACK, h.Timestamps = &sack, &timestamps
+	}
+	return h
+}
+
+func direction(d *flow.Direction, g *timeline.Diagnosis) record.CapturedDirection {
+	r := record.CapturedDirection{From: d.From.AddrPort().String(), To: d.To.AddrPort().String(), Bytes: d.Bytes,
+		DurationS: float64(d.Last-d.First) / 1e9,
+		Segments:  d.Segments, RetransmittedSegment: d.Retransmitted, OutstandingMaxBytes: d.MaxOut,
+		LostS: g.LostTime.Seconds(),
+		TapAt: string(g.Vantage), Verdict: g.Verdict}
+	if r.Evidence == nil {
+		r.Evidence = []verdict.Evidence{}
+	}
+	if g.GoodputBps > 0 {
+		r.GoodputBps = &g.GoodputBps
+	}
+	if d.RTTMin > 0 {
+		least, most := float64(d.RTTMin)/1e9, float64(d.RTTMax)/1e9
+		r.RTTMinS, r.RTTMaxS = &least, &most
+	}
+	r.SpuriousSegments, r.OutOfOrderSegments, r.Timeouts, r.UncapturedBytes = d.Spurious, d.OutOfOrder, d.Timeouts,
+		d.Unseen
+	if d.MSS > 0 {
+		r.MSSBytes = &d.MSS
+	}
+	if d.WindowMax > 0 {
+		r.WindowMaxBytes = &d.WindowMax
+	}
+	if d.ScaleKnown {
+		r.WindowScale = &d.Scale
+	}
+	r.Prediction = predictionOf(g)
+	r.Settings = settings(&r, g, d.MSS)
+	r.Fix = fixes(&r, g)
+	return r
+}

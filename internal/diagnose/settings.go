@@ -1,0 +1,52 @@
+package diagnose
+
+import (
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
+)
+
+// settings plans the windows of a path for the end that held a direction back; nothing
+// where the verdict is of another kind, or how fast the path is was not seen.
+func settings(d *record.CapturedDirection, g *timeline.Diagnosis, mss int) (all []record.CapturedSettings) {
+	role, at := plan.Role(""), ""
+	switch {
+	case g.Limiter == verdict.ReceiverWindow:
+		role, at = plan.Receiver, d.To
+	case g.Limiter == verdict.Sender && slices.Contains(g.Candidates[:min(1, len(g.Candidates))], verdict.SendBuffer):
+		role, at = plan.Sender, d.From
+	default:
+		return nil
+	}
+	if g.PathBps < 1.2*g.GoodputBps || g.RTT <= 0 {
+		return nil
+	}
+	path := plan.Path{RateBps: g.PathBps, RTT: g.RTT, MSS: mss}
+	for _, name := range []string{"linux", "windows-11", "server-2012"} {
+		target, err := plan.ParseTarget(name)
+		if err != nil {
+			continue
+		}
+		if s := plan.For(path, target, role); len(s) > 0 {
+			all = append(all, record.CapturedSettings{Target: name, At: at, Settings: s})
+		}
+	}
+	return all
+}
+
+// fixes lists what to do about the verdict. What the first one gives is what was predicted
+// of it.
+func fixes(d *record.CapturedDirection, g *timeline.Diagnosis) []record.Fix {
+	var windows []plan.Setting
+	if len(d.Settings) > 0 {
+		windows = d.Settings[0].Settings
+	}
+	all := record.NewFixes(g.Verdict, 0, windows)
+	if p := g.Prediction; p != nil && p.Limiter == g.Limiter {
+		all[0].Expected = &record.Expected{LowBps: p.LowBps, HighBps: p.HighBps, AtLeast: p.AtLeast}
+	}
+	return all
+}

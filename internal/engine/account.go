@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// clock counts from the transfer's start at this end.
+type clock struct{ start time.Time }
+
+func (c clock) now() time.Duration { return time.Since(c.start) }
+
+// account is what one data loop knows of itself. The loop writes it, the sampler reads.
+type account struct {
+	clock clock
+	bytes atomic.Int64
+	first atomic.Int64 // ns; 0: no byte yet
+	// opening is how many bytes the first move took. Only the loop touches it.
+	opening int64
+	last    atomic.Int64
+	spent   [waits]atomic.Int64
+	// schedule tells how long the loop's thread had no core; nil: before and after, or not
+	// told. starved is what it said last, which the sampler alone touches meanwhile.
+	schedule atomic.Pointer[socket.Schedule]
+	starved  time.Duration
+	unfed    atomic.Int64 // ns that the thread had no core before the loop began
+	// now is the wait under way: its start in ns, shifted left, and its kind; 0: none.
+	now atomic.Int64
+}
+
+// What a data loop waits for.
+const (
+	_        = iota
+	blocked  // the kernel: space or data
+	paused   // its own rate
+	awaiting // the other program's answer
+	waits
+
+	waitBits = 2
+)
+
+// wait carries out one wait and books it.
+func (a *account) wait(kind int64, wait func(time.Duration) error, timeout time.Duration) error {
+	start := a.clock.now()
+	a.now.Store(int64(start)<<waitBits | kind)
+	err := wait(timeout)
+	a.now.Store(0)
+	a.spent[kind].Add(int64(a.clock.now() - start))
+	return err
+}
+
+// moved books n bytes.
+func (a *account) moved(n int) {
+	if n <= 0 {
+		return
+	}
+	at := max(int64(a.clock.now()), 1)
+	if a.first.Load() == 0 {
+		a.first.Store(at)
+		a.opening = int64(n)
+	}
+	a.last.Store(at)
+	a.bytes.Add(int64(n))
+}
+
+// starvedSoFar is the time that the loop's thread had no core, since the loop began.
+func (a *account) starvedSoFar() time.Duration {
+	if schedule := a.schedule.Load(); schedule != nil {
+		if waited, err := schedule.Starved(); err == nil {
+			a.starved = max(waited-time.Duration(a.unfed.Load()), a.starved)
+		}
+	}
+	return a.starved
+}
+
+func (a *account) fill(s *transfer.Sample) {
+	s.Have |= transfer.HaveProgram
+	s.Program = a.bytes.Load()
+	spent := [waits]int64{}
+	for kind := range spent {
+		spent[kind] = a.spent[kind].Load()
+	}
+	if now := a.now.Load(); now != 0 {
+		spent[now&(1<<waitBits-1)] += max(int64(s.At)-now>>waitBits, 0)
+	}
+	s.Starved = a.starvedSoFar()
+	s.Blocked, s.Paused, s.Awaited = time.Duration(spent[blocked]), time.Duration(spent[paused]),
+		time.Duration(spent[awaiting])
+}

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// RuleVariable makes this host's senders buffer as other systems' do: "afd:8192". A lab
+// sets it for old stacks.
+const RuleVariable = "FULLPIPE_SENDER_RULE"
+
+// ReceiverVariable bounds the window of this host's receivers where no receive buffer or
+// window is asked for, from the handshake on: "clamp:64512". A lab sets it for stacks
+// whose scale factor is to be 0.
+const ReceiverVariable = "FULLPIPE_RECEIVER_RULE"
+
+// receiverRule is the window in bytes that ReceiverVariable states; 0 is none.
+func receiverRule() int {
+	name, size, _ := strings.Cut(os.Getenv(ReceiverVariable), ":")
+	bytes, err := strconv.Atoi(size)
+	if name != "clamp" || err != nil || bytes < 0 {
+		return 0
+	}
+	return bytes
+}
+
+// senderRule is the rule in force at an end; nil is the kernel's own. A send buffer that
+// is asked for is the rule's quota.
+func senderRule(send bool, own transfer.Socket) (*model.AFD, error) {
+	text := os.Getenv(RuleVariable)
+	if text == "" || !send {
+		return nil, nil
+	}
+	name, quota, _ := strings.Cut(text, ":")
+	bytes, err := strconv.Atoi(quota)
+	if name != "afd" || err != nil || bytes <= 0 {
+		return nil, fmt.Errorf("%s: %q is no sender's rule; write it as afd:%d", RuleVariable, text, model.DefaultAFDQuota)
+	}
+	if own.SendBuffer > 0 {
+		bytes = own.SendBuffer
+	}
+	return &model.AFD{Quota: bytes}, nil
+}
+
+// Options are what this end's sockets are given. Under a rule of the sender's own the
+// kernel's buffer must not bind, so it stays automatic; under a receiver's, a window is
+// bounded where nobody asked for one.
+func Options(send bool, own transfer.Socket, force bool) socket.Options {
+	if os.Getenv(RuleVariable) != "" && send {
+		own.SendBuffer = 0
+	}
+	if !send && own.ReceiveBuffer == 0 && own.Clamp == 0 {
+		own.Clamp = receiverRule()
+	}
+	return socket.Options{Socket: own, Force: force}
+}
+
+// own is what the Spec asks of this end.
+func (p Part) own() transfer.Socket {
+	if p.Send == (p.Spec.Direction == transfer.Up) {
+		return p.Spec.Near
+	}
+	return p.Spec.Far
+}

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// MaxSamples bounds what one end keeps for all its streams together.
+const MaxSamples = 8192
+
+// Cadence is how long to wait for the next sample at a moment of a transfer. Samples come
+// fast at first, so that slow start can be seen on short paths.
+func Cadence(at time.Duration) time.Duration {
+	switch {
+	case at < 500*time.Millisecond:
+		return 5 * time.Millisecond
+	case at < 2*time.Second:
+		return 10 * time.Millisecond
+	}
+	return 40 * time.Millisecond
+}
+
+// sampler reads all streams of one end. It runs in a goroutine of its own.
+type sampler struct {
+	clock   clock
+	loops   []*loop
+	sender  bool
+	series  [][]transfer.Sample
+	latest  *Latest
+	stretch time.Duration // by how much the spacing grew to stay within MaxSamples
+}
+
+func newSampler(c clock, loops []*loop, sender bool, told *Latest) *sampler {
+	s := &sampler{clock: c, loops: loops, sender: sender, latest: told, series: make([][]transfer.Sample, len(loops)),
+		stretch: 1}
+	for i := range s.series {
+		s.series[i] = make([]transfer.Sample, 0, min(512, s.most()))
+	}
+	return s
+}
+
+func (s *sampler) most() int { return max(MaxSamples/len(s.loops), 64) }
+
+// next is the cadence, stretched once that was needed to stay within MaxSamples.
+func (s *sampler) next() time.Duration { return Cadence(s.clock.now()) * s.stretch }
+
+// read takes one sample of every stream. A connection that is gone gives none.
+func (s *sampler) read() {
+	if len(s.series[0]) >= s.most() {
+		for i, series := range s.series {
+			s.series[i] = transfer.Thin(series, len(series)/2)
+		}
+		s.stretch *= 2
+	}
+	var sending transfer.Sending
+	for i, l := range s.loops {
+		var sample transfer.Sample
+		if l.stream.Sample(&sample, s.sender) != nil {
+			continue
+		}
+		sample.At = s.clock.now()
+		l.account.fill(&sample)
+		s.series[i] = append(s.series[i], sample)
+		sending.Add(&sample)
+	}
+	if s.sender && sending.Streams > 0 {
+		s.latest.Set(sending)
+	}
+}
+
+// Latest is how a sender stood when it was last sampled.
+type Latest struct {
+	mu    sync.Mutex // guards what follows
+	is    transfer.Sending
+	known bool
+}
+
+// Set takes a new reading.
+func (l *Latest) Set(s transfer.Sending) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.is, l.known = s, true
+}
+
+// Get answers nil where nothing is known.
+func (l *Latest) Get() *transfer.Sending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.known {
+		return nil
+	}
+	is := l.is
+	return &is
+}
+
+// run samples until done is closed, and calls interval as often as every.
+func (s *sampler) run(done <-chan struct{}, every time.Duration, interval func()) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	due := every
+	for {
+		select {
+		case <-done:
+			return
+		case <-timer.C:
+		}
+		s.read()
+		if s.clock.now() >= due {
+			interval()
+			due = s.clock.now() + every
+		}
+		timer.Reset(s.next())
+	}
+}

@@ -1,0 +1,210 @@
+package flow
+
+import (
+	"testing"
+)
+
+// A server that starts over answers the SYN twice, each time with other numbers.
+func TestTwoSYNACKs(t *testing.T) {
+	x := newTape(Config{})
+	synAck := func(at int64, isn uint32) {
+		x.table.Add(&Segment{At: at, Src: serverEnd, Dst: clientEnd, Seq: isn, Ack: x.isn, Flags: SYN | ACK, Window: 65160,
+			MSS:     1460,
+			Options: HasMSS})
+	}
+	x.table.Add(&Segment{At: 0, Src: clientEnd, Dst: serverEnd, Seq: x.isn - 1, Flags: SYN, Window: 64240, MSS: 1460,
+		Options: HasMSS})
+	synAck(10*ms, 1_200_000_000)
+	synAck(11*ms, 4999)
+	for i := range uint32(6) {
+		at := int64(12+10*i) * ms
+		x.table.Add(&Segment{At: at, Src: clientEnd, Dst: serverEnd, Seq: x.isn, Ack: 5000 + i*1000, Flags: ACK,
+			Window: 64240})
+		x.table.Add(&Segment{At: at + 9*ms, Src: serverEnd, Dst: clientEnd, Seq: 5000 + i*1000, Ack: x.isn, Flags: ACK,
+			Window: 65160, Payload: 1000})
+	}
+	if d := x.direction(t); d.Bytes != 6000 || d.Unseen != 0 || d.Retransmitted != 0 {
+		t.Errorf("%d bytes, %d unseen, %d retransmitted", d.Bytes, d.Unseen, d.Retransmitted)
+	}
+}
+
+// Data may come with the SYN, and the server may take it or not.
+func TestFastOpen(t *testing.T) {
+	for _, taken := range []uint32{0, 500} {
+		x := newTape(Config{})
+		x.table.Add(&Segment{At: 0, Src: clientEnd, Dst: serverEnd, Seq: x.isn - 1, Flags: SYN, Window: 64240, MSS: 1460,
+			Options: HasMSS, Payload: 500})
+		x.table.Add(&Segment{At: 10 * ms, Src: serverEnd, Dst: clientEnd, Seq: 4999, Ack: x.isn + taken, Flags: SYN | ACK,
+			Window: 65160, MSS: 1460, Options: HasMSS})
+		for pos := taken; pos < 3000; pos += 500 {
+			x.data(11*ms+int64(pos)*1000, pos, 500)
+			x.ack(21*ms+int64(pos)*1000, pos+500, 65000)
+		}
+		if d := x.direction(t); d.Bytes != 3000 || d.Unseen != 0 || d.Retransmitted != 0 {
+			t.Errorf("%d taken: %d bytes, %d unseen, %d retransmitted", taken, d.Bytes, d.Unseen, d.Retransmitted)
+		}
+	}
+}
+
+// IPv6, and IPv4 from some, has no number by which a copy on one interface is told.
+func TestCopiesOnOneInterface(t *testing.T) {
+	x := newTape(Config{})
+	x.open(10*ms, 7)
+	for i := range uint32(20) {
+		for copies := range int64(2) {
+			x.data(int64(20+10*i)*ms+copies*30_000, i*1000, 1000)
+		}
+		for copies := range int64(2) {
+			x.ack(int64(25+10*i)*ms+copies*30_000, (i+1)*1000, 500)
+		}
+	}
+	x.data(400*ms, 20_000, 1000)
+	x.data(403*ms, 20_000, 1000) // sent again
+	d := x.direction(t)
+	if d.Segments != 22 || d.Retransmitted != 1 || d.Acks != 20 || x.table.Duplicates != 40 {
+		t.Errorf("%d segments, %d retransmitted, %d acknowledgements, %d duplicates", d.Segments, d.Retransmitted, d.Acks,
+			x.table.Duplicates)
+	}
+}
+
+// One round trip that is far too short is a stamp that is wrong.
+func TestLeastRoundTripIsSupported(t *testing.T) {
+	x := newTape(Config{})
+	for i := range uint32(200) {
+		at, rtt := int64(i)*50*ms, 45*ms+int64(i%7)*100_000
+		if i == 120 {
+			rtt = 29 * ms
+		}
+		x.data(at, i*1000, 1000)
+		x.ack(at+rtt, (i+1)*1000, 5000)
+	}
+	if d := x.direction(t); d.RTTMin < 45*ms || d.RTTMin > 46*ms {
+		t.Errorf("a round trip of %d ns at the least", d.RTTMin)
+	}
+}
+
+// The answer to a SYN-ACK may be delayed: the loop through the client is not that long.
+func TestDelayedAnswerToTheSYNACK(t *testing.T) {
+	open := func(x *tape) {
+		x.table.Add(&Segment{At: 0, Src: clientEnd, Dst: serverEnd, Seq: x.isn - 1, Flags: SYN, Window: 64240, MSS: 1460,
+			Options: HasMSS | HasScale})
+		x.table.Add(&Segment{At: 1500_000, Src: serverEnd, Dst: clientEnd, Seq: 4999, Ack: x.isn, Flags: SYN | ACK,
+			Window: 65000, MSS: 1460, Options: HasMSS | HasScale})
+		x.table.Add(&Segment{At: 52 * ms, Src: clientEnd, Dst: serverEnd, Seq: x.isn, Ack: 5000, Flags: ACK, Window: 64240})
+	}
+	for name, play := range map[string]func(x *tape){
+		"a congestion window that opens": func(x *tape) {
+			pos := uint32(0)
+			for round := range uint32(5) {
+				at := 60*ms + int64(round)*1800_000
+				for i := range 10 << round {
+					if i%2 == 0 && round > 0 {
+						x.ack(at+int64(i)*1000, pos-min(pos, (10<<round-uint32(i)/2)*1460)+1460, 65000)
+					}
+					x.data(at+int64(i)*1000, pos, 1460)
+					pos += 1460
+				}
+				x.ack(at+1500_000, pos, 65000)
+			}
+		},
+		"a window that was full": func(x *tape) {
+			pos := uint32(0)
+			for round := range int64(20) {
+				at := 60*ms + round*1600_000
+				for range 44 {
+					x.data(at, pos, 1460)
+					pos += 1460
+				}
+				x.ack(at+1500_000, pos, 65000)
+			}
+		},
+		"answers": func(x *tape) {
+			for i := range uint32(20) {
+				at := int64(60+10*i) * ms
+				x.data(at, i*200, 200)
+				x.table.Add(&Segment{At: at + 1500_000, Src: serverEnd, Dst: clientEnd, Seq: 5000 + i*300, Ack: x.isn + (i+1)*200,
+					Flags: ACK, Window: 65000, Payload: 300})
+				x.table.Add(&Segment{At: at + 1600_000, Src: clientEnd, Dst: serverEnd, Seq: x.isn + (i+1)*200, Ack: 5000 +
+					(i+1)*300, Flags: ACK, Window: 64240})
+			}
+		},
+	} {
+		x := newTape(Config{})
+		open(x)
+		play(x)
+		d := x.table.Finish()[0].Directions()[0]
+		if d.RTTMin > 2*ms || d.LoopMin > d.RTTMin/4 {
+			t.Errorf("%s: round trip %d ns, of which %d before the tap", name, d.RTTMin, d.LoopMin)
+		}
+	}
+}
+
+// stamped plays a bulk transfer of a window each 20 ms at a tap near the sender, whose
+// receiver's timestamps are what stamp makes of the time, and what its sender echoes echo;
+// loop is the time from the tap through the sender.
+func stamped(rounds int, synAck uint32, stamp, echo func(at int64) uint32, loop int64) *Direction {
+	table := NewTable(Config{})
+	opt := HasMSS | HasScale | HasTimestamps
+	table.Add(&Segment{At: 0, Src: clientEnd, Dst: serverEnd, Seq: 999, Flags: SYN, Window: 64240, MSS: 1460, Options: opt,
+		TSVal: 5})
+	table.Add(&Segment{At: 20 * ms, Src: serverEnd, Dst: clientEnd, Seq: 4999, Ack: 1000, Flags: SYN | ACK, Window: 60000,
+		MSS: 1460, Options: opt, TSVal: synAck, TSEcr: 5})
+	table.Add(&Segment{At: 20*ms + loop, Src: clientEnd, Dst: serverEnd, Seq: 1000, Ack: 5000, Flags: ACK, Window: 500,
+		Options: HasTimestamps, TSVal: 25, TSEcr: synAck})
+	pos := uint32(0)
+	for round := range int64(rounds) {
+		for i := range int64(20) {
+			at := (21+20*round)*ms + i*ms + loop
+			if round > 0 {
+				table.Add(&Segment{At: at, Src: serverEnd, Dst: clientEnd, Seq: 5000, Ack: 1000 + pos - uint32(19-loop/ms)*1448,
+					Flags: ACK, Window: 60000, Options: HasTimestamps,
+					TSVal: stamp(at), TSEcr: uint32(at/ms) - 20})
+			}
+			table.Add(&Segment{At: at + 50_000, Src: clientEnd, Dst: serverEnd, Seq: 1000 + pos, Ack: 5000, Flags: ACK,
+				Window: 500, Payload: 1448,
+				Options: HasTimestamps, TSVal: uint32(at / ms), TSEcr: echo(at)})
+			pos += 1448
+		}
+	}
+	return table.Finish()[0].Directions()[0]
+}
+
+// No queue of acknowledgements is read from the way a clock counts.
+func TestTimestampsThatTickOddly(t *testing.T) {
+	millis := func(at int64) uint32 { return uint32(at / ms) }
+	for name, stamp := range map[string]func(at int64) uint32{
+		"milliseconds":                     millis,
+		"4 ms, as with HZ=250":             func(at int64) uint32 { return uint32(at / (4 * ms)) },
+		"milliseconds, 4 at once":          func(at int64) uint32 { return uint32(at / (4 * ms) * 4) },
+		"milliseconds, 15 or 16 at a time": func(at int64) uint32 { return uint32(at * 64 / 1e9 * 1000 / 64) },
+		"10 ms":                            func(at int64) uint32 { return uint32(at / (10 * ms)) },
+		"stands still":                     func(int64) uint32 { return 77 },
+	} {
+		for _, synAck := range []uint32{0, stamp(20 * ms), 1 << 31} {
+			for _, rounds := range []int{20, 400} {
+				d := stamped(rounds, synAck, stamp, stamp, 0)
+				var back, backs int64
+				for _, s := range d.Slices {
+					back, backs = back+s.BackSum, backs+int64(s.Backs)
+				}
+				if backs > 0 && back/backs > 3*ms {
+					t.Errorf("%s, SYN-ACK %d, %d rounds: acknowledgements took %d ns too long", name, synAck, rounds, back/backs)
+				}
+				if d.RTTMin < 19*ms || d.RTTMin > 22*ms {
+					t.Errorf("%s, SYN-ACK %d: a round trip of %d ns", name, synAck, d.RTTMin)
+				}
+			}
+		}
+	}
+}
+
+// A sender whose echoes stand still had the acknowledgements all the same.
+func TestEchoesThatStandStill(t *testing.T) {
+	millis := func(at int64) uint32 { return uint32(at / ms) }
+	honest := stamped(200, 20, millis, func(at int64) uint32 { return millis(at - 10*ms) }, 10*ms)
+	stuck := stamped(200, 20, millis, func(int64) uint32 { return 20 }, 10*ms)
+	late := func(d *Direction) int64 { return d.Slices[len(d.Slices)/2].OutMax }
+	if late(stuck) > late(honest)+5*1448 {
+		t.Errorf("%d bytes outstanding, %d with honest echoes", late(stuck), late(honest))
+	}
+}

@@ -1,0 +1,178 @@
+package flow
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// conversations are a few connections in which data is sent and acknowledged, n segments
+// in all, half a millisecond apart. Their ends count timestamps in milliseconds, or have
+// none.
+func conversations(n int, timestamps bool) []Segment {
+	all := make([]Segment, n)
+	var sent [4]uint32
+	for i := range all {
+		c := i % 4
+		s := &all[i]
+		*s = Segment{At: 1e15 + int64(i)*500_000, Flags: ACK, Window: 500}
+		a, b := Endpoint4(1, uint16(40000+c)), Endpoint4(2, 443)
+		if i/4%3 < 2 {
+			s.Src, s.Dst, s.Seq, s.Ack, s.Payload = a, b, 1000+sent[c], 77, 1448
+			sent[c] += 1448
+		} else {
+			s.Src, s.Dst, s.Seq, s.Ack = b, a, 77, 1000+sent[c]
+		}
+		if timestamps {
+			s.Options, s.TSVal, s.TSEcr = HasTimestamps, uint32(i/2), uint32(i/2)
+		}
+	}
+	return all
+}
+
+// settleAll gives segments to an Order in batches, as a file does.
+func settleAll(o *Order, all []Segment, batch int) (out []Segment) {
+	var b []Segment
+	for len(all) > 0 {
+		n := min(batch-len(b), len(all))
+		b, all = append(b, all[:n]...), all[n:]
+		settled := o.Settle(b, len(all) == 0)
+		out = append(out, b[:settled]...)
+		b = slices.Clone(b[settled:])
+	}
+	return out
+}
+
+func TestRecordsOutOfOrderAreSorted(t *testing.T) {
+	for _, batch := range []int{256, 1024} {
+		for seed := range uint64(8) {
+			want := conversations(5000, seed%2 == 0)
+			r := rand.New(rand.NewPCG(seed, 1))
+			got := slices.Clone(want)
+			// Two queues that are emptied by turns: each record is written up to 20 ms late.
+			written := map[int64]int64{}
+			for i := range got {
+				written[got[i].At] = got[i].At + r.Int64N(20e6)
+			}
+			slices.SortStableFunc(got[100:], func(a, b Segment) int { return cmp.Compare(written[a.At], written[b.At]) })
+			var o Order
+			if got = settleAll(&o, got, batch); !slices.Equal(got, want) {
+				t.Errorf("batches of %d, seed %d: not in order again: %+v", batch, seed, o)
+			}
+			if o.Late < 1000 || o.LateMost > 20e6 || o.Steps+o.Misstamped+o.Unplaced != 0 {
+				t.Errorf("batches of %d, seed %d: %+v", batch, seed, o)
+			}
+		}
+	}
+}
+
+func TestClockStepsAreUndone(t *testing.T) {
+	for _, step := range []int64{-15e6, -80e6, -900e6, -3600e9, 3600e9, 30e9, 700e6, 260e6} {
+		for _, timestamps := range []bool{true, false} {
+			if step > 0 && !timestamps {
+				continue // an hour without a segment looks the same
+			}
+			t.Run(fmt.Sprintf("%d ms, timestamps %v", step/1e6, timestamps), func(t *testing.T) {
+				want := conversations(3000, timestamps)
+				got := slices.Clone(want)
+				for i := range got[1234:] {
+					got[1234+i].At += step
+				}
+				var o Order
+				got = settleAll(&o, got, 256)
+				for i := range got {
+					if off := got[i].At - want[i].At; off < -500_000 || off > 1_500_000 { // a unit of the timestamps too long
+						t.Fatalf("segment %d is %d ns off: %+v", i, off, o)
+					}
+				}
+				if o.Steps != 1 || o.Late+o.Misstamped != 0 || o.StepMost > 0 != (step > 0) {
+					t.Errorf("%+v", o)
+				}
+			})
+		}
+	}
+}
+
+// A pause is no step: neither on a path that held everything back, nor where the
+// timestamps stand still.
+func TestPausesAreNoSteps(t *testing.T) {
+	for name, change := range map[string]func(i int, s *Segment){
+		"nothing to send": func(i int, s *Segment) { s.TSVal += 10_000 },
+		"an outage that held back one end's segments": func(i int, s *Segment) {
+			if s.Payload == 0 {
+				s.TSVal += 10_000
+			}
+		},
+		"timestamps in units of half a second": func(i int, s *Segment) { s.TSVal = uint32((s.At - 1e15) / 500e6) },
+		"timestamps that stand still":          func(i int, s *Segment) { s.TSVal = 600 },
+	} {
+		got := conversations(3000, true)
+		for i := range got {
+			if i >= 1234 {
+				got[i].At += 10e9
+			}
+			if i >= 2000 && name == "timestamps in units of half a second" {
+				got[i].At += 570e6
+			}
+			if i >= 1234 || name[0] == 't' {
+				change(i, &got[i])
+			}
+		}
+		var o Order
+		if out := settleAll(&o, slices.Clone(got), 256); !slices.Equal(out, got) || o != (Order{begun: true, latest: o.latest,
+			floor: o.floor}) {
+			t.Errorf("%s: %+v", name, o)
+		}
+	}
+}
+
+func TestOneOddStampIsNoStep(t *testing.T) {
+	want := conversations(3000, true)
+	got := slices.Clone(want)
+	got[1234].At -= 10e6
+	var o Order
+	got = settleAll(&o, got, 256)
+	for i := range got {
+		if off := got[i].At - want[i].At; abs(off) > 500_000 {
+			t.Fatalf("segment %d is %d ns off: %+v", i, off, o)
+		}
+	}
+	if o.Misstamped != 1 || o.Late+o.Steps != 0 {
+		t.Errorf("%+v", o)
+	}
+}
+
+// FuzzOrder: whatever stamps there are, every segment comes out once and times do not run
+// backwards but for those that came too late.
+func FuzzOrder(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 200, 4, 5}, uint16(16))
+	f.Fuzz(func(t *testing.T, stamps []byte, batch uint16) {
+		all := conversations(len(stamps), len(stamps)%2 == 0)
+		for i := range all {
+			all[i].IPID = uint16(i)
+			all[i].At += int64(int8(stamps[i])) * int64(stamps[i]) * 1_000_000
+		}
+		var o Order
+		out := settleAll(&o, slices.Clone(all), 8+int(batch)%512)
+		if len(out) != len(all) {
+			t.Fatalf("%d of %d came out", len(out), len(all))
+		}
+		backwards := int64(0)
+		for i := range out {
+			if i > 0 && out[i].At < out[i-1].At {
+				backwards++
+			}
+		}
+		if backwards > o.Unplaced {
+			t.Fatalf("%d times backwards, %+v", backwards, o)
+		}
+		slices.SortFunc(out, func(a, b Segment) int { return cmp.Compare(a.IPID, b.IPID) })
+		for i := range out {
+			if out[i].IPID != uint16(i) {
+				t.Fatalf("segment %d is missing", i)
+			}
+		}
+	})
+}

@@ -1,0 +1,273 @@
+package host
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// sysctlDir puts an empty directory in the place of the host's sysctl.d, in the mount
+// namespace of these tests.
+func sysctlDir(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Dir(PersistFile)
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("this system has no %s", dir)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
+}
+
+func write(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := errors.Join(os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func holds(t *testing.T, path, want string) {
+	t.Helper()
+	if text, err := os.ReadFile(path); err != nil || string(text) != want {
+		t.Errorf("%s: %v, holds %q, want %q", path, err, text, want)
+	}
+}
+
+func TestFilesAreMadeAndRemoved(t *testing.T) {
+	sysctlDir(t)
+	cfg := config(t)
+	must(t)(applied(cfg, Set(File, PersistFile, "a = 1\n")))
+	holds(t, PersistFile, "a = 1\n")
+	must(t)(undone(cfg))
+	if _, err := os.Stat(PersistFile); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file is still there: %v", err)
+	}
+	write(t, PersistFile, "theirs\n", 0o640)
+	must(t)(applied(cfg, Set(File, PersistFile, "ours\n")))
+	must(t)(undone(cfg))
+	holds(t, PersistFile, "theirs\n")
+	if info, _ := os.Stat(PersistFile); info.Mode().Perm() != 0o640 {
+		t.Errorf("mode %v", info.Mode())
+	}
+}
+
+func TestPersistentSettingsOfTheHost(t *testing.T) {
+	sysctlDir(t)
+	cfg, before := config(t), raw(t)
+	changes, err := persist(wanted())
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t)(applied(cfg, changes...))
+	text, err := os.ReadFile(PersistFile)
+	if err != nil || strings.Count(string(text), " = ") != 3 {
+		t.Errorf("%v: %q", err, text)
+	}
+	must(t)(undone(cfg, rmem, sack))
+	if text, _ := os.ReadFile(PersistFile); strings.Count(string(text), " = ") != 1 || !strings.Contains(string(text),
+		wmem) {
+		t.Errorf("after undo of two: %q", text)
+	}
+	if got := is(t, cfg); got != "ours ours" {
+		t.Errorf("status after undo of two: %s", got)
+	}
+	must(t)(undone(cfg))
+	settled(t, cfg, before)
+	if _, err := os.Stat(PersistFile); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file is still there: %v", err)
+	}
+}
+
+// TestPersistKeepsAnotherRunsLines lets another run write while a person thinks.
+func TestPersistKeepsAnotherRunsLines(t *testing.T) {
+	sysctlDir(t)
+	cfg, before := config(t), raw(t)
+	one, err := persist([]Change{Set(Sysctl, sack, "0")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := must(t)(Preview(cfg, one))
+	two, err := persist([]Change{Set(Sysctl, wmem, "4096 16384 8388608")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t)(applied(cfg, two...))
+	asked := cfg
+	asked.Check = func(would []Did) error { return Agreed(shown, would) }
+	must(t)(applied(asked, one...))
+	text, _ := os.ReadFile(PersistFile)
+	if !strings.Contains(string(text), sack+" = 0\n") || !strings.Contains(string(text), wmem+" = 4096 16384 8388608\n") {
+		t.Errorf("the file holds %q", text)
+	}
+	must(t)(undone(cfg))
+	settled(t, cfg, before)
+}
+
+// TestALinkedFileOfSysctlD follows links to the file, whatever they look like, and leaves
+// them links.
+func TestALinkedFileOfSysctlD(t *testing.T) {
+	for _, c := range []struct {
+		name, target string
+		old          string // in the file; "" is none
+	}{
+		{"absolute", "ABS/real.conf", "net.core.somaxconn = 4096\n"},
+		{"relative", "../sysctl.d/sub/real.conf", "x = 1\n"},
+		{"dangling", "sub/none.conf", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := sysctlDir(t)
+			sub := filepath.Join(dir, "sub")
+			if err := os.Mkdir(sub, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			target := strings.Replace(c.target, "ABS", sub, 1)
+			if err := os.Symlink(target, PersistFile); err != nil {
+				t.Fatal(err)
+			}
+			real := filepath.Join(sub, filepath.Base(target))
+			if c.old != "" {
+				write(t, real, c.old, 0o600)
+			}
+			cfg, before := config(t), raw(t)
+			changes, err := persist(wanted())
+			if err != nil {
+				t.Fatal(err)
+			}
+			must(t)(applied(cfg, changes...))
+			if now, err := os.Readlink(PersistFile); err != nil || now != target {
+				t.Errorf("the link is %q, %v", now, err)
+			}
+			if text, err := os.ReadFile(real); err != nil || !strings.HasPrefix(string(text), c.old) ||
+				strings.Count(string(text), rmem) != 1 {
+				t.Errorf("the file holds %q, %v", text, err)
+			}
+			must(t)(undone(cfg))
+			settled(t, cfg, before)
+			if now, err := os.Readlink(PersistFile); err != nil || now != target {
+				t.Errorf("after undo the link is %q, %v", now, err)
+			}
+			if c.old != "" {
+				holds(t, real, c.old)
+			} else if _, err := os.Lstat(real); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("after undo the file is there: %v", err)
+			}
+		})
+	}
+}
+
+// TestAMaskedFileOfSysctlD changes nothing where the name is a link to a device, a device,
+// a directory or a ring of links.
+func TestAMaskedFileOfSysctlD(t *testing.T) {
+	for name, prepare := range map[string]func() error{
+		"link to a device": func() error { return os.Symlink("/dev/null", PersistFile) },
+		"pipe":             func() error { return unix.Mkfifo(PersistFile, 0o600) },
+		"directory":        func() error { return os.Mkdir(PersistFile, 0o755) },
+		"ring":             func() error { return os.Symlink(PersistFile, PersistFile) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			sysctlDir(t)
+			if err := prepare(); err != nil {
+				t.Fatal(err)
+			}
+			was, _ := os.Lstat(PersistFile)
+			cfg, before := config(t), raw(t)
+			changes, err := persist(wanted())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if dids, err := applied(cfg, changes...); err == nil {
+				t.Errorf("taken: %+v", dids)
+			}
+			settled(t, cfg, before)
+			if now, err := os.Lstat(PersistFile); err != nil || now.Mode() != was.Mode() {
+				t.Errorf("it is now %v, %v", now, err)
+			}
+		})
+	}
+	if null, err := os.Stat("/dev/null"); err != nil || null.Mode()&os.ModeCharDevice == 0 {
+		t.Errorf("/dev/null is %v, %v", null, err)
+	}
+}
+
+// TestOnlyOurOwnFile says that neither a change nor a journal reaches another file.
+func TestOnlyOurOwnFile(t *testing.T) {
+	sysctlDir(t)
+	cfg := config(t)
+	other := filepath.Join(t.TempDir(), "passwd")
+	write(t, other, "theirs\n", 0o644)
+	if dids, err := applied(cfg, Set(File, other, "ours\n")); err == nil {
+		t.Errorf("a change of %s was taken: %+v", other, dids)
+	}
+	for _, name := range []string{other, PersistFile + "/../../passwd", "/etc/sysctl.d/90-fullpipe.conf.d"} {
+		journal := `{"schema":"fullpipe/journal/v1","records":[{"kind":"file","name":"` + name +
+			`","old":"root::0:0::/:/bin/sh\\n","was":"theirs\\n","new":"theirs\\n","made":true}]}`
+		write(t, cfg.complete().journalPath(), journal, 0o600)
+		var broken *JournalError
+		if _, err := undone(cfg); !errors.As(err, &broken) {
+			t.Errorf("undo of a journal that names %s: %v", name, err)
+		}
+	}
+	holds(t, other, "theirs\n")
+}
+
+// TestTheStateIsOnesOwn lets others write the state directory, or the journal in it.
+func TestTheStateIsOnesOwn(t *testing.T) {
+	root := os.Geteuid() == 0 && firstUserNamespace()
+	for _, c := range []struct {
+		name  string
+		spoil func(dir, journal string) error
+		root  bool
+	}{
+		{"directory of everybody", func(dir, _ string) error { return os.Chmod(dir, 0o777) }, false},
+		{"directory of a group", func(dir, _ string) error { return os.Chmod(dir, 0o775) }, false},
+		{"sticky directory", func(dir, _ string) error { return os.Chmod(dir, 0o777|os.ModeSticky) }, false},
+		{"directory of another", func(dir, _ string) error { return os.Chown(dir, 65534, 65534) }, true},
+		{"journal of everybody", func(_, journal string) error { return os.Chmod(journal, 0o666) }, false},
+		{"journal of another", func(_, journal string) error { return os.Chown(journal, 65534, 65534) }, true},
+		{"linked journal of another", func(dir, journal string) error {
+			theirs := filepath.Join(dir, "theirs")
+			return errors.Join(os.Rename(journal, theirs), os.Chown(theirs, 65534, 65534), os.Symlink(theirs, journal))
+		}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.root && !root {
+				t.Skip("only root can give files away")
+			}
+			cfg, before := config(t), raw(t)
+			must(t)(applied(cfg, wanted()...))
+			ours := raw(t)
+			dir, journal := cfg.StateDir, cfg.complete().journalPath()
+			if err := c.spoil(dir, journal); err != nil {
+				t.Fatal(err)
+			}
+			var distrust *TrustError
+			for what, err := range map[string]error{"undo": second(undone(cfg)), "status": second(Status(cfg)),
+				"apply": second(applied(cfg, Set(Sysctl, sack, "1")))} {
+				if !errors.As(err, &distrust) || distrust.Try() == "" {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			if raw(t) != ours {
+				t.Error("something was changed")
+			}
+			// What the message says helps.
+			if target, err := os.Readlink(journal); err == nil {
+				os.Remove(journal)
+				os.Rename(target, journal)
+			}
+			if err := errors.Join(os.Chown(dir, os.Geteuid(), -1), os.Chmod(dir, 0o755), os.Chown(journal, os.Geteuid(), -1),
+				os.Chmod(journal, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			must(t)(undone(cfg))
+			settled(t, cfg, before)
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package iperf3
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+)
+
+// open sends the parameters and opens the streams, one after the other, because the
+// server numbers them as it accepts them.
+func open(ctx context.Context, c *control, cookie Cookie, wire Params, o socket.Options) (conns []*net.TCPConn,
+	err error) {
+	defer func() {
+		if err != nil {
+			closeAll(conns)
+			conns = nil
+		}
+	}()
+	if err = c.ask(ctx, wire); err != nil {
+		return
+	}
+	n := wire.Streams
+	if wire.Both {
+		n *= 2
+	}
+	for len(conns) < n {
+		conn, err := dial(ctx, c.conn.RemoteAddr().String(), o)
+		if err != nil {
+			return conns, fmt.Errorf("stream %d: %w", len(conns)+1, err)
+		}
+		conns = append(conns, conn)
+		if _, err = conn.Write(cookie[:]); err != nil {
+			return conns, fmt.Errorf("stream %d: %w", len(conns), err)
+		}
+	}
+	return conns, c.awaitStart(ctx, wire)
+}
+
+// ask sends the parameters and waits until streams may be opened.
+func (c *control) ask(ctx context.Context, wire Params) error {
+	if err := c.sendFrame(ctx, wire, "the parameters"); err != nil {
+		return err
+	}
+	_, err := c.expect(ctx, answerTimeout, CreateStreams)
+	return err
+}
+
+// awaitStart waits until the server has all streams and says go.
+func (c *control) awaitStart(ctx context.Context, wire Params) error {
+	if _, err := c.expect(ctx, answerTimeout, TestStart); err != nil {
+		if wire.Both {
+			err = fmt.Errorf("both directions at once, which iperf3 knows since 3.7: %w", err)
+		}
+		return err
+	}
+	_, err := c.expect(ctx, answerTimeout, TestRunning)
+	return err
+}
+
+func closeAll(conns []*net.TCPConn) {
+	for _, c := range conns {
+		c.Close()
+	}
+}
+
+// during runs a test's data while it listens to what the server says meanwhile: nothing,
+// unless something went wrong there.
+func (c *control) during(ctx context.Context, run func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		if _, err := c.expect(ctx, 366*24*time.Hour, 0); ctx.Err() == nil {
+			cancel(err)
+		}
+	}()
+	err := run(ctx)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	cancel(nil)
+	<-heard
+	c.conn.SetDeadline(time.Time{})
+	return err
+}
+
+// finish ends a test: results are exchanged and the far end's come back.
+// The test lasted at most wall.
+func (c *control) finish(ctx context.Context, mine Results, wall time.Duration) (far Results, err error) {
+	if err = c.send(ctx, TestEnd); err != nil {
+		return
+	}
+	if _, err = c.expect(ctx, resultTimeout, ExchangeResults); err != nil {
+		return
+	}
+	if err = c.sendFrame(ctx, mine, "the results"); err != nil {
+		return
+	}
+	text, err := c.readFrame(ctx, resultTimeout, MaxServerResults, "the far end's results")
+	if err != nil {
+		return
+	}
+	if far, err = ParseResults(text); err != nil {
+		return far, fmt.Errorf("the far end's results: %w", err)
+	}
+	if err = far.believe(len(mine.Streams), wall); err != nil {
+		return
+	}
+	if _, err = c.expect(ctx, resultTimeout, DisplayResults); err != nil {
+		return
+	}
+	return far, c.send(ctx, Done)
+}
+
+// hangUp tells the server that this client stops; nobody waits for an answer.
+func (c *control) hangUp() {
+	c.conn.SetDeadline(time.Now().Add(goodbyeTime))
+	WriteState(c.conn, ClientTerminate)
+}

@@ -1,0 +1,40 @@
+package iperf3
+
+// The four bytes with which a UDP stream introduces itself and is answered. The order
+// of the older ones depends on the sender's machine; 3.12 made them ASCII.
+var (
+	udpHello       = [4]byte{'9', '8', '7', '6'}
+	udpAnswer      = [4]byte{'6', '7', '8', '9'}
+	udpHelloBefore = [][4]byte{{0x15, 0xCD, 0x5B, 0x07}, {0x07, 0x5B, 0xCD, 0x15}}
+	udpAnswers     = [][4]byte{udpAnswer, {0xB1, 0x68, 0xDE, 0x3A}, {0x3A, 0xDE, 0x68, 0xB1}}
+)
+
+// AnswerHello returns what a server sends back to a stream's first datagram, in the
+// dialect it was addressed in. ok is false for anything that is no greeting.
+func AnswerHello(datagram []byte) (answer [4]byte, ok bool) {
+	if len(datagram) != 4 {
+		return answer, false
+	}
+	switch hello := [4]byte(datagram); hello {
+	case udpHello:
+		return udpAnswer, true
+	case udpHelloBefore[0]:
+		return udpAnswers[1], true
+	case udpHelloBefore[1]:
+		return udpAnswers[2], true
+	}
+	return answer, false
+}
+
+// IsAnswer says whether a datagram is a server's answer, in any dialect.
+func IsAnswer(datagram []byte) bool {
+	if len(datagram) != 4 {
+		return false
+	}
+	for _, known := range udpAnswers {
+		if [4]byte(datagram) == known {
+			return true
+		}
+	}
+	return false
+}

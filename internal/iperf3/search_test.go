@@ -1,0 +1,36 @@
+package iperf3
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// TestSearchByFeedback has the sender follow the receiver, whichever of the two it is.
+func TestSearchByFeedback(t *testing.T) {
+	for _, d := range []transfer.Direction{transfer.Up, transfer.Down} {
+		t.Run(string(d), func(t *testing.T) {
+			t.Parallel()
+			peer := NewPeer(serve(t, &Server{UDP: true}))
+			defer peer.Close()
+			peer.Ticket = NewCookie()
+			spec := transfer.DatagramSpec{Direction: d, Bps: 60e6, Search: true, Time: 1500 * time.Millisecond}
+			r, err := transfer.RunDatagrams(t.Context(), peer, spec, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// It began at 0.5 Mbit/s: more than that in the mean, it has climbed.
+			if !r.Complete || len(r.Seconds) == 0 || r.Bps() < 2e6 || r.Bps() > 70e6 {
+				t.Errorf("%.3g Mbit/s; %+v", r.Bps()/1e6, r.Seconds)
+			}
+			peer.Ticket = Cookie{}
+			var refused *transfer.Unsupported
+			if _, err := transfer.RunDatagrams(t.Context(), peer, spec, nil); !errors.As(err, &refused) ||
+				refused.Field != "Search" {
+				t.Errorf("a stock iperf3 was asked for feedback: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,38 @@
+package lab
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"time"
+)
+
+// A program in a lab may ask it how late it was: at either host the engine listens on an
+// abstract Unix socket, which belongs to the host's network namespace, and writes one
+// Account as JSON to whoever connects.
+const (
+	accountVariable = "FULLPIPE_LAB_ACCOUNT" // in the programs' environment
+	accountAddress  = "@fullpipe-lab"
+)
+
+// Around answers the account of the lab that this process runs in; false outside of one.
+func Around() (a Account, in bool, err error) {
+	address := os.Getenv(accountVariable)
+	if address == "" {
+		return a, false, nil
+	}
+	const patience = 2 * time.Second
+	c, err := net.DialTimeout("unix", address, patience)
+	if err != nil {
+		return a, true, fmt.Errorf("asking the lab how late it was: %w", err)
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+		return a, true, err
+	}
+	if err := json.NewDecoder(c).Decode(&a); err != nil {
+		return a, true, fmt.Errorf("asking the lab how late it was: %w", err)
+	}
+	return a, true, nil
+}

@@ -1,0 +1,166 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/link"
+)
+
+// linkProcess is the engine's side of it.
+type linkProcess struct {
+	pid     int
+	mu      sync.Mutex // held from a request to its reply
+	control *control
+}
+
+func startLink(realTime bool) (*linkProcess, error) {
+	ours, theirs, err := controlPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2, theirs.Fd()},
+		Sys: &syscall.SysProcAttr{Setsid: true}}
+	var pid int
+	err = onThread(func() (err error) {
+		hurry(realTime)
+		pid, err = syscall.ForkExec("/proc/self/exe", []string{linkName}, attr)
+		return err
+	})
+	if err != nil {
+		ours.conn.Close()
+		return nil, fmt.Errorf("starting the link: %w", err)
+	}
+	return &linkProcess{pid: pid, control: ours}, nil
+}
+
+// fastest (bit/s) is up to which a link is a real-time process. A faster one would take the
+// processors from the programs that it carries.
+const fastest = 1e9
+
+// slow says whether neither direction is faster.
+func slow(p *link.Path) bool {
+	return p.Up.Rate > 0 && p.Up.Rate <= fastest && p.Down.Rate > 0 && p.Down.Rate <= fastest
+}
+
+// hurry has the calling thread, and the link that it starts, run as soon as a timer fires:
+// as a real-time process, where that is wanted and allowed (CAP_SYS_NICE); else with the
+// largest weight and a short slice (Linux 6.12), by which one that wakes may interrupt one
+// that runs; else, as the weight takes CAP_SYS_NICE too, with the slice alone.
+//
+// All threads of the link need the same, which is why it is set before the program starts:
+// Go's sysmon takes hold of a thread that is in a system call (runtime.setBlockOnExitSyscall,
+// Go 1.26) and lets go of it again. A real-time thread that wakes on the same processor in
+// between spins there until Linux gives ordinary threads a turn: 35 to 90 ms.
+func hurry(realTime bool) {
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
+	if realTime && unix.SchedSetAttr(0, &attr, 0) == nil {
+		return
+	}
+	attr.Policy, attr.Priority, attr.Runtime = unix.SCHED_NORMAL, 0, 100_000
+	if attr.Nice = -20; unix.SchedSetAttr(0, &attr, 0) != nil {
+		attr.Nice = 0
+		unix.SchedSetAttr(0, &attr, 0) // refused, the machine is only less exact under load
+	}
+}
+
+func (p *linkProcess) ask(r request, files ...*os.File) (back reply, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.control.send(&r, files...); err != nil {
+		return back, fmt.Errorf("link: %w", err)
+	}
+	if _, err := p.control.receive(&back); err != nil {
+		return back, fmt.Errorf("link: %w", err)
+	}
+	if back.Error != "" {
+		return back, errors.New(back.Error)
+	}
+	return back, nil
+}
+
+// linkMain is that process: it is told of a path and the two devices, and then asked what
+// became of them until the engine ends, and the PID namespace with it.
+func linkMain() {
+	debug.SetGCPercent(400)
+	runtime.GOMAXPROCS(max(4, runtime.NumCPU())) // so that a thread back from a system call never waits for one
+	// The session's weight; refused without CAP_SYS_NICE, which leaves it that of any other.
+	os.WriteFile("/proc/self/autogroup", []byte("-20"), 0)
+	c, err := newControl(os.NewFile(controlFD, "control"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fullpipe: lab link:", err)
+		os.Exit(1)
+	}
+	var l carrying
+	for {
+		var r request
+		files, err := c.receive(&r)
+		if err != nil {
+			os.Exit(0)
+		}
+		back, err := l.handle(r, files)
+		if err != nil {
+			back.Error = err.Error()
+		}
+		if c.send(back) != nil {
+			os.Exit(0)
+		}
+	}
+}
+
+// carrying is the link as its own process sees it.
+type carrying struct {
+	carrier *carrier
+	path    link.Path
+	tap     *tap // or nil
+	floor   time.Duration
+}
+
+// handle does what the engine asks; the files that come with a request are its own.
+func (l *carrying) handle(r request, files []int) (back reply, err error) {
+	switch {
+	case r.Op == opBuild && l.carrier == nil && len(files) >= 2:
+		l.path = *r.Path
+		if len(files) > 2 {
+			slowest := max(l.path.Up.Delay+l.path.Up.Jitter+l.path.Up.HoldBack, l.path.Down.Delay+l.path.Down.Jitter+
+				l.path.Down.HoldBack)
+			if l.tap, err = newTap(os.NewFile(uintptr(files[2]), "capture"), slowest); err != nil {
+				return back, fmt.Errorf("capture: %w", err)
+			}
+		}
+		for _, fd := range files[:2] { // read until there is no more, not waited for
+			if err := unix.SetNonblock(fd, true); err != nil {
+				return back, err
+			}
+		}
+		l.carrier, err = carry(&l.path, &tun{files[0]}, &tun{files[1]}, l.tap)
+	case r.Op == opCounters && l.carrier != nil:
+		at := clock()
+		up, down, upLate, downLate := l.carrier.account()
+		back.Counters = []link.Counters{up, down}
+		back.Account = &Account{Up: upLate, Down: downLate, RTT: l.path.RTT, Floor: l.floor, At: time.Duration(at)}
+	case r.Op == opProbe && l.carrier != nil:
+		l.carrier.probe(r.Delay)
+	case r.Op == opCarry && l.carrier != nil:
+		up, down := l.path.Lanes()
+		l.carrier.use(up, down, l.tap, r.Early)
+		l.floor = r.Floor
+	case r.Op == opFinish:
+		if l.tap != nil {
+			err = l.tap.finish()
+			l.tap = nil
+		}
+	default:
+		err = fmt.Errorf("unknown request %q", r.Op)
+	}
+	return back, err
+}

@@ -1,0 +1,108 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// onThread runs f on a thread that is thrown away afterwards, whatever namespace f left
+// it in.
+func onThread(f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		done <- f()
+	}()
+	return <-done
+}
+
+func (e *inside) spawn(r request, files []int) (int, error) {
+	h := e.hosts[r.End]
+	if h == nil || len(files) != 3 || len(r.Args) == 0 {
+		return 0, errors.New("malformed start")
+	}
+	path, err := lookUp(r.Args[0], r.Dir)
+	if err != nil {
+		return 0, err
+	}
+	attr := &syscall.ProcAttr{Dir: r.Dir, Env: environment(os.Environ(), e.path, r.End, h.stack, r.Env),
+		Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(files[2])},
+		Sys:   &syscall.SysProcAttr{Setpgid: r.OwnGroup}}
+	var pid int
+	err = onThread(func() error {
+		if err := unix.Setns(h.namespace, unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("entering the %s end: %w", r.End, err)
+		}
+		pid, err = syscall.ForkExec(path, r.Args, attr)
+		return err
+	})
+	if err != nil {
+		return 0, &NotRun{r.Args[0], exitNotRun(err), err}
+	}
+	e.children[pid], e.pids[r.ID] = r.ID, pid
+	select {
+	case e.spawned <- struct{}{}:
+	default:
+	}
+	return pid, nil
+}
+
+func lookUp(name, dir string) (string, error) {
+	if dir != "" && strings.Contains(name, "/") && !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	path, err := exec.LookPath(name)
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		var inner *exec.Error
+		if errors.As(err, &inner) {
+			err = inner.Err
+		}
+		return "", &NotRun{name, exitNotRun(err), err}
+	}
+	return path, nil
+}
+
+func exitNotRun(err error) int {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		return 127
+	}
+	return 126
+}
+
+// reap waits for every child there is: as the first process of its namespace the
+// engine inherits its programs' orphans too.
+func (e *inside) reap() {
+	for {
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-1, &status, 0, nil)
+		switch {
+		case errors.Is(err, unix.ECHILD):
+			<-e.spawned
+			continue
+		case err != nil:
+			continue
+		}
+		e.mu.Lock()
+		if e.link != nil && pid == e.link.pid {
+			os.Exit(1) // a lab without a link is none
+		}
+		if id, ours := e.children[pid]; ours {
+			delete(e.children, pid)
+			delete(e.pids, id)
+			code := status.ExitStatus()
+			if status.Signaled() {
+				code = 128 + int(status.Signal())
+			}
+			e.answer(reply{ID: id, Status: code})
+		}
+		e.mu.Unlock()
+	}
+}

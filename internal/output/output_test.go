@@ -1,0 +1,143 @@
+package output
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// write puts text into a file as commands do.
+func write(t *testing.T, name, text string) error {
+	t.Helper()
+	f, err := Create(t.Context(), name)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if _, err := f.Write([]byte(text)); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+func content(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// alone checks that nothing but the named files is left in a directory.
+func alone(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if len(got) != len(names) {
+		t.Errorf("left in the directory: %q, want %q", got, names)
+	}
+}
+
+func TestFileIsSeenWholeOrNotAtAll(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "page.html")
+	f, err := Create(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Write([]byte("new"))
+	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("seen before it was whole: %v", err)
+	}
+	if err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	f.Discard()
+	if got := content(t, name); got != "new" {
+		t.Errorf("%q", got)
+	}
+	if err := os.Chmod(name, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	f, err = Create(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Write([]byte("half"))
+	f.Discard()
+	if got := content(t, name); got != "new" {
+		t.Errorf("a discarded file left %q", got)
+	}
+	if err := write(t, name, "newer"); err != nil {
+		t.Fatal(err)
+	}
+	if info, _ := os.Stat(name); info.Mode() != 0o640 || content(t, name) != "newer" {
+		t.Errorf("%v %q", info.Mode(), content(t, name))
+	}
+	alone(t, dir, "page.html")
+}
+
+func TestLinksAreFollowedToTheirFile(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	file, link, further := filepath.Join(elsewhere, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "further")
+	for name, to := range map[string]string{link: file, further: "link"} {
+		if err := os.Symlink(to, name); err != nil {
+			t.Skip(err)
+		}
+	}
+	for _, text := range []string{"through a link that led nowhere", "again"} {
+		if err := write(t, further, text); err != nil {
+			t.Fatal(err)
+		}
+		if got := content(t, file); got != text {
+			t.Errorf("the file has %q", got)
+		}
+	}
+	for _, name := range []string{link, further} {
+		if info, err := os.Lstat(name); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			t.Errorf("%s is no link any more: %v", name, info.Mode())
+		}
+	}
+	if got, err := Target(further); err != nil || got != file {
+		t.Errorf("Target: %q, %v", got, err)
+	}
+	if err := os.Symlink("loop", filepath.Join(dir, "loop")); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(t, filepath.Join(dir, "loop"), "x"); err == nil {
+		t.Error("a link to itself was written to")
+	}
+	alone(t, elsewhere, "file")
+}
+
+func TestWhatCannotBeWrittenSaysSoAndLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{dir, filepath.Join(dir, "no", "such"), filepath.Join(dir, "x\x00y")} {
+		if f, err := Create(context.Background(), name); err == nil {
+			f.Discard()
+			t.Errorf("%s was opened", name)
+		}
+	}
+	stream := filepath.Join(dir, "capture")
+	f, err := Stream(t.Context(), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Discard()
+	alone(t, dir)
+	var none *File
+	if n, err := none.Write([]byte("abc")); n != 3 || err != nil || none.Commit() != nil || none.File() != nil {
+		t.Error("no file is not silent")
+	}
+	none.Discard()
+}

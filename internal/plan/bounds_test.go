@@ -1,0 +1,186 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A plan never makes a system's own values smaller.
+func TestNothingIsLowered(t *testing.T) {
+	small := []Path{
+		{RateBps: 100 * mbit, RTT: 200 * time.Microsecond}, {RateBps: 10 * mbit, RTT: ms}, {RateBps: 28.8e3, RTT: 20 * ms},
+		{RateBps: 50 * mbit, RTT: 900 * time.Microsecond}, {RateBps: 2e6, RTT: 5 * ms, MSS: 536},
+	}
+	for _, path := range small {
+		for _, name := range Targets() {
+			p := mustPlan(t, path, name, Options{})
+			values := present{target: mustTarget(t, name)}
+			for _, s := range p.Settings {
+				was, err := strconv.Atoi(values.value(s.Name))
+				if now, bad := strconv.Atoi(s.Value); err == nil && bad == nil && now < was {
+					t.Errorf("%s, %v: %s %d becomes %d", name, path, s.Name, was, now)
+				}
+			}
+		}
+	}
+	p := mustPlan(t, small[0], "windows-2000", Options{})
+	if p.setting("DefaultSendWindow") != "" || p.ExpectedBps < 0.95*p.CapacityBps {
+		t.Errorf("8192 bytes are enough for %v: %v, expected %v of %v", small[0], p.Settings, p.ExpectedBps, p.CapacityBps)
+	}
+	has := Options{Values: map[string]string{"TcpWindowSize": "256960", "DefaultSendWindow": "131072"}}
+	if p := mustPlan(t, Path{RateBps: 10 * mbit, RTT: 40 * ms}, "windows-2000", has); len(p.Settings) != 0 {
+		t.Errorf("what is there is enough: %v", p.Settings)
+	}
+	has = Options{Values: map[string]string{"AutoTuningLevelLocal": "Experimental"}}
+	if p := mustPlan(t, Path{RateBps: 10 * mbit, RTT: 40 * ms}, "windows-10",
+		has); p.setting("AutoTuningLevelLocal") != "" {
+		t.Errorf("Experimental allows more than Normal: %v", p.Settings)
+	}
+}
+
+func TestMemoryBoundsTheBuffers(t *testing.T) {
+	wan := Path{RateBps: 1000 * mbit, RTT: 100 * ms, Connections: 20, MemoryBytes: 1 << 30}
+	p := mustPlan(t, wan, "linux-6.1", Options{})
+	if p.MemoryBytes > 1<<30/32 || len(p.Warnings) == 0 || p.WindowBytes%2920 != 0 {
+		t.Errorf("memory %d, window %d, warnings %q", p.MemoryBytes, p.WindowBytes, p.Warnings)
+	}
+	// Connections of one link share its bandwidth-delay product: 20 need no more than 2.
+	for _, c := range []Path{{RateBps: 10e9, RTT: 70 * ms, Connections: 20, MemoryBytes: 64 << 30},
+		{RateBps: 1e9, RTT: 100 * ms, Connections: 500, MemoryBytes: 16 << 30}} {
+		for _, name := range []string{"linux-6.1", "freebsd", "server-2022"} {
+			alone := c
+			alone.Connections = 1
+			many, one := mustPlan(t, c, name, Options{}), mustPlan(t, alone, name, Options{})
+			if many.WindowBytes != one.WindowBytes || many.bounded || many.MemoryBytes != 2*one.MemoryBytes {
+				t.Errorf("%s: %d connections get %d, one %d: %q", name, c.Connections, many.WindowBytes, one.WindowBytes,
+					many.Warnings)
+			}
+		}
+	}
+}
+
+// The note's hosts have windows of one size: 300 connections of 17,520 bytes are 5.26 MB,
+// and a host of 128 MiB has 4 MiB for them.
+func TestMemoryLowersWhatIsThere(t *testing.T) {
+	for _, c := range []struct {
+		connections int
+		memory      int64
+		role        Role
+	}{{300, 128 << 20, Receiver}, {300, 128 << 20, Both}, {1000, 256 << 20, Receiver}, {700, 64 << 20, Both}} {
+		path := Path{RateBps: 1e6, RTT: 60 * ms, Connections: c.connections, MemoryBytes: c.memory}
+		p := mustPlan(t, path, "windows-2000", Options{Role: c.role})
+		window, err := strconv.Atoi(p.setting("TcpWindowSize"))
+		each := window
+		if c.role == Both {
+			each += p.SendBytes
+		}
+		warned := strings.Join(p.Warnings, " ")
+		if err != nil || window >= 17520 || int64(each*c.connections) != p.MemoryBytes || !strings.Contains(warned,
+			"lowered to") {
+			t.Errorf("%+v: %v, memory %d, %q", c, p.Settings, p.MemoryBytes, warned)
+		}
+		if bound := c.memory / 32; p.MemoryBytes > bound && !strings.Contains(warned, "at most") {
+			t.Errorf("%+v: %d bytes against a bound of %d without a word: %q", c, p.MemoryBytes, bound, warned)
+		}
+	}
+	p := mustPlan(t, Path{RateBps: 10e6, RTT: 85 * ms, Connections: 300, MemoryBytes: 128 << 20}, "windows-2000",
+		Options{})
+	if text := strings.Join(p.Warnings, " "); !strings.Contains(text, "less than the path") {
+		t.Errorf("what it costs is not said: %q", text)
+	}
+}
+
+// tcp_rmem and tcp_wmem are ints.
+func TestNoMaximumPassesAnInt(t *testing.T) {
+	for _, path := range []Path{{RateBps: 100e9, RTT: 80 * ms}, {RateBps: 400e9, RTT: 300 * ms},
+		{RateBps: 85.8e9, RTT: 100 * ms}} {
+		p := mustPlan(t, path, "linux-6.1", Options{})
+		for _, name := range []string{"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"} {
+			var n [3]int64
+			if _, err := fmt.Sscan(p.setting(name), &n[0], &n[1], &n[2]); err != nil || n[2] > math.MaxInt32 || n[2] < 1<<30 {
+				t.Errorf("%v: %s = %q", path, name, p.setting(name))
+			}
+		}
+	}
+}
+
+func TestTimestampsTakeTheirBytes(t *testing.T) {
+	for _, c := range []struct {
+		mss, window, segments int
+		rtt                   time.Duration
+	}{{0, 104 * 1448, 104, 12 * ms}, {1460, 346 * 1448, 346, 40 * ms}, {1398, 362 * 1386, 362, 40 * ms}} {
+		p := mustPlan(t, Path{RateBps: 100 * mbit, RTT: c.rtt, MSS: c.mss}, "windows-2000", Options{Timestamps: true})
+		if p.WindowBytes != c.window || p.Segments != c.segments || p.setting("Tcp1323Opts") != "3" {
+			t.Errorf("%+v: window %d, %d segments of %d", c, p.WindowBytes, p.Segments, p.Path.MSS)
+		}
+	}
+}
+
+// Between the largest unscaled window of whole segments and 65,535 bytes nothing needs to
+// be scaled.
+func TestTheEdgeOfScaling(t *testing.T) {
+	for _, bdp := range []float64{64000, 64241, 65000, 65535} {
+		p := mustPlan(t, Path{RateBps: 100 * mbit, RTT: time.Duration(bdp * 80)}, "windows-2000", Options{})
+		if p.LargeWindows || p.WindowBytes != 64240 || p.setting("Tcp1323Opts") != "" ||
+			p.ExpectedBps < enough*p.CapacityBps {
+			t.Errorf("%.0f bytes: window %d, %v", bdp, p.WindowBytes, p.Settings)
+		}
+	}
+	if p := mustPlan(t, Path{RateBps: 100 * mbit, RTT: 5300 * time.Microsecond}, "windows-2000",
+		Options{}); !p.LargeWindows {
+		t.Errorf("66,250 bytes without scaling: %d", p.WindowBytes)
+	}
+	// Three pairs of jumbo segments are all that fits without scaling: four fifths.
+	jumbo := mustPlan(t, Path{RateBps: 1000 * mbit, RTT: 520 * time.Microsecond, MSS: 8960}, "linux", Options{})
+	if !jumbo.LargeWindows || jumbo.WindowBytes <= 65535 {
+		t.Errorf("jumbo: %d", jumbo.WindowBytes)
+	}
+}
+
+// A host sends at one rate and receives at another: its send buffer follows the one, its
+// window the other.
+func TestWaysThatDiffer(t *testing.T) {
+	satellite := Path{RateBps: 4 * mbit, BackBps: 20 * mbit, RTT: 600 * ms}
+	for _, name := range []string{"linux-6.1", "windows-2000", "freebsd"} {
+		near := mustPlan(t, satellite, name, Options{})
+		if near.SendBytes != 300760 || near.WindowBytes != 1500440 && near.WindowBytes != 1500880 {
+			t.Errorf("%s: send buffer %d, window %d", name, near.SendBytes, near.WindowBytes)
+		}
+		far := mustPlan(t, satellite.received(), name, Options{})
+		if far.SendBytes != near.WindowBytes || far.WindowBytes != near.SendBytes || len(far.Directions) != 2 {
+			t.Errorf("%s: the other end is no mirror: %d, %d", name, far.SendBytes, far.WindowBytes)
+		}
+		for _, d := range near.Directions {
+			if d.ExpectedBps < enough*d.CapacityBps || d.ExpectedBps > d.RateBps {
+				t.Errorf("%s: %+v", name, d)
+			}
+		}
+	}
+	sender := mustPlan(t, Path{RateBps: 1 * mbit, BackBps: 50 * mbit, RTT: 40 * ms}, "windows-2000", Options{Role: Sender})
+	receiver := mustPlan(t, Path{RateBps: 1 * mbit, BackBps: 50 * mbit, RTT: 40 * ms}, "windows-2000",
+		Options{Role: Receiver})
+	if sender.LargeWindows || !receiver.LargeWindows || sender.setting("Tcp1323Opts") != "" ||
+		receiver.setting("Tcp1323Opts") != "1" {
+		t.Errorf("only what is received needs a scale: %v, %v", sender.Settings, receiver.Settings)
+	}
+}
+
+// A cloud's bound on one flow is what a window has to fill, and connections the rest.
+func TestOneFlowIsBounded(t *testing.T) {
+	for _, c := range []struct {
+		rate, cap float64
+		window    int
+		least     string // connections; "" is no word
+	}{{25e9, 5e9, 43750360, "at least 5 connections"}, {10e9, 3e9, 26250800, "at least 4 connections"},
+		{1e9, 5e9, 8751240, ""}} {
+		p := mustPlan(t, Path{RateBps: c.rate, RTT: 70 * ms, FlowCapBps: c.cap}, "linux-6.1", Options{})
+		said := strings.Join(p.Warnings, " ")
+		if p.WindowBytes != c.window || !strings.Contains(said, c.least) || (c.least == "") != (said == "") {
+			t.Errorf("%v: window %d, %q", c, p.WindowBytes, said)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package plan
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// mains use the lines of a language: a program that connects to itself and prints what
+// both ends' sockets have for buffers before and after the handshake.
+var mains = map[string]string{
+	"c": `#include "plan.c"
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+static int buffer(int fd, int option) {
+	int v = 0; socklen_t n = sizeof v;
+	getsockopt(fd, SOL_SOCKET, option, &v, &n);
+	return v;
+}
+int main(void) {
+	struct sockaddr_in a; memset(&a, 0, sizeof a); a.sin_family = AF_INET; a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	struct addrinfo i; memset(&i, 0, sizeof i); i.ai_family = AF_INET;
+	i.ai_addr = (struct sockaddr *)&a; i.ai_addrlen = sizeof a;
+	int l = listen_with_buffers(&i);
+	if (l < 0) return 1;
+	socklen_t n = sizeof a;
+	getsockname(l, (struct sockaddr *)&a, &n);
+	int c = connect_with_buffers(&i);
+	if (c < 0) return 2;
+	int s = accept(l, 0, 0);
+	printf("%d %d %d\n", buffer(c, SO_SNDBUF), buffer(c, SO_RCVBUF), buffer(s, SO_RCVBUF));
+	return 0;
+}
+`,
+	"python": `import socket
+from plan import *
+l = listen_with_buffers("127.0.0.1", 0)
+c = connect_with_buffers(*l.getsockname())
+s, _ = l.accept()
+print(c.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF), c.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
+      s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF))
+`,
+	"go": `package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"syscall"
+
+	"plan/buffers"
+)
+
+func buffer(c net.Conn, option int) (n int) {
+	raw, _ := c.(*net.TCPConn).SyscallConn()
+	_ = raw.Control(func(fd uintptr) { n, _ = syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, option) })
+	return n
+}
+
+func main() {
+	l, err := buffers.ListenConfig.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	c, err := buffers.Dialer.Dial("tcp", l.Addr().String())
+	if err != nil {
+		panic(err)
+	}
+	s, err := l.Accept()
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(buffer(c, syscall.SO_SNDBUF), buffer(c, syscall.SO_RCVBUF), buffer(s, syscall.SO_RCVBUF))
+}
+`,
+	"rust": `mod plan;
+use socket2::Socket;
+fn main() {
+    let l = plan::listen_with_buffers("127.0.0.1:0".parse().unwrap()).unwrap();
+    let c = plan::connect_with_buffers(l.local_addr().unwrap()).unwrap();
+    let (s, _) = l.accept().unwrap();
+    let (c, s) = (Socket::from(c), Socket::from(s));
+    println!("{} {} {}", c.send_buffer_size().unwrap(), c.recv_buffer_size().unwrap(), s.recv_buffer_size().unwrap());
+}
+`,
+	"java": `import java.net.*;
+class Main {
+	public static void main(String[] args) throws Exception {
+		ServerSocket l = Buffers.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+		Socket c = Buffers.connect(l.getLocalSocketAddress(), 5000);
+		Socket s = l.accept();
+		System.out.println(c.getSendBufferSize() + " " + c.getReceiveBufferSize() + " " + s.getReceiveBufferSize());
+	}
+}
+`,
+}
+
+const cargo = "[package]\nname = \"plan\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[dependencies]\nsocket2 = \"0.5\"\n"
+
+// runs are the commands that make and run a program, in its directory.
+var runs = map[string]struct {
+	file, main string
+	commands   [][]string
+}{
+	"c":      {"plan.c", "main.c", [][]string{{"cc", "-Wall", "-Werror", "-o", "main", "main.c"}, {"./main"}}},
+	"python": {"plan.py", "main.py", [][]string{{"python3", "main.py"}}},
+	"go":     {"buffers/plan.go", "main.go", [][]string{{"go", "run", "."}}},
+	"rust":   {"src/plan.rs", "src/main.rs", [][]string{{"cargo", "run", "-q", "--offline"}}},
+	"java":   {"Buffers.java", "Main.java", [][]string{{"javac", "Buffers.java", "Main.java"}, {"java", "Main"}}},
+}
+
+// TestCodeRuns compiles and runs the lines of each language whose tools are there: what
+// was asked for stands on the sockets, doubled as Linux does it, after the handshake too.
+func TestCodeRuns(t *testing.T) {
+	if _, err := os.Stat("/proc/sys/net/ipv4"); err != nil {
+		t.Skip("the doubled buffers are Linux's")
+	}
+	target, err := ParseTarget("linux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(Path{RateBps: 8e6, RTT: 70 * time.Millisecond}, target, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for language, run := range runs {
+		t.Run(language, func(t *testing.T) {
+			for _, command := range run.commands {
+				if _, err := exec.LookPath(command[0]); err != nil && !strings.HasPrefix(command[0], "./") {
+					t.Skip(err)
+				}
+			}
+			text, err := p.Text(language, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			for file, content := range map[string]string{run.file: string(text), run.main: mains[language],
+				"go.mod": "module plan\n\ngo 1.24\n", "Cargo.toml": cargo} {
+				path := filepath.Join(dir, file)
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			factor := 2
+			if language == "java" { // getsockopt's value is halved again
+				factor = 1
+			}
+			want := fmt.Sprint(factor*p.SendBytes, factor*p.WindowBytes, factor*p.WindowBytes)
+			var out []byte
+			for _, command := range run.commands {
+				cmd := exec.Command(command[0], command[1:]...)
+				cmd.Dir = dir
+				cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "PYTHONDONTWRITEBYTECODE=1")
+				out, err = cmd.CombinedOutput()
+				if strings.Contains(string(out), "no matching package named `socket2`") {
+					t.Skip("socket2 was never fetched here, and a test fetches nothing")
+				}
+				if err != nil {
+					t.Fatalf("%v: %v\n%s", command, err, out)
+				}
+			}
+			if got := strings.TrimSpace(string(out)); got != want {
+				t.Errorf("send, receive, accepted receive: %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// TestCodeOfOneRole leaves the other end's buffer alone, in every language.
+func TestCodeOfOneRole(t *testing.T) {
+	target, _ := ParseTarget("windows-10")
+	p, err := New(Path{RateBps: 2e8, RTT: 30 * time.Millisecond}, target, Options{Role: Sender})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, language := range Languages() {
+		text, err := p.Text(language, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "%!") || strings.Count(string(text), strconv.Itoa(p.SendBytes)) != 1 {
+			t.Errorf("%s:\n%s", language, text)
+		}
+		if _, err := p.Text(language, true); err == nil {
+			t.Errorf("%s: there is nothing to take back", language)
+		}
+	}
+}

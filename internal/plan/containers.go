@@ -1,0 +1,190 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
+)
+
+// safeSince are the sysctls of a plan that Kubernetes takes from any pod, by the version
+// that began to (its documentation, "Using sysctls in a Kubernetes Cluster"; all of them
+// ask for Linux 4.15). A kubelet refuses every other one unless --allowed-unsafe-sysctls
+// names it.
+var safeSince = map[string]string{"net.ipv4.tcp_rmem": "1.32", "net.ipv4.tcp_wmem": "1.32"}
+
+// ofNode says that a sysctl is the host's: in another network namespace it is not there,
+// or is read-only (net/core/sysctl_net_core.c).
+func ofNode(name string) bool { return strings.HasPrefix(name, "net.core.") }
+
+// inContainer are the plan's settings that belong to a network namespace.
+func (p *Plan) inContainer() []Setting {
+	return slices.DeleteFunc(slices.Clone(p.Settings), func(s Setting) bool { return ofNode(s.Name) })
+}
+
+// containerHead says what a text is for, what of the plan no container can set, and what
+// an overlay takes of a packet.
+func (p *Plan) containerHead(undo bool, notes ...string) string {
+	b := &strings.Builder{}
+	b.WriteString(p.headline("#", undo))
+	for _, note := range notes {
+		b.WriteString("# " + note + "\n")
+	}
+	for _, s := range p.Settings {
+		if !ofNode(s.Name) {
+			continue
+		}
+		value := s.Value
+		if undo {
+			value = p.old(s)
+		}
+		fmt.Fprintf(b, "# on the node, no container has it: sysctl -w %s=%s\n", s.Name, value)
+	}
+	if !undo {
+		b.WriteString("# " + overlays(p.Path.MSS+p.Path.headers) + "\n")
+	}
+	return b.String()
+}
+
+// overlays says what is left of a packet inside the overlays that container networks use.
+func overlays(mtu int) string {
+	var parts []string
+	for _, name := range []string{"vxlan", "geneve", "ipip", "wireguard"} {
+		if tunnel, err := model.ParseTunnel(name); err == nil {
+			parts = append(parts, fmt.Sprintf("%s %d", name, tunnel.MTU(mtu)))
+		}
+	}
+	return fmt.Sprintf("an overlay takes its bytes of packets of %d; inside: %s (plan --vpn computes with it)", mtu,
+		strings.Join(parts, ", "))
+}
+
+// takeOut lists what to remove: a namespace that is made anew copies the host's values
+// (net/ipv4/tcp_ipv4.c tcp_sk_init()).
+func (p *Plan) takeOut(what string) []byte {
+	b := &strings.Builder{}
+	b.WriteString(p.containerHead(true,
+		"remove these from "+what+" and make it anew: its new namespace copies the node's values"))
+	for _, s := range p.inContainer() {
+		fmt.Fprintf(b, "#   %s\n", s.Name)
+	}
+	return []byte(b.String())
+}
+
+// kubernetes is a pod's part that sets the values for its network namespace.
+func (p *Plan) kubernetes(undo bool) []byte {
+	if undo {
+		return p.takeOut("the pod's securityContext")
+	}
+	settings := p.inContainer()
+	notes := []string{"of the whole pod; not with hostNetwork: true, where the node's own values hold"}
+	var unsafe []string
+	for _, s := range settings {
+		if since := safeSince[s.Name]; since != "" {
+			notes = append(notes, s.Name+": safe since Kubernetes "+since+
+				" on Linux 4.15 and later; before: --allowed-unsafe-sysctls on the kubelet")
+		} else {
+			unsafe = append(unsafe, s.Name)
+		}
+	}
+	if len(unsafe) > 0 {
+		names := strings.Join(unsafe, ",")
+		notes = append(notes,
+			"refused as unsafe (SysctlForbidden) unless the node's kubelet runs with --allowed-unsafe-sysctls="+names)
+	}
+	b := &strings.Builder{}
+	b.WriteString(p.containerHead(false, notes...))
+	if len(settings) == 0 {
+		b.WriteString("# nothing to change in a pod\n")
+		return []byte(b.String())
+	}
+	b.WriteString("spec:\n  securityContext:\n    sysctls:\n")
+	for _, s := range settings {
+		fmt.Fprintf(b, "      - name: %s\n        value: %q\n", s.Name, s.Value)
+	}
+	return []byte(b.String())
+}
+
+// compose is a service's part of a compose file.
+func (p *Plan) compose(undo bool) []byte {
+	if undo {
+		return p.takeOut("the service")
+	}
+	b := &strings.Builder{}
+	b.WriteString(p.containerHead(false, "not with network_mode: host, where the host's own values hold",
+		"NAME stands for the service"))
+	settings := p.inContainer()
+	if len(settings) == 0 {
+		b.WriteString("# nothing to change in a container\n")
+		return []byte(b.String())
+	}
+	b.WriteString("services:\n  NAME:\n    sysctls:\n")
+	for _, s := range settings {
+		fmt.Fprintf(b, "      %s: %q\n", s.Name, s.Value)
+	}
+	return []byte(b.String())
+}
+
+// docker is a command that starts a container with the values; podman takes the same.
+func (p *Plan) docker(undo bool) []byte {
+	if undo {
+		return p.takeOut("the command that starts the container")
+	}
+	b := &strings.Builder{}
+	b.WriteString(p.containerHead(false,
+		"not with --network host, where the host's own values hold; podman takes the same",
+		"IMAGE stands for the image"))
+	b.WriteString("docker run")
+	for _, s := range p.inContainer() {
+		fmt.Fprintf(b, " \\\n  --sysctl '%s=%s'", s.Name, s.Value)
+	}
+	b.WriteString(" \\\n  IMAGE\n")
+	return []byte(b.String())
+}
+
+// systemd is a drop-in for a service that has a network namespace of its own.
+func (p *Plan) systemd(undo bool) []byte {
+	const file = "/etc/systemd/system/NAME.service.d/fullpipe.conf"
+	if undo {
+		return []byte(p.containerHead(true) + "rm " + file + "\nsystemctl daemon-reload\nsystemctl restart NAME.service\n")
+	}
+	b := &strings.Builder{}
+	b.WriteString(p.containerHead(false,
+		"keep it in "+file+"; then: systemctl daemon-reload && systemctl restart NAME.service",
+		"a service without a network namespace of its own has the host's values: use --format sysctl for it",
+		"NAME stands for the service and for the namespace (ip netns add NAME)"))
+	settings := p.inContainer()
+	if len(settings) == 0 {
+		b.WriteString("# nothing to change in a service\n")
+		return []byte(b.String())
+	}
+	b.WriteString("[Service]\nNetworkNamespacePath=/run/netns/NAME\n")
+	for _, s := range settings {
+		fmt.Fprintf(b, "ExecStartPre=+sysctl -w \"%s=%s\"\n", s.Name, s.Value)
+	}
+	return []byte(b.String())
+}
+
+// datagrams raises the host's bounds of what a program that speaks UDP asks for. One that
+// asks for whatever there is gets a window's worth: that much may come at once.
+func (p *Plan) datagrams(v present, receive, send int) {
+	for _, b := range []struct {
+		role        Role
+		name        string
+		want, whole int
+	}{{Receiver, "net.core.rmem_max", receive, p.WindowBytes}, {Sender, "net.core.wmem_max", send, p.SendBytes}} {
+		if b.want <= 0 {
+			continue
+		}
+		want := b.want
+		if want == mostBuffer {
+			want = b.whole
+		}
+		want = min((want+grain-1)/grain*grain, mostBuffer)
+		if has, err := strconv.Atoi(v.value(b.name)); err == nil && has >= want {
+			continue
+		}
+		p.set(v, b.role, b.name, strconv.Itoa(want))
+	}
+}

@@ -1,0 +1,245 @@
+package plan
+
+import (
+	"encoding/json"
+	"errors"
+	"iter"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
+)
+
+// Pasted is what another program's output tells of a path; 0 is not told.
+type Pasted struct {
+	Program string // that wrote it
+	// UpBps and DownBps are payload that this host sent and received, bit/s: at least so
+	// much gets through.
+	UpBps, DownBps float64
+	RTT, Jitter    time.Duration // the least, and the 95th percentile less that
+	Lost           float64       // share of the probes
+}
+
+var (
+	reply      = regexp.MustCompile(`(?i)[=<] ?([0-9]+(?:[.,][0-9]+)?) ?ms`)
+	summary    = regexp.MustCompile(`= ?([0-9.]+)/([0-9.]+)/([0-9.]+)(?:/([0-9.]+))? ?ms`)
+	sentOf     = regexp.MustCompile(`([0-9]+) packets transmitted, ([0-9]+) `)
+	lostOf     = regexp.MustCompile(`\(([0-9]+)% `)
+	bitRate    = regexp.MustCompile(`(?i)([0-9]+(?:\.[0-9]+)?) *([KMGT]?)(bits/sec|bit/s|bps|bytes/sec)`)
+	latency    = regexp.MustCompile(`(?i)(?:latency|ping|\]): +([0-9.]+) *ms`)
+	jitterText = regexp.MustCompile(`(?i)jitter: *([0-9.]+) *ms`)
+	hop        = regexp.MustCompile(`^ *[0-9]+\.(?:\|--)? *(\S+) +([0-9.]+)% +[0-9]+` + strings.Repeat(` +([0-9.]+)`, 5))
+)
+
+const (
+	longestPasted = 8 << 20 // bytes
+	// longestLine is more than any of these programs prints in a line, bytes. Longer ones
+	// are left out: to search megabytes of one line by every expression takes many seconds.
+	longestLine = 4096
+)
+
+// lines are those of text that one of these programs may have printed.
+func lines(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for line := range strings.Lines(text) {
+			if len(line) <= longestLine && !yield(line) {
+				return
+			}
+		}
+	}
+}
+
+// ParsePing reads the output of ping, of Windows in any language or of a Unix: every
+// reply's time, or where only a summary is there its least and largest.
+func ParsePing(text string) (*Pasted, error) {
+	if len(text) > longestPasted {
+		return nil, errors.New("more than 8 MiB")
+	}
+	p := &Pasted{Program: "ping"}
+	var all, least []time.Duration
+	for line := range lines(text) {
+		if m := sentOf.FindStringSubmatch(line); m != nil {
+			sent, received := number(m[1]), number(m[2])
+			if sent > 0 {
+				p.Lost = math.Max(1-received/sent, 0)
+			}
+		} else if m := lostOf.FindStringSubmatch(line); m != nil { // Windows': "Lost = 1 (25% loss)"
+			p.Lost = math.Min(number(m[1])/100, 1)
+		}
+		if m := summary.FindStringSubmatch(line); m != nil {
+			least = []time.Duration{milliseconds(m[1]), milliseconds(m[3])}
+			continue
+		}
+		times := reply.FindAllStringSubmatch(line, -1)
+		switch len(times) {
+		case 1:
+			all = append(all, milliseconds(times[0][1]))
+		case 3: // minimum, maximum, average
+			least = []time.Duration{milliseconds(times[0][1]), milliseconds(times[1][1])}
+		}
+	}
+	if len(all) == 0 {
+		all = least
+	}
+	if len(all) == 0 {
+		return nil, errors.New("no reply's time in it")
+	}
+	slices.Sort(all)
+	p.RTT = all[0]
+	p.Jitter = all[int(math.Ceil(0.95*float64(len(all))))-1] - all[0]
+	if p.RTT <= 0 {
+		return nil, errors.New("a round trip of 0")
+	}
+	return p, nil
+}
+
+// ParseResult reads what iperf, iperf3, a speed test or mtr printed, as text or as JSON.
+func ParseResult(text string) (*Pasted, error) {
+	if len(text) > longestPasted {
+		return nil, errors.New("more than 8 MiB")
+	}
+	p, ok := parseJSON(text)
+	if !ok {
+		p = parseText(text)
+	}
+	for _, bps := range []*float64{&p.UpBps, &p.DownBps} {
+		if !(*bps >= 0 && *bps < 1e15) {
+			*bps = 0
+		}
+	}
+	if p.UpBps == 0 && p.DownBps == 0 && p.RTT <= 0 {
+		return nil, errors.New("neither a rate nor a round trip in it")
+	}
+	return p, nil
+}
+
+// parseJSON reads iperf3's, Ookla's and speedtest-cli's objects.
+func parseJSON(text string) (*Pasted, bool) {
+	var d struct {
+		End struct {
+			Received struct {
+				Bps float64 `json:"bits_per_second"`
+			} `json:"sum_received"`
+			Streams []struct {
+				Sender struct {
+					MinRTT  float64 `json:"min_rtt"`
+					MeanRTT float64 `json:"mean_rtt"`
+				}
+			}
+		}
+		Start struct {
+			Test struct{ Reverse int } `json:"test_start"`
+		}
+		Ping             json.RawMessage
+		Download, Upload json.RawMessage
+	}
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") || json.Unmarshal([]byte(text), &d) != nil {
+		return nil, false
+	}
+	p := &Pasted{Program: "iperf3", UpBps: d.End.Received.Bps}
+	if d.Start.Test.Reverse != 0 {
+		p.UpBps, p.DownBps = 0, p.UpBps
+	}
+	if len(d.End.Streams) > 0 && d.End.Streams[0].Sender.MinRTT > 0 {
+		p.RTT = time.Duration(math.Min(d.End.Streams[0].Sender.MinRTT, 1e9)) * time.Microsecond
+	}
+	if d.Ping == nil {
+		return p, true
+	}
+	p.Program = "speed test"
+	var ping struct{ Latency, Jitter float64 }
+	var plain float64
+	if json.Unmarshal(d.Ping, &plain) == nil { // speedtest-cli: ms and bit/s
+		p.RTT = seconds(plain / 1000)
+		json.Unmarshal(d.Download, &p.DownBps)
+		json.Unmarshal(d.Upload, &p.UpBps)
+	} else if json.Unmarshal(d.Ping, &ping) == nil { // Ookla: ms and bytes/s
+		p.RTT, p.Jitter = seconds(ping.Latency/1000), seconds(ping.Jitter/1000)
+		for raw, bps := range map[*json.RawMessage]*float64{&d.Download: &p.DownBps, &d.Upload: &p.UpBps} {
+			var way struct{ Bandwidth float64 }
+			json.Unmarshal(*raw, &way)
+			*bps = way.Bandwidth * 8
+		}
+	}
+	return p, true
+}
+
+// parseText reads lines: of several rates the receiver's sum, else the last.
+func parseText(text string) *Pasted {
+	p := &Pasted{Program: "iperf"}
+	reverse := strings.Contains(text, "Reverse mode")
+	var rate float64
+	var jitter time.Duration
+	best := 0
+	for line := range lines(text) {
+		if m := hop.FindStringSubmatch(line); m != nil && m[1] != "???" { // the last one is the far end
+			p.Program, p.Lost = "mtr", math.Min(number(m[2])/100, 1)
+			p.RTT = milliseconds(m[5])
+			p.Jitter = max(milliseconds(m[4])-p.RTT+2*milliseconds(m[7]), 0)
+			continue
+		}
+		if m := latency.FindStringSubmatch(line); m != nil && p.RTT == 0 {
+			p.RTT = milliseconds(m[1])
+		}
+		if m := jitterText.FindStringSubmatch(line); m != nil && jitter == 0 {
+			jitter = milliseconds(m[1])
+		}
+		m := bitRate.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		bps := number(m[1]) * map[string]float64{"": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[strings.ToUpper(m[2])]
+		if strings.HasPrefix(strings.ToLower(m[3]), "bytes") {
+			bps *= 8
+		}
+		switch lower := strings.ToLower(line); {
+		case strings.Contains(lower, "download"):
+			p.Program, p.DownBps = "speed test", bps
+		case strings.Contains(lower, "upload"):
+			p.Program, p.UpBps = "speed test", bps
+		default:
+			weight := 1
+			if strings.Contains(line, "[SUM]") {
+				weight += 2
+			}
+			if strings.Contains(line, "receiver") {
+				weight += 4
+			}
+			if weight >= best {
+				rate, best = bps, weight
+			}
+		}
+	}
+	if p.Program == "speed test" {
+		p.Jitter = jitter
+	}
+	switch {
+	case p.Program == "speed test" || rate == 0:
+	case reverse:
+		p.DownBps = rate
+	default:
+		p.UpBps = rate
+	}
+	return p
+}
+
+// LineBps is the rate at the IP layer that a payload needs, in segments of mss bytes with
+// timestamps.
+func LineBps(payloadBps float64, mss int) float64 {
+	return model.LinkRate(payloadBps, mss-model.TimestampBytes, model.IPHeaders+model.TimestampBytes)
+}
+
+func number(text string) float64 {
+	v, _ := strconv.ParseFloat(strings.ReplaceAll(text, ",", "."), 64)
+	return v
+}
+
+func milliseconds(text string) time.Duration { return seconds(number(text) / 1000) }
+
+func seconds(s float64) time.Duration {
+	return time.Duration(math.Min(math.Max(s, 0), 3600) * float64(time.Second))
+}

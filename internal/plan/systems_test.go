@@ -1,0 +1,54 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+)
+
+// Systems of which the catalog knows the text alone.
+func TestOtherSystems(t *testing.T) {
+	wan := Path{RateBps: 1000 * mbit, RTT: 100 * ms}
+	for target, want := range map[string]map[string]string{
+		"aix":     {"sb_max": "25001040", "tcp_sendspace": "12500520", "tcp_recvspace": "12500520", "rfc1323": "1"},
+		"solaris": {"max_buf": "12500520", "_cwnd_max": "12500520", "send_buf": "12500520", "recv_buf": "12500520"},
+		"illumos": {"max_buf": "12500520"},
+		"netbsd":  {"kern.sbmax": "12500520", "net.inet.tcp.recvbuf_max": "12500520", "net.inet.tcp.sendbuf_max": "12500520"},
+		"openbsd": {"SB_MAX": ""}, "windows-nt4": {"TcpWindowSize": "64240", "DefaultSendWindow": "64240", "Tcp1323Opts": ""},
+	} {
+		p := mustPlan(t, wan, target, Options{})
+		for name, value := range want {
+			if got := p.setting(name); got != value {
+				t.Errorf("%s %s: %q, want %q", target, name, got, value)
+			}
+		}
+	}
+	if p := mustPlan(t, wan, "openbsd", Options{}); len(p.Warnings) == 0 || p.ExpectedBps > 0.2*p.CapacityBps {
+		t.Errorf("OpenBSD's 2 MiB give %v of %v: %q", p.ExpectedBps, p.CapacityBps, p.Warnings)
+	}
+	aix := mustPlan(t, wan, "aix", Options{})
+	text, err := aix.Text("shell", false)
+	if err != nil || !strings.Contains(string(text), "no -p -o tcp_recvspace=12500520\n") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// What changes a registry says how to save it first, each key of it, and can be done by hand.
+func TestRegistriesAreSavedFirst(t *testing.T) {
+	for target, keys := range map[string]int{"windows-95": 1, "windows-98": 2, "windows-me": 2, "windows-nt4": 2,
+		"windows-2000": 2, "windows-xp": 2, "server-2003": 2} {
+		p := mustPlan(t, Path{RateBps: 100 * mbit, RTT: 80 * ms}, target, Options{})
+		reg, _ := p.Text("reg", false)
+		steps, err := p.Text("steps", false)
+		for _, text := range []string{decode(reg), string(steps), strings.Join(p.Notes, "\n")} {
+			if n := strings.Count(text, "regedit /e before") + strings.Count(text, "reg export "); err != nil || n != keys ||
+				!strings.Contains(text, registryDanger) {
+				t.Errorf("%s: %d keys are saved, want %d (%v):\n%s", target, n, keys, err, text)
+			}
+		}
+		for _, s := range p.Settings {
+			if !strings.Contains(string(steps), s.Name) || !strings.Contains(string(steps), s.Value) {
+				t.Errorf("%s: no step for %s", target, s.Name)
+			}
+		}
+	}
+}

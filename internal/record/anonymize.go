@@ -1,0 +1,214 @@
+package record
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// naming are the keys whose texts name a host, a file, a person's words or a document: they
+// are replaced whole, and wherever else they appear.
+var naming = map[string]string{
+	"peer": "peer", "peers": "peer", "host": "host", "file": "file", "files": "file", "reference": "line",
+	"command": "word",
+	"host_id": "host-id", "path_key": "path", "id": "id", "test_id": "test", "labels": "label", "prefix": "prefix",
+	"via": "via", "dev": "dev",
+}
+
+// closed are the keys whose texts come from closed lists, or are times or versions.
+var closed = map[string]bool{"schema": true, "version": true, "started_at": true, "ended_at": true, "commit": true,
+	"limiter": true, "limiters": true,
+	"subtype": true, "confidence": true, "candidates": true, "direction": true, "verdict": true, "outcome": true,
+	"origin": true, "kind": true,
+	"code": true, "cause": true, "slower": true, "role": true, "protocol": true, "method": true, "vantage": true,
+	"tap_at": true, "unit": true,
+	"congestion": true, "kernel": true, "type": true, "grade": true, "system": true}
+
+// addresses finds what may be an IP address; what is none stays.
+var addresses = regexp.MustCompile(`[0-9A-Fa-f:.]*[0-9A-Fa-f][:.][0-9A-Fa-f:.]*`)
+
+// Anonymized is a copy of a document, samples included, without addresses, names of hosts
+// and files, identifiers and labels. Each is replaced by the same made-up one wherever it
+// stands, so that what belongs together still does. Names inside sentences are replaced
+// where they were named elsewhere too.
+func Anonymized(doc Document) (Document, error) {
+	encoded, err := Encode(doc)
+	if err != nil {
+		return nil, err
+	}
+	samples, err := EncodeSamples(doc)
+	if err != nil {
+		return nil, err
+	}
+	var tree any
+	d := json.NewDecoder(strings.NewReader(string(encoded)))
+	d.UseNumber()
+	if err := d.Decode(&tree); err != nil {
+		return nil, err
+	}
+	a := &anonymizer{names: map[string]string{}, counts: map[string]int{}}
+	a.collect(tree, "")
+	a.order()
+	if encoded, err = json.Marshal(a.replace(tree, "")); err != nil {
+		return nil, err
+	}
+	return Decode(encoded, samples)
+}
+
+type anonymizer struct {
+	names  map[string]string // what is replaced, by what
+	counts map[string]int
+	longer []string // the names from the longest down
+}
+
+// collect learns what names something.
+func (a *anonymizer) collect(v any, kind string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(keysOf(v)) {
+			below := kind
+			if k := naming[key]; k != "" {
+				below = k
+			}
+			if kind == "label" {
+				a.learn(key, "label")
+			}
+			a.collect(v[key], below)
+		}
+	case []any:
+		for _, one := range v {
+			a.collect(one, kind)
+		}
+	case string:
+		if kind != "" && kind != "word" {
+			a.learn(v, kind)
+		}
+	}
+}
+
+func keysOf(m map[string]any) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// learn gives a name its replacement. A peer's scheme stays: it says what was measured with.
+func (a *anonymizer) learn(name, kind string) {
+	if scheme, rest, ok := strings.Cut(name, "://"); ok && kind == "peer" {
+		_, name = scheme, rest
+	}
+	if strings.HasPrefix(name, "lab:") || len(name) < 2 || a.names[name] != "" || a.address(name) != name {
+		return
+	}
+	a.counts[kind]++
+	a.names[name] = fmt.Sprintf("%s-%d", kind, a.counts[kind])
+}
+
+func (a *anonymizer) order() {
+	for name := range a.names {
+		a.longer = append(a.longer, name)
+	}
+	slices.SortFunc(a.longer, func(x, y string) int { return cmp.Or(cmp.Compare(len(y), len(x)), cmp.Compare(x, y)) })
+}
+
+// replace answers the tree with everything replaced.
+func (a *anonymizer) replace(v any, key string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(keysOf(v)) { // in order, so that numbers are given alike
+			one := v[k]
+			if key == "labels" {
+				delete(v, k)
+				v[a.text(k)] = a.replace(one, "")
+				continue
+			}
+			v[k] = a.replace(one, k)
+		}
+	case []any:
+		if key == "command" {
+			return []any{"command"} // its arguments may hold anything
+		}
+		for i := range v {
+			v[i] = a.replace(v[i], key)
+		}
+	case string:
+		if closed[key] {
+			return v
+		}
+		return a.text(v)
+	}
+	return v
+}
+
+// text is a text with all names and addresses replaced.
+func (a *anonymizer) text(s string) string {
+	for _, name := range a.longer {
+		s = replaceWord(s, name, a.names[name])
+	}
+	return addresses.ReplaceAllStringFunc(s, a.address)
+}
+
+// replaceWord replaces a name where it does not stand inside a longer word.
+func replaceWord(s, name, by string) string {
+	var out strings.Builder
+	for {
+		i := strings.Index(s, name)
+		if i < 0 {
+			return out.String() + s
+		}
+		end := i + len(name)
+		inside := i > 0 && inWord(s[i-1]) && inWord(name[0]) || end < len(s) && inWord(s[end]) && inWord(name[len(name)-1])
+		out.WriteString(s[:i])
+		if inside {
+			out.WriteString(name)
+		} else {
+			out.WriteString(by)
+		}
+		s = s[end:]
+	}
+}
+
+func inWord(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= 0x80
+}
+
+// address replaces an address by one of those kept for documentation; what is none stays.
+func (a *anonymizer) address(s string) string {
+	end := ""
+	for strings.HasSuffix(s, ".") || strings.HasSuffix(s, ":") && !strings.HasSuffix(s, "::") {
+		s, end = s[:len(s)-1], s[len(s)-1:]+end
+	}
+	port := ""
+	addr, err := netip.ParseAddr(s)
+	if err != nil {
+		i := strings.LastIndexByte(s, ':')
+		if i < 0 {
+			return s + end
+		}
+		if addr, err = netip.ParseAddr(s[:i]); err != nil {
+			return s + end
+		}
+		port = s[i:]
+	}
+	if addr.IsLoopback() || addr.IsUnspecified() {
+		return s + end
+	}
+	key := "address " + addr.String()
+	if a.names[key] == "" {
+		a.counts["address"]++
+		n := a.counts["address"]
+		a.names[key] = fmt.Sprintf("192.0.2.%d", min(n, 255))
+		if addr.Is6() {
+			a.names[key] = fmt.Sprintf("2001:db8::%x", n)
+		}
+	}
+	return a.names[key] + port + end
+}

@@ -1,0 +1,57 @@
+package record
+
+import (
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// Capacity is the object that `measure --udp --capacity --json` prints.
+type Capacity struct {
+	Header
+	Peer       string              `json:"peer"`
+	Directions []CapacityDirection `json:"directions"`
+	Error      *Failure            `json:"error,omitempty"`
+}
+
+// CapacityDirection is the largest rate that UDP got through one way, at the IP layer.
+type CapacityDirection struct {
+	Direction   transfer.Direction `json:"direction"`
+	Protocol    string             `json:"protocol"` // "udp"
+	CapacityBps float64            `json:"ip_capacity_bps"`
+	AtLeast     bool               `json:"at_least"` // the sender, not the path, set the end
+	Method      string             `json:"method"`   // ByFeedback or ByTrials
+	Trials      []CapacityTrial    `json:"trials"`   // or, by feedback, each second of the one
+}
+
+// How a capacity was searched.
+const (
+	ByFeedback = "feedback" // RFC 9097: the sender adjusts every 50 ms to what the receiver tells
+	ByTrials   = "trials"   // whole trials of a second, by the RFC's thresholds
+)
+
+// NewCapacity describes a search by feedback.
+func NewCapacity(r *transfer.DatagramResult) CapacityDirection {
+	overhead := 1 + float64(r.Headers)/float64(max(r.Spec.Size, 1))
+	d := CapacityDirection{Direction: r.Spec.Direction, Protocol: "udp", Method: ByFeedback, AtLeast: !r.Congested,
+		Trials: []CapacityTrial{}}
+	for _, s := range r.Seconds {
+		one := CapacityTrial{OfferedBps: Bps(s.Sent*int64(r.Spec.Size), s.Duration) * overhead, ReceivedBps: Bps(s.Bytes,
+			s.Duration) * overhead,
+			VariationMeanS: seconds(s.Delay)}
+		if s.Sent > 0 {
+			one.LossRatio = float64(s.Lost) / float64(s.Sent)
+		}
+		d.CapacityBps = max(d.CapacityBps, one.ReceivedBps)
+		d.Trials = append(d.Trials, one)
+	}
+	return d
+}
+
+// CapacityTrial is one rate that was tried, at the IP layer.
+type CapacityTrial struct {
+	OfferedBps  float64  `json:"offered_bps"`
+	ReceivedBps float64  `json:"received_bps"`
+	LossRatio   float64  `json:"loss_ratio"`
+	VariationS  *float64 `json:"delay_variation_p95_s,omitempty"`
+	// VariationMeanS is the mean above the least delay, which feedback tells.
+	VariationMeanS *float64 `json:"delay_variation_mean_s,omitempty"`
+}

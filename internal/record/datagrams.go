@@ -1,0 +1,69 @@
+package record
+
+import (
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// MeasureUDP is the object that `measure --udp --json` prints.
+type MeasureUDP struct {
+	Header
+	Peer       string      `json:"peer"`
+	Directions []Datagrams `json:"directions"`
+	Criteria   []Criterion `json:"criteria,omitempty"`
+	Error      *Failure    `json:"error,omitempty"`
+}
+
+// Datagrams is one direction of a UDP transfer. An absent count was not told by the
+// receiver.
+type Datagrams struct {
+	Direction     transfer.Direction `json:"direction"`
+	Protocol      string             `json:"protocol"` // "udp"
+	OfferedBps    *float64           `json:"offered_bps,omitempty"`
+	GoodputBps    float64            `json:"goodput_bps"`
+	DurationS     float64            `json:"duration_s"`
+	Bytes         int64              `json:"bytes"`
+	DatagramBytes int                `json:"datagram_bytes"`
+	Streams       int                `json:"streams"`
+	Sent          int64              `json:"sent_datagrams"`
+	Received      int64              `json:"received_datagrams"`
+	Lost          int64              `json:"lost_datagrams"`
+	LossRatio     float64            `json:"loss_ratio"`
+	Reordered     *int64             `json:"reordered_datagrams,omitempty"`
+	Duplicates    *int64             `json:"duplicate_datagrams,omitempty"`
+	JitterS       float64            `json:"jitter_s"`
+	Variation     *Variation         `json:"delay_variation,omitempty"`
+	CPURatio      *float64           `json:"near_cpu_ratio,omitempty"` // of one processor
+	FarCPURatio   *float64           `json:"far_cpu_ratio,omitempty"`
+	Interrupted   bool               `json:"interrupted,omitempty"`
+	Warnings      []string           `json:"warnings,omitempty"`
+}
+
+// Variation is how much longer than the shortest delay datagrams took.
+type Variation struct {
+	MedianS  float64 `json:"median_s"`
+	P95S     float64 `json:"p95_s"`
+	P99S     float64 `json:"p99_s"`
+	LargestS float64 `json:"largest_s"`
+}
+
+// NewDatagrams describes one UDP transfer.
+func NewDatagrams(r *transfer.DatagramResult) Datagrams {
+	d := Datagrams{Direction: r.Spec.Direction, Protocol: "udp", GoodputBps: r.Bps(), DurationS: r.Duration.Seconds(),
+		Bytes:         r.Bytes,
+		DatagramBytes: r.Spec.Size, Streams: max(r.Spec.Streams, 1), Sent: r.Sent, Received: r.Received, Lost: r.Lost,
+		LossRatio: r.LossRatio(), Reordered: r.Reordered, Duplicates: r.Duplicates, JitterS: r.Jitter.Seconds(),
+		Interrupted: !r.Complete, Warnings: r.Warnings}
+	if r.Spec.Bps > 0 {
+		d.OfferedBps = &r.Spec.Bps
+	}
+	if v := r.Variation; v != nil {
+		d.Variation = &Variation{v.Median.Seconds(), v.P95.Seconds(), v.P99.Seconds(), v.Largest.Seconds()}
+	}
+	if r.CPU != nil && r.CPU.Wall > 0 {
+		d.CPURatio = rate(r.CPU.Process.Seconds() / r.CPU.Wall.Seconds())
+	}
+	if r.FarCPU != nil && r.FarCPU.Wall > 0 {
+		d.FarCPURatio = rate(r.FarCPU.Process.Seconds() / r.FarCPU.Wall.Seconds())
+	}
+	return d
+}

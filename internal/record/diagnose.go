@@ -1,0 +1,134 @@
+package record
+
+import (
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// Diagnose is the object that `diagnose --json` prints: what limited each direction of
+// each captured connection, those that lost most time first.
+type Diagnose struct {
+	Header
+	Files     []string `json:"files"`
+	Packets   int64    `json:"packets"`
+	Segments  int64    `json:"segments"`
+	Unmatched int64    `json:"unmatched_segments,omitempty"` // TCP segments that --host and --port left out
+	// no direction carried more than fits one initial window
+	Tiny        bool                 `json:"tiny,omitempty"`
+	Connections []CapturedConnection `json:"connections"`
+	Warnings    []string             `json:"warnings,omitempty"`
+	Interrupted bool                 `json:"interrupted,omitempty"`
+}
+
+// CapturedConnection is one connection of a capture.
+type CapturedConnection struct {
+	Client     string              `json:"client"`
+	Server     string              `json:"server"`
+	StartedAt  time.Time           `json:"started_at"`
+	DurationS  float64             `json:"duration_s"`
+	Handshake  *CapturedHandshake  `json:"handshake,omitempty"`
+	Vantage    string              `json:"vantage"` // client, server, middle or unknown
+	Directions []CapturedDirection `json:"directions"`
+	Notes      []string            `json:"notes,omitempty"`
+}
+
+// CapturedHandshake is what the two SYNs said; a SYN that was not captured is absent.
+type CapturedHandshake struct {
+	// MSS in bytes and WindowScale are each end's offer; an option that was not there is
+	// absent.
+	MSS         map[string]int `json:"mss"`
+	WindowScale map[string]int `json:"window_scale"`
+	SACK        *bool          `json:"sack,omitempty"` // both offered; absent: not known
+	Timestamps  *bool          `json:"timestamps,omitempty"`
+}
+
+// CapturedDirection is what one end sent.
+type CapturedDirection struct {
+	From                 string   `json:"from"`
+	To                   string   `json:"to"`
+	Bytes                int64    `json:"bytes"`
+	DurationS            float64  `json:"duration_s"`
+	GoodputBps           *float64 `json:"goodput_bps,omitempty"`
+	RTTMinS              *float64 `json:"rtt_min_s,omitempty"`
+	RTTMaxS              *float64 `json:"rtt_max_s,omitempty"`
+	Segments             int64    `json:"segments"`
+	RetransmittedSegment int64    `json:"retransmitted_segments"`
+	SpuriousSegments     int64    `json:"spurious_retransmissions,omitempty"` // that the receiver did not need
+	OutOfOrderSegments   int64    `json:"out_of_order_segments,omitempty"`
+	Timeouts             int64    `json:"timeouts,omitempty"`
+	UncapturedBytes      int64    `json:"uncaptured_bytes,omitempty"` // acknowledged, but not in the capture
+	MSSBytes             *int     `json:"mss_bytes,omitempty"`        // of the segments that were seen
+	WindowMaxBytes       *int64   `json:"window_max_bytes,omitempty"`
+	WindowScale          *int     `json:"window_scale,omitempty"` // of the windows this direction obeys
+	OutstandingMaxBytes  int64    `json:"outstanding_max_bytes"`
+	LostS                float64  `json:"lost_s"`
+	TapAt                string   `json:"tap_at"` // sender, receiver, middle or unknown
+	verdict.Verdict
+	Fix        []Fix               `json:"fix,omitempty"` // what to do about it, in order, or what would tell
+	Prediction *CapturedPrediction `json:"prediction,omitempty"`
+	Settings   []CapturedSettings  `json:"settings,omitempty"`
+
+	// Between is what two captures of the connection show together; absent with one.
+	Between *CapturedBetween `json:"between,omitempty"`
+
+	Curves CapturedCurves `json:"-"`
+}
+
+// CapturedBetween says of one direction where data was lost and where it waited, by two
+// captures: before the first tap that it passes, between the two, and after the second.
+// Times are both ways.
+type CapturedBetween struct {
+	LostBeforeBytes  int64   `json:"lost_before_bytes"`
+	LostBetweenBytes int64   `json:"lost_between_bytes"`
+	LostAfterBytes   int64   `json:"lost_after_bytes"`
+	RTTMinS          float64 `json:"rtt_min_s"`    // between the taps
+	QueueS           float64 `json:"queue_s"`      // by how much more it is on the mean
+	QueuePastS       float64 `json:"queue_past_s"` // the same past the second tap
+	JudgedAt         string  `json:"judged_at"`    // whose view the verdict is: near or far
+}
+
+// CapturedPrediction is what a fix would give.
+type CapturedPrediction struct {
+	Limiter verdict.Name `json:"limiter,omitempty"` // whose removal this is
+	Fix     string       `json:"fix"`
+	LowBps  float64      `json:"low_bps"`
+	HighBps float64      `json:"high_bps,omitempty"`
+	AtLeast bool         `json:"at_least"`
+}
+
+// CapturedCurves are what the graphs of a direction are drawn from: positions and bytes over
+// nanoseconds since its first packet; rates in bit/s, round trips in nanoseconds.
+type CapturedCurves struct {
+	Data, Acks, Edge       []flow.Point // positions of the payload, as the tap saw them
+	Outstanding, Window    []flow.Point // as the sender saw them
+	Rate, RTT              []flow.Point
+	Retransmissions, SACKs []flow.Mark
+	Bands                  []Band
+}
+
+func (r *Diagnose) curves() (all []curve) {
+	for i := range r.Connections {
+		for j := range r.Connections[i].Directions {
+			c, of := &r.Connections[i].Directions[j].Curves, place("/connections/%d/directions/%d", i, j)
+			all = append(all, curve{of: of, name: "data", points: &c.Data}, curve{of: of, name: "acks", points: &c.Acks},
+				curve{of: of, name: "edge", points: &c.Edge}, curve{of: of, name: "outstanding", points: &c.Outstanding},
+				curve{of: of, name: "window", points: &c.Window}, curve{of: of, name: "rate", points: &c.Rate},
+				curve{of: of, name: "rtt", points: &c.RTT}, curve{of: of, name: "retransmissions", marks: &c.Retransmissions},
+				curve{of: of, name: "sacks", marks: &c.SACKs}, curve{of: of, name: "bands", bands: &c.Bands})
+		}
+	}
+	return all
+}
+
+// Worst is the direction that lost most time.
+func (c *CapturedConnection) Worst() *CapturedDirection {
+	w := &c.Directions[0]
+	for i := range c.Directions {
+		if d := &c.Directions[i]; d.LostS > w.LostS || d.LostS == w.LostS && d.Bytes > w.Bytes {
+			w = d
+		}
+	}
+	return w
+}

@@ -1,0 +1,104 @@
+package record
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Envelope is what every measured document carries beside its figures, and no other: who
+// measured what, when, and how it ended.
+type Envelope struct {
+	ID     string `json:"id,omitempty"`      // of this document, a UUIDv7
+	TestID string `json:"test_id,omitempty"` // the same in both ends' documents of one test
+	// HostID is random, made once and kept in the state directory; it is not the host's name.
+	HostID string `json:"host_id,omitempty"`
+	// PathKey names the series that a measurement belongs to: see Path.Key.
+	PathKey string  `json:"path_key,omitempty"`
+	Origin  Origin  `json:"origin,omitempty"`
+	Outcome Outcome `json:"outcome,omitempty"`
+	// OutcomeCode says more of one that is not done, as the exit status does.
+	OutcomeCode int      `json:"outcome_code,omitempty"`
+	EndedAt     NsTime   `json:"ended_at_ns,omitzero"`
+	TookS       *float64 `json:"took_s,omitempty"` // by the monotonic clock
+	// ClockSynchronised says whether this host's clock was disciplined; absent: not known.
+	ClockSynchronised *bool             `json:"clock_synchronised,omitempty"`
+	FarClock          *FarClock         `json:"far_clock,omitempty"`
+	Labels            map[string]string `json:"labels,omitempty"`
+	// InForce are this host's settings that bear on transfers, by their names.
+	InForce map[string]string `json:"settings_in_force,omitempty"`
+	Commit  string            `json:"commit,omitempty"` // of the program
+}
+
+// NsTime is a UTC time in nanoseconds since 1970.
+type NsTime int64
+
+// Time is the same as the standard library has it.
+func (t NsTime) Time() time.Time { return time.Unix(0, int64(t)).UTC() }
+
+// FarClock is how far the far end's clock is ahead of this host's, give or take the bound.
+type FarClock struct {
+	OffsetS float64 `json:"offset_s"`
+	BoundS  float64 `json:"bound_s"`
+}
+
+// Origin says why something was measured.
+type Origin string
+
+// The closed list. A re-test of a suspicion is looked for where something seems wrong, so
+// it never enters a baseline.
+const (
+	Manual    Origin = "manual"
+	Scheduled Origin = "scheduled"
+	Retest    Origin = "retest"
+)
+
+// Outcome says how a measurement ended.
+type Outcome string
+
+// The closed list. A failure is a record too.
+const (
+	Done        Outcome = "done"
+	Failed      Outcome = "failed"
+	Refused     Outcome = "refused" // by the far end, or as impossible there
+	Interrupted Outcome = "interrupted"
+)
+
+// NewID is a UUIDv7 (RFC 9562, section 5.7) of a time and of random bytes that the caller
+// drew: identifiers sort by time.
+func NewID(at time.Time, random [10]byte) string {
+	var id [16]byte
+	ms := uint64(at.UnixMilli())
+	for i := range 6 {
+		id[i] = byte(ms >> (40 - 8*i))
+	}
+	copy(id[6:], random[:])
+	id[6], id[8] = 0x70|id[6]&0x0f, 0x80|id[8]&0x3f
+	text := hex.EncodeToString(id[:])
+	return fmt.Sprintf("%s-%s-%s-%s-%s", text[:8], text[8:12], text[12:16], text[16:20], text[20:])
+}
+
+// Path is what makes measurements one series. The direction is not in it.
+type Path struct {
+	HostID     string // of this end
+	Far        string // as it was named
+	Kind       string // of the far end: "fullpipe", "iperf3", "https", "ssh", "lab" …
+	Protocol   string // "tcp" or "udp"
+	IPVersion  int    // 4 or 6; 0: not known
+	Streams    int
+	Congestion string // asked for; "" is the system's own
+	MSS        int    // asked for, bytes; 0 is the system's own
+	// Others are further options that make another series, as "name=value".
+	Others string
+}
+
+// Key is the path's name in records: 16 characters that say nothing of what they stand for.
+func (p Path) Key() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "fullpipe path v1\x00%q %q %q %q %d %d %q %d %q", p.HostID, p.Far, p.Kind,
+		p.Protocol, p.IPVersion,
+		max(p.Streams, 1), p.Congestion, p.MSS, p.Others))
+	return strings.ToLower(base32.HexEncoding.EncodeToString(sum[:10]))
+}

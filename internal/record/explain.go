@@ -1,0 +1,13 @@
+package record
+
+import "github.com/fullpipe-net/fullpipe/internal/verdict"
+
+// ExplainedLimiter is what a limiter's word means, how one is sure of it, and what to do.
+type ExplainedLimiter struct {
+	Limiter verdict.Name `json:"limiter"`
+	What    string       `json:"what"`
+	Looks   string       `json:"looks"`
+	Sure    string       `json:"sure"`
+	Fix     []Fix        `json:"fix"`
+	Lab     string       `json:"lab,omitempty"` // the command that shows one
+}

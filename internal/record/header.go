@@ -1,0 +1,32 @@
+// Package record holds the documents of every command as data: what is printed with
+// --json, stored, and rendered again. Keys carry SI units; an absent key means "not
+// known", never 0.
+package record
+
+import (
+	"time"
+)
+
+// Header opens every JSON object that fullpipe prints.
+type Header struct {
+	Schema    string    `json:"schema"` // "fullpipe/COMMAND/v1"
+	Version   string    `json:"version"`
+	StartedAt time.Time `json:"started_at"`
+	*Envelope
+	Late *Late `json:"late,omitempty"` // in a lab
+}
+
+// Failure is an error as users read it: on what, what went wrong, what to try.
+type Failure struct {
+	Code     string `json:"code"` // stable: docs/exit-status.md
+	Argument string `json:"argument,omitempty"`
+	Message  string `json:"message"`
+	Try      string `json:"try,omitempty"`
+}
+
+// CommandFailed is the object that any command prints with --json when it fails before there is
+// anything to tell.
+type CommandFailed struct {
+	Header
+	Error *Failure `json:"error"`
+}

@@ -1,0 +1,46 @@
+package record
+
+import (
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// Host is an end as a report names it.
+type Host struct {
+	Address    string `json:"address,omitempty"`
+	Kernel     string `json:"kernel,omitempty"`
+	Congestion string `json:"congestion,omitempty"`
+}
+
+// Measure is the object that `measure --json` prints.
+type Measure struct {
+	Header
+	Peer       string      `json:"peer"`
+	Near       *Host       `json:"near,omitempty"`
+	Far        *Host       `json:"far,omitempty"`
+	Directions []Direction `json:"directions"`
+	Criteria   []Criterion `json:"criteria,omitempty"`
+	Error      *Failure    `json:"error,omitempty"`
+}
+
+// Criterion is what a measurement was held against, and whether it passed.
+type Criterion struct {
+	Direction   transfer.Direction `json:"direction"`
+	Criterion   string             `json:"criterion"` // fail-below or fail-on
+	LeastBps    float64            `json:"least_bps,omitempty"`
+	MeasuredBps *float64           `json:"measured_bps,omitempty"` // absent: not known, which does not pass
+	Refused     []string           `json:"refused,omitempty"`      // LIMITER or LIMITER/SUBTYPE
+	Limiter     string             `json:"limiter,omitempty"`
+	Passed      bool               `json:"passed"`
+}
+
+// NewHost names an end; nil where it cannot be seen.
+func NewHost(e *transfer.End) *Host {
+	if e == nil {
+		return nil
+	}
+	h := &Host{Kernel: e.Kernel}
+	if len(e.Streams) > 0 {
+		h.Address, h.Congestion = e.Streams[0].Local.Addr().String(), e.Streams[0].Congestion
+	}
+	return h
+}

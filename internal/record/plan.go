@@ -1,0 +1,176 @@
+package record
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+)
+
+// Plan is the object that `plan --json` prints, and the file that apply reads.
+type Plan struct {
+	Header
+	Target             string    `json:"target,omitempty"`
+	Role               plan.Role `json:"role,omitempty"`
+	RateBps            float64   `json:"rate_bps,omitempty"`
+	RTTS               float64   `json:"rtt_s,omitempty"`
+	JitterS            float64   `json:"jitter_s,omitempty"`
+	MSSBytes           int       `json:"mss_bytes,omitempty"`
+	Connections        int       `json:"connections,omitempty"`
+	BDPBytes           int64     `json:"bdp_bytes,omitempty"`
+	LargeWindows       *bool     `json:"large_windows,omitempty"`
+	WindowScale        *int      `json:"window_scale,omitempty"`
+	Segments           int       `json:"segments,omitempty"`
+	ReceiveWindowBytes int       `json:"receive_window_bytes,omitempty"`
+	SendBufferBytes    int       `json:"send_buffer_bytes,omitempty"`
+	MemoryBytes        int64     `json:"memory_bytes,omitempty"`
+	// ExpectedGoodputBps is the payload that one connection gets with these windows, and
+	// FillsRatio its share of what the line carries.
+	ExpectedGoodputBps float64 `json:"expected_goodput_bps,omitempty"`
+	FillsRatio         float64 `json:"fills_ratio,omitempty"`
+	// Directions are both ways of a path on which they differ; rate_bps and what follows
+	// from it are then of what the host sends, or receives if it only does that.
+	Directions        []PlanDirection `json:"directions,omitempty"`
+	End               string          `json:"end,omitempty"` // far: the settings are the far host's
+	App               *PlanApp        `json:"app,omitempty"`
+	Tunnel            *PlanTunnel     `json:"tunnel,omitempty"`
+	Route             *PlanRoute      `json:"route,omitempty"`
+	SharedWindowBytes int             `json:"shared_window_bytes,omitempty"`
+	Paths             []PlanShared    `json:"paths,omitempty"`
+	Settings          []plan.Setting  `json:"settings"`
+	Warnings          []string        `json:"warnings"`
+	Notes             []string        `json:"notes,omitempty"`
+	Window            *WindowAnswer   `json:"window,omitempty"`
+}
+
+// PlanDirection is one way of a path: up is from the near host to the far one. The sender
+// needs a buffer, and the receiver a window, of WindowBytes.
+type PlanDirection struct {
+	Direction          string  `json:"direction"`
+	RateBps            float64 `json:"rate_bps"`
+	BDPBytes           int64   `json:"bdp_bytes"`
+	WindowBytes        int     `json:"window_bytes"`
+	WindowScale        int     `json:"window_scale"`
+	ExpectedGoodputBps float64 `json:"expected_goodput_bps"`
+	FillsRatio         float64 `json:"fills_ratio"`
+}
+
+// PlanRoute is the destination that a plan is narrowed to.
+type PlanRoute struct {
+	Prefix string `json:"prefix"`
+	Via    string `json:"via,omitempty"`
+	Dev    string `json:"dev,omitempty"`
+}
+
+// PlanShared is what one window for several paths gives on one of them.
+type PlanShared struct {
+	RateBps      float64 `json:"rate_bps"`
+	RTTS         float64 `json:"rtt_s"`
+	WindowBytes  int     `json:"window_bytes"` // that it alone would want
+	GoodputRatio float64 `json:"goodput_ratio"`
+	FullRTTS     float64 `json:"full_rtt_s"` // with what is too much of the window in its queue
+	// What the one window costs on this path: the share of its rate that is lost, the delay
+	// that is added, the memory of each connection that is of no use.
+	LostRatio   float64 `json:"lost_goodput_ratio"`
+	AddedDelayS float64 `json:"added_delay_s"`
+	MemoryBytes int     `json:"unused_memory_bytes"`
+}
+
+// WindowAnswer says what a stated window does: the longest round trip at which it fills
+// the stated rate, and the rate that it allows at the stated round trip.
+type WindowAnswer struct {
+	WindowBytes    int     `json:"window_bytes"`
+	WindowScale    int     `json:"window_scale"`
+	ToleratedRTTS  float64 `json:"tolerated_rtt_s,omitempty"`
+	AllowedRateBps float64 `json:"allowed_rate_bps,omitempty"`
+}
+
+// NewPlan is a plan as users read it.
+func NewPlan(header Header, p *plan.Plan) *Plan {
+	doc := &Plan{Header: header, Target: p.Target, Role: p.Role, RateBps: p.Path.RateBps, RTTS: p.Path.RTT.Seconds(),
+		JitterS: p.Path.Jitter.Seconds(), MSSBytes: p.Path.MSS, Connections: p.Path.Connections,
+		BDPBytes: int64(math.Round(math.Min(p.BDPBytes, 1<<62))), LargeWindows: &p.LargeWindows, WindowScale: &p.WindowScale,
+		Segments: p.Segments, ReceiveWindowBytes: p.WindowBytes, SendBufferBytes: p.SendBytes, MemoryBytes: p.MemoryBytes,
+		Settings: p.Settings, Warnings: p.Warnings, Notes: p.Notes, SharedWindowBytes: p.SharedWindow,
+		ExpectedGoodputBps: p.ExpectedBps, FillsRatio: p.ExpectedBps / p.CapacityBps}
+	if p.Route.Prefix != "" {
+		doc.Route = &PlanRoute{p.Route.Prefix, p.Route.Via, p.Route.Dev}
+	}
+	for _, d := range p.Directions {
+		doc.Directions = append(doc.Directions, PlanDirection{directionName(d.Up), d.RateBps, int64(math.Round(d.BDPBytes)),
+			d.WindowBytes, model.Scale(d.WindowBytes), d.ExpectedBps, d.ExpectedBps / d.CapacityBps})
+	}
+	for _, s := range p.Shared {
+		doc.Paths = append(doc.Paths, PlanShared{s.RateBps, s.RTT.Seconds(), s.Window, s.Goodput, s.Full.Seconds(),
+			1 - s.Goodput, s.Delay.Seconds(), s.Memory})
+	}
+	if doc.Settings == nil {
+		doc.Settings = []plan.Setting{}
+	}
+	if doc.Warnings == nil {
+		doc.Warnings = []string{}
+	}
+	return doc
+}
+
+func directionName(up bool) string {
+	if up {
+		return "up"
+	}
+	return "down"
+}
+
+// OfFarEnd turns a plan for the far host, who sends what the near one receives.
+func (d *Plan) OfFarEnd() {
+	d.End = "far"
+	for i := range d.Directions {
+		d.Directions[i].Direction = directionName(d.Directions[i].Direction == "down")
+	}
+}
+
+// PlanTunnel is what a tunnel leaves of a path.
+type PlanTunnel struct {
+	Layers       string `json:"layers"` // the outermost first
+	PathMTUBytes int    `json:"path_mtu_bytes"`
+	MTUBytes     int    `json:"mtu_bytes"` // inside
+	MSSBytes     int    `json:"mss_bytes"`
+	// AroundBytes are what the tunnel puts around a full segment's packet, HeaderRatio what
+	// all headers take of it, and WorstPaddingBytes the most that padding adds to any packet.
+	AroundBytes       int      `json:"around_bytes"`
+	HeaderRatio       float64  `json:"header_ratio"`
+	WorstPaddingBytes int      `json:"worst_padding_bytes"`
+	Clamp             []string `json:"clamp"` // lines that hold segments to the MSS, on Linux and on routers
+}
+
+// NewPlanTunnel says what a tunnel leaves of a path for segments of mss bytes.
+func NewPlanTunnel(layers model.Tunnel, mtu, mss int) *PlanTunnel {
+	outside := layers.Carry(mss+model.IPHeaders, mtu)
+	return &PlanTunnel{Layers: layers.String(), PathMTUBytes: mtu, MTUBytes: layers.MTU(mtu), MSSBytes: mss,
+		AroundBytes: outside - mss - model.IPHeaders, HeaderRatio: float64(outside-mss) / float64(outside),
+		WorstPaddingBytes: layers.WorstPadding(mtu),
+		Clamp: []string{
+			fmt.Sprintf("ip link set dev TUNNEL mtu %d", layers.MTU(mtu)),
+			fmt.Sprintf("nft add rule inet filter forward tcp flags syn tcp option maxseg size set %d", mss),
+			fmt.Sprintf("iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --set-mss %d", mss),
+			fmt.Sprintf("ip tcp adjust-mss %d", mss),
+		}}
+}
+
+// PlanApp is what a program's own window, block or buffer allows on the path.
+type PlanApp struct {
+	catalog.Program
+	AllowsBps  float64 `json:"allows_bps,omitempty"`
+	FillsRatio float64 `json:"fills_ratio,omitempty"`
+}
+
+// NewPlanApp holds a program against a plan's path.
+func NewPlanApp(program catalog.Program, p *plan.Plan) *PlanApp {
+	app := &PlanApp{Program: program}
+	if program.Bytes > 0 {
+		app.FillsRatio = p.Path.Fills(program.Bytes)
+		app.AllowsBps = app.FillsRatio * p.CapacityBps
+	}
+	return app
+}

@@ -1,0 +1,115 @@
+package record
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Schema is a JSON Schema (draft 2020-12) of one kind of document, from the types
+// themselves. Keys may be added within v1, so none are forbidden.
+func Schema(kind string) map[string]any {
+	doc := Kinds()[kind]
+	if doc == nil {
+		return nil
+	}
+	g := &schemas{defs: map[string]any{}}
+	out := g.object(reflect.TypeOf(doc).Elem())
+	name, _, _ := strings.Cut(kind, "-")
+	out["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	out["title"] = "fullpipe/" + name + "/v1"
+	if kind == "failed" {
+		out["title"] = "any command that fails before there is anything to tell"
+	} else {
+		out["properties"].(map[string]any)["schema"] = map[string]any{"const": "fullpipe/" + name + "/v1"}
+	}
+	if len(g.defs) > 0 {
+		out["$defs"] = g.defs
+	}
+	return out
+}
+
+// schemas collects the types that a document is made of.
+type schemas struct{ defs map[string]any }
+
+func (g *schemas) of(t reflect.Type) map[string]any {
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return map[string]any{"type": "string", "format": "date-time"}
+	case t == reflect.TypeFor[NsTime]():
+		return map[string]any{"type": "integer"}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return g.of(t.Elem())
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.String:
+		return map[string]any{"type": "string"}
+	case reflect.Float32, reflect.Float64:
+		return map[string]any{"type": "number"}
+	case reflect.Slice:
+		return map[string]any{"type": "array", "items": g.of(t.Elem())}
+	case reflect.Array:
+		return map[string]any{"type": "array", "items": g.of(t.Elem()), "minItems": t.Len(), "maxItems": t.Len()}
+	case reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": g.of(t.Elem())}
+	case reflect.Struct:
+		if t.Name() == "" {
+			return g.object(t)
+		}
+		if _, known := g.defs[t.Name()]; !known {
+			g.defs[t.Name()] = map[string]any{} // it may hold itself
+			g.defs[t.Name()] = g.object(t)
+		}
+		return map[string]any{"$ref": "#/$defs/" + t.Name()}
+	}
+	return map[string]any{"type": "integer"}
+}
+
+func (g *schemas) object(t reflect.Type) map[string]any {
+	properties, required := map[string]any{}, []string{}
+	g.fields(t, properties, &required)
+	slices.Sort(required)
+	out := map[string]any{"type": "object", "properties": properties}
+	if len(required) > 0 {
+		out["required"] = required
+	}
+	return out
+}
+
+// fields adds a type's keys, those of embedded types too.
+func (g *schemas) fields(t reflect.Type, properties map[string]any, required *[]string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" || !f.IsExported() {
+			continue
+		}
+		if f.Anonymous && name == "" {
+			inner := f.Type
+			if inner.Kind() == reflect.Pointer {
+				inner = inner.Elem()
+				var optional []string
+				g.fields(inner, properties, &optional)
+				continue
+			}
+			g.fields(inner, properties, required)
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		schema := g.of(f.Type)
+		optional := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
+		if !optional {
+			*required = append(*required, name)
+			switch f.Type.Kind() {
+			case reflect.Pointer, reflect.Slice, reflect.Map: // told as null
+				schema = map[string]any{"anyOf": []any{schema, map[string]any{"type": "null"}}}
+			}
+		}
+		properties[name] = schema
+	}
+}

@@ -1,0 +1,143 @@
+package record
+
+import "strings"
+
+// Summary is what lists show of a measured document.
+type Summary struct {
+	Kind    string // the command
+	Far     string // as it was named
+	Figures []Figure
+}
+
+// Figure is one direction's result.
+type Figure struct {
+	Direction  string
+	GoodputBps *float64 // payload; nil: not known
+	RTTMinS    *float64
+	Limiter    string
+}
+
+// Summarize answers a document's summary: of a sweep its best cells, of tune what it ended
+// with, of captures the directions that carried most.
+func Summarize(doc Document) Summary {
+	kind, _, _ := strings.Cut(strings.TrimPrefix(doc.Head().Schema, "fullpipe/"), "/")
+	s := Summary{Kind: kind}
+	switch d := doc.(type) {
+	case *Measure:
+		s.Far = d.Peer
+		for i := range d.Directions {
+			s.add(d.Directions[i].figure())
+		}
+	case *MeasureUDP:
+		s.Far = d.Peer
+		for i := range d.Directions {
+			one := &d.Directions[i]
+			s.add(Figure{string(one.Direction), &one.GoodputBps, nil, ""})
+		}
+	case *Capacity:
+		s.Far = d.Peer
+		for i := range d.Directions {
+			one := &d.Directions[i]
+			s.add(Figure{string(one.Direction), &one.CapacityBps, nil, ""})
+		}
+	case *Compare:
+		s.Far = d.Peers[0] + " and " + d.Peers[1]
+		for i := range d.Directions {
+			one := &d.Directions[i]
+			s.add(Figure{string(one.Direction), one.First.GoodputBps, one.First.RTTMinS, string(one.Cause)})
+		}
+	case *Tune:
+		s.Far = d.Peer
+		for i := range d.Directions {
+			m := &d.Directions[i].Before
+			if after := d.Directions[i].After; after != nil {
+				m = after
+			}
+			f := m.figure()
+			f.Direction, f.GoodputBps = string(d.Directions[i].Direction), &m.MedianBps
+			s.add(f)
+		}
+	case *Sweep:
+		s.Far = d.Peer
+		for i := range d.Cells {
+			if c := &d.Cells[i]; c.Best {
+				s.add(Figure{string(c.Direction), c.GoodputBps, nil, string(c.Limiter)})
+			}
+		}
+	case *RFC6349:
+		s.Far = d.Peer
+		for i := range d.Directions {
+			one := &d.Directions[i]
+			f := Figure{Direction: string(one.Direction), RTTMinS: one.RTTMinS}
+			for j := range one.Tests {
+				if t := &one.Tests[j]; t.GoodputBps != nil && (f.GoodputBps == nil || *t.GoodputBps > *f.GoodputBps) {
+					f.GoodputBps, f.Limiter = t.GoodputBps, string(t.Limiter)
+				}
+			}
+			s.add(f)
+		}
+	case *Diagnose:
+		s.Far = strings.Join(d.Files, ", ")
+		if len(d.Connections) > 0 {
+			for i := range d.Connections[0].Directions {
+				one := &d.Connections[0].Directions[i]
+				s.add(Figure{one.From, one.GoodputBps, one.RTTMinS, string(one.Limiter)})
+			}
+		}
+	}
+	return s
+}
+
+// add keeps one figure for each direction.
+func (s *Summary) add(f Figure) {
+	for _, before := range s.Figures {
+		if before.Direction == f.Direction {
+			return
+		}
+	}
+	s.Figures = append(s.Figures, f)
+}
+
+func (d *Direction) figure() Figure {
+	return Figure{string(d.Direction), d.GoodputBps, d.RTTMinS, string(d.Limiter)}
+}
+
+// OutcomeOf is how a measured document says that it ended.
+func OutcomeOf(doc Document) Outcome {
+	var failure *Failure
+	interrupted := false
+	switch d := doc.(type) {
+	case *Measure:
+		failure = d.Error
+		for i := range d.Directions {
+			interrupted = interrupted || d.Directions[i].Interrupted
+		}
+	case *MeasureUDP:
+		failure = d.Error
+		for i := range d.Directions {
+			interrupted = interrupted || d.Directions[i].Interrupted
+		}
+	case *Capacity:
+		failure = d.Error
+	case *Compare:
+		failure, interrupted = d.Error, d.Interrupted
+	case *Tune:
+		failure = d.Error
+		for i := range d.Directions {
+			interrupted = interrupted || d.Directions[i].Interrupted
+		}
+	case *Sweep:
+		failure, interrupted = d.Error, d.Interrupted
+	case *RFC6349:
+		failure, interrupted = d.Error, d.Interrupted
+	case *Diagnose:
+		interrupted = d.Interrupted
+	}
+	switch {
+	case interrupted || failure != nil && failure.Message == "interrupted":
+		return Interrupted
+	case failure != nil:
+		return Failed
+	}
+	return Done
+}

@@ -1,0 +1,21 @@
+package remedy_test
+
+import (
+	"fmt"
+
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// What to try where a policer limits, in order.
+func ExampleFor() {
+	for _, step := range remedy.For(verdict.Congestion, verdict.Policer) {
+		fmt.Println(step.Action, step.Scope, step.End, step.Tried)
+	}
+	// Output:
+	// pace-below program sender true
+	// congestion-control program sender true
+	// window-of-bdp program receiver true
+	// streams program both true
+	// replace-policer network path false
+}

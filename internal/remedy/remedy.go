@@ -1,0 +1,149 @@
+// Package remedy says what to do about a limiter: for each verdict the steps in the order
+// in which they are worth trying, as data with sources. It holds no sentences: faces make
+// them of a step's action.
+package remedy
+
+import "github.com/fullpipe-net/fullpipe/internal/verdict"
+
+// Action is what a step does, as a code.
+type Action string
+
+// Actions that a measured transfer can try by socket options alone.
+const (
+	LargerWindows  Action = "larger-windows"      // buffers and windows of a BDP and more
+	WindowOfBDP    Action = "window-of-bdp"       // no more in flight than the path holds
+	OtherControl   Action = "congestion-control"  // another congestion control that the sender has
+	PaceBelow      Action = "pace-below"          // just below the rate that is policed or full
+	ParallelFlows  Action = "streams"             // several connections at once
+	SmallerSegment Action = "smaller-segments"    // an MSS that fits the narrowest link
+	NoDelay        Action = "no-delay"            // TCP_NODELAY, or whole requests in one write
+	LowWater       Action = "not-sent-low-water"  // TCP_NOTSENT_LOWAT: less of the program's own delay
+	LargerWrites   Action = "larger-writes"       // fewer system calls a byte
+	RemovePacing   Action = "remove-pacing"       // lift SO_MAX_PACING_RATE
+	ReadFaster     Action = "read-faster"         // the receiving program is what is slow
+	WriteSooner    Action = "write-sooner"        // the sending program is what is slow
+	LargerRequests Action = "larger-requests"     // fewer round trips for the same data
+	KeepConnection Action = "keep-the-connection" // a warm one has its windows open
+)
+
+// Actions on a route, a host or the path.
+const (
+	InitialWindow   Action = "initial-window"    // ip route … initcwnd, initrwnd
+	NoIdleRestart   Action = "no-idle-restart"   // net.ipv4.tcp_slow_start_after_idle = 0
+	ForgetMetrics   Action = "forget-metrics"    // net.ipv4.tcp_no_metrics_save, ip tcp_metrics flush
+	RaiseCeilings   Action = "raise-ceilings"    // tcp_rmem, tcp_wmem, rmem_max, wmem_max
+	UnfixBuffer     Action = "unfix-buffer"      // find what fixes it, a program, a default or a policy, and remove that
+	WindowScaling   Action = "window-scaling"    // on at both ends, and let through
+	ReorderLimit    Action = "reordering-limit"  // net.ipv4.tcp_max_reordering
+	ProbeMTU        Action = "probe-mtu"         // net.ipv4.tcp_mtu_probing = 1
+	LetTooBigPass   Action = "let-too-big-pass"  // ICMP type 3 code 4, ICMPv6 type 2
+	LargerPathMTU   Action = "larger-path-mtu"   // goodput under loss grows with the segment
+	MarkCongestion  Action = "ecn"               // only where the queue marks
+	FairQueue       Action = "fair-queue"        // fq_codel or cake at the narrow point
+	ReplacePolicer  Action = "replace-policer"   // by a shaper
+	RaiseShaper     Action = "raise-shaper"      // this host's qdisc or its interface's speed
+	RoomForAcks     Action = "room-for-acks"     // on the way back
+	FindLoss        Action = "find-loss"         // where segments vanish
+	MoreCPU         Action = "more-cpu"          // a core, fewer copies, offloads
+	FasterLine      Action = "faster-line"       // nothing to tune: the link is full
+	MeasureOtherEnd Action = "measure-other-end" // what would tell the candidates apart
+)
+
+// Scope is how far a change reaches, the narrowest first.
+type Scope string
+
+const (
+	Program Scope = "program" // one program's sockets
+	Route   Scope = "route"   // everything to one destination
+	Host    Scope = "host"    // every connection of a host
+	Network Scope = "network" // a device on the path, often somebody else's
+	Nowhere Scope = ""        // nothing is changed
+)
+
+// End says on which side of the transfer it is done.
+type End string
+
+const (
+	Sender   End = "sender"
+	Receiver End = "receiver"
+	Both     End = "both"
+	Between  End = "path"
+)
+
+// Step is one thing to do about a limiter.
+type Step struct {
+	Action Action
+	Scope  Scope
+	End    End
+	// Tried says that a transfer of ours can try it without changing a host.
+	Tried  bool
+	Source string // where it is said that this helps
+}
+
+// For lists the steps for a verdict, the first to be tried first. It is never empty.
+func For(name verdict.Name, subtype string) []Step {
+	if steps, ok := table[key{name, subtype}]; ok {
+		return steps
+	}
+	if steps, ok := table[key{name, ""}]; ok {
+		return steps
+	}
+	return table[key{verdict.Unknown, ""}]
+}
+
+type key struct {
+	name    verdict.Name
+	subtype string
+}
+
+var (
+	control = Step{OtherControl, Program, Sender, true, "RFC 9438; Cardwell et al., BBR, ACM Queue 14-5 (2016)"}
+	atBDP   = Step{WindowOfBDP, Program, Receiver, true, "RFC 6349 section 3.3"}
+	streams = Step{ParallelFlows, Program, Both, true,
+		"Hacker et al., IPDPS 2002: n flows react to a loss as 1/n of one"}
+	paceBelow = Step{PaceBelow, Program, Sender, true, "RFC 2698; socket(7) SO_MAX_PACING_RATE"}
+	windows   = Step{LargerWindows, Program, Both, true, "RFC 7323 section 2"}
+	ceilings  = Step{RaiseCeilings, Host, Both, false, "tcp(7) tcp_rmem, tcp_wmem"}
+	pathMTU   = Step{LargerPathMTU, Network, Between, false, "Mathis et al., CCR 27-3 (1997): rate grows with the MSS"}
+	findLoss  = Step{FindLoss, Network, Between, false, "RFC 6349 section 3.4"}
+	ecn       = Step{MarkCongestion, Host, Both, false, "RFC 3168; RFC 8087"}
+	fairQueue = Step{FairQueue, Network, Between, false, "RFC 8290; RFC 7567"}
+)
+
+var table = map[key][]Step{
+	{verdict.ReceiverWindow, ""}: {windows, ceilings, streams},
+	{verdict.ReceiverWindow, verdict.Unscaled}: {{WindowScaling, Host, Both, false, "RFC 7323 section 2.2"}, windows,
+		streams},
+	{verdict.ReceiverWindow, verdict.FactorZero}: {windows, {UnfixBuffer, Host, Receiver, false,
+		"RFC 7323 section 2.3; learn.microsoft.com: SOL_SOCKET socket options, Get-NetTCPSetting"}, streams},
+	{verdict.ReceiverWindow, verdict.Fixed}: {windows, ceilings, streams},
+	{verdict.ReceiverWindow, verdict.Stuck}: {ceilings, windows, streams},
+	{verdict.ReceiverWindow, verdict.AutotuneGrowing}: {windows, {KeepConnection, Program, Both, false,
+		"RFC 9112 section 9.3"}, ceilings},
+	{verdict.SendBuffer, ""}: {windows, ceilings, streams},
+	{verdict.Congestion, ""}: {control, atBDP, streams, findLoss, pathMTU, ecn},
+	{verdict.Congestion, verdict.Policer}: {paceBelow, control, atBDP, streams,
+		{ReplacePolicer, Network, Between, false, "Flach et al., SIGCOMM 2016, section 5"}},
+	{verdict.Bottleneck, ""}: {{FasterLine, Nowhere, Between, false, "RFC 6349 section 3.3"}},
+	{verdict.SlowStart, ""}: {{KeepConnection, Program, Both, false, "RFC 9112 section 9.3"},
+		{InitialWindow, Route, Both, false, "RFC 6928; ip-route(8) initcwnd, initrwnd"},
+		{NoIdleRestart, Host, Sender, false, "RFC 5681 section 4.1; tcp(7) tcp_slow_start_after_idle"},
+		{ForgetMetrics, Host, Sender, false, "ip-tcp_metrics(8)"}, streams},
+	{verdict.NagleDelayedAck, ""}: {{NoDelay, Program, Sender, true, "RFC 9293 section 3.7.4; tcp(7) TCP_NODELAY"}},
+	{verdict.Application, ""}: {{WriteSooner, Program, Sender, false, "RFC 6349 section 3.1"},
+		{LargerRequests, Program, Both, false, "RFC 6349 section 3.1"}},
+	{verdict.ReceiverApplication, ""}: {{ReadFaster, Program, Receiver, false, "RFC 9293 section 3.8.6"}},
+	{verdict.LocalQueue, ""}:          {{RaiseShaper, Host, Sender, false, "tc(8)"}, control},
+	{verdict.AckPath, ""}: {{RoomForAcks, Network, Between, false, "RFC 3449"}, fairQueue, control,
+		{LargerPathMTU, Network, Between, false, "RFC 3449 section 5.1: fewer segments, fewer acknowledgements"}},
+	{verdict.MTUBlackHole, ""}: {{SmallerSegment, Program, Both, true, "RFC 2923"},
+		{ProbeMTU, Host, Sender, false, "RFC 4821; tcp(7) tcp_mtu_probing"},
+		{LetTooBigPass, Network, Between, false, "RFC 1191; RFC 4890 section 4.3.1"}},
+	{verdict.Pacing, ""}: {{RemovePacing, Program, Sender, true, "socket(7) SO_MAX_PACING_RATE"}},
+	{verdict.CPU, ""}: {{LargerWrites, Program, Both, true, "RFC 6349 section 3.1"}, streams,
+		{MoreCPU, Host, Both, false, "RFC 6349 section 3.1"}},
+	{verdict.Sender, ""}: {{MeasureOtherEnd, Nowhere, Sender, false, "tcp(7) TCP_INFO"}},
+	{verdict.Mixed, ""}:  {control, atBDP, streams, {MeasureOtherEnd, Nowhere, Both, false, "RFC 4898"}},
+	{verdict.Unknown, ""}: {control, atBDP, streams, {SmallerSegment, Program, Both, true, "RFC 2923"}, paceBelow,
+		{MeasureOtherEnd, Nowhere, Both, false, "RFC 4898"}},
+}

@@ -1,0 +1,49 @@
+package remedy
+
+import (
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// Actions that change nothing and tell candidates apart.
+const (
+	AskSender     Action = "ask-the-sender"           // its kernel and its program: ss -tim, fullpipe why
+	AskReceiver   Action = "ask-the-receiver"         // its socket: ss -tm, what lies unread
+	CaptureSender Action = "capture-at-the-sender"    // where losses and queues lie before it
+	CaptureFar    Action = "capture-at-the-other-end" // where packets vanish, and which way a queue stands
+	MeasureLonger Action = "measure-longer"           // a start is no steady rate
+	SeeHandshake  Action = "capture-the-handshake"    // the window scale is in the SYNs only
+)
+
+// Tell lists what would decide between the candidates of an open verdict, the cheapest
+// first. It is never empty.
+func Tell(candidates []verdict.Name) (steps []Step) {
+	any := func(names ...verdict.Name) bool {
+		return slices.ContainsFunc(candidates, func(n verdict.Name) bool { return slices.Contains(names, n) })
+	}
+	if any(verdict.Application, verdict.SendBuffer, verdict.Pacing, verdict.LocalQueue, verdict.CPU,
+		verdict.NagleDelayedAck, verdict.Sender) {
+		steps = append(steps, Step{AskSender, Nowhere, Sender, false, "ss(8) -tim: notsent, cwnd, pacing_rate, busy, " +
+			"sndbuf_limited; tcp(7) TCP_INFO"})
+	}
+	if any(verdict.ReceiverApplication, verdict.ReceiverWindow) {
+		steps = append(steps, Step{AskReceiver, Nowhere, Receiver, false, "ss(8) -tm: Recv-Q, rcv_space, rb of skmem"})
+	}
+	if any(verdict.Congestion, verdict.Bottleneck, verdict.AckPath, verdict.MTUBlackHole) {
+		steps = append(steps, Step{CaptureFar, Nowhere, Receiver, false, "RFC 6349 section 3.4; RFC 3449"})
+	}
+	if any(verdict.SlowStart) {
+		steps = append(steps, Step{MeasureLonger, Nowhere, Both, false, "RFC 6349 section 3.3"})
+	}
+	if len(steps) == 0 {
+		steps = []Step{{CaptureSender, Nowhere, Sender, false, "RFC 4898"}, {AskSender, Nowhere, Sender, false, "ss(8) -tim"}}
+	}
+	return steps
+}
+
+// Open says that a verdict names no single limiter: then what tells its candidates apart
+// comes before what would mend one of them.
+func Open(n verdict.Name) bool {
+	return n == verdict.Unknown || n == verdict.Mixed || n == verdict.Sender
+}

@@ -1,0 +1,40 @@
+package remedy
+
+import (
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+func TestTell(t *testing.T) {
+	for _, c := range []struct {
+		candidates []verdict.Name
+		first      Action
+		steps      int
+	}{
+		{[]verdict.Name{verdict.Application, verdict.SendBuffer}, AskSender, 1},
+		{[]verdict.Name{verdict.ReceiverApplication, verdict.ReceiverWindow}, AskReceiver, 1},
+		{[]verdict.Name{verdict.Congestion, verdict.Bottleneck}, CaptureFar, 1},
+		{[]verdict.Name{verdict.Application, verdict.ReceiverWindow, verdict.Congestion, verdict.SlowStart}, AskSender, 4},
+		{nil, CaptureSender, 2},
+	} {
+		steps := Tell(c.candidates)
+		if len(steps) != c.steps || steps[0].Action != c.first {
+			t.Errorf("%v: %+v", c.candidates, steps)
+		}
+		for _, s := range steps {
+			if s.Scope != Nowhere || s.Source == "" {
+				t.Errorf("%v: %+v changes something, or has no source", c.candidates, s)
+			}
+		}
+	}
+}
+
+// Every candidate that a verdict may have is told apart by something of its own.
+func TestEveryLimiterCanBeTold(t *testing.T) {
+	for _, n := range verdict.Names() {
+		if len(Tell([]verdict.Name{n})) == 0 {
+			t.Errorf("%s: nothing tells", n)
+		}
+	}
+}

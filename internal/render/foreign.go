@@ -1,0 +1,260 @@
+// Package render is the one door through which text reaches a terminal or a page. Far
+// ends, files, kernels and programs choose some of the characters that a document holds,
+// and with them could move the cursor, rewrite what stands above it, set the clipboard
+// or turn a line round. So every document is made harmless on its way out: what a
+// terminal would obey is written as an escape that it shows.
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Line is text from elsewhere as one line: line breaks are escaped too.
+func Line(s string) string {
+	if !strings.ContainsFunc(s, obeyed) && utf8.ValidString(s) {
+		return s
+	}
+	return string(escape(nil, []byte(s), obeyed))
+}
+
+// LineBreak is what Line makes of a line feed.
+const LineBreak = `\u000a`
+
+// Document is a copy of a document in which every string is a Line, so that nobody's
+// text can begin a line of ours. What has nothing to escape is shared with the original.
+func Document[T any](doc T) T {
+	v, changed := lines(reflect.ValueOf(&doc).Elem())
+	if !changed {
+		return doc
+	}
+	return v.Interface().(T)
+}
+
+// Columns are how wide a text for w may be: what its terminal shows, between 60 and 160;
+// 100 where it is none.
+func Columns(w io.Writer) int {
+	const usual, least, most = 100, 60, 160
+	if c, ok := w.(interface{ Columns() int }); ok {
+		if n := c.Columns(); n > 0 {
+			return min(max(n, least), most)
+		}
+	}
+	return usual
+}
+
+// page is a text on its way, as wide as where it goes to.
+type page struct {
+	bytes.Buffer
+	columns int
+}
+
+func (p *page) Columns() int { return p.columns }
+
+// Written passes on in one piece what write writes, harmless, and answers the first
+// error of both.
+func Written(w io.Writer, write func(io.Writer) error) error {
+	b := page{columns: Columns(w)}
+	if err := write(&b); err != nil {
+		return err
+	}
+	_, err := NewWriter(w).Write(b.Bytes())
+	return err
+}
+
+// Writer escapes on the way to another writer whatever a terminal would obey, except
+// line feeds and tabs. Text that has nothing of it passes unchanged. As the escapes are
+// those of JSON, an object that passes means the same afterwards.
+type Writer struct {
+	w    io.Writer
+	tail []byte // the begin of a character whose end has not been written yet
+}
+
+// NewWriter begins a harmless way to w.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+
+// Unwrap is the writer behind it, for control sequences of our own and for programs
+// that are started.
+func (w *Writer) Unwrap() io.Writer { return w.w }
+
+// Columns are those of the writer behind it; 0 where it does not know.
+func (w *Writer) Columns() int {
+	if c, ok := w.w.(interface{ Columns() int }); ok {
+		return c.Columns()
+	}
+	return 0
+}
+
+func (w *Writer) Write(p []byte) (int, error) {
+	text := p
+	if len(w.tail) > 0 {
+		text = append(w.tail, p...)
+		w.tail = nil
+	}
+	if cut := incomplete(text); cut > 0 {
+		w.tail = bytes.Clone(text[len(text)-cut:])
+		text = text[:len(text)-cut]
+	}
+	if !harmless(text) {
+		text = escape(nil, text, func(r rune) bool { return r != '\n' && r != '\t' && obeyed(r) })
+	}
+	if _, err := w.w.Write(text); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// harmless is a quick look: nothing but printable ASCII, line feeds and tabs.
+func harmless(text []byte) bool {
+	for _, c := range text {
+		if c < ' ' && c != '\n' && c != '\t' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// incomplete is how many bytes at the end begin a character that does not end there.
+func incomplete(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if c := text[len(text)-n]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRune(text[len(text)-n:]) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+// obeyed says that a terminal or a browser may act on a character instead of showing it:
+// C0 and C1 controls, format characters (Unicode's Cf, as those that turn the direction
+// or have no width), and line and paragraph separators.
+func obeyed(r rune) bool {
+	if r >= ' ' && r < 0x7f {
+		return false
+	}
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+// escape writes characters as JSON does, and U+FFFD for bytes that are no UTF-8: an
+// 8-bit terminal would take some of them for controls.
+func escape(to, text []byte, which func(rune) bool) []byte {
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		switch {
+		case !which(r):
+			to = utf8.AppendRune(to, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			to = fmt.Appendf(to, `\u%04x\u%04x`, high, low)
+		default:
+			to = fmt.Appendf(to, `\u%04x`, r)
+		}
+		text = text[size:]
+	}
+	return to
+}
+
+// lines is a value with each string in it made a Line; false when it needed no copy.
+func lines(v reflect.Value) (reflect.Value, bool) {
+	switch v.Kind() {
+	case reflect.String:
+		if s := Line(v.String()); s != v.String() {
+			out := reflect.New(v.Type()).Elem()
+			out.SetString(s)
+			return out, true
+		}
+	case reflect.Pointer, reflect.Interface:
+		return linesBehind(v)
+	case reflect.Struct:
+		return linesOfStruct(v)
+	case reflect.Slice, reflect.Array:
+		return linesOfList(v)
+	case reflect.Map:
+		return linesOfMap(v)
+	}
+	return v, false
+}
+
+func linesBehind(v reflect.Value) (reflect.Value, bool) {
+	if v.IsNil() {
+		return v, false
+	}
+	inner, changed := lines(v.Elem())
+	if !changed {
+		return v, false
+	}
+	out := reflect.New(v.Type()).Elem()
+	if v.Kind() == reflect.Interface {
+		out.Set(inner)
+		return out, true
+	}
+	to := reflect.New(v.Type().Elem())
+	to.Elem().Set(inner)
+	out.Set(to)
+	return out, true
+}
+
+func linesOfStruct(v reflect.Value) (reflect.Value, bool) {
+	out, changed := v, false
+	for i := range v.NumField() {
+		if !v.Type().Field(i).IsExported() {
+			continue // what a document keeps to itself it derives from what it shows
+		}
+		field, differs := lines(v.Field(i))
+		if differs && !changed {
+			out, changed = reflect.New(v.Type()).Elem(), true
+			out.Set(v)
+		}
+		if differs {
+			out.Field(i).Set(field)
+		}
+	}
+	return out, changed
+}
+
+func linesOfList(v reflect.Value) (reflect.Value, bool) {
+	if scalar(v.Type().Elem().Kind()) {
+		return v, false
+	}
+	out, changed := v, false
+	for i := range v.Len() {
+		item, differs := lines(v.Index(i))
+		if differs && !changed {
+			changed = true
+			out = reflect.New(v.Type()).Elem()
+			if v.Kind() == reflect.Slice {
+				out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+			}
+			reflect.Copy(out, v)
+		}
+		if differs {
+			out.Index(i).Set(item)
+		}
+	}
+	return out, changed
+}
+
+// scalar kinds hold no text: series of numbers are not looked through.
+func scalar(k reflect.Kind) bool { return k >= reflect.Bool && k <= reflect.Complex128 }
+
+func linesOfMap(v reflect.Value) (reflect.Value, bool) {
+	out, changed := reflect.MakeMapWithSize(v.Type(), v.Len()), false
+	for entries := v.MapRange(); entries.Next(); {
+		key, keyDiffers := lines(entries.Key())
+		value, differs := lines(entries.Value())
+		changed = changed || keyDiffers || differs
+		out.SetMapIndex(key, value)
+	}
+	if !changed {
+		return v, false
+	}
+	return out, true
+}

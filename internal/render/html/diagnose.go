@@ -1,0 +1,47 @@
+package html
+
+import (
+	_ "embed"
+	"html/template"
+	"io"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/svg"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+//go:embed page/diagnose.html
+var diagnosePage string
+
+// baseStyle is what all pages share: colours of both schemes, text, tables and limiters.
+//
+//go:embed page/base.css
+var baseStyle string
+
+//go:embed page/diagnose.css
+var diagnoseStyle string
+
+//go:embed page/diagnose.js
+var diagnoseScript string
+
+// Diagnose writes one page that needs nothing else: the table, and the graphs of every
+// connection whose points were kept. The pictures stand without scripts; with them they
+// can be zoomed and read.
+func Diagnose(w io.Writer, r *record.Diagnose) error {
+	page, err := template.New("diagnose").Funcs(template.FuncMap{
+		"size": func(n int64) string { return units.Size(n).String() }, "rate": text.RateText, "seconds": text.SecondsText,
+		"shares": text.SharesText, "count": text.Thousands,
+		"rowID": text.CapturedConnectionRowID, "handshake": text.CapturedConnectionHandshakeText,
+		"observed": text.Sentence, "limited": text.CapturedDirectionLimited, "sentence": text.CapturedDirectionSentence,
+		"drawn": svg.CapturedDirectionDrawn, "charts": svg.CapturedDirectionCharts, "points": svg.CapturedDirectionPoints,
+	}).Parse(diagnosePage)
+	if err != nil {
+		return err
+	}
+	return page.Execute(w, map[string]any{
+		"Doc": r, "Style": template.CSS(baseStyle + diagnoseStyle), "Script": template.JS(diagnoseScript),
+		"Limiters": verdict.Names(),
+	})
+}

@@ -1,0 +1,27 @@
+// Package html turns records into pages that need nothing else: no file beside them, no
+// host to ask. The pictures stand without scripts.
+package html
+
+import (
+	"io"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+)
+
+// Write writes a document as one page, harmless and in one piece.
+func Write(w io.Writer, doc record.Document) error {
+	return render.Written(w, func(w io.Writer) error { return write(w, render.Document(doc)) })
+}
+
+func write(w io.Writer, doc record.Document) error {
+	switch d := doc.(type) {
+	case *record.Diagnose:
+		return Diagnose(w, d)
+	case *record.RFC6349:
+		return RFC6349(w, d)
+	case *record.Sweep:
+		return Sweep(w, d)
+	}
+	return plain(w, doc)
+}

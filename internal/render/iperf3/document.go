@@ -1,0 +1,149 @@
+// Package iperf3 tells a test as iperf3 does: its JSON key by key, and its text line by
+// line, so that programs which read one read the other. What fullpipe knows besides is
+// one object more, "fullpipe".
+package iperf3
+
+import (
+	"encoding/json"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// Version is the iperf3 whose output this is held against.
+const Version = "iperf 3.12"
+
+// Document is the object that `iperf3 --json` prints.
+type Document struct {
+	Start     Start           `json:"start"`
+	Intervals []Interval      `json:"intervals"`
+	End       End             `json:"end"`
+	Text      string          `json:"server_output_text,omitempty"`
+	Object    json.RawMessage `json:"server_output_json,omitempty"`
+	Error     string          `json:"error,omitempty"`
+	Fullpipe  *Fullpipe       `json:"fullpipe,omitempty"`
+}
+
+// Fullpipe is what limited the test, with evidence and what to do.
+type Fullpipe struct {
+	Version    string             `json:"version"`
+	Directions []record.Direction `json:"directions"`
+}
+
+// Start is what is known before data flows.
+type Start struct {
+	Connected  []Connected `json:"connected"`
+	Version    string      `json:"version"`
+	System     string      `json:"system_info"`
+	Timestamp  *Timestamp  `json:"timestamp,omitempty"`
+	Connecting *HostPort   `json:"connecting_to,omitempty"`
+	Accepted   *HostPort   `json:"accepted_connection,omitempty"`
+	Cookie     string      `json:"cookie,omitempty"`
+	MSS        *int        `json:"tcp_mss_default,omitempty"`
+	AskedMSS   *int        `json:"tcp_mss,omitempty"` // instead, where one was asked for
+	Bitrate    *int64      `json:"target_bitrate,omitempty"`
+	Buffer     *int        `json:"sock_bufsize,omitempty"`
+	SendBuffer *int        `json:"sndbuf_actual,omitempty"`
+	RecvBuffer *int        `json:"rcvbuf_actual,omitempty"`
+	Test       *Test       `json:"test_start,omitempty"`
+}
+
+// Connected is one stream's connection.
+type Connected struct {
+	Socket     int    `json:"socket"`
+	LocalHost  string `json:"local_host"`
+	LocalPort  int    `json:"local_port"`
+	RemoteHost string `json:"remote_host"`
+	RemotePort int    `json:"remote_port"`
+}
+
+// Timestamp is when the test began.
+type Timestamp struct {
+	Time    string `json:"time"`
+	Seconds int64  `json:"timesecs"`
+}
+
+// HostPort is the other end's address.
+type HostPort struct {
+	Host string `json:"host"`
+	Port int    `json:"port"`
+}
+
+// Test is what was asked for.
+type Test struct {
+	Protocol string `json:"protocol"`
+	Streams  int    `json:"num_streams"`
+	Length   int    `json:"blksize"`
+	Omit     int    `json:"omit"`
+	Duration int    `json:"duration"`
+	Bytes    int64  `json:"bytes"`
+	Blocks   int64  `json:"blocks"`
+	Reverse  int    `json:"reverse"`
+	TOS      int    `json:"tos"`
+	Bitrate  int64  `json:"target_bitrate"`
+}
+
+// Interval is what came in a part of the test.
+type Interval struct {
+	Streams []Span `json:"streams"`
+	Sum     *Span  `json:"sum,omitempty"`
+	Reverse *Span  `json:"sum_bidir_reverse,omitempty"`
+}
+
+// Span is a stream, or the sum of streams, over a time. Pointers are absent where iperf3
+// does not tell them.
+type Span struct {
+	Socket      int      `json:"socket,omitempty"`
+	Start       float64  `json:"start"`
+	End         float64  `json:"end"`
+	Seconds     float64  `json:"seconds"`
+	Bytes       int64    `json:"bytes"`
+	Bps         float64  `json:"bits_per_second"`
+	Retransmits *int64   `json:"retransmits,omitempty"`
+	Cwnd        *int64   `json:"snd_cwnd,omitempty"`
+	SendWnd     *int64   `json:"snd_wnd,omitempty"`
+	RTT         *int64   `json:"rtt,omitempty"` // µs
+	RTTVar      *int64   `json:"rttvar,omitempty"`
+	PMTU        *int     `json:"pmtu,omitempty"`
+	MaxCwnd     *int64   `json:"max_snd_cwnd,omitempty"`
+	MaxSendWnd  *int64   `json:"max_snd_wnd,omitempty"`
+	MaxRTT      *int64   `json:"max_rtt,omitempty"`
+	MinRTT      *int64   `json:"min_rtt,omitempty"`
+	MeanRTT     *int64   `json:"mean_rtt,omitempty"`
+	JitterMs    *float64 `json:"jitter_ms,omitempty"`
+	Lost        *int64   `json:"lost_packets,omitempty"`
+	Packets     *int64   `json:"packets,omitempty"`
+	LostPercent *float64 `json:"lost_percent,omitempty"`
+	OutOfOrder  *int64   `json:"out_of_order,omitempty"`
+	Omitted     *bool    `json:"omitted,omitempty"`
+	Sender      bool     `json:"sender"`
+}
+
+// End is the test as a whole; empty where it was cut short.
+type End struct {
+	Streams            []EndStream `json:"streams,omitempty"`
+	Sum                *Span       `json:"sum,omitempty"` // UDP
+	Sent               *Span       `json:"sum_sent,omitempty"`
+	Received           *Span       `json:"sum_received,omitempty"`
+	SentReverse        *Span       `json:"sum_sent_bidir_reverse,omitempty"`
+	ReceivedReverse    *Span       `json:"sum_received_bidir_reverse,omitempty"`
+	CPU                *CPU        `json:"cpu_utilization_percent,omitempty"`
+	SenderCongestion   string      `json:"sender_tcp_congestion,omitempty"`
+	ReceiverCongestion string      `json:"receiver_tcp_congestion,omitempty"`
+}
+
+// EndStream is one stream of TCP by both ends, or of UDP.
+type EndStream struct {
+	Sender   *Span `json:"sender,omitempty"`
+	Receiver *Span `json:"receiver,omitempty"`
+	UDP      *Span `json:"udp,omitempty"`
+}
+
+// CPU is in percent of a processor.
+type CPU struct {
+	HostTotal    float64 `json:"host_total"`
+	HostUser     float64 `json:"host_user"`
+	HostSystem   float64 `json:"host_system"`
+	RemoteTotal  float64 `json:"remote_total"`
+	RemoteUser   float64 `json:"remote_user"`
+	RemoteSystem float64 `json:"remote_system"`
+}

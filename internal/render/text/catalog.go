@@ -1,0 +1,111 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+)
+
+// Parameter writes one entry of the catalog as a page.
+func Parameter(w io.Writer, p catalog.Parameter) {
+	title := p.Name + " (" + p.System + ", " + p.Kind
+	if !p.Confirmed {
+		title += ", not confirmed by a primary source"
+	}
+	fmt.Fprintf(w, "%s)\n\n", title)
+	fmt.Fprintln(w, indent(p.Effect, "  ", render.Columns(w)))
+	fmt.Fprintln(w)
+	line := func(label, text string) {
+		if text != "" {
+			fmt.Fprintf(w, "  %-14s%s\n", label, strings.TrimPrefix(indent(text, strings.Repeat(" ", 16), render.Columns(w)),
+				strings.Repeat(" ", 16)))
+		}
+	}
+	line("where", p.Where)
+	line("type", strings.Trim(p.Type+", "+p.Unit, ", "))
+	line("range", p.Range)
+	for i, d := range p.Defaults {
+		text := cmp.Or(d.Value, "none")
+		if d.Since != "" {
+			text += " since " + d.Since
+		}
+		if d.Unconfirmed {
+			text += " [not confirmed]"
+		}
+		if d.Note != "" {
+			text += " (" + d.Note + ")"
+		}
+		line([]string{"default", ""}[min(i, 1)], text)
+	}
+	line("concerns", p.Scope)
+	line("takes effect", p.Acts)
+	if p.Gone != "" {
+		line("gone since", p.Gone)
+	}
+	for i, text := range p.Interactions {
+		line([]string{"note", ""}[min(i, 1)], text)
+	}
+	for i, h := range p.Harmful {
+		line([]string{"harmful", ""}[min(i, 1)], harm(h)+": "+h.Why)
+	}
+	for _, in := range p.Inert {
+		since := "since " + in.Since
+		if in.Unconfirmed {
+			since += " [not confirmed]"
+		}
+		line("no effect", since+": "+in.Why)
+	}
+	line("source", p.Source)
+}
+
+func harm(h catalog.Harm) string {
+	switch {
+	case h.Above != 0:
+		return fmt.Sprintf("above %d", h.Above)
+	case h.Below != 0:
+		return fmt.Sprintf("below %d", h.Below)
+	case h.Set:
+		return "set at all"
+	}
+	return h.Value
+}
+
+// Parameters writes a line for each entry of the catalog.
+func Parameters(w io.Writer, all []catalog.Parameter) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	system := ""
+	for _, p := range all {
+		if p.System != system {
+			if system != "" {
+				fmt.Fprintln(table)
+			}
+			system = p.System
+			fmt.Fprintf(table, "%s\tkind\tdefault\ttakes effect\n", system)
+		}
+		d, _ := p.DefaultFor("")
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", p.Name, p.Kind, cmp.Or(d.Value, "none"), p.Acts)
+	}
+	return table.Flush()
+}
+
+// indent wraps a paragraph at width columns and starts each line with prefix.
+func indent(text, prefix string, width int) string {
+	var lines []string
+	line := prefix
+	for word := range strings.FieldsSeq(text) {
+		if line != prefix && len([]rune(line))+1+len([]rune(word)) > width {
+			lines = append(lines, line)
+			line = prefix
+		}
+		if line != prefix {
+			line += " "
+		}
+		line += word
+	}
+	return strings.Join(append(lines, line), "\n")
+}

@@ -1,0 +1,133 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// Compare prints the comparison for a person.
+func Compare(w io.Writer, c *record.Compare) {
+	t := newTable()
+	t.row("first", c.Peers[0])
+	t.row("second", c.Peers[1])
+	if c.Interrupted {
+		t.row("interrupted", "these figures are of the part that was measured")
+	}
+	t.write(w, "")
+	for i := range c.Directions {
+		fmt.Fprintln(w)
+		writeComparedDirection(w, &c.Directions[i])
+	}
+}
+
+func writeComparedDirection(w io.Writer, d *record.ComparedDirection) {
+	fmt.Fprintf(w, "%s, %d and %d transfers in turn\n", Heading(d.Direction), len(d.First.GoodputsBps),
+		len(d.Second.GoodputsBps))
+	t := newTable(1, 2)
+	t.row("", "first", "second")
+	for _, line := range []struct {
+		name string
+		cell func(*record.ComparedWay) string
+	}{
+		{"goodput", comparedWayGoodputText},
+		{"95 % interval", comparedWayIntervalText},
+		{"limited by", comparedWayLimiterText},
+		{"segment", func(w *record.ComparedWay) string { return bytesText(w.MSSBytes) }},
+		{"path MTU", func(w *record.ComparedWay) string { return bytesText(w.PathMTUBytes) }},
+		{"least round trip", func(w *record.ComparedWay) string { return timeText(w.RTTMinS) }},
+		{"mean round trip", func(w *record.ComparedWay) string { return timeText(w.RTTMeanS) }},
+		{"sent again", func(w *record.ComparedWay) string { return shareText(w.ResentRatio, "%.2g %%") }},
+		{"near host busy", func(w *record.ComparedWay) string { return shareText(w.NearCPURatio, "%.0f %%") }},
+		{"far host busy", func(w *record.ComparedWay) string { return shareText(w.FarCPURatio, "%.0f %%") }},
+	} {
+		t.row(line.name, line.cell(&d.First), line.cell(&d.Second))
+	}
+	t.write(w, "  ")
+	fmt.Fprintln(w)
+	v := newTable()
+	if d.Factor != nil {
+		text := "× " + factor(d.Factor.Factor)
+		if d.Factor.CI95 != nil {
+			text += fmt.Sprintf("   (× %s to × %s with 95 %% confidence, measured in turn)", factor(d.Factor.CI95[0]),
+				factor(d.Factor.CI95[1]))
+		}
+		v.row("second over first", text)
+	}
+	v.row("because of", comparedDirectionCauseText(d))
+	v.row("", differenceText(d))
+	for _, e := range d.Explanations {
+		v.row("  "+string(e.Cause), fmt.Sprintf("× %s to × %s: %s", factor(e.FactorLow), factor(e.FactorHigh),
+			explanationText(&e)))
+	}
+	v.write(w, "  ")
+}
+
+func comparedDirectionCauseText(d *record.ComparedDirection) string {
+	text := string(d.Cause)
+	if len(d.Candidates) > 0 {
+		names := make([]string, len(d.Candidates))
+		for i, c := range d.Candidates {
+			names[i] = string(c)
+		}
+		text += ": " + strings.Join(names, " or ")
+	}
+	return text + ", " + string(d.Confidence) + " confidence"
+}
+
+const notKnown = "not known"
+
+func comparedWayGoodputText(w *record.ComparedWay) string {
+	if w.GoodputBps == nil {
+		return notKnown
+	}
+	return units.Rate(*w.GoodputBps).String()
+}
+
+func comparedWayIntervalText(w *record.ComparedWay) string {
+	if w.CI95Bps == nil {
+		return notKnown
+	}
+	return fmt.Sprintf("%s to %s", units.Rate(w.CI95Bps[0]), units.Rate(w.CI95Bps[1]))
+}
+
+// comparedWayLimiterText names each limiter once, the most frequent first.
+func comparedWayLimiterText(w *record.ComparedWay) string {
+	shares := verdict.Shares{}
+	for _, name := range w.Limiters {
+		shares[verdict.Name(name)]++
+	}
+	var names []string
+	for _, name := range shares.Top() {
+		names = append(names, string(name))
+	}
+	if len(names) == 0 {
+		return notKnown
+	}
+	return strings.Join(names, ", ")
+}
+
+func bytesText(v *int) string {
+	if v == nil {
+		return notKnown
+	}
+	return fmt.Sprintf("%d bytes", *v)
+}
+
+func timeText(v *float64) string {
+	if v == nil {
+		return notKnown
+	}
+	return SecondsText(*v)
+}
+
+func shareText(v *float64, format string) string {
+	if v == nil {
+		return notKnown
+	}
+	return fmt.Sprintf(format, 100**v)
+}

@@ -1,0 +1,80 @@
+package text
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// writeCriteria says what a measurement was held against.
+func writeCriteria(w io.Writer, all []record.Criterion) {
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	t := newTable()
+	for _, c := range all {
+		verdict, said := "FAIL", "limited by "+c.Limiter+", refused: "+strings.Join(c.Refused, ", ")
+		if c.Passed {
+			verdict = "pass"
+		}
+		if c.Criterion == "fail-below" {
+			said = "goodput is not known"
+			if c.MeasuredBps != nil {
+				said = units.Rate(*c.MeasuredBps).String() + " of goodput"
+			}
+			said += ", at least " + units.Rate(c.LeastBps).String() + " asked"
+		}
+		t.row(verdict, string(c.Direction), said)
+	}
+	t.write(w, "")
+}
+
+// measureCSV prints a line for each direction.
+func measureCSV(w io.Writer, m *record.Measure) error {
+	out := csv.NewWriter(w)
+	out.Write([]string{"peer", "direction", "started_at", "goodput_bps", "steady_goodput_bps", "duration_s", "bytes",
+		"retransmitted_segments", "rtt_min_s", "rtt_mean_s", "mss_bytes", "limiter", "subtype", "confidence"})
+	for i := range m.Directions {
+		d := &m.Directions[i]
+		out.Write([]string{m.Peer, string(d.Direction), m.StartedAt.Format(csvTime), known(d.GoodputBps),
+			known(d.SteadyGoodputBps),
+			known(d.DurationS), known(d.Bytes), known(d.RetransmittedSegment), known(d.RTTMinS), known(d.RTTMeanS),
+			known(d.MSSBytes),
+			string(d.Limiter), d.Subtype, string(d.Confidence)})
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// measureUDPCSV prints a line for each direction.
+func measureUDPCSV(w io.Writer, m *record.MeasureUDP) error {
+	out := csv.NewWriter(w)
+	out.Write([]string{"peer", "direction", "started_at", "offered_bps", "goodput_bps", "duration_s", "bytes",
+		"sent_datagrams",
+		"received_datagrams", "lost_datagrams", "loss_ratio", "reordered_datagrams", "jitter_s"})
+	for i := range m.Directions {
+		d := &m.Directions[i]
+		out.Write([]string{m.Peer, string(d.Direction), m.StartedAt.Format(csvTime), known(d.OfferedBps),
+			known(&d.GoodputBps),
+			known(&d.DurationS), known(&d.Bytes), known(&d.Sent), known(&d.Received), known(&d.Lost), known(&d.LossRatio),
+			known(d.Reordered), known(&d.JitterS)})
+	}
+	out.Flush()
+	return out.Error()
+}
+
+const csvTime = "2006-01-02T15:04:05.000Z"
+
+// known is a figure in full, or nothing.
+func known[T int | int64 | float64](v *T) string {
+	if v == nil {
+		return ""
+	}
+	return strconv.FormatFloat(float64(*v), 'f', -1, 64)
+}

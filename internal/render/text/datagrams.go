@@ -1,0 +1,55 @@
+package text
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// MeasureUDP prints the measurement for a person.
+func MeasureUDP(w io.Writer, m *record.MeasureUDP) {
+	t := newTable()
+	t.row("peer", m.Peer)
+	t.write(w, "")
+	for i := range m.Directions {
+		fmt.Fprintln(w)
+		writeDatagrams(w, &m.Directions[i])
+	}
+	writeCriteria(w, m.Criteria)
+}
+
+func writeDatagrams(w io.Writer, d *record.Datagrams) {
+	fmt.Fprintln(w, Heading(d.Direction)+", UDP")
+	t := newTable()
+	text := units.Rate(d.GoodputBps).String()
+	if d.OfferedBps != nil {
+		text += " of " + units.Rate(*d.OfferedBps).String() + " offered"
+	}
+	t.row("goodput", fmt.Sprintf("%s   (%s in %s, datagrams of %d bytes)", text, units.Size(d.Bytes),
+		SecondsText(d.DurationS), d.DatagramBytes))
+	t.row("lost", fmt.Sprintf("%d of %d datagrams (%.2g %%)", d.Lost, d.Sent, 100*d.LossRatio))
+	switch {
+	case d.Reordered == nil || d.Duplicates == nil:
+		t.row("out of order", "not told by the far end")
+	default:
+		t.row("out of order", fmt.Sprintf("%d", *d.Reordered))
+		t.row("came twice", fmt.Sprintf("%d", *d.Duplicates))
+	}
+	t.row("jitter", SecondsText(d.JitterS))
+	if v := d.Variation; v != nil {
+		t.row("delay above least", fmt.Sprintf("%s median, %s at 95 %%, %s at 99 %%, %s largest", SecondsText(v.MedianS),
+			SecondsText(v.P95S), SecondsText(v.P99S), SecondsText(v.LargestS)))
+	}
+	if d.CPURatio != nil {
+		t.row("cpu", cpuText(&record.CPU{NearProcess: d.CPURatio, FarProcess: d.FarCPURatio}))
+	}
+	for _, warning := range d.Warnings {
+		t.row("note", warning)
+	}
+	if d.Interrupted {
+		t.row("interrupted", "these figures are of the part that was measured")
+	}
+	t.write(w, "  ")
+}

@@ -1,0 +1,319 @@
+package text
+
+import (
+	_ "embed"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// CapturedDirectionSentence is the answer in one line: limited by what, what to change, what to expect.
+func CapturedDirectionSentence(d *record.CapturedDirection) string {
+	text := "limited by " + string(d.Limiter)
+	switch d.Limiter {
+	case verdict.Unknown:
+		text = "what limited it is not known"
+	case verdict.Mixed:
+		text = "limited by several things in turn"
+	}
+	if d.Subtype != "" {
+		text += " (" + d.Subtype + ")"
+	}
+	if len(d.Candidates) > 0 {
+		text += ": " + names(d.Candidates, " or ")
+	}
+	if len(d.Evidence) > 0 {
+		text += " because " + Sentence(d.Evidence[0])
+	}
+	if p := d.Prediction; p != nil {
+		text += "; " + CapturedDirectionRemedy(d) + "; expect " + capturedPredictionText(p)
+	} else if fix := CapturedDirectionRemedy(d); fix != "" {
+		text += "; " + fix
+	}
+	return text + "."
+}
+
+func names(all []verdict.Name, between string) string {
+	var parts []string
+	for _, n := range all {
+		parts = append(parts, string(n))
+	}
+	return strings.Join(parts, between)
+}
+
+func capturedPredictionText(p *record.CapturedPrediction) string {
+	if p.AtLeast {
+		return fmt.Sprintf("at least %s (what limits next is not known)", units.Rate(p.LowBps))
+	}
+	return fmt.Sprintf("%s to %s", units.Rate(p.LowBps), units.Rate(p.HighBps))
+}
+
+func RateText(bps *float64) string {
+	if bps == nil {
+		return "–"
+	}
+	return units.Rate(*bps).String()
+}
+
+// CapturedConnectionRowID and the like are what the page's template asks of a connection and a direction.
+func CapturedConnectionRowID(c *record.CapturedConnection) string {
+	return c.Client + "-" + c.Server + "-" + c.StartedAt.Format("150405.000000000")
+}
+
+// CapturedDirectionLimited is the limiter with its subtype and candidates.
+func CapturedDirectionLimited(d *record.CapturedDirection) string {
+	return capturedDirectionLimiterText(d)
+}
+
+// CapturedConnectionHandshakeText is the handshake in one line.
+func CapturedConnectionHandshakeText(c *record.CapturedConnection) string {
+	if c.Handshake == nil {
+		return "not captured"
+	}
+	return capturedHandshakeText(c.Handshake)
+}
+
+// CapturedDirectionExpect is the prediction in words.
+func CapturedDirectionExpect(d *record.CapturedDirection) string {
+	if d.Prediction == nil {
+		return ""
+	}
+	return capturedPredictionText(d.Prediction)
+}
+
+// CapturedDirectionRemedy is what to change.
+func CapturedDirectionRemedy(d *record.CapturedDirection) string {
+	if said := do(d.Fix); said != "" {
+		return said
+	}
+	v := d.Verdict // of a document without fixes
+	if d.Prediction != nil && d.Prediction.Limiter != "" {
+		v.Limiter = d.Prediction.Limiter
+	}
+	return Remedy(v)
+}
+
+// Diagnose prints the diagnosis for a person: the sentence about the worst connection,
+// the table of at most rows connections, and with details or a single connection all that
+// is known of each.
+func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
+	if len(r.Connections) == 0 && r.Unmatched > 0 {
+		fmt.Fprintf(w, "no connection matches --host and --port: %s TCP segments of other connections are in %s\n",
+			Thousands(r.Unmatched), strings.Join(r.Files, ", "))
+		diagnoseWriteWarnings(w, r)
+		return
+	}
+	if len(r.Connections) == 0 {
+		fmt.Fprintf(w, "no TCP data in %s packets of %s\n", Thousands(r.Packets), strings.Join(r.Files, ", "))
+		diagnoseWriteWarnings(w, r)
+		return
+	}
+	if d := r.Connections[0].Worst(); r.Tiny {
+		fmt.Fprintf(w, "%s\n\n", nothingToDiagnose(r))
+	} else {
+		fmt.Fprintf(w, "%s → %s, %s in %s: %s\n\n", d.From, d.To, units.Size(d.Bytes), SecondsText(d.DurationS),
+			CapturedDirectionSentence(d))
+	}
+	shown := r.Connections[:min(len(r.Connections), rows)]
+	t := newTable(2, 3, 4, 5)
+	t.row("FROM", "TO", "BYTES", "TIME", "GOODPUT", "RTT", "LIMITED BY", "SURE", "LOST")
+	for i := range shown {
+		for j := range shown[i].Directions {
+			capturedDirectionRow(&shown[i].Directions[j], t)
+		}
+	}
+	t.write(w, "")
+	if rest := len(r.Connections) - len(shown); rest > 0 {
+		fmt.Fprintf(w, "and %d more connections (--top %d shows them)\n", rest, len(r.Connections))
+	}
+	if details || len(r.Connections) == 1 {
+		for i := range shown {
+			writeCapturedConnection(w, &shown[i])
+		}
+	}
+	diagnoseWriteWarnings(w, r)
+}
+
+// nothingToDiagnose says so of connections that carried next to nothing.
+func nothingToDiagnose(r *record.Diagnose) string {
+	largest := int64(0)
+	for i := range r.Connections {
+		for _, d := range r.Connections[i].Directions {
+			largest = max(largest, d.Bytes)
+		}
+	}
+	who := "of " + Thousands(int64(len(r.Connections))) + " connections none"
+	if len(r.Connections) == 1 {
+		who = "no direction of the only connection"
+	}
+	return fmt.Sprintf("there is nothing to diagnose: %s carried more than %s, which fits any connection's first window",
+		who, units.Size(largest))
+}
+
+func diagnoseWriteWarnings(w io.Writer, r *record.Diagnose) {
+	for _, warning := range r.Warnings {
+		fmt.Fprintln(w, "note: "+warning)
+	}
+	if r.Interrupted {
+		fmt.Fprintln(w, "interrupted: this is what was read until then")
+	}
+}
+
+func capturedDirectionRow(d *record.CapturedDirection, t *table) {
+	rtt, goodput := "–", "–"
+	if d.RTTMinS != nil {
+		rtt = SecondsText(*d.RTTMinS)
+	}
+	if d.GoodputBps != nil {
+		goodput = units.Rate(*d.GoodputBps).String()
+	}
+	t.row(d.From, d.To, units.Size(d.Bytes).String(), SecondsText(d.DurationS), goodput, rtt,
+		capturedDirectionLimiterText(d), string(d.Confidence), SecondsText(d.LostS))
+}
+
+func capturedDirectionLimiterText(d *record.CapturedDirection) string {
+	text := string(d.Limiter)
+	if d.Subtype != "" {
+		text += " (" + d.Subtype + ")"
+	}
+	if len(d.Candidates) > 0 {
+		text += ": " + names(d.Candidates[:min(2, len(d.Candidates))], ", ")
+	}
+	return text
+}
+
+func writeCapturedConnection(w io.Writer, c *record.CapturedConnection) {
+	fmt.Fprintf(w, "\n%s → %s  (%s, captured near: %s)\n", c.Client, c.Server,
+		c.StartedAt.Format("2006-01-02 15:04:05.000 MST"), c.Vantage)
+	t := newTable()
+	if h := c.Handshake; h != nil {
+		t.row("handshake", capturedHandshakeText(h))
+	}
+	for _, n := range c.Notes {
+		t.row("note", n)
+	}
+	t.write(w, "  ")
+	for i := range c.Directions {
+		writeCapturedDirection(w, &c.Directions[i])
+	}
+}
+
+func capturedHandshakeText(h *record.CapturedHandshake) string {
+	offer := func(what string, m map[string]int) string {
+		var parts []string
+		for _, end := range []string{"client", "server"} {
+			if v, ok := m[end]; ok {
+				parts = append(parts, fmt.Sprintf("%d (%s)", v, end))
+			}
+		}
+		if len(parts) == 0 {
+			return "no " + what
+		}
+		return what + " " + strings.Join(parts, ", ")
+	}
+	text := offer("MSS", h.MSS) + "; " + offer("window scale", h.WindowScale)
+	for what, v := range map[string]*bool{"SACK": h.SACK} {
+		text += "; " + what + " " + yesNo(v)
+	}
+	return text + "; timestamps " + yesNo(h.Timestamps)
+}
+
+func yesNo(v *bool) string {
+	switch {
+	case v == nil:
+		return "not known"
+	case *v:
+		return "yes"
+	}
+	return "no"
+}
+
+func writeCapturedDirection(w io.Writer, d *record.CapturedDirection) {
+	fmt.Fprintf(w, "  FROM %s\n", d.From)
+	t := newTable()
+	t.row("sent", fmt.Sprintf("%s in %s, %s segments, %s sent again", units.Size(d.Bytes).Exact(),
+		SecondsText(d.DurationS), Thousands(d.Segments), Thousands(d.RetransmittedSegment)))
+	if d.GoodputBps != nil {
+		t.row("goodput", units.Rate(*d.GoodputBps).String())
+	}
+	if d.RTTMinS != nil && d.RTTMaxS != nil {
+		t.row("round trip", fmt.Sprintf("%s least, %s most", SecondsText(*d.RTTMinS), SecondsText(*d.RTTMaxS)))
+	}
+	if d.WindowMaxBytes != nil {
+		t.row("window", fmt.Sprintf("%s at most; %s outstanding at most", units.Size(*d.WindowMaxBytes).Exact(),
+			units.Size(d.OutstandingMaxBytes).Exact()))
+	}
+	t.row("limited by", fmt.Sprintf("%s, %s confidence", capturedDirectionLimiterText(d), d.Confidence))
+	for _, e := range d.Evidence {
+		t.row("", Sentence(e))
+	}
+	t.row("time went to", SharesText(d.Shares))
+	if b := d.Between; b != nil {
+		t.row("two captures", fmt.Sprintf("lost before the first tap %s, between the taps %s, past the second %s",
+			units.Size(b.LostBeforeBytes),
+			units.Size(b.LostBetweenBytes), units.Size(b.LostAfterBytes)))
+		t.row("", fmt.Sprintf("between the taps there and back %s, and %s of queue on the mean; past the second %s of queue",
+			SecondsText(b.RTTMinS), SecondsText(b.QueueS), SecondsText(b.QueuePastS)))
+		t.row("", "judged by the capture at the "+b.JudgedAt+" end")
+	}
+	if p := d.Prediction; p != nil {
+		t.row("change", CapturedDirectionRemedy(d))
+		t.row("expect", capturedPredictionText(p))
+		for _, s := range d.Settings {
+			for _, line := range capturedSettingsText(&s) {
+				t.row("to set", line)
+			}
+		}
+	} else if fix := CapturedDirectionRemedy(d); fix != "" {
+		t.row("change", fix)
+	}
+	t.write(w, "    ")
+}
+
+// DiagnoseCSV prints a line for each direction.
+func DiagnoseCSV(w io.Writer, r *record.Diagnose) error {
+	out := csv.NewWriter(w)
+	out.Write([]string{"client", "server", "from", "started_at", "bytes", "duration_s", "goodput_bps", "rtt_min_s",
+		"retransmitted_segments",
+		"window_max_bytes", "limiter", "subtype", "confidence", "share", "lost_s", "vantage", "fix", "expect_low_bps",
+		"expect_high_bps"})
+	number := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*v, 'g', 9, 64)
+	}
+	for i := range r.Connections {
+		c := &r.Connections[i]
+		for j := range c.Directions {
+			d := &c.Directions[j]
+			window, fix, low, high := "", CapturedDirectionRemedy(d), "", ""
+			if d.WindowMaxBytes != nil {
+				window = strconv.FormatInt(*d.WindowMaxBytes, 10)
+			}
+			if p := d.Prediction; p != nil {
+				low = number(&p.LowBps)
+				if !p.AtLeast {
+					high = number(&p.HighBps)
+				}
+			}
+			share := d.Shares[d.Limiter]
+			out.Write([]string{c.Client, c.Server, d.From, c.StartedAt.Format("2006-01-02T15:04:05.000000Z"),
+				strconv.FormatInt(d.Bytes, 10),
+				number(&d.DurationS), number(d.GoodputBps), number(d.RTTMinS), strconv.FormatInt(d.RetransmittedSegment, 10),
+				window,
+				string(d.Limiter), d.Subtype, string(d.Confidence), number(&share), number(&d.LostS), c.Vantage, fix, low, high})
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// Thousands prints a number with separators.
+func Thousands(n int64) string { return strings.TrimSuffix(units.Size(n).Exact(), " bytes") }

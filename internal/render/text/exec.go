@@ -1,0 +1,163 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// execConnectionBytes is the payload of both directions.
+func execConnectionBytes(c *record.ExecConnection) (sum int64) {
+	for _, d := range c.Directions {
+		if d.Bytes != nil {
+			sum += *d.Bytes
+		}
+	}
+	return sum
+}
+
+// worth is the payload from which a direction's speed says something: a request line or
+// a reply's status does not.
+const worth = 64 << 10
+
+// Exec prints the account for a person: the heaviest connections, the rest counted.
+func Exec(w io.Writer, e *record.Exec) {
+	const shown = 20
+	fmt.Fprintf(w, "exec: %s: status %d after %s, %s\n", strings.Join(e.Command, " "), e.Status, SecondsText(e.ElapsedS),
+		count(len(e.Connections), "connection"))
+	heaviest := slices.Clone(e.Connections)
+	slices.SortStableFunc(heaviest, func(a, b record.ExecConnection) int {
+		return cmp.Compare(execConnectionBytes(&b), execConnectionBytes(&a))
+	})
+	rest := heaviest[min(shown, len(heaviest)):]
+	t := newTable(1, 2)
+	t.row("connection", "payload", "goodput", "send buffer", "receive buffer", "congestion", "limited by")
+	for i := range heaviest[:len(heaviest)-len(rest)] {
+		execConnectionRows(&heaviest[i], t)
+	}
+	if len(heaviest) > 0 {
+		t.write(w, "  ")
+	}
+	if len(rest) > 0 {
+		var sum int64
+		for i := range rest {
+			sum += execConnectionBytes(&rest[i])
+		}
+		fmt.Fprintf(w, "  and %s with %s together\n", count(len(rest), "lighter connection"), units.Size(sum))
+	}
+	writeExecNotes(w, e)
+}
+
+func execConnectionRows(c *record.ExecConnection, t *table) {
+	name := "to " + c.Remote
+	if c.Role == "accepted" {
+		name = "from " + c.Remote
+	}
+	send, receive, congestion := bufferShort(c.Windows.SendBuffer), bufferShort(c.Windows.ReceiveBuffer), c.Congestion
+	written := false
+	for i := range c.Directions {
+		d := &c.Directions[i]
+		if d.Bytes == nil || *d.Bytes < worth && execConnectionBytes(c) >= worth {
+			continue
+		}
+		arrow := "sent"
+		if d.Direction == transfer.Down {
+			arrow = "received"
+		}
+		speed, verdict := "", ""
+		if *d.Bytes >= worth && d.GoodputBps != nil {
+			speed, verdict = units.Rate(*d.GoodputBps).String(), directionShortVerdict(d)
+		}
+		t.row(name, fmt.Sprintf("%s %s", units.Size(*d.Bytes), arrow), speed, send, receive, congestion, verdict)
+		name, send, receive, congestion, written = "", "", "", "", true
+	}
+	if !written {
+		payload := "none"
+		if c.Unseen {
+			payload = "not seen"
+		}
+		t.row(name, payload, "", send, receive, congestion, "")
+	}
+}
+
+// directionShortVerdict leaves the candidates to the JSON: they are many where only one end is
+// seen.
+func directionShortVerdict(d *record.Direction) string {
+	text := string(d.Limiter)
+	if d.Subtype != "" {
+		text += " (" + d.Subtype + ")"
+	}
+	return text + ", " + string(d.Confidence) + " confidence"
+}
+
+// bufferShort is a buffer in a table's cell.
+func bufferShort(b *record.Buffer) string {
+	if b == nil {
+		return ""
+	}
+	text := "automatic"
+	if b.RequestedBytes != nil {
+		text = units.Size(*b.RequestedBytes).String()
+	}
+	if b.Clipped && b.GrantedBytes != nil {
+		text += fmt.Sprintf(" (got %s)", units.Size(*b.GrantedBytes/2))
+	}
+	return text
+}
+
+func writeExecNotes(w io.Writer, e *record.Exec) {
+	var clipped bool
+	var ignored, own int
+	for i := range e.Connections {
+		c := &e.Connections[i]
+		clipped = clipped || isClipped(c.Windows.SendBuffer) || isClipped(c.Windows.ReceiveBuffer)
+		switch {
+		case c.Program == nil:
+		case c.Program.Ignored:
+			ignored++
+		default:
+			own++
+		}
+	}
+	if ignored > 0 {
+		fmt.Fprintf(w, "  note: the program's own buffer sizes were ignored on %s\n", count(ignored, "connection"))
+	}
+	if own > 0 {
+		fmt.Fprintf(w, "  note: the program set buffers of its own on %s (--ignore-program-buffers keeps it from that)\n",
+			count(own, "connection"))
+	}
+	if clipped {
+		fmt.Fprintln(w, "  note: some connections got smaller buffers than asked: they ended first, or the program set its "+
+			"own")
+	}
+	if e.ProcessesLeft > 0 {
+		fmt.Fprintf(w, "  note: %s still running; connections that stand keep what they have, new ones get the system's "+
+			"defaults\n",
+			isAre(e.ProcessesLeft, "process"))
+	}
+	for _, text := range e.Warnings {
+		fmt.Fprintln(w, "  note: "+text)
+	}
+}
+
+func isClipped(b *record.Buffer) bool { return b != nil && b.Clipped }
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func isAre(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " is"
+	}
+	return fmt.Sprintf("%d %ses are", n, what)
+}

@@ -1,0 +1,79 @@
+package text
+
+import (
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
+)
+
+// FixSentence is a step in the imperative.
+func FixSentence(f record.Fix) string {
+	if said, ok := imperatives[f.Action]; ok {
+		return said
+	}
+	return f.Text
+}
+
+// do is the first thing to do about a verdict, "" where nothing follows from it.
+func do(fixes []record.Fix) string {
+	if len(fixes) == 0 {
+		return ""
+	}
+	return FixSentence(fixes[0])
+}
+
+// imperatives has one entry for each action; a test holds that none is missing.
+var imperatives = map[remedy.Action]string{
+	remedy.LargerWindows: "give both ends larger buffers, or leave SO_RCVBUF and SO_SNDBUF alone so that the systems " +
+		"size them (fullpipe tune finds how large)",
+	remedy.WindowOfBDP: "hold the receive window to what the path holds (fullpipe tune finds it)",
+	remedy.OtherControl: "try another congestion control: TCP_CONGESTION = bbr in the program, or congctl bbr on the " +
+		"route",
+	remedy.PaceBelow:      "send just below that rate: SO_MAX_PACING_RATE in the program, or a shaper on the sending host",
+	remedy.ParallelFlows:  "use several connections at once, at the cost of whoever shares the line",
+	remedy.SmallerSegment: "lower the MSS or the MTU until full segments get through (fullpipe measure --mss)",
+	remedy.NoDelay:        "set TCP_NODELAY, or write each request in one piece",
+	remedy.LowWater:       "set TCP_NOTSENT_LOWAT, so that less waits in the sending host",
+	remedy.LargerWrites:   "use larger writes, fewer copies or more threads: a processor core is what is full",
+	remedy.RemovePacing:   "raise or remove the pacing rate on the socket (SO_MAX_PACING_RATE)",
+	remedy.ReadFaster:     "have the receiving program read faster; a larger window only delays the stop",
+	remedy.WriteSooner:    "have the sending program write sooner and more at a time; the network has room",
+	remedy.LargerRequests: "ask for more at a time, or for several things at once",
+	remedy.KeepConnection: "keep the connection open and use it again: its windows are open",
+	remedy.InitialWindow:  "start with more: ip route change … initcwnd at the sender, initrwnd at the receiver",
+	remedy.NoIdleRestart:  "keep the window over pauses: net.ipv4.tcp_slow_start_after_idle = 0 at the sender",
+	remedy.ForgetMetrics: "forget what an earlier connection learnt: ip tcp_metrics flush, " +
+		"net.ipv4.tcp_no_metrics_save = 1",
+	remedy.RaiseCeilings: "raise the ceilings of automatic buffers: the third values of net.ipv4.tcp_rmem and tcp_wmem " +
+		"(fullpipe plan computes them)",
+	remedy.UnfixBuffer: "find what fixes the receiver's buffer (a program's SO_RCVBUF, a default, a policy) and " +
+		"remove it",
+	remedy.WindowScaling: "switch window scaling on at both ends (net.ipv4.tcp_window_scaling), or find the middlebox " +
+		"that strips the option",
+	remedy.ReorderLimit:   "let more reordering pass for no loss: net.ipv4.tcp_max_reordering at the sender",
+	remedy.ProbeMTU:       "switch on net.ipv4.tcp_mtu_probing at the sender",
+	remedy.LetTooBigPass:  "let ICMP \"too big\" through",
+	remedy.LargerPathMTU:  "use a larger MTU along the path: goodput under loss grows with the segment",
+	remedy.MarkCongestion: "mark instead of dropping: ECN at both ends, where the narrow point's queue marks",
+	remedy.FairQueue:      "put a fair queue at the narrow point (fq_codel, cake)",
+	remedy.ReplacePolicer: "have the policer replaced by a shaper",
+	remedy.RaiseShaper: "raise or remove the shaper on the sending host (tc qdisc show), or look at its interface's " +
+		"speed",
+	remedy.RoomForAcks:     "make room on the way back: a faster line there, or less of other traffic",
+	remedy.FindLoss:        "find what loses packets: capture at both ends and compare",
+	remedy.MoreCPU:         "give it a core of its own, or offloads that spare one",
+	remedy.FasterLine:      "nothing to tune: the link is full, only a faster one or less data helps",
+	remedy.MeasureOtherEnd: "measure from the other end too: what is seen here does not tell",
+	remedy.AskSender: "to tell: run ss -tim on the sending host while it sends; notsent 0 with cwnd to spare is the " +
+		"program or its buffer " +
+		"(sndbuf_limited), notsent above 0 is pacing_rate or the host's queue",
+	remedy.AskReceiver: "to tell: run ss -tm on the receiving host; a Recv-Q that stays full is a program that does not " +
+		"read, an empty one a " +
+		"window that is too small",
+	remedy.CaptureSender: "to tell: capture at the sending host (fullpipe diagnose --interface, or tcpdump -s 128) from " +
+		"the handshake on",
+	remedy.CaptureFar: "to tell: capture at the other end as well; segments missing there were lost on the way, and " +
+		"times between the two " +
+		"taps show which way the queue stands",
+	remedy.MeasureLonger: "to tell: measure longer; a transfer that is still starting shows no steady rate",
+	remedy.SeeHandshake:  "to tell: capture from the handshake on; the window scale is in the SYNs only",
+}

@@ -1,0 +1,133 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// History prints a line for each direction of each run, with a bar against the path's best.
+func History(w io.Writer, h *record.History) {
+	if len(h.Runs) == 0 {
+		fmt.Fprintln(w, "nothing is kept")
+		return
+	}
+	type key struct{ path, direction string }
+	best := map[key]float64{}
+	for _, r := range h.Runs {
+		for _, f := range r.Directions {
+			if f.GoodputBps != nil {
+				best[key{r.PathKey, f.Direction}] = max(best[key{r.PathKey, f.Direction}], *f.GoodputBps)
+			}
+		}
+	}
+	t := newTable(5)
+	t.row("WHEN", "ID", "WHAT", "PEER", "", "GOODPUT", "", "LIMITED BY", "")
+	for _, r := range h.Runs {
+		when, id, what, far := r.StartedAt.UTC().Format("2006-01-02 15:04:05"), shortID(r.ID), r.Kind, r.Far
+		note := labelsText(r.Labels)
+		if r.Outcome != record.Done {
+			note = strings.TrimSpace(string(r.Outcome) + " " + note)
+		}
+		if len(r.Directions) == 0 {
+			t.row(when, id, what, far, "", "", "", "", note)
+		}
+		for _, f := range r.Directions {
+			goodput, level := "–", ""
+			if f.GoodputBps != nil {
+				goodput, level = units.Rate(*f.GoodputBps).String(), spark(*f.GoodputBps/best[key{r.PathKey, f.Direction}])
+			}
+			t.row(when, id, what, far, f.Direction, goodput, level, f.Limiter, note)
+			when, id, what, far, note = "", "", "", "", ""
+		}
+	}
+	t.write(w, "")
+}
+
+// shortID are an id's last characters: those of one time begin alike.
+func shortID(id string) string { return id[max(len(id)-12, 0):] }
+
+// spark is a share of the best as one character.
+func spark(share float64) string {
+	levels := []rune("▁▂▃▄▅▆▇█")
+	return string(levels[int(min(max(share, 0), 1)*float64(len(levels)-1)+0.5)])
+}
+
+func labelsText(labels map[string]string) string {
+	var parts []string
+	for _, name := range sortedKeys(labels) {
+		parts = append(parts, name+"="+labels[name])
+	}
+	return strings.Join(parts, " ")
+}
+
+// Changes prints a line for each change.
+func Changes(w io.Writer, c *record.Changes) {
+	if len(c.Changes) == 0 {
+		fmt.Fprintln(w, "no change is shown")
+		return
+	}
+	t := newTable()
+	for _, one := range c.Changes {
+		text := "limited by " + one.AfterLimiter + " instead of " + one.BeforeLimiter
+		if one.BeforeBps != nil && one.AfterBps != nil {
+			text = fmt.Sprintf("%s instead of %s", units.Rate(*one.AfterBps), units.Rate(*one.BeforeBps))
+			if one.BeforeLimiter != one.AfterLimiter {
+				text += ", limited by " + one.AfterLimiter + " instead of " + one.BeforeLimiter
+			}
+		}
+		t.row(one.At.UTC().Format("2006-01-02 15:04:05"), one.Far+" "+one.Direction, text, one.Confidence+" confidence",
+			"since "+shortID(one.RunID))
+	}
+	t.write(w, "")
+}
+
+// Difference prints two runs beside each other.
+func Difference(w io.Writer, d *record.Difference) {
+	t := newTable()
+	name := func(r *record.DifferenceRun) string { return r.Kind + " " + r.Far }
+	t.row("", "first", "second")
+	t.row("what", name(&d.First), name(&d.Second))
+	t.row("when", d.First.StartedAt.UTC().Format("2006-01-02 15:04:05"),
+		d.Second.StartedAt.UTC().Format("2006-01-02 15:04:05"))
+	for i := range d.Directions {
+		one := &d.Directions[i]
+		first, second := figureText(one.First), figureText(one.Second)
+		if one.Factor != nil {
+			second += "   × " + factor(*one.Factor)
+		}
+		t.row(one.Direction, first, second)
+	}
+	for _, v := range d.Differ {
+		t.row(v.Name, orNotKnown(v.First), orNotKnown(v.Second))
+	}
+	t.write(w, "")
+	if len(d.Differ) == 0 {
+		fmt.Fprintln(w, "program, kernels, settings in force and labels are the same, as far as they are known")
+	}
+}
+
+func orNotKnown(v *string) string {
+	if v == nil {
+		return notKnown
+	}
+	return *v
+}
+
+func figureText(f *record.HistoryFigure) string {
+	if f == nil || f.GoodputBps == nil {
+		return notKnown
+	}
+	text := units.Rate(*f.GoodputBps).String()
+	if f.Limiter != "" {
+		text += ", limited by " + f.Limiter
+	}
+	return text
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

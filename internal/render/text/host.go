@@ -1,0 +1,112 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// Apply prints the changes for a person.
+func Apply(w io.Writer, a *record.Apply) {
+	if len(a.Changes) == 0 {
+		fmt.Fprintln(w, "nothing to change")
+		return
+	}
+	fmt.Fprintf(w, "%s\n", a.Scope)
+	writeDids(w, a.Changes)
+	changed := false
+	for _, d := range a.Changes {
+		if d.Outcome == host.Unchanged {
+			continue
+		}
+		changed = true
+		if entry, ok := entryOf(d); ok {
+			fmt.Fprintln(w, hanging(w, "  "+entry.Name+": ", entry.Effect+" Takes effect: "+entry.Acts+"."))
+		}
+	}
+	for _, text := range a.Warnings {
+		fmt.Fprintln(w, hanging(w, "  warning: ", text))
+	}
+	switch {
+	case !changed:
+		fmt.Fprintln(w, "nothing to change: it is so already")
+	case a.Applied && !a.DryRun:
+		fmt.Fprintln(w, "fullpipe undo takes it back")
+	}
+}
+
+func entryOf(d host.Did) (catalog.Parameter, bool) {
+	name := d.Name[strings.LastIndexAny(d.Name, ` \/`)+1:]
+	for _, family := range catalog.Families() {
+		if entry, ok := catalog.Get(family, name); ok {
+			return entry, true
+		}
+	}
+	return catalog.Parameter{}, false
+}
+
+func writeDids(w io.Writer, dids []host.Did) {
+	t := newTable()
+	for _, d := range dids {
+		change := brief(d.Old) + " -> " + brief(d.New)
+		if d.Outcome == host.Unchanged {
+			change = brief(d.Old)
+		}
+		t.row(string(d.Outcome), d.Name, change, d.Reason)
+	}
+	t.write(w, "  ")
+}
+
+// brief is a value on one line: of a file its number of lines.
+func brief(value *string) string {
+	text := host.Text(value)
+	if n := strings.Count(text, "\n"); n > 0 {
+		return fmt.Sprintf("%d line%s", n, plural(n))
+	}
+	return text
+}
+
+// Undo prints what was taken back for a person.
+func Undo(w io.Writer, u *record.Undo) {
+	if len(u.Changes) == 0 {
+		fmt.Fprintln(w, "nothing to undo")
+		return
+	}
+	writeDids(w, u.Changes)
+	for _, d := range u.Changes {
+		if d.Outcome == host.Conflict {
+			fmt.Fprintf(w, "%s stays as it is; settle it by hand, then: fullpipe undo --forget '%s'\n", d.Name, d.Name)
+		}
+	}
+}
+
+// Status prints for a person what is ours.
+func Status(w io.Writer, s *record.Status) {
+	if len(s.Settings) == 0 {
+		fmt.Fprintln(w, "fullpipe has changed nothing here")
+		return
+	}
+	t := newTable()
+	t.row("", "name", "before", "ours", "now", "since")
+	for _, r := range s.Settings {
+		t.row(r.Is, r.Name, brief(r.Old), brief(r.New), brief(r.Now), r.At.Local().Format("2006-01-02 15:04:05"))
+	}
+	t.write(w, "")
+	for _, r := range s.Settings {
+		if why := meaning[r.Is]; why != "" {
+			fmt.Fprintf(w, "%s: %s\n", r.Name, why)
+		}
+	}
+}
+
+var meaning = map[string]string{
+	"interrupted": "the run that wrote it was cut short; undo takes it back",
+	"not-made":    "announced by a run that was cut short before it wrote it",
+	"changed":     "somebody else changed it since; undo leaves it alone",
+	"gone":        "a restart took it back",
+	"unreadable":  "it cannot be read now",
+}

@@ -1,0 +1,19 @@
+package text
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// lateNote says that a lab was too late for what was measured in it to be believed.
+func lateNote(w io.Writer, l *record.Late) {
+	if l == nil || l.Believable {
+		return
+	}
+	fmt.Fprintf(w, "\nlab too late to be believed: it stood still for %s of %s (%d times, the longest %s), and 1 packet "+
+		"in 100 was %s late "+
+		"or more; let the machine do less beside it\n",
+		SecondsText(l.StalledS), SecondsText(l.WatchedS), l.Stalls, SecondsText(l.MaxS), SecondsText(l.P99S))
+}

@@ -1,0 +1,80 @@
+package text
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+func TestLatencyWords(t *testing.T) {
+	ms := func(values ...int) (all []time.Duration) {
+		for _, v := range values {
+			all = append(all, time.Duration(v)*time.Millisecond)
+		}
+		return all
+	}
+	goodput := 80e6
+	for name, c := range map[string]struct {
+		l           *transfer.Latency
+		ownMin, own float64 // s; the connection's
+		bloat       record.Bloat
+		says        []string
+	}{
+		"not asked for":      {nil, 0, 0, "", nil},
+		"nothing under load": {&transfer.Latency{Method: "echo", Idle: ms(20)}, 0, 0, "", []string{"20 ms idle; too few"}},
+		"a short queue": {&transfer.Latency{Method: "echo", Idle: ms(20, 21, 22), Loaded: ms(30, 40, 31)}, .02, .03,
+			record.NoBloat,
+			[]string{"21 ms idle, 31 ms under load, 40 ms at 95 % (3 by echo)", "the load adds 10 ms: others hardly notice"}},
+		"a queue": {&transfer.Latency{Method: "ICMP", Idle: ms(20), Loaded: ms(80), Lost: 2}, .02, .08, record.SomeBloat,
+			[]string{"(1 by ICMP, 2 unanswered)", "some bufferbloat: the load adds 60 ms", "586 KiB"}},
+		"a long queue": {&transfer.Latency{Method: "echo", Idle: ms(20), Loaded: ms(500)}, .02, .5, record.MuchBloat,
+			[]string{"bufferbloat: the load adds 480 ms", "4.58 MiB"}},
+		"queues by flow": {&transfer.Latency{Method: "echo", Idle: ms(20), Loaded: ms(21)}, .02, .5, record.NoBloat,
+			[]string{"flows are kept apart"}},
+		"never got faster": {&transfer.Latency{Method: "echo", Idle: ms(50), Loaded: ms(40)}, .04, .04, record.NoBloat,
+			[]string{"the load adds less than 1 ms"}},
+	} {
+		d := record.Direction{GoodputBps: &goodput, RTTMinS: &c.ownMin, RTTLoadedS: &c.own}
+		l := record.NewLatency(c.l, &d)
+		table := newTable()
+		latencyRows(l, table)
+		var text strings.Builder
+		if len(table.rows) > 0 {
+			table.write(&text, "")
+		}
+		if l != nil && l.Bloat != c.bloat {
+			t.Errorf("%s: %q, want %q", name, l.Bloat, c.bloat)
+		}
+		unwrapped := strings.Join(strings.Fields(text.String()), " ")
+		for _, part := range c.says {
+			if !strings.Contains(unwrapped, part) {
+				t.Errorf("%s: %q is not in %q", name, part, unwrapped)
+			}
+		}
+		if c.says == nil && text.Len() > 0 {
+			t.Errorf("%s: %q", name, text.String())
+		}
+	}
+}
+
+// A fast first half second is sampled eight times as often, and yet counts as half a
+// second.
+func TestLoadedRTTIsWeighedByTime(t *testing.T) {
+	var s transfer.Stream
+	s.Last = 2 * time.Second
+	for at := time.Duration(0); at < 500*time.Millisecond; at += 5 * time.Millisecond {
+		s.Samples = append(s.Samples, transfer.Sample{At: at, Have: transfer.HaveRTT, RTT: 10 * time.Millisecond})
+	}
+	for at := 500 * time.Millisecond; at <= s.Last; at += 40 * time.Millisecond {
+		s.Samples = append(s.Samples, transfer.Sample{At: at, Have: transfer.HaveRTT, RTT: 100 * time.Millisecond})
+	}
+	if got := record.LoadedRTT(&transfer.End{Streams: []transfer.Stream{s}}, nil); got == nil || *got != 0.1 {
+		t.Errorf("%v, want 0.1 s", got)
+	}
+	if got := record.LoadedRTT(&transfer.End{Streams: []transfer.Stream{{}}}, nil); got != nil {
+		t.Errorf("%v of no samples", *got)
+	}
+}

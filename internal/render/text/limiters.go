@@ -1,0 +1,98 @@
+package text
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// Limiter explains a word of the vocabulary.
+func Limiter(w io.Writer, d *record.ExplainedLimiter) {
+	fmt.Fprintln(w, d.Limiter)
+	t := newTable()
+	t.row("what it is", d.What)
+	t.row("how it looks", d.Looks)
+	t.row("to be sure", d.Sure)
+	for i, f := range d.Fix {
+		head := ""
+		if i == 0 {
+			head = "what to do"
+		}
+		t.row(head, FixSentence(f)+" ["+f.Source+"]")
+	}
+	if d.Lab != "" {
+		t.row("see it", d.Lab)
+	}
+	t.write(w, "  ")
+}
+
+// ExplainLimiter fills in what a limiter's word means; ok is false for a word that is none.
+func ExplainLimiter(name verdict.Name) (d record.ExplainedLimiter, ok bool) {
+	e, ok := limiters[name]
+	if !ok {
+		return d, false
+	}
+	candidates := []verdict.Name(nil)
+	if name == verdict.Sender {
+		candidates = []verdict.Name{verdict.Application, verdict.SendBuffer}
+	}
+	return record.ExplainedLimiter{Limiter: name, What: e.what, Looks: e.looks, Sure: e.sure, Lab: e.lab,
+		Fix: record.NewFixes(verdict.Verdict{Limiter: name, Candidates: candidates}, 0, nil)}, true
+}
+
+// limiters has one entry for each name; a test holds that none is missing, and that each
+// lab line is a command.
+var limiters = map[verdict.Name]struct{ what, looks, sure, lab string }{
+	verdict.Application: {"the sending program does not write", "in flight comes and goes below both windows; nothing " +
+		"waits unsent",
+		"ss -tim at the sender: app_limited, busy time far below the connection's age",
+		"fullpipe measure lab:rate=50mbit,rtt=20ms --write-rate 5mbit"},
+	verdict.SendBuffer: {"the sender's socket buffer holds less than the path", "in flight is flat below both windows, " +
+		"the round trip is the empty path's",
+		"ss -tim at the sender: sndbuf_limited, and notsent stays 0 while the program waits in write",
+		"fullpipe measure lab:rate=50mbit,rtt=80ms --send-buffer 64KiB"},
+	verdict.ReceiverWindow: {"the receiver's window is less than a bandwidth-delay product",
+		"in flight lies on the receiver's window, the congestion window above both",
+		"ss -tim at the sender: rwnd_limited; the window over the least round trip is about the rate",
+		"fullpipe measure lab:rate=50mbit,rtt=80ms --receive-buffer 64KiB"},
+	verdict.ReceiverApplication: {"the receiving program does not read", "the window is ragged: it shrinks as data " +
+		"piles up unread, down to 0",
+		"ss -tm at the receiver: Recv-Q stays full", "fullpipe measure lab:rate=50mbit,rtt=20ms --read-rate 5mbit"},
+	verdict.Congestion: {"loss, and the congestion window that follows from it", "in flight is the congestion window, " +
+		"cut at each loss; no queue in the round trip",
+		"ss -tim at the sender: retrans, ssthresh; a capture at both ends shows where segments vanish",
+		"fullpipe measure lab:rate=50mbit,rtt=40ms,loss=0.5%"},
+	verdict.Bottleneck: {"a link on the way is full", "the rate is flat while in flight and the round trip grow together",
+		"a second, faster path, or UDP at a higher rate, brings no more", "fullpipe measure lab:rate=20mbit,rtt=40ms"},
+	verdict.LocalQueue: {"this host's shaper, qdisc or driver takes no more", "data waits unsent though both windows " +
+		"have room; no queue on the path",
+		"tc -s qdisc show at the sender: backlog and overlimits grow", ""},
+	verdict.AckPath: {"acknowledgements wait on their way back", "the round trip grows though data arrives at once",
+		"capture at both ends: data takes as long as ever, acknowledgements ever longer",
+		"fullpipe measure lab:rate=20mbit,rtt=40ms,down.rate=64kbit"},
+	verdict.SlowStart: {"the transfer is over before its window has opened",
+		"in flight doubles every round trip until the end",
+		"a longer transfer over the same path is faster", "fullpipe measure lab:rate=100mbit,rtt=150ms --bytes 500kB"},
+	verdict.NagleDelayedAck: {"a small write waits for the acknowledgement of the one before, which the receiver delays",
+		"a few hundred bytes in flight, answers 40 ms late",
+		"with TCP_NODELAY it is gone", "fullpipe measure lab:rate=50mbit,rtt=20ms --exchange --write-size 600"},
+	verdict.MTUBlackHole: {"segments beyond some size vanish, and nobody says so",
+		"the first full segments are sent again at intervals that double",
+		"ping -M do -s SIZE finds the size; fullpipe measure --mss below it works",
+		"fullpipe measure lab:rate=10mbit,rtt=10ms,mtu=1400,icmp=drop"},
+	verdict.Pacing: {"the socket may not send faster than it was told", "a steady rate, in flight below both windows, " +
+		"data unsent",
+		"ss -tim at the sender: pacing_rate is the rate", ""},
+	verdict.CPU: {"a processor core has no more to give", "the program waits for nothing, or waits for a core",
+		"top -H: a data thread at 100 %, or a run queue longer than the cores", ""},
+	verdict.Sender: {"the sending host holds itself back, and a capture cannot tell by what",
+		"room in every window, nothing lost, no queue", "ask the sending host", ""},
+	verdict.Unknown: {"what was seen does not tell, or contradicts itself", "the evidence names what is missing, or " +
+		"which figure does not fit",
+		"look from the other end, or from the handshake on", ""},
+	verdict.Mixed: {"several limiters in turn, none of which had half of the time and twice the next's",
+		"the shares of time say how much each had",
+		"mend the first candidate and measure again", ""},
+}

@@ -1,0 +1,163 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// Measure prints the measurement for a person.
+func Measure(w io.Writer, m *record.Measure) {
+	t := newTable()
+	t.row("peer", m.Peer)
+	t.row("near", HostText(m.Near))
+	t.row("far", HostText(m.Far))
+	t.write(w, "")
+	for i := range m.Directions {
+		fmt.Fprintln(w)
+		writeDirection(w, &m.Directions[i])
+	}
+	writeCriteria(w, m.Criteria)
+}
+
+func HostText(h *record.Host) string {
+	if h == nil {
+		return "cannot be seen"
+	}
+	var parts []string
+	for _, p := range []string{h.Address, h.Kernel, h.Congestion} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func writeDirection(w io.Writer, d *record.Direction) {
+	fmt.Fprintln(w, Heading(d.Direction))
+	t := newTable()
+	if d.GoodputBps != nil {
+		t.row("goodput", directionGoodputText(d))
+	}
+	if d.Startup != nil && d.SteadyGoodputBps != nil && d.Startup.DurationS > 0 {
+		t.row("", fmt.Sprintf("%s after %s of startup", units.Rate(*d.SteadyGoodputBps), SecondsText(d.Startup.DurationS)))
+	}
+	t.row("limited by", Verdict(d))
+	for _, e := range d.Evidence {
+		t.row("", Sentence(e))
+	}
+	t.row("time went to", SharesText(d.Shares))
+	if said := do(d.Fix); said != "" {
+		t.row("do", said)
+	}
+	if d.RTTMinS != nil {
+		text := SecondsText(*d.RTTMinS) + " least"
+		switch {
+		case d.RTTLoadedS != nil:
+			text += ", " + SecondsText(*d.RTTLoadedS) + " under load"
+		case d.RTTMeanS != nil:
+			text += ", " + SecondsText(*d.RTTMeanS) + " mean during the transfer"
+		}
+		t.row("round trip", text)
+	}
+	latencyRows(d.Latency, t)
+	t.row("send buffer", bufferText(d.Windows.SendBuffer))
+	t.row("receive buffer", bufferText(d.Windows.ReceiveBuffer))
+	if d.RetransmittedSegment != nil {
+		segments := "segments"
+		if *d.RetransmittedSegment == 1 {
+			segments = "segment"
+		}
+		t.row("retransmitted", fmt.Sprintf("%d %s", *d.RetransmittedSegment, segments))
+	}
+	if d.CPU != nil {
+		t.row("cpu", cpuText(d.CPU))
+	}
+	for _, warning := range d.Warnings {
+		t.row("note", warning)
+	}
+	if d.Interrupted {
+		t.row("interrupted", "these figures are of the part that was measured")
+	}
+	t.write(w, "  ")
+}
+
+func directionGoodputText(d *record.Direction) string {
+	text := units.Rate(*d.GoodputBps).String()
+	if d.Bytes != nil && d.DurationS != nil {
+		text += fmt.Sprintf("   (%s in %s", units.Size(*d.Bytes), SecondsText(*d.DurationS))
+		if n := len(d.Streams); n > 1 {
+			text += fmt.Sprintf(" over %d streams", n)
+		}
+		text += ")"
+	}
+	return text
+}
+
+// Heading names a direction as people read it.
+func Heading(d transfer.Direction) string {
+	if d == transfer.Up {
+		return "UP (this host sends)"
+	}
+	return "DOWN (this host receives)"
+}
+
+// Verdict is "receiver-window (fixed), high confidence".
+func Verdict(d *record.Direction) string {
+	text := string(d.Limiter)
+	if d.Subtype != "" {
+		text += " (" + d.Subtype + ")"
+	}
+	if len(d.Candidates) > 0 {
+		names := make([]string, len(d.Candidates))
+		for i, c := range d.Candidates {
+			names[i] = string(c)
+		}
+		text += ": " + strings.Join(names, " or ")
+	}
+	return text + ", " + string(d.Confidence) + " confidence"
+}
+
+// SharesText lists the shares of time from the largest down, those under 1 % left out.
+func SharesText(s verdict.Shares) string {
+	var parts []string
+	for _, n := range s.Top() {
+		if s[n] >= 0.01 {
+			parts = append(parts, fmt.Sprintf("%s %.0f %%", n, 100*s[n]))
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing measured"
+	}
+	return strings.Join(parts, " · ")
+}
+
+func bufferText(b *record.Buffer) string {
+	if b == nil {
+		return "cannot be seen"
+	}
+	asked := "automatic"
+	if b.RequestedBytes != nil {
+		asked = units.Size(*b.RequestedBytes).String() + " asked"
+	}
+	parts := []string{asked}
+	if b.GrantedBytes != nil {
+		granted := units.Size(*b.GrantedBytes).String() + " granted"
+		if b.Clipped {
+			granted += " (clipped by the system)"
+		}
+		parts = append(parts, granted)
+	}
+	if b.EffectiveBytes != nil {
+		parts = append(parts, units.Size(*b.EffectiveBytes).String()+" reached")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func SecondsText(s float64) string { return units.Time(time.Duration(s * float64(time.Second))) }

@@ -1,0 +1,69 @@
+package text
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+func measured() *transfer.Result {
+	receiver := transfer.Stream{Bytes: 1_637_500, First: 0, Last: time.Second,
+		Handshake:     &transfer.Handshake{MSS: 1460, SendScale: 7, ReceiveScale: -1},
+		ReceiveBuffer: transfer.Buffer{Requested: 65535, Granted: 131070, Effective: 65535}}
+	return &transfer.Result{Spec: transfer.Spec{Direction: transfer.Up}, Far: &transfer.End{Kernel: "Linux 6.1",
+		Streams: []transfer.Stream{receiver}}}
+}
+
+func TestUnseenEndIsAbsentNotZero(t *testing.T) {
+	v := verdict.Verdict{Limiter: verdict.ReceiverWindow, Confidence: verdict.Medium,
+		Shares: verdict.Shares{verdict.ReceiverWindow: 1}}
+	out, err := json.Marshal(record.NewDirection(measured(), v, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, absent := range []string{"retransmitted_segments", "rtt_min_s", "mss_bytes", `"send_buffer"`, "window_scale",
+		"intervals"} {
+		if strings.Contains(string(out), absent) {
+			t.Errorf("%s is in %s, though nobody knows it", absent, out)
+		}
+	}
+	for _, present := range []string{`"goodput_bps":13100000`, `"bytes":1637500`, `"limiter":"receiver-window"`,
+		`"receive_buffer":{"requested_bytes":65535,"granted_bytes":131070,"effective_bytes":65535,"automatic":false}`} {
+		if !strings.Contains(string(out), present) {
+			t.Errorf("%s is missing from %s", present, out)
+		}
+	}
+}
+
+func TestMeasureText(t *testing.T) {
+	v := verdict.Verdict{Limiter: verdict.ReceiverWindow, Subtype: verdict.Fixed, Confidence: verdict.Medium,
+		Shares: verdict.Shares{verdict.ReceiverWindow: 0.97, verdict.Unknown: 0.03},
+		Evidence: []verdict.Evidence{{Limiter: verdict.ReceiverWindow, Text: "receive window 65,535 bytes at 40.1 ms " +
+			"allows 13.1 Mbit/s"}}}
+	m := record.Measure{Peer: "b:5201", Directions: []record.Direction{record.NewDirection(measured(), v, nil)}}
+	var b strings.Builder
+	Measure(&b, &m)
+	want := `peer  b:5201
+near  cannot be seen
+far   cannot be seen
+
+UP (this host sends)
+  goodput         13.1 Mbit/s   (1.56 MiB in 1 s)
+  limited by      receiver-window (fixed), medium confidence
+                  receive window 65,535 bytes at 40.1 ms allows 13.1 Mbit/s
+  time went to    receiver-window 97 % · unknown 3 %
+  do              give both ends larger buffers, or leave SO_RCVBUF and SO_SNDBUF alone so that the
+                  systems size them (fullpipe tune finds how large)
+  send buffer     cannot be seen
+  receive buffer  64 KiB asked, 128 KiB granted, 64 KiB reached
+  interrupted     these figures are of the part that was measured
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}

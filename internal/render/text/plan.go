@@ -1,0 +1,249 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// Plan prints the plan for a person.
+func Plan(w io.Writer, d *record.Plan) {
+	if d.RateBps > 0 && d.RTTS > 0 && d.MSSBytes > 0 {
+		writePlanSizes(w, d)
+	}
+	writePlanApp(w, d.App)
+	writePlanTunnel(w, d.Tunnel)
+	writePlanShared(w, d)
+	if d.Window != nil {
+		writeWindowAnswer(w, d.Window, d.RateBps, d.RTTS)
+	}
+	if d.Target == "" {
+		return
+	}
+	host := d.Target
+	if d.End != "" {
+		host += ", the " + d.End + " host"
+	}
+	fmt.Fprintf(w, "\nsettings of %s\n", host)
+	WriteSettings(w, d.Settings)
+	for _, text := range d.Warnings {
+		fmt.Fprintln(w, hanging(w, "  warning: ", text))
+	}
+	for _, text := range d.Notes {
+		fmt.Fprintln(w, hanging(w, "  note: ", text))
+	}
+}
+
+func writePlanSizes(w io.Writer, d *record.Plan) {
+	t := newTable()
+	path := fmt.Sprintf("%s x %s", units.Rate(d.RateBps), SecondsText(d.RTTS))
+	if d.JitterS > 0 {
+		path += ", " + SecondsText(d.JitterS) + " of jitter"
+	}
+	if len(d.Directions) > 0 {
+		writePlanDirections(t, d)
+	} else {
+		writePlanBothWays(t, d, path)
+	}
+	t.row("memory", both(d.MemoryBytes), fmt.Sprintf("%d connection%s, buffers full", d.Connections,
+		plural(d.Connections)))
+	t.write(w, "")
+}
+
+// writePlanBothWays is for a path that is the same both ways.
+func writePlanBothWays(t *table, d *record.Plan, path string) {
+	t.row("path", path, fmt.Sprintf("MSS %d", d.MSSBytes))
+	t.row("bandwidth-delay product", both(d.BDPBytes), fmt.Sprintf("%.2f segments",
+		float64(d.BDPBytes)/float64(d.MSSBytes)))
+	t.row("receive window", units.Size(d.ReceiveWindowBytes).Exact(), fmt.Sprintf("%d x %d", d.Segments, d.MSSBytes))
+	t.row("send buffer", units.Size(d.SendBufferBytes).Exact())
+	if d.LargeWindows != nil && d.WindowScale != nil && *d.LargeWindows {
+		unscaled := model.LargestUnscaled(d.MSSBytes)
+		t.row("large windows", fmt.Sprintf("needed at both ends, scale %d", *d.WindowScale),
+			fmt.Sprintf("%s of 65,535 allow %s",
+				units.Size(unscaled).Exact(),
+				units.Rate(model.Rate(unscaled, time.Duration((d.RTTS+d.JitterS)*float64(time.Second))))))
+	} else {
+		t.row("large windows", "not needed")
+	}
+	if d.ExpectedGoodputBps > 0 && len(d.Paths) == 0 { // those say it of each path
+		t.row("expected", units.Rate(d.ExpectedGoodputBps).String(), fmt.Sprintf("%.0f %% of what the line carries",
+			100*d.FillsRatio))
+	}
+}
+
+// writePlanDirections has what each host needs for each way.
+func writePlanDirections(t *table, d *record.Plan) {
+	for _, way := range d.Directions {
+		from, to := "near", "far"
+		if way.Direction == "down" {
+			from, to = to, from
+		}
+		t.row(way.Direction, fmt.Sprintf("%s x %s", units.Rate(way.RateBps), SecondsText(d.RTTS)), "bandwidth-delay product "+
+			both(way.BDPBytes))
+		t.row("", "send buffer of the "+from+" host", units.Size(way.WindowBytes).Exact())
+		window := units.Size(way.WindowBytes).Exact() + ", no scaling needed"
+		if way.WindowScale > 0 {
+			window = fmt.Sprintf("%s, scale %d", units.Size(way.WindowBytes).Exact(), way.WindowScale)
+		}
+		t.row("", "receive window of the "+to+" host", window)
+		t.row("", "expected", fmt.Sprintf("%s, %.0f %% of what the line carries", units.Rate(way.ExpectedGoodputBps),
+			100*way.FillsRatio))
+	}
+}
+
+// writeShared shows how well one window suits each of several paths.
+func writePlanShared(w io.Writer, d *record.Plan) {
+	if len(d.Paths) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\none window of %s for all\n", units.Size(d.SharedWindowBytes).Exact())
+	t := newTable()
+	for _, p := range d.Paths {
+		t.row(fmt.Sprintf("%s x %s", units.Rate(p.RateBps), SecondsText(p.RTTS)), "wants "+units.Size(p.WindowBytes).String(),
+			fmt.Sprintf("fills %.0f %%", 100*p.GoodputRatio), fmt.Sprintf("loses %.0f %%", 100*p.LostRatio),
+			added(p.AddedDelayS), units.Size(p.MemoryBytes).String()+" of memory unused")
+	}
+	t.write(w, "  ")
+}
+
+func added(delayS float64) string {
+	if delayS <= 0 {
+		return "adds no delay"
+	}
+	return "adds " + SecondsText(delayS) + " of delay"
+}
+
+func writeWindowAnswer(w io.Writer, a *record.WindowAnswer, rateBps, rttS float64) {
+	window := units.Size(a.WindowBytes).Exact()
+	if a.ToleratedRTTS > 0 {
+		fmt.Fprintf(w, "a window of %s fills %s up to a round trip of %s\n", window, units.Rate(rateBps),
+			SecondsText(a.ToleratedRTTS))
+	}
+	if a.AllowedRateBps > 0 {
+		fmt.Fprintf(w, "a window of %s allows %s at a round trip of %s\n", window, units.Rate(a.AllowedRateBps),
+			SecondsText(rttS))
+	}
+}
+
+// WriteSettings prints settings in aligned columns.
+func WriteSettings(w io.Writer, settings []plan.Setting) {
+	if len(settings) == 0 {
+		fmt.Fprintln(w, "  nothing to change")
+		return
+	}
+	t := newTable()
+	for _, s := range settings {
+		value := s.Value
+		if s.Before != "" {
+			value = s.Before + " -> " + value
+		}
+		var remarks []string
+		if s.Restart {
+			remarks = append(remarks, "after a restart")
+		}
+		if !s.Confirmed {
+			remarks = append(remarks, "not confirmed by a primary source")
+		}
+		t.row(string(s.Role), s.Name, value, strings.Join(remarks, ", "))
+	}
+	t.write(w, "  ")
+	for i, s := range settings {
+		earlier := slices.ContainsFunc(settings[:i], func(o plan.Setting) bool { return o.Where == s.Where })
+		if earlier || !strings.HasPrefix(s.Where, "HKEY_") {
+			continue
+		}
+		var names []string
+		for _, o := range settings[i:] {
+			if o.Where == s.Where {
+				names = append(names, o.Name)
+			}
+		}
+		fmt.Fprintf(w, "  in %s: %s\n", s.Where, strings.Join(names, ", "))
+	}
+}
+
+// both prints a size in the two units that people mix up.
+func both(bytes int64) string {
+	if bytes < 10000 {
+		return units.Size(bytes).Exact()
+	}
+	kB := strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(float64(bytes)/1000, 'f', 2, 64), "0"), ".")
+	unit := "kB"
+	if bytes >= 10e6 {
+		kB, unit = strconv.FormatFloat(float64(bytes)/1e6, 'f', 1, 64), "MB"
+	}
+	return fmt.Sprintf("%s %s = %s", kB, unit, tenths(bytes))
+}
+
+// tenths prints a binary unit with one decimal: "164.8 KiB".
+func tenths(bytes int64) string {
+	v, unit := float64(bytes)/1024, "KiB"
+	for _, next := range []string{"MiB", "GiB", "TiB"} {
+		if v >= 1024 {
+			v, unit = v/1024, next
+		}
+	}
+	return strconv.FormatFloat(v, 'f', 1, 64) + " " + unit
+}
+
+// hanging wraps text after a label and lines its further lines up.
+func hanging(w io.Writer, label, text string) string {
+	blank := strings.Repeat(" ", len(label))
+	return label + strings.TrimPrefix(indent(text, blank, render.Columns(w)), blank)
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
+
+// writePlanTunnel says what a tunnel leaves, and the lines that hold segments to it: Linux'
+// nftables and iptables, and the router's that many vendors have.
+func writePlanTunnel(w io.Writer, tunnel *record.PlanTunnel) {
+	if tunnel == nil {
+		return
+	}
+	fmt.Fprintf(w, "\ntunnel %s on %d bytes\n", tunnel.Layers, tunnel.PathMTUBytes)
+	t := newTable()
+	t.row("MTU inside", fmt.Sprintf("%d bytes", tunnel.MTUBytes), fmt.Sprintf("MSS %d", tunnel.MSSBytes))
+	t.row("around a full segment", fmt.Sprintf("%d bytes", tunnel.AroundBytes),
+		fmt.Sprintf("all headers %.1f %% of the packet; padding at worst %d bytes", 100*tunnel.HeaderRatio,
+			tunnel.WorstPaddingBytes))
+	t.write(w, "  ")
+	for _, line := range tunnel.Clamp {
+		fmt.Fprintln(w, "  "+line)
+	}
+}
+
+// writePlanApp says what a program's own window allows.
+func writePlanApp(w io.Writer, app *record.PlanApp) {
+	if app == nil {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", app.Name)
+	if app.Bytes > 0 {
+		fmt.Fprintln(w,
+			hanging(w, "  ", fmt.Sprintf("%s for each %s: %s. It allows %s here, %.0f %% of what the line carries",
+				units.Size(app.Bytes).Exact(), app.Per, app.What, units.Rate(app.AllowsBps), 100*app.FillsRatio)))
+	} else {
+		fmt.Fprintln(w, hanging(w, "  ", app.What))
+	}
+	fmt.Fprintln(w, hanging(w, "  to raise it: ", app.Raise))
+	doubt := ""
+	if !app.Confirmed {
+		doubt = " (not confirmed by a primary source)"
+	}
+	fmt.Fprintln(w, hanging(w, "  source: ", app.Source+doubt))
+}

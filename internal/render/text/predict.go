@@ -1,0 +1,88 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// Predict prints the prediction for a person.
+func Predict(w io.Writer, d *record.Predict) {
+	t := newTable()
+	t.row("path", d.Path.Text)
+	t.row("goodput", predictRangeText(d.Goodput))
+	t.row("limited by", predictLimiterText(d))
+	if d.Time != nil {
+		t.row("time", fmt.Sprintf("%s, %s to %s", SecondsText(d.Time.TypicalS), SecondsText(d.Time.LowS),
+			SecondsText(d.Time.HighS)))
+	}
+	if n := d.Next; n != nil {
+		text := predictRangeText(n.PredictRange)
+		if n.Limiter != "" {
+			text += ", limited by " + string(n.Limiter)
+		}
+		label := "without it"
+		switch d.Limiter {
+		case verdict.Bottleneck:
+			label = "on twice the line"
+		case verdict.Mixed:
+			label = "without them"
+		}
+		t.row(label, text)
+	}
+	if d.BDPBytes > 0 {
+		t.row("bandwidth-delay product", both(d.BDPBytes))
+	}
+	t.row("receive window", bound(d.WindowBytes))
+	t.row("in flight at the sender", bound(d.InFlightBytes))
+	for _, warning := range d.Warnings {
+		t.row("note", warning)
+	}
+	t.write(w, "")
+	if len(d.Caps) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nwhat each would allow alone")
+	caps := newTable(1)
+	for _, c := range d.Caps {
+		caps.row(string(c.Limiter), units.Rate(c.Bps).String(), c.Text)
+	}
+	caps.write(w, "  ")
+}
+
+func predictRangeText(r record.PredictRange) string {
+	return fmt.Sprintf("%s, %s to %s", units.Rate(r.TypicalBps), units.Rate(r.LowBps), units.Rate(r.HighBps))
+}
+
+func predictLimiterText(d *record.Predict) string {
+	text := string(d.Limiter)
+	if d.Subtype != "" {
+		text += " (" + d.Subtype + ")"
+	}
+	names := make([]string, len(d.Candidates))
+	for i, c := range d.Candidates {
+		names[i] = string(c)
+	}
+	switch {
+	case d.Limiter == verdict.Mixed && len(names) > 1:
+		return text + ": " + strings.Join(names, ", ") + " together; none alone would give a tenth more"
+	case d.Limiter == verdict.Mixed:
+		return text + ": nothing alone would give a tenth more"
+	case len(names) > 1:
+		return text + ", not sure: " + strings.Join(names, " or ")
+	case !d.Sure:
+		return text + ", not sure"
+	}
+	return text
+}
+
+func bound(bytes int) string {
+	if bytes == 0 {
+		return "no bound"
+	}
+	return units.Size(bytes).Exact()
+}

@@ -1,0 +1,321 @@
+package text
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+func PercentText(v *float64) string {
+	if v == nil {
+		return "–"
+	}
+	return strings.TrimSpace(Trimmed(100**v)) + " %"
+}
+
+// RFC6349Title is what the line is called.
+func RFC6349Title(r *record.RFC6349) string {
+	if r.Reference != "" {
+		return r.Reference
+	}
+	return r.Peer
+}
+
+// RFC6349Stamp is the verdict in a word.
+func RFC6349Stamp(r *record.RFC6349) string {
+	if r.Verdict == rfc6349.NotJudged {
+		return "measured"
+	}
+	return string(r.Verdict)
+}
+
+// RFC6349 prints the test for a person.
+func RFC6349(w io.Writer, r *record.RFC6349) {
+	t := newTable()
+	if r.Reference != "" {
+		t.row("reference", r.Reference)
+	}
+	t.row("peer", r.Peer)
+	t.row("near", HostText(r.Near))
+	t.row("far", HostText(r.Far))
+	t.row("when", RFC6349When(r))
+	if r.Committed != nil {
+		t.row("committed", RFC6349CommittedText(r))
+	}
+	t.row("path MTU", RFC6349MTUText(r))
+	t.row("round trip", RFC6349RTTText(r))
+	t.row("segments", RFC6349SegmentsText(r))
+	t.write(w, "")
+	for i := range r.Directions {
+		fmt.Fprintln(w)
+		writeRFC6349Direction(w, &r.Directions[i])
+	}
+	if len(r.Formulas) > 0 {
+		fmt.Fprintln(w, "\nARITHMETIC")
+		formulas := newTable()
+		for _, f := range r.Formulas {
+			formulas.row(fmt.Sprintf("%-4s %s", f.Direction, f.Name), f.Text)
+		}
+		formulas.write(w, "  ")
+	}
+	fmt.Fprintln(w)
+	end := newTable()
+	for _, warning := range r.Warnings {
+		end.row("note", warning)
+	}
+	for _, limit := range RFC6349Limits(r) {
+		end.row("note", limit)
+	}
+	if r.Interrupted {
+		end.row("interrupted", "these figures are of the part that was measured")
+	}
+	end.row("cost", fmt.Sprintf("%s, %s moved", SecondsText(r.ElapsedS), units.Size(r.BytesSent)))
+	end.row("verdict", RFC6349VerdictText(r))
+	end.write(w, "")
+}
+
+// RFC6349When is the span of the test.
+func RFC6349When(r *record.RFC6349) string {
+	return r.StartedAt.UTC().Format("2006-01-02 15:04:05") + " to " + r.EndedAt.UTC().Format("15:04:05 MST")
+}
+
+// RFC6349CommittedText is what the line is held to.
+func RFC6349CommittedText(r *record.RFC6349) string {
+	c := r.Committed
+	text := ""
+	switch {
+	case c.UpBps != nil && c.DownBps != nil && *c.UpBps == *c.DownBps:
+		text = units.Rate(*c.UpBps).String() + " each way"
+	case c.UpBps != nil && c.DownBps != nil:
+		text = units.Rate(*c.UpBps).String() + " up, " + units.Rate(*c.DownBps).String() + " down"
+	case c.UpBps != nil:
+		text = units.Rate(*c.UpBps).String() + " up"
+	case c.DownBps != nil:
+		text = units.Rate(*c.DownBps).String() + " down"
+	}
+	layer := "at the IP layer"
+	if c.OverheadBytes > 0 {
+		layer = fmt.Sprintf("with %d bytes of framing for each packet", c.OverheadBytes)
+	}
+	return fmt.Sprintf("%s %s, tolerance %g %%", text, layer, 100*c.ToleranceRatio)
+}
+
+// MTUText, RTTText and SegmentsText are the idle path in words.
+func RFC6349MTUText(r *record.RFC6349) string {
+	if r.Path.MTUBytes == nil {
+		return "not known"
+	}
+	return fmt.Sprintf("%d bytes (%s)", *r.Path.MTUBytes, r.Path.MTUMethod)
+}
+
+func RFC6349RTTText(r *record.RFC6349) string {
+	if r.Path.RTTMinS == nil {
+		return "not known"
+	}
+	text := SecondsText(*r.Path.RTTMinS) + " least, idle (" + r.Path.RTTMethod
+	if r.Path.RTTSamples != nil {
+		text += fmt.Sprintf(", %d samples", *r.Path.RTTSamples)
+	}
+	text += ")"
+	if r.Path.JitterS != nil {
+		text += ", jitter " + SecondsText(*r.Path.JitterS)
+	}
+	return text
+}
+
+func RFC6349SegmentsText(r *record.RFC6349) string {
+	if r.Path.MSSBytes == nil || r.Path.HeaderBytes == nil {
+		return "not known"
+	}
+	options := "without timestamps"
+	if r.Path.Timestamps {
+		options = "with timestamps (12 bytes)"
+	}
+	return fmt.Sprintf("%d bytes of payload and %d of IP and TCP headers, %s", *r.Path.MSSBytes, *r.Path.HeaderBytes,
+		options)
+}
+
+// RFC6349VerdictText is the sign-off in words.
+func RFC6349VerdictText(r *record.RFC6349) string {
+	switch r.Verdict {
+	case rfc6349.Pass:
+		return "pass: the line carries what was committed to"
+	case rfc6349.Fail:
+		return "fail: the line does not carry what was committed to"
+	case rfc6349.Inconclusive:
+		return "inconclusive: not everything that was asked could be shown"
+	}
+	return "not judged: no rate was committed to (--cir)"
+}
+
+// RFC6349Limits are what the test is short of by its standards.
+func RFC6349Limits(r *record.RFC6349) (all []string) {
+	if r.RunS > 0 && r.RunS < rfc6349.AdvisedTime.Seconds() {
+		all = append(all, fmt.Sprintf("each run lasted %s; RFC 6349 (3.3) asks for 30 s (--time 30s)", SecondsText(r.RunS)))
+	}
+	if f := r.FrameSearch; f != nil {
+		text := fmt.Sprintf("frames count from address to check sequence; each trial lasted %s and allowed %.2g %% of loss",
+			SecondsText(f.TrialS), 100*f.LossRatio)
+		if f.TrialS < rfc6349.AdvisedTrial.Seconds() || f.LossRatio > 0 {
+			text += ": RFC 2544 (24, 26.1) asks for 60 s and no loss"
+		}
+		all = append(all, text+"; the ends are hosts and no test sets: what they cannot send or take is not held against "+
+			"the line")
+	}
+	return all
+}
+
+func writeRFC6349Direction(w io.Writer, d *record.RFC6349Direction) {
+	fmt.Fprintln(w, Heading(d.Direction))
+	t := newTable()
+	t.row("bottleneck", RFC6349DirectionBottleneckText(d))
+	if d.BDPBytes != nil {
+		t.row("BDP", units.Size(*d.BDPBytes).Exact())
+	}
+	if d.MaxTCPBps != nil {
+		t.row("largest TCP rate", RateText(d.MaxTCPBps)+", "+RFC6349DirectionReferenceText(d))
+	}
+	t.write(w, "  ")
+	if len(d.Tests) > 0 {
+		fmt.Fprintln(w)
+		tests := newTable(1, 2, 3, 4, 5, 6, 7)
+		tests.row(TestColumns()...)
+		for i := range d.Tests {
+			tests.row(RFC6349TestCells(&d.Tests[i])...)
+		}
+		tests.write(w, "  ")
+	}
+	if len(d.Frames) > 0 {
+		fmt.Fprintln(w)
+		frames := newTable(0, 1, 2, 3, 4)
+		frames.row("frame", "frames/s", "due", "rate", "lost", "verdict")
+		for i := range d.Frames {
+			frames.row(RFC6349FrameCells(&d.Frames[i])...)
+		}
+		frames.write(w, "  ")
+	}
+	if len(d.Criteria) > 0 {
+		fmt.Fprintln(w)
+		criteria := newTable()
+		for i := range d.Criteria {
+			c := &d.Criteria[i]
+			criteria.row(RFC6349CriterionVerdictText(c), RFC6349CriterionTitle(c)+": "+RFC6349CriterionText(c))
+		}
+		criteria.write(w, "  ")
+	}
+}
+
+// RFC6349DirectionBottleneckText is the bandwidth and how it was found.
+func RFC6349DirectionBottleneckText(d *record.RFC6349Direction) string {
+	b := d.Bottleneck
+	if b == nil {
+		return "not measured"
+	}
+	text := units.Rate(b.Bps).String() + " at the IP layer"
+	if b.AtLeast {
+		text = "at least " + text
+	}
+	if b.Burst != nil {
+		text += ", after a burst of " + units.Size(*b.Burst).String()
+	}
+	return text + " (" + b.Method + ")"
+}
+
+// RFC6349DirectionReferenceText is the rate that the largest TCP rate follows from.
+func RFC6349DirectionReferenceText(d *record.RFC6349Direction) string {
+	if d.CommittedBps != nil {
+		return "of the committed " + units.Rate(*d.CommittedBps).String()
+	}
+	return "of the bottleneck"
+}
+
+// RFC6349TestTitle of a test: what was connected.
+func RFC6349TestTitle(t *record.RFC6349Test) string {
+	switch {
+	case t.Kind == rfc6349.Automatic:
+		return "automatic"
+	case t.Kind == rfc6349.Full:
+		return "one connection"
+	case t.Kind == rfc6349.Several:
+		return fmt.Sprintf("%d connections", t.Connections)
+	case t.Kind == rfc6349.Both:
+		return "both directions"
+	}
+	return "window"
+}
+
+// TestColumns head the rows of tests.
+func TestColumns() []string {
+	return []string{"test", "window", "of BDP", "goodput of achievable", "ratio", "settled", "efficiency", "delay",
+		"limited by"}
+}
+
+// RFC6349TestCells are the row of a test in tables.
+func RFC6349TestCells(t *record.RFC6349Test) []string {
+	window, share := "auto", "–"
+	if t.WindowBytes != nil {
+		window = units.Size(*t.WindowBytes).String()
+	}
+	if t.BDPRatio != nil {
+		share = fmt.Sprintf("%.0f %%", 100**t.BDPRatio)
+	}
+	cells := []string{RFC6349TestTitle(t), window, share}
+	run := t.Typical()
+	if run == nil {
+		return append(cells, "–", "–", "–", "–", "–", t.Skipped)
+	}
+	efficiency, delay := "–", "–"
+	if run.EfficiencyRatio != nil {
+		efficiency = fmt.Sprintf("%.2f %%", 100**run.EfficiencyRatio)
+	}
+	if run.BufferDelayRatio != nil {
+		delay = fmt.Sprintf("%.0f %%", 100**run.BufferDelayRatio)
+	}
+	limited := string(t.Limiter)
+	switch {
+	case t.Kind == rfc6349.Window && t.Limiter == verdict.ReceiverWindow:
+		limited = "this window"
+	case t.Subtype == verdict.Policer:
+		limited = t.Subtype
+	}
+	return append(cells, span(RateText(t.GoodputBps), " of ", RateText(t.AchievableBps)), RatioText(run.TimeRatio),
+		RatioText(run.SteadyTimeRatio), efficiency, delay, limited)
+}
+
+// span joins two quantities, their unit once where they share it.
+func span(low, between, high string) string {
+	if _, unit, ok := strings.Cut(high, " "); ok {
+		low = strings.TrimSuffix(low, " "+unit)
+	}
+	return low + between + high
+}
+
+func RatioText(v *float64) string {
+	if v == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.3f", *v)
+}
+
+// RFC6349FrameCells are the row of a frame size in tables.
+func RFC6349FrameCells(f *record.RFC6349Frame) []string {
+	verdict := string(f.Verdict)
+	if f.Reason != "" {
+		verdict += ": " + f.Reason
+	}
+	cells := []string{fmt.Sprintf("%d B", f.FrameBytes), "–", "–", "–", "–", verdict}
+	if f.Due != nil {
+		cells[2] = Thousands(int64(*f.Due))
+	}
+	if f.FramesPerSec != nil {
+		cells[1], cells[3], cells[4] = Thousands(int64(*f.FramesPerSec)), RateText(f.Bps), fmt.Sprintf("%.2g %%",
+			100**f.LossRatio)
+	}
+	return cells
+}

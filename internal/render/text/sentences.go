@@ -1,0 +1,604 @@
+package text
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/compare"
+)
+
+// Sentence says an observation in words. A code that this program does not know keeps the
+// text that came with it.
+func Sentence(e verdict.Evidence) string {
+	if say, ok := sentences[e.Code]; ok {
+		return say(figures(e.Values))
+	}
+	return e.Text
+}
+
+// AddSentences fills in the text of every piece of evidence in a document, which judges
+// leave empty: documents carry it for those who read them without this program.
+func AddSentences(doc any) { addSentences(reflect.ValueOf(doc)) }
+
+func addSentences(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			addSentences(v.Elem())
+		}
+	case reflect.Slice, reflect.Array:
+		if e, ok := v.Interface().([]verdict.Evidence); ok {
+			for i := range e {
+				e[i].Text = Sentence(e[i])
+			}
+			return
+		}
+		switch v.Type().Elem().Kind() {
+		case reflect.Struct, reflect.Pointer, reflect.Interface, reflect.Slice:
+			for i := range v.Len() {
+				addSentences(v.Index(i))
+			}
+		}
+	case reflect.Struct:
+		if v.CanAddr() {
+			addOwnSentences(v.Addr().Interface())
+		}
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() || f.Anonymous {
+				addSentences(v.Field(i))
+			}
+		}
+	}
+}
+
+// addOwnSentences fills in the texts of documents' parts that are no evidence.
+func addOwnSentences(part any) {
+	switch p := part.(type) {
+	case *record.ComparedDirection:
+		p.Text = differenceText(p)
+	case *record.Fix:
+		p.Text = FixSentence(*p)
+	case *record.Explanation:
+		p.Text = explanationText(p)
+	case *record.CapturedDirection:
+		if p.Prediction != nil {
+			p.Prediction.Fix = CapturedDirectionRemedy(p)
+		}
+	}
+}
+
+// figures prints an observation's values.
+type figures verdict.Values
+
+func (f figures) has(key string) bool     { _, ok := f[key]; return ok }
+func (f figures) rate(key string) string  { return units.Rate(f[key]).String() }
+func (f figures) size(key string) string  { return units.Size(f[key]).Exact() }
+func (f figures) share(key string) string { return percent(f[key]) }
+func (f figures) time(key string) string {
+	return units.Time(time.Duration(f[key] * float64(time.Second)))
+}
+
+// took is "97 % of the time".
+func (f figures) took() string { return f.share("time_ratio") + " of the time" }
+
+// loaded is the round trip under load beside the empty path's.
+func (f figures) loaded() string {
+	return fmt.Sprintf("round trip %s, %s when empty", f.time("rtt_s"), f.time("rtt_base_s"))
+}
+
+func percent(share float64) string {
+	if share < 0.01 && share > 0 {
+		return fmt.Sprintf("%.2g %%", 100*share)
+	}
+	return fmt.Sprintf("%.0f %%", 100*share)
+}
+
+func fixedSentence(text string) func(figures) string { return func(figures) string { return text } }
+
+// sentences has one entry for each code; a test holds that none is missing.
+var sentences = map[verdict.Code]func(figures) string{
+	verdict.NothingToSend:         sayNothingToSend,
+	verdict.SendBufferFull:        saySendBuffer,
+	verdict.SendBufferAlsoFull:    func(f figures) string { return f.alsoFull("send buffer") },
+	verdict.ReceiveWindowAlsoFull: func(f figures) string { return f.alsoFull("receive window") },
+	verdict.ReceiveWindowFull: func(f figures) string {
+		return fmt.Sprintf("receive window %s at %s allows %s; full %s", f.size("window_bytes"), f.time("rtt_s"),
+			f.rate("allows_bps"), f.took())
+	},
+	verdict.Unread: func(f figures) string {
+		if !f.has("unread_bytes") {
+			return "the receiving program left data unread " + f.took()
+		}
+		return fmt.Sprintf("the receiving program left %s unread on average and so closed the window %s; it chose not to "+
+			"read for %s",
+			units.Size(f["unread_bytes"]), f.took(), f.time("paused_s"))
+	},
+	verdict.WindowCloses: func(f figures) string {
+		return "the receiver's window kept closing and held data back " + f.took()
+	},
+	verdict.WindowEachRoundTrip: func(f figures) string {
+		return fmt.Sprintf("receive window %s at %s allows %s, and that is what came %s", f.size("window_bytes"),
+			f.time("rtt_s"),
+			f.rate("allows_bps"), f.took())
+	},
+	verdict.StillSlowStart: func(f figures) string {
+		return fmt.Sprintf("the congestion window was still opening %s; the transfer lasted %.0f round trips", f.took(),
+			f["round_trips"])
+	},
+	verdict.HeldByNagle: func(f figures) string {
+		return "less than a segment waited for the acknowledgement of the one before it " + f.took() +
+			", with room in every window (Nagle's rule against a delayed ACK)"
+	},
+	verdict.TimeoutsOnly: func(f figures) string {
+		return "nothing at all got through while segments were sent again and timed out " + f.took()
+	},
+	verdict.Paced: func(f figures) string {
+		text := "data waited with room in every window " + f.took() + ", at the rate that the socket is paced to"
+		if f.has("pacing_bps") {
+			text += " (" + f.rate("pacing_bps") + " asked)"
+		}
+		return text
+	},
+	verdict.QueuedLocally: sayLocalQueue,
+	verdict.SenderRuns: func(f figures) string {
+		text := "the writer waited for nothing " + f.share("running_ratio") + " of the time"
+		if f.has("busiest_thread_ratio") {
+			text += "; its thread ran " + f.share("busiest_thread_ratio") + " of it"
+		}
+		return text
+	},
+	verdict.SenderRunDelay: func(f figures) string {
+		return "the writer was ready but had no core " + f.share("starved_ratio") +
+			" of the time, with nothing left to send: other programs hold it, or its share is used up"
+	},
+	verdict.ReceiverRuns: func(f figures) string {
+		return "the receiver's data thread ran " + f.share("busiest_thread_ratio") +
+			" of the time while data waited to be read"
+	},
+	verdict.ReceiverRunDelay: func(f figures) string {
+		if !f.has("starved_ratio") {
+			return "data waited to be read by a program that had no core"
+		}
+		return "the receiver's data thread was ready but had no core " + f.share("starved_ratio") +
+			" of the time, while data waited to be read"
+	},
+	verdict.LossWithoutQueue: func(f figures) string {
+		return fmt.Sprintf("%s of the bytes were sent again at %s, and no queue ever formed (%s)",
+			f.share("retransmitted_ratio"),
+			f.rate("steady_bps"), f.loaded())
+	},
+	verdict.PolicedRate: func(f figures) string {
+		burst := ""
+		if f.has("peak_bps") {
+			burst = " after a first burst at " + f.rate("peak_bps")
+		}
+		return fmt.Sprintf("%s of the bytes were sent again at a rate that stays near %s%s, and no queue ever formed (%s)",
+			f.share("retransmitted_ratio"), f.rate("steady_bps"), burst, f.loaded())
+	},
+	verdict.LossBelowBest: func(f figures) string {
+		return fmt.Sprintf("%s of the bytes were sent again, and the rate of %s stays below the %s that the path gave "+
+			"between losses (%s)",
+			f.share("retransmitted_ratio"), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
+	},
+	verdict.QueueOfAcks: func(f figures) string {
+		return "acknowledgements queue on their way back: bytes that the receiver has had are acknowledged ever later (" +
+			f.loaded() + ")"
+	},
+	verdict.FullLink: func(f figures) string {
+		return fmt.Sprintf("the path delivers a steady %s and a queue stands in it (%s)", f.rate("steady_bps"), f.loaded())
+	},
+	verdict.FullLinkNoQueue: func(f figures) string {
+		return fmt.Sprintf("the path delivers a steady %s, %s of the best it ever gave, without much of a queue (%s, %s "+
+			"sent again)",
+			f.rate("steady_bps"), f.share("best_ratio"), f.loaded(), f.share("retransmitted_ratio"))
+	},
+	verdict.LargerWindowNoFaster: func(f figures) string {
+		return fmt.Sprintf("a window of %s, %.1f times as large, gave %s: the window is just enough and does not limit",
+			f.size("larger_window_bytes"), f["larger_ratio"], f.rate("larger_bps"))
+	},
+	verdict.CwndOpensToTheEnd: func(f figures) string {
+		return fmt.Sprintf("the congestion window kept opening to the end: %s in the last rounds, more than ever lasted "+
+			"for four round trips",
+			f.rate("steady_bps"))
+	},
+	verdict.CwndOpens: func(f figures) string {
+		return fmt.Sprintf("the congestion window kept opening without loss to the end and nothing else was full: %s on "+
+			"average, %s at best (%s)",
+			f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
+	},
+	verdict.CwndFull: func(f figures) string {
+		return fmt.Sprintf("the congestion window was what was full, without loss and without a queue: %s on average, %s "+
+			"at best (%s)",
+			f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
+	},
+	verdict.NoRate: fixedSentence("too few samples to see a rate"),
+	verdict.FullLinkOnceOpen: func(f figures) string {
+		return fmt.Sprintf("once the congestion window was open, the path gave a steady %s and a queue stood in it %s",
+			f.rate("best_bps"), f.took())
+	},
+	verdict.KernelSilent: func(f figures) string {
+		return "the sender's kernel does not tell what held it back " + f.took()
+	},
+	verdict.ProgramOrBuffer: func(f figures) string {
+		return fmt.Sprintf("all that was written was on its way %s, %s at the most: the program writes too little, or its "+
+			"send buffer "+
+			"takes no more", f.took(), f.size("outstanding_bytes"))
+	},
+	verdict.HostWasLate: func(f figures) string {
+		return fmt.Sprintf("a host was busy with other things: a data thread was ready but had no core %s of the time at "+
+			"the sender, %s at the "+
+			"receiver; measure again when it is quiet", f.share("sender_starved_ratio"), f.share("receiver_starved_ratio"))
+	},
+	verdict.MemoryShort: sayMemoryShort,
+	verdict.WatchedFromOutside: func(f figures) string {
+		return fmt.Sprintf("watched from outside for %s: what the program itself waited for is not known, nor what the "+
+			"other end saw",
+			f.time("window_s"))
+	},
+	verdict.SendQueueSeen: func(f figures) string {
+		return fmt.Sprintf("while all that was written was on its way, the send buffer of %s held %s at the most: full %s, "+
+			"with room %s of that time",
+			f.size("granted_bytes"), f.size("queued_bytes"), f.share("full_ratio"), f.share("room_ratio"))
+	},
+	verdict.ClocksAlone: func(f figures) string {
+		return fmt.Sprintf("by the kernel's clocks over %s: idle %s, held by the receiver's window %s, by the send buffer "+
+			"%s; the rest is the "+
+			"network's, undivided", f.time("window_s"), f.share("idle_ratio"), f.share("receiver_ratio"),
+			f.share("send_buffer_ratio"))
+	},
+	verdict.TooLittleWatched: func(f figures) string {
+		return fmt.Sprintf("%s moved: too little to judge", f.size("bytes"))
+	},
+	verdict.KernelTellsLess: sayKernelTellsLess,
+	verdict.SenderUnseen: fixedSentence("the sender cannot be seen: its program, its buffer, loss and a full link " +
+		"look the same from here"),
+	verdict.NotSampled:    fixedSentence("no end of the transfer was sampled"),
+	verdict.SampledRarely: fixedSentence("the sender cannot be seen and the receiver was sampled too rarely"),
+	verdict.NoRoundTrips:  fixedSentence("the sender's system tells no round trips"),
+
+	verdict.FigureDoesNotFit: func(f figures) string {
+		return "the verdict would contradict its own figures: " + f.contradiction()
+	},
+	verdict.JudgedAgain: func(f figures) string {
+		return "judged again without the input that did not fit: " + f.contradiction()
+	},
+
+	verdict.CapturedTooShort: fixedSentence("less than a round trip of data was captured"),
+	verdict.CapturedTooFewBytes: func(f figures) string {
+		return fmt.Sprintf("%.0f bytes are too few to tell", f["bytes"])
+	},
+	verdict.CapturedOneDirection: func(f figures) string {
+		return fmt.Sprintf("only one direction was captured, or acknowledgements were left out: %.0f segments with %s in "+
+			"%s, %.0f of them sent "+
+			"again, but %.0f acknowledgements; capture both directions, without a filter on lengths", f["segments"],
+			f.size("bytes"),
+			f.time("duration_s"), f["retransmitted_segments"], f["acknowledgements"])
+	},
+	verdict.CapturedIdleOrLoss: func(f figures) string {
+		return "nothing was on its way " + f.took() + ": the sending program had nothing to send, or segments were lost " +
+			"before the tap; " +
+			"a capture at the sender would tell"
+	},
+	verdict.CapturedOutage: func(f figures) string {
+		return fmt.Sprintf("nothing was delivered from %s to %s, %s in all, though it was sent again and again",
+			f.time("from_s"), f.time("to_s"),
+			f.time("stalled_s"))
+	},
+	verdict.CapturedSilent: func(f figures) string {
+		return fmt.Sprintf("the other end stopped answering at %s: %s of repetitions got no answer", f.time("from_s"),
+			f.time("silent_s"))
+	},
+	verdict.CapturedWindowFull: func(f figures) string {
+		text := fmt.Sprintf("the receiver's window of %s was full %s; at a round trip of %s it allows %s",
+			f.size("window_bytes"),
+			f.took(), f.time("rtt_s"), f.rate("allows_bps"))
+		if f.has("scale_inferred") {
+			text += fmt.Sprintf(" (the handshake was not captured: a window scale of %.0f is the least that fits)",
+				f["window_scale"])
+		}
+		return text
+	},
+	verdict.CapturedWindowClosed: func(f figures) string {
+		return fmt.Sprintf("the receiver's window had shrunk from %s and held the sender back %s (%.0f acknowledgements "+
+			"with a window of 0): "+
+			"the receiving program does not read as fast as data comes", f.size("window_bytes"), f.took(), f["zero_windows"])
+	},
+	verdict.CapturedIdle: func(f figures) string {
+		return "nothing was outstanding and the window open " + f.took() + ": the sending program had nothing to send"
+	},
+	verdict.CapturedStopAndWait: func(f figures) string {
+		return "each piece of data was sent only after an answer to the one before, " + f.took()
+	},
+	verdict.CapturedNagle: func(f figures) string {
+		return "less than a segment waited for the acknowledgement of the one before it " + f.took() +
+			", and that came 30 ms late or more (Nagle's rule against a delayed ACK)"
+	},
+	verdict.CapturedBlackHole: func(f figures) string {
+		text := "the same large segment was lost again and again " + f.took() + " while smaller ones got through"
+		if f.has("router_mtu_bytes") {
+			text += fmt.Sprintf("; a router said that %.0f bytes are the most", f["router_mtu_bytes"])
+		}
+		return text
+	},
+	verdict.CapturedSlowStart: func(f figures) string {
+		return fmt.Sprintf("what was outstanding still grew from round trip to round trip %s; the transfer lasted %.0f of "+
+			"them",
+			f.took(), f["round_trips"])
+	},
+	verdict.CapturedLoss: func(f figures) string {
+		return fmt.Sprintf("%.0f of %.0f segments were sent again in %.0f recoveries, and the congestion window they left "+
+			"held the sender "+
+			"back %s (round trip %s, %s at the least)", f["retransmitted_segments"], f["segments"], f["loss_events"], f.took(),
+			f.time("rtt_s"), f.time("rtt_base_s"))
+	},
+	verdict.CapturedFullLink: sayCapturedFullLink,
+	verdict.CapturedAckQueue: func(f figures) string {
+		return fmt.Sprintf("acknowledgements queued on their way back %s: the round trip was %s, %s when empty, and by "+
+			"their timestamps "+
+			"most of the difference was theirs", f.took(), f.time("rtt_s"), f.time("rtt_base_s"))
+	},
+	verdict.CapturedSenderWaits: func(f figures) string {
+		lost := "nothing lost and no queue"
+		if n := f["retransmitted_segments"]; n > 0 {
+			lost = fmt.Sprintf("%.0f segments sent again, too few to matter, and no queue", n)
+		}
+		return fmt.Sprintf("%s outstanding at the most, with room in the window (%s), %s %s: the sending host holds "+
+			"itself back; ss -tim there, or fullpipe why, tells which part of it", f.size("outstanding_bytes"),
+			f.size("window_bytes"), lost, f.took())
+	},
+	verdict.CapturedGaps: func(f figures) string {
+		return f.size("missing_bytes") + " of acknowledged data are not in the capture: the time around them says nothing, " +
+			f.took()
+	},
+	verdict.CapturedFewGaps: func(f figures) string {
+		return f.size("missing_bytes") + " of acknowledged data are missing from the capture"
+	},
+	verdict.CapturedNoHandshake: func(f figures) string {
+		return fmt.Sprintf("the handshake was not captured; window scales %.0f to 14 fit, so whether the window was full "+
+			"is not known %s",
+			f["window_scale_least"], f.took())
+	},
+	verdict.CapturedNoSign: func(f figures) string { return "no sign of any limiter " + f.took() },
+	verdict.CapturedUnscaled: fixedSentence(
+		"no window scale was agreed on: the window can never exceed 65,535 bytes"),
+	verdict.CapturedCoarseClock: func(f figures) string {
+		return fmt.Sprintf("the capture's clock counts in steps of %s, too coarse for a round trip of %s", f.time("grain_s"),
+			f.time("rtt_s"))
+	},
+	verdict.CapturedClockSteps: func(f figures) string {
+		return fmt.Sprintf("the capture's clock stepped back %.0f times", f["steps"])
+	},
+}
+
+func (f figures) alsoFull(what string) string {
+	return fmt.Sprintf("%s also full (%s of the time), but its %s would allow %s", what, f.share("full_ratio"),
+		f.size("window_bytes"), f.rate("allows_bps"))
+}
+
+// contradiction is what a verdict said and what its figures allow.
+func (f figures) contradiction() string {
+	for _, one := range []struct {
+		figure verdict.Figure
+		text   string
+		print  func(figures, string) string
+	}{
+		{verdict.FullLinkFigure, "a full link would have carried %s, and %s are the most that fit what was carried",
+			figures.size},
+		{verdict.WindowFigure, "the receive window over the least round trip allows %s, and %s is the bound by what came",
+			figures.rate},
+		{verdict.RTTFigure, "a round trip of %s on the empty path, and of %s under load", figures.time},
+		{verdict.IdleFigure, "the network held it back %s of the time, and something was outstanding %s of it at the most",
+			figures.share},
+		{verdict.SlowStartFigure, "slow start took %s round trips, and %s are the most that it can", figures.count},
+		{verdict.LossFigure, "%s segments are said to have been lost, and %s were sent again", figures.count},
+		{verdict.LossRateFigure, "so few losses leave a congestion window that gives %s, and %s is the bound by what came",
+			figures.rate},
+	} {
+		said, allowed := "said_"+string(one.figure), "allowed_"+string(one.figure)
+		if f.has(said) {
+			return fmt.Sprintf(one.text, one.print(f, said), one.print(f, allowed))
+		}
+	}
+	return "a figure that this version does not know"
+}
+
+func (f figures) count(key string) string { return fmt.Sprintf("%.0f", f[key]) }
+
+func sayMemoryShort(f figures) string {
+	var ends []string
+	for _, end := range []string{"sender", "receiver"} {
+		if !f.has(end + "_times") {
+			continue
+		}
+		text := fmt.Sprintf("at the %s %.0f times", end, f[end+"_times"])
+		if f.has(end + "_s") {
+			text += ", " + f.time(end+"_s") + " in all"
+		}
+		ends = append(ends, text)
+	}
+	return "the kernel's TCP ran short of memory (net.ipv4.tcp_mem) " + strings.Join(ends, " and ") +
+		": it closes windows and drops segments then, as a slow reader or a lossy path would"
+}
+
+func sayKernelTellsLess(f figures) string {
+	var missing []string
+	for _, one := range []struct{ key, what string }{
+		{"limit_clocks", "how long windows and buffers held it back"}, {"unsent", "what waits unsent"},
+		{"receive_window", "the peer's window"}, {"rate", "the delivery rate"},
+	} {
+		if f.has(one.key) {
+			missing = append(missing, one.what)
+		}
+	}
+	return "this kernel does not tell " + strings.Join(missing, ", ")
+}
+
+func sayNothingToSend(f figures) string {
+	text := "the sending program had nothing to send " + f.took()
+	if f.has("paused_s") {
+		text += fmt.Sprintf(" (it chose not to write for %s of %s)", f.time("paused_s"), f.time("total_s"))
+	}
+	if f.has("awaited_s") {
+		text += fmt.Sprintf(" (it waited for the other program's answer for %s of %s)", f.time("awaited_s"),
+			f.time("total_s"))
+	}
+	return text
+}
+
+func saySendBuffer(f figures) string {
+	text := fmt.Sprintf("the send buffer lets out %s, which at %s allows %s",
+		f.size("outstanding_bytes"), f.time("rtt_s"), f.rate("allows_bps"))
+	if f.has("blocked_ratio") {
+		text += "; the writer waited for space " + f.share("blocked_ratio") + " of the time"
+	}
+	if f.has("rule_bytes") {
+		text += fmt.Sprintf("; rule in force: afd:%.0f", f["rule_bytes"])
+	}
+	return text
+}
+
+func sayLocalQueue(f figures) string {
+	lost := "nothing was lost"
+	if f["retransmitted_ratio"] > 0 {
+		lost = f.share("retransmitted_ratio") + " of the bytes were sent again"
+	}
+	return fmt.Sprintf("data waited unsent %s although the congestion window (%s) had room for more than was in flight "+
+		"(%s) and %s: "+
+		"this host's own queue holds it back", f.took(), f.size("cwnd_bytes"), f.size("in_flight_bytes"), lost)
+}
+
+func sayCapturedFullLink(f figures) string {
+	text := fmt.Sprintf("the path delivered its best, %s, %s", f.rate("best_bps"), f.took())
+	if f.has("queue") {
+		text += fmt.Sprintf(", with a standing queue: the round trip was %s, %s when empty", f.time("rtt_s"),
+			f.time("rtt_base_s"))
+	} else {
+		text += fmt.Sprintf("; faster sending came out no faster (round trip %s, %s when empty)", f.time("rtt_s"),
+			f.time("rtt_base_s"))
+	}
+	if f.has("window_allows_bps") {
+		text += "; the receiver's window was also full, but would allow " + f.rate("window_allows_bps")
+	}
+	return text
+}
+
+// Remedy is one sentence of what to change about a verdict's limiter, "" where nothing
+// follows from it.
+func Remedy(v verdict.Verdict) string {
+	switch v.Limiter {
+	case verdict.ReceiverWindow:
+		return receiverWindowRemedy(v.Subtype)
+	case verdict.Congestion:
+		if v.Subtype == verdict.Policer {
+			return "send just below the policed rate (pacing), or have the policer replaced by a shaper"
+		}
+	}
+	return remedies[v.Limiter]
+}
+
+var remedies = map[verdict.Name]string{
+	verdict.Application: "have the sending program write sooner and more at a time; the network has room",
+	verdict.SendBuffer: "give the sender a larger send buffer, or leave SO_SNDBUF alone so that the system " +
+		"sizes it",
+	verdict.ReceiverApplication: "have the receiving program read faster; a larger window only delays the stop",
+	verdict.Congestion: "find what loses packets; until then try another congestion control (bbr) or several " +
+		"connections",
+	verdict.Bottleneck: "nothing to tune: the link is full, only a faster one or less data helps",
+	verdict.LocalQueue: "raise or remove the shaper on the sending host (tc qdisc show), or look at its " +
+		"interface's speed",
+	verdict.AckPath: "make room on the way back: a faster line there, less of other traffic, or a queue that lets " +
+		"acknowledgements pass " +
+		"(fq_codel, cake)",
+	verdict.SlowStart:       "keep the connection open and reuse it: short transfers never reach the path's rate",
+	verdict.NagleDelayedAck: "set TCP_NODELAY, or write each request in one piece",
+	verdict.MTUBlackHole: "lower the MTU or the MSS, let ICMP \"too big\" through, or switch on " +
+		"net.ipv4.tcp_mtu_probing",
+	verdict.Pacing: "raise the pacing rate that was set on the socket (SO_MAX_PACING_RATE)",
+	verdict.CPU:    "use larger writes, fewer copies or more threads: a processor core is what is full",
+}
+
+func receiverWindowRemedy(subtype string) string {
+	switch subtype {
+	case verdict.FactorZero:
+		return "the receiver offers a scale of 0: its buffer is fixed at 64 KB by a program (SO_RCVBUF), a default or a " +
+			"policy; " +
+			"find and remove that, or have the program ask for more"
+	case verdict.Unscaled:
+		return "switch window scaling on at both ends (net.ipv4.tcp_window_scaling), or find the middlebox that strips the " +
+			"option"
+	case verdict.Fixed:
+		return "raise the receiver's SO_RCVBUF, or do not set it so that the system sizes it"
+	case verdict.AutotuneGrowing:
+		return "let the transfer run longer, or have the receiver start with a larger buffer (the second value of " +
+			"net.ipv4.tcp_rmem)"
+	}
+	return "raise the ceiling of the receiver's automatic buffer (the third value of net.ipv4.tcp_rmem)"
+}
+
+// differenceText says how the cause of a difference between two ways was decided.
+func differenceText(d *record.ComparedDirection) string {
+	switch d.Code {
+	case compare.TooLittle:
+		return "too little was measured to say"
+	case compare.WithinTenPercent:
+		return "both are within 10 % of each other"
+	case compare.Scattered:
+		return "the transfers scatter more than the two ways differ: more rounds would tell"
+	case compare.OpenWhether:
+		return "whether they differ by 10 % or more is open: more rounds would tell"
+	case compare.Unexplained:
+		return "what differs between the two does not explain it"
+	case compare.LimiterNotClear:
+		return "what limits the slower one is not clear"
+	case compare.OneCause:
+		return fmt.Sprintf("without it the slower one would give %.2f to %.2f times as much", d.Values["factor_low"],
+			d.Values["factor_high"])
+	case compare.MoreThanOneCause:
+		return "more than one may have a part in it"
+	}
+	return d.Text
+}
+
+// explanationText compares the figure of both ways that a cause hangs on.
+func explanationText(e *record.Explanation) string {
+	f := figures(e.Values)
+	switch e.Cause {
+	case compare.Overhead:
+		return fmt.Sprintf("segments of %.0f bytes instead of %.0f", f["slow_mss_bytes"], f["fast_mss_bytes"])
+	case compare.RoundTrip:
+		tens := func(key string) string { // of microseconds: no finer are round trips known
+			return units.Time(time.Duration(f[key] * float64(time.Second)).Round(10 * time.Microsecond))
+		}
+		return fmt.Sprintf("a round trip of %s instead of %s", tens("slow_rtt_s"), tens("fast_rtt_s"))
+	case compare.Loss:
+		return fmt.Sprintf("%.2g %% sent again instead of %.2g %%", 100*f["slow_retransmitted_ratio"],
+			100*f["fast_retransmitted_ratio"])
+	case compare.WindowSize:
+		return fmt.Sprintf("a window of %v instead of %v", units.Size(f["slow_window_bytes"]),
+			units.Size(f["fast_window_bytes"]))
+	case compare.Capacity:
+		return fmt.Sprintf("the way is full at %s; the other one carries %s", f.rate("slow_goodput_bps"),
+			f.rate("fast_goodput_bps"))
+	case compare.HostCPU:
+		return hostCPUText(f)
+	}
+	return e.Text
+}
+
+func hostCPUText(f figures) string {
+	var busy []string
+	for _, end := range []string{"near", "far"} {
+		if key := end + "_busy_ratio"; f.has(key) {
+			busy = append(busy, fmt.Sprintf("%s %s busy", end, f.share(key)))
+		}
+	}
+	if len(busy) == 0 {
+		return "the thread that moves the data has no CPU left"
+	}
+	return "the hosts have no CPU left: " + strings.Join(busy, ", ")
+}

@@ -1,0 +1,66 @@
+package text
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// codes are all of verdict's, read from its source: a new one must not lack its sentence.
+func codes(t *testing.T) (all []verdict.Code) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../../verdict/codes.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok {
+			for _, v := range spec.Values {
+				if lit, ok := v.(*ast.BasicLit); ok {
+					code, _ := strconv.Unquote(lit.Value)
+					all = append(all, verdict.Code(code))
+				}
+			}
+		}
+		return true
+	})
+	return all
+}
+
+func TestEveryCodeHasASentence(t *testing.T) {
+	all := codes(t)
+	if len(all) < 40 {
+		t.Fatalf("only %d codes were found", len(all))
+	}
+	for _, code := range all {
+		if said := Sentence(verdict.Evidence{Code: code, Values: verdict.Values{}}); said == "" || strings.Contains(said,
+			"%!") {
+			t.Errorf("%s: %q", code, said)
+		}
+	}
+	if len(all) != len(sentences) {
+		t.Errorf("%d codes, %d sentences", len(all), len(sentences))
+	}
+}
+
+// A document of another version may hold codes that nobody here knows.
+func TestAForeignCodeKeepsItsText(t *testing.T) {
+	if said := Sentence(verdict.Evidence{Code: "from-the-future", Text: "as it was told"}); said != "as it was told" {
+		t.Error(said)
+	}
+}
+
+func TestDocumentsGetTheirSentences(t *testing.T) {
+	doc := &record.Measure{Directions: []record.Direction{{Verdict: verdict.Verdict{Evidence: []verdict.Evidence{
+		{Limiter: verdict.Unknown, Code: verdict.NotSampled}}}}}}
+	AddSentences(doc)
+	if said := doc.Directions[0].Evidence[0].Text; said != "no end of the transfer was sampled" {
+		t.Errorf("%q", said)
+	}
+}

@@ -1,0 +1,287 @@
+package text
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/sweep"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// SweepCellName is the cell's buffers in words.
+func SweepCellName(c *record.SweepCell) string {
+	text := fmt.Sprintf("send buffer %s, receive buffer %s", SizeOr(c.SendBufferBytes), SizeOr(c.ReceiveBufferBytes))
+	if c.WriteBytes != nil {
+		text += ", writes of " + units.Size(*c.WriteBytes).String()
+	}
+	if c.Congestion != "" {
+		text += ", " + c.Congestion
+	}
+	return text
+}
+
+func SizeOr(bytes *int) string {
+	if bytes == nil {
+		return sweep.Automatic
+	}
+	return units.Size(*bytes).String()
+}
+
+// SweepCounts are the cells that were measured, tight among them, predicted and left out.
+func SweepCounts(s *record.Sweep) (measured, tight, predicted, missing int) {
+	for i := range s.Cells {
+		switch c := &s.Cells[i]; {
+		case c.Predicted:
+			predicted++
+		case c.GoodputBps == nil:
+			missing++
+		default:
+			measured++
+			if c.Tight {
+				tight++
+			}
+		}
+	}
+	return measured, tight, predicted, missing
+}
+
+// SweepSummary says in a line what was measured.
+func SweepSummary(s *record.Sweep) string {
+	measured, tight, predicted, missing := SweepCounts(s)
+	text := fmt.Sprintf("%d of %d cells measured", measured, len(s.Cells))
+	if s.PrecisionRatio > 0 {
+		text += fmt.Sprintf(", %d of them to ±%.3g %%", tight, 100*s.PrecisionRatio)
+	}
+	if predicted > 0 {
+		text += fmt.Sprintf(", %d predicted", predicted)
+	}
+	if missing > 0 {
+		text += fmt.Sprintf(", %d not measured", missing)
+	}
+	return fmt.Sprintf("%s; runs of %s, %s and %s in all", text, SecondsText(s.RunS),
+		units.Time(time.Duration(s.ElapsedS*float64(time.Second))), units.Size(s.BytesSent))
+}
+
+// SweepAxesText names the axes that have more than one value.
+func SweepAxesText(a *record.SweepAxes) string {
+	var names []string
+	add := func(name string, sizes int, automatic bool) {
+		if automatic {
+			sizes++
+		}
+		if sizes > 1 {
+			names = append(names, fmt.Sprintf("%d %s", sizes, name))
+		}
+	}
+	add("send buffers", len(a.SendBuffers), a.SendAutomatic)
+	add("receive buffers", len(a.ReceiveBuffers), a.ReceiveAutomatic)
+	add("write sizes", len(a.Writes), a.WriteAutomatic)
+	add("directions", len(a.Directions), false)
+	add("congestion controls", len(a.Congestion), false)
+	if len(names) == 0 {
+		return "one cell"
+	}
+	return strings.Join(names, " × ")
+}
+
+// SweepCellMarks are what else is to be said of a cell.
+func SweepCellMarks(c *record.SweepCell) string {
+	var parts []string
+	for _, mark := range []struct {
+		is   bool
+		text string
+	}{{c.Best, "best"}, {c.Enough && !c.Best, "enough"}, {c.Predicted, "predicted"}, {c.Clipped(), "clipped"},
+		{c.Measured() && !c.Tight && len(c.Runs) > 1, "loose"},
+		{c.Unsettled, "not settled"}, {c.Refused != "", "not available"}, {len(c.Problems) > 0, "failed: " +
+			strings.Join(c.Problems, "; ")}} {
+		if mark.is {
+			parts = append(parts, mark.text)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func ReachedText(b *record.Buffer) string {
+	if b == nil || b.EffectiveBytes == nil {
+		return ""
+	}
+	return units.Size(*b.EffectiveBytes).String()
+}
+
+// Sweep prints a matrix for each plane of the grid, with averages.
+func Sweep(w io.Writer, s *record.Sweep) {
+	t := newTable()
+	t.row("peer", s.Peer)
+	t.row("near", HostText(s.Near))
+	t.row("far", HostText(s.Far))
+	for _, p := range s.Paths {
+		t.row("path "+string(p.Direction), sweepPathText(&p))
+	}
+	t.row("grid", SweepSummary(s))
+	if s.Interrupted {
+		t.row("interrupted", "these are the cells that were measured until then")
+	}
+	t.write(w, "")
+	for _, p := range SweepPlanes(s) {
+		fmt.Fprintln(w)
+		p.writeText(w)
+	}
+	fmt.Fprintln(w)
+	for _, line := range SweepFindings(s) {
+		fmt.Fprintln(w, indent(line, "", render.Columns(w)))
+	}
+}
+
+func sweepPathText(p *record.SweepPath) string {
+	var parts []string
+	if p.RTTMinS != nil {
+		parts = append(parts, "round trip "+SecondsText(*p.RTTMinS))
+	}
+	if p.CapacityBps != nil {
+		least := ""
+		if p.AtLeast {
+			least = "at least "
+		}
+		parts = append(parts, "carries "+least+units.Rate(*p.CapacityBps).String())
+	}
+	if p.BDPBytes != nil {
+		parts = append(parts, fmt.Sprintf("BDP %s", units.Size(*p.BDPBytes)))
+	}
+	if p.Congestion != "" {
+		parts = append(parts, p.Congestion)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ThreeDigits prints a value of the matrix: three significant digits, decimals aligned where
+// values are of one size.
+func ThreeDigits(v float64) string {
+	switch {
+	case v >= 99.95:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case v >= 9.995:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+// SweepFindings are what the sweep says, a sentence each.
+func SweepFindings(s *record.Sweep) []string {
+	var lines []string
+	for i := range s.Cells {
+		c := &s.Cells[i]
+		if !c.Best {
+			continue
+		}
+		line := fmt.Sprintf("Best %s: %s by %s", c.Direction, SweepCellGoodputText(c), SweepCellName(c))
+		if c.Limiter != "" {
+			line += fmt.Sprintf(" (limited by %s)", c.Limiter)
+		}
+		for j := range s.Cells {
+			if e := &s.Cells[j]; e.Enough && !e.Best && e.Direction == c.Direction {
+				line += fmt.Sprintf("; enough, within 2 %% of it: %s with %s", SweepCellName(e), SweepCellGoodputText(e))
+			}
+		}
+		lines = append(lines, line+".")
+	}
+	unsettled := 0
+	for i := range s.Cells {
+		c := &s.Cells[i]
+		if c.Measured() && c.Unsettled {
+			unsettled++
+		}
+	}
+	if unsettled > 0 {
+		lines = append(lines, fmt.Sprintf("%d cells never settled in %s: their slow start counts. A longer --time shows "+
+			"what they carry in the long run.", unsettled, SecondsText(s.RunS)))
+	}
+	refused := map[string]bool{}
+	for i := range s.Cells {
+		if why := s.Cells[i].Refused; why != "" && !refused[why] {
+			refused[why] = true
+			lines = append(lines, "Not available: "+why+".")
+		}
+	}
+	return lines
+}
+
+// SweepCellGoodputText is "93.1 Mbit/s (92.8 to 93.4)".
+func SweepCellGoodputText(c *record.SweepCell) string {
+	text := units.Rate(*c.GoodputBps).String()
+	if spread := SweepCellSpread(c); spread != "" {
+		text += " (" + spread + ")"
+	}
+	return text
+}
+
+// SweepCellSpread is the interval in words, its first unit left out where both are the same.
+func SweepCellSpread(c *record.SweepCell) string {
+	if c.CI95Bps == nil || !(c.CI95Bps[1] < 1e15) {
+		return ""
+	}
+	low, high := units.Rate(c.CI95Bps[0]).String(), units.Rate(c.CI95Bps[1]).String()
+	if number, unit, _ := strings.Cut(low, " "); strings.HasSuffix(high, " "+unit) {
+		low = number
+	}
+	return low + " to " + high
+}
+
+// SweepCSV prints one line for each cell; an empty field is not known, sizes that were
+// not asked for are "automatic".
+func SweepCSV(w io.Writer, s *record.Sweep) error {
+	out := csv.NewWriter(w)
+	out.Write([]string{"direction", "congestion", "send_buffer_bytes", "receive_buffer_bytes", "write_bytes",
+		"goodput_bps", "ci95_low_bps", "ci95_high_bps", "runs",
+		"predicted", "tight", "limiter", "subtype", "send_granted_bytes", "send_effective_bytes", "send_clipped",
+		"receive_granted_bytes", "receive_effective_bytes",
+		"receive_clipped", "retransmitted_segments", "best", "refused"})
+	bps := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*v, 'f', 0, 64)
+	}
+	size := func(v *int) string {
+		if v == nil {
+			return sweep.Automatic
+		}
+		return strconv.Itoa(*v)
+	}
+	buffer := func(b *record.Buffer) []string {
+		if b == nil {
+			return []string{"", "", ""}
+		}
+		known := func(v *int) string {
+			if v == nil {
+				return ""
+			}
+			return strconv.Itoa(*v)
+		}
+		return []string{known(b.GrantedBytes), known(b.EffectiveBytes), strconv.FormatBool(b.Clipped)}
+	}
+	for i := range s.Cells {
+		c := &s.Cells[i]
+		row := []string{string(c.Direction), c.Congestion, size(c.SendBufferBytes), size(c.ReceiveBufferBytes),
+			size(c.WriteBytes), bps(c.GoodputBps), "", ""}
+		if c.CI95Bps != nil {
+			row[6], row[7] = bps(&c.CI95Bps[0]), bps(&c.CI95Bps[1])
+		}
+		row = append(row, strconv.Itoa(len(c.Runs)), strconv.FormatBool(c.Predicted), strconv.FormatBool(c.Tight),
+			string(c.Limiter), c.Subtype)
+		row = append(row, buffer(c.SendBuffer)...)
+		row = append(row, buffer(c.ReceiveBuffer)...)
+		again := ""
+		if c.Retransmitted != nil {
+			again = strconv.FormatInt(*c.Retransmitted, 10)
+		}
+		out.Write(append(row, again, strconv.FormatBool(c.Best), c.Refused))
+	}
+	out.Flush()
+	return out.Error()
+}

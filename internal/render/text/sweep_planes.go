@@ -1,0 +1,125 @@
+package text
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/sweep"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// SweepPlane is a part of the grid that is shown as one matrix.
+type SweepPlane struct {
+	Title    string
+	Across   SweepAxis // columns
+	Down     SweepAxis // rows
+	Cells    [][]*record.SweepCell
+	Path     *record.SweepPath
+	Receives bool // the rows are receive buffers, else write sizes
+}
+
+type SweepAxis struct {
+	Name   string
+	Values []int // bytes; 0 is automatic
+}
+
+// sweepPlace is where in the grid a cell stands; a size of 0 is automatic.
+type sweepPlace struct {
+	direction            transfer.Direction
+	congestion           string
+	send, receive, write int
+}
+
+func sweepCellPlace(c *record.SweepCell) sweepPlace {
+	return sweepPlace{c.Direction, c.Congestion, value(c.SendBufferBytes), value(c.ReceiveBufferBytes),
+		value(c.WriteBytes)}
+}
+
+// distinct lists the values that cells have, in the order of their first appearance.
+func distinct[T comparable](cells []record.SweepCell, of func(sweepPlace) T) (all []T) {
+	seen := map[T]bool{}
+	for i := range cells {
+		if v := of(sweepCellPlace(&cells[i])); !seen[v] {
+			seen[v] = true
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// sweepGrid is what the planes of one sweep have in common.
+type sweepGrid struct {
+	at      map[sweepPlace]*record.SweepCell
+	sends   []int // across
+	rows    []int // down
+	others  []int // one plane each
+	byWrite bool  // the rows are write sizes
+}
+
+func newSweepGrid(s *record.Sweep) *sweepGrid {
+	g := &sweepGrid{at: map[sweepPlace]*record.SweepCell{}}
+	for i := range s.Cells {
+		g.at[sweepCellPlace(&s.Cells[i])] = &s.Cells[i]
+	}
+	g.sends = distinct(s.Cells, func(p sweepPlace) int { return p.send })
+	g.rows = distinct(s.Cells, func(p sweepPlace) int { return p.receive })
+	g.others = distinct(s.Cells, func(p sweepPlace) int { return p.write })
+	if g.byWrite = len(g.rows) == 1 && len(g.others) > 1; g.byWrite {
+		g.rows, g.others = g.others, g.rows
+	}
+	return g
+}
+
+// SweepPlanes cuts the grid into matrices: send buffers across and receive buffers down, or
+// write sizes down where there is only one receive buffer; what is left is one matrix
+// each. A place without a cell is shown as not measured.
+func SweepPlanes(s *record.Sweep) (planes []SweepPlane) {
+	g := newSweepGrid(s)
+	for _, d := range distinct(s.Cells, func(p sweepPlace) transfer.Direction { return p.direction }) {
+		var path *record.SweepPath
+		if i := slices.IndexFunc(s.Paths, func(p record.SweepPath) bool { return p.Direction == d }); i >= 0 {
+			path = &s.Paths[i]
+		}
+		for _, cc := range distinct(s.Cells, func(p sweepPlace) string { return p.congestion }) {
+			for _, other := range g.others {
+				p := g.plane(d, cc, other)
+				p.Path = path
+				planes = append(planes, p)
+			}
+		}
+	}
+	return planes
+}
+
+// plane is the matrix of one direction, one congestion control and one value of the axis
+// that is neither across nor down.
+func (g *sweepGrid) plane(d transfer.Direction, congestion string, other int) SweepPlane {
+	name, fixed := "receive buffer", "writes of"
+	if g.byWrite {
+		name, fixed = "write size", "receive buffer"
+	}
+	parts := []string{Heading(d)}
+	if congestion != "" {
+		parts = append(parts, congestion)
+	}
+	if len(g.others) > 1 || other > 0 {
+		parts = append(parts, fixed+" "+sweep.SizeText(other))
+	}
+	p := SweepPlane{Title: strings.Join(parts, ", "), Across: SweepAxis{"send buffer", g.sends},
+		Down: SweepAxis{name, g.rows}, Receives: !g.byWrite}
+	for _, row := range g.rows {
+		cells := make([]*record.SweepCell, len(g.sends))
+		for i, send := range g.sends {
+			place := sweepPlace{d, congestion, send, row, other}
+			if g.byWrite {
+				place.receive, place.write = other, row
+			}
+			if cells[i] = g.at[place]; cells[i] == nil {
+				cells[i] = &record.SweepCell{Direction: d, Congestion: congestion}
+			}
+		}
+		p.Cells = append(p.Cells, cells)
+	}
+	return p
+}

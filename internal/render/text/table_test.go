@@ -1,0 +1,20 @@
+package text
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWhatFollowsALabelIsWrapped(t *testing.T) {
+	table := newTable()
+	table.row("a", "short")
+	table.row("label", strings.Repeat("word ", 30))
+	var b strings.Builder
+	table.write(&b, "  ")
+	want := "  a      short\n" +
+		"  label  " + strings.Repeat("word ", 17) + "word\n" +
+		"         " + strings.Repeat("word ", 11) + "word\n"
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}

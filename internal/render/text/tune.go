@@ -1,0 +1,239 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// Tune prints the report that a person reads first.
+func Tune(w io.Writer, d *record.Tune) {
+	t := newTable()
+	t.row("peer", d.Peer)
+	t.row("near", HostText(d.Near))
+	t.row("far", HostText(d.Far))
+	t.write(w, "")
+	for i := range d.Directions {
+		fmt.Fprintln(w)
+		writeTuneDirection(w, &d.Directions[i])
+	}
+	fmt.Fprintf(w, "\n%s moved in %s; %s\n", units.Size(d.BytesSent), SecondsText(d.ElapsedS), tuneChanged(d))
+}
+
+func writeTuneDirection(w io.Writer, d *record.TuneDirection) {
+	fmt.Fprintf(w, "%s\n\n", Heading(d.Direction))
+	top := newTable()
+	tunePathRows(&d.Path, top)
+	top.row("", "")
+	top.row("before", tuneMeasuredText(&d.Before))
+	top.row("limited by", Verdict(&d.Before.Direction))
+	for _, e := range d.Before.Evidence {
+		top.row("", Sentence(e))
+	}
+	top.write(w, "  ")
+
+	fmt.Fprintln(w, "\n  tried")
+	tuneDirectionWriteTrials(w, d)
+	tuneDirectionWriteRemedies(w, d)
+
+	fmt.Fprintln(w)
+	end := newTable()
+	if d.After != nil && d.Chosen != nil {
+		end.row("after", tuneMeasuredText(d.After))
+		end.row("limited by", Verdict(&d.After.Direction))
+	}
+	if d.Gain != nil && d.Chosen != nil {
+		text := fmt.Sprintf("× %s", factor(d.Gain.Factor))
+		if d.Gain.CI95 != nil {
+			text += fmt.Sprintf("   (× %s to × %s with 95 %% confidence)", factor(d.Gain.CI95[0]), factor(d.Gain.CI95[1]))
+		}
+		end.row("gain", text)
+	}
+	if d.Delay != nil && d.Chosen != nil {
+		text := fmt.Sprintf("%s before, %s after: × %s", SecondsText(d.Delay.BeforeS), SecondsText(d.Delay.AfterS),
+			factor(d.Delay.Factor))
+		if d.Delay.CI95 != nil {
+			text += fmt.Sprintf("   (× %s to × %s with 95 %% confidence)", factor(d.Delay.CI95[0]), factor(d.Delay.CI95[1]))
+		}
+		end.row("under load", text)
+	}
+	if d.File != nil {
+		end.row("file", tuneFileText(d.File))
+	}
+	end.row("verdict", tuneVerdict(d))
+	for i, line := range tuneDirectionWorthDoing(d) {
+		end.row([]string{"worth trying", ""}[min(i, 1)], line)
+	}
+	if d.Interrupted {
+		end.row("", "interrupted: this is what was found until then")
+	}
+	for _, warning := range d.Warnings {
+		end.row("note", warning)
+	}
+	end.write(w, "  ")
+	tuneDirectionWriteSettings(w, d)
+	if d.Applied != nil {
+		writeTuneApplied(w, d.Applied)
+	}
+}
+
+func tunePathRows(p *record.TunePath, t *table) {
+	var trip []string
+	if p.RTTMinS != nil {
+		trip = append(trip, "round trip "+SecondsText(*p.RTTMinS))
+		if p.JitterS != nil && *p.JitterS > 0.02**p.RTTMinS {
+			trip = append(trip, "jitter "+SecondsText(*p.JitterS))
+		}
+	}
+	if p.RTTLoadedS != nil {
+		trip = append(trip, SecondsText(*p.RTTLoadedS)+" under load")
+	}
+	if p.MSSBytes != nil {
+		trip = append(trip, fmt.Sprintf("MSS %d", *p.MSSBytes))
+	}
+	if p.PathMTUBytes != nil {
+		trip = append(trip, fmt.Sprintf("path MTU %d", *p.PathMTUBytes))
+	}
+	t.row("path", strings.Join(trip, ", "))
+	if p.BottleneckBps == nil || p.CapacityBps == nil || p.BDPBytes == nil || p.WindowBytes == nil {
+		return
+	}
+	carries := "carries "
+	if p.AtLeast {
+		carries = "carries at least "
+	}
+	t.row("", fmt.Sprintf("%s%s at the IP layer, %s of payload", carries, units.Rate(*p.BottleneckBps),
+		units.Rate(*p.CapacityBps)))
+	segments := ""
+	if p.MSSBytes != nil && *p.MSSBytes > 0 {
+		segments = fmt.Sprintf(" = %d × %d", *p.WindowBytes / *p.MSSBytes, *p.MSSBytes)
+	}
+	t.row("", fmt.Sprintf("so %s have to be in flight; the model's window is %s%s", units.Size(*p.BDPBytes),
+		units.Size(*p.WindowBytes).Exact(), segments))
+}
+
+func tuneMeasuredText(m *record.TuneMeasured) string {
+	text := units.Rate(m.MedianBps).String()
+	runs := fmt.Sprintf("%d runs", m.Runs)
+	if m.Runs == 1 {
+		runs = "one run"
+	}
+	if m.CI95Bps != nil {
+		runs = fmt.Sprintf("%s to %s, %s", units.Rate(m.CI95Bps[0]), units.Rate(m.CI95Bps[1]), runs)
+	}
+	return text + "   (" + runs + ")"
+}
+
+func tuneVerdict(d *record.TuneDirection) string {
+	switch {
+	case d.Chosen != nil && !d.Chosen.Automatic:
+		name := d.Chosen.Name
+		if d.Chosen.CongestionControl == "" && d.Chosen.Streams == nil && d.Chosen.WindowBytes != nil {
+			name = "a window of " + units.Size(*d.Chosen.WindowBytes).Exact()
+		}
+		return name + ": " + d.Reason
+	case d.Verdict == search.NoChange:
+		return d.Reason
+	}
+	return "inconclusive, no change: " + d.Reason
+}
+
+// tuneDirectionWorthDoing is what else follows where a window is not the answer, or not all of it: the
+// remedies that were shown to help by a tenth, also beyond what the window gives, and what
+// the limiter calls for.
+func tuneDirectionWorthDoing(d *record.TuneDirection) (lines []string) {
+	var chosen float64
+	if d.After != nil {
+		chosen = d.After.MedianBps
+	}
+	for _, r := range d.Remedies {
+		if r.CI95 != nil && r.CI95[0] > 1 && r.Factor >= 1.1 && r.GoodputBps >= 1.1*chosen {
+			lines = append(lines, fmt.Sprintf("%s, which gave %s (× %s)", r.Name, units.Rate(r.GoodputBps), factor(r.Factor)))
+		}
+	}
+	if r := Remedy(d.Before.Verdict); d.Chosen == nil && r != "" {
+		lines = append(lines, r)
+	}
+	return lines
+}
+
+func tuneDirectionWriteSettings(w io.Writer, d *record.TuneDirection) {
+	if d.Chosen == nil || d.Chosen.Automatic {
+		return
+	}
+	sends := map[string]bool{"near": d.Direction == transfer.Up, "far": d.Direction == transfer.Down}
+	for _, host := range []string{"near", "far"} {
+		name, role, option, buffer := "this host", "receiver", "SO_RCVBUF", d.Chosen.ReceiveBufferBytes
+		if host == "far" {
+			name = "the far host"
+		}
+		if sends[host] {
+			role, option, buffer = "sender", "SO_SNDBUF", d.Chosen.SendBufferBytes
+		}
+		table := newTable()
+		system := ""
+		for _, s := range d.Settings {
+			if s.Host != host {
+				continue
+			}
+			where := s.Where
+			if s.Restart {
+				where += ", after a restart"
+			}
+			table.row(s.Name+" = "+s.Value, where)
+			system = ", " + s.Target
+		}
+		if buffer != nil {
+			table.row(fmt.Sprintf("%s = %d", option, *buffer), "in a program that sets its own, before connect() or listen()")
+		}
+		if len(table.rows) > 0 {
+			fmt.Fprintf(w, "\n  to set on %s (%s%s)\n", name, role, system)
+			table.write(w, "    ")
+		}
+	}
+}
+
+func tuneFileText(f *record.TuneFile) string {
+	text := units.Size(f.Bytes).String() + " take " + long(f.BeforeS)
+	if f.AfterS < f.BeforeS {
+		text += " before, " + long(f.AfterS) + " after"
+	}
+	return text
+}
+
+// long prints a time that may last for days.
+func long(s float64) string {
+	d := time.Duration(s * float64(time.Second))
+	switch {
+	case d < 100*time.Second:
+		return units.Time(d)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+}
+
+func factor(f float64) string {
+	switch {
+	case f < 10:
+		return fmt.Sprintf("%.2f", f)
+	case f < 100:
+		return fmt.Sprintf("%.1f", f)
+	}
+	return fmt.Sprintf("%.0f", f)
+}
+
+func exact(n int) string { return strings.TrimSuffix(units.Size(n).Exact(), " bytes") }
+
+func value(p *int) int {
+	if p == nil {
+		return 0
+	}
+	return *p
+}

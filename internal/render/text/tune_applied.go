@@ -1,0 +1,55 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+func writeTuneApplied(w io.Writer, a *record.TuneApplied) {
+	fmt.Fprintf(w, "\n  applied to %s\n", a.Scope)
+	writeDids(w, a.Changes)
+	t := newTable()
+	if a.Before != nil {
+		t.row("as it was", tuneMeasuredText(a.Before))
+		t.row("changed", tuneMeasuredText(a.After))
+		t.row("limited by", Verdict(&a.After.Direction))
+	}
+	if a.Gain != nil {
+		text := "× " + factor(a.Gain.Factor)
+		if a.Gain.CI95 != nil {
+			text += fmt.Sprintf("   (× %s to × %s with 95 %% confidence, measured in turn)", factor(a.Gain.CI95[0]),
+				factor(a.Gain.CI95[1]))
+		}
+		t.row("gain", text)
+	}
+	if a.Kept {
+		t.row("kept", a.Reason)
+	} else {
+		t.row("taken back", a.Reason)
+	}
+	t.write(w, "  ")
+}
+
+func tuneInLab(d *record.Tune) bool { return strings.HasPrefix(d.Peer, "lab:") }
+
+// tuneChanged says what the report's last line says of the hosts.
+func tuneChanged(d *record.Tune) string {
+	touched, kept := false, false
+	for _, direction := range d.Directions {
+		if direction.Applied != nil {
+			touched, kept = true, kept || direction.Applied.Kept
+		}
+	}
+	switch {
+	case kept && tuneInLab(d):
+		return "the lab's host was changed, and ended with the lab"
+	case kept:
+		return "this host was changed: fullpipe undo takes it back"
+	case touched:
+		return "this host is as it was"
+	}
+	return "nothing was changed on either host"
+}

@@ -1,0 +1,138 @@
+package text
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/tune"
+	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
+)
+
+// tuned runs the loop on a simulated 100 Mbit/s and 40 ms between hosts that stop at
+// 64 KiB by themselves.
+func tuned(t *testing.T, change func(*simpath.Path, *simpeer.Peer)) *record.Tune {
+	t.Helper()
+	path := &simpath.Path{RateBps: 100e6, RTT: 40 * time.Millisecond, MSS: 1448, Queue: 1e6, Harm: 1, AutoWindow: 65535,
+		Noise: simpath.Noise{Dev: 0.004}}
+	peer := simpeer.New(path, 1)
+	if change != nil {
+		change(path, peer)
+	}
+	result, err := tune.Run(context.Background(), tune.Config{Peer: peer, Directions: []transfer.Direction{transfer.Up,
+		transfer.Down}, FileSize: 1e10})
+	if len(result.Directions) == 0 {
+		t.Fatal(err)
+	}
+	near, errNear := plan.ParseTarget("linux-6.1")
+	far, errFar := plan.ParseTarget("windows-2000")
+	if err := errors.Join(errNear, errFar); err != nil {
+		t.Fatal(err)
+	}
+	return record.NewTune(record.Header{Schema: "fullpipe/tune/v1"}, "host", result, &near, &far)
+}
+
+func TestTuneKeepsTheContract(t *testing.T) {
+	text, err := json.Marshal(tuned(t, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Peer       string
+		Near, Far  map[string]any
+		Directions []map[string]any
+		Applied    *bool
+		ElapsedS   *float64 `json:"elapsed_s"`
+		BytesSent  *int64   `json:"bytes_sent"`
+	}
+	if err := json.Unmarshal(text, &doc); err != nil || doc.Near == nil || doc.Far == nil || doc.Applied == nil ||
+		doc.ElapsedS == nil || doc.BytesSent == nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	for _, d := range doc.Directions {
+		for object, keys := range map[string]string{
+			"path":   "rtt_min_s rtt_loaded_s jitter_s mss_bytes path_mtu_bytes window_scale bottleneck_bps bdp_bytes",
+			"before": "direction goodput_bps limiter confidence shares evidence windows streams ci95_bps",
+			"after":  "goodput_bps limiter ci95_bps",
+			"chosen": "send_buffer_bytes receive_buffer_bytes window_bytes automatic",
+			"gain":   "factor ci95",
+			"file":   "bytes before_s after_s",
+		} {
+			has, _ := d[object].(map[string]any)
+			for _, key := range strings.Fields(keys) {
+				if _, ok := has[key]; !ok {
+					t.Errorf("%v: %s lacks %s, it has %v", d["direction"], object, key, slices.Sorted(maps.Keys(has)))
+				}
+			}
+		}
+		if trials, _ := d["trials"].([]any); len(trials) < 6 {
+			t.Errorf("trials: %v", d["trials"])
+		}
+	}
+}
+
+func TestTuneText(t *testing.T) {
+	var out strings.Builder
+	Tune(&out, tuned(t, nil))
+	for _, want := range []string{"UP (this host sends)", "DOWN (this host receives)", "round trip 40 ms",
+		"automatic, as it is", "chosen", "gain ",
+		"× 7.", "with 95 % confidence", "9.31 GiB take", "TcpWindowSize = ", "SO_RCVBUF = ", "after a restart",
+		"to set on this host (sender)", "to set on the far host (receiver, windows-2000)",
+		"nothing was changed on either host"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in:\n%s", want, out.String())
+		}
+	}
+}
+
+// A remedy that is no window is told like one: what was tried, what it gives, what to set.
+func TestTuneOfALossyPath(t *testing.T) {
+	var out strings.Builder
+	Tune(&out, tuned(t, func(path *simpath.Path, _ *simpeer.Peer) { path.AutoWindow, path.Loss = 4e6, 0.01 }))
+	for _, want := range []string{"tried besides", "congestion control bbr: shown to be better", "TCP_CONGESTION = bbr",
+		"congctl = bbr", "net.ipv4.tcp_congestion_control = bbr", "before, "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in:\n%s", want, out.String())
+		}
+	}
+}
+
+// What is cut short or undecided is still a whole document.
+func TestTuneOfLittle(t *testing.T) {
+	for name, change := range map[string]func(*simpath.Path, *simpeer.Peer){
+		"one transfer": func(_ *simpath.Path, p *simpeer.Peer) {
+			p.Fail = func(transfer.Spec) error {
+				if len(p.Ran) > 2 {
+					return errors.New("gone")
+				}
+				return nil
+			}
+		},
+		"nothing to change": func(path *simpath.Path, _ *simpeer.Peer) { path.AutoWindow = 4e6 },
+		"loss that nothing helps against": func(path *simpath.Path, p *simpeer.Peer) {
+			path.AutoWindow, path.Loss, p.Policed = 4e6, 0.01, true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := tuned(t, change)
+			if _, err := json.Marshal(doc); err != nil {
+				t.Error(err)
+			}
+			var out strings.Builder
+			Tune(&out, doc)
+			if text := out.String(); !strings.Contains(text, "verdict") || strings.Contains(text, "NaN") ||
+				strings.Contains(text, "to set on") {
+				t.Error(text)
+			}
+		})
+	}
+}

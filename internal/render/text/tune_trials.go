@@ -1,0 +1,140 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/tune"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// tried is all trials of one window together.
+type tried struct {
+	label, note string
+	effective   int
+	automatic   bool
+	goodputs    []float64
+	limiters    []string
+}
+
+func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
+	byLabel := map[int]int{}
+	for _, t := range d.Trials {
+		if t.Remedy != "" {
+			continue
+		}
+		asked, effective := value(t.WindowBytes), value(t.EffectiveBytes)
+		i, ok := byLabel[asked]
+		if !ok {
+			i = len(all)
+			byLabel[asked] = i
+			all = append(all, tried{effective: effective, automatic: t.Automatic, label: exact(effective)})
+			var notes []string
+			if t.Automatic {
+				notes = append(notes, "automatic, as it is")
+			}
+			if t.Clipped {
+				notes = append(notes, "asked "+exact(asked)+", clipped")
+			}
+			if !t.Automatic && d.Chosen != nil && value(d.Chosen.WindowBytes) == effective {
+				notes = append(notes, "chosen")
+			}
+			all[i].note = strings.Join(notes, ", ")
+		}
+		all[i].goodputs = append(all[i].goodputs, t.GoodputBps)
+		all[i].limiters = append(all[i].limiters, t.Limiter)
+	}
+	slices.SortStableFunc(all, func(a, b tried) int {
+		if a.automatic != b.automatic {
+			return map[bool]int{true: -1, false: 1}[a.automatic]
+		}
+		return cmp.Compare(a.effective, b.effective)
+	})
+	return all
+}
+
+const longestBar = 30
+
+func tuneDirectionWriteTrials(w io.Writer, d *record.TuneDirection) {
+	all := tuneDirectionTried(d)
+	best := 0.0
+	for _, t := range all {
+		best = max(best, stats.Median(t.goodputs))
+	}
+	table := newTable(0, 1, 2)
+	table.row("window", "goodput", "runs", "", "limited by", "")
+	for _, t := range all {
+		goodput := stats.Median(t.goodputs)
+		table.row(t.label, units.Rate(goodput).String(), fmt.Sprint(len(t.goodputs)), bar(goodput/best), often(t.limiters),
+			t.note)
+	}
+	table.write(w, "    ")
+}
+
+func tuneDirectionWriteRemedies(w io.Writer, d *record.TuneDirection) {
+	if len(d.Remedies) == 0 {
+		return
+	}
+	table := newTable(1, 2)
+	for _, r := range d.Remedies {
+		interval := ""
+		if r.CI95 != nil {
+			interval = fmt.Sprintf("(× %s to × %s)", factor(r.CI95[0]), factor(r.CI95[1]))
+		}
+		table.row(r.Name, units.Rate(r.GoodputBps).String(), "× "+factor(r.Factor), interval, remedyVerdict(&r))
+	}
+	heading := "tried besides, in turn with what it is compared with"
+	if d.Goal == string(tune.Latency) {
+		heading += "; ×: how much shorter the round trip under load is"
+	}
+	fmt.Fprintln(w, "\n  "+heading)
+	table.write(w, "    ")
+}
+
+// remedyVerdict says what was shown of a remedy; what is not shown is not denied.
+func remedyVerdict(r *record.TuneRemedy) string {
+	runs := fmt.Sprintf("in %d runs", r.Runs)
+	if r.Runs == 1 {
+		runs = "in one run"
+	}
+	beside := ""
+	if r.Beside != "" {
+		beside = " beside " + r.Beside
+	}
+	switch {
+	case r.CI95 != nil && r.CI95[0] > 1:
+		return "helps" + beside + ", " + runs
+	case r.CI95 != nil && r.CI95[1] < 1:
+		return "harms" + beside + ", " + runs
+	case r.Factor >= 1.1:
+		return "not proven" + beside + ", " + runs
+	}
+	return "no gain to be seen" + beside + ", " + runs
+}
+
+// bar draws a share with eighths of a cell.
+func bar(share float64) string {
+	eighths := int(min(max(share, 0), 1)*longestBar*8 + 0.5) // NaN, where nothing was reached, is 0
+	text := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		text += string([]rune(" ▏▎▍▌▋▊▉")[rest])
+	}
+	return text
+}
+
+// often is the most frequent of some words.
+func often(words []string) string {
+	count := map[string]int{}
+	most := ""
+	for _, w := range words {
+		if count[w]++; count[w] > count[most] {
+			most = w
+		}
+	}
+	return most
+}

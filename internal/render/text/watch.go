@@ -1,0 +1,231 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// Watch prints what limited a span of watched connections: for `why` the answer in the
+// first sentence, else the sums and the heaviest connections.
+func Watch(w io.Writer, d *record.Watch) {
+	if d.Target != "" {
+		why(w, d)
+	} else {
+		watched(w, d)
+	}
+	watchNotes(w, d)
+}
+
+// WatchLines prints a period as lines, one for each connection that moved much.
+func WatchLines(w io.Writer, d *record.Watch, rows int) {
+	t := newTable(2, 3)
+	for i := range d.Connections[:min(rows, len(d.Connections))] {
+		c := &d.Connections[i]
+		for j := range c.Directions {
+			t.row(watchedDirectionCells(d, c, &c.Directions[j])...)
+		}
+	}
+	left := d.LeftOut + max(len(d.Connections)-rows, 0)
+	fmt.Fprintf(w, "%s  %s, %d moving; sent %s, received %s since the beginning", SecondsText(d.AtS),
+		count(d.Matching, "connection"),
+		len(d.Connections)+d.LeftOut, units.Size(d.Totals.SentBytes), units.Size(d.Totals.ReceivedBytes))
+	if d.LostEnds > 0 {
+		fmt.Fprintf(w, "; %s lost", count(int(d.LostEnds), "end"))
+	}
+	fmt.Fprintln(w)
+	if len(t.rows) > 0 {
+		t.write(w, "  ")
+	}
+	if left > 0 {
+		fmt.Fprintf(w, "  and %s\n", count(left, "lighter connection"))
+	}
+}
+
+func watchedDirectionCells(doc *record.Watch, c *record.WatchedConnection, d *record.WatchedDirection) []string {
+	trip := ""
+	if d.RTTS != nil {
+		trip = SecondsText(*d.RTTS)
+		if d.RTTMinS != nil {
+			trip += " (" + SecondsText(*d.RTTMinS) + ")"
+		}
+	}
+	return []string{ownerText(c), directionWord(d.Direction) + " " + c.Remote, units.Rate(d.GoodputBps).String(), trip,
+		watchedVerdict(d)}
+}
+
+func directionWord(d transfer.Direction) string {
+	if d == transfer.Up {
+		return "to"
+	}
+	return "from"
+}
+
+// ownerText is whose a connection is, in one cell.
+func ownerText(c *record.WatchedConnection) string {
+	name := cmp.Or(c.Program, c.Unit, c.Container, "?")
+	if c.PID > 0 {
+		name += fmt.Sprintf("[%d]", c.PID)
+	}
+	return name
+}
+
+func watchedVerdict(d *record.WatchedDirection) string {
+	text := string(d.Limiter)
+	if d.Subtype != "" {
+		text += " (" + d.Subtype + ")"
+	}
+	if share, ok := d.Shares[d.Limiter]; ok && d.Limiter != verdict.Unknown {
+		text += " " + percent(share)
+	}
+	open := d.Limiter == verdict.Unknown || d.Limiter == verdict.Mixed || d.Limiter == verdict.Sender
+	if open && len(d.Candidates) > 0 {
+		text += ": " + candidatesText(d.Candidates)
+	}
+	return text
+}
+
+func candidatesText(names []verdict.Name) string {
+	const told = 4
+	var words []string
+	for _, n := range names[:min(told, len(names))] {
+		words = append(words, string(n))
+	}
+	if len(names) > told {
+		words = append(words, "…")
+	}
+	return strings.Join(words, ", ")
+}
+
+func why(w io.Writer, d *record.Watch) {
+	if len(d.Connections) == 0 || len(d.Connections[0].Directions) == 0 {
+		fmt.Fprintf(w, "%s: %s, and none moved payload in %s: its programs wrote nothing\n", d.Target,
+			count(d.Matching, "connection"), SecondsText(d.LengthS))
+		return
+	}
+	c := &d.Connections[0]
+	f := &c.Directions[0]
+	verb := map[transfer.Direction]string{transfer.Up: "sends", transfer.Down: "receives"}[f.Direction]
+	fmt.Fprintf(w, "%s %s %s %s %s: %s\n", ownerText(c), verb, units.Rate(f.GoodputBps), directionWord(f.Direction),
+		c.Remote, whyAnswer(f))
+	fix := Remedy(f.Verdict)
+	if f.Limiter == verdict.ReceiverWindow && len(f.Candidates) > 0 && f.Confidence == verdict.Low {
+		fix = "ask at the far end (fullpipe why there): it sees whether its program leaves data unread, or its window " +
+			"is small"
+	}
+	if fix != "" {
+		fmt.Fprintln(w, hanging(w, "  do: ", fix))
+	}
+	for _, e := range f.Evidence {
+		fmt.Fprintln(w, hanging(w, "  - ", cmp.Or(Sentence(e), e.Text)))
+	}
+	if len(f.Shares) > 1 {
+		var parts []string
+		for _, n := range f.Shares.Top() {
+			parts = append(parts, fmt.Sprintf("%s %s", n, percent(f.Shares[n])))
+		}
+		fmt.Fprintln(w, hanging(w, "  time: ", strings.Join(parts, ", ")))
+	}
+	if len(d.Connections) > 1 || len(c.Directions) > 1 {
+		fmt.Fprintln(w)
+		WatchRows(w, d, Rows)
+	}
+}
+
+// whyAnswer is the verdict as a clause.
+func whyAnswer(f *record.WatchedDirection) string {
+	switch f.Limiter {
+	case verdict.Unknown:
+		if len(f.Candidates) == 0 {
+			return "too little was seen to say what limits it"
+		}
+		return "what limits it cannot be seen from here; possible are " + candidatesText(f.Candidates)
+	case verdict.Mixed:
+		return "no one thing limits it: " + candidatesText(f.Candidates)
+	case verdict.Sender:
+		return "its program or its send buffer limits it"
+	}
+	name := string(f.Limiter)
+	if f.Subtype != "" {
+		name += " (" + f.Subtype + ")"
+	}
+	if len(f.Candidates) == 2 { // a sender cannot tell a small window from one that is not read from
+		name = candidatesText(f.Candidates[:1]) + " or " + candidatesText(f.Candidates[1:])
+		share := f.Shares[f.Candidates[0]] + f.Shares[f.Candidates[1]]
+		return fmt.Sprintf("%s limits it %s of the time, %s confidence", name, percent(share), f.Confidence)
+	}
+	return fmt.Sprintf("%s limits it %s of the time, %s confidence", name, percent(f.Shares[f.Limiter]), f.Confidence)
+}
+
+// WatchRows prints the heaviest connections as a table.
+func WatchRows(w io.Writer, d *record.Watch, rows int) {
+	t := newTable(2, 3, 4)
+	t.row("program", "connection", "payload", "goodput", "round trip (least)", "limited by")
+	for i := range d.Connections[:min(rows, len(d.Connections))] {
+		c := &d.Connections[i]
+		for j := range c.Directions {
+			f := &c.Directions[j]
+			cells := watchedDirectionCells(d, c, f)
+			t.row(cells[0], cells[1], units.Size(f.Bytes).String(), cells[2], cells[3], cells[4])
+		}
+	}
+	t.write(w, "  ")
+	if left := d.LeftOut + max(len(d.Connections)-rows, 0); left > 0 {
+		fmt.Fprintf(w, "  and %s\n", count(left, "lighter connection"))
+	}
+}
+
+func watched(w io.Writer, d *record.Watch) {
+	fmt.Fprintf(w, "watched %s: sent %s, received %s; %s, %d opened, %d closed\n", SecondsText(d.LengthS),
+		units.Size(d.Totals.SentBytes), units.Size(d.Totals.ReceivedBytes), count(d.Matching, "connection"), d.Totals.Opened,
+		d.Totals.Closed)
+	if len(d.Connections) == 0 {
+		fmt.Fprintln(w, "  nothing moved")
+		return
+	}
+	t := newTable(1, 2, 3)
+	t.row("limited by", "payload", "connections", "time")
+	for i := range d.Limited {
+		l := &d.Limited[i]
+		if l.Bytes == 0 {
+			continue
+		}
+		way := "sending"
+		if l.Direction == transfer.Down {
+			way = "receiving"
+		}
+		t.row(string(l.Limiter)+", "+way, units.Size(l.Bytes).String(), fmt.Sprint(l.Connections), SecondsText(l.LimitedS))
+	}
+	t.write(w, "  ")
+	for i := range d.Limited {
+		if fix := Remedy(verdict.Verdict{Limiter: d.Limited[i].Limiter}); fix != "" && d.Limited[i].Bytes > 0 {
+			fmt.Fprintln(w, hanging(w, "  first: ", fix))
+			break
+		}
+	}
+	fmt.Fprintln(w)
+	WatchRows(w, d, Rows)
+}
+
+func watchNotes(w io.Writer, d *record.Watch) {
+	if d.LostEnds > 0 {
+		lost := fmt.Sprintf("%s found no room and were not told: what those connections carried after the last reading "+
+			"is missing (CAP_NET_ADMIN gives more room)", count(int(d.LostEnds), "end"))
+		fmt.Fprintln(w, hanging(w, "  warning: ", lost))
+	}
+	if d.Totals.Unfinished > 0 {
+		fmt.Fprintf(w, "  %s ended without the kernel's last account\n", count(int(d.Totals.Unfinished), "connection"))
+	}
+	if d.Interrupted {
+		fmt.Fprintln(w, "  interrupted: this is what was seen until then")
+	}
+	if len(d.Unread) > 0 {
+		fmt.Fprintln(w, hanging(w, "  not seen: ", strings.Join(d.Unread, "; ")))
+	}
+}

@@ -1,0 +1,205 @@
+package search
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+)
+
+// ContestError is the largest probability with which any of a contest's Gains lies above 1
+// for a rival that is just as good as the reference, over all rivals and looks together
+// (Bonferroni). Best is less strict: what it picks is for a proof of its own to show, which
+// errs by 2.5 % one way, so that both together stay below ContestError.
+const (
+	ContestError = 0.01
+	pickError    = 0.10
+)
+
+// alike is the ratio of two rivals' goodputs up to which the earlier in the list is taken:
+// the list is in order of preference.
+const alike = 1.05
+
+// worthwhile is the gain below which a rival is given up: taking it would not matter.
+const worthwhile = 1.05
+
+// Contest compares ways to send. In each round every rival that is still in the running is
+// measured once beside the reference, so that what drifts with the path cancels out of
+// their ratio. Rivals are numbered from 1 in order of preference; 0 is the reference.
+type Contest struct {
+	rivals []rival
+	rounds int
+	most   int
+	prior  stats.Noise
+	rng    *rand.Rand
+}
+
+type rival struct {
+	ratios []float64 // logarithms of goodput over the reference's in the same round
+	out    bool
+}
+
+// NewContest starts one with that many rivals and at most that many rounds. Noise is the
+// standard deviation, as a share, that one transfer is expected to have.
+func NewContest(rivals, rounds int, noise float64, seed uint64) *Contest {
+	return &Contest{rivals: make([]rival, rivals), most: rounds, rng: rand.New(rand.NewPCG(seed, 2)),
+		prior: stats.Noise{Dev: math.Sqrt2 * noise, DOF: 3}}
+}
+
+// Next is who runs in the next round, in random order, the reference among them; none when
+// the contest is decided or its rounds are over.
+func (c *Contest) Next() []int {
+	if c.rounds >= c.most || c.decided() {
+		return nil
+	}
+	order := []int{0}
+	for i := range c.rivals {
+		if !c.rivals[i].out {
+			order = append(order, i+1)
+		}
+	}
+	if len(order) == 1 {
+		return nil
+	}
+	c.rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	return order
+}
+
+// Observe takes a round's goodputs in bit/s by number; one that is missing or not positive
+// leaves the running, and without the reference's the round does not count.
+func (c *Contest) Observe(goodputs map[int]float64) {
+	c.rounds++
+	reference := goodputs[0]
+	if !(reference > 0) {
+		return
+	}
+	for i := range c.rivals {
+		r := &c.rivals[i]
+		if g := goodputs[i+1]; g > 0 {
+			r.ratios = append(r.ratios, math.Log(g/reference))
+		} else {
+			r.out = true
+		}
+	}
+	c.giveUp()
+}
+
+// giveUp takes out who is behind by more than chance explains: one standard error of the
+// difference once the leader is ahead of the reference, two before. Giving up costs a
+// gain at most, never a false one, so it needs no strict level.
+func (c *Contest) giveUp() {
+	leader := c.leader()
+	for i := range c.rivals {
+		r := &c.rivals[i]
+		if r.out || i == leader || len(r.ratios) == 0 {
+			continue
+		}
+		mid := stats.Middle(r.ratios)
+		chance := c.noise().Error(len(r.ratios))
+		if mid+2*chance < math.Log(worthwhile) ||
+			leader >= 0 && mid+chance < stats.Middle(c.rivals[leader].ratios)-math.Log(alike) {
+			r.out = true
+		}
+	}
+}
+
+func (c *Contest) leader() int {
+	leader := -1
+	for i := range c.rivals {
+		if c.rivals[i].out || len(c.rivals[i].ratios) == 0 {
+			continue
+		}
+		if leader < 0 || stats.Middle(c.rivals[i].ratios) > stats.Middle(c.rivals[leader].ratios) {
+			leader = i
+		}
+	}
+	return leader
+}
+
+// Noise is the scatter of one ratio's logarithm, as far as the rounds tell.
+func (c *Contest) Noise() stats.Noise { return c.noise() }
+
+// noise is the scatter of one ratio, pooled over the rivals.
+func (c *Contest) noise() stats.Noise {
+	groups := make([][]float64, 0, len(c.rivals))
+	for i := range c.rivals {
+		groups = append(groups, c.rivals[i].ratios)
+	}
+	return stats.Pool(c.prior, groups...)
+}
+
+// decided says that a best one is known, or that none is worth going on with.
+func (c *Contest) decided() bool {
+	if c.rounds < fewestRounds {
+		return false
+	}
+	if _, ok := c.Best(); ok {
+		return true
+	}
+	return !slices.ContainsFunc(c.rivals, func(r rival) bool {
+		return !r.out && stats.Middle(r.ratios)+c.noise().Error(len(r.ratios)) > math.Log(worthwhile)
+	})
+}
+
+// fewestRounds are what a contest takes to see that nothing helps, fewestPicked what it
+// takes to see that something may: of two runs of the reference one may have stalled.
+const (
+	fewestRounds = 2
+	fewestPicked = 3
+)
+
+// Gain is rival i's factor over the reference, with an interval at the level that one look
+// at one rival has so that the whole contest keeps ContestError; fewer than three rounds
+// have none, for of two runs of the reference one may have stalled.
+func (c *Contest) Gain(i int) stats.Interval { return c.gain(i, ContestError) }
+
+func (c *Contest) gain(i int, wrong float64) stats.Interval {
+	r := &c.rivals[i-1]
+	if len(r.ratios) == 0 {
+		return stats.Interval{Low: 0, Mid: math.NaN(), High: math.Inf(1)}
+	}
+	mid, noise := stats.Middle(r.ratios), c.noise()
+	if len(r.ratios) < fewestPicked {
+		return stats.Interval{Low: 0, Mid: math.Exp(mid), High: math.Inf(1)}
+	}
+	if own := stats.Pool(c.prior, r.ratios); own.Dev > noise.Dev {
+		noise = own // a control that reacts to loss scatters more than one that does not
+	}
+	looks := float64(len(c.rivals) * c.most)
+	half := stats.Student(1-wrong/looks, math.Floor(noise.DOF)) * noise.Error(len(r.ratios))
+	return stats.Interval{Low: math.Exp(mid - half), Mid: math.Exp(mid), High: math.Exp(mid + half)}
+}
+
+// Rounds is how many were observed.
+func (c *Contest) Rounds() int { return c.rounds }
+
+// Runs is how often rival i was measured beside the reference.
+func (c *Contest) Runs(i int) int { return len(c.rivals[i-1].ratios) }
+
+// Best is the most preferred rival among those that seem to be better than the reference
+// and come within 5 % of the fastest of them.
+func (c *Contest) Best() (int, bool) {
+	better := func(i int) bool { return c.gain(i, pickError).Low > 1 }
+	top := 0.0
+	for i := 1; i <= len(c.rivals); i++ {
+		if better(i) {
+			top = max(top, c.Gain(i).Mid)
+		}
+	}
+	for i := 1; i <= len(c.rivals); i++ {
+		if better(i) && c.Gain(i).Mid*alike >= top {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// Promising says that a rival still in the running seems to be better by a tenth.
+func (c *Contest) Promising() bool {
+	leader := c.leader()
+	return leader >= 0 && stats.Middle(c.rivals[leader].ratios) >= math.Log(promising)
+}
+
+// promising is the gain that makes a limiter of what a remedy takes away.
+const promising = 1.1

@@ -1,0 +1,119 @@
+package search
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// play runs a contest whose rivals have the given true factors; the path's own speed drifts
+// from round to round by a random walk of drift, each run scatters by noise, and one in
+// stalls runs gives a third of what it should.
+func play(rng *rand.Rand, factors []float64, rounds int, noise, drift float64, stalls int) *Contest {
+	c := NewContest(len(factors), rounds, noise/2, rng.Uint64())
+	speed := 10e6
+	for {
+		order := c.Next()
+		if len(order) == 0 {
+			return c
+		}
+		speed *= math.Exp(drift * rng.NormFloat64())
+		goodputs := map[int]float64{}
+		for _, i := range order {
+			factor := 1.0
+			if i > 0 {
+				factor = factors[i-1]
+			}
+			goodputs[i] = speed * factor * math.Exp(noise*rng.NormFloat64())
+			if stalls > 0 && rng.IntN(stalls) == 0 {
+				goodputs[i] /= 3
+			}
+		}
+		c.Observe(goodputs)
+	}
+}
+
+func TestContestHoldsItsError(t *testing.T) {
+	const cases = 1500
+	for _, c := range []struct {
+		name         string
+		noise, drift float64
+		stalls       int
+	}{
+		{"quiet", 0.01, 0, 0}, {"lossy", 0.25, 0, 0}, {"drifting", 0.05, 0.2, 0}, {"stalling", 0.05, 0, 12},
+	} {
+		rng := rand.New(rand.NewPCG(3, 3))
+		picked, shown := 0, 0
+		for range cases {
+			contest := play(rng, []float64{1, 1, 1, 1}, 8, c.noise, c.drift, c.stalls)
+			if _, ok := contest.Best(); ok {
+				picked++
+			}
+			for i := 1; i <= 4; i++ {
+				if contest.Gain(i).Low > 1 {
+					shown++
+					break
+				}
+			}
+		}
+		if share := float64(shown) / cases; share > ContestError {
+			t.Errorf("%s: %.2f %% of contests among equals show a gain", c.name, 100*share)
+		}
+		if share := float64(picked) / cases; share > pickError {
+			t.Errorf("%s: %.2f %% of contests among equals have a winner", c.name, 100*share)
+		}
+	}
+}
+
+func TestContestFindsTheBest(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		factors []float64
+		noise   float64
+		want    int
+		least   float64 // share of contests
+	}{
+		{"one that doubles among losses", []float64{1, 2, 1, 0.9}, 0.2, 2, 0.97},
+		{"the preferred of two that help alike", []float64{1.9, 1.9, 1}, 0.03, 1, 0.87},
+		{"a fifth, quiet", []float64{1, 1, 1.2}, 0.02, 3, 0.95},
+	} {
+		rng := rand.New(rand.NewPCG(5, 5))
+		const cases = 500
+		found := 0
+		for range cases {
+			if i, ok := play(rng, c.factors, 8, c.noise, 0.02, 0).Best(); ok && i == c.want {
+				found++
+			}
+		}
+		if share := float64(found) / cases; share < c.least {
+			t.Errorf("%s: found in %.1f %%", c.name, 100*share)
+		}
+	}
+}
+
+func TestContestEndsEarlyWhereNothingHelps(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	rounds := 0
+	for range 200 {
+		rounds += play(rng, []float64{1, 0.9, 0.95}, 8, 0.01, 0, 0).rounds
+	}
+	if mean := float64(rounds) / 200; mean > 2.5 {
+		t.Errorf("%.1f rounds on the average to see that nothing helps", mean)
+	}
+}
+
+func TestContestWithMissingRuns(t *testing.T) {
+	c := NewContest(2, 4, 0.01, 1)
+	c.Observe(map[int]float64{1: 5, 2: 5}) // no reference
+	c.Observe(map[int]float64{0: 5, 1: 10})
+	if c.Runs(1) != 1 || c.Runs(2) != 0 {
+		t.Errorf("runs %d and %d", c.Runs(1), c.Runs(2))
+	}
+	if g := c.Gain(2); !math.IsNaN(g.Mid) {
+		t.Errorf("a gain of nothing: %+v", g)
+	}
+	c.Observe(map[int]float64{0: math.NaN()})
+	if _, ok := c.Best(); ok {
+		t.Error("a winner after one run")
+	}
+}

@@ -1,0 +1,305 @@
+package sockdiag
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The kernel puts at most 32 KiB of a dump in one datagram.
+const bufferSize = 32 << 10
+
+// conn is a netlink socket whose datagrams are read into one buffer.
+type conn struct {
+	fd  int
+	buf []byte
+	one Socket // what buf's messages are read into
+	seq uint32
+}
+
+func open(flags int) (*conn, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|flags, unix.NETLINK_SOCK_DIAG)
+	if err != nil {
+		return nil, fmt.Errorf("sock_diag: %w", err)
+	}
+	// Connected to the kernel, whose port is 0: plain reads and writes allocate nothing.
+	err = unix.Connect(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("sock_diag: %w", err)
+	}
+	return &conn{fd: fd, buf: make([]byte, bufferSize)}, nil
+}
+
+func (c *conn) close() error {
+	if c.fd < 0 {
+		return nil
+	}
+	err := unix.Close(c.fd)
+	c.fd = -1
+	return err
+}
+
+// receive reads one datagram; what a signal interrupts is read again.
+func (c *conn) receive() ([]byte, error) {
+	for {
+		n, err := unix.Read(c.fd, c.buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return c.buf[:n], nil
+	}
+}
+
+func (c *conn) send(b []byte) error {
+	for {
+		if _, err := unix.Write(c.fd, b); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// Conn asks for sockets of the network namespace that it was opened in. It is not safe for
+// use by several goroutines.
+type Conn struct {
+	conn
+	out    []byte
+	filter []byte // the last one, compiled
+	last   Filter
+}
+
+// Open asks this thread's network namespace.
+func Open() (*Conn, error) {
+	c, err := open(0)
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{conn: *c}, nil
+}
+
+// OpenIn asks the network namespace behind a path such as /proc/PID/ns/net, which needs
+// CAP_SYS_ADMIN. While it is open, that namespace lives.
+func OpenIn(path string) (c *Conn, err error) {
+	err = InNamespace(path, func() error { c, err = Open(); return err })
+	return c, err
+}
+
+// InNamespace calls do on a thread of its own that is in the network namespace behind the
+// path, and throws the thread away.
+func InNamespace(path string, do func() error) error {
+	done := make(chan error, 1)
+	var work func()
+	work = func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			// The main thread cannot be thrown away: it is held until another has done it.
+			released := make(chan struct{})
+			go func() { work(); close(released) }()
+			<-released
+			runtime.UnlockOSThread()
+			return
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			done <- err
+			return
+		}
+		defer file.Close()
+		if err := unix.Setns(int(file.Fd()), unix.CLONE_NEWNET); err != nil {
+			done <- fmt.Errorf("enter %s: %w", path, err)
+			return
+		}
+		done <- do()
+	}
+	go work()
+	return <-done
+}
+
+// Close ends it.
+func (c *Conn) Close() error { return c.close() }
+
+// Dump calls each with every socket of the states that passes the filter. It is not one
+// moment: while it runs a socket may be missed or be told twice.
+func (c *Conn) Dump(states States, ask Ask, filter Filter, each func(*Socket)) error {
+	if c.filter == nil || !sameFilter(c.last, filter) {
+		compiled, err := filter.attribute()
+		if err != nil {
+			return err
+		}
+		c.filter, c.last = compiled, filter
+	}
+	for _, family := range []byte{familyIPv4, familyIPv6} {
+		err := c.dump(ID{family: family}, states, ask, each)
+		if family == familyIPv6 && errors.Is(err, unix.ENOENT) {
+			continue // a kernel without IPv6
+		}
+		if err != nil {
+			return fmt.Errorf("sock_diag: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *Conn) dump(id ID, states States, ask Ask, each func(*Socket)) (failure error) {
+	c.seq++
+	c.out = request(c.out[:0], unix.NLM_F_REQUEST|unix.NLM_F_DUMP, c.seq, id, states, ask, c.filter)
+	if err := c.send(c.out); err != nil {
+		return err
+	}
+	ended := false
+	failed := func(err error) { failure, ended = err, true }
+	for !ended {
+		b, err := c.receive()
+		if err != nil {
+			return err
+		}
+		if len(b) >= headerSize && ne.Uint32(b[8:]) != c.seq {
+			continue // left over from a dump that was given up
+		}
+		done, err := messages(b, &c.one, each, failed)
+		if err != nil {
+			return err
+		}
+		ended = ended || done
+	}
+	return failure
+}
+
+// mostAtOnce is how many answers the socket's receive buffer holds with room to spare.
+const mostAtOnce = 64
+
+// Look asks for single sockets and calls each with those that are still there. The answers
+// come in the order of the questions; gone counts those that are not there any more.
+func (c *Conn) Look(ids []ID, ask Ask, each func(*Socket)) (gone int, err error) {
+	for len(ids) > 0 {
+		n := min(len(ids), mostAtOnce)
+		missing, err := c.look(ids[:n], ask, each)
+		gone += missing
+		if err != nil {
+			return gone, fmt.Errorf("sock_diag: %w", err)
+		}
+		ids = ids[n:]
+	}
+	return gone, nil
+}
+
+func (c *Conn) look(ids []ID, ask Ask, each func(*Socket)) (gone int, failure error) {
+	c.out = c.out[:0]
+	first := c.seq + 1
+	for _, id := range ids {
+		c.seq++
+		c.out = request(c.out, unix.NLM_F_REQUEST, c.seq, id, 0, ask, nil)
+	}
+	if err := c.send(c.out); err != nil {
+		return 0, err
+	}
+	answers := 0
+	failed := func(err error) {
+		answers++
+		switch {
+		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ESTALE): // ESTALE: the ports are another socket's now
+			gone++
+		case failure == nil:
+			failure = err
+		}
+	}
+	told := func(s *Socket) { answers++; each(s) }
+	for answers < len(ids) {
+		b, err := c.receive()
+		if err != nil {
+			return gone, err
+		}
+		if len(b) >= headerSize && ne.Uint32(b[8:])-first >= uint32(len(ids)) {
+			continue // of an earlier question
+		}
+		if _, err := messages(b, &c.one, told, failed); err != nil {
+			return gone, err
+		}
+	}
+	return gone, failure
+}
+
+// Ends is told of every TCP socket of its network namespace that ends, with the kernel's
+// last account of it: Info, addresses and cookie. The message has no owner, cgroup or
+// buffers, and its state is always Closed. Anybody may listen.
+type Ends struct {
+	conn
+	dropped uint32
+	total   uint64
+}
+
+// OpenEnds listens in this thread's network namespace. room is how many bytes of messages
+// may wait, at some 1,280 an end; a user without CAP_NET_ADMIN gets at most
+// net.core.rmem_max.
+func OpenEnds(room int) (*Ends, error) {
+	c, err := open(unix.SOCK_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	e := &Ends{conn: *c}
+	const groupTCP, groupTCP6 = 1, 3 // SKNLGRP_INET_TCP_DESTROY, SKNLGRP_INET6_TCP_DESTROY
+	if unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, room/2) != nil {
+		err = unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, room/2) // the kernel doubles it
+	}
+	for _, group := range []int{groupTCP, groupTCP6} {
+		err = errors.Join(err, unix.SetsockoptInt(e.fd, unix.SOL_NETLINK, unix.NETLINK_ADD_MEMBERSHIP, group))
+	}
+	if err != nil {
+		e.close()
+		return nil, fmt.Errorf("sock_diag's destroy groups: %w", err)
+	}
+	return e, nil
+}
+
+// OpenEndsIn listens in the network namespace behind a path.
+func OpenEndsIn(path string, room int) (e *Ends, err error) {
+	err = InNamespace(path, func() error { e, err = OpenEnds(room); return err })
+	return e, err
+}
+
+// Close ends it.
+func (e *Ends) Close() error { return e.close() }
+
+// FD becomes readable when a socket has ended.
+func (e *Ends) FD() int { return e.fd }
+
+// Take calls each with every socket that ended since the last call, without waiting.
+func (e *Ends) Take(each func(*Socket)) error {
+	ignore := func(error) {}
+	for {
+		b, err := e.receive()
+		switch err {
+		case nil:
+		case unix.EAGAIN:
+			return nil
+		case unix.ENOBUFS: // some were lost: Dropped counts them
+			continue
+		default:
+			return fmt.Errorf("sock_diag's destroy groups: %w", err)
+		}
+		if _, err := messages(b, &e.one, each, ignore); err != nil {
+			return fmt.Errorf("sock_diag's destroy groups: %w", err)
+		}
+	}
+}
+
+// Dropped counts the ends that found no room, exactly (SO_MEMINFO, SK_MEMINFO_DROPS).
+func (e *Ends) Dropped() (uint64, error) {
+	var memory [9]uint32
+	length := uint32(unsafe.Sizeof(memory))
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(e.fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
+		uintptr(unsafe.Pointer(&memory)), uintptr(unsafe.Pointer(&length)), 0)
+	if errno != 0 {
+		return e.total, fmt.Errorf("sock_diag's destroy groups: %w", errno)
+	}
+	e.total += uint64(memory[8] - e.dropped) // it wraps at 32 bits
+	e.dropped = memory[8]
+	return e.total, nil
+}

@@ -1,0 +1,143 @@
+package sockdiag
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// Sizes, message types and attributes (include/uapi/linux/netlink.h, sock_diag.h,
+// inet_diag.h).
+const (
+	headerSize  = 16 // struct nlmsghdr
+	requestSize = 56 // struct inet_diag_req_v2
+	messageSize = 72 // struct inet_diag_msg
+	idAt        = 4  // of struct inet_diag_sockid in the message
+	idSize      = 48
+
+	typeError    = 2 // NLMSG_ERROR
+	typeDone     = 3 // NLMSG_DONE
+	typeByFamily = 20
+
+	attrInfo       = 2
+	attrVegas      = 3
+	attrCongestion = 4
+	attrMemory     = 7
+	attrShutdown   = 8
+	attrBBR        = 16
+	attrCgroup     = 21
+
+	familyIPv4 = 2 // AF_INET; Linux's AF_INET6 is 10
+	familyIPv6 = 10
+	protoTCP   = 6
+)
+
+var ne, be = binary.NativeEndian, binary.BigEndian
+
+func align4(n int) int { return (n + 3) &^ 3 }
+
+func cookieOf(id []byte) uint64 { return uint64(ne.Uint32(id[40:])) | uint64(ne.Uint32(id[44:]))<<32 }
+
+// messages walks one datagram of netlink messages into s, and calls each with it after
+// every socket and failed with every error that the kernel answers a request with. done
+// says that a dump has ended.
+func messages(b []byte, s *Socket, each func(*Socket), failed func(error)) (done bool, err error) {
+	for len(b) >= headerSize {
+		length := int(ne.Uint32(b))
+		if length < headerSize || length > len(b) {
+			return false, errors.New("a message longer than its datagram")
+		}
+		body := b[headerSize:length]
+		switch ne.Uint16(b[4:]) {
+		case typeDone:
+			return true, nil
+		case typeError:
+			if len(body) < 4 {
+				return false, errors.New("an error without a number")
+			}
+			var answer error
+			if errno := int32(ne.Uint32(body)); errno != 0 {
+				answer = syscall.Errno(-errno)
+			}
+			failed(answer)
+		case typeByFamily:
+			if err := s.parse(body); err != nil {
+				return false, err
+			}
+			each(s)
+		}
+		b = b[min(align4(length), len(b)):]
+	}
+	return false, nil
+}
+
+// parse reads struct inet_diag_msg and its attributes.
+func (s *Socket) parse(b []byte) error {
+	if len(b) < messageSize {
+		return fmt.Errorf("a socket's message of %d bytes, less than %d", len(b), messageSize)
+	}
+	*s = Socket{
+		Family: b[0], State: State(b[1]), Timer: b[2], Retransmits: b[3], id: [idSize]byte(b[idAt:]),
+		Interface: ne.Uint32(b[40:]), Cookie: cookieOf(b[idAt:]),
+		Expires:   time.Duration(ne.Uint32(b[52:])) * time.Millisecond,
+		ReadQueue: ne.Uint32(b[56:]), WriteQueue: ne.Uint32(b[60:]), UID: ne.Uint32(b[64:]), Inode: ne.Uint32(b[68:]),
+	}
+	s.Local = netip.AddrPortFrom(s.address(b[8:24]), be.Uint16(b[4:]))
+	s.Remote = netip.AddrPortFrom(s.address(b[24:40]), be.Uint16(b[6:]))
+	for b = b[messageSize:]; len(b) >= 4; {
+		length := int(ne.Uint16(b))
+		if length < 4 || length > len(b) {
+			return errors.New("an attribute longer than its message")
+		}
+		s.attribute(ne.Uint16(b[2:]), b[4:length])
+		b = b[min(align4(length), len(b)):]
+	}
+	return nil
+}
+
+func (s *Socket) address(b []byte) netip.Addr {
+	if s.Family == familyIPv4 {
+		return netip.AddrFrom4([4]byte(b))
+	}
+	return netip.AddrFrom16([16]byte(b)).Unmap()
+}
+
+func (s *Socket) attribute(kind uint16, value []byte) {
+	u32 := func(i int) uint32 { return ne.Uint32(value[4*i:]) }
+	switch {
+	case kind == attrInfo:
+		s.Info = value
+	case kind == attrCongestion:
+		for len(value) > 0 && value[len(value)-1] == 0 {
+			value = value[:len(value)-1]
+		}
+		s.Congestion = value
+	case kind == attrMemory && len(value) >= 4*9:
+		s.HasMemory = true
+		s.Memory = Memory{ReceiveUsed: u32(0), ReceiveBuffer: u32(1), SendUsed: u32(2), SendBuffer: u32(3),
+			SendQueued: u32(5), Backlog: u32(7), Drops: u32(8)}
+	case kind == attrShutdown && len(value) >= 1:
+		s.Shutdown = value[0]
+	case kind == attrCgroup && len(value) >= 8:
+		s.Cgroup = ne.Uint64(value)
+	case kind == attrBBR && len(value) >= 12:
+		s.HasBBR = true
+		s.BBR = BBR{RateBps: 8 * float64(uint64(u32(0))|uint64(u32(1))<<32), MinRTT: time.Duration(u32(2)) * time.Microsecond}
+	}
+}
+
+// request appends a question to b: a dump of a family, or one socket.
+func request(b []byte, flags uint16, sequence uint32, id ID, states States, ask Ask, filter []byte) []byte {
+	b = ne.AppendUint32(b, uint32(headerSize+requestSize+len(filter)))
+	b = ne.AppendUint16(b, typeByFamily)
+	b = ne.AppendUint16(b, flags)
+	b = ne.AppendUint32(b, sequence)
+	b = ne.AppendUint32(b, 0) // port: the kernel's
+	b = append(b, id.family, protoTCP, byte(ask), 0)
+	b = ne.AppendUint32(b, uint32(states))
+	b = append(b, id.raw[:]...)
+	return append(b, filter...)
+}

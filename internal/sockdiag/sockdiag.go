@@ -1,0 +1,121 @@
+// Package sockdiag reads the kernel's account of TCP sockets through sock_diag(7): all of
+// a network namespace by a dump, single ones by exact look-ups, and the last account of
+// those that end by the destroy multicast. It needs no privilege; what a user without any
+// does not get is said at each field. The layouts are Linux's (include/uapi/linux/
+// inet_diag.h, sock_diag.h); other systems answer socket.ErrNotSupported.
+package sockdiag
+
+import (
+	"net/netip"
+	"time"
+)
+
+// State is a socket's state (include/net/tcp_states.h).
+type State uint8
+
+const (
+	Established State = 1
+	SynSent     State = 2
+	SynReceived State = 3
+	FinWait1    State = 4
+	FinWait2    State = 5
+	TimeWait    State = 6
+	Closed      State = 7
+	CloseWait   State = 8
+	LastAck     State = 9
+	Listening   State = 10
+	Closing     State = 11
+)
+
+// States is a set of states.
+type States uint32
+
+// Of is the set of the given states.
+func Of(states ...State) (set States) {
+	for _, s := range states {
+		set |= 1 << s
+	}
+	return set
+}
+
+// Connected are the states in which a socket carries, or still has to carry, payload.
+var Connected = Of(Established, FinWait1, CloseWait, Closing, LastAck)
+
+// NotListening are all states but Listening.
+const NotListening = ^States(1 << Listening)
+
+// Ask says what a dump or a look-up shall tell of each socket beside what is always told.
+type Ask uint8
+
+const (
+	AskInfo       Ask = 1 << (attrInfo - 1)       // Socket.Info
+	AskBBR        Ask = 1 << (attrVegas - 1)      // Socket.BBR, where that is the socket's congestion control
+	AskCongestion Ask = 1 << (attrCongestion - 1) // Socket.Congestion
+	AskMemory     Ask = 1 << (attrMemory - 1)     // Socket.Memory
+)
+
+// ID names one socket for an exact look-up: its family, ports, addresses, interface and
+// cookie, as the kernel told them. IDs can be compared.
+type ID struct {
+	family byte
+	raw    [idSize]byte // struct inet_diag_sockid
+}
+
+// Cookie is the number that no other socket of this boot has had.
+func (id ID) Cookie() uint64 { return cookieOf(id.raw[:]) }
+
+// Memory is the socket's buffers, in bytes (SK_MEMINFO).
+type Memory struct {
+	ReceiveUsed, ReceiveBuffer uint32
+	SendUsed, SendBuffer       uint32 // SendUsed: handed to the network and not yet freed
+	SendQueued                 uint32
+	Backlog, Drops             uint32
+}
+
+// BBR is the state of that congestion control (struct tcp_bbr_info).
+type BBR struct {
+	RateBps float64
+	MinRTT  time.Duration // over the last ten seconds
+}
+
+// Socket is what the kernel tells of one socket. It is valid only during the call that it
+// is given to: Info and Congestion lie in the reader's buffer. Clone keeps one.
+type Socket struct {
+	Family        uint8 // AF_INET or AF_INET6
+	State         State
+	Local, Remote netip.AddrPort // IPv4 mapped into IPv6 is told as IPv4
+	Cookie        uint64
+	Interface     uint32 // that the socket is bound to; 0 is none
+	UID           uint32
+	Inode         uint32 // 0: no process has it open
+	// Timer says what the socket waits for: 0 nothing, 1 a retransmission, 2 keepalive,
+	// 3 the end of TIME-WAIT, 4 a probe of a closed window.
+	Timer       uint8
+	Retransmits uint8         // of that timer, in a row
+	Expires     time.Duration // of that timer
+	// ReadQueue is what waits to be read, in bytes; of a listener the connections that wait
+	// to be accepted. WriteQueue is what is not yet acknowledged or sent; of a listener how
+	// many may wait.
+	ReadQueue, WriteQueue uint32
+
+	Info       []byte // struct tcp_info, as long as this kernel has it
+	Congestion []byte // name of the congestion control
+	Cgroup     uint64 // inode of the cgroup v2 directory in which the socket was made; 0 is not told
+	Shutdown   uint8
+	HasMemory  bool
+	Memory     Memory
+	HasBBR     bool
+	BBR        BBR
+
+	id [idSize]byte
+}
+
+// ID is the socket's, for a later look-up.
+func (s *Socket) ID() ID { return ID{s.Family, s.id} }
+
+// Clone is a copy that stays.
+func (s *Socket) Clone() *Socket {
+	c := *s
+	c.Info, c.Congestion = append([]byte(nil), s.Info...), append([]byte(nil), s.Congestion...)
+	return &c
+}

@@ -1,0 +1,510 @@
+package sockdiag
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+const mark = "FULLPIPE_SOCKDIAG_TEST"
+
+// TestMain runs the tests in a network namespace of their own: all sockets in it are theirs.
+func TestMain(m *testing.M) {
+	switch os.Getenv(mark) {
+	case "inside":
+		up()
+		os.Exit(m.Run())
+	case "elsewhere":
+		up()
+		l, err := net.Listen("tcp", "127.0.0.1:7777")
+		fmt.Println("ready", err)
+		os.Stdin.Read(make([]byte, 1))
+		l.Close()
+		return
+	}
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Env = append(os.Environ(), mark+"=inside")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	if os.Geteuid() != 0 {
+		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+	}
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		os.Exit(exit.ExitCode())
+	case err != nil && os.Getenv("CI") == "":
+		fmt.Fprintf(os.Stderr, "skipped: no namespaces here: %v\n", err)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// up brings the loopback up.
+func up() {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err == nil {
+		var lo *unix.Ifreq
+		if lo, err = unix.NewIfreq("lo"); err == nil {
+			lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+			err = unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
+		}
+		unix.Close(fd)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// pair is one connection, both ends of it.
+func pair(t testing.TB, listen, dial string) (client, server *net.TCPConn) {
+	t.Helper()
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	c, err := net.Dial("tcp", net.JoinHostPort(dial, port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(); s.Close() })
+	return c.(*net.TCPConn), s.(*net.TCPConn)
+}
+
+func asking(t testing.TB) *Conn {
+	t.Helper()
+	c, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func cookie(t testing.TB, c *net.TCPConn) (cookie uint64) {
+	t.Helper()
+	raw, err := c.SyscallConn()
+	if err == nil {
+		err = errors.Join(raw.Control(func(fd uintptr) {
+			cookie, err = unix.GetsockoptUint64(int(fd), unix.SOL_SOCKET, unix.SO_COOKIE)
+		}), err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cookie
+}
+
+func local(c net.Conn) netip.AddrPort {
+	a := c.LocalAddr().(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+}
+
+func dumped(t testing.TB, c *Conn, states States, filter Filter) map[uint64]*Socket {
+	t.Helper()
+	all := map[uint64]*Socket{}
+	if err := c.Dump(states, AskInfo|AskCongestion|AskMemory, filter,
+		func(s *Socket) { all[s.Cookie] = s.Clone() }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestDumpTellsWhatTheSocketIs(t *testing.T) {
+	c := asking(t)
+	for _, at := range []struct{ listen, dial string }{{"127.0.0.1:0", "127.0.0.1"}, {"[::1]:0", "::1"},
+		{"[::]:0", "127.0.0.1"}} {
+		client, server := pair(t, at.listen, at.dial)
+		if _, err := client.Write(make([]byte, 12345)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := server.Read(make([]byte, 45)); err != nil {
+			t.Fatal(err)
+		}
+		s := dumped(t, c, Connected, Filter{})[cookie(t, server)]
+		if s == nil {
+			t.Fatalf("%s: not told", at.listen)
+		}
+		if s.State != Established || s.Local != local(server) || s.Remote != local(client) || s.ReadQueue != 12300 ||
+			s.Inode == 0 {
+			t.Errorf("%s: %+v", at.listen, s)
+		}
+		if s.UID != uint32(os.Geteuid()) || !s.HasMemory || s.Memory.ReceiveBuffer == 0 || s.Memory.SendBuffer == 0 ||
+			len(s.Info) < 192 {
+			t.Errorf("%s: %+v", at.listen, s)
+		}
+		var sample transfer.Sample
+		socket.DecodeLinux(s.Info, &sample)
+		if sample.Received != 12345 || len(s.Congestion) == 0 || strings.ContainsRune(string(s.Congestion), 0) {
+			t.Errorf("%s: %q, %+v", at.listen, s.Congestion, sample)
+		}
+		if s.ID().Cookie() != s.Cookie {
+			t.Errorf("%s: cookie %x in %x", at.listen, s.Cookie, s.ID().Cookie())
+		}
+	}
+}
+
+func TestListenersTellTheirBacklog(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for range 3 {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	port := uint16(l.Addr().(*net.TCPAddr).Port)
+	all := dumped(t, asking(t), Of(Listening), Filter{}.LocalPorts(port, port))
+	for _, s := range all {
+		if s.State != Listening || s.ReadQueue != 3 || s.WriteQueue == 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+	if len(all) != 1 {
+		t.Errorf("%d listeners", len(all))
+	}
+}
+
+// TestFilters holds every operation against what it says, on connections of both families.
+func TestFilters(t *testing.T) {
+	four, fourFar := pair(t, "127.0.0.2:0", "127.0.0.2")
+	six, sixFar := pair(t, "[::1]:0", "::1")
+	mapped, mappedFar := pair(t, "[::]:0", "127.0.0.1") // its accepting end is IPv6's
+	ends := []*net.TCPConn{four, fourFar, six, sixFar, mapped, mappedFar}
+	prefix := netip.MustParsePrefix
+	port := local(fourFar).Port()
+	for _, c := range []struct {
+		name   string
+		filter Filter
+		passes func(local, remote netip.AddrPort) bool
+	}{
+		{"all", Filter{}, func(_, _ netip.AddrPort) bool { return true }},
+		{"local port", Filter{}.LocalPorts(port, port), func(l, _ netip.AddrPort) bool { return l.Port() == port }},
+		{"remote port", Filter{}.RemotePorts(port, port), func(_, r netip.AddrPort) bool { return r.Port() == port }},
+		{"ports", Filter{}.RemotePorts(port, 65535), func(_, r netip.AddrPort) bool { return r.Port() >= port }},
+		{"remote", Filter{}.Remote(prefix("127.0.0.2/32")),
+			func(_, r netip.AddrPort) bool { return r.Addr().String() == "127.0.0.2" }},
+		{"local", Filter{}.Local(prefix("::1/128")), func(l, _ netip.AddrPort) bool { return l.Addr().String() == "::1" }},
+		{"not remote", Filter{}.NotRemote(prefix("127.0.0.0/8")), func(_, r netip.AddrPort) bool { return !r.Addr().Is4() }},
+		{"neither", Filter{}.NotRemote(prefix("127.0.0.0/8")).NotRemote(prefix("::1/128")),
+			func(_, _ netip.AddrPort) bool { return false }},
+		{"not, then port", Filter{}.NotRemote(prefix("127.0.0.2/32")).RemotePorts(port, 65535),
+			func(_, r netip.AddrPort) bool { return r.Port() >= port && r.Addr().String() != "127.0.0.2" }},
+		{"port, then not", Filter{}.RemotePorts(port, 65535).NotRemote(prefix("127.0.0.2/32")),
+			func(_, r netip.AddrPort) bool { return r.Port() >= port && r.Addr().String() != "127.0.0.2" }},
+		{"four at once", Filter{}.Local(prefix("127.0.0.0/8")).Remote(prefix("127.0.0.0/30")).LocalPorts(port,
+			port).RemotePorts(1, 65535),
+			func(l, r netip.AddrPort) bool { return l.Port() == port && l.Addr().Is4() && r.Addr().Is4() }},
+		{"no such cgroup", Filter{}.Cgroup(1 << 60), func(_, _ netip.AddrPort) bool { return false }},
+	} {
+		all := dumped(t, asking(t), Connected, c.filter)
+		for _, end := range ends {
+			if _, told := all[cookie(t, end)]; told != c.passes(local(end), remote(end)) {
+				t.Errorf("%s: %v → %v is told: %v", c.name, local(end), remote(end), told)
+			}
+		}
+	}
+	if _, err := (Filter{}.and(condition{body: make([]byte, 40000)})).attribute(); err == nil {
+		t.Error("a filter of 40,000 bytes")
+	}
+}
+
+func remote(c net.Conn) netip.AddrPort {
+	a := c.RemoteAddr().(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+}
+
+func TestLookFindsEachAndMissesTheGone(t *testing.T) {
+	c := asking(t)
+	var ids []ID
+	var conns []*net.TCPConn
+	for i := range 150 { // more than one batch
+		listen := []string{"127.0.0.1:0", "[::1]:0", "[::]:0"}[i%3]
+		client, _ := pair(t, listen, []string{"127.0.0.1", "::1", "127.0.0.1"}[i%3])
+		conns = append(conns, client)
+	}
+	all := dumped(t, c, Connected, Filter{})
+	for _, client := range conns {
+		ids = append(ids, all[cookie(t, client)].ID())
+	}
+	look := func() (cookies []uint64, gone int) {
+		gone, err := c.Look(ids, AskInfo, func(s *Socket) {
+			cookies = append(cookies, s.Cookie)
+			if len(s.Info) < 192 {
+				t.Errorf("an answer without tcp_info: %+v", s)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cookies, gone
+	}
+	cookies, gone := look()
+	var wants []uint64
+	for _, id := range ids {
+		wants = append(wants, id.Cookie())
+	}
+	if gone != 0 || !slices.Equal(cookies, wants) {
+		t.Errorf("%d of %d in another order, %d gone", len(cookies), len(wants), gone)
+	}
+	for i := 0; i < len(conns); i += 2 {
+		conns[i].SetLinger(0) // no TIME-WAIT
+		conns[i].Close()
+	}
+	if cookies, gone = look(); len(cookies) != 75 || gone != 75 {
+		t.Errorf("after half was closed: %d there, %d gone", len(cookies), gone)
+	}
+	// A socket that took over the ports is another one.
+	stale := ids[1]
+	stale.raw[40]++
+	if gone, err := c.Look([]ID{stale}, AskInfo, func(*Socket) { t.Error("another socket was told") }); gone != 1 ||
+		err != nil {
+		t.Errorf("a cookie of nobody: %d gone, %v", gone, err)
+	}
+}
+
+func short(t testing.TB, l net.Listener, n, bytes int) {
+	t.Helper()
+	for range n {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Write(make([]byte, bytes))
+		c.Close()
+		for b := make([]byte, 4096); err == nil; {
+			_, err = s.Read(b)
+		}
+		s.Close()
+	}
+}
+
+func TestEveryEndIsToldOrCounted(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := uint16(l.Addr().(*net.TCPAddr).Port)
+	for _, c := range []struct{ room, n int }{{8 << 20, 300}, {4 << 10, 300}} {
+		ends, err := OpenEnds(c.room)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ends.Close()
+		short(t, l, c.n, 1000)
+		told, counted := 0, int64(0)
+		count := func(s *Socket) {
+			if s.State == Closed && (s.Local.Port() == port || s.Remote.Port() == port) {
+				told++
+				var sample transfer.Sample
+				socket.DecodeLinux(s.Info, &sample)
+				counted += sample.Received
+			}
+		}
+		// The kernel's worker tells the last ones a moment later.
+		dropped := uint64(0)
+		for deadline := time.Now().Add(10 * time.Second); told+int(dropped) < 2*c.n && time.Now().Before(deadline); {
+			poll := []unix.PollFd{{Fd: int32(ends.FD()), Events: unix.POLLIN}}
+			unix.Poll(poll, 50)
+			if err := ends.Take(count); err != nil {
+				t.Fatal(err)
+			}
+			if dropped, err = ends.Dropped(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if told+int(dropped) != 2*c.n {
+			t.Errorf("room %d: %d told and %d dropped of %d", c.room, told, dropped, 2*c.n)
+		}
+		if c.room > 1<<20 && (dropped != 0 || counted != int64(c.n)*1001) { // with the FIN
+			t.Errorf("room %d: %d dropped, %d bytes of %d", c.room, dropped, counted, c.n*1001)
+		}
+		if c.room < 1<<20 && dropped == 0 {
+			t.Errorf("room %d: nothing was dropped", c.room)
+		}
+	}
+}
+
+func TestReadingAllocatesNothing(t *testing.T) {
+	c := asking(t)
+	var ids []ID
+	for range 20 {
+		pair(t, "127.0.0.1:0", "127.0.0.1")
+	}
+	for _, s := range dumped(t, c, Connected, Filter{}) {
+		ids = append(ids, s.ID())
+	}
+	seen := 0
+	each := func(*Socket) { seen++ }
+	filter := Filter{}.RemotePorts(1, 65535)
+	dump := func() {
+		if err := c.Dump(Connected, AskInfo|AskCongestion|AskMemory, filter, each); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look := func() {
+		if _, err := c.Look(ids, AskInfo, each); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A request's two callbacks are all: nothing for each socket.
+	if n := testing.AllocsPerRun(20, dump); n > 4 {
+		t.Errorf("a dump of %d sockets allocates %v times", len(ids), n)
+	}
+	if n := testing.AllocsPerRun(20, look); n > 4 {
+		t.Errorf("looking for %d sockets allocates %v times", len(ids), n)
+	}
+	if seen == 0 {
+		t.Error("nothing was read")
+	}
+}
+
+func TestAnotherNamespace(t *testing.T) {
+	other := exec.Command("/proc/self/exe")
+	other.Env = append(os.Environ(), mark+"=elsewhere")
+	// No Pdeathsig: it is sent when the thread ends, and threads are thrown away here.
+	other.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
+	in, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := other.StdoutPipe()
+	if err == nil {
+		err = other.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { in.Close(); other.Wait() }()
+	if _, err := out.Read(make([]byte, 20)); err != nil {
+		t.Fatal(err)
+	}
+	path := fmt.Sprintf("/proc/%d/ns/net", other.Process.Pid)
+	for range 20 { // also where the scheduler offers the main thread
+		c, err := OpenIn(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := dumped(t, c, Of(Listening), Filter{})
+		c.Close()
+		if len(all) != 1 {
+			t.Fatalf("%d listeners there", len(all))
+		}
+	}
+	if here := dumped(t, asking(t), Of(Listening), Filter{}.LocalPorts(7777, 7777)); len(here) != 0 {
+		t.Errorf("%d of them here", len(here))
+	}
+	if _, err := OpenIn("/proc/self/ns/mnt"); err == nil {
+		t.Error("a mount namespace was entered")
+	}
+	if _, err := OpenEndsIn("/nowhere", 1<<20); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no such namespace: %v", err)
+	}
+}
+
+// crowd holds n connections until the benchmark ends.
+func crowd(b *testing.B, n int) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	limit := unix.Rlimit{Cur: uint64(2*n + 1000), Max: uint64(2*n + 1000)}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		b.Skip(err)
+	}
+	var all []net.Conn
+	for range n {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			b.Fatal(err)
+		}
+		s, err := l.Accept()
+		if err != nil {
+			b.Fatal(err)
+		}
+		all = append(all, c, s)
+	}
+	b.Cleanup(func() {
+		for _, c := range all {
+			c.(*net.TCPConn).SetLinger(0)
+			c.Close()
+		}
+		l.Close()
+	})
+}
+
+// cpu is what this process has used, kernel included: other programs do not count.
+func cpu() int64 {
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		panic(err)
+	}
+	return used.Utime.Nano() + used.Stime.Nano()
+}
+
+func BenchmarkDump(b *testing.B) {
+	crowd(b, 5000)
+	c := asking(b)
+	sockets := 0
+	b.ReportAllocs()
+	b.ResetTimer()
+	before := cpu()
+	for b.Loop() {
+		if err := c.Dump(Connected, AskInfo|AskCongestion|AskMemory, Filter{}, func(*Socket) { sockets++ }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(cpu()-before)/float64(sockets), "cpu-ns/socket")
+}
+
+func BenchmarkLook(b *testing.B) {
+	crowd(b, 64)
+	c := asking(b)
+	var ids []ID
+	for _, s := range dumped(b, c, Connected, Filter{}) {
+		if len(ids) < 64 {
+			ids = append(ids, s.ID())
+		}
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	before := cpu()
+	for b.Loop() {
+		if _, err := c.Look(ids, AskInfo|AskMemory, func(*Socket) {}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(cpu()-before)/float64(b.N*len(ids)), "cpu-ns/socket")
+}

@@ -1,0 +1,283 @@
+package store
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// Run is one kept record, as lists show it.
+type Run struct {
+	ID, Path, Far, PathLabel, Kind string
+	Started                        time.Time
+	Origin                         record.Origin
+	Outcome                        record.Outcome
+	Directions                     []record.Figure
+	Labels                         map[string]string
+}
+
+// Add keeps a record and its samples, as they came. What is there already stays as it is:
+// added tells.
+func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err error) {
+	decoded, err := record.Decode(doc, nil)
+	if err != nil {
+		return false, err
+	}
+	e := decoded.Head().Envelope
+	if e == nil || e.ID == "" || e.PathKey == "" {
+		return false, errors.New("a document without id and path_key is not kept: it was not measured, or by an older " +
+			"fullpipe")
+	}
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return false, err
+	}
+	defer tx.Rollback()
+	sum := record.Summarize(decoded)
+	if _, err := tx.ExecContext(ctx, "INSERT INTO path(key, far) VALUES(?, ?) ON CONFLICT DO NOTHING", e.PathKey,
+		sum.Far); err != nil {
+		return false, err
+	}
+	result, err := tx.ExecContext(ctx, "INSERT INTO run(id, path, kind, started_ns, origin, outcome, doc) "+
+		"VALUES(?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
+		e.ID, e.PathKey, sum.Kind, decoded.Head().StartedAt.UnixNano(), string(e.Origin), string(e.Outcome), pack(doc))
+	if err != nil {
+		return false, err
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		return false, err
+	}
+	for _, f := range sum.Figures {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO direction(run, direction, goodput_bps, rtt_min_s, limiter) "+
+			"VALUES(?,?,?,?,?) ON CONFLICT DO NOTHING",
+			e.ID, f.Direction, f.GoodputBps, f.RTTMinS, f.Limiter); err != nil {
+			return false, err
+		}
+	}
+	for name, value := range e.Labels {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO label(run, name, value) VALUES(?,?,?)", e.ID, name, value); err != nil {
+			return false, err
+		}
+	}
+	if len(samples) > 0 {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO samples(run, data) VALUES(?,?)", e.ID, pack(samples)); err != nil {
+			return false, err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM samples WHERE run IN (SELECT id FROM run WHERE started_ns < ?)",
+		decoded.Head().StartedAt.Add(-SamplesKept).UnixNano()); err != nil {
+		return false, err
+	}
+	return true, tx.Commit()
+}
+
+// SamplesKept is how long samples are kept; records are until they are forgotten.
+const SamplesKept = 30 * 24 * time.Hour
+
+// Filter says which runs are asked for.
+type Filter struct {
+	Path  string // a key, a label or the far end's name; "" is all
+	Since time.Time
+	Limit int // the newest so many; 0 is all
+}
+
+// List answers runs, the newest first.
+func (s *Store) List(ctx context.Context, f Filter) (runs []Run, err error) {
+	limit := f.Limit
+	if limit <= 0 {
+		limit = -1
+	}
+	since := int64(0)
+	if !f.Since.IsZero() {
+		since = f.Since.UnixNano()
+	}
+	rows, err := s.db.QueryContext(ctx, `SELECT r.id, r.path, p.far, p.label, r.kind, r.started_ns, r.origin, r.outcome
+		FROM run r JOIN path p ON p.key = r.path
+		WHERE (? = '' OR p.key = ?1 OR p.label = ?1 OR p.far = ?1) AND r.started_ns >= ?2
+		ORDER BY r.started_ns DESC, r.id DESC LIMIT ?3`, f.Path, since, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var r Run
+		var started int64
+		if err := rows.Scan(&r.ID, &r.Path, &r.Far, &r.PathLabel, &r.Kind, &started, &r.Origin, &r.Outcome); err != nil {
+			return nil, err
+		}
+		r.Started = time.Unix(0, started).UTC()
+		runs = append(runs, r)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil, err
+	}
+	for i := range runs {
+		if err := s.complete(ctx, &runs[i]); err != nil {
+			return nil, err
+		}
+	}
+	return runs, nil
+}
+
+func (s *Store) complete(ctx context.Context, r *Run) error {
+	rows, err := s.db.QueryContext(ctx, "SELECT direction, goodput_bps, rtt_min_s, limiter FROM direction WHERE run = ? "+
+		"ORDER BY direction DESC", r.ID)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var f record.Figure
+		if err := rows.Scan(&f.Direction, &f.GoodputBps, &f.RTTMinS, &f.Limiter); err != nil {
+			return err
+		}
+		r.Directions = append(r.Directions, f)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	labels, err := s.db.QueryContext(ctx, "SELECT name, value FROM label WHERE run = ?", r.ID)
+	if err != nil {
+		return err
+	}
+	defer labels.Close()
+	for labels.Next() {
+		var name, value string
+		if err := labels.Scan(&name, &value); err != nil {
+			return err
+		}
+		if r.Labels == nil {
+			r.Labels = map[string]string{}
+		}
+		r.Labels[name] = value
+	}
+	return labels.Err()
+}
+
+// Get answers a record and its samples, which may be nil. The id may be cut short where
+// that says enough; "last" is the newest.
+func (s *Store) Get(ctx context.Context, id string) (doc, samples []byte, err error) {
+	full, err := s.find(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	var packed, packedSamples []byte
+	err = s.db.QueryRowContext(ctx, "SELECT r.doc, s.data FROM run r LEFT JOIN samples s ON s.run = r.id WHERE r.id = ?",
+		full).
+		Scan(&packed, &packedSamples)
+	if err != nil {
+		return nil, nil, err
+	}
+	if doc, err = unpack(packed); err != nil || len(packedSamples) == 0 {
+		return doc, nil, err
+	}
+	samples, err = unpack(packedSamples)
+	return doc, samples, err
+}
+
+// find completes an id. UUIDv7s of one time begin alike, so the end of one serves too.
+func (s *Store) find(ctx context.Context, id string) (string, error) {
+	query, args := "SELECT id FROM run WHERE id = ?1 OR substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1 "+
+		"LIMIT 2", []any{strings.ToLower(id)}
+	if id == "last" {
+		query, args = "SELECT id FROM run ORDER BY started_ns DESC, id DESC LIMIT 1", nil
+	}
+	rows, err := s.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	var found []string
+	for rows.Next() {
+		var one string
+		if err := rows.Scan(&one); err != nil {
+			return "", err
+		}
+		found = append(found, one)
+	}
+	switch {
+	case rows.Err() != nil:
+		return "", rows.Err()
+	case len(found) == 0 || len(id) < 4:
+		return "", fmt.Errorf("%s: %w", id, ErrNotFound)
+	case len(found) > 1:
+		return "", fmt.Errorf("%s: more than one run's id begins or ends so", id)
+	}
+	return found[0], nil
+}
+
+// Forget removes a run.
+func (s *Store) Forget(ctx context.Context, id string) error {
+	full, err := s.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, err = s.db.ExecContext(ctx, "DELETE FROM run WHERE id = ?", full)
+	return err
+}
+
+// Label names a run's property; an empty value takes it away.
+func (s *Store) Label(ctx context.Context, id, name, value string) error {
+	full, err := s.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	if value == "" {
+		_, err = s.db.ExecContext(ctx, "DELETE FROM label WHERE run = ? AND name = ?", full, name)
+		return err
+	}
+	_, err = s.db.ExecContext(ctx, "INSERT INTO label(run, name, value) VALUES(?,?,?) ON CONFLICT(run, name) DO UPDATE "+
+		"SET value = excluded.value",
+		full, name, value)
+	return err
+}
+
+// Past are the figures of one direction of a path before a time, the oldest first: only of
+// what was done, and no re-tests of a suspicion, which would look for what they find.
+func (s *Store) Past(ctx context.Context, path, direction string, from, until time.Time) (all []record.Figure,
+	err error) {
+	rows, err := s.db.QueryContext(ctx, `SELECT d.direction, d.goodput_bps, d.rtt_min_s, d.limiter FROM run r JOIN direction d ON d.run = r.id
+		WHERE r.path = ? AND d.direction = ? AND r.started_ns >= ? AND r.started_ns < ? AND r.outcome = ? AND r.origin <> ?
+		AND d.goodput_bps IS NOT NULL ORDER BY r.started_ns, r.id`,
+		path, direction, from.UnixNano(), until.UnixNano(), string(record.Done), string(record.Retest))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var f record.Figure
+		if err := rows.Scan(&f.Direction, &f.GoodputBps, &f.RTTMinS, &f.Limiter); err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, rows.Err()
+}
+
+// pack and unpack shorten what is stored.
+func pack(text []byte) []byte {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	w.Write(text) // a buffer takes everything
+	w.Close()
+	return out.Bytes()
+}
+
+func unpack(packed []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(r, record.MostBytes+1))
+	if err == nil && len(text) > record.MostBytes {
+		err = errors.New("a record too large to be one")
+	}
+	return text, err
+}

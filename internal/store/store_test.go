@@ -1,0 +1,177 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+var begin = time.Date(2026, 3, 1, 2, 30, 0, 123456789, time.UTC)
+
+// measured is a record of a path at a time.
+func measured(t testing.TB, n int, far string, bps float64) []byte {
+	t.Helper()
+	at := begin.Add(time.Duration(n) * time.Hour)
+	direction := record.Direction{Direction: "up", GoodputBps: &bps, Streams: []record.Stream{}}
+	direction.Limiter = "bottleneck"
+	doc := &record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test", StartedAt: at,
+		Envelope: &record.Envelope{ID: record.NewID(at, [10]byte{byte(n), byte(n >> 8), 9: byte(len(far))}),
+			Origin: record.Manual, Outcome: record.Done,
+			PathKey: record.Path{Far: far}.Key(), Labels: map[string]string{"site": far}}},
+		Peer: far, Directions: []record.Direction{direction}}
+	encoded, err := record.Encode(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encoded
+}
+
+func open(t testing.TB, dir string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestKeptAsItCame(t *testing.T) {
+	s := open(t, t.TempDir())
+	doc := bytes.Replace(measured(t, 1, "b", 5e6), []byte(`"peer"`), []byte(`"of_a_newer_version": [1,   2], "peer"`), 1)
+	if added, err := s.Add(t.Context(), doc, []byte(`{"series":[]}`)); !added || err != nil {
+		t.Fatal(added, err)
+	}
+	if added, err := s.Add(t.Context(), doc, nil); added || err != nil {
+		t.Errorf("the second time: %v, %v", added, err)
+	}
+	runs, err := s.List(t.Context(), Filter{})
+	if err != nil || len(runs) != 1 || runs[0].Started != begin.Add(time.Hour) || runs[0].Labels["site"] != "b" ||
+		*runs[0].Directions[0].GoodputBps != 5e6 {
+		t.Fatalf("%+v, %v", runs, err)
+	}
+	for _, id := range []string{"last", runs[0].ID, runs[0].ID[24:], strings.ToUpper(runs[0].ID[:13])} {
+		got, samples, err := s.Get(t.Context(), id)
+		if err != nil || !bytes.Equal(got, doc) || string(samples) != `{"series":[]}` {
+			t.Errorf("%s: %v, %s, %s", id, err, got, samples)
+		}
+	}
+	if err := errors.Join(s.Label(t.Context(), "last", "site", "Bern"), s.Label(t.Context(), "last", "by",
+		"me")); err != nil {
+		t.Fatal(err)
+	}
+	if runs, err := s.List(t.Context(), Filter{Path: "b"}); err != nil || len(runs) != 1 ||
+		runs[0].Labels["site"] != "Bern" {
+		t.Errorf("%+v, %v", runs, err)
+	}
+	if err := s.Forget(t.Context(), runs[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Get(t.Context(), "last"); !errors.Is(err, ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+// TestNothingLostNothingTwice: several users of one new file at once, each of which adds
+// what the others add too.
+func TestNothingLostNothingTwice(t *testing.T) {
+	dir := t.TempDir()
+	const users, runs = 6, 30
+	var wait sync.WaitGroup
+	problems := make(chan error, users*(runs+1))
+	docs := make([][]byte, runs)
+	for i := range docs {
+		docs[i] = measured(t, i, "b", 1e6)
+	}
+	for u := range users {
+		wait.Go(func() {
+			s, err := Open(t.Context(), dir)
+			if err != nil {
+				problems <- err
+				return
+			}
+			defer s.Close()
+			for i := range runs {
+				if _, err := s.Add(t.Context(), docs[(i+u*5)%runs], nil); err != nil {
+					problems <- fmt.Errorf("user %d: %w", u, err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	close(problems)
+	for err := range problems {
+		t.Error(err)
+	}
+	if all, err := open(t, dir).List(t.Context(), Filter{}); err != nil || len(all) != runs {
+		t.Errorf("%d runs of %d, %v", len(all), runs, err)
+	}
+}
+
+func TestPast(t *testing.T) {
+	s := open(t, t.TempDir())
+	for i := range 6 {
+		if _, err := s.Add(t.Context(), measured(t, i, []string{"b", "c"}[i%2], float64(i)), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	past, err := s.Past(t.Context(), record.Path{Far: "c"}.Key(), "up", begin, begin.Add(5*time.Hour))
+	if err != nil || len(past) != 2 || *past[0].GoodputBps != 1 || *past[1].GoodputBps != 3 {
+		t.Errorf("%+v, %v", past, err)
+	}
+}
+
+func TestWhatIsNoHistoryIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	if info, err := os.Stat(filepath.Join(dir, "history.db")); err != nil || runtime.GOOS != "windows" &&
+		info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if _, err := s.Add(t.Context(), []byte(`{"schema":"fullpipe/plan/v1"}`), nil); err == nil {
+		t.Error("what was not measured is kept")
+	}
+	if _, err := s.db.Exec("PRAGMA user_version = 99"); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if _, err := Open(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "newer") {
+		t.Errorf("a newer history: %v", err)
+	}
+	for name, make := range map[string]func(path string) error{
+		"garbage":   func(path string) error { return os.WriteFile(path, bytes.Repeat([]byte("no database "), 1000), 0o600) },
+		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
+	} {
+		dir := t.TempDir()
+		if err := make(filepath.Join(dir, "history.db")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(t.Context(), dir); err == nil {
+			t.Errorf("%s was opened", name)
+		}
+	}
+}
+
+func TestHostIDStays(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	var wait sync.WaitGroup
+	ids := make([]string, 8)
+	for i := range ids {
+		wait.Go(func() { ids[i], _ = HostID(dir) })
+	}
+	wait.Wait()
+	for _, id := range ids {
+		if id == "" || id != ids[0] {
+			t.Fatalf("%q", ids)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package transfer
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Everything that was ever measured and kept is believed.
+func TestRecordedTransfersAreBelieved(t *testing.T) {
+	var files []string
+	for _, where := range []string{"../*/testdata", "../*/*/testdata"} {
+		some, _ := filepath.Glob(where + "/*_*.json.gz")
+		files = append(files, some...)
+	}
+	checked := 0
+	for _, file := range files {
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := gzip.NewReader(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r Result
+		err = json.NewDecoder(z).Decode(&r)
+		f.Close()
+		if err != nil || r.Near == nil && r.Far == nil {
+			continue // of another kind
+		}
+		for _, end := range []*End{r.Near, r.Far} {
+			if end == nil {
+				continue
+			}
+			checked++
+			var last time.Duration
+			if end.CPU != nil {
+				last = end.CPU.Wall
+			}
+			for _, s := range end.Streams {
+				last = max(last, s.Last)
+			}
+			if err := end.Believe(r.Spec, last); err != nil {
+				t.Errorf("%s: %v", filepath.Base(file), err)
+			}
+		}
+	}
+	if checked < 20 {
+		t.Errorf("only %d recorded ends were found", checked)
+	}
+}
+
+// plausible is what an honest far end tells of a second.
+func plausible() *End {
+	host := 0.5
+	return &End{Kernel: "Linux 6.18.44", CPU: &CPU{Wall: time.Second, Process: time.Second, BusiestThread: 1, Host: &host},
+		Streams: []Stream{{Congestion: "cubic", Bytes: 1e6, First: time.Millisecond, Last: time.Second,
+			Handshake: &Handshake{MSS: 1448, SendScale: 14, ReceiveScale: -1, PathMTU: 1500},
+			Samples: []Sample{{At: time.Millisecond, Have: HaveAcked | HaveRetrans, Sent: 2000, Retransmitted: 2,
+				RTT: time.Millisecond},
+				{At: time.Second, Have: HaveAcked | HaveRetrans, Sent: 1e6, SendWnd: mostWindow}}}}}
+}
+
+// Each number beyond what can be is refused by its name.
+func TestUnbelievable(t *testing.T) {
+	if err := plausible().Believe(Spec{}, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	for field, change := range map[string]func(*End){
+		"streams":                                   func(e *End) { e.Streams = append(e.Streams, Stream{}) },
+		"kernel":                                    func(e *End) { e.Kernel = strings.Repeat("x", 300) },
+		"streams[0].congestion":                     func(e *End) { e.Streams[0].Congestion = "\x1b]0;x\a" },
+		"cpu.wall_ns":                               func(e *End) { e.CPU.Wall = 200000 * time.Second },
+		"memory_pressure.time_ns":                   func(e *End) { e.MemoryPressure = &MemoryPressure{Times: 1, Time: -1} },
+		"memory_pressure.times":                     func(e *End) { e.MemoryPressure = &MemoryPressure{Times: -1} },
+		"cpu.process_ns":                            func(e *End) { e.CPU.Process = -1 },
+		"cpu.busiest_thread":                        func(e *End) { e.CPU.BusiestThread = math.NaN() },
+		"cpu.host":                                  func(e *End) { *e.CPU.Host = -3e10 },
+		"streams[0].bytes":                          func(e *End) { e.Streams[0].Bytes = -1 },
+		"streams[0].last_ns":                        func(e *End) { e.Streams[0].Last = 200000 * time.Second },
+		"streams[0].first_ns":                       func(e *End) { e.Streams[0].First = 2 * time.Second },
+		"streams[0].opening":                        func(e *End) { e.Streams[0].Opening = 2e6 },
+		"streams[0].send_buffer.granted":            func(e *End) { e.Streams[0].SendBuffer.Granted = 1 << 60 },
+		"streams[0].handshake.mss":                  func(e *End) { e.Streams[0].Handshake.MSS = 1 << 20 },
+		"streams[0].handshake.send_scale":           func(e *End) { e.Streams[0].Handshake.SendScale = 15 },
+		"streams[0].samples[1].at_ns":               func(e *End) { e.Streams[0].Samples[1].At = 0 },
+		"streams[0].samples[0].rtt_ns":              func(e *End) { e.Streams[0].Samples[0].RTT = -time.Second },
+		"streams[0].samples[1].receive_wnd":         func(e *End) { e.Streams[0].Samples[1].ReceiveWnd = 1 << 31 },
+		"streams[0].samples[1].delivery_bps":        func(e *End) { e.Streams[0].Samples[1].DeliveryBps = 1e300 },
+		"streams[0].samples[0].retransmitted":       func(e *End) { e.Streams[0].Samples[0].Retransmitted = 1 << 60 },
+		"streams[0].samples[1].rwnd_limited_ns":     func(e *End) { e.Streams[0].Samples[1].ReceiveLimited = time.Hour },
+		"streams[0].samples[1].retransmitted_bytes": func(e *End) { e.Streams[0].Samples[1].RetransmittedBytes = 1 << 40 },
+	} {
+		end := plausible()
+		change(end)
+		var u *UnbelievableError
+		if err := end.Believe(Spec{}, time.Second); !errors.As(err, &u) || u.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	crowded := plausible()
+	crowded.Streams[0].Samples = make([]Sample, 10000)
+	if crowded.Believe(Spec{}, time.Second) == nil {
+		t.Error("10,000 samples are believed")
+	}
+	for _, i := range []Interval{{Bytes: -1}, {Start: 2, End: 1}, {End: time.Hour}, {End: time.Second, Bytes: 1 << 62}} {
+		if i.Believe(time.Second) == nil {
+			t.Errorf("%+v is believed", i)
+		}
+	}
+	for _, s := range []Sending{{Streams: -1}, {Streams: 2}, {RTT: time.Hour}, {Retransmitted: -5}, {Busy: time.Hour}} {
+		if s.Believe(Spec{}, time.Second) == nil {
+			t.Errorf("%+v is believed", s)
+		}
+	}
+	if BelieveNotes(make([]string, 100)) == nil || BelieveNotes([]string{strings.Repeat("x", 5000)}) == nil {
+		t.Error("a flood of warnings is believed")
+	}
+}

@@ -1,0 +1,133 @@
+package transfer
+
+import "time"
+
+// The facts of a Result, each derived here and nowhere else. Times are durations, sizes
+// bytes; 0, nil or false is "not known".
+
+// Counting is the end whose count of payload is believed: the receiver, or where it
+// cannot be seen the sender, whose count is what was acknowledged; nil: neither.
+func (r *Result) Counting() *End {
+	if end := r.Receiver(); end != nil {
+		return end
+	}
+	return r.Sender()
+}
+
+// Received is what the transfer delivered over all streams: what the receiver took from
+// its sockets, or, where the receiver cannot be seen, what it acknowledged to the
+// sender; ok is false where neither is known.
+func (r *Result) Received() (span Span, ok bool) {
+	end := r.Counting()
+	if end == nil || len(end.Streams) == 0 {
+		return Span{}, false
+	}
+	span = Span{First: end.Streams[0].First, Last: end.Streams[0].Last, Opening: end.Streams[0].Opening}
+	for _, s := range end.Streams {
+		span.Bytes += s.Bytes
+		if s.First < span.First {
+			span.First, span.Opening = s.First, s.Opening
+		}
+		span.Last = max(span.Last, s.Last)
+	}
+	return span, true
+}
+
+// LeastRTT is the smallest round trip that either end saw.
+func (r *Result) LeastRTT() (least time.Duration) {
+	for _, end := range []*End{r.Near, r.Far} {
+		if rtt := end.LeastRTT(); rtt > 0 && (least == 0 || rtt < least) {
+			least = rtt
+		}
+	}
+	return least
+}
+
+// LeastRTT is the smallest round trip that an end's connections saw: the kernel's minimum
+// (tcpi_min_rtt, over net.ipv4.tcp_min_rtt_wlen), or its smoothed one where it tells no
+// minimum.
+func (e *End) LeastRTT() (least time.Duration) {
+	if e == nil {
+		return 0
+	}
+	for i := range e.Streams {
+		for _, s := range e.Streams[i].Samples {
+			rtt := s.MinRTT
+			if s.Have&HaveMinRTT == 0 {
+				rtt = s.RTT
+			}
+			if s.Have&(HaveMinRTT|HaveRTT) != 0 && rtt > 0 && (least == 0 || rtt < least) {
+				least = rtt
+			}
+		}
+	}
+	return least
+}
+
+// senderSamples are those of the first stream where its sender is seen.
+func (r *Result) senderSamples() []Sample {
+	if end := r.Sender(); end != nil && len(end.Streams) > 0 {
+		return end.Streams[0].Samples
+	}
+	return nil
+}
+
+// MeanRTT is the mean of the smoothed round trips that the first stream's sender sampled.
+func (r *Result) MeanRTT() time.Duration {
+	var sum time.Duration
+	n := 0
+	for _, s := range r.senderSamples() {
+		if s.Have&HaveRTT != 0 && s.RTT > 0 {
+			sum, n = sum+s.RTT, n+1
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return sum / time.Duration(n)
+}
+
+// OfferedWindow is the largest window that the first stream's sender saw in the second
+// half of the transfer, when automatic sizing and clamps have settled; where it did not
+// tell, the largest that the receiver says it advertised.
+func (r *Result) OfferedWindow() int {
+	if end := r.Sender(); end != nil && len(end.Streams) > 0 {
+		s := &end.Streams[0]
+		largest := int64(0)
+		for _, sample := range s.Samples {
+			if sample.Have&HaveSendWnd != 0 && sample.At >= (s.First+s.Last)/2 && sample.At <= s.Last {
+				largest = max(largest, sample.SendWnd)
+			}
+		}
+		if largest > 0 {
+			return int(largest)
+		}
+	}
+	if end := r.Receiver(); end != nil && len(end.Streams) > 0 {
+		return end.Streams[0].ReceiveBuffer.Effective
+	}
+	return 0
+}
+
+// InFlight is the most that the first stream's sender had in flight.
+func (r *Result) InFlight() int {
+	if end := r.Sender(); end != nil && len(end.Streams) > 0 {
+		return end.Streams[0].SendBuffer.Effective
+	}
+	return 0
+}
+
+// Lossless says that the sender is seen and retransmitted nothing.
+func (r *Result) Lossless() bool {
+	end := r.Sender()
+	if end == nil || len(end.Streams) == 0 {
+		return false
+	}
+	for _, s := range end.Streams {
+		n := len(s.Samples)
+		if n == 0 || s.Samples[n-1].Have&HaveRetrans == 0 || s.Samples[n-1].Retransmitted > 0 {
+			return false
+		}
+	}
+	return true
+}

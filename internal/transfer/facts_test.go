@@ -1,0 +1,41 @@
+package transfer
+
+import (
+	"testing"
+	"time"
+)
+
+// Each fact from what each end tells, and "not known" where nobody does.
+func TestFacts(t *testing.T) {
+	ms := time.Millisecond
+	sender := &End{Streams: []Stream{{First: 0, Last: 100 * ms, SendBuffer: Buffer{Effective: 5000}, Samples: []Sample{
+		{At: 10 * ms, Have: HaveRTT | HaveMinRTT | HaveSendWnd | HaveRetrans, RTT: 30 * ms, MinRTT: 20 * ms, SendWnd: 90_000},
+		{At: 60 * ms, Have: HaveRTT | HaveMinRTT | HaveSendWnd | HaveRetrans, RTT: 50 * ms, MinRTT: 19 * ms, SendWnd: 40_000},
+		{At: 200 * ms, Have: HaveSendWnd | HaveRetrans, SendWnd: 70_000},
+	}}}}
+	receiver := &End{Streams: []Stream{{ReceiveBuffer: Buffer{Effective: 64_000},
+		Samples: []Sample{{Have: HaveRTT, RTT: 25 * ms}}}}}
+	for name, c := range map[string]struct {
+		r                 Result
+		least, mean       time.Duration
+		offered, inFlight int
+		lossless          bool
+	}{
+		"both ends": {Result{Spec: Spec{Direction: Up}, Near: sender, Far: receiver}, 19 * ms,
+			40 * ms, 40_000, 5000, true},
+		"the receiver alone, without a minimum": {Result{Spec: Spec{Direction: Down}, Near: receiver}, 25 * ms, 0, 64_000, 0,
+			false},
+		"nobody":                 {Result{Spec: Spec{Direction: Up}}, 0, 0, 0, 0, false},
+		"an end without streams": {Result{Spec: Spec{Direction: Up}, Near: &End{}}, 0, 0, 0, 0, false},
+	} {
+		r := &c.r
+		if r.LeastRTT() != c.least || r.MeanRTT() != c.mean || r.OfferedWindow() != c.offered || r.InFlight() != c.inFlight ||
+			r.Lossless() != c.lossless {
+			t.Errorf("%s: least %v, mean %v, offered %d, in flight %d, lossless %v", name, r.LeastRTT(), r.MeanRTT(),
+				r.OfferedWindow(), r.InFlight(), r.Lossless())
+		}
+	}
+	if (&Result{Spec: Spec{Direction: Up}, Near: sender, Far: receiver}).Counting() != receiver {
+		t.Error("the receiver's count is the one")
+	}
+}

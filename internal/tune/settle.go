@@ -1,0 +1,87 @@
+package tune
+
+import (
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// tenth is the gain from which on something limits (docs/limiters.md).
+const tenth = 1.10
+
+// larger is how much more window counts as taking the window away.
+const larger = 1.25
+
+// settle holds a verdict against what the other trials showed: a window or buffer limits
+// only if more of it gave a tenth more. Where it did not, what limited with the larger
+// window is what limits, and the window is just enough.
+func (l *loop) settle(m *Measured, with Setup) {
+	v := &m.Verdict
+	if v.Limiter != verdict.ReceiverWindow && v.Limiter != verdict.SendBuffer {
+		return
+	}
+	effective := 0
+	for _, t := range l.of(func(t *Trial) bool { return t.Setup == with }) {
+		effective = max(effective, t.Effective)
+	}
+	roomier := map[Setup][]*Trial{}
+	for _, t := range l.of(func(t *Trial) bool {
+		return t.Remedy == with.besides() && float64(t.Effective) >= larger*float64(effective)
+	}) {
+		roomier[t.Setup] = append(roomier[t.Setup], t)
+	}
+	var best float64
+	var other *Trial
+	for _, trials := range roomier {
+		if g := stats.Median(goodputs(trials)); g > best {
+			best, other = g, trials[0]
+		}
+	}
+	if effective == 0 || other == nil || best >= tenth*m.Interval.Mid {
+		return
+	}
+	window := v.Limiter
+	v.Limiter, v.Subtype, v.Candidates = verdict.Bottleneck, "", nil
+	if often := usual(roomier); often != nil {
+		v.Limiter, v.Subtype, v.Candidates = often.verdict.Limiter, often.verdict.Subtype, often.verdict.Candidates
+	}
+	if v.Confidence = verdict.Medium; other.verdict.Confidence == verdict.Low {
+		v.Confidence = verdict.Low
+	}
+	shares := verdict.Shares{}
+	for name, share := range v.Shares {
+		if name == window {
+			name = v.Limiter
+		}
+		shares[name] += share
+	}
+	v.Shares = shares
+	v.Evidence = append([]verdict.Evidence{{Limiter: v.Limiter, Code: verdict.LargerWindowNoFaster, Values: verdict.Values{
+		"larger_window_bytes": float64(other.Effective), "larger_ratio": float64(other.Effective) / float64(effective),
+		"larger_bps": best}}}, v.Evidence...)
+}
+
+// usual is a trial of the limiter, windows apart, that most of the roomier trials had; nil
+// where none had another. A full link is the answer where as many say so.
+func usual(roomier map[Setup][]*Trial) (often *Trial) {
+	count := map[verdict.Name]int{}
+	for _, trials := range roomier {
+		for _, t := range trials {
+			if t.Limiter == verdict.ReceiverWindow || t.Limiter == verdict.SendBuffer {
+				continue
+			}
+			count[t.Limiter]++
+			if often == nil || count[t.Limiter] > count[often.Limiter] ||
+				count[t.Limiter] == count[often.Limiter] && t.Limiter == verdict.Bottleneck {
+				often = t
+			}
+		}
+	}
+	return often
+}
+
+func goodputs(trials []*Trial) (values []float64) {
+	for _, t := range trials {
+		values = append(values, t.Goodput)
+	}
+	return values
+}

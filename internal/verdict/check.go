@@ -1,0 +1,137 @@
+package verdict
+
+import (
+	"cmp"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// Figures are what a verdict has to agree with, as its judge measured them. A zero is not
+// known, and nothing is held against it. Times are seconds, sizes bytes, rates bit/s.
+type Figures struct {
+	LengthS float64 // wall time of one connection
+	// CarriedBytes is payload that crossed the path, retransmissions included.
+	CarriedBytes float64
+	// FullLinkBps is the rate at which the link is said to have been full.
+	FullLinkBps float64
+	// WindowBytes is the receive window that is said to limit, WindowRateBps the rate while
+	// it did, and WindowTripS the mean round trip then; where that is 0, RTTLoadedS stands for it.
+	WindowBytes, WindowRateBps, WindowTripS float64
+	RTTLeastS, RTTLoadedS                   float64
+	// Queue says that a queue stood in the path: then the loaded round trip is longer than
+	// the path's, and a window is held against the least one.
+	Queue bool
+	// IdleRatio is the share of the time in which nothing was outstanding at the sender; a
+	// tap elsewhere does not know it.
+	IdleRatio float64
+	// SlowStarts is how many slow starts there may have been: 1, and one after each timeout
+	// and each pause.
+	SlowStarts float64
+	// Retransmitted is how much was sent again, segments or bytes.
+	Retransmitted float64
+	// LossAllowsBps is the rate that the losses seen leave a congestion window, and
+	// GoodputBps what came.
+	LossAllowsBps, GoodputBps float64
+}
+
+// Figure names the one that does not fit a verdict.
+type Figure string
+
+const (
+	FullLinkFigure  Figure = "full-link-rate"  // more than was carried
+	WindowFigure    Figure = "receive-window"  // would allow far more, or less, than came
+	RTTFigure       Figure = "round-trip"      // shorter under load than when empty
+	IdleFigure      Figure = "idle-time"       // time without anything outstanding given to the network
+	SlowStartFigure Figure = "slow-start"      // more round trips than any slow start takes
+	LossFigure      Figure = "retransmissions" // though nothing is said to have been lost
+	LossRateFigure  Figure = "loss-rate"       // so few losses leave a window that gives far more
+)
+
+// Contradiction is a figure that a verdict does not agree with: what the verdict says, and
+// the most or the least that the figures allow.
+type Contradiction struct {
+	Figure        Figure
+	Said, Allowed float64
+}
+
+// Check holds a verdict against its own figures. It is pure, and nil where all agree.
+func Check(v Verdict, f Figures) (all []Contradiction) {
+	add := func(fails bool, figure Figure, said, allowed float64) {
+		if fails {
+			all = append(all, Contradiction{figure, said, allowed})
+		}
+	}
+	blamed := func(names ...Name) (share float64) {
+		for _, n := range names {
+			share += v.Shares[n]
+		}
+		return share
+	}
+	if full := blamed(Bottleneck); v.Limiter == Bottleneck && f.FullLinkBps > 0 && f.CarriedBytes > 0 {
+		said, allowed := f.FullLinkBps/8*full*f.LengthS, threshold.CarriedAtMost*f.CarriedBytes
+		add(said > allowed, FullLinkFigure, said, allowed)
+	}
+	if v.Limiter == ReceiverWindow && f.WindowBytes > 0 && f.RTTLeastS > 0 && f.WindowRateBps > 0 {
+		trip := f.RTTLeastS
+		if !f.Queue {
+			trip = max(trip, cmp.Or(f.WindowTripS, f.RTTLoadedS)) // jitter
+		}
+		most, least := threshold.WindowAtMost*f.WindowRateBps, f.WindowRateBps/threshold.WindowAtLeast
+		add(f.WindowBytes*8/trip > most, WindowFigure, f.WindowBytes*8/trip, most)
+		add(f.WindowBytes*8/f.RTTLeastS < least, WindowFigure, f.WindowBytes*8/f.RTTLeastS, least)
+	}
+	if f.RTTLeastS > 0 && f.RTTLoadedS > 0 {
+		add(f.RTTLoadedS*threshold.RTTScatter < f.RTTLeastS, RTTFigure, f.RTTLeastS, f.RTTLoadedS)
+	}
+	if network := blamed(Bottleneck, Congestion, AckPath, ReceiverWindow, MTUBlackHole); f.IdleRatio > 0 {
+		allowed := 1 - f.IdleRatio + threshold.IdleTolerance
+		add(network > allowed, IdleFigure, network, allowed)
+	}
+	if f.RTTLeastS > 0 && v.Limiter == SlowStart {
+		trips := blamed(SlowStart) * f.LengthS / f.RTTLeastS
+		allowed := threshold.SlowStartTrips * max(f.SlowStarts, 1)
+		add(trips > allowed, SlowStartFigure, trips, allowed)
+	}
+	if v.Limiter == Congestion && f.GoodputBps > 0 {
+		allowed := threshold.LossAllows * f.GoodputBps
+		add(f.LossAllowsBps > allowed, LossRateFigure, f.LossAllowsBps, allowed)
+	}
+	for _, e := range v.Evidence {
+		saysNone := e.Code == CapturedSenderWaits && e.Values["retransmitted_segments"] == 0
+		add(saysNone && e.Limiter == v.Limiter && f.Retransmitted > 0, LossFigure, 0, f.Retransmitted)
+	}
+	return all
+}
+
+// Doubted is a verdict whose figures contradict it, and which no other input mends: what
+// limited is not known, and which figure would not fit.
+func Doubted(v Verdict, why Contradiction) Verdict {
+	out := Verdict{Limiter: Unknown, Confidence: Low, Shares: v.Shares, Candidates: v.Candidates}
+	if v.Limiter != Unknown && v.Limiter != Mixed {
+		out.Candidates = append([]Name{v.Limiter}, without(v.Candidates, v.Limiter)...)
+	}
+	out.Evidence = append([]Evidence{why.evidence(FigureDoesNotFit)}, v.Evidence...)
+	return out
+}
+
+// Again is a verdict that was reached without an input that did not fit: one step less
+// sure, and it says so.
+func Again(v Verdict, why Contradiction) Verdict {
+	v.Confidence = Lower(v.Confidence)
+	v.Evidence = append(v.Evidence, why.evidence(JudgedAgain))
+	return v
+}
+
+func (c Contradiction) evidence(code Code) Evidence {
+	figure := string(c.Figure)
+	return Evidence{Limiter: Unknown, Code: code, Values: Values{"said_" + figure: c.Said, "allowed_" + figure: c.Allowed}}
+}
+
+func without(all []Name, name Name) (rest []Name) {
+	for _, n := range all {
+		if n != name {
+			rest = append(rest, n)
+		}
+	}
+	return rest
+}

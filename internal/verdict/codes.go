@@ -1,0 +1,169 @@
+package verdict
+
+// Code says what was observed. A code and its values never change their meaning: stored
+// documents are read again. The sentence of each stands in one table beside the
+// documents' other words.
+type Code string
+
+// Observations on the samples of a transfer's ends. time_ratio is the share of the time
+// that the observation speaks of.
+const (
+	// NothingToSend: the program had nothing queued. time_ratio, idle_s, total_s; paused_s
+	// and awaited_s where the program says so itself.
+	NothingToSend Code = "nothing-to-send"
+	// SendBufferFull: everything the buffer takes was in flight. outstanding_bytes, rtt_s,
+	// allows_bps, blocked_ratio, granted_bytes; rule_bytes where a buffering rule of the
+	// sender's own was in force.
+	SendBufferFull Code = "send-buffer-full"
+	// SendBufferAlsoFull and ReceiveWindowAlsoFull: full, and yet not what limits.
+	// full_ratio, window_bytes, allows_bps over the empty path.
+	SendBufferAlsoFull    Code = "send-buffer-also-full"
+	ReceiveWindowAlsoFull Code = "receive-window-also-full"
+	// ReceiveWindowFull: time_ratio, window_bytes, rtt_s, allows_bps.
+	ReceiveWindowFull Code = "receive-window-full"
+	// Unread: the receiving program left data unread. time_ratio; unread_bytes and paused_s
+	// where the sender was seen as well.
+	Unread Code = "unread-data"
+	// WindowCloses: the window that the sender saw kept closing. time_ratio.
+	WindowCloses Code = "receive-window-closes"
+	// WindowEachRoundTrip: a whole window came every round trip, seen by the receiver
+	// alone. time_ratio, window_bytes, rtt_s, allows_bps.
+	WindowEachRoundTrip Code = "receive-window-each-round-trip"
+	// StillSlowStart: time_ratio, round_trips, rtt_s.
+	StillSlowStart Code = "slow-start"
+	// HeldByNagle: less than a segment waited for an acknowledgement. time_ratio.
+	HeldByNagle Code = "nagle-delayed-ack"
+	// TimeoutsOnly: nothing was acknowledged while segments timed out. time_ratio.
+	TimeoutsOnly Code = "nothing-gets-through"
+	// Paced: data waited with room in both windows at the pacing rate. time_ratio;
+	// pacing_bps where it was asked for.
+	Paced Code = "paced"
+	// QueuedLocally: data waited unsent with room in the congestion window. time_ratio,
+	// cwnd_bytes, in_flight_bytes, retransmitted_ratio.
+	QueuedLocally Code = "local-queue"
+	// SenderRuns: the writer waited for nothing. running_ratio; busiest_thread_ratio.
+	SenderRuns Code = "sender-cpu"
+	// SenderRunDelay: the writer was ready without a core. starved_ratio.
+	SenderRunDelay Code = "sender-run-delay"
+	// ReceiverRuns: the reader's thread ran while data waited. busiest_thread_ratio.
+	ReceiverRuns Code = "receiver-cpu"
+	// ReceiverRunDelay: the reader was ready without a core while data waited.
+	// starved_ratio, absent where the far end did not say.
+	ReceiverRunDelay Code = "receiver-run-delay"
+
+	// The network as a whole. Each has steady_bps (mean once started), best_bps (the best
+	// that lasted), retransmitted_ratio, rtt_s (mean) and rtt_base_s (the empty path's).
+	LossWithoutQueue  Code = "loss-without-queue"
+	PolicedRate       Code = "policed-rate" // also peak_bps where it began with a burst
+	LossBelowBest     Code = "loss-below-best"
+	QueueOfAcks       Code = "ack-queue"
+	FullLink          Code = "full-link"
+	FullLinkNoQueue   Code = "full-link-without-queue" // also best_ratio
+	CwndOpensToTheEnd Code = "cwnd-opens-to-the-end"   // faster at the end than ever lasted
+	CwndOpens         Code = "cwnd-opens"
+	CwndFull          Code = "cwnd-full"
+	NoRate            Code = "no-rate" // too few samples; no values
+
+	// FullLinkOnceOpen: the path was full once the congestion window was open.
+	// time_ratio, best_bps.
+	FullLinkOnceOpen Code = "full-link-once-open"
+	// LargerWindowNoFaster: another transfer with a larger window gave no tenth more.
+	// larger_window_bytes, larger_ratio (over this one's window), larger_bps.
+	LargerWindowNoFaster Code = "larger-window-no-faster"
+	// KernelSilent: the sender's kernel does not tell what held it back. time_ratio.
+	KernelSilent Code = "kernel-silent"
+	// HostWasLate: a data thread was ready without a core for a tenth of the time and more.
+	// sender_starved_ratio, receiver_starved_ratio.
+	HostWasLate Code = "host-was-late"
+	// MemoryShort: the kernel's TCP ran short of memory. sender_times and sender_s,
+	// receiver_times and receiver_s; seconds that ended, absent where none did.
+	MemoryShort Code = "memory-pressure"
+	// WatchedFromOutside: the program's clocks and the other end were not seen. window_s,
+	// samples.
+	WatchedFromOutside Code = "watched-from-outside"
+	// SendQueueSeen: how full the send buffer was while all that was written was on its way.
+	// queued_bytes (the most), granted_bytes; full_ratio and room_ratio are the shares of
+	// those samples in which it was full, or surely had room.
+	SendQueueSeen Code = "send-queue-seen"
+	// ClocksAlone: two readings of the kernel's cumulative clocks. window_s, idle_ratio,
+	// receiver_ratio, send_buffer_ratio; what is left is the network's, undivided.
+	ClocksAlone Code = "clocks-alone"
+	// TooLittleWatched: bytes.
+	TooLittleWatched Code = "too-little-watched"
+	// KernelTellsLess: what this kernel does not tell. limit_clocks, unsent,
+	// receive_window, rate: 1 where it is missing.
+	KernelTellsLess Code = "kernel-tells-less"
+	// ProgramOrBuffer: all that was written was on its way, and nobody says whether the
+	// program wrote too little or its buffer took no more. time_ratio, outstanding_bytes.
+	ProgramOrBuffer Code = "program-or-buffer"
+	// SenderUnseen, NotSampled, SampledRarely and NoRoundTrips: what was missing.
+	SenderUnseen  Code = "sender-unseen"
+	NotSampled    Code = "not-sampled"
+	SampledRarely Code = "receiver-sampled-rarely"
+	NoRoundTrips  Code = "no-round-trips"
+)
+
+// What a verdict's own figures say of it. Values are said_FIGURE and allowed_FIGURE: what
+// the verdict says, and the most or the least that the figures allow.
+const (
+	// FigureDoesNotFit: the verdict was given up.
+	FigureDoesNotFit Code = "figure-does-not-fit"
+	// JudgedAgain: the verdict is one without the input that did not fit.
+	JudgedAgain Code = "judged-again"
+)
+
+// Observations on captures.
+const (
+	CapturedTooShort Code = "captured-too-short"
+	// CapturedOneDirection: hardly any acknowledgement is in the capture. segments,
+	// acknowledgements, bytes, duration_s, retransmitted_segments.
+	CapturedOneDirection Code = "captured-one-direction"
+	// CapturedIdleOrLoss: silences that a program or a loss before the tap made. time_ratio, idle_s.
+	CapturedIdleOrLoss Code = "captured-idle-or-loss"
+	// CapturedOutage: data was sent again and again and nothing got through. from_s and to_s of
+	// the longest time, from the connection's start; stalled_s in all.
+	CapturedOutage Code = "captured-outage"
+	// CapturedSilent: the other end sent nothing more. from_s, silent_s.
+	CapturedSilent Code = "captured-silent"
+	// CapturedTooFewBytes: bytes.
+	CapturedTooFewBytes Code = "captured-too-few-bytes"
+	// CapturedWindowFull: time_ratio, window_bytes, window_scale, rtt_s, allows_bps;
+	// scale_inferred is 1 where the handshake was not captured.
+	CapturedWindowFull Code = "captured-window-full"
+	// CapturedWindowClosed: time_ratio, window_bytes, zero_windows.
+	CapturedWindowClosed Code = "captured-window-closed"
+	// CapturedIdle: time_ratio, idle_s.
+	CapturedIdle Code = "captured-idle"
+	// CapturedStopAndWait: time_ratio.
+	CapturedStopAndWait Code = "captured-stop-and-wait"
+	// CapturedNagle: time_ratio, held_s.
+	CapturedNagle Code = "captured-nagle-delayed-ack"
+	// CapturedBlackHole: time_ratio, icmp_too_big, router_mtu_bytes.
+	CapturedBlackHole Code = "captured-mtu-black-hole"
+	// CapturedSlowStart: time_ratio, round_trips, rtt_s.
+	CapturedSlowStart Code = "captured-slow-start"
+	// CapturedLoss: time_ratio, retransmitted_segments, segments, loss_events, timeouts,
+	// rtt_s, rtt_base_s.
+	CapturedLoss Code = "captured-loss"
+	// CapturedFullLink: time_ratio, best_bps, rtt_s, rtt_base_s, queue (1: stood in the
+	// path), window_allows_bps where the receive window was full as well.
+	CapturedFullLink Code = "captured-full-link"
+	// CapturedAckQueue: time_ratio, rtt_s, rtt_base_s.
+	CapturedAckQueue Code = "captured-ack-queue"
+	// CapturedSenderWaits: time_ratio, outstanding_bytes, window_bytes.
+	CapturedSenderWaits Code = "captured-sender-waits"
+	// CapturedGaps: acknowledged data that were not captured. time_ratio, missing_bytes.
+	CapturedGaps Code = "captured-gaps"
+	// CapturedFewGaps: the same where it is too little to matter. missing_bytes.
+	CapturedFewGaps Code = "captured-few-gaps"
+	// CapturedNoHandshake: the window scale is not known. time_ratio, window_scale_least.
+	CapturedNoHandshake Code = "captured-no-handshake"
+	// CapturedNoSign: time_ratio.
+	CapturedNoSign Code = "captured-no-sign"
+	// CapturedUnscaled: no window scale was agreed on.
+	CapturedUnscaled Code = "captured-unscaled"
+	// CapturedCoarseClock: grain_s, rtt_s.
+	CapturedCoarseClock Code = "captured-coarse-clock"
+	// CapturedClockSteps: steps.
+	CapturedClockSteps Code = "captured-clock-steps"
+)

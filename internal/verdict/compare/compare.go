@@ -1,0 +1,283 @@
+// Package compare says how two ways to one far end differ, and why: inside and outside a
+// tunnel, or two lines. It judges by the verdicts and figures of transfers on either.
+package compare
+
+import (
+	"math"
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// Cause is what makes one of two ways to the same far end slower than the other, as
+// inside and outside a tunnel. As with limiters: X causes the difference if the slower
+// way without X would give 10 % or more.
+type Cause string
+
+const (
+	NoDifference Cause = "none"       // less than 10 %
+	Overhead     Cause = "overhead"   // smaller segments, with more around them
+	RoundTrip    Cause = "round-trip" // a longer way
+	Loss         Cause = "loss"
+	WindowSize   Cause = "window"   // a smaller window, as without scaling
+	Capacity     Cause = "capacity" // what the way carries: its gateways, its line, its policer
+	HostCPU      Cause = "host-cpu" // a host at either end has no more
+	MixedCause   Cause = "mixed"
+	UnknownCause Cause = "unknown"
+)
+
+// Explanation is one cause and the factor that the slower way would give without it,
+// bounded by what is known. Values compare both ways, each figure as slow_… and fast_….
+type Explanation struct {
+	Cause     Cause
+	Low, High float64
+	Values    verdict.Values
+}
+
+// Difference is how two ways to the same far end differ, and why.
+type Difference struct {
+	Factor stats.Interval // the second way's goodput over the first's, 95 %
+	Slower int            // 1 or 2; 0 where no difference is shown
+	Cause  Cause
+	// Candidates are the causes that remain possible when Cause is mixed or unknown.
+	Candidates   []Cause
+	Confidence   verdict.Confidence
+	Explanations []Explanation // all that apply, also those that are less than 10 %
+	Why          verdict.Code  // how Cause was decided
+	Values       verdict.Values
+}
+
+// How a Cause was decided.
+const (
+	TooLittle        verdict.Code = "compare-too-little"
+	WithinTenPercent verdict.Code = "compare-within-ten-percent"
+	Scattered        verdict.Code = "compare-scattered"
+	OpenWhether      verdict.Code = "compare-open-whether-ten-percent"
+	Unexplained      verdict.Code = "compare-unexplained"
+	LimiterNotClear  verdict.Code = "compare-limiter-not-clear"
+	OneCause         verdict.Code = "compare-one-cause" // factor_low, factor_high
+	MoreThanOneCause verdict.Code = "compare-more-than-one-cause"
+)
+
+// Sides says how two ways differ. Their transfers were measured in turn, so that the
+// n-th of either stand next to each other in time.
+func Sides(first, second Side) Difference {
+	factor := stats.Gain(first.Goodputs, second.Goodputs, 0.95)
+	d := Difference{Factor: factor, Cause: UnknownCause, Confidence: verdict.Low}
+	slow, fast, f := &first, &second, factor
+	slower := 1
+	if factor.Mid < 1 {
+		slow, fast, slower = &second, &first, 2
+		f = stats.Interval{Low: 1 / factor.High, Mid: 1 / factor.Mid, High: 1 / factor.Low}
+	}
+	switch {
+	case math.IsNaN(factor.Mid):
+		d.Why = TooLittle
+		return d
+	case f.High < threshold.CauseFactor && f.Low > 1/threshold.CauseFactor:
+		d.Cause, d.Confidence = NoDifference, verdict.High
+		d.Why = WithinTenPercent
+		return d
+	case f.Low <= 1:
+		d.Why = Scattered
+		return d
+	}
+	d.Slower = slower
+	d.attribute(slow, fast, f)
+	return d
+}
+
+// attribute finds which causes account for the factor f by which fast is faster.
+func (d *Difference) attribute(slow, fast *Side, f stats.Interval) {
+	limits := slow.limiters()
+	for _, name := range limits {
+		for _, e := range explain(name, slow, fast, f) {
+			d.add(e, len(limits) > 1)
+		}
+	}
+	var shown []Explanation
+	restLow := f.Low
+	for _, e := range d.Explanations {
+		restLow /= e.High
+		if e.Low >= threshold.CauseFactor {
+			shown = append(shown, e)
+		}
+		if e.High >= threshold.CauseFactor {
+			d.Candidates = append(d.Candidates, e.Cause)
+		}
+	}
+	switch {
+	case f.Low < threshold.CauseFactor:
+		d.Why = OpenWhether
+		return
+	case len(d.Candidates) == 0:
+		d.Why = Unexplained
+		if len(limits) > 1 || len(limits) == 1 && (limits[0] == verdict.Mixed || limits[0] == verdict.Unknown) {
+			d.Why = LimiterNotClear
+		}
+		return
+	case len(shown) == 1 && len(d.Candidates) == 1 && restLow < threshold.CauseFactor:
+		d.Cause, d.Candidates = shown[0].Cause, nil
+		d.Why = OneCause
+		d.Values = verdict.Values{"factor_low": shown[0].Low, "factor_high": shown[0].High}
+	default:
+		d.Cause = MixedCause
+		if restLow >= threshold.CauseFactor {
+			d.Candidates = append(d.Candidates, UnknownCause)
+		}
+		d.Why = MoreThanOneCause
+	}
+	if d.Confidence = verdict.Medium; d.Cause != MixedCause && slow.agree(limits[0]) {
+		d.Confidence = verdict.High
+	}
+}
+
+// add takes an explanation in; where it hangs on a limiter that is not sure, it may
+// explain nothing.
+func (d *Difference) add(e Explanation, unsure bool) {
+	if unsure {
+		e.Low = 1
+	}
+	i := slices.IndexFunc(d.Explanations, func(o Explanation) bool { return o.Cause == e.Cause })
+	if i < 0 {
+		d.Explanations = append(d.Explanations, e)
+		return
+	}
+	o := &d.Explanations[i]
+	o.Low, o.High = min(o.Low, e.Low), max(o.High, e.High)
+}
+
+// agree says that every transfer was limited by name, with high confidence.
+func (s *Side) agree(name verdict.Name) bool {
+	return !slices.ContainsFunc(s.Verdicts, func(v verdict.Verdict) bool {
+		return v.Confidence != verdict.High || v.Limiter != name
+	})
+}
+
+// explain is what can make a transfer slower that is limited by name.
+func explain(name verdict.Name, slow, fast *Side, f stats.Interval) (all []Explanation) {
+	add := func(e Explanation, ok bool) {
+		if ok && e.High > 1 {
+			e.Low = max(e.Low, 1)
+			all = append(all, e)
+		}
+	}
+	switch name {
+	case verdict.Bottleneck, verdict.LocalQueue:
+		size, ok := overhead(slow, fast)
+		add(size, ok)
+		rest := stats.Interval{Low: f.Low, Mid: f.Mid, High: f.High}
+		if ok {
+			rest.Low, rest.High = f.Low/size.High, f.High/size.Low
+		}
+		all = append(all, capacity(slow, fast, rest)...)
+	case verdict.Congestion: // goodput grows with the segment, and falls with round trip and loss
+		size, ok := overhead(slow, fast)
+		size.Low = 1
+		add(size, ok)
+		trip, ok := roundTrip(slow, fast)
+		trip.Low = math.Pow(max(trip.Low, 1), 0.25) // CUBIC's W_cubic region (RFC 9438, section 5.1)
+		add(trip, ok)
+		add(lossOf(slow, fast, f))
+	case verdict.ReceiverWindow:
+		add(roundTrip(slow, fast))
+		add(window(slow.Window, fast.Window, f))
+	case verdict.SendBuffer:
+		add(roundTrip(slow, fast))
+		add(window(slow.InFlight, fast.InFlight, f))
+	case verdict.NagleDelayedAck, verdict.SlowStart:
+		add(roundTrip(slow, fast))
+	case verdict.CPU:
+		add(Explanation{HostCPU, f.Low, f.High, nil}, true)
+	}
+	return all
+}
+
+// overhead compares how much of a full packet is payload. A way that adds headers of its
+// own hides them, but its packets are at least as large as the slow side's path MTU and
+// at most as the fast side's.
+func overhead(slow, fast *Side) (Explanation, bool) {
+	if slow.MSS <= 0 || fast.MSS <= 0 || slow.PathMTU <= 0 || fast.PathMTU <= 0 {
+		return Explanation{}, false
+	}
+	efficiency := float64(fast.MSS) / float64(fast.PathMTU)
+	low := efficiency / (float64(slow.MSS) / float64(slow.PathMTU))
+	high := efficiency / (float64(slow.MSS) / float64(max(slow.PathMTU, fast.PathMTU)))
+	return Explanation{Overhead, max(low, 1), high, pair("mss_bytes", float64(slow.MSS), float64(fast.MSS))}, true
+}
+
+func roundTrip(slow, fast *Side) (Explanation, bool) {
+	if slow.RTTMin <= 0 || fast.RTTMin <= 0 {
+		return Explanation{}, false
+	}
+	least := float64(slow.RTTMin) / float64(fast.RTTMin)
+	low, high := least, least
+	if slow.RTTMean > 0 && fast.RTTMean > 0 {
+		mean := float64(slow.RTTMean) / float64(fast.RTTMean)
+		low, high = min(low, mean), max(high, mean)
+	}
+	return Explanation{RoundTrip, low, high, pair("rtt_s", slow.RTTMin.Seconds(), fast.RTTMin.Seconds())}, true
+}
+
+// lossOf bounds what loss costs: goodput falls with its square root (Mathis et al. 1997)
+// or, under CUBIC, up to its 3/4th power (RFC 9438, section 5.1). Where the fast way lost
+// nothing, it is taken to lose a segment in all it sent.
+func lossOf(slow, fast *Side, f stats.Interval) (Explanation, bool) {
+	here, ok := slow.LossRatio()
+	there, also := fast.LossRatio()
+	if !ok || !also || here == 0 {
+		return Explanation{}, false
+	}
+	ratio := here / max(there, float64(max(fast.MSS, 1))/float64(fast.Sent))
+	if ratio <= 1 {
+		return Explanation{}, false
+	}
+	return Explanation{Loss, min(math.Sqrt(ratio), f.High), min(math.Pow(ratio, 0.75), f.High), pair("retransmitted_ratio",
+		here, there)}, true
+}
+
+func window(slow, fast int, f stats.Interval) (Explanation, bool) {
+	if slow <= 0 || fast <= 0 {
+		return Explanation{}, false
+	}
+	ratio := float64(fast) / float64(slow)
+	return Explanation{WindowSize, min(ratio, f.High), min(ratio, f.High), pair("window_bytes", float64(slow),
+		float64(fast))}, true
+}
+
+// capacity is what remains where a queue stands before a full way: the way carries less,
+// or a host that has to encrypt has no CPU left. Which of them cannot be told where the
+// hosts are as busy without it.
+func capacity(slow, fast *Side, rest stats.Interval) []Explanation {
+	carries := Explanation{Capacity, max(rest.Low, 1), rest.High,
+		pair("goodput_bps", stats.Median(slow.Goodputs), stats.Median(fast.Goodputs))}
+	cpu := Explanation{HostCPU, max(rest.Low, 1), rest.High, busyHosts(slow)}
+	switch {
+	case rest.High <= 1:
+		return nil
+	case !slow.saturated():
+		return []Explanation{carries}
+	case !fast.saturated():
+		return []Explanation{cpu}
+	}
+	carries.Low, cpu.Low = 1, 1
+	return []Explanation{carries, cpu}
+}
+
+// busyHosts are the shares of both hosts' processors that were busy.
+func busyHosts(s *Side) verdict.Values {
+	v := verdict.Values{}
+	if s.NearCPU != nil {
+		v["near_busy_ratio"] = *s.NearCPU
+	}
+	if s.FarCPU != nil {
+		v["far_busy_ratio"] = *s.FarCPU
+	}
+	return v
+}
+
+func pair(name string, slow, fast float64) verdict.Values {
+	return verdict.Values{"slow_" + name: slow, "fast_" + name: fast}
+}

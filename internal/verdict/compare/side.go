@@ -1,0 +1,143 @@
+package compare
+
+import (
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// Side is one of two ways to the same far end, over all transfers that were measured on
+// it. A zero field is not known.
+type Side struct {
+	Goodputs []float64         // bit/s, in the order of measuring
+	Verdicts []verdict.Verdict // of the same transfers
+	MSS      int               // payload bytes of a full segment
+	PathMTU  int               // as the sender's kernel knows it
+	RTTMin   time.Duration
+	RTTMean  time.Duration // while transferring
+	// Sent and Resent are payload bytes, those repeated in both.
+	Sent, Resent int64
+	// InFlight and Window are the largest that were seen, in bytes: unacknowledged, and
+	// advertised by the receiver.
+	InFlight, Window int
+	// NearCPU and FarCPU are the share (0 to 1) of the whole host that was busy.
+	NearCPU, FarCPU *float64
+}
+
+// NewSide gathers what transfers showed of a way. The startup is left out of the
+// goodputs when it is known for all.
+func NewSide(results []*transfer.Result) Side {
+	var s Side
+	var steady, rttMeans, nearCPU, farCPU []float64
+	for _, r := range results {
+		received, ok := r.Received()
+		if !ok || received.Bps() <= 0 {
+			continue
+		}
+		s.Goodputs = append(s.Goodputs, received.Bps())
+		if startup, ok := r.Startup(); ok && startup.SteadyBps > 0 {
+			steady = append(steady, startup.SteadyBps)
+		}
+		s.Verdicts = append(s.Verdicts, live.Judge(r))
+		if e := r.Sender(); e != nil {
+			rttMeans = append(rttMeans, s.addSender(e)...)
+		}
+		if e := r.Receiver(); e != nil {
+			for _, stream := range e.Streams {
+				s.Window = max(s.Window, stream.ReceiveBuffer.Effective)
+			}
+		}
+		nearCPU, farCPU = append(nearCPU, busy(r.Near)...), append(farCPU, busy(r.Far)...)
+	}
+	if len(steady) == len(s.Goodputs) {
+		s.Goodputs = steady
+	}
+	if len(rttMeans) > 0 {
+		s.RTTMean = time.Duration(stats.Median(rttMeans))
+	}
+	s.NearCPU, s.FarCPU = middle(nearCPU), middle(farCPU)
+	return s
+}
+
+// addSender takes in what the sender saw, and answers each connection's mean RTT in
+// nanoseconds.
+func (s *Side) addSender(e *transfer.End) (rttMeans []float64) {
+	for _, stream := range e.Streams {
+		if h := stream.Handshake; h != nil {
+			s.MSS, s.PathMTU = h.MSS, h.PathMTU
+		}
+		s.InFlight = max(s.InFlight, stream.SendBuffer.Effective)
+		var sum, n float64
+		for _, sample := range stream.Samples {
+			if sample.Have&transfer.HaveRTT != 0 && sample.RTT > 0 {
+				sum, n = sum+float64(sample.RTT), n+1
+			}
+			if least := sample.MinRTT; sample.Have&transfer.HaveMinRTT != 0 && least > 0 && (s.RTTMin == 0 || least < s.RTTMin) {
+				s.RTTMin = least
+			}
+		}
+		if n > 0 {
+			rttMeans = append(rttMeans, sum/n)
+		}
+		if n := len(stream.Samples); n > 0 {
+			last := stream.Samples[n-1]
+			if last.Have&transfer.HaveRetrans != 0 && last.Have&transfer.HaveAcked != 0 {
+				s.Sent += last.Sent
+				s.Resent += last.RetransmittedBytes
+			}
+		}
+	}
+	return rttMeans
+}
+
+// LossRatio is the share of payload that was sent again; ok is false where it is not
+// known.
+func (s *Side) LossRatio() (ratio float64, ok bool) {
+	if s.Sent <= 0 {
+		return 0, false
+	}
+	return float64(s.Resent) / float64(s.Sent), true
+}
+
+// limiters are what limited the transfers, those that few showed left out.
+func (s *Side) limiters() (names []verdict.Name) {
+	count := map[verdict.Name]float64{}
+	for _, v := range s.Verdicts {
+		name := v.Limiter
+		if v.Subtype == verdict.Policer {
+			name = verdict.Bottleneck // of another kind
+		}
+		count[name]++
+	}
+	for _, name := range verdict.Names() {
+		if count[name] > 0 && count[name] >= threshold.LimiterCounts*float64(len(s.Verdicts)) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// saturated says that one of the hosts had no CPU left.
+func (s *Side) saturated() bool {
+	return s.NearCPU != nil && *s.NearCPU >= threshold.SaturatedHost || s.FarCPU != nil &&
+		*s.FarCPU >= threshold.SaturatedHost
+}
+
+func busy(e *transfer.End) []float64 {
+	if e == nil || e.CPU == nil || e.CPU.Host == nil {
+		return nil
+	}
+	return []float64{*e.CPU.Host}
+}
+
+func middle(values []float64) *float64 {
+	if len(values) == 0 {
+		return nil
+	}
+	m := stats.Median(values)
+	return &m
+}

@@ -1,0 +1,56 @@
+package verdict
+
+import "github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+
+// Headline turns shares into a verdict without evidence: one limiter where it has half
+// of the time and twice the next, else Mixed with the candidates.
+func Headline(shares Shares) Verdict {
+	v := Verdict{Limiter: Unknown, Confidence: Low, Shares: shares}
+	top := shares.Top()
+	if len(top) == 0 {
+		v.Shares = Shares{Unknown: 1}
+		return v
+	}
+	next := 0.0
+	if len(top) > 1 {
+		next = shares[top[1]]
+	}
+	switch first := shares[top[0]]; {
+	case first >= threshold.HeadlineShare && first >= threshold.HeadlineLead*next:
+		v.Limiter = top[0]
+		return v
+	case shares[NagleDelayedAck] >= threshold.NagleShare:
+		v.Limiter = NagleDelayedAck
+		return v
+	}
+	v.Limiter = Mixed
+	for _, n := range top {
+		if shares[n] >= threshold.CandidateShare && n != Unknown {
+			v.Candidates = append(v.Candidates, n)
+		}
+	}
+	return v
+}
+
+// Unseen is the verdict where nothing could be looked at, with what was missing.
+func Unseen(why Evidence, candidates ...Name) Verdict {
+	why.Limiter = Unknown
+	return Verdict{Limiter: Unknown, Confidence: Low, Shares: Shares{Unknown: 1}, Candidates: candidates,
+		Evidence: []Evidence{why}}
+}
+
+// When is c for direct evidence and one step less without.
+func When(direct bool, c Confidence) Confidence {
+	if direct {
+		return c
+	}
+	return Lower(c)
+}
+
+// Lower is one step less sure; Low stays.
+func Lower(c Confidence) Confidence {
+	if c == High {
+		return Medium
+	}
+	return Low
+}

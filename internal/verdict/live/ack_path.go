@@ -1,0 +1,100 @@
+package live
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// ackQueueShare is the part of what stands in the path that are acknowledgements on their
+// way back, where nothing is lost and one connection was seen at both ends; else 0. Their
+// counters tell: by how much later than the receiver had them the sender learns that bytes
+// arrived, as far as that is more than at the best of times, beside the round trips of the
+// same moments. The ends' clocks may differ by any constant.
+func (a *analysis) ackQueueShare() float64 {
+	if a.receiver == nil || len(a.connections) != 1 || a.path.resent > threshold.Losing || !a.path.standing() {
+		return 0
+	}
+	lags, every := a.connections[0].ackLags()
+	return ackShare(lags, every, a.path.base)
+}
+
+// ackLag is how long after its arrival data was known to have arrived, by clocks that
+// differ by a constant, and the smoothed round trip at the time.
+type ackLag struct{ lag, rtt time.Duration }
+
+// ackShare is by how much longer than at best acknowledgements took on the mean, as a share
+// of what the round trip had waited; 0 where that cannot be told, because the receiver was
+// sampled too rarely (every) or hardly anything had waited.
+func ackShare(lags []ackLag, every, base time.Duration) float64 {
+	if len(lags) < threshold.AckLags {
+		return 0
+	}
+	least, sum, rtt := lags[0].lag, time.Duration(0), time.Duration(0)
+	for i := 1; i+1 < len(lags); i++ {
+		// A single sample may be off: its thread had to wait for a core.
+		a, b, c := lags[i-1].lag, lags[i].lag, lags[i+1].lag
+		lag := max(min(a, b), min(max(a, b), c))
+		sum += lag
+		rtt += lags[i].rtt - base
+		if i == 1 || lag < least {
+			least = lag
+		}
+	}
+	n := time.Duration(len(lags) - 2)
+	waited := sum/n - least
+	if waited < max(threshold.AckLagResolved, every) {
+		return 0
+	}
+	return min(ratio(waited, rtt/n), 1)
+}
+
+// ackLags are the times between bytes' arrival by the receiver's clock and their
+// acknowledgement's by the sender's, at those samples of the sender that saw one come, and
+// how far apart the receiver was usually sampled. A sample that saw none would show how long the
+// sender had been waiting, and where either end was not sampled for a while, when it
+// happened is not known.
+func (c *connection) ackLags() (lags []ackLag, every time.Duration) {
+	_, arrived := during(c.receiver)
+	every, usual := usualStep(arrived), usualStep(c.samples)
+	next := 1
+	for i := 1; i < len(c.samples); i++ {
+		before, s := &c.samples[i-1], &c.samples[i]
+		if s.Have&transfer.HaveAcked == 0 {
+			return nil, 0
+		}
+		if s.Acked <= before.Acked || s.At-before.At > threshold.AckLagGap*usual {
+			continue
+		}
+		acked := s.Acked - 1 // tcp_input.c, tcp_snd_una_update, counts the SYN where this end connected
+		for next < len(arrived) && arrived[next].Received < acked {
+			next++
+		}
+		if next >= len(arrived) {
+			break
+		}
+		a, b := &arrived[next-1], &arrived[next]
+		if a.Have&b.Have&transfer.HaveReceived == 0 || a.Received > acked || b.Received <= a.Received ||
+			b.At-a.At > threshold.AckLagGap*every {
+			continue
+		}
+		part := float64(acked-a.Received) / float64(b.Received-a.Received)
+		lags = append(lags, ackLag{s.At - a.At - scale(b.At-a.At, part), s.RTT})
+	}
+	return lags, every
+}
+
+// usualStep is the median time between two samples.
+func usualStep(samples []transfer.Sample) time.Duration {
+	var steps []time.Duration
+	for i := 1; i < len(samples); i++ {
+		steps = append(steps, samples[i].At-samples[i-1].At)
+	}
+	if len(steps) == 0 {
+		return 0
+	}
+	slices.Sort(steps)
+	return steps[len(steps)/2]
+}

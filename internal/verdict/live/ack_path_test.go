@@ -1,0 +1,127 @@
+package live
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// lagging is a series of acknowledgements: lag(i) after the arrival, at a round trip of
+// base + waited(i).
+func lagging(n int, base time.Duration, lag, waited func(i int) time.Duration) (all []ackLag) {
+	for i := range n {
+		all = append(all, ackLag{lag(i), base + waited(i)})
+	}
+	return all
+}
+
+func TestAckShare(t *testing.T) {
+	constant := func(d time.Duration) func(int) time.Duration { return func(int) time.Duration { return d } }
+	growing := func(i int) time.Duration { return min(time.Duration(i)*2*ms, 100*ms) }
+	for _, c := range []struct {
+		name     string
+		lags     []ackLag
+		every    time.Duration
+		from, to float64
+	}{
+		{"a queue of data: acknowledgements always take as long", lagging(100, 40*ms, constant(20*ms), growing), 10 * ms, 0,
+			0},
+		{"a queue of acknowledgements from its beginning", lagging(100, 40*ms, growing, growing), 10 * ms, 0.95, 1},
+		{"half of either", lagging(100, 40*ms, func(i int) time.Duration { return growing(i) / 2 }, growing), 10 * ms, 0.4,
+			0.6},
+		{"clocks that differ by an hour", lagging(100, 40*ms, func(i int) time.Duration { return growing(i) - time.Hour },
+			growing), 10 * ms, 0.95, 1},
+		{"one sample whose thread had no core", lagging(100, 40*ms, func(i int) time.Duration {
+			if i == 50 {
+				return -time.Second
+			}
+			return 20 * ms
+		}, growing), 10 * ms, 0, 0},
+		{"a receiver sampled too rarely to tell", lagging(100, 40*ms, growing, growing), 200 * ms, 0, 0},
+		{"too few", lagging(5, 40*ms, growing, growing), 10 * ms, 0, 0},
+		{"none", nil, 0, 0, 0},
+	} {
+		if got := ackShare(c.lags, c.every, 40*ms); got < c.from || got > c.to {
+			t.Errorf("%s: %.2f, want %.2f to %.2f", c.name, got, c.from, c.to)
+		}
+	}
+}
+
+// A sender that has connected counts its SYN as acknowledged (tcp_snd_una_update): that
+// one byte must not be looked for among the next flight's. Slow start's flights lie a
+// round trip apart, and between them the sender waits: no acknowledgement is late then.
+func TestAckLagsOfFlights(t *testing.T) {
+	const rtt, flight = 40 * ms, int64(14480)
+	c := connection{receiver: &transfer.Stream{Last: time.Second}}
+	for at := 5 * ms; at <= time.Second; at += 5 * ms {
+		flights := int64(at / rtt) // that have been acknowledged
+		c.samples = append(c.samples, transfer.Sample{At: at, Have: transfer.HaveAcked, RTT: rtt, Acked: 1 + flights*flight})
+		arrived := int64((at + rtt/2) / rtt)
+		c.receiver.Samples = append(c.receiver.Samples, transfer.Sample{At: at, Have: transfer.HaveReceived,
+			Received: arrived * flight})
+	}
+	lags, every := c.ackLags()
+	if len(lags) < 20 || every != 5*ms {
+		t.Fatalf("%d lags, every %v", len(lags), every)
+	}
+	for _, l := range lags {
+		if l.lag < rtt/2-every || l.lag > rtt/2+every {
+			t.Errorf("%v after the arrival, want %v", l.lag, rtt/2)
+		}
+	}
+}
+
+func TestNetworkRules(t *testing.T) {
+	full := path{minRTT: 40 * ms, base: 40 * ms, rtt: 80 * ms, floor: 75 * ms, mean: 19e6, top: 20e6, later: 20e6,
+		peak:   20e6,
+		queued: 0.9, evenness: 0.95}
+	with := func(p path, change func(*path)) *path { change(&p); return &p }
+	both := networkFacts{receiverSeen: true}
+	for _, c := range []struct {
+		name       string
+		path       *path
+		facts      networkFacts
+		want       verdict.Name
+		subtype    string
+		confidence verdict.Confidence
+		code       verdict.Code
+	}{
+		{"a full link, seen at both ends", &full, both, verdict.Bottleneck, "", verdict.High, verdict.FullLink},
+		{"by the sender alone", &full, networkFacts{}, verdict.Bottleneck, "", verdict.Medium, verdict.FullLink},
+		{"its queue is of acknowledgements", &full, networkFacts{receiverSeen: true, ackQueue: 0.9}, verdict.AckPath, "",
+			verdict.Medium, verdict.QueueOfAcks},
+		{"half of it is", &full, networkFacts{receiverSeen: true, ackQueue: 0.5}, verdict.Bottleneck, "", verdict.Medium,
+			verdict.FullLink},
+		{"a steady rate without a queue", with(full, func(p *path) { p.rtt, p.floor, p.queued = 41*ms, 41*ms, 0 }), both,
+			verdict.Bottleneck, "", verdict.Medium, verdict.FullLinkNoQueue},
+		{"loss before a queue could form", with(full, func(p *path) {
+			p.resent, p.rtt, p.floor, p.mean = 0.01, 40*ms, 40*ms,
+				10e6
+		}), both,
+			verdict.Congestion, "", verdict.High, verdict.LossWithoutQueue},
+		{"the same at a steady rate", with(full, func(p *path) { p.resent, p.rtt, p.floor = 0.02, 40*ms, 40*ms }),
+			networkFacts{receiverSeen: true, policed: true}, verdict.Congestion, verdict.Policer, verdict.Medium,
+			verdict.PolicedRate},
+		{"loss, and a rate below what came between", with(full, func(p *path) {
+			p.resent, p.rtt, p.floor, p.mean,
+				p.queued = 0.01, 45*ms, 42*ms, 10e6, 0
+		}),
+			both, verdict.Congestion, "", verdict.High, verdict.LossBelowBest},
+		{"windows that open to the end", with(full, func(p *path) { p.mean, p.rtt, p.floor = 10e6, 41*ms, 41*ms }),
+			networkFacts{opening: true},
+			verdict.SlowStart, "", verdict.Medium, verdict.CwndOpens},
+		{"faster at the end than ever lasted", with(full, func(p *path) { p.mean = 30e6 }), networkFacts{opening: true},
+			verdict.SlowStart, "", verdict.Medium, verdict.CwndOpensToTheEnd},
+		{"nothing else", with(full, func(p *path) { p.mean, p.rtt, p.floor = 10e6, 41*ms, 41*ms }), both, verdict.Congestion,
+			"", verdict.Low, verdict.CwndFull},
+		{"no rate", &path{}, both, verdict.Unknown, "", verdict.Low, verdict.NoRate},
+	} {
+		f := c.path.judgeNetwork(c.facts)
+		if f.name != c.want || f.subtype != c.subtype || f.confidence != c.confidence || f.code != c.code {
+			t.Errorf("%s: %s (%s), %s, %s; want %s (%s), %s, %s", c.name, f.name, f.subtype, f.confidence, f.code,
+				c.want, c.subtype, c.confidence, c.code)
+		}
+	}
+}

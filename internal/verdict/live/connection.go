@@ -1,0 +1,220 @@
+package live
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// connection is one TCP connection seen from its sender, cut into rounds, with what its
+// receiver knew at the same time.
+type connection struct {
+	sender      *transfer.Stream
+	receiver    *transfer.Stream // nil: cannot be seen
+	spec        *transfer.Socket // the sender's
+	have        transfer.Fields  // what every sample of the sender tells
+	mss         int64
+	samples     []transfer.Sample
+	rounds      []round
+	delivered   []float64 // payload that had arrived at the receiver, sample by sample
+	startedAt   time.Duration
+	bufferEmpty float64 // the share of all time in which its writer waited with nothing unsent
+	running     float64 // the same in which its writer waited for nothing
+	runDelay    float64 // the same in which its writer had no core, and nothing was unsent
+	unsent      float64 // the same in which data waited though there was room in every window
+}
+
+// round is a stretch of at least two round trips, long enough for its rate to mean
+// something whatever the sampling clock hits. Counters are differenced over it.
+type round struct {
+	samples []transfer.Sample // the sender's, oldest first; the counters of start are not among them
+	reading []transfer.Sample // the receiver's around the same time, if it can be seen
+	start   transfer.Sample
+	end     transfer.Sample
+	length  time.Duration
+	bps     float64 // payload delivered
+}
+
+func newConnection(r *transfer.Result, i int, minRTT time.Duration) *connection {
+	s := &r.Sender().Streams[i]
+	c := &connection{sender: s, receiver: partner(r.Receiver(), r.Sender(), i), mss: 1448, spec: &r.Spec.Near}
+	if r.Spec.Direction == transfer.Down {
+		c.spec = &r.Spec.Far
+	}
+	if s.Handshake != nil && s.Handshake.MSS > 0 {
+		c.mss = int64(s.Handshake.MSS)
+	}
+	before, samples := during(s)
+	c.samples = samples
+	c.have = common(c.samples)
+	c.delivered = arrivals(samples, before, c.mss)
+	if len(samples) == 0 {
+		return c
+	}
+	c.rounds = cut(before, samples, max(threshold.RoundTrips*minRTT, threshold.ShortestRound), c.mss)
+	var dry, ran, starved, unsent, total time.Duration
+	for i := range c.rounds {
+		r := &c.rounds[i]
+		r.bps = (c.deliveredBy(r.end.At) - c.deliveredBy(r.start.At)) * 8 / r.length.Seconds()
+		dry += c.bufferEmptyTime(r)
+		ran += max(c.ran(r), 0)
+		starved += c.ranWhile(r, c.allSent, runDelayClock)
+		unsent += scale(r.length, c.unsentShare(r))
+		total += r.length
+	}
+	c.runDelay = ratio(starved, total)
+	c.bufferEmpty, c.running, c.unsent = ratio(dry, total), ratio(ran, total), ratio(unsent, total)
+	c.startedAt = c.slowStartEnd(minRTT)
+	if c.receiver != nil {
+		c.alignReader(s.First - c.receiver.First)
+	}
+	return c
+}
+
+// partner finds the receiver's half of the sender's stream i: by address, or by position
+// where an address translator stands between.
+func partner(receiver, sender *transfer.End, i int) *transfer.Stream {
+	if receiver == nil {
+		return nil
+	}
+	s := &sender.Streams[i]
+	for j := range receiver.Streams {
+		if p := &receiver.Streams[j]; p.Remote == s.Local && s.Local.IsValid() && p.Remote.Port() != 0 {
+			return p
+		}
+	}
+	if len(receiver.Streams) == len(sender.Streams) {
+		return &receiver.Streams[i]
+	}
+	return nil
+}
+
+// during returns the stream's samples from its first byte to its end: the last byte
+// that was moved or, where the program had written all long before it was delivered,
+// the last acknowledgement. before is the last sample ahead of the first byte: counters
+// run from the connection's start.
+func during(s *transfer.Stream) (before transfer.Sample, kept []transfer.Sample) {
+	before.At = s.First
+	end := lastProgress(s)
+	for _, sample := range s.Samples {
+		switch {
+		case s.First < 0 || sample.At < 0 || sample.At > threshold.LongestTime:
+		case sample.At <= s.First:
+			before = sample
+			before.At = s.First
+		case len(kept) == 0:
+			kept = append(kept, sample)
+		case sample.At > kept[len(kept)-1].At && kept[len(kept)-1].At < end:
+			kept = append(kept, sample)
+		}
+	}
+	return before, kept
+}
+
+func lastProgress(s *transfer.Stream) time.Duration {
+	end, acked, atLast := s.Last, int64(0), int64(0)
+	for i := range s.Samples {
+		sample := &s.Samples[i]
+		if sample.Have&transfer.HaveAcked == 0 {
+			continue
+		}
+		if sample.At <= s.Last {
+			atLast = sample.Acked
+		}
+		if sample.Acked > acked {
+			acked = sample.Acked
+			end = max(end, sample.At)
+		}
+	}
+	if float64(acked-atLast) < threshold.DrainedShare*float64(acked) {
+		return s.Last
+	}
+	return end
+}
+
+func common(samples []transfer.Sample) transfer.Fields {
+	if len(samples) == 0 {
+		return 0
+	}
+	have := samples[0].Have
+	for _, s := range samples {
+		have &= s.Have
+	}
+	return have
+}
+
+// cut makes rounds of at least the given length; what is left at the end joins the last.
+func cut(start transfer.Sample, samples []transfer.Sample, least time.Duration, mss int64) (rounds []round) {
+	const initialWindow = 10 // segments, RFC 6928
+	if start.Cwnd == 0 {
+		start.Cwnd = initialWindow * mss
+	}
+	from := 0
+	for i, sample := range samples {
+		final := i == len(samples)-1
+		if sample.At-start.At < least && !final {
+			continue
+		}
+		if final && sample.At-start.At < least/2 && len(rounds) > 0 {
+			from -= len(rounds[len(rounds)-1].samples)
+			start = rounds[len(rounds)-1].start
+			rounds = rounds[:len(rounds)-1]
+		}
+		r := round{samples: samples[from : i+1], start: start, end: sample, length: sample.At - start.At}
+		rounds = append(rounds, r)
+		start, from = sample, i+1
+	}
+	return rounds
+}
+
+// alignReader gives each round the receiver's samples of the same time, with one on
+// either side; offset is added to the receiver's clock.
+func (c *connection) alignReader(offset time.Duration) {
+	all := c.receiver.Samples
+	at := func(t time.Duration) int {
+		i, _ := slices.BinarySearchFunc(all, t, func(s transfer.Sample, t time.Duration) int {
+			return cmp.Compare(s.At+offset,
+				t)
+		})
+		return i
+	}
+	for i := range c.rounds {
+		r := &c.rounds[i]
+		from, to := at(r.start.At), at(r.end.At)
+		r.reading = all[max(from-1, 0):min(max(to, from)+1, len(all))]
+	}
+}
+
+func (c *connection) has(f transfer.Fields) bool { return c.have&f == f }
+
+// advance is how far one of the sender's clocks ran in the round.
+func (r *round) advance(clock func(*transfer.Sample) time.Duration) time.Duration {
+	return min(max(clock(&r.end)-clock(&r.start), 0), r.length)
+}
+
+// portion is the share of the round's samples for which is holds, or 0 without samples.
+func portion(samples []transfer.Sample, is func(*transfer.Sample) bool) float64 {
+	if len(samples) == 0 {
+		return 0
+	}
+	n := 0
+	for i := range samples {
+		if is(&samples[i]) {
+			n++
+		}
+	}
+	return float64(n) / float64(len(samples))
+}
+
+func mean(samples []transfer.Sample, value func(*transfer.Sample) float64) float64 {
+	sum := 0.0
+	for i := range samples {
+		sum += value(&samples[i])
+	}
+	return sum / float64(max(len(samples), 1))
+}
+
+func scale(d time.Duration, share float64) time.Duration { return time.Duration(float64(d) * share) }

@@ -1,0 +1,165 @@
+package live
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// together is the rate of all connections at once, span by span; a last span that is
+// not whole is left out.
+func together(all []*connection, from, to, span time.Duration) (rates []float64) {
+	before := 0.0
+	for t := from + span; t <= to; t += span {
+		sum := deliveredBy(all, t)
+		rates = append(rates, max(sum-before, 0)*8/span.Seconds())
+		before = sum
+	}
+	return rates
+}
+
+// lasting is the rate that two spans in a row reached, all but the best twentieth of
+// them left out: after a host or a device stood still for a moment, what it held back
+// comes at once.
+func lasting(rates []float64) float64 {
+	pairs := inPairs(rates)
+	if len(pairs) == 0 {
+		return 0
+	}
+	slices.Sort(pairs)
+	return pairs[int(float64(len(pairs)-1)*(1-threshold.BestLeftOut))]
+}
+
+// inPairs are the smaller ones of every two rates in a row.
+func inPairs(rates []float64) (pairs []float64) {
+	for i := 1; i < len(rates); i++ {
+		pairs = append(pairs, min(rates[i-1], rates[i]))
+	}
+	if len(rates) == 1 {
+		return rates[:1:1]
+	}
+	return pairs
+}
+
+// fastestDelivery is the sum of the best delivery rates that the kernel saw (tcp_info's
+// delivery_rate), which counts what arrived within a round trip.
+func fastestDelivery(all []*connection) (sum float64) {
+	for _, c := range all {
+		best := 0.0
+		for i := range c.samples {
+			best = max(best, c.samples[i].DeliveryBps)
+		}
+		if !c.has(transfer.HaveRate) || best <= 0 {
+			return math.Inf(1)
+		}
+		sum += best
+	}
+	return sum
+}
+
+func deliveredBy(all []*connection, t time.Duration) (sum float64) {
+	for _, c := range all {
+		sum += c.deliveredBy(t)
+	}
+	return sum
+}
+
+// deliveredBy is linear between samples.
+func (c *connection) deliveredBy(t time.Duration) float64 {
+	i, _ := slices.BinarySearchFunc(c.samples, t, func(s transfer.Sample, t time.Duration) int {
+		return cmp.Compare(s.At,
+			t)
+	})
+	if i == len(c.samples) {
+		return c.delivered[i-1]
+	}
+	before, at := 0.0, c.rounds[0].start.At
+	if i > 0 {
+		before, at = c.delivered[i-1], c.samples[i-1].At
+	}
+	share := max(float64(t-at)/float64(c.samples[i].At-at), 0)
+	return before + share*(c.delivered[i]-before)
+}
+
+// arrivals counts payload that had arrived at each sample, whatever order it came in: of
+// the bytes sent once, those neither in flight nor held lost. The acknowledged ones
+// alone stand still at a hole and leap when it is repaired.
+func arrivals(samples []transfer.Sample, before transfer.Sample, mss int64) []float64 {
+	all := make([]float64, len(samples))
+	most := 0.0
+	for i := range samples {
+		s := &samples[i]
+		arrived := s.Acked - before.Acked
+		if s.Have&(transfer.HaveRetrans|transfer.HaveInFlight) == transfer.HaveRetrans|transfer.HaveInFlight && s.Sent > 0 {
+			arrived = max(arrived, s.Sent-before.Sent-s.RetransmittedBytes-s.InFlight-s.Lost*mss)
+		}
+		most = max(most, float64(arrived))
+		all[i] = most
+	}
+	return all
+}
+
+// slowStartEnd is when the connection's slow start was over: the congestion window met its
+// threshold, something was lost, or two round trips brought little more than the two
+// before.
+func (c *connection) slowStartEnd(minRTT time.Duration) time.Duration {
+	span := max(threshold.RoundTrips*minRTT, threshold.SlowStartSpan)
+	from := c.rounds[0].start.At
+	for i := range c.samples {
+		s := &c.samples[i]
+		if s.Ssthresh > 0 && s.Ssthresh <= s.Cwnd || s.Retransmitted > 0 || s.Lost > 0 {
+			return s.At
+		}
+		if s.At < from+2*span {
+			continue
+		}
+		now, then := c.deliveredBy(s.At), c.deliveredBy(s.At-span)
+		if now-then < threshold.SlowStartGrows*(then-c.deliveredBy(s.At-2*span)) {
+			return s.At - span
+		}
+	}
+	return c.samples[len(c.samples)-1].At
+}
+
+// evennessOf is how evenly data arrives within a round trip: the mean rate as a share of
+// the best tenth of stretches of at most half a round trip. A link that is full delivers
+// without a break, whatever stands in its queue; windows that go out in bursts leave it
+// idle in between, though their own bursts queue. It is 0 where the samples lie too far
+// apart to tell.
+func (p *path) evennessOf(all []*connection) float64 {
+	if p.mean <= 0 || p.rtt <= 0 {
+		return 0
+	}
+	least := seconds(float64(threshold.EvenSegments*len(all)) * float64(all[0].mss) * 8 / p.mean)
+	most := p.rtt / 2
+	if least > most {
+		return 0
+	}
+	var rates []float64
+	var bytes float64
+	var total time.Duration
+	from := p.started
+	before := deliveredBy(all, from)
+	for i := range all[0].samples {
+		at := all[0].samples[i].At
+		if at < from+least {
+			continue
+		}
+		now := deliveredBy(all, at)
+		if at-from <= most {
+			rates = append(rates, (now-before)*8/(at-from).Seconds())
+			bytes += now - before
+			total += at - from
+		}
+		from, before = at, now
+	}
+	if len(rates) < threshold.EvenStretches {
+		return 0
+	}
+	slices.Sort(rates)
+	return bytes * 8 / total.Seconds() / rates[int(float64(len(rates))*threshold.EvenBest)]
+}

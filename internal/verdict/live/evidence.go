@@ -1,0 +1,192 @@
+package live
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// evidence tells what supports the shares, the largest first, and then which window was
+// full without limiting.
+func (a *analysis) evidence(shares verdict.Shares) (all []verdict.Evidence) {
+	for _, name := range shares.Top() {
+		if shares[name] < threshold.TellShare {
+			continue
+		}
+		code, values := a.tell(name, shares[name])
+		if code == "" {
+			continue
+		}
+		all = append(all, verdict.Evidence{Limiter: name, Code: code, Values: values})
+	}
+	if shares[verdict.Bottleneck] >= threshold.TellShare {
+		all = append(all, a.alsoFull()...)
+	}
+	return all
+}
+
+func (a *analysis) tell(name verdict.Name, share float64) (verdict.Code, verdict.Values) {
+	took := verdict.Values{"time_ratio": share}
+	switch name {
+	case a.network.name:
+		return a.network.code, a.network.values
+	case verdict.Bottleneck:
+		took["best_bps"] = a.path.top
+		return verdict.FullLinkOnceOpen, took
+	case verdict.Unknown:
+		return verdict.KernelSilent, took
+	case verdict.Application:
+		return verdict.NothingToSend, a.idleValues(took)
+	case verdict.SendBuffer:
+		return verdict.SendBufferFull, a.sendBufferValues()
+	case verdict.ReceiverWindow:
+		size := a.typical((*connection).window)
+		took["window_bytes"], took["rtt_s"] = float64(size), a.path.rtt.Seconds()
+		took["allows_bps"] = a.path.carries(size)
+		return verdict.ReceiveWindowFull, took
+	case verdict.ReceiverApplication:
+		return a.tellReader(took)
+	case verdict.SlowStart:
+		took["round_trips"] = float64(a.total) / float64(len(a.connections)) / float64(max(a.path.minRTT, 1))
+		took["rtt_s"] = a.path.minRTT.Seconds()
+		return verdict.StillSlowStart, took
+	case verdict.NagleDelayedAck:
+		return verdict.HeldByNagle, took
+	case verdict.MTUBlackHole:
+		return verdict.TimeoutsOnly, took
+	case verdict.Pacing:
+		if asked := a.connections[0].spec.PacingBps; asked > 0 {
+			took["pacing_bps"] = asked
+		}
+		return verdict.Paced, took
+	case verdict.LocalQueue:
+		took["cwnd_bytes"] = float64(a.typical((*connection).congestionWindow))
+		took["in_flight_bytes"] = float64(a.typical((*connection).outstanding))
+		took["retransmitted_ratio"] = a.path.resent
+		return verdict.QueuedLocally, took
+	case verdict.CPU:
+		return a.tellCPU()
+	case verdict.Sender:
+		took["outstanding_bytes"] = float64(a.typical((*connection).outstanding))
+		return verdict.ProgramOrBuffer, took
+	}
+	return "", nil
+}
+
+func (a *analysis) idleValues(v verdict.Values) verdict.Values {
+	v["idle_s"], v["total_s"] = a.sum((*connection).idle).Seconds(), a.total.Seconds()
+	if paused := a.sum((*connection).paused); paused > 0 {
+		v["paused_s"] = paused.Seconds()
+	}
+	if awaited := a.sum((*connection).awaited); awaited > 0 {
+		v["awaited_s"] = awaited.Seconds()
+	}
+	return v
+}
+
+func (a *analysis) sendBufferValues() verdict.Values {
+	size := a.typical((*connection).outstanding)
+	v := verdict.Values{"outstanding_bytes": float64(size), "rtt_s": a.path.rtt.Seconds(),
+		"allows_bps":    a.path.carries(size),
+		"blocked_ratio": ratio(a.sum((*connection).blocked), a.total),
+		"granted_bytes": float64(a.connections[0].sender.SendBuffer.Granted)}
+	if _, quota, ok := strings.Cut(a.sender.BufferRule, ":"); ok { // "afd:8192"
+		if bytes, err := strconv.Atoi(quota); err == nil {
+			v["rule_bytes"] = float64(bytes)
+		}
+	}
+	return v
+}
+
+func (a *analysis) tellReader(took verdict.Values) (verdict.Code, verdict.Values) {
+	if a.receiver == nil {
+		return verdict.WindowCloses, took
+	}
+	var unread, paused, n float64
+	for _, c := range a.connections {
+		for i := range c.rounds {
+			r := &c.rounds[i]
+			unread += mean(r.reading, func(s *transfer.Sample) float64 { return float64(s.Queued) })
+			n++
+			paused += c.readerPaused(r).Seconds()
+		}
+	}
+	took["unread_bytes"], took["paused_s"] = unread/max(n, 1), paused
+	return verdict.Unread, took
+}
+
+func (a *analysis) tellCPU() (verdict.Code, verdict.Values) {
+	running, runDelay := a.connections[0].running, a.connections[0].runDelay
+	if saturated(a.sender) || running >= threshold.SaturatedThread {
+		v := verdict.Values{"running_ratio": running}
+		if a.sender.CPU != nil {
+			v["busiest_thread_ratio"] = a.sender.CPU.BusiestThread
+		}
+		return verdict.SenderRuns, v
+	}
+	switch {
+	case runDelay >= threshold.RunDelay:
+		return verdict.SenderRunDelay, verdict.Values{"starved_ratio": runDelay}
+	case a.receiver == nil || a.receiver.CPU == nil:
+		return verdict.ReceiverRunDelay, nil
+	case !saturated(a.receiver):
+		return verdict.ReceiverRunDelay, verdict.Values{"starved_ratio": a.receiver.CPU.StarvedThread}
+	}
+	return verdict.ReceiverRuns, verdict.Values{"busiest_thread_ratio": a.receiver.CPU.BusiestThread}
+}
+
+// alsoFull names the windows that were full behind a full link and did not limit.
+func (a *analysis) alsoFull() (all []verdict.Evidence) {
+	for _, w := range []struct {
+		name    verdict.Name
+		code    verdict.Code
+		limited time.Duration
+		bytes   func(*connection, *round) int64
+	}{
+		{verdict.ReceiverWindow, verdict.ReceiveWindowAlsoFull, a.sum((*connection).windowLimited), (*connection).window},
+		{verdict.SendBuffer, verdict.SendBufferAlsoFull, a.sum((*connection).sendLimited), (*connection).outstanding},
+	} {
+		if full := ratio(w.limited, a.total); full > threshold.AlsoFull && a.time[w.name] < w.limited/2 {
+			size := a.typical(w.bytes)
+			all = append(all, verdict.Evidence{Limiter: w.name, Code: w.code, Values: verdict.Values{
+				"window_bytes": float64(size), "full_ratio": full, "allows_bps": a.path.allows(size)}})
+		}
+	}
+	return all
+}
+
+func (c *connection) congestionWindow(r *round) int64 { return r.end.Cwnd }
+
+// sum adds a clock up over all rounds of all connections.
+func (a *analysis) sum(clock func(*connection, *round) time.Duration) (sum time.Duration) {
+	for _, c := range a.connections {
+		for i := range c.rounds {
+			sum += clock(c, &c.rounds[i])
+		}
+	}
+	return sum
+}
+
+// typical is the median over all rounds of all connections.
+func (a *analysis) typical(size func(*connection, *round) int64) int64 {
+	var all []int64
+	for _, c := range a.connections {
+		for i := range c.rounds {
+			all = append(all, size(c, &c.rounds[i]))
+		}
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+func ratio(a, b time.Duration) float64 {
+	if b <= 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}

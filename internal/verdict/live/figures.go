@@ -1,0 +1,74 @@
+package live
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// figures are what the verdict has to agree with.
+func (a *analysis) figures() verdict.Figures {
+	n := len(a.connections)
+	f := verdict.Figures{LengthS: a.total.Seconds() / float64(n), FullLinkBps: a.path.mean,
+		RTTLeastS: a.path.minRTT.Seconds(), RTTLoadedS: a.path.rtt.Seconds(),
+		WindowBytes: float64(a.typical((*connection).window)), WindowRateBps: a.windowRate(),
+		SlowStarts: 1, Queue: a.path.full()}
+	idle, known := time.Duration(0), true
+	for _, c := range a.connections {
+		last := &c.samples[len(c.samples)-1]
+		f.CarriedBytes += max(float64(last.Sent), c.delivered[len(c.delivered)-1])
+		known = known && c.has(transfer.HaveLimits)
+		for i := range c.rounds {
+			idle += c.idle(&c.rounds[i])
+			if c.rounds[i].end.Timeouts > c.rounds[i].start.Timeouts || c.idle(&c.rounds[i]) > 0 {
+				f.SlowStarts++
+			}
+		}
+	}
+	if known {
+		f.IdleRatio = ratio(idle, a.total)
+	}
+	return f
+}
+
+// windowRate is the rate of one connection in the rounds in which the peer's window held
+// data back for most of the time, bit/s; 0 without any.
+func (a *analysis) windowRate() float64 {
+	var bytes float64
+	var took time.Duration
+	for _, c := range a.connections {
+		for i := range c.rounds {
+			r := &c.rounds[i]
+			if float64(c.windowLimited(r)) >= threshold.HeadlineShare*float64(r.length) {
+				bytes += r.bps * r.length.Seconds() / 8
+				took += r.length
+			}
+		}
+	}
+	if took <= 0 {
+		return 0
+	}
+	return bytes * 8 / took.Seconds()
+}
+
+// supportedRTT is a least round trip that a twentieth of all smoothed ones does not exceed:
+// no single packet's. 0 where none are known.
+func supportedRTT(e *transfer.End) time.Duration {
+	var all []time.Duration
+	for i := range e.Streams {
+		_, samples := during(&e.Streams[i])
+		for j := range samples {
+			if s := &samples[j]; s.Have&transfer.HaveRTT != 0 && s.RTT > 0 {
+				all = append(all, s.RTT)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[int(float64(len(all)-1)*threshold.BestLeftOut)]
+}

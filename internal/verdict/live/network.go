@@ -1,0 +1,112 @@
+package live
+
+import (
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// finding is what one piece of reasoning came to.
+type finding struct {
+	name       verdict.Name
+	subtype    string
+	confidence verdict.Confidence
+	code       verdict.Code
+	values     verdict.Values
+}
+
+// networkFacts are what the verdict on the network hangs on, besides the path.
+type networkFacts struct {
+	opening      bool    // the congestion windows still grew in the second half
+	timeouts     bool    // a retransmission timeout was seen
+	policed      bool    // loss without a queue left a steady rate
+	receiverSeen bool    // the receiver's counters tell which way a queue stands
+	ackQueue     float64 // the share of the queue that are acknowledgements on their way back
+}
+
+// judgeNetwork says what limits while neither end does: a full link or loss. Loss alone
+// proves nothing, a full link with a shallow queue loses too; what tells them apart is
+// whether the rate stays at the best the path ever gave.
+func (p *path) judgeNetwork(facts networkFacts) finding {
+	if p.top <= 0 || p.mean <= 0 {
+		return finding{name: verdict.Unknown, confidence: verdict.Low, code: verdict.NoRate}
+	}
+	level := p.level()
+	f := finding{values: verdict.Values{"steady_bps": p.mean, "best_bps": p.top, "retransmitted_ratio": p.resent,
+		"rtt_s": p.rtt.Seconds(), "rtt_base_s": p.base.Seconds()}}
+	steadyWithQueue := p.full() || p.standing() && level >= threshold.FlatRate
+	notBBRsLoss := p.resent < threshold.HeavyLoss || p.queued >= threshold.MostlyQueued
+	switch {
+	case level > threshold.Unlasting && facts.opening:
+		f.name, f.confidence, f.code = verdict.SlowStart, verdict.Medium, verdict.CwndOpensToTheEnd
+	case p.losesWithoutQueue():
+		f.name, f.code = verdict.Congestion, verdict.LossWithoutQueue
+		f.confidence = verdict.When(level < threshold.ClearlyUneven, verdict.High)
+		if facts.policed {
+			f.subtype, f.confidence, f.code = verdict.Policer, verdict.Medium, verdict.PolicedRate
+			if p.burst() {
+				f.values["peak_bps"] = p.peak
+			}
+		}
+	case facts.ackQueue >= threshold.AckQueue:
+		f.name, f.confidence, f.code = verdict.AckPath, verdict.Medium, verdict.QueueOfAcks
+	case steadyWithQueue && notBBRsLoss:
+		// The sender alone cannot know which way the queue stands.
+		sure := level >= threshold.ClearlyFlat && !p.uneven() && facts.receiverSeen &&
+			facts.ackQueue <= threshold.AckQueueHardly
+		f.name, f.confidence, f.code = verdict.Bottleneck, verdict.When(sure, verdict.High), verdict.FullLink
+	case level >= threshold.FlatRate && !p.uneven() && p.resent < threshold.HeavyLoss: // the queue is too short to be seen
+		f.name, f.confidence, f.code = verdict.Bottleneck, verdict.Medium, verdict.FullLinkNoQueue
+		f.values["best_ratio"] = level
+	case p.resent > threshold.Losing || facts.timeouts:
+		f.name, f.code = verdict.Congestion, verdict.LossBelowBest
+		f.confidence = verdict.When(level < threshold.ClearlyUneven && !p.standing(), verdict.High)
+	case facts.opening:
+		f.name, f.confidence, f.code = verdict.SlowStart, verdict.Medium, verdict.CwndOpens
+	default:
+		f.name, f.confidence, f.code = verdict.Congestion, verdict.Low, verdict.CwndFull
+	}
+	return f
+}
+
+func (a *analysis) networkFacts() networkFacts {
+	return networkFacts{opening: a.opening(), timeouts: a.timeouts(), policed: a.policed(),
+		receiverSeen: a.receiver != nil, ackQueue: a.ackQueueShare()}
+}
+
+// opening says whether the congestion windows still grew in the second half of the
+// transfer.
+func (a *analysis) opening() bool {
+	var middle, last int64
+	for _, c := range a.connections {
+		middle += c.samples[len(c.samples)/2].Cwnd
+		last += c.samples[len(c.samples)-1].Cwnd
+	}
+	return float64(last) >= threshold.StillOpening*float64(middle)
+}
+
+// losesWithoutQueue says whether there is loss without the queue that a link builds before
+// it loses: at least a few packets long, where that can be told from the round trip.
+// Where it cannot, a first burst at a rate that never came again says the same.
+func (p *path) losesWithoutQueue() bool {
+	if p.resent <= threshold.Losing || p.later <= 0 {
+		return false
+	}
+	shortest := seconds(threshold.QueueBeforeLoss * threshold.PacketBytes * 8 / p.later)
+	formed := p.rtt-p.minRTT > scale(shortest, threshold.QueueFormed)
+	return !formed && (shortest > scale(p.minRTT, threshold.QueueResolvable) || p.burst())
+}
+
+// burst says whether the transfer began well above all its later rates.
+func (p *path) burst() bool { return p.peak > threshold.FirstBurst*p.later }
+
+func (a *analysis) timeouts() bool {
+	for _, c := range a.connections {
+		for i := range c.samples {
+			if c.samples[i].Have&transfer.HaveRecovery != 0 && c.samples[i].Timeouts > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}

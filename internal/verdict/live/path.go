@@ -1,0 +1,185 @@
+package live
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// path is what all connections of a transfer together say of the network between the
+// two hosts.
+type path struct {
+	minRTT time.Duration
+	// base is the round trip that a full segment takes through an empty queue: the least
+	// one, which may be the handshake's small packets', and the segment's own
+	// serialisation at the best rate seen.
+	base time.Duration
+	rtt  time.Duration // mean smoothed round trip once started
+	// floor is the same less twice its deviation: what stands in the queue even between
+	// two bursts of our own.
+	floor   time.Duration
+	started time.Duration // when slow start was over, on the sender's clock
+
+	// Rates are of all connections' delivered payload, bit/s.
+	mean  float64 // once started
+	top   float64 // the best that lasted, slow start included
+	later float64 // the best that lasted once started
+	peak  float64 // the very best of two spans in a row
+
+	queued   float64 // the share of samples whose own floor shows a standing queue
+	evenness float64 // the mean rate as a share of the best within round trips; 0: not known
+	resent   float64 // retransmitted bytes as a share of all sent
+}
+
+func newPath(minRTT time.Duration, all []*connection) *path {
+	p := &path{minRTT: minRTT, started: threshold.LongestTime}
+	start, end := threshold.LongestTime, time.Duration(0)
+	for _, c := range all {
+		start = min(start, c.rounds[0].start.At)
+		end = max(end, c.rounds[len(c.rounds)-1].end.At)
+		p.started = min(p.started, c.startedAt)
+	}
+	p.started = min(max(p.started, start), end)
+	span := max(threshold.RoundTrips*minRTT, threshold.ShortestRound, (end-start)/threshold.MostSpans)
+	if total := deliveredBy(all, end); total > 0 {
+		span = max(span, scale(end-start, min(threshold.SegmentsASpan*float64(all[0].mss)/total, threshold.SpanMost)))
+	}
+	if rates := together(all, start, end, span); len(rates) > 0 {
+		fastest := fastestDelivery(all)
+		first := min(int((p.started-start+span/2)/span), len(rates)-1)
+		p.top, p.later = min(lasting(rates), fastest), min(lasting(rates[first:]), fastest)
+		p.peak = slices.Max(inPairs(rates))
+	}
+	p.mean = deliveredBy(all, end) - deliveredBy(all, p.started)
+	if end > p.started {
+		p.mean *= 8 / (end - p.started).Seconds()
+	}
+	p.base = minRTT
+	if p.top > 0 {
+		p.base += seconds(float64(all[0].mss) * 8 / p.top)
+	}
+	p.account(all)
+	if p.rtt > 0 { // no round trip under load is shorter than the empty path's
+		p.base = max(p.minRTT, min(p.base, p.rtt))
+	}
+	p.evenness = p.evennessOf(all)
+	return p
+}
+
+// account sums retransmissions and the round trip over all connections.
+func (p *path) account(all []*connection) {
+	var sent, resent int64
+	var rtt, floor, queued, n float64
+	for _, c := range all {
+		last := &c.samples[len(c.samples)-1]
+		sent += max(last.Sent, last.Acked)
+		resent += max(last.RetransmittedBytes, 0)
+		if last.RetransmittedBytes == 0 {
+			resent += last.Retransmitted * c.mss
+		}
+		for i := range c.samples {
+			s := &c.samples[i]
+			if s.Have&transfer.HaveRTT != 0 && (s.At > p.started || i == len(c.samples)-1) {
+				rtt += s.RTT.Seconds()
+				least := max(s.RTT-2*s.RTTVar, p.minRTT)
+				floor += least.Seconds()
+				if least >= scale(p.base, 1+threshold.StandingQueue) {
+					queued++
+				}
+				n++
+			}
+		}
+	}
+	if sent > 0 {
+		p.resent = min(float64(resent)/float64(sent), 1)
+	}
+	if n > 0 {
+		p.rtt, p.floor, p.queued = seconds(rtt/n), seconds(floor/n), queued/n
+	}
+}
+
+// queueing is how much of the empty path's round trip the standing queue adds: 0.5 is
+// half as much again.
+func (p *path) queueing() float64 {
+	if p.base <= 0 || p.floor <= p.base {
+		return 0
+	}
+	return float64(p.floor-p.base) / float64(p.base)
+}
+
+// standing says whether a queue stands in the path: the round trip stays above the empty
+// path's even between bursts.
+func (p *path) standing() bool { return p.queueing() >= threshold.StandingQueue }
+
+// level is the mean rate as a share of the best that lasted.
+func (p *path) level() float64 {
+	if p.top <= 0 {
+		return 0
+	}
+	return p.mean / p.top
+}
+
+// uneven says whether data came in bursts with the link idle in between.
+func (p *path) uneven() bool { return p.evenness > 0 && p.evenness < threshold.EvenRate }
+
+// full says whether the link was: a queue stands in it and the rate is steady, from
+// round trip to round trip or at least within each, or the queue is long and hardly ever
+// gone. Where a queue is longer than our own bursts could make it and nothing is lost,
+// only the link itself can be unsteady.
+func (p *path) full() bool {
+	switch level, queue := p.level(), p.queueing(); {
+	case !p.standing() || p.uneven() && queue < threshold.BeyondBursts:
+		return false
+	case level >= threshold.FlatRate || queue >= threshold.BeyondBursts && p.queued >= threshold.MostlyQueued:
+		return true
+	case p.evenness >= threshold.EvenRate:
+		return level >= threshold.VeryUnsteady
+	default:
+		return queue >= threshold.LongQueue && level >= threshold.Unsteady && p.resent <= threshold.Losing
+	}
+}
+
+// fullIn says the same of one round of one of n connections.
+func (p *path) fullIn(c *connection, r *round, n int) bool {
+	floor := mean(r.samples, func(s *transfer.Sample) float64 { return (s.RTT - 2*s.RTTVar).Seconds() })
+	return c.has(transfer.HaveRTT) && floor >= (1+threshold.StandingQueue)*p.base.Seconds() &&
+		r.bps*float64(n) >= threshold.FlatRate*p.top
+}
+
+// allows is what a window gives over the empty path, in bit/s.
+func (p *path) allows(window int64) float64 {
+	if p.base <= 0 {
+		return 0
+	}
+	return float64(window) * 8 / p.base.Seconds()
+}
+
+// carries is what a window gives at the round trip that the transfer had, in bit/s.
+func (p *path) carries(window int64) float64 {
+	if p.rtt <= 0 {
+		return p.allows(window)
+	}
+	return float64(window) * 8 / p.rtt.Seconds()
+}
+
+// leastRTT is the smallest round trip that any of an end's connections saw, 0 if none.
+func leastRTT(e *transfer.End) (least time.Duration) {
+	for _, stream := range e.Streams {
+		for i := range stream.Samples {
+			s := &stream.Samples[i]
+			rtt := s.MinRTT
+			if s.Have&transfer.HaveMinRTT == 0 {
+				rtt = s.RTT
+			}
+			if s.Have&(transfer.HaveMinRTT|transfer.HaveRTT) != 0 && rtt > 0 && rtt < threshold.LongestTime &&
+				(least == 0 || rtt < least) {
+				least = rtt
+			}
+		}
+	}
+	return least
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

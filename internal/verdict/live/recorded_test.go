@@ -1,0 +1,110 @@
+package live
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// TestRecorded judges transfers that were recorded from kernel TCP in the lab. A file's
+// name begins with what truly limited: without it the goodput was more than 10 % higher
+// (TestBankAttribution in e2e measures that and writes such files).
+func TestRecorded(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json.gz")
+	if err != nil || len(files) < 50 {
+		t.Fatalf("%d recorded transfers, %v", len(files), err)
+	}
+	for _, name := range files {
+		want, what, _ := strings.Cut(strings.TrimSuffix(filepath.Base(name), ".json.gz"), "_")
+		t.Run(what, func(t *testing.T) {
+			r := recorded(t, name)
+			v := Judge(r)
+			if v.Limiter != verdict.Name(want) {
+				t.Errorf("%s, %s confidence; want %s\n\tshares %v\n\t%v", v.Limiter, v.Confidence, want, v.Shares, v.Evidence)
+			}
+			if subtype := subtypeOf(what); subtype != "" && v.Subtype != subtype {
+				t.Errorf("%s (%s); want %s", v.Limiter, v.Subtype, subtype)
+			}
+			complete(t, v)
+			for end, half := range map[string]*transfer.Result{
+				"sender":   {Spec: r.Spec, Near: seen(r.Sender(), r.Near), Far: seen(r.Sender(), r.Far)},
+				"receiver": {Spec: r.Spec, Near: seen(r.Receiver(), r.Near), Far: seen(r.Receiver(), r.Far)},
+			} {
+				v := Judge(half)
+				if v.Limiter != verdict.Name(want) && v.Confidence == verdict.High {
+					t.Errorf("with the %s alone: %s with high confidence; want %s", end, v.Limiter, want)
+				}
+				complete(t, v)
+			}
+		})
+	}
+}
+
+// subtypeOf is what a recorded cause must be told apart as.
+func subtypeOf(what string) string {
+	switch {
+	case strings.HasPrefix(what, "fixed-SO_RCVBUF"):
+		return verdict.Fixed
+	case strings.HasPrefix(what, "no-window-scaling"):
+		return verdict.Unscaled
+	}
+	return ""
+}
+
+// complete checks what holds for every verdict.
+func complete(t *testing.T, v verdict.Verdict) {
+	t.Helper()
+	sum := 0.0
+	for _, share := range v.Shares {
+		sum += share
+	}
+	if math.Abs(sum-1) > 1e-9 {
+		t.Errorf("shares sum to %v: %v", sum, v.Shares)
+	}
+	if len(v.Evidence) == 0 {
+		t.Errorf("%s without evidence", v.Limiter)
+	}
+	if (v.Limiter == verdict.Unknown || v.Limiter == verdict.Mixed) && len(v.Candidates) == 0 {
+		t.Errorf("%s without candidates", v.Limiter)
+	}
+}
+
+// seen is the end if it is the one that can be seen.
+func seen(one, end *transfer.End) *transfer.End {
+	if one == end {
+		return end
+	}
+	return nil
+}
+
+func recorded(t testing.TB, name string) *transfer.Result {
+	t.Helper()
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r transfer.Result
+	if err := json.NewDecoder(unpacked).Decode(&r); err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
+
+func BenchmarkJudge(b *testing.B) {
+	r := recorded(b, "testdata/bottleneck_full-link-four-streams_19.9-Mbits-x-16.2-ms.json.gz")
+	for b.Loop() {
+		Judge(r)
+	}
+}

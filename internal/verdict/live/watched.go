@@ -1,0 +1,109 @@
+package live
+
+import (
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// Watched is a window of samples of one connection whose program is not ours: its kernel
+// is asked from outside (inet_diag), at one end. Sizes are bytes.
+type Watched struct {
+	// Sends says which direction is judged: what this end sends, or what it receives.
+	Sends bool
+	// Samples are in order of time. The first stands for the state before the window;
+	// counters may have run since the connection began.
+	Samples    []transfer.Sample
+	Congestion string              // "" not known
+	Handshake  *transfer.Handshake // nil: not known
+	Send       transfer.Buffer
+	Receive    transfer.Buffer
+	PacingBps  float64 // SO_MAX_PACING_RATE; 0: none, or not known
+}
+
+// programs are the limiters that only the program's own clocks tell apart.
+var programs = []verdict.Name{verdict.Application, verdict.SendBuffer}
+
+// JudgeWatched says what limited a watched connection in the window. Without the program's
+// clocks and the other end, a program that writes little and a small send buffer that the
+// kernel's clock misses look alike: that time goes to Sender, with both as candidates.
+// What else could not be known is in the evidence.
+func JudgeWatched(w Watched) verdict.Verdict {
+	if len(w.Samples) < 2 {
+		return verdict.Unseen(verdict.Evidence{Code: verdict.NotSampled}, possible...)
+	}
+	v := Judge(w.result())
+	v.Evidence = append(v.Evidence, w.unknowns()...)
+	if v.Limiter == verdict.Sender && len(v.Candidates) == 0 {
+		v.Candidates = append(v.Candidates, programs...)
+	}
+	return v
+}
+
+// result puts the window into the form of a transfer with one end that can be seen.
+func (w *Watched) result() *transfer.Result {
+	before := &w.Samples[0]
+	samples := make([]transfer.Sample, 0, len(w.Samples))
+	for _, s := range w.Samples {
+		samples = append(samples, since(s, before))
+	}
+	last := &samples[len(samples)-1]
+	stream := transfer.Stream{Congestion: w.Congestion, Handshake: w.Handshake, SendBuffer: w.Send,
+		ReceiveBuffer: w.Receive,
+		First:         before.At, Last: last.At, Samples: samples}
+	end := &transfer.End{Streams: []transfer.Stream{stream}}
+	r := &transfer.Result{Near: end, Complete: true, Spec: transfer.Spec{Direction: transfer.Down,
+		Time: last.At - before.At}}
+	end.Streams[0].Bytes = last.Received
+	if w.Sends {
+		r.Spec.Direction = transfer.Up
+		r.Spec.Near.PacingBps = w.PacingBps
+		end.Streams[0].Bytes = last.Acked
+	}
+	return r
+}
+
+// since counts a sample's counters from an earlier one on.
+func since(s transfer.Sample, from *transfer.Sample) transfer.Sample {
+	s.Busy = max(s.Busy-from.Busy, 0)
+	s.ReceiveLimited = max(s.ReceiveLimited-from.ReceiveLimited, 0)
+	s.SendLimited = max(s.SendLimited-from.SendLimited, 0)
+	s.Retransmitted = max(s.Retransmitted-from.Retransmitted, 0)
+	s.RetransmittedBytes = max(s.RetransmittedBytes-from.RetransmittedBytes, 0)
+	s.Acked = max(s.Acked-from.Acked, 0)
+	s.Sent = max(s.Sent-from.Sent, 0)
+	s.Received = max(s.Received-from.Received, 0)
+	s.Have &^= transfer.HaveProgram
+	return s
+}
+
+// unknowns say what could not be known: the program's part, the other end's, and what
+// this kernel does not tell.
+func (w *Watched) unknowns() []verdict.Evidence {
+	values := verdict.Values{"window_s": (w.Samples[len(w.Samples)-1].At - w.Samples[0].At).Seconds(),
+		"samples": float64(len(w.Samples))}
+	all := []verdict.Evidence{{Limiter: verdict.Unknown, Code: verdict.WatchedFromOutside, Values: values}}
+	missing := verdict.Values{}
+	have := common(w.Samples)
+	for name, fields := range map[string]transfer.Fields{"limit_clocks": transfer.HaveLimits,
+		"unsent":         transfer.HaveNotSent,
+		"receive_window": transfer.HaveSendWnd, "rate": transfer.HaveRate} {
+		if w.Sends && have&fields == 0 {
+			missing[name] = 1
+		}
+	}
+	if len(missing) > 0 {
+		all = append(all, verdict.Evidence{Limiter: verdict.Unknown, Code: verdict.KernelTellsLess, Values: missing})
+	}
+	return all
+}
+
+// programsPart is the time in which all that the program had written was on its way, of a
+// program whose clocks are not known: it wrote too little, or its buffer takes no more.
+func (a *analysis) programsPart(c *connection, r *round) time.Duration {
+	if c.has(transfer.HaveProgram) || !c.has(transfer.HaveNotSent) {
+		return 0
+	}
+	return scale(r.length, portion(r.samples, c.allSentNoHole))
+}

@@ -1,0 +1,53 @@
+package timeline
+
+import (
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// attributed is what a slice's time was given to, seconds.
+type attributed []struct {
+	name verdict.Name
+	took float64
+}
+
+func (s *attributed) add(n verdict.Name, took float64) {
+	for i := range *s {
+		if one := &(*s)[i]; one.name == n {
+			one.took += took
+			return
+		}
+	}
+	*s = append(*s, struct {
+		name verdict.Name
+		took float64
+	}{n, took})
+}
+
+// most is what got most of it; of equals the first in the order of Names.
+func (s attributed) most() verdict.Name {
+	best, most := verdict.Unknown, 0.0
+	for _, one := range s {
+		earlier := slices.Index(verdict.Names(), one.name) < slices.Index(verdict.Names(), best)
+		if one.took > most || one.took == most && earlier {
+			best, most = one.name, one.took
+		}
+	}
+	return best
+}
+
+func joined(bands []Band) []Band {
+	return slices.CompactFunc(extended(bands), func(a, b Band) bool { return a.Limiter == b.Limiter })
+}
+
+// extended lengthens each band to the end of its run of equals, so that the first of a
+// run stands for all.
+func extended(bands []Band) []Band {
+	for i := len(bands) - 2; i >= 0; i-- {
+		if bands[i].Limiter == bands[i+1].Limiter {
+			bands[i].End = bands[i+1].End
+		}
+	}
+	return bands
+}

@@ -1,0 +1,103 @@
+package timeline
+
+import (
+	"math"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// oneWay says that only the data was captured, not what answered it; or of that only what
+// carried data itself: receivers acknowledge every other segment (RFC 5681, 4.2).
+func (t *timeline) oneWay() bool {
+	d := t.d
+	if d.Timeouts > 0 || d.Silent > 0 {
+		return false
+	}
+	much := d.MaxOut >= threshold.QueueSegments*int64(max(d.MSS, 536))
+	if d.Acks == 0 && 2*d.Segments >= threshold.OneWaySegments && much {
+		return true
+	}
+	return d.Segments >= threshold.OneWaySegments && float64(d.Acknowledgements) < threshold.OneWay*float64(d.Segments)
+}
+
+// silence is for how long the other end had said nothing when its peer gave up, seconds.
+func (t *timeline) silence() float64 {
+	return float64(max(t.c.Ended, t.d.Last)-t.d.Silent) / 1e9
+}
+
+// gone says that the other end was silent for most of the time: what limited before it went
+// away does not matter.
+func (t *timeline) gone(g *Diagnosis) bool {
+	return t.d.Silent > 0 && g.Limiter != verdict.MTUBlackHole &&
+		t.silence() > threshold.HeadlineShare*float64(t.c.Ended-t.d.First)/1e9
+}
+
+func (t *timeline) silent() verdict.Evidence {
+	return verdict.Evidence{Limiter: verdict.Unknown, Code: verdict.CapturedSilent,
+		Values: verdict.Values{"from_s": float64(t.d.Silent) / 1e9, "silent_s": t.silence()}}
+}
+
+// figures are what the verdict has to agree with.
+func (t *timeline) figures() verdict.Figures {
+	d := t.d
+	f := verdict.Figures{LengthS: t.length, FullLinkBps: t.capacity * 8,
+		CarriedBytes: t.crowd * (float64(d.Bytes) + float64(d.Retransmitted)*float64(d.MSS)),
+		RTTLeastS:    t.base, RTTLoadedS: t.meanRTT().Seconds(), Queue: t.queueing,
+		SlowStarts: float64(1 + d.Pauses + d.Timeouts), Retransmitted: float64(d.Retransmitted - d.Spurious),
+		LossAllowsBps: t.lossAllows() * 8, GoodputBps: t.goodput * 8}
+	t.fullWindow(&f)
+	if t.vantage == AtSender {
+		f.IdleRatio = t.clock(flow.Idle) / t.length
+	}
+	return f
+}
+
+// fullWindow sums the slices in which the window was what limited: its mean size, the rate
+// that came and the round trips that were.
+func (t *timeline) fullWindow(f *verdict.Figures) {
+	window, came, took, rtt, timed := 0.0, 0.0, 0.0, 0.0, 0.0
+	for i := range t.d.Slices {
+		s := &t.d.Slices[i]
+		held := float64(s.Clock[flow.Full]+s.Clock[flow.Closed]) / 1e9
+		if s.WindowMax == 0 || held < threshold.HeadlineShare*sliceTime(s) || t.windowOf(s) != verdict.ReceiverWindow {
+			continue
+		}
+		window += float64(s.WindowMax) * sliceTime(s)
+		came += float64(s.Acked + s.Repeated)
+		took += sliceTime(s)
+		rtt += float64(s.RTTSum) / 1e9
+		timed += float64(s.RTTs)
+	}
+	if took > 0 {
+		f.WindowBytes, f.WindowRateBps = window/took, came*8/took
+	}
+	if timed > 0 && f.WindowBytes > 0 {
+		f.WindowTripS = max(t.base, rtt/timed)
+	}
+}
+
+// unknown takes a verdict back, with the reason before all other evidence.
+func (t *timeline) unknown(g *Diagnosis, why verdict.Evidence) {
+	g.Evidence = append([]verdict.Evidence{why}, g.Evidence...)
+	if g.Limiter != verdict.Mixed && g.Limiter != verdict.Unknown {
+		g.Candidates = []verdict.Name{g.Limiter}
+	}
+	g.Limiter, g.Subtype, g.Confidence, g.Prediction = verdict.Unknown, "", verdict.Low, nil
+}
+
+// lossAllows is the rate that so few losses leave a congestion window, bytes/s: Mathis et al.
+// 1997 for Reno, and CUBIC is not slower. 0 where repairs themselves took the time.
+func (t *timeline) lossAllows() float64 {
+	rtt := max(t.meanRTT().Seconds(), t.base)
+	if t.d.LossEvents == 0 || rtt == 0 || t.clock(flow.Repair) > threshold.RepairsMatter*t.length {
+		return 0
+	}
+	// Every segment that was sent again counts, though some go at once: rather too many.
+	p := float64(max(t.d.LossEvents, t.d.Retransmitted)) / float64(t.d.Segments)
+	if p > threshold.LossTimesOut {
+		return 0
+	}
+	return float64(t.d.MSS) / rtt * math.Sqrt(1.5/p)
+}

@@ -1,0 +1,324 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// conclude adds to a headline its subtype, candidates, confidence, evidence and what the
+// fix would give.
+func (t *timeline) conclude(g *Diagnosis) {
+	switch g.Limiter {
+	case verdict.ReceiverWindow:
+		g.Subtype = t.windowSubtype()
+	case verdict.Congestion:
+		if t.policed() {
+			g.Subtype = verdict.Policer
+		}
+	case verdict.Sender:
+		if g.Candidates = t.senderCandidates(); t.vantage != AtSender {
+			g.Candidates = append(g.Candidates, verdict.AckPath) // late acknowledgements look like a late sender
+		}
+	case verdict.Unknown:
+		g.Candidates = []verdict.Name{verdict.Sender, verdict.ReceiverWindow, verdict.Congestion}
+		if t.clock(flow.Idle) > threshold.HeadlineShare*t.length {
+			g.Candidates = []verdict.Name{verdict.Application, verdict.Congestion}
+		}
+	}
+	g.Confidence = t.confidence(g)
+	for _, name := range g.Shares.Top() {
+		if g.Shares[name] < threshold.TellShare {
+			continue
+		}
+		if code, values := t.tell(name, g.Shares[name]); code != "" {
+			g.Evidence = append(g.Evidence, verdict.Evidence{Limiter: name, Code: code, Values: values})
+		}
+	}
+	g.Evidence = append(g.Evidence, t.caveats()...)
+	g.Prediction = t.predict(g.Verdict)
+}
+
+// windowSubtype says why the receive window is what it is.
+func (t *timeline) windowSubtype() string {
+	d := t.d
+	scale := d.Scale
+	if d.NoScale {
+		scale = -1
+	}
+	return verdict.WindowFacts{Scale: scale, ScaleKnown: d.ScaleKnown, Largest: d.WindowMax,
+		Middle: d.Slices[len(d.Slices)/4].WindowMax, Last: d.Slices[len(d.Slices)-1].WindowMax}.Subtype()
+}
+
+// evenness is the lowest and the highest rate of six equal parts of the time after the
+// beginning, bytes/s.
+func (t *timeline) evenness() (least, most float64) {
+	const parts = 6
+	all := t.d.Slices[len(t.d.Slices)/8+1:]
+	if len(all) < 2*parts {
+		return 0, 0
+	}
+	var acked, took [parts]float64
+	begin, end := all[0].Start, all[len(all)-1].End
+	for i := range all {
+		part := int((all[i].Start - begin) * parts / max(end-begin, 1))
+		acked[part] += float64(all[i].Acked)
+		took[part] += sliceTime(&all[i])
+	}
+	for i := range acked {
+		if took[i] == 0 {
+			return 0, 0
+		}
+		rate := acked[i] / took[i]
+		if most = max(most, rate); i == 0 || rate < least {
+			least = rate
+		}
+	}
+	return least, most
+}
+
+// policed: repeated loss without a queue, several segments at a time, at a rate that stays
+// the same, after a faster beginning.
+func (t *timeline) policed() bool {
+	d := t.d
+	if d.LossEvents < threshold.PolicedEvents || t.queueing || len(d.Slices) < threshold.PolicedSlices {
+		return false
+	}
+	if float64(d.Retransmitted-d.Spurious) < threshold.LossInBursts*float64(d.LossEvents) {
+		return false
+	}
+	first := 0.0
+	for i := range d.Slices[:len(d.Slices)/8+1] {
+		first = max(first, d.Slices[i].PeakAcked)
+	}
+	least, most := t.evenness()
+	return first > threshold.FirstBurst*most && most < threshold.PolicedEven*least
+}
+
+// senderCandidates are what may hold a sender back that has room in every window, the
+// likeliest first.
+func (t *timeline) senderCandidates() []verdict.Name {
+	d := t.d
+	small := d.Segments > 0 && float64(d.SmallSegments) > threshold.SmallShare*float64(d.Segments)
+	flat := 0.0
+	for i := range d.Slices {
+		if s := &d.Slices[i]; s.OutMax > 0 && float64(s.OutMax) > threshold.FlatShare*float64(d.MaxOut) {
+			flat += sliceTime(s)
+		}
+	}
+	switch {
+	case small:
+		return []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.Pacing, verdict.LocalQueue, verdict.CPU,
+			verdict.Congestion}
+	case flat > threshold.FlatLong*t.length:
+		return []verdict.Name{verdict.SendBuffer, verdict.Pacing, verdict.Application, verdict.LocalQueue, verdict.CPU,
+			verdict.Congestion}
+	}
+	return []verdict.Name{verdict.Pacing, verdict.Application, verdict.SendBuffer, verdict.LocalQueue, verdict.CPU,
+		verdict.Congestion}
+}
+
+func (t *timeline) confidence(g *Diagnosis) verdict.Confidence {
+	if g.Limiter == verdict.Mixed || g.Limiter == verdict.Unknown {
+		return verdict.Low
+	}
+	level := t.evidenceLevel(g.Limiter)
+	rounds := int32(0)
+	for i := range t.d.Slices {
+		rounds += t.d.Slices[i].Rounds
+	}
+	needsRounds := g.Limiter != verdict.SlowStart && g.Limiter != verdict.ReceiverApplication &&
+		g.Limiter != verdict.MTUBlackHole
+	unreliable := float64(t.d.Unseen) > threshold.UnreliableCapture*float64(t.d.Bytes) || t.c.ClockSteps > 0
+	if rounds < threshold.FewRounds && needsRounds || g.Shares[g.Limiter] < threshold.ClearShare || unreliable {
+		level = verdict.Lower(level)
+	}
+	if t.coarse() {
+		level = verdict.Lower(level)
+	}
+	if t.vantage == VantageUnknown && g.Limiter != verdict.MTUBlackHole {
+		level = verdict.Low
+	}
+	return level
+}
+
+// coarse says that the capture's clock is too coarse for the round trip.
+func (t *timeline) coarse() bool {
+	return time.Duration(t.c.Grain) > threshold.CoarseGrain && t.d.Segments > threshold.CoarseSegments &&
+		float64(t.c.Grain)/1e9 > threshold.CoarseShare*t.base
+}
+
+func (t *timeline) evidenceLevel(n verdict.Name) verdict.Confidence {
+	d := t.d
+	corrected := t.vantage != AtSender
+	switch n {
+	case verdict.ReceiverWindow:
+		if !d.ScaleKnown { // a window that shrank before the capture began looks full
+			return verdict.Low
+		}
+		near := t.base > 0 && float64(d.WindowMax)/t.base > threshold.WindowAbove*t.goodput
+		return verdict.When(!near && t.vantage != VantageUnknown, verdict.When(t.vantage != InTheMiddle, verdict.High))
+	case verdict.ReceiverApplication:
+		return verdict.When(d.ZeroWindows > 0 && d.ScaleKnown, verdict.High)
+	case verdict.Application:
+		return verdict.When(!corrected && (d.Pauses == 0 || t.clock(flow.Idle) >= threshold.ClearPause.Seconds()*float64(
+			d.Pauses)), verdict.High)
+	case verdict.NagleDelayedAck, verdict.MTUBlackHole:
+		return verdict.High
+	case verdict.SlowStart:
+		return verdict.When((t.c.SYN || t.c.SYNACK) &&
+			t.clock(flow.Growth) > threshold.HeadlineShare*t.time[verdict.SlowStart], verdict.High)
+	case verdict.Congestion:
+		return verdict.When(d.LossEvents >= threshold.PolicedEvents && t.queueMissing() &&
+			t.clock(flow.Slack) < threshold.PausingShare*t.length, verdict.High)
+	case verdict.Bottleneck:
+		return verdict.When(t.queueing && d.ScaleKnown && t.queueAhead(), verdict.High)
+	}
+	return verdict.Medium
+}
+
+// queueMissing says that a standing queue would have been seen and was not: the empty
+// path's round trip is known, and no part of it was taken for constant.
+func (t *timeline) queueMissing() bool {
+	return !t.queueing && t.c.SYN && t.c.SYNACK && (t.vantage == AtSender || t.d.LoopFollowed)
+}
+
+// queueAhead says that a queue of acknowledgements would have been told from one of data:
+// by their timestamps, or because they had not gone far yet.
+func (t *timeline) queueAhead() bool {
+	return t.vantage == AtReceiver || slices.ContainsFunc(t.d.Slices, func(s flow.Slice) bool { return s.Backs > 0 })
+}
+
+func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict.Values) {
+	d := t.d
+	v := verdict.Values{"time_ratio": share}
+	switch name {
+	case verdict.ReceiverWindow:
+		v["window_bytes"], v["rtt_s"], v["window_scale"] = float64(d.WindowMax), t.base, float64(d.Scale)
+		v["allows_bps"] = t.allows(d.WindowMax)
+		if !d.ScaleKnown {
+			v["scale_inferred"] = 1
+		}
+		return verdict.CapturedWindowFull, v
+	case verdict.ReceiverApplication:
+		v["window_bytes"], v["zero_windows"] = float64(d.WindowMax), float64(d.ZeroWindows)
+		return verdict.CapturedWindowClosed, v
+	case verdict.Application:
+		if idle := t.clock(flow.Idle); idle > threshold.IdleOfApplication*share*t.length {
+			v["idle_s"] = idle
+			return verdict.CapturedIdle, v
+		}
+		return verdict.CapturedStopAndWait, v
+	case verdict.NagleDelayedAck:
+		v["held_s"] = t.clock(flow.Held)
+		return verdict.CapturedNagle, v
+	case verdict.MTUBlackHole:
+		v["icmp_too_big"] = float64(d.TooBig)
+		if d.TooBig > 0 {
+			v["router_mtu_bytes"] = float64(d.RouterMTU)
+		}
+		return verdict.CapturedBlackHole, v
+	case verdict.SlowStart:
+		v["round_trips"], v["rtt_s"] = t.length/max(t.base, 1e-6), t.base
+		return verdict.CapturedSlowStart, v
+	case verdict.Congestion:
+		v["retransmitted_segments"], v["segments"] = float64(d.Retransmitted), float64(d.Segments)
+		v["loss_events"], v["timeouts"] = float64(d.LossEvents), float64(d.Timeouts)
+		v["rtt_s"], v["rtt_base_s"] = t.meanRTT().Seconds(), t.base
+		return verdict.CapturedLoss, v
+	case verdict.Bottleneck:
+		v["best_bps"], v["rtt_s"], v["rtt_base_s"] = t.capacity*8, t.meanRTT().Seconds(), t.base
+		if t.queueing {
+			v["queue"] = 1
+		}
+		if t.clock(flow.Full) > threshold.AlsoFull*t.length {
+			v["window_allows_bps"] = t.allows(d.WindowMax)
+		}
+		return verdict.CapturedFullLink, v
+	case verdict.AckPath:
+		v["rtt_s"], v["rtt_base_s"] = t.meanRTT().Seconds(), t.base
+		return verdict.CapturedAckQueue, v
+	case verdict.Sender:
+		v["outstanding_bytes"], v["window_bytes"] = float64(d.MaxOut), float64(d.WindowMax)
+		v["retransmitted_segments"] = float64(d.Retransmitted - d.Spurious)
+		return verdict.CapturedSenderWaits, v
+	case verdict.Unknown:
+		return t.missing(v)
+	}
+	return "", nil
+}
+
+func (t *timeline) missing(v verdict.Values) (verdict.Code, verdict.Values) {
+	d := t.d
+	switch {
+	case t.losing && t.vantage != AtSender && t.clock(flow.Idle) > threshold.HeadlineShare*t.length:
+		v["idle_s"] = t.clock(flow.Idle)
+		return verdict.CapturedIdleOrLoss, v
+	case float64(d.Unseen) > threshold.UnreliableCapture*float64(d.Bytes):
+		v["missing_bytes"] = float64(d.Unseen)
+		return verdict.CapturedGaps, v
+	case !d.ScaleKnown:
+		v["window_scale_least"] = float64(d.Scale)
+		return verdict.CapturedNoHandshake, v
+	}
+	return verdict.CapturedNoSign, v
+}
+
+// caveats are what lowers the worth of the verdict.
+func (t *timeline) caveats() (all []verdict.Evidence) {
+	d := t.d
+	tell := func(n verdict.Name, c verdict.Code, v verdict.Values) {
+		all = append(all, verdict.Evidence{Limiter: n, Code: c, Values: v})
+	}
+	if d.NoScale && t.time[verdict.ReceiverWindow] == 0 && d.MaxOut > threshold.UnscaledWorthTelling {
+		tell(verdict.ReceiverWindow, verdict.CapturedUnscaled, nil)
+	}
+	if d.Unseen > 0 && float64(d.Unseen) <= threshold.UnreliableCapture*float64(d.Bytes) {
+		tell(verdict.Unknown, verdict.CapturedFewGaps, verdict.Values{"missing_bytes": float64(d.Unseen)})
+	}
+	if d.Silent > 0 {
+		tell(verdict.Unknown, verdict.CapturedSilent, verdict.Values{"from_s": float64(d.Silent) / 1e9,
+			"silent_s": t.silence()})
+	} else if d.Stalled > 0 {
+		tell(verdict.Congestion, verdict.CapturedOutage, verdict.Values{"from_s": float64(d.StallFrom) / 1e9,
+			"to_s": float64(d.StallTo) / 1e9, "stalled_s": float64(d.Stalled) / 1e9})
+	}
+	if t.coarse() {
+		tell(verdict.Unknown, verdict.CapturedCoarseClock, verdict.Values{"grain_s": float64(t.c.Grain) / 1e9,
+			"rtt_s": t.base})
+	}
+	if t.c.ClockSteps > 0 {
+		tell(verdict.Unknown, verdict.CapturedClockSteps, verdict.Values{"steps": float64(t.c.ClockSteps)})
+	}
+	return all
+}
+
+func (t *timeline) clock(c flow.Clock) (sum float64) {
+	for i := range t.d.Slices {
+		sum += float64(t.d.Slices[i].Clock[c]) / 1e9
+	}
+	return sum
+}
+
+func (t *timeline) meanRTT() time.Duration {
+	var sum, n int64
+	for i := range t.d.Slices {
+		sum += t.d.Slices[i].RTTSum
+		n += int64(t.d.Slices[i].RTTs)
+	}
+	if n == 0 {
+		return 0
+	}
+	return time.Duration(sum / n)
+}
+
+// allows is what a window gives over the empty path, bit/s.
+func (t *timeline) allows(window int64) float64 {
+	if t.base <= 0 {
+		return 0
+	}
+	return float64(window) * 8 / t.base
+}

@@ -1,0 +1,85 @@
+package timeline
+
+import (
+	"cmp"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+	"slices"
+)
+
+// recoveries finds the slices in which the congestion window grew back from a loss: those
+// soon after one, and all in which what was outstanding rose until the next. A limit of
+// the sender's own does not rise; a congestion window does, in congestion avoidance by up
+// to a segment a round (RFC 5681, 3.1), and with CUBIC less around its last size
+// (RFC 9438, 4.2), so that only the whole way from loss to loss tells.
+func recoveries(outstanding []float64, lost []bool) []bool {
+	found := make([]bool, len(lost))
+	for begin := range lost {
+		if !lost[begin] {
+			continue
+		}
+		end := begin + 1
+		for end < len(lost) && !lost[end] {
+			end++
+		}
+		until := min(begin+threshold.PlateauSlices, end)
+		if grown := rising(outstanding[begin+1 : end]); grown > 0 {
+			until = min(max(until, begin+1+grown+threshold.PlateauSlices), end)
+			if end < len(lost) {
+				until = end
+			}
+		}
+		for i := begin; i < until; i++ {
+			found[i] = true
+		}
+	}
+	return found
+}
+
+// opening is for how many slices the congestion window kept opening without a loss, slower
+// than slow start: one that a jump of the round trip had ended early (RFC 9406). It is
+// still far from its height when a third of the time is over, and so is the rate: where
+// only the round trip grows with it, it is not the window that limits.
+func opening(outstanding, rates []float64) int {
+	means, speeds := blockMeans(outstanding), blockMeans(rates)
+	grown := rising(outstanding)
+	if grown == 0 || slices.Max(means) < threshold.OpeningWindow*means[len(means)/3] ||
+		slices.Max(speeds) < threshold.OpeningRate*speeds[len(speeds)/3] {
+		return 0
+	}
+	return grown
+}
+
+// blockMeans are the means of so many slices each.
+func blockMeans(all []float64) (means []float64) {
+	for part := range slices.Chunk(all[:len(all)/threshold.BlockSlices*threshold.BlockSlices], threshold.BlockSlices) {
+		sum := 0.0
+		for _, v := range part {
+			sum += v
+		}
+		means = append(means, sum/threshold.BlockSlices)
+	}
+	return means
+}
+
+// rising is after how many slices what was outstanding had reached its height, if it
+// rose on the way as a congestion window does, which nothing but a loss makes smaller;
+// else 0.
+func rising(run []float64) int {
+	means := blockMeans(run)
+	if len(means) < threshold.RisingBlocks {
+		return 0
+	}
+	steps, top := 0, means[0]
+	for i := 1; i < len(means); i++ {
+		if means[i] < threshold.RisingFallen*top {
+			return 0
+		}
+		steps += cmp.Compare(means[i], means[i-1])
+		top = max(top, means[i])
+	}
+	if float64(steps) < threshold.RisingMostly*float64(len(means)-1) || top < threshold.RisingEnough*means[0] {
+		return 0
+	}
+	return (slices.IndexFunc(means, func(mean float64) bool { return mean > threshold.RisingReached*top }) +
+		1) * threshold.BlockSlices
+}

@@ -1,0 +1,73 @@
+package timeline
+
+import (
+	"slices"
+	"testing"
+)
+
+// sawtooth is a congestion window that goes from a to b in so many slices.
+func sawtooth(a, b float64, steps int, scatter float64) (all []float64) {
+	for i := range steps {
+		all = append(all, a+(b-a)*float64(i)/float64(steps)+scatter*float64(i*7%5-2))
+	}
+	return all
+}
+
+func TestRecoveries(t *testing.T) {
+	tests := []struct {
+		name    string
+		window  []float64 // segments
+		losses  []int
+		quiet   int // a slice in which the window does not grow back
+		growing int
+	}{
+		{"from loss to loss in 75 slices", sawtooth(385, 445, 75, 0), []int{0, 74}, -1, 60},
+		{"the same with scatter, away from the sender", sawtooth(385, 445, 75, 4), []int{0, 74}, -1, 60},
+		{"still growing at the end", sawtooth(385, 445, 75, 0), []int{0}, -1, 70},
+		{"a plateau after one loss", sawtooth(60, 60, 90, 0), []int{0}, 40, 5},
+		{"growth up to a limit of the sender's", slices.Concat(sawtooth(60, 100, 20, 0), sawtooth(100, 100, 100, 0)),
+			[]int{0}, 80, 15},
+		{"up and down, as a program writes", sawtooth(60, 61, 90, 10), []int{0, 89}, 60, 5},
+		{"no loss", sawtooth(60, 100, 90, 0), nil, 50, -1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			lost := make([]bool, len(test.window))
+			for _, i := range test.losses {
+				lost[i] = true
+			}
+			found := recoveries(test.window, lost)
+			if test.quiet >= 0 && found[test.quiet] {
+				t.Errorf("slice %d is held to grow back", test.quiet)
+			}
+			if test.growing >= 0 && !found[test.growing] {
+				t.Errorf("slice %d is not held to grow back", test.growing)
+			}
+		})
+	}
+}
+
+func TestOpening(t *testing.T) {
+	tests := []struct {
+		name   string
+		window []float64
+		rates  []float64 // nil: in proportion
+		until  int       // a slice in which it still opens; 0: none does
+	}{
+		{"slow start ended early, then a few segments a round trip", sawtooth(60, 600, 60, 0), nil, 50},
+		{"and then a plateau", slices.Concat(sawtooth(60, 600, 60, 0), sawtooth(600, 600, 20, 0)), nil, 50},
+		{"a program that writes more and more, in waves", slices.Concat(sawtooth(60, 300, 20, 0), sawtooth(150, 400, 20, 0),
+			sawtooth(250, 600, 20, 0)), nil, 0},
+		{"a window that only fills a queue", sawtooth(60, 600, 60, 0), sawtooth(60, 70, 60, 0), 0},
+		{"slow start and a plateau", slices.Concat(sawtooth(10, 600, 10, 0), sawtooth(600, 600, 50, 0)), nil, 0},
+		{"the same with scatter", slices.Concat(sawtooth(10, 600, 10, 0), sawtooth(600, 610, 50, 40)), nil, 0},
+	}
+	for _, test := range tests {
+		if test.rates == nil {
+			test.rates = test.window
+		}
+		if until := opening(test.window, test.rates); until < test.until || test.until == 0 && until > 0 {
+			t.Errorf("%s: opens until slice %d, want %d", test.name, until, test.until)
+		}
+	}
+}

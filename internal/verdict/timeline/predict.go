@@ -1,0 +1,65 @@
+package timeline
+
+import (
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// Prediction is what a transfer would give once its limiter is gone.
+type Prediction struct {
+	Limiter verdict.Name // whose removal this is; one of the candidates where the verdict is Sender
+	LowBps  float64
+	HighBps float64 // 0 when AtLeast: nothing in the capture shows a higher bound
+	AtLeast bool
+}
+
+// predict takes the least of the caps that remain. How fast the path is was only shown
+// where it was overloaded: by a queue while more was sent than came out. Else what
+// follows is a lower bound: by its definition, a limiter's removal gives a tenth more, and
+// the pace at which what was outstanding at once got through can be had for longer.
+func (t *timeline) predict(v verdict.Verdict) *Prediction {
+	fixed := v.Limiter // of a sender's candidates none is known to be the one
+	none := fixed == verdict.Unknown || fixed == verdict.Mixed || fixed == verdict.Bottleneck
+	if none || t.d.Bytes < threshold.TransferSegments*int64(t.d.MSS) || t.goodput <= 0 {
+		return nil
+	}
+	low, ceiling := threshold.CauseFactor*t.goodput, 0.0
+	ceiling = t.overloaded()
+	if v.Limiter != verdict.Congestion {
+		low = max(low, threshold.PaceReached*t.link)
+	}
+	if v.Limiter != verdict.ReceiverWindow && v.Limiter != verdict.ReceiverApplication && t.base > 0 {
+		// A window far above what was used says nothing: it would have grown.
+		if most := float64(t.d.WindowMax) / t.base; most < threshold.WindowSaysNothing*t.goodput &&
+			(ceiling == 0 || most < ceiling) {
+			ceiling = most
+		}
+	}
+	if ceiling*threshold.CeilingAbove <= low {
+		return &Prediction{Limiter: fixed, LowBps: low * 8, AtLeast: true}
+	}
+	return &Prediction{Limiter: fixed, LowBps: max(low, threshold.CeilingReached*ceiling) * 8,
+		HighBps: ceiling * threshold.CeilingAbove * 8}
+}
+
+// overloaded is the fastest round in which the path visibly gave all it had, bytes/s; 0
+// when there were too few. While the window was full, what came out says how fast the
+// receiver made room, and where segments were lost, it is less for that. What was
+// outstanding at once may have come faster than any whole round.
+func (t *timeline) overloaded() (most float64) {
+	seen := 0
+	for i := range t.d.Slices {
+		s := &t.d.Slices[i]
+		held := float64(s.Clock[flow.Full]+s.Clock[flow.Closed]) > threshold.WindowHeld*float64(s.End-s.Start)
+		lost := s.Losses > 0 || s.Retransmitted > 0
+		if !held && !lost && t.queued(s) && s.PeakSent > threshold.Overloaded*s.PeakAcked {
+			most = max(most, s.PeakAcked)
+			seen++
+		}
+	}
+	if seen < threshold.FewSegments {
+		return 0
+	}
+	return max(most, t.link)
+}

@@ -1,0 +1,289 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// queued says that a queue stood in the path: round trips above the empty path's by more
+// than they scatter within a round.
+func (t *timeline) queued(s *flow.Slice) bool {
+	if t.base == 0 || s.OutMax < threshold.QueueSegments*int64(t.d.MSS) {
+		return false
+	}
+	if s.RTTs == 0 { // repetitions time nothing
+		return t.byLittle(s)
+	}
+	excess := float64(s.RTTSum)/float64(s.RTTs)/1e9 - t.base
+	serialised := threshold.SerialisedPackets * float64(t.d.MSS) / max(t.link, t.capacity, 1)
+	return excess > max(threshold.StandingQueue*t.base, threshold.QueueLeast.Seconds(), serialised) &&
+		excess > threshold.QueueSpreads*s.RTTSpread()/1e9
+}
+
+// byLittle says that so much was outstanding at such a rate that each byte was on its way for
+// several times the empty path's round trip (Little's law), while the path gave its best:
+// the rest it waited in a queue.
+func (t *timeline) byLittle(s *flow.Slice) bool {
+	rate := t.rate(s)
+	return t.losing && t.d.Timeouts == 0 && rate > 0 && t.full(s) && s.OutMean()/rate > threshold.LittleQueue*t.base
+}
+
+// ackQueued says that what stood in the path were acknowledgements on their way back: by
+// their timestamps most of what the round trips had waited.
+//
+// At the receiver they had not gone far, and what their timestamps show is no queue.
+func (t *timeline) ackQueued(s *flow.Slice) bool {
+	if t.vantage == AtReceiver || s.Backs == 0 || !t.queued(s) {
+		return false
+	}
+	back := float64(s.BackSum) / float64(s.Backs) / 1e9
+	return back > threshold.AckQueueTick.Seconds() &&
+		back > threshold.AckQueue*(float64(s.RTTSum)/float64(s.RTTs)/1e9-t.base)
+}
+
+// neverEmpty says that even the least round trip of the slice had waited for as long as the
+// empty path takes, and for more than a few packets of its own: the link in front of that
+// queue stood still for no moment, whoever filled it.
+func (t *timeline) neverEmpty(s *flow.Slice) bool {
+	own := threshold.QueueSegments * float64(t.d.MSS) / max(t.link, t.capacity, 1)
+	return s.RTTs > 0 && t.base > 0 && float64(s.RTTMin)/1e9-t.base > max(t.base, own)
+}
+
+// full says that the slice's rate is the best there is: as fast as the path delivers what
+// is outstanding at once, or, where that was never seen, as the best of the transfer.
+func (t *timeline) full(s *flow.Slice) bool {
+	return t.crowd*t.rate(s) >= threshold.FullSlice*max(t.link, t.capacity)
+}
+
+// judgeNetwork names, for each slice, what limited while the sender had data out and no
+// window was full.
+func (t *timeline) judgeNetwork() {
+	t.network = make([]verdict.Name, len(t.d.Slices))
+	for i := range t.d.Slices {
+		t.network[i] = t.networkOf(i)
+	}
+}
+
+func (t *timeline) networkOf(i int) verdict.Name {
+	s := &t.d.Slices[i]
+	switch {
+	case t.spaced(i):
+		return verdict.Sender
+	case t.ackQueued(s):
+		return verdict.AckPath
+	case t.queued(s) && t.full(s):
+		return verdict.Bottleneck
+	case t.stopAndWait(s):
+		return verdict.Application
+	case t.filled && t.crowd*t.rate(s) > threshold.FullSliceFilled*t.link:
+		return verdict.Bottleneck
+	case t.losing && t.neverEmpty(s):
+		return verdict.Bottleneck
+	case t.losing && t.recovering[i]:
+		return verdict.Congestion
+	case t.full(s) && t.probed:
+		return verdict.Bottleneck
+	case t.brief && !t.losing:
+		return verdict.SlowStart
+	case s.RTTs == 0 && s.Sent == 0:
+		return verdict.Unknown
+	case s.WindowMax == 0 || !t.d.ScaleKnown && s.OutMax*2 > s.WindowMax:
+		return verdict.Unknown
+	}
+	if t.pauses(i) {
+		return t.idleOf(i)
+	}
+	if i < t.opening {
+		return verdict.SlowStart
+	}
+	return verdict.Sender
+}
+
+// spaced says that a sender lets data out in pieces and has nothing outstanding between
+// them for a tenth of the time and more, of its own accord: what a piece waits for in the
+// path is only itself.
+func (t *timeline) spaced(i int) bool { return t.pauses(i) && t.idleOf(i) == verdict.Sender }
+
+// pauses says that nothing was outstanding for a tenth of this slice and more, and of the
+// whole transfer.
+func (t *timeline) pauses(i int) bool {
+	s := &t.d.Slices[i]
+	return t.pausing && !t.losing && float64(s.Clock[flow.Idle]) > threshold.PausingShare*float64(s.End-s.Start)
+}
+
+// stopAndWait says that the sender waited for an answer before it sent more: a little
+// data a round, and data coming back.
+func (t *timeline) stopAndWait(s *flow.Slice) bool {
+	return int(t.d.Answered)*2 >= t.rounds && t.rounds > 2 && s.OutMax*4 <= s.WindowMax && !t.losing
+}
+
+// linkFull says that the whole transfer ran within a tenth of what the path delivers, with
+// a queue or probing to show that more was tried: nothing but the link limits then.
+func (t *timeline) linkFull() bool {
+	if t.link == 0 || t.crowd*max(t.goodput, quantileOf(t, 0.5)) < t.link/threshold.FilledWithin {
+		return false
+	}
+	if t.losing { // faster sending comes out no faster of a policer either
+		return t.queueing || t.queueSeen()
+	}
+	return t.queueing || t.probed
+}
+
+// queueSeen says that round trips rose by a few packets' worth now and then, as they do
+// before a shallow queue overflows, but not before a policer drops.
+func (t *timeline) queueSeen() bool {
+	rises := make([]weighted, 0, len(t.d.Slices))
+	for i := range t.d.Slices {
+		if s := &t.d.Slices[i]; s.RTTs > 0 {
+			rises = append(rises, weighted{float64(s.RTTMax)/1e9 - t.base, sliceTime(s)})
+		}
+	}
+	return quantile(rises, threshold.QueueSeenOften) > threshold.QueueBeforeLoss*float64(t.d.MSS)/t.link
+}
+
+// short says that the transfer was over before the congestion window had opened.
+func (t *timeline) short() bool {
+	grew := 0.0
+	for i := range t.d.Slices {
+		grew += float64(t.d.Slices[i].Clock[flow.Growth]) / 1e9
+	}
+	return grew > 0 && grew > threshold.HeadlineShare*(t.length-threshold.ShortTail*t.base)
+}
+
+// quantileOf is a quantile over time of the slices' rates, bytes/s.
+func quantileOf(t *timeline, q float64) float64 {
+	rates := make([]weighted, 0, len(t.d.Slices))
+	for i := range t.d.Slices {
+		s := &t.d.Slices[i]
+		rates = append(rates, weighted{t.rate(s), sliceTime(s)})
+	}
+	return quantile(rates, q)
+}
+
+// attribute gives a slice's time away, in seconds, to what is empty.
+func (t *timeline) attribute(i int, to *attributed) {
+	s := &t.d.Slices[i]
+	add := func(n verdict.Name, clock flow.Clock) {
+		if s.Clock[clock] > 0 {
+			to.add(n, float64(s.Clock[clock])/1e9)
+		}
+	}
+	if s.Unseen > 0 && float64(s.Unseen) > threshold.UnreliableSlice*float64(s.Sent) {
+		to.add(verdict.Unknown, sliceTime(s))
+		return
+	}
+	add(t.idleOf(i), flow.Idle)
+	add(verdict.NagleDelayedAck, flow.Held)
+	add(verdict.MTUBlackHole, flow.BlackHole)
+	add(t.growthOf(i), flow.Growth)
+	if t.d.ScaleKnown || t.d.ZeroWindows > 0 {
+		add(verdict.ReceiverApplication, flow.Closed)
+	} else {
+		add(verdict.Unknown, flow.Closed)
+	}
+	add(t.windowOf(s), flow.Full)
+	add(t.repairOf(s), flow.Repair)
+	add(t.network[i], flow.Busy)
+	add(t.slackOf(i), flow.Slack)
+}
+
+// growthOf is what limited while the outstanding data multiplied: the beginning of a
+// transfer or of what follows a pause, but after a timeout the loss before it (RFC 5681,
+// 3.1: the loss window).
+func (t *timeline) growthOf(i int) verdict.Name {
+	if t.losing && t.d.Timeouts > 0 && slices.ContainsFunc(t.d.Slices[:i],
+		func(s flow.Slice) bool { return s.Losses > 0 }) {
+		return verdict.Congestion
+	}
+	return verdict.SlowStart
+}
+
+// windowOf is what limited while the window was full: the link, where the window would
+// allow a fifth more than what got through.
+func (t *timeline) windowOf(s *flow.Slice) verdict.Name {
+	if !t.windowKnown() {
+		return verdict.Unknown
+	}
+	if t.base > 0 && s.WindowMax > 0 && float64(s.WindowMax)/t.base > threshold.WindowLimits*t.rate(s) {
+		switch {
+		case t.ackQueued(s):
+			return verdict.AckPath
+		case t.queued(s) && t.full(s):
+			return verdict.Bottleneck
+		}
+	}
+	if t.base > 0 && s.WindowMax > 0 && float64(s.WindowMax)/t.base > threshold.WindowFarAbove*t.rate(s) {
+		// A whole window is on its way, and comes much later than over the empty path: it waits
+		// in a queue. Where round trips show none, a loss had let less out.
+		switch {
+		case t.queued(s):
+			return verdict.Bottleneck
+		case t.losing:
+			return verdict.Congestion
+		}
+	}
+	return verdict.ReceiverWindow
+}
+
+// idleOf is what limited while nothing was outstanding: the program, if what came before
+// was less than a full segment, so all that there was, or the pauses are long. Else a
+// paced or shaped sender may have let segments out one by one.
+func (t *timeline) idleOf(i int) verdict.Name {
+	if t.losing && t.vantage != AtSender {
+		return t.idleElsewhere()
+	}
+	if t.d.Tails*2 >= t.d.Pauses || t.clock(flow.Idle) >= threshold.LongPause.Seconds()*float64(t.d.Pauses) {
+		return verdict.Application
+	}
+	return verdict.Sender
+}
+
+// idleElsewhere is idleOf where a segment that was lost before the tap leaves the same
+// silence as a program that has nothing to send. What ended a write was all that there
+// was, unless the silence doubles as repetitions do.
+func (t *timeline) idleElsewhere() verdict.Name {
+	if float64(t.d.PushedIdle) >= threshold.PushedIdle*t.clock(flow.Idle)*1e9 &&
+		float64(t.d.BackOffs) < threshold.BackingOff*float64(t.d.Pauses) {
+		return verdict.Application
+	}
+	return verdict.Unknown
+}
+
+// stood says that nothing got through in a slice for a second and more.
+func stood(s *flow.Slice) bool {
+	return s.Acked == 0 && s.End-s.Start >= int64(time.Second)
+}
+
+// windowKnown says whether the window's size can be relied on. Where the handshake is not
+// in the capture, the least scale that fits is believed only if what is outstanding stayed
+// at that window for long.
+func (t *timeline) windowKnown() bool {
+	d := t.d
+	if d.ScaleKnown {
+		return true
+	}
+	full := t.clock(flow.Full)
+	return full > threshold.ScalePlateau*t.length && d.WindowMax >= int64(threshold.ProbeSegments*d.MSS) &&
+		d.ScaleRaise-d.First < (d.Last-d.First)/3
+}
+
+// slackOf is what limited while the sender had far less outstanding than before: itself.
+func (t *timeline) slackOf(i int) verdict.Name {
+	n := t.network[i]
+	if n == verdict.Congestion && t.vantage == AtSender {
+		return verdict.Sender
+	}
+	return n
+}
+
+// repairOf is what limited during a repair: the link, where it was kept full all the same.
+func (t *timeline) repairOf(s *flow.Slice) verdict.Name {
+	if !stood(s) && (t.filled || t.queueing && t.full(s) || t.neverEmpty(s) || t.queued(s) && t.full(s)) {
+		return verdict.Bottleneck
+	}
+	return verdict.Congestion
+}

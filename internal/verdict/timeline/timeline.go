@@ -1,0 +1,337 @@
+// Package timeline judges captures: the timeline that package flow made of each direction
+// of a connection becomes shares of time, a verdict with evidence, and what the fix would
+// give.
+package timeline
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// Vantage is where a capture was taken, seen from the data's sender.
+type Vantage string
+
+const (
+	AtSender       Vantage = "sender"
+	AtReceiver     Vantage = "receiver"
+	InTheMiddle    Vantage = "middle"
+	VantageUnknown Vantage = "unknown"
+)
+
+// Band is a span of a direction's time with the limiter that held most of it; times count
+// from the connection's first segment.
+type Band struct {
+	Start, End time.Duration
+	Limiter    verdict.Name
+}
+
+// Diagnosis is what a capture tells of one direction of one connection.
+type Diagnosis struct {
+	verdict.Verdict
+	Vantage    Vantage
+	GoodputBps float64
+	Bands      []Band
+	Prediction *Prediction // nil: nothing follows
+	// PathBps is the pace at which data that was outstanding at once got through, and RTT
+	// the empty path's round trip; 0 not known.
+	PathBps float64
+	RTT     time.Duration
+	// LostTime is the wall time that limiters other than the link and the sending program
+	// took.
+	LostTime time.Duration
+}
+
+// timeline is one direction of a captured connection before the judge.
+type timeline struct {
+	c *flow.Connection
+	d *flow.Direction
+
+	length   float64 // wall time, seconds
+	base     float64 // the empty path's round trip of a full segment, seconds; 0 unknown
+	capacity float64 // the best rate that lasted, bytes/s
+	goodput  float64 // bytes/s
+	link     float64 // what the path delivers of data that is outstanding at once, bytes/s; 0 unknown
+	rounds   int
+	pausing  bool    // real pauses in the sending
+	crowd    float64 // what all connections between the hosts carried, as a multiple of this one
+	queueing bool    // a standing queue was seen in much of the time
+	probed   bool    // faster sending than ever came out the other end
+	losing   bool
+	filled   bool // linkFull
+	brief    bool // short
+	vantage  Vantage
+	// recovering says of each slice that its congestion window still grew back from a loss.
+	recovering []bool
+	opening    int            // slices in which it opened, without any loss
+	network    []verdict.Name // for each slice, what limited while nothing else did
+	time       map[verdict.Name]float64
+}
+
+// Judge says what limited one direction of a captured connection.
+//
+// The flow's clocks say what is plain at each moment: an idle sender, a full or closed
+// window, a repair. What is left, and whether a full window or a repair cost anything,
+// depends on the whole transfer: the link may have been full all the same.
+//
+// The others are directions between the same two hosts: connections share a link, and it
+// is full when all of them together fill it.
+//
+// A verdict that does not agree with its own figures is judged once more by a round trip
+// that several slices support, and is unknown where that does not fit either.
+func Judge(c *flow.Connection, d *flow.Direction, others ...Parallel) Diagnosis {
+	t := newTimeline(c, d, others, 0)
+	g := t.judge()
+	if t.gone(&g) {
+		t.unknown(&g, t.silent())
+		return g
+	}
+	wrong := verdict.Check(g.Verdict, t.figures())
+	if len(wrong) == 0 {
+		return g
+	}
+	if base := t.supportedRTT(); base > t.base {
+		t := newTimeline(c, d, others, base)
+		again := t.judge()
+		if len(verdict.Check(again.Verdict, t.figures())) == 0 {
+			again.Verdict = verdict.Again(again.Verdict, wrong[0])
+			return again
+		}
+	}
+	g.Verdict, g.Prediction = verdict.Doubted(g.Verdict, wrong[0]), nil
+	return g
+}
+
+func (t *timeline) judge() Diagnosis {
+	d := t.d
+	g := Diagnosis{Vantage: t.vantage, GoodputBps: t.goodput * 8, PathBps: t.link * 8, RTT: seconds(t.base)}
+	if len(d.Slices) == 0 || t.length <= 0 {
+		g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedTooShort}, verdict.Application, verdict.SlowStart)
+		return g
+	}
+	if t.oneWay() {
+		g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedOneDirection, Values: verdict.Values{
+			"segments": float64(d.Segments), "acknowledgements": float64(d.Acknowledgements),
+			"bytes": float64(d.Bytes), "duration_s": t.length,
+			"retransmitted_segments": float64(d.Retransmitted)}}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)
+		return g
+	}
+	few := d.Bytes < threshold.FewSegments*int64(max(d.MSS, 536)) && t.rounds < threshold.FewRounds
+	if few && d.Timeouts == 0 && t.clock(flow.BlackHole) == 0 {
+		why := verdict.Evidence{Code: verdict.CapturedTooFewBytes, Values: verdict.Values{"bytes": float64(d.Bytes)}}
+		g.Verdict = verdict.Unseen(why, verdict.Application, verdict.SlowStart, verdict.MTUBlackHole)
+		return g
+	}
+	took := make(attributed, 0, 8)
+	g.Bands = make([]Band, 0, len(d.Slices))
+	for i := range d.Slices {
+		s := &d.Slices[i]
+		took = took[:0]
+		t.attribute(i, &took)
+		for _, one := range took {
+			t.time[one.name] += one.took
+		}
+		g.Bands = append(g.Bands, Band{time.Duration(s.Start), time.Duration(s.End), took.most()})
+	}
+	g.Bands = joined(g.Bands)
+	shares := verdict.Shares{}
+	total := 0.0
+	for _, name := range slices.Sorted(maps.Keys(t.time)) { // sums in any other order differ in their last digit
+		total += t.time[name]
+	}
+	for name, d := range t.time {
+		if d > 0 {
+			shares[name] = d / total
+		}
+		if name != verdict.Bottleneck && name != verdict.Application && name != verdict.Unknown {
+			g.LostTime += seconds(d / total * t.length)
+		}
+	}
+	g.Verdict = hostOf(verdict.Headline(shares))
+	t.conclude(&g)
+	return g
+}
+
+// hostOf takes a sender that writes too little and one that holds itself back for one
+// limiter where neither is alone the larger part: a capture cannot tell where in the host
+// the data waits.
+func hostOf(v verdict.Verdict) verdict.Verdict {
+	if v.Limiter != verdict.Mixed {
+		return v
+	}
+	together := maps.Clone(v.Shares)
+	together[verdict.Sender] += together[verdict.Application]
+	delete(together, verdict.Application)
+	if verdict.Headline(together).Limiter == verdict.Sender {
+		v.Limiter, v.Candidates = verdict.Sender, nil
+	}
+	return v
+}
+
+// Parallel is a direction of another connection between the same two hosts.
+type Parallel struct {
+	Connection *flow.Connection
+	Direction  *flow.Direction
+}
+
+// share finds how many times a direction's own goodput all directions together had while it
+// lasted, 1 when it was alone.
+func (t *timeline) share(others []Parallel) {
+	t.crowd = 1
+	if t.goodput <= 0 {
+		return
+	}
+	from, to := t.c.Started+t.d.First, t.c.Started+t.d.Last
+	for _, o := range others {
+		if o.Direction == t.d || o.Direction.Last <= o.Direction.First {
+			continue
+		}
+		a, b := o.Connection.Started+o.Direction.First, o.Connection.Started+o.Direction.Last
+		if both := float64(min(b, to) - max(a, from)); both > 0 {
+			bytes := float64(o.Direction.Bytes) * both / float64(b-a)
+			t.crowd += bytes / float64(t.d.Bytes)
+			t.link = max(t.link, o.Direction.Bursts.Quantile(threshold.PathPace))
+		}
+	}
+}
+
+// newTimeline takes base for the empty path's round trip, seconds, or finds it where that is 0.
+func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base float64) *timeline {
+	t := &timeline{c: c, d: d, time: map[verdict.Name]float64{}, vantage: vantage(d)}
+	t.length = float64(d.Last-d.First) / 1e9
+	if t.length > 0 {
+		t.goodput = float64(d.Bytes) / t.length
+	}
+	rates := make([]weighted, 0, len(d.Slices))
+	idle := 0.0
+	outstanding, speeds := make([]float64, len(d.Slices)), make([]float64, len(d.Slices))
+	lost := make([]bool, len(d.Slices))
+	for i := range d.Slices {
+		s := &d.Slices[i]
+		outstanding[i], speeds[i], lost[i] = s.OutMean(), t.rate(s), s.Losses > 0 || s.Retransmitted > 0
+		t.rounds += int(s.Rounds)
+		idle += float64(s.Clock[flow.Idle]) / 1e9
+		if active := activeTime(s); active > 0 && s.Acked > 0 {
+			rates = append(rates, weighted{float64(s.Acked) / active, active})
+		}
+	}
+	t.capacity = max(quantile(rates, threshold.EvenBest), t.goodput)
+	t.link = d.Bursts.Quantile(threshold.PathPace)
+	t.share(others)
+	t.pausing = idle > threshold.PausingShare*t.length
+	if t.base = base; base == 0 {
+		t.base = t.emptyRTT()
+	}
+	// What the receiver had already was not lost, and cost no congestion window for long
+	// (RFC 3708, RFC 4015).
+	t.losing = float64(d.Retransmitted-d.Spurious) > threshold.Losing*float64(d.Segments) && d.LossEvents > 0
+	queued, probes := 0.0, 0
+	for i := range d.Slices {
+		s := &d.Slices[i]
+		if t.queued(s) && t.full(s) && !t.ackQueued(s) {
+			queued += sliceTime(s)
+		}
+		after := &d.Slices[min(i+1, len(d.Slices)-1)]
+		enough := s.OutMax >= threshold.ProbeSegments*int64(d.MSS) && s.Clock[flow.Growth] == 0
+		if t.link > 0 && enough && s.PeakSent > threshold.BBRProbing*max(t.link, s.PeakAcked, after.PeakAcked) {
+			probes++
+		}
+	}
+	t.queueing = queued > threshold.HeadlineShare*t.length
+	// Behind the link nothing comes faster than the link.
+	t.probed = t.vantage == AtSender && probes > 1 && probes*threshold.ProbeEvery > len(d.Slices)
+	t.filled, t.brief = t.linkFull(), t.short()
+	t.recovering = recoveries(outstanding, lost)
+	if !t.losing {
+		t.opening = opening(outstanding, speeds)
+	}
+	t.judgeNetwork()
+	return t
+}
+
+// emptyRTT is the round trip of a full segment over the empty path, seconds: the least one
+// of data, or the handshake's and the serialisation that its small segments were spared.
+func (t *timeline) emptyRTT() float64 {
+	d := t.d
+	if d.RTTMin <= 0 {
+		return 0
+	}
+	base := float64(d.RTTMin) / 1e9
+	if fastest := max(t.link, t.capacity); fastest > 0 {
+		base += float64(d.MSS) / fastest
+	}
+	if d.DataRTTMin > 0 {
+		base = min(base, float64(d.DataRTTMin)/1e9)
+	}
+	return base
+}
+
+// supportedRTT is the mean round trip that a twentieth of the time did not exceed, seconds:
+// no single packet's.
+func (t *timeline) supportedRTT() float64 {
+	means := make([]weighted, 0, len(t.d.Slices))
+	for i := range t.d.Slices {
+		if s := &t.d.Slices[i]; s.RTTs > 0 {
+			means = append(means, weighted{float64(s.RTTSum) / float64(s.RTTs) / 1e9, sliceTime(s)})
+		}
+	}
+	return quantile(means, threshold.BestLeftOut)
+}
+
+func vantage(d *flow.Direction) Vantage {
+	if !d.LoopKnown || d.RTTMin <= 0 {
+		return VantageUnknown
+	}
+	switch share := float64(d.LoopMin) / float64(d.RTTMin); {
+	case share <= threshold.TapAtSender:
+		return AtSender
+	case share >= threshold.TapAtReceiver:
+		return AtReceiver
+	}
+	return InTheMiddle
+}
+
+func sliceTime(s *flow.Slice) float64 { return float64(s.End-s.Start) / 1e9 }
+
+// activeTime is a slice's length without the sender's pauses, seconds.
+func activeTime(s *flow.Slice) float64 {
+	return float64(s.End-s.Start-s.Clock[flow.Idle]-s.Clock[flow.Held]) / 1e9
+}
+
+func (t *timeline) rate(s *flow.Slice) float64 {
+	if active := activeTime(s); active > 0 {
+		return float64(s.Acked) / active
+	}
+	return 0
+}
+
+type weighted struct{ value, weight float64 }
+
+// quantile is the smallest value below which q of the weight lies.
+func quantile(all []weighted, q float64) float64 {
+	slices.SortFunc(all, func(a, b weighted) int {
+		if a.value < b.value {
+			return -1
+		} else if a.value > b.value {
+			return 1
+		}
+		return 0
+	})
+	total := 0.0
+	for _, w := range all {
+		total += w.weight
+	}
+	sum := 0.0
+	for _, w := range all {
+		if sum += w.weight; sum >= q*total {
+			return w.value
+		}
+	}
+	return 0
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -1,0 +1,90 @@
+package timeline
+
+import (
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// windowed is a capture at the sender of a transfer that a window of raw << scale holds:
+// a whole window each round trip, acknowledged two segments at a time.
+func windowed(rtt int64, raw uint16, scale uint8, rounds int) *flow.Table {
+	table := flow.NewTable(flow.Config{})
+	client, server := flow.Endpoint4(1, 40000), flow.Endpoint4(2, 5201)
+	const mss = 1460
+	options := flow.HasMSS | flow.HasScale | flow.HasSACKPermitted
+	table.Add(&flow.Segment{Src: client, Dst: server, Seq: 999, Flags: flow.SYN, Window: 64240, MSS: mss, Scale: 7,
+		Options: options})
+	table.Add(&flow.Segment{At: rtt, Src: server, Dst: client, Seq: 4999, Ack: 1000, Flags: flow.SYN | flow.ACK,
+		Window: raw, MSS: mss, Scale: scale, Options: options})
+	sent, acked := uint32(0), uint32(0)
+	segments := int(raw) << scale / mss &^ 1
+	for round := range rounds {
+		at := rtt + int64(round)*rtt
+		for i := range segments {
+			now := at + int64(i)*20_000
+			if round > 0 && i%2 == 0 && acked < sent {
+				acked += 2 * mss
+				table.Add(&flow.Segment{At: now, Src: server, Dst: client, Seq: 5000, Ack: 1000 + acked, Flags: flow.ACK,
+					Window: raw})
+			}
+			table.Add(&flow.Segment{At: now + 1000, Src: client, Dst: server, Seq: 1000 + sent, Ack: 5000, Flags: flow.ACK,
+				Window: 500, Payload: mss})
+			sent += mss
+		}
+	}
+	return table
+}
+
+func TestWindowsInCaptures(t *testing.T) {
+	tests := []struct {
+		name    string
+		raw     uint16
+		scale   uint8
+		subtype string
+	}{
+		{"scale offered with factor 0", 65535, 0, verdict.FactorZero},
+		{"stuck at 63 << 10", 63, 10, verdict.Stuck},
+		{"a buffer of 128 KiB", 1024, 7, verdict.Fixed},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := windowed(40e6, test.raw, test.scale, 60).Finish()[0]
+			d := c.Directions()[0]
+			g := Judge(c, d)
+			if g.Limiter != verdict.ReceiverWindow || g.Subtype != test.subtype || g.Confidence != verdict.High ||
+				g.Vantage != AtSender {
+				t.Errorf("%s (%s), %s, tap at the %s: %v", g.Limiter, g.Subtype, g.Confidence, g.Vantage, g.Shares)
+			}
+			if d.MSS != 1460 || d.WindowMax != int64(test.raw)<<test.scale {
+				t.Errorf("MSS %d, window %d", d.MSS, d.WindowMax)
+			}
+			sum := 0.0
+			for _, share := range g.Shares {
+				sum += share
+			}
+			if sum < 0.999 || sum > 1.001 {
+				t.Errorf("shares sum to %v", sum)
+			}
+			if p := g.Prediction; p == nil || p.LowBps < 1.09*g.GoodputBps {
+				t.Errorf("prediction %+v for %v bit/s", p, g.GoodputBps)
+			}
+			for i := range g.Bands {
+				if i > 0 && g.Bands[i].Start < g.Bands[i-1].End {
+					t.Errorf("bands overlap: %v", g.Bands)
+				}
+			}
+		})
+	}
+}
+
+func TestTooLittleIsUnknown(t *testing.T) {
+	table := flow.NewTable(flow.Config{})
+	table.Add(&flow.Segment{Src: flow.Endpoint4(1, 1), Dst: flow.Endpoint4(2, 2), Seq: 1, Flags: flow.ACK, Payload: 100})
+	c := table.Finish()[0]
+	if g := Judge(c, c.Directions()[0]); g.Limiter != verdict.Unknown || g.Confidence != verdict.Low ||
+		len(g.Evidence) == 0 {
+		t.Errorf("%+v", g)
+	}
+}

@@ -1,0 +1,33 @@
+package verdict
+
+import "github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+
+// WindowFacts are what is known of a receive window that limits. Sizes are bytes.
+type WindowFacts struct {
+	Scale                 int  // the shift; -1: not negotiated
+	ScaleKnown            bool // the handshake was seen
+	Largest, Middle, Last int64
+	SizeKnown             bool // the receiver told how its buffer is sized
+	Automatic             bool // by its system, not by SO_RCVBUF
+}
+
+// Subtype says why the window is what it is. A window that does not grow, though nobody
+// says how its buffer is sized, is called Fixed: SO_RCVBUF, a clamp and an exhausted
+// automatic ceiling look alike from outside.
+func (f WindowFacts) Subtype() string {
+	fixed := f.SizeKnown && !f.Automatic
+	atMost := float64(f.Largest) >= threshold.UnscaledNear*threshold.UnscaledMost && f.Largest <= threshold.UnscaledMost
+	switch {
+	case f.ScaleKnown && f.Scale < 0 && (atMost || !fixed):
+		return Unscaled
+	case fixed: // a small SO_RCVBUF offers a scale of 0
+		return Fixed
+	case f.ScaleKnown && f.Scale == 0 && atMost:
+		return FactorZero
+	case float64(f.Last) >= threshold.WindowGrows*float64(f.Middle):
+		return AutotuneGrowing
+	case f.SizeKnown || f.Scale > 0 && f.Largest > threshold.StuckLeast && f.Largest <= threshold.StuckMost:
+		return Stuck
+	}
+	return Fixed
+}

@@ -1,0 +1,27 @@
+package verdict
+
+import "testing"
+
+// A factor of 0 that was offered and an option that never came through are two faults with
+// two remedies.
+func TestAFactorOfZeroIsNoMissingOption(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		facts WindowFacts
+		want  string
+	}{
+		{"the case's own window", WindowFacts{Scale: 0, ScaleKnown: true, Largest: 64512, Middle: 64512, Last: 64512},
+			FactorZero},
+		{"another one", WindowFacts{Scale: 0, ScaleKnown: true, Largest: 65160, Middle: 65160, Last: 65160}, FactorZero},
+		{"stripped on the way", WindowFacts{Scale: -1, ScaleKnown: true, Largest: 64512, Middle: 64512, Last: 64512},
+			Unscaled},
+		{"stripped, small", WindowFacts{Scale: -1, ScaleKnown: true, Largest: 17520, Middle: 17520, Last: 17520}, Unscaled},
+		{"a program's, as it says", WindowFacts{Scale: 0, ScaleKnown: true, Largest: 64512, SizeKnown: true}, Fixed},
+		{"a small one", WindowFacts{Scale: 0, ScaleKnown: true, Largest: 8192, Middle: 8192, Last: 8192}, Fixed},
+		{"no handshake", WindowFacts{Largest: 64512, Middle: 64512, Last: 64512}, Fixed},
+	} {
+		if got := c.facts.Subtype(); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package watch
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+const clocks = transfer.HaveLimits | transfer.HaveNotSent | transfer.HaveSendWnd
+
+// after is a sample two seconds on, with clocks that ran so many milliseconds.
+func after(busy, receiver, buffer int) transfer.Sample {
+	ms := time.Millisecond
+	return transfer.Sample{At: 2 * time.Second, Have: clocks, Busy: time.Duration(busy) * ms, NotSent: 1e6, SendWnd: 1e5,
+		ReceiveLimited: time.Duration(receiver) * ms, SendLimited: time.Duration(buffer) * ms}
+}
+
+func TestCoarse(t *testing.T) {
+	shut := after(2000, 1900, 0)
+	shut.SendWnd = 0
+	silent := after(0, 0, 0)
+	silent.Have = 0
+	for _, c := range []struct {
+		name       string
+		to         transfer.Sample
+		want       verdict.Name
+		candidates []verdict.Name // at least
+	}{
+		{"idle", after(100, 0, 0), verdict.Application, nil},
+		{"a window", after(2000, 1900, 0), verdict.ReceiverWindow, []verdict.Name{verdict.ReceiverApplication}},
+		{"a window that is shut", shut, verdict.ReceiverApplication, []verdict.Name{verdict.ReceiverWindow}},
+		{"the send buffer", after(2000, 0, 1700), verdict.SendBuffer, nil},
+		{"the network", after(2000, 0, 0), verdict.Unknown, network},
+		{"clocks beyond the time", after(9000, 8000, 7000), verdict.ReceiverWindow, nil},
+		{"half and half", after(1000, 0, 0), verdict.Mixed, network},
+		{"a kernel without clocks", silent, verdict.Unknown, append([]verdict.Name{verdict.Application}, network...)},
+	} {
+		from := transfer.Sample{Have: c.to.Have}
+		v := coarse(&from, &c.to)
+		if v.Limiter != c.want || v.Confidence == verdict.High {
+			t.Errorf("%s: %s, %s, %v", c.name, v.Limiter, v.Confidence, v.Shares)
+		}
+		for _, n := range c.candidates {
+			if !slices.Contains(v.Candidates, n) {
+				t.Errorf("%s: %s is not a candidate of %v", c.name, n, v.Candidates)
+			}
+		}
+		sums(t, c.name, v)
+	}
+	if v := coarse(&transfer.Sample{At: 5}, &transfer.Sample{At: 5}); v.Limiter != verdict.Unknown {
+		t.Errorf("no time at all: %s", v.Limiter)
+	}
+}
+
+func sums(t *testing.T, name string, v verdict.Verdict) {
+	t.Helper()
+	sum := 0.0
+	for _, s := range v.Shares {
+		sum += s
+	}
+	if math.Abs(sum-1) > 1e-6 || len(v.Evidence) == 0 {
+		t.Errorf("%s: shares sum to %v, %d pieces of evidence", name, sum, len(v.Evidence))
+	}
+}
+
+// poured is a connection whose window holds four seconds of sending 10 Mbit/s over 40 ms, all
+// of it on its way at every sample, and queued of its send buffer's 100,000 bytes.
+func poured(queued func(i int) int64) *Connection {
+	c := &Connection{Handshake: &transfer.Handshake{MSS: 1448}}
+	for i := range 80 {
+		at := time.Duration(i) * 50 * time.Millisecond
+		c.window = append(c.window, Told{SendBuffer: 100_000, SendQueued: queued(i), Unacked: 50_000,
+			Sample: transfer.Sample{At: at,
+				Have: clocks | transfer.HaveRTT | transfer.HaveMinRTT | transfer.HaveCwnd | transfer.HaveInFlight | transfer.HaveAcked |
+					transfer.HaveRetrans | transfer.HaveRecovery | transfer.HaveRate,
+				RTT: 40 * time.Millisecond, MinRTT: 40 * time.Millisecond, Cwnd: 200_000, SendWnd: 1 << 20, InFlight: 50_000,
+				Busy:  at,
+				Acked: int64(at.Seconds() * 1.25e6), Sent: int64(at.Seconds()*1.25e6) + 50_000}})
+	}
+	return c
+}
+
+func TestTheSendBufferIsToldFromTheProgram(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		queued func(int) int64
+		want   verdict.Name
+	}{
+		{"full again and again", func(i int) int64 { return 70_000 + int64(i%4)*10_000 }, verdict.SendBuffer},
+		{"much, and never full", func(int) int64 { return 90_000 }, verdict.Application},
+		{"with room", func(int) int64 { return 20_000 }, verdict.Application},
+	} {
+		v := fine(poured(c.queued), true)
+		if v.Limiter != c.want || v.Confidence == verdict.High {
+			t.Errorf("%s: %s, %s, %v", c.name, v.Limiter, v.Confidence, v.Shares)
+		}
+		sums(t, c.name, v)
+	}
+}
+
+func TestThePairIsLeftOpen(t *testing.T) {
+	v := pair(verdict.Verdict{Limiter: verdict.ReceiverWindow, Confidence: verdict.Medium,
+		Shares: verdict.Shares{verdict.ReceiverWindow: 0.7, verdict.ReceiverApplication: 0.3}})
+	if v.Confidence != verdict.Low || len(v.Candidates) != 2 {
+		t.Errorf("%+v", v)
+	}
+	unscaled := verdict.Verdict{Limiter: verdict.ReceiverWindow, Subtype: verdict.Unscaled, Confidence: verdict.High}
+	if v := pair(unscaled); v.Confidence != verdict.High || len(v.Candidates) != 0 {
+		t.Errorf("%+v", v)
+	}
+}

@@ -1,0 +1,76 @@
+package watch
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+func TestParseTarget(t *testing.T) {
+	lookup := func(host string) ([]netip.Addr, error) {
+		if host != "backup.example.org" {
+			return nil, errors.New("no such host")
+		}
+		return []netip.Addr{netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("2001:db8::7")}, nil
+	}
+	conn := Told{Local: netip.MustParseAddrPort("198.51.100.1:50000"), Remote: netip.MustParseAddrPort("192.0.2.7:443")}
+	six := Told{Local: netip.MustParseAddrPort("[2001:db8::1]:22"), Remote: netip.MustParseAddrPort("[2001:db8::7]:51000")}
+	rsync := Owner{PID: 4242, Program: "rsync", Unit: "backup.service", Container: "0123456789ab"}
+	for _, c := range []struct {
+		target string
+		fits   [2]bool // conn and six, both of rsync
+	}{
+		{"4242", [2]bool{true, true}}, {"4243", [2]bool{false, false}}, {":443", [2]bool{true, false}},
+		{":22", [2]bool{false, true}},
+		{"192.0.2.7", [2]bool{true, false}}, {"192.0.2.7:443", [2]bool{true, false}}, {"192.0.2.7:80", [2]bool{false, false}},
+		{"2001:db8::7", [2]bool{false, true}}, {"[2001:db8::7]:22", [2]bool{false, true}},
+		{"192.0.2.0/24", [2]bool{true, false}},
+		{"backup.example.org", [2]bool{true, true}}, {"backup.example.org:443", [2]bool{true, false}},
+		{"rsync", [2]bool{true, true}}, {"backup", [2]bool{true, true}}, {"backup.service", [2]bool{true, true}},
+		{"nginx.service", [2]bool{false, false}}, {"ssh", [2]bool{false, false}}, {"0123456789ab", [2]bool{true, true}},
+		{"0123456789ab" + strings.Repeat("0", 52), [2]bool{true, true}},
+	} {
+		m, err := ParseTarget(c.target, lookup)
+		if err != nil {
+			t.Errorf("%s: %v", c.target, err)
+			continue
+		}
+		for i, told := range []Told{conn, six} {
+			if got := m.socket(&told) && m.owner(rsync); got != c.fits[i] {
+				t.Errorf("%s and %v: %v", c.target, told.Remote, got)
+			}
+		}
+	}
+	for _, bad := range []string{":0", ":99999", ":", "host.example:x", "nowhere.example"} {
+		if m, err := ParseTarget(bad, lookup); err == nil {
+			t.Errorf("%q was read as %+v", bad, m)
+		}
+	}
+}
+
+func TestLocalConnectionsAreLeftOut(t *testing.T) {
+	within := Told{Local: netip.MustParseAddrPort("10.0.0.1:1"), Remote: netip.MustParseAddrPort("10.0.0.1:2")}
+	loop := Told{Local: netip.MustParseAddrPort("127.0.0.1:1"), Remote: netip.MustParseAddrPort("127.0.0.9:2")}
+	for _, told := range []Told{within, loop} {
+		if (&Match{}).socket(&told) || !(&Match{Local: true}).socket(&told) {
+			t.Errorf("%v → %v", told.Local, told.Remote)
+		}
+	}
+}
+
+func TestUnitOf(t *testing.T) {
+	id := strings.Repeat("0123456789abcdef", 4)
+	for path, want := range map[string][2]string{
+		"/": {}, "/system.slice/nginx.service": {"nginx.service", ""},
+		"/user.slice/user-1000.slice/user@1000.service/app.slice/app-x.scope": {"app-x.scope", ""},
+		"/system.slice/docker-" + id + ".scope":                               {"docker-" + id + ".scope", id[:12]},
+		"/kubepods.slice/kubepods-pod1.slice/cri-containerd-" + id + ".scope": {"cri-containerd-" + id + ".scope", id[:12]},
+		"/docker/" + id + "/init.scope":                                       {"init.scope", id[:12]},
+		"/docker/" + id:                                                       {"", id[:12]},
+	} {
+		if unit, container := unitOf(path); unit != want[0] || container != want[1] {
+			t.Errorf("%s: %q %q", path, unit, container)
+		}
+	}
+}

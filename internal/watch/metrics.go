@@ -1,0 +1,223 @@
+package watch
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// mostGroupsTold bounds the label values that a host's connections can make: what comes
+// later is counted as "other".
+const mostGroupsTold = 200
+
+// Metrics sums the views of a watch into counters that never fall, by groups of
+// connections: whose they are, to which network, of which service. It is pure and not safe
+// for use by several goroutines.
+type Metrics struct {
+	groups map[string]*group
+	folded int64 // connections' periods that went to "other"
+	trips  [len(tripBounds) + 1]int64
+	sum    float64 // of round trips
+	last   View
+}
+
+// group is what one group's connections did.
+type group struct {
+	sent, received, resent int64
+	limited                map[limitedBy]float64 // seconds
+}
+
+type limitedBy struct {
+	direction transfer.Direction
+	limiter   string
+}
+
+// tripBounds are the upper bounds of round trips' buckets, in seconds.
+var tripBounds = [...]float64{50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 0.25, 0.5, 1,
+	2.5, 10}
+
+// NewMetrics is an empty one.
+func NewMetrics() *Metrics { return &Metrics{groups: map[string]*group{}} }
+
+// Add takes a period's view; not those of a cumulative watch.
+func (m *Metrics) Add(v *View) {
+	for i := range v.Seen {
+		s := &v.Seen[i]
+		g := m.group(s)
+		for j := range s.Flows {
+			f := &s.Flows[j]
+			if f.Direction == transfer.Up {
+				g.sent += f.Bytes
+				g.resent += max(f.Resent, 0)
+			} else {
+				g.received += f.Bytes
+			}
+			for name, share := range f.Verdict.Shares {
+				g.limited[limitedBy{f.Direction, limiterLabel(f, name)}] += share * v.Length.Seconds()
+			}
+			if f.RTT > 0 {
+				trip := f.RTT.Seconds()
+				at, _ := slices.BinarySearch(tripBounds[:], trip)
+				m.trips[at]++
+				m.sum += trip
+			}
+		}
+	}
+	m.last = *v
+	m.last.Seen = nil
+}
+
+// limiterLabel is "network" where the kernel's clocks leave congestion, bottleneck, pacing
+// and a local queue undivided.
+func limiterLabel(f *Flow, name verdict.Name) string {
+	if name == verdict.Unknown && !f.Sampled && f.Direction == transfer.Up && slices.Contains(f.Verdict.Candidates,
+		verdict.Bottleneck) {
+		return "network"
+	}
+	return string(name)
+}
+
+// group finds the connection's, or makes it while there is room. One that has a place keeps
+// it, so that no counter moves back.
+func (m *Metrics) group(s *Seen) *group {
+	name := groupName(s)
+	g := m.groups[name]
+	if g == nil && len(m.groups) >= mostGroupsTold {
+		m.folded++
+		name = "other"
+		g = m.groups[name]
+	}
+	if g == nil {
+		g = &group{limited: map[limitedBy]float64{}}
+		m.groups[name] = g
+	}
+	return g
+}
+
+// groupName is "OWNER NETWORK SERVICE": addresses are cut to /24 and /48, and of the ports
+// the service's is told alone.
+func groupName(s *Seen) string {
+	bits := 24
+	if s.Remote.Addr().Is6() {
+		bits = 48
+	}
+	network, err := s.Remote.Addr().Prefix(bits)
+	if err != nil {
+		network = netip.Prefix{}
+	}
+	const ephemeral = 32768 // net.ipv4.ip_local_port_range begins here
+	port := strconv.Itoa(int(min(s.Local.Port(), s.Remote.Port())))
+	if min(s.Local.Port(), s.Remote.Port()) >= ephemeral {
+		port = "-"
+	}
+	return cmp.Or(s.Owner.Unit, s.Owner.Program, "unknown") + " " + network.String() + " " + port
+}
+
+// Write prints the counters, in the text format 0.0.4 of Prometheus or as OpenMetrics 1.0.
+func (m *Metrics) Write(w io.Writer, openMetrics bool, version string) error {
+	p := &exposition{open: openMetrics}
+	names := slices.Sorted(maps.Keys(m.groups))
+	p.family("build_info", "gauge", "", "The version that serves this.")
+	p.sample("build_info", 1, "version", version)
+	p.family("limited_seconds", "counter", "seconds", "Time of connections that moved payload, by what limited them.")
+	for _, name := range names {
+		g := m.groups[name]
+		keys := slices.SortedFunc(maps.Keys(g.limited), func(a, b limitedBy) int {
+			return cmp.Or(cmp.Compare(a.direction, b.direction), cmp.Compare(a.limiter, b.limiter))
+		})
+		for _, k := range keys {
+			p.sample("limited_seconds_total", g.limited[k], "group", name, "direction", string(k.direction), "limiter",
+				k.limiter)
+		}
+	}
+	for _, f := range []struct {
+		name, help string
+		of         func(*group) int64
+	}{
+		{"sent_bytes", "Payload that the peer acknowledged.", func(g *group) int64 { return g.sent }},
+		{"received_bytes", "Payload that arrived in order.", func(g *group) int64 { return g.received }},
+		{"retransmitted_bytes", "Payload that was sent again.", func(g *group) int64 { return g.resent }},
+	} {
+		p.family(f.name, "counter", "bytes", f.help)
+		for _, name := range names {
+			p.sample(f.name+"_total", float64(f.of(m.groups[name])), "group", name)
+		}
+	}
+	p.family("rtt_seconds", "histogram", "seconds", "Smoothed round trips of sending connections, one a period.")
+	below := int64(0)
+	for i, bound := range tripBounds {
+		below += m.trips[i]
+		p.sample("rtt_seconds_bucket", float64(below), "le", number(bound))
+	}
+	below += m.trips[len(tripBounds)]
+	p.sample("rtt_seconds_bucket", float64(below), "le", "+Inf")
+	p.sample("rtt_seconds_sum", m.sum)
+	p.sample("rtt_seconds_count", float64(below))
+	p.family("connections", "gauge", "", "Connections that stand and are followed.")
+	p.sample("connections", float64(m.last.Standing))
+	for _, f := range []struct {
+		name, help string
+		value      float64
+	}{
+		{"connections_opened", "Connections seen to begin.", float64(m.last.Totals.Opened)},
+		{"connections_closed", "Connections that ended with the kernel's last account.", float64(m.last.Totals.Closed)},
+		{"connections_unfinished", "Connections that ended without it.", float64(m.last.Totals.Unfinished)},
+		{"ends_dropped", "Ends that found no room and were not told.", float64(m.last.Lost)},
+		{"groups_folded", "Periods of connections that were counted as other.", float64(m.folded)},
+	} {
+		p.family(f.name, "counter", "", f.help)
+		p.sample(f.name+"_total", f.value)
+	}
+	p.family("read_seconds", "gauge", "seconds", "What the last dump took.")
+	p.sample("read_seconds", m.last.Took.Seconds())
+	if openMetrics {
+		p.text.WriteString("# EOF\n")
+	}
+	_, err := io.WriteString(w, p.text.String())
+	return err
+}
+
+// exposition is a page of metrics while it is written.
+type exposition struct {
+	text strings.Builder
+	open bool
+}
+
+const metricPrefix = "fullpipe_watch_"
+
+func (p *exposition) family(name, kind, unit, help string) {
+	if kind == "counter" && !p.open {
+		name += "_total" // OpenMetrics names the family without it
+	}
+	fmt.Fprintf(&p.text, "# HELP %s%s %s\n# TYPE %s%s %s\n", metricPrefix, name, help, metricPrefix, name, kind)
+	if p.open && unit != "" {
+		fmt.Fprintf(&p.text, "# UNIT %s%s %s\n", metricPrefix, name, unit)
+	}
+}
+
+var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
+func (p *exposition) sample(name string, value float64, labels ...string) {
+	p.text.WriteString(metricPrefix + name)
+	for i := 0; i+1 < len(labels); i += 2 {
+		open := ","
+		if i == 0 {
+			open = "{"
+		}
+		fmt.Fprintf(&p.text, `%s%s="%s"`, open, labels[i], labelEscapes.Replace(strings.ToValidUTF8(labels[i+1], "?")))
+	}
+	if len(labels) > 0 {
+		p.text.WriteByte('}')
+	}
+	p.text.WriteString(" " + number(value) + "\n")
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -1,0 +1,132 @@
+package watch
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+func seen(program, remote string, bytes int64, limiter verdict.Name) Seen {
+	return Seen{Connection: &Connection{Owner: Owner{Program: program},
+		Told: Told{Local: netip.MustParseAddrPort("10.0.0.1:50000"),
+			Remote: netip.MustParseAddrPort(remote)}}, Flows: []Flow{{Direction: transfer.Up, Bytes: bytes,
+		RTT: 20 * time.Millisecond, Sampled: true,
+		Verdict: verdict.Verdict{Limiter: limiter, Shares: verdict.Shares{limiter: 0.75, verdict.Unknown: 0.25}}}}}
+}
+
+var (
+	metricLine = regexp.MustCompile(
+		`^fullpipe_watch_[a-z_]+(\{[a-z]+="(?:[^"\\\n]|\\.)*"(?:,[a-z]+="(?:[^"\\\n]|\\.)*")*\})? [0-9.e+-]+$`)
+	nameOf = regexp.MustCompile(`^[a-z_]+`)
+)
+
+// page renders and checks what every page has to be: lines of the format, each sample under
+// its family, no series twice.
+func page(t *testing.T, m *Metrics, open bool) map[string]string {
+	t.Helper()
+	var out strings.Builder
+	if err := m.Write(&out, open, `dev "1"`); err != nil {
+		t.Fatal(err)
+	}
+	series, families := map[string]string{}, map[string]string{}
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	for i, line := range lines {
+		if fields := strings.Fields(line); fields[0] == "#" {
+			if fields[1] == "TYPE" {
+				families[fields[2]] = fields[3]
+			}
+			if line == "# EOF" && (!open || i != len(lines)-1) {
+				t.Errorf("line %d ends the page", i)
+			}
+			continue
+		}
+		if !metricLine.MatchString(line) {
+			t.Errorf("not a sample: %q", line)
+			continue
+		}
+		at := strings.LastIndexByte(line, ' ')
+		if _, twice := series[line[:at]]; twice {
+			t.Errorf("twice: %s", line)
+		}
+		series[line[:at]] = line[at+1:]
+		name := nameOf.FindString(line)
+		family := name
+		if families[family] == "" {
+			for _, end := range []string{"_total", "_bucket", "_sum", "_count"} {
+				family = strings.TrimSuffix(family, end)
+			}
+		}
+		if families[family] == "" || open && families[family] == "counter" && !strings.HasSuffix(name, "_total") {
+			t.Errorf("%s has no family", name)
+		}
+	}
+	if open && lines[len(lines)-1] != "# EOF" {
+		t.Error("no end")
+	}
+	return series
+}
+
+func TestMetrics(t *testing.T) {
+	m := NewMetrics()
+	for range 2 {
+		m.Add(&View{Length: 2 * time.Second, Standing: 7, Lost: 3, Totals: Totals{Opened: 4}, Took: 5 * time.Millisecond,
+			Seen: []Seen{seen("rsync", "192.0.2.7:22", 1000, verdict.Bottleneck), seen("rsync", "192.0.2.99:22", 500,
+				verdict.Bottleneck)}})
+	}
+	for _, open := range []bool{false, true} {
+		got := page(t, m, open)
+		for series, want := range map[string]string{
+			`fullpipe_watch_limited_seconds_total{group="rsync 192.0.2.0/24 22",direction="up",limiter="bottleneck"}`: "6",
+			`fullpipe_watch_sent_bytes_total{group="rsync 192.0.2.0/24 22"}`:                                          "3000",
+			`fullpipe_watch_rtt_seconds_bucket{le="0.01"}`:                                                            "0",
+			`fullpipe_watch_rtt_seconds_bucket{le="0.025"}`:                                                           "4",
+			`fullpipe_watch_rtt_seconds_count`:                                                                        "4",
+			`fullpipe_watch_connections`:                                                                              "7",
+			`fullpipe_watch_ends_dropped_total`:                                                                       "3",
+			`fullpipe_watch_build_info{version="dev \"1\""}`:                                                          "1",
+		} {
+			if got[series] != want {
+				t.Errorf("%s is %q, want %q", series, got[series], want)
+			}
+		}
+	}
+}
+
+// TestGroupsAreBounded sends a thousand networks, then one of the first again.
+func TestGroupsAreBounded(t *testing.T) {
+	m := NewMetrics()
+	for i := range 1000 {
+		m.Add(&View{Length: time.Second, Seen: []Seen{seen("x\n\"\\\xff", fmt.Sprintf("10.%d.%d.1:443", i/250, i%250), 10,
+			verdict.Application)}})
+	}
+	m.Add(&View{Length: time.Second, Seen: []Seen{seen("x\n\"\\\xff", "10.0.0.9:443", 10, verdict.Application)}})
+	got := page(t, m, true)
+	groups := 0
+	for series := range got {
+		if strings.HasPrefix(series, "fullpipe_watch_sent_bytes_total{") {
+			groups++
+		}
+	}
+	if groups != mostGroupsTold+1 || got[`fullpipe_watch_sent_bytes_total{group="other"}`] != "8000" ||
+		got[`fullpipe_watch_groups_folded_total`] != "800" ||
+		got[`fullpipe_watch_sent_bytes_total{group="x\n\"\\? 10.0.0.0/24 443"}`] != "20" {
+		t.Errorf("%d groups: %v", groups, got)
+	}
+}
+
+func TestTheNetworkStaysUndivided(t *testing.T) {
+	f := Flow{Direction: transfer.Up, Verdict: verdict.Verdict{Candidates: network}}
+	if got := limiterLabel(&f, verdict.Unknown); got != "network" {
+		t.Error(got)
+	}
+	f.Direction = transfer.Down
+	if got := limiterLabel(&f, verdict.Unknown); got != "unknown" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,177 @@
+// Package watch follows this host's TCP connections while they run and says what limits
+// each: exact accounts of all of them, from dumps and from the kernel's last word on those
+// that end, and samples of the few that move most, which the live judge reads. It changes
+// nothing, and needs no privilege for what the user may see.
+//
+// The account and the judges are pure; the loop that asks the kernel is Linux's.
+package watch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// Config says what is watched. Its zero value watches every connection that leaves this
+// host.
+type Config struct {
+	Match Match
+	// Every is the time between two dumps, and the length of a period; 0 is two seconds.
+	Every time.Duration
+	// Sample is the time between two samples of the connections that matter; 0 is 50 ms.
+	Sample time.Duration
+	// Window is how far back the live judge looks; 0 is ten seconds.
+	Window time.Duration
+	// Cumulative makes one view of all the time until the watch ends.
+	Cumulative bool
+	// Namespace is the network namespace to look into, as /proc/PID/ns/net; "" is this
+	// process's. Another one needs CAP_SYS_ADMIN.
+	Namespace string
+}
+
+// mostSampled is how many connections are sampled between the dumps: 64 look-ups every
+// 50 ms take some 0.6 % of a core.
+const mostSampled = 64
+
+func (c Config) complete() Config {
+	c.Every = cmp.Or(c.Every, 2*time.Second)
+	c.Sample = cmp.Or(c.Sample, 50*time.Millisecond)
+	c.Window = cmp.Or(c.Window, 10*time.Second)
+	return c
+}
+
+func (c Config) check() error {
+	switch {
+	case c.Every < 100*time.Millisecond || c.Every > time.Hour:
+		return errors.New("a period is 100 ms to 1 h")
+	case c.Sample < 10*time.Millisecond || c.Sample > c.Every:
+		return errors.New("the time between two samples is 10 ms to a period")
+	}
+	return nil
+}
+
+// Flow is one direction of a connection in a period.
+type Flow struct {
+	Direction transfer.Direction
+	Bytes     int64 // payload in the period
+	Verdict   verdict.Verdict
+	// Sampled says that the verdict rests on samples; else on the kernel's cumulative
+	// clocks alone.
+	Sampled bool
+	RTT     time.Duration // the last smoothed one; 0 where nothing was sent
+	MinRTT  time.Duration
+	Resent  int64 // payload bytes that were sent again in the period
+}
+
+// Seen is one connection in a period.
+type Seen struct {
+	*Connection
+	Flows []Flow // those with payload, the heavier first
+}
+
+// Bytes is the payload of both directions in the period.
+func (s *Seen) Bytes() (sum int64) {
+	for i := range s.Flows {
+		sum += s.Flows[i].Bytes
+	}
+	return sum
+}
+
+// View is what a period showed. It is valid only during the call that it is given to.
+type View struct {
+	At       time.Duration // since the watch began
+	Length   time.Duration // of the period
+	Seen     []Seen        // that moved payload and match, the heaviest first
+	Matched  int           // connections that match, idle ones included
+	Lighter  int           // connections that ended and were too many to be kept; Totals has their bytes
+	Totals   Totals        // of every connection that is followed, matching or not
+	Lost     uint64        // ends that found no room and so were not told, since the beginning
+	Standing int           // connections that stand
+	Took     time.Duration // for the dump
+	Unread   []string      // what could not be seen, and why
+}
+
+// Run watches until ctx ends or each answers an error, which it then returns. Each is
+// called once a period, and once more when ctx ends; with Config.Cumulative only then.
+func Run(ctx context.Context, cfg Config, each func(*View) error) error {
+	cfg = cfg.complete()
+	if err := cfg.check(); err != nil {
+		return err
+	}
+	return run(ctx, cfg, each)
+}
+
+// look makes a period's view of the account.
+func (a *Account) look(v *View, cfg *Config, owner func(*Connection) Owner) {
+	m, walk, lighter := &cfg.Match, a.Period, a.lighter
+	if cfg.Cumulative {
+		walk = a.All
+	}
+	walk(func(c *Connection) {
+		if m.owned() {
+			c.Owner = owner(c)
+			if !m.owner(c.Owner) {
+				return
+			}
+		}
+		v.Matched++
+		seen := Seen{Connection: c}
+		for _, d := range []transfer.Direction{transfer.Up, transfer.Down} {
+			if f := c.flow(d); f.Bytes > 0 {
+				seen.Flows = append(seen.Flows, f)
+			}
+		}
+		slices.SortStableFunc(seen.Flows, func(a, b Flow) int { return cmp.Compare(b.Bytes, a.Bytes) })
+		if bytes := seen.Bytes(); bytes > 0 && float64(bytes)*8 >= m.MinBps*v.Length.Seconds() {
+			c.Owner = owner(c)
+			v.Seen = append(v.Seen, seen)
+		}
+	})
+	slices.SortStableFunc(v.Seen, func(a, b Seen) int {
+		return cmp.Or(cmp.Compare(b.Bytes(), a.Bytes()), cmp.Compare(a.Cookie, b.Cookie))
+	})
+	v.Totals, v.Standing, v.Lighter = a.Totals(), a.Len(), lighter
+}
+
+// flow is one direction of the connection since the period began.
+func (c *Connection) flow(d transfer.Direction) Flow {
+	f := Flow{Direction: d, Bytes: payloadSent(&c.Sample) - payloadSent(&c.mark)}
+	sends := d == transfer.Up
+	if sends {
+		f.Resent = c.Sample.RetransmittedBytes - c.mark.RetransmittedBytes
+		f.RTT, f.MinRTT = c.Sample.RTT, c.Sample.MinRTT
+	} else {
+		f.Bytes = c.Sample.Received - c.mark.Received
+	}
+	switch {
+	case f.Bytes < least:
+		f.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.TooLittleWatched,
+			Values: verdict.Values{"bytes": float64(max(f.Bytes, 0))}})
+	case len(c.window) >= fewestSamples:
+		f.Verdict, f.Sampled = fine(c, sends), true
+	case sends:
+		f.Verdict = coarse(&c.mark, &c.Sample)
+	default:
+		f.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.SenderUnseen},
+			append([]verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow,
+				verdict.ReceiverApplication}, network...)...)
+	}
+	return f
+}
+
+// sampled adds a look-up's answer to the connection's window.
+func (c *Connection) sampled(t Told, window time.Duration) {
+	c.window = append(c.window, t)
+	old := 0
+	for old < len(c.window)-1 && t.Sample.At-c.window[old].Sample.At > window {
+		old++
+	}
+	if old > len(c.window)/4 { // not at every sample
+		c.window = append(c.window[:0:0], c.window[old:]...)
+	}
+}
