@@ -23,7 +23,9 @@ import (
 // site is a serve of the program, whose log is followed.
 type site struct {
 	address string
-	pid     int // of the program, or of what wraps it
+	server  *exec.Cmd
+	errs    *bytes.Buffer // standard error, once the server was waited for
+	pid     int           // of the program, or of what wraps it
 	key     probe.Key
 	mu      sync.Mutex // guards clients
 	clients int        // that the log says were admitted
@@ -38,6 +40,8 @@ func newSite(t *testing.T, wrap ...string) *site {
 	args := append(wrap, program, "serve", "--iperf3", "--listen", "127.0.0.1:0", "--json")
 	server := exec.Command(args[0], args[1:]...)
 	out, err := server.StdoutPipe()
+	s := &site{server: server, errs: &bytes.Buffer{}}
+	server.Stderr = s.errs
 	if err := errors.Join(err, server.Start()); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +51,7 @@ func newSite(t *testing.T, wrap ...string) *site {
 	if err := lines.Decode(&ready); err != nil {
 		t.Fatal(err)
 	}
-	s := &site{address: ready.Listen, pid: server.Process.Pid}
+	s.address, s.pid = ready.Listen, server.Process.Pid
 	if s.key, err = probe.ParseKey(ready.Key); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Hostile plays every far end and writes every file that means harm, by name, so that each
+// Command hostile plays every far end and writes every file that means harm, by name, so that each
 // feature can be tried against all of them: `hostile list` names them with their kinds.
 //
 //	hostile NAME                       a server of kind native, iperf3 or http; prints where it listens; runs until standard input ends

@@ -17,8 +17,9 @@ import (
 
 // spoof sends datagrams in the names of others to a server of iperf3's protocol: of a
 // victim without a test, of the same while another host's test waits, and of the server
-// itself. It prints how many bytes the victim got. Only in a network namespace of its own,
-// as its root.
+// itself. Then the same datagrams come in this host's own name and must be answered, which
+// shows that the others got there. It prints how many bytes the victim got. Only in a
+// network namespace of its own, as its root.
 func spoof(args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: hostile udp-spoof SERVER VICTIM, both ADDRESS:PORT of IPv4")
@@ -52,22 +53,32 @@ func spoof(args []string) error {
 	if err := send(victim); err != nil {
 		return err
 	}
-	control, err := net.Dial("tcp4", server.String()) // a test of this host, that waits for its stream
-	if err != nil {
-		return err
-	}
-	defer control.Close()
-	control.SetDeadline(time.Now().Add(10 * time.Second))
-	control.Write(opens(`{"udp":true,"time":1,"parallel":1,"reverse":true}`))
-	for _, want := range []iperf3.State{iperf3.ParamExchange, iperf3.CreateStreams} {
-		if s, err := iperf3.ReadState(control); s != want {
-			return fmt.Errorf("the server says %v, %w", s, err)
-		}
-	}
 	for _, from := range []netip.AddrPort{victim, server} {
+		control, err := waits(server)
+		if err != nil {
+			return err
+		}
+		defer control.Close()
 		if err := send(from); err != nil {
 			return err
 		}
+		if from == server { // which is this host, and so may have the stream
+			break
+		}
+		own, err := net.ListenUDP("udp4", &net.UDPAddr{IP: control.LocalAddr().(*net.TCPAddr).IP})
+		if err != nil {
+			return err
+		}
+		defer own.Close()
+		if err := send(own.LocalAddr().(*net.UDPAddr).AddrPort()); err != nil {
+			return err
+		}
+		own.SetReadDeadline(time.Now().Add(10 * time.Second))
+		answer := make([]byte, 1<<16)
+		if n, _, err := own.ReadFromUDPAddrPort(answer); err != nil || !iperf3.IsAnswer(answer[:n]) {
+			return fmt.Errorf("datagrams in our own name are answered %q, %w", answer[:n], err)
+		}
+		control.Close()
 	}
 	bytes := 0
 	listening.SetReadDeadline(time.Now().Add(time.Second))
@@ -80,6 +91,23 @@ func spoof(args []string) error {
 	}
 	fmt.Println(bytes)
 	return nil
+}
+
+// waits begins a test of this host, over UDP, that waits for its stream.
+func waits(server netip.AddrPort) (net.Conn, error) {
+	control, err := net.Dial("tcp4", server.String())
+	if err != nil {
+		return nil, err
+	}
+	control.SetDeadline(time.Now().Add(10 * time.Second))
+	control.Write(opens(`{"udp":true,"time":1,"parallel":1,"reverse":true}`))
+	for _, want := range []iperf3.State{iperf3.ParamExchange, iperf3.CreateStreams} {
+		if s, err := iperf3.ReadState(control); s != want {
+			control.Close()
+			return nil, fmt.Errorf("the server says %v, %w", s, err)
+		}
+	}
+	return control, nil
 }
 
 // datagram is an IPv4 packet of UDP without a checksum (RFC 768 lets it be 0); Linux fills

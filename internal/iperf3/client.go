@@ -166,6 +166,7 @@ func (p *Peer) test(ctx context.Context, c *control, cookie Cookie, t transfer.T
 		return nil, err
 	}
 	wire := paramsOf(tcp, udp)
+	wire.Marked = wire.UDP && p.Ticket != Cookie{} // a fullpipe gave it out
 	var halves []half
 	if len(udp) > 0 {
 		halves, _, err = p.openFlows(ctx, c, wire, udp)

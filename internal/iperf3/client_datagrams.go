@@ -52,12 +52,17 @@ func datagramParams(spec transfer.DatagramSpec) Params {
 		Counters64: true, Search: spec.Search, DontFragment: spec.DontFragment, ClientVersion: "fullpipe"}
 }
 
-// greetAll opens the streams; where one of them fails, none is left.
-func (p *Peer) greetAll(ctx context.Context, c *control, spec transfer.DatagramSpec, n int) (all []*datagram.Flow,
-	err error) {
+// greetAll opens the streams; where one of them fails, none is left. A server that knows
+// marks takes the greeting that has one, older ones the other.
+func (p *Peer) greetAll(ctx context.Context, c *control, wire Params, spec transfer.DatagramSpec,
+	n int) (all []*datagram.Flow, err error) {
+	greetings := [][]byte{udpHello[:]}
+	if wire.Marked {
+		greetings = [][]byte{append(udpHello[:], mark(p.Ticket)...), udpHello[:]}
+	}
 	for range n {
-		one, err := greetServer(ctx, c.conn.RemoteAddr().String(), socket.FlowOptions{Route: p.Route, Buffer: spec.Buffer,
-			TOS: spec.TOS, DontFragment: spec.DontFragment})
+		one, err := greetServer(ctx, c.conn.RemoteAddr().String(), greetings, socket.FlowOptions{Route: p.Route,
+			Buffer: spec.Buffer, TOS: spec.TOS, DontFragment: spec.DontFragment})
 		if err != nil {
 			c.hangUp()
 			(&datagram.Flows{All: all}).Close()
@@ -69,14 +74,19 @@ func (p *Peer) greetAll(ctx context.Context, c *control, spec transfer.DatagramS
 }
 
 // greetServer opens one UDP stream and waits for the server's answer.
-func greetServer(ctx context.Context, address string, o socket.FlowOptions) (*datagram.Flow, error) {
+func greetServer(ctx context.Context, address string, greetings [][]byte, o socket.FlowOptions) (*datagram.Flow, error) {
 	s, err := socket.DialFlow(ctx, address, o)
 	if err != nil {
 		return nil, err
 	}
 	buffer := make([]byte, 1<<16)
 	for range helloTries {
-		if err := s.Send(udpHello[:], len(udpHello)); err != nil {
+		for _, greeting := range greetings {
+			if err == nil {
+				err = s.Send(greeting, len(greeting))
+			}
+		}
+		if err != nil {
 			break
 		}
 		s.SetDeadline(time.Now().Add(helloEvery))

@@ -1,6 +1,7 @@
 package iperf3
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -19,7 +20,7 @@ type greeting struct {
 
 // ServeDatagrams takes UDP streams' first datagrams from conn, which socket.ListenFlows
 // opened on the server's port, until conn is closed. Only a host whose test waits for
-// streams is answered, with as many bytes as it sent.
+// streams is answered, with fewer bytes than it sent or as many.
 func (s *Server) ServeDatagrams(conn *net.UDPConn) error {
 	buffer := make([]byte, 64)
 	for {
@@ -33,14 +34,15 @@ func (s *Server) ServeDatagrams(conn *net.UDPConn) error {
 
 // greeted hands a greeting to the test that waits for one from that host.
 func (s *Server) greeted(from netip.AddrPort, datagram []byte) {
-	answer, ok := AnswerHello(datagram)
+	magic := min(len(datagram), len(udpHello))
+	answer, ok := AnswerHello(datagram[:magic])
 	if !ok {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.tests {
-		if t.greeted != nil && t.from.Addr() == from.Addr() {
+		if t.greeted != nil && t.from.Addr() == from.Addr() && bytes.Equal(t.mark(), datagram[magic:]) {
 			select {
 			case t.greeted <- greeting{from, answer}:
 			default:
@@ -48,6 +50,14 @@ func (s *Server) greeted(from netip.AddrPort, datagram []byte) {
 			return
 		}
 	}
+}
+
+// mark is what the test's greetings end with; nothing unless the client said so.
+func (t *test) mark() []byte {
+	if !t.params.Marked {
+		return nil
+	}
+	return mark(t.cookie)
 }
 
 // greet waits for n UDP streams and answers each from a socket of its own on the

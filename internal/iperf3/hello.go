@@ -1,5 +1,7 @@
 package iperf3
 
+import "crypto/sha256"
+
 // The four bytes with which a UDP stream introduces itself and is answered. The order
 // of the older ones depends on the sender's machine; 3.12 made them ASCII.
 var (
@@ -24,6 +26,15 @@ func AnswerHello(datagram []byte) (answer [4]byte, ok bool) {
 		return udpAnswers[2], true
 	}
 	return answer, false
+}
+
+// mark is what stands behind the four bytes in tests that ask for it (Params.Marked): only
+// who knows the cookie can say it, in this host's name or from behind its address. With it
+// a greeting stays shorter than any datagram of a test, so that one that is repeated too
+// late is never counted.
+func mark(cookie Cookie) []byte {
+	sum := sha256.Sum256(cookie[:])
+	return sum[:7]
 }
 
 // IsAnswer says whether a datagram is a server's answer, in any dialect.

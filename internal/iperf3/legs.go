@@ -44,7 +44,7 @@ func (p *Peer) openFlows(ctx context.Context, c *control, wire Params,
 		return nil, nil, err
 	}
 	n := wire.Streams
-	all, err := p.greetAll(ctx, c, specs[0], n*len(specs))
+	all, err := p.greetAll(ctx, c, wire, specs[0], n*len(specs))
 	if err != nil {
 		return nil, nil, err
 	}

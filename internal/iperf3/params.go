@@ -52,6 +52,8 @@ type Params struct {
 	ClientVersion string
 	// Search is of fullpipes alone: the receiver tells the sender how it stands.
 	Search bool
+	// Marked is of fullpipes alone: the first datagrams carry the mark of the cookie.
+	Marked bool
 }
 
 // MarshalJSON writes the keys and types that iperf3 itself sends: the five numbers
@@ -95,12 +97,13 @@ func (p Params) MarshalJSON() ([]byte, error) {
 		Auth          string `json:"authtoken,omitempty"`
 		ClientVersion string `json:"client_version,omitempty"`
 		Search        int    `json:"fullpipe_search,omitempty"`
+		Marked        int    `json:"fullpipe_marked,omitempty"`
 	}{
 		!p.UDP, p.UDP, p.Omit, p.Time, p.Num, p.Blocks, p.MSS, p.NoDelay, max(p.Streams, 1), p.Reverse, p.Both, p.Window,
 		p.Len,
 		p.Bandwidth, p.FQRate, p.PacingTimer, p.Burst, p.TOS, p.FlowLabel, p.Title, p.Extra, p.Congestion,
 		bit(p.ServerOutput), bit(p.Counters64), bit(p.Repeating), bit(p.ZeroCopy), bit(p.DontFragment), bit(p.SkipRxCopy),
-		p.Auth, p.ClientVersion, bit(p.Search),
+		p.Auth, p.ClientVersion, bit(p.Search), bit(p.Marked),
 	})
 }
 
@@ -160,6 +163,7 @@ func ParseParams(text []byte) (Params, error) {
 	bit(&p.Repeating, "repeating_payload")
 	bit(&p.ZeroCopy, "zerocopy")
 	bit(&p.Search, "fullpipe_search")
+	bit(&p.Marked, "fullpipe_marked")
 	bit(&p.DontFragment, "dont_fragment")
 	bit(&p.SkipRxCopy, "skip_rx_copy")
 	text2(&p.Title, "title", 1024)

@@ -1,0 +1,75 @@
+package iperf3
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"slices"
+	"testing"
+	"time"
+)
+
+// Who knows only the address of a client with the key, or sends in its name, takes no
+// stream of its test; and a mark is no way into a test that asked for none.
+func TestMarkedGreetings(t *testing.T) {
+	address := serve(t, &Server{UDP: true})
+	for name, c := range map[string]struct {
+		params Params
+		others func(Cookie) [][]byte
+		client func(Cookie) []byte
+	}{
+		"marked": {Params{UDP: true, Time: 1, Marked: true},
+			func(c Cookie) [][]byte {
+				cut := append(udpHello[:], mark(c)...)
+				return [][]byte{udpHello[:], udpHelloBefore[0][:], append(udpHello[:], mark(NewCookie())...), cut[:len(cut)-1],
+					append(slices.Clone(cut), 0), mark(c), {}}
+			},
+			func(c Cookie) []byte { return append(udpHello[:], mark(c)...) }},
+		"unmarked": {Params{UDP: true, Time: 1},
+			func(c Cookie) [][]byte { return [][]byte{append(udpHello[:], mark(c)...)} },
+			func(Cookie) []byte { return udpHello[:] }},
+	} {
+		control, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer control.Close()
+		control.SetDeadline(time.Now().Add(20 * time.Second))
+		cookie := NewCookie()
+		control.Write(cookie[:])
+		expectState(t, control, ParamExchange)
+		WriteFrame(control, c.params)
+		expectState(t, control, CreateStreams)
+		other, err := net.Dial("udp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		for _, greeting := range c.others(cookie) {
+			other.Write(greeting)
+		}
+		client, err := net.Dial("udp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		client.SetDeadline(time.Now().Add(20 * time.Second))
+		client.Write(c.client(cookie))
+		answer := make([]byte, 100)
+		if n, err := client.Read(answer); err != nil || !bytes.Equal(answer[:n], udpAnswer[:]) {
+			t.Fatalf("%s: the client is answered %q, %v", name, answer[:n], err)
+		}
+		expectState(t, control, TestStart)
+		other.SetReadDeadline(time.Now().Add(time.Millisecond))
+		if n, err := other.Read(answer); err == nil {
+			t.Errorf("%s: another is answered %q", name, answer[:n])
+		}
+	}
+}
+
+func expectState(t *testing.T, from io.Reader, want State) {
+	t.Helper()
+	if s, err := ReadState(from); s != want || err != nil {
+		t.Fatalf("%v, %v where %v was to come", s, err, want)
+	}
+}
