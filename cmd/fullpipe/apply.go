@@ -68,7 +68,7 @@ func readPlan(cmd *cobra.Command, name string) (*planFile, error) {
 	const right = "a file that plan --json or tune --json wrote"
 	p := &planFile{}
 	if err := json.Unmarshal(text, p); err != nil {
-		return nil, &usageError{name, err.Error(), right}
+		return nil, &usageError{name, plain(err), right}
 	}
 	if p.Schema != "fullpipe/plan/v1" && p.Schema != "fullpipe/tune/v1" {
 		return nil, &usageError{name, fmt.Sprintf("its schema is %q", p.Schema), right}

@@ -105,7 +105,7 @@ func openSnapshots(cmd *cobra.Command, files []string) ([]*audit.Snapshot, error
 		}
 		s, err := audit.ParseSnapshot(text)
 		if err != nil {
-			return nil, &usageError{name, err.Error(), "fullpipe audit --collect > FILE, or a script of --collector"}
+			return nil, &usageError{name, plain(err), "fullpipe audit --collect > FILE, or a script of --collector"}
 		}
 		all = append(all, s)
 	}

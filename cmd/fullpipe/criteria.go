@@ -26,12 +26,10 @@ func (c *criteriaFlags) add(fl *pflag.FlagSet) {
 		"by commas")
 }
 
-func (c *criteriaFlags) check(udp bool) error {
+func (c *criteriaFlags) check() error {
 	for _, text := range c.on {
 		name, subtype, has := strings.Cut(text, "/")
 		switch {
-		case udp:
-			return &usageError{"--fail-on", "UDP has no limiter", "--fail-below"}
 		case !slices.Contains(verdict.Names(), verdict.Name(name)):
 			return &usageError{"--fail-on", fmt.Sprintf("%q is no limiter", name), strings.Join(limiterNames(), ", ")}
 		case has && !slices.Contains(subtypes, subtype):

@@ -59,7 +59,8 @@ that is, what to change and what that would give. Several files are parts of one
 	flags.StringVar(&f.near, "near", "", "one of two captures of the same connections, the one to diagnose")
 	flags.StringVar(&f.far, "far", "", "the other one: where data was lost and waited between the two, and what arrives "+
 		"changed, is told")
-	flags.StringVar(&f.html, "html", "", "also write a page with graphs of the listed connections to this file")
+	flags.StringVar(&f.html, "html", "", "also write a page with graphs of the listed connections to this `file`; - is "+
+		"standard output")
 	flags.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each direction")
 	addHistoryFlags(cmd, false)
 	return cmd
@@ -106,6 +107,7 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *diagnoseFlags) erro
 	seal(cmd, doc)
 	defer keep(cmd, doc)
 	switch out := cmd.OutOrStdout(); {
+	case outputTaken(cmd):
 	case wantsJSON(cmd):
 		err = printJSON(out, doc)
 	case f.csv:
@@ -181,7 +183,9 @@ func (f *diagnoseFlags) writePage(cmd *cobra.Command, names []string, d *diagnos
 	if err := writeOutput("--html", page, func(w io.Writer) error { return html.Write(w, d.Record) }); err != nil {
 		return err
 	}
-	note(cmd, "graphs written to %s", f.html)
+	if f.html != "-" {
+		note(cmd, "graphs written to %s", f.html)
+	}
 	return nil
 }
 
@@ -202,6 +206,12 @@ func (f *diagnoseFlags) analyze(cmd *cobra.Command, names []string, cfg capture.
 		return nil, err
 	}
 	defer live.Close()
+	if out := progress(cmd); isTerminal(out) {
+		note(cmd, "capturing on %s; Ctrl-C ends it and diagnoses what came", f.iface)
+		view := &liveCapture{out: out}
+		defer view.clear()
+		cfg.Live = view.show
+	}
 	return capture.Analyze(context.WithoutCancel(ctx), cfg, live)
 }
 

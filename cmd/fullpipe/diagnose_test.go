@@ -71,6 +71,15 @@ func TestDiagnose(t *testing.T) {
 		t.Errorf("%v, %d bytes", err, len(html))
 	}
 
+	if status, out, errs := runDiagnose(t, file, "--html", "-"); status != 0 || errs != "" ||
+		!strings.HasPrefix(out, "<!doctype html>") || strings.Contains(out, "limited by high") ||
+		!strings.HasSuffix(strings.TrimSpace(out), "</html>") {
+		t.Errorf("--html -: %d, %q, %.60q", status, errs, out)
+	}
+	if status, out, _ := runDiagnose(t, file, "--html", "-", "--json"); status != statusUsage ||
+		!strings.Contains(out, "one form") {
+		t.Errorf("--html - --json: %d, %q", status, out)
+	}
 	if _, out, _ := runDiagnose(t, file, "--port", "1"); !strings.Contains(out, "no connection matches") {
 		t.Error(out)
 	}

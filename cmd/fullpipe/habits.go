@@ -106,7 +106,7 @@ func (h *habitFlags) rate(cmd *cobra.Command, f *measureFlags) error {
 	}
 	rate, err := units.ParseRate(h.bitrate)
 	if err != nil {
-		return &usageError{"-b", err.Error(), "-b 100M"}
+		return &usageError{"-b", plain(err), "-b 100M"}
 	}
 	into, name := &f.writeRate, "write-rate"
 	if f.udp.on {

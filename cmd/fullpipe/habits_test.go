@@ -123,7 +123,7 @@ func TestCriteria(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"congested", "congestion/police", ""} {
-		if err := (&criteriaFlags{on: []string{bad}}).check(false); err == nil {
+		if err := (&criteriaFlags{on: []string{bad}}).check(); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
 	}

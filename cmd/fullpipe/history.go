@@ -61,7 +61,7 @@ func withHistory(cmd *cobra.Command, do func(context.Context, *store.Store) erro
 	}
 	err = do(cmd.Context(), s)
 	if errors.Is(err, store.ErrNotFound) {
-		err = &usageError{"ID", err.Error(), "an id of fullpipe history, its first or last characters, or last"}
+		err = &usageError{"ID", plain(err), "an id of fullpipe history, its first or last characters, or last"}
 	}
 	return errors.Join(err, s.Close())
 }

@@ -157,7 +157,7 @@ func (f *iperf3Flags) params(cmd *cobra.Command) (p iperf3.Params, err error) {
 		p.Counters64 = true
 	}
 	if err := iperf3.CheckParams(p); err != nil {
-		return p, &usageError{"iperf3", err.Error(), "fullpipe iperf3 --help"}
+		return p, &usageError{"iperf3", plain(err), "fullpipe iperf3 --help"}
 	}
 	p.Auth, err = f.login.token(cmd)
 	return p, err
@@ -180,7 +180,7 @@ func (f *iperf3Flags) rate() (int64, error) {
 	}
 	rate, err := units.ParseRate(text)
 	if err != nil {
-		return 0, &usageError{"-b", err.Error(), "-b 100M"}
+		return 0, &usageError{"-b", plain(err), "-b 100M"}
 	}
 	return int64(rate), nil
 }

@@ -41,11 +41,11 @@ func (l *iperf3Login) token(cmd *cobra.Command) (string, error) {
 	}
 	key, err := readInput(cmd, l.publicKey, 64<<10)
 	if err != nil {
-		return "", &usageError{"--rsa-public-key-path", err.Error(), "the server's public key in PEM"}
+		return "", &usageError{"--rsa-public-key-path", plain(err), "the server's public key in PEM"}
 	}
 	token, err := iperf3.Token(key, iperf3.Login{User: l.user, Password: password, At: time.Now()}, l.pkcs1)
 	if err != nil {
-		return "", &usageError{"--rsa-public-key-path", err.Error(), "the server's public key in PEM"}
+		return "", &usageError{"--rsa-public-key-path", plain(err), "the server's public key in PEM"}
 	}
 	return token, nil
 }

@@ -43,7 +43,7 @@ func (k *keyFlags) find(ctx context.Context) (*probe.Key, error) {
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			return nil, &usageError{argument, err.Error(), keyLine}
+			return nil, &usageError{argument, plain(err), keyLine}
 		}
 		text = string(bytes)
 	case k.text == "":
@@ -54,7 +54,7 @@ func (k *keyFlags) find(ctx context.Context) (*probe.Key, error) {
 	}
 	key, err := probe.ParseKey(text)
 	if err != nil {
-		return nil, &usageError{argument, err.Error(), keyLine}
+		return nil, &usageError{argument, plain(err), keyLine}
 	}
 	return &key, nil
 }
@@ -84,7 +84,7 @@ func (k *keyFlags) create() (made bool, err error) {
 		return false, nil // reading it says what is wrong with it
 	}
 	fail := func(err error) (bool, error) {
-		return false, &usageError{"--key-file", "make a key: " + err.Error(), "a file in a directory that you may write to"}
+		return false, &usageError{"--key-file", "make a key: " + plain(err), "a file in a directory that you may write to"}
 	}
 	begun, err := os.CreateTemp(filepath.Dir(k.file), ".fullpipe-key-*") // mode 0600
 	if err != nil {

@@ -66,7 +66,7 @@ func profileError(err error) error {
 	if errors.As(err, &fault) {
 		return &usageError{"PROFILE: " + fault.Argument, fault.Message, fault.Hint}
 	}
-	return &usageError{"PROFILE", err.Error(), "fullpipe lab list"}
+	return &usageError{"PROFILE", plain(err), "fullpipe lab list"}
 }
 
 func runLab(cmd *cobra.Command, path link.Path, o labOptions, args []string) error {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -81,7 +82,7 @@ func (l *liveOutput) line(d transfer.Direction, i *transfer.Interval) {
 	}
 	rate := units.Rate(float64(i.Bytes) * 8 / (i.End - i.Start).Seconds())
 	if l.plain {
-		fmt.Fprintf(l.out, "  %s%6.1f s  %12s\n", which, i.End.Seconds(), rate)
+		fmt.Fprintf(l.out, "  %s%6.1f s  %11s\n", which, i.End.Seconds(), rate)
 		return
 	}
 	rtt, resent, waiting := "-", "-", "-"
@@ -95,7 +96,7 @@ func (l *liveOutput) line(d transfer.Direction, i *transfer.Interval) {
 		}
 		waiting = waitingFor(s, &before.Sending, i.End-before.at)
 	}
-	fmt.Fprintf(l.out, "  %s%6.1f s  %12s  %9s  %7s  %s\n", which, i.End.Seconds(), rate, rtt, resent, waiting)
+	fmt.Fprintf(l.out, "  %s%6.1f s  %11s  %8s  %6s  %s\n", which, i.End.Seconds(), rate, rtt, resent, waiting)
 }
 
 // head names the columns, and the direction where all lines are of one.
@@ -107,10 +108,10 @@ func (l *liveOutput) head(d transfer.Direction) {
 		fmt.Fprintln(l.out, text.Heading(d))
 	}
 	if l.plain {
-		fmt.Fprintf(l.out, "  %s%8s  %12s\n", indent, "time", "goodput")
+		fmt.Fprintf(l.out, "  %s%8s  %11s\n", indent, "time", "goodput")
 		return
 	}
-	fmt.Fprintf(l.out, "  %s%8s  %12s  %9s  %7s  %s\n", indent, "time", "goodput", "RTT", "resent", "waiting for")
+	fmt.Fprintf(l.out, "  %s%8s  %11s  %8s  %6s  %s\n", indent, "time", "goodput", "RTT", "resent", "waiting for")
 }
 
 // waitingFor says what the sender's kernel waited for most of the interval, by its own
@@ -160,12 +161,16 @@ const shortest = 2 * time.Second
 func newBar(out io.Writer, spec transfer.Spec) *bar {
 	b := &bar{spec: spec}
 	if (spec.Bytes > 0 || spec.Time > shortest) && isTerminal(out) {
-		b.out = raw(out)
+		b.out = out
 	}
 	return b
 }
 
-const barWidth = 30
+// A bar is as wide as its terminal leaves room for beside direction, time and rate.
+const (
+	barWidth   = 30
+	besidesBar = len("down [] 1234.5 s  99.9 Mbit/s ")
+)
 
 func (b *bar) show(i transfer.Interval) {
 	b.bytes += i.Bytes
@@ -178,17 +183,18 @@ func (b *bar) show(i transfer.Interval) {
 	if b.spec.Bytes > 0 {
 		done = float64(b.bytes) / float64(b.spec.Bytes)
 	}
-	full := int(min(done, 1) * barWidth)
+	width := min(barWidth, render.Columns(b.out)-besidesBar)
+	full := int(min(done, 1) * float64(width))
 	rate := units.Rate(float64(b.since.Bytes) * 8 / (b.since.End - b.since.Start).Seconds())
-	fmt.Fprintf(b.out, "\r\x1b[K%-4s [%s%s] %4.1f s  %s", b.spec.Direction, strings.Repeat("=", full),
-		strings.Repeat(" ", barWidth-full), i.End.Seconds(), rate)
+	fmt.Fprintf(raw(b.out), "\r\x1b[K%-4s [%s%s] %4.1f s  %s", b.spec.Direction, strings.Repeat("=", full),
+		strings.Repeat(" ", width-full), i.End.Seconds(), rate)
 	b.since = transfer.Interval{Start: i.End}
 	b.shown = true
 }
 
 func (b *bar) clear() {
 	if b.shown {
-		fmt.Fprint(b.out, "\r\x1b[K")
+		fmt.Fprint(raw(b.out), "\r\x1b[K")
 		b.shown = false
 	}
 }

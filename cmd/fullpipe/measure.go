@@ -90,7 +90,7 @@ would give the slower one 10 % or more if it were gone, or to nothing that is kn
 			if err := f.compareAlone(cmd); err != nil {
 				return err
 			}
-			if err := f.criteria.check(f.udp.on); err != nil {
+			if err := f.criteria.check(); err != nil {
 				return err
 			}
 			if err := f.checkForms(); err != nil {
@@ -171,6 +171,8 @@ func (f *measureFlags) checkForms() error {
 		return &usageError{"--csv", "is another form than --json-stream", "one of them"}
 	case f.picture != "" && f.bidir:
 		return &usageError{"--picture", "draws one transfer, not two at once", "--direction both"}
+	case f.picture == "-" && f.direction == "both":
+		return &usageError{"--picture", "standard output takes one picture", "a file's name, which both get"}
 	case f.picture != "" && f.udp.on:
 		return &usageError{"--picture", "draws TCP", "leave it out with --udp"}
 	case slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif", ".pdf", ".webp"}, ext):

@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
-	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 // udpFlags are what concerns measure --udp alone.
@@ -108,9 +108,10 @@ func (f *measureFlags) runUDP(cmd *cobra.Command, text string, specs []transfer.
 }
 
 func (f *measureFlags) addDatagrams(doc *record.MeasureUDP, r *transfer.DatagramResult) {
-	direction := record.NewDatagrams(r)
+	judged := live.JudgeDatagrams(r)
+	direction := record.NewDatagrams(r, judged)
 	doc.Directions = append(doc.Directions, direction)
-	doc.Criteria = append(doc.Criteria, f.criteria.judge(direction.Direction, &direction.GoodputBps, verdict.Verdict{})...)
+	doc.Criteria = append(doc.Criteria, f.criteria.judge(direction.Direction, &direction.GoodputBps, judged)...)
 }
 
 // runUDPBoth sends UDP both ways at the same time.

@@ -19,6 +19,9 @@ func show(cmd *cobra.Command, doc record.Document) error {
 		noteLate(cmd, doc)
 	}
 	defer keep(cmd, doc)
+	if outputTaken(cmd) {
+		return nil
+	}
 	if wantsJSON(cmd) {
 		return printObject(cmd, cmd.OutOrStdout(), doc)
 	}
@@ -78,8 +81,24 @@ func createOutput(cmd *cobra.Command, flag, name string) (*output.File, error) {
 	if name == "" {
 		return nil, nil
 	}
+	if name == "-" {
+		if wantsJSON(cmd) || flagged(cmd, "csv") {
+			return nil, &usageError{flag, "standard output takes one form", "a file, or no --json, --json-stream and --csv"}
+		}
+		return output.Over(unescaped(cmd)), nil
+	}
 	file, err := output.Create(cmd.Context(), name)
 	return file, outputError(cmd, flag, err)
+}
+
+// outputTaken says that standard output is a page's or a picture's, named by "-".
+func outputTaken(cmd *cobra.Command) bool {
+	for _, name := range []string{"html", "picture"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Value.String() == "-" {
+			return true
+		}
+	}
+	return false
 }
 
 // streamOutput begins a file that can be read while it is written.
@@ -95,7 +114,7 @@ func outputError(cmd *cobra.Command, flag string, err error) error {
 	if err == nil || cmd.Context().Err() != nil {
 		return err
 	}
-	return &usageError{flag, err.Error(), "a file that can be written"}
+	return &usageError{flag, plain(err), "a file that can be written"}
 }
 
 // writeOutput fills the file that a flag named and gives it its name.

@@ -76,7 +76,7 @@ func (p *peerFlags) route() (socket.Route, error) {
 	}
 	route, err := socket.ParseRoute(p.bind, family)
 	if err != nil {
-		return route, &usageError{"--bind", err.Error(), "an address of this host, or an interface as in eth0"}
+		return route, &usageError{"--bind", plain(err), "an address of this host, or an interface as in eth0"}
 	}
 	return route, nil
 }

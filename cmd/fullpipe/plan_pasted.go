@@ -30,7 +30,7 @@ func (f *planFlags) takePasted(cmd *cobra.Command) error {
 		}
 		text, err := readInput(cmd, source.name, longestPaste)
 		if err != nil {
-			return &usageError{source.flag, err.Error(), source.right}
+			return &usageError{source.flag, plain(err), source.right}
 		}
 		p, err := source.parse(string(text))
 		if err != nil {

@@ -34,7 +34,12 @@ func (f *planFlags) allPaths(cmd *cobra.Command) ([]plan.Path, error) {
 	for _, name := range f.tunes {
 		some, err := pathsOf(cmd, name)
 		if err != nil {
-			return nil, &usageError{"--tune", err.Error(), "a file that tune --json wrote"}
+			var usage *usageError
+			if errors.As(err, &usage) {
+				usage.argument = "--tune"
+				return nil, usage
+			}
+			return nil, &usageError{"--tune", plain(err), "a file that tune --json wrote"}
 		}
 		paths = append(paths, some...)
 	}
@@ -123,7 +128,7 @@ func (f *planFlags) tunnel(cmd *cobra.Command) (*record.PlanTunnel, error) {
 	}
 	layers, err := model.ParseTunnel(f.vpn)
 	if err != nil {
-		return nil, &usageError{"--vpn", err.Error(), strings.Join(model.TunnelNames(), ", ") + ", the outermost first"}
+		return nil, &usageError{"--vpn", plain(err), strings.Join(model.TunnelNames(), ", ") + ", the outermost first"}
 	}
 	inner := layers.MTU(f.mtu)
 	if inner < 576 || f.mtu > 65535 {
@@ -150,7 +155,7 @@ func pathsOf(cmd *cobra.Command, text string) ([]plan.Path, error) {
 		}
 		paths, err := measuredPaths(result)
 		if err != nil {
-			return nil, &usageError{"--path", fmt.Sprintf("%s: %v", text, err), "a file that tune --json wrote"}
+			return nil, &usageError{"--path", fmt.Sprintf("%s: %s", text, plain(err)), "a file that tune --json wrote"}
 		}
 		return paths, nil
 	}
@@ -162,7 +167,7 @@ func pathsOf(cmd *cobra.Command, text string) ([]plan.Path, error) {
 	}
 	path, err := link.Parse(strings.TrimPrefix(text, "lab:"))
 	if err != nil {
-		return nil, &usageError{"--path", err.Error(), "10mbit,85ms or wan-40ms or rate=100mbit,rtt=40ms or a file of tune " +
+		return nil, &usageError{"--path", plain(err), "10mbit,85ms or wan-40ms or rate=100mbit,rtt=40ms or a file of tune " +
 			"--json"}
 	}
 	return []plan.Path{ofLab(path)}, nil

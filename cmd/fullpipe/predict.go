@@ -166,7 +166,7 @@ func (f *predictFlags) text(cmd *cobra.Command) (string, error) {
 func (f *predictFlags) pathError(err error) error {
 	var fault *link.Error
 	if !errors.As(err, &fault) {
-		return &usageError{"--path", err.Error(), "fullpipe lab list"}
+		return &usageError{"--path", plain(err), "fullpipe lab list"}
 	}
 	flags := map[string]string{"near.stack": "near", "far.stack": "far", "stack": "stack", "rate": "rate", "rtt": "rtt",
 		"jitter": "jitter",

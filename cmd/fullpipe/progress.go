@@ -19,12 +19,10 @@ type progressLine struct {
 
 func newProgressLine(out io.Writer) *progressLine {
 	if isTerminal(out) {
-		return &progressLine{out: raw(out)}
+		return &progressLine{out: out}
 	}
 	return &progressLine{}
 }
-
-const lineWidth = 100
 
 func (l *progressLine) show(p tune.Progress) {
 	l.draw(p.Done, string(p.Direction)+"  ", p.BestBps, p.Doing)
@@ -43,15 +41,20 @@ func (l *progressLine) draw(share float64, before string, bestBps float64, doing
 		text += units.Rate(bestBps).String() + " so far  "
 	}
 	text = render.Line(text + doing)
-	if runes := []rune(text); len(runes) > lineWidth {
-		text = string(runes[:lineWidth-1]) + "…"
-	}
-	fmt.Fprintf(l.out, "\r\x1b[K%s", text)
+	fmt.Fprintf(raw(l.out), "\r\x1b[K%s", cut(text, render.Columns(l.out)-1))
 	l.shown = true
 }
 
 func (l *progressLine) clear() {
 	if l.shown {
-		fmt.Fprint(l.out, "\r\x1b[K")
+		fmt.Fprint(raw(l.out), "\r\x1b[K")
 	}
+}
+
+// cut is a text that fits so many columns: a line that wraps cannot be drawn again.
+func cut(text string, columns int) string {
+	if runes := []rune(text); len(runes) > columns {
+		return string(runes[:columns-1]) + "…"
+	}
+	return text
 }

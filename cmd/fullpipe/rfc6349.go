@@ -85,7 +85,8 @@ The test fills the path for minutes: it is no test for a line that others depend
 	fl.Lookup("frames").NoOptDefVal = sizes(rfc6349.FrameSizes())
 	fl.Var((*period)(&f.frameTime), "frame-time", "length of each trial with --frames; RFC 2544 asks for 60s (default 1s)")
 	fl.Var(&f.frameLoss, "frame-loss", "loss that a trial with --frames may have; RFC 2544 allows none")
-	fl.StringVar(&f.html, "html", "", "also write the report as a page to this file, for a browser or a printer")
+	fl.StringVar(&f.html, "html", "", "also write the report as a page to this `file`, for a browser or a printer; - "+
+		"is standard output")
 	fl.StringVar(&f.reference, "reference", "", "what to call the line in the report, as its circuit number")
 	addHistoryFlags(cmd, true)
 	return cmd
@@ -211,7 +212,7 @@ func (f *rfc6349Flags) print(cmd *cobra.Command, doc *record.RFC6349, page *outp
 	if err := show(cmd, doc); err != nil || wantsJSON(cmd) {
 		return err
 	}
-	if f.html != "" {
+	if f.html != "" && f.html != "-" {
 		note(cmd, "report written to %s", f.html)
 	}
 	if doc.Error != nil {

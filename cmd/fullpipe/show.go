@@ -41,7 +41,7 @@ nothing and changes nothing.`,
 
 func (f *showFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.html, "html", "", "write it as a page to this file instead")
+	fl.StringVar(&f.html, "html", "", "write it as a page to this `file` instead; - is standard output")
 	fl.BoolVar(&f.csv, "csv", false, "print it as comma-separated values: sweeps and captures")
 	fl.BoolVar(&f.details, "details", false, "of captures: all that is known of each connection")
 	fl.BoolVar(&f.anonymize, "anonymize", false, "replace addresses, names of hosts and files, identifiers and labels "+
@@ -61,7 +61,7 @@ func (f *showFlags) print(cmd *cobra.Command, name string, stored, samples []byt
 	doc, err := record.Decode(stored, samples)
 	switch {
 	case errors.Is(err, record.ErrUnknown):
-		return &usageError{name, err.Error(), "what a command printed with --json, or a newer fullpipe"}
+		return &usageError{name, plain(err), "what a command printed with --json, or a newer fullpipe"}
 	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
@@ -40,12 +40,10 @@ type statusError struct {
 
 func (e *statusError) Unwrap() error { return e.error }
 
-var badFlag = regexp.MustCompile(`^invalid argument "[^"]*" for "([^"]+)" flag: (.*)$`)
-
 func flagError(cmd *cobra.Command, err error) error {
-	if m := badFlag.FindStringSubmatch(err.Error()); m != nil {
-		flags := strings.Split(m[1], ", ")
-		return &usageError{flags[len(flags)-1], m[2], cmd.CommandPath() + " --help"}
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) {
+		return &usageError{"--" + value.GetFlag().Name, plainFlag(value), cmd.CommandPath() + " --help"}
 	}
 	if ours := ourWord(err); ours != "" && cmd.Name() == "measure" {
 		return &usageError{cmd.CommandPath(), err.Error() + ", which is iperf3's", ours}
@@ -101,7 +99,7 @@ func describe(ctx context.Context, err error) (record.Failure, int) {
 func message(err error) string {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || !strings.Contains(err.Error(), "\n") {
-		return err.Error()
+		return plain(err)
 	}
 	var parts []string
 	for _, e := range joined.Unwrap() {

@@ -76,7 +76,7 @@ ends before, they are marked as predicted.`,
 	fl.VarP((*period)(&f.time), "time", "t", "how long each run lasts")
 	fl.Uint64Var(&f.seed, "seed", 1, "of the random order")
 	fl.StringVar(&f.resume, "resume", "", "keep what is measured in this file, and go on where it was left")
-	fl.StringVar(&f.html, "html", "", "also write a page with the heat map and curves to this file")
+	fl.StringVar(&f.html, "html", "", "also write a page with the heat map and curves to this `file`; - is standard output")
 	fl.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each cell")
 	addHistoryFlags(cmd, true)
 	return cmd
@@ -91,7 +91,7 @@ func (f *sweepFlags) config(text string) (id sweep.Identity, rules sweep.Rules, 
 	}{{"--send-buffers", f.send, &id.Axes.Send}, {"--receive-buffers", f.receive, &id.Axes.Receive},
 		{"--write-sizes", f.write, &id.Axes.Write}} {
 		if *axis.to, err = sweep.ParseSizes(axis.text); err != nil {
-			return id, rules, &usageError{axis.flag, err.Error(), "8K-1M:x2,automatic"}
+			return id, rules, &usageError{axis.flag, plain(err), "8K-1M:x2,automatic"}
 		}
 	}
 	if id.Axes.Directions, err = f.directions(); err != nil {
@@ -104,7 +104,7 @@ func (f *sweepFlags) config(text string) (id sweep.Identity, rules sweep.Rules, 
 		id.Axes.Congestion = append(id.Axes.Congestion, strings.TrimSpace(name))
 	}
 	if err := id.Axes.Check(); err != nil {
-		return id, rules, &usageError{"sweep", err.Error(), "fewer values, each once"}
+		return id, rules, &usageError{"sweep", plain(err), "fewer values, each once"}
 	}
 	if id.Time <= 0 {
 		return id, rules, &usageError{"--time", "a run without length measures nothing", "--time 2s"}
@@ -238,7 +238,7 @@ func (f *sweepFlags) print(cmd *cobra.Command, doc *record.Sweep, page *output.F
 	if err := writeOutput("--html", page, func(w io.Writer) error { return html.Write(w, doc) }); err != nil {
 		return err
 	}
-	if page != nil {
+	if page != nil && f.html != "-" {
 		f.note("the page is in " + f.html)
 	}
 	return show(cmd, doc)

@@ -77,8 +77,8 @@ set is printed for each end. With --goal latency it looks for the shortest queue
 	fl.Var(&f.fileSize, "file-size", "a transfer whose time before and after is of interest")
 	fl.StringVar(&f.goal, "goal", string(tune.Throughput), "what to tune for: throughput, or latency (the shortest "+
 		"queue that keeps 95 % of the rate)")
-	fl.StringVar(&f.html, "html", "", "also write the receipt to this file: path, limiter, trials, proof and settings "+
-		"on one page")
+	fl.StringVar(&f.html, "html", "", "also write the receipt to this `file` (- is standard output): path, limiter, "+
+		"trials, proof and settings on one page")
 	fl.Uint64Var(&f.seed, "seed", 1, "of the order of the trials")
 	fl.StringVar(&f.target, "target", "", "system whose settings to print for this host (default: this one)")
 	fl.StringVar(&f.farTarget, "far-target", "", "system whose settings to print for the far host (default: what it "+

@@ -203,13 +203,13 @@ systemd or a container.`,
 			}
 			m, err := watch.ParseTarget(args[0], lookup)
 			if err != nil {
-				return &usageError{"TARGET", err.Error(), "a PID, :PORT, HOST[:PORT], a program, a unit or a container"}
+				return &usageError{"TARGET", plain(err), "a PID, :PORT, HOST[:PORT], a program, a unit or a container"}
 			}
 			cfg := watch.Config{Match: m, Every: min(time.Second, length/4), Window: length, Cumulative: true}
 			if len(m.PIDs) == 1 {
 				cfg.Namespace, err = otherNamespace(m.PIDs[0])
 				if err != nil {
-					return &usageError{"TARGET", err.Error(), "the PID of a program that runs, or root's rights for another's"}
+					return &usageError{"TARGET", plain(err), "the PID of a program that runs, or root's rights for another's"}
 				}
 			}
 			return watchFor(cmd, args[0], cfg, length)

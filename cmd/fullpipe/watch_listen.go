@@ -57,7 +57,7 @@ func listenForScrapes(address string) (net.Listener, error) {
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, &usageError{"--listen", err.Error(), "another port"}
+		return nil, &usageError{"--listen", plain(err), "another port"}
 	}
 	return l, nil
 }

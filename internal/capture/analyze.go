@@ -22,6 +22,8 @@ type Config struct {
 	Flow    flow.Config
 	// Progress, when not nil, is called now and then with the packets read so far.
 	Progress func(packets int64)
+	// Live, when not nil, is told once a second of packets what has come until then.
+	Live func(Traffic)
 }
 
 // Analysis is what captures hold.
@@ -157,6 +159,10 @@ func (a *Analysis) read(ctx context.Context, cfg Config, f *File, pool *workers,
 		a.Files = append(a.Files, summary)
 	}()
 	var p Packet
+	var tally *tally
+	if cfg.Live != nil {
+		tally = newTally(cfg.Flow.Wanted)
+	}
 	for look := a.Packets; ; {
 		if f.plain != nil && f.first == nil {
 			n := f.plain(pool.room())
@@ -171,10 +177,16 @@ func (a *Analysis) read(ctx context.Context, cfg Config, f *File, pool *workers,
 			if counts.of[kind]++; kind == UnknownLink {
 				counts.unknown[p.Link]++
 			}
+			if kind == TCP && tally != nil {
+				tally.add(s)
+			}
 			if kind == TCP || kind == TooBig {
 				pool.took(1)
 			}
 			a.Packets++
+			if tally != nil && tally.due(p.At) {
+				cfg.Live(tally.traffic(a.Packets-before, p.At))
+			}
 		}
 		if err != nil {
 			var damage *Damage

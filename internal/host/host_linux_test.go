@@ -192,11 +192,28 @@ func TestUndoLeavesSomebodyElsesChange(t *testing.T) {
 	if got := is(t, cfg); got != "changed" {
 		t.Errorf("status after: %s", got)
 	}
-	if err := Forget(context.Background(), cfg, wmem); err != nil {
+	if err := Forget(context.Background(), cfg, "tcp_wmem"); err != nil { // as it is called for short
 		t.Error(err)
 	}
 	put(t, wmem, strings.Split(before, "\n")[1])
 	settled(t, cfg, before)
+}
+
+// TestUndoKnowsShortNames takes a name's end for the name, where only one has it.
+func TestUndoKnowsShortNames(t *testing.T) {
+	j := &journal{Records: []Record{{Name: "net.ipv4.tcp_wmem"}, {Name: "net.core.wmem_max"}, {Name: "net.ipv4.wmem_max"},
+		{Name: `HKEY_LOCAL_MACHINE\SYSTEM\Tcp1323Opts`}}}
+	for short, want := range map[string]string{"tcp_wmem": "net.ipv4.tcp_wmem", "net.core.wmem_max": "net.core.wmem_max",
+		"Tcp1323Opts": `HKEY_LOCAL_MACHINE\SYSTEM\Tcp1323Opts`} {
+		if full, err := known(j, []string{short}); err != nil || full[0] != want {
+			t.Errorf("%s: %v, %v", short, full, err)
+		}
+	}
+	for short, want := range map[string]string{"wmem": "not changed", "wmem_max": "net.core.wmem_max or net.ipv4.wmem_max"} {
+		if _, err := known(j, []string{short}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", short, err)
+		}
+	}
 }
 
 func TestASecondApplyKeepsTheFirstOldValue(t *testing.T) {

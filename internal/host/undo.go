@@ -19,7 +19,7 @@ func (c Config) undo(ctx context.Context, names []string) ([]Did, error) {
 	if err := c.step(stepLocked); err != nil {
 		return nil, err
 	}
-	if err := known(j, names); err != nil {
+	if names, err = known(j, names); err != nil {
 		return nil, err
 	}
 	var goals []goal
@@ -204,19 +204,36 @@ func (c Config) forget(names []string) error {
 	if err != nil {
 		return err
 	}
-	if err := known(j, names); err != nil {
+	if names, err = known(j, names); err != nil {
 		return err
 	}
 	j.Records = slices.DeleteFunc(j.Records, func(r Record) bool { return slices.Contains(names, r.Name) })
 	return j.save()
 }
 
-// known refuses names that the journal does not have.
-func known(j *journal, names []string) error {
+// known gives the journal's names for what was named, whole or by the end after a dot or a
+// separator of registry keys, and refuses what it does not have or has twice.
+func known(j *journal, names []string) (full []string, err error) {
 	for _, name := range names {
-		if !slices.ContainsFunc(j.Records, func(r Record) bool { return r.Name == name }) {
-			return fmt.Errorf("%s was not changed by fullpipe", name)
+		var found []string
+		for _, r := range j.Records {
+			if r.Name == name {
+				found = []string{name}
+				break
+			}
+			if strings.HasSuffix(r.Name, "."+name) || strings.HasSuffix(r.Name, `\`+name) {
+				found = append(found, r.Name)
+			}
+		}
+		slices.Sort(found)
+		switch found = slices.Compact(found); len(found) {
+		case 0:
+			return nil, fmt.Errorf("%s was not changed by fullpipe", name)
+		case 1:
+			full = append(full, found[0])
+		default:
+			return nil, fmt.Errorf("%s could be %s", name, strings.Join(found, " or "))
 		}
 	}
-	return nil
+	return full, nil
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,7 +29,11 @@ type File struct {
 	clears    bool        // what the file held goes with the first byte
 	written   bool
 	stop      func() bool // ends the watch over ctx
+	over      io.Writer   // takes everything instead of a file
 }
+
+// Over is an output that goes to a stream which is open already.
+func Over(w io.Writer) *File { return &File{over: w} }
 
 // grace is how long a reader who does not read holds a write after ctx has ended.
 const grace = 500 * time.Millisecond
@@ -120,6 +125,9 @@ func openSpecial(ctx context.Context, name string, at place) (*File, error) {
 func (f *File) Write(p []byte) (int, error) {
 	if f == nil {
 		return len(p), nil
+	}
+	if f.over != nil {
+		return f.over.Write(p)
 	}
 	if f.clears && !f.written {
 		if err := f.file.Truncate(0); err != nil {

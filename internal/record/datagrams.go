@@ -2,6 +2,7 @@ package record
 
 import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // MeasureUDP is the object that `measure --udp --json` prints.
@@ -34,8 +35,13 @@ type Datagrams struct {
 	Variation     *Variation         `json:"delay_variation,omitempty"`
 	CPURatio      *float64           `json:"near_cpu_ratio,omitempty"` // of one processor
 	FarCPURatio   *float64           `json:"far_cpu_ratio,omitempty"`
-	Interrupted   bool               `json:"interrupted,omitempty"`
-	Warnings      []string           `json:"warnings,omitempty"`
+	// Limiter and what follows are absent in documents of before they were judged.
+	Limiter     verdict.Name       `json:"limiter,omitempty"`
+	Confidence  verdict.Confidence `json:"confidence,omitempty"`
+	Candidates  []verdict.Name     `json:"candidates,omitempty"`
+	Evidence    []verdict.Evidence `json:"evidence,omitempty"`
+	Interrupted bool               `json:"interrupted,omitempty"`
+	Warnings    []string           `json:"warnings,omitempty"`
 }
 
 // Variation is how much longer than the shortest delay datagrams took.
@@ -46,12 +52,13 @@ type Variation struct {
 	LargestS float64 `json:"largest_s"`
 }
 
-// NewDatagrams describes one UDP transfer.
-func NewDatagrams(r *transfer.DatagramResult) Datagrams {
+// NewDatagrams describes one UDP transfer and what was judged of it.
+func NewDatagrams(r *transfer.DatagramResult, v verdict.Verdict) Datagrams {
 	d := Datagrams{Direction: r.Spec.Direction, Protocol: "udp", GoodputBps: r.Bps(), DurationS: r.Duration.Seconds(),
 		Bytes:         r.Bytes,
 		DatagramBytes: r.Spec.Size, Streams: max(r.Spec.Streams, 1), Sent: r.Sent, Received: r.Received, Lost: r.Lost,
 		LossRatio: r.LossRatio(), Reordered: r.Reordered, Duplicates: r.Duplicates, JitterS: r.Jitter.Seconds(),
+		Limiter: v.Limiter, Confidence: v.Confidence, Candidates: v.Candidates, Evidence: v.Evidence,
 		Interrupted: !r.Complete, Warnings: r.Warnings}
 	if r.Spec.Bps > 0 {
 		d.OfferedBps = &r.Spec.Bps

@@ -103,6 +103,19 @@ const (
 	NoRoundTrips  Code = "no-round-trips"
 )
 
+// Observations on UDP transfers. Each has lost_ratio and arrived_bps; all but NoDatagrams
+// have sent_bps and delay_s, the median delay above the least.
+const (
+	NoDatagrams           Code = "no-datagrams"
+	DatagramsAsAsked      Code = "datagrams-as-asked" // also asked_bps
+	DatagramsLost         Code = "datagrams-lost"     // nobody told of their delay
+	DatagramsQueueFull    Code = "datagrams-queue-full"
+	DatagramsNoQueue      Code = "datagrams-lost-without-queue"
+	DatagramsReceiverBusy Code = "datagrams-receiver-busy"
+	DatagramsSenderSlow   Code = "datagrams-sender-busy"
+	DatagramsHeldLocally  Code = "datagrams-held-locally"
+)
+
 // What a verdict's own figures say of it. Values are said_FIGURE and allowed_FIGURE: what
 // the verdict says, and the most or the least that the figures allow.
 const (

@@ -42,6 +42,16 @@ func writeDatagrams(w io.Writer, d *record.Datagrams) {
 		t.row("delay above least", fmt.Sprintf("%s median, %s at 95 %%, %s at 99 %%, %s largest", SecondsText(v.MedianS),
 			SecondsText(v.P95S), SecondsText(v.P99S), SecondsText(v.LargestS)))
 	}
+	if d.Limiter != "" {
+		limited := string(d.Limiter)
+		if len(d.Candidates) > 0 {
+			limited += ": " + names(d.Candidates, " or ")
+		}
+		t.row("limited by", fmt.Sprintf("%s, %s confidence", limited, d.Confidence))
+		for _, e := range d.Evidence {
+			t.row("", Sentence(e))
+		}
+	}
 	if d.CPURatio != nil {
 		t.row("cpu", cpuText(&record.CPU{NearProcess: d.CPURatio, FarProcess: d.FarCPURatio}))
 	}
@@ -52,4 +62,12 @@ func writeDatagrams(w io.Writer, d *record.Datagrams) {
 		t.row("interrupted", "these figures are of the part that was measured")
 	}
 	t.write(w, "  ")
+}
+
+func sayDatagramsAsAsked(f figures) string {
+	said := "it was to send " + f.rate("asked_bps") + " and did"
+	if f["lost_ratio"] > 0 {
+		return said + fmt.Sprintf("; the %.2g %% that were lost cost less than a tenth", 100*f["lost_ratio"])
+	}
+	return said
 }

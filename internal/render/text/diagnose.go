@@ -122,7 +122,7 @@ func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
 	}
 	shown := r.Connections[:min(len(r.Connections), rows)]
 	t := newTable(2, 3, 4, 5)
-	t.row("FROM", "TO", "BYTES", "TIME", "GOODPUT", "RTT", "LIMITED BY", "SURE", "LOST")
+	t.row("FROM", "TO", "BYTES", "TIME", "GOODPUT", "RTT", "LIMITED BY", "SURE", "TIME LOST")
 	for i := range shown {
 		for j := range shown[i].Directions {
 			capturedDirectionRow(&shown[i].Directions[j], t)

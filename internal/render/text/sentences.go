@@ -229,6 +229,32 @@ var sentences = map[verdict.Code]func(figures) string{
 			"send buffer "+
 			"takes no more", f.took(), f.size("outstanding_bytes"))
 	},
+	verdict.NoDatagrams:      fixedSentence("nothing was sent"),
+	verdict.DatagramsAsAsked: sayDatagramsAsAsked,
+	verdict.DatagramsLost: func(f figures) string {
+		return fmt.Sprintf("of %s sent %s arrived; whether a queue was full or datagrams were dropped without one, the far "+
+			"end does not tell", f.rate("sent_bps"), f.rate("arrived_bps"))
+	},
+	verdict.DatagramsQueueFull: func(f figures) string {
+		return fmt.Sprintf("of %s sent %s got through, after a queue that was full (%s more delay): the path carries no "+
+			"more", f.rate("sent_bps"), f.rate("arrived_bps"), SecondsText(f["delay_s"]))
+	},
+	verdict.DatagramsNoQueue: func(f figures) string {
+		return fmt.Sprintf("of %s sent %s got through, without a queue (%s more delay): a policer, or loss at random; send "+
+			"half as much: a policer then loses next to nothing, chance the same share", f.rate("sent_bps"),
+			f.rate("arrived_bps"), SecondsText(f["delay_s"]))
+	},
+	verdict.DatagramsReceiverBusy: func(f figures) string {
+		return fmt.Sprintf("of %s sent %s were received, by a thread that had no more of its core to give", f.rate("sent_bps"),
+			f.rate("arrived_bps"))
+	},
+	verdict.DatagramsSenderSlow: func(f figures) string {
+		return "the sender's thread filled its core at " + f.rate("sent_bps")
+	},
+	verdict.DatagramsHeldLocally: func(f figures) string {
+		return "the sending host took no more than " + f.rate("sent_bps") + ", and its processor was not why: its " +
+			"interface or a shaper there"
+	},
 	verdict.HostWasLate: func(f figures) string {
 		return fmt.Sprintf("a host was busy with other things: a data thread was ready but had no core %s of the time at "+
 			"the sender, %s at the "+

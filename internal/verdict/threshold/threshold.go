@@ -100,6 +100,16 @@ const (
 	StillOpening = 1.1 // ratio | definition
 )
 
+// UDP transfers.
+const (
+	// DatagramLoss is the share of datagrams without which a tenth more would arrive.
+	DatagramLoss = 1 - 1/CauseFactor // ratio | definition
+	// DatagramQueue is the median delay above the least one from which a queue is seen.
+	DatagramQueue = 2 * time.Millisecond // time | a busy host holds up single datagrams, not half of them
+	// DatagramBusy is the share of a core from which a thread does nothing else.
+	DatagramBusy = 0.9 // ratio | the sampler's own error is a few percent
+)
+
 // Queues and the rate of a full link.
 const (
 	// StandingQueue is by how much more than the empty path's the round trip must stay for
