@@ -25,7 +25,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "answered": answered},
 		Condition: func(cond string) (bool, error) {
 			if cond == "lab" {
 				return labPossible(), nil
@@ -48,6 +48,16 @@ func labPossible() bool {
 	return err == nil
 }
 
+// answered is `answered COMMAND ARG…`: the command must end well, with a yes or with a no.
+func answered(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: answered COMMAND ARG…")
+	}
+	if got := statusOf(ts, args); got != statusDone && got != statusNo {
+		ts.Fatalf("exit status %d, want %d or %d", got, statusDone, statusNo)
+	}
+}
+
 // status is `status N COMMAND ARG…`: the command must end with that exit status.
 func status(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
@@ -55,15 +65,19 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) {
-			ts.Fatalf("%v", err)
-		}
-		got = exit.ExitCode()
-	}
-	if got != want {
+	if got := statusOf(ts, args[1:]); got != want {
 		ts.Fatalf("exit status %d, want %d", got, want)
 	}
+}
+
+func statusOf(ts *testscript.TestScript, command []string) int {
+	err := ts.Exec(command[0], command[1:]...)
+	if err == nil {
+		return statusDone
+	}
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		ts.Fatalf("%v", err)
+	}
+	return exit.ExitCode()
 }

@@ -46,7 +46,8 @@ func newTune() *cobra.Command {
 that, searches what helps (the smallest window that carries the most; another congestion
 control, pacing, several streams, or what of these helps together), and measures before
 and after in turn. Everything is tried through socket options; no host is changed. What to
-set is printed for each end. With --goal latency it looks for the shortest queue instead.`,
+set is printed for each end. With --goal latency it looks for the shortest queue instead.
+The exit status is 3 where something limits and nothing that was tried helps.`,
 		Example: `  fullpipe tune server.example.net --key-file key
   fullpipe tune server.example.net --direction both --budget 30s --file-size 10GB
   fullpipe tune server.example.net --goal latency --html receipt.html
@@ -146,6 +147,9 @@ func (f *tuneFlags) run(cmd *cobra.Command, text string, cfg tune.Config) error 
 	if f.apply && err == nil {
 		status, err = f.change(cmd, cfg, result, doc)
 		line.clear()
+	}
+	if status == statusDone && err == nil && !result.Helps() {
+		status = statusNo
 	}
 	if err != nil {
 		var failure record.Failure

@@ -232,6 +232,6 @@ func direction(d *flow.Direction, g *timeline.Diagnosis) record.CapturedDirectio
 	}
 	r.Prediction = predictionOf(g)
 	r.Settings = settings(&r, g, d.MSS)
-	r.Fix = fixes(&r, g)
+	r.Fix = fixes(&r, g, d.MSS)
 	return r
 }

@@ -39,12 +39,13 @@ func settings(d *record.CapturedDirection, g *timeline.Diagnosis, mss int) (all 
 
 // fixes lists what to do about the verdict. What the first one gives is what was predicted
 // of it.
-func fixes(d *record.CapturedDirection, g *timeline.Diagnosis) []record.Fix {
-	var windows []plan.Setting
+func fixes(d *record.CapturedDirection, g *timeline.Diagnosis, mss int) []record.Fix {
+	facts := record.FixFacts{GoodputBps: g.GoodputBps, Bytes: d.Bytes, DurationS: d.DurationS,
+		RTTS: g.RTT.Seconds(), MSSBytes: mss}
 	if len(d.Settings) > 0 {
-		windows = d.Settings[0].Settings
+		facts.Windows = d.Settings[0].Settings
 	}
-	all := record.NewFixes(g.Verdict, 0, windows)
+	all := record.NewFixes(g.Verdict, facts)
 	if p := g.Prediction; p != nil && p.Limiter == g.Limiter {
 		all[0].Expected = &record.Expected{LowBps: p.LowBps, HighBps: p.HighBps, AtLeast: p.AtLeast}
 	}

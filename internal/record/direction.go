@@ -119,8 +119,8 @@ func NewDirection(r *transfer.Result, v verdict.Verdict, intervals []transfer.In
 			d.WindowScale = &h.ReceiveScale
 		}
 	}
-	d.Fix = NewFixes(v, orZero(d.GoodputBps), nil)
 	d.streams(r)
+	d.Fix = NewFixes(v, d.fixFacts())
 	d.Intervals = NewIntervals(intervals)
 	d.CPU = newCPU(r)
 	d.Latency = NewLatency(r.Latency, &d)

@@ -68,6 +68,7 @@ type RFC6349Direction struct {
 	MaxBesideAcksBps *float64           `json:"max_tcp_beside_acks_bps,omitempty"`
 	BDPBytes         *float64           `json:"bdp_bytes,omitempty"`
 	Tests            []RFC6349Test      `json:"tests"`
+	Fix              []Fix              `json:"fix,omitempty"` // about what limits one connection
 	Frames           []RFC6349Frame     `json:"frames,omitempty"`
 	CommittedBps     *float64           `json:"committed_bps,omitempty"` // with the framing that the committed rate counts
 	RTTMinS          *float64           `json:"rtt_min_s,omitempty"`     // of the idle path
@@ -214,10 +215,27 @@ func newRFC6349Direction(p *rfc6349.Path, d *rfc6349.Direction) RFC6349Direction
 	for i := range d.Tests {
 		out.Tests = append(out.Tests, newRFC6349Test(p, &d.Tests[i]))
 	}
+	if typical := oneConnection(d); typical != nil {
+		out.Fix = NewFixes(typical.Verdict, FixFacts{GoodputBps: typical.GoodputBps, PathBps: d.MaxTCPBps, Bytes: typical.Bytes,
+			DurationS: typical.Duration.Seconds(), RTTS: p.RTT.Seconds(), MSSBytes: p.MSS})
+	}
 	for _, f := range d.Frames {
 		out.Frames = append(out.Frames, newRFC6349Frame(&f))
 	}
 	return out
+}
+
+// oneConnection is the run that says what one connection gets: as the systems size it, else
+// with a window that suffices; nil where neither was measured.
+func oneConnection(d *rfc6349.Direction) *rfc6349.Outcome {
+	for _, kind := range []rfc6349.Kind{rfc6349.Automatic, rfc6349.Full} {
+		for i := range d.Tests {
+			if typical := d.Tests[i].Typical(); d.Tests[i].Kind == kind && typical != nil {
+				return typical
+			}
+		}
+	}
+	return nil
 }
 
 func newRFC6349Test(p *rfc6349.Path, test *rfc6349.Test) RFC6349Test {

@@ -55,6 +55,7 @@ type SweepPath struct {
 	// told.
 	KneeSendBytes    *float64 `json:"knee_send_buffer_bytes,omitempty"`
 	KneeReceiveBytes *float64 `json:"knee_receive_buffer_bytes,omitempty"`
+	Fix              []Fix    `json:"fix,omitempty"` // about what limits the best cell
 }
 
 // SweepCell is one cell. The sizes are what was asked for; an absent one was automatic.
@@ -202,6 +203,15 @@ func (s *Sweep) mark(d transfer.Direction) {
 		}
 	}
 	best.Best, enough.Enough = true, true
+	for i := range s.Paths {
+		if p := &s.Paths[i]; p.Direction == d && best.Limiter != "" {
+			f := FixFacts{GoodputBps: *best.GoodputBps, RTTS: orZero(p.RTTMinS), Congestion: p.Congestion}
+			if p.MSSBytes != nil {
+				f.MSSBytes = *p.MSSBytes
+			}
+			p.Fix = NewFixes(verdict.Verdict{Limiter: best.Limiter, Subtype: best.Subtype}, f)
+		}
+	}
 }
 
 func (c *SweepCell) Measured() bool { return c.GoodputBps != nil && !c.Predicted }

@@ -31,6 +31,7 @@ type TuneDirection struct {
 	Direction   transfer.Direction `json:"direction"`
 	Path        TunePath           `json:"path"`
 	Before      TuneMeasured       `json:"before"`
+	Fix         []Fix              `json:"fix,omitempty"` // what to do: what was shown to help first
 	Trials      []TuneTrial        `json:"trials"`
 	Verdict     search.Verdict     `json:"verdict"`
 	Reason      string             `json:"reason"`
@@ -198,6 +199,7 @@ func newTuneDirection(d *tune.Direction, near, far *plan.Target) TuneDirection {
 	case d.Verdict == search.NoChange:
 		out.Chosen = &TuneChosen{Automatic: true}
 	}
+	out.Fix = tuneFixes(d, &out)
 	return out
 }
 

@@ -80,6 +80,7 @@ type WatchedDirection struct {
 	// clocks alone.
 	Sampled bool `json:"sampled"`
 	verdict.Verdict
+	Fix []Fix `json:"fix,omitempty"` // what to do about it, in order, or what would tell
 }
 
 // mostWatched is how many connections a document lists.
@@ -112,6 +113,7 @@ func NewWatch(h Header, target string, v *watch.View) *Watch {
 			if f.MinRTT > 0 {
 				d.RTTMinS = seconds(f.MinRTT)
 			}
+			d.Fix = NewFixes(f.Verdict, FixFacts{GoodputBps: d.GoodputBps, RTTS: orZero(d.RTTMinS), Congestion: s.Congestion})
 			c.Directions = append(c.Directions, d)
 		}
 		w.Connections = append(w.Connections, c)

@@ -98,6 +98,21 @@ type File struct {
 	Before, After time.Duration
 }
 
+// Helps says whether the loop has an answer: something was shown to help, or there is
+// nothing to gain. It is false where something limits and nothing that was tried helps.
+func (r *Result) Helps() bool {
+	vain := false
+	for i := range r.Directions {
+		d := &r.Directions[i]
+		if d.Chosen != nil {
+			return true
+		}
+		full := d.Before.Verdict.Limiter == verdict.Bottleneck && d.Goal == Throughput
+		vain = vain || !full && (d.Verdict != search.NoChange || len(d.Remedies) > 0)
+	}
+	return !vain
+}
+
 // Run tunes each direction. With an error, or when ctx ends, the Result holds what was
 // found until then.
 func Run(ctx context.Context, cfg Config) (*Result, error) {

@@ -89,14 +89,11 @@ func CapturedDirectionExpect(d *record.CapturedDirection) string {
 
 // CapturedDirectionRemedy is what to change.
 func CapturedDirectionRemedy(d *record.CapturedDirection) string {
-	if said := do(d.Fix); said != "" {
-		return said
-	}
 	v := d.Verdict // of a document without fixes
 	if d.Prediction != nil && d.Prediction.Limiter != "" {
 		v.Limiter = d.Prediction.Limiter
 	}
-	return Remedy(v)
+	return doAbout(d.Fix, v)
 }
 
 // Diagnose prints the diagnosis for a person: the sentence about the worst connection,

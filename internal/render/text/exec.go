@@ -51,7 +51,27 @@ func Exec(w io.Writer, e *record.Exec) {
 		}
 		fmt.Fprintf(w, "  and %s with %s together\n", count(len(rest), "lighter connection"), units.Size(sum))
 	}
+	if len(heaviest) > 0 {
+		if said := execDo(&heaviest[0]); said != "" {
+			fmt.Fprintln(w, hanging(w, "  do: ", said))
+		}
+	}
 	writeExecNotes(w, e)
+}
+
+// execDo is what to do about the heavier direction of a connection; "" where too little
+// moved to say.
+func execDo(c *record.ExecConnection) string {
+	var most *record.Direction
+	for i := range c.Directions {
+		if d := &c.Directions[i]; d.Bytes != nil && *d.Bytes >= worth && (most == nil || *d.Bytes > *most.Bytes) {
+			most = d
+		}
+	}
+	if most == nil {
+		return ""
+	}
+	return doAbout(most.Fix, most.Verdict)
 }
 
 func execConnectionRows(c *record.ExecConnection, t *table) {

@@ -32,6 +32,8 @@ func TestExecText(t *testing.T) {
   connection               payload      goodput  send buffer         receive buffer  congestion  limited by
   from 192.0.2.7:51234  5 MiB sent  20.4 Mbit/s  16 MiB (got 4 MiB)  automatic       cubic       send-buffer, high confidence
   to 192.0.2.1:22             none               automatic           automatic       bbr
+  do: give both ends larger buffers, or leave SO_RCVBUF and SO_SNDBUF alone so that the systems size
+      them (fullpipe tune finds how large)
   note: the program's own buffer sizes were ignored on 1 connection
   note: some connections got smaller buffers than asked: they ended first, or the program set its own
   note: 1 process is still running; connections that stand keep what they have, new ones get the system's defaults

@@ -1,8 +1,13 @@
 package text
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // FixSentence is a step in the imperative.
@@ -18,16 +23,37 @@ func do(fixes []record.Fix) string {
 	if len(fixes) == 0 {
 		return ""
 	}
-	return FixSentence(fixes[0])
+	f := &fixes[0]
+	said := FixSentence(*f)
+	var values []string
+	for _, s := range f.Settings {
+		if value := s.Name + " = " + s.Value; s.Value != "1" && !strings.Contains(said, value) {
+			values = append(values, value)
+		}
+	}
+	if len(values) > 0 {
+		said += " (" + strings.Join(values, ", ") + ")"
+	}
+	if e := f.Expected; e != nil && e.HighBps > 0 {
+		said += fmt.Sprintf("; that would give %s to %s", units.Rate(e.LowBps), units.Rate(e.HighBps))
+	}
+	return said
+}
+
+// doAbout is do of a document that may be older than its fixes.
+func doAbout(fixes []record.Fix, v verdict.Verdict) string {
+	if len(fixes) == 0 {
+		fixes = record.NewFixes(v, record.FixFacts{})
+	}
+	return do(fixes)
 }
 
 // imperatives has one entry for each action; a test holds that none is missing.
 var imperatives = map[remedy.Action]string{
 	remedy.LargerWindows: "give both ends larger buffers, or leave SO_RCVBUF and SO_SNDBUF alone so that the systems " +
 		"size them (fullpipe tune finds how large)",
-	remedy.WindowOfBDP: "hold the receive window to what the path holds (fullpipe tune finds it)",
-	remedy.OtherControl: "try another congestion control: TCP_CONGESTION = bbr in the program, or congctl bbr on the " +
-		"route",
+	remedy.WindowOfBDP:    "hold the receive window to what the path holds (fullpipe tune finds it)",
+	remedy.OtherControl:   "try another congestion control, by TCP_CONGESTION in the program or congctl on the route",
 	remedy.PaceBelow:      "send just below that rate: SO_MAX_PACING_RATE in the program, or a shaper on the sending host",
 	remedy.ParallelFlows:  "use several connections at once, at the cost of whoever shares the line",
 	remedy.SmallerSegment: "lower the MSS or the MTU until full segments get through (fullpipe measure --mss)",

@@ -39,7 +39,7 @@ func ExplainLimiter(name verdict.Name) (d record.ExplainedLimiter, ok bool) {
 		candidates = []verdict.Name{verdict.Application, verdict.SendBuffer}
 	}
 	return record.ExplainedLimiter{Limiter: name, What: e.what, Looks: e.looks, Sure: e.sure, Lab: e.lab,
-		Fix: record.NewFixes(verdict.Verdict{Limiter: name, Candidates: candidates}, 0, nil)}, true
+		Fix: record.NewFixes(verdict.Verdict{Limiter: name, Candidates: candidates}, record.FixFacts{})}, true
 }
 
 // limiters has one entry for each name; a test holds that none is missing, and that each

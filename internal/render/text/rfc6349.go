@@ -191,6 +191,9 @@ func writeRFC6349Direction(w io.Writer, d *record.RFC6349Direction) {
 		}
 		tests.write(w, "  ")
 	}
+	if said := do(d.Fix); said != "" {
+		fmt.Fprintln(w, hanging(w, "  do: ", said))
+	}
 	if len(d.Frames) > 0 {
 		fmt.Fprintln(w)
 		frames := newTable(0, 1, 2, 3, 4)

@@ -513,59 +513,6 @@ func sayCapturedFullLink(f figures) string {
 	return text
 }
 
-// Remedy is one sentence of what to change about a verdict's limiter, "" where nothing
-// follows from it.
-func Remedy(v verdict.Verdict) string {
-	switch v.Limiter {
-	case verdict.ReceiverWindow:
-		return receiverWindowRemedy(v.Subtype)
-	case verdict.Congestion:
-		if v.Subtype == verdict.Policer {
-			return "send just below the policed rate (pacing), or have the policer replaced by a shaper"
-		}
-	}
-	return remedies[v.Limiter]
-}
-
-var remedies = map[verdict.Name]string{
-	verdict.Application: "have the sending program write sooner and more at a time; the network has room",
-	verdict.SendBuffer: "give the sender a larger send buffer, or leave SO_SNDBUF alone so that the system " +
-		"sizes it",
-	verdict.ReceiverApplication: "have the receiving program read faster; a larger window only delays the stop",
-	verdict.Congestion: "find what loses packets; until then try another congestion control (bbr) or several " +
-		"connections",
-	verdict.Bottleneck: "nothing to tune: the link is full, only a faster one or less data helps",
-	verdict.LocalQueue: "raise or remove the shaper on the sending host (tc qdisc show), or look at its " +
-		"interface's speed",
-	verdict.AckPath: "make room on the way back: a faster line there, less of other traffic, or a queue that lets " +
-		"acknowledgements pass " +
-		"(fq_codel, cake)",
-	verdict.SlowStart:       "keep the connection open and reuse it: short transfers never reach the path's rate",
-	verdict.NagleDelayedAck: "set TCP_NODELAY, or write each request in one piece",
-	verdict.MTUBlackHole: "lower the MTU or the MSS, let ICMP \"too big\" through, or switch on " +
-		"net.ipv4.tcp_mtu_probing",
-	verdict.Pacing: "raise the pacing rate that was set on the socket (SO_MAX_PACING_RATE)",
-	verdict.CPU:    "use larger writes, fewer copies or more threads: a processor core is what is full",
-}
-
-func receiverWindowRemedy(subtype string) string {
-	switch subtype {
-	case verdict.FactorZero:
-		return "the receiver offers a scale of 0: its buffer is fixed at 64 KB by a program (SO_RCVBUF), a default or a " +
-			"policy; " +
-			"find and remove that, or have the program ask for more"
-	case verdict.Unscaled:
-		return "switch window scaling on at both ends (net.ipv4.tcp_window_scaling), or find the middlebox that strips the " +
-			"option"
-	case verdict.Fixed:
-		return "raise the receiver's SO_RCVBUF, or do not set it so that the system sizes it"
-	case verdict.AutotuneGrowing:
-		return "let the transfer run longer, or have the receiver start with a larger buffer (the second value of " +
-			"net.ipv4.tcp_rmem)"
-	}
-	return "raise the ceiling of the receiver's automatic buffer (the third value of net.ipv4.tcp_rmem)"
-}
-
 // differenceText says how the cause of a difference between two ways was decided.
 func differenceText(d *record.ComparedDirection) string {
 	switch d.Code {

@@ -189,6 +189,11 @@ func SweepFindings(s *record.Sweep) []string {
 			}
 		}
 		lines = append(lines, line+".")
+		for j := range s.Paths {
+			if said := do(s.Paths[j].Fix); s.Paths[j].Direction == c.Direction && said != "" {
+				lines = append(lines, "Do: "+said+".")
+			}
+		}
 	}
 	unsettled := 0
 	for i := range s.Cells {

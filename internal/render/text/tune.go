@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -67,6 +68,7 @@ func writeTuneDirection(w io.Writer, d *record.TuneDirection) {
 		end.row("file", tuneFileText(d.File))
 	}
 	end.row("verdict", tuneVerdict(d))
+	end.row("do", tuneDo(d))
 	for i, line := range tuneDirectionWorthDoing(d) {
 		end.row([]string{"worth trying", ""}[min(i, 1)], line)
 	}
@@ -157,10 +159,16 @@ func tuneDirectionWorthDoing(d *record.TuneDirection) (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s, which gave %s (× %s)", r.Name, units.Rate(r.GoodputBps), factor(r.Factor)))
 		}
 	}
-	if r := Remedy(d.Before.Verdict); d.Chosen == nil && r != "" {
-		lines = append(lines, r)
-	}
 	return lines
+}
+
+// tuneDo is what to do: what was chosen, whose settings follow, else what the verdict calls
+// for.
+func tuneDo(d *record.TuneDirection) string {
+	if d.Chosen == nil || d.Chosen.Automatic {
+		return doAbout(d.Fix, d.Before.Verdict)
+	}
+	return "set what is listed below for " + cmp.Or(d.Chosen.Name, "the window")
 }
 
 func tuneDirectionWriteSettings(w io.Writer, d *record.TuneDirection) {

@@ -114,14 +114,7 @@ func why(w io.Writer, d *record.Watch) {
 	verb := map[transfer.Direction]string{transfer.Up: "sends", transfer.Down: "receives"}[f.Direction]
 	fmt.Fprintf(w, "%s %s %s %s %s: %s\n", ownerText(c), verb, units.Rate(f.GoodputBps), directionWord(f.Direction),
 		c.Remote, whyAnswer(f))
-	fix := Remedy(f.Verdict)
-	if f.Limiter == verdict.ReceiverWindow && len(f.Candidates) > 0 && f.Confidence == verdict.Low {
-		fix = "ask at the far end (fullpipe why there): it sees whether its program leaves data unread, or its window " +
-			"is small"
-	}
-	if fix != "" {
-		fmt.Fprintln(w, hanging(w, "  do: ", fix))
-	}
+	fmt.Fprintln(w, hanging(w, "  do: ", doAbout(f.Fix, f.Verdict)))
 	for _, e := range f.Evidence {
 		fmt.Fprintln(w, hanging(w, "  - ", cmp.Or(Sentence(e), e.Text)))
 	}
@@ -204,8 +197,8 @@ func watched(w io.Writer, d *record.Watch) {
 	}
 	t.write(w, "  ")
 	for i := range d.Limited {
-		if fix := Remedy(verdict.Verdict{Limiter: d.Limited[i].Limiter}); fix != "" && d.Limited[i].Bytes > 0 {
-			fmt.Fprintln(w, hanging(w, "  first: ", fix))
+		if d.Limited[i].Bytes > 0 {
+			fmt.Fprintln(w, hanging(w, "  do: ", doAboutMost(d, &d.Limited[i])))
 			break
 		}
 	}
@@ -228,4 +221,16 @@ func watchNotes(w io.Writer, d *record.Watch) {
 	if len(d.Unread) > 0 {
 		fmt.Fprintln(w, hanging(w, "  not seen: ", strings.Join(d.Unread, "; ")))
 	}
+}
+
+// doAboutMost is what to do about the heaviest connection that a limiter held back.
+func doAboutMost(d *record.Watch, l *record.WatchLimited) string {
+	for i := range d.Connections {
+		for j := range d.Connections[i].Directions {
+			if f := &d.Connections[i].Directions[j]; f.Limiter == l.Limiter && f.Direction == l.Direction {
+				return doAbout(f.Fix, f.Verdict)
+			}
+		}
+	}
+	return doAbout(nil, verdict.Verdict{Limiter: l.Limiter})
 }
