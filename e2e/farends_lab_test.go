@@ -84,7 +84,6 @@ server { listen 444 ssl; %[2]s } }`, dir, tls)
 // A download's own receive window, the server's send buffer and the path, told apart as
 // far as a receiver can.
 func TestDownloadsOverALink(t *testing.T) {
-	t.Parallel()
 	l, env := webSite(t, "rate=20mbit,rtt=40ms,queue=1bdp")
 	for _, c := range []struct {
 		name, url string
@@ -101,25 +100,28 @@ func TestDownloadsOverALink(t *testing.T) {
 		{"the server's send buffer", "http://HOST:81/object", nil, false, 15e6},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var doc judged
 			url := strings.Replace(c.url, "HOST", lab.FarAddr.String(), 1)
-			runJSON(t, l.Near, &doc, env, append([]string{"measure", url, "--json", "-t", "1s"}, c.args...)...)
-			if len(doc.Directions) != 1 {
-				t.Fatalf("%+v", doc)
-			}
-			d := doc.Directions[0]
-			if share := d.Shares["receiver-window"]; d.Bytes == 0 || d.GoodputBps > c.atMost || c.window != (share > 0.3) {
-				t.Errorf("%+v", d)
-			}
-			// What only the sender could tell apart stays open, and nothing else.
-			if !c.window && (d.Limiter != "unknown" || slices.Contains(d.Candidates, "receiver-window") ||
-				!slices.Contains(d.Candidates, "send-buffer") || !slices.Contains(d.Candidates, "bottleneck")) {
-				t.Errorf("%s, candidates %v", d.Limiter, d.Candidates)
-			}
-			over2 := slices.ContainsFunc(d.Warnings, func(w string) bool { return strings.Contains(w, "HTTP/2") })
-			if want := strings.Contains(c.name, "HTTP/2"); over2 != want {
-				t.Errorf("over HTTP/2: %v; warnings %q", over2, d.Warnings)
-			}
+			undisturbed(t, func() error {
+				var doc judged
+				runJSON(t, l.Near, &doc, env, append([]string{"measure", url, "--json", "-t", "1s"}, c.args...)...)
+				if len(doc.Directions) != 1 {
+					return fmt.Errorf("%+v", doc)
+				}
+				d := doc.Directions[0]
+				if share := d.Shares["receiver-window"]; d.Bytes == 0 || d.GoodputBps > c.atMost || c.window != (share > 0.3) {
+					return fmt.Errorf("%+v", d)
+				}
+				// What only the sender could tell apart stays open, and nothing else.
+				if !c.window && (d.Limiter != "unknown" || slices.Contains(d.Candidates, "receiver-window") ||
+					!slices.Contains(d.Candidates, "send-buffer") || !slices.Contains(d.Candidates, "bottleneck")) {
+					return fmt.Errorf("%s, candidates %v", d.Limiter, d.Candidates)
+				}
+				over2 := slices.ContainsFunc(d.Warnings, func(w string) bool { return strings.Contains(w, "HTTP/2") })
+				if want := strings.Contains(c.name, "HTTP/2"); over2 != want {
+					return fmt.Errorf("over HTTP/2: %v; warnings %q", over2, d.Warnings)
+				}
+				return nil
+			})
 		})
 	}
 }

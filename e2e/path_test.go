@@ -73,9 +73,9 @@ func TestThePathAsked(t *testing.T) {
 			if err := json.Unmarshal(out.Bytes(), &a); err != nil {
 				t.Fatal(err)
 			}
-			// The lab's floor is measured when it starts: a machine that stalled then makes it too large.
-			const floorError = time.Millisecond
-			if least := a.RoundTrips.Least(); least < tt.rtt-floorError || a.RoundTrips.Lost > 0 {
+			// A lab makes the usual round trip what was asked for, so the least may be a little less.
+			const leastBelowUsual = 200 * time.Microsecond
+			if least := a.RoundTrips.Least(); least < tt.rtt-leastBelowUsual || a.RoundTrips.Lost > 0 {
 				t.Errorf("round trip %v of a path of %v, %d lost", least, tt.rtt, a.RoundTrips.Lost)
 			}
 			if a.MTU != tt.mtu {

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -123,20 +124,23 @@ func TestWhyNamesWhatLimitsARunningProgram(t *testing.T) {
 			[]string{"receiver-application"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			doc := readWatched(t, watched(t, c.profile, c.server, c.client,
-				"CLIENT & client=$!\nsleep 2\n$F why "+c.target+" --for 5s --json\nkill $client"))
-			if len(doc.Connections) == 0 || len(doc.Connections[0].Directions) == 0 {
-				t.Fatalf("nothing was seen: %+v", doc)
-			}
-			got := doc.Connections[0]
-			d := got.Directions[0]
-			if d.Direction != c.direction || !slices.Contains(c.limiters, d.Limiter) || !d.Sampled {
-				t.Errorf("%s, %s with %s confidence, %v; want %s %v", d.Direction, d.Limiter, d.Confidence, d.Shares, c.direction,
-					c.limiters)
-			}
-			if !strings.HasPrefix(got.Program, "python") || got.PID == 0 || !strings.HasSuffix(got.Remote, ":7000") {
-				t.Errorf("it is %+v", got)
-			}
+			undisturbed(t, func() error {
+				doc := readWatched(t, watched(t, c.profile, c.server, c.client,
+					"CLIENT & client=$!\nsleep 2\n$F why "+c.target+" --for 5s --json\nkill $client"))
+				if len(doc.Connections) == 0 || len(doc.Connections[0].Directions) == 0 {
+					return fmt.Errorf("nothing was seen: %+v", doc)
+				}
+				got := doc.Connections[0]
+				d := got.Directions[0]
+				if d.Direction != c.direction || !slices.Contains(c.limiters, d.Limiter) || !d.Sampled {
+					return fmt.Errorf("%s, %s with %s confidence, %v; want %s %v", d.Direction, d.Limiter, d.Confidence, d.Shares,
+						c.direction, c.limiters)
+				}
+				if !strings.HasPrefix(got.Program, "python") || got.PID == 0 || !strings.HasSuffix(got.Remote, ":7000") {
+					return fmt.Errorf("it is %+v", got)
+				}
+				return nil
+			})
 		})
 	}
 }
