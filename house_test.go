@@ -23,7 +23,7 @@ var floors = [][]string{
 	// nouns
 	{"internal/units", "internal/spell", "internal/model", "internal/stats", "internal/transfer"},
 	// judgement
-	{"internal/verdict", "internal/verdict/threshold", "internal/verdict/live",
+	{"internal/config", "internal/verdict", "internal/verdict/threshold", "internal/verdict/live",
 		"internal/verdict/timeline", "internal/verdict/compare", "internal/search", "internal/search/simpath",
 		"internal/catalog", "internal/plan", "internal/audit",
 		"internal/link", "internal/flow", "internal/change", "internal/predict", "internal/remedy"},

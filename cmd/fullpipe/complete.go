@@ -8,8 +8,10 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -32,7 +34,7 @@ func completions(root *cobra.Command) {
 			cmd.ValidArgsFunction = completePeer
 		}
 	}
-	for name, list := range map[string]func() []string{"explain": parameterNames, "lab": labNames} {
+	for name, list := range map[string]func() []string{"explain": explainable, "lab": labNames} {
 		if cmd, _, err := root.Find([]string{name}); err == nil {
 			cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 				if len(args) > 0 {
@@ -61,7 +63,11 @@ func completedFlags(command string) map[string][]string {
 		"far-target": plan.Targets(),
 		"format":     formats, "role": {"sender", "receiver", "both"}, "system": catalog.Families(), "stack": stacks,
 		"fail-on":   criteria,
-		"collector": {"sh", "powershell"},
+		"collector": {"sh", "powershell"}, "app": catalog.ProgramNames(), "end": {"near", "far"},
+		"goal": {string(tune.Throughput), string(tune.Latency)}, "vpn": model.TunnelNames(),
+	}
+	if command == "iperf3" {
+		flags["format"] = []string{"k", "m", "g", "t", "K", "M", "G", "T"}
 	}
 	if command == "predict" {
 		flags["near"], flags["far"], flags["direction"], flags["path"] = stacks, stacks, []string{"up", "down"}, labNames()
@@ -81,6 +87,9 @@ func completePeer(_ *cobra.Command, args []string, begun string) ([]string, cobr
 	return slices.DeleteFunc(all, func(s string) bool { return !strings.HasPrefix(s, begun) }),
 		cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
+
+// explainable are the limiters and the parameters.
+func explainable() []string { return append(limiterNames(), parameterNames()...) }
 
 func parameterNames() (all []string) {
 	for _, p := range catalog.All() {

@@ -33,7 +33,7 @@ func (t *toFlags) add(cmd *cobra.Command) {
 // nil when the system's own sizing is as good.
 func (t *toFlags) rule(cmd *cobra.Command) (*steer.Rule, error) {
 	t.downOnly(cmd, t.peer)
-	cfg, err := (&tuneFlags{peerFlags: t.peerFlags, budget: t.budget, seed: 1}).config()
+	cfg, err := (&tuneFlags{peerFlags: t.peerFlags, budget: t.budget, goal: string(tune.Throughput), seed: 1}).config()
 	if err != nil {
 		return nil, err
 	}

@@ -114,7 +114,7 @@ func seriesOf(cmd *cobra.Command, hostID, far string) record.Path {
 		p.Kind += " " + scheme
 	}
 	value := func(name string) string {
-		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+		if f := cmd.Flags().Lookup(name); f != nil && (f.Changed || f.Value.String() != f.DefValue) {
 			return f.Value.String()
 		}
 		return ""

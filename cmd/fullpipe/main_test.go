@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
+	os.Setenv(configVariable, "") // whoever runs these tests may have one
 	os.Exit(m.Run())
 }
 
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-	cmd.Env = append(os.Environ(), asProgram+"=1", "FULLPIPE_STATE="+t.TempDir())
+	cmd.Env = append(os.Environ(), asProgram+"=1", configVariable+"=", "FULLPIPE_STATE="+t.TempDir())
 	return cmd
 }
 

@@ -125,7 +125,10 @@ func (f *measureFlags) runUDPBoth(cmd *cobra.Command, text string, far transfer.
 	lines := newLive(out, f.every(out), transfer.Spec{Direction: transfer.Up, Time: up.Time},
 		transfer.Spec{Direction: transfer.Down, Time: up.Time})
 	lines.plain = true
-	outcomes, err := far.Run(cmd.Context(), test, func(i transfer.Interval) { lines.show(i.Direction, i) })
+	outcomes, err := far.Run(cmd.Context(), test, func(i transfer.Interval) {
+		streamInterval(cmd, i.Direction, []transfer.Interval{i})
+		lines.show(i.Direction, i)
+	})
 	lines.clear()
 	var unsupported *transfer.Unsupported
 	if errors.As(err, &unsupported) {

@@ -55,6 +55,7 @@ PEER is one of
 	root.PersistentFlags().BoolP("quiet", "q", false, "no notes and no progress on standard error, only errors")
 	root.AddCommand(newIperf3())
 	completions(root)
+	configured(root)
 	hideZeros(root)
 	return root
 }

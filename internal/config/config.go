@@ -1,0 +1,159 @@
+// Package config reads the text of the configuration file: far ends by name, and what
+// flags hold where a command line does not give them. It is strict: a name that is not
+// known is an error with its line.
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/fullpipe-net/fullpipe/internal/spell"
+)
+
+// File is a configuration; its zero value changes nothing.
+type File struct {
+	// Far are far ends by the name that stands for PEER.
+	Far map[string]Far `toml:"far"`
+	// Defaults are values of flags, for every command that has them, or in a table with a
+	// command's name for that one. See Default.
+	Defaults map[string]any `toml:"defaults"`
+}
+
+// Far is a far end and how it is reached.
+type Far struct {
+	Peer    string `toml:"peer"`     // as on a command line, but no lab
+	KeyFile string `toml:"key-file"` // absolute, or as seen from the file's directory
+	Bind    string `toml:"bind"`
+	IPv4    bool   `toml:"ipv4"`
+	IPv6    bool   `toml:"ipv6"`
+}
+
+// Most bounds the file, bytes.
+const Most = 1 << 20
+
+// farName is what may stand for a PEER: nothing that could be an address.
+var farName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+
+// Parse reads a configuration. dir is the directory of its file and home the user's:
+// key files are found from there. allowed are the flags that may have a default, by
+// command.
+func Parse(text []byte, dir, home string, allowed map[string][]string) (*File, error) {
+	f := &File{}
+	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(f)
+	var unknown *toml.StrictMissingError
+	var bad *toml.DecodeError
+	switch {
+	case errors.As(err, &unknown) && len(unknown.Errors) > 0:
+		e := &unknown.Errors[0]
+		line, _ := e.Position()
+		key := e.Key()
+		return nil, fmt.Errorf("line %d: there is no setting %s%s", line, strings.Join(key, "."), meant(key[len(key)-1],
+			[]string{"far", "defaults", "peer", "key-file", "bind", "ipv4", "ipv6"}))
+	case errors.As(err, &bad):
+		line, _ := bad.Position()
+		return nil, fmt.Errorf("line %d: %s", line, strings.TrimPrefix(bad.Error(), "toml: "))
+	case err != nil:
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Far)) {
+		far, err := f.Far[name].check(dir, home)
+		if err == nil && !farName.MatchString(name) {
+			err = errors.New("a name is letters, digits, - and _, and begins with a letter")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("far.%s: %w", name, err)
+		}
+		f.Far[name] = far
+	}
+	return f, f.checkDefaults(allowed)
+}
+
+func (f Far) check(dir, home string) (Far, error) {
+	switch {
+	case f.Peer == "":
+		return f, errors.New("peer is missing: how it is reached, as in fullpipe://server.example.net")
+	case strings.HasPrefix(f.Peer, "lab:"):
+		return f, errors.New("peer is a lab, which needs no name")
+	case f.IPv4 && f.IPv6:
+		return f, errors.New("ipv4 and ipv6 leave no address together")
+	}
+	if rest, ok := strings.CutPrefix(f.KeyFile, "~/"); ok {
+		f.KeyFile = filepath.Join(home, rest)
+	} else if f.KeyFile != "" && !filepath.IsAbs(f.KeyFile) {
+		f.KeyFile = filepath.Join(dir, f.KeyFile)
+	}
+	return f, nil
+}
+
+// checkDefaults holds every default to a flag that may have one.
+func (f *File) checkDefaults(allowed map[string][]string) error {
+	var all []string
+	for _, flags := range allowed {
+		all = append(all, flags...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Defaults)) {
+		table, isTable := f.Defaults[name].(map[string]any)
+		if !isTable {
+			if err := checkDefault("defaults."+name, name, f.Defaults[name], all); err != nil {
+				return err
+			}
+			continue
+		}
+		flags, known := allowed[name]
+		if !known {
+			return fmt.Errorf("defaults.%s: no command with defaults is called so%s", name, meant(name,
+				slices.Collect(maps.Keys(allowed))))
+		}
+		for _, flag := range slices.Sorted(maps.Keys(table)) {
+			if err := checkDefault("defaults."+name+"."+flag, flag, table[flag], flags); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkDefault(where, flag string, value any, flags []string) error {
+	if !slices.Contains(flags, flag) {
+		return fmt.Errorf("%s: no flag that may have a default is called so%s", where, meant(flag, flags))
+	}
+	switch value.(type) {
+	case string, bool, int64, float64:
+		return nil
+	}
+	return fmt.Errorf("%s: a text, a number or a truth value is needed", where)
+}
+
+func meant(name string, candidates []string) string {
+	slices.Sort(candidates)
+	if near := spell.Nearest(name, candidates); near != "" {
+		return fmt.Sprintf(" (%s?)", near)
+	}
+	return ""
+}
+
+// Default is the text of a flag's default for a command; its own table goes before the
+// common values.
+func (f *File) Default(command, flag string) (string, bool) {
+	if table, ok := f.Defaults[command].(map[string]any); ok {
+		if value, ok := table[flag]; ok {
+			return fmt.Sprint(value), true
+		}
+	}
+	value, ok := f.Defaults[flag]
+	if _, isTable := value.(map[string]any); !ok || isTable {
+		return "", false
+	}
+	return fmt.Sprint(value), true
+}
+
+// Names are the far ends' names in order.
+func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.Far)) }
