@@ -29,7 +29,7 @@ func bankLineCells() []lineCell {
 }
 
 // TestBankLabLine holds links to what is asked of them, alone and beside two busy loops
-// and a second lab. An hour for all cells.
+// and a second lab. Three quarters of an hour for all cells.
 func TestBankLabLine(t *testing.T) {
 	bankOnly(t)
 	for _, beside := range []bool{false, true} {
@@ -74,7 +74,7 @@ func bankLine(t *testing.T, c lineCell, company string, few float64, beside bool
 		return fmt.Sprintf("%.2f %%", 100*share), share >= few, late
 	}, fmt.Sprintf("a cubic connection, queue 2 BDP: carries ≥ %.1f %% of the rate", 100*few))
 	run(func() (string, bool, lab.Account) {
-		dropped, late := steadyLine(t, c, 10*time.Second)
+		dropped, late := steadyLine(t, c, 5*time.Second)
 		return fmt.Sprintf("%d dropped, at most %.2f ms late", dropped, 1e3*late.Up.Max.Seconds()), dropped == 0 &&
 			late.Up.Max <= 2*time.Millisecond, late
 	}, "UDP at 95 %, queue 5 ms: nothing dropped, nothing more than 2 ms late")
