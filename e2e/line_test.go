@@ -201,45 +201,49 @@ func crowd(t *testing.T) {
 	other.start(t, other.lab.Near, "source")
 }
 
-// TestLinesAreFull holds four links to what they are asked for, by their own counters: on
-// a machine that lets none of five runs be exact, nothing can be judged, and it says so.
+// TestLinesAreFull holds links to what they are asked for, by their own counters.
 func TestLinesAreFull(t *testing.T) {
+	const span = 2 * time.Second
+	full := func(t *testing.T, c lineCell) (wrong error, late lab.Account) {
+		share, late := fullLine(t, c, span)
+		return unless(share >= 0.995, "carried %.2f %% of its rate", 100*share), late
+	}
+	steady := func(t *testing.T, c lineCell) (wrong error, late lab.Account) {
+		dropped, late := steadyLine(t, c, span)
+		return unless(dropped == 0, "dropped %d", dropped), late
+	}
+	exchanges := func(t *testing.T, c lineCell) (wrong error, late lab.Account) {
+		share, late := exchangesOn(t, c)
+		return unless(share >= 0.98, "%.2f %% of the exchanges that are possible", 100*share), late
+	}
 	for _, c := range []struct {
-		cell lineCell
-		what string
+		name    string
+		cell    lineCell
+		measure func(*testing.T, lineCell) (error, lab.Account)
 	}{
 		// Their queues last longer than a busy machine keeps a program waiting.
-		{lineCell{20e6, 40 * time.Millisecond, false}, "full"},
-		{lineCell{50e6, 40 * time.Millisecond, true}, "full"},
-		{lineCell{20e6, 11 * time.Millisecond, false}, "steady"},
-		{lineCell{50e6, 40 * time.Millisecond, true}, "steady"},
+		{"full", lineCell{20e6, 40 * time.Millisecond, false}, full},
+		{"full", lineCell{50e6, 40 * time.Millisecond, true}, full},
+		{"steady", lineCell{20e6, 11 * time.Millisecond, false}, steady},
+		{"steady", lineCell{50e6, 40 * time.Millisecond, true}, steady},
+		{"exchanges", lineCell{20e6, 40 * time.Millisecond, false}, exchanges},
 	} {
-		t.Run(c.what+" "+c.cell.String(), func(t *testing.T) {
-			alone(t, func() {
-				const tries = 5
-				var late lab.Account
-				for range tries {
-					switch c.what {
-					case "full":
-						var share float64
-						if share, late = fullLine(t, c.cell, 2*time.Second); late.Believable() {
-							if share < 0.995 {
-								t.Errorf("carried %.2f %% of its rate, and says that it was late by %+v at most", 100*share, late.Worse())
-							}
-							return
-						}
-					case "steady":
-						var dropped int64
-						if dropped, late = steadyLine(t, c.cell, 2*time.Second); late.Believable() && late.Up.Max <= 2*time.Millisecond {
-							if dropped > 0 {
-								t.Errorf("dropped %d, and says that it was late by %+v at most", dropped, late.Worse())
-							}
-							return
-						}
-					}
+		t.Run(c.name+" "+c.cell.String(), func(t *testing.T) {
+			undisturbed(t, func() error {
+				wrong, late := c.measure(t, c.cell)
+				if wrong != nil {
+					wrong = fmt.Errorf("%w, and the lab says that it was late by %+v at most", wrong, late.Worse())
 				}
-				t.Skipf("the machine held the lab up in each of %d runs, at last by %+v: nothing can be judged", tries, late.Worse())
+				return wrong
 			})
 		})
 	}
+}
+
+// unless is an error where something does not hold.
+func unless(holds bool, format string, args ...any) error {
+	if holds {
+		return nil
+	}
+	return fmt.Errorf(format, args...)
 }

@@ -60,21 +60,19 @@ func stoodStill(measure func()) (still, took time.Duration) {
 // can be judged, and the test says so and is skipped.
 func undisturbed(t *testing.T, measure func() (wrong error)) {
 	t.Helper()
-	alone(t, func() {
-		var wrong error
-		for range mostRuns {
-			still, took := stoodStill(func() { wrong = measure() })
-			if wrong == nil {
-				return
-			}
-			if still.Seconds() <= mostDisturbed*took.Seconds() {
-				t.Error(wrong)
-				return
-			}
-			t.Logf("the machine stood still for %v of %v, so this tells nothing: %v", still, took, wrong)
+	var wrong error
+	for range mostRuns {
+		still, took := stoodStill(func() { wrong = measure() })
+		if wrong == nil {
+			return
 		}
-		t.Skipf("the machine held up each of %d runs, and none came out as it should", mostRuns)
-	})
+		if still.Seconds() <= mostDisturbed*took.Seconds() {
+			t.Error(wrong)
+			return
+		}
+		t.Logf("the machine stood still for %v of %v, so this tells nothing: %v", still, took, wrong)
+	}
+	t.Skipf("the machine held up each of %d runs, and none came out as it should", mostRuns)
 }
 
 // TestStoodStill has a child stop this program for a fifth of a second.
