@@ -20,7 +20,8 @@ var keyed = []string{"measure fullpipe://FAR -t 300ms -d up --write-rate 10mbit"
 	"measure fullpipe://FAR -t 300ms -d down --write-rate 10mbit",
 	"measure fullpipe://FAR -t 300ms -d up --write-rate 10mbit --receive-buffer 16k",
 	"measure fullpipe://FAR -t 300ms --bidir --write-rate 10mbit",
-	"measure fullpipe://FAR -t 300ms -d up --udp --rate 1mbit", "measure fullpipe://FAR -t 300ms -d down --udp --rate 1mbit"}
+	"measure fullpipe://FAR -t 300ms -d up --udp --rate 1mbit",
+	"measure fullpipe://FAR -t 300ms -d down --udp --rate 1mbit"}
 
 // TestHostileStrangers plays all strangers of the corpus at one server, each of them some
 // at a time, and greetings over UDP, while clients with the key come from the same address.

@@ -74,7 +74,8 @@ func (p *Peer) greetAll(ctx context.Context, c *control, wire Params, spec trans
 }
 
 // greetServer opens one UDP stream and waits for the server's answer.
-func greetServer(ctx context.Context, address string, greetings [][]byte, o socket.FlowOptions) (*datagram.Flow, error) {
+func greetServer(ctx context.Context, address string, greetings [][]byte,
+	o socket.FlowOptions) (*datagram.Flow, error) {
 	s, err := socket.DialFlow(ctx, address, o)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,8 @@ import (
 type Server struct {
 	// Patience is how long a client may take over each of its steps; 0 is 10 s.
 	Patience time.Duration
+	// Silence is how long a client's host may not answer at all; 0 is socket.GoneTime.
+	Silence time.Duration
 	// MaxTests is how many tests of strangers run at once; 0 is 64. One more is told
 	// ACCESS_DENIED, unless a client dawdles over its beginning and has to make room.
 	// MaxTestsPerHost bounds those of one IPv4 address or IPv6 /64; 0 is a quarter of
@@ -88,6 +90,7 @@ func (s *Server) Handle(ctx context.Context, conn *net.TCPConn, cookie Cookie, o
 		return err
 	}
 	defer s.forget(t)
+	socket.EndWhenGone(conn, s.Silence)
 	outcomes, err := t.serve(ctx)
 	if s.Report != nil {
 		s.Report(Report{t.from, keyed, t.params, outcomes, err})

@@ -44,6 +44,8 @@ type Config struct {
 	Strangers bool
 	// ShareWindows lets Window be called, where the system can share a port.
 	ShareWindows bool
+	// Silence is how long a client's host may not answer at all; 0 is socket.GoneTime.
+	Silence time.Duration
 	// Event, when not nil, is told of clients and transfers, by many goroutines, and must
 	// not make them wait.
 	Event func(Event)
@@ -232,6 +234,7 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 		s.tell(Event{What: "refused", Client: client, Keyed: true, Err: errors.New("as many clients as this server takes")})
 		return
 	}
+	socket.EndWhenGone(conn, s.config.Silence)
 	s.tell(Event{What: "client", Client: client, Keyed: true})
 	err = session.Serve(ctx, secured)
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
