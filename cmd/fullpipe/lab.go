@@ -188,12 +188,15 @@ type linkReport struct {
 	ArrivedBytes   int64  `json:"arrived_bytes"`
 	DroppedQueue   int64  `json:"dropped_queue_packets"`
 	DroppedPolicer int64  `json:"dropped_policer_packets"`
-	DroppedGateway int64  `json:"dropped_gateway_packets"`
-	DroppedMTU     int64  `json:"dropped_mtu_packets"`
-	Lost           int64  `json:"lost_packets"`
-	Duplicated     int64  `json:"duplicated_packets"`
-	HeldBack       int64  `json:"reordered_packets"`
-	LargestQueue   int64  `json:"largest_queue_bytes"`
+	// DroppedUnmarked would have been marked if both ends had agreed to ECN.
+	DroppedUnmarked int64 `json:"dropped_unmarked_packets"`
+	Marked          int64 `json:"marked_packets"`
+	DroppedGateway  int64 `json:"dropped_gateway_packets"`
+	DroppedMTU      int64 `json:"dropped_mtu_packets"`
+	Lost            int64 `json:"lost_packets"`
+	Duplicated      int64 `json:"duplicated_packets"`
+	HeldBack        int64 `json:"reordered_packets"`
+	LargestQueue    int64 `json:"largest_queue_bytes"`
 
 	Late record.LinkLate `json:"late"`
 }
@@ -201,6 +204,7 @@ type linkReport struct {
 func reportLink(direction string, c link.Config, n link.Counters, l lab.Late) linkReport {
 	return linkReport{direction, c.Rate, c.QueueBytes, c.QueuePackets, n.Offered, n.OfferedBytes, n.Carried,
 		n.CarriedBytes,
-		n.Delivered, n.DeliveredBytes, n.DroppedQueue, n.DroppedPolicer, n.DroppedGateway, n.DroppedMTU, n.Lost, n.Duplicated,
+		n.Delivered, n.DeliveredBytes, n.DroppedQueue, n.DroppedPolicer,
+		n.DroppedUnmarked, n.Marked, n.DroppedGateway, n.DroppedMTU, n.Lost, n.Duplicated,
 		n.HeldBack, n.QueuePeakBytes, newLinkLate(l)}
 }

@@ -148,7 +148,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, text string, cfg tune.Config) error 
 		status, err = f.change(cmd, cfg, result, doc)
 		line.clear()
 	}
-	if status == statusDone && err == nil && !result.Helps() {
+	if status == statusDone && err == nil && !result.Helps() && !doc.Applied {
 		status = statusNo
 	}
 	if err != nil {

@@ -178,6 +178,7 @@ func (d *duct) pass(n int, waited int64) {
 		link.StripOptions(ip, frame, d.config.Strip, bytes[0]&needsChecksum != 0)
 	}
 	t.ID, t.Beside = d.slot(), d.config.Tunnelled && !behindGateways(ip, frame)
+	t.ECT = d.config.MarkBytes > 0 && link.ECT(ip)
 	p.taken, p.late = clock(), waited
 	kept, tooBig := d.lane.Offer(p.taken, t)
 	if tooBig > 0 && !d.config.Silent {
@@ -241,6 +242,9 @@ func (d *duct) deliver() (any bool) {
 func (d *duct) write(p *packet, run link.Run) {
 	middle := run.Due - int64(d.config.Delay)/2
 	if run.Count == int(p.segments) {
+		if run.CE {
+			link.MarkCE(p.bytes[virtioHeader:])
+		}
 		unix.Write(d.to.fd, p.bytes)
 		if d.tap != nil {
 			d.tap.add(middle, p.bytes[virtioHeader:], len(p.bytes)-virtioHeader)
@@ -254,6 +258,9 @@ func (d *duct) write(p *packet, run link.Run) {
 	if run.Count == 1 {
 		head[1] = gsoNone
 		binary.NativeEndian.PutUint16(head[4:], 0)
+	}
+	if run.CE {
+		link.MarkCE(head[virtioHeader:])
 	}
 	binary.NativeEndian.PutUint16(head[2:], uint16(p.header))
 	if d.tap != nil {

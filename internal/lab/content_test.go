@@ -73,27 +73,7 @@ func TestContentArrivesWhole(t *testing.T) {
 			t.Run(fmt.Sprintf("%s IPv%d", path, version), func(t *testing.T) {
 				t.Parallel()
 				l := startLab(t, path)
-				address := l.Far.Addr.String()
-				if version == 6 {
-					address = "[" + l.Far.Addr6.String() + "]"
-				}
-				var out tail
-				receiver, err := l.Far.Start(Command{Args: []string{"/proc/self/exe"}, Env: []string{programVariable + "=receive"},
-					Stdout: &out, Stderr: os.Stderr})
-				if err != nil {
-					t.Fatal(err)
-				}
-				awaitListener(t, l.Far)
-				status, err := l.Near.Run(Command{Args: []string{"/proc/self/exe"}, Env: []string{programVariable + "=send " +
-					address},
-					Stderr: os.Stderr})
-				if err != nil || status != 0 {
-					t.Fatalf("sender: %d, %v", status, err)
-				}
-				if status, err := receiver.Wait(); err != nil || status != 0 {
-					t.Fatalf("receiver: %d, %v", status, err)
-				}
-				if got := strings.TrimSpace(string(out.bytes)); got != fmt.Sprintf("%x", want.Sum(nil)) {
+				if got := carryContent(t, l, version); got != fmt.Sprintf("%x", want.Sum(nil)) {
 					t.Errorf("what arrived has the checksum %s, want %x", got, want.Sum(nil))
 				}
 				for _, e := range []*End{l.Near, l.Far} {
@@ -101,6 +81,59 @@ func TestContentArrivesWhole(t *testing.T) {
 						`grep -h -A1 ^Tcp: /proc/thread-self/net/snmp | awk 'NR==1 {for (i=1; i<=NF; i++) if ($i=="InErrs" || $i=="InCsumErrors") c[i]} NR==2 {for (i in c) n+=$i; print n}'`); err != nil || strings.TrimSpace(string(faults)) != "0" {
 						t.Errorf("the kernel found %s faulty segments, %v", strings.TrimSpace(string(faults)), err)
 					}
+				}
+			})
+		}
+	}
+}
+
+// carryContent sends the content from near to far and answers the checksum of what arrived.
+func carryContent(t *testing.T, l *Lab, version int) string {
+	t.Helper()
+	address := l.Far.Addr.String()
+	if version == 6 {
+		address = "[" + l.Far.Addr6.String() + "]"
+	}
+	var out tail
+	receiver, err := l.Far.Start(Command{Args: []string{"/proc/self/exe"}, Env: []string{programVariable + "=receive"},
+		Stdout: &out, Stderr: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitListener(t, l.Far)
+	status, err := l.Near.Run(Command{Args: []string{"/proc/self/exe"}, Env: []string{programVariable + "=send " + address},
+		Stderr: os.Stderr})
+	if err != nil || status != 0 {
+		t.Fatalf("sender: %d, %v", status, err)
+	}
+	if status, err := receiver.Wait(); err != nil || status != 0 {
+		t.Fatalf("receiver: %d, %v", status, err)
+	}
+	return strings.TrimSpace(string(out.bytes))
+}
+
+// A marking queue marks what agreed to ECN and drops what did not, and a sender that is told
+// in time loses nothing.
+func TestMarkingQueue(t *testing.T) {
+	t.Parallel()
+	for _, version := range []int{4, 6} {
+		for _, agreed := range []bool{true, false} {
+			t.Run(fmt.Sprintf("IPv%d ECN %v", version, agreed), func(t *testing.T) {
+				t.Parallel()
+				l := startLab(t, "rate=50mbit,rtt=5ms,queue=4MB,ecn=10packets")
+				if agreed {
+					if out, err := l.Near.Output("sh", "-c", "echo 1 >/proc/sys/net/ipv4/tcp_ecn"); err != nil {
+						t.Fatalf("%v: %s", err, out)
+					}
+				}
+				carryContent(t, l, version)
+				up, _, err := l.Counters()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if agreed != (up.Marked > 0) || agreed != (up.DroppedUnmarked == 0) || up.DroppedQueue > 0 {
+					t.Errorf("%d marked, %d dropped for want of ECN, %d for want of room", up.Marked, up.DroppedUnmarked,
+						up.DroppedQueue)
 				}
 			})
 		}

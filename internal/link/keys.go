@@ -83,6 +83,12 @@ var keys = map[string]key{
 		d.queue[i], err = parseQueue(v)
 		return err
 	}},
+	"ecn": {"ecn=20kB, ecn=10packets or ecn=0.2bdp", "queue from which on packets are marked (ECN) where both ends agreed " +
+		"to it (sysctl net.ipv4.tcp_ecn=1), and dropped otherwise; packets of 1500 bytes", ofLane,
+		func(d *draft, i int, v string) (err error) {
+			d.mark[i], err = parseQueue(v)
+			return err
+		}},
 	"mtu": {"mtu=1400", "the largest packet that gets through", ofLane, func(d *draft, i int, v string) error {
 		return whole(v, 576, 65535, &d.lane(i).MTU)
 	}},

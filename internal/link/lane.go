@@ -24,7 +24,9 @@ const (
 	lost fate = 1 << iota
 	twice
 	heldBack
-	beside  // the gateways
+	beside // the gateways
+	marked
+	capable // of being marked
 	dropped // where a queue or the policer had no room, after the lane had taken it in
 )
 
@@ -99,6 +101,9 @@ func (l *Lane) Offer(now int64, t Train) (kept, tooBig int) {
 		if t.Beside {
 			s.fate |= beside
 		}
+		if t.ECT {
+			s.fate |= capable
+		}
 		switch {
 		case mtu > 0 && size > mtu:
 			l.Counters.DroppedMTU++
@@ -137,11 +142,24 @@ func (l *Lane) admit(now int64, s segment) bool {
 		return false
 	case l.medium.idle(now):
 		l.transmit(now, s)
+	case !l.signal(&s):
+		l.Counters.DroppedUnmarked++
+		return false
 	case !l.enqueue(s):
 		l.Counters.DroppedQueue++
 		return false
 	}
 	return true
+}
+
+// signal marks a packet that finds the queue at its threshold, and answers false for one
+// that cannot be marked.
+func (l *Lane) signal(s *segment) bool {
+	if l.config.MarkBytes == 0 || l.waitingBytes < l.config.MarkBytes {
+		return true
+	}
+	s.fate |= marked
+	return s.fate&capable != 0
 }
 
 // discard has a packet that was kept come back as lost.
@@ -217,6 +235,9 @@ func (l *Lane) enqueue(s segment) bool {
 	}
 	l.waiting.push(s)
 	l.waitingBytes += size
+	if s.fate&marked != 0 {
+		l.Counters.Marked++
+	}
 	l.Counters.QueuePeakBytes = max(l.Counters.QueuePeakBytes, l.waitingBytes)
 	return true
 }
@@ -246,7 +267,7 @@ func (l *Lane) transmit(start int64, s segment) {
 	}
 	if s.fate&(lost|twice) == twice {
 		l.Counters.Duplicated++
-		s.fate = 0
+		s.fate &= marked
 		s.due = due
 		l.flying.push(s)
 	}
@@ -301,7 +322,7 @@ func (l *Lane) Pop(now int64) (Run, bool) {
 	run := l.deliver(l.flying.pop())
 	for !run.Lost && !l.config.Single && l.flying.len() > 0 {
 		next := l.flying.front()
-		if next.due > now || next.id != run.ID || int(next.index) != run.First+run.Count || next.fate&gone != 0 {
+		if next.due > now || next.id != run.ID || int(next.index) != run.First+run.Count || next.fate&gone != 0 || next.fate&marked != 0 != run.CE {
 			break
 		}
 		l.deliver(l.flying.pop())
@@ -315,9 +336,9 @@ func (l *Lane) deliver(s segment) Run {
 		if s.fate&lost != 0 {
 			l.Counters.Lost++
 		}
-		return Run{s.id, int(s.index), 1, true, s.due}
+		return Run{ID: s.id, First: int(s.index), Count: 1, Lost: true, Due: s.due}
 	}
 	l.Counters.Delivered++
 	l.Counters.DeliveredBytes += int64(s.size)
-	return Run{s.id, int(s.index), 1, false, s.due}
+	return Run{ID: s.id, First: int(s.index), Count: 1, Due: s.due, CE: s.fate&marked != 0}
 }

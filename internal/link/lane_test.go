@@ -60,7 +60,8 @@ func TestSegmentsThatAreDueTogetherLeaveTogether(t *testing.T) {
 	l := only(Config{Rate: 1e8, QueueBytes: 1 << 20})
 	l.Offer(0, Train{ID: 1, Segments: 10, Bytes: 1500, Last: 1500})
 	l.Offer(0, one(2, 1500))
-	want := []Run{{1, 0, 4, false, 120_000}, {1, 4, 6, false, 5 * 120_000}, {2, 0, 1, false, 11 * 120_000}}
+	want := []Run{{ID: 1, Count: 4, Due: 120_000}, {ID: 1, First: 4, Count: 6, Due: 5 * 120_000},
+		{ID: 2, Count: 1, Due: 11 * 120_000}}
 	var got []Run
 	for _, now := range []int64{4 * 120_000, 100 * ms} {
 		for run, ok := l.Pop(now); ok; run, ok = l.Pop(now) {

@@ -4,7 +4,7 @@
 // the packet.
 //
 // A packet offered to a lane meets, in this order: the middlebox that strips options
-// (Strip), the smallest MTU, the VPN's gateways (Path.VPN), the policer, the queue and the
+// (Strip), the smallest MTU, the VPN's gateways (Path.VPN), the policer, the queue (which may mark) and the
 // line with its rate, then what befalls it on the way: loss, duplication, delay with its
 // jitter, reordering, and release in bursts (aggregation).
 //
@@ -46,6 +46,9 @@ type Config struct {
 	// a queue of nothing, which only a lane with a Rate has to mind.
 	QueueBytes   int64
 	QueuePackets int64 // 0: only bytes count
+	// MarkBytes is the queue from which on its manager signals congestion: packets of an
+	// ECN-capable transport are marked, others dropped (RFC 3168 section 5). 0: it has none.
+	MarkBytes int64
 	// MTU is the largest packet (IP bytes) that the line takes; 0 lets all pass. Larger
 	// ones are dropped, never fragmented. Whether the sender is told (ICMP) is up to the
 	// caller, by Silent.
@@ -74,6 +77,7 @@ type Train struct {
 	Bytes    int   // IP bytes of each segment but the last
 	Last     int   // IP bytes of the last segment, or of the only one
 	Beside   bool  // goes past the VPN's gateways, as if they were not there
+	ECT      bool  // an ECN-capable transport's
 }
 
 // Run is a stretch of consecutive segments of one Train that leave the lane together.
@@ -83,6 +87,7 @@ type Run struct {
 	Count int
 	Lost  bool  // not to be delivered: only to be forgotten
 	Due   int64 // when the first of them arrived
+	CE    bool  // to be delivered with congestion experienced
 }
 
 // Counters count packets (segments) and IP bytes since the lane was made.
@@ -92,6 +97,8 @@ type Counters struct {
 	Delivered, DeliveredBytes int64 // duplicates included
 	DroppedQueue              int64
 	DroppedPolicer            int64
+	DroppedUnmarked           int64 // where a packet of an ECN-capable transport would have been marked
+	Marked                    int64
 	DroppedGateway            int64
 	DroppedMTU                int64
 	Lost                      int64

@@ -263,3 +263,21 @@ func fold(s uint32) uint16 {
 	}
 	return uint16(s)
 }
+
+// ECT says whether an IP packet is of an ECN-capable transport (RFC 3168 section 5).
+func ECT(packet []byte) bool {
+	if packet[0]>>4 == 4 {
+		return packet[1]&3 != 0
+	}
+	return packet[1]>>4&3 != 0
+}
+
+// MarkCE sets congestion experienced in an IP packet's header.
+func MarkCE(packet []byte) {
+	if packet[0]>>4 == 4 {
+		packet[1] |= 3
+		ipv4Checksum(packet[:int(packet[0]&15)*4])
+		return
+	}
+	packet[1] |= 3 << 4
+}

@@ -66,6 +66,7 @@ type draft struct {
 	profile string
 	result  Path
 	queue   [2]queueText
+	mark    [2]queueText
 	stacks  [2]string
 	changes [2][]func(*Stack) // of the hosts' stacks
 }
@@ -151,6 +152,7 @@ func (d *draft) path() (Path, error) {
 			c.HoldBack = max(defaultHoldBack, 3*serialization(defaultMTU, c.Rate))
 		}
 		d.settleQueue(i, c)
+		d.settleMark(i, c)
 	}
 	if err := p.settleVPN(); err != nil {
 		return Path{}, err
@@ -182,6 +184,15 @@ func (d *draft) settleQueue(i int, c *Config) {
 		}
 		bdp := float64(c.Rate) / 8 * d.result.RTT.Seconds() * q.amount
 		c.QueuePackets, c.QueueBytes = 0, max(int64(math.Min(bdp, maxQueue)), leastQueue*int64(max(defaultMTU, c.MTU)))
+	}
+}
+
+// settleMark turns what was said of a marking queue's threshold into bytes, one at least.
+func (d *draft) settleMark(i int, c *Config) {
+	unit := map[string]float64{"": 0, "packets": defaultMTU, "bytes": 1,
+		"bdp": float64(c.Rate) / 8 * d.result.RTT.Seconds()}[d.mark[i].unit]
+	if c.MarkBytes = int64(math.Min(d.mark[i].amount*unit, maxQueue)); d.mark[i].unit != "" {
+		c.MarkBytes = max(c.MarkBytes, 1)
 	}
 }
 

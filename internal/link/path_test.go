@@ -39,6 +39,9 @@ func TestParse(t *testing.T) {
 			return p.Up.HoldBack == 5*time.Millisecond &&
 				p.Up.Duplicate == 0.005
 		}},
+		{"rate=8mbit,rtt=10ms,ecn=0.5bdp,down.ecn=3packets", func(p Path) bool {
+			return p.Up.MarkBytes == 5000 && p.Down.MarkBytes == 4500
+		}},
 		{"police=50mbit/200kB", func(p Path) bool { return p.Up.PoliceRate == 5e7 && p.Up.PoliceBurst == 200_000 }},
 		{"up.police=50mbit/s/200kB", func(p Path) bool { return p.Up.PoliceRate == 5e7 && p.Down.PoliceRate == 0 }},
 		{"mtu=1400,icmp=drop,overhead=38,aggregate=5ms,duplex=half,seed=9", func(p Path) bool {

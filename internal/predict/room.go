@@ -180,6 +180,9 @@ func (r *room) line(p link.Path, data, acks link.Config) {
 		if data.QueuePackets > 0 {
 			packets = math.Min(packets, float64(data.QueuePackets))
 		}
+		if data.MarkBytes > 0 { // what is marked slows its sender as what is dropped does
+			packets = math.Min(packets, float64(data.MarkBytes)/(r.mss+r.headers))
+		}
 		r.queue = packets
 	}
 	if data.PoliceRate > 0 && (data.Rate == 0 || data.PoliceRate < data.Rate) {

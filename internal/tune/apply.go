@@ -15,6 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // Applied is what a change of this host's settings gave, measured with it and without it
@@ -55,11 +56,23 @@ func (d *Direction) HostChanges(far netip.Addr, target plan.Target, now *audit.S
 	congestion := d.betterCongestion()
 	switch {
 	case congestion == "":
-		return nil, nil
+		return d.marks(now), nil
 	case routed:
 		return []host.Change{host.Set(host.Route, prefix+" congctl", congestion)}, nil
 	}
 	return []host.Change{host.Set(host.Sysctl, "net.ipv4.tcp_congestion_control", congestion)}, nil
+}
+
+// marks has this host ask for ECN where loss limits and nothing else was shown to help. The
+// far end agrees by its default (net.ipv4.tcp_ecn = 2). Only a queue that marks makes a
+// difference then, so the proof takes it back on any other path.
+func (d *Direction) marks(now *audit.Snapshot) []host.Change {
+	v := d.Before.Verdict
+	const ecn = "net.ipv4.tcp_ecn"
+	if v.Limiter != verdict.Congestion || v.Subtype != "" || d.Chosen != nil || now.Values[ecn] == "1" {
+		return nil
+	}
+	return []host.Change{host.Set(host.Sysctl, ecn, "1")}
 }
 
 // hostSettings raise the buffers' maxima to what fills the path by automatic sizing. Where

@@ -3,6 +3,7 @@ package tune
 import (
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/audit"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -28,5 +29,26 @@ func TestHelps(t *testing.T) {
 		if got := (&Result{Directions: []Direction{c.d}}).Helps(); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
+	}
+}
+
+// ECN is asked for only where loss limits, nothing else was shown to help, and it is not on.
+func TestAsksForECN(t *testing.T) {
+	lossy := Direction{Before: Measured{Verdict: verdict.Verdict{Limiter: verdict.Congestion}}}
+	off := &audit.Snapshot{Values: map[string]string{"net.ipv4.tcp_ecn": "2"}}
+	if got := lossy.marks(off); len(got) != 1 || got[0].Name != "net.ipv4.tcp_ecn" || *got[0].Value != "1" {
+		t.Errorf("%+v", got)
+	}
+	policed, helped, full := lossy, lossy, lossy
+	policed.Before.Verdict.Subtype = verdict.Policer
+	helped.Chosen = &Chosen{}
+	full.Before.Verdict.Limiter = verdict.Bottleneck
+	for _, d := range []Direction{policed, helped, full} {
+		if got := d.marks(off); got != nil {
+			t.Errorf("%+v: %+v", d.Before.Verdict, got)
+		}
+	}
+	if got := lossy.marks(&audit.Snapshot{Values: map[string]string{"net.ipv4.tcp_ecn": "1"}}); got != nil {
+		t.Errorf("it is on: %+v", got)
 	}
 }
