@@ -31,6 +31,7 @@ type Direction struct {
 	Spurious      int64 // retransmissions that the receiver says it did not need
 	OutOfOrder    int64
 	Unseen        int64 // bytes acknowledged that were never captured
+	Missing       int64 // bytes passed over that never came, and that no acknowledgement speaks of either
 	Probes        int64 // keep-alives and zero-window probes
 	ZeroWindows   int64 // acknowledgements that closed the window
 	SmallSegments int64 // that end in less than a full one
@@ -252,10 +253,13 @@ func (d *Direction) finish() {
 	d.Bytes = d.high
 	d.DataRTTMin = d.rtt.least.data()
 	if d.acked < d.high && d.stalled(d.lastSent) {
-		if heard := d.conn.sides[1-d.me].heard; heard <= d.owed {
+		heard := d.conn.sides[1-d.me].heard
+		// What does not get through is not answered either.
+		if d.lastSent-heard >= max(second, 4*d.RTTMin) && d.repeatedAt > heard && d.state != BlackHole {
 			d.Silent = max(heard, 1)
 		}
 	}
+	d.Missing = max(d.skippedBytes-d.Repeated, 0) // of many holes some are forgotten, and their repairs count as repeated
 	d.LoopMin, d.LoopKnown, d.LoopFollowed = d.rtt.loopMin, d.rtt.loopKnown, d.echoes()
 	d.waiting = acks{}
 }

@@ -96,10 +96,16 @@ type lostSegments struct {
 	headLost   int   // how often the first unacknowledged segment was repeated
 	headLen    int64
 	passedLen  int64 // the longest segment that is known to have got through
+
+	skippedBytes int64 // of all gaps, what neither came since nor was acknowledged
+	repeatedAt   int64 // when something was last sent again
 }
 
 // skipped notes that bytes were passed over: lost before the tap, late, or lost by the capture.
-func (d *Direction) skipped(from, to, at int64) { d.gaps.insert(from, to, at) }
+func (d *Direction) skipped(from, to, at int64) {
+	d.gaps.insert(from, to, at)
+	d.skippedBytes += to - from
+}
 
 // filled: bytes below ack that never passed the tap were lost by the capture.
 func (d *Direction) filled(ack int64) {
@@ -109,13 +115,16 @@ func (d *Direction) filled(ack int64) {
 	if unseen, _ := d.gaps.remove(0, ack); unseen > 0 {
 		d.Unseen += unseen
 		d.cur.Unseen += unseen
+		d.skippedBytes -= unseen
 	}
 }
 
 // repeated takes a segment from..to that lies below the highest byte seen.
 func (d *Direction) repeated(s *Segment, from, to, at int64) {
 	late := max(d.RTTMin*3/4, 3e6)
-	if missing, since := d.gaps.remove(from, to); missing > 0 && at-since < late {
+	missing, since := d.gaps.remove(from, to)
+	d.skippedBytes -= missing
+	if missing > 0 && at-since < late {
 		d.OutOfOrder++
 		return
 	} else if missing == 0 {
@@ -124,6 +133,7 @@ func (d *Direction) repeated(s *Segment, from, to, at int64) {
 	}
 	d.Retransmitted++
 	d.cur.Retransmitted++
+	d.repeatedAt = at
 	if g := d.Graph; g != nil {
 		g.Retransmissions.add(at, from, to)
 	}

@@ -165,7 +165,7 @@ const (
 	CapturedAckQueue Code = "captured-ack-queue"
 	// CapturedSenderWaits: time_ratio, outstanding_bytes, window_bytes.
 	CapturedSenderWaits Code = "captured-sender-waits"
-	// CapturedGaps: acknowledged data that were not captured. time_ratio, missing_bytes.
+	// CapturedGaps: data that were not captured, though they were acknowledged or passed over. time_ratio, missing_bytes.
 	CapturedGaps Code = "captured-gaps"
 	// CapturedFewGaps: the same where it is too little to matter. missing_bytes.
 	CapturedFewGaps Code = "captured-few-gaps"

@@ -378,7 +378,7 @@ var sentences = map[verdict.Code]func(figures) string{
 			f.size("window_bytes"), lost, f.took())
 	},
 	verdict.CapturedGaps: func(f figures) string {
-		return f.size("missing_bytes") + " of acknowledged data are not in the capture: the time around them says nothing, " +
+		return f.size("missing_bytes") + " of the data are not in the capture: the time around them says nothing, " +
 			f.took()
 	},
 	verdict.CapturedFewGaps: func(f figures) string {

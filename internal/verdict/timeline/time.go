@@ -193,8 +193,11 @@ func (t *timeline) attribute(i int, to *attributed) {
 
 // growthOf is what limited while the outstanding data multiplied: the beginning of a
 // transfer or of what follows a pause, but after a timeout the loss before it (RFC 5681,
-// 3.1: the loss window).
+// 3.1: the loss window), and the link where it was full already and only its queue grew.
 func (t *timeline) growthOf(i int) verdict.Name {
+	if s := &t.d.Slices[i]; t.neverEmpty(s) && !t.ackQueued(s) {
+		return verdict.Bottleneck
+	}
 	if t.losing && t.d.Timeouts > 0 && slices.ContainsFunc(t.d.Slices[:i],
 		func(s flow.Slice) bool { return s.Losses > 0 }) {
 		return verdict.Congestion

@@ -120,6 +120,11 @@ func (t *timeline) judge() Diagnosis {
 			"retransmitted_segments": float64(d.Retransmitted)}}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)
 		return g
 	}
+	if float64(d.Missing) > threshold.UnreliableSlice*float64(d.Bytes) {
+		g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedGaps, Values: verdict.Values{"time_ratio": 1,
+			"missing_bytes": float64(d.Missing + d.Unseen)}}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)
+		return g
+	}
 	few := d.Bytes < threshold.FewSegments*int64(max(d.MSS, 536)) && t.rounds < threshold.FewRounds
 	if few && d.Timeouts == 0 && t.clock(flow.BlackHole) == 0 {
 		why := verdict.Evidence{Code: verdict.CapturedTooFewBytes, Values: verdict.Values{"bytes": float64(d.Bytes)}}

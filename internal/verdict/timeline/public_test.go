@@ -1,0 +1,94 @@
+package timeline
+
+import (
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// What public captures taught; each tape stands for the mechanism, not for the capture.
+
+// A slow start that goes on for long after the link is full: what grows is its queue.
+func TestSlowStartIntoAQueue(t *testing.T) {
+	const rtt, spacing = 5 * ms, 100_000 // 120 Mbit/s, and 50 segments fill the path
+	x := newTape(rtt, 0)
+	sent, leaves := 0, int64(10*ms)
+	send := func(at int64) {
+		x.data(at, sent*1460, 1460, 0)
+		leaves = max(leaves+spacing, at+spacing)
+		sent++
+		x.ack(leaves+rtt, sent*1460, 4<<20)
+	}
+	for range 10 {
+		send(10 * ms)
+	}
+	for acked := 3; acked < len(x.all) && sent < 1000; acked++ { // each acknowledgement lets two segments out
+		if a := x.all[acked]; a.Src == serverEnd {
+			send(a.At)
+			send(a.At)
+		}
+	}
+	if g, _ := x.judge(t); g.Limiter == verdict.SlowStart || g.Shares[verdict.Bottleneck] < 0.5 {
+		t.Errorf("%s %s %v", g.Confidence, g.Limiter, g.Shares)
+	}
+}
+
+// The receiver answers what it cannot use, and then no more: it went away after that.
+func TestSilentAfterDuplicates(t *testing.T) {
+	x := newTape(70*ms, 70*ms)
+	pos, at := 0, 100*ms
+	for range 100 {
+		x.data(at, pos, 1460, 0)
+		pos += 1460
+		x.ack(at+200_000, pos, 64<<10)
+		at += ms
+	}
+	for k := range 30 {
+		x.data(at+int64(k)*ms, pos+(k+1)*1460, 1460, 0)
+		x.ack(at+int64(k)*ms+200_000, pos, 64<<10)
+	}
+	at += 30 * ms
+	for wait := 300 * ms; wait < 30_000*ms; wait *= 2 {
+		at += wait
+		x.data(at, pos, 1460, 0)
+	}
+	if g, _ := x.judge(t); g.Limiter != verdict.Unknown || !has(&g, verdict.CapturedSilent) {
+		t.Errorf("%s %s %v, %v", g.Confidence, g.Limiter, g.Shares, g.Evidence)
+	}
+}
+
+// A sender that goes on beyond a window that had closed proves nothing of how far it is away.
+func TestBeyondTheWindow(t *testing.T) {
+	const rtt = 70 * ms
+	x := newTape(rtt, rtt)
+	pos, at, right := 0, 100*ms, 2_000_000
+	for range 40 { // rounds of 40 segments; the right edge of the window stays where it is
+		for k := range 40 {
+			x.data(at+int64(k)*10_000, pos, 1460, 0)
+			pos += 1460
+			x.ack(at+int64(k)*10_000+5_000, min(pos, right), max(right-pos, 0))
+		}
+		at += rtt
+	}
+	x.ack(at+ms, right, 3_000_000-right)
+	x.data(at+2*ms, pos, 1460, 0)
+	g, d := x.judge(t)
+	if d.Beyond == 0 || g.Vantage != AtReceiver || d.RTTMin < rtt-ms {
+		t.Errorf("%d bytes beyond the window, tap %s, round trip %d µs", d.Beyond, g.Vantage, d.RTTMin/1000)
+	}
+}
+
+// A filter let one segment of five through, and hardly any acknowledgement.
+func TestMostIsNotCaptured(t *testing.T) {
+	x := newTape(30*ms, 30*ms)
+	for i := range 300 {
+		x.data(50*ms+int64(i)*20*ms, i*5*1460, 1460, 0)
+		if i < 10 {
+			x.ack(51*ms+int64(i)*20*ms, i*5*1460+1460, 64<<10)
+		}
+	}
+	g, d := x.judge(t)
+	if g.Limiter != verdict.Unknown || !has(&g, verdict.CapturedGaps) || d.Missing < d.Bytes/2 {
+		t.Errorf("%s %s %v, %d of %d bytes missing", g.Confidence, g.Limiter, g.Shares, d.Missing, d.Bytes)
+	}
+}
