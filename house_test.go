@@ -29,7 +29,8 @@ var floors = [][]string{
 		"internal/link", "internal/flow", "internal/change", "internal/predict", "internal/remedy"},
 	// instruments
 	{"internal/socket", "internal/output", "internal/path", "internal/engine", "internal/datagram",
-		"internal/probe", "internal/iperf3", "internal/download", "internal/server", "internal/peer", "internal/capture",
+		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/download", "internal/server", "internal/peer",
+		"internal/capture",
 		"internal/lab", "internal/host", "internal/steer",
 		"internal/sockdiag", "autobuf"},
 	// loops

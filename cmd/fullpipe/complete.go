@@ -80,7 +80,7 @@ func completePeer(_ *cobra.Command, args []string, begun string) ([]string, cobr
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	all := []string{"fullpipe://", "iperf3://", "ssh://", "https://"}
+	all := []string{"fullpipe://", "iperf3://", "iperf2://", "ssh://", "https://"}
 	for _, name := range labNames() {
 		all = append(all, labPrefix+name)
 	}

@@ -57,7 +57,7 @@ $FULLPIPE_NEAR_OUTSIDE and $FULLPIPE_FAR_OUTSIDE.`,
 	cmd.Flags().StringVar(&o.report, "report", "", "write what the link did, and how late it was, to this file, as JSON")
 	cmd.Flags().StringVar(&o.capture, "capture", "", "write the headers of what passes the middle of the link to this "+
 		"file, as pcap")
-	cmd.AddCommand(newLabList())
+	cmd.AddCommand(newLabList(), newLabExperiments())
 	return cmd
 }
 
@@ -80,7 +80,7 @@ func runLab(cmd *cobra.Command, path link.Path, o labOptions, args []string) err
 		return err
 	}
 	defer capture.Discard()
-	noteSenderRules(progress(cmd), path)
+	noteStacks(progress(cmd), path)
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
@@ -128,12 +128,17 @@ func runLab(cmd *cobra.Command, path link.Path, o labOptions, args []string) err
 	return nil
 }
 
-// noteSenderRules says what no kernel setting can make of another program.
-func noteSenderRules(w io.Writer, path link.Path) {
+// noteStacks says what is another system's of its stack here, and what no kernel setting can
+// make of another program.
+func noteStacks(w io.Writer, path link.Path) {
 	for _, s := range []struct {
 		end   string
 		stack link.Stack
 	}{{"near", path.Near}, {"far", path.Far}} {
+		if s.stack.Foreign() {
+			fmt.Fprintf(w, "fullpipe: note: the %s end has the windows, options and start of %s; loss recovery and pacing are "+
+				"Linux's\n", s.end, s.stack.Name)
+		}
 		if s.stack.SenderRule != "" {
 			fmt.Fprintf(w, "fullpipe: note: the %s end's %s buffers what it sends by a rule of its own (%s); only fullpipe's "+
 				"sender obeys it\n",
@@ -142,7 +147,8 @@ func noteSenderRules(w io.Writer, path link.Path) {
 		if rule := s.stack.ReceiverRule(); rule != "" {
 			fmt.Fprintf(w, "fullpipe: note: where nobody asks for a receive buffer, fullpipe's receivers at the %s end have "+
 				"the window scale factor\n"+
-				"of %s (%s); other programs have its window with Linux's factor\n", s.end, s.stack.Name, rule)
+				"of %s (%s); other programs have its window with Linux's factor, and with %s.factor=0 that "+
+				"of 0, whatever they ask for\n", s.end, s.stack.Name, rule, s.end)
 		}
 	}
 }

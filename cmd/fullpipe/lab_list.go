@@ -86,6 +86,11 @@ type listedStack struct {
 	About      string            `json:"about"`
 	Sysctls    map[string]string `json:"sysctls"`
 	SenderRule string            `json:"sender_rule,omitempty"`
+	Window     int               `json:"window_bytes,omitempty"`         // where a program asks for none
+	Largest    int               `json:"largest_window_bytes,omitempty"` // whatever it asks for
+	Initial    int               `json:"initial_window_segments,omitempty"`
+	DelayedAck float64           `json:"delayed_ack_s,omitempty"`
+	Source     string            `json:"source,omitempty"`
 }
 
 func newLabListing(cmd *cobra.Command) labListing {
@@ -94,7 +99,9 @@ func newLabListing(cmd *cobra.Command) labListing {
 		doc.Profiles = append(doc.Profiles, listedProfile{p.Name, p.About, p.Text})
 	}
 	for _, s := range link.Stacks() {
-		l := listedStack{s.Name, s.About, map[string]string{}, s.SenderRule}
+		l := listedStack{Name: s.Name, About: s.About, Sysctls: map[string]string{}, SenderRule: s.SenderRule,
+			Window: s.Window, Largest: s.LargestWindow, Initial: s.InitialWindow, DelayedAck: s.DelayedAck.Seconds(),
+			Source: s.Source}
 		for _, c := range s.Sysctls {
 			l.Sysctls["net."+c.Name] = c.Value
 		}
@@ -123,6 +130,8 @@ func printLabList(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	fmt.Fprintln(w, "Loss recovery and pacing are Linux's in all of them. Where the others' values are from:")
+	printSources(w)
 	fmt.Fprintln(w)
 	fmt.Fprintln(table, "SETTING\tWRITE IT AS\tWHAT IT DOES")
 	for _, s := range link.Settings() {
@@ -131,4 +140,21 @@ func printLabList(w io.Writer) error {
 	fmt.Fprintln(table, "up.SETTING, down.SETTING\tdown.rate=10mbit\tfor one direction only (up: near to far)")
 	fmt.Fprintln(table, "near.SETTING, far.SETTING\tfar.stack=server-2012\tfor one host only (stack and what changes it)")
 	return table.Flush()
+}
+
+// printSources says where each foreign stack's values can be looked up, each source once.
+func printSources(w io.Writer) {
+	var names, sources []string
+	for _, s := range link.Stacks() {
+		switch last := len(sources) - 1; {
+		case !s.Foreign():
+		case last >= 0 && sources[last] == s.Source:
+			names[last] += ", " + s.Name
+		default:
+			names, sources = append(names, s.Name), append(sources, s.Source)
+		}
+	}
+	for i, name := range names {
+		fmt.Fprintf(w, "  %s: %s\n", name, sources[i])
+	}
 }

@@ -60,7 +60,9 @@ func (f *planFlags) allPaths(cmd *cobra.Command) ([]plan.Path, error) {
 	for i := range paths {
 		paths[i].MSS, paths[i].Connections, paths[i].MemoryBytes = f.mss, f.connections, int64(f.memory)
 		paths[i].Overhead += f.around
-		paths[i].FlowCapBps = float64(f.flowCap)
+		if bound := float64(f.flowCap); bound > 0 && (paths[i].FlowCapBps == 0 || bound < paths[i].FlowCapBps) {
+			paths[i].FlowCapBps = bound
+		}
 	}
 	return paths, nil
 }
@@ -181,6 +183,7 @@ func ofLab(path link.Path) plan.Path {
 	if path.Down.Rate != path.Up.Rate {
 		p.BackBps = float64(path.Down.Rate)
 	}
+	p.FlowCapBps = float64(max(path.Up.FlowRate, path.Down.FlowRate))
 	return p
 }
 

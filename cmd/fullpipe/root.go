@@ -35,6 +35,7 @@ PEER is one of
   HOST[:PORT]             a fullpipe server (its key in --key, --key-file or FULLPIPE_KEY)
   fullpipe://HOST[:PORT]  the same, and nothing else
   iperf3://HOST[:PORT]    an iperf3 server; HOST alone finds one too when there is no key
+  iperf2://HOST[:PORT]    an iperf 2 server, which only receives
   ssh://[USER@]HOST       a host with an SSH account; ssh starts the far end there
   https://... http://...  a large object on a web server, downloaded
   lab:PROFILE             two hosts and a link on this machine (see: fullpipe lab list)

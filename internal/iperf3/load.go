@@ -115,7 +115,7 @@ func (l *load) counted(s *transfer.Stream) StreamResult {
 // outcome is what the client saw of one direction.
 func (l *load) outcome(started time.Time) transfer.Outcome {
 	if l.saw != nil && l.sends() {
-		asAcknowledged(l.saw)
+		l.saw.TimeByAcknowledgements()
 	}
 	return transfer.Outcome{TCP: &transfer.Result{Spec: l.spec, Started: started, Near: l.saw}}
 }

@@ -8,27 +8,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// asAcknowledged times each stream by its acknowledgements, because nobody tells when the
-// bytes arrived: from when the first could be acknowledged until the last one was.
-func asAcknowledged(near *transfer.End) {
-	for i := range near.Streams {
-		s := &near.Streams[i]
-		var acked int64
-		var rtt time.Duration
-		for _, sample := range s.Samples {
-			if sample.Have&transfer.HaveMinRTT != 0 {
-				rtt = sample.MinRTT
-			}
-			if sample.Have&transfer.HaveAcked != 0 && sample.Acked > acked {
-				acked, s.Last = sample.Acked, max(sample.At, s.First)
-			}
-		}
-		if s.First+rtt < s.Last {
-			s.First += rtt
-		}
-	}
-}
-
 // farCPU is what the far end says that it spent; nil where its Results say nothing.
 func farCPU(r *transfer.Result, far Results) *transfer.CPU {
 	if r.Near == nil || r.Near.CPU == nil {

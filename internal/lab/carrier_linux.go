@@ -97,17 +97,20 @@ func (d *duct) acknowledge(now int64) {
 }
 
 // memoryFor bounds what one direction holds: four times what its rate brings in the delay
-// and what its queue and its gateway, so many packets, hold, because a train stays as long as any of its segments.
-// Without
-// a rate it is a figure that no TCP window exceeds.
+// and what its queue and its gateway, so many packets, hold, because a train stays as long
+// as any of its segments. Connections that are bounded one by one have a queue each, of
+// which some are counted. Without a rate it is a figure that no TCP window exceeds.
 func memoryFor(c link.Config, gateway int) int64 {
-	const without, most = 256 << 20, 4 << 30
+	const without, most, queues = 256 << 20, 4 << 30, 8
 	if c.Rate == 0 {
 		return without
 	}
 	delay := c.Delay + c.Jitter/2 + c.HoldBack + c.Aggregate
 	flying := float64(c.Rate) / 8 * delay.Seconds()
 	queue := float64(c.QueueBytes + (c.QueuePackets+int64(gateway))*65535)
+	if c.FlowRate > 0 {
+		queue *= queues
+	}
 	return int64(min(4*(flying+queue), most)) + 8<<20
 }
 
@@ -179,6 +182,9 @@ func (d *duct) pass(n int, waited int64) {
 	}
 	t.ID, t.Beside = d.slot(), d.config.Tunnelled && !behindGateways(ip, frame)
 	t.ECT = d.config.MarkBytes > 0 && link.ECT(ip)
+	if d.config.FlowRate > 0 {
+		t.Flow = link.FlowOf(ip, frame)
+	}
 	p.taken, p.late = clock(), waited
 	kept, tooBig := d.lane.Offer(p.taken, t)
 	if tooBig > 0 && !d.config.Silent {

@@ -48,7 +48,7 @@ func newHost(name string, stack link.Stack, mtu, segment int, ways ...way) (*hos
 	if stack.Window > 0 {
 		buffer := receiveBuffer(stack.Window, segment)
 		settings = append(settings, link.Sysctl{Name: "ipv4.tcp_rmem", Value: fmt.Sprintf("4096 %d %d", buffer,
-			max(buffer, 4<<20))})
+			max(buffer, 4<<20, stack.LargestWindow))})
 	}
 	refused, err := setSysctls(settings)
 	if err != nil {
@@ -161,8 +161,10 @@ func (h *host) lead(device netlink.Link, self, peer netip.Addr) error {
 	if peer.IsValid() {
 		to = &net.IPNet{IP: peer.AsSlice(), Mask: net.CIDRMask(bits, bits)}
 	}
+	// Linux forgets the route's window with the first growth of a buffer, but not the scale
+	// factor that it chose by it, and with that the largest window.
 	route := &netlink.Route{LinkIndex: device.Attrs().Index, Dst: to, Src: self.AsSlice(), Congctl: h.congestion,
-		Scope: netlink.SCOPE_LINK}
+		Scope: netlink.SCOPE_LINK, InitCwnd: h.stack.InitialWindow, Window: h.stack.LargestWindow}
 	if h.stack.DelayedAck > 0 { // the link delays: what the kernel delays as well would count twice
 		route.QuickACK = 1
 	}

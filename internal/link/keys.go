@@ -121,6 +121,16 @@ var keys = map[string]key{
 			c.PoliceBurst = int64(size)
 			return nil
 		}},
+	"flow": {"flow=200mbit", "what each connection gets at most, as clouds bound them: what exceeds it waits in a " +
+		"queue of its own, as long as the line's; or unlimited", ofLane, func(d *draft, i int, v string) error {
+		if v == "unlimited" {
+			d.lane(i).FlowRate = 0
+			return nil
+		}
+		r, err := rate(v)
+		d.lane(i).FlowRate = r
+		return err
+	}},
 	"aggregate": {"aggregate=5ms", "packets are handed over together, once each such time", ofLane,
 		func(d *draft, i int, v string) error {
 			return span(v, time.Second, &d.lane(i).Aggregate)
@@ -221,6 +231,20 @@ var keys = map[string]key{
 		d.change(i, func(s *Stack) { s.DelayedAck = wait })
 		return nil
 	}},
+	"factor": {"far.factor=0", "the window scale factor that the host offers, whatever a program asks for: no window " +
+		"of its passes 65,535 bytes times two to this power (0: as where a policy fixed the buffer); or auto", ofHost,
+		func(d *draft, i int, v string) error {
+			largest := 0
+			if v != "auto" {
+				var factor int
+				if err := whole(v, 0, mostFactor, &factor); err != nil {
+					return err
+				}
+				largest = 65535 << factor
+			}
+			d.change(i, func(s *Stack) { s.bound(largest) })
+			return nil
+		}},
 	"scaling": {"far.scaling=off", "whether the stack scales windows: without it they end at 64 KiB", ofHost,
 		onOff("ipv4.tcp_window_scaling")},
 	"timestamps": {"timestamps=off", "whether the stack sends timestamps", ofHost, onOff("ipv4.tcp_timestamps")},

@@ -42,6 +42,7 @@ type Lane struct {
 	gateway *gateway // or nil
 	place   int      // among the medium's lanes, and the gateway's
 
+	shaper       shaper
 	sealing      ring // waiting for the gateway
 	waiting      ring // in the queue
 	waitingBytes int64
@@ -109,6 +110,12 @@ func (l *Lane) Offer(now int64, t Train) (kept, tooBig int) {
 			l.Counters.DroppedMTU++
 			tooBig++
 			continue
+		case l.config.FlowRate > 0 && t.Flow != 0:
+			if !l.shaper.offer(&l.config, now, t.Flow, s) {
+				l.Counters.DroppedQueue++
+				continue
+			}
+			l.shape(now) // what did not have to wait
 		case l.gateway == nil || t.Beside:
 			if !l.admit(now, s) {
 				continue
@@ -125,11 +132,12 @@ func (l *Lane) Offer(now int64, t Train) (kept, tooBig int) {
 	return kept, tooBig
 }
 
-// serve brings gateways and line up to now.
+// serve brings gateways, flows and line up to now.
 func (l *Lane) serve(now int64) {
 	if l.gateway != nil {
 		l.gateway.serve(now)
 	}
+	l.shape(now)
 	l.medium.serve(now)
 }
 
@@ -307,7 +315,7 @@ func (l *Lane) Next() int64 {
 	if len(l.held) > 0 {
 		next = min(next, l.held[0].due)
 	}
-	return next
+	return min(next, l.shaper.next())
 }
 
 // Pop takes the next run that is due at now or before.

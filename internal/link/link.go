@@ -4,9 +4,10 @@
 // the packet.
 //
 // A packet offered to a lane meets, in this order: the middlebox that strips options
-// (Strip), the smallest MTU, the VPN's gateways (Path.VPN), the policer, the queue (which may mark) and the
-// line with its rate, then what befalls it on the way: loss, duplication, delay with its
-// jitter, reordering, and release in bursts (aggregation).
+// (Strip), the smallest MTU, the VPN's gateways (Path.VPN) or the bound of its connection
+// (FlowRate), the policer, the queue (which may mark) and the line with its rate, then what
+// befalls it on the way: loss, duplication, delay with its jitter, reordering, and release
+// in bursts (aggregation).
 //
 // Rates are counted at the IP layer. A queue holds what waits; the packet whose bits are
 // on the line is no longer in it. Behind gateways policer, queue and line see the packets
@@ -58,6 +59,9 @@ type Config struct {
 	// exceeds it, before the queue; 0 is none.
 	PoliceRate  int64
 	PoliceBurst int64
+	// FlowRate (bit/s) is what each flow (Train.Flow) gets at most; 0 is no bound. What
+	// exceeds it waits as long as the queue's size allows, of which each flow has its own.
+	FlowRate int64
 	// Aggregate holds packets and hands them over together, once each such time.
 	Aggregate time.Duration
 	Strip     Options
@@ -78,6 +82,9 @@ type Train struct {
 	Last     int   // IP bytes of the last segment, or of the only one
 	Beside   bool  // goes past the VPN's gateways, as if they were not there
 	ECT      bool  // an ECN-capable transport's
+	// Flow tells connections apart where a lane bounds them (Config.FlowRate); 0 is none,
+	// which nothing bounds.
+	Flow uint64
 }
 
 // Run is a stretch of consecutive segments of one Train that leave the lane together.
@@ -95,7 +102,7 @@ type Counters struct {
 	Offered, OfferedBytes     int64
 	Carried, CarriedBytes     int64 // by the line, what is lost afterwards included; in a tunnel, the tunnel's
 	Delivered, DeliveredBytes int64 // duplicates included
-	DroppedQueue              int64
+	DroppedQueue              int64 // and a flow's own
 	DroppedPolicer            int64
 	DroppedUnmarked           int64 // where a packet of an ECN-capable transport would have been marked
 	Marked                    int64

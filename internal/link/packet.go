@@ -14,6 +14,7 @@ type Frame struct {
 const (
 	protocolICMP   = 1
 	protocolTCP    = 6
+	protocolUDP    = 17
 	protocolICMPv6 = 58
 )
 
@@ -66,6 +67,21 @@ func (f *Frame) skipExtensions(packet []byte) {
 	if f.Transport > len(packet) {
 		f.Transport = 0
 	}
+}
+
+// FlowOf tells a packet's connection from others by its addresses, protocol and ports; 0
+// for what has no ports.
+func FlowOf(packet []byte, f Frame) uint64 {
+	if f.Protocol != protocolTCP && f.Protocol != protocolUDP || f.Transport == 0 || f.Transport+4 > len(packet) {
+		return 0
+	}
+	key := keyOf(packet, f)
+	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
+	hash := uint64(offset) ^ uint64(f.Protocol)
+	for _, b := range key {
+		hash = (hash * prime) ^ uint64(b)
+	}
+	return max(hash, 1)
 }
 
 // tcpHeader is the length of a TCP header at offset at, or 0 when there is none.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // Path is two hosts and what lies between them.
@@ -153,6 +155,10 @@ func (d *draft) path() (Path, error) {
 		}
 		d.settleQueue(i, c)
 		d.settleMark(i, c)
+		if c.FlowRate > 0 && (p.HalfDuplex || p.VPN.Kind == Gateway) {
+			return Path{}, &Error{"flow", "a shared medium bounds no single connections, and gateways make one flow of all",
+				"rate=" + units.Rate(c.FlowRate).String() + " in its place"}
+		}
 	}
 	if err := p.settleVPN(); err != nil {
 		return Path{}, err

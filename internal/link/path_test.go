@@ -88,6 +88,14 @@ func TestParse(t *testing.T) {
 			return p.Far.Window == 65536 && value(p.Far, "tcp_moderate_rcvbuf") == "0" && p.Near.Window == 0 &&
 				value(p.Near, "tcp_moderate_rcvbuf") == "1"
 		}},
+		{"flow=200mbit,down.flow=unlimited", func(p Path) bool { return p.Up.FlowRate == 200e6 && p.Down.FlowRate == 0 }},
+		{"far.factor=0,near.factor=11,near.stack=windows-xp", func(p Path) bool {
+			return p.Far.LargestWindow == 65535 && p.Near.LargestWindow == 65535<<11 &&
+				value(p.Near, "tcp_rmem") == "4096 131072 134215680" && value(p.Far, "tcp_rmem") == "4096 131072 33554432"
+		}},
+		{"stack=server-2022,far.factor=auto", func(p Path) bool {
+			return p.Near.LargestWindow == 16776960 && p.Far.LargestWindow == 0 && p.Near.InitialWindow == 10 && p.Near.Foreign()
+		}},
 		{"jitter=20ms,rtt=85ms", func(p Path) bool { return p.Up.Jitter == 20*time.Millisecond }},
 	}
 	for _, test := range tests {
@@ -116,6 +124,9 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		{"satelite-600ms", "profile", "no profile", "satellite-600ms"},
 		{"wan-40ms,lte", "lte", "not of the form key=value", "comes first"},
 		{"rtt=40", "rtt", "not a time", "rtt=40ms"},
+		{"far.factor=15", "far.factor", "not a whole number between 0 and 14", "far.factor=0"},
+		{"flow=5mbit,duplex=half", "flow", "bounds no single connections", "rate=5 Mbit/s"},
+		{"flow=5mbit,vpn=gateway", "flow", "one flow of all", "rate="},
 		{"rtt=-1ms", "rtt", "not a time", "rtt=40ms"},
 		{"rtt=1h", "rtt", "more than 2m0s", "rtt=40ms"},
 		{"rate=0", "rate", "not between 100 bit/s and 1 Tbit/s", "rate=100mbit"},

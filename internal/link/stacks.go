@@ -29,9 +29,22 @@ type Stack struct {
 	// buffer may grow to, so it is fullpipe's receivers on this host that obey it.
 	Clamped bool
 	// DelayedAck is how long the host waits for a second full segment before it
-	// acknowledges (RFC 1122 section 4.2.3.2); 0 is Linux's own way.
+	// acknowledges (RFC 1122 section 4.2.3.2); 0 is Linux's own way, about 40 ms.
 	DelayedAck time.Duration
+	// InitialWindow is how many segments the host sends before the first acknowledgement;
+	// 0 is Linux's own 10.
+	InitialWindow int
+	// LargestWindow is 65,535 bytes times a power of two that no window of this host's
+	// passes, whatever a program asks for: the host offers the scale factor that fits it.
+	// 0 leaves the factor to Linux, which takes it from what a buffer may grow to.
+	LargestWindow int
+	// Source is where the stack's values can be looked up; "" for Linux's own.
+	Source string
 }
+
+// Foreign says that the stack is another system's, of which Linux plays the part: what it
+// states is that system's, loss recovery and pacing are Linux's.
+func (s *Stack) Foreign() bool { return s.Source != "" }
 
 // ReceiverRule is what Clamped has fullpipe's receivers obey ("clamp:64512"), or "".
 func (s *Stack) ReceiverRule() string {
@@ -45,20 +58,12 @@ const defaultStack = "linux-6.18"
 
 // Stacks lists the stacks that are known by name.
 func Stacks() []Stack {
-	return []Stack{
+	stacks := []Stack{
 		{Name: "linux-6.1", About: "Linux 6.1's defaults", Sysctls: modern("4096 131072 6291456", "4096 16384 4194304")},
 		{Name: "linux-6.18", About: "Linux 6.18's defaults (receive buffers up to 32 MiB)",
 			Sysctls: modern("4096 131072 33554432", "4096 16384 4194304")},
-		{Name: "windows-95", About: "window of 8192 bytes, rounded up to six segments (8760); no scaling, timestamps or SACK",
-			Sysctls: old(Sysctl{"ipv4.tcp_sack", "0"}, Sysctl{"ipv4.tcp_window_scaling", "0"}), Window: 8760},
-		{Name: "windows-2000", About: "window of 17520 bytes, more when a program asks; SACK; sends by AFD's rule with 8 KB",
-			Sysctls: old(), Window: 17520, SenderRule: "afd:8192"},
-		{Name: "windows-xp", About: "window of 65535 bytes, more when a program asks; SACK; sends by AFD's rule with 8 KB",
-			Sysctls: old(), Window: 65535, SenderRule: "afd:8192"},
-		{Name: "server-2012", About: "window stuck at 64512 bytes with scale factor 0, more when a program asks; SACK; " +
-			"sends with 64 KB in flight",
-			Sysctls: old(), Window: 64512, Clamped: true, SenderRule: "afd:65536"},
 	}
+	return append(append(stacks, oldWindows()...), today()...)
 }
 
 // FindStack looks a stack up by its name.
@@ -80,34 +85,20 @@ func (s *Stack) state(name, value string) {
 	s.Sysctls[i].Value = value
 }
 
+// bound has the stack offer the scale factor of a largest window; 0 leaves it to Linux,
+// which takes it from the larger of a buffer's ceiling and this.
+func (s *Stack) bound(largest int) {
+	s.LargestWindow = largest
+	i := slices.IndexFunc(s.Sysctls, func(c Sysctl) bool { return c.Name == "ipv4.tcp_rmem" })
+	var least, first, most int
+	if _, err := fmt.Sscan(s.Sysctls[i].Value, &least, &first, &most); err == nil && most < largest {
+		s.Sysctls[i].Value = fmt.Sprintf("%d %d %d", least, first, largest)
+	}
+}
+
 func near(name string, names []string) string {
 	if c := spell.Nearest(strings.ToLower(name), names); c != "" {
 		return ", did you mean " + c + "?"
 	}
 	return ""
-}
-
-// modern is Linux of today; every value that a host may have changed is stated.
-func modern(rmem, wmem string) []Sysctl {
-	return []Sysctl{
-		{"ipv4.tcp_rmem", rmem}, {"ipv4.tcp_wmem", wmem},
-		{"ipv4.tcp_moderate_rcvbuf", "1"}, {"ipv4.tcp_window_scaling", "1"},
-		{"ipv4.tcp_timestamps", "1"}, {"ipv4.tcp_sack", "1"}, {"ipv4.tcp_dsack", "1"},
-		{"ipv4.tcp_congestion_control", "cubic"}, {"ipv4.tcp_ecn", "2"},
-		{"ipv4.tcp_no_metrics_save", "0"}, {"ipv4.tcp_slow_start_after_idle", "1"},
-		{"ipv4.tcp_mtu_probing", "0"}, {"ipv4.tcp_shrink_window", "0"},
-		{"ipv4.tcp_notsent_lowat", "4294967295"}, {"ipv4.tcp_adv_win_scale", "1"},
-	}
-}
-
-// old is what the Windows of then have in common: buffers of one size, no timestamps,
-// Reno.
-func old(changes ...Sysctl) []Sysctl {
-	s := Stack{Sysctls: modern("4096 131072 4194304", "4096 16384 4194304")}
-	changes = append(changes, Sysctl{"ipv4.tcp_moderate_rcvbuf", "0"}, Sysctl{"ipv4.tcp_timestamps", "0"},
-		Sysctl{"ipv4.tcp_congestion_control", "reno"}, Sysctl{"ipv4.tcp_ecn", "0"}, Sysctl{"ipv4.tcp_dsack", "0"})
-	for _, c := range changes {
-		s.state(c.Name, c.Value)
-	}
-	return s.Sysctls
 }

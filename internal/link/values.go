@@ -14,6 +14,8 @@ const (
 	minRate  = 100      // bit/s: a full packet takes two minutes
 	maxRate  = 1e12     // bit/s
 	maxQueue = 64 << 30 // bytes
+
+	mostFactor = 14 // RFC 7323 section 2.3
 )
 
 func rate(v string) (int64, error) {

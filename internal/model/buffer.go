@@ -35,6 +35,15 @@ func LinuxReceiveWindow(granted, mss int) int {
 	return max(window/mss*mss, min(mss, granted))
 }
 
+// LinuxBufferFor is the SO_RCVBUF in bytes, an even number of which Linux grants twice as
+// much, that ends up advertising at least window bytes to a sender of full segments of mss
+// bytes: LinuxReceiveWindow the other way round, without its whole segments.
+func LinuxBufferFor(window, mss int) int {
+	share := min(mss*256/receiveTruesize, 255)
+	granted := (window*256+share-1)/share + receiveTruesize
+	return (granted + 3) / 4 * 2
+}
+
 // LinuxInFlight is how many bytes a granted send buffer keeps unacknowledged on average,
 // where each write is sent at once to its end: TCP_NODELAY, or writes of whole segments.
 // A writer that found the buffer full is woken when a third of it is free

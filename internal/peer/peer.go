@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/iperf2"
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
@@ -48,8 +49,8 @@ func (b *BadPeer) Error() string { return fmt.Sprintf("peer %q: %s", b.Text, b.W
 // Try is what would be right.
 func (b *BadPeer) Try() string { return b.Hint }
 
-const forms = "HOST, HOST:PORT, fullpipe://HOST[:PORT], iperf3://HOST[:PORT], ssh://[USER@]HOST, http://…, https://… " +
-	"or lab:PROFILE"
+const forms = "HOST, HOST:PORT, fullpipe://HOST[:PORT], iperf3://HOST[:PORT], iperf2://HOST[:PORT], ssh://[USER@]HOST, " +
+	"http://…, https://… or lab:PROFILE"
 
 // Open connects to the peer that text names.
 func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
@@ -64,6 +65,14 @@ func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 				return nil, &BadPeer{text, err.Error(), forms}
 			}
 			far := iperf3.NewPeer(address)
+			far.Route = o.Route
+			return far, nil
+		case "iperf2":
+			address, err := hostAt(after, iperf2.DefaultPort)
+			if err != nil {
+				return nil, &BadPeer{text, err.Error(), forms}
+			}
+			far := iperf2.NewPeer(address)
 			far.Route = o.Route
 			return far, nil
 		case "http", "https":
@@ -112,8 +121,11 @@ func identify(ctx context.Context, address string, by socket.Route) error {
 }
 
 // hostPort reads HOST, HOST:PORT, an IPv6 address or [IPv6]:PORT.
-func hostPort(text string) (string, error) {
-	host, port := text, strconv.Itoa(DefaultPort)
+func hostPort(text string) (string, error) { return hostAt(text, DefaultPort) }
+
+// hostAt is hostPort with another port where none is written.
+func hostAt(text string, usual int) (string, error) {
+	host, port := text, strconv.Itoa(usual)
 	switch colons := strings.Count(text, ":"); {
 	case strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]"):
 		host = text[1 : len(text)-1]

@@ -25,7 +25,7 @@ func onTheClock(path link.Path, window, mss, headers int) (bps float64, ok bool)
 	acks := map[int32]int{}
 	offer := func(lane *link.Lane, bytes int) bool {
 		id++
-		kept, _ := lane.Offer(now, link.Train{ID: id, Segments: 1, Bytes: bytes, Last: bytes})
+		kept, _ := lane.Offer(now, link.Train{ID: id, Segments: 1, Bytes: bytes, Last: bytes, Flow: 1})
 		return kept == 1
 	}
 	send := func() bool {
@@ -101,7 +101,11 @@ func TestWindowsOnTheClock(t *testing.T) {
 		if sysctl(path.Near, "ipv4.tcp_timestamps") == "1" && sysctl(path.Far, "ipv4.tcp_timestamps") == "1" {
 			mss, headers = mss-model.TimestampBytes, headers+model.TimestampBytes
 		}
-		line := model.NewService(path.RTT, float64(path.Up.Rate), float64(path.Down.Rate), mss, headers, path.Up.Overhead)
+		rate := path.Up.Rate
+		if path.Up.FlowRate > 0 {
+			rate = min(rate, path.Up.FlowRate)
+		}
+		line := model.NewService(path.RTT, float64(rate), float64(path.Down.Rate), mss, headers, path.Up.Overhead)
 		line.HalfDuplex = path.HalfDuplex
 		for _, window := range []int{mss, 2200, 2 * mss, 2*mss + 700, 3 * mss, 4 * mss, 5 * mss, 6*mss + 1, 8 * mss, 12 * mss,
 			17520, 24 * mss,

@@ -27,10 +27,10 @@ type flow struct {
 }
 
 func newFlow(r *room) flow {
-	f := flow{cwnd: model.InitialWindow, ssthresh: math.Inf(1), left: math.Inf(1), lossless: true}
+	f := flow{cwnd: r.initial, ssthresh: math.Inf(1), left: math.Inf(1), lossless: true}
 	if r.ready {
 		f.cwnd = math.Max(math.Min(math.Min(r.bdp()/float64(r.connections), math.Min(r.window, r.send)/r.mss), 1e7),
-			model.InitialWindow)
+			r.initial)
 		f.ssthresh, f.full = f.cwnd, true
 		f.reno = f.cwnd
 	}
@@ -171,7 +171,7 @@ func (f *flow) answerBBR(p *play, lasts float64) {
 			f.plateau++
 		}
 		if f.lost == 0 { // after a loss Linux's BBR sends for a round what comes out
-			f.cwnd = math.Min(2*f.cwnd, math.Max(3*share, model.InitialWindow))
+			f.cwnd = math.Min(2*f.cwnd, math.Max(3*share, p.initial))
 		}
 		f.full = f.plateau >= 3
 		return

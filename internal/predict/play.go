@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-
-	"github.com/fullpipe-net/fullpipe/internal/model"
 )
 
 // result is a prediction in bit/s.
@@ -50,7 +48,7 @@ func (r *room) playOften(n int) result {
 	}
 	res.low, res.high = low*(1-below), high*(1+above)
 	// The clock starts with the first byte that is read, when more may have arrived.
-	early := math.Min(0.003+model.InitialWindow*r.mss*float64(r.connections)/math.Max(carried, 1), 0.03)
+	early := math.Min(0.003+r.initial*r.mss*float64(r.connections)/math.Max(carried, 1), 0.03)
 	res.high = math.Max(math.Min(res.high, (1+early)*r.capacity()), res.typical)
 	// No wider than is of use, about its own middle or, where chance has more than that to
 	// say, about the typical play.

@@ -31,6 +31,7 @@ type room struct {
 	unscaled    bool
 	delayed     time.Duration // the receiver's acknowledgements; 0: by Linux's rules
 	factorZero  bool          // the receiver bounds its window from the handshake on
+	initial     float64       // segments that the sender begins with
 	sack        bool
 	overruns    bool // the send buffer is no firm bound
 	congestion  string
@@ -92,11 +93,18 @@ func newRoom(p link.Path, s Setup) (*room, error) {
 	}
 	r.segments(data, p.VPN, sender, receiver, s.MSS)
 	r.line(p, data, acks)
-	r.capFlows(float64(s.FlowCap), data)
+	flow := s.FlowCap
+	if data.FlowRate > 0 && (flow <= 0 || data.FlowRate < flow) {
+		flow = data.FlowRate
+	}
+	r.capFlows(float64(flow), data, flow != data.FlowRate)
 	r.sack = sysctl(sender, "ipv4.tcp_sack") == "1" && sysctl(receiver, "ipv4.tcp_sack") == "1" &&
 		(data.Strip|acks.Strip)&link.SACK == 0
 	r.receiver(receiver, data.Strip|acks.Strip, s)
 	r.sender(sender, s)
+	if r.initial = model.InitialWindow; sender.InitialWindow > 0 {
+		r.initial = float64(sender.InitialWindow)
+	}
 	r.rounds(p, data, acks)
 	return r, nil
 }
@@ -125,11 +133,15 @@ func (r *room) segments(data link.Config, v link.VPN, sender, receiver link.Stac
 // rounds has a window make its rounds as model.Service says; one of two segments or less
 // is cut in halves.
 func (r *room) rounds(p link.Path, data, acks link.Config) {
-	if r.capped || data.Rate <= 0 || r.window >= math.MaxInt32 || r.send < r.window || p.VPN.Kind != "" {
+	rate := float64(data.Rate)
+	if r.capped { // each connection makes its rounds at its own rate
+		rate = r.rate / float64(r.connections)
+	}
+	if rate <= 0 || r.window >= math.MaxInt32 || r.send < r.window || p.VPN.Kind != "" {
 		return
 	}
 	line := func(mss float64) model.Service {
-		s := model.NewService(p.RTT, float64(data.Rate), float64(acks.Rate), int(mss), int(r.headers), data.Overhead)
+		s := model.NewService(p.RTT, rate, float64(acks.Rate), int(mss), int(r.headers), data.Overhead)
 		s.HalfDuplex, s.DelayedAck = p.HalfDuplex, r.delayed
 		return s
 	}
@@ -204,8 +216,9 @@ func (r *room) line(p link.Path, data, acks link.Config) {
 }
 
 // capFlows bounds what each connection gets, as clouds do: where all of them together get
-// less than the line carries, that is the narrowest place.
-func (r *room) capFlows(each float64, data link.Config) {
+// less than the line carries, that is the narrowest place. Of one that is only stated it
+// is not known what becomes of what exceeds it.
+func (r *room) capFlows(each float64, data link.Config, stated bool) {
 	if all := each * float64(r.connections); each > 0 && all < r.rate {
 		before := r.segment
 		r.rate, r.capped = all, true
@@ -215,8 +228,10 @@ func (r *room) capFlows(each float64, data link.Config) {
 		if data.Rate <= 0 { // nothing says what may wait: as the lab's lines, a round trip's worth
 			r.queue = math.Max(r.rtt/r.segment, 10)
 		}
-		r.warn("a bound on each connection: whether what exceeds it waits or is dropped is the network's choice; taken to " +
-			"wait")
+		if stated {
+			r.warn("a bound on each connection: whether what exceeds it waits or is dropped is the network's choice; taken to " +
+				"wait")
+		}
 	}
 }
 
@@ -265,6 +280,10 @@ func (r *room) receiver(receiver link.Stack, stripped link.Options, s Setup) {
 	}
 	if s.Window > 0 {
 		r.window, r.fixed = math.Min(r.window, float64(s.Window)), true
+	}
+	if most := receiver.LargestWindow; most > 0 && float64(most) <= r.window {
+		r.window, r.factorZero = float64(most), most <= model.MaxUnscaled
+		r.fixed = r.fixed || r.factorZero
 	}
 	if sysctl(receiver, "ipv4.tcp_window_scaling") == "0" || stripped&link.WindowScale != 0 {
 		r.unscaled = r.window >= model.MaxUnscaled

@@ -131,3 +131,25 @@ func (r *Result) Lossless() bool {
 	}
 	return true
 }
+
+// TimeByAcknowledgements times each stream of a sender by its acknowledgements, where
+// nobody tells when the bytes arrived: from when the first could be acknowledged until the
+// last one was.
+func (e *End) TimeByAcknowledgements() {
+	for i := range e.Streams {
+		s := &e.Streams[i]
+		var acked int64
+		var rtt time.Duration
+		for _, sample := range s.Samples {
+			if sample.Have&HaveMinRTT != 0 {
+				rtt = sample.MinRTT
+			}
+			if sample.Have&HaveAcked != 0 && sample.Acked > acked {
+				acked, s.Last = sample.Acked, max(sample.At, s.First)
+			}
+		}
+		if s.First+rtt < s.Last {
+			s.First += rtt
+		}
+	}
+}
