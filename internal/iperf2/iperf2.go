@@ -25,7 +25,8 @@ import (
 // DefaultPort is where iperf 2 listens.
 const DefaultPort = 5001
 
-// noFlags are the four bytes that announce no header; the server counts them as payload.
+// noFlags are the four bytes that announce no header. Servers that look for flags do not
+// count them; older ones take them for payload.
 var noFlags [4]byte
 
 const (

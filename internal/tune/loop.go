@@ -33,6 +33,7 @@ type loop struct {
 	// How far the systems get by themselves: buffers up to here need no request.
 	automaticSend, automaticReceive int
 	noClamp                         bool
+	senderOnly                      bool            // the receiver's window cannot be asked for: the sender's buffer holds it
 	today                           verdict.Verdict // of what a program gets today
 	control                         string          // the congestion control that it gets; "": not known
 	searched                        *search.Search  // nil: there was no search
@@ -88,6 +89,10 @@ func (l *loop) climb(ctx context.Context) error {
 	clamped := l.window(1<<20, time.Second, "")
 	clamped.Spec.Direction = l.out.Direction
 	l.noClamp = l.cfg.Peer.Check(transfer.TCP(clamped.Spec)) != nil
+	if l.noClamp {
+		fixed := l.window(1<<20, time.Second, "")
+		l.senderOnly = l.cfg.Peer.Check(transfer.TCP(withDirection(fixed.Spec, l.out.Direction))) != nil
+	}
 	for held := last.Effective; l.held(&last) && !l.over(0.4); {
 		next := max(8*held, 16*l.out.Path.MSS)
 		t := l.window(next, l.config().Length(next), "how far the path goes")

@@ -117,7 +117,10 @@ func (l *loop) buffers(window int) Chosen {
 	if window > l.automaticReceive {
 		c.ReceiveBuffer = window
 	}
-	if l.noClamp {
+	switch {
+	case l.senderOnly: // as to a sink that sets its own sockets
+		c.Clamp, c.ReceiveBuffer, c.SendBuffer = 0, 0, window
+	case l.noClamp:
 		c.Clamp, c.ReceiveBuffer = 0, window
 	}
 	return c

@@ -77,6 +77,24 @@ func TestTheLoop(t *testing.T) {
 	}
 }
 
+// Where nothing can be asked of the far end, the sender's buffer holds a window that a
+// shallow queue wants smaller.
+func TestOnlyTheSenderCanBeSet(t *testing.T) {
+	path := narrow()
+	bdp := path.BDP()
+	path.AutoWindow, path.Queue, path.Harm = 6*bdp, 0.1*bdp, 0.7
+	peer := simpeer.New(path, 1)
+	peer.NoClamp, peer.NoFar = true, true
+	d := run(t, peer, nil)
+	if d.Verdict != search.Change || d.Chosen == nil || d.Chosen.ReceiveBuffer != 0 || d.Chosen.Clamp != 0 ||
+		d.Chosen.SendBuffer == 0 {
+		t.Fatalf("%s: %s: %+v", d.Verdict, d.Reason, d.Chosen)
+	}
+	if window := float64(d.Chosen.Window) / bdp; window < 0.95 || window > 1.12 {
+		t.Errorf("window is %.3f BDP", window)
+	}
+}
+
 // Where loss limits, another congestion control is a result like a window: proven, with
 // what to set.
 func TestARemedyIsAResult(t *testing.T) {

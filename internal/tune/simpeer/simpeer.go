@@ -19,6 +19,8 @@ type Peer struct {
 	Path *simpath.Path
 	// NoClamp refuses window clamps, as a stock iperf3 does.
 	NoClamp bool
+	// NoFar refuses whatever is asked of the far end's sockets, as a sink does.
+	NoFar bool
 	// Policed makes every way to send get the same: no congestion control and no number
 	// of streams carries more.
 	Policed bool
@@ -48,6 +50,13 @@ func (p *Peer) Check(t transfer.Test) error {
 	}
 	if s := tcp[0]; p.NoClamp && (s.Near.Clamp > 0 || s.Far.Clamp > 0) {
 		return &transfer.Unsupported{Field: "Clamp", Why: "this far end sets buffers only"}
+	}
+	if s := tcp[0]; p.NoFar && s.Far != (transfer.Socket{}) {
+		field := "Far.ReceiveBuffer"
+		if s.Far.SendBuffer > 0 {
+			field = "Far.SendBuffer"
+		}
+		return &transfer.Unsupported{Field: field, Why: "this far end sets its own sockets"}
 	}
 	return nil
 }

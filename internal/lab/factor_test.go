@@ -1,0 +1,115 @@
+//go:build linux
+
+package lab
+
+import (
+	"context"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/link"
+)
+
+// The scale factor that a host offers is its stack's, for programs that know nothing of the
+// lab, and with factor= whatever they ask for.
+func TestForeignProgramsOfferTheStacksFactor(t *testing.T) {
+	for _, test := range []struct {
+		stack  string
+		factor int
+		flags  []string
+	}{
+		{"far.stack=windows-10", 8, nil}, {"far.stack=macos", 6, nil}, {"far.factor=0", 0, nil},
+		{"far.factor=0", 0, []string{"-w", "200K"}}, {"far.stack=server-2012,far.factor=0", 0, []string{"-w", "200K"}},
+		{"far.stack=windows-xp,far.factor=11", 11, nil}, {"far.scaling=off", -1, nil},
+	} {
+		t.Run(test.stack, func(t *testing.T) {
+			t.Parallel()
+			path, err := link.Parse("rate=20mbit,rtt=2ms," + test.stack)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := filepath.Join(t.TempDir(), "middle.pcap")
+			file, err := os.Create(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			l, err := Start(context.Background(), Config{Path: path, Tap: file})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			iperf3(t, l, append([]string{"-n", "100K"}, test.flags...)...)
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			factors := offered(t, name)
+			if len(factors) < 2 {
+				t.Fatalf("%d answers to handshakes were captured", len(factors))
+			}
+			for _, f := range factors {
+				if f != test.factor {
+					t.Errorf("scale factors %v were offered, want %d", factors, test.factor)
+				}
+			}
+		})
+	}
+}
+
+// offered reads the scale factors of a capture's SYN-ACKs from far; -1 where there is none.
+func offered(t *testing.T, name string) (factors []int) {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 24; at+16 <= len(data); {
+		kept := int(binary.LittleEndian.Uint32(data[at+8:]))
+		packet := data[at+16 : at+16+kept]
+		at += 16 + kept
+		f, ok := link.Inspect(packet)
+		if !ok || f.Protocol != 6 || f.Transport == 0 {
+			continue
+		}
+		tcp := packet[f.Transport:]
+		const synAck = 0x12
+		if tcp[13]&0x3f != synAck {
+			continue
+		}
+		factors = append(factors, scaleOf(tcp[:int(tcp[12]>>4)*4]))
+	}
+	return factors
+}
+
+func scaleOf(tcp []byte) int {
+	const end, nop, scale = 0, 1, 3
+	for at := 20; at < len(tcp) && tcp[at] != end; {
+		switch {
+		case tcp[at] == nop:
+			at++
+		case tcp[at] == scale:
+			return int(tcp[at+2])
+		default:
+			at += max(int(tcp[at+1]), 2)
+		}
+	}
+	return -1
+}
+
+// Each connection gets its bound, however many there are, and no more.
+func TestConnectionsAreBoundEach(t *testing.T) {
+	const bound = 8e6 // bit/s at the IP layer
+	for streams, flag := range map[int]string{1: "1", 2: "2"} {
+		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
+			l := startLab(t, "rate=50mbit,rtt=4ms,flow=8mbit")
+			s := iperf3(t, l, "-t", "2", "-P", flag)
+			most := float64(streams) * bound * 1448 / 1500
+			if got := s.End.Received.BitsPerSecond; got > 1.03*most || got < 0.5*most {
+				t.Errorf("%.2f Mbit/s, want %.2f", got/1e6, most/1e6)
+			}
+		})
+	}
+}
