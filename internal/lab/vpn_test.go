@@ -119,7 +119,7 @@ func TestPlannedTunnelsPacketByPacket(t *testing.T) {
 // for; what is left open is the MTU.
 func vxlan(peer string, own int) string {
 	other := 3 - own
-	return fmt.Sprintf("ip link add v0 mtu %%d address 02:00:00:00:00:0%d type vxlan id 7 remote $FULLPIPE_%s dstport 4789 "+
-		"noudpcsum && ip addr add 10.9.0.%d/24 dev v0 && sysctl -qw net.ipv6.conf.v0.disable_ipv6=1 && ip link set v0 up && "+
+	return fmt.Sprintf("ip link add v0 mtu %%d address 02:00:00:00:00:0%d type vxlan id 7 remote $FULLPIPE_%s "+
+		"dstport 4789 noudpcsum && ip addr add 10.9.0.%d/24 dev v0 && sysctl -qw net.ipv6.conf.v0.disable_ipv6=1 && ip link set v0 up && "+
 		"ip neigh replace 10.9.0.%d lladdr 02:00:00:00:00:0%d dev v0 nud permanent", own, peer, own, other, other)
 }

@@ -115,7 +115,6 @@ func (l *Lane) Offer(now int64, t Train) (kept, tooBig int) {
 				l.Counters.DroppedQueue++
 				continue
 			}
-			l.shape(now) // what did not have to wait
 		case l.gateway == nil || t.Beside:
 			if !l.admit(now, s) {
 				continue

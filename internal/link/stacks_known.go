@@ -62,8 +62,9 @@ func today() (all []Stack) {
 			"SACK, no timestamps, CUBIC, 10 segments at the start, delayed acknowledgements of 40 ms"
 		source := windowsTemplate
 		if s.name != "server-2019" && s.name != "windows-10" {
-			about += " (as documented of Server 2019)"
-			source += ". That it still holds is not documented"
+			about += " (as Server 2019 and Windows 11 list it)"
+			source += "; github.com/Siemens-Healthineers/ETWAnalyzer Documentation/DumpTCPCommand.md, a listing of " +
+				"Windows 10 and 11. That it holds of servers since is not documented"
 		}
 		windows := Stack{Name: s.name, About: about, Sysctls: modern("4096 131072 33554432", "4096 65536 16777216"),
 			InitialWindow: 10, LargestWindow: normal, Source: source}

@@ -33,14 +33,15 @@ type loop struct {
 	// How far the systems get by themselves: buffers up to here need no request.
 	automaticSend, automaticReceive int
 	noClamp                         bool
-	senderOnly                      bool            // the receiver's window cannot be asked for: the sender's buffer holds it
-	today                           verdict.Verdict // of what a program gets today
-	control                         string          // the congestion control that it gets; "": not known
-	searched                        *search.Search  // nil: there was no search
-	answer                          search.Answer
-	winner                          Setup       // of the contests; zero: none was shown to help
-	pairNoise                       stats.Noise // of one pair in the last contest
-	shown                           bool        // the proof showed a gain, with search.ContestError
+	// The receiver's window cannot be asked for: the sender's buffer has to hold it.
+	senderOnly bool
+	today      verdict.Verdict // of what a program gets today
+	control    string          // the congestion control that it gets; "": not known
+	searched   *search.Search  // nil: there was no search
+	answer     search.Answer
+	winner     Setup       // of the contests; zero: none was shown to help
+	pairNoise  stats.Noise // of one pair in the last contest
+	shown      bool        // the proof showed a gain, with search.ContestError
 }
 
 func newLoop(cfg Config, d transfer.Direction) *loop {
