@@ -25,6 +25,7 @@ import (
 
 	pages "github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
+	reports "github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -225,7 +226,7 @@ func TestRFC6349Page(t *testing.T) {
 		t.Fatal(err)
 	}
 	var written bytes.Buffer
-	if err := html.Write(&written, pages.NewRFC6349(pages.Header{StartedAt: time.Now()}, "far.example.net",
+	if err := html.Write(&written, reports.RFC6349(pages.Header{StartedAt: time.Now()}, "far.example.net",
 		"A line whose name is rather long for a phone", cfg, r)); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
@@ -110,7 +111,7 @@ func runApply(cmd *cobra.Command, f *applyFlags, name string) error {
 	if err != nil {
 		return err
 	}
-	doc := record.NewApply(newHeader(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
+	doc := report.Apply(newHeader(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
 	doc.DryRun = f.dryRun
 	pending := slices.ContainsFunc(dids, func(d host.Did) bool { return d.Outcome == host.Planned })
 	if pending && !f.dryRun {
@@ -130,7 +131,7 @@ func runApply(cmd *cobra.Command, f *applyFlags, name string) error {
 		if err != nil && len(dids) == 0 { // it never began
 			return err
 		}
-		doc = record.NewApply(newHeader(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
+		doc = report.Apply(newHeader(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
 		if err != nil {
 			doc.Error = &record.Failure{Code: codeOf(err), Message: message(err)}
 		} else if f.persist {

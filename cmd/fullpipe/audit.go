@@ -11,6 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/audit"
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -84,7 +85,7 @@ func runAudit(cmd *cobra.Command, f *auditFlags, files []string) error {
 		if len(files) > 0 {
 			file = files[i]
 		}
-		doc.Hosts = append(doc.Hosts, record.NewAuditHost(file, s, audit.Judge(s, path)))
+		doc.Hosts = append(doc.Hosts, report.AuditHost(file, s, audit.Judge(s, path)))
 	}
 	if err = show(cmd, doc); err == nil && doc.Bad() {
 		return exitStatus(statusNo)

@@ -19,6 +19,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/steer"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -125,7 +126,7 @@ func (f *execFlags) run(cmd *cobra.Command, args []string) error {
 		return ownFailure(err)
 	}
 	status := programStatus(program.ProcessState)
-	doc := record.NewExec(newHeader(cmd), args, status, cfg, result)
+	doc := report.Exec(newHeader(cmd), args, status, cfg, result)
 	noteLate(cmd, doc)
 	if err := f.write(cmd, file, doc); err != nil {
 		return ownFailure(err)

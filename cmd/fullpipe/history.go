@@ -10,6 +10,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
@@ -156,7 +157,7 @@ func newHistoryCompare() *cobra.Command {
 						return fmt.Errorf("%s: %w", id, err)
 					}
 				}
-				return printHistory(cmd, record.NewDifference(headerOf(cmd, "difference"), both[0], both[1]))
+				return printHistory(cmd, report.Difference(headerOf(cmd, "difference"), both[0], both[1]))
 			})
 		},
 	}
@@ -181,7 +182,7 @@ Re-tests of a suspicion and what failed do not count.`,
 				if err != nil {
 					return err
 				}
-				return printHistory(cmd, record.NewChanges(headerOf(cmd, "changes"), shortRuns(runs)))
+				return printHistory(cmd, report.Changes(headerOf(cmd, "changes"), shortRuns(runs)))
 			})
 		},
 	}

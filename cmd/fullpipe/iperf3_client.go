@@ -19,6 +19,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	face "github.com/fullpipe-net/fullpipe/internal/render/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
@@ -176,7 +177,7 @@ func limits(a *iperf3.Account) *face.Fullpipe {
 	out := &face.Fullpipe{Version: version(), Directions: []record.Direction{}}
 	for _, leg := range a.Legs {
 		if leg.TCP != nil && leg.TCP.Near != nil {
-			out.Directions = append(out.Directions, record.NewDirection(leg.TCP, live.Judge(leg.TCP), nil))
+			out.Directions = append(out.Directions, report.Direction(leg.TCP, live.Judge(leg.TCP), nil))
 		}
 	}
 	return out

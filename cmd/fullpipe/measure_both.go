@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
@@ -58,12 +59,12 @@ func (f *measureFlags) runBoth(cmd *cobra.Command, text string, up, down transfe
 		}
 		result.Warnings = append(result.Warnings, besideTheOther)
 		if doc.Near == nil {
-			doc.Near = record.NewHost(result.Near)
+			doc.Near = report.Host(result.Near)
 		}
 		if doc.Far == nil {
-			doc.Far = record.NewHost(result.Far)
+			doc.Far = report.Host(result.Far)
 		}
-		direction := record.NewDirection(result, live.Judge(result), intervals[result.Spec.Direction])
+		direction := report.Direction(result, live.Judge(result), intervals[result.Spec.Direction])
 		doc.Directions = append(doc.Directions, direction)
 		doc.Criteria = append(doc.Criteria, f.criteria.judge(direction.Direction, direction.GoodputBps, direction.Verdict)...)
 	}

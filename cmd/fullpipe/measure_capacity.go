@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -54,7 +55,7 @@ func (f *measureFlags) capacityByFeedback(cmd *cobra.Command, far transfer.Peer,
 	if r == nil {
 		return record.CapacityDirection{Direction: spec.Direction}, err
 	}
-	return record.NewCapacity(r), err
+	return report.Capacity(r), err
 }
 
 // searchCapacity tries whole rates, one after the other.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/compare"
 )
@@ -82,7 +83,7 @@ func (f *measureFlags) runCompare(cmd *cobra.Command, peers []string, specs []tr
 		line.clear()
 		sides := [2]compare.Side{compare.NewSide(results[0]), compare.NewSide(results[1])}
 		if failed == nil || len(results[1]) > 0 {
-			doc.Directions = append(doc.Directions, record.NewComparedDirection(spec.Direction, doc.Peers, sides))
+			doc.Directions = append(doc.Directions, report.ComparedDirection(spec.Direction, doc.Peers, sides))
 		}
 		if failed != nil {
 			return f.compareCutShort(cmd, &doc, failed)

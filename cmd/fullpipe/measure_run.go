@@ -15,6 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/svg"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
@@ -66,10 +67,10 @@ func (f *measureFlags) measureOne(cmd *cobra.Command, far transfer.Peer, spec tr
 	if result == nil {
 		return nil, err
 	}
-	doc.Near, doc.Far = record.NewHost(result.Near), record.NewHost(result.Far)
+	doc.Near, doc.Far = report.Host(result.Near), report.Host(result.Far)
 	verdict := live.Judge(result)
 	result.Warnings = append(result.Warnings, f.pathNotes(ctx, result, verdict)...)
-	direction := record.NewDirection(result, verdict, intervals)
+	direction := report.Direction(result, verdict, intervals)
 	drawn := writeOutput("--picture", f.pictures[spec.Direction], func(w io.Writer) error {
 		return svg.Picture(w, &direction)
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
@@ -109,7 +110,7 @@ func (f *measureFlags) runUDP(cmd *cobra.Command, text string, specs []transfer.
 
 func (f *measureFlags) addDatagrams(doc *record.MeasureUDP, r *transfer.DatagramResult) {
 	judged := live.JudgeDatagrams(r)
-	direction := record.NewDatagrams(r, judged)
+	direction := report.Datagrams(r, judged)
 	doc.Directions = append(doc.Directions, direction)
 	doc.Criteria = append(doc.Criteria, f.criteria.judge(direction.Direction, &direction.GoodputBps, judged)...)
 }

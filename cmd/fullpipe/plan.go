@@ -13,6 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -149,13 +150,13 @@ func runPlan(cmd *cobra.Command, f *planFlags) error {
 		if err != nil {
 			return asUsage(err)
 		}
-		doc = record.NewPlan(newHeader(cmd), made)
+		doc = report.Plan(newHeader(cmd), made)
 		if f.end == "far" {
-			doc.OfFarEnd()
+			report.OfFarEnd(doc)
 		}
 		doc.Tunnel = tunnel
 		if program.Name != "" {
-			doc.App = record.NewPlanApp(program, made)
+			doc.App = report.PlanApp(program, made)
 		}
 		doc.Notes = append(f.pasted, doc.Notes...)
 		if f.format != "text" && f.format != "json" {

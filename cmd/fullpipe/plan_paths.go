@@ -14,6 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -144,7 +145,7 @@ func (f *planFlags) tunnel(cmd *cobra.Command) (*record.PlanTunnel, error) {
 	}
 	full := f.mss + model.IPHeaders
 	f.around = layers.Carry(full, f.mtu) - full
-	return record.NewPlanTunnel(layers, f.mtu, f.mss), nil
+	return report.PlanTunnel(layers, f.mtu, f.mss), nil
 }
 
 // pathsOf reads what --path names: a file of results, a path in the lab's words, or

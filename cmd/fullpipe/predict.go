@@ -13,6 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/predict"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -132,7 +133,7 @@ func runPredict(cmd *cobra.Command, f *predictFlags) error {
 	doc := &record.Predict{Header: newHeader(cmd), Path: record.PredictPath{Text: text, RateBps: float64(lane.Rate),
 		RTTS: path.RTT.Seconds()},
 		Direction: f.direction, Connections: f.connections}
-	doc.SetAnswer(answer)
+	report.Predict(doc, answer)
 	return show(cmd, doc)
 }
 

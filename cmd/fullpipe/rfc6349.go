@@ -11,6 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
@@ -185,7 +186,7 @@ func (f *rfc6349Flags) run(cmd *cobra.Command, text string, cfg rfc6349.Config) 
 	if result.Path.MSS == 0 { // nobody was met
 		return err
 	}
-	doc := record.NewRFC6349(newHeader(cmd), peerName(text), f.reference, cfg, result)
+	doc := report.RFC6349(newHeader(cmd), peerName(text), f.reference, cfg, result)
 	status := statusDone
 	if result.Verdict == rfc6349.Fail || result.Verdict == rfc6349.Inconclusive {
 		status = statusNo

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -26,7 +27,7 @@ type intervalEvent struct {
 // streamInterval prints the last interval as it comes, where that was asked for.
 func streamInterval(cmd *cobra.Command, d transfer.Direction, soFar []transfer.Interval) {
 	if wantsStream(cmd) {
-		all := record.NewIntervals(soFar)
+		all := report.Intervals(soFar)
 		json.NewEncoder(cmd.OutOrStdout()).Encode(intervalEvent{"interval", d, all[len(all)-1]})
 	}
 }

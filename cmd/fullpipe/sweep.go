@@ -14,6 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/sweep"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -165,7 +166,7 @@ func (f *sweepFlags) run(cmd *cobra.Command, text string, id sweep.Identity, rul
 	if result == nil || len(journal.Runs) == 0 {
 		return errors.Join(failed, removeUnused(journal, path, kept))
 	}
-	doc := record.NewSweep(newHeader(cmd), result)
+	doc := report.Sweep(newHeader(cmd), result)
 	noteLate(cmd, doc)
 	status := statusDone
 	if failed != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -142,7 +143,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, text string, cfg tune.Config) error 
 		return err
 	}
 	near, farTarget := f.targets(result)
-	doc := record.NewTune(newHeader(cmd), peerName(text), result, near, farTarget)
+	doc := report.Tune(newHeader(cmd), peerName(text), result, near, farTarget)
 	status := statusDone
 	if f.apply && err == nil {
 		status, err = f.change(cmd, cfg, result, doc)

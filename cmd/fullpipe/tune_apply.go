@@ -9,6 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
 
@@ -39,7 +40,7 @@ func (f *tuneFlags) change(cmd *cobra.Command, cfg tune.Config, result *tune.Res
 		}
 		applied, err := tune.Apply(cmd.Context(), cfg, direction, changes)
 		tried = true
-		entry.Apply(applied, host.WholeHost())
+		entry.Applied = report.TuneApplied(applied, host.WholeHost())
 		doc.Applied = doc.Applied || applied.Kept
 		if err != nil {
 			return statusFailed, err
@@ -58,7 +59,7 @@ func (f *tuneFlags) agree(cmd *cobra.Command, changes []host.Change) error {
 		return err
 	}
 	fmt.Fprintln(cmd.ErrOrStderr())
-	if err := text.Write(cmd.ErrOrStderr(), record.NewApply(newHeader(cmd), dids, host.WholeHost(), false)); err != nil {
+	if err := text.Write(cmd.ErrOrStderr(), report.Apply(newHeader(cmd), dids, host.WholeHost(), false)); err != nil {
 		return fmt.Errorf("the changes cannot be shown: %w", err)
 	}
 	return confirm(cmd, "make these changes, and keep them only where they help?")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 )
 
 func newUndo() *cobra.Command {
@@ -26,10 +27,7 @@ status 3; --forget drops it from fullpipe's memory.`,
 				return host.Forget(cmd.Context(), host.Config{}, names...)
 			}
 			dids, err := host.Undo(cmd.Context(), host.Config{}, names...)
-			doc := &record.Undo{Header: newHeader(cmd), Changes: dids}
-			if doc.Changes == nil {
-				doc.Changes = []host.Did{}
-			}
+			doc := report.Undo(newHeader(cmd), dids)
 			if err != nil && len(dids) == 0 {
 				return err
 			}
@@ -64,8 +62,7 @@ func newStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			doc := &record.Status{Header: newHeader(cmd), Settings: states}
-			return show(cmd, doc)
+			return show(cmd, report.Status(newHeader(cmd), states))
 		},
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
@@ -110,7 +111,7 @@ func (f *watchFlags) run(cmd *cobra.Command) error {
 		return watchFor(cmd, "", cfg, f.length)
 	}
 	err = watch.Run(cmd.Context(), cfg, func(v *watch.View) error {
-		doc := record.NewWatch(newHeader(cmd), "", v)
+		doc := report.Watch(newHeader(cmd), "", v)
 		if wantsJSON(cmd) {
 			text.AddSentences(doc)
 			line, err := json.Marshal(doc)
@@ -140,7 +141,7 @@ func watchFor(cmd *cobra.Command, target string, cfg watch.Config, length time.D
 	defer cancel()
 	var doc *record.Watch
 	err := watch.Run(ctx, cfg, func(v *watch.View) error {
-		doc = record.NewWatch(newHeader(cmd), target, v)
+		doc = report.Watch(newHeader(cmd), target, v)
 		return nil
 	})
 	interrupted := cmd.Context().Err()

@@ -23,14 +23,6 @@ type AuditHost struct {
 	Findings []audit.Finding `json:"findings"`
 }
 
-// NewAuditHost names a judged snapshot.
-func NewAuditHost(file string, s *audit.Snapshot, findings []audit.Finding) AuditHost {
-	if findings == nil {
-		findings = []audit.Finding{}
-	}
-	return AuditHost{File: file, Host: s.Host, System: s.System, Version: s.Version, Findings: findings}
-}
-
 // Bad says whether a finding asks for something to be done.
 func (a *Audit) Bad() bool {
 	return slices.ContainsFunc(a.Hosts, func(h AuditHost) bool {

@@ -28,24 +28,6 @@ const (
 	ByTrials   = "trials"   // whole trials of a second, by the RFC's thresholds
 )
 
-// NewCapacity describes a search by feedback.
-func NewCapacity(r *transfer.DatagramResult) CapacityDirection {
-	overhead := 1 + float64(r.Headers)/float64(max(r.Spec.Size, 1))
-	d := CapacityDirection{Direction: r.Spec.Direction, Protocol: "udp", Method: ByFeedback, AtLeast: !r.Congested,
-		Trials: []CapacityTrial{}}
-	for _, s := range r.Seconds {
-		one := CapacityTrial{OfferedBps: Bps(s.Sent*int64(r.Spec.Size), s.Duration) * overhead, ReceivedBps: Bps(s.Bytes,
-			s.Duration) * overhead,
-			VariationMeanS: seconds(s.Delay)}
-		if s.Sent > 0 {
-			one.LossRatio = float64(s.Lost) / float64(s.Sent)
-		}
-		d.CapacityBps = max(d.CapacityBps, one.ReceivedBps)
-		d.Trials = append(d.Trials, one)
-	}
-	return d
-}
-
 // CapacityTrial is one rate that was tried, at the IP layer.
 type CapacityTrial struct {
 	OfferedBps  float64  `json:"offered_bps"`

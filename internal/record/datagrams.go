@@ -51,26 +51,3 @@ type Variation struct {
 	P99S     float64 `json:"p99_s"`
 	LargestS float64 `json:"largest_s"`
 }
-
-// NewDatagrams describes one UDP transfer and what was judged of it.
-func NewDatagrams(r *transfer.DatagramResult, v verdict.Verdict) Datagrams {
-	d := Datagrams{Direction: r.Spec.Direction, Protocol: "udp", GoodputBps: r.Bps(), DurationS: r.Duration.Seconds(),
-		Bytes:         r.Bytes,
-		DatagramBytes: r.Spec.Size, Streams: max(r.Spec.Streams, 1), Sent: r.Sent, Received: r.Received, Lost: r.Lost,
-		LossRatio: r.LossRatio(), Reordered: r.Reordered, Duplicates: r.Duplicates, JitterS: r.Jitter.Seconds(),
-		Limiter: v.Limiter, Confidence: v.Confidence, Candidates: v.Candidates, Evidence: v.Evidence,
-		Interrupted: !r.Complete, Warnings: r.Warnings}
-	if r.Spec.Bps > 0 {
-		d.OfferedBps = &r.Spec.Bps
-	}
-	if v := r.Variation; v != nil {
-		d.Variation = &Variation{v.Median.Seconds(), v.P95.Seconds(), v.P99.Seconds(), v.Largest.Seconds()}
-	}
-	if r.CPU != nil && r.CPU.Wall > 0 {
-		d.CPURatio = rate(r.CPU.Process.Seconds() / r.CPU.Wall.Seconds())
-	}
-	if r.FarCPU != nil && r.FarCPU.Wall > 0 {
-		d.FarCPURatio = rate(r.FarCPU.Process.Seconds() / r.FarCPU.Wall.Seconds())
-	}
-	return d
-}

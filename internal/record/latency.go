@@ -1,12 +1,5 @@
 package record
 
-import (
-	"slices"
-	"time"
-
-	"github.com/fullpipe-net/fullpipe/internal/transfer"
-)
-
 // Latency is what the transfer made of others' round trips on the path: small packets on
 // a connection of their own, before it and beside it. Times are medians but where said.
 type Latency struct {
@@ -40,52 +33,3 @@ const (
 	SomeBloat Bloat = "some" // up to 90 ms
 	MuchBloat Bloat = "much"
 )
-
-const (
-	bloatFrom = 30 * time.Millisecond
-	bloatMuch = 90 * time.Millisecond
-)
-
-// NewLatency needs the direction's goodput and the connection's own round trips.
-func NewLatency(l *transfer.Latency, d *Direction) *Latency {
-	if l == nil || len(l.Idle) == 0 {
-		return nil
-	}
-	idle := quantile(l.Idle, 0.5)
-	out := &Latency{Method: l.Method, IdleS: idle.Seconds(), IdleProbes: len(l.Idle), LoadedProbes: len(l.Loaded),
-		Lost: l.Lost}
-	if len(l.Loaded) == 0 {
-		return out
-	}
-	loaded := quantile(l.Loaded, 0.5)
-	out.LoadedS, out.LoadedP95S, out.LoadedLargestS = seconds(loaded), seconds(quantile(l.Loaded, 0.95)),
-		seconds(quantile(l.Loaded, 1))
-	added := max(loaded-idle, 0)
-	out.AddedS = seconds(added)
-	if out.Starved = d.starved() && added >= bloatFrom; out.Starved {
-		return out
-	}
-	switch {
-	case added < bloatFrom:
-		out.Bloat = NoBloat
-	case added <= bloatMuch:
-		out.Bloat = SomeBloat
-	default:
-		out.Bloat = MuchBloat
-	}
-	if d.GoodputBps != nil {
-		bytes := int64(*d.GoodputBps / 8 * added.Seconds())
-		out.QueueBytes = &bytes
-	}
-	if d.RTTLoadedS != nil && d.RTTMinS != nil {
-		own := *d.RTTLoadedS - *d.RTTMinS
-		out.Separate = own > bloatFrom.Seconds() && added.Seconds() < own/3
-	}
-	return out
-}
-
-// quantile is the value below which the share q of the times lie.
-func quantile(times []time.Duration, q float64) time.Duration {
-	sorted := slices.Sorted(slices.Values(times))
-	return sorted[int(q*float64(len(sorted)-1)+0.5)]
-}

@@ -32,15 +32,3 @@ type Criterion struct {
 	Limiter     string             `json:"limiter,omitempty"`
 	Passed      bool               `json:"passed"`
 }
-
-// NewHost names an end; nil where it cannot be seen.
-func NewHost(e *transfer.End) *Host {
-	if e == nil {
-		return nil
-	}
-	h := &Host{Kernel: e.Kernel}
-	if len(e.Streams) > 0 {
-		h.Address, h.Congestion = e.Streams[0].Local.Addr().String(), e.Streams[0].Congestion
-	}
-	return h
-}

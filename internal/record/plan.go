@@ -1,11 +1,7 @@
 package record
 
 import (
-	"fmt"
-	"math"
-
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
-	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 )
 
@@ -87,49 +83,6 @@ type WindowAnswer struct {
 	AllowedRateBps float64 `json:"allowed_rate_bps,omitempty"`
 }
 
-// NewPlan is a plan as users read it.
-func NewPlan(header Header, p *plan.Plan) *Plan {
-	doc := &Plan{Header: header, Target: p.Target, Role: p.Role, RateBps: p.Path.RateBps, RTTS: p.Path.RTT.Seconds(),
-		JitterS: p.Path.Jitter.Seconds(), MSSBytes: p.Path.MSS, Connections: p.Path.Connections,
-		BDPBytes: int64(math.Round(math.Min(p.BDPBytes, 1<<62))), LargeWindows: &p.LargeWindows, WindowScale: &p.WindowScale,
-		Segments: p.Segments, ReceiveWindowBytes: p.WindowBytes, SendBufferBytes: p.SendBytes, MemoryBytes: p.MemoryBytes,
-		Settings: p.Settings, Warnings: p.Warnings, Notes: p.Notes, SharedWindowBytes: p.SharedWindow,
-		ExpectedGoodputBps: p.ExpectedBps, FillsRatio: p.ExpectedBps / p.CapacityBps}
-	if p.Route.Prefix != "" {
-		doc.Route = &PlanRoute{p.Route.Prefix, p.Route.Via, p.Route.Dev}
-	}
-	for _, d := range p.Directions {
-		doc.Directions = append(doc.Directions, PlanDirection{directionName(d.Up), d.RateBps, int64(math.Round(d.BDPBytes)),
-			d.WindowBytes, model.Scale(d.WindowBytes), d.ExpectedBps, d.ExpectedBps / d.CapacityBps})
-	}
-	for _, s := range p.Shared {
-		doc.Paths = append(doc.Paths, PlanShared{s.RateBps, s.RTT.Seconds(), s.Window, s.Goodput, s.Full.Seconds(),
-			1 - s.Goodput, s.Delay.Seconds(), s.Memory})
-	}
-	if doc.Settings == nil {
-		doc.Settings = []plan.Setting{}
-	}
-	if doc.Warnings == nil {
-		doc.Warnings = []string{}
-	}
-	return doc
-}
-
-func directionName(up bool) string {
-	if up {
-		return "up"
-	}
-	return "down"
-}
-
-// OfFarEnd turns a plan for the far host, who sends what the near one receives.
-func (d *Plan) OfFarEnd() {
-	d.End = "far"
-	for i := range d.Directions {
-		d.Directions[i].Direction = directionName(d.Directions[i].Direction == "down")
-	}
-}
-
 // PlanTunnel is what a tunnel leaves of a path.
 type PlanTunnel struct {
 	Layers       string `json:"layers"` // the outermost first
@@ -144,33 +97,9 @@ type PlanTunnel struct {
 	Clamp             []string `json:"clamp"` // lines that hold segments to the MSS, on Linux and on routers
 }
 
-// NewPlanTunnel says what a tunnel leaves of a path for segments of mss bytes.
-func NewPlanTunnel(layers model.Tunnel, mtu, mss int) *PlanTunnel {
-	outside := layers.Carry(mss+model.IPHeaders, mtu)
-	return &PlanTunnel{Layers: layers.String(), PathMTUBytes: mtu, MTUBytes: layers.MTU(mtu), MSSBytes: mss,
-		AroundBytes: outside - mss - model.IPHeaders, HeaderRatio: float64(outside-mss) / float64(outside),
-		WorstPaddingBytes: layers.WorstPadding(mtu),
-		Clamp: []string{
-			fmt.Sprintf("ip link set dev TUNNEL mtu %d", layers.MTU(mtu)),
-			fmt.Sprintf("nft add rule inet filter forward tcp flags syn tcp option maxseg size set %d", mss),
-			fmt.Sprintf("iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --set-mss %d", mss),
-			fmt.Sprintf("ip tcp adjust-mss %d", mss),
-		}}
-}
-
 // PlanApp is what a program's own window, block or buffer allows on the path.
 type PlanApp struct {
 	catalog.Program
 	AllowsBps  float64 `json:"allows_bps,omitempty"`
 	FillsRatio float64 `json:"fills_ratio,omitempty"`
-}
-
-// NewPlanApp holds a program against a plan's path.
-func NewPlanApp(program catalog.Program, p *plan.Plan) *PlanApp {
-	app := &PlanApp{Program: program}
-	if program.Bytes > 0 {
-		app.FillsRatio = p.Path.Fills(program.Bytes)
-		app.AllowsBps = app.FillsRatio * p.CapacityBps
-	}
-	return app
 }

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"github.com/fullpipe-net/fullpipe/internal/predict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -60,22 +59,4 @@ type PredictCap struct {
 	Limiter verdict.Name `json:"limiter"`
 	Bps     float64      `json:"goodput_bps"`
 	Text    string       `json:"text"`
-}
-
-// SetAnswer fills in what was predicted.
-func (d *Predict) SetAnswer(a *predict.Answer) {
-	d.Goodput = PredictRange{a.Low, a.Typical, a.High}
-	d.Limiter, d.Subtype, d.Sure, d.GainFactor = a.Limiter, a.Subtype, a.Sure, a.Gain
-	if a.Next != nil {
-		d.Next = &PredictNext{a.Next.Limiter, PredictRange{a.Next.Low, a.Next.Typical, a.Next.High}}
-	}
-	if a.Time.Typical > 0 {
-		d.Time = &PredictTimes{a.Time.Low.Seconds(), a.Time.Typical.Seconds(), a.Time.High.Seconds()}
-	}
-	d.Candidates = a.Candidates
-	d.BDPBytes, d.WindowBytes, d.InFlightBytes = int64(a.BDP), a.Window, a.SendBytes
-	d.Caps, d.Warnings = []PredictCap{}, append([]string{}, a.Warnings...)
-	for _, c := range a.Caps {
-		d.Caps = append(d.Caps, PredictCap{c.Limiter, c.Bps, c.Text})
-	}
 }

@@ -1,10 +1,6 @@
 package record
 
 import (
-	"math"
-
-	"github.com/fullpipe-net/fullpipe/internal/search"
-	"github.com/fullpipe-net/fullpipe/internal/sweep"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -87,143 +83,10 @@ type SweepCell struct {
 	Problems      []string `json:"problems,omitempty"`
 }
 
-// NewSweep describes a sweep.
-func NewSweep(h Header, r *sweep.Result) *Sweep {
-	a := r.Identity.Axes
-	doc := &Sweep{Header: h, Peer: r.Identity.Peer, Near: sweepHost(r.Ends.Near), Far: sweepHost(r.Ends.Far),
-		Paths: []SweepPath{}, RunS: r.Identity.Time.Seconds(),
-		PrecisionRatio: r.Rules.Precision, BudgetS: r.Rules.Budget.Seconds(), Seed: r.Identity.Seed,
-		ElapsedS: r.Elapsed.Seconds(), BytesSent: r.Bytes, Complete: r.Complete}
-	doc.Axes.SendBuffers, doc.Axes.SendAutomatic = fixed(a.Send)
-	doc.Axes.ReceiveBuffers, doc.Axes.ReceiveAutomatic = fixed(a.Receive)
-	doc.Axes.Writes, doc.Axes.WriteAutomatic = fixed(a.Write)
-	doc.Axes.Directions = a.Directions
-	if len(a.Congestion) > 1 || a.Congestion[0] != "" {
-		doc.Axes.Congestion = a.Congestion
-	}
-	for _, p := range r.Paths {
-		path := SweepPath{Direction: p.Direction, MSSBytes: known(p.MSS), Congestion: p.Congestion,
-			CapacityBps: rate(p.CapacityBps), AtLeast: p.AtLeast}
-		if p.RTT > 0 {
-			path.RTTMinS, path.BDPBytes = seconds(p.RTT), rate(p.BDPBytes)
-			path.KneeSendBytes, path.KneeReceiveBytes = positive(p.KneeSend), positive(p.KneeReceive)
-		}
-		doc.Paths = append(doc.Paths, path)
-	}
-	for i := range r.Cells {
-		doc.Cells = append(doc.Cells, newSweepCell(&r.Cells[i]))
-	}
-	for _, d := range a.Directions {
-		doc.mark(d)
-	}
-	return doc
-}
-
-func positive(v float64) *float64 {
-	if v <= 0 {
-		return nil
-	}
-	return rate(v)
-}
-
-func sweepHost(h *sweep.Host) *Host {
-	if h == nil {
-		return nil
-	}
-	return &Host{Address: h.Address, Kernel: h.Kernel}
-}
-
-// fixed are the sizes of an axis, without automatic.
-func fixed(axis []int) (sizes []int, automatic bool) {
-	sizes = []int{}
-	for _, v := range axis {
-		if v > 0 {
-			sizes = append(sizes, v)
-		}
-	}
-	return sizes, len(sizes) < len(axis)
-}
-
-func newSweepCell(m *sweep.Measured) SweepCell {
-	c := SweepCell{Direction: m.Direction, Congestion: m.Congestion, SendBufferBytes: known(m.Send),
-		ReceiveBufferBytes: known(m.Receive),
-		WriteBytes:         known(m.Write), Tight: m.Tight, Limiter: m.Limiter, Subtype: m.Subtype, Refused: m.Refused,
-		Problems: m.Problems}
-	if m.Predicted != nil {
-		c.Predicted, c.GoodputBps, c.CI95Bps = true, rate(m.Predicted.Mid), &[2]float64{m.Predicted.Low, m.Predicted.High}
-		return c
-	}
-	if len(m.Runs) == 0 {
-		return c
-	}
-	c.GoodputBps, c.Unsettled = rate(m.Interval.Mid), true
-	if len(m.Runs) > 1 {
-		c.CI95Bps = &[2]float64{m.Interval.Low, m.Interval.High}
-	}
-	middle := &m.Runs[0]
-	for i := range m.Runs {
-		r := &m.Runs[i]
-		c.Runs = append(c.Runs, r.GoodputBps)
-		c.Unsettled = c.Unsettled && !r.Settled
-		if math.Abs(math.Log(r.GoodputBps/m.Interval.Mid)) < math.Abs(math.Log(middle.GoodputBps/m.Interval.Mid)) {
-			middle = r
-		}
-	}
-	c.Retransmitted = middle.Retransmitted
-	if middle.Send != nil {
-		c.SendBuffer = newBuffer(*middle.Send)
-	}
-	if middle.Receive != nil {
-		c.ReceiveBuffer = newBuffer(*middle.Receive)
-	}
-	return c
-}
-
 // Clipped says that the cell got less than was asked.
 func (c *SweepCell) Clipped() bool {
 	return c.SendBuffer != nil && c.SendBuffer.Clipped || c.ReceiveBuffer != nil && c.ReceiveBuffer.Clipped
 }
 
-// mark finds the best measured cell of a direction, and the smallest as good.
-func (s *Sweep) mark(d transfer.Direction) {
-	var best, enough *SweepCell
-	for i := range s.Cells {
-		if c := &s.Cells[i]; c.Direction == d && c.Measured() && (best == nil || *c.GoodputBps > *best.GoodputBps) {
-			best = c
-		}
-	}
-	if best == nil {
-		return
-	}
-	for i := range s.Cells {
-		c := &s.Cells[i]
-		if c.Direction == d && c.Measured() && *c.GoodputBps >= search.Enough**best.GoodputBps &&
-			(enough == nil || c.memory() < enough.memory()) {
-			enough = c
-		}
-	}
-	best.Best, enough.Enough = true, true
-	for i := range s.Paths {
-		if p := &s.Paths[i]; p.Direction == d && best.Limiter != "" {
-			f := FixFacts{GoodputBps: *best.GoodputBps, RTTS: orZero(p.RTTMinS), Congestion: p.Congestion}
-			if p.MSSBytes != nil {
-				f.MSSBytes = *p.MSSBytes
-			}
-			p.Fix = NewFixes(verdict.Verdict{Limiter: best.Limiter, Subtype: best.Subtype}, f)
-		}
-	}
-}
-
+// Measured says that the cell was run, and not left out or predicted.
 func (c *SweepCell) Measured() bool { return c.GoodputBps != nil && !c.Predicted }
-
-// memory is what a cell's buffers ask for; automatic asks for most.
-func (c *SweepCell) memory() float64 {
-	sum := 0.0
-	for _, b := range []*int{c.SendBufferBytes, c.ReceiveBufferBytes} {
-		if b == nil {
-			return math.Inf(1)
-		}
-		sum += float64(*b)
-	}
-	return sum
-}

@@ -1,12 +1,8 @@
 package record
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
-	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
 
 // Watch is what limited this host's connections in a span of time: one period of `watch`,
@@ -81,69 +77,4 @@ type WatchedDirection struct {
 	Sampled bool `json:"sampled"`
 	verdict.Verdict
 	Fix []Fix `json:"fix,omitempty"` // what to do about it, in order, or what would tell
-}
-
-// mostWatched is how many connections a document lists.
-const mostWatched = 100
-
-// NewWatch describes what a span of watching showed.
-func NewWatch(h Header, target string, v *watch.View) *Watch {
-	t := v.Totals
-	w := &Watch{Header: h, Target: target, AtS: v.At.Seconds(), LengthS: v.Length.Seconds(), Standing: v.Standing,
-		Matching: v.Matched, LeftOut: v.Lighter, LostEnds: int64(v.Lost), DumpS: v.Took.Seconds(), Unread: v.Unread,
-		Limited: []WatchLimited{}, Connections: []WatchedConnection{},
-		Totals: WatchTotals{t.Sent, t.Received, t.Retransmitted, t.Opened, t.Closed, t.Unfinished}}
-	for i := range v.Seen {
-		s := &v.Seen[i]
-		w.limit(s, v.Length.Seconds())
-		if i >= mostWatched {
-			w.LeftOut++
-			continue
-		}
-		c := WatchedConnection{Local: s.Local.String(), Remote: s.Remote.String(), PID: s.Owner.PID, Program: s.Owner.Program,
-			Unit: s.Owner.Unit, Container: s.Owner.Container, Congestion: s.Congestion, SendBufferBytes: s.SendBuffer,
-			ReceiveBufferBytes: s.ReceiveBuffer, Ended: s.Ended}
-		for j := range s.Flows {
-			f := &s.Flows[j]
-			d := WatchedDirection{Direction: f.Direction, Bytes: f.Bytes, Sampled: f.Sampled, Verdict: f.Verdict,
-				GoodputBps: float64(f.Bytes) * 8 / max(v.Length.Seconds(), 1e-9), RetransmittedBytes: max(f.Resent, 0)}
-			if f.RTT > 0 {
-				d.RTTS = seconds(f.RTT)
-			}
-			if f.MinRTT > 0 {
-				d.RTTMinS = seconds(f.MinRTT)
-			}
-			d.Fix = NewFixes(f.Verdict, FixFacts{GoodputBps: d.GoodputBps, RTTS: orZero(d.RTTMinS), Congestion: s.Congestion})
-			c.Directions = append(c.Directions, d)
-		}
-		w.Connections = append(w.Connections, c)
-	}
-	slices.SortFunc(w.Limited, func(a, b WatchLimited) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.LimitedS, a.LimitedS), cmp.Compare(a.Limiter, b.Limiter),
-			cmp.Compare(a.Direction, b.Direction))
-	})
-	return w
-}
-
-// limit adds a connection's verdicts to the sums.
-func (w *Watch) limit(s *watch.Seen, length float64) {
-	for i := range s.Flows {
-		f := &s.Flows[i]
-		for _, name := range f.Verdict.Shares.Top() {
-			w.limited(name, f.Direction).LimitedS += f.Verdict.Shares[name] * length
-		}
-		l := w.limited(f.Verdict.Limiter, f.Direction)
-		l.Bytes += f.Bytes
-		l.Connections++
-	}
-}
-
-func (w *Watch) limited(name verdict.Name, d transfer.Direction) *WatchLimited {
-	for i := range w.Limited {
-		if w.Limited[i].Limiter == name && w.Limited[i].Direction == d {
-			return &w.Limited[i]
-		}
-	}
-	w.Limited = append(w.Limited, WatchLimited{Limiter: name, Direction: d})
-	return &w.Limited[len(w.Limited)-1]
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -53,7 +54,7 @@ func TestFreshDocumentsSurviveBeingStored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkFresh(t, record.NewRFC6349(header("rfc6349"), "far.example.net", "Line <7> & more", cfg, r))
+		checkFresh(t, report.RFC6349(header("rfc6349"), "far.example.net", "Line <7> & more", cfg, r))
 	})
 	t.Run("tune", func(t *testing.T) {
 		r, err := tune.Run(t.Context(), tune.Config{Peer: simpeer.New(simulated(), 1),
@@ -65,7 +66,7 @@ func TestFreshDocumentsSurviveBeingStored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkFresh(t, record.NewTune(header("tune"), "host", r, &near, nil))
+		checkFresh(t, report.Tune(header("tune"), "host", r, &near, nil))
 	})
 	t.Run("measure", func(t *testing.T) {
 		sender := transfer.Stream{Last: 3 * time.Second}
@@ -79,9 +80,9 @@ func TestFreshDocumentsSurviveBeingStored(t *testing.T) {
 		r := &transfer.Result{Spec: transfer.Spec{Direction: transfer.Up},
 			Near: &transfer.End{Streams: []transfer.Stream{sender}},
 			Far:  &transfer.End{Streams: []transfer.Stream{receiver}}, Complete: true}
-		doc := &record.Measure{Header: header("measure"), Peer: "host", Near: record.NewHost(r.Near),
-			Far: record.NewHost(r.Far)}
-		doc.Directions = append(doc.Directions, record.NewDirection(r, live.Judge(r), nil))
+		doc := &record.Measure{Header: header("measure"), Peer: "host", Near: report.Host(r.Near),
+			Far: report.Host(r.Far)}
+		doc.Directions = append(doc.Directions, report.Direction(r, live.Judge(r), nil))
 		if len(doc.Directions[0].Curves.InFlight) != record.MostPoints {
 			t.Errorf("%d points are kept of 3000", len(doc.Directions[0].Curves.InFlight))
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -28,7 +29,7 @@ func signedOff(t *testing.T, committed float64) *record.RFC6349 {
 		t.Fatal(err)
 	}
 	header := record.Header{Schema: "fullpipe/rfc6349/v1", StartedAt: time.Date(2026, 11, 21, 22, 0, 0, 0, time.UTC)}
-	return record.NewRFC6349(header, "far.example.net", "Line <7> & more", cfg, r)
+	return report.RFC6349(header, "far.example.net", "Line <7> & more", cfg, r)
 }
 
 func TestRFC6349Report(t *testing.T) {
@@ -111,7 +112,7 @@ func TestRFC6349VerdictsInWords(t *testing.T) {
 			t.Errorf("%v committed: %s, %s", committed, doc.Verdict, text.RFC6349VerdictText(doc))
 		}
 	}
-	if d := (&record.RFC6349{Verdict: rfc6349.NotJudged}); text.RFC6349Stamp(d) != "measured" ||
+	if d := (&record.RFC6349{Verdict: string(rfc6349.NotJudged)}); text.RFC6349Stamp(d) != "measured" ||
 		!strings.Contains(text.RFC6349VerdictText(d), "--cir") {
 		t.Errorf("%s, %s", text.RFC6349Stamp(d), text.RFC6349VerdictText(d))
 	}

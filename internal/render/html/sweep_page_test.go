@@ -11,6 +11,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/sweep"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -21,7 +22,7 @@ func TestSweepPageStandsByItself(t *testing.T) {
 	result := swept()
 	result.Identity.Peer = `<script>alert("x")</script>`
 	var out bytes.Buffer
-	if err := Sweep(&out, record.NewSweep(record.Header{Version: "devel"}, result)); err != nil {
+	if err := Sweep(&out, report.Sweep(record.Header{Version: "devel"}, result)); err != nil {
 		t.Fatal(err)
 	}
 	page := out.String()
@@ -60,7 +61,7 @@ func TestSweepPageStandsByItself(t *testing.T) {
 // TestSweepPageIsAsSeen holds the page that e2e opens in a browser.
 func TestSweepPageIsAsSeen(t *testing.T) {
 	var out bytes.Buffer
-	if err := Sweep(&out, record.NewSweep(record.Header{Version: "devel"}, swept())); err != nil {
+	if err := Sweep(&out, report.Sweep(record.Header{Version: "devel"}, swept())); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "testdata/sweep.html", out.Bytes())
@@ -94,7 +95,7 @@ func TestSweepPageOfEveryShape(t *testing.T) {
 				r.Cells = append(r.Cells, m)
 			}
 			var out bytes.Buffer
-			doc := record.NewSweep(record.Header{}, r)
+			doc := report.Sweep(record.Header{}, r)
 			if err := Sweep(&out, doc); err != nil {
 				t.Errorf("%+v: %v", axes, err)
 			}

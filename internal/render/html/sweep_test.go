@@ -13,6 +13,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/sweep"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -60,7 +61,7 @@ func swept() *sweep.Result {
 
 func TestSweepText(t *testing.T) {
 	var out bytes.Buffer
-	text.Sweep(&out, record.NewSweep(record.Header{}, swept()))
+	text.Sweep(&out, report.Sweep(record.Header{}, swept()))
 	golden(t, "testdata/sweep.txt", out.Bytes())
 }
 
@@ -83,7 +84,7 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func TestSweepJSON(t *testing.T) {
-	text, err := json.Marshal(record.NewSweep(record.Header{Schema: "fullpipe/sweep/v1"}, swept()))
+	text, err := json.Marshal(report.Sweep(record.Header{Schema: "fullpipe/sweep/v1"}, swept()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func TestSweepJSON(t *testing.T) {
 
 func TestSweepCSV(t *testing.T) {
 	var out bytes.Buffer
-	if err := text.SweepCSV(&out, record.NewSweep(record.Header{}, swept())); err != nil {
+	if err := text.SweepCSV(&out, report.Sweep(record.Header{}, swept())); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&out).ReadAll()

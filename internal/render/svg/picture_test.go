@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -55,6 +56,6 @@ func measured() *transfer.Result {
 }
 
 func drawn(r *transfer.Result, v verdict.Verdict) *record.Direction {
-	d := record.NewDirection(r, v, nil)
+	d := report.Direction(r, v, nil)
 	return &d
 }

@@ -87,15 +87,15 @@ func RFC6349DirectionLadder(d *record.RFC6349Direction) template.HTML {
 	var points []point
 	for i := range d.Tests {
 		t := &d.Tests[i]
-		if t.GoodputBps == nil || t.Kind == rfc6349.Both || bdp == 0 || rtt == 0 {
+		if t.GoodputBps == nil || rfc6349.Kind(t.Kind) == rfc6349.Both || bdp == 0 || rtt == 0 {
 			continue
 		}
 		p := point{value(t.BDPRatio), *t.GoodputBps, "one", fmt.Sprintf("%s, %s", text.RFC6349TestTitle(t),
 			units.Rate(*t.GoodputBps))}
 		switch {
-		case t.Kind == rfc6349.Several:
+		case rfc6349.Kind(t.Kind) == rfc6349.Several:
 			p.class = "several"
-		case t.Kind != rfc6349.Window && t.BDPRatio == nil:
+		case rfc6349.Kind(t.Kind) != rfc6349.Window && t.BDPRatio == nil:
 			p.class = "automatic"
 			if run := t.Typical(); run != nil && run.ReachedBytes != nil {
 				p.share = float64(*run.ReachedBytes) / bdp
@@ -129,7 +129,7 @@ func RFC6349DirectionLadder(d *record.RFC6349Direction) template.HTML {
 
 // RFC6349DirectionCourse draws the single connection's goodput over time.
 func RFC6349DirectionCourse(d *record.RFC6349Direction) template.HTML {
-	run := d.Shown()
+	run := shown(d)
 	if run == nil || len(d.Course) < 2 || run.DurationS <= 0 {
 		return ""
 	}
@@ -144,7 +144,7 @@ func RFC6349DirectionCourse(d *record.RFC6349Direction) template.HTML {
 
 // RFC6349DirectionRoundTrips draws the same run's round trip over time beside the idle one.
 func RFC6349DirectionRoundTrips(d *record.RFC6349Direction) template.HTML {
-	run := d.Shown()
+	run := shown(d)
 	if run == nil || len(d.RoundTrips) < 2 || run.DurationS <= 0 {
 		return ""
 	}
@@ -155,6 +155,16 @@ func RFC6349DirectionRoundTrips(d *record.RFC6349Direction) template.HTML {
 	f.level("idle", value(d.RTTMinS))
 	f.line("rate", points...)
 	return f.done()
+}
+
+// shown is the run that stands for one connection with a window that suffices.
+func shown(d *record.RFC6349Direction) *record.RFC6349Run {
+	for i := range d.Tests {
+		if rfc6349.Kind(d.Tests[i].Kind) == rfc6349.Full {
+			return d.Tests[i].Typical()
+		}
+	}
+	return nil
 }
 
 // series turns points into the figure's units, seconds across and per for each value up,

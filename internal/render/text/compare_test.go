@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/compare"
@@ -26,7 +27,7 @@ func sides() [2]compare.Side {
 
 func TestCompareText(t *testing.T) {
 	c := record.Compare{Peers: [2]string{"10.8.0.1", "192.0.2.1"}, Rounds: 2}
-	c.Directions = append(c.Directions, record.NewComparedDirection(transfer.Up, c.Peers, sides()))
+	c.Directions = append(c.Directions, report.ComparedDirection(transfer.Up, c.Peers, sides()))
 	var b strings.Builder
 	Compare(&b, &c)
 	const want = `first   10.8.0.1
@@ -64,7 +65,7 @@ func TestCompareWithoutMeasurements(t *testing.T) {
 	one := both
 	one[0].Goodputs, one[1] = []float64{1e6}, compare.Side{Goodputs: []float64{2e6}}
 	for _, s := range [][2]compare.Side{both, one} {
-		d := record.NewComparedDirection(transfer.Down, [2]string{"a", "b"}, s)
+		d := report.ComparedDirection(transfer.Down, [2]string{"a", "b"}, s)
 		out, err := json.Marshal(d)
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -43,7 +44,7 @@ func do(fixes []record.Fix) string {
 // doAbout is do of a document that may be older than its fixes.
 func doAbout(fixes []record.Fix, v verdict.Verdict) string {
 	if len(fixes) == 0 {
-		fixes = record.NewFixes(v, record.FixFacts{})
+		fixes = report.Fixes(v, report.FixFacts{})
 	}
 	return do(fixes)
 }

@@ -3,8 +3,8 @@ package text
 import (
 	"testing"
 
-	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -13,8 +13,8 @@ func TestEveryFixHasASentence(t *testing.T) {
 	subtypes := []string{"", verdict.Unscaled, verdict.Stuck, verdict.Fixed, verdict.AutotuneGrowing, verdict.Policer}
 	for _, name := range verdict.Names() {
 		for _, subtype := range subtypes {
-			fixes := record.NewFixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: verdict.Names()},
-				record.FixFacts{GoodputBps: 1e6})
+			fixes := report.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: verdict.Names()},
+				report.FixFacts{GoodputBps: 1e6})
 			if len(fixes) == 0 {
 				t.Errorf("%s (%s): nothing to do", name, subtype)
 			}

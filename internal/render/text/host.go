@@ -17,10 +17,10 @@ func Apply(w io.Writer, a *record.Apply) {
 		return
 	}
 	fmt.Fprintf(w, "%s\n", a.Scope)
-	writeDids(w, a.Changes)
+	writeChanges(w, a.Changes)
 	changed := false
 	for _, d := range a.Changes {
-		if d.Outcome == host.Unchanged {
+		if d.Outcome == string(host.Unchanged) {
 			continue
 		}
 		changed = true
@@ -39,7 +39,7 @@ func Apply(w io.Writer, a *record.Apply) {
 	}
 }
 
-func entryOf(d host.Did) (catalog.Parameter, bool) {
+func entryOf(d record.HostChange) (catalog.Parameter, bool) {
 	name := d.Name[strings.LastIndexAny(d.Name, ` \/`)+1:]
 	for _, family := range catalog.Families() {
 		if entry, ok := catalog.Get(family, name); ok {
@@ -49,14 +49,14 @@ func entryOf(d host.Did) (catalog.Parameter, bool) {
 	return catalog.Parameter{}, false
 }
 
-func writeDids(w io.Writer, dids []host.Did) {
+func writeChanges(w io.Writer, changes []record.HostChange) {
 	t := newTable()
-	for _, d := range dids {
+	for _, d := range changes {
 		change := brief(d.Old) + " -> " + brief(d.New)
-		if d.Outcome == host.Unchanged {
+		if d.Outcome == string(host.Unchanged) {
 			change = brief(d.Old)
 		}
-		t.row(string(d.Outcome), d.Name, change, d.Reason)
+		t.row(d.Outcome, d.Name, change, d.Reason)
 	}
 	t.write(w, "  ")
 }
@@ -76,9 +76,9 @@ func Undo(w io.Writer, u *record.Undo) {
 		fmt.Fprintln(w, "nothing to undo")
 		return
 	}
-	writeDids(w, u.Changes)
+	writeChanges(w, u.Changes)
 	for _, d := range u.Changes {
-		if d.Outcome == host.Conflict {
+		if d.Outcome == string(host.Conflict) {
 			fmt.Fprintf(w, "%s stays as it is; settle it by hand, then: fullpipe undo --forget '%s'\n", d.Name, d.Name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -38,7 +39,7 @@ func TestLatencyWords(t *testing.T) {
 			[]string{"the load adds less than 1 ms"}},
 	} {
 		d := record.Direction{GoodputBps: &goodput, RTTMinS: &c.ownMin, RTTLoadedS: &c.own}
-		l := record.NewLatency(c.l, &d)
+		l := report.Latency(c.l, &d)
 		table := newTable()
 		latencyRows(l, table)
 		var text strings.Builder
@@ -71,10 +72,10 @@ func TestLoadedRTTIsWeighedByTime(t *testing.T) {
 	for at := 500 * time.Millisecond; at <= s.Last; at += 40 * time.Millisecond {
 		s.Samples = append(s.Samples, transfer.Sample{At: at, Have: transfer.HaveRTT, RTT: 100 * time.Millisecond})
 	}
-	if got := record.LoadedRTT(&transfer.End{Streams: []transfer.Stream{s}}, nil); got == nil || *got != 0.1 {
+	if got := report.LoadedRTT(&transfer.End{Streams: []transfer.Stream{s}}, nil); got == nil || *got != 0.1 {
 		t.Errorf("%v, want 0.1 s", got)
 	}
-	if got := record.LoadedRTT(&transfer.End{Streams: []transfer.Stream{{}}}, nil); got != nil {
+	if got := report.LoadedRTT(&transfer.End{Streams: []transfer.Stream{{}}}, nil); got != nil {
 		t.Errorf("%v of no samples", *got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -39,7 +40,7 @@ func ExplainLimiter(name verdict.Name) (d record.ExplainedLimiter, ok bool) {
 		candidates = []verdict.Name{verdict.Application, verdict.SendBuffer}
 	}
 	return record.ExplainedLimiter{Limiter: name, What: e.what, Looks: e.looks, Sure: e.sure, Lab: e.lab,
-		Fix: record.NewFixes(verdict.Verdict{Limiter: name, Candidates: candidates}, record.FixFacts{})}, true
+		Fix: report.Fixes(verdict.Verdict{Limiter: name, Candidates: candidates}, report.FixFacts{})}, true
 }
 
 // limiters has one entry for each name; a test holds that none is missing, and that each

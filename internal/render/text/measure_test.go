@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -22,7 +23,7 @@ func measured() *transfer.Result {
 func TestUnseenEndIsAbsentNotZero(t *testing.T) {
 	v := verdict.Verdict{Limiter: verdict.ReceiverWindow, Confidence: verdict.Medium,
 		Shares: verdict.Shares{verdict.ReceiverWindow: 1}}
-	out, err := json.Marshal(record.NewDirection(measured(), v, nil))
+	out, err := json.Marshal(report.Direction(measured(), v, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestMeasureText(t *testing.T) {
 		Shares: verdict.Shares{verdict.ReceiverWindow: 0.97, verdict.Unknown: 0.03},
 		Evidence: []verdict.Evidence{{Limiter: verdict.ReceiverWindow, Text: "receive window 65,535 bytes at 40.1 ms " +
 			"allows 13.1 Mbit/s"}}}
-	m := record.Measure{Peer: "b:5201", Directions: []record.Direction{record.NewDirection(measured(), v, nil)}}
+	m := record.Measure{Peer: "b:5201", Directions: []record.Direction{report.Direction(measured(), v, nil)}}
 	var b strings.Builder
 	Measure(&b, &m)
 	want := `peer  b:5201

@@ -29,10 +29,10 @@ func RFC6349Title(r *record.RFC6349) string {
 
 // RFC6349Stamp is the verdict in a word.
 func RFC6349Stamp(r *record.RFC6349) string {
-	if r.Verdict == rfc6349.NotJudged {
+	if rfc6349.Verdict(r.Verdict) == rfc6349.NotJudged {
 		return "measured"
 	}
-	return string(r.Verdict)
+	return r.Verdict
 }
 
 // RFC6349 prints the test for a person.
@@ -143,7 +143,7 @@ func RFC6349SegmentsText(r *record.RFC6349) string {
 
 // RFC6349VerdictText is the sign-off in words.
 func RFC6349VerdictText(r *record.RFC6349) string {
-	switch r.Verdict {
+	switch rfc6349.Verdict(r.Verdict) {
 	case rfc6349.Pass:
 		return "pass: the line carries what was committed to"
 	case rfc6349.Fail:
@@ -240,14 +240,14 @@ func RFC6349DirectionReferenceText(d *record.RFC6349Direction) string {
 
 // RFC6349TestTitle of a test: what was connected.
 func RFC6349TestTitle(t *record.RFC6349Test) string {
-	switch {
-	case t.Kind == rfc6349.Automatic:
+	switch rfc6349.Kind(t.Kind) {
+	case rfc6349.Automatic:
 		return "automatic"
-	case t.Kind == rfc6349.Full:
+	case rfc6349.Full:
 		return "one connection"
-	case t.Kind == rfc6349.Several:
+	case rfc6349.Several:
 		return fmt.Sprintf("%d connections", t.Connections)
-	case t.Kind == rfc6349.Both:
+	case rfc6349.Both:
 		return "both directions"
 	}
 	return "window"
@@ -282,7 +282,7 @@ func RFC6349TestCells(t *record.RFC6349Test) []string {
 	}
 	limited := string(t.Limiter)
 	switch {
-	case t.Kind == rfc6349.Window && t.Limiter == verdict.ReceiverWindow:
+	case rfc6349.Kind(t.Kind) == rfc6349.Window && t.Limiter == verdict.ReceiverWindow:
 		limited = "this window"
 	case t.Subtype == verdict.Policer:
 		limited = t.Subtype

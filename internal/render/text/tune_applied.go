@@ -10,7 +10,7 @@ import (
 
 func writeTuneApplied(w io.Writer, a *record.TuneApplied) {
 	fmt.Fprintf(w, "\n  applied to %s\n", a.Scope)
-	writeDids(w, a.Changes)
+	writeChanges(w, a.Changes)
 	t := newTable()
 	if a.Before != nil {
 		t.row("as it was", tuneMeasuredText(a.Before))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
@@ -38,7 +39,7 @@ func tuned(t *testing.T, change func(*simpath.Path, *simpeer.Peer)) *record.Tune
 	if err := errors.Join(errNear, errFar); err != nil {
 		t.Fatal(err)
 	}
-	return record.NewTune(record.Header{Schema: "fullpipe/tune/v1"}, "host", result, &near, &far)
+	return report.Tune(record.Header{Schema: "fullpipe/tune/v1"}, "host", result, &near, &far)
 }
 
 func TestTuneKeepsTheContract(t *testing.T) {

@@ -1,14 +1,15 @@
-package record
+package report
 
 import (
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-func fixOf(t *testing.T, fixes []Fix, action remedy.Action) Fix {
+func fixOf(t *testing.T, fixes []record.Fix, action remedy.Action) record.Fix {
 	t.Helper()
 	for _, f := range fixes {
 		if f.Action == action {
@@ -16,14 +17,14 @@ func fixOf(t *testing.T, fixes []Fix, action remedy.Action) Fix {
 		}
 	}
 	t.Fatalf("no %s in %+v", action, fixes)
-	return Fix{}
+	return record.Fix{}
 }
 
 // What is known of the path decides the settings and what to expect of them.
 func TestFixesOfAPath(t *testing.T) {
 	policed := verdict.Verdict{Limiter: verdict.Congestion, Subtype: verdict.Policer,
 		Evidence: []verdict.Evidence{{Code: verdict.PolicedRate, Values: verdict.Values{"steady_bps": 8e6}}}}
-	pace := fixOf(t, NewFixes(policed, FixFacts{GoodputBps: 7e6}), remedy.PaceBelow)
+	pace := fixOf(t, Fixes(policed, FixFacts{GoodputBps: 7e6}), remedy.PaceBelow)
 	if len(pace.Settings) != 1 || pace.Settings[0].Value != "970000" || pace.Expected == nil || !pace.Expected.AtLeast {
 		t.Errorf("8 Mbit/s are a million bytes a second: %+v", pace)
 	}
@@ -31,25 +32,25 @@ func TestFixesOfAPath(t *testing.T) {
 	// 1 MB at 100 ms: 10 segments take 7 round trips to open, 100 take 4 (10 × (2^7 - 1)
 	// segments are 1.8 MB, 100 × (2^3 - 1) 1.01 MB).
 	short := FixFacts{GoodputBps: 8e6, Bytes: 1000000, DurationS: 1, RTTS: 0.1, MSSBytes: 1448}
-	start := fixOf(t, NewFixes(verdict.Verdict{Limiter: verdict.SlowStart}, short), remedy.InitialWindow)
+	start := fixOf(t, Fixes(verdict.Verdict{Limiter: verdict.SlowStart}, short), remedy.InitialWindow)
 	if len(start.Settings) != 2 || start.Settings[0].Name != "initcwnd" || start.Settings[1].Name != "initrwnd" ||
 		start.Settings[0].Value != "100" || start.Expected == nil || start.Expected.HighBps <= 8e6/0.75 ||
 		start.Expected.HighBps >= 8e6/0.55 {
 		t.Errorf("%+v, %+v", start, start.Expected)
 	}
 
-	known := NewFixes(verdict.Verdict{Limiter: verdict.ReceiverWindow}, FixFacts{GoodputBps: 5e6, PathBps: 20e6})
+	known := Fixes(verdict.Verdict{Limiter: verdict.ReceiverWindow}, FixFacts{GoodputBps: 5e6, PathBps: 20e6})
 	if e := known[0].Expected; e == nil || e.LowBps != 5.5e6 || e.HighBps != 20e6 || e.AtLeast {
 		t.Errorf("%+v", e)
 	}
-	bbr := fixOf(t, NewFixes(verdict.Verdict{Limiter: verdict.Congestion}, FixFacts{Congestion: "bbr"}), remedy.OtherControl)
+	bbr := fixOf(t, Fixes(verdict.Verdict{Limiter: verdict.Congestion}, FixFacts{Congestion: "bbr"}), remedy.OtherControl)
 	if bbr.Settings[0].Value == "bbr" {
 		t.Errorf("it is what it has: %+v", bbr)
 	}
 	// A sender cannot tell these apart, so the line says how to.
 	open := verdict.Verdict{Limiter: verdict.ReceiverWindow, Confidence: verdict.Low,
 		Candidates: []verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication}}
-	if first := NewFixes(open, FixFacts{})[0]; first.Action != remedy.AskReceiver {
+	if first := Fixes(open, FixFacts{})[0]; first.Action != remedy.AskReceiver {
 		t.Errorf("%+v", first)
 	}
 }
@@ -59,13 +60,13 @@ func TestFixesOfATune(t *testing.T) {
 	d := &tune.Direction{Before: tune.Measured{Verdict: verdict.Verdict{Limiter: verdict.Congestion}},
 		Remedies: []tune.Remedy{{Name: "bbr", Setup: tune.Setup{Congestion: "bbr"}}}}
 	d.Remedies[0].Gain.Mid = 0.98
-	fixes := tuneFixes(d, &TuneDirection{})
+	fixes := tuneFixes(d, &record.TuneDirection{})
 	if fixes[0].Action == remedy.OtherControl || fixes[len(fixes)-1].Action != remedy.OtherControl {
 		t.Errorf("%+v", fixes)
 	}
 	d.Remedies[0].Gain.Mid = 2
 	d.Chosen = &tune.Chosen{Setup: tune.Setup{Congestion: "bbr", Streams: 4}}
-	fixes = tuneFixes(d, &TuneDirection{After: &TuneMeasured{CI95Bps: &[2]float64{1e6, 2e6}}})
+	fixes = tuneFixes(d, &record.TuneDirection{After: &record.TuneMeasured{CI95Bps: &[2]float64{1e6, 2e6}}})
 	if fixes[0].Action != remedy.OtherControl || fixes[1].Action != remedy.ParallelFlows || fixes[0].Expected == nil ||
 		fixes[0].Expected.HighBps != 2e6 {
 		t.Errorf("%+v", fixes)

@@ -1,25 +1,26 @@
-package record
+package report
 
 import (
 	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
 
 // tuneFixes are what to do about a direction: the setup that was chosen, with what it gave
 // and its settings; else what the verdict calls for, last what was tried and did not help.
-func tuneFixes(d *tune.Direction, doc *TuneDirection) []Fix {
-	facts := doc.Before.fixFacts()
+func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []record.Fix {
+	facts := factsOf(&doc.Before.Direction)
 	facts.GoodputBps = doc.Before.MedianBps
 	if !d.Path.AtLeast {
 		facts.PathBps = d.Path.CapacityBps
 	}
-	fixes := NewFixes(d.Before.Verdict, facts)
+	fixes := Fixes(d.Before.Verdict, facts)
 	if d.Chosen == nil {
 		vain := inVain(d)
-		slices.SortStableFunc(fixes, func(a, b Fix) int {
+		slices.SortStableFunc(fixes, func(a, b record.Fix) int {
 			return later(vain[a.Action]) - later(vain[b.Action])
 		})
 		if len(fixes) > 0 && vain[fixes[0].Action] {
@@ -28,8 +29,8 @@ func tuneFixes(d *tune.Direction, doc *TuneDirection) []Fix {
 		return fixes
 	}
 	chosen := chosenFixes(d, doc)
-	return append(chosen, slices.DeleteFunc(fixes, func(f Fix) bool {
-		return slices.ContainsFunc(chosen, func(c Fix) bool { return c.Action == f.Action })
+	return append(chosen, slices.DeleteFunc(fixes, func(f record.Fix) bool {
+		return slices.ContainsFunc(chosen, func(c record.Fix) bool { return c.Action == f.Action })
 	})...)
 }
 
@@ -74,19 +75,20 @@ func inVain(d *tune.Direction) map[remedy.Action]bool {
 }
 
 // chosenFixes are the parts of the chosen setup; the first says what all of them gave.
-func chosenFixes(d *tune.Direction, doc *TuneDirection) (fixes []Fix) {
+func chosenFixes(d *tune.Direction, doc *record.TuneDirection) (fixes []record.Fix) {
 	smaller := d.Chosen.SendBuffer == 0 && d.Chosen.ReceiveBuffer == 0
 	parts := actions(d.Chosen.Setup, smaller)
 	for i, action := range parts {
 		step := stepOf(d, action)
-		fix := Fix{Limiter: d.Before.Verdict.Limiter, Action: action, Scope: step.Scope, End: step.End, Source: step.Source,
+		fix := record.Fix{Limiter: d.Before.Verdict.Limiter, Action: action, Scope: step.Scope, End: step.End,
+			Source:   step.Source,
 			Settings: []plan.Setting{}}
 		if i == 0 {
 			for _, s := range doc.Settings {
 				fix.Settings = append(fix.Settings, s.Setting)
 			}
 			if doc.After != nil && doc.After.CI95Bps != nil {
-				fix.Expected = &Expected{LowBps: doc.After.CI95Bps[0], HighBps: doc.After.CI95Bps[1]}
+				fix.Expected = &record.Expected{LowBps: doc.After.CI95Bps[0], HighBps: doc.After.CI95Bps[1]}
 			}
 		}
 		fixes = append(fixes, fix)

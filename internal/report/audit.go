@@ -1,0 +1,14 @@
+package report
+
+import (
+	"github.com/fullpipe-net/fullpipe/internal/audit"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// AuditHost names a judged snapshot.
+func AuditHost(file string, s *audit.Snapshot, findings []audit.Finding) record.AuditHost {
+	if findings == nil {
+		findings = []audit.Finding{}
+	}
+	return record.AuditHost{File: file, Host: s.Host, System: s.System, Version: s.Version, Findings: findings}
+}

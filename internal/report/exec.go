@@ -1,0 +1,57 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/steer"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
+)
+
+// Exec describes a steered program's run and judges each of its connections.
+func Exec(h record.Header, command []string, status int, cfg steer.Config, r *steer.Report) *record.Exec {
+	e := &record.Exec{Header: h, Command: command, Status: status, ElapsedS: r.Took.Seconds(), ProcessesLeft: r.Left,
+		Warnings: r.Warnings, Connections: []record.ExecConnection{}}
+	for i := range r.Connections {
+		e.Connections = append(e.Connections, newExecConnection(&r.Connections[i], cfg.Rules, cfg.IgnoreProgramBuffers))
+	}
+	if r.Missed {
+		e.Warnings = append(e.Warnings, fmt.Sprintf("only the first %d connections are listed", len(r.Connections)))
+	}
+	return e
+}
+
+func newExecConnection(c *steer.Connection, rules []steer.Rule, ignored bool) record.ExecConnection {
+	s := &c.Stream
+	out := record.ExecConnection{Role: "accepted", Local: s.Local.String(), Remote: s.Remote.String(),
+		Congestion: s.Congestion,
+		Windows:    record.Windows{SendBuffer: newBuffer(s.SendBuffer), ReceiveBuffer: newBuffer(s.ReceiveBuffer)},
+		Directions: []record.Direction{}, Unseen: !c.Seen()}
+	if c.Opened {
+		out.Role = "opened"
+	}
+	if c.Lasted > 0 {
+		out.LastedS = seconds(c.Lasted)
+	}
+	if s.Handshake != nil {
+		out.MSSBytes = &s.Handshake.MSS
+	}
+	if c.AskedSend > 0 || c.AskedReceive > 0 {
+		out.Program = &record.ExecAsked{Ignored: ignored, SendBufferBytes: known(c.AskedSend),
+			ReceiveBufferBytes: known(c.AskedReceive)}
+	}
+	var asked transfer.Socket
+	if c.Rule >= 0 && c.Rule < len(rules) {
+		out.Rule, asked = "any", rules[c.Rule].Socket
+		if to := rules[c.Rule].To; to.IsValid() {
+			out.Rule = to.String()
+		}
+	}
+	for _, d := range []transfer.Direction{transfer.Up, transfer.Down} {
+		if result := c.Result(d, asked); result != nil {
+			out.Directions = append(out.Directions, Direction(result, live.Judge(result), nil))
+		}
+	}
+	return out
+}

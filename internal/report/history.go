@@ -1,0 +1,155 @@
+package report
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// Changes looks for changes in runs, the oldest first. What failed and what re-tested a
+// suspicion does not count.
+func Changes(h record.Header, runs []record.HistoryRun) *record.Changes {
+	type key struct{ path, direction string }
+	type one struct {
+		run    *record.HistoryRun
+		figure *record.HistoryFigure
+	}
+	series, order := map[key][]one{}, []key{}
+	for i := range runs {
+		r := &runs[i]
+		if r.Outcome != record.Done || r.Origin == record.Retest {
+			continue
+		}
+		for j := range r.Directions {
+			if f := &r.Directions[j]; f.GoodputBps != nil {
+				k := key{r.PathKey, f.Direction}
+				if series[k] == nil {
+					order = append(order, k)
+				}
+				series[k] = append(series[k], one{r, f})
+			}
+		}
+	}
+	out := &record.Changes{Header: h, Changes: []record.PathChange{}}
+	for _, k := range order {
+		all := series[k]
+		var values []float64
+		var limiters []string
+		for _, o := range all {
+			values, limiters = append(values, *o.figure.GoodputBps), append(limiters, o.figure.Limiter)
+		}
+		found := func(at int, metric string) record.PathChange {
+			return record.PathChange{PathKey: k.path, Far: all[at].run.Far, Direction: k.direction,
+				At:     all[at].run.StartedAt,
+				RunID:  all[at].run.ID,
+				Metric: metric, Confidence: "high"}
+		}
+		for _, c := range change.All(values) {
+			p := found(c.At, "goodput")
+			p.BeforeBps, p.AfterBps, p.P = &c.Before, &c.After, &c.P
+			if p.BeforeLimiter, p.AfterLimiter = limiters[max(c.At-1, 0)], limiters[c.At]; c.LowConfidence {
+				p.Confidence = "low"
+			}
+			out.Changes = append(out.Changes, p)
+		}
+		for _, at := range change.Words(limiters) {
+			p := found(at, "limiter")
+			p.BeforeLimiter, p.AfterLimiter = limiters[at-1], limiters[at]
+			out.Changes = append(out.Changes, p)
+		}
+	}
+	slices.SortStableFunc(out.Changes, func(a, b record.PathChange) int { return a.At.Compare(b.At) })
+	return out
+}
+
+// Difference puts two records beside each other.
+func Difference(h record.Header, first, second record.Document) *record.Difference {
+	a, b := record.Summarize(first), record.Summarize(second)
+	out := &record.Difference{Header: h, First: differenceRun(first, a), Second: differenceRun(second, b),
+		Directions: []record.DifferenceDirection{},
+		Differ:     []record.DifferentValue{}}
+	for _, f := range a.Figures {
+		d := record.DifferenceDirection{Direction: f.Direction, First: &record.HistoryFigure{Direction: f.Direction,
+			GoodputBps: f.GoodputBps, RTTMinS: f.RTTMinS,
+			Limiter: f.Limiter}}
+		for _, s := range b.Figures {
+			if s.Direction == f.Direction {
+				d.Second = &record.HistoryFigure{Direction: s.Direction, GoodputBps: s.GoodputBps, RTTMinS: s.RTTMinS,
+					Limiter: s.Limiter}
+				if f.GoodputBps != nil && s.GoodputBps != nil && *f.GoodputBps > 0 {
+					factor := *s.GoodputBps / *f.GoodputBps
+					d.Factor = &factor
+				}
+			}
+		}
+		out.Directions = append(out.Directions, d)
+	}
+	for _, s := range b.Figures {
+		if !slices.ContainsFunc(a.Figures, func(f record.Figure) bool { return f.Direction == s.Direction }) {
+			out.Directions = append(out.Directions, record.DifferenceDirection{Direction: s.Direction,
+				Second: &record.HistoryFigure{Direction: s.Direction, GoodputBps: s.GoodputBps, RTTMinS: s.RTTMinS,
+					Limiter: s.Limiter}})
+		}
+	}
+	x, y := facts(first), facts(second)
+	names := slices.Sorted(maps.Keys(x))
+	for name := range y {
+		if _, there := x[name]; !there {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		v, w := x[name], y[name]
+		if v != w {
+			one := record.DifferentValue{Name: name}
+			if v != "" {
+				one.First = &v
+			}
+			if w != "" {
+				one.Second = &w
+			}
+			out.Differ = append(out.Differ, one)
+		}
+	}
+	return out
+}
+
+func differenceRun(doc record.Document, s record.Summary) record.DifferenceRun {
+	r := record.DifferenceRun{Far: s.Far, Kind: s.Kind, StartedAt: doc.Head().StartedAt}
+	if e := doc.Head().Envelope; e != nil {
+		r.ID = e.ID
+	}
+	return r
+}
+
+// facts are what a record says of the circumstances.
+func facts(doc record.Document) map[string]string {
+	h := doc.Head()
+	all := map[string]string{"version": h.Version}
+	if e := h.Envelope; e != nil {
+		maps.Copy(all, e.InForce)
+		for name, value := range e.Labels {
+			all["label "+name] = value
+		}
+	}
+	ends := map[string]string{"Near": "near", "Far": "far"}
+	if v := reflect.ValueOf(doc).Elem(); v.Kind() == reflect.Struct {
+		for field, end := range ends {
+			if host, ok := fieldOf(v, field).(*record.Host); ok && host != nil {
+				all[end+" kernel"], all[end+" congestion"] = host.Kernel, host.Congestion
+			}
+		}
+	}
+	return all
+}
+
+func fieldOf(v reflect.Value, name string) any {
+	if f := v.FieldByName(name); f.IsValid() && f.CanInterface() {
+		return f.Interface()
+	}
+	return nil
+}

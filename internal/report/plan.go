@@ -1,0 +1,84 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// Plan is a plan as users read it.
+func Plan(header record.Header, p *plan.Plan) *record.Plan {
+	doc := &record.Plan{Header: header, Target: p.Target, Role: p.Role, RateBps: p.Path.RateBps,
+		RTTS:    p.Path.RTT.Seconds(),
+		JitterS: p.Path.Jitter.Seconds(), MSSBytes: p.Path.MSS, Connections: p.Path.Connections,
+		BDPBytes: int64(math.Round(math.Min(p.BDPBytes, 1<<62))), LargeWindows: &p.LargeWindows,
+		WindowScale: &p.WindowScale,
+		Segments:    p.Segments, ReceiveWindowBytes: p.WindowBytes, SendBufferBytes: p.SendBytes,
+		MemoryBytes: p.MemoryBytes,
+		Settings:    p.Settings, Warnings: p.Warnings, Notes: p.Notes, SharedWindowBytes: p.SharedWindow,
+		ExpectedGoodputBps: p.ExpectedBps, FillsRatio: p.ExpectedBps / p.CapacityBps}
+	if p.Route.Prefix != "" {
+		doc.Route = &record.PlanRoute{Prefix: p.Route.Prefix, Via: p.Route.Via, Dev: p.Route.Dev}
+	}
+	for _, d := range p.Directions {
+		doc.Directions = append(doc.Directions, record.PlanDirection{Direction: directionName(d.Up),
+			RateBps: d.RateBps, BDPBytes: int64(math.Round(d.BDPBytes)),
+			WindowBytes: d.WindowBytes, WindowScale: model.Scale(d.WindowBytes), ExpectedGoodputBps: d.ExpectedBps,
+			FillsRatio: d.ExpectedBps / d.CapacityBps})
+	}
+	for _, s := range p.Shared {
+		doc.Paths = append(doc.Paths, record.PlanShared{RateBps: s.RateBps, RTTS: s.RTT.Seconds(),
+			WindowBytes: s.Window, GoodputRatio: s.Goodput, FullRTTS: s.Full.Seconds(),
+			LostRatio: 1 - s.Goodput, AddedDelayS: s.Delay.Seconds(), MemoryBytes: s.Memory})
+	}
+	if doc.Settings == nil {
+		doc.Settings = []plan.Setting{}
+	}
+	if doc.Warnings == nil {
+		doc.Warnings = []string{}
+	}
+	return doc
+}
+
+func directionName(up bool) string {
+	if up {
+		return "up"
+	}
+	return "down"
+}
+
+// OfFarEnd turns a plan for the far host, who sends what the near one receives.
+func OfFarEnd(d *record.Plan) {
+	d.End = "far"
+	for i := range d.Directions {
+		d.Directions[i].Direction = directionName(d.Directions[i].Direction == "down")
+	}
+}
+
+// PlanTunnel says what a tunnel leaves of a path for segments of mss bytes.
+func PlanTunnel(layers model.Tunnel, mtu, mss int) *record.PlanTunnel {
+	outside := layers.Carry(mss+model.IPHeaders, mtu)
+	return &record.PlanTunnel{Layers: layers.String(), PathMTUBytes: mtu, MTUBytes: layers.MTU(mtu), MSSBytes: mss,
+		AroundBytes: outside - mss - model.IPHeaders, HeaderRatio: float64(outside-mss) / float64(outside),
+		WorstPaddingBytes: layers.WorstPadding(mtu),
+		Clamp: []string{
+			fmt.Sprintf("ip link set dev TUNNEL mtu %d", layers.MTU(mtu)),
+			fmt.Sprintf("nft add rule inet filter forward tcp flags syn tcp option maxseg size set %d", mss),
+			fmt.Sprintf("iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --set-mss %d", mss),
+			fmt.Sprintf("ip tcp adjust-mss %d", mss),
+		}}
+}
+
+// PlanApp holds a program against a plan's path.
+func PlanApp(program catalog.Program, p *plan.Plan) *record.PlanApp {
+	app := &record.PlanApp{Program: program}
+	if program.Bytes > 0 {
+		app.FillsRatio = p.Path.Fills(program.Bytes)
+		app.AllowsBps = app.FillsRatio * p.CapacityBps
+	}
+	return app
+}

@@ -1,0 +1,26 @@
+package report
+
+import (
+	"github.com/fullpipe-net/fullpipe/internal/predict"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// Predict fills in what was predicted.
+func Predict(d *record.Predict, a *predict.Answer) {
+	d.Goodput = record.PredictRange{LowBps: a.Low, TypicalBps: a.Typical, HighBps: a.High}
+	d.Limiter, d.Subtype, d.Sure, d.GainFactor = a.Limiter, a.Subtype, a.Sure, a.Gain
+	if a.Next != nil {
+		d.Next = &record.PredictNext{Limiter: a.Next.Limiter, PredictRange: record.PredictRange{LowBps: a.Next.Low,
+			TypicalBps: a.Next.Typical, HighBps: a.Next.High}}
+	}
+	if a.Time.Typical > 0 {
+		d.Time = &record.PredictTimes{LowS: a.Time.Low.Seconds(), TypicalS: a.Time.Typical.Seconds(),
+			HighS: a.Time.High.Seconds()}
+	}
+	d.Candidates = a.Candidates
+	d.BDPBytes, d.WindowBytes, d.InFlightBytes = int64(a.BDP), a.Window, a.SendBytes
+	d.Caps, d.Warnings = []record.PredictCap{}, append([]string{}, a.Warnings...)
+	for _, c := range a.Caps {
+		d.Caps = append(d.Caps, record.PredictCap{Limiter: c.Limiter, Bps: c.Bps, Text: c.Text})
+	}
+}

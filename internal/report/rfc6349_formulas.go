@@ -1,0 +1,124 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// formulas are the arithmetic behind the report, direction by direction.
+func formulas(doc *record.RFC6349, r *rfc6349.Result) []record.Formula {
+	all := []record.Formula{}
+	for i := range r.Directions {
+		d := &r.Directions[i]
+		if d.Bottleneck.Bps == 0 {
+			continue
+		}
+		for _, f := range directionFormulas(r, d) {
+			f.Direction = d.Direction
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+func directionFormulas(r *rfc6349.Result, d *rfc6349.Direction) []record.Formula {
+	p := &r.Path
+	width, rtt := d.BDPBytes*8/p.RTT.Seconds(), p.RTT.Seconds()
+	mbit := func(bps float64) string { return strconv.FormatFloat(bps/1e6, 'f', 3, 64) + " Mbit/s" }
+	packet := p.MSS + p.Headers
+	options := "no timestamps"
+	if p.Timestamps {
+		options = "12 of them timestamps, which the RFC leaves out"
+	}
+	frames := model.Frames(d.ReferenceBps, packet, d.ReferenceOverhead)
+	from := "bottleneck"
+	if d.Committed > 0 {
+		from = "committed rate"
+	}
+	all := []record.Formula{
+		{Name: "bandwidth-delay product", Source: "RFC 6349, 3.3.1", Formula: "round trip × bottleneck bandwidth",
+			Result: d.BDPBytes, Unit: "bytes",
+			Inputs: map[string]float64{"rtt_s": rtt, "bottleneck_bps": width},
+			Text: fmt.Sprintf("%s × %s = %.0f bit, a window and a send buffer of %s at least", inSeconds(rtt),
+				mbit(width),
+				8*d.BDPBytes, units.Size(d.BDPBytes).Exact())},
+		{Name: "packets a second", Source: "RFC 6349, 4.1.1", Formula: from + " / ((packet + framing) × 8)",
+			Result: frames,
+			Unit:   "packets/s",
+			Inputs: map[string]float64{"rate_bps": d.ReferenceBps, "packet_bytes": float64(packet),
+				"framing_bytes": float64(d.ReferenceOverhead)},
+			Text: fmt.Sprintf("%s / ((%d + %d) bytes × 8) = %.1f packets/s", mbit(d.ReferenceBps), packet,
+				d.ReferenceOverhead,
+				frames)},
+		{Name: "largest TCP rate", Source: "RFC 6349, 4.1.1", Formula: "packets a second × (packet − headers) × 8",
+			Result: d.MaxTCPBps, Unit: "bps",
+			Inputs: map[string]float64{"packets_per_s": frames, "packet_bytes": float64(packet),
+				"header_bytes": float64(p.Headers)},
+			Text: fmt.Sprintf("%.1f × (%d − %d) bytes × 8 = %s (headers: %s)", frames, packet, p.Headers,
+				mbit(d.MaxTCPBps),
+				options)},
+	}
+	if d.MaxBesideAcksBps > 0 {
+		acks := (1 - d.MaxBesideAcksBps/d.MaxTCPBps) * d.ReferenceBps
+		all = append(all, record.Formula{Name: "largest TCP rate, both directions", Source: "fullpipe",
+			Formula: "the same of what the other direction's acknowledgements leave",
+			Result:  d.MaxBesideAcksBps, Unit: "bps", Inputs: map[string]float64{"max_tcp_bps": d.MaxTCPBps,
+				"acknowledgements_bps": acks},
+			Text: fmt.Sprintf("%s of acknowledgements (%d bytes for every second segment) leave %s", mbit(acks),
+				p.Headers+
+					d.ReferenceOverhead, mbit(d.MaxBesideAcksBps))})
+	}
+	if test := d.Test(rfc6349.Full); test != nil && test.Typical() != nil {
+		all = append(all, runFormulas(p, d, test.Typical())...)
+	}
+	return all
+}
+
+// runFormulas are the three metrics of a run.
+func runFormulas(p *rfc6349.Path, d *rfc6349.Direction, run *rfc6349.Outcome) []record.Formula {
+	actual, ideal := run.Duration.Seconds(), run.Ideal.Seconds()
+	settled := ""
+	if run.Startup > 0 {
+		settled = fmt.Sprintf("; in equilibrium, without %s of startup, %.3f", inSeconds(run.Startup.Seconds()),
+			run.SteadyRatio)
+	}
+	all := []record.Formula{
+		{Name: "ideal transfer time", Source: "RFC 6349, 4.1.2",
+			Formula: "payload after the first read × 8 / largest TCP " +
+				"rate", Result: ideal, Unit: "s",
+			Inputs: map[string]float64{"payload_bytes": float64(run.Bytes - run.Opening), "max_tcp_bps": d.MaxTCPBps},
+			Text: fmt.Sprintf("%s × 8 / %.3f Mbit/s = %.3f s", units.Size(run.Bytes-run.Opening).Exact(),
+				d.MaxTCPBps/1e6,
+				ideal)},
+		{Name: "TCP Transfer Time Ratio", Source: "RFC 6349, 4.1.2", Formula: "actual / ideal transfer time",
+			Result: run.Ratio, Unit: "ratio",
+			Inputs: map[string]float64{"actual_s": actual, "ideal_s": ideal},
+			Text:   fmt.Sprintf("%.3f s / %.3f s = %.3f", actual, ideal, run.Ratio) + settled},
+	}
+	if efficiency, ok := run.Efficiency(); ok {
+		all = append(all, record.Formula{Name: "TCP Efficiency", Source: "RFC 6349, 4.2.1",
+			Formula: "(sent − retransmitted) / sent, retransmissions counted as sent",
+			Result:  efficiency, Unit: "ratio", Inputs: map[string]float64{"sent_bytes": float64(run.Sent),
+				"retransmitted_bytes": float64(run.Again)},
+			Text: fmt.Sprintf("(%s − %s) / %s = %.3f %%", units.Size(run.Sent).Exact(), units.Size(run.Again).Exact(),
+				units.Size(run.Sent).Exact(), 100*efficiency)})
+	}
+	if delay, ok := run.BufferDelay(p.RTT); ok {
+		all = append(all, record.Formula{Name: "Buffer Delay", Source: "RFC 6349, 4.3.1",
+			Formula: "(mean round trip during the transfer − idle one) / idle one",
+			Result:  delay, Unit: "ratio", Inputs: map[string]float64{"rtt_mean_s": run.MeanRTT.Seconds(),
+				"rtt_idle_s": p.RTT.Seconds()},
+			Text: fmt.Sprintf("(%s − %s) / %s = %.1f %%", inSeconds(run.MeanRTT.Seconds()), inSeconds(p.RTT.Seconds()),
+				inSeconds(p.RTT.Seconds()), 100*delay)})
+	}
+	return all
+}
+
+// inSeconds prints a time as the formulas' texts do.
+func inSeconds(s float64) string { return units.Time(time.Duration(s * float64(time.Second))) }

@@ -1,0 +1,199 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/tune"
+)
+
+// Tune describes what the loop found, with settings for the targets that are known.
+func Tune(h record.Header, peer string, r *tune.Result, near, far *plan.Target) *record.Tune {
+	doc := &record.Tune{Header: h, Peer: peer, Near: Host(r.Near), Far: Host(r.Far), ElapsedS: r.Elapsed.Seconds(),
+		BytesSent: r.Bytes, Directions: []record.TuneDirection{}}
+	for i := range r.Directions {
+		doc.Directions = append(doc.Directions, newTuneDirection(&r.Directions[i], near, far))
+	}
+	return doc
+}
+
+func newTuneDirection(d *tune.Direction, near, far *plan.Target) record.TuneDirection {
+	out := record.TuneDirection{Direction: d.Direction, Path: newTunePath(&d.Path), Verdict: d.Verdict, Reason: d.Reason,
+		Warnings: d.Warnings, Interrupted: d.Interrupted, Trials: []record.TuneTrial{}, Before: newTuneMeasured(&d.Before)}
+	for _, t := range d.Trials {
+		out.Trials = append(out.Trials, record.TuneTrial{Reason: t.Reason, Automatic: t.Automatic, Remedy: t.Remedy,
+			WindowBytes: known(t.Asked), EffectiveBytes: known(t.Effective),
+			Clipped:    t.Clipped,
+			GoodputBps: t.Goodput, Limiter: string(t.Limiter)})
+	}
+	for _, r := range d.Remedies {
+		if math.IsNaN(r.Gain.Mid) {
+			continue // its reference failed each time
+		}
+		remedy := record.TuneRemedy{Name: r.Name, Runs: r.Runs, GoodputBps: r.Goodput, Factor: r.Gain.Mid,
+			CI95: bounds(r.Gain)}
+		if r.Beside != (tune.Setup{}) {
+			remedy.Beside = r.Beside.String()
+		}
+		out.Remedies = append(out.Remedies, remedy)
+	}
+	if d.After != nil {
+		after := newTuneMeasured(d.After)
+		out.After = &after
+	}
+	if d.Gain != nil && !math.IsNaN(d.Gain.Mid) {
+		out.Gain = &record.TuneGain{Factor: d.Gain.Mid, CI95: bounds(*d.Gain)}
+	}
+	if d.Goal != tune.Throughput {
+		out.Goal = string(d.Goal)
+	}
+	if d.Delay != nil {
+		out.Delay = &record.TuneDelay{BeforeS: d.Delay.Before.Seconds(), AfterS: d.Delay.After.Seconds(),
+			Factor: d.Delay.Factor.Mid, CI95: bounds(d.Delay.Factor)}
+	}
+	if d.File != nil {
+		out.File = &record.TuneFile{Bytes: d.File.Bytes, BeforeS: d.File.Before.Seconds(), AfterS: d.File.After.Seconds()}
+	}
+	switch {
+	case d.Chosen != nil:
+		c := d.Chosen
+		out.Chosen = &record.TuneChosen{WindowBytes: known(c.Window), SendBufferBytes: known(c.SendBuffer),
+			ReceiveBufferBytes: known(c.ReceiveBuffer), Shown: &d.Shown, Name: c.String(), CongestionControl: c.Congestion,
+			Streams: known(c.Streams), MSSBytes: known(c.MSS)}
+		if c.PacingBps > 0 {
+			out.Chosen.PacingBps = rate(c.PacingBps)
+		}
+		out.Settings = settings(d, near, far)
+	case d.Verdict == search.NoChange:
+		out.Chosen = &record.TuneChosen{Automatic: true}
+	}
+	out.Fix = tuneFixes(d, &out)
+	return out
+}
+
+func newTunePath(p *tune.Path) record.TunePath {
+	out := record.TunePath{MSSBytes: known(p.MSS), PathMTUBytes: known(p.MTU), AtLeast: p.AtLeast,
+		WindowBytes: known(p.Window),
+		Middlebox:   p.Middlebox}
+	if p.RTT > 0 {
+		out.RTTMinS, out.JitterS = seconds(p.RTT), seconds(p.Jitter)
+	}
+	if p.LoadedRTT > 0 {
+		out.RTTLoadedS = seconds(p.LoadedRTT)
+	}
+	if p.Scale >= 0 {
+		out.WindowScale = &p.Scale
+	}
+	if p.CapacityBps > 0 {
+		out.BottleneckBps, out.CapacityBps, out.BDPBytes = rate(p.BottleneckBps), rate(p.CapacityBps), rate(p.BDPBytes)
+	}
+	return out
+}
+
+func newTuneMeasured(m *tune.Measured) record.TuneMeasured {
+	out := record.TuneMeasured{MedianBps: m.Interval.Mid, CI95Bps: bounds(m.Interval), Runs: len(m.Goodputs)}
+	if m.Typical != nil {
+		out.Direction = Direction(m.Typical, m.Verdict, nil)
+	}
+	return out
+}
+
+// bounds are an interval's; nil where it has none.
+func bounds(i stats.Interval) *[2]float64 {
+	if math.IsInf(i.High, 0) || math.IsNaN(i.Mid) {
+		return nil
+	}
+	return &[2]float64{i.Low, i.High}
+}
+
+// settings are what to set at both ends for the chosen setup.
+func settings(d *tune.Direction, near, far *plan.Target) (all []record.TuneSetting) {
+	nearRole, farRole := plan.Sender, plan.Receiver
+	if d.Direction == transfer.Down {
+		nearRole, farRole = farRole, nearRole
+	}
+	for _, end := range []struct {
+		host   string
+		target *plan.Target
+		role   plan.Role
+	}{{"near", near, nearRole}, {"far", far, farRole}} {
+		if end.target != nil && d.Chosen.Window > 0 {
+			for _, s := range plan.For(windowPath(d), *end.target, end.role) {
+				all = append(all, record.TuneSetting{Host: end.host, Target: end.target.Name, Setting: s})
+			}
+		}
+		switch {
+		case end.role == plan.Sender:
+			all = append(all, senderSettings(d.Chosen, end.host, end.target)...)
+		case d.Chosen.Window > 0 && d.Chosen.ReceiveBuffer == 0 && d.Chosen.Clamp > 0:
+			all = append(all, clampSetting(d.Chosen, end.host, end.target))
+		}
+	}
+	return all
+}
+
+// windowPath is what the chosen window is planned for; where ceilings clipped it, what the
+// path needs with them raised.
+func windowPath(d *tune.Direction) plan.Path {
+	window := d.Chosen.Window
+	if d.Clipped {
+		window = max(window, d.Path.Window)
+	}
+	return plan.Path{RateBps: d.Path.BottleneckBps, RTT: d.Path.RTT, Jitter: d.Path.Jitter, MSS: d.Path.MSS,
+		ReceiveWindow: model.Window(float64(window), d.Path.MSS), SendBuffer: window}
+}
+
+// clampSetting holds a window below what automatic sizing would take.
+func clampSetting(c *tune.Chosen, host string, target *plan.Target) record.TuneSetting {
+	s := record.TuneSetting{Host: host, Setting: plan.Setting{Role: plan.Receiver, Name: "TCP_WINDOW_CLAMP",
+		Value: strconv.Itoa(c.Clamp),
+		Where: "in the program, on every connection", Unit: "bytes", Source: "tcp(7)", Confirmed: true}}
+	if target != nil {
+		s.Target = target.Name
+	}
+	return s
+}
+
+// senderSettings are what else than a window the sender is given, in the narrowest scope
+// first: a program's sockets, a route, the host.
+func senderSettings(c *tune.Chosen, host string, target *plan.Target) (all []record.TuneSetting) {
+	system := ""
+	if target != nil {
+		system = target.Name
+	}
+	linux := strings.HasPrefix(system, "linux")
+	add := func(name, value, where, source string) {
+		all = append(all, record.TuneSetting{Host: host, Target: system, Setting: plan.Setting{Role: plan.Sender,
+			Name: name, Value: value, Where: where,
+			Source: source, Confirmed: true}})
+	}
+	if c.Congestion != "" {
+		add("TCP_CONGESTION", c.Congestion, "in the program, before connect() or listen()", "tcp(7)")
+		if linux {
+			add("congctl", c.Congestion, "of the route to the far host: ip route change … congctl "+c.Congestion, "ip-route(8)")
+			add("net.ipv4.tcp_congestion_control", c.Congestion, "sysctl, every new connection of the host", "tcp(7)")
+		}
+	}
+	if c.Streams > 1 {
+		add("connections at once", strconv.Itoa(c.Streams), "in the program; they also take that many shares from others "+
+			"on the link",
+			"RFC 2914 section 5.1")
+	}
+	if c.PacingBps > 0 {
+		add("SO_MAX_PACING_RATE", strconv.FormatInt(int64(c.PacingBps/8), 10), "in the program, bytes a second", "socket(7)")
+	}
+	if c.MSS > 0 {
+		add("TCP_MAXSEG", strconv.Itoa(c.MSS), "in the program, before connect() or listen()", "tcp(7)")
+		if linux {
+			add("advmss", strconv.Itoa(c.MSS), "of the route, at the receiving end too: ip route change … advmss", "ip-route(8)")
+		}
+	}
+	return all
+}

@@ -1,0 +1,22 @@
+package report
+
+import (
+	"math"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/tune"
+)
+
+// TuneApplied says what applying a direction's settings gave.
+func TuneApplied(a *tune.Applied, wholeHost bool) *record.TuneApplied {
+	out := &record.TuneApplied{Kept: a.Kept, Reason: a.Reason, Changes: hostChanges(a.Changes),
+		Scope: applyScope(wholeHost, false)}
+	if len(a.Before.Goodputs) > 0 && len(a.After.Goodputs) > 0 {
+		before, after := newTuneMeasured(&a.Before), newTuneMeasured(&a.After)
+		out.Before, out.After = &before, &after
+	}
+	if !math.IsNaN(a.Gain.Mid) && a.Gain.Mid > 0 {
+		out.Gain = &record.TuneGain{Factor: a.Gain.Mid, CI95: bounds(a.Gain)}
+	}
+	return out
+}
