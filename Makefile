@@ -40,9 +40,26 @@ experiments: build ## the founding documents' experiments in the lab, beside the
 pictures: build ## docs/limiters/*.svg: what each limiter looks like, from the lab
 	@.ci/pictures $(BIN)
 
+.PHONY: release
+release: ## packages, archives, image, manifests and their bill of materials in dist/, without the network
+	cd release && $(GO) run .
+
+PREFIX = /usr/local
+
+.PHONY: install
+install: build ## the program, its manual pages, completions and units below $(DESTDIR)$(PREFIX)
+	install -Dm755 $(BIN) $(DESTDIR)$(PREFIX)/bin/fullpipe
+	$(GO) run -tags manual ./cmd/fullpipe bin/manual $$(git log -1 --format=%cs) docs/exit-status.md
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m644 bin/manual/man1/* $(DESTDIR)$(PREFIX)/share/man/man1
+	install -Dm644 bin/manual/bash/fullpipe $(DESTDIR)$(PREFIX)/share/bash-completion/completions/fullpipe
+	install -Dm644 bin/manual/zsh/_fullpipe $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_fullpipe
+	install -Dm644 bin/manual/fish/fullpipe.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/fullpipe.fish
+	install -Dm644 -t $(DESTDIR)$(PREFIX)/lib/systemd/system contrib/fullpipe.service contrib/fullpipe-watch.service
+
 .PHONY: clean
 clean:
-	rm -rf bin
+	rm -rf bin dist
 
 .PHONY: help
 help:

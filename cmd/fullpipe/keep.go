@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -54,7 +53,7 @@ func seal(cmd *cobra.Command, doc record.Document) {
 	rand.Read(random[:])
 	e := &record.Envelope{ID: record.NewID(begun, random), Origin: record.Manual, Outcome: record.OutcomeOf(doc),
 		EndedAt: record.NsTime(now.UnixNano()), TookS: &took, ClockSynchronised: host.ClockSynchronised(),
-		InForce: host.SettingsInForce(), Commit: commit()}
+		InForce: host.SettingsInForce(), Commit: thisBuild().Commit}
 	e.TestID = e.ID
 	if labels, err := cmd.Flags().GetStringToString("label"); err == nil && len(labels) > 0 {
 		e.Labels = labels
@@ -138,19 +137,6 @@ func seriesOf(cmd *cobra.Command, hostID, far string) record.Path {
 		}
 	}
 	return p
-}
-
-func commit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
-		}
-	}
-	return ""
 }
 
 // wanted says whether this run's result is kept: by default what was not measured in a lab.

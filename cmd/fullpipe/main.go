@@ -1,3 +1,5 @@
+//go:build !manual
+
 // Command fullpipe finds out why a TCP transfer is slow, fixes it and proves it.
 package main
 

@@ -80,7 +80,8 @@ func (o *serveOptions) check() error {
 // serveUntilEOF is a far end that must not outlive who started it.
 func serveUntilEOF(cmd *cobra.Command, o serveOptions) error {
 	o.iperf3, o.quiet = false, false
-	ctx, cancel := context.WithCancel(cmd.Context())
+	whole := cmd.Context()
+	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
 	cmd.SetContext(ctx)
 	go func() {
@@ -92,6 +93,9 @@ func serveUntilEOF(cmd *cobra.Command, o serveOptions) error {
 		host, _, _ := net.SplitHostPort(o.listen)
 		o.listen = net.JoinHostPort(host, "0")
 		err = serve(cmd, o)
+	}
+	if errors.Is(err, context.Canceled) && whole.Err() == nil {
+		return nil // standard input ended before anything listened
 	}
 	return err
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render"
 )
 
-// release is set by the linker when a release is built: its tag.
-var release string
+// These are set by the linker when a release is built: its tag, its commit and when that
+// was made.
+var release, revision, revised string
 
 // build says which build this is.
 type build struct {
@@ -29,7 +30,7 @@ type build struct {
 
 // thisBuild reads what the Go tool recorded in the program.
 func thisBuild() build {
-	b := build{Release: release, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	b := build{Release: release, Commit: revision, Date: revised, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
@@ -38,12 +39,13 @@ func thisBuild() build {
 		b.Release = strings.Trim(info.Main.Version, "()")
 	}
 	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
+		switch {
+		case revision != "": // says more than the tree that a release was copied to
+		case s.Key == "vcs.revision":
 			b.Commit = s.Value
-		case "vcs.time":
+		case s.Key == "vcs.time":
 			b.Date = s.Value
-		case "vcs.modified":
+		case s.Key == "vcs.modified":
 			b.Modified = s.Value == "true"
 		}
 	}

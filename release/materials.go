@@ -1,0 +1,54 @@
+package main
+
+import (
+	"debug/buildinfo"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+)
+
+// component is a part of a bill of materials (CycloneDX 1.6).
+type component struct {
+	Type    string `json:"type"`
+	Ref     string `json:"bom-ref,omitempty"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	PURL    string `json:"purl,omitempty"`
+}
+
+// materials writes a bill of materials of each program: the modules that the linker
+// recorded in it, not those that a list says should be there.
+func (r *release) materials() error {
+	for _, t := range r.targets {
+		info, err := buildinfo.ReadFile(r.programs[t])
+		if err != nil {
+			return fmt.Errorf("%v: %w", t, err)
+		}
+		main := component{"application", "fullpipe", "fullpipe", r.number(), "pkg:golang/" + info.Main.Path + "@" + r.tag}
+		parts := []component{{Type: "platform", Ref: "go", Name: "go", Version: info.GoVersion[2:],
+			PURL: "pkg:golang/stdlib@" + info.GoVersion[2:]}}
+		refs := []string{"go"}
+		for _, dep := range info.Deps {
+			if dep.Replace != nil {
+				dep = dep.Replace
+			}
+			purl := "pkg:golang/" + dep.Path + "@" + dep.Version
+			parts, refs = append(parts, component{"library", purl, dep.Path, dep.Version, purl}), append(refs, purl)
+		}
+		bill := map[string]any{"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
+			"metadata":     map[string]any{"timestamp": r.at.Format(time.RFC3339), "component": main},
+			"components":   parts,
+			"dependencies": []map[string]any{{"ref": "fullpipe", "dependsOn": refs}}}
+		name := fmt.Sprintf("fullpipe-%s-%s-%s.cdx.json", r.number(), t.os, t.arch)
+		if err := toFile(filepath.Join(r.out, name), func(w io.Writer) error {
+			e := json.NewEncoder(w)
+			e.SetIndent("", "  ")
+			return e.Encode(bill)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

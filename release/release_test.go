@@ -1,0 +1,257 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// here is the system whose release is tried.
+var here = target{runtime.GOOS, runtime.GOARCH}
+
+// tree copies the files that git would take to a place of its own, as a repository.
+func tree(t *testing.T, tag string) string {
+	t.Helper()
+	dir := t.TempDir()
+	out, err := exec.Command("git", "-C", "..", "ls-files", "-co", "--exclude-standard", "-z").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		from := filepath.Join("..", name)
+		info, err := os.Stat(from)
+		if err != nil {
+			continue // removed, and git not told yet
+		}
+		text, err := os.ReadFile(from)
+		to := filepath.Join(dir, name)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(to), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(to, text, info.Mode().Perm())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit(t, dir, tag)
+	return dir
+}
+
+// sumsOf are the sums of all files below a directory.
+func sumsOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	sums := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		sums[name], err = sumOf(path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sums
+}
+
+// TestARelease builds one of this system twice, in two places and at two times, holds the
+// results to be the same byte for byte, and then tries them.
+func TestARelease(t *testing.T) {
+	if here.os != "linux" {
+		t.Skip("packages are Linux's")
+	}
+	t.Setenv("GOPROXY", "off") // no step takes anything from the network
+	var outs []string
+	for range 2 {
+		out := filepath.Join(t.TempDir(), "dist")
+		if err := run(t.Context(), []string{"-source", tree(t, "v1.2.3"), "-out", out, "-only", here.String()}); err != nil {
+			t.Fatal(err)
+		}
+		outs = append(outs, out)
+	}
+	first, second := sumsOf(t, outs[0]), sumsOf(t, outs[1])
+	if len(first) < 9 || !maps.Equal(first, second) {
+		for _, name := range slices.Sorted(maps.Keys(first)) {
+			if first[name] != second[name] {
+				t.Errorf("%s differs from build to build", name)
+			}
+		}
+		t.Fatalf("%d and %d files", len(first), len(second))
+	}
+	t.Run("sums", func(t *testing.T) { checkSums(t, outs[0], first) })
+	t.Run("image", func(t *testing.T) { checkImage(t, filepath.Join(outs[0], "fullpipe-1.2.3-oci")) })
+	t.Run("materials", func(t *testing.T) {
+		checkMaterials(t, filepath.Join(outs[0], "fullpipe-1.2.3-linux-"+here.arch+".cdx.json"))
+	})
+	t.Run("archive", func(t *testing.T) {
+		checkArchive(t, filepath.Join(outs[0], "fullpipe-1.2.3-linux-"+here.arch+".tar.gz"))
+	})
+	t.Run("rpm", func(t *testing.T) { checkRPM(t, one(t, outs[0], "*.rpm")) })
+	t.Run("deb", func(t *testing.T) { checkInstall(t, one(t, outs[0], "*.deb")) })
+}
+
+func one(t *testing.T, dir, pattern string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s: %v, %v", pattern, found, err)
+	}
+	return found[0]
+}
+
+func checkSums(t *testing.T, dir string, sums map[string]string) {
+	text, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for line := range strings.Lines(string(text)) {
+		lines++
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		if sums[filepath.FromSlash(name)] != sum {
+			t.Errorf("%s is not the sum of %s", sum, name)
+		}
+	}
+	if lines != len(sums)-1 {
+		t.Errorf("%d sums of %d files", lines, len(sums)-1)
+	}
+}
+
+// checkImage follows the layout as whoever pulls it does, down to the program, and runs it.
+func checkImage(t *testing.T, dir string) {
+	read := func(d descriptor, into any) []byte {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(dir, "blobs", "sha256", strings.TrimPrefix(d.Digest, "sha256:")))
+		sum := sha256.Sum256(text)
+		if err != nil || len(text) != d.Size || "sha256:"+hex.EncodeToString(sum[:]) != d.Digest {
+			t.Fatalf("%s: %v, %d bytes", d.Digest, err, len(text))
+		}
+		if into != nil {
+			if err := json.Unmarshal(text, into); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return text
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "index.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var outer, inner index
+	var m manifest
+	var config imageConfig
+	if err := json.Unmarshal(text, &outer); err != nil || len(outer.Manifests) != 1 ||
+		outer.Manifests[0].Annotations["org.opencontainers.image.ref.name"] != "1.2.3" {
+		t.Fatalf("%v: %s", err, text)
+	}
+	read(outer.Manifests[0], &inner)
+	read(inner.Manifests[0], &m)
+	read(m.Config, &config)
+	layer := read(m.Layers[0], nil)
+	if config.Architecture != here.arch || config.OS != "linux" || !slices.Equal(config.Config.Entrypoint,
+		[]string{"/usr/bin/fullpipe"}) {
+		t.Errorf("%+v", config)
+	}
+	packed, err := gzip.NewReader(bytes.NewReader(layer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.New()
+	archive := tar.NewReader(io.TeeReader(packed, sum))
+	header, err := archive.Next()
+	if err != nil || header.Name != "usr/bin/fullpipe" || header.Mode != 0o755 {
+		t.Fatalf("%+v, %v", header, err)
+	}
+	program := filepath.Join(t.TempDir(), "fullpipe")
+	text, err = io.ReadAll(archive)
+	if err == nil {
+		err = os.WriteFile(program, text, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.Copy(io.Discard, archive)
+	io.Copy(sum, packed)
+	if got := "sha256:" + hex.EncodeToString(sum.Sum(nil)); got != config.RootFS.DiffIDs[0] {
+		t.Errorf("the layer unpacked is %s", got)
+	}
+	out, err := exec.Command(program, "version").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "v1.2.3") || !strings.Contains(string(out),
+		config.Config.Labels["org.opencontainers.image.revision"]) {
+		t.Errorf("%v: %s", err, out)
+	}
+	if libraries, err := exec.Command("ldd", program).CombinedOutput(); err == nil {
+		t.Errorf("an image without libraries holds a program that needs some: %s", libraries)
+	}
+}
+
+func checkMaterials(t *testing.T, name string) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bill struct {
+		BOMFormat  string
+		Components []component
+	}
+	if err := json.Unmarshal(text, &bill); err != nil || bill.BOMFormat != "CycloneDX" {
+		t.Fatalf("%v: %.200s", err, text)
+	}
+	for _, module := range []string{"modernc.org/sqlite", "github.com/spf13/cobra", "go"} {
+		if !slices.ContainsFunc(bill.Components, func(c component) bool { return c.Name == module && c.Version != "" }) {
+			t.Errorf("%s is in the program and not on the bill", module)
+		}
+	}
+	if slices.ContainsFunc(bill.Components, func(c component) bool { return strings.Contains(c.Name, "nfpm") }) {
+		t.Error("what packages is on the bill of what is packaged")
+	}
+}
+
+func checkArchive(t *testing.T, name string) {
+	out, err := exec.Command("tar", "-tzf", name).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"fullpipe", "LICENSE", "man1/fullpipe.1", "man1/fullpipe-measure.1", "bash/fullpipe",
+		"zsh/_fullpipe", "fish/fullpipe.fish"} {
+		if !strings.Contains(string(out), "fullpipe-1.2.3-linux-"+here.arch+"/"+want+"\n") {
+			t.Errorf("no %s in\n%s", want, out)
+		}
+	}
+	page, err := exec.Command("tar", "-xzOf", name, "fullpipe-1.2.3-linux-"+here.arch+"/man1/fullpipe-measure.1").Output()
+	if err != nil || !strings.Contains(string(page), ".SH EXIT STATUS") || !strings.Contains(string(page), `\fB130\fP`) ||
+		!strings.Contains(string(page), ".SH EXAMPLE") {
+		t.Errorf("%v: %s", err, page)
+	}
+}
+
+func checkRPM(t *testing.T, name string) {
+	rpm, err := exec.LookPath("rpm")
+	if err != nil && os.Getenv("CI") != "true" {
+		t.Skip("no rpm here; .ci/tools installs it")
+	}
+	out, err := exec.Command(rpm, "-qp", "--queryformat", "%{NAME} %{VERSION} %{LICENSE}\n", "--list", "--scripts",
+		name).CombinedOutput()
+	for _, want := range []string{"fullpipe 1.2.3 Apache-2.0", "/usr/bin/fullpipe\n", "/usr/share/man/man1/fullpipe.1.gz\n",
+		"/usr/lib/systemd/system/fullpipe-watch.service\n", "systemd-sysusers fullpipe.conf"} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%v: no %q in\n%s", err, want, out)
+		}
+	}
+}
