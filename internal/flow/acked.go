@@ -168,7 +168,7 @@ func (d *Direction) proven(to, at int64) {
 }
 
 // allows says that with so much acknowledged and that right edge a sender may have sent up
-// up to a position. One that went beyond every window does not keep to them.
+// to a position. One that went beyond every window does not keep to them.
 func (d *Direction) allows(una, edge, to int64) bool {
 	return (!d.ScaleKnown || d.Beyond > 0 || to <= edge) && (d.initial == 0 || una > 1<<20 || to <= d.initial+2*una)
 }

@@ -94,18 +94,19 @@ func TestDelayedAnswerToTheSYNACK(t *testing.T) {
 	}
 	for name, play := range map[string]func(x *tape){
 		"a congestion window that opens": func(x *tape) {
-			pos := uint32(0)
-			for round := range uint32(5) {
-				at := 60*ms + int64(round)*1800_000
+			pos, acked := uint32(0), uint32(0)
+			for round := range uint32(3) { // each acknowledgement lets two segments out; the window is not filled
+				at := 60*ms + int64(round)*1600_000
 				for i := range 10 << round {
 					if i%2 == 0 && round > 0 {
-						x.ack(at+int64(i)*1000, pos-min(pos, (10<<round-uint32(i)/2)*1460)+1460, 65000)
+						acked += 1460
+						x.ack(at+int64(i)*1000, acked, 65000)
 					}
-					x.data(at+int64(i)*1000, pos, 1460)
+					x.data(at+int64(i)*1000+500, pos, 1460)
 					pos += 1460
 				}
-				x.ack(at+1500_000, pos, 65000)
 			}
+			x.ack(60*ms+4*1600_000, pos, 65000)
 		},
 		"a window that was full": func(x *tape) {
 			pos := uint32(0)
