@@ -86,7 +86,7 @@ func (p *Plan) openBSD() {
 
 func (p *Plan) solaris(v present) {
 	largest := p.largest()
-	p.raise(v, Both, "max_buf", largest)
+	p.raise(v, Both, "max_buf", largest+2*p.Path.MSS) // larger than _cwnd_max, as its manual asks
 	p.raise(v, Sender, "_cwnd_max", p.SendBytes)
 	p.raise(v, Sender, "send_buf", p.SendBytes)
 	p.raise(v, Receiver, "recv_buf", p.WindowBytes)

@@ -10,8 +10,8 @@ func TestOtherSystems(t *testing.T) {
 	wan := Path{RateBps: 1000 * mbit, RTT: 100 * ms}
 	for target, want := range map[string]map[string]string{
 		"aix":     {"sb_max": "25001040", "tcp_sendspace": "12500520", "tcp_recvspace": "12500520", "rfc1323": "1"},
-		"solaris": {"max_buf": "12500520", "_cwnd_max": "12500520", "send_buf": "12500520", "recv_buf": "12500520"},
-		"illumos": {"max_buf": "12500520"},
+		"solaris": {"max_buf": "12503440", "_cwnd_max": "12500520", "send_buf": "12500520", "recv_buf": "12500520"},
+		"illumos": {"max_buf": "12503440"},
 		"netbsd":  {"kern.sbmax": "12500520", "net.inet.tcp.recvbuf_max": "12500520", "net.inet.tcp.sendbuf_max": "12500520"},
 		"openbsd": {"SB_MAX": ""}, "windows-nt4": {"TcpWindowSize": "64240", "DefaultSendWindow": "64240", "Tcp1323Opts": ""},
 	} {

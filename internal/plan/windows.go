@@ -90,7 +90,7 @@ func (p *Plan) timestampCost() string {
 	return fmt.Sprintf("timestamps take %d bytes of every segment, %.1f %% at MSS %d, for RTT samples and protection "+
 		"against wrapped sequence numbers (4 GiB take %s here)",
 		model.TimestampBytes, 100*float64(model.TimestampBytes)/float64(p.Path.MSS), p.Path.MSS,
-		units.Time(model.RTT(1<<32, p.Path.RateBps)))
+		units.Time(model.RTT(1<<32, max(p.Path.RateBps, p.Path.BackBps))))
 }
 
 // largePool is the send buffer from which a few connections fill the non-paged pool of the
