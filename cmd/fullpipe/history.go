@@ -24,7 +24,8 @@ func newHistory() *cobra.Command {
 last, of all paths or of PATH: the far end as it was named, a path's key, or a label.
 Results stand in $XDG_STATE_HOME/fullpipe/history.db, for their owner alone; what is
 measured in a lab is kept only with --record, and nothing with --no-history. Samples,
-which curves are drawn from, are kept for 30 days, results until they are forgotten.`,
+which curves are drawn from, are kept until ten results are 30 days younger, results until
+they are forgotten.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {

@@ -48,11 +48,12 @@ func seal(cmd *cobra.Command, doc record.Document) {
 	if cmd.Flags().Lookup("record") == nil {
 		return
 	}
-	now, took := time.Now(), time.Since(begun).Seconds()
+	elapsed := time.Since(begun) // a wall clock that was set meanwhile does not matter
+	took := elapsed.Seconds()
 	var random [10]byte
 	rand.Read(random[:])
 	e := &record.Envelope{ID: record.NewID(begun, random), Origin: record.Manual, Outcome: record.OutcomeOf(doc),
-		EndedAt: record.NsTime(now.UnixNano()), TookS: &took, ClockSynchronised: host.ClockSynchronised(),
+		EndedAt: record.NsTime(begun.Add(elapsed).UnixNano()), TookS: &took, ClockSynchronised: host.ClockSynchronised(),
 		InForce: host.SettingsInForce(), Commit: thisBuild().Commit}
 	e.TestID = e.ID
 	if labels, err := cmd.Flags().GetStringToString("label"); err == nil && len(labels) > 0 {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -35,6 +36,11 @@ func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err e
 		return false, errors.New("a document without id and path_key is not kept: it was not measured, or by an older " +
 			"fullpipe")
 	}
+	started := decoded.Head().StartedAt
+	if started.Before(time.Unix(0, 0)) || started.After(time.Unix(0, math.MaxInt64)) {
+		return false, fmt.Errorf("started_at is %s: not a time that anything was measured at",
+			started.Format(time.RFC3339))
+	}
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return false, err
@@ -47,7 +53,7 @@ func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err e
 	}
 	result, err := tx.ExecContext(ctx, "INSERT INTO run(id, path, kind, started_ns, origin, outcome, doc) "+
 		"VALUES(?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
-		e.ID, e.PathKey, sum.Kind, decoded.Head().StartedAt.UnixNano(), string(e.Origin), string(e.Outcome), pack(doc))
+		e.ID, e.PathKey, sum.Kind, started.UnixNano(), string(e.Origin), string(e.Outcome), pack(doc))
 	if err != nil {
 		return false, err
 	}
@@ -71,8 +77,9 @@ func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err e
 			return false, err
 		}
 	}
-	if _, err := tx.ExecContext(ctx, "DELETE FROM samples WHERE run IN (SELECT id FROM run WHERE started_ns < ?)",
-		decoded.Head().StartedAt.Add(-SamplesKept).UnixNano()); err != nil {
+	if _, err := tx.ExecContext(ctx, "DELETE FROM samples WHERE run IN (SELECT id FROM run WHERE started_ns < "+
+		"(SELECT started_ns FROM run WHERE started_ns <= ? ORDER BY started_ns DESC LIMIT 1 OFFSET ?) - ?)",
+		time.Now().UnixNano(), witnesses-1, SamplesKept.Nanoseconds()); err != nil {
 		return false, err
 	}
 	return true, tx.Commit()
@@ -80,6 +87,10 @@ func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err e
 
 // SamplesKept is how long samples are kept; records are until they are forgotten.
 const SamplesKept = 30 * 24 * time.Hour
+
+// witnesses is how many results have to be so much younger before samples go: a clock that
+// is wrong for a while, here or where a result was imported from, deletes nothing.
+const witnesses = 10
 
 // Filter says which runs are asked for.
 type Filter struct {

@@ -175,3 +175,50 @@ func TestHostIDStays(t *testing.T) {
 		}
 	}
 }
+
+// A clock that is wrong for a while, here or where a result came from, costs no samples, and
+// what it dated is listed, shown and forgotten as anything else.
+func TestClockSteps(t *testing.T) {
+	s := open(t, t.TempDir())
+	const year = 365 * 24 // hours
+	add := func(n int) error {
+		_, err := s.Add(t.Context(), measured(t, n, "b", 5e6), []byte(`{"series":[]}`))
+		return err
+	}
+	kept := func() (n int) {
+		if err := s.db.QueryRow("SELECT count(*) FROM samples").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	begun := 0
+	for n := range witnesses {
+		for _, at := range []int{n, 200*year + n, n - 50*year} { // right, ahead, behind
+			if err := add(at); err != nil {
+				t.Fatal(err)
+			}
+			begun++
+		}
+	}
+	if n := kept(); n != begun-witnesses { // those behind are old by every account
+		t.Errorf("%d samples are left of %d", n, begun)
+	}
+	runs, err := s.List(t.Context(), Filter{})
+	if err != nil || len(runs) != begun {
+		t.Fatalf("%d runs of %d, %v", len(runs), begun, err)
+	}
+	for i, r := range runs[1:] {
+		if r.Started.After(runs[i].Started) {
+			t.Errorf("%v stands behind %v", r.Started, runs[i].Started)
+		}
+	}
+	if past, err := s.Past(t.Context(), runs[0].Path, "up", time.Unix(0, 0), runs[0].Started); err != nil ||
+		len(past) != begun-1 {
+		t.Errorf("%d results before the newest, %v", len(past), err)
+	}
+	for _, n := range []int{-60 * year, 240 * year} {
+		if add(n) == nil {
+			t.Errorf("a result of the year %d is kept", begin.Year()+n/year)
+		}
+	}
+}
