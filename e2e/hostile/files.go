@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -102,6 +103,21 @@ func files() (all []farEnd) {
 	object("journal", "runs-a-program", record(`"name":"kernel.core_pattern","old":"|/bin/sh","was":"core","new":"core"`))
 	object("journal", "writes-a-file", strings.Replace(record(`"name":"/etc/passwd","old":"root::0:0","was":"","new":""`),
 		"sysctl", "file", 1))
+	// Values that hold in a new network namespace, so that undo takes them for its own.
+	own := func(kind, name, old, now string) string {
+		return strings.Replace(record(fmt.Sprintf(`"name":%q,"old":%s,"was":%s,"new":%q`, name, old, old, now)), "sysctl",
+			kind, 1)
+	}
+	object("journal", "second-line", own("sysctl", "net.ipv4.tcp_congestion_control",
+		`"cubic\nkernel.core_pattern=|/bin/sh"`, "cubic"))
+	object("journal", "climbs", own("sysctl", "net.ipv4.conf.../../../kernel/core_pattern", `"|/bin/sh"`, "core"))
+	object("journal", "huge-value", own("sysctl", "net.ipv4.tcp_retries2", `"`+strings.Repeat("9", 1<<20)+`"`, "15"))
+	object("journal", "route", own("route", "default initcwnd; reboot", `"1000000"`, ""))
+	object("journal", "registry", own("registry", `HKEY_LOCAL_MACHINE\System`, `null`, ""))
+	object("journal", "command", own("nettcp", "Internet/x;reboot", `"1;reboot"`, ""))
+	object("journal", "no-kind", own("", "net.ipv4.ip_forward", `"1"`, "0"))
+	object("journal", "many", `{"schema":"fullpipe/journal/v1","records":[`+strings.Repeat(
+		`{"kind":"sysctl","name":"net.ipv4.ip_forward","old":"1","new":"0"},`, 50_000)+`{}]}`)
 	object("journal", "of-another", strings.Replace(record(`"name":"net.ipv4.tcp_rmem","old":"","was":"","new":""`),
 		`"host"`, quoted, 1))
 	object("journal", "long", record(`"name":"`+strings.Repeat("x", 9<<20)+`"`))

@@ -39,6 +39,8 @@ func trusted(path string) error {
 	switch {
 	case ok && owner.Uid != 0 && int(owner.Uid) != os.Geteuid():
 		return &TrustError{path, fmt.Sprintf("it belongs to user %d, who could make undo write anything", owner.Uid)}
+	case !info.IsDir() && !info.Mode().IsRegular():
+		return &TrustError{path, "it is no regular file"}
 	case info.Mode().Perm()&0o022 != 0:
 		return &TrustError{path, fmt.Sprintf("others may write it (mode %04o)", info.Mode().Perm())}
 	}
