@@ -95,7 +95,7 @@ func (e *inside) handle(r request, files []int) {
 	defer e.mu.Unlock()
 	switch r.Op {
 	case opBuild:
-		err = e.build(r.Path, files)
+		err = withheld(e.build(r.Path, files))
 	case opStart:
 		back.PID, err = e.spawn(r, files)
 		var not *NotRun

@@ -98,6 +98,18 @@ func refused(err error) error {
 	return fmt.Errorf("starting the engine: %w", err)
 }
 
+// withheld says what may help where even who made the namespaces may not do in them what
+// a lab needs.
+func withheld(err error) error {
+	for _, code := range []error{unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EAFNOSUPPORT} {
+		if errors.Is(err, code) {
+			return &Failed{err.Error(), "outside of the container: its seccomp filter, AppArmor or SELinux withholds what a lab " +
+				"makes (namespaces, mounts, netlink sockets, /dev/net/tun); or a container that may (docker run --privileged)"}
+		}
+	}
+	return err
+}
+
 // listen takes the engine's messages until it ends, then ends whatever waits for it.
 func (e *engine) listen() {
 	var err error

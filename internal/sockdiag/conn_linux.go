@@ -24,13 +24,13 @@ type conn struct {
 func open(flags int) (*conn, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|flags, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
-		return nil, fmt.Errorf("sock_diag: %w", err)
+		return nil, &Error{err}
 	}
 	// Connected to the kernel, whose port is 0: plain reads and writes allocate nothing.
 	err = unix.Connect(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
 	if err != nil {
 		unix.Close(fd)
-		return nil, fmt.Errorf("sock_diag: %w", err)
+		return nil, &Error{err}
 	}
 	return &conn{fd: fd, buf: make([]byte, bufferSize)}, nil
 }
@@ -141,7 +141,7 @@ func (c *Conn) Dump(states States, ask Ask, filter Filter, each func(*Socket)) e
 			continue // a kernel without IPv6
 		}
 		if err != nil {
-			return fmt.Errorf("sock_diag: %w", err)
+			return &Error{err}
 		}
 	}
 	return nil
@@ -183,7 +183,7 @@ func (c *Conn) Look(ids []ID, ask Ask, each func(*Socket)) (gone int, err error)
 		missing, err := c.look(ids[:n], ask, each)
 		gone += missing
 		if err != nil {
-			return gone, fmt.Errorf("sock_diag: %w", err)
+			return gone, &Error{err}
 		}
 		ids = ids[n:]
 	}

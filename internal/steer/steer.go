@@ -121,6 +121,10 @@ func (e *NotPermitted) Unwrap() error { return e.Err }
 
 // Try names what to do.
 func (e *NotPermitted) Try() string {
+	if os.Geteuid() == 0 {
+		return "outside of the container, or a container that has CAP_BPF and CAP_NET_ADMIN, a writable cgroup and a " +
+			"seccomp filter that allows bpf"
+	}
 	return "sudo fullpipe exec … -- sudo -u \"$USER\" CMD …"
 }
 
