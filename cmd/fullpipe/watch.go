@@ -171,7 +171,9 @@ type noConnection struct {
 	nobody bool
 }
 
-func (e *noConnection) Error() string { return e.target + ": no TCP connection of it stands, or none that moved anything" }
+func (e *noConnection) Error() string {
+	return e.target + ": no TCP connection of it stands, or none that moved anything"
+}
 
 // Try says what may help.
 func (e *noConnection) Try() string {
