@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -50,12 +49,10 @@ func seal(cmd *cobra.Command, doc record.Document) {
 	}
 	elapsed := time.Since(begun) // a wall clock that was set meanwhile does not matter
 	took := elapsed.Seconds()
-	var random [10]byte
-	rand.Read(random[:])
-	e := &record.Envelope{ID: record.NewID(begun, random), Origin: record.Manual, Outcome: record.OutcomeOf(doc),
-		EndedAt: record.NsTime(begun.Add(elapsed).UnixNano()), TookS: &took, ClockSynchronised: host.ClockSynchronised(),
-		InForce: host.SettingsInForce(), Commit: thisBuild().Commit}
-	e.TestID = e.ID
+	s := sessionOf(cmd.Context())
+	e := &record.Envelope{ID: newID(), TestID: s.testID, FarClock: s.farClock(), Origin: record.Manual,
+		Outcome: record.OutcomeOf(doc), EndedAt: record.NsTime(begun.Add(elapsed).UnixNano()), TookS: &took,
+		ClockSynchronised: host.ClockSynchronised(), InForce: host.SettingsInForce(), Commit: thisBuild().Commit}
 	if labels, err := cmd.Flags().GetStringToString("label"); err == nil && len(labels) > 0 {
 		e.Labels = labels
 	}

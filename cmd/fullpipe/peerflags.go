@@ -93,7 +93,7 @@ func (p *peerFlags) open(ctx context.Context, text string) (transfer.Peer, error
 	}
 	far, err := peer.Open(ctx, text, peer.Options{Key: key, Route: route, Await: awaits(text), Copy: p.copy,
 		Tunnel: p.tunnel,
-		Agent:  "fullpipe (" + version() + ")", Note: p.note})
+		Agent:  "fullpipe (" + version() + ")", Note: p.note, TestID: sessionOf(ctx).testID, Clock: sessionOf(ctx).met})
 	var bad *peer.BadPeer
 	if errors.As(err, &bad) {
 		return nil, &usageError{"PEER", bad.Error(), bad.Try()}

@@ -15,7 +15,7 @@ func run(ctx context.Context, args []string, std streams) int {
 	harmless, out := newSinks(ctx, std)
 	root := newRoot(harmless)
 	root.SetArgs(args)
-	called, err := root.ExecuteContextC(ctx)
+	called, err := root.ExecuteContextC(withSession(ctx))
 	status := finish(ctx, called, args, err, harmless)
 	if lost := out.err(); lost != nil && !gone(lost) {
 		fmt.Fprintf(harmless.err, "fullpipe: standard output: %v\n", lost)

@@ -34,6 +34,11 @@ type Options struct {
 	MaxBytes int64
 	// Agent is how web servers are told who asks.
 	Agent string
+	// TestID names what is measured in both ends' records, a UUID; "" is none.
+	TestID string
+	// Clock, when not nil, is told how the far end's clock stands to this host's, where the
+	// far end tells its time.
+	Clock func(transfer.Clock)
 	// Note, when not nil, is told what the user should know before anything is measured.
 	Note func(string)
 }
@@ -95,7 +100,7 @@ func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 	}
 	until := time.Now().Add(o.Await)
 	for {
-		client, err := probe.Far{Address: address, Key: *o.Key, Route: o.Route}.Connect(ctx)
+		client, err := o.connect(ctx, probe.Far{Address: address, Key: *o.Key, Route: o.Route})
 		if err == nil {
 			return &native{client}, nil
 		}
@@ -108,6 +113,19 @@ func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// connect connects to a fullpipe server.
+func (o *Options) connect(ctx context.Context, far probe.Far) (*probe.Client, error) {
+	far.TestID = o.TestID
+	client, err := far.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if clock, ok := client.Clock(); ok && o.Clock != nil {
+		o.Clock(clock)
+	}
+	return client, nil
 }
 
 // identify says why an address cannot be measured with without a key.

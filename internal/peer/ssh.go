@@ -40,9 +40,9 @@ func openSSH(ctx context.Context, text string, o Options) (transfer.Peer, error)
 	}
 	var far transfer.Peer
 	if o.Tunnel {
-		far, err = session.tunnel(ctx)
+		far, err = session.tunnel(ctx, &o)
 	} else {
-		far, err = session.direct(ctx, o.Route)
+		far, err = session.direct(ctx, &o)
 	}
 	if err != nil {
 		session.close()

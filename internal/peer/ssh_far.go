@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/probe"
-	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -79,13 +78,13 @@ func runBounded(ctx context.Context, cmd *exec.Cmd, limit time.Duration) error {
 }
 
 // direct connects to the server's own port.
-func (s *sshSession) direct(ctx context.Context, by socket.Route) (transfer.Peer, error) {
+func (s *sshSession) direct(ctx context.Context, o *Options) (transfer.Peer, error) {
 	host, err := s.target.hostName(ctx)
 	if err != nil {
 		return nil, err
 	}
 	address := net.JoinHostPort(host, s.port)
-	far, err := probe.Far{Address: address, Key: s.key, Route: by}.Connect(ctx)
+	far, err := o.connect(ctx, probe.Far{Address: address, Key: s.key, Route: o.Route})
 	if err != nil {
 		return nil, &SSHError{s.target.host, fmt.Errorf("ssh works, but TCP port %s there cannot be reached from here: %w",
 			s.port, err),
@@ -111,7 +110,7 @@ func (t sshTarget) hostName(ctx context.Context) (string, error) {
 }
 
 // tunnel connects through the ssh connection.
-func (s *sshSession) tunnel(ctx context.Context) (transfer.Peer, error) {
+func (s *sshSession) tunnel(ctx context.Context, o *Options) (transfer.Peer, error) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -126,7 +125,7 @@ func (s *sshSession) tunnel(ctx context.Context) (transfer.Peer, error) {
 		return nil, &SSHError{s.target.host, fmt.Errorf("forward a port: %w: %s", err, strings.TrimSpace(says.String())),
 			"an ssh client and server that allow forwarding (AllowTcpForwarding)"}
 	}
-	far, err := probe.Connect(ctx, local, s.key)
+	far, err := o.connect(ctx, probe.Far{Address: local, Key: s.key})
 	if err != nil {
 		return nil, &SSHError{s.target.host, fmt.Errorf("through the tunnel: %w", err),
 			"a server that allows forwarding (AllowTcpForwarding)"}

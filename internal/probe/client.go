@@ -3,6 +3,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -26,6 +27,7 @@ var (
 type Client struct {
 	Far
 	hello Hello
+	clock transfer.Clock
 
 	running sync.Mutex // one transfer at a time
 	mu      sync.Mutex // guards control and closed
@@ -39,6 +41,8 @@ type Far struct {
 	Key     Key
 	// Route is the way that all connections to it take.
 	Route socket.Route
+	// TestID names in both ends' records the transfers whose Spec names none; "" is none.
+	TestID string
 }
 
 // Connect opens and proves a control connection to the server at HOST:PORT.
@@ -53,9 +57,13 @@ func (f Far) Connect(ctx context.Context) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.hello = ctl.hello
+	c.hello, c.clock = ctl.hello, ctl.clock
 	return c, nil
 }
+
+// Clock says how the server's clock stood to this host's when the client connected; false:
+// the server does not tell its time.
+func (c *Client) Clock() (clock transfer.Clock, ok bool) { return c.clock, c.hello.TimeNs != 0 }
 
 // Hello is what the server told of itself.
 func (c *Client) Hello() Hello { return c.hello }
@@ -121,6 +129,7 @@ func (c *Client) Run(ctx context.Context, t transfer.Test, each func(transfer.In
 func (c *Client) run(ctx context.Context, spec transfer.Spec, each func(transfer.Interval),
 	begin func()) (*transfer.Result, error) {
 	each = transfer.Toward(spec.Direction, each)
+	spec.TestID = cmp.Or(spec.TestID, c.TestID)
 	c.running.Lock()
 	defer c.running.Unlock()
 	if err := context.Cause(ctx); err != nil {

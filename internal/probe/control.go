@@ -19,6 +19,7 @@ type control struct {
 	hello  Hello
 	// version is the highest that both ends speak.
 	version int
+	clock   transfer.Clock // the server's, if hello tells its time
 
 	// stale is how many answers to echoes are still to come that nobody waits for. Only
 	// the transfer under way touches it.
@@ -57,13 +58,15 @@ func openControl(ctx context.Context, f Far) (*control, error) {
 		tcp.Close()
 		return fail(err)
 	}
-	secured, err := secureClient(ctx, &answeredConn{Conn: tcp}, f.Key)
+	answered := &answeredConn{Conn: tcp}
+	secured, err := secureClient(ctx, answered, f.Key)
 	if err != nil {
 		tcp.Close()
 		return fail(err)
 	}
 	c.conn = secured
 	m, err := readMessage(c.conn, mostAnswer)
+	read := time.Now()
 	if err == nil {
 		err = m.decode(kindHello, &c.hello)
 	}
@@ -84,8 +87,17 @@ func openControl(ctx context.Context, f Far) (*control, error) {
 		c.conn.Close()
 		return fail(err)
 	}
+	c.clock = clockOf(&c.hello, answered.wrote, read)
 	tcp.SetDeadline(time.Time{})
 	return c, nil
+}
+
+// clockOf is how the server's clock stands to ours: it was read after we wrote our proof,
+// without which there is no hello, and before hello came. wrote and read carry the
+// monotonic clock, so that ours may be set in between.
+func clockOf(h *Hello, wrote, read time.Time) transfer.Clock {
+	half := read.Sub(wrote) / 2
+	return transfer.Clock{Offset: time.Duration(h.TimeNs - wrote.UnixNano() - int64(half)), Bound: half}
 }
 
 func (c *control) send(k kind, body any) error {
@@ -216,6 +228,12 @@ func (c *control) close(why error) {
 type answeredConn struct {
 	net.Conn
 	answered bool
+	wrote    time.Time // when the last write began
+}
+
+func (a *answeredConn) Write(b []byte) (int, error) {
+	a.wrote = time.Now()
+	return a.Conn.Write(b)
 }
 
 func (a *answeredConn) Read(b []byte) (int, error) {

@@ -4,7 +4,23 @@ import (
 	"context"
 	"net"
 	"testing"
+	"time"
 )
+
+// Whatever the network and the server took of the time between, the offset is within the
+// bound; setting our clock in between changes nothing.
+func TestClockIsWithinItsBound(t *testing.T) {
+	wrote := time.Now()
+	read := wrote.Add(80 * time.Millisecond)
+	for _, ahead := range []time.Duration{-time.Hour, 0, 3 * time.Second} {
+		for _, after := range []time.Duration{0, 10 * time.Millisecond, 80 * time.Millisecond} {
+			c := clockOf(&Hello{TimeNs: wrote.Add(ahead + after).UnixNano()}, wrote, read)
+			if c.Bound != 40*time.Millisecond || (c.Offset-ahead).Abs() > c.Bound {
+				t.Errorf("%v ahead, read after %v: %+v", ahead, after, c)
+			}
+		}
+	}
+}
 
 func TestLateEchoesArePassedOver(t *testing.T) {
 	near, far := net.Pipe()

@@ -366,3 +366,30 @@ func TestNothingStaysOpen(t *testing.T) {
 		t.Errorf("%d descriptors before, %d after", before, after)
 	}
 }
+
+// Both ends' records join by the test's name, and the client learns the server's clock.
+func TestBothEndsKnowTheTest(t *testing.T) {
+	key := probe.NewKey()
+	told := make(chan *transfer.Result, 1)
+	address := serve(t, server.Config{Key: key, Event: func(e server.Event) {
+		if e.Result != nil {
+			told <- e.Result
+		}
+	}})
+	const id = "01890a5d-ac96-774b-bcce-b302099a8057"
+	c, err := probe.Far{Address: address, Key: key, TestID: id}.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	r, err := transfer.Run(t.Context(), c, transfer.Spec{Direction: transfer.Up, Bytes: 1000}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if there := <-told; r.Spec.TestID != id || there.Spec.TestID != id {
+		t.Errorf("%q here, %q there", r.Spec.TestID, there.Spec.TestID)
+	}
+	if clock, ok := c.Clock(); !ok || clock.Bound <= 0 || clock.Offset.Abs() > clock.Bound {
+		t.Errorf("the same clock: %+v, %v", clock, ok)
+	}
+}

@@ -83,6 +83,7 @@ func (s *Session) Refuse(secured *tls.Conn) {
 func (s *Session) hello(busy bool) Hello {
 	h := s.Hello
 	h.Version, h.Versions, h.KeyID, h.Busy = leastVersion, &speaks, s.Key.ID().String(), busy
+	h.TimeNs = time.Now().UnixNano()
 	return h
 }
 

@@ -96,6 +96,8 @@ type Hello struct {
 	Echo bool `json:"echo,omitempty"`
 	// Search says that its UDP receivers and senders give and follow feedback.
 	Search bool `json:"search,omitempty"`
+	// TimeNs is the server's clock when it wrote this, nanoseconds of UTC since 1970.
+	TimeNs int64 `json:"time_ns,omitempty"`
 	// Busy says that the server has as many clients as it takes.
 	Busy bool `json:"busy,omitempty"`
 }
@@ -243,6 +245,9 @@ func (m message) decodeResult(spec transfer.Spec, wall time.Duration) (r result,
 // check holds a hello to what an honest server says of itself.
 func (h *Hello) check() error {
 	const mostNames = 64
+	if h.TimeNs < 0 {
+		return errors.New("a hello from before 1970")
+	}
 	if len(h.Software) > 256 || len(h.Kernel) > 256 || len(h.Congestion) > mostNames {
 		return errors.New("a hello longer than any server's")
 	}

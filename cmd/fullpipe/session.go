@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// session is what all documents and far ends of one command line share.
+type session struct {
+	testID string // in this host's records and in those of the far ends
+
+	mu     sync.Mutex // guards clocks
+	clocks []transfer.Clock
+}
+
+type sessionKey struct{}
+
+// withSession begins a session that sessionOf finds again.
+func withSession(ctx context.Context) context.Context {
+	return context.WithValue(ctx, sessionKey{}, &session{testID: newID()})
+}
+
+// sessionOf is the session of a command's context; one of its own where there is none.
+func sessionOf(ctx context.Context) *session {
+	if s, ok := ctx.Value(sessionKey{}).(*session); ok {
+		return s
+	}
+	return &session{testID: newID()}
+}
+
+// met keeps how a far end's clock stands to this host's.
+func (s *session) met(c transfer.Clock) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clocks = append(s.clocks, c)
+}
+
+// farClock is the far end's clock; nil where there is none that tells, or more than one.
+func (s *session) farClock() *record.FarClock {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.clocks) != 1 {
+		return nil
+	}
+	return &record.FarClock{OffsetS: s.clocks[0].Offset.Seconds(), BoundS: s.clocks[0].Bound.Seconds()}
+}
+
+// newID draws an identifier for records, dated by when this process began.
+func newID() string {
+	var random [10]byte
+	rand.Read(random[:])
+	return record.NewID(begun, random)
+}
