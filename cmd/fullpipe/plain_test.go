@@ -48,6 +48,8 @@ func TestErrorsSpeakTheUsersWords(t *testing.T) {
 		{"history import " + short, "it ends too early"},
 		{"audit " + kind, "fullpipe/snapshot/v1"},
 		{"audit " + text, "neither JSON nor"},
+		{"show", "0 arguments given, 1 needed"},
+		{"history compare 1", "1 arguments given, 2 needed"},
 		{"rfc6349 x --cir fast", "not a number"},
 	} {
 		var out, errs bytes.Buffer

@@ -193,7 +193,7 @@ func echo(by socket.Route) func(ctx context.Context, to netip.AddrPort, rtt, spe
 
 // targets are the systems whose settings are printed: what the user says, in a lab what
 // its stacks imitate, else what the ends say they are.
-func (f *tuneFlags) targets(r *tune.Result) (near, far *plan.Target) {
+func (f *tuneFlags) targets(r *tune.Result) (near, far *report.System) {
 	names := [2]string{f.target, f.farTarget}
 	guesses := [2]string{runtime.GOOS, ""}
 	if r.Near != nil {
@@ -207,13 +207,18 @@ func (f *tuneFlags) targets(r *tune.Result) (near, far *plan.Target) {
 			guesses = [2]string{made.Near.Name, made.Far.Name}
 		}
 	}
-	var found [2]*plan.Target
+	var found [2]*report.System
 	for i, name := range names {
 		if name == "" {
 			name = guesses[i]
 		}
 		if target, err := plan.ParseTarget(name); err == nil {
-			found[i] = &target
+			found[i] = &report.System{Target: target}
+		}
+	}
+	if _, imitated := os.LookupEnv(labVariable); found[0] != nil && f.target == "" && !imitated {
+		if now, err := host.Snapshot(); err == nil { // else its system's defaults stand in
+			found[0].Values = now.Values
 		}
 	}
 	return found[0], found[1]

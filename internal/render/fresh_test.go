@@ -66,7 +66,7 @@ func TestFreshDocumentsSurviveBeingStored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkFresh(t, report.Tune(header("tune"), "host", r, &near, nil))
+		checkFresh(t, report.Tune(header("tune"), "host", r, &report.System{Target: near}, nil))
 	})
 	t.Run("measure", func(t *testing.T) {
 		sender := transfer.Stream{Last: 3 * time.Second}

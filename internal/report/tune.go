@@ -14,8 +14,16 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
 
-// Tune describes what the loop found, with settings for the targets that are known.
-func Tune(h record.Header, peer string, r *tune.Result, near, far *plan.Target) *record.Tune {
+// System is a host that settings are planned for.
+type System struct {
+	plan.Target
+	// Values are its settings as they are, by name; where they are not known, its system's
+	// defaults stand in.
+	Values map[string]string
+}
+
+// Tune describes what the loop found, with settings for the systems that are known.
+func Tune(h record.Header, peer string, r *tune.Result, near, far *System) *record.Tune {
 	doc := &record.Tune{Header: h, Peer: peer, Near: Host(r.Near), Far: Host(r.Far), ElapsedS: r.Elapsed.Seconds(),
 		BytesSent: r.Bytes, Directions: []record.TuneDirection{}}
 	for i := range r.Directions {
@@ -24,7 +32,7 @@ func Tune(h record.Header, peer string, r *tune.Result, near, far *plan.Target) 
 	return doc
 }
 
-func newTuneDirection(d *tune.Direction, near, far *plan.Target) record.TuneDirection {
+func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection {
 	out := record.TuneDirection{Direction: d.Direction, Path: newTunePath(&d.Path), Verdict: d.Verdict, Reason: d.Reason,
 		Warnings: d.Warnings, Interrupted: d.Interrupted, Trials: []record.TuneTrial{}, Before: newTuneMeasured(&d.Before)}
 	for _, t := range d.Trials {
@@ -114,18 +122,18 @@ func bounds(i stats.Interval) *[2]float64 {
 }
 
 // settings are what to set at both ends for the chosen setup.
-func settings(d *tune.Direction, near, far *plan.Target) (all []record.TuneSetting) {
+func settings(d *tune.Direction, near, far *System) (all []record.TuneSetting) {
 	nearRole, farRole := plan.Sender, plan.Receiver
 	if d.Direction == transfer.Down {
 		nearRole, farRole = farRole, nearRole
 	}
 	for _, end := range []struct {
 		host   string
-		target *plan.Target
+		target *System
 		role   plan.Role
 	}{{"near", near, nearRole}, {"far", far, farRole}} {
 		if end.target != nil && d.Chosen.Window > 0 {
-			for _, s := range plan.For(windowPath(d), *end.target, end.role) {
+			for _, s := range end.target.plan(windowPath(d), end.role) {
 				all = append(all, record.TuneSetting{Host: end.host, Target: end.target.Name, Setting: s})
 			}
 		}
@@ -137,6 +145,15 @@ func settings(d *tune.Direction, near, far *plan.Target) (all []record.TuneSetti
 		}
 	}
 	return all
+}
+
+// plan is what to set there for a path; nothing where it cannot be planned.
+func (s *System) plan(path plan.Path, role plan.Role) []plan.Setting {
+	p, err := plan.New(path, s.Target, plan.Options{Role: role, Values: s.Values})
+	if err != nil {
+		return nil
+	}
+	return p.Settings
 }
 
 // windowPath is what the chosen window is planned for; where ceilings clipped it, what the
@@ -151,7 +168,7 @@ func windowPath(d *tune.Direction) plan.Path {
 }
 
 // clampSetting holds a window below what automatic sizing would take.
-func clampSetting(c *tune.Chosen, host string, target *plan.Target) record.TuneSetting {
+func clampSetting(c *tune.Chosen, host string, target *System) record.TuneSetting {
 	s := record.TuneSetting{Host: host, Setting: plan.Setting{Role: plan.Receiver, Name: "TCP_WINDOW_CLAMP",
 		Value: strconv.Itoa(c.Clamp),
 		Where: "in the program, on every connection", Unit: "bytes", Source: "tcp(7)", Confirmed: true}}
@@ -163,7 +180,7 @@ func clampSetting(c *tune.Chosen, host string, target *plan.Target) record.TuneS
 
 // senderSettings are what else than a window the sender is given, in the narrowest scope
 // first: a program's sockets, a route, the host.
-func senderSettings(c *tune.Chosen, host string, target *plan.Target) (all []record.TuneSetting) {
+func senderSettings(c *tune.Chosen, host string, target *System) (all []record.TuneSetting) {
 	system := ""
 	if target != nil {
 		system = target.Name
