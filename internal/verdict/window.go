@@ -9,13 +9,18 @@ type WindowFacts struct {
 	Largest, Middle, Last int64
 	SizeKnown             bool // the receiver told how its buffer is sized
 	Automatic             bool // by its system, not by SO_RCVBUF
+	// Requested is what SO_RCVBUF asked for; 0: nothing, or it is not known.
+	Requested int64
 }
 
 // Subtype says why the window is what it is. A window that does not grow, though nobody
 // says how its buffer is sized, is called Fixed: SO_RCVBUF, a clamp and an exhausted
 // automatic ceiling look alike from outside.
 func (f WindowFacts) Subtype() string {
-	fixed := f.SizeKnown && !f.Automatic
+	// A request for more than a header holds is not what gave a factor of 0: who asked for it
+	// was not heard.
+	refused := f.ScaleKnown && f.Scale == 0 && f.Requested > threshold.UnscaledMost
+	fixed := f.SizeKnown && !f.Automatic && !refused
 	atMost := float64(f.Largest) >= threshold.UnscaledNear*threshold.UnscaledMost && f.Largest <= threshold.UnscaledMost
 	switch {
 	case f.ScaleKnown && f.Scale < 0 && (atMost || !fixed):

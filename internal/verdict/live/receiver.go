@@ -126,6 +126,7 @@ func (c *connection) windowSubtype() string {
 	}
 	if c.receiver != nil {
 		f.SizeKnown, f.Automatic = true, c.receiver.ReceiveBuffer.Automatic()
+		f.Requested = int64(c.receiver.ReceiveBuffer.Requested)
 	}
 	return f.Subtype()
 }

@@ -113,12 +113,13 @@ func concludeReceiver(v verdict.Verdict, end *transfer.End, have transfer.Fields
 }
 
 func ownWindowSubtype(s *transfer.Stream) string {
+	zero := s.Handshake != nil && s.Handshake.ReceiveScale == 0
 	switch {
-	case !s.ReceiveBuffer.Automatic():
+	case !s.ReceiveBuffer.Automatic() && !(zero && s.ReceiveBuffer.Requested > threshold.UnscaledMost):
 		return verdict.Fixed
 	case s.Handshake != nil && s.Handshake.ReceiveScale < 0:
 		return verdict.Unscaled
-	case s.Handshake != nil && s.Handshake.ReceiveScale == 0:
+	case zero:
 		return verdict.FactorZero
 	}
 	return verdict.Stuck
