@@ -38,6 +38,7 @@ var floors = [][]string{
 		"internal/diagnose", "internal/store"},
 	// faces
 	{"internal/render", "internal/render/iperf3", "internal/render/text", "internal/render/svg", "internal/render/html"},
+	{"internal/tui"},
 	{"cmd/fullpipe"},
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/tui"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
@@ -31,6 +32,7 @@ type watchFlags struct {
 	local                    bool
 	listen                   string
 	rows                     int
+	lines                    bool
 }
 
 func newWatch() *cobra.Command {
@@ -39,10 +41,11 @@ func newWatch() *cobra.Command {
 		Use:   "watch",
 		Short: "what limits this host's connections, all the time",
 		Long: `watch reads every TCP connection of this network namespace once a period, takes the kernel's
-last account of those that end, and samples the 64 that move most. It prints a line for each
-that moves payload: who, where to, how fast, the round trip against its least, and what
-limits it. With --for it says at the end what limited most bytes. It changes nothing and
-needs no privilege; what this user may not see is named.`,
+last account of those that end, and samples the 64 that move most. It shows for each that moves
+payload: who, where to, how fast, the round trip against its least, and what limits it; on a
+terminal as a table that keys sort, group, filter and open (? tells them), else as lines. With
+--for it says at the end what limited most bytes. It changes nothing and needs no privilege;
+what this user may not see is named.`,
 		Example: `  fullpipe watch
   fullpipe watch --for 30s --json
   fullpipe watch --port 443 --min-rate 1mbit
@@ -61,7 +64,8 @@ needs no privilege; what this user may not see is named.`,
 	flags.Var(&f.minRate, "min-rate", "that move so much, both directions together")
 	flags.BoolVar(&f.local, "local", false, "connections within this host as well")
 	flags.StringVar(&f.listen, "listen", "", "print nothing, serve metrics to Prometheus (OpenMetrics) at this ADDR:PORT")
-	flags.IntVar(&f.rows, "rows", 20, "connections shown in a period")
+	flags.IntVar(&f.rows, "rows", 20, "connections that lines show in a period")
+	flags.BoolVar(&f.lines, "lines", false, "lines on a terminal too")
 	return cmd
 }
 
@@ -109,6 +113,15 @@ func (f *watchFlags) run(cmd *cobra.Command) error {
 	}
 	if f.length > 0 {
 		return watchFor(cmd, "", cfg, f.length)
+	}
+	if !f.lines && !wantsJSON(cmd) && isTerminal(cmd.OutOrStdout()) && isTerminal(cmd.InOrStdin()) {
+		return tui.Run(cmd.Context(), cmd.InOrStdin(), raw(cmd.OutOrStdout()),
+			func(ctx context.Context, each func(*record.Watch)) error {
+				return watch.Run(ctx, cfg, func(v *watch.View) error {
+					each(report.Watch(newHeader(cmd), "", v))
+					return nil
+				})
+			})
 	}
 	err = watch.Run(cmd.Context(), cfg, func(v *watch.View) error {
 		doc := report.Watch(newHeader(cmd), "", v)

@@ -60,6 +60,7 @@ type WatchedConnection struct {
 	// SendBufferBytes and ReceiveBufferBytes are granted ones.
 	SendBufferBytes    int64              `json:"send_buffer_bytes,omitempty"`
 	ReceiveBufferBytes int64              `json:"receive_buffer_bytes,omitempty"`
+	FollowedS          float64            `json:"followed_s"` // since it was first seen
 	Ended              bool               `json:"ended,omitempty"`
 	Directions         []WatchedDirection `json:"directions"` // the heavier first
 }
@@ -72,6 +73,10 @@ type WatchedDirection struct {
 	RetransmittedBytes int64              `json:"retransmitted_bytes,omitempty"`
 	RTTS               *float64           `json:"rtt_s,omitempty"`
 	RTTMinS            *float64           `json:"rtt_min_s,omitempty"`
+	// InFlightBytes is what was under way last, OfferedBytes the receiver's window then: the
+	// peer's where this end sends, else our own.
+	InFlightBytes int64 `json:"in_flight_bytes,omitempty"`
+	OfferedBytes  int64 `json:"offered_bytes,omitempty"`
 	// Sampled says that the verdict rests on samples; else on the kernel's cumulative
 	// clocks alone.
 	Sampled bool `json:"sampled"`

@@ -31,11 +31,13 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 		c := record.WatchedConnection{Local: s.Local.String(), Remote: s.Remote.String(), PID: s.Owner.PID,
 			Program: s.Owner.Program,
 			Unit:    s.Owner.Unit, Container: s.Owner.Container, Congestion: s.Congestion, SendBufferBytes: s.SendBuffer,
-			ReceiveBufferBytes: s.ReceiveBuffer, Ended: s.Ended}
+			ReceiveBufferBytes: s.ReceiveBuffer, Ended: s.Ended,
+			FollowedS: max(v.At-s.Seen, 0).Seconds()}
 		for j := range s.Flows {
 			f := &s.Flows[j]
 			d := record.WatchedDirection{Direction: f.Direction, Bytes: f.Bytes, Sampled: f.Sampled, Verdict: f.Verdict,
-				GoodputBps: float64(f.Bytes) * 8 / max(v.Length.Seconds(), 1e-9), RetransmittedBytes: max(f.Resent, 0)}
+				GoodputBps: float64(f.Bytes) * 8 / max(v.Length.Seconds(), 1e-9), RetransmittedBytes: max(f.Resent, 0),
+				InFlightBytes: f.InFlight, OfferedBytes: f.Offered}
 			if f.RTT > 0 {
 				d.RTTS = seconds(f.RTT)
 			}

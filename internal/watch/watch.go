@@ -66,6 +66,8 @@ type Flow struct {
 	RTT     time.Duration // the last smoothed one; 0 where nothing was sent
 	MinRTT  time.Duration
 	Resent  int64 // payload bytes that were sent again in the period
+	// InFlight is what was under way last, Offered the receiver's window then; 0: not known.
+	InFlight, Offered int64
 }
 
 // Seen is one connection in a period.
@@ -145,8 +147,9 @@ func (c *Connection) flow(d transfer.Direction) Flow {
 	if sends {
 		f.Resent = c.Sample.RetransmittedBytes - c.mark.RetransmittedBytes
 		f.RTT, f.MinRTT = c.Sample.RTT, c.Sample.MinRTT
+		f.InFlight, f.Offered = c.Sample.InFlight, c.Sample.SendWnd
 	} else {
-		f.Bytes = c.Sample.Received - c.mark.Received
+		f.Bytes, f.Offered = c.Sample.Received-c.mark.Received, c.Sample.ReceiveWnd
 	}
 	switch {
 	case f.Bytes < least:

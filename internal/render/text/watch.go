@@ -56,8 +56,8 @@ func watchedDirectionCells(doc *record.Watch, c *record.WatchedConnection, d *re
 			trip += " (" + SecondsText(*d.RTTMinS) + ")"
 		}
 	}
-	return []string{ownerText(c), directionWord(d.Direction) + " " + c.Remote, units.Rate(d.GoodputBps).String(), trip,
-		watchedVerdict(d)}
+	return []string{Owner(c), directionWord(d.Direction) + " " + c.Remote, units.Rate(d.GoodputBps).String(), trip,
+		Limited(d)}
 }
 
 func directionWord(d transfer.Direction) string {
@@ -67,8 +67,8 @@ func directionWord(d transfer.Direction) string {
 	return "from"
 }
 
-// ownerText is whose a connection is, in one cell.
-func ownerText(c *record.WatchedConnection) string {
+// Owner is whose a connection is, in one cell.
+func Owner(c *record.WatchedConnection) string {
 	name := cmp.Or(c.Program, c.Unit, c.Container, "?")
 	if c.PID > 0 {
 		name += fmt.Sprintf("[%d]", c.PID)
@@ -76,7 +76,8 @@ func ownerText(c *record.WatchedConnection) string {
 	return name
 }
 
-func watchedVerdict(d *record.WatchedDirection) string {
+// Limited is by what a direction is limited, in a few words.
+func Limited(d *record.WatchedDirection) string {
 	text := string(d.Limiter)
 	if d.Subtype != "" {
 		text += " (" + d.Subtype + ")"
@@ -112,7 +113,7 @@ func why(w io.Writer, d *record.Watch) {
 	c := &d.Connections[0]
 	f := &c.Directions[0]
 	verb := map[transfer.Direction]string{transfer.Up: "sends", transfer.Down: "receives"}[f.Direction]
-	fmt.Fprintf(w, "%s %s %s %s %s: %s\n", ownerText(c), verb, units.Rate(f.GoodputBps), directionWord(f.Direction),
+	fmt.Fprintf(w, "%s %s %s %s %s: %s\n", Owner(c), verb, units.Rate(f.GoodputBps), directionWord(f.Direction),
 		c.Remote, whyAnswer(f))
 	fmt.Fprintln(w, hanging(w, "  do: ", doAbout(f.Fix, f.Verdict)))
 	for _, e := range f.Evidence {
@@ -234,3 +235,6 @@ func doAboutMost(d *record.Watch, l *record.WatchLimited) string {
 	}
 	return doAbout(nil, verdict.Verdict{Limiter: l.Limiter})
 }
+
+// Advice is what to do about what limits a direction.
+func Advice(d *record.WatchedDirection) string { return doAbout(d.Fix, d.Verdict) }

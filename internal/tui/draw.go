@@ -1,0 +1,233 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// What a terminal is taken for until it has said how large it is, and the least that a
+// picture is made for.
+const (
+	usualWidth, usualHeight = 80, 24
+	leastWidth, leastHeight = 40, 8
+)
+
+const (
+	bold    = "\x1b[1m"
+	faint   = "\x1b[2m"
+	reverse = "\x1b[7m"
+	plain   = "\x1b[0m"
+)
+
+// draw is the whole picture, as many lines as the terminal has at most.
+func (m model) draw() string {
+	width, height := max(m.wide(), leastWidth), max(m.high(), leastHeight)
+	var body []string
+	switch {
+	case m.help:
+		body = helpLines()
+	case m.doc == nil:
+		body = []string{"", "reading the first period …"}
+	default:
+		body = m.table(width, height-3)
+	}
+	lines := append(m.head(), body...)
+	lines = lines[:min(len(lines), height-1)]
+	for len(lines) < height-1 {
+		lines = append(lines, "")
+	}
+	lines = append(lines, m.foot())
+	for i, line := range lines {
+		lines[i] = ansi.Truncate(line, width, "…") + plain
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (m model) wide() int {
+	if m.width == 0 {
+		return usualWidth
+	}
+	return m.width
+}
+
+func (m model) high() int {
+	if m.height == 0 {
+		return usualHeight
+	}
+	return m.height
+}
+
+// head is what holds of all connections, in two lines.
+func (m model) head() []string {
+	first := bold + "fullpipe watch" + plain
+	if m.doc == nil {
+		return []string{first, ""}
+	}
+	var up, down float64
+	for _, r := range rows(m.doc, byConnection) {
+		if r.up {
+			up += r.bps
+		} else {
+			down += r.bps
+		}
+	}
+	first += fmt.Sprintf("  %d followed, %d moving; sends %s, receives %s", m.doc.Matching,
+		len(m.doc.Connections)+m.doc.LeftOut, units.Rate(up), units.Rate(down))
+	if m.paused {
+		first += "  " + reverse + " paused " + plain
+	}
+	if m.frozen {
+		first += "  " + reverse + " frozen " + plain
+	}
+	second := faint + "by " + m.sorting.String() + ", a row a " + m.grouping.String() + plain
+	if m.filter != "" || m.typing {
+		second += "  filter: " + m.filter
+		if m.typing {
+			second += "_"
+		}
+	}
+	if m.doc.LostEnds > 0 {
+		second += fmt.Sprintf("  %d ends lost", m.doc.LostEnds)
+	}
+	for _, unseen := range m.doc.Unread {
+		second += "  not seen: " + unseen
+	}
+	return []string{first, second}
+}
+
+func (m model) foot() string {
+	if m.typing {
+		return faint + "type what rows have to contain; enter keeps it, esc drops it" + plain
+	}
+	return faint + "↑↓ choose  enter open  / filter  g group  s sort  space pause  f freeze  ? help  q quit" + plain
+}
+
+func helpLines() []string {
+	lines := []string{"",
+		"enter      opens a row: shares of time, evidence, windows, what to do",
+		"/          shows rows that contain a text: a program, address, unit, limiter",
+		"g          rows are connections, programs, units, networks (/24, /48), ports",
+		"s          sorts by goodput, by what was sent again, by round trip, by age",
+		"space, p   pauses: what happens meanwhile is not shown",
+		"f          freezes: rows keep their places, figures go on",
+		"q          quits", "",
+		"Letters in a bar, an eighth of the time each:"}
+	names := make([]verdict.Name, 0, len(letters))
+	for name := range letters {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for some := range slices.Chunk(names, 3) {
+		line := ""
+		for _, name := range some {
+			line += fmt.Sprintf(" %c %-22s", letters[name].letter, name)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// table draws the rows, and what the open one holds below them.
+func (m model) table(width, height int) []string {
+	all := m.shown()
+	if len(all) == 0 {
+		return []string{"", "nothing moves that fits"}
+	}
+	var detail []string
+	at := slices.IndexFunc(all, func(r row) bool { return r.key == m.selected })
+	if m.open && at >= 0 {
+		detail = m.detail(all[at], width)
+		detail = detail[:min(len(detail), max(height-4, 1))]
+	}
+	room := max(height-1-len(detail), 1)
+	first := min(max(at-room/2, 0), max(len(all)-room, 0))
+	some := all[first:min(first+room, len(all))]
+
+	columns := columnsFor(width)
+	lines := []string{faint + columns.line(head) + plain}
+	for _, r := range some {
+		drawn := columns.line(func(c column) string { return c.cell(r) })
+		if r.key == m.selected {
+			drawn = reverse + strings.ReplaceAll(drawn, plain, plain+reverse) + plain
+		}
+		lines = append(lines, drawn)
+	}
+	return append(lines, detail...)
+}
+
+// detail is what one row holds.
+func (m model) detail(r row, width int) []string {
+	lines := []string{strings.Repeat("─", width)}
+	add := func(label, words string) {
+		if words == "" {
+			return
+		}
+		for i, line := range strings.Split(ansi.Wordwrap(words, max(width-12, 20), ""), "\n") {
+			if i > 0 {
+				label = ""
+			}
+			lines = append(lines, fit(label, 10)+"  "+line)
+		}
+	}
+	add("goodput", sparkline(m.past[r.key])+"  "+units.Rate(r.bps).String())
+	var times []string
+	for _, name := range r.shares.Top() {
+		times = append(times, fmt.Sprintf("%s %.0f %%", name, 100*r.shares[name]))
+	}
+	add("time", strings.Join(times, ", "))
+	c, d := r.connection, r.direction
+	if c == nil {
+		add("limited", r.limited)
+		return lines
+	}
+	add("limited", fmt.Sprintf("%s, %s confidence", r.limited, d.Confidence))
+	add("do", text.Advice(d))
+	for _, e := range d.Evidence {
+		add("because", e.Text)
+	}
+	var windows []string
+	size := func(what string, bytes int64) {
+		if bytes > 0 {
+			windows = append(windows, what+" "+units.Size(bytes).String())
+		}
+	}
+	if d.Direction == transfer.Up {
+		size("send buffer granted", c.SendBufferBytes)
+		size("peer's window", d.OfferedBytes)
+		size("under way", d.InFlightBytes)
+	} else {
+		size("receive buffer granted", c.ReceiveBufferBytes)
+		size("window offered", d.OfferedBytes)
+	}
+	add("windows", strings.Join(windows, ", "))
+	var whose []string
+	for _, word := range []string{c.Unit, c.Container, c.Congestion} {
+		if word != "" {
+			whose = append(whose, word)
+		}
+	}
+	add("of", strings.Join(append([]string{c.Local}, whose...), ", "))
+	return lines
+}
+
+// sparkline is a row of values, the tallest of them a full block.
+func sparkline(values []float64) string {
+	if len(values) == 0 || slices.Max(values) <= 0 {
+		return ""
+	}
+	levels := []rune("▁▂▃▄▅▆▇█")
+	most := slices.Max(values)
+	var b strings.Builder
+	for _, v := range values {
+		b.WriteRune(levels[int(v/most*float64(len(levels)-1)+0.5)])
+	}
+	return b.String()
+}

@@ -1,0 +1,193 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// row is one line of the table: a direction of a connection, or a group of them.
+type row struct {
+	key         string // the same from period to period
+	name, where string
+	up          bool
+	bps, resent float64 // bit/s of payload; share of it that was sent again
+	rtt, least  float64 // s; 0: not known
+	followed    float64 // s
+	shares      verdict.Shares
+	limited     string // by what, in words
+	connections int
+	connection  *record.WatchedConnection // nil for a group
+	direction   *record.WatchedDirection
+}
+
+// text is what a filter looks through.
+func (r *row) text() string {
+	all := r.name + " " + r.where + " " + r.limited
+	if c := r.connection; c != nil {
+		all += " " + c.Local + " " + c.Unit + " " + c.Container
+	}
+	return all
+}
+
+// sorting is by what rows are sorted, the largest first.
+type sorting int
+
+const (
+	byGoodput sorting = iota
+	byLoss
+	byRoundTrip
+	byAge
+	sortings
+)
+
+func (s sorting) String() string {
+	return [...]string{"goodput", "sent again", "round trip", "age"}[s]
+}
+
+func (s sorting) compare(a, b row) int {
+	value := func(r row) float64 { return [...]float64{r.bps, r.resent, r.rtt, r.followed}[s] }
+	return cmp.Compare(value(b), value(a))
+}
+
+// grouping is what rows stand for.
+type grouping int
+
+const (
+	byConnection grouping = iota
+	byProgram
+	byUnit
+	byNetwork
+	byPort
+	groupings
+)
+
+func (g grouping) String() string {
+	return [...]string{"connection", "program", "unit", "network", "port"}[g]
+}
+
+// of is the group that a connection belongs to.
+func (g grouping) of(c *record.WatchedConnection) string {
+	switch g {
+	case byProgram:
+		return cmp.Or(c.Program, "?")
+	case byUnit:
+		return cmp.Or(c.Unit, c.Container, "?")
+	case byNetwork:
+		return network(c.Remote)
+	case byPort:
+		return servicePort(c)
+	}
+	return c.Local + " " + c.Remote
+}
+
+// network is the far end's /24 or /48.
+func network(remote string) string {
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return remote
+	}
+	bits := 24
+	if at.Addr().Is6() {
+		bits = 48
+	}
+	p, err := at.Addr().WithZone("").Prefix(bits)
+	if err != nil {
+		return remote
+	}
+	return p.String()
+}
+
+// servicePort is the smaller port of a connection: clients take theirs from above.
+func servicePort(c *record.WatchedConnection) string {
+	local, _ := netip.ParseAddrPort(c.Local)
+	remote, _ := netip.ParseAddrPort(c.Remote)
+	return fmt.Sprintf(":%d", min(local.Port(), remote.Port()))
+}
+
+// rows are a document's rows, grouped.
+func rows(d *record.Watch, g grouping) (all []row) {
+	groups := map[string]int{}
+	for i := range d.Connections {
+		c := &d.Connections[i]
+		for j := range c.Directions {
+			r := single(c, &c.Directions[j])
+			if g == byConnection {
+				all = append(all, r)
+				continue
+			}
+			r.name, r.where = g.of(c), directionWord(r.up)
+			r.key = r.where + " " + r.name
+			r.connection, r.direction = nil, nil
+			at, ok := groups[r.key]
+			if !ok {
+				groups[r.key] = len(all)
+				all = append(all, r)
+				continue
+			}
+			all[at] = all[at].with(r)
+		}
+	}
+	return all
+}
+
+func single(c *record.WatchedConnection, d *record.WatchedDirection) row {
+	r := row{name: text.Owner(c), up: d.Direction == transfer.Up, bps: d.GoodputBps, shares: d.Shares,
+		limited: text.Limited(d), connections: 1, connection: c, direction: d, followed: c.FollowedS}
+	r.where = directionWord(r.up) + " " + c.Remote
+	r.key = r.where + " " + c.Local
+	if d.Bytes > 0 {
+		r.resent = float64(d.RetransmittedBytes) / float64(d.Bytes)
+	}
+	if d.RTTS != nil {
+		r.rtt = *d.RTTS
+	}
+	if d.RTTMinS != nil {
+		r.least = *d.RTTMinS
+	}
+	return r
+}
+
+func directionWord(up bool) string {
+	if up {
+		return "to"
+	}
+	return "from"
+}
+
+// with is the sum of two rows: shares and losses weigh as much as the payload they stand for.
+func (r row) with(o row) row {
+	sum := r
+	sum.bps += o.bps
+	sum.connections += o.connections
+	weight := func(a, b float64) float64 {
+		if sum.bps == 0 {
+			return 0
+		}
+		return (a*r.bps + b*o.bps) / sum.bps
+	}
+	sum.resent = weight(r.resent, o.resent)
+	sum.rtt, sum.followed = max(r.rtt, o.rtt), max(r.followed, o.followed)
+	if sum.least == 0 || o.least > 0 && o.least < sum.least {
+		sum.least = o.least
+	}
+	sum.shares = verdict.Shares{}
+	for name, share := range r.shares {
+		sum.shares[name] += weight(share, 0)
+	}
+	for name, share := range o.shares {
+		sum.shares[name] += weight(0, share)
+	}
+	var most []string
+	for _, name := range sum.shares.Top() {
+		most = append(most, string(name))
+	}
+	sum.limited = strings.Join(most[:min(2, len(most))], ", ")
+	return sum
+}

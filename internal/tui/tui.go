@@ -1,0 +1,81 @@
+// Package tui shows `watch` on a terminal: a table of this host's connections that is drawn
+// anew each period, sorted, grouped and filtered by keys, in which a row opens into its
+// evidence. It reads the documents of [record.Watch] and nothing else. What a key or a
+// period changes and what is drawn are pure functions; only Run touches the terminal.
+package tui
+
+import (
+	"context"
+	"io"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+)
+
+// period is what one period of the watch showed.
+type period struct{ doc *record.Watch }
+
+// ended is the end of the watch, with its error.
+type ended struct{ err error }
+
+// Run shows on a terminal what watch tells, until the user quits, ctx ends or watch does.
+// It returns when watch has returned: its error, nil where the user quit.
+func Run(ctx context.Context, in io.Reader, out io.Writer, watch func(context.Context, func(*record.Watch)) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	program := tea.NewProgram(model{}, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
+		tea.WithoutSignalHandler())
+	done := make(chan error, 1)
+	go func() {
+		err := watch(ctx, func(doc *record.Watch) {
+			text.AddSentences(doc)
+			program.Send(period{render.Document(doc)})
+		})
+		done <- err
+		program.Send(ended{err})
+	}()
+	last, failed := program.Run()
+	quit := ctx.Err() == nil
+	cancel()
+	err := <-done
+	if m, ok := last.(model); quit && ok && !m.ended {
+		return nil // how a user ends it is no failure
+	}
+	if err == nil && failed != nil && ctx.Err() == nil {
+		err = failed
+	}
+	return err
+}
+
+// Init has nothing to wait for but the first period.
+func (m model) Init() tea.Cmd { return nil }
+
+// Update answers the model after a key, a period or another size of the terminal.
+func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case period:
+		m = m.told(msg.doc)
+	case ended:
+		m.ended = true
+		return m, tea.Quit
+	case tea.KeyPressMsg:
+		var quit bool
+		if m, quit = m.pressed(msg.String(), msg.Key().Text); quit {
+			return m, tea.Quit
+		}
+	}
+	return m, nil
+}
+
+// View draws the model.
+func (m model) View() tea.View {
+	v := tea.NewView(m.draw())
+	v.AltScreen = true
+	v.WindowTitle = "fullpipe watch"
+	return v
+}
