@@ -60,7 +60,7 @@ type WatchedConnection struct {
 	// SendBufferBytes and ReceiveBufferBytes are granted ones.
 	SendBufferBytes    int64              `json:"send_buffer_bytes,omitempty"`
 	ReceiveBufferBytes int64              `json:"receive_buffer_bytes,omitempty"`
-	FollowedS          float64            `json:"followed_s"` // since it was first seen
+	FollowedS          float64            `json:"followed_s,omitempty"` // since it was first seen
 	Ended              bool               `json:"ended,omitempty"`
 	Directions         []WatchedDirection `json:"directions"` // the heavier first
 }

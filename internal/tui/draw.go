@@ -107,7 +107,7 @@ func (m model) foot() string {
 	if m.typing {
 		return faint + "type what rows have to contain; enter keeps it, esc drops it" + plain
 	}
-	return faint + "↑↓ choose  enter open  / filter  g group  s sort  space pause  f freeze  ? help  q quit" + plain
+	return faint + "↑↓ enter open  / filter  g group  s sort  p pause  f freeze  ? help  q quit" + plain
 }
 
 func helpLines() []string {
