@@ -1,0 +1,73 @@
+package fullpipe_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// licences are those that may be linked into a program under Apache-2.0, by words that only
+// their text has.
+var licences = map[string]*regexp.Regexp{
+	"Apache-2.0": regexp.MustCompile(`Apache License\s+Version 2\.0`),
+	"MIT":        regexp.MustCompile(`Permission is hereby granted, free of charge, to any person obtaining a copy`),
+	"BSD":        regexp.MustCompile(`Redistribution and use in source and binary forms`),
+	"ISC":        regexp.MustCompile(`Permission to use, copy, modify, and/?(?:or)? distribute this software`),
+}
+
+// TestLicences reads the licence of every module whose packages are in the program, on any
+// system it is built for.
+func TestLicences(t *testing.T) {
+	modules := map[string]string{}
+	for _, system := range []string{"linux", "windows", "darwin", "freebsd"} {
+		cmd := exec.Command("go", "list", "-deps", "-json=Module", "./cmd/fullpipe")
+		cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		for dec := json.NewDecoder(strings.NewReader(string(out))); dec.More(); {
+			var p struct {
+				Module *struct {
+					Path, Dir string
+					Main      bool
+				}
+			}
+			if err := dec.Decode(&p); err != nil {
+				t.Fatal(err)
+			}
+			if p.Module != nil && !p.Module.Main {
+				modules[p.Module.Path] = p.Module.Dir
+			}
+		}
+	}
+	if len(modules) < 10 {
+		t.Fatalf("only %d modules", len(modules))
+	}
+	for path, dir := range modules {
+		files, err := filepath.Glob(filepath.Join(dir, "[LC][IO][CP][EY]*"))
+		if err != nil || len(files) == 0 {
+			t.Errorf("%s has no licence in %s", path, dir)
+			continue
+		}
+		found := ""
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, words := range licences {
+				if words.Match(text) {
+					found = name
+				}
+			}
+		}
+		if found == "" {
+			t.Errorf("%s: no licence that is known to go with Apache-2.0: %v", path, files)
+		}
+	}
+}
