@@ -109,7 +109,7 @@ func parallels(all []*flow.Connection) map[hosts][]timeline.Parallel {
 	for _, c := range all {
 		for _, d := range c.Directions() {
 			if key := between(d); d.Bytes >= least && len(beside[key]) < mostParallel {
-				beside[key] = append(beside[key], timeline.Parallel{Connection: c, Direction: d})
+				beside[key] = append(beside[key], timeline.NewParallel(c, d))
 			}
 		}
 	}

@@ -40,17 +40,12 @@ func (o *Order) Settle(s []Segment, last bool) (settled int) {
 		o.begun, o.latest, o.floor = true, s[0].At, s[0].At
 	}
 	i := o.checked
-	for ; i < len(s); i++ {
-		at := s[i].At + o.shift
-		if at < o.latest || at-o.latest >= forwardLeast {
-			if !last && len(s)-i < lookAhead && i > len(s)/2 {
-				break // what comes next will tell
-			}
-			at = o.place(s, i)
-		} else {
-			s[i].At = at
+	for {
+		if i = o.inOrder(s, i); i == len(s) || !last && len(s)-i < lookAhead && i > len(s)/2 {
+			break // what comes next will tell
 		}
-		o.latest = max(o.latest, at)
+		o.latest = max(o.latest, o.place(s, i))
+		i++
 	}
 	if settled = len(s); !last {
 		settled = min(len(s)-o.hold(len(s)), i-len(s)/4)
@@ -60,6 +55,21 @@ func (o *Order) Settle(s []Segment, last bool) (settled int) {
 		o.floor = s[settled-1].At
 	}
 	return settled
+}
+
+// inOrder passes over segments from the i-th on whose stamps are as expected, which nearly
+// all are; it answers where it stopped.
+func (o *Order) inOrder(s []Segment, i int) int {
+	latest, shift := o.latest, o.shift
+	for ; i < len(s); i++ {
+		at := s[i].At + shift
+		if at < latest || at-latest >= forwardLeast {
+			break
+		}
+		s[i].At, latest = at, at
+	}
+	o.latest = latest
+	return i
 }
 
 // hold is how many of n segments wait for late ones: a few until one was seen.

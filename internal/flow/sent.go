@@ -14,12 +14,12 @@ func (d *Direction) sent(s *Segment, at int64) {
 	if out := int(length); out > d.MaxSegment {
 		d.MaxSegment = out
 	}
-	if mss := int64(d.MSS); length != mss {
-		if length > mss && length <= 1460 && d.conn.sides[1-d.me].offer.MSS == 0 {
-			d.MSS = int(length)
-		} else if mss > 0 && length%mss != 0 {
-			d.SmallSegments++
-		}
+	if mss := int64(d.MSS); length > mss && length <= 1460 && d.conn.sides[1-d.me].offer.MSS == 0 {
+		d.MSS = int(length)
+	}
+	partial := d.partial(length)
+	if partial {
+		d.SmallSegments++
 	}
 	if d.waiting.n > 0 && !d.allows(d.una, d.edge, to) {
 		d.proven(to, at)
@@ -40,7 +40,7 @@ func (d *Direction) sent(s *Segment, at int64) {
 	default:
 		d.repeated(s, from, to, at)
 	}
-	d.lastSent, d.lastLen, d.pushed = at, length, s.Flags&PSH != 0 || length%int64(max(d.MSS, 1)) != 0
+	d.lastSent, d.lastLen, d.pushed = at, length, s.Flags&PSH != 0 || partial
 	if to > d.edgeMost && d.edgeMost > 0 && d.ScaleKnown {
 		d.Beyond += min(to-d.edgeMost, length)
 	}
@@ -48,6 +48,12 @@ func (d *Direction) sent(s *Segment, at int64) {
 		g.Data.add(at, d.high)
 	}
 	d.settle()
+}
+
+// partial says that a payload ends in less than a full segment, as far as that is known.
+func (d *Direction) partial(length int64) bool {
+	mss := int64(max(d.MSS, 1))
+	return length != mss && length%mss != 0
 }
 
 // fresh takes bytes that were not seen before and lie above all others.
@@ -137,7 +143,7 @@ func (d *Direction) flushEmpty() {
 			d.BackOffs++
 		}
 		d.pause, d.pauseAt = d.empty, d.Segments
-		if d.lastLen%int64(max(d.MSS, 1)) != 0 {
+		if d.partial(d.lastLen) {
 			d.Tails++
 		}
 		d.round.paused += d.empty

@@ -31,6 +31,7 @@ const recentBits = 12
 type Table struct {
 	cfg    Config
 	byEnds map[ends]*Connection
+	last   *Connection                     // of the last segment: they often come several at a time
 	recent [1 << recentBits][2]*Connection // by a hash of the ends; where byEnds has another, it is out of date
 	wide   int                             // sides that recognise copies of a second way
 	slices int                             // that all directions keep
@@ -61,13 +62,13 @@ func NewTable(cfg Config) *Table {
 
 // Add takes the next segment. It keeps nothing of s.
 func (t *Table) Add(s *Segment) {
-	h := s.hash()
-	c := t.recently(h)[0]
+	c := t.last
 	side := c.sentBy(s)
 	if side < 0 || s.Flags&SYN != 0 || s.Options&IsTooBig != 0 {
-		if c, side = t.place(s, h); c == nil {
+		if c, side = t.place(s); c == nil {
 			return
 		}
+		t.last = c
 	}
 	t.Segments++
 	me, peer := &c.sides[0], &c.sides[1]
@@ -81,7 +82,8 @@ func (t *Table) Add(s *Segment) {
 
 // place answers the connection that s belongs to, which may be a new one, and which side
 // sent s; nil where there is nothing to add to.
-func (t *Table) place(s *Segment, h uint64) (c *Connection, side int) {
+func (t *Table) place(s *Segment) (c *Connection, side int) {
+	h := s.hash()
 	c, side = t.find(s, h)
 	if s.Options&IsTooBig != 0 {
 		if c != nil {

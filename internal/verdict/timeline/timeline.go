@@ -181,6 +181,12 @@ func hostOf(v verdict.Verdict) verdict.Verdict {
 type Parallel struct {
 	Connection *flow.Connection
 	Direction  *flow.Direction
+	pace       float64 // the path's by this direction, bytes per second
+}
+
+// NewParallel looks once at what all directions beside this one ask of it.
+func NewParallel(c *flow.Connection, d *flow.Direction) Parallel {
+	return Parallel{c, d, d.Bursts.Quantile(threshold.PathPace)}
 }
 
 // share finds how many times a direction's own goodput all directions together had while it
@@ -199,7 +205,7 @@ func (t *timeline) share(others []Parallel) {
 		if both := float64(min(b, to) - max(a, from)); both > 0 {
 			bytes := float64(o.Direction.Bytes) * both / float64(b-a)
 			t.crowd += bytes / float64(t.d.Bytes)
-			t.link = max(t.link, o.Direction.Bursts.Quantile(threshold.PathPace))
+			t.link = max(t.link, o.pace)
 		}
 	}
 }
