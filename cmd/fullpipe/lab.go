@@ -39,7 +39,7 @@ $FULLPIPE_NEAR_OUTSIDE and $FULLPIPE_FAR_OUTSIDE.`,
   fullpipe lab rate=20mbit,rtt=30ms --far 'iperf3 -s -1' -- sh -c 'iperf3 -c $FULLPIPE_FAR'
   fullpipe lab wan-40ms,loss=0.1%,near.stack=windows-2000 -- bash
   fullpipe lab wan-40ms,vpn=wireguard -- ping -c 3 198.19.0.2
-  fullpipe lab wan-80ms,far.factor=0 --far 'iperf3 -s -1' -- sh -c 'iperf3 -c '`,
+  fullpipe lab wan-80ms,far.factor=0 --far 'iperf3 -s -1' -- sh -c 'iperf3 -c $FULLPIPE_FAR'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
 				return &usageError{"lab", "needs a profile, then -- and a command", "fullpipe lab wan-40ms -- bash"}
