@@ -41,6 +41,8 @@ type Options struct {
 	Clock func(transfer.Clock)
 	// Note, when not nil, is told what the user should know before anything is measured.
 	Note func(string)
+
+	sshTimes *sshTimes // nil: usualSSH
 }
 
 // DefaultPort is where fullpipe serve listens.

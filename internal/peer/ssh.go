@@ -55,6 +55,7 @@ func openSSH(ctx context.Context, text string, o Options) (transfer.Peer, error)
 // its standard input, and so with ssh, however that ends.
 type sshSession struct {
 	target sshTarget
+	times  sshTimes
 	dir    string // holds the socket by which a tunnel is added
 	cmd    *exec.Cmd
 	stdin  io.Closer
@@ -72,26 +73,27 @@ type sshSession struct {
 // arrived is what the far end says first: it has logged us in and runs our command.
 const arrived = "fullpipe-arrived"
 
-// How long ssh may take: to log in where nobody can be asked for a password and where a
-// person may have to type it, and then from one sign of life to the next. They are
-// variables so that tests of silent ends need not last as long.
-var (
-	sshLogin   = 15 * time.Second
-	sshTyping  = 60 * time.Second
-	sshSilence = 15 * time.Second
-	sshGoodbye = 3 * time.Second
-)
+// sshTimes bound how long ssh may take.
+type sshTimes struct {
+	login   time.Duration // where nobody can be asked for a password
+	typing  time.Duration // to log in where a person may have to type it
+	silence time.Duration // from one sign of life to the next
+	goodbye time.Duration // to end when it was told to
+}
 
-// loginTime is how long logging in may take here.
-func loginTime() time.Duration {
+var usualSSH = sshTimes{login: 15 * time.Second, typing: 60 * time.Second, silence: 15 * time.Second,
+	goodbye: 3 * time.Second}
+
+// toLogIn is how long logging in may take here.
+func (t *sshTimes) toLogIn() time.Duration {
 	if tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil {
 		tty.Close()
-		return sshTyping
+		return t.typing
 	}
 	if os.Getenv("SSH_ASKPASS") != "" {
-		return sshTyping
+		return t.typing
 	}
-	return sshLogin
+	return t.login
 }
 
 // silentSSH is a far end that did nothing for a time.
@@ -108,7 +110,10 @@ func (e *silentSSH) Error() string {
 }
 
 func startSSH(ctx context.Context, target sshTarget, o Options) (*sshSession, error) {
-	s := &sshSession{target: target, signs: make(chan struct{}, 1), exited: make(chan struct{})}
+	s := &sshSession{target: target, times: usualSSH, signs: make(chan struct{}, 1), exited: make(chan struct{})}
+	if o.sshTimes != nil {
+		s.times = *o.sshTimes
+	}
 	var options []string
 	if o.Tunnel {
 		dir, err := os.MkdirTemp("", "fullpipe-")
@@ -141,7 +146,7 @@ func (s *sshSession) start(ctx context.Context, program string) error {
 	s.stdin = stdin
 	stdout, lines := io.Pipe()
 	s.cmd.Stdout, s.cmd.Stderr = lines, &s.stderr
-	s.cmd.WaitDelay = sshGoodbye // something that ssh left behind may hold its output open
+	s.cmd.WaitDelay = s.times.goodbye // something that ssh left behind may hold its output open
 	if err := s.cmd.Start(); err != nil {
 		return &SSHError{s.target.host, err, "install an ssh client"}
 	}
@@ -170,7 +175,7 @@ func (s *sshSession) start(ctx context.Context, program string) error {
 	select {
 	case <-s.exited:
 		return s.explain(err)
-	case <-time.After(sshGoodbye):
+	case <-time.After(s.times.goodbye):
 		return &SSHError{s.target.host, err, ""}
 	}
 }
@@ -178,11 +183,11 @@ func (s *sshSession) start(ctx context.Context, program string) error {
 // awaitSigns waits until the server is ready, as long as there are signs of life. A copy
 // of the program may still be on its way when ssh has taken all of it.
 func (s *sshSession) awaitSigns(ctx context.Context, ready <-chan error, copies bool) error {
-	patience := sshSilence
+	patience := s.times.silence
 	if copies {
 		patience *= 4
 	}
-	silent := &silentSSH{within: loginTime()}
+	silent := &silentSSH{within: s.times.toLogIn()}
 	late := time.NewTimer(silent.within)
 	defer late.Stop()
 	for {
@@ -295,7 +300,7 @@ func (s *sshSession) close() error {
 		if s.cmd != nil && s.cmd.Process != nil {
 			select {
 			case <-s.exited:
-			case <-time.After(sshGoodbye):
+			case <-time.After(s.times.goodbye):
 				s.cmd.Process.Kill()
 				<-s.exited
 			}

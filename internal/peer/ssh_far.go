@@ -46,7 +46,7 @@ func (t sshTarget) sameSystem(ctx context.Context) error {
 	var out, says strings.Builder
 	cmd := t.command(nil, "uname -sm")
 	cmd.Stdout, cmd.Stderr = &out, &says
-	if err := runBounded(ctx, cmd, loginTime()); err != nil {
+	if err := runBounded(ctx, cmd, usualSSH.toLogIn()); err != nil {
 		lines := strings.Split(strings.TrimSpace(says.String()), "\n")
 		return &SSHError{t.host, fmt.Errorf("ask for its system: %w: %s", err, lines[len(lines)-1]), "ssh " + t.host +
 			" by hand, until it works"}
@@ -63,7 +63,7 @@ func (t sshTarget) sameSystem(ctx context.Context) error {
 }
 
 func runBounded(ctx context.Context, cmd *exec.Cmd, limit time.Duration) error {
-	cmd.WaitDelay = sshGoodbye // a grandchild may hold the output open
+	cmd.WaitDelay = usualSSH.goodbye // a grandchild may hold the output open
 	if err := cmd.Start(); err != nil {
 		return err
 	}

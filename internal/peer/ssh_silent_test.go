@@ -23,10 +23,8 @@ func fakeSSH(t *testing.T, script string) {
 
 // An ssh far end that falls silent, whatever it leaves behind, ends in a bounded time.
 func TestSilentSSH(t *testing.T) {
-	before := []time.Duration{sshLogin, sshTyping, sshSilence, sshGoodbye}
-	defer func() { sshLogin, sshTyping, sshSilence, sshGoodbye = before[0], before[1], before[2], before[3] }()
-	sshLogin, sshTyping, sshSilence, sshGoodbye = 300*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond,
-		100*time.Millisecond
+	brief := &sshTimes{login: 300 * time.Millisecond, typing: 300 * time.Millisecond, silence: 300 * time.Millisecond,
+		goodbye: 100 * time.Millisecond}
 	for name, c := range map[string]struct{ script, want string }{
 		"says nothing":                  {"exec sleep 20", "nothing was heard"},
 		"ignores its end":               {"trap '' HUP INT TERM PIPE; sleep 20 & wait; sleep 20", "nothing was heard"},
@@ -38,7 +36,7 @@ func TestSilentSSH(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fakeSSH(t, c.script)
 			begun := time.Now()
-			_, err := Open(t.Context(), "ssh://nowhere.invalid", Options{})
+			_, err := Open(t.Context(), "ssh://nowhere.invalid", Options{sshTimes: brief})
 			var e *SSHError
 			if !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v; want %q", err, c.want)

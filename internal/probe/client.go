@@ -14,15 +14,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Times that bound every wait for the other end. They are variables so that tests of
-// silent ends need not last as long.
-var (
-	connectTime = 10 * time.Second // for each of: connecting, the handshake, an answer
-	resultTime  = 20 * time.Second // for the far end's result, behind what still stands in queues
-	stopTime    = 2 * time.Second  // for the far end's result when we were interrupted
-	stallTime   = 20 * time.Second // without any progress or sign of life
-)
-
 // Client measures with one fullpipe server. It implements transfer.Peer.
 type Client struct {
 	Far
@@ -43,6 +34,7 @@ type Far struct {
 	Route socket.Route
 	// TestID names in both ends' records the transfers whose Spec names none; "" is none.
 	TestID string
+	Times  Times
 }
 
 // Connect opens and proves a control connection to the server at HOST:PORT.
@@ -52,6 +44,7 @@ func Connect(ctx context.Context, address string, key Key) (*Client, error) {
 
 // Connect opens and proves a control connection.
 func (f Far) Connect(ctx context.Context) (*Client, error) {
+	f.Times = f.Times.complete()
 	c := &Client{Far: f}
 	ctl, err := c.connect(ctx)
 	if err != nil {
@@ -152,7 +145,7 @@ func (c *Client) run(ctx context.Context, spec transfer.Spec, each func(transfer
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	} else if err != nil {
-		err = &Error{Address: c.Address, Err: err, Hint: hint(plain(err))}
+		err = &Error{Address: c.Address, Err: err, Hint: hint(plain(err, c.Times.Answer))}
 	}
 	if r.result.Near == nil && r.result.Far == nil {
 		return nil, err
@@ -173,7 +166,7 @@ func (c *Client) Grant(ctx context.Context) (cookie Preface, address string, err
 	var a accept
 	if err = ctl.send(kindGrant, struct{}{}); err == nil {
 		var m message
-		if m, err = ctl.next(ctx, connectTime); err == nil {
+		if m, err = ctl.next(ctx, c.Times.Answer); err == nil {
 			err = m.decode(kindAccept, &a)
 		}
 	}
@@ -187,5 +180,5 @@ func (c *Client) Grant(ctx context.Context) (cookie Preface, address string, err
 	default:
 		return Preface([]byte(a.Tokens[0])), ctl.remote, nil
 	}
-	return cookie, "", &Error{Address: c.Address, Err: err, Hint: hint(plain(err))}
+	return cookie, "", &Error{Address: c.Address, Err: err, Hint: hint(plain(err, c.Times.Answer))}
 }

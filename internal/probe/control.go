@@ -15,6 +15,7 @@ import (
 // control is the client's end of a control connection.
 type control struct {
 	conn   net.Conn
+	times  Times
 	remote string // the address it is connected to, where data connections go too
 	hello  Hello
 	// version is the highest that both ends speak.
@@ -38,10 +39,10 @@ func openControl(ctx context.Context, f Far) (*control, error) {
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
-		err = plain(err)
+		err = plain(err, f.Times.Answer)
 		return nil, &Error{Address: f.Address, Err: err, Hint: hint(err)}
 	}
-	dialing, cancel := context.WithTimeout(ctx, connectTime)
+	dialing, cancel := context.WithTimeout(ctx, f.Times.Answer)
 	defer cancel()
 	tcp, err := socket.Dial(dialing, f.Address, socket.Options{Route: f.Route, Socket: transfer.Socket{MSS: controlMSS}})
 	if errors.Is(err, socket.ErrNotSupported) {
@@ -50,10 +51,10 @@ func openControl(ctx context.Context, f Far) (*control, error) {
 	if err != nil {
 		return fail(err)
 	}
-	c := &control{conn: tcp, remote: tcp.RemoteAddr().String()}
+	c := &control{conn: tcp, times: f.Times, remote: tcp.RemoteAddr().String()}
 	stop := context.AfterFunc(ctx, func() { tcp.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	tcp.SetDeadline(time.Now().Add(connectTime))
+	tcp.SetDeadline(time.Now().Add(f.Times.Answer))
 	if _, err := tcp.Write(Marker[:]); err != nil {
 		tcp.Close()
 		return fail(err)
@@ -101,7 +102,7 @@ func clockOf(h *Hello, wrote, read time.Time) transfer.Clock {
 }
 
 func (c *control) send(k kind, body any) error {
-	c.conn.SetWriteDeadline(time.Now().Add(connectTime))
+	c.conn.SetWriteDeadline(time.Now().Add(c.times.Answer))
 	return writeMessage(c.conn, k, body)
 }
 
@@ -113,7 +114,7 @@ func (c *control) next(ctx context.Context, within time.Duration) (message, erro
 		m, err := readMessage(c.conn, mostResult)
 		switch {
 		case err != nil:
-			return m, plain(err)
+			return m, plain(err, within)
 		case m.kind == kindEcho && c.stale > 0:
 			c.stale--
 		default:
@@ -146,7 +147,7 @@ func (c *control) await(spec transfer.Spec, each func(transfer.Interval), echoes
 	receiving := spec.Direction == transfer.Up
 	progress := progressTold{each: each}
 	for said := 0; ; said++ {
-		m, err := c.next(context.Background(), stallTime)
+		m, err := c.next(context.Background(), c.times.Stall)
 		if err != nil {
 			return farEnd{err: fmt.Errorf("control connection: %w", err)}
 		}
@@ -249,7 +250,8 @@ func (a *answeredConn) Read(b []byte) (int, error) {
 // Identify asks what listens at an address without a key: "a fullpipe server", or the
 // error that names something else.
 func Identify(ctx context.Context, address string, by socket.Route) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTime)
+	within := DefaultTimes().Answer
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	tcp, err := socket.Dial(ctx, address, socket.Options{Route: by})
 	if err == nil {
@@ -259,7 +261,7 @@ func Identify(ctx context.Context, address string, by socket.Route) (string, err
 		err = readAnswer(tcp)
 	}
 	if err != nil {
-		err = plain(err)
+		err = plain(err, within)
 		return "", &Error{Address: address, Err: err, Hint: hint(err)}
 	}
 	return "a fullpipe server", nil

@@ -1,11 +1,69 @@
 package probe
 
 import (
-	"context"
+	"io"
 	"net"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
+
+// silent are two ends of a pipe of which the far one never says anything.
+func silent(t *testing.T) (near, far net.Conn) {
+	near, far = net.Pipe()
+	t.Cleanup(func() {
+		near.Close()
+		far.Close()
+	})
+	return near, far
+}
+
+func TestSilentServerIsLeftInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, _ := silent(t)
+		c := &control{conn: near, times: DefaultTimes()}
+		begun := time.Now()
+		m := c.await(transfer.Spec{Direction: transfer.Up}, func(transfer.Interval) {}, nil)
+		if took := time.Since(begun); took != 20*time.Second || m.err == nil ||
+			!strings.Contains(m.err.Error(), "no answer within 20s") {
+			t.Errorf("%v after %v", m.err, took)
+		}
+	})
+}
+
+func TestIdleClientIsLeftInTime(t *testing.T) {
+	cert, err := NewCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		near, far := silent(t)
+		s := &Session{Certificate: cert, Key: NewKey()}
+		ended := make(chan error, 1)
+		go func() {
+			secured, err := s.Admit(t.Context(), far)
+			if err == nil {
+				err = s.Serve(t.Context(), secured)
+			}
+			ended <- err
+		}()
+		begun := time.Now()
+		if err := readAnswer(near); err != nil { // a pipe holds nothing: first the answer, then the handshake
+			t.Fatal(err)
+		}
+		secured, err := secureClient(t.Context(), near, s.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go io.Copy(io.Discard, secured)
+		if err := <-ended; err == nil || err.Error() != "idle for 5m0s" || time.Since(begun) != 5*time.Minute {
+			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+	})
+}
 
 // Whatever the network and the server took of the time between, the offset is within the
 // bound; setting our clock in between changes nothing.
@@ -26,7 +84,7 @@ func TestLateEchoesArePassedOver(t *testing.T) {
 	near, far := net.Pipe()
 	defer near.Close()
 	defer far.Close()
-	c := &control{conn: near}
+	c := &control{conn: near, times: DefaultTimes()}
 	e := &echoes{ctl: c}
 	go func() {
 		readMessage(far, mostAnswer)
@@ -40,11 +98,11 @@ func TestLateEchoesArePassedOver(t *testing.T) {
 	if l := e.result(); l.Lost != 1 {
 		t.Errorf("%+v", l)
 	}
-	m, err := c.next(context.Background(), connectTime)
+	m, err := c.next(t.Context(), time.Minute)
 	if err != nil || m.kind != kindAccept {
 		t.Fatalf("%q, %v", m.kind, err)
 	}
-	if m, err = c.next(context.Background(), connectTime); err != nil || e.answered(m) == nil {
+	if m, err = c.next(t.Context(), time.Minute); err != nil || e.answered(m) == nil {
 		t.Errorf("an answer to nothing was taken: %v", err)
 	}
 }

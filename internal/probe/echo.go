@@ -56,7 +56,7 @@ func (e *echoes) idle(ctx context.Context) error {
 		if err := e.ask(); err != nil {
 			return err
 		}
-		m, err := e.ctl.next(ctx, connectTime)
+		m, err := e.ctl.next(ctx, e.ctl.times.Answer)
 		if err != nil {
 			return err
 		}

@@ -75,8 +75,8 @@ func (s *silentError) Code() string { return "timeout" }
 
 func (s *silentError) Error() string { return fmt.Sprintf("no answer within %v", s.within) }
 
-// plain says in the fewest words what went wrong with a connection.
-func plain(err error) error {
+// plain says in the fewest words what went wrong with a connection that was given so long.
+func plain(err error, within time.Duration) error {
 	var dns *net.DNSError
 	var timeout net.Error
 	var dial *socket.DialError
@@ -88,7 +88,7 @@ func plain(err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return syscall.ECONNREFUSED
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
-		return &silentError{connectTime}
+		return &silentError{within}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
 		errors.Is(err, syscall.EPIPE):
 		return &engine.ClosedError{Err: err}

@@ -1,12 +1,5 @@
 package probe
 
-import "time"
-
-// Silent ends are waited for more briefly in tests.
-func init() {
-	connectTime, resultTime, stopTime, stallTime = time.Second, time.Second, 500*time.Millisecond, 1500*time.Millisecond
-}
-
 // What tests need to play either end.
 var (
 	WriteMessage = writeMessage

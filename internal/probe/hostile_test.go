@@ -137,7 +137,7 @@ func TestServersThatGoWrong(t *testing.T) {
 			t.Parallel()
 			address := answering(t, tt.server)
 			begun := time.Now()
-			c, err := probe.Connect(context.Background(), address, key)
+			c, err := far(address).Connect(context.Background())
 			if err == nil {
 				defer c.Close()
 				_, err = transfer.Run(context.Background(), c, transfer.Spec{Direction: tt.direction, Bytes: 1 << 20}, nil)
@@ -286,7 +286,7 @@ func TestMoreStreamsThanAllowed(t *testing.T) {
 func TestMoreClientsThanAllowed(t *testing.T) {
 	address := serve(t, server.Config{Key: key, Clients: 1})
 	connect(t, address, key)
-	_, err := probe.Connect(context.Background(), address, key)
+	_, err := far(address).Connect(context.Background())
 	if err == nil || !strings.Contains(err.Error(), "as many clients") {
 		t.Error(err)
 	}

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // serve starts a server on loopback and answers its address.
 func serve(t testing.TB, c server.Config) (address string) {
 	t.Helper()
-	c.Address = "127.0.0.1:0"
+	c.Address, c.Times = "127.0.0.1:0", brief
 	ctx, cancel := context.WithCancel(context.Background())
 	s, err := server.New(ctx, c)
 	if err != nil {
@@ -42,6 +42,12 @@ func serve(t testing.TB, c server.Config) (address string) {
 	})
 	return s.Addr().String()
 }
+
+// brief is how long ends that may be silent are waited for here.
+var brief = probe.Times{Answer: 3 * time.Second, Result: 3 * time.Second, Stop: 500 * time.Millisecond,
+	Stall: 1500 * time.Millisecond}
+
+func far(address string) probe.Far { return probe.Far{Address: address, Key: key, Times: brief} }
 
 func connect(t testing.TB, address string, key probe.Key) *probe.Client {
 	t.Helper()
@@ -310,7 +316,7 @@ func TestFarEndsThatAreNoPeers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c, err := probe.Connect(context.Background(), tt.address, key)
+			c, err := far(tt.address).Connect(context.Background())
 			if err == nil {
 				c.Close()
 				t.Fatal("connected")
@@ -343,7 +349,7 @@ func TestNothingStaysOpen(t *testing.T) {
 		return len(entries)
 	}
 	run := func(spec transfer.Spec) {
-		c, err := probe.Connect(context.Background(), address, key)
+		c, err := far(address).Connect(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}

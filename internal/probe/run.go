@@ -99,10 +99,10 @@ func (r *run) carryOut(ctx context.Context) error {
 		far <- f
 	}()
 	if r.spec.Time > 0 {
-		late := time.AfterFunc(r.spec.Time+connectTime, func() { cancel(engine.ErrStalled) })
+		late := time.AfterFunc(r.spec.Time+r.ctl.times.Answer, func() { cancel(engine.ErrStalled) })
 		defer late.Stop()
 	}
-	p := engine.Part{Send: up, Spec: r.spec, Streams: streams, Preface: PrefaceSize, Stall: stallTime}
+	p := engine.Part{Send: up, Spec: r.spec, Streams: streams, Preface: PrefaceSize, Stall: r.ctl.times.Stall}
 	if up {
 		p.Latest = &sending
 	}
@@ -121,16 +121,16 @@ func (r *run) carryOut(ctx context.Context) error {
 // conclude waits for the far end's result, which a failure or an interruption here
 // hurries.
 func (r *run) conclude(ctx context.Context, nearErr error, far <-chan farEnd) error {
-	wait, hurried := resultTime, false
+	wait, hurried := r.ctl.times.Result, false
 	if nearErr != nil {
 		r.ctl.send(kindStop, struct{}{})
-		wait = stopTime
+		wait = r.ctl.times.Stop
 	}
 	late := time.NewTimer(wait)
 	defer late.Stop()
 	var overdue <-chan time.Time // nothing may ever have reached the far end
 	if nearErr == nil && r.spec.Time > 0 {
-		t := time.NewTimer(stopTime + 2*r.roundTrip())
+		t := time.NewTimer(r.ctl.times.Stop + 2*r.roundTrip())
 		defer t.Stop()
 		overdue = t.C
 	}
@@ -156,11 +156,11 @@ func (r *run) conclude(ctx context.Context, nearErr error, far <-chan farEnd) er
 		case <-overdue:
 			hurried = true
 			r.ctl.send(kindStop, struct{}{})
-			late.Reset(resultTime)
+			late.Reset(r.ctl.times.Result)
 		case <-interrupted:
 			interrupted = nil
 			r.ctl.send(kindStop, struct{}{})
-			late.Reset(stopTime)
+			late.Reset(r.ctl.times.Stop)
 		case <-late.C:
 			if nearErr == nil {
 				nearErr = fmt.Errorf("no result from the far end within %v of the transfer", wait)
@@ -215,7 +215,7 @@ func (r *run) offer(ctx context.Context) (accept, error) {
 	if err := r.ctl.send(kindOffer, o); err != nil {
 		return a, err
 	}
-	m, err := r.ctl.next(ctx, connectTime)
+	m, err := r.ctl.next(ctx, r.ctl.times.Answer)
 	if err != nil {
 		return a, fmt.Errorf("offer a transfer: %w", err)
 	}
@@ -249,8 +249,8 @@ func (r *run) forgetPath() {
 
 // connect opens all streams before it shows any token, so that they start together.
 func (r *run) connect(ctx context.Context, a accept) ([]*socket.Stream, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, errors.New("a data connection was not set up within "+
-		connectTime.String()))
+	ctx, cancel := context.WithTimeoutCause(ctx, r.ctl.times.Answer, errors.New("a data connection was not set up within "+
+		r.ctl.times.Answer.String()))
 	defer cancel()
 	options := engine.Options(r.spec.Direction == transfer.Up, r.spec.Near, true)
 	options.Route = r.route
@@ -298,7 +298,7 @@ func (r *run) connect(ctx context.Context, a accept) ([]*socket.Stream, error) {
 		if errors.As(err, &option) {
 			return streams, option
 		}
-		return streams, fmt.Errorf("data connection to %s: %w", address, plain(err))
+		return streams, fmt.Errorf("data connection to %s: %w", address, plain(err, r.ctl.times.Answer))
 	}
 	return streams, nil
 }

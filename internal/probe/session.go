@@ -14,9 +14,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// idleTime is how long a server keeps a client that asks for nothing.
-const idleTime = 5 * time.Minute
-
 // Host is what a session needs of the server around it.
 type Host interface {
 	// Expect makes the connections that show the tokens arrive on the channel. They
@@ -45,6 +42,7 @@ type Session struct {
 	// Local is where the client connected to, Remote where from.
 	Local, Remote netip.AddrPort
 	Hello         Hello
+	Times         Times
 	// Event is told of each transfer; nil: nobody.
 	Event func(*transfer.Result)
 }
@@ -54,7 +52,7 @@ type Session struct {
 // answers otherwise is for Serve or Refuse.
 func (s *Session) Admit(ctx context.Context, conn net.Conn) (secured *tls.Conn, err error) {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	conn.SetDeadline(time.Now().Add(connectTime))
+	conn.SetDeadline(time.Now().Add(s.times().Answer))
 	if _, err = conn.Write([]byte{AnswerFullpipe}); err == nil {
 		secured, err = SecureServer(ctx, conn, s.Certificate, s.Key)
 	}
@@ -70,7 +68,7 @@ func (s *Session) Admit(ctx context.Context, conn net.Conn) (secured *tls.Conn, 
 // its first message.
 func (s *Session) Refuse(secured *tls.Conn) {
 	defer secured.Close()
-	secured.SetDeadline(time.Now().Add(stopTime))
+	secured.SetDeadline(time.Now().Add(s.times().Stop))
 	if writeMessage(secured, kindHello, s.hello(true)) != nil {
 		return
 	}
@@ -91,36 +89,19 @@ func (s *Session) hello(busy bool) Hello {
 func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
 	defer secured.Close()
 	defer context.AfterFunc(ctx, func() { secured.NetConn().Close() })()
-	secured.SetDeadline(time.Now().Add(connectTime))
+	secured.SetDeadline(time.Now().Add(s.times().Answer))
 	if err := writeMessage(secured, kindHello, s.hello(false)); err != nil {
 		return err
 	}
 	secured.SetDeadline(time.Time{})
 
-	messages := make(chan message)
-	gone := make(chan error, 1)
 	over := make(chan struct{})
 	defer close(over)
-	go func() {
-		for {
-			m, err := readMessage(secured, mostRequest)
-			if err != nil {
-				gone <- err
-				close(messages)
-				return
-			}
-			select {
-			case messages <- m:
-			case <-over:
-				return
-			}
-		}
-	}()
-	idle := time.NewTimer(idleTime)
+	messages, gone := requests(secured, over)
+	c := serving{Session: s, conn: secured, messages: messages, revoke: func() {}}
+	defer func() { c.revoke() }()
+	idle := time.NewTimer(s.times().Idle)
 	defer idle.Stop()
-	var err error
-	revoke := func() {}
-	defer func() { revoke() }()
 	for {
 		select {
 		case m, open := <-messages:
@@ -130,43 +111,72 @@ func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
 			if m.kind == kindStop { // crossed our result on the way
 				continue
 			}
-			if m.kind == kindEcho {
-				if err := answerEcho(secured, m, nil); err != nil {
-					return err
-				}
-				idle.Reset(idleTime)
-				continue
-			}
-			if m.kind == kindGrant {
-				revoke()
-				if revoke, err = s.grant(secured); err != nil {
-					return err
-				}
-				idle.Reset(idleTime)
-				continue
-			}
-			var o offer
-			if err := m.decode(kindOffer, &o); err != nil {
-				return err
-			}
-			if err := s.carryOut(ctx, secured, o, messages); err != nil {
+			if err := c.answer(ctx, m); err != nil {
 				return err
 			}
 		case <-idle.C:
-			return fmt.Errorf("idle for %v", idleTime)
+			return fmt.Errorf("idle for %v", s.times().Idle)
 		}
-		idle.Reset(idleTime)
+		idle.Reset(s.times().Idle)
 	}
 }
 
+// requests are a client's messages, closed when there are no more; gone then says why.
+func requests(secured *tls.Conn, over <-chan struct{}) (<-chan message, <-chan error) {
+	messages, gone := make(chan message), make(chan error, 1)
+	go func() {
+		defer close(messages)
+		for {
+			m, err := readMessage(secured, mostRequest)
+			if err != nil {
+				gone <- err
+				return
+			}
+			select {
+			case messages <- m:
+			case <-over:
+				return
+			}
+		}
+	}()
+	return messages, gone
+}
+
+// serving is a session with an admitted client.
+type serving struct {
+	*Session
+	conn     *tls.Conn
+	messages <-chan message
+	revoke   func() // takes the cookie back that was granted last
+}
+
+// answer does what one message asks for.
+func (s *serving) answer(ctx context.Context, m message) (err error) {
+	switch m.kind {
+	case kindEcho:
+		return answerEcho(s.conn, m, nil, s.times().Answer)
+	case kindGrant:
+		s.revoke()
+		s.revoke, err = s.grant(s.conn)
+		return err
+	}
+	var o offer
+	if err := m.decode(kindOffer, &o); err != nil {
+		return err
+	}
+	return s.carryOut(ctx, s.conn, o, s.messages)
+}
+
+func (s *Session) times() Times { return s.Times.complete() }
+
 // answerEcho sends a client's question back, with how this end stands if it sends.
-func answerEcho(conn net.Conn, m message, sending *transfer.Sending) error {
+func answerEcho(conn net.Conn, m message, sending *transfer.Sending, within time.Duration) error {
 	var question echo
 	if err := m.decode(kindEcho, &question); err != nil {
 		return err
 	}
 	question.Sending = sending
-	conn.SetWriteDeadline(time.Now().Add(connectTime))
+	conn.SetWriteDeadline(time.Now().Add(within))
 	return writeMessage(conn, kindEcho, question)
 }
 
@@ -177,7 +187,7 @@ func (s *Session) grant(conn net.Conn) (revoke func(), err error) {
 	if err != nil {
 		answer, revoke = refusal(err), func() {}
 	}
-	conn.SetWriteDeadline(time.Now().Add(connectTime))
+	conn.SetWriteDeadline(time.Now().Add(s.times().Answer))
 	return revoke, writeMessage(conn, kindAccept, answer)
 }
 
@@ -187,7 +197,7 @@ func (s *Session) carryOut(ctx context.Context, conn net.Conn, o offer, messages
 	spec := o.Spec
 	spec.TestID = o.TestID
 	send := func(k kind, body any) error {
-		conn.SetWriteDeadline(time.Now().Add(connectTime))
+		conn.SetWriteDeadline(time.Now().Add(s.times().Answer))
 		return writeMessage(conn, k, body)
 	}
 	err := o.check()
@@ -240,7 +250,7 @@ func (s *Session) carryOut(ctx context.Context, conn net.Conn, o offer, messages
 				case !open:
 					left = errLeft
 				case m.kind == kindEcho:
-					if left = answerEcho(conn, m, sending.Get()); left == nil {
+					if left = answerEcho(conn, m, sending.Get(), s.times().Answer); left == nil {
 						continue
 					}
 				case m.kind != kindStop:

@@ -28,7 +28,7 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 	n, ports := len(expected.Tokens), expected.Ports
 	var streams []*socket.Stream
 	defer func() { closeAll(streams) }()
-	late := time.NewTimer(connectTime)
+	late := time.NewTimer(s.times().Answer)
 	defer late.Stop()
 	for len(streams) < n {
 		select {
@@ -44,7 +44,7 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 			}
 			streams = append(streams, st)
 		case <-late.C:
-			return nil, fmt.Errorf("%d of %d data connections arrived within %v", len(streams), n, connectTime)
+			return nil, fmt.Errorf("%d of %d data connections arrived within %v", len(streams), n, s.times().Answer)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -54,11 +54,11 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 	var moved int64
 	p := engine.Part{Send: spec.Direction == transfer.Down, Spec: spec, Streams: streams, Every: 200 * time.Millisecond,
 		Latest: sending,
-		Stall:  stallTime}
+		Stall:  s.times().Stall}
 	// Progress also says that this end lives, so silence is reported too. On a slow path
 	// its acknowledgements would show in what is measured: it waits for some bytes.
 	const worthTelling = 32 << 10
-	alive := time.NewTicker(stallTime / 4)
+	alive := time.NewTicker(s.times().Stall / 4)
 	defer alive.Stop()
 	var untold transfer.Interval
 	intervals := make(chan transfer.Interval, 64)
@@ -99,7 +99,7 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 			told := untold
 			send(kindProgress, progressMessage{&told})
 			untold = transfer.Interval{}
-			alive.Reset(stallTime / 4)
+			alive.Reset(s.times().Stall / 4)
 		case <-alive.C:
 			var m progressMessage
 			if told := untold; told.Bytes > 0 {

@@ -49,6 +49,8 @@ type Config struct {
 	// Event, when not nil, is told of clients and transfers, by many goroutines, and must
 	// not make them wait.
 	Event func(Event)
+	// Times bound the waits for clients that have proven the key; zero fields are probe's.
+	Times probe.Times
 }
 
 // Event is something that happened at a server.
@@ -215,6 +217,7 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 	session := probe.Session{Host: s, Certificate: s.cert, Key: s.config.Key, Local: local(conn), Remote: client,
 		Hello: probe.Hello{Echo: true, Search: true, Software: s.config.Software, Kernel: socket.Kernel(),
 			Congestion: socket.CongestionControls(), Limits: s.config.Limits},
+		Times: s.config.Times,
 		Event: func(r *transfer.Result) { s.tell(Event{What: "transfer", Client: client, Keyed: true, Result: r}) },
 	}
 	s.handshakes.add(conn)
