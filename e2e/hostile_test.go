@@ -192,7 +192,7 @@ func attacked(t *testing.T, name, kind, line string, patience time.Duration) {
 // or against all of them.
 func tryAll(t *testing.T, all bool, patience time.Duration) (tried int) {
 	var trying sync.WaitGroup
-	places := make(chan struct{}, 32) // most of them only wait
+	places := make(chan struct{}, 64) // most of them only wait
 	kinds := farEnds(t)
 	for i, name := range slices.Sorted(maps.Keys(kinds)) {
 		kind := kinds[name]

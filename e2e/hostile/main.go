@@ -1,10 +1,13 @@
 //go:build linux
 
-// Command hostile plays every far end and writes every file that means harm, by name, so that each
-// feature can be tried against all of them: `hostile list` names them with their kinds.
+// Command hostile plays every far end and writes every file that means harm, by name, so
+// that each feature can be tried against all of them: `hostile list` names them with their
+// kinds.
 //
-//	hostile NAME                       a server of kind native, iperf3 or http; prints where it listens; runs until standard input ends
-//	hostile NAME                       a file of kind capture, plan, journal, record, snapshot or ping, on standard output
+//	hostile NAME                       a server of kind native, iperf3 or http; prints where it listens; runs
+//	                                   until standard input ends
+//	hostile NAME                       a file of kind capture, plan, journal, record, snapshot or ping, on
+//	                                   standard output
 //	hostile NAME [ARGUMENT...]         what stands in ssh's place, for kind ssh
 //	hostile NAME ADDRESS               a client of a server, for kind stranger
 //	hostile markup < DOCUMENT          a stored document whose texts are markup
@@ -20,8 +23,8 @@ import (
 	"io"
 	"net"
 	"os"
-	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -38,8 +41,31 @@ type farEnd struct {
 	file       func(out io.Writer) error                     // a file's content
 }
 
-func corpus() []farEnd {
-	return slices.Concat(nativeServers(), iperf3Servers(), webServers(), sshPrograms(), files(), strangers())
+// rooms make the far ends of a kind; every other kind is a file's.
+var rooms = map[string]func() []farEnd{"native": nativeServers, "iperf3": iperf3Servers, "http": webServers,
+	"ssh": sshPrograms, "stranger": strangers}
+
+func corpus() (all []farEnd) {
+	for _, room := range rooms {
+		all = append(all, room()...)
+	}
+	return append(all, files()...)
+}
+
+// find makes no more than what a name, which begins with its kind, can be of: the corpus has
+// hundreds of megabytes.
+func find(name string) (farEnd, error) {
+	kind, _, _ := strings.Cut(name, "-")
+	room := rooms[kind]
+	if room == nil {
+		room = files
+	}
+	for _, f := range room() {
+		if f.name == name {
+			return f, nil
+		}
+	}
+	return farEnd{}, fmt.Errorf("no far end is called %q", name)
 }
 
 func main() {
@@ -66,12 +92,11 @@ func run(args []string) error {
 	case "udp-spoof":
 		return spoof(args[1:])
 	}
-	all := corpus()
-	at := slices.IndexFunc(all, func(f farEnd) bool { return f.name == args[0] })
-	if at < 0 {
-		return fmt.Errorf("no far end is called %q", args[0])
+	f, err := find(args[0])
+	if err != nil {
+		return err
 	}
-	switch f := all[at]; {
+	switch {
 	case f.server != nil:
 		return serve(f.server)
 	case f.file != nil:

@@ -145,9 +145,11 @@ func refusing(body string) func(*net.TCPConn) {
 	})
 }
 
-func result(body string) func(*net.TCPConn) {
-	wire := packed([]byte(body))
-	return accepting(func(c *tls.Conn) { message(c, 'R', wire) })
+func result(body string) func(*net.TCPConn) { return large(func() string { return body }) }
+
+// large is a result that is made when it is asked for.
+func large(body func() string) func(*net.TCPConn) {
+	return accepting(func(c *tls.Conn) { message(c, 'R', packed([]byte(body()))) })
 }
 
 func nativeServers() (all []farEnd) {
@@ -192,16 +194,18 @@ func nativeServers() (all []farEnd) {
 			message(c, 'P',
 				[]byte(`{"interval":{"start_ns":9,"end_ns":-9,"bytes":1e18}}`))
 		}),
-		"result-bomb":    result(`{"error":"` + strings.Repeat("x", 64<<20) + `"}`),
-		"result-streams": result(`{"end":{"streams":[` + strings.Repeat("{},", 500_000) + `{}]}}`),
-		"result-samples": result(`{"end":{"streams":[{"samples":[` + strings.Repeat("{},", 999_999) + `{}]}]}}`),
-		"result-deep":    result(strings.Repeat(`{"end":`, 1_000_000)),
-		"result-types":   result(`{"end":{"streams":{"0":"x"},"warnings":7}}`),
-		"result-lies":    result(`{"end":{"streams":[{"bytes":-1,"last_ns":9e18,"samples":[{"at_ns":-1,"cwnd":1e30}]}]}}`),
-		"result-error":   result(`{"error":` + quoted + `,"warnings":[` + quoted + `]}`),
-		"result-none":    accepting(func(*tls.Conn) {}),
-		"result-twice":   accepting(func(c *tls.Conn) { r := packed([]byte("{}")); message(c, 'R', r); message(c, 'R', r) }),
-		"leaves-midway":  accepting(func(c *tls.Conn) { c.Close() }),
+		"result-bomb":    large(func() string { return `{"error":"` + strings.Repeat("x", 64<<20) + `"}` }),
+		"result-streams": large(func() string { return `{"end":{"streams":[` + strings.Repeat("{},", 500_000) + `{}]}}` }),
+		"result-samples": large(func() string {
+			return `{"end":{"streams":[{"samples":[` + strings.Repeat("{},", 999_999) + `{}]}]}}`
+		}),
+		"result-deep":   large(func() string { return strings.Repeat(`{"end":`, 1_000_000) }),
+		"result-types":  result(`{"end":{"streams":{"0":"x"},"warnings":7}}`),
+		"result-lies":   result(`{"end":{"streams":[{"bytes":-1,"last_ns":9e18,"samples":[{"at_ns":-1,"cwnd":1e30}]}]}}`),
+		"result-error":  result(`{"error":` + quoted + `,"warnings":[` + quoted + `]}`),
+		"result-none":   accepting(func(*tls.Conn) {}),
+		"result-twice":  accepting(func(c *tls.Conn) { r := packed([]byte("{}")); message(c, 'R', r); message(c, 'R', r) }),
+		"leaves-midway": accepting(func(c *tls.Conn) { c.Close() }),
 	} {
 		all = append(all, farEnd{name: "native-" + name, kind: "native", server: play})
 	}
