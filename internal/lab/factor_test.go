@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
@@ -109,6 +110,25 @@ func TestConnectionsAreBoundEach(t *testing.T) {
 			most := float64(streams) * bound * 1448 / 1500
 			if got := s.End.Received.BitsPerSecond; got > 1.03*most || got < 0.5*most {
 				t.Errorf("%.2f Mbit/s, want %.2f", got/1e6, most/1e6)
+			}
+		})
+	}
+}
+
+// A connection begins with as many segments as its stack says, whatever program opens it.
+func TestConnectionsBeginAsTheStackSays(t *testing.T) {
+	for stack, want := range map[string]string{"server-2012": "cwnd:4", "windows-10": "cwnd:10", "linux-6.1": "cwnd:10"} {
+		t.Run(stack, func(t *testing.T) {
+			t.Parallel()
+			l := startLab(t, "rate=20mbit,rtt=5ms,near.stack="+stack)
+			if _, err := l.Far.Start(Command{Args: []string{"iperf3", "-s", "-1"}}); err != nil {
+				t.Fatal(err)
+			}
+			awaitListener(t, l.Far)
+			out, err := l.Near.Output("bash", "-c", "exec 3<>/dev/tcp/$FULLPIPE_FAR/5201; ss -tinH dst $FULLPIPE_FAR | "+
+				"grep -o 'cwnd:[0-9]*'")
+			if got := strings.TrimSpace(string(out)); err != nil || got != want {
+				t.Errorf("%q, %v; want %s", got, err, want)
 			}
 		})
 	}
