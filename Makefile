@@ -29,7 +29,7 @@ test: tools ## everything; labs of the real kernel's tests have the machine to t
 bank: build ## measures the figures of docs/benchmarks.md on this machine (long); RUN=TestBankLab for a part
 	@.ci/tools tshark
 	FULLPIPE_BANK=1 FULLPIPE_BANK_OUT=$(CURDIR)/docs/benchmarks.jsonl \
-		$(GO) test -count=1 -timeout 6h -p 1 -run '$(or $(RUN),TestBank)' -v ./e2e
+		$(GO) test -count=1 -timeout 6h -p 1 -parallel 4 -run '$(or $(RUN),TestBank)' -v ./e2e
 	$(GO) run ./e2e/bankdoc < docs/benchmarks.jsonl > docs/benchmarks.md
 
 .PHONY: experiments

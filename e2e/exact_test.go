@@ -8,24 +8,28 @@ import (
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// exact decides which runs of a bank's row count: those whose lab was exact enough. A late
-// one is dropped by its lateness alone, before anything looks at what it measured, and is
-// carried out again, but not for ever. Its zero value wants one run.
+// exact decides which runs of a bank's row count: those whose lab was exact enough, on a
+// machine that let the programs run. Another one is dropped by that alone, before anything
+// looks at what it measured, and is carried out again, but not for ever. Its zero value
+// wants one run.
 type exact struct {
-	want             int // runs that count; 0 is 1
+	want             int  // runs that count; 0 is 1
+	crowded          bool // the machine is busy on purpose: only the lab's own lateness decides
 	counted, dropped int
 	worst            printed.LinkLate // of what counted
+	began            stillness
 }
 
 // more says whether another run is wanted, and may be had.
 func (e *exact) more() bool {
 	want := max(1, e.want)
+	e.began = stoodStill()
 	return e.counted < want && e.counted+e.dropped < 3*want+2
 }
 
-// keep says whether a run counts, by how late its lab was.
+// keep says whether the run since more was asked counts.
 func (e *exact) keep(l *printed.Late) bool {
-	if l == nil || !l.Believable {
+	if l == nil || !l.Believable || !e.crowded && stoodStill().since(e.began).disturbs() {
 		e.dropped++
 		return false
 	}

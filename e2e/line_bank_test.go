@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -28,62 +27,79 @@ func bankLineCells() []lineCell {
 	return some
 }
 
-// TestBankLabLine holds links to what is asked of them, alone and beside two busy loops
-// and a second lab. Three quarters of an hour for all cells.
+// lightLine is the fastest link of which a machine of two processors carries several at once.
+const lightLine = 50e6 // bit/s
+
+// TestBankLabLine holds links to what is asked of them, on a machine that does nothing but
+// carry them (up to four light ones at once), and beside two busy loops and another lab. It takes
+// about forty minutes.
 func TestBankLabLine(t *testing.T) {
 	bankOnly(t)
-	for _, beside := range []bool{false, true} {
-		name, few := "alone", 0.995
-		if beside {
-			name, few = "beside two busy loops and a lab of 100 Mbit/s", 0.99
-		}
-		t.Run(strings.Fields(name)[0], func(t *testing.T) {
-			if beside {
+	for _, beside := range []lineBeside{
+		{name: "beside links only", few: 0.995, exchanges: 0.98},
+		{name: "beside two busy loops and a lab of 100 Mbit/s", crowded: true, few: 0.99, exchanges: 0.95},
+	} {
+		t.Run(beside.name, func(t *testing.T) {
+			if beside.crowded {
 				crowd(t)
 			}
+			t.Run("light", func(t *testing.T) {
+				for _, c := range bankLineCells() {
+					if c.rate <= lightLine {
+						t.Run(c.String(), func(t *testing.T) {
+							t.Parallel()
+							beside.measure(t, c)
+						})
+					}
+				}
+			})
 			for _, c := range bankLineCells() {
-				bankLine(t, c, name, few, beside)
+				if c.rate > lightLine {
+					alone(t, func() { beside.measure(t, c) })
+				}
 			}
 		})
 	}
 }
 
-func bankLine(t *testing.T, c lineCell, company string, few float64, beside bool) {
+// lineBeside is what else the machine does, and the shares of a full line and of the possible
+// exchanges that are asked for beside it.
+type lineBeside struct {
+	name           string
+	crowded        bool
+	few, exchanges float64
+}
+
+func (o lineBeside) measure(t *testing.T, c lineCell) {
 	over := "IPv4"
 	if c.six {
 		over = "IPv6"
 	}
-	row := func(e *exact, claim, measured, verdict string) {
-		record(t, e.into(bankRow{Section: "lab: full lines", Case: fmt.Sprintf("%v, %s, %s", c, over, company), Claim: claim,
-			Measured: measured,
-			Verdict:  verdict, Command: "make bank RUN=TestBankLabLine"}))
-	}
-	run := func(measure func() (string, bool, lab.Account), claim string) {
-		var e exact
+	run := func(claim string, measure func() (measured string, holds bool, late lab.Account)) {
+		e := exact{crowded: o.crowded}
 		var measured string
 		var holds bool
 		for e.more() {
 			var late lab.Account
-			alone(t, func() { measured, holds, late = measure() })
+			measured, holds, late = measure()
 			e.keep(lateness(late))
 		}
-		row(&e, claim, measured, passed(holds))
+		record(t, e.into(bankRow{Section: "lab: full lines", Case: fmt.Sprintf("%v, %s, %s", c, over, o.name), Claim: claim,
+			Measured: measured, Verdict: passed(holds), Command: "make bank RUN=TestBankLabLine"}))
 	}
-	run(func() (string, bool, lab.Account) {
-		share, late := fullLine(t, c, 10*time.Second)
-		return fmt.Sprintf("%.2f %%", 100*share), share >= few, late
-	}, fmt.Sprintf("a cubic connection, queue 2 BDP: carries ≥ %.1f %% of the rate", 100*few))
-	run(func() (string, bool, lab.Account) {
+	run(fmt.Sprintf("a cubic connection, queue 2 BDP: carries ≥ %.1f %% of the rate", 100*o.few),
+		func() (string, bool, lab.Account) {
+			share, late := fullLine(t, c, 10*time.Second)
+			return fmt.Sprintf("%.2f %%", 100*share), share >= o.few, late
+		})
+	run("UDP at 95 %, queue 5 ms: nothing dropped, nothing more than 2 ms late", func() (string, bool, lab.Account) {
 		dropped, late := steadyLine(t, c, 5*time.Second)
 		return fmt.Sprintf("%d dropped, at most %.2f ms late", dropped, 1e3*late.Up.Max.Seconds()), dropped == 0 &&
 			late.Up.Max <= 2*time.Millisecond, late
-	}, "UDP at 95 %, queue 5 ms: nothing dropped, nothing more than 2 ms late")
-	least := 0.98
-	if beside {
-		least = 0.95
-	}
-	run(func() (string, bool, lab.Account) {
-		share, late := exchangesOn(t, c)
-		return fmt.Sprintf("%.2f %%", 100*share), share >= least, late
-	}, fmt.Sprintf("requests of 8192 bytes: ≥ %.0f %% of what round trip, bits and floor allow", 100*least))
+	})
+	run(fmt.Sprintf("requests of 8192 bytes: ≥ %.0f %% of what round trip, bits and floor allow", 100*o.exchanges),
+		func() (string, bool, lab.Account) {
+			share, late := exchangesOn(t, c)
+			return fmt.Sprintf("%.2f %%", 100*share), share >= o.exchanges, late
+		})
 }
