@@ -54,7 +54,7 @@ PEER is one of
 		newApply(), newUndo(), newStatus(), newExplain(), newExec(), newLab(), newDiagnose(), newShow(), newVersion(),
 		newWatch(), newWhy(), newHistory())
 	root.PersistentFlags().BoolP("quiet", "q", false, "no notes and no progress on standard error, only errors")
-	root.AddCommand(newIperf3())
+	root.AddCommand(newIperf3(), newKey())
 	completions(root)
 	configured(root)
 	hideZeros(root)

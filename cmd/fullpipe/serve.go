@@ -53,6 +53,7 @@ strangers never take those of clients with the key.`,
 	o.key.add(cmd.Flags())
 	cmd.Flags().Lookup("key-file").Usage = "a file that holds the server's key; it is made, for its owner alone to " +
 		"read, where it is missing"
+	cmd.Flags().StringVar(&o.keys, "keys", "", "a file of keys by name, each with its own bounds (fullpipe key writes it)")
 	cmd.Flags().StringVar(&o.listen, "listen", server.DefaultAddress, "ADDR:PORT to listen on; port 0 chooses one")
 	cmd.Flags().BoolVar(&o.iperf3, "iperf3", false, "also admit iperf3 clients, who need no key")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
@@ -65,6 +66,7 @@ strangers never take those of clients with the key.`,
 // serveOptions are serve's flags.
 type serveOptions struct {
 	key           keyFlags
+	keys          string
 	listen        string
 	iperf3, quiet bool
 	limits        serveLimits
@@ -110,8 +112,8 @@ func serve(cmd *cobra.Command, o serveOptions) error {
 		return err
 	}
 	if key == nil {
-		k := probe.NewKey()
-		key, made = &k, true
+		k := probe.NewKey() // with --keys nobody's
+		key, made = &k, o.keys == ""
 	}
 	ctx := cmd.Context()
 	log := newServeLog(cmd, o.quiet)
@@ -123,6 +125,13 @@ func serve(cmd *cobra.Command, o serveOptions) error {
 		log.lines.put([]byte("note: " + note + "\n"))
 	}
 	o.limits.apply(&config, clients)
+	if o.keys != "" {
+		ring, err := newKeyring(ctx, o.keys, func(line string) { log.lines.put([]byte(line)) })
+		if err != nil {
+			return err
+		}
+		config.Holders = ring.now
+	}
 	s, err := server.New(ctx, config)
 	if err != nil {
 		return listenError(o.listen, err)

@@ -126,6 +126,7 @@ type serveEvent struct {
 	Bytes      *int64    `json:"bytes,omitempty"`
 	GoodputBps *float64  `json:"goodput_bps,omitempty"`
 	Complete   *bool     `json:"complete,omitempty"`
+	Holder     string    `json:"holder,omitempty"`  // whose key of --keys it proved
 	TestID     string    `json:"test_id,omitempty"` // as in the client's record
 	Error      string    `json:"error,omitempty"`
 	// Of and Count are those of "suppressed": so many events of that kind were not printed.
@@ -150,7 +151,7 @@ func (l *serveLog) event(e server.Event) {
 		return
 	}
 	l.print(l.suppressed(e.What, q))
-	line := &serveEvent{At: now(), Event: e.What, Client: e.Client.String()}
+	line := &serveEvent{At: now(), Event: e.What, Client: e.Client.String(), Holder: e.Holder}
 	if e.Err != nil {
 		line.Error = oneLine(e.Err.Error())
 	}

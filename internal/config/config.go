@@ -48,19 +48,7 @@ var farName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 func Parse(text []byte, dir, home string, allowed map[string][]string) (*File, error) {
 	f := &File{}
 	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(f)
-	var unknown *toml.StrictMissingError
-	var bad *toml.DecodeError
-	switch {
-	case errors.As(err, &unknown) && len(unknown.Errors) > 0:
-		e := &unknown.Errors[0]
-		line, _ := e.Position()
-		key := e.Key()
-		return nil, fmt.Errorf("line %d: there is no setting %s%s", line, strings.Join(key, "."), meant(key[len(key)-1],
-			[]string{"far", "defaults", "peer", "key-file", "bind", "ipv4", "ipv6"}))
-	case errors.As(err, &bad):
-		line, _ := bad.Position()
-		return nil, fmt.Errorf("line %d: %s", line, strings.TrimPrefix(bad.Error(), "toml: "))
-	case err != nil:
+	if err := understood(err, []string{"far", "defaults", "peer", "key-file", "bind", "ipv4", "ipv6"}); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Far)) {
@@ -74,6 +62,24 @@ func Parse(text []byte, dir, home string, allowed map[string][]string) (*File, e
 		f.Far[name] = far
 	}
 	return f, f.checkDefaults(allowed)
+}
+
+// understood says where a file is wrong: its line, and for a name that is not known which
+// of the names was meant.
+func understood(err error, names []string) error {
+	var unknown *toml.StrictMissingError
+	var bad *toml.DecodeError
+	switch {
+	case errors.As(err, &unknown) && len(unknown.Errors) > 0:
+		e := &unknown.Errors[0]
+		line, _ := e.Position()
+		key := e.Key()
+		return fmt.Errorf("line %d: there is no setting %s%s", line, strings.Join(key, "."), meant(key[len(key)-1], names))
+	case errors.As(err, &bad):
+		line, _ := bad.Position()
+		return fmt.Errorf("line %d: %s", line, strings.TrimPrefix(bad.Error(), "toml: "))
+	}
+	return err
 }
 
 func (f Far) check(dir, home string) (Far, error) {

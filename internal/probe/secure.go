@@ -51,23 +51,31 @@ func NewCertificate() (tls.Certificate, error) {
 // SecureServer is the server's half of the handshake: TLS, then the proofs, the
 // server's first.
 func SecureServer(ctx context.Context, conn net.Conn, cert tls.Certificate, key Key) (*tls.Conn, error) {
+	return secureServer(ctx, conn, cert, func(string) Key { return key })
+}
+
+// secureServer lets the name that the client shows in TLS, the ID of its key, choose among
+// several.
+func secureServer(ctx context.Context, conn net.Conn, cert tls.Certificate, choose func(id string) Key) (*tls.Conn,
+	error) {
 	t := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13,
 		SessionTicketsDisabled: true,
 		CurvePreferences:       curves})
-	return prove(ctx, t, key, serverRole, clientRole)
+	return prove(ctx, t, choose, serverRole, clientRole)
 }
 
 func secureClient(ctx context.Context, conn net.Conn, key Key) (*tls.Conn, error) {
 	t := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13, CurvePreferences: curves,
 		ServerName: key.ID().String()})
-	return prove(ctx, t, key, clientRole, serverRole)
+	return prove(ctx, t, func(string) Key { return key }, clientRole, serverRole)
 }
 
-func prove(ctx context.Context, t *tls.Conn, key Key, own, other string) (*tls.Conn, error) {
+func prove(ctx context.Context, t *tls.Conn, choose func(id string) Key, own, other string) (*tls.Conn, error) {
 	if err := t.HandshakeContext(ctx); err != nil {
 		return nil, fmt.Errorf("TLS handshake: %w", err)
 	}
 	state := t.ConnectionState()
+	key := choose(state.ServerName)
 	bound, err := state.ExportKeyingMaterial(exporter, nil, 32)
 	if err != nil {
 		return nil, err

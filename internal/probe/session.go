@@ -39,6 +39,10 @@ type Session struct {
 	Host        Host
 	Certificate tls.Certificate
 	Key         Key
+	// Holders have keys of their own beside Key, each with its bounds; Holder is the one that
+	// Admit let in, nil for who has Key.
+	Holders []Holder
+	Holder  *Holder
 	// Local is where the client connected to, Remote where from.
 	Local, Remote netip.AddrPort
 	Hello         Hello
@@ -54,7 +58,7 @@ func (s *Session) Admit(ctx context.Context, conn net.Conn) (secured *tls.Conn, 
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	conn.SetDeadline(time.Now().Add(s.times().Answer))
 	if _, err = conn.Write([]byte{AnswerFullpipe}); err == nil {
-		secured, err = SecureServer(ctx, conn, s.Certificate, s.Key)
+		secured, err = secureServer(ctx, conn, s.Certificate, s.choose)
 	}
 	if err != nil {
 		conn.Close()
@@ -182,7 +186,11 @@ func answerEcho(conn net.Conn, m message, sending *transfer.Sending, within time
 
 // grant lets the client run iperf3 tests for what this protocol has no words for: UDP.
 func (s *Session) grant(conn net.Conn) (revoke func(), err error) {
-	cookie, revoke, err := s.Host.Grant()
+	var cookie Preface
+	revoke = func() {}
+	if err = errBoundedGrant; s.Holder == nil || !s.Holder.bounded() {
+		cookie, revoke, err = s.Host.Grant()
+	}
 	answer := accept{Tokens: []string{string(cookie[:])}}
 	if err != nil {
 		answer, revoke = refusal(err), func() {}

@@ -25,6 +25,8 @@ type Config struct {
 	// Address is ADDR:PORT to listen on; "" is :5201 at every address.
 	Address string
 	Key     probe.Key
+	// Holders, when not nil, is asked at each client for those with keys of their own.
+	Holders func() []probe.Holder
 	// Software is what clients are told that runs here.
 	Software string
 	// Clients bounds the sessions at a time; 0 is 64.
@@ -57,7 +59,8 @@ type Config struct {
 type Event struct {
 	What   string // "client" (has proven the key), "gone", "refused", "transfer"
 	Client netip.AddrPort
-	Keyed  bool // by a holder of the key
+	Keyed  bool   // by a holder of the key
+	Holder string // the name of a key of its own; "": the server's
 	Err    error
 	Result *transfer.Result // of "transfer"; Far is this server
 }
@@ -220,6 +223,9 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 		Times: s.config.Times,
 		Event: func(r *transfer.Result) { s.tell(Event{What: "transfer", Client: client, Keyed: true, Result: r}) },
 	}
+	if s.config.Holders != nil {
+		session.Holders = s.config.Holders()
+	}
 	s.handshakes.add(conn)
 	secured, err := session.Admit(ctx, conn)
 	s.handshakes.remove(conn)
@@ -238,7 +244,11 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 		return
 	}
 	socket.EndWhenGone(conn, s.config.Silence)
-	s.tell(Event{What: "client", Client: client, Keyed: true})
+	holder := ""
+	if session.Holder != nil {
+		holder = session.Holder.Name
+	}
+	s.tell(Event{What: "client", Client: client, Keyed: true, Holder: holder})
 	err = session.Serve(ctx, secured)
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		err = nil

@@ -1,0 +1,124 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// Keys are the holders of a server's keys, by name.
+type Keys struct {
+	Key map[string]*Holder `toml:"key"`
+}
+
+// Holder is a key and its bounds, as texts; an empty one is no bound.
+type Holder struct {
+	Secret   string    `toml:"secret"` // 64 hexadecimal digits
+	MaxTime  string    `toml:"max-time,omitempty"`
+	MaxBytes string    `toml:"max-bytes,omitempty"`
+	MaxRate  string    `toml:"max-rate,omitempty"`
+	From     []string  `toml:"from,omitempty"`
+	Until    time.Time `toml:"until,omitempty"`
+}
+
+// Bounds are a holder's, read.
+type Bounds struct {
+	Time  time.Duration
+	Bytes units.Size
+	Rate  units.Rate
+	From  []netip.Prefix
+}
+
+// ParseKeys reads a server's file of keys. Whether a secret is one is for who uses it.
+func ParseKeys(text []byte) (*Keys, error) {
+	k := &Keys{Key: map[string]*Holder{}}
+	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(k)
+	if err := understood(err, []string{"key", "secret", "max-time", "max-bytes", "max-rate", "from", "until"}); err != nil {
+		return nil, err
+	}
+	secrets := map[string]string{}
+	for _, name := range k.Names() {
+		h := k.Key[name]
+		if !farName.MatchString(name) {
+			return nil, fmt.Errorf("key.%s: a name is letters, digits, - and _, and begins with a letter", name)
+		}
+		if _, err := h.Bounds(); err != nil {
+			return nil, fmt.Errorf("key.%s: %w", name, err)
+		}
+		if other := secrets[h.Secret]; other != "" {
+			return nil, fmt.Errorf("key.%s has the secret of key.%s: they could not be told apart", name, other)
+		}
+		secrets[h.Secret] = name
+	}
+	return k, nil
+}
+
+// Names are the holders' in order.
+func (k *Keys) Names() []string { return slices.Sorted(maps.Keys(k.Key)) }
+
+// Text is the file's.
+func (k *Keys) Text() ([]byte, error) {
+	text, err := toml.Marshal(k)
+	return append([]byte("# keys of fullpipe serve --keys; fullpipe key writes them\n"), text...), err
+}
+
+// Bounds reads the texts.
+func (h *Holder) Bounds() (b Bounds, err error) {
+	if h.Secret == "" {
+		return b, errors.New("secret is missing")
+	}
+	if h.MaxTime != "" {
+		if b.Time, err = units.ParseTime(h.MaxTime); err != nil {
+			return b, fmt.Errorf("max-time: %w", err)
+		}
+	}
+	if h.MaxBytes != "" {
+		if b.Bytes, err = units.ParseSize(h.MaxBytes); err != nil {
+			return b, fmt.Errorf("max-bytes: %w", err)
+		}
+	}
+	if h.MaxRate != "" {
+		if b.Rate, err = units.ParseRate(h.MaxRate); err != nil {
+			return b, fmt.Errorf("max-rate: %w", err)
+		}
+	}
+	for _, text := range h.From {
+		network, err := netip.ParsePrefix(text)
+		if addr, single := netip.ParseAddr(text); single == nil {
+			network, err = addr.Prefix(addr.BitLen())
+		}
+		if err != nil {
+			return b, fmt.Errorf("from: %q is no network (192.0.2.0/24)", text)
+		}
+		b.From = append(b.From, network.Masked())
+	}
+	return b, nil
+}
+
+// rotatedSuffix follows the name of a key that another one takes the place of.
+const rotatedSuffix = "-before"
+
+// Rotate gives a holder another secret; the old one holds until then, under another name.
+func (k *Keys) Rotate(name, secret string, until time.Time) error {
+	old := k.Key[name]
+	if old == nil {
+		return fmt.Errorf("no key is called %s%s", name, meant(name, k.Names()))
+	}
+	renewed := *old
+	renewed.Secret = secret
+	k.Key[name] = &renewed
+	past := *old
+	if past.Until.IsZero() || until.Before(past.Until) {
+		past.Until = until
+	}
+	k.Key[name+rotatedSuffix] = &past
+	return nil
+}

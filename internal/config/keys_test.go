@@ -1,0 +1,59 @@
+package config
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestKeys(t *testing.T) {
+	k, err := ParseKeys([]byte(`
+[key.office]
+secret = "aa"
+max-rate = "100mbit"
+max-time = "30s"
+max-bytes = "10GB"
+from = ["192.0.2.0/24", "2001:db8::1"]
+[key.guest]
+secret = "bb"
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := k.Key["office"].Bounds()
+	if err != nil || b.Rate != 100e6 || b.Time != 30*time.Second || b.Bytes != 10e9 || len(b.From) != 2 ||
+		b.From[1].Bits() != 128 {
+		t.Errorf("%+v, %v", b, err)
+	}
+	until := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	if err := k.Rotate("office", "cc", until); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Rotate("offise", "cc", until); err == nil || !strings.Contains(err.Error(), "(office?)") {
+		t.Error(err)
+	}
+	text, err := k.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := ParseKeys(text)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	if now, past := again.Key["office"], again.Key["office-before"]; now.Secret != "cc" || now.MaxRate != "100mbit" ||
+		!now.Until.IsZero() || past.Secret != "aa" || !past.Until.Equal(until) {
+		t.Errorf("after a rotation:\n%s", text)
+	}
+	for text, want := range map[string]string{
+		"[key.a]\nsecrets = \"x\"":                         "line 2: there is no setting key.a.secrets (secret?)",
+		"[key.a]\nmax-time = \"3s\"":                       "secret is missing",
+		"[key.a]\nsecret = \"x\"\nfrom = [\"home\"]":       "no network",
+		"[key.a]\nsecret = \"x\"\nmax-rate = \"fast\"":     "max-rate",
+		"[key.a]\nsecret = \"x\"\n[key.b]\nsecret = \"x\"": "told apart",
+		"[key.\"a b\"]\nsecret = \"x\"":                    "a name is letters",
+	} {
+		if _, err := ParseKeys([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
