@@ -280,27 +280,6 @@ func (l *Lane) transmit(start int64, s segment) {
 	}
 }
 
-// jitter is the delay's deviation at time t: straight lines between random values two
-// jitters apart.
-func (l *Lane) jitter(t int64) int64 {
-	j := int64(l.config.Jitter)
-	if j == 0 {
-		return 0
-	}
-	span := 2 * j
-	knot := t / span
-	a, b := l.knot(knot), l.knot(knot+1)
-	return int64((a + (b-a)*float64(t-knot*span)/float64(span)) * float64(j))
-}
-
-// knot is the k-th value of the jitter's walk, evenly spread over −0.5 to 0.5.
-func (l *Lane) knot(k int64) float64 {
-	x := l.config.Seed + uint64(k)*0x9e3779b97f4a7c15 // splitmix64
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return float64((x^x>>31)>>11)/(1<<53) - 0.5
-}
-
 // Next is the earliest time at which Pop can have something, or Never.
 func (l *Lane) Next() int64 {
 	next := Never

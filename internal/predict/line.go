@@ -1,0 +1,103 @@
+package predict
+
+import (
+	"math"
+
+	"github.com/fullpipe-net/fullpipe/internal/link"
+)
+
+// line settles what the link gives: the time of a segment, the round trip, the queue.
+func (r *room) line(p link.Path, data, acks link.Config) {
+	r.rate = math.Inf(1)
+	if data.Rate > 0 {
+		r.rate = float64(data.Rate)
+		r.segment = onLine(r.mss+r.headers, data, p.VPN) * 8 / r.rate
+	}
+	ackTime := 0.0
+	if acks.Rate > 0 {
+		ackTime = onLine(r.headers, acks, p.VPN) * 8 / float64(acks.Rate)
+	}
+	r.rtt = p.RTT.Seconds() + r.segment + ackTime + (data.Aggregate+acks.Aggregate).Seconds()/2
+	r.rtt = math.Max(r.rtt, hosts)
+	// Every second segment is acknowledged (RFC 9293 section 3.8.6.3): a window's round
+	// trip ends with the second's arrival.
+	r.trailing = r.segment
+	if p.HalfDuplex { // one acknowledgement for two segments takes its turn on the medium
+		r.segment += ackTime / 2
+	}
+	r.queue = math.Inf(1)
+	if data.Rate > 0 {
+		packets := math.Inf(1)
+		if data.QueueBytes > 0 {
+			packets = float64(data.QueueBytes) / (r.mss + r.headers)
+		}
+		if data.QueuePackets > 0 {
+			packets = math.Min(packets, float64(data.QueuePackets))
+		}
+		if data.MarkBytes > 0 { // what is marked slows its sender as what is dropped does
+			packets = math.Min(packets, float64(data.MarkBytes)/(r.mss+r.headers))
+		}
+		r.queue = packets
+	}
+	if data.PoliceRate > 0 && (data.Rate == 0 || data.PoliceRate < data.Rate) {
+		// A bucket of tokens is a queue that takes no time.
+		r.rate = float64(data.PoliceRate)
+		r.segment = (r.mss + r.headers) * 8 / r.rate
+		r.queue = float64(data.PoliceBurst) / (r.mss + r.headers)
+		r.policed = true
+		r.warn("a policer: what TCP makes of it depends on its burst")
+	}
+	r.jitter = [2]float64{data.Jitter.Seconds(), acks.Jitter.Seconds()}
+	r.gateways(p.VPN)
+	if data.Reorder > 0 {
+		r.warn("reordering is not modelled")
+	}
+	if data.Silent && data.MTU > 0 && data.MTU < defaultMTU {
+		r.warn("an MTU black hole: full segments may never arrive")
+	}
+}
+
+// capFlows bounds what each connection gets, as clouds do: where all of them together get
+// less than the line carries, that is the narrowest place. Of one that is only stated it
+// is not known what becomes of what exceeds it.
+func (r *room) capFlows(each float64, data link.Config, stated bool) {
+	if all := each * float64(r.connections); each > 0 && all < r.rate {
+		before := r.segment
+		r.rate, r.capped = all, true
+		r.segment = (r.mss + r.headers) * 8 / all
+		r.rtt += r.segment - before
+		r.trailing = r.segment
+		if data.Rate <= 0 { // nothing says what may wait: as the lab's lines, a round trip's worth
+			r.queue = math.Max(r.rtt/r.segment, 10)
+		}
+		if stated {
+			r.warn("a bound on each connection: whether what exceeds it waits or is dropped is the network's choice; taken to " +
+				"wait")
+		}
+	}
+}
+
+// onLine is the bytes that a packet takes on the line.
+func onLine(packet float64, c link.Config, v link.VPN) float64 {
+	switch {
+	case c.Tunnelled:
+		packet = float64(link.ESPBytes(int(packet)))
+	case v.Kind == link.WireGuard:
+		packet = float64(link.WireGuardBytes(int(packet), v.MTU))
+	}
+	return packet + float64(c.Overhead)
+}
+
+// gateways have a budget for the hosts' packets of both directions: a segment and half an
+// acknowledgement each. Every packet passes them, so they take their time of the round
+// trip; where they are the narrower, theirs is the queue.
+func (r *room) gateways(v link.VPN) {
+	if v.Crypto <= 0 {
+		return
+	}
+	budget := float64(v.Crypto)
+	r.rtt += (r.mss + 2*r.headers) * 8 / budget
+	if segment := (r.mss + 1.5*r.headers) * 8 / budget; segment > r.segment {
+		r.rate, r.segment, r.queue = budget, segment, float64(v.Depth)
+	}
+}
