@@ -32,6 +32,10 @@ bank: build ## measures the figures of docs/benchmarks.md on this machine (long)
 		$(GO) test -count=1 -timeout 6h -p 1 -parallel 4 -run '$(or $(RUN),TestBank)' -v ./e2e
 	$(GO) run ./e2e/bankdoc < docs/benchmarks.jsonl > docs/benchmarks.md
 
+.PHONY: fuzz
+fuzz: ## fuzzes every target for TIME each (2m); the hostile bank does those that strangers reach for ten minutes
+	.ci/fuzz $(or $(TIME),2m)
+
 .PHONY: experiments
 experiments: build ## the founding documents' experiments in the lab, beside their figures, into docs/experiments.md (20 minutes)
 	$(GO) run ./e2e/experiments -program $(BIN)

@@ -69,7 +69,8 @@ func TestHostileJournals(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "unshare", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "F="+program, "H="+hostileProgram(t), "ONE="+one, "FULLPIPE_STATE="+filepath.Join(dir, "state"),
+	cmd.Env = append(os.Environ(), "F="+program, "H="+hostileProgram(t), "ONE="+one,
+		"FULLPIPE_STATE="+filepath.Join(dir, "state"),
 		"XDG_STATE_HOME="+dir)
 	out, err := cmd.CombinedOutput()
 	if err != nil || len(out) > 0 {

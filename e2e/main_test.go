@@ -20,7 +20,8 @@ var programs = map[string]func() error{"serve": serveProgram, "transfer": transf
 	"cells":     cellsProgram,
 	"take-file": takeFileProgram, "send-file": sendFileProgram,
 	"sink": sinkProgram, "source": sourceProgram, "exchanges": exchangesProgram, "steady": steadyProgram,
-	"spin": spinProgram, "vanish": vanishProgram, "confine": confineProgram}
+	"spin": spinProgram, "vanish": vanishProgram, "confine": confineProgram,
+	"admission": admissionProgram}
 
 func TestMain(m *testing.M) {
 	lab.Engine()

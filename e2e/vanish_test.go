@@ -49,11 +49,11 @@ func TestClientsThatVanish(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Far.AwaitListener(t.Context(), far)
-	script := "for line in '" + strings.Join(vanishing, "' '") + "'; do (exec >/dev/null 2>&1; eval exec $F $line) & done\n" +
+	script := "for line in '" + strings.Join(vanishing, "' '") + "'; do\n(exec >/dev/null 2>&1; eval exec $F $line) &\ndone\n" +
 		"until test $(ss -Htn | wc -l) -ge 7 && test $(ss -Hun | wc -l) -ge 3; do sleep 0.05; done\n" +
 		"until test $(awk '/lab0/ {print $3}' /proc/net/dev) -gt 500; do sleep 0.05; done\nip link set lab0 down"
-	gone, err := l.Near.Start(lab.Command{Args: []string{"timeout", "40", "sh", "-euc", script}, Env: []string{key, "F=" + program},
-		Stdout: &near, Stderr: &near})
+	gone, err := l.Near.Start(lab.Command{Args: []string{"timeout", "40", "sh", "-euc", script},
+		Env: []string{key, "F=" + program}, Stdout: &near, Stderr: &near})
 	if err != nil {
 		t.Fatal(err)
 	}
