@@ -30,7 +30,7 @@ type watchFlags struct {
 	program, unit, container string
 	minRate                  units.Rate
 	local                    bool
-	listen                   string
+	scrapes                  scrapeFlags
 	rows                     int
 	lines                    bool
 }
@@ -63,7 +63,7 @@ what this user may not see is named.`,
 	flags.StringVar(&f.container, "container", "", "of this container, by its id")
 	flags.Var(&f.minRate, "min-rate", "that move so much, both directions together")
 	flags.BoolVar(&f.local, "local", false, "connections within this host as well")
-	flags.StringVar(&f.listen, "listen", "", "print nothing, serve metrics to Prometheus (OpenMetrics) at this ADDR:PORT")
+	f.scrapes.register(flags)
 	flags.IntVar(&f.rows, "rows", 20, "connections that lines show in a period")
 	flags.BoolVar(&f.lines, "lines", false, "lines on a terminal too")
 	return cmd
@@ -102,13 +102,13 @@ func (f *watchFlags) run(cmd *cobra.Command) error {
 		return &usageError{"--every", fmt.Sprintf("%v is not between 100ms and 1h", f.every), "--every 2s"}
 	case f.length < 0 || f.length > 0 && f.length < f.every:
 		return &usageError{"--for", fmt.Sprintf("%v is less than a period", f.length), "--for 30s"}
-	case f.length > 0 && f.listen != "":
+	case f.length > 0 && f.scrapes.address != "":
 		return &usageError{"--listen", "with --for there would be nothing to scrape", "one of the two"}
 	case f.rows < 1:
 		return &usageError{"--rows", "none would be shown", "--rows 20"}
 	}
 	cfg := watch.Config{Match: m, Every: f.every, Sample: 100 * time.Millisecond, Cumulative: f.length > 0}
-	if f.listen != "" {
+	if f.scrapes.address != "" {
 		return f.export(cmd, cfg)
 	}
 	if f.length > 0 {

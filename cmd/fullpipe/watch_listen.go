@@ -2,16 +2,22 @@ package main
 
 import (
 	"context"
+	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
@@ -47,25 +53,105 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(page.String())) // a scraper that went away is its own affair
 }
 
-// listenForScrapes listens on an address of this host alone: what is served tells whom it
-// talks to, and there is no encryption here.
-func listenForScrapes(address string) (net.Listener, error) {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil || !at.Addr().IsLoopback() {
-		return nil, &usageError{"--listen", fmt.Sprintf("%q is not a loopback address with a port", address),
-			"--listen 127.0.0.1:9909, and a proxy with TLS in front of it for other hosts"}
+// scrapeFlags say where scrapes are answered, and to whom.
+type scrapeFlags struct{ address, cert, key, token string }
+
+func (f *scrapeFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.address, "listen", "", "print nothing, serve metrics to Prometheus (OpenMetrics) at this ADDR:PORT")
+	flags.StringVar(&f.cert, "listen-cert", "", "serve them over TLS: the certificate, as a PEM `FILE`")
+	flags.StringVar(&f.key, "listen-key", "", "and its key")
+	flags.StringVar(&f.token, "listen-token-file", "", "serve them only to who brings the bearer token in this `FILE`")
+}
+
+// check says what cannot be together. What is served tells whom this host talks to: other
+// hosts get it encrypted, and with the token, or not at all.
+func (f *scrapeFlags) check() error {
+	at, err := netip.ParseAddrPort(f.address)
+	switch {
+	case err != nil:
+		return &usageError{"--listen", fmt.Sprintf("%q is not an address with a port", f.address), "--listen 127.0.0.1:9741"}
+	case (f.cert == "") != (f.key == ""):
+		return &usageError{"--listen-cert", "a certificate and its key are needed", "both --listen-cert and --listen-key"}
+	case !at.Addr().IsLoopback() && (f.cert == "" || f.token == ""):
+		return &usageError{"--listen", fmt.Sprintf("%s is open to other hosts", at),
+			"--listen-cert, --listen-key and --listen-token-file with it, or 127.0.0.1"}
 	}
-	l, err := net.Listen("tcp", address)
+	return nil
+}
+
+// listen is the listener, and the token that has to be brought, "" for none.
+func (f *scrapeFlags) listen() (l net.Listener, token string, err error) {
+	if err := f.check(); err != nil {
+		return nil, "", err
+	}
+	if f.token != "" {
+		if token, err = readToken(f.token); err != nil {
+			return nil, "", err
+		}
+	}
+	var config *tls.Config
+	if f.cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return nil, "", &usageError{"--listen-cert", plain(err), "a certificate and its key, both PEM"}
+		}
+		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	if l, err = net.Listen("tcp", f.address); err != nil {
+		return nil, "", &usageError{"--listen", plain(err), "another port"}
+	}
+	if config != nil {
+		l = tls.NewListener(l, config)
+	}
+	return l, token, nil
+}
+
+// readToken reads a token of 16 to 512 characters that no other user can read.
+func readToken(file string) (string, error) {
+	refused := func(why string) error {
+		return &usageError{"--listen-token-file", file + ": " + why, "head -c 24 /dev/urandom | base64, mode 0600"}
+	}
+	info, err := os.Stat(file)
 	if err != nil {
-		return nil, &usageError{"--listen", plain(err), "another port"}
+		return "", refused(plain(err))
 	}
-	return l, nil
+	if !info.Mode().IsRegular() || info.Size() > 1024 {
+		return "", refused("not a small regular file")
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return "", refused("other users can read it")
+	}
+	bytes, err := os.ReadFile(file)
+	if err != nil {
+		return "", refused(plain(err))
+	}
+	token := strings.TrimSpace(string(bytes))
+	if len(token) < 16 || len(token) > 512 || strings.ContainsFunc(token, unicode.IsSpace) {
+		return "", refused("not a token of 16 to 512 characters")
+	}
+	return token, nil
+}
+
+// guarded answers only who brings the token.
+func guarded(h http.Handler, token string) http.Handler {
+	if token == "" {
+		return h
+	}
+	want := []byte("Bearer " + token)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "a bearer token is needed", http.StatusUnauthorized)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // serve answers scrapes until it is stopped.
-func (e *exporter) serve(l net.Listener) (stop func()) {
+func (e *exporter) serve(l net.Listener, token string) (stop func()) {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", e)
+	mux.Handle("GET /metrics", guarded(e, token))
 	s := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
 		MaxHeaderBytes: 16 << 10}
 	done := make(chan struct{})
@@ -78,14 +164,18 @@ func (e *exporter) serve(l net.Listener) (stop func()) {
 
 // export watches and serves what it sees until it is interrupted.
 func (f *watchFlags) export(cmd *cobra.Command, cfg watch.Config) error {
-	l, err := listenForScrapes(f.listen)
+	l, token, err := f.scrapes.listen()
 	if err != nil {
 		return err
 	}
 	e := &exporter{metrics: watch.NewMetrics()}
-	stop := e.serve(l)
+	stop := e.serve(l, token)
 	defer stop()
-	fmt.Fprintf(cmd.ErrOrStderr(), "serving http://%s/metrics\n", l.Addr())
+	scheme := "http"
+	if f.scrapes.cert != "" {
+		scheme = "https"
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "serving %s://%s/metrics\n", scheme, l.Addr())
 	err = watch.Run(cmd.Context(), cfg, func(v *watch.View) error { e.add(v); return nil })
 	if errors.Is(err, context.Canceled) {
 		return nil // the way to end it

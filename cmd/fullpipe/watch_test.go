@@ -1,10 +1,15 @@
 package main
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,12 +20,12 @@ import (
 )
 
 func TestScrapes(t *testing.T) {
-	l, err := listenForScrapes("127.0.0.1:0")
+	l, _, err := (&scrapeFlags{address: "127.0.0.1:0"}).listen()
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := &exporter{metrics: watch.NewMetrics()}
-	stop := e.serve(l)
+	stop := e.serve(l, "")
 	defer stop()
 	c := &watch.Connection{Owner: watch.Owner{Program: "rsync"}}
 	c.Local, c.Remote = netip.MustParseAddrPort("10.0.0.1:40000"), netip.MustParseAddrPort("192.0.2.7:22")
@@ -48,11 +53,73 @@ func TestScrapes(t *testing.T) {
 	}
 }
 
-func TestScrapesAreForThisHostAlone(t *testing.T) {
-	for _, address := range []string{"0.0.0.0:9909", ":9909", "[::]:9909", "192.0.2.1:9909", "localhost", "127.0.0.1"} {
+func TestScrapesOfOtherHosts(t *testing.T) {
+	for _, f := range []scrapeFlags{{address: "0.0.0.0:9909"}, {address: ":9909"}, {address: "[::]:9909"},
+		{address: "192.0.2.1:9909"}, {address: "localhost"}, {address: "127.0.0.1"},
+		{address: "192.0.2.1:9909", cert: "c", key: "k"}, {address: "192.0.2.1:9909", token: "t"},
+		{address: "127.0.0.1:0", cert: "c"}, {address: "127.0.0.1:0", key: "k"},
+		{address: "127.0.0.1:0", cert: "/dev/null", key: "/dev/null"}, {address: "127.0.0.1:0", token: "/dev/null"}} {
 		var usage *usageError
-		if l, err := listenForScrapes(address); !errors.As(err, &usage) {
-			t.Errorf("%s: %v, %v", address, l, err)
+		if l, _, err := f.listen(); !errors.As(err, &usage) {
+			t.Errorf("%+v: %v, %v", f, l, err)
+		}
+	}
+}
+
+// A token is brought whole, over TLS too, and its file is nobody else's.
+func TestScrapesWithAToken(t *testing.T) {
+	dir := t.TempDir()
+	const secret = "0123456789abcdef"
+	file := filepath.Join(dir, "token")
+	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	site := httptest.NewTLSServer(nil) // for its certificate
+	site.Close()
+	pair := site.TLS.Certificates[0]
+	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, kind string, bytes []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	f := scrapeFlags{address: "127.0.0.1:0", token: file, cert: write("cert", "CERTIFICATE", pair.Certificate[0]),
+		key: write("key", "PRIVATE KEY", der)}
+	l, token, err := f.listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &exporter{metrics: watch.NewMetrics()}
+	defer e.serve(l, token)()
+	for brought, want := range map[string]int{"": 401, secret: 401, "Bearer " + secret[1:]: 401, "Bearer " + secret + "0": 401,
+		"Bearer " + secret: 200} {
+		request, err := http.NewRequest(http.MethodGet, "https://"+l.Addr().String()+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", brought)
+		answer, err := site.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("%q: %s", brought, answer.Status)
+		}
+	}
+	for mode, text := range map[os.FileMode]string{0o644: secret, 0o600: "short", 0o400: secret + " " + secret} {
+		os.Chmod(file, 0o600)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		os.Chmod(file, mode)
+		if _, err := readToken(file); err == nil {
+			t.Errorf("%v, %q: taken", mode, text)
 		}
 	}
 }

@@ -3,7 +3,9 @@ package watch
 import (
 	"fmt"
 	"net/netip"
+	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -128,5 +130,43 @@ func TestTheNetworkStaysUndivided(t *testing.T) {
 	f.Direction = transfer.Down
 	if got := limiterLabel(&f, verdict.Unknown); got != "unknown" {
 		t.Error(got)
+	}
+}
+
+// TestContributedNamesExist holds the dashboard and the alerts to what is served.
+func TestContributedNamesExist(t *testing.T) {
+	m := NewMetrics()
+	m.Add(&View{Length: time.Second, Seen: []Seen{seen("rsync", "192.0.2.7:22", 1e6, verdict.Bottleneck)}})
+	served := map[string]bool{}
+	for line := range page(t, m, true) {
+		served[nameOf.FindString(line)] = true
+	}
+	name := regexp.MustCompile(`fullpipe_watch_[a-z_]+`)
+	for _, file := range []string{"alerts.yml", "grafana.json"} {
+		text, err := os.ReadFile("../../contrib/watch/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := name.FindAllString(string(text), -1)
+		if len(used) == 0 {
+			t.Errorf("%s uses nothing", file)
+		}
+		for _, n := range used {
+			if !served[n] {
+				t.Errorf("%s: nobody serves %s", file, n)
+			}
+		}
+	}
+	limiter := regexp.MustCompile(`limiter=~?"([^"]+)"`)
+	text, err := os.ReadFile("../../contrib/watch/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range limiter.FindAllStringSubmatch(string(text), -1) {
+		for n := range strings.SplitSeq(found[1], "|") {
+			if !slices.Contains(verdict.Names(), verdict.Name(n)) {
+				t.Errorf("there is no limiter %q", n)
+			}
+		}
 	}
 }

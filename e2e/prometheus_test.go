@@ -1,0 +1,113 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPrometheusReadsWatch has a real Prometheus scrape `watch --listen` with a token, load
+// the contributed alerts, and answer a query about what it read.
+func TestPrometheusReadsWatch(t *testing.T) {
+	prometheus, promtool := needProgram(t, "prometheus", "/usr/bin/prometheus"), needProgram(t, "promtool", "/usr/bin/promtool")
+	program, err := fullpipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	token := filepath.Join(dir, "token")
+	if err := os.WriteFile(token, []byte("0123456789abcdef0123"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	watch := exec.Command(program, "watch", "--local", "--every", "500ms", "--listen", "127.0.0.1:0", "--listen-token-file", token)
+	told, err := watch.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	startUntilEnd(t, watch)
+	line, err := bufio.NewReader(told).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "serving http://"), "/metrics")
+
+	alerts, err := filepath.Abs("../contrib/watch/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(dir, "prometheus.yml")
+	text := fmt.Sprintf(`global: {scrape_interval: 500ms, evaluation_interval: 500ms}
+rule_files: [%q]
+scrape_configs:
+  - job_name: watch
+    authorization: {credentials_file: %q}
+    static_configs: [{targets: [%q]}]
+`, alerts, token, at)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(promtool, "check", "config", config).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	page := scrape(t, at, token)
+	check := exec.Command(promtool, "check", "metrics")
+	check.Stdin = strings.NewReader(page)
+	if out, err := check.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s\n%s", err, out, page)
+	}
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := l.Addr().String()
+	l.Close()
+	server := exec.Command(prometheus, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"),
+		"--web.listen-address="+api)
+	startUntilEnd(t, server)
+	for until := time.Now().Add(60 * time.Second); time.Now().Before(until); time.Sleep(300 * time.Millisecond) {
+		answer, err := http.Get("http://" + api + "/api/v1/query?query=" + url.QueryEscape("fullpipe_watch_connections"))
+		if err != nil {
+			continue // it is not up yet
+		}
+		var doc struct {
+			Data struct{ Result []struct{ Value [2]any } }
+		}
+		err = json.NewDecoder(answer.Body).Decode(&doc)
+		answer.Body.Close()
+		if err == nil && len(doc.Data.Result) == 1 {
+			return
+		}
+	}
+	t.Error("Prometheus never had a value")
+}
+
+// startUntilEnd starts a program that the test's end stops.
+func startUntilEnd(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+}
+
+func scrape(t *testing.T, at, tokenFile string) string {
+	t.Helper()
+	out, err := exec.Command("sh", "-c", fmt.Sprintf("curl -sf -H \"Authorization: Bearer $(cat %s)\" http://%s/metrics",
+		tokenFile, at)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
