@@ -3,8 +3,8 @@
 // that fails leaves nothing behind, and undo touches only what is still ours. It also
 // reads the machine's present state for an audit (Snapshot).
 //
-// Values are text, named as the system names them, in stores: sysctls and routes on
-// Linux, the registry on Windows, and one file of sysctl.d. docs/undo.md lists what is promised
+// Values are text, named as the system names them, in stores: sysctls, routes and shapers
+// on Linux, the registry on Windows, and one file of sysctl.d. docs/undo.md lists what is promised
 // and the test of each promise.
 package host
 
@@ -23,6 +23,7 @@ type Kind string
 const (
 	Sysctl   Kind = "sysctl"   // "net.ipv4.tcp_rmem"
 	Route    Kind = "route"    // "10.2.0.0/16 initcwnd", one attribute of a route of the main table
+	Qdisc    Kind = "qdisc"    // "eth0 to 192.0.2.7/32", what a device sends there at most, bit/s
 	Registry Kind = "registry" // `HKEY_LOCAL_MACHINE\…\Parameters\TcpWindowSize`
 	File     Kind = "file"     // PersistFile, no other; the value is the file's content
 	NetTCP   Kind = "nettcp"   // "Internet/AutoTuningLevelLocal", a parameter of Set-NetTCPSetting

@@ -186,3 +186,6 @@ func WholeHost() bool { return scope() == "host" }
 // RouteTo is the prefix, as Route changes name it, of the main table's route to an
 // address: the narrowest scope in which this host knows the destination.
 func RouteTo(address netip.Addr) (string, error) { return routeTo(address.Unmap()) }
+
+// ShaperTo names the shaper, as Qdisc changes do, of what this host sends to an address.
+func ShaperTo(address netip.Addr) (string, error) { return shaperTo(address.Unmap()) }

@@ -27,5 +27,7 @@ func stateDir() string {
 
 func routeTo(netip.Addr) (string, error) { return "", notSupported("settings of a route") }
 
+func shaperTo(netip.Addr) (string, error) { return "", notSupported("a shaper") }
+
 // writable knows of nothing that a write itself would not find.
 func writable() error { return nil }

@@ -175,7 +175,7 @@ func (c Config) is(r Record, current *string) string {
 		return "not-made"
 	case !r.Made && same(current, r.Was):
 		return "ours" // an earlier change of ours, under one that was never made
-	case r.Boot != bootID() && (r.Kind == Sysctl || r.Kind == Route):
+	case r.Boot != bootID() && (r.Kind == Sysctl || r.Kind == Route || r.Kind == Qdisc):
 		return "gone"
 	}
 	return "changed"
