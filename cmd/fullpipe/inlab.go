@@ -60,7 +60,8 @@ func inLab(cmd *cobra.Command, text string) (bool, error) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
 	env := []string{peer.KeyVariable + "=" + probe.NewKey().String(), labVariable + "=" + text}
-	if apply, err := cmd.Flags().GetBool("apply"); err == nil && apply {
+	near, _ := cmd.Flags().GetBool("apply")
+	if far, _ := cmd.Flags().GetBool("apply-far"); near || far {
 		// What is changed inside ends with the lab, and so does the memory of it.
 		state, err := os.MkdirTemp("", "fullpipe-lab-")
 		if err != nil {

@@ -35,6 +35,7 @@ type tuneFlags struct {
 	goal      string
 	html      string
 	apply     bool
+	applyFar  bool
 	yes       bool
 }
 
@@ -63,6 +64,9 @@ The exit status is 3 where something limits and nothing that was tried helps.`,
 			if done, err := inLab(cmd, args[0]); done {
 				return err
 			}
+			if err := f.farReach(args[0]); err != nil {
+				return err
+			}
 			if f.apply {
 				if err := host.Ready(cmd.Context(), host.Config{}); err != nil {
 					return err
@@ -87,7 +91,9 @@ The exit status is 3 where something limits and nothing that was tried helps.`,
 		"says it is)")
 	fl.BoolVar(&f.apply, "apply", false, "change this host's settings, measure with and without the change in turn, "+
 		"keep it only where it helps")
-	fl.BoolVar(&f.yes, "yes", false, "with --apply: do not ask")
+	fl.BoolVar(&f.applyFar, "apply-far", false, "change the far host's settings too, over your own ssh (ssh://) or in a "+
+		"lab; kept only where it helps")
+	fl.BoolVar(&f.yes, "yes", false, "with --apply or --apply-far: do not ask")
 	addHistoryFlags(cmd, true)
 	return cmd
 }
@@ -145,8 +151,8 @@ func (f *tuneFlags) run(cmd *cobra.Command, text string, cfg tune.Config) error 
 	near, farTarget := f.targets(result)
 	doc := report.Tune(newHeader(cmd), peerName(text), result, near, farTarget)
 	status := statusDone
-	if f.apply && err == nil {
-		status, err = f.change(cmd, cfg, result, doc)
+	if (f.apply || f.applyFar) && err == nil {
+		status, err = f.change(cmd, text, cfg, result, doc)
 		line.clear()
 	}
 	if status == statusDone && err == nil && !result.Helps() && !doc.Applied {

@@ -15,7 +15,8 @@ import (
 
 // change makes the settings that this host needs in each direction, if any, proves them
 // and enters what came of it in the record. The status is 3 when all were taken back.
-func (f *tuneFlags) change(cmd *cobra.Command, cfg tune.Config, result *tune.Result, doc *record.Tune) (int, error) {
+func (f *tuneFlags) change(cmd *cobra.Command, peer string, cfg tune.Config, result *tune.Result,
+	doc *record.Tune) (int, error) {
 	s, err := host.Snapshot()
 	if err != nil {
 		return statusFailed, err
@@ -24,21 +25,28 @@ func (f *tuneFlags) change(cmd *cobra.Command, cfg tune.Config, result *tune.Res
 	if result.Near != nil && len(result.Near.Streams) > 0 {
 		far = result.Near.Streams[0].Remote.Addr()
 	}
+	_, farTarget := f.targets(result)
 	tried := false
 	for i := range result.Directions {
 		direction, entry := &result.Directions[i], &doc.Directions[i]
-		changes, err := direction.HostChanges(far, hostTarget(s.Version), s)
+		var changes []host.Change
+		if f.apply {
+			if changes, err = direction.HostChanges(far, hostTarget(s.Version), s); err != nil {
+				return statusFailed, err
+			}
+		}
+		there, err := f.farHost(cmd.Context(), peer, direction, farTarget)
 		if err != nil {
 			return statusFailed, err
 		}
-		if len(changes) == 0 {
-			entry.Warnings = append(entry.Warnings, "nothing on this host was shown to hold the path back: nothing was applied")
+		if len(changes) == 0 && there == nil {
+			entry.Warnings = append(entry.Warnings, "nothing on the hosts was shown to hold the path back: nothing was applied")
 			continue
 		}
-		if err := f.agree(cmd, changes); err != nil {
+		if err := f.agree(cmd, changes, there); err != nil {
 			return statusFailed, err
 		}
-		applied, err := tune.Apply(cmd.Context(), cfg, direction, changes)
+		applied, err := tune.Apply(cmd.Context(), cfg, direction, changes, there)
 		tried = true
 		entry.Applied = report.TuneApplied(applied, host.WholeHost())
 		doc.Applied = doc.Applied || applied.Kept
@@ -53,9 +61,14 @@ func (f *tuneFlags) change(cmd *cobra.Command, cfg tune.Config, result *tune.Res
 }
 
 // agree shows the changes and asks, unless that was answered already.
-func (f *tuneFlags) agree(cmd *cobra.Command, changes []host.Change) error {
+func (f *tuneFlags) agree(cmd *cobra.Command, changes []host.Change, there *tune.FarHost) error {
+	if there != nil {
+		if err := f.agreeFar(cmd, there); err != nil {
+			return err
+		}
+	}
 	dids, err := host.Preview(host.Config{}, changes)
-	if err != nil || f.yes {
+	if err != nil || f.yes || len(changes) == 0 {
 		return err
 	}
 	fmt.Fprintln(cmd.ErrOrStderr())

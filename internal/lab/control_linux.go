@@ -25,7 +25,11 @@ func newControl(f *os.File) (*control, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &control{c.(*net.UnixConn), make([]byte, maxMessage), make([]byte, unix.CmsgSpace(3*4))}, nil
+	return controlOf(c.(*net.UnixConn)), nil
+}
+
+func controlOf(c *net.UnixConn) *control {
+	return &control{c, make([]byte, maxMessage), make([]byte, unix.CmsgSpace(3*4))}
 }
 
 func controlPair() (ours *control, theirs *os.File, err error) {

@@ -24,9 +24,10 @@ type inside struct {
 	hosts   map[string]*host
 	link    *linkProcess // nil until build
 
-	mu       sync.Mutex  // guards what follows, and sending
-	children map[int]int // PID to process ID
-	pids     map[int]int // process ID to PID
+	mu       sync.Mutex       // guards what follows, and sending
+	children map[int]int      // PID to process ID
+	pids     map[int]int      // process ID to PID
+	local    map[int]chan int // PID of what programs in the lab started, to where its status goes
 	seen     map[syscall.Signal]int
 	spawned  chan struct{}
 }
@@ -42,7 +43,7 @@ func engineMain() {
 		fmt.Fprintln(os.Stderr, "fullpipe: lab engine:", err)
 		os.Exit(1)
 	}
-	e := &inside{control: c, hosts: map[string]*host{}, children: map[int]int{}, pids: map[int]int{},
+	e := &inside{control: c, hosts: map[string]*host{}, children: map[int]int{}, pids: map[int]int{}, local: map[int]chan int{},
 		seen: map[syscall.Signal]int{}, spawned: make(chan struct{}, 1)}
 	e.catchSignals()
 	privateMounts()
@@ -160,6 +161,9 @@ func (e *inside) build(p *link.Path, files []int) error {
 	}
 	if err := e.calibrate(p); err != nil {
 		return err
+	}
+	if err := e.startAtFar(e.hosts[near]); err != nil {
+		return fmt.Errorf("near end: %w", err)
 	}
 	for _, h := range e.hosts {
 		if err := e.answerPrograms(h); err != nil {

@@ -25,4 +25,8 @@ func (e *engine) start(string, Command) (*Process, error) { return nil, errLinux
 
 func signalNumber(os.Signal) (int, error) { return 0, errLinuxOnly }
 
+func atFar(context.Context, []string, []string, []byte) (stdout, stderr []byte, status int, err error) {
+	return nil, nil, 0, errLinuxOnly
+}
+
 func run(context.Context, Run) (int, error) { return 0, errLinuxOnly }

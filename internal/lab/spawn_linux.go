@@ -24,7 +24,17 @@ func onThread(f func() error) error {
 	return <-done
 }
 
+// spawn starts a program of the lab's user's.
 func (e *inside) spawn(r request, files []int) (int, error) {
+	pid, err := e.launch(r, files)
+	if err == nil {
+		e.children[pid], e.pids[r.ID] = r.ID, pid
+	}
+	return pid, err
+}
+
+// launch starts a program at one end; e.mu is held until its PID is entered.
+func (e *inside) launch(r request, files []int) (int, error) {
 	h := e.hosts[r.End]
 	if h == nil || len(files) != 3 || len(r.Args) == 0 {
 		return 0, errors.New("malformed start")
@@ -47,7 +57,6 @@ func (e *inside) spawn(r request, files []int) (int, error) {
 	if err != nil {
 		return 0, &NotRun{r.Args[0], exitNotRun(err), err}
 	}
-	e.children[pid], e.pids[r.ID] = r.ID, pid
 	select {
 	case e.spawned <- struct{}{}:
 	default:
@@ -94,13 +103,17 @@ func (e *inside) reap() {
 		if e.link != nil && pid == e.link.pid {
 			os.Exit(1) // a lab without a link is none
 		}
+		code := status.ExitStatus()
+		if status.Signaled() {
+			code = 128 + int(status.Signal())
+		}
+		if ended := e.local[pid]; ended != nil {
+			delete(e.local, pid)
+			ended <- code
+		}
 		if id, ours := e.children[pid]; ours {
 			delete(e.children, pid)
 			delete(e.pids, id)
-			code := status.ExitStatus()
-			if status.Signaled() {
-				code = 128 + int(status.Signal())
-			}
 			e.answer(reply{ID: id, Status: code})
 		}
 		e.mu.Unlock()

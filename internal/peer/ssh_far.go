@@ -37,8 +37,14 @@ func serveThere(ctx context.Context, t sshTarget, o Options) (remote, program st
 	if err := t.sameSystem(ctx); err != nil {
 		return "", "", err
 	}
-	return hello + fmt.Sprintf(`umask 077 && d=$(mktemp -d) && trap 'rm -rf "$d"' EXIT && trap 'exit 1' HUP INT TERM && `+
-		`head -c %d >"$d/fullpipe" && chmod 700 "$d/fullpipe" && "$d/fullpipe" %s`, info.Size(), serveFlags), program, nil
+	return hello + copied(info.Size(), " "+serveFlags), program, nil
+}
+
+// copied is the remote command that takes a program of so many bytes from its standard input,
+// runs it with the arguments and the rest of that input, and removes it.
+func copied(bytes int64, arguments string) string {
+	return fmt.Sprintf(`umask 077 && d=$(mktemp -d) && trap 'rm -rf "$d"' EXIT && trap 'exit 1' HUP INT TERM && `+
+		`head -c %d >"$d/fullpipe" && chmod 700 "$d/fullpipe" && "$d/fullpipe"%s`, bytes, arguments)
 }
 
 // sameSystem says whether this program can run at the far end.

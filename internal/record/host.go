@@ -32,7 +32,7 @@ type Status struct {
 // HostChange is what became of one change of a host's settings. Values are as the system
 // writes them; null where there is none.
 type HostChange struct {
-	Kind    string  `json:"kind"` // sysctl, route, registry, file or nettcp
+	Kind    string  `json:"kind"` // sysctl, route, qdisc, registry, file or nettcp
 	Name    string  `json:"name"`
 	Old     *string `json:"old"`     // before
 	New     *string `json:"new"`     // asked for

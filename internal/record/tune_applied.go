@@ -7,6 +7,7 @@ type TuneApplied struct {
 	Reason  string        `json:"reason"`
 	Scope   string        `json:"scope"`
 	Changes []HostChange  `json:"changes"`
+	Far     []HostChange  `json:"far_changes,omitempty"` // of the far host
 	Before  *TuneMeasured `json:"before,omitempty"`
 	After   *TuneMeasured `json:"after,omitempty"`
 	Gain    *TuneGain     `json:"gain,omitempty"`

@@ -11,6 +11,9 @@ import (
 func TuneApplied(a *tune.Applied, wholeHost bool) *record.TuneApplied {
 	out := &record.TuneApplied{Kept: a.Kept, Reason: a.Reason, Changes: hostChanges(a.Changes),
 		Scope: applyScope(wholeHost, false)}
+	if len(a.Far) > 0 {
+		out.Far = hostChanges(a.Far)
+	}
 	if len(a.Before.Goodputs) > 0 && len(a.After.Goodputs) > 0 {
 		before, after := newTuneMeasured(&a.Before), newTuneMeasured(&a.After)
 		out.Before, out.After = &before, &after

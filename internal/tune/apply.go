@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strconv"
 	"time"
 
@@ -21,10 +20,12 @@ import (
 // Applied is what a change of this host's settings gave, measured with it and without it
 // in turn.
 type Applied struct {
-	Changes []host.Did
-	Before  Measured // with the old settings
-	After   Measured // with the new ones
-	Gain    stats.Interval
+	Changes []host.Did     // of this host
+	Far     []host.Did     // of the far one
+	Before  Measured       // with the old settings
+	After   Measured       // with the new ones
+	Gain    stats.Interval // of goodput; with the goal Latency of round trips a second
+	rate    stats.Interval // of goodput, with the goal Latency
 	// Kept says that the change stands; else it was taken back, and Reason says why.
 	Kept   bool
 	Reason string
@@ -75,10 +76,23 @@ func (d *Direction) marks(now *audit.Snapshot) []host.Change {
 	return []host.Change{host.Set(host.Sysctl, ecn, "1")}
 }
 
-// hostSettings raise the buffers' maxima to what fills the path by automatic sizing. Where
+// hostSettings raise the buffers' maxima of this host to what fills the path.
+func (d *Direction) hostSettings(target plan.Target, now *audit.Snapshot) ([]plan.Setting, error) {
+	role := plan.Sender
+	if d.Direction == transfer.Down {
+		role = plan.Receiver
+	}
+	p, err := d.hostPlan(target, role, now)
+	if err != nil {
+		return nil, err
+	}
+	return p.Settings, nil
+}
+
+// hostPlan raises the buffers' maxima to what fills the path by automatic sizing. Where
 // windows still limited the fastest transfer, nobody knows how much more the path carries:
 // then twice what that transfer needed. The host's memory bounds it.
-func (d *Direction) hostSettings(target plan.Target, now *audit.Snapshot) ([]plan.Setting, error) {
+func (d *Direction) hostPlan(target plan.Target, role plan.Role, now *audit.Snapshot) (*plan.Plan, error) {
 	if d.Path.BottleneckBps <= 0 || d.Path.RTT <= 0 {
 		return nil, errors.New("too little was measured to plan")
 	}
@@ -89,20 +103,12 @@ func (d *Direction) hostSettings(target plan.Target, now *audit.Snapshot) ([]pla
 	if d.Path.AtLeast {
 		window *= 2
 	}
-	role := plan.Sender
-	if d.Direction == transfer.Down {
-		role = plan.Receiver
-	}
 	path := plan.Path{RateBps: d.Path.BottleneckBps, RTT: d.Path.RTT, Jitter: d.Path.Jitter, MSS: d.Path.MSS,
 		ReceiveWindow: model.Window(window, d.Path.MSS), MemoryBytes: now.MemoryBytes}
 	if now.LimitBytes > 0 {
 		path.MemoryBytes = min(path.MemoryBytes, now.LimitBytes)
 	}
-	p, err := plan.New(path, target, plan.Options{Role: role, Values: now.Values})
-	if err != nil {
-		return nil, err
-	}
-	return p.Settings, nil
+	return plan.New(path, target, plan.Options{Role: role, Values: now.Values})
 }
 
 // narrower are the attributes of the route to the far end that hold this host to the
@@ -142,18 +148,21 @@ func (d *Direction) betterCongestion() string {
 	return name
 }
 
-// Apply makes the changes on this host and measures what a program gets with them and
-// without them in turn, B A A B …, each time on fresh connections. Unless the factor is
-// shown to be above 1, the host is put back as it was, and
-// so it is after an error or when ctx ends.
-func Apply(ctx context.Context, cfg Config, d *Direction, changes []host.Change) (*Applied, error) {
+// Apply makes the changes on this host, and those of the far one if it is not nil, and
+// measures what a program gets with them and without them in turn, B A A B …, each time on
+// fresh connections. Unless the factor is shown to be above 1, the hosts are put back as they
+// were, and so they are after an error or when ctx ends.
+func Apply(ctx context.Context, cfg Config, d *Direction, changes []host.Change, far *FarHost) (*Applied, error) {
 	l := newLoop(cfg, d.Direction)
 	l.out.Path = d.Path
 	l.round = d.Path.RTT
 	if l.budget.Time == 0 {
 		l.budget.Time = max(30*time.Second, 300*d.Path.RTT)
 	}
-	s := &toggle{changes: changes}
+	s := &toggle{sides: []side{&thisHost{changes}}}
+	if far != nil {
+		s.sides = append(s.sides, far)
+	}
 	out := &Applied{}
 	err := l.alternate(ctx, s, out)
 	out.decide(err)
@@ -164,36 +173,18 @@ func Apply(ctx context.Context, cfg Config, d *Direction, changes []host.Change)
 		out.Kept, out.Reason = false, "the host could not be put into the state that the proof asks for (fullpipe status "+
 			"tells): "+failed.Error()
 	}
-	out.Changes = s.last
+	if len(s.last) > 0 {
+		out.Changes = s.last[0]
+	}
+	if len(s.last) > 1 {
+		out.Far = s.last[1]
+	}
 	return out, err
 }
 
-// toggle holds this host with the changes or without them.
-type toggle struct {
-	changes []host.Change
-	on      bool
-	applied []host.Did // of the Apply that stands
-	last    []host.Did // of the last step
-}
-
-func (t *toggle) set(ctx context.Context, on bool) (err error) {
-	switch {
-	case t.on == on:
-		return nil
-	case on:
-		t.applied, err = host.Apply(ctx, host.Config{}, t.changes)
-		t.last = t.applied
-	default:
-		t.last, err = host.Revert(ctx, host.Config{}, t.applied)
-		if err == nil && slices.ContainsFunc(t.last, func(d host.Did) bool { return d.Outcome == host.Conflict }) {
-			err = errors.New("somebody else changed the same setting in between: look at fullpipe status")
-		}
-	}
-	if err == nil {
-		t.on = on
-	}
-	return err
-}
+// longEnough is how many round trips a buffer takes to grow from its default to what the path
+// needs, and cubic to fill a long path after slow start was left early.
+const longEnough = 30
 
 // alternate measures pairs until the factor is known well enough; when the budget has
 // ended, until it is known which is faster. The up to four looks at a 95 % interval that
@@ -201,7 +192,7 @@ func (t *toggle) set(ctx context.Context, on bool) (err error) {
 func (l *loop) alternate(ctx context.Context, s *toggle, out *Applied) error {
 	var with, without []*Trial
 	// Long enough for a buffer to grow from its default to what the path needs.
-	length := max(30*l.round, time.Second)
+	length := max(longEnough*l.round, time.Second)
 	for pair := 0; pair < mostPairs; pair++ {
 		shown := out.Gain.Low > 1 || out.Gain.High < 1
 		if pair >= fewestPairs && (out.Gain.Within(tight) || shown && !l.affordsTime(2*length)) {
@@ -228,8 +219,19 @@ func (l *loop) alternate(ctx context.Context, s *toggle, out *Applied) error {
 		}
 		out.Before, out.After = l.measured(without), l.measured(with)
 		out.Gain = stats.Gain(out.Before.Goodputs, out.After.Goodputs, confidence)
+		if l.cfg.Goal == Latency {
+			out.rate, out.Gain = out.Gain, stats.Gain(l.scores(without), l.scores(with), confidence)
+		}
 	}
 	return nil
+}
+
+// scores are what the goal wants to be large, of each transfer.
+func (l *loop) scores(trials []*Trial) (all []float64) {
+	for _, t := range trials {
+		all = append(all, l.score(t, 0))
+	}
+	return all
 }
 
 func (l *loop) affordsTime(length time.Duration) bool { return l.elapsed+length <= l.budget.Time }
@@ -239,6 +241,10 @@ func (a *Applied) decide(err error) {
 	switch {
 	case err != nil:
 		a.Reason = "the proof was cut short: " + err.Error()
+	case a.rate.Mid > 0 && a.rate.Mid < keeps:
+		a.Reason = fmt.Sprintf("the change costs goodput (× %.2f)", a.rate.Mid)
+	case a.Gain.Low > 1 && a.rate.Mid > 0:
+		a.Kept, a.Reason = true, "shown to shorten the queue and to keep the rate"
 	case a.Gain.Low > 1:
 		a.Kept = true
 		a.Reason = "shown to be faster with the change"

@@ -11,6 +11,10 @@ import (
 func writeTuneApplied(w io.Writer, a *record.TuneApplied) {
 	fmt.Fprintf(w, "\n  applied to %s\n", a.Scope)
 	writeChanges(w, a.Changes)
+	if len(a.Far) > 0 {
+		fmt.Fprint(w, "\n  applied to the far host\n")
+		writeChanges(w, a.Far)
+	}
 	t := newTable()
 	if a.Before != nil {
 		t.row("as it was", tuneMeasuredText(a.Before))
@@ -37,17 +41,22 @@ func tuneInLab(d *record.Tune) bool { return strings.HasPrefix(d.Peer, "lab:") }
 
 // tuneChanged says what the report's last line says of the hosts.
 func tuneChanged(d *record.Tune) string {
-	touched, kept := false, false
+	touched, kept, far := false, false, false
 	for _, direction := range d.Directions {
 		if direction.Applied != nil {
 			touched, kept = true, kept || direction.Applied.Kept
+			far = far || len(direction.Applied.Far) > 0
 		}
 	}
 	switch {
 	case kept && tuneInLab(d):
 		return "the lab's host was changed, and ended with the lab"
+	case kept && far:
+		return "both hosts were changed: fullpipe undo on each takes it back"
 	case kept:
 		return "this host was changed: fullpipe undo takes it back"
+	case touched && far:
+		return "both hosts are as they were"
 	case touched:
 		return "this host is as it was"
 	}

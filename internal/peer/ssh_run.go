@@ -1,0 +1,68 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+)
+
+// plainArgument is what every shell that an sshd starts takes as one word between double
+// quotes: flags, sysctls' and routes' names.
+var plainArgument = regexp.MustCompile(`^[A-Za-z0-9._:/ -]+$`)
+
+// RunThere has the fullpipe at an ssh far end, or with o.Copy this one, run with arguments and
+// standard input, through the user's own ssh. The error says that it could not be run; an
+// exit status above 0 is one only where nothing came on standard output.
+func RunThere(ctx context.Context, text string, o Options, args []string, stdin []byte) (stdout []byte, err error) {
+	target, err := parseSSH(text)
+	if err != nil {
+		return nil, &BadPeer{text, err.Error(), "ssh://HOST or ssh://USER@HOST:PORT"}
+	}
+	var words strings.Builder
+	for _, a := range args {
+		if !plainArgument.MatchString(a) {
+			return nil, fmt.Errorf("%q cannot be passed through ssh", a)
+		}
+		fmt.Fprintf(&words, ` "%s"`, a)
+	}
+	remote, input := "fullpipe"+words.String(), io.Reader(bytes.NewReader(stdin))
+	if o.Copy {
+		program, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		if err := target.sameSystem(ctx); err != nil {
+			return nil, err
+		}
+		f, err := os.Open(program)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return nil, err
+		}
+		remote, input = copied(info.Size(), words.String()), io.MultiReader(f, input)
+	}
+	var out, says bytes.Buffer
+	cmd := target.command(nil, remote)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &says
+	err = runBounded(ctx, cmd, sshTyping+4*sshSilence)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && out.Len() > 0 {
+		return out.Bytes(), nil
+	}
+	if err != nil {
+		lines := strings.Split(strings.TrimSpace(says.String()), "\n")
+		return nil, &SSHError{target.host, fmt.Errorf("fullpipe%s: %w: %s", words.String(), err, lines[len(lines)-1]),
+			"fullpipe on the PATH there, or --copy"}
+	}
+	return out.Bytes(), nil
+}
