@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -203,11 +204,14 @@ echo $status
 		if err := json.Unmarshal(text, &doc); err != nil || len(doc.Directions) != 1 {
 			t.Fatalf("%v in %s", err, text)
 		}
-		want := "0"
-		if doc.Directions[0].Applied != nil && !doc.Applied {
-			want = "3"
+		want := []string{"0"}
+		switch a := doc.Directions[0].Applied; {
+		case a == nil: // nothing to apply: something else may help, or nothing
+			want = []string{"0", "3"}
+		case !doc.Applied:
+			want = []string{"3"}
 		}
-		if lines := strings.Fields(string(out)); lines[len(lines)-1] != want {
+		if lines := strings.Fields(string(out)); !slices.Contains(want, lines[len(lines)-1]) {
 			t.Errorf("exit status %s, applied %v", lines[len(lines)-1], doc.Applied)
 		}
 	}

@@ -37,17 +37,17 @@ func (f *tuneFlags) farHost(ctx context.Context, text string, d *tune.Direction,
 		return nil, &usageError{"--apply-far", "the far host's system is not known, or cannot be changed by fullpipe",
 			"--far-target linux"}
 	}
-	p, err := d.FarPlan(target.Target)
-	if err != nil || p == nil {
+	far := &tune.FarHost{Run: func(ctx context.Context, args []string, stdin []byte) ([]byte, error) {
+		if strings.HasPrefix(text, "ssh://") {
+			return peer.RunThere(ctx, text, peer.Options{Copy: f.copy}, args, stdin)
+		}
+		return runInLab(ctx, args, stdin)
+	}}
+	needs, err := d.PlanFar(ctx, far, target.Target)
+	if err != nil || !needs {
 		return nil, err
 	}
-	return &tune.FarHost{Plan: p, Target: target.Name,
-		Run: func(ctx context.Context, args []string, stdin []byte) ([]byte, error) {
-			if !lab.Inside() {
-				return peer.RunThere(ctx, text, peer.Options{Copy: f.copy}, args, stdin)
-			}
-			return runInLab(ctx, args, stdin)
-		}}, nil
+	return far, nil
 }
 
 // runInLab has this program run at the lab's far end.

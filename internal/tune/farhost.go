@@ -19,28 +19,31 @@ import (
 type FarHost struct {
 	// Run has the fullpipe there run with arguments and standard input, and answers what it
 	// printed on standard output, also when its exit status was not 0.
-	Run func(ctx context.Context, args []string, stdin []byte) (stdout []byte, err error)
-	// Plan is what it is to apply.
-	Plan *plan.Plan
-	// Target is the far system as plans name it.
-	Target string
+	Run    func(ctx context.Context, args []string, stdin []byte) (stdout []byte, err error)
+	plan   *plan.Plan
+	target string
 }
 
-// FarPlan is what the far host needs for a direction: maxima that fill the path. nil: it needs
-// nothing, or a smaller queue is what is wanted.
-func (d *Direction) FarPlan(target plan.Target) (*plan.Plan, error) {
+// PlanFar looks at the far host and plans what a direction needs there: maxima that fill the
+// path. It answers false where it needs nothing, or where a smaller queue is what is wanted.
+func (d *Direction) PlanFar(ctx context.Context, f *FarHost, target plan.Target) (bool, error) {
 	if d.Delay != nil {
-		return nil, nil
+		return false, nil
+	}
+	now := &audit.Snapshot{}
+	if err := f.ask(ctx, now, nil, "audit", "--collect"); err != nil {
+		return false, err
 	}
 	role := plan.Receiver
 	if d.Direction == transfer.Down {
 		role = plan.Sender
 	}
-	p, err := d.hostPlan(target, role, &audit.Snapshot{})
-	if err != nil || len(p.Settings) == 0 {
-		return nil, err
+	p, err := d.hostPlan(target, role, now)
+	if err != nil {
+		return false, err
 	}
-	return p, nil
+	f.plan, f.target = p, target.Name
+	return len(p.Settings) > 0, nil
 }
 
 // farPatience is how long one command may take there.
@@ -54,7 +57,7 @@ func (f *FarHost) Changes(ctx context.Context) ([]host.Did, error) {
 		return nil, err
 	}
 	for _, s := range standing.Settings {
-		if slices.ContainsFunc(f.Plan.Settings, func(p plan.Setting) bool { return p.Name == s.Name }) {
+		if slices.ContainsFunc(f.plan.Settings, func(p plan.Setting) bool { return p.Name == s.Name }) {
 			return nil, &FarError{fmt.Errorf("%s was changed by an earlier fullpipe", s.Name), "fullpipe undo there first"}
 		}
 	}
@@ -70,7 +73,7 @@ func (f *FarHost) change(ctx context.Context, how string) ([]host.Did, error) {
 		Target      string         `json:"target"`
 		MemoryBytes int64          `json:"memory_bytes"`
 		Settings    []plan.Setting `json:"settings"`
-	}{"fullpipe/plan/v1", f.Target, f.Plan.MemoryBytes, f.Plan.Settings})
+	}{"fullpipe/plan/v1", f.target, f.plan.MemoryBytes, f.plan.Settings})
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +88,7 @@ func (f *FarHost) revert(ctx context.Context, applied []host.Did) ([]host.Did, e
 	args := []string{"undo", "--json"}
 	for _, d := range applied {
 		// What it says that it changed is not to be trusted with more than was asked of it.
-		if d.Outcome == host.Changed && slices.ContainsFunc(f.Plan.Settings, func(s plan.Setting) bool { return s.Name == d.Name }) {
+		if d.Outcome == host.Changed && slices.ContainsFunc(f.plan.Settings, func(s plan.Setting) bool { return s.Name == d.Name }) {
 			args = append(args, d.Name)
 		}
 	}
