@@ -10,11 +10,15 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"time"
 )
 
 // plainArgument is what every shell that an sshd starts takes as one word between double
 // quotes: flags, sysctls' and routes' names.
 var plainArgument = regexp.MustCompile(`^[A-Za-z0-9._:/ -]+$`)
+
+// copying is how long a command there may take after logging in, a copy of the program included.
+const copying = time.Minute
 
 // RunThere has the fullpipe at an ssh far end, or with o.Copy this one, run with arguments and
 // standard input, through the user's own ssh. The error says that it could not be run; an
@@ -54,7 +58,7 @@ func RunThere(ctx context.Context, text string, o Options, args []string, stdin 
 	var out, says bytes.Buffer
 	cmd := target.command(nil, remote)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &says
-	err = runBounded(ctx, cmd, sshTyping+4*sshSilence)
+	err = runBounded(ctx, cmd, usualSSH.toLogIn()+copying)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && out.Len() > 0 {
 		return out.Bytes(), nil
