@@ -204,22 +204,22 @@ func crowd(t *testing.T) {
 // TestLinesAreFull holds links to what they are asked for, by their own counters.
 func TestLinesAreFull(t *testing.T) {
 	const span = 2 * time.Second
-	full := func(t *testing.T, c lineCell) (wrong error, late lab.Account) {
+	full := func(t *testing.T, c lineCell) (late lab.Account, wrong error) {
 		share, late := fullLine(t, c, span)
-		return unless(share >= 0.995, "carried %.2f %% of its rate", 100*share), late
+		return late, unless(share >= 0.995, "carried %.2f %% of its rate", 100*share)
 	}
-	steady := func(t *testing.T, c lineCell) (wrong error, late lab.Account) {
+	steady := func(t *testing.T, c lineCell) (late lab.Account, wrong error) {
 		dropped, late := steadyLine(t, c, span)
-		return unless(dropped == 0, "dropped %d", dropped), late
+		return late, unless(dropped == 0, "dropped %d", dropped)
 	}
-	exchanges := func(t *testing.T, c lineCell) (wrong error, late lab.Account) {
+	exchanges := func(t *testing.T, c lineCell) (late lab.Account, wrong error) {
 		share, late := exchangesOn(t, c)
-		return unless(share >= 0.98, "%.2f %% of the exchanges that are possible", 100*share), late
+		return late, unless(share >= 0.98, "%.2f %% of the exchanges that are possible", 100*share)
 	}
 	for _, c := range []struct {
 		name    string
 		cell    lineCell
-		measure func(*testing.T, lineCell) (error, lab.Account)
+		measure func(*testing.T, lineCell) (lab.Account, error)
 	}{
 		// Their queues last longer than a busy machine keeps a program waiting.
 		{"full", lineCell{20e6, 40 * time.Millisecond, false}, full},
@@ -230,7 +230,7 @@ func TestLinesAreFull(t *testing.T) {
 	} {
 		t.Run(c.name+" "+c.cell.String(), func(t *testing.T) {
 			undisturbed(t, func() error {
-				wrong, late := c.measure(t, c.cell)
+				late, wrong := c.measure(t, c.cell)
 				if wrong != nil {
 					wrong = fmt.Errorf("%w, and the lab says that it was late by %+v at most", wrong, late.Worse())
 				}
