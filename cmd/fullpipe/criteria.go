@@ -40,7 +40,7 @@ func (c *criteriaFlags) check() error {
 }
 
 var subtypes = []string{verdict.Unscaled, verdict.FactorZero, verdict.Stuck, verdict.AutotuneGrowing, verdict.Fixed,
-	verdict.Policer}
+	verdict.Policer, verdict.RequestResponse, verdict.ProgramWindow}
 
 func limiterNames() (all []string) {
 	for _, n := range verdict.Names() {

@@ -12,8 +12,9 @@ import (
 
 // Program is one that has a window, a block or a buffer of its own beside TCP's.
 type Program struct {
-	Name  string `toml:"name" json:"name"`
-	Bytes int    `toml:"bytes" json:"bytes,omitempty"` // under way at most; 0: it leaves that to TCP
+	Name  string   `toml:"name" json:"name"`
+	Bytes int      `toml:"bytes" json:"bytes,omitempty"` // under way at most; 0: it leaves that to TCP
+	Ports []uint16 `toml:"ports" json:"-"`               // of its servers
 	// ReceiveDatagrams and SendDatagrams are what it asks for by SO_RCVBUF and SO_SNDBUF for
 	// its UDP socket, in bytes; the host's net.core.rmem_max and wmem_max bound that. 0: it
 	// asks for nothing.
@@ -55,6 +56,21 @@ func ProgramNames() (names []string) {
 func FindProgram(name string) (Program, bool) {
 	for _, p := range loadPrograms() {
 		if strings.EqualFold(p.Name, name) {
+			return p, true
+		}
+	}
+	return Program{}, false
+}
+
+// near is how far what is seen of a program's window may lie above or below it: what is
+// under way is a packet or two more, and records and headers are part of it.
+const near = 1.1
+
+// ProgramAt is the one whose server has the port and whose window is what is under way,
+// bytes.
+func ProgramAt(port uint16, underWay float64) (Program, bool) {
+	for _, p := range loadPrograms() {
+		if slices.Contains(p.Ports, port) && underWay*near > float64(p.Bytes) && underWay < near*float64(p.Bytes) {
 			return p, true
 		}
 	}

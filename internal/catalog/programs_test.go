@@ -18,3 +18,16 @@ func TestEveryProgramIsWhole(t *testing.T) {
 		}
 	}
 }
+
+func TestProgramAt(t *testing.T) {
+	for _, c := range []struct {
+		port  uint16
+		bytes float64
+		want  string
+	}{{22, 2_099_924, "ssh"}, {22, 2_163_616, "ssh"}, {22, 1_000_000, ""}, {2222, 2_099_924, ""}, {445, 8_400_000, "smb"},
+		{22, 0, ""}} {
+		if p, found := ProgramAt(c.port, c.bytes); p.Name != c.want || found != (c.want != "") {
+			t.Errorf("port %d, %.0f bytes: %q", c.port, c.bytes, p.Name)
+		}
+	}
+}

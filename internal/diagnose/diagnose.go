@@ -15,6 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
 )
@@ -233,5 +234,6 @@ func direction(d *flow.Direction, g *timeline.Diagnosis) record.CapturedDirectio
 	r.Prediction = predictionOf(g)
 	r.Settings = settings(&r, g, d.MSS)
 	r.Fix = fixes(&r, g, d.MSS)
+	r.Program = report.ProgramWindow(g.Verdict, d.From.Port, d.To.Port)
 	return r
 }

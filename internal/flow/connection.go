@@ -186,7 +186,7 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 	}
 	me.dir.sent(s, at)
 	if peer.dir != nil {
-		peer.dir.answered = true
+		peer.dir.answered, peer.dir.spoken = true, true
 	}
 	return true
 }

@@ -48,6 +48,9 @@ type Direction struct {
 	Pauses        int64 // times that nothing was outstanding for longer than it takes to answer
 	Tails         int64 // of them those after less than a full segment: all that there was
 	Answered      int64 // rounds that began after the other end had sent payload of its own
+	Restarts      int64 // rounds that began with nothing outstanding
+	Exchanges     int64 // of them those that were answered too
+	Spoken        int64 // rounds while which the other end sent payload of its own
 
 	PushedIdle int64 // of the time in pauses, what followed a segment that ended a write
 	BackOffs   int64 // pauses that were twice the one before, with a single segment between
@@ -81,6 +84,7 @@ type Direction struct {
 
 	state    Clock
 	answered bool   // the other end sent payload since the last segment
+	spoken   bool   // the same since the round began
 	base     uint32 // sequence number of position 0
 
 	// All positions are payload bytes from the first one, unwrapped.

@@ -61,9 +61,7 @@ func (d *Direction) fresh(from, to, at int64) {
 	if d.una >= d.round.mark {
 		d.closeRound()
 		d.openRound(at)
-		if d.answered {
-			d.Answered++
-		}
+		d.countRound()
 		d.maybeCut(at)
 	}
 	if d.acked >= d.high {
@@ -87,6 +85,24 @@ func (d *Direction) fresh(from, to, at int64) {
 		d.inferScale(out, at)
 	}
 	d.rtt.mark(to, at, to-from)
+}
+
+// countRound counts what the round that begins follows on.
+func (d *Direction) countRound() {
+	empty := d.una >= d.high
+	if d.spoken {
+		d.Spoken++
+		d.spoken = false
+	}
+	if d.answered {
+		d.Answered++
+		if empty {
+			d.Exchanges++
+		}
+	}
+	if empty {
+		d.Restarts++
+	}
 }
 
 // inferScale raises the shift to the least that explains data beyond the window's edge.

@@ -69,11 +69,21 @@ type CapturedDirection struct {
 	Fix        []Fix               `json:"fix,omitempty"` // what to do about it, in order, or what would tell
 	Prediction *CapturedPrediction `json:"prediction,omitempty"`
 	Settings   []CapturedSettings  `json:"settings,omitempty"`
+	// Program is the known one whose window the verdict speaks of; absent: none that is known.
+	Program *ProgramWindow `json:"program,omitempty"`
 
 	// Between is what two captures of the connection show together; absent with one.
 	Between *CapturedBetween `json:"between,omitempty"`
 
 	Curves CapturedCurves `json:"-"`
+}
+
+// ProgramWindow is a program that has a window of its own beside TCP's.
+type ProgramWindow struct {
+	Name        string `json:"name"`
+	WindowBytes int    `json:"window_bytes"`
+	What        string `json:"what"`
+	Raise       string `json:"raise"` // which setting does, or that none does
 }
 
 // CapturedBetween says of one direction where data was lost and where it waited, by two

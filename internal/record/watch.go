@@ -82,4 +82,6 @@ type WatchedDirection struct {
 	Sampled bool `json:"sampled"`
 	verdict.Verdict
 	Fix []Fix `json:"fix,omitempty"` // what to do about it, in order, or what would tell
+	// Program is the known one whose own window what is under way looks like.
+	Program *ProgramWindow `json:"program,omitempty"`
 }

@@ -23,6 +23,7 @@ const (
 	ReadFaster     Action = "read-faster"         // the receiving program is what is slow
 	WriteSooner    Action = "write-sooner"        // the sending program is what is slow
 	LargerRequests Action = "larger-requests"     // fewer round trips for the same data
+	ProgramsWindow Action = "program-window"      // the one that the receiving program gives the sending one
 	KeepConnection Action = "keep-the-connection" // a warm one has its windows open
 )
 
@@ -133,6 +134,10 @@ var table = map[key][]Step{
 	{verdict.NagleDelayedAck, ""}: {{NoDelay, Program, Sender, true, "RFC 9293 section 3.7.4; tcp(7) TCP_NODELAY"}},
 	{verdict.Application, ""}: {{WriteSooner, Program, Sender, false, "RFC 6349 section 3.1"},
 		{LargerRequests, Program, Both, false, "RFC 6349 section 3.1"}},
+	{verdict.Application, verdict.RequestResponse}: {{LargerRequests, Program, Both, false, "RFC 6349 section 3.1"},
+		streams, {WriteSooner, Program, Sender, false, "RFC 6349 section 3.1"}},
+	{verdict.Application, verdict.ProgramWindow}: {{ProgramsWindow, Program, Receiver, false,
+		"RFC 4254 section 5.2; RFC 9113 section 5.2"}, streams},
 	{verdict.ReceiverApplication, ""}: {{ReadFaster, Program, Receiver, false, "RFC 9293 section 3.8.6"}},
 	{verdict.LocalQueue, ""}:          {{RaiseShaper, Host, Sender, false, "tc(8)"}, control},
 	{verdict.AckPath, ""}: {{RoomForAcks, Network, Between, false, "RFC 3449"}, fairQueue, control,

@@ -45,6 +45,7 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 				d.RTTMinS = seconds(f.MinRTT)
 			}
 			d.Fix = Fixes(f.Verdict, FixFacts{GoodputBps: d.GoodputBps, RTTS: orZero(d.RTTMinS), Congestion: s.Congestion})
+			d.Program = ProgramWindow(f.Verdict, s.Local.Port(), s.Remote.Port())
 			c.Directions = append(c.Directions, d)
 		}
 		w.Connections = append(w.Connections, c)

@@ -149,6 +149,15 @@ const (
 	CapturedIdle Code = "captured-idle"
 	// CapturedStopAndWait: time_ratio.
 	CapturedStopAndWait Code = "captured-stop-and-wait"
+	// CapturedExchanges: blocks that each waited for a message of the other end. time_ratio,
+	// exchanges, block_bytes (mean), exchange_s (mean), rtt_s; twice_bps, eightfold_bps: what
+	// so many times as much in each exchange, or as many at a time, would give, where the
+	// pace of the path was seen.
+	CapturedExchanges Code = "captured-exchanges"
+	// CapturedProgramWindow: time_ratio, program_window_bytes, window_bytes (the receive
+	// window), rtt_s, allows_bps; twice_bps and eightfold_bps as above, for so many
+	// connections or windows.
+	CapturedProgramWindow Code = "captured-program-window"
 	// CapturedNagle: time_ratio, held_s.
 	CapturedNagle Code = "captured-nagle-delayed-ack"
 	// CapturedBlackHole: time_ratio, icmp_too_big, router_mtu_bytes.

@@ -47,6 +47,10 @@ const (
 	AutotuneGrowing = "autotune-growing" // receiver-window: still growing at the end
 	Fixed           = "fixed"            // receiver-window: SO_RCVBUF or a clamp
 	Policer         = "policer"          // congestion: loss at least RTT, constant rate after a burst
+	// application: a block, and then nothing until the other end answers or asks for the next
+	RequestResponse = "request-response"
+	// application: no more under way than a window of the program's own allows, though TCP's has room
+	ProgramWindow = "program-window"
 )
 
 // Names lists the vocabulary in the order in which reports show it.

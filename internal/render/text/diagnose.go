@@ -259,6 +259,9 @@ func writeCapturedDirection(w io.Writer, d *record.CapturedDirection) {
 			SecondsText(b.RTTMinS), SecondsText(b.QueueS), SecondsText(b.QueuePastS)))
 		t.row("", "judged by the capture at the "+b.JudgedAt+" end")
 	}
+	if d.Program != nil {
+		t.row("program", programWindowText(d.Program))
+	}
 	if p := d.Prediction; p != nil {
 		t.row("change", CapturedDirectionRemedy(d))
 		t.row("expect", capturedPredictionText(p))

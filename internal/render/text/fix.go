@@ -64,6 +64,7 @@ var imperatives = map[remedy.Action]string{
 	remedy.RemovePacing:   "raise or remove the pacing rate on the socket (SO_MAX_PACING_RATE)",
 	remedy.ReadFaster:     "have the receiving program read faster; a larger window only delays the stop",
 	remedy.WriteSooner:    "have the sending program write sooner and more at a time; the network has room",
+	remedy.ProgramsWindow: "raise the window that the receiving program gives (fullpipe plan --app tells of known ones)",
 	remedy.LargerRequests: "ask for more at a time, or for several things at once",
 	remedy.KeepConnection: "keep the connection open and use it again: its windows are open",
 	remedy.InitialWindow:  "start with more: ip route change … initcwnd at the sender, initrwnd at the receiver",

@@ -340,6 +340,8 @@ var sentences = map[verdict.Code]func(figures) string{
 	verdict.CapturedStopAndWait: func(f figures) string {
 		return "each piece of data was sent only after an answer to the one before, " + f.took()
 	},
+	verdict.CapturedExchanges:     capturedExchanges,
+	verdict.CapturedProgramWindow: capturedProgramWindow,
 	verdict.CapturedNagle: func(f figures) string {
 		return "less than a segment waited for the acknowledgement of the one before it " + f.took() +
 			", and that came 30 ms late or more (Nagle's rule against a delayed ACK)"

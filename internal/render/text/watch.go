@@ -116,6 +116,9 @@ func why(w io.Writer, d *record.Watch) {
 	fmt.Fprintf(w, "%s %s %s %s %s: %s\n", Owner(c), verb, units.Rate(f.GoodputBps), directionWord(f.Direction),
 		c.Remote, whyAnswer(f))
 	fmt.Fprintln(w, hanging(w, "  do: ", doAbout(f.Fix, f.Verdict)))
+	if f.Program != nil {
+		fmt.Fprintln(w, hanging(w, "  - ", programWindowText(f.Program)))
+	}
 	for _, e := range f.Evidence {
 		fmt.Fprintln(w, hanging(w, "  - ", cmp.Or(Sentence(e), e.Text)))
 	}

@@ -290,6 +290,16 @@ const (
 	// IdleOfApplication is the share of the program's time that must be pauses for it to be
 	// told as one that has nothing to send; else it waits for answers.
 	IdleOfApplication = 0.3 // ratio | capture bank
+	// ExchangesWait is the share of the time that round trips between blocks must take for
+	// them to be what limits, and ExchangesRestart the share of the times with nothing
+	// outstanding that a message of the other end must end.
+	ExchangesWait    = 0.5 // ratio | a majority: the rest is the programs' own time
+	ExchangesRestart = 0.8 // ratio | definition, twice: a program that writes by its own clock is answered too
+	// ProgramWindowRoom is how many times what is outstanding the receive window must be for
+	// a flat level to be the program's, and ProgramWindowAnswers the share of what was sent that
+	// the other end may send meanwhile: messages, no data.
+	ProgramWindowRoom    = 1.25 // ratio | as WindowGrows: half of one of autotuning's steps
+	ProgramWindowAnswers = 0.05 // ratio | SSH: 1 in 1,000; HTTP/2: 1 in 1,000; TLS records: as many
 	// UnscaledWorthTelling: with that much outstanding, the missing window scale is told.
 	UnscaledWorthTelling = 40_000 // bytes | two thirds of what 16 bits hold
 	// LittleQueue is how many times the empty path's round trip bytes must have been on their

@@ -12,6 +12,7 @@ import (
 // conclude adds to a headline its subtype, candidates, confidence, evidence and what the
 // fix would give.
 func (t *timeline) conclude(g *Diagnosis) {
+	t.programs(g)
 	switch g.Limiter {
 	case verdict.ReceiverWindow:
 		g.Subtype = t.windowSubtype()
@@ -34,7 +35,12 @@ func (t *timeline) conclude(g *Diagnosis) {
 		if g.Shares[name] < threshold.TellShare {
 			continue
 		}
-		if code, values := t.tell(name, g.Shares[name]); code != "" {
+		code, values := t.tell(name, g.Shares[name])
+		if name == verdict.Application && g.Subtype != "" && g.Limiter == name {
+			values = verdict.Values{"time_ratio": g.Shares[name]}
+			code = t.tellPrograms(g.Subtype, values)
+		}
+		if code != "" {
 			g.Evidence = append(g.Evidence, verdict.Evidence{Limiter: name, Code: code, Values: values})
 		}
 	}
@@ -103,12 +109,7 @@ func (t *timeline) policed() bool {
 func (t *timeline) senderCandidates() []verdict.Name {
 	d := t.d
 	small := d.Segments > 0 && float64(d.SmallSegments) > threshold.SmallShare*float64(d.Segments)
-	flat := 0.0
-	for i := range d.Slices {
-		if s := &d.Slices[i]; s.OutMax > 0 && float64(s.OutMax) > threshold.FlatShare*float64(d.MaxOut) {
-			flat += sliceTime(s)
-		}
-	}
+	flat, _, _ := t.flat()
 	switch {
 	case small:
 		return []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.Pacing, verdict.LocalQueue, verdict.CPU,
@@ -125,7 +126,7 @@ func (t *timeline) confidence(g *Diagnosis) verdict.Confidence {
 	if g.Limiter == verdict.Mixed || g.Limiter == verdict.Unknown {
 		return verdict.Low
 	}
-	level := t.evidenceLevel(g.Limiter)
+	level := t.evidenceLevel(g)
 	rounds := int32(0)
 	for i := range t.d.Slices {
 		rounds += t.d.Slices[i].Rounds
@@ -151,10 +152,10 @@ func (t *timeline) coarse() bool {
 		float64(t.c.Grain)/1e9 > threshold.CoarseShare*t.base
 }
 
-func (t *timeline) evidenceLevel(n verdict.Name) verdict.Confidence {
+func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 	d := t.d
 	corrected := t.vantage != AtSender
-	switch n {
+	switch g.Limiter {
 	case verdict.ReceiverWindow:
 		if !d.ScaleKnown { // a window that shrank before the capture began looks full
 			return verdict.Low
@@ -164,6 +165,9 @@ func (t *timeline) evidenceLevel(n verdict.Name) verdict.Confidence {
 	case verdict.ReceiverApplication:
 		return verdict.When(d.ZeroWindows > 0 && d.ScaleKnown, verdict.High)
 	case verdict.Application:
+		if g.Subtype == verdict.ProgramWindow { // a send buffer under a lively other end would look like it
+			return verdict.Medium
+		}
 		return verdict.When(!corrected && (d.Pauses == 0 || t.clock(flow.Idle) >= threshold.ClearPause.Seconds()*float64(
 			d.Pauses)), verdict.High)
 	case verdict.NagleDelayedAck, verdict.MTUBlackHole:

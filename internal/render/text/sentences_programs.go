@@ -1,0 +1,38 @@
+package text
+
+import (
+	"fmt"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// programWindowText names a known program with its window and what raises that.
+func programWindowText(p *record.ProgramWindow) string {
+	return fmt.Sprintf("%s has %s under way at most, %s: %s", p.Name, units.Size(p.WindowBytes), p.What, p.Raise)
+}
+
+func capturedExchanges(f figures) string {
+	return fmt.Sprintf("each block of %s waited for a message of the other end: %.0f exchanges of %s at a round trip "+
+		"of %s, %s", f.size("block_bytes"), f["exchanges"], f.time("exchange_s"), f.time("rtt_s"), f.took()) +
+		multiples(f, "as much in each, or as many at a time,")
+}
+
+func capturedProgramWindow(f figures) string {
+	return fmt.Sprintf("no more than %s were outstanding though the receiver's window had room (%s), and the other end "+
+		"kept sending messages %s: the program has a window of its own, which allows %s at a round trip of %s",
+		f.size("program_window_bytes"), f.size("window_bytes"), f.took(), f.rate("allows_bps"), f.time("rtt_s")) +
+		multiples(f, "it, or connections side by side,")
+}
+
+// multiples says what more under way at once would give, where that is known.
+func multiples(f figures, what string) string {
+	if !f.has("twice_bps") {
+		return ""
+	}
+	text := fmt.Sprintf("; twice %s would give %s", what, f.rate("twice_bps"))
+	if f.has("eightfold_bps") {
+		text += ", eight times " + f.rate("eightfold_bps")
+	}
+	return text
+}

@@ -1,0 +1,110 @@
+package timeline
+
+import (
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// programs finds, where the sending host holds itself back, the two ways in which its
+// program waits for the other end's: block by block, and by a window of its own.
+func (t *timeline) programs(g *Diagnosis) {
+	if g.Limiter != verdict.Application && g.Limiter != verdict.Sender {
+		return
+	}
+	switch {
+	case t.exchanging():
+		g.Limiter, g.Subtype = verdict.Application, verdict.RequestResponse
+	case t.programWindow():
+		g.Limiter, g.Subtype = verdict.Application, verdict.ProgramWindow
+	default:
+		return
+	}
+	g.Shares[verdict.Application] += g.Shares[verdict.Sender]
+	delete(g.Shares, verdict.Sender)
+}
+
+// exchanging says that blocks of data each waited for a message of the other end, and that
+// the round trips which that takes are most of the time.
+func (t *timeline) exchanging() bool {
+	d := t.d
+	if d.Exchanges < threshold.FewRounds || t.base <= 0 ||
+		float64(d.Exchanges) < threshold.ExchangesRestart*float64(d.Restarts) {
+		return false
+	}
+	return t.base*float64(d.Exchanges) > threshold.ExchangesWait*t.length
+}
+
+// programWindow says that what is outstanding stays at one level below the receive window
+// while the other end keeps sending messages: they, and not acknowledgements, let data out.
+func (t *timeline) programWindow() bool {
+	d := t.d
+	if float64(d.Spoken) < threshold.ExchangesRestart*float64(t.rounds) || t.rounds < threshold.FewRounds || t.losing ||
+		float64(d.WindowMax) < threshold.ProgramWindowRoom*float64(d.MaxOut) ||
+		d.MaxOut < threshold.ProbeSegments*int64(d.MSS) {
+		return false
+	}
+	if float64(d.Restarts) > (1-threshold.ExchangesRestart)*float64(t.rounds) {
+		return false // blocks, with a pause after each
+	}
+	for _, other := range t.c.Directions() {
+		if other != d && float64(other.Bytes) > threshold.ProgramWindowAnswers*float64(d.Bytes) {
+			return false
+		}
+	}
+	level, span, carried := t.flat()
+	return level > threshold.FlatLong*span && carried > threshold.HeadlineShare*float64(d.Bytes)
+}
+
+// flat is for how long what was outstanding was near the most that ever was, between the
+// first such moment and the last, and the time between these, seconds; and what was
+// delivered meanwhile.
+func (t *timeline) flat() (took, span, carried float64) {
+	since, gap := 0.0, 0.0
+	for i := range t.d.Slices {
+		s := &t.d.Slices[i]
+		if s.OutMax > 0 && float64(s.OutMax) > threshold.FlatShare*float64(t.d.MaxOut) {
+			took += sliceTime(s)
+			span += since + sliceTime(s)
+			carried += gap + float64(s.Acked)
+			since, gap = 0, 0
+		} else if took > 0 {
+			since += sliceTime(s)
+			gap += float64(s.Acked)
+		}
+	}
+	return took, span, carried
+}
+
+// tellPrograms is the evidence of a subtype that programs found; v holds time_ratio.
+func (t *timeline) tellPrograms(subtype string, v verdict.Values) verdict.Code {
+	d := t.d
+	v["rtt_s"] = t.base
+	if subtype == verdict.RequestResponse {
+		block, each := float64(d.Bytes)/float64(d.Exchanges), t.length/float64(d.Exchanges)
+		v["exchanges"], v["block_bytes"], v["exchange_s"] = float64(d.Exchanges), block, each
+		t.multiples(v, block, each, true)
+		return verdict.CapturedExchanges
+	}
+	v["program_window_bytes"], v["window_bytes"] = float64(d.MaxOut), float64(d.WindowMax)
+	v["allows_bps"] = t.allows(d.MaxOut)
+	t.multiples(v, t.goodput*t.base, t.base, false)
+	return verdict.CapturedProgramWindow
+}
+
+// multiples are what twice and eight times as much would give: a block more in an exchange
+// takes as long as the path needs to deliver it, and no wait of its own, and windows go side
+// by side. Where the path's pace was not seen, twice of what is small is all that can be said.
+func (t *timeline) multiples(v verdict.Values, block, each float64, serial bool) {
+	if t.link <= 0 {
+		v["twice_bps"] = 8 * 2 * block / each
+		return
+	}
+	most := min(t.link, float64(t.d.WindowMax)/t.base)
+	for name, k := range map[string]float64{"twice_bps": 2, "eightfold_bps": 8} {
+		took := each
+		if serial {
+			took += (k - 1) * block / t.link
+		}
+		v[name] = 8 * min(k*block/took, most)
+	}
+}

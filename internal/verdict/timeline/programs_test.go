@@ -1,0 +1,112 @@
+package timeline
+
+import (
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// says is a message of the receiving program, acknowledging up to pos.
+func (x *tape) says(at int64, message, pos, window int) {
+	x.all = append(x.all, flow.Segment{At: at, Src: serverEnd, Dst: clientEnd, Seq: 5000 + uint32(message)*40,
+		Ack: 1000 + uint32(pos), Flags: flow.ACK | flow.PSH, Window: uint16(window >> 7), Payload: 40})
+}
+
+// blocks plays a program that sends so many segments for each request, over a path that
+// takes 100 µs for each, and thinks before it answers; the tap is loop from the sender.
+func blocks(t *testing.T, segments int, rtt, loop, think int64) Diagnosis {
+	x := newTape(rtt, loop)
+	pos, at := 0, rtt+10*ms
+	for i := range 60 {
+		x.says(at-loop-50_000, i, pos, 4<<20)
+		for k := range segments {
+			x.data(at+int64(k)*100_000, pos, 1460, 0)
+			pos += 1460
+			if k%2 == 1 && k < segments-1 {
+				x.ack(at+int64(k)*100_000+rtt-loop, pos, 4<<20)
+			}
+		}
+		at += rtt + int64(segments)*100_000 + think
+	}
+	g, _ := x.judge(t)
+	return g
+}
+
+// Blocks that wait for requests are told with their size and number, and what twice as
+// much at a time gives is what then comes.
+func TestRequestResponse(t *testing.T) {
+	for _, loop := range []int64{0, 20 * ms, 40 * ms} {
+		g := blocks(t, 40, 40*ms, loop, 0)
+		if g.Limiter != verdict.Application || g.Subtype != verdict.RequestResponse {
+			t.Fatalf("tap %d ms from the sender: %s %s/%s %v", loop/ms, g.Confidence, g.Limiter, g.Subtype, g.Shares)
+		}
+		e := evidenceOf(&g, verdict.CapturedExchanges)
+		if n := e["exchanges"]; n < 55 || n > 60 || e["block_bytes"] < 55_000 || e["block_bytes"] > 65_000 {
+			t.Errorf("%v", e)
+		}
+		twice := blocks(t, 80, 40*ms, loop, 0)
+		if r := e["twice_bps"] / twice.GoodputBps; r < 0.85 || r > 1.15 {
+			t.Errorf("twice as much: %.3g bit/s said, %.3g came", e["twice_bps"], twice.GoodputBps)
+		}
+	}
+	if g := blocks(t, 40, 40*ms, 0, 400*ms); g.Subtype != "" {
+		t.Errorf("a program that takes its time: %s/%s", g.Limiter, g.Subtype)
+	}
+}
+
+func evidenceOf(g *Diagnosis, code verdict.Code) verdict.Values {
+	for _, e := range g.Evidence {
+		if e.Code == code {
+			return e.Values
+		}
+	}
+	return nil
+}
+
+// windowOfProgram plays a sender with so many segments of 1460 bytes under way at most
+// over 24 ms, of which a message lets out each batch; messages says whether they are
+// messages, or acknowledgements alone.
+func windowOfProgram(t *testing.T, window int, loop int64, messages bool) Diagnosis {
+	const rtt, batch = 24 * ms, 20
+	x := newTape(rtt, loop)
+	at, pos := rtt+10*ms, 0
+	for i := 0; i < window; i += batch {
+		for range batch {
+			x.data(at, pos, 1460, 0)
+			pos += 1460
+			at += 100_000
+		}
+	}
+	first := rtt + 10*ms
+	for i := range 60 * window / batch {
+		arrives := first + int64(i%(window/batch))*batch*100_000 + int64(1+i/(window/batch))*rtt
+		acked := (i + 1) * batch * 1460
+		for k := range batch / 2 {
+			x.ack(arrives-loop-int64(batch/2-k)*100_000, acked-batch*1460+(k+1)*2920, 4<<20)
+		}
+		if messages {
+			x.says(arrives-loop+1000, i, acked, 4<<20)
+		}
+		for k := range int64(batch) {
+			x.data(arrives+2000+k*50_000, pos, 1460, 0)
+			pos += 1460
+		}
+	}
+	g, _ := x.judge(t)
+	return g
+}
+
+// At other taps real captures are judged: TestProgramsOwnWindows in e2e.
+func TestProgramWindow(t *testing.T) {
+	g := windowOfProgram(t, 200, 0, true)
+	e := evidenceOf(&g, verdict.CapturedProgramWindow)
+	if g.Limiter != verdict.Application || g.Subtype != verdict.ProgramWindow || g.Confidence == verdict.High {
+		t.Errorf("%s %s/%s %v", g.Confidence, g.Limiter, g.Subtype, g.Shares)
+	} else if w := e["program_window_bytes"]; w < 280_000 || w > 330_000 {
+		t.Errorf("a window of %.0f bytes", w)
+	}
+	if g := windowOfProgram(t, 200, 0, false); g.Limiter != verdict.Sender {
+		t.Errorf("without messages: %s %s/%s", g.Confidence, g.Limiter, g.Subtype)
+	}
+}
