@@ -13,7 +13,7 @@ import (
 // left in any form, and the figures stay.
 func TestAnonymizedDocumentsNameNobody(t *testing.T) {
 	names := regexp.MustCompile(
-		`198\.18\.\d|10\.\d+\.\d|far\.example|Line <7>|Line &lt;7|/work/|pcap|iperf3 -c|vm"|lab-host`)
+		`198\.18\.\d|10\.\d+\.\d|far\.example|Line <7>|Line &lt;7|/captures/|pcap|iperf3 -c|vm"|lab-host`)
 	for file, archive := range stored(t) {
 		doc, err := record.Decode(part(archive, "record.json"), part(archive, "samples.json"))
 		if err != nil {

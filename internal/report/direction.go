@@ -3,7 +3,6 @@
 package report
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -34,13 +33,14 @@ func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Inter
 		d.DurationS = seconds(received.Duration())
 		d.GoodputBps = rate(received.Bps())
 	}
-	if startup, ok := r.Startup(); ok {
+	startup, settled := r.Startup()
+	if settled {
 		d.Startup = &record.Startup{DurationS: startup.End.Seconds(), Bytes: startup.Bytes}
 		d.SteadyGoodputBps = rate(startup.SteadyBps)
 	}
 	if e := r.Sender(); e != nil {
 		senderSide(&d, e)
-		d.RTTLoadedS = LoadedRTT(e, d.Startup)
+		d.RTTLoadedS = told(e.LoadedRTT(startup.End))
 		d.Curves = newDirectionCurves(e)
 	}
 	if e := r.Receiver(); e != nil && len(e.Streams) > 0 {
@@ -88,22 +88,13 @@ func senderSide(d *record.Direction, e *transfer.End) {
 			d.WindowScale = &h.SendScale
 		}
 	}
-	var rtt rttSum
-	var retransmitted int64
-	var counted bool
-	for _, s := range e.Streams {
-		for _, sample := range s.Samples {
-			rtt.add(sample)
-		}
-		if n := len(s.Samples); n > 0 && s.Samples[n-1].Have&transfer.HaveRetrans != 0 {
-			retransmitted += s.Samples[n-1].Retransmitted
-			counted = true
+	for i := range e.Streams {
+		if n, ok := e.Streams[i].Retransmitted(); ok {
+			sum := n + orZero(d.RetransmittedSegment)
+			d.RetransmittedSegment = &sum
 		}
 	}
-	if counted {
-		d.RetransmittedSegment = &retransmitted
-	}
-	d.RTTMinS, d.RTTMeanS = rtt.min(), rtt.mean()
+	d.RTTMinS, d.RTTMeanS = told(e.LeastRTT()), told(e.MeanRTT())
 }
 
 func streams(d *record.Direction, r *transfer.Result) {
@@ -120,8 +111,8 @@ func streams(d *record.Direction, r *transfer.Result) {
 			Congestion: s.Congestion}
 		if sender := r.Sender(); sender != nil && i < len(sender.Streams) {
 			out.Congestion = sender.Streams[i].Congestion
-			if samples := sender.Streams[i].Samples; len(samples) > 0 && samples[len(samples)-1].Have&transfer.HaveRetrans != 0 {
-				out.Retransmitted = &samples[len(samples)-1].Retransmitted
+			if n, ok := sender.Streams[i].Retransmitted(); ok {
+				out.Retransmitted = &n
 			}
 		}
 		d.Streams = append(d.Streams, out)
@@ -167,71 +158,12 @@ func starved(d *record.Direction) bool {
 	return d.Limiter == verdict.CPU || d.Limiter == verdict.Mixed && slices.Contains(d.Candidates, verdict.CPU)
 }
 
-// LoadedRTT is the sender's smoothed round trip after the startup that was exceeded half
-// of the time; nil where none was told. Samples are not evenly spaced, so time counts.
-func LoadedRTT(e *transfer.End, startup *record.Startup) *float64 {
-	type stay struct{ rtt, lasted time.Duration }
-	var stays []stay
-	var sum time.Duration
-	for _, s := range e.Streams {
-		at := s.First
-		if startup != nil {
-			at += time.Duration(startup.DurationS * float64(time.Second))
-		}
-		for _, sample := range s.Samples {
-			if sample.Have&transfer.HaveRTT == 0 || sample.RTT <= 0 || sample.At <= at || sample.At > s.Last {
-				continue
-			}
-			stays = append(stays, stay{sample.RTT, sample.At - at})
-			sum += sample.At - at
-			at = sample.At
-		}
-	}
-	slices.SortFunc(stays, func(a, b stay) int { return cmp.Compare(a.rtt, b.rtt) })
-	var passed time.Duration
-	for _, s := range stays {
-		if passed += s.lasted; 2*passed >= sum {
-			return seconds(s.rtt)
-		}
-	}
-	return nil
-}
-
-// rttSum gathers the least and the mean of the smoothed RTT over samples.
-type rttSum struct {
-	least, sum time.Duration
-	n          int
-}
-
-func (r *rttSum) add(s transfer.Sample) {
-	if s.Have&transfer.HaveRTT != 0 && s.RTT > 0 {
-		r.sum += s.RTT
-		r.n++
-		r.lower(s.RTT)
-	}
-	if s.Have&transfer.HaveMinRTT != 0 && s.MinRTT > 0 {
-		r.lower(s.MinRTT)
-	}
-}
-
-func (r *rttSum) lower(d time.Duration) {
-	if r.least == 0 || d < r.least {
-		r.least = d
-	}
-}
-
-func (r *rttSum) min() *float64 {
-	if r.least == 0 {
+// told is a time that is known where it is not 0.
+func told(d time.Duration) *float64 {
+	if d == 0 {
 		return nil
 	}
-	return seconds(r.least)
-}
-
-func (r *rttSum) mean() *float64 {
-	if r.n == 0 {
-		return nil
-	}
-	return seconds(r.sum / time.Duration(r.n))
+	return seconds(d)
 }
 
 func seconds(d time.Duration) *float64 { s := d.Seconds(); return &s }
@@ -257,7 +189,7 @@ func Bps(bytes int64, span time.Duration) float64 {
 	return float64(bytes) * 8 / span.Seconds()
 }
 
-func orZero(v *float64) float64 {
+func orZero[T int64 | float64](v *T) T {
 	if v == nil {
 		return 0
 	}

@@ -1,6 +1,13 @@
 package transfer
 
-import "time"
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+)
 
 // The facts of a Result, each derived here and nowhere else. Times are durations, sizes
 // bytes; 0, nil or false is "not known".
@@ -64,27 +71,88 @@ func (e *End) LeastRTT() (least time.Duration) {
 	return least
 }
 
-// senderSamples are those of the first stream where its sender is seen.
-func (r *Result) senderSamples() []Sample {
-	if end := r.Sender(); end != nil && len(end.Streams) > 0 {
-		return end.Streams[0].Samples
-	}
-	return nil
-}
+// MeanRTT is the mean of the smoothed round trips that the sender sampled.
+func (r *Result) MeanRTT() time.Duration { return r.Sender().MeanRTT() }
 
-// MeanRTT is the mean of the smoothed round trips that the first stream's sender sampled.
-func (r *Result) MeanRTT() time.Duration {
-	var sum time.Duration
-	n := 0
-	for _, s := range r.senderSamples() {
-		if s.Have&HaveRTT != 0 && s.RTT > 0 {
-			sum, n = sum+s.RTT, n+1
-		}
-	}
-	if n == 0 {
+// MeanRTT is the mean of the smoothed round trips (tcpi_rtt) over all samples of an end's
+// connections.
+func (e *End) MeanRTT() time.Duration {
+	if e == nil {
 		return 0
 	}
-	return sum / time.Duration(n)
+	var sum time.Duration
+	n := 0
+	for i := range e.Streams {
+		for _, s := range e.Streams[i].Samples {
+			if s.Have&HaveRTT != 0 && s.RTT > 0 {
+				sum, n = sum+s.RTT, n+1
+			}
+		}
+	}
+	return sum / time.Duration(max(n, 1))
+}
+
+// LoadedRTT is the smoothed round trip that an end's connections exceeded half of the time,
+// from so long after each one's first byte. Samples are not evenly spaced, so time counts.
+func (e *End) LoadedRTT(from time.Duration) time.Duration {
+	type stay struct{ rtt, lasted time.Duration }
+	var stays []stay
+	var sum, passed time.Duration
+	for _, s := range e.Streams {
+		at := s.First + from
+		for _, sample := range s.Samples {
+			if sample.Have&HaveRTT == 0 || sample.RTT <= 0 || sample.At <= at || sample.At > s.Last {
+				continue
+			}
+			stays = append(stays, stay{sample.RTT, sample.At - at})
+			sum += sample.At - at
+			at = sample.At
+		}
+	}
+	slices.SortFunc(stays, func(a, b stay) int { return cmp.Compare(a.rtt, b.rtt) })
+	for _, s := range stays {
+		if passed += s.lasted; 2*passed >= sum {
+			return s.rtt
+		}
+	}
+	return 0
+}
+
+// Jitter is how far the 95th percentile of an idle connection's round trips lies above the
+// least, about, from what the first stream's sender sampled while it asked so many times:
+// the kernel's mean deviation (tcpi_rttvar) is 0.8 of a standard one, and 1.64 of those are
+// p95. It begins with half of the first round trip and forgets a quarter of that with each.
+// The lower quartile of what remains in the second half keeps one late answer out.
+func (r *Result) Jitter(least time.Duration, asked int) time.Duration {
+	end := r.Sender()
+	if end == nil || len(end.Streams) == 0 {
+		return 0
+	}
+	var above, deviation []float64
+	samples := end.Streams[0].Samples
+	for i, s := range samples {
+		if s.Have&HaveRTT == 0 || s.RTT <= 0 || i < len(samples)/2 {
+			continue
+		}
+		above = append(above, float64(s.RTT-least))
+		deviation = append(deviation, float64(s.RTTVar))
+	}
+	if len(above) == 0 {
+		return 0
+	}
+	slices.Sort(deviation)
+	rest := deviation[len(deviation)/4] - float64(least)/2*math.Pow(0.75, float64(asked*3/4))
+	return time.Duration(stats.Median(above) + 2*math.Max(rest, 0))
+}
+
+// Retransmitted is how many segments a connection sent again, by its last sample; ok is
+// false where that is not known.
+func (s *Stream) Retransmitted() (segments int64, ok bool) {
+	n := len(s.Samples)
+	if n == 0 || s.Samples[n-1].Have&HaveRetrans == 0 {
+		return 0, false
+	}
+	return s.Samples[n-1].Retransmitted, true
 }
 
 // OfferedWindow is the largest window that the first stream's sender saw in the second
@@ -123,9 +191,8 @@ func (r *Result) Lossless() bool {
 	if end == nil || len(end.Streams) == 0 {
 		return false
 	}
-	for _, s := range end.Streams {
-		n := len(s.Samples)
-		if n == 0 || s.Samples[n-1].Have&HaveRetrans == 0 || s.Samples[n-1].Retransmitted > 0 {
+	for i := range end.Streams {
+		if n, ok := end.Streams[i].Retransmitted(); !ok || n > 0 {
 			return false
 		}
 	}

@@ -39,3 +39,22 @@ func TestFacts(t *testing.T) {
 		t.Error("the receiver's count is the one")
 	}
 }
+
+// A fast first half second is sampled eight times as often, and yet counts as half a
+// second.
+func TestLoadedRTTIsWeighedByTime(t *testing.T) {
+	var s Stream
+	s.Last = 2 * time.Second
+	for at := time.Duration(0); at < 500*time.Millisecond; at += 5 * time.Millisecond {
+		s.Samples = append(s.Samples, Sample{At: at, Have: HaveRTT, RTT: 10 * time.Millisecond})
+	}
+	for at := 500 * time.Millisecond; at <= s.Last; at += 40 * time.Millisecond {
+		s.Samples = append(s.Samples, Sample{At: at, Have: HaveRTT, RTT: 100 * time.Millisecond})
+	}
+	if got := (&End{Streams: []Stream{s}}).LoadedRTT(0); got != 100*time.Millisecond {
+		t.Errorf("%v, want 100 ms", got)
+	}
+	if got := (&End{Streams: []Stream{{}}}).LoadedRTT(0); got != 0 {
+		t.Errorf("%v of no samples", got)
+	}
+}

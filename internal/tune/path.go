@@ -58,7 +58,7 @@ func (l *loop) ask(ctx context.Context) error {
 	}
 	l.near, l.far = result.Near, result.Far
 	l.out.Path.RTT = result.LeastRTT()
-	l.out.Path.Jitter = jitter(senderSamples(result), l.out.Path.RTT)
+	l.out.Path.Jitter = result.Jitter(l.out.Path.RTT, questions)
 	l.handshake(result)
 	l.echo(ctx)
 	return context.Cause(ctx)
@@ -87,27 +87,6 @@ func (l *loop) echo(ctx context.Context) {
 			l.warn("the path carries packets of %d bytes, less than its first link's %d", mtu.Bytes, mtu.Largest)
 		}
 	}
-}
-
-// jitter is how far the 95th percentile of round trips lies above the least, about: the
-// kernel's mean deviation is 0.8 of a standard one, and 1.64 of those are p95. It begins
-// with half of the first round trip and forgets a quarter of that with each. The lower
-// quartile of what remains in the second half keeps one late answer out.
-func jitter(samples []transfer.Sample, least time.Duration) time.Duration {
-	var above, deviation []float64
-	for i, s := range samples {
-		if s.Have&transfer.HaveRTT == 0 || s.RTT <= 0 || i < len(samples)/2 {
-			continue
-		}
-		above = append(above, float64(s.RTT-least))
-		deviation = append(deviation, float64(s.RTTVar))
-	}
-	if len(above) == 0 {
-		return 0
-	}
-	slices.Sort(deviation)
-	rest := deviation[len(deviation)/4] - float64(least)/2*math.Pow(0.75, questions*3/4)
-	return time.Duration(stats.Median(above) + 2*math.Max(rest, 0))
 }
 
 // handshake compares what the two ends understood of the connection.
@@ -266,13 +245,6 @@ func scatter(r *transfer.Result, rtt time.Duration) float64 {
 	}
 	variance := math.Max(dev*dev+2*neighbours, dev*dev/8)
 	return math.Min(math.Max(math.Sqrt(variance/float64(len(logs))), least), 0.3)
-}
-
-func senderSamples(r *transfer.Result) []transfer.Sample {
-	if end := r.Sender(); end != nil && len(end.Streams) > 0 {
-		return end.Streams[0].Samples
-	}
-	return nil
 }
 
 func (l *loop) warn(format string, args ...any) {

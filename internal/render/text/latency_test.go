@@ -60,22 +60,3 @@ func TestLatencyWords(t *testing.T) {
 		}
 	}
 }
-
-// A fast first half second is sampled eight times as often, and yet counts as half a
-// second.
-func TestLoadedRTTIsWeighedByTime(t *testing.T) {
-	var s transfer.Stream
-	s.Last = 2 * time.Second
-	for at := time.Duration(0); at < 500*time.Millisecond; at += 5 * time.Millisecond {
-		s.Samples = append(s.Samples, transfer.Sample{At: at, Have: transfer.HaveRTT, RTT: 10 * time.Millisecond})
-	}
-	for at := 500 * time.Millisecond; at <= s.Last; at += 40 * time.Millisecond {
-		s.Samples = append(s.Samples, transfer.Sample{At: at, Have: transfer.HaveRTT, RTT: 100 * time.Millisecond})
-	}
-	if got := report.LoadedRTT(&transfer.End{Streams: []transfer.Stream{s}}, nil); got == nil || *got != 0.1 {
-		t.Errorf("%v, want 0.1 s", got)
-	}
-	if got := report.LoadedRTT(&transfer.End{Streams: []transfer.Stream{{}}}, nil); got != nil {
-		t.Errorf("%v of no samples", *got)
-	}
-}

@@ -66,6 +66,9 @@ func NewSide(results []*transfer.Result) Side {
 // addSender takes in what the sender saw, and answers each connection's mean RTT in
 // nanoseconds.
 func (s *Side) addSender(e *transfer.End) (rttMeans []float64) {
+	if least := e.LeastRTT(); least > 0 && (s.RTTMin == 0 || least < s.RTTMin) {
+		s.RTTMin = least
+	}
 	for _, stream := range e.Streams {
 		if h := stream.Handshake; h != nil {
 			s.MSS, s.PathMTU = h.MSS, h.PathMTU
@@ -75,9 +78,6 @@ func (s *Side) addSender(e *transfer.End) (rttMeans []float64) {
 		for _, sample := range stream.Samples {
 			if sample.Have&transfer.HaveRTT != 0 && sample.RTT > 0 {
 				sum, n = sum+float64(sample.RTT), n+1
-			}
-			if least := sample.MinRTT; sample.Have&transfer.HaveMinRTT != 0 && least > 0 && (s.RTTMin == 0 || least < s.RTTMin) {
-				s.RTTMin = least
 			}
 		}
 		if n > 0 {

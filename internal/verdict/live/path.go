@@ -164,22 +164,13 @@ func (p *path) carries(window int64) float64 {
 	return float64(window) * 8 / p.rtt.Seconds()
 }
 
-// leastRTT is the smallest round trip that any of an end's connections saw, 0 if none.
-func leastRTT(e *transfer.End) (least time.Duration) {
-	for _, stream := range e.Streams {
-		for i := range stream.Samples {
-			s := &stream.Samples[i]
-			rtt := s.MinRTT
-			if s.Have&transfer.HaveMinRTT == 0 {
-				rtt = s.RTT
-			}
-			if s.Have&(transfer.HaveMinRTT|transfer.HaveRTT) != 0 && rtt > 0 && rtt < threshold.LongestTime &&
-				(least == 0 || rtt < least) {
-				least = rtt
-			}
-		}
+// leastRTT is the smallest round trip that any of an end's connections saw, 0 if none that
+// can be true.
+func leastRTT(e *transfer.End) time.Duration {
+	if least := e.LeastRTT(); least < threshold.LongestTime {
+		return least
 	}
-	return least
+	return 0
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
