@@ -219,6 +219,12 @@ func TestWindowsBeforeVista(t *testing.T) {
 			t.Errorf("%s: no %s finding on %s with %q among %+v", name, c.grade, c.param, c.text, found)
 		}
 	}
+	here := old("windows", "5.1.2600", nil)
+	here.Here = true
+	if fix := Judge(here, long)[0].Fix; !strings.HasPrefix(fix, "fullpipe plan --rate 100Mbit/s --rtt 80ms") ||
+		strings.Contains(fix, "--target") {
+		t.Errorf("the cure of the host that asks: %q", fix)
+	}
 	found := Judge(old("windows", "5.1.2600", nil), long)
 	if fix := found[0].Fix; !strings.HasPrefix(fix, "fullpipe plan --rate 100Mbit/s --rtt 80ms --target windows-xp") {
 		t.Errorf("the cure of XP: %q", fix)

@@ -136,7 +136,11 @@ func (j *judge) planFix() string {
 		return ""
 	}
 	rate := strings.ReplaceAll(units.Rate(j.path.RateBps).String(), " ", "")
-	return fmt.Sprintf("fullpipe plan --rate %s --rtt %v --target %s", rate, j.path.RTT, j.target())
+	command := fmt.Sprintf("fullpipe plan --rate %s --rtt %v", rate, j.path.RTT)
+	if j.Here { // by name it would be a system with its defaults
+		return command
+	}
+	return command + " --target " + j.target()
 }
 
 func (j *judge) target() string {

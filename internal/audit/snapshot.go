@@ -22,6 +22,8 @@ type Snapshot struct {
 	Host    string    `json:"host,omitempty"`
 	System  string    `json:"system"`  // a family of the catalog: linux, windows, macos, freebsd
 	Version string    `json:"version"` // kernel release; "10.0.17763" on Windows
+	// Here says that it is of the host that asks, whose values plan knows by itself.
+	Here bool `json:"-"`
 	// Values are sysctls, registry values and cmdlet parameters by their names.
 	Values map[string]string `json:"values"`
 	// Configured are settings in files that the system reads at its start.

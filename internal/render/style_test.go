@@ -1,0 +1,30 @@
+package render_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestSizesAreInOneStyle: what is printed for people counts in KiB and MiB; kB and MB stand
+// only beside them, with a sign of equality.
+func TestSizesAreInOneStyle(t *testing.T) {
+	goldens, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(goldens) == 0 {
+		t.Fatal(err, "no goldens")
+	}
+	decimal, binary := regexp.MustCompile(`\d (?:kB|MB|GB)\b`), regexp.MustCompile(` = [\d.]+ [KMG]iB\b`)
+	for _, name := range goldens {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if decimal.MatchString(line) && !binary.MatchString(line) && !strings.Contains(line, `"`) {
+				t.Errorf("%s: %s", name, line)
+			}
+		}
+	}
+}
