@@ -21,7 +21,7 @@ var programs = map[string]func() error{"serve": serveProgram, "transfer": transf
 	"take-file": takeFileProgram, "send-file": sendFileProgram,
 	"sink": sinkProgram, "source": sourceProgram, "exchanges": exchangesProgram, "steady": steadyProgram,
 	"spin": spinProgram, "vanish": vanishProgram, "confine": confineProgram,
-	"admission": admissionProgram}
+	"admission": admissionProgram, "http2-server": http2ServerProgram, "http2-client": http2ClientProgram}
 
 func TestMain(m *testing.M) {
 	lab.Engine()

@@ -19,7 +19,7 @@ func capturedExchanges(f figures) string {
 }
 
 func capturedProgramWindow(f figures) string {
-	return fmt.Sprintf("no more than %s were outstanding though the receiver's window had room (%s), and the other end "+
+	return fmt.Sprintf("what was outstanding stayed at %s though the receiver's window had room (%s), and the other end "+
 		"kept sending messages %s: the program has a window of its own, which allows %s at a round trip of %s",
 		f.size("program_window_bytes"), f.size("window_bytes"), f.took(), f.rate("allows_bps"), f.time("rtt_s")) +
 		multiples(f, "it, or connections side by side,")

@@ -109,7 +109,7 @@ func (t *timeline) policed() bool {
 func (t *timeline) senderCandidates() []verdict.Name {
 	d := t.d
 	small := d.Segments > 0 && float64(d.SmallSegments) > threshold.SmallShare*float64(d.Segments)
-	flat, _, _ := t.flat()
+	flat, _, _ := t.flat(float64(d.MaxOut))
 	switch {
 	case small:
 		return []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.Pacing, verdict.LocalQueue, verdict.CPU,

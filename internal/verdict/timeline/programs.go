@@ -39,8 +39,8 @@ func (t *timeline) exchanging() bool {
 func (t *timeline) programWindow() bool {
 	d := t.d
 	if float64(d.Spoken) < threshold.ExchangesRestart*float64(t.rounds) || t.rounds < threshold.FewRounds || t.losing ||
-		float64(d.WindowMax) < threshold.ProgramWindowRoom*float64(d.MaxOut) ||
-		d.MaxOut < threshold.ProbeSegments*int64(d.MSS) {
+		float64(d.WindowMax) < threshold.ProgramWindowRoom*t.level() ||
+		t.level() < float64(threshold.ProbeSegments*d.MSS) {
 		return false
 	}
 	if float64(d.Restarts) > (1-threshold.ExchangesRestart)*float64(t.rounds) {
@@ -51,18 +51,28 @@ func (t *timeline) programWindow() bool {
 			return false
 		}
 	}
-	level, span, carried := t.flat()
-	return level > threshold.FlatLong*span && carried > threshold.HeadlineShare*float64(d.Bytes)
+	at, span, carried := t.flat(t.level())
+	return at > threshold.FlatLong*span && carried > threshold.HeadlineShare*float64(d.Bytes)
 }
 
-// flat is for how long what was outstanding was near the most that ever was, between the
-// first such moment and the last, and the time between these, seconds; and what was
-// delivered meanwhile.
-func (t *timeline) flat() (took, span, carried float64) {
+// level is what was outstanding when half of the data was delivered with less, bytes: no
+// single moment's.
+func (t *timeline) level() float64 {
+	levels := make([]weighted, 0, len(t.d.Slices))
+	for i := range t.d.Slices {
+		s := &t.d.Slices[i]
+		levels = append(levels, weighted{float64(s.OutMax), float64(s.Acked)})
+	}
+	return quantile(levels, 0.5)
+}
+
+// flat is for how long what was outstanding was near a level, between the first such moment
+// and the last, and the time between these, seconds; and what was delivered meanwhile.
+func (t *timeline) flat(level float64) (took, span, carried float64) {
 	since, gap := 0.0, 0.0
 	for i := range t.d.Slices {
 		s := &t.d.Slices[i]
-		if s.OutMax > 0 && float64(s.OutMax) > threshold.FlatShare*float64(t.d.MaxOut) {
+		if out := float64(s.OutMax); out > threshold.FlatShare*level && threshold.FlatShare*out < level {
 			took += sliceTime(s)
 			span += since + sliceTime(s)
 			carried += gap + float64(s.Acked)
@@ -85,8 +95,8 @@ func (t *timeline) tellPrograms(subtype string, v verdict.Values) verdict.Code {
 		t.multiples(v, block, each, true)
 		return verdict.CapturedExchanges
 	}
-	v["program_window_bytes"], v["window_bytes"] = float64(d.MaxOut), float64(d.WindowMax)
-	v["allows_bps"] = t.allows(d.MaxOut)
+	v["program_window_bytes"], v["window_bytes"] = t.level(), float64(d.WindowMax)
+	v["allows_bps"] = t.allows(int64(t.level()))
 	t.multiples(v, t.goodput*t.base, t.base, false)
 	return verdict.CapturedProgramWindow
 }

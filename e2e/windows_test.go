@@ -1,0 +1,170 @@
+//go:build linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/lab"
+	documents "github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// Programs that speak HTTP/2 without TLS: a server that gives its clients a window of
+// http2Window bytes for each stream, and a client that posts http2Bytes to it.
+const (
+	http2Window = "FULLPIPE_E2E_WINDOW"
+	http2Port   = "8081"
+	http2Bytes  = 24 << 20
+)
+
+func http2ServerProgram() error {
+	window, err := strconv.Atoi(os.Getenv(http2Window))
+	if err != nil {
+		return err
+	}
+	var plain http.Protocols
+	plain.SetUnencryptedHTTP2(true)
+	server := http.Server{Addr: ":" + http2Port, Protocols: &plain,
+		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: window, MaxReceiveBufferPerConnection: 64 << 20},
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+		})}
+	return server.ListenAndServe()
+}
+
+type zeroes struct{}
+
+func (zeroes) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func http2ClientProgram() error {
+	var plain http.Protocols
+	plain.SetUnencryptedHTTP2(true)
+	client := http.Client{Transport: &http.Transport{Protocols: &plain}}
+	r, err := client.Post("http://"+os.Getenv(lineAddress)+":"+http2Port, "application/octet-stream",
+		io.LimitReader(zeroes{}, http2Bytes))
+	if err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	if r.ProtoMajor != 2 {
+		return errors.New(r.Proto)
+	}
+	return nil
+}
+
+// Real programs with windows of their own, captured at both ends: OpenSSH's channel has
+// 2 MiB and is named; a Go HTTP/2 server's stream has what it was told to give, and twice
+// of it gives what was said.
+func TestProgramsOwnWindows(t *testing.T) {
+	t.Run("OpenSSH", func(t *testing.T) {
+		l, _ := bench(t, "rate=400mbit,rtt=100ms")
+		site, sshd := sshFiles(t, lab.FarAddr.String(), 22)
+		server, err := l.Far.Start(lab.Command{Args: []string{sshd, "-D", "-e", "-f", site.path("sshd.conf")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Far.AwaitListener(t.Context(), server)
+		undisturbed(t, func() error {
+			return eachEnd(t, l, lab.Command{Env: site.env, Args: []string{"sh", "-c",
+				"head -c 100000000 /dev/zero | ssh far 'cat > /dev/null'"}}, func(d *documents.CapturedDirection) error {
+				if err := ownWindow(d, 2<<20); err != nil {
+					return err
+				}
+				if d.Program == nil || d.Program.Name != "ssh" {
+					return fmt.Errorf("named %+v", d.Program)
+				}
+				return nil
+			})
+		})
+	})
+	t.Run("HTTP2", func(t *testing.T) {
+		const window = 256 << 10
+		var said, came float64
+		for _, k := range []int{1, 2} {
+			l, _ := bench(t, "rate=200mbit,rtt=80ms")
+			server, err := l.Far.Start(lab.Command{Args: []string{os.Args[0]}, Stderr: os.Stderr,
+				Env: []string{programVariable + "=http2-server", fmt.Sprintf("%s=%d", http2Window, k*window)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.Far.AwaitListener(t.Context(), server)
+			undisturbed(t, func() error {
+				return eachEnd(t, l, lab.Command{Args: []string{os.Args[0]}, Stderr: os.Stderr, Env: []string{
+					programVariable + "=http2-client", lineAddress + "=" + lab.FarAddr.String()}},
+					func(d *documents.CapturedDirection) error {
+						for _, e := range d.Evidence {
+							if k == 1 && e.Code == verdict.CapturedProgramWindow {
+								said = e.Values["twice_bps"]
+							}
+						}
+						came = *d.GoodputBps
+						return ownWindow(d, k*window)
+					})
+			})
+		}
+		if math.Abs(said/came-1) > 0.15 {
+			t.Errorf("twice the window: %.3g bit/s said, %.3g came", said, came)
+		}
+	})
+}
+
+func ownWindow(d *documents.CapturedDirection, window int) error {
+	if d.Limiter != verdict.Application || d.Subtype != verdict.ProgramWindow {
+		return fmt.Errorf("%s %s/%s, %v", d.Confidence, d.Limiter, d.Subtype, d.Shares)
+	}
+	for _, e := range d.Evidence {
+		if w := e.Values["program_window_bytes"]; e.Code == verdict.CapturedProgramWindow &&
+			math.Abs(w/float64(window)-1) < 0.1 {
+			return nil
+		}
+	}
+	return fmt.Errorf("no window of %d bytes in %v", window, d.Evidence)
+}
+
+// eachEnd runs a command at the near end and looks at what it sent, as diagnose says of
+// captures at either end.
+func eachEnd(t *testing.T, l *lab.Lab, command lab.Command, look func(*documents.CapturedDirection) error) error {
+	t.Helper()
+	program, err := fullpipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &captures{near: filepath.Join(t.TempDir(), "near.pcap"), far: filepath.Join(t.TempDir(), "far.pcap")}
+	stop, err := c.tapEnds(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Near.Run(command); err != nil {
+		t.Fatal(err)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{c.near, c.far} {
+		out, err := l.Near.Output(program, "diagnose", "--json", file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc documents.Diagnose
+		if err := json.Unmarshal([]byte(out), &doc); err != nil {
+			t.Fatal(err)
+		}
+		if len(doc.Connections) == 0 {
+			return fmt.Errorf("%s: nothing of size in it", filepath.Base(file))
+		}
+		if err := look(doc.Connections[0].Worst()); err != nil {
+			return fmt.Errorf("%s: %w", filepath.Base(file), err)
+		}
+	}
+	return nil
+}
