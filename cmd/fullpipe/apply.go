@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -53,6 +54,9 @@ type planFile struct {
 	Route       struct {
 		Prefix string `json:"prefix"`
 	} `json:"route"`
+	Far struct {
+		Address string `json:"address"`
+	} `json:"far"`
 	Directions []struct {
 		Settings []struct {
 			Host string `json:"host"`
@@ -79,17 +83,40 @@ func readPlan(cmd *cobra.Command, name string) (*planFile, error) {
 		return nil, &usageError{name, fmt.Sprintf("it is for %s, this host is %s", p.Target, hostTarget("").Name),
 			"a plan without --target"}
 	}
+	p.routed()
 	for _, d := range p.Directions {
 		for _, s := range d.Settings {
-			if s.Host == "far" {
+			ofRoute := strings.HasPrefix(s.Where, "of the route")
+			switch {
+			case s.Host == "far", strings.HasPrefix(s.Where, "in the program"), ofRoute && p.Route.Prefix == "",
+				p.Route.Prefix != "" && s.Name == "net.ipv4.tcp_congestion_control": // the route's is narrower
 				continue
+			case ofRoute:
+				s.Where = ""
 			}
 			if !slices.ContainsFunc(p.Settings, func(o plan.Setting) bool { return o.Name == s.Name }) {
 				p.Settings = append(p.Settings, s.Setting)
 			}
 		}
 	}
+	if p.Schema == "fullpipe/tune/v1" && len(p.Settings) == 0 {
+		return nil, &usageError{name, "none of its settings is this host's: what it found belongs in the program, or on the " +
+			"far host", "fullpipe show " + name}
+	}
 	return p, nil
+}
+
+// routed narrows what tune found to the route to its far end, where this host knows one that
+// is narrower than its default.
+func (p *planFile) routed() {
+	address, err := netip.ParseAddr(p.Far.Address)
+	if p.Schema != "fullpipe/tune/v1" || err != nil {
+		return
+	}
+	prefix, err := host.RouteTo(address)
+	if err == nil && prefix != "default" && prefix != "::/0" {
+		p.Route.Prefix = prefix
+	}
 }
 
 func runApply(cmd *cobra.Command, f *applyFlags, name string) error {

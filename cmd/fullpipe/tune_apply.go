@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -31,7 +32,12 @@ func (f *tuneFlags) change(cmd *cobra.Command, peer string, cfg tune.Config, res
 		direction, entry := &result.Directions[i], &doc.Directions[i]
 		var changes []host.Change
 		if f.apply {
-			if changes, err = direction.HostChanges(far, hostTarget(s.Version), s); err != nil {
+			changes, err = direction.HostChanges(far, hostTarget(s.Version), s)
+			var left *host.UnsettableError
+			switch {
+			case errors.As(err, &left):
+				entry.Warnings = append(entry.Warnings, left.Error())
+			case err != nil:
 				return statusFailed, err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
 
@@ -20,6 +21,9 @@ func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []record.Fix {
 	fixes := Fixes(d.Before.Verdict, facts)
 	if d.Chosen == nil {
 		vain := inVain(d)
+		if d.Goal == tune.Latency && d.Verdict != search.NoChange {
+			vain[remedy.FasterLine] = true // a full link says nothing of the queue before it
+		}
 		slices.SortStableFunc(fixes, func(a, b record.Fix) int {
 			return later(vain[a.Action]) - later(vain[b.Action])
 		})

@@ -37,12 +37,17 @@ const fewestPairs = 3
 // HostChanges are what this host, as the snapshot shows it, needs for a direction; far is
 // the peer's address. The narrowest scope that serves comes first: a smaller window, where
 // that was better, belongs to the route; larger buffers to the host; another congestion
-// control, where windows do not limit and it helps, to the route or else to the host.
+// control, where windows do not limit and it helps, to the route or else to the host. Pacing
+// becomes a shaper of what goes to the far end; a *host.UnsettableError says that the device's
+// queue is to be left alone.
 func (d *Direction) HostChanges(far netip.Addr, target plan.Target, now *audit.Snapshot) ([]host.Change, error) {
 	prefix, err := host.RouteTo(far)
 	routed := err == nil && prefix != "default" && prefix != "::/0"
 	if changes := d.narrower(prefix); routed && len(changes) > 0 {
 		return changes, nil
+	}
+	if d.Chosen != nil && d.Chosen.PacingBps > 0 && d.Direction == transfer.Up {
+		return d.shaper(far)
 	}
 	if d.Delay == nil { // larger buffers only lengthen a queue
 		settings, err := d.hostSettings(target, now)
@@ -62,6 +67,19 @@ func (d *Direction) HostChanges(far netip.Addr, target plan.Target, now *audit.S
 		return []host.Change{host.Set(host.Route, prefix+" congctl", congestion)}, nil
 	}
 	return []host.Change{host.Set(host.Sysctl, "net.ipv4.tcp_congestion_control", congestion)}, nil
+}
+
+// shaper holds what this host sends to the far end to the chosen pacing.
+func (d *Direction) shaper(far netip.Addr) ([]host.Change, error) {
+	name, err := host.ShaperTo(far)
+	if err != nil {
+		return nil, &host.UnsettableError{Setting: "a shaper", Why: err.Error()}
+	}
+	changes := []host.Change{host.Set(host.Qdisc, name, strconv.FormatInt(int64(d.Chosen.PacingBps)/8*8, 10))}
+	if _, err := host.Preview(host.Config{}, changes); err != nil {
+		return nil, &host.UnsettableError{Setting: "a shaper", Why: err.Error()}
+	}
+	return changes, nil
 }
 
 // marks has this host ask for ECN where loss limits and nothing else was shown to help. The

@@ -52,3 +52,17 @@ func TestAsksForECN(t *testing.T) {
 		t.Errorf("it is on: %+v", got)
 	}
 }
+
+// A policer's first burst is no rate to pace at.
+func TestPacesBelowThePolicedRate(t *testing.T) {
+	l := &loop{out: Direction{Path: Path{BottleneckBps: 11.7e6, CapacityBps: 11.3e6}}, today: verdict.Verdict{
+		Limiter: verdict.Congestion, Subtype: verdict.Policer, Evidence: []verdict.Evidence{{Code: verdict.PolicedRate,
+			Values: verdict.Values{"steady_bps": 9.62e6}}}}}
+	if got := l.paceable(); got < 9.9e6 || got > 10e6 {
+		t.Errorf("%.3g", got)
+	}
+	l.today.Subtype = ""
+	if got := l.paceable(); got != 11.7e6 {
+		t.Errorf("without a policer: %.3g", got)
+	}
+}

@@ -146,7 +146,7 @@ func (l *loop) ideas(base Setup) (ideas []Setup) {
 			}
 		case remedy.PaceBelow:
 			if base.PacingBps == 0 && base.Streams < 2 {
-				ideas = append(ideas, Setup{PacingBps: 0.97 * p.BottleneckBps})
+				ideas = append(ideas, Setup{PacingBps: 0.97 * l.paceable()})
 			}
 		case remedy.SmallerSegment:
 			if p.MSS > 1200 && base.MSS == 0 {
@@ -159,6 +159,21 @@ func (l *loop) ideas(base Setup) (ideas []Setup) {
 		}
 	}
 	return ideas
+}
+
+// paceable is the rate at the IP layer that pacing is to stay below: the path's, or what a
+// policer was seen to let through after its first burst, if that is less.
+func (l *loop) paceable() float64 {
+	p := &l.out.Path
+	if l.today.Subtype != verdict.Policer || p.CapacityBps <= 0 {
+		return p.BottleneckBps
+	}
+	for _, e := range l.today.Evidence {
+		if steady := e.Values["steady_bps"]; e.Code == verdict.PolicedRate && steady > 0 {
+			return min(p.BottleneckBps, steady*p.BottleneckBps/p.CapacityBps)
+		}
+	}
+	return p.BottleneckBps
 }
 
 // controls are the congestion controls, other than the one in use, that the sender may
