@@ -1,0 +1,258 @@
+package change
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Result is one measurement of a series, as Track takes them: in the order of their times.
+type Result struct {
+	At    time.Time
+	Value float64 // positive
+	// Retest says that it was measured because of a suspicion: it never becomes part of
+	// what was, since it was looked for where something seemed wrong.
+	Retest bool
+}
+
+// The suspicion and what follows it.
+const (
+	mostTests  = 8 // results of one suspicion, the first included
+	leastTests = 4 // so many can tell
+	// Spread is how many times the scatter of what was, as 1.4826 times the median absolute
+	// deviation, which is the standard deviation of normal noise.
+	Spread = 2
+	// Apart is the least time between the visits that confirm a dip: what disturbs a path for
+	// an hour or two is no change.
+	Apart = 4 * time.Hour
+	// Soon is how long after one test the next re-test of a suspicion begins, and Stale after
+	// what time re-tests that were not made are given up.
+	Soon  = 3 * time.Minute
+	Stale = 30 * time.Minute
+	// visits are how many scheduled results at least have to hold what a dip showed.
+	visits = 3
+	// sureOfVisits is p of the same test on results that are Apart alone: others tell less
+	// than their number, since a path resembles itself over minutes and hours.
+	sureOfVisits = 2.3e-3
+)
+
+// State is what a series is in.
+type State string
+
+// The closed list. A dip is told, and a change after it too.
+const (
+	Usual     State = "usual"
+	Suspected State = "suspected"
+	Dip       State = "dip" // or a rise: the level differs now; whether it stays is not known
+)
+
+// Event is what a result led to; "" is nothing.
+type Event string
+
+// The closed list.
+const (
+	Dipped  Event = "dip"     // re-tests show another level
+	Changed Event = "changed" // which held at two visits
+	Back    Event = "back"    // the dip is over
+)
+
+// Track follows a series. Its zero value is one without results. The same results lead to
+// the same state, so it can be rebuilt from what is stored.
+type Track struct {
+	State State
+	// Shift is the newest dip or change: At is not set.
+	Shift Change
+	// Since is when the suspicion, the dip or the newest change began.
+	Since time.Time
+
+	was       []float64 // what was: at most Before scheduled results
+	lately    []float64 // the scheduled results after those: at most After
+	tests     []float64 // results of the suspicion
+	scheduled []float64 // those of them, and the visits after them, that were no re-tests
+	apart     []float64 // those of them that are Apart, or the first
+	last      time.Time // of the suspicion's newest result, or of the newest visit that counts
+}
+
+// Wants says whether a re-test is wanted, and when.
+func (t *Track) Wants() (at time.Time, ok bool) {
+	return t.last.Add(Soon), t.State == Suspected
+}
+
+// NotBefore is when the next scheduled result is of use: after a dip visits are Apart.
+func (t *Track) NotBefore() time.Time {
+	if t.State != Dip || len(t.apart) == 0 {
+		return time.Time{}
+	}
+	return t.last.Add(Apart)
+}
+
+// Known is how many results stand for what was.
+func (t *Track) Known() int { return len(t.was) + len(t.lately) }
+
+// Add takes the next result.
+func (t *Track) Add(r Result) Event {
+	if !(r.Value > 0) || math.IsInf(r.Value, 0) {
+		return ""
+	}
+	if t.State == Suspected && r.At.Sub(t.last) > Stale { // nobody tested again
+		t.forget()
+	}
+	switch t.State {
+	case Suspected:
+		return t.test(r)
+	case Dip:
+		return t.visit(r)
+	}
+	t.State = Usual
+	switch {
+	case r.Retest:
+	case t.odd(r.Value):
+		t.State, t.Since, t.last = Suspected, r.At, r.At
+		t.tests, t.scheduled, t.apart = []float64{r.Value}, []float64{r.Value}, []float64{r.Value}
+	default:
+		t.keep(r.Value)
+		return t.drifted(r.At)
+	}
+	return ""
+}
+
+// drifted looks for a shift that no single result shows, where the path scatters widely: in
+// the newest results against those before them.
+func (t *Track) drifted(at time.Time) Event {
+	if len(t.lately) < After {
+		return ""
+	}
+	c, ok := t.shifted(t.lately)
+	if !ok {
+		return ""
+	}
+	t.State, t.Shift, t.Since, t.last = Dip, c, at, time.Time{}
+	t.tests, t.scheduled, t.apart = nil, t.lately, nil
+	t.lately = nil
+	return Dipped
+}
+
+// odd says whether one value is beyond what is usual: by Least, and by the scatter.
+func (t *Track) odd(v float64) bool {
+	known := t.known()
+	if len(known) < fewBefore {
+		return false
+	}
+	level := median(known)
+	return math.Abs(v-level) > max(Least*level, Spread*scatter(known))
+}
+
+// scatter is 1.4826 times the median absolute deviation: of normal noise its standard
+// deviation.
+func scatter(values []float64) float64 {
+	level := median(values)
+	off := make([]float64, len(values))
+	for i, v := range values {
+		off[i] = math.Abs(v - level)
+	}
+	return 1.4826 * median(off)
+}
+
+// known are the newest results that stand for what was.
+func (t *Track) known() []float64 {
+	all := slices.Concat(t.was, t.lately)
+	return all[max(len(all)-Before, 0):]
+}
+
+// test takes a result of a suspicion.
+func (t *Track) test(r Result) Event {
+	t.tests, t.last = append(t.tests, r.Value), r.At
+	if !r.Retest {
+		t.scheduled = append(t.scheduled, r.Value)
+	}
+	if len(t.tests) >= leastTests {
+		if c, ok := t.shifted(t.tests); ok {
+			t.State, t.Shift, t.last = Dip, c, time.Time{}
+			return Dipped
+		}
+	}
+	if len(t.tests) >= mostTests || t.usual(t.tests) > mostTests-leastTests {
+		t.forget()
+	}
+	return ""
+}
+
+// shifted tests results against what was.
+func (t *Track) shifted(values []float64) (Change, bool) {
+	was := t.was
+	if t.State == Suspected {
+		was = t.known()
+	}
+	all := slices.Concat(was, values)
+	low := len(was) < Before
+	sure := Sure
+	if low {
+		sure = sureOfFew
+	}
+	return test(all, 0, len(was), len(all), sure, low)
+}
+
+// usual counts the values that are nearer to what was than by Least.
+func (t *Track) usual(values []float64) (n int) {
+	level := median(t.known())
+	for _, v := range values {
+		if math.Abs(v/level-1) < Least {
+			n++
+		}
+	}
+	return n
+}
+
+// visit takes a result after a dip. A visit holds it where it is off what was by Least, to
+// the same side.
+func (t *Track) visit(r Result) Event {
+	off := r.Value/t.Shift.Before - 1
+	holds := math.Abs(off) >= Least && (off < 0) == (t.Shift.After < t.Shift.Before)
+	switch {
+	case r.Retest:
+		return ""
+	case !holds:
+		t.forget()
+		if !t.odd(r.Value) {
+			t.keep(r.Value)
+		}
+		return Back
+	}
+	t.scheduled = append(t.scheduled, r.Value)
+	if r.At.Sub(t.last) < Apart {
+		return ""
+	}
+	t.last, t.apart = r.At, append(t.apart, r.Value)
+	known, least := t.known(), visits+1
+	if len(known) < Before || Spread*scatter(known) > Least*median(known) {
+		least++ // of low confidence, or where chance does more
+	}
+	if len(t.apart) < least {
+		return ""
+	}
+	all := slices.Concat(known, t.apart)
+	c, ok := test(all, 0, len(known), len(all), sureOfVisits, len(known) < Before)
+	if !ok || !t.odd(c.After) { // the noise of a path that scatters widely
+		return "" // more visits tell
+	}
+	t.Shift, t.was, t.lately = c, t.scheduled, nil
+	t.tests, t.scheduled, t.apart, t.State = nil, nil, nil, Usual
+	return Changed
+}
+
+// forget ends a suspicion or a dip. Its scheduled results were on the path as all others:
+// they become part of what was, so that what is odd often is odd no longer.
+func (t *Track) forget() {
+	for _, v := range t.scheduled {
+		t.keep(v)
+	}
+	t.tests, t.scheduled, t.apart, t.State = nil, nil, nil, Usual
+}
+
+func (t *Track) keep(v float64) {
+	t.lately = append(t.lately, v)
+	for len(t.lately) > After || len(t.lately) > 0 && len(t.was) < fewBefore {
+		t.was, t.lately = append(t.was, t.lately[0]), t.lately[1:]
+	}
+	t.was = t.was[max(len(t.was)-Before, 0):]
+}
