@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,8 +23,10 @@ func newHistory() *cobra.Command {
 last, of all paths or of PATH: the far end as it was named, a path's key, or a label.
 Results stand in $XDG_STATE_HOME/fullpipe/history.db, for their owner alone; what is
 measured in a lab is kept only with --record, and nothing with --no-history. Samples,
-which curves are drawn from, are kept until ten results are 30 days younger, results until
-they are forgotten.`,
+which curves are drawn from, are kept until ten results are 30 days younger, and results
+730; where all takes more than 512 MiB, the oldest samples go first, then the oldest
+results. Of what goes, history days still tells. The table [history] of the
+configuration has other bounds.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
@@ -46,8 +47,8 @@ they are forgotten.`,
 	}
 	cmd.Flags().DurationVar(&since, "since", 0, "only of so long ago, as 720h")
 	cmd.Flags().IntVar(&filter.Limit, "limit", 50, "the newest so many; 0 is all")
-	cmd.AddCommand(newHistoryShow(), newHistoryCompare(), newHistoryChanges(), newHistoryExport(), newHistoryImport(),
-		newHistoryForget(), newHistoryLabel())
+	cmd.AddCommand(newHistoryShow(), newHistoryCompare(), newHistoryChanges(), newHistoryDays(),
+		newHistoryExport(), newHistoryImport(), newHistoryForget(), newHistoryLabel())
 	return cmd
 }
 
@@ -75,7 +76,7 @@ func completeRuns(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.She
 		runs, err := s.List(ctx, store.Filter{Limit: 200})
 		seen := map[string]bool{}
 		for _, r := range runs {
-			if cmd.Name() == "history" || cmd.Name() == "changes" {
+			if cmd.Name() == "history" || cmd.Name() == "changes" || cmd.Name() == "days" {
 				if !seen[r.Far] {
 					seen[r.Far] = true
 					offered = append(offered, r.Far)
@@ -139,29 +140,6 @@ func newHistoryShow() *cobra.Command {
 	}
 	f.add(cmd)
 	return cmd
-}
-
-func newHistoryCompare() *cobra.Command {
-	return &cobra.Command{
-		Use: "compare A B", Short: "two kept results beside each other: figures, limiters, settings that differ",
-		Args:              cobra.ExactArgs(2),
-		ValidArgsFunction: completeRuns,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
-				var both [2]record.Document
-				for i, id := range args {
-					stored, samples, err := s.Get(ctx, id)
-					if err != nil {
-						return err
-					}
-					if both[i], err = record.Decode(stored, samples); err != nil {
-						return fmt.Errorf("%s: %w", id, err)
-					}
-				}
-				return printHistory(cmd, report.Difference(headerOf(cmd, "difference"), both[0], both[1]))
-			})
-		},
-	}
 }
 
 func newHistoryChanges() *cobra.Command {

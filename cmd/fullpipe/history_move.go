@@ -84,7 +84,12 @@ func exportLines(ctx context.Context, out io.Writer, s *store.Store, runs []stor
 func newHistoryImport() *cobra.Command {
 	var own bool
 	cmd := &cobra.Command{
-		Use: "import FILE|-", Short: "keep exported results, or what --json printed; what is there already stays",
+		Use:   "import FILE|-",
+		Short: "keep exported results, what --json or iperf3 --json printed; what is there already stays",
+		Long: `import keeps what history export wrote, what a command printed with --json, also of an
+older version, and what iperf3 printed with --json: one after the other in one file. It is
+sorted in where it was measured, and importing it again changes nothing. What limited a
+test iperf3 does not tell, so it is unknown.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := openInput(cmd, args[0])
@@ -93,14 +98,17 @@ func newHistoryImport() *cobra.Command {
 			}
 			defer file.Close()
 			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
-				added, there, err := importAll(ctx, s, file, own)
+				n, err := importAll(ctx, s, file, own)
 				if !own {
-					note(cmd, "%d results kept, %d were there already", added, there)
+					note(cmd, "%d results kept, %d were there already", n.added, n.there)
+				}
+				if n.gone > 0 {
+					note(cmd, "%d are %v", n.gone, store.ErrGone)
 				}
 				if err != nil {
 					return fmt.Errorf("%s: %w", args[0], err)
 				}
-				return nil
+				return trim(ctx, cmd, s)
 			})
 		},
 	}
@@ -109,37 +117,53 @@ func newHistoryImport() *cobra.Command {
 	return cmd
 }
 
+// imported counts what became of documents.
+type imported struct{ added, there, gone int }
+
 // importAll reads documents one after the other.
-func importAll(ctx context.Context, s *store.Store, in io.Reader, own bool) (added, there int, err error) {
+func importAll(ctx context.Context, s *store.Store, in io.Reader, own bool) (n imported, err error) {
 	if own { // made by its owner, before root asks for it
 		dir, err := store.Dir()
 		if err != nil {
-			return 0, 0, err
+			return n, err
 		}
 		if _, err := store.HostID(dir); err != nil {
-			return 0, 0, err
+			return n, err
 		}
 	}
 	d := json.NewDecoder(io.LimitReader(in, 1<<34))
-	for n := 1; ; n++ {
+	for at := 1; ; at++ {
 		var one json.RawMessage
 		if err := d.Decode(&one); errors.Is(err, io.EOF) {
-			return added, there, nil
+			return n, nil
 		} else if err != nil {
-			return added, there, fmt.Errorf("document %d: %w", n, err)
+			return n, fmt.Errorf("document %d: %w", at, err)
 		}
-		doc, samples, err := record.Split(one)
-		if err != nil {
-			return added, there, fmt.Errorf("document %d: %w", n, err)
-		}
-		is, err := s.Add(ctx, doc, samples)
-		switch {
-		case err != nil:
-			return added, there, fmt.Errorf("document %d: %w", n, err)
-		case is:
-			added++
-		default:
-			there++
+		if err := n.keep(ctx, s, one); err != nil {
+			return n, fmt.Errorf("document %d: %w", at, err)
 		}
 	}
+}
+
+func (n *imported) keep(ctx context.Context, s *store.Store, one []byte) error {
+	doc, err := record.Imported(one)
+	if err != nil {
+		return err
+	}
+	doc, samples, err := record.Split(doc)
+	if err != nil {
+		return err
+	}
+	added, err := s.Add(ctx, doc, samples)
+	switch {
+	case errors.Is(err, store.ErrGone):
+		n.gone++
+	case err != nil:
+		return err
+	case added:
+		n.added++
+	default:
+		n.there++
+	}
+	return nil
 }

@@ -189,8 +189,10 @@ func keepNow(ctx context.Context, cmd *cobra.Command, doc record.Document) error
 			note(cmd, "%s", line)
 		}
 	}
-	_, err = s.Add(ctx, encoded, samples)
-	return err
+	if _, err = s.Add(ctx, encoded, samples); err != nil {
+		return err
+	}
+	return trim(ctx, cmd, s)
 }
 
 // keepAs lets the user behind sudo keep the record.

@@ -16,6 +16,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/fullpipe-net/fullpipe/internal/spell"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // File is a configuration; its zero value changes nothing.
@@ -25,6 +26,37 @@ type File struct {
 	// Defaults are values of flags, for every command that has them, or in a table with a
 	// command's name for that one. See Default.
 	Defaults map[string]any `toml:"defaults"`
+	// History bounds what is kept of what was measured.
+	History History `toml:"history"`
+}
+
+// History says how much the history keeps; what is not given is the program's own bound.
+type History struct {
+	Most        string `toml:"most"` // as in 512MiB
+	SamplesDays int    `toml:"samples-days"`
+	RunsDays    int    `toml:"runs-days"`
+
+	MostBytes int64 `toml:"-"` // of Most
+}
+
+func (h *History) check() error {
+	const mostDays = 36500
+	for name, days := range map[string]int{"samples-days": h.SamplesDays, "runs-days": h.RunsDays} {
+		if days < 0 || days > mostDays {
+			return fmt.Errorf("history.%s: %d is not between 1 and %d", name, days, mostDays)
+		}
+	}
+	if h.Most == "" {
+		return nil
+	}
+	size, err := units.ParseSize(h.Most)
+	if err != nil {
+		return fmt.Errorf("history.most: %w", err)
+	}
+	if h.MostBytes = int64(size); h.MostBytes < 1<<20 {
+		return fmt.Errorf("history.most: %s is too little to keep a history in (1MiB or more)", h.Most)
+	}
+	return nil
 }
 
 // Far is a far end and how it is reached.
@@ -48,7 +80,8 @@ var farName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 func Parse(text []byte, dir, home string, allowed map[string][]string) (*File, error) {
 	f := &File{}
 	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(f)
-	if err := understood(err, []string{"far", "defaults", "peer", "key-file", "bind", "ipv4", "ipv6"}); err != nil {
+	if err := understood(err, []string{"far", "defaults", "history", "peer", "key-file", "bind", "ipv4", "ipv6", "most",
+		"samples-days", "runs-days"}); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Far)) {
@@ -60,6 +93,9 @@ func Parse(text []byte, dir, home string, allowed map[string][]string) (*File, e
 			return nil, fmt.Errorf("far.%s: %w", name, err)
 		}
 		f.Far[name] = far
+	}
+	if err := f.History.check(); err != nil {
+		return nil, err
 	}
 	return f, f.checkDefaults(allowed)
 }

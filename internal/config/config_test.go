@@ -21,6 +21,9 @@ time = "10s"
 parallel = 4
 [defaults.tune]
 budget = "2m"
+[history]
+most = "64MiB"
+runs-days = 90
 `), "/etc/x", "/home/u", flags)
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +39,9 @@ budget = "2m"
 		if got, ok := f.Default(c.command, c.flag); got != c.want || ok != (c.want != "") {
 			t.Errorf("%s --%s: %q, %v", c.command, c.flag, got, ok)
 		}
+	}
+	if f.History.MostBytes != 64<<20 || f.History.RunsDays != 90 {
+		t.Errorf("%+v", f.History)
 	}
 	if names := strings.Join(f.Names(), " "); names != "home office" {
 		t.Error(names)
@@ -54,6 +60,8 @@ func TestParseIsStrict(t *testing.T) {
 		"[defaults.measures]\ntime = 3":             "no command with defaults is called so (measure?)",
 		"[defaults.tune]\ntime = 3":                 "defaults.tune.time",
 		"[defaults]\ntime = [1]":                    "a text, a number",
+		"[history]\nmost = \"1kB\"":                 "too little",
+		"[history]\nruns-days = -1":                 "runs-days",
 		"[defaults":                                 "line 1: ",
 		"[far.a]\npeer = 3":                         "line 2: ",
 	} {

@@ -32,7 +32,7 @@ func Kinds() map[string]Document {
 		"failed": &CommandFailed{}, "rfc6349": &RFC6349{}, "status": &Status{}, "sweep": &Sweep{}, "tune": &Tune{},
 		"undo":  &Undo{},
 		"watch": &Watch{}, "why": &Watch{},
-		"history": &History{}, "changes": &Changes{}, "difference": &Difference{},
+		"history": &History{}, "changes": &Changes{}, "difference": &Difference{}, "days": &Days{},
 	}
 }
 

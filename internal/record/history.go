@@ -61,6 +61,8 @@ type Difference struct {
 	First      DifferenceRun         `json:"first"`
 	Second     DifferenceRun         `json:"second"`
 	Directions []DifferenceDirection `json:"directions"`
+	// Levels are those of all results of the series before and since a time, where asked for.
+	Levels []DifferenceLevels `json:"levels,omitempty"`
 	// Differ are settings in force, program and labels that are not the same.
 	Differ []DifferentValue `json:"differ"`
 }

@@ -46,6 +46,13 @@ func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err e
 		return false, err
 	}
 	defer tx.Rollback()
+	var gone int64
+	if err := tx.QueryRowContext(ctx, "SELECT before_ns FROM gone").Scan(&gone); err != nil {
+		return false, err
+	}
+	if started.UnixNano() < gone {
+		return false, ErrGone
+	}
 	sum := record.Summarize(decoded)
 	if _, err := tx.ExecContext(ctx, "INSERT INTO path(key, far) VALUES(?, ?) ON CONFLICT DO NOTHING", e.PathKey,
 		sum.Far); err != nil {
@@ -77,20 +84,8 @@ func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err e
 			return false, err
 		}
 	}
-	if _, err := tx.ExecContext(ctx, "DELETE FROM samples WHERE run IN (SELECT id FROM run WHERE started_ns < "+
-		"(SELECT started_ns FROM run WHERE started_ns <= ? ORDER BY started_ns DESC LIMIT 1 OFFSET ?) - ?)",
-		time.Now().UnixNano(), witnesses-1, SamplesKept.Nanoseconds()); err != nil {
-		return false, err
-	}
 	return true, tx.Commit()
 }
-
-// SamplesKept is how long samples are kept; records are until they are forgotten.
-const SamplesKept = 30 * 24 * time.Hour
-
-// witnesses is how many results have to be so much younger before samples go: a clock that
-// is wrong for a while, here or where a result was imported from, deletes nothing.
-const witnesses = 10
 
 // Filter says which runs are asked for.
 type Filter struct {

@@ -200,6 +200,10 @@ func TestClockSteps(t *testing.T) {
 			begun++
 		}
 	}
+	if err := s.Trim(t.Context(), time.Now(), Keep{Samples: KeepByDefault.Samples, Runs: 200 * year * time.Hour,
+		Bytes: 1 << 40}); err != nil {
+		t.Fatal(err)
+	}
 	if n := kept(); n != begun-witnesses { // those behind are old by every account
 		t.Errorf("%d samples are left of %d", n, begun)
 	}

@@ -103,6 +103,10 @@ func Difference(w io.Writer, d *record.Difference) {
 		}
 		t.row(one.Direction, first, second)
 	}
+	for i := range d.Levels {
+		one := &d.Levels[i]
+		t.row(one.Direction+", all", levelText(one.Before), levelText(one.Since))
+	}
 	for _, v := range d.Differ {
 		t.row(v.Name, orNotKnown(v.First), orNotKnown(v.Second))
 	}
@@ -110,6 +114,49 @@ func Difference(w io.Writer, d *record.Difference) {
 	if len(d.Differ) == 0 {
 		fmt.Fprintln(w, "program, kernels, settings in force and labels are the same, as far as they are known")
 	}
+}
+
+// levelText is the median of several results and what limited them, the most frequent first.
+func levelText(l *record.DifferenceLevel) string {
+	if l == nil {
+		return notKnown
+	}
+	text := fmt.Sprintf("%d results, median %s", l.Runs, units.Rate(l.MedianBps))
+	if l.LowBps != nil && l.HighBps != nil {
+		text += fmt.Sprintf(" (%s to %s)", units.Rate(*l.LowBps), units.Rate(*l.HighBps))
+	}
+	if named := countedText(l.Limiters); named != "" {
+		text += "; " + named
+	}
+	return text
+}
+
+// countedText are limiters and how often each was named, the most frequent first.
+func countedText(limiters map[string]int) string {
+	names := slices.Sorted(maps.Keys(limiters))
+	slices.SortStableFunc(names, func(a, b string) int { return limiters[b] - limiters[a] })
+	var parts []string
+	for _, name := range names {
+		if name != "" {
+			parts = append(parts, fmt.Sprintf("%s ×%d", name, limiters[name]))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Days prints a line for each day of each direction of a path.
+func Days(w io.Writer, d *record.Days) {
+	if len(d.Days) == 0 {
+		fmt.Fprintln(w, "nothing is kept")
+		return
+	}
+	t := newTable(3, 4, 5)
+	t.row("DAY", "PEER", "", "RESULTS", "MEAN", "FROM TO", "LIMITED BY")
+	for _, one := range d.Days {
+		t.row(one.Day, one.Far, one.Direction, fmt.Sprint(one.Runs), units.Rate(one.MeanBps).String(),
+			units.Rate(one.LeastBps).String()+" "+units.Rate(one.MostBps).String(), countedText(one.Limiters))
+	}
+	t.write(w, "")
 }
 
 func orNotKnown(v *string) string {

@@ -59,6 +59,8 @@ func write(w io.Writer, doc record.Document) {
 		Capacity(w, d)
 	case *record.Changes:
 		Changes(w, d)
+	case *record.Days:
+		Days(w, d)
 	case *record.Difference:
 		Difference(w, d)
 	case *record.History:

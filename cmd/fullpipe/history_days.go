@@ -1,0 +1,60 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+)
+
+func newHistoryDays() *cobra.Command {
+	var filter store.Filter
+	var since time.Duration
+	cmd := &cobra.Command{
+		Use: "days [PATH]", Short: "each day's mean, range and limiters, also of what is not kept run by run any more",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+				if len(args) > 0 {
+					filter.Path = args[0]
+				}
+				if since > 0 {
+					filter.Since = time.Now().Add(-since)
+				}
+				days, err := s.Days(ctx, filter)
+				if err != nil {
+					return err
+				}
+				doc := &record.Days{Header: headerOf(cmd, "days"), Days: []record.HistoryDay{}}
+				for _, d := range days {
+					doc.Days = append(doc.Days, record.HistoryDay{Day: d.Day.Format(time.DateOnly), PathKey: d.Path, Far: d.Far,
+						Direction: d.Direction, Runs: d.N, MeanBps: d.MeanBps, LeastBps: d.LeastBps, MostBps: d.MostBps,
+						RTTMinS: d.RTTMinS, Limiters: d.Limiters})
+				}
+				return printHistory(cmd, doc)
+			})
+		},
+	}
+	cmd.Flags().DurationVar(&since, "since", 0, "only of so long ago, as 720h")
+	cmd.Flags().IntVar(&filter.Limit, "limit", 100, "the newest so many; 0 is all")
+	return cmd
+}
+
+// trim keeps the history within the configuration's bounds.
+func trim(ctx context.Context, cmd *cobra.Command, s *store.Store) error {
+	file, _, err := readConfig(cmd)
+	if err != nil {
+		return err
+	}
+	keep, h := store.KeepByDefault, file.History
+	const day = 24 * time.Hour
+	keep.Bytes = cmp.Or(h.MostBytes, keep.Bytes)
+	keep.Samples = cmp.Or(time.Duration(h.SamplesDays)*day, keep.Samples)
+	keep.Runs = cmp.Or(time.Duration(h.RunsDays)*day, keep.Runs)
+	return s.Trim(ctx, time.Now(), keep)
+}

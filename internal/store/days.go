@@ -1,0 +1,113 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+)
+
+// Day are the figures of one direction of a path on one day, UTC: of what is kept run by
+// run and of what is not any more. Re-tests and what failed do not count.
+type Day struct {
+	Path, Far, Direction string
+	Day                  time.Time // its beginning
+	N                    int
+	MeanBps              float64 // geometric
+	LeastBps, MostBps    float64
+	RTTMinS              *float64
+	Limiters             map[string]int
+}
+
+// Days answers the days of a filter's path since its time, the oldest first.
+func (s *Store) Days(ctx context.Context, f Filter) ([]Day, error) {
+	from := int64(math.MinInt64)
+	if !f.Since.IsZero() {
+		from = f.Since.UnixNano() / nsOfDay * nsOfDay
+	}
+	tx, err := s.db.BeginTx(ctx, nil) // nothing is rolled up between the two reads
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback()
+	sums, err := liveDays(ctx, tx, f.Path, from, math.MaxInt64)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT d.path, d.direction, d.limiter, d.day, d.n, d.sum_log, d.least_bps,
+		d.most_bps, d.rtt_min_s FROM day d JOIN path p ON p.key = d.path
+		WHERE (? = '' OR p.key = ?1 OR p.label = ?1 OR p.far = ?1) AND d.day >= ?2`, f.Path, from/nsOfDay)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k dayKey
+		var d daySum
+		if err := rows.Scan(&k.path, &k.direction, &k.limiter, &k.day, &d.n, &d.sumLog, &d.least, &d.most,
+			&d.rttMin); err != nil {
+			return nil, err
+		}
+		sum := sums[k]
+		sum.add(d)
+		sums[k] = sum
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	rows.Close()
+	fars, err := farNames(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	days := joinLimiters(sums, fars)
+	if n := len(days) - f.Limit; f.Limit > 0 && n > 0 {
+		days = days[n:]
+	}
+	return days, nil
+}
+
+func farNames(ctx context.Context, db querier) (map[string]string, error) {
+	rows, err := db.QueryContext(ctx, "SELECT key, far FROM path")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	fars := map[string]string{}
+	for rows.Next() {
+		var key, far string
+		if err := rows.Scan(&key, &far); err != nil {
+			return nil, err
+		}
+		fars[key] = far
+	}
+	return fars, rows.Err()
+}
+
+// joinLimiters makes one day of its rows for each limiter.
+func joinLimiters(sums map[dayKey]daySum, fars map[string]string) []Day {
+	whole, limiters := map[dayKey]daySum{}, map[dayKey]map[string]int{}
+	for k, d := range sums {
+		name := k.limiter
+		k.limiter = ""
+		if limiters[k] == nil {
+			limiters[k] = map[string]int{}
+		}
+		limiters[k][name] += d.n
+		sum := whole[k]
+		sum.add(d)
+		whole[k] = sum
+	}
+	days := make([]Day, 0, len(whole))
+	for k, d := range whole {
+		days = append(days, Day{Path: k.path, Far: fars[k.path], Direction: k.direction,
+			Day: time.Unix(0, k.day*nsOfDay).UTC(), N: d.n, MeanBps: math.Exp(d.sumLog / float64(d.n)),
+			LeastBps: d.least, MostBps: d.most, RTTMinS: d.rttMin, Limiters: limiters[k]})
+	}
+	slices.SortFunc(days, func(a, b Day) int {
+		return cmp.Or(a.Day.Compare(b.Day), cmp.Compare(a.Far, b.Far), cmp.Compare(a.Path, b.Path),
+			cmp.Compare(b.Direction, a.Direction))
+	})
+	return days
+}

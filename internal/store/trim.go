@@ -1,0 +1,210 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// Keep says how much is kept, and until ten results are how much younger. What goes leaves
+// its figures in Days.
+type Keep struct {
+	Samples time.Duration
+	Runs    time.Duration
+	Bytes   int64 // of the file's used part; the newest run stays whatever it takes
+}
+
+// KeepByDefault bounds a history that nobody looks after.
+var KeepByDefault = Keep{Samples: 30 * 24 * time.Hour, Runs: 2 * 365 * 24 * time.Hour, Bytes: 512 << 20}
+
+// ErrGone says that a run is older than those of which only the days' figures are left.
+var ErrGone = errors.New("older than what this history still keeps run by run")
+
+// Trim lets go of what is kept no longer: samples and runs by their age, and where the file
+// takes more than it may, the oldest samples, then the oldest runs.
+func (s *Store) Trim(ctx context.Context, now time.Time, keep Keep) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	witnessed, err := witness(ctx, tx, now)
+	if err != nil {
+		return err
+	}
+	if witnessed.Before(now) {
+		now = witnessed
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM samples WHERE run IN (SELECT id FROM run WHERE started_ns < ?)",
+		now.Add(-keep.Samples).UnixNano()); err != nil {
+		return err
+	}
+	if err := rollUp(ctx, tx, now.Add(-keep.Runs).UnixNano()); err != nil {
+		return err
+	}
+	for {
+		used, err := usedBytes(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if used <= keep.Bytes {
+			return tx.Commit()
+		}
+		more, err := shrink(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if !more {
+			return tx.Commit()
+		}
+	}
+}
+
+// witnesses is how many results have to be so much younger before anything goes by its age:
+// a clock that is wrong for a while, here or where a result was imported from, deletes
+// nothing.
+const witnesses = 10
+
+// witness is when the last result was measured that has so many witnesses, itself included.
+func witness(ctx context.Context, tx *sql.Tx, now time.Time) (time.Time, error) {
+	var at int64
+	err := tx.QueryRowContext(ctx, "SELECT started_ns FROM run WHERE started_ns <= ? ORDER BY started_ns DESC LIMIT 1 "+
+		"OFFSET ?", now.UnixNano(), witnesses-1).Scan(&at)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return time.Unix(0, at), err
+}
+
+func usedBytes(ctx context.Context, tx *sql.Tx) (int64, error) {
+	var pages, free, size int64
+	for pragma, into := range map[string]*int64{"page_count": &pages, "freelist_count": &free, "page_size": &size} {
+		if err := tx.QueryRowContext(ctx, "PRAGMA "+pragma).Scan(into); err != nil {
+			return 0, err
+		}
+	}
+	return (pages - free) * size, nil
+}
+
+// shrink takes away a sixteenth of the samples, or of the runs where there are none, the
+// oldest first; never the newest run.
+func shrink(ctx context.Context, tx *sql.Tx) (more bool, err error) {
+	result, err := tx.ExecContext(ctx, `DELETE FROM samples WHERE run IN (SELECT r.id FROM run r JOIN samples s
+		ON s.run = r.id WHERE r.id <> (SELECT id FROM run ORDER BY started_ns DESC, id DESC LIMIT 1)
+		ORDER BY r.started_ns LIMIT (SELECT max(1, count(*) / 16) FROM samples))`)
+	if err != nil {
+		return false, err
+	}
+	if n, err := result.RowsAffected(); err != nil || n > 0 {
+		return true, err
+	}
+	var until sql.NullInt64 // the first that stays
+	err = tx.QueryRowContext(ctx, `SELECT started_ns FROM run ORDER BY started_ns
+		LIMIT 1 OFFSET (SELECT max(1, count(*) / 16) FROM run)`).Scan(&until)
+	if errors.Is(err, sql.ErrNoRows) { // one run, or none
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var before int
+	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM run WHERE started_ns < ?", until.Int64).
+		Scan(&before); err != nil || before == 0 {
+		return false, err
+	}
+	return true, rollUp(ctx, tx, until.Int64)
+}
+
+// rollUp replaces the runs of before a time by their figures of each day.
+func rollUp(ctx context.Context, tx *sql.Tx, before int64) error {
+	var oldest sql.NullInt64
+	if err := tx.QueryRowContext(ctx, "SELECT min(started_ns) FROM run").Scan(&oldest); err != nil ||
+		!oldest.Valid || oldest.Int64 >= before {
+		return err
+	}
+	days, err := liveDays(ctx, tx, "", math.MinInt64, before)
+	if err != nil {
+		return err
+	}
+	for k, d := range days {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO day(path, direction, day, limiter, n, sum_log, least_bps, most_bps,
+			rtt_min_s) VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT(path, direction, day, limiter) DO UPDATE SET
+			n = n + excluded.n, sum_log = sum_log + excluded.sum_log, least_bps = min(least_bps, excluded.least_bps),
+			most_bps = max(most_bps, excluded.most_bps),
+			rtt_min_s = coalesce(min(rtt_min_s, excluded.rtt_min_s), rtt_min_s, excluded.rtt_min_s)`,
+			k.path, k.direction, k.day, k.limiter, d.n, d.sumLog, d.least, d.most, d.rttMin); err != nil {
+			return fmt.Errorf("figures of a day: %w", err)
+		}
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM run WHERE started_ns < ?", before); err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "UPDATE gone SET before_ns = max(before_ns, ?)", before)
+	return err
+}
+
+// dayKey and daySum are a row of what is left of a day.
+type dayKey struct {
+	path, direction, limiter string
+	day                      int64
+}
+
+type daySum struct {
+	n           int
+	sumLog      float64
+	least, most float64
+	rttMin      *float64
+}
+
+func (d *daySum) add(o daySum) {
+	if d.n == 0 {
+		*d = o
+		return
+	}
+	d.n, d.sumLog = d.n+o.n, d.sumLog+o.sumLog
+	d.least, d.most = min(d.least, o.least), max(d.most, o.most)
+	if o.rttMin != nil && (d.rttMin == nil || *o.rttMin < *d.rttMin) {
+		d.rttMin = o.rttMin
+	}
+}
+
+const nsOfDay = int64(24 * time.Hour)
+
+// querier is a database or a transaction of it.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// liveDays sums up the days of runs that are kept, those of Past.
+func liveDays(ctx context.Context, db querier, path string, from, before int64) (map[dayKey]daySum, error) {
+	rows, err := db.QueryContext(ctx, `SELECT r.path, d.direction, d.limiter, r.started_ns, d.goodput_bps, d.rtt_min_s
+		FROM run r JOIN direction d ON d.run = r.id JOIN path p ON p.key = r.path
+		WHERE (? = '' OR p.key = ?1 OR p.label = ?1 OR p.far = ?1) AND r.started_ns >= ?2 AND r.started_ns < ?3
+		AND r.outcome = ?4 AND r.origin <> ?5 AND d.goodput_bps > 0`,
+		path, from, before, string(record.Done), string(record.Retest))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	days := map[dayKey]daySum{}
+	for rows.Next() {
+		var k dayKey
+		var started int64
+		var bps float64
+		one := daySum{n: 1}
+		if err := rows.Scan(&k.path, &k.direction, &k.limiter, &started, &bps, &one.rttMin); err != nil {
+			return nil, err
+		}
+		k.day = started / nsOfDay
+		one.sumLog, one.least, one.most = math.Log(bps), bps, bps
+		sum := days[k]
+		sum.add(one)
+		days[k] = sum
+	}
+	return days, rows.Err()
+}
