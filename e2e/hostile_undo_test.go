@@ -78,7 +78,10 @@ func TestHostileJournals(t *testing.T) {
 	}
 	all, err := os.ReadFile(filepath.Join(dir, "all"))
 	said := string(all)
-	if at := strings.IndexFunc(said, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }); at >= 0 ||
+	if at := strings.IndexFunc(said, func(r rune) bool {
+		return r != '\n' && r != '\t' &&
+			unicode.IsControl(r)
+	}); at >= 0 ||
 		err != nil || strings.Contains(said, "\nFORGED") || strings.Contains(said, "goroutine ") {
 		t.Errorf("%v: %q", err, said[max(0, at-80):min(len(said), max(at, 0)+2000)])
 	}

@@ -307,7 +307,8 @@ func packetsIn(t *testing.T, name string) (times []float64, sizes []int) {
 // TestBankLabSpeed measures how much the lab carries.
 func TestBankLabSpeed(t *testing.T) {
 	bankOnly(t)
-	const everything = "jitter=0.2ms,loss=0.0001%,duplicate=0.0001%,reorder=0.0001%,police=4gbit/20MB,up.overhead=0,mtu=1500,seed=3"
+	const everything = "jitter=0.2ms,loss=0.0001%,duplicate=0.0001%,reorder=0.0001%,police=4gbit/20MB,up.overhead=0," +
+		"mtu=1500,seed=3"
 	tests := []struct {
 		text string
 		want float64 // bit/s at the IP layer

@@ -20,7 +20,8 @@ import (
 // TestPrometheusReadsWatch has a real Prometheus scrape `watch --listen` with a token, load
 // the contributed alerts, and answer a query about what it read.
 func TestPrometheusReadsWatch(t *testing.T) {
-	prometheus, promtool := needProgram(t, "prometheus", "/usr/bin/prometheus"), needProgram(t, "promtool", "/usr/bin/promtool")
+	prometheus, promtool := needProgram(t, "prometheus", "/usr/bin/prometheus"), needProgram(t, "promtool",
+		"/usr/bin/promtool")
 	program, err := fullpipe()
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +31,8 @@ func TestPrometheusReadsWatch(t *testing.T) {
 	if err := os.WriteFile(token, []byte("0123456789abcdef0123"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	watch := exec.Command(program, "watch", "--local", "--every", "500ms", "--listen", "127.0.0.1:0", "--listen-token-file", token)
+	watch := exec.Command(program, "watch", "--local", "--every", "500ms", "--listen", "127.0.0.1:0",
+		"--listen-token-file", token)
 	told, err := watch.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

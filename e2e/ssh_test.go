@@ -60,7 +60,8 @@ func sshFiles(t *testing.T, host string, port int) (s *sshSite, sshd string) {
 	s.write(t, "authorized", string(public), 0o600)
 	s.write(t, "sshd.conf", fmt.Sprintf("Port %d\nListenAddress %s\nHostKey %s\nAuthorizedKeysFile %s\nPidFile "+
 		"none\nStrictModes no\n"+
-		"UsePAM no\nPermitRootLogin yes\nSetEnv PATH=%s:/usr/bin:/bin TMPDIR=%s FULLPIPE_STATE=%s\n", port, host, s.path("host"),
+		"UsePAM no\nPermitRootLogin yes\nSetEnv PATH=%s:/usr/bin:/bin TMPDIR=%s FULLPIPE_STATE=%s\n", port, host,
+		s.path("host"),
 		s.path("authorized"), s.path("far"), s.path("tmp"), s.path("state")), 0o600)
 	s.write(t, "ssh.conf", fmt.Sprintf("Host stranger\n  IdentitiesOnly yes\n  IdentityFile %[1]s\n  HostName %[2]s\n"+
 		"Host blocked\n  HostName 255.255.255.255\n  ProxyCommand ssh -W %[2]s:%[3]d far\nHost behind\n  HostName %[2]s\n  "+

@@ -22,7 +22,8 @@ func TestWatchOnATerminal(t *testing.T) {
 	}
 	dir := t.TempDir()
 	script := fmt.Sprintf("%[1]s lab rate=20mbit,rtt=20ms --far 'sh -c \"iperf3 -s >/dev/null\"' -- sh -c '"+
-		"sleep 0.5; iperf3 -c $FULLPIPE_FAR -t 60 >/dev/null & %[1]s watch --every 500ms; echo ended with $?; kill $!; sleep 60'",
+		"sleep 0.5; iperf3 -c $FULLPIPE_FAR -t 60 >/dev/null & "+
+		"%[1]s watch --every 500ms; echo ended with $?; kill $!; sleep 60'",
 		program)
 	file := filepath.Join(dir, "script")
 	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {

@@ -43,13 +43,15 @@ func TestClientsThatVanish(t *testing.T) {
 	l, _ := bench(t, "rate=20mbit,rtt=5ms,queue=2bdp")
 	key := "FULLPIPE_KEY=" + probe.NewKey().String()
 	var out, near bytes.Buffer
-	far, err := l.Far.Start(lab.Command{Args: []string{self}, Env: []string{key, programVariable + "=vanish"}, Stdout: &out,
+	far, err := l.Far.Start(lab.Command{Args: []string{self}, Env: []string{key, programVariable + "=vanish"},
+		Stdout: &out,
 		Stderr: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.Far.AwaitListener(t.Context(), far)
-	script := "for line in '" + strings.Join(vanishing, "' '") + "'; do\n(exec >/dev/null 2>&1; eval exec $F $line) &\ndone\n" +
+	script := "for line in '" + strings.Join(vanishing,
+		"' '") + "'; do\n(exec >/dev/null 2>&1; eval exec $F $line) &\ndone\n" +
 		"until test $(ss -Htn | wc -l) -ge 7 && test $(ss -Hun | wc -l) -ge 3; do sleep 0.05; done\n" +
 		"until test $(awk '/lab0/ {print $3}' /proc/net/dev) -gt 500; do sleep 0.05; done\nip link set lab0 down"
 	gone, err := l.Near.Start(lab.Command{Args: []string{"timeout", "40", "sh", "-euc", script},

@@ -100,8 +100,9 @@ func readPlan(cmd *cobra.Command, name string) (*planFile, error) {
 		}
 	}
 	if p.Schema == "fullpipe/tune/v1" && len(p.Settings) == 0 {
-		return nil, &usageError{name, "none of its settings is this host's: what it found belongs in the program, or on the " +
-			"far host", "fullpipe show " + name}
+		return nil, &usageError{name,
+			"none of its settings is this host's: what it found belongs in the program, or on the " +
+				"far host", "fullpipe show " + name}
 	}
 	return p, nil
 }

@@ -93,7 +93,8 @@ func TestServeTellsKeysApart(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(string(text), "until = ")
 	until, _, _ := strings.Cut(rest, "\n")
-	past := strings.Replace(string(text), until, time.Now().Add(-time.Minute).UTC().Format("2006-01-02T15:04:05Z")+" # over", 1)
+	past := strings.Replace(string(text), until,
+		time.Now().Add(-time.Minute).UTC().Format("2006-01-02T15:04:05Z")+" # over", 1)
 	if err := os.WriteFile(file, []byte(past), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,8 @@ func plain(err error) string {
 		return strings.Replace(said, kind.Error(), plainType(kind), 1)
 	case errors.As(err, &syntax) && strings.HasPrefix(syntax.Error(), "unexpected end"),
 		errors.Is(err, io.ErrUnexpectedEOF):
-		return strings.NewReplacer("unexpected end of JSON input", cutJSON, "unexpected EOF", "it ends too early").Replace(said)
+		return strings.NewReplacer("unexpected end of JSON input", cutJSON, "unexpected EOF",
+			"it ends too early").Replace(said)
 	case errors.As(err, &syntax):
 		return strings.Replace(said, syntax.Error(), fmt.Sprintf("no JSON at byte %d", syntax.Offset), 1)
 	}

@@ -169,28 +169,35 @@ func runPlan(cmd *cobra.Command, f *planFlags) error {
 		}
 	}
 	if asksWindow {
-		if f.window > model.MaxWindow {
-			return &usageError{"--window", fmt.Sprintf("%s is more than TCP can advertise", f.window),
-				units.Size(model.MaxWindow).Exact() + " at most"}
-		}
-		if f.rate <= 0 && f.rtt <= 0 {
-			return &usageError{"--window", "what it does depends on the path", "--rate or --rtt with it"}
-		}
-		doc.RateBps, doc.RTTS = float64(f.rate), time.Duration(f.rtt).Seconds()
-		doc.Window = &record.WindowAnswer{WindowBytes: int(f.window), WindowScale: model.Scale(int(f.window))}
-		if f.rate > 0 {
-			doc.Window.ToleratedRTTS = model.RTT(int(f.window), float64(f.rate)).Seconds()
-		}
-		if f.rtt > 0 {
-			doc.Window.AllowedRateBps = model.Rate(int(f.window), time.Duration(f.rtt))
+		if err := f.answerWindow(doc); err != nil {
+			return err
 		}
 	}
-	switch {
-	case text != nil && !wantsJSON(cmd):
+	if text != nil && !wantsJSON(cmd) {
 		_, err := unescaped(cmd).Write(text) // CRLF and UTF-16, as its system reads it
 		return err
 	}
 	return show(cmd, doc)
+}
+
+// answerWindow says what the stated window does on the stated path.
+func (f *planFlags) answerWindow(doc *record.Plan) error {
+	if f.window > model.MaxWindow {
+		return &usageError{"--window", fmt.Sprintf("%s is more than TCP can advertise", f.window),
+			units.Size(model.MaxWindow).Exact() + " at most"}
+	}
+	if f.rate <= 0 && f.rtt <= 0 {
+		return &usageError{"--window", "what it does depends on the path", "--rate or --rtt with it"}
+	}
+	doc.RateBps, doc.RTTS = float64(f.rate), time.Duration(f.rtt).Seconds()
+	doc.Window = &record.WindowAnswer{WindowBytes: int(f.window), WindowScale: model.Scale(int(f.window))}
+	if f.rate > 0 {
+		doc.Window.ToleratedRTTS = model.RTT(int(f.window), float64(f.rate)).Seconds()
+	}
+	if f.rtt > 0 {
+		doc.Window.AllowedRateBps = model.Rate(int(f.window), time.Duration(f.rtt))
+	}
+	return nil
 }
 
 func makePlan(cmd *cobra.Command, f *planFlags) (*plan.Plan, error) {

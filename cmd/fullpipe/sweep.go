@@ -77,7 +77,8 @@ ends before, they are marked as predicted.`,
 	fl.VarP((*period)(&f.time), "time", "t", "how long each run lasts")
 	fl.Uint64Var(&f.seed, "seed", 1, "of the random order")
 	fl.StringVar(&f.resume, "resume", "", "keep what is measured in this file, and go on where it was left")
-	fl.StringVar(&f.html, "html", "", "also write a page with the heat map and curves to this `file`; - is standard output")
+	fl.StringVar(&f.html, "html", "",
+		"also write a page with the heat map and curves to this `file`; - is standard output")
 	fl.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each cell")
 	addHistoryFlags(cmd, true)
 	return cmd

@@ -30,7 +30,8 @@ type build struct {
 
 // thisBuild reads what the Go tool recorded in the program.
 func thisBuild() build {
-	b := build{Release: release, Commit: revision, Date: revised, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	b := build{Release: release, Commit: revision, Date: revised, Go: runtime.Version(),
+		System: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b

@@ -96,8 +96,9 @@ func TestScrapesWithAToken(t *testing.T) {
 	}
 	e := &exporter{metrics: watch.NewMetrics()}
 	defer e.serve(l, token)()
-	for brought, want := range map[string]int{"": 401, secret: 401, "Bearer " + secret[1:]: 401, "Bearer " + secret + "0": 401,
-		"Bearer " + secret: 200} {
+	for brought, want := range map[string]int{"": 401, secret: 401, "Bearer " + secret[1:]: 401,
+		"Bearer " + secret + "0": 401,
+		"Bearer " + secret:       200} {
 		request, err := http.NewRequest(http.MethodGet, "https://"+l.Addr().String()+"/metrics", nil)
 		if err != nil {
 			t.Fatal(err)

@@ -166,7 +166,8 @@ func judgeWindows95(e *experiment) []finding {
 			flat.judge(near(0.1))},
 		{text: fmt.Sprintf("The article's +14 %% from 8192 to 24576 at 28.8 kbit/s cannot be had on this path (%v times "+
 			"here): 8192 bytes are "+
-			"more than the line holds. Its 19.2 and 22.4 kbit/s, and 8 of 14.4, are lines that ran below their names: start and "+
+			"more than the line holds. Its 19.2 and 22.4 kbit/s, and 8 of 14.4, are lines that ran below their names: start "+
+			"and "+
 			"stop bits, retrains and the provider's side.", modem)},
 		{text: "The 23 % less at 8192 on the LAN came of collisions on a cable that both ends shared. The lab's half " +
 			"duplex is a medium " +

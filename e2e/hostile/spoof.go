@@ -21,12 +21,8 @@ import (
 // shows that the others got there. It prints how many bytes the victim got. Only in a
 // network namespace of its own, as its root.
 func spoof(args []string) error {
-	if len(args) != 2 {
-		return errors.New("usage: hostile udp-spoof SERVER VICTIM, both ADDRESS:PORT of IPv4")
-	}
-	server, err := netip.ParseAddrPort(args[0])
-	victim, err2 := netip.ParseAddrPort(args[1])
-	if err := errors.Join(err, err2); err != nil {
+	server, victim, err := serverAndVictim(args)
+	if err != nil {
 		return err
 	}
 	listening, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(victim))
@@ -122,4 +118,13 @@ func datagram(from, to netip.AddrPort, text []byte) []byte {
 	binary.BigEndian.PutUint16(p[22:], to.Port())
 	binary.BigEndian.PutUint16(p[24:], uint16(8+len(text)))
 	return append(p, text...)
+}
+
+func serverAndVictim(args []string) (server, victim netip.AddrPort, err error) {
+	if len(args) != 2 {
+		return server, victim, errors.New("usage: hostile udp-spoof SERVER VICTIM, both ADDRESS:PORT of IPv4")
+	}
+	server, err = netip.ParseAddrPort(args[0])
+	victim, err2 := netip.ParseAddrPort(args[1])
+	return server, victim, errors.Join(err, err2)
 }

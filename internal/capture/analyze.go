@@ -151,6 +151,14 @@ func orderNotes(o *flow.Order) (notes []string) {
 	return notes
 }
 
+// ended keeps the damage that ended a file; any other error than its end is the caller's.
+func (s *FileSummary) ended(err error) error {
+	if errors.Is(err, io.EOF) || errors.As(err, &s.Damage) {
+		return nil
+	}
+	return err
+}
+
 func (a *Analysis) read(ctx context.Context, cfg Config, f *File, pool *workers, counts *kinds) error {
 	summary, before := FileSummary{Name: f.name}, a.Packets
 	defer func() {
@@ -189,15 +197,7 @@ func (a *Analysis) read(ctx context.Context, cfg Config, f *File, pool *workers,
 			}
 		}
 		if err != nil {
-			var damage *Damage
-			switch {
-			case errors.Is(err, io.EOF):
-				return nil
-			case errors.As(err, &damage):
-				summary.Damage = damage
-				return nil
-			}
-			return err
+			return summary.ended(err)
 		}
 		if a.Packets-look < 1<<16 {
 			continue

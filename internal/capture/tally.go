@@ -63,8 +63,9 @@ func (t *tally) traffic(packets, at int64) Traffic {
 	told := Traffic{Packets: packets, Span: time.Duration(at - t.first)}
 	span := time.Duration(at - t.last).Seconds()
 	for w, bytes := range t.seen {
-		if _, back := t.seen[way{w.to, w.from}]; !back || cmp.Compare(w.from.Port, w.to.Port) < 0 || w.from.Port == w.to.Port &&
-			w.from.AddrPort().Compare(w.to.AddrPort()) < 0 {
+		if _, back := t.seen[way{w.to, w.from}]; !back || cmp.Compare(w.from.Port, w.to.Port) < 0 ||
+			w.from.Port == w.to.Port &&
+				w.from.AddrPort().Compare(w.to.AddrPort()) < 0 {
 			told.Connections++
 		}
 		if bytes > 0 {

@@ -41,7 +41,8 @@ type Bounds struct {
 func ParseKeys(text []byte) (*Keys, error) {
 	k := &Keys{Key: map[string]*Holder{}}
 	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(k)
-	if err := understood(err, []string{"key", "secret", "max-time", "max-bytes", "max-rate", "from", "until"}); err != nil {
+	if err := understood(err, []string{"key", "secret", "max-time", "max-bytes", "max-rate", "from",
+		"until"}); err != nil {
 		return nil, err
 	}
 	secrets := map[string]string{}

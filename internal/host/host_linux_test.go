@@ -209,7 +209,8 @@ func TestUndoKnowsShortNames(t *testing.T) {
 			t.Errorf("%s: %v, %v", short, full, err)
 		}
 	}
-	for short, want := range map[string]string{"wmem": "not changed", "wmem_max": "net.core.wmem_max or net.ipv4.wmem_max"} {
+	for short, want := range map[string]string{"wmem": "not changed",
+		"wmem_max": "net.core.wmem_max or net.ipv4.wmem_max"} {
 		if _, err := known(j, []string{short}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", short, err)
 		}

@@ -120,7 +120,8 @@ func (qdiscStore) write(name string, value *string) error {
 }
 
 func (s shaped) remove() error {
-	q := netlink.NewHtb(netlink.QdiscAttrs{LinkIndex: s.device.Attrs().Index, Handle: ourQdisc, Parent: netlink.HANDLE_ROOT})
+	q := netlink.NewHtb(netlink.QdiscAttrs{LinkIndex: s.device.Attrs().Index, Handle: ourQdisc,
+		Parent: netlink.HANDLE_ROOT})
 	if err := netlink.QdiscDel(q); err != nil {
 		return fmt.Errorf("remove the shaper of %s: %w", s.device.Attrs().Name, err)
 	}

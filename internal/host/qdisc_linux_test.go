@@ -110,8 +110,9 @@ func TestRouteRemediesGoAsTheyCame(t *testing.T) {
 	before := told(t, "ip -j route") + told(t, "ip -6 -j route show dev shape0")
 	for _, prefix := range []string{"10.77.0.0/16", "2001:db8:77::/48"} {
 		var changes []Change
-		for attribute, value := range map[string]string{"congctl": "reno", "initcwnd": "40", "initrwnd": "44", "rto_min": "50",
-			"advmss": "1200", "quickack": "1", "cwnd": "60", "window": "100000"} {
+		for attribute, value := range map[string]string{"congctl": "reno", "initcwnd": "40", "initrwnd": "44",
+			"rto_min": "50",
+			"advmss":  "1200", "quickack": "1", "cwnd": "60", "window": "100000"} {
 			changes = append(changes, Set(Route, prefix+" "+attribute, value))
 		}
 		dids := must(t)(applied(cfg, changes...))

@@ -262,22 +262,27 @@ func readRoutes(s *audit.Snapshot) error {
 					prefix = "default"
 				}
 			}
-			attributes := map[string]string{}
-			for name, kind := range metrics {
-				value, ok := r.metric(kind)
-				switch {
-				case ok && kind == unix.RTAX_CC_ALGO:
-					attributes[name] = strings.TrimRight(string(value.data), "\x00")
-				case ok && value.number() > 0:
-					attributes[name] = strconv.Itoa(int(value.number()))
-				}
-			}
-			if len(attributes) > 0 {
+			if attributes := r.told(); len(attributes) > 0 {
 				s.Routes = append(s.Routes, audit.Route{Prefix: prefix, Attributes: attributes})
 			}
 		}
 	}
 	return nil
+}
+
+// told is what a route says of the transfers that take it.
+func (r *route) told() map[string]string {
+	all := map[string]string{}
+	for name, kind := range metrics {
+		value, ok := r.metric(kind)
+		switch {
+		case ok && kind == unix.RTAX_CC_ALGO:
+			all[name] = strings.TrimRight(string(value.data), "\x00")
+		case ok && value.number() > 0:
+			all[name] = strconv.Itoa(int(value.number()))
+		}
+	}
+	return all
 }
 
 func u64(b []byte, index int) int64 {

@@ -13,7 +13,8 @@ import (
 )
 
 func stores() map[Kind]store {
-	return map[Kind]store{Sysctl: sysctlStore{root: "/proc/sys"}, Route: routeStore{}, Qdisc: qdiscStore{}, File: fileStore{PersistFile}}
+	return map[Kind]store{Sysctl: sysctlStore{root: "/proc/sys"}, Route: routeStore{}, Qdisc: qdiscStore{},
+		File: fileStore{PersistFile}}
 }
 
 // sysctlStore holds the sysctls of the caller's network namespace.

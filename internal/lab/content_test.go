@@ -101,7 +101,8 @@ func carryContent(t *testing.T, l *Lab, version int) string {
 		t.Fatal(err)
 	}
 	awaitListener(t, l.Far)
-	status, err := l.Near.Run(Command{Args: []string{"/proc/self/exe"}, Env: []string{programVariable + "=send " + address},
+	status, err := l.Near.Run(Command{Args: []string{"/proc/self/exe"},
+		Env:    []string{programVariable + "=send " + address},
 		Stderr: os.Stderr})
 	if err != nil || status != 0 {
 		t.Fatalf("sender: %d, %v", status, err)

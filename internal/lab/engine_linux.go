@@ -43,8 +43,9 @@ func engineMain() {
 		fmt.Fprintln(os.Stderr, "fullpipe: lab engine:", err)
 		os.Exit(1)
 	}
-	e := &inside{control: c, hosts: map[string]*host{}, children: map[int]int{}, pids: map[int]int{}, local: map[int]chan int{},
-		seen: map[syscall.Signal]int{}, spawned: make(chan struct{}, 1)}
+	e := &inside{control: c, hosts: map[string]*host{}, children: map[int]int{}, pids: map[int]int{},
+		local: map[int]chan int{},
+		seen:  map[syscall.Signal]int{}, spawned: make(chan struct{}, 1)}
 	e.catchSignals()
 	privateMounts()
 	go e.reap()

@@ -103,8 +103,9 @@ func refused(err error) error {
 func withheld(err error) error {
 	for _, code := range []error{unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EAFNOSUPPORT} {
 		if errors.Is(err, code) {
-			return &Failed{err.Error(), "outside of the container: its seccomp filter, AppArmor or SELinux withholds what a lab " +
-				"makes (namespaces, mounts, netlink sockets, /dev/net/tun); or a container that may (docker run --privileged)"}
+			return &Failed{err.Error(),
+				"outside of the container: its seccomp filter, AppArmor or SELinux withholds what a lab " +
+					"makes (namespaces, mounts, netlink sockets, /dev/net/tun); or a container that may (docker run --privileged)"}
 		}
 	}
 	return err

@@ -83,8 +83,9 @@ var keys = map[string]key{
 		d.queue[i], err = parseQueue(v)
 		return err
 	}},
-	"ecn": {"ecn=20kB, ecn=10packets or ecn=0.2bdp", "queue from which on packets are marked (ECN) where both ends agreed " +
-		"to it (sysctl net.ipv4.tcp_ecn=1), and dropped otherwise; packets of 1500 bytes", ofLane,
+	"ecn": {"ecn=20kB, ecn=10packets or ecn=0.2bdp",
+		"queue from which on packets are marked (ECN) where both ends agreed " +
+			"to it (sysctl net.ipv4.tcp_ecn=1), and dropped otherwise; packets of 1500 bytes", ofLane,
 		func(d *draft, i int, v string) (err error) {
 			d.mark[i], err = parseQueue(v)
 			return err

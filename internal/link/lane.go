@@ -308,7 +308,8 @@ func (l *Lane) Pop(now int64) (Run, bool) {
 	run := l.deliver(l.flying.pop())
 	for !run.Lost && !l.config.Single && l.flying.len() > 0 {
 		next := l.flying.front()
-		if next.due > now || next.id != run.ID || int(next.index) != run.First+run.Count || next.fate&gone != 0 || next.fate&marked != 0 != run.CE {
+		if next.due > now || next.id != run.ID || int(next.index) != run.First+run.Count || next.fate&gone != 0 ||
+			next.fate&marked != 0 != run.CE {
 			break
 		}
 		l.deliver(l.flying.pop())

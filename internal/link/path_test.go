@@ -206,7 +206,8 @@ func FuzzParse(f *testing.F) {
 		f.Add(p.Name)
 		f.Add(p.Text)
 	}
-	f.Add("lab:wan-40ms,loss=1%/8,reorder=1%/5ms,police=1mbit/2kB,queue=3packets,strip=sack+wscale,up.mtu=600,near.stack=windows-95")
+	f.Add("lab:wan-40ms,loss=1%/8,reorder=1%/5ms,police=1mbit/2kB,queue=3packets,strip=sack+wscale,up.mtu=600," +
+		"near.stack=windows-95")
 	f.Add("rate=1mbit,vpn=gateway,crypto=2mbit/3packets,duplex=half,duplicate=9%,police=1mbit/2kB")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := Parse(text)

@@ -56,7 +56,8 @@ func (b *BadPeer) Error() string { return fmt.Sprintf("peer %q: %s", b.Text, b.W
 // Try is what would be right.
 func (b *BadPeer) Try() string { return b.Hint }
 
-const forms = "HOST, HOST:PORT, fullpipe://HOST[:PORT], iperf3://HOST[:PORT], iperf2://HOST[:PORT], ssh://[USER@]HOST, " +
+const forms = "HOST, HOST:PORT, fullpipe://HOST[:PORT], iperf3://HOST[:PORT], iperf2://HOST[:PORT], " +
+	"ssh://[USER@]HOST, " +
 	"http://…, https://… or lab:PROFILE"
 
 // Open connects to the peer that text names.

@@ -64,7 +64,8 @@ func (p *Plan) linux(v present, opt Options) error {
 	p.note("buffers are twice the window: the kernel keeps part of them for bookkeeping, half before 6.6")
 	p.note("a program that sets SO_RCVBUF or SO_SNDBUF is bounded by net.core.rmem_max and wmem_max and loses autotuning")
 	if p.Path.Connections > 1 {
-		p.note("a maximum is a ceiling, not a reservation: connections that share this link hold one bandwidth-delay product " +
+		p.note("a maximum is a ceiling, not a reservation: connections that share this link hold one bandwidth-delay " +
+			"product " +
 			"together, and what waits in its queue")
 	}
 	return nil

@@ -54,7 +54,8 @@ func (p *Plan) launchDaemon(undo bool) []byte {
 	fmt.Fprintf(b, "     keep it in /Library/LaunchDaemons/%s.plist, owner root, mode 644; now:\n", label)
 	fmt.Fprintf(b, "     launchctl bootstrap system /Library/LaunchDaemons/%s.plist\n-->\n", label)
 	b.WriteString("<plist version=\"1.0\">\n<dict>\n\t<key>Label</key>\n\t<string>" + label + "</string>\n" +
-		"\t<key>RunAtLoad</key>\n\t<true/>\n\t<key>ProgramArguments</key>\n\t<array>\n\t\t<string>/usr/sbin/sysctl</string>\n")
+		"\t<key>RunAtLoad</key>\n\t<true/>\n\t<key>ProgramArguments</key>\n\t<array>\n\t\t<string>" +
+		"/usr/sbin/sysctl</string>\n")
 	for _, s := range p.Settings {
 		fmt.Fprintf(b, "\t\t<string>%s=%s</string>\n", s.Name, s.Value)
 	}

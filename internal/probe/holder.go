@@ -44,7 +44,8 @@ func (h *Holder) narrow(l Limits) Limits {
 	return l
 }
 
-var errBoundedGrant = errors.New("this key's bounds hold for TCP, and are not known to iperf3's protocol, which carries UDP")
+var errBoundedGrant = errors.New("this key's bounds hold for TCP, and are not known to iperf3's protocol, which " +
+	"carries UDP")
 
 // choose finds the key that a client says it will prove, by the name that it shows in
 // TLS. Clients that show none, and strangers, are asked for the server's own.

@@ -22,70 +22,87 @@ type Figure struct {
 func Summarize(doc Document) Summary {
 	kind, _, _ := strings.Cut(strings.TrimPrefix(doc.Head().Schema, "fullpipe/"), "/")
 	s := Summary{Kind: kind}
-	switch d := doc.(type) {
-	case *Measure:
-		s.Far = d.Peer
-		for i := range d.Directions {
-			s.add(d.Directions[i].figure())
-		}
-	case *MeasureUDP:
-		s.Far = d.Peer
-		for i := range d.Directions {
-			one := &d.Directions[i]
-			s.add(Figure{string(one.Direction), &one.GoodputBps, nil, ""})
-		}
-	case *Capacity:
-		s.Far = d.Peer
-		for i := range d.Directions {
-			one := &d.Directions[i]
-			s.add(Figure{string(one.Direction), &one.CapacityBps, nil, ""})
-		}
-	case *Compare:
-		s.Far = d.Peers[0] + " and " + d.Peers[1]
-		for i := range d.Directions {
-			one := &d.Directions[i]
-			s.add(Figure{string(one.Direction), one.First.GoodputBps, one.First.RTTMinS, string(one.Cause)})
-		}
-	case *Tune:
-		s.Far = d.Peer
-		for i := range d.Directions {
-			m := &d.Directions[i].Before
-			if after := d.Directions[i].After; after != nil {
-				m = after
-			}
-			f := m.figure()
-			f.Direction, f.GoodputBps = string(d.Directions[i].Direction), &m.MedianBps
-			s.add(f)
-		}
-	case *Sweep:
-		s.Far = d.Peer
-		for i := range d.Cells {
-			if c := &d.Cells[i]; c.Best {
-				s.add(Figure{string(c.Direction), c.GoodputBps, nil, string(c.Limiter)})
-			}
-		}
-	case *RFC6349:
-		s.Far = d.Peer
-		for i := range d.Directions {
-			one := &d.Directions[i]
-			f := Figure{Direction: string(one.Direction), RTTMinS: one.RTTMinS}
-			for j := range one.Tests {
-				if t := &one.Tests[j]; t.GoodputBps != nil && (f.GoodputBps == nil || *t.GoodputBps > *f.GoodputBps) {
-					f.GoodputBps, f.Limiter = t.GoodputBps, string(t.Limiter)
-				}
-			}
-			s.add(f)
-		}
-	case *Diagnose:
-		s.Far = strings.Join(d.Files, ", ")
-		if len(d.Connections) > 0 {
-			for i := range d.Connections[0].Directions {
-				one := &d.Connections[0].Directions[i]
-				s.add(Figure{one.From, one.GoodputBps, one.RTTMinS, string(one.Limiter)})
-			}
-		}
+	if d, ok := doc.(interface{ summarize(*Summary) }); ok {
+		d.summarize(&s)
 	}
 	return s
+}
+
+func (d *Measure) summarize(s *Summary) {
+	s.Far = d.Peer
+	for i := range d.Directions {
+		s.add(d.Directions[i].figure())
+	}
+}
+
+func (d *MeasureUDP) summarize(s *Summary) {
+	s.Far = d.Peer
+	for i := range d.Directions {
+		one := &d.Directions[i]
+		s.add(Figure{string(one.Direction), &one.GoodputBps, nil, ""})
+	}
+}
+
+func (d *Capacity) summarize(s *Summary) {
+	s.Far = d.Peer
+	for i := range d.Directions {
+		one := &d.Directions[i]
+		s.add(Figure{string(one.Direction), &one.CapacityBps, nil, ""})
+	}
+}
+
+func (d *Compare) summarize(s *Summary) {
+	s.Far = d.Peers[0] + " and " + d.Peers[1]
+	for i := range d.Directions {
+		one := &d.Directions[i]
+		s.add(Figure{string(one.Direction), one.First.GoodputBps, one.First.RTTMinS, string(one.Cause)})
+	}
+}
+
+func (d *Tune) summarize(s *Summary) {
+	s.Far = d.Peer
+	for i := range d.Directions {
+		m := &d.Directions[i].Before
+		if after := d.Directions[i].After; after != nil {
+			m = after
+		}
+		f := m.figure()
+		f.Direction, f.GoodputBps = string(d.Directions[i].Direction), &m.MedianBps
+		s.add(f)
+	}
+}
+
+func (d *Sweep) summarize(s *Summary) {
+	s.Far = d.Peer
+	for i := range d.Cells {
+		if c := &d.Cells[i]; c.Best {
+			s.add(Figure{string(c.Direction), c.GoodputBps, nil, string(c.Limiter)})
+		}
+	}
+}
+
+func (d *RFC6349) summarize(s *Summary) {
+	s.Far = d.Peer
+	for i := range d.Directions {
+		one := &d.Directions[i]
+		f := Figure{Direction: string(one.Direction), RTTMinS: one.RTTMinS}
+		for j := range one.Tests {
+			if t := &one.Tests[j]; t.GoodputBps != nil && (f.GoodputBps == nil || *t.GoodputBps > *f.GoodputBps) {
+				f.GoodputBps, f.Limiter = t.GoodputBps, string(t.Limiter)
+			}
+		}
+		s.add(f)
+	}
+}
+
+func (d *Diagnose) summarize(s *Summary) {
+	s.Far = strings.Join(d.Files, ", ")
+	if len(d.Connections) > 0 {
+		for i := range d.Connections[0].Directions {
+			one := &d.Connections[0].Directions[i]
+			s.add(Figure{one.From, one.GoodputBps, one.RTTMinS, string(one.Limiter)})
+		}
+	}
 }
 
 // add keeps one figure for each direction.

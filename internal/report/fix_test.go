@@ -71,7 +71,8 @@ func TestFixesOfATune(t *testing.T) {
 		fixes[0].Expected.HighBps != 2e6 {
 		t.Errorf("%+v", fixes)
 	}
-	full := &tune.Direction{Goal: tune.Latency, Before: tune.Measured{Verdict: verdict.Verdict{Limiter: verdict.Bottleneck}}}
+	full := &tune.Direction{Goal: tune.Latency,
+		Before: tune.Measured{Verdict: verdict.Verdict{Limiter: verdict.Bottleneck}}}
 	if first := tuneFixes(full, &record.TuneDirection{})[0]; first.Action != remedy.FairQueue {
 		t.Errorf("a full link is no answer to a queue: %+v", first)
 	}

@@ -30,7 +30,8 @@ func TestShorterStructs(t *testing.T) {
 		200: 502_000, 208: 1448} {
 		ne.PutUint64(whole[at:], v)
 	}
-	const base = transfer.HaveCwnd | transfer.HaveInFlight | transfer.HaveRecovery | transfer.HaveRTT | transfer.HaveRetrans
+	const base = transfer.HaveCwnd | transfer.HaveInFlight | transfer.HaveRecovery | transfer.HaveRTT |
+		transfer.HaveRetrans
 	const counters = base | transfer.HaveAcked | transfer.HaveReceived
 	const rate = counters | transfer.HaveNotSent | transfer.HaveMinRTT | transfer.HaveRate
 	for _, c := range []struct {

@@ -23,7 +23,8 @@ type ended struct{ err error }
 
 // Run shows on a terminal what watch tells, until the user quits, ctx ends or watch does.
 // It returns when watch has returned: its error, nil where the user quit.
-func Run(ctx context.Context, in io.Reader, out io.Writer, watch func(context.Context, func(*record.Watch)) error) error {
+func Run(ctx context.Context, in io.Reader, out io.Writer, watch func(context.Context,
+	func(*record.Watch)) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	program := tea.NewProgram(model{}, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),

@@ -19,7 +19,8 @@ import (
 // watched is a period in which so many bit/s went to and came from a few far ends.
 func watched(rates ...float64) *record.Watch {
 	trip, least := 0.074, 0.040
-	one := func(program, local, remote string, way transfer.Direction, bps float64, shares verdict.Shares) record.WatchedConnection {
+	one := func(program, local, remote string, way transfer.Direction, bps float64,
+		shares verdict.Shares) record.WatchedConnection {
 		limiter := shares.Top()[0]
 		return record.WatchedConnection{Local: local, Remote: remote, PID: 7, Program: program, SendBufferBytes: 64 << 10,
 			FollowedS: 90, Directions: []record.WatchedDirection{{Direction: way, Bytes: int64(bps / 4), GoodputBps: bps,
@@ -114,7 +115,8 @@ func TestFreezeAndPause(t *testing.T) {
 // A group's shares and losses weigh as much as the payload that they stand for.
 func TestGroupsAreWeighed(t *testing.T) {
 	r := after(t, watched(1e6, 3e6, 2e6), "g").shown()[0]
-	if r.bps != 4e6 || r.connections != 2 || r.shares[verdict.Application] != 0.75 || r.shares[verdict.Bottleneck] != 0.1875 ||
+	if r.bps != 4e6 || r.connections != 2 || r.shares[verdict.Application] != 0.75 ||
+		r.shares[verdict.Bottleneck] != 0.1875 ||
 		r.limited != "application, bottleneck" {
 		t.Errorf("%+v", r)
 	}
@@ -139,7 +141,8 @@ func TestPicture(t *testing.T) {
 		}
 	}
 	opened := ansi.Strip(after(t, d, "end", "enter").draw())
-	for _, want := range []string{"bbbbbbii", "74 ms (40 ms)", "bottleneck 75 %", "do ", "nothing to tune", "64 KiB", "128 KiB"} {
+	for _, want := range []string{"bbbbbbii", "74 ms (40 ms)", "bottleneck 75 %", "do ", "nothing to tune", "64 KiB",
+		"128 KiB"} {
 		if !strings.Contains(opened, want) {
 			t.Errorf("%q is not in\n%s", want, opened)
 		}

@@ -138,7 +138,8 @@ func TestApply(t *testing.T) {
 				peer.each = func(run int) error { return c.each(run, cancel) }
 			}
 			d := &Direction{Direction: transfer.Up, Path: Path{RTT: path.RTT, MSS: path.MSS, CapacityBps: path.CapacityBps()}}
-			got, err := Apply(ctx, Config{Peer: peer}, d, []host.Change{host.Set(host.Sysctl, setting, "4096 16384 "+c.new)}, nil)
+			got, err := Apply(ctx, Config{Peer: peer}, d, []host.Change{host.Set(host.Sysctl, setting, "4096 16384 "+c.new)},
+				nil)
 			if c.err != nil && !errors.Is(err, c.err) || (err != nil) != (c.err != nil || c.left != "") {
 				t.Errorf("error %v, want %v", err, c.err)
 			}

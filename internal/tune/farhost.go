@@ -88,7 +88,8 @@ func (f *FarHost) revert(ctx context.Context, applied []host.Did) ([]host.Did, e
 	args := []string{"undo", "--json"}
 	for _, d := range applied {
 		// What it says that it changed is not to be trusted with more than was asked of it.
-		if d.Outcome == host.Changed && slices.ContainsFunc(f.plan.Settings, func(s plan.Setting) bool { return s.Name == d.Name }) {
+		if d.Outcome == host.Changed && slices.ContainsFunc(f.plan.Settings,
+			func(s plan.Setting) bool { return s.Name == d.Name }) {
 			args = append(args, d.Name)
 		}
 	}
@@ -117,7 +118,8 @@ func (f *FarHost) ask(ctx context.Context, into any, stdin []byte, args ...strin
 		return &FarError{err, ""}
 	}
 	if err := json.Unmarshal(out, into); err != nil {
-		return &FarError{fmt.Errorf("fullpipe %s answered no document: %w", args[0], err), "the same version of fullpipe there"}
+		return &FarError{fmt.Errorf("fullpipe %s answered no document: %w", args[0], err),
+			"the same version of fullpipe there"}
 	}
 	return nil
 }

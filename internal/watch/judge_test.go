@@ -75,7 +75,8 @@ func poured(queued func(i int) int64) *Connection {
 		at := time.Duration(i) * 50 * time.Millisecond
 		c.window = append(c.window, Told{SendBuffer: 100_000, SendQueued: queued(i), Unacked: 50_000,
 			Sample: transfer.Sample{At: at,
-				Have: clocks | transfer.HaveRTT | transfer.HaveMinRTT | transfer.HaveCwnd | transfer.HaveInFlight | transfer.HaveAcked |
+				Have: clocks | transfer.HaveRTT | transfer.HaveMinRTT | transfer.HaveCwnd | transfer.HaveInFlight |
+					transfer.HaveAcked |
 					transfer.HaveRetrans | transfer.HaveRecovery | transfer.HaveRate,
 				RTT: 40 * time.Millisecond, MinRTT: 40 * time.Millisecond, Cwnd: 200_000, SendWnd: 1 << 20, InFlight: 50_000,
 				Busy:  at,

@@ -39,7 +39,8 @@ func tuned(t *testing.T, change func(*simpath.Path, *simpeer.Peer)) *record.Tune
 	if err := errors.Join(errNear, errFar); err != nil {
 		t.Fatal(err)
 	}
-	return report.Tune(record.Header{Schema: "fullpipe/tune/v1"}, "host", result, &report.System{Target: near}, &report.System{Target: far})
+	return report.Tune(record.Header{Schema: "fullpipe/tune/v1"}, "host", result, &report.System{Target: near},
+		&report.System{Target: far})
 }
 
 func TestTuneKeepsTheContract(t *testing.T) {

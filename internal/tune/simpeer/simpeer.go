@@ -172,7 +172,8 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 		sample := transfer.Sample{At: at, Have: transfer.HaveRTT | transfer.HaveMinRTT, RTT: rtt, RTTVar: t.path.Jitter / 4,
 			MinRTT: t.path.RTT}
 		if sends {
-			sample.Have |= transfer.HaveSendWnd | transfer.HaveInFlight | transfer.HaveRetrans | transfer.HaveAcked | transfer.HaveRate
+			sample.Have |= transfer.HaveSendWnd | transfer.HaveInFlight | transfer.HaveRetrans | transfer.HaveAcked |
+				transfer.HaveRate
 			sample.Have |= transfer.HaveCwnd | transfer.HaveLimits | transfer.HaveNotSent
 			sample.Cwnd, sample.Ssthresh, sample.NotSent, sample.Busy = int64(flight), int64(flight), int64(t.path.MSS)*64, at
 			if flight >= t.window*0.97 { // the receiver's window is what is full

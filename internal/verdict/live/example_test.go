@@ -12,7 +12,8 @@ import (
 // time, at 40 ms.
 func ExampleJudge() {
 	const window, rtt = 65535, 40 * time.Millisecond
-	const have = transfer.HaveRTT | transfer.HaveMinRTT | transfer.HaveCwnd | transfer.HaveSendWnd | transfer.HaveInFlight |
+	const have = transfer.HaveRTT | transfer.HaveMinRTT | transfer.HaveCwnd | transfer.HaveSendWnd |
+		transfer.HaveInFlight |
 		transfer.HaveNotSent | transfer.HaveLimits | transfer.HaveRetrans | transfer.HaveAcked
 	var sender transfer.Stream
 	for at := time.Duration(0); at <= 4*time.Second; at += rtt {

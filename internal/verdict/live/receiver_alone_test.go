@@ -26,7 +26,8 @@ func TestWindowsWithoutASender(t *testing.T) {
 		{"a third of the window, sampled beside its beat", 48000, 16000, 37 * time.Millisecond, verdict.Unknown},
 	} {
 		stream := transfer.Stream{First: time.Millisecond, ReceiveBuffer: transfer.Buffer{Requested: int(c.window)}}
-		have := transfer.HaveMinRTT | transfer.HaveReceived | transfer.HaveReceiveWnd | transfer.HaveProgram | transfer.HaveQueue
+		have := transfer.HaveMinRTT | transfer.HaveReceived | transfer.HaveReceiveWnd | transfer.HaveProgram |
+			transfer.HaveQueue
 		for at := stream.First; at < 2*time.Second; at += c.every {
 			bytes := c.burst * int64(at/rtt+1)
 			stream.Samples = append(stream.Samples, transfer.Sample{At: at, Have: have, MinRTT: rtt, Received: bytes,

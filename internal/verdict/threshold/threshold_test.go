@@ -10,12 +10,16 @@ import (
 
 // Every number has a unit and an origin: "unit | origin" behind it.
 func TestEveryThresholdHasAUnitAndAnOrigin(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "threshold.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
+	var declarations []ast.Decl
+	for _, name := range []string{"threshold.go", "network.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		declarations = append(declarations, file.Decls...)
 	}
 	n := 0
-	for _, decl := range file.Decls {
+	for _, decl := range declarations {
 		block, ok := decl.(*ast.GenDecl)
 		if !ok || block.Tok != token.CONST {
 			continue

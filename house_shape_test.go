@@ -1,0 +1,82 @@
+package fullpipe_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/uudashr/gocognit"
+)
+
+// The most that a reader has to take in at once.
+const (
+	mostColumns    = 120 // of a line, in runes
+	mostLines      = 350 // of a file that is no test
+	mostComplexity = 30  // of a function, cognitive complexity as gocognit counts it
+)
+
+// mayBeComplex are functions whose branches are a format's own, with the reason.
+var mayBeComplex = map[string]string{
+	"internal/capture.nextBlock": "one case for each kind of a pcapng file's blocks",
+}
+
+func TestCodeFitsAReader(t *testing.T) {
+	for _, p := range packages(t) {
+		names, err := filepath.Glob(filepath.Join(p.Dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files := token.NewFileSet()
+			file, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution|parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown, lines := filepath.Join(p.room(), filepath.Base(name)), strings.Split(string(text), "\n")
+			raw := rawLines(files, file)
+			for i, line := range lines {
+				if n := utf8.RuneCountInString(line); n > mostColumns && !raw[i+1] {
+					t.Errorf("%s:%d: %d columns, %d are allowed", shown, i+1, n, mostColumns)
+				}
+			}
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			if len(lines)-1 > mostLines {
+				t.Errorf("%s: %d lines, %d are allowed", shown, len(lines)-1, mostLines)
+			}
+			for _, d := range file.Decls {
+				f, isFunc := d.(*ast.FuncDecl)
+				if !isFunc {
+					continue
+				}
+				if n := gocognit.Complexity(f); n > mostComplexity && mayBeComplex[p.room()+"."+f.Name.Name] == "" {
+					t.Errorf("%s: %s has a cognitive complexity of %d, %d are allowed", shown, f.Name.Name, n, mostComplexity)
+				}
+			}
+		}
+	}
+}
+
+// rawLines are the lines that a raw string touches: their breaks belong to the text.
+func rawLines(files *token.FileSet, file *ast.File) map[int]bool {
+	raw := map[int]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.BasicLit); ok && s.Kind == token.STRING && strings.HasPrefix(s.Value, "`") {
+			for line := files.Position(s.Pos()).Line; line <= files.Position(s.End()).Line; line++ {
+				raw[line] = true
+			}
+		}
+		return true
+	})
+	return raw
+}

@@ -1,0 +1,150 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// figures prints an observation's values.
+type figures verdict.Values
+
+func (f figures) has(key string) bool     { _, ok := f[key]; return ok }
+func (f figures) rate(key string) string  { return units.Rate(f[key]).String() }
+func (f figures) size(key string) string  { return units.Size(f[key]).Exact() }
+func (f figures) share(key string) string { return percent(f[key]) }
+func (f figures) time(key string) string {
+	return units.Time(time.Duration(f[key] * float64(time.Second)))
+}
+
+// took is "97 % of the time".
+func (f figures) took() string { return f.share("time_ratio") + " of the time" }
+
+// loaded is the round trip under load beside the empty path's.
+func (f figures) loaded() string {
+	return fmt.Sprintf("round trip %s, %s when empty", f.time("rtt_s"), f.time("rtt_base_s"))
+}
+
+func percent(share float64) string {
+	if share < 0.01 && share > 0 {
+		return fmt.Sprintf("%.2g %%", 100*share)
+	}
+	return fmt.Sprintf("%.0f %%", 100*share)
+}
+
+func fixedSentence(text string) func(figures) string { return func(figures) string { return text } }
+
+func (f figures) alsoFull(what string) string {
+	return fmt.Sprintf("%s also full (%s of the time), but its %s would allow %s", what, f.share("full_ratio"),
+		f.size("window_bytes"), f.rate("allows_bps"))
+}
+
+// contradiction is what a verdict said and what its figures allow.
+func (f figures) contradiction() string {
+	for _, one := range []struct {
+		figure verdict.Figure
+		text   string
+		print  func(figures, string) string
+	}{
+		{verdict.FullLinkFigure, "a full link would have carried %s, and %s are the most that fit what was carried",
+			figures.size},
+		{verdict.WindowFigure, "the receive window over the least round trip allows %s, and %s is the bound by what came",
+			figures.rate},
+		{verdict.RTTFigure, "a round trip of %s on the empty path, and of %s under load", figures.time},
+		{verdict.IdleFigure, "the network held it back %s of the time, and something was outstanding %s of it at the most",
+			figures.share},
+		{verdict.SlowStartFigure, "slow start took %s round trips, and %s are the most that it can", figures.count},
+		{verdict.LossFigure, "%s segments are said to have been lost, and %s were sent again", figures.count},
+		{verdict.LossRateFigure, "so few losses leave a congestion window that gives %s, and %s is the bound by what came",
+			figures.rate},
+	} {
+		said, allowed := "said_"+string(one.figure), "allowed_"+string(one.figure)
+		if f.has(said) {
+			return fmt.Sprintf(one.text, one.print(f, said), one.print(f, allowed))
+		}
+	}
+	return "a figure that this version does not know"
+}
+
+func (f figures) count(key string) string { return fmt.Sprintf("%.0f", f[key]) }
+
+func sayMemoryShort(f figures) string {
+	var ends []string
+	for _, end := range []string{"sender", "receiver"} {
+		if !f.has(end + "_times") {
+			continue
+		}
+		text := fmt.Sprintf("at the %s %.0f times", end, f[end+"_times"])
+		if f.has(end + "_s") {
+			text += ", " + f.time(end+"_s") + " in all"
+		}
+		ends = append(ends, text)
+	}
+	return "the kernel's TCP ran short of memory (net.ipv4.tcp_mem) " + strings.Join(ends, " and ") +
+		": it closes windows and drops segments then, as a slow reader or a lossy path would"
+}
+
+func sayKernelTellsLess(f figures) string {
+	var missing []string
+	for _, one := range []struct{ key, what string }{
+		{"limit_clocks", "how long windows and buffers held it back"}, {"unsent", "what waits unsent"},
+		{"receive_window", "the peer's window"}, {"rate", "the delivery rate"},
+	} {
+		if f.has(one.key) {
+			missing = append(missing, one.what)
+		}
+	}
+	return "this kernel does not tell " + strings.Join(missing, ", ")
+}
+
+func sayNothingToSend(f figures) string {
+	text := "the sending program had nothing to send " + f.took()
+	if f.has("paused_s") {
+		text += fmt.Sprintf(" (it chose not to write for %s of %s)", f.time("paused_s"), f.time("total_s"))
+	}
+	if f.has("awaited_s") {
+		text += fmt.Sprintf(" (it waited for the other program's answer for %s of %s)", f.time("awaited_s"),
+			f.time("total_s"))
+	}
+	return text
+}
+
+func saySendBuffer(f figures) string {
+	text := fmt.Sprintf("the send buffer lets out %s, which at %s allows %s",
+		f.size("outstanding_bytes"), f.time("rtt_s"), f.rate("allows_bps"))
+	if f.has("blocked_ratio") {
+		text += "; the writer waited for space " + f.share("blocked_ratio") + " of the time"
+	}
+	if f.has("rule_bytes") {
+		text += fmt.Sprintf("; rule in force: afd:%.0f", f["rule_bytes"])
+	}
+	return text
+}
+
+func sayLocalQueue(f figures) string {
+	lost := "nothing was lost"
+	if f["retransmitted_ratio"] > 0 {
+		lost = f.share("retransmitted_ratio") + " of the bytes were sent again"
+	}
+	return fmt.Sprintf("data waited unsent %s although the congestion window (%s) had room for more than was in flight "+
+		"(%s) and %s: "+
+		"this host's own queue holds it back", f.took(), f.size("cwnd_bytes"), f.size("in_flight_bytes"), lost)
+}
+
+func sayCapturedFullLink(f figures) string {
+	text := fmt.Sprintf("the path delivered its best, %s, %s", f.rate("best_bps"), f.took())
+	if f.has("queue") {
+		text += fmt.Sprintf(", with a standing queue: the round trip was %s, %s when empty", f.time("rtt_s"),
+			f.time("rtt_base_s"))
+	} else {
+		text += fmt.Sprintf("; faster sending came out no faster (round trip %s, %s when empty)", f.time("rtt_s"),
+			f.time("rtt_base_s"))
+	}
+	if f.has("window_allows_bps") {
+		text += "; the receiver's window was also full, but would allow " + f.rate("window_allows_bps")
+	}
+	return text
+}

@@ -1,0 +1,276 @@
+package threshold
+
+import "time"
+
+// UDP transfers.
+const (
+	// DatagramLoss is the share of datagrams without which a tenth more would arrive.
+	DatagramLoss = 1 - 1/CauseFactor // ratio | definition
+	// DatagramQueue is the median delay above the least one from which a queue is seen.
+	DatagramQueue = 2 * time.Millisecond // time | a busy host holds up single datagrams, not half of them
+	// DatagramBusy is the share of a core from which a thread does nothing else.
+	DatagramBusy = 0.9 // ratio | the sampler's own error is a few percent
+)
+
+// Queues and the rate of a full link.
+const (
+	// StandingQueue is by how much more than the empty path's the round trip must stay for
+	// the difference to be a queue.
+	StandingQueue = 0.1 // ratio | attribution bank, full link with shallow queue
+	// LongQueue is a queue that half fills the path again, BeyondBursts one that bursts of
+	// less than a BDP cannot make: they find the link idle, and their last segment waits a
+	// round trip at most.
+	LongQueue    = 0.5 // ratio | attribution bank, full link with deep queue
+	BeyondBursts = 1.2 // ratio | arithmetic, and a fifth
+	// MostlyQueued is the share of samples from which a queue is hardly ever gone.
+	MostlyQueued = 0.65 // ratio | attribution bank, loss under BBR
+	// FlatRate is the share of the best lasting rate from which the mean says that the
+	// link was kept full: whatever loss costs is less than a tenth then.
+	FlatRate = 0.9 // ratio | definition
+	// ClearlyFlat and ClearlyUneven lie as far from FlatRate on either side as the best
+	// lasting rate is uncertain.
+	ClearlyFlat   = 0.94 // ratio | attribution bank: scatter of the best lasting rate
+	ClearlyUneven = 0.82 // ratio | attribution bank: scatter of the best lasting rate
+	// Unlasting is the same share from which nothing lasted.
+	Unlasting = 1.25 // ratio | attribution bank, short transfer
+	// EvenRate is the mean rate's share of the best within round trips from which data
+	// arrives without a break.
+	EvenRate = 0.8 // ratio | attribution bank, small send buffer on long paths
+	// Unsteady and VeryUnsteady are the shares of the best lasting rate that will do with a
+	// long queue, and where the rate is even within round trips.
+	Unsteady     = 0.7 // ratio | attribution bank on a busy host
+	VeryUnsteady = 0.6 // ratio | attribution bank on a busy host
+	// EvenSegments is how many segments of each connection a stretch must hold on average
+	// to judge evenness by it, EvenStretches how many stretches there must be, and
+	// EvenBest which of them is the best.
+	EvenSegments  = 16  // segments | attribution bank, small send buffer on long paths
+	EvenStretches = 16  // stretches | the best tenth is one and a half
+	EvenBest      = 0.9 // ratio | the best tenth
+)
+
+// Loss.
+const (
+	// Losing is the share of what was sent that is sent again from which loss is no
+	// accident. By the square-root law (Mathis et al. 1997) this share still allows 54
+	// segments in flight, 1 Mbit/s over 600 ms.
+	Losing = 0.0005 // ratio | attribution bank, loss under cubic; captures of loss-1pc
+	// HeavyLoss is the share that a short queue does not lose even to BBR.
+	HeavyLoss = 0.1 // ratio | BBRv1 (Cardwell et al. 2016) ignores loss up to a fifth
+	// QueueBeforeLoss is how many packets at least a link queues before it loses,
+	// PacketBytes the size of one.
+	QueueBeforeLoss = 5    // packets | the lab's least queue is 10; routers hold 64 and more
+	PacketBytes     = 1500 // bytes | RFC 894
+	// QueueFormed is the share of them that the mean round trip must exceed the least by.
+	QueueFormed = 0.4 // ratio | a sawtooth's mean is half of its height
+	// QueueResolvable is the share of the round trip that they must take to be seen in it.
+	QueueResolvable = 0.05 // ratio | attribution bank: scatter of smoothed round trips
+	// FirstBurst is by how much the peak must exceed all later rates for a policer's
+	// bucket to have been full at first.
+	FirstBurst = 1.3 // ratio | attribution bank, policer; Flach et al. 2016, 3
+	// PolicedSteady is the share of the best later rate that the mean must reach.
+	PolicedSteady = 0.8 // ratio | attribution bank: policers leave 0.86 and more, queues of ten packets 0.78
+	// LossInBursts is the variance of the losses in a round over their mean from which they
+	// come in bursts, over DispersionRounds and more.
+	LossInBursts     = 2.0  // ratio | Poisson has 1; lab: 0.75 to 1.5 at random, 2.8 to 280 behind policers
+	DispersionRounds = 12.0 // rounds | the estimate scatters by √(2/n): 0.4
+	// BlackHoleTimeouts in a row with nothing acknowledged are a path that swallows.
+	BlackHoleTimeouts = 2 // timeouts | RFC 8899, 4.3: more than one probe; attribution bank, MTU black hole
+)
+
+// Acknowledgements on their way back. Of what the round trip had waited, they waited at
+// least AckQueue where they are what limits, and at most AckQueueHardly where data surely
+// is.
+const (
+	AckQueue       = 0.7                   // ratio | attribution bank, starved acknowledgements
+	AckQueueHardly = 0.35                  // ratio | half of AckQueue
+	AckLags        = 10                    // samples | a mean of fewer scatters by a third
+	AckLagResolved = 20 * time.Millisecond // time | two samples of 10 ms
+	AckLagGap      = 2                     // sampling intervals | one sample left out: what happened between is not known
+)
+
+// The sending and the receiving host.
+const (
+	// SaturatedThread is the share of wall time from which a data thread has no more to give.
+	SaturatedThread = 0.9 // ratio | definition
+	// SaturatedHost is the share of a host's processors from which nothing more is to be had.
+	SaturatedHost = 0.9 // ratio | definition
+	// RunDelay is the share of time without a core, and with nothing left to send, from
+	// which it counts: an ordinary host's other programs take less.
+	RunDelay = 0.1 // ratio | definition
+	// MostlyWaiting is the share of a round in which a program that waits for data, or
+	// pauses, does mostly that.
+	MostlyWaiting = 0.5 // ratio | a majority
+	// PacedNear is how far the pacing rate may lie above the rate for pacing to be what
+	// holds it.
+	PacedNear = 1.1 // ratio | definition
+	// OpenWindow and OpenSteadyWindow are the shares of a window, and of a congestion
+	// window that did not move, below which what is in flight leaves room.
+	OpenWindow       = 0.8  // ratio | attribution bank, local shaper; tcp_is_cwnd_limited: half in slow start
+	OpenSteadyWindow = 0.93 // ratio | attribution bank, local shaper
+	// UnsentOften is the share of time with data unsent and room in both windows from
+	// which, without loss, it is so between the samples too.
+	UnsentOften = 0.3 // ratio | attribution bank, local shaper
+	// BBRProbing is by how much BBR's pacing rate exceeds the rate while it probes.
+	BBRProbing = 1.12 // ratio | tcp_bbr.c: bbr_pacing_gain probes by 5/4, half of it
+)
+
+// Two ways to one far end.
+const (
+	// CauseFactor is the factor from which a cause is one.
+	CauseFactor = 1.10 // ratio | definition
+	// LimiterCounts is the share of transfers that must show a limiter for it to count.
+	LimiterCounts = 1.0 / 3 // ratio | one of three rounds
+)
+
+// Captures: where the tap stands, and what a slice of a timeline says. A slice is a round
+// trip or more.
+const (
+	// FewSegments, and as few rounds of something, are too little to tell anything.
+	FewSegments = 3 // segments | two segments acknowledge each other (RFC 5681, 4.2)
+	// TransferSegments make a transfer of a conversation.
+	TransferSegments = 20 // segments | two initial windows of ten (RFC 6928)
+	// TapAtSender and TapAtReceiver are the shares of the round trip that lie between the
+	// tap and the sender below and above which it stands at that end.
+	TapAtSender   = 0.2 // ratio | capture bank, three taps
+	TapAtReceiver = 0.8 // ratio | capture bank, three taps
+	// PathPace is the quantile of the bursts' paces that stands for the path's.
+	PathPace = 0.7 // ratio | capture bank; Dovrolis et al. 2001: single dispersions scatter both ways
+	// QueueSegments is how many outstanding segments at the least can make a queue, and
+	// how many round trips' serialisations are one's own.
+	QueueSegments = 4 // segments | capture bank
+	// SerialisedPackets, QueueLeast and QueueSpreads bound a queue from below: by packets,
+	// by a time, and by how round trips scatter within a round.
+	SerialisedPackets = 3                      // packets | capture bank
+	QueueLeast        = 200 * time.Microsecond // time | capture bank: a host's own scatter
+	QueueSpreads      = 2.2                    // standard deviations | capture bank, jitter
+	// QueueSeenOften is the share of time whose rises of the round trip stay below the one
+	// that shows a shallow queue.
+	QueueSeenOften = 0.6 // ratio | capture bank, policer against shallow queue
+	// AckQueueTick is the least delay on the way back that timestamps resolve.
+	AckQueueTick = 3 * time.Millisecond // time | RFC 7323, 5.4: senders count milliseconds
+	// FullSlice is the share of the path's rate from which a slice is full; FullSliceFilled
+	// the same where the whole transfer filled the link, and FilledWithin how near to the
+	// path's rate that is.
+	FullSlice       = 0.75 // ratio | capture bank
+	FullSliceFilled = 0.5  // ratio | capture bank
+	FilledWithin    = 1.1  // ratio | definition
+	// PausingShare of the time without anything outstanding are real pauses.
+	PausingShare = 0.1 // ratio | definition
+	// LongPause is longer than pacing and shapers leave between two segments, and
+	// ClearPause so long that at a tap at the sender nothing else explains it.
+	LongPause  = 200 * time.Millisecond // time | RTO_MIN of tcp.h: what waits longer was not sent
+	ClearPause = 100 * time.Millisecond // time | capture bank, paced sockets
+	// ProbeSegments is what must be outstanding for a burst's rate to be one; probing
+	// faster than the path is seen in one slice of ProbeEvery.
+	ProbeSegments = 8  // segments | tcp_bbr.c: a cycle of eight phases
+	ProbeEvery    = 30 // slices | capture bank, BBR
+	// ShortTail is the last round trips that a short transfer spends waiting.
+	ShortTail = 1.2 // round trips | the last acknowledgement
+	// UnreliableSlice is the share of a slice's data that were not captured from which it
+	// says nothing; UnreliableCapture of all data, from which nothing does.
+	UnreliableSlice   = 0.1  // ratio | capture bank, losses at the tap
+	UnreliableCapture = 0.02 // ratio | capture bank, losses at the tap
+	// ScalePlateau is the share of time at a window from which an inferred scale is
+	// believed.
+	ScalePlateau = 0.7 // ratio | capture bank, captures without handshake
+	// SmallShare is the share of segments below the MSS from which the program's writes
+	// show; FlatShare the share of the most outstanding that counts as at it, and
+	// FlatLong of the time there.
+	SmallShare = 0.05 // ratio | capture bank
+	FlatShare  = 0.9  // ratio | definition
+	FlatLong   = 0.8  // ratio | capture bank, small send buffer
+	// PolicedEven is the most by which six parts of a policed transfer's time differ in
+	// rate, PolicedEvents and PolicedSlices how much must be seen.
+	PolicedEven   = 1.3 // ratio | capture bank, policer
+	PolicedEvents = 3   // loss events | capture bank, policer
+	PolicedSlices = 8   // slices | capture bank, policer
+	// CoarseGrain and CoarseShare: a clock that counts in longer steps than that, and than
+	// that share of the round trip, is too coarse.
+	CoarseGrain    = 500 * time.Microsecond // time | capture bank, clocks of 1 and 10 ms
+	CoarseShare    = 0.05                   // ratio | capture bank, clocks of 1 and 10 ms
+	CoarseSegments = 100                    // segments | fewer times do not show a clock's step
+	// IdleOfApplication is the share of the program's time that must be pauses for it to be
+	// told as one that has nothing to send; else it waits for answers.
+	IdleOfApplication = 0.3 // ratio | capture bank
+	// ExchangesWait is the share of the time that round trips between blocks must take for
+	// them to be what limits, and ExchangesRestart the share of the times with nothing
+	// outstanding that a message of the other end must end.
+	ExchangesWait    = 0.5 // ratio | a majority: the rest is the programs' own time
+	ExchangesRestart = 0.8 // ratio | definition, twice: a program that writes by its own clock is answered too
+	// ProgramWindowRoom is how many times what is outstanding the receive window must be for
+	// a flat level to be the program's, and ProgramWindowAnswers the share of what was sent that
+	// the other end may send meanwhile: messages, no data.
+	ProgramWindowRoom    = 1.25 // ratio | as WindowGrows: half of one of autotuning's steps
+	ProgramWindowAnswers = 0.05 // ratio | SSH: 1 in 1,000; HTTP/2: 1 in 1,000; TLS records: as many
+	// UnscaledWorthTelling: with that much outstanding, the missing window scale is told.
+	UnscaledWorthTelling = 40_000 // bytes | two thirds of what 16 bits hold
+	// LittleQueue is how many times the empty path's round trip bytes must have been on their
+	// way for a queue where no round trip was timed: a repair alone makes it up to 2.
+	LittleQueue = 3.0 // ratio | Little's law; RFC 6675: at most a window more than is acknowledged
+	// OneWay is the share of acknowledgements among segments below which a direction's are
+	// not in the capture.
+	OneWay         = 0.005 // ratio | receivers acknowledge at least every 64th segment, offloads included
+	OneWaySegments = 20    // segments | two initial windows of ten (RFC 6928)
+	// PushedIdle is the share of the idle time that must follow the end of a write, and
+	// BackingOff the share of pauses that double, for and against a program's pauses.
+	PushedIdle = 0.5  // ratio | a majority
+	BackingOff = 0.25 // ratio | RFC 6298, 5.5
+	// LossAllows is how far the rate that losses allow may lie above what came, where repairs
+	// take less than RepairsMatter of the time.
+	LossAllows    = 4.0 // ratio | Mathis et al. 1997: measured rates lie within a factor of 2 of the model's
+	RepairsMatter = 0.3 // ratio | definition
+	// LossTimesOut is the loss from which timeouts hold a sender more than its window does.
+	LossTimesOut = 0.02 // ratio | Padhye et al. 1998: Mathis' model fits below
+	// WindowAbove is how far above the rate a window may allow for it to limit clearly.
+	WindowAbove = 1.5 // ratio | capture bank
+)
+
+// Captures: congestion windows over slices.
+const (
+	PlateauSlices = 20 // slices | capture bank: without growth for so long it is a plateau
+	BlockSlices   = 4  // slices | capture bank: away from the sender single ones scatter
+	// OpeningWindow and OpeningRate are by how much the window and the rate must grow after
+	// a third of the time for the window still to open then.
+	OpeningWindow = 1.5 // ratio | RFC 9406: slow start ended early
+	OpeningRate   = 1.3 // ratio | RFC 9406: slow start ended early
+	// A window rises over so many blocks, in this share of the steps more than it falls, by
+	// this much, and never falls to this share of its height; at RisingReached it is there.
+	RisingBlocks  = 3    // blocks | capture bank
+	RisingMostly  = 0.5  // ratio | capture bank
+	RisingEnough  = 1.04 // ratio | capture bank
+	RisingFallen  = 0.85 // ratio | RFC 9438, 4.6: CUBIC falls to 0.7
+	RisingReached = 0.98 // ratio | capture bank
+)
+
+// Captures: what the fix would give.
+const (
+	// PaceReached is the share of the bursts' pace that a longer transfer reaches.
+	PaceReached = 0.6 // ratio | prediction bank
+	// WindowSaysNothing: a window so many times above what was used would have grown.
+	WindowSaysNothing = 3.0 // ratio | prediction bank
+	// CeilingReached and CeilingAbove bound the range around a ceiling that was seen.
+	CeilingReached = 0.7  // ratio | prediction bank
+	CeilingAbove   = 1.05 // ratio | prediction bank
+	// WindowHeld is the share of a slice with a full or closed window from which its rate
+	// says how fast the receiver made room.
+	WindowHeld = 0.1 // ratio | prediction bank
+	// Overloaded is by how much more must be sent than came out.
+	Overloaded = 1.1 // ratio | definition
+)
+
+// What a verdict's own figures must agree with.
+const (
+	// CarriedAtMost: a link said to be full carried at most so many times what was carried.
+	CarriedAtMost = 1.3 // ratio | arithmetic: bytes are conserved; a rate that lasted is up to a quarter above the mean
+	// WindowAtMost and WindowAtLeast: a window that limits allows, over the least round trip,
+	// at most so many times what came, and no less than came but for the round trip's scatter.
+	WindowAtMost  = 1.5 // ratio | attribution bank, windows on paths with jitter
+	WindowAtLeast = 1.1 // ratio | conservation of packets: a window each round trip is the most
+	// IdleTolerance is how much more than the rest of the time may be given to the network
+	// beside idle time.
+	IdleTolerance = 0.05 // ratio | the clocks' jiffies of 10 ms
+	// RTTScatter is by how much the mean round trip may lie below the least one.
+	RTTScatter = 1.01 // ratio | smoothed round trips are rounded down to microseconds, eighths of them
+	// SlowStartTrips is how many round trips one slow start takes at the most.
+	SlowStartTrips = 60 // round trips | doubling reaches 1 TiB from a segment in 30; HyStart++ takes as many again
+)
