@@ -249,7 +249,8 @@ func (s *Store) Label(ctx context.Context, id, name, value string) error {
 // what was done, and no re-tests of a suspicion, which would look for what they find.
 func (s *Store) Past(ctx context.Context, path, direction string, from, until time.Time) (all []record.Figure,
 	err error) {
-	rows, err := s.db.QueryContext(ctx, `SELECT d.direction, d.goodput_bps, d.rtt_min_s, d.limiter FROM run r JOIN direction d ON d.run = r.id
+	rows, err := s.db.QueryContext(ctx, `SELECT d.direction, d.goodput_bps, d.rtt_min_s, d.limiter
+		FROM run r JOIN direction d ON d.run = r.id
 		WHERE r.path = ? AND d.direction = ? AND r.started_ns >= ? AND r.started_ns < ? AND r.outcome = ? AND r.origin <> ?
 		AND d.goodput_bps IS NOT NULL ORDER BY r.started_ns, r.id`,
 		path, direction, from.UnixNano(), until.UnixNano(), string(record.Done), string(record.Retest))
