@@ -22,8 +22,9 @@ const maxWaiting = 1 << 14
 
 func (a *acks) first() *ackEvent { return &a.ring[a.head] }
 
-func (a *acks) pop() ackEvent {
-	e := a.ring[a.head]
+// pop takes the first one out; it stands until the next push.
+func (a *acks) pop() *ackEvent {
+	e := &a.ring[a.head]
 	a.head = (a.head + 1) & (len(a.ring) - 1)
 	a.n--
 	return e
@@ -139,8 +140,7 @@ func (d *Direction) informed(s *Segment, at int64) {
 				return
 			}
 			d.run(due)
-			reached := d.waiting.pop()
-			d.arrive(&reached)
+			d.arrive(d.waiting.pop())
 		}
 	}
 	d.advance(at)
@@ -159,8 +159,7 @@ func (d *Direction) proven(to, at int64) {
 		took := max(at-e.seen, 1)
 		d.run(at)
 		for range i + 1 {
-			reached := d.waiting.pop()
-			d.arrive(&reached)
+			d.arrive(d.waiting.pop())
 		}
 		d.rtt.noLonger(took, d.echoes())
 		return

@@ -183,7 +183,7 @@ func (d *Direction) advance(now int64) {
 	for d.waiting.n > 0 && d.waiting.first().due+d.lag <= now {
 		e := d.waiting.pop()
 		d.run(e.due + d.lag)
-		d.arrive(&e)
+		d.arrive(e)
 	}
 	d.run(now)
 }
