@@ -1,4 +1,5 @@
-// Command bankdoc turns the rows that `make bank` measured into docs/benchmarks.md.
+// Command bankdoc turns the rows that `make bank` measured into docs/benchmarks.md, or with
+// -bench into Go's benchmark format.
 package main
 
 import (
@@ -17,7 +18,11 @@ type row struct {
 }
 
 func main() {
-	if err := run(os.Stdin, os.Stdout); err != nil {
+	write := run
+	if len(os.Args) == 2 && os.Args[1] == "-bench" {
+		write = bench
+	}
+	if err := write(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bankdoc:", err)
 		os.Exit(1)
 	}
