@@ -67,7 +67,7 @@ type curves []curve
 
 func newCurves(end *End) (all curves) {
 	for _, stream := range end.Streams {
-		c := curve{{stream.First, 0}}
+		c := curve{{stream.First, float64(stream.Opening)}} // what had arrived by First took no time
 		for _, s := range stream.Samples {
 			delivered, ok := s.delivered()
 			if ok && s.At > c[len(c)-1].at && s.At < stream.Last {

@@ -48,3 +48,20 @@ func TestStartup(t *testing.T) {
 		}
 	}
 }
+
+// On a modem few segments arrive in a second: six of them take the time of five, because the
+// first was there when the time began.
+func TestSteadyRateOfFewSegments(t *testing.T) {
+	const segment = 1460 // bytes
+	line := 62293.0      // bit/s
+	gap := time.Duration(segment * 8 / line * float64(time.Second))
+	s := Stream{Opening: segment, Bytes: 6 * segment, Last: 5 * gap}
+	for i := range int64(5) {
+		s.Samples = append(s.Samples, Sample{At: time.Duration(i) * gap, Have: HaveReceived | HaveRTT,
+			Received: (i + 1) * segment, RTT: 30 * time.Millisecond})
+	}
+	r := &Result{Spec: Spec{Direction: Up}, Far: &End{Streams: []Stream{s}}, Complete: true}
+	if got, ok := r.Startup(); !ok || math.Abs(got.SteadyBps-line) > 0.02*line {
+		t.Errorf("%+v, %v; the line carries %.0f bit/s", got, ok, line)
+	}
+}

@@ -1,0 +1,234 @@
+//go:build linux
+
+package e2e
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+//go:embed testdata/remedies.txt
+var remedyCases string
+
+// remedyCase is one line of testdata/remedies.txt.
+type remedyCase struct {
+	cause     string
+	direction transfer.Direction
+	ip        string
+	all       bool // windows × controls × streams instead of the stated list
+	profile   string
+}
+
+func parseRemedyCases(t *testing.T) (all []remedyCase) {
+	t.Helper()
+	for line := range strings.Lines(remedyCases) {
+		f := strings.Fields(line)
+		if len(f) == 0 || f[0] == "#" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if len(f) != 5 {
+			t.Fatalf("%q", line)
+		}
+		all = append(all, remedyCase{f[0], transfer.Direction(f[1]), f[2], f[3] == "all", f[4]})
+	}
+	return all
+}
+
+// TestRemedyCases holds the bank to what was promised of it: 40 paths and more, ten of them
+// searched exhaustively, twenty that lose, police, queue, reorder or lack a processor or a
+// program, a third over IPv6.
+func TestRemedyCases(t *testing.T) {
+	t.Parallel()
+	var many, exhaustive, harsh, six int
+	for _, c := range parseRemedyCases(t) {
+		many++
+		if c.all {
+			exhaustive++
+		}
+		if slices.Contains([]string{"loss", "policer", "queue", "reordering", "cpu", "program"}, c.cause) {
+			harsh++
+		}
+		if c.ip == "6" {
+			six++
+		}
+	}
+	if many < 40 || exhaustive < 10 || harsh < 20 || 3*six < many-1 {
+		t.Errorf("%d paths, %d searched exhaustively, %d harsh, %d over IPv6", many, exhaustive, harsh, six)
+	}
+}
+
+// sending is a way to send, as tune's is.
+type sending struct {
+	window  int
+	control string
+	streams int
+	pacing  float64
+	mss     int
+}
+
+func (s sending) String() string {
+	return fmt.Sprintf("window %d, control %q, %d streams, pacing %.3g, MSS %d", s.window, s.control, max(1, s.streams),
+		s.pacing, s.mss)
+}
+
+func (s sending) spec(d transfer.Direction, path search.Config) transfer.Spec {
+	spec := transfer.Spec{Direction: d, Time: max(path.Length(s.window), 40*path.RTT), Streams: s.streams}
+	sender, receiver := &spec.Near, &spec.Far
+	if d == transfer.Down {
+		sender, receiver = receiver, sender
+	}
+	sender.Congestion, sender.PacingBps, sender.MSS = s.control, s.pacing, s.mss
+	if s.window > 0 {
+		sender.SendBuffer, receiver.ReceiveBuffer, receiver.Clamp = s.window+s.window/4, s.window, s.window
+	}
+	return spec
+}
+
+// rivals are what tune's answer is held against; all of them are one stream and, a second
+// time, four.
+func (c *remedyCase) rivals(path search.Config) (rivals []sending) {
+	bdp := max(2*path.MSS, int(path.Knee)/path.MSS*path.MSS)
+	one := []sending{{}, {control: "bbr"}, {control: "cubic"}, {control: "reno"}, {window: bdp}, {window: 4 * bdp},
+		{pacing: 0.97 * path.CapacityBps}, {control: "bbr", window: 4 * bdp}}
+	if c.all {
+		one = nil
+		for _, control := range []string{"cubic", "bbr", "reno"} {
+			for _, share := range []float64{0, 0.5, 0.7, 0.85, 1, 1.2, 1.5, 2, 4} {
+				one = append(one, sending{control: control, window: int(share*float64(bdp)) / path.MSS * path.MSS})
+			}
+		}
+	}
+	for _, s := range one {
+		rivals = append(rivals, s)
+		s.streams = 4
+		rivals = append(rivals, s)
+	}
+	return rivals
+}
+
+// TestBankRemedies holds what tune ends with against the best of a search: at least 95 % of the
+// best with as many streams as it uses, and of the best at all. FULLPIPE_BANK_CASES says which
+// lines of testdata/remedies.txt, by a word that they contain.
+func TestBankRemedies(t *testing.T) {
+	bankOnly(t)
+	for _, c := range parseRemedyCases(t) {
+		name := fmt.Sprintf("%s %s IPv%s %s", c.cause, c.direction, c.ip, c.profile)
+		if strings.Contains(name, os.Getenv("FULLPIPE_BANK_CASES")) {
+			t.Run(name, func(t *testing.T) { bankRemedy(t, &c, name) })
+		}
+	}
+}
+
+func bankRemedy(t *testing.T, c *remedyCase, name string) {
+	site := newTuneSite(t, c.profile)
+	if c.ip == "6" {
+		site.far = lab.FarAddr6
+	}
+	loop, turns := exact{}, exact{want: 4}
+	row := func(of *exact, claim, measured, spread, verdict string) {
+		record(t, of.into(bankRow{Section: "remedies", Case: name, Claim: claim, Measured: measured, Spread: spread,
+			Verdict: verdict, Command: fmt.Sprintf("fullpipe tune lab:%s --direction %s", c.profile, c.direction)}))
+	}
+	var doc tuned
+	for loop.more() {
+		alone(t, func() { doc = site.tune(t, c.direction) })
+		loop.keep(doc.Late)
+	}
+	if len(doc.Directions) != 1 || doc.Directions[0].Path.MSS == 0 {
+		t.Fatalf("%+v", doc)
+	}
+	d := doc.Directions[0]
+	chosen := sending{}
+	if d.Chosen != nil {
+		chosen = sending{d.Chosen.Window, d.Chosen.Control, d.Chosen.Streams, d.Chosen.PacingBps, d.Chosen.MSS}
+	}
+	path := site.config(d.Path.MSS, d.Path.Capacity, d.Path.RTT)
+	rivals := c.rivals(path)
+	var specs []transfer.Spec
+	for _, s := range rivals {
+		specs = append(specs, s.spec(c.direction, path))
+	}
+	began := time.Now()
+	once := map[sending]float64{}
+	alone(t, func() {
+		for i, bps := range site.goodputs(t, specs) {
+			once[rivals[i]] = bps
+		}
+	})
+	took := time.Since(began).Seconds()
+	bestOf := func(counts func(sending) bool) (best sending) {
+		most := 0.0
+		for _, s := range rivals {
+			if counts(s) && once[s] > most {
+				best, most = s, once[s]
+			}
+		}
+		return best
+	}
+	alike := bestOf(func(s sending) bool { return (s.streams > 1) == (chosen.streams > 1) })
+	any := bestOf(func(sending) bool { return true })
+	again := map[sending][]float64{}
+	finals := []sending{chosen, alike, any}
+	for turns.more() {
+		specs := []transfer.Spec{}
+		for _, s := range finals {
+			specs = append(specs, s.spec(c.direction, path))
+		}
+		var got []float64
+		alone(t, func() { got = site.goodputs(t, specs) })
+		counts, err := turns.keepLab(site.lab)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range finals {
+			if counts {
+				again[s] = append(again[s], got[i])
+			}
+		}
+	}
+	for _, against := range []struct {
+		claim string
+		best  sending
+	}{{"at least 95 % of the best with as many streams", alike}, {"at least 95 % of the best at all", any}} {
+		share := stats.Interval{Low: 1, Mid: 1, High: 1}
+		if against.best != chosen {
+			share = stats.Gain(again[against.best], again[chosen], 0.95)
+		}
+		row(&turns, against.claim, fmt.Sprintf("%.1f %% by %s (%s)", 100*share.Mid, chosen, d.Verdict),
+			fmt.Sprintf("%.1f to %.1f %%; best: %s", 100*share.Low, 100*share.High, against.best),
+			byInterval(share.Mid >= 0.95, share.Low >= 0.95 || share.High < 0.95))
+	}
+	if c.all {
+		row(&loop, "in a tenth of the exhaustive time", fmt.Sprintf("%.1f s", doc.ElapsedS), fmt.Sprintf("of %.1f s", took),
+			byInterval(doc.ElapsedS <= took/10, true))
+	}
+}
+
+// TestBankNoGainWhereThereIsNone runs tune on a path on which nothing helps, again and again:
+// none of 50 runs may say that something was shown to (1 % of runs are allowed to).
+func TestBankNoGainWhereThereIsNone(t *testing.T) {
+	bankOnly(t)
+	const profile, runs = "rate=20mbit,rtt=10ms", 50
+	site := newTuneSite(t, profile)
+	counted, wrong := exact{want: runs}, 0
+	for counted.more() {
+		doc := site.tune(t, transfer.Up, "--budget", "10s")
+		if counted.keep(doc.Late) && len(doc.Directions) == 1 && doc.Directions[0].Verdict == search.Change {
+			wrong++
+			t.Logf("%+v", doc.Directions[0].Chosen)
+		}
+	}
+	record(t, counted.into(bankRow{Section: "remedies", Case: profile, Claim: "no gain is shown where there is none",
+		Measured: fmt.Sprintf("%d of %d runs", wrong, counted.counted), Spread: "at most 1 % of A/A runs",
+		Verdict: byInterval(wrong*100 <= counted.counted, true), Command: "fullpipe tune lab:" + profile + " --budget 10s"}))
+}
