@@ -371,7 +371,8 @@ func (s *tuneSite) goodputs(t *testing.T, specs []transfer.Spec) (all []float64)
 		t.Fatal(err)
 	}
 	var out, problems bytes.Buffer
-	status, err := s.lab.Near.Run(lab.Command{Args: []string{self}, Env: append(s.env, programVariable+"=cells", farVariable+"="+s.far.String()),
+	status, err := s.lab.Near.Run(lab.Command{Args: []string{self}, Env: append(slices.Clone(s.env),
+		programVariable+"=cells", farVariable+"="+s.far.String()),
 		Stdin: in, Stdout: &out, Stderr: &problems})
 	if err != nil || status != 0 {
 		t.Fatalf("cells: status %d, %v: %s", status, err, problems.String())
