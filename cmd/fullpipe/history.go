@@ -144,11 +144,13 @@ func newHistoryShow() *cobra.Command {
 
 func newHistoryChanges() *cobra.Command {
 	return &cobra.Command{
-		Use: "changes [PATH]", Short: "where the level of a path's goodput shifted, and where its limiter changed",
-		Args: cobra.MaximumNArgs(1),
+		Use:   "changes [PATH]",
+		Short: "where the level of a path's goodput or round trip shifted, and where its limiter changed",
+		Args:  cobra.MaximumNArgs(1),
 		Long: `changes looks back over the kept results of each path and direction: 8 results whose
 median differs by 15 % or more from that of the 48 before them, by the Mann-Whitney test
 with p < 0.0001; with fewer results 5 against 12 or more, said to be of low confidence.
+The same goes for the shortest round trip, from 0.5 ms on: the packets go another way.
 Re-tests of a suspicion and what failed do not count.`,
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -46,9 +46,11 @@ type PathChange struct {
 	Direction     string    `json:"direction"`
 	At            time.Time `json:"at"`
 	RunID         string    `json:"run_id"` // the first of what is
-	Metric        string    `json:"metric"` // goodput or limiter
+	Metric        string    `json:"metric"` // goodput, limiter or rtt
 	BeforeBps     *float64  `json:"before_bps,omitempty"`
 	AfterBps      *float64  `json:"after_bps,omitempty"`
+	BeforeRTTMinS *float64  `json:"before_rtt_min_s,omitempty"`
+	AfterRTTMinS  *float64  `json:"after_rtt_min_s,omitempty"`
 	P             *float64  `json:"p,omitempty"`
 	BeforeLimiter string    `json:"before_limiter,omitempty"`
 	AfterLimiter  string    `json:"after_limiter,omitempty"`

@@ -2,6 +2,7 @@ package report
 
 import (
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 
@@ -55,6 +56,8 @@ func Changes(h record.Header, runs []record.HistoryRun) *record.Changes {
 			}
 			out.Changes = append(out.Changes, p)
 		}
+		out.Changes = append(out.Changes, roundTrips(len(all), func(i int) *float64 { return all[i].figure.RTTMinS },
+			found)...)
 		for _, at := range change.Words(limiters) {
 			p := found(at, "limiter")
 			p.BeforeLimiter, p.AfterLimiter = limiters[at-1], limiters[at]
@@ -63,6 +66,34 @@ func Changes(h record.Header, runs []record.HistoryRun) *record.Changes {
 	}
 	slices.SortStableFunc(out.Changes, func(a, b record.PathChange) int { return a.At.Compare(b.At) })
 	return out
+}
+
+// leastRTT is by how much, in seconds, a path's shortest round trips differ at least where
+// that is said: less is a host's own work.
+const leastRTT = 0.5e-3
+
+// roundTrips finds where the shortest round trip of a series' results shifted: another way.
+func roundTrips(n int, rtt func(i int) *float64,
+	found func(at int, metric string) record.PathChange) (all []record.PathChange) {
+	var values []float64
+	var of []int // the result that each is of
+	for i := range n {
+		if v := rtt(i); v != nil {
+			values, of = append(values, *v), append(of, i)
+		}
+	}
+	for _, c := range change.All(values) {
+		if math.Abs(c.After-c.Before) < leastRTT {
+			continue
+		}
+		p := found(of[c.At], "rtt")
+		p.BeforeRTTMinS, p.AfterRTTMinS, p.P = &c.Before, &c.After, &c.P
+		if c.LowConfidence {
+			p.Confidence = "low"
+		}
+		all = append(all, p)
+	}
+	return all
 }
 
 // Difference puts two records beside each other.

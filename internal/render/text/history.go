@@ -75,6 +75,10 @@ func Changes(w io.Writer, c *record.Changes) {
 	t := newTable()
 	for _, one := range c.Changes {
 		text := "limited by " + one.AfterLimiter + " instead of " + one.BeforeLimiter
+		if one.BeforeRTTMinS != nil && one.AfterRTTMinS != nil {
+			text = fmt.Sprintf("shortest round trip %s instead of %s", SecondsText(*one.AfterRTTMinS),
+				SecondsText(*one.BeforeRTTMinS))
+		}
 		if one.BeforeBps != nil && one.AfterBps != nil {
 			text = fmt.Sprintf("%s instead of %s", units.Rate(*one.AfterBps), units.Rate(*one.BeforeBps))
 			if one.BeforeLimiter != one.AfterLimiter {
