@@ -236,6 +236,7 @@ const (
 	// A window rises over so many blocks, in this share of the steps more than it falls, by
 	// this much, and never falls to this share of its height; at RisingReached it is there.
 	RisingBlocks  = 3    // blocks | capture bank
+	RisingShort   = 6    // slices | two for each of RisingBlocks
 	RisingMostly  = 0.5  // ratio | capture bank
 	RisingEnough  = 1.04 // ratio | capture bank
 	RisingFallen  = 0.85 // ratio | RFC 9438, 4.6: CUBIC falls to 0.7

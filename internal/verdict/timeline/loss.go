@@ -22,7 +22,7 @@ func recoveries(outstanding []float64, lost []bool) []bool {
 			end++
 		}
 		until := min(begin+threshold.PlateauSlices, end)
-		if grown := rising(outstanding[begin+1 : end]); grown > 0 {
+		if grown := rising(outstanding[begin+1:end], threshold.BlockSlices); grown > 0 {
 			until = min(max(until, begin+1+grown+threshold.PlateauSlices), end)
 			if end < len(lost) {
 				until = end
@@ -40,9 +40,18 @@ func recoveries(outstanding []float64, lost []bool) []bool {
 // still far from its height when a third of the time is over, and so is the rate: where
 // only the round trip grows with it, it is not the window that limits.
 func opening(outstanding, rates []float64) int {
-	means, speeds := blockMeans(outstanding), blockMeans(rates)
-	grown := rising(outstanding)
-	if grown == 0 || slices.Max(means) < threshold.OpeningWindow*means[len(means)/3] ||
+	n := len(outstanding)
+	if n > 1 && outstanding[n-1] < outstanding[n-2] {
+		n-- // the end, for which less was left
+	}
+	outstanding, rates = outstanding[:n], rates[:n]
+	block, opens := threshold.BlockSlices, threshold.OpeningWindow
+	if n < threshold.RisingBlocks*block && n >= threshold.RisingShort { // a short transfer
+		block, opens = n/threshold.RisingBlocks, threshold.OpeningRate
+	}
+	means, speeds := blockMeans(outstanding, block), blockMeans(rates, block)
+	grown := rising(outstanding, block)
+	if grown == 0 || slices.Max(means) < opens*means[len(means)/3] ||
 		slices.Max(speeds) < threshold.OpeningRate*speeds[len(speeds)/3] {
 		return 0
 	}
@@ -50,13 +59,13 @@ func opening(outstanding, rates []float64) int {
 }
 
 // blockMeans are the means of so many slices each.
-func blockMeans(all []float64) (means []float64) {
-	for part := range slices.Chunk(all[:len(all)/threshold.BlockSlices*threshold.BlockSlices], threshold.BlockSlices) {
+func blockMeans(all []float64, block int) (means []float64) {
+	for part := range slices.Chunk(all[:len(all)/block*block], block) {
 		sum := 0.0
 		for _, v := range part {
 			sum += v
 		}
-		means = append(means, sum/threshold.BlockSlices)
+		means = append(means, sum/float64(block))
 	}
 	return means
 }
@@ -64,8 +73,8 @@ func blockMeans(all []float64) (means []float64) {
 // rising is after how many slices what was outstanding had reached its height, if it
 // rose on the way as a congestion window does, which nothing but a loss makes smaller;
 // else 0.
-func rising(run []float64) int {
-	means := blockMeans(run)
+func rising(run []float64, block int) int {
+	means := blockMeans(run, block)
 	if len(means) < threshold.RisingBlocks {
 		return 0
 	}
@@ -81,5 +90,5 @@ func rising(run []float64) int {
 		return 0
 	}
 	return (slices.IndexFunc(means, func(mean float64) bool { return mean > threshold.RisingReached*top }) +
-		1) * threshold.BlockSlices
+		1) * block
 }

@@ -92,3 +92,23 @@ func TestMostIsNotCaptured(t *testing.T) {
 		t.Errorf("%s %s %v, %d of %d bytes missing", g.Confidence, g.Limiter, g.Shares, d.Missing, d.Bytes)
 	}
 }
+
+// A short transfer whose window opens by a segment a round trip, and whose end is less than
+// the window: nothing but the window limits.
+func TestShortTransferOpening(t *testing.T) {
+	for _, loop := range []int64{0, 7 * ms} {
+		x := newTape(8*ms, loop)
+		pos, at := 0, 20*ms
+		for _, segments := range []int{3, 5, 6, 7, 8, 9, 3} {
+			for k := range int64(segments) {
+				x.data(at+k*20_000, pos, 1460, 0)
+				pos += 1460
+			}
+			x.ack(at+8*ms-loop, pos, 64<<10)
+			at += 8*ms + 300_000
+		}
+		if g, _ := x.judge(t); g.Limiter != verdict.SlowStart || g.Confidence == verdict.High {
+			t.Errorf("tap %d ms from the sender: %s %s %v", loop/ms, g.Confidence, g.Limiter, g.Shares)
+		}
+	}
+}
