@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,6 +70,10 @@ func withHistory(cmd *cobra.Command, do func(context.Context, *store.Store) erro
 	return errors.Join(err, s.Close())
 }
 
+// word is what a shell takes as it stands: a far end's name can be somebody else's text, in
+// an imported result, and what completion offers is put on the command line.
+var word = regexp.MustCompile(`^[A-Za-z0-9_/.:\[\]@%+,][A-Za-z0-9_/.:\[\]@%+,=-]*$`)
+
 // completeRuns offers the paths and the ids that the history holds.
 func completeRuns(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var offered []string
@@ -77,7 +82,7 @@ func completeRuns(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.She
 		seen := map[string]bool{}
 		for _, r := range runs {
 			if cmd.Name() == "history" || cmd.Name() == "changes" || cmd.Name() == "days" {
-				if !seen[r.Far] {
+				if !seen[r.Far] && word.MatchString(r.Far) {
 					seen[r.Far] = true
 					offered = append(offered, r.Far)
 				}

@@ -1,17 +1,17 @@
 package main
 
 import (
-	"encoding/csv"
 	"io"
 	"strconv"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
 // exportTable writes a line for each direction, the oldest run first.
 func exportTable(out io.Writer, runs []store.Run, anonymize bool) error {
-	w := csv.NewWriter(out)
+	w := text.NewCSVWriter(out)
 	w.Write([]string{"started_at", "id", "path_key", "peer", "kind", "origin", "outcome", "direction", "goodput_bps",
 		"rtt_min_s", "limiter"})
 	number := func(v *float64) string {

@@ -132,10 +132,28 @@ func readToken(file string) (string, error) {
 	return token, nil
 }
 
-// guarded answers only who brings the token.
+// byAddress says whether a request's Host is an address or localhost. A web page whose own
+// name was made to lead to this host (DNS rebinding) could read what it answers otherwise.
+func byAddress(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	_, err := netip.ParseAddr(strings.Trim(name, "[]"))
+	return err == nil || strings.EqualFold(name, "localhost")
+}
+
+// guarded answers only who brings the token; without one, only who asks by address.
 func guarded(h http.Handler, token string) http.Handler {
 	if token == "" {
-		return h
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !byAddress(r.Host) {
+				http.Error(w, "ask by address or as localhost: a name may be that of a web page that leads here",
+					http.StatusForbidden)
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
 	}
 	want := []byte("Bearer " + token)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

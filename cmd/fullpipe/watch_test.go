@@ -124,3 +124,44 @@ func TestScrapesWithAToken(t *testing.T) {
 		}
 	}
 }
+
+// A page in this host's browser whose own name leads to this host reads nothing.
+func TestScrapesByAddressAlone(t *testing.T) {
+	e := &exporter{metrics: watch.NewMetrics()}
+	for host, want := range map[string]int{"127.0.0.1:9909": 200, "[::1]:9909": 200, "localhost:9909": 200, "127.0.0.1": 200,
+		"localhost": 200, "::1": 200,
+		"evil.example:9909": 403, "127.0.0.1.evil.example": 403,
+		"localhost.evil.example:9909": 403,
+		"":                            403, "a:b:c:d": 403} {
+		request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		request.Host = host
+		answer := httptest.NewRecorder()
+		guarded(e, "").ServeHTTP(answer, request)
+		if answer.Code != want {
+			t.Errorf("%q is answered %d, want %d", host, answer.Code, want)
+		}
+	}
+}
+
+// A program's name, which it chooses itself, adds no line and no label to the metrics.
+func TestHostileNamesInMetrics(t *testing.T) {
+	metrics := watch.NewMetrics()
+	c := &watch.Connection{Owner: watch.Owner{Program: "a\"} 1\nforged{x=\"\\\u202e\x1b[2J"}}
+	c.Local, c.Remote = netip.MustParseAddrPort("10.0.0.1:40000"), netip.MustParseAddrPort("192.0.2.7:22")
+	metrics.Add(&watch.View{Length: time.Second,
+		Seen: []watch.Seen{{Connection: c, Flows: []watch.Flow{{Direction: transfer.Up, Bytes: 1234}}}}})
+	for _, open := range []bool{false, true} {
+		var page strings.Builder
+		if err := metrics.Write(&page, open, "test\"\n"); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(page.String()) {
+			if !strings.HasPrefix(line, "fullpipe_") && !strings.HasPrefix(line, "# ") {
+				t.Errorf("a line of its own: %q", line)
+			}
+		}
+		if strings.Contains(page.String(), "\x1b") || !strings.Contains(page.String(), `a\"} 1\n`) {
+			t.Errorf("%q", page.String())
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"strings"
 	"time"
 
@@ -24,6 +25,13 @@ type Run struct {
 	Labels                         map[string]string
 }
 
+// Identifiers as record.NewID and record.Path.Key make them: others could not be named to
+// be shown or forgotten.
+var (
+	identifier = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	pathKey    = regexp.MustCompile(`^[0-9a-v]{16}$`)
+)
+
 // Add keeps a record and its samples, as they came. What is there already stays as it is:
 // added tells.
 func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err error) {
@@ -35,6 +43,9 @@ func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err e
 	if e == nil || e.ID == "" || e.PathKey == "" {
 		return false, errors.New("a document without id and path_key is not kept: it was not measured, or by an older " +
 			"fullpipe")
+	}
+	if !identifier.MatchString(e.ID) || !pathKey.MatchString(e.PathKey) {
+		return false, fmt.Errorf("id %.40q or path_key %.40q is none that a fullpipe makes", e.ID, e.PathKey)
 	}
 	started := decoded.Head().StartedAt
 	if started.Before(time.Unix(0, 0)) || started.After(time.Unix(0, math.MaxInt64)) {

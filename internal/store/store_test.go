@@ -226,3 +226,23 @@ func TestClockSteps(t *testing.T) {
 		}
 	}
 }
+
+// Identifiers that no fullpipe makes could not be named again: they are not kept.
+func TestForeignIdentifiersAreRefused(t *testing.T) {
+	s := open(t, t.TempDir())
+	good := measured(t, 1, "b", 5e6)
+	doc, err := record.Decode(good, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := doc.Head().Envelope
+	for _, c := range []struct{ was, is string }{{e.ID, strings.ToUpper(e.ID)}, {e.ID, "last"}, {e.ID, "../../etc/x"},
+		{e.ID, "' OR 1=1 --"}, {e.ID, e.ID + "0"}, {e.PathKey, "x"}, {e.PathKey, strings.Repeat("p", 100_000)}} {
+		if added, err := s.Add(t.Context(), bytes.ReplaceAll(good, []byte(c.was), []byte(c.is)), nil); added || err == nil {
+			t.Errorf("%.40q is kept", c.is)
+		}
+	}
+	if added, err := s.Add(t.Context(), good, nil); !added || err != nil {
+		t.Errorf("%v, %v", added, err)
+	}
+}

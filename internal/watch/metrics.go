@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -205,6 +206,15 @@ func (p *exposition) family(name, kind, unit, help string) {
 
 var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
+// shown replaces what a terminal would obey, of names that programs gave themselves: the
+// format has no escapes for it.
+func shown(r rune) rune {
+	if r != '\n' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)) {
+		return unicode.ReplacementChar
+	}
+	return r
+}
+
 func (p *exposition) sample(name string, value float64, labels ...string) {
 	p.text.WriteString(metricPrefix + name)
 	for i := 0; i+1 < len(labels); i += 2 {
@@ -212,7 +222,7 @@ func (p *exposition) sample(name string, value float64, labels ...string) {
 		if i == 0 {
 			open = "{"
 		}
-		fmt.Fprintf(&p.text, `%s%s="%s"`, open, labels[i], labelEscapes.Replace(strings.ToValidUTF8(labels[i+1], "?")))
+		fmt.Fprintf(&p.text, `%s%s="%s"`, open, labels[i], labelEscapes.Replace(strings.Map(shown, labels[i+1])))
 	}
 	if len(labels) > 0 {
 		p.text.WriteByte('}')

@@ -1,7 +1,6 @@
 package text
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
@@ -37,7 +36,7 @@ func writeCriteria(w io.Writer, all []record.Criterion) {
 
 // measureCSV prints a line for each direction.
 func measureCSV(w io.Writer, m *record.Measure) error {
-	out := csv.NewWriter(w)
+	out := NewCSVWriter(w)
 	out.Write([]string{"peer", "direction", "started_at", "goodput_bps", "steady_goodput_bps", "duration_s", "bytes",
 		"retransmitted_segments", "rtt_min_s", "rtt_mean_s", "mss_bytes", "limiter", "subtype", "confidence"})
 	for i := range m.Directions {
@@ -54,7 +53,7 @@ func measureCSV(w io.Writer, m *record.Measure) error {
 
 // measureUDPCSV prints a line for each direction.
 func measureUDPCSV(w io.Writer, m *record.MeasureUDP) error {
-	out := csv.NewWriter(w)
+	out := NewCSVWriter(w)
 	out.Write([]string{"peer", "direction", "started_at", "offered_bps", "goodput_bps", "duration_s", "bytes",
 		"sent_datagrams",
 		"received_datagrams", "lost_datagrams", "loss_ratio", "reordered_datagrams", "jitter_s"})

@@ -2,7 +2,6 @@ package text
 
 import (
 	_ "embed"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
@@ -278,7 +277,7 @@ func writeCapturedDirection(w io.Writer, d *record.CapturedDirection) {
 
 // DiagnoseCSV prints a line for each direction.
 func DiagnoseCSV(w io.Writer, r *record.Diagnose) error {
-	out := csv.NewWriter(w)
+	out := NewCSVWriter(w)
 	out.Write([]string{"client", "server", "from", "started_at", "bytes", "duration_s", "goodput_bps", "rtt_min_s",
 		"retransmitted_segments",
 		"window_max_bytes", "limiter", "subtype", "confidence", "share", "lost_s", "vantage", "fix", "expect_low_bps",

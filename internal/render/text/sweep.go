@@ -1,7 +1,6 @@
 package text
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
@@ -240,7 +239,7 @@ func SweepCellSpread(c *record.SweepCell) string {
 // SweepCSV prints one line for each cell; an empty field is not known, sizes that were
 // not asked for are "automatic".
 func SweepCSV(w io.Writer, s *record.Sweep) error {
-	out := csv.NewWriter(w)
+	out := NewCSVWriter(w)
 	out.Write([]string{"direction", "congestion", "send_buffer_bytes", "receive_buffer_bytes", "write_bytes",
 		"goodput_bps", "ci95_low_bps", "ci95_high_bps", "runs",
 		"predicted", "tight", "limiter", "subtype", "send_granted_bytes", "send_effective_bytes", "send_clipped",
