@@ -128,7 +128,8 @@ func TestScrapesWithAToken(t *testing.T) {
 // A page in this host's browser whose own name leads to this host reads nothing.
 func TestScrapesByAddressAlone(t *testing.T) {
 	e := &exporter{metrics: watch.NewMetrics()}
-	for host, want := range map[string]int{"127.0.0.1:9909": 200, "[::1]:9909": 200, "localhost:9909": 200, "127.0.0.1": 200,
+	for host, want := range map[string]int{"127.0.0.1:9909": 200, "[::1]:9909": 200, "localhost:9909": 200,
+		"127.0.0.1": 200,
 		"localhost": 200, "::1": 200,
 		"evil.example:9909": 403, "127.0.0.1.evil.example": 403,
 		"localhost.evil.example:9909": 403,
