@@ -31,9 +31,7 @@ configuration has other bounds.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
-				if len(args) > 0 {
-					filter.Path = args[0]
-				}
+				filter.Path = seriesAsked(args)
 				if since > 0 {
 					filter.Since = time.Now().Add(-since)
 				}
@@ -51,6 +49,14 @@ configuration has other bounds.`,
 	cmd.AddCommand(newHistoryShow(), newHistoryCompare(), newHistoryChanges(), newHistoryDays(),
 		newHistoryExport(), newHistoryImport(), newHistoryForget(), newHistoryLabel())
 	return cmd
+}
+
+// seriesAsked is the PATH of a command that may have one; "" is all.
+func seriesAsked(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
 }
 
 // withHistory opens the history for one use.
@@ -160,11 +166,7 @@ Re-tests of a suspicion and what failed do not count.`,
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
-				filter := store.Filter{}
-				if len(args) > 0 {
-					filter.Path = args[0]
-				}
-				runs, err := s.List(ctx, filter)
+				runs, err := s.List(ctx, store.Filter{Path: seriesAsked(args)})
 				if err != nil {
 					return err
 				}

@@ -20,9 +20,7 @@ func newHistoryDays() *cobra.Command {
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
-				if len(args) > 0 {
-					filter.Path = args[0]
-				}
+				filter.Path = seriesAsked(args)
 				if since > 0 {
 					filter.Since = time.Now().Add(-since)
 				}

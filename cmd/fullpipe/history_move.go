@@ -23,11 +23,7 @@ func newHistoryExport() *cobra.Command {
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
-				filter := store.Filter{}
-				if len(args) > 0 {
-					filter.Path = args[0]
-				}
-				runs, err := s.List(ctx, filter)
+				runs, err := s.List(ctx, store.Filter{Path: seriesAsked(args)})
 				if err != nil {
 					return err
 				}

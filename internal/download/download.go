@@ -119,16 +119,11 @@ func (p *Peer) States() []string {
 // Check answers *transfer.Unsupported for everything that concerns the far end, and for
 // sending.
 func (p *Peer) Check(t transfer.Test) error {
-	tcp, _, err := t.Specs()
-	switch {
-	case err != nil:
+	spec, err := t.OneWay("a web server is downloaded from over TCP", "a web server is only downloaded from")
+	if err != nil {
 		return err
-	case len(tcp) == 0:
-		return &transfer.Unsupported{Field: transfer.FieldUDP, Why: "a web server is downloaded from over TCP"}
-	case len(tcp) > 1:
-		return &transfer.Unsupported{Field: transfer.FieldLegs, Why: "a web server is only downloaded from"}
 	}
-	return p.check(tcp[0])
+	return p.check(spec)
 }
 
 func (p *Peer) check(spec transfer.Spec) error {

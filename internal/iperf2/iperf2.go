@@ -61,16 +61,11 @@ func (p *Peer) Close() error {
 
 // Check answers *transfer.Unsupported for what a sink cannot do.
 func (p *Peer) Check(t transfer.Test) error {
-	tcp, _, err := t.Specs()
-	switch {
-	case err != nil:
+	spec, err := t.OneWay("an iperf 2 server is measured with over TCP", "an iperf 2 server only receives")
+	if err != nil {
 		return err
-	case len(tcp) == 0:
-		return &transfer.Unsupported{Field: transfer.FieldUDP, Why: "an iperf 2 server is measured with over TCP"}
-	case len(tcp) > 1:
-		return &transfer.Unsupported{Field: transfer.FieldLegs, Why: "an iperf 2 server only receives"}
 	}
-	return check(tcp[0])
+	return check(spec)
 }
 
 func check(spec transfer.Spec) error {

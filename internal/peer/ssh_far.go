@@ -145,16 +145,11 @@ type tunnelled struct{ transfer.Peer }
 // Check refuses UDP, two directions at once, and what would only change the two short
 // connections to ssh's ends.
 func (p *tunnelled) Check(t transfer.Test) error {
-	tcp, _, err := t.Specs()
+	spec, err := t.OneWay("a tunnel through ssh carries TCP only", "a tunnel through ssh is measured one way at a time")
 	switch {
 	case err != nil:
 		return err
-	case len(tcp) == 0:
-		return &transfer.Unsupported{Field: transfer.FieldUDP, Why: "a tunnel through ssh carries TCP only"}
-	case len(tcp) > 1:
-		return &transfer.Unsupported{Field: transfer.FieldLegs,
-			Why: "a tunnel through ssh is measured one way at a time"}
-	case tcp[0].Near != (transfer.Socket{}) || tcp[0].Far != (transfer.Socket{}):
+	case spec.Near != (transfer.Socket{}) || spec.Far != (transfer.Socket{}):
 		return &transfer.Unsupported{Field: "Near and Far",
 			Why: "through the tunnel the path is crossed by ssh's own connection, which nobody here can set"}
 	}

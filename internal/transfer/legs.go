@@ -70,6 +70,21 @@ func (t Test) Specs() (tcp []Spec, udp []DatagramSpec, err error) {
 	return tcp, udp, nil
 }
 
+// OneWay is the Spec of a Test that goes one way over TCP, for far ends that can do no more:
+// udp and both say why another Test is *Unsupported.
+func (t Test) OneWay(udp, both string) (Spec, error) {
+	tcp, _, err := t.Specs()
+	switch {
+	case err != nil:
+		return Spec{}, err
+	case len(tcp) == 0:
+		return Spec{}, &Unsupported{Field: FieldUDP, Why: udp}
+	case len(tcp) > 1:
+		return Spec{}, &Unsupported{Field: FieldLegs, Why: both}
+	}
+	return tcp[0], nil
+}
+
 // Run carries out one TCP transfer alone.
 func Run(ctx context.Context, p Peer, spec Spec, each func(Interval)) (*Result, error) {
 	outcomes, err := p.Run(ctx, TCP(spec), each)

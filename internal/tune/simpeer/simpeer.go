@@ -39,19 +39,14 @@ func New(path *simpath.Path, seed uint64) *Peer {
 
 // Check implements transfer.Peer: it carries TCP, one way at a time.
 func (p *Peer) Check(t transfer.Test) error {
-	tcp, _, err := t.Specs()
-	switch {
-	case err != nil:
+	s, err := t.OneWay("this far end carries TCP only", "this far end carries one direction at a time")
+	if err != nil {
 		return err
-	case len(tcp) == 0:
-		return &transfer.Unsupported{Field: transfer.FieldUDP, Why: "this far end carries TCP only"}
-	case len(tcp) > 1:
-		return &transfer.Unsupported{Field: transfer.FieldLegs, Why: "this far end carries one direction at a time"}
 	}
-	if s := tcp[0]; p.NoClamp && (s.Near.Clamp > 0 || s.Far.Clamp > 0) {
+	if p.NoClamp && (s.Near.Clamp > 0 || s.Far.Clamp > 0) {
 		return &transfer.Unsupported{Field: "Clamp", Why: "this far end sets buffers only"}
 	}
-	if s := tcp[0]; p.NoFar && s.Far != (transfer.Socket{}) {
+	if p.NoFar && s.Far != (transfer.Socket{}) {
 		field := "Far.ReceiveBuffer"
 		if s.Far.SendBuffer > 0 {
 			field = "Far.SendBuffer"
