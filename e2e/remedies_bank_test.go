@@ -5,6 +5,7 @@ package e2e
 import (
 	_ "embed"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -94,16 +95,20 @@ func (s sending) spec(d transfer.Direction, path search.Config) transfer.Spec {
 	return spec
 }
 
+// exhaustiveWindows are how many windows of a search are measured.
+const exhaustiveWindows = 9
+
 // rivals are what tune's answer is held against; all of them are one stream and, a second
-// time, four.
+// time, four. No control is the stack's own: cubic on the Linux ones, which not every namespace
+// may ask for by name.
 func (c *remedyCase) rivals(path search.Config) (rivals []sending) {
 	bdp := max(2*path.MSS, int(path.Knee)/path.MSS*path.MSS)
-	one := []sending{{}, {control: "bbr"}, {control: "cubic"}, {control: "reno"}, {window: bdp}, {window: 4 * bdp},
+	one := []sending{{}, {control: "bbr"}, {control: "reno"}, {window: bdp}, {window: 4 * bdp},
 		{pacing: 0.97 * path.CapacityBps}, {control: "bbr", window: 4 * bdp}}
 	if c.all {
 		one = nil
-		for _, control := range []string{"cubic", "bbr", "reno"} {
-			for _, share := range []float64{0, 0.5, 0.7, 0.85, 1, 1.2, 1.5, 2, 4} {
+		for _, control := range []string{"", "bbr", "reno"} {
+			for _, share := range [exhaustiveWindows]float64{0, 0.5, 0.7, 0.85, 1, 1.2, 1.5, 2, 4} {
 				one = append(one, sending{control: control, window: int(share*float64(bdp)) / path.MSS * path.MSS})
 			}
 		}
@@ -209,7 +214,11 @@ func bankRemedy(t *testing.T, c *remedyCase, name string) {
 			byInterval(share.Mid >= 0.95, share.Low >= 0.95 || share.High < 0.95))
 	}
 	if c.all {
-		row(&loop, "in a tenth of the exhaustive time", fmt.Sprintf("%.1f s", doc.ElapsedS), fmt.Sprintf("of %.1f s", took),
+		// What is measured here is a part of the windows in steps of 10 % that a search would take.
+		windows := math.Log(8*path.Knee/float64(2*path.MSS)) / math.Log(search.Step)
+		took *= windows / exhaustiveWindows
+		row(&loop, "in a tenth of the exhaustive time", fmt.Sprintf("%.1f s", doc.ElapsedS),
+			fmt.Sprintf("of %.0f s for %.0f windows × 3 controls × {1, 4 streams}, one run each", took, windows),
 			byInterval(doc.ElapsedS <= took/10, true))
 	}
 }

@@ -2,9 +2,11 @@ package tune
 
 import (
 	"testing"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/audit"
 	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -64,5 +66,21 @@ func TestPacesBelowThePolicedRate(t *testing.T) {
 	l.today.Subtype = ""
 	if got := l.paceable(); got != 11.7e6 {
 		t.Errorf("without a policer: %.3g", got)
+	}
+}
+
+// On a slow line the first run lasts until it tells the rate; what a few segments said before
+// counts for nothing.
+func TestSlowLinesAreMeasuredLongEnough(t *testing.T) {
+	for _, bps := range []float64{14.4e3, 64e3} {
+		path := narrow()
+		path.RateBps, path.RTT, path.AutoWindow, path.Queue = bps, 130*time.Millisecond, 8760, 20000
+		d := run(t, simpeer.New(path, 1), nil)
+		if first := d.Trials[0]; first.bytes < enoughSegments*int64(path.MSS)*9/10 {
+			t.Errorf("%.0f bit/s: the first run moved %d bytes", bps, first.bytes)
+		}
+		if got := d.Path.CapacityBps / path.CapacityBps(); got < 0.98 || got > 1.02 {
+			t.Errorf("%.0f bit/s: the capacity is %.3f of the line's", bps, got)
+		}
 	}
 }
