@@ -76,7 +76,8 @@ func (l *loop) begin(ctx context.Context) error {
 	if few := l.few(&t); few > 1 && !l.over(0.2) {
 		// A run of a few segments tells neither rate nor limiter: it is left out of them all.
 		l.out.Trials = nil
-		if t, err = l.try(ctx, l.automatic(time.Duration(few*float64(length)), "what a program gets today, for longer")); err != nil {
+		length = time.Duration(few * float64(length))
+		if t, err = l.try(ctx, l.automatic(length, "what a program gets today, for longer")); err != nil {
 			return err
 		}
 	}
