@@ -122,7 +122,7 @@ func parallels(all []*flow.Connection) map[hosts][]timeline.Parallel {
 func judgeAll(captured []*flow.Connection, least int64) []judgement {
 	var all []*flow.Connection
 	for _, c := range captured {
-		if slices.ContainsFunc(c.Directions(), func(d *flow.Direction) bool { return d.Bytes >= least }) {
+		if slices.ContainsFunc(c.Directions(), func(d *flow.Direction) bool { return counts(d, least) }) {
 			all = append(all, c)
 		}
 	}
@@ -140,13 +140,19 @@ func judgeAll(captured []*flow.Connection, least int64) []judgement {
 	return out
 }
 
+// counts says that a direction is worth a verdict: it carried enough, or would have, had
+// more than its small segments arrived.
+func counts(d *flow.Direction, least int64) bool {
+	return d.Bytes >= least || d.Wanted >= int64(d.MSS) && d.MaxSegment < d.MSS
+}
+
 func judge(c *flow.Connection, least int64, beside map[hosts][]timeline.Parallel) judgement {
 	out := judgement{connection: c}
 	r := record.CapturedConnection{Client: c.Client().AddrPort().String(), Server: c.Server().AddrPort().String(),
 		StartedAt: time.Unix(0, c.Started).UTC(), DurationS: float64(c.Ended) / 1e9, Vantage: "unknown"}
 	r.Handshake = handshake(c)
 	for _, d := range c.Directions() {
-		if d.Bytes < least {
+		if !counts(d, least) {
 			continue
 		}
 		g := timeline.Judge(c, d, beside[between(d)]...)

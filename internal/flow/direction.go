@@ -39,6 +39,7 @@ type Direction struct {
 	LossEvents    int64 // recoveries begun
 	TooBig        int   // ICMP messages naming this direction's segments
 	RouterMTU     int   // from them; 0 unknown
+	Wanted        int64 // bytes passed over that the receiver still asked for: lost before the tap, and for good
 	ScaleRaise    int64 // when an inferred scale was last raised
 	RTTMax        int64 // as RTTMin
 	RTTs          int64
@@ -263,7 +264,11 @@ func (d *Direction) finish() {
 			d.Silent = max(heard, 1)
 		}
 	}
-	d.Missing = max(d.skippedBytes-d.Repeated, 0) // of many holes some are forgotten, and their repairs count as repeated
+	if len(d.gaps) > 0 && d.acked <= d.gaps[0].from && d.conn.sides[1-d.me].heard > d.gaps[0].at {
+		d.Wanted = d.gaps.bytes()
+	}
+	// Of many holes some are forgotten, and their repairs count as repeated.
+	d.Missing = max(d.skippedBytes-d.Repeated-d.Wanted, 0)
 	d.LoopMin, d.LoopKnown, d.LoopFollowed = d.rtt.loopMin, d.rtt.loopKnown, d.echoes()
 	d.waiting = acks{}
 }

@@ -162,6 +162,9 @@ const (
 	CapturedNagle Code = "captured-nagle-delayed-ack"
 	// CapturedBlackHole: time_ratio, icmp_too_big, router_mtu_bytes.
 	CapturedBlackHole Code = "captured-mtu-black-hole"
+	// CapturedNoneLarge: at a tap that data reaches, none of the segments that would fill the
+	// MSS arrived, though smaller ones did. largest_bytes, mss_bytes, missing_bytes.
+	CapturedNoneLarge Code = "captured-none-large"
 	// CapturedSlowStart: time_ratio, round_trips, rtt_s.
 	CapturedSlowStart Code = "captured-slow-start"
 	// CapturedLoss: time_ratio, retransmitted_segments, segments, loss_events, timeouts,

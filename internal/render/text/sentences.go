@@ -248,6 +248,12 @@ var sentences = map[verdict.Code]func(figures) string{
 	verdict.CapturedStopAndWait: func(f figures) string {
 		return "each piece of data was sent only after an answer to the one before, " + f.took()
 	},
+	verdict.CapturedNoneLarge: func(f figures) string {
+		return fmt.Sprintf("no segment of more than %s arrived here, though the MSS allows %s, and %s are missing that the "+
+			"receiver asks for: large packets may be too large for a link before the tap, whose ICMP messages do not get "+
+			"through; a capture at the sender, or fullpipe measure --mss, would tell", f.size("largest_bytes"),
+			f.size("mss_bytes"), f.size("missing_bytes"))
+	},
 	verdict.CapturedExchanges:     capturedExchanges,
 	verdict.CapturedProgramWindow: capturedProgramWindow,
 	verdict.CapturedNagle: func(f figures) string {

@@ -3,6 +3,7 @@ package timeline
 import (
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -110,5 +111,37 @@ func TestShortTransferOpening(t *testing.T) {
 		if g, _ := x.judge(t); g.Limiter != verdict.SlowStart || g.Confidence == verdict.High {
 			t.Errorf("tap %d ms from the sender: %s %s %v", loop/ms, g.Confidence, g.Limiter, g.Shares)
 		}
+	}
+}
+
+// An MTU black hole before the tap: the end of a request arrives, and its large segments never
+// do; behind a filter that lets few packets through, nobody asks for them.
+func TestNoneLarge(t *testing.T) {
+	for _, asks := range []bool{true, false} {
+		x := newTape(40*ms, 40*ms)
+		x.data(50*ms, 0, 300, flow.PSH)
+		x.ack(50*ms+100_000, 300, 64<<10)
+		x.data(100*ms, 300+3*1460, 200, flow.PSH)
+		if asks {
+			x.ack(100*ms+100_000, 300, 64<<10)
+		}
+		g, d := x.judge(t)
+		if has(&g, verdict.CapturedNoneLarge) != asks || g.Limiter != verdict.Unknown ||
+			asks && g.Candidates[0] != verdict.MTUBlackHole {
+			t.Errorf("asked for: %v: %s %s, candidates %v, %d bytes wanted", asks, g.Confidence, g.Limiter, g.Candidates,
+				d.Wanted)
+		}
+	}
+}
+
+// A round trip that a step of a clock left too short, in a transfer with few others: its
+// verdict does not fit its figures, and the one by a supported round trip does.
+func TestJudgedAgain(t *testing.T) {
+	c := windowed(40e6, 500, 7, 6).Finish()[0]
+	d := c.Directions()[0]
+	d.RTTMin, d.DataRTTMin = d.RTTMin/3, d.DataRTTMin/3
+	g := Judge(c, d)
+	if g.Limiter != verdict.ReceiverWindow || !has(&g, verdict.JudgedAgain) || g.Confidence == verdict.High {
+		t.Errorf("%s %s %v, %v", g.Confidence, g.Limiter, g.Shares, g.Evidence)
 	}
 }

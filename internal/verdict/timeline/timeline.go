@@ -120,6 +120,12 @@ func (t *timeline) judge() Diagnosis {
 			"retransmitted_segments": float64(d.Retransmitted)}}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)
 		return g
 	}
+	if d.Wanted >= int64(d.MSS) && d.MSS > d.MaxSegment && d.MaxSegment > 0 {
+		g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedNoneLarge, Values: verdict.Values{
+			"largest_bytes": float64(d.MaxSegment), "mss_bytes": float64(d.MSS), "missing_bytes": float64(d.Wanted)}},
+			verdict.MTUBlackHole, verdict.Congestion)
+		return g
+	}
 	if float64(d.Missing) > threshold.UnreliableSlice*float64(d.Bytes) {
 		g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedGaps, Values: verdict.Values{"time_ratio": 1,
 			"missing_bytes": float64(d.Missing + d.Unseen)}}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)
@@ -316,31 +322,6 @@ func activeTime(s *flow.Slice) float64 {
 func (t *timeline) rate(s *flow.Slice) float64 {
 	if active := activeTime(s); active > 0 {
 		return float64(s.Acked) / active
-	}
-	return 0
-}
-
-type weighted struct{ value, weight float64 }
-
-// quantile is the smallest value below which q of the weight lies.
-func quantile(all []weighted, q float64) float64 {
-	slices.SortFunc(all, func(a, b weighted) int {
-		if a.value < b.value {
-			return -1
-		} else if a.value > b.value {
-			return 1
-		}
-		return 0
-	})
-	total := 0.0
-	for _, w := range all {
-		total += w.weight
-	}
-	sum := 0.0
-	for _, w := range all {
-		if sum += w.weight; sum >= q*total {
-			return w.value
-		}
 	}
 	return 0
 }
