@@ -142,7 +142,7 @@ func (f *Flows) report(done <-chan struct{}, each func(transfer.Interval)) {
 const longestPause = 50 * time.Millisecond
 
 func (f *Flows) send(ctx context.Context, one *Flow) error {
-	most := one.Socket.Train(f.Size)
+	most := one.Socket.Batch(f.Size)
 	pace := pacer{}
 	if f.Bps > 0 {
 		pace.perDatagram = time.Duration(float64(f.Size*8) / f.Bps * float64(time.Second))

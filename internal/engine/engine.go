@@ -20,8 +20,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Part is one end's part in a transfer over streams that are connected already.
-type Part struct {
+// Endpoint is one end of a transfer over streams that are connected already.
+type Endpoint struct {
 	Send    bool
 	Spec    transfer.Spec
 	Streams []*socket.Stream
@@ -55,11 +55,11 @@ func pieceOf(bytes int64, streams int) int {
 	return int(min(max(bytes/int64(4*streams), 16<<10), socket.BestWrite))
 }
 
-// CarryOut moves the payload and answers what this end saw, which with an error is what
+// Run moves the payload and answers what this end saw, which with an error is what
 // it saw until then. It ends within the Spec's time (from the first byte on), or when
 // ctx does. The streams stay open, so that the caller chooses when the far end learns;
 // closing resets those that are not over.
-func (p Part) CarryOut(ctx context.Context) (*transfer.End, error) {
+func (p Endpoint) Run(ctx context.Context) (*transfer.End, error) {
 	c := clock{time.Now()}
 	rule, err := senderRule(p.Send, p.own())
 	if err != nil {
@@ -251,7 +251,7 @@ func (l *loop) ignoreCut(err error, limit time.Duration) error {
 	return err
 }
 
-func (l *loop) describe(samples []transfer.Sample, p Part) transfer.Stream {
+func (l *loop) describe(samples []transfer.Sample, p Endpoint) transfer.Stream {
 	d := l.stream.Describe()
 	d.Samples = samples
 	d.First, d.Last = time.Duration(l.first.Load()), time.Duration(l.last.Load())

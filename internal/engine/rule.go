@@ -62,7 +62,7 @@ func Options(send bool, own transfer.Socket, force bool) socket.Options {
 }
 
 // own is what the Spec asks of this end.
-func (p Part) own() transfer.Socket {
+func (p Endpoint) own() transfer.Socket {
 	if p.Send == (p.Spec.Direction == transfer.Up) {
 		return p.Spec.Near
 	}

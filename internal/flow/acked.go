@@ -183,7 +183,8 @@ func (d *Direction) arrive(e *ackEvent) {
 	d.cur.window(d.window)
 	if e.ack > d.una {
 		const delayed = 30e6
-		if waited := d.at - d.lastSent; e.pure && e.ack >= d.high && (d.state == Busy || d.state == Slack) && d.RTTMin > 0 &&
+		if waited := d.at - d.lastSent; e.pure && e.ack >= d.high && (d.state == Busy || d.state == AppLimited) &&
+			d.RTTMin > 0 &&
 			waited >= d.RTTMin+delayed {
 			d.heldAt, d.heldFor = d.at, waited
 		}

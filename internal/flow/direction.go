@@ -5,15 +5,15 @@ package flow
 type Clock uint8
 
 const (
-	Busy      Clock = iota // data outstanding, nothing below explains the wait
-	Full                   // the receiver's window leaves no room, and it is as large as it gets
-	Closed                 // the window leaves no room and has shrunk: the receiving program does not read
-	Repair                 // from the first sign of a loss until what was outstanding then is acknowledged
-	Idle                   // nothing outstanding, window open, nothing sent
-	Held                   // a small segment waited for an acknowledgement that was itself delayed
-	Growth                 // rounds in which the outstanding data still multiplied
-	Slack                  // far less outstanding than the sender had a round before, without a loss between
-	BlackHole              // one large segment lost again and again
+	Busy       Clock = iota // data outstanding, nothing below explains the wait
+	Full                    // the receiver's window leaves no room, and it is as large as it gets
+	Closed                  // the window leaves no room and has shrunk: the receiving program does not read
+	Recovery                // from the first sign of a loss until what was outstanding then is acknowledged
+	Idle                    // nothing outstanding, window open, nothing sent
+	NagleHeld               // a small segment waited for an acknowledgement that was itself delayed
+	SlowStart               // rounds in which the outstanding data still multiplied
+	AppLimited              // far less outstanding than the sender had a round before, without a loss between
+	BlackHole               // one large segment lost again and again
 	clocks
 )
 
@@ -218,7 +218,7 @@ func (d *Direction) settle() {
 	case out > 0 && d.headLost >= 3 && d.stuck():
 		d.state = BlackHole
 	case out > 0 && d.recovering:
-		d.state = Repair
+		d.state = Recovery
 	case room < d.window/2+1<<(d.Scale&15) && room < d.tight(): // it is never more than that
 		d.state = Full
 		if d.window < d.WindowMax/2 || d.window == 0 {
@@ -227,7 +227,7 @@ func (d *Direction) settle() {
 	case room < int64(d.MSS) && d.window < d.WindowMax/2: // not a segment fits what the reader left
 		d.state = Closed
 	case out > 0 && 4*out < 3*d.round.level && d.round.level >= 4*int64(max(d.MSS, 536)):
-		d.state = Slack
+		d.state = AppLimited
 	default:
 		d.state = Busy
 	}

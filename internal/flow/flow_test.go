@@ -140,7 +140,7 @@ func TestLossAndRepair(t *testing.T) {
 	}
 	var repair int64
 	for _, s := range d.Slices {
-		repair += s.Clock[Repair]
+		repair += s.Clock[Recovery]
 	}
 	if repair < 45*ms || repair > 60*ms {
 		t.Errorf("repair took %v", time.Duration(repair))

@@ -179,8 +179,8 @@ func (d *Direction) stuck() bool {
 	if d.headLen <= d.passedLen {
 		return false
 	}
-	if moved := d.cur.Clock[Repair]; moved > 0 && d.state == Repair {
-		d.cur.Clock[Repair] = 0
+	if moved := d.cur.Clock[Recovery]; moved > 0 && d.state == Recovery {
+		d.cur.Clock[Recovery] = 0
 		d.cur.Clock[BlackHole] += moved
 	}
 	return true

@@ -125,10 +125,10 @@ func (d *Direction) inferScale(out, at int64) {
 func (d *Direction) resolveWaits(at, length int64) {
 	if d.heldFor > 0 {
 		if at-d.heldAt <= max(2e6, d.RTTMin/4) && length < int64(d.MSS) && d.lastLen < int64(d.MSS) {
-			for _, from := range []Clock{Busy, Slack} {
+			for _, from := range []Clock{Busy, AppLimited} {
 				moved := min(d.heldFor, d.cur.Clock[from])
 				d.cur.Clock[from] -= moved
-				d.cur.Clock[Held] += moved
+				d.cur.Clock[NagleHeld] += moved
 				d.heldFor -= moved
 			}
 			d.round.busy = min(d.round.busy, d.cur.Clock[Busy])
@@ -164,7 +164,7 @@ func (d *Direction) flushEmpty() {
 		}
 		d.round.paused += d.empty
 	case d.empty >= moment:
-		clock = Slack
+		clock = AppLimited
 		d.round.paused += d.empty
 	default:
 		d.round.busy += d.empty

@@ -152,7 +152,7 @@ func (d *Direction) closeRound() {
 	if float64(r.maxOut) >= 1.4*float64(r.best) {
 		moved := min(r.busy, d.cur.Clock[Busy])
 		d.cur.Clock[Busy] -= moved
-		d.cur.Clock[Growth] += moved
+		d.cur.Clock[SlowStart] += moved
 	}
 	r.best = max(r.best, r.maxOut)
 }

@@ -115,11 +115,11 @@ func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Inte
 			s.Close()
 		}
 	}()
-	part := engine.Part{Send: true, Spec: r.Spec, Streams: streams, Preface: int64(len(noFlags)),
+	endpoint := engine.Endpoint{Send: true, Spec: r.Spec, Streams: streams, Preface: int64(len(noFlags)),
 		Each: transfer.Toward(transfer.Up, each)}
 	load := func() (err error) {
 		r.Started = time.Now()
-		r.Near, err = part.CarryOut(ctx)
+		r.Near, err = endpoint.Run(ctx)
 		return err
 	}
 	if r.Spec.Latency { // another connection would be another test there

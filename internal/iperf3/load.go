@@ -57,11 +57,12 @@ const reportEvery = 20 * time.Millisecond
 func (l *load) sends() bool { return l.spec.Direction == transfer.Up }
 
 func (l *load) run(ctx context.Context, each func(transfer.Interval)) (err error) {
-	part := engine.Part{Send: l.sends(), Spec: l.spec, Streams: l.streams, Every: reportEvery, Each: each, KeepOpen: true}
+	endpoint := engine.Endpoint{Send: l.sends(), Spec: l.spec, Streams: l.streams, Every: reportEvery, Each: each,
+		KeepOpen: true}
 	if l.sends() {
-		part.Preface = CookieSize
+		endpoint.Preface = CookieSize
 	}
-	l.saw, err = part.CarryOut(ctx)
+	l.saw, err = endpoint.Run(ctx)
 	return err
 }
 

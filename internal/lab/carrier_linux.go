@@ -33,7 +33,7 @@ type duct struct {
 	spill    [largest]byte // where packets go that there is no memory for
 }
 
-// packet is what was read at once from a device: one packet, or a train of segments.
+// packet is what was read at once from a device: one packet, or a batch of segments.
 type packet struct {
 	bytes     []byte // with its virtio header
 	chunk     int32
@@ -97,7 +97,7 @@ func (d *duct) acknowledge(now int64) {
 }
 
 // memoryFor bounds what one direction holds: four times what its rate brings in the delay
-// and what its queue and its gateway, so many packets, hold, because a train stays as long
+// and what its queue and its gateway, so many packets, hold, because a batch stays as long
 // as any of its segments. Connections that are bounded one by one have a queue each, of
 // which some are counted. Without a rate it is a figure that no TCP window exceeds.
 func memoryFor(c link.Config, gateway int) int64 {
@@ -169,13 +169,13 @@ func (d *duct) pass(n int, waited int64) {
 		return
 	}
 	p := packet{bytes: bytes, chunk: chunk, transport: int32(frame.Transport), segments: 1}
-	t := link.Train{Segments: 1, Bytes: len(ip), Last: len(ip)}
+	t := link.Batch{Segments: 1, Bytes: len(ip), Last: len(ip)}
 	if bytes[1]&^gsoECN != gsoNone {
 		mss := int(binary.NativeEndian.Uint16(bytes[4:]))
-		header, train, ok := link.Split(ip, frame.Transport, mss)
+		header, batch, ok := link.Split(ip, frame.Transport, mss)
 		if ok && header <= len(d.head)-virtioHeader {
-			t = train
-			p.header, p.mss, p.segments = int32(header), int32(mss), int32(train.Segments)
+			t = batch
+			p.header, p.mss, p.segments = int32(header), int32(mss), int32(batch.Segments)
 		}
 	} else if d.config.Strip != 0 {
 		link.StripOptions(ip, frame, d.config.Strip, bytes[0]&needsChecksum != 0)

@@ -102,7 +102,7 @@ func TestLineBehindGateways(t *testing.T) {
 func TestDelayOfGateways(t *testing.T) {
 	line := Config{Rate: 1e8, Tunnelled: true, Delay: 20 * time.Millisecond, MTU: 1500, QueuePackets: 1}
 	up, _ := (&Path{Up: line, Down: line, VPN: VPN{Kind: Gateway, Crypto: 30e6, Depth: 1}}).Lanes()
-	kept, tooBig := up.Offer(0, Train{Segments: 2, Bytes: 1439, Last: 1438})
+	kept, tooBig := up.Offer(0, Batch{Segments: 2, Bytes: 1439, Last: 1438})
 	_, times := drain(up)
 	if want := int64(1438*8*1000/30+1496*8*10) + 20*ms; kept != 1 || tooBig != 1 || len(times) != 1 || times[0] < want-1 ||
 		times[0] > want+1 {
@@ -115,8 +115,8 @@ func TestBesideGateways(t *testing.T) {
 	line := Config{Rate: 1e8, Tunnelled: true, MTU: 1500, QueuePackets: 10}
 	up, _ := (&Path{Up: line, Down: line, VPN: VPN{Kind: Gateway, Crypto: 1e6, Depth: 10}}).Lanes()
 	up.Offer(0, one(1, 1438))
-	up.Offer(0, Train{ID: 2, Segments: 2, Bytes: 1500, Last: 1500, Beside: true})
-	kept, tooBig := up.Offer(0, Train{ID: 3, Segments: 1, Bytes: 1501, Last: 1501, Beside: true})
+	up.Offer(0, Batch{ID: 2, Segments: 2, Bytes: 1500, Last: 1500, Beside: true})
+	kept, tooBig := up.Offer(0, Batch{ID: 3, Segments: 1, Bytes: 1501, Last: 1501, Beside: true})
 	runs, times := drain(up)
 	if kept != 0 || tooBig != 1 || len(runs) != 3 || runs[0].ID != 2 || runs[2].ID != 1 || times[1] != 2*1500*8*10 ||
 		up.Counters.CarriedBytes != 2*1500+1496 {

@@ -85,10 +85,10 @@ func newLane(c Config, direction uint64) *Lane {
 	return l
 }
 
-// Offer gives the lane a train at time now, which never runs backwards over both lanes
+// Offer gives the lane a batch at time now, which never runs backwards over both lanes
 // of a path. It answers how many segments the lane keeps, duplicates counted twice: so
 // many will come back in Runs; and how many were too big for the MTU.
-func (l *Lane) Offer(now int64, t Train) (kept, tooBig int) {
+func (l *Lane) Offer(now int64, t Batch) (kept, tooBig int) {
 	l.serve(now)
 	mtu := l.config.Largest(t.Beside)
 	for i := range t.Segments {

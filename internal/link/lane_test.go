@@ -9,8 +9,8 @@ import (
 
 const ms = int64(time.Millisecond)
 
-// one is a train of a single packet.
-func one(id int32, bytes int) Train { return Train{ID: id, Segments: 1, Bytes: bytes, Last: bytes} }
+// one is a batch of a single packet.
+func one(id int32, bytes int) Batch { return Batch{ID: id, Segments: 1, Bytes: bytes, Last: bytes} }
 
 func only(c Config) *Lane {
 	l, _ := (&Path{Up: c}).Lanes()
@@ -43,22 +43,22 @@ func TestRateIsExactOverManyPackets(t *testing.T) {
 }
 
 func TestTrainsTakeTheTimeOfTheirSegments(t *testing.T) {
-	single, train := only(Config{Rate: 1e8, QueueBytes: 1 << 20}), only(Config{Rate: 1e8, QueueBytes: 1 << 20})
+	single, batch := only(Config{Rate: 1e8, QueueBytes: 1 << 20}), only(Config{Rate: 1e8, QueueBytes: 1 << 20})
 	for i := range 9 {
 		single.Offer(0, one(int32(i), 1500))
 	}
 	single.Offer(0, one(9, 700))
-	train.Offer(0, Train{ID: 1, Segments: 10, Bytes: 1500, Last: 700})
+	batch.Offer(0, Batch{ID: 1, Segments: 10, Bytes: 1500, Last: 700})
 	_, a := drain(single)
-	_, b := drain(train)
+	_, b := drain(batch)
 	if !slices.Equal(a, b) {
-		t.Errorf("singles leave at %v, the train's segments at %v", a, b)
+		t.Errorf("singles leave at %v, the batch's segments at %v", a, b)
 	}
 }
 
 func TestSegmentsThatAreDueTogetherLeaveTogether(t *testing.T) {
 	l := only(Config{Rate: 1e8, QueueBytes: 1 << 20})
-	l.Offer(0, Train{ID: 1, Segments: 10, Bytes: 1500, Last: 1500})
+	l.Offer(0, Batch{ID: 1, Segments: 10, Bytes: 1500, Last: 1500})
 	l.Offer(0, one(2, 1500))
 	want := []Run{{ID: 1, Count: 4, Due: 120_000}, {ID: 1, First: 4, Count: 6, Due: 5 * 120_000},
 		{ID: 2, Count: 1, Due: 11 * 120_000}}
@@ -162,7 +162,7 @@ func TestPolicerLetsTheBurstAndThenTheRateThrough(t *testing.T) {
 
 func TestMTULetsNothingLargerThrough(t *testing.T) {
 	l := only(Config{MTU: 1400})
-	kept, tooBig := l.Offer(0, Train{ID: 1, Segments: 5, Bytes: 1500, Last: 900})
+	kept, tooBig := l.Offer(0, Batch{ID: 1, Segments: 5, Bytes: 1500, Last: 900})
 	if kept != 1 || tooBig != 4 || l.Counters.DroppedMTU != 4 {
 		t.Errorf("kept %d, %d too big", kept, tooBig)
 	}
@@ -253,7 +253,7 @@ func TestNoAllocationPerPacket(t *testing.T) {
 	now := int64(0)
 	step := func() {
 		now += 500_000
-		l.Offer(now, Train{ID: 1, Segments: 40, Bytes: 1500, Last: 1500})
+		l.Offer(now, Batch{ID: 1, Segments: 40, Bytes: 1500, Last: 1500})
 		for {
 			if _, ok := l.Pop(now); !ok {
 				return
@@ -264,7 +264,7 @@ func TestNoAllocationPerPacket(t *testing.T) {
 		step()
 	}
 	if n := testing.AllocsPerRun(1000, step); n != 0 {
-		t.Errorf("%v allocations a train", n)
+		t.Errorf("%v allocations a batch", n)
 	}
 }
 
@@ -278,7 +278,7 @@ func BenchmarkLane(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		now += segments * 6000
-		l.Offer(now, Train{ID: 1, Segments: segments, Bytes: 1500, Last: 1500})
+		l.Offer(now, Batch{ID: 1, Segments: segments, Bytes: 1500, Last: 1500})
 		for {
 			if _, ok := l.Pop(now); !ok {
 				break

@@ -59,7 +59,7 @@ type Config struct {
 	// exceeds it, before the queue; 0 is none.
 	PoliceRate  int64
 	PoliceBurst int64
-	// FlowRate (bit/s) is what each flow (Train.Flow) gets at most; 0 is no bound. What
+	// FlowRate (bit/s) is what each flow (Batch.Flow) gets at most; 0 is no bound. What
 	// exceeds it waits as long as the queue's size allows, of which each flow has its own.
 	FlowRate int64
 	// Aggregate holds packets and hands them over together, once each such time.
@@ -73,9 +73,9 @@ type Config struct {
 	Seed   uint64
 }
 
-// Train is a packet as it comes from a host: one IP packet, or what the host left for
+// Batch is a packet as it comes from a host: one IP packet, or what the host left for
 // its device to cut into segments. A lane treats each segment as a packet of its own.
-type Train struct {
+type Batch struct {
 	ID       int32 // the caller's name for it, handed back with each Run
 	Segments int   // 1 or more
 	Bytes    int   // IP bytes of each segment but the last
@@ -87,7 +87,7 @@ type Train struct {
 	Flow uint64
 }
 
-// Run is a stretch of consecutive segments of one Train that leave the lane together.
+// Run is a stretch of consecutive segments of one Batch that leave the lane together.
 type Run struct {
 	ID    int32
 	First int

@@ -8,11 +8,11 @@ import (
 )
 
 func TestLossIsTheSameForTheSameSeed(t *testing.T) {
-	lostOnes := func(c Config, trains bool) (lost []int) {
+	lostOnes := func(c Config, batches bool) (lost []int) {
 		l, seen := only(c), 0
 		for i := 0; i < 20000; i += 40 {
-			if trains {
-				l.Offer(int64(i), Train{ID: int32(i), Segments: 40, Bytes: 1500, Last: 1500})
+			if batches {
+				l.Offer(int64(i), Batch{ID: int32(i), Segments: 40, Bytes: 1500, Last: 1500})
 			} else {
 				for j := range 40 {
 					l.Offer(int64(i), one(int32(i+j), 1500))
@@ -38,7 +38,7 @@ func TestLossIsTheSameForTheSameSeed(t *testing.T) {
 	bursty.LossBurst = 5
 	late.Delay, late.Jitter, late.Strip = time.Second, time.Second, SACK
 	if !slices.Equal(first, lostOnes(base, true)) {
-		t.Error("trains lose other packets than single ones do")
+		t.Error("batches lose other packets than single ones do")
 	}
 	if !slices.Equal(first, lostOnes(late, false)) {
 		t.Error("delay changes which packets are lost")
@@ -82,8 +82,8 @@ func TestLossSharesWithinTheirInterval(t *testing.T) {
 	for _, p := range []float64{0.0001, 0.001, 0.01, 0.2, 1} {
 		for seed := range uint64(3) {
 			l := only(Config{Loss: p, Seed: seed})
-			l.Offer(0, Train{ID: 1, Segments: n / 2, Bytes: 100, Last: 100})
-			l.Offer(0, Train{ID: 2, Segments: n / 2, Bytes: 100, Last: 100})
+			l.Offer(0, Batch{ID: 1, Segments: n / 2, Bytes: 100, Last: 100})
+			l.Offer(0, Batch{ID: 2, Segments: n / 2, Bytes: 100, Last: 100})
 			drain(l)
 			spread := 2.576*math.Sqrt(n*p*(1-p)) + 1
 			if got := float64(l.Counters.Lost); math.Abs(got-n*p) > spread {

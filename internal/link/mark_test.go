@@ -11,7 +11,7 @@ func TestMarksFromAThresholdOn(t *testing.T) {
 	config := Config{Rate: 1e8, QueueBytes: 1 << 20, MarkBytes: 3 * 1500}
 	for _, ect := range []bool{true, false} {
 		l := only(config)
-		kept, _ := l.Offer(0, Train{ID: 1, Segments: 10, Bytes: 1500, Last: 1500, ECT: ect})
+		kept, _ := l.Offer(0, Batch{ID: 1, Segments: 10, Bytes: 1500, Last: 1500, ECT: ect})
 		var got []Run
 		for run, ok := l.Pop(100 * ms); ok; run, ok = l.Pop(100 * ms) {
 			run.Due = 0

@@ -96,21 +96,21 @@ func tcpHeader(packet []byte, at int) int {
 	return n
 }
 
-// Split says how a super-packet divides: the length of all its headers, and the Train
+// Split says how a super-packet divides: the length of all its headers, and the Batch
 // with its segments' sizes. It answers false when the packet is not TCP or mss is no
 // segment size.
-func Split(packet []byte, transport, mss int) (header int, t Train, ok bool) {
+func Split(packet []byte, transport, mss int) (header int, t Batch, ok bool) {
 	tcp := tcpHeader(packet, transport)
 	if tcp == 0 || mss <= 0 {
-		return 0, Train{}, false
+		return 0, Batch{}, false
 	}
 	header = transport + tcp
 	payload := len(packet) - header
 	if payload <= mss {
-		return header, Train{Segments: 1, Bytes: len(packet), Last: len(packet)}, true
+		return header, Batch{Segments: 1, Bytes: len(packet), Last: len(packet)}, true
 	}
 	n := (payload + mss - 1) / mss
-	return header, Train{Segments: n, Bytes: header + mss, Last: header + payload - (n-1)*mss}, true
+	return header, Batch{Segments: n, Bytes: header + mss, Last: header + payload - (n-1)*mss}, true
 }
 
 // Cut takes count segments from the first-th on out of a super-packet that Split

@@ -96,12 +96,12 @@ func TestCut(t *testing.T) {
 	for _, version := range []int{4, 6} {
 		p := tcpPacket(version, fin|psh|cwr|0x10, []byte{1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2}, payload)
 		f, _ := Inspect(p)
-		header, train, ok := Split(p, f.Transport, mss)
-		if !ok || train != (Train{Segments: 5, Bytes: header + mss, Last: header + 123}) {
-			t.Fatalf("IPv%d: split into %+v, %v", version, train, ok)
+		header, batch, ok := Split(p, f.Transport, mss)
+		if !ok || batch != (Batch{Segments: 5, Bytes: header + mss, Last: header + 123}) {
+			t.Fatalf("IPv%d: split into %+v, %v", version, batch, ok)
 		}
-		for first := range train.Segments {
-			for count := 1; first+count <= train.Segments; count++ {
+		for first := range batch.Segments {
+			for count := 1; first+count <= batch.Segments; count++ {
 				head := make([]byte, header)
 				part := Cut(p, f.Transport, header, mss, first, count, head)
 				got := append(head, part...)
@@ -111,7 +111,7 @@ func TestCut(t *testing.T) {
 				if !valid(got) {
 					t.Errorf("IPv%d, %d from %d: checksums are wrong", version, count, first)
 				}
-				last := first+count == train.Segments
+				last := first+count == batch.Segments
 				flags := got[f.Transport+13]
 				if (flags&(fin|psh) != 0) != last || (flags&cwr != 0) != (first == 0) {
 					t.Errorf("IPv%d, %d from %d: flags %#x", version, count, first, flags)
@@ -173,20 +173,20 @@ func FuzzPacket(f *testing.F) {
 			t.Fatal("stripping broke the checksum")
 		}
 		TooBig(p, frame, 1280, make([]byte, 1280))
-		header, train, ok := Split(p, frame.Transport, int(mss))
+		header, batch, ok := Split(p, frame.Transport, int(mss))
 		if !ok {
 			return
 		}
 		total := 0
-		for i := range train.Segments {
+		for i := range batch.Segments {
 			part := Cut(p, frame.Transport, header, int(mss), i, 1, make([]byte, header))
 			total += len(part)
-			size := train.Bytes
-			if i == train.Segments-1 {
-				size = train.Last
+			size := batch.Bytes
+			if i == batch.Segments-1 {
+				size = batch.Last
 			}
 			if header+len(part) != size {
-				t.Fatalf("segment %d has %d bytes, the train says %d", i, header+len(part), size)
+				t.Fatalf("segment %d has %d bytes, the batch says %d", i, header+len(part), size)
 			}
 		}
 		if total != len(p)-header {

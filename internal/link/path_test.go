@@ -224,7 +224,7 @@ func FuzzParse(f *testing.F) {
 		now, kept := int64(0), 0
 		for i := range int32(50) {
 			now += 1e6
-			n, _ := up.Offer(now, Train{ID: i, Segments: 3, Bytes: 1500, Last: 40})
+			n, _ := up.Offer(now, Batch{ID: i, Segments: 3, Bytes: 1500, Last: 40})
 			kept += n
 		}
 		runs, times := drain(up)

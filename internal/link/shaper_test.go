@@ -12,9 +12,9 @@ func TestFlowsAreBoundEach(t *testing.T) {
 	l := only(Config{Rate: 1e9, FlowRate: 40e6, Delay: 10 * time.Millisecond, QueueBytes: 2 * n * bytes})
 	for i := range n {
 		for flow := range uint64(3) {
-			train := one(int32(3*i+int(flow)), bytes)
-			train.Flow = flow // 0 is nobody's and unbound
-			if kept, _ := l.Offer(0, train); kept != 1 {
+			batch := one(int32(3*i+int(flow)), bytes)
+			batch.Flow = flow // 0 is nobody's and unbound
+			if kept, _ := l.Offer(0, batch); kept != 1 {
 				t.Fatalf("packet %d of flow %d was not taken", i, flow)
 			}
 		}
@@ -41,9 +41,9 @@ func TestFlowsHaveQueuesOfTheirOwn(t *testing.T) {
 	l := only(Config{Rate: 1e9, FlowRate: 10e6, QueueBytes: 20 * 1500})
 	offer := func(flow uint64, n int) (kept int) {
 		for i := range n {
-			train := one(int32(i), 1500)
-			train.Flow = flow
-			k, _ := l.Offer(0, train)
+			batch := one(int32(i), 1500)
+			batch.Flow = flow
+			k, _ := l.Offer(0, batch)
 			kept += k
 		}
 		return kept

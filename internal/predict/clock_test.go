@@ -25,7 +25,7 @@ func onTheClock(path link.Path, window, mss, headers int) (bps float64, ok bool)
 	acks := map[int32]int{}
 	offer := func(lane *link.Lane, bytes int) bool {
 		id++
-		kept, _ := lane.Offer(now, link.Train{ID: id, Segments: 1, Bytes: bytes, Last: bytes, Flow: 1})
+		kept, _ := lane.Offer(now, link.Batch{ID: id, Segments: 1, Bytes: bytes, Last: bytes, Flow: 1})
 		return kept == 1
 	}
 	send := func() bool {

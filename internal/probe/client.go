@@ -137,7 +137,7 @@ func (c *Client) run(ctx context.Context, spec transfer.Spec, each func(transfer
 	if spec.Latency && !ctl.hello.Echo {
 		err = r.besideICMP(ctx)
 	} else {
-		err = r.carryOut(ctx)
+		err = r.transfer(ctx)
 	}
 	if err != nil && !r.answered {
 		ctl.close(err) // whatever it still says belongs to this transfer: begin anew

@@ -21,11 +21,11 @@ import (
 func (r *run) besideICMP(ctx context.Context) error {
 	to, err := netip.ParseAddrPort(r.ctl.remote)
 	if err != nil {
-		return r.carryOut(ctx)
+		return r.transfer(ctx)
 	}
 	var why string
 	r.result.Latency, why, err = path.Beside(ctx, to, path.Config{Route: r.route, OnlyICMP: true},
-		func() error { return r.carryOut(ctx) })
+		func() error { return r.transfer(ctx) })
 	if why != "" {
 		r.result.Warnings = append(r.result.Warnings, why)
 	}
@@ -45,7 +45,7 @@ type run struct {
 	begin    func()  // called when the idle path is known; may be nil
 }
 
-func (r *run) carryOut(ctx context.Context) error {
+func (r *run) transfer(ctx context.Context) error {
 	if r.spec.Latency && r.ctl.hello.Echo {
 		r.echoes = &echoes{ctl: r.ctl, spec: r.spec, begun: time.Now()}
 		if err := r.echoes.idle(ctx); err != nil {
@@ -102,7 +102,7 @@ func (r *run) carryOut(ctx context.Context) error {
 		late := time.AfterFunc(r.spec.Time+r.ctl.times.Answer, func() { cancel(engine.ErrStalled) })
 		defer late.Stop()
 	}
-	p := engine.Part{Send: up, Spec: r.spec, Streams: streams, Preface: PrefaceSize, Stall: r.ctl.times.Stall}
+	p := engine.Endpoint{Send: up, Spec: r.spec, Streams: streams, Preface: PrefaceSize, Stall: r.ctl.times.Stall}
 	if up {
 		p.Latest = &sending
 	}
@@ -110,7 +110,7 @@ func (r *run) carryOut(ctx context.Context) error {
 		p.Each = each
 	}
 	var nearErr error
-	r.result.Near, nearErr = p.CarryOut(moving)
+	r.result.Near, nearErr = p.Run(moving)
 	if !up || nearErr != nil {
 		closeAll(streams) // the sender learns that nobody reads any more
 		streams = nil

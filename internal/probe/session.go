@@ -168,7 +168,7 @@ func (s *serving) answer(ctx context.Context, m message) (err error) {
 	if err := m.decode(kindOffer, &o); err != nil {
 		return err
 	}
-	return s.carryOut(ctx, s.conn, o, s.messages)
+	return s.serveOffer(ctx, s.conn, o, s.messages)
 }
 
 func (s *Session) times() Times { return s.Times.complete() }
@@ -199,9 +199,9 @@ func (s *Session) grant(conn net.Conn) (revoke func(), err error) {
 	return revoke, writeMessage(conn, kindAccept, answer)
 }
 
-// carryOut answers one offer: the transfer's result, or a refusal. An error ends the
+// serveOffer answers one offer: the transfer's result, or a refusal. An error ends the
 // session.
-func (s *Session) carryOut(ctx context.Context, conn net.Conn, o offer, messages <-chan message) error {
+func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messages <-chan message) error {
 	spec := o.Spec
 	spec.TestID = o.TestID
 	send := func(k kind, body any) error {

@@ -52,7 +52,8 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var moved int64
-	p := engine.Part{Send: spec.Direction == transfer.Down, Spec: spec, Streams: streams, Every: 200 * time.Millisecond,
+	p := engine.Endpoint{Send: spec.Direction == transfer.Down, Spec: spec, Streams: streams,
+		Every:  200 * time.Millisecond,
 		Latest: sending,
 		Stall:  s.times().Stall}
 	// Progress also says that this end lives, so silence is reported too. On a slow path
@@ -81,7 +82,7 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		end, err := p.CarryOut(ctx)
+		end, err := p.Run(ctx)
 		done <- outcome{end, err}
 	}()
 	for {

@@ -39,7 +39,8 @@ func Kinds() map[string]Document {
 // Encode is the document as it is printed and stored, without its samples.
 func Encode(doc Document) ([]byte, error) { return EncodeAny(doc) }
 
-// EncodeAny is the same for objects that begin with no Header, as the lines of serve.
+// EncodeAny is an object of the contract as it is printed, also one without a Header, as the
+// lines of serve are.
 func EncodeAny(doc any) ([]byte, error) {
 	compact, err := json.Marshal(doc)
 	if err != nil {

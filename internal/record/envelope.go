@@ -36,7 +36,7 @@ type Envelope struct {
 // NsTime is a UTC time in nanoseconds since 1970.
 type NsTime int64
 
-// Time is the same as the standard library has it.
+// Time is that instant in UTC.
 func (t NsTime) Time() time.Time { return time.Unix(0, int64(t)).UTC() }
 
 // FarClock is how far the far end's clock is ahead of this host's, give or take the bound.

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Flow is a connected UDP socket that carries trains of datagrams of equal size. Where
-// the kernel can, a whole train is sent in one call (UDP_SEGMENT, Linux 4.18) and
+// Flow is a connected UDP socket that carries batches of datagrams of equal size. Where
+// the kernel can, a whole batch is sent in one call (UDP_SEGMENT, Linux 4.18) and
 // received in one (UDP_GRO, Linux 5.0). One goroutine may send while another receives.
 type Flow struct {
 	conn    *net.UDPConn
 	offload bool
-	control []byte // of the train being sent
+	control []byte // of the batch being sent
 	came    [64]byte
 }
 
@@ -34,7 +34,7 @@ type FlowOptions struct {
 	NoOffload bool
 }
 
-// MaxTrain is how many bytes of payload fit into one train.
+// MaxTrain is how many bytes of payload fit into one batch.
 const MaxTrain = 65000
 
 // DialFlow connects to a remote HOST:PORT; nothing is sent.
@@ -75,8 +75,8 @@ func unmapped(a net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
-// Train is how many datagrams of size bytes one Send takes, at least 1.
-func (f *Flow) Train(size int) int {
+// Batch is how many datagrams of size bytes one Send takes, at least 1.
+func (f *Flow) Batch(size int) int {
 	const most = 64 // UDP_MAX_SEGMENTS
 	if !f.offload || size > MaxTrain {
 		return 1
@@ -84,21 +84,21 @@ func (f *Flow) Train(size int) int {
 	return max(min(MaxTrain/size, most), 1)
 }
 
-// Send sends train as datagrams of size bytes; the last one may be shorter.
-func (f *Flow) Send(train []byte, size int) error {
-	if f.offload && len(train) > size {
-		err := f.sendTrain(train, size)
+// Send sends batch as datagrams of size bytes; the last one may be shorter.
+func (f *Flow) Send(batch []byte, size int) error {
+	if f.offload && len(batch) > size {
+		err := f.sendBatch(batch, size)
 		if err == nil || !cannotSegment(err) {
 			return err
 		}
 		f.offload = false // the way out has no checksum offload, or size is beyond its MTU
 	}
-	for len(train) > 0 {
-		n := min(size, len(train))
-		if _, err := f.conn.Write(train[:n]); err != nil {
+	for len(batch) > 0 {
+		n := min(size, len(batch))
+		if _, err := f.conn.Write(batch[:n]); err != nil {
 			return err
 		}
-		train = train[n:]
+		batch = batch[n:]
 	}
 	return nil
 }

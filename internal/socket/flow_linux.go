@@ -74,9 +74,9 @@ func (f *Flow) canOffload() bool {
 	return known
 }
 
-func (f *Flow) sendTrain(train []byte, size int) error {
+func (f *Flow) sendBatch(batch []byte, size int) error {
 	*(*uint16)(unsafe.Pointer(&f.control[unix.CmsgLen(0)])) = uint16(size)
-	_, _, err := f.conn.WriteMsgUDPAddrPort(train, f.control, netip.AddrPort{})
+	_, _, err := f.conn.WriteMsgUDPAddrPort(batch, f.control, netip.AddrPort{})
 	return err
 }
 

@@ -28,7 +28,7 @@ func flowControl(o FlowOptions) func(network, address string, c syscall.RawConn)
 }
 
 func (f *Flow) canOffload() bool { return false }
-func (f *Flow) sendTrain(train []byte, size int) error {
+func (f *Flow) sendBatch(batch []byte, size int) error {
 	return notSupported("UDP segmentation offload")
 }
 func cannotSegment(error) bool { return false }

@@ -66,11 +66,11 @@ func FuzzTrainSize(f *testing.F) {
 
 func BenchmarkTrain(b *testing.B) {
 	sender, _ := flowPair(b, FlowOptions{})
-	train := make([]byte, sender.Train(1448)*1448)
-	b.SetBytes(int64(len(train)))
+	batch := make([]byte, sender.Batch(1448)*1448)
+	b.SetBytes(int64(len(batch)))
 	b.ReportAllocs()
 	for range b.N {
-		if err := sender.Send(train, 1448); err != nil {
+		if err := sender.Send(batch, 1448); err != nil {
 			b.Fatal(err)
 		}
 	}

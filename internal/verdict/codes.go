@@ -155,8 +155,8 @@ const (
 	// pace of the path was seen.
 	CapturedExchanges Code = "captured-exchanges"
 	// CapturedProgramWindow: time_ratio, program_window_bytes, window_bytes (the receive
-	// window), rtt_s, allows_bps; twice_bps and eightfold_bps as above, for so many
-	// connections or windows.
+	// window), rtt_s, allows_bps; twice_bps and eightfold_bps: what so many
+	// connections, or so many times the window, would give.
 	CapturedProgramWindow Code = "captured-program-window"
 	// CapturedNagle: time_ratio, held_s.
 	CapturedNagle Code = "captured-nagle-delayed-ack"

@@ -91,7 +91,7 @@ func (t *timeline) unknown(g *Diagnosis, why verdict.Evidence) {
 // 1997 for Reno, and CUBIC is not slower. 0 where repairs themselves took the time.
 func (t *timeline) lossAllows() float64 {
 	rtt := max(t.meanRTT().Seconds(), t.base)
-	if t.d.LossEvents == 0 || rtt == 0 || t.clock(flow.Repair) > threshold.RepairsMatter*t.length {
+	if t.d.LossEvents == 0 || rtt == 0 || t.clock(flow.Recovery) > threshold.RepairsMatter*t.length {
 		return 0
 	}
 	// Every segment that was sent again counts, though some go at once: rather too many.

@@ -174,10 +174,10 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 		return verdict.High
 	case verdict.SlowStart:
 		return verdict.When((t.c.SYN || t.c.SYNACK) &&
-			t.clock(flow.Growth) > threshold.HeadlineShare*t.time[verdict.SlowStart], verdict.High)
+			t.clock(flow.SlowStart) > threshold.HeadlineShare*t.time[verdict.SlowStart], verdict.High)
 	case verdict.Congestion:
 		return verdict.When(d.LossEvents >= threshold.PolicedEvents && t.queueMissing() &&
-			t.clock(flow.Slack) < threshold.PausingShare*t.length, verdict.High)
+			t.clock(flow.AppLimited) < threshold.PausingShare*t.length, verdict.High)
 	case verdict.Bottleneck:
 		return verdict.When(t.queueing && d.ScaleKnown && t.queueAhead(), verdict.High)
 	}
@@ -217,7 +217,7 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		}
 		return verdict.CapturedStopAndWait, v
 	case verdict.NagleDelayedAck:
-		v["held_s"] = t.clock(flow.Held)
+		v["held_s"] = t.clock(flow.NagleHeld)
 		return verdict.CapturedNagle, v
 	case verdict.MTUBlackHole:
 		v["icmp_too_big"] = float64(d.TooBig)

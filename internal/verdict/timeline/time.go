@@ -149,7 +149,7 @@ func (t *timeline) queueSeen() bool {
 func (t *timeline) short() bool {
 	grew := 0.0
 	for i := range t.d.Slices {
-		grew += float64(t.d.Slices[i].Clock[flow.Growth]) / 1e9
+		grew += float64(t.d.Slices[i].Clock[flow.SlowStart]) / 1e9
 	}
 	return grew > 0 && grew > threshold.HeadlineShare*(t.length-threshold.ShortTail*t.base)
 }
@@ -177,24 +177,24 @@ func (t *timeline) attribute(i int, to *attributed) {
 		return
 	}
 	add(t.idleOf(i), flow.Idle)
-	add(verdict.NagleDelayedAck, flow.Held)
+	add(verdict.NagleDelayedAck, flow.NagleHeld)
 	add(verdict.MTUBlackHole, flow.BlackHole)
-	add(t.growthOf(i), flow.Growth)
+	add(t.slowStartOf(i), flow.SlowStart)
 	if t.d.ScaleKnown || t.d.ZeroWindows > 0 {
 		add(verdict.ReceiverApplication, flow.Closed)
 	} else {
 		add(verdict.Unknown, flow.Closed)
 	}
 	add(t.windowOf(s), flow.Full)
-	add(t.repairOf(s), flow.Repair)
+	add(t.recoveryOf(s), flow.Recovery)
 	add(t.network[i], flow.Busy)
-	add(t.slackOf(i), flow.Slack)
+	add(t.appLimitedOf(i), flow.AppLimited)
 }
 
-// growthOf is what limited while the outstanding data multiplied: the beginning of a
+// slowStartOf is what limited while the outstanding data multiplied: the beginning of a
 // transfer or of what follows a pause, but after a timeout the loss before it (RFC 5681,
 // 3.1: the loss window), and the link where it was full already and only its queue grew.
-func (t *timeline) growthOf(i int) verdict.Name {
+func (t *timeline) slowStartOf(i int) verdict.Name {
 	if s := &t.d.Slices[i]; t.neverEmpty(s) && !t.ackQueued(s) {
 		return verdict.Bottleneck
 	}
@@ -274,8 +274,8 @@ func (t *timeline) windowKnown() bool {
 		d.ScaleRaise-d.First < (d.Last-d.First)/3
 }
 
-// slackOf is what limited while the sender had far less outstanding than before: itself.
-func (t *timeline) slackOf(i int) verdict.Name {
+// appLimitedOf is what limited while the sender had far less outstanding than before: itself.
+func (t *timeline) appLimitedOf(i int) verdict.Name {
 	n := t.network[i]
 	if n == verdict.Congestion && t.vantage == AtSender {
 		return verdict.Sender
@@ -283,8 +283,8 @@ func (t *timeline) slackOf(i int) verdict.Name {
 	return n
 }
 
-// repairOf is what limited during a repair: the link, where it was kept full all the same.
-func (t *timeline) repairOf(s *flow.Slice) verdict.Name {
+// recoveryOf is what limited during a repair: the link, where it was kept full all the same.
+func (t *timeline) recoveryOf(s *flow.Slice) verdict.Name {
 	if !stood(s) && (t.filled || t.queueing && t.full(s) || t.neverEmpty(s) || t.queued(s) && t.full(s)) {
 		return verdict.Bottleneck
 	}

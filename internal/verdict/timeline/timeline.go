@@ -253,7 +253,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 			queued += sliceTime(s)
 		}
 		after := &d.Slices[min(i+1, len(d.Slices)-1)]
-		enough := s.OutMax >= threshold.ProbeSegments*int64(d.MSS) && s.Clock[flow.Growth] == 0
+		enough := s.OutMax >= threshold.ProbeSegments*int64(d.MSS) && s.Clock[flow.SlowStart] == 0
 		if t.link > 0 && enough && s.PeakSent > threshold.BBRProbing*max(t.link, s.PeakAcked, after.PeakAcked) {
 			probes++
 		}
@@ -316,7 +316,7 @@ func sliceTime(s *flow.Slice) float64 { return float64(s.End-s.Start) / 1e9 }
 
 // activeTime is a slice's length without the sender's pauses, seconds.
 func activeTime(s *flow.Slice) float64 {
-	return float64(s.End-s.Start-s.Clock[flow.Idle]-s.Clock[flow.Held]) / 1e9
+	return float64(s.End-s.Start-s.Clock[flow.Idle]-s.Clock[flow.NagleHeld]) / 1e9
 }
 
 func (t *timeline) rate(s *flow.Slice) float64 {
