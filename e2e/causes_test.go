@@ -164,9 +164,9 @@ func causes() []cause {
 			s.spec.Bytes, s.spec.Time = int64(p.bdp()), 0
 		}, nil},
 		{"Nagle with delayed ACK", verdict.NagleDelayedAck, "", nil, func(_ pathPoint, s *setup) {
-			s.spec.Program.Exchange = true
+			s.spec.Program.RequestResponse = true
 		}, func(_ pathPoint, s *setup) {
-			s.spec.Program.Exchange, s.spec.Near.NoDelay = true, true
+			s.spec.Program.RequestResponse, s.spec.Near.NoDelay = true, true
 		}},
 		{"local shaper (tbf)", verdict.LocalQueue, "", nil, func(p pathPoint, s *setup) {
 			s.near += fmt.Sprintf("; tc qdisc add dev $DEVICE root tbf rate %.0f burst %.0f limit 4mb", p.bps/3,

@@ -240,7 +240,7 @@ func (f *measureFlags) specs() ([]transfer.Spec, error) {
 			Bytes:   int64(f.bytes),
 			Latency: !f.bidir || d == transfer.Up, // of one of two that run at once: it is the same path
 			Program: transfer.Program{WriteBytes: int(f.write), WriteBps: float64(f.writeRate), ReadBps: float64(f.readRate),
-				Exchange: f.exchange}}
+				RequestResponse: f.exchange}}
 		if d == transfer.Down {
 			s.Near, s.Far = receiver, sender
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -58,8 +59,10 @@ func (f *showFlags) show(cmd *cobra.Command, name string) error {
 
 // print shows a document in the form that was asked for.
 func (f *showFlags) print(cmd *cobra.Command, name string, stored, samples []byte) error {
-	doc, err := record.Decode(stored, samples)
+	doc, err := decode(cmd.Context(), stored, samples)
 	switch {
+	case errors.Is(err, context.Canceled):
+		return exitStatus(statusInterrupted)
 	case errors.Is(err, record.ErrUnknown):
 		return &usageError{name, plain(err), "what a command printed with --json, or a newer fullpipe"}
 	case err != nil:
@@ -91,4 +94,25 @@ func (f *showFlags) print(cmd *cobra.Command, name string, stored, samples []byt
 		return text.Connections(out, captured, text.Rows, f.details)
 	}
 	return text.Write(out, doc)
+}
+
+// decode gives a large document up when ctx ends: nothing of it has been shown.
+func decode(ctx context.Context, stored, samples []byte) (record.Document, error) {
+	type result struct {
+		doc record.Document
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		doc, err := record.Decode(stored, samples)
+		done <- result{doc, err}
+	}()
+	select {
+	case r := <-done:
+		if ctx.Err() == nil {
+			return r.doc, r.err
+		}
+	case <-ctx.Done():
+	}
+	return nil, ctx.Err()
 }

@@ -147,7 +147,7 @@ func (p *Peer) check(spec transfer.Spec) error {
 		return no("Program.ReadBps", "HTTP/2 reads ahead of its program")
 	case spec.Streams > maxStreams:
 		return no("Streams", fmt.Sprintf("at most %d connections to somebody else's server", maxStreams))
-	case spec.Program.WriteBytes != 0 || spec.Program.WriteBps != 0 || spec.Program.Exchange:
+	case spec.Program.WriteBytes != 0 || spec.Program.WriteBps != 0 || spec.Program.RequestResponse:
 		return no("Program", "a web server writes as it likes")
 	}
 	return nil

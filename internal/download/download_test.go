@@ -238,7 +238,7 @@ func TestCheckNamesWhatAWebServerCannot(t *testing.T) {
 		"Far.Congestion":    {Direction: transfer.Down, Far: transfer.Socket{Congestion: "reno"}},
 		"Far":               {Direction: transfer.Down, Far: transfer.Socket{MSS: 500}},
 		"Streams":           {Direction: transfer.Down, Streams: 9},
-		"Program":           {Direction: transfer.Down, Program: transfer.Program{Exchange: true}},
+		"Program":           {Direction: transfer.Down, Program: transfer.Program{RequestResponse: true}},
 		"Program.ReadBps":   {Direction: transfer.Down, Program: transfer.Program{ReadBps: 1}},
 	} {
 		var u *transfer.Unsupported

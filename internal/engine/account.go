@@ -66,10 +66,10 @@ func (a *account) moved(n int) {
 	a.bytes.Add(int64(n))
 }
 
-// starvedSoFar is the time that the loop's thread had no core, since the loop began.
-func (a *account) starvedSoFar() time.Duration {
+// runDelaySoFar is the time that the loop's thread had no core, since the loop began.
+func (a *account) runDelaySoFar() time.Duration {
 	if schedule := a.schedule.Load(); schedule != nil {
-		if waited, err := schedule.Starved(); err == nil {
+		if waited, err := schedule.RunDelay(); err == nil {
 			a.starved = max(waited-time.Duration(a.unfed.Load()), a.starved)
 		}
 	}
@@ -86,7 +86,7 @@ func (a *account) fill(s *transfer.Sample) {
 	if now := a.now.Load(); now != 0 {
 		spent[now&(1<<waitBits-1)] += max(int64(s.At)-now>>waitBits, 0)
 	}
-	s.Starved = a.starvedSoFar()
+	s.RunDelay = a.runDelaySoFar()
 	s.Blocked, s.Paused, s.Awaited = time.Duration(spent[blocked]), time.Duration(spent[paused]),
 		time.Duration(spent[awaiting])
 }

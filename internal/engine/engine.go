@@ -149,7 +149,7 @@ func (l *loop) run(send bool, limit time.Duration) {
 	defer runtime.UnlockOSThread()
 	before, _ := socket.ThreadCPU()
 	if schedule, err := socket.OpenSchedule(); err == nil {
-		waited, _ := schedule.Starved()
+		waited, _ := schedule.RunDelay()
 		l.unfed.Store(int64(waited))
 		l.schedule.Store(schedule)
 	}
@@ -178,7 +178,7 @@ func (l *loop) run(send bool, limit time.Duration) {
 func backdate(samples []transfer.Sample) {
 	for i := len(samples) - 2; i >= 0; i-- {
 		s, next := &samples[i], &samples[i+1]
-		s.Starved = max(s.Starved, next.Starved-(next.At-s.At))
+		s.RunDelay = max(s.RunDelay, next.RunDelay-(next.At-s.At))
 	}
 }
 

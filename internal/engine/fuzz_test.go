@@ -14,7 +14,7 @@ func FuzzWriteSize(f *testing.F) {
 		if bytes < 0 || bytes > 1<<30 || bps != 0 && !(bps >= 1000 && bps < 1e15) {
 			return
 		}
-		l := loop{program: transfer.Program{WriteBytes: bytes, WriteBps: bps, Exchange: exchange}}
+		l := loop{program: transfer.Program{WriteBytes: bytes, WriteBps: bps, RequestResponse: exchange}}
 		if n := l.writeSize(); n <= 0 || n > 1<<30 {
 			t.Fatalf("writes of %d bytes", n)
 		}

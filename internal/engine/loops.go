@@ -70,7 +70,7 @@ func (l *loop) send() error {
 			return nil
 		}
 		pieces := [2]int{n, 0}
-		if l.program.Exchange {
+		if l.program.RequestResponse {
 			pieces = [2]int{(n + 1) / 2, n / 2}
 		}
 		for _, piece := range pieces {
@@ -78,7 +78,7 @@ func (l *loop) send() error {
 				return err
 			}
 		}
-		if l.program.Exchange && !l.over() {
+		if l.program.RequestResponse && !l.over() {
 			if err := l.awaitAnswer(); err != nil {
 				return err
 			}
@@ -94,7 +94,7 @@ func (l *loop) writeSize() int {
 	switch {
 	case l.program.WriteBytes > 0:
 		return l.program.WriteBytes
-	case l.program.Exchange:
+	case l.program.RequestResponse:
 		return exchangeRequest
 	case l.program.WriteBps > 0: // fifty writes a second
 		return int(min(max(l.program.WriteBps/8/50, 1024), 64<<10))
@@ -220,7 +220,7 @@ func (l *loop) receive(limit time.Duration) error {
 		if err := pace.pause(n); err != nil {
 			return err
 		}
-		for unanswered += n; l.program.Exchange && unanswered >= request; unanswered -= request {
+		for unanswered += n; l.program.RequestResponse && unanswered >= request; unanswered -= request {
 			if err := l.answer(); err != nil {
 				return err
 			}

@@ -89,8 +89,8 @@ func check(spec transfer.Spec) error {
 		return no("Far", "an iperf 2 server sets its own sockets")
 	case spec.Program.ReadBps != 0:
 		return no("Program.ReadBps", "an iperf 2 server reads as fast as it can")
-	case spec.Program.Exchange:
-		return no("Program.Exchange", "an iperf 2 server never answers")
+	case spec.Program.RequestResponse:
+		return no("Program.RequestResponse", "an iperf 2 server never answers")
 	case spec.Streams > mostStreams:
 		return no("Streams", fmt.Sprintf("at most %d connections to somebody else's server", mostStreams))
 	}

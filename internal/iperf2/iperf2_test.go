@@ -75,17 +75,17 @@ func TestWhatASinkCannotDo(t *testing.T) {
 		t.Error(err)
 	}
 	for field, test := range map[string]transfer.Test{
-		"Direction":         with(func(s *transfer.Spec) { s.Direction = transfer.Down }),
-		"Far.ReceiveBuffer": with(func(s *transfer.Spec) { s.Far.ReceiveBuffer = 1 << 20 }),
-		"Far.MSS":           with(func(s *transfer.Spec) { s.Far.MSS = 1000 }),
-		"Far.Clamp":         with(func(s *transfer.Spec) { s.Far.Clamp = 64 << 10 }),
-		"Far.Congestion":    with(func(s *transfer.Spec) { s.Far.Congestion = "bbr" }),
-		"Far":               with(func(s *transfer.Spec) { s.Far.NoDelay = true }),
-		"Program.ReadBps":   with(func(s *transfer.Spec) { s.Program.ReadBps = 1e6 }),
-		"Program.Exchange":  with(func(s *transfer.Spec) { s.Program.Exchange = true }),
-		"Streams":           with(func(s *transfer.Spec) { s.Streams = 1000 }),
-		"Time":              with(func(s *transfer.Spec) { s.Time = 0 }),
-		transfer.FieldUDP:   transfer.UDP(transfer.DatagramSpec{Direction: transfer.Up, Time: time.Second}),
+		"Direction":               with(func(s *transfer.Spec) { s.Direction = transfer.Down }),
+		"Far.ReceiveBuffer":       with(func(s *transfer.Spec) { s.Far.ReceiveBuffer = 1 << 20 }),
+		"Far.MSS":                 with(func(s *transfer.Spec) { s.Far.MSS = 1000 }),
+		"Far.Clamp":               with(func(s *transfer.Spec) { s.Far.Clamp = 64 << 10 }),
+		"Far.Congestion":          with(func(s *transfer.Spec) { s.Far.Congestion = "bbr" }),
+		"Far":                     with(func(s *transfer.Spec) { s.Far.NoDelay = true }),
+		"Program.ReadBps":         with(func(s *transfer.Spec) { s.Program.ReadBps = 1e6 }),
+		"Program.RequestResponse": with(func(s *transfer.Spec) { s.Program.RequestResponse = true }),
+		"Streams":                 with(func(s *transfer.Spec) { s.Streams = 1000 }),
+		"Time":                    with(func(s *transfer.Spec) { s.Time = 0 }),
+		transfer.FieldUDP:         transfer.UDP(transfer.DatagramSpec{Direction: transfer.Up, Time: time.Second}),
 		transfer.FieldLegs: transfer.TCP(up, transfer.Spec{Direction: transfer.Down,
 			Time: time.Second}),
 	} {

@@ -32,8 +32,8 @@ func check(spec transfer.Spec) error {
 		return no("Far.Clamp", "iperf3 cannot clamp a window, only set a buffer")
 	case spec.Far.MSS > MaxMSS:
 		return no("Far.MSS", "iperf3 takes at most 32767")
-	case spec.Program.Exchange:
-		return no("Program.Exchange", "iperf3 never answers a request")
+	case spec.Program.RequestResponse:
+		return no("Program.RequestResponse", "iperf3 never answers a request")
 	case up && spec.Program.ReadBps != 0:
 		return no("Program.ReadBps", "iperf3 reads as fast as it can")
 	case !up && spec.Program.WriteBytes > MaxLen:

@@ -83,7 +83,7 @@ func testTransfers(t *testing.T, c *probe.Client, shared bool) {
 		{"buffers at both ends", transfer.Spec{Bytes: 1_000_000, Near: both, Far: both}, 1_000_000},
 		{"paced writer", transfer.Spec{Bytes: 20_000, Program: transfer.Program{WriteBps: 8e6, WriteBytes: 5000}}, 20_000},
 		{"paced reader", transfer.Spec{Time: 100 * time.Millisecond, Program: transfer.Program{ReadBps: 8e6}}, 0},
-		{"exchange", transfer.Spec{Bytes: 2000, Program: transfer.Program{WriteBytes: 100, Exchange: true},
+		{"exchange", transfer.Spec{Bytes: 2000, Program: transfer.Program{WriteBytes: 100, RequestResponse: true},
 			Near: transfer.Socket{NoDelay: true},
 			Far:  transfer.Socket{NoDelay: true}}, 2000},
 	} {
@@ -168,7 +168,7 @@ func TestWhatTheProgramsKnow(t *testing.T) {
 	if s := last(r.Far); s.Paused < 100*time.Millisecond || s.Have&transfer.HaveQueue != 0 && s.Queued == 0 {
 		t.Errorf("a slow reader: %v paused, %d bytes left in the socket", s.Paused, s.Queued)
 	}
-	if s := last(run(transfer.Program{Exchange: true, WriteBytes: 100}).Near); s.Awaited < 100*time.Millisecond {
+	if s := last(run(transfer.Program{RequestResponse: true, WriteBytes: 100}).Near); s.Awaited < 100*time.Millisecond {
 		t.Errorf("Nagle against delayed acknowledgements: %v waited for answers", s.Awaited)
 	}
 }

@@ -15,9 +15,9 @@ type Latency struct {
 	// QueueBytes is what stands in the queue at the goodput: the added time's worth.
 	QueueBytes *int64 `json:"queue_bytes,omitempty"`
 	Bloat      Bloat  `json:"bufferbloat,omitempty"`
-	// Starved says that a program that asks or answers waited for a core: the times say
+	// NoCore says that a program that asks or answers waited for a core: the times say
 	// nothing of queues then.
-	Starved bool `json:"starved,omitempty"`
+	NoCore bool `json:"starved,omitempty"`
 	// Separate says that the loaded connection waits in a queue that the small packets do
 	// not: something keeps flows apart.
 	Separate bool `json:"separate_queues,omitempty"`

@@ -132,8 +132,8 @@ func newCPU(r *transfer.Result) *record.CPU {
 		if c.BusiestThread > 0 {
 			thread = rate(c.BusiestThread)
 		}
-		if c.StarvedThread > 0 {
-			starved = rate(c.StarvedThread)
+		if c.ThreadRunDelay > 0 {
+			starved = rate(c.ThreadRunDelay)
 		}
 		return rate(c.Process.Seconds() / c.Wall.Seconds()), thread, starved, c.Host
 	}

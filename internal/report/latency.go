@@ -30,7 +30,7 @@ func Latency(l *transfer.Latency, d *record.Direction) *record.Latency {
 		seconds(quantile(l.Loaded, 1))
 	added := max(loaded-idle, 0)
 	out.AddedS = seconds(added)
-	if out.Starved = starved(d) && added >= bloatFrom; out.Starved {
+	if out.NoCore = starved(d) && added >= bloatFrom; out.NoCore {
 		return out
 	}
 	switch {

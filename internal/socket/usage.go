@@ -24,8 +24,9 @@ func OpenSchedule() (*Schedule, error) {
 	return s, nil
 }
 
-// Starved is the time since the thread began. It allocates nothing.
-func (s *Schedule) Starved() (time.Duration, error) { return s.starved() }
+// RunDelay is for how long the thread was ready but had no core since it began (run_delay
+// of /proc/PID/task/TID/schedstat). It allocates nothing.
+func (s *Schedule) RunDelay() (time.Duration, error) { return s.runDelay() }
 
 // Close releases the file that is read.
 func (s *Schedule) Close() error { return s.close() }

@@ -38,7 +38,7 @@ func (s *schedule) open() (err error) {
 	return os.NewSyscallError("open /proc/thread-self/schedstat", err)
 }
 
-func (s *schedule) starved() (time.Duration, error) {
+func (s *schedule) runDelay() (time.Duration, error) {
 	n, err := unix.Pread(s.fd, s.text[:], 0)
 	if err != nil {
 		return 0, os.NewSyscallError("read schedstat", err)

@@ -167,7 +167,7 @@ func (b *believer) cpu(c *CPU) {
 	b.time("cpu.wall_ns", c.Wall)
 	b.within("cpu.process_ns", float64(c.Process), 0, mostCores*float64(b.longest))
 	b.within("cpu.busiest_thread", c.BusiestThread, 0, 1)
-	b.within("cpu.starved_thread", c.StarvedThread, 0, 1)
+	b.within("cpu.starved_thread", c.ThreadRunDelay, 0, 1)
 	if c.Host != nil {
 		b.within("cpu.host", *c.Host, 0, 1)
 	}
@@ -221,7 +221,7 @@ func (b *believer) sample(s *Sample) {
 	b.time("blocked_ns", s.Blocked)
 	b.time("paused_ns", s.Paused)
 	b.time("awaited_ns", s.Awaited)
-	b.time("starved_ns", s.Starved)
+	b.time("starved_ns", s.RunDelay)
 	b.held("cwnd", s.Cwnd)
 	b.held("ssthresh", s.Ssthresh)
 	b.held("in_flight", s.InFlight)

@@ -22,7 +22,7 @@ const (
 	HaveReceived   Fields = 1 << 11 // Received
 	HaveReceiveWnd Fields = 1 << 12 // ReceiveWnd
 	HaveQueue      Fields = 1 << 13 // Queued
-	HaveProgram    Fields = 1 << 14 // Program, Blocked, Paused, Awaited, and Starved where the system tells
+	HaveProgram    Fields = 1 << 14 // Program, Blocked, Paused, Awaited, and RunDelay where the system tells
 )
 
 // Sample is one reading of one connection. Counters count from the connection's start;
@@ -68,12 +68,12 @@ type Sample struct {
 
 	// What our own program did: bytes it wrote or read, the time it waited in the
 	// kernel for space or data, the time it chose not to write or read, and the time it
-	// waited for the other program's answer (Program.Exchange).
+	// waited for the other program's answer (Program.RequestResponse).
 	Program int64         `json:"program,omitempty"`
 	Blocked time.Duration `json:"blocked_ns,omitempty"`
 	Paused  time.Duration `json:"paused_ns,omitempty"`
 	Awaited time.Duration `json:"awaited_ns,omitempty"`
-	// Starved is the time our program's thread was ready but had no core, which may be a
+	// RunDelay is the time our program's thread was ready but had no core, which may be a
 	// part of Blocked: what it waited for had come.
-	Starved time.Duration `json:"starved_ns,omitempty"`
+	RunDelay time.Duration `json:"starved_ns,omitempty"`
 }

@@ -69,9 +69,9 @@ type Program struct {
 	// WriteBps and ReadBps hold the program itself to a rate; 0 is no bound.
 	WriteBps float64 `json:"write_bps,omitempty"`
 	ReadBps  float64 `json:"read_bps,omitempty"`
-	// Exchange makes each WriteBytes a request, written in two pieces, which the
+	// RequestResponse makes each WriteBytes a request, written in two pieces, which the
 	// receiver answers with one byte before the next is sent.
-	Exchange bool `json:"exchange,omitempty"`
+	RequestResponse bool `json:"exchange,omitempty"`
 }
 
 // Peer is a far end that can be measured with. Its methods may be called from one
@@ -163,9 +163,9 @@ type CPU struct {
 	Process time.Duration `json:"process_ns"` // user and system time of this process
 	// BusiestThread is the largest share (0 to 1) of wall time that one data thread ran.
 	BusiestThread float64 `json:"busiest_thread"`
-	// StarvedThread is the largest share of wall time that one data thread was ready to
+	// ThreadRunDelay is the largest share of wall time that one data thread was ready to
 	// run and had no core; 0 also where the system does not tell.
-	StarvedThread float64 `json:"starved_thread,omitempty"`
+	ThreadRunDelay float64 `json:"starved_thread,omitempty"`
 	// Host is the share (0 to 1) of the whole machine that was busy, if known.
 	Host *float64 `json:"host,omitempty"`
 }

@@ -34,7 +34,7 @@ func (s *Spec) Validate() error {
 		return no("Streams", "%d is not between 1 and %d", s.Streams, mostStream)
 	case p.WriteBytes < 0 || p.WriteBytes > mostWrite:
 		return no("Program.WriteBytes", "%d is not between 1 and %v", p.WriteBytes, units.Size(mostWrite))
-	case p.Exchange && p.WriteBytes == 1:
+	case p.RequestResponse && p.WriteBytes == 1:
 		return no("Program.WriteBytes", "an exchange's request is written in two pieces: at least 2 bytes")
 	case badRate(p.WriteBps):
 		return no("Program.WriteBps", "%v is below %v", units.Rate(p.WriteBps), units.Rate(leastRate))

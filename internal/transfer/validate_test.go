@@ -14,7 +14,7 @@ func TestValidate(t *testing.T) {
 		"Direction":          func(s *Spec) { s.Direction = "sideways" },
 		"Time":               func(s *Spec) { s.Time = -1 },
 		"Streams":            func(s *Spec) { s.Streams = 1 << 30 },
-		"Program.WriteBytes": func(s *Spec) { s.Program = Program{WriteBytes: 1, Exchange: true} },
+		"Program.WriteBytes": func(s *Spec) { s.Program = Program{WriteBytes: 1, RequestResponse: true} },
 		"Program.WriteBps":   func(s *Spec) { s.Program.WriteBps = math.NaN() },
 		"Program.ReadBps":    func(s *Spec) { s.Program.ReadBps = 999 },
 		"Near.SendBuffer":    func(s *Spec) { s.Near.SendBuffer = -1 },

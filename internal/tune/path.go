@@ -43,7 +43,7 @@ const questions = 12
 func (l *loop) ask(ctx context.Context) error {
 	const request = 64
 	spec := transfer.Spec{Bytes: questions * request, Time: 10 * time.Second,
-		Program: transfer.Program{WriteBytes: request, Exchange: true}}
+		Program: transfer.Program{WriteBytes: request, RequestResponse: true}}
 	spec.Near.NoDelay, spec.Far.NoDelay = true, true
 	spec.Direction = l.out.Direction
 	l.say("asking for the round trip")

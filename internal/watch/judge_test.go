@@ -24,6 +24,8 @@ func TestCoarse(t *testing.T) {
 	shut.SendWnd = 0
 	silent := after(0, 0, 0)
 	silent.Have = 0
+	untold := after(2000, 1900, 0) // tcp_info of 192 bytes: the clocks, but not the peer's window
+	untold.Have, untold.SendWnd = transfer.HaveLimits|transfer.HaveNotSent, 0
 	for _, c := range []struct {
 		name       string
 		to         transfer.Sample
@@ -33,6 +35,7 @@ func TestCoarse(t *testing.T) {
 		{"idle", after(100, 0, 0), verdict.Application, nil},
 		{"a window", after(2000, 1900, 0), verdict.ReceiverWindow, []verdict.Name{verdict.ReceiverApplication}},
 		{"a window that is shut", shut, verdict.ReceiverApplication, []verdict.Name{verdict.ReceiverWindow}},
+		{"a window that is not told", untold, verdict.ReceiverWindow, []verdict.Name{verdict.ReceiverApplication}},
 		{"the send buffer", after(2000, 0, 1700), verdict.SendBuffer, nil},
 		{"the network", after(2000, 0, 0), verdict.Unknown, network},
 		{"clocks beyond the time", after(9000, 8000, 7000), verdict.ReceiverWindow, nil},

@@ -117,7 +117,7 @@ func TestGroupsAreBounded(t *testing.T) {
 	}
 	if groups != mostGroupsTold+1 || got[`fullpipe_watch_sent_bytes_total{group="other"}`] != "8000" ||
 		got[`fullpipe_watch_groups_folded_total`] != "800" ||
-		got[`fullpipe_watch_sent_bytes_total{group="x\n\"\\? 10.0.0.0/24 443"}`] != "20" {
+		got[`fullpipe_watch_sent_bytes_total{group="x\n\"\\� 10.0.0.0/24 443"}`] != "20" {
 		t.Errorf("%d groups: %v", groups, got)
 	}
 }

@@ -41,12 +41,22 @@ func do(fixes []record.Fix) string {
 	return said
 }
 
-// doAbout is do of a document that may be older than its fixes.
+// doIf is do of a verdict. One of low confidence is no ground for an instruction.
+func doIf(fixes []record.Fix, v verdict.Verdict) string {
+	said := do(fixes)
+	open := v.Limiter == verdict.Unknown || v.Limiter == verdict.Mixed || v.Limiter == verdict.Sender
+	if said != "" && v.Confidence == verdict.Low && fixes[0].Limiter == v.Limiter && !open {
+		return fmt.Sprintf("if it is %s: %s", v.Limiter, said)
+	}
+	return said
+}
+
+// doAbout is doIf of a document that may be older than its fixes.
 func doAbout(fixes []record.Fix, v verdict.Verdict) string {
 	if len(fixes) == 0 {
 		fixes = report.Fixes(v, report.FixFacts{})
 	}
-	return do(fixes)
+	return doIf(fixes, v)
 }
 
 // imperatives has one entry for each action; a test holds that none is missing.

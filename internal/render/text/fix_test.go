@@ -1,6 +1,7 @@
 package text
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
@@ -39,5 +40,21 @@ func TestEveryLimiterIsExplained(t *testing.T) {
 	}
 	if _, ok := ExplainLimiter("tcp_rmem"); ok {
 		t.Error("a parameter is no limiter")
+	}
+}
+
+// A verdict of low confidence is no ground for an instruction.
+func TestLowConfidenceMakesACondition(t *testing.T) {
+	for confidence, want := range map[verdict.Confidence]string{verdict.Low: "if it is bottleneck: nothing to tune",
+		verdict.High: "nothing to tune"} {
+		v := verdict.Verdict{Limiter: verdict.Bottleneck, Confidence: confidence}
+		if got := doAbout(nil, v); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q first", confidence, got, want)
+		}
+	}
+	for _, open := range []verdict.Name{verdict.Unknown, verdict.Mixed, verdict.Sender} {
+		if got := doAbout(nil, verdict.Verdict{Limiter: open, Confidence: verdict.Low}); strings.HasPrefix(got, "if it is") {
+			t.Errorf("%s: %q", open, got)
+		}
 	}
 }

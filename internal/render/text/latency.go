@@ -37,7 +37,7 @@ func latencyWords(l *record.Latency) string {
 		queue = fmt.Sprintf(": a queue of %s stands on the way", units.Size(*l.QueueBytes))
 	}
 	switch {
-	case l.Starved:
+	case l.NoCore:
 		return "the load adds " + added + ", but the programs waited for a core: this says nothing of queues"
 	case l.Separate:
 		return "the transfer waits in a queue that other packets do not share: flows are kept apart on the way (fair " +

@@ -53,7 +53,7 @@ func writeDirection(w io.Writer, d *record.Direction) {
 		t.row("", Sentence(e))
 	}
 	t.row("time went to", SharesText(d.Shares))
-	if said := do(d.Fix); said != "" {
+	if said := doIf(d.Fix, d.Verdict); said != "" {
 		t.row("do", said)
 	}
 	if d.RTTMinS != nil {

@@ -87,7 +87,7 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	if s.Streams > 1 && !p.Policed {
 		goodput = math.Min(p.Path.CapacityBps(), goodput*float64(s.Streams))
 	}
-	if s.Program.Exchange {
+	if s.Program.RequestResponse {
 		length = time.Duration(s.Bytes/int64(s.Program.WriteBytes)) * p.Path.RTT
 		goodput = float64(s.Bytes) * 8 / length.Seconds()
 	} else if s.Bytes > 0 {
@@ -101,7 +101,7 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 		length /= 2
 	}
 	p.clock += length
-	t := traffic{path: &path, goodput: goodput, window: effective, length: length, exchange: s.Program.Exchange}
+	t := traffic{path: &path, goodput: goodput, window: effective, length: length, exchange: s.Program.RequestResponse}
 	from, to := netip.MustParseAddrPort("192.0.2.1:40000"), netip.MustParseAddrPort("192.0.2.2:5201")
 	send := t.end(from, to, true, sender)
 	receive := t.end(to, from, false, receiver)

@@ -52,10 +52,10 @@ func (a *analysis) memoryValues() verdict.Values {
 func (a *analysis) lateValues() verdict.Values {
 	v := verdict.Values{}
 	if a.sender.CPU != nil {
-		v["sender_starved_ratio"] = a.sender.CPU.StarvedThread
+		v["sender_starved_ratio"] = a.sender.CPU.ThreadRunDelay
 	}
 	if a.receiver != nil && a.receiver.CPU != nil {
-		v["receiver_starved_ratio"] = a.receiver.CPU.StarvedThread
+		v["receiver_starved_ratio"] = a.receiver.CPU.ThreadRunDelay
 	}
 	return v
 }

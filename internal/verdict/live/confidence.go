@@ -38,7 +38,7 @@ func (a *analysis) confidence(v verdict.Verdict) verdict.Confidence {
 // what was measured is partly the host's.
 func (a *analysis) hostLate() bool {
 	for _, e := range []*transfer.End{a.sender, a.receiver} {
-		if e != nil && e.CPU != nil && e.CPU.StarvedThread >= threshold.RunDelay {
+		if e != nil && e.CPU != nil && e.CPU.ThreadRunDelay >= threshold.RunDelay {
 			return true
 		}
 	}

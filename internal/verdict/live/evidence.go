@@ -135,7 +135,7 @@ func (a *analysis) tellCPU() (verdict.Code, verdict.Values) {
 	case a.receiver == nil || a.receiver.CPU == nil:
 		return verdict.ReceiverRunDelay, nil
 	case !saturated(a.receiver):
-		return verdict.ReceiverRunDelay, verdict.Values{"starved_ratio": a.receiver.CPU.StarvedThread}
+		return verdict.ReceiverRunDelay, verdict.Values{"starved_ratio": a.receiver.CPU.ThreadRunDelay}
 	}
 	return verdict.ReceiverRuns, verdict.Values{"busiest_thread_ratio": a.receiver.CPU.BusiestThread}
 }

@@ -177,7 +177,7 @@ func TestMemoryPressureMakesLessSure(t *testing.T) {
 func TestABusyHostMakesLessSure(t *testing.T) {
 	full := func(starved float64) verdict.Verdict {
 		r := steady(20e6, 90*ms, func(i int, s, _ *transfer.Sample) { s.MinRTT = 40 * ms })
-		r.Far.CPU = &transfer.CPU{Wall: 10 * time.Second, StarvedThread: starved}
+		r.Far.CPU = &transfer.CPU{Wall: 10 * time.Second, ThreadRunDelay: starved}
 		return Judge(r)
 	}
 	if v := full(0.02); v.Limiter != verdict.Bottleneck || v.Confidence != verdict.High {

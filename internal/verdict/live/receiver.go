@@ -29,7 +29,7 @@ func (c *connection) unread(r *round) bool {
 	if len(r.reading) > 0 && r.reading[0].Have&have == have {
 		queued := mean(r.reading, func(s *transfer.Sample) float64 { return float64(s.Queued) })
 		window := mean(r.reading, func(s *transfer.Sample) float64 { return float64(s.ReceiveWnd) })
-		waited := c.readerSpent(r, func(s *transfer.Sample) time.Duration { return max(s.Blocked-s.Starved, 0) })
+		waited := c.readerSpent(r, func(s *transfer.Sample) time.Duration { return max(s.Blocked-s.RunDelay, 0) })
 		return queued > 0 && queued >= threshold.Unread*(queued+window) && float64(waited) < threshold.MostlyWaiting*float64(
 			r.length)
 	}

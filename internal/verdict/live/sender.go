@@ -95,7 +95,7 @@ func (c *connection) runDelayIdle(r *round) time.Duration {
 	return c.ranWhile(r, c.allSent, runDelayClock)
 }
 
-func runDelayClock(s *transfer.Sample) time.Duration { return s.Starved }
+func runDelayClock(s *transfer.Sample) time.Duration { return s.RunDelay }
 
 // ran is the time in which the writer was at it, waiting for nothing.
 func (c *connection) ran(r *round) time.Duration {

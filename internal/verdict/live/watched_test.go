@@ -21,7 +21,7 @@ func watchedFrom(r *transfer.Result, end *transfer.End, from time.Duration) Watc
 	for _, sample := range s.Samples {
 		if sample.At >= max(from, s.First) && sample.At <= s.Last {
 			sample.Have &^= transfer.HaveProgram
-			sample.Program, sample.Blocked, sample.Paused, sample.Awaited, sample.Starved = 0, 0, 0, 0, 0
+			sample.Program, sample.Blocked, sample.Paused, sample.Awaited, sample.RunDelay = 0, 0, 0, 0, 0
 			w.Samples = append(w.Samples, sample)
 		}
 	}
