@@ -16,6 +16,7 @@ import (
 // The scale factor that a host offers is its stack's, for programs that know nothing of the
 // lab, and with factor= whatever they ask for.
 func TestForeignProgramsOfferTheStacksFactor(t *testing.T) {
+	realKernel(t)
 	for _, test := range []struct {
 		stack  string
 		factor int

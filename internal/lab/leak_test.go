@@ -109,6 +109,7 @@ func engineOf(t *testing.T, user int) int {
 }
 
 func TestNothingIsLeft(t *testing.T) {
+	realKernel(t)
 	type scene struct {
 		user   *exec.Cmd
 		engine int
@@ -191,6 +192,7 @@ func TestNothingIsLeft(t *testing.T) {
 
 // Labs that come and go leave this process as it was.
 func TestCloseReleasesEverything(t *testing.T) {
+	realKernel(t)
 	descriptors := func() int {
 		all, err := os.ReadDir("/proc/self/fd")
 		if err != nil {

@@ -47,6 +47,7 @@ func as(t *testing.T, mode, script string) (string, error) {
 }
 
 func TestOrdinaryUser(t *testing.T) {
+	realKernel(t)
 	t.Parallel()
 	out, err := as(t, "666", "cat /proc/self/uid_map; ping -n -c 1 $FULLPIPE_FAR && cat /proc/sys/net/ipv4/tcp_rmem && "+
 		"echo 0 >/proc/sys/net/ipv4/tcp_sack")
@@ -56,6 +57,7 @@ func TestOrdinaryUser(t *testing.T) {
 }
 
 func TestClosedDevice(t *testing.T) {
+	realKernel(t)
 	t.Parallel()
 	out, err := as(t, "600", "true")
 	if err == nil || !strings.Contains(out, "opening /dev/net/tun: permission denied") {

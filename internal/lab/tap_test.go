@@ -14,6 +14,7 @@ import (
 
 // The capture has every packet that was delivered, in the order of time.
 func TestTapSeesWhatPasses(t *testing.T) {
+	realKernel(t)
 	t.Parallel()
 	path, err := link.Parse("rate=20mbit,rtt=20ms,jitter=2ms,loss=1%,seed=2")
 	if err != nil {
