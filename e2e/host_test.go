@@ -15,22 +15,26 @@ import (
 )
 
 // fullpipe is the program, built once for all tests that need it.
-var fullpipe = sync.OnceValues(func() (string, error) {
-	built = true
-	dir, err := os.MkdirTemp("", "fullpipe-e2e")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "fullpipe")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/fullpipe-net/fullpipe/cmd/fullpipe").CombinedOutput()
-	if err != nil {
-		return "", errors.Join(err, errors.New(string(out)))
-	}
-	return path, nil
-})
+var fullpipe = builds("fullpipe", "github.com/fullpipe-net/fullpipe/cmd/fullpipe", &built)
 
 // built says whether any test asked for the program.
 var built bool
+
+// builds builds a program when it is first asked for, and notes that it was.
+func builds(name, source string, built *bool) func() (string, error) {
+	return sync.OnceValues(func() (string, error) {
+		*built = true
+		dir, err := os.MkdirTemp("", "fullpipe-e2e")
+		if err != nil {
+			return "", err
+		}
+		path := filepath.Join(dir, name)
+		if out, err := exec.Command("go", "build", "-o", path, source).CombinedOutput(); err != nil {
+			return "", errors.Join(err, errors.New(string(out)))
+		}
+		return path, nil
+	})
+}
 
 // inLab runs a shell script at the near end of a lab; $F is the program. It answers what
 // the script printed.

@@ -21,19 +21,7 @@ import (
 )
 
 // hostileOnce builds the program that plays all hostile far ends (see its list).
-var hostileOnce = sync.OnceValues(func() (string, error) {
-	hostileBuilt = true
-	dir, err := os.MkdirTemp("", "fullpipe-hostile")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "hostile")
-	out, err := exec.Command("go", "build", "-o", path, "./hostile").CombinedOutput()
-	if err != nil {
-		return "", errors.Join(err, errors.New(string(out)))
-	}
-	return path, nil
-})
+var hostileOnce = builds("hostile", "./hostile", &hostileBuilt)
 
 // hostileBuilt says whether any test asked for it.
 var hostileBuilt bool

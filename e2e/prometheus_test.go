@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -27,8 +28,9 @@ func TestPrometheusReadsWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
+	const secret = "0123456789abcdef0123"
 	token := filepath.Join(dir, "token")
-	if err := os.WriteFile(token, []byte("0123456789abcdef0123"), 0o600); err != nil {
+	if err := os.WriteFile(token, []byte(secret), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	watch := exec.Command(program, "watch", "--local", "--every", "500ms", "--listen", "127.0.0.1:0",
@@ -62,7 +64,7 @@ scrape_configs:
 	if out, err := exec.Command(promtool, "check", "config", config).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	page := scrape(t, at, token)
+	page := scrape(t, at, secret)
 	check := exec.Command(promtool, "check", "metrics")
 	check.Stdin = strings.NewReader(page)
 	if out, err := check.CombinedOutput(); err != nil {
@@ -104,12 +106,21 @@ func startUntilEnd(t *testing.T, cmd *exec.Cmd) {
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 }
 
-func scrape(t *testing.T, at, tokenFile string) string {
+func scrape(t *testing.T, at, token string) string {
 	t.Helper()
-	out, err := exec.Command("sh", "-c", fmt.Sprintf("curl -sf -H \"Authorization: Bearer $(cat %s)\" http://%s/metrics",
-		tokenFile, at)).Output()
+	request, err := http.NewRequest(http.MethodGet, "http://"+at+"/metrics", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(out)
+	request.Header.Set("Authorization", "Bearer "+token)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	page, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s, %v", answer.Status, err)
+	}
+	return string(page)
 }

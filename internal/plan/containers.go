@@ -93,17 +93,21 @@ func (p *Plan) kubernetes(undo bool) []byte {
 		notes = append(notes,
 			"refused as unsafe (SysctlForbidden) unless the node's kubelet runs with --allowed-unsafe-sysctls="+names)
 	}
-	b := &strings.Builder{}
-	b.WriteString(p.containerHead(false, notes...))
+	return containerText(p.containerHead(false, notes...), settings, "a pod", "spec:\n  securityContext:\n    sysctls:\n",
+		"      - name: %s\n        value: %q\n")
+}
+
+// containerText is a head and, below an opening, a line for each setting's name and value; or
+// that there is nothing to change.
+func containerText(head string, settings []Setting, where, opening, line string) []byte {
 	if len(settings) == 0 {
-		b.WriteString("# nothing to change in a pod\n")
-		return []byte(b.String())
+		return []byte(head + "# nothing to change in " + where + "\n")
 	}
-	b.WriteString("spec:\n  securityContext:\n    sysctls:\n")
+	b := []byte(head + opening)
 	for _, s := range settings {
-		fmt.Fprintf(b, "      - name: %s\n        value: %q\n", s.Name, s.Value)
+		b = fmt.Appendf(b, line, s.Name, s.Value)
 	}
-	return []byte(b.String())
+	return b
 }
 
 // compose is a service's part of a compose file.
@@ -111,19 +115,9 @@ func (p *Plan) compose(undo bool) []byte {
 	if undo {
 		return p.takeOut("the service")
 	}
-	b := &strings.Builder{}
-	b.WriteString(p.containerHead(false, "not with network_mode: host, where the host's own values hold",
-		"NAME stands for the service"))
-	settings := p.inContainer()
-	if len(settings) == 0 {
-		b.WriteString("# nothing to change in a container\n")
-		return []byte(b.String())
-	}
-	b.WriteString("services:\n  NAME:\n    sysctls:\n")
-	for _, s := range settings {
-		fmt.Fprintf(b, "      %s: %q\n", s.Name, s.Value)
-	}
-	return []byte(b.String())
+	head := p.containerHead(false, "not with network_mode: host, where the host's own values hold",
+		"NAME stands for the service")
+	return containerText(head, p.inContainer(), "a container", "services:\n  NAME:\n    sysctls:\n", "      %s: %q\n")
 }
 
 // docker is a command that starts a container with the values; podman takes the same.
@@ -149,21 +143,12 @@ func (p *Plan) systemd(undo bool) []byte {
 	if undo {
 		return []byte(p.containerHead(true) + "rm " + file + "\nsystemctl daemon-reload\nsystemctl restart NAME.service\n")
 	}
-	b := &strings.Builder{}
-	b.WriteString(p.containerHead(false,
+	head := p.containerHead(false,
 		"keep it in "+file+"; then: systemctl daemon-reload && systemctl restart NAME.service",
 		"a service without a network namespace of its own has the host's values: use --format sysctl for it",
-		"NAME stands for the service and for the namespace (ip netns add NAME)"))
-	settings := p.inContainer()
-	if len(settings) == 0 {
-		b.WriteString("# nothing to change in a service\n")
-		return []byte(b.String())
-	}
-	b.WriteString("[Service]\nNetworkNamespacePath=/run/netns/NAME\n")
-	for _, s := range settings {
-		fmt.Fprintf(b, "ExecStartPre=+sysctl -w \"%s=%s\"\n", s.Name, s.Value)
-	}
-	return []byte(b.String())
+		"NAME stands for the service and for the namespace (ip netns add NAME)")
+	return containerText(head, p.inContainer(), "a service", "[Service]\nNetworkNamespacePath=/run/netns/NAME\n",
+		"ExecStartPre=+sysctl -w \"%s=%s\"\n")
 }
 
 // datagrams raises the host's bounds of what a program that speaks UDP asks for. One that

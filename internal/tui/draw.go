@@ -73,7 +73,7 @@ func (m model) head() []string {
 	}
 	var up, down float64
 	for _, r := range rows(m.doc, byConnection) {
-		if r.up {
+		if r.way == transfer.Up {
 			up += r.bps
 		} else {
 			down += r.bps
@@ -223,11 +223,10 @@ func sparkline(values []float64) string {
 	if len(values) == 0 || slices.Max(values) <= 0 {
 		return ""
 	}
-	levels := []rune("▁▂▃▄▅▆▇█")
 	most := slices.Max(values)
 	var b strings.Builder
 	for _, v := range values {
-		b.WriteRune(levels[int(v/most*float64(len(levels)-1)+0.5)])
+		b.WriteString(text.Spark(v / most))
 	}
 	return b.String()
 }

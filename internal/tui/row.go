@@ -16,7 +16,7 @@ import (
 type row struct {
 	key         string // the same from period to period
 	name, where string
-	up          bool
+	way         transfer.Direction
 	bps, resent float64 // bit/s of payload; share of it that was sent again
 	rtt, least  float64 // s; 0: not known
 	followed    float64 // s
@@ -122,7 +122,7 @@ func rows(d *record.Watch, g grouping) (all []row) {
 				all = append(all, r)
 				continue
 			}
-			r.name, r.where = g.of(c), directionWord(r.up)
+			r.name, r.where = g.of(c), text.DirectionWord(r.way)
 			r.key = r.where + " " + r.name
 			r.connection, r.direction = nil, nil
 			at, ok := groups[r.key]
@@ -138,9 +138,9 @@ func rows(d *record.Watch, g grouping) (all []row) {
 }
 
 func single(c *record.WatchedConnection, d *record.WatchedDirection) row {
-	r := row{name: text.Owner(c), up: d.Direction == transfer.Up, bps: d.GoodputBps, shares: d.Shares,
+	r := row{name: text.Owner(c), way: d.Direction, bps: d.GoodputBps, shares: d.Shares,
 		limited: text.Limited(d), connections: 1, connection: c, direction: d, followed: c.FollowedS}
-	r.where = directionWord(r.up) + " " + c.Remote
+	r.where = text.DirectionWord(r.way) + " " + c.Remote
 	r.key = r.where + " " + c.Local
 	if d.Bytes > 0 {
 		r.resent = float64(d.RetransmittedBytes) / float64(d.Bytes)
@@ -152,13 +152,6 @@ func single(c *record.WatchedConnection, d *record.WatchedDirection) row {
 		r.least = *d.RTTMinS
 	}
 	return r
-}
-
-func directionWord(up bool) string {
-	if up {
-		return "to"
-	}
-	return "from"
 }
 
 // with is the sum of two rows: shares and losses weigh as much as the payload they stand for.

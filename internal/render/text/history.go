@@ -40,7 +40,7 @@ func History(w io.Writer, h *record.History) {
 		for _, f := range r.Directions {
 			goodput, level := "–", ""
 			if f.GoodputBps != nil {
-				goodput, level = units.Rate(*f.GoodputBps).String(), spark(*f.GoodputBps/best[key{r.PathKey, f.Direction}])
+				goodput, level = units.Rate(*f.GoodputBps).String(), Spark(*f.GoodputBps/best[key{r.PathKey, f.Direction}])
 			}
 			t.row(when, id, what, far, f.Direction, goodput, level, f.Limiter, note)
 			when, id, what, far, note = "", "", "", "", ""
@@ -52,8 +52,8 @@ func History(w io.Writer, h *record.History) {
 // shortID are an id's last characters: those of one time begin alike.
 func shortID(id string) string { return id[max(len(id)-12, 0):] }
 
-// spark is a share of the best as one character.
-func spark(share float64) string {
+// Spark is a share of the best as one character.
+func Spark(share float64) string {
 	levels := []rune("▁▂▃▄▅▆▇█")
 	return string(levels[int(min(max(share, 0), 1)*float64(len(levels)-1)+0.5)])
 }

@@ -56,11 +56,12 @@ func watchedDirectionCells(doc *record.Watch, c *record.WatchedConnection, d *re
 			trip += " (" + SecondsText(*d.RTTMinS) + ")"
 		}
 	}
-	return []string{Owner(c), directionWord(d.Direction) + " " + c.Remote, units.Rate(d.GoodputBps).String(), trip,
+	return []string{Owner(c), DirectionWord(d.Direction) + " " + c.Remote, units.Rate(d.GoodputBps).String(), trip,
 		Limited(d)}
 }
 
-func directionWord(d transfer.Direction) string {
+// DirectionWord stands before the far end of a direction: "to" or "from".
+func DirectionWord(d transfer.Direction) string {
 	if d == transfer.Up {
 		return "to"
 	}
@@ -113,7 +114,7 @@ func why(w io.Writer, d *record.Watch) {
 	c := &d.Connections[0]
 	f := &c.Directions[0]
 	verb := map[transfer.Direction]string{transfer.Up: "sends", transfer.Down: "receives"}[f.Direction]
-	fmt.Fprintf(w, "%s %s %s %s %s: %s\n", Owner(c), verb, units.Rate(f.GoodputBps), directionWord(f.Direction),
+	fmt.Fprintf(w, "%s %s %s %s %s: %s\n", Owner(c), verb, units.Rate(f.GoodputBps), DirectionWord(f.Direction),
 		c.Remote, whyAnswer(f))
 	fmt.Fprintln(w, hanging(w, "  do: ", doAbout(f.Fix, f.Verdict)))
 	if f.Program != nil {
