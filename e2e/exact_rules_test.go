@@ -16,9 +16,10 @@ func TestLateRunsAreDropped(t *testing.T) {
 	}{
 		{".....", 5, 5, "pass"},
 		{"L.....", 5, 6, "pass"},
-		{"LL.....", 5, 7, "inconclusive"},
-		{"LLLLLLLLLLLLLLLLLLLLL", 5, 17, "inconclusive"},
-		{"L.", 1, 2, "inconclusive"},
+		{"LL........", 5, 10, "pass"},
+		{"LLLLLLLLLLLLLLLLLLLLL", 5, 19, "inconclusive"},
+		{"L....", 1, 5, "pass"},
+		{"LL.....", 1, 7, "inconclusive"},
 		{".", 1, 1, "pass"},
 	} {
 		e := exact{want: c.want}

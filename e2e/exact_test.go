@@ -20,11 +20,16 @@ type exact struct {
 	began            stillness
 }
 
-// more says whether another run is wanted, and may be had.
+// more says whether another run is wanted, and may be had: as many as were asked for, and so
+// many more that the dropped ones are few among them.
 func (e *exact) more() bool {
-	want := max(1, e.want)
 	e.began = stoodStill()
-	return e.counted < want && e.counted+e.dropped < 3*want+2
+	return !e.enough() && e.counted+e.dropped < 3*max(1, e.want)+4
+}
+
+// enough says whether what counted may be judged.
+func (e *exact) enough() bool {
+	return e.counted >= max(1, e.want) && float64(e.dropped) <= mostDropped*float64(e.counted+e.dropped)
 }
 
 // keep says whether the run since more was asked counts.
@@ -61,16 +66,15 @@ const mostDropped = 0.2
 // into writes how late the lab was into a row, and takes back a verdict that too many
 // dropped runs stand behind.
 func (e *exact) into(row bankRow) bankRow {
-	runs := e.counted + e.dropped
 	row.Late = fmt.Sprintf("p99 %.2f ms, at most %.1f ms, stood still %.1f ms", 1e3*e.worst.P99S, 1e3*e.worst.MaxS,
 		1e3*e.worst.StalledS)
 	if e.counted == 0 {
 		row.Late = "too late in every run"
 	}
 	if e.dropped > 0 {
-		row.Late += fmt.Sprintf("; %d of %d runs dropped", e.dropped, runs)
+		row.Late += fmt.Sprintf("; %d of %d runs dropped", e.dropped, e.counted+e.dropped)
 	}
-	if e.counted < max(1, e.want) || float64(e.dropped) > mostDropped*float64(runs) {
+	if !e.enough() {
 		row.Verdict = "inconclusive"
 	}
 	return row

@@ -27,36 +27,22 @@ func bankLineCells() []lineCell {
 	return some
 }
 
-// lightLine is the fastest link of which a machine of two processors carries several at once.
-const lightLine = 50e6 // bit/s
-
 // TestBankLabLine holds links to what is asked of them, on a machine that does nothing but
-// carry them (up to four light ones at once), and beside two busy loops and another lab. It takes
-// about forty minutes.
+// carry them, and beside two busy loops and another lab. It takes about fifty minutes.
 func TestBankLabLine(t *testing.T) {
 	bankOnly(t)
 	for _, beside := range []lineBeside{
-		{name: "beside links only", few: 0.995, exchanges: 0.98},
+		{name: "alone", few: 0.995, exchanges: 0.98},
 		{name: "beside two busy loops and a lab of 100 Mbit/s", crowded: true, few: 0.99, exchanges: 0.95},
 	} {
 		t.Run(beside.name, func(t *testing.T) {
 			if beside.crowded {
 				crowd(t)
 			}
-			t.Run("light", func(t *testing.T) {
-				for _, c := range bankLineCells() {
-					if c.rate <= lightLine {
-						t.Run(c.String(), func(t *testing.T) {
-							t.Parallel()
-							beside.measure(t, c)
-						})
-					}
-				}
-			})
 			for _, c := range bankLineCells() {
-				if c.rate > lightLine {
+				t.Run(c.String(), func(t *testing.T) {
 					alone(t, func() { beside.measure(t, c) })
-				}
+				})
 			}
 		})
 	}
@@ -77,15 +63,16 @@ func (o lineBeside) measure(t *testing.T, c lineCell) {
 	}
 	run := func(claim string, measure func() (measured string, holds bool, late lab.Account)) {
 		e := exact{crowded: o.crowded}
-		var measured string
-		var holds bool
+		var worst string
+		holds := true
 		for e.more() {
-			var late lab.Account
-			measured, holds, late = measure()
-			e.keep(lateness(late))
+			measured, held, late := measure()
+			if e.keep(lateness(late)) && (worst == "" || holds && !held) {
+				worst, holds = measured, held
+			}
 		}
 		record(t, e.into(bankRow{Section: "lab: full lines", Case: fmt.Sprintf("%v, %s, %s", c, over, o.name), Claim: claim,
-			Measured: measured, Verdict: passed(holds), Command: "make bank RUN=TestBankLabLine"}))
+			Measured: worst, Verdict: passed(holds), Command: "make bank RUN=TestBankLabLine"}))
 	}
 	run(fmt.Sprintf("a cubic connection, queue 2 BDP: carries ≥ %.1f %% of the rate", 100*o.few),
 		func() (string, bool, lab.Account) {
