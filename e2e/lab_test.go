@@ -119,7 +119,7 @@ func bankRTT(t *testing.T, text string, runs *exact) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !runs.keep(lateness(a)) && runs.more() {
+	if runs.keep(lateness(a)); runs.more() {
 		return
 	}
 	const packet = 84 // 56 bytes of ICMP payload and the headers
@@ -181,7 +181,7 @@ func TestBankLabRate(t *testing.T) {
 			bps := float64(path.Up.Rate)
 			span := max(5, 100*mtu*8/bps)
 			got, n, seconds := arriving(t, l, span)
-			if counts, err := runs.keepLab(l); err != nil || !counts && runs.more() {
+			if _, err := runs.keepLab(l); err != nil || runs.more() {
 				return
 			}
 			record(t, runs.into(bankRow{Section: "lab: fidelity", Case: text, Claim: "rate within 0.5 % over 100 packets or 5 s",
