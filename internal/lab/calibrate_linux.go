@@ -31,6 +31,8 @@ const (
 	// the longer they are let, but from tick on (a link in use wakes that often) no more.
 	probeDelay  = time.Millisecond
 	probeEchoes = 12
+	// probePause is how long nothing goes between echoes: what follows at once finds everything awake.
+	probePause = 2 * time.Millisecond
 	// A round of echoes tells the floor when another one tells the same: what holds up
 	// this machine for a moment holds up one round, and only ever makes it longer.
 	probeRounds = 6
@@ -66,11 +68,11 @@ func (e *inside) echoes(delay time.Duration) (time.Duration, error) {
 	}
 	var rounds []time.Duration
 	for len(rounds) < probeRounds {
-		quartile, err := e.round(delay)
+		usual, err := e.round(delay)
 		if err != nil {
 			return 0, err
 		}
-		rounds = append(rounds, quartile)
+		rounds = append(rounds, usual)
 		slices.Sort(rounds)
 		if len(rounds) > 1 && rounds[1]-rounds[0] <= roundsAgree {
 			break
@@ -79,9 +81,9 @@ func (e *inside) echoes(delay time.Duration) (time.Duration, error) {
 	return rounds[0], nil
 }
 
-// round is the lower quartile of some round trips, one after the other: what else the
-// machine does makes some of them longer.
-func (e *inside) round(delay time.Duration) (quartile time.Duration, err error) {
+// round is the median of some round trips, one after the other, so that half of those to come
+// take no longer than what was asked for.
+func (e *inside) round(delay time.Duration) (usual time.Duration, err error) {
 	var trips []time.Duration
 	err = onThread(func() error {
 		if err := unix.Setns(e.hosts[near].namespace, unix.CLONE_NEWNET); err != nil {
@@ -101,6 +103,7 @@ func (e *inside) round(delay time.Duration) (quartile time.Duration, err error) 
 		for i := range probeEchoes + 1 {
 			request := []byte{8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} // ICMP echo request; the kernel fills in the rest
 			binary.BigEndian.PutUint16(request[6:], uint16(i))
+			time.Sleep(probePause)
 			start := time.Now()
 			if err := unix.Sendto(fd, request, 0, to); err != nil {
 				return errNoEcho
@@ -120,7 +123,7 @@ func (e *inside) round(delay time.Duration) (quartile time.Duration, err error) 
 		return 0, err
 	}
 	slices.Sort(trips)
-	return trips[len(trips)/4], nil
+	return trips[len(trips)/2], nil
 }
 
 // probe replaces the lanes by those of a link that only delays.
