@@ -136,7 +136,7 @@ func serve(cmd *cobra.Command, o serveOptions) error {
 	if err != nil {
 		return listenError(o.listen, err)
 	}
-	clients.Window = s.Window
+	clients.Window, clients.Running = s.Window, s.Begin
 	wait, err := serveFlows(ctx, s.Addr().String(), clients)
 	switch {
 	case err == nil:

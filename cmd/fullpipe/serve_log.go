@@ -128,7 +128,10 @@ type serveEvent struct {
 	Complete   *bool     `json:"complete,omitempty"`
 	Holder     string    `json:"holder,omitempty"`  // whose key of --keys it proved
 	TestID     string    `json:"test_id,omitempty"` // as in the client's record
-	Error      string    `json:"error,omitempty"`
+	// BesideTests is how many other tests ran here meanwhile, BesideS for how long one did.
+	BesideTests int64   `json:"beside_tests,omitempty"`
+	BesideS     float64 `json:"beside_s,omitempty"`
+	Error       string  `json:"error,omitempty"`
 	// Of and Count are those of "suppressed": so many events of that kind were not printed.
 	// The Count of "lost" is of lines that nobody read in time.
 	Of    string `json:"of,omitempty"`
@@ -160,6 +163,9 @@ func (l *serveLog) event(e server.Event) {
 		if received, ok := r.Received(); ok {
 			bytes, bps := received.Bytes, received.Bps()
 			line.Bytes, line.GoodputBps = &bytes, &bps
+		}
+		if r.Far != nil && r.Far.Beside != nil {
+			line.BesideTests, line.BesideS = r.Far.Beside.Tests, r.Far.Beside.Time.Seconds()
 		}
 	}
 	l.print(line)
@@ -208,6 +214,10 @@ func (e *serveEvent) text() string {
 	}
 	if e.Bytes != nil {
 		words = append(words, units.Size(*e.Bytes).String(), units.Rate(*e.GoodputBps).String())
+	}
+	if e.BesideTests > 0 {
+		words = append(words, fmt.Sprintf("%d other tests ran beside it, for %s", e.BesideTests,
+			units.Time(time.Duration(e.BesideS*float64(time.Second)))))
 	}
 	return strings.Join(words, "  ")
 }

@@ -13,6 +13,21 @@ type clock struct{ start time.Time }
 
 func (c clock) now() time.Duration { return time.Since(c.start) }
 
+// clockStep is by how much the wall clock was set between two readings: its time that
+// passed less the monotonic clock's. NTP's slewing (adjtimex) moves both alike. A host that
+// was suspended or moved in between shows as a step.
+func clockStep(from, to time.Time) time.Duration {
+	return stepOf(to.Round(0).Sub(from.Round(0)), to.Sub(from))
+}
+
+func stepOf(wall, monotonic time.Duration) time.Duration {
+	step := wall - monotonic
+	if step.Abs() < transfer.ClockStepLeast {
+		return 0
+	}
+	return step
+}
+
 // account is what one data loop knows of itself. The loop writes it, the sampler reads.
 type account struct {
 	clock clock

@@ -121,7 +121,7 @@ func (p Endpoint) Run(ctx context.Context) (*transfer.End, error) {
 	progress.report(true)
 
 	end := &transfer.End{Kernel: socket.Kernel(), Streams: make([]transfer.Stream, len(loops)), CPU: usage.stop(c, loops),
-		MemoryPressure: readPressure().since(usage.memory, c.now())}
+		MemoryPressure: readPressure().since(usage.memory, c.now()), ClockStep: clockStep(c.start, time.Now())}
 	if rule != nil {
 		end.BufferRule = "afd:" + strconv.Itoa(rule.Quota)
 	}

@@ -49,6 +49,9 @@ type Server struct {
 	// Sentence says an observation in words, for clients that ask for the server's output;
 	// nil tells them its code.
 	Sentence func(verdict.Evidence) string
+	// Running, when not nil, is called with a name of its own for each test that begins to move
+	// data, and over when it has ended: what other tests ran beside it; nil: none.
+	Running func(test string) (over func() *transfer.Beside)
 	// Report is called with each finished test.
 	Report func(Report)
 

@@ -62,7 +62,18 @@ func (t *test) serve(ctx context.Context) ([]transfer.Outcome, error) {
 	if err := t.send(ctx, TestRunning); err != nil {
 		return nil, err
 	}
-	return t.run(ctx, halves)
+	if t.server.Running == nil {
+		return t.run(ctx, halves)
+	}
+	over := t.server.Running("iperf3 " + string(t.cookie[:]))
+	outcomes, err := t.run(ctx, halves)
+	beside := over()
+	for _, o := range outcomes {
+		if o.TCP != nil && o.TCP.Near != nil {
+			o.TCP.Near.Beside = beside
+		}
+	}
+	return outcomes, err
 }
 
 // turnAway tells the client that the server is busy.

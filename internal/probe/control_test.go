@@ -95,7 +95,7 @@ func TestLateEchoesArePassedOver(t *testing.T) {
 	if err := e.ask(); err != nil {
 		t.Fatal(err)
 	}
-	if l := e.result(); l.Lost != 1 {
+	if l, _ := e.result(); l.Lost != 1 {
 		t.Errorf("%+v", l)
 	}
 	m, err := c.next(t.Context(), time.Minute)

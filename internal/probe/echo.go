@@ -29,6 +29,9 @@ type echo struct {
 	Number uint32 `json:"n"`
 	// Sending is added by a server that sends payload meanwhile.
 	Sending *transfer.Sending `json:"sending,omitempty"`
+	// ClockNs is the server's clock when it answered: nanoseconds since the session began, by
+	// a clock that is never set. 0: it does not tell.
+	ClockNs int64 `json:"clock_ns,omitempty"`
 }
 
 // echoes asks the far end beside a transfer. One question is under way at a time.
@@ -44,6 +47,7 @@ type echoes struct {
 	number  uint32
 	asked   time.Time
 	waiting bool
+	drift   drift
 }
 
 // idle asks before the transfer, while nobody else reads the control connection.
@@ -96,6 +100,9 @@ func (e *echoes) answered(m message) error {
 		e.far.Set(*answer.Sending)
 	}
 	took := now.Sub(e.asked)
+	if answer.ClockNs > 0 {
+		e.drift.add(e.asked.Sub(e.begun), now.Sub(e.begun), time.Duration(answer.ClockNs))
+	}
 	if e.moved.Load() > 0 {
 		e.latency.Loaded = append(e.latency.Loaded, took)
 	} else {
@@ -129,7 +136,7 @@ func (e *echoes) run(ctx context.Context) {
 
 // result is what was learned, when nobody reads the connection for it any more. An
 // unanswered question counts as lost.
-func (e *echoes) result() *transfer.Latency {
+func (e *echoes) result() (latency *transfer.Latency, drift float64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.waiting {
@@ -137,5 +144,5 @@ func (e *echoes) result() *transfer.Latency {
 		e.waiting = false
 		e.ctl.stale++
 	}
-	return &e.latency
+	return &e.latency, e.drift.shown
 }

@@ -51,7 +51,7 @@ func (r *run) transfer(ctx context.Context) error {
 		if err := r.echoes.idle(ctx); err != nil {
 			return fmt.Errorf("ask for an echo: %w", err)
 		}
-		defer func() { r.result.Latency = r.echoes.result() }()
+		defer func() { r.result.Latency, r.result.ClockDrift = r.echoes.result() }()
 	}
 	if r.begin != nil {
 		r.begin()

@@ -22,6 +22,9 @@ type Host interface {
 	Expect(ctx context.Context, e Expected) (streams <-chan *net.TCPConn, port int, forget func(), err error)
 	// Grant makes a cookie with which an iperf3 test is admitted until revoke is called.
 	Grant() (cookie Preface, revoke func(), err error)
+	// Begin says that a transfer of the named test begins to move data, until over, which
+	// answers what other tests ran beside it; nil: none.
+	Begin(test string) (over func() *transfer.Beside)
 }
 
 // Expected are the data connections of one transfer.
@@ -49,6 +52,8 @@ type Session struct {
 	Times         Times
 	// Event is told of each transfer; nil: nobody.
 	Event func(*transfer.Result)
+
+	begun time.Time // when Serve did
 }
 
 // Admit answers Marker, which has been read, and has the client prove the key. Until
@@ -92,6 +97,7 @@ func (s *Session) hello(busy bool) Hello {
 // Serve carries out what an admitted client offers until it leaves. It closes secured.
 func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
 	defer secured.Close()
+	s.begun = time.Now()
 	defer context.AfterFunc(ctx, func() { secured.NetConn().Close() })()
 	secured.SetDeadline(time.Now().Add(s.times().Answer))
 	if err := writeMessage(secured, kindHello, s.hello(false)); err != nil {
@@ -158,7 +164,7 @@ type serving struct {
 func (s *serving) answer(ctx context.Context, m message) (err error) {
 	switch m.kind {
 	case kindEcho:
-		return answerEcho(s.conn, m, nil, s.times().Answer)
+		return answerEcho(s.conn, m, nil, time.Since(s.begun), s.times().Answer)
 	case kindGrant:
 		s.revoke()
 		s.revoke, err = s.grant(s.conn)
@@ -173,13 +179,14 @@ func (s *serving) answer(ctx context.Context, m message) (err error) {
 
 func (s *Session) times() Times { return s.Times.complete() }
 
-// answerEcho sends a client's question back, with how this end stands if it sends.
-func answerEcho(conn net.Conn, m message, sending *transfer.Sending, within time.Duration) error {
+// answerEcho sends a client's question back, with how this end stands if it sends and how
+// long ago the session began.
+func answerEcho(conn net.Conn, m message, sending *transfer.Sending, since, within time.Duration) error {
 	var question echo
 	if err := m.decode(kindEcho, &question); err != nil {
 		return err
 	}
-	question.Sending = sending
+	question.Sending, question.ClockNs = sending, max(int64(since), 1)
 	conn.SetWriteDeadline(time.Now().Add(within))
 	return writeMessage(conn, kindEcho, question)
 }
@@ -258,7 +265,7 @@ func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messag
 				case !open:
 					left = errLeft
 				case m.kind == kindEcho:
-					if left = answerEcho(conn, m, sending.Get(), s.times().Answer); left == nil {
+					if left = answerEcho(conn, m, sending.Get(), time.Since(s.begun), s.times().Answer); left == nil {
 						continue
 					}
 				case m.kind != kindStop:

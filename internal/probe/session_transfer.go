@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,8 +82,12 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 		err error
 	}
 	done := make(chan outcome, 1)
+	over := s.Host.Begin(cmp.Or(spec.TestID, s.Remote.Addr().String()))
 	go func() {
 		end, err := p.Run(ctx)
+		if beside := over(); end != nil {
+			end.Beside = beside
+		}
 		done <- outcome{end, err}
 	}()
 	for {

@@ -86,6 +86,7 @@ type Server struct {
 	handshakes strangers     // before the proof of the key
 	sessions   chan struct{} // one for each client that has proven the key
 	windows    windows
+	running    running
 	accepted   atomic.Int64 // connections so far
 
 	mu       sync.Mutex // guards what follows

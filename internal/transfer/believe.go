@@ -56,6 +56,11 @@ func (e *End) Believe(spec Spec, wall time.Duration) error {
 		b.time("memory_pressure.time_ns", m.Time)
 		b.within("memory_pressure.times", float64(m.Times), 0, mostPressures)
 	}
+	if o := e.Beside; o != nil {
+		b.time("beside.time_ns", o.Time)
+		b.within("beside.tests", float64(o.Tests), 1, mostTests)
+	}
+	b.within("clock_step_ns", math.Abs(float64(e.ClockStep)), 0, float64(mostStep))
 	samples := 0
 	for i := range e.Streams {
 		s := &e.Streams[i]
@@ -162,6 +167,13 @@ func Printable(s string) bool {
 // mostPressures bounds how often a kernel can have run short of memory: once a microsecond
 // for a day.
 const mostPressures = 1e11
+
+// mostTests bounds how many tests can have run beside one: a thousand a second for a day.
+// mostStep is how far a clock can have been set: from 1970 to 2116.
+const (
+	mostTests = 1e8
+	mostStep  = 146 * 365 * 24 * time.Hour
+)
 
 func (b *believer) cpu(c *CPU) {
 	b.time("cpu.wall_ns", c.Wall)

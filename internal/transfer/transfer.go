@@ -116,9 +116,12 @@ type Result struct {
 	Far      *End      `json:"far,omitempty"`
 	Complete bool      `json:"complete"`
 	// FarCPU is what a far end that cannot be seen says that it spent.
-	FarCPU   *CPU     `json:"far_cpu,omitempty"`
-	Latency  *Latency `json:"latency,omitempty"` // nil: not asked for, or not to be had
-	Warnings []string `json:"warnings,omitempty"`
+	FarCPU  *CPU     `json:"far_cpu,omitempty"`
+	Latency *Latency `json:"latency,omitempty"` // nil: not asked for, or not to be had
+	// ClockDrift is by what share of the time the far end's clock surely runs faster (negative:
+	// slower) than this host's; 0 where none was shown.
+	ClockDrift float64  `json:"clock_drift,omitempty"`
+	Warnings   []string `json:"warnings,omitempty"`
 }
 
 // Sender is the sending end, or nil when it cannot be seen.
@@ -147,6 +150,22 @@ type End struct {
 	BufferRule string `json:"buffer_rule,omitempty"`
 	// MemoryPressure is nil where there was none or the system does not tell.
 	MemoryPressure *MemoryPressure `json:"memory_pressure,omitempty"`
+	// Beside is nil where this end carried out no other test meanwhile, or does not tell.
+	Beside *Beside `json:"beside,omitempty"`
+	// ClockStep is by how much this host's clock was set forward (negative: back) during the
+	// transfer, against the one that only counts; 0 also where that is less than ClockStepLeast.
+	ClockStep time.Duration `json:"clock_step_ns,omitempty"`
+}
+
+// ClockStepLeast is from where on a step is told: a system reads its two clocks one after
+// the other.
+const ClockStepLeast = time.Millisecond
+
+// Beside are the other tests that one end carried out during a transfer: how many, and for
+// how long at least one of them ran.
+type Beside struct {
+	Tests int64         `json:"tests"`
+	Time  time.Duration `json:"time_ns"`
 }
 
 // MemoryPressure is how often the kernel's TCP ran short of memory (net.ipv4.tcp_mem) during
