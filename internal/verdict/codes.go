@@ -53,9 +53,12 @@ const (
 
 	// The network as a whole. Each has steady_bps (mean once started), best_bps (the best
 	// that lasted), retransmitted_ratio, rtt_s (mean) and rtt_base_s (the empty path's).
-	LossWithoutQueue  Code = "loss-without-queue"
-	PolicedRate       Code = "policed-rate" // also peak_bps where it began with a burst
-	LossBelowBest     Code = "loss-below-best"
+	LossWithoutQueue Code = "loss-without-queue"
+	PolicedRate      Code = "policed-rate" // also peak_bps where it began with a burst
+	LossBelowBest    Code = "loss-below-best"
+	// LossAllTheTime: at the best rate that lasted. Also best_ratio, and even_ratio (the rate's
+	// share of the best within round trips) where the link stood idle in between.
+	LossAllTheTime    Code = "loss-all-the-time"
 	QueueOfAcks       Code = "ack-queue"
 	FullLink          Code = "full-link"
 	FullLinkNoQueue   Code = "full-link-without-queue" // also best_ratio
@@ -64,6 +67,9 @@ const (
 	CwndFull          Code = "cwnd-full"
 	NoRate            Code = "no-rate" // too few samples; no values
 
+	// WindowOrLink: the receive window was full, and a queue stood in the path. time_ratio,
+	// window_bytes, allows_bps over the empty path, steady_bps, rtt_s, rtt_base_s.
+	WindowOrLink Code = "window-or-link"
 	// FullLinkOnceOpen: the path was full once the congestion window was open.
 	// time_ratio, best_bps.
 	FullLinkOnceOpen Code = "full-link-once-open"
@@ -78,6 +84,13 @@ const (
 	// MemoryShort: the kernel's TCP ran short of memory. sender_times and sender_s,
 	// receiver_times and receiver_s; seconds that ended, absent where none did.
 	MemoryShort Code = "memory-pressure"
+	// TestsBeside: other tests ran at the same far end. tests, beside_s: how many, and for how
+	// long at least one did.
+	TestsBeside Code = "tests-beside"
+	// ClockTrouble: sender_step_s, receiver_step_s: by how much an end's clock was set forward
+	// (negative: back); drift_ratio: by what share of the time the far end's clock ran faster
+	// than the near one's, at the least (negative: slower). Absent where there was none.
+	ClockTrouble Code = "clock-trouble"
 	// WatchedFromOutside: the program's clocks and the other end were not seen. window_s,
 	// samples.
 	WatchedFromOutside Code = "watched-from-outside"

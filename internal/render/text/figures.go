@@ -28,6 +28,14 @@ func (f figures) loaded() string {
 	return fmt.Sprintf("round trip %s, %s when empty", f.time("rtt_s"), f.time("rtt_base_s"))
 }
 
+// losses says how little was sent again.
+func (f figures) losses() string {
+	if f["retransmitted_ratio"] == 0 {
+		return "without loss"
+	}
+	return "with hardly any loss (" + f.share("retransmitted_ratio") + " sent again)"
+}
+
 func percent(share float64) string {
 	if share < 0.01 && share > 0 {
 		return fmt.Sprintf("%.2g %%", 100*share)
@@ -70,22 +78,6 @@ func (f figures) contradiction() string {
 }
 
 func (f figures) count(key string) string { return fmt.Sprintf("%.0f", f[key]) }
-
-func sayMemoryShort(f figures) string {
-	var ends []string
-	for _, end := range []string{"sender", "receiver"} {
-		if !f.has(end + "_times") {
-			continue
-		}
-		text := fmt.Sprintf("at the %s %.0f times", end, f[end+"_times"])
-		if f.has(end + "_s") {
-			text += ", " + f.time(end+"_s") + " in all"
-		}
-		ends = append(ends, text)
-	}
-	return "the kernel's TCP ran short of memory (net.ipv4.tcp_mem) " + strings.Join(ends, " and ") +
-		": it closes windows and drops segments then, as a slow reader or a lossy path would"
-}
 
 func sayKernelTellsLess(f figures) string {
 	var missing []string
@@ -147,4 +139,13 @@ func sayCapturedFullLink(f figures) string {
 		text += "; the receiver's window was also full, but would allow " + f.rate("window_allows_bps")
 	}
 	return text
+}
+
+func sayLossAllTheTime(f figures) string {
+	idle := ""
+	if f.has("even_ratio") {
+		idle = ", and the link stands idle within each round trip"
+	}
+	return fmt.Sprintf("%s of the bytes were sent again all the time, at a rate that stays near %s, %s of the best that "+
+		"lasted%s (%s)", f.share("retransmitted_ratio"), f.rate("steady_bps"), f.share("best_ratio"), idle, f.loaded())
 }

@@ -92,6 +92,12 @@ var sentences = map[verdict.Code]func(figures) string{
 			"between losses (%s)",
 			f.share("retransmitted_ratio"), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 	},
+	verdict.LossAllTheTime: sayLossAllTheTime,
+	verdict.WindowOrLink: func(f figures) string {
+		return fmt.Sprintf("receive window %s was full %s; over the empty path it allows %s, and %s came: data queued on "+
+			"the way (%s), in bursts of a window or before a full link that takes it in batches; a larger window tells",
+			f.size("window_bytes"), f.took(), f.rate("allows_bps"), f.rate("steady_bps"), f.loaded())
+	},
 	verdict.QueueOfAcks: func(f figures) string {
 		return "acknowledgements queue on their way back: bytes that the receiver has had are acknowledged ever later (" +
 			f.loaded() + ")"
@@ -114,14 +120,13 @@ var sentences = map[verdict.Code]func(figures) string{
 			f.rate("steady_bps"))
 	},
 	verdict.CwndOpens: func(f figures) string {
-		return fmt.Sprintf("the congestion window kept opening without loss to the end and nothing else was full: %s on "+
+		return fmt.Sprintf("the congestion window kept opening %s to the end and nothing else was full: %s on "+
 			"average, %s at best (%s)",
-			f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
+			f.losses(), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 	},
 	verdict.CwndFull: func(f figures) string {
-		return fmt.Sprintf("the congestion window was what was full, without loss and without a queue: %s on average, %s "+
-			"at best (%s)",
-			f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
+		return fmt.Sprintf("the congestion window was what was full, %s: %s on average, %s at best (%s)",
+			f.losses(), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 	},
 	verdict.NoRate: fixedSentence("too few samples to see a rate"),
 	verdict.FullLinkOnceOpen: func(f figures) string {
@@ -163,12 +168,10 @@ var sentences = map[verdict.Code]func(figures) string{
 		return "the sending host took no more than " + f.rate("sent_bps") + ", and its processor was not why: its " +
 			"interface or a shaper there"
 	},
-	verdict.HostWasLate: func(f figures) string {
-		return fmt.Sprintf("a host was busy with other things: a data thread was ready but had no core %s of the time at "+
-			"the sender, %s at the "+
-			"receiver; measure again when it is quiet", f.share("sender_starved_ratio"), f.share("receiver_starved_ratio"))
-	},
-	verdict.MemoryShort: sayMemoryShort,
+	verdict.HostWasLate:  sayHostWasLate,
+	verdict.TestsBeside:  sayTestsBeside,
+	verdict.ClockTrouble: sayClockTrouble,
+	verdict.MemoryShort:  sayMemoryShort,
 	verdict.WatchedFromOutside: func(f figures) string {
 		return fmt.Sprintf("watched from outside for %s: what the program itself waited for is not known, nor what the "+
 			"other end saw",

@@ -1,6 +1,8 @@
 package live
 
 import (
+	"strings"
+
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
@@ -23,26 +25,7 @@ func (a *analysis) confidence(v verdict.Verdict) verdict.Confidence {
 	if v.Limiter == a.network.name && !a.connections[0].has(transfer.HaveSendWnd) {
 		level = verdict.Lower(level) // a kernel that does not tell the peer's window cannot rule it out
 	}
-	if v.Limiter != verdict.CPU && a.hostLate() {
-		level = verdict.Lower(level)
-	}
-	if len(a.memoryValues()) > 0 {
-		// A kernel that is short of memory closes windows and drops what came: as a slow
-		// reader, a small window or a lossy path would.
-		level = verdict.Lower(level)
-	}
 	return level
-}
-
-// hostLate says that a data thread at either end was ready without a core for so long that
-// what was measured is partly the host's.
-func (a *analysis) hostLate() bool {
-	for _, e := range []*transfer.End{a.sender, a.receiver} {
-		if e != nil && e.CPU != nil && e.CPU.ThreadRunDelay >= threshold.RunDelay {
-			return true
-		}
-	}
-	return false
 }
 
 func (a *analysis) evidenceLevel(n verdict.Name) verdict.Confidence {
@@ -59,7 +42,7 @@ func (a *analysis) evidenceLevel(n verdict.Name) verdict.Confidence {
 	case verdict.ReceiverApplication:
 		return verdict.When(a.receiver != nil, verdict.High)
 	case verdict.ReceiverWindow:
-		return verdict.When(c.has(transfer.HaveSendWnd) && a.clear((*connection).window), verdict.High)
+		return verdict.When(c.has(transfer.HaveSendWnd) && a.clear((*connection).window) && !a.noGap(), verdict.High)
 	case verdict.SendBuffer:
 		return verdict.When(c.has(transfer.HaveProgram) && a.clear((*connection).outstanding), verdict.High)
 	case verdict.NagleDelayedAck:
@@ -72,8 +55,18 @@ func (a *analysis) evidenceLevel(n verdict.Name) verdict.Confidence {
 	return verdict.Medium
 }
 
-// clear says whether a whole window every round trip is what came.
+// clear says whether a whole window every round trip is what came, and nothing else can
+// have made the round trip long: behind a queue, too, a window comes every round trip, and
+// a larger one only makes the queue longer.
 func (a *analysis) clear(window func(*connection, *round) int64) bool {
-	each := a.path.mean / float64(len(a.connections))
-	return a.path.carries(a.typical(window)) <= threshold.WindowClearlyLimits*each
+	each, size := a.path.mean/float64(len(a.connections)), a.typical(window)
+	queue := a.path.standing() && a.path.allows(size) > threshold.WindowLimits*each
+	return !queue && a.path.carries(size) <= threshold.WindowClearlyLimits*each
+}
+
+// noGap says that data arrives without a break, so that a larger window finds hardly a gap
+// to fill. A sender that paces (BBR) makes it look so at any rate.
+func (a *analysis) noGap() bool {
+	paces := strings.HasPrefix(a.connections[0].sender.Congestion, "bbr") || a.connections[0].spec.PacingBps > 0
+	return a.path.evenness >= threshold.FlatRate && !paces
 }

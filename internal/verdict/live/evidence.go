@@ -39,7 +39,7 @@ func (a *analysis) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		took["best_bps"] = a.path.top
 		return verdict.FullLinkOnceOpen, took
 	case verdict.Unknown:
-		return verdict.KernelSilent, took
+		return a.tellUnknown(took)
 	case verdict.Application:
 		return verdict.NothingToSend, a.idleValues(took)
 	case verdict.SendBuffer:
@@ -76,6 +76,16 @@ func (a *analysis) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		return verdict.ProgramOrBuffer, took
 	}
 	return "", nil
+}
+
+func (a *analysis) tellUnknown(took verdict.Values) (verdict.Code, verdict.Values) {
+	if !a.mostlyEither() {
+		return verdict.KernelSilent, took
+	}
+	size := a.typical((*connection).window)
+	took["window_bytes"], took["allows_bps"], took["steady_bps"] = float64(size), a.path.allows(size), a.path.mean
+	took["rtt_s"], took["rtt_base_s"] = a.path.rtt.Seconds(), a.path.base.Seconds()
+	return verdict.WindowOrLink, took
 }
 
 func (a *analysis) idleValues(v verdict.Values) verdict.Values {

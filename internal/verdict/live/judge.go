@@ -16,7 +16,11 @@ import (
 // send, when the peer's window and when its own buffer held it back; a window that was
 // full although the path could carry no more does not count. What remains is the
 // network's, and is judged over the whole transfer: a full link, loss, a local queue.
-func Judge(r *transfer.Result) verdict.Verdict {
+//
+// What disturbed the measurement at either end makes the verdict less sure, and is told.
+func Judge(r *transfer.Result) verdict.Verdict { return lessSure(judge(r), r) }
+
+func judge(r *transfer.Result) verdict.Verdict {
 	switch {
 	case sampled(r.Sender()) && leastRTT(r.Sender()) > 0:
 		return judgeSender(r)
@@ -55,6 +59,7 @@ type analysis struct {
 	network     finding // what limits while the network decides
 	time        map[verdict.Name]time.Duration
 	total       time.Duration
+	eitherOr    time.Duration // of Unknown's: a window was full, and perhaps a link
 }
 
 // judgeSender judges by the least round trip that was seen, and where the verdict does not
@@ -106,6 +111,7 @@ var rules = []struct {
 	{verdict.CPU, (*analysis).receiverCPU},
 	{verdict.ReceiverApplication, (*analysis).receiverApplication},
 	{verdict.ReceiverWindow, (*analysis).receiverWindow},
+	{verdict.Unknown, (*analysis).undecided},
 	{verdict.SendBuffer, (*analysis).sendBuffer},
 	{verdict.Sender, (*analysis).programsPart},
 	{verdict.SlowStart, (*analysis).slowStart},
@@ -122,6 +128,9 @@ func (a *analysis) attribute(c *connection, r *round) {
 		}
 		taken := min(max(rule.of(a, c, r), 0), left)
 		a.time[rule.name] += taken
+		if rule.name == verdict.Unknown {
+			a.eitherOr += taken
+		}
 		left -= taken
 	}
 	a.time[a.remainder(c, r)] += left

@@ -58,7 +58,15 @@ func (p *path) judgeNetwork(facts networkFacts) finding {
 	case level >= threshold.FlatRate && !p.uneven() && p.resent < threshold.HeavyLoss: // the queue is too short to be seen
 		f.name, f.confidence, f.code = verdict.Bottleneck, verdict.Medium, verdict.FullLinkNoQueue
 		f.values["best_ratio"] = level
-	case p.resent > threshold.Losing || facts.timeouts:
+	case p.resent > threshold.Losing && level >= threshold.FlatRate:
+		// Nothing better ever lasted: what loss costs cannot be seen in the rate, only that
+		// the link stands idle in between, or that this much is lost.
+		f.name, f.code, f.confidence = verdict.Congestion, verdict.LossAllTheTime, verdict.Medium
+		f.values["best_ratio"] = level
+		if p.uneven() {
+			f.values["even_ratio"] = p.evenness
+		}
+	case p.resent > threshold.Losing || facts.timeouts && level < threshold.FlatRate:
 		f.name, f.code = verdict.Congestion, verdict.LossBelowBest
 		f.confidence = verdict.When(level < threshold.ClearlyUneven && !p.standing(), verdict.High)
 	case facts.opening:

@@ -141,7 +141,15 @@ func (p *path) full() bool {
 	}
 }
 
-// fullIn says the same of one round of one of n connections.
+// fullInBatches says that a queue stands in the path nearly all the time and the rate is
+// steady, but data arrives in bursts within each round trip: a full link whose device lets
+// packets go in batches, or windows that go out in bursts and queue by themselves.
+func (p *path) fullInBatches() bool {
+	return !p.full() && p.uneven() && p.level() >= threshold.FlatRate && p.queued >= threshold.MostlyQueued &&
+		p.queueing() > threshold.WindowLimits-1
+}
+
+// fullIn says of one round of one of n connections whether the link was full.
 func (p *path) fullIn(c *connection, r *round, n int) bool {
 	floor := mean(r.samples, func(s *transfer.Sample) float64 { return (s.RTT - 2*s.RTTVar).Seconds() })
 	return c.has(transfer.HaveRTT) && floor >= (1+threshold.StandingQueue)*p.base.Seconds() &&

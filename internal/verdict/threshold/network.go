@@ -97,6 +97,10 @@ const (
 	// RunDelay is the share of time without a core, and with nothing left to send, from
 	// which it counts: an ordinary host's other programs take less.
 	RunDelay = 0.1 // ratio | definition
+	// ClockStep is by how much a host's clock must have been set to be told of; ClockDrift the
+	// share by which two ends' clocks must run apart.
+	ClockStep  = 20 * time.Millisecond // time | Windows' clocks tick 64 times a second
+	ClockDrift = 0.001                 // ratio | adjtimex slews by 500 ppm at most, quartzes are off by 100
 	// MostlyWaiting is the share of a round in which a program that waits for data, or
 	// pauses, does mostly that.
 	MostlyWaiting = 0.5 // ratio | a majority

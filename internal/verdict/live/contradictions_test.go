@@ -1,0 +1,149 @@
+package live
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// inBursts is how much has arrived by the i-th sample of 50 ms where a round trip of 200 ms
+// brings all it brings in its first half.
+func inBursts(bps float64, i int) int64 {
+	cycle := bps / 8 * 0.2
+	return int64(cycle * (float64(i/4) + []float64{0, 0.5, 1, 1}[i%4]))
+}
+
+// A window comes every round trip behind a queue too. Only where no queue can have made
+// the round trip that long is a full window surely what limits.
+func TestFullWindowBehindAQueue(t *testing.T) {
+	const bps = 20e6
+	behind := func(empty time.Duration, level func(i int) float64, bursts bool) *transfer.Result {
+		return steady(bps, 200*ms, func(i int, s, r *transfer.Sample) {
+			s.SendWnd, r.ReceiveWnd, s.Cwnd = s.InFlight, s.InFlight, 3*s.InFlight
+			s.ReceiveLimited, s.MinRTT = s.At*97/100, empty
+			if bursts {
+				s.Acked, s.DeliveryBps = inBursts(bps, i), 2*bps
+				s.Sent, s.Program, r.Received = s.Acked, s.Acked, s.Acked
+			}
+			saw := int64(bps / 8 * 0.05 * level(i))
+			s.Acked, s.Sent, s.DeliveryBps = s.Acked+saw, s.Sent+saw, 2*bps
+		})
+	}
+	flat := func(int) float64 { return 0 }
+	unsteady := func(i int) float64 { return 8 * float64(min(i/20%2*(i%20), 10)) / 10 }
+	for _, c := range []struct {
+		what       string
+		result     *transfer.Result
+		limiter    verdict.Name
+		confidence verdict.Confidence
+		code       verdict.Code
+	}{
+		{"an empty path, in bursts", behind(198*ms, flat, true), verdict.ReceiverWindow, verdict.High,
+			verdict.ReceiveWindowFull},
+		{"a queue of as much again, in batches", behind(100*ms, flat, true), verdict.Unknown, verdict.Low,
+			verdict.WindowOrLink},
+		{"a queue, and the rate is unsteady", behind(145*ms, unsteady, false), verdict.ReceiverWindow, verdict.Medium,
+			verdict.ReceiveWindowFull},
+		{"a queue and a steady link", behind(120*ms, flat, false), verdict.Bottleneck, verdict.High, verdict.FullLink},
+	} {
+		v := Judge(c.result)
+		complete(t, v)
+		if v.Limiter != c.limiter || v.Confidence != c.confidence || v.Evidence[0].Code != c.code {
+			t.Errorf("%s: %s, %s; want %s, %s\n\tshares %v\n\t%v", c.what, v.Limiter, v.Confidence, c.limiter, c.confidence,
+				v.Shares, v.Evidence)
+		}
+		if open := []verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}; v.Limiter == verdict.Unknown &&
+			!slices.Equal(v.Candidates, open) {
+			t.Errorf("%s: candidates %v, want %v", c.what, v.Candidates, open)
+		}
+	}
+}
+
+// Data that arrives without a break within round trips leaves a larger window little to
+// fill, unless the sender spreads it by pacing.
+func TestWindowThatLeavesNoGap(t *testing.T) {
+	for congestion, want := range map[string]verdict.Confidence{"cubic": verdict.Medium, "bbr": verdict.High} {
+		r := steady(20e6, 204*ms, func(i int, s, r *transfer.Sample) {
+			s.SendWnd, r.ReceiveWnd, s.Cwnd = s.InFlight, s.InFlight, 3*s.InFlight
+			s.ReceiveLimited, s.MinRTT = s.At, 200*ms
+		})
+		r.Near.Streams[0].Congestion = congestion
+		if v := Judge(r); v.Limiter != verdict.ReceiverWindow || v.Confidence != want {
+			t.Errorf("%s: %s, %s; want %s", congestion, v.Limiter, v.Confidence, want)
+		}
+	}
+}
+
+// Where packets are handed over in batches the least round trip is too long, so that the
+// window seems to be a BDP; the queue that stands all the same says that the link is full.
+func TestWindowOfTheBDPBehindAQueue(t *testing.T) {
+	for _, c := range []struct {
+		what    string
+		trip    time.Duration
+		limiter verdict.Name
+	}{
+		{"no more queue than the window tells of", 112 * ms, verdict.ReceiverWindow},
+		{"more", 130 * ms, verdict.Bottleneck},
+	} {
+		r := steady(20e6, 114*ms, func(i int, s, r *transfer.Sample) {
+			s.SendWnd, r.ReceiveWnd, s.Cwnd, s.ReceiveLimited = s.InFlight, s.InFlight, 3*s.InFlight, s.At
+			s.RTT, s.MinRTT = c.trip, 100*ms
+		})
+		if v := Judge(r); v.Limiter != c.limiter {
+			t.Errorf("%s: %s, %s; want %s: %v %v", c.what, v.Limiter, v.Confidence, c.limiter, v.Shares, v.Evidence)
+		}
+	}
+}
+
+// What is within a tenth of the best that ever lasted is not called less than it.
+func TestSteadyRateIsNotBelowTheBest(t *testing.T) {
+	lossy := steady(20e6, 200*ms, func(i int, s, r *transfer.Sample) {
+		s.Acked, s.DeliveryBps = inBursts(20e6, i), 40e6
+		s.Sent, s.RetransmittedBytes, s.Retransmitted = s.Acked, s.Acked/300, s.Acked/300/1448
+	})
+	v := Judge(lossy)
+	if v.Limiter != verdict.Congestion || v.Confidence == verdict.High || v.Evidence[0].Code != verdict.LossAllTheTime {
+		t.Errorf("%s, %s: %v", v.Limiter, v.Confidence, v.Evidence)
+	}
+	files, err := filepath.Glob("testdata/*.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		for _, e := range Judge(recorded(t, name)).Evidence {
+			if level := e.Values["steady_bps"] / e.Values["best_bps"]; e.Code == verdict.LossBelowBest &&
+				level >= threshold.FlatRate {
+				t.Errorf("%s: %.0f %% of the best is called less", filepath.Base(name), 100*level)
+			}
+		}
+	}
+}
+
+// True windows keep their verdicts, and most of them their confidence.
+func TestTrueWindowsStaySure(t *testing.T) {
+	files, err := filepath.Glob("testdata/receiver-window_*.json.gz")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	sure := 0
+	for _, name := range files {
+		v := Judge(recorded(t, name))
+		if v.Limiter != verdict.ReceiverWindow {
+			t.Errorf("%s: %s", filepath.Base(name), v.Limiter)
+		}
+		if v.Confidence == verdict.High {
+			sure++
+		} else if !strings.Contains(name, "jitter") {
+			t.Logf("%s: %s confidence", filepath.Base(name), v.Confidence)
+		}
+	}
+	if 4*sure < 3*len(files) {
+		t.Errorf("only %d of %d with high confidence", sure, len(files))
+	}
+}
