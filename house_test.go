@@ -35,7 +35,7 @@ var floors = [][]string{
 		"internal/sockdiag", "autobuf"},
 	// loops
 	{"internal/watch", "internal/tune", "internal/tune/simpeer", "internal/sweep", "internal/rfc6349", "internal/report",
-		"internal/diagnose", "internal/store"},
+		"internal/diagnose", "internal/store", "internal/store/pgtest"},
 	// faces
 	{"internal/render", "internal/render/iperf3", "internal/render/text", "internal/render/svg", "internal/render/html"},
 	{"internal/tui"},

@@ -14,7 +14,7 @@ import (
 // their text has.
 var licences = map[string]*regexp.Regexp{
 	"Apache-2.0": regexp.MustCompile(`Apache License\s+Version 2\.0`),
-	"MIT":        regexp.MustCompile(`Permission is hereby granted, free of charge, to any person obtaining a copy`),
+	"MIT":        regexp.MustCompile(`Permission is hereby granted, free of charge, to any person obtaining\s+a copy`),
 	"BSD":        regexp.MustCompile(`Redistribution and use in source and binary forms`),
 	"ISC":        regexp.MustCompile(`Permission to use, copy, modify, and/?(?:or)? distribute this software`),
 }

@@ -50,6 +50,9 @@ func configured(root *cobra.Command) {
 			if err != nil {
 				return &usageError{cmp.Or(name, "configuration"), plain(err), "docs/configuration.md"}
 			}
+			if err := checkStore(cmd, file); err != nil {
+				return err
+			}
 			return run(cmd, args)
 		}
 	}

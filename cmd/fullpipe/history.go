@@ -26,8 +26,15 @@ Results stand in $XDG_STATE_HOME/fullpipe/history.db, for their owner alone; wha
 measured in a lab is kept only with --record, and nothing with --no-history. Samples,
 which curves are drawn from, are kept until ten results are 30 days younger, and results
 730; where all takes more than 512 MiB, the oldest samples go first, then the oldest
-results. Of what goes, history days still tells. The table [history] of the
-configuration has other bounds.`,
+results, of which there are a million at most. Of what goes, history days still tells.
+The table [history] of the configuration has other bounds.
+
+With --store postgres://USER@HOST/DATABASE, FULLPIPE_STORE or the key store of [history]
+the history is in PostgreSQL, in the schema fullpipe, for all hosts that say so; ages
+and numbers bound it there, no bytes. TLS is as sslmode in the URL says (verify-full checks
+the server's name; without it prefer, which checks nothing). What the server does not store
+at once waits in the state directory, up to 10,000 results or 256 MiB, and goes there in
+its order with the next command that reaches it.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
@@ -46,6 +53,7 @@ configuration has other bounds.`,
 	}
 	cmd.Flags().DurationVar(&since, "since", 0, "only of so long ago, as 720h")
 	cmd.Flags().IntVar(&filter.Limit, "limit", 50, "the newest so many; 0 is all")
+	addStoreFlag(cmd.PersistentFlags())
 	cmd.AddCommand(newHistoryShow(), newHistoryCompare(), newHistoryChanges(), newHistoryDays(),
 		newHistoryExport(), newHistoryImport(), newHistoryForget(), newHistoryLabel())
 	return cmd
@@ -59,13 +67,20 @@ func seriesAsked(args []string) string {
 	return args[0]
 }
 
-// withHistory opens the history for one use.
+// withHistory opens the history for one use, and stores there what waited for that.
 func withHistory(cmd *cobra.Command, do func(context.Context, *store.Store) error) error {
-	dir, err := store.Dir()
-	if err != nil {
-		return err
-	}
-	s, err := store.Open(cmd.Context(), dir)
+	return withOpen(cmd, func(ctx context.Context, s *store.Store) error {
+		if err := s.Deliver(ctx); unavailable(err) {
+			return err
+		} else if err != nil {
+			note(cmd, "%v", err)
+		}
+		return do(ctx, s)
+	})
+}
+
+func withOpen(cmd *cobra.Command, do func(context.Context, *store.Store) error) error {
+	s, err := openHistory(cmd.Context(), cmd)
 	if err != nil {
 		return err
 	}
@@ -76,6 +91,12 @@ func withHistory(cmd *cobra.Command, do func(context.Context, *store.Store) erro
 	return errors.Join(err, s.Close())
 }
 
+// unavailable says that there is no use in asking the history's server once more.
+func unavailable(err error) bool {
+	away := (*store.Unavailable)(nil)
+	return errors.As(err, &away)
+}
+
 // word is what a shell takes as it stands: a far end's name can be somebody else's text, in
 // an imported result, and what completion offers is put on the command line.
 var word = regexp.MustCompile(`^[A-Za-z0-9_/.:\[\]@%+,][A-Za-z0-9_/.:\[\]@%+,=-]*$`)
@@ -83,21 +104,25 @@ var word = regexp.MustCompile(`^[A-Za-z0-9_/.:\[\]@%+,][A-Za-z0-9_/.:\[\]@%+,=-]
 // completeRuns offers the paths and the ids that the history holds.
 func completeRuns(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var offered []string
-	_ = withHistory(cmd, func(ctx context.Context, s *store.Store) error { // without a history there is nothing to offer
-		runs, err := s.List(ctx, store.Filter{Limit: 200})
-		seen := map[string]bool{}
-		for _, r := range runs {
-			if cmd.Name() == "history" || cmd.Name() == "changes" || cmd.Name() == "days" {
-				if !seen[r.Far] && word.MatchString(r.Far) {
-					seen[r.Far] = true
-					offered = append(offered, r.Far)
-				}
-				continue
+	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second) // whoever completes waits for no server
+	defer cancel()
+	s, err := openHistory(ctx, cmd)
+	if err != nil { // without a history there is nothing to offer
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer s.Close()
+	runs, _ := s.List(ctx, store.Filter{Limit: 200})
+	seen := map[string]bool{}
+	for _, r := range runs {
+		if cmd.Name() == "history" || cmd.Name() == "changes" || cmd.Name() == "days" {
+			if !seen[r.Far] && word.MatchString(r.Far) {
+				seen[r.Far] = true
+				offered = append(offered, r.Far)
 			}
-			offered = append(offered, r.ID)
+			continue
 		}
-		return err
-	})
+		offered = append(offered, r.ID)
+	}
 	return offered, cobra.ShellCompDirectiveNoFileComp
 }
 

@@ -52,6 +52,7 @@ func trim(ctx context.Context, cmd *cobra.Command, s *store.Store) error {
 	keep, h := store.KeepByDefault, file.History
 	const day = 24 * time.Hour
 	keep.Bytes = cmp.Or(h.MostBytes, keep.Bytes)
+	keep.Results = cmp.Or(h.MostResults, keep.Results)
 	keep.Samples = cmp.Or(time.Duration(h.SamplesDays)*day, keep.Samples)
 	keep.Runs = cmp.Or(time.Duration(h.RunsDays)*day, keep.Runs)
 	return s.Trim(ctx, time.Now(), keep)

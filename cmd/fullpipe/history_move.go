@@ -93,11 +93,13 @@ test iperf3 does not tell, so it is unknown.`,
 				return err
 			}
 			defer file.Close()
+			if own {
+				return withOpen(cmd, func(ctx context.Context, s *store.Store) error { return importOwn(ctx, cmd, s, file) })
+			}
 			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
-				n, err := importAll(ctx, s, file, own)
-				if !own {
-					note(cmd, "%d results kept, %d were there already", n.added, n.there)
-				}
+				var n imported
+				err := eachDocument(file, func(doc, samples []byte) error { return n.add(ctx, s, doc, samples) })
+				note(cmd, "%d results kept, %d were there already", n.added, n.there)
 				if n.gone > 0 {
 					note(cmd, "%d are %v", n.gone, store.ErrGone)
 				}
@@ -113,43 +115,59 @@ test iperf3 does not tell, so it is unknown.`,
 	return cmd
 }
 
-// imported counts what became of documents.
-type imported struct{ added, there, gone int }
-
-// importAll reads documents one after the other.
-func importAll(ctx context.Context, s *store.Store, in io.Reader, own bool) (n imported, err error) {
-	if own { // made by its owner, before root asks for it
-		dir, err := store.Dir()
-		if err != nil {
-			return n, err
-		}
-		if _, err := store.HostID(dir); err != nil {
-			return n, err
-		}
+// importOwn keeps what root measured for the user behind sudo, whose the host's name is made
+// before root asks for it.
+func importOwn(ctx context.Context, cmd *cobra.Command, s *store.Store, in io.Reader) error {
+	dir, err := store.Dir()
+	if err != nil {
+		return err
 	}
+	if _, err := store.HostID(dir); err != nil {
+		return err
+	}
+	kept := 0 // none where root asks for the host's name alone
+	err = eachDocument(in, func(doc, samples []byte) error {
+		kept++
+		return s.Keep(ctx, doc, samples)
+	})
+	if isWaiting(err) {
+		noteWaiting(cmd, err)
+		return nil
+	}
+	if err != nil || kept == 0 {
+		return err
+	}
+	return trim(ctx, cmd, s)
+}
+
+// eachDocument reads documents one after the other.
+func eachDocument(in io.Reader, keep func(doc, samples []byte) error) error {
 	d := json.NewDecoder(io.LimitReader(in, 1<<34))
 	for at := 1; ; at++ {
 		var one json.RawMessage
 		if err := d.Decode(&one); errors.Is(err, io.EOF) {
-			return n, nil
+			return nil
 		} else if err != nil {
-			return n, fmt.Errorf("document %d: %w", at, err)
+			return fmt.Errorf("document %d: %w", at, err)
 		}
-		if err := n.keep(ctx, s, one); err != nil {
-			return n, fmt.Errorf("document %d: %w", at, err)
+		doc, err := record.Imported(one)
+		var samples []byte
+		if err == nil {
+			doc, samples, err = record.Split(doc)
+		}
+		if err == nil {
+			err = keep(doc, samples)
+		}
+		if err != nil {
+			return fmt.Errorf("document %d: %w", at, err)
 		}
 	}
 }
 
-func (n *imported) keep(ctx context.Context, s *store.Store, one []byte) error {
-	doc, err := record.Imported(one)
-	if err != nil {
-		return err
-	}
-	doc, samples, err := record.Split(doc)
-	if err != nil {
-		return err
-	}
+// imported counts what became of documents.
+type imported struct{ added, there, gone int }
+
+func (n *imported) add(ctx context.Context, s *store.Store, doc, samples []byte) error {
 	added, err := s.Add(ctx, doc, samples)
 	switch {
 	case errors.Is(err, store.ErrGone):

@@ -83,6 +83,7 @@ func inLab(cmd *cobra.Command, text string) (bool, error) {
 	}
 	// Signals are the inner command's business, so they do not cancel.
 	status, err := run.Do(context.WithoutCancel(cmd.Context()))
+	deliver(cmd)
 	if err == nil && status != 0 {
 		err = exitStatus(status)
 	}

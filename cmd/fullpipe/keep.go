@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/config"
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -32,6 +33,7 @@ func addHistoryFlags(cmd *cobra.Command, always bool) {
 		fl.Bool("record", false, "keep the result in the history")
 	}
 	fl.StringToString("label", nil, "name=value, kept with the result")
+	addStoreFlag(fl)
 }
 
 func flagged(cmd *cobra.Command, name string) bool {
@@ -89,7 +91,7 @@ func hostID(cmd *cobra.Command) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), 5*time.Second)
 	defer cancel()
-	if err := asBehindSudo(ctx, uid, nil); err != nil {
+	if err := asBehindSudo(ctx, cmd, uid, nil); err != nil {
 		return "", err
 	}
 	return store.ReadHostID(dir)
@@ -157,7 +159,9 @@ func keep(cmd *cobra.Command, doc record.Document) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), 10*time.Second)
 	defer cancel()
-	if err := keepNow(ctx, cmd, doc); err != nil {
+	if err := keepNow(ctx, cmd, doc); isWaiting(err) {
+		noteWaiting(cmd, err)
+	} else if err != nil {
 		note(cmd, "not kept in the history: %v", err)
 	}
 }
@@ -173,30 +177,34 @@ func keepNow(ctx context.Context, cmd *cobra.Command, doc record.Document) error
 		return err
 	}
 	if uid := behindSudo(); uid != "" {
-		return keepAs(ctx, uid, encoded, samples)
+		return keepAs(ctx, cmd, uid, encoded, samples)
 	}
-	dir, err := store.Dir()
-	if err != nil {
-		return err
-	}
-	s, err := store.Open(ctx, dir)
+	s, err := openHistory(ctx, cmd)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	if os.Getenv(labVariable) != "" { // no server is in reach: the command around this one delivers
+		if left, err := s.Leave(encoded, samples); left || err != nil {
+			return err
+		}
+	}
+	if err := s.Keep(ctx, encoded, samples); err != nil {
+		return err
+	}
 	if !wantsJSON(cmd) {
 		if line := against(ctx, s, doc); line != "" {
 			note(cmd, "%s", line)
 		}
 	}
-	if _, err = s.Add(ctx, encoded, samples); err != nil {
-		return err
+	if err := trim(ctx, cmd, s); err != nil {
+		note(cmd, "kept in the history, which could not be shortened: %v", err)
 	}
-	return trim(ctx, cmd, s)
+	return nil
 }
 
 // keepAs lets the user behind sudo keep the record.
-func keepAs(ctx context.Context, uid string, doc, samples []byte) error {
+func keepAs(ctx context.Context, cmd *cobra.Command, uid string, doc, samples []byte) error {
 	var one map[string]json.RawMessage
 	if err := json.Unmarshal(doc, &one); err != nil {
 		return err
@@ -208,12 +216,12 @@ func keepAs(ctx context.Context, uid string, doc, samples []byte) error {
 	if err != nil {
 		return err
 	}
-	return asBehindSudo(ctx, uid, line)
+	return asBehindSudo(ctx, cmd, uid, line)
 }
 
 // asBehindSudo imports documents as a process of the user's: no file of root's is made in
 // a home, and no link there leads root anywhere.
-func asBehindSudo(ctx context.Context, uid string, documents []byte) error {
+func asBehindSudo(ctx context.Context, cmd *cobra.Command, uid string, documents []byte) error {
 	who, err := user.LookupId(uid)
 	if err != nil {
 		return err
@@ -225,12 +233,20 @@ func asBehindSudo(ctx context.Context, uid string, documents []byte) error {
 	child := exec.CommandContext(ctx, program, "history", "import", "--own", "-")
 	child.Stdin = bytes.NewReader(documents)
 	child.Env = []string{"HOME=" + who.HomeDir, "PATH=" + os.Getenv("PATH")}
+	if url, says := storeURL(cmd, &config.File{}); says != "history.store" { // that is the user's own configuration's
+		child.Env = append(child.Env, store.URLVariable+"="+url)
+	}
 	child.Dir = "/"
 	if err := asUser(child, who); err != nil {
 		return err
 	}
-	if out, err := child.CombinedOutput(); err != nil {
-		return fmt.Errorf("as %s: %w: %s", who.Username, err, bytes.TrimSpace(out))
+	out, err := child.CombinedOutput()
+	out = bytes.TrimSpace(out)
+	if err != nil {
+		return fmt.Errorf("as %s: %w: %s", who.Username, err, out)
+	}
+	if len(out) > 0 {
+		note(cmd, "%s", out)
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
 )
 
 // TestScripts runs the command line as its users do, on the real binary.
@@ -19,21 +21,41 @@ func TestScripts(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	testscript.Run(t, testscript.Params{
+	testscript.Run(t, scripts(bin, [4]string{}))
+	t.Run("postgres", func(t *testing.T) {
+		server, stores := pgtest.Start(t), [4]string{}
+		for i := range stores {
+			stores[i] = server.URL(t)
+		}
+		params := scripts(bin, stores)
+		params.Dir, params.Files = "", []string{"testdata/history.txtar", "testdata/store.txtar"}
+		testscript.Run(t, params)
+	})
+}
+
+// scripts are run beside each other, each with the same URLs of histories, or without.
+func scripts(bin string, stores [4]string) testscript.Params {
+	return testscript.Params{
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Setenv(configVariable, "")
+			for i, url := range stores {
+				env.Setenv(fmt.Sprint("STORE", i), url)
+			}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "answered": answered},
 		Condition: func(cond string) (bool, error) {
-			if cond == "lab" {
+			switch cond {
+			case "lab":
 				return labPossible(), nil
+			case "postgres":
+				return stores[0] != "", nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
-	})
+	}
 }
 
 // labPossible says whether labs run here. Under CI they have to, so that a script fails

@@ -26,15 +26,17 @@ type File struct {
 	// Defaults are values of flags, for every command that has them, or in a table with a
 	// command's name for that one. See Default.
 	Defaults map[string]any `toml:"defaults"`
-	// History bounds what is kept of what was measured.
+	// History is where what was measured is kept, and how much of it.
 	History History `toml:"history"`
 }
 
-// History says how much the history keeps; what is not given is the program's own bound.
+// History says where the history is and how much it keeps; what is not given is the program's own bound.
 type History struct {
-	Most        string `toml:"most"` // as in 512MiB
+	Store       string `toml:"store"` // a URL, postgres://…; "" is a file on this host
+	Most        string `toml:"most"`  // as in 512MiB
 	SamplesDays int    `toml:"samples-days"`
 	RunsDays    int    `toml:"runs-days"`
+	MostResults int    `toml:"most-results"`
 
 	MostBytes int64 `toml:"-"` // of Most
 }
@@ -45,6 +47,9 @@ func (h *History) check() error {
 		if days < 0 || days > mostDays {
 			return fmt.Errorf("history.%s: %d is not between 1 and %d", name, days, mostDays)
 		}
+	}
+	if h.MostResults < 0 {
+		return fmt.Errorf("history.most-results: %d is less than 1", h.MostResults)
 	}
 	if h.Most == "" {
 		return nil
@@ -81,7 +86,7 @@ func Parse(text []byte, dir, home string, allowed map[string][]string) (*File, e
 	f := &File{}
 	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(f)
 	if err := understood(err, []string{"far", "defaults", "history", "peer", "key-file", "bind", "ipv4", "ipv6", "most",
-		"samples-days", "runs-days"}); err != nil {
+		"samples-days", "runs-days", "most-results", "store"}); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Far)) {

@@ -24,6 +24,8 @@ budget = "2m"
 [history]
 most = "64MiB"
 runs-days = 90
+most-results = 5000
+store = "postgres://u@h/d"
 `), "/etc/x", "/home/u", flags)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +42,8 @@ runs-days = 90
 			t.Errorf("%s --%s: %q, %v", c.command, c.flag, got, ok)
 		}
 	}
-	if f.History.MostBytes != 64<<20 || f.History.RunsDays != 90 {
+	if f.History.MostBytes != 64<<20 || f.History.RunsDays != 90 || f.History.MostResults != 5000 ||
+		f.History.Store != "postgres://u@h/d" {
 		t.Errorf("%+v", f.History)
 	}
 	if names := strings.Join(f.Names(), " "); names != "home office" {
@@ -62,6 +65,7 @@ func TestParseIsStrict(t *testing.T) {
 		"[defaults]\ntime = [1]":                    "a text, a number",
 		"[history]\nmost = \"1kB\"":                 "too little",
 		"[history]\nruns-days = -1":                 "runs-days",
+		"[history]\nmost-results = -1":              "most-results",
 		"[defaults":                                 "line 1: ",
 		"[far.a]\npeer = 3":                         "line 2: ",
 	} {

@@ -26,7 +26,7 @@ func (s *Store) Days(ctx context.Context, f Filter) ([]Day, error) {
 	if !f.Since.IsZero() {
 		from = f.Since.UnixNano() / nsOfDay * nsOfDay
 	}
-	tx, err := s.db.BeginTx(ctx, nil) // nothing is rolled up between the two reads
+	tx, err := s.db.BeginTx(ctx, s.oneState) // nothing is rolled up between the two reads
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (s *Store) Days(ctx context.Context, f Filter) ([]Day, error) {
 	}
 	rows, err := tx.QueryContext(ctx, `SELECT d.path, d.direction, d.limiter, d.day, d.n, d.sum_log, d.least_bps,
 		d.most_bps, d.rtt_min_s FROM day d JOIN path p ON p.key = d.path
-		WHERE (? = '' OR p.key = ?1 OR p.label = ?1 OR p.far = ?1) AND d.day >= ?2`, f.Path, from/nsOfDay)
+		WHERE ($1 = '' OR p.key = $1 OR p.label = $1 OR p.far = $1) AND d.day >= $2`, f.Path, from/nsOfDay)
 	if err != nil {
 		return nil, err
 	}

@@ -32,25 +32,43 @@ var (
 	pathKey    = regexp.MustCompile(`^[0-9a-v]{16}$`)
 )
 
-// Add keeps a record and its samples, as they came. What is there already stays as it is:
-// added tells.
-func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err error) {
+// entry is a record as the tables have it.
+type entry struct {
+	*record.Envelope
+	started time.Time
+	sum     record.Summary
+}
+
+// read checks that a document can be kept.
+func read(doc []byte) (*entry, error) {
 	decoded, err := record.Decode(doc, nil)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	e := decoded.Head().Envelope
-	if e == nil || e.ID == "" || e.PathKey == "" {
-		return false, errors.New("a document without id and path_key is not kept: it was not measured, or by an older " +
+	e := &entry{Envelope: decoded.Head().Envelope, started: decoded.Head().StartedAt, sum: record.Summarize(decoded)}
+	if e.Envelope == nil || e.ID == "" || e.PathKey == "" {
+		return nil, errors.New("a document without id and path_key is not kept: it was not measured, or by an older " +
 			"fullpipe")
 	}
 	if !identifier.MatchString(e.ID) || !pathKey.MatchString(e.PathKey) {
-		return false, fmt.Errorf("id %.40q or path_key %.40q is none that a fullpipe makes", e.ID, e.PathKey)
+		return nil, fmt.Errorf("id %.40q or path_key %.40q is none that a fullpipe makes", e.ID, e.PathKey)
 	}
-	started := decoded.Head().StartedAt
-	if started.Before(time.Unix(0, 0)) || started.After(time.Unix(0, math.MaxInt64)) {
-		return false, fmt.Errorf("started_at is %s: not a time that anything was measured at",
-			started.Format(time.RFC3339))
+	if e.started.Before(time.Unix(0, 0)) || e.started.After(time.Unix(0, math.MaxInt64)) {
+		return nil, fmt.Errorf("started_at is %s: not a time that anything was measured at",
+			e.started.Format(time.RFC3339))
+	}
+	return e, nil
+}
+
+// plain is a text without the one character that PostgreSQL's texts cannot have.
+func plain[T ~string](text T) string { return strings.ReplaceAll(string(text), "\x00", "\ufffd") }
+
+// Add keeps a record and its samples, as they came. What is there already stays as it is:
+// added tells.
+func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err error) {
+	e, err := read(doc)
+	if err != nil {
+		return false, err
 	}
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -58,40 +76,40 @@ func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err e
 	}
 	defer tx.Rollback()
 	var gone int64
-	if err := tx.QueryRowContext(ctx, "SELECT before_ns FROM gone").Scan(&gone); err != nil {
+	if err := tx.QueryRowContext(ctx, "SELECT before_ns FROM gone"+s.untilCommit).Scan(&gone); err != nil {
 		return false, err
 	}
-	if started.UnixNano() < gone {
+	if e.started.UnixNano() < gone {
 		return false, ErrGone
 	}
-	sum := record.Summarize(decoded)
-	if _, err := tx.ExecContext(ctx, "INSERT INTO path(key, far) VALUES(?, ?) ON CONFLICT DO NOTHING", e.PathKey,
-		sum.Far); err != nil {
+	if _, err := tx.ExecContext(ctx, "INSERT INTO path(key, far) VALUES($1, $2) ON CONFLICT DO NOTHING", e.PathKey,
+		plain(e.sum.Far)); err != nil {
 		return false, err
 	}
 	result, err := tx.ExecContext(ctx, "INSERT INTO run(id, path, kind, started_ns, origin, outcome, doc) "+
-		"VALUES(?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
-		e.ID, e.PathKey, sum.Kind, started.UnixNano(), string(e.Origin), string(e.Outcome), pack(doc))
+		"VALUES($1,$2,$3,$4,$5,$6,$7) ON CONFLICT DO NOTHING", e.ID, e.PathKey, plain(e.sum.Kind), e.started.UnixNano(),
+		plain(e.Origin), plain(e.Outcome), pack(doc))
 	if err != nil {
 		return false, err
 	}
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		return false, err
 	}
-	for _, f := range sum.Figures {
+	for _, f := range e.sum.Figures {
 		if _, err := tx.ExecContext(ctx, "INSERT INTO direction(run, direction, goodput_bps, rtt_min_s, limiter) "+
-			"VALUES(?,?,?,?,?) ON CONFLICT DO NOTHING",
-			e.ID, f.Direction, f.GoodputBps, f.RTTMinS, f.Limiter); err != nil {
+			"VALUES($1,$2,$3,$4,$5) ON CONFLICT DO NOTHING",
+			e.ID, plain(f.Direction), f.GoodputBps, f.RTTMinS, plain(f.Limiter)); err != nil {
 			return false, err
 		}
 	}
 	for name, value := range e.Labels {
-		if _, err := tx.ExecContext(ctx, "INSERT INTO label(run, name, value) VALUES(?,?,?)", e.ID, name, value); err != nil {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO label(run, name, value) VALUES($1,$2,$3) ON CONFLICT DO NOTHING",
+			e.ID, plain(name), plain(value)); err != nil {
 			return false, err
 		}
 	}
 	if len(samples) > 0 {
-		if _, err := tx.ExecContext(ctx, "INSERT INTO samples(run, data) VALUES(?,?)", e.ID, pack(samples)); err != nil {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO samples(run, data) VALUES($1,$2)", e.ID, pack(samples)); err != nil {
 			return false, err
 		}
 	}
@@ -107,18 +125,17 @@ type Filter struct {
 
 // List answers runs, the newest first.
 func (s *Store) List(ctx context.Context, f Filter) (runs []Run, err error) {
-	limit := f.Limit
-	if limit <= 0 {
-		limit = -1
+	limit := int64(math.MaxInt64)
+	if f.Limit > 0 {
+		limit = int64(f.Limit)
 	}
 	since := int64(0)
 	if !f.Since.IsZero() {
 		since = f.Since.UnixNano()
 	}
 	rows, err := s.db.QueryContext(ctx, `SELECT r.id, r.path, p.far, p.label, r.kind, r.started_ns, r.origin, r.outcome
-		FROM run r JOIN path p ON p.key = r.path
-		WHERE (? = '' OR p.key = ?1 OR p.label = ?1 OR p.far = ?1) AND r.started_ns >= ?2
-		ORDER BY r.started_ns DESC, r.id DESC LIMIT ?3`, f.Path, since, limit)
+		FROM run r JOIN path p ON p.key = r.path`+ofPathSince+`ORDER BY r.started_ns DESC, r.id DESC LIMIT $3`,
+		f.Path, since, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -132,43 +149,56 @@ func (s *Store) List(ctx context.Context, f Filter) (runs []Run, err error) {
 		r.Started = time.Unix(0, started).UTC()
 		runs = append(runs, r)
 	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(runs) == 0 {
 		return nil, err
 	}
-	for i := range runs {
-		if err := s.complete(ctx, &runs[i]); err != nil {
-			return nil, err
-		}
-	}
-	return runs, nil
+	return runs, s.complete(ctx, f.Path, runs)
 }
 
-func (s *Store) complete(ctx context.Context, r *Run) error {
-	rows, err := s.db.QueryContext(ctx, "SELECT direction, goodput_bps, rtt_min_s, limiter FROM direction WHERE run = ? "+
-		"ORDER BY direction DESC", r.ID)
+// ofPathSince chooses the runs of a path, $1, since a time, $2.
+const ofPathSince = ` WHERE ($1 = '' OR p.key = $1 OR p.label = $1 OR p.far = $1) AND r.started_ns >= $2 `
+
+// complete adds the directions and labels of a path's runs, two questions for all of them: a
+// server may be far away.
+func (s *Store) complete(ctx context.Context, path string, runs []Run) error {
+	byID := make(map[string]*Run, len(runs))
+	for i := range runs {
+		byID[runs[i].ID] = &runs[i]
+	}
+	oldest := runs[len(runs)-1].Started.UnixNano()
+	rows, err := s.db.QueryContext(ctx, `SELECT d.run, d.direction, d.goodput_bps, d.rtt_min_s, d.limiter FROM direction d
+		JOIN run r ON r.id = d.run JOIN path p ON p.key = r.path`+ofPathSince+`ORDER BY d.direction DESC`, path, oldest)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
+		var id string
 		var f record.Figure
-		if err := rows.Scan(&f.Direction, &f.GoodputBps, &f.RTTMinS, &f.Limiter); err != nil {
+		if err := rows.Scan(&id, &f.Direction, &f.GoodputBps, &f.RTTMinS, &f.Limiter); err != nil {
 			return err
 		}
-		r.Directions = append(r.Directions, f)
+		if r := byID[id]; r != nil {
+			r.Directions = append(r.Directions, f)
+		}
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return err
 	}
-	labels, err := s.db.QueryContext(ctx, "SELECT name, value FROM label WHERE run = ?", r.ID)
+	labels, err := s.db.QueryContext(ctx, `SELECT l.run, l.name, l.value FROM label l JOIN run r ON r.id = l.run
+		JOIN path p ON p.key = r.path`+ofPathSince, path, oldest)
 	if err != nil {
 		return err
 	}
 	defer labels.Close()
 	for labels.Next() {
-		var name, value string
-		if err := labels.Scan(&name, &value); err != nil {
+		var id, name, value string
+		if err := labels.Scan(&id, &name, &value); err != nil {
 			return err
+		}
+		r := byID[id]
+		if r == nil {
+			continue
 		}
 		if r.Labels == nil {
 			r.Labels = map[string]string{}
@@ -186,9 +216,8 @@ func (s *Store) Get(ctx context.Context, id string) (doc, samples []byte, err er
 		return nil, nil, err
 	}
 	var packed, packedSamples []byte
-	err = s.db.QueryRowContext(ctx, "SELECT r.doc, s.data FROM run r LEFT JOIN samples s ON s.run = r.id WHERE r.id = ?",
-		full).
-		Scan(&packed, &packedSamples)
+	err = s.db.QueryRowContext(ctx, "SELECT r.doc, s.data FROM run r LEFT JOIN samples s ON s.run = r.id WHERE r.id = $1",
+		full).Scan(&packed, &packedSamples)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -201,8 +230,11 @@ func (s *Store) Get(ctx context.Context, id string) (doc, samples []byte, err er
 
 // find completes an id. UUIDv7s of one time begin alike, so the end of one serves too.
 func (s *Store) find(ctx context.Context, id string) (string, error) {
-	query, args := "SELECT id FROM run WHERE id = ?1 OR substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1 "+
-		"LIMIT 2", []any{strings.ToLower(id)}
+	query, args := "SELECT id FROM run WHERE substr(id, 1, length($1)) = $1 OR "+
+		"substr(id, length(id) - length($1) + 1) = $1 LIMIT 2", []any{strings.ToLower(id)}
+	if identifier.MatchString(args[0].(string)) {
+		query = "SELECT id FROM run WHERE id = $1"
+	}
 	if id == "last" {
 		query, args = "SELECT id FROM run ORDER BY started_ns DESC, id DESC LIMIT 1", nil
 	}
@@ -236,7 +268,7 @@ func (s *Store) Forget(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.db.ExecContext(ctx, "DELETE FROM run WHERE id = ?", full)
+	_, err = s.db.ExecContext(ctx, "DELETE FROM run WHERE id = $1", full)
 	return err
 }
 
@@ -247,12 +279,11 @@ func (s *Store) Label(ctx context.Context, id, name, value string) error {
 		return err
 	}
 	if value == "" {
-		_, err = s.db.ExecContext(ctx, "DELETE FROM label WHERE run = ? AND name = ?", full, name)
+		_, err = s.db.ExecContext(ctx, "DELETE FROM label WHERE run = $1 AND name = $2", full, name)
 		return err
 	}
-	_, err = s.db.ExecContext(ctx, "INSERT INTO label(run, name, value) VALUES(?,?,?) ON CONFLICT(run, name) DO UPDATE "+
-		"SET value = excluded.value",
-		full, name, value)
+	_, err = s.db.ExecContext(ctx, "INSERT INTO label(run, name, value) VALUES($1,$2,$3) ON CONFLICT(run, name) DO "+
+		"UPDATE SET value = excluded.value", full, plain(name), plain(value))
 	return err
 }
 
@@ -262,7 +293,7 @@ func (s *Store) Past(ctx context.Context, path, direction string, from, until ti
 	err error) {
 	rows, err := s.db.QueryContext(ctx, `SELECT d.direction, d.goodput_bps, d.rtt_min_s, d.limiter
 		FROM run r JOIN direction d ON d.run = r.id
-		WHERE r.path = ? AND d.direction = ? AND r.started_ns >= ? AND r.started_ns < ? AND r.outcome = ? AND r.origin <> ?
+		WHERE r.path = $1 AND d.direction = $2 AND r.started_ns >= $3 AND r.started_ns < $4 AND r.outcome = $5 AND r.origin <> $6
 		AND d.goodput_bps IS NOT NULL ORDER BY r.started_ns, r.id`,
 		path, direction, from.UnixNano(), until.UnixNano(), string(record.Done), string(record.Retest))
 	if err != nil {

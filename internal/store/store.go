@@ -1,5 +1,6 @@
-// Package store keeps records: the user's history, one SQLite file in the state directory.
-// Several processes may use it at once; what is stored twice is there once.
+// Package store keeps records: the user's history, one SQLite file in the state directory,
+// or one of several hosts in PostgreSQL. Several processes may use it at once; what is
+// stored twice is there once.
 package store
 
 import (
@@ -11,24 +12,38 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
-
-	"modernc.org/sqlite" // pure Go
-	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // Store is an open history.
-type Store struct{ db *sql.DB }
+type Store struct {
+	db *sql.DB
+	dialect
+	outbox *outbox // nil: what is added is kept at once, or not at all
+}
+
+// dialect is where the databases differ in what both are asked. Else the SQL is what both
+// speak, with $1 for parameters.
+type dialect struct {
+	untilCommit string                                        // ends a SELECT of what must stay so until then
+	oneState    *sql.TxOptions                                // of a transaction that reads one state of several tables
+	mayTrim     string                                        // asks whether this transaction is to trim; "" is yes
+	usedBytes   func(context.Context, *sql.Tx) (int64, error) // nil: not bounded
+}
 
 // ErrNotFound says that the history holds no such run.
 var ErrNotFound = errors.New("no such run in the history")
 
+// migrations are written for SQLite; see postgresTypes.
+//
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Variable names another directory for the history alone.
-const Variable = "FULLPIPE_HISTORY"
+const (
+	// Variable names another directory for the history alone.
+	Variable = "FULLPIPE_HISTORY"
+	// URLVariable is the URL of a history that is no file of this host's; set and empty: none.
+	URLVariable = "FULLPIPE_STORE"
+)
 
 // Dir is where a user's history lives: $XDG_STATE_HOME/fullpipe.
 func Dir() (string, error) {
@@ -50,116 +65,36 @@ func Dir() (string, error) {
 // DirIn is where the history of a home's owner lives where nothing else is said.
 func DirIn(home string) string { return filepath.Join(home, ".local", "state", "fullpipe") }
 
-// wait is how long another process's writing is waited for.
-const wait = 5 * time.Second
-
-// Open opens the history in a directory, which it makes, readable for its owner alone.
-func Open(ctx context.Context, dir string) (*Store, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("the history's directory: %w", err)
+// OpenAt opens the history at a URL, postgres://…; "" is the one in the directory, where
+// otherwise results wait that the server has not stored yet.
+func OpenAt(ctx context.Context, dir, url string) (*Store, error) {
+	if url == "" {
+		return Open(ctx, dir)
 	}
-	path := filepath.Join(dir, "history.db")
-	if err := touch(path); err != nil {
-		return nil, err
-	}
-	mode := "WAL"
-	if remote(dir) { // its shared memory would be no memory that is shared
-		mode = "DELETE"
-	}
-	db, err := sql.Open("sqlite", "file:"+strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)+
-		fmt.Sprintf("?_pragma=busy_timeout(%d)&_pragma=foreign_keys(1)&_pragma=synchronous(NORMAL)&_txlock=immediate",
-			wait.Milliseconds()))
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(1)
-	s := &Store{db}
-	if err := s.begin(ctx, mode); err != nil {
-		db.Close()
-		return nil, fmt.Errorf("the history in %s: %w", path, err)
-	}
-	return s, nil
-}
-
-// touch makes the file before SQLite would, for its owner alone, and refuses what is no
-// regular file.
-func touch(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		return f.Close()
-	}
-	if !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("the history: %w", err)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return fmt.Errorf("the history: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("the history: %s is no regular file", path)
-	}
-	return nil
-}
-
-// begin sets the journal's mode and brings the tables up to date. On a new file several
-// processes race for the mode; who loses tries again.
-func (s *Store) begin(ctx context.Context, mode string) error {
-	for until := time.Now().Add(wait); ; {
-		var is string
-		err := s.db.QueryRowContext(ctx, "PRAGMA journal_mode = "+mode).Scan(&is)
-		if err == nil {
-			break
-		}
-		if !busy(err) || time.Now().After(until) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	return s.migrate(ctx)
-}
-
-func busy(err error) bool {
-	var code *sqlite.Error
-	return errors.As(err, &code) && (code.Code()&0xff == sqlite3.SQLITE_BUSY || code.Code()&0xff == sqlite3.SQLITE_LOCKED)
-}
-
-// migrate runs what is new of the numbered files, all or nothing. A history of a newer
-// version is refused, since this one could not keep its rules.
-func (s *Store) migrate(ctx context.Context) error {
-	files, err := fs.Glob(migrations, "migrations/*.sql")
-	if err != nil {
-		return err
-	}
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	var version int
-	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return err
-	}
-	if version > len(files) {
-		return fmt.Errorf("it is of a newer fullpipe (its version %d, known are %d)", version, len(files))
-	}
-	for _, file := range files[version:] {
-		text, err := migrations.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, string(text)); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-	}
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(files))); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return openPostgres(dir, url)
 }
 
 // Close ends the use of the history.
 func (s *Store) Close() error { return s.db.Close() }
+
+// pending are the migrations that a history of a version lacks. They are numbered files, and
+// a version is how many of them were run. A history of a newer version is refused, since
+// this one could not keep its rules.
+func pending(version int) (texts []string, latest int, err error) {
+	files, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return nil, 0, err
+	}
+	latest = len(files)
+	if version > latest {
+		return nil, latest, fmt.Errorf("it is of a newer fullpipe (its version %d, known are %d)", version, latest)
+	}
+	for _, file := range files[version:] {
+		text, err := migrations.ReadFile(file)
+		if err != nil {
+			return nil, latest, err
+		}
+		texts = append(texts, string(text))
+	}
+	return texts, latest, nil
+}

@@ -13,13 +13,29 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
 )
+
+func TestMain(m *testing.M) {
+	if os.Getenv(writerVariable) != "" {
+		writeOn()
+	}
+	pgtest.Main(m)
+}
 
 var begin = time.Date(2026, 3, 1, 2, 30, 0, 123456789, time.UTC)
 
 // measured is a record of a path at a time.
 func measured(t testing.TB, n int, far string, bps float64) []byte {
 	t.Helper()
+	encoded, err := document(n, far, bps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encoded
+}
+
+func document(n int, far string, bps float64) ([]byte, error) {
 	at := begin.Add(time.Duration(n) * time.Hour)
 	direction := record.Direction{Direction: "up", GoodputBps: &bps, Streams: []record.Stream{}}
 	direction.Limiter = "bottleneck"
@@ -28,11 +44,7 @@ func measured(t testing.TB, n int, far string, bps float64) []byte {
 			Origin: record.Manual, Outcome: record.Done,
 			PathKey: record.Path{Far: far}.Key(), Labels: map[string]string{"site": far}}},
 		Peer: far, Directions: []record.Direction{direction}}
-	encoded, err := record.Encode(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return encoded
+	return record.Encode(doc)
 }
 
 func open(t testing.TB, dir string) *Store {
@@ -45,8 +57,29 @@ func open(t testing.TB, dir string) *Store {
 	return s
 }
 
-func TestKeptAsItCame(t *testing.T) {
-	s := open(t, t.TempDir())
+// both runs a test on a new history in a file, and on one in PostgreSQL. at opens it again.
+func both(t *testing.T, test func(t *testing.T, at func() *Store)) {
+	run := func(name string, url func(*testing.T) string) {
+		t.Run(name, func(t *testing.T) {
+			dir, url := t.TempDir(), url(t)
+			test(t, func() *Store {
+				s, err := OpenAt(t.Context(), dir, url)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { s.Close() })
+				return s
+			})
+		})
+	}
+	run("sqlite", func(*testing.T) string { return "" })
+	run("postgres", func(t *testing.T) string { return pgtest.Shared(t).URL(t) })
+}
+
+func TestKeptAsItCame(t *testing.T) { both(t, testKeptAsItCame) }
+
+func testKeptAsItCame(t *testing.T, at func() *Store) {
+	s := at()
 	doc := bytes.Replace(measured(t, 1, "b", 5e6), []byte(`"peer"`), []byte(`"of_a_newer_version": [1,   2], "peer"`), 1)
 	if added, err := s.Add(t.Context(), doc, []byte(`{"series":[]}`)); !added || err != nil {
 		t.Fatal(added, err)
@@ -69,11 +102,21 @@ func TestKeptAsItCame(t *testing.T) {
 		"me")); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := s.Add(t.Context(), measured(t, 2, "c", 5e6), nil); err != nil {
+		t.Fatal(err)
+	}
+	if runs, err := s.List(t.Context(), Filter{Limit: 1}); err != nil || len(runs) != 1 || runs[0].Far != "c" ||
+		len(runs[0].Directions) != 1 || runs[0].Labels["site"] != "c" {
+		t.Errorf("%+v, %v", runs, err)
+	}
 	if runs, err := s.List(t.Context(), Filter{Path: "b"}); err != nil || len(runs) != 1 ||
 		runs[0].Labels["site"] != "Bern" {
 		t.Errorf("%+v, %v", runs, err)
 	}
 	if err := s.Forget(t.Context(), runs[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Forget(t.Context(), "last"); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := s.Get(t.Context(), "last"); !errors.Is(err, ErrNotFound) {
@@ -83,8 +126,9 @@ func TestKeptAsItCame(t *testing.T) {
 
 // TestNothingLostNothingTwice: several users of one new file at once, each of which adds
 // what the others add too.
-func TestNothingLostNothingTwice(t *testing.T) {
-	dir := t.TempDir()
+func TestNothingLostNothingTwice(t *testing.T) { both(t, testNothingLostNothingTwice) }
+
+func testNothingLostNothingTwice(t *testing.T, at func() *Store) {
 	const users, runs = 6, 30
 	var wait sync.WaitGroup
 	problems := make(chan error, users*(runs+1))
@@ -94,12 +138,7 @@ func TestNothingLostNothingTwice(t *testing.T) {
 	}
 	for u := range users {
 		wait.Go(func() {
-			s, err := Open(t.Context(), dir)
-			if err != nil {
-				problems <- err
-				return
-			}
-			defer s.Close()
+			s := at()
 			for i := range runs {
 				if _, err := s.Add(t.Context(), docs[(i+u*5)%runs], nil); err != nil {
 					problems <- fmt.Errorf("user %d: %w", u, err)
@@ -112,13 +151,15 @@ func TestNothingLostNothingTwice(t *testing.T) {
 	for err := range problems {
 		t.Error(err)
 	}
-	if all, err := open(t, dir).List(t.Context(), Filter{}); err != nil || len(all) != runs {
+	if all, err := at().List(t.Context(), Filter{}); err != nil || len(all) != runs {
 		t.Errorf("%d runs of %d, %v", len(all), runs, err)
 	}
 }
 
-func TestPast(t *testing.T) {
-	s := open(t, t.TempDir())
+func TestPast(t *testing.T) { both(t, testPast) }
+
+func testPast(t *testing.T, at func() *Store) {
+	s := at()
 	for i := range 6 {
 		if _, err := s.Add(t.Context(), measured(t, i, []string{"b", "c"}[i%2], float64(i)), nil); err != nil {
 			t.Fatal(err)
@@ -178,8 +219,10 @@ func TestHostIDStays(t *testing.T) {
 
 // A clock that is wrong for a while, here or where a result came from, costs no samples, and
 // what it dated is listed, shown and forgotten as anything else.
-func TestClockSteps(t *testing.T) {
-	s := open(t, t.TempDir())
+func TestClockSteps(t *testing.T) { both(t, testClockSteps) }
+
+func testClockSteps(t *testing.T, at func() *Store) {
+	s := at()
 	const year = 365 * 24 // hours
 	add := func(n int) error {
 		_, err := s.Add(t.Context(), measured(t, n, "b", 5e6), []byte(`{"series":[]}`))
@@ -228,8 +271,10 @@ func TestClockSteps(t *testing.T) {
 }
 
 // Identifiers that no fullpipe makes could not be named again: they are not kept.
-func TestForeignIdentifiersAreRefused(t *testing.T) {
-	s := open(t, t.TempDir())
+func TestForeignIdentifiersAreRefused(t *testing.T) { both(t, testForeignIdentifiersAreRefused) }
+
+func testForeignIdentifiersAreRefused(t *testing.T, at func() *Store) {
+	s := at()
 	good := measured(t, 1, "b", 5e6)
 	doc, err := record.Decode(good, nil)
 	if err != nil {
@@ -245,4 +290,22 @@ func TestForeignIdentifiersAreRefused(t *testing.T) {
 	if added, err := s.Add(t.Context(), good, nil); !added || err != nil {
 		t.Errorf("%v, %v", added, err)
 	}
+}
+
+// What a text may hold and PostgreSQL's cannot is kept all the same.
+func TestTextsOfAnyCharacter(t *testing.T) {
+	both(t, func(t *testing.T, at func() *Store) {
+		s := at()
+		doc := measured(t, 1, "a\x00b\u202e ; DROP TABLE run; --", 5e6)
+		if added, err := s.Add(t.Context(), doc, nil); !added || err != nil {
+			t.Fatal(added, err)
+		}
+		runs, err := s.List(t.Context(), Filter{Path: "a\ufffdb\u202e ; DROP TABLE run; --"})
+		if err != nil || len(runs) != 1 {
+			t.Fatalf("%+v, %v", runs, err)
+		}
+		if got, _, err := s.Get(t.Context(), runs[0].ID); err != nil || !bytes.Equal(got, doc) {
+			t.Errorf("%s, %v", got, err)
+		}
+	})
 }

@@ -16,23 +16,31 @@ import (
 type Keep struct {
 	Samples time.Duration
 	Runs    time.Duration
-	Bytes   int64 // of the file's used part; the newest run stays whatever it takes
+	Results int   // the newest so many; 0 is all
+	Bytes   int64 // of a file's used part; the newest run stays whatever it takes
 }
 
 // KeepByDefault bounds a history that nobody looks after.
-var KeepByDefault = Keep{Samples: 30 * 24 * time.Hour, Runs: 2 * 365 * 24 * time.Hour, Bytes: 512 << 20}
+var KeepByDefault = Keep{Samples: 30 * 24 * time.Hour, Runs: 2 * 365 * 24 * time.Hour,
+	Results: 1_000_000, Bytes: 512 << 20}
 
 // ErrGone says that a run is older than those of which only the days' figures are left.
 var ErrGone = errors.New("older than what this history still keeps run by run")
 
-// Trim lets go of what is kept no longer: samples and runs by their age, and where the file
-// takes more than it may, the oldest samples, then the oldest runs.
+// Trim lets go of what is kept no longer: samples and runs by their age, runs by their
+// number, and where a file takes more than it may, the oldest samples, then the oldest runs.
 func (s *Store) Trim(ctx context.Context, now time.Time, keep Keep) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
+	if s.mayTrim != "" {
+		var may bool
+		if err := tx.QueryRowContext(ctx, s.mayTrim).Scan(&may); err != nil || !may {
+			return err
+		}
+	}
 	witnessed, err := witness(ctx, tx, now)
 	if err != nil {
 		return err
@@ -40,29 +48,39 @@ func (s *Store) Trim(ctx context.Context, now time.Time, keep Keep) error {
 	if witnessed.Before(now) {
 		now = witnessed
 	}
-	if _, err := tx.ExecContext(ctx, "DELETE FROM samples WHERE run IN (SELECT id FROM run WHERE started_ns < ?)",
+	if _, err := tx.ExecContext(ctx, "DELETE FROM samples WHERE run IN (SELECT id FROM run WHERE started_ns < $1)",
 		now.Add(-keep.Samples).UnixNano()); err != nil {
 		return err
 	}
 	if err := rollUp(ctx, tx, now.Add(-keep.Runs).UnixNano()); err != nil {
 		return err
 	}
-	for {
-		used, err := usedBytes(ctx, tx)
+	if keep.Results > 0 {
+		last, err := newest(ctx, tx, math.MaxInt64, keep.Results)
+		if err == nil && last >= 0 {
+			err = rollUp(ctx, tx, last+1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for s.usedBytes != nil {
+		used, err := s.usedBytes(ctx, tx)
 		if err != nil {
 			return err
 		}
 		if used <= keep.Bytes {
-			return tx.Commit()
+			break
 		}
 		more, err := shrink(ctx, tx)
 		if err != nil {
 			return err
 		}
 		if !more {
-			return tx.Commit()
+			break
 		}
 	}
+	return tx.Commit()
 }
 
 // witnesses is how many results have to be so much younger before anything goes by its age:
@@ -72,23 +90,19 @@ const witnesses = 10
 
 // witness is when the last result was measured that has so many witnesses, itself included.
 func witness(ctx context.Context, tx *sql.Tx, now time.Time) (time.Time, error) {
-	var at int64
-	err := tx.QueryRowContext(ctx, "SELECT started_ns FROM run WHERE started_ns <= ? ORDER BY started_ns DESC LIMIT 1 "+
-		"OFFSET ?", now.UnixNano(), witnesses-1).Scan(&at)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return time.Unix(0, at), err
+	at, err := newest(ctx, tx, now.UnixNano(), witnesses-1)
+	return time.Unix(0, max(0, at)), err
 }
 
-func usedBytes(ctx context.Context, tx *sql.Tx) (int64, error) {
-	var pages, free, size int64
-	for pragma, into := range map[string]*int64{"page_count": &pages, "freelist_count": &free, "page_size": &size} {
-		if err := tx.QueryRowContext(ctx, "PRAGMA "+pragma).Scan(into); err != nil {
-			return 0, err
-		}
+// newest is when the newest run but so many was measured, of those until a time; -1 where
+// there is none.
+func newest(ctx context.Context, tx *sql.Tx, until int64, but int) (at int64, err error) {
+	err = tx.QueryRowContext(ctx, "SELECT started_ns FROM run WHERE started_ns <= $1 ORDER BY started_ns DESC LIMIT 1 "+
+		"OFFSET $2", until, but).Scan(&at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return -1, nil
 	}
-	return (pages - free) * size, nil
+	return at, err
 }
 
 // shrink takes away a sixteenth of the samples, or of the runs where there are none, the
@@ -113,7 +127,7 @@ func shrink(ctx context.Context, tx *sql.Tx) (more bool, err error) {
 		return false, err
 	}
 	var before int
-	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM run WHERE started_ns < ?", until.Int64).
+	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM run WHERE started_ns < $1", until.Int64).
 		Scan(&before); err != nil || before == 0 {
 		return false, err
 	}
@@ -127,24 +141,28 @@ func rollUp(ctx context.Context, tx *sql.Tx, before int64) error {
 		!oldest.Valid || oldest.Int64 >= before {
 		return err
 	}
+	// First, so that whoever adds a run meanwhile waits, and then learns that it is too old.
+	if _, err := tx.ExecContext(ctx, "UPDATE gone SET before_ns = CASE WHEN before_ns > $1 THEN before_ns ELSE $1 END",
+		before); err != nil {
+		return err
+	}
 	days, err := liveDays(ctx, tx, "", math.MinInt64, before)
 	if err != nil {
 		return err
 	}
 	for k, d := range days {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO day(path, direction, day, limiter, n, sum_log, least_bps, most_bps,
-			rtt_min_s) VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT(path, direction, day, limiter) DO UPDATE SET
-			n = n + excluded.n, sum_log = sum_log + excluded.sum_log, least_bps = min(least_bps, excluded.least_bps),
-			most_bps = max(most_bps, excluded.most_bps),
-			rtt_min_s = coalesce(min(rtt_min_s, excluded.rtt_min_s), rtt_min_s, excluded.rtt_min_s)`,
+			rtt_min_s) VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9) ON CONFLICT(path, direction, day, limiter) DO UPDATE SET
+			n = day.n + excluded.n, sum_log = day.sum_log + excluded.sum_log,
+			least_bps = CASE WHEN excluded.least_bps < day.least_bps THEN excluded.least_bps ELSE day.least_bps END,
+			most_bps = CASE WHEN excluded.most_bps > day.most_bps THEN excluded.most_bps ELSE day.most_bps END,
+			rtt_min_s = CASE WHEN day.rtt_min_s IS NULL OR excluded.rtt_min_s < day.rtt_min_s THEN excluded.rtt_min_s
+			ELSE day.rtt_min_s END`,
 			k.path, k.direction, k.day, k.limiter, d.n, d.sumLog, d.least, d.most, d.rttMin); err != nil {
 			return fmt.Errorf("figures of a day: %w", err)
 		}
 	}
-	if _, err := tx.ExecContext(ctx, "DELETE FROM run WHERE started_ns < ?", before); err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, "UPDATE gone SET before_ns = max(before_ns, ?)", before)
+	_, err = tx.ExecContext(ctx, "DELETE FROM run WHERE started_ns < $1", before)
 	return err
 }
 
@@ -184,8 +202,8 @@ type querier interface {
 func liveDays(ctx context.Context, db querier, path string, from, before int64) (map[dayKey]daySum, error) {
 	rows, err := db.QueryContext(ctx, `SELECT r.path, d.direction, d.limiter, r.started_ns, d.goodput_bps, d.rtt_min_s
 		FROM run r JOIN direction d ON d.run = r.id JOIN path p ON p.key = r.path
-		WHERE (? = '' OR p.key = ?1 OR p.label = ?1 OR p.far = ?1) AND r.started_ns >= ?2 AND r.started_ns < ?3
-		AND r.outcome = ?4 AND r.origin <> ?5 AND d.goodput_bps > 0`,
+		WHERE ($1 = '' OR p.key = $1 OR p.label = $1 OR p.far = $1) AND r.started_ns >= $2 AND r.started_ns < $3
+		AND r.outcome = $4 AND r.origin <> $5 AND d.goodput_bps > 0`,
 		path, from, before, string(record.Done), string(record.Retest))
 	if err != nil {
 		return nil, err

@@ -1,0 +1,155 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
+)
+
+// The child of TestFullAndReadOnlyDisks is told its disk of a MiB, and the history's URL.
+const diskVariable, diskURLVariable = "FULLPIPE_TEST_DISK", "FULLPIPE_TEST_DISK_URL"
+
+// TestFullAndReadOnlyDisks: what does not fit is refused and said, what was kept stays whole
+// and can be read, and once there is room it goes on. From a disk that is read-only a file's
+// history is read, and a server's is written too.
+func TestFullAndReadOnlyDisks(t *testing.T) {
+	test := func(t *testing.T, url string) {
+		dir := t.TempDir()
+		child := exec.Command("sh", "-c", `mount -t tmpfs -o size=1m none "$1" || exit 77; exec "$2" -test.run '^TestOnSmallDisk$' -test.v`,
+			"sh", dir, os.Args[0])
+		child.Env = append(os.Environ(), diskVariable+"="+dir, diskURLVariable+"="+url)
+		child.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+		if uid, gid := os.Geteuid(), os.Getegid(); uid != 0 {
+			child.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+				UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: uid, Size: 1}},
+				GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: gid, Size: 1}}}
+		}
+		out, err := child.CombinedOutput()
+		if child.ProcessState == nil || child.ProcessState.ExitCode() == 77 {
+			if os.Getenv("CI") != "" {
+				t.Fatalf("no mount namespace: %v\n%s", err, out)
+			}
+			t.Skipf("no mount namespace for us here: %v", err)
+		}
+		if err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		t.Logf("%s", out)
+	}
+	t.Run("sqlite", func(t *testing.T) { test(t, "") })
+	t.Run("postgres", func(t *testing.T) { test(t, pgtest.Shared(t).URL(t)) })
+}
+
+// TestOnSmallDisk is the child of TestFullAndReadOnlyDisks.
+func TestOnSmallDisk(t *testing.T) {
+	if dir := os.Getenv(diskVariable); dir != "" {
+		if err := onSmallDisk(dir, os.Getenv(diskURLVariable)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func onSmallDisk(dir, url string) error {
+	ctx, rng := context.Background(), rand.NewChaCha8([32]byte{})
+	keep := func(s *Store, n int) error {
+		doc, err := document(n, "b", 1e6)
+		if err != nil {
+			return err
+		}
+		noise := make([]byte, 2000)
+		rng.Read(noise)
+		return s.Keep(ctx, doc, fmt.Appendf(nil, `{"x":"%x"}`, noise))
+	}
+	// kept holds what is there against what was said to be kept.
+	kept := func(s *Store, want int) error {
+		runs, err := s.List(ctx, Filter{})
+		if err != nil {
+			return fmt.Errorf("list: %w", err)
+		}
+		if len(runs) != want {
+			return fmt.Errorf("%d results of %d", len(runs), want)
+		}
+		for _, r := range runs {
+			if _, samples, err := s.Get(ctx, r.ID); err != nil || len(samples) != 4008 {
+				return fmt.Errorf("%s: %d bytes of samples, %w", r.ID, len(samples), err)
+			}
+		}
+		return nil
+	}
+	ballast := filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 400<<10), 0o600); err != nil {
+		return err
+	}
+	first := url
+	if url != "" {
+		first = "postgres://127.0.0.1:1/away"
+	}
+	s, err := OpenAt(ctx, dir, first)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for ; ; n++ {
+		if err = keep(s, n); err != nil && !errors.As(err, new(*Waiting)) {
+			break
+		}
+		if n == 2000 {
+			return errors.New("the disk never fills")
+		}
+	}
+	fmt.Printf("after %d: %v\n", n, err)
+	if n < 5 || !strings.Contains(err.Error(), "full") && !errors.Is(err, syscall.ENOSPC) {
+		return err
+	}
+	if s.outbox == nil {
+		if err := kept(s, n); err != nil {
+			return fmt.Errorf("on the full disk: %w", err)
+		}
+	}
+	s.Close()
+	if left, _ := filepath.Glob(filepath.Join(dir, "outbox", outboxBegun+"*")); len(left) > 0 {
+		return fmt.Errorf("left half written: %q", left)
+	}
+	if s, err = OpenAt(ctx, dir, url); err != nil {
+		return err
+	}
+	if s.outbox != nil { // with nothing to write to, the server stores at once
+		if err := keep(s, n); err != nil {
+			return fmt.Errorf("with a full outbox: %w", err)
+		}
+		if err := errors.Join(s.Deliver(ctx), kept(s, n+1)); err != nil {
+			return fmt.Errorf("delivered: %w", err)
+		}
+	}
+	if err := errors.Join(os.Remove(ballast), keep(s, n), kept(s, n+1), s.Close()); err != nil {
+		return fmt.Errorf("with room again: %w", err)
+	}
+	if err := syscall.Mount("none", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		return err
+	}
+	if s, err = OpenAt(ctx, dir, url); err != nil {
+		return fmt.Errorf("read-only: %w", err)
+	}
+	defer s.Close()
+	n++
+	err = keep(s, n)
+	fmt.Printf("read-only: %v\n", err)
+	if s.outbox == nil {
+		if err == nil {
+			return errors.New("kept where nothing can be written")
+		}
+		n--
+	} else if err != nil {
+		return err
+	}
+	return kept(s, n+1)
+}

@@ -1,0 +1,93 @@
+package store
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
+)
+
+// writerVariable makes the test's program a writer: the first number that it keeps.
+const writerVariable = "FULLPIPE_TEST_WRITER"
+
+// writeOn keeps records and says so, until it is killed.
+func writeOn() {
+	ctx := context.Background()
+	s, err := OpenAt(ctx, os.Args[1], os.Args[2])
+	n, _ := strconv.Atoi(os.Getenv(writerVariable))
+	for ; err == nil; n++ {
+		var doc []byte
+		if doc, err = document(n, "b", 1e6); err == nil {
+			err = s.Keep(ctx, doc, []byte(`{"series":[]}`))
+		}
+		if err == nil {
+			fmt.Println(n)
+		}
+	}
+	fmt.Println(err)
+	os.Exit(1)
+}
+
+// TestKilledWhileItWrites: a writer that is killed at any moment has lost nothing of what it
+// said it kept, has left nothing half, and the next one goes on.
+func TestKilledWhileItWrites(t *testing.T) {
+	test := func(t *testing.T, url string) {
+		dir, next := t.TempDir(), 0
+		for round := range 12 {
+			writer := exec.Command(os.Args[0], dir, url)
+			writer.Env = append(os.Environ(), fmt.Sprint(writerVariable, "=", next))
+			out, err := writer.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := writer.Start(); err != nil {
+				t.Fatal(err)
+			}
+			last := next + 1 + round%5
+			lines := bufio.NewScanner(out)
+			for next < last && lines.Scan() {
+				if n, err := strconv.Atoi(lines.Text()); err != nil || n != next {
+					t.Fatalf("%s", lines.Text())
+				}
+				next++
+			}
+			writer.Process.Kill()
+			for lines.Scan() { // what it said before it was killed
+				next++
+			}
+			writer.Wait()
+			if next < last {
+				t.Fatal("the writer ended by itself")
+			}
+		}
+		s, err := OpenAt(t.Context(), dir, url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if err := s.Deliver(t.Context()); err != nil {
+			t.Error(err)
+		}
+		runs, err := s.List(t.Context(), Filter{})
+		if err != nil || len(runs) != next && len(runs) != next+1 {
+			t.Errorf("%d runs of %d, %v", len(runs), next, err)
+		}
+		for i, r := range runs {
+			_, samples, err := s.Get(t.Context(), r.ID)
+			if err != nil || len(samples) == 0 || len(r.Directions) != 1 || r.Labels["site"] != "b" {
+				t.Errorf("%+v, %s, %v", r, samples, err)
+			}
+			if i > 0 && runs[i-1].Started.Sub(r.Started) != time.Hour {
+				t.Errorf("between %v and %v one is missing", r.Started, runs[i-1].Started)
+			}
+		}
+	}
+	t.Run("sqlite", func(t *testing.T) { test(t, "") })
+	t.Run("postgres", func(t *testing.T) { test(t, pgtest.Shared(t).URL(t)) })
+}

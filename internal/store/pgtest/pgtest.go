@@ -1,0 +1,42 @@
+// Package pgtest gives tests a PostgreSQL server: the distribution's programs, in a
+// temporary directory, as a user without privileges, on a Unix socket.
+package pgtest
+
+import (
+	"os"
+	"sync"
+	"testing"
+)
+
+// Main runs a package's tests and ends the server that they shared.
+func Main(m *testing.M) {
+	status := m.Run()
+	if shared.server != nil {
+		shared.server.end()
+	}
+	os.Exit(status)
+}
+
+var shared struct {
+	sync.Mutex // guards server
+	server     *Server
+}
+
+// Shared is the server of all tests of a package that has Main; the first who asks starts it.
+func Shared(t testing.TB) *Server {
+	t.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.server == nil {
+		shared.server = begin(t)
+	}
+	return shared.server
+}
+
+// Start starts a server for one test.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s := begin(t)
+	t.Cleanup(s.end)
+	return s
+}

@@ -1,0 +1,147 @@
+package pgtest
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Server is a PostgreSQL server and its directory.
+type Server struct {
+	dir, bin  string
+	attr      *syscall.SysProcAttr // whose it is
+	life      io.Closer            // while it is open, the server may live
+	keeper    *exec.Cmd
+	databases atomic.Int64
+}
+
+// keep waits until nobody holds the other end of its input, however that came, then ends
+// the server and removes the directory.
+const keep = `cat >/dev/null
+p=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null) && kill -QUIT "$p" && while kill -0 "$p" 2>/dev/null; do sleep 0.02; done
+rm -rf "$1"`
+
+// begin starts a server. Where its programs are not installed the test is skipped, in CI it fails.
+func begin(t testing.TB) *Server {
+	t.Helper()
+	bins, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	if path, err := exec.LookPath("pg_ctl"); err == nil && len(bins) == 0 {
+		bins = append(bins, filepath.Dir(path))
+	}
+	if len(bins) == 0 {
+		if os.Getenv("CI") != "" {
+			t.Fatal("PostgreSQL is not installed (.ci/tools)")
+		}
+		t.Skip("PostgreSQL is not installed (.ci/tools)")
+	}
+	s := &Server{bin: bins[len(bins)-1], attr: &syscall.SysProcAttr{Setpgid: true}}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	s.dir, err = os.MkdirTemp("/tmp", "fullpipe-pg-") // a socket's name is short
+	must(err)
+	if os.Geteuid() == 0 { // as root the server does not start
+		who, err := user.Lookup("postgres")
+		if err != nil {
+			who, err = user.Lookup("nobody")
+		}
+		must(err)
+		uid, _ := strconv.Atoi(who.Uid)
+		gid, _ := strconv.Atoi(who.Gid)
+		s.attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+		must(os.Chown(s.dir, uid, gid))
+	}
+	s.keeper = s.command("sh", "-c", keep, "sh", s.dir)
+	s.life, err = s.keeper.StdinPipe()
+	must(err)
+	must(s.keeper.Start())
+	s.run(t, "initdb", "-D", s.dir+"/data", "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	hba := "local all guarded scram-sha-256\nlocal all all trust\n"
+	must(os.WriteFile(s.dir+"/data/pg_hba.conf", []byte(hba), 0o600))
+	s.Restart(t)
+	return s
+}
+
+func (s *Server) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.SysProcAttr, cmd.Dir, cmd.Env = s.attr, s.dir, []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
+	return cmd
+}
+
+// run runs one of PostgreSQL's programs. What it says goes to a file: the server inherits
+// its outputs, and would hold a pipe open.
+func (s *Server) run(t testing.TB, program string, args ...string) {
+	t.Helper()
+	said, err := os.CreateTemp("", "said-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(said.Name())
+	defer said.Close()
+	cmd := s.command(filepath.Join(s.bin, program), args...)
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Run(); err != nil {
+		text, _ := os.ReadFile(said.Name())
+		log, _ := os.ReadFile(s.dir + "/log")
+		t.Fatalf("%s: %v\n%s%s", program, err, text, log)
+	}
+}
+
+// Restart starts a server that was stopped.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	s.run(t, "pg_ctl", "-D", s.dir+"/data", "-l", s.dir+"/log", "-w", "-o",
+		"-k "+s.dir+" -c listen_addresses= -c fsync=off -c max_connections=60", "start")
+}
+
+// Stop stops it: fast is in order, immediate as if it had crashed.
+func (s *Server) Stop(t testing.TB, mode string) {
+	t.Helper()
+	s.run(t, "pg_ctl", "-D", s.dir+"/data", "-m", mode, "-w", "stop")
+}
+
+// URL is that of a new and empty database.
+func (s *Server) URL(t testing.TB) string {
+	t.Helper()
+	name := fmt.Sprintf("test%d", s.databases.Add(1))
+	s.SQL(t, s.url("postgres"), "CREATE DATABASE "+name)
+	return s.url(name)
+}
+
+func (s *Server) url(database string) string {
+	return (&url.URL{Scheme: "postgres", User: url.User("tester"), Path: "/" + database,
+		RawQuery: url.Values{"host": {s.dir}}.Encode()}).String()
+}
+
+// SQL runs a statement in the database of a URL.
+func (s *Server) SQL(t testing.TB, url, statement string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// end ends the server and waits until nothing is left of it.
+func (s *Server) end() {
+	s.life.Close()
+	s.keeper.Wait()
+}

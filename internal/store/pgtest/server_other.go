@@ -1,0 +1,19 @@
+//go:build !linux
+
+package pgtest
+
+import "testing"
+
+// Server is none here.
+type Server struct{}
+
+func begin(t testing.TB) *Server {
+	t.Skip("a PostgreSQL server is started on Linux only")
+	return nil
+}
+
+func (s *Server) end()                          {}
+func (s *Server) URL(testing.TB) string         { return "" }
+func (s *Server) Stop(t testing.TB, _ string)   {}
+func (s *Server) Restart(t testing.TB)          {}
+func (s *Server) SQL(t testing.TB, _, _ string) {}

@@ -1,0 +1,275 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
+)
+
+// TestURLsThatAreNone: no error shows a part of what may be a password.
+func TestURLsThatAreNone(t *testing.T) {
+	const secret = "s3cr3t"
+	for _, url := range []string{"mysql://u:s3cr3t@h/d", "postgres://u:s3cr3t@h:port/d", "postgres://u:s3cr3t/x@h/d",
+		"postgres://u:1#s3cr3t@h/d", "postgres://u:1/s3cr3t@h/d", "postgres://u:1?s3cr3t@h/d", "postgres://u:%zzs3cr3t@h/d",
+		"host=h password=s3cr3t", "postgres://u:s3cr3t@h/d?sslmode=none", "postgres://u:s3cr3t@h/d?sslrootcert=/no/such",
+		"postgres://u@h/d?password=s3cr3t&connect_timeout=x", "postgres:u:s3cr3t@h", "s3cr3t"} {
+		s, err := OpenAt(t.Context(), t.TempDir(), url)
+		if err == nil {
+			s.Close()
+			t.Errorf("%s is opened", url)
+		} else if strings.Contains(err.Error(), secret) {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+// silent is a server that takes connections and says nothing.
+func silent(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
+}
+
+// TestServersThatDoNotAnswer: whatever is wrong is told in one line without the password,
+// the record waits, and is stored once when the server is there.
+func TestServersThatDoNotAnswer(t *testing.T) {
+	server := pgtest.Shared(t)
+	good := server.URL(t)
+	guarded := strings.Replace(good, "tester@", "guarded:s3cr3t@", 1)
+	server.SQL(t, good, "DROP ROLE IF EXISTS guarded; CREATE ROLE guarded LOGIN PASSWORD 'other'")
+	dir := t.TempDir()
+	for i, c := range []struct{ url, want string }{
+		{"postgres://u:s3cr3t@127.0.0.1:1/d", "the history at postgres://127.0.0.1:1/d: connect: connection refused"},
+		{"postgres://u:s3cr3t@history.invalid/d?connect_timeout=1", "no address of history.invalid"},
+		{"postgres://u:s3cr3t@" + silent(t) + "/d?sslmode=disable&connect_timeout=1", "no answer in time"},
+		{guarded, "password authentication failed"},
+	} {
+		s, err := OpenAt(t.Context(), dir, c.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Keep(t.Context(), measured(t, i, "b", 5e6), nil)
+		var waiting *Waiting
+		if !errors.As(err, &waiting) || waiting.Results != i+1 || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "s3cr3t") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", c.url, err)
+		}
+		s.Close()
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "outbox", "*"))
+	for _, name := range files {
+		if info, err := os.Stat(name); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+	s, err := OpenAt(t.Context(), dir, good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for range 2 {
+		if err := s.Keep(t.Context(), measured(t, 4, "b", 5e6), []byte(`{"series":[]}`)); err != nil {
+			t.Error(err)
+		}
+	}
+	if runs, err := s.List(t.Context(), Filter{}); err != nil || len(runs) != 5 {
+		t.Errorf("%d runs, %v", len(runs), err)
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "outbox", "*")); len(files) != 0 {
+		t.Errorf("%d still wait", len(files))
+	}
+}
+
+// TestOutboxIsBounded, and what is no result in it holds nothing up.
+func TestOutboxIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	away, err := OpenAt(t.Context(), dir, "postgres://127.0.0.1:1/d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer away.Close()
+	away.outbox.mostFiles = 3
+	var waiting *Waiting
+	for i := range 3 {
+		if err := away.Keep(t.Context(), measured(t, i, "b", 5e6), nil); !errors.As(err, &waiting) {
+			t.Fatal(err)
+		}
+	}
+	if err := away.Keep(t.Context(), measured(t, 3, "b", 5e6), nil); err == nil || errors.As(err, new(*Waiting)) ||
+		!strings.Contains(err.Error(), "is full") {
+		t.Errorf("one more than fits: %v", err)
+	}
+	garbage := filepath.Join(dir, "outbox", strings.Repeat("0", 19)+"-x"+outboxSuffix)
+	if err := os.WriteFile(garbage, []byte("fullpipe outbox 1 5 -4\n{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := OpenAt(t.Context(), dir, pgtest.Shared(t).URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Deliver(t.Context()); !errors.As(err, &waiting) || waiting.Results != 1 {
+		t.Errorf("%v", err)
+	}
+	if runs, err := s.List(t.Context(), Filter{}); err != nil || len(runs) != 3 {
+		t.Errorf("%d runs, %v", len(runs), err)
+	}
+}
+
+// TestWithoutPreparedStatements: as a pooler of transactions needs it.
+func TestWithoutPreparedStatements(t *testing.T) {
+	for _, mode := range []string{"exec", "simple_protocol"} {
+		url := pgtest.Shared(t).URL(t) + "&default_query_exec_mode=" + mode
+		testKeptAsItCame(t, func() *Store {
+			s, err := OpenAt(t.Context(), t.TempDir(), url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { s.Close() })
+			return s
+		})
+	}
+}
+
+func TestNewerHistoryOnAServer(t *testing.T) {
+	url := pgtest.Shared(t).URL(t)
+	s, err := OpenAt(t.Context(), t.TempDir(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.List(t.Context(), Filter{}); err != nil {
+		t.Fatal(err)
+	}
+	setVersion(t, s, 99)
+	s.Close()
+	if s, err = OpenAt(t.Context(), t.TempDir(), url); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Keep(t.Context(), measured(t, 1, "b", 5e6), nil); err == nil || !strings.Contains(err.Error(), "newer") {
+		t.Errorf("a newer history: %v", err)
+	}
+}
+
+// TestServerRestarted: several writers, and a server that ends in order or crashes among
+// them: what was measured is there once.
+func TestServerRestarted(t *testing.T) {
+	server := pgtest.Shared(t)
+	url := server.URL(t)
+	const users, runs = 4, 40
+	docs := make([][]byte, users*runs)
+	for i := range docs {
+		docs[i] = measured(t, i, "b", 1e6)
+	}
+	kept := make(chan struct{}, len(docs))
+	problems := make(chan error, len(docs))
+	dirs := make([]string, users)
+	var wait sync.WaitGroup
+	for u := range users {
+		dirs[u] = t.TempDir()
+		wait.Go(func() {
+			s, err := OpenAt(t.Context(), dirs[u], url)
+			if err != nil {
+				problems <- err
+				return
+			}
+			defer s.Close()
+			for i := range runs {
+				err := s.Keep(t.Context(), docs[u*runs+i], nil)
+				if waiting := (*Waiting)(nil); err != nil && !errors.As(err, &waiting) {
+					problems <- fmt.Errorf("user %d: %w", u, err)
+				}
+				kept <- struct{}{}
+			}
+		})
+	}
+	for _, mode := range []string{"immediate", "fast"} {
+		for range len(docs) / 4 {
+			<-kept
+		}
+		server.Stop(t, mode)
+		server.Restart(t)
+	}
+	wait.Wait()
+	close(problems)
+	for err := range problems {
+		t.Error(err)
+	}
+	for _, dir := range dirs {
+		s, err := OpenAt(t.Context(), dir, url)
+		if err == nil {
+			err = s.Deliver(t.Context())
+			s.Close()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	s, err := OpenAt(t.Context(), t.TempDir(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if all, err := s.List(t.Context(), Filter{}); err != nil || len(all) != len(docs) {
+		t.Errorf("%d runs of %d, %v", len(all), len(docs), err)
+	}
+}
+
+// TestTrimAmongWriters: who adds while others trim loses nothing and counts nothing twice.
+func TestTrimAmongWriters(t *testing.T) {
+	url := pgtest.Shared(t).URL(t)
+	const users, runs, stay = 4, 40, 20
+	var counted atomic.Int64
+	var wait sync.WaitGroup
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for u := range users {
+		wait.Go(func() {
+			s, err := OpenAt(ctx, "", url)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer s.Close()
+			for i := range runs {
+				added, err := s.Add(ctx, measured(t, i*users+u, "b", 1e6), nil)
+				if added {
+					counted.Add(1)
+				} else if !errors.Is(err, ErrGone) {
+					t.Error(err)
+				}
+				if err := s.Trim(ctx, begin, Keep{Samples: 1e18, Runs: 1e18, Results: stay}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	s, err := OpenAt(ctx, "", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	days, err := s.Days(ctx, Filter{})
+	n := 0
+	for _, d := range days {
+		n += d.N
+	}
+	if err != nil || int64(n) != counted.Load() || n < stay {
+		t.Errorf("%d results of %d, %v", n, counted.Load(), err)
+	}
+}
