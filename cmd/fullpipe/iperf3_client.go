@@ -25,8 +25,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
-// run is iperf3's client.
-func (f *iperf3Flags) run(cmd *cobra.Command) error {
+// connect is iperf3's client.
+func (f *iperf3Flags) connect(cmd *cobra.Command) error {
 	params, err := f.params(cmd)
 	if err != nil {
 		return err
@@ -45,12 +45,18 @@ func (f *iperf3Flags) run(cmd *cobra.Command) error {
 	if err != nil {
 		doc.Error = iperf3Error(cmd.Context(), err)
 	}
-	return f.print(cmd, doc)
+	if err := f.print(cmd, doc); err != nil {
+		return err
+	}
+	if doc.Error != "" {
+		return exitStatus(statusFailed)
+	}
+	return nil
 }
 
 // carry runs the test and collects what moved.
 func (f *iperf3Flags) carry(cmd *cobra.Command, params iperf3.Params, route socket.Route,
-	asked face.Asked) (*iperf3.Account, map[transfer.Direction][]transfer.Interval, error) {
+	asked face.Asked) (*iperf3.Account, map[transfer.Direction]*face.Pieces, error) {
 	ctx := cmd.Context()
 	peer := iperf3.NewPeer(f.address())
 	peer.Route = route
@@ -68,8 +74,8 @@ func (f *iperf3Flags) carry(cmd *cobra.Command, params iperf3.Params, route sock
 }
 
 func (f *iperf3Flags) carryOn(ctx context.Context, cmd *cobra.Command, peer *iperf3.Peer, params iperf3.Params,
-	asked face.Asked, opened func()) (*iperf3.Account, map[transfer.Direction][]transfer.Interval, error) {
-	came := map[transfer.Direction][]transfer.Interval{}
+	asked face.Asked, opened func()) (*iperf3.Account, map[transfer.Direction]*face.Pieces, error) {
+	came := face.NewPieces(f.every())
 	var mu sync.Mutex // guards came
 	specs := []transfer.Spec{{Direction: transfer.Up, Time: time.Duration(params.Time+params.Omit) * time.Second,
 		Bytes: params.Num}}
@@ -87,7 +93,7 @@ func (f *iperf3Flags) carryOn(ctx context.Context, cmd *cobra.Command, peer *ipe
 		},
 		Each: func(i transfer.Interval) {
 			mu.Lock()
-			came[i.Direction] = append(came[i.Direction], i)
+			came[i.Direction].Add(i)
 			mu.Unlock()
 			bars.show(i.Direction, i)
 		}})
@@ -114,18 +120,25 @@ func (f *iperf3Flags) write(cmd *cobra.Command, write func(face.Text)) error {
 	}
 	write(t)
 	out := b.String()
-	if f.title != "" {
-		var titled strings.Builder
-		for line := range strings.Lines(out) {
-			titled.WriteString(f.title + ":  " + line)
+	if f.title != "" || f.timestamps != "" {
+		before := ""
+		if f.timestamps != "" {
+			before = strftime(f.timestamps, time.Now())
 		}
-		out = titled.String()
+		if f.title != "" {
+			before += f.title + ":  "
+		}
+		var marked strings.Builder
+		for line := range strings.Lines(out) {
+			marked.WriteString(before + line)
+		}
+		out = marked.String()
 	}
 	_, err := io.WriteString(cmd.OutOrStdout(), out)
 	return err
 }
 
-// print prints the test and answers how it ended.
+// print prints the test.
 func (f *iperf3Flags) print(cmd *cobra.Command, doc *face.Document) error {
 	var err error
 	switch {
@@ -149,13 +162,10 @@ func (f *iperf3Flags) print(cmd *cobra.Command, doc *face.Document) error {
 		err = f.write(cmd, func(t face.Text) { t.Body(shown) })
 		if doc.Error != "" {
 			fmt.Fprintln(cmd.ErrOrStderr(), "iperf3: error - "+render.Line(doc.Error))
-		} else if err == nil {
+		} else if err == nil && !f.server.on {
 			err = f.write(cmd, func(t face.Text) { fmt.Fprintln(t.W, "\niperf Done.") })
 		}
 		f.say(cmd, doc)
-	}
-	if err == nil && doc.Error != "" {
-		return exitStatus(statusFailed)
 	}
 	return err
 }
@@ -187,15 +197,25 @@ func limits(a *iperf3.Account) *face.Fullpipe {
 func iperf3Error(ctx context.Context, err error) string {
 	var errno syscall.Errno
 	var unreachable interface{ Try() string }
+	var remote *iperf3.RemoteError
+	if errors.As(err, &remote) && iperf3Words[remote.Code] != "" {
+		return iperf3Words[remote.Code]
+	}
 	switch {
 	case ctx.Err() != nil:
 		return "interrupt - the client has terminated"
-	case errors.Is(err, iperf3.ErrBusy):
-		return "the server is busy running a test. try again later"
 	case errors.As(err, &errno) && errors.As(err, &unreachable):
 		return "unable to connect to server: " + capital(errno.Error())
 	}
 	return message(err)
+}
+
+// iperf3Words are what iperf3 says of what servers refuse.
+var iperf3Words = map[iperf3.Code]string{
+	iperf3.CodeAccessDenied: "the server is busy running a test. try again later",
+	iperf3.CodeAuth:         "test authorization failed",
+	iperf3.CodeRate:         "total required bandwidth is larger than server limit",
+	iperf3.CodeDuration:     "client's requested duration exceeds the server's maximum permitted limit",
 }
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

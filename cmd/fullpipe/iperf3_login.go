@@ -19,7 +19,11 @@ type iperf3Login struct {
 func (l *iperf3Login) add(fl *pflag.FlagSet) {
 	fl.StringVar(&l.user, "username", "", "the user, whose password is in IPERF3_PASSWORD")
 	fl.StringVar(&l.publicKey, "rsa-public-key-path", "", "the server's public key")
-	fl.BoolVar(&l.pkcs1, "use-pkcs1-padding", false, "for servers before 3.17: PKCS#1 v1.5 instead of OAEP")
+}
+
+// pkcs1Flag is of both ends.
+func (l *iperf3Login) pkcs1Flag(fl *pflag.FlagSet) {
+	fl.BoolVar(&l.pkcs1, "use-pkcs1-padding", false, "for a far end before 3.17: PKCS#1 v1.5 instead of OAEP")
 }
 
 // passwordVariable is where iperf3 looks for the password, too.

@@ -62,6 +62,9 @@ func finish(ctx context.Context, cmd *cobra.Command, args []string, err error, s
 		return int(own)
 	}
 	failure, status := describe(ctx, err)
+	if cmd.Name() == iperf3Name {
+		return failAsIperf3(err, failure, wantsJSON(cmd) || asksJSON(args), std)
+	}
 	if wantsJSON(cmd) || asksJSON(args) {
 		if err := printObject(cmd, std.out, &record.CommandFailed{Header: newHeader(cmd), Error: &failure}); err != nil {
 			return statusFailed

@@ -57,6 +57,15 @@ type Flow struct {
 
 	delays delaySample
 	err    error
+	tally  tally
+}
+
+// tally is what a flow has moved so far, for who reports while it runs.
+type tally struct{ bytes, packets, lost, jitter atomic.Int64 }
+
+func (t *tally) now() transfer.FlowInterval {
+	return transfer.FlowInterval{Bytes: t.bytes.Load(), Packets: t.packets.Load(), Lost: t.lost.Load(),
+		Jitter: time.Duration(t.jitter.Load())}
 }
 
 // Close releases the sockets.
@@ -126,15 +135,26 @@ func (f *Flows) report(done <-chan struct{}, each func(transfer.Interval)) {
 	defer tick.Stop()
 	var at time.Duration
 	var bytes int64
-	for {
+	before := make([]transfer.FlowInterval, len(f.All))
+	for over := false; !over; {
 		select {
 		case <-done:
-			return
+			over = true
 		case <-tick.C:
-			now, moved := time.Since(f.started), f.moved.Load()
-			each(transfer.Interval{Start: at, End: now, Bytes: moved - bytes})
-			at, bytes = now, moved
 		}
+		now, moved := time.Since(f.started), f.moved.Load()
+		if over && moved == bytes {
+			return
+		}
+		flows := make([]transfer.FlowInterval, len(f.All))
+		for i, one := range f.All {
+			sum, last := one.tally.now(), before[i]
+			before[i] = sum
+			flows[i] = transfer.FlowInterval{Bytes: sum.Bytes - last.Bytes, Packets: sum.Packets - last.Packets,
+				Lost: sum.Lost - last.Lost, Jitter: sum.Jitter}
+		}
+		each(transfer.Interval{Start: at, End: now, Bytes: moved - bytes, Flows: flows})
+		at, bytes = now, moved
 	}
 }
 
@@ -180,6 +200,8 @@ func (f *Flows) send(ctx context.Context, one *Flow) error {
 		case err == nil:
 			one.Sent += uint64(n)
 			f.moved.Add(int64(n * f.Size))
+			one.tally.bytes.Add(int64(n * f.Size))
+			one.tally.packets.Store(int64(one.Sent))
 			one.Last = time.Since(f.started)
 		case errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ECONNREFUSED):
 			pause(ctx, tick) // the way out is full, or the far end not there yet
@@ -242,6 +264,10 @@ func (f *Flows) receive(one *Flow) error {
 			f.search.mu.Unlock()
 		}
 		one.Last = now
+		one.tally.bytes.Store(one.Arrivals.Bytes)
+		one.tally.packets.Store(int64(min(one.Arrivals.Highest, 1<<62)))
+		one.tally.lost.Store(one.Arrivals.Lost)
+		one.tally.jitter.Store(int64(one.Arrivals.Jitter))
 		f.moved.Add(int64(n))
 	}
 }

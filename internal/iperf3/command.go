@@ -32,6 +32,17 @@ type Account struct {
 	Mine, Far Results
 	User      time.Duration // of this process, over the test's data
 	System    time.Duration
+	// SendBuffer and ReceiveBuffer are what UDP's first stream was granted here, bytes; 0:
+	// not known. TCP's are with its streams.
+	SendBuffer, ReceiveBuffer int
+}
+
+// describe adds what is known of the streams when they are open.
+func (a *Account) describe(halves []half) {
+	a.Started = time.Now()
+	if f, ok := halves[0].(*flows); ok {
+		a.SendBuffer, a.ReceiveBuffer, _ = f.All[0].Socket.Buffers()
+	}
 }
 
 // Endpoints are a stream's addresses.
@@ -69,7 +80,7 @@ func (p *Peer) Carry(ctx context.Context, command Command) (*Account, error) {
 		return a, err
 	}
 	defer closeHalves(halves)
-	a.Started = time.Now()
+	a.describe(halves)
 	if command.Opened != nil {
 		command.Opened(*a)
 	}

@@ -81,11 +81,9 @@ func (c *control) carry(ctx context.Context, halves []half, n int,
 	err = c.during(ctx, func(ctx context.Context) error { return runHalves(ctx, halves, each) })
 	userNow, systemNow := socket.ProcessTimes()
 	done.user, done.system = userNow-user, systemNow-system
-	for _, h := range halves {
-		if l, ok := h.(*load); ok && l.saw == nil {
-			c.hangUp()
-			return done, cmp.Or(err, errors.New("the streams ended before they began"))
-		}
+	if !begun(halves) {
+		c.hangUp()
+		return done, cmp.Or(err, errors.New("the streams ended before they began"))
 	}
 	done.mine = resultsOf(usage, halves...)
 	for _, h := range halves {
@@ -135,20 +133,35 @@ func (done *carried) tell(n int, wall time.Duration) error {
 	return nil
 }
 
+// begun says that all TCP streams were run and have something to tell.
+func begun(halves []half) bool {
+	for _, h := range halves {
+		if l, ok := h.(*load); ok && l.saw == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// direction is a half's as this end sees it.
+func direction(h half) transfer.Direction {
+	if h.sends() {
+		return transfer.Up
+	}
+	return transfer.Down
+}
+
 // runHalves moves a test's directions, both at once where there are two.
 func runHalves(ctx context.Context, halves []half, each func(transfer.Interval)) error {
 	errs := make([]error, len(halves))
 	var running sync.WaitGroup
 	for i, h := range halves {
-		direction := transfer.Down
-		if h.sends() {
-			direction = transfer.Up
-		}
+		tell := transfer.Toward(direction(h), each)
 		running.Go(func() {
 			if f, ok := h.(*flows); ok {
-				errs[i] = f.carry(ctx, transfer.Toward(direction, each))
+				errs[i] = f.carry(ctx, tell)
 			} else {
-				errs[i] = h.run(ctx, transfer.Toward(direction, each))
+				errs[i] = h.run(ctx, tell)
 			}
 		})
 	}

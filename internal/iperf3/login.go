@@ -21,7 +21,7 @@ type Login struct {
 
 // Token encrypts a login for the server that holds the private key of a public one in
 // PEM: with OAEP and SHA-1 as iperf3 does since 3.17, or with PKCS#1 v1.5 as before.
-// Nobody here decrypts one: see TestNobodyDecryptsByRSA.
+// Gate decrypts it.
 func Token(publicKey []byte, l Login, pkcs1 bool) (string, error) {
 	if strings.ContainsAny(l.User+l.Password, " \t\r\n") {
 		return "", errors.New("iperf3 has no words for white space in a user or password")

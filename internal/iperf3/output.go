@@ -1,6 +1,7 @@
 package iperf3
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -20,6 +21,23 @@ func (t *test) outcome(h half, started time.Time, complete bool) transfer.Outcom
 		return transfer.Outcome{Datagrams: h.Result(started, complete)}
 	}
 	return transfer.Outcome{}
+}
+
+// mostOutput is how much of a server's output is sent; with all else in the results it has
+// to stay within MaxServerResults.
+const mostOutput = MaxServerResults / 2
+
+// putOutput adds the server's output to the results, unless it is too long.
+func (t *test) putOutput(mine *Results, outcomes []transfer.Outcome) {
+	text, object := "", json.RawMessage(nil)
+	if tell := t.server.Output; tell != nil {
+		text, object = tell(t.from, *t.account)
+	} else {
+		text = output(outcomes, t.server.Sentence)
+	}
+	if len(text)+len(object) <= mostOutput {
+		mine.OutputText, mine.OutputJSON = text, object
+	}
 }
 
 // output is the text that a client with --get-server-output prints: what this server

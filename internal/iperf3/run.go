@@ -1,6 +1,7 @@
 package iperf3
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -21,12 +23,13 @@ var errOver = errors.New("over")
 const arriving = 2 * time.Second
 
 // run moves the test's data until the client ends it, and exchanges results.
-func (t *test) run(ctx context.Context, halves []half) ([]transfer.Outcome, error) {
+func (t *test) run(ctx context.Context, halves []half, each func(transfer.Interval)) ([]transfer.Outcome, error) {
 	allowed := time.Duration(t.params.Time+t.params.Omit) * time.Second
 	if t.params.Time == 0 {
 		allowed = t.server.maxTime()
 	}
 	started, usage := time.Now(), startUsage()
+	user, system := socket.ProcessTimes()
 	data, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	errs := make([]error, len(halves))
@@ -35,11 +38,15 @@ func (t *test) run(ctx context.Context, halves []half) ([]transfer.Outcome, erro
 	for i, h := range halves {
 		moving.Go(func() {
 			var bytes int64
+			tell := transfer.Toward(direction(h), each)
 			errs[i] = h.run(data, func(i transfer.Interval) {
 				if moved.Add(i.Bytes); i.Bytes > 0 {
 					alive.Store(int64(time.Since(started)))
 				}
 				bytes += i.Bytes
+				if tell != nil {
+					tell(i)
+				}
 				if err := t.server.excess(bytes, i.End); err != nil {
 					stop(err)
 				}
@@ -62,6 +69,12 @@ func (t *test) run(ctx context.Context, halves []half) ([]transfer.Outcome, erro
 		complete := err == nil && ended == TestEnd && (errs[i] == nil || errors.Is(errs[i], errOver))
 		outcomes[i] = t.outcome(h, started, complete)
 	}
+	userNow, systemNow := socket.ProcessTimes()
+	a := t.account
+	a.Legs, a.User, a.System = outcomes, userNow-user, systemNow-system
+	if begun(halves) {
+		a.Mine = resultsOf(usage, halves...)
+	}
 	var excess *excessError
 	switch {
 	case errors.As(err, &excess):
@@ -76,7 +89,7 @@ func (t *test) run(ctx context.Context, halves []half) ([]transfer.Outcome, erro
 	for _, h := range halves {
 		h.end()
 	}
-	return outcomes, t.exchange(ctx, resultsOf(usage, halves...), outcomes)
+	return outcomes, t.exchange(ctx, a.Mine, outcomes)
 }
 
 // await waits until a client that has said that it sent all has nothing more on its way:
@@ -102,7 +115,7 @@ func await(ctx context.Context, moved *atomic.Int64, total int64) {
 	}
 }
 
-var errQuiet = fmt.Errorf("no data moved for %v", dataPatience)
+var errQuiet = errors.New("no data moved for too long")
 
 // watch ends a test whose data stands still. The channel closes when it has stopped.
 func (t *test) watch(ctx context.Context, stop context.CancelCauseFunc, alive *atomic.Int64,
@@ -110,14 +123,15 @@ func (t *test) watch(ctx context.Context, stop context.CancelCauseFunc, alive *a
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(dataPatience / 10)
+		patience := cmp.Or(t.server.Quiet, dataPatience)
+		tick := time.NewTicker(patience / 10)
 		defer tick.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				if time.Since(started)-time.Duration(alive.Load()) > dataPatience {
+				if time.Since(started)-time.Duration(alive.Load()) > patience {
 					stop(errQuiet)
 				}
 			}
@@ -136,11 +150,15 @@ func (t *test) exchange(ctx context.Context, mine Results, outcomes []transfer.O
 	if err != nil {
 		return err
 	}
-	if _, err := ParseResults(text); err != nil {
+	theirs, err := ParseResults(text)
+	if err != nil {
 		return fmt.Errorf("results of %v: %w", t.from, err)
 	}
+	if err := theirs.believe(len(t.account.Streams), time.Since(t.account.Started)); err == nil {
+		t.account.Far = theirs
+	}
 	if t.params.ServerOutput {
-		mine.OutputText = output(outcomes, t.server.Sentence)
+		t.putOutput(&mine, outcomes)
 	}
 	if err := t.sendFrame(ctx, mine, "the results"); err != nil {
 		return err

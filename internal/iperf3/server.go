@@ -2,6 +2,8 @@ package iperf3
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -52,6 +54,16 @@ type Server struct {
 	// Running, when not nil, is called with a name of its own for each test that begins to move
 	// data, and over when it has ended: what other tests ran beside it; nil: none.
 	Running func(test string) (over func() *transfer.Beside)
+	// Gate, when not nil, asks strangers for a user and a password.
+	Gate *Gate
+	// Quiet is how long a test may pass without any data; 0 is 120 s.
+	Quiet time.Duration
+	// Begun, when not nil, is called when a test's streams are open, and what it answers
+	// (when not nil) with what moves.
+	Begun func(from netip.AddrPort, a Account) (each func(transfer.Interval))
+	// Output, when not nil, is what a client that asks for the server's output is told, as
+	// text or as JSON, in place of this package's own.
+	Output func(from netip.AddrPort, a Account) (text string, object json.RawMessage)
 	// Report is called with each finished test.
 	Report func(Report)
 
@@ -64,13 +76,18 @@ type Server struct {
 	opening   map[netip.Addr]*turn // by host: whose streams are being accepted
 }
 
+// ErrTurnedAway is a client that found no place; ACCESS_DENIED tells it.
+var ErrTurnedAway = errors.New("turned away")
+
 // Report is what a server tells of one test.
 type Report struct {
 	From     netip.AddrPort
 	Keyed    bool // the client had been granted the test
 	Params   Params
 	Outcomes []transfer.Outcome // one, or two with --bidir
-	Err      error
+	// Account is what both ends say of the test; nil where its streams were never open.
+	Account *Account
+	Err     error
 }
 
 // Handle takes over a connection that opened with cookie: a stream of a test that waits
@@ -86,7 +103,7 @@ func (s *Server) Handle(ctx context.Context, conn *net.TCPConn, cookie Cookie, o
 		came: time.Now()}
 	if !s.admit(t) {
 		t.turnAway()
-		err := fmt.Errorf("%v was turned away: as many tests are running as may", t.from)
+		err := fmt.Errorf("%v was %w: as many tests are running as may", t.from, ErrTurnedAway)
 		if s.Report != nil {
 			s.Report(Report{From: t.from, Keyed: keyed, Err: err})
 		}
@@ -96,7 +113,7 @@ func (s *Server) Handle(ctx context.Context, conn *net.TCPConn, cookie Cookie, o
 	socket.EndWhenGone(conn, s.Silence)
 	outcomes, err := t.serve(ctx)
 	if s.Report != nil {
-		s.Report(Report{t.from, keyed, t.params, outcomes, err})
+		s.Report(Report{t.from, keyed, t.params, outcomes, t.account, err})
 	}
 	return err
 }

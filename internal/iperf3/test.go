@@ -29,6 +29,7 @@ type test struct {
 	came    time.Time
 	running bool  // guarded by Server.mu
 	holds   share // of what the server's tests share (guarded by Server.mu)
+	account *Account
 }
 
 // serve carries a test through its states.
@@ -43,12 +44,17 @@ func (t *test) serve(ctx context.Context) ([]transfer.Outcome, error) {
 	if t.params, err = ParseParams(text); err != nil {
 		return nil, t.refuse(CodeParams, syscall.EINVAL, err)
 	}
+	if g := t.server.Gate; g != nil && !t.keyed {
+		if err := g.passes(ctx, t.params.Auth); err != nil {
+			return nil, t.refuse(CodeAuth, 0, err)
+		}
+	}
 	if code, err := t.server.allows(t.params); err != nil {
 		return nil, t.refuse(code, 0, err)
 	}
 	if err := t.server.reserve(t); err != nil {
 		t.turnAway()
-		return nil, fmt.Errorf("%v was turned away: %w", t.from, err)
+		return nil, fmt.Errorf("%v was %w: %w", t.from, ErrTurnedAway, err)
 	}
 	halves, err := t.accept(ctx)
 	if err != nil {
@@ -62,11 +68,17 @@ func (t *test) serve(ctx context.Context) ([]transfer.Outcome, error) {
 	if err := t.send(ctx, TestRunning); err != nil {
 		return nil, err
 	}
+	t.account = &Account{Cookie: t.cookie, Params: t.params, Streams: endpoints(halves)}
+	t.account.describe(halves)
+	var each func(transfer.Interval)
+	if t.server.Begun != nil {
+		each = t.server.Begun(t.from, *t.account)
+	}
 	if t.server.Running == nil {
-		return t.run(ctx, halves)
+		return t.run(ctx, halves, each)
 	}
 	over := t.server.Running("iperf3 " + string(t.cookie[:]))
-	outcomes, err := t.run(ctx, halves)
+	outcomes, err := t.run(ctx, halves, each)
 	beside := over()
 	for _, o := range outcomes {
 		if o.TCP != nil && o.TCP.Near != nil {
@@ -74,6 +86,24 @@ func (t *test) serve(ctx context.Context) ([]transfer.Outcome, error) {
 		}
 	}
 	return outcomes, err
+}
+
+// endpoints are the addresses of all streams in the order of their numbers.
+func endpoints(halves []half) (all []Endpoints) {
+	for _, h := range halves {
+		switch h := h.(type) {
+		case *load:
+			for _, s := range h.streams {
+				d := s.Describe()
+				all = append(all, Endpoints{d.Local, d.Remote})
+			}
+		case *flows:
+			for _, one := range h.All {
+				all = append(all, Endpoints{one.Socket.Local(), one.Socket.Remote()})
+			}
+		}
+	}
+	return all
 }
 
 // turnAway tells the client that the server is busy.

@@ -66,6 +66,15 @@ func ListenFlows(ctx context.Context, address string) (*net.UDPConn, error) {
 	return conn.(*net.UDPConn), nil
 }
 
+// Buffers tells the send and the receive buffer as granted.
+func (f *Flow) Buffers() (send, receive int, err error) {
+	raw, err := f.conn.SyscallConn()
+	if err != nil {
+		return 0, 0, err
+	}
+	return Buffers(raw)
+}
+
 // Remote and Local are the flow's two addresses.
 func (f *Flow) Remote() netip.AddrPort { return unmapped(f.conn.RemoteAddr()) }
 func (f *Flow) Local() netip.AddrPort  { return unmapped(f.conn.LocalAddr()) }

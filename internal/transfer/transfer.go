@@ -105,6 +105,15 @@ type Interval struct {
 	Direction Direction `json:"-"`
 	// Sender is how the sender stood about then; nil: not known.
 	Sender *Sending `json:"-"`
+	// Flows are UDP's, one by one in their order; nil: not told apart.
+	Flows []FlowInterval `json:"-"`
+}
+
+// FlowInterval is what one UDP flow moved. A receiver's Packets are those that it knows to
+// have been sent.
+type FlowInterval struct {
+	Bytes, Packets, Lost int64
+	Jitter               time.Duration // at the interval's end, a receiver's
 }
 
 // Result is what was seen of one transfer. An end that cannot be seen (a stock iperf3,

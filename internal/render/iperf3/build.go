@@ -2,6 +2,8 @@ package iperf3
 
 import (
 	"math"
+	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,11 +23,18 @@ type Asked struct {
 	Port     int
 	Interval time.Duration // between two lines; 0: one line at the end
 	System   string
+	// From is whose test a server accepted; a client has none.
+	From netip.AddrPort
 }
+
+func (asked Asked) server() bool { return asked.From.IsValid() }
 
 // Begin is the part of a document that is known when the streams are open.
 func Begin(a *iperf3.Account, asked Asked) *Document {
 	d := &Document{Start: Start{Connected: []Connected{}, Version: Version, System: asked.System}, Intervals: []Interval{}}
+	if asked.server() {
+		d.Start.Accepted = &HostPort{asked.From.Addr().String(), int(asked.From.Port())}
+	}
 	if a == nil || len(a.Streams) == 0 {
 		return d
 	}
@@ -35,8 +44,10 @@ func Begin(a *iperf3.Account, asked Asked) *Document {
 	}
 	p := a.Params
 	test := &Test{Protocol: "TCP", Streams: max(p.Streams, 1), Length: p.Len, Omit: p.Omit, Duration: p.Time, Bytes: p.Num,
-		Blocks: p.Blocks,
-		TOS:    p.TOS, Bitrate: p.Bandwidth}
+		Blocks: p.Blocks, TOS: p.TOS, Bitrate: p.Bandwidth, FQRate: p.FQRate, Interval: asked.Interval.Seconds()}
+	if p.Both {
+		test.Both = 1
+	}
 	if p.UDP {
 		test.Protocol = "UDP"
 	}
@@ -44,15 +55,21 @@ func Begin(a *iperf3.Account, asked Asked) *Document {
 		test.Reverse = 1
 	}
 	began := a.Started.UTC()
-	d.Start.Timestamp = &Timestamp{began.Format("Mon, 02 Jan 2006 15:04:05 GMT"), began.Unix()}
-	d.Start.Connecting = &HostPort{asked.Host, asked.Port}
+	d.Start.Timestamp = &Timestamp{began.Format("Mon, 02 Jan 2006 15:04:05 GMT"), began.Unix(), began.UnixMilli()}
+	if !asked.server() {
+		d.Start.Connecting = &HostPort{asked.Host, asked.Port}
+	}
+	d.Title, d.Extra = p.Title, p.Extra
+	if a.SendBuffer > 0 {
+		d.Start.SendBuffer, d.Start.RecvBuffer = &a.SendBuffer, &a.ReceiveBuffer
+	}
 	d.Start.Cookie = strings.TrimRight(string(a.Cookie[:]), "\x00")
-	d.Start.Test, d.Start.Bitrate, d.Start.Buffer = test, &p.Bandwidth, &p.Window
+	d.Start.Test, d.Start.Bitrate, d.Start.Buffer, d.Start.FQRate = test, &p.Bandwidth, &p.Window, &p.FQRate
 	return d
 }
 
 // Finish adds what was measured; came is what moved in each direction, piece by piece.
-func (d *Document) Finish(a *iperf3.Account, asked Asked, came map[transfer.Direction][]transfer.Interval) {
+func (d *Document) Finish(a *iperf3.Account, asked Asked, came map[transfer.Direction]*Pieces) {
 	if a == nil || len(a.Legs) == 0 {
 		return
 	}
@@ -67,11 +84,11 @@ func (d *Document) Finish(a *iperf3.Account, asked Asked, came map[transfer.Dire
 		}
 	}
 	if a.Params.UDP {
-		d.datagrams(a, asked.Interval, came)
+		d.datagrams(a, came)
 	} else {
 		d.intervals(a, asked.Interval)
 	}
-	if len(a.Far.Streams) > 0 {
+	if len(a.Far.Streams) > 0 || asked.server() {
 		d.end(a)
 		d.Text, d.Object = a.Far.OutputText, a.Far.OutputJSON
 	}
@@ -137,54 +154,104 @@ func (d *Document) intervals(a *iperf3.Account, every time.Duration) {
 	}
 }
 
-// datagrams are UDP's intervals. What several streams share is not told apart, so they
-// have a sum only; a lone stream is its sum.
-func (d *Document) datagrams(a *iperf3.Account, every time.Duration, came map[transfer.Direction][]transfer.Interval) {
+// datagrams are UDP's intervals.
+func (d *Document) datagrams(a *iperf3.Account, came map[transfer.Direction]*Pieces) {
+	omit := time.Duration(a.Params.Omit) * time.Second
 	for i, leg := range a.Legs {
 		sends := leg.Datagrams.Spec.Direction == transfer.Up
-		for k, piece := range merged(came[leg.Datagrams.Spec.Direction], every) {
-			omitted := piece.End <= time.Duration(a.Params.Omit)*time.Second
-			span := rated(piece.Start, piece.End, piece.Bytes)
-			packets := piece.Bytes / int64(max(leg.Datagrams.Spec.Size, 1))
-			span.Packets, span.Omitted, span.Sender = &packets, &omitted, sends
+		pieces := came[leg.Datagrams.Spec.Direction]
+		for k, piece := range pieces.all() {
+			from, to := piece.Start, piece.End
+			omitted := omit > 0 && to <= omit+pieces.every/slack
+			if omit > 0 && !omitted {
+				from, to = max(from-omit, 0), to-omit // the clock starts again
+			}
 			if k == len(d.Intervals) {
 				d.Intervals = append(d.Intervals, Interval{Streams: []Span{}})
 			}
-			if i == 0 {
-				d.Intervals[k].Sum = &span
-			} else {
-				d.Intervals[k].Reverse = &span
+			one := &d.Intervals[k]
+			var all transfer.FlowInterval
+			for n, flow := range piece.Flows {
+				span := flowed(from, to, flow, sends, omitted)
+				span.Socket = socketOf(i*len(piece.Flows) + n)
+				one.Streams = append(one.Streams, span)
+				all.Bytes, all.Packets, all.Lost = all.Bytes+flow.Bytes, all.Packets+flow.Packets, all.Lost+flow.Lost
+				all.Jitter += flow.Jitter / time.Duration(len(piece.Flows))
 			}
-			if max(a.Params.Streams, 1) == 1 {
-				alone := span
-				alone.Socket = socketOf(i)
-				d.Intervals[k].Streams = append(d.Intervals[k].Streams, alone)
+			sum := flowed(from, to, all, sends, omitted)
+			if i == 0 {
+				one.Sum = &sum
+			} else {
+				one.Reverse = &sum
 			}
 		}
 	}
 }
 
-// merged puts pieces together to about every; what little is left joins the last one.
-func merged(pieces []transfer.Interval, every time.Duration) (all []transfer.Interval) {
-	for _, p := range pieces {
-		n := len(all)
-		if n > 0 && (every <= 0 || p.End <= time.Duration(n)*every+every/20) {
-			all[n-1].End, all[n-1].Bytes = p.End, all[n-1].Bytes+p.Bytes
-			continue
-		}
-		if n > 0 {
-			p.Start = all[n-1].End
-		} else {
-			p.Start = 0
-		}
-		all = append(all, transfer.Interval{Start: p.Start, End: p.End, Bytes: p.Bytes})
+// flowed is what one flow moved, or all of a direction.
+func flowed(from, to time.Duration, f transfer.FlowInterval, sends, omitted bool) Span {
+	span := rated(from, to, f.Bytes)
+	span.Omitted, span.Sender = &omitted, sends
+	if sends {
+		span.Packets = &f.Packets
+	} else {
+		counted(&span, f.Jitter.Seconds(), max(f.Lost, 0), f.Packets)
 	}
+	return span
+}
+
+// Pieces puts what moved together to intervals while it comes. The zero value is one
+// interval.
+type Pieces struct {
+	every time.Duration
+	got   []transfer.Interval
+}
+
+// NewPieces collects both directions in intervals of about every; 0 is one interval.
+func NewPieces(every time.Duration) map[transfer.Direction]*Pieces {
+	return map[transfer.Direction]*Pieces{transfer.Up: {every: every}, transfer.Down: {every: every}}
+}
+
+// slack is the part of an interval by which its end may be late.
+const slack = 20
+
+// Add takes the next piece.
+func (c *Pieces) Add(p transfer.Interval) {
+	n := len(c.got)
+	if n > 0 && (c.every <= 0 || p.End <= time.Duration(n)*c.every+c.every/slack) {
+		c.join(n-1, p)
+		return
+	}
+	start := time.Duration(0)
+	if n > 0 {
+		start = c.got[n-1].End
+	}
+	c.got = append(c.got, transfer.Interval{Start: start, End: p.End, Bytes: p.Bytes, Flows: slices.Clone(p.Flows)})
+}
+
+// join adds a piece to the nth interval.
+func (c *Pieces) join(n int, p transfer.Interval) {
+	into := &c.got[n]
+	into.End, into.Bytes = p.End, into.Bytes+p.Bytes
+	for i := range min(len(into.Flows), len(p.Flows)) {
+		flow := &into.Flows[i]
+		flow.Bytes, flow.Packets, flow.Lost = flow.Bytes+p.Flows[i].Bytes, flow.Packets+p.Flows[i].Packets,
+			flow.Lost+p.Flows[i].Lost
+		flow.Jitter = p.Flows[i].Jitter
+	}
+}
+
+// all are the intervals; what little is left at the end joins the last one.
+func (c *Pieces) all() []transfer.Interval {
 	const rest = 10
-	if n := len(all); n > 1 && all[n-1].End-all[n-1].Start < every/rest {
-		all[n-2].End, all[n-2].Bytes = all[n-1].End, all[n-2].Bytes+all[n-1].Bytes
-		all = all[:n-1]
+	if c == nil {
+		return nil
 	}
-	return all
+	if n := len(c.got); n > 1 && c.got[n-1].End-c.got[n-1].Start < c.every/rest {
+		c.join(n-2, c.got[n-1])
+		c.got = c.got[:n-1]
+	}
+	return c.got
 }
 
 // piece is one stream between two times of its clock.

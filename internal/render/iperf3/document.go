@@ -12,11 +12,26 @@ import (
 // Version is the iperf3 whose output this is held against.
 const Version = "iperf 3.12"
 
+// Later are the keys of versions after Version that are told too: no 3.12 was there to hold
+// them against, so their types are from the release notes and the format strings of
+// iperf_api.c at each version's tag, and are untried.
+var Later = map[string]string{
+	".start.fq_rate":                 "3.13 (PR 1461)",
+	".start.test_start.fqrate":       "3.13 (PR 1461)",
+	".start.test_start.bidir":        "3.13 (issue 1428)",
+	".start.test_start.interval":     "3.17 (issue 1663)",
+	".start.timestamp.timemillisecs": "3.20 (PR 1846)",
+	".start.test_start.gso":          "3.21 (PR 1925)",
+	".start.test_start.gro":          "3.21 (PR 1925)",
+}
+
 // Document is the object that `iperf3 --json` prints.
 type Document struct {
 	Start     Start           `json:"start"`
 	Intervals []Interval      `json:"intervals"`
 	End       End             `json:"end"`
+	Title     string          `json:"title,omitempty"`
+	Extra     string          `json:"extra_data,omitempty"`
 	Text      string          `json:"server_output_text,omitempty"`
 	Object    json.RawMessage `json:"server_output_json,omitempty"`
 	Error     string          `json:"error,omitempty"`
@@ -41,6 +56,7 @@ type Start struct {
 	MSS        *int        `json:"tcp_mss_default,omitempty"`
 	AskedMSS   *int        `json:"tcp_mss,omitempty"` // instead, where one was asked for
 	Bitrate    *int64      `json:"target_bitrate,omitempty"`
+	FQRate     *int64      `json:"fq_rate,omitempty"`
 	Buffer     *int        `json:"sock_bufsize,omitempty"`
 	SendBuffer *int        `json:"sndbuf_actual,omitempty"`
 	RecvBuffer *int        `json:"rcvbuf_actual,omitempty"`
@@ -60,6 +76,7 @@ type Connected struct {
 type Timestamp struct {
 	Time    string `json:"time"`
 	Seconds int64  `json:"timesecs"`
+	Millis  int64  `json:"timemillisecs"`
 }
 
 // HostPort is the other end's address.
@@ -70,16 +87,21 @@ type HostPort struct {
 
 // Test is what was asked for.
 type Test struct {
-	Protocol string `json:"protocol"`
-	Streams  int    `json:"num_streams"`
-	Length   int    `json:"blksize"`
-	Omit     int    `json:"omit"`
-	Duration int    `json:"duration"`
-	Bytes    int64  `json:"bytes"`
-	Blocks   int64  `json:"blocks"`
-	Reverse  int    `json:"reverse"`
-	TOS      int    `json:"tos"`
-	Bitrate  int64  `json:"target_bitrate"`
+	Protocol string  `json:"protocol"`
+	Streams  int     `json:"num_streams"`
+	Length   int     `json:"blksize"`
+	Omit     int     `json:"omit"`
+	Duration int     `json:"duration"`
+	Bytes    int64   `json:"bytes"`
+	Blocks   int64   `json:"blocks"`
+	Reverse  int     `json:"reverse"`
+	TOS      int     `json:"tos"`
+	Bitrate  int64   `json:"target_bitrate"`
+	Both     int     `json:"bidir"`
+	FQRate   int64   `json:"fqrate"`
+	Interval float64 `json:"interval"` // s
+	GSO      int     `json:"gso"`      // as asked for: never
+	GRO      int     `json:"gro"`
 }
 
 // Interval is what came in a part of the test.
@@ -124,6 +146,7 @@ type End struct {
 	Sum                *Span       `json:"sum,omitempty"` // UDP
 	Sent               *Span       `json:"sum_sent,omitempty"`
 	Received           *Span       `json:"sum_received,omitempty"`
+	Reverse            *Span       `json:"sum_bidir_reverse,omitempty"` // UDP
 	SentReverse        *Span       `json:"sum_sent_bidir_reverse,omitempty"`
 	ReceivedReverse    *Span       `json:"sum_received_bidir_reverse,omitempty"`
 	CPU                *CPU        `json:"cpu_utilization_percent,omitempty"`

@@ -14,7 +14,7 @@ func (d *Document) end(a *iperf3.Account) {
 		var streams []EndStream
 		for k := range n {
 			id := i*n + k
-			if id < len(a.Mine.Streams) && id < len(a.Far.Streams) {
+			if id < len(a.Mine.Streams) && (id < len(a.Far.Streams) || d.accepted()) {
 				if leg.TCP != nil {
 					streams = append(streams, d.tcpStream(a, leg.TCP, id))
 				} else {
@@ -39,7 +39,13 @@ func (d *Document) end(a *iperf3.Account) {
 		cpu.HostUser, cpu.HostSystem = wall*a.User.Seconds()/both, wall*a.System.Seconds()/both
 	}
 	d.End.CPU = cpu
-	if !a.Params.UDP {
+	switch {
+	case a.Params.UDP:
+	case d.accepted() && !a.Params.Reverse && !a.Params.Both:
+		d.End.ReceiverCongestion = a.Mine.Congestion
+	case d.accepted(): // 3.12 has no second one there
+		d.End.SenderCongestion = a.Mine.Congestion
+	default:
 		d.End.SenderCongestion, d.End.ReceiverCongestion = a.Mine.Congestion, a.Far.Congestion
 		if a.Params.Reverse {
 			d.End.SenderCongestion, d.End.ReceiverCongestion = d.End.ReceiverCongestion, d.End.SenderCongestion
@@ -47,9 +53,20 @@ func (d *Document) end(a *iperf3.Account) {
 	}
 }
 
+// accepted says that this end is the server.
+func (d *Document) accepted() bool { return d.Start.Accepted != nil }
+
+// theirs is a stream as the far end counted it; nothing of one that broke off.
+func theirs(a *iperf3.Account, id int) (r iperf3.StreamResult) {
+	if id < len(a.Far.Streams) {
+		r = a.Far.Streams[id]
+	}
+	return r
+}
+
 // tcpStream is one stream by its sender and its receiver.
 func (d *Document) tcpStream(a *iperf3.Account, leg *transfer.Result, id int) EndStream {
-	mine, far := a.Mine.Streams[id], a.Far.Streams[id]
+	mine, far := a.Mine.Streams[id], theirs(a, id)
 	up := leg.Spec.Direction == transfer.Up
 	sent, received := mine, far
 	if !up {
@@ -58,6 +75,9 @@ func (d *Document) tcpStream(a *iperf3.Account, leg *transfer.Result, id int) En
 	sender, receiver := whole(sent), whole(received)
 	sender.Socket, receiver.Socket = socketOf(id), socketOf(id)
 	sender.Sender, receiver.Sender = up, up
+	if !up && d.accepted() { // a server tells of its own sending only
+		return EndStream{Sender: sender, Receiver: receiver}
+	}
 	resent := max(sent.Retransmits, 0)
 	sender.Retransmits = &resent
 	var most, window, slowest, fastest, mean, count int64
@@ -123,7 +143,7 @@ func add(to **Span, s *Span) {
 
 // udpStream is one stream as its sender timed it and its receiver counted it.
 func udpStream(a *iperf3.Account, leg *transfer.DatagramResult, id int) EndStream {
-	sent, received := a.Mine.Streams[id], a.Far.Streams[id]
+	sent, received := a.Mine.Streams[id], theirs(a, id)
 	if leg.Spec.Direction == transfer.Down {
 		sent, received = received, sent
 	}
@@ -154,7 +174,7 @@ func (d *Document) udpSums(a *iperf3.Account, leg int, streams []EndStream) {
 	var lost, packets int64
 	n := max(a.Params.Streams, 1)
 	for k, s := range streams {
-		here, there := a.Mine.Streams[leg*n+k], a.Far.Streams[leg*n+k]
+		here, there := a.Mine.Streams[leg*n+k], theirs(a, leg*n+k)
 		if !s.UDP.Sender {
 			here, there = there, here
 		}
@@ -176,6 +196,6 @@ func (d *Document) udpSums(a *iperf3.Account, leg int, streams []EndStream) {
 	if leg == 0 {
 		d.End.Sum, d.End.Sent, d.End.Received = &sum, sent, received
 	} else {
-		d.End.SentReverse, d.End.ReceivedReverse = sent, received
+		d.End.Reverse, d.End.SentReverse, d.End.ReceivedReverse = &sum, sent, received
 	}
 }

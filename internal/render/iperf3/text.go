@@ -38,59 +38,94 @@ func (t Text) Body(d *Document) {
 	if test == nil {
 		return
 	}
-	udp := test.Protocol == "UDP"
-	t.head(d.sends(), udp, len(d.Intervals) > 0 && d.Intervals[0].Reverse != nil)
+	t.head(d, true)
 	for i, one := range d.Intervals {
-		for _, s := range one.Streams {
-			t.line(fmt.Sprintf("[%3d]", s.Socket), &s, "")
+		n := len(one.Streams)
+		if one.Reverse != nil {
+			n /= 2
 		}
-		if test.Streams > 1 {
-			for _, sum := range []*Span{one.Sum, one.Reverse} {
-				if sum != nil {
-					t.line("[SUM]", sum, "")
-				}
-			}
-		}
+		t.spans(d, one.Streams[:n], one.Sum)
+		t.spans(d, one.Streams[n:], one.Reverse)
 		if test.Streams > 1 || i == len(d.Intervals)-1 {
 			fmt.Fprintln(t.W, rule)
 		}
 	}
-	t.end(d, udp)
+	t.end(d)
 	if d.Text != "" {
 		fmt.Fprintf(t.W, "\nServer output:\n%s\n", strings.TrimRight(d.Text, "\n"))
 	}
 }
 
-// sends says that this end sends first.
-func (d *Document) sends() bool { return d.Start.Test != nil && d.Start.Test.Reverse == 0 }
-
-func (t Text) head(sends, udp, both bool) {
-	id := "[ ID]"
-	if both {
-		id = "[ ID][Role]"
+// spans are one direction's streams in an interval, and where there are several their sum.
+func (t Text) spans(d *Document, streams []Span, sum *Span) {
+	for _, s := range streams {
+		t.line(d, &s, "")
 	}
-	switch {
-	case udp && sends:
-		fmt.Fprintln(t.W, id+" Interval           Transfer     Bitrate         Total Datagrams")
-	case udp:
-		fmt.Fprintln(t.W, id+" Interval           Transfer     Bitrate         Jitter    Lost/Total Datagrams")
-	case sends:
-		fmt.Fprintln(t.W, id+" Interval           Transfer     Bitrate         Retr  Cwnd")
-	default:
-		fmt.Fprintln(t.W, id+" Interval           Transfer     Bitrate")
+	if d.Start.Test.Streams > 1 && sum != nil {
+		t.line(d, sum, "")
 	}
 }
 
+// sends says that this end sends first.
+func (d *Document) sends() bool { return d.Start.Test.Reverse == 0 != d.accepted() }
+
+// both says that both ends send.
+func (d *Document) both() bool { return len(d.Intervals) > 0 && d.Intervals[0].Reverse != nil }
+
+// head names the columns, of the intervals or of the end.
+func (t Text) head(d *Document, intervals bool) {
+	id, sends, both := "[ ID]", d.sends(), d.both()
+	if both {
+		id = "[ ID][Role]"
+	}
+	// A client's end tells of both ends, a server's of itself.
+	sending := sends || both || !intervals && !d.accepted()
+	columns := ""
+	switch udp := d.Start.Test.Protocol == "UDP"; {
+	case udp && intervals && sends && !both:
+		columns = "         Total Datagrams"
+	case udp:
+		columns = "         Jitter    Lost/Total Datagrams"
+	case sending && intervals:
+		columns = "         Retr  Cwnd"
+	case sending:
+		columns = "         Retr"
+	}
+	fmt.Fprintln(t.W, id+" Interval           Transfer     Bitrate"+columns)
+}
+
+// id is what a line begins with: a stream's number, or the sum's name, and which way it
+// goes where there are two.
+func (d *Document) id(s *Span) string {
+	id := "[SUM]"
+	if s.Socket != 0 {
+		id = fmt.Sprintf("[%3d]", s.Socket)
+	}
+	if !d.both() {
+		return id
+	}
+	way, end := "RX", "C"
+	if s.Sender {
+		way = "TX"
+	}
+	if d.accepted() {
+		end = "S"
+	}
+	return id + "[" + way + "-" + end + "]"
+}
+
 // line is one interval or one end of a stream; role is empty for intervals.
-func (t Text) line(id string, s *Span, role string) {
+func (t Text) line(d *Document, s *Span, role string) {
 	if role == "" && s.Omitted != nil && *s.Omitted {
 		role = "(omitted)"
 	}
-	fmt.Fprintf(t.W, "%s %6.2f-%-6.2f sec  %ss  %ss/sec", id, s.Start, s.End, Amount(float64(s.Bytes), 'A'),
+	fmt.Fprintf(t.W, "%s %6.2f-%-6.2f sec  %ss  %ss/sec", d.id(s), s.Start, s.End, Amount(float64(s.Bytes), 'A'),
 		Amount(s.Bps, t.format()))
 	switch {
 	case s.JitterMs != nil:
 		fmt.Fprintf(t.W, "  %5.3f ms  %d/%d (%.2g%%)  %s", *s.JitterMs, *s.Lost, *s.Packets, *s.LostPercent, role)
+	case s.Packets != nil && d.both(): // under the column of what a receiver lost
+		fmt.Fprintf(t.W, "            %d  %s", *s.Packets, role)
 	case s.Packets != nil:
 		fmt.Fprintf(t.W, "  %d  %s", *s.Packets, role)
 	case s.Retransmits != nil && s.Omitted == nil:
@@ -105,36 +140,44 @@ func (t Text) line(id string, s *Span, role string) {
 	fmt.Fprintln(t.W)
 }
 
-func (t Text) end(d *Document, udp bool) {
+// end is the test as a whole: at a client by both ends, at a server by itself.
+func (t Text) end(d *Document) {
 	if len(d.End.Streams) == 0 {
 		return
 	}
-	if udp {
-		fmt.Fprintln(t.W, "[ ID] Interval           Transfer     Bitrate         Jitter    Lost/Total Datagrams")
-	} else {
-		fmt.Fprintln(t.W, "[ ID] Interval           Transfer     Bitrate         Retr")
+	t.head(d, false)
+	n := len(d.End.Streams)
+	if d.both() {
+		n /= 2
 	}
-	for _, s := range d.End.Streams {
+	t.whole(d, d.End.Streams[:n], d.End.Sent, d.End.Received)
+	t.whole(d, d.End.Streams[n:], d.End.SentReverse, d.End.ReceivedReverse)
+}
+
+// whole are one direction's streams over the test, and where there are several their sums.
+func (t Text) whole(d *Document, streams []EndStream, sent, received *Span) {
+	line := func(s *Span, up bool, role string) {
+		if !d.accepted() || up == (role == "sender") {
+			one := *s
+			one.Sender = up
+			t.line(d, &one, role)
+		}
+	}
+	up := false
+	for _, s := range streams {
+		sender, receiver := s.Sender, s.Receiver
 		if s.UDP != nil {
-			sent := *s.UDP
-			nothing, none, percent := 0.0, int64(0), 0.0
-			sent.JitterMs, sent.Lost, sent.LostPercent = &nothing, &none, &percent
-			id := fmt.Sprintf("[%3d]", s.UDP.Socket)
-			t.line(id, &sent, "sender")
-			t.line(id, s.UDP, "receiver")
-			continue
+			left := *s.UDP
+			left.JitterMs, left.Lost, left.LostPercent = new(float64), new(int64), new(float64)
+			sender, receiver = &left, s.UDP
 		}
-		id := fmt.Sprintf("[%3d]", s.Sender.Socket)
-		t.line(id, s.Sender, "sender")
-		t.line(id, s.Receiver, "receiver")
+		up = sender.Sender
+		line(sender, up, "sender")
+		line(receiver, up, "receiver")
 	}
-	if d.Start.Test.Streams > 1 {
-		for _, pair := range [][2]*Span{{d.End.Sent, d.End.Received}, {d.End.SentReverse, d.End.ReceivedReverse}} {
-			if pair[0] != nil {
-				t.line("[SUM]", pair[0], "sender")
-				t.line("[SUM]", pair[1], "receiver")
-			}
-		}
+	if d.Start.Test.Streams > 1 && sent != nil {
+		line(sent, up, "sender")
+		line(received, up, "receiver")
 	}
 }
 

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+	face "github.com/fullpipe-net/fullpipe/internal/render/iperf3"
+)
+
+// missing are iperf3's options that are not here, up to 3.21, and why, or what there is
+// instead.
+var missing = []struct {
+	name, short string
+	value       bool // it takes one
+	why         string
+}{
+	{"file", "F", true, "files are not sent; fullpipe exec -- your program measures one that does"},
+	{"affinity", "A", true, "processors are not chosen; taskset does"},
+	{"bind-dev", "", true, "-B takes an interface's name at a client"},
+	{"snd-timeout", "", true, "the system's own time-outs hold"},
+	{"debug", "d", false, "there is no such output"},
+	{"mptcp", "m", false, "MPTCP is not measured here"},
+	{"sctp", "", false, "SCTP is not measured here"},
+	{"xbind", "X", true, "SCTP is not measured here"},
+	{"nstreams", "", true, "SCTP is not measured here"},
+	{"cport", "", true, "the system chooses the client's ports"},
+	{"flowlabel", "L", true, "IPv6's flow label is the system's"},
+	{"gsro", "", false, "segmentation offload of UDP is used where the system has it"},
+	{"json-stream-full-output", "", false, "--json-stream, or --json"},
+}
+
+// addMissing names what is not here, so that it is not taken for a misspelt word.
+func addMissing(fl *pflag.FlagSet) {
+	for _, m := range missing {
+		fl.StringP(m.name, m.short, "", m.why)
+		if !m.value {
+			fl.Lookup(m.name).NoOptDefVal = " "
+		}
+		fl.Lookup(m.name).Hidden = true
+	}
+}
+
+// begin is iperf3 as its command line says.
+func (f *iperf3Flags) begin(cmd *cobra.Command) error {
+	if f.version {
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (fullpipe %s)\n%s\nOptional features available: authentication\n",
+			face.Version, version(), systemInfo())
+		return err
+	}
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	if f.logFile != "" {
+		log, err := os.OpenFile(f.logFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			return &usageError{"--logfile", plain(err), "a file that can be written"}
+		}
+		defer log.Close()
+		cmd.SetOut(render.NewWriter(log))
+		cmd.SetErr(render.NewWriter(log))
+	}
+	if f.server.on {
+		return f.serve(cmd)
+	}
+	remove, err := f.writePID()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	return f.connect(cmd)
+}
+
+// check holds the options of both ends to what iperf3 takes.
+func (f *iperf3Flags) check(cmd *cobra.Command) (err error) {
+	switch {
+	case f.server.on && f.client != "":
+		return &usageError{"-s", "-c is the client, -s the server", "one of them"}
+	case !f.server.on && f.client == "":
+		return &usageError{"-c", "neither a server was named nor to be one", "-c HOST, or -s"}
+	case f.interval != 0 && (f.interval < 0.1 || f.interval > 60):
+		return &usageError{"-i", "report intervals are 0, or 0.1 to 60 s", "-i 1"}
+	case len(f.format) > 1 || f.format != "" && !strings.Contains("kmgtKMGT", f.format):
+		return &usageError{"-f", fmt.Sprintf("%q is no unit", f.format), "k, m, g, t, K, M, G or T"}
+	case f.only4 && f.only6:
+		return &usageError{"-4", "-6 is the other one", "one of them"}
+	case f.quiet < 100 || f.quiet > 86400000:
+		return &usageError{"--rcv-timeout", "is 100 to 86400000 ms", "--rcv-timeout 120000"}
+	}
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		role, name := "", "--"+flag.Name
+		if roles := flag.Annotations[iperf3Role]; len(roles) > 0 {
+			role = roles[0]
+		}
+		switch {
+		case role == "none":
+			err = &usageError{name, "is not supported here", flag.Usage}
+		case role == "client" && f.server.on:
+			err = &usageError{name, "is an option of the client", "leave it out with -s"}
+		case role == "server" && !f.server.on:
+			err = &usageError{name, "is an option of the server", "-s with it"}
+		}
+	})
+	return err
+}
+
+// writePID writes the process's number where that was asked for; remove takes it away.
+func (f *iperf3Flags) writePID() (remove func(), err error) {
+	if f.pidFile == "" {
+		return func() {}, nil
+	}
+	if err := os.WriteFile(f.pidFile, []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {
+		return nil, &usageError{"--pidfile", plain(err), "a file that can be written"}
+	}
+	return func() { os.Remove(f.pidFile) }, nil
+}
+
+// iperf3Number is a number as C reads it: 52, 064 and 0x34 are the same.
+type iperf3Number int
+
+func (n *iperf3Number) String() string { return strconv.Itoa(int(*n)) }
+func (n *iperf3Number) Type() string   { return "int" }
+func (n *iperf3Number) Set(text string) error {
+	v, err := strconv.ParseInt(text, 0, 32)
+	if err != nil {
+		return fmt.Errorf("%q is no number", text)
+	}
+	*n = iperf3Number(v)
+	return nil
+}
+
+// classes are DSCPs by name (RFC 2474, 2597, 3246, 5865; the last three are RFC 1349's, as
+// iperf3 has them).
+var classes = map[string]int{"af11": 10, "af12": 12, "af13": 14, "af21": 18, "af22": 20, "af23": 22, "af31": 26,
+	"af32": 28, "af33": 30, "af41": 34, "af42": 36, "af43": 38, "cs0": 0, "cs1": 8, "cs2": 16, "cs3": 24, "cs4": 32,
+	"cs5": 40, "cs6": 48, "cs7": 56, "ef": 46, "va": 44, "lowdelay": 4, "throughput": 2, "reliability": 1}
+
+// trafficClass is the byte whose upper six bits a DSCP is.
+func trafficClass(dscp string) (int, error) {
+	v, known := classes[strings.ToLower(dscp)]
+	if !known {
+		n, err := strconv.ParseInt(dscp, 0, 32)
+		if err != nil || n < 0 || n > 63 {
+			return 0, &usageError{"--dscp", fmt.Sprintf("%q is no class", dscp), "0 to 63, or a name as af11, cs1 or ef"}
+		}
+		v = int(n)
+	}
+	return v << 2, nil
+}
+
+// strftime prints a time in the words of strftime(3) that logs are marked with; others stay
+// as they are.
+func strftime(format string, at time.Time) string {
+	words := map[byte]string{'Y': "2006", 'y': "06", 'm': "01", 'd': "02", 'e': "_2", 'H': "15", 'I': "03", 'M': "04",
+		'S': "05", 'p': "PM", 'T': time.TimeOnly, 'F': time.DateOnly, 'D': "01/02/06", 'R': "15:04", 'b': "Jan", 'h': "Jan",
+		'B': "January", 'a': "Mon", 'A': "Monday", 'Z': "MST", 'z': "-0700", 'c': "Mon Jan _2 15:04:05 2006",
+		'x': "01/02/06", 'X': time.TimeOnly, 'j': "002"}
+	var b strings.Builder
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' || i == len(format)-1 {
+			b.WriteByte(format[i])
+			continue
+		}
+		i++
+		switch word, known := words[format[i]]; {
+		case known:
+			b.WriteString(at.Format(word))
+		case format[i] == 's':
+			b.WriteString(strconv.FormatInt(at.Unix(), 10))
+		case format[i] == '%':
+			b.WriteByte('%')
+		default:
+			io.WriteString(&b, format[i-1:i+1])
+		}
+	}
+	return b.String()
+}
+
+// failAsIperf3 tells of what did not begin as iperf3 does: in its words, status 1.
+func failAsIperf3(err error, failure record.Failure, json bool, std streams) int {
+	said := failure.Message
+	switch {
+	case errors.Is(err, errServerStopped):
+		said = err.Error()
+	case failure.Code == "usage":
+		said = "parameter error - " + failure.Argument + ": " + failure.Message
+	}
+	if failure.Try != "" {
+		said += " (try: " + failure.Try + ")"
+	}
+	if json {
+		doc := face.Begin(nil, face.Asked{System: systemInfo()})
+		doc.Error = said
+		printJSON(std.out, doc) // run looks after what could not be written
+		return statusFailed
+	}
+	fmt.Fprintln(std.err, "iperf3: "+render.Line(said))
+	return statusFailed
+}

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fullpipe-net/fullpipe/internal/iperf3"
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+	face "github.com/fullpipe-net/fullpipe/internal/render/iperf3"
+	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// iperf3Server are the options of iperf3's server.
+type iperf3Server struct {
+	on, oneOff, daemon bool
+	rateLimit          string
+	mostTime, idle     int // s
+	privateKey, users  string
+	skew               int // s
+}
+
+func (s *iperf3Server) add(fl *pflag.FlagSet) {
+	fl.BoolVarP(&s.on, "server", "s", false, "run as server")
+	fl.BoolVarP(&s.oneOff, "one-off", "1", false, "end after one test")
+	fl.BoolVarP(&s.daemon, "daemon", "D", false, "run in the background, once the port is open")
+	fl.StringVar(&s.rateLimit, "server-bitrate-limit", "", "rate that one test may take, and has to ask for")
+	fl.IntVar(&s.mostTime, "server-max-duration", 0, "seconds that one test may last; 0 is a day")
+	fl.IntVar(&s.idle, "idle-timeout", 0, "with -1, seconds after which a server that nobody came to ends")
+	fl.StringVar(&s.privateKey, "rsa-private-key-path", "", "the key that opens users' tokens")
+	fl.StringVar(&s.users, "authorized-users-path", "", "a file of users, a line each: NAME,SHA-256 of {NAME}PASSWORD")
+	fl.IntVar(&s.skew, "time-skew-threshold", 10, "seconds that a user's clock may be off")
+}
+
+// longestTest is iperf3's own bound on a test and what it omits before.
+const longestTest = (iperf3.MaxTime + iperf3.MaxOmit) * time.Second
+
+// serve is iperf3's server: one test at a time.
+func (f *iperf3Flags) serve(cmd *cobra.Command) error {
+	if f.server.daemon && !isDetached() {
+		return f.detach(cmd)
+	}
+	gate, err := f.gate(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	h := &iperf3Host{f: f, cmd: cmd, end: cancel}
+	clients := &iperf3.Server{MaxTests: 1, MaxTestsPerHost: 1, MaxTime: longestTest, Gate: gate,
+		Quiet: time.Duration(f.quiet) * time.Millisecond, Begun: h.begun, Report: h.report, Output: h.output}
+	if f.server.mostTime > 0 {
+		clients.MaxTime = time.Duration(f.server.mostTime) * time.Second
+	}
+	if clients.MaxBps, err = f.server.mostRate(); err != nil {
+		return err
+	}
+	s, err := server.New(ctx, server.Config{Address: f.listens(), Key: probe.NewKey(), Software: version(),
+		Strangers: true, ShareWindows: true,
+		Legacy: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
+			clients.Handle(ctx, conn, iperf3.Cookie(preface), order, keyed)
+		}})
+	if err != nil {
+		return listenError(f.listens(), err)
+	}
+	clients.Window, clients.UDP = s.Window, true
+	wait, err := serveFlows(ctx, s.Addr().String(), clients)
+	if err != nil {
+		s.Close()
+		return listenError(f.listens()+" (UDP)", err)
+	}
+	defer wait()
+	remove, err := f.writePID()
+	if err != nil {
+		s.Close()
+		return err
+	}
+	defer remove()
+	if f.server.daemon {
+		if err := f.standAlone(cmd); err != nil {
+			s.Close()
+			return err
+		}
+	}
+	h.port = int(s.Addr().Port())
+	h.listening()
+	if f.server.oneOff && f.server.idle > 0 {
+		h.mu.Lock()
+		h.idle = time.AfterFunc(time.Duration(f.server.idle)*time.Second, cancel)
+		h.mu.Unlock()
+	}
+	err = s.Serve(ctx)
+	if err == nil && cmd.Context().Err() != nil {
+		return errServerStopped
+	}
+	return err
+}
+
+// errServerStopped is in iperf3's words.
+var errServerStopped = errors.New("interrupt - the server has terminated")
+
+// listens is where the server waits.
+func (f *iperf3Flags) listens() string {
+	host := strings.Trim(f.bind, "[]")
+	switch {
+	case host == "" && f.only4:
+		host = "0.0.0.0"
+	case host == "" && f.only6:
+		host = "::"
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(f.port)))
+}
+
+// mostRate is --server-bitrate-limit in bit/s; 0 is no bound.
+func (s *iperf3Server) mostRate() (float64, error) {
+	if s.rateLimit == "" {
+		return 0, nil
+	}
+	text, _, _ := strings.Cut(s.rateLimit, "/") // over how many seconds: a bound of every moment is one of these too
+	if v, err := strconv.ParseFloat(text, 64); err == nil && v >= 0 && v < 1e15 {
+		return v, nil
+	}
+	rate, err := units.ParseRate(text)
+	if err != nil {
+		return 0, &usageError{"--server-bitrate-limit", plain(err), "--server-bitrate-limit 100M"}
+	}
+	return float64(rate), nil
+}
+
+// gate is who may test; nil: everybody.
+func (f *iperf3Flags) gate(cmd *cobra.Command) (*iperf3.Gate, error) {
+	s := &f.server
+	switch {
+	case s.privateKey == "" && s.users == "":
+		return nil, nil
+	case s.privateKey == "":
+		return nil, &usageError{"--rsa-private-key-path", "users need a key", "--rsa-private-key-path FILE"}
+	case s.users == "":
+		return nil, &usageError{"--authorized-users-path", "a key needs users", "--authorized-users-path FILE"}
+	case s.skew <= 0:
+		return nil, &usageError{"--time-skew-threshold", "no clock is that exact", "1 or more"}
+	}
+	text, err := readInput(cmd, s.privateKey, 64<<10)
+	if err != nil {
+		return nil, &usageError{"--rsa-private-key-path", plain(err), "an RSA key in PEM"}
+	}
+	key, err := iperf3.PrivateKey(text)
+	if err != nil {
+		return nil, &usageError{"--rsa-private-key-path", plain(err), "an RSA key in PEM"}
+	}
+	users := func() ([]byte, error) { return readInput(cmd, s.users, 2<<20) }
+	text, err = users()
+	if err == nil {
+		_, err = iperf3.ParseUsers(text)
+	}
+	if err != nil {
+		return nil, &usageError{"--authorized-users-path", plain(err), "lines of NAME,SHA-256 of {NAME}PASSWORD"}
+	}
+	return &iperf3.Gate{Key: key, PKCS1: f.login.pkcs1, Skew: time.Duration(s.skew) * time.Second, Users: users}, nil
+}
+
+// iperf3Host prints what an iperf3 server prints.
+type iperf3Host struct {
+	f    *iperf3Flags
+	cmd  *cobra.Command
+	port int
+	end  context.CancelFunc
+
+	mu     sync.Mutex // guards what follows, and what is printed
+	idle   *time.Timer
+	tests  int
+	pieces map[transfer.Direction]*face.Pieces
+	opened bool // the running test's beginning was printed
+}
+
+// listening says that the next test is waited for.
+func (h *iperf3Host) listening() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.wait()
+}
+
+// wait prints that the next test is waited for. The caller holds mu.
+func (h *iperf3Host) wait() {
+	h.tests++
+	if h.f.stream || wantsJSON(h.cmd) {
+		return
+	}
+	line := strings.Repeat("-", 59)
+	h.f.write(h.cmd, func(t face.Text) {
+		fmt.Fprintf(t.W, "%s\nServer listening on %d (test #%d)\n%s\n", line, h.port, h.tests, line)
+	})
+}
+
+func (h *iperf3Host) asked(from netip.AddrPort) face.Asked {
+	return face.Asked{Interval: h.f.every(), System: systemInfo(), From: from}
+}
+
+// begun prints a test's beginning and collects what moves.
+func (h *iperf3Host) begun(from netip.AddrPort, a iperf3.Account) func(transfer.Interval) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.idle != nil {
+		h.idle.Stop()
+	}
+	h.opened, h.pieces = true, face.NewPieces(h.f.every())
+	h.f.open(h.cmd, face.Begin(&a, h.asked(from)))
+	return func(i transfer.Interval) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.pieces[i.Direction].Add(i)
+	}
+}
+
+// report prints a test's end, and ends the server if it was to take one.
+func (h *iperf3Host) report(r iperf3.Report) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if errors.Is(r.Err, iperf3.ErrTurnedAway) {
+		return // another test runs
+	}
+	asked := h.asked(r.From)
+	doc := face.Begin(r.Account, asked)
+	doc.Finish(r.Account, asked, h.pieces)
+	if r.Account != nil && !r.Params.UDP && r.Account.Legs != nil {
+		doc.Fullpipe = limits(r.Account)
+	}
+	if r.Err != nil {
+		doc.Error = iperf3Error(h.cmd.Context(), r.Err)
+	}
+	if !h.opened && !h.f.stream && !wantsJSON(h.cmd) {
+		h.f.write(h.cmd, func(t face.Text) { t.Opening(doc) })
+	}
+	h.opened = false
+	h.f.print(h.cmd, doc)
+	if h.f.server.oneOff && !errors.Is(r.Err, iperf3.ErrNotAuthorized) {
+		h.end()
+		return
+	}
+	h.wait()
+}
+
+// output is what a client with --get-server-output is told: this server's text, or with
+// --json its object.
+func (h *iperf3Host) output(from netip.AddrPort, a iperf3.Account) (text string, object json.RawMessage) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	asked := h.asked(from)
+	doc := face.Begin(&a, asked)
+	doc.Finish(&a, asked, h.pieces)
+	if !a.Params.UDP {
+		doc.Fullpipe = limits(&a)
+	}
+	if wantsJSON(h.cmd) {
+		object, _ = json.Marshal(doc)
+		return "", object
+	}
+	var b strings.Builder
+	t := face.Text{W: &b}
+	t.Opening(doc)
+	t.Body(render.Document(doc))
+	return b.String(), nil
+}

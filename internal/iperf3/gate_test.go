@@ -1,0 +1,195 @@
+package iperf3
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// keyPair is a key for one test, and its public half in PEM.
+func keyPair(t testing.TB) (*rsa.PrivateKey, []byte) {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})
+}
+
+func usersFile(pairs ...string) func() ([]byte, error) {
+	text := "# users\n\nnobody\r\n"
+	for i := 0; i < len(pairs); i += 2 {
+		text += fmt.Sprintf("%s,%x\r\n", pairs[i], sha256.Sum256([]byte("{"+pairs[i]+"}"+pairs[i+1])))
+	}
+	return func() ([]byte, error) { return []byte(text), nil }
+}
+
+func TestGate(t *testing.T) {
+	key, public := keyPair(t)
+	_, other := keyPair(t)
+	now := time.Unix(1795359483, 0)
+	for _, pkcs1 := range []bool{false, true} {
+		g := &Gate{Key: key, PKCS1: pkcs1, Users: usersFile("mario", "rossi", "peach", "verdi")}
+		for _, c := range []struct {
+			name     string
+			public   []byte
+			login    Login
+			pkcs1    bool
+			admitted bool
+		}{
+			{"right", public, Login{"mario", "rossi", now}, pkcs1, true},
+			{"the other user", public, Login{"peach", "verdi", now}, pkcs1, true},
+			{"another's password", public, Login{"mario", "verdi", now}, pkcs1, false},
+			{"no such user", public, Login{"luigi", "rossi", now}, pkcs1, false},
+			{"nine seconds late", public, Login{"mario", "rossi", now.Add(-9 * time.Second)}, pkcs1, true},
+			{"eleven seconds late", public, Login{"mario", "rossi", now.Add(-11 * time.Second)}, pkcs1, false},
+			{"eleven seconds early", public, Login{"mario", "rossi", now.Add(11 * time.Second)}, pkcs1, false},
+			{"another key", other, Login{"mario", "rossi", now}, pkcs1, false},
+			{"the other padding", public, Login{"mario", "rossi", now}, !pkcs1, false},
+		} {
+			token, err := Token(c.public, c.login, c.pkcs1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := g.judge(token, now); (err == nil) != c.admitted || err != nil && !errors.Is(err, ErrNotAuthorized) {
+				t.Errorf("PKCS#1 %v, %s: %v", pkcs1, c.name, err)
+			}
+		}
+		for _, token := range []string{"", "=", "%%%%", "AAAA", strings.Repeat("A", 4096),
+			base64.StdEncoding.EncodeToString(make([]byte, 256))} {
+			if err := g.judge(token, now); !errors.Is(err, ErrNotAuthorized) {
+				t.Errorf("the token %.20q: %v", token, err)
+			}
+		}
+	}
+}
+
+func TestPrivateKey(t *testing.T) {
+	key, public := keyPair(t)
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		text []byte
+		good bool
+	}{
+		{"PKCS#8", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}), true},
+		{"PKCS#1", pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), true},
+		{"a public key", public, false},
+		{"with a pass phrase", pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: pkcs8}), false},
+		{"nothing", nil, false},
+	} {
+		got, err := PrivateKey(c.text)
+		if (err == nil) != c.good || c.good && !got.Equal(key) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+func TestParseUsers(t *testing.T) {
+	text, _ := usersFile("mario", "rossi")()
+	users, err := ParseUsers(text)
+	if err != nil || len(users) != 1 || users[0].Name != "mario" {
+		t.Errorf("%v, %v", users, err)
+	}
+	for _, bad := range []string{"mario,xyz", "a,\n", "mario," + strings.Repeat("0", 63)} {
+		if _, err := ParseUsers([]byte(bad)); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}
+
+func FuzzParseUsers(f *testing.F) {
+	f.Add([]byte("mario," + strings.Repeat("0a", 32) + ",x\n#a,b\n\n,"))
+	f.Fuzz(func(t *testing.T, text []byte) { ParseUsers(text) })
+}
+
+func FuzzGate(f *testing.F) {
+	key, public := keyPair(f)
+	token, _ := Token(public, Login{"mario", "rossi", time.Unix(1, 0)}, false)
+	f.Add(token)
+	f.Add("AAAA")
+	g := &Gate{Key: key, Users: usersFile("mario", "rossi")}
+	f.Fuzz(func(t *testing.T, token string) {
+		if g.judge(token, time.Now()) == nil {
+			t.Errorf("%q opened", token)
+		}
+	})
+}
+
+// Whatever a token lacks, its client is told the same and not before the same time; who is
+// let in need not wait.
+func TestRefusalsLookAlike(t *testing.T) {
+	key, public := keyPair(t)
+	address := serve(t, &Server{Gate: &Gate{Key: key, Users: usersFile("mario", "rossi")}})
+	token := func(user, password string, pkcs1 bool) string {
+		text, err := Token(public, Login{user, password, time.Now()}, pkcs1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	for name, bad := range map[string]string{"none": "", "no base64": "%%%%", "padding": token("mario", "rossi", true),
+		"user": token("luigi", "rossi", false), "password": token("mario", "verdi", false)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			started := time.Now()
+			_, _, err := ask(t, address, fmt.Sprintf(`{"tcp":true,"time":1,"authtoken":%q}`, bad))
+			var refused *RemoteError
+			if !errors.As(err, &refused) || *refused != (RemoteError{Code: CodeAuth}) {
+				t.Errorf("%v", err)
+			}
+			if took := time.Since(started); took < refusalTime {
+				t.Errorf("told after %v", took)
+			}
+		})
+	}
+	peer := NewPeer(address)
+	defer peer.Close()
+	account, err := peer.Carry(context.Background(), Command{Params: Params{Num: 100000, Len: 1000, Streams: 1,
+		Auth: token("mario", "rossi", false)}})
+	if err != nil || account.Far.Streams[0].Bytes != 100000 || account.Legs[0].TCP.Spec.Direction != transfer.Up {
+		t.Errorf("%+v, %v", account, err)
+	}
+}
+
+// Tokens that openssl(1) made of the same login with both paddings: openssl pkeyutl -encrypt
+// -pubin -inkey PUBLIC -pkeyopt rsa_padding_mode:oaep (or pkcs1), in base64.
+func TestTokensOfOpenSSL(t *testing.T) {
+	read := func(name string) []byte {
+		text, err := os.ReadFile(filepath.Join("testdata", "login", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	key, err := PrivateKey(read("key.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, pkcs1 := range map[string]bool{"oaep.token": false, "pkcs1.token": true} {
+		g := &Gate{Key: key, PKCS1: pkcs1, Users: usersFile("mario", "rossi")}
+		if err := g.judge(string(read(name)), time.Unix(1795359483, 0)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
