@@ -23,10 +23,28 @@ const Repeats = 5
 // Share is the part of a budget that the search may spend; the rest proves the gain.
 const Share = 0.65
 
-// Budget is the most that a direction may cost: the larger of 30 s, 900 segments' time
-// and 150 round trips, and no more than a tenth of the exhaustive sweep.
+// A transfer lasts for mostSegments at least, by which a rate is known to 2 %. On a modem that
+// is a minute: from patience on fewestSegments have to do.
+const (
+	mostSegments   = 60
+	fewestSegments = 25
+	patience       = 10.0 // s
+)
+
+// segments is how long a transfer has to last for enough segments, in seconds, where one takes
+// so many.
+func segments(each float64) float64 {
+	return math.Min(mostSegments*each, math.Max(fewestSegments*each, patience))
+}
+
+// transfers is how many of such a length a budget holds.
+const transfers = 15
+
+// Budget is the most that a direction may cost: the larger of 30 s, the time of 900 segments
+// (375 on lines that take 10 s for 25) and 150 round trips, and no more than a tenth of the
+// exhaustive sweep.
 func (c Config) Budget() Budget {
-	segments := 900 * float64(c.MSS) * 8 / c.CapacityBps
+	segments := transfers * segments(float64(c.MSS)*8/c.CapacityBps)
 	seconds := math.Max(30, math.Max(segments, 150*c.RTT.Seconds()))
 	sweep := c.Sweep()
 	return Budget{
@@ -53,8 +71,8 @@ func (c Config) Sweep() Budget {
 }
 
 // Length is how long one transfer has to last: slow start until the window or the path
-// is full, and then at least 6 round trips, 60 segments and 1.2 s. Window 0 is
-// automatic sizing.
+// is full, and then at least 6 round trips, 60 segments (25 where they take 10 s) and 1.2 s.
+// Window 0 is automatic sizing.
 func (c Config) Length(window int) time.Duration {
 	full := 1.25 * c.Knee
 	if window > 0 {
@@ -65,6 +83,6 @@ func (c Config) Length(window int) time.Duration {
 	if window > 0 { // a small window carries fewer segments in the same time
 		segment = math.Max(segment, c.RTT.Seconds()*float64(c.MSS)/float64(window))
 	}
-	steady := math.Max(1.2, math.Max(6*c.RTT.Seconds(), 60*segment))
+	steady := math.Max(1.2, math.Max(6*c.RTT.Seconds(), segments(segment)))
 	return time.Duration((rounds*c.RTT.Seconds() + steady) * float64(time.Second))
 }

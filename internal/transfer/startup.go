@@ -25,8 +25,9 @@ const (
 )
 
 // Startup finds where slow start ended: the earliest moment from which a span of two
-// round trips (at least a fortieth of the transfer) is as fast as all that follows. ok
-// is false where the rate never settled or too little was sampled.
+// round trips (at least a fortieth of the transfer) is as fast as all that follows, but for
+// one segment, since no more than whole ones arrive. ok is false where the rate never
+// settled or too little was sampled.
 func (r *Result) Startup() (s Startup, ok bool) {
 	end := r.Counting()
 	total, known := r.Received()
@@ -38,8 +39,10 @@ func (r *Result) Startup() (s Startup, ok bool) {
 		return Startup{}, false
 	}
 	span := max(startupRounds*r.LeastRTT(), total.Duration()/40)
+	segment := end.segment()
 	last := curves.at(total.Last)
-	for _, t := range curves.times(total.First, total.First+time.Duration(latestStartup*float64(total.Duration()))) {
+	for _, m := range curves.arrivals(total.First, total.First+time.Duration(latestStartup*float64(total.Duration()))) {
+		t := m.seen
 		if t+span >= total.Last {
 			break
 		}
@@ -48,11 +51,29 @@ func (r *Result) Startup() (s Startup, ok bool) {
 		if curves.jumps(t, rest) {
 			continue
 		}
-		if (curves.at(t+span)-here)/span.Seconds() >= settled*rest {
-			return Startup{End: t - total.First, Bytes: int64(here), SteadyBps: rest * 8}, true
+		if curves.at(t+span)-here+segment >= settled*rest*span.Seconds() {
+			since := total.Last - m.at(segment/rest)
+			return Startup{End: t - total.First, Bytes: int64(here), SteadyBps: (last - here) * 8 / since.Seconds()}, true
 		}
 	}
 	return Startup{}, false
+}
+
+// segment is the size in bytes of what arrives at once.
+func (e *End) segment() float64 {
+	if h := e.Streams[0].Handshake; h != nil && h.MSS > 0 {
+		return float64(h.MSS)
+	}
+	return 1460
+}
+
+// arrival is when new bytes were seen, and the sample before, which did not have them.
+type arrival struct{ before, seen time.Duration }
+
+// at is when the last of them came, in the mean, where segments follow each other in so many
+// seconds: half way between the two samples, or half a gap ago.
+func (a arrival) at(gap float64) time.Duration {
+	return a.seen - min(a.seen-a.before, time.Duration(gap*float64(time.Second)))/2
 }
 
 // curve is one stream's delivered bytes over time.
@@ -127,15 +148,18 @@ func (all curves) jumps(t time.Duration, rate float64) bool {
 	return false
 }
 
-// times are the sampled moments in [from, to], in order.
-func (all curves) times(from, to time.Duration) (times []time.Duration) {
+// arrivals are the moments in [from, to] at which new bytes were seen, in order. Other moments
+// tell no rate where segments are few: the one before came some time ago. A stream's first
+// bytes are timed exactly.
+func (all curves) arrivals(from, to time.Duration) (arrivals []arrival) {
 	for _, c := range all {
-		for _, p := range c {
-			if p.at >= from && p.at <= to {
-				times = append(times, p.at)
+		for i, p := range c {
+			before := c[max(i-1, 0)]
+			if (i == 0 || p.bytes > before.bytes) && p.at >= from && p.at <= to {
+				arrivals = append(arrivals, arrival{before.at, p.at})
 			}
 		}
 	}
-	sort.Slice(times, func(i, j int) bool { return times[i] < times[j] })
-	return times
+	sort.Slice(arrivals, func(i, j int) bool { return arrivals[i].seen < arrivals[j].seen })
+	return arrivals
 }

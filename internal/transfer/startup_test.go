@@ -65,3 +65,74 @@ func TestSteadyRateOfFewSegments(t *testing.T) {
 		t.Errorf("%+v, %v; the line carries %.0f bit/s", got, ok, line)
 	}
 }
+
+// slowLine is what the receiver tells of a transfer over a line that carries bps of payload in
+// whole segments, four of them at once at first; each that arrives lets two more go. Samples
+// begin so long after the first byte and are thinned to so many. full is the number of the
+// segment from which on the line is never idle.
+func slowLine(bps float64, rtt time.Duration, segments int, phase time.Duration, most int) (r *Result, full int) {
+	const segment = 1460
+	gap := segment * 8 / bps
+	arrivals := make([]float64, segments)
+	for i, free := 0, 0.0; i < segments; i++ {
+		if i >= 4 {
+			if goes := arrivals[(i-4)/2] + rtt.Seconds(); goes > free {
+				free, full = goes, i
+			}
+		}
+		free += gap
+		arrivals[i] = free
+	}
+	first := time.Duration(arrivals[0] * float64(time.Second))
+	s := Stream{Handshake: &Handshake{MSS: segment}, First: first, Opening: segment, Bytes: int64(segments) * segment,
+		Last: time.Duration(arrivals[segments-1] * float64(time.Second))}
+	for at := phase; at < s.Last; {
+		n := 0
+		for n < segments && arrivals[n] <= at.Seconds() {
+			n++
+		}
+		s.Samples = append(s.Samples, Sample{At: at, Have: HaveReceived | HaveRTT, Received: int64(n) * segment, RTT: rtt})
+		switch { // engine's cadence
+		case at < 500*time.Millisecond:
+			at += 5 * time.Millisecond
+		case at < 2*time.Second:
+			at += 10 * time.Millisecond
+		default:
+			at += 40 * time.Millisecond
+		}
+	}
+	s.Samples = Thin(s.Samples, most)
+	return &Result{Spec: Spec{Direction: Up}, Far: &End{Streams: []Stream{s}}, Complete: true}, full
+}
+
+// The rate of slow lines is known to 2 %, whenever samples were taken, and however few of them
+// a far end had room to tell.
+func TestSteadyRateOfSlowLines(t *testing.T) {
+	trips := []time.Duration{time.Millisecond, 30 * time.Millisecond, 180 * time.Millisecond, 600 * time.Millisecond}
+	for _, line := range []float64{14.4e3, 28.8e3, 33.6e3, 56e3, 64e3, 128e3, 256e3, 1e6} {
+		for _, rtt := range trips {
+			for _, segments := range []int{25, 60, 200} {
+				for phase := range 4 {
+					heldToTheLine(t, line, rtt, segments, time.Duration(phase)*37*time.Millisecond)
+				}
+			}
+		}
+	}
+}
+
+func heldToTheLine(t *testing.T, line float64, rtt time.Duration, segments int, phase time.Duration) {
+	t.Helper()
+	bps := line * 1460 / 1500
+	for _, most := range []int{8192, max(segments*1460/4000, 24)} {
+		r, full := slowLine(bps, rtt, segments, phase, most)
+		if full > segments/8 {
+			continue // such a run does not tell the rate, but how slow start went
+		}
+		got, ok := r.Startup()
+		total, _ := r.Received()
+		if ok && math.Abs(got.SteadyBps-bps) > 0.02*bps || !ok && math.Abs(total.Bps()-bps) > 0.02*bps {
+			t.Errorf("%.0f bit/s, %v, %d segments, phase %v, %d samples: %.4f of the line's (%+v), all of it %.4f", line, rtt,
+				segments, phase, most, got.SteadyBps/bps, got, total.Bps()/bps)
+		}
+	}
+}

@@ -69,7 +69,8 @@ func (l *loop) begin(ctx context.Context) error {
 		return err
 	}
 	if _, settled := t.result.Startup(); !settled && !l.over(0.2) {
-		if t, err = l.try(ctx, l.automatic(2*length, "what a program gets today, for longer")); err != nil {
+		length *= 2
+		if t, err = l.try(ctx, l.automatic(length, "what a program gets today, for longer")); err != nil {
 			return err
 		}
 	}
