@@ -34,7 +34,7 @@ func TestEveryFixHasASentence(t *testing.T) {
 func TestEveryLimiterIsExplained(t *testing.T) {
 	for _, name := range verdict.Names() {
 		d, ok := ExplainLimiter(name)
-		if !ok || d.What == "" || d.Looks == "" || d.Sure == "" || len(d.Fix) == 0 {
+		if !ok || d.What == "" || d.Looks == "" || d.Sure == "" || d.Lab == "" || len(d.Fix) == 0 {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}

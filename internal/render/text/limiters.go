@@ -43,8 +43,14 @@ func ExplainLimiter(name verdict.Name) (d record.ExplainedLimiter, ok bool) {
 		Fix: report.Fixes(verdict.Verdict{Limiter: name, Candidates: candidates}, report.FixFacts{})}, true
 }
 
-// limiters has one entry for each name; a test holds that none is missing, and that each
-// lab line is a command.
+// inLab is a line that runs a command on the near host of a lab, with another one on the far
+// host and a key for both.
+func inLab(far, near string) string {
+	return "FULLPIPE_KEY=$(fullpipe key new) fullpipe lab rate=50mbit,rtt=20ms --far " + far + " -- sh -c '" + near + "'"
+}
+
+// limiters has one entry for each name; tests hold that none is missing, and that each lab
+// line shows what it says.
 var limiters = map[verdict.Name]struct{ what, looks, sure, lab string }{
 	verdict.Application: {"the sending program does not write", "in flight comes and goes below both windows; nothing " +
 		"waits unsent",
@@ -69,7 +75,9 @@ var limiters = map[verdict.Name]struct{ what, looks, sure, lab string }{
 		"a second, faster path, or UDP at a higher rate, brings no more", "fullpipe measure lab:rate=20mbit,rtt=40ms"},
 	verdict.LocalQueue: {"this host's shaper, qdisc or driver takes no more", "data waits unsent though both windows " +
 		"have room; no queue on the path",
-		"tc -s qdisc show at the sender: backlog and overlimits grow", ""},
+		"tc -s qdisc show at the sender: backlog and overlimits grow",
+		inLab("'fullpipe serve'", "tc qdisc add dev lab0 root tbf rate 10mbit burst 10kb limit 4mb; "+
+			"fullpipe measure $FULLPIPE_FAR")},
 	verdict.AckPath: {"acknowledgements wait on their way back", "the round trip grows though data arrives at once",
 		"capture at both ends: data takes as long as ever, acknowledgements ever longer",
 		"fullpipe measure lab:rate=20mbit,rtt=40ms,down.rate=64kbit"},
@@ -85,15 +93,21 @@ var limiters = map[verdict.Name]struct{ what, looks, sure, lab string }{
 		"fullpipe measure lab:rate=10mbit,rtt=10ms,mtu=1400,icmp=drop"},
 	verdict.Pacing: {"the socket may not send faster than it was told", "a steady rate, in flight below both windows, " +
 		"data unsent",
-		"ss -tim at the sender: pacing_rate is the rate", ""},
+		"ss -tim at the sender: pacing_rate is the rate",
+		"fullpipe measure lab:rate=50mbit,rtt=20ms --pacing 10mbit"},
 	verdict.CPU: {"a processor core has no more to give", "the program waits for nothing, or waits for a core",
-		"top -H: a data thread at 100 %, or a run queue longer than the cores", ""},
+		"top -H: a data thread at 100 %, or a run queue longer than the cores",
+		"fullpipe measure lab:rate=50mbit,rtt=20ms --write-size 1"},
 	verdict.Sender: {"the sending host holds itself back, and a capture cannot tell by what",
-		"room in every window, nothing lost, no queue", "ask the sending host", ""},
+		"room in every window, nothing lost, no queue", "ask the sending host",
+		inLab("'fullpipe serve' --capture link.pcap", "fullpipe measure $FULLPIPE_FAR --pacing 5mbit") +
+			"; fullpipe diagnose link.pcap"},
 	verdict.Unknown: {"what was seen does not tell, or contradicts itself", "the evidence names what is missing, or " +
 		"which figure does not fit",
-		"look from the other end, or from the handshake on", ""},
+		"look from the other end, or from the handshake on",
+		inLab("'fullpipe serve --iperf3'", "fullpipe measure iperf3://$FULLPIPE_FAR --direction down")},
 	verdict.Mixed: {"several limiters in turn, none of which had half of the time and twice the next's",
 		"the shares of time say how much each had",
-		"mend the first candidate and measure again", ""},
+		"mend the first candidate and measure again",
+		"fullpipe measure lab:rate=20mbit,rtt=100ms --bytes 2MB"},
 }
