@@ -25,9 +25,10 @@ type tuned struct {
 	Directions []struct {
 		Verdict search.Verdict
 		Path    struct {
-			RTT      float64 `json:"rtt_min_s"`
-			Capacity float64 `json:"capacity_bps"`
-			MSS      int     `json:"mss_bytes"`
+			RTT        float64 `json:"rtt_min_s"`
+			Capacity   float64 `json:"capacity_bps"`
+			Bottleneck float64 `json:"bottleneck_bps"`
+			MSS        int     `json:"mss_bytes"`
 		}
 		Before struct {
 			Median  float64 `json:"median_bps"`

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
@@ -99,6 +100,19 @@ func (p *peerFlags) open(ctx context.Context, text string) (transfer.Peer, error
 		return nil, &usageError{"PEER", bad.Error(), bad.Try()}
 	}
 	return far, err
+}
+
+// again opens the PEER a second time, for a transfer beside the first one's.
+func (p *peerFlags) again(ctx context.Context, text string, first transfer.Peer) (transfer.Peer, error) {
+	switch first.(type) {
+	case *iperf3.Peer:
+		return nil, &usageError{"--goal", "fair runs two transfers at once, and an iperf3 server runs one",
+			"fullpipe serve at the far end"}
+	}
+	notes := p.notes
+	defer func() { p.notes = notes }()
+	p.notes = nil // it was said
+	return p.open(ctx, text)
 }
 
 func (p *peerFlags) note(line string) {

@@ -48,7 +48,8 @@ func newTune() *cobra.Command {
 that, searches what helps (the smallest window that carries the most; another congestion
 control, pacing, several streams, or what of these helps together), and measures before
 and after in turn. Everything is tried through socket options; no host is changed. What to
-set is printed for each end. With --goal latency it looks for the shortest queue instead.
+set is printed for each end. With --goal latency it looks for the shortest queue instead,
+with --goal fair for what gains more than it takes from a flow of cubic beside it.
 The exit status is 3 where something limits and nothing that was tried helps.`,
 		Example: `  fullpipe tune server.example.net --key-file key
   fullpipe tune server.example.net --direction both --budget 30s --file-size 10GB
@@ -77,12 +78,12 @@ The exit status is 3 where something limits and nothing that was tried helps.`,
 	}
 	fl := cmd.Flags()
 	f.peerFlags.add(fl)
-	fl.Var((*period)(&f.budget), "budget", "time for each direction (default: the larger of 30 s, 900 segments' time "+
-		"and 150 round trips)")
+	fl.Var((*period)(&f.budget), "budget", "time for each direction (default: the larger of 30 s, 900 segments' time, "+
+		"375 on modems, and 150 round trips)")
 	fl.Var(&f.maxBytes, "max-bytes", "payload that each direction may move")
 	fl.Var(&f.fileSize, "file-size", "a transfer whose time before and after is of interest")
-	fl.StringVar(&f.goal, "goal", string(tune.Throughput), "what to tune for: throughput, or latency (the shortest "+
-		"queue that keeps 95 % of the rate)")
+	fl.StringVar(&f.goal, "goal", string(tune.Throughput), "what to tune for: throughput, latency (the shortest "+
+		"queue that keeps 95 % of the rate) or fair (what gains more than it takes from another flow beside it)")
 	fl.StringVar(&f.html, "html", "", "also write the receipt to this `file` (- is standard output): path, limiter, "+
 		"trials, proof and settings on one page")
 	fl.Uint64Var(&f.seed, "seed", 1, "of the order of the trials")
@@ -102,9 +103,9 @@ func (f *tuneFlags) config() (tune.Config, error) {
 	cfg := tune.Config{Budget: time.Duration(f.budget), MaxBytes: int64(f.maxBytes), FileSize: int64(f.fileSize),
 		Seed: f.seed}
 	switch cfg.Goal = tune.Goal(f.goal); cfg.Goal {
-	case tune.Throughput, tune.Latency:
+	case tune.Throughput, tune.Latency, tune.Fair:
 	default:
-		return cfg, &usageError{"--goal", fmt.Sprintf("%q is no goal", f.goal), "throughput or latency"}
+		return cfg, &usageError{"--goal", fmt.Sprintf("%q is no goal", f.goal), "throughput, latency or fair"}
 	}
 	var err error
 	if cfg.Directions, err = f.directions(); err != nil {
@@ -135,6 +136,12 @@ func (f *tuneFlags) run(cmd *cobra.Command, text string, cfg tune.Config) error 
 		return err
 	}
 	defer far.Close()
+	if cfg.Goal == tune.Fair {
+		if cfg.Beside, err = f.again(ctx, text, far); err != nil {
+			return err
+		}
+		defer cfg.Beside.Close()
+	}
 	page, err := createOutput(cmd, "--html", f.html)
 	if err != nil {
 		return err

@@ -34,6 +34,7 @@ type TuneDirection struct {
 	Gain        *TuneGain          `json:"gain,omitempty"`
 	Goal        string             `json:"goal,omitempty"` // absent: throughput
 	Delay       *TuneDelay         `json:"delay,omitempty"`
+	Others      *TuneOthers        `json:"others,omitempty"`
 	File        *TuneFile          `json:"file,omitempty"`
 	Settings    []TuneSetting      `json:"settings,omitempty"`
 	Applied     *TuneApplied       `json:"applied,omitempty"`
@@ -103,6 +104,9 @@ type TuneRemedy struct {
 	GoodputBps float64     `json:"goodput_bps"`
 	Factor     float64     `json:"factor"`
 	CI95       *[2]float64 `json:"ci95,omitempty"`
+	// OthersFactor is the share that another flow kept of what it has beside the reference,
+	// where the goal was fair; Factor is of both flows' mean then.
+	OthersFactor *float64 `json:"others_factor,omitempty"`
 }
 
 // TuneGain is after over before.
@@ -120,11 +124,23 @@ type TuneDelay struct {
 	CI95    *[2]float64 `json:"ci95,omitempty"`
 }
 
+// TuneOthers is what another flow on the link keeps beside today's way to send, and beside what
+// was tried last, where the goal was fair.
+type TuneOthers struct {
+	BeforeBps float64     `json:"before_bps"`
+	AfterBps  float64     `json:"after_bps"`
+	Factor    float64     `json:"factor"`
+	CI95      *[2]float64 `json:"ci95,omitempty"`
+}
+
 // TuneFile is what a transfer of a stated size takes.
 type TuneFile struct {
 	Bytes   int64   `json:"bytes"`
 	BeforeS float64 `json:"before_s"`
 	AfterS  float64 `json:"after_s"`
+	// InitialWindow is with how many segments it would best begin, where slow start takes a
+	// tenth of its time or more.
+	InitialWindow int `json:"initial_window_segments,omitempty"`
 }
 
 // TuneSetting is a plan's setting and the host that it belongs to.

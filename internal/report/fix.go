@@ -3,6 +3,7 @@ package report
 import (
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
@@ -64,26 +65,9 @@ func (f *FixFacts) expected(s remedy.Step, first bool) *record.Expected {
 	return e
 }
 
-const (
-	usualInitialWindow   = 10  // segments, RFC 6928
-	largestInitialWindow = 100 // segments: more at once is a burst that shallow queues drop
-)
-
-// initialWindow is the number of segments to begin with: all of the transfer, or as much of
-// it as the path holds; 0 where that is not known or no more than there is.
+// initialWindow is the number of segments to begin with; 0 where no more than usual is better.
 func (f *FixFacts) initialWindow() int {
-	if f.MSSBytes <= 0 || f.Bytes <= 0 {
-		return 0
-	}
-	bytes := float64(f.Bytes)
-	if f.PathBps > 0 && f.RTTS > 0 {
-		bytes = math.Min(bytes, f.PathBps/8*f.RTTS)
-	}
-	segments := int(math.Min(math.Ceil(bytes/float64(f.MSSBytes)), largestInitialWindow))
-	if segments <= usualInitialWindow {
-		return 0
-	}
-	return segments
+	return model.LargerInitialWindow(f.Bytes, f.PathBps, time.Duration(f.RTTS*float64(time.Second)), f.MSSBytes)
 }
 
 // sparedS is the time of the round trips that the larger initial window spares: slow start
@@ -96,7 +80,7 @@ func (f *FixFacts) sparedS() float64 {
 	if initial == 0 || f.RTTS <= 0 {
 		return 0
 	}
-	return (rounds(usualInitialWindow) - rounds(initial)) * f.RTTS
+	return (rounds(model.InitialWindow) - rounds(initial)) * f.RTTS
 }
 
 // pacedShare of a policed rate keeps what is sent, retransmissions included, below it.

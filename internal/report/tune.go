@@ -50,6 +50,9 @@ func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection
 		if r.Beside != (tune.Setup{}) {
 			remedy.Beside = r.Beside.String()
 		}
+		if r.Others > 0 {
+			remedy.OthersFactor = &r.Others
+		}
 		out.Remedies = append(out.Remedies, remedy)
 	}
 	if d.After != nil {
@@ -66,8 +69,12 @@ func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection
 		out.Delay = &record.TuneDelay{BeforeS: d.Delay.Before.Seconds(), AfterS: d.Delay.After.Seconds(),
 			Factor: d.Delay.Factor.Mid, CI95: bounds(d.Delay.Factor)}
 	}
+	if o := d.Others; o != nil {
+		out.Others = &record.TuneOthers{BeforeBps: o.Before, AfterBps: o.After, Factor: o.Factor.Mid, CI95: bounds(o.Factor)}
+	}
 	if d.File != nil {
-		out.File = &record.TuneFile{Bytes: d.File.Bytes, BeforeS: d.File.Before.Seconds(), AfterS: d.File.After.Seconds()}
+		out.File = &record.TuneFile{Bytes: d.File.Bytes, BeforeS: d.File.Before.Seconds(), AfterS: d.File.After.Seconds(),
+			InitialWindow: d.File.InitialWindow}
 	}
 	switch {
 	case d.Chosen != nil:

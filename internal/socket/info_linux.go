@@ -74,6 +74,7 @@ var (
 	endOfRate     = unsafe.Offsetof(unix.TCPInfo{}.Delivery_rate) + 8
 	endOfLimits   = unsafe.Offsetof(unix.TCPInfo{}.Sndbuf_limited) + 8
 	endOfSent     = unsafe.Offsetof(unix.TCPInfo{}.Bytes_retrans) + 8
+	endOfMarked   = unsafe.Offsetof(unix.TCPInfo{}.Delivered_ce) + 4
 	endOfSendWnd  = unsafe.Offsetof(unix.TCPInfo{}.Snd_wnd) + 4
 	endOfRecvWnd  = unsafe.Offsetof(unix.TCPInfo{}.Rcv_wnd) + 4
 )
@@ -134,6 +135,10 @@ func (i *tcpInfo) fill(s *transfer.Sample) {
 		s.Sent, s.RetransmittedBytes = int64(i.Bytes_sent), int64(i.Bytes_retrans)
 		// Segments need not be full: what was never acknowledged is a bound in bytes.
 		s.InFlight = min(s.InFlight, max(s.Sent-s.RetransmittedBytes-s.Acked, 0))
+	}
+	if i.has(endOfMarked) {
+		s.Have |= transfer.HaveMarked
+		s.Marked = int64(i.Delivered_ce)
 	}
 	if i.has(endOfSendWnd) {
 		s.Have |= transfer.HaveSendWnd

@@ -21,7 +21,7 @@ func TestShorterStructs(t *testing.T) {
 	for at, v := range map[int]uint32{8: 204_000, 12: 40_000, 16: 1448, 20: 536, 24: 10, 28: 0, 32: 0, 36: 0, 40: 0, 44: 5,
 		48: 0, 52: 7,
 		56: 5, 60: 1500, 64: 0, 68: 20_000, 72: 500, 76: 1 << 30, 80: 100, 84: 1448, 88: 3, 92: 0, 96: 14_480, 100: 4,
-		136: 1000, 140: 900, 144: 4321, 148: 19_000, 152: 800, 156: 700, 192: 50, 196: 0, 216: 0, 220: 0, 224: 0, 228: 65536,
+		136: 1000, 140: 900, 144: 4321, 148: 19_000, 152: 800, 156: 700, 192: 50, 196: 11, 216: 0, 220: 0, 224: 0, 228: 65536,
 		232: 1 << 20, 236: 0} {
 		ne.PutUint32(whole[at:], v)
 	}
@@ -34,16 +34,17 @@ func TestShorterStructs(t *testing.T) {
 		transfer.HaveRetrans
 	const counters = base | transfer.HaveAcked | transfer.HaveReceived
 	const rate = counters | transfer.HaveNotSent | transfer.HaveMinRTT | transfer.HaveRate
+	const limits = rate | transfer.HaveLimits
 	for _, c := range []struct {
 		kernel string
 		length int
 		have   transfer.Fields
 	}{
 		{"2.6", 104, base}, {"4.2", 144, counters}, {"4.6", 160, counters | transfer.HaveNotSent | transfer.HaveMinRTT},
-		{"4.9", 168, rate}, {"4.10", 192, rate | transfer.HaveLimits}, {"4.19", 224, rate | transfer.HaveLimits},
-		{"5.4", 232, rate | transfer.HaveLimits | transfer.HaveSendWnd},
-		{"6.2", 240, rate | transfer.HaveLimits | transfer.HaveSendWnd | transfer.HaveReceiveWnd},
-		{"6.18", 280, rate | transfer.HaveLimits | transfer.HaveSendWnd | transfer.HaveReceiveWnd},
+		{"4.9", 168, rate}, {"4.10", 192, limits}, {"4.19", 224, limits | transfer.HaveMarked},
+		{"5.4", 232, limits | transfer.HaveMarked | transfer.HaveSendWnd},
+		{"6.2", 240, limits | transfer.HaveMarked | transfer.HaveSendWnd | transfer.HaveReceiveWnd},
+		{"6.18", 280, limits | transfer.HaveMarked | transfer.HaveSendWnd | transfer.HaveReceiveWnd},
 	} {
 		var s transfer.Sample
 		idle := DecodeLinux(whole[:c.length], &s)
@@ -65,7 +66,7 @@ func TestShorterStructs(t *testing.T) {
 			wants.Busy, wants.ReceiveLimited, wants.SendLimited = 3*time.Second, time.Second, 500*time.Millisecond
 		}
 		if c.length >= 224 {
-			wants.Sent, wants.RetransmittedBytes, wants.InFlight = 502_000, 1448, 551
+			wants.Sent, wants.RetransmittedBytes, wants.InFlight, wants.Marked = 502_000, 1448, 551, 11
 		}
 		if c.length >= 232 {
 			wants.SendWnd = 65536

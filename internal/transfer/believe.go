@@ -248,6 +248,7 @@ func (b *believer) sample(s *Sample) {
 	b.bytes("received", s.Received)
 	b.bytes("program", s.Program)
 	b.bytes("lost", s.Lost)
+	b.bytes("marked", s.Marked)
 	b.within("timeouts", float64(s.Timeouts), 0, math.MaxUint8)
 	// A segment that was sent again has one byte at least, but for those of the handshake.
 	most := b.most

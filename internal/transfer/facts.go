@@ -155,6 +155,23 @@ func (s *Stream) Retransmitted() (segments int64, ok bool) {
 	return s.Samples[n-1].Retransmitted, true
 }
 
+// Marked is how many segments of all the sender's connections came marked by a queue that does
+// so instead of dropping (RFC 3168), by their last samples; ok is false where that is not known.
+func (r *Result) Marked() (segments int64, ok bool) {
+	end := r.Sender()
+	if end == nil {
+		return 0, false
+	}
+	for i := range end.Streams {
+		s := end.Streams[i].Samples
+		if len(s) == 0 || s[len(s)-1].Have&HaveMarked == 0 {
+			return 0, false
+		}
+		segments += s[len(s)-1].Marked
+	}
+	return segments, len(end.Streams) > 0
+}
+
 // OfferedWindow is the largest window that the first stream's sender saw in the second
 // half of the transfer, when automatic sizing and clamps have settled; where it did not
 // tell, the largest that the receiver says it advertised.

@@ -23,6 +23,7 @@ const (
 	HaveReceiveWnd Fields = 1 << 12 // ReceiveWnd
 	HaveQueue      Fields = 1 << 13 // Queued
 	HaveProgram    Fields = 1 << 14 // Program, Blocked, Paused, Awaited, and RunDelay where the system tells
+	HaveMarked     Fields = 1 << 15 // Marked
 )
 
 // Sample is one reading of one connection. Counters count from the connection's start;
@@ -56,6 +57,10 @@ type Sample struct {
 	Lost               int64 `json:"lost,omitempty"` // segments held lost now
 	Recovering         bool  `json:"recovering,omitempty"`
 	Timeouts           int64 `json:"timeouts,omitempty"` // consecutive, now
+
+	// Marked is how many segments the path marked with congestion experienced (RFC 3168), by what
+	// the receiver echoed: tcp_info's delivered_ce. 0 where the ends did not agree to ECN.
+	Marked int64 `json:"marked,omitempty"`
 
 	Acked    int64 `json:"acked,omitempty"`
 	Sent     int64 `json:"sent,omitempty"` // payload, retransmissions included

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/audit"
@@ -24,11 +26,15 @@ type Applied struct {
 	Far     []host.Did     // of the far one
 	Before  Measured       // with the old settings
 	After   Measured       // with the new ones
-	Gain    stats.Interval // of goodput; with the goal Latency of round trips a second
-	rate    stats.Interval // of goodput, with the goal Latency
+	Gain    stats.Interval // of goodput, or of what the goal wants to be large
+	rate    stats.Interval // of goodput, where the goal is another
+	goal    Goal
 	// Kept says that the change stands; else it was taken back, and Reason says why.
 	Kept   bool
 	Reason string
+	// Marked is how many segments queues marked, all runs with the change together, where
+	// ECN was asked for and the sender tells; else nil.
+	Marked *int64
 }
 
 // fewestPairs keeps two runs that happen to agree from deciding.
@@ -39,10 +45,14 @@ const fewestPairs = 3
 // that was better, belongs to the route; larger buffers to the host; another congestion
 // control, where windows do not limit and it helps, to the route or else to the host. Pacing
 // becomes a shaper of what goes to the far end; a *host.UnsettableError says that the device's
-// queue is to be left alone.
+// queue is to be left alone. Where a transfer of a stated size is of interest that slow start
+// limits, the route's initial window is what it needs.
 func (d *Direction) HostChanges(far netip.Addr, target plan.Target, now *audit.Snapshot) ([]host.Change, error) {
 	prefix, err := host.RouteTo(far)
 	routed := err == nil && prefix != "default" && prefix != "::/0"
+	if routed && d.shortFile() > 0 {
+		return []host.Change{host.Set(host.Route, prefix+" initcwnd", strconv.Itoa(d.File.InitialWindow))}, nil
+	}
 	if changes := d.narrower(prefix); routed && len(changes) > 0 {
 		return changes, nil
 	}
@@ -69,6 +79,15 @@ func (d *Direction) HostChanges(far netip.Addr, target plan.Target, now *audit.S
 	return []host.Change{host.Set(host.Sysctl, "net.ipv4.tcp_congestion_control", congestion)}, nil
 }
 
+// shortFile is the size of the transfer of interest, where slow start is what limits that one
+// and this host is who sends it; else 0.
+func (d *Direction) shortFile() int64 {
+	if d.File == nil || d.File.InitialWindow == 0 || d.Direction != transfer.Up {
+		return 0
+	}
+	return d.File.Bytes
+}
+
 // shaper holds what this host sends to the far end to the chosen pacing.
 func (d *Direction) shaper(far netip.Addr) ([]host.Change, error) {
 	name, err := host.ShaperTo(far)
@@ -82,16 +101,31 @@ func (d *Direction) shaper(far netip.Addr) ([]host.Change, error) {
 	return changes, nil
 }
 
-// marks has this host ask for ECN where loss limits and nothing else was shown to help. The
+// marks has this host ask for ECN where loss limits and nothing else helps that it can do. The
 // far end agrees by its default (net.ipv4.tcp_ecn = 2). Only a queue that marks makes a
 // difference then, so the proof takes it back on any other path.
 func (d *Direction) marks(now *audit.Snapshot) []host.Change {
 	v := d.Before.Verdict
-	const ecn = "net.ipv4.tcp_ecn"
-	if v.Limiter != verdict.Congestion || v.Subtype != "" || d.Chosen != nil || now.Values[ecn] == "1" {
+	elsewhere := d.Chosen == nil || d.Direction == transfer.Down && d.Chosen.Window == 0 // nothing of it is this host's
+	if v.Limiter != verdict.Congestion || v.Subtype != "" || !elsewhere || now.Values[ecnSetting] == "1" {
 		return nil
 	}
-	return []host.Change{host.Set(host.Sysctl, ecn, "1")}
+	return []host.Change{host.Set(host.Sysctl, ecnSetting, "1")}
+}
+
+// ecnSetting is 1 where connections ask for ECN, 2 where they agree to it only (tcp(7)).
+const ecnSetting = "net.ipv4.tcp_ecn"
+
+// count adds what was marked in a run with the change.
+func (a *Applied) count(r *transfer.Result) {
+	if a.Marked == nil {
+		return
+	}
+	if marked, ok := r.Marked(); ok {
+		*a.Marked += marked
+	} else {
+		a.Marked = nil
+	}
 }
 
 // hostSettings raise the buffers' maxima of this host to what fills the path.
@@ -177,11 +211,17 @@ func Apply(ctx context.Context, cfg Config, d *Direction, changes []host.Change,
 	if l.budget.Time == 0 {
 		l.budget.Time = max(30*time.Second, 300*d.Path.RTT)
 	}
+	if slices.ContainsFunc(changes, func(c host.Change) bool { return strings.HasSuffix(c.Name, " initcwnd") }) {
+		l.fileBytes = d.shortFile()
+	}
 	s := &toggle{sides: []side{&thisHost{changes}}}
 	if far != nil {
 		s.sides = append(s.sides, far)
 	}
-	out := &Applied{}
+	out := &Applied{goal: cfg.Goal}
+	if slices.ContainsFunc(changes, func(c host.Change) bool { return c.Name == ecnSetting }) {
+		out.Marked = new(int64)
+	}
 	err := l.alternate(ctx, s, out)
 	out.decide(err)
 	// Whatever happened, the host ends as Kept says.
@@ -221,15 +261,12 @@ func (l *loop) alternate(ctx context.Context, s *toggle, out *Applied) error {
 			if err := s.set(ctx, on); err != nil {
 				return err
 			}
-			reason := "proof: as it was"
-			if on {
-				reason = "proof: with the change"
-			}
-			t, err := l.try(ctx, l.automatic(length, reason))
+			t, err := l.tryWith(ctx, on, length)
 			if err != nil {
 				return err
 			}
 			if on {
+				out.count(t.result)
 				with = append(with, &t)
 			} else {
 				without = append(without, &t)
@@ -237,11 +274,26 @@ func (l *loop) alternate(ctx context.Context, s *toggle, out *Applied) error {
 		}
 		out.Before, out.After = l.measured(without), l.measured(with)
 		out.Gain = stats.Gain(out.Before.Goodputs, out.After.Goodputs, confidence)
-		if l.cfg.Goal == Latency {
+		if l.cfg.Goal == Latency || l.cfg.Goal == Fair && l.fileBytes == 0 {
 			out.rate, out.Gain = out.Gain, stats.Gain(l.scores(without), l.scores(with), confidence)
 		}
 	}
 	return nil
+}
+
+// tryWith makes one transfer of a proof: of the stated size where slow start is what limits
+// that, and its whole time counts.
+func (l *loop) tryWith(ctx context.Context, on bool, length time.Duration) (Trial, error) {
+	reason := "proof: as it was"
+	if on {
+		reason = "proof: with the change"
+	}
+	t := l.automatic(length, reason)
+	if l.fileBytes == 0 {
+		return l.tryFor(ctx, t)
+	}
+	t.whole, t.Spec.Bytes, t.Spec.Time = true, l.fileBytes, 10*length
+	return l.try(ctx, t)
 }
 
 // scores are what the goal wants to be large, of each transfer.
@@ -261,6 +313,8 @@ func (a *Applied) decide(err error) {
 		a.Reason = "the proof was cut short: " + err.Error()
 	case a.rate.Mid > 0 && a.rate.Mid < keeps:
 		a.Reason = fmt.Sprintf("the change costs goodput (× %.2f)", a.rate.Mid)
+	case a.Gain.Low > 1 && a.rate.Mid > 0 && a.goal == Fair:
+		a.Kept, a.Reason = true, "shown to gain more than it takes from another flow on the link"
 	case a.Gain.Low > 1 && a.rate.Mid > 0:
 		a.Kept, a.Reason = true, "shown to shorten the queue and to keep the rate"
 	case a.Gain.Low > 1:
@@ -270,5 +324,12 @@ func (a *Applied) decide(err error) {
 		a.Reason = "the path is slower with the change"
 	default:
 		a.Reason = fmt.Sprintf("no gain was shown (× %.2f to × %.2f)", a.Gain.Low, a.Gain.High)
+	}
+	switch {
+	case a.Marked == nil || err != nil:
+	case *a.Marked == 0:
+		a.Reason += "; no queue on the way marked anything"
+	default:
+		a.Reason += fmt.Sprintf("; queues marked %d segments instead of dropping them", *a.Marked)
 	}
 }

@@ -34,10 +34,15 @@ type Delay struct {
 	Factor        stats.Interval // after over before, 95 %
 }
 
-// score is what the goal wants to be large: goodput in bit/s, or round trips a second under
-// load. It is 0 for a transfer that gave up more goodput than its reference may lose.
+// score is what the goal wants to be large: goodput in bit/s, round trips a second under load,
+// or the mean of two flows' goodputs. It is 0 for a transfer that gave up more goodput than
+// its reference may lose.
 func (l *loop) score(t *Trial, reference float64) float64 {
-	if l.cfg.Goal != Latency {
+	switch l.cfg.Goal {
+	case Fair:
+		return t.fairly()
+	case Latency:
+	default:
 		return t.Goodput
 	}
 	rtt := t.result.MeanRTT()
@@ -45,6 +50,22 @@ func (l *loop) score(t *Trial, reference float64) float64 {
 		return 0
 	}
 	return 1 / rtt.Seconds()
+}
+
+// tryFor makes one transfer as the goal wants it measured.
+func (l *loop) tryFor(ctx context.Context, t Trial) (Trial, error) {
+	if l.cfg.Goal == Fair {
+		return l.beside(ctx, t)
+	}
+	return l.try(ctx, t)
+}
+
+// span is how long a transfer takes that is measured as the goal wants it.
+func (l *loop) span(s Setup) time.Duration {
+	if l.cfg.Goal == Fair {
+		return l.together(l.length(s))
+	}
+	return l.length(s)
 }
 
 // seekLatency finds what shortens the queue that today's transfer builds, if it is worth it.

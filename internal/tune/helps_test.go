@@ -1,11 +1,14 @@
 package tune
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/audit"
 	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -81,6 +84,49 @@ func TestSlowLinesAreMeasuredLongEnough(t *testing.T) {
 		}
 		if got := d.Path.CapacityBps / path.CapacityBps(); got < 0.98 || got > 1.02 {
 			t.Errorf("%.0f bit/s: the capacity is %.3f of the line's", bps, got)
+		}
+	}
+}
+
+// A route's initial window is for transfers that slow start limits and that this host sends.
+func TestShortFilesBeginWithMore(t *testing.T) {
+	for _, c := range []struct {
+		bytes int64
+		want  bool
+	}{{300e3, true}, {1e6, true}, {1e9, false}, {5e3, false}} {
+		path := narrow()
+		path.AutoWindow = 4 * path.BDP()
+		for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
+			d := run(t, simpeer.New(path, 1), func(cfg *Config) {
+				cfg.FileSize, cfg.Budget, cfg.Directions = c.bytes, 10*time.Second, []transfer.Direction{direction}
+			})
+			if got := d.File.InitialWindow; (got > 0) != c.want || got > 100 {
+				t.Errorf("%d bytes: %d segments", c.bytes, got)
+			}
+			if got := d.shortFile() > 0; got != (c.want && direction == transfer.Up) {
+				t.Errorf("%d bytes, %s: changes the route: %v", c.bytes, direction, got)
+			}
+		}
+	}
+}
+
+// What asking for ECN came to says whether any queue marks.
+func TestAppliedSaysWhatWasMarked(t *testing.T) {
+	run := func(have transfer.Fields, marked int64) *transfer.Result {
+		return &transfer.Result{Spec: transfer.Spec{Direction: transfer.Up}, Near: &transfer.End{Streams: []transfer.Stream{
+			{Samples: []transfer.Sample{{Have: have, Marked: marked}}}}}}
+	}
+	for _, c := range []struct {
+		have   transfer.Fields
+		marked int64
+		want   string
+	}{{transfer.HaveMarked, 0, "no queue on the way marked"}, {transfer.HaveMarked, 7, "marked 14 segments"},
+		{0, 0, "no gain was shown (× 0.90 to × 1.10)"}} {
+		a := Applied{Gain: stats.Interval{Low: 0.9, Mid: 1, High: 1.1}, Marked: new(int64)}
+		a.count(run(c.have, c.marked))
+		a.count(run(c.have, c.marked))
+		if a.decide(nil); !strings.Contains(a.Reason, c.want) || a.Kept {
+			t.Errorf("%+v: %s", c, a.Reason)
 		}
 	}
 }

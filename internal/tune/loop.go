@@ -42,6 +42,7 @@ type loop struct {
 	winner     Setup       // of the contests; zero: none was shown to help
 	pairNoise  stats.Noise // of one pair in the last contest
 	shown      bool        // the proof showed a gain, with search.ContestError
+	fileBytes  int64       // bytes that a proof of --apply transfers; 0: for a time
 }
 
 func newLoop(cfg Config, d transfer.Direction) *loop {
@@ -74,7 +75,7 @@ func (l *loop) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	if few := l.few(&t); few > 1 && !l.over(0.2) {
+	if few := l.few(&t); few > 1 && l.leaves(time.Duration(few*float64(length))) {
 		// A run of a few segments tells neither rate nor limiter: it is left out of them all.
 		l.out.Trials = nil
 		length = time.Duration(few * float64(length))
@@ -103,6 +104,12 @@ func (l *loop) few(t *Trial) float64 {
 		mss = h.MSS
 	}
 	return max(1, float64(enoughSegments*mss)/float64(max(t.bytes, 1)))
+}
+
+// leaves says that a transfer of that length leaves half of the budget that was stated. Where
+// none was, it follows from the rate, which this is about.
+func (l *loop) leaves(length time.Duration) bool {
+	return l.cfg.Budget == 0 || l.elapsed+length <= l.cfg.Budget/2
 }
 
 // climb gets windows out of the way: while a transfer is held back by its window, the
@@ -139,11 +146,15 @@ func (l *loop) climb(ctx context.Context) error {
 			return err
 		}
 	}
+	times := 1
+	if l.cfg.Goal == Fair {
+		times = fairBudgets
+	}
 	if l.budget.Time == 0 {
-		l.budget.Time = l.config().Budget().Time
+		l.budget.Time = time.Duration(times) * l.config().Budget().Time
 	}
 	if l.budget.Bytes == 0 {
-		l.budget.Bytes = l.config().Budget().Bytes
+		l.budget.Bytes = int64(times) * l.config().Budget().Bytes
 	}
 	return nil
 }

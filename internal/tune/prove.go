@@ -39,17 +39,17 @@ func (l *loop) prove(ctx context.Context) error {
 	target, ok := l.target()
 	var before, after []float64
 	var was, is []*Trial
-	for ok && len(before) < mostPairs && l.affords(l.length(Setup{})+l.length(target), 1) && !l.proven(before, after) {
+	for ok && len(before) < mostPairs && l.affords(l.span(Setup{})+l.span(target), 1) && !l.proven(before, after) {
 		pair := []Trial{l.with(Setup{}, l.length(Setup{}), "proof: before"), l.with(target, l.length(target), "proof: after")}
 		if len(before)%2 == 1 {
 			slices.Reverse(pair)
 		}
 		for _, t := range pair {
-			t, err := l.try(ctx, t)
+			t, err := l.tryFor(ctx, t)
 			if err != nil {
 				return err
 			}
-			if l.searched != nil && t.Remedy == "" {
+			if !t.shared && l.searched != nil && t.Remedy == "" {
 				l.searched.Observe(search.Trial{Automatic: t.Automatic, Window: t.Asked}, t.outcome())
 			}
 			if t.Automatic {
@@ -58,7 +58,7 @@ func (l *loop) prove(ctx context.Context) error {
 				after, is = append(after, l.score(&t, 0)), append(is, &t)
 			}
 		}
-		if l.winner != (Setup{}) {
+		if l.winner != (Setup{}) || l.cfg.Goal == Fair {
 			continue
 		}
 		l.answer = l.searched.Answer()
@@ -73,6 +73,10 @@ func (l *loop) prove(ctx context.Context) error {
 		if l.cfg.Goal == Latency {
 			l.out.Delay = l.delay(was, is)
 			l.shown = l.shown && l.out.Gain.Mid >= keeps
+		}
+		if l.cfg.Goal == Fair {
+			l.out.Others = othersOf(was, is, l.pairNoise)
+			return l.alone(ctx, target)
 		}
 	}
 	return nil
@@ -145,14 +149,20 @@ func (l *loop) change(target Setup) {
 	}
 	out.Verdict, out.Chosen, out.After = search.Change, &chosen, &after
 	unproven := out.Gain.Low <= 1 && !math.IsNaN(out.Gain.Mid) && len(after.Goodputs) > 1
-	if l.winner != (Setup{}) {
+	if l.winner != (Setup{}) || l.cfg.Goal == Fair {
 		out.Shown, unproven = l.shown, !l.shown
 	}
-	if unproven {
-		out.Verdict, out.Shown, out.Chosen, out.After = search.Inconclusive, false, nil, nil
-		l.warn("the proof of %s showed no gain (× %.2f to × %.2f), so nothing is recommended", target, out.Gain.Low,
-			out.Gain.High)
+	if !unproven {
+		return
 	}
+	out.Verdict, out.Shown, out.Chosen, out.After = search.Inconclusive, false, nil, nil
+	if o := out.Others; o != nil {
+		l.warn("%s was not shown to gain more than it takes: beside another flow it gives × %.2f and leaves that one × "+
+			"%.2f, so nothing is recommended", target, out.Gain.Mid, o.Factor.Mid)
+		return
+	}
+	l.warn("the proof of %s showed no gain (× %.2f to × %.2f), so nothing is recommended", target, out.Gain.Low,
+		out.Gain.High)
 }
 
 // of are the trials that a condition picks.
@@ -194,8 +204,14 @@ func (l *loop) file() *File {
 		return model.TransferTime(float64(l.cfg.FileSize), goodput, p.RTT, p.MSS)
 	}
 	f := &File{Bytes: l.cfg.FileSize, Before: takes(l.out.Before.Interval.Mid)}
+	goodput := l.out.Before.Interval.Mid
 	if f.After = f.Before; l.out.Chosen != nil {
-		f.After = takes(l.out.After.Interval.Mid)
+		goodput = l.out.After.Interval.Mid
+		f.After = takes(goodput)
+	}
+	steady := p.RTT.Seconds() + float64(f.Bytes)*8/goodput
+	if f.After.Seconds() >= tenth*steady {
+		f.InitialWindow = model.LargerInitialWindow(f.Bytes, p.CapacityBps, p.RTT, p.MSS)
 	}
 	return f
 }
@@ -216,6 +232,8 @@ func (l *loop) reason() string {
 		return "shown to shorten the queue and to keep the rate"
 	case l.cfg.Goal == Latency && out.Verdict == search.NoChange:
 		return "a transfer adds so little to the round trip that nobody notices: nothing to change"
+	case l.cfg.Goal == Fair && out.Chosen != nil:
+		return "shown to gain more than it takes from another flow on the link"
 	case out.Chosen != nil && l.winner != Setup{} && l.answer.Clipped:
 		return "shown to be better than what there is; the systems' ceilings keep one connection's window below the " +
 			units.Size(out.Path.Window).Exact() + " that the path needs"

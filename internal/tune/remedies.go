@@ -31,10 +31,13 @@ type Remedy struct {
 	Goodput float64
 	Runs    int
 	Spec    transfer.Spec
-	// Gain is over the reference: of goodput, or of round trips a second where the goal is
-	// Latency. Its interval holds for all remedies and all looks at
+	// Gain is over the reference: of goodput, of round trips a second where the goal is
+	// Latency, or of what both flows have where it is Fair. Its interval holds for all remedies and all looks at
 	// them together with search.ContestError one way.
 	Gain stats.Interval
+	// Others is the share that another flow kept of what it has beside the reference, with
+	// the goal Fair; 0: not measured.
+	Others float64
 }
 
 // seek finds the setup to end with: the window that is enough, where windows may matter,
@@ -199,12 +202,12 @@ func (l *loop) controls() (ideas []Setup) {
 func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bool) (Setup, bool, error) {
 	setups := append([]Setup{base}, rivals...)
 	c := search.NewContest(len(rivals), mostRounds, l.expectedNoise(), l.cfg.Seed)
-	runs := make([][]float64, len(setups))
+	runs := make([][]*Trial, len(setups))
 	defer func() { l.note(c, setups, runs) }()
 	for order := c.Next(); len(order) > 0; order = c.Next() {
 		round := time.Duration(0)
 		for _, i := range order {
-			round += l.length(setups[i])
+			round += l.span(setups[i])
 		}
 		if round += l.proofTime(rivals); !l.affords(round, 1) && !(first && l.extend(c)) {
 			break
@@ -215,7 +218,7 @@ func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bo
 			if i == 0 {
 				reason = "what it is compared with"
 			}
-			t, err := l.try(ctx, l.with(setups[i], l.length(setups[i]), reason))
+			t, err := l.tryFor(ctx, l.with(setups[i], l.length(setups[i]), reason))
 			if ctx.Err() != nil || err != nil && i == 0 {
 				return base, false, err
 			}
@@ -224,8 +227,10 @@ func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bo
 				continue
 			}
 			ran[i] = t
-			runs[i] = append(runs[i], t.Goodput)
-			l.throughStreams(&t)
+			runs[i] = append(runs[i], &t)
+			if !t.shared {
+				l.throughStreams(&t)
+			}
 		}
 		scores := map[int]float64{}
 		for i, t := range ran {
@@ -242,9 +247,9 @@ func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bo
 func (l *loop) proofTime(setups []Setup) time.Duration {
 	longest := time.Duration(0)
 	for _, s := range setups {
-		longest = max(longest, l.length(s))
+		longest = max(longest, l.span(s))
 	}
-	return fewestProof * (l.length(Setup{}) + longest)
+	return fewestProof * (l.span(Setup{}) + longest)
 }
 
 // extend doubles a budget that nobody stated, once, where nothing was compared yet, or where
@@ -265,14 +270,18 @@ func (l *loop) extend(c *search.Contest) bool {
 const longestBudget = time.Minute
 
 // note enters what a contest told of each rival.
-func (l *loop) note(c *search.Contest, setups []Setup, runs [][]float64) {
+func (l *loop) note(c *search.Contest, setups []Setup, runs [][]*Trial) {
 	for i := 1; i < len(setups); i++ {
 		if len(runs[i]) == 0 {
 			continue
 		}
-		l.out.Remedies = append(l.out.Remedies, Remedy{Name: setups[i].String(), Setup: setups[i], Beside: setups[0],
-			Goodput: stats.Median(runs[i]), Runs: c.Runs(i), Gain: c.Gain(i),
-			Spec: withDirection(l.with(setups[i], l.length(setups[i]), "").Spec, l.out.Direction)})
+		r := Remedy{Name: setups[i].String(), Setup: setups[i], Beside: setups[0],
+			Goodput: stats.Median(goodputs(runs[i])), Runs: c.Runs(i), Gain: c.Gain(i),
+			Spec: withDirection(l.with(setups[i], l.length(setups[i]), "").Spec, l.out.Direction)}
+		if l.cfg.Goal == Fair && len(runs[0]) > 0 {
+			r.Others = othersOf(runs[0], runs[i], stats.Noise{}).Factor.Mid
+		}
+		l.out.Remedies = append(l.out.Remedies, r)
 	}
 }
 

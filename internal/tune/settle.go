@@ -16,7 +16,8 @@ const larger = 1.25
 // window is what limits, and the window is just enough.
 func (l *loop) settle(m *Measured, with Setup) {
 	v := &m.Verdict
-	if v.Limiter != verdict.ReceiverWindow && v.Limiter != verdict.SendBuffer {
+	window := blamed(v)
+	if window == "" {
 		return
 	}
 	effective := 0
@@ -39,7 +40,6 @@ func (l *loop) settle(m *Measured, with Setup) {
 	if effective == 0 || other == nil || best >= tenth*m.Interval.Mid {
 		return
 	}
-	window := v.Limiter
 	v.Limiter, v.Subtype, v.Candidates = verdict.Bottleneck, "", nil
 	if often := usual(roomier); often != nil {
 		v.Limiter, v.Subtype, v.Candidates = often.verdict.Limiter, often.verdict.Subtype, often.verdict.Candidates
@@ -60,13 +60,28 @@ func (l *loop) settle(m *Measured, with Setup) {
 		"larger_bps": best}}}, v.Evidence...)
 }
 
+// blamed is the window or buffer that a verdict names, or leaves open among others; "" if it
+// names none.
+func blamed(v *verdict.Verdict) verdict.Name {
+	names := []verdict.Name{v.Limiter}
+	if v.Limiter == verdict.Mixed {
+		names = v.Candidates
+	}
+	for _, name := range names {
+		if name == verdict.ReceiverWindow || name == verdict.SendBuffer {
+			return name
+		}
+	}
+	return ""
+}
+
 // usual is a trial of the limiter, windows apart, that most of the roomier trials had; nil
 // where none had another. A full link is the answer where as many say so.
 func usual(roomier map[Setup][]*Trial) (often *Trial) {
 	count := map[verdict.Name]int{}
 	for _, trials := range roomier {
 		for _, t := range trials {
-			if t.Limiter == verdict.ReceiverWindow || t.Limiter == verdict.SendBuffer {
+			if blamed(&t.verdict) != "" {
 				continue
 			}
 			count[t.Limiter]++

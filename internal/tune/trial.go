@@ -25,6 +25,9 @@ type Trial struct {
 	Goodput   float64 // bit/s without slow start
 	Limiter   verdict.Name
 	Spec      transfer.Spec
+	whole     bool    // slow start counts: what is of interest is how long it takes
+	shared    bool    // another flow was beside it
+	others    float64 // goodput of that flow, bit/s
 	verdict   verdict.Verdict
 	result    *transfer.Result
 	elapsed   time.Duration
@@ -62,7 +65,10 @@ func (l *loop) try(ctx context.Context, t Trial) (Trial, error) {
 	if t.Goodput = received.Bps(); t.Goodput == 0 { // all of it came at once
 		t.Goodput = float64(received.Bytes) * 8 / t.elapsed.Seconds()
 	}
-	if startup, ok := result.Startup(); ok {
+	switch startup, ok := result.Startup(); {
+	case t.whole:
+		t.Goodput = float64(received.Bytes) * 8 / (received.Duration() + result.LeastRTT()).Seconds()
+	case ok:
 		t.Goodput = startup.SteadyBps
 	}
 	t.Lossless = result.Lossless()
@@ -70,8 +76,10 @@ func (l *loop) try(ctx context.Context, t Trial) (Trial, error) {
 	t.Limiter = t.verdict.Limiter
 	sender, receiver := l.ends(&t.Spec)
 	t.settle(*sender, *receiver)
-	l.out.Trials = append(l.out.Trials, t)
-	l.best = max(l.best, t.Goodput)
+	if !t.shared {
+		l.out.Trials = append(l.out.Trials, t)
+		l.best = max(l.best, t.Goodput)
+	}
 	return t, nil
 }
 

@@ -20,14 +20,16 @@ type Config struct {
 	Peer       transfer.Peer
 	Directions []transfer.Direction
 	// Budget bounds each direction's time; 0 is the search's own: the larger of 30 s,
-	// 900 segments' time and 150 round trips, and at most a tenth of an exhaustive
-	// sweep.
+	// 900 segments' time (375 on modems) and 150 round trips, and at most a tenth of an
+	// exhaustive sweep.
 	Budget   time.Duration
 	MaxBytes int64 // payload each direction may move; 0: by the same rule
 	Goal     Goal  // ""; Throughput
 	// FileSize is a transfer whose time before and after is of interest; 0: none.
 	FileSize int64
 	Seed     uint64 // of the order of the trials
+	// Beside is the far end once more, for the flow beside ours with the goal Fair.
+	Beside transfer.Peer
 	// Echo asks the idle path to a host for single round trips, about rtt long each, in
 	// about the given time, and for its MTU; nil: the transfers' own have to do.
 	Echo     func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips, path.MTU)
@@ -68,6 +70,7 @@ type Direction struct {
 	Remedies []Remedy
 	Gain     *stats.Interval // after over before, 95 %
 	Delay    *Delay          // with the goal Latency
+	Others   *Others         // with the goal Fair
 	File     *File
 	Reason   string // of the verdict, in words
 	Warnings []string
@@ -96,6 +99,9 @@ type Chosen struct {
 type File struct {
 	Bytes         int64
 	Before, After time.Duration
+	// InitialWindow is with how many segments it would best begin, where slow start takes a
+	// tenth of its time or more; 0: no more than usual.
+	InitialWindow int
 }
 
 // Helps says whether the loop has an answer: something was shown to help, or there is

@@ -24,6 +24,9 @@ type Peer struct {
 	// Policed makes every way to send get the same: no congestion control and no number
 	// of streams carries more.
 	Policed bool
+	// Share is the part of the path's goodput that a transfer gets, where others are beside
+	// it; nil is all of it.
+	Share func(transfer.Spec) float64
 	// Fail is asked before each transfer; an error ends it half-way. nil never fails.
 	Fail func(transfer.Spec) error
 	// Ran lists the transfers.
@@ -86,6 +89,9 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	goodput, effective := path.Measure(p.rng, window, p.clock, length)
 	if s.Streams > 1 && !p.Policed {
 		goodput = math.Min(p.Path.CapacityBps(), goodput*float64(s.Streams))
+	}
+	if p.Share != nil {
+		goodput *= p.Share(s)
 	}
 	if s.Program.RequestResponse {
 		length = time.Duration(s.Bytes/int64(s.Program.WriteBytes)) * p.Path.RTT
