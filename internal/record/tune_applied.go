@@ -11,4 +11,6 @@ type TuneApplied struct {
 	Before  *TuneMeasured `json:"before,omitempty"`
 	After   *TuneMeasured `json:"after,omitempty"`
 	Gain    *TuneGain     `json:"gain,omitempty"`
+	// Marked is how many segments queues marked instead of dropping them, where ECN was asked for.
+	Marked *int64 `json:"marked_segments,omitempty"`
 }

@@ -9,7 +9,7 @@ import (
 
 // TuneApplied says what applying a direction's settings gave.
 func TuneApplied(a *tune.Applied, wholeHost bool) *record.TuneApplied {
-	out := &record.TuneApplied{Kept: a.Kept, Reason: a.Reason, Changes: hostChanges(a.Changes),
+	out := &record.TuneApplied{Kept: a.Kept, Reason: a.Reason, Marked: a.Marked, Changes: hostChanges(a.Changes),
 		Scope: applyScope(wholeHost, false)}
 	if len(a.Far) > 0 {
 		out.Far = hostChanges(a.Far)

@@ -31,21 +31,10 @@ func plain(w io.Writer, doc record.Document) error {
 		Charts  []template.HTML
 	}
 	var directions []direction
-	add := func(d *record.Direction, note string) {
-		if charts := svg.DirectionCharts(d); charts != nil {
-			directions = append(directions, direction{text.Heading(d.Direction) + note, charts})
-		}
-	}
-	switch d := doc.(type) {
-	case *record.Measure:
+	if d, ok := doc.(*record.Measure); ok {
 		for i := range d.Directions {
-			add(&d.Directions[i], "")
-		}
-	case *record.Tune:
-		for i := range d.Directions {
-			add(&d.Directions[i].Before.Direction, ", before")
-			if after := d.Directions[i].After; after != nil {
-				add(&after.Direction, ", after")
+			if charts := svg.DirectionCharts(&d.Directions[i]); charts != nil {
+				directions = append(directions, direction{text.Heading(d.Directions[i].Direction), charts})
 			}
 		}
 	}

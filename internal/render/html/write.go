@@ -22,6 +22,8 @@ func write(w io.Writer, doc record.Document) error {
 		return RFC6349(w, d)
 	case *record.Sweep:
 		return Sweep(w, d)
+	case *record.Tune:
+		return Tune(w, d)
 	}
 	return plain(w, doc)
 }

@@ -29,6 +29,25 @@ func Tune(w io.Writer, d *record.Tune) {
 
 func writeTuneDirection(w io.Writer, d *record.TuneDirection) {
 	fmt.Fprintf(w, "%s\n\n", Heading(d.Direction))
+	tuneFound(d).write(w, "  ")
+
+	fmt.Fprintln(w, "\n  tried")
+	tuneDirectionWriteTrials(w, d)
+	tuneDirectionWriteRemedies(w, d)
+
+	fmt.Fprintln(w)
+	tuneOutcome(d).write(w, "  ")
+	for _, s := range tuneSettings(d) {
+		fmt.Fprintf(w, "\n  %s\n", s.title)
+		s.table.write(w, "    ")
+	}
+	if d.Applied != nil {
+		writeTuneApplied(w, d.Applied)
+	}
+}
+
+// tuneFound is the path, what a program gets on it, and what limits that.
+func tuneFound(d *record.TuneDirection) *table {
 	top := newTable()
 	tunePathRows(&d.Path, top)
 	top.row("", "")
@@ -37,32 +56,30 @@ func writeTuneDirection(w io.Writer, d *record.TuneDirection) {
 	for _, e := range d.Before.Evidence {
 		top.row("", Sentence(e))
 	}
-	top.write(w, "  ")
+	return top
+}
 
-	fmt.Fprintln(w, "\n  tried")
-	tuneDirectionWriteTrials(w, d)
-	tuneDirectionWriteRemedies(w, d)
-
-	fmt.Fprintln(w)
+// tuneOutcome is what came of the trials.
+func tuneOutcome(d *record.TuneDirection) *table {
 	end := newTable()
 	if d.After != nil && d.Chosen != nil {
 		end.row("after", tuneMeasuredText(d.After))
 		end.row("limited by", Verdict(&d.After.Direction))
 	}
 	if d.Gain != nil && d.Chosen != nil {
-		text := fmt.Sprintf("× %s", factor(d.Gain.Factor))
-		if d.Gain.CI95 != nil {
-			text += fmt.Sprintf("   (× %s to × %s with 95 %% confidence)", factor(d.Gain.CI95[0]), factor(d.Gain.CI95[1]))
+		text := "× " + factor(d.Gain.Factor) + confidenceText(d.Gain.CI95)
+		if d.Others != nil {
+			text += ", beside another flow"
 		}
 		end.row("gain", text)
 	}
+	if o := d.Others; o != nil {
+		end.row("others keep", fmt.Sprintf("%s of %s: × %s", units.Rate(o.AfterBps), units.Rate(o.BeforeBps),
+			factor(o.Factor))+confidenceText(o.CI95))
+	}
 	if d.Delay != nil && d.Chosen != nil {
-		text := fmt.Sprintf("%s before, %s after: × %s", SecondsText(d.Delay.BeforeS), SecondsText(d.Delay.AfterS),
-			factor(d.Delay.Factor))
-		if d.Delay.CI95 != nil {
-			text += fmt.Sprintf("   (× %s to × %s with 95 %% confidence)", factor(d.Delay.CI95[0]), factor(d.Delay.CI95[1]))
-		}
-		end.row("under load", text)
+		end.row("under load", fmt.Sprintf("%s before, %s after: × %s", SecondsText(d.Delay.BeforeS),
+			SecondsText(d.Delay.AfterS), factor(d.Delay.Factor))+confidenceText(d.Delay.CI95))
 	}
 	if d.File != nil {
 		end.row("file", tuneFileText(d.File))
@@ -78,11 +95,15 @@ func writeTuneDirection(w io.Writer, d *record.TuneDirection) {
 	for _, warning := range d.Warnings {
 		end.row("note", warning)
 	}
-	end.write(w, "  ")
-	tuneDirectionWriteSettings(w, d)
-	if d.Applied != nil {
-		writeTuneApplied(w, d.Applied)
+	return end
+}
+
+// confidenceText is a factor's interval; "" where it has none.
+func confidenceText(ci *[2]float64) string {
+	if ci == nil {
+		return ""
 	}
+	return fmt.Sprintf("   (× %s to × %s with 95 %% confidence)", factor(ci[0]), factor(ci[1]))
 }
 
 func tunePathRows(p *record.TunePath, t *table) {
@@ -171,9 +192,16 @@ func tuneDo(d *record.TuneDirection) string {
 	return "set what is listed below for " + cmp.Or(d.Chosen.Name, "the window")
 }
 
-func tuneDirectionWriteSettings(w io.Writer, d *record.TuneDirection) {
+// titled is a table with its heading.
+type titled struct {
+	title string
+	table *table
+}
+
+// tuneSettings are what to set for the chosen setup, host by host.
+func tuneSettings(d *record.TuneDirection) (all []titled) {
 	if d.Chosen == nil || d.Chosen.Automatic {
-		return
+		return nil
 	}
 	sends := map[string]bool{"near": d.Direction == transfer.Up, "far": d.Direction == transfer.Down}
 	for _, host := range []string{"near", "far"} {
@@ -201,16 +229,20 @@ func tuneDirectionWriteSettings(w io.Writer, d *record.TuneDirection) {
 			table.row(fmt.Sprintf("%s = %d", option, *buffer), "in a program that sets its own, before connect() or listen()")
 		}
 		if len(table.rows) > 0 {
-			fmt.Fprintf(w, "\n  to set on %s (%s%s)\n", name, role, system)
-			table.write(w, "    ")
+			all = append(all, titled{fmt.Sprintf("to set on %s (%s%s)", name, role, system), table})
 		}
 	}
+	return all
 }
 
 func tuneFileText(f *record.TuneFile) string {
 	text := units.Size(f.Bytes).String() + " take " + long(f.BeforeS)
 	if f.AfterS < f.BeforeS {
 		text += " before, " + long(f.AfterS) + " after"
+	}
+	if f.InitialWindow > 0 {
+		text += fmt.Sprintf("; slow start is much of that: ip route change … initcwnd %d at the sender, initrwnd %d at the "+
+			"receiver", f.InitialWindow, f.InitialWindow)
 	}
 	return text
 }

@@ -15,6 +15,11 @@ func writeTuneApplied(w io.Writer, a *record.TuneApplied) {
 		fmt.Fprint(w, "\n  applied to the far host\n")
 		writeChanges(w, a.Far)
 	}
+	tuneAppliedRows(a).write(w, "  ")
+}
+
+// tuneAppliedRows are the proof of a change and what became of it.
+func tuneAppliedRows(a *record.TuneApplied) *table {
 	t := newTable()
 	if a.Before != nil {
 		t.row("as it was", tuneMeasuredText(a.Before))
@@ -34,7 +39,7 @@ func writeTuneApplied(w io.Writer, a *record.TuneApplied) {
 	} else {
 		t.row("taken back", a.Reason)
 	}
-	t.write(w, "  ")
+	return t
 }
 
 func tuneInLab(d *record.Tune) bool { return strings.HasPrefix(d.Peer, "lab:") }

@@ -77,23 +77,40 @@ func tuneDirectionWriteTrials(w io.Writer, d *record.TuneDirection) {
 }
 
 func tuneDirectionWriteRemedies(w io.Writer, d *record.TuneDirection) {
+	if table := tuneRemedies(d); table != nil {
+		fmt.Fprintln(w, "\n  "+tuneRemediesHeading(d))
+		table.write(w, "    ")
+	}
+}
+
+func tuneRemediesHeading(d *record.TuneDirection) string {
+	heading := "tried besides, in turn with what it is compared with"
+	switch d.Goal {
+	case string(tune.Latency):
+		heading += "; ×: how much shorter the round trip under load is"
+	case string(tune.Fair):
+		heading += ", each beside another flow; ×: of the mean of both"
+	}
+	return heading
+}
+
+// tuneRemedies is nil where nothing besides windows was tried.
+func tuneRemedies(d *record.TuneDirection) *table {
 	if len(d.Remedies) == 0 {
-		return
+		return nil
 	}
 	table := newTable(1, 2)
 	for _, r := range d.Remedies {
-		interval := ""
+		interval, others := "", ""
 		if r.CI95 != nil {
 			interval = fmt.Sprintf("(× %s to × %s)", factor(r.CI95[0]), factor(r.CI95[1]))
 		}
-		table.row(r.Name, units.Rate(r.GoodputBps).String(), "× "+factor(r.Factor), interval, remedyVerdict(&r))
+		if r.OthersFactor != nil {
+			others = "; others keep × " + factor(*r.OthersFactor)
+		}
+		table.row(r.Name, units.Rate(r.GoodputBps).String(), "× "+factor(r.Factor), interval, remedyVerdict(&r)+others)
 	}
-	heading := "tried besides, in turn with what it is compared with"
-	if d.Goal == string(tune.Latency) {
-		heading += "; ×: how much shorter the round trip under load is"
-	}
-	fmt.Fprintln(w, "\n  "+heading)
-	table.write(w, "    ")
+	return table
 }
 
 // remedyVerdict says what was shown of a remedy; what is not shown is not denied.

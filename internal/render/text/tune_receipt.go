@@ -1,0 +1,99 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// TuneReceipt is one direction of a tune in parts, for a page. Rows are what the text's are: a
+// label, which may be empty, and what is said of it.
+type TuneReceipt struct {
+	Heading, Stamp string
+	Shown          bool // the stamp is a gain
+	Found, Outcome [][]string
+	Trials         []TuneReceiptTrial
+	RemediesTitle  string
+	Remedies       [][]string
+	Settings       []TuneReceiptSettings
+	Applied        [][]string
+}
+
+// TuneReceiptTrial is all transfers with one window; Percent is of the fastest.
+type TuneReceiptTrial struct {
+	Window, Goodput, Limiter, Note string
+	Runs                           int
+	Percent                        float64
+}
+
+// TuneReceiptSettings are what to set on one host.
+type TuneReceiptSettings struct {
+	Title string
+	Rows  [][]string
+}
+
+// TuneReceiptOf takes a direction apart.
+func TuneReceiptOf(d *record.TuneDirection) TuneReceipt {
+	r := TuneReceipt{Heading: Heading(d.Direction), Found: tuneFound(d).said(), Outcome: tuneOutcome(d).said()}
+	switch {
+	case d.Chosen != nil && !d.Chosen.Automatic && d.Delay != nil:
+		r.Stamp, r.Shown = "round trip × "+factor(d.Delay.Factor), true
+	case d.Chosen != nil && !d.Chosen.Automatic && d.Gain != nil:
+		r.Stamp, r.Shown = "× "+factor(d.Gain.Factor), true
+	case d.Verdict == search.NoChange:
+		r.Stamp = "nothing to change"
+	default:
+		r.Stamp = "no change"
+	}
+	all := tuneDirectionTried(d)
+	best := 0.0
+	for _, t := range all {
+		best = max(best, stats.Median(t.goodputs))
+	}
+	for _, t := range all {
+		goodput := stats.Median(t.goodputs)
+		r.Trials = append(r.Trials, TuneReceiptTrial{Window: t.label, Goodput: units.Rate(goodput).String(),
+			Limiter: often(t.limiters), Note: t.note, Runs: len(t.goodputs), Percent: 100 * goodput / max(best, 1)})
+	}
+	if table := tuneRemedies(d); table != nil {
+		r.RemediesTitle, r.Remedies = tuneRemediesHeading(d), table.rows
+	}
+	for _, s := range tuneSettings(d) {
+		r.Settings = append(r.Settings, TuneReceiptSettings{s.title, s.table.said()})
+	}
+	if a := d.Applied; a != nil {
+		table := newTable()
+		for _, c := range append(append([]record.HostChange{}, a.Changes...), a.Far...) {
+			table.row(c.Name, fmt.Sprintf("%s → %s: %s", orNone(c.Old), orNone(c.New), c.Outcome))
+		}
+		for _, row := range tuneAppliedRows(a).rows {
+			table.row(row...)
+		}
+		r.Applied = table.said()
+	}
+	return r
+}
+
+func orNone(value *string) string {
+	if value == nil {
+		return "none"
+	}
+	return cmp.Or(*value, "none")
+}
+
+// said are a table's rows without empty ones.
+func (t *table) said() (rows [][]string) {
+	for _, row := range t.rows {
+		if len(row) > 1 && row[len(row)-1] != "" {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// TuneChanged says what became of the hosts, and how to take it back.
+func TuneChanged(d *record.Tune) string { return tuneChanged(d) }
