@@ -33,22 +33,32 @@ func addSentences(v reflect.Value) {
 			}
 			return
 		}
-		switch v.Type().Elem().Kind() {
-		case reflect.Struct, reflect.Pointer, reflect.Interface, reflect.Slice:
-			for i := range v.Len() {
-				addSentences(v.Index(i))
-			}
+		for i := range v.Len() {
+			addSentences(v.Index(i))
 		}
 	case reflect.Struct:
 		if v.CanAddr() {
 			addOwnSentences(v.Addr().Interface())
 		}
 		for i := range v.NumField() {
+			if !bears(v.Field(i).Type()) {
+				continue
+			}
 			if f := v.Type().Field(i); f.IsExported() || f.Anonymous {
 				addSentences(v.Field(i))
 			}
 		}
 	}
+}
+
+// bears says that values of a type may hold sentences; nearly all fields are figures and
+// names, and do not.
+func bears(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return bears(t.Elem())
+	}
+	return t.Kind() == reflect.Struct || t.Kind() == reflect.Interface
 }
 
 // addOwnSentences fills in the texts of documents' parts that are no evidence.
