@@ -3,9 +3,7 @@ package capture
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -16,8 +14,8 @@ import (
 
 // Config says what Analyze reads and keeps.
 type Config struct {
-	// Workers is how many goroutines follow connections beside the one that reads; 0 is
-	// as many as there are processors, or none when there is one: what reads follows too.
+	// Workers is how many goroutines follow connections, each its share of them; they read
+	// by turns. 0 is as many as there are processors.
 	Workers int
 	Flow    flow.Config
 	// Progress, when not nil, is called now and then with the packets read so far.
@@ -52,20 +50,13 @@ type FileSummary struct {
 // connections in them. A file that cannot be read at all is an error; damage within one
 // is a warning. When ctx ends, what was read until then is returned with its error.
 func Analyze(ctx context.Context, cfg Config, files ...*File) (*Analysis, error) {
-	a := &Analysis{}
-	pool := startWorkers(cfg.Workers, cfg.Flow)
-	counts := kinds{unknown: map[LinkType]int64{}}
-	var err error
 	if len(files) > 1 {
 		slices.SortStableFunc(files, func(x, y *File) int { return cmp.Compare(x.begins(), y.begins()) })
 	}
-	for _, f := range files {
-		if err = a.read(ctx, cfg, f, pool, &counts); err != nil {
-			break
-		}
-	}
-	tables := pool.finish()
-	a.Order = pool.order
+	r := newReader(ctx, cfg, files)
+	tables := follow(r, cfg)
+	a := r.a
+	a.Order = r.order
 	for _, t := range tables {
 		a.Connections = append(a.Connections, t.Finish()...)
 		a.Segments += t.Segments
@@ -76,8 +67,8 @@ func Analyze(ctx context.Context, cfg Config, files ...*File) (*Analysis, error)
 	slices.SortStableFunc(a.Connections, func(x, y *flow.Connection) int {
 		return int(min(max(x.Started-y.Started, -1), 1))
 	})
-	a.warn(&counts)
-	return a, err
+	a.warn(&r.counts)
+	return a, r.err
 }
 
 // kinds counts what packets were found to be.
@@ -149,65 +140,4 @@ func orderNotes(o *flow.Order) (notes []string) {
 			o.Steps, took(max(o.StepMost, -o.StepMost)), way))
 	}
 	return notes
-}
-
-// ended keeps the damage that ended a file; any other error than its end is the caller's.
-func (s *FileSummary) ended(err error) error {
-	if errors.Is(err, io.EOF) || errors.As(err, &s.Damage) {
-		return nil
-	}
-	return err
-}
-
-func (a *Analysis) read(ctx context.Context, cfg Config, f *File, pool *workers, counts *kinds) error {
-	summary, before := FileSummary{Name: f.name}, a.Packets
-	defer func() {
-		summary.Packets = a.Packets - before
-		a.Lost += f.lost
-		a.Files = append(a.Files, summary)
-	}()
-	var p Packet
-	var tally *tally
-	if cfg.Live != nil {
-		tally = newTally(cfg.Flow.Wanted)
-	}
-	for look := a.Packets; ; {
-		if f.plain != nil && f.first == nil {
-			n := f.plain(pool.room())
-			pool.took(n)
-			counts.of[TCP] += int64(n)
-			a.Packets += int64(n)
-		}
-		err := f.Next(&p)
-		if err == nil {
-			s := &pool.room()[0]
-			kind := Decode(&p, s)
-			if counts.of[kind]++; kind == UnknownLink {
-				counts.unknown[p.Link]++
-			}
-			if kind == TCP && tally != nil {
-				tally.add(s)
-			}
-			if kind == TCP || kind == TooBig {
-				pool.took(1)
-			}
-			a.Packets++
-			if tally != nil && tally.due(p.At) {
-				cfg.Live(tally.traffic(a.Packets-before, p.At))
-			}
-		}
-		if err != nil {
-			return summary.ended(err)
-		}
-		if a.Packets-look < 1<<16 {
-			continue
-		}
-		look = a.Packets
-		if cfg.Progress != nil {
-			cfg.Progress(a.Packets)
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
 }

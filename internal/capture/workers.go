@@ -49,92 +49,141 @@ func (b *batch) share() (busy int32) {
 	return busy
 }
 
-// workers follow connections, each its own share of them.
-type workers struct {
-	tables  []*flow.Table
-	filling *batch
-	order   flow.Order
-	full    []chan *batch // none: the one that reads follows too
-	free    chan *batch
-	wg      sync.WaitGroup
+// follow has the connections followed that r reads, and answers the tables that hold them.
+func follow(r *reader, cfg Config) []*flow.Table {
+	if cfg.Workers > 0 {
+		return followTogether(r, cfg.Flow, cfg.Workers)
+	}
+	if n := runtime.GOMAXPROCS(0); n > 1 {
+		return followTogether(r, cfg.Flow, n)
+	}
+	return []*flow.Table{followAlone(r, cfg.Flow)}
 }
 
-// startWorkers starts n, or as many as there are processors; with one of these, none.
-func startWorkers(n int, cfg flow.Config) *workers {
-	if n <= 0 {
-		n = runtime.GOMAXPROCS(0)
-		if n == 1 {
-			return &workers{tables: []*flow.Table{flow.NewTable(cfg)}, filling: newBatch(batchAlone, 0)}
-		}
-	}
-	const ahead = 8 // batches for a worker to fall behind by
-	cfg.Shares = n
-	w := &workers{filling: newBatch(batchShared, n), free: make(chan *batch, ahead+1)}
-	for range ahead + 1 {
-		w.free <- newBatch(batchShared, n)
-	}
-	for i := range n {
-		table, full := flow.NewTable(cfg), make(chan *batch, ahead)
-		w.tables, w.full = append(w.tables, table), append(w.full, full)
-		w.wg.Go(func() { w.follow(table, i, full) })
-	}
-	return w
-}
-
-func (w *workers) follow(table *flow.Table, share int, full <-chan *batch) {
-	for b := range full {
-		for _, i := range b.shares[share] {
+func followAlone(r *reader, cfg flow.Config) *flow.Table {
+	table, b := flow.NewTable(cfg), newBatch(batchAlone, 0)
+	for more := true; more; {
+		var rest []flow.Segment
+		rest, more = r.fill(b)
+		for i := range b.segments[:b.n] {
 			table.Add(&b.segments[i])
 		}
-		if b.readers.Add(-1) == 0 {
-			w.free <- b
-		}
-	}
-}
-
-// room is where the next segments are decoded to; there is always some.
-func (w *workers) room() []flow.Segment { return w.filling.segments[w.filling.n:] }
-
-// took hands the first n segments of room to the workers, sooner or later.
-func (w *workers) took(n int) {
-	if w.filling.n += n; w.filling.n == len(w.filling.segments) {
-		w.flush(false)
-	}
-}
-
-// flush follows the segments that have their final place; the others stay.
-func (w *workers) flush(last bool) {
-	b := w.filling
-	n := b.n
-	b.n = w.order.Settle(b.segments[:n], last)
-	rest := b.segments[b.n:n]
-	if len(w.full) == 0 {
-		for i := range b.segments[:b.n] {
-			w.tables[0].Add(&b.segments[i])
-		}
 		b.n = copy(b.segments, rest)
-		return
 	}
-	busy := b.share()
-	if busy == 0 {
-		return
-	}
-	b.readers.Store(busy)
-	for i, full := range w.full {
-		if len(b.shares[i]) > 0 {
-			full <- b
-		}
-	}
-	w.filling = <-w.free
-	w.filling.n = copy(w.filling.segments, rest)
+	return table
 }
 
-// finish ends the workers and gives their tables.
-func (w *workers) finish() []*flow.Table {
-	w.flush(true)
-	for _, full := range w.full {
-		close(full)
+// worker follows its share of the connections. When nothing of that waits, it reads on if
+// nobody else does.
+type worker struct {
+	table *flow.Table
+	share int
+	mine  chan *batch // with something of its share, in the order of the capture
+	*crew
+}
+
+// crew is what workers have together. There is room for all batches in each channel.
+type crew struct {
+	turn    chan *turn // whoever takes it out reads, and puts it back
+	free    chan *batch
+	workers []*worker
+}
+
+// turn is what goes from one who reads to the next.
+type turn struct {
+	*reader
+	filling *batch // begins with what has no final place yet
+}
+
+func followTogether(r *reader, cfg flow.Config, n int) (tables []*flow.Table) {
+	const ahead = 8 // batches for a worker to fall behind by
+	cfg.Shares = n
+	c := &crew{turn: make(chan *turn, 1), free: make(chan *batch, ahead+1)}
+	for range ahead {
+		c.free <- newBatch(batchShared, n)
 	}
-	w.wg.Wait()
-	return w.tables
+	c.turn <- &turn{r, newBatch(batchShared, n)}
+	for i := range n {
+		w := &worker{table: flow.NewTable(cfg), share: i, mine: make(chan *batch, ahead+1), crew: c}
+		c.workers, tables = append(c.workers, w), append(tables, w.table)
+	}
+	var wait sync.WaitGroup
+	for _, w := range c.workers {
+		wait.Go(w.work)
+	}
+	wait.Wait()
+	return tables
+}
+
+// work reads and follows until everything is.
+func (w *worker) work() {
+	for {
+		select {
+		case t := <-w.turn: // reading goes first, so that nobody waits for something to do
+			w.read(t)
+		default:
+			select {
+			case t := <-w.turn:
+				w.read(t)
+			case b, more := <-w.mine:
+				if !more {
+					return
+				}
+				w.add(b)
+			}
+		}
+	}
+}
+
+// read reads one batch and shares it out. While there is no room for more, the worker
+// follows what is its own instead.
+func (w *worker) read(t *turn) {
+	var next *batch
+	select {
+	case next = <-w.free:
+	default:
+		select {
+		case next = <-w.free:
+		case b := <-w.mine:
+			w.turn <- t
+			w.add(b)
+			return
+		}
+	}
+	b := t.filling
+	rest, more := t.fill(b)
+	next.n = copy(next.segments, rest)
+	t.filling = next
+	w.shareOut(b)
+	if more {
+		w.turn <- t
+		return
+	}
+	for _, to := range w.workers {
+		close(to.mine)
+	}
+}
+
+// shareOut gives a batch to the workers for which there is something in it.
+func (c *crew) shareOut(b *batch) {
+	busy := b.share()
+	b.readers.Store(busy)
+	for i, to := range c.workers {
+		if len(b.shares[i]) > 0 {
+			to.mine <- b
+		}
+	}
+	if busy == 0 {
+		c.free <- b
+	}
+}
+
+// add follows what is the worker's of a batch.
+func (w *worker) add(b *batch) {
+	for _, i := range b.shares[w.share] {
+		w.table.Add(&b.segments[i])
+	}
+	if b.readers.Add(-1) == 0 {
+		w.free <- b
+	}
 }

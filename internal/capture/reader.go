@@ -1,0 +1,120 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+)
+
+// reader reads the files of a capture, one after the other, into batches, and keeps the
+// account of what it reads. One goroutine at a time has it.
+type reader struct {
+	ctx    context.Context
+	cfg    Config
+	files  []*File // still to be read
+	a      *Analysis
+	counts kinds
+	tally  *tally // of the present file
+	before int64  // packets of the files before it
+	look   int64  // packets at the last look at ctx
+	order  flow.Order
+	packet Packet // the present one, where it is not plain
+	err    error
+}
+
+func newReader(ctx context.Context, cfg Config, files []*File) *reader {
+	r := &reader{ctx: ctx, cfg: cfg, files: files, a: &Analysis{}, counts: kinds{unknown: map[LinkType]int64{}}}
+	r.begin()
+	return r
+}
+
+// begin begins the account of the next file.
+func (r *reader) begin() {
+	r.before, r.look = r.a.Packets, r.a.Packets
+	if r.cfg.Live != nil {
+		r.tally = newTally(r.cfg.Flow.Wanted)
+	}
+}
+
+// end ends that of the present one.
+func (r *reader) end(err error) {
+	f := r.files[0]
+	r.files = r.files[1:]
+	summary := FileSummary{Name: f.name, Packets: r.a.Packets - r.before}
+	r.err = summary.ended(err)
+	r.a.Lost += f.lost
+	r.a.Files = append(r.a.Files, summary)
+	r.begin()
+}
+
+// fill reads on until b is full or there is nothing more to read, and puts the segments in
+// order; rest are those that have no final place yet and are to stand first in the next
+// batch. It answers false at the end.
+func (r *reader) fill(b *batch) (rest []flow.Segment, more bool) {
+	for b.n < len(b.segments) && r.err == nil && len(r.files) > 0 {
+		if f := r.files[0]; f.plain != nil && f.first == nil {
+			n := f.plain(b.segments[b.n:])
+			b.n += n
+			r.counts.of[TCP] += int64(n)
+			r.a.Packets += int64(n)
+		}
+		if b.n < len(b.segments) {
+			r.one(b)
+		}
+		r.lookUp()
+	}
+	more = r.err == nil && len(r.files) > 0
+	n := b.n
+	b.n = r.order.Settle(b.segments[:n], !more)
+	return b.segments[b.n:n], more
+}
+
+// one reads the next packet, whatever it is.
+func (r *reader) one(b *batch) {
+	p := &r.packet
+	if err := r.files[0].Next(p); err != nil {
+		r.end(err)
+		return
+	}
+	s := &b.segments[b.n]
+	kind := Decode(p, s)
+	if r.counts.of[kind]++; kind == UnknownLink {
+		r.counts.unknown[p.Link]++
+	}
+	if kind == TCP || kind == TooBig {
+		b.n++
+	}
+	r.a.Packets++
+	if r.tally != nil {
+		if kind == TCP {
+			r.tally.add(s)
+		}
+		if r.tally.due(p.At) {
+			r.cfg.Live(r.tally.traffic(r.a.Packets-r.before, p.At))
+		}
+	}
+}
+
+// lookUp tells now and then how far it got, and ends when the context does.
+func (r *reader) lookUp() {
+	if r.a.Packets-r.look < 1<<16 {
+		return
+	}
+	r.look = r.a.Packets
+	if r.cfg.Progress != nil {
+		r.cfg.Progress(r.a.Packets)
+	}
+	if err := r.ctx.Err(); err != nil {
+		r.end(err)
+	}
+}
+
+// ended keeps the damage that ended a file; any other error than its end is the caller's.
+func (s *FileSummary) ended(err error) error {
+	if errors.Is(err, io.EOF) || errors.As(err, &s.Damage) {
+		return nil
+	}
+	return err
+}
