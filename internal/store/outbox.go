@@ -206,8 +206,9 @@ func (s *Store) addAgain(ctx context.Context, doc, samples []byte) error {
 }
 
 // ofTheRecord says whether a record was refused for what is in it, and not for what the
-// server can do at the moment: SQLSTATE classes 22 (data) and 23 (constraints).
+// server can do at the moment: SQLSTATE classes 22 (data), 23 (constraints) and 54 (what fits
+// nowhere).
 func ofTheRecord(err error) bool {
 	var said *pgconn.PgError
-	return errors.As(err, &said) && slices.Contains([]string{"22", "23"}, said.Code[:min(2, len(said.Code))])
+	return errors.As(err, &said) && slices.Contains([]string{"22", "23", "54"}, said.Code[:min(2, len(said.Code))])
 }

@@ -89,6 +89,18 @@ func TestServersThatDoNotAnswer(t *testing.T) {
 	if runs, err := s.List(t.Context(), Filter{}); err != nil || len(runs) != 5 {
 		t.Errorf("%d runs, %v", len(runs), err)
 	}
+	rows, err := s.db.Query("SELECT started_ns FROM run ORDER BY ctid") // as they were written
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for last := int64(0); rows.Next(); {
+		var at int64
+		if err := rows.Scan(&at); err != nil || at < last {
+			t.Errorf("%d came after %d: %v", at, last, err)
+		}
+		last = at
+	}
 	if files, _ := filepath.Glob(filepath.Join(dir, "outbox", "*")); len(files) != 0 {
 		t.Errorf("%d still wait", len(files))
 	}
@@ -197,8 +209,8 @@ func TestServerRestarted(t *testing.T) {
 			}
 		})
 	}
-	for _, mode := range []string{"immediate", "fast"} {
-		for range len(docs) / 4 {
+	for _, mode := range []string{"immediate", "kill", "fast"} {
+		for range len(docs) / 5 {
 			<-kept
 		}
 		server.Stop(t, mode)

@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -26,10 +28,12 @@ type Server struct {
 }
 
 // keep waits until nobody holds the other end of its input, however that came, then ends
-// the server and removes the directory.
+// the server and what else is of its process group, and removes the directory.
 const keep = `cat >/dev/null
+trap '' TERM
+kill -TERM 0
 p=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null) && kill -QUIT "$p" && while kill -0 "$p" 2>/dev/null; do sleep 0.02; done
-rm -rf "$1"`
+while [ -e "$1" ]; do rm -rf "$1" 2>/dev/null || sleep 0.02; done`
 
 // begin starts a server. Where its programs are not installed the test is skipped, in CI it fails.
 func begin(t testing.TB) *Server {
@@ -69,6 +73,7 @@ func begin(t testing.TB) *Server {
 	s.life, err = s.keeper.StdinPipe()
 	must(err)
 	must(s.keeper.Start())
+	s.attr = &syscall.SysProcAttr{Setpgid: true, Pgid: s.keeper.Process.Pid, Credential: s.attr.Credential}
 	s.run(t, "initdb", "-D", s.dir+"/data", "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
 	hba := "local all guarded scram-sha-256\nlocal all all trust\n"
 	must(os.WriteFile(s.dir+"/data/pg_hba.conf", []byte(hba), 0o600))
@@ -86,9 +91,15 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 // its outputs, and would hold a pipe open.
 func (s *Server) run(t testing.TB, program string, args ...string) {
 	t.Helper()
+	if err := s.try(program, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *Server) try(program string, args ...string) error {
 	said, err := os.CreateTemp("", "said-")
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer os.Remove(said.Name())
 	defer said.Close()
@@ -97,20 +108,41 @@ func (s *Server) run(t testing.TB, program string, args ...string) {
 	if err := cmd.Run(); err != nil {
 		text, _ := os.ReadFile(said.Name())
 		log, _ := os.ReadFile(s.dir + "/log")
-		t.Fatalf("%s: %v\n%s%s", program, err, text, log)
+		return fmt.Errorf("%s: %w\n%s%s", program, err, text, log)
 	}
+	return nil
 }
 
-// Restart starts a server that was stopped.
+// Restart starts a server that was stopped. After a kill its processes may be there a
+// moment longer, so it is tried some times.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
-	s.run(t, "pg_ctl", "-D", s.dir+"/data", "-l", s.dir+"/log", "-w", "-o",
-		"-k "+s.dir+" -c listen_addresses= -c fsync=off -c max_connections=60", "start")
+	var err error
+	for range 50 {
+		if err = s.try("pg_ctl", "-D", s.dir+"/data", "-l", s.dir+"/log", "-w", "-o",
+			"-k "+s.dir+" -c listen_addresses= -c fsync=off -c autovacuum=off -c wal_level=minimal -c max_wal_senders=0 "+
+				"-c shared_buffers=16MB -c max_connections=60", "start"); err == nil {
+			return
+		}
+	}
+	t.Fatal(err)
 }
 
-// Stop stops it: fast is in order, immediate as if it had crashed.
+// Stop stops it: fast is in order, immediate by its own abort, kill by SIGKILL.
 func (s *Server) Stop(t testing.TB, mode string) {
 	t.Helper()
+	if mode == "kill" {
+		text, err := os.ReadFile(s.dir + "/data/postmaster.pid")
+		first, _, _ := strings.Cut(string(text), "\n")
+		pid, wrong := strconv.Atoi(first)
+		if err = errors.Join(err, wrong); err == nil {
+			err = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
 	s.run(t, "pg_ctl", "-D", s.dir+"/data", "-m", mode, "-w", "stop")
 }
 
