@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/netip"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +22,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
 
+// following is watch.Run, or it with more done with each view.
+type following func(context.Context, watch.Config, func(*watch.View) error) error
+
 type watchFlags struct {
 	every, length            time.Duration
 	hosts, ports             []string
@@ -32,7 +33,7 @@ type watchFlags struct {
 	local                    bool
 	scrapes                  scrapeFlags
 	rows                     int
-	lines                    bool
+	lines, anonymize         bool
 }
 
 func newWatch() *cobra.Command {
@@ -45,7 +46,9 @@ last account of those that end, and samples the 64 that move most. It shows for 
 payload: who, where to, how fast, the round trip against its least, and what limits it; on a
 terminal as a table that keys sort, group, filter and open (? tells them), else as lines. With
 --for it says at the end what limited most bytes. It changes nothing and needs no privilege;
-what this user may not see is named.`,
+what this user may not see is named. --record keeps in the history, an hour a result, what
+each group of connections (program or unit, far ends' network, service port) moved in each
+minute and what limited it.`,
 		Example: `  fullpipe watch
   fullpipe watch --for 30s --json
   fullpipe watch --port 443 --min-rate 1mbit
@@ -66,6 +69,9 @@ what this user may not see is named.`,
 	f.scrapes.register(flags)
 	flags.IntVar(&f.rows, "rows", 20, "connections that lines show in a period")
 	flags.BoolVar(&f.lines, "lines", false, "lines on a terminal too")
+	flags.BoolVar(&f.anonymize, "anonymize", false, "replace addresses by made-up ones, the same as long as it runs")
+	flags.Bool("record", false, "keep what groups of connections did by the minute in the history: networks, no addresses")
+	flags.StringToString("label", nil, "name=value, kept with --record")
 	return cmd
 }
 
@@ -107,23 +113,30 @@ func (f *watchFlags) run(cmd *cobra.Command) error {
 	case f.rows < 1:
 		return &usageError{"--rows", "none would be shown", "--rows 20"}
 	}
-	cfg := watch.Config{Match: m, Every: f.every, Sample: 100 * time.Millisecond, Cumulative: f.length > 0}
+	cfg := watch.Config{Match: m, Every: f.every, Sample: 100 * time.Millisecond, Cumulative: f.length > 0,
+		Anonymize: f.anonymize}
+	follow := watch.Run
+	if flagged(cmd, "record") {
+		k := newKeeper(cmd, f.anonymize)
+		defer k.close()
+		follow = k.follow
+	}
 	if f.scrapes.address != "" {
-		return f.export(cmd, cfg)
+		return f.export(cmd, cfg, follow)
 	}
 	if f.length > 0 {
-		return watchFor(cmd, "", cfg, f.length)
+		return watchFor(cmd, "", cfg, f.length, follow)
 	}
 	if !f.lines && !wantsJSON(cmd) && isTerminal(cmd.OutOrStdout()) && isTerminal(cmd.InOrStdin()) {
 		return tui.Run(cmd.Context(), cmd.InOrStdin(), raw(cmd.OutOrStdout()),
 			func(ctx context.Context, each func(*record.Watch)) error {
-				return watch.Run(ctx, cfg, func(v *watch.View) error {
+				return follow(ctx, cfg, func(v *watch.View) error {
 					each(report.Watch(newHeader(cmd), "", v))
 					return nil
 				})
 			})
 	}
-	err = watch.Run(cmd.Context(), cfg, func(v *watch.View) error {
+	err = follow(cmd.Context(), cfg, func(v *watch.View) error {
 		doc := report.Watch(newHeader(cmd), "", v)
 		if wantsJSON(cmd) {
 			text.AddSentences(doc)
@@ -149,11 +162,11 @@ func (f *watchFlags) run(cmd *cobra.Command) error {
 }
 
 // watchFor watches so long and prints one document about all of it.
-func watchFor(cmd *cobra.Command, target string, cfg watch.Config, length time.Duration) error {
+func watchFor(cmd *cobra.Command, target string, cfg watch.Config, length time.Duration, follow following) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), length)
 	defer cancel()
 	var doc *record.Watch
-	err := watch.Run(ctx, cfg, func(v *watch.View) error {
+	err := follow(ctx, cfg, func(v *watch.View) error {
 		doc = report.Watch(newHeader(cmd), target, v)
 		return nil
 	})
@@ -175,80 +188,4 @@ func watchFor(cmd *cobra.Command, target string, cfg watch.Config, length time.D
 		return exitStatus(statusInterrupted)
 	}
 	return nil
-}
-
-// noConnection says that nothing fits the target.
-type noConnection struct {
-	target string
-	match  watch.Match
-	nobody bool
-}
-
-func (e *noConnection) Error() string {
-	return e.target + ": no TCP connection of it stands, or none that moved anything"
-}
-
-// Try says what may help.
-func (e *noConnection) Try() string {
-	if e.nobody && (len(e.match.PIDs) > 0 || e.match.Name != "") {
-		return "run it as root: other users' programs cannot be seen; or ask by address or :PORT"
-	}
-	return "ss -tn lists what stands; TARGET is a PID, :PORT, HOST[:PORT], a program, a unit or a container"
-}
-
-func newWhy() *cobra.Command {
-	length := 5 * time.Second
-	cmd := &cobra.Command{
-		Use:   "why TARGET",
-		Short: "what limits this one now",
-		Long: `why looks for some seconds at the connections of TARGET that are running now and says what
-limits the heaviest of them and what to do. Nothing has to be restarted, nothing is changed.
-TARGET is a PID, :PORT (at either end), HOST[:PORT], or the name of a program, a unit of
-systemd or a container.`,
-		Example: `  fullpipe why rsync
-  fullpipe why :443
-  fullpipe why backup.example.org
-  fullpipe why backup.service --for 20s`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if length < time.Second || length > time.Hour {
-				return &usageError{"--for", fmt.Sprintf("%v is not between 1s and 1h", length), "--for 5s"}
-			}
-			lookup := func(host string) (all []netip.Addr, err error) {
-				return net.DefaultResolver.LookupNetIP(cmd.Context(), "ip", host)
-			}
-			m, err := watch.ParseTarget(args[0], lookup)
-			if err != nil {
-				return &usageError{"TARGET", plain(err), "a PID, :PORT, HOST[:PORT], a program, a unit or a container"}
-			}
-			cfg := watch.Config{Match: m, Every: min(time.Second, length/4), Window: length, Cumulative: true}
-			if len(m.PIDs) == 1 {
-				cfg.Namespace, err = otherNamespace(m.PIDs[0])
-				if err != nil {
-					return &usageError{"TARGET", plain(err), "the PID of a program that runs, or root's rights for another's"}
-				}
-			}
-			return watchFor(cmd, args[0], cfg, length)
-		},
-	}
-	cmd.Flags().DurationVar(&length, "for", length, "how long to look")
-	return cmd
-}
-
-// otherNamespace is the network namespace of a process, where it is not this one's; "" is
-// this one's.
-func otherNamespace(pid int) (string, error) {
-	path := fmt.Sprintf("/proc/%d/ns/net", pid)
-	if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err != nil {
-		if _, err := os.Stat("/proc/self"); err != nil {
-			return "", nil // no such file system here
-		}
-		return "", fmt.Errorf("no process has the number %d", pid)
-	}
-	own, err := os.Readlink("/proc/self/ns/net")
-	its, failed := os.Readlink(path)
-	if err != nil || failed != nil || strings.TrimSpace(own) == its {
-		return "", nil
-	}
-	return path, nil
 }

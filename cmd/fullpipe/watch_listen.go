@@ -181,7 +181,7 @@ func (e *exporter) serve(l net.Listener, token string) (stop func()) {
 }
 
 // export watches and serves what it sees until it is interrupted.
-func (f *watchFlags) export(cmd *cobra.Command, cfg watch.Config) error {
+func (f *watchFlags) export(cmd *cobra.Command, cfg watch.Config, follow following) error {
 	l, token, err := f.scrapes.listen()
 	if err != nil {
 		return err
@@ -194,7 +194,7 @@ func (f *watchFlags) export(cmd *cobra.Command, cfg watch.Config) error {
 		scheme = "https"
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "serving %s://%s/metrics\n", scheme, l.Addr())
-	err = watch.Run(cmd.Context(), cfg, func(v *watch.View) error { e.add(v); return nil })
+	err = follow(cmd.Context(), cfg, func(v *watch.View) error { e.add(v); return nil })
 	if errors.Is(err, context.Canceled) {
 		return nil // the way to end it
 	}

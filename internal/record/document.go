@@ -31,7 +31,7 @@ func Kinds() map[string]Document {
 		"measure-compare":  &Compare{}, "diagnose": &Diagnose{}, "exec": &Exec{}, "plan": &Plan{}, "predict": &Predict{},
 		"failed": &CommandFailed{}, "rfc6349": &RFC6349{}, "status": &Status{}, "sweep": &Sweep{}, "tune": &Tune{},
 		"undo":  &Undo{},
-		"watch": &Watch{}, "why": &Watch{},
+		"watch": &Watch{}, "why": &Watch{}, "watch-kept": &WatchKept{},
 		"history": &History{}, "changes": &Changes{}, "difference": &Difference{}, "days": &Days{},
 	}
 }
@@ -108,6 +108,7 @@ func kindOf(text []byte) (string, error) {
 		Error      json.RawMessage `json:"error"`
 		Cells      json.RawMessage `json:"cells"`
 		Changes    json.RawMessage `json:"changes"`
+		Minutes    json.RawMessage `json:"minutes"`
 		Directions []struct {
 			Protocol string          `json:"protocol"`
 			Capacity json.RawMessage `json:"ip_capacity_bps"`
@@ -133,6 +134,8 @@ func kindOf(text []byte) (string, error) {
 		name = "measure-capacity"
 	case name == "measure" && len(probe.Directions) > 0 && probe.Directions[0].Protocol == "udp":
 		name = "measure-udp"
+	case name == "watch" && len(probe.Minutes) > 0:
+		name = "watch-kept"
 	case strings.Contains(name, "-") || name == "failed":
 		return "", fmt.Errorf("%w: %q", ErrUnknown, probe.Schema)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -35,6 +36,7 @@ var (
 // entry is a record as the tables have it.
 type entry struct {
 	*record.Envelope
+	doc     record.Document
 	started time.Time
 	sum     record.Summary
 }
@@ -45,7 +47,8 @@ func read(doc []byte) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &entry{Envelope: decoded.Head().Envelope, started: decoded.Head().StartedAt, sum: record.Summarize(decoded)}
+	e := &entry{Envelope: decoded.Head().Envelope, doc: decoded, started: decoded.Head().StartedAt,
+		sum: record.Summarize(decoded)}
 	if e.Envelope == nil || e.ID == "" || e.PathKey == "" {
 		return nil, errors.New("a document without id and path_key is not kept: it was not measured, or by an older " +
 			"fullpipe")
@@ -63,7 +66,8 @@ func read(doc []byte) (*entry, error) {
 // plain is a text without the one character that PostgreSQL's texts cannot have.
 func plain[T ~string](text T) string { return strings.ReplaceAll(string(text), "\x00", "\ufffd") }
 
-// Add keeps a record and its samples, as they came. What is there already stays as it is:
+// Add keeps a record and its samples, as they came. What is there already stays as it is,
+// but for a record that grows (record.WatchKept), whose later state replaces the earlier:
 // added tells.
 func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err error) {
 	e, err := read(doc)
@@ -92,15 +96,14 @@ func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err e
 	if err != nil {
 		return false, err
 	}
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
+	switch n, err := result.RowsAffected(); {
+	case err != nil:
 		return false, err
+	case n == 0:
+		return grow(ctx, tx, e, doc)
 	}
-	for _, f := range e.sum.Figures {
-		if _, err := tx.ExecContext(ctx, "INSERT INTO direction(run, direction, goodput_bps, rtt_min_s, limiter) "+
-			"VALUES($1,$2,$3,$4,$5) ON CONFLICT DO NOTHING",
-			e.ID, plain(f.Direction), f.GoodputBps, f.RTTMinS, plain(f.Limiter)); err != nil {
-			return false, err
-		}
+	if err := addFigures(ctx, tx, e); err != nil {
+		return false, err
 	}
 	for name, value := range e.Labels {
 		if _, err := tx.ExecContext(ctx, "INSERT INTO label(run, name, value) VALUES($1,$2,$3) ON CONFLICT DO NOTHING",
@@ -114,6 +117,17 @@ func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err e
 		}
 	}
 	return true, tx.Commit()
+}
+
+func addFigures(ctx context.Context, tx *sql.Tx, e *entry) error {
+	for _, f := range e.sum.Figures {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO direction(run, direction, goodput_bps, rtt_min_s, limiter) "+
+			"VALUES($1,$2,$3,$4,$5) ON CONFLICT DO NOTHING",
+			e.ID, plain(f.Direction), f.GoodputBps, f.RTTMinS, plain(f.Limiter)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Filter says which runs are asked for.

@@ -73,6 +73,7 @@ type Account struct {
 	lighter int           // that ended and were let go since the last Period
 	totals  Totals        // of connections that are gone
 	first   bool          // the first dump is over: what comes new was born since
+	names   *pseudonyms   // nil: addresses are shown
 }
 
 // mostEnded is how many connections that are over are kept for one Period, the heaviest.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,7 +88,7 @@ func limiterLabel(f *Flow, name verdict.Name) string {
 // group finds the connection's, or makes it while there is room. One that has a place keeps
 // it, so that no counter moves back.
 func (m *Metrics) group(s *Seen) *group {
-	name := groupName(s)
+	name := groupOf(s.Connection).String()
 	g := m.groups[name]
 	if g == nil && len(m.groups) >= mostGroupsTold {
 		m.folded++
@@ -101,25 +100,6 @@ func (m *Metrics) group(s *Seen) *group {
 		m.groups[name] = g
 	}
 	return g
-}
-
-// groupName is "OWNER NETWORK SERVICE": addresses are cut to /24 and /48, and of the ports
-// the service's is told alone.
-func groupName(s *Seen) string {
-	bits := 24
-	if s.Remote.Addr().Is6() {
-		bits = 48
-	}
-	network, err := s.Remote.Addr().Prefix(bits)
-	if err != nil {
-		network = netip.Prefix{}
-	}
-	const ephemeral = 32768 // net.ipv4.ip_local_port_range begins here
-	port := strconv.Itoa(int(min(s.Local.Port(), s.Remote.Port())))
-	if min(s.Local.Port(), s.Remote.Port()) >= ephemeral {
-		port = "-"
-	}
-	return cmp.Or(s.Owner.Unit, s.Owner.Program, "unknown") + " " + network.String() + " " + port
 }
 
 // Write prints the counters, in the text format 0.0.4 of Prometheus or as OpenMetrics 1.0.

@@ -32,6 +32,8 @@ type Config struct {
 	// Namespace is the network namespace to look into, as /proc/PID/ns/net; "" is this
 	// process's. Another one needs CAP_SYS_ADMIN.
 	Namespace string
+	// Anonymize replaces the addresses of what is shown by made-up ones.
+	Anonymize bool
 }
 
 // mostSampled is how many connections are sampled between the dumps: 64 look-ups every
@@ -111,6 +113,9 @@ func Run(ctx context.Context, cfg Config, each func(*View) error) error {
 // look makes a period's view of the account.
 func (a *Account) look(v *View, cfg *Config, owner func(*Connection) Owner) {
 	m, walk, lighter := &cfg.Match, a.Period, a.lighter
+	if cfg.Anonymize && a.names == nil {
+		a.names = newPseudonyms()
+	}
 	if cfg.Cumulative {
 		walk = a.All
 	}
@@ -130,7 +135,9 @@ func (a *Account) look(v *View, cfg *Config, owner func(*Connection) Owner) {
 		}
 		slices.SortStableFunc(seen.Flows, func(a, b Flow) int { return cmp.Compare(b.Bytes, a.Bytes) })
 		if bytes := seen.Bytes(); bytes > 0 && float64(bytes)*8 >= m.MinBps*v.Length.Seconds() {
-			c.Owner = owner(c)
+			if c.Owner = owner(c); a.names != nil {
+				seen.Connection = a.names.connection(c)
+			}
 			v.Seen = append(v.Seen, seen)
 		}
 	})

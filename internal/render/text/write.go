@@ -95,6 +95,8 @@ func write(w io.Writer, doc record.Document) {
 		Undo(w, d)
 	case *record.Watch:
 		Watch(w, d)
+	case *record.WatchKept:
+		WatchKept(w, d)
 	default:
 		fmt.Fprintf(w, "%s: a document of a kind that has no text\n", doc.Head().Schema)
 	}

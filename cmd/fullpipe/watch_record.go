@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/watch"
+)
+
+const (
+	// minutesOfARecord is how many minutes one kept result holds.
+	minutesOfARecord = 60
+	// waitingMinutes may wait while the history is written; more are lost, and told.
+	waitingMinutes = 16
+)
+
+// keeper writes what a watch sees into the history, by the minute. Writing has a goroutine
+// of its own: a slow disk must not hold up the watch.
+type keeper struct {
+	cmd        *cobra.Command
+	anonymized bool
+	minutes    watch.Minutes
+	queue      chan *watch.Minute // closed by close
+	done       chan struct{}
+	lost       int // minutes that found no room
+
+	// Of the goroutine that writes:
+	doc    *record.WatchKept
+	began  time.Duration // of doc, on the watch's clock
+	opened time.Time
+	kept   int   // minutes of doc that are written
+	unkept int   // minutes of earlier ones that are not
+	failed error // the newest
+}
+
+func newKeeper(cmd *cobra.Command, anonymized bool) *keeper {
+	k := &keeper{cmd: cmd, anonymized: anonymized, queue: make(chan *watch.Minute, waitingMinutes),
+		done: make(chan struct{})}
+	go func() {
+		defer close(k.done)
+		for m := range k.queue {
+			k.keep(m)
+		}
+		k.finish()
+	}()
+	return k
+}
+
+// follow watches and keeps what each view shows.
+func (k *keeper) follow(ctx context.Context, cfg watch.Config, each func(*watch.View) error) error {
+	return watch.Run(ctx, cfg, func(v *watch.View) error {
+		k.send(k.minutes.Add(v))
+		return each(v)
+	})
+}
+
+func (k *keeper) send(m *watch.Minute) {
+	if m == nil {
+		return
+	}
+	select {
+	case k.queue <- m:
+	default:
+		k.lost++
+	}
+}
+
+// close keeps what is left and says what could not be kept.
+func (k *keeper) close() {
+	k.send(k.minutes.Flush())
+	close(k.queue)
+	<-k.done
+	if k.lost > 0 {
+		note(k.cmd, "the history took too long: %d minutes are not in it", k.lost)
+	}
+	if k.unkept > 0 {
+		note(k.cmd, "%d minutes are not kept in the history: %v", k.unkept, k.failed)
+	}
+}
+
+// keep adds a minute to the record and writes that: who ends the process then finds all but
+// the minute that was not over.
+func (k *keeper) keep(m *watch.Minute) {
+	if k.doc != nil && len(k.doc.Minutes) >= minutesOfARecord {
+		k.finish()
+	}
+	if k.doc == nil {
+		k.open(m)
+	}
+	k.doc.Minutes = append(k.doc.Minutes, report.WatchMinute(m, k.began))
+	k.write(record.Interrupted)
+}
+
+// finish ends the record.
+func (k *keeper) finish() {
+	if k.doc != nil {
+		k.write(record.Done)
+		k.unkept += len(k.doc.Minutes) - k.kept
+		k.doc, k.kept = nil, 0
+	}
+}
+
+// open begins a record with a minute that is over now.
+func (k *keeper) open(m *watch.Minute) {
+	k.began, k.opened = m.At-m.Length, time.Now().Add(-m.Length)
+	k.doc = &record.WatchKept{Header: newHeader(k.cmd), Anonymized: k.anonymized}
+	seal(k.cmd, k.doc)
+	var random [10]byte
+	rand.Read(random[:])
+	k.doc.StartedAt, k.doc.ID = k.opened.UTC(), record.NewID(k.opened, random)
+	k.doc.PathKey = record.Path{HostID: k.doc.HostID, Far: record.Summarize(k.doc).Far, Kind: "watch"}.Key()
+}
+
+// write keeps the record's state. Until its time is over its outcome is that of a watch that
+// was cut off.
+func (k *keeper) write(outcome record.Outcome) {
+	elapsed := time.Since(k.opened)
+	took := elapsed.Seconds()
+	k.doc.Outcome, k.doc.TookS = outcome, &took
+	k.doc.EndedAt = record.NsTime(k.opened.Add(elapsed).UnixNano())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.cmd.Context()), 10*time.Second)
+	defer cancel()
+	if err := keepNow(ctx, k.cmd, k.doc); err != nil {
+		k.failed = err
+		return
+	}
+	k.kept = len(k.doc.Minutes)
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/watch"
+)
+
+// noConnection says that nothing fits the target.
+type noConnection struct {
+	target string
+	match  watch.Match
+	nobody bool
+}
+
+func (e *noConnection) Error() string {
+	return e.target + ": no TCP connection of it stands, or none that moved anything"
+}
+
+// Try says what may help.
+func (e *noConnection) Try() string {
+	if e.nobody && (len(e.match.PIDs) > 0 || e.match.Name != "") {
+		return "run it as root: other users' programs cannot be seen; or ask by address or :PORT"
+	}
+	return "ss -tn lists what stands; TARGET is a PID, :PORT, HOST[:PORT], a program, a unit or a container"
+}
+
+func newWhy() *cobra.Command {
+	length := 5 * time.Second
+	cmd := &cobra.Command{
+		Use:   "why TARGET",
+		Short: "what limits this one now",
+		Long: `why looks for some seconds at the connections of TARGET that are running now and says what
+limits the heaviest of them and what to do. Nothing has to be restarted, nothing is changed.
+TARGET is a PID, :PORT (at either end), HOST[:PORT], or the name of a program, a unit of
+systemd or a container.`,
+		Example: `  fullpipe why rsync
+  fullpipe why :443
+  fullpipe why backup.example.org
+  fullpipe why backup.service --for 20s`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if length < time.Second || length > time.Hour {
+				return &usageError{"--for", fmt.Sprintf("%v is not between 1s and 1h", length), "--for 5s"}
+			}
+			lookup := func(host string) (all []netip.Addr, err error) {
+				return net.DefaultResolver.LookupNetIP(cmd.Context(), "ip", host)
+			}
+			m, err := watch.ParseTarget(args[0], lookup)
+			if err != nil {
+				return &usageError{"TARGET", plain(err), "a PID, :PORT, HOST[:PORT], a program, a unit or a container"}
+			}
+			cfg := watch.Config{Match: m, Every: min(time.Second, length/4), Window: length, Cumulative: true}
+			if len(m.PIDs) == 1 {
+				cfg.Namespace, err = otherNamespace(m.PIDs[0])
+				if err != nil {
+					return &usageError{"TARGET", plain(err), "the PID of a program that runs, or root's rights for another's"}
+				}
+			}
+			return watchFor(cmd, args[0], cfg, length, watch.Run)
+		},
+	}
+	cmd.Flags().DurationVar(&length, "for", length, "how long to look")
+	return cmd
+}
+
+// otherNamespace is the network namespace of a process, where it is not this one's; "" is
+// this one's.
+func otherNamespace(pid int) (string, error) {
+	path := fmt.Sprintf("/proc/%d/ns/net", pid)
+	if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err != nil {
+		if _, err := os.Stat("/proc/self"); err != nil {
+			return "", nil // no such file system here
+		}
+		return "", fmt.Errorf("no process has the number %d", pid)
+	}
+	own, err := os.Readlink("/proc/self/ns/net")
+	its, failed := os.Readlink(path)
+	if err != nil || failed != nil || strings.TrimSpace(own) == its {
+		return "", nil
+	}
+	return path, nil
+}

@@ -1,0 +1,112 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// keptGroup sums a group's direction over the minutes that are kept.
+type keptGroup struct {
+	name, network string
+	direction     transfer.Direction
+	bytes         int64
+	rtt           *float64
+	moving        float64
+	limited       map[string]float64 // seconds
+}
+
+// WatchKept prints what was kept of a watch: each group's sums, the heaviest first.
+func WatchKept(w io.Writer, d *record.WatchKept) {
+	span := 0.0
+	for i := range d.Minutes {
+		span += d.Minutes[i].LengthS
+	}
+	fmt.Fprintf(w, "kept %s of watching from %s\n", SecondsText(span), d.StartedAt.UTC().Format("2006-01-02 15:04:05"))
+	groups := keptGroups(d)
+	if len(groups) == 0 {
+		fmt.Fprintln(w, "  nothing moved")
+		return
+	}
+	t := newTable(2, 3)
+	t.row("program or unit", "far ends", "payload", "least round trip", "limited by")
+	for i := range groups[:min(Rows, len(groups))] {
+		g := &groups[i]
+		trip := ""
+		if g.rtt != nil {
+			trip = SecondsText(*g.rtt)
+		}
+		t.row(g.name, DirectionWord(g.direction)+" "+g.network, units.Size(g.bytes).String(), trip, keptShares(g))
+	}
+	t.write(w, "  ")
+	if left := len(groups) - Rows; left > 0 {
+		fmt.Fprintf(w, "  and %s\n", count(left, "lighter group"))
+	}
+	if d.Anonymized {
+		fmt.Fprintln(w, "  anonymized: networks are made-up ones")
+	}
+}
+
+func keptGroups(d *record.WatchKept) (all []keptGroup) {
+	type key struct {
+		name, network string
+		direction     transfer.Direction
+	}
+	at := map[key]int{}
+	for i := range d.Minutes {
+		for j := range d.Minutes[i].Groups {
+			g := &d.Minutes[i].Groups[j]
+			k := key{name: cmp.Or(g.Owner, "?"), network: cmp.Or(g.Network, "?")}
+			if g.Port > 0 {
+				k.network += fmt.Sprintf(" port %d", g.Port)
+			}
+			if g.Folded > 0 {
+				k.name, k.network = "lighter groups", "all networks"
+			}
+			for _, f := range g.Directions {
+				k.direction = f.Direction
+				n, ok := at[k]
+				if !ok {
+					n = len(all)
+					at[k] = n
+					all = append(all, keptGroup{name: k.name, network: k.network, direction: k.direction,
+						limited: map[string]float64{}})
+				}
+				all[n].add(&f)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b keptGroup) int { return cmp.Compare(b.bytes, a.bytes) })
+	return all
+}
+
+func (g *keptGroup) add(f *record.WatchGroupDirection) {
+	g.bytes += f.Bytes
+	g.moving += f.MovingS
+	if f.RTTMinS != nil && (g.rtt == nil || *f.RTTMinS < *g.rtt) {
+		g.rtt = f.RTTMinS
+	}
+	for name, share := range f.Shares {
+		g.limited[name] += share * f.MovingS
+	}
+}
+
+// keptShares are the limiters of a tenth of the time or more.
+func keptShares(g *keptGroup) string {
+	names := slices.Sorted(maps.Keys(g.limited))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(g.limited[b], g.limited[a]) })
+	var parts []string
+	for i, name := range names {
+		if share := g.limited[name] / g.moving; i == 0 || share >= 0.1 {
+			parts = append(parts, name+" "+percent(share))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,42 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// grow replaces a record that is kept while it still grows by a later state of it.
+func grow(ctx context.Context, tx *sql.Tx, e *entry, doc []byte) (grew bool, err error) {
+	now, ok := e.doc.(*record.WatchKept)
+	if !ok {
+		return false, nil
+	}
+	var packed []byte
+	if err := tx.QueryRowContext(ctx, "SELECT doc FROM run WHERE id = $1", e.ID).Scan(&packed); err != nil {
+		return false, err
+	}
+	kept, err := unpack(packed)
+	if err != nil {
+		return false, err
+	}
+	before, err := record.Decode(kept, nil)
+	if err != nil {
+		return false, err
+	}
+	if !now.Outgrows(before) {
+		return false, nil
+	}
+	if _, err := tx.ExecContext(ctx, "UPDATE run SET outcome = $1, doc = $2 WHERE id = $3", plain(e.Outcome), pack(doc),
+		e.ID); err != nil {
+		return false, err
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM direction WHERE run = $1", e.ID); err != nil {
+		return false, err
+	}
+	if err := addFigures(ctx, tx, e); err != nil {
+		return false, err
+	}
+	return true, tx.Commit()
+}

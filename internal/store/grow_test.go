@@ -1,0 +1,49 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// A watch's record is kept while it grows; an earlier state never replaces a later one.
+func TestAWatchsRecordGrows(t *testing.T) {
+	s := open(t, t.TempDir())
+	state := func(minutes int, outcome record.Outcome) []byte {
+		doc := &record.WatchKept{Header: record.Header{Schema: "fullpipe/watch/v1", StartedAt: begin,
+			Envelope: &record.Envelope{ID: record.NewID(begin, [10]byte{1}), Origin: record.Manual, Outcome: outcome,
+				PathKey: record.Path{Far: "here"}.Key()}}}
+		for range minutes {
+			doc.Minutes = append(doc.Minutes, record.WatchMinute{LengthS: 60, Groups: []record.WatchGroup{
+				{Network: "192.0.2.0/24", Directions: []record.WatchGroupDirection{{Direction: transfer.Up, Bytes: 1000,
+					Shares: map[string]float64{fmt.Sprintf("limiter %d", minutes): 1}}}}}})
+		}
+		encoded, err := record.Encode(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return encoded
+	}
+	for _, c := range []struct {
+		minutes int
+		outcome record.Outcome
+		grows   bool
+		is      int
+	}{{1, record.Interrupted, true, 1}, {1, record.Interrupted, false, 1}, {3, record.Interrupted, true, 3},
+		{2, record.Done, false, 3}, {3, record.Done, true, 3}, {3, record.Interrupted, false, 3}} {
+		added, err := s.Add(t.Context(), state(c.minutes, c.outcome), nil)
+		if err != nil || added != c.grows {
+			t.Errorf("%+v: %v, %v", c, added, err)
+		}
+		runs, err := s.List(t.Context(), Filter{})
+		if err != nil || len(runs) != 1 || runs[0].Kind != "watch" || len(runs[0].Directions) != 1 ||
+			runs[0].Directions[0].Limiter != fmt.Sprintf("limiter %d", c.is) {
+			t.Fatalf("%+v: %+v, %v", c, runs, err)
+		}
+	}
+	if runs, _ := s.List(t.Context(), Filter{}); runs[0].Outcome != record.Done {
+		t.Errorf("%+v", runs[0])
+	}
+}
