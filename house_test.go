@@ -26,7 +26,8 @@ var floors = [][]string{
 	{"internal/config", "internal/verdict", "internal/verdict/threshold", "internal/verdict/live",
 		"internal/verdict/timeline", "internal/verdict/compare", "internal/search", "internal/search/simpath",
 		"internal/catalog", "internal/plan", "internal/audit",
-		"internal/link", "internal/flow", "internal/change", "internal/predict", "internal/remedy", "internal/record"},
+		"internal/link", "internal/flow", "internal/change", "internal/predict", "internal/remedy", "internal/record",
+		"internal/watch/paths"},
 	// instruments
 	{"internal/socket", "internal/output", "internal/path", "internal/engine", "internal/datagram",
 		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/download", "internal/server", "internal/peer",

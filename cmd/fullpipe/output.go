@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -130,4 +131,30 @@ func writeOutput(flag string, file *output.File, write func(io.Writer) error) er
 		return fmt.Errorf("%s: %w", flag, err)
 	}
 	return nil
+}
+
+// holdNotes keeps what is said on standard error until the table that is shown on the
+// terminal is over.
+func holdNotes(cmd *cobra.Command) (tellThem func()) {
+	was, held := cmd.ErrOrStderr(), &heldNotes{}
+	cmd.SetErr(held)
+	return func() {
+		cmd.SetErr(was)
+		held.mu.Lock()
+		defer held.mu.Unlock()
+		_, _ = was.Write(held.text)
+	}
+}
+
+type heldNotes struct {
+	mu   sync.Mutex // guards text
+	text []byte
+}
+
+func (h *heldNotes) Write(p []byte) (int, error) {
+	const most = 64 << 10
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.text = append(h.text, p[:min(len(p), most-min(len(h.text), most))]...)
+	return len(p), nil
 }

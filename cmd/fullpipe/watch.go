@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,8 @@ type watchFlags struct {
 	scrapes                  scrapeFlags
 	rows                     int
 	lines, anonymize         bool
+	onChange                 string
+	onChangeShell            bool
 }
 
 func newWatch() *cobra.Command {
@@ -48,7 +51,12 @@ terminal as a table that keys sort, group, filter and open (? tells them), else 
 --for it says at the end what limited most bytes. It changes nothing and needs no privilege;
 what this user may not see is named. --record keeps in the history, an hour a result, what
 each group of connections (program or unit, far ends' network, service port) moved in each
-minute and what limited it.`,
+minute and what limited it.
+
+What it sees of the path to each network (least round trip of new connections, delivery rate,
+loss, reordering, MTU, ECN) is compared by windows of five minutes with what was: a change that
+stays is told once, also to the program of --on-change, and one that all networks share as one.
+With --record or --on-change that is kept, and the next watch goes on from there.`,
 		Example: `  fullpipe watch
   fullpipe watch --for 30s --json
   fullpipe watch --port 443 --min-rate 1mbit
@@ -70,6 +78,9 @@ minute and what limited it.`,
 	flags.IntVar(&f.rows, "rows", 20, "connections that lines show in a period")
 	flags.BoolVar(&f.lines, "lines", false, "lines on a terminal too")
 	flags.BoolVar(&f.anonymize, "anonymize", false, "replace addresses by made-up ones, the same as long as it runs")
+	flags.StringVar(&f.onChange, "on-change", "", "run this program when a path has changed, told what in its "+
+		"environment (FULLPIPE_CHANGE …); it has 30 s")
+	flags.BoolVar(&f.onChangeShell, "on-change-shell", false, "let a shell read --on-change")
 	flags.Bool("record", false, "keep what groups of connections did by the minute in the history: networks, no addresses")
 	flags.StringToString("label", nil, "name=value, kept with --record")
 	return cmd
@@ -98,11 +109,8 @@ func (f *watchFlags) match() (m watch.Match, err error) {
 	return m, nil
 }
 
-func (f *watchFlags) run(cmd *cobra.Command) error {
-	m, err := f.match()
-	if err != nil {
-		return err
-	}
+// check says what cannot be, or not together.
+func (f *watchFlags) check() error {
 	switch {
 	case f.every < 100*time.Millisecond || f.every > time.Hour:
 		return &usageError{"--every", fmt.Sprintf("%v is not between 100ms and 1h", f.every), "--every 2s"}
@@ -110,16 +118,46 @@ func (f *watchFlags) run(cmd *cobra.Command) error {
 		return &usageError{"--for", fmt.Sprintf("%v is less than a period", f.length), "--for 30s"}
 	case f.length > 0 && f.scrapes.address != "":
 		return &usageError{"--listen", "with --for there would be nothing to scrape", "one of the two"}
+	case f.length > 0 && f.onChange != "":
+		return &usageError{"--on-change", "with --for there are no windows to compare", "one of the two"}
+	case f.onChange != "" && strings.TrimSpace(f.onChange) == "":
+		return &usageError{"--on-change", "it names no program", "--on-change /usr/local/bin/path-changed"}
+	case f.onChangeShell && f.onChange == "":
+		return &usageError{"--on-change-shell", "there is nothing to run", "--on-change 'COMMAND' with it"}
 	case f.rows < 1:
 		return &usageError{"--rows", "none would be shown", "--rows 20"}
 	}
+	return nil
+}
+
+func (f *watchFlags) run(cmd *cobra.Command) error {
+	m, err := f.match()
+	if err != nil {
+		return err
+	}
+	if err := f.check(); err != nil {
+		return err
+	}
 	cfg := watch.Config{Match: m, Every: f.every, Sample: 100 * time.Millisecond, Cumulative: f.length > 0,
 		Anonymize: f.anonymize}
-	follow := watch.Run
+	table := !f.lines && f.length == 0 && f.scrapes.address == "" && !wantsJSON(cmd) && isTerminal(cmd.OutOrStdout()) &&
+		isTerminal(cmd.InOrStdin())
+	if table {
+		defer holdNotes(cmd)()
+	}
+	follow := following(watch.Run)
 	if flagged(cmd, "record") {
 		k := newKeeper(cmd, f.anonymize)
 		defer k.close()
-		follow = k.follow
+		follow = k.follow(follow)
+	}
+	if f.length == 0 {
+		var h *hook
+		if f.onChange != "" {
+			h = newHook(cmd, f.onChange, f.onChangeShell, f.hookOutput(cmd, table))
+			defer h.close()
+		}
+		follow = newPathFollower(cmd, f.baselineFile(cmd), h).follow(follow)
 	}
 	if f.scrapes.address != "" {
 		return f.export(cmd, cfg, follow)
@@ -127,7 +165,7 @@ func (f *watchFlags) run(cmd *cobra.Command) error {
 	if f.length > 0 {
 		return watchFor(cmd, "", cfg, f.length, follow)
 	}
-	if !f.lines && !wantsJSON(cmd) && isTerminal(cmd.OutOrStdout()) && isTerminal(cmd.InOrStdin()) {
+	if table {
 		return tui.Run(cmd.Context(), cmd.InOrStdin(), raw(cmd.OutOrStdout()),
 			func(ctx context.Context, each func(*record.Watch)) error {
 				return follow(ctx, cfg, func(v *watch.View) error {
@@ -159,6 +197,15 @@ func (f *watchFlags) run(cmd *cobra.Command) error {
 		return exitStatus(statusInterrupted)
 	}
 	return err
+}
+
+// hookOutput is where a program on a change writes: standard output is the watch's own, and
+// on a terminal that shows the table there is no place.
+func (f *watchFlags) hookOutput(cmd *cobra.Command, table bool) io.Writer {
+	if table {
+		return io.Discard
+	}
+	return progress(cmd)
 }
 
 // watchFor watches so long and prints one document about all of it.

@@ -19,6 +19,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
 
@@ -194,7 +196,15 @@ func (f *watchFlags) export(cmd *cobra.Command, cfg watch.Config, follow followi
 		scheme = "https"
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "serving %s://%s/metrics\n", scheme, l.Addr())
-	err = follow(cmd.Context(), cfg, func(v *watch.View) error { e.add(v); return nil })
+	err = follow(cmd.Context(), cfg, func(v *watch.View) error {
+		for i := range v.Shifts {
+			for _, s := range report.PathShifts(&v.Shifts[i]) {
+				note(cmd, "%s", text.PathShift(&s))
+			}
+		}
+		e.add(v)
+		return nil
+	})
 	if errors.Is(err, context.Canceled) {
 		return nil // the way to end it
 	}

@@ -51,12 +51,14 @@ func newKeeper(cmd *cobra.Command, anonymized bool) *keeper {
 	return k
 }
 
-// follow watches and keeps what each view shows.
-func (k *keeper) follow(ctx context.Context, cfg watch.Config, each func(*watch.View) error) error {
-	return watch.Run(ctx, cfg, func(v *watch.View) error {
-		k.send(k.minutes.Add(v))
-		return each(v)
-	})
+// follow is next, with what each view shows kept.
+func (k *keeper) follow(next following) following {
+	return func(ctx context.Context, cfg watch.Config, each func(*watch.View) error) error {
+		return next(ctx, cfg, func(v *watch.View) error {
+			k.send(k.minutes.Add(v))
+			return each(v)
+		})
+	}
 }
 
 func (k *keeper) send(m *watch.Minute) {

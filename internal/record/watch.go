@@ -1,6 +1,8 @@
 package record
 
 import (
+	"time"
+
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -27,6 +29,31 @@ type Watch struct {
 	DumpS       float64  `json:"dump_s"`
 	Unread      []string `json:"unread,omitempty"`
 	Interrupted bool     `json:"interrupted,omitempty"`
+	// PathChanges were found in this span.
+	PathChanges []PathShift `json:"path_changes,omitempty"`
+}
+
+// PathShift is what of the path to a network has changed, by windows of five minutes.
+type PathShift struct {
+	// Network is absent where Networks of Judged shifted at once: it is the host's own path.
+	Network  string `json:"network,omitempty"`
+	Networks int    `json:"networks"`
+	Judged   int    `json:"judged"`
+	// Metric is rtt, rate, loss, reordering, mtu or ecn.
+	Metric string    `json:"metric"`
+	Since  time.Time `json:"since"`
+	// Back says that what had shifted before is as it was.
+	Back          bool     `json:"back,omitempty"`
+	BeforeRTTMinS *float64 `json:"before_rtt_min_s,omitempty"`
+	AfterRTTMinS  *float64 `json:"after_rtt_min_s,omitempty"`
+	BeforeBps     *float64 `json:"before_bps,omitempty"` // delivered where the program was not the limit
+	AfterBps      *float64 `json:"after_bps,omitempty"`
+	BeforeRatio   *float64 `json:"before_ratio,omitempty"` // of segments sent
+	AfterRatio    *float64 `json:"after_ratio,omitempty"`
+	BeforeBytes   *float64 `json:"before_bytes,omitempty"`
+	AfterBytes    *float64 `json:"after_bytes,omitempty"`
+	BeforeECN     string   `json:"before_ecn,omitempty"` // how many new connections have it: none, some or all
+	AfterECN      string   `json:"after_ecn,omitempty"`
 }
 
 // WatchTotals count since the watch began, over every connection that is followed.

@@ -50,6 +50,9 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 		}
 		w.Connections = append(w.Connections, c)
 	}
+	for i := range v.Shifts {
+		w.PathChanges = append(w.PathChanges, PathShifts(&v.Shifts[i])...)
+	}
 	slices.SortFunc(w.Limited, func(a, b record.WatchLimited) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.LimitedS, a.LimitedS), cmp.Compare(a.Limiter, b.Limiter),
 			cmp.Compare(a.Direction, b.Direction))

@@ -25,6 +25,16 @@ func HandshakeLinux(b []byte) *transfer.Handshake {
 	return i.handshake()
 }
 
+// ReorderedLinux is how often segments were seen to arrive out of order (tcpi_reord_seen,
+// Linux 4.19); 0 where the kernel does not say.
+func ReorderedLinux(b []byte) uint32 {
+	i := fromBytes(b)
+	if !i.has(unsafe.Offsetof(i.Reord_seen) + 4) {
+		return 0
+	}
+	return i.Reord_seen
+}
+
 func fromBytes(b []byte) (i tcpInfo) {
 	whole := unsafe.Slice((*byte)(unsafe.Pointer(&i.TCPInfo)), unsafe.Sizeof(i.TCPInfo))
 	i.length = uint32(copy(whole, b))

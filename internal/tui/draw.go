@@ -100,6 +100,10 @@ func (m model) head() []string {
 	for _, unseen := range m.doc.Unread {
 		second += "  not seen: " + unseen
 	}
+	const shown = 3600 // seconds
+	if m.shift != "" && m.doc.AtS-m.shiftAtS < shown && !m.typing {
+		second = bold + "! " + m.shift + plain
+	}
 	return []string{first, second}
 }
 

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
 
 // model is all that the picture depends on.
@@ -25,6 +26,8 @@ type model struct {
 	selected      string // a row's key
 	open          bool   // the selected row
 	ended         bool
+	shift         string  // the newest change of a path, as a sentence
+	shiftAtS      float64 // when it was told, since the watch began
 }
 
 // remembered is how many periods the sparkline of a row goes back.
@@ -32,6 +35,9 @@ const remembered = 60
 
 // told is the model after a period.
 func (m model) told(doc *record.Watch) model {
+	if n := len(doc.PathChanges); n > 0 {
+		m.shift, m.shiftAtS = text.PathShift(&doc.PathChanges[n-1]), doc.AtS
+	}
 	if m.paused {
 		return m
 	}

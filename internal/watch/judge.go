@@ -29,7 +29,7 @@ var network = []verdict.Name{verdict.Congestion, verdict.Bottleneck, verdict.Loc
 // coarse judges what a connection sent between two readings by the kernel's cumulative
 // clocks alone. It knows less than the live judge and says so: the network stays undivided,
 // and a window that was full may be small or not read from.
-func coarse(from, to *transfer.Sample) verdict.Verdict {
+func coarse(from *counters, to *transfer.Sample) verdict.Verdict {
 	span := to.At - from.At
 	const clocks = transfer.HaveLimits
 	if span <= 0 || from.Have&to.Have&clocks == 0 {

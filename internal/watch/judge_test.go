@@ -42,7 +42,7 @@ func TestCoarse(t *testing.T) {
 		{"half and half", after(1000, 0, 0), verdict.Mixed, network},
 		{"a kernel without clocks", silent, verdict.Unknown, append([]verdict.Name{verdict.Application}, network...)},
 	} {
-		from := transfer.Sample{Have: c.to.Have}
+		from := counters{Have: c.to.Have}
 		v := coarse(&from, &c.to)
 		if v.Limiter != c.want || v.Confidence == verdict.High {
 			t.Errorf("%s: %s, %s, %v", c.name, v.Limiter, v.Confidence, v.Shares)
@@ -54,7 +54,7 @@ func TestCoarse(t *testing.T) {
 		}
 		sums(t, c.name, v)
 	}
-	if v := coarse(&transfer.Sample{At: 5}, &transfer.Sample{At: 5}); v.Limiter != verdict.Unknown {
+	if v := coarse(&counters{At: 5}, &transfer.Sample{At: 5}); v.Limiter != verdict.Unknown {
 		t.Errorf("no time at all: %s", v.Limiter)
 	}
 }

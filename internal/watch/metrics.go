@@ -27,6 +27,7 @@ type Metrics struct {
 	trips  [len(tripBounds) + 1]int64
 	sum    float64 // of round trips
 	last   View
+	shifts map[string]int64 // of paths, by what shifted
 }
 
 // group is what one group's connections did.
@@ -45,7 +46,7 @@ var tripBounds = [...]float64{50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3,
 	2.5, 10}
 
 // NewMetrics is an empty one.
-func NewMetrics() *Metrics { return &Metrics{groups: map[string]*group{}} }
+func NewMetrics() *Metrics { return &Metrics{groups: map[string]*group{}, shifts: map[string]int64{}} }
 
 // Add takes a period's view; not those of a cumulative watch.
 func (m *Metrics) Add(v *View) {
@@ -71,8 +72,13 @@ func (m *Metrics) Add(v *View) {
 			}
 		}
 	}
+	for i := range v.Shifts {
+		for _, s := range v.Shifts[i].Shifts {
+			m.shifts[string(s.Metric)]++
+		}
+	}
 	m.last = *v
-	m.last.Seen = nil
+	m.last.Seen, m.last.Shifts = nil, nil
 }
 
 // limiterLabel is "network" where the kernel's clocks leave congestion, bottleneck, pacing
@@ -156,6 +162,10 @@ func (m *Metrics) Write(w io.Writer, openMetrics bool, version string) error {
 	} {
 		p.family(f.name, "counter", "", f.help)
 		p.sample(f.name+"_total", f.value)
+	}
+	p.family("path_changes", "counter", "", "Paths that were found to have changed, or to be as before, by what did.")
+	for _, what := range slices.Sorted(maps.Keys(m.shifts)) {
+		p.sample("path_changes_total", float64(m.shifts[what]), "metric", what)
 	}
 	p.family("read_seconds", "gauge", "seconds", "What the last dump took.")
 	p.sample("read_seconds", m.last.Took.Seconds())

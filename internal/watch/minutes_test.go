@@ -113,7 +113,8 @@ func TestPseudonyms(t *testing.T) {
 func TestAnonymizedViews(t *testing.T) {
 	a := NewAccount()
 	a.Dumped(0)
-	told := Told{Cookie: 1, Local: netip.MustParseAddrPort("10.1.2.3:40000"), Remote: netip.MustParseAddrPort("192.0.2.7:22")}
+	told := Told{Cookie: 1, Local: netip.MustParseAddrPort("10.1.2.3:40000"),
+		Remote: netip.MustParseAddrPort("192.0.2.7:22")}
 	told.Sample = transfer.Sample{At: time.Second}
 	a.Read(told)
 	told.Sample = transfer.Sample{At: 2 * time.Second, Acked: 1 << 20, Sent: 1 << 20}

@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	// ownersEvery is the least time between two walks of /proc.
-	ownersEvery = 5 * time.Second
+	// ownersEvery is the least time between two walks of /proc, and ownersPart how many times
+	// as long as the last one took it is: walking takes at most that part of a core.
+	ownersEvery = 500 * time.Millisecond
+	ownersPart  = 20
 	mostGroups  = 4096 // cgroups that are remembered
 )
 
@@ -18,27 +20,26 @@ const (
 // it was made. A socket that was accepted has its listener's cgroup, so where both are
 // known the process is believed.
 type owners struct {
+	match     *Match           // the only owners that are asked for, where it names any
 	processes map[uint32]Owner // by the socket's inode
-	asked     map[uint32]bool  // since the last walk, in vain
 	groups    map[uint64]string
-	walked    time.Duration
-	never     bool // a walk was made
+	walked    time.Duration // when the last walk began; before the watch: none was made
+	next      time.Duration // when another may be made
 }
 
-func newOwners() *owners {
-	return &owners{processes: map[uint32]Owner{}, asked: map[uint32]bool{}, groups: map[uint64]string{}}
+func newOwners(match *Match) *owners {
+	return &owners{match: match, processes: map[uint32]Owner{}, groups: map[uint64]string{}, walked: -1}
 }
 
-// of is the owner of a connection. It walks /proc where the socket is new, and not too
-// often.
-func (o *owners) of(t *Told, now time.Duration) Owner {
+// of is the owner of a connection that was first seen open at a time. It walks /proc where no
+// walk could have found it, and not too often.
+func (o *owners) of(t *Told, opened, now time.Duration) Owner {
 	found, ok := o.processes[t.Inode]
-	if !ok && t.Inode != 0 && !o.asked[t.Inode] && (!o.never || now-o.walked >= ownersEvery) {
+	if !ok && t.Inode != 0 && opened > o.walked && now >= o.next {
+		began := time.Now()
 		o.walk()
-		o.walked, o.never = now, true
-		if found, ok = o.processes[t.Inode]; !ok {
-			o.asked[t.Inode] = true
-		}
+		o.walked, o.next = now, now+max(ownersEvery, ownersPart*time.Since(began))
+		found, ok = o.processes[t.Inode]
 	}
 	if !ok && t.Cgroup > 1 {
 		found.Unit, found.Container = unitOf(o.group(t.Cgroup))
@@ -47,8 +48,9 @@ func (o *owners) of(t *Told, now time.Duration) Owner {
 }
 
 // walk maps the inodes of all sockets to their processes, as far as this user may look.
+// Files of processes that are not asked for are not read: those are what takes time.
 func (o *owners) walk() {
-	o.processes, o.asked = map[uint32]Owner{}, map[uint32]bool{}
+	o.processes = map[uint32]Owner{}
 	processes, err := os.ReadDir("/proc")
 	if err != nil {
 		return
@@ -59,11 +61,16 @@ func (o *owners) walk() {
 			continue
 		}
 		dir := "/proc/" + p.Name()
+		var owner *Owner
+		if o.match.owned() {
+			if owner = describe(pid, dir); !o.match.owner(*owner) {
+				continue
+			}
+		}
 		files, err := os.ReadDir(dir + "/fd")
 		if err != nil {
 			continue // another user's, or gone
 		}
-		var owner *Owner
 		for _, f := range files {
 			target, err := os.Readlink(dir + "/fd/" + f.Name())
 			number, isSocket := strings.CutPrefix(target, "socket:[")

@@ -18,6 +18,8 @@ const (
 	ask     = sockdiag.AskInfo | sockdiag.AskCongestion | sockdiag.AskMemory
 	askFast = sockdiag.AskInfo | sockdiag.AskMemory
 	room    = 8 << 20 // for 6,500 ends between two looks
+
+	firstStep = 100 * time.Millisecond
 )
 
 // watcher is the loop's state. It runs on one goroutine.
@@ -36,7 +38,7 @@ type watcher struct {
 }
 
 func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
-	w := &watcher{cfg: cfg, account: NewAccount(), owners: newOwners(), start: time.Now(),
+	w := &watcher{cfg: cfg, account: NewAccount(), owners: newOwners(&cfg.Match), start: time.Now(),
 		ids: map[uint64]sockdiag.ID{}, names: map[string]string{}}
 	if err := w.open(); err != nil {
 		return err
@@ -50,7 +52,13 @@ func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
 	w.account.Period(func(*Connection) {})
 	tick := time.NewTicker(cfg.Sample)
 	defer tick.Stop()
-	began, next := w.now(), w.now()+cfg.Every
+	// Of a whole span the first dumps follow soon, the next after twice the time: what begins
+	// just after the watch is sampled from then on.
+	step := cfg.Every
+	if cfg.Cumulative {
+		step = min(firstStep, step)
+	}
+	began, next := w.now(), w.now()+step
 	for {
 		over := false
 		select {
@@ -78,8 +86,9 @@ func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
 			return ctx.Err()
 		}
 		w.choose()
+		step = min(2*step, cfg.Every)
 		for next <= w.now() {
-			next += cfg.Every
+			next += step
 		}
 	}
 }
@@ -130,7 +139,7 @@ func (w *watcher) now() time.Duration { return time.Since(w.start) }
 // told turns the kernel's words into a reading.
 func (w *watcher) told(s *sockdiag.Socket, at time.Duration) Told {
 	t := Told{Cookie: s.Cookie, Local: s.Local, Remote: s.Remote, UID: s.UID, Inode: s.Inode, Cgroup: s.Cgroup,
-		Unread: int64(s.ReadQueue), Unacked: int64(s.WriteQueue)}
+		Unread: int64(s.ReadQueue), Unacked: int64(s.WriteQueue), Established: s.State == sockdiag.Established}
 	if s.HasMemory {
 		t.SendQueued, t.SendBuffer = int64(s.Memory.SendQueued), int64(s.Memory.SendBuffer)
 		t.ReceiveBuffer = int64(s.Memory.ReceiveBuffer)
@@ -145,6 +154,7 @@ func (w *watcher) told(s *sockdiag.Socket, at time.Duration) Told {
 	}
 	t.Sample = transfer.Sample{At: at}
 	socket.DecodeLinux(s.Info, &t.Sample)
+	t.Reordered = socket.ReorderedLinux(s.Info)
 	return t
 }
 
@@ -202,8 +212,12 @@ func (w *watcher) takeEnds() error {
 		if len(s.Info) == 0 {
 			return
 		}
-		if t := w.told(s, w.now()); w.cfg.Match.socket(&t) {
-			w.account.End(t)
+		// One that was followed is, whatever its end says: a socket that its program reset
+		// (SO_LINGER of 0) has no far end any more.
+		if t := w.told(s, w.now()); w.account.Knows(t.Cookie) || w.cfg.Match.socket(&t) {
+			if c := w.account.End(t); c != nil && c.Handshake == nil {
+				c.Handshake = socket.HandshakeLinux(s.Info)
+			}
 			delete(w.ids, s.Cookie)
 		}
 	})
@@ -265,5 +279,5 @@ func (w *watcher) owner(c *Connection) Owner {
 	if c.Owner != (Owner{}) {
 		return c.Owner
 	}
-	return w.owners.of(&c.Told, w.now())
+	return w.owners.of(&c.Told, c.opened, w.now())
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/watch/paths"
 )
 
 // Config says what is watched. Its zero value watches every connection that leaves this
@@ -76,6 +77,7 @@ type Flow struct {
 type Seen struct {
 	*Connection
 	Flows []Flow // those with payload, the heavier first
+	Signs Signs
 }
 
 // Bytes is the payload of both directions in the period.
@@ -98,6 +100,8 @@ type View struct {
 	Standing int           // connections that stand
 	Took     time.Duration // for the dump
 	Unread   []string      // what could not be seen, and why
+	// Shifts are what was found of paths in this period, by whoever follows them.
+	Shifts []paths.Event
 }
 
 // Run watches until ctx ends or each answers an error, which it then returns. Each is
@@ -135,6 +139,7 @@ func (a *Account) look(v *View, cfg *Config, owner func(*Connection) Owner) {
 		}
 		slices.SortStableFunc(seen.Flows, func(a, b Flow) int { return cmp.Compare(b.Bytes, a.Bytes) })
 		if bytes := seen.Bytes(); bytes > 0 && float64(bytes)*8 >= m.MinBps*v.Length.Seconds() {
+			seen.Signs = c.signs()
 			if c.Owner = owner(c); a.names != nil {
 				seen.Connection = a.names.connection(c)
 			}
@@ -149,7 +154,7 @@ func (a *Account) look(v *View, cfg *Config, owner func(*Connection) Owner) {
 
 // flow is one direction of the connection since the period began.
 func (c *Connection) flow(d transfer.Direction) Flow {
-	f := Flow{Direction: d, Bytes: payloadSent(&c.Sample) - payloadSent(&c.mark)}
+	f := Flow{Direction: d, Bytes: c.sentSince(&c.mark)}
 	sends := d == transfer.Up
 	if sends {
 		f.Resent = c.Sample.RetransmittedBytes - c.mark.RetransmittedBytes

@@ -40,6 +40,9 @@ func WatchLines(w io.Writer, d *record.Watch, rows int) {
 		fmt.Fprintf(w, "; %s lost", count(int(d.LostEnds), "end"))
 	}
 	fmt.Fprintln(w)
+	for i := range d.PathChanges {
+		fmt.Fprintln(w, "  ! "+PathShift(&d.PathChanges[i]))
+	}
 	if len(t.rows) > 0 {
 		t.write(w, "  ")
 	}
@@ -212,6 +215,9 @@ func watched(w io.Writer, d *record.Watch) {
 }
 
 func watchNotes(w io.Writer, d *record.Watch) {
+	for i := range d.PathChanges {
+		fmt.Fprintln(w, hanging(w, "  ! ", PathShift(&d.PathChanges[i])))
+	}
 	if d.LostEnds > 0 {
 		lost := fmt.Sprintf("%s found no room and were not told: what those connections carried after the last reading "+
 			"is missing (CAP_NET_ADMIN gives more room)", count(int(d.LostEnds), "end"))

@@ -1,0 +1,160 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/watch"
+)
+
+// TestHooksShell: words are split and nothing else, unless a shell is asked for.
+func TestHooksShell(t *testing.T) {
+	for _, c := range []struct {
+		command string
+		shell   bool
+		want    string
+	}{
+		{"printenv FULLPIPE_X", false, "a b;c\n"},
+		{"echo $FULLPIPE_X ; id", false, "$FULLPIPE_X ; id\n"},
+		{`printf %s "$FULLPIPE_X"`, true, "a b;c"},
+	} {
+		cmd := newWatch()
+		cmd.SetContext(t.Context())
+		var out bytes.Buffer
+		h := newHook(cmd, c.command, c.shell, &out)
+		h.send([]string{"FULLPIPE_X=a b;c"})
+		h.close()
+		if out.String() != c.want {
+			t.Errorf("%q: %q, want %q", c.command, out.String(), c.want)
+		}
+	}
+}
+
+// TestHooksEnd: who takes too long is ended with all that it started, who fails is named, and
+// who waits for an interrupted watch does not run.
+func TestHooksEnd(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	cmd := newWatch()
+	cmd.SetContext(ctx)
+	var notes bytes.Buffer
+	cmd.SetErr(&notes)
+	file := filepath.Join(t.TempDir(), "pid")
+	h := newHook(cmd, fmt.Sprintf("sleep 600 & echo $! > %s; wait", file), true, nil)
+	h.limit = 300 * time.Millisecond
+	h.send(nil)
+	h.close()
+	var pid int
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Sscan(string(text), &pid)
+	if stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); syscall.Kill(pid, 0) == nil && len(stat) > 0 &&
+		!strings.Contains(string(stat), ") Z ") {
+		t.Errorf("%d still runs: %s", pid, stat)
+	}
+	if !strings.Contains(notes.String(), "took more than 300ms") {
+		t.Errorf("%q", notes.String())
+	}
+	notes.Reset()
+	h = newHook(cmd, "false", false, nil)
+	h.send(nil)
+	h.close()
+	if !strings.Contains(notes.String(), "false: exit status 1") {
+		t.Errorf("%q", notes.String())
+	}
+	interrupt()
+	other := filepath.Join(t.TempDir(), "never")
+	h = newHook(cmd, "touch "+other, false, nil)
+	h.send(nil)
+	h.close()
+	if _, err := os.Stat(other); err == nil {
+		t.Error("it ran after the interrupt")
+	}
+}
+
+// pathViews are views of five minutes of two connections each to one network.
+func pathViews(n int, rtt func(i int) time.Duration) []*watch.View {
+	var all []*watch.View
+	const window = 5 * time.Minute
+	for i := range n {
+		v := &watch.View{At: time.Duration(i+1) * window, Length: window}
+		for j := range 2 {
+			c := &watch.Connection{Born: true, Seen: v.At - time.Minute, Handshake: &transfer.Handshake{MSS: 1448,
+				PathMTU: 1500}}
+			c.Remote = netip.MustParseAddrPort(fmt.Sprintf("192.0.2.%d:443", j+1))
+			c.Sample.MinRTT = rtt(i)
+			v.Seen = append(v.Seen, watch.Seen{Connection: c})
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// TestAChangedPathRunsTheProgram: what a watch learnt is kept, the next one knows it, finds a
+// longer path and runs the program with what changed.
+func TestAChangedPathRunsTheProgram(t *testing.T) {
+	cmd := newWatch()
+	cmd.SetContext(t.Context())
+	file := filepath.Join(t.TempDir(), "state", "paths.json")
+	play := func(views []*watch.View, h *hook) (shifts int) {
+		from := func(_ context.Context, _ watch.Config, each func(*watch.View) error) error {
+			for _, v := range views {
+				if err := each(v); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		err := newPathFollower(cmd, file, h).follow(from)(t.Context(), watch.Config{}, func(v *watch.View) error {
+			shifts += len(v.Shifts)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return shifts
+	}
+	asEver := func(i int) time.Duration { return 20*time.Millisecond + time.Duration(i%3)*100*time.Microsecond }
+	if n := play(pathViews(60, asEver), nil); n != 0 {
+		t.Errorf("%d shifts of a path that is as ever", n)
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("%v, %v", info, err)
+	}
+	if kept, _ := os.ReadFile(file); !strings.Contains(string(kept), "192.0.2.0/24") || strings.Contains(string(kept),
+		"192.0.2.1") {
+		t.Errorf("kept is %s", kept)
+	}
+	var out bytes.Buffer
+	h := newHook(cmd, "printenv FULLPIPE_METRIC FULLPIPE_NETWORK FULLPIPE_BEFORE FULLPIPE_AFTER FULLPIPE_CHANGE", false,
+		&out)
+	n := play(pathViews(5, func(int) time.Duration { return 24 * time.Millisecond }), h)
+	h.close()
+	if n != 1 || !strings.HasPrefix(out.String(), "rtt\n192.0.2.0/24\n0.0201\n0.024\nthe path to 192.0.2.0/24 has "+
+		"changed: least round trip 24 ms instead of 20.1 ms since ") {
+		t.Errorf("%d shifts, told %q", n, out.String())
+	}
+	if err := os.WriteFile(file, []byte(`{"schema":"other"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var notes bytes.Buffer
+	cmd.SetErr(&notes)
+	if p := newPathFollower(cmd, file, nil); len(p.host.Networks) != 0 ||
+		!strings.Contains(notes.String(), "learnt anew") {
+		t.Errorf("%+v, %q", p.host, notes.String())
+	}
+}

@@ -1,0 +1,31 @@
+package report
+
+import (
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/watch/paths"
+)
+
+// PathShifts are an event's shifts as documents have them.
+func PathShifts(e *paths.Event) (all []record.PathShift) {
+	for i := range e.Shifts {
+		s := &e.Shifts[i]
+		one := record.PathShift{Networks: e.Networks, Judged: e.Judged, Metric: string(s.Metric), Since: s.Since.UTC(),
+			Back: s.Back, BeforeECN: s.BeforeWord, AfterECN: s.AfterWord}
+		if e.Network.IsValid() {
+			one.Network = e.Network.String()
+		}
+		before, after := s.Before, s.After
+		switch s.Metric {
+		case paths.RTT:
+			one.BeforeRTTMinS, one.AfterRTTMinS = &before, &after
+		case paths.Rate:
+			one.BeforeBps, one.AfterBps = &before, &after
+		case paths.Loss, paths.Reordering:
+			one.BeforeRatio, one.AfterRatio = &before, &after
+		case paths.MTU:
+			one.BeforeBytes, one.AfterBytes = &before, &after
+		}
+		all = append(all, one)
+	}
+	return all
+}

@@ -1,0 +1,35 @@
+package watch
+
+import (
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// counters are what of a reading only grows. Two of them stand for each connection that is
+// followed, so they are a third of a Sample.
+type counters struct {
+	At                                        time.Duration
+	Have                                      transfer.Fields
+	Reordered                                 uint32
+	Acked, Sent, RetransmittedBytes, Received int64 // bytes
+	Retransmitted                             int64 // segments
+	Busy, ReceiveLimited, SendLimited         time.Duration
+}
+
+func (t *Told) counters() counters {
+	s := &t.Sample
+	return counters{At: s.At, Have: s.Have, Reordered: t.Reordered, Acked: s.Acked, Sent: s.Sent,
+		RetransmittedBytes: s.RetransmittedBytes, Received: s.Received, Retransmitted: s.Retransmitted, Busy: s.Busy,
+		ReceiveLimited: s.ReceiveLimited, SendLimited: s.SendLimited}
+}
+
+// payloadSent is what bytes_acked says without SYN and FIN: what was sent, and not again,
+// bounds it. Of what was acknowledged syn is the SYN. Before Linux 4.19 only that can be
+// taken off.
+func (c *counters) payloadSent(syn int64) int64 {
+	if c.Sent == 0 && c.Have&transfer.HaveSendWnd == 0 {
+		return max(c.Acked-1, 0)
+	}
+	return max(min(c.Acked-syn, c.Sent-c.RetransmittedBytes), 0)
+}

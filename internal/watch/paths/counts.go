@@ -1,0 +1,101 @@
+package paths
+
+import (
+	"math"
+	"time"
+)
+
+// countsRule says what a ratio's rise takes.
+type countsRule struct {
+	least int64   // segments of a window that counts
+	floor float64 // the ratio of every window of it
+}
+
+var (
+	lossRule       = countsRule{least: 1000, floor: 0.002}
+	reorderingRule = countsRule{least: 1000, floor: 0.005}
+)
+
+const (
+	countsBefore = 48 // windows that stand for what was
+	countsAfter  = 6  // windows in a row that all show the rise: losses come together
+	countsFactor = 2  // by which the intervals are apart at least
+	countsZ      = 3.3
+	// settled is when a rise that stays is the usual.
+	settled = 12 * time.Hour
+)
+
+// counts follows a ratio of events to segments. Only a rise is told, and its end.
+type counts struct {
+	Windows []count   `json:"windows,omitempty"` // the newest
+	Days    []day     `json:"days,omitempty"`
+	Told    time.Time `json:"told,omitzero"`  // since when it is risen
+	Half    float64   `json:"half,omitempty"` // half-way back
+}
+
+// count is of one window: when, in seconds since 1970, segments and events. It is stored, so
+// it is short.
+type count [3]int64
+
+func (c count) at() time.Time  { return time.Unix(c[0], 0).UTC() }
+func (c count) ratio() float64 { return float64(c[2]) / float64(c[1]) }
+
+func (c *counts) known() bool { return len(c.Windows) >= countsBefore && len(c.Days) >= learntDays }
+
+func (c *counts) add(at time.Time, segments, events int64, rule countsRule) (s *Shift) {
+	if segments < rule.least || events < 0 {
+		return nil
+	}
+	c.Windows = newest(append(c.Windows, count{at.Unix(), segments, min(events, segments)}), countsBefore+countsAfter)
+	if len(c.Windows) < countsAfter {
+		return nil
+	}
+	before, last := c.Windows[:len(c.Windows)-countsAfter], c.Windows[len(c.Windows)-countsAfter:]
+	low, high := 1.0, 0.0
+	for _, w := range last {
+		low, high = min(low, w.ratio()), max(high, w.ratio())
+	}
+	switch {
+	case !c.Told.IsZero() && high < c.Half:
+		s = &Shift{Before: c.Half, After: pooled(last).ratio(), Since: last[0].at(), Back: true}
+		c.Told = time.Time{}
+	case !c.Told.IsZero() && at.Sub(c.Told) >= settled:
+		c.Told = time.Time{}
+	case c.Told.IsZero() && c.risen(before, last, low, rule):
+		was, is := pooled(before), pooled(last)
+		c.Told, c.Half = last[0].at(), (was.ratio()+is.ratio())/2
+		s = &Shift{Before: was.ratio(), After: is.ratio(), Since: c.Told}
+	}
+	c.Days = remember(c.Days, at, low, high)
+	return s
+}
+
+// risen says whether every one of the last windows is off all that was.
+func (c *counts) risen(before, last []count, low float64, rule countsRule) bool {
+	if len(before) < countsBefore || len(c.Days) < learntDays || low < rule.floor {
+		return false
+	}
+	for _, d := range c.Days {
+		if low < countsFactor*d.High {
+			return false
+		}
+	}
+	least, _ := wilson(pooled(last))
+	_, most := wilson(pooled(before))
+	return least > countsFactor*most
+}
+
+func pooled(all []count) (sum count) {
+	for _, c := range all {
+		sum[1], sum[2] = sum[1]+c[1], sum[2]+c[2]
+	}
+	return sum
+}
+
+// wilson is the score interval of a ratio (Wilson 1927), at 99.9 %.
+func wilson(c count) (low, high float64) {
+	n, p := float64(c[1]), c.ratio()
+	const z2 = countsZ * countsZ
+	middle, half := p+z2/(2*n), countsZ*math.Sqrt(p*(1-p)/n+z2/(4*n*n))
+	return (middle - half) / (1 + z2/n), (middle + half) / (1 + z2/n)
+}

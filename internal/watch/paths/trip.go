@@ -1,0 +1,202 @@
+package paths
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/change"
+)
+
+const (
+	// tripSpan windows in a row have to be beyond all that was, by leastTrip at least: below
+	// that round trips change by hosts' own doing.
+	tripSpan  = 4
+	leastTrip = 1e-3 // seconds
+	// tripBeyond is by how much they exceed what the last days showed, and tripScatter how many
+	// times the scatter of what was (as a standard deviation) the shift is.
+	tripBeyond  = 1.05
+	tripScatter = 4
+	// mostTrips are kept, for a Track to be rebuilt from.
+	mostTrips = change.Before + 2*change.After
+)
+
+// result is a figure and when it was had, in seconds since 1970. It is stored, so it is
+// short.
+type result [2]float64
+
+func newResult(at time.Time, v float64) result {
+	return result{float64(at.Unix()), rounded(v)}
+}
+
+// rounded has five digits.
+func rounded(v float64) float64 {
+	digits := math.Pow(10, 5-math.Ceil(math.Log10(v)))
+	return math.Round(v*digits) / digits
+}
+
+// untied is the result for a Track. Round trips are counted in microseconds and some hardly
+// vary: results that are the same would make its rank test an approximation, which needs more
+// of them. So they differ by a millionth, by their time and in no order.
+func (r result) untied() change.Result {
+	const golden = 0.6180339887
+	_, part := math.Modf(r[0] / 60 * golden)
+	return change.Result{At: r.at(), Value: r.value() * (1 + 1e-6*part)}
+}
+
+func (r result) at() time.Time  { return time.Unix(int64(r[0]), 0).UTC() }
+func (r result) value() float64 { return r[1] }
+
+// trip follows the least round trip of new connections, which hardly scatters, by a Track.
+// Beside that it remembers the extremes of the last days, so that what a path does each
+// evening is told once.
+type trip struct {
+	Results []result `json:"results,omitempty"` // the newest
+	Days    []day    `json:"days,omitempty"`
+	Told    bool     `json:"told,omitempty"` // the present dip
+
+	track change.Track
+}
+
+func (l *trip) restore() {
+	l.track = change.Track{}
+	for _, r := range l.Results {
+		l.track.Add(r.untied())
+	}
+}
+
+func (l *trip) known() bool { return l.track.Known() >= change.Before }
+
+// leans says whether it is suspected of the same shift, or told.
+func (l *trip) leans(s *Shift) bool {
+	if s.Back || l.track.State == change.Usual || len(l.Results) == 0 {
+		return false
+	}
+	least, most := span(l.Days)
+	last := l.Results[len(l.Results)-1].value()
+	return l.Told || last > most && s.rises() || last < least && !s.rises()
+}
+
+func (l *trip) add(at time.Time, v float64) *Shift {
+	if !(v > 0) || math.IsInf(v, 0) {
+		return nil
+	}
+	r := newResult(at, v)
+	event := l.track.Add(r.untied())
+	l.Results = newest(append(l.Results, r), mostTrips)
+	shift := l.judge(event)
+	if l.track.State != change.Suspected { // what is suspected is no part of what is usual yet
+		l.Days = learn(l.Days, l.Results, tripSpan)
+	}
+	return shift
+}
+
+func (l *trip) judge(event change.Event) *Shift {
+	s := l.track.Shift
+	switch event {
+	case change.Back:
+		if l.Told {
+			l.Told = false
+			last := l.Results[len(l.Results)-1]
+			return &Shift{Before: rounded(s.After), After: last.value(), Since: last.at(), Back: true}
+		}
+	case change.Changed: // it is the usual one now
+		l.Told = false
+	}
+	if l.track.State != change.Dip || l.Told || !l.known() || !l.grave() {
+		return nil
+	}
+	l.Told = true
+	return &Shift{Before: rounded(s.Before), After: rounded(s.After), Since: l.track.Since}
+}
+
+// grave says whether the dip is one that is told.
+func (l *trip) grave() bool {
+	low, high, ok := extremes(l.Results, tripSpan)
+	if !ok || len(l.Days) == 0 {
+		return false
+	}
+	least, most := span(l.Days)
+	was, is := l.track.Shift.Before, l.track.Shift.After
+	if math.Abs(is-was) < tripScatter*scatter(l.Results[:len(l.Results)-tripSpan]) {
+		return false
+	}
+	if is > was {
+		return low > tripBeyond*most && low-was >= leastTrip
+	}
+	return high < least/tripBeyond && was-high >= leastTrip
+}
+
+// scatter is 1.4826 times the median absolute deviation: of normal noise its standard
+// deviation.
+func scatter(all []result) float64 {
+	level := middle(all)
+	off := slices.Clone(all)
+	for i := range off {
+		off[i][1] = math.Abs(off[i][1] - level)
+	}
+	return 1.4826 * middle(off)
+}
+
+// newest cuts a list to so many.
+func newest[T any](all []T, most int) []T {
+	if n := len(all) - most; n > 0 {
+		return slices.Clone(all[n:])
+	}
+	return all
+}
+
+// extremes are what all of the newest windows exceeded or reached, and what all stayed below.
+func extremes(all []result, span int) (low, high float64, ok bool) {
+	if len(all) < span {
+		return 0, 0, false
+	}
+	low = math.Inf(1)
+	for _, r := range all[len(all)-span:] {
+		low, high = min(low, r.value()), max(high, r.value())
+	}
+	return low, high, true
+}
+
+// remembered is how many days' extremes are kept: a path's usual week.
+const remembered = 7
+
+// day holds the extremes of spans of windows: what all windows of one exceeded at most, and
+// what all stayed below at least.
+type day struct {
+	Day  int64   `json:"day"` // since 1970
+	High float64 `json:"high"`
+	Low  float64 `json:"low"`
+}
+
+// learn makes the newest windows part of what the path is known to do.
+func learn(days []day, all []result, span int) []day {
+	low, high, ok := extremes(all, span)
+	if !ok {
+		return days
+	}
+	return remember(days, all[len(all)-1].at(), low, high)
+}
+
+func remember(days []day, at time.Time, low, high float64) []day {
+	today := at.Unix() / 86400
+	if n := len(days); n > 0 && days[n-1].Day == today {
+		days[n-1].High, days[n-1].Low = max(days[n-1].High, low), min(days[n-1].Low, high)
+		return days
+	}
+	days = append(days, day{today, low, high})
+	for days[0].Day <= today-remembered {
+		days = days[1:]
+	}
+	return days
+}
+
+// span is what the days together knew: the least of what all windows of one stayed below,
+// and the most of what they exceeded.
+func span(days []day) (least, most float64) {
+	least = math.Inf(1)
+	for _, d := range days {
+		least, most = min(least, d.Low), max(most, d.High)
+	}
+	return least, most
+}

@@ -1,0 +1,84 @@
+package paths
+
+import (
+	"strconv"
+	"time"
+)
+
+const (
+	wordsBefore = 48 // windows that said the same
+	wordsAfter  = 4  // windows in a row that say another
+	// wordsDoubt is what one window of another word takes from what the same said.
+	wordsDoubt = 12
+)
+
+// word follows a word that stays the same as long as the path does. Where hosts of one
+// network differ it wavers, and is never sure enough to be told.
+type word struct {
+	Is    string    `json:"is,omitempty"`
+	Same  int       `json:"same,omitempty"` // windows, wordsBefore at most
+	Next  string    `json:"next,omitempty"`
+	Run   int       `json:"run,omitempty"` // windows in a row that said Next
+	Since time.Time `json:"since,omitzero"`
+	Was   string    `json:"was,omitempty"` // before the newest shift, until that is settled
+}
+
+func (w *word) known() bool { return w.Same >= wordsBefore }
+
+func (w *word) add(at time.Time, is string) *Shift {
+	switch {
+	case is == "":
+		return nil
+	case w.Is == "":
+		w.Is, w.Same = is, 1
+		return nil
+	case is == w.Is:
+		w.doubt()
+		if w.Same = min(w.Same+1, wordsBefore); w.known() {
+			w.Was = ""
+		}
+		return nil
+	case is != w.Next:
+		w.doubt()
+		w.Next, w.Since = is, at
+	}
+	if w.Run++; w.Run < wordsAfter {
+		return nil
+	}
+	s := &Shift{BeforeWord: w.Is, AfterWord: w.Next, Since: w.Since, Back: w.Next == w.Was}
+	switch {
+	case s.Back:
+		*w = word{Is: w.Next, Same: wordsBefore}
+	case w.known():
+		*w = word{Is: w.Next, Same: wordsAfter, Was: w.Is}
+	default:
+		*w = word{Is: w.Next, Same: wordsAfter}
+		return nil
+	}
+	return s
+}
+
+// doubt ends a run of another word that came to nothing.
+func (w *word) doubt() {
+	if w.Run > 0 {
+		w.Same = max(w.Same-wordsDoubt, 0)
+	}
+	w.Next, w.Run = "", 0
+}
+
+// number is a word that is a number.
+type number struct{ word }
+
+func (n *number) add(at time.Time, is int) *Shift {
+	text := ""
+	if is > 0 {
+		text = strconv.Itoa(is)
+	}
+	s := n.word.add(at, text)
+	if s == nil {
+		return nil
+	}
+	before, _ := strconv.Atoi(s.BeforeWord)
+	after, _ := strconv.Atoi(s.AfterWord)
+	return &Shift{Before: float64(before), After: float64(after), Since: s.Since, Back: s.Back}
+}

@@ -1,0 +1,79 @@
+package watch
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// connection is one to a far end, born at a time, with a least round trip.
+func connection(remote string, born, rtt time.Duration, ecn bool) *Connection {
+	c := &Connection{Seen: born, Born: true, Handshake: &transfer.Handshake{MSS: 1448, Timestamps: true, PathMTU: 1500,
+		ECN: ecn}}
+	c.Remote = netip.MustParseAddrPort(remote)
+	c.Sample.MinRTT = rtt
+	return c
+}
+
+// A window has the least round trip of connections that began in it, not of older ones, and
+// sums over its periods.
+func TestWindowsOfPaths(t *testing.T) {
+	var w Windows
+	network := netip.MustParsePrefix("192.0.2.0/24")
+	old := connection("192.0.2.1:443", 0, time.Millisecond, true)
+	a := connection("192.0.2.2:443", 151*time.Second, 30*time.Millisecond, true)
+	b := connection("192.0.2.3:443", 152*time.Second, 20*time.Millisecond, false)
+	b.Handshake.MSS = 1348
+	lone := connection("198.51.100.1:443", 151*time.Second, 9*time.Millisecond, true)
+	signs := Signs{Segments: 100, Resent: 2, Reordered: 1, Rate: 1e6}
+	if got := w.Add(&View{At: 150 * time.Second, Length: 150 * time.Second,
+		Seen: []Seen{{Connection: old, Signs: signs}}}); got != nil {
+		t.Fatalf("%+v", got)
+	}
+	v := &View{At: 300 * time.Second, Length: 150 * time.Second, Seen: []Seen{{Connection: old, Signs: signs},
+		{Connection: a, Signs: signs}, {Connection: b}, {Connection: lone}}}
+	for i := range 9 {
+		v.Seen = append(v.Seen, Seen{Connection: old, Signs: Signs{Rate: float64(i) * 1e5}})
+	}
+	got := w.Add(v)
+	// The old connection began when the first window did: it is of that as well.
+	one := got[network]
+	if one.RTT != 0.001 || one.Segments != 300 || one.Resent != 6 || one.Reordered != 3 || one.MTU != 1400 ||
+		one.ECN != "some" || one.Rate != 1e6 {
+		t.Errorf("%+v", one)
+	}
+	one = got[netip.MustParsePrefix("198.51.100.0/24")]
+	if one.RTT != 0 || one.MTU != 0 || one.ECN != "" || one.Rate != 0 {
+		t.Errorf("of one connection: %+v", one)
+	}
+	later := w.Add(&View{At: 600 * time.Second, Length: 300 * time.Second, Seen: []Seen{{Connection: a}, {Connection: b}}})
+	if one := later[network]; one.RTT != 0 || one.MTU != 0 {
+		t.Errorf("of connections that began before: %+v", one)
+	}
+}
+
+// What a period tells of a path is what the counters gained in it.
+func TestSigns(t *testing.T) {
+	c := connection("192.0.2.1:443", 0, time.Millisecond, true)
+	c.Reordered = 2
+	c.mark = counters{Sent: 1000, Retransmitted: 5, Reordered: 1<<32 - 1}
+	c.Sample = transfer.Sample{Sent: 1000 + 100*1448, Retransmitted: 8, Have: transfer.HaveRate, DeliveryBps: 5e6,
+		Busy: time.Second}
+	if s := c.signs(); s != (Signs{100, 3, 3, 5e6}) {
+		t.Errorf("%+v", s)
+	}
+	c.Sample.ReceiveLimited = 300 * time.Millisecond
+	if s := c.signs(); s.Rate != 0 {
+		t.Errorf("held back by the receiver: %+v", s)
+	}
+	c.Sample.ReceiveLimited, c.Sample.AppLimited = 0, true
+	if s := c.signs(); s.Rate != 0 {
+		t.Errorf("held back by its program: %+v", s)
+	}
+	c.Sample.Sent = 1000
+	if s := c.signs(); s != (Signs{}) {
+		t.Errorf("nothing sent: %+v", s)
+	}
+}
