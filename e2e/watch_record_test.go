@@ -34,7 +34,7 @@ kill $client`))
 			t.Errorf("--anonymize shows %s", a)
 		}
 	}
-	if !strings.Contains(shown, `"remote": "240.0.2.1:7000"`) {
+	if !strings.Contains(shown, `"remote": "240.0.1.2:7000"`) || !strings.Contains(shown, `"anonymized": true`) {
 		t.Errorf("the far end is not shown under a made-up address: %s", shown)
 	}
 	info, err := os.Stat(filepath.Join(dir, "history.db"))

@@ -29,6 +29,8 @@ type Watch struct {
 	DumpS       float64  `json:"dump_s"`
 	Unread      []string `json:"unread,omitempty"`
 	Interrupted bool     `json:"interrupted,omitempty"`
+	// Anonymized says that addresses are made-up ones.
+	Anonymized bool `json:"anonymized,omitempty"`
 	// PathChanges were found in this span.
 	PathChanges []PathShift `json:"path_changes,omitempty"`
 }

@@ -16,7 +16,8 @@ const mostWatched = 100
 // Watch describes what a span of watching showed.
 func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 	t := v.Totals
-	w := &record.Watch{Header: h, Target: target, AtS: v.At.Seconds(), LengthS: v.Length.Seconds(), Standing: v.Standing,
+	w := &record.Watch{Header: h, Target: target, Anonymized: v.Anonymized,
+		AtS: v.At.Seconds(), LengthS: v.Length.Seconds(), Standing: v.Standing,
 		Matching: v.Matched, LeftOut: v.Lighter, LostEnds: int64(v.Lost), DumpS: v.Took.Seconds(), Unread: v.Unread,
 		Limited: []record.WatchLimited{}, Connections: []record.WatchedConnection{},
 		Totals: record.WatchTotals{SentBytes: t.Sent, ReceivedBytes: t.Received, RetransmittedBytes: t.Retransmitted,

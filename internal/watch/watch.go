@@ -90,16 +90,17 @@ func (s *Seen) Bytes() (sum int64) {
 
 // View is what a period showed. It is valid only during the call that it is given to.
 type View struct {
-	At       time.Duration // since the watch began
-	Length   time.Duration // of the period
-	Seen     []Seen        // that moved payload and match, the heaviest first
-	Matched  int           // connections that match, idle ones included
-	Lighter  int           // connections that ended and were too many to be kept; Totals has their bytes
-	Totals   Totals        // of every connection that is followed, matching or not
-	Lost     uint64        // ends that found no room and so were not told, since the beginning
-	Standing int           // connections that stand
-	Took     time.Duration // for the dump
-	Unread   []string      // what could not be seen, and why
+	At         time.Duration // since the watch began
+	Length     time.Duration // of the period
+	Seen       []Seen        // that moved payload and match, the heaviest first
+	Matched    int           // connections that match, idle ones included
+	Lighter    int           // connections that ended and were too many to be kept; Totals has their bytes
+	Totals     Totals        // of every connection that is followed, matching or not
+	Lost       uint64        // ends that found no room and so were not told, since the beginning
+	Standing   int           // connections that stand
+	Took       time.Duration // for the dump
+	Unread     []string      // what could not be seen, and why
+	Anonymized bool          // addresses are made-up ones
 	// Shifts are what was found of paths in this period, by whoever follows them.
 	Shifts []paths.Event
 }
@@ -149,7 +150,7 @@ func (a *Account) look(v *View, cfg *Config, owner func(*Connection) Owner) {
 	slices.SortStableFunc(v.Seen, func(a, b Seen) int {
 		return cmp.Or(cmp.Compare(b.Bytes(), a.Bytes()), cmp.Compare(a.Cookie, b.Cookie))
 	})
-	v.Totals, v.Standing, v.Lighter = a.Totals(), a.Len(), lighter
+	v.Totals, v.Standing, v.Lighter, v.Anonymized = a.Totals(), a.Len(), lighter, cfg.Anonymize
 }
 
 // flow is one direction of the connection since the period began.

@@ -229,6 +229,9 @@ func watchNotes(w io.Writer, d *record.Watch) {
 	if d.Interrupted {
 		fmt.Fprintln(w, "  interrupted: this is what was seen until then")
 	}
+	if d.Anonymized {
+		fmt.Fprintln(w, "  anonymized: addresses are made-up ones")
+	}
 	if len(d.Unread) > 0 {
 		fmt.Fprintln(w, hanging(w, "  not seen: ", strings.Join(d.Unread, "; ")))
 	}
