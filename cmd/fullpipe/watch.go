@@ -83,6 +83,7 @@ With --record or --on-change that is kept, and the next watch goes on from there
 	flags.BoolVar(&f.onChangeShell, "on-change-shell", false, "let a shell read --on-change")
 	flags.Bool("record", false, "keep what groups of connections did by the minute in the history: networks, no addresses")
 	flags.StringToString("label", nil, "name=value, kept with --record")
+	addStoreFlag(flags)
 	return cmd
 }
 

@@ -36,6 +36,8 @@ type keeper struct {
 	kept   int   // minutes of doc that are written
 	unkept int   // minutes of earlier ones that are not
 	failed error // the newest
+	// waiting says that the history's server has not stored what waits on this host.
+	waiting error
 }
 
 func newKeeper(cmd *cobra.Command, anonymized bool) *keeper {
@@ -80,6 +82,9 @@ func (k *keeper) close() {
 	if k.lost > 0 {
 		note(k.cmd, "the history took too long: %d minutes are not in it", k.lost)
 	}
+	if k.waiting != nil {
+		noteWaiting(k.cmd, k.waiting)
+	}
 	if k.unkept > 0 {
 		note(k.cmd, "%d minutes are not kept in the history: %v", k.unkept, k.failed)
 	}
@@ -95,7 +100,10 @@ func (k *keeper) keep(m *watch.Minute) {
 		k.open(m)
 	}
 	k.doc.Minutes = append(k.doc.Minutes, report.WatchMinute(m, k.began))
-	k.write(record.Interrupted)
+	const seldom = 10 // minutes: what waits for a server takes room for each time
+	if k.waiting == nil || len(k.doc.Minutes)%seldom == 0 {
+		k.write(record.Interrupted)
+	}
 }
 
 // finish ends the record.
@@ -127,9 +135,14 @@ func (k *keeper) write(outcome record.Outcome) {
 	k.doc.EndedAt = record.NsTime(k.opened.Add(elapsed).UnixNano())
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.cmd.Context()), 10*time.Second)
 	defer cancel()
-	if err := keepNow(ctx, k.cmd, k.doc); err != nil {
+	switch err := keepNow(ctx, k.cmd, k.doc); {
+	case isWaiting(err): // on this host, which is safe too
+		k.waiting = err
+	case err != nil:
 		k.failed = err
 		return
+	default:
+		k.waiting = nil
 	}
 	k.kept = len(k.doc.Minutes)
 }
