@@ -52,7 +52,7 @@ func TestHooksEnd(t *testing.T) {
 	cmd.SetErr(&notes)
 	file := filepath.Join(t.TempDir(), "pid")
 	h := newHook(cmd, fmt.Sprintf("sleep 600 & echo $! > %s; wait", file), true, nil)
-	h.limit = 300 * time.Millisecond
+	h.limit = 3 * time.Second
 	h.send(nil)
 	h.close()
 	var pid int
@@ -65,7 +65,7 @@ func TestHooksEnd(t *testing.T) {
 		!strings.Contains(string(stat), ") Z ") {
 		t.Errorf("%d still runs: %s", pid, stat)
 	}
-	if !strings.Contains(notes.String(), "took more than 300ms") {
+	if !strings.Contains(notes.String(), "took more than 3s") {
 		t.Errorf("%q", notes.String())
 	}
 	notes.Reset()
