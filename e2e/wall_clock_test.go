@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	printed "github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // wallClock is how far the clock of a program that runs under wallClockProgram is off, this long
@@ -185,6 +188,7 @@ func TestWallClockIsSet(t *testing.T) {
 					t.Fatalf("%s: %v: %s", way, err, problemsOf(err))
 				}
 				heldToTheClock(t, way, out, took)
+				toldOfTheClock(t, out, way == "up", c.client != nil, c.server != nil)
 			}
 		})
 	}
@@ -220,5 +224,29 @@ func heldToTheClock(t *testing.T, way string, out []byte, took time.Duration) {
 	}
 	if d.Goodput < 15e6 || d.Goodput > 22e6 {
 		t.Errorf("%s: %.1f of 20 Mbit/s", way, d.Goodput/1e6)
+	}
+}
+
+// toldOfTheClock holds a measurement to saying at which ends the clock was set, and to being
+// less sure for it.
+func toldOfTheClock(t *testing.T, out []byte, up, client, server bool) {
+	t.Helper()
+	var doc printed.Measure
+	if err := json.Unmarshal(out, &doc); err != nil || len(doc.Directions) != 1 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var told verdict.Values
+	for _, e := range doc.Directions[0].Evidence {
+		if e.Code == verdict.ClockTrouble {
+			told = e.Values
+		}
+	}
+	near, far := "receiver_step_s", "sender_step_s"
+	if up {
+		near, far = far, near
+	}
+	if (told[near] != 0) != client || (told[far] != 0) != server || doc.Directions[0].Confidence == verdict.High {
+		t.Errorf("up %v, the client's clock was set %v, the server's %v: %s confidence, %v", up, client, server,
+			doc.Directions[0].Confidence, told)
 	}
 }

@@ -13,6 +13,19 @@ type clock struct{ start time.Time }
 
 func (c clock) now() time.Duration { return time.Since(c.start) }
 
+// wallClock is by how much the wall clock was off at the most, against where it stood when
+// the transfer began.
+type wallClock struct {
+	start time.Time
+	most  time.Duration
+}
+
+func (w *wallClock) look() {
+	if step := clockStep(w.start, time.Now()); step.Abs() > w.most.Abs() {
+		w.most = step
+	}
+}
+
 // clockStep is by how much the wall clock was set between two readings: its time that
 // passed less the monotonic clock's. NTP's slewing (adjtimex) moves both alike. A host that
 // was suspended or moved in between shows as a step.

@@ -110,7 +110,13 @@ func (p Endpoint) Run(ctx context.Context) (*transfer.End, error) {
 	for _, l := range loops {
 		moving.Go(func() { l.run(p.Send, p.Spec.Time) })
 	}
-	sampling.Go(func() { samples.run(done, p.Every, func() { progress.report(false) }) })
+	wall := wallClock{start: c.start}
+	sampling.Go(func() {
+		samples.run(done, p.Every, func() {
+			progress.report(false)
+			wall.look()
+		})
+	})
 	moving.Wait()
 	close(done)
 	sampling.Wait()
@@ -119,9 +125,10 @@ func (p Endpoint) Run(ctx context.Context) (*transfer.End, error) {
 		l.release()
 	}
 	progress.report(true)
+	wall.look()
 
 	end := &transfer.End{Kernel: socket.Kernel(), Streams: make([]transfer.Stream, len(loops)), CPU: usage.stop(c, loops),
-		MemoryPressure: readPressure().since(usage.memory, c.now()), ClockStep: clockStep(c.start, time.Now())}
+		MemoryPressure: readPressure().since(usage.memory, c.now()), ClockStep: wall.most}
 	if rule != nil {
 		end.BufferRule = "afd:" + strconv.Itoa(rule.Quota)
 	}

@@ -161,8 +161,9 @@ type End struct {
 	MemoryPressure *MemoryPressure `json:"memory_pressure,omitempty"`
 	// Beside is nil where this end carried out no other test meanwhile, or does not tell.
 	Beside *Beside `json:"beside,omitempty"`
-	// ClockStep is by how much this host's clock was set forward (negative: back) during the
-	// transfer, against the one that only counts; 0 also where that is less than ClockStepLeast.
+	// ClockStep is by how much this host's clock was ahead (negative: behind) at the most during
+	// the transfer, against the one that only counts, because somebody set it; 0 also where that
+	// is less than ClockStepLeast.
 	ClockStep time.Duration `json:"clock_step_ns,omitempty"`
 }
 
