@@ -57,8 +57,8 @@ that is, what to change and what that would give. Several files are parts of one
 		"CAP_NET_RAW, until Ctrl-C")
 	flags.VarP((*period)(&f.time), "time", "t", "how long to capture live")
 	flags.StringVar(&f.near, "near", "", "one of two captures of the same connections, the one to diagnose")
-	flags.StringVar(&f.far, "far", "", "the other one: where data was lost and waited between the two, and what arrives "+
-		"changed, is told")
+	flags.StringVar(&f.far, "far", "", "the other one: where data was lost, which way it waited between the two and what "+
+		"arrives changed is told, whatever their clocks")
 	flags.StringVar(&f.html, "html", "", "also write a page with graphs of the listed connections to this `file`; - is "+
 		"standard output")
 	flags.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each direction")
@@ -81,6 +81,9 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *diagnoseFlags) erro
 	}
 	defer page.Discard()
 	cfg := capture.Config{Flow: flow.Config{Wanted: wanted}}
+	if f.far != "" {
+		cfg.Flow.Passes = diagnose.Passes
+	}
 	if f.html != "" && f.once(names) {
 		cfg.Flow.Points = pointsAtOnce
 	}
@@ -93,7 +96,8 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *diagnoseFlags) erro
 	doc := diagnosis.Record
 	doc.Interrupted = interrupted
 	if f.far != "" && !interrupted {
-		far, err := analyzeFiles(cmd, []string{f.far}, capture.Config{})
+		far, err := analyzeFiles(cmd, []string{f.far}, capture.Config{Flow: flow.Config{Wanted: wanted,
+			Passes: diagnose.Passes}})
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
 )
 
@@ -36,10 +40,20 @@ func (r *Diagnosis) Compare(far *capture.Analysis) {
 		found++
 		c.Notes = append(c.Notes, changed("client", near.ClientOffer(), twin.ClientOffer())...)
 		c.Notes = append(c.Notes, changed("server", near.ServerOffer(), twin.ServerOffer())...)
+		taps, aligned := align(near, twin)
 		for k, d := range j.directions {
-			if other := sentBy(twin, d.flow.From == near.Client()); other != nil {
-				compareDirections(&c.Directions[k], d, twin, other)
+			client := d.flow.From == near.Client()
+			other := sentBy(twin, client)
+			if other == nil {
+				continue
 			}
+			r := &c.Directions[k]
+			g := compareDirections(r, d, twin, other)
+			if aligned {
+				r.Between.Ways = taps.ways(client)
+				placeQueue(r, &g)
+			}
+			r.Fix = fixes(r, &g, other.MSS)
 		}
 	}
 	if found == 0 {
@@ -58,9 +72,9 @@ func sentBy(c *flow.Connection, client bool) *flow.Direction {
 }
 
 // compareDirections adds what two taps show of one direction, and takes the verdict of the
-// one that stands at the sender.
+// one that stands at the sender, which it answers.
 func compareDirections(r *record.CapturedDirection, near judgementOfDirection, twin *flow.Connection,
-	far *flow.Direction) {
+	far *flow.Direction) timeline.Diagnosis {
 	first, second := near.flow, far // in the order in which the data passes
 	b := &record.CapturedBetween{JudgedAt: "near"}
 	if near.flow.PastMin < far.PastMin {
@@ -78,12 +92,61 @@ func compareDirections(r *record.CapturedDirection, near judgementOfDirection, t
 		b.QueueS = float64(max(pastFirst-pastSecond-least, 0)) / 1e9
 		b.QueuePastS = float64(max(pastSecond-second.PastMin, 0)) / 1e9
 	}
-	if g := timeline.Judge(twin, far); g.Vantage == timeline.AtSender && near.diagnosis.Vantage != timeline.AtSender {
-		r.Verdict, b.JudgedAt = g.Verdict, "far"
-		r.Prediction = predictionOf(&g)
-		r.Settings = settings(r, &g, far.MSS)
-	}
 	r.Between = b
+	g := timeline.Judge(twin, far)
+	if g.Vantage != timeline.AtSender || near.diagnosis.Vantage == timeline.AtSender {
+		return near.diagnosis
+	}
+	r.Verdict, b.JudgedAt = g.Verdict, "far"
+	r.LostS = g.LostTime.Seconds()
+	r.Prediction = predictionOf(&g)
+	r.Settings = settings(r, &g, far.MSS)
+	r.Program = report.ProgramWindow(g.Verdict, far.From.Port, far.To.Port)
+	return g
+}
+
+// placeQueue takes into the verdict which way the queue stands between the taps: one
+// capture alone sees both ways together. A full link's stands before the data; where only
+// acknowledgements wait, they are what limits, also where one capture alone could not tell.
+func placeQueue(r *record.CapturedDirection, g *timeline.Diagnosis) {
+	w := r.Between.Ways
+	queue, trip := w.DataQueueS+w.AckQueueS, orElse(r.RTTMinS, w.RTTMinS)
+	if queue < threshold.StandingQueue*trip || queue < r.Between.QueuePastS {
+		return
+	}
+	acks, says := w.AckQueueS/queue, r.Limiter
+	switch {
+	case acks >= threshold.AckQueue && (r.Limiter == verdict.Bottleneck || r.Limiter == verdict.AckPath ||
+		queue >= threshold.LongQueue*trip && remedy.Open(r.Limiter)):
+		says = verdict.AckPath
+	case acks > threshold.AckQueueHardly || r.Limiter != verdict.Bottleneck:
+		return
+	}
+	e := verdict.Evidence{Limiter: says, Code: verdict.CapturedQueueBetween, Values: verdict.Values{
+		"data_queue_s": w.DataQueueS, "ack_queue_s": w.AckQueueS, "matched_segments": float64(w.Matched)}}
+	if says == r.Limiter {
+		r.Confidence = raised(r.Confidence)
+	} else {
+		r.Shares = toAcks(r.Shares)
+		r.Limiter, r.Subtype, r.Confidence, r.Candidates = says, "", verdict.Medium, nil
+		r.Prediction, r.Settings, g.Prediction = nil, nil, nil
+	}
+	r.Evidence = append([]verdict.Evidence{e}, r.Evidence...)
+	g.Verdict = r.Verdict
+}
+
+func orElse(v *float64, other float64) float64 {
+	if v == nil {
+		return other
+	}
+	return *v
+}
+
+func raised(c verdict.Confidence) verdict.Confidence {
+	if c == verdict.Low {
+		return verdict.Medium
+	}
+	return verdict.High
 }
 
 // changed tells which options of an end's SYN differ between two taps.
@@ -116,4 +179,17 @@ func present(there bool) string {
 		return "absent"
 	}
 	return "offered"
+}
+
+// toAcks gives the acknowledgements the time of what they are taken for.
+func toAcks(shares verdict.Shares) verdict.Shares {
+	out := verdict.Shares{}
+	for n, share := range shares {
+		switch n {
+		case verdict.Bottleneck, verdict.Congestion, verdict.SlowStart, verdict.Sender, verdict.Unknown:
+			n = verdict.AckPath
+		}
+		out[n] += share
+	}
+	return out
 }

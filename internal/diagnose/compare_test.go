@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/capture"
+	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -21,7 +22,7 @@ func analyzed(t *testing.T, names ...string) *capture.Analysis {
 		defer f.Close()
 		files = append(files, f)
 	}
-	a, err := capture.Analyze(t.Context(), capture.Config{Workers: 1}, files...)
+	a, err := capture.Analyze(t.Context(), capture.Config{Workers: 1, Flow: flow.Config{Passes: Passes}}, files...)
 	if err != nil {
 		t.Fatal(err)
 	}

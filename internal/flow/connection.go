@@ -62,6 +62,7 @@ type side struct {
 	copies
 	delayed oneWay // the delay from this side to the tap
 	loop    loop   // the loop from the tap through this side
+	passes  *passes
 	offer   Offer
 }
 
@@ -70,6 +71,12 @@ func newConnection(e ends, s *Segment, t *Table) *Connection {
 	c.sides[0].offer.Scale, c.sides[1].offer.Scale = -1, -1
 	if e.a.Port < e.b.Port {
 		c.client = 1
+	}
+	if limit := t.cfg.Passes; limit > 0 {
+		if len(t.all) >= t.cfg.Connections/manyConnections {
+			limit = min(limit, fewPasses)
+		}
+		c.sides[0].passes, c.sides[1].passes = newPasses(limit), newPasses(limit)
 	}
 	return c
 }
@@ -159,6 +166,9 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 		c.Grain = step
 	}
 	c.now, me.heard = at, at
+	if me.passes != nil {
+		me.passes.add(s)
+	}
 	if s.Flags&(SYN|RST|FIN) != 0 {
 		if s.Flags&SYN != 0 {
 			c.handshake(s, c.sideOf(me), at)

@@ -17,6 +17,9 @@ type Config struct {
 	Slices int
 	// Points is how many points each line of a direction's graph keeps; 0 keeps no graphs.
 	Points int
+	// Passes is how many segments of each end are kept to be matched with another tap's; 0
+	// keeps none.
+	Passes int
 	// Wanted, when not nil, says which connections are followed at all.
 	Wanted func(a, b Endpoint) bool
 }

@@ -88,7 +88,7 @@ type ProgramWindow struct {
 
 // CapturedBetween says of one direction where data was lost and where it waited, by two
 // captures: before the first tap that it passes, between the two, and after the second.
-// Times are both ways.
+// Times are both ways where nothing else is said.
 type CapturedBetween struct {
 	LostBeforeBytes  int64   `json:"lost_before_bytes"`
 	LostBetweenBytes int64   `json:"lost_between_bytes"`
@@ -97,6 +97,26 @@ type CapturedBetween struct {
 	QueueS           float64 `json:"queue_s"`      // by how much more it is on the mean
 	QueuePastS       float64 `json:"queue_past_s"` // the same past the second tap
 	JudgedAt         string  `json:"judged_at"`    // whose view the verdict is: near or far
+	// Ways are absent where too few segments are in both captures.
+	Ways *CapturedWays `json:"ways,omitempty"`
+}
+
+// CapturedWays are the two ways between two taps, each by itself: the segments that both
+// captures hold, matched by their sequence numbers and timestamps.
+type CapturedWays struct {
+	Matched int `json:"matched_segments"`
+	// By how much longer than the least the data took from tap to tap, and the
+	// acknowledgements: the mean, and what a twentieth exceeded.
+	DataQueueS     float64 `json:"data_queue_s"`
+	DataQueueMostS float64 `json:"data_queue_most_s"`
+	AckQueueS      float64 `json:"ack_queue_s"`
+	AckQueueMostS  float64 `json:"ack_queue_most_s"`
+	RTTMinS        float64 `json:"rtt_min_s"`
+	// ClockOffsetS is how far the far capture's clock was ahead when the connection began, if
+	// both ways are equally long when empty: wrong by half of rtt_min_s at most. ClockDrift is
+	// by what share of the time it ran faster.
+	ClockOffsetS float64 `json:"clock_offset_s"`
+	ClockDrift   float64 `json:"clock_drift_ratio"`
 }
 
 // CapturedPrediction is what a fix would give.

@@ -186,6 +186,9 @@ const (
 	// CapturedFullLink: time_ratio, best_bps, rtt_s, rtt_base_s, queue (1: stood in the
 	// path), window_allows_bps where the receive window was full as well.
 	CapturedFullLink Code = "captured-full-link"
+	// CapturedQueueBetween: by two captures, what waited on either way between the taps.
+	// data_queue_s, ack_queue_s (means), matched_segments.
+	CapturedQueueBetween Code = "captured-queue-between"
 	// CapturedAckQueue: time_ratio, rtt_s, rtt_base_s.
 	CapturedAckQueue Code = "captured-ack-queue"
 	// CapturedSenderWaits: time_ratio, outstanding_bytes, window_bytes.

@@ -250,14 +250,7 @@ func writeCapturedDirection(w io.Writer, d *record.CapturedDirection) {
 		t.row("", Sentence(e))
 	}
 	t.row("time went to", SharesText(d.Shares))
-	if b := d.Between; b != nil {
-		t.row("two captures", fmt.Sprintf("lost before the first tap %s, between the taps %s, past the second %s",
-			units.Size(b.LostBeforeBytes),
-			units.Size(b.LostBetweenBytes), units.Size(b.LostAfterBytes)))
-		t.row("", fmt.Sprintf("between the taps there and back %s, and %s of queue on the mean; past the second %s of queue",
-			SecondsText(b.RTTMinS), SecondsText(b.QueueS), SecondsText(b.QueuePastS)))
-		t.row("", "judged by the capture at the "+b.JudgedAt+" end")
-	}
+	betweenRows(t, d.Between)
 	if d.Program != nil {
 		t.row("program", programWindowText(d.Program))
 	}

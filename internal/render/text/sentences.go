@@ -282,6 +282,10 @@ var sentences = map[verdict.Code]func(figures) string{
 			f.time("rtt_s"), f.time("rtt_base_s"))
 	},
 	verdict.CapturedFullLink: sayCapturedFullLink,
+	verdict.CapturedQueueBetween: func(f figures) string {
+		return fmt.Sprintf("between the two taps data waited %s on the mean and acknowledgements %s, by %s segments that "+
+			"are in both captures", f.time("data_queue_s"), f.time("ack_queue_s"), f.count("matched_segments"))
+	},
 	verdict.CapturedAckQueue: func(f figures) string {
 		return fmt.Sprintf("acknowledgements queued on their way back %s: the round trip was %s, %s when empty, and by "+
 			"their timestamps "+

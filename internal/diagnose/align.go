@@ -1,0 +1,233 @@
+package diagnose
+
+import (
+	"math"
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// alignment is how the clocks of two taps of one connection stand to each other, and how
+// long segments took between them each way. Times are nanoseconds.
+type alignment struct {
+	nearIsClient bool // the near tap is the one on the client's side
+	// offset is how far the far tap's clock was ahead when the connection began, if the two
+	// ways are equally long when empty: wrong by at most half of least. drift is by what
+	// share of the time it runs faster.
+	offset, drift float64
+	least         float64 // the round trip between the taps when nothing waits
+	client        way     // what the client sends, server: what it is sent
+	server        way
+	matched       int
+}
+
+// way is one direction between the taps.
+type way struct{ queueMean, queueMost float64 }
+
+// passing is one segment at both taps: when, by the near one's clock from the connection's
+// start, and how much later it was by the far one's.
+type passing struct{ at, later float64 }
+
+// Passes is how many segments of each end are kept of either capture (flow.Config).
+const Passes = 2048
+
+const (
+	// leastPassings each way are enough to align two captures by.
+	leastPassings = 8
+	// moments is into how many parts a connection is cut to see on which side a tap stands.
+	moments = 16
+	// queueMostly: the longest queue is one that a twentieth of the segments met.
+	queueMostly = 0.95
+)
+
+// align matches what two taps saw of a connection, by what both ends wrote into the
+// segments, never by the taps' clocks. false: too little is in both captures.
+//
+// A segment toward the far tap is later there by its way's delay and the clocks' offset,
+// one that comes from it by the offset less its delay. So the sum of both is a round trip
+// whatever the clocks are, and drift is what the lightly loaded way's shortest delays do:
+// acknowledgements seldom queue.
+func align(near, far *flow.Connection) (a alignment, ok bool) {
+	return alignPasses(passedBy(near), passedBy(far), near.Started, sent(near, true), sent(near, false))
+}
+
+// tapped are the segments of either end that a tap kept.
+type tapped struct{ client, server []flow.Pass }
+
+func passedBy(c *flow.Connection) tapped { return tapped{c.Passes(true), c.Passes(false)} }
+
+// alignPasses does so; the client sent so many bytes of data, and the server so many.
+func alignPasses(near, far tapped, began, byClient, byServer int64) (a alignment, ok bool) {
+	c := passings(near.client, far.client, began)
+	s := passings(near.server, far.server, began)
+	if len(c) < leastPassings || len(s) < leastPassings {
+		return a, false
+	}
+	a.matched = len(c) + len(s)
+	end := max(c[len(c)-1].at, s[len(s)-1].at)
+	from, found := sidedness(c, s, end)
+	if !found {
+		return a, false
+	}
+	a.nearIsClient = from > 0
+	// From here on the client's segments are later by delay + offset, the server's by
+	// delay - offset, where offset is the server-side tap's clock less the client-side's.
+	for i := range c {
+		c[i].later *= from
+	}
+	for i := range s {
+		s[i].later *= -from
+	}
+	drift := driftOf(slope(c), -slope(s), byClient <= byServer)
+	for i := range c {
+		c[i].later -= drift * c[i].at
+	}
+	for i := range s {
+		s[i].later += drift * s[i].at
+	}
+	there, back := shortest(c), shortest(s)
+	a.least = there + back
+	a.offset, a.drift = from*(there-back)/2, from*drift
+	a.client, a.server = queueOf(c, there), queueOf(s, back)
+	return a, a.least >= 0
+}
+
+// driftOf chooses between what either way's shortest delays say: the one that carries less
+// data seldom queues all the time. More than clocks can differ by is a queue that grows.
+func driftOf(client, server float64, clientCarriesLess bool) float64 {
+	first, second := client, server
+	if !clientCarriesLess {
+		first, second = second, first
+	}
+	for _, drift := range []float64{first, second} {
+		if math.Abs(drift) <= threshold.ClockDrift {
+			return drift
+		}
+	}
+	return 0
+}
+
+// passings pairs the segments that both taps saw, in the order of the near one. Where a
+// name came twice its first pass counts.
+func passings(near, far []flow.Pass, began int64) (all []passing) {
+	at := make(map[uint64]int64, len(far))
+	for _, p := range far {
+		if _, twice := at[p.Name]; !twice {
+			at[p.Name] = p.At
+		}
+	}
+	for _, p := range near {
+		if there, ok := at[p.Name]; ok {
+			delete(at, p.Name)
+			all = append(all, passing{float64(p.At - began), float64(there - p.At)})
+		}
+	}
+	slices.SortStableFunc(all, func(x, y passing) int {
+		switch {
+		case x.at < y.at:
+			return -1
+		case x.at > y.at:
+			return 1
+		}
+		return 0
+	})
+	return all
+}
+
+// sidedness is 1 where the near tap stands on the client's side, -1 on the server's: at any
+// moment what goes to the far tap is later there than what comes from it, by the round trip
+// between the taps. Where most moments do not agree it is not found.
+func sidedness(c, s []passing, end float64) (from float64, found bool) {
+	var trips []float64
+	cw, sw := windows(c, end), windows(s, end)
+	for i := range cw {
+		if len(cw[i]) > 0 && len(sw[i]) > 0 {
+			trips = append(trips, stats.Median(cw[i])-stats.Median(sw[i]))
+		}
+	}
+	if len(trips) == 0 {
+		return 0, false
+	}
+	trip := stats.Median(trips)
+	return math.Copysign(1, trip), trip != 0
+}
+
+// windows are how much later the segments of each part of the time were.
+func windows(all []passing, end float64) (out [moments][]float64) {
+	for _, p := range all {
+		i := min(int(p.at/max(end, 1)*moments), moments-1)
+		out[max(i, 0)] = append(out[max(i, 0)], p.later)
+	}
+	return out
+}
+
+// slope is how the shortest delays grow with time: of the lines that no delay lies below, the
+// one that all of them together are closest to (Moon, Skelly, Towsley, INFOCOM 1999). It is
+// the edge of their lower convex hull above their mean time.
+func slope(all []passing) float64 {
+	var hull []passing
+	mean := 0.0
+	for _, p := range all {
+		mean += p.at / float64(len(all))
+		for n := len(hull); n > 0; n = len(hull) {
+			last := hull[n-1]
+			over := n > 1 && (last.later-hull[n-2].later)*(p.at-hull[n-2].at) >=
+				(p.later-hull[n-2].later)*(last.at-hull[n-2].at)
+			if !over && (last.at < p.at || last.later <= p.later) {
+				break
+			}
+			hull = hull[:n-1]
+		}
+		if n := len(hull); n == 0 || hull[n-1].at < p.at {
+			hull = append(hull, p)
+		}
+	}
+	for i := 1; i < len(hull); i++ {
+		if hull[i].at >= mean || i == len(hull)-1 {
+			return (hull[i].later - hull[i-1].later) / (hull[i].at - hull[i-1].at)
+		}
+	}
+	return 0
+}
+
+func shortest(all []passing) float64 {
+	least := math.Inf(1)
+	for _, p := range all {
+		least = min(least, p.later)
+	}
+	return least
+}
+
+func queueOf(all []passing, least float64) (w way) {
+	queues := make([]float64, len(all))
+	for i, p := range all {
+		queues[i] = p.later - least
+		w.queueMean += queues[i] / float64(len(all))
+	}
+	slices.Sort(queues)
+	w.queueMost = queues[int(float64(len(queues)-1)*queueMostly)]
+	return w
+}
+
+// ways are what is told of the data that one end sent.
+func (a *alignment) ways(byClient bool) *record.CapturedWays {
+	data, acks := a.client, a.server
+	if !byClient {
+		data, acks = acks, data
+	}
+	const s = 1e9
+	return &record.CapturedWays{Matched: a.matched, DataQueueS: data.queueMean / s, DataQueueMostS: data.queueMost / s,
+		AckQueueS: acks.queueMean / s, AckQueueMostS: acks.queueMost / s, RTTMinS: a.least / s, ClockOffsetS: a.offset / s,
+		ClockDrift: a.drift}
+}
+
+// sent is how many payload bytes an end sent.
+func sent(c *flow.Connection, client bool) int64 {
+	if d := sentBy(c, client); d != nil {
+		return d.Bytes
+	}
+	return 0
+}

@@ -1,0 +1,76 @@
+package flow
+
+// Pass is when a segment passed the tap, under a name that other taps of the connection
+// give it too: what both ends wrote into it and no router changes.
+type Pass struct {
+	Name uint64
+	At   int64 // nanoseconds since 1970, by the tap's clock
+}
+
+// passes keeps some of one end's segments. When there are too many, those with half of the
+// names go, and the same half at every tap, so that what is left can still be matched.
+type passes struct {
+	all   []Pass
+	mask  uint64
+	limit int
+}
+
+// Beyond that share of the connections which may be followed, each keeps few passes: all
+// together stay within some 400 MB where 2048 are asked for.
+const (
+	manyConnections = 64
+	fewPasses       = 64
+)
+
+func newPasses(limit int) *passes { return &passes{limit: max(limit, 16)} }
+
+func (p *passes) add(s *Segment) {
+	name := s.name()
+	if name&p.mask != 0 {
+		return
+	}
+	p.all = append(p.all, Pass{name, s.At})
+	for len(p.all) >= p.limit && p.mask != 1<<63-1 {
+		p.mask = p.mask<<1 | 1
+		kept := p.all[:0]
+		for _, one := range p.all {
+			if one.Name&p.mask == 0 {
+				kept = append(kept, one)
+			}
+		}
+		p.all = kept
+	}
+}
+
+// name is a hash of where a segment's data ends and of its timestamp, or of what it
+// acknowledges where it has no data. Hosts cut and join segments (TSO, GRO): their last
+// byte stays the last of a packet. Sent again it has another timestamp, where there are any.
+func (s *Segment) name() uint64 {
+	h := uint64(s.Seq+s.Payload)<<32 | uint64(s.TSVal)
+	if s.Payload == 0 {
+		h ^= mix(uint64(s.Ack)<<32 | uint64(s.Window)<<8 | uint64(s.Flags))
+	}
+	return mix(h)
+}
+
+// mix is the finalizer of MurmurHash3: every bit of the result hangs on every bit.
+func mix(h uint64) uint64 {
+	h ^= h >> 33
+	h *= 0xff51afd7ed558ccd
+	h ^= h >> 33
+	h *= 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
+
+// Passes are those of the client's or of the server's segments that were kept
+// (Config.Passes), in the order of the capture.
+func (c *Connection) Passes(client bool) []Pass {
+	side := c.client
+	if !client {
+		side = 1 - side
+	}
+	if p := c.sides[side].passes; p != nil {
+		return p.all
+	}
+	return nil
+}

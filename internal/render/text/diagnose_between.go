@@ -1,0 +1,41 @@
+package text
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// betweenRows tell what two captures of a connection show together.
+func betweenRows(t *table, b *record.CapturedBetween) {
+	if b == nil {
+		return
+	}
+	t.row("two captures", fmt.Sprintf("lost before the first tap %s, between the taps %s, past the second %s",
+		units.Size(b.LostBeforeBytes), units.Size(b.LostBetweenBytes), units.Size(b.LostAfterBytes)))
+	t.row("", fmt.Sprintf("between the taps there and back %s, and %s of queue on the mean; past the second %s of "+
+		"queue", SecondsText(b.RTTMinS), SecondsText(b.QueueS), SecondsText(b.QueuePastS)))
+	if w := b.Ways; w != nil {
+		t.row("", fmt.Sprintf("each way by itself: data waited %s on the mean (a twentieth over %s), acknowledgements "+
+			"%s (%s)", SecondsText(w.DataQueueS), SecondsText(w.DataQueueMostS), SecondsText(w.AckQueueS),
+			SecondsText(w.AckQueueMostS)))
+		t.row("", clocksText(w))
+	}
+	t.row("", "judged by the capture at the "+b.JudgedAt+" end")
+}
+
+// clocksText is how the far capture's clock stood to the near one's.
+func clocksText(w *record.CapturedWays) string {
+	ahead, faster := "ahead of", "faster"
+	if w.ClockOffsetS < 0 {
+		ahead = "behind"
+	}
+	if w.ClockDrift < 0 {
+		faster = "slower"
+	}
+	return fmt.Sprintf("the far capture's clock was %s %s the near one's (to %s), and ran %.1f ppm %s; %d segments are "+
+		"in both", SecondsText(math.Abs(w.ClockOffsetS)), ahead, SecondsText(w.RTTMinS/2), math.Abs(w.ClockDrift)*1e6,
+		faster, w.Matched)
+}
