@@ -56,6 +56,8 @@ strangers never take those of clients with the key.`,
 	cmd.Flags().StringVar(&o.keys, "keys", "", "a file of keys by name, each with its own bounds (fullpipe key writes it)")
 	cmd.Flags().StringVar(&o.listen, "listen", server.DefaultAddress, "ADDR:PORT to listen on; port 0 chooses one")
 	cmd.Flags().BoolVar(&o.iperf3, "iperf3", false, "also admit iperf3 clients, who need no key")
+	cmd.Flags().BoolVar(&o.exclusive, "exclusive", false, "one client measures at a time; others wait their turn and are "+
+		"told their place, iperf3's are told that it is busy")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	o.limits.add(cmd.Flags())
 	cmd.Flags().BoolVar(&untilEOF, "until-eof", false, "end with standard input, and choose another port where the "+
@@ -69,6 +71,7 @@ type serveOptions struct {
 	keys          string
 	listen        string
 	iperf3, quiet bool
+	exclusive     bool
 	limits        serveLimits
 }
 
@@ -120,7 +123,7 @@ func serve(cmd *cobra.Command, o serveOptions) error {
 	defer log.close()
 	config := server.Config{Address: o.listen, Key: *key, Software: version(), Event: log.event}
 	clients := admitIperf3(&config)
-	config.Strangers, config.ShareWindows = o.iperf3, true
+	config.Strangers, config.ShareWindows, config.Exclusive = o.iperf3, true, o.exclusive
 	if note := o.limits.fit(socket.MostFiles()); note != "" && !o.quiet {
 		log.lines.put([]byte("note: " + note + "\n"))
 	}
@@ -136,7 +139,7 @@ func serve(cmd *cobra.Command, o serveOptions) error {
 	if err != nil {
 		return listenError(o.listen, err)
 	}
-	clients.Window, clients.Running = s.Window, s.Begin
+	clients.Window, clients.Running, clients.Turn = s.Window, s.Begin, s.TryTurn
 	wait, err := serveFlows(ctx, s.Addr().String(), clients)
 	switch {
 	case err == nil:

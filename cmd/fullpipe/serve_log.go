@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
 	"strings"
@@ -73,6 +72,8 @@ type readyEvent struct {
 	Event  string `json:"event"`
 	Listen string `json:"listen"`
 	Key    string `json:"key,omitempty"` // absent when it was given: then its owner has it
+	// Addresses are where other hosts may reach it, the likeliest first.
+	Addresses []string `json:"addresses"`
 }
 
 // ready tells where the server listens. It comes before any event and is no part of the
@@ -94,7 +95,7 @@ func (l *serveLog) ready(ctx context.Context, address string, key probe.Key, mad
 func (l *serveLog) tellReady(address string, key probe.Key, made bool) error {
 	out := l.cmd.OutOrStdout()
 	if wantsJSON(l.cmd) {
-		e := readyEvent{Header: newHeader(l.cmd), Event: "ready", Listen: address}
+		e := readyEvent{Header: newHeader(l.cmd), Event: "ready", Listen: address, Addresses: reachableAt(address)}
 		if made {
 			e.Key = key.String()
 		}
@@ -108,12 +109,12 @@ func (l *serveLog) tellReady(address string, key probe.Key, made bool) error {
 	if _, err := fmt.Fprintf(out, "%skey: %s\n", text, key); err != nil {
 		return err
 	}
-	_, port, _ := net.SplitHostPort(address)
-	name, _ := os.Hostname()
-	if port != "5201" {
-		name += ":" + port
+	reachable := reachableAt(address)
+	text = fmt.Sprintf("measure from another host with:\n  FULLPIPE_KEY=%s fullpipe measure %s\n", key, reachable[0])
+	if len(reachable) > 1 {
+		text += "this host is also " + strings.Join(reachable[1:], ", ") + "\n"
 	}
-	l.lines.put(fmt.Appendf(nil, "measure from another host with:\n  FULLPIPE_KEY=%s fullpipe measure %s\n", key, name))
+	l.lines.put([]byte(text))
 	return nil
 }
 

@@ -46,6 +46,9 @@ type Server struct {
 	// bytes from the SYN on, until release is called. nil, or an error: the buffer is set
 	// after the handshake, and its window starts larger where it is small.
 	Window func(from netip.Addr, bytes int) (release func(), err error)
+	// Turn, when not nil, is asked for each test of a stranger, who has to leave when ok is
+	// false; release ends it.
+	Turn func() (release func(), ok bool)
 	// UDP admits tests over UDP: somebody runs ServeDatagrams.
 	UDP bool
 	// Sentence says an observation in words, for clients that ask for the server's output;
@@ -110,6 +113,18 @@ func (s *Server) Handle(ctx context.Context, conn *net.TCPConn, cookie Cookie, o
 		return err
 	}
 	defer s.forget(t)
+	if s.Turn != nil && !keyed {
+		release, ok := s.Turn()
+		if !ok {
+			t.turnAway()
+			err := fmt.Errorf("%v was %w: another measures", t.from, ErrTurnedAway)
+			if s.Report != nil {
+				s.Report(Report{From: t.from, Err: err})
+			}
+			return err
+		}
+		defer release()
+	}
 	socket.EndWhenGone(conn, s.Silence)
 	outcomes, err := t.serve(ctx)
 	if s.Report != nil {

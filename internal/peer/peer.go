@@ -121,6 +121,11 @@ func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 // connect connects to a fullpipe server.
 func (o *Options) connect(ctx context.Context, far probe.Far) (*probe.Client, error) {
 	far.TestID = o.TestID
+	if o.Note != nil {
+		far.Waiting = func(place int) {
+			o.Note(fmt.Sprintf("%s takes one client at a time: place %d in its queue", far.Address, place))
+		}
+	}
 	client, err := far.Connect(ctx)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,10 @@ type Far struct {
 	Route socket.Route
 	// TestID names in both ends' records the transfers whose Spec names none; "" is none.
 	TestID string
-	Times  Times
+	// Waiting, when not nil, is told the place at which a server that takes one client at a
+	// time lets this one wait, 1 being the next; nil does not wait.
+	Waiting func(place int)
+	Times   Times
 }
 
 // Connect opens and proves a control connection to the server at HOST:PORT.

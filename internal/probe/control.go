@@ -81,14 +81,14 @@ func openControl(ctx context.Context, f Far) (*control, error) {
 			err = &versionError{theirs, c.hello.Software}
 		}
 	}
-	if err == nil && c.hello.Busy {
-		err = errBusy
+	if err == nil {
+		c.clock = clockOf(&c.hello, answered.wrote, read)
+		err = c.awaitTurn(f)
 	}
 	if err != nil {
 		c.conn.Close()
 		return fail(err)
 	}
-	c.clock = clockOf(&c.hello, answered.wrote, read)
 	tcp.SetDeadline(time.Time{})
 	return c, nil
 }

@@ -50,6 +50,8 @@ type Session struct {
 	Local, Remote netip.AddrPort
 	Hello         Hello
 	Times         Times
+	// Turn is how the client's turn is waited for; nil: clients need not wait.
+	Turn *Turn
 	// Event is told of each transfer; nil: nobody.
 	Event func(*transfer.Result)
 
@@ -99,19 +101,26 @@ func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
 	defer secured.Close()
 	s.begun = time.Now()
 	defer context.AfterFunc(ctx, func() { secured.NetConn().Close() })()
-	secured.SetDeadline(time.Now().Add(s.times().Answer))
-	if err := writeMessage(secured, kindHello, s.hello(false)); err != nil {
-		return err
-	}
-	secured.SetDeadline(time.Time{})
-
+	secured.SetDeadline(time.Time{}) // Admit's
 	over := make(chan struct{})
 	defer close(over)
 	messages, gone := requests(secured, over)
+	if s.Turn != nil {
+		if err := s.await(ctx, secured, messages); err != nil {
+			return err
+		}
+		defer s.Turn.Release()
+	}
+	if err := s.greet(secured, s.hello(false)); err != nil {
+		return err
+	}
 	c := serving{Session: s, conn: secured, messages: messages, revoke: func() {}}
 	defer func() { c.revoke() }()
 	idle := time.NewTimer(s.times().Idle)
 	defer idle.Stop()
+	wanted := time.NewTicker(idleTurn)
+	defer wanted.Stop()
+	asked, patience := time.Now(), idleTurn
 	for {
 		select {
 		case m, open := <-messages:
@@ -121,9 +130,22 @@ func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
 			if m.kind == kindStop { // crossed our result on the way
 				continue
 			}
+			if s.turnIsOver() {
+				s.refuseTurn(secured)
+				return errTurnOver
+			}
 			if err := c.answer(ctx, m); err != nil {
 				return err
 			}
+			asked, patience = time.Now(), idleTurn
+			if m.kind == kindGrant { // the test that it was granted is not heard of here
+				patience = max(idleTurn, s.Hello.Limits.Time)
+			}
+		case <-wanted.C:
+			if s.othersWait() && time.Since(asked) > patience {
+				return errTurnOver
+			}
+			continue
 		case <-idle.C:
 			return fmt.Errorf("idle for %v", s.times().Idle)
 		}

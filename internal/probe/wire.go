@@ -100,6 +100,9 @@ type Hello struct {
 	TimeNs int64 `json:"time_ns,omitempty"`
 	// Busy says that the server has as many clients as it takes.
 	Busy bool `json:"busy,omitempty"`
+	// Place says of a busy server that it lets the client wait, as the nth from now: hello
+	// comes again when that changes, and without Busy when its turn has come.
+	Place int `json:"place,omitempty"`
 }
 
 // Limits are the most that a server does for one client. Zero fields are features that

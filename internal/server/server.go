@@ -36,6 +36,8 @@ type Config struct {
 	// is 1 GiB. What does not fit is told so.
 	Streams int
 	Buffers int64
+	// Exclusive has one client measure at a time; the others wait their turn.
+	Exclusive bool
 	// Limits bounds what one client may ask for; zero is probe.DefaultLimits.
 	Limits probe.Limits
 	// Legacy, when not nil, is handed connections whose 37 bytes are a cookie that was
@@ -85,6 +87,7 @@ type Server struct {
 	strangers  strangers     // before their first 37 bytes
 	handshakes strangers     // before the proof of the key
 	sessions   chan struct{} // one for each client that has proven the key
+	turns      turns         // of an exclusive server
 	windows    windows
 	running    running
 	accepted   atomic.Int64 // connections so far
@@ -245,6 +248,12 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 		return
 	}
 	socket.EndWhenGone(conn, s.config.Silence)
+	if s.config.Exclusive {
+		session.Turn = &probe.Turn{Release: s.turns.release, Wanted: s.turns.wanted,
+			Await: func(ctx context.Context, tell func(int) error) error {
+				return s.turns.wait(ctx, client.Addr(), tell)
+			}}
+	}
 	holder := ""
 	if session.Holder != nil {
 		holder = session.Holder.Name

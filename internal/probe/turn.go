@@ -1,0 +1,122 @@
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"time"
+)
+
+// Turn is the turn of a session's client with a server that takes one client at a time.
+type Turn struct {
+	// Await answers nil when the turn has come; tell tells the client its place until then.
+	Await func(ctx context.Context, tell func(place int) error) error
+	// Release gives the turn back.
+	Release func()
+	// Wanted says whether others wait, and whether they have waited for this one long enough.
+	Wanted func() (others, over bool)
+}
+
+// idleTurn is how long a client with the turn may ask for nothing while others wait. It is
+// more than any command of fullpipe thinks between two transfers.
+const idleTurn = 30 * time.Second
+
+var (
+	errTurnOver   = errors.New("its turn is over: others wait")
+	errSpokeFirst = errors.New("it left, or spoke before its turn")
+)
+
+// await tells the client its place until its turn has come. One that leaves meanwhile, or
+// says anything, has no place any more.
+func (s *Session) await(ctx context.Context, secured *tls.Conn, messages <-chan message) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		select {
+		case <-messages:
+			cancel(errSpokeFirst)
+		case <-stop:
+		}
+	}()
+	err := s.Turn.Await(ctx, func(place int) error {
+		h := s.hello(true)
+		h.Place = place
+		return s.greet(secured, h)
+	})
+	close(stop)
+	<-stopped
+	if err != nil {
+		s.greet(secured, s.hello(true)) // there is no place for it; one that left hears nothing
+		return err
+	}
+	if err := context.Cause(ctx); err != nil {
+		s.Turn.Release()
+		return err
+	}
+	return nil
+}
+
+// greet writes hello within the time for an answer.
+func (s *Session) greet(secured *tls.Conn, h Hello) error {
+	secured.SetWriteDeadline(time.Now().Add(s.times().Answer))
+	defer secured.SetWriteDeadline(time.Time{})
+	return writeMessage(secured, kindHello, h)
+}
+
+func (s *Session) othersWait() bool {
+	if s.Turn == nil {
+		return false
+	}
+	others, _ := s.Turn.Wanted()
+	return others
+}
+
+func (s *Session) turnIsOver() bool {
+	if s.Turn == nil {
+		return false
+	}
+	_, over := s.Turn.Wanted()
+	return over
+}
+
+// refuseTurn answers what was asked for too late.
+func (s *Session) refuseTurn(secured *tls.Conn) {
+	secured.SetWriteDeadline(time.Now().Add(s.times().Stop))
+	writeMessage(secured, kindAccept, accept{Error: errTurnOver.Error()})
+}
+
+// mostWait is how long a client waits for its turn.
+const mostWait = time.Hour
+
+// awaitTurn reads the places that a busy server lets the client wait at, until it is none.
+// Only a client that shows them waits.
+func (c *control) awaitTurn(f Far) error {
+	until := time.Now().Add(mostWait)
+	for last := 0; c.hello.Busy && c.hello.Place > 0; {
+		if f.Waiting == nil || time.Now().After(until) {
+			return errBusy
+		}
+		if c.hello.Place != last {
+			last = c.hello.Place
+			f.Waiting(last)
+		}
+		c.conn.SetReadDeadline(time.Now().Add(f.Times.Stall))
+		m, err := readMessage(c.conn, mostAnswer)
+		if err != nil {
+			return err
+		}
+		c.hello = Hello{}
+		if err := m.decode(kindHello, &c.hello); err != nil {
+			return err
+		}
+		if err := c.hello.check(); err != nil {
+			return err
+		}
+	}
+	if c.hello.Busy {
+		return errBusy
+	}
+	return nil
+}
