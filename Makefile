@@ -11,6 +11,10 @@ build: ## one static binary in bin/
 demo: build ## the main job on two embedded labs, in under two minutes
 	@.ci/demo $(BIN)
 
+.PHONY: demo-ui
+demo-ui: build ## the pages of `fullpipe ui` on a history measured in the lab now, its dates shifted over two weeks (five minutes)
+	@$(GO) run ./e2e/demoui -program $(BIN) $(if $(NO_OPEN),-no-open)
+
 .PHONY: check
 check: ## in a minute, without root and with nothing installed: all but what makes labs
 	$(GO) vet ./...
@@ -43,6 +47,12 @@ experiments: build ## the founding documents' experiments in the lab, beside the
 .PHONY: pictures
 pictures: build ## docs/limiters/*.svg: what each limiter looks like, from the lab
 	@.ci/pictures $(BIN)
+
+.PHONY: uplot
+uplot: ## compares the chart of `fullpipe ui`'s pages with what npm has
+	dir=$$(mktemp -d) && cd $$dir && npm pack --silent uplot@1.6.32 && tar xzf uplot-1.6.32.tgz && \
+		for file in LICENSE dist/uPlot.esm.js dist/uPlot.min.css; do \
+			cmp package/$$file $(CURDIR)/internal/web/static/uplot/$${file##*/} || exit 1; done; rm -r $$dir
 
 .PHONY: release
 release: ## packages, archives, image, manifests and their bill of materials in dist/, without the network

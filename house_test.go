@@ -39,7 +39,7 @@ var floors = [][]string{
 		"internal/diagnose", "internal/store", "internal/store/pgtest"},
 	// faces
 	{"internal/render", "internal/render/iperf3", "internal/render/text", "internal/render/svg", "internal/render/html"},
-	{"internal/tui"},
+	{"internal/tui", "internal/web"},
 	{"cmd/fullpipe"},
 }
 

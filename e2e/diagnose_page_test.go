@@ -23,7 +23,7 @@ import (
 )
 
 // browser starts a headless Chromium for a test.
-func browser(t *testing.T, problem func(event any)) context.Context {
+func browser(t *testing.T, problem func(event any), more ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
 	program, err := exec.LookPath("chromium")
 	if err != nil {
@@ -33,7 +33,8 @@ func browser(t *testing.T, problem func(event any)) context.Context {
 		t.Skip("chromium is not installed")
 	}
 	ctx, cancel := chromedp.NewContext(t.Context(), chromedp.WithListener(problem),
-		chromedp.WithAllocatorOptions(chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.WindowSize(1200, 1000)))
+		chromedp.WithAllocatorOptions(append(more, chromedp.ExecPath(program), chromedp.NoSandbox,
+			chromedp.WindowSize(1200, 1000))...))
 	t.Cleanup(cancel)
 	return ctx
 }

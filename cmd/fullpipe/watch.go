@@ -32,7 +32,7 @@ type watchFlags struct {
 	program, unit, container string
 	minRate                  units.Rate
 	local                    bool
-	scrapes                  scrapeFlags
+	scrapes                  listenFlags
 	rows                     int
 	lines, anonymize         bool
 	onChange                 string
@@ -74,7 +74,7 @@ With --record or --on-change that is kept, and the next watch goes on from there
 	flags.StringVar(&f.container, "container", "", "of this container, by its id")
 	flags.Var(&f.minRate, "min-rate", "that move so much, both directions together")
 	flags.BoolVar(&f.local, "local", false, "connections within this host as well")
-	f.scrapes.register(flags)
+	registerScrapes(&f.scrapes, flags)
 	flags.IntVar(&f.rows, "rows", 20, "connections that lines show in a period")
 	flags.BoolVar(&f.lines, "lines", false, "lines on a terminal too")
 	flags.BoolVar(&f.anonymize, "anonymize", false, "replace addresses by made-up ones, the same as long as it runs")

@@ -3,18 +3,13 @@ package main
 import (
 	"context"
 	"crypto/subtle"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
-	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -55,94 +50,11 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(page.String())) // a scraper that went away is its own affair
 }
 
-// scrapeFlags say where scrapes are answered, and to whom.
-type scrapeFlags struct{ address, cert, key, token string }
-
-func (f *scrapeFlags) register(flags *pflag.FlagSet) {
+func registerScrapes(f *listenFlags, flags *pflag.FlagSet) {
 	flags.StringVar(&f.address, "listen", "", "print nothing, serve metrics to Prometheus (OpenMetrics) at this ADDR:PORT")
 	flags.StringVar(&f.cert, "listen-cert", "", "serve them over TLS: the certificate, as a PEM `FILE`")
 	flags.StringVar(&f.key, "listen-key", "", "and its key")
 	flags.StringVar(&f.token, "listen-token-file", "", "serve them only to who brings the bearer token in this `FILE`")
-}
-
-// check says what cannot be together. What is served tells whom this host talks to: other
-// hosts get it encrypted, and with the token, or not at all.
-func (f *scrapeFlags) check() error {
-	at, err := netip.ParseAddrPort(f.address)
-	switch {
-	case err != nil:
-		return &usageError{"--listen", fmt.Sprintf("%q is not an address with a port", f.address), "--listen 127.0.0.1:9741"}
-	case (f.cert == "") != (f.key == ""):
-		return &usageError{"--listen-cert", "a certificate and its key are needed", "both --listen-cert and --listen-key"}
-	case !at.Addr().IsLoopback() && (f.cert == "" || f.token == ""):
-		return &usageError{"--listen", fmt.Sprintf("%s is open to other hosts", at),
-			"--listen-cert, --listen-key and --listen-token-file with it, or 127.0.0.1"}
-	}
-	return nil
-}
-
-// listen is the listener, and the token that has to be brought, "" for none.
-func (f *scrapeFlags) listen() (l net.Listener, token string, err error) {
-	if err := f.check(); err != nil {
-		return nil, "", err
-	}
-	if f.token != "" {
-		if token, err = readToken(f.token); err != nil {
-			return nil, "", err
-		}
-	}
-	var config *tls.Config
-	if f.cert != "" {
-		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
-		if err != nil {
-			return nil, "", &usageError{"--listen-cert", plain(err), "a certificate and its key, both PEM"}
-		}
-		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	}
-	if l, err = net.Listen("tcp", f.address); err != nil {
-		return nil, "", &usageError{"--listen", plain(err), "another port"}
-	}
-	if config != nil {
-		l = tls.NewListener(l, config)
-	}
-	return l, token, nil
-}
-
-// readToken reads a token of 16 to 512 characters that no other user can read.
-func readToken(file string) (string, error) {
-	refused := func(why string) error {
-		return &usageError{"--listen-token-file", file + ": " + why, "head -c 24 /dev/urandom | base64, mode 0600"}
-	}
-	info, err := os.Stat(file)
-	if err != nil {
-		return "", refused(plain(err))
-	}
-	if !info.Mode().IsRegular() || info.Size() > 1024 {
-		return "", refused("not a small regular file")
-	}
-	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return "", refused("other users can read it")
-	}
-	bytes, err := os.ReadFile(file)
-	if err != nil {
-		return "", refused(plain(err))
-	}
-	token := strings.TrimSpace(string(bytes))
-	if len(token) < 16 || len(token) > 512 || strings.ContainsFunc(token, unicode.IsSpace) {
-		return "", refused("not a token of 16 to 512 characters")
-	}
-	return token, nil
-}
-
-// byAddress says whether a request's Host is an address or localhost. A web page whose own
-// name was made to lead to this host (DNS rebinding) could read what it answers otherwise.
-func byAddress(host string) bool {
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
-	}
-	_, err := netip.ParseAddr(strings.Trim(name, "[]"))
-	return err == nil || strings.EqualFold(name, "localhost")
 }
 
 // guarded answers only who brings the token; without one, only who asks by address.

@@ -20,7 +20,7 @@ import (
 )
 
 func TestScrapes(t *testing.T) {
-	l, _, err := (&scrapeFlags{address: "127.0.0.1:0"}).listen()
+	l, _, err := (&listenFlags{address: "127.0.0.1:0"}).listen()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestScrapes(t *testing.T) {
 }
 
 func TestScrapesOfOtherHosts(t *testing.T) {
-	for _, f := range []scrapeFlags{{address: "0.0.0.0:9909"}, {address: ":9909"}, {address: "[::]:9909"},
+	for _, f := range []listenFlags{{address: "0.0.0.0:9909"}, {address: ":9909"}, {address: "[::]:9909"},
 		{address: "192.0.2.1:9909"}, {address: "localhost"}, {address: "127.0.0.1"},
 		{address: "192.0.2.1:9909", cert: "c", key: "k"}, {address: "192.0.2.1:9909", token: "t"},
 		{address: "127.0.0.1:0", cert: "c"}, {address: "127.0.0.1:0", key: "k"},
@@ -88,7 +88,7 @@ func TestScrapesWithAToken(t *testing.T) {
 		}
 		return path
 	}
-	f := scrapeFlags{address: "127.0.0.1:0", token: file, cert: write("cert", "CERTIFICATE", pair.Certificate[0]),
+	f := listenFlags{address: "127.0.0.1:0", token: file, cert: write("cert", "CERTIFICATE", pair.Certificate[0]),
 		key: write("key", "PRIVATE KEY", der)}
 	l, token, err := f.listen()
 	if err != nil {

@@ -14,8 +14,7 @@ func Schema(kind string) map[string]any {
 	if doc == nil {
 		return nil
 	}
-	g := &schemas{defs: map[string]any{}}
-	out := g.object(reflect.TypeOf(doc).Elem())
+	out := SchemaOf(doc)
 	name, _, _ := strings.Cut(kind, "-")
 	out["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	out["title"] = "fullpipe/" + name + "/v1"
@@ -24,6 +23,13 @@ func Schema(kind string) map[string]any {
 	} else {
 		out["properties"].(map[string]any)["schema"] = map[string]any{"const": "fullpipe/" + name + "/v1"}
 	}
+	return out
+}
+
+// SchemaOf is a JSON Schema of a document's type, without its name.
+func SchemaOf(doc Document) map[string]any {
+	g := &schemas{defs: map[string]any{}}
+	out := g.object(reflect.TypeOf(doc).Elem())
 	if len(g.defs) > 0 {
 		out["$defs"] = g.defs
 	}

@@ -74,21 +74,26 @@ func Changes(w io.Writer, c *record.Changes) {
 	}
 	t := newTable()
 	for _, one := range c.Changes {
-		text := "limited by " + one.AfterLimiter + " instead of " + one.BeforeLimiter
-		if one.BeforeRTTMinS != nil && one.AfterRTTMinS != nil {
-			text = fmt.Sprintf("shortest round trip %s instead of %s", SecondsText(*one.AfterRTTMinS),
-				SecondsText(*one.BeforeRTTMinS))
-		}
-		if one.BeforeBps != nil && one.AfterBps != nil {
-			text = fmt.Sprintf("%s instead of %s", units.Rate(*one.AfterBps), units.Rate(*one.BeforeBps))
-			if one.BeforeLimiter != one.AfterLimiter {
-				text += ", limited by " + one.AfterLimiter + " instead of " + one.BeforeLimiter
-			}
-		}
-		t.row(one.At.UTC().Format("2006-01-02 15:04:05"), one.Far+" "+one.Direction, text, one.Confidence+" confidence",
-			"since "+shortID(one.RunID))
+		t.row(one.At.UTC().Format("2006-01-02 15:04:05"), one.Far+" "+one.Direction, ChangeText(&one),
+			one.Confidence+" confidence", "since "+shortID(one.RunID))
 	}
 	t.write(w, "")
+}
+
+// ChangeText says what a change is: what is, and what was.
+func ChangeText(one *record.PathChange) string {
+	text := "limited by " + one.AfterLimiter + " instead of " + one.BeforeLimiter
+	if one.BeforeRTTMinS != nil && one.AfterRTTMinS != nil {
+		text = fmt.Sprintf("shortest round trip %s instead of %s", SecondsText(*one.AfterRTTMinS),
+			SecondsText(*one.BeforeRTTMinS))
+	}
+	if one.BeforeBps != nil && one.AfterBps != nil {
+		text = fmt.Sprintf("%s instead of %s", units.Rate(*one.AfterBps), units.Rate(*one.BeforeBps))
+		if one.BeforeLimiter != one.AfterLimiter {
+			text += ", limited by " + one.AfterLimiter + " instead of " + one.BeforeLimiter
+		}
+	}
+	return text
 }
 
 // Difference prints two runs beside each other.
@@ -101,7 +106,7 @@ func Difference(w io.Writer, d *record.Difference) {
 		d.Second.StartedAt.UTC().Format("2006-01-02 15:04:05"))
 	for i := range d.Directions {
 		one := &d.Directions[i]
-		first, second := figureText(one.First), figureText(one.Second)
+		first, second := FigureText(one.First), FigureText(one.Second)
 		if one.Factor != nil {
 			second += "   × " + factor(*one.Factor)
 		}
@@ -170,7 +175,8 @@ func orNotKnown(v *string) string {
 	return *v
 }
 
-func figureText(f *record.HistoryFigure) string {
+// FigureText is a result's goodput and what limited it.
+func FigureText(f *record.HistoryFigure) string {
 	if f == nil || f.GoodputBps == nil {
 		return notKnown
 	}

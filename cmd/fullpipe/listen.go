@@ -1,0 +1,98 @@
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"strings"
+	"unicode"
+)
+
+// listenFlags say where HTTP is answered, and to whom.
+type listenFlags struct {
+	address, cert, key string
+	token, operator    string // files of bearer tokens
+}
+
+// check says what cannot be together. What is served tells whom this host talks to: other
+// hosts get it encrypted, and with the token, or not at all.
+func (f *listenFlags) check() error {
+	at, err := netip.ParseAddrPort(f.address)
+	switch {
+	case err != nil:
+		return &usageError{"--listen", fmt.Sprintf("%q is not an address with a port", f.address), "--listen 127.0.0.1:9741"}
+	case (f.cert == "") != (f.key == ""):
+		return &usageError{"--listen-cert", "a certificate and its key are needed", "both --listen-cert and --listen-key"}
+	case !at.Addr().IsLoopback() && (f.cert == "" || f.token == "" && f.operator == ""):
+		return &usageError{"--listen", fmt.Sprintf("%s is open to other hosts", at),
+			"--listen-cert, --listen-key and --listen-token-file with it, or 127.0.0.1"}
+	}
+	return nil
+}
+
+// listen is the listener, and the token that has to be brought, "" for none.
+func (f *listenFlags) listen() (l net.Listener, token string, err error) {
+	if err := f.check(); err != nil {
+		return nil, "", err
+	}
+	if f.token != "" {
+		if token, err = readToken(f.token); err != nil {
+			return nil, "", err
+		}
+	}
+	var config *tls.Config
+	if f.cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return nil, "", &usageError{"--listen-cert", plain(err), "a certificate and its key, both PEM"}
+		}
+		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	if l, err = net.Listen("tcp", f.address); err != nil {
+		return nil, "", &usageError{"--listen", plain(err), "another port"}
+	}
+	if config != nil {
+		l = tls.NewListener(l, config)
+	}
+	return l, token, nil
+}
+
+// readToken reads a token of 16 to 512 characters that no other user can read.
+func readToken(file string) (string, error) {
+	refused := func(why string) error {
+		return &usageError{"--listen-token-file", file + ": " + why, "head -c 24 /dev/urandom | base64, mode 0600"}
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return "", refused(plain(err))
+	}
+	if !info.Mode().IsRegular() || info.Size() > 1024 {
+		return "", refused("not a small regular file")
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return "", refused("other users can read it")
+	}
+	bytes, err := os.ReadFile(file)
+	if err != nil {
+		return "", refused(plain(err))
+	}
+	token := strings.TrimSpace(string(bytes))
+	if len(token) < 16 || len(token) > 512 || strings.ContainsFunc(token, unicode.IsSpace) {
+		return "", refused("not a token of 16 to 512 characters")
+	}
+	return token, nil
+}
+
+// byAddress says whether a request's Host is an address or localhost. A web page whose own
+// name was made to lead to this host (DNS rebinding) could read what it answers otherwise.
+func byAddress(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	_, err := netip.ParseAddr(strings.Trim(name, "[]"))
+	return err == nil || strings.EqualFold(name, "localhost")
+}

@@ -1,0 +1,206 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+
+	printed "github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/web"
+)
+
+// pastOf fills a history with n results of a path, one an hour: made up, with a swing each
+// day, and a fall of level after two thirds of them.
+func pastOf(t testing.TB, s *store.Store, far string, n int) (newest string) {
+	t.Helper()
+	end := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for i := range n {
+		at := end.Add(time.Duration(i-n+1) * time.Hour)
+		wave := 1 + 0.04*math.Sin(float64(at.Hour())/24*2*math.Pi) + 0.02*math.Sin(float64(i*i%97))
+		limiter, level, rtt := verdict.Bottleneck, 92e6, 0.0402
+		if i > 2*n/3 {
+			limiter, level, rtt = verdict.ReceiverWindow, 41e6, 0.0524
+		}
+		doc := &printed.Measure{Peer: far, Directions: []printed.Direction{}, Header: printed.Header{
+			Schema: "fullpipe/measure/v1", Version: "test", StartedAt: at, Envelope: &printed.Envelope{
+				ID:     printed.NewID(at, [10]byte{byte(i), byte(i >> 8), byte(len(far)), far[0], far[len(far)-1]}),
+				Origin: printed.Manual, Outcome: printed.Done, PathKey: printed.Path{Far: far}.Key()}}}
+		for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
+			bps := level * wave
+			d := printed.Direction{Direction: direction, GoodputBps: &bps, RTTMinS: &rtt, Streams: []printed.Stream{}}
+			d.Limiter = limiter
+			doc.Directions = append(doc.Directions, d)
+		}
+		encoded, err := printed.Encode(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Add(context.Background(), encoded, nil); err != nil {
+			t.Fatal(err)
+		}
+		newest = doc.ID
+	}
+	return newest
+}
+
+// uiSite serves pages of a history and says how they are opened.
+func uiSite(t testing.TB, s *store.Store) (site *httptest.Server, open string) {
+	t.Helper()
+	const token = "a token for tests alone"
+	pages := web.New(web.Config{History: s, Version: "test", Opening: token, Ours: func(string) bool { return true },
+		Watch: func(ctx context.Context, each func(*printed.Watch)) error {
+			each(&printed.Watch{LengthS: 2, Standing: 7, Connections: []printed.WatchedConnection{{
+				Program: "<b>rsync</b>\u202e", PID: 4711, Local: "192.0.2.1:40000", Remote: "198.51.100.7:22",
+				Directions: []printed.WatchedDirection{{Direction: transfer.Up, GoodputBps: 93e6,
+					Verdict: verdict.Verdict{Limiter: verdict.ReceiverWindow}}}}}})
+			<-ctx.Done()
+			return nil
+		}})
+	site = httptest.NewServer(pages)
+	t.Cleanup(func() { site.CloseClientConnections(); site.Close(); pages.Close() })
+	return site, site.URL + "/open?token=" + url.QueryEscape(token)
+}
+
+// TestUIPages looks at every page in a real browser, light, dark and narrow: nothing is
+// refused by the policy or asked of elsewhere, nothing is wider than the window, the chart
+// zooms by keys and drags, and stands without scripts. FULLPIPE_SHOTS names a directory for
+// what was seen.
+func TestUIPages(t *testing.T) {
+	t.Parallel()
+	s, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	first := pastOf(t, s, "backup.example.org", 336)
+	second := pastOf(t, s, "fullpipe://[2001:db8:85a3::8a2e:370:7334]:5201", 40)
+	pastOf(t, s, "https://downloads.example.net/an/object/with/a/rather/long/name.iso", 4)
+	site, open := uiSite(t, s)
+	var mu sync.Mutex // guards problems
+	var problems []string
+	ctx := browser(t, func(event any) {
+		mu.Lock()
+		defer mu.Unlock()
+		if request, ok := event.(*network.EventRequestWillBeSent); ok && !strings.HasPrefix(request.Request.URL, site.URL) &&
+			request.Request.URL != "about:blank" {
+			problems = append(problems, request.Request.URL)
+		}
+		if kind := fmt.Sprintf("%T", event); strings.Contains(kind, "ExceptionThrown") || strings.Contains(kind, "EntryAdded") {
+			problems = append(problems, fmt.Sprintf("%+v", event))
+		}
+	})
+	do := func(actions ...chromedp.Action[chromedp.Void]) {
+		t.Helper()
+		if err := chromedp.Do(ctx, actions...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call := func(enable func(ctx context.Context, target *chromedp.Target) error) {
+		t.Helper()
+		do(chromedp.Func(enable))
+	}
+	call(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, network.Enable, network.EnableParams{})
+		return err
+	})
+	ask := func(script string) string {
+		t.Helper()
+		saw, err := chromedp.Run(ctx, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
+		if err != nil {
+			t.Fatalf("%s: %v", script, err)
+		}
+		return saw
+	}
+	until := func(condition string) { t.Helper(); pollPage(t, ctx, condition) }
+	do(chromedp.Navigate(open), chromedp.WaitVisible(chromedp.CSS("nav"))) // the page that it leads to
+	base := site.URL + ask(`location.pathname`)
+	key := printed.Path{Far: "backup.example.org"}.Key()
+	pages := map[string]string{"grid": "", "series": "paths/" + key, "run": "runs/" + first,
+		"compare": "compare?first=" + first + "&second=" + second, "live": "live", "refused": "nothing"}
+	ready := map[string]string{"series": `document.querySelectorAll('.zoom canvas').length >= 2`,
+		"live": `document.querySelectorAll('#rows tr').length == 1`}
+	for _, view := range []struct {
+		name, scheme string
+		width        int64
+	}{{"light", "light", 1200}, {"dark", "dark", 1200}, {"narrow", "light", 380}} {
+		call(func(ctx context.Context, target *chromedp.Target) error {
+			_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: view.scheme}}})
+			return err
+		})
+		for name, path := range pages {
+			do(chromedp.EmulateViewport(view.width, 900), chromedp.Navigate(base+path))
+			until(`document.readyState == 'complete'`)
+			if condition := ready[name]; condition != "" {
+				until(condition)
+			}
+			if saw := ask(`String(document.documentElement.scrollWidth)`); saw != fmt.Sprint(view.width) && view.width == 380 {
+				t.Errorf("%s, %s: the page is %s wide", name, view.name, saw)
+			}
+			if dir := os.Getenv("FULLPIPE_SHOTS"); dir != "" {
+				shot, err := chromedp.Run(ctx, chromedp.FullScreenshot(90))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(dir, name+"-"+view.name+".png"), shot, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	do(chromedp.Navigate(base + "live"))
+	until(ready["live"])
+	if saw := ask(`document.querySelector('#rows td').textContent + document.querySelectorAll('#rows b').length`); saw !=
+		`<b>rsync</b>\u202e[4711]0` {
+		t.Errorf("a program's name: %q", saw)
+	}
+	do(chromedp.EmulateViewport(1200, 900), chromedp.Navigate(base+pages["series"]))
+	until(ready["series"])
+	const ticks = `document.querySelector('.zoom canvas').toDataURL().length + document.querySelector('.zoom canvas').toDataURL()`
+	whole := ask(ticks)
+	ask(`document.querySelector('.zoom').focus(); ''`)
+	do(chromedp.KeyEvent("+"))
+	until(fmt.Sprintf(`(%s) != %q`, ticks, whole))
+	do(chromedp.KeyEvent("0"))
+	until(fmt.Sprintf(`(%s) == %q`, ticks, whole))
+	call(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled,
+			emulation.SetScriptExecutionDisabledParams{Value: true})
+		return err
+	})
+	do(chromedp.Navigate(base+pages["series"]), chromedp.WaitVisible(chromedp.CSS("svg.series")))
+	mu.Lock()
+	defer mu.Unlock()
+	if len(problems) > 0 {
+		t.Errorf("%d problems: %s", len(problems), strings.Join(problems[:min(5, len(problems))], "\n"))
+	}
+}
+
+// pollPage waits until a page's script says yes.
+func pollPage(t *testing.T, ctx context.Context, condition string) {
+	t.Helper()
+	if err := chromedp.Do(ctx, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.Poll[bool](condition, chromedp.WithPollingTimeout(time.Minute))(ctx, target)
+		return chromedp.Void{}, err
+	}); err != nil {
+		t.Fatalf("%s: %v", condition, err)
+	}
+}

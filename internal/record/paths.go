@@ -1,0 +1,51 @@
+package record
+
+import "time"
+
+// Paths is the object that the page's API answers: what is kept, path by path, the one of
+// the newest result first.
+type Paths struct {
+	Header
+	Paths []KeptPath `json:"paths"`
+}
+
+// KeptPath is one path with its newest results.
+type KeptPath struct {
+	PathKey    string          `json:"path_key"`
+	Far        string          `json:"peer"`
+	Label      string          `json:"label,omitempty"`
+	Runs       int             `json:"runs"`
+	NewestAt   time.Time       `json:"newest_at"`
+	Directions []KeptDirection `json:"directions"`
+}
+
+// KeptDirection is one direction of a path: its newest results, each against those before.
+type KeptDirection struct {
+	Direction string      `json:"direction"`
+	Results   []KeptPoint `json:"results"` // the oldest first
+}
+
+// Standing says how a result stands to its path's own past.
+type Standing string
+
+// The closed list.
+const (
+	AsUsual   Standing = "usual"
+	Lower     Standing = "lower"  // by more than is usual, and by 15 % at least
+	Higher    Standing = "higher" // likewise
+	TooFew    Standing = "few"    // fewer than five results before it
+	NoFigures Standing = "none"   // it failed, or has no goodput
+)
+
+// KeptPoint is one result of a direction.
+type KeptPoint struct {
+	ID         string    `json:"id"`
+	StartedAt  time.Time `json:"started_at"`
+	Outcome    Outcome   `json:"outcome"`
+	GoodputBps *float64  `json:"goodput_bps,omitempty"`
+	RTTMinS    *float64  `json:"rtt_min_s,omitempty"`
+	Limiter    string    `json:"limiter,omitempty"`
+	Against    Standing  `json:"against"`
+	// UsualBps is the median of the results before it, at most 48.
+	UsualBps *float64 `json:"usual_bps,omitempty"`
+}

@@ -1,0 +1,58 @@
+package text
+
+import (
+	"fmt"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// Standing says in words how a result stands to its path's own past.
+func Standing(p *record.KeptPoint) string {
+	share := ""
+	if p.GoodputBps != nil && p.UsualBps != nil && *p.UsualBps > 0 {
+		share = fmt.Sprintf("%+.0f %%", 100*(*p.GoodputBps / *p.UsualBps - 1))
+	}
+	switch p.Against {
+	case record.AsUsual:
+		return "as usual (" + share + ")"
+	case record.Lower:
+		return "lower, " + share
+	case record.Higher:
+		return "higher, " + share
+	case record.TooFew:
+		return "too few to compare"
+	}
+	return string(p.Outcome)
+}
+
+// PointText is all that a list tells of one result.
+func PointText(p *record.KeptPoint) string {
+	text := p.StartedAt.UTC().Format("2006-01-02 15:04") + ": "
+	if p.GoodputBps == nil {
+		return text + Standing(p)
+	}
+	text += units.Rate(*p.GoodputBps).String() + ", " + Standing(p)
+	if p.Limiter != "" {
+		text += ", limited by " + p.Limiter
+	}
+	return text
+}
+
+// limiterLetters stand for limiters where there is room for one character; a test holds that each
+// name has its own.
+var limiterLetters = map[verdict.Name]string{
+	verdict.Application: "A", verdict.SendBuffer: "S", verdict.ReceiverWindow: "W", verdict.ReceiverApplication: "R",
+	verdict.Congestion: "C", verdict.Bottleneck: "B", verdict.LocalQueue: "Q", verdict.AckPath: "K",
+	verdict.SlowStart: "O", verdict.NagleDelayedAck: "N", verdict.MTUBlackHole: "H", verdict.Pacing: "P",
+	verdict.CPU: "U", verdict.Sender: "E", verdict.Mixed: "M", verdict.Unknown: "?",
+}
+
+// Letter is one character for a limiter; "·" for one that this version does not know.
+func Letter(name string) string {
+	if letter := limiterLetters[verdict.Name(name)]; letter != "" {
+		return letter
+	}
+	return "·"
+}

@@ -1,0 +1,63 @@
+package report
+
+import (
+	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// Standings puts each result of a path's runs, the oldest first, against those before it,
+// direction by direction; of each direction the newest so many are answered. Re-tests and
+// what failed are shown and do not count for what is usual.
+func Standings(runs []record.HistoryRun, newest int) []record.KeptDirection {
+	out := []record.KeptDirection{}
+	before := map[string][]float64{}
+	at := map[string]int{}
+	for i := range runs {
+		r := &runs[i]
+		if len(r.Directions) == 0 { // it failed, whichever direction it meant
+			for j := range out {
+				out[j].Results = append(out[j].Results, standing(r, &record.HistoryFigure{}, nil))
+			}
+		}
+		for j := range r.Directions {
+			f := &r.Directions[j]
+			if _, known := at[f.Direction]; !known {
+				at[f.Direction] = len(out)
+				out = append(out, record.KeptDirection{Direction: f.Direction})
+			}
+			d := &out[at[f.Direction]]
+			d.Results = append(d.Results, standing(r, f, before[f.Direction]))
+			if counts(r, f) {
+				before[f.Direction] = append(before[f.Direction], *f.GoodputBps)
+			}
+		}
+	}
+	for i := range out {
+		out[i].Results = out[i].Results[max(len(out[i].Results)-newest, 0):]
+	}
+	return out
+}
+
+func counts(r *record.HistoryRun, f *record.HistoryFigure) bool {
+	return f.GoodputBps != nil && *f.GoodputBps > 0 && r.Outcome == record.Done && r.Origin != record.Retest
+}
+
+func standing(r *record.HistoryRun, f *record.HistoryFigure, before []float64) record.KeptPoint {
+	p := record.KeptPoint{ID: r.ID, StartedAt: r.StartedAt, Outcome: r.Outcome, GoodputBps: f.GoodputBps,
+		RTTMinS: f.RTTMinS, Limiter: f.Limiter, Against: record.TooFew}
+	usual, ok := change.PastOf(before)
+	if ok {
+		p.UsualBps = &usual.Level
+	}
+	switch {
+	case f.GoodputBps == nil || r.Outcome != record.Done:
+		p.Against = record.NoFigures
+	case ok && usual.Beyond(*f.GoodputBps) < 0:
+		p.Against = record.Lower
+	case ok && usual.Beyond(*f.GoodputBps) > 0:
+		p.Against = record.Higher
+	case ok:
+		p.Against = record.AsUsual
+	}
+	return p
+}

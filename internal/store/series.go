@@ -1,0 +1,101 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// Series is a path in short.
+type Series struct {
+	Path, Far, Label string
+	Runs             int
+	Newest           time.Time
+}
+
+// Paths answers the paths of which results are kept one by one, the one of the newest
+// result first, from the one numbered offset, at most limit.
+func (s *Store) Paths(ctx context.Context, offset, limit int) (all []Series, err error) {
+	rows, err := s.db.QueryContext(ctx, `SELECT p.key, p.far, p.label, n.runs, n.newest FROM
+		(SELECT path, count(*) AS runs, max(started_ns) AS newest FROM run GROUP BY path) n
+		JOIN path p ON p.key = n.path ORDER BY n.newest DESC, p.key LIMIT $1 OFFSET $2`, limit, offset)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var one Series
+		var newest int64
+		if err := rows.Scan(&one.Path, &one.Far, &one.Label, &one.Runs, &newest); err != nil {
+			return nil, err
+		}
+		one.Newest = time.Unix(0, newest).UTC()
+		all = append(all, one)
+	}
+	return all, rows.Err()
+}
+
+// Page says which runs of a path are asked for.
+type Page struct {
+	Since, Before time.Time // zero is without a bound
+	Limit         int       // the newest so many of them
+}
+
+// Of answers the runs of the path with this key, the oldest first and without their labels.
+// It reads no more than it answers, however many runs there are.
+func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err error) {
+	since, before := int64(0), int64(1<<63-1)
+	if !p.Since.IsZero() {
+		since = p.Since.UnixNano()
+	}
+	if !p.Before.IsZero() {
+		before = p.Before.UnixNano()
+	}
+	rows, err := s.db.QueryContext(ctx, `SELECT r.id, p.far, p.label, r.kind, r.started_ns, r.origin, r.outcome,
+		d.direction, d.goodput_bps, d.rtt_min_s, d.limiter FROM
+		(SELECT id, path, kind, started_ns, origin, outcome FROM run WHERE path = $1 AND started_ns >= $2 AND started_ns < $3
+			ORDER BY started_ns DESC, id DESC LIMIT $4) r
+		JOIN path p ON p.key = r.path LEFT JOIN direction d ON d.run = r.id
+		ORDER BY r.started_ns, r.id, d.direction DESC`, key, since, before, p.Limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		one := Run{Path: key}
+		var started int64
+		var f record.Figure
+		var direction, limiter sql.NullString
+		if err := rows.Scan(&one.ID, &one.Far, &one.PathLabel, &one.Kind, &started, &one.Origin, &one.Outcome, &direction,
+			&f.GoodputBps, &f.RTTMinS, &limiter); err != nil {
+			return nil, err
+		}
+		if n := len(runs); n == 0 || runs[n-1].ID != one.ID {
+			one.Started = time.Unix(0, started).UTC()
+			runs = append(runs, one)
+		}
+		if direction.Valid {
+			f.Direction, f.Limiter = direction.String, limiter.String
+			last := &runs[len(runs)-1]
+			last.Directions = append(last.Directions, f)
+		}
+	}
+	return runs, rows.Err()
+}
+
+// Path answers one path by its key.
+func (s *Store) Path(ctx context.Context, key string) (Series, error) {
+	one := Series{Path: key}
+	var newest sql.NullInt64
+	err := s.db.QueryRowContext(ctx, `SELECT p.far, p.label, (SELECT count(*) FROM run r WHERE r.path = p.key),
+		(SELECT max(started_ns) FROM run r WHERE r.path = p.key) FROM path p WHERE p.key = $1`, key).
+		Scan(&one.Far, &one.Label, &one.Runs, &newest)
+	if errors.Is(err, sql.ErrNoRows) {
+		return one, ErrNotFound
+	}
+	one.Newest = time.Unix(0, newest.Int64).UTC()
+	return one, err
+}

@@ -1,0 +1,174 @@
+package web
+
+import (
+	"context"
+	"crypto/subtle"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// Role says what somebody may do.
+type Role int
+
+// A viewer reads; an operator may label results as well.
+const (
+	Nobody Role = iota
+	Viewer
+	Operator
+)
+
+// visitor is who asks, and below which path the page stands for them.
+type visitor struct {
+	role Role
+	base string
+}
+
+type visitorKey struct{}
+
+func visitorOf(ctx context.Context) visitor {
+	v, _ := ctx.Value(visitorKey{}).(visitor)
+	return v
+}
+
+// policy lets a page load what this server sends, and nothing else: no script and no style
+// inside a page, no other host, no frame around it.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+func headers(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Embedder-Policy", "require-corp")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
+// mostForm is how much a request may carry.
+const mostForm = 8 << 10
+
+// ServeHTTP lets in who may, and answers what they asked for.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	headers(w.Header())
+	if s.cfg.Encrypted {
+		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, mostForm)
+	if !s.cfg.Ours(r.Host) {
+		s.refuse(w, r, http.StatusMisdirectedRequest, "this is not the server of that name",
+			"ask by the address that fullpipe ui printed")
+		return
+	}
+	if err := s.cross.Check(r); err != nil {
+		s.refuse(w, r, http.StatusForbidden, "a page of another site asks", "open the page itself")
+		return
+	}
+	switch {
+	case r.URL.Path == "/open":
+		s.open(w, r)
+	case strings.HasPrefix(r.URL.Path, "/s/"):
+		s.withSession(w, r)
+	case strings.HasPrefix(r.URL.Path, "/static/"): // what the way in needs too; nothing in it is secret
+		s.inside.ServeHTTP(w, r)
+	default:
+		s.withToken(w, r)
+	}
+}
+
+// withSession serves the page of somebody who opened it. The cookie is of that path alone,
+// since cookies know no ports: another user's server on this host could collect it else.
+func (s *Server) withSession(w http.ResponseWriter, r *http.Request) {
+	id, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/s/"), "/")
+	one := s.session(id)
+	cookie, err := r.Cookie(cookieName)
+	if one == nil || err != nil || !same(cookie.Value, one.secret) {
+		s.door(w, r, http.StatusUnauthorized, "")
+		return
+	}
+	switch r.Header.Get("Sec-Fetch-Site") { // a browser's own word on who asks
+	case "", "none", "same-origin":
+	default:
+		s.refuse(w, r, http.StatusForbidden, "a page of another site asks", "open the page itself")
+		return
+	}
+	s.serve(w, r, visitor{one.role, "/s/" + id}, "/"+rest, id)
+}
+
+// withToken serves programs that bring a bearer token, and shows others the door.
+func (s *Server) withToken(w http.ResponseWriter, r *http.Request) {
+	brought := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if brought == "" {
+		s.door(w, r, http.StatusUnauthorized, "")
+		return
+	}
+	address := addressOf(r)
+	if !s.failures.has(address, time.Now()) {
+		s.tooMany(w, r)
+		return
+	}
+	role := s.roleOf(brought)
+	if role == Nobody {
+		s.failures.take(address, time.Now())
+		s.door(w, r, http.StatusUnauthorized, "that token is not known here")
+		return
+	}
+	s.serve(w, r, visitor{role, ""}, r.URL.Path, address)
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, v visitor, path, key string) {
+	if !s.requests.take(key, time.Now()) {
+		s.tooMany(w, r)
+		return
+	}
+	inside := r.Clone(context.WithValue(r.Context(), visitorKey{}, v))
+	inside.URL.Path, inside.URL.RawPath = path, ""
+	s.inside.ServeHTTP(w, inside)
+}
+
+func (s *Server) tooMany(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Retry-After", "10")
+	s.refuse(w, r, http.StatusTooManyRequests, "too many requests", "wait some seconds")
+}
+
+// roleOf compares a token with all there are, in constant time.
+func (s *Server) roleOf(token string) Role {
+	role := Nobody
+	for _, one := range []struct {
+		token string
+		role  Role
+	}{{s.cfg.Viewer, Viewer}, {s.cfg.Operator, Operator}, {s.cfg.Opening, Operator}} {
+		if one.token != "" && same(token, one.token) {
+			role = max(role, one.role)
+		}
+	}
+	return role
+}
+
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// addressOf is whose requests are counted together: an IPv4 address or an IPv6 /64.
+func addressOf(r *http.Request) string {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	if a := at.Addr().Unmap(); a.Is4() {
+		return a.String()
+	}
+	p, _ := at.Addr().WithZone("").Prefix(64)
+	return p.String()
+}
+
+// operators lets only operators through.
+func (s *Server) operators(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if visitorOf(r.Context()).role < Operator {
+			s.refuse(w, r, http.StatusForbidden, "this needs an operator", "the operators' token")
+			return
+		}
+		h(w, r)
+	}
+}

@@ -1,0 +1,58 @@
+package web
+
+import (
+	"sync"
+	"time"
+)
+
+// limiter grants each key a burst, and one more every so long (a token bucket).
+type limiter struct {
+	every time.Duration
+	burst int
+
+	mu    sync.Mutex           // guards spent
+	spent map[string]time.Time // when the key's burst is whole again
+}
+
+// mostKeys bounds what is kept of strangers.
+const mostKeys = 4096
+
+// take spends one of the key's; false: it has none.
+func (l *limiter) take(key string, now time.Time) bool { return l.spend(key, now, l.every) }
+
+// has says whether the key has one to spend.
+func (l *limiter) has(key string, now time.Time) bool { return l.spend(key, now, 0) }
+
+func (l *limiter) spend(key string, now time.Time, cost time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	whole := l.spent[key]
+	if whole.Before(now) {
+		whole = now
+	}
+	if whole.Sub(now)+l.every > time.Duration(l.burst)*l.every {
+		return false
+	}
+	if cost > 0 {
+		if l.spent == nil {
+			l.spent = map[string]time.Time{}
+		}
+		if len(l.spent) >= mostKeys {
+			l.forget(now)
+		}
+		l.spent[key] = whole.Add(cost)
+	}
+	return true
+}
+
+// forget drops whose burst is whole, and everybody where that makes no room.
+func (l *limiter) forget(now time.Time) {
+	for key, whole := range l.spent {
+		if !whole.After(now) {
+			delete(l.spent, key)
+		}
+	}
+	if len(l.spent) >= mostKeys {
+		clear(l.spent)
+	}
+}

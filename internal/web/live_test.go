@@ -1,0 +1,98 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// TestLive follows the live view with several clients at once: one watch serves all of
+// them, and ends with the last.
+func TestLive(t *testing.T) {
+	var watches, ended atomic.Int32
+	period := make(chan float64)
+	s, _, _ := served(t, Config{Viewer: "viewer's token", Ours: func(string) bool { return true },
+		Watch: func(ctx context.Context, each func(*record.Watch)) error {
+			watches.Add(1)
+			defer ended.Add(1)
+			for {
+				select {
+				case <-ctx.Done():
+					return nil
+				case at := <-period:
+					if at < 0 {
+						return errors.New("the kernel fell silent")
+					}
+					each(&record.Watch{AtS: at, Connections: []record.WatchedConnection{{Program: "a\nb"}}})
+				}
+			}
+		}})
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	site := httptest.NewServer(s)
+	defer site.Close()
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	follow := func() (next func() string, leave func()) {
+		ctx, stop := context.WithCancel(t.Context())
+		r, err := http.NewRequestWithContext(ctx, "GET", site.URL+"/api/v1/live", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer viewer's token")
+		answer, err := client.Do(r)
+		if err != nil || answer.Header.Get("Content-Type") != "text/event-stream" {
+			t.Fatal(answer, err)
+		}
+		lines := bufio.NewScanner(answer.Body)
+		return func() string {
+				for lines.Scan() {
+					if strings.HasPrefix(lines.Text(), "data: ") && lines.Text() != "data: {}" {
+						return lines.Text()
+					}
+				}
+				return "end"
+			}, func() {
+				stop()
+				answer.Body.Close()
+			}
+	}
+	one, leaveOne := follow()
+	period <- 1
+	if line := one(); !strings.Contains(line, `"at_s":1,`) || !strings.Contains(line, `a\nb`) {
+		t.Error(line)
+	}
+	two, leaveTwo := follow()
+	if line := two(); !strings.Contains(line, `"at_s":1,`) {
+		t.Errorf("who comes later begins with %s", line)
+	}
+	period <- 2
+	if a, b := one(), two(); a != b || !strings.Contains(a, `"at_s":2,`) || watches.Load() != 1 {
+		t.Errorf("%s and %s, %d watches", a, b, watches.Load())
+	}
+	period <- -1
+	if line := one(); !strings.Contains(line, "the kernel fell silent") {
+		t.Error(line)
+	}
+	leaveOne()
+	leaveTwo()
+	three, leaveThree := follow()
+	period <- 3
+	if line := three(); !strings.Contains(line, `"at_s":3,`) || watches.Load() != 2 {
+		t.Errorf("after the end: %s, %d watches", line, watches.Load())
+	}
+	leaveThree()
+	site.Close()
+	s.Close()
+	if watches.Load() != ended.Load() {
+		t.Errorf("%d watches, %d ended", watches.Load(), ended.Load())
+	}
+}

@@ -1,0 +1,216 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+var update = flag.Bool("update", false, "write openapi.json")
+
+// described is what openapi.json says of a route.
+type described struct {
+	summary string
+	answers record.Document // nil: what text says
+	text    string
+	takes   []string // of the query or a form: name, type, words
+	call    string   // what the test asks for, ID and KEY put in
+}
+
+var routes = map[string]described{
+	"GET /api/v1/paths": {summary: "the paths, the one of the newest result first, with the newest results of each",
+		answers: &record.Paths{}, takes: []string{"offset|integer|paths to leave out", "limit|integer|at most 50"},
+		call: "/api/v1/paths?limit=10"},
+	"GET /api/v1/paths/{key}/runs": {summary: "the newest results of a path, the oldest of them first",
+		answers: &record.History{}, takes: span, call: "/api/v1/paths/KEY/runs?limit=40"},
+	"GET /api/v1/paths/{key}/changes": {summary: "where the level of those results shifted, and their limiter",
+		answers: &record.Changes{}, takes: span, call: "/api/v1/paths/KEY/changes"},
+	"GET /api/v1/runs/{id}": {summary: "a result's document as it was stored; docs/schema has each kind's keys",
+		text: "application/json", call: "/api/v1/runs/ID"},
+	"GET /api/v1/runs/{id}/samples": {summary: "a result's samples as they were stored", text: "application/json",
+		call: "/api/v1/runs/ID/samples"},
+	"PUT /api/v1/runs/{id}/labels/{name}": {summary: "name a property of a result; operators may",
+		answers: &record.History{}, takes: []string{"value|string|of at most 256 bytes"},
+		call: "/api/v1/runs/ID/labels/site?value=Bern"},
+	"DELETE /api/v1/runs/{id}/labels/{name}": {summary: "take a label away; operators may", answers: &record.History{},
+		call: "/api/v1/runs/ID/labels/site"},
+	"GET /api/v1/compare": {summary: "two results beside each other", answers: &record.Difference{},
+		takes: []string{"first|string|the id of a result", "second|string|the id of another"},
+		call:  "/api/v1/compare?first=ID&second=ID"},
+	"GET /api/v1/live": {summary: "what watch sees, a watch document each period, as server-sent events",
+		text: "text/event-stream", call: "/api/v1/live"},
+	"GET /api/v1/openapi.json": {summary: "this description", text: "application/json", call: "/api/v1/openapi.json"},
+}
+
+var span = []string{"since|string|RFC 3339", "before|string|RFC 3339", "limit|integer|the newest so many, at most 5000"}
+
+// description makes the OpenAPI document of the routes.
+func description(t *testing.T) map[string]any {
+	schemas := map[string]any{}
+	reference := func(doc record.Document) map[string]any {
+		schema := record.SchemaOf(doc)
+		name := strings.TrimPrefix(fmt.Sprintf("%T", doc), "*record.")
+		defs, _ := schema["$defs"].(map[string]any)
+		delete(schema, "$defs")
+		for _, one := range append(slices.Collect(maps.Keys(defs)), name) {
+			is := any(schema)
+			if one != name {
+				is = defs[one]
+			}
+			text, err := json.Marshal(is)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = bytes.ReplaceAll(text, []byte("#/$defs/"), []byte("#/components/schemas/"))
+			var moved any
+			if err := json.Unmarshal(text, &moved); err != nil {
+				t.Fatal(err)
+			}
+			if before, err := json.Marshal(schemas[one]); schemas[one] != nil && (err != nil || !bytes.Equal(before, text)) {
+				before, _ := json.Marshal(moved)
+				if after, _ := json.Marshal(schemas[one]); !bytes.Equal(before, after) {
+					t.Errorf("two types are named %s", one)
+				}
+			}
+			schemas[one] = moved
+		}
+		return map[string]any{"$ref": "#/components/schemas/" + name}
+	}
+	failure := map[string]any{"description": "why not, and what to try",
+		"content": map[string]any{"application/json": map[string]any{"schema": reference(&record.CommandFailed{})}}}
+	all := map[string]map[string]any{}
+	for pattern, d := range routes {
+		method, path, _ := strings.Cut(pattern, " ")
+		kind, schema := d.text, map[string]any{}
+		if d.answers != nil {
+			kind, schema = "application/json", reference(d.answers)
+		}
+		var takes []any
+		for _, m := range regexp.MustCompile(`{(\w+)}`).FindAllStringSubmatch(path, -1) {
+			takes = append(takes, map[string]any{"name": m[1], "in": "path", "required": true,
+				"schema": map[string]any{"type": "string"}})
+		}
+		for _, one := range d.takes {
+			parts := strings.Split(one, "|")
+			takes = append(takes, map[string]any{"name": parts[0], "in": "query", "description": parts[2],
+				"schema": map[string]any{"type": parts[1]}})
+		}
+		does := map[string]any{"summary": d.summary, "responses": map[string]any{
+			"200":     map[string]any{"description": "done", "content": map[string]any{kind: map[string]any{"schema": schema}}},
+			"default": failure}}
+		if takes != nil {
+			does["parameters"] = takes
+		}
+		if all[path] == nil {
+			all[path] = map[string]any{}
+		}
+		all[path][strings.ToLower(method)] = does
+	}
+	return map[string]any{"openapi": "3.1.0", "paths": all,
+		"info": map[string]any{"title": "fullpipe ui", "version": "1",
+			"description": "What history keeps and watch sees. Keys carry SI units; an absent key means \"not known\". " +
+				"Keys may be added, and are never removed or changed within v1."},
+		"security": []any{map[string]any{"bearer": []any{}}},
+		"components": map[string]any{"schemas": schemas, "securitySchemes": map[string]any{
+			"bearer": map[string]any{"type": "http", "scheme": "bearer"}}}}
+}
+
+// TestOpenAPIIsWhatIsServed holds the description to the routes, to the documents' types and
+// to what is answered.
+func TestOpenAPIIsWhatIsServed(t *testing.T) {
+	s, id, key := served(t, Config{Operator: "operator's token"})
+	got, want := slices.Sorted(maps.Keys(routes)), slices.Sorted(maps.Keys(s.api()))
+	if !slices.Equal(got, want) {
+		t.Errorf("described are %v, served %v", got, want)
+	}
+	text, err := json.MarshalIndent(description(t), "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, '\n')
+	if *update {
+		if err := os.WriteFile("openapi.json", text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		openapi = text
+	}
+	if !bytes.Equal(text, openapi) {
+		t.Error("openapi.json is not what is served: go test ./internal/web -run OpenAPI -update writes it")
+	}
+	var doc struct {
+		Components struct{ Schemas map[string]any }
+	}
+	if err := json.Unmarshal(openapi, &doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range got {
+		d := routes[pattern]
+		if d.text == "text/event-stream" {
+			continue // TestLive
+		}
+		method, _, _ := strings.Cut(pattern, " ")
+		r := httptest.NewRequest(method, strings.NewReplacer("ID", id, "KEY", key).Replace(d.call), nil)
+		r.Header.Set("Authorization", "Bearer operator's token")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json" {
+			t.Errorf("%s: %d, %s", pattern, w.Code, w.Body)
+			continue
+		}
+		var answer any
+		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
+			t.Errorf("%s: %v", pattern, err)
+		}
+		if d.answers != nil {
+			name := strings.TrimPrefix(fmt.Sprintf("%T", d.answers), "*record.")
+			holds(t, pattern, doc.Components.Schemas, doc.Components.Schemas[name], answer)
+		}
+	}
+}
+
+// holds checks that each key of an answer is described, and that what is required is there.
+func holds(t *testing.T, at string, schemas map[string]any, schema, is any) {
+	described, _ := schema.(map[string]any)
+	if ref, ok := described["$ref"].(string); ok {
+		described, _ = schemas[strings.TrimPrefix(ref, "#/components/schemas/")].(map[string]any)
+	}
+	if choices, ok := described["anyOf"].([]any); ok {
+		described, _ = choices[0].(map[string]any)
+	}
+	switch is := is.(type) {
+	case map[string]any:
+		properties, _ := described["properties"].(map[string]any)
+		for key, value := range is {
+			inner := properties[key]
+			if inner == nil {
+				inner = described["additionalProperties"]
+			}
+			if inner == nil {
+				t.Errorf("%s: the key %s is not described", at, key)
+				continue
+			}
+			holds(t, at+"."+key, schemas, inner, value)
+		}
+		required, _ := described["required"].([]any)
+		for _, key := range required {
+			if _, there := is[key.(string)]; !there {
+				t.Errorf("%s: the key %s is missing", at, key)
+			}
+		}
+	case []any:
+		for _, one := range is {
+			holds(t, at+"[]", schemas, described["items"], one)
+		}
+	}
+}

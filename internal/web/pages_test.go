@@ -1,0 +1,110 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// inline is what the policy would not let through, and what would ask another host.
+var inline = regexp.MustCompile(`(?i)<script(?: type="module")?>|<style| style=|javascript:|(?:src|href)="(?:https?:)?//`)
+
+// TestPagesAreInert asks for every page, of results of every kind whose texts are markup
+// and turn lines round: nothing inline, nothing from elsewhere, no character that a browser
+// obeys.
+func TestPagesAreInert(t *testing.T) {
+	s, id, key := served(t, Config{Opening: "opening-token-0123", Note: "of <b>one</b> host",
+		Watch: nil})
+	base, cookie := openedBy(t, s, "opening-token-0123")
+	pages := []string{"/", "/paths/" + key, "/paths/" + key + "?span=week", "/runs/" + id,
+		"/compare?first=" + id + "&second=" + id, "/live", "/nothing"}
+	stored, err := filepath.Glob("../render/testdata/*.txtar")
+	if err != nil || len(stored) < 15 {
+		t.Fatal(stored, err)
+	}
+	const attack = "\"><img src=x onerror=alert(1)>\u202e'"
+	kept := 0
+	for i, file := range stored {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc, samples []byte
+		for _, part := range archive.Files {
+			switch part.Name {
+			case "record.json":
+				doc = part.Data
+			case "samples.json":
+				samples = part.Data
+			}
+		}
+		var object map[string]any
+		if err := json.Unmarshal(doc, &object); err != nil {
+			t.Fatal(err)
+		}
+		own := fmt.Sprintf("019aa000-0000-7000-8000-%012d", i)
+		object["id"], object["path_key"] = own, record.Path{Far: file}.Key()
+		object["outcome"], object["origin"] = "done", "manual"
+		object["labels"] = map[string]string{attack: attack}
+		for _, name := range []string{"peer", "version"} {
+			if object[name] != nil {
+				object[name] = attack
+			}
+		}
+		if doc, err = json.Marshal(object); err != nil {
+			t.Fatal(err)
+		}
+		if added, err := s.cfg.History.Add(t.Context(), doc, samples); err == nil && added {
+			pages = append(pages, "/runs/"+own, "/paths/"+record.Path{Far: file}.Key())
+			kept++
+		}
+	}
+	if kept < 8 {
+		t.Errorf("only %d stored documents are results", kept)
+	}
+	for _, page := range pages {
+		w := ask(s, "GET", base+page, func(r *http.Request) {
+			r.AddCookie(cookie)
+			r.Header.Set("Accept", "text/html")
+		})
+		want := 200
+		if page == "/nothing" {
+			want = 404
+		}
+		body := w.Body.String()
+		if w.Code != want || !strings.Contains(body, "</html>") {
+			t.Errorf("%s: %d: %.300s", page, w.Code, body)
+		}
+		if found := inline.FindString(body); found != "" || strings.ContainsAny(body, "\u202e") {
+			at := strings.Index(body, found)
+			t.Errorf("%s: %q in %.200s", page, found, body[max(at-80, 0):])
+		}
+		if !strings.Contains(body, "of &lt;b&gt;one&lt;/b&gt; host") {
+			t.Errorf("%s: without the note", page)
+		}
+	}
+}
+
+// The scripts have the same letters as everything else.
+func TestScriptsKnowTheLetters(t *testing.T) {
+	script, err := os.ReadFile("static/series.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range verdict.Names() {
+		if entry := fmt.Sprintf("%q: %q", name, text.Letter(string(name))); !strings.Contains(string(script), entry) {
+			t.Errorf("series.js does not have %s", entry)
+		}
+	}
+}

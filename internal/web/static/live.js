@@ -1,0 +1,52 @@
+// What watch sees, period by period. Texts are set as texts: what programs call themselves
+// is never markup.
+const state = document.getElementById("state"), table = document.querySelector(".live");
+const rows = document.getElementById("rows"), unread = document.getElementById("unread");
+
+function rate(v) {
+	const prefixes = ["", "k", "M", "G", "T"];
+	let i = 0;
+	while (Math.abs(v) >= 999.5 && i < prefixes.length - 1) { v /= 1000; i++; }
+	return `${+v.toPrecision(3)} ${prefixes[i]}bit/s`;
+}
+
+const trip = v => v == null ? "" : v < 0.0995 ? `${+(v * 1e3).toPrecision(3)} ms` : `${+v.toPrecision(3)} s`;
+
+// Characters that a browser acts on instead of showing them, as in everything that fullpipe
+// prints: controls, formats, line and paragraph separators.
+const obeyed = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+const line = text => String(text ?? "").replace(obeyed, c => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
+
+function row(c, d) {
+	const tr = document.createElement("tr");
+	const round = trip(d.rtt_s) + (d.rtt_min_s != null ? ` (${trip(d.rtt_min_s)})` : "");
+	const limiter = line(d.limiter) + (d.subtype ? ` (${line(d.subtype)})` : "");
+	const seen = (d.evidence ?? []).slice(0, 2).map(e => line(e.text)).join("; ");
+	const name = line(c.program || c.unit || c.container || "?") + (c.pid ? `[${c.pid}]` : "");
+	for (const [text, kind] of [[name], [`${d.direction === "up" ? "to" : "from"} ${line(c.remote)}`], [rate(d.goodput_bps), "n"],
+		[round, "n"], [limiter], [seen, "facts"]]) {
+		const td = document.createElement("td");
+		td.textContent = text;
+		if (kind) td.className = kind;
+		tr.append(td);
+	}
+	return tr;
+}
+
+function show(doc) {
+	rows.replaceChildren(...doc.connections.slice(0, 50).flatMap(c => c.directions.map(d => row(c, d))));
+	table.hidden = doc.connections.length === 0;
+	state.textContent = `${doc.standing} connections, ${doc.connections.length + (doc.left_out ?? 0)} of them moved something in the last ${+doc.length_s.toPrecision(2)} s.`;
+	unread.textContent = doc.unread ? `Not seen: ${doc.unread.map(line).join("; ")}.` : "";
+}
+
+if (state.querySelector("noscript") || state.textContent.trim() === "") {
+	const source = new EventSource(state.dataset.from);
+	state.textContent = "Looking…";
+	source.onmessage = e => show(JSON.parse(e.data));
+	source.addEventListener("failed", e => {
+		state.textContent = `Connections cannot be watched: ${line(JSON.parse(e.data).message)}`;
+		source.close();
+	});
+	source.onerror = () => { if (source.readyState === EventSource.CLOSED) state.textContent = "The server has ended."; };
+}
