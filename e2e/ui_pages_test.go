@@ -17,6 +17,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
@@ -103,7 +104,10 @@ func TestUIPages(t *testing.T) {
 			request.Request.URL != "about:blank" {
 			problems = append(problems, request.Request.URL)
 		}
-		if kind := fmt.Sprintf("%T", event); strings.Contains(kind, "ExceptionThrown") || strings.Contains(kind, "EntryAdded") {
+		if entry, ok := event.(*log.EventEntryAdded); ok && !strings.Contains(entry.Entry.Text, "404") { // a page is missing
+			problems = append(problems, entry.Entry.Text)
+		}
+		if strings.Contains(fmt.Sprintf("%T", event), "ExceptionThrown") {
 			problems = append(problems, fmt.Sprintf("%+v", event))
 		}
 	})
@@ -156,7 +160,7 @@ func TestUIPages(t *testing.T) {
 				t.Errorf("%s, %s: the page is %s wide", name, view.name, saw)
 			}
 			if dir := os.Getenv("FULLPIPE_SHOTS"); dir != "" {
-				shot, err := chromedp.Run(ctx, chromedp.FullScreenshot(90))
+				shot, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -243,7 +243,7 @@ func TestUIInABrowser(t *testing.T) {
 				.catch(() => '');
 			return all.join('').includes('hurt') ? 'history' : 'nothing';
 		})()`, page, run+"/label")
-		if saw := read(host+session, script); saw != "nothing" {
+		if saw := read(host+"/", script); saw != "nothing" {
 			t.Errorf("%s reads %s", name, saw)
 		}
 	}
