@@ -54,6 +54,7 @@ another host for anything.`,
 	flags.StringVar(&f.listen.operator, "listen-operator-token-file", "", "who brings the one in this `FILE` may label "+
 		"results too")
 	flags.BoolVar(&f.noOpen, "no-open", false, "open no browser")
+	addStoreFlag(flags)
 	flags.StringVar(&f.note, "note", "", "a line that stands on every page, as whose host this is")
 	return cmd
 }
