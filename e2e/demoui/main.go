@@ -25,7 +25,7 @@ const (
 	days    = 14
 	aDay    = 4 // results
 	atOnce  = 2 // labs
-	notice  = "A demonstration: measured in the lab of this machine just now. The dates are shifted over the last two weeks."
+	notice  = "A demonstration: measured in the lab of this machine just now, the dates shifted over the last two weeks."
 	shifted = "shifted"
 )
 
