@@ -107,7 +107,9 @@ func (d *Direction) shaper(far netip.Addr) ([]host.Change, error) {
 func (d *Direction) marks(now *audit.Snapshot) []host.Change {
 	v := d.Before.Verdict
 	elsewhere := d.Chosen == nil || d.Direction == transfer.Down && d.Chosen.Window == 0 // nothing of it is this host's
-	if v.Limiter != verdict.Congestion || v.Subtype != "" || !elsewhere || now.Values[ecnSetting] == "1" {
+	// A queue that drops what it cannot mark looks like a policer.
+	policed := v.Subtype != "" && v.Confidence != verdict.Low
+	if v.Limiter != verdict.Congestion || policed || !elsewhere || now.Values[ecnSetting] == "1" {
 		return nil
 	}
 	return []host.Change{host.Set(host.Sysctl, ecnSetting, "1")}

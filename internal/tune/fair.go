@@ -71,6 +71,9 @@ func (l *loop) beside(ctx context.Context, t Trial) (Trial, error) {
 	case a.err != nil:
 		return t, fmt.Errorf("the flow beside: %w", a.err)
 	}
+	if received, ok := a.result.Received(); ok {
+		l.bytes += received.Bytes
+	}
 	if t.others = steady(a.result); t.others <= 0 {
 		return t, errors.New("the flow beside: nothing arrived")
 	}

@@ -245,7 +245,7 @@ func (l *loop) reason() string {
 		return "shown to be better than what there is; a somewhat smaller window might do as well"
 	case out.Verdict == search.NoChange:
 		return "automatic sizing reaches " + share + " of the best that any window gave: nothing to change"
-	case len(out.Trials) < 3:
+	case len(out.Trials) < 3 && len(out.Remedies) == 0:
 		return "too little was measured to say"
 	}
 	if unproven := l.unproven(); unproven != "" {

@@ -5,6 +5,7 @@ package tune
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"time"
 
@@ -124,6 +125,9 @@ func (r *Result) Helps() bool {
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	result := &Result{}
+	if cfg.Goal == Fair && cfg.Beside == nil {
+		return result, errors.New("tuning for fair takes a second connection to the far end")
+	}
 	var failed error
 	for _, d := range cfg.Directions {
 		l := newLoop(cfg, d)
