@@ -22,7 +22,7 @@ type Config struct {
 	Directions []transfer.Direction
 	// Budget bounds each direction's time; 0 is the search's own: the larger of 30 s,
 	// 900 segments' time (375 on modems) and 150 round trips, and at most a tenth of an
-	// exhaustive sweep.
+	// exhaustive sweep; doubled once where it stays open whether a remedy helps.
 	Budget   time.Duration
 	MaxBytes int64 // payload each direction may move; 0: by the same rule
 	Goal     Goal  // ""; Throughput
