@@ -10,11 +10,13 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/link"
 	documents "github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -62,21 +64,18 @@ func http2ClientProgram() error {
 	return nil
 }
 
-// Real programs with windows of their own, captured at both ends: OpenSSH's channel has
-// 2 MiB and is named; a Go HTTP/2 server's stream has what it was told to give, and twice
-// of it gives what was said.
+// Real programs with windows of their own, captured at both ends and in the middle:
+// OpenSSH's channel has 2 MiB and is named; a Go HTTP/2 server's stream has what it was told
+// to give, and twice of it gives what was said.
 func TestProgramsOwnWindows(t *testing.T) {
 	t.Run("OpenSSH", func(t *testing.T) {
-		l, _ := bench(t, "rate=400mbit,rtt=100ms")
-		site, sshd := sshFiles(t, lab.FarAddr.String(), 22)
-		server, err := l.Far.Start(lab.Command{Args: []string{sshd, "-D", "-e", "-f", site.path("sshd.conf")}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.Far.AwaitListener(t.Context(), server)
 		undisturbed(t, func() error {
-			return eachEnd(t, l, lab.Command{Env: site.env, Args: []string{"sh", "-c",
-				"head -c 100000000 /dev/zero | ssh far 'cat > /dev/null'"}}, func(d *documents.CapturedDirection) error {
+			return eachTap(t, "rate=400mbit,rtt=100ms", func(l *lab.Lab) (server, client lab.Command) {
+				site, sshd := sshFiles(t, lab.FarAddr.String(), 22)
+				return lab.Command{Args: []string{sshd, "-D", "-e", "-f", site.path("sshd.conf")}},
+					lab.Command{Env: site.env, Args: []string{"sh", "-c",
+						"head -c 100000000 /dev/zero | ssh far 'cat > /dev/null'"}}
+			}, func(d *documents.CapturedDirection) error {
 				if err := ownWindow(d, 2<<20); err != nil {
 					return err
 				}
@@ -91,25 +90,21 @@ func TestProgramsOwnWindows(t *testing.T) {
 		const window = 256 << 10
 		var said, came float64
 		for _, k := range []int{1, 2} {
-			l, _ := bench(t, "rate=200mbit,rtt=80ms")
-			server, err := l.Far.Start(lab.Command{Args: []string{os.Args[0]}, Stderr: os.Stderr,
-				Env: []string{programVariable + "=http2-server", fmt.Sprintf("%s=%d", http2Window, k*window)}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			l.Far.AwaitListener(t.Context(), server)
 			undisturbed(t, func() error {
-				return eachEnd(t, l, lab.Command{Args: []string{os.Args[0]}, Stderr: os.Stderr, Env: []string{
-					programVariable + "=http2-client", lineAddress + "=" + lab.FarAddr.String()}},
-					func(d *documents.CapturedDirection) error {
-						for _, e := range d.Evidence {
-							if k == 1 && e.Code == verdict.CapturedProgramWindow {
-								said = e.Values["twice_bps"]
-							}
+				return eachTap(t, "rate=200mbit,rtt=80ms", func(l *lab.Lab) (server, client lab.Command) {
+					return lab.Command{Args: []string{os.Args[0]}, Stderr: os.Stderr,
+							Env: []string{programVariable + "=http2-server", fmt.Sprintf("%s=%d", http2Window, k*window)}},
+						lab.Command{Args: []string{os.Args[0]}, Stderr: os.Stderr, Env: []string{
+							programVariable + "=http2-client", lineAddress + "=" + lab.FarAddr.String()}}
+				}, func(d *documents.CapturedDirection) error {
+					for _, e := range d.Evidence {
+						if k == 1 && e.Code == verdict.CapturedProgramWindow {
+							said = e.Values["twice_bps"]
 						}
-						came = *d.GoodputBps
-						return ownWindow(d, k*window)
-					})
+					}
+					came = *d.GoodputBps
+					return ownWindow(d, k*window)
+				})
 			})
 		}
 		if math.Abs(said/came-1) > 0.15 {
@@ -131,32 +126,25 @@ func ownWindow(d *documents.CapturedDirection, window int) error {
 	return fmt.Errorf("no window of %d bytes in %v", window, d.Evidence)
 }
 
-// eachEnd runs a command at the near end and looks at what it sent, as diagnose says of
-// captures at either end.
-func eachEnd(t *testing.T, l *lab.Lab, command lab.Command, look func(*documents.CapturedDirection) error) error {
+// eachTap runs a server at a lab's far end and a command at its near one, and looks at what
+// the near end sent, as diagnose says of captures at either end and in the middle.
+func eachTap(t *testing.T, path string, programs func(*lab.Lab) (server, client lab.Command),
+	look func(*documents.CapturedDirection) error) error {
 	t.Helper()
 	program, err := fullpipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &captures{near: filepath.Join(t.TempDir(), "near.pcap"), far: filepath.Join(t.TempDir(), "far.pcap")}
-	stop, err := c.tapEnds(l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Near.Run(command); err != nil {
-		t.Fatal(err)
-	}
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range []string{c.near, c.far} {
-		out, err := l.Near.Output(program, "diagnose", "--json", file)
+	dir := t.TempDir()
+	c := &captures{near: filepath.Join(dir, "near"), far: filepath.Join(dir, "far"), middle: filepath.Join(dir, "middle")}
+	c.carryOut(t, path, programs)
+	for _, file := range []string{c.near, c.far, c.middle} {
+		out, err := exec.Command(program, "diagnose", "--json", file).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
 		var doc documents.Diagnose
-		if err := json.Unmarshal([]byte(out), &doc); err != nil {
+		if err := json.Unmarshal(out, &doc); err != nil {
 			t.Fatal(err)
 		}
 		if len(doc.Connections) == 0 {
@@ -167,4 +155,40 @@ func eachEnd(t *testing.T, l *lab.Lab, command lab.Command, look func(*documents
 		}
 	}
 	return nil
+}
+
+// carryOut captures what a client does with a server over a path. The middle's capture is
+// whole once the lab is gone.
+func (c *captures) carryOut(t *testing.T, text string, programs func(*lab.Lab) (server, client lab.Command)) {
+	t.Helper()
+	path, err := link.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tap, err := os.Create(c.middle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tap.Close()
+	l, err := lab.Start(t.Context(), lab.Config{Path: path, Tap: tap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	serves, client := programs(l)
+	server, err := l.Far.Start(serves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Far.AwaitListener(t.Context(), server)
+	stop, err := c.tapEnds(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Near.Run(client); err != nil {
+		t.Fatal(err)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
 }
