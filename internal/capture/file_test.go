@@ -271,7 +271,7 @@ func BenchmarkWalk(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			var p Packet
-			var segments [batchAlone]flow.Segment
+			var segments [256]flow.Segment
 			b.ReportAllocs()
 			for b.Loop() {
 				f := File{in: source{r: bytes.NewReader(data), buf: buf}}

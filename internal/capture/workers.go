@@ -8,13 +8,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 )
 
-// How many segments are decoded before they are followed: few enough to stay in the
-// processor's nearest cache where one goroutine does both. Handing over may wake a
-// processor, so there it takes more of them, but all batches together fit its caches.
-const (
-	batchAlone  = 256
-	batchShared = 1024
-)
+// batchSize is how many segments are decoded before they are followed. Handing over may wake a
+// processor; all batches together fit its caches. Verdicts depend on it where records are out
+// of order, so it is the same however many workers there are.
+const batchSize = 1024
 
 // batch is what the workers read, each its own of the segments, before it is filled again.
 type batch struct {
@@ -24,10 +21,10 @@ type batch struct {
 	readers  atomic.Int32
 }
 
-func newBatch(size, workers int) *batch {
-	b := &batch{segments: make([]flow.Segment, size), shares: make([][]uint16, workers)}
+func newBatch(workers int) *batch {
+	b := &batch{segments: make([]flow.Segment, batchSize), shares: make([][]uint16, workers)}
 	for i := range b.shares {
-		b.shares[i] = make([]uint16, 0, size)
+		b.shares[i] = make([]uint16, 0, batchSize)
 	}
 	return b
 }
@@ -51,17 +48,18 @@ func (b *batch) share() (busy int32) {
 
 // follow has the connections followed that r reads, and answers the tables that hold them.
 func follow(r *reader, cfg Config) []*flow.Table {
-	if cfg.Workers > 0 {
-		return followTogether(r, cfg.Flow, cfg.Workers)
+	n := cfg.Workers
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
 	}
-	if n := runtime.GOMAXPROCS(0); n > 1 {
-		return followTogether(r, cfg.Flow, n)
+	if n == 1 {
+		return []*flow.Table{followAlone(r, cfg.Flow)}
 	}
-	return []*flow.Table{followAlone(r, cfg.Flow)}
+	return followTogether(r, cfg.Flow, n)
 }
 
 func followAlone(r *reader, cfg flow.Config) *flow.Table {
-	table, b := flow.NewTable(cfg), newBatch(batchAlone, 0)
+	table, b := flow.NewTable(cfg), newBatch(0)
 	for more := true; more; {
 		var rest []flow.Segment
 		rest, more = r.fill(b)
@@ -100,9 +98,9 @@ func followTogether(r *reader, cfg flow.Config, n int) (tables []*flow.Table) {
 	cfg.Shares = n
 	c := &crew{turn: make(chan *turn, 1), free: make(chan *batch, ahead+1)}
 	for range ahead {
-		c.free <- newBatch(batchShared, n)
+		c.free <- newBatch(n)
 	}
-	c.turn <- &turn{r, newBatch(batchShared, n)}
+	c.turn <- &turn{r, newBatch(n)}
 	for i := range n {
 		w := &worker{table: flow.NewTable(cfg), share: i, mine: make(chan *batch, ahead+1), crew: c}
 		c.workers, tables = append(c.workers, w), append(tables, w.table)

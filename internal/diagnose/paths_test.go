@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/capture"
@@ -51,6 +52,32 @@ func TestAllPathsAgree(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWorkersAgree holds that it does not matter for what is out of order how many follow it.
+func TestWorkersAgree(t *testing.T) {
+	for _, m := range mutations {
+		if m.name != "records out of order" && !strings.HasPrefix(m.name, "a clock set") {
+			continue
+		}
+		data := save(m.of(load(t, "testdata/policed.near.pcap.zst")))
+		var one []byte
+		for workers := 1; workers <= 3; workers++ {
+			f, err := capture.NewFile("", bytes.NewReader(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := capture.Analyze(context.Background(), capture.Config{Workers: workers}, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := documentOf(t, a); one == nil {
+				one = got
+			} else if !bytes.Equal(got, one) {
+				t.Errorf("%s, %d workers: %s\nwith one: %s", m.name, workers, got, one)
+			}
+		}
 	}
 }
 
