@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"net/http/httptest"
@@ -20,6 +21,7 @@ import (
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
@@ -36,7 +38,7 @@ func pastOf(t testing.TB, s *store.Store, far string, n int) (newest string) {
 	for i := range n {
 		at := end.Add(time.Duration(i-n+1) * time.Hour)
 		wave := 1 + 0.04*math.Sin(float64(at.Hour())/24*2*math.Pi) + 0.02*math.Sin(float64(i*i%97))
-		limiter, level, rtt := verdict.Bottleneck, 92e6, 0.0402
+		limiter, level, rtt, mss := verdict.Bottleneck, 92e6, 0.0402, 1448
 		if i > 2*n/3 {
 			limiter, level, rtt = verdict.ReceiverWindow, 41e6, 0.0524
 		}
@@ -47,7 +49,8 @@ func pastOf(t testing.TB, s *store.Store, far string, n int) (newest string) {
 		for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
 			bps := level * wave
 			d := printed.Direction{Direction: direction, GoodputBps: &bps, RTTMinS: &rtt, Streams: []printed.Stream{}}
-			d.Limiter = limiter
+			bytes, resent := int64(bps/8), int64(i%50)
+			d.Bytes, d.MSSBytes, d.RetransmittedSegment, d.Limiter = &bytes, &mss, &resent, limiter
 			doc.Directions = append(doc.Directions, d)
 		}
 		encoded, err := printed.Encode(doc)
@@ -60,6 +63,41 @@ func pastOf(t testing.TB, s *store.Store, far string, n int) (newest string) {
 		newest = doc.ID
 	}
 	return newest
+}
+
+// storedOf keeps a stored document of each kind that has a page of its own.
+func storedOf(t testing.TB, s *store.Store) map[string]string {
+	t.Helper()
+	kinds := map[string]string{}
+	for i, kind := range []string{"sweep", "rfc6349", "diagnose", "tune"} {
+		archive, err := txtar.ParseFile("../internal/render/testdata/" + kind + ".txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var samples []byte
+		object := map[string]any{}
+		for _, part := range archive.Files {
+			switch part.Name {
+			case "record.json":
+				err = json.Unmarshal(part.Data, &object)
+			case "samples.json":
+				samples = part.Data
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		kinds[kind] = fmt.Sprintf("019aa000-0000-7000-8000-%012d", i)
+		object["id"], object["path_key"] = kinds[kind], printed.Path{Far: kind}.Key()
+		doc, err := json.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Add(context.Background(), doc, samples); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return kinds
 }
 
 // uiSite serves pages of a history and says how they are opened.
@@ -94,6 +132,7 @@ func TestUIPages(t *testing.T) {
 	first := pastOf(t, s, "backup.example.org", 336)
 	second := pastOf(t, s, "fullpipe://[2001:db8:85a3::8a2e:370:7334]:5201", 40)
 	pastOf(t, s, "https://downloads.example.net/an/object/with/a/rather/long/name.iso", 4)
+	kinds := storedOf(t, s)
 	site, open := uiSite(t, s)
 	var mu sync.Mutex // guards problems
 	var problems []string
@@ -139,6 +178,9 @@ func TestUIPages(t *testing.T) {
 	key := printed.Path{Far: "backup.example.org"}.Key()
 	pages := map[string]string{"grid": "", "series": "paths/" + key, "run": "runs/" + first,
 		"compare": "compare?first=" + first + "&second=" + second, "live": "live", "refused": "nothing"}
+	for kind, id := range kinds {
+		pages[kind] = "runs/" + id
+	}
 	ready := map[string]string{"series": `document.querySelectorAll('.zoom canvas').length >= 2`,
 		"live": `document.querySelectorAll('#rows tr').length == 1`}
 	for _, view := range []struct {

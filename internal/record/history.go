@@ -31,6 +31,8 @@ type HistoryFigure struct {
 	GoodputBps *float64 `json:"goodput_bps,omitempty"`
 	RTTMinS    *float64 `json:"rtt_min_s,omitempty"`
 	Limiter    string   `json:"limiter,omitempty"`
+	// RetransmittedRatio are the segments sent again over those that the payload fills.
+	RetransmittedRatio *float64 `json:"retransmitted_ratio,omitempty"`
 }
 
 // Changes is the object that `history changes --json` prints.

@@ -45,7 +45,10 @@ type KeptPoint struct {
 	GoodputBps *float64  `json:"goodput_bps,omitempty"`
 	RTTMinS    *float64  `json:"rtt_min_s,omitempty"`
 	Limiter    string    `json:"limiter,omitempty"`
-	Against    Standing  `json:"against"`
+	// RetransmittedRatio are the segments sent again over those that the payload fills.
+	RetransmittedRatio *float64 `json:"retransmitted_ratio,omitempty"`
+
+	Against Standing `json:"against"`
 	// UsualBps is the median of the results before it, at most 48.
 	UsualBps *float64 `json:"usual_bps,omitempty"`
 }

@@ -15,6 +15,8 @@ type Figure struct {
 	GoodputBps *float64 // payload; nil: not known
 	RTTMinS    *float64
 	Limiter    string
+	// RetransmittedRatio are the segments that were sent again over those that had to be sent.
+	RetransmittedRatio *float64
 }
 
 // Summarize answers a document's summary: of a sweep its best cells, of tune what it ended
@@ -39,7 +41,7 @@ func (d *MeasureUDP) summarize(s *Summary) {
 	s.Far = d.Peer
 	for i := range d.Directions {
 		one := &d.Directions[i]
-		s.add(Figure{string(one.Direction), &one.GoodputBps, nil, ""})
+		s.add(Figure{Direction: string(one.Direction), GoodputBps: &one.GoodputBps})
 	}
 }
 
@@ -47,7 +49,7 @@ func (d *Capacity) summarize(s *Summary) {
 	s.Far = d.Peer
 	for i := range d.Directions {
 		one := &d.Directions[i]
-		s.add(Figure{string(one.Direction), &one.CapacityBps, nil, ""})
+		s.add(Figure{Direction: string(one.Direction), GoodputBps: &one.CapacityBps})
 	}
 }
 
@@ -55,7 +57,8 @@ func (d *Compare) summarize(s *Summary) {
 	s.Far = d.Peers[0] + " and " + d.Peers[1]
 	for i := range d.Directions {
 		one := &d.Directions[i]
-		s.add(Figure{string(one.Direction), one.First.GoodputBps, one.First.RTTMinS, string(one.Cause)})
+		s.add(Figure{Direction: string(one.Direction), GoodputBps: one.First.GoodputBps, RTTMinS: one.First.RTTMinS,
+			Limiter: string(one.Cause)})
 	}
 }
 
@@ -76,7 +79,7 @@ func (d *Sweep) summarize(s *Summary) {
 	s.Far = d.Peer
 	for i := range d.Cells {
 		if c := &d.Cells[i]; c.Best {
-			s.add(Figure{string(c.Direction), c.GoodputBps, nil, string(c.Limiter)})
+			s.add(Figure{Direction: string(c.Direction), GoodputBps: c.GoodputBps, Limiter: string(c.Limiter)})
 		}
 	}
 }
@@ -100,7 +103,8 @@ func (d *Diagnose) summarize(s *Summary) {
 	if len(d.Connections) > 0 {
 		for i := range d.Connections[0].Directions {
 			one := &d.Connections[0].Directions[i]
-			s.add(Figure{one.From, one.GoodputBps, one.RTTMinS, string(one.Limiter)})
+			s.add(Figure{Direction: one.From, GoodputBps: one.GoodputBps, RTTMinS: one.RTTMinS,
+				Limiter: string(one.Limiter)})
 		}
 	}
 }
@@ -116,7 +120,19 @@ func (s *Summary) add(f Figure) {
 }
 
 func (d *Direction) figure() Figure {
-	return Figure{string(d.Direction), d.GoodputBps, d.RTTMinS, string(d.Limiter)}
+	return Figure{Direction: string(d.Direction), GoodputBps: d.GoodputBps, RTTMinS: d.RTTMinS, Limiter: string(d.Limiter),
+		RetransmittedRatio: d.retransmitted()}
+}
+
+// retransmitted are the segments that were sent again over those that the payload fills; nil
+// where that is not known.
+func (d *Direction) retransmitted() *float64 {
+	if d.RetransmittedSegment == nil || d.Bytes == nil || d.MSSBytes == nil || *d.MSSBytes <= 0 ||
+		*d.Bytes < int64(*d.MSSBytes) {
+		return nil
+	}
+	ratio := float64(*d.RetransmittedSegment) * float64(*d.MSSBytes) / float64(*d.Bytes)
+	return &ratio
 }
 
 // OutcomeOf is how a measured document says that it ended.

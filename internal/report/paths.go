@@ -44,7 +44,8 @@ func counts(r *record.HistoryRun, f *record.HistoryFigure) bool {
 
 func standing(r *record.HistoryRun, f *record.HistoryFigure, before []float64) record.KeptPoint {
 	p := record.KeptPoint{ID: r.ID, StartedAt: r.StartedAt, Outcome: r.Outcome, GoodputBps: f.GoodputBps,
-		RTTMinS: f.RTTMinS, Limiter: f.Limiter, Against: record.TooFew}
+		RTTMinS: f.RTTMinS, Limiter: f.Limiter, RetransmittedRatio: f.RetransmittedRatio,
+		Against: record.TooFew}
 	usual, ok := change.PastOf(before)
 	if ok {
 		p.UsualBps = &usual.Level

@@ -121,9 +121,10 @@ func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err e
 
 func addFigures(ctx context.Context, tx *sql.Tx, e *entry) error {
 	for _, f := range e.sum.Figures {
-		if _, err := tx.ExecContext(ctx, "INSERT INTO direction(run, direction, goodput_bps, rtt_min_s, limiter) "+
-			"VALUES($1,$2,$3,$4,$5) ON CONFLICT DO NOTHING",
-			e.ID, plain(f.Direction), f.GoodputBps, f.RTTMinS, plain(f.Limiter)); err != nil {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO direction(run, direction, goodput_bps, rtt_min_s, limiter, "+
+			"retransmitted_ratio) "+
+			"VALUES($1,$2,$3,$4,$5,$6) ON CONFLICT DO NOTHING",
+			e.ID, plain(f.Direction), f.GoodputBps, f.RTTMinS, plain(f.Limiter), f.RetransmittedRatio); err != nil {
 			return err
 		}
 	}
@@ -180,7 +181,8 @@ func (s *Store) complete(ctx context.Context, path string, runs []Run) error {
 		byID[runs[i].ID] = &runs[i]
 	}
 	oldest := runs[len(runs)-1].Started.UnixNano()
-	rows, err := s.db.QueryContext(ctx, `SELECT d.run, d.direction, d.goodput_bps, d.rtt_min_s, d.limiter FROM direction d
+	rows, err := s.db.QueryContext(ctx, `SELECT d.run, d.direction, d.goodput_bps, d.rtt_min_s, d.limiter,
+		d.retransmitted_ratio FROM direction d
 		JOIN run r ON r.id = d.run JOIN path p ON p.key = r.path`+ofPathSince+`ORDER BY d.direction DESC`, path, oldest)
 	if err != nil {
 		return err
@@ -189,7 +191,7 @@ func (s *Store) complete(ctx context.Context, path string, runs []Run) error {
 	for rows.Next() {
 		var id string
 		var f record.Figure
-		if err := rows.Scan(&id, &f.Direction, &f.GoodputBps, &f.RTTMinS, &f.Limiter); err != nil {
+		if err := rows.Scan(&id, &f.Direction, &f.GoodputBps, &f.RTTMinS, &f.Limiter, &f.RetransmittedRatio); err != nil {
 			return err
 		}
 		if r := byID[id]; r != nil {

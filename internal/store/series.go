@@ -55,7 +55,7 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 		before = p.Before.UnixNano()
 	}
 	rows, err := s.db.QueryContext(ctx, `SELECT r.id, p.far, p.label, r.kind, r.started_ns, r.origin, r.outcome,
-		d.direction, d.goodput_bps, d.rtt_min_s, d.limiter FROM
+		d.direction, d.goodput_bps, d.rtt_min_s, d.limiter, d.retransmitted_ratio FROM
 		(SELECT id, path, kind, started_ns, origin, outcome FROM run WHERE path = $1 AND started_ns >= $2 AND started_ns < $3
 			ORDER BY started_ns DESC, id DESC LIMIT $4) r
 		JOIN path p ON p.key = r.path LEFT JOIN direction d ON d.run = r.id
@@ -70,7 +70,7 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 		var f record.Figure
 		var direction, limiter sql.NullString
 		if err := rows.Scan(&one.ID, &one.Far, &one.PathLabel, &one.Kind, &started, &one.Origin, &one.Outcome, &direction,
-			&f.GoodputBps, &f.RTTMinS, &limiter); err != nil {
+			&f.GoodputBps, &f.RTTMinS, &limiter, &f.RetransmittedRatio); err != nil {
 			return nil, err
 		}
 		if n := len(runs); n == 0 || runs[n-1].ID != one.ID {

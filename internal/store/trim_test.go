@@ -106,7 +106,8 @@ func TestOlderHistoryKeepsItsRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		since := [][]string{1: {"DROP TABLE day", "DROP TABLE gone"}} // what came after each version
+		since := [][]string{1: {"DROP TABLE day", "DROP TABLE gone"}, // what came after each version
+			2: {"ALTER TABLE direction DROP COLUMN retransmitted_ratio"}}
 		for version := latest - 1; version >= 1; version-- {
 			for of := version; of < latest; of++ {
 				if of >= len(since) {

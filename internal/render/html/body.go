@@ -12,7 +12,7 @@ import (
 
 // styled are the style attributes of our pictures: their cells' colours and sizes. In text
 // from elsewhere quotes are escaped.
-var styled = regexp.MustCompile(` style="([-a-z0-9:;#. ]*)"`)
+var styled = regexp.MustCompile(` style="([-a-z0-9:;#.% ]*)"`)
 
 // Body is what stands in a document's page, without scripts, and the style sheet that it
 // needs, for a page around it in which nothing may be inline. Script lets the pictures of
@@ -34,6 +34,8 @@ func Body(doc record.Document) (body template.HTML, style string, err error) {
 		style += rfc6349Style
 	case *record.Sweep:
 		style += sweepStyle
+	case *record.Tune:
+		style += diagnoseStyle + tuneStyle
 	default:
 		style += diagnoseStyle + " pre { white-space: pre-wrap; overflow-x: auto; font-size: .87rem; }\n"
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ const (
 	seriesGoodput = 250.0
 	seriesBand    = 18.0 // limiters
 	seriesRTT     = 90.0
+	seriesLoss    = 70.0
 	seriesGap     = 10.0
 )
 
@@ -31,7 +33,7 @@ func (s *series) x(at time.Time) float64 {
 }
 
 // Series draws one direction's results over time, the oldest first: goodput against what
-// was usual, what limited, the shortest round trip, and where changes are. Colours, shapes
+// was usual, what limited, the shortest round trip, what was sent again, and where changes are. Colours, shapes
 // and letters say the same.
 func Series(direction string, points []record.KeptPoint, changes []record.PathChange) template.HTML {
 	if len(points) == 0 {
@@ -41,14 +43,15 @@ func Series(direction string, points []record.KeptPoint, changes []record.PathCh
 	if !s.to.After(s.from) {
 		s.from, s.to = s.from.Add(-time.Hour), s.to.Add(time.Hour)
 	}
-	withRTT := false
-	for i := range points {
-		withRTT = withRTT || points[i].RTTMinS != nil
-	}
+	below := []panel{{"shortest round trip", "s", seriesRTT, func(p *record.KeptPoint) *float64 { return p.RTTMinS }},
+		{"segments sent again", "ratio", seriesLoss, func(p *record.KeptPoint) *float64 { return p.RetransmittedRatio }}}
+	below = slices.DeleteFunc(below, func(one panel) bool {
+		return !slices.ContainsFunc(points, func(p record.KeptPoint) bool { return one.of(&p) != nil })
+	})
 	bands := plotTop + seriesGoodput + 2
 	bottom := bands + seriesBand
-	if withRTT {
-		bottom += seriesGap + seriesRTT
+	for i := range below {
+		bottom += seriesGap + below[i].height
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="series" viewBox="0 0 %g %g" role="img" aria-label="goodput %s over time">`, chartWidth,
@@ -56,8 +59,10 @@ func Series(direction string, points []record.KeptPoint, changes []record.PathCh
 	s.dates(&b, bottom)
 	s.goodput(&b)
 	s.bands(&b, bands)
-	if withRTT {
-		s.roundTrips(&b, bottom-seriesRTT)
+	top := bands + seriesBand
+	for i := range below {
+		s.below(&b, &below[i], top+seriesGap)
+		top += seriesGap + below[i].height
 	}
 	s.changes(&b, changes, bottom)
 	b.WriteString(`</svg>`)
@@ -67,16 +72,24 @@ func Series(direction string, points []record.KeptPoint, changes []record.PathCh
 // scale draws an axis from 0 to most and answers where a value stands.
 func (s *series) scale(b *strings.Builder, title, unit string, most, top, height float64) func(v float64) float64 {
 	if !(most > 0) || math.IsInf(most, 0) {
-		most = 1
+		most = map[bool]float64{true: 0.01, false: 1}[unit == "ratio"] // nothing was sent again
 	}
 	most *= 1.1
 	y := func(v float64) float64 { return top + height - math.Min(v/most, 1)*height }
 	for _, v := range ticks(0, most, max(int(height/45), 2)) {
 		fmt.Fprintf(b, `<path class="grid" d="M%g %.1fH%g"/><text class="left" x="%g" y="%.1f">%s</text>`, plotLeft, y(v),
-			chartWidth-plotRight, plotLeft-5, y(v)+4, quantity(v, unit))
+			chartWidth-plotRight, plotLeft-5, y(v)+4, axisQuantity(v, unit))
 	}
 	fmt.Fprintf(b, `<text class="title" x="%g" y="%g">%s</text>`, plotLeft+6, top+13, title)
 	return y
+}
+
+// axisQuantity prints shares as percents.
+func axisQuantity(v float64, unit string) string {
+	if unit == "ratio" {
+		return text.Trimmed(100*v) + " %"
+	}
+	return quantity(v, unit)
 }
 
 func (s *series) goodput(b *strings.Builder) {
@@ -148,36 +161,54 @@ func (s *series) bands(b *strings.Builder, top float64) {
 	}
 }
 
-func (s *series) roundTrips(b *strings.Builder, top float64) {
+// panel is a value of each result as a line of its own below the goodput.
+type panel struct {
+	title, unit string
+	height      float64
+	of          func(*record.KeptPoint) *float64
+}
+
+func (s *series) below(b *strings.Builder, one *panel, top float64) {
 	most := 0.0
 	for i := range s.points {
-		if v := s.points[i].RTTMinS; v != nil {
+		if v := one.of(&s.points[i]); v != nil {
 			most = max(most, *v)
 		}
 	}
-	y := s.scale(b, "shortest round trip", "s", most, top, seriesRTT)
+	y := s.scale(b, one.title, one.unit, most, top, one.height)
 	var line strings.Builder
 	for i := range s.points {
 		p := &s.points[i]
-		if p.RTTMinS == nil {
+		v := one.of(p)
+		if v == nil {
 			continue
 		}
 		letter := "L"
 		if line.Len() == 0 {
 			letter = "M"
 		}
-		fmt.Fprintf(&line, "%s%.1f %.1f", letter, s.x(p.StartedAt), y(*p.RTTMinS))
+		fmt.Fprintf(&line, "%s%.1f %.1f", letter, s.x(p.StartedAt), y(*v))
 	}
 	fmt.Fprintf(b, `<path class="rtt" d="%s"/>`, line.String())
 }
 
-// changes draws a line at each change, with its number in the list beside the picture.
+// changes draws a line at each time of changes, with their numbers in the list beside the
+// picture.
 func (s *series) changes(b *strings.Builder, all []record.PathChange, bottom float64) {
-	for i := range all {
-		c := &all[i]
-		x := s.x(c.At)
-		fmt.Fprintf(b, `<g class="change"><title>%s</title><path d="M%.1f %gV%g"/><text class="mid" x="%.1f" y="%g">%d</text></g>`,
-			template.HTMLEscapeString(text.ChangeText(c)), x, plotTop, bottom, x, plotTop+seriesGoodput-4, i+1)
+	for i := 0; i < len(all); {
+		j := i + 1
+		words := text.ChangeText(&all[i])
+		for ; j < len(all) && all[j].At.Equal(all[i].At); j++ {
+			words += "; " + text.ChangeText(&all[j])
+		}
+		numbers := fmt.Sprint(i + 1)
+		if j > i+1 {
+			numbers += fmt.Sprintf("–%d", j)
+		}
+		x := s.x(all[i].At)
+		fmt.Fprintf(b, `<g class="change"><title>%s</title><path d="M%.1f %gV%g"/><text x="%.1f" y="%g">%s</text></g>`,
+			template.HTMLEscapeString(words), x, plotTop, bottom, x+4, plotTop+seriesGoodput-6, numbers)
+		i = j
 	}
 }
 

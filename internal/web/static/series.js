@@ -11,6 +11,16 @@ function rate(v) {
 	return `${+v.toPrecision(3)} ${prefixes[i]}bit/s`;
 }
 
+const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+// date is a tick's label, after how far ticks are apart.
+function date(t, apart) {
+	const d = new Date(t * 1e3), two = n => String(n).padStart(2, "0");
+	if (apart < 86400 && (d.getUTCHours() || d.getUTCMinutes())) return `${two(d.getUTCHours())}:${two(d.getUTCMinutes())}`;
+	if (apart >= 86400 * 300) return String(d.getUTCFullYear());
+	return apart >= 86400 * 27 ? `${months[d.getUTCMonth()]} ${d.getUTCFullYear()}` : `${d.getUTCDate()} ${months[d.getUTCMonth()]}`;
+}
+
 const trip = v => v < 0.0995 ? `${+(v * 1e3).toPrecision(3)} ms` : `${+v.toPrecision(3)} s`;
 
 // bandColours are those of the style sheet's limiters.
@@ -53,7 +63,8 @@ function under(limiters, changes) {
 			i = j;
 		}
 		changes.forEach((at, i) => {
-			const x = u.valToPos(at, "x", true);
+			if (i > 0 && at === changes[i - 1]) return;
+			const last = changes.lastIndexOf(at), x = u.valToPos(at, "x", true);
 			ctx.strokeStyle = ctx.fillStyle = colour("--bad");
 			ctx.lineWidth = 1.5 * devicePixelRatio;
 			ctx.beginPath();
@@ -62,7 +73,7 @@ function under(limiters, changes) {
 			ctx.stroke();
 			ctx.font = `700 ${13 * devicePixelRatio}px system-ui, sans-serif`;
 			ctx.textAlign = "left";
-			ctx.fillText(i + 1, x + 3 * devicePixelRatio, bbox.top + 12 * devicePixelRatio);
+			if (limiters) ctx.fillText(last > i ? `${i + 1}–${last + 1}` : i + 1, x + 3 * devicePixelRatio, bbox.top + 12 * devicePixelRatio);
 		});
 		ctx.restore();
 	};
@@ -75,13 +86,14 @@ const letters = {
 };
 
 function draw(figure, runs) {
-	const direction = figure.dataset.direction, times = [], goodput = [], rtt = [], limiters = [], ids = [];
+	const direction = figure.dataset.direction, times = [], goodput = [], rtt = [], resent = [], limiters = [], ids = [];
 	for (const run of runs) {
 		const d = run.directions.find(d => d.direction === direction);
 		if (!d) continue;
 		times.push(Date.parse(run.started_at) / 1e3);
 		goodput.push(run.outcome === "done" ? d.goodput_bps ?? null : null);
 		rtt.push(d.rtt_min_s ?? null);
+		resent.push(d.retransmitted_ratio ?? null);
 		limiters.push({ name: d.limiter ?? "", letter: letters[d.limiter] ?? "·" });
 		ids.push(run.id);
 	}
@@ -107,7 +119,7 @@ function draw(figure, runs) {
 			series: [{ value: (u, t) => t == null ? "–" : new Date(t * 1e3).toISOString().slice(0, 16).replace("T", " ") },
 				{ label, stroke: colour("--data"), width: 1.5, points: { show: times.length < 300, size: 5 },
 					value: (u, v) => v == null ? "–" : print(v) }],
-			axes: [axis, { ...axis, size: 78, values: (u, ticks) => ticks.map(print) }],
+			axes: [{ ...axis, values: (u, ticks, i, space, apart) => ticks.map(t => date(t, apart)) }, { ...axis, size: 78, values: (u, ticks) => ticks.map(print) }],
 			hooks: { draw: [under(bands, changes)], setScale: [(u, key) => {
 				if (key !== "x") return;
 				const { min, max } = u.scales.x;
@@ -128,6 +140,7 @@ function draw(figure, runs) {
 		charts = [];
 		charts.push(chart("goodput", goodput, rate, 260, limiters));
 		if (rtt.some(v => v != null)) charts.push(chart("shortest round trip", rtt, trip, 120, null));
+		if (resent.some(v => v != null)) charts.push(chart("segments sent again", resent, v => `${+(100 * v).toPrecision(2)} %`, 130, null));
 	}
 	place.addEventListener("keydown", e => {
 		const { min, max } = charts[0].scales.x, span = max - min;
