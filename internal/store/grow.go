@@ -8,13 +8,13 @@ import (
 )
 
 // grow replaces a record that is kept while it still grows by a later state of it.
-func grow(ctx context.Context, tx *sql.Tx, e *entry, doc []byte) (grew bool, err error) {
+func (s *Store) grow(ctx context.Context, tx *sql.Tx, e *entry, doc []byte) (grew bool, err error) {
 	now, ok := e.doc.(*record.WatchKept)
 	if !ok {
 		return false, nil
 	}
 	var packed []byte
-	if err := tx.QueryRowContext(ctx, "SELECT doc FROM run WHERE id = $1", e.ID).Scan(&packed); err != nil {
+	if err := tx.QueryRowContext(ctx, "SELECT doc FROM run WHERE id = $1"+s.toChange, e.ID).Scan(&packed); err != nil {
 		return false, err
 	}
 	kept, err := unpack(packed)

@@ -9,8 +9,10 @@ import (
 )
 
 // A watch's record is kept while it grows; an earlier state never replaces a later one.
-func TestAWatchsRecordGrows(t *testing.T) {
-	s := open(t, t.TempDir())
+func TestAWatchsRecordGrows(t *testing.T) { both(t, testAWatchsRecordGrows) }
+
+func testAWatchsRecordGrows(t *testing.T, at func() *Store) {
+	s := at()
 	state := func(minutes int, outcome record.Outcome) []byte {
 		doc := &record.WatchKept{Header: record.Header{Schema: "fullpipe/watch/v1", StartedAt: begin,
 			Envelope: &record.Envelope{ID: record.NewID(begin, [10]byte{1}), Origin: record.Manual, Outcome: outcome,

@@ -34,7 +34,8 @@ const (
 	outboxBegun  = ".new-" // begins the name of a file that is being written
 )
 
-// put writes a result to the disk.
+// put writes a result to the disk, in the place of what waits of the same one: a record that
+// grows is there once.
 func (o *outbox) put(id string, doc, samples []byte) error {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return err
@@ -63,6 +64,11 @@ func (o *outbox) put(id string, doc, samples []byte) error {
 	if err != nil {
 		os.Remove(f.Name())
 		return err
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "-"+id+outboxSuffix) {
+			os.Remove(filepath.Join(o.dir, name))
+		}
 	}
 	if d, err := os.Open(o.dir); err == nil { // where a directory can be synced, the name is on the disk too
 		d.Sync()

@@ -62,6 +62,7 @@ func openPostgres(dir, text string) (*Store, error) {
 	db.SetMaxOpenConns(4)
 	return &Store{db: db, outbox: newOutbox(dir), dialect: dialect{
 		untilCommit: " FOR SHARE",
+		toChange:    " FOR UPDATE",
 		oneState:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
 		mayTrim:     fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d)", trimming),
 	}}, nil

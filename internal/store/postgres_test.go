@@ -116,10 +116,16 @@ func TestOutboxIsBounded(t *testing.T) {
 	defer away.Close()
 	away.outbox.mostFiles = 3
 	var waiting *Waiting
+	if err := away.Keep(t.Context(), measured(t, 0, "b", 5e6), nil); !errors.As(err, &waiting) {
+		t.Fatal(err)
+	}
 	for i := range 3 {
 		if err := away.Keep(t.Context(), measured(t, i, "b", 5e6), nil); !errors.As(err, &waiting) {
 			t.Fatal(err)
 		}
+	}
+	if waiting.Results != 3 {
+		t.Errorf("%d wait", waiting.Results)
 	}
 	if err := away.Keep(t.Context(), measured(t, 3, "b", 5e6), nil); err == nil || errors.As(err, new(*Waiting)) ||
 		!strings.Contains(err.Error(), "is full") {

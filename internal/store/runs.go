@@ -100,7 +100,7 @@ func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err e
 	case err != nil:
 		return false, err
 	case n == 0:
-		return grow(ctx, tx, e, doc)
+		return s.grow(ctx, tx, e, doc)
 	}
 	if err := addFigures(ctx, tx, e); err != nil {
 		return false, err

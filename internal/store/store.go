@@ -25,6 +25,7 @@ type Store struct {
 // speak, with $1 for parameters.
 type dialect struct {
 	untilCommit string                                        // ends a SELECT of what must stay so until then
+	toChange    string                                        // ends a SELECT of what is then changed
 	oneState    *sql.TxOptions                                // of a transaction that reads one state of several tables
 	mayTrim     string                                        // asks whether this transaction is to trim; "" is yes
 	usedBytes   func(context.Context, *sql.Tx) (int64, error) // nil: not bounded
