@@ -10,9 +10,11 @@ import (
 
 const (
 	// ownersEvery is the least time between two walks of /proc, and ownersPart how many times
-	// as long as the last one took it is: walking takes at most that part of a core.
+	// as long as the last one took it is: walking takes at most that part of a core. Where one
+	// owner is asked for, which `why` does for some seconds, askedPart.
 	ownersEvery = 500 * time.Millisecond
-	ownersPart  = 20
+	ownersPart  = 200
+	askedPart   = 20
 	mostGroups  = 4096 // cgroups that are remembered
 )
 
@@ -38,7 +40,11 @@ func (o *owners) of(t *Told, opened, now time.Duration) Owner {
 	if !ok && t.Inode != 0 && opened > o.walked && now >= o.next {
 		began := time.Now()
 		o.walk()
-		o.walked, o.next = now, now+max(ownersEvery, ownersPart*time.Since(began))
+		part := time.Duration(ownersPart)
+		if o.match.owned() {
+			part = askedPart
+		}
+		o.walked, o.next = now, now+max(ownersEvery, part*time.Since(began))
 		found, ok = o.processes[t.Inode]
 	}
 	if !ok && t.Cgroup > 1 {
