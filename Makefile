@@ -69,7 +69,8 @@ install: build ## the program, its manual pages, completions and units below $(D
 	install -Dm644 bin/manual/bash/fullpipe $(DESTDIR)$(PREFIX)/share/bash-completion/completions/fullpipe
 	install -Dm644 bin/manual/zsh/_fullpipe $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_fullpipe
 	install -Dm644 bin/manual/fish/fullpipe.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/fullpipe.fish
-	install -Dm644 -t $(DESTDIR)$(PREFIX)/lib/systemd/system contrib/fullpipe.service contrib/fullpipe-watch.service
+	install -Dm644 -t $(DESTDIR)$(PREFIX)/lib/systemd/system contrib/fullpipe.service contrib/fullpipe-watch.service \
+		contrib/fullpipe-recheck.service contrib/fullpipe-recheck-once.service contrib/fullpipe-recheck-once.timer
 
 .PHONY: clean
 clean:

@@ -21,13 +21,14 @@ const module = "github.com/fullpipe-net/fullpipe"
 // from below.
 var floors = [][]string{
 	// nouns
-	{"internal/units", "internal/spell", "internal/model", "internal/stats", "internal/transfer"},
+	{"internal/units", "internal/spell", "internal/model", "internal/stats", "internal/transfer",
+		"internal/openmetrics"},
 	// judgement
 	{"internal/config", "internal/verdict", "internal/verdict/threshold", "internal/verdict/live",
 		"internal/verdict/timeline", "internal/verdict/compare", "internal/search", "internal/search/simpath",
 		"internal/catalog", "internal/plan", "internal/audit",
 		"internal/link", "internal/flow", "internal/change", "internal/predict", "internal/remedy", "internal/record",
-		"internal/watch/paths"},
+		"internal/watch/paths", "internal/recheck"},
 	// instruments
 	{"internal/socket", "internal/output", "internal/path", "internal/engine", "internal/datagram",
 		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/download", "internal/server", "internal/peer",
@@ -36,7 +37,7 @@ var floors = [][]string{
 		"internal/sockdiag", "autobuf"},
 	// loops
 	{"internal/watch", "internal/tune", "internal/tune/simpeer", "internal/sweep", "internal/rfc6349", "internal/report",
-		"internal/diagnose", "internal/store", "internal/store/pgtest"},
+		"internal/diagnose", "internal/store", "internal/store/pgtest", "internal/recheck/runner"},
 	// faces
 	{"internal/render", "internal/render/iperf3", "internal/render/text", "internal/render/svg", "internal/render/html"},
 	{"internal/tui", "internal/web"},

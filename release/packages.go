@@ -94,7 +94,8 @@ func (r *release) installed(format string, t target) (files.Contents, error) {
 		}
 		add(packed, "/usr/share/man/man1/"+page.name+".gz", 0o644)
 	}
-	for _, unit := range []string{"fullpipe.service", "fullpipe-watch.service"} {
+	for _, unit := range []string{"fullpipe.service", "fullpipe-watch.service", "fullpipe-recheck.service",
+		"fullpipe-recheck-once.service", "fullpipe-recheck-once.timer"} {
 		text, err := os.ReadFile(filepath.Join(r.source, "contrib", unit))
 		if err != nil {
 			return nil, err

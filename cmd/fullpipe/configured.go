@@ -29,7 +29,8 @@ var mayDefault = map[string][]string{
 	"sweep": {"time", "direction", "congestion", "budget", "precision", "repeats", "no-history"},
 	"rfc6349": {"time", "direction", "budget", "cir", "cir-up", "cir-down", "tolerance", "frame-time", "least-efficiency",
 		"most-buffer-delay", "no-history"},
-	"exec": {"budget"},
+	"recheck": {"every", "time", "direction", "day-bytes", "day-time", "quiet-hours", "zone"},
+	"exec":    {"budget"},
 	"serve": {"max-clients", "max-tests", "max-tests-per-host", "max-streams", "max-time", "max-bytes", "max-rate",
 		"max-buffers"},
 }
@@ -121,8 +122,8 @@ func applyConfig(cmd *cobra.Command, file *config.File, flags, args []string) ([
 		return args, nil
 	}
 	for i := range args {
-		if cmd.Name() == "exec" {
-			break // its arguments are CMD's
+		if cmd.Name() == "exec" || cmd.Name() == "recheck" {
+			break // its arguments are CMD's; each far end of recheck has its own key
 		}
 		address, err := applyFar(cmd, file, args[i])
 		if err != nil {

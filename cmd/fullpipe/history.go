@@ -20,8 +20,8 @@ func newHistory() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history [PATH]",
 		Short: "what was measured from here, and what changed",
-		Long: `history lists what measure, tune, sweep and rfc6349 measured from this host, the newest
-last, of all paths or of PATH: the far end as it was named, a path's key, or a label.
+		Long: `history lists what measure, tune, sweep, rfc6349 and recheck measured from this host, the
+newest last, of all paths or of PATH: the far end as it was named, a path's key, or a label.
 Results stand in $XDG_STATE_HOME/fullpipe/history.db, for their owner alone; what is
 measured in a lab is kept only with --record, and nothing with --no-history. Samples,
 which curves are drawn from, are kept until ten results are 30 days younger, and results

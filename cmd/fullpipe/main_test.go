@@ -21,6 +21,9 @@ func TestMain(m *testing.M) {
 	lab.Engine()
 	steer.Supervisor()
 	if os.Getenv(asProgram) != "" {
+		if ctx := clocked(); ctx != nil {
+			os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+		}
 		main()
 	}
 	os.Setenv(configVariable, "") // whoever runs these tests may have one

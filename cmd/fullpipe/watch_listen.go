@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -19,17 +20,19 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
 
-// exporter serves the last state of a watch as metrics. A scrape starts nothing: it prints
-// what the watch's own clock gathered.
+// exporter serves metrics. A scrape starts nothing: it prints what was gathered meanwhile.
 type exporter struct {
 	mu      sync.Mutex // guards metrics
-	metrics *watch.Metrics
+	metrics interface {
+		Write(w io.Writer, openMetrics bool, version string) error
+	}
 }
 
-func (e *exporter) add(v *watch.View) {
+// locked does what changes the metrics.
+func (e *exporter) locked(do func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.metrics.Add(v)
+	do()
 }
 
 func (e *exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -94,27 +97,36 @@ func (e *exporter) serve(l net.Listener, token string) (stop func()) {
 	return func() { _ = s.Close(); <-done }
 }
 
-// export watches and serves what it sees until it is interrupted.
-func (f *watchFlags) export(cmd *cobra.Command, cfg watch.Config, follow following) error {
-	l, token, err := f.scrapes.listen()
+// serve listens for scrapes and says where.
+func (f *scrapeFlags) serve(cmd *cobra.Command, e *exporter) (stop func(), err error) {
+	l, token, err := f.listen()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	e := &exporter{metrics: watch.NewMetrics()}
-	stop := e.serve(l, token)
-	defer stop()
 	scheme := "http"
-	if f.scrapes.cert != "" {
+	if f.cert != "" {
 		scheme = "https"
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "serving %s://%s/metrics\n", scheme, l.Addr())
+	return e.serve(l, token), nil
+}
+
+// export watches and serves what it sees until it is interrupted.
+func (f *watchFlags) export(cmd *cobra.Command, cfg watch.Config, follow following) error {
+	m := watch.NewMetrics()
+	e := &exporter{metrics: m}
+	stop, err := f.scrapes.serve(cmd, e)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	err = follow(cmd.Context(), cfg, func(v *watch.View) error {
 		for i := range v.Shifts {
 			for _, s := range report.PathShifts(&v.Shifts[i]) {
 				note(cmd, "%s", text.PathShift(&s))
 			}
 		}
-		e.add(v)
+		e.locked(func() { m.Add(v) })
 		return nil
 	})
 	if errors.Is(err, context.Canceled) {

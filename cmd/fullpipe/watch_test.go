@@ -24,12 +24,13 @@ func TestScrapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &exporter{metrics: watch.NewMetrics()}
+	m := watch.NewMetrics()
+	e := &exporter{metrics: m}
 	stop := e.serve(l, "")
 	defer stop()
 	c := &watch.Connection{Owner: watch.Owner{Program: "rsync"}}
 	c.Local, c.Remote = netip.MustParseAddrPort("10.0.0.1:40000"), netip.MustParseAddrPort("192.0.2.7:22")
-	e.add(&watch.View{Length: time.Second,
+	m.Add(&watch.View{Length: time.Second,
 		Seen: []watch.Seen{{Connection: c, Flows: []watch.Flow{{Direction: transfer.Up, Bytes: 1234,
 			Verdict: verdict.Verdict{Shares: verdict.Shares{verdict.Bottleneck: 1}}}}}}})
 	for _, accept := range []string{"", "application/openmetrics-text; version=1.0.0"} {

@@ -256,3 +256,13 @@ func (t *Track) keep(v float64) {
 	}
 	t.was = t.was[max(len(t.was)-Before, 0):]
 }
+
+// Usual is the median of the results that stand for what was; 0 where they are too few to
+// suspect anything by.
+func (t *Track) Usual() float64 {
+	known := t.known()
+	if len(known) < fewBefore {
+		return 0
+	}
+	return median(known)
+}

@@ -28,6 +28,13 @@ type File struct {
 	Defaults map[string]any `toml:"defaults"`
 	// History is where what was measured is kept, and how much of it.
 	History History `toml:"history"`
+	// Recheck says what recheck tests where its command line does not.
+	Recheck Recheck `toml:"recheck"`
+}
+
+// Recheck are far ends that are tested again and again: names of Far, or PEERs.
+type Recheck struct {
+	Peers []string `toml:"peers"`
 }
 
 // History says where the history is and how much it keeps; what is not given is the program's own bound.
@@ -86,7 +93,7 @@ func Parse(text []byte, dir, home string, allowed map[string][]string) (*File, e
 	f := &File{}
 	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(f)
 	if err := understood(err, []string{"far", "defaults", "history", "peer", "key-file", "bind", "ipv4", "ipv6", "most",
-		"samples-days", "runs-days", "most-results", "store"}); err != nil {
+		"samples-days", "runs-days", "most-results", "store", "recheck", "peers"}); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Far)) {

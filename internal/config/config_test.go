@@ -26,6 +26,8 @@ most = "64MiB"
 runs-days = 90
 most-results = 5000
 store = "postgres://u@h/d"
+[recheck]
+peers = ["office", "iperf3://far.example.net"]
 `), "/etc/x", "/home/u", flags)
 	if err != nil {
 		t.Fatal(err)
@@ -46,6 +48,9 @@ store = "postgres://u@h/d"
 		f.History.Store != "postgres://u@h/d" {
 		t.Errorf("%+v", f.History)
 	}
+	if len(f.Recheck.Peers) != 2 || f.Recheck.Peers[0] != "office" {
+		t.Errorf("%+v", f.Recheck)
+	}
 	if names := strings.Join(f.Names(), " "); names != "home office" {
 		t.Error(names)
 	}
@@ -64,6 +69,7 @@ func TestParseIsStrict(t *testing.T) {
 		"[defaults.tune]\ntime = 3":                 "defaults.tune.time",
 		"[defaults]\ntime = [1]":                    "a text, a number",
 		"[history]\nmost = \"1kB\"":                 "too little",
+		"[recheck]\npears = [\"a\"]":                "(peers?)",
 		"[history]\nruns-days = -1":                 "runs-days",
 		"[history]\nmost-results = -1":              "most-results",
 		"[defaults":                                 "line 1: ",

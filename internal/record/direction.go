@@ -21,6 +21,10 @@ type Direction struct {
 	Latency     *Latency `json:"latency_under_load,omitempty"`
 	MSSBytes    *int     `json:"mss_bytes,omitempty"`
 	WindowScale *int     `json:"window_scale,omitempty"`
+	// What else the ends settled on, and the path MTU as the sender's kernel knew it.
+	SACK         *bool `json:"sack,omitempty"`
+	Timestamps   *bool `json:"timestamps,omitempty"`
+	PathMTUBytes *int  `json:"path_mtu_bytes,omitempty"`
 	verdict.Verdict
 	Fix         []Fix      `json:"fix,omitempty"` // what to do about it, in order, or what would tell
 	Windows     Windows    `json:"windows"`

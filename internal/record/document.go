@@ -33,6 +33,7 @@ func Kinds() map[string]Document {
 		"undo":  &Undo{},
 		"watch": &Watch{}, "why": &Watch{}, "watch-kept": &WatchKept{},
 		"history": &History{}, "changes": &Changes{}, "difference": &Difference{}, "days": &Days{},
+		"recheck": &Recheck{},
 	}
 }
 

@@ -70,7 +70,7 @@ func TestNoTextOfADocumentReachesATerminalAsItIs(t *testing.T) {
 		&record.RFC6349{},
 		&record.Plan{}, &record.Predict{}, &record.Diagnose{}, &record.Audit{}, &record.Apply{}, &record.Undo{},
 		&record.Status{}, &record.Exec{},
-		&record.Watch{}, &record.WatchKept{},
+		&record.Watch{}, &record.WatchKept{}, &record.Recheck{},
 	} {
 		name := reflect.TypeOf(doc).Elem().Name()
 		fill(reflect.ValueOf(doc).Elem(), 0)

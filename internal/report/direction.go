@@ -45,8 +45,11 @@ func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Inter
 	}
 	if e := r.Receiver(); e != nil && len(e.Streams) > 0 {
 		d.Windows.ReceiveBuffer = newBuffer(e.Streams[0].ReceiveBuffer)
-		if h := e.Streams[0].Handshake; h != nil && h.ReceiveScale >= 0 {
-			d.WindowScale = &h.ReceiveScale
+		if h := e.Streams[0].Handshake; h != nil {
+			d.SACK, d.Timestamps = &h.SACK, &h.Timestamps
+			if h.ReceiveScale >= 0 {
+				d.WindowScale = &h.ReceiveScale
+			}
 		}
 	}
 	streams(&d, r)
@@ -83,7 +86,8 @@ func senderSide(d *record.Direction, e *transfer.End) {
 	}
 	d.Windows.SendBuffer = newBuffer(e.Streams[0].SendBuffer)
 	if h := e.Streams[0].Handshake; h != nil {
-		d.MSSBytes = &h.MSS
+		d.MSSBytes, d.PathMTUBytes = &h.MSS, known(h.PathMTU)
+		d.SACK, d.Timestamps = &h.SACK, &h.Timestamps
 		if h.SendScale >= 0 {
 			d.WindowScale = &h.SendScale
 		}

@@ -2,14 +2,11 @@ package watch
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
-	"unicode"
 
+	"github.com/fullpipe-net/fullpipe/internal/openmetrics"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -110,18 +107,18 @@ func (m *Metrics) group(s *Seen) *group {
 
 // Write prints the counters, in the text format 0.0.4 of Prometheus or as OpenMetrics 1.0.
 func (m *Metrics) Write(w io.Writer, openMetrics bool, version string) error {
-	p := &exposition{open: openMetrics}
+	p := &openmetrics.Page{Prefix: "fullpipe_watch_", Open: openMetrics}
 	names := slices.Sorted(maps.Keys(m.groups))
-	p.family("build_info", "gauge", "", "The version that serves this.")
-	p.sample("build_info", 1, "version", version)
-	p.family("limited_seconds", "counter", "seconds", "Time of connections that moved payload, by what limited them.")
+	p.Family("build_info", "gauge", "", "The version that serves this.")
+	p.Sample("build_info", 1, "version", version)
+	p.Family("limited_seconds", "counter", "seconds", "Time of connections that moved payload, by what limited them.")
 	for _, name := range names {
 		g := m.groups[name]
 		keys := slices.SortedFunc(maps.Keys(g.limited), func(a, b limitedBy) int {
 			return cmp.Or(cmp.Compare(a.direction, b.direction), cmp.Compare(a.limiter, b.limiter))
 		})
 		for _, k := range keys {
-			p.sample("limited_seconds_total", g.limited[k], "group", name, "direction", string(k.direction), "limiter",
+			p.Sample("limited_seconds_total", g.limited[k], "group", name, "direction", string(k.direction), "limiter",
 				k.limiter)
 		}
 	}
@@ -133,23 +130,23 @@ func (m *Metrics) Write(w io.Writer, openMetrics bool, version string) error {
 		{"received_bytes", "Payload that arrived in order.", func(g *group) int64 { return g.received }},
 		{"retransmitted_bytes", "Payload that was sent again.", func(g *group) int64 { return g.resent }},
 	} {
-		p.family(f.name, "counter", "bytes", f.help)
+		p.Family(f.name, "counter", "bytes", f.help)
 		for _, name := range names {
-			p.sample(f.name+"_total", float64(f.of(m.groups[name])), "group", name)
+			p.Sample(f.name+"_total", float64(f.of(m.groups[name])), "group", name)
 		}
 	}
-	p.family("rtt_seconds", "histogram", "seconds", "Smoothed round trips of sending connections, one a period.")
+	p.Family("rtt_seconds", "histogram", "seconds", "Smoothed round trips of sending connections, one a period.")
 	below := int64(0)
 	for i, bound := range tripBounds {
 		below += m.trips[i]
-		p.sample("rtt_seconds_bucket", float64(below), "le", number(bound))
+		p.Sample("rtt_seconds_bucket", float64(below), "le", openmetrics.Number(bound))
 	}
 	below += m.trips[len(tripBounds)]
-	p.sample("rtt_seconds_bucket", float64(below), "le", "+Inf")
-	p.sample("rtt_seconds_sum", m.sum)
-	p.sample("rtt_seconds_count", float64(below))
-	p.family("connections", "gauge", "", "Connections that stand and are followed.")
-	p.sample("connections", float64(m.last.Standing))
+	p.Sample("rtt_seconds_bucket", float64(below), "le", "+Inf")
+	p.Sample("rtt_seconds_sum", m.sum)
+	p.Sample("rtt_seconds_count", float64(below))
+	p.Family("connections", "gauge", "", "Connections that stand and are followed.")
+	p.Sample("connections", float64(m.last.Standing))
 	for _, f := range []struct {
 		name, help string
 		value      float64
@@ -160,64 +157,14 @@ func (m *Metrics) Write(w io.Writer, openMetrics bool, version string) error {
 		{"ends_dropped", "Ends that found no room and were not told.", float64(m.last.Lost)},
 		{"groups_folded", "Periods of connections that were counted as other.", float64(m.folded)},
 	} {
-		p.family(f.name, "counter", "", f.help)
-		p.sample(f.name+"_total", f.value)
+		p.Family(f.name, "counter", "", f.help)
+		p.Sample(f.name+"_total", f.value)
 	}
-	p.family("path_changes", "counter", "", "Paths that were found to have changed, or to be as before, by what did.")
+	p.Family("path_changes", "counter", "", "Paths that were found to have changed, or to be as before, by what did.")
 	for _, what := range slices.Sorted(maps.Keys(m.shifts)) {
-		p.sample("path_changes_total", float64(m.shifts[what]), "metric", what)
+		p.Sample("path_changes_total", float64(m.shifts[what]), "metric", what)
 	}
-	p.family("read_seconds", "gauge", "seconds", "What the last dump took.")
-	p.sample("read_seconds", m.last.Took.Seconds())
-	if openMetrics {
-		p.text.WriteString("# EOF\n")
-	}
-	_, err := io.WriteString(w, p.text.String())
-	return err
+	p.Family("read_seconds", "gauge", "seconds", "What the last dump took.")
+	p.Sample("read_seconds", m.last.Took.Seconds())
+	return p.End(w)
 }
-
-// exposition is a page of metrics while it is written.
-type exposition struct {
-	text strings.Builder
-	open bool
-}
-
-const metricPrefix = "fullpipe_watch_"
-
-func (p *exposition) family(name, kind, unit, help string) {
-	if kind == "counter" && !p.open {
-		name += "_total" // OpenMetrics names the family without it
-	}
-	fmt.Fprintf(&p.text, "# HELP %s%s %s\n# TYPE %s%s %s\n", metricPrefix, name, help, metricPrefix, name, kind)
-	if p.open && unit != "" {
-		fmt.Fprintf(&p.text, "# UNIT %s%s %s\n", metricPrefix, name, unit)
-	}
-}
-
-var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
-
-// shown replaces what a terminal would obey, of names that programs gave themselves: the
-// format has no escapes for it.
-func shown(r rune) rune {
-	if r != '\n' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)) {
-		return unicode.ReplacementChar
-	}
-	return r
-}
-
-func (p *exposition) sample(name string, value float64, labels ...string) {
-	p.text.WriteString(metricPrefix + name)
-	for i := 0; i+1 < len(labels); i += 2 {
-		open := ","
-		if i == 0 {
-			open = "{"
-		}
-		fmt.Fprintf(&p.text, `%s%s="%s"`, open, labels[i], labelEscapes.Replace(strings.Map(shown, labels[i+1])))
-	}
-	if len(labels) > 0 {
-		p.text.WriteByte('}')
-	}
-	p.text.WriteString(" " + number(value) + "\n")
-}
-
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

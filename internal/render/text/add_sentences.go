@@ -68,6 +68,8 @@ func addOwnSentences(part any) {
 		p.Text = differenceText(p)
 	case *record.Fix:
 		p.Text = FixSentence(*p)
+	case *record.RecheckEvent:
+		p.Text = RecheckSentence(p)
 	case *record.Explanation:
 		p.Text = explanationText(p)
 	case *record.CapturedDirection:

@@ -85,6 +85,8 @@ func write(w io.Writer, doc record.Document) {
 		Predict(w, d)
 	case *record.RFC6349:
 		RFC6349(w, d)
+	case *record.Recheck:
+		Recheck(w, d)
 	case *record.Status:
 		Status(w, d)
 	case *record.Sweep:

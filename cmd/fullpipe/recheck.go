@@ -1,0 +1,294 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	_ "time/tzdata" // Windows and bare containers have no zones of their own
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/config"
+	"github.com/fullpipe-net/fullpipe/internal/peer"
+	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/recheck/runner"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// recheckFlags are what a user asks of tests that repeat themselves.
+type recheckFlags struct {
+	peerFlags
+	time       time.Duration
+	every      duration
+	dayBytes   units.Size
+	dayTime    duration
+	quietHours string
+	zone       string
+	tell       tellFlags
+	scrapes    scrapeFlags
+}
+
+// leastEvery is the shortest mean time between tests of one far end: the next one must not
+// meet the re-tests of a suspicion.
+const leastEvery = 30 * time.Minute
+
+func newRecheck() *cobra.Command {
+	f := &recheckFlags{}
+	cmd := &cobra.Command{
+		Use:   "recheck [PEER...]",
+		Short: "paths change: test again, and say when one is not as it was",
+		Long: `recheck measures each PEER for a few seconds, keeps the result in the history and holds it
+against the results before. Without PEER it takes those that [recheck] of the configuration
+names. One that is off what is usual is tested again at once, three minutes apart: a dip (or
+rise) is told within half an hour of the first such result, "changed" only once it held at
+later visits too, hours apart. Another limiter, path MTU, round trip, other options of the
+handshake or another kernel at the far end are told as events of their own. Until 12 results
+are known nothing can be told.
+
+Without --every each PEER is visited once, as a timer does (contrib/). With it the command
+stays, and visits each PEER at exponential times with that mean, a tenth of it to two and a
+half times apart. Tests never run two at a time, and never two of this user's at one far
+end. A test is made only where the day's budget also holds the re-tests that may follow.
+
+The status is 3 where anything but "back" was told, else 1 where a test failed.`,
+		Example: `  fullpipe recheck server.example.net --key-file key
+  fullpipe recheck --every 6h backup office --quiet-hours 08:00-18:00 --zone Europe/Berlin
+  fullpipe recheck --every 6h backup --webhook https://alerts.example.net/hook
+  fullpipe recheck --every 6h backup --listen 127.0.0.1:9742`,
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+		ValidArgsFunction: completeRecheck,
+	}
+	fl := cmd.Flags()
+	f.peerFlags.add(fl)
+	f.time = 3 * time.Second
+	fl.VarP((*period)(&f.time), "time", "t", "how long each transfer lasts; another time makes another series")
+	fl.Var(&f.every, "every", "stay, and visit each PEER at times with this mean")
+	f.dayBytes, f.dayTime = 10e9, duration(10*time.Minute)
+	fl.Var(&f.dayBytes, "day-bytes", "payload that all tests of a day may move; 0 is any")
+	fl.Var(&f.dayTime, "day-time", "what all tests of a day may take; 0 is any")
+	fl.StringVar(&f.quietHours, "quiet-hours", "", "`spans` of the day without tests: 08:00-18:00, several with commas")
+	fl.StringVar(&f.zone, "zone", "Local", "the time zone of days and quiet hours, as Europe/Berlin")
+	f.tell.register(fl)
+	f.scrapes.register(fl)
+	fl.Lookup("listen").Usage = "with --every: serve metrics to Prometheus (OpenMetrics) at this ADDR:PORT"
+	addStoreFlag(fl)
+	fl.Bool("record", false, "in a lab: keep the results in the history, which is what this is for")
+	return cmd
+}
+
+// check says before anything is measured what cannot be.
+func (f *recheckFlags) check(cmd *cobra.Command, peers []string) error {
+	if len(peers) == 0 {
+		return &usageError{"PEER", "none is given, and the configuration names none",
+			"fullpipe recheck PEER, or [recheck] peers = [\"…\"] in the configuration"}
+	}
+	for _, p := range peers {
+		switch {
+		case strings.HasPrefix(p, "ndt7://") || strings.HasPrefix(p, "ndt7s://"):
+			return &usageError{"PEER", p + ": ndt7 is no kind of PEER yet. Public servers ask clients that nobody watches " +
+				"for exponential times with a mean of 6 hours, 36 minutes to 15 hours apart",
+				"fullpipe://, iperf3://, ssh:// or https://"}
+		case strings.HasPrefix(p, labPrefix):
+			return &usageError{"PEER", p + " is made anew for each test: it does not change",
+				"fullpipe lab PROFILE --far '…' -- fullpipe recheck --record …"}
+		}
+	}
+	switch {
+	case f.time < 200*time.Millisecond || f.time > time.Minute:
+		return &usageError{"--time", fmt.Sprintf("%v is not between 200ms and 1m", f.time), "--time 3s"}
+	case f.every != 0 && time.Duration(f.every) < leastEvery:
+		return &usageError{"--every", fmt.Sprintf("%v leaves no time for re-tests", time.Duration(f.every)),
+			"30m or more, as in --every 6h"}
+	case time.Duration(f.every) > 31*24*time.Hour:
+		return &usageError{"--every", "more than a month", "--every 6h"}
+	case f.dayBytes < 0 || f.dayTime < 0:
+		return &usageError{"--day-bytes", "a budget below 0", "--day-bytes 2GB --day-time 5m"}
+	case f.scrapes.address != "" && f.every == 0:
+		return &usageError{"--listen", "there would be nothing to scrape after one visit", "--every 6h with it"}
+	}
+	if f.scrapes.address != "" {
+		if err := f.scrapes.check(); err != nil {
+			return err
+		}
+	}
+	if _, err := f.directions(); err != nil {
+		return err
+	}
+	return f.tell.check()
+}
+
+// hours reads the quiet hours in their zone.
+func (f *recheckFlags) hours() (recheck.Hours, error) {
+	zone, err := time.LoadLocation(f.zone)
+	if err != nil {
+		return recheck.Hours{}, &usageError{"--zone", fmt.Sprintf("%q is no time zone that this host knows", f.zone),
+			"--zone Europe/Berlin, --zone UTC"}
+	}
+	quiet, err := recheck.ParseHours(f.quietHours, zone)
+	if err != nil {
+		return quiet, &usageError{"--quiet-hours", plain(err), "--quiet-hours 08:00-18:00"}
+	}
+	return quiet, nil
+}
+
+func (f *recheckFlags) run(cmd *cobra.Command, args []string) error {
+	file, name, err := readConfig(cmd)
+	if err != nil {
+		return &usageError{name, plain(err), "docs/configuration.md"}
+	}
+	if len(args) == 0 {
+		args = file.Recheck.Peers
+	}
+	fars, err := f.resolve(cmd, file, args)
+	if err != nil {
+		return err
+	}
+	var peers []string
+	for _, far := range fars {
+		peers = append(peers, far.address)
+	}
+	if err := f.check(cmd, peers); err != nil {
+		return err
+	}
+	quiet, err := f.hours()
+	if err != nil {
+		return err
+	}
+	k, err := newRechecker(cmd, f, fars)
+	if err != nil {
+		return err
+	}
+	cfg := runner.Config{Peers: peers, Once: f.every == 0,
+		Schedule: recheck.Schedule{Every: time.Duration(f.every), Quiet: quiet},
+		Budget:   recheck.Budget{Bytes: int64(f.dayBytes), Time: time.Duration(f.dayTime)},
+		Test:     k.test, Load: k.load, Spent: k.spent, Lock: k.lock, Tell: k.tell}
+	cfg.Now, cfg.Sleep = clockOf(cmd.Context())
+	if f.scrapes.address != "" {
+		stop, err := f.scrapes.serve(cmd, k.exporter)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	return k.finish(runner.Run(cmd.Context(), cfg))
+}
+
+// clock is another clock than this host's, for tests of what takes days.
+type clock struct {
+	now   func() time.Time
+	sleep func(context.Context, time.Duration) error
+}
+
+type clockKey struct{}
+
+// clockOf is the clock of a context; nils are this host's.
+func clockOf(ctx context.Context) (now func() time.Time, sleep func(context.Context, time.Duration) error) {
+	if c, ok := ctx.Value(clockKey{}).(clock); ok {
+		return c.now, c.sleep
+	}
+	return nil, nil
+}
+
+// finish prints what came of it all, and is the status.
+func (k *rechecker) finish(err error) error {
+	stopped := k.cmd.Context().Err() != nil
+	switch {
+	case err != nil && !(stopped && errors.Is(err, context.Canceled)):
+		return err
+	case k.f.every != 0:
+		return nil // how a process ends that has no end of its own
+	}
+	k.doc.Interrupted = stopped
+	if err := k.print(); err != nil {
+		return err
+	}
+	switch {
+	case stopped:
+		return exitStatus(statusInterrupted)
+	case k.told:
+		return exitStatus(statusNo)
+	case k.failed:
+		return exitStatus(statusFailed)
+	}
+	return nil
+}
+
+// recheckFar is one far end and how it is reached.
+type recheckFar struct {
+	address string
+	flags   peerFlags
+	series  string // the path's key
+	sends   []string
+}
+
+// resolve puts far ends in the place of their names, each with the key and the way out that
+// the configuration has for it. A flag goes before that, for all of them.
+func (f *recheckFlags) resolve(cmd *cobra.Command, file *config.File, names []string) (fars []*recheckFar, err error) {
+	given := cmd.Flags().Changed
+	for _, name := range names {
+		far := &recheckFar{address: name, flags: f.peerFlags}
+		if known, ok := file.Far[name]; ok {
+			far.address = known.Peer
+			if known.KeyFile != "" && !given("key") && !given("key-file") && os.Getenv(peer.KeyVariable) == "" {
+				far.flags.file = known.KeyFile
+			}
+			if known.Bind != "" && !given("bind") {
+				far.flags.bind = known.Bind
+			}
+			if !given("ipv4") && !given("ipv6") {
+				far.flags.only4, far.flags.only6 = known.IPv4, known.IPv6
+			}
+		}
+		if slices.ContainsFunc(fars, func(o *recheckFar) bool { return o.address == far.address }) {
+			continue
+		}
+		if peer.DownOnly(far.address) && !given("direction") {
+			far.flags.direction = "down"
+		}
+		directions, err := far.flags.directions()
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range directions {
+			far.sends = append(far.sends, string(d))
+		}
+		if _, err := far.flags.route(); err != nil {
+			return nil, err
+		}
+		fars = append(fars, far)
+	}
+	return fars, nil
+}
+
+// completeRecheck offers what was measured before, the names of the configuration and the
+// kinds of PEER.
+func completeRecheck(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	var offered []string
+	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second) // whoever completes waits for no server
+	defer cancel()
+	if s, err := openHistory(ctx, cmd); err == nil { // without a history there is nothing to offer
+		runs, _ := s.List(ctx, store.Filter{Limit: 200})
+		for i := range runs {
+			far := runs[i].Far
+			if word.MatchString(far) && !strings.HasPrefix(far, labPrefix) && !slices.Contains(offered, far) {
+				offered = append(offered, far)
+			}
+		}
+		s.Close()
+	}
+	if file, _, err := readConfig(cmd); err == nil && len(args) > 0 { // before, they are offered as for every PEER
+		offered = append(offered, file.Names()...)
+	}
+	kinds, directive := completePeer(cmd, nil, begun)
+	for _, kind := range kinds {
+		if !strings.HasPrefix(kind, labPrefix) {
+			offered = append(offered, kind)
+		}
+	}
+	return offered, directive
+}

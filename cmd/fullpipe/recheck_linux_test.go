@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestALinkThatHalvesIsTold: visits of a path through a lab, dated six hours apart; then the
+// link carries half. The first visit tells of a dip within half an hour, later ones that it
+// changed, and none before them of anything.
+func TestALinkThatHalvesIsTold(t *testing.T) {
+	if !labPossible() {
+		t.Skip("needs /dev/net/tun")
+	}
+	dir := t.TempDir()
+	key, told := filepath.Join(dir, "key"), filepath.Join(dir, "told")
+	if err := os.WriteFile(key, []byte(strings.Repeat("5a", 32)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	onChange := filepath.Join(dir, "on-change")
+	script := "#!/bin/sh\necho \"$FULLPIPE_EVENT $FULLPIPE_METRIC $FULLPIPE_DIRECTION ${FULLPIPE_KEY-none}\" >> " +
+		told + "\n"
+	if err := os.WriteFile(onChange, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	// visits makes so many in one lab and answers their statuses.
+	visits := func(path string, first, n int, flags ...string) (statuses []string, out string) {
+		t.Helper()
+		var script strings.Builder
+		for i := range n {
+			at := begin.Add(time.Duration(first+i) * 6 * time.Hour).Format(time.RFC3339)
+			script.WriteString(asOf + "=" + at + " " + os.Args[0] + " recheck fullpipe://$FULLPIPE_FAR --record " +
+				"--time 500ms --key-file " + key + " --on-change " + onChange + " " + strings.Join(flags, " ") +
+				"; echo status $?; ")
+		}
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "lab", path, "--far", os.Args[0]+" serve --quiet --key-file "+key,
+			"--", "sh", "-c", script.String())
+		cmd.Env = append(withoutStore(os.Environ()), asProgram+"=1", configVariable+"=", "FULLPIPE_HISTORY="+dir,
+			"FULLPIPE_STATE="+filepath.Join(dir, "state"))
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		text, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v\n%s%s", err, text, errs.Bytes())
+		}
+		for line := range strings.Lines(string(text)) {
+			if status, ok := strings.CutPrefix(line, "status "); ok {
+				statuses = append(statuses, strings.TrimSpace(status))
+			}
+		}
+		return statuses, string(text) + errs.String()
+	}
+	said := func() string {
+		text, _ := os.ReadFile(told)
+		return string(text)
+	}
+	statuses, out := visits("rate=20mbit,rtt=10ms", 0, 16)
+	if strings.Join(statuses, "") != strings.Repeat("0", 16) || said() != "" {
+		t.Fatalf("%v, %s\n%s", statuses, said(), out)
+	}
+	statuses, out = visits("rate=10mbit,rtt=10ms", 16, 7)
+	if statuses[0] != "3" || !strings.Contains(out, "dip: fullpipe://") {
+		t.Errorf("the first visit of half the link: %v\n%s", statuses, out)
+	}
+	lines := strings.Split(strings.TrimSpace(said()), "\n")
+	if len(lines) < 2 || lines[0] != "dip goodput up none" || lines[1] != "changed goodput up none" || statuses[1] != "0" {
+		t.Errorf("%v was told, statuses %v\n%s", lines, statuses, out)
+	}
+	// A test moves some 600 kB: half of that cuts it short, and then the day's budget is used up.
+	at := 30 * 4 // so many quarters of a day later
+	statuses, out = visits("rate=10mbit,rtt=10ms", at, 2, "--day-bytes 300kB --day-time 0s --time 600ms --zone UTC")
+	if strings.Join(statuses, "") != "10" || !strings.Contains(out, "more than the day's budget") ||
+		!strings.Contains(out, "the day's budget of bytes") {
+		t.Errorf("%v\n%s", statuses, out)
+	}
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/recheck/runner"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
+)
+
+// rechecker is what a run of recheck measures with, keeps and tells.
+type rechecker struct {
+	cmd    *cobra.Command
+	f      *recheckFlags
+	fars   map[string]*recheckFar // by the runner's name
+	dir    string                 // of the history
+	hostID string
+	// accounts are of the day's tests, by id.
+	accounts map[string]account
+	doc      record.Recheck
+	told     bool // something but back
+	failed   bool
+	*exporter
+	metrics *recheck.Metrics // the exporter's
+}
+
+func newRechecker(cmd *cobra.Command, f *recheckFlags, fars []*recheckFar) (*rechecker, error) {
+	if _, in, _ := lab.Around(); in && !flagged(cmd, "record") {
+		return nil, &usageError{"--record", "this is a lab, whose results are kept only where that is asked for", "--record"}
+	}
+	m := recheck.NewMetrics()
+	k := &rechecker{cmd: cmd, f: f, fars: map[string]*recheckFar{}, doc: record.Recheck{Header: newHeader(cmd)},
+		exporter: &exporter{metrics: m}, metrics: m, accounts: map[string]account{}}
+	var err error
+	if k.dir, err = store.Dir(); err != nil {
+		return nil, err
+	}
+	if k.hostID, err = store.HostID(k.dir); err != nil {
+		return nil, fmt.Errorf("this host's name in records: %w", err)
+	}
+	for _, far := range fars {
+		far.flags.notes = progress(cmd)
+		far.series = seriesOfFar(cmd, k.hostID, far, f.time)
+		k.fars[far.address] = far
+	}
+	return k, nil
+}
+
+// seriesOfFar is the key of the series that tests of a far end make: a shorter transfer, or one
+// that takes another way out, is another series.
+func seriesOfFar(cmd *cobra.Command, hostID string, far *recheckFar, length time.Duration) string {
+	p := seriesOf(cmd, hostID, far.address)
+	switch {
+	case far.flags.only4:
+		p.IPVersion = 4
+	case far.flags.only6:
+		p.IPVersion = 6
+	}
+	p.Others = "time=" + length.String() + " direction=" + far.flags.direction + " bind=" + far.flags.bind
+	return p.Key()
+}
+
+// patience is what a test may take beside its transfers: to connect, to be told how it ended.
+const patience = 20 * time.Second
+
+// errOverBudget cuts a test short.
+var errOverBudget = errors.New("it took more than the day's budget of bytes has left")
+
+// test measures a far end and keeps the result.
+func (k *rechecker) test(ctx context.Context, o runner.Order) (*recheck.Result, error) {
+	far := k.fars[o.Peer]
+	sends := o.Directions
+	if sends == nil {
+		sends = far.sends
+	}
+	begin := time.Now()
+	ctx, cancel := context.WithTimeout(withSession(ctx), time.Duration(len(sends))*(k.f.time+patience))
+	defer cancel()
+	doc := &record.Measure{Header: newHeader(k.cmd), Peer: peerName(o.Peer)}
+	doc.Schema, doc.StartedAt = "fullpipe/measure/v1", o.At.UTC()
+	err := k.transfers(ctx, far, sends, o.MostBytes, doc)
+	if err != nil && len(doc.Directions) == 0 {
+		return nil, err
+	}
+	if err != nil {
+		failure, _ := describe(k.cmd.Context(), err)
+		doc.Error = &failure
+	}
+	k.seal(ctx, far, doc, o, time.Since(begin))
+	result := recheck.ResultOf(doc)
+	k.accounts[doc.ID] = account{o.At, result.Cost}
+	if kept := k.keep(context.WithoutCancel(ctx), doc); kept != nil {
+		return &result, errors.Join(err, fmt.Errorf("not kept in the history: %w", kept))
+	}
+	return &result, err
+}
+
+// transfers carries out the transfers of one test, one after the other.
+func (k *rechecker) transfers(ctx context.Context, far *recheckFar, sends []string, most int64,
+	doc *record.Measure) error {
+	ctx, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	peer, err := far.flags.open(ctx, far.address)
+	if err != nil {
+		return err
+	}
+	defer peer.Close()
+	var moved int64
+	for _, direction := range sends {
+		spec := transfer.Spec{Direction: transfer.Direction(direction), Time: k.f.time}
+		result, err := transfer.Run(ctx, peer, spec, func(i transfer.Interval) {
+			if moved += i.Bytes; most > 0 && moved > most {
+				cut(errOverBudget)
+			}
+		})
+		if result != nil {
+			doc.Near, doc.Far = report.Host(result.Near), report.Host(result.Far)
+			doc.Directions = append(doc.Directions, report.Direction(result, live.Judge(result), nil))
+		}
+		if cause := context.Cause(ctx); err != nil && errors.Is(cause, errOverBudget) {
+			return cause
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seal fills in what measured documents carry beside their figures.
+func (k *rechecker) seal(ctx context.Context, far *recheckFar, doc *record.Measure, o runner.Order,
+	took time.Duration) {
+	var random [10]byte
+	rand.Read(random[:])
+	seconds := took.Seconds()
+	s := sessionOf(ctx)
+	doc.Envelope = &record.Envelope{ID: record.NewID(o.At, random), TestID: s.testID, HostID: k.hostID,
+		PathKey: far.series, Origin: record.Scheduled, Outcome: record.OutcomeOf(doc),
+		EndedAt: record.NsTime(o.At.Add(took).UnixNano()), TookS: &seconds, ClockSynchronised: host.ClockSynchronised(),
+		FarClock: s.farClock(), InForce: host.SettingsInForce(), Commit: thisBuild().Commit}
+	if o.Retest {
+		doc.Origin = record.Retest
+	}
+}
+
+// keep adds a result to the history.
+func (k *rechecker) keep(ctx context.Context, doc *record.Measure) error {
+	text.AddSentences(doc)
+	encoded, err := record.Encode(doc)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	s, err := openHistory(ctx, k.cmd)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	err = s.Keep(ctx, encoded, nil)
+	if isWaiting(err) {
+		noteWaiting(k.cmd, err)
+		return nil
+	}
+	if err == nil {
+		err = trim(ctx, k.cmd, s)
+	}
+	return err
+}
+
+// tell prints, counts and passes on what came of a visit.
+func (k *rechecker) tell(ctx context.Context, v recheck.Visit) {
+	var failure *record.Failure
+	if v.Err != nil {
+		f, _ := describe(k.cmd.Context(), v.Err)
+		failure, k.failed = &f, true
+	}
+	test := report.RecheckTest(&v, failure)
+	var events []record.RecheckEvent
+	for i := range v.Events {
+		e := report.RecheckEvent(v.Peer, &v.Events[i])
+		e.Plan = k.planFor(&v, &e)
+		k.told = k.told || e.Event != "back"
+		events = append(events, e)
+	}
+	k.locked(func() { k.metrics.Add(v) })
+	k.doc.Tests, k.doc.Events = append(k.doc.Tests, test), slices.Concat(k.doc.Events, events)
+	if k.f.every != 0 || !wantsJSON(k.cmd) {
+		if err := k.print(); err != nil {
+			note(k.cmd, "standard output: %v", err)
+		}
+	}
+	for i := range events {
+		k.f.tell.event(ctx, k.cmd, k.doc.Header, &events[i])
+	}
+}
+
+// print prints what is not printed yet.
+func (k *rechecker) print() error {
+	if k.doc.Tests == nil {
+		k.doc.Tests = []record.RecheckTest{}
+	}
+	if k.doc.Events == nil {
+		k.doc.Events = []record.RecheckEvent{}
+	}
+	doc := k.doc
+	if k.f.every == 0 && wantsJSON(k.cmd) {
+		return printJSON(k.cmd.OutOrStdout(), &doc)
+	}
+	k.doc.Tests, k.doc.Events = nil, nil
+	if wantsJSON(k.cmd) {
+		text.AddSentences(&doc)
+		line, err := json.Marshal(&doc)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(k.cmd.OutOrStdout(), "%s\n", line)
+		return err
+	}
+	if len(doc.Tests) == 0 && !doc.Interrupted {
+		return nil
+	}
+	return text.Write(k.cmd.OutOrStdout(), &doc)
+}

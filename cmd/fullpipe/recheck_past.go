@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+)
+
+// How much of a path's past its state is rebuilt from: results, which levels and limiters
+// are read from, and the newest of their documents, for what stands in those alone.
+const (
+	pastRuns      = 300
+	pastDocuments = 24
+)
+
+// withStore opens the history for one use, and stores there what waited for that.
+func (k *rechecker) withStore(ctx context.Context, do func(*store.Store) error) error {
+	s, err := openHistory(ctx, k.cmd)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := s.Deliver(ctx); unavailable(err) {
+		return err
+	}
+	return do(s)
+}
+
+// load rebuilds a path from the history.
+func (k *rechecker) load(ctx context.Context, peer string) (p *recheck.Path, last time.Time, err error) {
+	p = &recheck.Path{}
+	err = k.withStore(ctx, func(s *store.Store) error {
+		runs, err := s.List(ctx, store.Filter{Path: k.fars[peer].series, Limit: pastRuns})
+		if err != nil {
+			return err
+		}
+		all := shortRuns(runs)
+		for i := range all {
+			r := recheck.ResultOfRun(&all[i])
+			if i >= len(all)-pastDocuments && all[i].Kind == "measure" {
+				doc, err := documentOf(ctx, s, all[i].ID)
+				if err != nil {
+					return err
+				}
+				r = recheck.ResultOf(doc)
+			}
+			p.Add(r)
+			if all[i].Origin == record.Scheduled {
+				last = all[i].StartedAt
+			}
+		}
+		return nil
+	})
+	return p, last, err
+}
+
+func documentOf(ctx context.Context, s *store.Store, id string) (*record.Measure, error) {
+	text, _, err := s.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := record.Decode(text, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", id, err)
+	}
+	if m, ok := doc.(*record.Measure); ok {
+		return m, nil
+	}
+	return &record.Measure{Header: *doc.Head()}, nil
+}
+
+// account is what one test took, and when it began.
+type account struct {
+	at   time.Time
+	cost recheck.Cost
+}
+
+// spent is what all re-checks of this host took since a time: those in the history, and those
+// of this process that are not there. A history that cannot be asked says nothing of others.
+func (k *rechecker) spent(ctx context.Context, since time.Time) (all recheck.Cost, err error) {
+	maps.DeleteFunc(k.accounts, func(_ string, a account) bool { return a.at.Before(since) })
+	err = k.withStore(ctx, func(s *store.Store) error {
+		runs, err := s.List(ctx, store.Filter{Since: since})
+		if err != nil {
+			return err
+		}
+		for i := range runs {
+			r := &runs[i]
+			if _, known := k.accounts[r.ID]; known || r.Kind != "measure" || r.Origin == record.Manual {
+				continue
+			}
+			doc, err := documentOf(ctx, s, r.ID)
+			if err != nil {
+				return err
+			}
+			one := account{at: r.Started} // of another host it is nothing
+			if doc.Envelope != nil && doc.HostID == k.hostID {
+				one.cost = recheck.ResultOf(doc).Cost
+			}
+			k.accounts[r.ID] = one
+		}
+		return nil
+	})
+	if err != nil && !unavailable(err) && !isWaiting(err) {
+		return all, err
+	}
+	for _, a := range k.accounts {
+		all = all.Plus(a.cost)
+	}
+	return all, nil
+}
+
+// lock keeps this user's other processes from testing a far end at the same time.
+func (k *rechecker) lock(peer string) (unlock func(), err error) {
+	name := sha256.Sum256([]byte(farHost(peer)))
+	file, err := host.LockFile(filepath.Join(k.dir, "recheck-"+hex.EncodeToString(name[:8])+".lock"))
+	if file == nil {
+		return nil, err
+	}
+	return func() { file.Close() }, nil
+}
+
+// farHost is the host that a PEER names, whatever is spoken there.
+func farHost(peer string) string {
+	_, rest, found := strings.Cut(peer, "://")
+	if !found {
+		rest = peer
+	}
+	rest, _, _ = strings.Cut(rest, "/")
+	rest = rest[strings.LastIndexByte(rest, '@')+1:]
+	if name, _, err := net.SplitHostPort(rest); err == nil {
+		rest = name
+	}
+	return strings.ToLower(strings.Trim(rest, "[]"))
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fullpipe-net/fullpipe/internal/peer"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+)
+
+// tellFlags say who else is told of an event.
+type tellFlags struct {
+	program string
+	webhook string
+	pause   time.Duration // before a webhook is tried again; 0: webhookPause
+}
+
+// Bounds of who is told: nobody may hold up the tests.
+const (
+	programTime  = time.Minute
+	webhookTime  = 10 * time.Second
+	webhookTries = 3
+	webhookPause = 2 * time.Second // doubled each time
+	webhookReads = 64 << 10        // bytes of an answer
+)
+
+func (f *tellFlags) register(fl *pflag.FlagSet) {
+	fl.StringVar(&f.program, "on-change", "", "run this `program` for each event: no shell, no arguments; the event "+
+		"is in FULLPIPE_EVENT, _PEER, _METRIC …, and as JSON on standard input")
+	fl.StringVar(&f.webhook, "webhook", "", "send each event as JSON to this `URL` by POST")
+}
+
+func (f *tellFlags) check() error {
+	if f.program != "" {
+		path, err := exec.LookPath(f.program)
+		if err != nil {
+			return &usageError{"--on-change", plain(err), "a program, without arguments: --on-change /usr/local/bin/alert"}
+		}
+		f.program = path
+	}
+	if f.webhook == "" {
+		return nil
+	}
+	u, err := url.Parse(f.webhook)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return &usageError{"--webhook", "not a URL of https", "--webhook https://alerts.example.net/hook"}
+	}
+	if u.Scheme == "http" && !loopback(u.Hostname()) {
+		return &usageError{"--webhook", "what it says of your paths would go to " + u.Hostname() + " unencrypted",
+			"https://, or http:// to 127.0.0.1"}
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.IsLoopback() || strings.EqualFold(host, "localhost")
+}
+
+// event tells of one event. What cannot be told is a note: the event is printed as well.
+func (f *tellFlags) event(ctx context.Context, cmd *cobra.Command, h record.Header, e *record.RecheckEvent) {
+	if f.program == "" && f.webhook == "" {
+		return
+	}
+	e.Text = text.RecheckSentence(e)
+	object, err := json.Marshal(&record.Recheck{Header: h, Tests: []record.RecheckTest{},
+		Events: []record.RecheckEvent{*e}})
+	if err != nil {
+		note(cmd, "an event cannot be told: %v", err)
+		return
+	}
+	if f.program != "" {
+		if err := runOnChange(ctx, f.program, e, object); err != nil {
+			note(cmd, "--on-change %s: %v", f.program, err)
+		}
+	}
+	if f.webhook != "" {
+		if err := f.post(ctx, object); err != nil {
+			note(cmd, "--webhook: %v", err)
+		}
+	}
+}
+
+// runOnChange runs a program with an event in its environment. The far end's key is left out.
+func runOnChange(ctx context.Context, program string, e *record.RecheckEvent, object []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, programTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program)
+	cmd.WaitDelay = time.Second // what it started may hold the pipes
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, peer.KeyVariable+"=") })
+	for name, value := range eventValues(e) {
+		cmd.Env = append(cmd.Env, "FULLPIPE_"+name+"="+strings.ReplaceAll(render.Line(value), "\x00", ""))
+	}
+	cmd.Stdin = bytes.NewReader(object)
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		return fmt.Errorf("did not end within %v", programTime)
+	}
+	if err != nil && len(out) > 0 {
+		return fmt.Errorf("%w: %.400s", err, bytes.TrimSpace(out))
+	}
+	return err
+}
+
+// eventValues are an event's values as a program reads them: numbers in bit/s and seconds.
+func eventValues(e *record.RecheckEvent) map[string]string {
+	values := map[string]string{"EVENT": e.Event, "PEER": e.Far, "DIRECTION": e.Direction, "METRIC": e.Metric,
+		"AT": e.At.UTC().Format(time.RFC3339), "SINCE": e.Since.UTC().Format(time.RFC3339), "RUN_ID": e.RunID,
+		"CONFIDENCE": e.Confidence, "BEFORE": e.Before, "AFTER": e.After, "TEXT": e.Text}
+	for name, either := range map[string][2]*float64{"BEFORE": {e.BeforeBps, e.BeforeRTTMinS},
+		"AFTER": {e.AfterBps, e.AfterRTTMinS}} {
+		for _, v := range either {
+			if v != nil {
+				values[name] = strconv.FormatFloat(*v, 'g', -1, 64)
+			}
+		}
+	}
+	return values
+}
+
+// post sends an event, and again where that fails for a reason that may pass.
+func (f *tellFlags) post(ctx context.Context, object []byte) error {
+	pause := f.pause
+	if pause == 0 {
+		pause = webhookPause
+	}
+	for try := 1; ; try++ {
+		again, err := f.postOnce(ctx, object)
+		if err == nil || !again || try == webhookTries {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+		pause *= 2
+	}
+}
+
+func (f *tellFlags) postOnce(ctx context.Context, object []byte) (again bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, webhookTime)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, f.webhook, bytes.NewReader(object))
+	if err != nil {
+		return false, errors.New("not a URL that can be asked")
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", "fullpipe ("+version()+")")
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.Do(request)
+	if err != nil {
+		var in *url.Error
+		if errors.As(err, &in) { // which names the URL, and that may hold a secret
+			err = in.Err
+		}
+		return true, fmt.Errorf("%s: %w", request.URL.Host, err)
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, webhookReads)) // so that the connection may be used again
+	if answer.StatusCode/100 != 2 {
+		return answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests,
+			fmt.Errorf("%s answers %s", request.URL.Host, answer.Status)
+	}
+	return false, nil
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/peer"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// asOf dates what recheck does as from another time, with all waiting left out.
+const asOf = "FULLPIPE_TEST_CLOCK"
+
+// clocked is a context with the clock that the environment asks for; nil where it asks for
+// none.
+func clocked() context.Context {
+	begin, err := time.Parse(time.RFC3339, os.Getenv(asOf))
+	if err != nil {
+		return nil
+	}
+	started, slept := time.Now(), time.Duration(0)
+	return context.WithValue(context.Background(), clockKey{}, clock{
+		now: func() time.Time { return begin.Add(time.Since(started) + slept) },
+		sleep: func(ctx context.Context, d time.Duration) error {
+			slept += d
+			return ctx.Err()
+		}})
+}
+
+func TestWebhook(t *testing.T) {
+	var mu sync.Mutex
+	var asked int
+	var body record.Recheck
+	answer := http.StatusInternalServerError
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if asked++; asked > 1 {
+			answer = http.StatusNoContent
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || r.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%v, %v", err, r.Header)
+		}
+		w.WriteHeader(answer)
+	}))
+	defer s.Close()
+	var errs bytes.Buffer
+	cmd := newRecheck()
+	cmd.SetErr(&errs)
+	f := &tellFlags{webhook: s.URL, pause: time.Millisecond}
+	if err := f.check(); err != nil {
+		t.Fatal(err)
+	}
+	f.event(t.Context(), cmd, record.Header{Schema: "fullpipe/recheck/v1"}, &record.RecheckEvent{Event: "dip", Far: "b"})
+	if asked != 2 || len(body.Events) != 1 || body.Events[0].Text == "" || errs.Len() > 0 {
+		t.Errorf("asked %d times, %+v, %s", asked, body, errs.String())
+	}
+	gone := httptest.NewServer(http.NotFoundHandler())
+	defer gone.Close()
+	f = &tellFlags{webhook: gone.URL + "/secret", pause: time.Millisecond}
+	f.event(t.Context(), cmd, record.Header{}, &record.RecheckEvent{Event: "dip"})
+	if !strings.Contains(errs.String(), "404") || strings.Contains(errs.String(), "secret") {
+		t.Error(errs.String())
+	}
+}
+
+func TestWhoIsTold(t *testing.T) {
+	for _, c := range []struct {
+		f    tellFlags
+		good bool
+	}{{tellFlags{}, true}, {tellFlags{webhook: "https://alerts.example.net/x"}, true},
+		{tellFlags{webhook: "http://127.0.0.1:9/x"}, true}, {tellFlags{webhook: "http://[::1]:9"}, true},
+		{tellFlags{webhook: "http://localhost/x"}, true}, {tellFlags{webhook: "http://alerts.example.net/x"}, false},
+		{tellFlags{webhook: "ftp://127.0.0.1"}, false}, {tellFlags{webhook: "https:///x"}, false},
+		{tellFlags{program: "/nowhere/alert"}, false}} {
+		if err := c.f.check(); (err == nil) != c.good {
+			t.Errorf("%+v: %v", c.f, err)
+		}
+	}
+}
+
+func TestFarHost(t *testing.T) {
+	for peer, want := range map[string]string{"Far.example.net": "far.example.net",
+		"fullpipe://far.example.net:5201": "far.example.net",
+		"iperf3://[2001:db8::1]:5201":     "2001:db8::1", "ssh://me@far.example.net": "far.example.net",
+		"https://far.example.net:8443/a@b": "far.example.net", "far:5201": "far", "2001:db8::1": "2001:db8::1"} {
+		if got := farHost(peer); got != want {
+			t.Errorf("%s: %s", peer, got)
+		}
+	}
+}
+
+// TestAPlanThatFitsNoMore: what was applied for a path is held against what the path needs
+// since it changed.
+func TestAPlanThatFitsNoMore(t *testing.T) {
+	target, err := plan.ParseTarget("linux-6.18")
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := "4096 131072 2097152"
+	ours := []host.State{{Record: host.Record{Kind: host.Sysctl, Name: "net.ipv4.tcp_rmem", New: &was}, Is: "ours"}}
+	values := map[string]string{"net.ipv4.tcp_rmem": was, "net.ipv4.tcp_wmem": was}
+	for _, c := range []struct {
+		bps  float64
+		fits bool
+	}{{100e6, true}, {50e6, true}, {400e6, false}} {
+		fit := planNow(plan.Path{RateBps: c.bps, RTT: 40 * time.Millisecond, MSS: 1448}, target, transfer.Down, values, ours)
+		if fit == nil || fit.Fits != c.fits || fit.WindowBytes < int(c.bps*0.04/8) || len(fit.Applied) != 1 ||
+			!c.fits && (len(fit.Settings) != 1 || fit.Settings[0].Name != "net.ipv4.tcp_rmem") {
+			t.Errorf("%v: %+v", c.bps, fit)
+		}
+	}
+	window := "65536"
+	ours = []host.State{{Record: host.Record{Kind: host.Route, Name: "192.0.2.0/24 window", New: &window}, Is: "ours"}}
+	fit := planNow(plan.Path{RateBps: 100e6, RTT: 40 * time.Millisecond, MSS: 1448}, target, transfer.Down, values, ours)
+	if fit == nil || fit.Fits || fit.Settings[0].Name != "192.0.2.0/24 window" {
+		t.Errorf("%+v", fit)
+	}
+}
+
+// TestOneFarEndIsTestedByOneAtATime: the lock is the host's, whatever is spoken there.
+func TestOneFarEndIsTestedByOneAtATime(t *testing.T) {
+	k, other := &rechecker{dir: t.TempDir()}, &rechecker{}
+	other.dir = k.dir
+	unlock, err := k.lock("fullpipe://far.example.net:5201")
+	if err != nil || unlock == nil {
+		t.Fatalf("%v", err)
+	}
+	if again, err := other.lock("iperf3://Far.example.net"); err != nil || again != nil {
+		t.Errorf("two test one far end, %v", err)
+	}
+	if another, err := other.lock("fullpipe://other.example.net"); err != nil || another == nil {
+		t.Errorf("another far end: %v", err)
+	}
+	unlock()
+	if again, err := other.lock("far.example.net"); err != nil || again == nil {
+		t.Errorf("when the first is done: %v", err)
+	}
+}
+
+func TestRecheckRefuses(t *testing.T) {
+	t.Setenv("FULLPIPE_HISTORY", t.TempDir())
+	for line, want := range map[string]string{
+		"":                                "PEER: none is given",
+		"ndt7://ndt.example.net":          "no kind of PEER yet",
+		"lab:wan-40ms":                    "made anew",
+		"b --every 5m":                    "--every",
+		"b --every 6h --quiet-hours 0-24": "--quiet-hours",
+		"b --quiet-hours 00:00-23:30":     "less than an hour",
+		"b --zone Nowhere/Land":           "--zone",
+		"b --time 2m":                     "--time",
+		"b --listen 127.0.0.1:0":          "--listen",
+		"b --every 6h --listen 0.0.0.0:1": "open to other hosts",
+		"b --webhook http://a.example/":   "unencrypted",
+		"b --on-change /nowhere/alert":    "--on-change",
+		"b --direction sideways":          "--direction",
+	} {
+		var errs bytes.Buffer
+		status := run(t.Context(), append([]string{"recheck"}, strings.Fields(line)...), streams{strings.NewReader(""),
+			&bytes.Buffer{}, &errs})
+		if status != statusUsage || !strings.Contains(errs.String(), want) {
+			t.Errorf("%s: status %d, %s", line, status, errs.String())
+		}
+	}
+}
+
+// TestEachFarEndHasItsOwnKey: what the configuration says of one is not another's.
+func TestEachFarEndHasItsOwnKey(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "config.toml")
+	text := `[far.a]
+peer = "fullpipe://a.example.net"
+key-file = "a.key"
+[far.b]
+peer = "fullpipe://b.example.net"
+key-file = "b.key"
+ipv6 = true
+[recheck]
+peers = ["a", "b", "a", "https://c.example.net/x"]
+`
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(configVariable, name)
+	t.Setenv(peer.KeyVariable, "")
+	cmd := newRecheck()
+	cmd.SetContext(t.Context())
+	file, _, err := readConfig(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &recheckFlags{}
+	f.direction = "both"
+	fars, err := f.resolve(cmd, file, file.Recheck.Peers)
+	if err != nil || len(fars) != 3 {
+		t.Fatalf("%d far ends, %v", len(fars), err)
+	}
+	if a, b, c := fars[0], fars[1], fars[2]; a.flags.file != filepath.Join(dir, "a.key") || a.flags.only6 ||
+		b.flags.file != filepath.Join(dir, "b.key") || !b.flags.only6 || c.flags.file != "" ||
+		strings.Join(b.sends, " ") != "up down" || strings.Join(c.sends, " ") != "down" {
+		t.Errorf("%+v, %+v, %+v", a, b, c)
+	}
+	if one, two := seriesOfFar(cmd, "h", fars[0], 3e9), seriesOfFar(cmd, "h", fars[0], 5e9); one == two {
+		t.Error("a longer transfer is another series")
+	}
+}
+
+// TestRecheckStays: with --every the command tells of each visit on a line, serves metrics and
+// ends when it is told to; without, a far end that is gone is a failure.
+func TestRecheckStays(t *testing.T) {
+	t.Setenv("FULLPIPE_HISTORY", t.TempDir())
+	args := []string{"recheck", "127.0.0.1:1", "--key", strings.Repeat("5a", 32), "--json"}
+	lines, out := io.Pipe()
+	said, errs := io.Pipe()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, append(args, "--every", "6h", "--listen", "127.0.0.1:0"), streams{strings.NewReader(""), out, errs})
+		out.Close()
+		errs.Close()
+	}()
+	where, err := bufio.NewReader(said).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, said)
+	var doc record.Recheck
+	if err := json.NewDecoder(lines).Decode(&doc); err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Tests) != 1 || doc.Tests[0].Error == nil || doc.Tests[0].Error.Code != "refused" ||
+		doc.Tests[0].NextAt == nil {
+		t.Errorf("%+v", doc)
+	}
+	answer, err := http.Get(strings.TrimSpace(strings.TrimPrefix(where, "serving ")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := io.ReadAll(answer.Body)
+	answer.Body.Close()
+	if want := `fullpipe_recheck_tests_total{peer="127.0.0.1:1",origin="scheduled",outcome="failed"} 1`; err != nil ||
+		!strings.Contains(string(page), want) {
+		t.Errorf("%v: no %s in\n%s", err, want, page)
+	}
+	stop()
+	if status := <-ended; status != statusDone {
+		t.Errorf("status %d", status)
+	}
+	if status := run(t.Context(), args, streams{strings.NewReader(""), io.Discard, io.Discard}); status != statusFailed {
+		t.Errorf("once: status %d", status)
+	}
+}

@@ -1,0 +1,93 @@
+package change
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+func TestAWordThatStays(t *testing.T) {
+	for text, want := range map[string]string{
+		"aaab":      "",      // once may be a fault of the result
+		"aaabb":     "a>b@4", // twice is not
+		"aaabab":    "",      // each time once
+		"aabb":      "",      // what was is not known yet
+		"aaabbbbaa": "a>b@4 b>a@8",
+		"aaa--b--b": "a>b@8", // - is not known
+	} {
+		var w Word
+		at, got := time.Unix(0, 0), ""
+		for i, r := range text {
+			word := string(r)
+			if word == "-" {
+				word = ""
+			}
+			if before, ok := w.Add(at, word); ok {
+				got += fmt.Sprintf(" %s>%s@%d", before, word, i)
+			}
+			at = at.Add(Soon)
+		}
+		if got != "" {
+			got = got[1:]
+		}
+		if got != want {
+			t.Errorf("%s: %q, not %q", text, got, want)
+		}
+	}
+}
+
+func TestAWordIsTestedAgain(t *testing.T) {
+	var w Word
+	at := time.Unix(0, 0)
+	for range 3 {
+		w.Add(at, "Linux 6.1")
+	}
+	if _, ok := w.Wants(); ok {
+		t.Error("nothing is suspected")
+	}
+	w.Add(at, "Linux 6.18")
+	if when, ok := w.Wants(); !ok || !when.Equal(at.Add(Soon)) {
+		t.Errorf("%v, %v", when, ok)
+	}
+}
+
+// TestALimiterThatWavers: of a path whose limiter is another one for a part of the time,
+// whether results resemble each other over hours or not, at most one in a thousand tells of a
+// change; one that stays another is told.
+func TestALimiterThatWavers(t *testing.T) {
+	for _, seed := range []uint64{1, 2, 3} {
+		for _, alike := range []time.Duration{0, 10 * time.Minute, 2 * time.Hour} {
+			for _, level := range []float64{0.43, 1.28, 1.75} { // a third of the time, a tenth, one in 25
+				p := &path{rng: rand.New(rand.NewPCG(seed, uint64(alike))), correlated: alike}
+				w := Word{Wavers: true}
+				at, told, results := time.Unix(0, 0), 0, 0
+				say := func() (string, bool) {
+					at = at.Add(time.Duration(p.rng.ExpFloat64() * float64(6*time.Hour)))
+					p.measure(at)
+					if p.slow > level {
+						return w.Add(at, "congestion")
+					}
+					return w.Add(at, "bottleneck")
+				}
+				for ; results < 4000; results++ {
+					if _, ok := say(); ok {
+						told++
+					}
+				}
+				if told > results/1000 {
+					t.Errorf("above %v, alike over %v: %d of %d results tell of a change", level, alike, told, results)
+				}
+				n, ok := 0, false
+				for was := ""; !ok && n < 40; n++ {
+					at = at.Add(6 * time.Hour)
+					was, ok = w.Add(at, "receiver-window")
+					ok = ok && was == "bottleneck"
+				}
+				if !ok || n > 9 {
+					t.Errorf("above %v: a limiter that stays another is told after %d results, %v", level, n, ok)
+				}
+			}
+		}
+	}
+}

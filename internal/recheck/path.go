@@ -1,0 +1,203 @@
+package recheck
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/change"
+)
+
+// Result is what one test of a path found; what is not known is 0 or "".
+type Result struct {
+	RunID      string
+	At         time.Time
+	Retest     bool // made because of a suspicion
+	Directions []Direction
+	FarKernel  string
+	Cost       Cost
+}
+
+// Direction is what was found of one direction.
+type Direction struct {
+	Name       string // up or down
+	GoodputBps float64
+	RTTMin     time.Duration
+	Limiter    string
+	MTU        string // of the path, bytes; where it is not known, the segment's payload
+	Handshake  string // the options that the ends settled on
+}
+
+// Metric is what differs.
+type Metric string
+
+// The closed list. The first two scatter, the others are words.
+const (
+	Goodput   Metric = "goodput"
+	RTT       Metric = "rtt"
+	Limiter   Metric = "limiter"
+	MTU       Metric = "mtu"
+	Handshake Metric = "handshake"
+	FarKernel Metric = "far_kernel"
+)
+
+// Event is what a result led to.
+type Event struct {
+	What      change.Event
+	Metric    Metric
+	Direction string // "" where it is the path's
+	At, Since time.Time
+	RunID     string
+	// Shift are the levels of goodput, bit/s, or of the least round trip, seconds.
+	Shift change.Change
+	// Before and After are words.
+	Before, After string
+}
+
+// leastRTT is below what two round trips count as the same: a shift of 15 % is then less
+// than 0.5 ms, which is a host's own work.
+const leastRTT = 3300 * time.Microsecond
+
+// Path follows one far end. Its zero value is one without results; the same results lead to
+// the same state, so it can be rebuilt from what is stored.
+type Path struct {
+	directions []*follower
+	farKernel  change.Word
+	costs      []Cost
+}
+
+// follower follows one direction.
+type follower struct {
+	name         string
+	goodput, rtt change.Track
+	limiter      change.Word
+	mtu, options change.Word
+	newest       Direction
+}
+
+func (p *Path) follower(name string) *follower {
+	i := slices.IndexFunc(p.directions, func(f *follower) bool { return f.name == name })
+	if i < 0 {
+		f := &follower{name: name}
+		f.limiter.Wavers = true
+		p.directions = append(p.directions, f)
+		return f
+	}
+	return p.directions[i]
+}
+
+// Cost is what a test of this path takes, as the newest ones tell.
+func (p *Path) Cost() Cost { return Dearest(p.costs) }
+
+// Add takes the next result.
+func (p *Path) Add(r Result) (events []Event) {
+	p.costs = append(p.costs, r.Cost)
+	p.costs = p.costs[max(len(p.costs)-reserve, 0):]
+	for _, d := range r.Directions {
+		f := p.follower(d.Name)
+		f.newest = d
+		events = append(events, f.levels(r, d)...)
+		events = append(events, f.words(r, d)...)
+	}
+	if e, ok := word(&p.farKernel, r, FarKernel, "", r.FarKernel); ok {
+		events = append(events, e)
+	}
+	return events
+}
+
+// levels follows what scatters.
+func (f *follower) levels(r Result, d Direction) (events []Event) {
+	rtt := max(d.RTTMin, leastRTT).Seconds()
+	if d.RTTMin <= 0 {
+		rtt = 0
+	}
+	for _, s := range []struct {
+		metric Metric
+		track  *change.Track
+		value  float64
+	}{{Goodput, &f.goodput, d.GoodputBps}, {RTT, &f.rtt, rtt}} {
+		what := s.track.Add(change.Result{At: r.At, Value: s.value, Retest: r.Retest})
+		if what != "" {
+			events = append(events, Event{What: what, Metric: s.metric, Direction: d.Name, At: r.At, Since: s.track.Since,
+				RunID: r.RunID, Shift: s.track.Shift})
+		}
+	}
+	return events
+}
+
+// words follows what does not scatter. A re-test is as good as any result, but for what
+// limits: there it was looked for where something seemed wrong.
+func (f *follower) words(r Result, d Direction) (events []Event) {
+	limiter := d.Limiter
+	if r.Retest {
+		limiter = ""
+	}
+	for _, s := range []struct {
+		metric Metric
+		word   *change.Word
+		is     string
+	}{{Limiter, &f.limiter, limiter}, {MTU, &f.mtu, d.MTU}, {Handshake, &f.options, d.Handshake}} {
+		if e, ok := word(s.word, r, s.metric, d.Name, s.is); ok {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+func word(w *change.Word, r Result, metric Metric, direction, is string) (Event, bool) {
+	before, changed := w.Add(r.At, is)
+	return Event{What: change.Changed, Metric: metric, Direction: direction, At: r.At, Since: r.At, RunID: r.RunID,
+		Before: before, After: is}, changed
+}
+
+// Wants says which directions are to be tested again, and when.
+func (p *Path) Wants() (at time.Time, directions []string) {
+	ask := func(when time.Time, wanted bool, name string) {
+		if !wanted {
+			return
+		}
+		if directions = append(directions, name); at.IsZero() || when.Before(at) {
+			at = when
+		}
+	}
+	for _, f := range p.directions {
+		for _, w := range []interface{ Wants() (time.Time, bool) }{&f.goodput, &f.rtt, &f.mtu, &f.options} {
+			when, wanted := w.Wants()
+			ask(when, wanted, f.name)
+		}
+	}
+	if len(p.directions) > 0 && len(directions) == 0 {
+		when, wanted := p.farKernel.Wants()
+		ask(when, wanted, p.directions[0].name)
+	}
+	return at, distinct(directions)
+}
+
+// NotBefore is when the next scheduled result is of use.
+func (p *Path) NotBefore() (at time.Time) {
+	for _, f := range p.directions {
+		for _, t := range []*change.Track{&f.goodput, &f.rtt} {
+			if when := t.NotBefore(); when.After(at) {
+				at = when
+			}
+		}
+	}
+	return at
+}
+
+// Standing is how one direction stands.
+type Standing struct {
+	Direction
+	State    change.State
+	UsualBps float64 // 0: too few results
+	Results  int     // that stand for what was
+}
+
+// Standings are those of all directions, in the order in which they were first measured.
+func (p *Path) Standings() (all []Standing) {
+	for _, f := range p.directions {
+		all = append(all, Standing{Direction: f.newest, State: cmp.Or(f.goodput.State, change.Usual),
+			UsualBps: f.goodput.Usual(), Results: f.goodput.Known()})
+	}
+	return all
+}

@@ -1,0 +1,108 @@
+package recheck
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// ResultOf is what a measured document says; of one that was not done it is the cost alone.
+func ResultOf(doc *record.Measure) Result {
+	r := Result{At: doc.StartedAt}
+	if doc.Far != nil {
+		r.FarKernel = doc.Far.Kernel
+	}
+	took := 0.0
+	for i := range doc.Directions {
+		d := &doc.Directions[i]
+		if d.Bytes != nil {
+			r.Cost.Bytes += *d.Bytes
+		}
+		if d.DurationS != nil {
+			took += *d.DurationS
+		}
+		r.Directions = append(r.Directions, directionOf(d))
+	}
+	done := doc.Error == nil
+	if e := doc.Envelope; e != nil {
+		r.RunID, r.Retest, done = e.ID, e.Origin == record.Retest, e.Outcome == record.Done
+		if e.TookS != nil {
+			took = *e.TookS
+		}
+	}
+	r.Cost.Time = duration(took)
+	if !done {
+		r.Directions = nil
+	}
+	return r
+}
+
+func directionOf(d *record.Direction) Direction {
+	out := Direction{Name: string(d.Direction), Limiter: string(d.Limiter)}
+	if d.GoodputBps != nil {
+		out.GoodputBps = *d.GoodputBps
+	}
+	if d.RTTMinS != nil {
+		out.RTTMin = duration(*d.RTTMinS)
+	}
+	switch {
+	case d.PathMTUBytes != nil:
+		out.MTU = fmt.Sprintf("%d bytes", *d.PathMTUBytes)
+	case d.MSSBytes != nil:
+		out.MTU = fmt.Sprintf("%d bytes of payload", *d.MSSBytes)
+	}
+	if d.SACK == nil || d.Timestamps == nil {
+		return out
+	}
+	options := []string{"no window scale"} // the shift differs from host to host, and with its memory
+	if d.WindowScale != nil {
+		options[0] = "window scale"
+	}
+	for _, o := range []struct {
+		name string
+		has  bool
+	}{{"SACK", *d.SACK}, {"timestamps", *d.Timestamps}} {
+		if !o.has {
+			o.name = "no " + o.name
+		}
+		options = append(options, o.name)
+	}
+	out.Handshake = strings.Join(options, ", ")
+	return out
+}
+
+func duration(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// ResultOfRun is what a list of the history tells of a run: levels and limiters.
+func ResultOfRun(run *record.HistoryRun) Result {
+	r := Result{RunID: run.ID, At: run.StartedAt, Retest: run.Origin == record.Retest}
+	if run.Outcome != record.Done {
+		return r
+	}
+	for _, f := range run.Directions {
+		d := Direction{Name: f.Direction, Limiter: f.Limiter}
+		if f.GoodputBps != nil {
+			d.GoodputBps = *f.GoodputBps
+		}
+		if f.RTTMinS != nil {
+			d.RTTMin = duration(*f.RTTMinS)
+		}
+		r.Directions = append(r.Directions, d)
+	}
+	return r
+}
+
+// Visit is one test of a path, or one that was due.
+type Visit struct {
+	Peer   string
+	At     time.Time
+	Retest bool
+	Skip   Skip  // why it was not made; "": it was
+	Err    error // what it ended with
+	Result *Result
+	Path   *Path // as it is now
+	Events []Event
+	Next   time.Time // zero: not by this process
+}

@@ -1,0 +1,304 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/recheck"
+)
+
+// world is far ends whose rates tests set, and a history that forgets nothing.
+type world struct {
+	t       *testing.T
+	rng     *rand.Rand
+	takes   time.Duration // of a test
+	rates   map[string]func(time.Time) float64
+	kept    map[string][]recheck.Result
+	visits  []recheck.Visit
+	running bool
+	locked  func(peer string) bool
+	fails   func(peer string, at time.Time) error
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	return &world{t: t, rng: rand.New(rand.NewPCG(seed, 16)), takes: 3 * time.Second,
+		rates: map[string]func(time.Time) float64{}, kept: map[string][]recheck.Result{}}
+}
+
+func (w *world) test(_ context.Context, o Order) (*recheck.Result, error) {
+	if w.running {
+		w.t.Error("two tests at once")
+	}
+	w.running = true
+	defer func() { w.running = false }()
+	time.Sleep(w.takes)
+	if w.fails != nil {
+		if err := w.fails(o.Peer, o.At); err != nil {
+			return nil, err
+		}
+	}
+	bps := w.rates[o.Peer](o.At)
+	r := recheck.Result{At: o.At, Retest: o.Retest, FarKernel: "Linux 6.1",
+		Cost:       recheck.Cost{Bytes: int64(bps * w.takes.Seconds() / 8), Time: w.takes},
+		Directions: []recheck.Direction{{Name: "up", GoodputBps: bps, Limiter: "bottleneck", MTU: "1500 bytes", RTTMin: 2e7}}}
+	w.kept[o.Peer] = append(w.kept[o.Peer], r)
+	return &r, nil
+}
+
+func (w *world) load(_ context.Context, peer string) (*recheck.Path, time.Time, error) {
+	p, last := &recheck.Path{}, time.Time{}
+	for _, r := range w.kept[peer] {
+		p.Add(r)
+		if !r.Retest {
+			last = r.At
+		}
+	}
+	return p, last, nil
+}
+
+func (w *world) spent(_ context.Context, since time.Time) (all recheck.Cost, err error) {
+	for _, results := range w.kept {
+		for _, r := range results {
+			if !r.At.Before(since) {
+				all = all.Plus(r.Cost)
+			}
+		}
+	}
+	return all, nil
+}
+
+func (w *world) config(peers ...string) Config {
+	return Config{Peers: peers, Schedule: recheck.Schedule{Every: 6 * time.Hour}, Test: w.test, Load: w.load,
+		Spent: w.spent,
+		Lock: func(peer string) (func(), error) {
+			if w.locked != nil && w.locked(peer) {
+				return nil, nil
+			}
+			return func() {}, nil
+		},
+		Tell: func(_ context.Context, v recheck.Visit) { w.visits = append(w.visits, v) },
+		Draw: w.rng.ExpFloat64}
+}
+
+// steady is a rate with noise, which falls to a share at a time.
+func (w *world) steady(noise float64, falls time.Time, to float64) func(time.Time) float64 {
+	return func(at time.Time) float64 {
+		bps := 1e8 * math.Exp(noise*w.rng.NormFloat64())
+		if !falls.IsZero() && !at.Before(falls) {
+			bps *= to
+		}
+		return bps
+	}
+}
+
+func (w *world) events(what change.Event) (all []recheck.Event) {
+	for _, v := range w.visits {
+		for _, e := range v.Events {
+			if e.What == what {
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+// during runs visits for a time.
+func during(t *testing.T, cfg Config, length time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), length)
+	defer cancel()
+	if err := Run(ctx, cfg); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+}
+
+// TestAFallIsADipAndThenAChange: of two far ends one falls to half. The dip is told within
+// half an hour of the first low result, the change once it held at visits more than 2 hours
+// apart, and of the other one nothing is told.
+func TestAFallIsADipAndThenAChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		falls := time.Now().AddDate(0, 0, 20)
+		w.rates["a"], w.rates["b"] = w.steady(0.02, falls, 0.5), w.steady(0.02, time.Time{}, 0)
+		during(t, w.config("a", "b"), 30*24*time.Hour)
+		dips, changes := w.events(change.Dipped), w.events(change.Changed)
+		if len(dips) != 1 || len(changes) != 1 {
+			t.Fatalf("dips %v, changes %v", dips, changes)
+		}
+		first := falls.AddDate(1, 0, 0)
+		var held []time.Time
+		for _, v := range w.visits {
+			if v.Peer == "b" && len(v.Events) > 0 {
+				t.Errorf("b: %v", v.Events)
+			}
+			if v.Peer != "a" || v.At.Before(falls) {
+				continue
+			}
+			if v.At.Before(first) {
+				first = v.At
+			}
+			if !v.Retest && v.At.After(dips[0].At) && !v.At.After(changes[0].At) {
+				held = append(held, v.At)
+			}
+		}
+		if took := dips[0].At.Sub(first); took > 30*time.Minute || !dips[0].Since.Equal(first) {
+			t.Errorf("the dip is told %v after the first low result", took)
+		}
+		if len(held) < 2 || held[len(held)-1].Sub(held[0]) < 2*time.Hour {
+			t.Errorf("the change held at %v", held)
+		}
+	})
+}
+
+// TestVisitsKeepToHoursAndBudgets over two weeks with a change of the clock and with many a
+// suspicion: no test in quiet hours, and none that the day's budget does not hold.
+func TestVisitsKeepToHoursAndBudgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		berlin, err := time.LoadLocation("Europe/Berlin")
+		if err != nil {
+			t.Fatal(err)
+		}
+		quiet, err := recheck.ParseHours("08:00-18:00", berlin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Until(time.Date(2026, 3, 20, 0, 0, 0, 0, berlin)))
+		w := newWorld(t, 2)
+		for _, peer := range []string{"a", "b"} {
+			w.rates[peer] = func(at time.Time) float64 {
+				if w.rng.IntN(5) == 0 {
+					return 3e7
+				}
+				return w.steady(0.02, time.Time{}, 0)(at)
+			}
+		}
+		cfg := w.config("a", "b")
+		cfg.Schedule = recheck.Schedule{Every: time.Hour, Quiet: quiet}
+		cfg.Budget = recheck.Budget{Bytes: 500e6, Time: 100 * time.Second}
+		during(t, cfg, 14*24*time.Hour)
+		days, tests, skipped, retests := map[time.Time]recheck.Cost{}, 0, map[recheck.Skip]int{}, 0
+		for _, v := range w.visits {
+			if v.Skip != "" {
+				skipped[v.Skip]++
+				continue
+			}
+			tests++
+			if v.Retest {
+				retests++
+			}
+			if quiet.Quiet(v.At) {
+				t.Errorf("a test at %v", v.At.In(berlin))
+			}
+			day := quiet.Day(v.At)
+			days[day] = days[day].Plus(v.Result.Cost)
+		}
+		for day, cost := range days {
+			if cost.Bytes > cfg.Budget.Bytes || cost.Time > cfg.Budget.Time {
+				t.Errorf("on %v: %+v", day, cost)
+			}
+		}
+		if len(days) < 14 || tests < 70 || retests == 0 || skipped[recheck.BytesBudget] == 0 {
+			t.Errorf("%d tests, %d of them re-tests, on %d days; not made %v", tests, retests, len(days), skipped)
+		}
+	})
+}
+
+func TestOnceVisitsEachAndTestsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 3)
+		w.rates["a"], w.rates["b"] = w.steady(0.02, time.Time{}, 0), w.steady(0.02, time.Time{}, 0)
+		cfg := w.config("a", "b")
+		cfg.Once = true
+		for range 60 {
+			if err := Run(t.Context(), cfg); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(6 * time.Hour)
+		}
+		if len(w.visits) != 120 {
+			t.Fatalf("%d visits", len(w.visits))
+		}
+		w.visits = nil
+		w.rates["b"] = w.steady(0.02, time.Unix(0, 0), 0.5)
+		begin := time.Now()
+		if err := Run(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		dips := w.events(change.Dipped)
+		if len(dips) != 1 || dips[0].At.Sub(begin) > 30*time.Minute || len(w.visits) < 5 {
+			t.Errorf("dips %v after %d visits", dips, len(w.visits))
+		}
+	})
+}
+
+func TestWhoIsStartedAgainWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 4)
+		w.rates["a"] = w.steady(0.02, time.Time{}, 0)
+		cfg := w.config("a")
+		for range 50 {
+			during(t, cfg, 5*time.Minute)
+		}
+		if n := len(w.kept["a"]); n == 0 || n > 4 {
+			t.Errorf("%d tests in 250 minutes of a process that is started every 5", n)
+		}
+	})
+}
+
+func TestAFarEndThatIsBusyOrGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5)
+		w.rates["a"] = w.steady(0.02, time.Time{}, 0)
+		w.locked = func(string) bool { return true }
+		cfg := w.config("a")
+		cfg.Once = true
+		if err := Run(t.Context(), cfg); err != nil || len(w.visits) != busyTries || w.visits[0].Skip != recheck.Busy {
+			t.Errorf("%v, %+v", err, w.visits)
+		}
+		w.locked, w.visits = nil, nil
+		gone := errors.New("gone")
+		w.fails = func(string, time.Time) error { return gone }
+		if err := Run(t.Context(), cfg); err != nil || len(w.visits) != 1 || w.visits[0].Err != gone {
+			t.Errorf("%v, %+v", err, w.visits)
+		}
+		// One that goes while something is suspected: re-tests are not made again and again.
+		w.fails, w.visits, cfg.Once = nil, nil, false
+		during(t, cfg, 20*24*time.Hour)
+		n := len(w.visits)
+		w.rates["a"] = w.steady(0.02, time.Unix(0, 0), 0.5)
+		w.fails = func(string, time.Time) error {
+			if len(w.visits) > n {
+				return gone
+			}
+			return nil
+		}
+		during(t, cfg, 24*time.Hour)
+		failed := len(slices.DeleteFunc(slices.Clone(w.visits[n:]), func(v recheck.Visit) bool { return v.Err == nil }))
+		if failed == 0 || failed > 30 {
+			t.Errorf("%d tests fail on the day when the far end is gone", failed)
+		}
+	})
+}
+
+// TestAnInterruptedVisitIsNone: who ends the process is told of nothing that failed.
+func TestAnInterruptedVisitIsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 6)
+		ctx, cancel := context.WithCancel(t.Context())
+		cfg := w.config("a")
+		cfg.Test = func(ctx context.Context, _ Order) (*recheck.Result, error) {
+			cancel()
+			return nil, ctx.Err()
+		}
+		if err := Run(ctx, cfg); !errors.Is(err, context.Canceled) || len(w.visits) != 0 {
+			t.Errorf("%v, %+v", err, w.visits)
+		}
+	})
+}

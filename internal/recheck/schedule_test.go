@@ -1,0 +1,41 @@
+package recheck
+
+import (
+	"testing"
+	"time"
+)
+
+func TestGapsAreBounded(t *testing.T) {
+	s := Schedule{Every: 6 * time.Hour}
+	at := time.Unix(0, 0)
+	for drawn, want := range map[float64]time.Duration{0: 36 * time.Minute, 1: 6 * time.Hour, 9: 15 * time.Hour} {
+		if got := s.Next(at, drawn).Sub(at); got != want {
+			t.Errorf("%v: %v, not %v", drawn, got, want)
+		}
+	}
+}
+
+func TestBudget(t *testing.T) {
+	one := Cost{Bytes: 10, Time: time.Second}
+	for _, c := range []struct {
+		budget Budget
+		spent  Cost
+		retest bool
+		want   Skip
+	}{
+		{Budget{}, Cost{1 << 60, time.Hour}, false, ""},
+		{Budget{Bytes: 80}, Cost{}, false, ""},
+		{Budget{Bytes: 80}, Cost{Bytes: 1}, false, BytesBudget}, // a suspicion could not be looked into
+		{Budget{Bytes: 80}, Cost{Bytes: 70}, true, ""},
+		{Budget{Bytes: 80}, Cost{Bytes: 71}, true, BytesBudget},
+		{Budget{Time: 8 * time.Second}, Cost{Time: 1}, false, TimeBudget},
+		{Budget{Time: 8 * time.Second}, Cost{Time: 7 * time.Second}, true, ""},
+	} {
+		if got := c.budget.Allows(c.spent, one, c.retest); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+	if (Budget{Bytes: 5}).Left(Cost{Bytes: 9}) != 1 || (Budget{}).Left(Cost{Bytes: 9}) != 0 {
+		t.Error("what is left")
+	}
+}

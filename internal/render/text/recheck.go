@@ -1,0 +1,140 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// Recheck prints a line for each test and each event.
+func Recheck(w io.Writer, r *record.Recheck) {
+	t := newTable(3)
+	for i := range r.Tests {
+		recheckRows(t, &r.Tests[i])
+	}
+	t.write(w, "")
+	for i := range r.Events {
+		fmt.Fprintln(w, RecheckSentence(&r.Events[i]))
+	}
+	if r.Interrupted {
+		fmt.Fprintln(w, "interrupted")
+	}
+}
+
+func recheckRows(t *table, one *record.RecheckTest) {
+	when, far, note := one.At.UTC().Format("2006-01-02 15:04:05"), one.Far, ""
+	if one.Origin == record.Retest {
+		note = "tested again"
+	}
+	switch {
+	case one.Skipped != "":
+		t.row(when, far, "", "–", "", "", "not tested: "+skippedText(one.Skipped))
+		return
+	case one.Error != nil:
+		t.row(when, far, "", "–", "", "", "failed: "+one.Error.Message)
+		return
+	}
+	for i := range one.Directions {
+		d := &one.Directions[i]
+		goodput, usual := "–", ""
+		if d.GoodputBps != nil {
+			goodput = units.Rate(*d.GoodputBps).String()
+		}
+		switch {
+		case d.UsualBps != nil:
+			usual = "usual " + units.Rate(*d.UsualBps).String()
+		default:
+			usual = fmt.Sprintf("%d of %d results known", d.Results, fewestKnown)
+		}
+		parts := slices.DeleteFunc([]string{note, stateText(d.State)}, func(s string) bool { return s == "" })
+		t.row(when, far, d.Direction, goodput, usual, d.Limiter, strings.Join(parts, ", "))
+		when, far, note = "", "", ""
+	}
+}
+
+// fewestKnown is how many results it takes to suspect anything (change.Track).
+const fewestKnown = 12
+
+func stateText(state string) string {
+	if state == "usual" {
+		return ""
+	}
+	return state
+}
+
+var skips = map[string]string{
+	"quiet-hours":  "quiet hours",
+	"bytes-budget": "the day's budget of bytes does not hold it and the re-tests that may follow",
+	"time-budget":  "the day's budget of time does not hold it and the re-tests that may follow",
+	"busy":         "another process tests this far end",
+}
+
+func skippedText(code string) string {
+	if text := skips[code]; text != "" {
+		return text
+	}
+	return code
+}
+
+// RecheckSentence says an event in words.
+func RecheckSentence(e *record.RecheckEvent) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", e.Event, e.Far)
+	if e.Direction != "" {
+		b.WriteString(" " + e.Direction)
+	}
+	b.WriteString(": " + recheckWhat(e))
+	if !e.Since.IsZero() && e.Event != "back" {
+		fmt.Fprintf(&b, ", since %s", e.Since.UTC().Format("2006-01-02 15:04 UTC"))
+	}
+	if e.P != nil {
+		fmt.Fprintf(&b, " (%s confidence)", e.Confidence)
+	}
+	if e.Event == "dip" || e.Event == "rise" {
+		b.WriteString("; whether it stays, the next visits tell")
+	}
+	if e.Plan != nil {
+		b.WriteString("; " + recheckPlan(e.Plan))
+	}
+	return b.String()
+}
+
+func recheckWhat(e *record.RecheckEvent) string {
+	switch {
+	case e.Metric == "goodput" && e.BeforeBps != nil && e.AfterBps != nil && e.Event == "back":
+		return "goodput is as it was, " + units.Rate(*e.BeforeBps).String()
+	case e.Metric == "goodput" && e.BeforeBps != nil && e.AfterBps != nil:
+		return fmt.Sprintf("%s instead of %s", units.Rate(*e.AfterBps), units.Rate(*e.BeforeBps))
+	case e.Metric == "rtt" && e.BeforeRTTMinS != nil && e.AfterRTTMinS != nil && e.Event == "back":
+		return "the shortest round trip is as it was, " + SecondsText(*e.BeforeRTTMinS)
+	case e.Metric == "rtt" && e.BeforeRTTMinS != nil && e.AfterRTTMinS != nil:
+		return fmt.Sprintf("shortest round trip %s instead of %s", SecondsText(*e.AfterRTTMinS),
+			SecondsText(*e.BeforeRTTMinS))
+	case e.Metric == "limiter":
+		return fmt.Sprintf("limited by %s instead of %s", e.After, e.Before)
+	}
+	names := map[string]string{"mtu": "path MTU", "handshake": "the ends settle on", "far_kernel": "the far end runs"}
+	name := names[e.Metric]
+	if name == "" {
+		name = e.Metric
+	}
+	return fmt.Sprintf("%s %s instead of %s", name, e.After, e.Before)
+}
+
+func recheckPlan(p *record.RecheckPlan) string {
+	needs := fmt.Sprintf("at %s and %s the path needs windows of %s", units.Rate(p.RateBps), SecondsText(p.RTTMinS),
+		units.Size(p.WindowBytes))
+	if p.Fits {
+		return "the settings that fullpipe applied (" + strings.Join(p.Applied, ", ") + ") still suffice: " + needs
+	}
+	var all []string
+	for _, s := range p.Settings {
+		all = append(all, s.Name+" = "+s.Value)
+	}
+	return "the settings that fullpipe applied (" + strings.Join(p.Applied, ", ") + ") no longer suffice: " + needs +
+		", and it would take " + strings.Join(all, ", ")
+}

@@ -1,0 +1,69 @@
+package report
+
+import (
+	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// RecheckTest says what came of a visit; failure is its error as users read it, or nil.
+func RecheckTest(v *recheck.Visit, failure *record.Failure) record.RecheckTest {
+	t := record.RecheckTest{Far: v.Peer, At: v.At, Origin: record.Scheduled, Directions: []record.RecheckDirection{},
+		Skipped: string(v.Skip), Error: failure}
+	if v.Retest {
+		t.Origin = record.Retest
+	}
+	if !v.Next.IsZero() {
+		t.NextAt = &v.Next
+	}
+	if v.Result == nil {
+		return t
+	}
+	t.RunID, t.Bytes, t.TookS = v.Result.RunID, &v.Result.Cost.Bytes, seconds(v.Result.Cost.Time)
+	for _, s := range v.Path.Standings() {
+		for _, d := range v.Result.Directions {
+			if d.Name == s.Name {
+				t.Directions = append(t.Directions, recheckDirection(&s))
+			}
+		}
+	}
+	return t
+}
+
+func recheckDirection(s *recheck.Standing) record.RecheckDirection {
+	d := record.RecheckDirection{HistoryFigure: record.HistoryFigure{Direction: s.Name, Limiter: s.Limiter,
+		RTTMinS: told(s.RTTMin)}, Results: s.Results, State: string(s.State)}
+	if s.GoodputBps > 0 {
+		d.GoodputBps = &s.GoodputBps
+	}
+	if s.UsualBps > 0 {
+		d.UsualBps = &s.UsualBps
+	}
+	return d
+}
+
+// RecheckEvent says what a visit led to.
+func RecheckEvent(peer string, e *recheck.Event) record.RecheckEvent {
+	out := record.RecheckEvent{Event: string(e.What), Far: peer, Direction: e.Direction, Metric: string(e.Metric),
+		At: e.At, Since: e.Since, RunID: e.RunID, Before: e.Before, After: e.After, Confidence: "high"}
+	if e.Shift.LowConfidence {
+		out.Confidence = "low"
+	}
+	before, after := &e.Shift.Before, &e.Shift.After
+	switch e.Metric {
+	case recheck.Goodput:
+		out.BeforeBps, out.AfterBps = before, after
+	case recheck.RTT:
+		out.BeforeRTTMinS, out.AfterRTTMinS = before, after
+	default:
+		return out
+	}
+	switch {
+	case e.What == change.Dipped && *after > *before:
+		out.Event = "rise"
+	case e.What == change.Back:
+		return out
+	}
+	out.P = &e.Shift.P
+	return out
+}
