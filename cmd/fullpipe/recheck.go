@@ -30,7 +30,7 @@ type recheckFlags struct {
 	quietHours string
 	zone       string
 	tell       tellFlags
-	scrapes    scrapeFlags
+	scrapes    listenFlags
 }
 
 // leastEvery is the shortest mean time between tests of one far end: the next one must not
@@ -74,7 +74,7 @@ The status is 3 where anything but "back" was told, else 1 where a test failed.`
 	fl.StringVar(&f.quietHours, "quiet-hours", "", "`spans` of the day without tests: 08:00-18:00, several with commas")
 	fl.StringVar(&f.zone, "zone", "Local", "the time zone of days and quiet hours, as Europe/Berlin")
 	f.tell.register(fl)
-	f.scrapes.register(fl)
+	registerScrapes(&f.scrapes, fl)
 	fl.Lookup("listen").Usage = "with --every: serve metrics to Prometheus (OpenMetrics) at this ADDR:PORT"
 	addStoreFlag(fl)
 	fl.Bool("record", false, "in a lab: keep the results in the history, which is what this is for")
@@ -169,7 +169,7 @@ func (f *recheckFlags) run(cmd *cobra.Command, args []string) error {
 		Test:     k.test, Load: k.load, Spent: k.spent, Lock: k.lock, Tell: k.tell}
 	cfg.Now, cfg.Sleep = clockOf(cmd.Context())
 	if f.scrapes.address != "" {
-		stop, err := f.scrapes.serve(cmd, k.exporter)
+		stop, err := f.scrapes.serveMetrics(cmd, k.exporter)
 		if err != nil {
 			return err
 		}

@@ -97,8 +97,8 @@ func (e *exporter) serve(l net.Listener, token string) (stop func()) {
 	return func() { _ = s.Close(); <-done }
 }
 
-// serve listens for scrapes and says where.
-func (f *scrapeFlags) serve(cmd *cobra.Command, e *exporter) (stop func(), err error) {
+// serveMetrics listens for scrapes and says where.
+func (f *listenFlags) serveMetrics(cmd *cobra.Command, e *exporter) (stop func(), err error) {
 	l, token, err := f.listen()
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (f *scrapeFlags) serve(cmd *cobra.Command, e *exporter) (stop func(), err e
 func (f *watchFlags) export(cmd *cobra.Command, cfg watch.Config, follow following) error {
 	m := watch.NewMetrics()
 	e := &exporter{metrics: m}
-	stop, err := f.scrapes.serve(cmd, e)
+	stop, err := f.scrapes.serveMetrics(cmd, e)
 	if err != nil {
 		return err
 	}
