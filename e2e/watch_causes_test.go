@@ -53,7 +53,6 @@ type watchedCause struct {
 	name     string
 	limiters []string // each is right
 	path     string   // beside rate and round trip
-	tuned    string   // at both ends before: a shell's words
 	shaped   string   // at the sender before; $DEVICE is the link
 	far      string   // the server, "" is iperf3's
 	near     string   // the client
