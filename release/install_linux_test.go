@@ -12,14 +12,14 @@ import (
 )
 
 // inside installs the package into a copy of this system that is written to memory, uses
-// it, removes it, and leaves what was written in $1/upper.
+// it as somebody who never did, removes it, and leaves what was written in $1/upper.
 const inside = `set -e
 mount -t tmpfs tmpfs "$1"
 mkdir "$1/upper" "$1/work" "$1/root"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
 for d in proc sys dev; do mount --rbind "/$d" "$1/root/$d"; done
 cp "$2" "$1/root/package.deb"
-within() { chroot "$1/root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root sh -ec "$2"; }
+within() { chroot "$1/root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/new/home sh -ec "$2"; }
 within "$1" 'dpkg -i /package.deb >/dev/null
 	rm /package.deb
 	fullpipe version | grep -q v1.2.3

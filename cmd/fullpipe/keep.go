@@ -67,8 +67,8 @@ func seal(cmd *cobra.Command, doc record.Document) {
 	e.PathKey = seriesOf(cmd, e.HostID, record.Summarize(doc).Far).Key()
 }
 
-// hostID is this host's name in records. Under sudo it is the one that the user keeps, who
-// makes it where there is none yet.
+// hostID is this host's name in records, made where there is none yet and the record is
+// kept; else "". Under sudo it is the one that the user keeps, who makes it.
 func hostID(cmd *cobra.Command) (string, error) {
 	uid := behindSudo()
 	if uid == "" {
@@ -76,7 +76,11 @@ func hostID(cmd *cobra.Command) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return store.HostID(dir)
+		if wanted(cmd) {
+			return store.HostID(dir)
+		}
+		id, _ := store.ReadHostID(dir)
+		return id, nil
 	}
 	if !wanted(cmd) {
 		return "", nil

@@ -77,7 +77,7 @@ func noteWaiting(cmd *cobra.Command, err error) {
 
 // deliver stores what a lab's command left in the outbox, since no server is in reach there.
 func deliver(cmd *cobra.Command) {
-	if cmd.Flag("store") == nil {
+	if cmd.Flag("store") == nil || !flagged(cmd, "record") {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), 10*time.Second)

@@ -13,7 +13,7 @@ func latencyRows(l *record.Latency, t *table) {
 		return
 	}
 	text := SecondsText(l.IdleS) + " idle"
-	if l.LoadedS == nil {
+	if l.LoadedS == nil || l.LoadedP95S == nil || l.AddedS == nil {
 		t.row("small packets", fmt.Sprintf("%s; too few under load to say more (%s)", text, l.Method))
 		return
 	}

@@ -175,7 +175,7 @@ func SweepFindings(s *record.Sweep) []string {
 	var lines []string
 	for i := range s.Cells {
 		c := &s.Cells[i]
-		if !c.Best {
+		if !c.Best || !c.Measured() {
 			continue
 		}
 		line := fmt.Sprintf("Best %s: %s by %s", c.Direction, SweepCellGoodputText(c), SweepCellName(c))
@@ -183,7 +183,7 @@ func SweepFindings(s *record.Sweep) []string {
 			line += fmt.Sprintf(" (limited by %s)", c.Limiter)
 		}
 		for j := range s.Cells {
-			if e := &s.Cells[j]; e.Enough && !e.Best && e.Direction == c.Direction {
+			if e := &s.Cells[j]; e.Enough && e.Measured() && !e.Best && e.Direction == c.Direction {
 				line += fmt.Sprintf("; enough, within 2 %% of it: %s with %s", SweepCellName(e), SweepCellGoodputText(e))
 			}
 		}

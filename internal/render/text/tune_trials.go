@@ -134,9 +134,12 @@ func remedyVerdict(r *record.TuneRemedy) string {
 	return "no gain to be seen" + beside + ", " + runs
 }
 
-// bar draws a share with eighths of a cell.
+// bar draws a share with eighths of a cell; NaN, where nothing was reached, is nothing.
 func bar(share float64) string {
-	eighths := int(min(max(share, 0), 1)*longestBar*8 + 0.5) // NaN, where nothing was reached, is 0
+	if !(share > 0) {
+		return ""
+	}
+	eighths := int(min(share, 1)*longestBar*8 + 0.5)
 	text := strings.Repeat("█", eighths/8)
 	if rest := eighths % 8; rest > 0 {
 		text += string([]rune(" ▏▎▍▌▋▊▉")[rest])
