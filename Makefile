@@ -27,7 +27,7 @@ tools: ## installs what the tests need when root on Debian, names it elsewhere
 .PHONY: test
 test: tools ## everything; labs of the real kernel's tests have the machine to themselves
 	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v /e2e)
-	$(GO) test -timeout 20m ./e2e/...
+	$(GO) test -timeout 40m ./e2e/...
 
 .PHONY: bank
 bank: build ## measures the figures of docs/benchmarks.md on this machine (long); RUN=TestBankLab for a part
