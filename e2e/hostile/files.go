@@ -11,6 +11,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -140,7 +141,7 @@ func files() (all []farEnd) {
 	return all
 }
 
-// markup replaces every text of a stored document that is not what tells its kind.
+// markup replaces every text of a stored document that is neither what tells its kind nor a time.
 func markup(in io.Reader, out io.Writer) error {
 	var doc any
 	if err := json.NewDecoder(in).Decode(&doc); err != nil {
@@ -160,7 +161,8 @@ func marked(v any, key string) any {
 			v[i] = marked(one, key)
 		}
 	case string:
-		if key != "schema" && key != "protocol" && !strings.HasSuffix(key, "_at") && key != "at" {
+		_, err := time.Parse(time.RFC3339, v)
+		if timed := err == nil; !timed && key != "schema" && key != "protocol" {
 			return `"'></script></style></svg><script>hurt()</script><img src=x onerror=hurt()><svg onload=hurt()>` + "\u202e" +
 				`javascript:hurt()`
 		}
