@@ -3,9 +3,17 @@ export CGO_ENABLED = 0
 
 BIN = bin/fullpipe
 
+# What the compiler is told of the busiest functions. It is not named default.pgo: go vet, go test and go build would
+# compile everything a second time with it.
+PROFILE = cmd/fullpipe/busy.pgo
+
 .PHONY: build
 build: ## one static binary in bin/
-	$(GO) build -o $(BIN) ./cmd/fullpipe
+	$(GO) build -pgo=$(PROFILE) -o $(BIN) ./cmd/fullpipe
+
+.PHONY: profile
+profile: ## writes that anew, from diagnosing recordings (a minute)
+	$(GO) test ./internal/diagnose -run '^$$' -bench BenchmarkDiagnose -benchtime 30s -cpuprofile $(PROFILE) -o /dev/null
 
 .PHONY: demo
 demo: build ## the main job on two embedded labs, in under two minutes
@@ -26,18 +34,22 @@ tools: ## installs what the tests need when root on Debian, names it elsewhere
 
 .PHONY: test
 test: tools ## everything; labs of the real kernel's tests have the machine to themselves
-	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v /e2e)
-	$(GO) test -timeout 40m ./e2e/...
+	@GO="$(GO)" .ci/packages $(ALSO)
+	$(MAKE) e2e
+
+.PHONY: e2e
+e2e: tools ## the real kernel, programs and browsers; four tests at once, as most wait for links and clocks
+	$(GO) test -timeout 40m -parallel 4 ./e2e/...
 
 .PHONY: bank
 bank: build ## measures the figures of docs/benchmarks.md on this machine (long); RUN=TestBankLab for a part
-	@.ci/tools tshark
+	@.ci/tools tshark rsync smbclient samba
 	FULLPIPE_BANK=1 FULLPIPE_BANK_OUT=$(CURDIR)/docs/benchmarks.jsonl \
-		$(GO) test -count=1 -timeout 6h -p 1 -parallel 4 -run '$(or $(RUN),TestBank)' -v ./e2e
+		$(GO) test -count=1 -timeout 12h -p 1 -parallel 4 -run '$(or $(RUN),TestBank)' -v ./e2e
 	$(GO) run ./e2e/bankdoc < docs/benchmarks.jsonl > docs/benchmarks.md
 
 .PHONY: fuzz
-fuzz: ## fuzzes every target for TIME each (2m); the hostile bank does those that strangers reach for ten minutes
+fuzz: ## fuzzes every target for TIME each (2m); `make bank RUN=TestBankHostile/fuzz` goes on with a longer campaign
 	.ci/fuzz $(or $(TIME),2m)
 
 .PHONY: experiments
@@ -78,4 +90,4 @@ clean:
 
 .PHONY: help
 help:
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'

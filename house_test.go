@@ -31,9 +31,9 @@ var floors = [][]string{
 		"internal/watch/paths", "internal/recheck"},
 	// instruments
 	{"internal/socket", "internal/output", "internal/path", "internal/engine", "internal/datagram",
-		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/download", "internal/server", "internal/peer",
-		"internal/capture",
-		"internal/lab", "internal/host", "internal/steer",
+		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/ndt7", "internal/download", "internal/server",
+		"internal/peer", "internal/capture",
+		"internal/lab", "internal/lab/still", "internal/host", "internal/steer",
 		"internal/sockdiag", "autobuf"},
 	// loops
 	{"internal/watch", "internal/tune", "internal/tune/simpeer", "internal/sweep", "internal/rfc6349", "internal/report",

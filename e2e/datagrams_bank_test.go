@@ -78,7 +78,7 @@ func theirDatagrams(t *testing.T, ctx context.Context, port, rate, seconds strin
 }
 
 func ourDatagrams(t *testing.T, ctx context.Context, port, rate, seconds string) datagramRun {
-	ours := builtProgram(t)
+	ours := fullpipeProgram(t)
 	return runDatagrams(t, exec.CommandContext(ctx, ours, "serve", "--iperf3", "--quiet", "--listen", "127.0.0.1:"+port),
 		exec.CommandContext(ctx, ours, "measure", "iperf3://127.0.0.1:"+port, "--udp", "--rate", rate, "-t", seconds+"s",
 			"--json"), func(out []byte) datagramRun {

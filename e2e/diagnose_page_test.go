@@ -6,10 +6,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -21,23 +17,6 @@ import (
 	pages "github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
 )
-
-// browser starts a headless Chromium for a test.
-func browser(t *testing.T, problem func(event any), more ...chromedp.ExecAllocatorOption) context.Context {
-	t.Helper()
-	program, err := exec.LookPath("chromium")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip("chromium is not installed")
-	}
-	ctx, cancel := chromedp.NewContext(t.Context(), chromedp.WithListener(problem),
-		chromedp.WithAllocatorOptions(append(more, chromedp.ExecPath(program), chromedp.NoSandbox,
-			chromedp.WindowSize(1200, 1000))...))
-	t.Cleanup(cancel)
-	return ctx
-}
 
 // page is what diagnose --html writes about a recorded capture.
 func page(t *testing.T, file string) []byte {
@@ -66,6 +45,7 @@ func page(t *testing.T, file string) []byte {
 // TestDiagnosePage opens the page in a real browser: the pictures stand, a drag zooms all
 // of a transfer's graphs, hovering reads values, a double click goes back, nothing fails.
 func TestDiagnosePage(t *testing.T) {
+	t.Parallel()
 	html := page(t, "../internal/diagnose/testdata/loss-1pc-cubic.near.pcap.zst")
 	if n := bytes.Count(html, []byte(`<svg class="chart"`)); n < 4 {
 		t.Fatalf("%d graphs without scripts", n)
@@ -75,18 +55,8 @@ func TestDiagnosePage(t *testing.T) {
 			t.Errorf("the page asks for something outside itself: %s", outside)
 		}
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Write(html)
-	}))
-	defer server.Close()
-	problems := make(chan string, 100)
-	ctx := browser(t, func(event any) {
-		if kind := fmt.Sprintf("%T", event); strings.Contains(kind, "ExceptionThrown") {
-			problems <- fmt.Sprintf("%s: %+v", kind, event)
-		}
-	})
-	if err := chromedp.Do(ctx, chromedp.Navigate(server.URL),
+	ctx := scripted(t)
+	if err := chromedp.Do(ctx, chromedp.Navigate(servedPage(t, html)),
 		chromedp.WaitVisible(chromedp.CSS("svg.chart"))); err != nil {
 		t.Fatal(err)
 	}
@@ -134,18 +104,4 @@ func TestDiagnosePage(t *testing.T) {
 			t.Errorf("hovering reads %q, without %q", read, want)
 		}
 	}
-	select {
-	case problem := <-problems:
-		t.Error(problem)
-	default:
-	}
-}
-
-func evaluate(t *testing.T, ctx context.Context, expression string) string {
-	t.Helper()
-	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](expression))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
 }

@@ -30,6 +30,7 @@ func TestBankDiagnoseSpeed(t *testing.T) {
 	bankOnly(t)
 	const packets, rounds = 5_000_000, 9
 	const few, slowRounds = 100_000, 3 // tshark takes five seconds or more for a million
+	program := releasedProgram(t)
 	for _, connections := range []int{1, 1000} {
 		file, slice := filepath.Join(t.TempDir(), "headers.pcap"), filepath.Join(t.TempDir(), "few.pcap")
 		writeCapture(t, file, connections, packets)
@@ -38,14 +39,14 @@ func TestBankDiagnoseSpeed(t *testing.T) {
 		var memory int64
 		for round := range rounds {
 			alone(t, func() {
-				ours := ran(t, "taskset", "-c", "0", fullpipeProgram(t), "diagnose", "--json", file)
+				ours := ran(t, "taskset", "-c", "0", program, "diagnose", "--json", file)
 				theirs := ran(t, "taskset", "-c", "0", "tcptrace", "-n", "-l", "-r", file)
-				both := ran(t, "taskset", "-c", "0,1", fullpipeProgram(t), "diagnose", "--json", file)
+				both := ran(t, "taskset", "-c", "0,1", program, "diagnose", "--json", file)
 				one, theirOne = append(one, packets/ours.processor), append(theirOne, packets/theirs.processor)
 				two, theirTwo = append(two, packets/both.wall), append(theirTwo, packets/theirs.wall)
 				memory = max(memory, ours.memory, both.memory)
 				if round < slowRounds {
-					ours := ran(t, "taskset", "-c", "0", fullpipeProgram(t), "diagnose", "--json", slice)
+					ours := ran(t, "taskset", "-c", "0", program, "diagnose", "--json", slice)
 					theirs := ran(t, "taskset", "-c", "0", "tshark", "-r", slice, "-q", "-z", "conv,tcp")
 					fewOurs, fewTheirs = append(fewOurs, few/ours.processor), append(fewTheirs, few/theirs.processor)
 				}
@@ -59,7 +60,7 @@ func TestBankDiagnoseSpeed(t *testing.T) {
 		if connections > 1 {
 			recordFactor(t, "two processors, "+what, "tcptrace on one", 8, two, theirTwo)
 		}
-		recordFactor(t, "one processor, the first 100,000 packets of the same", "tshark -z conv,tcp", 1, fewOurs, fewTheirs)
+		recordFactor(t, "one processor, the first 100,000 of "+what, "tshark -z conv,tcp", 1, fewOurs, fewTheirs)
 		recordMemory(t, what, 200e6, memory, fmt.Sprintf("the most of %d runs", 2*rounds))
 	}
 }
@@ -69,6 +70,7 @@ func TestBankDiagnoseSpeed(t *testing.T) {
 // minute, on a busy machine two.
 func TestBankDiagnoseMemory(t *testing.T) {
 	bankOnly(t)
+	program := releasedProgram(t)
 	for _, c := range []struct {
 		name  string
 		limit float64
@@ -83,7 +85,7 @@ func TestBankDiagnoseMemory(t *testing.T) {
 				2_000_000)
 		}},
 	} {
-		cmd := exec.Command(fullpipeProgram(t), "diagnose", "--json", "-")
+		cmd := exec.Command(program, "diagnose", "--json", "-")
 		in, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -140,6 +142,18 @@ func ran(t *testing.T, args ...string) cost {
 
 func memoryOf(cmd *exec.Cmd) int64 {
 	return cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss * 1024
+}
+
+// releasedProgram is the program as a release and `make build` compile it.
+func releasedProgram(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "fullpipe")
+	build := exec.Command("go", "build", "-pgo=../cmd/fullpipe/busy.pgo", "-o", program, "../cmd/fullpipe")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v: %s", err, out)
+	}
+	return program
 }
 
 func fullpipeProgram(t *testing.T) string {

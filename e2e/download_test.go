@@ -119,6 +119,7 @@ func certificate(t *testing.T, dir string, address net.IP) *x509.CertPool {
 }
 
 func TestDownloadsFromNginx(t *testing.T) {
+	t.Parallel()
 	plain, secure, roots := nginx(t)
 	for _, c := range []struct {
 		name, address string
@@ -144,7 +145,9 @@ func TestDownloadsFromNginx(t *testing.T) {
 				t.Fatal(err)
 			}
 			span, ok := result.Received()
-			if !ok || !result.Complete || span.Bytes < 4<<20 || span.Bytes > 8<<20 {
+			// The count begins when the request is known to be out: on a busy machine the first read may come before.
+			const oneRead = 64 << 10
+			if !ok || !result.Complete || span.Bytes < 4<<20-oneRead || span.Bytes > 8<<20 {
 				t.Errorf("%d bytes, complete %v", span.Bytes, result.Complete)
 			}
 			if b := result.Near.Streams[0].ReceiveBuffer; c.window > 0 && (b.Effective == 0 || b.Effective > 2*c.window) {

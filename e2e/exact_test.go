@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/lab/still"
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 )
 
@@ -17,13 +18,13 @@ type exact struct {
 	crowded          bool // the machine is busy on purpose: only the lab's own lateness decides
 	counted, dropped int
 	worst            printed.LinkLate // of what counted
-	began            stillness
+	began            still.Time
 }
 
 // more says whether another run is wanted, and may be had: as many as were asked for, and so
 // many more that the dropped ones are few among them.
 func (e *exact) more() bool {
-	e.began = stoodStill()
+	e.began = still.Now()
 	return !e.enough() && e.counted+e.dropped < 3*max(1, e.want)+4
 }
 
@@ -34,7 +35,7 @@ func (e *exact) enough() bool {
 
 // keep says whether the run since more was asked counts.
 func (e *exact) keep(l *printed.Late) bool {
-	if l == nil || !l.Believable || !e.crowded && stoodStill().since(e.began).disturbs() {
+	if l == nil || !l.Believable || !e.crowded && still.Now().Since(e.began).Disturbs() {
 		e.dropped++
 		return false
 	}

@@ -26,7 +26,7 @@ func settingsOf(t *testing.T, e *lab.End) string {
 // TestTuneAppliesAtBothEnds raises the ceilings of both hosts, through the lab and through
 // ssh, where only both together help, and undo takes both back.
 func TestTuneAppliesAtBothEnds(t *testing.T) {
-	program := builtProgram(t)
+	program := fullpipeProgram(t)
 	for _, way := range []string{"lab", "ssh"} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()

@@ -84,6 +84,7 @@ server { listen 444 ssl; %[2]s } }`, dir, tls)
 // A download's own receive window, the server's send buffer and the path, told apart as
 // far as a receiver can.
 func TestDownloadsOverALink(t *testing.T) {
+	t.Parallel()
 	l, env := webSite(t, "rate=20mbit,rtt=40ms,queue=1bdp")
 	for _, c := range []struct {
 		name, url string

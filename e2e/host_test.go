@@ -29,7 +29,9 @@ func builds(name, source string, built *bool) func() (string, error) {
 			return "", err
 		}
 		path := filepath.Join(dir, name)
-		if out, err := exec.Command("go", "build", "-o", path, source).CombinedOutput(); err != nil {
+		build := exec.Command("go", "build", "-o", path, source)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as users have it, and runs at any far end
+		if out, err := build.CombinedOutput(); err != nil {
 			return "", errors.Join(err, errors.New(string(out)))
 		}
 		return path, nil

@@ -5,8 +5,6 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 )
@@ -27,8 +25,8 @@ func bankTime(t *testing.T, otherwise time.Duration) time.Duration {
 
 // TestBankHostile has three parts, each to be run by itself (RUN=TestBankHostile/soak):
 // every far end of the corpus against every command that meets it, each waited out; all
-// strangers at one server for an hour; and every fuzz target of what they reach for ten
-// minutes. FULLPIPE_BANK_TIME is another time for the hour and for each ten minutes.
+// strangers at one server for an hour; and every fuzz target for its time, which goes on where an
+// earlier run ended. FULLPIPE_BANK_TIME is another time for the hour, and all that fuzzing may take.
 func TestBankHostile(t *testing.T) {
 	bankOnly(t)
 	const section = "Hostile far ends"
@@ -46,41 +44,5 @@ func TestBankHostile(t *testing.T) {
 			record(t, row)
 		}
 	})
-	t.Run("fuzz", func(t *testing.T) {
-		length := bankTime(t, 10*time.Minute)
-		for _, room := range reached {
-			for _, target := range fuzzTargets(t, room) {
-				t.Run(room+"/"+target, func(t *testing.T) {
-					out, err := exec.CommandContext(t.Context(), "go", "test", "-run", "^$", "-fuzz", "^"+target+"$", "-fuzztime",
-						length.String(), "../internal/"+room).CombinedOutput()
-					if err != nil {
-						t.Errorf("%v: %s", err, out)
-					}
-					record(t, bankRow{Section: section, Case: "fuzz " + room + " " + target, Claim: "neither panics nor hangs",
-						Measured: length.String(), Spread: "1 run", Verdict: passed(err == nil),
-						Command: "make bank RUN=TestBankHostile/fuzz/" + room + "/" + target})
-				})
-			}
-		}
-	})
-}
-
-// reached are the packages that read what strangers, far ends and files of others say.
-var reached = []string{"probe", "iperf3", "datagram", "capture", "flow", "render", "host", "audit", "plan", "sweep",
-	"peer"}
-
-// fuzzTargets are a package's, as it says itself: a name that is wrong would be fuzzed for
-// nothing, without an error.
-func fuzzTargets(t *testing.T, room string) (all []string) {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "test", "-list", "^Fuzz", "../internal/"+room).Output()
-	for line := range strings.Lines(string(out)) {
-		if strings.HasPrefix(line, "Fuzz") {
-			all = append(all, strings.TrimSpace(line))
-		}
-	}
-	if err != nil || len(all) == 0 {
-		t.Fatalf("%s has no fuzz targets: %v: %s", room, err, out)
-	}
-	return all
+	t.Run("fuzz", func(t *testing.T) { fuzzes(t, bankTime(t, 12*time.Hour)) })
 }

@@ -6,13 +6,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +47,7 @@ func soaked(t *testing.T, length time.Duration) (s siege) {
 		t.Fatal(err)
 	}
 	l.Far.AwaitListener(t.Context(), far)
-	crowd := fmt.Sprintf("echo 0 > %s; exec %s strangers 127.0.0.1:5201 1000000000 100 300ms", halfCore(t),
+	crowd := fmt.Sprintf("echo 0 > %s; exec %s strangers 127.0.0.1:5201 1000000000 100 300ms", slowedTo(t, 0.5).procs(),
 		hostileProgram(t))
 	run := func(hostile bool) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends what stands still
@@ -161,39 +158,6 @@ func (s *siege) rows(length time.Duration) []bankRow {
 			fmt.Sprintf("%.1f MiB at most; %d to %d descriptors", float64(slices.Max(s.resident))/1024,
 				slices.Min(s.files), slices.Max(s.files)), passed(late < 1.1*early+4096 && slices.Max(s.resident) < 256<<10)),
 	}
-}
-
-// halfCore makes a control group of half a processor, under this process's own where the
-// first version of them holds, and answers the file that takes its processes in.
-func halfCore(t *testing.T) string {
-	t.Helper()
-	name := fmt.Sprintf("fullpipe-hostile-%d", os.Getpid())
-	dir, limits := filepath.Join("/sys/fs/cgroup", name), map[string]string{"cpu.max": "50000 100000"}
-	own, err := os.ReadFile("/proc/self/cgroup")
-	for line := range strings.Lines(string(own)) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) == 3 && slices.Contains(strings.Split(parts[1], ","), "cpu") {
-			dir = filepath.Join("/sys/fs/cgroup/cpu", parts[2], name)
-			limits = map[string]string{"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "50000"}
-		}
-	}
-	err = errors.Join(err, os.Mkdir(dir, 0o755))
-	for file, value := range limits {
-		err = errors.Join(err, os.WriteFile(filepath.Join(dir, file), []byte(value), 0))
-	}
-	t.Cleanup(func() {
-		for range 100 { // its last processes may still be on their way out
-			if os.Remove(dir) == nil {
-				return
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
-		t.Errorf("%s is left", dir)
-	})
-	if err != nil {
-		t.Skipf("no group of half a core: %v", err)
-	}
-	return filepath.Join(dir, "cgroup.procs")
 }
 
 // admissionProgram connects some times with the key and prints the seconds that each took, -1

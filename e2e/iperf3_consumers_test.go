@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
 	"os/exec"
@@ -14,7 +15,12 @@ import (
 )
 
 // consumers are the programs of PyPI that read iperf3's output or speak its protocol.
-var consumers = []string{"iperf3==0.1.11", "wiperf-poller==0.3.6", "timeout-decorator==0.5.0", "uiperf3==0.1.2"}
+// What they need themselves is named too, so that nothing else comes along.
+var consumers = []string{"iperf3==0.1.11", "wiperf-poller==0.3.6", "timeout-decorator==0.5.0", "uiperf3==0.1.2",
+	"iperf3-lib==0.4.1", "throughpy==0.1", "piperf3==0.0.11", "typer==0.29.2", "rich==15.0.0", "pydantic==2.14.3",
+	"pydantic-core==2.50.4", "pydantic-settings==2.16.3", "annotated-types==0.8.0", "annotated-doc==0.0.7",
+	"typing-extensions==4.16.0", "typing-inspection==0.4.5", "python-dotenv==1.2.4", "shellingham==1.5.4",
+	"autoiperf3==0.1.2", "iperflexer==0.1.4", "markdown-it-py==4.3.0", "mdurl==0.1.2", "pygments==2.21.0", "pyyaml==6.0.3"}
 
 // python answers a command that runs testdata/consumers.py with the programs installed; CI
 // has to be able to.
@@ -22,7 +28,7 @@ func python(t *testing.T) func(args ...string) *exec.Cmd {
 	t.Helper()
 	site := t.TempDir()
 	out, err := exec.CommandContext(t.Context(), "python3", append([]string{"-m", "pip", "install", "--quiet", "--no-deps",
-		"--target", site}, consumers...)...).CombinedOutput()
+		"--ignore-requires-python", "--target", site}, consumers...)...).CombinedOutput()
 	if err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatalf("%v: %s", err, out)
@@ -37,8 +43,11 @@ func python(t *testing.T) func(args ...string) *exec.Cmd {
 	}
 }
 
-// TestConsumersOfIperf3: a Python wrapper and a poller read the same figures of what we
-// print as of what iperf3 prints, and another implementation's client tests with our server.
+// TestConsumersOfIperf3: a Python wrapper, a poller and a Prometheus exporter read the same
+// figures of what we print as of what iperf3 prints, a front-end shows them (which iperf3
+// before 3.19 has too few keys for), a scraper and a parser of lines find the same, one that runs
+// both ends tells the same figures of each, and another implementation's client tests with our
+// server.
 func TestConsumersOfIperf3(t *testing.T) {
 	t.Parallel()
 	ours, err := fullpipe()
@@ -79,6 +88,79 @@ func TestConsumersOfIperf3(t *testing.T) {
 					t.Errorf("%s %q: %s is %v of ours, %v of iperf3's", consumer, options, key, mine[key], theirs[key])
 				}
 			}
+		}
+	}
+
+	bin := t.TempDir()
+	if err := os.Symlink(ours, filepath.Join(bin, "iperf3")); err != nil {
+		t.Fatal(err)
+	}
+	path := "PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")
+	for _, streams := range []string{"1", "2"} {
+		var found [2][]string
+		for i, env := range [][]string{nil, {path}} {
+			cmd := run("lines", port, "1", streams)
+			cmd.Env = append(cmd.Env, env...)
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("throughpy: %v\n%s", err, out)
+			}
+			found[i] = shapeOf(string(out))
+		}
+		if len(found[0]) < 3 || !slices.Equal(found[0], found[1]) {
+			t.Errorf("throughpy with %s: of iperf3's %q, of ours %q", streams, found[0], found[1])
+		}
+	}
+	var told [2][]string
+	for i, env := range [][]string{nil, {path}} {
+		cmd := run("both", "127.0.0.1", freePort(t))
+		cmd.Env = append(cmd.Env, env...)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("autoiperf3: %v\n%s", err, out)
+		}
+		for line := range strings.Lines(string(out)) {
+			key, _, _ := strings.Cut(line, "\t")
+			told[i] = append(told[i], key)
+		}
+	}
+	if len(told[0]) < 20 || !slices.Equal(told[0], told[1]) {
+		t.Errorf("autoiperf3: of iperf3's %q, of ours %q", told[0], told[1])
+	}
+	for _, options := range []string{"-n 2M", "-n 2M -R -P 2", "-u -n 200K"} {
+		var found [2]string
+		for i, program := range [][]string{{real}, {ours, "iperf3"}} {
+			args := append(slices.Clone(program[1:]), "-c", "127.0.0.1", "-p", port)
+			printed, err := exec.CommandContext(t.Context(), program[0], append(args, strings.Fields(options)...)...).Output()
+			file := filepath.Join(t.TempDir(), "printed.txt")
+			if err = errors.Join(err, os.WriteFile(file, printed, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			read, err := run("text", file).Output()
+			if err != nil {
+				t.Fatalf("iperflexer: %v\n%s", err, read)
+			}
+			found[i] = string(read)
+		}
+		if !strings.Contains(found[0], "bandwidth") || found[0] != found[1] {
+			t.Errorf("iperflexer %s: of iperf3's %s, of ours %s", options, found[0], found[1])
+		}
+	}
+	for _, options := range []string{"", "-R", "-P 2"} {
+		cmd := run(append([]string{"front", "client", "127.0.0.1", "-p", port, "-n", "2M", "--output-dir", bin, "--run-id",
+			"front"}, strings.Fields(options)...)...)
+		cmd.Env = append(cmd.Env, path, "COLUMNS=200")
+		shown, err := cmd.CombinedOutput()
+		results, _ := filepath.Glob(filepath.Join(bin, "*_front", "results.json"))
+		whole := "Sent Data           │ 2.10 MB" // the client's count: a server of 3.12 may end before it has its own
+		if options == "-R" {
+			whole = "Received Data       │ 2.10 MB"
+		}
+		if err != nil || len(results) != 1 || !strings.Contains(string(shown), whole) {
+			t.Errorf("piperf3 %s: %v, %v\n%s", options, err, results, shown)
+		}
+		for _, file := range results {
+			os.Remove(file)
 		}
 	}
 

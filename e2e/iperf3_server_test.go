@@ -16,8 +16,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	face "github.com/fullpipe-net/fullpipe/internal/render/iperf3"
 )
 
 // freePort is a port of loopback that nobody had a moment ago.
@@ -85,37 +83,38 @@ func TestIperf3ServerKeyByKey(t *testing.T) {
 	}
 	real := needIperf3(t)
 	for _, options := range serverOptions {
-		client := append([]string{real, "--connect-timeout", "5000"}, strings.Fields(options)...)
-		if !strings.Contains(options, "-n") {
-			client = append(client, "-t", "1")
-		}
-		if !strings.Contains(options, "-u") {
-			client = append(client, "-b", "20M")
-		}
-		all := []map[string]string{{}, {}}
-		for i, server := range [][]string{{real, "-s", "-1", "-J"}, {ours, "iperf3", "-s", "-1", "-J"}} {
-			out, told, status := testedBy(t, server, client)
-			var doc map[string]any
-			if err := json.Unmarshal([]byte(out), &doc); err != nil || status != 0 {
-				t.Fatalf("%q: %v, client's status %d\n%s\n%s", options, err, status, out, told)
+		t.Run(options, func(t *testing.T) {
+			t.Parallel()
+			client := serverOptionsClient(real, options)
+			all := []map[string]string{{}, {}}
+			for i, server := range [][]string{{real, "-s", "-1", "-J"}, {ours, "iperf3", "-s", "-1", "-J"}} {
+				out, told, status := testedBy(t, server, client)
+				var doc map[string]any
+				if err := json.Unmarshal([]byte(out), &doc); err != nil || status != 0 {
+					t.Fatalf("%v, client's status %d\n%s\n%s", err, status, out, told)
+				}
+				keysOf("", doc, all[i])
 			}
-			keysOf("", doc, all[i])
-		}
-		theirs, mine := all[0], all[1]
-		for key, kind := range theirs {
-			if mine[key] != kind {
-				t.Errorf("%q: %s is %s there, %q here", options, key, kind, mine[key])
-			}
-		}
-		for key := range mine {
-			if theirs[key] == "" && face.Later[key] == "" && !strings.HasPrefix(key, ".fullpipe") {
-				t.Errorf("%q: %s is not there", options, key)
-			}
-		}
+			sameKeys(t, all[0], all[1])
+		})
 	}
 }
 
-// TestIperf3ServerText holds the server's text to the shape of iperf3's own, line by line.
+// serverOptionsClient is a client with one of serverOptions that tests for a second, or moves
+// what it is told to, at a rate that leaves the machine to others.
+func serverOptionsClient(real, options string) []string {
+	client := append([]string{real, "--connect-timeout", "5000"}, strings.Fields(options)...)
+	if !strings.Contains(options, "-n") {
+		client = append(client, "-t", "1")
+	}
+	if !strings.Contains(options, "-u") {
+		client = append(client, "-b", "20M")
+	}
+	return client
+}
+
+// TestIperf3ServerText holds the server's text, all that -V adds included, to the shape of iperf3's
+// own, line by line.
 func TestIperf3ServerText(t *testing.T) {
 	t.Parallel()
 	ours, err := fullpipe()
@@ -127,24 +126,20 @@ func TestIperf3ServerText(t *testing.T) {
 		if strings.Contains(options, "-O") {
 			continue // the two cut an omitted time differently
 		}
-		client := append([]string{real}, strings.Fields(options)...)
-		if !strings.Contains(options, "-n") {
-			client = append(client, "-t", "1")
-		}
-		if !strings.Contains(options, "-u") {
-			client = append(client, "-b", "20M")
-		}
-		var shapes [2][]string
-		for i, server := range [][]string{{real, "-s", "-1"}, {ours, "iperf3", "-s", "-1", "-q"}} {
-			out, told, status := testedBy(t, server, client)
-			if status != 0 {
-				t.Fatalf("%q: status %d\n%s\n%s", options, status, out, told)
+		t.Run(options, func(t *testing.T) {
+			t.Parallel()
+			var shapes [2][]string
+			for i, server := range [][]string{{real, "-s", "-1", "-V"}, {ours, "iperf3", "-s", "-1", "-q", "-V"}} {
+				out, told, status := testedBy(t, server, serverOptionsClient(real, options))
+				if status != 0 {
+					t.Fatalf("status %d\n%s\n%s", status, out, told)
+				}
+				shapes[i] = saidOnce(shapeOf(out))
 			}
-			shapes[i] = shapeOf(out)
-		}
-		if !slices.Equal(slices.Compact(shapes[0]), slices.Compact(shapes[1])) {
-			t.Errorf("%q: there\n%s\nhere\n%s", options, strings.Join(shapes[0], "\n"), strings.Join(shapes[1], "\n"))
-		}
+			if !slices.Equal(shapes[0], shapes[1]) {
+				t.Errorf("there\n%s\nhere\n%s", strings.Join(shapes[0], "\n"), strings.Join(shapes[1], "\n"))
+			}
+		})
 	}
 }
 
@@ -301,13 +296,31 @@ func TestIperf3ServerOptions(t *testing.T) {
 		t.Errorf("nobody came: status %d: %s", status, out)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"-s -t 5", "option of the client"}, {"-c 127.0.0.1 -1", "option of the server"}, {"-s -c 127.0.0.1", "-s"},
+		{"-s -t 5", "client only"}, {"-c 127.0.0.1 -1", "server only"}, {"-s -c 127.0.0.1", "both server and client"},
 		{"-c 127.0.0.1 --sctp", "SCTP"}, {"-c 127.0.0.1 -F /etc/hosts", "files are not sent"},
 		{"-s -A 0", "processors are not chosen"}, {"", "-c HOST, or -s"}, {"-c 127.0.0.1 --dscp none", "class"},
-		{"-s --rsa-private-key-path " + log, "--authorized-users-path"}, {"--nonsense", "--nonsense"},
+		{"-s --rsa-private-key-path " + log, "--authorized-users-path"},
+		{"-s --server-bitrate-limit 10M/x", "invalid time interval"}, {"-c 127.0.0.1 -p 0", "between 1 and 65535"},
+		{"-c 127.0.0.1 -p 99999", "between 1 and 65535"}, {"-c 127.0.0.1 -t 100000", "test duration too long"},
+		{"-c 127.0.0.1 -P 129", "number of parallel streams"}, {"-c 127.0.0.1 -i 61", "invalid report interval"},
+		{"-c 127.0.0.1 -l 2M", "block size too large"}, {"-c 127.0.0.1 -u -l 5", "block size invalid"},
+		{"-c 127.0.0.1 -w 1G", "socket buffer size too large"}, {"-c 127.0.0.1 -f x", "bad format specifier"},
+		{"-c 127.0.0.1 -S 256", "bad TOS value"}, {"-c 127.0.0.1 -n 1M -k 2", "only one test end condition"},
+		{"-c 127.0.0.1 -R --bidir", "both reverse and bidirectional"},
+		{"-c 127.0.0.1 --rcv-timeout 500", "valid only in receiving mode"}, {"-s -B 127.0.0.1%lo", "not at an interface"},
+		{"-c 127.0.0.1%lo --bind-dev eth0", "two interfaces"}, {"-c 127.0.0.1 -O 1 -n 1M", "omitted time"},
 	} {
 		if out, status := run(strings.Fields(c.args)...); status != 1 || !strings.HasPrefix(out,
 			"iperf3: parameter error - ") || !strings.Contains(out, c.want) {
+			t.Errorf("iperf3 %s: status %d: %s", c.args, status, out)
+		}
+	}
+	for _, c := range []struct{ args, want string }{
+		{"--nonsense", "unrecognized option '--nonsense'"}, {"-s -y", "invalid option -- 'y'"},
+		{"-c", "option requires an argument -- 'c'"},
+		{"-s --server-bitrate-limit", "option '--server-bitrate-limit' requires an argument"},
+	} { // as getopt_long has them
+		if out, status := run(strings.Fields(c.args)...); status != 1 || !strings.HasPrefix(out, "iperf3: "+c.want) {
 			t.Errorf("iperf3 %s: status %d: %s", c.args, status, out)
 		}
 	}

@@ -191,6 +191,7 @@ func TestRealIperf3ClientsOnOurServer(t *testing.T) {
 // A window that is asked for holds from the first segment on, however small, and for
 // nobody else's connections.
 func TestSmallWindowsHoldOnOurServer(t *testing.T) {
+	t.Parallel()
 	program := needIperf3(t)
 	reports := make(chan iperf3.Report, 4)
 	port := strconv.Itoa(ourServer(t, "127.0.0.1:0", reports))

@@ -128,15 +128,15 @@ func fullLine(t *testing.T, c lineCell, span time.Duration) (share float64, late
 	return float64(last.CarriedBytes-first.CarriedBytes) * 8 / (to - from).Seconds() / c.rate, late
 }
 
-// steadyLine answers what a link with a queue of 5 ms drops of datagrams at 95 % of its
-// rate, and how late it was with one at most.
-func steadyLine(t *testing.T, c lineCell, span time.Duration) (dropped int64, late lab.Account) {
+// steadyLine answers what a link with a queue of 5 ms carries and drops of datagrams at 95 %
+// of its rate, and how late it was with one at most.
+func steadyLine(t *testing.T, c lineCell, span time.Duration) (up link.Counters, late lab.Account) {
 	t.Helper()
 	s := startLine(t, c, max(int64(c.rate/8*0.005), 10*lineMTU))
 	defer s.lab.Close()
 	s.start(t, s.lab.Near, "steady")
 	<-time.After(span)
-	up, _ := s.up(t)
+	up, _ = s.up(t)
 	late, err := s.lab.Account()
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func steadyLine(t *testing.T, c lineCell, span time.Duration) (dropped int64, la
 	if want := 0.5 * c.rate / 8 * span.Seconds(); float64(up.DeliveredBytes) < want {
 		t.Errorf("%v: %d bytes came of %.0f at least: the sender was held up", c, up.DeliveredBytes, want)
 	}
-	return up.DroppedQueue, late
+	return up, late
 }
 
 // exchangesOn answers how many requests a second are answered, as a share of what the
@@ -209,8 +209,8 @@ func TestLinesAreFull(t *testing.T) {
 		return late, unless(share >= 0.995, "carried %.2f %% of its rate", 100*share)
 	}
 	steady := func(t *testing.T, c lineCell) (late lab.Account, wrong error) {
-		dropped, late := steadyLine(t, c, span)
-		return late, unless(dropped == 0, "dropped %d", dropped)
+		up, late := steadyLine(t, c, span)
+		return late, unless(up.DroppedQueue == 0, "dropped %d", up.DroppedQueue)
 	}
 	exchanges := func(t *testing.T, c lineCell) (late lab.Account, wrong error) {
 		share, late := exchangesOn(t, c)

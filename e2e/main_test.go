@@ -21,7 +21,9 @@ var programs = map[string]func() error{"serve": serveProgram, "transfer": transf
 	"take-file": takeFileProgram, "send-file": sendFileProgram,
 	"sink": sinkProgram, "source": sourceProgram, "exchanges": exchangesProgram, "steady": steadyProgram,
 	"spin": spinProgram, "vanish": vanishProgram, "confine": confineProgram, "wall-clock": wallClockProgram,
-	"admission": admissionProgram, "http2-server": http2ServerProgram, "http2-client": http2ClientProgram}
+	"admission": admissionProgram, "http2-server": http2ServerProgram, "http2-client": http2ClientProgram,
+	"short-connections": shortConnectionsProgram, "without-net-admin": withoutNetAdminProgram,
+	"path-windows": pathWindowsProgram}
 
 func TestMain(m *testing.M) {
 	lab.Engine()

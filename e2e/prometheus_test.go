@@ -21,6 +21,7 @@ import (
 // TestPrometheusReadsWatch has a real Prometheus scrape `watch --listen` with a token, load
 // the contributed alerts, and answer a query about what it read.
 func TestPrometheusReadsWatch(t *testing.T) {
+	t.Parallel()
 	prometheus, promtool := needProgram(t, "prometheus", "/usr/bin/prometheus"), needProgram(t, "promtool",
 		"/usr/bin/promtool")
 	program, err := fullpipe()

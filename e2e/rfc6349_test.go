@@ -4,12 +4,9 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,10 +15,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/chromedp"
 
 	pages "github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
@@ -215,6 +208,7 @@ func TestRFC6349Interrupted(t *testing.T) {
 // TestRFC6349Page opens a report in a real browser, on a desk and on a phone, light, dark
 // and printed: it fits, is whole without anything from outside, and its text can be read.
 func TestRFC6349Page(t *testing.T) {
+	t.Parallel()
 	line := &simpath.Path{RateBps: 100e6, RTT: 40 * time.Millisecond, MSS: 1448, Queue: 500e3, Harm: 1, AutoWindow: 1e6,
 		Noise: simpath.Noise{Dev: 0.002}}
 	cfg := rfc6349.Config{Peer: simpeer.New(line, 1), Directions: []transfer.Direction{transfer.Up, transfer.Down},
@@ -235,30 +229,8 @@ func TestRFC6349Page(t *testing.T) {
 			t.Errorf("the page holds %s", outside)
 		}
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Write(written.Bytes())
-	}))
-	defer server.Close()
-	ctx := browser(t, func(any) {})
-	for _, view := range []struct {
-		scheme string
-		width  int64
-	}{{"light", 1200}, {"dark", 1200}, {"light", 390}, {"dark", 390}} {
-		scheme := chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-			_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia,
-				emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
-					Value: view.scheme}}})
-			return err
-		})
-		if err := chromedp.Do(ctx, chromedp.EmulateViewport(view.width, 900), scheme, chromedp.Navigate(server.URL),
-			chromedp.WaitVisible(chromedp.CSS("svg.figure"))); err != nil {
-			t.Fatal(err)
-		}
-		name := fmt.Sprintf("%s, %d wide", view.scheme, view.width)
-		if got := evaluate(t, ctx, `String(document.documentElement.scrollWidth - innerWidth)`); got != "0" {
-			t.Errorf("%s: the page is %s pixels wider than the screen", name, got)
-		}
+	ctx := scripted(t)
+	eachView(t, ctx, servedPage(t, written.Bytes()), "svg.figure", func(name string) {
 		const contrast = `(() => {
 			const luminance = c => { const [r, g, b] = c.match(/[\d.]+/g).slice(0, 3).map(v => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4 }); return 0.2126 * r + 0.7152 * g + 0.0722 * b };
 			const paper = luminance(getComputedStyle(document.body).backgroundColor);
@@ -273,13 +245,6 @@ func TestRFC6349Page(t *testing.T) {
 		if _, err := fmt.Sscan(evaluate(t, ctx, contrast), &least); err != nil || least < 4 || least > 21 {
 			t.Errorf("%s: the least contrast of text is %v, %v", name, least, err)
 		}
-		want := map[string]string{"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 31)"}[view.scheme]
-		if got := evaluate(t, ctx, `getComputedStyle(document.body).backgroundColor`); got != want {
-			t.Errorf("%s: the paper is %s", name, got)
-		}
-	}
-	pdf, err := chromedp.Run(ctx, chromedp.PrintToPDF())
-	if err != nil || !bytes.HasPrefix(pdf, []byte("%PDF")) || len(pdf) < 10_000 {
-		t.Errorf("printed: %d bytes, %v", len(pdf), err)
-	}
+	})
+	prints(t, ctx)
 }

@@ -53,3 +53,28 @@ func checkUnit(t *testing.T, analyze, name, exposure string) {
 		t.Errorf("systemd-analyze security: %v: %s", err, out)
 	}
 }
+
+// TestServicesHaveTheirOwnState: systemd gives a unit's state directory to the unit's user, and root
+// takes no journal out of a directory of another user's. So none has root's, /var/lib/fullpipe.
+func TestServicesHaveTheirOwnState(t *testing.T) {
+	t.Parallel()
+	units, err := filepath.Glob("../contrib/*.service")
+	if err != nil || len(units) < 4 {
+		t.Fatal(units, err)
+	}
+	for _, unit := range units {
+		text, err := os.ReadFile(unit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, state, has := strings.Cut(string(text), "\nStateDirectory=")
+		if !has {
+			continue
+		}
+		state, _, _ = strings.Cut(state, "\n")
+		if state == "fullpipe" || !strings.Contains(string(text), "FULLPIPE_STATE=%S/"+state+" ") ||
+			!strings.Contains(string(text), "\nStateDirectoryMode=0700\n") {
+			t.Errorf("%s has the state directory %s, or not for itself alone", unit, state)
+		}
+	}
+}

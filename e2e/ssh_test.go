@@ -113,20 +113,9 @@ func (s *sshSite) write(t *testing.T, name, text string, mode os.FileMode) {
 	}
 }
 
-// builtProgram is fullpipe itself, as users have it.
-func builtProgram(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "fullpipe")
-	build := exec.Command("go", "build", "-o", program, "../cmd/fullpipe")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v: %s", err, out)
-	}
-	return program
-}
-
 func TestSSH(t *testing.T) {
-	program := builtProgram(t)
+	t.Parallel()
+	program := fullpipeProgram(t)
 	site := newSSHSite(t)
 	measure := func(args ...string) (doc struct {
 		Directions []struct {

@@ -4,23 +4,15 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/chromedp"
 )
 
 // swept is what the tests read of `sweep --json`.
@@ -158,39 +150,13 @@ func TestKilledSweepGoesOn(t *testing.T) {
 // TestSweepPage opens a page in a real browser, on a desk and on a phone, light and dark:
 // it fits, everything is drawn, cells are told apart, text is read on its ground.
 func TestSweepPage(t *testing.T) {
+	t.Parallel()
 	html, err := os.ReadFile("../internal/render/html/testdata/sweep.html")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Write(html)
-	}))
-	defer server.Close()
-	problems := make(chan string, 100)
-	ctx := browser(t, func(event any) {
-		if kind := fmt.Sprintf("%T", event); strings.Contains(kind, "ExceptionThrown") {
-			problems <- fmt.Sprintf("%s: %+v", kind, event)
-		}
-	})
-	for _, view := range []struct {
-		scheme string
-		width  int64
-	}{{"light", 1200}, {"dark", 1200}, {"light", 390}, {"dark", 390}} {
-		scheme := chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-			_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia,
-				emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
-					Value: view.scheme}}})
-			return err
-		})
-		if err := chromedp.Do(ctx, chromedp.EmulateViewport(view.width, 900), scheme, chromedp.Navigate(server.URL),
-			chromedp.WaitVisible(chromedp.CSS("svg"))); err != nil {
-			t.Fatal(err)
-		}
-		name := fmt.Sprintf("%s, %d wide", view.scheme, view.width)
-		if got := evaluate(t, ctx, `String(document.documentElement.scrollWidth - innerWidth)`); got != "0" {
-			t.Errorf("%s: the page is %s pixels wider than the screen", name, got)
-		}
+	ctx := scripted(t)
+	eachView(t, ctx, servedPage(t, html), "svg", func(name string) {
 		const contrast = `(() => {
 			const parts = c => c.match(/[\d.]+/g).slice(0, 3).map(v => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4 });
 			const luminance = c => { const [r, g, b] = parts(c); return 0.2126 * r + 0.7152 * g + 0.0722 * b };
@@ -210,18 +176,6 @@ func TestSweepPage(t *testing.T) {
 			`String(parseFloat(getComputedStyle(document.querySelector('.label .v')).fontSize) * document.querySelector('svg').getBoundingClientRect().width / document.querySelector('svg').viewBox.baseVal.width >= 9)`); got != "true" {
 			t.Errorf("%s: the numbers are too small to read", name)
 		}
-		want := map[string]string{"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 31)"}[view.scheme]
-		if got := evaluate(t, ctx, `getComputedStyle(document.body).backgroundColor`); got != want {
-			t.Errorf("%s: the paper is %s", name, got)
-		}
-	}
-	pdf, err := chromedp.Run(ctx, chromedp.PrintToPDF())
-	if err != nil || !bytes.HasPrefix(pdf, []byte("%PDF")) || len(pdf) < 10_000 {
-		t.Errorf("printed: %d bytes, %v", len(pdf), err)
-	}
-	select {
-	case problem := <-problems:
-		t.Error(problem)
-	default:
-	}
+	})
+	prints(t, ctx)
 }

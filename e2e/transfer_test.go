@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,9 +29,13 @@ type setup struct {
 	// near and far are shell commands run at the ends beforehand; $DEVICE is the link.
 	near, far string
 	spec      transfer.Spec
+	ipv6      bool
 	captures  *captures    // nil: none
 	account   *lab.Account // filled in at the end, unless nil
 }
+
+// otherFarVariable names the far end where it is not to be met by its IPv4 address.
+const otherFarVariable = "FULLPIPE_TEST_FAR"
 
 // serveProgram is a fullpipe server in a lab.
 func serveProgram() error {
@@ -58,7 +63,8 @@ func transferProgram() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), spec.Time+time.Minute)
 	defer cancel()
-	far, err := peer.Open(ctx, net.JoinHostPort(os.Getenv("FULLPIPE_FAR"), "5201"), peer.Options{Key: &key,
+	to := cmp.Or(os.Getenv(otherFarVariable), os.Getenv("FULLPIPE_FAR"))
+	far, err := peer.Open(ctx, net.JoinHostPort(to, "5201"), peer.Options{Key: &key,
 		Await: 5 * time.Second})
 	if err != nil {
 		return err
@@ -101,6 +107,10 @@ func carryOut(t *testing.T, s setup) (*transfer.Result, error) {
 		return nil, err
 	}
 	env := []string{"FULLPIPE_KEY=" + probe.NewKey().String()}
+	if s.ipv6 {
+		_, far := lab.Hosts(path)
+		env = append(env, otherFarVariable+"="+far.Addr6.String())
+	}
 	var problems bytes.Buffer
 	if _, err := l.Far.Start(lab.Command{Args: []string{self}, Env: append(env, programVariable+"=serve"),
 		Stderr: &problems}); err != nil {

@@ -15,6 +15,7 @@ import (
 // TestWatchOnATerminal drives the table of `watch` by tmux, as a person would: it appears,
 // a row opens into what limits it and what to do, q leaves the shell as it was.
 func TestWatchOnATerminal(t *testing.T) {
+	t.Parallel()
 	tmux := needProgram(t, "tmux", "/usr/bin/tmux")
 	program, err := fullpipe()
 	if err != nil {

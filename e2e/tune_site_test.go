@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/lab"
-	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/search"
@@ -36,15 +35,7 @@ type tuneSite struct {
 
 func newTuneSite(t *testing.T, profile string) *tuneSite {
 	t.Helper()
-	made, err := link.Parse(profile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := lab.Start(t.Context(), lab.Config{Path: made})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
+	l, made := bench(t, profile)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

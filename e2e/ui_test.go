@@ -43,6 +43,12 @@ func startUI(t *testing.T, args ...string) *servedUI {
 	if out, err := imported.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	return runUI(t, program, env, args...)
+}
+
+// runUI serves the history that the environment names.
+func runUI(t *testing.T, program string, env []string, args ...string) *servedUI {
+	t.Helper()
 	ui := &servedUI{cmd: exec.Command(program, append([]string{"ui", "--no-open", "--json"}, args...)...)}
 	ui.cmd.Env = env
 	told, err := ui.cmd.StdoutPipe()
@@ -60,10 +66,11 @@ func startUI(t *testing.T, args ...string) *servedUI {
 
 // iperf3Result is the least that import takes for one.
 const iperf3Result = `{"start": {"version": "iperf 3.12", "timestamp": {"timesecs": 1763000000},
-"connecting_to": {"host": "<img src=x onerror=hurt()>", "port": 5201}, "test_start": {"protocol": "TCP", "num_streams": 1,
-"duration": 1, "reverse": 0}}, "intervals": [], "end": {"streams": [], "sum_sent": {"start": 0, "end": 1, "seconds": 1,
-"bytes": 12500000, "bits_per_second": 1e8, "retransmits": 0, "sender": true}, "sum_received": {"start": 0, "end": 1,
-"seconds": 1, "bytes": 12500000, "bits_per_second": 1e8, "sender": true}}}`
+"connecting_to": {"host": "<img src=x onerror=hurt()>", "port": 5201},
+"test_start": {"protocol": "TCP", "num_streams": 1, "duration": 1, "reverse": 0}}, "intervals": [],
+"end": {"streams": [], "sum_sent": {"start": 0, "end": 1, "seconds": 1,
+"bytes": 12500000, "bits_per_second": 1e8, "retransmits": 0, "sender": true},
+"sum_received": {"start": 0, "end": 1, "seconds": 1, "bytes": 12500000, "bits_per_second": 1e8, "sender": true}}}`
 
 // TestUIAnotherUser has another user of this host try to read the history: neither the
 // page, nor the file, nor what programs were started with tells anything.
@@ -239,8 +246,8 @@ func TestUIInABrowser(t *testing.T) {
 			document.body.append(frame);
 			await loaded;
 			try { all.push(frame.contentDocument?.body?.innerText ?? ''); } catch { }
-			await fetch(%[2]q, {method: 'POST', mode: 'no-cors', credentials: 'include', body: new URLSearchParams({name: 'forged', value: 'b'})})
-				.catch(() => '');
+			await fetch(%[2]q, {method: 'POST', mode: 'no-cors', credentials: 'include',
+				body: new URLSearchParams({name: 'forged', value: 'b'})}).catch(() => '');
 			return all.join('').includes('hurt') ? 'history' : 'nothing';
 		})()`, page, run+"/label")
 		if saw := read(host+"/", script); saw != "nothing" {
@@ -252,8 +259,8 @@ func TestUIInABrowser(t *testing.T) {
 	if len(cookies) < 2 || strings.Join(cookies, "") != "" {
 		t.Errorf("another port was sent the cookies %q", cookies)
 	}
-	if saw := read(run, `String(document.body.innerText.includes('forged')) + document.querySelectorAll('h1').length`); saw !=
-		"false1" {
+	if saw := read(run, `String(document.body.innerText.includes('forged')) +
+		document.querySelectorAll('h1').length`); saw != "false1" {
 		t.Errorf("afterwards: %s", saw)
 	}
 }

@@ -250,3 +250,45 @@ func toldOfTheClock(t *testing.T, out []byte, up, client, server bool) {
 			doc.Directions[0].Confidence, told)
 	}
 }
+
+// TestWatchWhileTheClockIsSet: what was moved and for how long is as if nobody had set it.
+func TestWatchWhileTheClockIsSet(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	out := watched(t, "rate=20mbit,rtt=20ms", "drain", "pour", `CLIENT & client=$!
+sleep 1
+env `+programVariable+`=wall-clock $SELF $F watch --for 5s --every 1s --port 7000 --json
+kill $client`, "SELF="+self)
+	took := time.Since(began).Seconds()
+	var doc struct {
+		LengthS     float64 `json:"length_s"`
+		Connections []struct {
+			FollowedS  float64 `json:"followed_s"`
+			Directions []struct {
+				Goodput float64 `json:"goodput_bps"`
+				Shares  map[string]float64
+			}
+		}
+		PathChanges []any `json:"path_changes"`
+	}
+	if err := json.Unmarshal(out, &doc); err != nil || len(doc.Connections) != 1 ||
+		len(doc.Connections[0].Directions) != 1 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	c := doc.Connections[0]
+	if doc.LengthS < 4 || doc.LengthS > took || c.FollowedS < 4 || c.FollowedS > took || len(doc.PathChanges) > 0 {
+		t.Errorf("5 s are %.1f s, followed for %.1f s: %s", doc.LengthS, c.FollowedS, out)
+	}
+	// A machine that does other work may hold the link up, but nothing makes it faster.
+	sum := 0.0
+	for _, share := range c.Directions[0].Shares {
+		sum += share
+	}
+	if bps := c.Directions[0].Goodput; bps < 5e6 || bps > 22e6 || sum < 0.999 || sum > 1.001 {
+		t.Errorf("%.1f of 20 Mbit/s, shares of %.3f", bps/1e6, sum)
+	}
+}

@@ -19,16 +19,17 @@ var dotted = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+(/[0-9]+)?`)
 // TestWatchRecordsNetworksAlone keeps what a lab's connections did, with addresses shown and
 // without: the history lists it, for its owner alone, and holds networks but no address.
 func TestWatchRecordsNetworksAlone(t *testing.T) {
+	t.Parallel()
 	program, err := fullpipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	t.Setenv("FULLPIPE_HISTORY", dir)
+	history := "FULLPIPE_HISTORY=" + dir
 	shown := string(watched(t, "rate=30mbit,rtt=20ms", "drain", "pour", `CLIENT & client=$!
 $F watch --for 3s --every 1s --record --label kind=test --port 7000 >/dev/null
 $F watch --for 3s --every 1s --record --anonymize --port 7000 --json
-kill $client`))
+kill $client`, history))
 	for _, a := range dotted.FindAllString(shown, -1) {
 		if !strings.HasPrefix(a, "240.0.") {
 			t.Errorf("--anonymize shows %s", a)
@@ -42,7 +43,9 @@ kill $client`))
 		t.Errorf("%v, %v", info, err)
 	}
 	say := func(args ...string) string {
-		out, err := exec.Command(program, args...).CombinedOutput()
+		cmd := exec.Command(program, args...)
+		cmd.Env = append(os.Environ(), history)
+		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %v: %s", args, err, out)
 		}

@@ -48,7 +48,7 @@ while time.time() < end:
 
 // watched runs the peers in a lab and answers what a fullpipe command says at the near end
 // while the client runs.
-func watched(t *testing.T, profile, server, client, command string) []byte {
+func watched(t *testing.T, profile, server, client, command string, env ...string) []byte {
 	t.Helper()
 	program, err := fullpipe()
 	if err != nil {
@@ -66,7 +66,7 @@ func watched(t *testing.T, profile, server, client, command string) []byte {
 	script := `until $PYTHON -c 'import os,socket; socket.create_connection((os.environ["FULLPIPE_FAR"], 7000)).close()' 2>/dev/null; do sleep 0.1; done
 ` + strings.ReplaceAll(command, "CLIENT", "$PYTHON $PEERS client "+client)
 	cmd := exec.Command(program, "lab", profile, "--far", python+" "+file+" serve "+server, "--", "sh", "-euc", script)
-	cmd.Env = append(os.Environ(), "F="+program, "PYTHON="+python, "PEERS="+file)
+	cmd.Env = append(append(os.Environ(), "F="+program, "PYTHON="+python, "PEERS="+file), env...)
 	var failed strings.Builder
 	cmd.Stderr = &failed
 	out, err := cmd.Output()
@@ -113,6 +113,7 @@ func readWatched(t *testing.T, out []byte) (doc watchedDoc) {
 
 // TestWhyNamesWhatLimitsARunningProgram asks about programs that run already.
 func TestWhyNamesWhatLimitsARunningProgram(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, profile, server, client, target string
 		direction                             string
@@ -124,6 +125,7 @@ func TestWhyNamesWhatLimitsARunningProgram(t *testing.T) {
 			[]string{"receiver-application"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			undisturbed(t, func() error {
 				doc := readWatched(t, watched(t, c.profile, c.server, c.client,
 					"CLIENT & client=$!\nsleep 2\n$F why "+c.target+" --for 5s --json\nkill $client"))
@@ -147,6 +149,7 @@ func TestWhyNamesWhatLimitsARunningProgram(t *testing.T) {
 
 // TestWatchCountsShortConnectionsExactly sends known bytes on connections that no dump sees.
 func TestWatchCountsShortConnectionsExactly(t *testing.T) {
+	t.Parallel()
 	doc := readWatched(t, watched(t, "rate=100mbit,rtt=2ms", "drain", "short",
 		"$F watch --for 60s --every 1s --port 7000 --json > $PEERS.json & watch=$!\nsleep 2\nCLIENT\nsleep 1\n"+
 			"kill -INT $watch\nwait $watch || test $? = 130\ncat $PEERS.json"))
@@ -162,6 +165,7 @@ func TestWatchCountsShortConnectionsExactly(t *testing.T) {
 
 // TestWhyOfNobody says that nothing fits.
 func TestWhyOfNobody(t *testing.T) {
+	t.Parallel()
 	program, err := fullpipe()
 	if err != nil {
 		t.Fatal(err)

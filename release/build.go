@@ -49,7 +49,7 @@ func (r *release) build(ctx context.Context, t target) error {
 		name += ".exe"
 	}
 	program := filepath.Join(r.work, t.os+"-"+t.arch, name)
-	if err := r.goTool(ctx, &t, "build", "-o", program, "-ldflags", fmt.Sprintf(
+	if err := r.goTool(ctx, &t, "build", "-pgo="+r.profile, "-o", program, "-ldflags", fmt.Sprintf(
 		"-s -w -buildid= -X main.release=%s -X main.revision=%s -X main.revised=%s", r.tag, r.commit,
 		r.at.Format(time.RFC3339)), "./cmd/fullpipe"); err != nil {
 		return err

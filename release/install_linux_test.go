@@ -29,6 +29,12 @@ within "$1" 'dpkg -i /package.deb >/dev/null
 	mkdir -p /etc/fullpipe
 	fullpipe serve --until-eof --listen 127.0.0.1:0 --key-file /etc/fullpipe/key </dev/null >/dev/null
 	test -s /etc/fullpipe/key
+	systemd-analyze verify /usr/lib/systemd/system/fullpipe*
+	printf "[recheck]\npeers = [\"127.0.0.1:1\"]\n" >/etc/fullpipe/config.toml
+	install -d -o fullpipe -m 0700 /var/lib/fullpipe-recheck
+	runuser -u fullpipe -- env FULLPIPE_STATE=/var/lib/fullpipe-recheck FULLPIPE_CONFIG=/etc/fullpipe/config.toml \
+		fullpipe recheck --quiet && exit 9 || test $? = 1
+	test -s /var/lib/fullpipe-recheck/host_id
 	dpkg --purge fullpipe >/dev/null'
 # what is here when the mounts go is compared by the test
 cp -a "$1/upper" "$3"

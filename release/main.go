@@ -33,6 +33,8 @@ type release struct {
 	source string // the tree
 	out    string // where the results go
 	work   string // what is only needed on the way
+	// profile is go build's -pgo.
+	profile string
 	version
 	targets []target
 
@@ -55,11 +57,14 @@ func run(ctx context.Context, args []string) error {
 	source := fl.String("source", "..", "the `tree` to build")
 	out := fl.String("out", "../dist", "`directory` for the results; what it holds goes")
 	only := fl.String("only", "", "only these systems, as linux/amd64,linux/arm64")
+	profile := fl.String("profile", "cmd/fullpipe/busy.pgo", "what the compiler is told of the busiest functions, "+
+		"a `file` of the tree; off: nothing")
 	tag := fl.String("version", "", "instead of what git describe says")
 	if err := fl.Parse(args); err != nil {
 		return err
 	}
-	r := &release{source: *source, out: *out, programs: map[target]string{}, archives: map[target]string{}}
+	r := &release{source: *source, out: *out, profile: *profile, programs: map[target]string{},
+		archives: map[target]string{}}
 	for _, t := range targets {
 		if *only == "" || slices.Contains(strings.Split(*only, ","), t.String()) {
 			r.targets = append(r.targets, t)

@@ -164,7 +164,7 @@ func pathOf(text []byte) (audit.Path, error) {
 			rate, rtt = d.Path.BottleneckBps, d.Path.RTTMinS
 		}
 	}
-	if !(rate > 0) || !(rtt > 0) || rtt > 3600 {
+	if !(rate > 0) || !(rtt > 0) || rtt > longestRTT {
 		return audit.Path{}, fmt.Errorf("no path in it")
 	}
 	return audit.Path{RateBps: rate, RTT: time.Duration(rtt * float64(time.Second))}, nil

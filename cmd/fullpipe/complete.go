@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -64,7 +65,8 @@ func completedFlags(command string) map[string][]string {
 		"format":     formats, "role": {"sender", "receiver", "both"}, "system": catalog.Families(), "stack": stacks,
 		"fail-on":   criteria,
 		"collector": {"sh", "powershell"}, "app": catalog.ProgramNames(), "end": {"near", "far"},
-		"goal": {string(tune.Throughput), string(tune.Latency)}, "vpn": model.TunnelNames(),
+		"goal": {string(tune.Throughput), string(tune.Latency), string(tune.Fair)}, "vpn": model.TunnelNames(),
+		"dscp": slices.Sorted(maps.Keys(classes)),
 	}
 	if command == "iperf3" {
 		flags["format"] = []string{"k", "m", "g", "t", "K", "M", "G", "T"}
@@ -80,7 +82,7 @@ func completePeer(_ *cobra.Command, args []string, begun string) ([]string, cobr
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	all := []string{"fullpipe://", "iperf3://", "iperf2://", "ssh://", "https://"}
+	all := []string{"fullpipe://", "iperf3://", "iperf2://", "ndt7://", "ssh://", "https://"}
 	for _, name := range labNames() {
 		all = append(all, labPrefix+name)
 	}

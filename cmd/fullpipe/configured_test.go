@@ -124,7 +124,8 @@ func TestValuesAreCompleted(t *testing.T) {
 	t.Setenv(configVariable, name)
 	t.Setenv("FULLPIPE_STATE", dir)
 	for line, want := range map[string]string{
-		"measure off": "office", "measure lab:wan": "lab:wan-40ms", "tune --goal ": "latency", "plan --target ": "linux",
+		"measure off": "office", "measure lab:wan": "lab:wan-40ms", "tune --goal ": "fair",
+		"iperf3 --dscp ": "af11", "measure --dscp ": "ef", "iperf3 --congestion ": "reno", "plan --target ": "linux",
 		"plan --end ": "near", "plan --app ": "ssh", "plan --vpn ": "wireguard", "plan --format ": "compose",
 		"plan --role ": "sender", "predict --stack ": "windows-2000", "explain rec": "receiver-window",
 		"explain net.ipv4.tcp_r": "net.ipv4.tcp_rmem", "explain --system ": "linux", "lab wan": "wan-40ms",

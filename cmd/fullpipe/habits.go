@@ -155,7 +155,14 @@ var elsewhere = map[string]string{
 	"Z": "nothing: it costs no copy as it is", "zerocopy": "nothing: it costs no copy as it is",
 	"F": "fullpipe exec -- your program", "file": "fullpipe exec -- your program",
 	"fq-rate": "--pacing", "set-mss": "--mss", "get-server-output": "fullpipe iperf3 --get-server-output",
-	"logfile":  "> FILE",
+	"logfile": "> FILE",
+	"T":       "--label", "title": "--label", "A": "taskset -c 1 fullpipe measure …",
+	"affinity":   "taskset -c 1 fullpipe measure …",
+	"timestamps": "--json-stream, or --csv", "forceflush": "nothing: every line is written at once",
+	"connect-timeout": "nothing: it gives up after 10 s", "bind-dev": "--bind eth0",
+	"cport": "nothing: the system chooses", "I": "nothing: no process stays", "pidfile": "nothing: no process stays",
+	"debug": "nothing: all that is known is told",
+	"1":     "fullpipe iperf3 -s -1", "one-off": "fullpipe iperf3 -s -1",
 	"username": "fullpipe iperf3 --username", "D": "contrib/fullpipe.service", "daemon": "contrib/fullpipe.service",
 }
 

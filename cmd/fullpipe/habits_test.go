@@ -63,6 +63,8 @@ func TestIperf3Habits(t *testing.T) {
 		{"host -l 8K -N -M 1200 -C reno", []string{"host"}, func(f *measureFlags) bool {
 			return f.write == 8192 && f.noDelay && f.mss == 1200 && f.congestion == "reno"
 		}},
+		{"host --dscp ef", []string{"host"}, func(f *measureFlags) bool { return f.dscp == 46 }},
+		{"host --dscp 0x2e", []string{"host"}, func(f *measureFlags) bool { return f.dscp == 46 }},
 		{"host -n 1M", []string{"host"}, func(f *measureFlags) bool { return f.bytes == 1<<20 }},
 	} {
 		peers, f, err := asked(t, strings.Fields(tt.args)...)
@@ -84,11 +86,29 @@ func TestIperf3Habits(t *testing.T) {
 		}
 	}
 	for flag, ours := range map[string]string{"-O": "steady_goodput_bps", "-s": "fullpipe serve", "-Z": "no copy",
-		"--omit": "steady_goodput_bps", "-k": "--bytes", "-S": "--dscp"} {
+		"--omit": "steady_goodput_bps", "-k": "--bytes", "-S": "--dscp", "-T": "--label",
+		"--affinity": "taskset", "--bind-dev": "--bind"} {
 		_, _, err := asked(t, "host", flag, "3")
 		var usage *usageError
-		if !errors.As(err, &usage) || !strings.Contains(usage.try, ours) {
+		if !errors.As(err, &usage) || !strings.Contains(usage.try, ours) || usage.argument != flag ||
+			usage.message != "is iperf3's" {
 			t.Errorf("%s: %v", flag, err)
+		}
+	}
+	for args, want := range map[string]string{"--nonsense": "--nonsense: no such option", "-y": "-y: no such option",
+		"--time": "--time: needs a value", "-t": "-t: needs a value"} {
+		if _, _, err := asked(t, "host", args); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", args, err, want)
+		}
+	}
+}
+
+// What a far end refuses is called by the option that asked for it, never by a field's name.
+func TestRefusedOptions(t *testing.T) {
+	for field, want := range map[string]string{"Streams": "--parallel: cannot be had: 128 at most",
+		"Far.Congestion": "--congestion: cannot be had: 128 at most", "Far": "PEER: does not do that: 128 at most"} {
+		if got := cannotHave(&transfer.Unsupported{Field: field, Why: "128 at most"}, "fewer").Error(); got != want {
+			t.Errorf("%s: %s", field, got)
 		}
 	}
 }

@@ -93,12 +93,9 @@ func compareRuns(ctx context.Context, cmd *cobra.Command, s *store.Store, a, b s
 	levels []record.DifferenceLevels) error {
 	var both [2]record.Document
 	for i, id := range []string{a, b} {
-		stored, samples, err := s.Get(ctx, id)
-		if err != nil {
+		var err error
+		if both[i], err = s.Document(ctx, id); err != nil {
 			return err
-		}
-		if both[i], err = record.Decode(stored, samples); err != nil {
-			return fmt.Errorf("%s: %w", id, err)
 		}
 	}
 	doc := report.Difference(headerOf(cmd, "difference"), both[0], both[1])

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 
 	"github.com/spf13/cobra"
 
@@ -44,6 +45,7 @@ func newHistoryExport() *cobra.Command {
 
 // exportLines writes each record on a line, the oldest first, with its samples inside.
 func exportLines(ctx context.Context, out io.Writer, s *store.Store, runs []store.Run, anonymize bool) error {
+	var names record.Anonymizer
 	for i := len(runs) - 1; i >= 0; i-- {
 		stored, samples, err := s.Get(ctx, runs[i].ID)
 		if err != nil {
@@ -54,12 +56,15 @@ func exportLines(ctx context.Context, out io.Writer, s *store.Store, runs []stor
 			if err != nil {
 				return fmt.Errorf("%s: %w", runs[i].ID, err)
 			}
-			if doc, err = record.Anonymized(doc); err != nil {
+			if doc, err = names.Document(doc); err != nil {
 				return err
 			}
 			if stored, err = record.Encode(doc); err != nil {
 				return err
 			}
+		}
+		if stored, err = labelled(stored, runs[i].Labels, anonymize); err != nil {
+			return err
 		}
 		var line bytes.Buffer
 		if err := json.Compact(&line, stored); err != nil {
@@ -77,6 +82,28 @@ func exportLines(ctx context.Context, out io.Writer, s *store.Store, runs []stor
 	return nil
 }
 
+// labelled is a record with the labels that its run has now, in the place of those that it came
+// with.
+func labelled(stored []byte, labels map[string]string, anonymize bool) ([]byte, error) {
+	var of struct{ Labels map[string]string }
+	if err := json.Unmarshal(stored, &of); err != nil || anonymize || maps.Equal(of.Labels, labels) {
+		return stored, err
+	}
+	var one map[string]json.RawMessage
+	if err := json.Unmarshal(stored, &one); err != nil {
+		return nil, err
+	}
+	delete(one, "labels")
+	if len(labels) > 0 {
+		text, err := json.Marshal(labels)
+		if err != nil {
+			return nil, err
+		}
+		one["labels"] = text
+	}
+	return json.Marshal(one)
+}
+
 func newHistoryImport() *cobra.Command {
 	var own bool
 	cmd := &cobra.Command{
@@ -85,7 +112,8 @@ func newHistoryImport() *cobra.Command {
 		Long: `import keeps what history export wrote, what a command printed with --json, also of an
 older version, and what iperf3 printed with --json: one after the other in one file. It is
 sorted in where it was measured, and importing it again changes nothing. What limited a
-test iperf3 does not tell, so it is unknown.`,
+test iperf3 does not tell, so it is unknown. What is no result is left out, and said; the
+status is then 1.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := openInput(cmd, args[0])
@@ -98,10 +126,21 @@ test iperf3 does not tell, so it is unknown.`,
 			}
 			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
 				var n imported
-				err := eachDocument(file, func(doc, samples []byte) error { return n.add(ctx, s, doc, samples) })
+				err := eachDocument(file, func(doc, samples []byte) error { return n.add(ctx, s, doc, samples) },
+					func(err error) error {
+						if n.refused++; n.refused == 1 {
+							n.why = err
+						}
+						return nil
+					})
 				note(cmd, "%d results kept, %d were there already", n.added, n.there)
 				if n.gone > 0 {
 					note(cmd, "%d are %v", n.gone, store.ErrGone)
+				}
+				if err == nil && n.refused > 1 {
+					err = fmt.Errorf("%d documents are no results; the first, %w", n.refused, n.why)
+				} else if err == nil {
+					err = n.why
 				}
 				if err != nil {
 					return fmt.Errorf("%s: %w", args[0], err)
@@ -129,7 +168,7 @@ func importOwn(ctx context.Context, cmd *cobra.Command, s *store.Store, in io.Re
 	err = eachDocument(in, func(doc, samples []byte) error {
 		kept++
 		return s.Keep(ctx, doc, samples)
-	})
+	}, func(err error) error { return err })
 	if isWaiting(err) {
 		noteWaiting(cmd, err)
 		return nil
@@ -140,8 +179,9 @@ func importOwn(ctx context.Context, cmd *cobra.Command, s *store.Store, in io.Re
 	return trim(ctx, cmd, s)
 }
 
-// eachDocument reads documents one after the other.
-func eachDocument(in io.Reader, keep func(doc, samples []byte) error) error {
+// eachDocument reads documents one after the other. What is no result goes to refuse, whose
+// error ends it.
+func eachDocument(in io.Reader, keep func(doc, samples []byte) error, refuse func(error) error) error {
 	d := json.NewDecoder(io.LimitReader(in, 1<<34))
 	for at := 1; ; at++ {
 		var one json.RawMessage
@@ -155,17 +195,26 @@ func eachDocument(in io.Reader, keep func(doc, samples []byte) error) error {
 		if err == nil {
 			doc, samples, err = record.Split(doc)
 		}
-		if err == nil {
-			err = keep(doc, samples)
+		switch {
+		case err != nil:
+			err = refuse(fmt.Errorf("document %d: %w", at, err))
+		default:
+			if err = keep(doc, samples); err != nil {
+				err = fmt.Errorf("document %d: %w", at, err)
+			}
 		}
 		if err != nil {
-			return fmt.Errorf("document %d: %w", at, err)
+			return err
 		}
 	}
 }
 
 // imported counts what became of documents.
-type imported struct{ added, there, gone int }
+type imported struct {
+	added, there, gone int
+	refused            int
+	why                error // of the first
+}
 
 func (n *imported) add(ctx context.Context, s *store.Store, doc, samples []byte) error {
 	added, err := s.Add(ctx, doc, samples)

@@ -83,8 +83,8 @@ const readAhead = 256 << 10
 
 func (r *ahead) pump() {
 	defer close(r.chunks)
-	for {
-		buf := make([]byte, readAhead)
+	buf, other := make([]byte, readAhead), make([]byte, readAhead)
+	for ; ; buf, other = other, buf { // whoever takes a chunk is done with the one before
 		n, err := r.in.Read(buf)
 		select {
 		case r.chunks <- chunk{buf[:n], err}:

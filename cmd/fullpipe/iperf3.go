@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -33,7 +32,8 @@ type iperf3Flags struct {
 	format          string
 	title, extra    string
 	serverOutput    bool
-	bind            string
+	bind, device    string
+	clientPort      int
 	only4, only6    bool
 	noDelay         bool
 	zeroCopy        bool
@@ -44,10 +44,10 @@ type iperf3Flags struct {
 	timeout         int
 	login           iperf3Login
 
-	dscp              string
+	dscp              dscpClass
 	version, skipCopy bool
-	taken             bool   // what needs nothing here
-	takenText         string // the same
+	taken             bool   // an option that needs nothing here
+	takenText         string // the value of such an option
 	pacingTimer       units.Size
 	quiet             int // ms
 	pidFile, logFile  string
@@ -64,7 +64,7 @@ func newIperf3() *cobra.Command {
 what iperf3 prints, so that scripts and programs that read it go on. With --json there is
 one object more, "fullpipe": what limited each direction, the evidence and what to change;
 without, that is said on standard error. Called by the name iperf3, this program is this
-command. The text of the intervals comes at the end of the test.
+command. Each interval is printed when it is over, also into a pipe.
 With -s it is the server and takes one test at a time, as iperf3 does; fullpipe serve
 --iperf3 takes many, with bounds, and fullpipe's own clients too.`,
 		Example: `  fullpipe iperf3 -c server.example.net -t 10 -P 4
@@ -106,7 +106,7 @@ func (f *iperf3Flags) addCommon(fl *pflag.FlagSet) {
 	fl.StringVarP(&f.format, "format", "f", "", "unit of rates: k m g t for bits, K M G T for bytes")
 	fl.Float64VarP(&f.interval, "interval", "i", 1, "seconds between two reports; 0 for none")
 	fl.StringVarP(&f.pidFile, "pidfile", "I", "", "write the process's number to this file")
-	fl.StringVarP(&f.bind, "bind", "B", "", "address of this host; for a client an interface too")
+	fl.StringVarP(&f.bind, "bind", "B", "", "address of this host; for a client an interface too, or ADDRESS%INTERFACE")
 	fl.BoolVarP(&f.only4, "version4", "4", false, "IPv4 only")
 	fl.BoolVarP(&f.only6, "version6", "6", false, "IPv6 only")
 	fl.BoolVar(&f.stream, "json-stream", false, "one JSON object a line: start, intervals, end")
@@ -114,9 +114,9 @@ func (f *iperf3Flags) addCommon(fl *pflag.FlagSet) {
 	fl.StringVar(&f.timestamps, "timestamps", "", "begin each line with the time, in strftime's words")
 	fl.Lookup("timestamps").NoOptDefVal = "%c "
 	fl.BoolVarP(&f.version, "version", "v", false, "say which iperf3 this keeps to, and end")
-	fl.IntVar(&f.quiet, "rcv-timeout", 120000, "server: milliseconds without data that end a test")
-	fl.BoolVar(&f.taken, "forceflush", false, takenText+"every line is written at once")
-	fl.BoolVarP(&f.verbose, "verbose", "V", false, "taken for iperf3's sake")
+	fl.IntVar(&f.quiet, "rcv-timeout", 120000, "milliseconds without data that end a test, at the end that receives")
+	fl.BoolVar(&f.taken, "forceflush", false, takenText+"each line is written at once")
+	fl.BoolVarP(&f.verbose, "verbose", "V", false, "say more of the test, and what it spent")
 	fl.StringVar(&f.takenText, "cntl-ka", "", takenText+"control connections are always watched")
 	fl.Lookup("cntl-ka").NoOptDefVal = " "
 	f.login.pkcs1Flag(fl)
@@ -126,25 +126,27 @@ const takenText = "taken for iperf3's sake: "
 
 // addClient are the client's own.
 func (f *iperf3Flags) addClient(fl *pflag.FlagSet) {
-	fl.StringVarP(&f.client, "client", "c", "", "run as client, with the server at this host")
+	fl.StringVarP(&f.client, "client", "c", "", "run as client, with the server at this host, or HOST%INTERFACE")
+	fl.StringVar(&f.device, "bind-dev", "", "the interface to use")
+	fl.IntVar(&f.clientPort, "cport", 0, "the first stream's port here; each further stream has the next one")
 	fl.IntVarP(&f.time, "time", "t", 10, "seconds to transmit for")
 	fl.VarP(&f.bytes, "bytes", "n", "bytes to transmit, instead of -t; K is 1024")
 	fl.VarP(&f.blocks, "blockcount", "k", "blocks to transmit, instead of -t or -n")
-	fl.StringVarP(&f.bitrate, "bitrate", "b", "", "target bitrate of each stream in bit/s, 0 for none; K is 1000 "+
-		"(default 1048576 for UDP)")
+	fl.StringVarP(&f.bitrate, "bitrate", "b", "", "target bitrate of each stream in bit/s, 0 for none; K is 1000; "+
+		"/N: by bursts of N blocks (default 1048576 for UDP)")
 	fl.Var(&f.fqRate, "fq-rate", "pacing of each stream in the kernel, in bit/s")
 	fl.IntVarP(&f.streams, "parallel", "P", 1, "number of streams")
 	fl.BoolVarP(&f.reverse, "reverse", "R", false, "the server sends")
 	fl.BoolVar(&f.both, "bidir", false, "both send")
 	fl.BoolVarP(&f.udp, "udp", "u", false, "UDP")
-	fl.VarP(&f.length, "length", "l", "bytes of one write or datagram (default 128K, 1448 for UDP)")
+	fl.VarP(&f.length, "length", "l", "bytes of one write or datagram (default 128K, for UDP as segments are)")
 	fl.VarP(&f.window, "window", "w", "size of both ends' socket buffers")
 	fl.IntVarP(&f.mss, "set-mss", "M", 0, "TCP's maximum segment size")
 	fl.BoolVarP(&f.noDelay, "no-delay", "N", false, "TCP_NODELAY")
 	fl.StringVarP(&f.congestion, "congestion", "C", "", "TCP congestion control")
 	fl.IntVarP(&f.omit, "omit", "O", 0, "seconds at the start that do not count")
 	fl.VarP((*iperf3Number)(&f.tos), "tos", "S", "the IP header's traffic class byte; 0x and 0 before it as in C")
-	fl.StringVar(&f.dscp, "dscp", "", "the upper six bits of that byte, a number or a name (af11, cs1, ef)")
+	fl.Var(&f.dscp, "dscp", "the upper six bits of that byte, a number or a name (af11, cs1, ef)")
 	fl.StringVarP(&f.title, "title", "T", "", "prefix of every line of text")
 	fl.StringVar(&f.extra, "extra-data", "", "text for the server's JSON")
 	fl.BoolVar(&f.serverOutput, "get-server-output", false, "print the server's output too")
@@ -175,70 +177,74 @@ func (f *iperf3Flags) params(cmd *cobra.Command) (p iperf3.Params, err error) {
 	given := cmd.Flags().Changed
 	switch {
 	case f.reverse && f.both:
-		return p, &usageError{"-R", "--bidir sends both ways already", "one of them"}
+		return p, iperf3Usage("cannot be both reverse and bidirectional", "-R or --bidir")
 	case given("bytes") && given("blockcount") || given("time") && (given("bytes") || given("blockcount")):
-		return p, &usageError{"-n", "-t, -n and -k exclude each other", "one of them"}
+		return p, iperf3Usage("only one test end condition (-t, -n, -k) may be specified", "one of them")
+	case given("cport") && (f.clientPort < 1 || f.clientPort+f.needsPorts()-1 > 65535):
+		return p, iperf3Usage(iperf3BadPort, "--cport of which the last stream's port is 65535 or less")
 	case f.tos < 0 || f.tos > 255:
-		return p, &usageError{"-S", fmt.Sprintf("%d is no byte", f.tos), "0 to 255"}
+		return p, iperf3Usage("bad TOS value (must be between 0 and 255 inclusive)", "-S 0x20")
 	}
-	if f.dscp != "" {
-		if f.tos, err = trafficClass(f.dscp); err != nil {
-			return p, err
-		}
+	if given("dscp") {
+		f.tos = int(f.dscp) << 2 // the upper six bits
 	}
-	bandwidth, err := f.rate()
+	bandwidth, burst, err := f.rate()
 	if err != nil {
 		return p, err
 	}
 	p = iperf3.Params{UDP: f.udp, Omit: f.omit, Time: f.time, Num: int64(f.bytes), Blocks: int64(f.blocks), MSS: f.mss,
 		NoDelay: f.noDelay,
 		Streams: f.streams, Reverse: f.reverse, Both: f.both, Window: int(f.window), Len: int(f.length), Bandwidth: bandwidth,
-		FQRate: int64(f.fqRate), PacingTimer: 1000, TOS: f.tos, Title: f.title, Extra: f.extra, Congestion: f.congestion,
+		Burst: burst, FQRate: int64(f.fqRate), PacingTimer: 1000, TOS: f.tos, Title: f.title, Extra: f.extra,
+		Congestion:   f.congestion,
 		ServerOutput: f.serverOutput, Repeating: f.repeating, DontFragment: f.dontFragment, SkipRxCopy: f.skipCopy,
 		ClientVersion: "3.12"}
 	if p.Num > 0 || p.Blocks > 0 {
 		p.Time = 0
 	}
-	if p.Len == 0 {
-		p.Len = 128 << 10
-		if p.UDP {
-			p.Len = 1448
-		}
-	}
-	if p.UDP {
+	switch {
+	case p.UDP:
 		p.Counters64 = true
+	case p.Len == 0:
+		p.Len = 128 << 10
 	}
 	if err := iperf3.CheckParams(p); err != nil {
-		return p, &usageError{"iperf3", plain(err), "fullpipe iperf3 --help"}
+		return p, iperf3Usage(plain(err), "fullpipe iperf3 --help")
 	}
 	p.Auth, err = f.login.token(cmd)
 	return p, err
 }
 
-// rate is -b in bit/s.
-func (f *iperf3Flags) rate() (int64, error) {
+// needsPorts is how many ports the streams have here.
+func (f *iperf3Flags) needsPorts() int {
+	if f.both {
+		return 2 * f.streams
+	}
+	return f.streams
+}
+
+// rate is -b: bit/s, and how many blocks are sent at once.
+func (f *iperf3Flags) rate() (bps int64, burst int, err error) {
 	if f.bitrate == "" {
 		if f.udp {
-			return 1 << 20, nil // iperf3's own default
+			return 1 << 20, 0, nil // iperf3's own default
 		}
-		return 0, nil
+		return 0, 0, nil
 	}
-	text, burst, _ := strings.Cut(f.bitrate, "/")
-	if burst != "" {
-		return 0, &usageError{"-b", "bursts are not paced here", "-b " + text}
+	text, blocks, given := strings.Cut(f.bitrate, "/")
+	if given {
+		if burst, err = strconv.Atoi(blocks); err != nil || burst < 1 || burst > iperf3.MaxBurst {
+			return 0, 0, iperf3Usage(fmt.Sprintf("invalid burst count (maximum = %d)", iperf3.MaxBurst), "-b 100M/10")
+		}
 	}
 	if v, err := strconv.ParseFloat(text, 64); err == nil && v >= 0 && v < 1e15 {
-		return int64(v), nil
+		return int64(v), burst, nil
 	}
 	rate, err := units.ParseRate(text)
 	if err != nil {
-		return 0, &usageError{"-b", plain(err), "-b 100M"}
+		return 0, 0, &usageError{"-b", plain(err), "-b 100M"}
 	}
-	return int64(rate), nil
-}
-
-func (f *iperf3Flags) address() string {
-	return net.JoinHostPort(strings.Trim(f.client, "[]"), strconv.Itoa(int(f.port)))
+	return int64(rate), burst, nil
 }
 
 func (f *iperf3Flags) every() time.Duration { return time.Duration(f.interval * float64(time.Second)) }

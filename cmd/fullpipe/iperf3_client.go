@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -31,21 +30,21 @@ func (f *iperf3Flags) connect(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	route, err := (&peerFlags{bind: f.bind, only4: f.only4, only6: f.only6}).route()
+	route, err := f.route()
 	if err != nil {
 		return err
 	}
-	asked := face.Asked{Host: f.client, Port: int(f.port), Interval: f.every(), System: systemInfo()}
-	account, came, err := f.carry(cmd, params, route, asked)
+	asked := face.Asked{Host: f.host(), Port: int(f.port), Interval: f.every(), System: systemInfo()}
+	account, passed, err := f.carry(cmd, params, route, asked)
 	doc := face.Begin(account, asked)
-	doc.Finish(account, asked, came)
+	doc.Finish(account, asked, passed.cuts)
 	if account != nil {
 		doc.Fullpipe = limits(account)
 	}
 	if err != nil {
 		doc.Error = iperf3Error(cmd.Context(), err)
 	}
-	if err := f.print(cmd, doc); err != nil {
+	if err := f.print(cmd, doc, passed.told()); err != nil {
 		return err
 	}
 	if doc.Error != "" {
@@ -54,29 +53,23 @@ func (f *iperf3Flags) connect(cmd *cobra.Command) error {
 	return nil
 }
 
-// carry runs the test and collects what moved.
+// carry runs the test and prints it as it passes.
 func (f *iperf3Flags) carry(cmd *cobra.Command, params iperf3.Params, route socket.Route,
-	asked face.Asked) (*iperf3.Account, map[transfer.Direction]*face.Pieces, error) {
+	asked face.Asked) (*iperf3.Account, *iperf3Passing, error) {
 	ctx := cmd.Context()
 	peer := iperf3.NewPeer(f.address())
 	peer.Route = route
 	defer peer.Close()
+	opened := func() {}
 	if f.timeout > 0 {
 		// The bound is of the control connection: it ends once the streams are open.
-		var cancel context.CancelCauseFunc
-		ctx, cancel = context.WithCancelCause(ctx)
+		bounded, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		timer := time.AfterFunc(time.Duration(f.timeout)*time.Millisecond, func() { cancel(syscall.ETIMEDOUT) })
 		defer timer.Stop()
-		return f.carryOn(ctx, cmd, peer, params, asked, func() { timer.Stop() })
+		ctx, opened = bounded, func() { timer.Stop() }
 	}
-	return f.carryOn(ctx, cmd, peer, params, asked, func() {})
-}
-
-func (f *iperf3Flags) carryOn(ctx context.Context, cmd *cobra.Command, peer *iperf3.Peer, params iperf3.Params,
-	asked face.Asked, opened func()) (*iperf3.Account, map[transfer.Direction]*face.Pieces, error) {
-	came := face.NewPieces(f.every())
-	var mu sync.Mutex // guards came
+	passing := &iperf3Passing{f: f, cmd: cmd}
 	specs := []transfer.Spec{{Direction: transfer.Up, Time: time.Duration(params.Time+params.Omit) * time.Second,
 		Bytes: params.Num}}
 	if params.Reverse {
@@ -86,35 +79,29 @@ func (f *iperf3Flags) carryOn(ctx context.Context, cmd *cobra.Command, peer *ipe
 		specs = append(specs, transfer.Spec{Direction: transfer.Down, Time: specs[0].Time})
 	}
 	bars := newLive(progress(cmd), 0, specs...)
-	account, err := peer.Carry(ctx, iperf3.Command{Params: params,
+	command := iperf3.Command{Params: params, Every: f.every(), Port: uint16(f.clientPort),
 		Opened: func(a iperf3.Account) {
 			opened()
-			f.open(cmd, face.Begin(&a, asked))
+			passing.open(&a, asked)
 		},
 		Each: func(i transfer.Interval) {
-			mu.Lock()
-			came[i.Direction].Add(i)
-			mu.Unlock()
-			bars.show(i.Direction, i)
-		}})
-	bars.clear()
-	return account, came, err
-}
-
-// open prints what is known when the streams are open.
-func (f *iperf3Flags) open(cmd *cobra.Command, doc *face.Document) {
-	switch {
-	case f.stream:
-		json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"event": "start", "data": doc.Start})
-	case !wantsJSON(cmd):
-		f.write(cmd, func(t face.Text) { t.Opening(doc) })
+			passing.add(i)
+			if wantsJSON(cmd) && !f.stream { // else what is printed shows how far it is
+				bars.show(i.Direction, i)
+			}
+		}}
+	if cmd.Flags().Changed("rcv-timeout") {
+		command.Quiet = time.Duration(f.quiet) * time.Millisecond
 	}
+	account, err := peer.Carry(ctx, command)
+	bars.clear()
+	return account, passing, err
 }
 
 // write prints text, each line behind the title where there is one.
 func (f *iperf3Flags) write(cmd *cobra.Command, write func(face.Text)) error {
 	var b strings.Builder
-	t := face.Text{W: &b}
+	t := face.Text{W: &b, Verbose: f.verbose}
 	if f.format != "" {
 		t.Format = f.format[0]
 	}
@@ -138,28 +125,32 @@ func (f *iperf3Flags) write(cmd *cobra.Command, write func(face.Text)) error {
 	return err
 }
 
-// print prints the test.
-func (f *iperf3Flags) print(cmd *cobra.Command, doc *face.Document) error {
+// print prints the test's end, and those intervals that were not told while it ran.
+func (f *iperf3Flags) print(cmd *cobra.Command, doc *face.Document, told int) error {
+	f.pass(cmd, doc, told, doc.Intervals[min(told, len(doc.Intervals)):])
 	var err error
 	switch {
 	case f.stream:
-		lines := json.NewEncoder(cmd.OutOrStdout())
-		for _, one := range doc.Intervals {
-			lines.Encode(map[string]any{"event": "interval", "data": one})
-		}
 		if doc.Error != "" {
-			lines.Encode(map[string]any{"event": "error", "data": doc.Error})
+			f.event(cmd, "error", doc.Error, nil)
 		}
-		end := map[string]any{"event": "end", "data": doc.End}
-		if doc.Fullpipe != nil {
-			end["fullpipe"] = doc.Fullpipe
+		if doc.Object != nil {
+			f.event(cmd, "server_output_json", doc.Object, nil)
 		}
-		err = lines.Encode(end)
+		if doc.Text != "" {
+			f.event(cmd, "server_output_text", doc.Text, nil)
+		}
+		err = f.event(cmd, "end", doc.End, doc.Fullpipe)
 	case wantsJSON(cmd):
 		err = printJSON(cmd.OutOrStdout(), doc)
 	default:
-		shown := render.Document(doc)
-		err = f.write(cmd, func(t face.Text) { t.Body(shown) })
+		shown := *render.Document(doc)
+		var text strings.Builder
+		for line := range strings.Lines(doc.Text) {
+			text.WriteString(render.Line(strings.TrimSuffix(line, "\n")) + "\n")
+		}
+		shown.Text = text.String()
+		err = f.write(cmd, func(t face.Text) { t.Ending(&shown) })
 		if doc.Error != "" {
 			fmt.Fprintln(cmd.ErrOrStderr(), "iperf3: error - "+render.Line(doc.Error))
 		} else if err == nil && !f.server.on {
@@ -198,14 +189,26 @@ func iperf3Error(ctx context.Context, err error) string {
 	var errno syscall.Errno
 	var unreachable interface{ Try() string }
 	var remote *iperf3.RemoteError
-	if errors.As(err, &remote) && iperf3Words[remote.Code] != "" {
+	var refused *iperf3.RefusedError
+	var option *socket.OptionError
+	var lookup *net.DNSError
+	switch {
+	case errors.As(err, &remote) && iperf3Words[remote.Code] != "":
 		return iperf3Words[remote.Code]
+	case errors.As(err, &refused) && iperf3Words[refused.Code] != "":
+		return iperf3Words[refused.Code]
 	}
 	switch {
 	case ctx.Err() != nil:
 		return "interrupt - the client has terminated"
+	case errors.As(err, &option) && strings.HasPrefix(option.Option, "TCP_CONGESTION"):
+		return iperf3Words[iperf3.CodeCongestion]
+	case errors.As(err, &lookup):
+		return "unable to connect to server: Name or service not known"
 	case errors.As(err, &errno) && errors.As(err, &unreachable):
 		return "unable to connect to server: " + capital(errno.Error())
+	case errors.Is(err, iperf3.ErrQuiet):
+		return iperf3Words[iperf3.CodeNoData]
 	}
 	return message(err)
 }
@@ -216,6 +219,9 @@ var iperf3Words = map[iperf3.Code]string{
 	iperf3.CodeAuth:         "test authorization failed",
 	iperf3.CodeRate:         "total required bandwidth is larger than server limit",
 	iperf3.CodeDuration:     "client's requested duration exceeds the server's maximum permitted limit",
+	iperf3.CodeCongestion: "unable to set TCP_CONGESTION: Supplied congestion control algorithm not supported on this " +
+		"host",
+	iperf3.CodeNoData: "idle timeout for receiving data",
 }
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

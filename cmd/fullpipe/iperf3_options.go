@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	face "github.com/fullpipe-net/fullpipe/internal/render/iperf3"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
 // missing are iperf3's options that are not here, up to 3.21, and why, or what there is
@@ -26,14 +29,12 @@ var missing = []struct {
 }{
 	{"file", "F", true, "files are not sent; fullpipe exec -- your program measures one that does"},
 	{"affinity", "A", true, "processors are not chosen; taskset does"},
-	{"bind-dev", "", true, "-B takes an interface's name at a client"},
 	{"snd-timeout", "", true, "the system's own time-outs hold"},
 	{"debug", "d", false, "there is no such output"},
 	{"mptcp", "m", false, "MPTCP is not measured here"},
 	{"sctp", "", false, "SCTP is not measured here"},
 	{"xbind", "X", true, "SCTP is not measured here"},
 	{"nstreams", "", true, "SCTP is not measured here"},
-	{"cport", "", true, "the system chooses the client's ports"},
 	{"flowlabel", "L", true, "IPv6's flow label is the system's"},
 	{"gsro", "", false, "segmentation offload of UDP is used where the system has it"},
 	{"json-stream-full-output", "", false, "--json-stream, or --json"},
@@ -84,17 +85,23 @@ func (f *iperf3Flags) begin(cmd *cobra.Command) error {
 func (f *iperf3Flags) check(cmd *cobra.Command) (err error) {
 	switch {
 	case f.server.on && f.client != "":
-		return &usageError{"-s", "-c is the client, -s the server", "one of them"}
+		return iperf3Usage("cannot be both server and client", "-c or -s")
 	case !f.server.on && f.client == "":
-		return &usageError{"-c", "neither a server was named nor to be one", "-c HOST, or -s"}
+		return iperf3Usage("must either be a client (-c) or server (-s)", "-c HOST, or -s")
+	case f.port == 0:
+		return iperf3Usage(iperf3BadPort, "-p 5201")
 	case f.interval != 0 && (f.interval < 0.1 || f.interval > 60):
-		return &usageError{"-i", "report intervals are 0, or 0.1 to 60 s", "-i 1"}
+		return iperf3Usage("invalid report interval (min = 0.1, max = 60 seconds)", "-i 1, or 0 for none")
 	case len(f.format) > 1 || f.format != "" && !strings.Contains("kmgtKMGT", f.format):
-		return &usageError{"-f", fmt.Sprintf("%q is no unit", f.format), "k, m, g, t, K, M, G or T"}
+		return iperf3Usage("bad format specifier (valid formats are in the set [kmgtKMGT])", "-f m")
 	case f.only4 && f.only6:
 		return &usageError{"-4", "-6 is the other one", "one of them"}
 	case f.quiet < 100 || f.quiet > 86400000:
-		return &usageError{"--rcv-timeout", "is 100 to 86400000 ms", "--rcv-timeout 120000"}
+		return iperf3Usage("receive timeout value is incorrect or not in range", "--rcv-timeout of 100 to 86400000 ms")
+	case !f.server.on && !f.reverse && cmd.Flags().Changed("rcv-timeout"):
+		return iperf3Usage("client receive timeout is valid only in receiving mode", "--rcv-timeout with -R")
+	case f.server.on && strings.Contains(f.bind, "%"):
+		return &usageError{"-B", "a server listens at an address, not at an interface", "-B ADDRESS"}
 	}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		role, name := "", "--"+flag.Name
@@ -105,12 +112,33 @@ func (f *iperf3Flags) check(cmd *cobra.Command) (err error) {
 		case role == "none":
 			err = &usageError{name, "is not supported here", flag.Usage}
 		case role == "client" && f.server.on:
-			err = &usageError{name, "is an option of the client", "leave it out with -s"}
+			err = iperf3Usage("some option you are trying to set is client only", "-s without "+name)
 		case role == "server" && !f.server.on:
-			err = &usageError{name, "is an option of the server", "-s with it"}
+			err = iperf3Usage("some option you are trying to set is server only", "-s with "+name)
 		}
 	})
 	return err
+}
+
+// iperf3Usage is an error of the command line in iperf3's words.
+func iperf3Usage(words, try string) error { return &usageError{"", words, try} }
+
+const iperf3BadPort = "port number must be between 1 and 65535 inclusive"
+
+// iperf3Complaint is what iperf3 says of a command line, as far as it has words for it.
+func iperf3Complaint(f record.Failure) string {
+	for _, one := range optionErrors {
+		if m := one.match.FindStringSubmatch(f.Message); m != nil {
+			return fmt.Sprintf(one.getopt, m[1])
+		}
+	}
+	switch f.Argument {
+	case "":
+		return "parameter error - " + f.Message
+	case "--port":
+		return "parameter error - " + iperf3BadPort
+	}
+	return "parameter error - " + f.Argument + ": " + f.Message
 }
 
 // writePID writes the process's number where that was asked for; remove takes it away.
@@ -122,6 +150,42 @@ func (f *iperf3Flags) writePID() (remove func(), err error) {
 		return nil, &usageError{"--pidfile", plain(err), "a file that can be written"}
 	}
 	return func() { os.Remove(f.pidFile) }, nil
+}
+
+// route is the way that a client's connections take: -B's address and interface, --bind-dev
+// and what follows a % in -c.
+func (f *iperf3Flags) route() (socket.Route, error) {
+	bind, device := splitDevice(f.bind)
+	_, host := splitDevice(f.client)
+	route, err := (&peerFlags{bind: bind, only4: f.only4, only6: f.only6}).route()
+	for _, one := range []string{device, host, f.device} {
+		switch {
+		case one == "" || err != nil || one == route.Device:
+		case route.Device != "":
+			return route, &usageError{"--bind-dev", "two interfaces are named: " + route.Device + " and " + one, "one of them"}
+		default:
+			route.Device = one
+		}
+	}
+	return route, err
+}
+
+// splitDevice divides HOST%INTERFACE; the % of a link-local address belongs to it.
+func splitDevice(text string) (host, device string) {
+	host, device, found := strings.Cut(text, "%")
+	if at, err := netip.ParseAddr(strings.Trim(host, "[]")); !found || err == nil && at.IsLinkLocalUnicast() {
+		return text, ""
+	}
+	return host, device
+}
+
+func (f *iperf3Flags) host() string {
+	host, _ := splitDevice(f.client)
+	return host
+}
+
+func (f *iperf3Flags) address() string {
+	return net.JoinHostPort(strings.Trim(f.host(), "[]"), strconv.Itoa(int(f.port)))
 }
 
 // iperf3Number is a number as C reads it: 52, 064 and 0x34 are the same.
@@ -144,17 +208,22 @@ var classes = map[string]int{"af11": 10, "af12": 12, "af13": 14, "af21": 18, "af
 	"af32": 28, "af33": 30, "af41": 34, "af42": 36, "af43": 38, "cs0": 0, "cs1": 8, "cs2": 16, "cs3": 24, "cs4": 32,
 	"cs5": 40, "cs6": 48, "cs7": 56, "ef": 46, "va": 44, "lowdelay": 4, "throughput": 2, "reliability": 1}
 
-// trafficClass is the byte whose upper six bits a DSCP is.
-func trafficClass(dscp string) (int, error) {
-	v, known := classes[strings.ToLower(dscp)]
-	if !known {
-		n, err := strconv.ParseInt(dscp, 0, 32)
-		if err != nil || n < 0 || n > 63 {
-			return 0, &usageError{"--dscp", fmt.Sprintf("%q is no class", dscp), "0 to 63, or a name as af11, cs1 or ef"}
-		}
-		v = int(n)
+// dscpClass is a DSCP, by its number (as C reads it) or its name.
+type dscpClass int
+
+func (d *dscpClass) String() string { return strconv.Itoa(int(*d)) }
+func (d *dscpClass) Type() string   { return "class" }
+func (d *dscpClass) Set(text string) error {
+	if v, known := classes[strings.ToLower(text)]; known {
+		*d = dscpClass(v)
+		return nil
 	}
-	return v << 2, nil
+	n, err := strconv.ParseInt(text, 0, 32)
+	if err != nil || n < 0 || n > 63 {
+		return fmt.Errorf("%q is no class: 0 to 63, or a name as af11, cs1 or ef", text)
+	}
+	*d = dscpClass(n)
+	return nil
 }
 
 // strftime prints a time in the words of strftime(3) that logs are marked with; others stay
@@ -192,7 +261,7 @@ func failAsIperf3(err error, failure record.Failure, json bool, std streams) int
 	case errors.Is(err, errServerStopped):
 		said = err.Error()
 	case failure.Code == "usage":
-		said = "parameter error - " + failure.Argument + ": " + failure.Message
+		said = iperf3Complaint(failure)
 	}
 	if failure.Try != "" {
 		said += " (try: " + failure.Try + ")"

@@ -37,7 +37,8 @@ func (s *iperf3Server) add(fl *pflag.FlagSet) {
 	fl.BoolVarP(&s.on, "server", "s", false, "run as server")
 	fl.BoolVarP(&s.oneOff, "one-off", "1", false, "end after one test")
 	fl.BoolVarP(&s.daemon, "daemon", "D", false, "run in the background, once the port is open")
-	fl.StringVar(&s.rateLimit, "server-bitrate-limit", "", "rate that one test may take, and has to ask for")
+	fl.StringVar(&s.rateLimit, "server-bitrate-limit", "", "rate that one test may ask for or, on the average of 5 s, "+
+		"take; /N: of N s")
 	fl.IntVar(&s.mostTime, "server-max-duration", 0, "seconds that one test may last; 0 is a day")
 	fl.IntVar(&s.idle, "idle-timeout", 0, "with -1, seconds after which a server that nobody came to ends")
 	fl.StringVar(&s.privateKey, "rsa-private-key-path", "", "the key that opens users' tokens")
@@ -61,11 +62,12 @@ func (f *iperf3Flags) serve(cmd *cobra.Command) error {
 	defer cancel()
 	h := &iperf3Host{f: f, cmd: cmd, end: cancel}
 	clients := &iperf3.Server{MaxTests: 1, MaxTestsPerHost: 1, MaxTime: longestTest, Gate: gate,
-		Quiet: time.Duration(f.quiet) * time.Millisecond, Begun: h.begun, Report: h.report, Output: h.output}
+		Quiet: time.Duration(f.quiet) * time.Millisecond, Every: f.every(), Begun: h.begun, Report: h.report,
+		Output: h.output}
 	if f.server.mostTime > 0 {
 		clients.MaxTime = time.Duration(f.server.mostTime) * time.Second
 	}
-	if clients.MaxBps, err = f.server.mostRate(); err != nil {
+	if clients.MaxBps, clients.Average, err = f.server.mostRate(); err != nil {
 		return err
 	}
 	s, err := server.New(ctx, server.Config{Address: f.listens(), Key: probe.NewKey(), Software: version(),
@@ -124,20 +126,30 @@ func (f *iperf3Flags) listens() string {
 	return net.JoinHostPort(host, strconv.Itoa(int(f.port)))
 }
 
-// mostRate is --server-bitrate-limit in bit/s; 0 is no bound.
-func (s *iperf3Server) mostRate() (float64, error) {
-	if s.rateLimit == "" {
-		return 0, nil
+// mostRate is --server-bitrate-limit in bit/s, 0 being no bound, and the time over which it
+// is averaged.
+func (s *iperf3Server) mostRate() (float64, time.Duration, error) {
+	const flag, usual, longest = "--server-bitrate-limit", 5, 60 // s
+	text, over, given := strings.Cut(s.rateLimit, "/")
+	seconds := float64(usual)
+	if given {
+		var err error
+		if seconds, err = strconv.ParseFloat(over, 64); err != nil || !(seconds >= 0.1 && seconds <= longest) {
+			return 0, 0, &usageError{flag, "invalid time interval for calculating average data rate", flag + " 100M/5"}
+		}
 	}
-	text, _, _ := strings.Cut(s.rateLimit, "/") // over how many seconds: a bound of every moment is one of these too
+	average := time.Duration(seconds * float64(time.Second))
+	if text == "" && !given {
+		return 0, average, nil
+	}
 	if v, err := strconv.ParseFloat(text, 64); err == nil && v >= 0 && v < 1e15 {
-		return v, nil
+		return v, average, nil
 	}
 	rate, err := units.ParseRate(text)
 	if err != nil {
-		return 0, &usageError{"--server-bitrate-limit", plain(err), "--server-bitrate-limit 100M"}
+		return 0, 0, &usageError{flag, plain(err), flag + " 100M"}
 	}
-	return float64(rate), nil
+	return float64(rate), average, nil
 }
 
 // gate is who may test; nil: everybody.
@@ -179,11 +191,11 @@ type iperf3Host struct {
 	port int
 	end  context.CancelFunc
 
-	mu     sync.Mutex // guards what follows, and what is printed
-	idle   *time.Timer
-	tests  int
-	pieces map[transfer.Direction]*face.Pieces
-	opened bool // the running test's beginning was printed
+	mu    sync.Mutex // guards what follows, and what is printed
+	idle  *time.Timer
+	tests int
+	doc   *face.Document // the running test's beginning, which was printed; nil: it was not
+	cuts  *face.Cuts
 }
 
 // listening says that the next test is waited for.
@@ -201,6 +213,9 @@ func (h *iperf3Host) wait() {
 	}
 	line := strings.Repeat("-", 59)
 	h.f.write(h.cmd, func(t face.Text) {
+		if t.Verbose {
+			fmt.Fprintf(t.W, "%s\n%s\n", face.Version, systemInfo())
+		}
 		fmt.Fprintf(t.W, "%s\nServer listening on %d (test #%d)\n%s\n", line, h.port, h.tests, line)
 	})
 }
@@ -216,12 +231,13 @@ func (h *iperf3Host) begun(from netip.AddrPort, a iperf3.Account) func(transfer.
 	if h.idle != nil {
 		h.idle.Stop()
 	}
-	h.opened, h.pieces = true, face.NewPieces(h.f.every())
-	h.f.open(h.cmd, face.Begin(&a, h.asked(from)))
+	h.doc, h.cuts = face.Begin(&a, h.asked(from)), face.NewCuts(&a, h.f.every(), true)
+	h.f.open(h.cmd, h.doc)
 	return func(i transfer.Interval) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.pieces[i.Direction].Add(i)
+		first := h.cuts.Told()
+		h.f.pass(h.cmd, h.doc, first, h.cuts.Add(i))
 	}
 }
 
@@ -234,18 +250,22 @@ func (h *iperf3Host) report(r iperf3.Report) {
 	}
 	asked := h.asked(r.From)
 	doc := face.Begin(r.Account, asked)
-	doc.Finish(r.Account, asked, h.pieces)
+	told := 0
+	if h.doc != nil {
+		told = h.cuts.Told()
+	}
+	doc.Finish(r.Account, asked, h.cuts)
 	if r.Account != nil && !r.Params.UDP && r.Account.Legs != nil {
 		doc.Fullpipe = limits(r.Account)
 	}
 	if r.Err != nil {
 		doc.Error = iperf3Error(h.cmd.Context(), r.Err)
 	}
-	if !h.opened && !h.f.stream && !wantsJSON(h.cmd) {
+	if h.doc == nil && !h.f.stream && !wantsJSON(h.cmd) {
 		h.f.write(h.cmd, func(t face.Text) { t.Opening(doc) })
 	}
-	h.opened = false
-	h.f.print(h.cmd, doc)
+	h.doc, h.cuts = nil, nil
+	h.f.print(h.cmd, doc, told)
 	if h.f.server.oneOff && !errors.Is(r.Err, iperf3.ErrNotAuthorized) {
 		h.end()
 		return
@@ -260,7 +280,7 @@ func (h *iperf3Host) output(from netip.AddrPort, a iperf3.Account) (text string,
 	defer h.mu.Unlock()
 	asked := h.asked(from)
 	doc := face.Begin(&a, asked)
-	doc.Finish(&a, asked, h.pieces)
+	doc.Finish(&a, asked, h.cuts)
 	if !a.Params.UDP {
 		doc.Fullpipe = limits(&a)
 	}

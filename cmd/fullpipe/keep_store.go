@@ -27,6 +27,9 @@ func storeURL(cmd *cobra.Command, file *config.File) (url, says string) {
 	if url, said := os.LookupEnv(store.URLVariable); said {
 		return url, store.URLVariable
 	}
+	if file == nil {
+		return "", ""
+	}
 	return file.History.Store, "history.store"
 }
 

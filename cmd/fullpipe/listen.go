@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -15,6 +16,9 @@ import (
 type listenFlags struct {
 	address, cert, key string
 	token, operator    string // files of bearer tokens
+	name               string // of the flag; "": --listen
+	// wrap, when not nil, makes the listener below TLS another one.
+	wrap func(*net.TCPListener) net.Listener
 }
 
 // check says what cannot be together. What is served tells whom this host talks to: other
@@ -38,8 +42,16 @@ func (f *listenFlags) listen() (l net.Listener, token string, err error) {
 	if err := f.check(); err != nil {
 		return nil, "", err
 	}
+	return f.open()
+}
+
+// flag is the name of one of its flags.
+func (f *listenFlags) flag(end string) string { return cmp.Or(f.name, "--listen") + end }
+
+// open listens without asking who is served.
+func (f *listenFlags) open() (l net.Listener, token string, err error) {
 	if f.token != "" {
-		if token, err = readToken(f.token); err != nil {
+		if token, err = readToken(f.flag("-token-file"), f.token); err != nil {
 			return nil, "", err
 		}
 	}
@@ -47,12 +59,15 @@ func (f *listenFlags) listen() (l net.Listener, token string, err error) {
 	if f.cert != "" {
 		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
 		if err != nil {
-			return nil, "", &usageError{"--listen-cert", plain(err), "a certificate and its key, both PEM"}
+			return nil, "", &usageError{f.flag("-cert"), plain(err), "a certificate and its key, both PEM"}
 		}
 		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
 	if l, err = net.Listen("tcp", f.address); err != nil {
-		return nil, "", &usageError{"--listen", plain(err), "another port"}
+		return nil, "", &usageError{f.flag(""), plain(err), "another port"}
+	}
+	if tcp, is := l.(*net.TCPListener); is && f.wrap != nil {
+		l = f.wrap(tcp)
 	}
 	if config != nil {
 		l = tls.NewListener(l, config)
@@ -60,10 +75,10 @@ func (f *listenFlags) listen() (l net.Listener, token string, err error) {
 	return l, token, nil
 }
 
-// readToken reads a token of 16 to 512 characters that no other user can read.
-func readToken(file string) (string, error) {
+// readToken reads the token of 16 to 512 characters in a flag's file, which no other user can read.
+func readToken(flag, file string) (string, error) {
 	refused := func(why string) error {
-		return &usageError{"--listen-token-file", file + ": " + why, "head -c 24 /dev/urandom | base64, mode 0600"}
+		return &usageError{flag, file + ": " + why, "head -c 24 /dev/urandom | base64, mode 0600"}
 	}
 	info, err := os.Stat(file)
 	if err != nil {

@@ -49,7 +49,7 @@ func newMeasure() *cobra.Command {
 
 // measureCommand also answers where its flags go.
 func measureCommand() (*cobra.Command, *measureFlags) {
-	f := &measureFlags{}
+	f := &measureFlags{peerFlags: peerFlags{once: true}}
 	cmd := &cobra.Command{
 		Use:   "measure PEER",
 		Short: "measure one transfer and name what limits it",
@@ -144,7 +144,8 @@ would give the slower one 10 % or more if it were gone, or to nothing that is kn
 	fl.Var(&f.readRate, "read-rate", "hold the receiving program to this rate")
 	fl.BoolVar(&f.exchange, "exchange", false, "write requests of --write-size in two pieces and wait for an answer to "+
 		"each")
-	fl.IntVar(&f.dscp, "dscp", 0, "code point that the sender's packets carry")
+	fl.Var((*dscpClass)(&f.dscp), "dscp", "code point that the sender's packets carry, a number or a name (af11, "+
+		"cs1, ef)")
 	fl.StringVar(&f.picture, "picture", "", "draw throughput, bytes in flight and round trips of the transfer to this "+
 		"SVG `file`")
 	fl.BoolVar(&f.bidir, "bidir", false, "measure both directions at the same time")
@@ -226,10 +227,6 @@ func (f *measureFlags) specs() ([]transfer.Spec, error) {
 	if f.interval != 0 && f.interval < duration(leastInterval) {
 		return nil, &usageError{"--interval", fmt.Sprintf("%v is too short to tell anything", time.Duration(f.interval)),
 			"100ms or more, or 0 for none"}
-	}
-	if f.dscp < 0 || f.dscp > 63 {
-		return nil, &usageError{"--dscp", fmt.Sprintf("%d is no code point", f.dscp),
-			"0 to 63, as in 46 for expedited forwarding"}
 	}
 	sender := transfer.Socket{SendBuffer: int(f.send), Congestion: f.congestion, MSS: f.mss, NoDelay: f.noDelay,
 		TOS: f.dscp << 2, PacingBps: float64(f.pacing)}

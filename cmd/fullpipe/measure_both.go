@@ -50,7 +50,7 @@ func (f *measureFlags) runBoth(cmd *cobra.Command, text string, up, down transfe
 	lines.clear()
 	var unsupported *transfer.Unsupported
 	if errors.As(err, &unsupported) {
-		return &usageError{"measure --bidir", err.Error(), "leave that option out, or --direction both"}
+		return cannotHave(unsupported, "leave that option out, or --direction both")
 	}
 	doc := record.Measure{Header: newHeader(cmd), Peer: peerName(text)}
 	for _, result := range []*transfer.Result{upResult, downResult} {

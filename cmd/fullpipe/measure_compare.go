@@ -104,7 +104,7 @@ func (f *measureFlags) oneOf(ctx context.Context, text string, spec transfer.Spe
 	var unsupported *transfer.Unsupported
 	switch {
 	case errors.As(err, &unsupported):
-		return nil, &usageError{"measure", err.Error(), "what the far end allows, or leave that option out"}
+		return nil, cannotHave(unsupported, "what the far end allows, or leave that option out")
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", text, err)
 	}

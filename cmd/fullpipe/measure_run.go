@@ -62,7 +62,7 @@ func (f *measureFlags) measureOne(cmd *cobra.Command, far transfer.Peer, spec tr
 	lines.clear()
 	var unsupported *transfer.Unsupported
 	if errors.As(err, &unsupported) {
-		return nil, &usageError{"measure", err.Error(), "what the far end allows, or leave that option out"}
+		return nil, cannotHave(unsupported, "what the far end allows, or leave that option out")
 	}
 	if result == nil {
 		return nil, err

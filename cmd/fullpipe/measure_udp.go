@@ -96,7 +96,7 @@ func (f *measureFlags) runUDP(cmd *cobra.Command, text string, specs []transfer.
 		lines.clear()
 		var unsupported *transfer.Unsupported
 		if errors.As(err, &unsupported) {
-			err = &usageError{"measure --udp", err.Error(), "leave that option out"}
+			err = cannotHave(unsupported, "leave that option out")
 		}
 		if result != nil {
 			f.addDatagrams(&doc, result)
@@ -133,7 +133,7 @@ func (f *measureFlags) runUDPBoth(cmd *cobra.Command, text string, far transfer.
 	lines.clear()
 	var unsupported *transfer.Unsupported
 	if errors.As(err, &unsupported) {
-		return &usageError{"measure --udp --bidir", err.Error(), "leave that option out, or --direction both"}
+		return cannotHave(unsupported, "leave that option out, or --direction both")
 	}
 	doc := record.MeasureUDP{Header: newHeader(cmd), Peer: peerName(text)}
 	for _, o := range outcomes {

@@ -23,6 +23,7 @@ type peerFlags struct {
 	bind         string
 	only4, only6 bool
 	copy, tunnel bool // of ssh far ends
+	once         bool // a single measurement, which every far end is for
 	notes        io.Writer
 }
 
@@ -84,6 +85,10 @@ func (p *peerFlags) route() (socket.Route, error) {
 
 // open connects to the PEER.
 func (p *peerFlags) open(ctx context.Context, text string) (transfer.Peer, error) {
+	if peer.OnceOnly(text) && !p.once {
+		return nil, &usageError{"PEER", "an ndt7 server is for single tests: its specification asks programs to leave " +
+			"hours between them", "fullpipe measure with it, or fullpipe serve at the far end"}
+	}
 	key, err := p.find(ctx)
 	if err != nil {
 		return nil, err

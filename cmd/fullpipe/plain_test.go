@@ -11,8 +11,8 @@ import (
 )
 
 // goNames are what errors of the standard library leak of themselves.
-var goNames = regexp.MustCompile(`strconv|[^.\w]json: |Go struct|Go value|parsing "|invalid syntax|looking for beginning|` +
-	`unexpected EOF|\[\]`)
+var goNames = regexp.MustCompile(`strconv|[^.\w]json: |Go struct|Go value|parsing "|invalid syntax|` +
+	`looking for beginning|unexpected EOF|\[\]`)
 
 // TestErrorsSpeakTheUsersWords gives commands what they cannot read.
 func TestErrorsSpeakTheUsersWords(t *testing.T) {
@@ -33,7 +33,10 @@ func TestErrorsSpeakTheUsersWords(t *testing.T) {
 		{"measure x --parallel x", `--parallel: "x" is not a number`},
 		{"measure x -p 99999", `--port: 99999 is more than 65535`},
 		{"measure x --mss 99999999999999999999", "--mss: 99999999999999999999 is larger than it can be"},
-		{"measure x --dscp 1e9", `--dscp: "1e9" is not a number`},
+		{"measure x --dscp 1e9", `--dscp: "1e9" is no class: 0 to 63`},
+		{"measure x --nonsense", "fullpipe: --nonsense: no such option"},
+		{"measure x -O 3", "fullpipe: -O: is iperf3's"},
+		{"measure x --time", "fullpipe: --time: needs a value"},
 		{"measure x --exchange=perhaps", `--exchange: "perhaps" is neither true nor false`},
 		{"measure x --label a", `--label: "a" has no = in it`},
 		{"measure x --time soon", "--time: "},

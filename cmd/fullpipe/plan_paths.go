@@ -211,7 +211,8 @@ func measuredPaths(text []byte) ([]plan.Path, error) {
 	}
 	var paths []plan.Path
 	for _, d := range result.Directions {
-		if d.Path.Bottleneck > 0 && d.Path.RTT > 0 {
+		if d.Path.Bottleneck > 0 && d.Path.RTT > 0 && d.Path.RTT <= longestRTT && d.Path.Jitter >= 0 &&
+			d.Path.Jitter <= longestRTT {
 			paths = append(paths, plan.Path{RateBps: d.Path.Bottleneck, RTT: seconds(d.Path.RTT),
 				Jitter: seconds(d.Path.Jitter)})
 		}
@@ -221,6 +222,9 @@ func measuredPaths(text []byte) ([]plan.Path, error) {
 	}
 	return paths, nil
 }
+
+// longestRTT is more than any round trip takes, seconds: what is read from a file may say anything.
+const longestRTT = 3600
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 

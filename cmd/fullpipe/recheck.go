@@ -38,6 +38,12 @@ type recheckFlags struct {
 const leastEvery = 30 * time.Minute
 
 func newRecheck() *cobra.Command {
+	cmd, _ := recheckCommand()
+	return cmd
+}
+
+// recheckCommand is the command, and what its flags say.
+func recheckCommand() (*cobra.Command, *recheckFlags) {
 	f := &recheckFlags{}
 	cmd := &cobra.Command{
 		Use:   "recheck [PEER...]",
@@ -45,8 +51,9 @@ func newRecheck() *cobra.Command {
 		Long: `recheck measures each PEER for a few seconds, keeps the result in the history and holds it
 against the results before. Without PEER it takes those that [recheck] of the configuration
 names. One that is off what is usual is tested again at once, three minutes apart: a dip (or
-rise) is told within half an hour of the first such result, "changed" only once it held at
-later visits too, hours apart. Another limiter, path MTU, round trip, other options of the
+rise) is told within half an hour of the first such result, unless the path does the same
+more often than once in 16 results, and "changed" only once it held at later visits too,
+hours apart. Another limiter, path MTU, round trip, other options of the
 handshake or another kernel at the far end are told as events of their own. Until 12 results
 are known nothing can be told.
 
@@ -54,6 +61,9 @@ Without --every each PEER is visited once, as a timer does (contrib/). With it t
 stays, and visits each PEER at exponential times with that mean, a tenth of it to two and a
 half times apart. Tests never run two at a time, and never two of this user's at one far
 end. A test is made only where the day's budget also holds the re-tests that may follow.
+
+What a process that was killed has kept and not told, the next one tells. A program or
+webhook that was just being told then is told again, with the same run, metric and direction.
 
 The status is 3 where anything but "back" was told, else 1 where a test failed.`,
 		Example: `  fullpipe recheck server.example.net --key-file key
@@ -78,7 +88,8 @@ The status is 3 where anything but "back" was told, else 1 where a test failed.`
 	fl.Lookup("listen").Usage = "with --every: serve metrics to Prometheus (OpenMetrics) at this ADDR:PORT"
 	addStoreFlag(fl)
 	fl.Bool("record", false, "in a lab: keep the results in the history, which is what this is for")
-	return cmd
+	fl.Bool("json-stream", false, "print one JSON object a line: each interval as it comes, then each result")
+	return cmd, f
 }
 
 // check says before anything is measured what cannot be.
@@ -182,6 +193,7 @@ func (f *recheckFlags) run(cmd *cobra.Command, args []string) error {
 type clock struct {
 	now   func() time.Time
 	sleep func(context.Context, time.Duration) error
+	kept  func() // nil, or called between keeping a result and telling of it
 }
 
 type clockKey struct{}

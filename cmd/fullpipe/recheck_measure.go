@@ -35,6 +35,7 @@ type rechecker struct {
 	doc      record.Recheck
 	told     bool // something but back
 	failed   bool
+	unmarked bool // that what was told cannot be marked was said
 	*exporter
 	metrics *recheck.Metrics // the exporter's
 }
@@ -104,7 +105,11 @@ func (k *rechecker) test(ctx context.Context, o runner.Order) (*recheck.Result, 
 	k.seal(ctx, far, doc, o, time.Since(begin))
 	result := recheck.ResultOf(doc)
 	k.accounts[doc.ID] = account{o.At, result.Cost}
-	if kept := k.keep(context.WithoutCancel(ctx), doc); kept != nil {
+	kept := k.keep(context.WithoutCancel(ctx), doc)
+	if c, ok := k.cmd.Context().Value(clockKey{}).(clock); ok && c.kept != nil {
+		c.kept()
+	}
+	if kept != nil {
 		return &result, errors.Join(err, fmt.Errorf("not kept in the history: %w", kept))
 	}
 	return &result, err
@@ -123,7 +128,10 @@ func (k *rechecker) transfers(ctx context.Context, far *recheckFar, sends []stri
 	var moved int64
 	for _, direction := range sends {
 		spec := transfer.Spec{Direction: transfer.Direction(direction), Time: k.f.time}
+		var intervals []transfer.Interval
 		result, err := transfer.Run(ctx, peer, spec, func(i transfer.Interval) {
+			intervals = append(intervals, i)
+			streamInterval(k.cmd, spec.Direction, intervals)
 			if moved += i.Bytes; most > 0 && moved > most {
 				cut(errOverBudget)
 			}
@@ -190,7 +198,6 @@ func (k *rechecker) tell(ctx context.Context, v recheck.Visit) {
 		f, _ := describe(k.cmd.Context(), v.Err)
 		failure, k.failed = &f, true
 	}
-	test := report.RecheckTest(&v, failure)
 	var events []record.RecheckEvent
 	for i := range v.Events {
 		e := report.RecheckEvent(v.Peer, &v.Events[i])
@@ -199,14 +206,20 @@ func (k *rechecker) tell(ctx context.Context, v recheck.Visit) {
 		events = append(events, e)
 	}
 	k.locked(func() { k.metrics.Add(v) })
-	k.doc.Tests, k.doc.Events = append(k.doc.Tests, test), slices.Concat(k.doc.Events, events)
-	if k.f.every != 0 || !wantsJSON(k.cmd) {
+	if !v.Late {
+		k.doc.Tests = append(k.doc.Tests, report.RecheckTest(&v, failure))
+	}
+	k.doc.Events = slices.Concat(k.doc.Events, events)
+	if k.f.every != 0 || !wantsJSON(k.cmd) || wantsStream(k.cmd) {
 		if err := k.print(); err != nil {
 			note(k.cmd, "standard output: %v", err)
 		}
 	}
 	for i := range events {
 		k.f.tell.event(ctx, k.cmd, k.doc.Header, &events[i])
+	}
+	if v.Result != nil {
+		k.mark(k.fars[v.Peer].series, mark{v.Result.At, v.Result.RunID})
 	}
 }
 
@@ -219,10 +232,17 @@ func (k *rechecker) print() error {
 		k.doc.Events = []record.RecheckEvent{}
 	}
 	doc := k.doc
-	if k.f.every == 0 && wantsJSON(k.cmd) {
+	if k.f.every == 0 && wantsJSON(k.cmd) && !wantsStream(k.cmd) {
 		return printJSON(k.cmd.OutOrStdout(), &doc)
 	}
 	k.doc.Tests, k.doc.Events = nil, nil
+	if wantsStream(k.cmd) {
+		if len(doc.Tests) == 0 && len(doc.Events) == 0 && !doc.Interrupted {
+			return nil
+		}
+		text.AddSentences(&doc)
+		return printObject(k.cmd, k.cmd.OutOrStdout(), &doc)
+	}
 	if wantsJSON(k.cmd) {
 		text.AddSentences(&doc)
 		line, err := json.Marshal(&doc)
@@ -232,7 +252,7 @@ func (k *rechecker) print() error {
 		_, err = fmt.Fprintf(k.cmd.OutOrStdout(), "%s\n", line)
 		return err
 	}
-	if len(doc.Tests) == 0 && !doc.Interrupted {
+	if len(doc.Tests) == 0 && len(doc.Events) == 0 && !doc.Interrupted {
 		return nil
 	}
 	return text.Write(k.cmd.OutOrStdout(), &doc)

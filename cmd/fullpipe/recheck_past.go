@@ -13,6 +13,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/recheck/runner"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
@@ -37,11 +38,13 @@ func (k *rechecker) withStore(ctx context.Context, do func(*store.Store) error) 
 	return do(s)
 }
 
-// load rebuilds a path from the history.
-func (k *rechecker) load(ctx context.Context, peer string) (p *recheck.Path, last time.Time, err error) {
-	p = &recheck.Path{}
+// load rebuilds a path from the history, and finds the events that nobody was told of.
+func (k *rechecker) load(ctx context.Context, peer string) (past runner.Past, err error) {
+	series := k.fars[peer].series
+	told, marked := k.readMark(series)
+	past.Path = &recheck.Path{}
 	err = k.withStore(ctx, func(s *store.Store) error {
-		runs, err := s.List(ctx, store.Filter{Path: k.fars[peer].series, Limit: pastRuns})
+		runs, err := s.List(ctx, store.Filter{Path: series, Limit: pastRuns})
 		if err != nil {
 			return err
 		}
@@ -55,14 +58,24 @@ func (k *rechecker) load(ctx context.Context, peer string) (p *recheck.Path, las
 				}
 				r = recheck.ResultOf(doc)
 			}
-			p.Add(r)
+			events := past.Path.Add(r)
+			if at := (mark{r.At, r.RunID}); marked && len(events) > 0 && at.after(told) {
+				past.Untold = append(past.Untold, recheck.Visit{Peer: peer, At: r.At, Retest: r.Retest, Result: &r,
+					Events: events})
+			}
 			if all[i].Origin == record.Scheduled {
-				last = all[i].StartedAt
+				past.Last = all[i].StartedAt
+			}
+			if !marked {
+				told = mark{r.At, r.RunID}
 			}
 		}
 		return nil
 	})
-	return p, last, err
+	if err == nil && !marked { // nobody followed this series from here before
+		k.mark(series, told)
+	}
+	return past, err
 }
 
 func documentOf(ctx context.Context, s *store.Store, id string) (*record.Measure, error) {

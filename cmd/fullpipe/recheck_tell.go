@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,7 @@ type tellFlags struct {
 	program string
 	webhook string
 	pause   time.Duration // before a webhook is tried again; 0: webhookPause
+	limit   time.Duration // of the program; 0: programTime
 }
 
 // Bounds of who is told: nobody may hold up the tests.
@@ -88,7 +90,7 @@ func (f *tellFlags) event(ctx context.Context, cmd *cobra.Command, h record.Head
 		return
 	}
 	if f.program != "" {
-		if err := runOnChange(ctx, f.program, e, object); err != nil {
+		if err := runOnChange(ctx, cmp.Or(f.limit, programTime), f.program, e, object); err != nil {
 			note(cmd, "--on-change %s: %v", f.program, err)
 		}
 	}
@@ -100,8 +102,9 @@ func (f *tellFlags) event(ctx context.Context, cmd *cobra.Command, h record.Head
 }
 
 // runOnChange runs a program with an event in its environment. The far end's key is left out.
-func runOnChange(ctx context.Context, program string, e *record.RecheckEvent, object []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, programTime)
+func runOnChange(ctx context.Context, limit time.Duration, program string, e *record.RecheckEvent,
+	object []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program)
 	cmd.WaitDelay = time.Second // what it started may hold the pipes
@@ -112,7 +115,7 @@ func runOnChange(ctx context.Context, program string, e *record.RecheckEvent, ob
 	cmd.Stdin = bytes.NewReader(object)
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
-		return fmt.Errorf("did not end within %v", programTime)
+		return fmt.Errorf("did not end within %v", limit)
 	}
 	if err != nil && len(out) > 0 {
 		return fmt.Errorf("%w: %.400s", err, bytes.TrimSpace(out))

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,9 @@ import (
 // asOf dates what recheck does as from another time, with all waiting left out.
 const asOf = "FULLPIPE_TEST_CLOCK"
 
+// killedOnceKept has recheck end as by kill -9 when it has kept a result.
+const killedOnceKept = "FULLPIPE_TEST_KILLED"
+
 // clocked is a context with the clock that the environment asks for; nil where it asks for
 // none.
 func clocked() context.Context {
@@ -33,7 +37,15 @@ func clocked() context.Context {
 		return nil
 	}
 	started, slept := time.Now(), time.Duration(0)
-	return context.WithValue(context.Background(), clockKey{}, clock{
+	var kept func()
+	if os.Getenv(killedOnceKept) != "" {
+		kept = func() {
+			self, _ := os.FindProcess(os.Getpid()) // it is there
+			_ = self.Kill()
+			select {}
+		}
+	}
+	return context.WithValue(context.Background(), clockKey{}, clock{kept: kept,
 		now: func() time.Time { return begin.Add(time.Since(started) + slept) },
 		sleep: func(ctx context.Context, d time.Duration) error {
 			slept += d
@@ -75,6 +87,31 @@ func TestWebhook(t *testing.T) {
 	f.event(t.Context(), cmd, record.Header{}, &record.RecheckEvent{Event: "dip"})
 	if !strings.Contains(errs.String(), "404") || strings.Contains(errs.String(), "secret") {
 		t.Error(errs.String())
+	}
+}
+
+// TestOnChangeEndsInTime: a program that does not end, and one that has started another which
+// holds its output, hold nothing up.
+func TestOnChangeEndsInTime(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs are scripts of sh")
+	}
+	for name, script := range map[string]string{"stays": "exec sleep 30", "leaves another": "sleep 30 & wait"} {
+		program := filepath.Join(t.TempDir(), "on-change")
+		told := filepath.Join(t.TempDir(), "told")
+		text := "#!/bin/sh\necho told > " + told + "\n" + script + "\n"
+		if err := os.WriteFile(program, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		var errs bytes.Buffer
+		cmd := newRecheck()
+		cmd.SetErr(&errs)
+		f := &tellFlags{program: program, limit: time.Second}
+		f.event(t.Context(), cmd, record.Header{}, &record.RecheckEvent{Event: "dip", Far: "b"})
+		if _, err := os.Stat(told); err != nil || !strings.Contains(errs.String(), "did not end within 1s") {
+			t.Errorf("%s: %v, %s", name, err, errs.String())
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -16,8 +17,12 @@ func run(ctx context.Context, args []string, std streams) int {
 	root := newRoot(harmless)
 	root.SetArgs(args)
 	called, err := root.ExecuteContextC(withSession(ctx))
+	lost := out.err()
+	if lost != nil && !gone(lost) && errors.Is(err, lost) {
+		err = nil // it is said below, once
+	}
 	status := finish(ctx, called, args, err, harmless)
-	if lost := out.err(); lost != nil && !gone(lost) {
+	if lost = out.err(); lost != nil && !gone(lost) {
 		fmt.Fprintf(harmless.err, "fullpipe: standard output: %v\n", lost)
 		return statusFailed
 	}
@@ -36,6 +41,7 @@ PEER is one of
   fullpipe://HOST[:PORT]  the same, and nothing else
   iperf3://HOST[:PORT]    an iperf3 server; HOST alone finds one too when there is no key
   iperf2://HOST[:PORT]    an iperf 2 server, which only receives
+  ndt7://HOST[:PORT]      an ndt7 server, as M-Lab's or fullpipe serve --web; for measure
   ssh://[USER@]HOST       a host with an SSH account; ssh starts the far end there
   https://... http://...  a large object on a web server, downloaded
   lab:PROFILE             two hosts and a link on this machine (see: fullpipe lab list)

@@ -16,8 +16,10 @@ import (
 
 // TestScripts runs the command line as its users do, on the real binary.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	bin := t.TempDir()
 	build := exec.Command("go", "build", "-o", filepath.Join(bin, "fullpipe"), ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as users have it
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/server"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
@@ -29,10 +30,16 @@ is named. Clients cannot change this host.
 What they may ask of it is bounded by the --max flags: one client too many is told that
 the server is busy, a test beyond a bound is refused with the bound's name, and one that
 goes beyond it all the same is ended. iperf3's clients have places of their own, so that
-strangers never take those of clients with the key.`,
+strangers never take those of clients with the key.
+
+With --web it is also a speed test for browsers, for those who have nothing installed: /test
+says what limits them, by what this host's kernel knows of their connections, and ndt7's
+clients are answered at /ndt/v7. Anybody who reaches that port may test, unless
+--web-token-file is given. Results get a link and are kept in the history.`,
 		Example: `  fullpipe serve
   fullpipe serve --listen :5202 --key-file key
   fullpipe serve --iperf3     # any host's iperf3 -c is answered too
+  fullpipe serve --web :8443 --web-cert cert.pem --web-key key.pem
   fullpipe serve --iperf3 --max-tests 1 --max-time 30s --max-bytes 10GB`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -60,6 +67,7 @@ strangers never take those of clients with the key.`,
 		"told their place, iperf3's are told that it is busy")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	o.limits.add(cmd.Flags())
+	o.web.add(cmd.Flags())
 	cmd.Flags().BoolVar(&untilEOF, "until-eof", false, "end with standard input, and choose another port where the "+
 		"asked one is taken (as ssh:// starts it)")
 	return cmd
@@ -73,10 +81,14 @@ type serveOptions struct {
 	iperf3, quiet bool
 	exclusive     bool
 	limits        serveLimits
+	web           webFlags
 }
 
 func (o *serveOptions) check() error {
 	if err := checkListen(o.listen); err != nil {
+		return err
+	}
+	if err := o.web.check(); err != nil {
 		return err
 	}
 	return o.limits.check()
@@ -84,7 +96,7 @@ func (o *serveOptions) check() error {
 
 // serveUntilEOF is a far end that must not outlive who started it.
 func serveUntilEOF(cmd *cobra.Command, o serveOptions) error {
-	o.iperf3, o.quiet = false, false
+	o.iperf3, o.quiet, o.web.address = false, false, ""
 	whole := cmd.Context()
 	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
@@ -149,11 +161,39 @@ func serve(cmd *cobra.Command, o serveOptions) error {
 		s.Close()
 		return listenError(o.listen+" (UDP)", err)
 	}
+	if o.web.address != "" {
+		end, err := o.serveWeb(ctx, cmd, log)
+		if err != nil {
+			s.Close()
+			return err
+		}
+		defer end()
+	}
 	if err := log.ready(ctx, s.Addr().String(), *key, made); err != nil {
 		s.Close()
 		return fmt.Errorf("tell where it listens: %w", err)
 	}
 	return s.Serve(ctx) // an interrupt is how serving ends
+}
+
+// serveWeb serves browsers beside, and says where.
+func (o *serveOptions) serveWeb(ctx context.Context, cmd *cobra.Command, log *serveLog) (end func(), err error) {
+	at, end, err := o.web.serve(ctx, cmd, func(doc *record.Measure) {
+		if !o.quiet {
+			log.lines.put(webResult(doc, wantsJSON(cmd)))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	scheme := "http"
+	if o.web.cert != "" {
+		scheme = "https"
+	}
+	if !o.quiet {
+		log.lines.put(webReady(fmt.Sprintf("%s://%s/test", scheme, at), wantsJSON(cmd)))
+	}
+	return end, nil
 }
 
 func checkListen(listen string) error {

@@ -26,7 +26,12 @@ const (
 // usageError is a bad argument: which, what was wrong and what would be right.
 type usageError struct{ argument, message, try string }
 
-func (e *usageError) Error() string { return e.argument + ": " + e.message }
+func (e *usageError) Error() string {
+	if e.argument == "" {
+		return e.message
+	}
+	return e.argument + ": " + e.message
+}
 
 // exitStatus ends a command whose output is already written.
 type exitStatus int
@@ -46,10 +51,14 @@ func flagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &value) {
 		return &usageError{"--" + value.GetFlag().Name, plainFlag(value), cmd.CommandPath() + " --help"}
 	}
-	if ours := ourWord(err); ours != "" && cmd.Name() == "measure" {
-		return &usageError{cmd.CommandPath(), err.Error() + ", which is iperf3's", ours}
+	if cmd.Name() == iperf3Name { // failAsIperf3 puts it in iperf3's words
+		return &usageError{cmd.CommandPath(), err.Error(), cmd.CommandPath() + " --help"}
 	}
-	return &usageError{cmd.CommandPath(), err.Error(), cmd.CommandPath() + " --help"}
+	usage := optionError(cmd, err.Error())
+	if ours := ourWord(err); ours != "" && cmd.Name() == "measure" {
+		usage.message, usage.try = "is iperf3's", ours
+	}
+	return usage
 }
 
 // finish reports a command's error where its user looks for it and chooses the status.
@@ -76,7 +85,8 @@ func finish(ctx context.Context, cmd *cobra.Command, args []string, err error, s
 }
 
 // wrongCount is how cobra refuses a number of arguments.
-var wrongCount = regexp.MustCompile(`^(?:accepts|requires) ((?:at \w+ |between \d+ and )?\d+) arg\(s\), (?:only )?received (\d+)$`)
+var wrongCount = regexp.MustCompile(`^(?:accepts|requires) ((?:at \w+ |between \d+ and )?\d+) arg\(s\), ` +
+	`(?:only )?received (\d+)$`)
 
 // describe turns an error into what its user reads and the status.
 func describe(ctx context.Context, err error) (record.Failure, int) {

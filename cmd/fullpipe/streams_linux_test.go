@@ -39,6 +39,7 @@ func printing(t *testing.T) [][]string {
 }
 
 func TestTextThatCannotBeWrittenIsAFailure(t *testing.T) {
+	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -48,13 +49,15 @@ func TestTextThatCannotBeWrittenIsAFailure(t *testing.T) {
 		cmd := program(t, args...)
 		cmd.Stdout = full
 		status, errs := ended(t, cmd)
-		if status != statusFailed || !strings.Contains(errs, "standard output: no space left on device") {
+		if status != statusFailed || !strings.Contains(errs, "standard output: no space left on device") ||
+			strings.Count(errs, "no space left") != 1 {
 			t.Errorf("%v > /dev/full: status %d, %q", args, status, errs)
 		}
 	}
 }
 
 func TestOutputFilesThatCannotBeWrittenAreFailures(t *testing.T) {
+	t.Parallel()
 	if !labPossible() {
 		t.Skip("no labs here")
 	}
@@ -101,6 +104,7 @@ func TestOutputFilesThatCannotBeWrittenAreFailures(t *testing.T) {
 }
 
 func TestEveryWaitEndsWithAnInterrupt(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
@@ -147,6 +151,7 @@ func TestEveryWaitEndsWithAnInterrupt(t *testing.T) {
 
 // A reader of standard output that does not read holds nobody for long.
 func TestFullPipeEndsWithAnInterrupt(t *testing.T) {
+	t.Parallel()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -8,14 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/net/netutil"
 
+	"github.com/fullpipe-net/fullpipe/internal/ndt7"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/store"
@@ -36,10 +35,11 @@ func newUI() *cobra.Command {
 		Short: "the history and the live view as pages in a browser",
 		Long: `ui serves what history keeps as pages: every path against its own past, its results over
 time with what limited them, changes, single results, two beside each other, and what watch
-sees now. It listens on this host alone, prints an address with a token that no other user
-has, opens it in a browser, and ends on Ctrl-C. With --listen other hosts are served too: over
-TLS, to who brings a token. /api/v1 has the same as JSON (/api/v1/openapi.json). No page asks
-another host for anything.`,
+sees now. A path can be tested again from its page, as its results were measured. It listens
+on this host alone, prints an address with a token that no other user has, opens it in a
+browser, and ends on Ctrl-C. With --listen other hosts are served too: over TLS, to who
+brings a token. /api/v1 has the same as JSON (/api/v1/openapi.json). No page asks another
+host for anything.`,
 		Example: `  fullpipe ui
   fullpipe ui --no-open
   fullpipe ui --listen 192.0.2.7:8443 --listen-cert cert.pem --listen-key key.pem --listen-token-file viewers`,
@@ -52,7 +52,7 @@ another host for anything.`,
 	flags.StringVar(&f.listen.key, "listen-key", "", "and its key")
 	flags.StringVar(&f.listen.token, "listen-token-file", "", "who brings the bearer token in this `FILE` may look")
 	flags.StringVar(&f.listen.operator, "listen-operator-token-file", "", "who brings the one in this `FILE` may label "+
-		"results too")
+		"results and test paths too")
 	flags.BoolVar(&f.noOpen, "no-open", false, "open no browser")
 	addStoreFlag(flags)
 	flags.StringVar(&f.note, "note", "", "a line that stands on every page, as whose host this is")
@@ -67,15 +67,17 @@ type opened struct {
 }
 
 func (f *uiFlags) run(cmd *cobra.Command) error {
+	f.listen.wrap = func(l *net.TCPListener) net.Listener { return ndt7.NewListener(l, mostOfUI, mostOfUI) }
 	l, token, err := f.listen.listen()
 	if err != nil {
 		return err
 	}
 	defer l.Close()
 	cfg := web.Config{Version: version(), Viewer: token, Encrypted: f.listen.cert != "", Note: f.note,
+		Tests: pageTests(cmd),
 		Watch: func(ctx context.Context, each func(*record.Watch)) error { return watchForPages(ctx, cmd, each) }}
 	if f.listen.operator != "" {
-		if cfg.Operator, err = readToken(f.listen.operator); err != nil {
+		if cfg.Operator, err = readToken("--listen-operator-token-file", f.listen.operator); err != nil {
 			return err
 		}
 	}
@@ -93,18 +95,21 @@ func (f *uiFlags) run(cmd *cobra.Command) error {
 	}
 	return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
 		cfg.History = s
+		cfg.Speed = web.NewSpeed(speedConfig(cmd, 16, 1<<40))
 		return f.serve(ctx, cmd, l, cfg, &doc)
 	})
 }
+
+// mostOfUI is how many connections the page holds.
+const mostOfUI = 256
 
 // serve answers until it is interrupted.
 func (f *uiFlags) serve(ctx context.Context, cmd *cobra.Command, l net.Listener, cfg web.Config, doc *opened) error {
 	pages := web.New(cfg)
 	defer pages.Close()
-	server := &http.Server{Handler: pages, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second,
-		IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, BaseContext: func(net.Listener) context.Context { return ctx }}
+	server := newWebServer(ctx, pages)
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(netutil.LimitListener(l, 256)) }()
+	go func() { failed <- server.Serve(l) }()
 	defer func() { _ = server.Close(); <-failed }()
 	if err := f.tell(cmd, doc); err != nil {
 		return err

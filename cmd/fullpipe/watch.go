@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,7 +35,7 @@ type watchFlags struct {
 	minRate                  units.Rate
 	local                    bool
 	scrapes                  listenFlags
-	rows                     int
+	rows, sampled            int
 	lines, anonymize         bool
 	onChange                 string
 	onChangeShell            bool
@@ -57,7 +58,9 @@ minute and what limited it.
 What it sees of the path to each network (least round trip of new connections, delivery rate,
 loss, reordering, MTU, ECN) is compared by windows of five minutes with what was: a change that
 stays is told once, also to the program of --on-change, and one that all networks share as one.
-With --record or --on-change that is kept, and the next watch goes on from there.`,
+With --record or --on-change that is kept, and the next watch goes on from there.
+
+It needs Linux; elsewhere it says that it is not supported.`,
 		Example: `  fullpipe watch
   fullpipe watch --for 30s --json
   fullpipe watch --port 443 --min-rate 1mbit
@@ -77,6 +80,8 @@ With --record or --on-change that is kept, and the next watch goes on from there
 	flags.BoolVar(&f.local, "local", false, "connections within this host as well")
 	registerScrapes(&f.scrapes, flags)
 	flags.IntVar(&f.rows, "rows", 20, "connections that lines show in a period")
+	flags.IntVar(&f.sampled, "sampled", 64, "connections that are sampled between two dumps, the heaviest; the others "+
+		"are judged by the kernel's clocks alone")
 	flags.BoolVar(&f.lines, "lines", false, "lines on a terminal too")
 	flags.BoolVar(&f.anonymize, "anonymize", false, "replace addresses by made-up ones, the same as long as it runs")
 	flags.StringVar(&f.onChange, "on-change", "", "run this program when a path has changed, told what in its "+
@@ -126,6 +131,8 @@ func (f *watchFlags) check() error {
 		return &usageError{"--on-change", "it names no program", "--on-change /usr/local/bin/path-changed"}
 	case f.onChangeShell && f.onChange == "":
 		return &usageError{"--on-change-shell", "there is nothing to run", "--on-change 'COMMAND' with it"}
+	case f.sampled < 0 || f.sampled > 1000:
+		return &usageError{"--sampled", fmt.Sprintf("%d is not between 0 and 1000", f.sampled), "--sampled 64"}
 	case f.rows < 1:
 		return &usageError{"--rows", "none would be shown", "--rows 20"}
 	}
@@ -133,8 +140,8 @@ func (f *watchFlags) check() error {
 }
 
 func (f *watchFlags) run(cmd *cobra.Command) error {
-	// It lives beside programs that need the memory: half as much is left lying as usually.
-	debug.SetGCPercent(50)
+	// It lives beside programs that need the memory: a third as much is left lying as usually.
+	debug.SetGCPercent(33)
 	m, err := f.match()
 	if err != nil {
 		return err
@@ -143,7 +150,7 @@ func (f *watchFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	cfg := watch.Config{Match: m, Every: f.every, Sample: 100 * time.Millisecond, Cumulative: f.length > 0,
-		Anonymize: f.anonymize}
+		Anonymize: f.anonymize, Sampled: cmp.Or(f.sampled, -1)}
 	table := !f.lines && f.length == 0 && f.scrapes.address == "" && !wantsJSON(cmd) && isTerminal(cmd.OutOrStdout()) &&
 		isTerminal(cmd.InOrStdin())
 	if table {

@@ -120,7 +120,7 @@ func TestScrapesWithAToken(t *testing.T) {
 			t.Fatal(err)
 		}
 		os.Chmod(file, mode)
-		if _, err := readToken(file); err == nil {
+		if _, err := readToken("--listen-token-file", file); err == nil {
 			t.Errorf("%v, %q: taken", mode, text)
 		}
 	}

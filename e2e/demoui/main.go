@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -152,16 +153,23 @@ func (d *demo) measureAll(ctx context.Context) error {
 
 // measure makes one result and gives it its date.
 func (d *demo) measure(ctx context.Context, far string, args []string, i int) error {
-	cmd := exec.CommandContext(ctx, d.program, append([]string{"measure", "--json", "--quiet", "--time", "1s",
-		"--label", "link=" + args[0], "--label", "dates=" + shifted}, args...)...)
-	cmd.Env = d.env
-	out, err := cmd.Output()
+	alone, err := os.MkdirTemp("", "fullpipe-demo-one-") // a history of its own, since what is kept has the samples
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			return fmt.Errorf("%w: %s", err, exit.Stderr)
-		}
 		return err
+	}
+	defer os.RemoveAll(alone)
+	var out []byte
+	for _, line := range [][]string{append([]string{"measure", "--record", "--json", "--quiet", "--time", "1s",
+		"--label", `"link=` + args[0] + `"`, "--label", "dates=" + shifted}, args...), {"history", "export"}} {
+		cmd := exec.CommandContext(ctx, d.program, line...)
+		cmd.Env = slices.Concat(d.env, []string{"FULLPIPE_HISTORY=" + alone})
+		if out, err = cmd.Output(); err != nil {
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				return fmt.Errorf("%w: %s", err, exit.Stderr)
+			}
+			return err
+		}
 	}
 	var doc map[string]any
 	if err := json.Unmarshal(out, &doc); err != nil {
@@ -169,7 +177,7 @@ func (d *demo) measure(ctx context.Context, far string, args []string, i int) er
 	}
 	at := d.end.Add(-time.Duration(days*aDay-i) * 24 * time.Hour / aDay)
 	var random [10]byte
-	copy(random[:], fmt.Sprintf("%04d%s", i, far[5:]))
+	copy(random[:], fmt.Sprintf("%-6.6s%04d", far[len("lab: the "):], i)) // ids differ in what pages show of them
 	doc["id"], doc["path_key"], doc["peer"] = record.NewID(at, random), record.Path{Far: far}.Key(), far
 	doc["started_at"], doc["ended_at_ns"], doc["origin"] = at.Format(time.RFC3339), at.Add(time.Second).UnixNano(),
 		record.Scheduled

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
 // pcapHead begins a pcap file of Ethernet packets.
@@ -97,16 +99,17 @@ func files() (all []farEnd) {
 	object("plan", "all-memory",
 		plan(`{"name":"net.ipv4.tcp_rmem","where":"sysctl","value":"4096 131072 9223372036854775807"}`))
 	object("plan", "many", plan(strings.Repeat(`{},`, 100_000)+`{}`))
-	record := func(fields string) string {
-		return `{"schema":"fullpipe/journal/v1","scope":"host","records":[{"kind":"sysctl","made":true,"at":"2026-01-01T00:00:00Z",` + fields + `}]}`
+	journal := func(fields string) string {
+		return `{"schema":"fullpipe/journal/v1","scope":"host","records":[{"kind":"sysctl","made":true,` +
+			`"at":"2026-01-01T00:00:00Z",` + fields + `}]}`
 	}
-	object("journal", "escapes", record(`"name":`+quoted+`,"old":`+quoted+`,"was":`+quoted+`,"new":`+quoted))
-	object("journal", "runs-a-program", record(`"name":"kernel.core_pattern","old":"|/bin/sh","was":"core","new":"core"`))
-	object("journal", "writes-a-file", strings.Replace(record(`"name":"/etc/passwd","old":"root::0:0","was":"","new":""`),
+	object("journal", "escapes", journal(`"name":`+quoted+`,"old":`+quoted+`,"was":`+quoted+`,"new":`+quoted))
+	object("journal", "runs-a-program", journal(`"name":"kernel.core_pattern","old":"|/bin/sh","was":"core","new":"core"`))
+	object("journal", "writes-a-file", strings.Replace(journal(`"name":"/etc/passwd","old":"root::0:0","was":"","new":""`),
 		"sysctl", "file", 1))
 	// Values that hold in a new network namespace, so that undo takes them for its own.
 	own := func(kind, name, old, now string) string {
-		return strings.Replace(record(fmt.Sprintf(`"name":%q,"old":%s,"was":%s,"new":%q`, name, old, old, now)), "sysctl",
+		return strings.Replace(journal(fmt.Sprintf(`"name":%q,"old":%s,"was":%s,"new":%q`, name, old, old, now)), "sysctl",
 			kind, 1)
 	}
 	object("journal", "second-line", own("sysctl", "net.ipv4.tcp_congestion_control",
@@ -119,9 +122,9 @@ func files() (all []farEnd) {
 	object("journal", "no-kind", own("", "net.ipv4.ip_forward", `"1"`, "0"))
 	object("journal", "many", `{"schema":"fullpipe/journal/v1","records":[`+strings.Repeat(
 		`{"kind":"sysctl","name":"net.ipv4.ip_forward","old":"1","new":"0"},`, 50_000)+`{}]}`)
-	object("journal", "of-another", strings.Replace(record(`"name":"net.ipv4.tcp_rmem","old":"","was":"","new":""`),
+	object("journal", "of-another", strings.Replace(journal(`"name":"net.ipv4.tcp_rmem","old":"","was":"","new":""`),
 		`"host"`, quoted, 1))
-	object("journal", "long", record(`"name":"`+strings.Repeat("x", 9<<20)+`"`))
+	object("journal", "long", journal(`"name":"`+strings.Repeat("x", 9<<20)+`"`))
 	object("record", "unknown", `{"schema":`+quoted+`}`)
 	object("record", "empty", `{"schema":"fullpipe/measure/v1"}`)
 	object("record", "many", `{"schema":"fullpipe/diagnose/v1","connections":[{"directions":[`+strings.Repeat("{},",
@@ -130,6 +133,22 @@ func files() (all []farEnd) {
 		`,"goodput_bps":1e308,"bytes":-1,"duration_s":-1e300}]}`)
 	object("record", "failed", `{"schema":"fullpipe/measure/v1","error":{"message":`+quoted+`,"try":`+quoted+`,"code":`+
 		quoted+`}}`)
+	// What history import, recheck and the pages meet: results whose names and times are not theirs to choose.
+	measured := func(fields string) string {
+		return `{"schema":"fullpipe/measure/v1","started_at":"2026-03-01T12:00:00Z","peer":"b","directions":[],` +
+			fields + `}`
+	}
+	object("record", "foreign-names", measured(`"id":`+quoted+`,"test_id":`+quoted+`,"host_id":`+quoted+`,"path_key":`+
+		quoted+`,"labels":{`+quoted+`:`+quoted+`}`))
+	object("record", "times", strings.Replace(measured(`"took_s":1e300`), "2026-03-01T12:00:00Z", "9999-12-31T23:59:59Z", 1))
+	object("record", "same-ids", strings.Repeat(measured(`"id":"019aa000-0000-7000-8000-000000000001",`+
+		`"outcome":"done","origin":"manual","path_key":"`+record.Path{Far: "b"}.Key()+`"`)+"\n", 1000))
+	object("record", "samples-deep", measured(`"samples":`+strings.Repeat("[", 200_000)))
+	object("record", "iperf3", `{"start":{"timestamp":{"timesecs":1e300},"connecting_to":{"host":`+quoted+
+		`},"test_start":{"protocol":`+quoted+`}},"end":{"sum_sent":{"bytes":-1,"bits_per_second":1e308}}}`)
+	object("record", "watched", `{"schema":"fullpipe/watch/v1","started_at":"2026-03-01T12:00:00Z","length_s":1e300,`+
+		`"connections":[null,{"local":`+quoted+`,"remote":`+quoted+`,"program":`+quoted+`,"directions":[null,{"shares":{`+
+		quoted+`:1e300}}]}],"path_changes":[{"metric":`+quoted+`,"network":`+quoted+`}]}`)
 	object("snapshot", "escapes", `{"schema":"fullpipe/snapshot/v1","os":"linux","version":`+quoted+`,"host":`+quoted+
 		`,"values":{`+quoted+`:`+quoted+
 		`,"net.ipv4.tcp_rmem":`+quoted+`,"net.ipv4.tcp_congestion_control":`+quoted+`}}`)
@@ -163,7 +182,8 @@ func marked(v any, key string) any {
 	case string:
 		_, err := time.Parse(time.RFC3339, v)
 		if timed := err == nil; !timed && key != "schema" && key != "protocol" {
-			return `"'></script></style></svg><script>hurt()</script><img src=x onerror=hurt()><svg onload=hurt()>` + "\u202e" +
+			return `"'></script></style></svg><script>hurt()</script><img src=x onerror=hurt()><svg onload=hurt()>` +
+				"\u202e" +
 				`javascript:hurt()`
 		}
 	}

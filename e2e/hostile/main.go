@@ -4,14 +4,16 @@
 // that each feature can be tried against all of them: `hostile list` names them with their
 // kinds.
 //
-//	hostile NAME                       a server of kind native, iperf3 or http; prints where it listens; runs
+//	hostile NAME                       a server of kind native, iperf3, http or ndt7; prints where it listens; runs
 //	                                   until standard input ends
 //	hostile NAME                       a file of kind capture, plan, journal, record, snapshot or ping, on
 //	                                   standard output
 //	hostile NAME [ARGUMENT...]         what stands in ssh's place, for kind ssh
-//	hostile NAME ADDRESS               a client of a server, for kind stranger
+//	hostile NAME ADDRESS               a client of a server, for kind stranger, or of a page, for kind visitor
 //	hostile markup < DOCUMENT          a stored document whose texts are markup
 //	hostile strangers ADDRESS N AT-ONCE HOLD   N connections of all strangers in turn, each kept for HOLD
+//	hostile web-clients ADDRESS N              N at a time of a speed test's server, until an interrupt
+//	hostile visitors ADDRESS N AT-ONCE HOLD    likewise, of all visitors
 //
 // FULLPIPE_KEY is the key that native far ends share with their client. Use it on loopback
 // and in namespaces alone.
@@ -35,15 +37,15 @@ const attack = "x\x1b[2J\x1b]0;t\x07\u009b31m\r\u202e\u2028\x7f<img src=x onerro
 // farEnd is one of the corpus. One of the functions is set, by its kind.
 type farEnd struct {
 	name, kind string
-	server     func(conn *net.TCPConn)                       // native, iperf3, http: each connection
-	stranger   func(conn *net.TCPConn, over <-chan struct{}) // a client, until over closes
+	server     func(conn *net.TCPConn)                       // native, iperf3, http, ndt7: each connection
+	stranger   func(conn *net.TCPConn, over <-chan struct{}) // stranger, visitor: a client, until over closes
 	program    func(in io.Reader, out, errs io.Writer) error // ssh
 	file       func(out io.Writer) error                     // a file's content
 }
 
 // rooms make the far ends of a kind; every other kind is a file's.
 var rooms = map[string]func() []farEnd{"native": nativeServers, "iperf3": iperf3Servers, "http": webServers,
-	"ssh": sshPrograms, "stranger": strangers}
+	"ndt7": ndt7Servers, "ssh": sshPrograms, "stranger": strangers, "visitor": visitors}
 
 func corpus() (all []farEnd) {
 	for _, room := range rooms {
@@ -88,7 +90,11 @@ func run(args []string) error {
 	case "markup":
 		return markup(os.Stdin, os.Stdout)
 	case "strangers":
-		return crowd(args[1:])
+		return crowd(strangers(), args[1:])
+	case "web-clients":
+		return besiege(args[1:])
+	case "visitors":
+		return crowd(visitors(), args[1:])
 	case "udp-spoof":
 		return spoof(args[1:])
 	}
@@ -152,10 +158,10 @@ func serve(play func(*net.TCPConn)) error {
 // silent reads whatever comes and says nothing until the other end leaves.
 func silent(conn net.Conn) { io.Copy(io.Discard, conn) }
 
-// crowd brings many strangers and prints how many connections were made.
-func crowd(args []string) error {
+// crowd brings many of them and prints how many connections were made.
+func crowd(ways []farEnd, args []string) error {
 	if len(args) != 4 {
-		return errors.New("usage: hostile strangers ADDRESS N AT-ONCE HOLD")
+		return errors.New("usage: hostile strangers|visitors ADDRESS N AT-ONCE HOLD")
 	}
 	n, err := strconv.Atoi(args[1])
 	atOnce, err2 := strconv.Atoi(args[2])
@@ -163,6 +169,6 @@ func crowd(args []string) error {
 	if err := errors.Join(err, err2, err3); err != nil {
 		return err
 	}
-	fmt.Println(come(args[0], n, atOnce, hold))
+	fmt.Println(come(ways, args[0], n, atOnce, hold))
 	return nil
 }

@@ -112,8 +112,7 @@ func mirror(c *net.TCPConn, over <-chan struct{}) {
 
 // come makes n hostile connections to a server, some at a time, and some datagrams. It
 // answers how many were made.
-func come(address string, n, atOnce int, hold time.Duration) int {
-	ways := strangers()
+func come(ways []farEnd, address string, n, atOnce int, hold time.Duration) int {
 	var made, left atomic.Int64
 	left.Store(int64(n))
 	udp, err := net.Dial("udp", address)

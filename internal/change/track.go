@@ -31,6 +31,11 @@ const (
 	Stale = 30 * time.Minute
 	// visits are how many scheduled results at least have to hold what a dip showed.
 	visits = 3
+	// rare is what share of the results that stand for what was may lie nearer to a dip's level
+	// than to theirs for the dip to be told: what a path does more often is no news. With the 48
+	// results of Before that are three of them: of normal noise, a dip 3.1 of its standard
+	// deviations deep.
+	rare = 1.0 / 16
 	// sureOfVisits is p of the same test on results that are Apart alone: others tell less
 	// than their number, since a path resembles itself over minutes and hours.
 	sureOfVisits = 2.3e-3
@@ -39,7 +44,7 @@ const (
 // State is what a series is in.
 type State string
 
-// The closed list. A dip is told, and a change after it too.
+// The closed list. A dip is told where it is rare on the path, and a change after it always.
 const (
 	Usual     State = "usual"
 	Suspected State = "suspected"
@@ -51,9 +56,9 @@ type Event string
 
 // The closed list.
 const (
-	Dipped  Event = "dip"     // re-tests show another level
-	Changed Event = "changed" // which held at two visits
-	Back    Event = "back"    // the dip is over
+	Dipped  Event = "dip"     // re-tests show another level, one that is rare on the path
+	Changed Event = "changed" // another level held at two visits
+	Back    Event = "back"    // a dip that was told is over
 )
 
 // Track follows a series. Its zero value is one without results. The same results lead to
@@ -71,6 +76,7 @@ type Track struct {
 	scheduled []float64 // those of them, and the visits after them, that were no re-tests
 	apart     []float64 // those of them that are Apart, or the first
 	last      time.Time // of the suspicion's newest result, or of the newest visit that counts
+	told      bool      // of the dip, since it is rare
 }
 
 // Wants says whether a re-test is wanted, and when.
@@ -84,6 +90,14 @@ func (t *Track) NotBefore() time.Time {
 		return time.Time{}
 	}
 	return t.last.Add(Apart)
+}
+
+// Standing is the state as others are told of it: a dip of which nothing was told is usual.
+func (t *Track) Standing() State {
+	if t.State == "" || t.State == Dip && !t.told {
+		return Usual
+	}
+	return t.State
 }
 
 // Known is how many results stand for what was.
@@ -126,10 +140,25 @@ func (t *Track) drifted(at time.Time) Event {
 	if !ok {
 		return ""
 	}
-	t.State, t.Shift, t.Since, t.last = Dip, c, at, time.Time{}
-	t.tests, t.scheduled, t.apart = nil, t.lately, nil
-	t.lately = nil
-	return Dipped
+	t.Since, t.tests, t.apart = at, nil, nil
+	t.scheduled, t.lately = t.lately, nil
+	return t.dip(c)
+}
+
+// dip begins one, and tells of it where the path does not do that all the time.
+func (t *Track) dip(c Change) Event {
+	t.State, t.Shift, t.last = Dip, c, time.Time{}
+	half, like := math.Sqrt(c.Before*c.After), 0
+	known := t.known()
+	for _, v := range known {
+		if (v < half) == (c.After < half) {
+			like++
+		}
+	}
+	if t.told = float64(like) <= rare*float64(len(known)); t.told {
+		return Dipped
+	}
+	return ""
 }
 
 // odd says whether one value is beyond what is usual: by Least, and by the scatter.
@@ -167,8 +196,7 @@ func (t *Track) test(r Result) Event {
 	}
 	if len(t.tests) >= leastTests {
 		if c, ok := t.shifted(t.tests); ok {
-			t.State, t.Shift, t.last = Dip, c, time.Time{}
-			return Dipped
+			return t.dip(c)
 		}
 	}
 	if len(t.tests) >= mostTests || t.usual(t.tests) > mostTests-leastTests {
@@ -216,7 +244,10 @@ func (t *Track) visit(r Result) Event {
 		if !t.odd(r.Value) {
 			t.keep(r.Value)
 		}
-		return Back
+		if t.told {
+			return Back
+		}
+		return ""
 	}
 	t.scheduled = append(t.scheduled, r.Value)
 	if r.At.Sub(t.last) < Apart {

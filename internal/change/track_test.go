@@ -75,6 +75,7 @@ var kinds = []string{"quiet", "noisy", "two modes", "daily swing", "outliers"}
 
 // TestChangedIsRarelyWrong: on paths that do not change, `changed` comes at most once in a
 // thousand results, whether neighbours in time are alike over minutes, hours or not at all.
+// A dip, which may well be one while they are alike for hours, comes at most ten times.
 // Seeds are others than those that the thresholds were chosen with.
 func TestChangedIsRarelyWrong(t *testing.T) {
 	series := map[string]int{"quiet": 2, "daily swing": 2, "noisy": 25, "two modes": 12, "outliers": 10}
@@ -103,6 +104,9 @@ func TestChangedIsRarelyWrong(t *testing.T) {
 				changed, low, dips)
 			if float64(changed) > 0.001*float64(results) {
 				t.Errorf("%s alike over %v: %d of %d results lead to a change", kind, alike, changed, results)
+			}
+			if float64(dips) > 0.01*float64(results) {
+				t.Errorf("%s alike over %v: %d of %d results lead to a dip", kind, alike, dips, results)
 			}
 		}
 	}

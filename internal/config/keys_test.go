@@ -57,3 +57,30 @@ secret = "bb"
 		}
 	}
 }
+
+// FuzzParseKeys: a file of keys that is taken has holders with names and secrets, and is written as it
+// was read.
+func FuzzParseKeys(f *testing.F) {
+	f.Add([]byte("[key.a]\nsecret = \"00\"\nmax-time = \"60s\"\nfrom = [\"192.0.2.0/24\"]\n" +
+		"until = 2027-01-01T00:00:00Z\n"))
+	f.Add([]byte("[key]\na = 1\n"))
+	f.Add([]byte("[key.a]\nsecret = \"x\"\nmax-rate = \"1e400\"\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		k, err := ParseKeys(text)
+		if err != nil {
+			return
+		}
+		for name, h := range k.Key {
+			if name == "" || h == nil || h.Secret == "" {
+				t.Fatalf("%q has no secret", name)
+			}
+		}
+		written, err := k.Text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := ParseKeys(written); err != nil || len(again.Key) != len(k.Key) {
+			t.Errorf("written it cannot be read: %v\n%s", err, written)
+		}
+	})
+}

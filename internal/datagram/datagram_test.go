@@ -105,3 +105,25 @@ func TestPacer(t *testing.T) {
 		t.Errorf("%d more at once", n)
 	}
 }
+
+// A sender that is asked for bursts sends them whole, and keeps its rate.
+func TestPacerOfBursts(t *testing.T) {
+	const per, burst = 700 * time.Microsecond, 10
+	p := pacer{perDatagram: per, burst: burst}
+	var sent int
+	for now := time.Duration(0); now < time.Second; now += 1100 * time.Microsecond {
+		at := 0
+		for {
+			n, wait := p.due(now, 4)
+			if at += n; wait > 0 {
+				break
+			}
+		}
+		if sent += at; at%burst != 0 {
+			t.Fatalf("%d datagrams at once", at)
+		}
+	}
+	if want := int(time.Second / per); sent < want-burst || sent > want+burst {
+		t.Errorf("%d datagrams in a second, want %d", sent, want)
+	}
+}

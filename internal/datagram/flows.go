@@ -26,11 +26,17 @@ type Flows struct {
 	Size int  // payload of a datagram, bytes
 	// Bps is the payload's rate on each flow, in bit/s; 0 is as fast as the socket takes it.
 	Bps float64
+	// Burst is how many datagrams a sender sends in a row where it is held to a rate; 0: as they
+	// are due.
+	Burst int
 	// Bytes and Time end a sender, whichever comes first; Bytes counts payload over all
-	// flows. 0 is no bound. A receiver ends with its context.
+	// flows, of which each sends as many whole datagrams as it takes to reach its part, as
+	// iperf3's do. 0 is no bound. A receiver ends when Bytes have come, and with its context.
 	Bytes int64
 	Time  time.Duration
 	Omit  time.Duration // at the start, counted apart
+	// Every has Run's each told at its multiples besides, counted again from Omit's end.
+	Every time.Duration
 	// Search has the sender search the path's capacity by the receiver's feedback, with Bps
 	// as its bound; it takes one flow, whose far end does so too.
 	Search bool
@@ -76,8 +82,8 @@ func (f *Flows) Close() {
 }
 
 // Run moves datagrams until the time or the bytes are used up, or ctx ends, and calls each
-// (when not nil) every 100 ms with what moved. The error is ctx's cause, or what a socket
-// answered.
+// (when not nil) every 100 ms, at Every's multiples and at the end, with what moved. The error
+// is ctx's cause, or what a socket answered.
 func (f *Flows) Run(ctx context.Context, each func(transfer.Interval)) error {
 	f.started = time.Now()
 	stop := context.AfterFunc(ctx, func() {
@@ -131,21 +137,20 @@ func (f *Flows) report(done <-chan struct{}, each func(transfer.Interval)) {
 	if each == nil {
 		return
 	}
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
+	cut := transfer.Cut{Every: f.Every, Omit: f.Omit}
 	var at time.Duration
+	timer := time.NewTimer(reportWait(cut, at))
+	defer timer.Stop()
 	var bytes int64
 	before := make([]transfer.FlowInterval, len(f.All))
 	for over := false; !over; {
 		select {
 		case <-done:
 			over = true
-		case <-tick.C:
+		case <-timer.C:
 		}
 		now, moved := time.Since(f.started), f.moved.Load()
-		if over && moved == bytes {
-			return
-		}
+		timer.Reset(reportWait(cut, now))
 		flows := make([]transfer.FlowInterval, len(f.All))
 		for i, one := range f.All {
 			sum, last := one.tally.now(), before[i]
@@ -158,19 +163,29 @@ func (f *Flows) report(done <-chan struct{}, each func(transfer.Interval)) {
 	}
 }
 
+// reportWait is how long after a moment the next report is due.
+func reportWait(cut transfer.Cut, now time.Duration) time.Duration {
+	const usual = 100 * time.Millisecond
+	if next := cut.Next(now); next > 0 {
+		return min(usual, next-now)
+	}
+	return usual
+}
+
 // longestPause lets a sender see that its rate has changed.
 const longestPause = 50 * time.Millisecond
 
 func (f *Flows) send(ctx context.Context, one *Flow) error {
 	most := one.Socket.Batch(f.Size)
-	pace := pacer{}
+	pace := pacer{burst: int64(f.Burst)}
 	if f.Bps > 0 {
 		pace.perDatagram = time.Duration(float64(f.Size*8) / f.Bps * float64(time.Second))
 	}
 	headers := one.Headers()
 	batch := make([]byte, most*f.Size)
 	crand.Read(batch)
-	limit := f.Bytes / int64(len(f.All)) / int64(f.Size)
+	round := int64(len(f.All)) * int64(f.Size) // one datagram of each flow
+	limit := (f.Bytes + round - 1) / round
 	for ctx.Err() == nil {
 		now := time.Since(f.started)
 		if f.Search {
@@ -268,7 +283,12 @@ func (f *Flows) receive(one *Flow) error {
 		one.tally.packets.Store(int64(min(one.Arrivals.Highest, 1<<62)))
 		one.tally.lost.Store(one.Arrivals.Lost)
 		one.tally.jitter.Store(int64(one.Arrivals.Jitter))
-		f.moved.Add(int64(n))
+		if moved := f.moved.Add(int64(n)); f.Bytes > 0 && moved >= f.Bytes {
+			for _, other := range f.All {
+				other.Socket.SetDeadline(time.Unix(1, 0)) // all flows' receiving ends
+			}
+			return nil
+		}
 	}
 }
 

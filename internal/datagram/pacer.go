@@ -7,6 +7,8 @@ type pacer struct {
 	perDatagram time.Duration // 0: no rate is set
 	begun       time.Duration // from when on due is counted, less what was given up
 	sent        int64
+	burst       int64         // datagrams sent in a row once one is due; 0: as they are due
+	inBurst     int64         // how many of them are still to be sent
 	tick        time.Duration // when the current tick began
 	left        int64         // what may still be sent in it
 }
@@ -26,6 +28,15 @@ func (p *pacer) due(now time.Duration, most int) (n int, wait time.Duration) {
 	}
 	p.begun = max(p.begun, now-time.Duration(p.sent)*p.perDatagram-debt)
 	owed := int64((now-p.begun)/p.perDatagram) + 1 - p.sent
+	if p.inBurst > 0 || p.burst > 0 && owed > 0 {
+		if p.inBurst == 0 {
+			p.inBurst = p.burst
+		}
+		n = int(min(p.inBurst, int64(most)))
+		p.sent += int64(n)
+		p.inBurst -= int64(n)
+		return n, 0
+	}
 	if owed <= 0 {
 		return 0, p.begun + time.Duration(p.sent)*p.perDatagram - now
 	}

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -50,14 +51,13 @@ const (
 // one that comes from it by the offset less its delay. So the sum of both is a round trip
 // whatever the clocks are, and drift is what the lightly loaded way's shortest delays do:
 // acknowledgements seldom queue.
-func align(near, far *flow.Connection) (a alignment, ok bool) {
-	return alignPasses(passedBy(near), passedBy(far), near.Started, sent(near, true), sent(near, false))
+func align(near *flow.Connection, far *twin) (a alignment, ok bool) {
+	return alignPasses(tapped{near.Passes(true), near.Passes(false)}, far.passes(), near.Started, sent(near, true),
+		sent(near, false))
 }
 
 // tapped are the segments of either end that a tap kept.
 type tapped struct{ client, server []flow.Pass }
-
-func passedBy(c *flow.Connection) tapped { return tapped{c.Passes(true), c.Passes(false)} }
 
 // alignPasses does so; the client sent so many bytes of data, and the server so many.
 func alignPasses(near, far tapped, began, byClient, byServer int64) (a alignment, ok bool) {
@@ -110,31 +110,43 @@ func driftOf(client, server float64, clientCarriesLess bool) float64 {
 	return 0
 }
 
-// passings pairs the segments that both taps saw, in the order of the near one. Where a
-// name came twice its first pass counts.
+// passings pairs the segments that both taps saw, in the order of the near one: by their
+// timestamps too where both can read the same, else by their numbers alone.
 func passings(near, far []flow.Pass, began int64) (all []passing) {
-	at := make(map[uint64]int64, len(far))
-	for _, p := range far {
-		if _, twice := at[p.Name]; !twice {
-			at[p.Name] = p.At
-		}
+	if all = paired(near, far, began, func(n flow.Name) flow.Name { return n }); len(all) < leastPassings {
+		all = paired(near, far, began, flow.Name.Unstamped)
 	}
-	for _, p := range near {
-		if there, ok := at[p.Name]; ok {
-			delete(at, p.Name)
-			all = append(all, passing{float64(p.At - began), float64(there - p.At)})
-		}
-	}
-	slices.SortStableFunc(all, func(x, y passing) int {
-		switch {
-		case x.at < y.at:
-			return -1
-		case x.at > y.at:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(x, y passing) int { return cmp.Compare(x.at, y.at) })
 	return all
+}
+
+func paired(near, far []flow.Pass, began int64, name func(flow.Name) flow.Name) (all []passing) {
+	here, there := passed(near, name), passed(far, name)
+	for _, p := range near {
+		n := name(p.Name)
+		if later, both := there[n]; both && later != ambiguous && here[n] == p.At {
+			delete(there, n)
+			all = append(all, passing{float64(p.At - began), float64(later - p.At)})
+		}
+	}
+	return all
+}
+
+const ambiguous = math.MinInt64
+
+// passed is when a tap saw each segment. Of a name that came twice the first pass counts;
+// without a timestamp in it neither does, since the other tap may have seen either one.
+func passed(all []flow.Pass, name func(flow.Name) flow.Name) map[flow.Name]int64 {
+	at := make(map[flow.Name]int64, len(all))
+	for _, p := range all {
+		n := name(p.Name)
+		if _, twice := at[n]; !twice {
+			at[n] = p.At
+		} else if !n.Stamped() {
+			at[n] = ambiguous
+		}
+	}
+	return at
 }
 
 // sidedness is 1 where the near tap stands on the client's side, -1 on the server's: at any

@@ -19,7 +19,7 @@ func segments(r *rand.Rand, n int, least, offset, drift float64, queue, acks fun
 		t := float64(i) * apart
 		there := t + least/2 + queue(t) + r.Float64()*20e3
 		back := there + 50e3 + least/2 + acks(there) + r.Float64()*20e3
-		data, ack := uint64(2*i), uint64(2*i+1)
+		data, ack := flow.Name(2*i)<<24|1, flow.Name(2*i+1)<<24|1
 		near.client = append(near.client, flow.Pass{Name: data, At: int64(began + t)})
 		near.server = append(near.server, flow.Pass{Name: ack, At: int64(began + back)})
 		if r.IntN(10) > 0 { // the rest is lost, or not kept

@@ -39,7 +39,7 @@ var captured = []struct {
 	// 203 Mbit/s, 11 ms with 3 of jitter: when acknowledgements arrive varies
 	{"rwnd-jitter.far", verdict.ReceiverWindow, nil},
 	// 8 KB at 1.8 ms: retransmissions that were not needed, a few pauses
-	{"afd-8k.far", verdict.Sender, nil},
+	{"afd-8k.far", verdict.Sender, []verdict.Name{verdict.Mixed}}, // without timestamps a queue would not be seen there
 	// one of four: the others keep the queue full
 	{"bott-4-streams-1m.far", verdict.Bottleneck, []verdict.Name{verdict.Mixed}},
 	{"ack-queue-64k.near", verdict.AckPath, []verdict.Name{verdict.Bottleneck}}, // 20 Mbit/s there, 64 kbit/s back

@@ -2,62 +2,54 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
-	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
 )
 
+// pair is one connection at two taps.
+type pair struct {
+	near    *flow.Connection
+	far     *twin
+	taps    alignment
+	aligned bool
+	common  span                          // where aligned
+	beside  map[hosts][]timeline.Parallel // in the far capture
+}
+
 // Compare adds what a second capture of the same connections, taken further along the
-// path, shows of what lies between: options of the SYNs that arrive changed. Connections
-// are known by their addresses or, behind address translation, by their initial sequence
-// numbers.
+// path, shows of what lies between: where data was lost, which way it waited, and options
+// of the SYNs that arrive changed.
 func (r *Diagnosis) Compare(far *capture.Analysis) {
-	byEnds := map[[2]flow.Endpoint]*flow.Connection{}
-	byNumbers := map[[2]uint32]*flow.Connection{}
-	for _, c := range far.Connections {
-		byEnds[[2]flow.Endpoint{c.Client(), c.Server()}] = c
-		if c.SYN && c.SYNACK {
-			byNumbers[[2]uint32{c.ClientOffer().ISN, c.ServerOffer().ISN}] = c
-		}
-	}
+	known, beside := newTwins(far.Connections), parallels(far.Connections)
 	found := 0
 	for i, j := range r.from {
-		c, near := &r.Record.Connections[i], j.connection
-		twin := byEnds[[2]flow.Endpoint{near.Client(), near.Server()}]
-		if twin == nil && near.SYN && near.SYNACK {
-			twin = byNumbers[[2]uint32{near.ClientOffer().ISN, near.ServerOffer().ISN}]
-		}
-		if twin == nil {
-			c.Notes = append(c.Notes, "the other capture does not hold this connection")
+		c := &r.Record.Connections[i]
+		w := known.find(j.connection)
+		if w == nil {
+			c.Notes = append(c.Notes, "the other capture does not hold this connection, neither under its addresses nor by "+
+				"its segments: capture both ends at the same time (tcpdump -s 128)")
 			continue
 		}
 		found++
-		c.Notes = append(c.Notes, changed("client", near.ClientOffer(), twin.ClientOffer())...)
-		c.Notes = append(c.Notes, changed("server", near.ServerOffer(), twin.ServerOffer())...)
-		taps, aligned := align(near, twin)
+		p := pair{near: j.connection, far: w, beside: beside}
+		if p.taps, p.aligned = align(p.near, w); p.aligned {
+			p.common = p.taps.spanOf(p.near, w.Connection)
+		}
+		c.Notes = append(c.Notes, p.notes()...)
 		for k, d := range j.directions {
-			client := d.flow.From == near.Client()
-			other := sentBy(twin, client)
-			if other == nil {
-				continue
-			}
-			r := &c.Directions[k]
-			g := compareDirections(r, d, twin, other)
-			if aligned {
-				r.Between.Ways = taps.ways(client)
-				placeQueue(r, &g)
-			}
-			r.Fix = fixes(r, &g, other.MSS)
+			p.compare(&c.Directions[k], d)
 		}
 	}
 	if found == 0 {
-		r.Record.Warnings = append(r.Record.Warnings, "no connection is in both captures")
+		why := "no connection is in both captures: " + spansText(r.from, far.Connections) +
+			"; capture both ends at the same time (tcpdump -s 128)"
+		r.Record.Warnings = append(r.Record.Warnings, why)
 	}
 }
 
@@ -71,20 +63,27 @@ func sentBy(c *flow.Connection, client bool) *flow.Direction {
 	return nil
 }
 
-// compareDirections adds what two taps show of one direction, and takes the verdict of the
-// one that stands at the sender, which it answers.
-func compareDirections(r *record.CapturedDirection, near judgementOfDirection, twin *flow.Connection,
-	far *flow.Direction) timeline.Diagnosis {
-	first, second := near.flow, far // in the order in which the data passes
+// compare adds what both taps show of one direction to its record.
+func (p *pair) compare(r *record.CapturedDirection, near judgementOfDirection) {
+	client := near.flow.From == p.near.Client()
+	far := p.far.sentBy(client)
+	if far == nil || !p.aligned && !p.alike(near.flow, far) {
+		return
+	}
+	first, second, at := near.flow, far, [2][2]int64{p.common.near, p.common.far}
+	nearFirst := p.passesNearFirst(near.flow, far)
+	if !nearFirst {
+		first, second, at[0], at[1] = far, near.flow, at[1], at[0]
+	}
+	one, two := repeatsOf(first), repeatsOf(second)
 	b := &record.CapturedBetween{JudgedAt: "near"}
-	if near.flow.PastMin < far.PastMin {
-		first, second = far, near.flow
+	if p.common.part {
+		one, two = repeatsIn(first, at[0]), repeatsIn(second, at[1])
+		b.CommonFromS, b.CommonS = float64(p.common.near[0])/1e9, float64(p.common.near[1]-p.common.near[0])/1e9
 	}
 	// What is sent again though its first sending passed a tap was lost past it, or not at all.
-	between := first.Repeated - second.Repeated
-	resent := first.Retransmitted * int64(max(first.MSS, 1))
-	b.LostBeforeBytes, b.LostBetweenBytes = max(resent-first.Repeated, 0), max(between, 0)
-	b.LostAfterBytes = max(second.Repeated-second.Spurious*int64(max(second.MSS, 1)), 0)
+	b.LostBeforeBytes, b.LostBetweenBytes = one.replaced, max(one.again-two.again, 0)
+	b.LostAfterBytes = max(two.again-two.spurious, 0)
 	if first.RTTs > 0 && second.RTTs > 0 {
 		least := first.PastMin - second.PastMin
 		pastFirst, pastSecond := first.PastSum/first.RTTs, second.PastSum/second.RTTs
@@ -92,12 +91,54 @@ func compareDirections(r *record.CapturedDirection, near judgementOfDirection, t
 		b.QueueS = float64(max(pastFirst-pastSecond-least, 0)) / 1e9
 		b.QueuePastS = float64(max(pastSecond-second.PastMin, 0)) / 1e9
 	}
+	if p.aligned {
+		b.Ways = p.taps.ways(client)
+		if p.common.part { // means of other times do not compare, but the path may have been empty then
+			if b.RTTMinS <= 0 || b.RTTMinS > b.Ways.RTTMinS {
+				b.RTTMinS = b.Ways.RTTMinS
+			}
+			b.QueueS = b.Ways.DataQueueS + b.Ways.AckQueueS + b.Ways.RTTMinS - b.RTTMinS
+		}
+	}
 	r.Between = b
-	g := timeline.Judge(twin, far)
-	if g.Vantage != timeline.AtSender || near.diagnosis.Vantage == timeline.AtSender {
+	g := p.judge(r, near, far, nearFirst)
+	if p.aligned {
+		placeQueue(r, &g)
+	}
+	r.Fix = told(fixes(r, &g, far.MSS))
+}
+
+// passesNearFirst says that a direction's data passes the near tap first.
+func (p *pair) passesNearFirst(near, far *flow.Direction) bool {
+	if p.aligned {
+		return p.taps.nearIsClient == (near.From == p.near.Client())
+	}
+	return near.PastMin >= far.PastMin
+}
+
+// alike says that two taps which cannot be matched segment by segment saw the same transfer
+// from its beginning.
+func (p *pair) alike(near, far *flow.Direction) bool {
+	const close = 50 // a fiftieth
+	differ := max(near.Bytes-far.Bytes, far.Bytes-near.Bytes)
+	return p.near.SYN && p.far.SYN && differ <= near.Bytes/close
+}
+
+// judge takes the verdict of the tap that stands at the sender, which it answers, or where
+// neither does, of the one that the data passes first; where that is unsure, the other's.
+func (p *pair) judge(r *record.CapturedDirection, near judgementOfDirection, far *flow.Direction,
+	nearFirst bool) timeline.Diagnosis {
+	const most = 2 // a capture of less than half of the data tells of another time
+	g := timeline.Judge(p.far.Connection, far, p.beside[between(far)]...)
+	nearAt, farAt := near.diagnosis.Vantage == timeline.AtSender, g.Vantage == timeline.AtSender
+	take := farAt && !nearAt || farAt == nearAt && !nearFirst
+	if a, b := hardlyKnown(&near.diagnosis), hardlyKnown(&g); a != b {
+		take = a
+	}
+	if !take || most*far.Bytes < near.flow.Bytes {
 		return near.diagnosis
 	}
-	r.Verdict, b.JudgedAt = g.Verdict, "far"
+	r.Verdict, r.Between.JudgedAt = g.Verdict, "far"
 	r.LostS = g.LostTime.Seconds()
 	r.Prediction = predictionOf(&g)
 	r.Settings = settings(r, &g, far.MSS)
@@ -105,54 +146,33 @@ func compareDirections(r *record.CapturedDirection, near judgementOfDirection, t
 	return g
 }
 
-// placeQueue takes into the verdict which way the queue stands between the taps: one
-// capture alone sees both ways together. A full link's stands before the data; where only
-// acknowledgements wait, they are what limits, also where one capture alone could not tell.
-func placeQueue(r *record.CapturedDirection, g *timeline.Diagnosis) {
-	w := r.Between.Ways
-	queue, trip := w.DataQueueS+w.AckQueueS, orElse(r.RTTMinS, w.RTTMinS)
-	if queue < threshold.StandingQueue*trip || queue < r.Between.QueuePastS {
-		return
-	}
-	acks, says := w.AckQueueS/queue, r.Limiter
+// hardlyKnown says that a verdict gives way to a surer one of the other tap.
+func hardlyKnown(g *timeline.Diagnosis) bool {
+	return g.Limiter == verdict.Unknown || g.Limiter == verdict.Mixed || g.Confidence == verdict.Low
+}
+
+// notes tell what the SYNs show at either tap, and what hinders the comparison.
+func (p *pair) notes() []string {
+	notes := slices.Concat(changed("client", p.near.ClientOffer(), p.far.offer(true)),
+		changed("server", p.near.ServerOffer(), p.far.offer(false)))
 	switch {
-	case acks >= threshold.AckQueue && (r.Limiter == verdict.Bottleneck || r.Limiter == verdict.AckPath ||
-		queue >= threshold.LongQueue*trip && remedy.Open(r.Limiter)):
-		says = verdict.AckPath
-	case acks > threshold.AckQueueHardly || r.Limiter != verdict.Bottleneck:
-		return
+	case p.aligned:
+	case p.far.renumbered:
+		notes = append(notes, "the initial sequence numbers differ between the captures, so that segments cannot be "+
+			"matched: a box between them writes others (switch that off, or capture both on one side of it), or these are two "+
+			"connections that had the same ports one after the other (capture both ends at the same time)")
+	default:
+		notes = append(notes, "too few segments are in both captures to match them, so which way data waited is not known: "+
+			"capture both ends at the same time and both directions, with their timestamps (tcpdump -s 128)")
 	}
-	e := verdict.Evidence{Limiter: says, Code: verdict.CapturedQueueBetween, Values: verdict.Values{
-		"data_queue_s": w.DataQueueS, "ack_queue_s": w.AckQueueS, "matched_segments": float64(w.Matched)}}
-	if says == r.Limiter {
-		r.Confidence = raised(r.Confidence)
-	} else {
-		r.Shares = toAcks(r.Shares)
-		r.Limiter, r.Subtype, r.Confidence, r.Candidates = says, "", verdict.Medium, nil
-		r.Prediction, r.Settings, g.Prediction = nil, nil, nil
-	}
-	r.Evidence = append([]verdict.Evidence{e}, r.Evidence...)
-	g.Verdict = r.Verdict
-}
-
-func orElse(v *float64, other float64) float64 {
-	if v == nil {
-		return other
-	}
-	return *v
-}
-
-func raised(c verdict.Confidence) verdict.Confidence {
-	if c == verdict.Low {
-		return verdict.Medium
-	}
-	return verdict.High
+	return notes
 }
 
 // changed tells which options of an end's SYN differ between two taps.
 func changed(end string, near, far flow.Offer) (notes []string) {
 	if !near.Seen || !far.Seen || near.OptionsCut || far.OptionsCut {
-		return []string{"the " + end + "'s SYN is not whole in both captures and was not compared"}
+		return []string{"the " + end + "'s SYN is not whole in both captures and was not compared: begin both before the " +
+			"connection does, with -s 128"}
 	}
 	differs := func(option, a, b string) {
 		if a != b {
@@ -179,17 +199,4 @@ func present(there bool) string {
 		return "absent"
 	}
 	return "offered"
-}
-
-// toAcks gives the acknowledgements the time of what they are taken for.
-func toAcks(shares verdict.Shares) verdict.Shares {
-	out := verdict.Shares{}
-	for n, share := range shares {
-		switch n {
-		case verdict.Bottleneck, verdict.Congestion, verdict.SlowStart, verdict.Sender, verdict.Unknown:
-			n = verdict.AckPath
-		}
-		out[n] += share
-	}
-	return out
 }

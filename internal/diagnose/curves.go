@@ -1,6 +1,8 @@
 package diagnose
 
 import (
+	"slices"
+
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -27,7 +29,9 @@ func (r *Diagnosis) Draw(a *capture.Analysis) {
 	}
 	again := map[key]*flow.Connection{}
 	for _, c := range a.Connections {
-		again[key{c.Client(), c.Server(), c.Started}] = c
+		if slices.ContainsFunc(c.Directions(), func(d *flow.Direction) bool { return d.Graph != nil }) {
+			again[key{c.Client(), c.Server(), c.Started}] = c
+		}
 	}
 	for i, j := range r.from {
 		c := again[key{j.connection.Client(), j.connection.Server(), j.connection.Started}]

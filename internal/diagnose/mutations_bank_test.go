@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
-	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // drawn are mutations with parameters drawn at random; each names itself.
@@ -46,9 +44,11 @@ var drawn = []func(r *rand.Rand) (name string, of func([]packet) []packet){
 				copied := p
 				copied.data = slices.Clone(p.data)
 				copied.at += after
-				if len(copied.data) > 28 {
-					copied.data[28]-- // the time to live, in Linux cooked 2
+				ttl := ipHeader(&p) + 8
+				if p.data[ipHeader(&p)]>>4 == 6 {
+					ttl--
 				}
+				copied.data[ttl]--
 				out = append(out, p, copied)
 			}
 			slices.SortStableFunc(out, func(a, b packet) int { return int(max(min(a.at-b.at, 1), -1)) })
@@ -83,6 +83,37 @@ var drawn = []func(r *rand.Rand) (name string, of func([]packet) []packet){
 			return slices.DeleteFunc(all, func(packet) bool { return r.Float64() < share })
 		}
 	},
+	func(r *rand.Rand) (string, func([]packet) []packet) {
+		every, long, seed := 500+r.IntN(5000), 1+r.IntN(60), r.Uint64()
+		return fmt.Sprintf("%d packets lost at the tap one time in %d", long, every), func(all []packet) []packet {
+			r := rand.New(rand.NewPCG(seed, 3))
+			left := 0
+			return slices.DeleteFunc(all, func(packet) bool {
+				if left--; left < 0 && r.IntN(every) == 0 {
+					left = long
+				}
+				return left > 0
+			})
+		}
+	},
+	func(r *rand.Rand) (string, func([]packet) []packet) {
+		within := 20_000 + r.Int64N(400_000)
+		return fmt.Sprintf("segments within %d us merged", within/1000), func(all []packet) []packet {
+			return merged(all, within)
+		}
+	},
+	func(r *rand.Rand) (string, func([]packet) []packet) {
+		grain := 100_000 + r.Int64N(4e6)
+		return fmt.Sprintf("a clock of %d us", grain/1000), func(all []packet) []packet {
+			for i := range all {
+				all[i].at -= all[i].at % grain
+			}
+			return all
+		}
+	},
+	func(*rand.Rand) (string, func([]packet) []packet) {
+		return "nothing changed", func(all []packet) []packet { return all }
+	},
 	func(*rand.Rand) (string, func([]packet) []packet) {
 		return "acknowledgements without data left out", func(all []packet) []packet {
 			return slices.DeleteFunc(all, func(p packet) bool {
@@ -93,53 +124,65 @@ var drawn = []func(r *rand.Rand) (name string, of func([]packet) []packet){
 	},
 }
 
-// TestDrawnMutations judges recordings after one or two mutations drawn at random: what is
-// wrong must not be called sure. FULLPIPE_BANK=1 judges 500 with a seed of its own, which it
-// prints; FULLPIPE_BANK_SEED draws the same again.
+// TestDrawnMutations judges captures after one or two mutations drawn at random: what is
+// wrong must not be called sure. FULLPIPE_BANK=1 judges FULLPIPE_BANK_TRIALS (500) with a seed
+// of its own, which it prints; FULLPIPE_BANK_SEED draws the same again. The captures are the
+// recordings in testdata, or those that TestBankDiagnose of e2e keeps in FULLPIPE_BANK_CAPTURES:
+// any cause, seen at any of three taps.
 func TestDrawnMutations(t *testing.T) {
 	seed, trials := uint64(1), 60
 	if os.Getenv("FULLPIPE_BANK") == "1" {
 		seed, trials = uint64(time.Now().UnixNano()), 500
 	}
-	if text := os.Getenv("FULLPIPE_BANK_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
+	for name, to := range map[string]func(uint64){
+		"FULLPIPE_BANK_SEED":   func(n uint64) { seed = n },
+		"FULLPIPE_BANK_TRIALS": func(n uint64) { trials = int(n) },
+	} {
+		if text := os.Getenv(name); text != "" {
+			n, err := strconv.ParseUint(text, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			to(n)
 		}
 	}
 	t.Logf("FULLPIPE_BANK_SEED=%d", seed)
-	right, unsure, medium := 0, 0, 0
+	of := recordings()
+	if dir := os.Getenv("FULLPIPE_BANK_CAPTURES"); dir != "" {
+		of = keptCaptures(t, dir)
+	}
+	told := tallies{}
 	for i := range trials {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
-		c := captured[r.IntN(len(captured))]
-		all := load(t, filepath.Join("testdata", c.file+".pcap.zst"))
-		var names []string
+		c := of[r.IntN(len(of))]
+		all := load(t, c.file)
+		var names, kinds []string
 		for range 1 + r.IntN(2) {
-			name, of := drawn[r.IntN(len(drawn))](r)
-			if names = append(names, name); len(all) > 0 {
-				all = of(all)
+			kind := r.IntN(len(drawn))
+			name, mutate := drawn[kind](r)
+			if names, kinds = append(names, name), append(kinds, kindOf(name)); len(all) > 0 {
+				all = mutate(all)
 			}
 		}
 		if len(all) == 0 {
 			continue
 		}
 		d := judged(t, all)
-		what := fmt.Sprintf("%d: %s, %s", i, c.file, strings.Join(names, ", "))
-		switch {
-		case d == nil || d.Limiter == verdict.Unknown || d.Limiter == verdict.Mixed:
-			unsure++
-		case d.Limiter == c.want || slices.Contains(c.also, d.Limiter):
-			right++
-		case d.Confidence == verdict.High:
-			t.Errorf("%s: %s with high confidence", what, d.Limiter)
-		case d.Confidence == verdict.Medium:
-			medium++
-			t.Logf("%s: %s with medium confidence", what, d.Limiter)
+		as := c.judge(d)
+		for _, kind := range append(kinds, "all") {
+			told.count(kind, as)
+		}
+		what := fmt.Sprintf("%d: %s, %s", i, c.name, strings.Join(names, ", "))
+		switch as {
+		case wrongHigh:
+			t.Errorf("%s: %s with high confidence; %v", what, d.Limiter, d.Shares)
+		case wrongMedium:
+			t.Logf("%s: %s with medium confidence; %v", what, d.Limiter, d.Shares)
 		}
 	}
-	t.Logf("%d of %d right, %d unsure, %d wrong with medium confidence", right, trials, unsure, medium)
+	t.Log(told)
 	const wrong = 0.05
-	if float64(medium) > wrong*float64(trials) {
+	if medium := told["all"][wrongMedium]; float64(medium) > wrong*float64(trials) {
 		t.Errorf("%d of %d wrong with medium confidence", medium, trials)
 	}
 }

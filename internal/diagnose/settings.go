@@ -47,7 +47,7 @@ func fixes(d *record.CapturedDirection, g *timeline.Diagnosis, mss int) []record
 		facts.Windows = d.Settings[0].Settings
 	}
 	all := report.Fixes(g.Verdict, facts)
-	if p := g.Prediction; p != nil && p.Limiter == g.Limiter {
+	if p := g.Prediction; p != nil && p.Limiter == g.Limiter && !all[0].Action.Tells() {
 		all[0].Expected = &record.Expected{LowBps: p.LowBps, HighBps: p.HighBps, AtLeast: p.AtLeast}
 	}
 	return all

@@ -30,8 +30,13 @@ type Endpoint struct {
 	// Each, when not nil, is told what moved, at least Every (0: 100 ms) apart.
 	Every time.Duration
 	Each  func(transfer.Interval)
+	// Cut says at which moments of this end's clock samples are taken and Each is told
+	// besides, also before anything has moved.
+	Cut transfer.Cut
 	// Latest, when not nil, is kept up to date where this end sends.
 	Latest *Latest
+	// Burst is how many writes a sender that is held to a rate makes in a row; 0: one.
+	Burst int
 	// KeepOpen leaves the streams without an end when all is sent, and makes the Spec's
 	// Bytes bound a receiver too: in other protocols the end is said elsewhere.
 	KeepOpen bool
@@ -70,7 +75,7 @@ func (p Endpoint) Run(ctx context.Context) (*transfer.End, error) {
 	budget.Store(p.Spec.Bytes)
 	for i, s := range p.Streams {
 		l := &loop{account: account{clock: c}, stream: s, program: p.Spec.Program, keepOpen: p.KeepOpen,
-			stall: cmp.Or(p.Stall, StallTime)}
+			burst: max(p.Burst, 1), stall: cmp.Or(p.Stall, StallTime)}
 		if p.Send {
 			l.end, l.rule = p.Spec.Time, rule
 		}
@@ -101,7 +106,8 @@ func (p Endpoint) Run(ctx context.Context) (*transfer.End, error) {
 	}
 	samples := newSampler(c, loops, p.Send, p.Latest)
 	samples.read()
-	progress := progress{loops: loops, each: p.Each, clock: c, latest: p.Latest}
+	progress := progress{loops: loops, each: p.Each, clock: c, latest: p.Latest, samples: samples,
+		early: p.Cut != transfer.Cut{}}
 	if p.Every == 0 {
 		p.Every = 100 * time.Millisecond
 	}
@@ -112,7 +118,7 @@ func (p Endpoint) Run(ctx context.Context) (*transfer.End, error) {
 	}
 	wall := wallClock{start: c.start}
 	sampling.Go(func() {
-		samples.run(done, p.Every, func() {
+		samples.run(done, p.Every, p.Cut, func() {
 			progress.report(false)
 			wall.look()
 		})
@@ -289,10 +295,12 @@ type progress struct {
 	loops []*loop
 	each  func(transfer.Interval)
 	// latest is how this end stands, if it sends.
-	latest *Latest
-	begun  time.Duration // on the clock; 0: nothing arrived yet
-	at     time.Duration
-	bytes  int64
+	latest  *Latest
+	samples *sampler
+	early   bool          // tells before anything has moved, too
+	begun   time.Duration // on the clock; 0: nothing arrived yet
+	at      time.Duration
+	bytes   int64
 }
 
 // report calls each with what came since the last report; the final one ends at the
@@ -311,6 +319,9 @@ func (p *progress) report(final bool) {
 		last = max(last, time.Duration(l.last.Load()))
 	}
 	if first == 0 {
+		if p.early {
+			p.each(transfer.Interval{Samples: p.samples.last()})
+		}
 		return
 	}
 	if p.begun == 0 {
@@ -322,6 +333,7 @@ func (p *progress) report(final bool) {
 			return
 		}
 	}
-	p.each(transfer.Interval{Start: p.at - p.begun, End: now - p.begun, Bytes: total - p.bytes, Sender: p.latest.Get()})
+	p.each(transfer.Interval{Start: p.at - p.begun, End: now - p.begun, Bytes: total - p.bytes, Sender: p.latest.Get(),
+		Samples: p.samples.last()})
 	p.at, p.bytes = now, total
 }

@@ -29,6 +29,7 @@ type loop struct {
 	end      time.Duration // on the clock; 0: no time set
 	budget   *atomic.Int64 // bytes that all streams may still write, or read; nil: no bound
 	piece    int           // bytes of the budget that one write may claim
+	burst    int           // writes between two pauses of a sender that is held to a rate
 	keepOpen bool
 	stall    time.Duration // how long no progress is waited for
 	rule     *model.AFD    // the sender's own buffering rule; nil: the kernel's
@@ -64,7 +65,7 @@ func (l *loop) stalled(sign int) bool {
 func (l *loop) send() error {
 	size := l.writeSize()
 	pace := pacer{bps: l.program.WriteBps, loop: l}
-	for !l.over() {
+	for writes, bytes := 1, 0; !l.over(); writes++ {
 		n := l.take(size)
 		if n == 0 {
 			return nil
@@ -83,9 +84,13 @@ func (l *loop) send() error {
 				return err
 			}
 		}
-		if err := pace.pause(n); err != nil {
+		if bytes += n; writes < l.burst {
+			continue
+		}
+		if err := pace.pause(bytes); err != nil {
 			return err
 		}
+		writes, bytes = 0, 0
 	}
 	return nil
 }

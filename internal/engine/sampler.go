@@ -95,22 +95,38 @@ func (l *Latest) Get() *transfer.Sending {
 	return &is
 }
 
-// run samples until done is closed, and calls interval as often as every.
-func (s *sampler) run(done <-chan struct{}, every time.Duration, interval func()) {
+// last is each stream's latest sample; the zero value of one that gave none.
+func (s *sampler) last() []transfer.Sample {
+	all := make([]transfer.Sample, len(s.series))
+	for i, series := range s.series {
+		if n := len(series); n > 0 {
+			all[i] = series[n-1]
+		}
+	}
+	return all
+}
+
+// run samples until done is closed, and calls interval as often as every, and at each cut.
+func (s *sampler) run(done <-chan struct{}, every time.Duration, cut transfer.Cut, interval func()) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	due := every
+	due, next := every, cut.Next(0)
 	for {
 		select {
 		case <-done:
 			return
 		case <-timer.C:
 		}
+		at := s.clock.now() // no sample is older
 		s.read()
-		if s.clock.now() >= due {
+		if now := s.clock.now(); now >= due || next > 0 && at >= next {
 			interval()
-			due = s.clock.now() + every
+			due, next = s.clock.now()+every, cut.Next(at)
 		}
-		timer.Reset(s.next())
+		wait := s.next()
+		if next > 0 {
+			wait = min(wait, next-s.clock.now())
+		}
+		timer.Reset(wait)
 	}
 }

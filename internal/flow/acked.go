@@ -50,7 +50,7 @@ func (a *acks) push(e ackEvent) {
 func (d *Direction) acknowledged(s *Segment, at int64) {
 	ack := d.position(s.Ack)
 	d.Acknowledgements++
-	if s.Payload == 0 {
+	if s.pure() {
 		d.Acks++
 	}
 	if ack < 0 || ack > d.high+1<<30 {
@@ -183,12 +183,16 @@ func (d *Direction) arrive(e *ackEvent) {
 	d.cur.window(d.window)
 	if e.ack > d.una {
 		const delayed = 30e6
+		d.heldLast = 0
 		if waited := d.at - d.lastSent; e.pure && e.ack >= d.high && (d.state == Busy || d.state == AppLimited) &&
 			d.RTTMin > 0 &&
 			waited >= d.RTTMin+delayed {
 			d.heldAt, d.heldFor = d.at, waited
+			if alone := min(waited-d.RTTMin, d.at-d.unaAt); alone >= delayed {
+				d.heldLast = alone
+			}
 		}
-		d.una = e.ack
+		d.una, d.unaAt = e.ack, d.at
 		d.passed(e.ack)
 	}
 	if e.gap && !d.recovering {

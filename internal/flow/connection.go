@@ -14,6 +14,7 @@ type Connection struct {
 
 	hasTimestamps bool
 	doubled       bool // one interface shows everything twice
+	opened        bool // by an acknowledgement without data
 
 	// Grain is the shortest time between two segments that is not 0, nanoseconds: the
 	// clock is no finer in a capture of many segments.
@@ -53,7 +54,8 @@ type Offer struct {
 // side is what is kept of one end, whether it sends data or not.
 type side struct {
 	dir    *Direction // the data this side sends; nil until it does
-	heard  int64      // when it last sent anything
+	passes *passes
+	heard  int64 // when it last sent anything
 	ack    uint32
 	window uint16
 	scaled bool // window is not a SYN's
@@ -62,7 +64,6 @@ type side struct {
 	copies
 	delayed oneWay // the delay from this side to the tap
 	loop    loop   // the loop from the tap through this side
-	passes  *passes
 	offer   Offer
 }
 
@@ -103,6 +104,17 @@ func (c *Connection) Directions() []*Direction {
 		}
 	}
 	return out
+}
+
+// OnlyWithData says that no acknowledgement was captured but with data: that from where
+// the capture was taken, or by its filter, none could be seen.
+func (c *Connection) OnlyWithData() bool {
+	for i := range c.sides {
+		if d := c.sides[i].dir; d != nil && d.Acks > 0 {
+			return false
+		}
+	}
+	return !c.opened
 }
 
 func (c *Connection) endpoint(side int) Endpoint {
@@ -208,8 +220,8 @@ func (c *Connection) timestamps(s *Segment, me, peer *side, at int64) {
 	if s.TSVal != 0 {
 		peer.loop.mark(s.TSVal, at)
 	}
-	if me.loop.awaits(s.TSEcr) {
-		me.loop.echo(s.TSEcr, at)
+	if me.loop.awaits(s.TSEcr) && me.loop.echo(s.TSEcr, at) {
+		me.delayed.level(me.loop.old - me.loop.min)
 	}
 	if s.Flags&SYN != 0 {
 		return
@@ -232,6 +244,7 @@ func (c *Connection) leastRTT() int64 {
 func (c *Connection) acknowledge(s *Segment, me, peer *side, at int64) {
 	if c.throughClient == 0 && c.SYNACK && s.Flags&SYN == 0 && me == &c.sides[c.client] && s.Ack == c.ServerOffer().ISN+1 {
 		c.throughClient = max(at-c.synAckAt, 1)
+		c.opened = s.pure()
 	}
 	if peer.dir != nil {
 		peer.dir.acknowledged(s, at)

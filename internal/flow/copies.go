@@ -77,8 +77,13 @@ func (b *sighting) again(s *Segment, at int64) bool {
 }
 
 // wideCopies recognises copies of a second way, hop or interface, that come many segments
-// later: another queue, or the time to the other hop.
-type wideCopies [512]wideSighting
+// later: another queue, or the time to the other hop. It keeps what was seen lately in a
+// ring, which grows as long as what it would forget is younger than a copy may be.
+type wideCopies struct {
+	ring  []wideSighting
+	heads []uint32 // by a hash of the numbers, the last sighting of them
+	noted uint32   // sightings so far; the n-th stands at n modulo the ring's length, the first is the 1st
+}
 
 type wideSighting struct {
 	ends           uint64
@@ -86,30 +91,125 @@ type wideSighting struct {
 	at             int64
 	ipid, iface    uint16
 	ttl            uint8
+	before         uint32 // the sighting before with the same hash; 0 none
 }
 
-// mostWide bounds how many sides keep so much, some 20 kB each.
-const mostWide = 2000
+// A side keeps fewWide sightings, some 20 kB, and at most manyWide: 20 ms of 5 Gbit/s.
+// mostWide bounds how often all sides together keep fewWide.
+const (
+	fewWide  = 512
+	manyWide = 8192
+	mostWide = 2000
+	copyMost = 20e6 // nanoseconds that a copy may come later
+)
 
 // byOtherWay says that s is a copy of a segment that came another way; it notes s.
 func (c *Connection) byOtherWay(s *Segment, me *side, at int64) bool {
 	if me.ttl == 0 && me.iface == 0 {
 		me.ttl, me.iface = s.TTL, s.Interface
 	}
+	bound := mostWide / c.table.cfg.Shares
 	if me.wide == nil {
-		if me.ttl == s.TTL && me.iface == s.Interface || c.table.wide >= mostWide/c.table.cfg.Shares {
+		if me.ttl == s.TTL && me.iface == s.Interface || c.table.wide >= bound {
 			return false
 		}
 		me.wide = &wideCopies{}
+		me.wide.resize(fewWide)
 		c.table.wide++
 	}
-	const moment = 20e6
-	ends := uint64(s.Seq)<<32 | uint64(s.Ack)
-	b := &me.wide[(ends*0x9e3779b97f4a7c15)>>(64-9)]
-	if b.ends == ends && b.payload == s.Payload && b.tsval == s.TSVal && b.ipid == s.IPID && at-b.at < moment &&
-		(b.ttl != s.TTL || b.iface != s.Interface) {
+	w := me.wide
+	if w.has(s, at) {
 		return true
 	}
-	*b = wideSighting{ends, s.Payload, s.TSVal, at, s.IPID, s.Interface, s.TTL}
+	if n := len(w.ring); w.full(at) && n < manyWide && c.table.wide+n/fewWide <= bound {
+		c.table.wide += n / fewWide
+		w.resize(2 * n)
+	}
+	w.note(s, at)
 	return false
+}
+
+// head is where the sightings with the same numbers as s begin.
+func (w *wideCopies) head(ends uint64) *uint32 {
+	return &w.heads[(ends*0x9e3779b97f4a7c15)>>32&uint64(len(w.heads)-1)]
+}
+
+func (w *wideCopies) at(n uint32) *wideSighting { return &w.ring[int(n)&(len(w.ring)-1)] }
+
+// has says that s was seen by another way a moment ago.
+func (w *wideCopies) has(s *Segment, at int64) bool {
+	ends := uint64(s.Seq)<<32 | uint64(s.Ack)
+	for n := *w.head(ends); n > 0 && w.noted-n < uint32(len(w.ring)); {
+		b := w.at(n)
+		if at-b.at >= copyMost {
+			return false
+		}
+		if b.ends == ends && b.payload == s.Payload && b.tsval == s.TSVal && b.ipid == s.IPID &&
+			(b.ttl != s.TTL || b.iface != s.Interface) {
+			return true
+		}
+		n = b.before
+	}
+	return false
+}
+
+// full says that the next sighting takes the place of one that a copy may still follow.
+func (w *wideCopies) full(at int64) bool {
+	return int(w.noted) >= len(w.ring) && at-w.at(w.noted+1).at < copyMost
+}
+
+func (w *wideCopies) note(s *Segment, at int64) {
+	w.put(&wideSighting{uint64(s.Seq)<<32 | uint64(s.Ack), s.Payload, s.TSVal, at, s.IPID, s.Interface, s.TTL, 0})
+}
+
+func (w *wideCopies) put(b *wideSighting) {
+	if w.noted++; w.noted == 0 { // it wrapped: what is kept no longer follows on
+		clear(w.heads)
+		w.noted = 1
+	}
+	head := w.head(b.ends)
+	b.before, *head = *head, w.noted
+	*w.at(w.noted) = *b
+}
+
+// resize makes room for n sightings, a power of two, and keeps those that there are.
+func (w *wideCopies) resize(n int) {
+	old := *w
+	*w = wideCopies{ring: make([]wideSighting, n), heads: make([]uint32, n)}
+	kept := min(old.noted, uint32(len(old.ring)))
+	for i := range kept {
+		w.put(old.at(old.noted - kept + 1 + i))
+	}
+}
+
+// passing is what high was at two moments, some part of a round trip apart.
+type passing struct{ newer, older struct{ high, at int64 } }
+
+// soonest is for how long after it passed the tap nothing is sent again: what is lost shows a
+// round trip later at the earliest. Round trips may be thought too long, copies come soon. A
+// clock in longer steps than that does not tell; 0 then.
+func (d *Direction) soonest() int64 {
+	least := min(d.RTTMin/2, 5e6)
+	if d.conn.Grain > least/2 {
+		return 0
+	}
+	return least
+}
+
+// note keeps when data from a position on began to pass.
+func (d *Direction) note(from, at int64) {
+	p := &d.passing
+	if at-p.newer.at >= d.soonest()/2 {
+		p.older, p.newer = p.newer, struct{ high, at int64 }{from, at}
+	}
+}
+
+// justPassed says that data from a position on, below high, passed the tap so short a time ago
+// that its sender cannot have sent it again: it was captured twice, cut in other pieces, as
+// before and behind a bridge.
+func (d *Direction) justPassed(from, at int64) bool {
+	since := at - d.soonest()
+	recent := d.passing.older.at > since && from >= d.passing.older.high ||
+		d.passing.newer.at > since && from >= d.passing.newer.high
+	return recent && (len(d.gaps) == 0 || from >= d.gaps[len(d.gaps)-1].to)
 }

@@ -28,6 +28,7 @@ type Direction struct {
 	Bytes         int64 // payload without repetitions
 	Retransmitted int64 // segments
 	Repeated      int64 // bytes of retransmissions whose original was seen too
+	Replaced      int64 // bytes of retransmissions whose original was not: lost before the tap, or by the capture
 	Spurious      int64 // retransmissions that the receiver says it did not need
 	OutOfOrder    int64
 	Unseen        int64 // bytes acknowledged that were never captured
@@ -41,8 +42,6 @@ type Direction struct {
 	RouterMTU     int   // from them; 0 unknown
 	Wanted        int64 // bytes passed over that the receiver still asked for: lost before the tap, and for good
 	ScaleRaise    int64 // when an inferred scale was last raised
-	RTTMax        int64 // as RTTMin
-	RTTs          int64
 	LoopMin       int64 // the part of RTTMin between tap and sender; the rest is beyond the tap
 	LoopKnown     bool
 	LoopFollowed  bool  // by timestamps echoed, so that a queue on that part is seen
@@ -62,7 +61,6 @@ type Direction struct {
 	Silent             int64 // when the other end was heard last, where data was still repeated for it; 0: never so
 	Beyond             int64 // bytes that were sent beyond any right edge of the window that the tap saw
 	DataRTTMin         int64 // as RTTMin, of data only
-	PastMin, PastSum   int64 // of the RTTs, what lies beyond the tap: the least, and the sum
 
 	Slices []Slice
 	Bursts *Bursts // nil when there were none
@@ -74,14 +72,19 @@ type Direction struct {
 	Acks     int64 // pure acknowledgements received
 	// Acknowledgements are all segments of the other end that acknowledge anything.
 	Acknowledgements int64
-	MSS              int   // the largest payload of one packet: offered less options, or the largest seen
-	MaxSegment       int   // the largest seen; above MSS it is a super-segment
-	Scale            int   // shift of the windows the receiver advertises
-	RTTMin           int64 // of whole round trips, nanoseconds; 0 unknown
+	MSS              int // the largest payload of one packet: offered less options, or the largest seen
+	MaxSegment       int // the largest seen; above MSS it is a super-segment
+	Scale            int // shift of the windows the receiver advertises
 	WindowMax        int64
 	MaxOut           int64 // most bytes outstanding
+	RTTMin, RTTMax   int64 // of whole round trips, nanoseconds; 0 unknown
+	RTTs             int64
+	PastMin, PastSum int64 // of the RTTs, what lies beyond the tap: the least, and the sum
 	ScaleKnown       bool
 	NoScale          bool // the option was not agreed on; a Scale of 0 was not offered
+
+	conn *Connection
+	me   int // the side that sends
 
 	state    Clock
 	answered bool   // the other end sent payload since the last segment
@@ -106,6 +109,8 @@ type Direction struct {
 	pause    int64 // the last pause, and how many segments had been sent before it
 	pauseAt  int64
 	heldFor  int64
+	heldLast int64 // how long the last acknowledgement came after the one before and a round trip, of a timer's length
+	unaAt    int64 // when una last rose
 	heldAt   int64
 
 	waiting  acks
@@ -114,13 +119,11 @@ type Direction struct {
 	initial  int64 // the initial congestion window where it can show how long the loop is; 0 unknown
 	lag      int64 // how much longer than its delay the loop through the sender takes at present
 	sacked   ranges
+	passing
 	lostSegments
 	round
 	slicing
 	rtt rttState
-
-	conn *Connection
-	me   int // the side that sends
 }
 
 func (c *Connection) newDirection(s *Segment, from int, at int64) *Direction {
@@ -244,6 +247,19 @@ func (d *Direction) tight() int64 {
 	return max(min(3*mss, d.window/2), int64(1)<<d.Scale, min(int64(d.MaxSegment), d.window/3))
 }
 
+// dropDelayed takes off what the receiver's timer added to the last acknowledgement, which
+// nothing waited for (RFC 1122, 4.2.3.2).
+func (d *Direction) dropDelayed() {
+	for _, clock := range []Clock{Busy, AppLimited} {
+		extra := min(d.heldLast, d.cur.Clock[clock])
+		d.cur.Clock[clock] -= extra
+		d.cur.outTime -= float64(extra) * float64(d.lastLen)
+		d.heldLast -= extra
+		d.at -= extra
+	}
+	d.round.busy = min(d.round.busy, d.cur.Clock[Busy])
+}
+
 func (d *Direction) finish() {
 	c := d.conn
 	d.TooBig, d.RouterMTU = int(c.tooBig[d.me]), int(c.routerMTU[d.me])
@@ -251,6 +267,7 @@ func (d *Direction) finish() {
 		d.advance(d.waiting.first().due + d.lag)
 	}
 	d.advance(d.lastSent)
+	d.dropDelayed()
 	// Time after the last acknowledgement is nobody's: the program may have been done.
 	d.Last = d.at - d.empty
 	d.closeRound()

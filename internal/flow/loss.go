@@ -131,6 +131,7 @@ func (d *Direction) repeated(s *Segment, from, to, at int64) {
 		d.Repeated += to - from
 		d.cur.Repeated += to - from
 	}
+	d.Replaced += missing
 	d.Retransmitted++
 	d.cur.Retransmitted++
 	d.repeatedAt = at

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"cmp"
+	"slices"
 	"testing"
 )
 
@@ -207,5 +209,92 @@ func TestEchoesThatStandStill(t *testing.T) {
 	late := func(d *Direction) int64 { return d.Slices[len(d.Slices)/2].OutMax }
 	if late(stuck) > late(honest)+5*1448 {
 		t.Errorf("%d bytes outstanding, %d with honest echoes", late(stuck), late(honest))
+	}
+}
+
+// A burst is captured at two hops, so that many segments lie between each and its copy.
+func TestCopiesOfABurst(t *testing.T) {
+	for _, burst := range []uint32{300, 3000} {
+		x := newTape(Config{})
+		x.open(200*ms, 7)
+		var all []Segment
+		for round := range int64(3) {
+			for i := range burst {
+				s := Segment{At: (300+200*round)*ms + int64(i)*5000, Src: clientEnd, Dst: serverEnd, TTL: 64, IPID: uint16(i),
+					Seq: x.isn + (uint32(round)*burst+i)*1000, Ack: 5000, Flags: ACK, Window: 500, Payload: 1000}
+				all = append(all, s)
+				s.At, s.TTL = s.At+2*ms, 63
+				all = append(all, s)
+			}
+		}
+		slices.SortStableFunc(all, func(a, b Segment) int { return cmp.Compare(a.At, b.At) })
+		for i := range all {
+			x.table.Add(&all[i])
+		}
+		// Until the first copy comes, nothing tells that there will be any.
+		first := int64(400)
+		if d := x.direction(t); d.Segments < 3*int64(burst) || d.Retransmitted > first || d.LossEvents > 1 {
+			t.Errorf("%d segments, %d retransmitted, %d losses, %d duplicates", d.Segments, d.Retransmitted, d.LossEvents,
+				x.table.Duplicates)
+		}
+	}
+}
+
+// What a capture's clock is set forward by, at a tap at the receiver, is no queue between
+// the sender and the tap: the time from an acknowledgement to the data that echoes it stays.
+func TestClockSetForwardALittle(t *testing.T) {
+	for _, by := range []int64{0, 30 * ms, 104 * ms, 190 * ms} {
+		table := NewTable(Config{})
+		opt := HasMSS | HasScale | HasTimestamps
+		add := func(at int64, s Segment) {
+			if s.At = at; at > 2000*ms {
+				s.At += by
+			}
+			table.Add(&s)
+		}
+		add(0, Segment{Src: clientEnd, Dst: serverEnd, Seq: 999, Flags: SYN, Window: 64240, MSS: 1460, Options: opt,
+			TSVal: 100})
+		add(50_000, Segment{Src: serverEnd, Dst: clientEnd, Seq: 4999, Ack: 1000, Flags: SYN | ACK, Window: 60000,
+			MSS: 1460, Options: opt, TSVal: 1000, TSEcr: 100})
+		for i := range uint32(4000) {
+			at := int64(10+i) * ms
+			add(at, Segment{Src: clientEnd, Dst: serverEnd, Seq: 1000 + i*1448, Ack: 5000, Flags: ACK, Window: 500,
+				Payload: 1448, Options: HasTimestamps, TSVal: 100 + i + 5, TSEcr: 1000 + i})
+			add(at+50_000, Segment{Src: serverEnd, Dst: clientEnd, Seq: 5000, Ack: 1000 + (i+1)*1448, Flags: ACK,
+				Window: 60000, Options: HasTimestamps, TSVal: 1000 + i + 10, TSEcr: 100 + i + 5})
+		}
+		d := table.Finish()[0].Directions()[0]
+		for i := range d.Slices {
+			s := &d.Slices[i]
+			if mean := s.RTTSum / int64(max(s.RTTs, 1)); s.Start > 2500*ms+by && s.RTTs > 0 &&
+				(mean > 11*ms || mean < 9*ms) {
+				t.Fatalf("set by %d ms: a round trip of %d µs, at the least %d", by/ms, mean/1000, d.RTTMin/1000)
+			}
+		}
+	}
+}
+
+// A bridge shows what a host hands over in one piece once more, cut into segments; what is
+// sent again a round trip later is no copy.
+func TestCopiesInOtherPieces(t *testing.T) {
+	x := newTape(Config{})
+	x.open(20*ms, 7)
+	pos := uint32(0)
+	for i := range int64(50) {
+		at := (30 + 20*i) * ms
+		x.data(at, pos, 5840)
+		for k := range uint32(4) {
+			x.data(at+int64(5+3*k)*1000, pos+k*1460, 1460)
+		}
+		if pos += 5840; i == 30 {
+			at += 21 * ms
+			x.data(at, pos-5840, 1460)
+		}
+		x.ack(at+20*ms-1000, pos, 500)
+	}
+	if d := x.direction(t); d.Retransmitted != 1 || d.Segments != 51 || d.Bytes != int64(pos) ||
+		x.table.Duplicates != 200 {
+		t.Errorf("%d segments, %d retransmitted, %d bytes, %d duplicates", d.Segments, d.Retransmitted, d.Bytes,
+			x.table.Duplicates)
 	}
 }

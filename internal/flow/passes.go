@@ -3,9 +3,21 @@ package flow
 // Pass is when a segment passed the tap, under a name that other taps of the connection
 // give it too: what both ends wrote into it and no router changes.
 type Pass struct {
-	Name uint64
+	Name Name
 	At   int64 // nanoseconds since 1970, by the tap's clock
 }
+
+// Name is a hash of a segment's numbers, and in its low bits one of its timestamp.
+type Name uint64
+
+const stampBits = 24
+
+// Unstamped is the name that a tap gives which cannot read the timestamp, or behind a box
+// that writes another: a segment that is sent again then has the same.
+func (n Name) Unstamped() Name { return n &^ (1<<stampBits - 1) }
+
+// Stamped says that the name holds a timestamp.
+func (n Name) Stamped() bool { return n != n.Unstamped() }
 
 // passes keeps some of one end's segments. When there are too many, those with half of the
 // names go, and the same half at every tap, so that what is left can still be matched.
@@ -26,15 +38,15 @@ func newPasses(limit int) *passes { return &passes{limit: max(limit, 16)} }
 
 func (p *passes) add(s *Segment) {
 	name := s.name()
-	if name&p.mask != 0 {
+	if uint64(name)>>stampBits&p.mask != 0 {
 		return
 	}
 	p.all = append(p.all, Pass{name, s.At})
-	for len(p.all) >= p.limit && p.mask != 1<<63-1 {
+	for len(p.all) >= p.limit && p.mask>>(64-stampBits-1) == 0 {
 		p.mask = p.mask<<1 | 1
 		kept := p.all[:0]
 		for _, one := range p.all {
-			if one.Name&p.mask == 0 {
+			if uint64(one.Name)>>stampBits&p.mask == 0 {
 				kept = append(kept, one)
 			}
 		}
@@ -45,12 +57,13 @@ func (p *passes) add(s *Segment) {
 // name is a hash of where a segment's data ends and of its timestamp, or of what it
 // acknowledges where it has no data. Hosts cut and join segments (TSO, GRO): their last
 // byte stays the last of a packet. Sent again it has another timestamp, where there are any.
-func (s *Segment) name() uint64 {
-	h := uint64(s.Seq+s.Payload)<<32 | uint64(s.TSVal)
+func (s *Segment) name() Name {
+	h := uint64(s.Seq + s.Payload)
 	if s.Payload == 0 {
-		h ^= mix(uint64(s.Ack)<<32 | uint64(s.Window)<<8 | uint64(s.Flags))
+		h |= uint64(s.Ack) << 32
+		h ^= mix(uint64(s.Window)<<8 | uint64(s.Flags))
 	}
-	return mix(h)
+	return Name(mix(h)).Unstamped() | Name(mix(uint64(s.TSVal))>>(64-stampBits))
 }
 
 // mix is the finalizer of MurmurHash3: every bit of the result hangs on every bit.

@@ -34,6 +34,9 @@ type Segment struct {
 	SACK         [4][2]uint32
 }
 
+// pure says that the segment only acknowledges.
+func (s *Segment) pure() bool { return s.Payload == 0 && s.Flags&(SYN|FIN|RST) == 0 }
+
 // Flags are the TCP header's low eight control bits.
 type Flags uint8
 

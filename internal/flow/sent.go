@@ -10,6 +10,13 @@ func (d *Direction) sent(s *Segment, at int64) {
 		d.Probes++ // a keep-alive, or a probe of a closed window
 		return
 	}
+	if from < d.high && d.justPassed(from, at) {
+		if to <= d.high {
+			d.conn.table.Duplicates++
+			return
+		}
+		from = d.high
+	}
 	d.Segments++
 	if out := int(length); out > d.MaxSegment {
 		d.MaxSegment = out
@@ -31,6 +38,7 @@ func (d *Direction) sent(s *Segment, at int64) {
 	}
 	switch {
 	case to > d.high:
+		d.note(from, at)
 		if from > d.high {
 			d.skipped(d.high, from, at)
 		} else if from < d.high {
@@ -133,7 +141,7 @@ func (d *Direction) resolveWaits(at, length int64) {
 			}
 			d.round.busy = min(d.round.busy, d.cur.Clock[Busy])
 		}
-		d.heldFor = 0
+		d.heldFor, d.heldLast = 0, 0
 	}
 	if d.empty > 0 {
 		d.flushEmpty()

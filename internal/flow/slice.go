@@ -149,7 +149,9 @@ func (d *Direction) closeRound() {
 	if r.paused > max(d.RTTMin, 200e6) {
 		r.best = 0
 	}
-	if float64(r.maxOut) >= 1.4*float64(r.best) {
+	// What was answered before more was sent had been all that there was: no congestion window held it.
+	exchanged := d.answered && d.una >= d.high
+	if float64(r.maxOut) >= 1.4*float64(r.best) && !exchanged {
 		moved := min(r.busy, d.cur.Clock[Busy])
 		d.cur.Clock[Busy] -= moved
 		d.cur.Clock[SlowStart] += moved

@@ -169,13 +169,13 @@ func (p *Peer) test(ctx context.Context, c *control, cookie Cookie, t transfer.T
 	wire.Marked = wire.UDP && p.Ticket != Cookie{} // a fullpipe gave it out
 	var halves []half
 	if len(udp) > 0 {
-		halves, _, err = p.openFlows(ctx, c, wire, udp)
+		halves, _, err = p.openFlows(ctx, c, wire, udp, 0)
 	} else {
 		near := tcp[0].Near
 		if len(tcp) == 2 {
 			near.ReceiveBuffer, near.Clamp = tcp[1].Near.ReceiveBuffer, tcp[1].Near.Clamp
 		}
-		halves, _, err = p.openLoads(ctx, c, cookie, wire, near, tcp)
+		halves, _, err = p.openLoads(ctx, c, cookie, wire, near, tcp, 0)
 	}
 	if err != nil {
 		return nil, err

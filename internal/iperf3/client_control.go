@@ -32,6 +32,9 @@ func open(ctx context.Context, c *control, cookie Cookie, wire Params, o socket.
 			return conns, fmt.Errorf("stream %d: %w", len(conns)+1, err)
 		}
 		conns = append(conns, conn)
+		if o.LocalPort > 0 {
+			o.LocalPort++
+		}
 		if _, err = conn.Write(cookie[:]); err != nil {
 			return conns, fmt.Errorf("stream %d: %w", len(conns), err)
 		}

@@ -55,20 +55,23 @@ func datagramParams(spec transfer.DatagramSpec) Params {
 // greetAll opens the streams; where one of them fails, none is left. A server that knows
 // marks takes the greeting that has one, older ones the other.
 func (p *Peer) greetAll(ctx context.Context, c *control, wire Params, spec transfer.DatagramSpec,
-	n int) (all []*datagram.Flow, err error) {
+	n int, port uint16) (all []*datagram.Flow, err error) {
 	greetings := [][]byte{udpHello[:]}
 	if wire.Marked {
 		greetings = [][]byte{append(udpHello[:], mark(p.Ticket)...), udpHello[:]}
 	}
 	for range n {
 		one, err := greetServer(ctx, c.conn.RemoteAddr().String(), greetings, socket.FlowOptions{Route: p.Route,
-			Buffer: spec.Buffer, TOS: spec.TOS, DontFragment: spec.DontFragment})
+			Buffer: spec.Buffer, TOS: spec.TOS, DontFragment: spec.DontFragment, LocalPort: port})
 		if err != nil {
 			c.hangUp()
 			(&datagram.Flows{All: all}).Close()
 			return nil, err
 		}
 		all = append(all, one)
+		if port > 0 {
+			port++
+		}
 	}
 	return all, nil
 }

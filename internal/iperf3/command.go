@@ -2,11 +2,15 @@ package iperf3
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/datagram"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -14,10 +18,16 @@ import (
 // concerns sockets is asked of both ends alike.
 type Command struct {
 	Params Params
+	// Port is the first stream's here, each further one's is the next; 0: the system's choice.
+	Port uint16
 	// Opened is called when the streams are open, with their addresses in the order of
 	// their numbers; Each with what moved. Either may be nil.
 	Opened func(Account)
 	Each   func(transfer.Interval)
+	// Every has Each told at its multiples, which count from the omitted time's end.
+	Every time.Duration
+	// Quiet is how long no data may come where this end only receives; 0: as long as it likes.
+	Quiet time.Duration
 }
 
 // Account is what both ends say of a Command's test.
@@ -32,16 +42,35 @@ type Account struct {
 	Mine, Far Results
 	User      time.Duration // of this process, over the test's data
 	System    time.Duration
-	// SendBuffer and ReceiveBuffer are what UDP's first stream was granted here, bytes; 0:
-	// not known. TCP's are with its streams.
+	// SendBuffer and ReceiveBuffer are what the first stream was granted here when it was
+	// opened, bytes; 0: not known.
 	SendBuffer, ReceiveBuffer int
+	// Handshakes are what TCP's streams settled; nil of those that do not tell.
+	Handshakes []*transfer.Handshake
+	// ControlMSS is the control connection's at a client, bytes; 0: not known. Chosen says that
+	// the size of datagrams was chosen by it.
+	ControlMSS int
+	Chosen     bool
 }
 
 // describe adds what is known of the streams when they are open.
 func (a *Account) describe(halves []half) {
 	a.Started = time.Now()
-	if f, ok := halves[0].(*flows); ok {
-		a.SendBuffer, a.ReceiveBuffer, _ = f.All[0].Socket.Buffers()
+	for i, h := range halves {
+		switch h := h.(type) {
+		case *flows:
+			if i == 0 {
+				a.SendBuffer, a.ReceiveBuffer, _ = h.All[0].Socket.Buffers()
+			}
+		case *load:
+			for k, s := range h.streams {
+				d := s.Describe()
+				a.Handshakes = append(a.Handshakes, d.Handshake)
+				if i+k == 0 {
+					a.SendBuffer, a.ReceiveBuffer = d.SendBuffer.Granted, d.ReceiveBuffer.Granted
+				}
+			}
+		}
 	}
 }
 
@@ -59,14 +88,19 @@ func (p *Peer) Carry(ctx context.Context, command Command) (*Account, error) {
 	defer c.conn.Close()
 	wire := command.Params
 	wire.Streams = max(wire.Streams, 1)
-	a := &Account{Cookie: cookie, Params: wire}
+	mss := segmentSize(c.conn)
+	chosen := wire.UDP && wire.Len == 0
+	if chosen {
+		wire.Len = fittingDatagram(mss)
+	}
+	a := &Account{Cookie: cookie, Params: wire, ControlMSS: mss, Chosen: chosen}
 	var halves []half
 	if wire.UDP {
 		var specs []transfer.DatagramSpec
 		for _, sends := range wire.directions() {
 			specs = append(specs, wire.datagrams(sends))
 		}
-		halves, a.Streams, err = p.openFlows(ctx, c, wire, specs)
+		halves, a.Streams, err = p.openFlows(ctx, c, wire, specs, command.Port)
 	} else {
 		near := transfer.Socket{SendBuffer: wire.Window, ReceiveBuffer: wire.Window, MSS: wire.MSS,
 			NoDelay: wire.NoDelay, Congestion: wire.Congestion, PacingBps: float64(wire.FQRate), TOS: wire.TOS}
@@ -74,7 +108,7 @@ func (p *Peer) Carry(ctx context.Context, command Command) (*Account, error) {
 		for _, sends := range wire.directions() {
 			specs = append(specs, wire.spec(near, sends))
 		}
-		halves, a.Streams, err = p.openLoads(ctx, c, cookie, wire, near, specs)
+		halves, a.Streams, err = p.openLoads(ctx, c, cookie, wire, near, specs, command.Port)
 	}
 	if err != nil {
 		return a, err
@@ -84,9 +118,57 @@ func (p *Peer) Carry(ctx context.Context, command Command) (*Account, error) {
 	if command.Opened != nil {
 		command.Opened(*a)
 	}
-	done, err := c.carry(ctx, halves, wire.Streams, command.Each)
+	every(halves, command.Every)
+	ctx, each, over := untilQuiet(ctx, command)
+	defer over()
+	done, err := c.carry(ctx, halves, wire.Streams, each)
 	a.Legs, a.Mine, a.Far, a.User, a.System = done.outcomes, done.mine, done.far, done.user, done.system
 	return a, err
+}
+
+// segmentSize is a connection's maximum segment size, bytes; 0: not known.
+func segmentSize(conn net.Conn) int {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return 0
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	if h, err := socket.Account(raw, &transfer.Sample{}); err == nil && h != nil {
+		return h.MSS
+	}
+	return 0
+}
+
+// fittingDatagram is the size of datagrams where none was asked for: as iperf3 has it, what
+// a segment of the control connection carries, so that nothing is fragmented.
+func fittingDatagram(mss int) int {
+	if mss < datagram.HeaderSize(true) || mss > MaxUDPLen {
+		return defaultDatagram
+	}
+	return mss
+}
+
+// untilQuiet makes a context that ends when nothing has come for too long.
+func untilQuiet(ctx context.Context, command Command) (context.Context, func(transfer.Interval), func()) {
+	if command.Quiet == 0 || !command.Params.Reverse {
+		return ctx, command.Each, func() {}
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	var alive atomic.Int64
+	started := time.Now()
+	done := watch(ctx, stop, &alive, started, command.Quiet)
+	each := func(i transfer.Interval) {
+		if i.Bytes > 0 {
+			alive.Store(int64(time.Since(started)))
+		}
+		if command.Each != nil {
+			command.Each(i)
+		}
+	}
+	return ctx, each, func() { stop(nil); <-done }
 }
 
 // directions say for each leg whether this end sends.
@@ -103,6 +185,7 @@ func (p Params) spec(near transfer.Socket, sends bool) transfer.Spec {
 		Time:  time.Duration(p.Omit+p.Time) * time.Second,
 		Bytes: p.total()}
 	if sends {
+		s.Bytes = p.written()
 		s.Direction, s.Program = transfer.Up, transfer.Program{WriteBytes: p.Len, WriteBps: float64(p.Bandwidth)}
 	}
 	if s.Bytes > 0 {
@@ -125,23 +208,26 @@ func (p Params) datagrams(sends bool) transfer.DatagramSpec {
 	return s
 }
 
-// CheckParams holds what a client is about to ask to the ranges that servers enforce.
+// CheckParams holds what a client is about to ask to the ranges that servers enforce, and
+// says so in iperf3's words.
 func CheckParams(p Params) error {
 	switch {
 	case p.Time < 0 || p.Time > MaxTime:
-		return fmt.Errorf("a test lasts at most %d s", MaxTime)
+		return fmt.Errorf("test duration too long (maximum = %d seconds)", MaxTime)
 	case p.Omit < 0 || p.Omit > MaxOmit:
-		return fmt.Errorf("at most %d s are omitted", MaxOmit)
+		return fmt.Errorf("bogus value for --omit (maximum = %d seconds)", MaxOmit)
 	case p.Streams < 1 || p.Streams > MaxStreams:
-		return fmt.Errorf("1 to %d streams", MaxStreams)
+		return fmt.Errorf("invalid number of parallel streams (min = 1, max = %d)", MaxStreams)
 	case p.Window < 0 || p.Window > MaxWindow:
-		return fmt.Errorf("a socket buffer has at most %d bytes", MaxWindow)
+		return fmt.Errorf("socket buffer size too large (maximum = %d bytes)", MaxWindow)
 	case !p.UDP && (p.Len < 1 || p.Len > MaxLen):
-		return fmt.Errorf("a write has 1 to %d bytes", MaxLen)
-	case p.UDP && (p.Len < datagram.HeaderSize(true) || p.Len > MaxUDPLen):
-		return fmt.Errorf("a datagram has %d to %d bytes", datagram.HeaderSize(true), MaxUDPLen)
+		return fmt.Errorf("block size too large (maximum = %d bytes)", MaxLen)
+	case p.UDP && p.Len != 0 && (p.Len < datagram.HeaderSize(true) || p.Len > MaxUDPLen):
+		return fmt.Errorf("block size invalid (minimum = %d bytes, maximum = %d bytes)", datagram.HeaderSize(true), MaxUDPLen)
 	case p.MSS < 0 || p.MSS > MaxMSS:
-		return fmt.Errorf("a segment has at most %d bytes", MaxMSS)
+		return fmt.Errorf("TCP MSS too large (maximum = %d bytes)", MaxMSS)
+	case p.Omit > 0 && (p.Num > 0 || p.Blocks > 0):
+		return errors.New("an omitted time goes with -t, not with -n or -k")
 	}
 	return nil
 }

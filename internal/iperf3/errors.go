@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 )
 
 // Code is what an iperf3 server says when it refuses or gives up.
@@ -71,6 +72,16 @@ func (e *RemoteError) Try() string {
 	}
 	return ""
 }
+
+// RefusedError is a test that this end's server refused or ended, and what it told the client.
+type RefusedError struct {
+	Code Code
+	From netip.AddrPort
+	Err  error
+}
+
+func (e *RefusedError) Error() string { return fmt.Sprintf("refused %v: %v", e.From, e.Err) }
+func (e *RefusedError) Unwrap() error { return e.Err }
 
 // ErrBusy is a server that answers ACCESS_DENIED.
 var ErrBusy = &RemoteError{Code: CodeAccessDenied}

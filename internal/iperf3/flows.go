@@ -14,11 +14,17 @@ import (
 type flows struct {
 	*datagram.Flows
 	spec transfer.DatagramSpec // as a client was asked; a server has none
+	ran  time.Duration         // how long run took
 }
 
 func (f *flows) sends() bool { return f.Send }
 
-func (f *flows) run(ctx context.Context, each func(transfer.Interval)) error { return f.Run(ctx, each) }
+func (f *flows) run(ctx context.Context, each func(transfer.Interval)) error {
+	started := time.Now()
+	err := f.Run(ctx, each)
+	f.ran = time.Since(started)
+	return err
+}
 
 // end has nothing to do: datagrams have no end.
 func (f *flows) end() {}
@@ -36,7 +42,7 @@ func (f *flows) carry(ctx context.Context, each func(transfer.Interval)) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, f.Time, errOver)
 		defer cancel()
 	}
-	err := f.Run(ctx, each)
+	err := f.run(ctx, each)
 	if f.Send && err == nil {
 		select {
 		case <-time.After(settle):
@@ -52,7 +58,7 @@ func (f *flows) carry(ctx context.Context, each func(transfer.Interval)) error {
 // newFlows takes over one direction's streams.
 func newFlows(spec transfer.DatagramSpec, all []*datagram.Flow) *flows {
 	return &flows{&datagram.Flows{Send: spec.Direction == transfer.Up, Wide: true, Size: datagramSize(spec.Size),
-		Bps: spec.Bps / float64(len(all)), Time: spec.Time, Search: spec.Search, All: all}, spec}
+		Bps: spec.Bps / float64(len(all)), Time: spec.Time, Search: spec.Search, All: all}, spec, 0}
 }
 
 // results are the flows in iperf3's words, numbered from the nth stream on.
@@ -61,6 +67,7 @@ func (f *flows) results(n int) (all []StreamResult) {
 		r := StreamResult{ID: StreamID(n + i), Retransmits: -1, End: max(one.Last-f.Omit, 0).Seconds()}
 		var errors, packets int64
 		if f.Send {
+			r.End = max(lasted(one.Last, f.ran, f.Time, f.Bytes)-f.Omit, 0).Seconds()
 			r.Packets, packets = int64(one.Sent), int64(one.OmittedSent)
 			r.Bytes = int64(one.Sent-one.OmittedSent) * int64(f.Size)
 		} else {

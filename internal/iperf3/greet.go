@@ -127,12 +127,12 @@ func (t *test) answer(ctx context.Context, g greeting) (*datagram.Flow, error) {
 	return flow, nil
 }
 
-// flows is one direction of a UDP test.
+// flows is one direction of a UDP test. The client ends it, also where it is of so many
+// bytes: of those that were sent some may be lost.
 func (t *test) flows(all []*datagram.Flow, sending bool) *flows {
 	p := t.params
 	return &flows{Flows: &datagram.Flows{Send: sending, Wide: p.Counters64, Size: datagramSize(p.Len),
-		Bps:   float64(p.Bandwidth),
-		Bytes: p.total(), Omit: t.omit(), Search: p.Search, All: all}}
+		Bps: float64(p.Bandwidth), Burst: p.Burst, Omit: t.omit(), Search: p.Search, All: all}}
 }
 
 // defaultDatagram fits into 1500 bytes of IPv6.

@@ -12,10 +12,10 @@ import (
 )
 
 // openLoads asks for a TCP test and opens its streams: one half, or with --bidir two.
-// near is what the sockets are given before connect().
+// near is what the sockets are given before connect(), port the first one's, or 0.
 func (p *Peer) openLoads(ctx context.Context, c *control, cookie Cookie, wire Params, near transfer.Socket,
-	specs []transfer.Spec) (halves []half, streams []Endpoints, err error) {
-	conns, err := open(ctx, c, cookie, wire, socket.Options{Socket: near, Route: p.Route})
+	specs []transfer.Spec, port uint16) (halves []half, streams []Endpoints, err error) {
+	conns, err := open(ctx, c, cookie, wire, socket.Options{Socket: near, Route: p.Route, LocalPort: port})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -31,26 +31,26 @@ func (p *Peer) openLoads(ctx context.Context, c *control, cookie Cookie, wire Pa
 			c.hangUp()
 			return nil, nil, err
 		}
-		l.omit = time.Duration(wire.Omit) * time.Second
+		l.cut.Omit, l.burst = time.Duration(wire.Omit)*time.Second, wire.Burst
 		halves = append(halves, l)
 	}
 	return halves, streams, nil
 }
 
-// openFlows asks for a UDP test and opens its flows.
-func (p *Peer) openFlows(ctx context.Context, c *control, wire Params,
-	specs []transfer.DatagramSpec) (halves []half, streams []Endpoints, err error) {
+// openFlows asks for a UDP test and opens its flows; port is the first one's, or 0.
+func (p *Peer) openFlows(ctx context.Context, c *control, wire Params, specs []transfer.DatagramSpec,
+	port uint16) (halves []half, streams []Endpoints, err error) {
 	if err := c.ask(ctx, wire); err != nil {
 		return nil, nil, err
 	}
 	n := wire.Streams
-	all, err := p.greetAll(ctx, c, wire, specs[0], n*len(specs))
+	all, err := p.greetAll(ctx, c, wire, specs[0], n*len(specs), port)
 	if err != nil {
 		return nil, nil, err
 	}
 	for i, spec := range specs {
 		f := newFlows(spec, all[i*n:(i+1)*n])
-		f.Omit, f.Bytes = time.Duration(wire.Omit)*time.Second, wire.total()
+		f.Omit, f.Bytes, f.Burst = time.Duration(wire.Omit)*time.Second, wire.total(), wire.Burst
 		halves = append(halves, f)
 	}
 	for _, one := range all {
@@ -61,6 +61,18 @@ func (p *Peer) openFlows(ctx context.Context, c *control, wire Params,
 		return nil, nil, err
 	}
 	return halves, streams, nil
+}
+
+// every has halves told what moved at multiples of a time, besides.
+func every(halves []half, each time.Duration) {
+	for _, h := range halves {
+		switch h := h.(type) {
+		case *load:
+			h.cut.Every = each
+		case *flows:
+			h.Every = each
+		}
+	}
 }
 
 // carried is what is known of a test's data once it was moved.

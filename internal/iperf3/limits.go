@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/probe"
@@ -51,6 +52,10 @@ func (s *Server) allows(p Params) (Code, error) {
 	case buffers > s.maxBuffers():
 		return CodeBuffer, fmt.Errorf("%v of buffers were asked for; at most %v are allowed", units.Size(buffers),
 			units.Size(s.maxBuffers()))
+	case s.MaxBps > 0 && s.Average > 0:
+		if asked := float64(p.Bandwidth) * float64(streams); asked > s.MaxBps {
+			return CodeRate, fmt.Errorf("%v were asked for; at most %v are allowed", units.Rate(asked), units.Rate(s.MaxBps))
+		}
 	case s.MaxBps > 0 && (p.rate() == 0 || p.rate()*float64(p.Streams) > s.MaxBps):
 		return CodeRate, fmt.Errorf("%d streams of %v were asked for (0: as fast as it goes); at most %v are allowed",
 			p.Streams,
@@ -165,9 +170,51 @@ func (s *Server) remove(t *test) {
 	}
 }
 
+// average is what all directions of a test have moved by the moments that it was asked.
+// The zero value is ready.
+type average struct {
+	mu   sync.Mutex // guards what follows
+	told []movedBy  // those of the last Average, and one before
+}
+
+// movedBy is how much had moved by a time.
+type movedBy struct {
+	at    time.Duration
+	bytes int64
+}
+
+// averageStep bounds how many moments an average keeps.
+const averageStep = 50 * time.Millisecond
+
+// excess says that more than the server's MaxBps moved over its Average until now.
+func (a *average) excess(s *Server, bytes int64, now time.Duration) error {
+	if s.Average == 0 || s.MaxBps == 0 {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := len(a.told); n == 0 {
+		a.told = append(a.told, movedBy{})
+	} else if now-a.told[n-1].at >= averageStep {
+		a.told = append(a.told, movedBy{now, bytes})
+	}
+	for len(a.told) > 1 && now-a.told[1].at >= s.Average {
+		a.told = a.told[1:]
+	}
+	if span := now - a.told[0].at; span >= s.Average &&
+		float64(bytes-a.told[0].bytes)*8 > s.MaxBps*span.Seconds() {
+		return &excessError{CodeRate, fmt.Errorf("more than %v over %v", units.Rate(s.MaxBps), s.Average)}
+	}
+	return nil
+}
+
 // excess says that one direction has moved more than the server's limits allow.
 func (s *Server) excess(bytes int64, elapsed time.Duration) error {
-	err := probe.Limits{Bps: s.MaxBps, Bytes: s.MaxBytes}.Excess(bytes, elapsed)
+	limits := probe.Limits{Bps: s.MaxBps, Bytes: s.MaxBytes}
+	if s.Average > 0 {
+		limits.Bps = 0
+	}
+	err := limits.Excess(bytes, elapsed)
 	switch {
 	case err == nil:
 		return nil

@@ -28,8 +28,10 @@ type half interface {
 type load struct {
 	spec    transfer.Spec
 	streams []*socket.Stream
-	omit    time.Duration // at the start, not counted
+	cut     transfer.Cut  // its omitted time is not counted
+	burst   int           // writes between two looks at the clock; 0: one
 	saw     *transfer.End // what this end saw; set by run
+	ran     time.Duration // how long run took
 }
 
 // newLoad takes the connections over, also when it fails.
@@ -58,11 +60,13 @@ func (l *load) sends() bool { return l.spec.Direction == transfer.Up }
 
 func (l *load) run(ctx context.Context, each func(transfer.Interval)) (err error) {
 	endpoint := engine.Endpoint{Send: l.sends(), Spec: l.spec, Streams: l.streams, Every: reportEvery, Each: each,
-		KeepOpen: true}
+		Cut: l.cut, Burst: l.burst, KeepOpen: true}
 	if l.sends() {
 		endpoint.Preface = CookieSize
 	}
+	started := time.Now()
 	l.saw, err = endpoint.Run(ctx)
+	l.ran = time.Since(started)
 	return err
 }
 
@@ -98,12 +102,13 @@ func (l *load) results(n int) (all []StreamResult) {
 func (l *load) counted(s *transfer.Stream) StreamResult {
 	var before, last transfer.Sample
 	for _, sample := range s.Samples {
-		if l.omit > 0 && sample.At <= s.First+l.omit {
+		if l.cut.Omit > 0 && sample.At <= s.First+l.cut.Omit {
 			before = sample
 		}
 		last = sample
 	}
-	r := StreamResult{Bytes: s.Bytes, Retransmits: -1, End: max(s.Last-s.First-l.omit, 0).Seconds()}
+	r := StreamResult{Bytes: s.Bytes, Retransmits: -1,
+		End: max(lasted(s.Last, l.ran, l.spec.Time, l.spec.Bytes)-l.cut.Omit, 0).Seconds()}
 	if last.Have&transfer.HaveProgram != 0 {
 		r.Bytes = last.Program - before.Program
 	}
@@ -111,6 +116,18 @@ func (l *load) counted(s *transfer.Stream) StreamResult {
 		r.Retransmits = last.Retransmitted - before.Retransmitted
 	}
 	return r
+}
+
+// lasted is how long a stream moved data, as iperf3 counts it: from the test's beginning
+// to the last byte where bytes end it, else until its time was up or it was cut short.
+func lasted(last, ran, time time.Duration, bytes int64) time.Duration {
+	switch {
+	case bytes > 0:
+		return last
+	case time > 0:
+		return min(time, ran)
+	}
+	return ran
 }
 
 // outcome is what the client saw of one direction.

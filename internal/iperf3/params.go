@@ -16,6 +16,7 @@ const (
 	MaxLen     = 1 << 20   // bytes
 	MaxUDPLen  = 65507     // bytes, headers of IPv4 and UDP deducted
 	MaxMSS     = 32767
+	MaxBurst   = 1000 // writes
 )
 
 // Params is what a client asks of a server. Every field's zero value is "not sent".
@@ -155,7 +156,7 @@ func ParseParams(text []byte) (Params, error) {
 	large(&p.Bandwidth, "bandwidth")
 	large(&p.FQRate, "fqrate")
 	small(&p.PacingTimer, "pacing_timer", 0, 60e6)
-	small(&p.Burst, "burst", 0, 1000)
+	small(&p.Burst, "burst", 0, MaxBurst)
 	small(&p.TOS, "TOS", 0, 255)
 	small(&p.FlowLabel, "flowlabel", 0, 1<<20-1)
 	bit(&p.ServerOutput, "get_server_output")
@@ -192,6 +193,12 @@ func ParseParams(text []byte) (Params, error) {
 		return p, errors.New("len is less than a datagram's header")
 	}
 	return p, nil
+}
+
+// written is total in whole writes, which is what iperf3 sends.
+func (p *Params) written() int64 {
+	size := int64(max(p.Len, 1))
+	return (min(p.total(), 1<<62) + size - 1) / size * size
 }
 
 // total is how many bytes a test moves in each direction, 0 if that is not said. With an

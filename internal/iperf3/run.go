@@ -34,6 +34,7 @@ func (t *test) run(ctx context.Context, halves []half, each func(transfer.Interv
 	defer stop(nil)
 	errs := make([]error, len(halves))
 	var moving sync.WaitGroup
+	var rate average
 	var alive, moved atomic.Int64 // when data last moved, in ns since started; bytes of all halves
 	for i, h := range halves {
 		moving.Go(func() {
@@ -50,10 +51,13 @@ func (t *test) run(ctx context.Context, halves []half, each func(transfer.Interv
 				if err := t.server.excess(bytes, i.End); err != nil {
 					stop(err)
 				}
+				if err := rate.excess(t.server, moved.Load(), time.Since(started)); err != nil {
+					stop(err)
+				}
 			})
 		})
 	}
-	quiet := t.watch(data, stop, &alive, started)
+	quiet := watch(data, stop, &alive, started, cmp.Or(t.server.Quiet, dataPatience))
 	ended, err := t.expect(data, allowed+overtime, TestEnd, ClientTerminate)
 	if err == nil && ended == TestEnd && !t.params.UDP && !t.params.Reverse {
 		await(data, &moved, t.params.total())
@@ -79,7 +83,7 @@ func (t *test) run(ctx context.Context, halves []half, each func(transfer.Interv
 	switch {
 	case errors.As(err, &excess):
 		return outcomes, t.refuse(excess.code, 0, err)
-	case errors.Is(err, errQuiet):
+	case errors.Is(err, ErrQuiet):
 		return outcomes, t.refuse(CodeNoData, 0, err)
 	case err != nil:
 		return outcomes, err
@@ -115,15 +119,15 @@ func await(ctx context.Context, moved *atomic.Int64, total int64) {
 	}
 }
 
-var errQuiet = errors.New("no data moved for too long")
+// ErrQuiet is a test whose data stood still.
+var ErrQuiet = errors.New("no data moved for too long")
 
 // watch ends a test whose data stands still. The channel closes when it has stopped.
-func (t *test) watch(ctx context.Context, stop context.CancelCauseFunc, alive *atomic.Int64,
-	started time.Time) <-chan struct{} {
+func watch(ctx context.Context, stop context.CancelCauseFunc, alive *atomic.Int64, started time.Time,
+	patience time.Duration) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		patience := cmp.Or(t.server.Quiet, dataPatience)
 		tick := time.NewTicker(patience / 10)
 		defer tick.Stop()
 		for {
@@ -132,7 +136,7 @@ func (t *test) watch(ctx context.Context, stop context.CancelCauseFunc, alive *a
 				return
 			case <-tick.C:
 				if time.Since(started)-time.Duration(alive.Load()) > patience {
-					stop(errQuiet)
+					stop(ErrQuiet)
 				}
 			}
 		}

@@ -61,6 +61,12 @@ type Server struct {
 	Gate *Gate
 	// Quiet is how long a test may pass without any data; 0 is 120 s.
 	Quiet time.Duration
+	// Every has what Begun answers told what moved at its multiples, besides others; they
+	// count from the omitted time's end.
+	Every time.Duration
+	// Average, when not 0, admits tests that ask for no rate and holds both directions
+	// together to MaxBps over so long, as iperf3 does.
+	Average time.Duration
 	// Begun, when not nil, is called when a test's streams are open, and what it answers
 	// (when not nil) with what moves.
 	Begun func(from netip.AddrPort, a Account) (each func(transfer.Interval))

@@ -70,6 +70,7 @@ func (t *test) serve(ctx context.Context) ([]transfer.Outcome, error) {
 	}
 	t.account = &Account{Cookie: t.cookie, Params: t.params, Streams: endpoints(halves)}
 	t.account.describe(halves)
+	every(halves, t.server.Every)
 	var each func(transfer.Interval)
 	if t.server.Begun != nil {
 		each = t.server.Begun(t.from, *t.account)
@@ -116,7 +117,7 @@ func (t *test) turnAway() {
 func (t *test) refuse(code Code, errno syscall.Errno, why error) error {
 	t.conn.SetWriteDeadline(time.Now().Add(goodbyeTime))
 	writeRemoteError(t.conn, code, int32(errno))
-	return fmt.Errorf("refused %v: %w", t.from, why)
+	return &RefusedError{code, t.from, why}
 }
 
 func closeHalves(halves []half) {
@@ -136,7 +137,7 @@ func (t *test) loads(conns []*net.TCPConn) (halves []half, err error) {
 			closeAll(conns)
 			return nil, t.refuse(codeOf(err), errnoOf(err), err)
 		}
-		l.omit = t.omit()
+		l.cut.Omit, l.burst = t.omit(), t.params.Burst
 		halves = append(halves, l)
 	}
 	return halves, nil
@@ -151,7 +152,7 @@ func (t *test) spec(sending bool) transfer.Spec {
 		Near: transfer.Socket{SendBuffer: p.Window, ReceiveBuffer: p.Window, Congestion: p.Congestion, NoDelay: p.NoDelay,
 			PacingBps: float64(p.FQRate), TOS: p.TOS}}
 	if sending {
-		spec.Direction, spec.Bytes = transfer.Up, p.total()
+		spec.Direction, spec.Bytes = transfer.Up, p.written()
 		spec.Program = transfer.Program{WriteBytes: p.Len, WriteBps: float64(p.Bandwidth)}
 	}
 	return spec

@@ -1,6 +1,7 @@
 package path
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -26,6 +27,7 @@ type echo struct {
 	id     uint16
 	nonce  [8]byte // tells our answers from others', whose sockets see ours and we theirs
 	seq    uint16
+	from   uint16 // the first request whose answer counts for the last one
 	answer [64 << 10]byte
 }
 
@@ -55,6 +57,7 @@ func (e *echo) ask(ctx context.Context, c Config) (RoundTrips, error) {
 		if i > 0 && !pause(ctx, c.Every) {
 			break
 		}
+		e.from = e.seq + 1
 		took, err := e.probe(ctx, 56, c.Patience)
 		if err != nil {
 			return r, err
@@ -125,6 +128,5 @@ func (e *echo) answers(packet []byte) bool {
 		return false
 	}
 	body, ok := m.Body.(*icmp.Echo)
-	return ok && body.Seq == int(e.seq) && len(body.Data) >= len(e.nonce) && string(body.Data[:len(e.nonce)]) == string(
-		e.nonce[:])
+	return ok && e.seq-uint16(body.Seq) <= e.seq-e.from && bytes.HasPrefix(body.Data, e.nonce[:])
 }

@@ -45,46 +45,81 @@ func FindMTU(ctx context.Context, to netip.Addr, c Config) (MTU, error) {
 		headers, least = 40+8, leastMTU6
 	}
 	patience := c.Patience
-	passes := func(bytes int) (fits, leaves bool) {
+	passes := func(bytes int) bool {
+		start := time.Now()
+		e.from = e.seq + 1 // a late answer to an earlier try tells as much
 		for range probesEach {
 			took, err := e.probe(ctx, bytes-headers, patience)
 			if err != nil {
-				return false, ctx.Err() != nil // larger than the first link's MTU
+				return false
 			}
 			if took > 0 {
 				// Answers take about as long as this one, whatever their size.
-				patience = min(c.Patience, max(4*took, 50*time.Millisecond))
-				return true, true
+				patience = min(c.Patience, max(4*time.Since(start), 50*time.Millisecond))
+				return true
 			}
 		}
-		return false, true
+		return false
 	}
-	if ok, _ := passes(least); !ok {
+	if !passes(least) {
 		if err := ctx.Err(); err != nil {
 			return MTU{}, err
 		}
 		return MTU{}, fmt.Errorf("path MTU to %v: %w", to, errSilent)
 	}
-	found := MTU{Bytes: least}
-	// What can leave at all needs no waiting to find out.
-	low, high := least, mostMTU
-	for low < high {
-		middle := (low + high + 1) / 2
-		if _, err := e.probe(ctx, middle-headers, 0); err != nil && ctx.Err() == nil {
-			high = middle - 1
-		} else {
-			low = middle
-		}
-	}
-	found.Largest = low
-	low, high = least, found.Largest
-	for middle := high; low < high && ctx.Err() == nil; middle = (low + high + 1) / 2 { // the first link's own first
-		if fits, _ := passes(middle); fits {
-			low = middle
-		} else {
-			high = middle - 1
-		}
-	}
-	found.Bytes = low
+	found := MTU{Largest: firstLink(least, func(bytes int) bool { // needs no waiting to find out
+		_, err := e.probe(ctx, bytes-headers, 0)
+		return err == nil || ctx.Err() != nil
+	})}
+	found.Bytes = largest(least, found.Largest, func(bytes int) bool { return ctx.Err() == nil && passes(bytes) })
 	return found, ctx.Err()
+}
+
+// usualMTUs are those of first links, descending: loopback, jumbo frames, Ethernet, PPPoE
+// (RFC 2516), WireGuard, and what IPv6 asks for.
+var usualMTUs = [...]int{mostMTU, 9216, 9001, 9000, 1500, 1492, 1420, 1400, 1280}
+
+// firstLink is the largest size that can leave this host. What leaves is under way and delays
+// what is asked next, for seconds where the way back is slow: so the usual sizes are tried first,
+// from the largest down, and most of the time one packet leaves.
+func firstLink(least int, leaves func(bytes int) bool) int {
+	low, high := least, mostMTU
+	for _, size := range usualMTUs {
+		if size <= least {
+			break
+		}
+		if leaves(size) {
+			low = size
+			break
+		}
+		high = size - 1
+	}
+	for middle := low + 1; low < high; middle = (low + high + 1) / 2 {
+		if leaves(middle) {
+			low = middle
+		} else if high = middle - 1; middle == low+1 {
+			break
+		}
+	}
+	return low
+}
+
+// largest is the largest size up to most that passes, most itself tried first. The size above
+// the answer is tried once more at the end: a burst of loss is no limit.
+func largest(least, most int, passes func(bytes int) bool) int {
+	low, high := least, most
+	for range probesEach {
+		for middle := high; low < high; middle = (low + high + 1) / 2 {
+			if passes(middle) {
+				low = middle
+			} else {
+				high = middle - 1
+			}
+		}
+		if low == most || !passes(low+1) {
+			break
+		}
+		low, high = low+1, most
+	}
+	return low
 }

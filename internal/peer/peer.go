@@ -57,7 +57,7 @@ func (b *BadPeer) Error() string { return fmt.Sprintf("peer %q: %s", b.Text, b.W
 func (b *BadPeer) Try() string { return b.Hint }
 
 const forms = "HOST, HOST:PORT, fullpipe://HOST[:PORT], iperf3://HOST[:PORT], iperf2://HOST[:PORT], " +
-	"ssh://[USER@]HOST, " +
+	"ndt7://HOST[:PORT], ssh://[USER@]HOST, " +
 	"http://…, https://… or lab:PROFILE"
 
 // Open connects to the peer that text names.
@@ -83,6 +83,8 @@ func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 			far := iperf2.NewPeer(address)
 			far.Route = o.Route
 			return far, nil
+		case "ndt7":
+			return openNDT7(text, o)
 		case "http", "https":
 			return openDownload(ctx, text, o)
 		case "ssh":

@@ -28,6 +28,7 @@ func TestPeersThatCannotBe(t *testing.T) {
 	for text, want := range map[string]string{
 		"ssh://": "no host", "ssh://-oProxyCommand=x": "no host", "ssh://u:p@h": "password", "ssh://h/x": "nothing follows",
 		"gopher://host": "no kind of peer", "host:99999": "port",
+		"ndt7://": "no host", "ndt7://h:0": "port", "ndt7://h?a=%zz": "malformed",
 		"iperf2://": "no host", "iperf2://h:0": "port",
 		"fullpipe://": "no host", "": "no host",
 	} {

@@ -40,24 +40,8 @@ func TestIdleClientIsLeftInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		near, far := silent(t)
-		s := &Session{Certificate: cert, Key: NewKey()}
-		ended := make(chan error, 1)
-		go func() {
-			secured, err := s.Admit(t.Context(), far)
-			if err == nil {
-				err = s.Serve(t.Context(), secured)
-			}
-			ended <- err
-		}()
 		begun := time.Now()
-		if err := readAnswer(near); err != nil { // a pipe holds nothing: first the answer, then the handshake
-			t.Fatal(err)
-		}
-		secured, err := secureClient(t.Context(), near, s.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		secured, ended := served(t, &Session{Certificate: cert, Key: NewKey()})
 		go io.Copy(io.Discard, secured)
 		if err := <-ended; err == nil || err.Error() != "idle for 5m0s" || time.Since(begun) != 5*time.Minute {
 			t.Errorf("%v after %v", err, time.Since(begun))

@@ -3,18 +3,15 @@ package probe_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/fullpipe-net/fullpipe/internal/engine"
-	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/server"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
@@ -90,11 +87,7 @@ func testTransfers(t *testing.T, c *probe.Client, shared bool) {
 		for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
 			t.Run(tt.name+" "+string(direction), func(t *testing.T) {
 				tt.spec.Direction = direction
-				var told int64
-				r, err := transfer.Run(context.Background(), c, tt.spec, func(i transfer.Interval) { told += i.Bytes })
-				if err != nil {
-					t.Fatal(err)
-				}
+				r, told := untilSomeMoves(t, c, tt.spec)
 				checkResult(t, r, tt.bytes)
 				_, port, _ := net.SplitHostPort(c.Address)
 				if on := strconv.Itoa(int(r.Near.Streams[0].Remote.Port())) == port; on != (shared ||
@@ -106,6 +99,26 @@ func testTransfers(t *testing.T, c *probe.Client, shared bool) {
 				}
 			})
 		}
+	}
+}
+
+// longest is how long a transfer may become that a busy machine gives no time.
+const longest = 30 * time.Second
+
+// untilSomeMoves runs a transfer, and one that is bounded by time for longer until something came. Told
+// is what its intervals told of.
+func untilSomeMoves(t *testing.T, c *probe.Client, spec transfer.Spec) (r *transfer.Result, told int64) {
+	t.Helper()
+	for {
+		told = 0
+		r, err := transfer.Run(context.Background(), c, spec, func(i transfer.Interval) { told += i.Bytes })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if received, ok := r.Received(); ok && received.Bytes > 0 || spec.Bytes > 0 || spec.Time > longest {
+			return r, told
+		}
+		spec.Time *= 4
 	}
 }
 
@@ -145,31 +158,38 @@ func checkResult(t *testing.T, r *transfer.Result, bytes int64) {
 	}
 }
 
+// TestWhatTheProgramsKnow: what held a program up for most of a transfer is seen for half of it
+// at least, on a busy machine in a longer one.
 func TestWhatTheProgramsKnow(t *testing.T) {
 	c := connect(t, serve(t, server.Config{Key: key}), key)
 	last := func(e *transfer.End) transfer.Sample { s := e.Streams[0].Samples; return s[len(s)-1] }
-	run := func(p transfer.Program) *transfer.Result {
-		t.Helper()
-		r, err := transfer.Run(context.Background(), c, transfer.Spec{Direction: transfer.Up, Time: 200 * time.Millisecond,
-			Program: p}, nil)
-		if err != nil {
-			t.Fatal(err)
+	for _, tt := range []struct {
+		name    string
+		program transfer.Program
+		right   func(near, far transfer.Sample, half time.Duration) bool
+	}{
+		{"a writer that pauses", transfer.Program{WriteBps: 1e6},
+			func(near, _ transfer.Sample, half time.Duration) bool {
+				return near.Paused >= half && near.Blocked <= half
+			}},
+		{"a slow reader", transfer.Program{ReadBps: 1e6},
+			func(near, far transfer.Sample, half time.Duration) bool {
+				return near.Blocked >= half && far.Paused >= half && (far.Have&transfer.HaveQueue == 0 || far.Queued > 0)
+			}},
+		{"Nagle against delayed acknowledgements", transfer.Program{RequestResponse: true, WriteBytes: 100},
+			func(near, _ transfer.Sample, half time.Duration) bool { return near.Awaited >= half }},
+	} {
+		for length := 200 * time.Millisecond; ; length *= 4 {
+			r, _ := untilSomeMoves(t, c, transfer.Spec{Direction: transfer.Up, Time: length, Program: tt.program})
+			near, far := last(r.Near), last(r.Far)
+			if tt.right(near, far, length/2) {
+				break
+			}
+			if length > longest {
+				t.Errorf("%s: %+v here, %+v there", tt.name, near, far)
+				break
+			}
 		}
-		return r
-	}
-	if s := last(run(transfer.Program{WriteBps: 1e6}).Near); s.Paused < 100*time.Millisecond ||
-		s.Blocked > 100*time.Millisecond {
-		t.Errorf("a writer that pauses: %v paused, %v blocked", s.Paused, s.Blocked)
-	}
-	r := run(transfer.Program{ReadBps: 1e6})
-	if s := last(r.Near); s.Blocked < 100*time.Millisecond {
-		t.Errorf("a writer before a slow reader: %v blocked", s.Blocked)
-	}
-	if s := last(r.Far); s.Paused < 100*time.Millisecond || s.Have&transfer.HaveQueue != 0 && s.Queued == 0 {
-		t.Errorf("a slow reader: %v paused, %d bytes left in the socket", s.Paused, s.Queued)
-	}
-	if s := last(run(transfer.Program{RequestResponse: true, WriteBytes: 100}).Near); s.Awaited < 100*time.Millisecond {
-		t.Errorf("Nagle against delayed acknowledgements: %v waited for answers", s.Awaited)
 	}
 }
 
@@ -258,87 +278,6 @@ func TestCloseEndsARunningTransfer(t *testing.T) {
 	}
 }
 
-// answering accepts connections and lets each be answered.
-func answering(t *testing.T, answer func(net.Conn)) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			answer(conn)
-			conn.Close()
-		}
-	}()
-	t.Cleanup(func() { l.Close(); <-done })
-	return l.Addr().String()
-}
-
-func untilClosed(conn net.Conn) { io.Copy(io.Discard, conn) }
-
-func TestFarEndsThatAreNoPeers(t *testing.T) {
-	t.Parallel()
-	says := func(text string) func(net.Conn) {
-		return func(conn net.Conn) {
-			io.ReadFull(conn, make([]byte, probe.PrefaceSize))
-			io.WriteString(conn, text)
-			untilClosed(conn)
-		}
-	}
-	l, _ := net.Listen("tcp", "127.0.0.1:0")
-	refusing := l.Addr().String()
-	l.Close()
-	for _, tt := range []struct {
-		name, address, want, try string
-	}{
-		{"not there", refusing, "connection refused", "fullpipe serve"},
-		{"no such name", "nowhere.invalid:5201", "no such host", "address"},
-		{"another key", serve(t, server.Config{Key: probe.NewKey()}), "another key", "--key"},
-		{"silent", answering(t, untilClosed), "no answer", "firewall"},
-		{"closes at once", answering(t, func(net.Conn) {}), "closed the connection", "fullpipe serve"},
-		{"iperf3", answering(t, says("\x09")), "an iperf3 server", "port"},
-		{"a busy iperf3", answering(t, says("\xff")), "an iperf3 server", "port"},
-		{"busy", answering(t, says("B")), "as many clients", "later"},
-		{"ssh", answering(t, says("SSH-2.0-OpenSSH_9.9\r\n")), "an SSH server", "port"},
-		{"web", answering(t, says("HTTP/1.1 400 Bad Request\r\n\r\n")), "a web server", "port"},
-		{"something", answering(t, says("\x00\x01garbage")), `says "\x00\x01garbage"`, "port"},
-		{"stops within TLS", answering(t, says("F")), "no answer", "firewall"},
-		{"closes within TLS", answering(t, func(conn net.Conn) { io.WriteString(conn, "F") }), "closed the connection",
-			"fullpipe serve"},
-		{"garbage for TLS", answering(t, says("F"+strings.Repeat("\x16garbage", 100))), "TLS", ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			c, err := far(tt.address).Connect(context.Background())
-			if err == nil {
-				c.Close()
-				t.Fatal("connected")
-			}
-			var e *probe.Error
-			if !errors.As(err, &e) || !strings.Contains(err.Error(), tt.address) || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%v; want %s and %q", err, tt.address, tt.want)
-			}
-			if e != nil && !strings.Contains(e.Try(), tt.try) {
-				t.Errorf("%v: try %q; want %q", err, e.Try(), tt.try)
-			}
-		})
-	}
-}
-
-func TestNoKeyAtHand(t *testing.T) {
-	_, err := peer.Open(context.Background(), serve(t, server.Config{Key: key}), peer.Options{})
-	if err == nil || !strings.Contains(err.Error(), "no key") {
-		t.Error(err)
-	}
-}
-
 func TestNothingStaysOpen(t *testing.T) {
 	address := serve(t, server.Config{Key: key})
 	open := func() int {
@@ -364,9 +303,10 @@ func TestNothingStaysOpen(t *testing.T) {
 		run(transfer.Spec{Direction: transfer.Down, Bytes: 1000, Near: transfer.Socket{Congestion: "nonesuch"}})
 		run(transfer.Spec{Direction: transfer.Down, Bytes: 1000, Near: small})
 	}
-	until := time.Now().Add(5 * time.Second)
+	until := time.Now().Add(20 * time.Second)
 	after := open()
 	for ; after > before && time.Now().Before(until); after = open() {
+		<-time.After(time.Millisecond)
 	}
 	if after > before {
 		t.Errorf("%d descriptors before, %d after", before, after)

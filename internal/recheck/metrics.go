@@ -49,12 +49,14 @@ func (m *Metrics) Add(v Visit) {
 	case v.Err != nil:
 		k.outcome = "failed"
 	}
-	m.tests[k]++
+	if !v.Late {
+		m.tests[k]++
+	}
 	for _, e := range v.Events {
 		m.events[eventKind{v.Peer, string(e.What), string(e.Metric)}]++
 	}
 	now := newest{v.Path.Standings(), m.newest[v.Peer].at}
-	if v.Result != nil {
+	if v.Result != nil && !v.Late {
 		m.bytes[v.Peer] += v.Result.Cost.Bytes
 		m.took[v.Peer] += v.Result.Cost.Time
 		now.at = v.Result.At

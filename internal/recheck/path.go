@@ -1,7 +1,6 @@
 package recheck
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -196,7 +195,7 @@ type Standing struct {
 // Standings are those of all directions, in the order in which they were first measured.
 func (p *Path) Standings() (all []Standing) {
 	for _, f := range p.directions {
-		all = append(all, Standing{Direction: f.newest, State: cmp.Or(f.goodput.State, change.Usual),
+		all = append(all, Standing{Direction: f.newest, State: f.goodput.Standing(),
 			UsualBps: f.goodput.Usual(), Results: f.goodput.Known()})
 	}
 	return all

@@ -36,7 +36,8 @@ func TestEachThingThatChangesIsAnEventOfItsOwn(t *testing.T) {
 		{Goodput, "down", func(r *Result) { down(r).GoodputBps /= 2 }, 30 * time.Minute},
 		{RTT, "down", func(r *Result) { down(r).RTTMin += 11 * time.Millisecond }, 30 * time.Minute},
 		{MTU, "down", func(r *Result) { down(r).MTU = "1400 bytes" }, 4 * time.Minute},
-		{Handshake, "down", func(r *Result) { down(r).Handshake = "no window scale, SACK, timestamps" }, 4 * time.Minute},
+		{Handshake, "down", func(r *Result) { down(r).Handshake = "no window scale, SACK, timestamps" },
+			4 * time.Minute},
 		{FarKernel, "", func(r *Result) { r.FarKernel = "Linux 6.18" }, 4 * time.Minute},
 		{Limiter, "down", func(r *Result) { down(r).Limiter = "receiver-window" }, 36 * time.Hour},
 		{"", "", func(r *Result) { down(r).RTTMin += 400 * time.Microsecond }, 0},
@@ -100,8 +101,9 @@ func TestEachThingThatChangesIsAnEventOfItsOwn(t *testing.T) {
 func TestResultOfARecord(t *testing.T) {
 	bps, rtt, took, yes, mtu := 9e7, 0.02, 3.5, true, 1500
 	bytes := int64(33e6)
-	doc := &record.Measure{Far: &record.Host{Kernel: "Linux 6.1"}, Directions: []record.Direction{{Direction: transfer.Up,
-		GoodputBps: &bps, RTTMinS: &rtt, Bytes: &bytes, SACK: &yes, Timestamps: &yes, PathMTUBytes: &mtu}}}
+	doc := &record.Measure{Far: &record.Host{Kernel: "Linux 6.1"}, Directions: []record.Direction{{
+		Direction: transfer.Up, GoodputBps: &bps, RTTMinS: &rtt, Bytes: &bytes, SACK: &yes, Timestamps: &yes,
+		PathMTUBytes: &mtu}}}
 	doc.Envelope = &record.Envelope{ID: "x", Origin: record.Retest, Outcome: record.Done, TookS: &took}
 	r := ResultOf(doc)
 	if !r.Retest || r.Cost != (Cost{33e6, 3500 * time.Millisecond}) || len(r.Directions) != 1 ||
@@ -135,9 +137,11 @@ func TestMetrics(t *testing.T) {
 		if err := m.Write(&page, open, "v"); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{`fullpipe_recheck_tests_total{peer="a\n\"b",origin="scheduled",outcome="done"} 13`,
-			`outcome="quiet-hours"} 1`, `events_total{peer="a\n\"b",event="dip",metric="goodput"} 1`, `dip{peer="a\n\"b",direction="up"} 0`,
-			`usual_bps{peer="a\n\"b",direction="down"} `, `rtt_min_seconds{`, `newest_test_timestamp_seconds{peer="a\n\"b"} 1.8000432e+09`} {
+		for _, want := range []string{
+			`fullpipe_recheck_tests_total{peer="a\n\"b",origin="scheduled",outcome="done"} 13`,
+			`outcome="quiet-hours"} 1`, `events_total{peer="a\n\"b",event="dip",metric="goodput"} 1`,
+			`dip{peer="a\n\"b",direction="up"} 0`, `usual_bps{peer="a\n\"b",direction="down"} `, `rtt_min_seconds{`,
+			`newest_test_timestamp_seconds{peer="a\n\"b"} 1.8000432e+09`} {
 			if !strings.Contains(page.String(), want) {
 				t.Errorf("no %s in\n%s", want, page.String())
 			}

@@ -99,6 +99,9 @@ type Visit struct {
 	Peer   string
 	At     time.Time
 	Retest bool
+	// Late says that the test was made by a process that ended before it could tell: only its
+	// Events are news.
+	Late   bool
 	Skip   Skip  // why it was not made; "": it was
 	Err    error // what it ended with
 	Result *Result

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -35,7 +36,10 @@ var addresses = regexp.MustCompile(`[0-9A-Fa-f:.]*[0-9A-Fa-f][:.][0-9A-Fa-f:.]*`
 // and files, identifiers and labels. Each is replaced by the same made-up one wherever it
 // stands, so that what belongs together still does. Names inside sentences are replaced
 // where they were named elsewhere too.
-func Anonymized(doc Document) (Document, error) {
+func Anonymized(doc Document) (Document, error) { return new(Anonymizer).Document(doc) }
+
+// Document is Anonymized, with the names that were made up for documents before.
+func (a *Anonymizer) Document(doc Document) (Document, error) {
 	encoded, err := Encode(doc)
 	if err != nil {
 		return nil, err
@@ -50,7 +54,12 @@ func Anonymized(doc Document) (Document, error) {
 	if err := d.Decode(&tree); err != nil {
 		return nil, err
 	}
-	a := &anonymizer{names: map[string]string{}, counts: map[string]int{}}
+	if a.names == nil {
+		a.names, a.counts = map[string]string{}, map[string]int{}
+	}
+	maps.DeleteFunc(a.names, func(_, made string) bool { // of one document: they are never met again
+		return strings.HasPrefix(made, "id-") || strings.HasPrefix(made, "test-")
+	})
 	a.collect(tree, "")
 	a.order()
 	if encoded, err = json.Marshal(a.replace(tree, "")); err != nil {
@@ -59,14 +68,16 @@ func Anonymized(doc Document) (Document, error) {
 	return Decode(encoded, samples)
 }
 
-type anonymizer struct {
+// Anonymizer makes up names for several documents, the same ones for what stands in several of
+// them: two paths stay two paths. Its zero value knows none.
+type Anonymizer struct {
 	names  map[string]string // what is replaced, by what
 	counts map[string]int
 	longer []string // the names from the longest down
 }
 
 // collect learns what names something.
-func (a *anonymizer) collect(v any, kind string) {
+func (a *Anonymizer) collect(v any, kind string) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(keysOf(v)) {
@@ -101,7 +112,7 @@ func keysOf(m map[string]any) func(func(string) bool) {
 }
 
 // learn gives a name its replacement. A peer's scheme stays: it says what was measured with.
-func (a *anonymizer) learn(name, kind string) {
+func (a *Anonymizer) learn(name, kind string) {
 	if scheme, rest, ok := strings.Cut(name, "://"); ok && kind == "peer" {
 		_, name = scheme, rest
 	}
@@ -112,15 +123,18 @@ func (a *anonymizer) learn(name, kind string) {
 	a.names[name] = fmt.Sprintf("%s-%d", kind, a.counts[kind])
 }
 
-func (a *anonymizer) order() {
+func (a *Anonymizer) order() {
+	a.longer = a.longer[:0]
 	for name := range a.names {
-		a.longer = append(a.longer, name)
+		if !strings.HasPrefix(name, addressKey) {
+			a.longer = append(a.longer, name)
+		}
 	}
 	slices.SortFunc(a.longer, func(x, y string) int { return cmp.Or(cmp.Compare(len(y), len(x)), cmp.Compare(x, y)) })
 }
 
 // replace answers the tree with everything replaced.
-func (a *anonymizer) replace(v any, key string) any {
+func (a *Anonymizer) replace(v any, key string) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, k := range slices.Sorted(keysOf(v)) { // in order, so that numbers are given alike
@@ -149,7 +163,7 @@ func (a *anonymizer) replace(v any, key string) any {
 }
 
 // text is a text with all names and addresses replaced.
-func (a *anonymizer) text(s string) string {
+func (a *Anonymizer) text(s string) string {
 	for _, name := range a.longer {
 		s = replaceWord(s, name, a.names[name])
 	}
@@ -180,8 +194,11 @@ func inWord(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= 0x80
 }
 
+// addressKey begins what an address is known by among the names.
+const addressKey = "address "
+
 // address replaces an address by one of those kept for documentation; what is none stays.
-func (a *anonymizer) address(s string) string {
+func (a *Anonymizer) address(s string) string {
 	end := ""
 	for strings.HasSuffix(s, ".") || strings.HasSuffix(s, ":") && !strings.HasSuffix(s, "::") {
 		s, end = s[:len(s)-1], s[len(s)-1:]+end
@@ -201,7 +218,7 @@ func (a *anonymizer) address(s string) string {
 	if addr.IsLoopback() || addr.IsUnspecified() {
 		return s + end
 	}
-	key := "address " + addr.String()
+	key := addressKey + addr.String()
 	if a.names[key] == "" {
 		a.counts["address"]++
 		n := a.counts["address"]

@@ -97,6 +97,10 @@ type CapturedBetween struct {
 	QueueS           float64 `json:"queue_s"`      // by how much more it is on the mean
 	QueuePastS       float64 `json:"queue_past_s"` // the same past the second tap
 	JudgedAt         string  `json:"judged_at"`    // whose view the verdict is: near or far
+	// CommonFromS and CommonS are the part of the near capture's time, since the connection's
+	// first segment there, that both hold: losses are counted in it. Absent: they hold the same.
+	CommonFromS float64 `json:"common_from_s,omitempty"`
+	CommonS     float64 `json:"common_s,omitempty"`
 	// Ways are absent where too few segments are in both captures.
 	Ways *CapturedWays `json:"ways,omitempty"`
 }

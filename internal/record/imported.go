@@ -155,6 +155,9 @@ func fromIperf3(text []byte) (Document, error) {
 	if far == nil {
 		far, server = o.Start.Accepted, true
 	}
+	if far == nil && o.Error != "" {
+		return nil, fmt.Errorf("a test of iperf3 that failed: %.200s", o.Error)
+	}
 	if far == nil {
 		return nil, errors.New("an object of iperf3 --json that names no far end")
 	}

@@ -29,25 +29,26 @@ const (
 
 // Actions on a route, a host or the path.
 const (
-	InitialWindow   Action = "initial-window"    // ip route … initcwnd, initrwnd
-	NoIdleRestart   Action = "no-idle-restart"   // net.ipv4.tcp_slow_start_after_idle = 0
-	ForgetMetrics   Action = "forget-metrics"    // net.ipv4.tcp_no_metrics_save, ip tcp_metrics flush
-	RaiseCeilings   Action = "raise-ceilings"    // tcp_rmem, tcp_wmem, rmem_max, wmem_max
-	UnfixBuffer     Action = "unfix-buffer"      // find what fixes it, a program, a default or a policy, and remove that
-	WindowScaling   Action = "window-scaling"    // on at both ends, and let through
-	ReorderLimit    Action = "reordering-limit"  // net.ipv4.tcp_max_reordering
-	ProbeMTU        Action = "probe-mtu"         // net.ipv4.tcp_mtu_probing = 1
-	LetTooBigPass   Action = "let-too-big-pass"  // ICMP type 3 code 4, ICMPv6 type 2
-	LargerPathMTU   Action = "larger-path-mtu"   // goodput under loss grows with the segment
-	MarkCongestion  Action = "ecn"               // only where the queue marks
-	FairQueue       Action = "fair-queue"        // fq_codel or cake at the narrow point
-	ReplacePolicer  Action = "replace-policer"   // by a shaper
-	RaiseShaper     Action = "raise-shaper"      // this host's qdisc or its interface's speed
-	RoomForAcks     Action = "room-for-acks"     // on the way back
-	FindLoss        Action = "find-loss"         // where segments vanish
-	MoreCPU         Action = "more-cpu"          // a core, fewer copies, offloads
-	FasterLine      Action = "faster-line"       // nothing to tune: the link is full
-	MeasureOtherEnd Action = "measure-other-end" // what would tell the candidates apart
+	InitialWindow   Action = "initial-window"     // ip route … initcwnd, initrwnd
+	NoIdleRestart   Action = "no-idle-restart"    // net.ipv4.tcp_slow_start_after_idle = 0
+	ForgetMetrics   Action = "forget-metrics"     // net.ipv4.tcp_no_metrics_save, ip tcp_metrics flush
+	RaiseCeilings   Action = "raise-ceilings"     // tcp_rmem, tcp_wmem, rmem_max, wmem_max
+	UnfixBuffer     Action = "unfix-buffer"       // find what fixes it, a program, a default or a policy, and remove that
+	WindowScaling   Action = "window-scaling"     // on at both ends, and let through
+	ReorderLimit    Action = "reordering-limit"   // net.ipv4.tcp_reordering, which RACK outgrows
+	ProbeMTU        Action = "probe-mtu"          // net.ipv4.tcp_mtu_probing = 1
+	LetTooBigPass   Action = "let-too-big-pass"   // ICMP type 3 code 4, ICMPv6 type 2
+	LargerPathMTU   Action = "larger-path-mtu"    // goodput under loss grows with the segment
+	MarkCongestion  Action = "ecn"                // only where the queue marks
+	FairQueue       Action = "fair-queue"         // fq_codel or cake at the narrow point
+	KeepFlowsInLine Action = "keep-flows-in-line" // balance by flow, not by packet
+	ReplacePolicer  Action = "replace-policer"    // by a shaper
+	RaiseShaper     Action = "raise-shaper"       // this host's qdisc or its interface's speed
+	RoomForAcks     Action = "room-for-acks"      // on the way back
+	FindLoss        Action = "find-loss"          // where segments vanish
+	MoreCPU         Action = "more-cpu"           // a core, fewer copies, offloads
+	FasterLine      Action = "faster-line"        // nothing to tune: the link is full
+	MeasureOtherEnd Action = "measure-other-end"  // what would tell the candidates apart
 )
 
 // Scope is how far a change reaches, the narrowest first.
@@ -125,6 +126,9 @@ var table = map[key][]Step{
 	{verdict.Congestion, ""}: {control, atBDP, streams, findLoss, pathMTU, ecn},
 	{verdict.Congestion, verdict.Policer}: {paceBelow, control, atBDP, streams,
 		{ReplacePolicer, Network, Between, false, "Flach et al., SIGCOMM 2016, section 5"}},
+	{verdict.Congestion, verdict.Reordering}: {control,
+		{KeepFlowsInLine, Network, Between, false, "RFC 2991 section 2; RFC 4737"},
+		{ReorderLimit, Host, Sender, false, "RFC 8985 section 7.1; Linux ip-sysctl tcp_reordering"}, streams},
 	{verdict.Bottleneck, ""}: {{FasterLine, Nowhere, Between, false, "RFC 6349 section 3.3"}, fairQueue,
 		{LowWater, Program, Sender, false, "tcp(7) TCP_NOTSENT_LOWAT"}},
 	{verdict.SlowStart, ""}: {{KeepConnection, Program, Both, false, "RFC 9112 section 9.3"},

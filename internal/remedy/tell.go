@@ -16,6 +16,15 @@ const (
 	SeeHandshake  Action = "capture-the-handshake"    // the window scale is in the SYNs only
 )
 
+// Tells says that an action changes nothing and only tells candidates apart.
+func (a Action) Tells() bool {
+	switch a {
+	case AskSender, AskReceiver, CaptureSender, CaptureFar, MeasureLonger, SeeHandshake, MeasureOtherEnd:
+		return true
+	}
+	return false
+}
+
 // Tell lists what would decide between the candidates of an open verdict, the cheapest
 // first. It is never empty.
 func Tell(candidates []verdict.Name) (steps []Step) {

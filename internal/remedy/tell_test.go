@@ -23,7 +23,7 @@ func TestTell(t *testing.T) {
 			t.Errorf("%v: %+v", c.candidates, steps)
 		}
 		for _, s := range steps {
-			if s.Scope != Nowhere || s.Source == "" {
+			if s.Scope != Nowhere || s.Source == "" || !s.Action.Tells() {
 				t.Errorf("%v: %+v changes something, or has no source", c.candidates, s)
 			}
 		}

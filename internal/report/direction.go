@@ -84,7 +84,9 @@ func senderSide(d *record.Direction, e *transfer.End) {
 	if len(e.Streams) == 0 {
 		return
 	}
-	d.Windows.SendBuffer = newBuffer(e.Streams[0].SendBuffer)
+	if b := e.Streams[0].SendBuffer; b != (transfer.Buffer{}) { // an ndt7 server tells nothing of its own
+		d.Windows.SendBuffer = newBuffer(b)
+	}
 	if h := e.Streams[0].Handshake; h != nil {
 		d.MSSBytes, d.PathMTUBytes = &h.MSS, known(h.PathMTU)
 		d.SACK, d.Timestamps = &h.SACK, &h.Timestamps

@@ -30,8 +30,7 @@ type FixFacts struct {
 // at the least, by the word's definition, and at most what the path carries.
 func Fixes(v verdict.Verdict, f FixFacts) []record.Fix {
 	steps := remedy.For(v.Limiter, v.Subtype)
-	if remedy.Open(v.Limiter) || v.Limiter == verdict.ReceiverWindow && v.Confidence == verdict.Low &&
-		len(v.Candidates) > 1 { // a sender cannot tell a small window from one that is not read from
+	if remedy.Open(v.Limiter) || v.Confidence == verdict.Low && len(v.Candidates) > 1 { // one guess among several
 		steps = remedy.Tell(v.Candidates)
 	}
 	fixes := []record.Fix{}

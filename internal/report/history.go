@@ -51,7 +51,9 @@ func Changes(h record.Header, runs []record.HistoryRun) *record.Changes {
 		for _, c := range change.All(values) {
 			p := found(c.At, "goodput")
 			p.BeforeBps, p.AfterBps, p.P = &c.Before, &c.After, &c.P
-			if p.BeforeLimiter, p.AfterLimiter = limiters[max(c.At-1, 0)], limiters[c.At]; c.LowConfidence {
+			p.BeforeLimiter = mostOften(limiters[max(c.At-near, 0):max(c.At, 1)])
+			p.AfterLimiter = mostOften(limiters[c.At:min(c.At+near, len(limiters))])
+			if c.LowConfidence {
 				p.Confidence = "low"
 			}
 			out.Changes = append(out.Changes, p)
@@ -61,11 +63,33 @@ func Changes(h record.Header, runs []record.HistoryRun) *record.Changes {
 		for _, at := range change.Words(limiters) {
 			p := found(at, "limiter")
 			p.BeforeLimiter, p.AfterLimiter = limiters[at-1], limiters[at]
-			out.Changes = append(out.Changes, p)
+			if !slices.ContainsFunc(out.Changes, func(o record.PathChange) bool { // it was said with the level
+				return o.RunID == p.RunID && o.Direction == p.Direction && o.BeforeLimiter == p.BeforeLimiter &&
+					o.AfterLimiter == p.AfterLimiter
+			}) {
+				out.Changes = append(out.Changes, p)
+			}
 		}
 	}
 	slices.SortStableFunc(out.Changes, func(a, b record.PathChange) int { return a.At.Compare(b.At) })
 	return out
+}
+
+// near is how many results on either side of a change say what limited the path there.
+const near = 5
+
+// mostOften is the word that is there most often; of several the one that comes first.
+func mostOften(words []string) (most string) {
+	counts := map[string]int{}
+	for _, w := range words {
+		counts[w]++
+	}
+	for _, w := range words {
+		if counts[w] > counts[most] {
+			most = w
+		}
+	}
+	return most
 }
 
 // leastRTT is by how much, in seconds, a path's shortest round trips differ at least where

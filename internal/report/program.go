@@ -12,7 +12,7 @@ func ProgramWindow(v verdict.Verdict, ports ...uint16) *record.ProgramWindow {
 	for _, e := range v.Evidence {
 		underWay := 0.0
 		switch e.Code {
-		case verdict.CapturedProgramWindow:
+		case verdict.CapturedProgramWindow, verdict.WatchedProgramWindow:
 			underWay = e.Values["program_window_bytes"]
 		case verdict.ProgramOrBuffer:
 			underWay = e.Values["outstanding_bytes"]

@@ -33,13 +33,14 @@ func Tune(h record.Header, peer string, r *tune.Result, near, far *System) *reco
 }
 
 func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection {
-	out := record.TuneDirection{Direction: d.Direction, Path: newTunePath(&d.Path), Verdict: d.Verdict, Reason: d.Reason,
-		Warnings: d.Warnings, Interrupted: d.Interrupted, Trials: []record.TuneTrial{}, Before: newTuneMeasured(&d.Before)}
+	out := record.TuneDirection{Direction: d.Direction, Path: newTunePath(&d.Path), Verdict: d.Verdict,
+		Reason: d.Reason, Warnings: d.Warnings, Interrupted: d.Interrupted, Trials: []record.TuneTrial{},
+		Before: newTuneMeasured(&d.Before)}
 	for _, t := range d.Trials {
 		out.Trials = append(out.Trials, record.TuneTrial{Reason: t.Reason, Automatic: t.Automatic, Remedy: t.Remedy,
 			WindowBytes: known(t.Asked), EffectiveBytes: known(t.Effective),
 			Clipped:    t.Clipped,
-			GoodputBps: t.Goodput, Limiter: string(t.Limiter)})
+			GoodputBps: carried(t.Goodput), Limiter: string(t.Limiter)})
 	}
 	for _, r := range d.Remedies {
 		if math.IsNaN(r.Gain.Mid) {
@@ -70,18 +71,19 @@ func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection
 			Factor: d.Delay.Factor.Mid, CI95: bounds(d.Delay.Factor)}
 	}
 	if o := d.Others; o != nil {
-		out.Others = &record.TuneOthers{BeforeBps: o.Before, AfterBps: o.After, Factor: o.Factor.Mid, CI95: bounds(o.Factor)}
+		out.Others = &record.TuneOthers{BeforeBps: o.Before, AfterBps: o.After, Factor: o.Factor.Mid,
+			CI95: bounds(o.Factor)}
 	}
 	if d.File != nil {
-		out.File = &record.TuneFile{Bytes: d.File.Bytes, BeforeS: d.File.Before.Seconds(), AfterS: d.File.After.Seconds(),
-			InitialWindow: d.File.InitialWindow}
+		out.File = &record.TuneFile{Bytes: d.File.Bytes, BeforeS: d.File.Before.Seconds(),
+			AfterS: d.File.After.Seconds(), InitialWindow: d.File.InitialWindow}
 	}
 	switch {
 	case d.Chosen != nil:
 		c := d.Chosen
 		out.Chosen = &record.TuneChosen{WindowBytes: known(c.Window), SendBufferBytes: known(c.SendBuffer),
-			ReceiveBufferBytes: known(c.ReceiveBuffer), Shown: &d.Shown, Name: c.String(), CongestionControl: c.Congestion,
-			Streams: known(c.Streams), MSSBytes: known(c.MSS)}
+			ReceiveBufferBytes: known(c.ReceiveBuffer), Shown: &d.Shown, Name: c.String(),
+			CongestionControl: c.Congestion, Streams: known(c.Streams), MSSBytes: known(c.MSS)}
 		if c.PacingBps > 0 {
 			out.Chosen.PacingBps = rate(c.PacingBps)
 		}
@@ -113,11 +115,23 @@ func newTunePath(p *tune.Path) record.TunePath {
 }
 
 func newTuneMeasured(m *tune.Measured) record.TuneMeasured {
-	out := record.TuneMeasured{MedianBps: m.Interval.Mid, CI95Bps: bounds(m.Interval), Runs: len(m.Goodputs)}
+	out := record.TuneMeasured{MedianBps: carried(m.Interval.Mid), Runs: len(m.Goodputs)}
+	if out.MedianBps > 0 {
+		out.CI95Bps = bounds(m.Interval)
+	}
 	if m.Typical != nil {
 		out.Direction = Direction(m.Typical, m.Verdict, nil)
 	}
 	return out
+}
+
+// carried is a goodput, 0 of a transfer of which nothing arrived: the loop, which reckons with
+// ratios, has it as 1 bit/s.
+func carried(bps float64) float64 {
+	if bps <= 1 {
+		return 0
+	}
+	return bps
 }
 
 // bounds are an interval's; nil where it has none.
@@ -144,9 +158,12 @@ func settings(d *tune.Direction, near, far *System) (all []record.TuneSetting) {
 				all = append(all, record.TuneSetting{Host: end.host, Target: end.target.Name, Setting: s})
 			}
 		}
+		if end.role == plan.Receiver && d.Chosen.MSS > 0 && end.target != nil && strings.HasPrefix(end.target.Name, "linux") {
+			all = append(all, receiverSegment(d.Chosen, end.host, end.target))
+		}
 		switch {
 		case end.role == plan.Sender:
-			all = append(all, senderSettings(d.Chosen, end.host, end.target)...)
+			all = append(all, senderSettings(d.Chosen, d.Path.MTU, end.host, end.target)...)
 		case d.Chosen.Window > 0 && d.Chosen.ReceiveBuffer == 0 && d.Chosen.Clamp > 0:
 			all = append(all, clampSetting(d.Chosen, end.host, end.target))
 		}
@@ -174,6 +191,13 @@ func windowPath(d *tune.Direction) plan.Path {
 		ReceiveWindow: model.Window(float64(window), d.Path.MSS), SendBuffer: window}
 }
 
+// receiverSegment has a receiver ask for segments that pass.
+func receiverSegment(c *tune.Chosen, host string, target *System) record.TuneSetting {
+	return record.TuneSetting{Host: host, Target: target.Name, Setting: plan.Setting{Role: plan.Receiver, Name: "advmss",
+		Value: strconv.Itoa(c.MSS), Where: "of the route to the sender: ip route change … advmss",
+		Source: "ip-route(8)", Confirmed: true}}
+}
+
 // clampSetting holds a window below what automatic sizing would take.
 func clampSetting(c *tune.Chosen, host string, target *System) record.TuneSetting {
 	s := record.TuneSetting{Host: host, Setting: plan.Setting{Role: plan.Receiver, Name: "TCP_WINDOW_CLAMP",
@@ -185,9 +209,12 @@ func clampSetting(c *tune.Chosen, host string, target *System) record.TuneSettin
 	return s
 }
 
+// Headers of IP and TCP without options.
+const ipv4Headers, ipv6Headers = model.IPHeaders, model.IPHeaders + 20
+
 // senderSettings are what else than a window the sender is given, in the narrowest scope
 // first: a program's sockets, a route, the host.
-func senderSettings(c *tune.Chosen, host string, target *System) (all []record.TuneSetting) {
+func senderSettings(c *tune.Chosen, mtu int, host string, target *System) (all []record.TuneSetting) {
 	system := ""
 	if target != nil {
 		system = target.Name
@@ -201,22 +228,23 @@ func senderSettings(c *tune.Chosen, host string, target *System) (all []record.T
 	if c.Congestion != "" {
 		add("TCP_CONGESTION", c.Congestion, "in the program, before connect() or listen()", "tcp(7)")
 		if linux {
-			add("congctl", c.Congestion, "of the route to the far host: ip route change … congctl "+c.Congestion, "ip-route(8)")
+			add("congctl", c.Congestion, "of the route to the far host: ip route change … congctl "+c.Congestion,
+				"ip-route(8)")
 			add("net.ipv4.tcp_congestion_control", c.Congestion, "sysctl, every new connection of the host", "tcp(7)")
 		}
 	}
 	if c.Streams > 1 {
-		add("connections at once", strconv.Itoa(c.Streams), "in the program; they also take that many shares from others "+
-			"on the link",
-			"RFC 2914 section 5.1")
+		add("connections at once", strconv.Itoa(c.Streams),
+			"in the program; they also take that many shares from others on the link", "RFC 2914 section 5.1")
 	}
 	if c.PacingBps > 0 {
-		add("SO_MAX_PACING_RATE", strconv.FormatInt(int64(c.PacingBps/8), 10), "in the program, bytes a second", "socket(7)")
+		add("SO_MAX_PACING_RATE", strconv.FormatInt(int64(c.PacingBps/8), 10), "in the program, bytes a second",
+			"socket(7)")
 	}
 	if c.MSS > 0 {
 		add("TCP_MAXSEG", strconv.Itoa(c.MSS), "in the program, before connect() or listen()", "tcp(7)")
-		if linux {
-			add("advmss", strconv.Itoa(c.MSS), "of the route, at the receiving end too: ip route change … advmss", "ip-route(8)")
+		if room := mtu - c.MSS; linux && (room == ipv4Headers || room == ipv6Headers) { // the packets that were seen to pass
+			add("mtu", strconv.Itoa(mtu), "of the route to the far host: ip route change … mtu", "ip-route(8)")
 		}
 	}
 	return all

@@ -18,7 +18,7 @@ func TuneApplied(a *tune.Applied, wholeHost bool) *record.TuneApplied {
 		before, after := newTuneMeasured(&a.Before), newTuneMeasured(&a.After)
 		out.Before, out.After = &before, &after
 	}
-	if !math.IsNaN(a.Gain.Mid) && a.Gain.Mid > 0 {
+	if !math.IsNaN(a.Gain.Mid) && a.Gain.Mid > 0 && carried(a.Before.Interval.Mid) > 0 {
 		out.Gain = &record.TuneGain{Factor: a.Gain.Mid, CI95: bounds(a.Gain)}
 	}
 	return out

@@ -1,6 +1,11 @@
 package search
 
-import "math"
+import (
+	"math"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+)
 
 // Verdict is what a search comes to.
 type Verdict string
@@ -25,12 +30,26 @@ type Answer struct {
 	// Clipped says that windows larger than the best were asked for and not given.
 	Clipped bool
 	Spent   Budget
+	// Needs is what deciding would take from here on, if the goodputs are what they seem to
+	// be: 0 where it is decided, at most longestNeed.
+	Needs time.Duration
+	// Noise is how much single trials scatter, as a share of their goodput.
+	Noise stats.Noise
 }
 
 // Answer is the smallest window that is shown to be enough. Where that stays open, it is
 // one that seems to be and is shown to be better than automatic: by 5 % if it is less
 // than what automatic reached.
 func (s *Search) Answer() Answer {
+	answer := s.answer()
+	answer.Noise = s.noise()
+	if answer.Verdict == Inconclusive {
+		answer.Needs = s.needs()
+	}
+	return answer
+}
+
+func (s *Search) answer() Answer {
 	best := s.best()
 	answer := Answer{Verdict: Inconclusive, Share: math.Exp(s.automatic.mid() - best.mid()),
 		Clipped: s.ceiling < s.cfg.Largest && float64(best.window) > 0.9*float64(s.ceiling), Spent: Budget{s.time, s.bytes}}
@@ -63,3 +82,29 @@ func (s *Search) Answer() Answer {
 	}
 	return answer
 }
+
+// longestNeed is where what is to be told apart is less than anybody waits for.
+const longestNeed = time.Hour
+
+// needs is the time of the trials that decide an open search: until what automatic sizing
+// reaches of the best stands out of their scatter. Of the best of several too much is seen, and
+// other windows are tried besides: half as much again.
+func (s *Search) needs() time.Duration {
+	a, b := s.automatic, s.best()
+	if b == a {
+		b = s.rival(a)
+	}
+	if b == nil || len(a.logs) == 0 || len(b.logs) == 0 {
+		return 0
+	}
+	noise := s.between(a, b)
+	over := math.Max(math.Abs(a.mid()-b.mid()-math.Log(Enough)), 1e-6)
+	t := stats.Student(level, math.Max(noise.DOF, manyTrials))
+	each := math.Ceil(2 * math.Pow(t*noise.Dev*trimmed/over, 2))
+	trials := math.Max(1, each-float64(len(a.logs))) + math.Max(1, each-float64(len(b.logs)))
+	return time.Duration(math.Min(1.5*trials*float64(s.cfg.Length(0)), float64(longestNeed)))
+}
+
+// manyTrials are the degrees of freedom that the scatter will have by then, trimmed the
+// standard error of the Middle over the mean's.
+const manyTrials, trimmed = 12, 1.15

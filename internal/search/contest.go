@@ -37,7 +37,9 @@ type Contest struct {
 
 type rival struct {
 	ratios []float64 // logarithms of goodput over the reference's in the same round
-	out    bool
+	// The same two, in bit/s.
+	reference, own []float64
+	out            bool
 }
 
 // NewContest starts one with that many rivals and at most that many rounds. Noise is the
@@ -53,17 +55,23 @@ func (c *Contest) Next() []int {
 	if c.rounds >= c.most || c.decided() {
 		return nil
 	}
-	order := []int{0}
-	for i := range c.rivals {
-		if !c.rivals[i].out {
-			order = append(order, i+1)
-		}
-	}
-	if len(order) == 1 {
+	running := c.running()
+	if len(running) == 0 {
 		return nil
 	}
+	order := append([]int{0}, running...)
 	c.rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	return order
+}
+
+// running are the rivals that were not given up.
+func (c *Contest) running() (numbers []int) {
+	for i := range c.rivals {
+		if !c.rivals[i].out {
+			numbers = append(numbers, i+1)
+		}
+	}
+	return numbers
 }
 
 // Observe takes a round's goodputs in bit/s by number; one that is missing or not positive
@@ -78,6 +86,7 @@ func (c *Contest) Observe(goodputs map[int]float64) {
 		r := &c.rivals[i]
 		if g := goodputs[i+1]; g > 0 {
 			r.ratios = append(r.ratios, math.Log(g/reference))
+			r.reference, r.own = append(r.reference, reference), append(r.own, g)
 		} else {
 			r.out = true
 		}
@@ -117,8 +126,20 @@ func (c *Contest) leader() int {
 	return leader
 }
 
-// Noise is the scatter of one ratio's logarithm, as far as the rounds tell.
-func (c *Contest) Noise() stats.Noise { return c.noise() }
+// Noise is the scatter of one ratio's logarithm, as far as the rounds tell, for a proof: plain
+// standard deviations, for of three rounds the one that tells against a gain is no stalled
+// run. A contest that repeated nothing knows of none.
+func (c *Contest) Noise() (of stats.Noise, known bool) {
+	variance, dof := c.prior.Dev*c.prior.Dev*c.prior.DOF, c.prior.DOF
+	for i := range c.rivals {
+		if ratios := c.rivals[i].ratios; len(ratios) >= 2 {
+			_, dev := stats.MeanDev(ratios)
+			variance += dev * dev * float64(len(ratios)-1)
+			dof += float64(len(ratios) - 1)
+		}
+	}
+	return stats.Noise{Dev: math.Sqrt(variance / dof), DOF: dof}, dof > c.prior.DOF
+}
 
 // noise is the scatter of one ratio, pooled over the rivals.
 func (c *Contest) noise() stats.Noise {
@@ -159,17 +180,53 @@ func (c *Contest) gain(i int, wrong float64) stats.Interval {
 	if len(r.ratios) == 0 {
 		return stats.Interval{Low: 0, Mid: math.NaN(), High: math.Inf(1)}
 	}
-	mid, noise := stats.Middle(r.ratios), c.noise()
+	mid := stats.Middle(r.ratios)
 	if len(r.ratios) < fewestPicked {
 		return stats.Interval{Low: 0, Mid: math.Exp(mid), High: math.Inf(1)}
 	}
-	if own := stats.Pool(c.prior, r.ratios); own.Dev > noise.Dev {
-		noise = own // a control that reacts to loss scatters more than one that does not
-	}
-	looks := float64(len(c.rivals) * c.most)
-	half := stats.Student(1-wrong/looks, math.Floor(noise.DOF)) * noise.Error(len(r.ratios))
+	noise := c.noiseOf(r)
+	half := stats.Student(1-wrong/c.looks(), math.Floor(noise.DOF)) * noise.Error(len(r.ratios))
 	return stats.Interval{Low: math.Exp(mid - half), Mid: math.Exp(mid), High: math.Exp(mid + half)}
 }
+
+// above says by ranks that a rival seems to be better: what loss leaves of a rate has no
+// deviation that few runs could tell, but a rival that was the faster each time needs none.
+func (c *Contest) above(i int) bool {
+	r := &c.rivals[i-1]
+	return len(r.own) >= fewestPicked &&
+		stats.Shift(r.reference, r.own, 1-2*pickError/rankLooks/float64(len(c.rivals))).Low > 1
+}
+
+// rankLooks are as many looks at a rival's ranks as chance counts them: runs that were the
+// faster once more say little new.
+const rankLooks = 2
+
+// noiseOf is the scatter that counts for one rival.
+func (c *Contest) noiseOf(r *rival) stats.Noise {
+	noise := c.noise()
+	if own := stats.Pool(c.prior, r.ratios); own.Dev > noise.Dev {
+		return own // a control that reacts to loss scatters more than one that does not
+	}
+	return noise
+}
+
+func (c *Contest) looks() float64 { return float64(len(c.rivals) * c.most) }
+
+// Needs is how many more rounds rival i takes to be picked, if its factor is what it seems to
+// be; 0 where it is no gain.
+func (c *Contest) Needs(i int) int {
+	r := &c.rivals[i-1]
+	if len(r.ratios) == 0 || stats.Middle(r.ratios) <= 0 {
+		return 0
+	}
+	noise := c.noiseOf(r)
+	t := stats.Student(1-pickError/c.looks(), math.Max(noise.DOF, manyTrials))
+	rounds := math.Pow(t*trimmed*noise.Dev/stats.Middle(r.ratios), 2)
+	return int(math.Ceil(math.Min(math.Max(rounds, fewestPicked), 1e4))) - len(r.ratios)
+}
+
+// Decided says that the contest ended because it was decided, not because it was broken off.
+func (c *Contest) Decided() bool { return c.rounds >= c.most || len(c.running()) == 0 || c.decided() }
 
 // Rounds is how many were observed.
 func (c *Contest) Rounds() int { return c.rounds }
@@ -180,7 +237,7 @@ func (c *Contest) Runs(i int) int { return len(c.rivals[i-1].ratios) }
 // Best is the most preferred rival among those that seem to be better than the reference
 // and come within 5 % of the fastest of them.
 func (c *Contest) Best() (int, bool) {
-	better := func(i int) bool { return c.gain(i, pickError).Low > 1 }
+	better := func(i int) bool { return c.gain(i, pickError).Low > 1 || c.above(i) }
 	top := 0.0
 	for i := 1; i <= len(c.rivals); i++ {
 		if better(i) {

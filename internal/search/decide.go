@@ -30,6 +30,15 @@ func (s *Search) noise() stats.Noise {
 	return stats.Pool(s.expected(), groups...)
 }
 
+// between is the scatter that counts for comparing two candidates.
+func (s *Search) between(a, b *arm) stats.Noise {
+	noise := s.noise()
+	if own := stats.Pool(s.expected(), a.logs, b.logs); own.Dev > noise.Dev {
+		return own // a full path scatters more than one held back by a small window
+	}
+	return noise
+}
+
 func (s *Search) expected() stats.Noise { return stats.Noise{Dev: s.cfg.Noise, DOF: 3} }
 
 // decision is the answer to one comparison.
@@ -49,10 +58,7 @@ const level = 0.99
 func (s *Search) compare(a, b *arm) decision { return s.reaches(a, b, Enough) }
 
 func (s *Search) reaches(a, b *arm, share float64) decision {
-	noise := s.noise()
-	if own := stats.Pool(s.expected(), a.logs, b.logs); own.Dev > noise.Dev {
-		noise = own // a full path scatters more than one held back by a small window
-	}
+	noise := s.between(a, b)
 	t, ok := s.student[int(noise.DOF)]
 	if !ok {
 		t = stats.Student(level, math.Floor(noise.DOF))

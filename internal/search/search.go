@@ -129,6 +129,9 @@ func (s *Search) Next() (Trial, bool) {
 	return Trial{}, false
 }
 
+// More lets the search spend that much from now on, beyond what it has spent.
+func (s *Search) More(b Budget) { s.cfg.Time, s.cfg.Bytes = s.time+b.Time, s.bytes+b.Bytes }
+
 // Observe takes the outcome of a trial. It is counted as the window that was effective,
 // never as the one that was asked for.
 func (s *Search) Observe(t Trial, o Outcome) {

@@ -6,7 +6,9 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/probe"
@@ -135,6 +137,87 @@ func TestTurnsAreNotHeld(t *testing.T) {
 	if !turns.try() {
 		t.Error("the turn was not given back")
 	}
+}
+
+// A turn ends for who keeps it while others wait, and for nobody else: after longestTurn, on
+// a clock that moves by itself. Who waits is told its place every tellEvery meanwhile.
+func TestTurnsEndForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var turns turns
+		if !turns.try() {
+			t.Fatal("the turn was not free")
+		}
+		time.Sleep(2 * longestTurn)
+		if others, over := turns.wanted(); others || over {
+			t.Errorf("nobody waits: others %v, over %v", others, over)
+		}
+		turns.release()
+		if !turns.try() { // whose turn begins now
+			t.Fatal("the turn was not given back")
+		}
+		var told atomic.Int64
+		got := make(chan error, 1)
+		go func() {
+			got <- turns.wait(t.Context(), netip.MustParseAddr("192.0.2.1"), func(int) error { told.Add(1); return nil })
+		}()
+		synctest.Wait()
+		if others, over := turns.wanted(); !others || over || told.Load() != 1 {
+			t.Errorf("at once: others %v, over %v, told %d times", others, over, told.Load())
+		}
+		time.Sleep(longestTurn)
+		synctest.Wait()
+		if _, over := turns.wanted(); over || told.Load() != 1+int64(longestTurn/tellEvery) {
+			t.Errorf("after %v: over %v, told %d times", longestTurn, over, told.Load())
+		}
+		time.Sleep(time.Nanosecond)
+		if _, over := turns.wanted(); !over {
+			t.Error("the turn does not end")
+		}
+		turns.release()
+		if err := <-got; err != nil {
+			t.Fatal(err)
+		}
+		if others, over := turns.wanted(); others || over { // the next one's turn is new
+			t.Errorf("the next one: others %v, over %v", others, over)
+		}
+	})
+}
+
+// Who gives up its place, by its context, lets those behind it move up, and one to whom the
+// turn came in the same moment passes it on.
+func TestTurnsOfWhoGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var turns turns
+		turns.try()
+		ctx, giveUp := context.WithTimeout(t.Context(), time.Minute)
+		defer giveUp()
+		first, second := make(chan error, 1), make(chan error, 1)
+		var places []int
+		go func() {
+			first <- turns.wait(ctx, netip.MustParseAddr("192.0.2.1"), func(int) error { return nil })
+		}()
+		synctest.Wait()
+		go func() {
+			second <- turns.wait(t.Context(), netip.MustParseAddr("192.0.2.2"), func(place int) error {
+				if n := len(places); n == 0 || places[n-1] != place {
+					places = append(places, place)
+				}
+				return nil
+			})
+		}()
+		if err := <-first; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("who gave up: %v", err)
+		}
+		synctest.Wait()
+		turns.release()
+		if err := <-second; err != nil || !slices.Equal(places, []int{2, 1}) {
+			t.Errorf("%v, places %v", err, places)
+		}
+		turns.release()
+		if !turns.try() {
+			t.Error("the turn was lost")
+		}
+	})
 }
 
 // A client of before there were places is told that the server is busy.

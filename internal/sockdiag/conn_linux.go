@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -81,8 +82,16 @@ func Open() (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	timeout := unix.NsecToTimeval(answerWithin.Nanoseconds())
+	if err := unix.SetsockoptTimeval(c.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout); err != nil {
+		c.close()
+		return nil, &Error{err}
+	}
 	return &Conn{conn: *c}, nil
 }
+
+// answerWithin is how long an answer may take that the kernel makes while it is asked.
+const answerWithin = time.Second
 
 // OpenIn asks the network namespace behind a path such as /proc/PID/ns/net, which needs
 // CAP_SYS_ADMIN. While it is open, that namespace lives.
@@ -135,8 +144,16 @@ func (c *Conn) Dump(states States, ask Ask, filter Filter, each func(*Socket)) e
 		}
 		c.filter, c.last = compiled, filter
 	}
+	c.seq++
+	c.out = requestAll(c.out[:0], c.seq, states, ask, c.filter)
+	if c.dump(each) == nil {
+		return nil
+	}
+	// A kernel or a filter of system calls may know the newer question alone.
 	for _, family := range []byte{familyIPv4, familyIPv6} {
-		err := c.dump(ID{family: family}, states, ask, each)
+		c.seq++
+		c.out = request(c.out[:0], flagRequest|flagDump, c.seq, ID{family: family}, states, ask, c.filter)
+		err := c.dump(each)
 		if family == familyIPv6 && errors.Is(err, unix.ENOENT) {
 			continue // a kernel without IPv6
 		}
@@ -147,9 +164,8 @@ func (c *Conn) Dump(states States, ask Ask, filter Filter, each func(*Socket)) e
 	return nil
 }
 
-func (c *Conn) dump(id ID, states States, ask Ask, each func(*Socket)) (failure error) {
-	c.seq++
-	c.out = request(c.out[:0], unix.NLM_F_REQUEST|unix.NLM_F_DUMP, c.seq, id, states, ask, c.filter)
+// dump sends the question in c.out and reads the answer.
+func (c *Conn) dump(each func(*Socket)) (failure error) {
 	if err := c.send(c.out); err != nil {
 		return err
 	}
@@ -195,7 +211,7 @@ func (c *Conn) look(ids []ID, ask Ask, each func(*Socket)) (gone int, failure er
 	first := c.seq + 1
 	for _, id := range ids {
 		c.seq++
-		c.out = request(c.out, unix.NLM_F_REQUEST, c.seq, id, 0, ask, nil)
+		c.out = request(c.out, flagRequest, c.seq, id, 0, ask, nil)
 	}
 	if err := c.send(c.out); err != nil {
 		return 0, err
@@ -213,6 +229,9 @@ func (c *Conn) look(ids []ID, ask Ask, each func(*Socket)) (gone int, failure er
 	told := func(s *Socket) { answers++; each(s) }
 	for answers < len(ids) {
 		b, err := c.receive()
+		if err == unix.EAGAIN { // the kernel had no memory for an answer
+			return gone, failure
+		}
 		if err != nil {
 			return gone, err
 		}

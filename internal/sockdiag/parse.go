@@ -14,12 +14,17 @@ import (
 const (
 	headerSize  = 16 // struct nlmsghdr
 	requestSize = 56 // struct inet_diag_req_v2
+	oldSize     = 60 // struct inet_diag_req
 	messageSize = 72 // struct inet_diag_msg
 	idAt        = 4  // of struct inet_diag_sockid in the message
 	idSize      = 48
 
-	typeError    = 2 // NLMSG_ERROR
-	typeDone     = 3 // NLMSG_DONE
+	flagRequest = 0x1   // NLM_F_REQUEST
+	flagDump    = 0x300 // NLM_F_DUMP
+
+	typeError    = 2  // NLMSG_ERROR
+	typeDone     = 3  // NLMSG_DONE
+	typeTCP      = 18 // TCPDIAG_GETSOCK
 	typeByFamily = 20
 
 	attrInfo       = 2
@@ -52,7 +57,10 @@ func messages(b []byte, s *Socket, each func(*Socket), failed func(error)) (done
 		}
 		body := b[headerSize:length]
 		switch ne.Uint16(b[4:]) {
-		case typeDone:
+		case typeDone: // with the error that ended the dump, or 0
+			if len(body) >= 4 && int32(ne.Uint32(body)) < 0 {
+				failed(syscall.Errno(-int32(ne.Uint32(body))))
+			}
 			return true, nil
 		case typeError:
 			if len(body) < 4 {
@@ -63,7 +71,7 @@ func messages(b []byte, s *Socket, each func(*Socket), failed func(error)) (done
 				answer = syscall.Errno(-errno)
 			}
 			failed(answer)
-		case typeByFamily:
+		case typeByFamily, typeTCP:
 			if err := s.parse(body); err != nil {
 				return false, err
 			}
@@ -139,5 +147,21 @@ func request(b []byte, flags uint16, sequence uint32, id ID, states States, ask 
 	b = append(b, id.family, protoTCP, byte(ask), 0)
 	b = ne.AppendUint32(b, uint32(states))
 	b = append(b, id.raw[:]...)
+	return append(b, filter...)
+}
+
+// requestAll appends the question for a dump of both families at once, as Linux had it before it
+// knew sockets by family. The kernel walks its table of all namespaces' sockets once for it, and
+// not once for each family.
+func requestAll(b []byte, sequence uint32, states States, ask Ask, filter []byte) []byte {
+	b = ne.AppendUint32(b, uint32(headerSize+oldSize+len(filter)))
+	b = ne.AppendUint16(b, typeTCP)
+	b = ne.AppendUint16(b, flagRequest|flagDump)
+	b = ne.AppendUint32(b, sequence)
+	b = ne.AppendUint32(b, 0)
+	b = append(b, familyIPv4, 0, 0, byte(ask)) // the family is not looked at
+	b = append(b, make([]byte, idSize)...)
+	b = ne.AppendUint32(b, uint32(states))
+	b = ne.AppendUint32(b, 0)
 	return append(b, filter...)
 }

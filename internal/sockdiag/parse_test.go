@@ -2,7 +2,9 @@ package sockdiag
 
 import (
 	"bytes"
+	"errors"
 	"net/netip"
+	"syscall"
 	"testing"
 )
 
@@ -89,6 +91,19 @@ func TestBrokenMessagesAreErrors(t *testing.T) {
 		var one Socket
 		if _, err := messages(b, &one, func(*Socket) {}, func(error) {}); err == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// TestDumpThatFails: the message that ends a dump says whether it was a whole one.
+func TestDumpThatFails(t *testing.T) {
+	for errno, want := range map[int32]error{0: nil, -2: syscall.ENOENT} {
+		var one Socket
+		var failure error
+		done, err := messages(message(typeDone, ne.AppendUint32(nil, uint32(errno))), &one, func(*Socket) {},
+			func(err error) { failure = err })
+		if !done || err != nil || !errors.Is(failure, want) {
+			t.Errorf("%d: %v, %v, %v", errno, done, err, failure)
 		}
 	}
 }

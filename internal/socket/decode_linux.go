@@ -1,8 +1,11 @@
 package socket
 
 import (
+	"math"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -33,6 +36,33 @@ func ReorderedLinux(b []byte) uint32 {
 		return 0
 	}
 	return i.Reord_seen
+}
+
+// AnsweredLinux says that no data came since data was sent last, by the times since both
+// (tcpi_last_data_sent, tcpi_last_data_recv; ms).
+func AnsweredLinux(b []byte) bool {
+	i := fromBytes(b)
+	return i.Last_data_sent <= i.Last_data_recv // an answer is often of the same tick
+}
+
+// AgelessLinux appends to b the same bytes without the four times since something was sent or
+// came (tcpi_last_data_sent to tcpi_last_ack_recv): what is left changes only when something
+// happened.
+func AgelessLinux(b, info []byte) []byte {
+	const from, to = unsafe.Offsetof(unix.TCPInfo{}.Last_data_sent), unsafe.Offsetof(unix.TCPInfo{}.Last_ack_recv) + 4
+	b = append(b, info[:min(int(from), len(info))]...)
+	return append(b, info[min(int(to), len(info)):]...)
+}
+
+// MaxPacingLinux is the rate that the program set for its socket, in bit/s (tcpi_max_pacing_rate,
+// SO_MAX_PACING_RATE); 0 where it set none, or the kernel does not say.
+func MaxPacingLinux(b []byte) float64 {
+	i := fromBytes(b)
+	// Without one it is the most that the kernel's unsigned long holds.
+	if !i.has(endOfPacing) || i.Max_pacing_rate == math.MaxUint64 || i.Max_pacing_rate == math.MaxUint32 {
+		return 0
+	}
+	return float64(i.Max_pacing_rate) * 8
 }
 
 func fromBytes(b []byte) (i tcpInfo) {

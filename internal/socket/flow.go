@@ -28,6 +28,8 @@ type FlowOptions struct {
 	DontFragment bool
 	// Local is the address to send from; valid, it is shared with ListenFlows.
 	Local netip.AddrPort
+	// LocalPort is the port to send from, of the route's address; 0 lets the system choose.
+	LocalPort uint16
 	// Route is the way that datagrams leave by.
 	Route Route
 	// NoOffload sends and receives each datagram by itself.
@@ -43,8 +45,8 @@ func DialFlow(ctx context.Context, remote string, o FlowOptions) (*Flow, error) 
 	switch {
 	case o.Local.IsValid():
 		d.LocalAddr = net.UDPAddrFromAddrPort(o.Local)
-	case o.Route.From.IsValid():
-		d.LocalAddr = net.UDPAddrFromAddrPort(netip.AddrPortFrom(o.Route.From, 0))
+	case o.Route.From.IsValid() || o.LocalPort != 0:
+		d.LocalAddr = net.UDPAddrFromAddrPort(netip.AddrPortFrom(o.Route.From, o.LocalPort))
 	}
 	conn, err := d.DialContext(ctx, "udp", remote)
 	if err != nil {

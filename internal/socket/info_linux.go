@@ -69,12 +69,15 @@ var (
 	endOfRetrans  = unsafe.Offsetof(unix.TCPInfo{}.Total_retrans) + 4
 	endOfPacing   = unsafe.Offsetof(unix.TCPInfo{}.Max_pacing_rate) + 8
 	endOfReceived = unsafe.Offsetof(unix.TCPInfo{}.Bytes_received) + 8
+	endOfSegments = unsafe.Offsetof(unix.TCPInfo{}.Segs_in) + 4
 	endOfNotSent  = unsafe.Offsetof(unix.TCPInfo{}.Notsent_bytes) + 4
 	endOfMinRTT   = unsafe.Offsetof(unix.TCPInfo{}.Min_rtt) + 4
 	endOfRate     = unsafe.Offsetof(unix.TCPInfo{}.Delivery_rate) + 8
 	endOfLimits   = unsafe.Offsetof(unix.TCPInfo{}.Sndbuf_limited) + 8
 	endOfSent     = unsafe.Offsetof(unix.TCPInfo{}.Bytes_retrans) + 8
 	endOfMarked   = unsafe.Offsetof(unix.TCPInfo{}.Delivered_ce) + 4
+	endOfDisorder = unsafe.Offsetof(unix.TCPInfo{}.Rcv_ooopack) + 4
+	endOfNeedless = unsafe.Offsetof(unix.TCPInfo{}.Reord_seen) + 4
 	endOfSendWnd  = unsafe.Offsetof(unix.TCPInfo{}.Snd_wnd) + 4
 	endOfRecvWnd  = unsafe.Offsetof(unix.TCPInfo{}.Rcv_wnd) + 4
 )
@@ -112,6 +115,10 @@ func (i *tcpInfo) fill(s *transfer.Sample) {
 		s.Have |= transfer.HaveAcked | transfer.HaveReceived
 		s.Acked, s.Received = int64(i.Bytes_acked), int64(i.Bytes_received)
 	}
+	if i.has(endOfSegments) {
+		s.Have |= transfer.HaveSegmentsIn
+		s.SegmentsIn = int64(i.Segs_in)
+	}
 	if i.has(endOfNotSent) {
 		s.Have |= transfer.HaveNotSent
 		s.NotSent = int64(i.Notsent_bytes)
@@ -139,6 +146,14 @@ func (i *tcpInfo) fill(s *transfer.Sample) {
 	if i.has(endOfMarked) {
 		s.Have |= transfer.HaveMarked
 		s.Marked = int64(i.Delivered_ce)
+	}
+	if i.has(endOfDisorder) {
+		s.Have |= transfer.HaveOutOfOrder
+		s.OutOfOrder = int64(i.Rcv_ooopack)
+	}
+	if i.has(endOfNeedless) {
+		s.Have |= transfer.HaveNeedless
+		s.Needless, s.Overtaken = int64(i.Dsack_dups), int64(i.Reord_seen)
 	}
 	if i.has(endOfSendWnd) {
 		s.Have |= transfer.HaveSendWnd

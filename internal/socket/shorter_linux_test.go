@@ -21,8 +21,8 @@ func TestShorterStructs(t *testing.T) {
 	for at, v := range map[int]uint32{8: 204_000, 12: 40_000, 16: 1448, 20: 536, 24: 10, 28: 0, 32: 0, 36: 0, 40: 0, 44: 5,
 		48: 0, 52: 7,
 		56: 5, 60: 1500, 64: 0, 68: 20_000, 72: 500, 76: 1 << 30, 80: 100, 84: 1448, 88: 3, 92: 0, 96: 14_480, 100: 4,
-		136: 1000, 140: 900, 144: 4321, 148: 19_000, 152: 800, 156: 700, 192: 50, 196: 11, 216: 0, 220: 0, 224: 0, 228: 65536,
-		232: 1 << 20, 236: 0} {
+		136: 1000, 140: 900, 144: 4321, 148: 19_000, 152: 800, 156: 700, 192: 50, 196: 11, 216: 21, 220: 22, 224: 13,
+		228: 65536, 232: 1 << 20, 236: 0} {
 		ne.PutUint32(whole[at:], v)
 	}
 	for at, v := range map[int]uint64{104: 1e6, 112: 1<<64 - 1, 120: 500_001, 128: 600_000, 160: 2e6, 168: 3e6, 176: 1e6,
@@ -32,19 +32,22 @@ func TestShorterStructs(t *testing.T) {
 	}
 	const base = transfer.HaveCwnd | transfer.HaveInFlight | transfer.HaveRecovery | transfer.HaveRTT |
 		transfer.HaveRetrans
-	const counters = base | transfer.HaveAcked | transfer.HaveReceived
+	const counters = base | transfer.HaveAcked | transfer.HaveReceived | transfer.HaveSegmentsIn
 	const rate = counters | transfer.HaveNotSent | transfer.HaveMinRTT | transfer.HaveRate
 	const limits = rate | transfer.HaveLimits
+	const disorder = transfer.HaveOutOfOrder
+	const marked = limits | transfer.HaveMarked | transfer.HaveNeedless
 	for _, c := range []struct {
 		kernel string
 		length int
 		have   transfer.Fields
 	}{
-		{"2.6", 104, base}, {"4.2", 144, counters}, {"4.6", 160, counters | transfer.HaveNotSent | transfer.HaveMinRTT},
-		{"4.9", 168, rate}, {"4.10", 192, limits}, {"4.19", 224, limits | transfer.HaveMarked},
-		{"5.4", 232, limits | transfer.HaveMarked | transfer.HaveSendWnd},
-		{"6.2", 240, limits | transfer.HaveMarked | transfer.HaveSendWnd | transfer.HaveReceiveWnd},
-		{"6.18", 280, limits | transfer.HaveMarked | transfer.HaveSendWnd | transfer.HaveReceiveWnd},
+		{"2.6", 104, base}, {"4.1", 136, counters &^ transfer.HaveSegmentsIn}, {"4.2", 144, counters},
+		{"4.6", 160, counters | transfer.HaveNotSent | transfer.HaveMinRTT},
+		{"4.9", 168, rate}, {"4.10", 192, limits}, {"4.19", 224, marked},
+		{"5.4", 232, marked | disorder | transfer.HaveSendWnd},
+		{"6.2", 240, marked | disorder | transfer.HaveSendWnd | transfer.HaveReceiveWnd},
+		{"6.18", 280, marked | disorder | transfer.HaveSendWnd | transfer.HaveReceiveWnd},
 	} {
 		var s transfer.Sample
 		idle := DecodeLinux(whole[:c.length], &s)
@@ -53,8 +56,11 @@ func TestShorterStructs(t *testing.T) {
 		}
 		wants := transfer.Sample{Have: c.have, RTT: 20 * time.Millisecond, RTTVar: 500 * time.Microsecond, Cwnd: 144800,
 			InFlight: 10 * 1448, Retransmitted: 4}
-		if c.length >= 144 {
+		if c.length >= 136 {
 			wants.Acked, wants.Received = 500_001, 600_000
+		}
+		if c.length >= 144 {
+			wants.SegmentsIn = 900
 		}
 		if c.length >= 160 {
 			wants.NotSent, wants.MinRTT = 4321, 19*time.Millisecond
@@ -67,9 +73,10 @@ func TestShorterStructs(t *testing.T) {
 		}
 		if c.length >= 224 {
 			wants.Sent, wants.RetransmittedBytes, wants.InFlight, wants.Marked = 502_000, 1448, 551, 11
+			wants.Needless, wants.Overtaken = 21, 22
 		}
 		if c.length >= 232 {
-			wants.SendWnd = 65536
+			wants.SendWnd, wants.OutOfOrder = 65536, 13
 		}
 		if c.length >= 240 {
 			wants.ReceiveWnd = 1 << 20

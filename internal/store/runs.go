@@ -1,13 +1,10 @@
 package store
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"regexp"
 	"strings"
@@ -112,7 +109,8 @@ func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err e
 		}
 	}
 	if len(samples) > 0 {
-		if _, err := tx.ExecContext(ctx, "INSERT INTO samples(run, data) VALUES($1,$2)", e.ID, pack(samples)); err != nil {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO samples(run, data) VALUES($1,$2)", e.ID,
+			pack(samples)); err != nil {
 			return false, err
 		}
 	}
@@ -158,7 +156,8 @@ func (s *Store) List(ctx context.Context, f Filter) (runs []Run, err error) {
 	for rows.Next() {
 		var r Run
 		var started int64
-		if err := rows.Scan(&r.ID, &r.Path, &r.Far, &r.PathLabel, &r.Kind, &started, &r.Origin, &r.Outcome); err != nil {
+		if err := rows.Scan(&r.ID, &r.Path, &r.Far, &r.PathLabel, &r.Kind, &started, &r.Origin,
+			&r.Outcome); err != nil {
 			return nil, err
 		}
 		r.Started = time.Unix(0, started).UTC()
@@ -191,7 +190,8 @@ func (s *Store) complete(ctx context.Context, path string, runs []Run) error {
 	for rows.Next() {
 		var id string
 		var f record.Figure
-		if err := rows.Scan(&id, &f.Direction, &f.GoodputBps, &f.RTTMinS, &f.Limiter, &f.RetransmittedRatio); err != nil {
+		if err := rows.Scan(&id, &f.Direction, &f.GoodputBps, &f.RTTMinS, &f.Limiter,
+			&f.RetransmittedRatio); err != nil {
 			return err
 		}
 		if r := byID[id]; r != nil {
@@ -232,8 +232,8 @@ func (s *Store) Get(ctx context.Context, id string) (doc, samples []byte, err er
 		return nil, nil, err
 	}
 	var packed, packedSamples []byte
-	err = s.db.QueryRowContext(ctx, "SELECT r.doc, s.data FROM run r LEFT JOIN samples s ON s.run = r.id WHERE r.id = $1",
-		full).Scan(&packed, &packedSamples)
+	err = s.db.QueryRowContext(ctx, "SELECT r.doc, s.data FROM run r LEFT JOIN samples s ON s.run = r.id "+
+		"WHERE r.id = $1", full).Scan(&packed, &packedSamples)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -309,8 +309,8 @@ func (s *Store) Past(ctx context.Context, path, direction string, from, until ti
 	err error) {
 	rows, err := s.db.QueryContext(ctx, `SELECT d.direction, d.goodput_bps, d.rtt_min_s, d.limiter
 		FROM run r JOIN direction d ON d.run = r.id
-		WHERE r.path = $1 AND d.direction = $2 AND r.started_ns >= $3 AND r.started_ns < $4 AND r.outcome = $5 AND r.origin <> $6
-		AND d.goodput_bps IS NOT NULL ORDER BY r.started_ns, r.id`,
+		WHERE r.path = $1 AND d.direction = $2 AND r.started_ns >= $3 AND r.started_ns < $4
+		AND r.outcome = $5 AND r.origin <> $6 AND d.goodput_bps IS NOT NULL ORDER BY r.started_ns, r.id`,
 		path, direction, from.UnixNano(), until.UnixNano(), string(record.Done), string(record.Retest))
 	if err != nil {
 		return nil, err
@@ -324,25 +324,4 @@ func (s *Store) Past(ctx context.Context, path, direction string, from, until ti
 		all = append(all, f)
 	}
 	return all, rows.Err()
-}
-
-// pack and unpack shorten what is stored.
-func pack(text []byte) []byte {
-	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
-	w.Write(text) // a buffer takes everything
-	w.Close()
-	return out.Bytes()
-}
-
-func unpack(packed []byte) ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(r, record.MostBytes+1))
-	if err == nil && len(text) > record.MostBytes {
-		err = errors.New("a record too large to be one")
-	}
-	return text, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -56,8 +57,8 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 	}
 	rows, err := s.db.QueryContext(ctx, `SELECT r.id, p.far, p.label, r.kind, r.started_ns, r.origin, r.outcome,
 		d.direction, d.goodput_bps, d.rtt_min_s, d.limiter, d.retransmitted_ratio FROM
-		(SELECT id, path, kind, started_ns, origin, outcome FROM run WHERE path = $1 AND started_ns >= $2 AND started_ns < $3
-			ORDER BY started_ns DESC, id DESC LIMIT $4) r
+		(SELECT id, path, kind, started_ns, origin, outcome FROM run
+			WHERE path = $1 AND started_ns >= $2 AND started_ns < $3 ORDER BY started_ns DESC, id DESC LIMIT $4) r
 		JOIN path p ON p.key = r.path LEFT JOIN direction d ON d.run = r.id
 		ORDER BY r.started_ns, r.id, d.direction DESC`, key, since, before, p.Limit)
 	if err != nil {
@@ -69,8 +70,8 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 		var started int64
 		var f record.Figure
 		var direction, limiter sql.NullString
-		if err := rows.Scan(&one.ID, &one.Far, &one.PathLabel, &one.Kind, &started, &one.Origin, &one.Outcome, &direction,
-			&f.GoodputBps, &f.RTTMinS, &limiter, &f.RetransmittedRatio); err != nil {
+		if err := rows.Scan(&one.ID, &one.Far, &one.PathLabel, &one.Kind, &started, &one.Origin, &one.Outcome,
+			&direction, &f.GoodputBps, &f.RTTMinS, &limiter, &f.RetransmittedRatio); err != nil {
 			return nil, err
 		}
 		if n := len(runs); n == 0 || runs[n-1].ID != one.ID {
@@ -98,4 +99,41 @@ func (s *Store) Path(ctx context.Context, key string) (Series, error) {
 	}
 	one.Newest = time.Unix(0, newest.Int64).UTC()
 	return one, err
+}
+
+// Labels are those of a run now, whatever its document says; the id is a whole one.
+func (s *Store) Labels(ctx context.Context, id string) (map[string]string, error) {
+	rows, err := s.db.QueryContext(ctx, "SELECT name, value FROM label WHERE run = $1", id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var labels map[string]string
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return nil, err
+		}
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[name] = value
+	}
+	return labels, rows.Err()
+}
+
+// Document is a run's record with its samples, and with the labels that it has now.
+func (s *Store) Document(ctx context.Context, id string) (record.Document, error) {
+	text, samples, err := s.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := record.Decode(text, samples)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", id, err)
+	}
+	if e := doc.Head().Envelope; e != nil {
+		e.Labels, err = s.Labels(ctx, e.ID)
+	}
+	return doc, err
 }

@@ -249,6 +249,10 @@ func (b *believer) sample(s *Sample) {
 	b.bytes("program", s.Program)
 	b.bytes("lost", s.Lost)
 	b.bytes("marked", s.Marked)
+	b.bytes("out_of_order", s.OutOfOrder)
+	b.bytes("needless", s.Needless)
+	b.bytes("overtaken", s.Overtaken)
+	b.bytes("segments_in", s.SegmentsIn)
 	b.within("timeouts", float64(s.Timeouts), 0, math.MaxUint8)
 	// A segment that was sent again has one byte at least, but for those of the handshake.
 	most := b.most

@@ -24,6 +24,9 @@ const (
 	HaveQueue      Fields = 1 << 13 // Queued
 	HaveProgram    Fields = 1 << 14 // Program, Blocked, Paused, Awaited, and RunDelay where the system tells
 	HaveMarked     Fields = 1 << 15 // Marked
+	HaveOutOfOrder Fields = 1 << 16 // OutOfOrder
+	HaveNeedless   Fields = 1 << 17 // Needless, Overtaken
+	HaveSegmentsIn Fields = 1 << 18 // SegmentsIn
 )
 
 // Sample is one reading of one connection. Counters count from the connection's start;
@@ -61,6 +64,16 @@ type Sample struct {
 	// Marked is how many segments the path marked with congestion experienced (RFC 3168), by what
 	// the receiver echoed: tcp_info's delivered_ce. 0 where the ends did not agree to ECN.
 	Marked int64 `json:"marked,omitempty"`
+	// OutOfOrder is how many segments came before one that was sent earlier: tcp_info's
+	// rcv_ooopack. Those after each lost one are among them.
+	OutOfOrder int64 `json:"out_of_order,omitempty"`
+	// Needless is how many segments the receiver said that it got twice (RFC 2883; tcp_info's
+	// dsack_dups), Overtaken how often one that was not sent again was acknowledged after a later
+	// one (tcp_info's reord_seen).
+	Needless  int64 `json:"needless,omitempty"`
+	Overtaken int64 `json:"overtaken,omitempty"`
+	// SegmentsIn is how many segments came, bare acknowledgements included: tcp_info's segs_in.
+	SegmentsIn int64 `json:"segments_in,omitempty"`
 
 	Acked    int64 `json:"acked,omitempty"`
 	Sent     int64 `json:"sent,omitempty"` // payload, retransmissions included

@@ -18,6 +18,7 @@ func TestFieldsStayWhatTheyAre(t *testing.T) {
 		1: HaveRTT, 2: HaveMinRTT, 4: HaveCwnd, 8: HaveSendWnd, 16: HaveInFlight, 32: HaveNotSent, 64: HaveLimits,
 		128: HaveRate, 256: HaveRetrans, 512: HaveRecovery, 1024: HaveAcked, 2048: HaveReceived, 4096: HaveReceiveWnd,
 		8192: HaveQueue, 16384: HaveProgram, 32768: HaveMarked,
+		65536: HaveOutOfOrder, 131072: HaveNeedless, 262144: HaveSegmentsIn,
 	} {
 		if is != value {
 			t.Errorf("%d has become %d", value, is)

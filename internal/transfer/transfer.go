@@ -107,6 +107,8 @@ type Interval struct {
 	Sender *Sending `json:"-"`
 	// Flows are UDP's, one by one in their order; nil: not told apart.
 	Flows []FlowInterval `json:"-"`
+	// Samples are the last ones of this end's TCP streams, in their order; nil: not told.
+	Samples []Sample `json:"-"`
 }
 
 // FlowInterval is what one UDP flow moved. A receiver's Packets are those that it knows to

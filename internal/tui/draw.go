@@ -79,14 +79,14 @@ func (m model) head() []string {
 			down += r.bps
 		}
 	}
-	first += fmt.Sprintf("  %d followed, %d moving; sends %s, receives %s", m.doc.Matching,
-		len(m.doc.Connections)+m.doc.LeftOut, units.Rate(up), units.Rate(down))
-	if m.paused {
+	if m.paused { // before the figures: a narrow terminal shows it too
 		first += "  " + reverse + " paused " + plain
 	}
 	if m.frozen {
 		first += "  " + reverse + " frozen " + plain
 	}
+	first += fmt.Sprintf("  %d followed, %d moving; sends %s, receives %s", m.doc.Matching,
+		len(m.doc.Connections)+m.doc.LeftOut, units.Rate(up), units.Rate(down))
 	second := faint + "by " + m.sorting.String() + ", a row a " + m.grouping.String() + plain
 	if m.filter != "" || m.typing {
 		second += "  filter: " + m.filter
@@ -156,6 +156,9 @@ func (m model) table(width, height int) []string {
 	some := all[first:min(first+room, len(all))]
 
 	columns := columnsFor(width)
+	if m.grouping != byConnection {
+		columns[0].title = strings.ToUpper(m.grouping.String())
+	}
 	lines := []string{faint + columns.line(head) + plain}
 	for _, r := range some {
 		drawn := columns.line(func(c column) string { return c.cell(r) })

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -23,6 +24,7 @@ type row struct {
 	shares      verdict.Shares
 	limited     string // by what, in words
 	connections int
+	fars        []string                  // different far ends, of a group
 	connection  *record.WatchedConnection // nil for a group
 	direction   *record.WatchedDirection
 }
@@ -122,8 +124,8 @@ func rows(d *record.Watch, g grouping) (all []row) {
 				all = append(all, r)
 				continue
 			}
-			r.name, r.where = g.of(c), text.DirectionWord(r.way)
-			r.key = r.where + " " + r.name
+			r.name, r.fars = g.of(c), []string{c.Remote}
+			r.key = text.DirectionWord(r.way) + " " + r.name
 			r.connection, r.direction = nil, nil
 			at, ok := groups[r.key]
 			if !ok {
@@ -159,6 +161,14 @@ func (r row) with(o row) row {
 	sum := r
 	sum.bps += o.bps
 	sum.connections += o.connections
+	for _, far := range o.fars {
+		if !slices.Contains(sum.fars, far) {
+			sum.fars = append(sum.fars, far)
+		}
+	}
+	if len(sum.fars) > 1 {
+		sum.where = fmt.Sprintf("%s %d far ends", text.DirectionWord(r.way), len(sum.fars))
+	}
 	weight := func(a, b float64) float64 {
 		if sum.bps == 0 {
 			return 0

@@ -75,9 +75,9 @@ func TestKeys(t *testing.T) {
 		{"/ c u r l esc", []string{big, down, small}},
 		{"/ b o t t l enter", []string{small}},
 		{"/ q q enter", nil},
-		{"g", []string{"rsync to", "curl from"}},
-		{"g g g", []string{"198.51.100.0/24 to", "203.0.113.0/24 from"}},
-		{"g g g g", []string{":873 to", ":443 from"}},
+		{"g", []string{"rsync to 2 far ends", "curl from 203.0.113.9:443"}},
+		{"g g g", []string{"198.51.100.0/24 to 2 far ends", "203.0.113.0/24 from 203.0.113.9:443"}},
+		{"g g g g", []string{":873 to 2 far ends", ":443 from 203.0.113.9:443"}},
 		{"g g g g g", []string{big, down, small}},
 	} {
 		if got := names(after(t, d, strings.Fields(c.keys)...)); strings.Join(got, "|") != strings.Join(c.want, "|") {
@@ -106,6 +106,11 @@ func TestFreezeAndPause(t *testing.T) {
 	}
 	if paused := after(t, then, "p"); paused.told(now).draw() != paused.draw() {
 		t.Error("a paused picture changes")
+	}
+	for key, state := range map[string]string{"f": "frozen", "p": "paused"} { // which a narrow terminal shows too
+		if m := after(t, then, key); !strings.HasPrefix(ansi.Strip(m.draw()), "fullpipe watch   "+state+" ") {
+			t.Errorf("%s is not said first:\n%s", state, ansi.Strip(m.draw()))
+		}
 	}
 	if line := after(t, then).told(now).past[frozen.shown()[2].key]; len(line) != 2 || line[0] != 1e6 || line[1] != 9e6 {
 		t.Errorf("what is remembered: %v", line)

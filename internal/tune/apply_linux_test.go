@@ -3,14 +3,20 @@ package tune
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/audit"
 	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 )
@@ -177,5 +183,40 @@ func TestBetterCongestionIsChosenOnlyWhereItHelps(t *testing.T) {
 	d.Direction = transfer.Down
 	if got := d.betterCongestion(); got != "" {
 		t.Errorf("the far end sends, yet %q", got)
+	}
+}
+
+// What was shown to help is what a host is given, no more of it, and both parts of two.
+func TestHostsAreGivenWhatWasShown(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	if err := set("65536"); err != nil {
+		t.Fatal(err)
+	}
+	target, err := plan.ParseTarget("linux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := &audit.Snapshot{Values: map[string]string{"net.ipv4.tcp_wmem": "4096 16384 65536"}, MemoryBytes: 1 << 34}
+	path := Path{RTT: 40 * time.Millisecond, MSS: 1448, CapacityBps: 96e6, BottleneckBps: 100e6, Window: 500e3}
+	for _, c := range []struct {
+		setup            Setup
+		buffers, control bool
+	}{{Setup{Congestion: "bbr"}, false, true}, {Setup{Window: 500e3}, true, false},
+		{Setup{Window: 500e3, Congestion: "bbr"}, true, true}} {
+		d := &Direction{Direction: transfer.Up, Path: path, Trials: []Trial{{Automatic: true, Effective: 65536}},
+			Chosen: &Chosen{Setup: c.setup}, Remedies: []Remedy{{Setup: Setup{Congestion: "bbr"},
+				Gain: stats.Interval{Low: 1.2, Mid: 1.5, High: 2}}}}
+		got, err := d.HostChanges(netip.MustParseAddr("127.0.0.1"), target, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		has := func(part string) bool {
+			return slices.ContainsFunc(got, func(c host.Change) bool { return strings.Contains(c.Name, part) })
+		}
+		if has("tcp_wmem") != c.buffers || has("congctl") || has("tcp_congestion_control") != c.control {
+			t.Errorf("%s: %+v", c.setup, got)
+		}
 	}
 }

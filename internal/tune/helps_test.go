@@ -58,6 +58,24 @@ func TestAsksForECN(t *testing.T) {
 	}
 }
 
+// A route is held to a window only where a smaller one was chosen.
+func TestOnlyASmallerWindowNarrowsARoute(t *testing.T) {
+	trials := []Trial{{Automatic: true, Effective: 65536}}
+	for _, c := range []struct {
+		setup Setup
+		want  bool
+	}{{Setup{Window: 14480}, true}, {Setup{Window: 14480, Congestion: "bbr"}, true}, {Setup{Window: 1 << 20}, false},
+		{Setup{Congestion: "bbr"}, false}, {Setup{Streams: 4}, false}, {Setup{PacingBps: 1e6}, false}} {
+		for direction, attribute := range map[transfer.Direction]string{transfer.Up: " cwnd", transfer.Down: " window"} {
+			d := &Direction{Direction: direction, Path: Path{MSS: 1448}, Trials: trials, Chosen: &Chosen{Setup: c.setup}}
+			got := d.narrower("192.0.2.0/24")
+			if (len(got) > 0) != c.want || c.want && !strings.HasSuffix(got[0].Name, attribute) {
+				t.Errorf("%s, %s: %+v", c.setup, direction, got)
+			}
+		}
+	}
+}
+
 // A policer's first burst is no rate to pace at.
 func TestPacesBelowThePolicedRate(t *testing.T) {
 	l := &loop{out: Direction{Path: Path{BottleneckBps: 11.7e6, CapacityBps: 11.3e6}}, today: verdict.Verdict{
@@ -128,5 +146,19 @@ func TestAppliedSaysWhatWasMarked(t *testing.T) {
 		if a.decide(nil); !strings.Contains(a.Reason, c.want) || a.Kept {
 			t.Errorf("%+v: %s", c, a.Reason)
 		}
+	}
+}
+
+// What loss leaves of a rate scatters so much that only the order of the runs tells.
+func TestAppliedGainsAreToldByRanksToo(t *testing.T) {
+	lossy, steady := []float64{3, 12, 5, 15, 8, 1.5}, []float64{19, 18.9, 19.1, 19, 19, 18.8}
+	if g := gainInTurn(lossy, steady); g.Low <= 1 || g.Mid < 2 {
+		t.Errorf("always faster: %+v", g)
+	}
+	if g := gainInTurn(steady, lossy); g.High >= 1 {
+		t.Errorf("always slower: %+v", g)
+	}
+	if g := gainInTurn(lossy, []float64{4, 14, 2, 11, 7, 16}); g.Low > 1 || g.High < 1 {
+		t.Errorf("much the same: %+v", g)
 	}
 }

@@ -3,6 +3,7 @@ package tune
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -53,7 +54,7 @@ func newLoop(cfg Config, d transfer.Direction) *loop {
 }
 
 func (l *loop) run(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{l.ask, l.begin, l.climb, l.seek, l.prove} {
+	for _, step := range []func(context.Context) error{l.ask, l.begin, l.climb, l.seek, l.prove, l.again} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -66,8 +67,16 @@ func (l *loop) begin(ctx context.Context) error {
 	rtt := l.out.Path.RTT
 	length := max(14*rtt, time.Second)
 	t, err := l.try(ctx, l.automatic(length, "what a program gets today"))
+	if errors.Is(err, errNothing) {
+		t, err = l.try(ctx, l.automatic(timeouts, "does anything get through?"))
+	}
 	if err != nil {
 		return err
+	}
+	if l.swallows() {
+		l.today = t.verdict
+		l.handshake(t.result)
+		return l.pass(ctx)
 	}
 	if _, settled := t.result.Startup(); !settled && !l.over(0.2) {
 		length *= 2
@@ -112,9 +121,16 @@ func (l *loop) leaves(length time.Duration) bool {
 	return l.cfg.Budget == 0 || l.elapsed+length <= l.cfg.Budget/2
 }
 
+// climbShare is the part of a stated budget that climbing may begin its last transfer in. While
+// windows hold the transfers back there is nothing else to look for.
+const climbShare = 0.6
+
 // climb gets windows out of the way: while a transfer is held back by its window, the
 // next one gets eight times as much.
 func (l *loop) climb(ctx context.Context) error {
+	if l.swallows() {
+		return nil
+	}
 	last := l.out.Trials[len(l.out.Trials)-1]
 	clamped := l.window(1<<20, time.Second, "")
 	clamped.Spec.Direction = l.out.Direction
@@ -123,7 +139,7 @@ func (l *loop) climb(ctx context.Context) error {
 		fixed := l.window(1<<20, time.Second, "")
 		l.senderOnly = l.cfg.Peer.Check(transfer.TCP(withDirection(fixed.Spec, l.out.Direction))) != nil
 	}
-	for held := last.Effective; l.held(&last) && !l.over(0.4); {
+	for held := last.Effective; l.held(&last) && !l.over(climbShare); {
 		next := max(8*held, 16*l.out.Path.MSS)
 		t := l.window(next, l.config().Length(next), "how far the path goes")
 		if l.cfg.Peer.Check(transfer.TCP(withDirection(t.Spec, l.out.Direction))) != nil {
@@ -146,17 +162,31 @@ func (l *loop) climb(ctx context.Context) error {
 			return err
 		}
 	}
-	times := 1
-	if l.cfg.Goal == Fair {
-		times = fairBudgets
-	}
+	l.allow()
+	return nil
+}
+
+// allow fills in what of the budget was not stated.
+func (l *loop) allow() {
 	if l.budget.Time == 0 {
-		l.budget.Time = time.Duration(times) * l.config().Budget().Time
+		l.budget.Time = l.config().Budget().Time
+		if l.cfg.Goal == Fair {
+			l.budget.Time *= fairBudgets
+		}
 	}
 	if l.budget.Bytes == 0 {
-		l.budget.Bytes = int64(times) * l.config().Budget().Bytes
+		l.budget.Bytes = l.bytesRule()
 	}
-	return nil
+}
+
+// bytesRule is the payload that may be moved where that was not stated: by the search's rule,
+// or what the path carries in a time that was.
+func (l *loop) bytesRule() int64 {
+	bytes := l.config().Budget().Bytes
+	if l.cfg.Goal == Fair {
+		bytes *= fairBudgets
+	}
+	return max(bytes, int64(l.out.Path.CapacityBps/8*l.cfg.Budget.Seconds()))
 }
 
 // betweenLosses looks at what a lossy path carries with a sender that does not take each
@@ -183,7 +213,8 @@ func (l *loop) betweenLosses(ctx context.Context, last *Trial) error {
 const lossBlind = "bbr"
 
 // held says that a transfer's window or buffer limited it, or that it filled its window
-// and built no queue: more might carry more.
+// and built no queue: more might carry more. Of a lossy one counts what it carried while
+// nothing was lost: a window that limits there is not acquitted by what losses cost beside it.
 func (l *loop) held(t *Trial) bool {
 	if t.Effective == 0 {
 		return false
@@ -191,7 +222,11 @@ func (l *loop) held(t *Trial) bool {
 	if t.Limiter == verdict.ReceiverWindow || t.Limiter == verdict.SendBuffer {
 		return true
 	}
-	turn := time.Duration(float64(t.Effective) * 8 / t.Goodput * float64(time.Second))
+	rate := t.Goodput
+	if !t.Lossless {
+		rate = max(rate, burst(t.result))
+	}
+	turn := time.Duration(float64(t.Effective) * 8 / rate * float64(time.Second))
 	return turn < l.round*6/5+l.out.Path.Jitter
 }
 
@@ -204,20 +239,24 @@ func (l *loop) config() search.Config {
 // search looks for the window.
 func (l *loop) search(ctx context.Context) error {
 	cfg := l.config()
-	cfg.Time = time.Duration(search.Share*float64(l.budget.Time)) - l.elapsed
-	cfg.Bytes = int64(search.Share*float64(l.budget.Bytes)) - l.bytes
-	cfg.Noise = l.expectedNoise()
+	left := l.left(search.Share)
+	cfg.Time, cfg.Bytes, cfg.Noise = left.Time, left.Bytes, l.expectedNoise()
 	if cfg.Time <= 0 || cfg.Bytes <= 0 {
 		l.warn("the budget was spent before the search began")
 		return nil
 	}
 	s := search.New(cfg)
+	l.searched = s
 	for _, t := range l.of(func(t *Trial) bool { return t.Remedy == "" }) {
 		o := t.outcome()
 		o.Elapsed, o.Bytes = 0, 0 // charged already
 		s.Observe(search.Trial{Automatic: t.Automatic, Window: t.Asked}, o)
 	}
-	l.searched = s
+	return l.follow(ctx, s)
+}
+
+// follow makes the trials that a search asks for.
+func (l *loop) follow(ctx context.Context, s *search.Search) error {
 	defer func() { l.answer = s.Answer() }()
 	for {
 		next, more := s.Next()

@@ -37,27 +37,20 @@ func (l *loop) target() (Setup, bool) {
 // window turns out to be the one to choose, the proof begins anew with that.
 func (l *loop) prove(ctx context.Context) error {
 	target, ok := l.target()
+	if l.pairNoise.DOF == 0 { // no contest told
+		l.pairNoise = l.answer.Noise
+		l.pairNoise.Dev *= math.Sqrt2
+	}
 	var before, after []float64
 	var was, is []*Trial
-	for ok && len(before) < mostPairs && l.affords(l.span(Setup{})+l.span(target), 1) && !l.proven(before, after) {
-		pair := []Trial{l.with(Setup{}, l.length(Setup{}), "proof: before"), l.with(target, l.length(target), "proof: after")}
-		if len(before)%2 == 1 {
-			slices.Reverse(pair)
+	for ok && len(before) < mostPairs && !l.proven(before, after) &&
+		(l.affords(l.span(Setup{})+l.span(target), 1) || better(before, after) && l.double()) {
+		b, a, err := l.pair(ctx, target, len(before)%2 == 1)
+		if err != nil {
+			return err
 		}
-		for _, t := range pair {
-			t, err := l.tryFor(ctx, t)
-			if err != nil {
-				return err
-			}
-			if !t.shared && l.searched != nil && t.Remedy == "" {
-				l.searched.Observe(search.Trial{Automatic: t.Automatic, Window: t.Asked}, t.outcome())
-			}
-			if t.Automatic {
-				before, was = append(before, l.score(&t, 0)), append(was, &t)
-			} else {
-				after, is = append(after, l.score(&t, 0)), append(is, &t)
-			}
-		}
+		before, was = append(before, l.score(b, 0)), append(was, b)
+		after, is = append(after, l.score(a, 0)), append(is, a)
 		if l.winner != (Setup{}) || l.cfg.Goal == Fair {
 			continue
 		}
@@ -68,28 +61,92 @@ func (l *loop) prove(ctx context.Context) error {
 		}
 	}
 	if ok && len(before) >= 2 {
-		l.out.Gain = l.gain(goodputs(was), goodputs(is))
-		l.shown = stats.PooledGain(before, after, 1-2*search.ContestError, l.pairNoise).Low > 1
-		if l.cfg.Goal == Latency {
-			l.out.Delay = l.delay(was, is)
-			l.shown = l.shown && l.out.Gain.Mid >= keeps
-		}
-		if l.cfg.Goal == Fair {
-			l.out.Others = othersOf(was, is, l.pairNoise)
-			return l.alone(ctx, target)
-		}
+		return l.show(ctx, target, was, is)
 	}
 	return nil
 }
 
-// proven says that more pairs would tell little: the factor is known to 3 %, or it is shown
-// to be above 1, with the error that all looks together may have, by pairs enough.
+// pair measures what there is and a setup, one after the other.
+func (l *loop) pair(ctx context.Context, target Setup, reverse bool) (before, after *Trial, err error) {
+	pair := []Trial{l.with(Setup{}, l.length(Setup{}), "proof: before"), l.with(target, l.length(target), "proof: after")}
+	if reverse {
+		slices.Reverse(pair)
+	}
+	for i := range pair {
+		pair[i].inTurn = true
+		t, err := l.tryFor(ctx, pair[i])
+		if err != nil {
+			return nil, nil, err
+		}
+		if !t.shared && l.searched != nil && t.Remedy == "" {
+			l.searched.Observe(search.Trial{Automatic: t.Automatic, Window: t.Asked}, t.outcome())
+		}
+		if pair[i] = t; t.Automatic {
+			before = &pair[i]
+		} else {
+			after = &pair[i]
+		}
+	}
+	return before, after, nil
+}
+
+// show enters what a proof's pairs tell of a setup.
+func (l *loop) show(ctx context.Context, target Setup, was, is []*Trial) error {
+	l.out.Gain = l.gain(goodputs(was), goodputs(is))
+	l.shown = stats.PooledGain(l.scores(was), l.scores(is), 1-2*search.ContestError, l.pairNoise).Low > 1
+	if ranks := l.byRanks(target); !l.shown && ranks.Low > 1 {
+		gain := l.inTurn(target, confidence)
+		l.shown, l.out.Gain = true, &gain
+	}
+	switch l.cfg.Goal {
+	case Latency:
+		l.out.Delay = l.delay(was, is)
+		l.shown = l.shown && l.out.Gain.Mid >= keeps
+	case Fair:
+		l.out.Others = othersOf(was, is, l.pairNoise)
+		return l.alone(ctx, target)
+	}
+	return nil
+}
+
+// proven says that more pairs would tell little: the factor is known to 3 % and does not
+// reach 1, or it is shown to be above 1, with the error that all looks together may have, by
+// pairs enough.
 func (l *loop) proven(before, after []float64) bool {
 	if len(before) < 2 {
 		return false
 	}
-	return stats.PooledGain(before, after, confidence, l.pairNoise).Within(tight) ||
-		len(before) >= fewestProof && stats.PooledGain(before, after, 1-2*search.ContestError/mostPairs, l.pairNoise).Low > 1
+	known := stats.PooledGain(before, after, confidence, l.pairNoise)
+	if l.byRanks(l.winner).Low > 1 {
+		return true
+	}
+	return known.Within(tight) && (known.Low > 1+repeatable || !better(before, after)) ||
+		len(before) >= fewestProof && stats.PooledGain(before, after, 1-2*search.ContestError/mostPairs, l.pairNoise).Low >
+			1+repeatable
+}
+
+// byRanks bounds the factor of a setup that a contest found, by the ranks of all runs in turn
+// with what there is, contest and proof together, with the error that all rivals and looks may
+// have.
+func (l *loop) byRanks(target Setup) stats.Interval {
+	looks := float64(max(len(l.out.Remedies), 1) * (fewRounds + mostPairs))
+	return l.inTurn(target, 1-2*search.ContestError/looks)
+}
+
+// inTurn bounds the factor of a setup by all runs that were made in turn with what there is.
+func (l *loop) inTurn(target Setup, confidence float64) stats.Interval {
+	if target == (Setup{}) || l.cfg.Goal == Latency || l.cfg.Goal == Fair {
+		return stats.Interval{Low: 0, High: math.Inf(1)}
+	}
+	turns := func(s Setup) []float64 {
+		return goodputs(l.of(func(t *Trial) bool { return t.inTurn && t.Setup == s }))
+	}
+	return stats.Shift(turns(Setup{}), turns(target), confidence)
+}
+
+// better says that what is proven seems to gain more than a window needs to be called enough.
+func better(before, after []float64) bool {
+	return stats.Gain(before, after, confidence).Mid > 1/search.Enough
 }
 
 // repeatable is by how much two runs of the loop may differ beyond their own noise: the
@@ -120,6 +177,9 @@ func (l *loop) conclude(failed bool) {
 	}
 	if target, ok := l.target(); ok && (out.Shown || !failed) {
 		l.change(target)
+	}
+	if out.Before.Interval.Mid <= nothing {
+		out.Gain = nil // it is no factor
 	}
 	out.Reason = l.reason()
 	if l.cfg.FileSize > 0 {
@@ -186,13 +246,15 @@ func (l *loop) measured(trials []*Trial) (m Measured) {
 		m.Interval.High = min(m.Interval.High, max(p.CapacityBps, slices.Max(m.Goodputs)))
 	}
 	middle := math.Inf(1)
-	for _, t := range trials {
+	for _, t := range commonest(trials) {
 		if away := math.Abs(math.Log(t.Goodput / m.Interval.Mid)); away < middle {
 			middle, m.Typical, m.Verdict = away, t.result, t.verdict
 		}
 	}
 	if len(trials) > 0 {
+		said := m.Verdict.Limiter
 		l.settle(&m, trials[0].Setup)
+		m.agree(trials, said)
 	}
 	return m
 }
@@ -202,6 +264,9 @@ func (l *loop) file() *File {
 	p := &l.out.Path
 	takes := func(goodput float64) time.Duration {
 		return model.TransferTime(float64(l.cfg.FileSize), goodput, p.RTT, p.MSS)
+	}
+	if l.out.Before.Interval.Mid <= nothing {
+		return nil
 	}
 	f := &File{Bytes: l.cfg.FileSize, Before: takes(l.out.Before.Interval.Mid)}
 	goodput := l.out.Before.Interval.Mid
@@ -224,6 +289,10 @@ func (l *loop) reason() string {
 	switch {
 	case out.Interrupted && out.Chosen == nil:
 		return "interrupted before it was decided"
+	case l.swallows() && out.Chosen == nil:
+		return "full segments vanish on the way, and no smaller ones were shown to pass"
+	case l.swallows():
+		return "full segments vanish on the way, these pass"
 	case clipped && out.Path.Window > out.Chosen.Window*5/4:
 		return "the most that the systems' ceilings allow; the path needs " + units.Size(out.Path.Window).Exact()
 	case clipped:
@@ -248,8 +317,8 @@ func (l *loop) reason() string {
 	case len(out.Trials) < 3 && len(out.Remedies) == 0:
 		return "too little was measured to say"
 	}
-	if unproven := l.unproven(); unproven != "" {
-		return unproven
+	if open := l.open(); open != "" {
+		return open
 	}
 	return "nothing that was tried was shown to be better than what there is: nothing is changed"
 }

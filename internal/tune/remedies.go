@@ -2,20 +2,20 @@ package tune
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/search"
-	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// mostRounds of one contest.
-const mostRounds = 8
+// fewRounds are those of one contest, and mostRounds where a budget was stated that holds more.
+const fewRounds, mostRounds = 8, 40
+
+// contestShare is the part of a stated budget that the rounds of two ways to send may take.
+const contestShare = 0.6
 
 // mostAdditions is how many things a setup may combine besides the first.
 const mostAdditions = 2
@@ -38,22 +38,28 @@ type Remedy struct {
 	// Others is the share that another flow kept of what it has beside the reference, with
 	// the goal Fair; 0: not measured.
 	Others float64
+	needs  time.Duration // what showing it would take, if its gain is what it seems to be
 }
 
 // seek finds the setup to end with: the window that is enough, where windows may matter,
 // and else or on top of it what the verdict calls for.
 func (l *loop) seek(ctx context.Context) error {
-	if l.cfg.Goal == Latency {
+	switch {
+	case l.swallows():
+		return nil
+	case l.cfg.Goal == Latency:
 		return l.seekLatency(ctx)
 	}
 	first, then := l.search, l.remedies
 	if !l.windowsMatter() {
 		first, then = l.remedies, l.refine
 	}
-	if err := first(ctx); err != nil {
-		return err
+	for _, step := range []func(context.Context) error{first, then, l.decide} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
-	return then(ctx)
+	return nil
 }
 
 // windowsMatter says whether the model leaves room for another window to help: one was
@@ -68,8 +74,10 @@ func (l *loop) windowsMatter() bool {
 			return true
 		}
 	}
+	// One that loss limits too is only luckier.
 	faster := l.of(func(t *Trial) bool {
-		return t.Remedy == "" && !t.Automatic && t.Goodput > farFaster*slices.Max(goodputs(today))
+		return t.Remedy == "" && !t.Automatic && t.Limiter != verdict.Congestion &&
+			t.Goodput > farFaster*slices.Max(goodputs(today))
 	})
 	return len(faster) > 0
 }
@@ -91,13 +99,22 @@ func (l *loop) refine(ctx context.Context) error {
 // it, one thing at a time, each shown.
 func (l *loop) remedies(ctx context.Context) error {
 	base := Setup{}
-	switch {
-	case l.out.Path.CapacityBps <= 0 || l.searched != nil && l.answer.Verdict == "":
+	if l.out.Path.CapacityBps <= 0 || l.searched != nil && l.answer.Verdict == "" {
 		return nil
-	case l.answer.Verdict == search.Change && !l.answer.Clipped:
-		return nil // the window is the answer
-	case l.answer.Verdict == search.Change:
+	}
+	if l.answer.Verdict == search.Change {
 		base.Window = l.answer.Asked
+	}
+	// One run may tell something else than the others.
+	trials := l.of(func(t *Trial) bool { return t.Setup == base })
+	l.today = l.measured(trials).Verdict
+	left := l.lossIsLeft(trials)
+	onTop := base.Window > 0 && !l.answer.Clipped
+	if onTop && !left {
+		return nil // the window is the answer
+	}
+	if left && (onTop || l.today.Limiter == verdict.Bottleneck) { // the path was seen to carry more
+		l.today = verdict.Verdict{Limiter: verdict.Congestion}
 	}
 	for addition := 0; addition <= mostAdditions; addition++ {
 		rivals := l.rivals(base)
@@ -113,95 +130,17 @@ func (l *loop) remedies(ctx context.Context) error {
 	return nil
 }
 
-// rivals are the setups worth trying beside a base, in order of preference.
-func (l *loop) rivals(base Setup) (rivals []Setup) {
-	for _, add := range l.ideas(base) {
-		if s := base.plus(add); s != base && l.can(s) && !l.lost(s) {
-			rivals = append(rivals, s)
-		}
-	}
-	return rivals
-}
-
-// lost says that a setup was in an earlier contest and did not help there.
-func (l *loop) lost(s Setup) bool {
-	return slices.ContainsFunc(l.out.Remedies, func(r Remedy) bool { return r.Setup == s })
-}
-
-// ideas are what a setup may change besides a base, by what limits today.
-func (l *loop) ideas(base Setup) (ideas []Setup) {
-	p := &l.out.Path
-	if l.cfg.Goal == Latency {
-		return l.latencyIdeas()
-	}
-	if l.answer.Verdict == search.Change { // larger windows help and cannot be had
-		return []Setup{{Streams: min(4*max(base.Streams, 1), mostStreams)}}
-	}
-	for _, step := range remedy.For(l.today.Limiter, l.today.Subtype) {
-		switch step.Action {
-		case remedy.OtherControl:
-			if base.Congestion == "" {
-				ideas = append(ideas, l.controls()...)
-			}
-		case remedy.WindowOfBDP:
-			if w := p.Window; base.Window == 0 && w > 0 && !p.AtLeast {
-				ideas = append(ideas, Setup{Window: w})
-			}
-		case remedy.PaceBelow:
-			if base.PacingBps == 0 && base.Streams < 2 {
-				ideas = append(ideas, Setup{PacingBps: 0.97 * l.paceable()})
-			}
-		case remedy.SmallerSegment:
-			if p.MSS > 1200 && base.MSS == 0 {
-				ideas = append(ideas, Setup{MSS: 1200})
-			}
-		case remedy.ParallelFlows:
-			if base.PacingBps == 0 && base.Streams < mostStreams && base.besides() == "" {
-				ideas = append(ideas, Setup{Streams: 4})
-			}
-		}
-	}
-	return ideas
-}
-
-// paceable is the rate at the IP layer that pacing is to stay below: the path's, or what a
-// policer was seen to let through after its first burst, if that is less.
-func (l *loop) paceable() float64 {
-	p := &l.out.Path
-	if l.today.Subtype != verdict.Policer || p.CapacityBps <= 0 {
-		return p.BottleneckBps
-	}
-	for _, e := range l.today.Evidence {
-		if steady := e.Values["steady_bps"]; e.Code == verdict.PolicedRate && steady > 0 {
-			return min(p.BottleneckBps, steady*p.BottleneckBps/p.CapacityBps)
-		}
-	}
-	return p.BottleneckBps
-}
-
-// controls are the congestion controls, other than the one in use, that the sender may
-// have; the peer's Check knows what a far sender has.
-func (l *loop) controls() (ideas []Setup) {
-	if l.control == "" {
-		return nil
-	}
-	offered := []string{"bbr", "cubic"}
-	if l.sendsNear() {
-		offered = socket.CongestionControls()
-	}
-	for _, name := range []string{"bbr", "cubic"} {
-		if name != l.control && slices.Contains(offered, name) {
-			ideas = append(ideas, Setup{Congestion: name})
-		}
-	}
-	return ideas
+// lossIsLeft says that loss keeps transfers well below what the path was seen to carry.
+func (l *loop) lossIsLeft(trials []*Trial) bool {
+	lossy := slices.ContainsFunc(trials, func(t *Trial) bool { return !t.Lossless })
+	return lossy && stats.Median(goodputs(trials))*tenth < l.out.Path.CapacityBps
 }
 
 // contest measures rivals in rounds beside a base until one is shown to be better than it,
 // none can be, or the budget's share is spent.
 func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bool) (Setup, bool, error) {
 	setups := append([]Setup{base}, rivals...)
-	c := search.NewContest(len(rivals), mostRounds, l.expectedNoise(), l.cfg.Seed)
+	c := search.NewContest(len(rivals), l.rounds(base), l.expectedNoise(), l.cfg.Seed)
 	runs := make([][]*Trial, len(setups))
 	defer func() { l.note(c, setups, runs) }()
 	for order := c.Next(); len(order) > 0; order = c.Next() {
@@ -218,7 +157,9 @@ func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bo
 			if i == 0 {
 				reason = "what it is compared with"
 			}
-			t, err := l.tryFor(ctx, l.with(setups[i], l.length(setups[i]), reason))
+			t := l.with(setups[i], l.length(setups[i]), reason)
+			t.inTurn = true
+			t, err := l.tryFor(ctx, t)
 			if ctx.Err() != nil || err != nil && i == 0 {
 				return base, false, err
 			}
@@ -238,9 +179,17 @@ func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bo
 		}
 		c.Observe(scores)
 	}
-	l.pairNoise = c.Noise()
+	if noise, known := c.Noise(); known {
+		l.pairNoise = noise
+	}
 	best, ok := c.Best()
 	return setups[best], ok, nil
+}
+
+// rounds is how many a contest beside a base may have.
+func (l *loop) rounds(base Setup) int {
+	pairs := contestShare * float64(l.cfg.Budget) / float64(2*l.span(base))
+	return min(max(fewRounds, int(pairs)), mostRounds)
 }
 
 // proofTime is what the proof of one of the setups will take.
@@ -252,18 +201,10 @@ func (l *loop) proofTime(setups []Setup) time.Duration {
 	return fewestProof * (l.span(Setup{}) + longest)
 }
 
-// extend doubles a budget that nobody stated, once, where nothing was compared yet, or where
-// something seems to help by a tenth and is not shown to: decisions that are still open are
-// what more time is for.
+// extend doubles the budget where nothing was compared yet, or where something seems to help
+// by a tenth and is not shown to.
 func (l *loop) extend(c *search.Contest) bool {
-	if l.cfg.Budget > 0 || l.cfg.MaxBytes > 0 || l.extended || l.budget.Time > longestBudget || c.Rounds() > 0 &&
-		!c.Promising() {
-		return false
-	}
-	l.extended = true
-	l.budget.Time *= 2
-	l.budget.Bytes *= 2
-	return true
+	return (c.Rounds() == 0 || c.Promising()) && l.double()
 }
 
 // longestBudget is the largest that is doubled without being asked for.
@@ -277,7 +218,8 @@ func (l *loop) note(c *search.Contest, setups []Setup, runs [][]*Trial) {
 		}
 		r := Remedy{Name: setups[i].String(), Setup: setups[i], Beside: setups[0],
 			Goodput: stats.Median(goodputs(runs[i])), Runs: c.Runs(i), Gain: c.Gain(i),
-			Spec: withDirection(l.with(setups[i], l.length(setups[i]), "").Spec, l.out.Direction)}
+			Spec:  withDirection(l.with(setups[i], l.length(setups[i]), "").Spec, l.out.Direction),
+			needs: time.Duration(c.Needs(i)+fewestProof) * (l.span(setups[0]) + l.span(setups[i]))}
 		if l.cfg.Goal == Fair && len(runs[0]) > 0 {
 			r.Others = othersOf(runs[0], runs[i], stats.Noise{}).Factor.Mid
 		}
@@ -293,9 +235,10 @@ func (l *loop) throughStreams(t *Trial) {
 		return
 	}
 	p.CapacityBps, p.LoadedRTT = t.Goodput, t.result.MeanRTT()
+	p.AtLeast = t.Limiter != verdict.Bottleneck
 	l.size(t.result)
 	if l.cfg.MaxBytes == 0 { // it was counted for a slower path
-		l.budget.Bytes = max(l.budget.Bytes, l.config().Budget().Bytes)
+		l.budget.Bytes = max(l.budget.Bytes, l.bytesRule())
 	}
 }
 
@@ -307,25 +250,4 @@ func (l *loop) expectedNoise() float64 {
 		noise = min(noise, scatter(t.result, l.round))
 	}
 	return noise
-}
-
-// unproven says how far the most promising remedy came where none was shown; "" if none
-// seemed to help.
-func (l *loop) unproven() string {
-	var best *Remedy
-	for i := range l.out.Remedies {
-		r := &l.out.Remedies[i]
-		if r.Gain.Low <= 1 && r.Gain.Mid >= 1.1 && (best == nil || r.Gain.Mid > best.Gain.Mid) {
-			best = r
-		}
-	}
-	if best == nil {
-		return ""
-	}
-	times := "in one run"
-	if best.Runs > 1 {
-		times = fmt.Sprintf("in %d runs", best.Runs)
-	}
-	return fmt.Sprintf("%s gave × %.2f %s, not proven yet: --budget %s", best.Name, best.Gain.Mid, times,
-		(2 * l.budget.Time).Round(time.Second))
 }

@@ -1,6 +1,8 @@
 package tune
 
 import (
+	"slices"
+
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -92,6 +94,60 @@ func usual(roomier map[Setup][]*Trial) (often *Trial) {
 		}
 	}
 	return often
+}
+
+// commonest are the trials of the limiter that most have, and of its subtype that most of those
+// have; of as many, all of those.
+func commonest(trials []*Trial) []*Trial {
+	named := most(trials, func(t *Trial) string { return string(t.Limiter) })
+	return most(named, func(t *Trial) string { return t.verdict.Subtype })
+}
+
+func most(trials []*Trial, of func(*Trial) string) (common []*Trial) {
+	count, highest := map[string]int{}, 0
+	for _, t := range trials {
+		count[of(t)]++
+		highest = max(highest, count[of(t)])
+	}
+	for _, t := range trials {
+		if count[of(t)] == highest {
+			common = append(common, t)
+		}
+	}
+	return common
+}
+
+const (
+	// agreeing is the share of runs that name the same limiter from which the others are accidents.
+	agreeing = 0.8
+	// mostly is the share from which it is at least what most of them say.
+	mostly = 0.5
+)
+
+// agree takes confidence off a verdict that not all runs gave, and tells how many did: one step
+// where most of them say so, all of it where they do not. Said is what the chosen run named
+// before it was held against others; runs that name a window were settled with it.
+func (m *Measured) agree(trials []*Trial, said verdict.Name) {
+	v, agree := &m.Verdict, 0
+	settled := said != v.Limiter
+	for _, t := range trials {
+		if t.Limiter == v.Limiter || t.Limiter == said || settled && blamed(&t.verdict) != "" {
+			agree++
+		}
+	}
+	share := float64(agree) / float64(len(trials))
+	if agree == len(trials) {
+		return
+	}
+	switch {
+	case share >= agreeing:
+	case share > mostly:
+		v.Confidence = verdict.Lower(v.Confidence)
+	default:
+		v.Confidence = verdict.Low
+	}
+	v.Evidence = append(slices.Clone(v.Evidence), verdict.Evidence{Limiter: v.Limiter, Code: verdict.RunsDisagree,
+		Values: verdict.Values{"runs": float64(len(trials)), "agree": float64(agree)}})
 }
 
 func goodputs(trials []*Trial) (values []float64) {

@@ -27,6 +27,7 @@ type Trial struct {
 	Spec      transfer.Spec
 	whole     bool    // slow start counts: what is of interest is how long it takes
 	shared    bool    // another flow was beside it
+	inTurn    bool    // of a contest or a proof
 	others    float64 // goodput of that flow, bit/s
 	verdict   verdict.Verdict
 	result    *transfer.Result
@@ -49,8 +50,13 @@ func (l *loop) try(ctx context.Context, t Trial) (Trial, error) {
 		l.near, l.far = result.Near, result.Far
 	}
 	received, ok := result.Received()
+	if ok && received.Bytes == 0 && err == nil && l.swallowed(&t, live.Judge(result)) {
+		t.result = result
+		l.out.Trials = append(l.out.Trials, t)
+		return t, nil
+	}
 	if !ok || received.Bytes == 0 && err == nil {
-		return t, fmt.Errorf("%s: nothing arrived in %s", t.name(), units.Time(t.elapsed))
+		return t, fmt.Errorf("%s: %w in %s", t.name(), errNothing, units.Time(t.elapsed))
 	}
 	t.result, t.bytes = result, received.Bytes
 	l.bytes += received.Bytes
@@ -72,7 +78,9 @@ func (l *loop) try(ctx context.Context, t Trial) (Trial, error) {
 		t.Goodput = startup.SteadyBps
 	}
 	t.Lossless = result.Lossless()
-	t.verdict = live.Judge(result)
+	if t.verdict = live.JudgeSteady(result); t.whole {
+		t.verdict = live.Judge(result)
+	}
 	t.Limiter = t.verdict.Limiter
 	sender, receiver := l.ends(&t.Spec)
 	t.settle(*sender, *receiver)

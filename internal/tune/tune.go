@@ -22,7 +22,7 @@ type Config struct {
 	Directions []transfer.Direction
 	// Budget bounds each direction's time; 0 is the search's own: the larger of 30 s,
 	// 900 segments' time (375 on modems) and 150 round trips, and at most a tenth of an
-	// exhaustive sweep; doubled once where it stays open whether a remedy helps.
+	// exhaustive sweep; doubled once where it stays open whether something helps.
 	Budget   time.Duration
 	MaxBytes int64 // payload each direction may move; 0: by the same rule
 	Goal     Goal  // ""; Throughput
@@ -81,7 +81,7 @@ type Direction struct {
 
 // Measured is what repeated transfers of one kind gave.
 type Measured struct {
-	Typical  *transfer.Result // the run next to the middle
+	Typical  *transfer.Result // of the runs with the commonest limiter the one next to the middle
 	Verdict  verdict.Verdict  // of that run
 	Goodputs []float64        // of each run, without slow start
 	Interval stats.Interval   // 95 %

@@ -77,6 +77,28 @@ func TestTheLoop(t *testing.T) {
 	}
 }
 
+// A small window that loses packets is not what the path carries.
+func TestCapacityIsNotThatOfALossyWindow(t *testing.T) {
+	for _, loss := range []float64{0.0003, 0.001, 0.0015, 0.003} {
+		for _, window := range []float64{8192, 16384, 65535} {
+			path := &simpath.Path{RateBps: 50e6, RTT: 60 * time.Millisecond, MSS: 1460, Queue: 375e3, Harm: 1, Loss: loss,
+				AutoWindow: window, Noise: simpath.Noise{Dev: 0.02}}
+			peer := simpeer.New(path, 1)
+			peer.Fail = func(s transfer.Spec) error {
+				if s.Near.Congestion == lossBlind || s.Far.Congestion == lossBlind {
+					return errors.New("no such module")
+				}
+				return nil
+			}
+			d := run(t, peer, nil)
+			if of := d.Path.CapacityBps / path.CapacityBps(); of < 0.95 || of > 1.05 {
+				t.Errorf("loss %g, a window of %g today: carries %.3g of %.3g bit/s, at least: %v", loss, window,
+					d.Path.CapacityBps, path.CapacityBps(), d.Path.AtLeast)
+			}
+		}
+	}
+}
+
 // Where nothing can be asked of the far end, the sender's buffer holds a window that a
 // shallow queue wants smaller.
 func TestOnlyTheSenderCanBeSet(t *testing.T) {
@@ -118,6 +140,20 @@ func TestARemedyIsAResult(t *testing.T) {
 		if high := d.Before.Interval.High; high > 1.02*path.CapacityBps() {
 			t.Errorf("before may be %.3g bit/s, the path carries %.3g", high, path.CapacityBps())
 		}
+	}
+}
+
+// Where the window is what limits and loss is next, the answer is both together, each shown.
+func TestWhatLimitsNextIsMendedToo(t *testing.T) {
+	path := narrow()
+	path.Loss = 0.0001
+	window := path.Goodput(4 * path.BDP())
+	d := run(t, simpeer.New(path, 1), nil)
+	if c := d.Chosen; d.Verdict != search.Change || c == nil || c.Congestion != "bbr" || float64(c.Window) < path.BDP() {
+		t.Fatalf("%s: %+v, %s", d.Verdict, d.Chosen, d.Reason)
+	}
+	if d.After.Interval.Mid < 1.5*window || d.Gain.Low < 1.5*window/path.Automatic() {
+		t.Errorf("after %+v, gain %+v; a window alone gives %.3g", d.After.Interval, d.Gain, window)
 	}
 }
 

@@ -56,16 +56,25 @@ const (
 	LossWithoutQueue Code = "loss-without-queue"
 	PolicedRate      Code = "policed-rate" // also peak_bps where it began with a burst
 	LossBelowBest    Code = "loss-below-best"
+	// SentAgainNeedlessly: of what was sent again most had arrived, behind later segments. Also
+	// needless_ratio, of the segments that were sent again.
+	SentAgainNeedlessly Code = "sent-again-needlessly"
 	// LossAllTheTime: at the best rate that lasted. Also best_ratio, and even_ratio (the rate's
 	// share of the best within round trips) where the link stood idle in between.
-	LossAllTheTime    Code = "loss-all-the-time"
-	QueueOfAcks       Code = "ack-queue"
+	LossAllTheTime Code = "loss-all-the-time"
+	QueueOfAcks    Code = "ack-queue"
+	// SteadyAcks: seen by the sender alone, acknowledgements come at a steadier rate than the data
+	// that they acknowledge. Also acks_scatter_ratio and data_scatter_ratio, the standard
+	// deviations of either rate as a share of its mean.
+	SteadyAcks        Code = "steady-acks"
 	FullLink          Code = "full-link"
 	FullLinkNoQueue   Code = "full-link-without-queue" // also best_ratio
 	CwndOpensToTheEnd Code = "cwnd-opens-to-the-end"   // faster at the end than ever lasted
 	CwndOpens         Code = "cwnd-opens"
 	CwndFull          Code = "cwnd-full"
-	NoRate            Code = "no-rate" // too few samples; no values
+	// WhileStarved: loss, or a rate that did not last, while an end had no core most of the time.
+	WhileStarved Code = "while-starved"
+	NoRate       Code = "no-rate" // too few samples; no values
 
 	// WindowOrLink: the receive window was full, and a queue stood in the path. time_ratio,
 	// window_bytes, allows_bps over the empty path, steady_bps, rtt_s, rtt_base_s.
@@ -76,6 +85,8 @@ const (
 	// LargerWindowNoFaster: another transfer with a larger window gave no tenth more.
 	// larger_window_bytes, larger_ratio (over this one's window), larger_bps.
 	LargerWindowNoFaster Code = "larger-window-no-faster"
+	// RunsDisagree: of several transfers not all named this limiter. runs, agree.
+	RunsDisagree Code = "runs-disagree"
 	// KernelSilent: the sender's kernel does not tell what held it back. time_ratio.
 	KernelSilent Code = "kernel-silent"
 	// HostWasLate: a data thread was ready without a core for a tenth of the time and more.
@@ -98,6 +109,14 @@ const (
 	// queued_bytes (the most), granted_bytes; full_ratio and room_ratio are the shares of
 	// those samples in which it was full, or surely had room.
 	SendQueueSeen Code = "send-queue-seen"
+	// WatchedExchanges and WatchedProgramWindow: as CapturedExchanges and CapturedProgramWindow,
+	// by the samples of the sender's socket; with answered_ratio by those of the receiver's, whose
+	// program had sent last for that share of the time.
+	WatchedExchanges     Code = "watched-exchanges"
+	WatchedProgramWindow Code = "watched-program-window"
+	// SendQueueRead: the same at the readings between which the clocks ran. readings, full_ratio,
+	// room_ratio.
+	SendQueueRead Code = "send-queue-read"
 	// ClocksAlone: two readings of the kernel's cumulative clocks. window_s, idle_ratio,
 	// receiver_ratio, send_buffer_ratio; what is left is the network's, undivided.
 	ClocksAlone Code = "clocks-alone"
@@ -109,6 +128,14 @@ const (
 	// ProgramOrBuffer: all that was written was on its way, and nobody says whether the
 	// program wrote too little or its buffer took no more. time_ratio, outstanding_bytes.
 	ProgramOrBuffer Code = "program-or-buffer"
+	// What arrived where the sender's kernel cannot be seen but its program tells when it had
+	// nothing queued: steady_bps (mean once started), best_bps (the best that lasted),
+	// out_of_order_ratio (of the segments), time_ratio (of nothing queued), and of the receiver's
+	// own small packets rtt_s (mean) and rtt_base_s (least), absent where they are not known.
+	SenderHadNothing     Code = "sender-had-nothing"
+	ArrivesThroughAQueue Code = "arrives-through-a-queue"
+	ArrivesWithHoles     Code = "arrives-with-holes"
+	ArrivesUnhindered    Code = "arrives-unhindered" // neither loss, nor a queue, nor a full window
 	// SenderUnseen, NotSampled, SampledRarely and NoRoundTrips: what was missing.
 	SenderUnseen  Code = "sender-unseen"
 	NotSampled    Code = "not-sampled"
@@ -199,6 +226,10 @@ const (
 	CapturedFewGaps Code = "captured-few-gaps"
 	// CapturedNoHandshake: the window scale is not known. time_ratio, window_scale_least.
 	CapturedNoHandshake Code = "captured-no-handshake"
+	// CapturedQueueUnseen: data came evenly at a tap that cannot see a queue. time_ratio, best_bps.
+	CapturedQueueUnseen Code = "captured-queue-unseen"
+	// CapturedWaitsSomewhere: a queue of data or of acknowledgements. time_ratio, rtt_base_s.
+	CapturedWaitsSomewhere Code = "captured-waits-somewhere"
 	// CapturedNoSign: time_ratio.
 	CapturedNoSign Code = "captured-no-sign"
 	// CapturedUnscaled: no window scale was agreed on.

@@ -47,6 +47,8 @@ const (
 	AutotuneGrowing = "autotune-growing" // receiver-window: still growing at the end
 	Fixed           = "fixed"            // receiver-window: SO_RCVBUF or a clamp
 	Policer         = "policer"          // congestion: loss at least RTT, constant rate after a burst
+	// congestion: what was sent again had arrived, because segments overtook each other
+	Reordering = "reordering"
 	// application: a block, and then nothing until the other end answers or asks for the next
 	RequestResponse = "request-response"
 	// application: no more under way than a window of the program's own allows, though TCP's has room

@@ -6,26 +6,39 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // Told is what a dump, a look-up or a socket's end says of one connection at one moment.
 type Told struct {
-	Cookie        uint64 // unlike ports, never used again before a restart
+	Sample        transfer.Sample // At is on the watcher's clock
+	Cookie        uint64          // unlike ports, never used again before a restart
 	Local, Remote netip.AddrPort
 	UID, Inode    uint32
 	Cgroup        uint64
 	Congestion    string
-	Sample        transfer.Sample // At is on the watcher's clock
 	// Unread and Unacked are the socket's queues; SendQueued is what its send buffer is
 	// charged with, of SendBuffer. ReceiveBuffer is 0 where the sizes were not told.
 	Unread, Unacked, SendQueued, SendBuffer, ReceiveBuffer int64
 	Reordered                                              uint32 // events of reordering; wraps
 	Established                                            bool   // neither end has closed
+	Answered                                               bool   // nothing came since the program sent something last
+	// PeerClosed says that the peer's FIN has come, which Sample.Received does not count then.
+	PeerClosed   bool
+	MaxPacingBps float64 // SO_MAX_PACING_RATE; 0: none
 }
 
 // Connection is one connection as it has been followed.
 type Connection struct {
+	// These and Sample.At lie together: of most connections a dump looks at nothing else.
+	print   uint64        // of the last dump's words about it, ages left out; 0: another reading came since
+	since   time.Duration // the last reading before the period
+	period  uint32        // that since is of, counted from 1
+	moving  uint32        // the period in which it was told of last: mark and tally are of that
+	queued  bool          // Unread is not 0
+	missing uint8         // dumps in a row without it
+
 	Told      // the last
 	Seen      time.Duration
 	Handshake *transfer.Handshake
@@ -37,26 +50,29 @@ type Connection struct {
 	// Born says that the connection began after the watch: its counters are all its own.
 	Born bool
 
+	syn     uint8         // of what was acknowledged, this is the SYN: 1 where this end began
 	base    counters      // when it was first seen, 0 for one that was born since
 	mark    counters      // when the period began
-	missing int           // dumps in a row without it
 	carried int64         // bytes of both directions when the fast tier was chosen last
-	window  []Told        // of the fast tier, oldest first
+	tally   tally         // of the period
+	window  samples       // of the fast tier
 	opened  time.Duration // when a program was first seen to have it open
-	syn     int64         // of what was acknowledged, this is the SYN: 1 where this end began
+	chosen  uint32        // when the fast tier was chosen last, this was looked at
+	id      sockdiag.ID
 }
 
 // Sent is the payload in bytes that the peer has acknowledged since the watch began.
 func (c *Connection) Sent() int64 { return max(c.sentSince(&c.base), 0) }
 
-// Received is the payload in bytes that has arrived in order since the watch began. The
-// peer's FIN counts as one on a connection on which payload came.
+// Received is the payload in bytes that has arrived in order since the watch began. It may be
+// one more where the peer closed first, all was read, and no dump came between that and the
+// end: the kernel counts the FIN, and its last account does not tell that there was one.
 func (c *Connection) Received() int64 { return max(c.Sample.Received-c.base.Received, 0) }
 
 // sentSince is the payload that was acknowledged since an earlier reading.
 func (c *Connection) sentSince(then *counters) int64 {
 	now := c.counters()
-	return now.payloadSent(c.syn) - then.payloadSent(c.syn)
+	return now.payloadSent(int64(c.syn)) - then.payloadSent(int64(c.syn))
 }
 
 // learnSYN finds out whether bytes_acked counts a SYN: it does at the end that began. Where
@@ -79,11 +95,17 @@ type Totals struct {
 // the caller's. It is not safe for use by several goroutines.
 type Account struct {
 	open    map[uint64]*Connection
+	period  uint32        // counted from 1
+	active  []*Connection // of those that stood when they were told of in this period
+	before  []*Connection // the same of the one before
 	ended   []*Connection // in this period
 	lighter int           // that ended and were let go since the last Period
-	totals  Totals        // of connections that are gone
-	first   bool          // the first dump is over: what comes new was born since
-	names   *pseudonyms   // nil: addresses are shown
+	totals  Totals
+	first   bool        // the first dump is over: what comes new was born since
+	names   *pseudonyms // nil: addresses are shown
+	// fresh is how many of those that stand were read at dumping, when the dump began, or since.
+	dumping time.Duration
+	fresh   int
 	// lost are connections that no dump had any more and whose end was not told yet: the
 	// peer reset them, and their program has not closed.
 	lost map[uint64]*Connection
@@ -97,7 +119,7 @@ const mostEnded = 4096
 
 // NewAccount is an empty one.
 func NewAccount() *Account {
-	return &Account{open: map[uint64]*Connection{}, lost: map[uint64]*Connection{}}
+	return &Account{open: map[uint64]*Connection{}, lost: map[uint64]*Connection{}, period: 1}
 }
 
 // Knows says whether a connection is followed, or was until it vanished.
@@ -115,10 +137,28 @@ func (a *Account) Read(t Told) *Connection {
 		c = gone
 	case c == nil:
 		c = a.begin(t)
+		a.active = append(a.active, c)
 	}
-	c.update(t)
-	c.missing = 0
+	a.update(c, t)
+	c.missing, c.print = 0, 0
 	return c
+}
+
+// update takes newer counters into the sums as well.
+func (a *Account) update(c *Connection, t Told) {
+	a.touch(c)
+	before := c.Sample.At
+	a.sum(c, -1)
+	c.update(t)
+	a.sum(c, +1)
+	a.reread(c, before, c.Sample.At)
+}
+
+// sum adds what a connection moved to the totals, times sign.
+func (a *Account) sum(c *Connection, sign int64) {
+	a.totals.Sent += sign * c.Sent()
+	a.totals.Received += sign * c.Received()
+	a.totals.Retransmitted += sign * max(c.Sample.RetransmittedBytes-c.base.RetransmittedBytes, 0)
 }
 
 func (a *Account) begin(t Told) *Connection {
@@ -130,8 +170,14 @@ func (a *Account) begin(t Told) *Connection {
 	}
 	c.mark = c.base
 	c.mark.At, c.opened = t.Sample.At, t.Sample.At
+	c.mark.Have = t.Sample.Have // the clocks of one that was born since began at 0
+	c.since, c.period, c.moving = t.Sample.At, a.period, a.period
 	c.learnSYN()
 	a.open[t.Cookie] = c
+	if t.Sample.At >= a.dumping {
+		a.fresh++
+	}
+	a.sum(c, +1)
 	return c
 }
 
@@ -151,14 +197,25 @@ func (c *Connection) update(t Told) {
 	if t.Cgroup == 0 {
 		t.Cgroup = c.Cgroup
 	}
+	c.tally.add(&t, c.mss())
 	if t.SendBuffer == 0 {
 		t.SendBuffer, t.ReceiveBuffer, t.SendQueued = c.SendBuffer, c.ReceiveBuffer, c.SendQueued
 	}
 	if t.Congestion == "" {
 		t.Congestion = c.Congestion
 	}
-	c.Told = t
+	if c.PeerClosed && !t.PeerClosed { // an end does not tell its state
+		t.closedByPeer()
+	}
+	c.Told, c.queued = t, t.Unread > 0
 	c.learnSYN()
+}
+
+// closedByPeer takes the peer's FIN off what was received. Where no payload came it is not
+// in there.
+func (t *Told) closedByPeer() {
+	t.PeerClosed = true
+	t.Sample.Received = max(t.Sample.Received-1, 0)
 }
 
 // End takes the kernel's last account of a socket. One that no dump ever saw was born and
@@ -180,7 +237,7 @@ func (a *Account) End(t Told) *Connection {
 		a.close(c)
 		return c
 	}
-	c.update(t)
+	a.update(c, t)
 	c.Final = true
 	a.close(c)
 	a.totals.Closed++
@@ -199,10 +256,8 @@ func (a *Account) reopen(c *Connection) {
 	delete(a.lost, c.Cookie)
 	c.Ended = false
 	a.open[c.Cookie] = c
+	a.reread(c, -1, c.Sample.At)
 	a.ended = slices.DeleteFunc(a.ended, func(e *Connection) bool { return e == c })
-	a.totals.Sent -= c.Sent()
-	a.totals.Received -= c.Received()
-	a.totals.Retransmitted -= max(c.Sample.RetransmittedBytes-c.base.RetransmittedBytes, 0)
 }
 
 // found adds what a connection did between the last dump that had it and its end.
@@ -211,18 +266,20 @@ func (a *Account) found(c *Connection, t Told) {
 	if t.cleared(c) {
 		return
 	}
-	sent, received, resent := c.Sent(), c.Received(), c.Sample.RetransmittedBytes
 	c.Ended = false
+	a.sum(c, -1)
 	c.update(t)
+	a.sum(c, +1)
 	c.Ended, c.Final = true, true
-	a.totals.Sent += max(c.Sent()-sent, 0)
-	a.totals.Received += max(c.Received()-received, 0)
-	a.totals.Retransmitted += max(c.Sample.RetransmittedBytes-resent, 0)
 }
 
 func (a *Account) close(c *Connection) {
+	a.touch(c)
 	c.Ended = true
 	delete(a.open, c.Cookie)
+	if c.Sample.At >= a.dumping {
+		a.fresh--
+	}
 	if a.ended = append(a.ended, c); len(a.ended) >= 2*mostEnded {
 		slices.SortFunc(a.ended, func(a, b *Connection) int {
 			return cmp.Compare(b.Sent()+b.Received(), a.Sent()+a.Received())
@@ -230,64 +287,10 @@ func (a *Account) close(c *Connection) {
 		a.lighter += len(a.ended) - mostEnded
 		a.ended = slices.Clone(a.ended[:mostEnded])
 	}
-	a.totals.Sent += c.Sent()
-	a.totals.Received += c.Received()
-	a.totals.Retransmitted += max(c.Sample.RetransmittedBytes-c.base.RetransmittedBytes, 0)
-}
-
-// Dumped says that a dump has ended which began at the given time. A dump is not one
-// moment and may miss a socket, so one is gone only when two did not have it; the message
-// of its end was lost then.
-func (a *Account) Dumped(began time.Duration) {
-	a.first = true
-	for _, c := range a.open {
-		if c.Sample.At >= began {
-			continue
-		}
-		if c.missing++; c.missing >= 2 {
-			a.totals.Unfinished++
-			a.close(c)
-			if len(a.lost) < mostLost {
-				c.window = nil
-				a.lost[c.Cookie] = c
-			}
-		}
-	}
-}
-
-// Period calls each with every connection that stood in the period or ended in it, and
-// begins the next one.
-func (a *Account) Period(each func(*Connection)) {
-	for _, c := range a.open {
-		each(c)
-		c.mark = c.counters()
-	}
-	for _, c := range a.ended {
-		each(c)
-	}
-	a.ended, a.lighter = nil, 0
-}
-
-// All calls each with every connection that stands or ended since the last Period.
-func (a *Account) All(each func(*Connection)) {
-	for _, c := range a.open {
-		each(c)
-	}
-	for _, c := range a.ended {
-		each(c)
-	}
 }
 
 // Totals are the sums up to now.
-func (a *Account) Totals() Totals {
-	t := a.totals
-	for _, c := range a.open {
-		t.Sent += c.Sent()
-		t.Received += c.Received()
-		t.Retransmitted += max(c.Sample.RetransmittedBytes-c.base.RetransmittedBytes, 0)
-	}
-	return t
-}
+func (a *Account) Totals() Totals { return a.totals }
 
 // Len is how many connections stand.
 func (a *Account) Len() int { return len(a.open) }

@@ -215,3 +215,50 @@ func TestEndsThatComeLate(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
+
+// TestStill: what a dump tells a second time moves the reading's time alone, until another
+// reading comes between, and only of a connection that stands.
+func TestStill(t *testing.T) {
+	a := NewAccount()
+	a.Dumped(0)
+	c := a.Read(told(1, 1, 500, 70))
+	c.print = 77
+	before := a.Totals()
+	if a.Still(1, 78, 2*time.Second) || a.Still(2, 77, 2*time.Second) {
+		t.Error("another print, or nobody's")
+	}
+	for at := 2 * time.Second; at < 9*time.Second; at += time.Second {
+		if !a.Still(1, 77, at) {
+			t.Fatal("the same print")
+		}
+		a.Dumped(at)
+	}
+	if c.Sample.At != 8*time.Second || a.Len() != 1 || a.Totals() != before {
+		t.Errorf("%+v, %+v, %d stand", c, a.Totals(), a.Len())
+	}
+	a.Read(told(1, 9, 500, 70)) // a look-up
+	if a.Still(1, 77, 10*time.Second) {
+		t.Error("a reading came between")
+	}
+}
+
+// TestThePeersFIN is no payload: once it is known to have come it stays known, though the
+// kernel's last account has no state.
+func TestThePeersFIN(t *testing.T) {
+	a := NewAccount()
+	a.Dumped(0)
+	a.Read(told(1, 1, 0, 1000))
+	closing := told(1, 2, 0, 2001)
+	closing.closedByPeer()
+	a.Read(closing)
+	if got := a.Totals().Received; got != 2000 {
+		t.Errorf("%d received once the peer has closed, of 2000", got)
+	}
+	a.End(told(1, 3, 0, 2001))
+	none := told(2, 3, 0, 0)
+	none.closedByPeer()
+	a.End(none)
+	if got := a.Totals(); got.Received != 2000 || got.Closed != 2 {
+		t.Errorf("%+v, of 2000 received", got)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 const (
@@ -23,98 +24,92 @@ const (
 	filledSend = 0.95
 )
 
-// network are the limiters that the kernel's clocks leave undivided.
-var network = []verdict.Name{verdict.Congestion, verdict.Bottleneck, verdict.LocalQueue, verdict.Pacing}
-
-// coarse judges what a connection sent between two readings by the kernel's cumulative
-// clocks alone. It knows less than the live judge and says so: the network stays undivided,
-// and a window that was full may be small or not read from.
-func coarse(from *counters, to *transfer.Sample) verdict.Verdict {
-	span := to.At - from.At
-	const clocks = transfer.HaveLimits
-	if span <= 0 || from.Have&to.Have&clocks == 0 {
-		return verdict.Unseen(verdict.Evidence{Code: verdict.KernelSilent, Values: verdict.Values{"time_ratio": 1}},
-			append([]verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow}, network...)...)
-	}
-	part := func(d time.Duration) float64 { return min(max(d.Seconds()/span.Seconds(), 0), 1) }
-	busy := part(to.Busy - from.Busy)
-	window := min(part(to.ReceiveLimited-from.ReceiveLimited), busy)
-	buffer := min(part(to.SendLimited-from.SendLimited), busy-window)
-	shares := verdict.Shares{}
-	rest := max(busy-window-buffer, 0)
-	unread := verdict.ReceiverWindow
-	if to.Have&transfer.HaveSendWnd != 0 && to.SendWnd == 0 {
-		unread = verdict.ReceiverApplication // a window that is shut, not small
-	}
-	for name, share := range map[verdict.Name]float64{verdict.Application: 1 - busy, unread: window,
-		verdict.SendBuffer: buffer, verdict.Unknown: rest} {
-		if share > 0 {
-			shares[name] = share
-		}
-	}
-	v := verdict.Headline(shares)
-	switch v.Limiter {
-	case verdict.Unknown:
-		v.Candidates = slices.Clone(network)
-		if to.AppLimited || to.NotSent == 0 {
-			// A dialogue over a long path always has something outstanding.
-			v.Candidates = append([]verdict.Name{verdict.Application}, v.Candidates...)
-		}
-	case verdict.Mixed:
-		if rest >= candidate {
-			v.Candidates = append(v.Candidates, network...)
-		}
-	case verdict.ReceiverWindow, verdict.ReceiverApplication:
-		v.Confidence = verdict.Medium
-		v.Candidates = []verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication}
-	default:
-		v.Confidence = verdict.Medium
-	}
-	v.Evidence = []verdict.Evidence{{Limiter: v.Limiter, Code: verdict.ClocksAlone, Values: verdict.Values{
-		"window_s": span.Seconds(), "idle_ratio": 1 - busy, "receiver_ratio": window, "send_buffer_ratio": buffer}}}
-	return v
-}
-
 // candidate is the share of time that makes a limiter one of a mixed verdict's.
 const candidate = 0.1
+
+// samples are what the fast tier told of a connection, oldest first: what the live judge reads, and how
+// full the socket's buffers were at each.
+type samples struct {
+	of     []transfer.Sample
+	queues []queues
+}
+
+// queues are a socket's at one moment, in bytes: see Told.
+type queues struct {
+	unread, unacked, sendQueued, sendBuffer int64
+	answered                                bool
+}
+
+// add takes what was told, and lets go what is older than the length.
+func (w *samples) add(t *Told, length time.Duration) {
+	w.of = append(w.of, t.Sample)
+	w.queues = append(w.queues, queues{unread: t.Unread, unacked: t.Unacked, sendQueued: t.SendQueued,
+		sendBuffer: t.SendBuffer, answered: t.Answered})
+	old := 0
+	for old < len(w.of)-1 && t.Sample.At-w.of[old].At > length {
+		old++
+	}
+	if old > len(w.of)/4 { // not at every sample
+		w.of, w.queues = slices.Delete(w.of, 0, old), slices.Delete(w.queues, 0, old)
+	}
+}
 
 // fine judges a window of the fast tier's samples. What the live judge leaves open between
 // the program and its send buffer is decided by how full that buffer was.
 func fine(c *Connection, sends bool) verdict.Verdict {
-	w := live.Watched{Sends: sends, Congestion: c.Congestion, Handshake: c.Handshake}
+	w := live.Watched{Sends: sends, Congestion: c.Congestion, Handshake: c.Handshake, PacingBps: c.MaxPacingBps}
 	w.Send.Granted, w.Receive.Granted = int(c.SendBuffer), int(c.ReceiveBuffer)
-	for i := range c.window {
-		t := &c.window[i]
-		s := t.Sample
+	w.Samples = c.window.of
+	for i := range w.Samples {
+		s, q := &w.Samples[i], &c.window.queues[i]
 		s.Have |= transfer.HaveQueue
-		if s.Queued = t.Unacked; !sends {
-			s.Queued = t.Unread
+		if s.Queued = q.unacked; !sends {
+			s.Queued = q.unread
 		}
 		w.Send.Effective = max(w.Send.Effective, int(s.InFlight))
 		w.Receive.Effective = max(w.Receive.Effective, int(s.ReceiveWnd))
-		w.Samples = append(w.Samples, s)
+		if q.answered {
+			w.Answered += 1 / float64(len(w.Samples))
+		}
 	}
 	v := live.JudgeWatched(w)
 	for i := range v.Evidence {
 		delete(v.Evidence[i].Values, "blocked_ratio") // the writer's own clock is not known
 	}
-	if sends {
-		v = pair(c.divide(v))
+	if !sends {
+		return live.Answers(w, v)
+	}
+	return live.Programs(w, c.outage(pair(c.divide(v))))
+}
+
+// outage is less sure of an MTU black hole where full segments have come through before: then
+// nobody may be there any more.
+func (c *Connection) outage(v verdict.Verdict) verdict.Verdict {
+	if v.Limiter == verdict.MTUBlackHole && c.Sample.Acked >= 2*c.mss() {
+		v.Confidence = verdict.Low
 	}
 	return v
+}
+
+// mss is the largest segment that the connection sends, in bytes.
+func (c *Connection) mss() int64 {
+	if c.Handshake != nil && c.Handshake.MSS > 0 {
+		return int64(c.Handshake.MSS)
+	}
+	return 1448
 }
 
 // writerBlocks says whether the program ever waited for the send buffer in the window: it
 // writes until what is queued reaches the buffer's size (sk_stream_memory_free), so where it
 // never came near that it never waited.
 func (c *Connection) writerBlocks() bool {
-	for i := range c.window {
-		t := &c.window[i]
-		if t.SendBuffer > 0 && float64(t.SendQueued) >= filledSend*float64(t.SendBuffer) {
+	for i := range c.window.queues {
+		q := &c.window.queues[i]
+		if q.sendBuffer > 0 && float64(q.sendQueued) >= filledSend*float64(q.sendBuffer) {
 			return true
 		}
 	}
-	first, last := &c.window[0].Sample, &c.window[len(c.window)-1].Sample
+	first, last := &c.window.of[0], &c.window.of[len(c.window.of)-1]
 	return last.SendLimited > first.SendLimited
 }
 
@@ -139,21 +134,18 @@ func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
 	if share <= 0 {
 		return v
 	}
-	mss := int64(1448)
-	if c.Handshake != nil && c.Handshake.MSS > 0 {
-		mss = int64(c.Handshake.MSS)
-	}
+	mss := c.mss()
 	crowded, roomy, n := 0.0, 0.0, 0.0
 	var used, size int64
 	blocks := c.writerBlocks()
-	for i := range c.window {
-		t := &c.window[i]
-		if t.Sample.NotSent >= mss || t.SendBuffer == 0 {
+	for i := range c.window.queues {
+		q := &c.window.queues[i]
+		if c.window.of[i].NotSent >= mss || q.sendBuffer == 0 {
 			continue
 		}
 		n++
-		used, size = max(used, t.SendQueued), t.SendBuffer
-		switch full := float64(t.SendQueued) / float64(t.SendBuffer); {
+		used, size = max(used, q.sendQueued), q.sendBuffer
+		switch full := float64(q.sendQueued) / float64(q.sendBuffer); {
 		case full >= crowdedSend && blocks:
 			crowded++
 		case full < roomySend || !blocks:
@@ -174,6 +166,15 @@ func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
 			shares[name] += s
 		}
 	}
+	dry := crowded / float64(len(c.window.of))
+	if dry >= threshold.HeadlineShare || dry >= threshold.BufferEmpty && unfilled(v) {
+		// A buffer that runs dry that often is refilled in bursts, and the kernel opens no
+		// congestion window that is not used (RFC 7661): it holds back the rest of the time too.
+		for _, name := range []verdict.Name{verdict.Congestion, verdict.Bottleneck, verdict.SlowStart} {
+			shares[verdict.SendBuffer] += shares[name]
+			delete(shares, name)
+		}
+	}
 	out := verdict.Headline(shares)
 	out.Evidence = append(v.Evidence, verdict.Evidence{Limiter: verdict.Sender, Code: verdict.SendQueueSeen,
 		Values: verdict.Values{"queued_bytes": float64(used), "granted_bytes": float64(size), "full_ratio": crowded / n,
@@ -187,4 +188,16 @@ func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
 		out.Candidates = []verdict.Name{verdict.Application, verdict.SendBuffer}
 	}
 	return out
+}
+
+// unfilled says that what is told of the network is no more than a congestion window or a
+// rate: no loss, and no queue.
+func unfilled(v verdict.Verdict) bool {
+	for _, e := range v.Evidence {
+		switch e.Code {
+		case verdict.CwndFull, verdict.CwndOpens, verdict.CwndOpensToTheEnd, verdict.FullLinkNoQueue:
+			return true
+		}
+	}
+	return false
 }

@@ -43,7 +43,7 @@ func TestCoarse(t *testing.T) {
 		{"a kernel without clocks", silent, verdict.Unknown, append([]verdict.Name{verdict.Application}, network...)},
 	} {
 		from := counters{Have: c.to.Have}
-		v := coarse(&from, &c.to)
+		v := coarse(&from, &c.to, tally{})
 		if v.Limiter != c.want || v.Confidence == verdict.High {
 			t.Errorf("%s: %s, %s, %v", c.name, v.Limiter, v.Confidence, v.Shares)
 		}
@@ -54,7 +54,7 @@ func TestCoarse(t *testing.T) {
 		}
 		sums(t, c.name, v)
 	}
-	if v := coarse(&counters{At: 5}, &transfer.Sample{At: 5}); v.Limiter != verdict.Unknown {
+	if v := coarse(&counters{At: 5}, &transfer.Sample{At: 5}, tally{}); v.Limiter != verdict.Unknown {
 		t.Errorf("no time at all: %s", v.Limiter)
 	}
 }
@@ -76,14 +76,14 @@ func poured(queued func(i int) int64) *Connection {
 	c := &Connection{Handshake: &transfer.Handshake{MSS: 1448}}
 	for i := range 80 {
 		at := time.Duration(i) * 50 * time.Millisecond
-		c.window = append(c.window, Told{SendBuffer: 100_000, SendQueued: queued(i), Unacked: 50_000,
+		c.window.add(&Told{SendBuffer: 100_000, SendQueued: queued(i), Unacked: 50_000,
 			Sample: transfer.Sample{At: at,
 				Have: clocks | transfer.HaveRTT | transfer.HaveMinRTT | transfer.HaveCwnd | transfer.HaveInFlight |
 					transfer.HaveAcked |
 					transfer.HaveRetrans | transfer.HaveRecovery | transfer.HaveRate,
 				RTT: 40 * time.Millisecond, MinRTT: 40 * time.Millisecond, Cwnd: 200_000, SendWnd: 1 << 20, InFlight: 50_000,
 				Busy:  at,
-				Acked: int64(at.Seconds() * 1.25e6), Sent: int64(at.Seconds()*1.25e6) + 50_000}})
+				Acked: int64(at.Seconds() * 1.25e6), Sent: int64(at.Seconds()*1.25e6) + 50_000}}, time.Minute)
 	}
 	return c
 }
@@ -115,5 +115,14 @@ func TestThePairIsLeftOpen(t *testing.T) {
 	unscaled := verdict.Verdict{Limiter: verdict.ReceiverWindow, Subtype: verdict.Unscaled, Confidence: verdict.High}
 	if v := pair(unscaled); v.Confidence != verdict.High || len(v.Candidates) != 0 {
 		t.Errorf("%+v", v)
+	}
+}
+
+// BenchmarkFine is what the live judge takes for ten seconds of samples.
+func BenchmarkFine(b *testing.B) {
+	c := poured(func(i int) int64 { return 70_000 + int64(i%4)*10_000 })
+	b.ReportAllocs()
+	for b.Loop() {
+		fine(c, true)
 	}
 }

@@ -74,3 +74,16 @@ func TestUnitOf(t *testing.T) {
 		}
 	}
 }
+
+// FuzzParseTarget: whatever `why` is asked about, it is refused or asks for something.
+func FuzzParseTarget(f *testing.F) {
+	for _, text := range []string{"1234", ":443", "host:80", "192.0.2.0/24", "[::1]:5201", "nginx.service", "a.b"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		m, err := ParseTarget(text, func(string) ([]netip.Addr, error) { return []netip.Addr{netip.IPv6Loopback()}, nil })
+		if err == nil && text != "" && !m.owned() && len(m.Ports) == 0 && len(m.Hosts) == 0 {
+			t.Errorf("%q asks for everything", text)
+		}
+	})
+}

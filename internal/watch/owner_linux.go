@@ -1,11 +1,15 @@
 package watch
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
 const (
@@ -16,85 +20,139 @@ const (
 	ownersPart  = 200
 	askedPart   = 20
 	mostGroups  = 4096 // cgroups that are remembered
+	// manySockets are so many that asking by eBPF pays: loading its program takes some 20 ms.
+	manySockets = 2000
 )
 
 // owners finds whose a socket is: the process that has it open, else the cgroup in which
 // it was made. A socket that was accepted has its listener's cgroup, so where both are
 // known the process is believed.
 type owners struct {
-	match     *Match           // the only owners that are asked for, where it names any
-	processes map[uint32]Owner // by the socket's inode
+	match     *Match            // the only owners that are asked for, where it names any
+	namespace os.FileInfo       // the network namespace that is watched; nil: not known
+	processes map[uint32]*Owner // by the socket's inode
+	sockets   sockdiag.Holders
+	many      bool            // there are manySockets
+	tasks     *sockdiag.Tasks // nil: /proc is walked
+	asked     bool            // whether tasks are to be had
 	groups    map[uint64]string
 	walked    time.Duration // when the last walk began; before the watch: none was made
+	partly    bool          // processes of other network namespaces were left out of it
 	next      time.Duration // when another may be made
 }
 
-func newOwners(match *Match) *owners {
-	return &owners{match: match, processes: map[uint32]Owner{}, groups: map[uint64]string{}, walked: -1}
+func newOwners(match *Match, namespace string) *owners {
+	o := &owners{match: match, processes: map[uint32]*Owner{}, groups: map[uint64]string{}, walked: -1}
+	o.namespace, _ = os.Stat(cmp.Or(namespace, "/proc/thread-self/ns/net"))
+	return o
 }
 
 // of is the owner of a connection that was first seen open at a time. It walks /proc where no
 // walk could have found it, and not too often.
 func (o *owners) of(t *Told, opened, now time.Duration) Owner {
 	found, ok := o.processes[t.Inode]
-	if !ok && t.Inode != 0 && opened > o.walked && now >= o.next {
-		began := time.Now()
-		o.walk()
+	if !ok && t.Inode != 0 && (opened > o.walked || o.partly) && now >= o.next {
+		before, _ := socket.ProcessCPU()
+		o.walk(t.Inode)
+		after, _ := socket.ProcessCPU()
 		part := time.Duration(ownersPart)
 		if o.match.owned() {
 			part = askedPart
 		}
-		o.walked, o.next = now, now+max(ownersEvery, part*time.Since(began))
+		o.walked, o.next = now, now+max(ownersEvery, part*(after-before))
 		found, ok = o.processes[t.Inode]
 	}
-	if !ok && t.Cgroup > 1 {
-		found.Unit, found.Container = unitOf(o.group(t.Cgroup))
+	if ok {
+		return *found
 	}
-	return found
+	var owner Owner
+	if t.Cgroup > 1 {
+		owner.Unit, owner.Container = unitOf(o.group(t.Cgroup))
+	}
+	return owner
 }
 
-// walk maps the inodes of all sockets to their processes, as far as this user may look.
-// Files of processes that are not asked for are not read: those are what takes time.
-func (o *owners) walk() {
-	o.processes = map[uint32]Owner{}
+// close lets go what it asks by.
+func (o *owners) close() {
+	if o.tasks != nil {
+		_ = o.tasks.Close() // it has been read from, no more
+	}
+}
+
+// ask maps the sockets of all processes by eBPF. false: that is not to be had.
+func (o *owners) ask() bool {
+	if o.many && !o.asked {
+		o.asked = true
+		o.tasks, _ = sockdiag.OpenTasks() // where it is not permitted, or not known, /proc is walked
+	}
+	if o.tasks == nil {
+		return false
+	}
+	known := map[int]*Owner{}
+	return o.tasks.Each(func(pid int, inode uint32) {
+		owner := known[pid]
+		if owner == nil {
+			owner = describe(pid, "/proc/"+strconv.Itoa(pid))
+			known[pid] = owner
+		}
+		if o.processes[inode] == nil { // of several, the oldest
+			o.processes[inode] = owner
+		}
+	}) == nil
+}
+
+// walk maps the inodes of sockets to their processes, as far as this user may look. A process of
+// another network namespace seldom has a socket of this one: those are read only where nobody
+// else has the socket that is wanted.
+func (o *owners) walk(wanted uint32) {
+	if o.processes, o.partly = map[uint32]*Owner{}, false; o.ask() {
+		return
+	}
 	processes, err := os.ReadDir("/proc")
 	if err != nil {
 		return
 	}
+	var others []int
 	for _, p := range processes {
 		pid, err := strconv.Atoi(p.Name())
 		if err != nil {
 			continue
 		}
-		dir := "/proc/" + p.Name()
-		var owner *Owner
-		if o.match.owned() {
-			if owner = describe(pid, dir); !o.match.owner(*owner) {
-				continue
-			}
+		if in, err := os.Stat("/proc/" + p.Name() + "/ns/net"); err == nil && o.namespace != nil &&
+			!os.SameFile(in, o.namespace) {
+			others = append(others, pid)
+			continue
 		}
-		files, err := os.ReadDir(dir + "/fd")
-		if err != nil {
-			continue // another user's, or gone
-		}
-		for _, f := range files {
-			target, err := os.Readlink(dir + "/fd/" + f.Name())
-			number, isSocket := strings.CutPrefix(target, "socket:[")
-			if err != nil || !isSocket {
-				continue
-			}
-			inode, err := strconv.ParseUint(strings.TrimSuffix(number, "]"), 10, 32)
-			if err != nil {
-				continue
-			}
-			if owner == nil {
-				owner = describe(pid, dir)
-			}
-			if _, known := o.processes[uint32(inode)]; !known { // of several, the oldest
-				o.processes[uint32(inode)] = *owner
-			}
+		o.read(pid)
+	}
+	if o.processes[wanted] != nil {
+		o.partly = len(others) > 0
+		return
+	}
+	for _, pid := range others {
+		o.read(pid)
+	}
+}
+
+// read maps the sockets of one process. Files of processes that are not asked for are not read:
+// those are what takes time.
+func (o *owners) read(pid int) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	var owner *Owner
+	if o.match.owned() {
+		if owner = describe(pid, dir); !o.match.owner(*owner) {
+			return
 		}
 	}
+	// Another user's process is refused, and one may be gone: its sockets are nobody's then.
+	_ = o.sockets.Each(pid, func(inode uint32) {
+		if owner == nil {
+			owner = describe(pid, dir)
+		}
+		if o.processes[inode] == nil { // of several, the oldest
+			o.processes[inode] = owner
+		}
+	})
 }
 
 func describe(pid int, dir string) *Owner {

@@ -1,12 +1,12 @@
 package watch
 
 import (
-	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
@@ -20,36 +20,69 @@ const (
 	room    = 8 << 20 // for 6,500 ends between two looks
 
 	firstStep = 100 * time.Millisecond
+
+	mostHandshakes = 1024 // that are shared
 )
 
 // watcher is the loop's state. It runs on one goroutine.
 type watcher struct {
-	cfg     Config
-	asking  *sockdiag.Conn
-	ends    *sockdiag.Ends
-	account *Account
-	owners  *owners
-	start   time.Time
-	ids     map[uint64]sockdiag.ID // of the connections that stand
-	fast    []sockdiag.ID
-	names   map[string]string // congestion controls: one string each
-	took    time.Duration
-	unread  []string
+	cfg        Config
+	asking     *sockdiag.Conn
+	ends       *sockdiag.Ends
+	account    *Account
+	choices    uint32 // how often the fast tier was chosen
+	owners     *owners
+	start      time.Time
+	began      time.Duration // of the period
+	fast       []sockdiag.ID
+	names      map[string]string // congestion controls: one string each
+	handshakes map[transfer.Handshake]*transfer.Handshake
+	seed       maphash.Seed
+	words      []byte // what a print is of
+	took       time.Duration
+	unread     []string
 }
 
-func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
-	w := &watcher{cfg: cfg, account: NewAccount(), owners: newOwners(&cfg.Match), start: time.Now(),
-		ids: map[uint64]sockdiag.ID{}, names: map[string]string{}}
-	if err := w.open(); err != nil {
-		return err
-	}
-	defer w.close()
+func newWatcher(cfg Config) *watcher {
+	return &watcher{cfg: cfg, account: NewAccount(), owners: newOwners(&cfg.Match, cfg.Namespace), start: time.Now(),
+		names: map[string]string{}, handshakes: map[transfer.Handshake]*transfer.Handshake{}, seed: maphash.MakeSeed()}
+}
+
+// begin reads what stands before anything is shown.
+func (w *watcher) begin() error {
 	// Twice: a dump may miss a socket, which would then look as if it were born since.
 	if err := errors.Join(w.readAll(), w.dump()); err != nil {
 		return err
 	}
 	w.choose()
 	w.account.Period(func(*Connection) {})
+	w.began = w.now()
+	return nil
+}
+
+// period reads all and shows what moved since the last; nil: it goes on.
+func (w *watcher) period(each func(*View) error) error {
+	if err := w.dump(); err != nil {
+		return err
+	}
+	if each != nil {
+		if err := w.show(each); err != nil {
+			return err
+		}
+	}
+	w.choose()
+	return nil
+}
+
+func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
+	w := newWatcher(cfg)
+	if err := w.open(); err != nil {
+		return err
+	}
+	defer w.close()
+	if err := w.begin(); err != nil {
+		return err
+	}
 	tick := time.NewTicker(cfg.Sample)
 	defer tick.Stop()
 	// Of a whole span the first dumps follow soon, the next after twice the time: what begins
@@ -58,13 +91,14 @@ func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
 	if cfg.Cumulative {
 		step = min(firstStep, step)
 	}
-	began, next := w.now(), w.now()+step
+	next := w.now() + step
 	for {
 		over := false
 		select {
 		case <-ctx.Done():
 			over = true
 		case <-tick.C:
+			over = w.namespaceLeft()
 		}
 		if err := w.sample(); err != nil {
 			return err
@@ -73,19 +107,16 @@ func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
 		if !over && now < next {
 			continue
 		}
-		if err := w.dump(); err != nil {
-			return err
+		show := each
+		if cfg.Cumulative && !over { // of a whole span, the last view is the one
+			show = nil
 		}
-		if over || !cfg.Cumulative { // of a whole span, the last view is the one
-			if err := w.show(began, each); err != nil {
-				return err
-			}
-			began = w.now()
+		if err := w.period(show); err != nil {
+			return err
 		}
 		if over {
 			return ctx.Err()
 		}
-		w.choose()
 		step = min(2*step, cfg.Every)
 		for next <= w.now() {
 			next += step
@@ -93,14 +124,30 @@ func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
 	}
 }
 
-// show calls each with what was seen since a period began.
-func (w *watcher) show(began time.Duration, each func(*View) error) (err error) {
+// namespaceLeft says that the process has ended through which another network namespace was entered,
+// and that it was so until now. What asks there keeps that namespace alive, so it must not stay.
+func (w *watcher) namespaceLeft() bool {
+	if w.cfg.Namespace == "" {
+		return false
+	}
+	now, err := os.Stat(w.cfg.Namespace)
+	if err == nil && (w.owners.namespace == nil || os.SameFile(now, w.owners.namespace)) {
+		return false
+	}
+	w.unread = append(w.unread, fmt.Sprintf("what came after %.1f s: the process had ended that its network "+
+		"namespace was entered by", w.now().Seconds()))
+	return true
+}
+
+// show calls each with what was seen since the period began, and begins the next.
+func (w *watcher) show(each func(*View) error) (err error) {
 	now := w.now()
-	v := &View{At: now, Length: now - began, Took: w.took, Unread: w.unread}
+	v := &View{At: now, Length: now - w.began, Took: w.took, Unread: w.unread}
 	w.account.look(v, &w.cfg, w.owner)
 	if v.Lost, err = w.ends.Dropped(); err != nil {
 		return err
 	}
+	w.began = now
 	return each(v)
 }
 
@@ -132,6 +179,7 @@ func (w *watcher) open() (err error) {
 func (w *watcher) close() {
 	w.asking.Close()
 	w.ends.Close()
+	w.owners.close()
 }
 
 func (w *watcher) now() time.Duration { return time.Since(w.start) }
@@ -152,10 +200,41 @@ func (w *watcher) told(s *sockdiag.Socket, at time.Duration) Told {
 		}
 		t.Congestion = name
 	}
-	t.Sample = transfer.Sample{At: at}
+	t.Sample.At = at
 	socket.DecodeLinux(s.Info, &t.Sample)
-	t.Reordered = socket.ReorderedLinux(s.Info)
+	t.Answered = socket.AnsweredLinux(s.Info)
+	t.Reordered, t.MaxPacingBps = socket.ReorderedLinux(s.Info), socket.MaxPacingLinux(s.Info)
+	if closedByPeer(s) {
+		t.closedByPeer()
+	}
 	return t
+}
+
+// closedByPeer says whether the peer's FIN is known to have come: by the state, or at an end,
+// which tells none, by a byte in the queue that nobody took. There the FIN is counted
+// (tcp_diag_get_info, net/ipv4/tcp_diag.c) when it came after the program had closed, or was
+// not read up to.
+func closedByPeer(s *sockdiag.Socket) bool {
+	switch s.State {
+	case sockdiag.CloseWait, sockdiag.LastAck, sockdiag.Closing:
+		return true
+	case sockdiag.Closed:
+		return s.ReadQueue == 1
+	}
+	return false
+}
+
+// print is a number for all that the kernel said of a connection but the times since this and
+// that, which grow by themselves. Two dumps in which it is the same told the same. It is not 0.
+func (w *watcher) print(s *sockdiag.Socket) uint64 {
+	b := socket.AgelessLinux(w.words[:0], s.Info)
+	b = append(b, byte(s.State))
+	for _, n := range [...]uint32{s.ReadQueue, s.WriteQueue, s.Inode, s.Memory.SendQueued, s.Memory.SendBuffer,
+		s.Memory.ReceiveBuffer} {
+		b = binary.NativeEndian.AppendUint32(b, n)
+	}
+	w.words = b
+	return max(maphash.Bytes(w.seed, b), 1)
 }
 
 // dump reads every connection, after the ends that came before it.
@@ -164,6 +243,7 @@ func (w *watcher) dump() error {
 		return err
 	}
 	began := w.now()
+	w.account.Dumping(began)
 	if err := w.readAll(); err != nil {
 		return err
 	}
@@ -172,11 +252,6 @@ func (w *watcher) dump() error {
 		return err
 	}
 	w.account.Dumped(began)
-	for cookie := range w.ids {
-		if w.account.Open(cookie) == nil {
-			delete(w.ids, cookie)
-		}
-	}
 	return nil
 }
 
@@ -190,14 +265,18 @@ func (w *watcher) readAll() error {
 		if len(s.Info) == 0 {
 			return
 		}
-		t := w.told(s, w.now())
+		at, print := w.now(), w.print(s)
+		if w.account.Still(s.Cookie, print, at) {
+			return
+		}
+		t := w.told(s, at)
 		if !w.cfg.Match.socket(&t) {
 			return
 		}
 		c := w.account.Read(t)
+		c.print = print
 		if c.Handshake == nil {
-			c.Handshake = socket.HandshakeLinux(s.Info)
-			w.ids[s.Cookie] = s.ID()
+			c.Handshake, c.id = w.handshake(s), s.ID()
 		}
 	})
 	if err != nil {
@@ -213,71 +292,45 @@ func (w *watcher) takeEnds() error {
 			return
 		}
 		// One that was followed is, whatever its end says: a socket that its program reset
-		// (SO_LINGER of 0) has no far end any more.
-		if t := w.told(s, w.now()); w.account.Knows(t.Cookie) || w.cfg.Match.socket(&t) {
-			if c := w.account.End(t); c != nil && c.Handshake == nil {
-				c.Handshake = socket.HandshakeLinux(s.Info)
-			}
-			delete(w.ids, s.Cookie)
-		}
-	})
-}
-
-// sample looks up the connections of the fast tier.
-func (w *watcher) sample() error {
-	if err := w.takeEnds(); err != nil || len(w.fast) == 0 {
-		return err
-	}
-	_, err := w.asking.Look(w.fast, askFast, func(s *sockdiag.Socket) {
-		c := w.account.Open(s.Cookie)
-		if c == nil || len(s.Info) == 0 {
-			return
-		}
+		// (SO_LINGER of 0) has no far end any more. Neither has a listener, which never had a path.
 		t := w.told(s, w.now())
-		w.account.Read(t)
-		c.sampled(c.Told, w.cfg.Window)
-	})
-	return err
-}
-
-// choose takes the connections into the fast tier that have moved most since it was called
-// last; at first, and among those that moved nothing, in their lives.
-func (w *watcher) choose() {
-	type candidate struct {
-		c            *Connection
-		moved, total int64
-	}
-	var all []candidate
-	for cookie := range w.ids {
-		c := w.account.Open(cookie)
-		if c == nil {
-			continue
-		}
-		if w.cfg.Match.owned() {
-			if c.Owner = w.owner(c); !w.cfg.Match.owner(c.Owner) {
-				continue
+		if !w.account.Knows(t.Cookie) {
+			if !w.cfg.Match.socket(&t) || t.Remote.Port() == 0 && socket.HandshakeLinux(s.Info).PathMTU == 0 {
+				return
 			}
 		}
-		total := c.Sample.Acked + c.Sample.Received
-		all = append(all, candidate{c, total - c.carried, total})
-		c.carried = total
-	}
-	slices.SortFunc(all, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.moved, a.moved), cmp.Compare(b.total, a.total), cmp.Compare(a.c.Cookie, b.c.Cookie))
-	})
-	w.fast = w.fast[:0]
-	for i := range all {
-		if i < mostSampled {
-			w.fast = append(w.fast, w.ids[all[i].c.Cookie])
-		} else {
-			all[i].c.window = nil
+		if c := w.account.End(t); c != nil && c.Handshake == nil {
+			c.Handshake = w.handshake(s)
 		}
+	})
+}
+
+// handshake is what the connection's settled. Most connections' are alike, and share one.
+func (w *watcher) handshake(s *sockdiag.Socket) *transfer.Handshake {
+	h := socket.HandshakeLinux(s.Info)
+	if shared := w.handshakes[*h]; shared != nil {
+		return shared
 	}
+	if len(w.handshakes) >= mostHandshakes {
+		clear(w.handshakes)
+	}
+	w.handshakes[*h] = h
+	return h
+}
+
+// matches says whether a connection is one of the owner that is asked for.
+func (w *watcher) matches(c *Connection) bool {
+	if !w.cfg.Match.owned() {
+		return true
+	}
+	c.Owner = w.owner(c)
+	return w.cfg.Match.owner(c.Owner)
 }
 
 func (w *watcher) owner(c *Connection) Owner {
 	if c.Owner != (Owner{}) {
 		return c.Owner
 	}
+	w.owners.many = w.account.Len() >= manySockets
 	return w.owners.of(&c.Told, c.opened, w.now())
 }

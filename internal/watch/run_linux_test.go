@@ -3,9 +3,14 @@ package watch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,94 +55,6 @@ func info(t *testing.T, c *net.TCPConn) (i *unix.TCPInfo) {
 		t.Fatal(err)
 	}
 	return i
-}
-
-// TestHalfClosedAndCutOff: what is sent on a connection whose other direction is closed, and
-// what a reset cuts off, is counted to the byte.
-func TestHalfClosedAndCutOff(t *testing.T) {
-	l := listen(t)
-	port := uint16(l.Addr().(*net.TCPAddr).Port)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	views := make(chan View)
-	done := make(chan error, 1)
-	go func() {
-		done <- Run(ctx, Config{Match: Match{Ports: []uint16{port}, Local: true}, Every: 100 * time.Millisecond,
-			Sample: 20 * time.Millisecond}, func(v *View) error {
-			select {
-			case views <- *v:
-			case <-ctx.Done():
-			}
-			return nil
-		})
-	}()
-	until := func(what string, is func(v *View) bool) (v View) {
-		t.Helper()
-		for {
-			select {
-			case v = <-views:
-				if is(&v) {
-					return v
-				}
-			case err := <-done:
-				t.Fatalf("%s: the watch ended: %v", what, err)
-			}
-		}
-	}
-	until("the first", func(*View) bool { return true })
-
-	// The client has said all and listens: it is in FIN-WAIT-2, its server in CLOSE-WAIT.
-	client, server := loop(t, l)
-	if _, err := client.Write(make([]byte, 1000)); err != nil {
-		t.Fatal(err)
-	}
-	if err := client.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := io.Copy(io.Discard, server); n != 1000 || err != nil {
-		t.Fatal(n, err)
-	}
-	until("half closed", func(v *View) bool { return v.Standing == 2 && v.Totals.Sent == 1000 })
-	const answer = int64(300_000)
-	go server.Write(make([]byte, answer))
-	if _, err := io.ReadFull(client, make([]byte, answer)); err != nil {
-		t.Fatal(err)
-	}
-	half := until("an answer", func(v *View) bool { return v.Totals.Sent == 1000+answer })
-	if half.Standing != 2 {
-		t.Errorf("%d stand", half.Standing)
-	}
-	server.Close()
-	client.Close()
-	until("both ended", func(v *View) bool { return v.Standing == 0 })
-
-	// A reset in the middle: what the server never took is not counted.
-	client, server = loop(t, l)
-	until("it stands", func(v *View) bool { return v.Standing == 2 })
-	client.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
-	if _, err := client.Write(make([]byte, 64<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Fatalf("the server reads nothing, and yet: %v", err)
-	}
-	acked := int64(info(t, client).Bytes_acked) - 1 // the SYN
-	want := 1000 + answer + acked
-	until("all that was taken is seen", func(v *View) bool { return v.Totals.Sent == want })
-	client.SetLinger(0)
-	client.Close()
-	last := until("reset", func(v *View) bool { return v.Standing == 0 })
-	// The client's socket was emptied when it was reset, and the server's is still open.
-	if last.Totals.Sent != want || last.Totals.Closed != 2 || last.Totals.Unfinished != 2 || last.Lost != 0 {
-		t.Errorf("%+v, %d lost; want %d sent", last.Totals, last.Lost, want)
-	}
-	received := last.Totals.Received
-	server.Close() // what it took is not counted again
-	for range 3 {
-		last = until("closed", func(*View) bool { return true })
-	}
-	if last.Totals.Sent != want || last.Totals.Received != received || last.Totals.Opened != 4 {
-		t.Errorf("after the server closed: %+v, before it had received %d", last.Totals, received)
-	}
-	stop()
-	<-done
 }
 
 // TestWhySeesWhatBeginsJustAfter: of a whole span, a connection that begins after the first
@@ -191,4 +108,78 @@ func TestWhySeesWhatBeginsJustAfter(t *testing.T) {
 		}
 	}
 	t.Errorf("the one that pours is not sampled: %+v", view.Seen)
+}
+
+// TestANamespaceIsLetGo: a watch of another network namespace ends with the process that it was
+// entered by, says so, and leaves nothing open that would keep the namespace alive.
+func TestANamespaceIsLetGo(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root of the host may enter other namespaces")
+	}
+	child := exec.Command("sleep", "60")
+	child.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end := sync.OnceFunc(func() {
+		child.Process.Kill()
+		child.Wait()
+	})
+	defer end()
+	path := fmt.Sprintf("/proc/%d/ns/net", child.Process.Pid)
+	sockets := func() (n int) {
+		files, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if name, err := os.Readlink("/proc/self/fd/" + f.Name()); err == nil && strings.HasPrefix(name, "socket:") {
+				n++
+			}
+		}
+		return n
+	}
+	before := sockets()
+	var last View
+	err := Run(t.Context(), Config{Namespace: path, Every: 100 * time.Millisecond, Sample: 20 * time.Millisecond},
+		func(v *View) error {
+			end()
+			last = *v
+			return nil
+		})
+	if err != nil || !strings.Contains(strings.Join(last.Unread, "; "), "had ended") {
+		t.Errorf("%v: %+v", err, last)
+	}
+	if n := sockets(); n != before {
+		t.Errorf("%d sockets are open, %d were", n, before)
+	}
+	if err := Run(t.Context(), Config{Namespace: path}, nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the namespace of a process that has ended: %v", err)
+	}
+}
+
+// TestOwnersByBothWays: what eBPF tells of whose a socket is, is what /proc tells.
+func TestOwnersByBothWays(t *testing.T) {
+	client, _ := loop(t, listen(t))
+	raw, err := client.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stat unix.Stat_t
+	if err := raw.Control(func(fd uintptr) { err = unix.Fstat(int(fd), &stat) }); err != nil {
+		t.Fatal(err)
+	}
+	said := map[bool]Owner{}
+	for _, many := range []bool{false, true} {
+		o := newOwners(&Match{}, "")
+		defer o.close()
+		o.many = many
+		said[many] = o.of(&Told{Inode: uint32(stat.Ino)}, 0, time.Second)
+		if many && o.tasks == nil {
+			t.Log("eBPF is not to be had here")
+		}
+	}
+	if said[true] != said[false] || said[true].PID != os.Getpid() {
+		t.Errorf("by /proc %+v, by eBPF %+v", said[false], said[true])
+	}
 }

@@ -26,25 +26,25 @@ type Config struct {
 	Every time.Duration
 	// Sample is the time between two samples of the connections that matter; 0 is 50 ms.
 	Sample time.Duration
+	// Sampled is how many connections are sampled between the dumps, the heaviest; 0 is 64, which
+	// take some 0.6 % of a core at 50 ms. Below 0 none is: all are judged by the clocks alone.
+	Sampled int
 	// Window is how far back the live judge looks; 0 is ten seconds.
 	Window time.Duration
 	// Cumulative makes one view of all the time until the watch ends.
 	Cumulative bool
 	// Namespace is the network namespace to look into, as /proc/PID/ns/net; "" is this
-	// process's. Another one needs CAP_SYS_ADMIN.
+	// process's. Another one needs CAP_SYS_ADMIN, and is let go when that process has ended.
 	Namespace string
 	// Anonymize replaces the addresses of what is shown by made-up ones.
 	Anonymize bool
 }
 
-// mostSampled is how many connections are sampled between the dumps: 64 look-ups every
-// 50 ms take some 0.6 % of a core.
-const mostSampled = 64
-
 func (c Config) complete() Config {
 	c.Every = cmp.Or(c.Every, 2*time.Second)
 	c.Sample = cmp.Or(c.Sample, 50*time.Millisecond)
 	c.Window = cmp.Or(c.Window, 10*time.Second)
+	c.Sampled = cmp.Or(c.Sampled, 64)
 	return c
 }
 
@@ -105,8 +105,9 @@ type View struct {
 	Shifts []paths.Event
 }
 
-// Run watches until ctx ends or each answers an error, which it then returns. Each is
-// called once a period, and once more when ctx ends; with Config.Cumulative only then.
+// Run watches until ctx ends or each answers an error, which it then returns, or until the
+// process of Config.Namespace has ended. Each is called once a period, and once more at the
+// end; with Config.Cumulative only then.
 func Run(ctx context.Context, cfg Config, each func(*View) error) error {
 	cfg = cfg.complete()
 	if err := cfg.check(); err != nil {
@@ -122,25 +123,35 @@ func (a *Account) look(v *View, cfg *Config, owner func(*Connection) Owner) {
 		a.names = newPseudonyms()
 	}
 	if cfg.Cumulative {
-		walk = a.All
+		walk = a.moved
+	}
+	if v.Matched = len(a.open) + len(a.ended); m.owned() {
+		v.Matched = 0
+		a.all(func(c *Connection) {
+			if c.Owner = owner(c); m.owner(c.Owner) {
+				v.Matched++
+			}
+		})
 	}
 	walk(func(c *Connection) {
-		if m.owned() {
-			c.Owner = owner(c)
-			if !m.owner(c.Owner) {
-				return
-			}
+		if m.owned() && !m.owner(c.Owner) {
+			return
 		}
-		v.Matched++
-		seen := Seen{Connection: c}
-		for _, d := range []transfer.Direction{transfer.Up, transfer.Down} {
-			if f := c.flow(d); f.Bytes > 0 {
-				seen.Flows = append(seen.Flows, f)
-			}
+		sent, received := c.sentSince(&c.mark), c.Sample.Received-c.mark.Received
+		bytes := max(sent, 0) + max(received, 0)
+		unsent, unread := sent == 0 && c.stuck(transfer.Up), received == 0 && c.stuck(transfer.Down)
+		if bytes == 0 && !unsent && !unread { // it was told of, and nothing moved
+			return
 		}
-		slices.SortStableFunc(seen.Flows, func(a, b Flow) int { return cmp.Compare(b.Bytes, a.Bytes) })
-		if bytes := seen.Bytes(); bytes > 0 && float64(bytes)*8 >= m.MinBps*v.Length.Seconds() {
-			seen.Signs = c.signs()
+		if float64(bytes)*8 >= m.MinBps*v.Length.Seconds() {
+			seen := Seen{Connection: c, Signs: c.signs()}
+			if sent > 0 || unsent {
+				seen.Flows = append(seen.Flows, c.flow(transfer.Up))
+			}
+			if received > 0 || unread {
+				seen.Flows = append(seen.Flows, c.flow(transfer.Down))
+			}
+			slices.SortStableFunc(seen.Flows, func(a, b Flow) int { return cmp.Compare(b.Bytes, a.Bytes) })
 			if c.Owner = owner(c); a.names != nil {
 				seen.Connection = a.names.connection(c)
 			}
@@ -165,29 +176,30 @@ func (c *Connection) flow(d transfer.Direction) Flow {
 		f.Bytes, f.Offered = c.Sample.Received-c.mark.Received, c.Sample.ReceiveWnd
 	}
 	switch {
-	case f.Bytes < least:
+	case f.Bytes < least && (f.Bytes > 0 || !c.stuck(d)):
 		f.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.TooLittleWatched,
 			Values: verdict.Values{"bytes": float64(max(f.Bytes, 0))}})
-	case len(c.window) >= fewestSamples:
+	case len(c.window.of) >= fewestSamples:
 		f.Verdict, f.Sampled = fine(c, sends), true
 	case sends:
-		f.Verdict = coarse(&c.mark, &c.Sample)
+		f.Verdict = coarse(&c.mark, &c.Sample, c.tally)
 	default:
-		f.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.SenderUnseen},
-			append([]verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow,
-				verdict.ReceiverApplication}, network...)...)
+		f.Verdict = c.tally.unseenSender()
 	}
 	return f
 }
 
-// sampled adds a look-up's answer to the connection's window.
-func (c *Connection) sampled(t Told, window time.Duration) {
-	c.window = append(c.window, t)
-	old := 0
-	for old < len(c.window)-1 && t.Sample.At-c.window[old].Sample.At > window {
-		old++
+// stuck says, of a direction in which nothing got through in the period, that something was to:
+// what was sent was not acknowledged, or what had come was not read.
+func (c *Connection) stuck(d transfer.Direction) bool {
+	switch span := c.Sample.At - c.mark.At; {
+	case span <= 0 || !c.Established:
+		return false
+	case d == transfer.Up:
+		return c.Unacked > 0 && c.Sample.Busy-c.mark.Busy >= time.Duration(stuckShare*float64(span))
 	}
-	if old > len(c.window)/4 { // not at every sample
-		c.window = append(c.window[:0:0], c.window[old:]...)
-	}
+	return c.tally.readings > 0 && c.tally.unread == c.tally.readings
 }
+
+// stuckShare is the share of a period in which something must have been outstanding.
+const stuckShare = 0.9

@@ -63,8 +63,10 @@ func (s *Server) answer(make func(r *http.Request) (any, error)) http.HandlerFun
 	}
 }
 
-func (s *Server) header(kind string) record.Header {
-	return record.Header{Schema: "fullpipe/" + kind + "/v1", Version: s.cfg.Version, StartedAt: time.Now().UTC()}
+func (s *Server) header(kind string) record.Header { return header(s.cfg.Version, kind) }
+
+func header(version, kind string) record.Header {
+	return record.Header{Schema: "fullpipe/" + kind + "/v1", Version: version, StartedAt: time.Now().UTC()}
 }
 
 func (s *Server) paths(r *http.Request) (*record.Paths, error) {
@@ -156,13 +158,12 @@ func (s *Server) compare(r *http.Request) (*record.Difference, error) {
 	return report.Difference(s.header("difference"), both[0], both[1]), nil
 }
 
-// document is a kept one with its samples.
+// document is a kept one with its samples and labels.
 func (s *Server) document(r *http.Request, id string) (record.Document, error) {
-	doc, samples, err := s.kept(r, id)
-	if err != nil {
-		return nil, err
+	if !identifier.MatchString(id) {
+		return nil, store.ErrNotFound
 	}
-	return record.Decode(doc, samples)
+	return s.cfg.History.Document(r.Context(), id)
 }
 
 // label names a property of a result, or takes it away.
@@ -230,12 +231,15 @@ func number(q url.Values, name string, usual, most int) (int, error) {
 // fail answers an error: what it was, and what to try.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var own *asked
+	var away *store.Unavailable
 	switch {
 	case errors.As(err, &own):
 		s.refuse(w, r, own.status, err.Error(), own.remedy)
 	case errors.Is(err, store.ErrNotFound):
 		s.refuse(w, r, http.StatusNotFound, "no such path or result is kept", "")
 	case r.Context().Err() != nil: // who asked has gone
+	case errors.As(err, &away):
+		s.refuse(w, r, http.StatusServiceUnavailable, err.Error(), "again once that server runs")
 	default:
 		s.refuse(w, r, http.StatusInternalServerError, err.Error(), "")
 	}
@@ -244,7 +248,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 // codes are the errors' names for programs, as in docs/exit-status.md where there is one.
 var codes = map[int]string{http.StatusBadRequest: "usage", http.StatusUnauthorized: "not-permitted",
 	http.StatusForbidden: "not-permitted", http.StatusNotFound: "not-found", http.StatusTooManyRequests: "busy",
-	http.StatusServiceUnavailable: "busy", http.StatusNotImplemented: "not-supported"}
+	http.StatusConflict: "busy", http.StatusServiceUnavailable: "busy", http.StatusNotImplemented: "not-supported"}
 
 // refuse says what is not done and what to try: to programs as JSON, to others as a page.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, what, remedy string) {
@@ -252,11 +256,16 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, what
 		s.render(w, r, status, "refused", map[string]string{"What": what, "Try": remedy})
 		return
 	}
+	writeRefusal(w, s.cfg.Version, status, what, remedy)
+}
+
+func writeRefusal(w http.ResponseWriter, version string, status int, what, remedy string) {
 	code := codes[status]
 	if code == "" {
 		code = "failed"
 	}
-	doc := record.CommandFailed{Header: s.header("ui"), Error: &record.Failure{Code: code, Message: what, Try: remedy}}
+	doc := record.CommandFailed{Header: header(version, "ui"),
+		Error: &record.Failure{Code: code, Message: what, Try: remedy}}
 	text, err := json.Marshal(doc)
 	if err != nil {
 		http.Error(w, what, status)

@@ -12,7 +12,7 @@ import (
 // Role says what somebody may do.
 type Role int
 
-// A viewer reads; an operator may label results as well.
+// A viewer reads; an operator may label results and test paths as well.
 const (
 	Nobody Role = iota
 	Viewer
@@ -56,7 +56,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.Encrypted {
 		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, mostForm)
+	r.Body = http.MaxBytesReader(w, r.Body, map[bool]int64{true: mostTold, false: mostForm}[isResult(r.URL.Path)])
 	if !s.cfg.Ours(r.Host) {
 		s.refuse(w, r, http.StatusMisdirectedRequest, "this is not the server of that name",
 			"ask by the address that fullpipe ui printed")

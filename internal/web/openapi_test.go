@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
 var update = flag.Bool("update", false, "write openapi.json")
@@ -45,6 +47,12 @@ var routes = map[string]described{
 		call: "/api/v1/runs/ID/labels/site?value=Bern"},
 	"DELETE /api/v1/runs/{id}/labels/{name}": {summary: "take a label away; operators may", answers: &record.History{},
 		call: "/api/v1/runs/ID/labels/site"},
+	"POST /api/v1/paths/{key}/retest": {summary: "test a path as its results were measured, one at a time; operators may",
+		answers: &record.PageTest{}, call: "/api/v1/paths/KEY/retest"},
+	"GET /api/v1/retest": {summary: "how far that test is, a retest document at each news and its end, as " +
+		"server-sent events", text: "text/event-stream", call: "/api/v1/retest"},
+	"DELETE /api/v1/retest": {summary: "stop the test that runs; operators may", answers: &record.PageTest{},
+		call: "/api/v1/retest"},
 	"GET /api/v1/compare": {summary: "two results beside each other", answers: &record.Difference{},
 		takes: []string{"first|string|the id of a result", "second|string|the id of another"},
 		call:  "/api/v1/compare?first=ID&second=ID"},
@@ -129,7 +137,9 @@ func description(t *testing.T) map[string]any {
 // TestOpenAPIIsWhatIsServed holds the description to the routes, to the documents' types and
 // to what is answered.
 func TestOpenAPIIsWhatIsServed(t *testing.T) {
-	s, id, key := served(t, Config{Operator: "operator's token"})
+	s, id, key := served(t, Config{Operator: "operator's token", Tests: &Tests{
+		May: func(context.Context, store.Series) error { return nil },
+		Run: func(context.Context, store.Series, func(TestNews)) error { return nil }}})
 	got, want := slices.Sorted(maps.Keys(routes)), slices.Sorted(maps.Keys(s.api()))
 	if !slices.Equal(got, want) {
 		t.Errorf("described are %v, served %v", got, want)

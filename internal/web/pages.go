@@ -28,6 +28,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 		}
 		return units.Rate(*v).String()
 	},
+	"secs": text.SecondsText,
 	"seconds": func(v *float64) string {
 		if v == nil {
 			return "–"
@@ -61,6 +62,8 @@ type view struct {
 	Version  string
 	Note     string
 	Data     any
+	Tests    bool // there is a test from a browser
+	Public   bool // and nothing else
 }
 
 // door is the way in, for who is not.
@@ -79,9 +82,13 @@ func (s *Server) door(w http.ResponseWriter, r *http.Request, status int, what s
 // render writes a page, harmless and in one piece.
 func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
 	v := visitorOf(r.Context())
+	writePage(w, r, status, name, view{Base: v.base, Here: name, Operator: v.role >= Operator, Version: s.cfg.Version,
+		Note: s.cfg.Note, Data: data, Tests: s.cfg.Speed != nil})
+}
+
+func writePage(w http.ResponseWriter, r *http.Request, status int, name string, v view) {
 	var page bytes.Buffer
-	if err := templates.ExecuteTemplate(&page, name+".html", view{v.base, name, v.role >= Operator, s.cfg.Version,
-		s.cfg.Note, data}); err != nil {
+	if err := templates.ExecuteTemplate(&page, name+".html", v); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -105,18 +112,29 @@ func page[T any](s *Server, name string, make func(r *http.Request) (T, error)) 
 	}
 }
 
-// routes are what those who are in may ask for.
-func (s *Server) routes() *http.ServeMux {
-	mux := http.NewServeMux()
+func staticFiles() http.Handler {
 	files, err := fs.Sub(static, "static")
 	if err != nil {
 		panic(err) // the directory is part of the program
 	}
-	mux.Handle("GET /static/", http.StripPrefix("/static/", http.FileServerFS(files)))
+	return http.StripPrefix("/static/", http.FileServerFS(files))
+}
+
+// routes are what those who are in may ask for.
+func (s *Server) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.Handle("GET /static/", staticFiles())
+	if s.cfg.Speed != nil {
+		s.cfg.Speed.mount(mux, func(w http.ResponseWriter, r *http.Request, name string, data any) {
+			s.render(w, r, http.StatusOK, name, data)
+		}, s.refuse)
+	}
 	mux.HandleFunc("GET /static/diagnose.js", runScript)
 	mux.HandleFunc("GET /runs/{id}/style.css", s.runStyle)
 	mux.HandleFunc("GET /{$}", page(s, "grid", s.grid))
 	mux.HandleFunc("GET /paths/{key}", page(s, "series", s.series))
+	mux.HandleFunc("POST /paths/{key}/retest", s.operators(s.testForm(s.beginTest)))
+	mux.HandleFunc("POST /paths/{key}/retest/stop", s.operators(s.testForm(s.stopTest)))
 	mux.HandleFunc("GET /runs/{id}", s.runPage)
 	mux.HandleFunc("POST /runs/{id}/label", s.operators(s.labelForm))
 	mux.HandleFunc("GET /compare", page(s, "compare", s.comparePage))
@@ -141,6 +159,9 @@ func (s *Server) api() map[string]http.HandlerFunc {
 		"PUT /api/v1/runs/{id}/labels/{name}":    s.operators(s.answer(s.label)),
 		"DELETE /api/v1/runs/{id}/labels/{name}": s.operators(s.answer(s.label)),
 		"GET /api/v1/compare":                    s.answer(func(r *http.Request) (any, error) { return s.compare(r) }),
+		"POST /api/v1/paths/{key}/retest":        s.operators(s.answer(s.beginTest)),
+		"GET /api/v1/retest":                     s.streamTest,
+		"DELETE /api/v1/retest":                  s.operators(s.answer(s.stopTest)),
 		"GET /api/v1/live":                       s.stream,
 		"GET /api/v1/openapi.json":               s.answer(func(*http.Request) (any, error) { return openapi, nil }),
 	}

@@ -18,7 +18,8 @@ import (
 )
 
 // inline is what the policy would not let through, and what would ask another host.
-var inline = regexp.MustCompile(`(?i)<script(?: type="module")?>|<style| style=|javascript:|(?:src|href)="(?:https?:)?//`)
+var inline = regexp.MustCompile(`(?i)<script(?: type="module")?>|<style| style=|javascript:|` +
+	`(?:src|href)="(?:https?:)?//`)
 
 // TestPagesAreInert asks for every page, of results of every kind whose texts are markup
 // and turn lines round: nothing inline, nothing from elsewhere, no character that a browser

@@ -72,6 +72,35 @@ type seriesView struct {
 	Span       string // of the spans that can be chosen
 	Older      string // the query of what is older; "" is none
 	Data       string // the query of the API for the same runs
+	Retest     *retestView
+}
+
+// retestView is what an operator's page of a path says of testing it.
+type retestView struct {
+	Why string // it cannot be tested
+	// Other and Now are the test that runs, of another path or of this one.
+	Other, Now *record.PageTest
+	Last       *record.PageTest // of this path, which did not end with a result
+}
+
+func (s *Server) retestView(r *http.Request, p store.Series) *retestView {
+	if visitorOf(r.Context()).role < Operator {
+		return nil
+	}
+	now := s.retests.now()
+	v := &retestView{}
+	switch ours := now.PathKey == p.Path; {
+	case now.State == record.TestRuns && ours:
+		v.Now = &now
+		return v
+	case now.State == record.TestRuns:
+		v.Other = &now
+		return v
+	case ours && now.State != record.TestIsDone:
+		v.Last = &now
+	}
+	v.Why = s.mayTest(r, p)
+	return v
 }
 
 type seriesDirection struct {
@@ -100,6 +129,7 @@ func (s *Server) series(r *http.Request) (*seriesView, error) {
 	if back, known := spans[q.Get("span")]; known { // before the newest: a path that rests is shown all the same
 		v.Span, page.Since = q.Get("span"), v.Path.Newest.Add(-back)
 	}
+	v.Retest = s.retestView(r, v.Path)
 	runs, err := s.cfg.History.Of(r.Context(), v.Path.Path, page)
 	if err != nil {
 		return nil, err

@@ -27,6 +27,10 @@ type Config struct {
 	Encrypted bool
 	// Watch follows this host's connections and calls each once a period; nil: it cannot.
 	Watch func(ctx context.Context, each func(*record.Watch)) error
+	// Tests tests paths again; nil: that is not offered.
+	Tests *Tests
+	// Speed is the test from a browser; nil: there is none.
+	Speed *Speed
 	// Note stands on every page; "" is none.
 	Note string
 }
@@ -39,6 +43,7 @@ type Server struct {
 	failures limiter // tries of strangers, by address
 	requests limiter // of who is in, by session or address
 	live     *live
+	retests  *retests
 
 	mu       sync.Mutex // guards sessions
 	sessions map[string]*session
@@ -49,9 +54,13 @@ func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, cross: http.NewCrossOriginProtection(), sessions: map[string]*session{},
 		failures: limiter{every: 6 * time.Second, burst: 10}, requests: limiter{every: 20 * time.Millisecond, burst: 200}}
 	s.live = newLive(cfg.Watch)
+	s.retests = newRetests(cfg.Tests, s.header("retest"))
 	s.inside = s.routes()
 	return s
 }
 
-// Close ends the live view and whoever follows it.
-func (s *Server) Close() { s.live.close() }
+// Close ends the live view, whoever follows it, and a test that runs.
+func (s *Server) Close() {
+	s.live.close()
+	s.retests.close()
+}

@@ -32,11 +32,12 @@ type Config struct {
 	// Test carries out one test and keeps its result. With an error there may be a result,
 	// of what was measured or could not be kept.
 	Test func(context.Context, Order) (*recheck.Result, error)
-	// Load rebuilds a path from what is kept, and says when it was visited last; zero: never.
-	Load func(ctx context.Context, peer string) (p *recheck.Path, last time.Time, err error)
+	// Load rebuilds a path from what is kept.
+	Load func(ctx context.Context, peer string) (Past, error)
 	// Spent is what all tests took since a time, of all far ends, those of this process too.
 	Spent func(ctx context.Context, since time.Time) (recheck.Cost, error)
-	// Lock keeps other processes from testing a far end until unlock; nil: another one does.
+	// Lock keeps other processes from testing a far end, and from telling of it, until unlock;
+	// nil: another one does.
 	Lock func(peer string) (unlock func(), err error)
 	// Tell is told of each visit, also of one that was not made.
 	Tell func(context.Context, recheck.Visit)
@@ -44,6 +45,15 @@ type Config struct {
 	Now   func() time.Time
 	Sleep func(context.Context, time.Duration) error
 	Draw  func() float64 // exponential variates of mean 1
+}
+
+// Past is what is kept of a far end.
+type Past struct {
+	Path *recheck.Path
+	Last time.Time // of the newest scheduled visit; zero: none
+	// Untold are visits whose events nobody was told of, since the process that made them ended
+	// between keeping and telling. It is only known while the far end is locked.
+	Untold []recheck.Visit
 }
 
 // busyTries is how often a visit is put off by change.Soon where another process tests the
@@ -119,12 +129,22 @@ func sleep(ctx context.Context, d time.Duration) error {
 // begin loads a far end's past. Who was visited lately is not visited at once because a
 // process was started again.
 func (r *run) begin(ctx context.Context, f *far) error {
-	now := r.Now()
-	path, last, err := r.Load(ctx, f.peer)
+	unlock, err := r.Lock(f.peer)
 	if err != nil {
 		return err
 	}
-	f.path, f.next = path, now
+	past, err := r.Load(ctx, f.peer)
+	if err == nil && unlock != nil { // else whoever holds the lock tells
+		r.late(ctx, f, past)
+	}
+	if unlock != nil {
+		unlock()
+	}
+	if err != nil {
+		return err
+	}
+	now, last := r.Now(), past.Last
+	f.path, f.next = past.Path, now
 	if r.Once {
 		return nil
 	}
@@ -136,6 +156,14 @@ func (r *run) begin(ctx context.Context, f *far) error {
 	}
 	f.next = r.Schedule.Quiet.Advance(f.next, 0)
 	return nil
+}
+
+// late tells of what could not be told when it was found.
+func (r *run) late(ctx context.Context, f *far, past Past) {
+	for _, v := range past.Untold {
+		v.Path, v.Late = past.Path, true
+		r.Tell(context.WithoutCancel(ctx), v)
+	}
 }
 
 // earliest is who is due first, and which directions are tested again; nil: a scheduled visit.
@@ -165,13 +193,28 @@ func (r *run) earliest() (first *far, due time.Time, again []string) {
 // visit makes a test where it may be made, and says when the next one is.
 func (r *run) visit(ctx context.Context, f *far, again []string) {
 	v := recheck.Visit{Peer: f.peer, At: r.Now(), Retest: again != nil}
+	var unlock func()
 	defer func() {
 		v.Path, v.Next = f.path, f.next
 		if ctx.Err() == nil || v.Result != nil { // one that was interrupted is none
 			r.Tell(context.WithoutCancel(ctx), v)
 		}
+		if unlock != nil {
+			unlock()
+		}
 	}()
 	f.again = v.At.Add(change.Soon)
+	var err error
+	switch unlock, err = r.Lock(f.peer); {
+	case err != nil:
+		v.Err = err
+		r.schedule(f, &v)
+		return
+	case unlock == nil:
+		v.Skip = recheck.Busy
+		r.putOff(f, &v)
+		return
+	}
 	if !v.Retest {
 		r.reload(ctx, f, &v)
 	}
@@ -185,20 +228,8 @@ func (r *run) visit(ctx context.Context, f *far, again []string) {
 		r.schedule(f, &v)
 		return
 	}
-	unlock, err := r.Lock(f.peer)
-	switch {
-	case err != nil:
-		v.Err = err
-		r.schedule(f, &v)
-		return
-	case unlock == nil:
-		v.Skip = recheck.Busy
-		r.putOff(f, &v)
-		return
-	}
 	order := Order{Peer: f.peer, Directions: again, Retest: v.Retest, At: v.At, MostBytes: r.Budget.Left(spent)}
 	v.Result, v.Err = r.Test(ctx, order)
-	unlock()
 	f.tries = 0
 	if v.Result != nil {
 		v.Events = f.path.Add(*v.Result)
@@ -209,12 +240,13 @@ func (r *run) visit(ctx context.Context, f *far, again []string) {
 // reload rebuilds a path before a scheduled visit, since other processes may have tested it,
 // and results may be gone or imported. Where that fails it stays as it was.
 func (r *run) reload(ctx context.Context, f *far, v *recheck.Visit) {
-	path, _, err := r.Load(ctx, f.peer)
+	past, err := r.Load(ctx, f.peer)
 	if err != nil {
 		v.Err = err
 		return
 	}
-	f.path = path
+	f.path = past.Path
+	r.late(ctx, f, past)
 }
 
 // spent is what the day's tests took until now.

@@ -21,6 +21,7 @@ type world struct {
 	takes   time.Duration // of a test
 	rates   map[string]func(time.Time) float64
 	kept    map[string][]recheck.Result
+	told    map[string]int // how many of them
 	visits  []recheck.Visit
 	running bool
 	locked  func(peer string) bool
@@ -29,7 +30,8 @@ type world struct {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	return &world{t: t, rng: rand.New(rand.NewPCG(seed, 16)), takes: 3 * time.Second,
-		rates: map[string]func(time.Time) float64{}, kept: map[string][]recheck.Result{}}
+		rates: map[string]func(time.Time) float64{}, kept: map[string][]recheck.Result{},
+		told: map[string]int{}}
 }
 
 func (w *world) test(_ context.Context, o Order) (*recheck.Result, error) {
@@ -52,15 +54,18 @@ func (w *world) test(_ context.Context, o Order) (*recheck.Result, error) {
 	return &r, nil
 }
 
-func (w *world) load(_ context.Context, peer string) (*recheck.Path, time.Time, error) {
-	p, last := &recheck.Path{}, time.Time{}
-	for _, r := range w.kept[peer] {
-		p.Add(r)
+func (w *world) load(_ context.Context, peer string) (past Past, err error) {
+	past.Path = &recheck.Path{}
+	for i, r := range w.kept[peer] {
+		events := past.Path.Add(r)
+		if i >= w.told[peer] && len(events) > 0 {
+			past.Untold = append(past.Untold, recheck.Visit{Peer: peer, At: r.At, Result: &r, Events: events})
+		}
 		if !r.Retest {
-			last = r.At
+			past.Last = r.At
 		}
 	}
-	return p, last, nil
+	return past, nil
 }
 
 func (w *world) spent(_ context.Context, since time.Time) (all recheck.Cost, err error) {
@@ -83,7 +88,14 @@ func (w *world) config(peers ...string) Config {
 			}
 			return func() {}, nil
 		},
-		Tell: func(_ context.Context, v recheck.Visit) { w.visits = append(w.visits, v) },
+		Tell: func(_ context.Context, v recheck.Visit) {
+			w.visits = append(w.visits, v)
+			if v.Result != nil {
+				w.told[v.Peer] = 1 + slices.IndexFunc(w.kept[v.Peer], func(r recheck.Result) bool {
+					return r.At.Equal(v.Result.At)
+				})
+			}
+		},
 		Draw: w.rng.ExpFloat64}
 }
 
@@ -283,6 +295,43 @@ func TestAFarEndThatIsBusyOrGone(t *testing.T) {
 		failed := len(slices.DeleteFunc(slices.Clone(w.visits[n:]), func(v recheck.Visit) bool { return v.Err == nil }))
 		if failed == 0 || failed > 30 {
 			t.Errorf("%d tests fail on the day when the far end is gone", failed)
+		}
+	})
+}
+
+// TestWhatWasNotToldIsToldOnce: a process ends after it has kept each result and before it
+// tells. The next one tells of the dip before it tests, and none after it does.
+func TestWhatWasNotToldIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 7)
+		w.rates["a"] = w.steady(0.02, time.Time{}, 0)
+		during(t, w.config("a"), 20*24*time.Hour)
+		w.rates["a"], w.visits = w.steady(0.02, time.Unix(0, 0), 0.5), nil
+		begin := time.Now()
+		killed := w.config("a")
+		killed.Once = true
+		for range 5 { // the first low result, and re-tests three minutes apart
+			ctx, kill := context.WithCancel(t.Context())
+			killed.Test = func(ctx context.Context, o Order) (*recheck.Result, error) {
+				_, err := w.test(ctx, o)
+				kill()
+				return nil, err
+			}
+			if err := Run(ctx, killed); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			time.Sleep(change.Soon)
+		}
+		for _, v := range w.visits[:max(len(w.visits)-1, 0)] {
+			if len(v.Events) > 0 {
+				t.Errorf("told by who was killed: %+v", v)
+			}
+		}
+		during(t, w.config("a"), time.Minute)
+		during(t, w.config("a"), time.Minute)
+		dips := w.events(change.Dipped)
+		if len(dips) != 1 || dips[0].At.Sub(begin) > 30*time.Minute || !w.visits[0].Late {
+			t.Errorf("%d dips, %+v", len(dips), w.visits)
 		}
 	})
 }

@@ -3,7 +3,6 @@ package iperf3
 import (
 	"math"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -59,7 +58,10 @@ func Begin(a *iperf3.Account, asked Asked) *Document {
 	if !asked.server() {
 		d.Start.Connecting = &HostPort{asked.Host, asked.Port}
 	}
-	d.Title, d.Extra = p.Title, p.Extra
+	d.Title, d.Extra, d.ControlMSS, d.Chosen = p.Title, p.Extra, a.ControlMSS, a.Chosen
+	if len(a.Handshakes) > 0 && a.Handshakes[0] != nil {
+		d.mss(a.Handshakes[0], p.MSS)
+	}
 	if a.SendBuffer > 0 {
 		d.Start.SendBuffer, d.Start.RecvBuffer = &a.SendBuffer, &a.ReceiveBuffer
 	}
@@ -68,223 +70,35 @@ func Begin(a *iperf3.Account, asked Asked) *Document {
 	return d
 }
 
-// Finish adds what was measured; came is what moved in each direction, piece by piece.
-func (d *Document) Finish(a *iperf3.Account, asked Asked, came map[transfer.Direction]*Pieces) {
+// mss tells a segment's size, or what was asked for.
+func (d *Document) mss(h *transfer.Handshake, asked int) {
+	if d.Start.MSS = &h.MSS; asked > 0 {
+		d.Start.MSS, d.Start.AskedMSS = nil, &asked
+	}
+}
+
+// Finish adds what was measured; cuts is what moved until then.
+func (d *Document) Finish(a *iperf3.Account, asked Asked, cuts *Cuts) {
 	if a == nil || len(a.Legs) == 0 {
 		return
+	}
+	if cuts == nil {
+		cuts = NewCuts(a, asked.Interval, asked.server())
 	}
 	if first := a.Legs[0].TCP; first != nil && first.Near != nil && len(first.Near.Streams) > 0 {
 		s := first.Near.Streams[0]
 		d.Start.SendBuffer, d.Start.RecvBuffer = &s.SendBuffer.Granted, &s.ReceiveBuffer.Granted
 		if s.Handshake != nil {
-			d.Start.MSS = &s.Handshake.MSS
-			if asked := a.Params.MSS; asked > 0 {
-				d.Start.MSS, d.Start.AskedMSS = nil, &asked
-			}
+			d.mss(s.Handshake, a.Params.MSS)
 		}
 	}
-	if a.Params.UDP {
-		d.datagrams(a, came)
-	} else {
-		d.intervals(a, asked.Interval)
-	}
+	d.Intervals = cuts.All(a.Legs)
 	if len(a.Far.Streams) > 0 || asked.server() {
 		d.end(a)
+	}
+	if a.Params.ServerOutput { // 3.12 servers go on telling it to clients that do not ask
 		d.Text, d.Object = a.Far.OutputText, a.Far.OutputJSON
 	}
-}
-
-// streamsOf are the streams of a leg, from their samples.
-func streamsOf(leg transfer.Outcome) []transfer.Stream {
-	if leg.TCP == nil || leg.TCP.Near == nil {
-		return nil
-	}
-	return leg.TCP.Near.Streams
-}
-
-// intervals cuts the test into pieces, by what each stream's samples say at their ends.
-func (d *Document) intervals(a *iperf3.Account, every time.Duration) {
-	omit := time.Duration(a.Params.Omit) * time.Second
-	var last time.Duration
-	for _, leg := range a.Legs {
-		for _, s := range streamsOf(leg) {
-			if n := len(s.Samples); n > 0 {
-				last = max(last, s.Samples[n-1].At)
-			}
-		}
-	}
-	if last <= 0 {
-		return
-	}
-	if every <= 0 {
-		every = last
-	}
-	const rest = 10 // a last piece below a tenth of an interval belongs to the one before
-	for from := time.Duration(0); from < last; {
-		to := from + every
-		if from < omit && to > omit {
-			to = omit // what is omitted ends with a piece of its own
-		}
-		if to > last || last-to < every/rest {
-			to = last
-		}
-		var one Interval
-		socket := 0
-		for i, leg := range a.Legs {
-			sends := leg.TCP != nil && leg.TCP.Spec.Direction == transfer.Up
-			var spans []Span
-			for _, s := range streamsOf(leg) {
-				span := piece(&s, from, to, sends, omit)
-				span.Socket = socketOf(socket)
-				spans, socket = append(spans, span), socket+1
-			}
-			if len(spans) == 0 {
-				continue
-			}
-			one.Streams = append(one.Streams, spans...)
-			sum := total(spans)
-			if i == 0 {
-				one.Sum = &sum
-			} else {
-				one.Reverse = &sum
-			}
-		}
-		d.Intervals = append(d.Intervals, one)
-		from = to
-	}
-}
-
-// datagrams are UDP's intervals.
-func (d *Document) datagrams(a *iperf3.Account, came map[transfer.Direction]*Pieces) {
-	omit := time.Duration(a.Params.Omit) * time.Second
-	for i, leg := range a.Legs {
-		sends := leg.Datagrams.Spec.Direction == transfer.Up
-		pieces := came[leg.Datagrams.Spec.Direction]
-		for k, piece := range pieces.all() {
-			from, to := piece.Start, piece.End
-			omitted := omit > 0 && to <= omit+pieces.every/slack
-			if omit > 0 && !omitted {
-				from, to = max(from-omit, 0), to-omit // the clock starts again
-			}
-			if k == len(d.Intervals) {
-				d.Intervals = append(d.Intervals, Interval{Streams: []Span{}})
-			}
-			one := &d.Intervals[k]
-			var all transfer.FlowInterval
-			for n, flow := range piece.Flows {
-				span := flowed(from, to, flow, sends, omitted)
-				span.Socket = socketOf(i*len(piece.Flows) + n)
-				one.Streams = append(one.Streams, span)
-				all.Bytes, all.Packets, all.Lost = all.Bytes+flow.Bytes, all.Packets+flow.Packets, all.Lost+flow.Lost
-				all.Jitter += flow.Jitter / time.Duration(len(piece.Flows))
-			}
-			sum := flowed(from, to, all, sends, omitted)
-			if i == 0 {
-				one.Sum = &sum
-			} else {
-				one.Reverse = &sum
-			}
-		}
-	}
-}
-
-// flowed is what one flow moved, or all of a direction.
-func flowed(from, to time.Duration, f transfer.FlowInterval, sends, omitted bool) Span {
-	span := rated(from, to, f.Bytes)
-	span.Omitted, span.Sender = &omitted, sends
-	if sends {
-		span.Packets = &f.Packets
-	} else {
-		counted(&span, f.Jitter.Seconds(), max(f.Lost, 0), f.Packets)
-	}
-	return span
-}
-
-// Pieces puts what moved together to intervals while it comes. The zero value is one
-// interval.
-type Pieces struct {
-	every time.Duration
-	got   []transfer.Interval
-}
-
-// NewPieces collects both directions in intervals of about every; 0 is one interval.
-func NewPieces(every time.Duration) map[transfer.Direction]*Pieces {
-	return map[transfer.Direction]*Pieces{transfer.Up: {every: every}, transfer.Down: {every: every}}
-}
-
-// slack is the part of an interval by which its end may be late.
-const slack = 20
-
-// Add takes the next piece.
-func (c *Pieces) Add(p transfer.Interval) {
-	n := len(c.got)
-	if n > 0 && (c.every <= 0 || p.End <= time.Duration(n)*c.every+c.every/slack) {
-		c.join(n-1, p)
-		return
-	}
-	start := time.Duration(0)
-	if n > 0 {
-		start = c.got[n-1].End
-	}
-	c.got = append(c.got, transfer.Interval{Start: start, End: p.End, Bytes: p.Bytes, Flows: slices.Clone(p.Flows)})
-}
-
-// join adds a piece to the nth interval.
-func (c *Pieces) join(n int, p transfer.Interval) {
-	into := &c.got[n]
-	into.End, into.Bytes = p.End, into.Bytes+p.Bytes
-	for i := range min(len(into.Flows), len(p.Flows)) {
-		flow := &into.Flows[i]
-		flow.Bytes, flow.Packets, flow.Lost = flow.Bytes+p.Flows[i].Bytes, flow.Packets+p.Flows[i].Packets,
-			flow.Lost+p.Flows[i].Lost
-		flow.Jitter = p.Flows[i].Jitter
-	}
-}
-
-// all are the intervals; what little is left at the end joins the last one.
-func (c *Pieces) all() []transfer.Interval {
-	const rest = 10
-	if c == nil {
-		return nil
-	}
-	if n := len(c.got); n > 1 && c.got[n-1].End-c.got[n-1].Start < c.every/rest {
-		c.join(n-2, c.got[n-1])
-		c.got = c.got[:n-1]
-	}
-	return c.got
-}
-
-// piece is one stream between two times of its clock.
-func piece(s *transfer.Stream, from, to time.Duration, sends bool, omit time.Duration) Span {
-	before, after := at(s, from), at(s, to)
-	omitted := omit > 0 && to <= omit
-	if omit > 0 && !omitted {
-		from, to = from-omit, to-omit // the clock starts again
-	}
-	span := rated(from, to, after.Program-before.Program)
-	span.Omitted, span.Sender = &omitted, sends
-	if !sends {
-		return span
-	}
-	resent := after.Retransmitted - before.Retransmitted
-	rtt, variance := after.RTT.Microseconds(), after.RTTVar.Microseconds()
-	span.Retransmits, span.Cwnd, span.SendWnd, span.RTT, span.RTTVar = &resent, &after.Cwnd, &after.SendWnd, &rtt,
-		&variance
-	if s.Handshake != nil {
-		span.PMTU = &s.Handshake.PathMTU
-	}
-	return span
-}
-
-// at is a stream's last sample until a time.
-func at(s *transfer.Stream, t time.Duration) (last transfer.Sample) {
-	for i := range s.Samples {
-		if s.Samples[i].At > t {
-			break
-		}
-		last = s.Samples[i]
-	}
-	return last
 }
 
 func rated(from, to time.Duration, bytes int64) Span {
@@ -296,21 +110,3 @@ func rated(from, to time.Duration, bytes int64) Span {
 }
 
 func micro(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6 }
-
-// total sums streams over the time of the first.
-func total(spans []Span) Span {
-	sum := Span{Start: spans[0].Start, End: spans[0].End, Seconds: spans[0].Seconds, Omitted: spans[0].Omitted,
-		Sender: spans[0].Sender}
-	for _, s := range spans {
-		sum.Bytes += s.Bytes
-		sum.Bps += s.Bps
-		if s.Retransmits != nil {
-			resent := *s.Retransmits
-			if sum.Retransmits != nil {
-				resent += *sum.Retransmits
-			}
-			sum.Retransmits = &resent
-		}
-	}
-	return sum
-}

@@ -178,6 +178,7 @@ func (d *Document) udpSums(a *iperf3.Account, leg int, streams []EndStream) {
 		if !s.UDP.Sender {
 			here, there = there, here
 		}
+		there.Start, there.End = here.Start, here.End // as each stream's line: a receiver's includes waiting
 		left, came := whole(here), whole(there)
 		left.Sender, came.Sender = s.UDP.Sender, !s.UDP.Sender
 		add(&sent, left)

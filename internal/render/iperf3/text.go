@@ -9,14 +9,16 @@ import (
 // Text writes a test as iperf3 prints it. Format is iperf3's -f: a unit, or 0 for the
 // fitting one.
 type Text struct {
-	W      io.Writer
-	Format byte
+	W       io.Writer
+	Format  byte
+	Verbose bool // iperf3's -V
 }
 
 const rule = "- - - - - - - - - - - - - - - - - - - - - - - - -"
 
 // Opening is what iperf3 prints before data flows.
 func (t Text) Opening(d *Document) {
+	t.before(d)
 	if c := d.Start.Connecting; c != nil {
 		fmt.Fprintf(t.W, "Connecting to host %s, port %d\n", c.Host, c.Port)
 		if d.Start.Test != nil && d.Start.Test.Reverse == 1 {
@@ -26,29 +28,51 @@ func (t Text) Opening(d *Document) {
 	if c := d.Start.Accepted; c != nil {
 		fmt.Fprintf(t.W, "Accepted connection from %s, port %d\n", c.Host, c.Port)
 	}
+	t.settled(d)
 	for _, c := range d.Start.Connected {
 		fmt.Fprintf(t.W, "[%3d] local %s port %d connected to %s port %d\n", c.Socket, c.LocalHost, c.LocalPort, c.RemoteHost,
 			c.RemotePort)
 	}
+	t.starting(d)
 }
 
 // Body is what it prints of the intervals and at the end.
 func (t Text) Body(d *Document) {
+	t.Intervals(d, 0, d.Intervals)
+	t.Ending(d)
+}
+
+// Intervals are some of a test's intervals, of which the first is the nth.
+func (t Text) Intervals(d *Document, n int, some []Interval) {
+	if d.Start.Test == nil || len(some) == 0 {
+		return
+	}
+	if n == 0 {
+		t.head(d, true)
+	}
+	for _, one := range some {
+		half := len(one.Streams)
+		if one.Sum != nil && one.Reverse != nil {
+			half /= 2
+		} else if one.Sum == nil {
+			half = 0
+		}
+		t.spans(d, one.Streams[:half], one.Sum)
+		t.spans(d, one.Streams[half:], one.Reverse)
+		if d.Start.Test.Streams > 1 {
+			fmt.Fprintln(t.W, rule)
+		}
+	}
+}
+
+// Ending is what follows the last interval.
+func (t Text) Ending(d *Document) {
 	test := d.Start.Test
 	if test == nil {
 		return
 	}
-	t.head(d, true)
-	for i, one := range d.Intervals {
-		n := len(one.Streams)
-		if one.Reverse != nil {
-			n /= 2
-		}
-		t.spans(d, one.Streams[:n], one.Sum)
-		t.spans(d, one.Streams[n:], one.Reverse)
-		if test.Streams > 1 || i == len(d.Intervals)-1 {
-			fmt.Fprintln(t.W, rule)
-		}
+	if len(d.Intervals) > 0 && test.Streams == 1 {
+		fmt.Fprintln(t.W, rule)
 	}
 	t.end(d)
 	if d.Text != "" {
@@ -70,7 +94,7 @@ func (t Text) spans(d *Document, streams []Span, sum *Span) {
 func (d *Document) sends() bool { return d.Start.Test.Reverse == 0 != d.accepted() }
 
 // both says that both ends send.
-func (d *Document) both() bool { return len(d.Intervals) > 0 && d.Intervals[0].Reverse != nil }
+func (d *Document) both() bool { return d.Start.Test.Both == 1 }
 
 // head names the columns, of the intervals or of the end.
 func (t Text) head(d *Document, intervals bool) {
@@ -145,6 +169,7 @@ func (t Text) end(d *Document) {
 	if len(d.End.Streams) == 0 {
 		return
 	}
+	t.summary(d)
 	t.head(d, false)
 	n := len(d.End.Streams)
 	if d.both() {
@@ -164,6 +189,14 @@ func (t Text) whole(d *Document, streams []EndStream, sent, received *Span) {
 		}
 	}
 	up := false
+	ends := func(sender, receiver *Span) {
+		if line(sender, up, "sender"); !up {
+			t.missing(d, sender.Socket, "sender")
+		}
+		if line(receiver, up, "receiver"); up {
+			t.missing(d, sender.Socket, "receiver")
+		}
+	}
 	for _, s := range streams {
 		sender, receiver := s.Sender, s.Receiver
 		if s.UDP != nil {
@@ -172,12 +205,18 @@ func (t Text) whole(d *Document, streams []EndStream, sent, received *Span) {
 			sender, receiver = &left, s.UDP
 		}
 		up = sender.Sender
-		line(sender, up, "sender")
-		line(receiver, up, "receiver")
+		ends(sender, receiver)
 	}
 	if d.Start.Test.Streams > 1 && sent != nil {
-		line(sent, up, "sender")
-		line(received, up, "receiver")
+		if d.Start.Test.Protocol == "TCP" {
+			ends(sent, received)
+		} else { // of whose sums -V says nothing more
+			line(sent, up, "sender")
+			line(received, up, "receiver")
+		}
+	}
+	if len(streams) > 0 {
+		t.spent(d, up)
 	}
 }
 

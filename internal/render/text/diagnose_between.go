@@ -15,6 +15,10 @@ func betweenRows(t *table, b *record.CapturedBetween) {
 	}
 	t.row("two captures", fmt.Sprintf("lost before the first tap %s, between the taps %s, past the second %s",
 		units.Size(b.LostBeforeBytes), units.Size(b.LostBetweenBytes), units.Size(b.LostAfterBytes)))
+	if b.CommonS > 0 {
+		t.row("", fmt.Sprintf("both captures hold %s of it, from %s on: losses and queues are of that time",
+			SecondsText(b.CommonS), SecondsText(b.CommonFromS)))
+	}
 	t.row("", fmt.Sprintf("between the taps there and back %s, and %s of queue on the mean; past the second %s of "+
 		"queue", SecondsText(b.RTTMinS), SecondsText(b.QueueS), SecondsText(b.QueuePastS)))
 	if w := b.Ways; w != nil {

@@ -141,6 +141,12 @@ func sayCapturedFullLink(f figures) string {
 	return text
 }
 
+func saySentAgainNeedlessly(f figures) string {
+	return fmt.Sprintf("%s of the bytes were sent again, and %s of these segments had arrived behind later ones: the "+
+		"path lets segments overtake each other, the sender takes that for loss (%s)", f.share("retransmitted_ratio"),
+		f.share("needless_ratio"), f.loaded())
+}
+
 func sayLossAllTheTime(f figures) string {
 	idle := ""
 	if f.has("even_ratio") {

@@ -41,11 +41,11 @@ func do(fixes []record.Fix) string {
 	return said
 }
 
-// doIf is do of a verdict. One of low confidence is no ground for an instruction.
+// doIf is do of a verdict. One of low confidence is no ground for an instruction to change
+// something.
 func doIf(fixes []record.Fix, v verdict.Verdict) string {
 	said := do(fixes)
-	open := v.Limiter == verdict.Unknown || v.Limiter == verdict.Mixed || v.Limiter == verdict.Sender
-	if said != "" && v.Confidence == verdict.Low && fixes[0].Limiter == v.Limiter && !open {
+	if said != "" && v.Confidence == verdict.Low && fixes[0].Limiter == v.Limiter && !fixes[0].Action.Tells() {
 		return fmt.Sprintf("if it is %s: %s", v.Limiter, said)
 	}
 	return said
@@ -87,7 +87,9 @@ var imperatives = map[remedy.Action]string{
 		"remove it",
 	remedy.WindowScaling: "switch window scaling on at both ends (net.ipv4.tcp_window_scaling), or find the middlebox " +
 		"that strips the option",
-	remedy.ReorderLimit:   "let more reordering pass for no loss: net.ipv4.tcp_max_reordering at the sender",
+	remedy.ReorderLimit: "let more reordering pass for no loss: a larger net.ipv4.tcp_reordering at the sender",
+	remedy.KeepFlowsInLine: "have what spreads packets over several links keep each connection on one (by flow, not by " +
+		"packet)",
 	remedy.ProbeMTU:       "switch on net.ipv4.tcp_mtu_probing at the sender",
 	remedy.LetTooBigPass:  "let ICMP \"too big\" through",
 	remedy.LargerPathMTU:  "use a larger MTU along the path: goodput under loss grows with the segment",
@@ -96,8 +98,9 @@ var imperatives = map[remedy.Action]string{
 	remedy.ReplacePolicer: "have the policer replaced by a shaper",
 	remedy.RaiseShaper: "raise or remove the shaper on the sending host (tc qdisc show), or look at its interface's " +
 		"speed",
-	remedy.RoomForAcks:     "make room on the way back: a faster line there, or less of other traffic",
-	remedy.FindLoss:        "find what loses packets: capture at both ends and compare",
+	remedy.RoomForAcks: "make room on the way back: a faster line there, or less of other traffic",
+	remedy.FindLoss: "find what loses packets: capture at both ends and compare (fullpipe diagnose --near A.pcap " +
+		"--far B.pcap)",
 	remedy.MoreCPU:         "give it a core of its own, or offloads that spare one",
 	remedy.FasterLine:      "nothing to tune: the link is full, only a faster one or less data helps",
 	remedy.MeasureOtherEnd: "measure from the other end too: what is seen here does not tell",
@@ -109,9 +112,8 @@ var imperatives = map[remedy.Action]string{
 		"window that is too small",
 	remedy.CaptureSender: "to tell: capture at the sending host (fullpipe diagnose --interface, or tcpdump -s 128) from " +
 		"the handshake on",
-	remedy.CaptureFar: "to tell: capture at the other end as well; segments missing there were lost on the way, and " +
-		"times between the two " +
-		"taps show which way the queue stands",
+	remedy.CaptureFar: "to tell: capture at the other end as well (fullpipe diagnose --near A.pcap --far B.pcap); " +
+		"segments missing there were lost on the way, and times between the two taps show which way the queue stands",
 	remedy.MeasureLonger: "to tell: measure longer; a transfer that is still starting shows no steady rate",
 	remedy.SeeHandshake:  "to tell: capture from the handshake on; the window scale is in the SYNs only",
 }

@@ -1,17 +1,22 @@
 package text
 
 import (
+	"io"
 	"strings"
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
+// subtypes are all that a verdict may have.
+var subtypes = []string{"", verdict.Unscaled, verdict.FactorZero, verdict.Stuck, verdict.Fixed,
+	verdict.AutotuneGrowing, verdict.Policer, verdict.Reordering, verdict.RequestResponse, verdict.ProgramWindow}
+
 // Whatever the verdict, what to do about it can be said.
 func TestEveryFixHasASentence(t *testing.T) {
-	subtypes := []string{"", verdict.Unscaled, verdict.Stuck, verdict.Fixed, verdict.AutotuneGrowing, verdict.Policer}
 	for _, name := range verdict.Names() {
 		for _, subtype := range subtypes {
 			fixes := report.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: verdict.Names()},
@@ -26,6 +31,60 @@ func TestEveryFixHasASentence(t *testing.T) {
 			}
 			if remedy.Open(name) && fixes[0].Scope != remedy.Nowhere {
 				t.Errorf("%s: one guess's fix, %+v", name, fixes[0])
+			}
+		}
+	}
+}
+
+// Under every verdict of every command stands what to do, or how to tell its candidates apart.
+func TestEveryCommandSaysWhatToDo(t *testing.T) {
+	moved, rate := int64(worth), 1e6
+	written := func(write func(io.Writer)) string {
+		var out strings.Builder
+		write(&out)
+		return out.String()
+	}
+	commands := map[string]func(verdict.Verdict, []record.Fix) string{
+		"measure": func(v verdict.Verdict, fix []record.Fix) string {
+			return written(func(w io.Writer) { writeDirection(w, &record.Direction{Verdict: v, Fix: fix}) })
+		},
+		"exec": func(v verdict.Verdict, fix []record.Fix) string {
+			return execDo(&record.ExecConnection{Directions: []record.Direction{{Bytes: &moved, Verdict: v, Fix: fix}}})
+		},
+		"diagnose": func(v verdict.Verdict, fix []record.Fix) string {
+			return CapturedDirectionRemedy(&record.CapturedDirection{Verdict: v, Fix: fix})
+		},
+		"rfc6349": func(_ verdict.Verdict, fix []record.Fix) string {
+			return written(func(w io.Writer) { writeRFC6349Direction(w, &record.RFC6349Direction{Fix: fix}) })
+		},
+		"sweep": func(v verdict.Verdict, fix []record.Fix) string {
+			return strings.Join(SweepFindings(&record.Sweep{Paths: []record.SweepPath{{Fix: fix}},
+				Cells: []record.SweepCell{{Best: true, GoodputBps: &rate, Limiter: v.Limiter, Subtype: v.Subtype}}}), "\n")
+		},
+		"watch": func(v verdict.Verdict, fix []record.Fix) string {
+			return Advice(&record.WatchedDirection{Verdict: v, Fix: fix})
+		},
+		"tune": func(v verdict.Verdict, fix []record.Fix) string {
+			return tuneDo(&record.TuneDirection{Fix: fix, Before: record.TuneMeasured{Direction: record.Direction{Verdict: v}}})
+		},
+	}
+	oneLine := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	for _, name := range verdict.Names() {
+		for _, subtype := range subtypes {
+			for _, confidence := range []verdict.Confidence{verdict.High, verdict.Low} {
+				v := verdict.Verdict{Limiter: name, Subtype: subtype, Confidence: confidence}
+				if confidence == verdict.Low {
+					v.Candidates = verdict.Names()[:4]
+				}
+				fixes := report.Fixes(v, report.FixFacts{})
+				if confidence == verdict.Low && !strings.HasPrefix(FixSentence(fixes[0]), "to tell: ") {
+					t.Errorf("%s (%s), %s of %v: %q is one guess's", name, subtype, confidence, v.Candidates, FixSentence(fixes[0]))
+				}
+				for command, say := range commands {
+					if said := oneLine(say(v, fixes)); !strings.Contains(said, oneLine(FixSentence(fixes[0]))) {
+						t.Errorf("%s of %s (%s), %s: %q lacks %q", command, name, subtype, confidence, said, FixSentence(fixes[0]))
+					}
+				}
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func recheckRows(t *table, one *record.RecheckTest) {
 	}
 	switch {
 	case one.Skipped != "":
-		t.row(when, far, "", "–", "", "", "not tested: "+skippedText(one.Skipped))
+		t.row(when, far, "", "–", "", "", "not tested: "+SkippedText(one.Skipped))
 		return
 	case one.Error != nil:
 		t.row(when, far, "", "–", "", "", "failed: "+one.Error.Message)
@@ -73,7 +73,8 @@ var skips = map[string]string{
 	"busy":         "another process tests this far end",
 }
 
-func skippedText(code string) string {
+// SkippedText says why a test that was due was not made.
+func SkippedText(code string) string {
 	if text := skips[code]; text != "" {
 		return text
 	}

@@ -74,6 +74,10 @@ var sentences = map[verdict.Code]func(figures) string{
 		return "the receiver's data thread was ready but had no core " + f.share("starved_ratio") +
 			" of the time, while data waited to be read"
 	},
+	verdict.SenderHadNothing:     saySenderHadNothing,
+	verdict.ArrivesThroughAQueue: sayArrivesThroughAQueue,
+	verdict.ArrivesWithHoles:     sayArrivesWithHoles,
+	verdict.ArrivesUnhindered:    sayArrivesUnhindered,
 	verdict.LossWithoutQueue: func(f figures) string {
 		return fmt.Sprintf("%s of the bytes were sent again at %s, and no queue ever formed (%s)",
 			f.share("retransmitted_ratio"),
@@ -92,12 +96,14 @@ var sentences = map[verdict.Code]func(figures) string{
 			"between losses (%s)",
 			f.share("retransmitted_ratio"), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 	},
-	verdict.LossAllTheTime: sayLossAllTheTime,
+	verdict.LossAllTheTime:      sayLossAllTheTime,
+	verdict.SentAgainNeedlessly: saySentAgainNeedlessly,
 	verdict.WindowOrLink: func(f figures) string {
 		return fmt.Sprintf("receive window %s was full %s; over the empty path it allows %s, and %s came: data queued on "+
 			"the way (%s), in bursts of a window or before a full link that takes it in batches; a larger window tells",
 			f.size("window_bytes"), f.took(), f.rate("allows_bps"), f.rate("steady_bps"), f.loaded())
 	},
+	verdict.SteadyAcks: saySteadyAcks,
 	verdict.QueueOfAcks: func(f figures) string {
 		return "acknowledgements queue on their way back: bytes that the receiver has had are acknowledged ever later (" +
 			f.loaded() + ")"
@@ -114,6 +120,9 @@ var sentences = map[verdict.Code]func(figures) string{
 		return fmt.Sprintf("a window of %s, %.1f times as large, gave %s: the window is just enough and does not limit",
 			f.size("larger_window_bytes"), f["larger_ratio"], f.rate("larger_bps"))
 	},
+	verdict.RunsDisagree: func(f figures) string {
+		return fmt.Sprintf("%.0f of %.0f runs say so; the others name something else", f["agree"], f["runs"])
+	},
 	verdict.CwndOpensToTheEnd: func(f figures) string {
 		return fmt.Sprintf("the congestion window kept opening to the end: %s in the last rounds, more than ever lasted "+
 			"for four round trips",
@@ -128,7 +137,8 @@ var sentences = map[verdict.Code]func(figures) string{
 		return fmt.Sprintf("the congestion window was what was full, %s: %s on average, %s at best (%s)",
 			f.losses(), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 	},
-	verdict.NoRate: fixedSentence("too few samples to see a rate"),
+	verdict.WhileStarved: sayWhileStarved,
+	verdict.NoRate:       fixedSentence("too few samples to see a rate"),
 	verdict.FullLinkOnceOpen: func(f figures) string {
 		return fmt.Sprintf("once the congestion window was open, the path gave a steady %s and a queue stood in it %s",
 			f.rate("best_bps"), f.took())
@@ -181,6 +191,12 @@ var sentences = map[verdict.Code]func(figures) string{
 		return fmt.Sprintf("while all that was written was on its way, the send buffer of %s held %s at the most: full %s, "+
 			"with room %s of that time",
 			f.size("granted_bytes"), f.size("queued_bytes"), f.share("full_ratio"), f.share("room_ratio"))
+	},
+	verdict.WatchedExchanges:     capturedExchanges,
+	verdict.WatchedProgramWindow: capturedProgramWindow,
+	verdict.SendQueueRead: func(f figures) string {
+		return fmt.Sprintf("at %.0f readings in between, all that was written was on its way and the send buffer "+
+			"full at %s, with room at %s", f["readings"], f.share("full_ratio"), f.share("room_ratio"))
 	},
 	verdict.ClocksAlone: func(f figures) string {
 		return fmt.Sprintf("by the kernel's clocks over %s: idle %s, held by the receiver's window %s, by the send buffer "+
@@ -311,6 +327,15 @@ var sentences = map[verdict.Code]func(figures) string{
 		return fmt.Sprintf("the handshake was not captured; window scales %.0f to 14 fit, so whether the window was full "+
 			"is not known %s",
 			f["window_scale_least"], f.took())
+	},
+	verdict.CapturedQueueUnseen: func(f figures) string {
+		return fmt.Sprintf("data came evenly, at %s, %s: from a full link, or from a sender that holds itself back; "+
+			"without timestamps a queue before this tap is not seen, and a capture at the sender would tell",
+			f.rate("best_bps"), f.took())
+	},
+	verdict.CapturedWaitsSomewhere: func(f figures) string {
+		return fmt.Sprintf("what was on its way took several times the empty path's %s %s: a queue of data, or of "+
+			"acknowledgements on their way back; a capture at the sender would tell", f.time("rtt_base_s"), f.took())
 	},
 	verdict.CapturedNoSign: func(f figures) string { return "no sign of any limiter " + f.took() },
 	verdict.CapturedUnscaled: fixedSentence(

@@ -66,3 +66,15 @@ func sayClockTrouble(f figures) string {
 	return "the ends' times are not each other's: " + strings.Join(parts, ", ") +
 		"; a host that was suspended or moved shows so too"
 }
+
+func sayWhileStarved(f figures) string {
+	return fmt.Sprintf("the rate did not last while a host was busy with other things, which says nothing of the path: "+
+		"%s of the bytes were sent again, %s on average, %s at best (%s)", f.share("retransmitted_ratio"),
+		f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
+}
+
+func saySteadyAcks(f figures) string {
+	return fmt.Sprintf("a queue stands in the path (%s), and acknowledgements come at a steady rate (it varies by %s) "+
+		"while that of the data which they acknowledge varies by %s: the way back seems to carry no more of them; the "+
+		"receiver's samples tell", f.loaded(), f.share("acks_scatter_ratio"), f.share("data_scatter_ratio"))
+}

@@ -2,7 +2,9 @@ package text
 
 import (
 	"fmt"
+	"math"
 
+	"github.com/fullpipe-net/fullpipe/internal/change"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -10,12 +12,16 @@ import (
 
 // Standing says in words how a result stands to its path's own past.
 func Standing(p *record.KeptPoint) string {
-	share := ""
+	share, factor := "", 1.0
 	if p.GoodputBps != nil && p.UsualBps != nil && *p.UsualBps > 0 {
-		share = fmt.Sprintf("%+.0f %%", 100*(*p.GoodputBps / *p.UsualBps - 1))
+		factor = *p.GoodputBps / *p.UsualBps
+		share = fmt.Sprintf("%+.0f %%", 100*(factor-1))
 	}
 	switch p.Against {
 	case record.AsUsual:
+		if math.Abs(factor-1) >= change.Least { // what came before scatters as widely
+			return "within its spread (" + share + ")"
+		}
 		return "as usual (" + share + ")"
 	case record.Lower:
 		return "lower, " + share

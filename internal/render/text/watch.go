@@ -152,16 +152,28 @@ func whyAnswer(f *record.WatchedDirection) string {
 	case verdict.Sender:
 		return "its program or its send buffer limits it"
 	}
-	name := string(f.Limiter)
+	what, name, share := limiters[f.Limiter].what, string(f.Limiter), f.Shares[f.Limiter]
+	if said, ok := subtypesAnswer[f.Subtype]; ok {
+		what = said
+	}
 	if f.Subtype != "" {
-		name += " (" + f.Subtype + ")"
+		name += ", " + f.Subtype
 	}
 	if len(f.Candidates) == 2 { // a sender cannot tell a small window from one that is not read from
+		what = "the receiver's window is too small, or its program does not read"
 		name = candidatesText(f.Candidates[:1]) + " or " + candidatesText(f.Candidates[1:])
-		share := f.Shares[f.Candidates[0]] + f.Shares[f.Candidates[1]]
-		return fmt.Sprintf("%s limits it %s of the time, %s confidence", name, percent(share), f.Confidence)
+		share = f.Shares[f.Candidates[0]] + f.Shares[f.Candidates[1]]
 	}
-	return fmt.Sprintf("%s limits it %s of the time, %s confidence", name, percent(f.Shares[f.Limiter]), f.Confidence)
+	return fmt.Sprintf("%s (%s), %s of the time, %s confidence", what, name, percent(share), f.Confidence)
+}
+
+// subtypesAnswer are those that say more than their limiter.
+var subtypesAnswer = map[string]string{
+	verdict.RequestResponse: "its program sends a block and waits for the answer before the next",
+	verdict.ProgramWindow:   "its program has a window of its own, which is full",
+	verdict.Unscaled:        "the receiver's window is 64 KiB at the most: no window scale was agreed on",
+	verdict.Policer:         "a policer drops what is above its rate",
+	verdict.Reordering:      "segments overtake each other, which the sender takes for loss",
 }
 
 // WatchRows prints the heaviest connections as a table.

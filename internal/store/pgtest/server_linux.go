@@ -32,7 +32,8 @@ type Server struct {
 const keep = `cat >/dev/null
 trap '' TERM
 kill -TERM 0
-p=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null) && kill -QUIT "$p" && while kill -0 "$p" 2>/dev/null; do sleep 0.02; done
+p=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null) && kill -QUIT "$p" &&
+	while kill -0 "$p" 2>/dev/null; do sleep 0.02; done
 while [ -e "$1" ]; do rm -rf "$1" 2>/dev/null || sleep 0.02; done`
 
 // begin starts a server. Short tests, and those of hosts without its programs, are skipped; in
@@ -124,8 +125,8 @@ func (s *Server) Restart(t testing.TB) {
 	var err error
 	for range 50 {
 		if err = s.try("pg_ctl", "-D", s.dir+"/data", "-l", s.dir+"/log", "-w", "-o",
-			"-k "+s.dir+" -c listen_addresses= -c fsync=off -c autovacuum=off -c wal_level=minimal -c max_wal_senders=0 "+
-				"-c shared_buffers=16MB -c max_connections=60", "start"); err == nil {
+			"-k "+s.dir+" -c listen_addresses= -c fsync=off -c autovacuum=off -c wal_level=minimal "+
+				"-c max_wal_senders=0 -c shared_buffers=16MB -c max_connections=60", "start"); err == nil {
 			return
 		}
 	}

@@ -183,8 +183,9 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 			sample.SendWnd, sample.InFlight, sample.Acked, sample.DeliveryBps = int64(t.window), int64(flight), bytes, t.goodput
 			if !t.path.Lossless(t.window) {
 				sample.Retransmitted = int64(i)
-				if i%4 == 0 { // between losses the link is full
-					sample.DeliveryBps = math.Max(t.goodput, t.path.CapacityBps())
+				if i%4 == 0 { // between losses the window or the link is full
+					between := math.Min(t.path.CapacityBps(), t.window*8/t.path.BaseRTT().Seconds())
+					sample.DeliveryBps = math.Max(t.goodput, between)
 				}
 			}
 		} else {

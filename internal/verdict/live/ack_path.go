@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
@@ -97,4 +98,51 @@ func usualStep(samples []transfer.Sample) time.Duration {
 	}
 	slices.Sort(steps)
 	return steps[len(steps)/2]
+}
+
+// steadiness is by how much the rate of acknowledgements and that of the data which they
+// acknowledge scatter: standard deviations as shares of the means. Zeros: not known.
+type steadiness struct{ acks, data float64 }
+
+// clocked says that acknowledgements come at a rate of their own. A full line back carries so
+// many of them a second, whatever each acknowledges; behind a full line forth they come with the data.
+func (s steadiness) clocked() bool {
+	return s.acks > 0 && s.acks <= threshold.AcksSteady && s.acks <= threshold.AcksSteadier*s.data
+}
+
+// ackSteadiness is so of one connection that only its sender was seen of, once started, where
+// hardly anything was lost.
+func (a *analysis) ackSteadiness() (s steadiness) {
+	c := a.connections[0]
+	if a.receiver != nil || len(a.connections) != 1 || !c.has(transfer.HaveSegmentsIn|transfer.HaveAcked) ||
+		a.path.resent > threshold.Losing {
+		return s
+	}
+	last := c.samples[len(c.samples)-1].At
+	span := max((last-a.path.started)/(threshold.SteadySpans+1), threshold.EvenedOut*a.path.base)
+	var acks, data []float64
+	var from *transfer.Sample
+	for i := range c.samples {
+		switch now := &c.samples[i]; {
+		case now.At < a.path.started:
+		case from == nil:
+			from = now
+		case now.At-from.At >= span:
+			took := (now.At - from.At).Seconds()
+			acks = append(acks, float64(now.SegmentsIn-from.SegmentsIn)/took)
+			data = append(data, float64(now.Acked-from.Acked)/took)
+			from = now
+		}
+	}
+	if len(acks) < threshold.SteadySpans {
+		return s
+	}
+	scatter := func(rates []float64) float64 {
+		mean, deviation := stats.MeanDev(rates)
+		if mean <= 0 {
+			return 0
+		}
+		return deviation / mean
+	}
+	return steadiness{scatter(acks), scatter(data)}
 }

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -104,6 +105,15 @@ func TestNetworkRules(t *testing.T) {
 		{"the same at a steady rate", with(full, func(p *path) { p.resent, p.rtt, p.floor = 0.02, 40*ms, 40*ms }),
 			networkFacts{receiverSeen: true, policed: true}, verdict.Congestion, verdict.Policer, verdict.Medium,
 			verdict.PolicedRate},
+		{"most of what was sent again had arrived", with(full, func(p *path) {
+			p.resent, p.needless, p.rtt, p.floor, p.mean = 0.02, 0.8, 40*ms, 40*ms, 10e6
+		}), networkFacts{receiverSeen: true, policed: true}, verdict.Congestion, verdict.Reordering, verdict.Medium,
+			verdict.SentAgainNeedlessly},
+		{"little of it had", with(full, func(p *path) {
+			p.resent, p.needless, p.rtt, p.floor, p.mean = 0.02, 0.2, 40*ms, 40*ms, 10e6
+		}), both, verdict.Congestion, "", verdict.High, verdict.LossWithoutQueue},
+		{"needless, and the link is full", with(full, func(p *path) { p.resent, p.needless = 0.02, 0.8 }), both,
+			verdict.Bottleneck, "", verdict.High, verdict.FullLink},
 		{"loss, and a rate below what came between", with(full, func(p *path) {
 			p.resent, p.rtt, p.floor, p.mean,
 				p.queued = 0.01, 45*ms, 42*ms, 10e6, 0
@@ -112,6 +122,9 @@ func TestNetworkRules(t *testing.T) {
 		{"windows that open to the end", with(full, func(p *path) { p.mean, p.rtt, p.floor = 10e6, 41*ms, 41*ms }),
 			networkFacts{opening: true},
 			verdict.SlowStart, "", verdict.Medium, verdict.CwndOpens},
+		{"windows that grow back after a loss", with(full, func(p *path) { p.mean, p.rtt, p.floor = 15e6, 41*ms, 41*ms }),
+			networkFacts{opening: true, regrowing: true},
+			verdict.Congestion, "", verdict.Medium, verdict.LossBelowBest},
 		{"faster at the end than ever lasted", with(full, func(p *path) { p.mean = 30e6 }), networkFacts{opening: true},
 			verdict.SlowStart, "", verdict.Medium, verdict.CwndOpensToTheEnd},
 		{"nothing else", with(full, func(p *path) { p.mean, p.rtt, p.floor = 10e6, 41*ms, 41*ms }), both, verdict.Congestion,
@@ -122,6 +135,47 @@ func TestNetworkRules(t *testing.T) {
 		if f.name != c.want || f.subtype != c.subtype || f.confidence != c.confidence || f.code != c.code {
 			t.Errorf("%s: %s (%s), %s, %s; want %s (%s), %s, %s", c.name, f.name, f.subtype, f.confidence, f.code,
 				c.want, c.subtype, c.confidence, c.code)
+		}
+	}
+}
+
+// A sender alone tells a full line back by acknowledgements that come at a rate of their own.
+func TestSteadyAcknowledgements(t *testing.T) {
+	seen := func(acks func(i int) float64, both bool) verdict.Verdict {
+		acked, came := 0.0, 0.0
+		r := steady(8e6, 90*ms, func(i int, s, r *transfer.Sample) {
+			rate := 8e6 * (1 + 0.3*math.Sin(float64(i)/12))
+			acked, came = acked+rate/8*0.05, came+acks(i)
+			s.MinRTT = 40 * ms
+			s.Acked, s.Sent, s.Program, s.SegmentsIn = int64(acked), int64(acked), int64(acked), int64(came)
+			s.Have |= transfer.HaveSegmentsIn
+			r.Received = int64(acked)
+		})
+		if !both {
+			r.Far = nil
+		}
+		return Judge(r)
+	}
+	second := func(i int) float64 { return 8e6 * (1 + 0.3*math.Sin(float64(i)/12)) / 8 * 0.05 / 2896 }
+	for _, c := range []struct {
+		what       string
+		verdict    verdict.Verdict
+		limiter    verdict.Name
+		confidence verdict.Confidence
+	}{
+		{"one for every second segment", seen(second, false), verdict.Bottleneck, verdict.Medium},
+		{"330 a second", seen(func(int) float64 { return 16.5 }, false), verdict.AckPath, verdict.Low},
+		{"330 a second and those of a busy host", seen(func(i int) float64 {
+			return 16.5 + 10*math.Sin(float64(i)/9)
+		}, false), verdict.Bottleneck, verdict.Medium},
+		{"both ends seen, and the queue is of data", seen(func(int) float64 { return 16.5 }, true), verdict.Bottleneck,
+			verdict.High},
+	} {
+		v := c.verdict
+		if v.Limiter != c.limiter || v.Confidence != c.confidence ||
+			(v.Limiter == verdict.AckPath) != (len(v.Candidates) == 2) {
+			t.Errorf("%s: %s, %s of %v; want %s, %s: %v", c.what, v.Limiter, v.Confidence, v.Candidates, c.limiter, c.confidence,
+				v.Evidence)
 		}
 	}
 }

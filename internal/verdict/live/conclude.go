@@ -18,11 +18,16 @@ func (a *analysis) conclude() verdict.Verdict {
 		v.Subtype = a.network.subtype
 	}
 	switch {
+	case v.Limiter == verdict.AckPath && a.network.code == verdict.SteadyAcks:
+		v.Candidates = []verdict.Name{verdict.AckPath, verdict.Bottleneck}
 	case v.Limiter != verdict.Unknown:
 	case a.mostlyEither():
 		v.Candidates = []verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}
 	default:
 		v.Candidates = slices.Clone(possible)
+		if a.network.code == verdict.WhileStarved {
+			v.Candidates = append(v.Candidates, verdict.CPU)
+		}
 	}
 	return v
 }

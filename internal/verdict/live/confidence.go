@@ -68,5 +68,5 @@ func (a *analysis) clear(window func(*connection, *round) int64) bool {
 // to fill. A sender that paces (BBR) makes it look so at any rate.
 func (a *analysis) noGap() bool {
 	paces := strings.HasPrefix(a.connections[0].sender.Congestion, "bbr") || a.connections[0].spec.PacingBps > 0
-	return a.path.evenness >= threshold.FlatRate && !paces
+	return a.path.evenness >= threshold.FlatRate && !a.path.byRates && !paces
 }

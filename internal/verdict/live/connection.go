@@ -1,8 +1,7 @@
 package live
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -17,6 +16,8 @@ type connection struct {
 	spec        *transfer.Socket // the sender's
 	have        transfer.Fields  // what every sample of the sender tells
 	mss         int64
+	outside     bool // its program is not ours
+	answered    bool // the other end sends often enough for the program to wait for its answers
 	samples     []transfer.Sample
 	rounds      []round
 	delivered   []float64 // payload that had arrived at the receiver, sample by sample
@@ -32,8 +33,8 @@ type connection struct {
 type round struct {
 	samples []transfer.Sample // the sender's, oldest first; the counters of start are not among them
 	reading []transfer.Sample // the receiver's around the same time, if it can be seen
-	start   transfer.Sample
-	end     transfer.Sample
+	start   *transfer.Sample
+	end     *transfer.Sample
 	length  time.Duration
 	bps     float64 // payload delivered
 }
@@ -67,7 +68,7 @@ func newConnection(r *transfer.Result, i int, minRTT time.Duration) *connection 
 	}
 	c.runDelay = ratio(starved, total)
 	c.bufferEmpty, c.running, c.unsent = ratio(dry, total), ratio(ran, total), ratio(unsent, total)
-	c.startedAt = c.slowStartEnd(minRTT)
+	c.startedAt, c.answered = c.slowStartEnd(minRTT), c.isAnswered(minRTT)
 	if c.receiver != nil {
 		c.alignReader(s.First - c.receiver.First)
 	}
@@ -98,17 +99,21 @@ func partner(receiver, sender *transfer.End, i int) *transfer.Stream {
 // run from the connection's start.
 func during(s *transfer.Stream) (before transfer.Sample, kept []transfer.Sample) {
 	before.At = s.First
-	end := lastProgress(s)
-	for _, sample := range s.Samples {
+	end, from := lastProgress(s), 0
+	for i := range s.Samples {
+		sample := &s.Samples[i]
 		switch {
 		case s.First < 0 || sample.At < 0 || sample.At > threshold.LongestTime:
 		case sample.At <= s.First:
-			before = sample
+			before = *sample
 			before.At = s.First
 		case len(kept) == 0:
-			kept = append(kept, sample)
-		case sample.At > kept[len(kept)-1].At && kept[len(kept)-1].At < end:
-			kept = append(kept, sample)
+			kept, from = s.Samples[i:i+1:i+1], i
+		case sample.At <= kept[len(kept)-1].At || kept[len(kept)-1].At >= end:
+		case i == from+len(kept): // none was left out: they lie where they lay
+			kept = s.Samples[from : i+1 : i+1]
+		default:
+			kept = append(kept, *sample)
 		}
 	}
 	return before, kept
@@ -140,8 +145,8 @@ func common(samples []transfer.Sample) transfer.Fields {
 		return 0
 	}
 	have := samples[0].Have
-	for _, s := range samples {
-		have &= s.Have
+	for i := range samples {
+		have &= samples[i].Have
 	}
 	return have
 }
@@ -152,20 +157,20 @@ func cut(start transfer.Sample, samples []transfer.Sample, least time.Duration, 
 	if start.Cwnd == 0 {
 		start.Cwnd = initialWindow * mss
 	}
-	from := 0
-	for i, sample := range samples {
-		final := i == len(samples)-1
-		if sample.At-start.At < least && !final {
+	from, before := 0, &start
+	for i := range samples {
+		sample, final := &samples[i], i == len(samples)-1
+		if sample.At-before.At < least && !final {
 			continue
 		}
-		if final && sample.At-start.At < least/2 && len(rounds) > 0 {
+		if final && sample.At-before.At < least/2 && len(rounds) > 0 {
 			from -= len(rounds[len(rounds)-1].samples)
-			start = rounds[len(rounds)-1].start
+			before = rounds[len(rounds)-1].start
 			rounds = rounds[:len(rounds)-1]
 		}
-		r := round{samples: samples[from : i+1], start: start, end: sample, length: sample.At - start.At}
+		r := round{samples: samples[from : i+1], start: before, end: sample, length: sample.At - before.At}
 		rounds = append(rounds, r)
-		start, from = sample, i+1
+		before, from = sample, i+1
 	}
 	return rounds
 }
@@ -174,13 +179,7 @@ func cut(start transfer.Sample, samples []transfer.Sample, least time.Duration, 
 // either side; offset is added to the receiver's clock.
 func (c *connection) alignReader(offset time.Duration) {
 	all := c.receiver.Samples
-	at := func(t time.Duration) int {
-		i, _ := slices.BinarySearchFunc(all, t, func(s transfer.Sample, t time.Duration) int {
-			return cmp.Compare(s.At+offset,
-				t)
-		})
-		return i
-	}
+	at := func(t time.Duration) int { return firstFrom(all, t-offset) }
 	for i := range c.rounds {
 		r := &c.rounds[i]
 		from, to := at(r.start.At), at(r.end.At)
@@ -188,11 +187,16 @@ func (c *connection) alignReader(offset time.Duration) {
 	}
 }
 
+// firstFrom is where the first sample lies that is not before t.
+func firstFrom(samples []transfer.Sample, t time.Duration) int {
+	return sort.Search(len(samples), func(i int) bool { return samples[i].At >= t })
+}
+
 func (c *connection) has(f transfer.Fields) bool { return c.have&f == f }
 
 // advance is how far one of the sender's clocks ran in the round.
 func (r *round) advance(clock func(*transfer.Sample) time.Duration) time.Duration {
-	return min(max(clock(&r.end)-clock(&r.start), 0), r.length)
+	return min(max(clock(r.end)-clock(r.start), 0), r.length)
 }
 
 // portion is the share of the round's samples for which is holds, or 0 without samples.

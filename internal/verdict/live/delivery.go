@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -70,10 +69,7 @@ func deliveredBy(all []*connection, t time.Duration) (sum float64) {
 
 // deliveredBy is linear between samples.
 func (c *connection) deliveredBy(t time.Duration) float64 {
-	i, _ := slices.BinarySearchFunc(c.samples, t, func(s transfer.Sample, t time.Duration) int {
-		return cmp.Compare(s.At,
-			t)
-	})
+	i := firstFrom(c.samples, t)
 	if i == len(c.samples) {
 		return c.delivered[i-1]
 	}

@@ -9,11 +9,11 @@ import (
 )
 
 // disturbances are what may have shaped a measurement and is no part of the path or of the
-// transfer. Each answers its figures where it was there, else nil, and whether it was
-// enough to matter.
+// transfer. Each answers its figures where it was there, else nil, and how many steps of
+// confidence it takes off.
 var disturbances = []struct {
 	code verdict.Code
-	of   func(verdict.Verdict, *transfer.Result) (values verdict.Values, matters bool)
+	of   func(verdict.Verdict, *transfer.Result) (values verdict.Values, steps int)
 }{
 	{verdict.HostWasLate, hostWasLate},
 	{verdict.MemoryShort, memoryShort},
@@ -21,15 +21,15 @@ var disturbances = []struct {
 	{verdict.ClockTrouble, clockTrouble},
 }
 
-// lessSure takes one step of confidence off a verdict for each disturbance, and tells of it.
+// lessSure takes confidence off a verdict for each disturbance, and tells of it.
 func lessSure(v verdict.Verdict, r *transfer.Result) verdict.Verdict {
 	for _, d := range disturbances {
-		values, matters := d.of(v, r)
+		values, steps := d.of(v, r)
 		if len(values) == 0 {
 			continue
 		}
 		v.Evidence = append(v.Evidence, verdict.Evidence{Limiter: verdict.Unknown, Code: d.code, Values: values})
-		if matters {
+		for range steps {
 			v.Confidence = verdict.Lower(v.Confidence)
 		}
 	}
@@ -47,24 +47,61 @@ func eachEnd(r *transfer.Result, f func(name string, e *transfer.End)) {
 }
 
 // hostWasLate says that a data thread at either end was ready without a core for so long
-// that what was measured is partly the host's.
-func hostWasLate(v verdict.Verdict, r *transfer.Result) (verdict.Values, bool) {
-	values, late := verdict.Values{}, false
+// that what was measured is partly the host's: one step, or two where that was most of the time.
+func hostWasLate(v verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
+	values := verdict.Values{}
 	eachEnd(r, func(name string, e *transfer.End) {
 		if e.CPU != nil {
 			values[name+"_starved_ratio"] = e.CPU.ThreadRunDelay
-			late = late || e.CPU.ThreadRunDelay >= threshold.RunDelay
 		}
 	})
-	if !late || v.Limiter == verdict.CPU {
-		return nil, false
+	switch starved := starvedMost(r); {
+	case starved < threshold.RunDelay || v.Limiter == verdict.CPU:
+		return nil, 0
+	case starved < threshold.StarvedHost:
+		return values, 1
 	}
-	return values, true
+	return values, 2
+}
+
+// starvedMost is the largest share of the time that a data thread of either end was ready
+// without a core.
+func starvedMost(r *transfer.Result) (most float64) {
+	eachEnd(r, func(_ string, e *transfer.End) {
+		if e.CPU != nil {
+			most = max(most, e.CPU.ThreadRunDelay)
+		}
+	})
+	return most
+}
+
+// starved says that an end had no core for so much of the time that loss, and a rate that does
+// not last, are the host's doing: acknowledgements wait there until timers fire. It is not so
+// where as much is lost while both ends have a core.
+func (a *analysis) starved() bool {
+	if starvedMost(a.result) < threshold.StarvedHost {
+		return false
+	}
+	var rounds int
+	var arrived, resent float64
+	for _, c := range a.connections {
+		for i := range c.rounds {
+			r := &c.rounds[i]
+			delay := max(r.advance(runDelayClock), c.readerSpent(r, runDelayClock))
+			if r.start.At < c.startedAt || ratio(delay, r.length) >= threshold.RunDelay {
+				continue
+			}
+			rounds++
+			arrived += r.bps / 8 * r.length.Seconds()
+			resent += float64((r.end.Retransmitted - r.start.Retransmitted) * c.mss)
+		}
+	}
+	return rounds < threshold.FewRounds || resent <= threshold.Losing*arrived
 }
 
 // memoryShort tells of the kernels' shortage of memory at either end: such a kernel closes
 // windows and drops what came, as a slow reader, a small window or a lossy path would.
-func memoryShort(_ verdict.Verdict, r *transfer.Result) (verdict.Values, bool) {
+func memoryShort(_ verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
 	values := verdict.Values{}
 	eachEnd(r, func(name string, e *transfer.End) {
 		if m := e.MemoryPressure; m != nil {
@@ -74,12 +111,12 @@ func memoryShort(_ verdict.Verdict, r *transfer.Result) (verdict.Values, bool) {
 			}
 		}
 	})
-	return values, true
+	return values, 1
 }
 
 // testsBeside tells of other tests that an end carried out meanwhile: they took a part of
 // the path, of a queue or of the host. For a moment of the time they hardly matter.
-func testsBeside(_ verdict.Verdict, r *transfer.Result) (verdict.Values, bool) {
+func testsBeside(_ verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
 	values := verdict.Values{}
 	length := 0.0
 	if received, ok := r.Received(); ok {
@@ -90,12 +127,15 @@ func testsBeside(_ verdict.Verdict, r *transfer.Result) (verdict.Values, bool) {
 			values["tests"], values["beside_s"] = float64(b.Tests), b.Time.Seconds()
 		}
 	})
-	return values, values["beside_s"] >= threshold.TellShare*length
+	if values["beside_s"] < threshold.TellShare*length {
+		return values, 0
+	}
+	return values, 1
 }
 
 // clockTrouble tells of a clock that was set during the transfer, and of two ends' clocks
 // that do not run at one speed: times and rates of such ends are not each other's.
-func clockTrouble(_ verdict.Verdict, r *transfer.Result) (verdict.Values, bool) {
+func clockTrouble(_ verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
 	values := verdict.Values{}
 	eachEnd(r, func(name string, e *transfer.End) {
 		if e.ClockStep.Abs() >= threshold.ClockStep {
@@ -105,5 +145,5 @@ func clockTrouble(_ verdict.Verdict, r *transfer.Result) (verdict.Values, bool) 
 	if math.Abs(r.ClockDrift) >= threshold.ClockDrift {
 		values["drift_ratio"] = r.ClockDrift
 	}
-	return values, true
+	return values, 1
 }

@@ -1,6 +1,8 @@
 package live
 
 import (
+	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -58,5 +60,45 @@ func TestDisturbancesAtTheReceiverAlone(t *testing.T) {
 	v := Judge(r)
 	if v.Limiter != verdict.ReceiverApplication || v.Confidence != verdict.Medium {
 		t.Errorf("%s, %s: %v", v.Limiter, v.Confidence, v.Evidence)
+	}
+}
+
+// What is lost while a host has no core is no path's loss, unless as much is lost while it has one.
+func TestLossOfAStarvedHost(t *testing.T) {
+	losing := func(starvedUntil int) *transfer.Result {
+		var delay int64
+		r := steady(10e6, 40*ms, func(i int, s, _ *transfer.Sample) {
+			lost := int64(i)
+			if i <= starvedUntil {
+				delay++
+			}
+			saw := int64(math.Abs(math.Sin(float64(i)/25)) * 2e6)
+			s.Acked, s.Sent, s.DeliveryBps = s.Acked+saw, s.Sent+saw, 20e6
+			s.Retransmitted, s.RetransmittedBytes = lost, lost*1448
+			s.RunDelay = time.Duration(delay) * 45 * ms
+		})
+		r.Near.CPU = &transfer.CPU{Wall: 10 * time.Second, ThreadRunDelay: float64(delay) * 0.0045}
+		return r
+	}
+	for _, c := range []struct {
+		what       string
+		result     *transfer.Result
+		limiter    verdict.Name
+		confidence verdict.Confidence
+	}{
+		{"no core all the time", losing(200), verdict.Unknown, verdict.Low},
+		{"a core at the end, and loss then too", losing(150), verdict.Congestion, verdict.Low},
+		{"a core for most of the time", losing(60), verdict.Congestion, verdict.Medium},
+		{"always a core", losing(0), verdict.Congestion, verdict.High},
+	} {
+		v := Judge(c.result)
+		if v.Limiter != c.limiter || v.Confidence != c.confidence {
+			t.Errorf("%s: %s, %s; want %s, %s: %v %v", c.what, v.Limiter, v.Confidence, c.limiter, c.confidence, v.Shares,
+				v.Evidence)
+		}
+		if c.limiter == verdict.Unknown && (!slices.Contains(v.Candidates, verdict.Congestion) ||
+			!slices.Contains(v.Candidates, verdict.CPU) || v.Evidence[0].Code != verdict.WhileStarved) {
+			t.Errorf("%s: %v, %v", c.what, v.Candidates, v.Evidence)
+		}
 	}
 }

@@ -19,7 +19,7 @@ func TestNoFalseAlarms(t *testing.T) {
 	alarms := 0
 	for _, name := range files {
 		r := recorded(t, name)
-		if v, figures := analyse(r, leastRTT(r.Sender())); len(verdict.Check(v, figures)) > 0 {
+		if v, figures := analyse(r, leastRTT(r.Sender()), how{}); len(verdict.Check(v, figures)) > 0 {
 			t.Logf("%s: %+v of %+v", filepath.Base(name), verdict.Check(v, figures), figures)
 			alarms++
 		}
@@ -54,7 +54,7 @@ func TestVerdictsAgreeWithTheirFigures(t *testing.T) {
 		}
 		named := false
 		for _, least := range []time.Duration{leastRTT(result.Sender()), supportedRTT(result.Sender())} {
-			again, figures := analyse(result, least)
+			again, figures := analyse(result, least, how{})
 			named = named || again.Limiter == v.Limiter && len(verdict.Check(again, figures)) == 0
 		}
 		if !named {

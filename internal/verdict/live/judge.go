@@ -18,14 +18,27 @@ import (
 // network's, and is judged over the whole transfer: a full link, loss, a local queue.
 //
 // What disturbed the measurement at either end makes the verdict less sure, and is told.
-func Judge(r *transfer.Result) verdict.Verdict { return lessSure(judge(r), r) }
+func Judge(r *transfer.Result) verdict.Verdict { return lessSure(judge(r, how{}), r) }
 
-func judge(r *transfer.Result) verdict.Verdict {
+// JudgeSteady says what limited a transfer after slow start, which is what its steady goodput
+// counts. Where slow start is not seen to end it says what Judge says.
+func JudgeSteady(r *transfer.Result) verdict.Verdict {
+	_, settled := r.Startup()
+	return lessSure(judge(r, how{steady: settled}), r)
+}
+
+// how says what of a transfer is judged, and from where.
+type how struct {
+	steady  bool // after slow start
+	outside bool // one watched connection: its program is not ours, and samples are rare
+}
+
+func judge(r *transfer.Result, as how) verdict.Verdict {
 	switch {
 	case sampled(r.Sender()) && leastRTT(r.Sender()) > 0:
-		return judgeSender(r)
+		return judgeSender(r, as)
 	case sampled(r.Receiver()):
-		return judgeReceiver(r)
+		return judgeArrivals(r, judgeReceiver(r))
 	case sampled(r.Sender()):
 		return verdict.Unseen(verdict.Evidence{Code: verdict.NoRoundTrips}, possible...)
 	}
@@ -60,20 +73,21 @@ type analysis struct {
 	time        map[verdict.Name]time.Duration
 	total       time.Duration
 	eitherOr    time.Duration // of Unknown's: a window was full, and perhaps a link
+	startup     time.Duration // of SlowStart's: before slow start ended
 }
 
 // judgeSender judges by the least round trip that was seen, and where the verdict does not
 // agree with its own figures, once more by one that several samples support: what a kernel
 // holds for the least may be one packet's luck.
-func judgeSender(r *transfer.Result) verdict.Verdict {
+func judgeSender(r *transfer.Result, as how) verdict.Verdict {
 	least := leastRTT(r.Sender())
-	v, figures := analyse(r, least)
+	v, figures := analyse(r, least, as)
 	wrong := verdict.Check(v, figures)
 	if len(wrong) == 0 {
 		return v
 	}
 	if supported := supportedRTT(r.Sender()); supported > least {
-		again, figures := analyse(r, supported)
+		again, figures := analyse(r, supported, as)
 		if len(verdict.Check(again, figures)) == 0 {
 			return verdict.Again(again, wrong[0])
 		}
@@ -81,19 +95,27 @@ func judgeSender(r *transfer.Result) verdict.Verdict {
 	return verdict.Doubted(v, wrong[0])
 }
 
-func analyse(r *transfer.Result, minRTT time.Duration) (verdict.Verdict, verdict.Figures) {
+func analyse(r *transfer.Result, minRTT time.Duration, as how) (verdict.Verdict, verdict.Figures) {
 	a := &analysis{result: r, sender: r.Sender(), receiver: r.Receiver(), time: map[verdict.Name]time.Duration{}}
 	for i := range a.sender.Streams {
 		if c := newConnection(r, i, minRTT); len(c.rounds) > 0 {
+			c.outside = as.outside
 			a.connections = append(a.connections, c)
 		}
 	}
 	a.path = newPath(minRTT, a.connections)
+	if as.outside {
+		a.path.watched(a.connections)
+	}
 	a.network = a.path.judgeNetwork(a.networkFacts())
 	for _, c := range a.connections {
 		for i := range c.rounds {
 			a.attribute(c, &c.rounds[i])
 		}
+	}
+	if as.steady && a.startup < a.total {
+		a.time[verdict.SlowStart] -= a.startup
+		a.total -= a.startup
 	}
 	return a.conclude(), a.figures()
 }
@@ -128,8 +150,11 @@ func (a *analysis) attribute(c *connection, r *round) {
 		}
 		taken := min(max(rule.of(a, c, r), 0), left)
 		a.time[rule.name] += taken
-		if rule.name == verdict.Unknown {
+		switch rule.name {
+		case verdict.Unknown:
 			a.eitherOr += taken
+		case verdict.SlowStart:
+			a.startup += taken
 		}
 		left -= taken
 	}

@@ -183,9 +183,11 @@ func TestABusyHostMakesLessSure(t *testing.T) {
 	if v := full(0.02); v.Limiter != verdict.Bottleneck || v.Confidence != verdict.High {
 		t.Errorf("a quiet host: %s, %s", v.Limiter, v.Confidence)
 	}
-	v := full(0.3)
-	if v.Limiter != verdict.Bottleneck || v.Confidence != verdict.Medium ||
-		v.Evidence[len(v.Evidence)-1].Code != verdict.HostWasLate {
-		t.Errorf("a busy host: %s, %s, %v", v.Limiter, v.Confidence, v.Evidence)
+	for starved, want := range map[float64]verdict.Confidence{0.3: verdict.Medium, 0.6: verdict.Low} {
+		v := full(starved)
+		if v.Limiter != verdict.Bottleneck || v.Confidence != want ||
+			v.Evidence[len(v.Evidence)-1].Code != verdict.HostWasLate {
+			t.Errorf("a host busy for %.1f of the time: %s, %s, %v", starved, v.Limiter, v.Confidence, v.Evidence)
+		}
 	}
 }

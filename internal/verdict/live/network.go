@@ -18,10 +18,13 @@ type finding struct {
 // networkFacts are what the verdict on the network hangs on, besides the path.
 type networkFacts struct {
 	opening      bool    // the congestion windows still grew in the second half
+	regrowing    bool    // and what they grew back from was a loss
 	timeouts     bool    // a retransmission timeout was seen
 	policed      bool    // loss without a queue left a steady rate
 	receiverSeen bool    // the receiver's counters tell which way a queue stands
 	ackQueue     float64 // the share of the queue that are acknowledgements on their way back
+	acksSteady   steadiness
+	starved      bool // an end had no core most of the time, and nothing shows loss while both had one
 }
 
 // judgeNetwork says what limits while neither end does: a full link or loss. Loss alone
@@ -34,7 +37,7 @@ func (p *path) judgeNetwork(facts networkFacts) finding {
 	level := p.level()
 	f := finding{values: verdict.Values{"steady_bps": p.mean, "best_bps": p.top, "retransmitted_ratio": p.resent,
 		"rtt_s": p.rtt.Seconds(), "rtt_base_s": p.base.Seconds()}}
-	steadyWithQueue := p.full() || p.standing() && level >= threshold.FlatRate
+	steadyWithQueue := p.full() || p.standing() && level >= threshold.FlatRate && !(p.byRates && p.uneven())
 	notBBRsLoss := p.resent < threshold.HeavyLoss || p.queued >= threshold.MostlyQueued
 	switch {
 	case level > threshold.Unlasting && facts.opening:
@@ -50,6 +53,11 @@ func (p *path) judgeNetwork(facts networkFacts) finding {
 		}
 	case facts.ackQueue >= threshold.AckQueue:
 		f.name, f.confidence, f.code = verdict.AckPath, verdict.Medium, verdict.QueueOfAcks
+	case p.standing() && facts.acksSteady.clocked():
+		// A device whose rate varies may merge what comes in one turn, and its receiver
+		// acknowledges each turn: it looks alike.
+		f.name, f.confidence, f.code = verdict.AckPath, verdict.Low, verdict.SteadyAcks
+		f.values["acks_scatter_ratio"], f.values["data_scatter_ratio"] = facts.acksSteady.acks, facts.acksSteady.data
 	case steadyWithQueue && notBBRsLoss:
 		// The sender alone cannot know which way the queue stands.
 		sure := level >= threshold.ClearlyFlat && !p.uneven() && facts.receiverSeen &&
@@ -69,17 +77,27 @@ func (p *path) judgeNetwork(facts networkFacts) finding {
 	case p.resent > threshold.Losing || facts.timeouts && level < threshold.FlatRate:
 		f.name, f.code = verdict.Congestion, verdict.LossBelowBest
 		f.confidence = verdict.When(level < threshold.ClearlyUneven && !p.standing(), verdict.High)
+	case facts.opening && facts.regrowing:
+		f.name, f.confidence, f.code = verdict.Congestion, verdict.Medium, verdict.LossBelowBest
 	case facts.opening:
 		f.name, f.confidence, f.code = verdict.SlowStart, verdict.Medium, verdict.CwndOpens
 	default:
 		f.name, f.confidence, f.code = verdict.Congestion, verdict.Low, verdict.CwndFull
 	}
+	switch {
+	case f.name != verdict.Congestion:
+	case p.resent > threshold.Losing && p.needless >= threshold.Needless:
+		f.subtype, f.code, f.values["needless_ratio"] = verdict.Reordering, verdict.SentAgainNeedlessly, p.needless
+	case facts.starved:
+		f.name, f.subtype, f.confidence, f.code = verdict.Unknown, "", verdict.Low, verdict.WhileStarved
+	}
 	return f
 }
 
 func (a *analysis) networkFacts() networkFacts {
-	return networkFacts{opening: a.opening(), timeouts: a.timeouts(), policed: a.policed(),
-		receiverSeen: a.receiver != nil, ackQueue: a.ackQueueShare()}
+	return networkFacts{opening: a.opening(), regrowing: a.regrowing(), timeouts: a.timeouts(), policed: a.policed(),
+		receiverSeen: a.receiver != nil, ackQueue: a.ackQueueShare(), acksSteady: a.ackSteadiness(),
+		starved: a.starved()}
 }
 
 // opening says whether the congestion windows still grew in the second half of the
@@ -91,6 +109,19 @@ func (a *analysis) opening() bool {
 		last += c.samples[len(c.samples)-1].Cwnd
 	}
 	return float64(last) >= threshold.StillOpening*float64(middle)
+}
+
+// regrowing says that the congestion windows grew as they do after a loss, by a segment or
+// so a round trip (RFC 5681, 3.1), and were no longer in slow start: even a single loss holds
+// them down for seconds on a fast path.
+func (a *analysis) regrowing() bool {
+	for _, c := range a.connections {
+		s := &c.samples[len(c.samples)/2]
+		if s.Retransmitted == 0 || s.Ssthresh <= 0 || s.Cwnd < s.Ssthresh {
+			return false
+		}
+	}
+	return len(a.connections) > 0
 }
 
 // losesWithoutQueue says whether there is loss without the queue that a link builds before

@@ -28,9 +28,16 @@ type path struct {
 	later float64 // the best that lasted once started
 	peak  float64 // the very best of two spans in a row
 
-	queued   float64 // the share of samples whose own floor shows a standing queue
+	queued float64 // the share of samples whose own floor shows a standing queue
+	// wavering is the deviation of the round trips of a watched connection as a share of what
+	// they wait beyond the least one; 0 where it is not known.
+	wavering float64
+	byRates  bool    // evenness is by the kernel's delivery rates: a link that is full delivers at its rate
 	evenness float64 // the mean rate as a share of the best within round trips; 0: not known
 	resent   float64 // retransmitted bytes as a share of all sent
+	// needless is the share of the segments that were sent again that had arrived, where segments
+	// overtook each other; 0: none, or the kernel does not tell.
+	needless float64
 }
 
 func newPath(minRTT time.Duration, all []*connection) *path {
@@ -70,7 +77,7 @@ func newPath(minRTT time.Duration, all []*connection) *path {
 
 // account sums retransmissions and the round trip over all connections.
 func (p *path) account(all []*connection) {
-	var sent, resent int64
+	var sent, resent, again, needless, overtaken int64
 	var rtt, floor, queued, n float64
 	for _, c := range all {
 		last := &c.samples[len(c.samples)-1]
@@ -79,6 +86,7 @@ func (p *path) account(all []*connection) {
 		if last.RetransmittedBytes == 0 {
 			resent += last.Retransmitted * c.mss
 		}
+		again, needless, overtaken = again+last.Retransmitted, needless+last.Needless, overtaken+last.Overtaken
 		for i := range c.samples {
 			s := &c.samples[i]
 			if s.Have&transfer.HaveRTT != 0 && (s.At > p.started || i == len(c.samples)-1) {
@@ -94,6 +102,10 @@ func (p *path) account(all []*connection) {
 	}
 	if sent > 0 {
 		p.resent = min(float64(resent)/float64(sent), 1)
+	}
+	// Packets that the network doubles come twice too, but overtake nobody.
+	if again > 0 && overtaken >= threshold.Overtaken {
+		p.needless = min(float64(needless)/float64(again), 1)
 	}
 	if n > 0 {
 		p.rtt, p.floor, p.queued = seconds(rtt/n), seconds(floor/n), queued/n

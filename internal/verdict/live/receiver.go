@@ -33,7 +33,16 @@ func (c *connection) unread(r *round) bool {
 		return queued > 0 && queued >= threshold.Unread*(queued+window) && float64(waited) < threshold.MostlyWaiting*float64(
 			r.length)
 	}
-	return c.has(transfer.HaveSendWnd) && c.windowCloses(r)
+	return c.has(transfer.HaveSendWnd) && (c.windowCloses(r) || c.outside && c.windowHasClosed(r))
+}
+
+// windowHasClosed says that the congestion window is far above the peer's: it grows only while
+// it is used, to twice of what is under way (tcp_output.c, tcp_is_cwnd_limited), so the peer's
+// window once held that and is no longer read from.
+func (c *connection) windowHasClosed(r *round) bool {
+	cwnd := r.end.Cwnd
+	return c.has(transfer.HaveCwnd) && cwnd >= threshold.EarnedSegments*c.mss &&
+		float64(cwnd) >= threshold.WindowHasClosed*float64(c.window(r))
 }
 
 // windowCloses says whether the window that the sender saw kept falling below half of

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -105,8 +106,14 @@ func concludeReceiver(v verdict.Verdict, end *transfer.End, have transfer.Fields
 		v.Confidence = verdict.Medium
 		v.Subtype = ownWindowSubtype(&end.Streams[0])
 	default:
-		v.Candidates = []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.Congestion, verdict.Bottleneck,
-			verdict.LocalQueue, verdict.Pacing, verdict.CPU}
+		open := []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.Congestion, verdict.Bottleneck,
+			verdict.LocalQueue, verdict.Pacing, verdict.CPU, verdict.AckPath, verdict.NagleDelayedAck}
+		for _, own := range []verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication} {
+			if v.Shares[own] >= threshold.CandidateShare {
+				open = slices.Insert(open, 0, own)
+			}
+		}
+		v.Candidates = open
 		tell(verdict.Unknown, verdict.SenderUnseen, nil)
 	}
 	return v

@@ -33,6 +33,9 @@ func TestRecorded(t *testing.T) {
 				t.Errorf("%s (%s); want %s", v.Limiter, v.Subtype, subtype)
 			}
 			complete(t, v)
+			if s := JudgeSteady(r); want != string(verdict.SlowStart) && s.Limiter != verdict.Name(want) {
+				t.Errorf("after slow start: %s; want %s: %v", s.Limiter, want, s.Shares)
+			}
 			for end, half := range map[string]*transfer.Result{
 				"sender":   {Spec: r.Spec, Near: seen(r.Sender(), r.Near), Far: seen(r.Sender(), r.Far)},
 				"receiver": {Spec: r.Spec, Near: seen(r.Receiver(), r.Near), Far: seen(r.Receiver(), r.Far)},

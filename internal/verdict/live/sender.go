@@ -18,6 +18,9 @@ func saturated(e *transfer.End) bool {
 // that would give far more even at the round trip that was seen was not emptied by it:
 // too few round trips were seen to know the queue.
 func (a *analysis) limiting(window int64, bps float64) bool {
+	if a.path.wavering >= threshold.Wavering && a.path.carries(window) <= threshold.WindowLimits*bps {
+		return true // a window behind a full link keeps its queue, and with it the round trip
+	}
 	if a.path.allows(window) <= threshold.WindowLimits*bps {
 		// The round trip may tell of a longer queue than the window does: a device that lets
 		// packets go in batches makes the base too long.
@@ -82,7 +85,7 @@ func (c *connection) ranWhile(r *round, is func(*transfer.Sample) bool, clock fu
 	if !c.has(transfer.HaveProgram | transfer.HaveNotSent) {
 		return 0
 	}
-	before := &r.start
+	before := r.start
 	for i := range r.samples {
 		s := &r.samples[i]
 		ran := min(max(clock(s)-clock(before), 0), s.At-before.At)
@@ -174,9 +177,9 @@ func (c *connection) outstanding(r *round) (most int64) {
 
 // nagle is the time in which less than a segment waited for the acknowledgement of what
 // went before it, with room in every window (RFC 896 against RFC 1122 4.2.3.2). A
-// program that does not want to write yet loses nothing by it.
+// program that does not want to write yet loses nothing by it, as one that paces itself.
 func (a *analysis) nagle(c *connection, r *round) time.Duration {
-	if c.spec.NoDelay || !c.has(transfer.HaveNotSent|transfer.HaveInFlight) {
+	if c.spec.NoDelay || c.outside && !c.answered || !c.has(transfer.HaveNotSent|transfer.HaveInFlight) {
 		return 0
 	}
 	held := func(s *transfer.Sample) bool {
@@ -184,6 +187,22 @@ func (a *analysis) nagle(c *connection, r *round) time.Duration {
 			(s.Have&transfer.HaveSendWnd == 0 || halfUsed(s, s.SendWnd))
 	}
 	return min(scale(r.length, portion(r.samples, held)), r.length-c.paused(r)-c.blocked(r))
+}
+
+// isAnswered says whether the other end sends often enough for the program to wait for its
+// answers. A program that only sends loses nothing by what is held back.
+func (c *connection) isAnswered(minRTT time.Duration) bool {
+	if !c.has(transfer.HaveReceived) {
+		return true // it is not known
+	}
+	answers := 0.0
+	for i := 1; i < len(c.samples); i++ {
+		if c.samples[i].Received > c.samples[i-1].Received {
+			answers++
+		}
+	}
+	span := c.samples[len(c.samples)-1].At - c.samples[0].At
+	return answers > 0 && span.Seconds()/answers <= threshold.NagleAnswers*(2*minRTT+threshold.DelayedAck).Seconds()
 }
 
 // halfUsed says whether a window has room for as much again as is queued.

@@ -51,10 +51,12 @@ func (a *analysis) localQueueShare(c *connection, r *round) float64 {
 	return c.unsentShare(r)
 }
 
-// waits says whether data waited unsent although less than a share used of the congestion
-// window was in flight, with ample room in the peer's, and nothing was being repaired.
+// waits says whether more waited unsent than the sender gathers, although less than a share
+// used of the congestion window was in flight, with ample room in the peer's, and nothing was
+// being repaired.
 func (c *connection) waits(s *transfer.Sample, used float64) bool {
-	return s.NotSent >= 2*c.mss && !s.Recovering && s.Lost == 0 && float64(s.InFlight) < used*float64(s.Cwnd) &&
+	gathered := max(2*c.mss, int64(threshold.Deferred*float64(s.InFlight)))
+	return s.NotSent >= gathered && !s.Recovering && s.Lost == 0 && float64(s.InFlight) < used*float64(s.Cwnd) &&
 		(s.Have&transfer.HaveSendWnd == 0 || float64(s.InFlight) < threshold.OpenWindow*float64(s.SendWnd))
 }
 

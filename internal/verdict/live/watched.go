@@ -1,10 +1,13 @@
 package live
 
 import (
+	"math"
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // Watched is a window of samples of one connection whose program is not ours: its kernel
@@ -20,6 +23,9 @@ type Watched struct {
 	Send       transfer.Buffer
 	Receive    transfer.Buffer
 	PacingBps  float64 // SO_MAX_PACING_RATE; 0: none, or not known
+	// Answered is the share of the samples at which nothing had come since this end's program sent
+	// something last.
+	Answered float64
 }
 
 // programs are the limiters that only the program's own clocks tell apart.
@@ -33,7 +39,8 @@ func JudgeWatched(w Watched) verdict.Verdict {
 	if len(w.Samples) < 2 {
 		return verdict.Unseen(verdict.Evidence{Code: verdict.NotSampled}, possible...)
 	}
-	v := Judge(w.result())
+	r := w.result()
+	v := lessSure(judge(r, how{outside: true}), r)
 	v.Evidence = append(v.Evidence, w.unknowns()...)
 	if v.Limiter == verdict.Sender && len(v.Candidates) == 0 {
 		v.Candidates = append(v.Candidates, programs...)
@@ -45,8 +52,9 @@ func JudgeWatched(w Watched) verdict.Verdict {
 func (w *Watched) result() *transfer.Result {
 	before := &w.Samples[0]
 	samples := make([]transfer.Sample, 0, len(w.Samples))
-	for _, s := range w.Samples {
-		samples = append(samples, since(s, before))
+	for i := range w.Samples {
+		samples = append(samples, w.Samples[i])
+		since(&samples[i], before)
 	}
 	last := &samples[len(samples)-1]
 	stream := transfer.Stream{Congestion: w.Congestion, Handshake: w.Handshake, SendBuffer: w.Send,
@@ -64,18 +72,19 @@ func (w *Watched) result() *transfer.Result {
 	return r
 }
 
-// since counts a sample's counters from an earlier one on.
-func since(s transfer.Sample, from *transfer.Sample) transfer.Sample {
+// since makes a sample count its counters from an earlier one on.
+func since(s, from *transfer.Sample) {
 	s.Busy = max(s.Busy-from.Busy, 0)
 	s.ReceiveLimited = max(s.ReceiveLimited-from.ReceiveLimited, 0)
 	s.SendLimited = max(s.SendLimited-from.SendLimited, 0)
 	s.Retransmitted = max(s.Retransmitted-from.Retransmitted, 0)
 	s.RetransmittedBytes = max(s.RetransmittedBytes-from.RetransmittedBytes, 0)
+	s.Needless, s.Overtaken = max(s.Needless-from.Needless, 0), max(s.Overtaken-from.Overtaken, 0)
 	s.Acked = max(s.Acked-from.Acked, 0)
 	s.Sent = max(s.Sent-from.Sent, 0)
 	s.Received = max(s.Received-from.Received, 0)
+	s.SegmentsIn = max(s.SegmentsIn-from.SegmentsIn, 0)
 	s.Have &^= transfer.HaveProgram
-	return s
 }
 
 // unknowns say what could not be known: the program's part, the other end's, and what
@@ -100,10 +109,52 @@ func (w *Watched) unknowns() []verdict.Evidence {
 }
 
 // programsPart is the time in which all that the program had written was on its way, of a
-// program whose clocks are not known: it wrote too little, or its buffer takes no more.
+// program whose clocks are not known: it wrote too little, or its buffer takes no more. Where
+// that is more than fills the path, and the link is full, neither matters.
 func (a *analysis) programsPart(c *connection, r *round) time.Duration {
 	if c.has(transfer.HaveProgram) || !c.has(transfer.HaveNotSent) {
 		return 0
 	}
+	if a.path.full() && a.path.evenness > 0 && a.path.allows(c.outstanding(r)) > threshold.WindowLimits*r.bps {
+		return 0
+	}
 	return scale(r.length, portion(r.samples, c.allSentNoHole))
+}
+
+// watched adds what samples that lie further apart than round trips still tell: how evenly
+// data arrives, by the delivery rates that the kernel took over round trips, and whether
+// round trips waver though what is under way does not.
+func (p *path) watched(all []*connection) {
+	best := 0.0
+	for _, c := range all {
+		if !c.has(transfer.HaveRate) {
+			return
+		}
+		rates := make([]float64, len(c.samples))
+		for i := range c.samples {
+			rates[i] = c.samples[i].DeliveryBps
+		}
+		slices.Sort(rates)
+		best += rates[int(float64(len(rates)-1)*threshold.EvenBest)]
+	}
+	if p.evenness == 0 && best > 0 {
+		p.evenness, p.byRates = min(p.mean/best, 1), true
+	}
+	if waits := p.rtt - p.minRTT; waits > 0 {
+		p.wavering = p.deviation(all).Seconds() / waits.Seconds()
+	}
+}
+
+// deviation is the standard one of the smoothed round trips once started.
+func (p *path) deviation(all []*connection) time.Duration {
+	var squares, n float64
+	for _, c := range all {
+		for i := range c.samples {
+			if s := &c.samples[i]; s.Have&transfer.HaveRTT != 0 && s.At > p.started {
+				d := (s.RTT - p.rtt).Seconds()
+				squares, n = squares+d*d, n+1
+			}
+		}
+	}
+	return seconds(math.Sqrt(squares / max(n, 1)))
 }

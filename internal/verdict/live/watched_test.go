@@ -2,6 +2,7 @@ package live
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,5 +87,39 @@ func TestWatchedCountsFromTheWindowOn(t *testing.T) {
 	})
 	if v := JudgeWatched(watchedFrom(r, r.Near, 2*time.Second)); v.Limiter != verdict.Bottleneck {
 		t.Errorf("%s %v %v", v.Limiter, v.Shares, v.Evidence)
+	}
+}
+
+// A program that paces itself leaves less than a segment to wait for an acknowledgement as well: as long as
+// nobody answers, it loses nothing by that.
+func TestWhoPacesItselfIsNotHeldBack(t *testing.T) {
+	const rtt, every = 60 * ms, 160 * ms
+	for _, c := range []struct {
+		name     string
+		answered bool
+		want     []verdict.Name
+	}{
+		{"answers", true, []verdict.Name{verdict.NagleDelayedAck}},
+		{"no answers", false, []verdict.Name{verdict.Application, verdict.Sender}},
+	} {
+		w := Watched{Sends: true, Congestion: "cubic", Handshake: &transfer.Handshake{MSS: 1448}}
+		for at := time.Duration(0); at <= 5*time.Second; at += 50 * ms {
+			n := int64(at / every)
+			s := transfer.Sample{At: at, RTT: rtt, MinRTT: rtt, Cwnd: 200_000, SendWnd: 1 << 20, InFlight: 2000, NotSent: 700,
+				Busy: at, Acked: n * 3000, Sent: n*3000 + 2000,
+				Have: transfer.HaveRTT | transfer.HaveMinRTT | transfer.HaveCwnd | transfer.HaveSendWnd | transfer.HaveInFlight |
+					transfer.HaveNotSent | transfer.HaveLimits | transfer.HaveAcked | transfer.HaveRetrans |
+					transfer.HaveRecovery | transfer.HaveReceived}
+			if at%every > every*2/3 {
+				s.NotSent = 0
+			}
+			if c.answered {
+				s.Received = n
+			}
+			w.Samples = append(w.Samples, s)
+		}
+		if v := JudgeWatched(w); !slices.Contains(c.want, v.Limiter) {
+			t.Errorf("%s: %s, %v", c.name, v.Limiter, v.Shares)
+		}
 	}
 }

@@ -17,6 +17,10 @@ const (
 	// StandingQueue is by how much more than the empty path's the round trip must stay for
 	// the difference to be a queue.
 	StandingQueue = 0.1 // ratio | attribution bank, full link with shallow queue
+	// Wavering is the deviation of the round trips, as a share of what they wait, from which
+	// a window that is full all the time does not wait in a queue of its own: that is as long
+	// as the window is larger than the path.
+	Wavering = 0.15 // ratio | watch bank: 0.00 behind a full link, 0.07 with a slow reader, 0.24 on a path with jitter
 	// LongQueue is a queue that half fills the path again, BeyondBursts one that bursts of
 	// less than a BDP cannot make: they find the link idle, and their last segment waits a
 	// round trip at most.
@@ -56,6 +60,11 @@ const (
 	Losing = 0.0005 // ratio | attribution bank, loss under cubic; captures of loss-1pc
 	// HeavyLoss is the share that a short queue does not lose even to BBR.
 	HeavyLoss = 0.1 // ratio | BBRv1 (Cardwell et al. 2016) ignores loss up to a fifth
+	// Needless is the share of the segments that were sent again of which the receiver had said
+	// that it has them, from which reordering is what looks like loss: what is still to be said
+	// of the last ones is missing. Overtaken is how often one must have been seen to.
+	Needless  = 0.5 // ratio | definition: most of them
+	Overtaken = 3   // segments | RFC 5681, 3.2: fewer than three duplicates are no sign of loss
 	// QueueBeforeLoss is how many packets at least a link queues before it loses,
 	// PacketBytes the size of one.
 	QueueBeforeLoss = 5    // packets | the lab's least queue is 10; routers hold 64 and more
@@ -73,6 +82,12 @@ const (
 	// come in bursts, over DispersionRounds and more.
 	LossInBursts     = 2.0  // ratio | Poisson has 1; lab: 0.75 to 1.5 at random, 2.8 to 280 behind policers
 	DispersionRounds = 12.0 // rounds | the estimate scatters by √(2/n): 0.4
+	// SpanOfArrivals is over how much time a receiver takes a rate, StartSpans how many of the
+	// first are slow start's, and QueueOfSmall by how much its own small packets' round trips must
+	// grow for a queue to stand in the path.
+	SpanOfArrivals = 200 * time.Millisecond // time | five samples of 40 ms
+	StartSpans     = 5                      // spans | a second: slow start reaches 1 Gbit/s over 80 ms
+	QueueOfSmall   = 3 * time.Millisecond   // time | a host's own scatter: smoothed round trips on loopback, below 2 ms
 	// BlackHoleTimeouts in a row with nothing acknowledged are a path that swallows.
 	BlackHoleTimeouts = 2 // timeouts | RFC 8899, 4.3: more than one probe; attribution bank, MTU black hole
 )
@@ -85,7 +100,12 @@ const (
 	AckQueueHardly = 0.35                  // ratio | half of AckQueue
 	AckLags        = 10                    // samples | a mean of fewer scatters by a third
 	AckLagResolved = 20 * time.Millisecond // time | two samples of 10 ms
-	AckLagGap      = 2                     // sampling intervals | one sample left out: what happened between is not known
+	// Seen by the sender alone: the rate of acknowledgements scatters by AcksSteady at the most and by
+	// AcksSteadier of what the rate of the data does, over as many spans as SteadySpans at the least.
+	AcksSteady   = 0.1 // ratio | lab, line back of 130 kbit/s: 0.04; a full line: 0.3 and more
+	AcksSteadier = 0.5 // ratio | lab: 0.3; acknowledgements of each second segment: 1
+	SteadySpans  = 8   // spans | a deviation scatters by a quarter
+	AckLagGap    = 2   // sampling intervals | one sample left out: what happened between is not known
 )
 
 // The sending and the receiving host.
@@ -97,6 +117,8 @@ const (
 	// RunDelay is the share of time without a core, and with nothing left to send, from
 	// which it counts: an ordinary host's other programs take less.
 	RunDelay = 0.1 // ratio | definition
+	// StarvedHost is the same share from which what was measured is mostly the host's doing.
+	StarvedHost = 0.5 // ratio | a majority of the time
 	// ClockStep is by how much a host's clock must have been set to be told of; ClockDrift the
 	// share by which two ends' clocks must run apart.
 	ClockStep  = 20 * time.Millisecond // time | Windows' clocks tick 64 times a second
@@ -111,6 +133,9 @@ const (
 	// window that did not move, below which what is in flight leaves room.
 	OpenWindow       = 0.8  // ratio | attribution bank, local shaper; tcp_is_cwnd_limited: half in slow start
 	OpenSteadyWindow = 0.93 // ratio | attribution bank, local shaper
+	// Deferred is the share of what is in flight up to which data may wait unsent because the
+	// sender gathers it into larger segments while its buffer is full.
+	Deferred = 0.1 // ratio | tcp_tso_should_defer; 148 kB in flight and at most 12 kB unsent, no queue
 	// UnsentOften is the share of time with data unsent and room in both windows from
 	// which, without loss, it is so between the samples too.
 	UnsentOften = 0.3 // ratio | attribution bank, local shaper
@@ -206,11 +231,17 @@ const (
 	// the other end may send meanwhile: messages, no data.
 	ProgramWindowRoom    = 1.25 // ratio | as WindowGrows: half of one of autotuning's steps
 	ProgramWindowAnswers = 0.05 // ratio | SSH: 1 in 1,000; HTTP/2: 1 in 1,000; TLS records: as many
+	// SamplesAnExchange is how many samples an exchange must last to be counted, and WatchedFlat
+	// the share of samples that must be near the level of a program's window.
+	SamplesAnExchange = 1.3 // samples | below one they are missed; watch bank: exchanges of 85 ms at 50 ms
+	WatchedFlat       = 0.6 // ratio | watch bank: SSH on a busy host
 	// UnscaledWorthTelling: with that much outstanding, the missing window scale is told.
 	UnscaledWorthTelling = 40_000 // bytes | two thirds of what 16 bits hold
 	// LittleQueue is how many times the empty path's round trip bytes must have been on their
 	// way for a queue where no round trip was timed: a repair alone makes it up to 2.
 	LittleQueue = 3.0 // ratio | Little's law; RFC 6675: at most a window more than is acknowledged
+	// OpenTrips is after how many round trips a slow start is over on nearly every path.
+	OpenTrips = 10 // round trips | ten segments (RFC 6928) doubled so often are 15 MB
 	// OneWay is the share of acknowledgements among segments below which a direction's are
 	// not in the capture.
 	OneWay         = 0.005 // ratio | receivers acknowledge at least every 64th segment, offloads included

@@ -63,12 +63,19 @@ const (
 	// WindowClosesOften the share of samples in which it has.
 	WindowCloses      = 0.5  // ratio | attribution bank, slow reader, sender alone
 	WindowClosesOften = 0.25 // ratio | attribution bank, slow reader, sender alone
+	// WindowHasClosed is how many times the peer's window the congestion window must be for
+	// the former to have been larger, and EarnedSegments what no connection starts with.
+	WindowHasClosed = 4.0 // ratio | tcp_is_cwnd_limited: up to 2; watch bank: 2.0 with fixed windows, 9 with a slow reader
+	EarnedSegments  = 40  // segments | RFC 6928: 10, and four times as much by routes' initcwnd
 	// DrainedShare of a connection's bytes may still be under way when its program is
 	// done; more than that belongs to the transfer.
 	DrainedShare = 0.2 // ratio | attribution bank, short transfer
 	// NagleWindow is the share of a window up to which it has room enough that only
 	// Nagle's rule can hold less than a segment back.
 	NagleWindow = 0.5 // ratio | attribution bank, Nagle with delayed ACK
+	// NagleAnswers is how many times a held exchange's length, which is two round trips and
+	// a delayed acknowledgement, may lie between two answers for a program to wait for them.
+	NagleAnswers = 2.0 // ratio | definition: every other exchange
 	// EvenedOut is over how many round trips a rate is a rate and not one burst.
 	EvenedOut = 4 // round trips | a window's worth comes once in each
 )
@@ -78,6 +85,8 @@ const (
 	// RoundTrips make a round, and a round lasts ShortestRound at the least.
 	RoundTrips    = 2                     // round trips | one may hold two bursts or none
 	ShortestRound = 50 * time.Millisecond // time | five samples of 10 ms; jiffies of 10 ms in tcp_info's clocks
+	// DelayedAck is how long a receiver holds an acknowledgement back at the most.
+	DelayedAck = 200 * time.Millisecond // time | include/net/tcp.h, TCP_DELACK_MAX
 	// LongestTime is the longest that is believed: a far end's clock is its own affair.
 	LongestTime = 7 * 24 * time.Hour // time | a week of one transfer
 	// SegmentsASpan is how many segments a span should hold, so that one more or less

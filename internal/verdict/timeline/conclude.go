@@ -28,6 +28,10 @@ func (t *timeline) conclude(g *Diagnosis) {
 		g.Candidates = []verdict.Name{verdict.Sender, verdict.ReceiverWindow, verdict.Congestion}
 		if t.clock(flow.Idle) > threshold.HeadlineShare*t.length {
 			g.Candidates = []verdict.Name{verdict.Application, verdict.Congestion}
+		} else if t.waited > threshold.HeadlineShare*t.time[verdict.Unknown] {
+			g.Candidates = []verdict.Name{verdict.AckPath, verdict.Bottleneck}
+		} else if t.evenUnseen() {
+			g.Candidates = []verdict.Name{verdict.Bottleneck, verdict.Sender, verdict.ReceiverWindow}
 		}
 	}
 	g.Confidence = t.confidence(g)
@@ -140,10 +144,17 @@ func (t *timeline) confidence(g *Diagnosis) verdict.Confidence {
 	if t.coarse() {
 		level = verdict.Lower(level)
 	}
-	if t.vantage == VantageUnknown && g.Limiter != verdict.MTUBlackHole {
+	if t.vantage == VantageUnknown && g.Limiter != verdict.MTUBlackHole || t.leftOut() {
 		level = verdict.Low
 	}
 	return level
+}
+
+// leftOut says that acknowledgements without data seem to be left out of the capture, and
+// that messages were of several segments: what let the later ones of them out, the program
+// or an acknowledgement, is then not known.
+func (t *timeline) leftOut() bool {
+	return t.c.OnlyWithData() && t.d.Segments > t.d.Answered+threshold.FewSegments
 }
 
 // coarse says that the capture's clock is too coarse for the round trip.
@@ -173,13 +184,17 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 	case verdict.NagleDelayedAck, verdict.MTUBlackHole:
 		return verdict.High
 	case verdict.SlowStart:
-		return verdict.When((t.c.SYN || t.c.SYNACK) &&
-			t.clock(flow.SlowStart) > threshold.HeadlineShare*t.time[verdict.SlowStart], verdict.High)
+		if !t.c.SYN && !t.c.SYNACK { // where the transfer began is not known
+			return verdict.Low
+		}
+		return verdict.When(t.clock(flow.SlowStart) > threshold.HeadlineShare*t.time[verdict.SlowStart], verdict.High)
 	case verdict.Congestion:
 		return verdict.When(d.LossEvents >= threshold.PolicedEvents && t.queueMissing() &&
 			t.clock(flow.AppLimited) < threshold.PausingShare*t.length, verdict.High)
 	case verdict.Bottleneck:
 		return verdict.When(t.queueing && d.ScaleKnown && t.queueAhead(), verdict.High)
+	case verdict.Sender:
+		return verdict.When(!t.growing(), verdict.Medium)
 	}
 	return verdict.Medium
 }
@@ -264,6 +279,12 @@ func (t *timeline) missing(v verdict.Values) (verdict.Code, verdict.Values) {
 	case float64(d.Unseen) > threshold.UnreliableCapture*float64(d.Bytes):
 		v["missing_bytes"] = float64(d.Unseen)
 		return verdict.CapturedGaps, v
+	case t.waited > threshold.HeadlineShare*t.time[verdict.Unknown]:
+		v["rtt_base_s"] = t.base
+		return verdict.CapturedWaitsSomewhere, v
+	case t.evenUnseen():
+		v["best_bps"] = t.capacity * 8
+		return verdict.CapturedQueueUnseen, v
 	case !d.ScaleKnown:
 		v["window_scale_least"] = float64(d.Scale)
 		return verdict.CapturedNoHandshake, v

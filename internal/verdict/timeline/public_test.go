@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
@@ -143,5 +144,138 @@ func TestJudgedAgain(t *testing.T) {
 	g := Judge(c, d)
 	if g.Limiter != verdict.ReceiverWindow || !has(&g, verdict.JudgedAgain) || g.Confidence == verdict.High {
 		t.Errorf("%s %s %v, %v", g.Confidence, g.Limiter, g.Shares, g.Evidence)
+	}
+}
+
+// Requests and answers that grow, as when a program greets: each is all that there was, and no
+// congestion window waits for acknowledgements.
+func TestGrowingExchangesAreNoSlowStart(t *testing.T) {
+	for _, loop := range []int64{0, 26 * ms} {
+		x := newTape(26*ms, loop)
+		pos, at, length := 0, 50*ms, 400
+		for k := range 8 {
+			for sent := 0; sent < length; sent += 1460 {
+				x.data(at, pos+sent, min(1460, length-sent), 0)
+			}
+			pos += length
+			x.ack(at+26*ms-loop, pos, 64<<10)
+			x.says(at+27*ms-loop, k, pos, 64<<10)
+			at += 54 * ms
+			length = length * 3 / 2
+		}
+		if g, _ := x.judge(t); g.Limiter == verdict.SlowStart || g.Shares[verdict.SlowStart] > 0.5 {
+			t.Errorf("%s %s %v", g.Confidence, g.Limiter, g.Shares)
+		}
+	}
+}
+
+// Data that arrive evenly at a receiver that sends no timestamps: a full link, or a paced sender.
+func TestEvenDataWhereNoQueueIsSeen(t *testing.T) {
+	x := newTape(20*ms, 20*ms)
+	for k := range 4000 {
+		at := 30*ms + int64(k)*500_000
+		x.data(at, k*1460, 1460, 0)
+		if k%2 == 1 {
+			x.ack(at+20_000, (k+1)*1460, 1<<20)
+		}
+	}
+	g, _ := x.judge(t)
+	if g.Limiter != verdict.Unknown || !slices.Contains(g.Candidates, verdict.Bottleneck) ||
+		!has(&g, verdict.CapturedQueueUnseen) {
+		t.Errorf("%s %s %v, %v, %v", g.Confidence, g.Limiter, g.Shares, g.Candidates, g.Evidence)
+	}
+}
+
+// An acknowledgement of many segments times the last of them: no queue.
+func TestAcknowledgementsOfManySegments(t *testing.T) {
+	x := newTape(300_000, 200_000)
+	for k := range 12_000 {
+		at := ms + int64(k)*100_000
+		x.data(at, k*1400, 1400, 0)
+		if k%32 == 31 {
+			x.ack(at+100_000, (k+1)*1400, 64<<10)
+		}
+	}
+	g, d := x.judge(t)
+	if mean := d.PastSum / max(d.RTTs, 1); g.Limiter == verdict.Bottleneck || mean > 200_000 {
+		t.Errorf("%s %s %v, %d µs beyond the tap", g.Confidence, g.Limiter, g.Shares, mean/1000)
+	}
+}
+
+// The receiver's timer holds the last acknowledgement back, and nothing waits for it.
+func TestLastAcknowledgementLate(t *testing.T) {
+	x := newTape(ms, 0)
+	for k := range 81 {
+		at := 2*ms + int64(k)*80_000
+		x.data(at, k*1460, 1460, 0)
+		if k%2 == 1 {
+			x.ack(at+ms, (k+1)*1460, 256<<10)
+		}
+	}
+	x.ack(200*ms, 81*1460, 256<<10)
+	if _, d := x.judge(t); d.Last > 20*ms {
+		t.Errorf("lasted until %d ms", d.Last/ms)
+	}
+}
+
+// Data come as fast as a queue of acknowledgements lets them out, and that grows all the time:
+// what is outstanding grows, but a window that opens is not what limits.
+func TestAQueueOfAcknowledgementsSeenFromTheReceiver(t *testing.T) {
+	const rtt, apart = 300 * ms, 8 * ms
+	x := newTape(rtt, rtt)
+	stamped := func(tsval, tsecr int64) {
+		s := &x.all[len(x.all)-1]
+		s.Options |= flow.HasTimestamps
+		s.TSVal, s.TSEcr = uint32(1000+tsval/ms), uint32(1000+max(tsecr, 0)/ms)
+	}
+	for i := range x.all {
+		x.all[i].Options |= flow.HasTimestamps
+		x.all[i].TSVal, x.all[i].TSEcr = uint32(1000+x.all[i].At/ms), 1000
+	}
+	for k := range 1800 {
+		at := rtt + int64(k)*apart
+		heard := (at - rtt) * 10 / 12 // of the acknowledgements: they wait a fifth of the time that went by
+		x.data(at, k*1448, 1448, 0)
+		stamped(at-rtt/2, heard)
+		x.ack(at+50_000, (k+1)*1448, 4<<20)
+		stamped(at, at-rtt/2)
+	}
+	g, _ := x.judge(t)
+	if g.Limiter == verdict.SlowStart || g.Limiter == verdict.Sender && g.Confidence != verdict.Low {
+		t.Errorf("%s %s %v", g.Confidence, g.Limiter, g.Shares)
+	}
+	if !has(&g, verdict.CapturedWaitsSomewhere) {
+		t.Errorf("%v", g.Evidence)
+	}
+}
+
+// Two small segments a message, the second held until the first was acknowledged: with the
+// acknowledgements that is Nagle's rule, and without them in the capture nobody knows.
+func TestNagleWithoutTheAcknowledgements(t *testing.T) {
+	for _, captured := range []bool{true, false} {
+		x := newTape(30*ms, 0)
+		pos, at := 0, 50*ms
+		for i := range 60 {
+			x.data(at, pos, 100, flow.PSH)
+			x.ack(at+70*ms, pos+100, 64<<10)
+			x.data(at+70*ms, pos+100, 50, flow.PSH)
+			pos += 150
+			x.says(at+100*ms, i, pos, 64<<10)
+			at += 100*ms + 50_000
+		}
+		x.ack(at, pos, 64<<10)
+		x.all[len(x.all)-1].Flags |= flow.FIN
+		if !captured {
+			x.all = slices.DeleteFunc(x.all, func(s flow.Segment) bool {
+				return s.Payload == 0 && s.Flags&(flow.SYN|flow.FIN) == 0
+			})
+		}
+		g, _ := x.judge(t)
+		if captured && (g.Limiter != verdict.NagleDelayedAck || g.Confidence == verdict.Low) {
+			t.Errorf("%s %s %v", g.Confidence, g.Limiter, g.Shares)
+		}
+		if !captured && g.Limiter != verdict.NagleDelayedAck && g.Confidence != verdict.Low {
+			t.Errorf("without acknowledgements: %s %s %v", g.Confidence, g.Limiter, g.Shares)
+		}
 	}
 }

@@ -32,6 +32,17 @@ func (t *timeline) byLittle(s *flow.Slice) bool {
 	return t.losing && t.d.Timeouts == 0 && rate > 0 && t.full(s) && s.OutMean()/rate > threshold.LittleQueue*t.base
 }
 
+// standing says by Little's law that what was outstanding waited for several of the empty
+// path's round trips: more of it would only wait longer, so that no congestion window that
+// opens limits, though the tap does not show on which way it waits.
+func (t *timeline) standing(s *flow.Slice) bool {
+	rate := t.rate(s)
+	begun := float64(s.Start-t.d.First) / 1e9
+	return !t.losing && t.base > 0 && begun > threshold.OpenTrips*t.base && rate > 0 &&
+		s.OutMean() > threshold.LittleQueue*(t.base*rate+float64(t.d.MaxSegment)) &&
+		s.OutMax >= threshold.ProbeSegments*int64(max(t.d.MSS, 536))
+}
+
 // ackQueued says that what stood in the path were acknowledgements on their way back: by
 // their timestamps most of what the round trips had waited.
 //
@@ -88,7 +99,7 @@ func (t *timeline) networkOf(i int) verdict.Name {
 	case t.full(s) && t.probed:
 		return verdict.Bottleneck
 	case t.brief && !t.losing:
-		return verdict.SlowStart
+		return t.openingOf(i)
 	case s.RTTs == 0 && s.Sent == 0:
 		return verdict.Unknown
 	case s.WindowMax == 0 || !t.d.ScaleKnown && s.OutMax*2 > s.WindowMax:
@@ -98,9 +109,42 @@ func (t *timeline) networkOf(i int) verdict.Name {
 		return t.idleOf(i)
 	}
 	if i < t.opening {
-		return verdict.SlowStart
+		return t.openingOf(i)
+	}
+	if t.vantage != AtSender && t.full(s) && t.standing(s) {
+		t.waited += sliceTime(s)
+		return verdict.Unknown
+	}
+	if t.blind() && t.full(s) && s.OutMax >= threshold.QueueSegments*int64(t.d.MSS) {
+		t.unseen += sliceTime(s)
+		return verdict.Unknown
 	}
 	return verdict.Sender
+}
+
+// blind says that a queue in front of the link would not be seen: it stands between the tap
+// and the sender, and no timestamps follow that part. Data that come evenly are then a full
+// link's, or a sender's that holds itself back.
+func (t *timeline) blind() bool { return t.vantage != AtSender && !t.d.LoopFollowed }
+
+// evenUnseen says that this is most of what is not known.
+func (t *timeline) evenUnseen() bool {
+	return t.unseen > threshold.HeadlineShare*t.time[verdict.Unknown]
+}
+
+// growing says that what was outstanding had no level yet: a limit of the sender's own does
+// not rise.
+func (t *timeline) growing() bool {
+	part := len(t.d.Slices) / 3
+	if part == 0 || t.length > threshold.SlowStartTrips*t.base {
+		return false
+	}
+	middle, last := 0.0, 0.0
+	for i := range part {
+		middle += t.d.Slices[part+i].OutMean()
+		last += t.d.Slices[len(t.d.Slices)-1-i].OutMean()
+	}
+	return last > threshold.StillOpening*middle
 }
 
 // spaced says that a sender lets data out in pieces and has nothing outstanding between
@@ -202,7 +246,21 @@ func (t *timeline) slowStartOf(i int) verdict.Name {
 		func(s flow.Slice) bool { return s.Losses > 0 }) {
 		return verdict.Congestion
 	}
-	return verdict.SlowStart
+	return t.openingOf(i)
+}
+
+// openingOf is what limited while a window opened: the window, unless what was outstanding
+// only waited longer.
+func (t *timeline) openingOf(i int) verdict.Name {
+	s := &t.d.Slices[i]
+	switch {
+	case !t.standing(s):
+		return verdict.SlowStart
+	case t.ackQueued(s):
+		return verdict.AckPath
+	}
+	t.waited += sliceTime(s)
+	return verdict.Unknown
 }
 
 // windowOf is what limited while the window was full: the link, where the window would

@@ -62,8 +62,10 @@ type timeline struct {
 	queueing bool    // a standing queue was seen in much of the time
 	probed   bool    // faster sending than ever came out the other end
 	losing   bool
-	filled   bool // linkFull
-	brief    bool // short
+	filled   bool    // linkFull
+	brief    bool    // short
+	unseen   float64 // time in which a queue may have stood that this tap does not see, seconds
+	waited   float64 // time in which what was outstanding waited on a way that this tap does not tell, seconds
 	vantage  Vantage
 	// recovering says of each slice that its congestion window still grew back from a loss.
 	recovering []bool

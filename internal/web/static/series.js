@@ -62,6 +62,7 @@ function under(limiters, changes) {
 			}
 			i = j;
 		}
+		let row = 0, end = -Infinity; // a number that would stand on the one before goes below it
 		changes.forEach((at, i) => {
 			if (i > 0 && at === changes[i - 1]) return;
 			const last = changes.lastIndexOf(at), x = u.valToPos(at, "x", true);
@@ -73,7 +74,11 @@ function under(limiters, changes) {
 			ctx.stroke();
 			ctx.font = `700 ${13 * devicePixelRatio}px system-ui, sans-serif`;
 			ctx.textAlign = "left";
-			if (limiters) ctx.fillText(last > i ? `${i + 1}–${last + 1}` : i + 1, x + 3 * devicePixelRatio, bbox.top + 12 * devicePixelRatio);
+			if (!limiters) return;
+			const number = last > i ? `${i + 1}–${last + 1}` : String(i + 1), left = x + 3 * devicePixelRatio;
+			row = left < end ? row + 1 : 0;
+			end = Math.max(end, left + ctx.measureText(number).width + 3 * devicePixelRatio);
+			ctx.fillText(number, left, bbox.top + (12 + 14 * row) * devicePixelRatio);
 		});
 		ctx.restore();
 	};
@@ -116,8 +121,9 @@ function draw(figure, runs) {
 			width: figure.clientWidth, height, tzDate: ts => uPlot.tzDate(new Date(ts * 1e3), "UTC"),
 			cursor: { sync: { key: `series ${direction}` }, drag: { x: true, y: false } },
 			scales: { y: { range: (u, min, max) => [0, (max || 1) * 1.1] } },
-			series: [{ value: (u, t) => t == null ? "–" : new Date(t * 1e3).toISOString().slice(0, 16).replace("T", " ") },
-				{ label, stroke: colour("--data"), width: 1.5, points: { show: times.length < 300, size: 5 },
+			legend: { markers: { show: false }, mount: (u, el) => u.root.prepend(el) },
+			series: [{ label: "at", value: (u, t) => t == null ? "–" : new Date(t * 1e3).toISOString().slice(0, 16).replace("T", " ") },
+				{ label, stroke: colour("--data"), width: 1.5, points: { show: times.length < 300, size: 5, fill: colour("--paper") },
 					value: (u, v) => v == null ? "–" : print(v) }],
 			axes: [{ ...axis, values: (u, ticks, i, space, apart) => ticks.map(t => date(t, apart)) }, { ...axis, size: 78, values: (u, ticks) => ticks.map(print) }],
 			hooks: { draw: [under(bands, changes)], setScale: [(u, key) => {

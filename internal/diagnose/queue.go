@@ -1,0 +1,87 @@
+package diagnose
+
+import (
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
+)
+
+// placeQueue takes into the verdict which way the queue stands between the taps: one
+// capture alone sees both ways together. A full link's stands before the data, also where
+// one capture alone left open whether it is full; where only acknowledgements wait, they are
+// what limits.
+func placeQueue(r *record.CapturedDirection, g *timeline.Diagnosis) {
+	w := r.Between.Ways
+	queue, trip := w.DataQueueS+w.AckQueueS, orElse(r.RTTMinS, w.RTTMinS)
+	if queue < threshold.StandingQueue*trip || queue < r.Between.QueuePastS {
+		return
+	}
+	acks, says := w.AckQueueS/queue, r.Limiter
+	long := queue >= threshold.LongQueue*trip
+	open := r.Limiter == verdict.Unknown || r.Limiter == verdict.Mixed
+	switch {
+	case acks >= threshold.AckQueue && (r.Limiter == verdict.Bottleneck || r.Limiter == verdict.AckPath ||
+		long && remedy.Open(r.Limiter)):
+		says = verdict.AckPath
+	case acks > threshold.AckQueueHardly:
+		return
+	case open && long && slices.Contains(r.Candidates, verdict.Bottleneck):
+		says = verdict.Bottleneck
+	case r.Limiter != verdict.Bottleneck:
+		return
+	}
+	e := verdict.Evidence{Limiter: says, Code: verdict.CapturedQueueBetween, Values: verdict.Values{
+		"data_queue_s": w.DataQueueS, "ack_queue_s": w.AckQueueS, "matched_segments": float64(w.Matched)}}
+	if says == r.Limiter {
+		r.Confidence = raised(r.Confidence)
+	} else {
+		r.Shares = given(r.Shares, says)
+		r.Limiter, r.Subtype, r.Confidence, r.Candidates = says, "", verdict.Medium, nil
+		r.Prediction, r.Settings, g.Prediction = nil, nil, nil
+	}
+	r.Evidence = append([]verdict.Evidence{e}, r.Evidence...)
+	g.Verdict = r.Verdict
+}
+
+func orElse(v *float64, other float64) float64 {
+	if v == nil {
+		return other
+	}
+	return *v
+}
+
+func raised(c verdict.Confidence) verdict.Confidence {
+	if c == verdict.Low {
+		return verdict.Medium
+	}
+	return verdict.High
+}
+
+// given gives a limiter the time of what is taken for it.
+func given(shares verdict.Shares, to verdict.Name) verdict.Shares {
+	out := verdict.Shares{}
+	for n, share := range shares {
+		switch n {
+		case verdict.Bottleneck, verdict.Congestion, verdict.SlowStart, verdict.Sender, verdict.Unknown:
+			n = to
+		}
+		out[n] += share
+	}
+	return out
+}
+
+// told leaves out of what would tell an open verdict's candidates apart what was done: the
+// other end was captured. What is left then are the counters of both ends.
+func told(all []record.Fix) []record.Fix {
+	done := slices.DeleteFunc(slices.Clone(all), func(f record.Fix) bool { return f.Action == remedy.CaptureFar })
+	if len(done) > 0 || len(all) == 0 {
+		return done
+	}
+	asked := verdict.Verdict{Limiter: all[0].Limiter, Candidates: []verdict.Name{verdict.Sender, verdict.ReceiverWindow}}
+	return report.Fixes(asked, report.FixFacts{})
+}

@@ -1,0 +1,27 @@
+package still
+
+import (
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// TestMachineStoodStill has a child stop this program for a fifth of a second. It is seen once who
+// sleeps has begun to and has woken, which a busy machine may not let it at once.
+func TestMachineStoodStill(t *testing.T) {
+	const stop = "kill -STOP $PPID; sleep 0.2; kill -CONT $PPID"
+	var got Time
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		before := Now()
+		if err := exec.Command("sh", "-c", stop).Run(); err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			<-time.After(sleep)
+			if got = Now().Since(before); got.Still >= 150*time.Millisecond && got.Still <= got.Span && got.Disturbs() {
+				return
+			}
+		}
+	}
+	t.Errorf("%v of %v", got.Still, got.Span)
+}

@@ -1,0 +1,169 @@
+package ndt7
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// Bounds say what clients may take of a Server. Each zero value is the usual.
+type Bounds struct {
+	// Tests run at a time, and of one address (an IPv4 address, an IPv6 /64) OfOne; a test is
+	// one connection.
+	Tests, OfOne int
+	// BytesADay is what one address may move in 24 hours, both directions together.
+	BytesADay int64
+}
+
+func (b Bounds) orUsual() Bounds {
+	if b.Tests == 0 {
+		b.Tests = 16
+	}
+	if b.OfOne == 0 {
+		b.OfOne = 8
+	}
+	if b.BytesADay == 0 {
+		b.BytesADay = 100 << 30
+	}
+	return b
+}
+
+// Refusal is why a test is not carried out, and when to try again.
+type Refusal struct {
+	Why   string
+	After time.Duration
+}
+
+func (r *Refusal) Error() string { return r.Why }
+
+// Try says when to try again.
+func (r *Refusal) Try() string {
+	switch {
+	case r.After >= 2*time.Hour:
+		return fmt.Sprintf("again in %.0f hours", r.After.Hours())
+	case r.After >= 2*time.Minute:
+		return fmt.Sprintf("again in %.0f minutes", r.After.Minutes())
+	}
+	return fmt.Sprintf("again in %.0f seconds", r.After.Seconds())
+}
+
+// Status is HTTP's for it.
+func (r *Refusal) Status() int {
+	if r.After >= time.Minute {
+		return http.StatusTooManyRequests
+	}
+	return http.StatusServiceUnavailable
+}
+
+// mostKnown is of how many addresses what they took is kept.
+const mostKnown = 1 << 16
+
+// little is what an address may have taken to be forgotten where room is needed.
+const little = 1 << 20
+
+// guard holds clients to the bounds.
+type guard struct {
+	bounds Bounds
+
+	mu      sync.Mutex // guards what follows
+	running int
+	known   map[netip.Prefix]*account
+}
+
+// account is what one address took.
+type account struct {
+	running int
+	since   time.Time // when its day began
+	bytes   int64
+}
+
+// admit gives a place, or answers *Refusal.
+func (g *guard) admit(who netip.Prefix, now time.Time) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a, err := g.place(who, now)
+	if err != nil {
+		return err
+	}
+	g.running++
+	a.running++
+	return nil
+}
+
+// may says what admit would, and gives none.
+func (g *guard) may(who netip.Prefix, now time.Time) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, err := g.place(who, now)
+	return err
+}
+
+// place answers whose a place would be, or *Refusal. The lock is held.
+func (g *guard) place(who netip.Prefix, now time.Time) (*account, error) {
+	if g.running >= g.bounds.Tests {
+		return nil, &Refusal{"as many tests run here as may at a time", 15 * time.Second}
+	}
+	a := g.account(who, now)
+	switch {
+	case a == nil:
+		return nil, &Refusal{"too many hosts were tested with today", time.Hour}
+	case a.running >= g.bounds.OfOne:
+		return nil, &Refusal{"as many tests run from your address as may at a time", 15 * time.Second}
+	case a.bytes >= g.bounds.BytesADay:
+		return nil, &Refusal{"your address has moved the " + units.Size(g.bounds.BytesADay).String() +
+			" that it may in a day", max(a.since.Add(24*time.Hour).Sub(now), time.Minute)}
+	}
+	return a, nil
+}
+
+// account finds or opens one, nil where there is no room. The lock is held.
+func (g *guard) account(who netip.Prefix, now time.Time) *account {
+	a := g.known[who]
+	if a == nil {
+		if len(g.known) >= mostKnown {
+			g.forget(now)
+		}
+		if len(g.known) >= mostKnown {
+			return nil
+		}
+		if g.known == nil {
+			g.known = map[netip.Prefix]*account{}
+		}
+		a = &account{since: now}
+		g.known[who] = a
+	}
+	if now.Sub(a.since) >= 24*time.Hour {
+		a.since, a.bytes = now, 0
+	}
+	return a
+}
+
+// forget makes room: of those whose day is over, or who took little. The lock is held.
+func (g *guard) forget(now time.Time) {
+	for who, a := range g.known {
+		if a.running == 0 && (a.bytes < little || now.Sub(a.since) >= 24*time.Hour) {
+			delete(g.known, who)
+		}
+	}
+}
+
+// leave gives the place back.
+func (g *guard) leave(who netip.Prefix) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running--
+	g.known[who].running--
+}
+
+// spend books bytes that moved and says whether there may be more.
+func (g *guard) spend(who netip.Prefix, bytes int64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a := g.known[who]
+	a.bytes += bytes
+	return a.bytes < g.bounds.BytesADay
+}

@@ -1,0 +1,207 @@
+package ndt7
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+func TestClientsThatMisbehave(t *testing.T) {
+	s := serve(t, false, Config{}, 10)
+	dial := func(path string) *websocket.Conn {
+		c, _, err := websocket.Dial(t.Context(), s.URL+path, &websocket.DialOptions{Subprotocols: []string{Protocol}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.SetReadLimit(mostMessage)
+		return c
+	}
+	toTheEnd := func(c *websocket.Conn) {
+		for {
+			if _, _, err := c.Read(t.Context()); err != nil {
+				return
+			}
+		}
+	}
+	for name, act := range map[string]func(){
+		"a load in a download": func() {
+			c := dial(DownloadPath)
+			c.Write(t.Context(), websocket.MessageBinary, make([]byte, 1024))
+			toTheEnd(c)
+		},
+		"a huge frame": func() {
+			c := dial(UploadPath)
+			w, _ := c.Writer(t.Context(), websocket.MessageBinary)
+			for range mostMessage>>20 + 1 {
+				if _, err := w.Write(payload()); err != nil {
+					break
+				}
+			}
+			toTheEnd(c)
+		},
+		"endless texts": func() {
+			c := dial(UploadPath)
+			for range 10 * mostTexts {
+				if c.Write(t.Context(), websocket.MessageText, []byte(`{}`)) != nil {
+					break
+				}
+			}
+			toTheEnd(c)
+		},
+		"a large text": func() {
+			c := dial(UploadPath)
+			c.Write(t.Context(), websocket.MessageText, make([]byte, 2*mostText))
+			toTheEnd(c)
+		},
+		"gone at once": func() { dial(DownloadPath).CloseNow() },
+	} {
+		act()
+		select {
+		case one := <-s.done:
+			if one.Err == nil {
+				t.Errorf("%s: the test ended as if nothing were", name)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s: the test goes on", name)
+		}
+	}
+	spec := transfer.Spec{Direction: transfer.Down, Time: time.Second}
+	if r, err := transfer.Run(t.Context(), s.peer(t), spec, nil); err != nil || !r.Complete {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// TestSilentInTheMiddleOfAMessage stops when the server says goodbye, in a frame of which more is to
+// come: the test ends all the same, and gives its place back.
+func TestSilentInTheMiddleOfAMessage(t *testing.T) {
+	t.Parallel()
+	s := serve(t, false, Config{}, 10)
+	c, err := net.Dial("tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "GET %s?%s=500 HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: DOdm+5/Cm3WwvhfcAlhJoQ==\r\nSec-WebSocket-Protocol: %s\r\n\r\n",
+		UploadPath, LengthKey, s.address, Protocol)
+	answer := bufio.NewReader(c)
+	if r, err := http.ReadResponse(answer, nil); err != nil || r.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatal(r, err)
+	}
+	c.Write([]byte{0x82, 0xff, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}) // a masked binary frame of 16 MiB
+	const goodbye = 0x88
+	for kind := byte(0); kind != goodbye; {
+		if _, err := c.Write(make([]byte, 128<<10)); err != nil {
+			t.Fatal(err)
+		}
+		var head [2]byte
+		if _, err := io.ReadFull(answer, head[:]); err != nil {
+			t.Fatal(err)
+		}
+		length := int64(head[1])
+		if kind = head[0]; length == 126 {
+			if _, err := io.ReadFull(answer, head[:]); err != nil {
+				t.Fatal(err)
+			}
+			length = int64(head[0])<<8 | int64(head[1])
+		}
+		if _, err := io.CopyN(io.Discard, answer, length); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-s.done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the server waits for the rest")
+	}
+}
+
+// TestALoadInAnUploadEndsIt has a server that takes the upload send a load as well.
+func TestALoadInAnUploadEndsIt(t *testing.T) {
+	t.Parallel()
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{Protocol}})
+		if err != nil {
+			return
+		}
+		defer c.CloseNow()
+		c.Write(r.Context(), websocket.MessageBinary, payload()[:1])
+		for c.SetReadLimit(mostMessage); ; {
+			if _, _, err := c.Read(r.Context()); err != nil {
+				return
+			}
+		}
+	}))
+	defer site.Close()
+	p := NewPeer(site.Listener.Addr().String())
+	defer p.Close()
+	_, err := transfer.Run(t.Context(), p, transfer.Spec{Direction: transfer.Up, Time: 10 * time.Second}, nil)
+	if err == nil || !strings.Contains(err.Error(), "load in an upload") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestNoServerLeadsElsewhere has one redirect to another.
+func TestNoServerLeadsElsewhere(t *testing.T) {
+	s := serve(t, false, Config{}, 10)
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, s.URL+r.URL.Path, http.StatusFound)
+	}))
+	defer site.Close()
+	p := NewPeer(site.Listener.Addr().String())
+	defer p.Close()
+	var no *NoServer
+	_, err := transfer.Run(t.Context(), p, transfer.Spec{Direction: transfer.Down, Time: time.Second}, nil)
+	if !errors.As(err, &no) || no.Status != http.StatusFound {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestServersThatMisbehave(t *testing.T) {
+	for name, act := range map[string]func(ctx context.Context, c *websocket.Conn){
+		"nothing": func(context.Context, *websocket.Conn) {},
+		"a load in an upload": func(ctx context.Context, c *websocket.Conn) {
+			c.Write(ctx, websocket.MessageBinary, payload())
+		},
+		"a lie": func(ctx context.Context, c *websocket.Conn) {
+			c.Write(ctx, websocket.MessageBinary, payload())
+			lie := int64(math.MaxInt64)
+			text, _ := json.Marshal(Measurement{TCPInfo: &TCPInfo{ElapsedTime: 5, RTT: &lie, BytesAcked: &lie, SndCwnd: &lie,
+				SndMSS: &lie, MinRTT: &lie}})
+			c.Write(ctx, websocket.MessageText, text)
+			c.Write(ctx, websocket.MessageBinary, payload())
+		},
+	} {
+		site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{Protocol}})
+			if err != nil {
+				return
+			}
+			act(r.Context(), c)
+			c.CloseNow()
+		}))
+		p := NewPeer(site.Listener.Addr().String())
+		for _, d := range []transfer.Direction{transfer.Up, transfer.Down} {
+			r, err := transfer.Run(t.Context(), p, transfer.Spec{Direction: d, Time: 10 * time.Second}, nil)
+			if err == nil && r.Complete && r.Far != nil {
+				t.Errorf("%s %s: believed: %+v", name, d, r.Far)
+			}
+		}
+		p.Close()
+		site.Close()
+	}
+}

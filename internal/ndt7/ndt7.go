@@ -1,0 +1,215 @@
+// Package ndt7 measures by M-Lab's ndt7 protocol (m-lab/ndt-server, spec/ndt7-protocol.md,
+// v0.11.0), both roles of it: one direction of one connection at a time, WebSocket messages
+// over TLS, up to ten seconds, with what the server's kernel knows of the connection told
+// along the way. A browser speaks it too, which is how somebody who has nothing installed can
+// be measured with.
+package ndt7
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// What the specification settles.
+const (
+	Protocol     = "net.measurementlab.ndt.v7" // the WebSocket subprotocol
+	DownloadPath = "/ndt/v7/download"
+	UploadPath   = "/ndt/v7/upload"
+
+	longest     = 10 * time.Second // a test
+	hardEnd     = 13 * time.Second // from where on a connection may be cut
+	mostQuery   = 4096             // bytes
+	mostMessage = 1 << 24          // bytes, which a receiver has to take
+	firstSize   = 1 << 13          // bytes of the first message
+	largestSize = 1 << 20          // bytes, as M-Lab's server; larger ones are hardly faster
+	scaling     = 16               // a message is doubled while it is less than this part of what was sent
+	mostText    = 16 << 10         // bytes of a measurement, ours to bound
+
+	// Measurements are told at Poisson intervals, so that they lock on to nothing.
+	meanEvery  = 250 * time.Millisecond
+	leastEvery = 25 * time.Millisecond
+	mostEvery  = 625 * time.Millisecond
+	// In uploads they are all that this end sends, and so what its kernel times round trips by:
+	// never more than the ten a second that the specification allows, and near them.
+	uploadEvery = 90 * time.Millisecond
+	uploadLeast = 100 * time.Millisecond
+)
+
+// Measurement is what one end tells the other. Times are microseconds.
+type Measurement struct {
+	AppInfo        *AppInfo        `json:",omitempty"`
+	ConnectionInfo *ConnectionInfo `json:",omitempty"`
+	Origin         string          `json:",omitempty"` // "server" or "client"
+	Test           string          `json:",omitempty"` // "download" or "upload"
+	TCPInfo        *TCPInfo        `json:",omitempty"`
+}
+
+// AppInfo is what the program moved: payload of messages, without any protocol's share.
+type AppInfo struct {
+	ElapsedTime int64
+	NumBytes    int64
+}
+
+// ConnectionInfo are the two ends' addresses, as the server sees them.
+type ConnectionInfo struct {
+	Client, Server string
+	UUID           string `json:",omitempty"`
+}
+
+// TCPInfo is the kernel's account, in TCP's bytes. An absent value is not known. The second
+// half is not in the specification, which allows more: M-Lab's server tells most of it by the
+// same names, and it is what tells a limiter from another.
+type TCPInfo struct {
+	BusyTime      *int64 `json:",omitempty"`
+	BytesAcked    *int64 `json:",omitempty"`
+	BytesReceived *int64 `json:",omitempty"`
+	BytesSent     *int64 `json:",omitempty"`
+	BytesRetrans  *int64 `json:",omitempty"`
+	ElapsedTime   int64
+	MinRTT        *int64 `json:",omitempty"`
+	RTT           *int64 `json:",omitempty"`
+	RTTVar        *int64 `json:",omitempty"`
+	RWndLimited   *int64 `json:",omitempty"`
+	SndBufLimited *int64 `json:",omitempty"`
+
+	SndMSS       *int64 `json:",omitempty"` // bytes
+	SndCwnd      *int64 `json:",omitempty"` // segments
+	SndSsThresh  *int64 `json:",omitempty"` // segments
+	Unacked      *int64 `json:",omitempty"` // segments
+	NotsentBytes *int64 `json:",omitempty"`
+	DeliveryRate *int64 `json:",omitempty"` // bytes a second
+	TotalRetrans *int64 `json:",omitempty"` // segments
+	SndWnd       *int64 `json:",omitempty"` // bytes
+}
+
+// unsetSsthresh is TCP_INFINITE_SSTHRESH, and unsetRTT what Linux tells where it knows no
+// least round trip.
+const (
+	unsetSsthresh = math.MaxInt32
+	unsetRTT      = math.MaxUint32
+)
+
+func micros(d time.Duration) *int64 { v := d.Microseconds(); return &v }
+
+// newTCPInfo tells a sample; mss is in bytes, 0 where it is not known.
+func newTCPInfo(s *transfer.Sample, mss int) *TCPInfo {
+	i := &TCPInfo{ElapsedTime: s.At.Microseconds()}
+	if s.Have&transfer.HaveRTT != 0 {
+		i.RTT, i.RTTVar = micros(s.RTT), micros(s.RTTVar)
+	}
+	if s.Have&transfer.HaveMinRTT != 0 {
+		i.MinRTT = micros(s.MinRTT)
+	}
+	if s.Have&transfer.HaveLimits != 0 {
+		i.BusyTime, i.RWndLimited, i.SndBufLimited = micros(s.Busy), micros(s.ReceiveLimited), micros(s.SendLimited)
+	}
+	if s.Have&transfer.HaveAcked != 0 {
+		i.BytesAcked, i.BytesSent = &s.Acked, &s.Sent
+	}
+	if s.Have&transfer.HaveReceived != 0 {
+		i.BytesReceived = &s.Received
+	}
+	if s.Have&transfer.HaveRetrans != 0 {
+		i.BytesRetrans, i.TotalRetrans = &s.RetransmittedBytes, &s.Retransmitted
+	}
+	if s.Have&transfer.HaveNotSent != 0 {
+		i.NotsentBytes = &s.NotSent
+	}
+	if s.Have&transfer.HaveSendWnd != 0 {
+		i.SndWnd = &s.SendWnd
+	}
+	if s.Have&transfer.HaveRate != 0 {
+		rate := int64(s.DeliveryBps / 8)
+		i.DeliveryRate = &rate
+	}
+	if mss > 0 && s.Have&(transfer.HaveCwnd|transfer.HaveInFlight) == transfer.HaveCwnd|transfer.HaveInFlight {
+		size, cwnd, threshold, unacked := int64(mss), s.Cwnd/int64(mss), s.Ssthresh/int64(mss), s.InFlight/int64(mss)
+		if s.Ssthresh == 0 {
+			threshold = unsetSsthresh
+		}
+		i.SndMSS, i.SndCwnd, i.SndSsThresh, i.Unacked = &size, &cwnd, &threshold, &unacked
+	}
+	return i
+}
+
+// usualMSS is assumed of a far end that does not tell its own: Ethernet's, with timestamps.
+const usualMSS = 1448
+
+// sample is the account as a sample of the far end's.
+func (i *TCPInfo) sample() transfer.Sample {
+	s := transfer.Sample{At: time.Duration(i.ElapsedTime) * time.Microsecond}
+	span := func(v *int64) time.Duration { return time.Duration(value(v)) * time.Microsecond }
+	have := func(f transfer.Fields, all ...*int64) bool {
+		for _, one := range all {
+			if one == nil {
+				return false
+			}
+		}
+		s.Have |= f
+		return true
+	}
+	mss := value(i.SndMSS)
+	if mss <= 0 {
+		mss = usualMSS
+	}
+	if value(i.RTT) > 0 && have(transfer.HaveRTT, i.RTT) {
+		s.RTT, s.RTTVar = span(i.RTT), span(i.RTTVar)
+	}
+	if least := value(i.MinRTT); least > 0 && least < unsetRTT && have(transfer.HaveMinRTT) {
+		s.MinRTT = span(i.MinRTT)
+	}
+	if have(transfer.HaveLimits, i.BusyTime, i.RWndLimited, i.SndBufLimited) {
+		s.Busy, s.ReceiveLimited, s.SendLimited = span(i.BusyTime), span(i.RWndLimited), span(i.SndBufLimited)
+	}
+	if have(transfer.HaveAcked, i.BytesAcked) {
+		s.Acked, s.Sent = *i.BytesAcked, value(i.BytesSent)
+	}
+	if have(transfer.HaveReceived, i.BytesReceived) {
+		s.Received = *i.BytesReceived
+	}
+	if have(transfer.HaveRetrans, i.BytesRetrans) {
+		s.RetransmittedBytes, s.Retransmitted = *i.BytesRetrans, (*i.BytesRetrans+mss-1)/mss
+	}
+	if i.TotalRetrans != nil && have(transfer.HaveRetrans) {
+		s.Retransmitted = *i.TotalRetrans
+	}
+	if have(transfer.HaveNotSent, i.NotsentBytes) {
+		s.NotSent = *i.NotsentBytes
+	}
+	if value(i.SndWnd) > 0 && have(transfer.HaveSendWnd, i.SndWnd) {
+		s.SendWnd = *i.SndWnd
+	}
+	if have(transfer.HaveCwnd, i.SndCwnd) {
+		s.Cwnd = *i.SndCwnd * mss
+		if t := value(i.SndSsThresh); t > 0 && t < unsetSsthresh {
+			s.Ssthresh = t * mss
+		}
+	}
+	if have(transfer.HaveInFlight, i.Unacked) {
+		s.InFlight = *i.Unacked * mss
+	}
+	return s
+}
+
+func value(v *int64) int64 {
+	if v == nil {
+		return 0
+	}
+	return *v
+}
+
+// decode reads a measurement. Keys that it does not know are nobody's error.
+func decode(text []byte) (*Measurement, error) {
+	m := &Measurement{}
+	if len(text) > mostText {
+		return nil, fmt.Errorf("a measurement of %d bytes, more than %d", len(text), mostText)
+	}
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, fmt.Errorf("a measurement that is no JSON: %w", err)
+	}
+	return m, nil
+}

@@ -1,0 +1,161 @@
+package ndt7
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type serving struct {
+	*httptest.Server
+	address string
+	done    chan *Test
+}
+
+func serve(t *testing.T, secure bool, cfg Config, connections int) *serving {
+	t.Helper()
+	s := &serving{done: make(chan *Test, 64)}
+	cfg.Done = func(one *Test) { s.done <- one }
+	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/ndt/v7/", NewServer(cfg))
+	s.Server = httptest.NewUnstartedServer(mux)
+	s.Listener.Close()
+	s.Listener = NewListener(l, connections, connections)
+	s.Config.ConnContext = WithConn
+	if s.address = l.Addr().String(); secure {
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *serving) peer(t *testing.T) *Peer {
+	p := NewPeer(s.address)
+	t.Cleanup(func() { p.Close() })
+	if s.Certificate() != nil {
+		roots := x509.NewCertPool()
+		roots.AddCert(s.Certificate())
+		p.TLS = &tls.Config{RootCAs: roots}
+	}
+	return p
+}
+
+func TestBothRoles(t *testing.T) {
+	for name, secure := range map[string]bool{"TLS": true, "plain": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, secure, Config{}, 10)
+			p := s.peer(t)
+			for _, spec := range []transfer.Spec{{Direction: transfer.Down, Time: 600 * time.Millisecond},
+				{Direction: transfer.Up, Time: 600 * time.Millisecond}, {Direction: transfer.Down, Bytes: 3 << 20},
+				{Direction: transfer.Up, Bytes: 3 << 20}} {
+				var told int64
+				r, err := transfer.Run(t.Context(), p, spec, func(i transfer.Interval) { told += i.Bytes })
+				if err != nil {
+					t.Fatalf("%+v: %v", spec, err)
+				}
+				server := <-s.done
+				span, ok := r.Received()
+				if !ok || !r.Complete || span.Bytes < spec.Bytes*99/100 || span.Bps() <= 0 {
+					t.Errorf("%+v: %d bytes, complete %v", spec, span.Bytes, r.Complete)
+				}
+				if server.Download != (spec.Direction == transfer.Down) || len(server.Stream.Samples) == 0 {
+					t.Errorf("%+v: the server saw %+v", spec, server)
+				}
+				if spec.Direction == transfer.Down {
+					if r.Far == nil || r.Far.LeastRTT() <= 0 || told != span.Bytes {
+						t.Errorf("%+v: far end %+v, told of %d of %d bytes", spec, r.Far, told, span.Bytes)
+					}
+				} else if off := math.Abs(float64(server.Stream.Bytes)/float64(span.Bytes) - 1); spec.Bytes > 0 && off > 0.01 {
+					t.Errorf("%+v: the server counted %d bytes, we %d", spec, server.Stream.Bytes, span.Bytes)
+				}
+			}
+		})
+	}
+}
+
+func (s *serving) request(t *testing.T, path string, change func(*http.Request)) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket",
+		"Sec-WebSocket-Version": "13",
+		"Sec-WebSocket-Key":     "DOdm+5/Cm3WwvhfcAlhJoQ==", "Sec-WebSocket-Protocol": Protocol} {
+		r.Header.Set(key, value)
+	}
+	if change != nil {
+		change(r)
+	}
+	answer, err := s.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	s.Client().CloseIdleConnections()
+	return answer
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	s := serve(t, false, Config{Origins: []string{"friend.example"}}, 10)
+	origin := func(o string) func(*http.Request) { return func(r *http.Request) { r.Header.Set("Origin", o) } }
+	for name, c := range map[string]struct {
+		path   string
+		change func(*http.Request)
+		want   int
+	}{
+		"no subprotocol":    {DownloadPath, func(r *http.Request) { r.Header.Del("Sec-WebSocket-Protocol") }, 400},
+		"a long query":      {DownloadPath + "?x=" + strings.Repeat("a", 5000), nil, 400},
+		"a malformed query": {DownloadPath + "?a=%zz", nil, 400},
+		"a long test":       {DownloadPath + "?fullpipe_ms=60000", nil, 400},
+		"a negative test":   {DownloadPath + "?fullpipe_ms=-1", nil, 400},
+		"early_exit":        {DownloadPath + "?early_exit=x", nil, 400},
+		"no upgrade":        {UploadPath, func(r *http.Request) { r.Header.Del("Upgrade") }, 426},
+		"another site":      {UploadPath, origin("https://attacker.example"), 403},
+		"a friend's site":   {DownloadPath + "?early_exit=1", origin("https://friend.example"), 101},
+		"our own":           {DownloadPath + "?early_exit=1", origin(s.URL), 101},
+		"no page":           {DownloadPath + "?early_exit=1", nil, 101},
+	} {
+		if got := s.request(t, c.path, c.change).StatusCode; got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	p := NewPeer("x:1")
+	defer p.Close()
+	for field, spec := range map[string]transfer.Spec{
+		"Time":    {Time: 11 * time.Second},
+		"Streams": {Time: time.Second, Streams: 2},
+		"Far":     {Time: time.Second, Far: transfer.Socket{MSS: 500}},
+		"Program": {Time: time.Second, Program: transfer.Program{WriteBps: 1e6}},
+	} {
+		spec.Direction = transfer.Down
+		var no *transfer.Unsupported
+		if err := p.Check(transfer.TCP(spec)); !errors.As(err, &no) || no.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package ndt7
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/fullpipe-net/fullpipe/internal/path"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// DefaultPort is where ndt7 servers listen: that of HTTPS.
+const DefaultPort = 443
+
+// dialTime bounds TCP's, TLS's and WebSocket's handshakes together.
+const dialTime = 10 * time.Second
+
+// Peer is an ndt7 server. What its kernel tells is a Result's Far for downloads; of an upload
+// it tells too rarely what arrived, and what was acknowledged counts.
+type Peer struct {
+	// Address is the server's HOST:PORT, Query what its address carries beside, as an access
+	// token.
+	Address string
+	Query   url.Values
+	// TLS holds roots beyond the system's; nil is the system's.
+	TLS *tls.Config
+	// Route is the way that everything to the server takes.
+	Route socket.Route
+	// Agent is sent as User-Agent.
+	Agent string
+	// Note, when not nil, is told what the user should know.
+	Note func(string)
+
+	plain atomic.Bool // the server speaks no TLS
+	ctx   context.Context
+	close context.CancelFunc
+}
+
+// NewPeer describes the server at address; it connects when a transfer runs.
+func NewPeer(address string) *Peer {
+	p := &Peer{Address: address}
+	p.ctx, p.close = context.WithCancel(context.Background())
+	return p
+}
+
+// Close ends a running transfer.
+func (p *Peer) Close() error { p.close(); return nil }
+
+// Check answers *transfer.Unsupported for what the protocol has no words for.
+func (p *Peer) Check(t transfer.Test) error {
+	spec, err := t.OneWay("ndt7 measures TCP", "ndt7 measures one direction at a time")
+	if err != nil {
+		return err
+	}
+	no := func(field, why string) error { return &transfer.Unsupported{Field: field, Why: why} }
+	if err := spec.Validate(); err != nil {
+		return err
+	}
+	switch {
+	case spec.Time > longest:
+		return no("Time", "an ndt7 test lasts 10 s at the most")
+	case spec.Streams > 1:
+		return no("Streams", "an ndt7 test is one connection")
+	case spec.Far != (transfer.Socket{}):
+		return no("Far", "an ndt7 server sets its own sockets")
+	case spec.Program != (transfer.Program{}):
+		return no("Program", "ndt7 settles how messages are written and read")
+	}
+	return nil
+}
+
+// Run implements transfer.Peer.
+func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Interval)) ([]transfer.Outcome, error) {
+	if err := p.Check(t); err != nil {
+		return nil, err
+	}
+	spec := *t.Legs[0].TCP
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.ctx, func() { cancel(errors.New("closed")) })()
+	c, err := p.open(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	defer c.ws.CloseNow()
+	c.each = transfer.Toward(spec.Direction, each)
+	load := func() error { return c.run(ctx) }
+	var latency *transfer.Latency
+	why := ""
+	if spec.Latency {
+		to := c.conn.remote()
+		latency, why, err = path.Beside(ctx, to, path.Config{Route: p.Route, OnlyICMP: true}, load)
+	} else {
+		err = load()
+	}
+	r := c.result(err == nil)
+	if r != nil {
+		if r.Latency = latency; why != "" {
+			r.Warnings = append(r.Warnings, why)
+		}
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	return []transfer.Outcome{{TCP: r}}, err
+}
+
+// open connects; a server that speaks no TLS is asked again without, once it has shown that.
+func (p *Peer) open(ctx context.Context, spec transfer.Spec) (*client, error) {
+	c, err := p.dial(ctx, spec)
+	var header tls.RecordHeaderError
+	if !p.plain.Load() && (errors.As(err, &header) || errors.Is(err, http.ErrSchemeMismatch)) {
+		p.plain.Store(true)
+		if p.Note != nil {
+			p.Note(p.Address + " speaks no TLS: it is measured without")
+		}
+		c, err = p.dial(ctx, spec)
+	}
+	return c, err
+}
+
+func (p *Peer) dial(ctx context.Context, spec transfer.Spec) (*client, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	c := &client{spec: spec, options: socket.Options{Socket: spec.Near, Route: p.Route}}
+	transport := &http.Transport{TLSClientConfig: p.TLS.Clone(), DisableCompression: true, DisableKeepAlives: true,
+		Protocols: &http.Protocols{}, ReadBufferSize: 64 << 10, WriteBufferSize: 64 << 10,
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			tcp, err := socket.Dial(ctx, address, c.options)
+			if err != nil {
+				return nil, err
+			}
+			c.conn = &Conn{TCPConn: tcp}
+			return c.conn, nil
+		}}
+	transport.Protocols.SetHTTP1(true)
+	// Where a server sends its clients is not followed: a public one could have them measure what
+	// only they can reach, and browsers do not follow it for a WebSocket either.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	options := &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport, CheckRedirect: stay},
+		Subprotocols: []string{Protocol}, HTTPHeader: http.Header{}}
+	if p.Agent != "" {
+		options.HTTPHeader.Set("User-Agent", p.Agent)
+	}
+	ws, answer, err := websocket.Dial(ctx, p.url(spec), options)
+	if err != nil {
+		return nil, &NoServer{p.Address, status(answer), err}
+	}
+	if ws.Subprotocol() != Protocol {
+		ws.CloseNow()
+		return nil, &NoServer{p.Address, 0, errors.New("what answers there is no ndt7")}
+	}
+	ws.SetReadLimit(mostMessage)
+	c.ws = ws
+	return c, nil
+}
+
+func (p *Peer) url(spec transfer.Spec) string {
+	u := url.URL{Scheme: "wss", Host: p.Address, Path: DownloadPath}
+	if p.plain.Load() {
+		u.Scheme = "ws"
+	}
+	if spec.Direction == transfer.Up {
+		u.Path = UploadPath
+	}
+	q := url.Values{"client_name": {"fullpipe"}}
+	for key, values := range p.Query {
+		q[key] = values
+	}
+	if length := spec.Time + leastLength; spec.Time > 0 && length < longest { // we end it, and it ends if we do not
+		q.Set(LengthKey, strconv.FormatInt(length.Milliseconds(), 10))
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+func status(answer *http.Response) int {
+	if answer == nil {
+		return 0
+	}
+	return answer.StatusCode
+}
+
+// NoServer is an address at which no test could begin.
+type NoServer struct {
+	Address string
+	Status  int // that HTTP answered; 0: none
+	Err     error
+}
+
+func (e *NoServer) Error() string {
+	if e.Status != 0 && e.Status != http.StatusSwitchingProtocols {
+		return fmt.Sprintf("%s begins no ndt7 test: it answered %d %s", e.Address, e.Status, http.StatusText(e.Status))
+	}
+	if errors.Is(e.Err, context.DeadlineExceeded) {
+		return fmt.Sprintf("no ndt7 server at %s: it did not answer within %v", e.Address, dialTime)
+	}
+	err := e.Err
+	if asked := (*url.Error)(nil); errors.As(err, &asked) { // what was asked for is named already
+		err = asked.Err
+	}
+	why := strings.TrimPrefix(err.Error(), "failed to WebSocket dial: ")
+	return fmt.Sprintf("no ndt7 server at %s: %s", e.Address, why)
+}
+
+func (e *NoServer) Unwrap() error { return e.Err }
+
+// Try names the way out.
+func (e *NoServer) Try() string {
+	var unknown *tls.CertificateVerificationError
+	var closer interface{ Try() string }
+	switch {
+	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
+		return "ndt7://HOST?access_token=TOKEN, with a token that the server's operator gives"
+	case e.Status >= 300 && e.Status < 400:
+		return "the address that it sends its clients to: that is not followed by itself"
+	case e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable:
+		return "later: the server tests with others"
+	case errors.As(e.Err, &unknown):
+		return "SSL_CERT_FILE=FILE with the certificate of who signed the server's"
+	case errors.As(e.Err, &closer):
+		return closer.Try()
+	}
+	return "fullpipe serve --web there, or the address of an ndt7 server"
+}
+
+// reversed is the connection as the far end names it.
+func reversed(s transfer.Stream) (local, remote netip.AddrPort) { return s.Remote, s.Local }

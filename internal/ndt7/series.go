@@ -1,0 +1,94 @@
+package ndt7
+
+import (
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/engine"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// series are the samples of one connection while a test runs.
+type series struct {
+	conn    *Conn
+	sender  bool
+	samples []transfer.Sample
+	stop    chan struct{}
+	ended   chan struct{}
+}
+
+// follow samples a connection, at the cadence of all measured transfers, until finish. each,
+// when not nil, is told of each sample.
+func follow(conn *Conn, sender bool, each func(*transfer.Sample)) *series {
+	s := &series{conn: conn, sender: sender, stop: make(chan struct{}), ended: make(chan struct{})}
+	s.read(each)
+	go func() {
+		defer close(s.ended)
+		stretch := time.Duration(1)
+		for {
+			timer := time.NewTimer(engine.Cadence(time.Since(conn.clock)) * stretch)
+			select {
+			case <-timer.C:
+			case <-s.stop:
+				timer.Stop()
+				s.read(each)
+				return
+			}
+			if s.read(each); len(s.samples) >= engine.MaxSamples {
+				s.samples = transfer.Thin(s.samples, engine.MaxSamples/2)
+				stretch *= 2
+			}
+		}
+	}()
+	return s
+}
+
+func (s *series) read(each func(*transfer.Sample)) {
+	one, ok := s.conn.sample(s.sender)
+	if !ok {
+		return
+	}
+	s.samples = append(s.samples, one)
+	if each != nil {
+		each(&one)
+	}
+}
+
+// finish ends the sampling and describes the connection; times and bytes are the caller's.
+func (s *series) finish() transfer.Stream {
+	close(s.stop)
+	<-s.ended
+	d := s.conn.end()
+	d.Samples = s.samples
+	for i := range d.Samples {
+		one := &d.Samples[i]
+		d.SendBuffer.Effective = max(d.SendBuffer.Effective, int(one.InFlight))
+		d.ReceiveBuffer.Effective = max(d.ReceiveBuffer.Effective, int(one.ReceiveWnd))
+	}
+	return d
+}
+
+// Bounds of what may wait unsent in a sender's socket, bytes: enough for a moment in which this
+// host does not run, and so little that a test ends when it says.
+const (
+	leastUnsent = 64 << 10
+	mostUnsent  = 4 << 20
+	unsentTime  = 100 * time.Millisecond // at the rate of delivery
+)
+
+// keepShort bounds what waits unsent (TCP_NOTSENT_LOWAT), by the rate that the connection has.
+// Where the system has no such bound, a test only ends later.
+func keepShort(conn *Conn) func(*transfer.Sample) {
+	set := 0
+	raw, err := conn.SyscallConn()
+	return func(s *transfer.Sample) {
+		if err != nil {
+			return
+		}
+		want := min(max(int(s.DeliveryBps/8*unsentTime.Seconds()), leastUnsent), mostUnsent)
+		if want > set || want < set/4 {
+			set = 2 * want
+			err = socket.SetNotSentLowWater(raw, set)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package path
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// What leaves while the first link is asked stands in the way of what is asked next: on the
+// usual links it is one packet.
+func TestTheFirstLinkIsAskedWithFewPackets(t *testing.T) {
+	for _, c := range []struct{ mtu, packets int }{{1500, 1}, {9000, 1}, {65535, 1}, {1280, 1}, {1420, 1}, {576, 0},
+		{1476, 7}, {8996, 13}, {65520, 17}, {600, 11}} {
+		left := 0
+		got := firstLink(leastMTU, func(bytes int) bool {
+			if bytes <= c.mtu {
+				left++
+			}
+			return bytes <= c.mtu
+		})
+		if got != c.mtu || left > c.packets {
+			t.Errorf("%d: %d with %d packets", c.mtu, got, left)
+		}
+	}
+}
+
+// The largest size that passes is found even where a size that passes seems not to, once.
+func TestLossIsNoSize(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 1000 {
+		most := leastMTU + rng.IntN(9000)
+		carries := leastMTU + rng.IntN(most-leastMTU+1)
+		lost, asked := rng.IntN(12), 0 // the question whose answers are lost
+		got := largest(leastMTU, most, func(bytes int) bool {
+			asked++
+			return bytes <= carries && asked != lost
+		})
+		// The last question of all has none after it.
+		if got != carries && asked != lost {
+			t.Fatalf("of %d: %d, it carries %d; question %d of %d was lost", most, got, carries, lost, asked)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package peer
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/ndt7"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+const ndt7Scheme = "ndt7://"
+
+// OnceOnly says whether the peer that text names is for single measurements: an ndt7 server,
+// which programs are to test with no more often than every few hours (its specification,
+// "Requirements for non-interactive clients").
+func OnceOnly(text string) bool { return strings.HasPrefix(text, ndt7Scheme) }
+
+// openNDT7 describes an ndt7 server: HOST[:PORT], and ?access_token=… where it asks for one.
+func openNDT7(text string, o Options) (transfer.Peer, error) {
+	const form = "ndt7://HOST[:PORT], or ndt7://HOST?access_token=TOKEN"
+	host, query, _ := strings.Cut(strings.TrimPrefix(text, ndt7Scheme), "?")
+	address, err := hostAt(strings.TrimSuffix(host, "/"), ndt7.DefaultPort)
+	if err != nil {
+		return nil, &BadPeer{text, err.Error(), form}
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, &BadPeer{text, "what follows the ? is malformed", form}
+	}
+	far := ndt7.NewPeer(address)
+	far.Query, far.Route, far.Agent, far.Note = values, o.Route, o.Agent, o.Note
+	return far, nil
+}

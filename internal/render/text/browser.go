@@ -1,0 +1,107 @@
+package text
+
+import (
+	"fmt"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// Culprit is what limits a test from a browser, in its user's words.
+type Culprit string
+
+// The closed list.
+const (
+	YourLine   Culprit = "full line"
+	Loss       Culprit = "loss"
+	YourWindow Culprit = "your device's window"
+	YourDevice Culprit = "your browser or device"
+	OurServer  Culprit = "our server"
+	TooShort   Culprit = "too short"
+	NotKnown   Culprit = "not known"
+)
+
+// slackOfMany is how many times one connection's rate several must have to be faster.
+const slackOfMany = 1.25
+
+// CulpritOf answers who limits one direction of a browser's test, which the server measured: up
+// is what the browser downloads.
+func CulpritOf(d *record.Direction) Culprit {
+	download := d.Direction == transfer.Up
+	switch d.Limiter {
+	case verdict.Bottleneck, verdict.AckPath:
+		return YourLine
+	case verdict.Congestion, verdict.MTUBlackHole:
+		return Loss
+	case verdict.SlowStart:
+		return TooShort
+	case verdict.ReceiverWindow:
+		if download {
+			return YourWindow
+		}
+		return OurServer
+	case verdict.ReceiverApplication:
+		if download {
+			return YourDevice
+		}
+		return OurServer
+	case verdict.Application, verdict.SendBuffer, verdict.LocalQueue, verdict.Pacing, verdict.CPU, verdict.Sender,
+		verdict.NagleDelayedAck:
+		if download {
+			return OurServer
+		}
+		return YourDevice
+	}
+	return NotKnown
+}
+
+// BrowserSentence says in one sentence what limits one direction of a browser's test.
+func BrowserSentence(d *record.Direction) string {
+	what := "Your upload"
+	if d.Direction == transfer.Up {
+		what = "Your download"
+	}
+	if d.GoodputBps != nil {
+		what += " of " + units.Rate(*d.GoodputBps).String()
+	}
+	is := "is"
+	if d.Confidence == verdict.Low {
+		is = "is probably"
+	}
+	switch CulpritOf(d) {
+	case YourLine:
+		return fmt.Sprintf("%s %s limited by a full line: that is what the path carries.", what, is)
+	case Loss:
+		if d.Subtype == verdict.Policer {
+			return fmt.Sprintf("%s %s held to that rate on the way: whatever goes beyond it is dropped.", what, is)
+		}
+		return fmt.Sprintf("%s %s limited by loss: packets go missing on the way, and each time the sender slows down.",
+			what, is)
+	case YourWindow:
+		return fmt.Sprintf("%s %s limited by your device's receive window: it takes no more over a round trip.", what, is)
+	case YourDevice:
+		return fmt.Sprintf("%s %s limited by your browser or device: the line would carry more.", what, is)
+	case OurServer:
+		return fmt.Sprintf("%s %s limited by this server, not by you.", what, is)
+	case TooShort:
+		return what + " was still speeding up when the test ended: it is too short for this path."
+	}
+	return what + ": what limits it could not be told."
+}
+
+// SeveralSentence says what several connections at once gave beside one; "" is nothing new.
+func SeveralSentence(one, several *record.Direction) string {
+	if one.GoodputBps == nil || several.GoodputBps == nil || *one.GoodputBps <= 0 {
+		return ""
+	}
+	if *several.GoodputBps < slackOfMany**one.GoodputBps {
+		return fmt.Sprintf("%d connections at once are no faster.", len(several.Streams))
+	}
+	reach := fmt.Sprintf("%d connections at once reach %s", len(several.Streams), units.Rate(*several.GoodputBps))
+	if CulpritOf(several) == YourLine {
+		return reach + ": one alone does not fill the line."
+	}
+	return reach + "."
+}

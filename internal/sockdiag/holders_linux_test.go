@@ -1,0 +1,52 @@
+package sockdiag
+
+import (
+	"net"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestHolders: a process has its sockets open, by the inodes that the kernel tells of them, and nothing
+// else that it has open is a socket.
+func TestHolders(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	raw, err := l.(*net.TCPListener).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stat unix.Stat_t
+	if err := raw.Control(func(fd uintptr) { err = unix.Fstat(int(fd), &stat) }); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var file unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &file); err != nil {
+		t.Fatal(err)
+	}
+	var h Holders
+	found := false
+	if err := h.Each(os.Getpid(), func(inode uint32) {
+		found = found || inode == uint32(stat.Ino)
+		if inode == uint32(file.Ino) {
+			t.Errorf("%s is told as a socket", os.DevNull)
+		}
+	}); err != nil || !found {
+		t.Errorf("the listener %d is not among the process's sockets: %v", stat.Ino, err)
+	}
+	if err := h.Each(1<<30, func(uint32) {}); err == nil {
+		t.Error("a process that is not there")
+	}
+	if n := testing.AllocsPerRun(10, func() { h.Each(os.Getpid(), func(uint32) {}) }); n > 8 {
+		t.Errorf("%.0f allocations for a process", n)
+	}
+}

@@ -1,0 +1,83 @@
+package sockdiag
+
+import (
+	"errors"
+	"net"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestTasks: a connection's two ends are told to be this process's.
+func TestTasks(t *testing.T) {
+	tasks, err := OpenTasks()
+	switch {
+	case errors.Is(err, unix.EPERM):
+		t.Skipf("eBPF is not permitted here: %v", err)
+	case err != nil:
+		t.Skipf("no such iterator here: %v", err)
+	}
+	defer tasks.Close()
+	client, server := pair(t, "127.0.0.1:0", "127.0.0.1")
+	want := map[uint32]bool{}
+	for _, c := range []*net.TCPConn{client, server} {
+		raw, err := c.SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stat unix.Stat_t
+		if err := raw.Control(func(fd uintptr) { err = unix.Fstat(int(fd), &stat) }); err != nil {
+			t.Fatal(err)
+		}
+		want[uint32(stat.Ino)] = true
+	}
+	for range 2 { // each time anew
+		found := 0
+		if err := tasks.Each(func(pid int, inode uint32) {
+			if want[inode] && pid == os.Getpid() {
+				found++
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if found != 2 {
+			t.Errorf("%d of 2 sockets are told to be ours", found)
+		}
+	}
+	if err := errors.Join(tasks.Close(), tasks.Close()); err != nil {
+		t.Errorf("closed twice: %v", err)
+	}
+}
+
+// BenchmarkTasks is what it takes to learn whose 10,000 sockets are.
+func BenchmarkTasks(b *testing.B) {
+	tasks, err := OpenTasks()
+	if err != nil {
+		b.Skip(err)
+	}
+	defer tasks.Close()
+	crowd(b, 5000)
+	b.ReportAllocs()
+	before, sockets := cpu(), 0
+	for b.Loop() {
+		if err := tasks.Each(func(int, uint32) { sockets++ }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(cpu()-before)/float64(sockets), "cpu-ns/socket")
+}
+
+// BenchmarkHolders is the same by /proc.
+func BenchmarkHolders(b *testing.B) {
+	crowd(b, 5000)
+	var h Holders
+	b.ReportAllocs()
+	before, sockets := cpu(), 0
+	for b.Loop() {
+		if err := h.Each(os.Getpid(), func(uint32) { sockets++ }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(cpu()-before)/float64(sockets), "cpu-ns/socket")
+}

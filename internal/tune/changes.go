@@ -1,0 +1,204 @@
+package tune
+
+import (
+	"errors"
+	"net/netip"
+	"strconv"
+
+	"github.com/fullpipe-net/fullpipe/internal/audit"
+	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// HostChanges are what this host, as the snapshot shows it, needs for a direction; far is
+// the peer's address. The narrowest scope that serves comes first: a smaller window, where
+// that was better, belongs to the route; larger buffers to the host; another congestion
+// control, where windows do not limit and it helps or where both together were chosen, to the
+// route or else to the host. Pacing becomes a shaper of what goes to the far end; a
+// *host.UnsettableError says that the device's queue is to be left alone. Where a transfer of a
+// stated size is of interest that slow start limits, the route's initial window is what it needs.
+func (d *Direction) HostChanges(far netip.Addr, target plan.Target, now *audit.Snapshot) ([]host.Change, error) {
+	prefix, err := host.RouteTo(far)
+	routed := err == nil && prefix != "default" && prefix != "::/0"
+	chosen := Chosen{}
+	if d.Chosen != nil {
+		chosen = *d.Chosen
+	}
+	switch {
+	case routed && d.shortFile() > 0:
+		return []host.Change{host.Set(host.Route, prefix+" initcwnd", strconv.Itoa(d.File.InitialWindow))}, nil
+	case chosen.MSS > 0:
+		return d.smaller(prefix, routed, far), nil
+	}
+	if d.Delay != nil && d.Direction == transfer.Up && chosen.Window > 0 {
+		// A route's cwnd holds connections only after one has ended (net/ipv4/tcp_metrics.c takes its
+		// lock into the cache then); a shaper keeps the queue as short at once.
+		if shaper, err := d.shaper(far, belowTheLine*d.Path.BottleneckBps); err == nil {
+			return shaper, nil
+		}
+	}
+	changes, err := d.windowChanges(prefix, routed, target, now)
+	if err != nil {
+		return nil, err
+	}
+	if chosen.PacingBps > 0 && d.Direction == transfer.Up {
+		shaper, err := d.shaper(far, chosen.PacingBps)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, shaper...)
+	}
+	congestion := d.betterCongestion()
+	switch {
+	case congestion == "" || len(changes) > 0 && chosen.Congestion == "":
+	case routed:
+		changes = append(changes, host.Set(host.Route, prefix+" congctl", congestion))
+	default:
+		changes = append(changes, host.Set(host.Sysctl, "net.ipv4.tcp_congestion_control", congestion))
+	}
+	if len(changes) == 0 {
+		return d.marks(now), nil
+	}
+	return changes, nil
+}
+
+// windowChanges hold this host to a smaller window or give it larger buffers, where the chosen
+// setup is not something else of this host's alone.
+func (d *Direction) windowChanges(prefix string, routed bool, target plan.Target, now *audit.Snapshot) ([]host.Change,
+	error) {
+	switch narrower := d.narrower(prefix); {
+	case routed && len(narrower) > 0:
+		return narrower, nil
+	case len(narrower) > 0:
+		return nil, &host.UnsettableError{Setting: "a smaller window",
+			Why: "it belongs to the route to the far host, which has none of its own here"}
+	}
+	if d.Delay != nil { // larger buffers only lengthen a queue
+		return nil, nil
+	}
+	if c := d.Chosen; c != nil && d.Direction == transfer.Up && c.Window == 0 && (c.Congestion != "" || c.PacingBps > 0) {
+		return nil, nil // it was shown to help with the buffers that there are
+	}
+	settings, err := d.hostSettings(target, now)
+	if err != nil {
+		return nil, err
+	}
+	return host.Changes(settings, "")
+}
+
+// shortFile is the size of the transfer of interest, where slow start is what limits that one
+// and this host is who sends it; else 0.
+func (d *Direction) shortFile() int64 {
+	if d.File == nil || d.File.InitialWindow == 0 || d.Direction != transfer.Up {
+		return 0
+	}
+	return d.File.Bytes
+}
+
+// belowTheLine is the share of a path's rate at which no queue forms and little is given up.
+const belowTheLine = 0.97
+
+// shaper holds what this host sends to the far end to a rate, in bit/s.
+func (d *Direction) shaper(far netip.Addr, bps float64) ([]host.Change, error) {
+	name, err := host.ShaperTo(far)
+	if err != nil {
+		return nil, &host.UnsettableError{Setting: "a shaper", Why: err.Error()}
+	}
+	changes := []host.Change{host.Set(host.Qdisc, name, strconv.FormatInt(int64(bps)/8*8, 10))}
+	if _, err := host.Preview(host.Config{}, changes); err != nil {
+		return nil, &host.UnsettableError{Setting: "a shaper", Why: err.Error()}
+	}
+	return changes, nil
+}
+
+// marks has this host ask for ECN where loss limits and nothing else helps that it can do. The
+// far end agrees by its default (net.ipv4.tcp_ecn = 2). Only a queue that marks makes a
+// difference then, so the proof takes it back on any other path.
+func (d *Direction) marks(now *audit.Snapshot) []host.Change {
+	v := d.Before.Verdict
+	elsewhere := d.Chosen == nil || d.Direction == transfer.Down && d.Chosen.Window == 0 // nothing of it is this host's
+	// A queue that drops what it cannot mark looks like a policer.
+	policed := v.Subtype != "" && v.Confidence != verdict.Low
+	if v.Limiter != verdict.Congestion || policed || !elsewhere || now.Values[ecnSetting] == "1" {
+		return nil
+	}
+	return []host.Change{host.Set(host.Sysctl, ecnSetting, "1")}
+}
+
+// ecnSetting is 1 where connections ask for ECN, 2 where they agree to it only (tcp(7)).
+const ecnSetting = "net.ipv4.tcp_ecn"
+
+// hostSettings raise the buffers' maxima of this host to what fills the path.
+func (d *Direction) hostSettings(target plan.Target, now *audit.Snapshot) ([]plan.Setting, error) {
+	role := plan.Sender
+	if d.Direction == transfer.Down {
+		role = plan.Receiver
+	}
+	p, err := d.hostPlan(target, role, now)
+	if err != nil {
+		return nil, err
+	}
+	return p.Settings, nil
+}
+
+// hostPlan raises the buffers' maxima to what fills the path by automatic sizing. Where
+// windows still limited the fastest transfer, nobody knows how much more the path carries:
+// then twice what that transfer needed. The host's memory bounds it.
+func (d *Direction) hostPlan(target plan.Target, role plan.Role, now *audit.Snapshot) (*plan.Plan, error) {
+	if d.Path.BottleneckBps <= 0 || d.Path.RTT <= 0 {
+		return nil, errors.New("too little was measured to plan")
+	}
+	window := float64(d.Path.Window)
+	if d.Chosen != nil {
+		window = max(window, float64(d.Chosen.Window))
+	}
+	if d.Path.AtLeast {
+		window *= 2
+	}
+	path := plan.Path{RateBps: d.Path.BottleneckBps, RTT: d.Path.RTT, Jitter: d.Path.Jitter, MSS: d.Path.MSS,
+		ReceiveWindow: model.Window(window, d.Path.MSS), MemoryBytes: now.MemoryBytes}
+	if now.LimitBytes > 0 {
+		path.MemoryBytes = min(path.MemoryBytes, now.LimitBytes)
+	}
+	return plan.New(path, target, plan.Options{Role: role, Values: now.Values})
+}
+
+// narrower are the attributes of the route to the far end that hold this host to the
+// chosen window, where that is smaller than what automatic sizing takes.
+func (d *Direction) narrower(prefix string) []host.Change {
+	automatic := 0
+	for _, t := range d.Trials {
+		if t.Automatic && t.Remedy == "" {
+			automatic = max(automatic, t.Effective)
+		}
+	}
+	if d.Chosen == nil || d.Chosen.Window == 0 || d.Chosen.Window >= automatic {
+		return nil
+	}
+	if d.Direction == transfer.Up {
+		return []host.Change{host.Set(host.Route, prefix+" cwnd", strconv.Itoa(max(2, d.Chosen.Window/d.Path.MSS)))}
+	}
+	return []host.Change{host.Set(host.Route, prefix+" window", strconv.Itoa(d.Chosen.Window))}
+}
+
+// betterCongestion is the congestion control that was shown to help this host's sending by
+// a tenth or more, by itself; "" where none was.
+func (d *Direction) betterCongestion() string {
+	if d.Direction != transfer.Up {
+		return ""
+	}
+	if d.Chosen != nil && d.Chosen.Congestion != "" {
+		return d.Chosen.Congestion
+	}
+	name, best := "", 1.1
+	for _, r := range d.Remedies {
+		alone := r.Setup == (Setup{Congestion: r.Setup.Congestion}) && r.Beside == Setup{}
+		if alone && r.Setup.Congestion != "" && r.Gain.Low > 1 && r.Gain.Mid > best {
+			name, best = r.Setup.Congestion, r.Gain.Mid
+		}
+	}
+	return name
+}

@@ -1,0 +1,150 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// lastShare is the part of a budget that a search may spend where nothing else is to be tried:
+// the rest is for a proof.
+const lastShare = 0.8
+
+// decide goes on with a search that its share of the budget left open where nothing else was
+// shown to help: with what is left of the budget and, where nobody stated one, as much again.
+func (l *loop) decide(ctx context.Context) error {
+	for _, more := range []func() bool{func() bool { return true }, l.extendSearch} {
+		if l.searched == nil || l.winner != (Setup{}) || l.answer.Verdict != search.Inconclusive || !more() {
+			return nil
+		}
+		l.searched.More(l.left(lastShare))
+		if err := l.follow(ctx, l.searched); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// again goes on with a search whose answer the proof's own trials opened again.
+func (l *loop) again(ctx context.Context) error {
+	if _, ok := l.target(); ok || l.cfg.Goal != Throughput && l.cfg.Goal != "" {
+		return nil
+	}
+	if err := l.decide(ctx); err != nil {
+		return err
+	}
+	return l.prove(ctx)
+}
+
+// left is what a share of the budget still holds; 0 where it is spent.
+func (l *loop) left(share float64) search.Budget {
+	return search.Budget{Time: max(0, time.Duration(share*float64(l.budget.Time))-l.elapsed),
+		Bytes: max(0, int64(share*float64(l.budget.Bytes))-l.bytes)}
+}
+
+// hopeless is how many times the time that is left a search may need to be given more of it:
+// what it needs is a guess.
+const hopeless = 2
+
+// extendSearch doubles the budget, once, for a search that may be decided by that.
+func (l *loop) extendSearch() bool {
+	after := time.Duration(2*lastShare*float64(l.budget.Time)) - l.elapsed
+	return l.answer.Needs <= hopeless*after && l.double()
+}
+
+// double doubles a budget that nobody stated, once: decisions that are still open are what
+// more time is for.
+func (l *loop) double() bool {
+	if l.cfg.Budget > 0 || l.cfg.MaxBytes > 0 || l.extended || l.budget.Time > longestBudget {
+		return false
+	}
+	l.extended = true
+	l.budget.Time *= 2
+	l.budget.Bytes *= 2
+	return true
+}
+
+// open says what was left open and what would decide it; "" where nothing is.
+func (l *loop) open() string {
+	if all := l.inTurn(l.winner, confidence); all.Mid >= tenth { // the proof did not show it
+		return fmt.Sprintf("%s gave × %.2f by the middle of all runs in turn, which scatter too much to prove it: %s",
+			l.winner, all.Mid, l.wouldTake(l.elapsed))
+	}
+	if best := l.promising(); best != nil {
+		times := "in one run"
+		if best.Runs > 1 {
+			times = fmt.Sprintf("in %d runs", best.Runs)
+		}
+		return fmt.Sprintf("%s gave × %.2f %s, not proven yet: %s", best.Name, best.Gain.Mid, times, l.wouldTake(best.needs))
+	}
+	a := &l.answer
+	if g := l.out.Gain; a.Verdict == search.Change && g != nil && g.Mid > 1/search.Enough {
+		return fmt.Sprintf("a window of %s seems to give × %.2f, and single runs differ by %.2g %%, so that is not proven "+
+			"yet: %s", units.Size(a.Window).Exact(), g.Mid, 100*a.Noise.Dev, l.wouldTake(l.proofOf(g.Mid)))
+	}
+	if l.searched == nil || a.Needs == 0 || len(l.out.Trials) < fewestToJudge {
+		return ""
+	}
+	needs := a.Needs
+	if a.Share < search.Enough {
+		needs += l.proofOf(1 / a.Share)
+	}
+	return fmt.Sprintf("automatic sizing gives %.0f %% of what the best window gave, and single runs differ by %.2g %%, "+
+		"so it is not decided yet whether another window is better: %s", 100*min(a.Share, 1), 100*a.Noise.Dev,
+		l.wouldTake(needs))
+}
+
+// proofOf is about how long a proof of a factor takes that runs scatter around as they did.
+func (l *loop) proofOf(factor float64) time.Duration {
+	const sure, trimmed = 2.7, 1.15 // Student's t and what Middle costs
+	pairs := math.Pow(sure*trimmed*math.Sqrt2*l.answer.Noise.Dev/math.Log(factor), 2)
+	return time.Duration(max(pairs, fewestProof) * float64(2*l.span(Setup{})))
+}
+
+// fewestToJudge are the trials below which nothing is said of windows.
+const fewestToJudge = 3
+
+// longestAsked is the longest budget that is proposed.
+const longestAsked = 20 * time.Minute
+
+// wouldTake proposes a budget that holds what is needed besides what was spent, and a proof; twice
+// the one there was at the least, for what is needed is a guess.
+func (l *loop) wouldTake(needs time.Duration) string {
+	budget := max(l.elapsed+needs, 2*l.budget.Time)
+	step := 10 * time.Second
+	if budget > 2*time.Minute {
+		step = time.Minute
+	}
+	if budget = (budget + step - 1) / step * step; budget > longestAsked {
+		return fmt.Sprintf("runs scatter so much that telling would take more than %s", shortest(longestAsked))
+	}
+	return fmt.Sprintf("--budget %s would tell, if these figures hold", shortest(budget))
+}
+
+// shortest is a time as --budget takes it, without parts of zero.
+func shortest(d time.Duration) string {
+	if d%time.Minute == 0 {
+		return fmt.Sprintf("%dm", d/time.Minute)
+	}
+	return fmt.Sprintf("%ds", d/time.Second)
+}
+
+// promising is the remedy that came furthest where none was shown; nil if none seemed to help
+// by a tenth.
+func (l *loop) promising() (best *Remedy) {
+	for i := range l.out.Remedies {
+		r := &l.out.Remedies[i]
+		if r.Gain.Low > 1 || r.Gain.Mid < tenth {
+			continue
+		}
+		repeated := best != nil && r.Runs > 1 && best.Runs == 1 // one run may be luck
+		if best == nil || repeated || r.Gain.Mid > best.Gain.Mid && (r.Runs > 1 || best.Runs == 1) {
+			best = r
+		}
+	}
+	return best
+}

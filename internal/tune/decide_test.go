@@ -1,0 +1,69 @@
+package tune
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
+)
+
+// overflowing is a path on which automatic sizing overflows the queue now and then: it is
+// at 95.5 % of what a window of a BDP carries, and runs differ by more than a percent.
+func overflowing() *simpath.Path {
+	p := &simpath.Path{RateBps: 500e6, RTT: 30 * time.Millisecond, MSS: 1448, Harm: 0.955,
+		Noise: simpath.Noise{Dev: 0.012}}
+	p.Queue, p.AutoWindow = p.BDP(), 2.4*p.BDP()
+	return p
+}
+
+// A search that its share of the budget leaves open goes on with what is left.
+func TestOpenSearchesGoOn(t *testing.T) {
+	const seeds = 40
+	decided := 0
+	for seed := range uint64(seeds) {
+		path := overflowing()
+		d := run(t, simpeer.New(path, seed), func(cfg *Config) { cfg.Seed = seed })
+		if d.Verdict == search.Change {
+			decided++
+		} else if d.Chosen != nil || !strings.Contains(d.Reason, "--budget") && len(d.Warnings) == 0 {
+			t.Errorf("seed %d: %s: %s", seed, d.Verdict, d.Reason)
+		}
+	}
+	if decided < seeds*9/10 { // 19 of 40 where the search stopped at its share
+		t.Errorf("%d of %d are decided", decided, seeds)
+	}
+}
+
+// Where a stated budget is too short the loop says what would decide, and who follows that gets
+// an answer: each time the figures are surer.
+func TestSaysWhatWouldDecide(t *testing.T) {
+	const seeds, times = 40, 4
+	said, decided := 0, 0
+	noisy := overflowing()
+	noisy.Noise.Dev = 0.025
+	for seed := range uint64(seeds) {
+		budget := 12 * time.Second
+		for range times {
+			d := run(t, simpeer.New(noisy, seed), func(cfg *Config) { cfg.Seed, cfg.Budget = seed, budget })
+			_, rest, ok := strings.Cut(d.Reason, "--budget ")
+			if !ok {
+				if d.Verdict != search.Inconclusive {
+					decided++
+				}
+				break
+			}
+			said++
+			asked, err := time.ParseDuration(strings.Fields(rest)[0])
+			if err != nil || asked <= budget || asked > longestAsked {
+				t.Fatalf("seed %d: after %s: %s", seed, budget, d.Reason)
+			}
+			budget = asked
+		}
+	}
+	if said < seeds/2 || decided < seeds*9/10 {
+		t.Errorf("of %d runs %d are decided; %d times a budget was proposed", seeds, decided, said)
+	}
+}

@@ -1,0 +1,58 @@
+package tune
+
+import (
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// What some of the runs contradict is less sure than each of them by itself, and the evidence
+// says how many do.
+func TestRunsThatDisagreeAreLessSure(t *testing.T) {
+	const full, unsure = verdict.Bottleneck, verdict.Unknown
+	for _, c := range []struct {
+		name       string
+		runs       []verdict.Name
+		limiter    verdict.Name
+		confidence verdict.Confidence
+		agree      float64 // 0: nothing is said of it
+	}{
+		{"all say so", []verdict.Name{full, full, full}, full, verdict.High, 0},
+		{"one of six is an accident", []verdict.Name{full, full, unsure, full, full, full}, full, verdict.High, 5},
+		{"a third do not know", []verdict.Name{full, unsure, full}, full, verdict.Medium, 2},
+		{"half say something else", []verdict.Name{full, full, unsure, verdict.SlowStart}, full, verdict.Low, 2},
+		{"windows were settled", []verdict.Name{verdict.ReceiverWindow, full, verdict.ReceiverWindow}, full,
+			verdict.Medium, 0},
+	} {
+		l := &loop{}
+		wide := Setup{Window: 1 << 20}
+		l.out.Trials = []Trial{{Setup: wide, Effective: 1 << 20, Goodput: 10e6, Limiter: full,
+			verdict: verdict.Verdict{Limiter: full, Confidence: verdict.High}}}
+		for _, name := range c.runs {
+			l.out.Trials = append(l.out.Trials, Trial{Automatic: true, Effective: 1 << 16, Goodput: 10e6, Limiter: name,
+				result: &transfer.Result{}, verdict: verdict.Verdict{Limiter: name, Confidence: verdict.High}})
+		}
+		m := l.measured(l.of(func(t *Trial) bool { return t.Automatic }))
+		said := 0.0
+		for _, e := range m.Verdict.Evidence {
+			if e.Code == verdict.RunsDisagree {
+				said = e.Values["agree"]
+			}
+		}
+		if v := m.Verdict; v.Limiter != c.limiter || v.Confidence != c.confidence || said != c.agree {
+			t.Errorf("%s: %s, %s, %v agree", c.name, v.Limiter, v.Confidence, said)
+		}
+	}
+}
+
+// Of the runs with the commonest limiter those with its commonest subtype are the typical ones.
+func TestTheCommonestSubtype(t *testing.T) {
+	run := func(subtype string) *Trial {
+		return &Trial{Limiter: verdict.Congestion, verdict: verdict.Verdict{Limiter: verdict.Congestion, Subtype: subtype}}
+	}
+	common := commonest([]*Trial{run(""), run(verdict.Policer), run(verdict.Policer), {Limiter: verdict.Unknown}})
+	if len(common) != 2 || common[0].verdict.Subtype != verdict.Policer {
+		t.Errorf("%+v", common)
+	}
+}

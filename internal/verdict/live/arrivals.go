@@ -1,0 +1,176 @@
+package live
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// arrived is what a receiver sees of a transfer whose sender's kernel cannot be seen, but
+// whose sending program tells when it had nothing to send: a browser's upload.
+type arrived struct {
+	idle       float64 // the share of the time in which the program had nothing queued
+	mean, top  float64 // bit/s: once started, and the best that lasted
+	disordered float64 // segments that arrived out of order, as a share of all: each loss makes some
+	// Round trips of what the receiver says meanwhile, by its kernel, in seconds: the least one
+	// and under load; 0: not known. Programs that run late do not lengthen them, but delayed
+	// acknowledgements do.
+	base, rtt float64
+	// The same by questions that the sending program asked before and beside; 0: none. It may
+	// run late, but waits for no acknowledgement.
+	idleEcho, loadedEcho float64
+}
+
+// judgeArrivals settles what judgeReceiver left unknown, where the sending program tells.
+func judgeArrivals(r *transfer.Result, v verdict.Verdict) verdict.Verdict {
+	idle, told := programIdle(r.Sender())
+	if !told || v.Limiter != verdict.Unknown {
+		return v
+	}
+	a := newArrivals(r, idle)
+	name, code := a.judge()
+	if name == verdict.Unknown {
+		return v
+	}
+	rest := v.Shares[verdict.Unknown]
+	delete(v.Shares, verdict.Unknown)
+	if share := rest * idle; name != verdict.Application && share > 0 {
+		v.Shares[verdict.Application] += share
+		rest -= share
+	}
+	v.Shares[name] += rest
+	v.Limiter, v.Confidence, v.Candidates = name, verdict.Medium, nil
+	if name == verdict.Sender {
+		v.Confidence = verdict.Low
+		v.Candidates = []verdict.Name{verdict.SendBuffer, verdict.Pacing, verdict.CPU, verdict.Application}
+	}
+	values := verdict.Values{"steady_bps": a.mean, "best_bps": a.top, "out_of_order_ratio": a.disordered,
+		"time_ratio": idle}
+	if a.base > 0 {
+		values["rtt_s"], values["rtt_base_s"] = a.rtt, a.base
+	}
+	v.Evidence = slices.DeleteFunc(v.Evidence, func(e verdict.Evidence) bool { return e.Code == verdict.SenderUnseen })
+	v.Evidence = append(v.Evidence, verdict.Evidence{Limiter: name, Code: code, Values: values})
+	return v
+}
+
+// programIdle is the share of its time in which an end's program says that it had nothing
+// queued. told is false where it says nothing.
+func programIdle(e *transfer.End) (share float64, told bool) {
+	if e == nil {
+		return 0, false
+	}
+	var paused, total time.Duration
+	for i := range e.Streams {
+		s := e.Streams[i].Samples
+		if n := len(s); n > 0 && s[n-1].Have&transfer.HaveProgram != 0 && s[n-1].At > 0 {
+			paused += min(max(s[n-1].Paused, 0), s[n-1].At)
+			total += s[n-1].At
+		}
+	}
+	return ratio(paused, total), total > 0
+}
+
+func newArrivals(r *transfer.Result, idle float64) (a arrived) {
+	a.idle = idle
+	end := r.Receiver()
+	a.base, a.rtt = leastRTT(end).Seconds(), end.LoadedRTT(threshold.StartSpans*threshold.SpanOfArrivals).Seconds()
+	if l := r.Latency; l != nil && len(l.Idle) > 0 && len(l.Loaded) > 0 {
+		a.idleEcho, a.loadedEcho = medianOf(l.Idle), medianOf(l.Loaded)
+	}
+	span := max(threshold.RoundTrips*leastRTT(end), threshold.ShortestRound, threshold.SpanOfArrivals)
+	from, to := threshold.LongestTime, time.Duration(0)
+	var segments, disordered float64
+	for i := range end.Streams {
+		s := &end.Streams[i]
+		from, to = min(from, s.First), max(to, s.Last)
+		if n := len(s.Samples); n > 0 {
+			mss := 1448.0
+			if s.Handshake != nil && s.Handshake.MSS > 0 {
+				mss = float64(s.Handshake.MSS)
+			}
+			segments += float64(s.Samples[n-1].Received) / mss
+			disordered += float64(s.Samples[n-1].OutOfOrder)
+		}
+	}
+	if segments > 0 {
+		a.disordered = min(disordered/segments, 1)
+	}
+	var rates []float64
+	before := receivedBy(end, from)
+	for t := from + span; t <= to; t += span {
+		now := receivedBy(end, t)
+		rates = append(rates, max(now-before, 0)*8/span.Seconds())
+		before = now
+	}
+	if rates = rates[min(len(rates)/4, threshold.StartSpans):]; len(rates) == 0 { // without slow start
+		return a
+	}
+	a.mean, a.top = meanOf(rates), lasting(rates)
+	return a
+}
+
+// receivedBy is the payload that an end had received at a time, all streams together.
+func receivedBy(e *transfer.End, at time.Duration) (sum float64) {
+	for i := range e.Streams {
+		s := e.Streams[i].Samples
+		n := 0
+		for n < len(s) && s[n].At <= at {
+			n++
+		}
+		switch {
+		case n == 0:
+		case n == len(s):
+			sum += float64(s[n-1].Received)
+		default:
+			a, b := &s[n-1], &s[n]
+			sum += float64(a.Received) + float64(b.Received-a.Received)*ratio(at-a.At, b.At-a.At)
+		}
+	}
+	return sum
+}
+
+func meanOf(all []float64) float64 {
+	mean, _ := stats.MeanDev(all)
+	return mean
+}
+
+func medianOf(times []time.Duration) float64 {
+	all := make([]float64, len(times))
+	for i, t := range times {
+		all[i] = t.Seconds()
+	}
+	return stats.Median(all)
+}
+
+// judge says what limits by what arrived.
+func (a *arrived) judge() (verdict.Name, verdict.Code) {
+	level := 0.0
+	if a.top > 0 {
+		level = a.mean / a.top
+	}
+	queue := longer(a.base, a.rtt) && (a.idleEcho <= 0 || longer(a.idleEcho, a.loadedEcho))
+	losing := a.disordered > threshold.Losing
+	switch {
+	case a.idle >= threshold.HeadlineShare:
+		return verdict.Application, verdict.SenderHadNothing
+	case a.top <= 0 || a.base <= 0 || a.rtt <= 0:
+		return verdict.Unknown, ""
+	case queue && (level >= threshold.FlatRate || !losing && level >= threshold.VeryUnsteady):
+		return verdict.Bottleneck, verdict.ArrivesThroughAQueue
+	case losing && !queue:
+		return verdict.Congestion, verdict.ArrivesWithHoles
+	case losing || queue:
+		return verdict.Unknown, ""
+	}
+	return verdict.Sender, verdict.ArrivesUnhindered
+}
+
+// longer says that round trips under load show a queue that stands in the path.
+func longer(base, loaded float64) bool {
+	return base > 0 && loaded >= (1+threshold.StandingQueue)*base && loaded-base >= threshold.QueueOfSmall.Seconds()
+}

@@ -1,0 +1,65 @@
+package live
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// A sender whose kernel is unseen but whose program tells when it had nothing to send: what
+// arrives settles the rest.
+func TestArrivals(t *testing.T) {
+	const rtt = 40 * time.Millisecond
+	upload := func(loaded time.Duration, disordered float64, idle float64, told bool) *transfer.Result {
+		s := transfer.Stream{First: time.Millisecond}
+		for at := s.First; at < 5*time.Second; at += 40 * time.Millisecond {
+			received := int64(at.Seconds() * 1.25e6)
+			s.Samples = append(s.Samples, transfer.Sample{At: at, Have: transfer.HaveMinRTT | transfer.HaveRTT |
+				transfer.HaveReceived | transfer.HaveReceiveWnd | transfer.HaveProgram | transfer.HaveQueue |
+				transfer.HaveOutOfOrder, MinRTT: rtt, RTT: loaded, Received: received, ReceiveWnd: 6 << 20, Program: received,
+				Blocked: at, OutOfOrder: int64(float64(received) / 1448 * disordered)})
+			s.Last, s.Bytes = at, received
+		}
+		r := &transfer.Result{Spec: transfer.Spec{Direction: transfer.Down, Time: 5 * time.Second},
+			Near: &transfer.End{Streams: []transfer.Stream{s}}, Complete: true}
+		if told {
+			r.Far = &transfer.End{Streams: []transfer.Stream{{Last: s.Last, Samples: []transfer.Sample{{At: s.Last,
+				Have: transfer.HaveProgram, Paused: time.Duration(idle * float64(s.Last))}}}}}
+		}
+		return r
+	}
+	echoed := func(r *transfer.Result, loaded time.Duration) *transfer.Result {
+		r.Latency = &transfer.Latency{Method: transfer.ByEcho, Idle: []time.Duration{rtt, rtt},
+			Loaded: []time.Duration{loaded}}
+		return r
+	}
+	for name, c := range map[string]struct {
+		r    *transfer.Result
+		want verdict.Name
+		how  verdict.Confidence
+	}{
+		"nobody tells":       {upload(80*time.Millisecond, 0, 0, false), verdict.Unknown, verdict.Low},
+		"a queue":            {upload(80*time.Millisecond, 0, 0, true), verdict.Bottleneck, verdict.Medium},
+		"a queue that loses": {upload(80*time.Millisecond, 0.01, 0, true), verdict.Bottleneck, verdict.Medium},
+		"loss and no queue":  {upload(41*time.Millisecond, 0.01, 0, true), verdict.Congestion, verdict.Medium},
+		"late acknowledgements": {echoed(upload(80*time.Millisecond, 0.01, 0, true), rtt), verdict.Congestion,
+			verdict.Medium},
+		"a late browser": {echoed(upload(41*time.Millisecond, 0, 0, true), 3*rtt), verdict.Sender, verdict.Low},
+		"both see it": {echoed(upload(80*time.Millisecond, 0.01, 0, true), 2*rtt), verdict.Bottleneck,
+			verdict.Medium},
+		"nothing to send":     {upload(41*time.Millisecond, 0, 0.8, true), verdict.Application, verdict.Medium},
+		"nothing in the way":  {upload(41*time.Millisecond, 0, 0.1, true), verdict.Sender, verdict.Low},
+		"a program that lies": {upload(41*time.Millisecond, 0, -5, true), verdict.Sender, verdict.Low},
+	} {
+		v := Judge(c.r)
+		sum := 0.0
+		for _, share := range v.Shares {
+			sum += share
+		}
+		if v.Limiter != c.want || v.Confidence != c.how || sum < 0.999 || sum > 1.001 {
+			t.Errorf("%s: %s, %s confidence, shares %v", name, v.Limiter, v.Confidence, v.Shares)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package live
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// exchange is what a watched connection's two directions say of each other.
+type exchange struct {
+	span     float64 // s
+	rtt      float64 // least, s
+	messages float64 // samples since the one before which the other end had sent something
+	came     float64 // bytes that it sent
+	acked    float64 // bytes that it acknowledged
+	queued   float64 // the most that was under way or waited to be
+	mss      float64
+	underWay []float64 // at each sample, sorted
+	window   float64   // the receive window's least in the second half
+	cwnd     float64
+}
+
+// Programs finds, where a watched program is what limits its sending, the two ways in which
+// it waits for the other end's: block by block, and by a window of its own. Samples need
+// Queued.
+func Programs(w Watched, v verdict.Verdict) verdict.Verdict {
+	const have = transfer.HaveReceived | transfer.HaveAcked | transfer.HaveQueue | transfer.HaveNotSent |
+		transfer.HaveMinRTT | transfer.HaveSendWnd | transfer.HaveCwnd
+	if !w.Sends || len(w.Samples) < 2 || common(w.Samples)&have != have ||
+		v.Limiter != verdict.Application && v.Limiter != verdict.Sender && v.Limiter != verdict.SendBuffer {
+		return v
+	}
+	e := w.exchange()
+	values := verdict.Values{"rtt_s": e.rtt}
+	code := verdict.WatchedExchanges
+	switch {
+	case e.blockByBlock():
+		v.Subtype = verdict.RequestResponse
+		e.tellBlocks(values)
+	case v.Limiter != verdict.SendBuffer && e.ownWindow():
+		v.Subtype, code = verdict.ProgramWindow, verdict.WatchedProgramWindow
+		values["program_window_bytes"], values["window_bytes"] = e.level(), e.window
+		values["allows_bps"], values["twice_bps"] = 8*e.level()/e.rtt, 2*8*e.acked/e.span
+	default:
+		return v
+	}
+	if v.Limiter != verdict.Application { // a buffer that one block fills holds nothing back
+		v.Limiter, v.Confidence, v.Candidates = verdict.Application, verdict.Medium, nil
+	}
+	shares := verdict.Shares{}
+	for name, s := range v.Shares {
+		if name == verdict.Sender || name == verdict.SendBuffer && code == verdict.WatchedExchanges {
+			name = verdict.Application
+		}
+		shares[name] += s
+	}
+	v.Shares, values["time_ratio"] = shares, shares[verdict.Application]
+	v.Evidence = slices.Insert(slices.Clone(v.Evidence), 0,
+		verdict.Evidence{Limiter: verdict.Application, Code: code, Values: values})
+	return v
+}
+
+// Answers finds, where nothing else is known of what a watched end receives, that the other end's
+// program sends block by block: each came a round trip after this end had answered the one
+// before. Nothing may have been lost: a sender's small window comes so too, but for the answers.
+func Answers(w Watched, v verdict.Verdict) verdict.Verdict {
+	const have = transfer.HaveReceived | transfer.HaveAcked | transfer.HaveMinRTT
+	if w.Sends || v.Limiter != verdict.Unknown || len(w.Samples) < 2 || common(w.Samples)&have != have {
+		return v
+	}
+	first, last := &w.Samples[0], &w.Samples[len(w.Samples)-1]
+	e := w.exchange()
+	e.messages = 0
+	for i := 1; i < len(w.Samples); i++ {
+		if w.Samples[i].Sent > w.Samples[i-1].Sent {
+			e.messages++
+		}
+	}
+	if e.messages < threshold.FewRounds || last.OutOfOrder > first.OutOfOrder || w.Answered < threshold.ExchangesWait {
+		return v
+	}
+	each := e.span / e.messages
+	if wait := w.Answered * each; e.rtt <= 0 || wait < threshold.EvenRate*e.rtt ||
+		wait*threshold.ExchangesWait > e.rtt || each < threshold.SamplesAnExchange*e.apart() {
+		return v
+	}
+	values := verdict.Values{"exchanges": e.messages, "block_bytes": e.came / e.messages, "exchange_s": each,
+		"rtt_s": e.rtt, "time_ratio": w.Answered, "answered_ratio": w.Answered}
+	v.Limiter, v.Subtype, v.Confidence, v.Candidates = verdict.Application, verdict.RequestResponse, verdict.Medium, nil
+	v.Shares = verdict.Shares{verdict.Application: w.Answered}
+	if w.Answered < 1 {
+		v.Shares[verdict.Unknown] = 1 - w.Answered
+	}
+	v.Evidence = slices.Insert(slices.Clone(v.Evidence), 0, verdict.Evidence{Limiter: verdict.Application,
+		Code: verdict.WatchedExchanges, Values: values})
+	return v
+}
+
+func (w *Watched) exchange() exchange {
+	first, last := &w.Samples[0], &w.Samples[len(w.Samples)-1]
+	e := exchange{span: (last.At - first.At).Seconds(), came: float64(last.Received - first.Received),
+		acked: float64(last.Acked - first.Acked), mss: 1448}
+	if w.Handshake != nil && w.Handshake.MSS > 0 {
+		e.mss = float64(w.Handshake.MSS)
+	}
+	least := time.Duration(0)
+	for i := range w.Samples {
+		s := &w.Samples[i]
+		if s.MinRTT > 0 && (least == 0 || s.MinRTT < least) {
+			least = s.MinRTT
+		}
+		if i > 0 && s.Received > w.Samples[i-1].Received {
+			e.messages++
+		}
+		e.queued = max(e.queued, float64(s.Queued))
+		e.underWay = append(e.underWay, float64(s.Queued-s.NotSent))
+		e.cwnd = max(e.cwnd, float64(s.Cwnd))
+		if i == len(w.Samples)/2 || i > len(w.Samples)/2 && float64(s.SendWnd) < e.window {
+			e.window = float64(s.SendWnd)
+		}
+	}
+	e.rtt = least.Seconds()
+	slices.Sort(e.underWay)
+	return e
+}
+
+// blockByBlock says that what was sent between two messages of the other end is what was
+// under way at the most, so that each block waited for the one before it, and that the round
+// trips of that are most of the time. Samples further apart than the exchanges cannot count
+// them.
+func (e *exchange) blockByBlock() bool {
+	if e.messages < threshold.FewRounds || e.rtt <= 0 {
+		return false
+	}
+	block, each := e.acked/e.messages, e.span/e.messages
+	return each >= threshold.FlatShare*e.rtt && e.rtt > threshold.ExchangesWait*each &&
+		each >= threshold.SamplesAnExchange*e.apart() &&
+		e.queued >= threshold.EvenRate*block && threshold.FlatShare*e.queued <= block
+}
+
+// tellBlocks says what larger blocks would give: what an exchange takes beyond a round trip is
+// the path's time for the block.
+func (e *exchange) tellBlocks(v verdict.Values) {
+	block, each := e.acked/e.messages, e.span/e.messages
+	v["exchanges"], v["block_bytes"], v["exchange_s"] = e.messages, block, each
+	for name, k := range map[string]float64{"twice_bps": 2, "eightfold_bps": 8} {
+		v[name] = 8 * k * block / (e.rtt + k*max(each-e.rtt, 0))
+	}
+}
+
+// level is what three quarters of the samples had under way at the most.
+func (e *exchange) level() float64 { return e.underWay[len(e.underWay)*3/4] }
+
+// apart is the time between two samples, s.
+func (e *exchange) apart() float64 { return e.span / float64(len(e.underWay)-1) }
+
+// ownWindow says that what is under way stays at one level below every window of TCP's while
+// the other end keeps sending messages: they, and not acknowledgements, let data out. Samples
+// further apart than round trips would show blocks so.
+func (e *exchange) ownWindow() bool {
+	level := e.level()
+	flat := 0.0
+	for _, n := range e.underWay {
+		if n >= threshold.FlatShare*level {
+			flat++
+		}
+	}
+	rounds := min(e.span/max(e.rtt, 1e-6), float64(len(e.underWay)-1))
+	return level >= threshold.ProbeSegments*e.mss && e.rtt >= threshold.SamplesAnExchange*e.apart() &&
+		e.window >= threshold.ProgramWindowRoom*level && e.cwnd > level &&
+		flat >= threshold.WatchedFlat*float64(len(e.underWay)) &&
+		threshold.FlatShare*e.underWay[len(e.underWay)-1] <= level &&
+		rounds >= threshold.FewRounds && e.messages >= threshold.ExchangesRestart*rounds &&
+		e.came <= threshold.ProgramWindowAnswers*e.acked
+}

@@ -1,0 +1,111 @@
+package live
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// talk is five seconds of a connection over a round trip, sampled each 50 ms: what is under way
+// at each sample, what the other end has acknowledged and sent by then.
+func talk(rtt time.Duration, at func(t time.Duration) (underWay, acked, received int64)) Watched {
+	w := Watched{Sends: true, Handshake: &transfer.Handshake{MSS: 1448}}
+	for t := time.Duration(0); t <= 5*time.Second; t += 50 * time.Millisecond {
+		s := transfer.Sample{At: t, MinRTT: rtt, SendWnd: 8 << 20, Cwnd: 4 << 20,
+			Have: transfer.HaveReceived | transfer.HaveAcked | transfer.HaveQueue | transfer.HaveNotSent |
+				transfer.HaveMinRTT | transfer.HaveSendWnd | transfer.HaveCwnd}
+		s.Queued, s.Acked, s.Received = at(t)
+		w.Samples = append(w.Samples, s)
+	}
+	return w
+}
+
+func TestPrograms(t *testing.T) {
+	const ms = time.Millisecond
+	blocks := func(each time.Duration, block int64) func(time.Duration) (int64, int64, int64) {
+		return func(t time.Duration) (int64, int64, int64) {
+			n := int64(t / each)
+			return block, n * block, n
+		}
+	}
+	// A level is under way; the other end sends a message of so many bytes each 40 ms.
+	level := func(bytes, message int64) func(time.Duration) (int64, int64, int64) {
+		return func(t time.Duration) (int64, int64, int64) {
+			return bytes - int64(t/(50*ms))%3*1000, int64(t.Seconds() * float64(bytes) * 10), int64(t/(40*ms)) * message
+		}
+	}
+	application := verdict.Verdict{Limiter: verdict.Application, Shares: verdict.Shares{verdict.Application: 1}}
+	either := verdict.Verdict{Limiter: verdict.Sender, Shares: verdict.Shares{verdict.Sender: 0.9, verdict.Unknown: 0.1}}
+	buffer := verdict.Verdict{Limiter: verdict.SendBuffer, Shares: verdict.Shares{verdict.SendBuffer: 1}}
+	link := verdict.Verdict{Limiter: verdict.Bottleneck, Shares: verdict.Shares{verdict.Bottleneck: 1}}
+	for _, c := range []struct {
+		name    string
+		w       Watched
+		from    verdict.Verdict
+		limiter verdict.Name
+		subtype string
+	}{
+		{"blocks over 80 ms", talk(80*ms, blocks(85*ms, 32000)), application, verdict.Application, verdict.RequestResponse},
+		{"blocks that fill the buffer", talk(200*ms, blocks(205*ms, 1e5)), buffer, verdict.Application,
+			verdict.RequestResponse},
+		{"blocks with long pauses", talk(80*ms, blocks(400*ms, 32000)), application, verdict.Application, ""},
+		{"exchanges that samples miss", talk(20*ms, blocks(20*ms, 32000)), application, verdict.Application, ""},
+		{"a window of its own", talk(100*ms, level(2<<20, 100)), either, verdict.Application, verdict.ProgramWindow},
+		{"a level, and no messages", talk(100*ms, level(2<<20, 0)), either, verdict.Sender, ""},
+		{"a level, and data both ways", talk(100*ms, level(2<<20, 1<<18)), either, verdict.Sender, ""},
+		{"a level at the receiver's window", talk(100*ms, level(8<<20, 100)), either, verdict.Sender, ""},
+		{"a full link", talk(80*ms, blocks(85*ms, 32000)), link, verdict.Bottleneck, ""},
+	} {
+		c.from.Evidence = []verdict.Evidence{{Limiter: c.from.Limiter, Code: verdict.NothingToSend}}
+		v := Programs(c.w, c.from)
+		if v.Limiter != c.limiter || v.Subtype != c.subtype {
+			t.Errorf("%s: %s/%s, want %s/%s", c.name, v.Limiter, v.Subtype, c.limiter, c.subtype)
+		}
+		complete(t, v)
+	}
+	v := Programs(talk(80*ms, blocks(80*ms, 32000)), application)
+	if e := v.Evidence[0]; e.Code != verdict.WatchedExchanges || e.Values["block_bytes"] != 32000 ||
+		e.Values["twice_bps"] < 6e6 {
+		t.Errorf("%+v", e)
+	}
+}
+
+// What comes block by block, each a round trip after this end's answer, is the other program's doing; what comes
+// all the time, or with holes, or by a slower clock, is left open.
+func TestAnswers(t *testing.T) {
+	const ms = time.Millisecond
+	open := verdict.Unseen(verdict.Evidence{Code: verdict.SenderUnseen}, verdict.Application, verdict.Congestion)
+	for _, c := range []struct {
+		name     string
+		rtt      time.Duration
+		each     time.Duration // an exchange
+		answered float64
+		holes    bool
+		want     string
+	}{
+		{"blocks over 80 ms", 80 * ms, 90 * ms, 0.9, false, verdict.RequestResponse},
+		{"blocks over 200 ms", 200 * ms, 250 * ms, 0.8, false, verdict.RequestResponse},
+		{"a stream that is answered now and then", 80 * ms, 90 * ms, 0.1, false, ""},
+		{"with holes", 80 * ms, 90 * ms, 0.9, true, ""},
+		{"a program's own pauses", 80 * ms, 500 * ms, 0.9, false, ""},
+		{"answers that nobody waits for", 200 * ms, 100 * ms, 0.9, false, ""},
+		{"exchanges that samples miss", 20 * ms, 22 * ms, 0.9, false, ""},
+	} {
+		w := talk(c.rtt, func(t time.Duration) (int64, int64, int64) { return 0, 0, int64(t/c.each) * 32000 })
+		w.Sends, w.Answered = false, c.answered
+		for i := range w.Samples {
+			s := &w.Samples[i]
+			s.Sent = int64(s.At/c.each) * 100
+			if c.holes {
+				s.OutOfOrder = int64(i / 10)
+			}
+		}
+		v := Answers(w, open)
+		if v.Subtype != c.want || v.Confidence == verdict.High {
+			t.Errorf("%s: %s/%s, %v", c.name, v.Limiter, v.Subtype, v.Shares)
+		}
+		complete(t, v)
+	}
+}

@@ -1,0 +1,202 @@
+package watch
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+const (
+	// severalReadings make what they agree on more than one moment's luck.
+	severalReadings = 3
+	// queued is how many times the least round trip a queue makes it, and burst by how much
+	// the fastest delivery must exceed the rate for that queue to be of the sender's own
+	// bursts: a link that is full delivers at its rate.
+	queued, burst = 1.5, 1.25
+)
+
+// network are the limiters that the kernel's clocks leave undivided.
+var network = []verdict.Name{verdict.Congestion, verdict.Bottleneck, verdict.LocalQueue, verdict.Pacing}
+
+// tally is what the readings of a period said of the moment, where a dump also says what no
+// clock keeps.
+type tally struct {
+	readings uint16 // with the sizes of the socket's buffers
+	dry      uint16 // all that was written was on its way, and the send buffer was full
+	roomy    uint16 // the same, and it had room
+	// half: the same, and it had some room, but less than a third, which is when a writer that waits
+	// is woken.
+	half    uint16
+	small   uint16  // less than a segment waited for an acknowledgement
+	unread  uint16  // what had come was left unread
+	fastest float32 // delivery, bit/s
+}
+
+// add counts a reading.
+func (y *tally) add(t *Told, mss int64) {
+	s := &t.Sample
+	if t.SendBuffer == 0 || s.Have&transfer.HaveNotSent == 0 || y.readings == 1<<16-1 {
+		return
+	}
+	y.readings++
+	y.fastest = max(y.fastest, float32(s.DeliveryBps))
+	if unreadShare(t) >= threshold.Unread {
+		y.unread++
+	}
+	switch full := float64(t.SendQueued) / float64(t.SendBuffer); {
+	case s.Recovering || s.Lost > 0:
+	case s.NotSent > 0 && s.NotSent < mss && s.InFlight > 0 && 4*s.InFlight < s.Cwnd:
+		y.small++
+	case (s.NotSent < mss || s.AppLimited) && full >= filledSend:
+		y.dry++
+	case s.NotSent < mss && full < roomySend:
+		y.roomy++
+	case s.NotSent < mss:
+		y.half++
+	}
+}
+
+// of is a count's share of the readings.
+func (y *tally) of(n uint16) float64 {
+	if y.readings == 0 {
+		return 0
+	}
+	return float64(n) / float64(y.readings)
+}
+
+// unreadShare is how much of the receive window is taken by data that the program has not
+// read.
+func unreadShare(t *Told) float64 {
+	if t.Sample.Have&transfer.HaveReceiveWnd == 0 || t.Unread <= 0 {
+		return 0
+	}
+	return float64(t.Unread) / float64(t.Unread+t.Sample.ReceiveWnd)
+}
+
+// coarse judges what a connection sent between two readings by the kernel's cumulative
+// clocks, and by what the readings in between showed of the moment. It knows less than the
+// live judge and says so: the network stays undivided, and a window that was full may be
+// small or not read from.
+func coarse(from *counters, to *transfer.Sample, seen tally) verdict.Verdict {
+	span := to.At - from.At
+	const clocks = transfer.HaveLimits
+	if span <= 0 || from.Have&to.Have&clocks == 0 {
+		return verdict.Unseen(verdict.Evidence{Code: verdict.KernelSilent, Values: verdict.Values{"time_ratio": 1}},
+			append([]verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow}, network...)...)
+	}
+	part := func(d time.Duration) float64 { return min(max(d.Seconds()/span.Seconds(), 0), 1) }
+	busy := part(to.Busy - from.Busy)
+	window := min(part(to.ReceiveLimited-from.ReceiveLimited), busy)
+	buffer := min(part(to.SendLimited-from.SendLimited), busy-window)
+	left := max(busy-window-buffer, 0)
+	if seen.dry == 0 { // a writer that waits has filled it before
+		seen.roomy, seen.half = seen.roomy+seen.half, 0
+	}
+	dry, roomy, either := left*seen.of(seen.dry), left*seen.of(seen.roomy), left*seen.of(seen.half)
+	beyond := 0.0 // a window that was full and lets out more than came, over the empty path
+	if seen.linkMayBeFull(from, to, span) {
+		dry, either = 0, 0
+		if windowAllowsMore(from, to, span) {
+			window, beyond = 0, window
+		}
+	} else if to.Received > from.Received { // what fills the buffer may be one request
+		dry, either = 0, either+dry
+	}
+	rest := left - dry - roomy - either + beyond
+	unread := verdict.ReceiverWindow
+	if to.Have&transfer.HaveSendWnd != 0 && to.SendWnd == 0 {
+		unread = verdict.ReceiverApplication // a window that is shut, not small
+	}
+	shares := verdict.Shares{}
+	for name, share := range map[verdict.Name]float64{verdict.Application: 1 - busy + roomy, unread: window,
+		verdict.SendBuffer: buffer + dry, verdict.Sender: either, verdict.Unknown: rest} {
+		if share > 1e-9 {
+			shares[name] = share
+		}
+	}
+	v := verdict.Headline(shares)
+	switch v.Limiter {
+	case verdict.Unknown:
+		if v.Candidates = seen.open(to); beyond > 0 {
+			v.Candidates = append([]verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication}, v.Candidates...)
+		}
+	case verdict.Mixed:
+		if rest >= candidate {
+			v.Candidates = append(v.Candidates, network...)
+		}
+	case verdict.ReceiverWindow, verdict.ReceiverApplication:
+		v.Confidence = verdict.Medium
+		v.Candidates = []verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication}
+	case verdict.Sender:
+		v.Candidates = []verdict.Name{verdict.Application, verdict.SendBuffer}
+	default:
+		v.Confidence = verdict.When(dry+roomy < shares[v.Limiter]/2 || seen.readings >= severalReadings, verdict.Medium)
+	}
+	v.Evidence = []verdict.Evidence{{Limiter: v.Limiter, Code: verdict.ClocksAlone, Values: verdict.Values{
+		"window_s": span.Seconds(), "idle_ratio": 1 - busy, "receiver_ratio": window + beyond, "send_buffer_ratio": buffer}}}
+	if dry+roomy+either > 0 {
+		v.Evidence = append(v.Evidence, verdict.Evidence{Limiter: v.Limiter, Code: verdict.SendQueueRead,
+			Values: verdict.Values{"readings": float64(seen.readings), "full_ratio": seen.of(seen.dry),
+				"room_ratio": seen.of(seen.roomy)}})
+	}
+	return v
+}
+
+// linkMayBeFull says that a queue stands in the path and nothing was faster than what came:
+// what fills the send buffer may then be the link.
+func (y *tally) linkMayBeFull(from *counters, to *transfer.Sample, span time.Duration) bool {
+	rate := float64(to.Acked-from.Acked) * 8 / span.Seconds()
+	return to.RTT.Seconds() >= queued*to.MinRTT.Seconds() && float64(y.fastest) < burst*rate
+}
+
+// windowAllowsMore says that the peer's window, over the least round trip, is well above the rate.
+func windowAllowsMore(from *counters, to *transfer.Sample, span time.Duration) bool {
+	rate := float64(to.Acked-from.Acked) / span.Seconds()
+	return float64(to.SendWnd) > threshold.WindowLimits*rate*to.MinRTT.Seconds()
+}
+
+// open are the candidates where the network, or what looks like it, took most of the time.
+func (y *tally) open(to *transfer.Sample) []verdict.Name {
+	all := slices.Clone(network)
+	if to.RTT.Seconds() >= queued*to.MinRTT.Seconds() {
+		all = append(all, verdict.AckPath)
+	}
+	if to.Timeouts > 0 {
+		all = append(all, verdict.MTUBlackHole)
+	}
+	if y.small > 0 {
+		all = append([]verdict.Name{verdict.NagleDelayedAck}, all...)
+	}
+	if y.dry > 0 {
+		all = append([]verdict.Name{verdict.SendBuffer}, all...)
+	}
+	if to.AppLimited || to.NotSent == 0 {
+		// A dialogue over a long path always has something outstanding.
+		all = append([]verdict.Name{verdict.Application}, all...)
+	}
+	return all
+}
+
+// unseenSender is the verdict on what was received where the clocks alone were read: they
+// speak of sending.
+func (y *tally) unseenSender() verdict.Verdict {
+	v := verdict.Unseen(verdict.Evidence{Code: verdict.SenderUnseen},
+		append([]verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow,
+			verdict.ReceiverApplication}, append(slices.Clone(network), verdict.AckPath, verdict.NagleDelayedAck)...)...)
+	share := y.of(y.unread)
+	if share < threshold.HeadlineShare {
+		return v
+	}
+	v.Limiter, v.Candidates = verdict.ReceiverApplication, nil
+	v.Shares = verdict.Shares{verdict.ReceiverApplication: share}
+	if share < 1 {
+		v.Shares[verdict.Unknown] = 1 - share
+	}
+	v.Confidence = verdict.When(y.readings >= severalReadings, verdict.Medium)
+	v.Evidence = []verdict.Evidence{{Limiter: verdict.ReceiverApplication, Code: verdict.Unread,
+		Values: verdict.Values{"time_ratio": share}}}
+	return v
+}

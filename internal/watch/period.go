@@ -1,0 +1,122 @@
+package watch
+
+import (
+	"slices"
+	"time"
+)
+
+// What dumps and periods do to the account.
+
+// Still says that a dump told of a connection just what the one before it had: print stands
+// for all that was told, and is not 0. False: it has to be read.
+func (a *Account) Still(cookie, print uint64, at time.Duration) bool {
+	c := a.open[cookie]
+	if c == nil || c.print != print {
+		return false
+	}
+	if c.period != a.period {
+		c.since, c.period = c.Sample.At, a.period
+	}
+	a.reread(c, c.Sample.At, at)
+	c.Sample.At, c.missing = at, 0
+	if c.queued { // and may still not be read
+		a.touch(c)
+		c.tally.add(&c.Told, c.mss())
+	}
+	return true
+}
+
+// touch begins the connection's period, unless it has begun: what it is told of next counts from
+// what was told last.
+func (a *Account) touch(c *Connection) {
+	if c.moving == a.period {
+		return
+	}
+	if c.period != a.period {
+		c.since, c.period = c.Sample.At, a.period
+	}
+	c.mark, c.tally, c.moving = c.counters(), tally{}, a.period
+	c.mark.At = c.since
+	a.active = append(a.active, c)
+}
+
+// reread counts one that stands and was read again.
+func (a *Account) reread(c *Connection, before, now time.Duration) {
+	if before < a.dumping && now >= a.dumping {
+		a.fresh++
+	}
+}
+
+// Dumping says that a dump begins. It may be left out.
+func (a *Account) Dumping(at time.Duration) {
+	a.dumping, a.fresh = at, 0
+}
+
+// Dumped says that a dump has ended which began at the given time. A dump is not one
+// moment and may miss a socket, so one is gone only when two did not have it; the message
+// of its end was lost then.
+func (a *Account) Dumped(began time.Duration) {
+	a.first = true
+	if len(a.active) > 2*len(a.open)+mostEnded {
+		a.active = slices.DeleteFunc(a.active, func(c *Connection) bool { return c.Ended })
+	}
+	if a.dumping == began && a.fresh == len(a.open) {
+		return // none is missing
+	}
+	for _, c := range a.open {
+		if c.Sample.At >= began {
+			continue
+		}
+		if c.missing++; c.missing >= 2 {
+			a.totals.Unfinished++
+			a.close(c)
+			if len(a.lost) < mostLost {
+				c.window = samples{}
+				a.lost[c.Cookie] = c
+			}
+		}
+	}
+}
+
+// Period calls each with every connection that was told of in the period, or ended in it, and
+// begins the next one. Of the others nothing has changed.
+func (a *Account) Period(each func(*Connection)) {
+	a.moved(each)
+	clear(a.before)
+	a.before, a.active, a.ended, a.lighter = a.active, a.before[:0], nil, 0
+	a.period++
+}
+
+// moved calls each with those of the period up to now.
+func (a *Account) moved(each func(*Connection)) {
+	for _, c := range a.active {
+		if !c.Ended {
+			each(c)
+		}
+	}
+	for _, c := range a.ended {
+		each(c)
+	}
+}
+
+// all calls each with every connection that stands or ended in the period.
+func (a *Account) all(each func(*Connection)) {
+	for _, c := range a.open {
+		each(c)
+	}
+	for _, c := range a.ended {
+		each(c)
+	}
+}
+
+// recent calls each with the connections that stand and were told of in this period or the one
+// before, some of them twice.
+func (a *Account) recent(each func(*Connection)) {
+	for _, of := range [...][]*Connection{a.before, a.active} {
+		for _, c := range of {
+			if !c.Ended {
+				each(c)
+			}
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package watch
+
+import (
+	"net"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// crowd holds n connections within this host until the test ends, and answers a watcher that has read
+// them.
+func crowd(t testing.TB, n int) *watcher {
+	t.Helper()
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if most := int(limit.Max) - 500; 2*n > most {
+		t.Skipf("%d open files are allowed", limit.Max)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	for range n {
+		for _, open := range []func() (net.Conn, error){
+			func() (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) }, l.Accept} {
+			c, err := open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				c.(*net.TCPConn).SetLinger(0)
+				c.Close()
+			})
+		}
+	}
+	w := newWatcher(Config{Match: Match{Local: true, Ports: []uint16{uint16(l.Addr().(*net.TCPAddr).Port)}}}.complete())
+	if err := w.open(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.close)
+	if err := w.begin(); err != nil {
+		t.Fatal(err)
+	}
+	if w.account.Len() != 2*n {
+		t.Fatalf("%d of %d sockets stand", w.account.Len(), 2*n)
+	}
+	return w
+}
+
+// TestStillSocketsTakeNoMemory: a period in which nothing moved leaves no garbage for each socket.
+func TestStillSocketsTakeNoMemory(t *testing.T) {
+	const n = 200
+	w := crowd(t, n)
+	each := func(v *View) error {
+		if v.Standing != 2*n || v.Matched != 2*n || len(v.Seen) != 0 {
+			t.Errorf("%d stand, %d match, %d moved", v.Standing, v.Matched, len(v.Seen))
+		}
+		return nil
+	}
+	if garbage := testing.AllocsPerRun(5, func() {
+		if err := w.period(each); err != nil {
+			t.Error(err)
+		}
+	}); garbage > n/2 {
+		t.Errorf("%v pieces of garbage for %d sockets", garbage, 2*n)
+	}
+}
+
+// BenchmarkPeriod is all that a period of still sockets costs beside the fast tier.
+func BenchmarkPeriod(b *testing.B) {
+	const n = 5000
+	w := crowd(b, n)
+	b.ReportAllocs()
+	used := func() int64 {
+		var u unix.Rusage
+		if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+			b.Fatal(err)
+		}
+		return u.Utime.Nano() + u.Stime.Nano()
+	}
+	before := used()
+	for b.Loop() {
+		if err := w.period(func(*View) error { return nil }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(used()-before)/float64(b.N*2*n), "cpu-ns/socket")
+}

@@ -1,0 +1,231 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+)
+
+// Tests says how paths are tested again from the page: one at a time.
+type Tests struct {
+	// May says why a path cannot be tested from here; nil: it can.
+	May func(context.Context, store.Series) error
+	// Run tests a path as the results of its series were measured and keeps the result there.
+	// It calls each with what is new of the test, in one goroutine.
+	Run func(ctx context.Context, p store.Series, each func(TestNews)) error
+}
+
+// TestNews is an interval of a transfer, or a result that is kept.
+type TestNews struct {
+	Direction       string
+	AtS, GoodputBps float64 // of an interval; 0: there is a result
+	Said            string  // what a result led to
+}
+
+// testTime bounds a test with all that may follow it at once.
+const testTime = 45 * time.Minute
+
+// retests is the one test that runs, or ran last.
+type retests struct {
+	tests *Tests
+
+	mu        sync.Mutex // guards what follows
+	last      record.PageTest
+	stop      context.CancelFunc // nil: none runs
+	closed    bool
+	followers map[chan record.PageTest]bool
+
+	running sync.WaitGroup
+}
+
+func newRetests(tests *Tests, h record.Header) *retests {
+	return &retests{tests: tests, last: record.PageTest{Header: h, State: record.NoTest},
+		followers: map[chan record.PageTest]bool{}}
+}
+
+// begin starts a test of a path, unless one runs.
+func (t *retests) begin(p store.Series, h record.Header) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.closed:
+		return &asked{http.StatusServiceUnavailable, "the server ends", ""}
+	case t.stop != nil:
+		return &asked{http.StatusConflict, "a test of " + t.last.Far + " runs", "wait for its end, or stop it"}
+	}
+	ctx, stop := context.WithTimeout(context.Background(), testTime)
+	now := time.Now().UTC()
+	t.stop = stop
+	t.last = record.PageTest{Header: h, State: record.TestRuns, PathKey: p.Path, Far: p.Far, BeganAt: &now}
+	t.running.Go(func() {
+		err := t.tests.Run(ctx, p, t.news)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.last.State, t.last.Direction, t.last.AtS, t.last.GoodputBps = record.TestIsDone, "", nil, nil
+		switch {
+		case err == nil: // also where a stop came too late
+		case errors.Is(ctx.Err(), context.Canceled):
+			t.last.State = record.TestStopped
+		case ctx.Err() != nil:
+			t.last.State = record.TestFailed
+			t.last.Error = &record.Failure{Code: "failed", Try: "the same command in a terminal, which has no such bound",
+				Message: fmt.Sprintf("the test took longer than %.0f minutes and was ended", testTime.Minutes())}
+		default:
+			t.last.State = record.TestFailed
+			t.last.Error = &record.Failure{Code: "failed", Message: err.Error()}
+		}
+		stop()
+		t.stop = nil
+		t.tell()
+	})
+	return nil
+}
+
+// news takes what is new of the test that runs.
+func (t *retests) news(n TestNews) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last.Direction, t.last.AtS, t.last.GoodputBps = n.Direction, nil, nil
+	if n.AtS > 0 {
+		t.last.AtS, t.last.GoodputBps = &n.AtS, &n.GoodputBps
+	} else {
+		t.last.Results, t.last.Said = t.last.Results+1, n.Said
+	}
+	t.tell()
+}
+
+// tell hands the newest state to all who follow. The lock is held.
+func (t *retests) tell() {
+	for f := range t.followers {
+		select {
+		case <-f:
+		default:
+		}
+		f <- t.last // it has room for one, and only this sends
+	}
+}
+
+// now is how far the test is.
+func (t *retests) now() record.PageTest {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last
+}
+
+// end stops the test that runs.
+func (t *retests) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stop != nil {
+		t.stop()
+	}
+}
+
+func (t *retests) close() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.end()
+	t.running.Wait()
+}
+
+// follow answers states, the present one first.
+func (t *retests) follow() (states chan record.PageTest, leave func(), err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.followers) >= mostFollowers {
+		return nil, nil, &asked{http.StatusServiceUnavailable, "too many follow the test", "close another window"}
+	}
+	states = make(chan record.PageTest, 1)
+	states <- t.last
+	t.followers[states] = true
+	return states, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.followers, states)
+	}, nil
+}
+
+// mayTest says why this visitor's page offers no test of a path; "" where it does.
+func (s *Server) mayTest(r *http.Request, p store.Series) string {
+	if s.cfg.Tests == nil {
+		return "from here nothing is tested"
+	}
+	if err := s.cfg.Tests.May(r.Context(), p); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// beginTest starts a test of a path.
+func (s *Server) beginTest(r *http.Request) (any, error) {
+	p, err := s.cfg.History.Path(r.Context(), r.PathValue("key"))
+	if err != nil {
+		return nil, err
+	}
+	if why := s.mayTest(r, p); why != "" {
+		return nil, &asked{http.StatusNotImplemented, why, ""}
+	}
+	if err := s.retests.begin(p, s.header("retest")); err != nil {
+		return nil, err
+	}
+	now := s.retests.now()
+	return &now, nil
+}
+
+// stopTest ends the test that runs.
+func (s *Server) stopTest(*http.Request) (any, error) {
+	s.retests.end()
+	now := s.retests.now()
+	return &now, nil
+}
+
+// testForm is the path's page's way to start a test, and to stop it.
+func (s *Server) testForm(do func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if _, err := do(r); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		http.Redirect(w, r, visitorOf(r.Context()).base+"/paths/"+url.PathEscape(r.PathValue("key")), http.StatusSeeOther)
+	}
+}
+
+// streamTest sends how far the test is as server-sent events, until it has ended.
+func (s *Server) streamTest(w http.ResponseWriter, r *http.Request) {
+	states, leave, err := s.retests.follow()
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	defer leave()
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case one := <-states:
+			line, err := json.Marshal(render.Document(one)) // the page's script shows it as it comes
+			if err != nil {
+				return
+			}
+			_ = out.SetWriteDeadline(time.Now().Add(answerTime)) // where there are none, nobody is cut off
+			if _, err := fmt.Fprintf(w, "data: %s\n\n", line); err != nil || out.Flush() != nil {
+				return
+			}
+			if one.State != record.TestRuns {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+)
+
+// TestRetests: one at a time, shown to all who follow, stopped by an operator and by the
+// server's end.
+func TestRetests(t *testing.T) {
+	news, ends := make(chan TestNews), make(chan error)
+	s, _, key := served(t, Config{Viewer: "viewer's token", Operator: "operator's token",
+		Ours: func(string) bool { return true },
+		Tests: &Tests{May: func(_ context.Context, p store.Series) error {
+			if p.Far != "far.example.net" {
+				return errors.New("not that one")
+			}
+			return nil
+		}, Run: func(ctx context.Context, _ store.Series, each func(TestNews)) error {
+			for {
+				select {
+				case n := <-news:
+					each(n)
+				case err := <-ends:
+					return err
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+		}}})
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) }) // the last of the cleanups: streams are closed before
+	site := httptest.NewServer(s)
+	t.Cleanup(site.Close)
+	// A connection that is kept may become idle only after the idle ones were closed.
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	ask := func(method, path, token string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequest(method, site.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		answer, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	status := func(method, path, token string) int {
+		t.Helper()
+		answer := ask(method, path, token)
+		answer.Body.Close()
+		return answer.StatusCode
+	}
+	begin := "/api/v1/paths/" + key + "/retest"
+	follow := func() func() record.PageTest {
+		answer := ask("GET", "/api/v1/retest", "viewer's token")
+		t.Cleanup(func() { answer.Body.Close() })
+		lines := bufio.NewScanner(answer.Body)
+		return func() (doc record.PageTest) {
+			for lines.Scan() {
+				if text, is := strings.CutPrefix(lines.Text(), "data: "); is {
+					if err := json.Unmarshal([]byte(text), &doc); err != nil {
+						t.Error(err)
+					}
+					return doc
+				}
+			}
+			doc.State = "the stream has ended"
+			return doc
+		}
+	}
+	if doc := follow()(); doc.State != record.NoTest {
+		t.Errorf("%+v", doc)
+	}
+	for _, c := range []struct {
+		method, path, token string
+		want                int
+	}{{"POST", begin, "viewer's token", 403}, {"POST", "/api/v1/paths/0123/retest", "operator's token", 404},
+		{"POST", begin, "operator's token", 200}, {"POST", begin, "operator's token", 409},
+		{"DELETE", "/api/v1/retest", "viewer's token", 403}} {
+		if got := status(c.method, c.path, c.token); got != c.want {
+			t.Errorf("%s %s by %s: %d, want %d", c.method, c.path, c.token, got, c.want)
+		}
+	}
+	next := follow()
+	if doc := next(); doc.State != record.TestRuns || doc.PathKey != key {
+		t.Errorf("%+v", doc)
+	}
+	news <- TestNews{Direction: "up", AtS: 1, GoodputBps: 9e7}
+	if doc := next(); doc.GoodputBps == nil || *doc.GoodputBps != 9e7 || doc.Direction != "up" {
+		t.Errorf("%+v", doc)
+	}
+	news <- TestNews{Said: "a dip\u202e"}
+	if doc := next(); doc.Results != 1 || doc.Said != `a dip\u202e` || doc.GoodputBps != nil {
+		t.Errorf("%+v", doc)
+	}
+	ends <- errors.New("the far end is <b>gone</b>")
+	if doc := next(); doc.State != record.TestFailed || doc.Error == nil || next().State != "the stream has ended" {
+		t.Errorf("%+v", doc)
+	}
+	for _, c := range []struct {
+		token, want string
+	}{{"operator's token", "failed: the far end is &lt;b&gt;gone&lt;/b&gt;"}, {"operator's token", "test again now"}} {
+		answer := ask("GET", "/paths/"+key, c.token)
+		page := new(strings.Builder)
+		_, err := bufio.NewReader(answer.Body).WriteTo(page)
+		answer.Body.Close()
+		if err != nil || !strings.Contains(page.String(), c.want) {
+			t.Errorf("no %s in %s", c.want, page)
+		}
+	}
+	if got := status("POST", "/paths/"+key+"/retest", "operator's token"); got != 200 { // and led back
+		t.Errorf("the form: %d", got)
+	}
+	next = follow()
+	next()
+	if got := status("DELETE", "/api/v1/retest", "operator's token"); got != 200 {
+		t.Errorf("to stop it: %d", got)
+	}
+	if doc := next(); doc.State != record.TestStopped {
+		t.Errorf("%+v", doc)
+	}
+	if got := status("POST", begin, "operator's token"); got != 200 {
+		t.Errorf("after a stop: %d", got)
+	}
+	s.Close() // which ends the test
+	if got := status("POST", begin, "operator's token"); got != 503 {
+		t.Errorf("after the end: %d", got)
+	}
+	site.Close()
+}

@@ -1,0 +1,188 @@
+package web
+
+import (
+	"crypto/rand"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/ndt7"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// Bounds of what is held of tests that run, and of results that are linked.
+const (
+	mostRunsAtOnce = 64
+	mostRunsOfOne  = 8
+	mostOfOneRun   = 32 // connections
+	longestRun     = 3 * time.Minute
+	leftRun        = 15 * time.Second // after its small packets ended: its result comes at once, or never
+	mostResults    = 256
+)
+
+var (
+	errNoRun     = errors.New("no test of that name runs here")
+	errManyTests = errors.New("as many tests run here as may at a time")
+)
+
+// runs are the tests that browsers carry out now, each of several connections, and the newest
+// results.
+type runs struct {
+	mu      sync.Mutex // guards what follows
+	now     map[string]*speedRun
+	results []*record.Measure // the oldest first
+}
+
+// speedRun is one browser's test.
+type speedRun struct {
+	who    string
+	began  time.Time
+	left   time.Time               // when its small packets ended; zero: they have not
+	tests  map[string][]*ndt7.Test // by the page's name of the phase
+	all    int
+	echo   bool
+	change chan struct{} // has something where a test was added
+}
+
+// begin gives a place and a name for it.
+func (r *runs) begin(who string, now time.Time) (id string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	of := 0
+	for key, one := range r.now {
+		if now.Sub(one.began) > longestRun || !one.left.IsZero() && now.Sub(one.left) > leftRun {
+			delete(r.now, key)
+		} else if one.who == who {
+			of++
+		}
+	}
+	if of >= mostRunsOfOne || len(r.now) >= mostRunsAtOnce && !r.makeRoom(of) {
+		return "", errManyTests
+	}
+	if r.now == nil {
+		r.now = map[string]*speedRun{}
+	}
+	id = rand.Text()
+	r.now[id] = &speedRun{who: who, began: now, tests: map[string][]*ndt7.Test{}, change: make(chan struct{}, 1)}
+	return id, nil
+}
+
+// makeRoom drops the oldest run of the address that has most of them, where that is more than
+// another one of those that has so many would be: a few hosts keep nobody out. The lock is held.
+func (r *runs) makeRoom(of int) bool {
+	count := map[string]int{}
+	most := ""
+	for _, one := range r.now {
+		if count[one.who]++; count[one.who] > count[most] {
+			most = one.who
+		}
+	}
+	if count[most] <= of+1 {
+		return false
+	}
+	oldest := ""
+	for id, one := range r.now {
+		if one.who == most && (oldest == "" || one.began.Before(r.now[oldest].began)) {
+			oldest = id
+		}
+	}
+	delete(r.now, oldest)
+	return true
+}
+
+// echoes lets one connection of small packets begin.
+func (r *runs) echoes(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one := r.now[id]
+	if one == nil || one.echo {
+		return false
+	}
+	one.echo = true
+	return true
+}
+
+// leaves notes that a run's page has gone, or has all it measures.
+func (r *runs) leaves(id string, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if one := r.now[id]; one != nil {
+		one.left = now
+	}
+}
+
+// Names by which the page's connections say what they belong to.
+const (
+	runKey   = "fullpipe_run"
+	phaseKey = "fullpipe_phase"
+)
+
+// done adds a connection that has ended to its run; others' are nobody's.
+func (r *runs) done(t *ndt7.Test) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one := r.now[t.Query.Get(runKey)]
+	if one == nil || one.all >= mostOfOneRun {
+		return
+	}
+	one.all++
+	phase := t.Query.Get(phaseKey)
+	one.tests[phase] = append(one.tests[phase], t)
+	select {
+	case one.change <- struct{}{}:
+	default:
+	}
+}
+
+// finish takes a run out, once it has so many connections of each phase or the time is up.
+func (r *runs) finish(id string, want map[string]int, patience time.Duration) (*speedRun, error) {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for {
+		r.mu.Lock()
+		one := r.now[id]
+		missing := 0
+		if one != nil {
+			for phase, n := range want {
+				missing += max(n-len(one.tests[phase]), 0)
+			}
+			if missing == 0 {
+				delete(r.now, id)
+			}
+		}
+		r.mu.Unlock()
+		switch {
+		case one == nil:
+			return nil, errNoRun
+		case missing == 0:
+			return one, nil
+		}
+		select {
+		case <-one.change:
+		case <-late.C:
+			want = nil // with what there is
+		}
+	}
+}
+
+// hold keeps a result for its link.
+func (r *runs) hold(doc *record.Measure) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.results) >= mostResults {
+		r.results = append(r.results[:0:0], r.results[1:]...)
+	}
+	r.results = append(r.results, doc)
+}
+
+// result finds one that is held; nil: it is not.
+func (r *runs) result(id string) *record.Measure {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, doc := range r.results {
+		if doc.ID == id {
+			return doc
+		}
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/fullpipe-net/fullpipe/internal/ndt7"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// speedSite is a speed test on loopback.
+func speedSite(t *testing.T, cfg SpeedConfig, token string) (site *httptest.Server, kept chan *record.Measure) {
+	t.Helper()
+	kept = make(chan *record.Measure, 8)
+	n := 0
+	cfg.Seal = func(doc *record.Measure, _ time.Duration) {
+		n++
+		doc.Envelope = &record.Envelope{ID: fmt.Sprintf("00000000-0000-7000-8000-%012d", n)}
+	}
+	cfg.Keep = func(_ context.Context, doc *record.Measure) error { kept <- doc; return nil }
+	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	site = httptest.NewUnstartedServer(NewPublic(NewSpeed(cfg), token, false))
+	site.Listener.Close()
+	site.Listener, site.Config.ConnContext = ndt7.NewListener(l, 64, 64), ndt7.WithConn
+	site.Start()
+	t.Cleanup(site.Close)
+	return site, kept
+}
+
+func post(t *testing.T, address string, body any) (status int, answer struct {
+	ID    string
+	Error *record.Failure
+}) {
+	t.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.Post(address, "application/json", bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, answer
+}
+
+// download is one as the page's worker makes it.
+func download(t *testing.T, site, run string) (bytes int64, first, last time.Time) {
+	t.Helper()
+	q := url.Values{runKey: {run}, phaseKey: {"down1"}, ndt7.LengthKey: {"700"}}
+	c, _, err := websocket.Dial(t.Context(), site+ndt7.DownloadPath+"?"+q.Encode(),
+		&websocket.DialOptions{Subprotocols: []string{ndt7.Protocol}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SetReadLimit(1 << 24)
+	for {
+		kind, message, err := c.Read(t.Context())
+		if err != nil {
+			return bytes, first, last
+		}
+		if kind == websocket.MessageBinary {
+			if last = time.Now(); first.IsZero() {
+				first = last
+			}
+			bytes += int64(len(message))
+		}
+	}
+}
+
+// TestABrowsersTest goes the page's way without one: the result is a record with a link.
+func TestABrowsersTest(t *testing.T) {
+	site, kept := speedSite(t, SpeedConfig{}, "")
+	_, begun := post(t, site.URL+"/test/begin", struct{}{})
+	n, first, last := download(t, site.URL, begun.ID)
+	said := told{IdleRTTMs: []float64{1, 1.1, 1}, Phases: []toldPhase{{Name: "down1", Connections: 1, Bytes: n,
+		LastMs: float64(last.Sub(first)) / 1e6, RTTMs: []float64{2, 2, 3}}}}
+	status, result := post(t, site.URL+"/test/"+begun.ID+"/result", said)
+	if status != http.StatusOK {
+		t.Fatalf("%d: %+v", status, result.Error)
+	}
+	doc := <-kept
+	if doc.Peer != "browser://127.0.0.1" || len(doc.Directions) != 1 || doc.Directions[0].Direction != transfer.Up ||
+		*doc.Directions[0].Bytes != n || doc.Directions[0].Latency == nil || doc.Directions[0].Limiter == "" ||
+		len(doc.Directions[0].Warnings) > 0 {
+		t.Errorf("%+v", doc)
+	}
+	if status, _ := post(t, site.URL+"/test/"+begun.ID+"/result", said); status != http.StatusNotFound {
+		t.Errorf("the same result again: %d", status)
+	}
+	for path, want := range map[string]string{"/test/" + result.ID: "Your download of",
+		"/": "What limits your connection?", "/static/test.js": "postMessage"} {
+		r, err := http.Get(site.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var page bytes.Buffer
+		page.ReadFrom(r.Body)
+		r.Body.Close()
+		if r.StatusCode != http.StatusOK || !strings.Contains(page.String(), want) ||
+			!strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("%s: %d %s", path, r.StatusCode, page.String())
+		}
+	}
+}
+
+func TestBrowsersThatLie(t *testing.T) {
+	site, _ := speedSite(t, SpeedConfig{}, "")
+	for name, body := range map[string]any{
+		"no list":         map[string]any{"phases": 5},
+		"many phases":     told{Phases: make([]toldPhase, 5)},
+		"a name":          told{Phases: []toldPhase{{Name: "../x", Connections: 1}}},
+		"no connections":  told{Phases: []toldPhase{{Name: "up1"}}},
+		"the same twice":  told{Phases: []toldPhase{{Name: "up1", Connections: 1}, {Name: "up1", Connections: 1}}},
+		"negative trips":  told{IdleRTTMs: []float64{-1}},
+		"many trips":      told{IdleRTTMs: make([]float64, mostRTTs+1)},
+		"more than a MiB": strings.Repeat("x", 1<<20),
+	} {
+		_, begun := post(t, site.URL+"/test/begin", struct{}{})
+		if status, _ := post(t, site.URL+"/test/"+begun.ID+"/result", body); status != http.StatusBadRequest {
+			t.Errorf("%s: %d", name, status)
+		}
+		if name == "more than a MiB" {
+			break
+		}
+	}
+	site, kept := speedSite(t, SpeedConfig{}, "")
+	for _, bytes := range []int64{1 << 50, 1, -5} {
+		_, begun := post(t, site.URL+"/test/begin", struct{}{})
+		n, _, _ := download(t, site.URL, begun.ID)
+		post(t, site.URL+"/test/"+begun.ID+"/result", told{Phases: []toldPhase{{Name: "down1", Connections: 1, Bytes: bytes,
+			LastMs: 600}}})
+		if doc := <-kept; *doc.Directions[0].Bytes > n+n/50 || *doc.Directions[0].Bytes < n*4/5 ||
+			len(doc.Directions[0].Warnings) == 0 {
+			t.Errorf("%d bytes of %d are believed: %+v", bytes, n, doc.Directions[0])
+		}
+	}
+}
+
+// TestAFewHostsKeepNobodyOut fills all places for runs from a few addresses.
+func TestAFewHostsKeepNobodyOut(t *testing.T) {
+	var r runs
+	now := time.Unix(1e9, 0)
+	for i := range mostRunsAtOnce {
+		if _, err := r.begin(fmt.Sprint("host ", i/mostRunsOfOne), now.Add(time.Duration(i)*time.Second)); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	now = now.Add(mostRunsAtOnce * time.Second)
+	if _, err := r.begin("host 0", now); err == nil {
+		t.Error("one host has more than it may")
+	}
+	for i := range mostRunsOfOne - 1 {
+		if _, err := r.begin("another", now); err != nil {
+			t.Error(i, err)
+		}
+	}
+	if len(r.now) != mostRunsAtOnce {
+		t.Errorf("%d runs", len(r.now))
+	}
+	for id := range r.now {
+		r.leaves(id, now)
+	}
+	if _, err := r.begin("another", now.Add(leftRun+time.Second)); err != nil || len(r.now) != 1 {
+		t.Errorf("%d runs are kept of pages that have gone: %v", len(r.now), err)
+	}
+}
+
+// TestAPageIsToldWhyItMayNotTest asks as the page does where a day's bytes are used up.
+func TestAPageIsToldWhyItMayNotTest(t *testing.T) {
+	site, _ := speedSite(t, SpeedConfig{Bounds: ndt7.Bounds{BytesADay: 1 << 20}}, "")
+	_, begun := post(t, site.URL+"/test/begin", struct{}{})
+	download(t, site.URL, begun.ID) // until the server ends it
+	const want = "your address has moved the 1 MiB that it may in a day"
+	status, answer := post(t, site.URL+"/test/begin", struct{}{})
+	if status != http.StatusTooManyRequests || answer.Error == nil || answer.Error.Message != want ||
+		answer.Error.Try != "again in 24 hours" {
+		t.Errorf("begin: %d %+v", status, answer.Error)
+	}
+	may, err := http.Get(site.URL + "/test/may")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer may.Body.Close()
+	if err := json.NewDecoder(may.Body).Decode(&answer); err != nil || may.StatusCode != http.StatusTooManyRequests ||
+		answer.Error.Message != want {
+		t.Errorf("may: %d %v %+v", may.StatusCode, err, answer.Error)
+	}
+}
+
+func TestOnlyBrowsersResultsAreShown(t *testing.T) {
+	const id = "11111111-1111-7111-8111-111111111111"
+	doc := &record.Measure{Peer: "server.example"}
+	doc.Envelope = &record.Envelope{ID: id}
+	found := func(context.Context, string) (record.Document, error) { return doc, nil }
+	site, _ := speedSite(t, SpeedConfig{Kept: found}, "")
+	for _, path := range []string{"/test/" + id, "/test/unknown", "/runs/" + id, "/api/v1/paths", "/s/x/"} {
+		r, err := http.Get(site.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		if r.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %d", path, r.StatusCode)
+		}
+	}
+}
+
+func TestSpeedTestNeedsItsToken(t *testing.T) {
+	site, _ := speedSite(t, SpeedConfig{}, "a token of many characters")
+	if status, _ := post(t, site.URL+"/test/begin", struct{}{}); status != http.StatusUnauthorized {
+		t.Errorf("without: %d", status)
+	}
+	if status, _ := post(t, site.URL+"/test/begin?access_token="+url.QueryEscape("a token of many characters"),
+		struct{}{}); status != http.StatusOK {
+		t.Errorf("with it: %d", status)
+	}
+	for _, address := range []string{"?access_token=wrong", ""} {
+		_, answer, err := websocket.Dial(t.Context(), site.URL+ndt7.UploadPath+address,
+			&websocket.DialOptions{Subprotocols: []string{ndt7.Protocol}})
+		if err == nil || answer == nil || answer.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+}

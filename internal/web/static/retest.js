@@ -1,0 +1,24 @@
+// How far the test is that was started from here; at its end the page is asked for again,
+// which then has the result.
+const place = document.getElementById("retest"), said = document.getElementById("retest-state");
+
+function rate(v) {
+	const prefixes = ["", "k", "M", "G", "T"];
+	let i = 0;
+	while (Math.abs(v) >= 999.5 && i < prefixes.length - 1) { v /= 1000; i++; }
+	return `${+v.toPrecision(3)} ${prefixes[i]}bit/s`;
+}
+
+if (place?.dataset.runs !== undefined) {
+	const source = new EventSource(place.dataset.from);
+	source.onmessage = e => {
+		const doc = JSON.parse(e.data);
+		if (doc.state !== "running") {
+			source.close();
+			location.reload();
+			return;
+		}
+		if (doc.goodput_bps != null) said.textContent = `Testing ${doc.direction}: ${rate(doc.goodput_bps)} after ${doc.at_s.toFixed(1)} s.`;
+		else if (doc.results > 0) said.textContent = doc.said || "The result is kept. It is off what is usual, so it is tested again within minutes.";
+	};
+}

@@ -1,0 +1,131 @@
+// The test from a browser: one connection and several, each way, with small packets beside it.
+// Connections live in workers, so that what this page does never stands in their way.
+const place = document.getElementById("test"), start = document.getElementById("start");
+const state = document.getElementById("state"), figures = document.getElementById("figures");
+const base = place.dataset.base, asked = new URLSearchParams(location.search);
+const ms = Math.min(Math.max(+asked.get("ms") || 5000, 500), 10000);
+const many = Math.min(Math.max(asked.has("many") ? +asked.get("many") || 0 : +place.dataset.many, 0), 6);
+const only = asked.get("only");
+const socket = path => `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${base}${path}`;
+// The token stays out of the result's address, which is made to be passed on.
+if (asked.has("access_token")) sessionStorage.setItem("access_token", asked.get("access_token"));
+const token = sessionStorage.getItem("access_token");
+const withToken = query => { if (token) query.set("access_token", token); return query; };
+
+function rate(v) {
+	const prefixes = ["", "k", "M", "G", "T"];
+	let i = 0;
+	while (Math.abs(v) >= 999.5 && i < prefixes.length - 1) { v /= 1000; i++; }
+	return `${+v.toPrecision(3)} ${prefixes[i]}bit/s`;
+}
+
+function show(what, text) {
+	figures.hidden = false;
+	let row = [...figures.tBodies[0].rows].find(r => r.cells[0].textContent === what);
+	if (!row) {
+		row = figures.tBodies[0].insertRow();
+		row.insertCell().textContent = what;
+		row.insertCell();
+	}
+	row.cells[1].textContent = text;
+}
+
+// run carries out one connection in a worker of its own and answers what that counted.
+function run(order, progress) {
+	return new Promise(done => {
+		const worker = new Worker("/static/test-worker.js", {type: "module"});
+		const end = result => { clearTimeout(late); worker.terminate(); done(result); };
+		const late = setTimeout(() => end({failed: "the connection did not end"}), (order.ms ?? ms) + 12000);
+		worker.onmessage = e => e.data.done ? end(e.data.done) : progress?.(e.data);
+		worker.onerror = () => end({failed: "the browser ended it"});
+		worker.postMessage(order);
+	});
+}
+
+// echoes asks for small answers until told to stop, each under the name of what loads the line.
+function echoes(id) {
+	const worker = new Worker("/static/test-worker.js", {type: "module"});
+	const times = {};
+	let name = "idle";
+	const ready = new Promise((open, fail) => {
+		worker.onmessage = e => {
+			if (e.data.open) open();
+			else if (e.data.done) fail(new Error(e.data.done.failed ?? "closed"));
+			else (times[name] ??= []).push(e.data.rtt);
+		};
+		worker.onerror = () => fail(new Error("the browser ended it"));
+	});
+	worker.postMessage({kind: "echo", url: socket(`/test/echo?${withToken(new URLSearchParams({run: id}))}`)});
+	return {times, ready, load: n => { name = n; }, stop: () => worker.terminate()};
+}
+
+const wait = time => new Promise(done => setTimeout(done, time));
+
+async function post(path, body) {
+	const headers = {"Content-Type": "application/json"};
+	if (token) headers.Authorization = `Bearer ${token}`;
+	const answer = await fetch(base + path, {method: "POST", body: JSON.stringify(body), headers});
+	const doc = await answer.json();
+	if (!answer.ok) throw refusal(doc, answer);
+	return doc;
+}
+
+// refusal is what the server says, in words.
+const refusal = (doc, answer) => new Error([doc?.error?.message ?? answer.statusText, doc?.error?.try].filter(Boolean).join(": "));
+
+// reason is why a connection failed. No browser tells a page what a server answers to a WebSocket.
+async function reason(failed) {
+	const answer = await fetch(base + "/test/may", {headers: {Accept: "application/json"}}).catch(() => null);
+	return answer && !answer.ok ? refusal(await answer.json().catch(() => null), answer) : new Error(failed);
+}
+
+async function phase(id, way, name, connections) {
+	const path = way === "download" ? "/ndt/v7/download" : "/ndt/v7/upload";
+	const url = socket(`${path}?${withToken(new URLSearchParams({fullpipe_run: id, fullpipe_phase: name, fullpipe_ms: ms,
+		client_name: "fullpipe-page"}))}`);
+	const now = [];
+	const all = await Promise.all(Array.from({length: connections}, (_, i) => run({kind: way, url, ms}, bps => {
+		now[i] = bps.bps;
+		show(`${way}, ${connections === 1 ? "1 connection" : connections + " connections"}`, rate(now.reduce((a, b) => a + (b ?? 0), 0)));
+	})));
+	const failed = all.find(one => one.failed);
+	if (failed) throw await reason(failed.failed);
+	return {name, connections, bytes: all.reduce((sum, one) => sum + one.bytes, 0),
+		first_ms: Math.min(...all.map(one => one.first)), last_ms: Math.max(...all.map(one => one.last)),
+		idle_ratio: all.reduce((sum, one) => sum + (one.idle ?? 0), 0) / all.length};
+}
+
+async function test() {
+	start.disabled = true;
+	const {id} = await post("/test/begin", {});
+	const echo = echoes(id);
+	try { return await measure(id, echo); } finally { echo.stop(); }
+}
+
+async function measure(id, echo) {
+	state.textContent = "Small packets on the idle line…";
+	await echo.ready;
+	await wait(1000);
+	const phases = [];
+	for (const way of ["download", "upload"]) {
+		if (only && only !== way) continue;
+		for (const connections of many > 1 ? [1, many] : [1]) {
+			const name = (way === "download" ? "down" : "up") + connections;
+			state.textContent = `${way[0].toUpperCase() + way.slice(1)}, ${connections === 1 ? "one connection" : connections + " connections"}…`;
+			echo.load(name);
+			phases.push(await phase(id, way, name, connections));
+			echo.load("between");
+		}
+	}
+	echo.stop();
+	const idle = echo.times.idle ?? [];
+	for (const one of phases) one.rtt_ms = (echo.times[one.name] ?? []).slice(0, 400);
+	state.textContent = "What limited it…";
+	const result = await post(`/test/${id}/result`, {phases, idle_rtt_ms: idle.slice(0, 100)});
+	location.replace(`${base}/test/${result.id}`);
+}
+
+const begin = () => test().catch(e => { state.textContent = `The test failed: ${e.message}`; start.disabled = false; });
+start.hidden = false;
+start.onclick = begin;
+if (asked.has("start")) begin();
