@@ -106,7 +106,11 @@ type steadiness struct{ acks, data float64 }
 
 // clocked says that acknowledgements come at a rate of their own. A full line back carries so
 // many of them a second, whatever each acknowledges; behind a full line forth they come with the data.
-func (s steadiness) clocked() bool {
+func (s steadiness) clocked() bool { return s.mayBeClocked() && s.data >= threshold.DataVaries }
+
+// mayBeClocked says that they are steadier than the data. Where each acknowledges as much as the
+// other, both are steady, and which is steadier is chance.
+func (s steadiness) mayBeClocked() bool {
 	return s.acks > 0 && s.acks <= threshold.AcksSteady && s.acks <= threshold.AcksSteadier*s.data
 }
 
@@ -125,8 +129,8 @@ func (a *analysis) ackSteadiness() (s steadiness) {
 	for i := range c.samples {
 		switch now := &c.samples[i]; {
 		case now.At < a.path.started:
-		case from == nil:
-			from = now
+		case from == nil || now.Recovering || now.Lost > 0 || now.Retransmitted > from.Retransmitted:
+			from = now // a hole holds back what is acknowledged, and then brings it at once
 		case now.At-from.At >= span:
 			took := (now.At - from.At).Seconds()
 			acks = append(acks, float64(now.SegmentsIn-from.SegmentsIn)/took)

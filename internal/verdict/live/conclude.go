@@ -18,8 +18,8 @@ func (a *analysis) conclude() verdict.Verdict {
 		v.Subtype = a.network.subtype
 	}
 	switch {
-	case v.Limiter == verdict.AckPath && a.network.code == verdict.SteadyAcks:
-		v.Candidates = []verdict.Name{verdict.AckPath, verdict.Bottleneck}
+	case v.Limiter == a.network.name && len(a.network.candidates) > 0:
+		v.Candidates = slices.Clone(a.network.candidates)
 	case v.Limiter != verdict.Unknown:
 	case a.mostlyEither():
 		v.Candidates = []verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}

@@ -11,6 +11,7 @@ type finding struct {
 	name       verdict.Name
 	subtype    string
 	confidence verdict.Confidence
+	candidates []verdict.Name // what looks alike, where something does
 	code       verdict.Code
 	values     verdict.Values
 }
@@ -57,12 +58,16 @@ func (p *path) judgeNetwork(facts networkFacts) finding {
 		// A device whose rate varies may merge what comes in one turn, and its receiver
 		// acknowledges each turn: it looks alike.
 		f.name, f.confidence, f.code = verdict.AckPath, verdict.Low, verdict.SteadyAcks
+		f.candidates = []verdict.Name{verdict.AckPath, verdict.Bottleneck}
 		f.values["acks_scatter_ratio"], f.values["data_scatter_ratio"] = facts.acksSteady.acks, facts.acksSteady.data
 	case steadyWithQueue && notBBRsLoss:
 		// The sender alone cannot know which way the queue stands.
 		sure := level >= threshold.ClearlyFlat && !p.uneven() && facts.receiverSeen &&
 			facts.ackQueue <= threshold.AckQueueHardly
 		f.name, f.confidence, f.code = verdict.Bottleneck, verdict.When(sure, verdict.High), verdict.FullLink
+		if facts.acksSteady.mayBeClocked() {
+			f.confidence, f.candidates = verdict.Low, []verdict.Name{verdict.Bottleneck, verdict.AckPath}
+		}
 	case level >= threshold.FlatRate && !p.uneven() && p.resent < threshold.HeavyLoss: // the queue is too short to be seen
 		f.name, f.confidence, f.code = verdict.Bottleneck, verdict.Medium, verdict.FullLinkNoQueue
 		f.values["best_ratio"] = level

@@ -101,9 +101,11 @@ const (
 	AckLags        = 10                    // samples | a mean of fewer scatters by a third
 	AckLagResolved = 20 * time.Millisecond // time | two samples of 10 ms
 	// Seen by the sender alone: the rate of acknowledgements scatters by AcksSteady at the most and by
-	// AcksSteadier of what the rate of the data does, over as many spans as SteadySpans at the least.
+	// AcksSteadier of what the rate of the data does, which is DataVaries at the least, over as many
+	// spans as SteadySpans.
 	AcksSteady   = 0.1 // ratio | lab, line back of 130 kbit/s: 0.04; a full line: 0.3 and more
 	AcksSteadier = 0.5 // ratio | lab: 0.3; acknowledgements of each second segment: 1
+	DataVaries   = 0.1 // ratio | lab: 0.13 where they acknowledge more or less; full lines beside busy loops: 0.06
 	SteadySpans  = 8   // spans | a deviation scatters by a quarter
 	AckLagGap    = 2   // sampling intervals | one sample left out: what happened between is not known
 )
