@@ -114,6 +114,24 @@ func TestBankSpeedGoodput(t *testing.T) {
 	}
 }
 
+// What had come while our client asked the idle path was counted as if the link had brought it in
+// the test's time, which a slow line shows.
+func TestNdt7CountsWhatPassed(t *testing.T) {
+	t.Parallel()
+	undisturbed(t, func() error {
+		s := newSpeedLab(t, "rate=1mbit,rtt=20ms")
+		defer s.Close()
+		ratios := map[string]float64{}
+		s.ndt7AgainstLine(t, ratios)
+		for way, ratio := range ratios {
+			if math.Abs(ratio-1) > 0.03 {
+				return fmt.Errorf("%s: %.3f of what the link carried in the same seconds", way, ratio)
+			}
+		}
+		return nil
+	})
+}
+
 func goodputRow(path, how, way string, off []float64) bankRow {
 	worst, least, most := 0.0, math.Inf(1), math.Inf(-1)
 	for _, one := range off {

@@ -69,6 +69,14 @@ func (e *brokenError) Error() string {
 
 func (e *brokenError) Unwrap() error { return e.err }
 
+// close leaves nothing open, whatever the connection had come to.
+func (c *client) close() {
+	if c.ws != nil {
+		c.ws.CloseNow()
+	}
+	c.conn.Close()
+}
+
 // run moves the load until time, bytes or the server end it.
 func (c *client) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -90,13 +90,20 @@ func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Inte
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(p.ctx, func() { cancel(errors.New("closed")) })()
-	c, err := p.open(ctx, spec)
+	c, err := p.connect(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	defer c.ws.CloseNow()
-	c.each = transfer.Toward(spec.Direction, each)
-	load := func() error { return c.run(ctx) }
+	defer func() { c.close() }()
+	// A server loads the path as soon as it has taken the test, and before that it is idle.
+	load := func() error {
+		var err error
+		if c, err = p.ask(ctx, c); err != nil {
+			return err
+		}
+		c.each = transfer.Toward(spec.Direction, each)
+		return c.run(ctx)
+	}
 	var latency *transfer.Latency
 	why := ""
 	if spec.Latency {
@@ -104,6 +111,9 @@ func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Inte
 		latency, why, err = path.Beside(ctx, to, path.Config{Route: p.Route, OnlyICMP: true}, load)
 	} else {
 		err = load()
+	}
+	if none := (*NoServer)(nil); errors.As(err, &none) {
+		return nil, err
 	}
 	r := c.result(err == nil)
 	if r != nil {
@@ -117,34 +127,45 @@ func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Inte
 	return []transfer.Outcome{{TCP: r}}, err
 }
 
-// open connects; a server that speaks no TLS is asked again without, once it has shown that.
-func (p *Peer) open(ctx context.Context, spec transfer.Spec) (*client, error) {
-	c, err := p.dial(ctx, spec)
+// connect makes the connection that the test will use.
+func (p *Peer) connect(ctx context.Context, spec transfer.Spec) (*client, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	c := &client{spec: spec, options: socket.Options{Socket: spec.Near, Route: p.Route}}
+	tcp, err := socket.Dial(ctx, p.Address, c.options)
+	if err != nil {
+		return nil, &NoServer{p.Address, 0, err}
+	}
+	c.conn = &Conn{TCPConn: tcp}
+	return c, nil
+}
+
+// ask asks for the test on a connection; a server that speaks no TLS is asked again without, on
+// another one, once it has shown that. It answers the client whose connection it is, also with an error.
+func (p *Peer) ask(ctx context.Context, c *client) (*client, error) {
+	err := p.upgrade(ctx, c)
 	var header tls.RecordHeaderError
 	if !p.plain.Load() && (errors.As(err, &header) || errors.Is(err, http.ErrSchemeMismatch)) {
 		p.plain.Store(true)
 		if p.Note != nil {
 			p.Note(p.Address + " speaks no TLS: it is measured without")
 		}
-		c, err = p.dial(ctx, spec)
+		c.close()
+		again, err := p.connect(ctx, c.spec)
+		if err != nil {
+			return c, err
+		}
+		return again, p.upgrade(ctx, again)
 	}
 	return c, err
 }
 
-func (p *Peer) dial(ctx context.Context, spec transfer.Spec) (*client, error) {
+func (p *Peer) upgrade(ctx context.Context, c *client) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	c := &client{spec: spec, options: socket.Options{Socket: spec.Near, Route: p.Route}}
 	transport := &http.Transport{TLSClientConfig: p.TLS.Clone(), DisableCompression: true, DisableKeepAlives: true,
 		Protocols: &http.Protocols{}, ReadBufferSize: 64 << 10, WriteBufferSize: 64 << 10,
-		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
-			tcp, err := socket.Dial(ctx, address, c.options)
-			if err != nil {
-				return nil, err
-			}
-			c.conn = &Conn{TCPConn: tcp}
-			return c.conn, nil
-		}}
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return c.conn, nil }}
 	transport.Protocols.SetHTTP1(true)
 	// Where a server sends its clients is not followed: a public one could have them measure what
 	// only they can reach, and browsers do not follow it for a WebSocket either.
@@ -154,17 +175,16 @@ func (p *Peer) dial(ctx context.Context, spec transfer.Spec) (*client, error) {
 	if p.Agent != "" {
 		options.HTTPHeader.Set("User-Agent", p.Agent)
 	}
-	ws, answer, err := websocket.Dial(ctx, p.url(spec), options)
+	ws, answer, err := websocket.Dial(ctx, p.url(c.spec), options)
 	if err != nil {
-		return nil, &NoServer{p.Address, status(answer), err}
+		return &NoServer{p.Address, status(answer), err}
 	}
+	c.ws = ws
 	if ws.Subprotocol() != Protocol {
-		ws.CloseNow()
-		return nil, &NoServer{p.Address, 0, errors.New("what answers there is no ndt7")}
+		return &NoServer{p.Address, 0, errors.New("what answers there is no ndt7")}
 	}
 	ws.SetReadLimit(mostMessage)
-	c.ws = ws
-	return c, nil
+	return nil
 }
 
 func (p *Peer) url(spec transfer.Spec) string {
