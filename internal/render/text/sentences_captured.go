@@ -1,0 +1,137 @@
+package text
+
+import (
+	"fmt"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// capturedSentences are of what captures show.
+var capturedSentences = map[verdict.Code]func(figures) string{
+	verdict.CapturedTooShort: fixedSentence("less than a round trip of data was captured"),
+	verdict.CapturedTooFewBytes: func(f figures) string {
+		return fmt.Sprintf("%.0f bytes are too few to tell", f["bytes"])
+	},
+	verdict.CapturedOneDirection: func(f figures) string {
+		return fmt.Sprintf("only one direction was captured, or acknowledgements were left out: %.0f segments with %s in "+
+			"%s, %.0f of them sent "+
+			"again, but %.0f acknowledgements; capture both directions, without a filter on lengths", f["segments"],
+			f.size("bytes"),
+			f.time("duration_s"), f["retransmitted_segments"], f["acknowledgements"])
+	},
+	verdict.CapturedIdleOrLoss: func(f figures) string {
+		return "nothing was on its way " + f.took() + ": the sending program had nothing to send, or segments were lost " +
+			"before the tap; " +
+			"a capture at the sender would tell"
+	},
+	verdict.CapturedOutage: func(f figures) string {
+		return fmt.Sprintf("nothing was delivered from %s to %s, %s in all, though it was sent again and again",
+			f.time("from_s"), f.time("to_s"),
+			f.time("stalled_s"))
+	},
+	verdict.CapturedSilent: func(f figures) string {
+		return fmt.Sprintf("the other end stopped answering at %s: %s of repetitions got no answer", f.time("from_s"),
+			f.time("silent_s"))
+	},
+	verdict.CapturedWindowFull: func(f figures) string {
+		text := fmt.Sprintf("the receiver's window of %s was full %s; at a round trip of %s it allows %s",
+			f.size("window_bytes"),
+			f.took(), f.time("rtt_s"), f.rate("allows_bps"))
+		if f.has("scale_inferred") {
+			text += fmt.Sprintf(" (the handshake was not captured: a window scale of %.0f is the least that fits)",
+				f["window_scale"])
+		}
+		return text
+	},
+	verdict.CapturedWindowClosed: func(f figures) string {
+		return fmt.Sprintf("the receiver's window had shrunk from %s and held the sender back %s (%.0f acknowledgements "+
+			"with a window of 0): "+
+			"the receiving program does not read as fast as data comes", f.size("window_bytes"), f.took(), f["zero_windows"])
+	},
+	verdict.CapturedIdle: func(f figures) string {
+		return "nothing was outstanding and the window open " + f.took() + ": the sending program had nothing to send"
+	},
+	verdict.CapturedStopAndWait: func(f figures) string {
+		return "each piece of data was sent only after an answer to the one before, " + f.took()
+	},
+	verdict.CapturedNoneLarge: func(f figures) string {
+		return fmt.Sprintf("no segment of more than %s arrived here, though the MSS allows %s, and %s are missing that the "+
+			"receiver asks for: large packets may be too large for a link before the tap, whose ICMP messages do not get "+
+			"through; a capture at the sender, or fullpipe measure --mss, would tell", f.size("largest_bytes"),
+			f.size("mss_bytes"), f.size("missing_bytes"))
+	},
+	verdict.CapturedExchanges:     capturedExchanges,
+	verdict.CapturedProgramWindow: capturedProgramWindow,
+	verdict.CapturedNagle: func(f figures) string {
+		return "less than a segment waited for the acknowledgement of the one before it " + f.took() +
+			", and that came 30 ms late or more (Nagle's rule against a delayed ACK)"
+	},
+	verdict.CapturedBlackHole: func(f figures) string {
+		text := "the same large segment was lost again and again " + f.took() + " while smaller ones got through"
+		if f.has("router_mtu_bytes") {
+			text += fmt.Sprintf("; a router said that %.0f bytes are the most", f["router_mtu_bytes"])
+		}
+		return text
+	},
+	verdict.CapturedSlowStart: func(f figures) string {
+		return fmt.Sprintf("what was outstanding still grew from round trip to round trip %s; the transfer lasted %.0f of "+
+			"them",
+			f.took(), f["round_trips"])
+	},
+	verdict.CapturedLoss: func(f figures) string {
+		return fmt.Sprintf("%.0f of %.0f segments were sent again in %.0f recoveries, and the congestion window they left "+
+			"held the sender "+
+			"back %s (round trip %s, %s at the least)", f["retransmitted_segments"], f["segments"], f["loss_events"], f.took(),
+			f.time("rtt_s"), f.time("rtt_base_s"))
+	},
+	verdict.CapturedFullLink: sayCapturedFullLink,
+	verdict.CapturedQueueBetween: func(f figures) string {
+		return fmt.Sprintf("between the two taps data waited %s on the mean and acknowledgements %s, by %s segments that "+
+			"are in both captures", f.time("data_queue_s"), f.time("ack_queue_s"), f.count("matched_segments"))
+	},
+	verdict.CapturedAckQueue: func(f figures) string {
+		return fmt.Sprintf("acknowledgements queued on their way back %s: the round trip was %s, %s when empty, and by "+
+			"their timestamps "+
+			"most of the difference was theirs", f.took(), f.time("rtt_s"), f.time("rtt_base_s"))
+	},
+	verdict.CapturedSenderWaits: func(f figures) string {
+		lost := "nothing lost and no queue"
+		if n := f["retransmitted_segments"]; n > 0 {
+			lost = fmt.Sprintf("%.0f segments sent again, too few to matter, and no queue", n)
+		}
+		return fmt.Sprintf("%s outstanding at the most, with room in the window (%s), %s %s: the sending host holds "+
+			"itself back; ss -tim there, or fullpipe why, tells which part of it", f.size("outstanding_bytes"),
+			f.size("window_bytes"), lost, f.took())
+	},
+	verdict.CapturedGaps: func(f figures) string {
+		return f.size("missing_bytes") + " of the data are not in the capture: the time around them says nothing, " +
+			f.took()
+	},
+	verdict.CapturedFewGaps: func(f figures) string {
+		return f.size("missing_bytes") + " of acknowledged data are missing from the capture"
+	},
+	verdict.CapturedNoHandshake: func(f figures) string {
+		return fmt.Sprintf("the handshake was not captured; window scales %.0f to 14 fit, so whether the window was full "+
+			"is not known %s",
+			f["window_scale_least"], f.took())
+	},
+	verdict.CapturedQueueUnseen: func(f figures) string {
+		return fmt.Sprintf("data came evenly, at %s, %s: from a full link, or from a sender that holds itself back; "+
+			"without timestamps a queue before this tap is not seen, and a capture at the sender would tell",
+			f.rate("best_bps"), f.took())
+	},
+	verdict.CapturedWaitsSomewhere: func(f figures) string {
+		return fmt.Sprintf("what was on its way took several times the empty path's %s %s: a queue of data, or of "+
+			"acknowledgements on their way back; a capture at the sender would tell", f.time("rtt_base_s"), f.took())
+	},
+	verdict.CapturedNoSign: func(f figures) string { return "no sign of any limiter " + f.took() },
+	verdict.CapturedUnscaled: fixedSentence(
+		"no window scale was agreed on: the window can never exceed 65,535 bytes"),
+	verdict.CapturedCoarseClock: func(f figures) string {
+		return fmt.Sprintf("the capture's clock counts in steps of %s, too coarse for a round trip of %s", f.time("grain_s"),
+			f.time("rtt_s"))
+	},
+	verdict.CapturedClockSteps: func(f figures) string {
+		return fmt.Sprintf("the capture's clock stepped back %.0f times", f["steps"])
+	},
+}
