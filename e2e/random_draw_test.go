@@ -149,8 +149,8 @@ type removal struct {
 //   - send-buffer, receiver-window: what is smaller than twice what path and queue hold is as large as
 //     that, or larger: the system's own sizing with ceilings of 64 MiB; windows are scaled, and
 //     losses acknowledged selectively, as systems came to do together;
-//   - slow-start: the initial window is the BDP, where opening it by doubling takes a
-//     twentieth of the time.
+//   - slow-start: the initial window is the BDP, sent at the link's rate, where opening it by doubling
+//     takes a twentieth of the time.
 func (p randomPath) removals() (all []removal) {
 	at := pathPoint{p.bps, p.rtt}
 	free, enough := at.free(), int(2*(1+p.queue)*at.bdp())
@@ -248,8 +248,8 @@ func (p randomPath) opens() bool {
 	return doublings*p.rtt.Seconds() >= 0.05*took
 }
 
-// opened is the transfer with an initial window of the BDP. Its receiver's must not be
-// smaller than that.
+// opened is the transfer with an initial window of the BDP, which leaves at the link's rate: all at once it
+// would overflow a queue of less than a BDP. Its receiver's window must not be smaller than that.
 func (p randomPath) opened() setup {
 	bdp := pathPoint{p.bps, p.rtt}.bdp()
 	family := "-4"
@@ -261,6 +261,7 @@ func (p randomPath) opened() setup {
 			"ip %s route change $to dev $DEVICE $rest %s %.0f; done", family, family, what, math.Ceil(bdp/1400))
 	}
 	s := p.setup()
+	s.spec.Near.PacingBps = p.bps
 	s.near += route("initcwnd")
 	if p.far == "" {
 		s.far += fmt.Sprintf("; echo 4096 %.0f 67108864 >tcp_rmem", max(4*bdp, 131072)) + route("initrwnd")

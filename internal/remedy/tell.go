@@ -13,13 +13,14 @@ const (
 	CaptureSender Action = "capture-at-the-sender"    // where losses and queues lie before it
 	CaptureFar    Action = "capture-at-the-other-end" // where packets vanish, and which way a queue stands
 	MeasureLonger Action = "measure-longer"           // a start is no steady rate
+	MeasureWider  Action = "measure-with-twice"       // the window: where that gives no more, the link is full
 	SeeHandshake  Action = "capture-the-handshake"    // the window scale is in the SYNs only
 )
 
 // Tells says that an action changes nothing and only tells candidates apart.
 func (a Action) Tells() bool {
 	switch a {
-	case AskSender, AskReceiver, CaptureSender, CaptureFar, MeasureLonger, SeeHandshake, MeasureOtherEnd:
+	case AskSender, AskReceiver, CaptureSender, CaptureFar, MeasureLonger, MeasureWider, SeeHandshake, MeasureOtherEnd:
 		return true
 	}
 	return false
@@ -30,6 +31,9 @@ func (a Action) Tells() bool {
 func Tell(candidates []verdict.Name) (steps []Step) {
 	any := func(names ...verdict.Name) bool {
 		return slices.ContainsFunc(candidates, func(n verdict.Name) bool { return slices.Contains(names, n) })
+	}
+	if len(candidates) == 2 && any(verdict.Bottleneck) && any(verdict.ReceiverWindow, verdict.SendBuffer) {
+		return []Step{{MeasureWider, Nowhere, Both, false, "RFC 6349 section 3.3.1"}}
 	}
 	if any(verdict.Application, verdict.SendBuffer, verdict.Pacing, verdict.LocalQueue, verdict.CPU,
 		verdict.NagleDelayedAck, verdict.Sender) {

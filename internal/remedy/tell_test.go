@@ -15,6 +15,8 @@ func TestTell(t *testing.T) {
 		{[]verdict.Name{verdict.Application, verdict.SendBuffer}, AskSender, 1},
 		{[]verdict.Name{verdict.ReceiverApplication, verdict.ReceiverWindow}, AskReceiver, 1},
 		{[]verdict.Name{verdict.Congestion, verdict.Bottleneck}, CaptureFar, 1},
+		{[]verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}, MeasureWider, 1},
+		{[]verdict.Name{verdict.SendBuffer, verdict.Bottleneck}, MeasureWider, 1},
 		{[]verdict.Name{verdict.Application, verdict.ReceiverWindow, verdict.Congestion, verdict.SlowStart}, AskSender, 4},
 		{nil, CaptureSender, 2},
 	} {

@@ -42,6 +42,10 @@ func (l *loop) settle(m *Measured, with Setup) {
 	if effective == 0 || other == nil || best >= tenth*m.Interval.Mid {
 		return
 	}
+	moved := []verdict.Name{window}
+	if windowOrLink(v) {
+		moved = append(moved, verdict.Unknown)
+	}
 	v.Limiter, v.Subtype, v.Candidates = verdict.Bottleneck, "", nil
 	if often := usual(roomier); often != nil {
 		v.Limiter, v.Subtype, v.Candidates = often.verdict.Limiter, often.verdict.Subtype, often.verdict.Candidates
@@ -51,7 +55,7 @@ func (l *loop) settle(m *Measured, with Setup) {
 	}
 	shares := verdict.Shares{}
 	for name, share := range v.Shares {
-		if name == window {
+		if slices.Contains(moved, name) {
 			name = v.Limiter
 		}
 		shares[name] += share
@@ -66,7 +70,7 @@ func (l *loop) settle(m *Measured, with Setup) {
 // names none.
 func blamed(v *verdict.Verdict) verdict.Name {
 	names := []verdict.Name{v.Limiter}
-	if v.Limiter == verdict.Mixed {
+	if v.Limiter == verdict.Mixed || windowOrLink(v) {
 		names = v.Candidates
 	}
 	for _, name := range names {
@@ -75,6 +79,11 @@ func blamed(v *verdict.Verdict) verdict.Name {
 		}
 	}
 	return ""
+}
+
+// windowOrLink says that a verdict leaves open only whether a window or the link limits.
+func windowOrLink(v *verdict.Verdict) bool {
+	return v.Limiter == verdict.Unknown && len(v.Candidates) == 2 && slices.Contains(v.Candidates, verdict.Bottleneck)
 }
 
 // usual is a trial of the limiter, windows apart, that most of the roomier trials had; nil

@@ -56,3 +56,21 @@ func TestTheCommonestSubtype(t *testing.T) {
 		t.Errorf("%+v", common)
 	}
 }
+
+// A window that just holds the path is held against a larger one, too.
+func TestAWindowThatJustHoldsThePathIsSettled(t *testing.T) {
+	for larger, want := range map[float64]verdict.Name{10.2e6: verdict.Bottleneck, 15e6: verdict.Unknown} {
+		l := &loop{}
+		just, wide := Setup{Window: 1 << 16}, Setup{Window: 1 << 20}
+		open := verdict.Verdict{Limiter: verdict.Unknown, Confidence: verdict.Low, Shares: verdict.Shares{verdict.Unknown: 1},
+			Candidates: []verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}}
+		l.out.Trials = []Trial{{Setup: wide, Effective: 1 << 20, Goodput: larger, Limiter: verdict.Bottleneck,
+			verdict: verdict.Verdict{Limiter: verdict.Bottleneck, Confidence: verdict.High}},
+			{Setup: just, Effective: 1 << 16, Goodput: 10e6, Limiter: verdict.Unknown,
+				result: &transfer.Result{}, verdict: open}}
+		m := l.measured(l.of(func(t *Trial) bool { return t.Setup == just }))
+		if v := m.Verdict; v.Limiter != want || v.Shares[want] != 1 {
+			t.Errorf("%v with the larger one: %s, %v", larger, v.Limiter, v.Shares)
+		}
+	}
+}

@@ -66,7 +66,10 @@ const (
 	// SteadyAcks: seen by the sender alone, acknowledgements come at a steadier rate than the data
 	// that they acknowledge. Also acks_scatter_ratio and data_scatter_ratio, the standard
 	// deviations of either rate as a share of its mean.
-	SteadyAcks        Code = "steady-acks"
+	SteadyAcks Code = "steady-acks"
+	// QueueEitherWay: seen by the sender alone, a full link, or acknowledgements that queue on their
+	// way back: they come steadily, but the data hardly varies either. The same values.
+	QueueEitherWay    Code = "queue-either-way"
 	FullLink          Code = "full-link"
 	FullLinkNoQueue   Code = "full-link-without-queue" // also best_ratio
 	CwndOpensToTheEnd Code = "cwnd-opens-to-the-end"   // faster at the end than ever lasted
@@ -79,6 +82,11 @@ const (
 	// WindowOrLink: the receive window was full, and a queue stood in the path. time_ratio,
 	// window_bytes, allows_bps over the empty path, steady_bps, rtt_s, rtt_base_s.
 	WindowOrLink Code = "window-or-link"
+	// WindowHoldsPath and SendBufferHoldsPath: full, and just what the path holds: data came without a
+	// gap that a larger one could fill, and without a queue that a faster link would take away. The
+	// same values, and even_ratio: the rate's share of the best within round trips.
+	WindowHoldsPath     Code = "receive-window-holds-path"
+	SendBufferHoldsPath Code = "send-buffer-holds-path"
 	// FullLinkOnceOpen: the path was full once the congestion window was open.
 	// time_ratio, best_bps.
 	FullLinkOnceOpen Code = "full-link-once-open"

@@ -50,6 +50,14 @@ func (f figures) alsoFull(what string) string {
 		f.size("window_bytes"), f.rate("allows_bps"))
 }
 
+// holdsPath says that a window is full, and the path as well.
+func (f figures) holdsPath(what string) string {
+	return fmt.Sprintf("the %s of %s was full %s and is just what the path holds: over the empty path it allows %s, and "+
+		"%s came, without a gap that a larger one could fill and without a queue that a faster link would take away (%s); "+
+		"neither alone gives a tenth more, so take both", what, f.size("window_bytes"), f.took(), f.rate("allows_bps"),
+		f.rate("steady_bps"), f.loaded())
+}
+
 // contradiction is what a verdict said and what its figures allow.
 func (f figures) contradiction() string {
 	for _, one := range []struct {

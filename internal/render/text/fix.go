@@ -115,5 +115,7 @@ var imperatives = map[remedy.Action]string{
 	remedy.CaptureFar: "to tell: capture at the other end as well (fullpipe diagnose --near A.pcap --far B.pcap); " +
 		"segments missing there were lost on the way, and times between the two taps show which way the queue stands",
 	remedy.MeasureLonger: "to tell: measure longer; a transfer that is still starting shows no steady rate",
-	remedy.SeeHandshake:  "to tell: capture from the handshake on; the window scale is in the SYNs only",
+	remedy.MeasureWider: "to tell: measure with twice the window (--receive-buffer, --send-buffer, or the host's " +
+		"ceilings); where that gives no tenth more, the link is full",
+	remedy.SeeHandshake: "to tell: capture from the handshake on; the window scale is in the SYNs only",
 }

@@ -115,7 +115,10 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			"the way (%s), in bursts of a window or before a full link that takes it in batches; a larger window tells",
 			f.size("window_bytes"), f.took(), f.rate("allows_bps"), f.rate("steady_bps"), f.loaded())
 	},
-	verdict.SteadyAcks: saySteadyAcks,
+	verdict.WindowHoldsPath:     func(f figures) string { return f.holdsPath("receive window") },
+	verdict.SendBufferHoldsPath: func(f figures) string { return f.holdsPath("send buffer") },
+	verdict.SteadyAcks:          saySteadyAcks,
+	verdict.QueueEitherWay:      sayQueueEitherWay,
 	verdict.QueueOfAcks: func(f figures) string {
 		return "acknowledgements queue on their way back: bytes that the receiver has had are acknowledged ever later (" +
 			f.loaded() + ")"

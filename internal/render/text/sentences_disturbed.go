@@ -72,9 +72,3 @@ func sayWhileStarved(f figures) string {
 		"%s of the bytes were sent again, %s on average, %s at best (%s)", f.share("retransmitted_ratio"),
 		f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 }
-
-func saySteadyAcks(f figures) string {
-	return fmt.Sprintf("a queue stands in the path (%s), and acknowledgements come at a steady rate (it varies by %s) "+
-		"while that of the data which they acknowledge varies by %s: the way back seems to carry no more of them; the "+
-		"receiver's samples tell", f.loaded(), f.share("acks_scatter_ratio"), f.share("data_scatter_ratio"))
-}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
@@ -112,6 +113,10 @@ func (s steadiness) clocked() bool { return s.mayBeClocked() && s.data >= thresh
 // other, both are steady, and which is steadier is chance.
 func (s steadiness) mayBeClocked() bool {
 	return s.acks > 0 && s.acks <= threshold.AcksSteady && s.acks <= threshold.AcksSteadier*s.data
+}
+
+func (s steadiness) tell(values verdict.Values) {
+	values["acks_scatter_ratio"], values["data_scatter_ratio"] = s.acks, s.data
 }
 
 // ackSteadiness is so of one connection that only its sender was seen of, once started, where

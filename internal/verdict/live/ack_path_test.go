@@ -162,19 +162,21 @@ func TestSteadyAcknowledgements(t *testing.T) {
 		verdict    verdict.Verdict
 		limiter    verdict.Name
 		confidence verdict.Confidence
+		code       verdict.Code
 	}{
-		{"one for every second segment", seen(0.3, second, false), verdict.Bottleneck, verdict.Medium},
-		{"330 a second", seen(0.3, func(int) float64 { return 16.5 }, false), verdict.AckPath, verdict.Low},
-		{"330 a second for data that hardly varies, which may be chance", seen(0.05, func(int) float64 { return 16.5 }, false),
-			verdict.Bottleneck, verdict.Low},
+		{"one for every second segment", seen(0.3, second, false), verdict.Bottleneck, verdict.Medium, verdict.FullLink},
+		{"330 a second", seen(0.3, func(int) float64 { return 16.5 }, false), verdict.AckPath, verdict.Low,
+			verdict.SteadyAcks},
+		{"330 a second for data that hardly varies, which may be chance", seen(0.05,
+			func(int) float64 { return 16.5 }, false), verdict.Bottleneck, verdict.Low, verdict.QueueEitherWay},
 		{"330 a second and those of a busy host", seen(0.3, func(i int) float64 {
 			return 16.5 + 10*math.Sin(float64(i)/9)
-		}, false), verdict.Bottleneck, verdict.Medium},
+		}, false), verdict.Bottleneck, verdict.Medium, verdict.FullLink},
 		{"both ends seen, and the queue is of data", seen(0.3, func(int) float64 { return 16.5 }, true), verdict.Bottleneck,
-			verdict.High},
+			verdict.High, verdict.FullLink},
 	} {
 		v := c.verdict
-		if v.Limiter != c.limiter || v.Confidence != c.confidence ||
+		if v.Limiter != c.limiter || v.Confidence != c.confidence || v.Evidence[0].Code != c.code ||
 			(v.Confidence == verdict.Low) != (len(v.Candidates) == 2) {
 			t.Errorf("%s: %s, %s of %v; want %s, %s: %v", c.what, v.Limiter, v.Confidence, v.Candidates, c.limiter, c.confidence,
 				v.Evidence)

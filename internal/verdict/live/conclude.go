@@ -21,8 +21,8 @@ func (a *analysis) conclude() verdict.Verdict {
 	case v.Limiter == a.network.name && len(a.network.candidates) > 0:
 		v.Candidates = slices.Clone(a.network.candidates)
 	case v.Limiter != verdict.Unknown:
-	case a.mostlyEither():
-		v.Candidates = []verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}
+	case a.mostlyOpen() != "":
+		v.Candidates = []verdict.Name{windowOf[a.mostlyOpen()], verdict.Bottleneck}
 	default:
 		v.Candidates = slices.Clone(possible)
 		if a.network.code == verdict.WhileStarved {
@@ -31,6 +31,3 @@ func (a *analysis) conclude() verdict.Verdict {
 	}
 	return v
 }
-
-// mostlyEither says that what is unknown is mostly whether a window or the link limited.
-func (a *analysis) mostlyEither() bool { return 2*a.eitherOr > a.time[verdict.Unknown] }

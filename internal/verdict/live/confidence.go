@@ -1,8 +1,6 @@
 package live
 
 import (
-	"strings"
-
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
@@ -24,6 +22,9 @@ func (a *analysis) confidence(v verdict.Verdict) verdict.Confidence {
 	}
 	if v.Limiter == a.network.name && !a.connections[0].has(transfer.HaveSendWnd) {
 		level = verdict.Lower(level) // a kernel that does not tell the peer's window cannot rule it out
+	}
+	if v.Limiter == verdict.Bottleneck && a.windowNear() {
+		level = verdict.Lower(level)
 	}
 	return level
 }
@@ -55,6 +56,13 @@ func (a *analysis) evidenceLevel(n verdict.Name) verdict.Confidence {
 	return verdict.Medium
 }
 
+// windowNear says that the peer's window was full as well, and allows hardly more over the empty path.
+func (a *analysis) windowNear() bool {
+	full := ratio(a.sum((*connection).windowLimited), a.total) > threshold.AlsoFull
+	each := a.path.mean / float64(len(a.connections))
+	return full && a.path.allows(a.typical((*connection).window)) <= threshold.WindowLimits*each
+}
+
 // clear says whether a whole window every round trip is what came, and nothing else can
 // have made the round trip long: behind a queue, too, a window comes every round trip, and
 // a larger one only makes the queue longer.
@@ -62,11 +70,4 @@ func (a *analysis) clear(window func(*connection, *round) int64) bool {
 	each, size := a.path.mean/float64(len(a.connections)), a.typical(window)
 	queue := a.path.standing() && a.path.allows(size) > threshold.WindowLimits*each
 	return !queue && a.path.carries(size) <= threshold.WindowClearlyLimits*each
-}
-
-// noGap says that data arrives without a break, so that a larger window finds hardly a gap
-// to fill. A sender that paces (BBR) makes it look so at any rate.
-func (a *analysis) noGap() bool {
-	paces := strings.HasPrefix(a.connections[0].sender.Congestion, "bbr") || a.connections[0].spec.PacingBps > 0
-	return a.path.evenness >= threshold.FlatRate && !a.path.byRates && !paces
 }

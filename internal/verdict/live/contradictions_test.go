@@ -65,35 +65,64 @@ func TestFullWindowBehindAQueue(t *testing.T) {
 	}
 }
 
-// Data that arrives without a break within round trips leaves a larger window little to
-// fill, unless the sender spreads it by pacing.
-func TestWindowThatLeavesNoGap(t *testing.T) {
-	for congestion, want := range map[string]verdict.Confidence{"cubic": verdict.Medium, "bbr": verdict.High} {
+// A window that is full, with data that arrives without a break, is what the path holds: a larger one
+// finds no gap to fill, and without a queue a faster link takes none away. Pacing spreads data
+// over any gap, and several connections fill each other's.
+func TestWindowOfWhatThePathHolds(t *testing.T) {
+	for _, c := range []struct {
+		what       string
+		congestion string
+		streams    int
+		limiter    verdict.Name
+		confidence verdict.Confidence
+	}{
+		{"no gap", "cubic", 1, verdict.Unknown, verdict.Low},
+		{"no gap, of two connections", "cubic", 2, verdict.ReceiverWindow, verdict.Medium},
+		{"no gap to be seen", "bbr", 1, verdict.ReceiverWindow, verdict.High},
+	} {
 		r := steady(20e6, 204*ms, func(i int, s, r *transfer.Sample) {
 			s.SendWnd, r.ReceiveWnd, s.Cwnd = s.InFlight, s.InFlight, 3*s.InFlight
 			s.ReceiveLimited, s.MinRTT = s.At, 200*ms
 		})
-		r.Near.Streams[0].Congestion = congestion
-		if v := Judge(r); v.Limiter != verdict.ReceiverWindow || v.Confidence != want {
-			t.Errorf("%s: %s, %s; want %s", congestion, v.Limiter, v.Confidence, want)
+		r.Near.Streams[0].Congestion = c.congestion
+		for len(r.Near.Streams) < c.streams {
+			r.Near.Streams, r.Far.Streams = append(r.Near.Streams, r.Near.Streams[0]), append(r.Far.Streams, r.Far.Streams[0])
 		}
+		v := Judge(r)
+		complete(t, v)
+		if v.Limiter != c.limiter || v.Confidence != c.confidence {
+			t.Errorf("%s: %s, %s; want %s, %s: %v", c.what, v.Limiter, v.Confidence, c.limiter, c.confidence, v.Evidence)
+		}
+		if open := []verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}; v.Limiter == verdict.Unknown &&
+			(!slices.Equal(v.Candidates, open) || v.Evidence[0].Code != verdict.WindowHoldsPath) {
+			t.Errorf("%s: %v, %v", c.what, v.Candidates, v.Evidence)
+		}
+	}
+	full := steady(20e6, 204*ms, func(i int, s, r *transfer.Sample) {
+		s.NotSent, s.Queued, s.Cwnd, s.SendLimited, s.MinRTT = 0, s.InFlight, 2*s.InFlight, s.At/4, 200*ms
+	})
+	if v := Judge(full); v.Limiter != verdict.Unknown || v.Evidence[0].Code != verdict.SendBufferHoldsPath ||
+		!slices.Equal(v.Candidates, []verdict.Name{verdict.SendBuffer, verdict.Bottleneck}) {
+		t.Errorf("a send buffer: %s, %v, %v", v.Limiter, v.Candidates, v.Evidence)
 	}
 }
 
-// Where packets are handed over in batches the least round trip is too long, so that the
-// window seems to be a BDP; the queue that stands all the same says that the link is full.
+// A window that holds the path, and a queue: from a tenth on the link is what limits. Where packets are
+// handed over in batches the least round trip is too long, so that the window seems to be a BDP;
+// the queue that stands all the same says that the link is full.
 func TestWindowOfTheBDPBehindAQueue(t *testing.T) {
 	for _, c := range []struct {
-		what    string
-		trip    time.Duration
-		limiter verdict.Name
+		what        string
+		empty, trip time.Duration
+		limiter     verdict.Name
 	}{
-		{"no more queue than the window tells of", 112 * ms, verdict.ReceiverWindow},
-		{"more", 130 * ms, verdict.Bottleneck},
+		{"less than a tenth of queue", 106 * ms, 112 * ms, verdict.Unknown},
+		{"a tenth, which the window tells of", 100 * ms, 112 * ms, verdict.Bottleneck},
+		{"more", 100 * ms, 130 * ms, verdict.Bottleneck},
 	} {
 		r := steady(20e6, 114*ms, func(i int, s, r *transfer.Sample) {
 			s.SendWnd, r.ReceiveWnd, s.Cwnd, s.ReceiveLimited = s.InFlight, s.InFlight, 3*s.InFlight, s.At
-			s.RTT, s.MinRTT = c.trip, 100*ms
+			s.RTT, s.MinRTT = c.trip, c.empty
 		})
 		if v := Judge(r); v.Limiter != c.limiter {
 			t.Errorf("%s: %s, %s; want %s: %v %v", c.what, v.Limiter, v.Confidence, c.limiter, v.Shares, v.Evidence)

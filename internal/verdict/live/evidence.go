@@ -78,16 +78,6 @@ func (a *analysis) tell(name verdict.Name, share float64) (verdict.Code, verdict
 	return "", nil
 }
 
-func (a *analysis) tellUnknown(took verdict.Values) (verdict.Code, verdict.Values) {
-	if !a.mostlyEither() {
-		return verdict.KernelSilent, took
-	}
-	size := a.typical((*connection).window)
-	took["window_bytes"], took["allows_bps"], took["steady_bps"] = float64(size), a.path.allows(size), a.path.mean
-	took["rtt_s"], took["rtt_base_s"] = a.path.rtt.Seconds(), a.path.base.Seconds()
-	return verdict.WindowOrLink, took
-}
-
 func (a *analysis) idleValues(v verdict.Values) verdict.Values {
 	v["idle_s"], v["total_s"] = a.sum((*connection).idle).Seconds(), a.total.Seconds()
 	if paused := a.sum((*connection).paused); paused > 0 {

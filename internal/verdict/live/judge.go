@@ -72,8 +72,8 @@ type analysis struct {
 	network     finding // what limits while the network decides
 	time        map[verdict.Name]time.Duration
 	total       time.Duration
-	eitherOr    time.Duration // of Unknown's: a window was full, and perhaps a link
-	startup     time.Duration // of SlowStart's: before slow start ended
+	open        map[verdict.Code]time.Duration // of Unknown's, by what is seen of it
+	startup     time.Duration                  // of SlowStart's: before slow start ended
 }
 
 // judgeSender judges by the least round trip that was seen, and where the verdict does not
@@ -96,7 +96,8 @@ func judgeSender(r *transfer.Result, as how) verdict.Verdict {
 }
 
 func analyse(r *transfer.Result, minRTT time.Duration, as how) (verdict.Verdict, verdict.Figures) {
-	a := &analysis{result: r, sender: r.Sender(), receiver: r.Receiver(), time: map[verdict.Name]time.Duration{}}
+	a := &analysis{result: r, sender: r.Sender(), receiver: r.Receiver(), time: map[verdict.Name]time.Duration{},
+		open: map[verdict.Code]time.Duration{}}
 	for i := range a.sender.Streams {
 		if c := newConnection(r, i, minRTT); len(c.rounds) > 0 {
 			c.outside = as.outside
@@ -125,20 +126,23 @@ func analyse(r *transfer.Result, minRTT time.Duration, as how) (verdict.Verdict,
 var rules = []struct {
 	name verdict.Name
 	of   func(*analysis, *connection, *round) time.Duration
+	code verdict.Code // what is seen, of Unknown
 }{
-	{verdict.MTUBlackHole, (*analysis).blackHole},
-	{verdict.CPU, (*analysis).senderCPU},
-	{verdict.NagleDelayedAck, (*analysis).nagle},
-	{verdict.Application, (*analysis).application},
-	{verdict.CPU, (*analysis).receiverCPU},
-	{verdict.ReceiverApplication, (*analysis).receiverApplication},
-	{verdict.ReceiverWindow, (*analysis).receiverWindow},
-	{verdict.Unknown, (*analysis).undecided},
-	{verdict.SendBuffer, (*analysis).sendBuffer},
-	{verdict.Sender, (*analysis).programsPart},
-	{verdict.SlowStart, (*analysis).slowStart},
-	{verdict.Pacing, (*analysis).pacing},
-	{verdict.LocalQueue, (*analysis).localQueue},
+	{verdict.MTUBlackHole, (*analysis).blackHole, ""},
+	{verdict.CPU, (*analysis).senderCPU, ""},
+	{verdict.NagleDelayedAck, (*analysis).nagle, ""},
+	{verdict.Application, (*analysis).application, ""},
+	{verdict.CPU, (*analysis).receiverCPU, ""},
+	{verdict.ReceiverApplication, (*analysis).receiverApplication, ""},
+	{verdict.ReceiverWindow, (*analysis).receiverWindow, ""},
+	{verdict.Unknown, (*analysis).windowOrLink, verdict.WindowOrLink},
+	{verdict.Unknown, (*analysis).windowHolds, verdict.WindowHoldsPath},
+	{verdict.Unknown, (*analysis).sendBufferHolds, verdict.SendBufferHoldsPath},
+	{verdict.SendBuffer, (*analysis).sendBuffer, ""},
+	{verdict.Sender, (*analysis).programsPart, ""},
+	{verdict.SlowStart, (*analysis).slowStart, ""},
+	{verdict.Pacing, (*analysis).pacing, ""},
+	{verdict.LocalQueue, (*analysis).localQueue, ""},
 }
 
 // attribute gives a round's time away.
@@ -152,7 +156,7 @@ func (a *analysis) attribute(c *connection, r *round) {
 		a.time[rule.name] += taken
 		switch rule.name {
 		case verdict.Unknown:
-			a.eitherOr += taken
+			a.open[rule.code] += taken
 		case verdict.SlowStart:
 			a.startup += taken
 		}

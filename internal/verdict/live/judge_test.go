@@ -62,7 +62,7 @@ func TestJudge(t *testing.T) {
 		{"a full window behind a deep queue", shaped(20e6, 24*ms, func(i int, s, r *transfer.Sample) {
 			s.SendWnd, r.ReceiveWnd, s.Cwnd, s.ReceiveLimited, s.MinRTT = 60000, 60000, 130000, s.At, 5*ms
 		}, none), verdict.Bottleneck, "", verdict.High},
-		{"a small send buffer that the kernel's clock hardly sees", steady(4e6, 110*ms, func(i int, s, r *transfer.Sample) {
+		{"a small send buffer that the kernel's clock hardly sees", steady(4e6, 90*ms, func(i int, s, r *transfer.Sample) {
 			s.NotSent, s.Queued, s.Cwnd, s.SendLimited = 0, s.InFlight, 2*s.InFlight, s.At/4
 		}), verdict.SendBuffer, "", verdict.High},
 		{"a reader that stops", steady(4e6, 40*ms, func(i int, s, r *transfer.Sample) {

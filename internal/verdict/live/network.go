@@ -59,14 +59,16 @@ func (p *path) judgeNetwork(facts networkFacts) finding {
 		// acknowledges each turn: it looks alike.
 		f.name, f.confidence, f.code = verdict.AckPath, verdict.Low, verdict.SteadyAcks
 		f.candidates = []verdict.Name{verdict.AckPath, verdict.Bottleneck}
-		f.values["acks_scatter_ratio"], f.values["data_scatter_ratio"] = facts.acksSteady.acks, facts.acksSteady.data
+		facts.acksSteady.tell(f.values)
 	case steadyWithQueue && notBBRsLoss:
 		// The sender alone cannot know which way the queue stands.
 		sure := level >= threshold.ClearlyFlat && !p.uneven() && facts.receiverSeen &&
 			facts.ackQueue <= threshold.AckQueueHardly
 		f.name, f.confidence, f.code = verdict.Bottleneck, verdict.When(sure, verdict.High), verdict.FullLink
 		if facts.acksSteady.mayBeClocked() {
-			f.confidence, f.candidates = verdict.Low, []verdict.Name{verdict.Bottleneck, verdict.AckPath}
+			f.confidence, f.code = verdict.Low, verdict.QueueEitherWay
+			f.candidates = []verdict.Name{verdict.Bottleneck, verdict.AckPath}
+			facts.acksSteady.tell(f.values)
 		}
 	case level >= threshold.FlatRate && !p.uneven() && p.resent < threshold.HeavyLoss: // the queue is too short to be seen
 		f.name, f.confidence, f.code = verdict.Bottleneck, verdict.Medium, verdict.FullLinkNoQueue

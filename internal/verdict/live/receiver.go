@@ -105,7 +105,7 @@ func (c *connection) readerSpent(r *round, clock func(*transfer.Sample) time.Dur
 
 // receiverWindow is window-limited time at a rate that the window explains.
 func (a *analysis) receiverWindow(c *connection, r *round) time.Duration {
-	if c.unread(r) || a.windowOrLink(c, r) || !a.limiting(c.window(r), r.bps) {
+	if c.unread(r) || a.mayBeLink(c, r) || !a.limiting(c.window(r), r.bps) {
 		return 0
 	}
 	return c.windowLimited(r)

@@ -24,24 +24,9 @@ func (a *analysis) limiting(window int64, bps float64) bool {
 	if a.path.allows(window) <= threshold.WindowLimits*bps {
 		// The round trip may tell of a longer queue than the window does: a device that lets
 		// packets go in batches makes the base too long.
-		return !a.path.full() || a.path.queueing() <= threshold.WindowLimits-1
+		return !(a.alone() && a.noGap()) && (!a.path.full() || a.path.queueing() <= threshold.WindowLimits-1)
 	}
 	return !a.path.full() && a.path.carries(window) <= threshold.WindowFarAbove*bps
-}
-
-// windowOrLink says that the peer's window was full, that a queue stands in the path all
-// the same, and that neither can be told from the other: a device that lets packets go in
-// batches (Wi-Fi, DOCSIS) makes a full link look like windows that come in bursts.
-func (a *analysis) windowOrLink(c *connection, r *round) bool {
-	return a.path.fullInBatches() && a.path.allows(c.window(r)) > threshold.WindowLimits*r.bps
-}
-
-// undecided is the time in which it was so.
-func (a *analysis) undecided(c *connection, r *round) time.Duration {
-	if c.unread(r) || !a.windowOrLink(c, r) {
-		return 0
-	}
-	return c.windowLimited(r)
 }
 
 // idle is the time in which nothing was queued or outstanding (tcp_info's busy_time

@@ -1,0 +1,99 @@
+package live
+
+import (
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// windowOf is the window or buffer that an open question is about; the other answer is a full link.
+var windowOf = map[verdict.Code]verdict.Name{verdict.WindowOrLink: verdict.ReceiverWindow,
+	verdict.WindowHoldsPath: verdict.ReceiverWindow, verdict.SendBufferHoldsPath: verdict.SendBuffer}
+
+// mostlyOpen is the question that most of what is unknown comes down to; "" where there is none.
+func (a *analysis) mostlyOpen() (most verdict.Code) {
+	sum := time.Duration(0)
+	for code := range windowOf {
+		sum += a.open[code]
+		if a.open[code] > a.open[most] {
+			most = code
+		}
+	}
+	if 2*sum <= a.time[verdict.Unknown] {
+		return ""
+	}
+	return most
+}
+
+// mayBeLink says that the peer's window was full, that a queue stands in the path all
+// the same, and that neither can be told from the other: a device that lets packets go in
+// batches (Wi-Fi, DOCSIS) makes a full link look like windows that come in bursts.
+func (a *analysis) mayBeLink(c *connection, r *round) bool {
+	return a.path.fullInBatches() && a.path.allows(c.window(r)) > threshold.WindowLimits*r.bps
+}
+
+// windowOrLink is the time in which it was so.
+func (a *analysis) windowOrLink(c *connection, r *round) time.Duration {
+	if c.unread(r) || !a.mayBeLink(c, r) {
+		return 0
+	}
+	return c.windowLimited(r)
+}
+
+// justHolds says that a window which was full, and what the path holds, are the same as far as can be
+// told: over the empty path the window allows no tenth more than came, so that a faster link gains
+// none, and data arrives without a break, so that a larger window finds none to fill. Without a
+// queue the former may be off by as much again.
+func (a *analysis) justHolds(window int64, bps float64) bool {
+	most := threshold.WindowLimits
+	if a.path.full() {
+		most = threshold.CauseFactor
+	}
+	return a.alone() && a.noGap() && a.path.allows(window) <= most*bps
+}
+
+// noGap says that data arrives without a break, so that a larger window finds hardly a gap
+// to fill. A sender that paces (BBR) makes it look so at any rate.
+func (a *analysis) noGap() bool {
+	c := a.connections[0]
+	paces := strings.HasPrefix(c.sender.Congestion, "bbr") || c.spec.PacingBps > 0
+	return a.path.evenness >= threshold.FlatRate && !a.path.byRates && !paces
+}
+
+// alone says that no other connection of the transfer fills the gaps.
+func (a *analysis) alone() bool { return len(a.connections) == 1 }
+
+// windowHolds is the time in which the peer's window was full and just holds the path.
+func (a *analysis) windowHolds(c *connection, r *round) time.Duration {
+	if c.unread(r) || !a.justHolds(c.window(r), r.bps) {
+		return 0
+	}
+	return c.windowLimited(r)
+}
+
+// sendBufferHolds is the same of the sender's buffer.
+func (a *analysis) sendBufferHolds(c *connection, r *round) time.Duration {
+	if !a.justHolds(c.outstanding(r), r.bps) {
+		return 0
+	}
+	return a.sendBuffer(c, r)
+}
+
+func (a *analysis) tellUnknown(took verdict.Values) (verdict.Code, verdict.Values) {
+	code := a.mostlyOpen()
+	if code == "" {
+		return verdict.KernelSilent, took
+	}
+	size := a.typical((*connection).window)
+	if windowOf[code] == verdict.SendBuffer {
+		size = a.typical((*connection).outstanding)
+	}
+	took["window_bytes"], took["allows_bps"], took["steady_bps"] = float64(size), a.path.allows(size), a.path.mean
+	took["rtt_s"], took["rtt_base_s"] = a.path.rtt.Seconds(), a.path.base.Seconds()
+	if code != verdict.WindowOrLink {
+		took["even_ratio"] = a.path.evenness
+	}
+	return code, took
+}
