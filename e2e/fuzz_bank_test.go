@@ -4,26 +4,29 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
-// reached are the packages that read what strangers, far ends and files of others say.
-var reached = []string{"cmd/fullpipe", "internal/audit", "internal/capture", "internal/datagram", "internal/download",
-	"internal/flow", "internal/host", "internal/iperf3", "internal/ndt7", "internal/path", "internal/peer",
-	"internal/plan", "internal/probe", "internal/record", "internal/render", "internal/sweep", "internal/web"}
+// reached are the packages that read what strangers, far ends and files of others say. Whoever has waited
+// equally long has its turn in this order: the network's first.
+var reached = []string{"internal/probe", "internal/iperf3", "internal/web", "internal/ndt7", "internal/datagram",
+	"internal/download", "internal/peer", "internal/path", "internal/capture", "internal/flow", "internal/render",
+	"internal/record", "cmd/fullpipe", "internal/plan", "internal/host", "internal/audit", "internal/sweep"}
 
 // unreached read what this host's own user, files and kernel say, and numbers that others have read.
 var unreached = []string{"internal/catalog", "internal/config", "internal/engine", "internal/link", "internal/model",
@@ -39,15 +42,17 @@ const (
 	fuzzed = "../docs/fuzzed.jsonl"
 )
 
-// fuzzTarget is a function of a package, and where its campaign stands: what was done since a
-// file of the package last changed.
+// fuzzTarget is a function of a package, and where its campaign stands: what was done since the
+// package's code last changed.
 type fuzzTarget struct {
 	Dir        string    `json:"package"`
 	Name       string    `json:"target"`
-	Commit     string    `json:"commit"` // the last that changed a Go file of the package
-	Seconds    float64   `json:"seconds"`
+	Code       string    `json:"code"`    // codeOf the package
+	Seconds    float64   `json:"seconds"` // of a processor
 	Executions int64     `json:"executions"`
-	At         time.Time `json:"at,omitzero"` // of the last slice, of whatever commit
+	At         time.Time `json:"at,omitzero"` // of the last slice, of whatever code
+
+	busy bool // it is being fuzzed
 }
 
 // left is how long it is still to be fuzzed.
@@ -59,25 +64,25 @@ func (f *fuzzTarget) left() time.Duration {
 	return max(0, all-time.Duration(f.Seconds*float64(time.Second)))
 }
 
-// goOn brings targets to where an earlier run left them; what was done before a package's last
-// change only says when their last turn was.
+// goOn brings targets to where an earlier run left them; what was done before a package's code
+// changed only says when their last turn was.
 func goOn(targets []*fuzzTarget, earlier []fuzzTarget) {
 	for _, target := range targets {
 		for _, e := range earlier {
 			if e.Dir != target.Dir || e.Name != target.Name {
 				continue
 			}
-			if target.At = e.At; e.Commit == target.Commit {
+			if target.At = e.At; e.Code == target.Code {
 				target.Seconds, target.Executions = e.Seconds, e.Executions
 			}
 		}
 	}
 }
 
-// longestWaiting is the target whose turn it is; nil: all have had their time.
+// longestWaiting is the target whose turn it is; nil: all have had their time, or are at it.
 func longestWaiting(targets []*fuzzTarget) (next *fuzzTarget) {
 	for _, target := range targets {
-		if target.left() > 0 && (next == nil || target.At.Before(next.At)) {
+		if !target.busy && target.left() > 0 && (next == nil || target.At.Before(next.At)) {
 			next = target
 		}
 	}
@@ -85,34 +90,45 @@ func longestWaiting(targets []*fuzzTarget) (next *fuzzTarget) {
 }
 
 // fuzzes is the campaign: every target in turn, those first that have waited longest, until
-// all have had their time or the budget is spent. FULLPIPE_BANK_CASES leaves only those that
-// contain it.
+// all have had their time or the budget is spent. As many run at a time as there are processors
+// (GOMAXPROCS=1: one), each on one. FULLPIPE_BANK_CASES leaves only those that contain it.
 func fuzzes(t *testing.T, budget time.Duration) {
 	all := fuzzTargets(t)
 	goOn(all, readCampaign(t))
 	asked := slices.DeleteFunc(slices.Clone(all), func(f *fuzzTarget) bool {
 		return !strings.Contains(f.Dir+" "+f.Name, os.Getenv("FULLPIPE_BANK_CASES"))
 	})
-	for end := time.Now().Add(budget); ; {
-		next := longestWaiting(asked)
-		length := fuzzSlice
-		if next != nil {
-			length = min(length, next.left(), time.Until(end)).Round(time.Second)
-		}
-		if next == nil || length <= 0 {
-			break
-		}
-		next.At = time.Now().UTC().Round(time.Second)
-		executions, err := next.fuzz(t, length)
-		if err != nil {
-			t.Errorf("%s %s: %v", next.Dir, next.Name, err)
-			asked = slices.DeleteFunc(asked, func(f *fuzzTarget) bool { return f == next })
-		} else {
-			next.Seconds, next.Executions = next.Seconds+length.Seconds(), next.Executions+executions
-		}
-		t.Logf("%s %s: %v, %d executions; %v left", next.Dir, next.Name, length, executions, next.left())
-		writeCampaign(t, all)
+	programs := newFuzzPrograms(t)
+	end := time.Now().Add(budget)
+	var mu sync.Mutex // guards the targets and the campaign's file
+	var lanes sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		lanes.Go(func() {
+			mu.Lock()
+			defer mu.Unlock()
+			for {
+				next := longestWaiting(asked)
+				if next == nil || time.Until(end) < time.Second {
+					return
+				}
+				length := max(time.Second, min(fuzzSlice, next.left(), time.Until(end)).Round(time.Second))
+				next.busy, next.At = true, time.Now().UTC().Round(time.Second)
+				mu.Unlock()
+				took, executions, err := programs.fuzz(t.Context(), next, length)
+				mu.Lock()
+				next.busy = false
+				if err != nil {
+					t.Errorf("%s %s: %v", next.Dir, next.Name, err)
+					asked = slices.DeleteFunc(asked, func(f *fuzzTarget) bool { return f == next })
+				} else {
+					next.Seconds, next.Executions = next.Seconds+took.Seconds(), next.Executions+executions
+				}
+				t.Logf("%s %s: %v, %d executions; %v left", next.Dir, next.Name, took, executions, next.left())
+				writeCampaign(t, all)
+			}
+		})
 	}
+	lanes.Wait()
 	record(t, campaignRow(all, t.Failed()))
 }
 
@@ -125,32 +141,12 @@ func campaignRow(all []*fuzzTarget, failed bool) bankRow {
 		}
 		seconds, executions = seconds+f.Seconds, executions+f.Executions
 	}
-	return bankRow{Section: "Hostile far ends", Case: "fuzz, every target since its package changed",
+	return bankRow{Section: "Hostile far ends", Case: "fuzz, every target since its package's code changed",
 		Claim: fmt.Sprintf("none panics or hangs in %.0f minutes, %.0f where no stranger reaches", timeOfReached.Minutes(),
 			timeOfUnreached.Minutes()),
 		Measured: fmt.Sprintf("%d of %d targets had their time", done, len(all)),
-		Spread:   fmt.Sprintf("%.1f hours, %d million executions in all", seconds/3600, executions/1e6),
+		Spread:   fmt.Sprintf("%.1f hours of a processor, %d million executions in all", seconds/3600, executions/1e6),
 		Verdict:  byInterval(!failed, failed || done == len(all)), Command: "make bank RUN=TestBankHostile/fuzz"}
-}
-
-var executed = regexp.MustCompile(`execs: (\d+)`)
-
-// fuzz fuzzes for so long and answers how many inputs were tried.
-func (f *fuzzTarget) fuzz(t *testing.T, length time.Duration) (executions int64, err error) {
-	out, err := exec.CommandContext(t.Context(), "go", "test", "-run", "^$", "-fuzz", "^"+f.Name+"$", "-fuzztime",
-		length.String(), "../"+f.Dir).CombinedOutput()
-	// The Go tool may take its own clock's interruption for a failure, which leaves no input.
-	if err != nil && bytes.Contains(out, []byte("context deadline exceeded")) &&
-		!bytes.Contains(out, []byte("Failing input written")) {
-		err = nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("%w: %s", err, out)
-	}
-	if all := executed.FindAllSubmatch(out, -1); len(all) > 0 {
-		executions, err = strconv.ParseInt(string(all[len(all)-1][1]), 10, 64)
-	}
-	return executions, err
 }
 
 func readCampaign(t *testing.T) (earlier []fuzzTarget) {
@@ -208,16 +204,40 @@ func fuzzTargets(t *testing.T) (all []*fuzzTarget) {
 			t.Fatal(err)
 		}
 	}
-	for _, dir := range slices.Sorted(maps.Keys(names)) {
-		commit, err := exec.Command("git", "log", "-1", "--format=%h", "--", ":(top,glob)"+dir+"/*.go").Output()
+	order := slices.Concat(reached, unreached)
+	for _, dir := range slices.SortedFunc(maps.Keys(names), func(a, b string) int {
+		return cmp.Or(slices.Index(order, a)-slices.Index(order, b), strings.Compare(a, b))
+	}) {
+		code, err := codeOf(filepath.Join("..", dir))
 		if err != nil {
-			commit = nil // no repository: every slice is the first
+			t.Fatal(err)
 		}
 		for _, name := range slices.Sorted(slices.Values(names[dir])) {
-			all = append(all, &fuzzTarget{Dir: dir, Name: name, Commit: strings.TrimSpace(string(commit))})
+			all = append(all, &fuzzTarget{Dir: dir, Name: name, Code: code})
 		}
 	}
 	return all
+}
+
+// codeOf tells a package's code from any other: a hash of what its Go files hold, its tests aside.
+// A history that is written anew changes nothing of it.
+func codeOf(dir string) (string, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.go")) // sorted
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(hash, "%s %d\n%s", filepath.Base(name), len(text), text)
+	}
+	return fmt.Sprintf("%.6x", hash.Sum(nil)), nil
 }
 
 // TestEveryFuzzTargetHasItsTime: whether strangers reach a reader is decided for each package that has
@@ -242,15 +262,15 @@ func TestEveryFuzzTargetHasItsTime(t *testing.T) {
 // longest, and what was done before a package changed does not count.
 func TestACampaignGoesOn(t *testing.T) {
 	at := func(minute int) time.Time { return time.Date(2026, 11, 22, 12, minute, 0, 0, time.UTC) }
-	targets := []*fuzzTarget{{Dir: "internal/web", Name: "FuzzA", Commit: "new"},
-		{Dir: "internal/web", Name: "FuzzB", Commit: "new"}, {Dir: "internal/units", Name: "FuzzC", Commit: "same"},
-		{Dir: "internal/plan", Name: "FuzzD", Commit: "same"}, {Dir: "internal/link", Name: "FuzzNever", Commit: "same"}}
+	targets := []*fuzzTarget{{Dir: "internal/web", Name: "FuzzA", Code: "new"},
+		{Dir: "internal/web", Name: "FuzzB", Code: "new"}, {Dir: "internal/units", Name: "FuzzC", Code: "same"},
+		{Dir: "internal/plan", Name: "FuzzD", Code: "same"}, {Dir: "internal/link", Name: "FuzzNever", Code: "same"}}
 	goOn(targets, []fuzzTarget{
-		{Dir: "internal/web", Name: "FuzzA", Commit: "old", Seconds: 600, Executions: 1e6, At: at(5)},
-		{Dir: "internal/web", Name: "FuzzB", Commit: "new", Seconds: 480, Executions: 1e6, At: at(3)},
-		{Dir: "internal/units", Name: "FuzzC", Commit: "same", Seconds: 120, At: at(1)}, // it had its time
-		{Dir: "internal/plan", Name: "FuzzD", Commit: "same", Seconds: 120, At: at(4)},
-		{Dir: "internal/gone", Name: "FuzzE", Commit: "same", Seconds: 120, At: at(0)}})
+		{Dir: "internal/web", Name: "FuzzA", Code: "old", Seconds: 600, Executions: 1e6, At: at(5)},
+		{Dir: "internal/web", Name: "FuzzB", Code: "new", Seconds: 480, Executions: 1e6, At: at(3)},
+		{Dir: "internal/units", Name: "FuzzC", Code: "same", Seconds: 120, At: at(1)}, // it had its time
+		{Dir: "internal/plan", Name: "FuzzD", Code: "same", Seconds: 120, At: at(4)},
+		{Dir: "internal/gone", Name: "FuzzE", Code: "same", Seconds: 120, At: at(0)}})
 	var turns []string
 	for minute := 10; ; minute++ {
 		next := longestWaiting(targets)
@@ -266,5 +286,38 @@ func TestACampaignGoesOn(t *testing.T) {
 	}
 	if row := campaignRow(targets, false); row.Verdict != "pass" || row.Measured != "5 of 5 targets had their time" {
 		t.Errorf("%+v", row)
+	}
+}
+
+// TestACampaignOutlivesItsHistory: a package's code is the same wherever its files stand and whatever
+// their history is; its tests and other packages do not count.
+func TestACampaignOutlivesItsHistory(t *testing.T) {
+	code := func(files map[string]string) string {
+		t.Helper()
+		dir := t.TempDir()
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		code, err := codeOf(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return code
+	}
+	was := code(map[string]string{"a.go": "package a", "b.go": "package b", "a_test.go": "package a"})
+	if now := code(map[string]string{"a.go": "package a", "b.go": "package b", "c_test.go": "package c"}); now != was {
+		t.Errorf("another test: %s is not %s", now, was)
+	}
+	for name, files := range map[string]map[string]string{
+		"another text":    {"a.go": "package a", "b.go": "package c"},
+		"one file less":   {"a.go": "package a"},
+		"another name":    {"a.go": "package a", "c.go": "package b"},
+		"moved over ends": {"a.go": "package ab.go 9\npackage b"},
+	} {
+		if now := code(files); now == was {
+			t.Errorf("%s: still %s", name, now)
+		}
 	}
 }
