@@ -154,8 +154,7 @@ func unitOf(s []Segment, p *Segment) (unit int64) {
 	const few = 4
 	for k := len(s) - 1; k >= 0; k-- {
 		q := &s[k]
-		if units := int64(int32(p.TSVal - q.TSVal)); units >= few && q.Options&HasTimestamps != 0 && q.Src == p.Src &&
-			q.Dst == p.Dst {
+		if units := int64(int32(p.TSVal - q.TSVal)); units >= few && q.Options&HasTimestamps != 0 && q.sameWay(p) {
 			unit = (p.At - q.At) / units
 		}
 	}
@@ -239,21 +238,28 @@ func (o *Order) setForward(s []Segment, i int) bool {
 // counts says that the timestamps of p's sender had advanced before it.
 func counts(s []Segment, p *Segment) bool {
 	for k := len(s) - 1; k >= 0 && k >= len(s)-lookBack; k-- {
-		if q := &s[k]; q.Src == p.Src && q.Dst == p.Dst && q.Options&HasTimestamps != 0 && q.TSVal != p.TSVal {
+		if q := &s[k]; q.sameWay(p) && q.Options&HasTimestamps != 0 && q.TSVal != p.TSVal {
 			return true
 		}
 	}
 	return false
 }
 
-// sameSender is the last of s that the sender of one sent to the same end.
+// sameSender is the last of s that the sender of one sent to the same end, and that came the
+// same way: a copy from another hop passes later than newer segments did here.
 func sameSender(s []Segment, one *Segment) *Segment {
 	for k := len(s) - 1; k >= 0 && k >= len(s)-lookBack; k-- {
-		if p := &s[k]; p.Src.is(&one.Src) && p.Dst.is(&one.Dst) {
+		if p := &s[k]; p.sameWay(one) {
 			return p
 		}
 	}
 	return nil
+}
+
+// sameWay says that two segments have the same ends and were captured at the same hop and
+// interface.
+func (s *Segment) sameWay(o *Segment) bool {
+	return s.Src.is(&o.Src) && s.Dst.is(&o.Dst) && s.TTL == o.TTL && s.Interface == o.Interface
 }
 
 // sentAfter compares what a sender counts up: b was sent after a (1), before (-1), or there is
