@@ -23,8 +23,8 @@ type Connection struct {
 	// Half of the round trip on either side of the tap, from the handshake; 0 unknown.
 	throughClient, throughServer int64
 	synAt, synAckAt              int64
-	answers                      [2]int64 // the shortest time from data toward a side to its acknowledgement; 0 unknown
-	synAgain                     bool     // the SYN was sent more than once: its answer times nothing
+	answers                      [2]answers
+	synAgain                     bool // the SYN was sent more than once: its answer times nothing
 
 	sides [2]side
 

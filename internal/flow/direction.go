@@ -30,6 +30,7 @@ type Direction struct {
 	Repeated      int64 // bytes of retransmissions whose original was seen too
 	Replaced      int64 // bytes of retransmissions whose original was not: lost before the tap, or by the capture
 	Spurious      int64 // retransmissions that the receiver says it did not need
+	Unheard       int64 // of the Spurious those after a timeout: acknowledgements were lost beyond the tap
 	OutOfOrder    int64
 	Unseen        int64 // bytes acknowledged that were never captured
 	Missing       int64 // bytes passed over that never came, and that no acknowledgement speaks of either

@@ -97,6 +97,8 @@ type lostSegments struct {
 	headLen    int64
 	passedLen  int64 // the longest segment that is known to have got through
 
+	needless int // repetitions of what was acknowledged, for which the receiver may still say so
+
 	skippedBytes int64 // of all gaps, what neither came since nor was acknowledged
 	repeatedAt   int64 // when something was last sent again
 }
@@ -138,13 +140,20 @@ func (d *Direction) repeated(s *Segment, from, to, at int64) {
 	if g := d.Graph; g != nil {
 		g.Retransmissions.add(at, from, to)
 	}
-	if to <= d.acked {
-		d.Spurious++
-		return
-	}
-	if at-d.lastSent >= max(2*d.RTTMin, 200e6) {
+	timedOut := at-d.lastSent >= max(2*d.RTTMin, 200e6)
+	if timedOut {
 		d.Timeouts++
 		d.round.best = 0 // slow start begins anew
+	}
+	if to <= d.acked {
+		d.Spurious++
+		d.needless++
+		if timedOut {
+			d.Unheard++
+			d.LossEvents++
+			d.cur.Losses++
+		}
+		return
 	}
 	if from <= d.una {
 		d.headLost++
@@ -193,7 +202,11 @@ func (d *Direction) sack(s *Segment, ack int64) (gap bool) {
 	for i := range int(s.SACKs) {
 		from, to := d.position(s.SACK[i][0]), d.position(s.SACK[i][1])
 		if i == 0 && (to <= ack || from < ack) { // RFC 2883: received twice
-			d.Spurious++
+			if d.needless > 0 {
+				d.needless-- // as was seen when it passed
+			} else {
+				d.Spurious++
+			}
 			continue
 		}
 		if from >= to || from < ack || to > d.high {

@@ -62,9 +62,7 @@ func (r *rttState) sample(d *Direction, ack, at int64) {
 		if r.next <= ack {
 			continue // a later one tells more of the path, less of delayed acknowledgement
 		}
-		if part := max(at-m.at, 1); d.conn.answers[1-d.me] == 0 || part < d.conn.answers[1-d.me] {
-			d.conn.answered(1-d.me, part)
-		}
+		d.conn.answered(1-d.me, max(at-m.at, 1))
 		r.refresh(d.RTTMin)
 		if !r.loopKnown && d.conn.hasTimestamps {
 			continue // the tap's own part of the round trip is soon known
@@ -125,12 +123,39 @@ func (r *rttState) delay() int64 {
 	return r.now
 }
 
+// answers are the two shortest times from data toward a side to its acknowledgement, 0 unknown.
+type answers struct{ least, next int64 }
+
+// shorter is the loop through the side where that is shorter than guess, else 0. A single
+// answer that came far sooner than all others is not the side's own: middleboxes acknowledge
+// what they hold up to look at.
+func (a *answers) shorter(guess int64) int64 {
+	least := a.least
+	if 2*least < guess && (a.next == 0 || 2*least < a.next) {
+		least = a.next
+	}
+	if least < guess {
+		return least
+	}
+	return 0
+}
+
 // answered: a side acknowledged data so soon after it had passed the tap; the loop through
 // that side is no longer.
 func (c *Connection) answered(by int, took int64) {
-	c.answers[by] = took
+	a := &c.answers[by]
+	switch {
+	case a.least == 0 || took < a.least:
+		a.least, a.next = took, a.least
+	case a.next == 0 || took < a.next:
+		a.next = took
+	default:
+		return
+	}
 	if d := c.sides[by].dir; d != nil {
-		d.rtt.noLonger(took, d.echoes())
+		if least := a.shorter(d.rtt.guess); least > 0 {
+			d.rtt.noLonger(least, d.echoes())
+		}
 	}
 }
 
@@ -149,8 +174,8 @@ func (c *Connection) seedRTT(d *Direction, from int) {
 	if from != c.client {
 		through, beyond = beyond, through
 	}
-	if least := c.answers[from]; least > 0 {
-		through = min(through, least)
+	if least := c.answers[from].shorter(through); least > 0 {
+		through = least
 	}
 	if through > 0 {
 		d.rtt.guess = through

@@ -33,6 +33,10 @@ func (d *Direction) sent(s *Segment, at int64) {
 	} else if d.initial > 0 && d.una == 0 && d.acked == 0 {
 		d.initial = max(d.initial, to)
 	}
+	if to <= d.acked { // its sender does not know that nothing is outstanding
+		d.cur.Clock[Recovery] += d.empty
+		d.empty = 0
+	}
 	if d.heldFor > 0 || d.empty > 0 {
 		d.resolveWaits(at, length)
 	}

@@ -246,8 +246,9 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 		t.base = t.emptyRTT()
 	}
 	// What the receiver had already was not lost, and cost no congestion window for long
-	// (RFC 3708, RFC 4015).
-	t.losing = float64(d.Retransmitted-d.Spurious) > threshold.Losing*float64(d.Segments) && d.LossEvents > 0
+	// (RFC 3708, RFC 4015), if it was not sent again after a timeout.
+	lostSegments := d.Retransmitted - d.Spurious + d.Unheard
+	t.losing = float64(lostSegments) > threshold.Losing*float64(d.Segments) && d.LossEvents > 0
 	queued, probes := 0.0, 0
 	for i := range d.Slices {
 		s := &d.Slices[i]
