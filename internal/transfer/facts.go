@@ -95,16 +95,28 @@ func (e *End) MeanRTT() time.Duration {
 // LoadedRTT is the smoothed round trip that an end's connections exceeded half of the time,
 // from so long after each one's first byte. Samples are not evenly spaced, so time counts.
 func (e *End) LoadedRTT(from time.Duration) time.Duration {
+	return e.halfOfTheTime(from, func(s *Sample) time.Duration { return s.RTT })
+}
+
+// StandingRTT is the same without the round trips' usual deviation: what stands in the path stays
+// in it, while acknowledgements that wait for their host come now early, now late.
+func (e *End) StandingRTT(from time.Duration) time.Duration {
+	return e.halfOfTheTime(from, func(s *Sample) time.Duration { return max(s.RTT-s.RTTVar, 0) })
+}
+
+// halfOfTheTime is what an end's connections exceeded half of the time.
+func (e *End) halfOfTheTime(from time.Duration, of func(*Sample) time.Duration) time.Duration {
 	type stay struct{ rtt, lasted time.Duration }
 	var stays []stay
 	var sum, passed time.Duration
 	for _, s := range e.Streams {
 		at := s.First + from
-		for _, sample := range s.Samples {
+		for i := range s.Samples {
+			sample := &s.Samples[i]
 			if sample.Have&HaveRTT == 0 || sample.RTT <= 0 || sample.At <= at || sample.At > s.Last {
 				continue
 			}
-			stays = append(stays, stay{sample.RTT, sample.At - at})
+			stays = append(stays, stay{of(sample), sample.At - at})
 			sum += sample.At - at
 			at = sample.At
 		}

@@ -144,6 +144,7 @@ const (
 	ArrivesThroughAQueue Code = "arrives-through-a-queue"
 	ArrivesWithHoles     Code = "arrives-with-holes"
 	ArrivesUnhindered    Code = "arrives-unhindered" // neither loss, nor a queue, nor a full window
+	SenderRanLate        Code = "sender-ran-late"    // time_ratio: was to run and did not; no queue stands in the path
 	// SenderUnseen, NotSampled, SampledRarely and NoRoundTrips: what was missing.
 	SenderUnseen  Code = "sender-unseen"
 	NotSampled    Code = "not-sampled"

@@ -36,6 +36,7 @@ type toldPhase struct {
 	FirstMs     float64   `json:"first_ms"`
 	LastMs      float64   `json:"last_ms"`
 	IdleRatio   float64   `json:"idle_ratio"` // of an upload: of the time, in which it had nothing queued
+	LateRatio   float64   `json:"late_ratio"` // of an upload: of the time, in which it was to run and did not
 	RTTMs       []float64 `json:"rtt_ms"`
 }
 
@@ -143,10 +144,11 @@ func direction(tests []*ndt7.Test, p *toldPhase, idle []float64) (record.Directi
 		return d, report.Host(r.Near)
 	}
 	span, _ := r.Received()
-	share := min(max(p.IdleRatio, 0), 1)
-	if length := span.Duration(); length > 0 && !math.IsNaN(share) {
-		r.Far = &transfer.End{Streams: []transfer.Stream{{Last: length, Samples: []transfer.Sample{{At: length,
-			Have: transfer.HaveProgram, Paused: time.Duration(share * float64(length))}}}}}
+	idleShare, late := min(max(p.IdleRatio, 0), 1), min(max(p.LateRatio, 0), 1)
+	if length := span.Duration(); length > 0 && !math.IsNaN(idleShare) && !math.IsNaN(late) {
+		r.Far = &transfer.End{CPU: &transfer.CPU{ThreadRunDelay: late}, Streams: []transfer.Stream{{Last: length,
+			Samples: []transfer.Sample{{At: length, Have: transfer.HaveProgram,
+				Paused: time.Duration(idleShare * float64(length))}}}}}
 	}
 	v := judge.Judge(r)
 	r.Far = nil // it says nothing else

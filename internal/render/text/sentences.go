@@ -90,6 +90,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	verdict.ArrivesThroughAQueue: sayArrivesThroughAQueue,
 	verdict.ArrivesWithHoles:     sayArrivesWithHoles,
 	verdict.ArrivesUnhindered:    sayArrivesUnhindered,
+	verdict.SenderRanLate:        saySenderRanLate,
 	verdict.LossWithoutQueue: func(f figures) string {
 		return fmt.Sprintf("%s of the bytes were sent again at %s, and no queue ever formed (%s)",
 			f.share("retransmitted_ratio"),

@@ -17,6 +17,11 @@ func sayArrivesWithHoles(f figures) string {
 		f.time("rtt_base_s"), f.rate("steady_bps"), f.rate("best_bps"))
 }
 
+func saySenderRanLate(f figures) string {
+	return fmt.Sprintf("the sending program was to run and did not %s: its device has other work or too little power; %s "+
+		"arrived, and no queue stood in the path", f.took(), f.rate("steady_bps"))
+}
+
 func sayArrivesUnhindered(f figures) string {
 	return fmt.Sprintf("%s arrived without a loss, without a queue (small packets took %s, %s at the least) and with "+
 		"room in the window: nothing but its own host held the sender back", f.rate("steady_bps"), f.time("rtt_s"),

@@ -20,9 +20,11 @@ type arrived struct {
 	// and under load; 0: not known. Programs that run late do not lengthen them, but delayed
 	// acknowledgements do.
 	base, rtt float64
+	standing  float64 // of rtt, without its usual deviation
 	// The same by questions that the sending program asked before and beside; 0: none. It may
 	// run late, but waits for no acknowledgement.
 	idleEcho, loadedEcho float64
+	late                 float64 // the share of the time in which the program was to run and did not
 }
 
 // judgeArrivals settles what judgeReceiver left unknown, where the sending program tells.
@@ -50,6 +52,9 @@ func judgeArrivals(r *transfer.Result, v verdict.Verdict) verdict.Verdict {
 	}
 	values := verdict.Values{"steady_bps": a.mean, "best_bps": a.top, "out_of_order_ratio": a.disordered,
 		"time_ratio": idle}
+	if name == verdict.CPU {
+		values["time_ratio"] = a.late
+	}
 	if a.base > 0 {
 		values["rtt_s"], values["rtt_base_s"] = a.rtt, a.base
 	}
@@ -77,8 +82,12 @@ func programIdle(e *transfer.End) (share float64, told bool) {
 
 func newArrivals(r *transfer.Result, idle float64) (a arrived) {
 	a.idle = idle
+	if cpu := r.Sender().CPU; cpu != nil {
+		a.late = cpu.ThreadRunDelay
+	}
 	end := r.Receiver()
-	a.base, a.rtt = leastRTT(end).Seconds(), end.LoadedRTT(threshold.StartSpans*threshold.SpanOfArrivals).Seconds()
+	const start = threshold.StartSpans * threshold.SpanOfArrivals
+	a.base, a.rtt, a.standing = leastRTT(end).Seconds(), end.LoadedRTT(start).Seconds(), end.StandingRTT(start).Seconds()
 	if l := r.Latency; l != nil && len(l.Idle) > 0 && len(l.Loaded) > 0 {
 		a.idleEcho, a.loadedEcho = medianOf(l.Idle), medianOf(l.Loaded)
 	}
@@ -154,13 +163,16 @@ func (a *arrived) judge() (verdict.Name, verdict.Code) {
 		level = a.mean / a.top
 	}
 	queue := longer(a.base, a.rtt) && (a.idleEcho <= 0 || longer(a.idleEcho, a.loadedEcho))
+	stands := queue && longer(a.base, a.standing)
 	losing := a.disordered > threshold.Losing
 	switch {
 	case a.idle >= threshold.HeadlineShare:
 		return verdict.Application, verdict.SenderHadNothing
 	case a.top <= 0 || a.base <= 0 || a.rtt <= 0:
 		return verdict.Unknown, ""
-	case queue && (level >= threshold.FlatRate || !losing && level >= threshold.VeryUnsteady):
+	case a.late >= threshold.StarvedHost && !stands:
+		return verdict.CPU, verdict.SenderRanLate
+	case stands && (level >= threshold.FlatRate || !losing && level >= threshold.VeryUnsteady):
 		return verdict.Bottleneck, verdict.ArrivesThroughAQueue
 	case losing && !queue:
 		return verdict.Congestion, verdict.ArrivesWithHoles

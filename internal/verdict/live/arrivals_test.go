@@ -35,6 +35,17 @@ func TestArrivals(t *testing.T) {
 			Loaded: []time.Duration{loaded}}
 		return r
 	}
+	late := func(r *transfer.Result, share float64) *transfer.Result {
+		r.Far.CPU = &transfer.CPU{ThreadRunDelay: share}
+		return r
+	}
+	scattered := func(r *transfer.Result, share float64) *transfer.Result {
+		for i := range r.Near.Streams[0].Samples {
+			s := &r.Near.Streams[0].Samples[i]
+			s.RTTVar = s.RTT - rtt
+		}
+		return late(r, share)
+	}
 	for name, c := range map[string]struct {
 		r    *transfer.Result
 		want verdict.Name
@@ -49,6 +60,12 @@ func TestArrivals(t *testing.T) {
 		"a late browser": {echoed(upload(41*time.Millisecond, 0, 0, true), 3*rtt), verdict.Sender, verdict.Low},
 		"both see it": {echoed(upload(80*time.Millisecond, 0.01, 0, true), 2*rtt), verdict.Bottleneck,
 			verdict.Medium},
+		"round trips that scatter, and do not stand": {scattered(echoed(upload(80*time.Millisecond, 0, 0, true), 2*rtt), 0),
+			verdict.Unknown, verdict.Low},
+		"a device without time": {scattered(echoed(upload(80*time.Millisecond, 0, 0, true), 2*rtt), 0.8), verdict.CPU,
+			verdict.Medium},
+		"a queue, and a device without time": {echoed(late(upload(80*time.Millisecond, 0, 0, true), 0.8), 2*rtt),
+			verdict.Bottleneck, verdict.Low},
 		"nothing to send":     {upload(41*time.Millisecond, 0, 0.8, true), verdict.Application, verdict.Medium},
 		"nothing in the way":  {upload(41*time.Millisecond, 0, 0.1, true), verdict.Sender, verdict.Low},
 		"a program that lies": {upload(41*time.Millisecond, 0, -5, true), verdict.Sender, verdict.Low},

@@ -26,12 +26,14 @@ function download(order) {
 function upload(order) {
 	const ws = connect(order, ndt7);
 	const largest = 1 << 20;
-	let data = new Uint8Array(1 << 13), sent = 0, idle = 0, begun = 0, before = 0, counted = 0, ended = 0;
+	const usual = 8; // ms that setTimeout may take, whatever it is asked for, on a device that has time
+	let data = new Uint8Array(1 << 13), sent = 0, idle = 0, late = 0, begun = 0, before = 0, slept = 0, counted = 0, ended = 0;
 	fill(data);
 	const feed = () => {
 		if (ws.readyState !== WebSocket.OPEN) return;
 		const at = now();
 		if (ws.bufferedAmount === 0 && sent > 0) idle += at - before;
+		late += Math.max(at - slept - usual, 0);
 		before = at;
 		if (at - begun > order.ms + 500) { ended ||= at; ws.close(); return; }
 		for (let n = 0; n < 8 && ws.bufferedAmount < 4 * data.length; n++) {
@@ -39,9 +41,10 @@ function upload(order) {
 			ws.send(data);
 			sent += data.length;
 		}
+		slept = now();
 		setTimeout(feed, 0);
 	};
-	ws.onopen = () => { ws.opened = true; begun = before = now(); feed(); };
+	ws.onopen = () => { ws.opened = true; begun = before = slept = now(); feed(); };
 	ws.onmessage = e => {
 		if (typeof e.data !== "string") return;
 		const app = JSON.parse(e.data).AppInfo;
@@ -52,7 +55,8 @@ function upload(order) {
 	};
 	ws.onclose = () => {
 		const last = ended || now();
-		postMessage({done: counted > 0 ? {bytes: counted, first: begun, last, idle: Math.min(idle / Math.max(last - begun, 1), 1)}
+		postMessage({done: counted > 0 ? {bytes: counted, first: begun, last,
+			idle: Math.min(idle / Math.max(last - begun, 1), 1), late: Math.min(late / Math.max(last - begun, 1), 1)}
 			: {failed: ws.failed ?? "nothing arrived"}});
 	};
 }

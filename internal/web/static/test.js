@@ -92,7 +92,8 @@ async function phase(id, way, name, connections) {
 	if (failed) throw await reason(failed.failed);
 	return {name, connections, bytes: all.reduce((sum, one) => sum + one.bytes, 0),
 		first_ms: Math.min(...all.map(one => one.first)), last_ms: Math.max(...all.map(one => one.last)),
-		idle_ratio: all.reduce((sum, one) => sum + (one.idle ?? 0), 0) / all.length};
+		idle_ratio: all.reduce((sum, one) => sum + (one.idle ?? 0), 0) / all.length,
+		late_ratio: all.reduce((sum, one) => sum + (one.late ?? 0), 0) / all.length};
 }
 
 async function test() {
