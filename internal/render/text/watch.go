@@ -117,9 +117,9 @@ func why(w io.Writer, d *record.Watch) {
 	c := &d.Connections[0]
 	f := &c.Directions[0]
 	verb := map[transfer.Direction]string{transfer.Up: "sends", transfer.Down: "receives"}[f.Direction]
-	fmt.Fprintf(w, "%s %s %s %s %s: %s\n", Owner(c), verb, units.Rate(f.GoodputBps), DirectionWord(f.Direction),
-		c.Remote, whyAnswer(f))
-	fmt.Fprintln(w, hanging(w, "  do: ", doAbout(f.Fix, f.Verdict)))
+	answer := fmt.Sprintf("%s %s %s %s %s: %s; do: %s", Owner(c), verb, units.Rate(f.GoodputBps),
+		DirectionWord(f.Direction), c.Remote, whyAnswer(f), doAbout(f.Fix, f.Verdict))
+	fmt.Fprintln(w, strings.TrimPrefix(hanging(w, "  ", answer), "  "))
 	if f.Program != nil {
 		fmt.Fprintln(w, hanging(w, "  - ", programWindowText(f.Program)))
 	}
