@@ -37,6 +37,7 @@ type watchFlags struct {
 	scrapes                  listenFlags
 	rows, sampled            int
 	lines, anonymize         bool
+	everywhere               bool
 	onChange                 string
 	onChangeShell            bool
 }
@@ -51,7 +52,9 @@ last account of those that end, and samples the 64 that move most. It shows for 
 payload: who, where to, how fast, the round trip against its least, and what limits it; on a
 terminal as a table that keys sort, group, filter and open (? tells them), else as lines. With
 --for it says at the end what limited most bytes. It changes nothing and needs no privilege;
-what this user may not see is named. --record keeps in the history, an hour a result, what
+what this user may not see is named. Started by root in the host's own network namespace, it looks
+into those of containers as well: they are found within 5 s, and let go when their last process
+has ended. --record keeps in the history, an hour a result, what
 each group of connections (program or unit, far ends' network, service port) moved in each
 minute and what limited it.
 
@@ -78,6 +81,7 @@ It needs Linux; elsewhere it says that it is not supported.`,
 	flags.StringVar(&f.container, "container", "", "of this container, by its id")
 	flags.Var(&f.minRate, "min-rate", "that move so much, both directions together")
 	flags.BoolVar(&f.local, "local", false, "connections within this host as well")
+	registerEverywhere(&f.everywhere, flags)
 	registerScrapes(&f.scrapes, flags)
 	flags.IntVar(&f.rows, "rows", 20, "connections that lines show in a period")
 	flags.IntVar(&f.sampled, "sampled", 64, "connections that are sampled between two dumps, the heaviest; the others "+
@@ -150,7 +154,7 @@ func (f *watchFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	cfg := watch.Config{Match: m, Every: f.every, Sample: 100 * time.Millisecond, Cumulative: f.length > 0,
-		Anonymize: f.anonymize, Sampled: cmp.Or(f.sampled, -1)}
+		Anonymize: f.anonymize, Sampled: cmp.Or(f.sampled, -1), Namespaces: f.everywhere}
 	table := !f.lines && f.length == 0 && f.scrapes.address == "" && !wantsJSON(cmd) && isTerminal(cmd.OutOrStdout()) &&
 		isTerminal(cmd.InOrStdin())
 	if table {

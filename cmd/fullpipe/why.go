@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
@@ -33,7 +34,7 @@ func (e *noConnection) Try() string {
 }
 
 func newWhy() *cobra.Command {
-	length := 5 * time.Second
+	length, everywhere := 5*time.Second, false
 	cmd := &cobra.Command{
 		Use:   "why TARGET",
 		Short: "what limits this one now",
@@ -57,8 +58,10 @@ systemd or a container.`,
 			if err != nil {
 				return &usageError{"TARGET", plain(err), "a PID, :PORT, HOST[:PORT], a program, a unit or a container"}
 			}
-			cfg := watch.Config{Match: m, Every: min(time.Second, length/4), Window: length, Cumulative: true}
+			cfg := watch.Config{Match: m, Every: min(time.Second, length/4), Window: length, Cumulative: true,
+				Namespaces: everywhere}
 			if len(m.PIDs) == 1 {
+				cfg.Namespaces = false
 				cfg.Namespace, err = otherNamespace(m.PIDs[0])
 				if err != nil {
 					return &usageError{"TARGET", plain(err), "the PID of a program that runs, or root's rights for another's"}
@@ -68,7 +71,17 @@ systemd or a container.`,
 		},
 	}
 	cmd.Flags().DurationVar(&length, "for", length, "how long to look")
+	registerEverywhere(&everywhere, cmd.Flags())
 	return cmd
+}
+
+// registerEverywhere adds the flag of whether other network namespaces are looked into: as root of the
+// host they are.
+func registerEverywhere(to *bool, flags *pflag.FlagSet) {
+	own, err := os.Readlink("/proc/self/ns/net")
+	hosts, failed := os.Readlink("/proc/1/ns/net") // which only root may read
+	flags.BoolVar(to, "all-namespaces", err == nil && failed == nil && own == hosts && os.Geteuid() == 0,
+		"look into other network namespaces as well, such as containers'")
 }
 
 // otherNamespace is the network namespace of a process, where it is not this one's; "" is

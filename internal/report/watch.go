@@ -24,7 +24,8 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 			Opened: t.Opened, Closed: t.Closed, Unfinished: t.Unfinished}}
 	for i := range v.Seen {
 		s := &v.Seen[i]
-		limit(w, s, v.Length.Seconds())
+		length := v.Span(s).Seconds()
+		limit(w, s, length)
 		if i >= mostWatched {
 			w.LeftOut++
 			continue
@@ -37,7 +38,7 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 		for j := range s.Flows {
 			f := &s.Flows[j]
 			d := record.WatchedDirection{Direction: f.Direction, Bytes: f.Bytes, Sampled: f.Sampled, Verdict: f.Verdict,
-				GoodputBps: float64(f.Bytes) * 8 / max(v.Length.Seconds(), 1e-9), RetransmittedBytes: max(f.Resent, 0),
+				GoodputBps: float64(f.Bytes) * 8 / max(length, 1e-9), RetransmittedBytes: max(f.Resent, 0),
 				InFlightBytes: f.InFlight, OfferedBytes: f.Offered}
 			if f.RTT > 0 {
 				d.RTTS = seconds(f.RTT)

@@ -93,8 +93,8 @@ func (s *Socket) parse(b []byte) error {
 		Expires:   time.Duration(ne.Uint32(b[52:])) * time.Millisecond,
 		ReadQueue: ne.Uint32(b[56:]), WriteQueue: ne.Uint32(b[60:]), UID: ne.Uint32(b[64:]), Inode: ne.Uint32(b[68:]),
 	}
-	s.Local = netip.AddrPortFrom(s.address(b[8:24]), be.Uint16(b[4:]))
-	s.Remote = netip.AddrPortFrom(s.address(b[24:40]), be.Uint16(b[6:]))
+	s.Local = netip.AddrPortFrom(address(s.Family, b[8:24]), be.Uint16(b[4:]))
+	s.Remote = netip.AddrPortFrom(address(s.Family, b[24:40]), be.Uint16(b[6:]))
 	for b = b[messageSize:]; len(b) >= 4; {
 		length := int(ne.Uint16(b))
 		if length < 4 || length > len(b) {
@@ -106,8 +106,8 @@ func (s *Socket) parse(b []byte) error {
 	return nil
 }
 
-func (s *Socket) address(b []byte) netip.Addr {
-	if s.Family == familyIPv4 {
+func address(family byte, b []byte) netip.Addr {
+	if family == familyIPv4 {
 		return netip.AddrFrom4([4]byte(b))
 	}
 	return netip.AddrFrom16([16]byte(b)).Unmap()

@@ -64,6 +64,12 @@ type ID struct {
 // Cookie is the number that no other socket of this boot has had.
 func (id ID) Cookie() uint64 { return cookieOf(id.raw[:]) }
 
+// Ends are its addresses, IPv4 mapped into IPv6 as IPv4.
+func (id ID) Ends() (local, remote netip.AddrPort) {
+	return netip.AddrPortFrom(address(id.family, id.raw[4:20]), be.Uint16(id.raw[0:])),
+		netip.AddrPortFrom(address(id.family, id.raw[20:36]), be.Uint16(id.raw[2:]))
+}
+
 // Memory is the socket's buffers, in bytes (SK_MEMINFO).
 type Memory struct {
 	ReceiveUsed, ReceiveBuffer uint32

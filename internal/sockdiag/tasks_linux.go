@@ -10,7 +10,6 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
-	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 )
 
@@ -95,22 +94,11 @@ func (t *Tasks) Each(each func(pid int, inode uint32)) error {
 //
 // Where members lie is read from this kernel's own description.
 func tasksProgram() (asm.Instructions, error) {
-	kernel, err := btf.LoadKernelSpec()
+	kernel, err := kernelLayout()
 	if err != nil {
 		return nil, err
 	}
-	at := func(of, name string) (offset int16) {
-		var s *btf.Struct
-		if failed := kernel.TypeByName(of, &s); failed != nil {
-			err = errors.Join(err, failed)
-			return 0
-		}
-		bytes, ok := memberAt(s.Members, name)
-		if !ok || bytes >= 1<<15 {
-			err = errors.Join(err, fmt.Errorf("struct %s has no %s", of, name))
-		}
-		return int16(bytes)
-	}
+	at := kernel.at
 	const context, file, task, out = asm.R6, asm.R7, asm.R8, "out"
 	const ctx = "bpf_iter__task_file"
 	code := asm.Instructions{
@@ -140,28 +128,5 @@ func tasksProgram() (asm.Instructions, error) {
 		asm.Mov.Imm(asm.R0, 0).WithSymbol(out),
 		asm.Return(),
 	}
-	return code, err
-}
-
-// memberAt finds a member, also in those without a name, by its offset in bytes.
-func memberAt(members []btf.Member, name string) (bytes uint32, ok bool) {
-	for _, m := range members {
-		if m.Name == name {
-			return m.Offset.Bytes(), true
-		}
-		if m.Name != "" {
-			continue
-		}
-		var inner []btf.Member
-		switch t := btf.UnderlyingType(m.Type).(type) {
-		case *btf.Struct:
-			inner = t.Members
-		case *btf.Union:
-			inner = t.Members
-		}
-		if bytes, ok = memberAt(inner, name); ok {
-			return m.Offset.Bytes() + bytes, true
-		}
-	}
-	return 0, false
+	return code, kernel.err
 }

@@ -91,6 +91,15 @@ type Totals struct {
 	Unfinished                    int64 // ended without one
 }
 
+func (t *Totals) add(more Totals) {
+	t.Sent += more.Sent
+	t.Received += more.Received
+	t.Retransmitted += more.Retransmitted
+	t.Opened += more.Opened
+	t.Closed += more.Closed
+	t.Unfinished += more.Unfinished
+}
+
 // Account keeps every connection by its cookie. It is pure: what it is told, and when, is
 // the caller's. It is not safe for use by several goroutines.
 type Account struct {
@@ -106,6 +115,7 @@ type Account struct {
 	// fresh is how many of those that stand were read at dumping, when the dump began, or since.
 	dumping time.Duration
 	fresh   int
+	looked  time.Duration // see Looked
 	// lost are connections that no dump had any more and whose end was not told yet: the
 	// peer reset them, and their program has not closed.
 	lost map[uint64]*Connection

@@ -95,6 +95,9 @@ func coarse(from *counters, to *transfer.Sample, seen tally) verdict.Verdict {
 	if seen.dry == 0 { // a writer that waits has filled it before
 		seen.roomy, seen.half = seen.roomy+seen.half, 0
 	}
+	if seen.of(seen.small) >= candidate { // what the program waits for then may be the answer to what waits to be sent
+		seen.roomy, seen.half = 0, 0
+	}
 	dry, roomy, either := left*seen.of(seen.dry), left*seen.of(seen.roomy), left*seen.of(seen.half)
 	beyond := 0.0 // a window that was full and lets out more than came, over the empty path
 	if seen.linkMayBeFull(from, to, span) {
@@ -173,7 +176,7 @@ func (y *tally) open(to *transfer.Sample) []verdict.Name {
 	if y.dry > 0 {
 		all = append([]verdict.Name{verdict.SendBuffer}, all...)
 	}
-	if to.AppLimited || to.NotSent == 0 {
+	if to.AppLimited || to.NotSent == 0 || y.small > 0 {
 		// A dialogue over a long path always has something outstanding.
 		all = append([]verdict.Name{verdict.Application}, all...)
 	}

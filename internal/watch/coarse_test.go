@@ -84,7 +84,7 @@ func TestStuck(t *testing.T) {
 			}
 		}
 		v := View{Length: 2 * second}
-		a.look(&v, &Config{}, func(*Connection) Owner { return Owner{} })
+		a.look(&v, v.Length, &Config{}, func(*Connection) Owner { return Owner{} })
 		return v.Seen
 	}
 	if seen := look(func(t *Told) { t.Sample.Busy = 0 }); len(seen) != 0 {
@@ -114,4 +114,28 @@ func TestOneThatBeganIsJudged(t *testing.T) {
 	if v := c.flow(transfer.Up).Verdict; v.Limiter != verdict.Application {
 		t.Errorf("%s of %v: %v", v.Limiter, v.Shares, v.Evidence)
 	}
+}
+
+// Where a small segment waits for an acknowledgement in some readings, what the others show of an idle
+// dialogue does not make it the program's.
+func TestCoarseNagle(t *testing.T) {
+	ms := time.Millisecond
+	from := counters{Have: clocks}
+	var seen tally
+	one := Told{SendBuffer: 100_000, SendQueued: 2000}
+	for i := range 5 {
+		at := time.Duration(i+1) * 500 * ms
+		one.Sample = transfer.Sample{At: at, Busy: at, Have: clocks, Cwnd: 15_000, InFlight: 1000, RTT: 100 * ms,
+			MinRTT: 100 * ms, Acked: int64(i+1) * 5000, Received: int64(i)}
+		if i == 2 {
+			one.Sample.NotSent = 1000
+		}
+		seen.add(&one, 1448)
+	}
+	v := coarse(&from, &one.Sample, seen)
+	if v.Limiter != verdict.Unknown || !slices.Contains(v.Candidates, verdict.NagleDelayedAck) ||
+		!slices.Contains(v.Candidates, verdict.Application) {
+		t.Errorf("%s of %v, %v", v.Limiter, v.Shares, v.Candidates)
+	}
+	sums(t, "Nagle", v)
 }

@@ -218,7 +218,7 @@ func TestLostEndsAreCounted(t *testing.T) {
 	}
 	var last View
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); { // a worker of the kernel's tells them
-		if err := w.period(func(v *View) error { last = *v; return nil }); err != nil {
+		if err := w.period(func(v *View) error { last = *v; return nil }, false); err != nil {
 			t.Fatal(err)
 		}
 		if last.Totals.Closed+int64(last.Lost) >= 2*n {

@@ -24,7 +24,7 @@ func (w *watcher) sample() error {
 }
 
 // choose takes the connections into the fast tier that have moved most since it was called
-// last; at first, and among those that moved nothing, in their lives.
+// last, whatever namespace they are in; at first, and among those that moved nothing, in their lives.
 func (w *watcher) choose() {
 	most := w.cfg.Sampled
 	if most <= 0 {
@@ -32,41 +32,51 @@ func (w *watcher) choose() {
 	}
 	busiest := make([]contender, 0, most+1)
 	w.choices++
-	contend := func(c *Connection) {
-		if c.chosen == w.choices {
-			return
-		}
-		c.chosen = w.choices
-		total := c.Sample.Acked + c.Sample.Received
-		one := contender{c, total - c.carried, total}
-		c.carried = total
-		least := len(busiest) == most
-		if least && one.compare(busiest[most-1]) >= 0 || !w.matches(c) {
-			c.window = samples{}
-			return
-		}
-		at, _ := slices.BinarySearchFunc(busiest, one, contender.compare)
-		busiest = slices.Insert(busiest, at, one)
-		if least {
-			busiest[most].c.window = samples{}
-			busiest = busiest[:most]
+	choices := w.choices
+	everywhere := []*watcher{w}
+	if w.places != nil {
+		for _, one := range w.places.open {
+			everywhere = append(everywhere, one.watcher)
 		}
 	}
-	w.account.recent(contend)
-	for i := range w.fast { // which may move nothing now
-		if c := w.account.Open(w.fast[i].Cookie()); c != nil {
-			contend(c)
+	for _, w := range everywhere {
+		contend := func(c *Connection) {
+			if c.chosen == choices {
+				return
+			}
+			c.chosen = choices
+			total := c.Sample.Acked + c.Sample.Received
+			one := contender{c, w, total - c.carried, total}
+			c.carried = total
+			least := len(busiest) == most
+			if least && one.compare(busiest[most-1]) >= 0 || !w.matches(c) {
+				c.window = samples{}
+				return
+			}
+			at, _ := slices.BinarySearchFunc(busiest, one, contender.compare)
+			busiest = slices.Insert(busiest, at, one)
+			if least {
+				busiest[most].c.window = samples{}
+				busiest = busiest[:most]
+			}
 		}
+		w.account.recent(contend)
+		for i := range w.fast { // which may move nothing now
+			if c := w.account.Open(w.fast[i].Cookie()); c != nil {
+				contend(c)
+			}
+		}
+		w.fast = w.fast[:0]
 	}
-	w.fast = w.fast[:0]
 	for _, one := range busiest {
-		w.fast = append(w.fast, one.c.id)
+		one.by.fast = append(one.by.fast, one.c.id)
 	}
 }
 
 // contender is a connection that may be sampled.
 type contender struct {
 	c            *Connection
+	by           *watcher
 	moved, total int64 // bytes: since it was one last, and ever
 }
 

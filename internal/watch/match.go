@@ -87,9 +87,9 @@ func isUnit(name string) bool {
 	return false
 }
 
-// socket says whether the connection's ends fit; what it belongs to is not looked at.
-func (m *Match) socket(t *Told) bool {
-	if !m.Local && (t.Local.Addr() == t.Remote.Addr() || t.Remote.Addr().IsLoopback()) {
+// ends says whether a connection's ends fit; what it belongs to is not looked at.
+func (m *Match) ends(local, remote netip.AddrPort) bool {
+	if !m.Local && (local.Addr() == remote.Addr() || remote.Addr().IsLoopback()) {
 		return false
 	}
 	fits := func(n int, is func(i int) bool) bool {
@@ -100,8 +100,8 @@ func (m *Match) socket(t *Told) bool {
 		}
 		return n == 0
 	}
-	return fits(len(m.Ports), func(i int) bool { return m.Ports[i] == t.Local.Port() || m.Ports[i] == t.Remote.Port() }) &&
-		fits(len(m.Hosts), func(i int) bool { return m.Hosts[i].Contains(t.Remote.Addr()) })
+	return fits(len(m.Ports), func(i int) bool { return m.Ports[i] == local.Port() || m.Ports[i] == remote.Port() }) &&
+		fits(len(m.Hosts), func(i int) bool { return m.Hosts[i].Contains(remote.Addr()) })
 }
 
 // owned says whether it asks whose a connection is.

@@ -37,7 +37,7 @@ func TestParseTarget(t *testing.T) {
 			continue
 		}
 		for i, told := range []Told{conn, six} {
-			if got := m.socket(&told) && m.owner(rsync); got != c.fits[i] {
+			if got := m.ends(told.Local, told.Remote) && m.owner(rsync); got != c.fits[i] {
 				t.Errorf("%s and %v: %v", c.target, told.Remote, got)
 			}
 		}
@@ -53,7 +53,7 @@ func TestLocalConnectionsAreLeftOut(t *testing.T) {
 	within := Told{Local: netip.MustParseAddrPort("10.0.0.1:1"), Remote: netip.MustParseAddrPort("10.0.0.1:2")}
 	loop := Told{Local: netip.MustParseAddrPort("127.0.0.1:1"), Remote: netip.MustParseAddrPort("127.0.0.9:2")}
 	for _, told := range []Told{within, loop} {
-		if (&Match{}).socket(&told) || !(&Match{Local: true}).socket(&told) {
+		if (&Match{}).ends(told.Local, told.Remote) || !(&Match{Local: true}).ends(told.Local, told.Remote) {
 			t.Errorf("%v → %v", told.Local, told.Remote)
 		}
 	}

@@ -59,7 +59,7 @@ func (m *Metrics) Add(v *View) {
 				g.received += f.Bytes
 			}
 			for name, share := range f.Verdict.Shares {
-				g.limited[limitedBy{f.Direction, limiterLabel(f, name)}] += share * v.Length.Seconds()
+				g.limited[limitedBy{f.Direction, limiterLabel(f, name)}] += share * v.Span(s).Seconds()
 			}
 			if f.RTT > 0 {
 				trip := f.RTT.Seconds()

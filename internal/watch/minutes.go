@@ -66,7 +66,7 @@ func (m *Minutes) Add(v *View) *Minute {
 		g := m.group(groupOf(s.Connection))
 		now[g]++
 		for j := range s.Flows {
-			g.add(&s.Flows[j], v.Length)
+			g.add(&s.Flows[j], v.Span(s))
 		}
 	}
 	for g, n := range now {

@@ -120,7 +120,7 @@ func TestAnonymizedViews(t *testing.T) {
 	told.Sample = transfer.Sample{At: 2 * time.Second, Acked: 1 << 20, Sent: 1 << 20}
 	a.Read(told)
 	v := &View{Length: time.Second}
-	a.look(v, &Config{Anonymize: true}, func(*Connection) Owner { return Owner{Program: "rsync"} })
+	a.look(v, v.Length, &Config{Anonymize: true}, func(*Connection) Owner { return Owner{Program: "rsync"} })
 	if len(v.Seen) != 1 {
 		t.Fatalf("%+v", v)
 	}

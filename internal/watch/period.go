@@ -14,9 +14,7 @@ func (a *Account) Still(cookie, print uint64, at time.Duration) bool {
 	if c == nil || c.print != print {
 		return false
 	}
-	if c.period != a.period {
-		c.since, c.period = c.Sample.At, a.period
-	}
+	a.reach(c)
 	a.reread(c, c.Sample.At, at)
 	c.Sample.At, c.missing = at, 0
 	if c.queued { // and may still not be read
@@ -32,12 +30,18 @@ func (a *Account) touch(c *Connection) {
 	if c.moving == a.period {
 		return
 	}
-	if c.period != a.period {
-		c.since, c.period = c.Sample.At, a.period
-	}
+	a.reach(c)
 	c.mark, c.tally, c.moving = c.counters(), tally{}, a.period
 	c.mark.At = c.since
 	a.active = append(a.active, c)
+}
+
+// reach takes note, before the period's first reading, until when the connection is known to have lain
+// still.
+func (a *Account) reach(c *Connection) {
+	if c.period != a.period {
+		c.since, c.period = max(c.Sample.At, a.looked), a.period
+	}
 }
 
 // reread counts one that stands and was read again.
@@ -47,6 +51,10 @@ func (a *Account) reread(c *Connection, before, now time.Duration) {
 	}
 }
 
+// Looked says that of those that stand and were not told of since the last dump, or since this was said
+// last, nothing had changed at that time.
+func (a *Account) Looked(at time.Duration) { a.looked = at }
+
 // Dumping says that a dump begins. It may be left out.
 func (a *Account) Dumping(at time.Duration) {
 	a.dumping, a.fresh = at, 0
@@ -54,20 +62,20 @@ func (a *Account) Dumping(at time.Duration) {
 
 // Dumped says that a dump has ended which began at the given time. A dump is not one
 // moment and may miss a socket, so one is gone only when two did not have it; the message
-// of its end was lost then.
-func (a *Account) Dumped(began time.Duration) {
+// of its end was lost then. missing says that there are such as one did not have.
+func (a *Account) Dumped(began time.Duration) (missing bool) {
 	a.first = true
 	if len(a.active) > 2*len(a.open)+mostEnded {
 		a.active = slices.DeleteFunc(a.active, func(c *Connection) bool { return c.Ended })
 	}
 	if a.dumping == began && a.fresh == len(a.open) {
-		return // none is missing
+		return false
 	}
 	for _, c := range a.open {
 		if c.Sample.At >= began {
 			continue
 		}
-		if c.missing++; c.missing >= 2 {
+		if missing, c.missing = true, c.missing+1; c.missing >= 2 {
 			a.totals.Unfinished++
 			a.close(c)
 			if len(a.lost) < mostLost {
@@ -76,6 +84,7 @@ func (a *Account) Dumped(began time.Duration) {
 			}
 		}
 	}
+	return missing
 }
 
 // Period calls each with every connection that was told of in the period, or ended in it, and

@@ -2,11 +2,12 @@ package watch
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"os"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
@@ -35,11 +36,14 @@ type watcher struct {
 	start      time.Time
 	began      time.Duration // of the period
 	fast       []sockdiag.ID
+	movers     movers
+	places     *places           // nil: other network namespaces are not looked into
 	names      map[string]string // congestion controls: one string each
 	handshakes map[transfer.Handshake]*transfer.Handshake
 	seed       maphash.Seed
 	words      []byte // what a print is of
 	took       time.Duration
+	missed     int // readings
 	unread     []string
 }
 
@@ -54,16 +58,28 @@ func (w *watcher) begin() error {
 	if err := errors.Join(w.readAll(), w.dump()); err != nil {
 		return err
 	}
+	if w.places != nil {
+		w.places.find(w)
+	}
 	w.choose()
 	w.account.Period(func(*Connection) {})
 	w.began = w.now()
 	return nil
 }
 
-// period reads all and shows what moved since the last; nil: it goes on.
-func (w *watcher) period(each func(*View) error) error {
-	if err := w.dump(); err != nil {
+// period reads all and shows what moved since the last; nil: it goes on. What the kernel cannot tell for
+// a moment makes the period longer.
+func (w *watcher) period(each func(*View) error, last bool) error {
+	switch err := w.dump(); {
+	case passing(err):
+		if w.missed++; !last {
+			return nil
+		}
+	case err != nil:
 		return err
+	}
+	if w.places != nil {
+		w.places.read(w, w.cfg.Cumulative && each != nil)
 	}
 	if each != nil {
 		if err := w.show(each); err != nil {
@@ -100,8 +116,11 @@ func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
 		case <-tick.C:
 			over = w.namespaceLeft()
 		}
-		if err := w.sample(); err != nil {
+		if err := w.sample(); err != nil && !passing(err) {
 			return err
+		}
+		if w.places != nil {
+			w.places.sample()
 		}
 		now := w.now()
 		if !over && now < next {
@@ -111,7 +130,7 @@ func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
 		if cfg.Cumulative && !over { // of a whole span, the last view is the one
 			show = nil
 		}
-		if err := w.period(show); err != nil {
+		if err := w.period(show, over); err != nil {
 			return err
 		}
 		if over {
@@ -122,6 +141,16 @@ func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
 			next += step
 		}
 	}
+}
+
+// passing says that the kernel had no memory or no time for an answer, and may have when asked again.
+func passing(err error) bool {
+	for _, errno := range []error{syscall.EAGAIN, syscall.ENOBUFS, syscall.ENOMEM, syscall.EINTR} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
 }
 
 // namespaceLeft says that the process has ended through which another network namespace was entered,
@@ -142,11 +171,19 @@ func (w *watcher) namespaceLeft() bool {
 // show calls each with what was seen since the period began, and begins the next.
 func (w *watcher) show(each func(*View) error) (err error) {
 	now := w.now()
-	v := &View{At: now, Length: now - w.began, Took: w.took, Unread: w.unread}
-	w.account.look(v, &w.cfg, w.owner)
+	v := &View{At: now, Length: now - w.began, Took: w.took, Unread: slices.Clone(w.unread), Anonymized: w.cfg.Anonymize}
+	if w.missed > 0 {
+		v.Unread = append(v.Unread, fmt.Sprintf("%d readings, which the kernel had no memory or no time for", w.missed))
+	}
+	w.account.look(v, v.Length, &w.cfg, w.owner)
 	if v.Lost, err = w.ends.Dropped(); err != nil {
 		return err
 	}
+	if w.places != nil {
+		w.places.look(w, v)
+		v.Unread = append(v.Unread, w.places.unread()...)
+	}
+	v.order()
 	w.began = now
 	return each(v)
 }
@@ -172,77 +209,44 @@ func (w *watcher) open() (err error) {
 	if os.Geteuid() != 0 {
 		w.unread = append(w.unread, "programs of other users (needs root)")
 	}
-	w.unread = append(w.unread, "other network namespaces, such as containers'")
-	return nil
+	if !w.cfg.Namespaces {
+		w.unread = append(w.unread, "other network namespaces, such as containers'")
+		return nil
+	}
+	w.owners.namespace = nil // processes of all are of interest
+	if w.places, err = newPlaces(); err != nil {
+		w.closeSockets()
+	}
+	return err
+}
+
+func (w *watcher) closeSockets() {
+	w.asking.Close()
+	w.ends.Close()
 }
 
 func (w *watcher) close() {
-	w.asking.Close()
-	w.ends.Close()
+	if w.places != nil {
+		w.places.drop(func(*place) bool { return true })
+	}
+	w.closeSockets()
 	w.owners.close()
+	w.movers.close()
 }
 
 func (w *watcher) now() time.Duration { return time.Since(w.start) }
 
-// told turns the kernel's words into a reading.
-func (w *watcher) told(s *sockdiag.Socket, at time.Duration) Told {
-	t := Told{Cookie: s.Cookie, Local: s.Local, Remote: s.Remote, UID: s.UID, Inode: s.Inode, Cgroup: s.Cgroup,
-		Unread: int64(s.ReadQueue), Unacked: int64(s.WriteQueue), Established: s.State == sockdiag.Established}
-	if s.HasMemory {
-		t.SendQueued, t.SendBuffer = int64(s.Memory.SendQueued), int64(s.Memory.SendBuffer)
-		t.ReceiveBuffer = int64(s.Memory.ReceiveBuffer)
-	}
-	if len(s.Congestion) > 0 {
-		name, ok := w.names[string(s.Congestion)]
-		if !ok {
-			name = string(s.Congestion)
-			w.names[name] = name
-		}
-		t.Congestion = name
-	}
-	t.Sample.At = at
-	socket.DecodeLinux(s.Info, &t.Sample)
-	t.Answered = socket.AnsweredLinux(s.Info)
-	t.Reordered, t.MaxPacingBps = socket.ReorderedLinux(s.Info), socket.MaxPacingLinux(s.Info)
-	if closedByPeer(s) {
-		t.closedByPeer()
-	}
-	return t
-}
-
-// closedByPeer says whether the peer's FIN is known to have come: by the state, or at an end,
-// which tells none, by a byte in the queue that nobody took. There the FIN is counted
-// (tcp_diag_get_info, net/ipv4/tcp_diag.c) when it came after the program had closed, or was
-// not read up to.
-func closedByPeer(s *sockdiag.Socket) bool {
-	switch s.State {
-	case sockdiag.CloseWait, sockdiag.LastAck, sockdiag.Closing:
-		return true
-	case sockdiag.Closed:
-		return s.ReadQueue == 1
-	}
-	return false
-}
-
-// print is a number for all that the kernel said of a connection but the times since this and
-// that, which grow by themselves. Two dumps in which it is the same told the same. It is not 0.
-func (w *watcher) print(s *sockdiag.Socket) uint64 {
-	b := socket.AgelessLinux(w.words[:0], s.Info)
-	b = append(b, byte(s.State))
-	for _, n := range [...]uint32{s.ReadQueue, s.WriteQueue, s.Inode, s.Memory.SendQueued, s.Memory.SendBuffer,
-		s.Memory.ReceiveBuffer} {
-		b = binary.NativeEndian.AppendUint32(b, n)
-	}
-	w.words = b
-	return max(maphash.Bytes(w.seed, b), 1)
-}
-
-// dump reads every connection, after the ends that came before it.
+// dump takes a reading of every connection that may have changed, after the ends that came before it.
 func (w *watcher) dump() error {
 	if err := w.takeEnds(); err != nil {
 		return err
 	}
 	began := w.now()
+	if w.movers.due(w) && w.readMoved() {
+		w.account.Looked(began)
+		w.took = w.now() - began
+		return w.takeEnds()
+	}
 	w.account.Dumping(began)
 	if err := w.readAll(); err != nil {
 		return err
@@ -251,7 +255,7 @@ func (w *watcher) dump() error {
 	if err := w.takeEnds(); err != nil {
 		return err
 	}
-	w.account.Dumped(began)
+	w.movers.dumped(w.account.Dumped(began))
 	return nil
 }
 
@@ -261,28 +265,32 @@ var states = sockdiag.Connected | sockdiag.Of(sockdiag.FinWait2)
 
 // readAll takes a reading of every connection.
 func (w *watcher) readAll() error {
-	err := w.asking.Dump(states, ask, sockdiag.Filter{}, func(s *sockdiag.Socket) {
-		if len(s.Info) == 0 {
-			return
-		}
-		at, print := w.now(), w.print(s)
-		if w.account.Still(s.Cookie, print, at) {
-			return
-		}
-		t := w.told(s, at)
-		if !w.cfg.Match.socket(&t) {
-			return
-		}
-		c := w.account.Read(t)
-		c.print = print
-		if c.Handshake == nil {
-			c.Handshake, c.id = w.handshake(s), s.ID()
-		}
-	})
-	if err != nil {
+	w.movers.restless = w.movers.restless[:0]
+	if err := w.asking.Dump(states, ask, sockdiag.Filter{}, w.read); err != nil {
 		return fmt.Errorf("read the connections: %w", err)
 	}
 	return nil
+}
+
+// read takes a reading of one connection, unless nothing has changed since the one before.
+func (w *watcher) read(s *sockdiag.Socket) {
+	if len(s.Info) == 0 {
+		return
+	}
+	w.movers.note(s)
+	at, print := w.now(), w.print(s)
+	if w.account.Still(s.Cookie, print, at) {
+		return
+	}
+	t := w.told(s, at)
+	if !w.cfg.Match.ends(t.Local, t.Remote) {
+		return
+	}
+	c := w.account.Read(t)
+	c.print = print
+	if c.Handshake == nil {
+		c.Handshake, c.id = w.handshake(s), s.ID()
+	}
 }
 
 // takeEnds takes the kernel's last account of the sockets that ended.
@@ -295,7 +303,7 @@ func (w *watcher) takeEnds() error {
 		// (SO_LINGER of 0) has no far end any more. Neither has a listener, which never had a path.
 		t := w.told(s, w.now())
 		if !w.account.Knows(t.Cookie) {
-			if !w.cfg.Match.socket(&t) || t.Remote.Port() == 0 && socket.HandshakeLinux(s.Info).PathMTU == 0 {
+			if !w.cfg.Match.ends(t.Local, t.Remote) || t.Remote.Port() == 0 && socket.HandshakeLinux(s.Info).PathMTU == 0 {
 				return
 			}
 		}
@@ -303,19 +311,6 @@ func (w *watcher) takeEnds() error {
 			c.Handshake = w.handshake(s)
 		}
 	})
-}
-
-// handshake is what the connection's settled. Most connections' are alike, and share one.
-func (w *watcher) handshake(s *sockdiag.Socket) *transfer.Handshake {
-	h := socket.HandshakeLinux(s.Info)
-	if shared := w.handshakes[*h]; shared != nil {
-		return shared
-	}
-	if len(w.handshakes) >= mostHandshakes {
-		clear(w.handshakes)
-	}
-	w.handshakes[*h] = h
-	return h
 }
 
 // matches says whether a connection is one of the owner that is asked for.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
 )
 
 // loop is a connection within this host: its client's and its server's end.
@@ -155,6 +157,25 @@ func TestANamespaceIsLetGo(t *testing.T) {
 	}
 	if err := Run(t.Context(), Config{Namespace: path}, nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the namespace of a process that has ended: %v", err)
+	}
+}
+
+// TestMissedReadings: where the kernel had no answer for a moment, the watch goes on and says so.
+func TestMissedReadings(t *testing.T) {
+	for err, goesOn := range map[error]bool{&sockdiag.Error{Err: unix.ENOBUFS}: true,
+		fmt.Errorf("read the connections: %w", unix.EAGAIN): true, unix.EBADF: false, nil: false} {
+		if passing(err) != goesOn {
+			t.Errorf("%v passes: %v", err, !goesOn)
+		}
+	}
+	w, _ := crowd(t, 1)
+	w.missed = 2
+	var said []string
+	if err := w.period(func(v *View) error { said = v.Unread; return nil }, false); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(strings.Join(said, "; "), "2 readings") {
+		t.Errorf("%q", said)
 	}
 }
 

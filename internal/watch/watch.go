@@ -36,6 +36,9 @@ type Config struct {
 	// Namespace is the network namespace to look into, as /proc/PID/ns/net; "" is this
 	// process's. Another one needs CAP_SYS_ADMIN, and is let go when that process has ended.
 	Namespace string
+	// Namespaces looks into the others in which processes of this host run as well, such as
+	// containers'. It needs CAP_SYS_ADMIN and CAP_SYS_PTRACE; what is refused is told in View.Unread.
+	Namespaces bool
 	// Anonymize replaces the addresses of what is shown by made-up ones.
 	Anonymize bool
 }
@@ -78,6 +81,8 @@ type Seen struct {
 	*Connection
 	Flows []Flow // those with payload, the heavier first
 	Signs Signs
+	// Length is what Flows tell of, where that is not the view's; see View.Span.
+	Length time.Duration
 }
 
 // Bytes is the payload of both directions in the period.
@@ -105,6 +110,10 @@ type View struct {
 	Shifts []paths.Event
 }
 
+// Span is how long what is told of a connection took: the view's length, or longer where it is not
+// looked at in each period.
+func (v *View) Span(s *Seen) time.Duration { return cmp.Or(s.Length, v.Length) }
+
 // Run watches until ctx ends or each answers an error, which it then returns, or until the
 // process of Config.Namespace has ended. Each is called once a period, and once more at the
 // end; with Config.Cumulative only then.
@@ -116,17 +125,19 @@ func Run(ctx context.Context, cfg Config, each func(*View) error) error {
 	return run(ctx, cfg, each)
 }
 
-// look makes a period's view of the account.
-func (a *Account) look(v *View, cfg *Config, owner func(*Connection) Owner) {
-	m, walk, lighter := &cfg.Match, a.Period, a.lighter
+// look adds to a view what the account has of a time that ends now.
+func (a *Account) look(v *View, length time.Duration, cfg *Config, owner func(*Connection) Owner) {
+	m, walk := &cfg.Match, a.Period
+	v.Lighter += a.lighter
 	if cfg.Anonymize && a.names == nil {
 		a.names = newPseudonyms()
 	}
 	if cfg.Cumulative {
 		walk = a.moved
 	}
-	if v.Matched = len(a.open) + len(a.ended); m.owned() {
-		v.Matched = 0
+	if !m.owned() {
+		v.Matched += len(a.open) + len(a.ended)
+	} else {
 		a.all(func(c *Connection) {
 			if c.Owner = owner(c); m.owner(c.Owner) {
 				v.Matched++
@@ -143,8 +154,8 @@ func (a *Account) look(v *View, cfg *Config, owner func(*Connection) Owner) {
 		if bytes == 0 && !unsent && !unread { // it was told of, and nothing moved
 			return
 		}
-		if float64(bytes)*8 >= m.MinBps*v.Length.Seconds() {
-			seen := Seen{Connection: c, Signs: c.signs()}
+		if float64(bytes)*8 >= m.MinBps*length.Seconds() {
+			seen := Seen{Connection: c, Signs: c.signs(), Length: length}
 			if sent > 0 || unsent {
 				seen.Flows = append(seen.Flows, c.flow(transfer.Up))
 			}
@@ -158,10 +169,15 @@ func (a *Account) look(v *View, cfg *Config, owner func(*Connection) Owner) {
 			v.Seen = append(v.Seen, seen)
 		}
 	})
+	v.Totals.add(a.totals)
+	v.Standing += a.Len()
+}
+
+// order puts the heaviest first.
+func (v *View) order() {
 	slices.SortStableFunc(v.Seen, func(a, b Seen) int {
 		return cmp.Or(cmp.Compare(b.Bytes(), a.Bytes()), cmp.Compare(a.Cookie, b.Cookie))
 	})
-	v.Totals, v.Standing, v.Lighter, v.Anonymized = a.Totals(), a.Len(), lighter, cfg.Anonymize
 }
 
 // flow is one direction of the connection since the period began.

@@ -82,7 +82,7 @@ func (w *Windows) Add(v *View) map[netip.Prefix]paths.Window {
 			one = &window{}
 			w.open[network] = one
 		}
-		one.add(s, w.began, v.At-v.Length)
+		one.add(s, w.began, v.At-v.Span(s))
 	}
 	if v.At-w.began < windowLength {
 		return nil

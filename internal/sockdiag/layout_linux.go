@@ -1,0 +1,67 @@
+package sockdiag
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf/btf"
+)
+
+// layout tells where members of the kernel's structures lie, by the kernel's own description.
+type layout struct {
+	kernel *btf.Spec
+	err    error // the first that was not found, and all others
+}
+
+func kernelLayout() (*layout, error) {
+	kernel, err := btf.LoadKernelSpec()
+	if err != nil {
+		return nil, err
+	}
+	return &layout{kernel: kernel}, nil
+}
+
+// at is the offset in bytes of a member, or of a member of that member, and so on.
+func (l *layout) at(of string, names ...string) int16 {
+	var s *btf.Struct
+	if err := l.kernel.TypeByName(of, &s); err != nil {
+		l.err = errors.Join(l.err, err)
+		return 0
+	}
+	offset, members := uint32(0), s.Members
+	for _, name := range names {
+		bytes, kind, ok := memberAt(members, name)
+		if offset += bytes; !ok || offset >= 1<<15 {
+			l.err = errors.Join(l.err, fmt.Errorf("struct %s has no %s", of, name))
+			return 0
+		}
+		members = membersOf(kind)
+	}
+	return int16(offset)
+}
+
+// memberAt finds a member, also in those without a name: its offset in bytes, and its type.
+func memberAt(members []btf.Member, name string) (bytes uint32, kind btf.Type, ok bool) {
+	for _, m := range members {
+		if m.Name == name {
+			return m.Offset.Bytes(), m.Type, true
+		}
+		if m.Name != "" {
+			continue
+		}
+		if bytes, kind, ok = memberAt(membersOf(m.Type), name); ok {
+			return m.Offset.Bytes() + bytes, kind, true
+		}
+	}
+	return 0, nil, false
+}
+
+func membersOf(kind btf.Type) []btf.Member {
+	switch t := btf.UnderlyingType(kind).(type) {
+	case *btf.Struct:
+		return t.Members
+	case *btf.Union:
+		return t.Members
+	}
+	return nil
+}

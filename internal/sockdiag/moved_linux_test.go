@@ -1,0 +1,140 @@
+package sockdiag
+
+import (
+	"net"
+	"testing"
+	"time"
+)
+
+// TestMoved: a socket that lies still is not told of, one that has sent, received, or has something
+// unread is, by the name under which a dump tells of it.
+func TestMoved(t *testing.T) {
+	m, err := OpenMoved(Connected | Of(FinWait2))
+	if err != nil {
+		t.Skipf("no such iterator here: %v", err)
+	}
+	defer m.Close()
+	conn := asking(t)
+	for name, ends := range map[string][2]string{"IPv4": {"127.0.0.1:0", "127.0.0.1"}, "IPv6": {"[::1]:0", "::1"},
+		"IPv4 in IPv6": {"[::]:0", "127.0.0.1"}} {
+		client, server := pair(t, ends[0], ends[1])
+		port := uint16(server.LocalAddr().(*net.TCPAddr).Port)
+		told := func() (n int) {
+			t.Helper()
+			if err := m.Each(func(id ID) {
+				local, remote := id.Ends()
+				if local.Port() != port && remote.Port() != port {
+					return
+				}
+				n++
+				found := 0
+				if gone, err := conn.Look([]ID{id}, AskInfo, func(s *Socket) {
+					if found++; s.ID() != id || s.Local != local || s.Remote != remote {
+						t.Errorf("%s: %v is told as %v, %v to %v", name, id, s.ID(), s.Local, s.Remote)
+					}
+				}); err != nil || gone != 0 || found != 1 {
+					t.Errorf("%s: %v is not found: %d gone, %d found, %v", name, id, gone, found, err)
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		if n := told(); n != 2 {
+			t.Errorf("%s: %d of 2 ends are told when they are new", name, n)
+		}
+		still := func(when string, want int) {
+			t.Helper()
+			n := 0
+			for end := time.Now().Add(5 * time.Second); time.Now().Before(end); { // until the clock's next ticks
+				if n = told(); n == want {
+					return
+				}
+			}
+			t.Errorf("%s: %d are told %s, want %d", name, n, when, want)
+		}
+		still("while nothing moves", 0)
+		if _, err := client.Write(make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		if n := told(); n != 2 {
+			t.Errorf("%s: %d of 2 ends are told after a write", name, n)
+		}
+		still("while something is unread", 1)
+		if _, err := server.Read(make([]byte, 2000)); err != nil {
+			t.Fatal(err)
+		}
+		still("when it has been read", 0)
+		server.CloseWrite()
+		if n := told(); n != 2 {
+			t.Errorf("%s: %d of 2 ends are told when one closes", name, n)
+		}
+	}
+	if m.Close() != nil || m.Close() != nil {
+		t.Error("it cannot be closed twice")
+	}
+}
+
+// TestMovedTellsOfWhatNobodyHasOpened: somebody may, and the kernel keeps no time of that.
+func TestMovedTellsOfWhatNobodyHasOpened(t *testing.T) {
+	m, err := OpenMoved(Connected)
+	if err != nil {
+		t.Skipf("no such iterator here: %v", err)
+	}
+	defer m.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	port := uint16(l.Addr().(*net.TCPAddr).Port)
+	until := func(want int) {
+		t.Helper()
+		n := 0
+		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); {
+			n = 0
+			if err := m.Each(func(id ID) {
+				if local, remote := id.Ends(); local.Port() == port || remote.Port() == port {
+					n++
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if n == want {
+				return
+			}
+		}
+		t.Errorf("%d are told, want %d", n, want)
+	}
+	until(1)
+	s, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	until(0)
+}
+
+// BenchmarkMoved is what a look at 10,000 sockets costs that all lie still.
+func BenchmarkMoved(b *testing.B) {
+	m, err := OpenMoved(Connected)
+	if err != nil {
+		b.Skip(err)
+	}
+	defer m.Close()
+	const n = 5000
+	crowd(b, n)
+	b.ReportAllocs()
+	before := cpu()
+	for b.Loop() {
+		if err := m.Each(func(ID) {}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(cpu()-before)/float64(b.N*2*n), "cpu-ns/socket")
+}

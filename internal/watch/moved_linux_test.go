@@ -1,0 +1,131 @@
+package watch
+
+import (
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
+)
+
+// TestOnlyWhatMovedIsRead: of many connections a period reads those that moved, and tells the same of
+// them as a dump does.
+func TestOnlyWhatMovedIsRead(t *testing.T) {
+	const n = manySockets/2 + 10
+	w, all := crowd(t, n)
+	if w.movers.moved == nil {
+		t.Skip("eBPF is not permitted here")
+	}
+	var seen []Seen
+	period := func() {
+		t.Helper()
+		if err := w.period(func(v *View) error { seen = v.Seen; return nil }, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range passesInTurn + 2 { // until what the connections' beginning left has been told
+		period()
+	}
+	client, server := all[0], all[1]
+	move := func(from, to net.Conn, bytes int) {
+		t.Helper()
+		go from.Write(make([]byte, bytes))
+		if _, err := io.ReadFull(to, make([]byte, bytes)); err != nil {
+			t.Fatal(err)
+		}
+		for info(t, from.(*net.TCPConn)).Unacked > 0 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	var ended [2]*Connection // the two of client and server
+	for i, dumps := range []bool{false, true, false, false} {
+		if w.movers.left = 1; dumps {
+			w.movers.left = 0
+		}
+		move(client, server, 100_000+i)
+		before := w.movers.left
+		period()
+		if passed := w.movers.left < before; passed == dumps {
+			t.Fatalf("period %d: a pass %v", i, passed)
+		}
+		if len(seen) != 2 {
+			t.Fatalf("period %d: %d connections moved, not 2", i, len(seen))
+		}
+		for end, s := range seen {
+			ended[end] = s.Connection
+			if len(s.Flows) != 1 || s.Flows[0].Bytes != int64(100_000+i) {
+				t.Errorf("period %d: %+v", i, s.Flows)
+			}
+			if span := s.Sample.At - s.mark.At; span <= 0 || span > s.Sample.At-s.Seen {
+				t.Errorf("period %d: it is said to have moved for %v", i, span)
+			}
+		}
+	}
+	// What lay still counts from when all were looked at last, not from when it was read last.
+	read := w.account.looked
+	move(all[2], all[3], 1000)
+	w.movers.left = 1
+	if period(); len(seen) != 2 || seen[0].mark.At != read || seen[1].mark.At != read {
+		t.Errorf("%d moved, which count from %v and %v; all were looked at by %v", len(seen), seen[0].mark.At,
+			seen[len(seen)-1].mark.At, read)
+	}
+	// What is read by its program is known to be, though nothing came or went.
+	if _, err := client.Write(make([]byte, 3000)); err != nil {
+		t.Fatal(err)
+	}
+	told := ended[0]
+	if told.Remote != client.LocalAddr().(*net.TCPAddr).AddrPort() {
+		told = ended[1]
+	}
+	for range 3 {
+		w.movers.left = 1
+		period()
+	}
+	if told.Unread != 3000 {
+		t.Errorf("%d bytes are unread, not 3000", told.Unread)
+	}
+	if _, err := io.ReadFull(server, make([]byte, 3000)); err != nil {
+		t.Fatal(err)
+	}
+	w.movers.left = 1
+	if period(); told.Unread != 0 {
+		t.Errorf("%d bytes are unread after they were read", told.Unread)
+	}
+	// Where most move all are read.
+	for i := range n {
+		if _, err := all[2*i].Write([]byte{1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.movers.left = 1
+	if period(); w.movers.rest != passesInTurn || len(seen) < n {
+		t.Errorf("%d moved, not %d or more; %d dumps follow", len(seen), n, w.movers.rest)
+	}
+}
+
+// TestManyEndsThatWereLostAreFound: where messages of ends were lost, two dumps find whose.
+func TestManyEndsThatWereLostAreFound(t *testing.T) {
+	const n = manySockets/2 + 10
+	w, all := crowd(t, n)
+	if w.movers.moved == nil {
+		t.Skip("eBPF is not permitted here")
+	}
+	each := func(*View) error { return nil }
+	for i := range 20 {
+		all[i].(*net.TCPConn).SetLinger(0)
+		all[i].Close()
+	}
+	if err := w.ends.Take(func(*sockdiag.Socket) {}); err != nil { // lost
+		t.Fatal(err)
+	}
+	w.movers.lost-- // and counted
+	for range 2 {
+		if err := w.period(each, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := w.account.Len(); got != 2*n-20 {
+		t.Errorf("%d stand, not %d", got, 2*n-20)
+	}
+}

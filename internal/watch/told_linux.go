@@ -1,0 +1,77 @@
+package watch
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// told turns the kernel's words into a reading.
+func (w *watcher) told(s *sockdiag.Socket, at time.Duration) Told {
+	t := Told{Cookie: s.Cookie, Local: s.Local, Remote: s.Remote, UID: s.UID, Inode: s.Inode, Cgroup: s.Cgroup,
+		Unread: int64(s.ReadQueue), Unacked: int64(s.WriteQueue), Established: s.State == sockdiag.Established}
+	if s.HasMemory {
+		t.SendQueued, t.SendBuffer = int64(s.Memory.SendQueued), int64(s.Memory.SendBuffer)
+		t.ReceiveBuffer = int64(s.Memory.ReceiveBuffer)
+	}
+	if len(s.Congestion) > 0 {
+		name, ok := w.names[string(s.Congestion)]
+		if !ok {
+			name = string(s.Congestion)
+			w.names[name] = name
+		}
+		t.Congestion = name
+	}
+	t.Sample.At = at
+	socket.DecodeLinux(s.Info, &t.Sample)
+	t.Answered = socket.AnsweredLinux(s.Info)
+	t.Reordered, t.MaxPacingBps = socket.ReorderedLinux(s.Info), socket.MaxPacingLinux(s.Info)
+	if closedByPeer(s) {
+		t.closedByPeer()
+	}
+	return t
+}
+
+// closedByPeer says whether the peer's FIN is known to have come: by the state, or at an end,
+// which tells none, by a byte in the queue that nobody took. There the FIN is counted
+// (tcp_diag_get_info, net/ipv4/tcp_diag.c) when it came after the program had closed, or was
+// not read up to.
+func closedByPeer(s *sockdiag.Socket) bool {
+	switch s.State {
+	case sockdiag.CloseWait, sockdiag.LastAck, sockdiag.Closing:
+		return true
+	case sockdiag.Closed:
+		return s.ReadQueue == 1
+	}
+	return false
+}
+
+// print is a number for all that the kernel said of a connection but the times since this and
+// that, which grow by themselves. Two dumps in which it is the same told the same. It is not 0.
+func (w *watcher) print(s *sockdiag.Socket) uint64 {
+	b := socket.AgelessLinux(w.words[:0], s.Info)
+	b = append(b, byte(s.State))
+	for _, n := range [...]uint32{s.ReadQueue, s.WriteQueue, s.Inode, s.Memory.SendQueued, s.Memory.SendBuffer,
+		s.Memory.ReceiveBuffer} {
+		b = binary.NativeEndian.AppendUint32(b, n)
+	}
+	w.words = b
+	return max(maphash.Bytes(w.seed, b), 1)
+}
+
+// handshake is what the connection's settled. Most connections' are alike, and share one.
+func (w *watcher) handshake(s *sockdiag.Socket) *transfer.Handshake {
+	h := socket.HandshakeLinux(s.Info)
+	if shared := w.handshakes[*h]; shared != nil {
+		return shared
+	}
+	if len(w.handshakes) >= mostHandshakes {
+		clear(w.handshakes)
+	}
+	w.handshakes[*h] = h
+	return h
+}
