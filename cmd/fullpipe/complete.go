@@ -52,12 +52,10 @@ func completedFlags(command string) map[string][]string {
 	stacks := stackNames()
 	formats := append([]string{"text", "json"}, plan.Formats()...)
 	criteria := limiterNames()
-	for _, s := range subtypes {
-		name := verdict.ReceiverWindow
-		if s == verdict.Policer {
-			name = verdict.Congestion
+	for _, name := range verdict.Names() {
+		for _, subtype := range verdict.Subtypes(name) {
+			criteria = append(criteria, string(name)+"/"+subtype)
 		}
-		criteria = append(criteria, string(name)+"/"+s)
 	}
 	flags := map[string][]string{
 		"direction": {"up", "down", "both"}, "congestion": socket.CongestionControls(), "target": plan.Targets(),

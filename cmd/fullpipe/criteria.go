@@ -22,8 +22,8 @@ type criteriaFlags struct {
 
 func (c *criteriaFlags) add(fl *pflag.FlagSet) {
 	fl.Var(&c.below, "fail-below", "exit 3 unless each direction's goodput reaches this rate")
-	fl.StringSliceVar(&c.on, "fail-on", nil, "exit 3 where one of these limits: LIMITER or LIMITER/SUBTYPE, separated "+
-		"by commas")
+	fl.StringSliceVar(&c.on, "fail-on", nil, "exit 3 where one of these `limiters` limits: LIMITER or LIMITER/SUBTYPE, "+
+		"separated by commas")
 }
 
 func (c *criteriaFlags) check() error {
@@ -32,15 +32,16 @@ func (c *criteriaFlags) check() error {
 		switch {
 		case !slices.Contains(verdict.Names(), verdict.Name(name)):
 			return &usageError{"--fail-on", fmt.Sprintf("%q is no limiter", name), strings.Join(limiterNames(), ", ")}
-		case has && !slices.Contains(subtypes, subtype):
-			return &usageError{"--fail-on", fmt.Sprintf("%q is no subtype", subtype), strings.Join(subtypes, ", ")}
+		case has && !slices.Contains(verdict.Subtypes(verdict.Name(name)), subtype):
+			try := name + ", which has no subtypes"
+			if all := verdict.Subtypes(verdict.Name(name)); len(all) > 0 {
+				try = name + "/" + strings.Join(all, ", "+name+"/")
+			}
+			return &usageError{"--fail-on", fmt.Sprintf("%q is no subtype of %s", subtype, name), try}
 		}
 	}
 	return nil
 }
-
-var subtypes = []string{verdict.Unscaled, verdict.FactorZero, verdict.Stuck, verdict.AutotuneGrowing, verdict.Fixed,
-	verdict.Policer, verdict.RequestResponse, verdict.ProgramWindow}
 
 func limiterNames() (all []string) {
 	for _, n := range verdict.Names() {

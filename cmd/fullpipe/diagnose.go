@@ -50,16 +50,17 @@ that is, what to change and what that would give. Several files are parts of one
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.host, "host", "", "only connections with this address at either end")
-	flags.Uint16Var(&f.port, "port", 0, "only connections with this port at either end")
+	flags.Uint16Var(&f.port, "port", 0, "only connections with this `port` at either end")
 	flags.Var(&f.least, "bytes", "only directions that carried at least this much; where none did, all")
 	flags.IntVar(&f.top, "top", 20, "how many connections to list, those that lost most time first")
 	flags.BoolVar(&f.details, "details", false, "tell all that is known of each listed connection")
 	flags.StringVar(&f.iface, "interface", "", "capture headers live on this interface (any: all), on Linux with "+
 		"CAP_NET_RAW, until Ctrl-C")
 	flags.VarP((*period)(&f.time), "time", "t", "how long to capture live")
-	flags.StringVar(&f.near, "near", "", "one of two captures of the same connections, the one to diagnose")
-	flags.StringVar(&f.far, "far", "", "the other one: where data was lost, which way it waited between the two and what "+
-		"arrives changed is told, whatever their clocks")
+	flags.StringVar(&f.near, "near", "", "with --far: of two captures of the same connections the `file` that is "+
+		"diagnosed")
+	flags.StringVar(&f.far, "far", "", "with --near: the other capture's `file`: where data was lost, which way it "+
+		"waited between the two and what arrives changed is told, whatever their clocks")
 	flags.StringVar(&f.html, "html", "", "also write a page with graphs of the listed connections to this `file`; - is "+
 		"standard output")
 	flags.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each direction")

@@ -48,7 +48,7 @@ func newExec() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec [flags] -- CMD [ARG...]",
 		Short: "run an unmodified program with the right windows",
-		Long: `Runs CMD in a cgroup of its own, where small eBPF programs set the buffers of every
+		Long: `exec runs CMD in a cgroup of its own, where small eBPF programs set the buffers of every
 TCP connection that CMD and its children open or accept, before the handshake that
 settles the window scale. Nothing on this host changes, and all of it ends with CMD.
 Afterwards exec says what each connection got and what limited it.
@@ -72,7 +72,7 @@ The exit status is CMD's, 125 when exec itself failed, 126 or 127 when CMD could
 	flags.SetInterspersed(false)
 	f.all.add(cmd)
 	f.to.add(cmd)
-	flags.StringArrayVar(&f.rules, "rule", nil, "other settings for one destination, as DEST,KEY=VALUE,... (repeatable)")
+	flags.StringArrayVar(&f.rules, "rule", nil, "`DEST,KEY=VALUE,...`: other settings for one destination (repeatable)")
 	flags.BoolVar(&f.ignore, "ignore-program-buffers", false, "keep CMD's own SO_SNDBUF and SO_RCVBUF calls from the "+
 		"kernel")
 	flags.StringVar(&f.reportFile, "report", "", "write the account to this file, as JSON with --json or a name in "+

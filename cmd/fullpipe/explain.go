@@ -12,6 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/spell"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -39,10 +40,12 @@ func newExplain() *cobra.Command {
 			found := catalog.Find(system, args[0])
 			if len(found) == 0 {
 				try := "fullpipe explain (lists all)"
-				if near := catalog.Nearest(args[0]); len(near) > 0 {
+				if near := spell.Nearest(args[0], limiterNames()); near != "" && system == "" {
+					try = "fullpipe explain " + near
+				} else if near := catalog.Nearest(args[0]); len(near) > 0 {
 					try = "fullpipe explain " + strings.Join(near, " or ")
 				}
-				return &usageError{"NAME", fmt.Sprintf("no parameter is called %q", args[0]), try}
+				return &usageError{"NAME", fmt.Sprintf("no limiter and no parameter is called %q", args[0]), try}
 			}
 			return printParameters(cmd, found)
 		},

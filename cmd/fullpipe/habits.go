@@ -26,7 +26,7 @@ type habitFlags struct {
 
 func (h *habitFlags) add(fl *pflag.FlagSet) {
 	fl.StringVarP(&h.client, "client", "c", "", "as iperf3's -c: another way to name PEER")
-	fl.Uint16VarP(&h.port, "port", "p", 0, "as iperf3's -p: PEER's port")
+	fl.Uint16VarP(&h.port, "port", "p", 0, "as iperf3's -p: PEER's `port`")
 	fl.BoolVarP(&h.reverse, "reverse", "R", false, "as iperf3's -R: --direction down")
 	fl.VarP(&h.buffers, "socket-buffers", "w", "as iperf3's -w: --send-buffer and --receive-buffer; 64K is 65,536 bytes")
 	fl.StringVarP(&h.bitrate, "bitrate", "b", "", "as iperf3's -b: each stream's --write-rate, or of UDP its --rate; 1M "+

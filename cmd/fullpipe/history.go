@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"time"
 
@@ -38,6 +39,9 @@ its order with the next command that reaches it.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+				if filter.Limit < 0 {
+					return &usageError{"--limit", fmt.Sprintf("%d is below zero", filter.Limit), "--limit 50, or 0 for all"}
+				}
 				filter.Path = seriesAsked(args)
 				if since > 0 {
 					filter.Since = time.Now().Add(-since)
@@ -51,7 +55,7 @@ its order with the next command that reaches it.`,
 		},
 		ValidArgsFunction: completeRuns,
 	}
-	cmd.Flags().DurationVar(&since, "since", 0, "only of so long ago, as 720h")
+	cmd.Flags().Var((*period)(&since), "since", "only of so long ago, as 720h")
 	cmd.Flags().IntVar(&filter.Limit, "limit", 50, "the newest so many; 0 is all")
 	addStoreFlag(cmd.PersistentFlags())
 	cmd.AddCommand(newHistoryShow(), newHistoryCompare(), newHistoryChanges(), newHistoryDays(),

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,9 @@ func newHistoryDays() *cobra.Command {
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+				if filter.Limit < 0 {
+					return &usageError{"--limit", fmt.Sprintf("%d is below zero", filter.Limit), "--limit 50, or 0 for all"}
+				}
 				filter.Path = seriesAsked(args)
 				if since > 0 {
 					filter.Since = time.Now().Add(-since)
@@ -38,7 +42,7 @@ func newHistoryDays() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&since, "since", 0, "only of so long ago, as 720h")
+	cmd.Flags().Var((*period)(&since), "since", "only of so long ago, as 720h")
 	cmd.Flags().IntVar(&filter.Limit, "limit", 100, "the newest so many; 0 is all")
 	return cmd
 }

@@ -102,7 +102,7 @@ const iperf3Role = "iperf3-role"
 
 // addCommon are the flags of client and server.
 func (f *iperf3Flags) addCommon(fl *pflag.FlagSet) {
-	fl.Uint16VarP(&f.port, "port", "p", 5201, "the server's port")
+	fl.Uint16VarP(&f.port, "port", "p", 5201, "the server's `port`")
 	fl.StringVarP(&f.format, "format", "f", "", "unit of rates: k m g t for bits, K M G T for bytes")
 	fl.Float64VarP(&f.interval, "interval", "i", 1, "seconds between two reports; 0 for none")
 	fl.StringVarP(&f.pidFile, "pidfile", "I", "", "write the process's number to this file")

@@ -32,7 +32,7 @@ func addHistoryFlags(cmd *cobra.Command, always bool) {
 	} else {
 		fl.Bool("record", false, "keep the result in the history")
 	}
-	fl.StringToString("label", nil, "name=value, kept with the result")
+	fl.StringToString("label", nil, "`name=value`, kept with the result")
 	addStoreFlag(fl)
 }
 

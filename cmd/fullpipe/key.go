@@ -19,7 +19,7 @@ type keyFlags struct{ text, file string }
 
 func (k *keyFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&k.text, "key", "", "the server's key (others on this host can see it in the process list)")
-	fl.StringVar(&k.file, "key-file", "", "a file that holds the server's key")
+	fl.StringVar(&k.file, "key-file", "", "a `file` that holds the server's key")
 }
 
 // longestKey is more than a key and the space around it.

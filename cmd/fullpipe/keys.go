@@ -2,8 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -14,7 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/config"
 	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
-	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 func newKey() *cobra.Command {
@@ -33,7 +34,7 @@ the file again when it has changed. A rotated key holds on until its overlap is 
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&file, "keys", "", "the file of keys by name")
+	cmd.PersistentFlags().StringVar(&file, "keys", "", "the `file` of keys by name")
 	cmd.AddCommand(newKeyNew(&file), newKeyRotate(&file), newKeyShow(&file))
 	return cmd
 }
@@ -45,7 +46,11 @@ func newKeyNew(file *string) *cobra.Command {
 		Short: "print a new key; with --keys also keep it there as NAME",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h.Secret = probe.NewKey().String()
+			key := probe.NewKey()
+			h.Secret = key.String()
+			if _, err := h.Bounds(); err != nil { // the flags have read all others
+				return &usageError{"--from", strings.TrimPrefix(err.Error(), "from: "), "--from 192.0.2.0/24"}
+			}
 			switch {
 			case (len(args) > 0) != (*file != ""):
 				return &usageError{"NAME", "a name and the file that keeps it belong together", "fullpipe key new NAME --keys FILE"}
@@ -61,15 +66,14 @@ func newKeyNew(file *string) *cobra.Command {
 					return err
 				}
 			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), h.Secret)
-			return err
+			return printKey(cmd, args, key)
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&h.MaxTime, "max-time", "", "how long one test of this key may last")
-	fl.StringVar(&h.MaxBytes, "max-bytes", "", "payload that one test may move in each direction")
-	fl.StringVar(&h.MaxRate, "max-rate", "", "rate that one test may take in each direction")
-	fl.StringSliceVar(&h.From, "from", nil, "networks that it may be used from")
+	fl.Var(&written{&h.MaxTime, new(period)}, "max-time", "how long one test of this key may last")
+	fl.Var(&written{&h.MaxBytes, new(units.Size)}, "max-bytes", "payload that one test may move in each direction")
+	fl.Var(&written{&h.MaxRate, new(units.Rate)}, "max-rate", "rate that one test may take in each direction")
+	fl.StringSliceVar(&h.From, "from", nil, "`networks` that it may be used from")
 	return cmd
 }
 
@@ -80,14 +84,14 @@ func newKeyRotate(file *string) *cobra.Command {
 		Short: "give NAME a new key and print it; the old one holds for the overlap",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			key := probe.NewKey().String()
+			key := probe.NewKey()
 			err := changeKeys(cmd, *file, func(k *config.Keys) error {
-				return k.Rotate(args[0], key, time.Now().Add(time.Duration(overlap)).UTC().Round(time.Second))
+				return k.Rotate(args[0], key.String(), time.Now().Add(time.Duration(overlap)).UTC().Round(time.Second))
 			})
-			if err == nil {
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), key)
+			if err != nil {
+				return err
 			}
-			return err
+			return printKey(cmd, args, key)
 		},
 	}
 	cmd.Flags().Var((*period)(&overlap), "overlap", "how long the old key holds beside the new one")
@@ -104,47 +108,35 @@ func newKeyShow(file *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return render.Written(cmd.OutOrStdout(), func(w io.Writer) error {
-				for _, name := range k.Names() {
-					h := k.Key[name]
-					key, err := probe.ParseKey(h.Secret)
-					if err != nil {
-						return fmt.Errorf("key.%s: %w", name, err)
-					}
-					fmt.Fprintf(w, "%-16s %s  %s\n", name, key.ID(), boundsText(h))
+			doc := keysShown{headerOf(cmd, "keys"), []keyShown{}}
+			for _, name := range k.Names() {
+				h := k.Key[name]
+				key, err := probe.ParseKey(h.Secret)
+				if err != nil {
+					return fmt.Errorf("key.%s: %w", name, err)
 				}
-				return nil
-			})
+				bounds, err := h.Bounds()
+				if err != nil {
+					return fmt.Errorf("key.%s: %w", name, err)
+				}
+				one := keyShown{Name: name, ID: key.ID().String(), MaxTimeS: bounds.Time.Seconds(), MaxBytes: int64(bounds.Bytes),
+					MaxBps: float64(bounds.Rate), From: h.From, text: boundsText(h)}
+				if !h.Until.IsZero() {
+					one.Until = &h.Until
+				}
+				doc.Keys = append(doc.Keys, one)
+			}
+			return doc.print(cmd, *file)
 		},
 	}
-}
-
-func boundsText(h *config.Holder) string {
-	var parts []string
-	for _, b := range [][2]string{{"max-time", h.MaxTime}, {"max-bytes", h.MaxBytes}, {"max-rate", h.MaxRate},
-		{"from", strings.Join(h.From, ",")}} {
-		if b[1] != "" {
-			parts = append(parts, b[0]+" "+b[1])
-		}
-	}
-	if !h.Until.IsZero() {
-		parts = append(parts, "until "+h.Until.Format(time.RFC3339))
-	}
-	if len(parts) == 0 {
-		return "no bounds of its own"
-	}
-	return strings.Join(parts, ", ")
 }
 
 // changeKeys writes the file anew, whole or not at all, for its owner alone.
 func changeKeys(cmd *cobra.Command, name string, change func(*config.Keys) error) error {
 	k, err := readKeys(cmd.Context(), name)
-	if os.IsNotExist(err) {
+	missing := errors.Is(err, fs.ErrNotExist)
+	if missing {
 		k, err = &config.Keys{Key: map[string]*config.Holder{}}, nil
-		var made *os.File
-		if made, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err == nil {
-			err = made.Close()
-		}
 	}
 	if err != nil {
 		return err
@@ -158,6 +150,15 @@ func changeKeys(cmd *cobra.Command, name string, change func(*config.Keys) error
 	}
 	if err != nil {
 		return &usageError{"--keys", plain(err), "docs/configuration.md"}
+	}
+	if missing { // for its owner alone
+		made, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		if err := made.Close(); err != nil {
+			return err
+		}
 	}
 	file, err := output.Create(cmd.Context(), name)
 	if err != nil {
@@ -210,7 +211,7 @@ func newKeyring(ctx context.Context, name string, note func(string)) (*keyring, 
 func (r *keyring) load() error {
 	info, err := os.Stat(r.name)
 	if err != nil {
-		return &usageError{"--keys", err.Error(), "fullpipe key new NAME --keys " + r.name}
+		return &usageError{"--keys", plain(err), "fullpipe key new NAME --keys " + r.name}
 	}
 	if info.ModTime().Equal(r.read) && info.Size() == r.size {
 		return nil

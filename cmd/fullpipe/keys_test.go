@@ -29,7 +29,7 @@ func TestServeTellsKeysApart(t *testing.T) {
 		}
 		return key
 	}
-	office := made("new", "office", "--max-time", "1s")
+	office := made("new", "office", "--max-time", "1")
 	elsewhere := made("new", "elsewhere", "--from", "192.0.2.0/24")
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
@@ -37,6 +37,10 @@ func TestServeTellsKeysApart(t *testing.T) {
 	if status, _, errs := run("key", "new", "office", "--keys", file); status != statusUsage ||
 		!strings.Contains(errs, "there is a key called office") {
 		t.Errorf("a second office: %d, %s", status, errs)
+	}
+	if _, out, _ := run("key", "show", "--keys", file, "--json"); strings.Contains(out, office) ||
+		!strings.Contains(out, `"max_time_s": 1`) || !strings.Contains(out, `"schema": "fullpipe/keys/v1"`) {
+		t.Errorf("show --json: %s", out)
 	}
 	if _, out, _ := run("key", "show", "--keys", file); strings.Contains(out, office) ||
 		!strings.Contains(out, "from 192.0.2.0/24") || !strings.Contains(out, "max-time 1s") {

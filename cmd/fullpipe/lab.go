@@ -65,7 +65,11 @@ $FULLPIPE_NEAR_OUTSIDE and $FULLPIPE_FAR_OUTSIDE.`,
 func profileError(err error) error {
 	var fault *link.Error
 	if errors.As(err, &fault) {
-		return &usageError{"PROFILE: " + fault.Argument, fault.Message, fault.Hint}
+		argument := "PROFILE"
+		if fault.Argument != "profile" {
+			argument += ": " + fault.Argument
+		}
+		return &usageError{argument, fault.Message, fault.Hint}
 	}
 	return &usageError{"PROFILE", plain(err), "fullpipe lab list"}
 }

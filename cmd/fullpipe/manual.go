@@ -42,7 +42,6 @@ func writeManual(dir, date, statuses string) error {
 	}
 	root := newRoot(streams{strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}})
 	root.DisableAutoGenTag = true
-	root.InitDefaultCompletionCmd()
 	for _, sub := range []string{"man1", "bash", "zsh", "fish"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -102,7 +103,7 @@ func (p *peerFlags) open(ctx context.Context, text string) (transfer.Peer, error
 		Agent:  "fullpipe (" + version() + ")", Note: p.note, TestID: sessionOf(ctx).testID, Clock: sessionOf(ctx).met})
 	var bad *peer.BadPeer
 	if errors.As(err, &bad) {
-		return nil, &usageError{"PEER", bad.Error(), bad.Try()}
+		return nil, &usageError{"PEER", strings.TrimPrefix(bad.Error(), "peer "), bad.Try()}
 	}
 	return far, err
 }

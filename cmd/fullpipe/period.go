@@ -13,12 +13,17 @@ import (
 type period time.Duration
 
 func (p *period) Set(s string) error {
-	if _, err := strconv.ParseFloat(strings.TrimSpace(s), 64); err == nil {
-		s = strings.TrimSpace(s) + "s"
-	}
-	v, err := units.ParseTime(s)
+	v, err := units.ParseTime(withSeconds(s))
 	*p = period(v)
 	return err
+}
+
+// withSeconds is a time's text with its unit: a bare number's is seconds.
+func withSeconds(s string) string {
+	if _, err := strconv.ParseFloat(strings.TrimSpace(s), 64); err == nil {
+		return strings.TrimSpace(s) + "s"
+	}
+	return s
 }
 
 func (p *period) String() string {

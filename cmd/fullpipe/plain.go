@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os/exec"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,7 +23,15 @@ func plain(err error) string {
 	var number *strconv.NumError
 	var kind *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
+	var path *fs.PathError
+	var program *exec.Error
 	switch {
+	case errors.As(err, &program) && errors.Is(err, exec.ErrNotFound):
+		return strings.Replace(said, program.Error(), program.Name+": "+noProgram, 1)
+	case strings.Contains(said, exec.ErrNotFound.Error()): // as a lab's host told it
+		return strings.Replace(said, exec.ErrNotFound.Error(), noProgram, 1)
+	case errors.As(err, &path) && slices.Contains([]string{"open", "stat", "lstat", "read"}, path.Op):
+		return strings.Replace(said, path.Error(), path.Path+": "+path.Err.Error(), 1)
 	case errors.As(err, &number):
 		return strings.Replace(said, number.Error(), plainNumber(number), 1)
 	case errors.As(err, &kind):
@@ -35,7 +46,10 @@ func plain(err error) string {
 	return said
 }
 
-const cutJSON = "the JSON ends too early"
+const (
+	cutJSON   = "the JSON ends too early"
+	noProgram = "there is no such program in $PATH"
+)
 
 func plainNumber(e *strconv.NumError) string {
 	if errors.Is(e.Err, strconv.ErrRange) {
@@ -93,6 +107,7 @@ func plainFlag(e *pflag.InvalidValueError) string {
 		return e.GetValue() + " is below zero"
 	case kind == "stringToString":
 		return fmt.Sprintf("%q has no = in it", e.GetValue())
+	default:
+		return strings.TrimPrefix(plain(cause), kind+" ") // as in: time "x": not a time
 	}
-	return plain(cause)
 }

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 // goNames are what errors of the standard library leak of themselves.
@@ -54,6 +56,25 @@ func TestErrorsSpeakTheUsersWords(t *testing.T) {
 		{"show", "0 arguments given, 1 needed"},
 		{"history compare 1", "1 arguments given, 2 needed"},
 		{"rfc6349 x --cir fast", "not a number"},
+		{"measur x", "unknown command \"measur\"\n  try: fullpipe measure"},
+		{"lab nothing", "needs a profile"},
+		{"key neww", "unknown command \"neww\"\n  try: fullpipe key new"},
+		{"help measur", "unknown command \"measur\""},
+		{"completion nosh", "unknown command \"nosh\""},
+		{"plan extra --rate 1mbit --rtt 1ms", `"extra" is an argument too many: fullpipe plan takes none`},
+		{"measure x --time 1x", `--time: "1x": not a time`},
+		{"measure foo://x", `PEER: "foo://x": no kind of peer`},
+		{"measure lab:", "PROFILE: no profile is called"},
+		{"why x --for soon", `--for: "soon": not a time`},
+		{"history --limit -1", "--limit: -1 is below zero"},
+		{"explain receiver-windo", "try: fullpipe explain receiver-window"},
+		{"undo tcp_wmen", "try: fullpipe status"},
+		{"show " + filepath.Join(dir, "none"), "fullpipe: " + filepath.Join(dir, "none") + ": no such file"},
+		{"key new a --keys " + filepath.Join(dir, "keys") + " --max-rate 100", "--max-rate: \"100\": 100 bit/s or"},
+		{"key new a --keys " + filepath.Join(dir, "keys") + " --from nowhere", "--from: \"nowhere\" is no network"},
+		{"key show --keys " + filepath.Join(dir, "keys"), "no such file"}, // what failed left none
+		{"measure x --fail-on receiver-window/policer", `"policer" is no subtype of receiver-window`},
+		{"measure x --fail-on bottleneck/policer", "bottleneck, which has no subtypes"},
 	} {
 		var out, errs bytes.Buffer
 		status := run(context.Background(), strings.Fields(c.line), streams{strings.NewReader(""), &out, &errs})
@@ -62,4 +83,23 @@ func TestErrorsSpeakTheUsersWords(t *testing.T) {
 			t.Errorf("%s: %d\n%s", c.line, status, said)
 		}
 	}
+}
+
+// TestHelpSpeaksTheUsersWords looks for Go's names of types, and for defaults that nobody would type, in
+// every command's help.
+func TestHelpSpeaksTheUsersWords(t *testing.T) {
+	leaks := regexp.MustCompile(`stringToString|stringArray|uint|-\S+ (?:strings|ints|duration)\b|` +
+		`default \[\]|0m0s|9\.31|97\.7`)
+	var look func(cmd *cobra.Command)
+	look = func(cmd *cobra.Command) {
+		for _, line := range strings.Split(cmd.UsageString(), "\n") {
+			if found := leaks.FindString(line); found != "" {
+				t.Errorf("%s: %q in %s", cmd.CommandPath(), found, line)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			look(sub)
+		}
+	}
+	look(newRoot(streams{strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}}))
 }

@@ -97,7 +97,7 @@ also answers what a given window does.`,
 		"file, or - for standard input")
 	flags.StringVar(&f.from, "from", "", "take rate and round trip from what iperf, iperf3, a speed test or mtr "+
 		"printed: a file, or -")
-	flags.StringArrayVar(&f.tunes, "tune", nil, "take the path from a file that tune --json wrote (may be repeated)")
+	flags.StringArrayVar(&f.tunes, "tune", nil, "take the path from a `file` that tune --json wrote (may be repeated)")
 	flags.StringVar(&f.app, "app", "", "what this program's own window or block allows, and which setting raises it: "+
 		strings.Join(catalog.ProgramNames(), ", "))
 	flags.StringVar(&f.vpn, "vpn", "", "tunnels around the packets, the outermost first: "+
@@ -107,9 +107,9 @@ also answers what a given window does.`,
 	flags.IntVar(&f.connections, "connections", 1, "bulk connections at one time")
 	flags.Var(&f.memory, "memory", "the host's main memory: bounds the buffers of all connections")
 	flags.Var(&f.window, "window", "what does a window of this size tolerate at --rate, or allow at --rtt")
-	flags.StringArrayVar(&f.also, "also", nil, "another path that the same settings have to serve: RATE,RTT[,JITTER] "+
+	flags.StringArrayVar(&f.also, "also", nil, "another `path` that the same settings have to serve: RATE,RTT[,JITTER] "+
 		"(may be repeated)")
-	flags.StringArrayVar(&f.paths, "path", nil, "a path to serve: RATE,RTT[,JITTER], a lab's words (wan-40ms or "+
+	flags.StringArrayVar(&f.paths, "path", nil, "a `path` to serve: RATE,RTT[,JITTER], a lab's words (wan-40ms or "+
 		"rate=100mbit,rtt=40ms), or a file of tune --json (may be repeated)")
 	flags.StringVar(&f.role, "role", "both", "sender, receiver or both")
 	flags.StringVar(&f.target, "target", "", "system to set: "+strings.Join(plan.Targets(), ", ")+

@@ -81,8 +81,8 @@ The test fills the path for minutes: it is no test for a line that others depend
 	fl.VarP((*period)(&f.time), "time", "t", "length of each TCP run; the RFC asks for 30s (default 10s)")
 	fl.Var((*period)(&f.budget), "budget", "time for the whole test: runs become shorter and fewer (default: about 5 "+
 		"minutes for both directions)")
-	fl.IntSliceVar(&f.frames, "frames", nil, "also search the largest rate of these Ethernet frame sizes; without a "+
-		"value those of RFC 2544")
+	fl.IntSliceVar(&f.frames, "frames", nil, "also search the largest rate of Ethernet frames of these `sizes`; without "+
+		"a value those of RFC 2544")
 	fl.Lookup("frames").NoOptDefVal = sizes(rfc6349.FrameSizes())
 	fl.Var((*period)(&f.frameTime), "frame-time", "length of each trial with --frames; RFC 2544 asks for 60s (default 1s)")
 	fl.Var(&f.frameLoss, "frame-loss", "loss that a trial with --frames may have; RFC 2544 allows none")

@@ -61,20 +61,28 @@ PEER is one of
 		newWatch(), newWhy(), newHistory(), newUI(), newRecheck())
 	root.PersistentFlags().BoolP("quiet", "q", false, "no notes and no progress on standard error, only errors")
 	root.AddCommand(newIperf3(), newKey())
+	refuseStrays(root)
 	completions(root)
 	configured(root)
-	hideZeros(root)
+	plainDefaults(root)
 	return root
 }
 
-// hideZeros keeps "default 0 B" out of the help: a quantity that was not given is unset.
-func hideZeros(cmd *cobra.Command) {
+// plainDefaults has the help tell defaults as they would be given: 100kB instead of 97.7 KiB,
+// and nothing of a quantity or a list that is unset.
+func plainDefaults(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.DefValue == units.Size(0).String() || f.DefValue == units.Rate(0).String() {
+		size, is := f.Value.(*units.Size)
+		switch {
+		case f.DefValue == units.Size(0).String() || f.DefValue == units.Rate(0).String() || f.DefValue == "[]":
 			f.DefValue = ""
+		case is && *size%1e9 == 0 && *size%(1<<30) != 0:
+			f.DefValue = fmt.Sprintf("%dGB", *size/1e9)
+		case is && *size%1e3 == 0 && *size%(1<<10) != 0:
+			f.DefValue = fmt.Sprintf("%dkB", *size/1e3)
 		}
 	})
 	for _, sub := range cmd.Commands() {
-		hideZeros(sub)
+		plainDefaults(sub)
 	}
 }

@@ -58,10 +58,11 @@ clients are answered at /ndt/v7. Anybody who reaches that port may test, unless
 		},
 	}
 	o.key.add(cmd.Flags())
-	cmd.Flags().Lookup("key-file").Usage = "a file that holds the server's key; it is made, for its owner alone to " +
+	cmd.Flags().Lookup("key-file").Usage = "a `file` that holds the server's key; it is made, for its owner alone to " +
 		"read, where it is missing"
-	cmd.Flags().StringVar(&o.keys, "keys", "", "a file of keys by name, each with its own bounds (fullpipe key writes it)")
-	cmd.Flags().StringVar(&o.listen, "listen", server.DefaultAddress, "ADDR:PORT to listen on; port 0 chooses one")
+	cmd.Flags().StringVar(&o.keys, "keys", "", "a `file` of keys by name, each with its own bounds (fullpipe key "+
+		"writes it)")
+	cmd.Flags().StringVar(&o.listen, "listen", server.DefaultAddress, "`ADDR:PORT` to listen on; port 0 chooses one")
 	cmd.Flags().BoolVar(&o.iperf3, "iperf3", false, "also admit iperf3 clients, who need no key")
 	cmd.Flags().BoolVar(&o.exclusive, "exclusive", false, "one client measures at a time; others wait their turn and are "+
 		"told their place, iperf3's are told that it is busy")

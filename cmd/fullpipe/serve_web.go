@@ -36,7 +36,7 @@ func (f *webFlags) add(fl *pflag.FlagSet) {
 	f.tests, f.bytes = 16, 100<<30
 	fl.StringVar(&f.address, "web", "", "also serve a speed test for browsers, and ndt7, at this `ADDR:PORT`")
 	fl.StringVar(&f.cert, "web-cert", "", "over TLS: the certificate, as a PEM `FILE`")
-	fl.StringVar(&f.listenFlags.key, "web-key", "", "and its key")
+	fl.StringVar(&f.listenFlags.key, "web-key", "", "over TLS: the certificate's private key, as a PEM `FILE`")
 	fl.StringVar(&f.token, "web-token-file", "", "only who brings the token in this `FILE` may test "+
 		"(/test?access_token=TOKEN)")
 	fl.StringSliceVar(&f.origins, "web-origin", nil, "`HOST` whose pages may test here too, as in speed.example.net")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -70,6 +69,7 @@ func finish(ctx context.Context, cmd *cobra.Command, args []string, err error, s
 	if errors.As(err, &own) {
 		return int(own)
 	}
+	err = argumentError(cmd, err)
 	failure, status := describe(ctx, err)
 	if cmd.Name() == iperf3Name {
 		return failAsIperf3(err, failure, wantsJSON(cmd) || asksJSON(args), std)
@@ -84,10 +84,6 @@ func finish(ctx context.Context, cmd *cobra.Command, args []string, err error, s
 	return status
 }
 
-// wrongCount is how cobra refuses a number of arguments.
-var wrongCount = regexp.MustCompile(`^(?:accepts|requires) ((?:at \w+ |between \d+ and )?\d+) arg\(s\), ` +
-	`(?:only )?received (\d+)$`)
-
 // describe turns an error into what its user reads and the status.
 func describe(ctx context.Context, err error) (record.Failure, int) {
 	failure, status := record.Failure{Code: codeOf(err), Message: message(err)}, statusFailed
@@ -98,12 +94,6 @@ func describe(ctx context.Context, err error) (record.Failure, int) {
 	case errors.As(err, &usage):
 		failure, status = record.Failure{Code: "usage", Argument: usage.argument, Message: usage.message, Try: usage.try},
 			statusUsage
-	case strings.HasPrefix(err.Error(), "unknown command"):
-		failure.Code, failure.Try, status = "usage", "fullpipe --help", statusUsage
-	case wrongCount.MatchString(err.Error()):
-		m := wrongCount.FindStringSubmatch(err.Error())
-		failure, status = record.Failure{Code: "usage", Message: fmt.Sprintf("%s arguments given, %s needed", m[2], m[1]),
-			Try: "the same with --help"}, statusUsage
 	case ctx.Err() != nil:
 		failure, status = record.Failure{Code: "interrupted", Message: "interrupted"}, statusInterrupted
 	}

@@ -75,7 +75,7 @@ ends before, they are marked as predicted.`,
 	fl.IntVar(&f.repeats, "repeats", 10, "the most runs of one cell")
 	fl.Var((*period)(&f.budget), "budget", "time for all runs together, those before --resume too; no bound if not given")
 	fl.VarP((*period)(&f.time), "time", "t", "how long each run lasts")
-	fl.Uint64Var(&f.seed, "seed", 1, "of the random order")
+	fl.Uint64Var(&f.seed, "seed", 1, "`number` of the random order, to have the same one again")
 	fl.StringVar(&f.resume, "resume", "", "keep what is measured in this file, and go on where it was left")
 	fl.StringVar(&f.html, "html", "",
 		"also write a page with the heat map and curves to this `file`; - is standard output")

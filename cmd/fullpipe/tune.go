@@ -86,7 +86,7 @@ The exit status is 3 where something limits and nothing that was tried helps.`,
 		"queue that keeps 95 % of the rate) or fair (what gains more than it takes from another flow beside it)")
 	fl.StringVar(&f.html, "html", "", "also write the receipt to this `file` (- is standard output): path, limiter, "+
 		"trials, proof and settings on one page")
-	fl.Uint64Var(&f.seed, "seed", 1, "of the order of the trials")
+	fl.Uint64Var(&f.seed, "seed", 1, "`number` of the order of the trials, to have the same one again")
 	fl.StringVar(&f.target, "target", "", "system whose settings to print for this host (default: this one)")
 	fl.StringVar(&f.farTarget, "far-target", "", "system whose settings to print for the far host (default: what it "+
 		"says it is)")

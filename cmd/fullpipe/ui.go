@@ -49,7 +49,7 @@ host for anything.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen.address, "listen", "127.0.0.1:0", "ADDR:PORT; port 0 is any that is free")
 	flags.StringVar(&f.listen.cert, "listen-cert", "", "over TLS: the certificate, as a PEM `FILE`")
-	flags.StringVar(&f.listen.key, "listen-key", "", "and its key")
+	flags.StringVar(&f.listen.key, "listen-key", "", "over TLS: the certificate's private key, as a PEM `FILE`")
 	flags.StringVar(&f.listen.token, "listen-token-file", "", "who brings the bearer token in this `FILE` may look")
 	flags.StringVar(&f.listen.operator, "listen-operator-token-file", "", "who brings the one in this `FILE` may label "+
 		"results and test paths too")

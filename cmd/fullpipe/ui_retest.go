@@ -75,7 +75,7 @@ func (r *retester) command(p store.Series) ([]string, error) {
 		}
 		measure := newMeasure()
 		measure.SetContext(r.cmd.Context())
-		hideZeros(measure) // as its command line has it: the key depends on what a flag's default is said to be
+		plainDefaults(measure) // as its command line has it: the key depends on what a flag's default is said to be
 		if args, err := applyConfig(measure, file, mayDefault["measure"], []string{name}); err == nil &&
 			seriesOf(measure, hostID, args[0]).Key() == p.Path {
 			return r.arguments("measure", name), nil

@@ -72,10 +72,11 @@ It needs Linux; elsewhere it says that it is not supported.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.DurationVar(&f.every, "every", 2*time.Second, "a period")
-	flags.DurationVar(&f.length, "for", 0, "watch so long, then report")
-	flags.StringSliceVar(&f.hosts, "host", nil, "far ends: an address or a prefix (several)")
-	flags.StringSliceVar(&f.ports, "port", nil, "at either end (several)")
+	f.every = 2 * time.Second
+	flags.Var((*period)(&f.every), "every", "a period")
+	flags.Var((*period)(&f.length), "for", "watch so long, then report")
+	flags.StringSliceVar(&f.hosts, "host", nil, "far ends: `addresses` or prefixes, separated by commas")
+	flags.StringSliceVar(&f.ports, "port", nil, "`ports` at either end, separated by commas")
 	flags.StringVar(&f.program, "program", "", "of this program")
 	flags.StringVar(&f.unit, "unit", "", "of this unit of systemd")
 	flags.StringVar(&f.container, "container", "", "of this container, by its id")
@@ -92,7 +93,7 @@ It needs Linux; elsewhere it says that it is not supported.`,
 		"environment (FULLPIPE_CHANGE …); it has 30 s")
 	flags.BoolVar(&f.onChangeShell, "on-change-shell", false, "let a shell read --on-change")
 	flags.Bool("record", false, "keep what groups of connections did by the minute in the history: networks, no addresses")
-	flags.StringToString("label", nil, "name=value, kept with --record")
+	flags.StringToString("label", nil, "`name=value`, kept with --record")
 	addStoreFlag(flags)
 	return cmd
 }
@@ -149,6 +150,9 @@ func (f *watchFlags) run(cmd *cobra.Command) error {
 	m, err := f.match()
 	if err != nil {
 		return err
+	}
+	if f.length > 0 && !cmd.Flags().Changed("every") {
+		f.every = min(f.every, f.length)
 	}
 	if err := f.check(); err != nil {
 		return err

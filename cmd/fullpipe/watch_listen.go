@@ -56,7 +56,7 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func registerScrapes(f *listenFlags, flags *pflag.FlagSet) {
 	flags.StringVar(&f.address, "listen", "", "print nothing, serve metrics to Prometheus (OpenMetrics) at this ADDR:PORT")
 	flags.StringVar(&f.cert, "listen-cert", "", "serve them over TLS: the certificate, as a PEM `FILE`")
-	flags.StringVar(&f.key, "listen-key", "", "and its key")
+	flags.StringVar(&f.key, "listen-key", "", "over TLS: the certificate's private key, as a PEM `FILE`")
 	flags.StringVar(&f.token, "listen-token-file", "", "serve them only to who brings the bearer token in this `FILE`")
 }
 

@@ -70,7 +70,7 @@ systemd or a container.`,
 			return watchFor(cmd, args[0], cfg, length, watch.Run)
 		},
 	}
-	cmd.Flags().DurationVar(&length, "for", length, "how long to look")
+	cmd.Flags().Var((*period)(&length), "for", "how long to look")
 	registerEverywhere(&everywhere, cmd.Flags())
 	return cmd
 }

@@ -16,9 +16,14 @@ func PastOf(before []float64) (u Past, ok bool) {
 	if len(before) < fewest {
 		return u, false
 	}
-	known := before[max(len(before)-Before, 0):]
+	u = pastOf(before[max(len(before)-Before, 0):])
+	return u, u.Level > 0
+}
+
+// pastOf results that stand for what was.
+func pastOf(known []float64) Past {
 	level := median(known)
-	return Past{level, max(Least*level, Spread*scatter(known))}, level > 0
+	return Past{level, max(Least*level, Spread*scatter(known))}
 }
 
 // Beyond is -1 for a value that is lower than usual, 1 for one that is higher, else 0.

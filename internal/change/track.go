@@ -57,7 +57,7 @@ type Event string
 // The closed list.
 const (
 	Dipped  Event = "dip"     // re-tests show another level, one that is rare on the path
-	Changed Event = "changed" // another level held at two visits
+	Changed Event = "changed" // another level held at visits that are Apart
 	Back    Event = "back"    // a dip that was told is over
 )
 
@@ -167,8 +167,7 @@ func (t *Track) odd(v float64) bool {
 	if len(known) < fewBefore {
 		return false
 	}
-	level := median(known)
-	return math.Abs(v-level) > max(Least*level, Spread*scatter(known))
+	return pastOf(known).Beyond(v) != 0
 }
 
 // scatter is 1.4826 times the median absolute deviation: of normal noise its standard

@@ -84,7 +84,12 @@ func (s fileStore) read(name string) (*string, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := os.Open(place)
+	return readText(place)
+}
+
+// readText is a whole file; nil where there is none.
+func readText(name string) (*string, error) {
+	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -74,12 +74,20 @@ func readSysctls(s *audit.Snapshot) error {
 
 // readConfigured reads the files of sysctl.d(5) in the order in which they are loaded:
 // by name, of equal names the one in /etc, then /run, then /usr/lib; then sysctl.conf.
-func readConfigured(s *audit.Snapshot) error {
+func readConfigured(s *audit.Snapshot) (err error) {
+	s.Configured, err = configured("/etc/sysctl.conf", "/usr/lib/sysctl.d", "/usr/local/lib/sysctl.d", "/run/sysctl.d",
+		"/etc/sysctl.d")
+	return err
+}
+
+// configured are the lines about networks in the files of dirs, of which a later one's goes before
+// an earlier one's of the same name, and in the file that is read last.
+func configured(last string, dirs ...string) (all []audit.Configured, err error) {
 	byName := map[string]string{}
-	for _, dir := range []string{"/usr/lib/sysctl.d", "/usr/local/lib/sysctl.d", "/run/sysctl.d", "/etc/sysctl.d"} {
+	for _, dir := range dirs {
 		files, err := filepath.Glob(dir + "/*.conf")
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, file := range files {
 			byName[filepath.Base(file)] = file
@@ -94,10 +102,13 @@ func readConfigured(s *audit.Snapshot) error {
 	for _, name := range names {
 		files = append(files, byName[name])
 	}
-	for _, file := range append(files, "/etc/sysctl.conf") {
-		text, err := fileStore{}.read(file)
+	for _, file := range append(files, last) {
+		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+			continue // a link to /dev/null switches a file off
+		}
+		text, err := readText(file)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if text == nil {
 			continue
@@ -106,11 +117,11 @@ func readConfigured(s *audit.Snapshot) error {
 			name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "-"), "=")
 			name = strings.ReplaceAll(strings.TrimSpace(name), "/", ".")
 			if ok && strings.HasPrefix(name, "net.") && !strings.ContainsAny(name, "#; ") {
-				s.Configured = append(s.Configured, audit.Configured{File: file, Name: name, Value: strings.TrimSpace(value)})
+				all = append(all, audit.Configured{File: file, Name: name, Value: strings.TrimSpace(value)})
 			}
 		}
 	}
-	return nil
+	return all, nil
 }
 
 func readMemory(s *audit.Snapshot) error {

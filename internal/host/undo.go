@@ -211,6 +211,14 @@ func (c Config) forget(names []string) error {
 	return j.save()
 }
 
+// notOurs says that a name is none of those that were changed.
+type notOurs struct{ name string }
+
+func (e *notOurs) Error() string { return e.name + " was not changed by fullpipe" }
+
+// Try says where the names are.
+func (e *notOurs) Try() string { return "fullpipe status lists what was" }
+
 // known gives the journal's names for what was named, whole or by the end after a dot or a
 // separator of registry keys, and refuses what it does not have or has twice.
 func known(j *journal, names []string) (full []string, err error) {
@@ -228,7 +236,7 @@ func known(j *journal, names []string) (full []string, err error) {
 		slices.Sort(found)
 		switch found = slices.Compact(found); len(found) {
 		case 0:
-			return nil, fmt.Errorf("%s was not changed by fullpipe", name)
+			return nil, &notOurs{name}
 		case 1:
 			full = append(full, found[0])
 		default:

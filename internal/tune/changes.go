@@ -120,9 +120,10 @@ func (d *Direction) shaper(far netip.Addr, bps float64) ([]host.Change, error) {
 func (d *Direction) marks(now *audit.Snapshot) []host.Change {
 	v := d.Before.Verdict
 	elsewhere := d.Chosen == nil || d.Direction == transfer.Down && d.Chosen.Window == 0 // nothing of it is this host's
-	// A queue that drops what it cannot mark looks like a policer.
-	policed := v.Subtype != "" && v.Confidence != verdict.Low
-	if v.Limiter != verdict.Congestion || policed || !elsewhere || now.Values[ecnSetting] == "1" {
+	// Neither a policer's losses nor segments that overtook each other go away by marks; a queue that drops
+	// what it cannot mark looks like a policer, with low confidence.
+	unmarked := v.Subtype != "" && v.Confidence != verdict.Low
+	if v.Limiter != verdict.Congestion || unmarked || !elsewhere || now.Values[ecnSetting] == "1" {
 		return nil
 	}
 	return []host.Change{host.Set(host.Sysctl, ecnSetting, "1")}

@@ -145,13 +145,14 @@ func (s Size) Exact() string {
 	return digits + " bytes"
 }
 
-// Time prints three significant digits in the fitting unit: "40.1 ms", "2.5 s".
+// Time prints three significant digits in the fitting unit: "40.1 ms", "2.5 s", "1m40s",
+// "2h18m".
 func Time(d time.Duration) string {
 	switch {
 	case d >= time.Hour:
-		return d.Round(time.Minute).String()
+		return noZeros.Replace(d.Round(time.Minute).String())
 	case d >= 100*time.Second:
-		return d.Round(time.Second).String()
+		return noZeros.Replace(d.Round(time.Second).String())
 	}
 	return scaled(float64(d), 1000, "ns", "µs", "ms", "s")
 }
@@ -167,6 +168,9 @@ func (r *Rate) Type() string { return "rate" }
 
 // Type names the value in a command's help.
 func (s *Size) Type() string { return "size" }
+
+// noZeros takes the units of which there are none from the end of a time.
+var noZeros = strings.NewReplacer("h0m0s", "h", "m0s", "m")
 
 func scaled(v, step float64, names ...string) string {
 	i := 0

@@ -61,6 +61,19 @@ func Names() []Name {
 		LocalQueue, AckPath, SlowStart, NagleDelayedAck, MTUBlackHole, Pacing, CPU, Sender, Unknown, Mixed}
 }
 
+// Subtypes are those that a limiter may have.
+func Subtypes(limiter Name) []string {
+	switch limiter {
+	case ReceiverWindow:
+		return []string{Unscaled, FactorZero, Stuck, AutotuneGrowing, Fixed}
+	case Congestion:
+		return []string{Policer, Reordering}
+	case Application:
+		return []string{RequestResponse, ProgramWindow}
+	}
+	return nil
+}
+
 // Confidence in a verdict.
 type Confidence string
 

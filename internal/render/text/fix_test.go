@@ -11,14 +11,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// subtypes are all that a verdict may have.
-var subtypes = []string{"", verdict.Unscaled, verdict.FactorZero, verdict.Stuck, verdict.Fixed,
-	verdict.AutotuneGrowing, verdict.Policer, verdict.Reordering, verdict.RequestResponse, verdict.ProgramWindow}
-
 // Whatever the verdict, what to do about it can be said.
 func TestEveryFixHasASentence(t *testing.T) {
 	for _, name := range verdict.Names() {
-		for _, subtype := range subtypes {
+		for _, subtype := range append(verdict.Subtypes(name), "") {
 			fixes := report.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: verdict.Names()},
 				report.FixFacts{GoodputBps: 1e6})
 			if len(fixes) == 0 {
@@ -70,7 +66,7 @@ func TestEveryCommandSaysWhatToDo(t *testing.T) {
 	}
 	oneLine := func(s string) string { return strings.Join(strings.Fields(s), " ") }
 	for _, name := range verdict.Names() {
-		for _, subtype := range subtypes {
+		for _, subtype := range append(verdict.Subtypes(name), "") {
 			for _, confidence := range []verdict.Confidence{verdict.High, verdict.Low} {
 				v := verdict.Verdict{Limiter: name, Subtype: subtype, Confidence: confidence}
 				if confidence == verdict.Low {

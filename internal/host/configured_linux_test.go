@@ -1,0 +1,46 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/audit"
+)
+
+// What is configured is read from all of sysctl.d(5), the nearer file in place of the farther one.
+func TestConfiguredSysctls(t *testing.T) {
+	root := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("lib/10-a.conf", "net.core.rmem_max = 1\n")
+	near := write("etc/10-a.conf", "# net.core.wmem_max = 3\n-net/core/rmem_max=2\nkernel.pid_max = 4194304\n")
+	lib := write("lib/20-b.conf", "net.ipv4.tcp_sack = 1\n")
+	write("lib/30-off.conf", "net.ipv4.tcp_sack = 0\n")
+	if err := os.Symlink("/dev/null", filepath.Join(root, "etc/30-off.conf")); err != nil {
+		t.Fatal(err)
+	}
+	last := write("sysctl.conf", "net.ipv4.tcp_ecn = 1")
+	got, err := configured(last, filepath.Join(root, "lib"), filepath.Join(root, "none"), filepath.Join(root, "etc"))
+	want := []audit.Configured{{File: near, Name: "net.core.rmem_max", Value: "2"},
+		{File: lib, Name: "net.ipv4.tcp_sack", Value: "1"}, {File: last, Name: "net.ipv4.tcp_ecn", Value: "1"}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// Whatever this host's files hold, they can be read.
+func TestThisHostsConfigurationIsRead(t *testing.T) {
+	if err := readConfigured(&audit.Snapshot{}); err != nil {
+		t.Error(err)
+	}
+}
