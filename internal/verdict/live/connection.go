@@ -25,6 +25,7 @@ type connection struct {
 	bufferEmpty float64 // the share of all time in which its writer waited with nothing unsent
 	running     float64 // the same in which its writer waited for nothing
 	runDelay    float64 // the same in which its writer had no core, and nothing was unsent
+	windowFull  float64 // the same in which the peer's window held it back
 	unsent      float64 // the same in which data waited though there was room in every window
 }
 
@@ -56,17 +57,18 @@ func newConnection(r *transfer.Result, i int, minRTT time.Duration) *connection 
 		return c
 	}
 	c.rounds = cut(before, samples, max(threshold.RoundTrips*minRTT, threshold.ShortestRound), c.mss)
-	var dry, ran, starved, unsent, total time.Duration
+	var dry, ran, starved, held, unsent, total time.Duration
 	for i := range c.rounds {
 		r := &c.rounds[i]
 		r.bps = (c.deliveredBy(r.end.At) - c.deliveredBy(r.start.At)) * 8 / r.length.Seconds()
 		dry += c.bufferEmptyTime(r)
 		ran += max(c.ran(r), 0)
 		starved += c.ranWhile(r, c.allSent, runDelayClock)
+		held += c.windowLimited(r)
 		unsent += scale(r.length, c.unsentShare(r))
 		total += r.length
 	}
-	c.runDelay = ratio(starved, total)
+	c.runDelay, c.windowFull = ratio(starved, total), ratio(held, total)
 	c.bufferEmpty, c.running, c.unsent = ratio(dry, total), ratio(ran, total), ratio(unsent, total)
 	c.startedAt, c.answered = c.slowStartEnd(minRTT), c.isAnswered(minRTT)
 	if c.receiver != nil {

@@ -82,7 +82,7 @@ func TestWindowOfWhatThePathHolds(t *testing.T) {
 	} {
 		r := steady(20e6, 204*ms, func(i int, s, r *transfer.Sample) {
 			s.SendWnd, r.ReceiveWnd, s.Cwnd = s.InFlight, s.InFlight, 3*s.InFlight
-			s.ReceiveLimited, s.MinRTT = s.At, 200*ms
+			s.ReceiveLimited, s.MinRTT, s.PacingBps = s.At, 200*ms, 20e6
 		})
 		r.Near.Streams[0].Congestion = c.congestion
 		for len(r.Near.Streams) < c.streams {

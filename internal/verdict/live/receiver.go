@@ -108,6 +108,16 @@ func (a *analysis) receiverWindow(c *connection, r *round) time.Duration {
 	if c.unread(r) || a.mayBeLink(c, r) || !a.limiting(c.window(r), r.bps) {
 		return 0
 	}
+	return a.heldByWindow(c, r)
+}
+
+// heldByWindow is the time in which the peer's window held data back. A sender that paces (BBR) to the
+// rate that a window gave fills it at times only: the window holds back the rest too.
+func (a *analysis) heldByWindow(c *connection, r *round) time.Duration {
+	if c.paced() && c.windowFull >= threshold.PacedWindow && r.start.At >= c.startedAt &&
+		a.path.allows(c.window(r)) <= threshold.WindowLimits*r.bps {
+		return r.length
+	}
 	return c.windowLimited(r)
 }
 

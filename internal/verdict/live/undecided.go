@@ -1,9 +1,9 @@
 package live
 
 import (
-	"strings"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
@@ -55,10 +55,11 @@ func (a *analysis) justHolds(window int64, bps float64) bool {
 }
 
 // noGap says that data arrives without a break, so that a larger window finds hardly a gap
-// to fill. A sender that paces (BBR) makes it look so at any rate.
+// to fill. A sender that paces to the rate that comes (BBR) makes it look so at any rate.
 func (a *analysis) noGap() bool {
 	c := a.connections[0]
-	paces := strings.HasPrefix(c.sender.Congestion, "bbr") || c.spec.PacingBps > 0
+	pacing := mean(c.samples, func(s *transfer.Sample) float64 { return s.PacingBps })
+	paces := (c.paced() || c.spec.PacingBps > 0) && pacing < threshold.PacedFaster*a.path.mean/float64(len(a.connections))
 	return a.path.evenness >= threshold.FlatRate && !a.path.byRates && !paces
 }
 
@@ -70,7 +71,7 @@ func (a *analysis) windowHolds(c *connection, r *round) time.Duration {
 	if c.unread(r) || !a.justHolds(c.window(r), r.bps) {
 		return 0
 	}
-	return c.windowLimited(r)
+	return a.heldByWindow(c, r)
 }
 
 // sendBufferHolds is the same of the sender's buffer.

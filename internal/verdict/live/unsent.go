@@ -43,6 +43,8 @@ func (a *analysis) localQueue(c *connection, r *round) time.Duration {
 // fills the congestion window once.
 func (a *analysis) localQueueShare(c *connection, r *round) float64 {
 	switch {
+	case c.bufferEmpty >= threshold.BufferEmpty: // all that the buffer takes is sent, again and again
+		return 0
 	case c.unsent >= threshold.UnsentOften && a.path.resent <= threshold.Losing && r.start.At >= c.startedAt:
 		return 1
 	case c.paced() && c.unsent < threshold.UnsentOften: // its usual probing

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
@@ -23,5 +24,33 @@ func TestGatheredSegmentsWaitInNoQueue(t *testing.T) {
 		if got := c.waits(&s, threshold.OpenWindow); got != v.waits {
 			t.Errorf("%d in flight, %d unsent: waits is %v", v.inFlight, v.notSent, got)
 		}
+	}
+}
+
+// BBR that a small send buffer keeps in its startup paces far above the rate, so that what was just
+// written waits a moment; the buffer runs empty all the same, as no host's queue lets it.
+func TestABufferThatRunsEmptyIsNoLocalQueue(t *testing.T) {
+	r := steady(20e6, 90*ms, func(i int, s, r *transfer.Sample) {
+		s.MinRTT, s.Cwnd, s.PacingBps = 60*ms, 2*s.InFlight, 60e6
+		s.NotSent, s.Queued = 0, s.InFlight
+		if i%3 == 0 {
+			s.NotSent, s.Queued = 40000, s.InFlight+40000
+		}
+	})
+	r.Near.Streams[0].Congestion = "bbr"
+	if v := Judge(r); v.Limiter != verdict.Bottleneck {
+		t.Errorf("%s, %v: %v", v.Limiter, v.Shares, v.Evidence)
+	}
+}
+
+// BBR paces to the rate that a window gave and fills that at times only: it is the window's all the same.
+func TestAWindowHoldsBackAPacedSender(t *testing.T) {
+	r := steady(20e6, 90*ms, func(i int, s, r *transfer.Sample) {
+		s.MinRTT, s.Cwnd, s.PacingBps = 88*ms, 2*s.InFlight, 26e6
+		s.SendWnd, r.ReceiveWnd, s.ReceiveLimited = s.InFlight, s.InFlight, s.At/3
+	})
+	r.Near.Streams[0].Congestion = "bbr"
+	if v := Judge(r); v.Limiter != verdict.ReceiverWindow {
+		t.Errorf("%s, %v: %v", v.Limiter, v.Shares, v.Evidence)
 	}
 }

@@ -54,6 +54,9 @@ const (
 	// BufferEmpty is the share of time without anything unsent from which the send buffer
 	// holds back the rest of the time too.
 	BufferEmpty = 0.2 // ratio | attribution bank, small send buffer; RFC 7661, 4.4: an unused cwnd does not grow
+	// PacedWindow is the share of time with a full receive window from which it holds back a sender that
+	// paces the rest of the time too.
+	PacedWindow = 0.2 // ratio | lab, BBR: 0.3 to 0.5 with windows of half a BDP and more, 0.02 where they do not limit
 	// AlsoFull is the share of time from which a full window that does not limit is told.
 	AlsoFull = 0.25 // ratio | attribution bank, full link with full window as well
 	// Unread is the share of the window, what is unread included, from which unread data
