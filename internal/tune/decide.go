@@ -18,7 +18,7 @@ const lastShare = 0.8
 // shown to help: with what is left of the budget and, where nobody stated one, as much again.
 func (l *loop) decide(ctx context.Context) error {
 	for _, more := range []func() bool{func() bool { return true }, l.extendSearch} {
-		if l.searched == nil || l.winner != (Setup{}) || l.answer.Verdict != search.Inconclusive || !more() {
+		if l.searched == nil || l.winner != (Setup{}) || l.answer.Verdict != search.Inconclusive || l.full() || !more() {
 			return nil
 		}
 		l.searched.More(l.left(lastShare))

@@ -43,6 +43,7 @@ type loop struct {
 	winner     Setup       // of the contests; zero: none was shown to help
 	pairNoise  stats.Noise // of one pair in the last contest
 	shown      bool        // the proof showed a gain, with search.ContestError
+	vain       bool        // a contest beside what there is was decided: nothing in it helps
 	fileBytes  int64       // bytes that a proof of --apply transfers; 0: for a time
 }
 

@@ -164,6 +164,7 @@ func (l *loop) conclude(failed bool) {
 	out := &l.out
 	out.Interrupted = out.Interrupted || failed
 	automatic := l.of(func(t *Trial) bool { return t.Automatic && t.Remedy == "" })
+	l.carries()
 	out.Before = l.measured(automatic)
 	if len(automatic) == 0 {
 		return
@@ -171,6 +172,9 @@ func (l *loop) conclude(failed bool) {
 	out.Verdict, out.Shown, out.Clipped = l.answer.Verdict, l.answer.Shown, l.answer.Clipped
 	if out.Verdict == "" {
 		out.Verdict = search.Inconclusive
+	}
+	if !failed && out.Verdict == search.Inconclusive && (l.full() || l.inVain()) {
+		out.Verdict = search.NoChange
 	}
 	if failed && !out.Shown {
 		out.Verdict, out.Shown = search.Inconclusive, false
@@ -221,7 +225,7 @@ func (l *loop) change(target Setup) {
 			"%.2f, so nothing is recommended", target, out.Gain.Mid, o.Factor.Mid)
 		return
 	}
-	l.warn("the proof of %s showed no gain (× %.2f to × %.2f), so nothing is recommended", target, out.Gain.Low,
+	l.warn("the proof of %s did not show a gain (× %.2f to × %.2f), so nothing is recommended", target, out.Gain.Low,
 		out.Gain.High)
 }
 
@@ -312,6 +316,11 @@ func (l *loop) reason() string {
 		return "the smallest window that is shown to reach 98 % of the best"
 	case out.Chosen != nil:
 		return "shown to be better than what there is; a somewhat smaller window might do as well"
+	case out.Verdict == search.NoChange && l.answer.Verdict != search.NoChange && l.full():
+		return fmt.Sprintf("automatic sizing reaches %.0f %% of the most that the path carried in any run: nothing to change",
+			100*min(1, out.Before.Interval.Mid/out.Path.CapacityBps))
+	case out.Verdict == search.NoChange && l.answer.Verdict != search.NoChange:
+		return "nothing that was tried gives 5 % more than what there is: nothing is changed"
 	case out.Verdict == search.NoChange:
 		return "automatic sizing reaches " + share + " of the best that any window gave: nothing to change"
 	case len(out.Trials) < 3 && len(out.Remedies) == 0:

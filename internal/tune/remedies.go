@@ -183,6 +183,7 @@ func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bo
 		l.pairNoise = noise
 	}
 	best, ok := c.Best()
+	l.vain = !ok && base == Setup{} && c.Decided()
 	return setups[best], ok, nil
 }
 

@@ -18,6 +18,7 @@ const larger = 1.25
 // window is what limits, and the window is just enough.
 func (l *loop) settle(m *Measured, with Setup) {
 	v := &m.Verdict
+	l.unpolice(m)
 	window := blamed(v)
 	if window == "" {
 		return

@@ -1,0 +1,93 @@
+package tune
+
+import (
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// most is the most that a way to send carried by the median of two runs or more, and one of
+// those runs; one run alone may have begun behind a hole, whose bytes count as if they came then.
+func (l *loop) most() (bps float64, of *Trial) {
+	runs := map[Setup][]*Trial{}
+	for _, t := range l.of(func(t *Trial) bool { return t.result != nil && t.Goodput > nothing }) {
+		runs[t.Setup] = append(runs[t.Setup], t)
+	}
+	for _, trials := range runs {
+		if median := stats.Median(goodputs(trials)); len(trials) > 1 && median > bps {
+			bps, of = median, trials[0]
+		}
+	}
+	return bps, of
+}
+
+// carries holds what the path is said to carry against all runs: it is no less than what was
+// carried again and again, and no more where a policer let a burst through and nothing that was
+// tried came near that rate.
+func (l *loop) carries() {
+	p := &l.out.Path
+	bps, of := l.most()
+	if of == nil || l.cfg.Goal == Fair {
+		return
+	}
+	today := l.measured(l.of(func(t *Trial) bool { return t.Automatic })).Verdict
+	burst := today.Subtype == verdict.Policer && len(l.out.Remedies) > 0 && !p.AtLeast
+	if bps > p.CapacityBps || burst {
+		p.CapacityBps = bps
+		l.size(of.result)
+	}
+}
+
+// unpolice takes a policer out of a verdict where another way to send, without more streams,
+// carried a tenth more again and again: a policer lets nobody through. A queue that is too
+// short looks alike.
+func (l *loop) unpolice(m *Measured) {
+	v := &m.Verdict
+	if v.Subtype != verdict.Policer {
+		return
+	}
+	faster := map[Setup][]float64{}
+	for _, t := range l.of(func(t *Trial) bool { return !t.Automatic && t.Spec.Streams < 2 }) {
+		faster[t.Setup] = append(faster[t.Setup], t.Goodput)
+	}
+	for _, bps := range faster {
+		if len(bps) < 2 || stats.Median(bps) < tenth*m.Interval.Mid {
+			continue
+		}
+		v.Subtype, v.Evidence = "", slices.Clone(v.Evidence)
+		for i := range v.Evidence {
+			if v.Evidence[i].Code == verdict.PolicedRate {
+				v.Evidence[i].Code = verdict.LossWithoutQueue
+			}
+		}
+		return
+	}
+}
+
+// full says that the link is what limits and that two of three runs reach all but what a window
+// may lack of the most it carried. Other windows cannot be better then, however much runs
+// scatter: what scatters is what keeps some of them below.
+func (l *loop) full() bool {
+	if l.out.Path.AtLeast || l.cfg.Goal != "" && l.cfg.Goal != Throughput || l.swallows() {
+		return false
+	}
+	today := l.of(func(t *Trial) bool { return t.Automatic })
+	bps, _ := l.most()
+	bps = max(bps, l.out.Path.CapacityBps)
+	reach := 0
+	for _, t := range today {
+		if t.Goodput >= search.Enough*bps {
+			reach++
+		}
+	}
+	return len(today) > 1 && 3*reach >= 2*len(today) && l.measured(today).Verdict.Limiter == verdict.Bottleneck
+}
+
+// inVain says that all that was tried was decided: none of it helps by as much as it takes to
+// matter, and no window may either.
+func (l *loop) inVain() bool {
+	return l.vain && l.winner == (Setup{}) && (l.searched == nil || l.answer.Verdict == search.NoChange) &&
+		l.promising() == nil
+}

@@ -1,0 +1,133 @@
+package tune
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// ran is a trial of a setup that gave so many bit/s and named a limiter.
+func ran(t *testing.T, s Setup, bps float64, v verdict.Verdict) Trial {
+	t.Helper()
+	r, err := transfer.Run(context.Background(), simpeer.New(narrow(), 1), transfer.Spec{Direction: transfer.Up,
+		Time: 2e9}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Trial{Setup: s, Automatic: s == Setup{}, Remedy: s.besides(), Goodput: bps, verdict: v, Limiter: v.Limiter,
+		Spec: transfer.Spec{Streams: s.Streams}, result: r}
+}
+
+func looped(path Path, trials ...Trial) *loop {
+	l := newLoop(Config{}, transfer.Up)
+	l.out.Path, l.out.Trials = path, trials
+	return l
+}
+
+// What two runs carried the path carries; what one did may have begun behind a hole.
+func TestThePathCarriesWhatWasCarried(t *testing.T) {
+	link := verdict.Verdict{Limiter: verdict.Bottleneck}
+	for _, c := range []struct {
+		second, want float64
+	}{{3.1e6, 3.05e6}, {2.1e6, 2.6e6}} {
+		l := looped(Path{CapacityBps: 2.2e6, RTT: 4e7, MSS: 1448}, ran(t, Setup{}, 2.5e6, link),
+			ran(t, Setup{Congestion: "bbr"}, 3e6, link), ran(t, Setup{Congestion: "bbr"}, c.second, link),
+			ran(t, Setup{Window: 1 << 20}, 9e6, link))
+		if l.carries(); l.out.Path.CapacityBps/c.want < 0.97 || l.out.Path.CapacityBps/c.want > 1.03 {
+			t.Errorf("%+v: carries %.3g", c, l.out.Path.CapacityBps)
+		}
+	}
+}
+
+// A policer's first burst is nothing that the path carries, unless something else comes near it;
+// and what does refutes the policer.
+func TestAPolicersBurstIsNotCarried(t *testing.T) {
+	v := verdict.Verdict{Limiter: verdict.Congestion, Subtype: verdict.Policer, Confidence: verdict.Medium,
+		Evidence: []verdict.Evidence{{Limiter: verdict.Congestion, Code: verdict.PolicedRate}}}
+	bbr := Setup{Congestion: "bbr"}
+	for _, c := range []struct {
+		control, want float64
+		subtype       string
+	}{{10.1e6, 10.1e6, verdict.Policer}, {28e6, 30e6, ""}} {
+		l := looped(Path{CapacityBps: 30e6, RTT: 4e7, MSS: 1448}, ran(t, Setup{}, 10e6, v), ran(t, Setup{}, 9.9e6, v),
+			ran(t, bbr, c.control, v), ran(t, bbr, c.control, v))
+		l.out.Remedies = []Remedy{{Name: "bbr", Setup: bbr, Gain: stats.Interval{Mid: c.control / 10e6}}}
+		m := l.measured(l.of(func(t *Trial) bool { return t.Automatic }))
+		if m.Verdict.Subtype != c.subtype || (m.Verdict.Evidence[0].Code == verdict.PolicedRate) != (c.subtype != "") {
+			t.Errorf("%v: %+v", c, m.Verdict)
+		}
+		if v.Evidence[0].Code != verdict.PolicedRate {
+			t.Error("a trial's own verdict was changed")
+		}
+		if l.carries(); l.out.Path.CapacityBps != c.want {
+			t.Errorf("%v: carries %.3g", c, l.out.Path.CapacityBps)
+		}
+	}
+}
+
+// A full link's runs scatter downwards only: two of three at the top tell that no window is
+// better, and one that is not full is not said to be.
+func TestAFullLinkIsNothingToChange(t *testing.T) {
+	link, loss := verdict.Verdict{Limiter: verdict.Bottleneck}, verdict.Verdict{Limiter: verdict.Congestion}
+	for _, c := range []struct {
+		name string
+		runs []float64
+		v    verdict.Verdict
+		path Path
+		want bool
+	}{
+		{"two of three", []float64{7.9e6, 9.62e6, 9.75e6}, link, Path{CapacityBps: 9.75e6}, true},
+		{"half of them", []float64{7.9e6, 9.62e6}, link, Path{CapacityBps: 9.75e6}, false},
+		{"one run", []float64{9.7e6}, link, Path{CapacityBps: 9.75e6}, false},
+		{"loss", []float64{9.7e6, 9.7e6, 9.7e6}, loss, Path{CapacityBps: 9.75e6}, false},
+		{"the path carried more", []float64{9.7e6, 9.7e6, 9.7e6}, link, Path{CapacityBps: 10.5e6}, false},
+		{"windows in the way", []float64{9.7e6, 9.7e6, 9.7e6}, link, Path{CapacityBps: 9.75e6, AtLeast: true}, false},
+	} {
+		var trials []Trial
+		for _, bps := range c.runs {
+			trials = append(trials, ran(t, Setup{}, bps, c.v))
+		}
+		l := looped(c.path, trials...)
+		l.answer.Verdict = search.Inconclusive
+		if got := l.full(); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+		l.conclude(false)
+		if got := l.out.Verdict == search.NoChange; got != c.want || got != strings.Contains(l.out.Reason, "most that the path") {
+			t.Errorf("%s: %s: %s", c.name, l.out.Verdict, l.out.Reason)
+		}
+	}
+}
+
+// Where all remedies were seen not to help, that is the answer, not an open question; the exit
+// status is "no".
+func TestInVainIsDecided(t *testing.T) {
+	decided := 0
+	for seed := range uint64(20) {
+		path := narrow()
+		path.AutoWindow, path.Loss, path.Noise = 4*path.BDP(), 0.003, simpath.Noise{Dev: 0.004}
+		peer := simpeer.New(path, seed)
+		peer.Policed = true
+		d := run(t, peer, func(cfg *Config) { cfg.Seed = seed })
+		if d.Verdict != search.NoChange {
+			continue
+		}
+		decided++
+		if d.Chosen != nil || !strings.Contains(d.Reason, "nothing that was tried gives") {
+			t.Errorf("%s: %+v", d.Reason, d.Remedies)
+		}
+		if (&Result{Directions: []Direction{d}}).Helps() {
+			t.Error("it is said to help")
+		}
+	}
+	if decided < 5 {
+		t.Errorf("decided in %d of 20 runs", decided)
+	}
+}
