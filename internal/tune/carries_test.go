@@ -100,7 +100,8 @@ func TestAFullLinkIsNothingToChange(t *testing.T) {
 			t.Errorf("%s: %v", c.name, got)
 		}
 		l.conclude(false)
-		if got := l.out.Verdict == search.NoChange; got != c.want || got != strings.Contains(l.out.Reason, "most that the path") {
+		got := l.out.Verdict == search.NoChange
+		if got != c.want || got != strings.Contains(l.out.Reason, "most that the path") {
 			t.Errorf("%s: %s: %s", c.name, l.out.Verdict, l.out.Reason)
 		}
 	}
