@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"log"
 	"net"
 	"net/http"
 	"strings"
@@ -82,7 +84,7 @@ func (f *webFlags) serve(ctx context.Context, cmd *cobra.Command, done func(*rec
 	if f.noHistory {
 		cfg.Keep, cfg.Kept = nil, nil
 	}
-	server := newWebServer(ctx, web.NewPublic(web.NewSpeed(cfg), token, f.cert != ""))
+	server := newWebServer(ctx, cmd, web.NewPublic(web.NewSpeed(cfg), token))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -92,10 +94,21 @@ func (f *webFlags) serve(ctx context.Context, cmd *cobra.Command, done func(*rec
 }
 
 // newWebServer has the bounds that hold for every page that is served.
-func newWebServer(ctx context.Context, pages http.Handler) *http.Server {
+func newWebServer(ctx context.Context, cmd *cobra.Command, pages http.Handler) *http.Server {
 	return &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 15 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, ConnContext: ndt7.WithConn,
-		BaseContext: func(net.Listener) context.Context { return ctx }}
+		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: log.New(faults{cmd}, "", 0)}
+}
+
+// faults passes on what a server of pages says of its own faults; what it says of requests and
+// handshakes any stranger could make it say, as often as they like.
+type faults struct{ cmd *cobra.Command }
+
+func (f faults) Write(line []byte) (int, error) {
+	if bytes.HasPrefix(line, []byte("http: panic")) || bytes.HasPrefix(line, []byte("http: Accept")) {
+		note(f.cmd, "%s", bytes.TrimSpace(line))
+	}
+	return len(line), nil
 }
 
 // speedConfig is a browser's test whose results are kept in this user's history, but for those

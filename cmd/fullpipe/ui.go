@@ -107,7 +107,7 @@ const mostOfUI = 256
 func (f *uiFlags) serve(ctx context.Context, cmd *cobra.Command, l net.Listener, cfg web.Config, doc *opened) error {
 	pages := web.New(cfg)
 	defer pages.Close()
-	server := newWebServer(ctx, pages)
+	server := newWebServer(ctx, cmd, pages)
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
 	defer func() { _ = server.Close(); <-failed }()

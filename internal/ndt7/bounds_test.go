@@ -2,7 +2,6 @@ package ndt7
 
 import (
 	"errors"
-	"net"
 	"net/http"
 	"net/netip"
 	"testing"
@@ -81,33 +80,21 @@ func TestBytesOfADayEndATest(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreBounded(t *testing.T) {
-	s := serve(t, false, Config{}, 2)
-	var held []net.Conn
-	for range 2 {
-		c, err := net.Dial("tcp", s.address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		held = append(held, c)
+func TestAFoulClientIsBarred(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	g := guard{bounds: Bounds{Tests: 3, OfOne: 2, BytesADay: 1000}}
+	one, other := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("2001:db8::/64")
+	if err := g.admit(one, now); err != nil {
+		t.Fatal(err)
 	}
-	answers := func() bool {
-		answer, err := s.Client().Get(s.URL + "/ndt/v7/download")
-		if err == nil {
-			answer.Body.Close()
-			s.Client().CloseIdleConnections()
-		}
-		return err == nil
+	g.bar(one, now)
+	g.leave(one)
+	var no *Refusal
+	if err := g.admit(one, now.Add(barTime/2)); !errors.As(err, &no) || no.After != barTime/2 ||
+		no.Status() != http.StatusServiceUnavailable {
+		t.Errorf("%v", err)
 	}
-	if answers() {
-		t.Error("a third was served")
-	}
-	for _, c := range held {
-		c.Close()
-	}
-	for until := time.Now().Add(10 * time.Second); !answers(); {
-		if time.Now().After(until) {
-			t.Fatal("nobody is served after they left")
-		}
+	if g.admit(other, now) != nil || g.admit(one, now.Add(barTime)) != nil {
+		t.Error("another address, or the same one later")
 	}
 }

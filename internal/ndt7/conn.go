@@ -3,6 +3,7 @@ package ndt7
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"net/netip"
 	"sync"
@@ -16,14 +17,21 @@ import (
 // while a test runs, and that reads the kernel's account.
 type Conn struct {
 	*net.TCPConn
-	leave func() // tells the Listener; nil: nobody
+	listener *Listener     // it came by; nil: it was dialled
+	due      time.Time     // before then nothing is read; zero: at once
+	gone     chan struct{} // is closed by the first Close
 
+	close     sync.Once
 	mu        sync.Mutex // guards what follows
 	clock     time.Time  // when the test began; zero: none runs
 	in, out   side
 	kernel    *socket.Stream // nil: no test runs
 	handshake *transfer.Handshake
+	bounded   bool
+	spare     int64 // bytes that may be read before the next load, where bounded
 }
+
+func newConn(tcp *net.TCPConn) *Conn { return &Conn{TCPConn: tcp, gone: make(chan struct{})} }
 
 // side is what one direction did since the test began.
 type side struct {
@@ -33,12 +41,70 @@ type side struct {
 	blocked time.Duration
 }
 
+// errNoLoad is what a connection ends with on which too much came beside the load.
+var errNoLoad = fmt.Errorf("%w: more comes than load, messages about it and what frames them", errFoul)
+
 // Read counts. The kernel is waited for in here, and nowhere else.
 func (c *Conn) Read(b []byte) (int, error) {
+	if !c.due.IsZero() {
+		c.pace()
+	}
 	c.enter(&c.in)
 	n, err := c.TCPConn.Read(b)
-	c.exit(&c.in, n)
+	if c.exit(&c.in, n); !c.mayHave(n) {
+		return 0, errNoLoad
+	}
 	return n, err
+}
+
+// pace waits until the connection is due.
+func (c *Conn) pace() {
+	wait := time.Until(c.due)
+	if wait <= 0 {
+		return
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.gone:
+	}
+}
+
+// mayHave books bytes that were read, and says whether so many may be.
+func (c *Conn) mayHave(n int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.bounded {
+		return true
+	}
+	c.spare -= int64(n)
+	return c.spare >= 0
+}
+
+// mostBeside may come of a client in one test beside its load, bytes: some hundred measurements,
+// and what a read takes before it is known to be load.
+const mostBeside = 256 << 10
+
+// bound has the connection end once so many bytes were read that are no load.
+func (c *Conn) bound(bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bounded, c.spare = true, bytes
+}
+
+// loaded makes up for load that came, and for TLS's and WebSocket's share of it.
+func (c *Conn) loaded(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.spare = min(c.spare+int64(n)+int64(n)/8, mostBeside)
+}
+
+// Bound has the connection behind a request's context end once so many more bytes were read.
+func Bound(ctx context.Context, bytes int64) {
+	if c := connOf(ctx); c != nil {
+		c.bound(bytes)
+	}
 }
 
 // Write counts.
@@ -70,9 +136,12 @@ func (c *Conn) exit(s *side, n int) {
 
 // Close may be called more than once.
 func (c *Conn) Close() error {
-	if c.leave != nil {
-		c.leave()
-	}
+	c.close.Do(func() {
+		close(c.gone)
+		if c.listener != nil {
+			c.listener.exit(c)
+		}
+	})
 	return c.TCPConn.Close()
 }
 
@@ -120,6 +189,13 @@ func (c *Conn) sample(sender bool) (s transfer.Sample, ok bool) {
 	return s, true
 }
 
+// tests says whether a test runs.
+func (c *Conn) tests() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kernel != nil
+}
+
 // written is all that was handed to the kernel since the test began, bytes.
 func (c *Conn) written() int64 {
 	c.mu.Lock()
@@ -143,72 +219,13 @@ func (c *Conn) mss() int {
 	return c.handshake.MSS
 }
 
-// remote is whose connection it is.
+// remote is where the far end is.
 func (c *Conn) remote() netip.AddrPort {
 	at, _ := c.RemoteAddr().(*net.TCPAddr)
 	if at == nil {
 		return netip.AddrPort{}
 	}
 	return netip.AddrPortFrom(at.AddrPort().Addr().Unmap(), at.AddrPort().Port())
-}
-
-// subscriber is whose tests are counted together: an IPv4 address or an IPv6 /64.
-func subscriber(c *Conn) netip.Prefix { return socket.Subscriber(c.remote().Addr()) }
-
-// Listener accepts connections whose account a Server can read. It holds so many at a time,
-// and of one address (an IPv4 address, an IPv6 /64) so many: who comes beyond that is reset
-// at once, so that nobody waits behind strangers.
-type Listener struct {
-	*net.TCPListener
-	most, mostOfOne int
-
-	mu  sync.Mutex // guards what follows
-	all int
-	of  map[netip.Prefix]int
-}
-
-// NewListener bounds a listener.
-func NewListener(l *net.TCPListener, most, mostOfOne int) *Listener {
-	return &Listener{TCPListener: l, most: most, mostOfOne: mostOfOne, of: map[netip.Prefix]int{}}
-}
-
-// Accept answers *Conn.
-func (l *Listener) Accept() (net.Conn, error) {
-	for {
-		tcp, err := l.AcceptTCP()
-		if err != nil {
-			return nil, err
-		}
-		c := &Conn{TCPConn: tcp}
-		who := subscriber(c)
-		if !l.enter(who) {
-			_ = tcp.SetLinger(0) // nothing is left to be sent
-			_ = tcp.Close()
-			continue
-		}
-		c.leave = sync.OnceFunc(func() { l.exit(who) })
-		return c, nil
-	}
-}
-
-func (l *Listener) enter(who netip.Prefix) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.all >= l.most || l.of[who] >= l.mostOfOne {
-		return false
-	}
-	l.all++
-	l.of[who]++
-	return true
-}
-
-func (l *Listener) exit(who netip.Prefix) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.all--
-	if l.of[who]--; l.of[who] <= 0 {
-		delete(l.of, who)
-	}
 }
 
 type connKey struct{}

@@ -77,6 +77,7 @@ type guard struct {
 // account is what one address took.
 type account struct {
 	running int
+	barred  time.Time // until when it has no test
 	since   time.Time // when its day began
 	bytes   int64
 }
@@ -111,6 +112,8 @@ func (g *guard) place(who netip.Prefix, now time.Time) (*account, error) {
 	switch {
 	case a == nil:
 		return nil, &Refusal{"too many hosts were tested with today", time.Hour}
+	case now.Before(a.barred):
+		return nil, &Refusal{"a client at your address did not keep to ndt7", a.barred.Sub(now)}
 	case a.running >= g.bounds.OfOne:
 		return nil, &Refusal{"as many tests run from your address as may at a time", 15 * time.Second}
 	case a.bytes >= g.bounds.BytesADay:
@@ -157,6 +160,16 @@ func (g *guard) leave(who netip.Prefix) {
 	defer g.mu.Unlock()
 	g.running--
 	g.known[who].running--
+}
+
+// barTime is for how long an address has no test after a client there did not keep to the protocol.
+const barTime = 10 * time.Second
+
+// bar keeps an address out for a while.
+func (g *guard) bar(who netip.Prefix, now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.known[who].barred = now.Add(barTime)
 }
 
 // spend books bytes that moved and says whether there may be more.

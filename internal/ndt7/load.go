@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"sync"
@@ -88,16 +89,21 @@ var errGone = errors.New("the client left before the end")
 // listen reads what a client says during a download: measurements, and in the end goodbye. The
 // load is not its to send.
 func (t *session) listen(ctx context.Context) {
-	for range mostTexts {
+	for texts := 0; ; texts++ {
 		kind, message, err := t.ws.Reader(ctx)
+		switch {
+		case err != nil:
+		case kind == websocket.MessageBinary || texts >= mostTexts:
+			err = errFoul
+		default:
+			err = t.hear(message)
+		}
 		if err != nil {
+			t.foul.Store(errors.Is(err, errFoul))
+			t.ws.CloseNow()
 			return
 		}
-		if kind == websocket.MessageBinary || t.hear(message) != nil {
-			break
-		}
 	}
-	t.ws.CloseNow()
 }
 
 // hear reads one measurement of the client's; one that is none is no reason to end.
@@ -106,10 +112,10 @@ func (t *session) hear(message io.Reader) error {
 	if err != nil {
 		return err
 	}
-	m, err := decode(text)
 	if len(text) > mostText {
-		return err
+		return fmt.Errorf("%w: a measurement of more than %d bytes", errFoul, mostText)
 	}
+	m, err := decode(text)
 	if err == nil {
 		t.Said = m
 	}
@@ -136,7 +142,7 @@ func (t *session) receive(ctx context.Context) (came transfer.Span, err error) {
 		}
 		if kind == websocket.MessageText {
 			if texts++; texts > mostTexts {
-				return came, errors.New("the client says too much")
+				return came, fmt.Errorf("%w: it says too much", errFoul)
 			}
 			if err := t.hear(message); err != nil {
 				return came, err
@@ -145,6 +151,7 @@ func (t *session) receive(ctx context.Context) (came transfer.Span, err error) {
 		}
 		over, err := parts(message, buffer, func(n int) bool {
 			at := time.Since(t.conn.clock)
+			t.conn.loaded(n)
 			if n > 0 && at <= t.length {
 				if came.First == 0 {
 					came.First, came.Opening = at, int64(n)

@@ -71,6 +71,7 @@ type session struct {
 	share  float64 // of what was written that is payload of messages
 	// reading is what a client says during a download; it ends with the connection.
 	reading sync.WaitGroup
+	foul    atomic.Bool // the client did not keep to the protocol
 }
 
 // LengthKey is the parameter by which a client asks for a shorter test, in milliseconds.
@@ -81,7 +82,10 @@ const (
 	earlyKey    = "early_exit" // of M-Lab's server: it ends after so many MB
 )
 
-var errDayUsed = errors.New("the address has moved what it may in a day")
+var (
+	errDayUsed = errors.New("the address has moved what it may in a day")
+	errFoul    = errors.New("the client does not keep to ndt7")
+)
 
 // ServeHTTP carries out one test.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -112,6 +116,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.ws = ws
 	defer ws.CloseNow()
 	t.run(r.Context())
+	if t.foul.Load() || errors.Is(t.Err, errFoul) || errors.Is(t.Err, websocket.ErrMessageTooBig) {
+		s.guard.bar(t.who, time.Now())
+	}
 	if s.cfg.Done != nil {
 		s.cfg.Done(t.Test)
 	}
@@ -187,6 +194,7 @@ func (t *session) run(ctx context.Context) {
 	if t.Err = t.conn.begin(socket.Options{}); t.Err != nil {
 		return
 	}
+	t.conn.bound(mostBeside)
 	t.Started = t.conn.clock
 	shorten := func(*transfer.Sample) {}
 	if t.Download {

@@ -13,10 +13,10 @@ import (
 func FuzzRequest(f *testing.F) {
 	const operator = "operator-token-9012"
 	s, id, key := served(f, Config{Operator: operator})
-	s.requests.burst, s.failures.burst = 1e9, 1e9 // the limits have tests of their own
+	s.requests.burst, s.failures.burst, s.strangers.burst = 1e9, 1e9, 1e9 // the limits have tests of their own
 	for _, target := range []string{"/", "/paths/" + key, "/runs/" + id, "/compare?first=" + id + "&second=" + id,
 		"/api/v1/paths?offset=1&limit=2", "/api/v1/paths/" + key + "/runs?since=2026-11-01T00:00:00Z&limit=3",
-		"/api/v1/runs/" + id + "/labels/site?value=a", "/static/ui.js", "/open?token=x", "/..%2f..//x?a=%zz;b"} {
+		"/api/v1/runs/" + id + "/labels/site?value=a", "/static/units.js", "/open?token=x", "/..%2f..//x?a=%zz;b"} {
 		f.Add("GET", target, "text/html", false)
 		f.Add("PUT", target, "", true)
 	}

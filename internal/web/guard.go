@@ -67,15 +67,25 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
-	case r.URL.Path == "/open":
-		s.open(w, r)
 	case strings.HasPrefix(r.URL.Path, "/s/"):
 		s.withSession(w, r)
+	case !s.mayAsk(w, r):
+	case r.URL.Path == "/open":
+		s.open(w, r)
 	case strings.HasPrefix(r.URL.Path, "/static/"): // what the way in needs too; nothing in it is secret
 		s.inside.ServeHTTP(w, r)
 	default:
 		s.withToken(w, r)
 	}
+}
+
+// mayAsk says whether who has no session may have one more answer; it has refused where not.
+func (s *Server) mayAsk(w http.ResponseWriter, r *http.Request) bool {
+	may := s.strangers.take(addressOf(r), time.Now())
+	if !may {
+		tooMany(w, r, s.refuse)
+	}
+	return may
 }
 
 // withSession serves the page of somebody who opened it. The cookie is of that path alone,
@@ -85,7 +95,9 @@ func (s *Server) withSession(w http.ResponseWriter, r *http.Request) {
 	one := s.session(id)
 	cookie, err := r.Cookie(cookieName)
 	if one == nil || err != nil || !same(cookie.Value, one.secret) {
-		s.door(w, r, http.StatusUnauthorized, "")
+		if s.mayAsk(w, r) {
+			s.door(w, r, http.StatusUnauthorized, "")
+		}
 		return
 	}
 	switch r.Header.Get("Sec-Fetch-Site") { // a browser's own word on who asks
@@ -106,7 +118,7 @@ func (s *Server) withToken(w http.ResponseWriter, r *http.Request) {
 	}
 	address := addressOf(r)
 	if !s.failures.has(address, time.Now()) {
-		s.tooMany(w, r)
+		tooMany(w, r, s.refuse)
 		return
 	}
 	role := s.roleOf(brought)
@@ -120,7 +132,7 @@ func (s *Server) withToken(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, v visitor, path, key string) {
 	if !s.requests.take(key, time.Now()) {
-		s.tooMany(w, r)
+		tooMany(w, r, s.refuse)
 		return
 	}
 	inside := r.Clone(context.WithValue(r.Context(), visitorKey{}, v))
@@ -128,9 +140,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, v visitor, path, 
 	s.inside.ServeHTTP(w, inside)
 }
 
-func (s *Server) tooMany(w http.ResponseWriter, r *http.Request) {
+// tooMany refuses a request, and ends the connection: the next one waits for its turn to connect.
+func tooMany(w http.ResponseWriter, r *http.Request, refuse refusing) {
+	w.Header().Set("Connection", "close")
 	w.Header().Set("Retry-After", "10")
-	s.refuse(w, r, http.StatusTooManyRequests, "too many requests", "wait some seconds")
+	refuse(w, r, http.StatusTooManyRequests, "too many requests", "wait some seconds")
 }
 
 // roleOf compares a token with all there are, in constant time.

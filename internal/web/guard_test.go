@@ -223,3 +223,28 @@ func TestSessionsAreBounded(t *testing.T) {
 		t.Errorf("the oldest: %d", w.Code)
 	}
 }
+
+// Who has no session is answered so often, whatever is asked for, and the connection ends then.
+func TestStrangersAreLimited(t *testing.T) {
+	s, _, _ := served(t, Config{Opening: "opening-token-0123"})
+	base, cookie := openedBy(t, s, "opening-token-0123")
+	for i, path := range []string{"/", "/open?token=x", "/static/ui.css", "/s/AAAA/", "/api/v1/paths"} {
+		refused := 0
+		for range 1000 {
+			if w := ask(s, "GET", path, func(r *http.Request) { r.RemoteAddr = "198.51.100.7:1" }); w.Code == 429 {
+				if refused++; w.Header().Get("Connection") != "close" {
+					t.Fatalf("%s: the connection goes on", path)
+				}
+			}
+		}
+		if refused < 500 {
+			t.Errorf("%d: %s: %d of 1000 refused", i, path, refused)
+		}
+	}
+	if w := ask(s, "GET", base+"/", func(r *http.Request) {
+		r.AddCookie(cookie)
+		r.RemoteAddr = "198.51.100.7:1"
+	}); w.Code != 200 {
+		t.Errorf("a session of that address: %d", w.Code)
+	}
+}

@@ -14,14 +14,12 @@ type Public struct {
 	cross    *http.CrossOriginProtection
 	requests limiter // by address
 	version  string
-	secure   bool
 }
 
-// NewPublic makes a server of a test. token, where not "", has to be brought by who tests; secure
-// says that it is served over TLS.
-func NewPublic(speed *Speed, token string, secure bool) *Public {
+// NewPublic makes a server of a test. token, where not "", has to be brought by who tests.
+func NewPublic(speed *Speed, token string) *Public {
 	p := &Public{speed: speed, token: token, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(),
-		requests: limiter{every: 50 * time.Millisecond, burst: 200}, version: speed.cfg.Version, secure: secure}
+		requests: limiter{every: 50 * time.Millisecond, burst: 200}, version: speed.cfg.Version}
 	speed.mount(p.mux, p.show, p.refuse)
 	p.mux.Handle("GET /static/", staticFiles())
 	p.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
@@ -38,8 +36,7 @@ func (p *Public) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	headers(w.Header())
 	r.Body = http.MaxBytesReader(w, r.Body, mostTold)
 	if !p.requests.take(addressOf(r), time.Now()) {
-		w.Header().Set("Retry-After", "10")
-		p.refuse(w, r, http.StatusTooManyRequests, "too many requests", "wait some seconds")
+		tooMany(w, r, p.refuse)
 		return
 	}
 	if err := p.cross.Check(r); err != nil {

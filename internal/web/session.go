@@ -71,7 +71,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request) {
 	}
 	address := addressOf(r)
 	if !s.failures.has(address, time.Now()) && r.Method == http.MethodPost {
-		s.tooMany(w, r)
+		tooMany(w, r, s.refuse)
 		return
 	}
 	role := s.roleOf(token)

@@ -15,6 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -37,14 +38,15 @@ type SpeedConfig struct {
 
 // Speed is the test from a browser: its page, ndt7, small packets beside it, and results.
 type Speed struct {
-	cfg  SpeedConfig
-	ndt7 *ndt7.Server
-	runs runs
+	cfg    SpeedConfig
+	ndt7   *ndt7.Server
+	runs   runs
+	sought limiter // results in the history, by address: strangers may ask, and each opens it
 }
 
 // NewSpeed makes one of a configuration. Its requests come from an ndt7.Listener.
 func NewSpeed(cfg SpeedConfig) *Speed {
-	s := &Speed{cfg: cfg}
+	s := &Speed{cfg: cfg, sought: limiter{every: time.Second, burst: 20}}
 	s.ndt7 = ndt7.NewServer(ndt7.Config{Bounds: cfg.Bounds, Origins: cfg.Origins, Done: s.runs.done})
 	return s
 }
@@ -91,7 +93,15 @@ func (s *Speed) mount(mux *http.ServeMux, show func(http.ResponseWriter, *http.R
 	})
 	mux.HandleFunc("GET /test/{id}", func(w http.ResponseWriter, r *http.Request) {
 		view, err := s.view(r)
-		if err != nil {
+		var away *store.Unavailable
+		switch {
+		case errors.Is(err, errSought):
+			tooMany(w, r, refuse)
+			return
+		case errors.As(err, &away):
+			refuse(w, r, http.StatusServiceUnavailable, "results cannot be looked up at the moment", "again later")
+			return
+		case err != nil:
 			refuse(w, r, http.StatusNotFound, "no test of that name is kept", "")
 			return
 		}
@@ -126,7 +136,8 @@ func answerID(w http.ResponseWriter, id string) {
 // Bounds of one run's small packets.
 const (
 	mostEchoes  = 4000
-	echoSize    = 64 // bytes
+	echoSize    = 64  // bytes
+	echoFrame   = 128 // bytes, with what WebSocket and TLS add
 	longestEcho = 2 * time.Minute
 )
 
@@ -137,7 +148,9 @@ func (s *Speed) echo(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no test of that name runs, or it has its echo", http.StatusNotFound)
 		return
 	}
-	ws, err := websocket.Accept(w, r, nil)
+	ndt7.Bound(r.Context(), mostEchoes*echoFrame)
+	unanswered := func(context.Context, []byte) bool { return false }
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{OnPingReceived: unanswered})
 	if err != nil {
 		return // it has answered
 	}
@@ -176,6 +189,8 @@ func (testedView) RPM(s *float64) int {
 	return int(60/(*s) + 0.5)
 }
 
+var errSought = errors.New("too many results were asked for")
+
 // view finds a result that a browser's test made; other documents are not shown here.
 func (s *Speed) view(r *http.Request) (*testedView, error) {
 	id := r.PathValue("id")
@@ -184,6 +199,9 @@ func (s *Speed) view(r *http.Request) (*testedView, error) {
 	}
 	doc := s.runs.result(id)
 	if doc == nil && s.cfg.Kept != nil {
+		if !s.sought.take(addressOf(r), time.Now()) {
+			return nil, errSought
+		}
 		kept, err := s.cfg.Kept(r.Context(), id)
 		if err != nil {
 			return nil, err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/ndt7"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -35,7 +36,7 @@ func speedSite(t *testing.T, cfg SpeedConfig, token string) (site *httptest.Serv
 	if err != nil {
 		t.Fatal(err)
 	}
-	site = httptest.NewUnstartedServer(NewPublic(NewSpeed(cfg), token, false))
+	site = httptest.NewUnstartedServer(NewPublic(NewSpeed(cfg), token))
 	site.Listener.Close()
 	site.Listener, site.Config.ConnContext = ndt7.NewListener(l, 64, 64), ndt7.WithConn
 	site.Start()
@@ -222,6 +223,34 @@ func TestOnlyBrowsersResultsAreShown(t *testing.T) {
 		if r.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %d", path, r.StatusCode)
 		}
+	}
+}
+
+// TestStrangersDoNotBusyTheHistory: each search for a result opens it.
+func TestStrangersDoNotBusyTheHistory(t *testing.T) {
+	searches := 0
+	var fault error = errNoRun
+	find := func(context.Context, string) (record.Document, error) { searches++; return nil, fault }
+	site, _ := speedSite(t, SpeedConfig{Kept: find}, "")
+	codes := map[int]int{}
+	seek := func() int {
+		r, err := http.Get(site.URL + "/test/11111111-1111-7111-8111-111111111111")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		codes[r.StatusCode]++
+		return r.StatusCode
+	}
+	fault = &store.Unavailable{Err: errNoRun}
+	if seek() != http.StatusServiceUnavailable {
+		t.Errorf("a history that is away: %v", codes)
+	}
+	for fault = errNoRun; codes[http.StatusTooManyRequests] < 20; {
+		seek()
+	}
+	if searches > 30 || codes[http.StatusNotFound] < 10 {
+		t.Errorf("%d searches: %v", searches, codes)
 	}
 }
 

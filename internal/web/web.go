@@ -37,13 +37,14 @@ type Config struct {
 
 // Server answers requests.
 type Server struct {
-	cfg      Config
-	inside   *http.ServeMux
-	cross    *http.CrossOriginProtection
-	failures limiter // tries of strangers, by address
-	requests limiter // of who is in, by session or address
-	live     *live
-	retests  *retests
+	cfg       Config
+	inside    *http.ServeMux
+	cross     *http.CrossOriginProtection
+	failures  limiter // wrong tokens, by address
+	strangers limiter // requests without a session, by address
+	requests  limiter // of who is in, by session or address
+	live      *live
+	retests   *retests
 
 	mu       sync.Mutex // guards sessions
 	sessions map[string]*session
@@ -52,7 +53,9 @@ type Server struct {
 // New makes a server of a configuration. Close it.
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, cross: http.NewCrossOriginProtection(), sessions: map[string]*session{},
-		failures: limiter{every: 6 * time.Second, burst: 10}, requests: limiter{every: 20 * time.Millisecond, burst: 200}}
+		failures:  limiter{every: 6 * time.Second, burst: 10},
+		strangers: limiter{every: 10 * time.Millisecond, burst: 400},
+		requests:  limiter{every: 20 * time.Millisecond, burst: 200}}
 	s.live = newLive(cfg.Watch)
 	s.retests = newRetests(cfg.Tests, s.header("retest"))
 	s.inside = s.routes()
