@@ -172,8 +172,8 @@ func (s *Server) label(r *http.Request) (any, error) {
 	if !identifier.MatchString(r.PathValue("id")) {
 		return nil, store.ErrNotFound
 	}
-	if len(name) > 64 || len(value) > 256 {
-		return nil, &asked{http.StatusBadRequest, "a label's name has at most 64 bytes, its value 256", ""}
+	if name == "" || len(name) > 64 || len(value) > 256 {
+		return nil, &asked{http.StatusBadRequest, "a label's name has 1 to 64 bytes, its value at most 256", ""}
 	}
 	if r.Method == http.MethodPut && value == "" {
 		return nil, &asked{http.StatusBadRequest, "value is missing", "value=… as a form; DELETE takes a label away"}

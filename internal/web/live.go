@@ -136,6 +136,14 @@ func (l *live) why() error {
 	return l.failed
 }
 
+// events begins an answer of server-sent events, which may last.
+func events(w http.ResponseWriter) *http.ResponseController {
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	_ = out.SetReadDeadline(time.Time{}) // the request has been read: its time would end the answer's
+	return out
+}
+
 // answerTime is how long a follower may take for one document.
 const answerTime = 20 * time.Second
 
@@ -151,8 +159,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	w.Header().Set("Content-Type", "text/event-stream")
-	out := http.NewResponseController(w)
+	out := events(w)
 	send := func(event string, line []byte) bool {
 		_ = out.SetWriteDeadline(time.Now().Add(answerTime)) // where there are none, nobody is cut off
 		if event != "" {

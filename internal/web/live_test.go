@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -93,5 +94,48 @@ func TestLive(t *testing.T) {
 	s.Close()
 	if watches.Load() != ended.Load() {
 		t.Errorf("%d watches, %d ended", watches.Load(), ended.Load())
+	}
+}
+
+// TestLiveOutlastsItsRequest: the time that a request may take is not the answer's.
+func TestLiveOutlastsItsRequest(t *testing.T) {
+	period, ended := make(chan float64), make(chan struct{})
+	s, _, _ := served(t, Config{Viewer: "viewer's token", Ours: func(string) bool { return true },
+		Watch: func(ctx context.Context, each func(*record.Watch)) error {
+			defer close(ended)
+			for {
+				select {
+				case <-ctx.Done():
+					return nil
+				case at := <-period:
+					each(&record.Watch{AtS: at})
+				}
+			}
+		}})
+	site := httptest.NewUnstartedServer(s)
+	site.Config.ReadTimeout = 50 * time.Millisecond
+	site.Start()
+	defer site.Close()
+	r, err := http.NewRequest("GET", site.URL+"/api/v1/live", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer viewer's token")
+	answer, err := site.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	select {
+	case <-ended:
+		t.Error("it ended with its request's time")
+	case <-time.After(10 * site.Config.ReadTimeout):
+		period <- 1
+	}
+	lines := bufio.NewScanner(answer.Body)
+	for lines.Scan() && !strings.Contains(lines.Text(), `"at_s":1`) {
+	}
+	if lines.Err() != nil || lines.Text() == "" {
+		t.Errorf("nothing came of it: %v", lines.Err())
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -93,6 +94,32 @@ func TestPagesAreInert(t *testing.T) {
 		}
 		if !strings.Contains(body, "of &lt;b&gt;one&lt;/b&gt; host") {
 			t.Errorf("%s: without the note", page)
+		}
+	}
+}
+
+// TestAMonthIsShownWhole: a span that is chosen is shown from its beginning, however often was measured.
+func TestAMonthIsShownWhole(t *testing.T) {
+	s, _, _ := served(t, Config{Opening: "opening-token-0123"})
+	base, cookie := openedBy(t, s, "opening-token-0123")
+	at := time.Date(2026, 11, 2, 0, 30, 0, 0, time.UTC) // never with one of the other path's
+	var key string
+	for n := range runsAtOnce + 100 {
+		doc := measured(at.Add(time.Duration(n)*time.Hour), n, "often.example.net", 90e6)
+		encoded, err := record.Encode(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.cfg.History.Add(t.Context(), encoded, nil); err != nil {
+			t.Fatal(err)
+		}
+		key = doc.PathKey
+	}
+	for span, want := range map[string]int{"month": runsAtOnce + 100, "day": 25, "": runsAtOnce} {
+		w := ask(s, "GET", base+"/paths/"+key+"?span="+span, func(r *http.Request) { r.AddCookie(cookie) })
+		if query := fmt.Sprintf("runs?limit=%d&amp;since=", want); !strings.Contains(w.Body.String(), query) {
+			_, rest, _ := strings.Cut(w.Body.String(), "/runs?")
+			t.Errorf("%q: not %d results: %.60s", span, want, rest)
 		}
 	}
 }

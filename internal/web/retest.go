@@ -208,8 +208,7 @@ func (s *Server) streamTest(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	w.Header().Set("Content-Type", "text/event-stream")
-	out := http.NewResponseController(w)
+	out := events(w)
 	for {
 		select {
 		case <-r.Context().Done():

@@ -113,6 +113,10 @@ type seriesDirection struct {
 // spans are how far back a path's page looks; what came before counts for what is usual.
 var spans = map[string]time.Duration{"day": 24 * time.Hour, "week": 7 * 24 * time.Hour, "month": 30 * 24 * time.Hour}
 
+// runsOfSpan are the most results of a span: those of a month in which recheck measured each half
+// hour, the most that it does.
+const runsOfSpan = 1500
+
 // rowsShown is how many results the table of a path's page has.
 const rowsShown = 100
 
@@ -127,7 +131,7 @@ func (s *Server) series(r *http.Request) (*seriesView, error) {
 		return nil, err
 	}
 	if back, known := spans[q.Get("span")]; known { // before the newest: a path that rests is shown all the same
-		v.Span, page.Since = q.Get("span"), v.Path.Newest.Add(-back)
+		v.Span, page.Since, page.Limit = q.Get("span"), v.Path.Newest.Add(-back), runsOfSpan
 	}
 	v.Retest = s.retestView(r, v.Path)
 	runs, err := s.cfg.History.Of(r.Context(), v.Path.Path, page)

@@ -1,16 +1,9 @@
 // What watch sees, period by period. Texts are set as texts: what programs call themselves
 // is never markup.
+import {rate, trip} from "./units.js";
+
 const state = document.getElementById("state"), table = document.querySelector(".live");
 const rows = document.getElementById("rows"), unread = document.getElementById("unread");
-
-function rate(v) {
-	const prefixes = ["", "k", "M", "G", "T"];
-	let i = 0;
-	while (Math.abs(v) >= 999.5 && i < prefixes.length - 1) { v /= 1000; i++; }
-	return `${+v.toPrecision(3)} ${prefixes[i]}bit/s`;
-}
-
-const trip = v => v == null ? "" : v < 0.0995 ? `${+(v * 1e3).toPrecision(3)} ms` : `${+v.toPrecision(3)} s`;
 
 // Characters that a browser acts on instead of showing them, as in everything that fullpipe
 // prints: controls, formats, line and paragraph separators.
@@ -19,7 +12,7 @@ const line = text => String(text ?? "").replace(obeyed, c => "\\u" + c.codePoint
 
 function row(c, d) {
 	const tr = document.createElement("tr");
-	const round = trip(d.rtt_s) + (d.rtt_min_s != null ? ` (${trip(d.rtt_min_s)})` : "");
+	const round = (d.rtt_s != null ? trip(d.rtt_s) : "") + (d.rtt_min_s != null ? ` (${trip(d.rtt_min_s)})` : "");
 	const limiter = line(d.limiter) + (d.subtype ? ` (${line(d.subtype)})` : "");
 	const seen = (d.evidence ?? []).slice(0, 2).map(e => line(e.text)).join("; ");
 	const name = line(c.program || c.unit || c.container || "?") + (c.pid ? `[${c.pid}]` : "");

@@ -1,13 +1,8 @@
 // How far the test is that was started from here; at its end the page is asked for again,
 // which then has the result.
-const place = document.getElementById("retest"), said = document.getElementById("retest-state");
+import {rate} from "./units.js";
 
-function rate(v) {
-	const prefixes = ["", "k", "M", "G", "T"];
-	let i = 0;
-	while (Math.abs(v) >= 999.5 && i < prefixes.length - 1) { v /= 1000; i++; }
-	return `${+v.toPrecision(3)} ${prefixes[i]}bit/s`;
-}
+const place = document.getElementById("retest"), said = document.getElementById("retest-state");
 
 if (place?.dataset.runs !== undefined) {
 	const source = new EventSource(place.dataset.from);

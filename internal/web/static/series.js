@@ -1,15 +1,9 @@
 // A path's series as a chart that can be zoomed. The picture that the page came with stays
 // where this cannot run.
 import uPlot from "./uplot/uPlot.esm.js";
+import {rate, trip} from "./units.js";
 
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-function rate(v) {
-	const prefixes = ["", "k", "M", "G", "T"];
-	let i = 0;
-	while (Math.abs(v) >= 999.5 && i < prefixes.length - 1) { v /= 1000; i++; }
-	return `${+v.toPrecision(3)} ${prefixes[i]}bit/s`;
-}
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
@@ -20,8 +14,6 @@ function date(t, apart) {
 	if (apart >= 86400 * 300) return String(d.getUTCFullYear());
 	return apart >= 86400 * 27 ? `${months[d.getUTCMonth()]} ${d.getUTCFullYear()}` : `${d.getUTCDate()} ${months[d.getUTCMonth()]}`;
 }
-
-const trip = v => v < 0.0995 ? `${+(v * 1e3).toPrecision(3)} ms` : `${+v.toPrecision(3)} s`;
 
 // bandColours are those of the style sheet's limiters.
 const bandColours = new Map();

@@ -1,5 +1,7 @@
 // The test from a browser: one connection and several, each way, with small packets beside it.
 // Connections live in workers, so that what this page does never stands in their way.
+import {rate} from "./units.js";
+
 const place = document.getElementById("test"), start = document.getElementById("start");
 const state = document.getElementById("state"), figures = document.getElementById("figures");
 const base = place.dataset.base, asked = new URLSearchParams(location.search);
@@ -11,13 +13,6 @@ const socket = path => `${location.protocol === "https:" ? "wss" : "ws"}://${loc
 if (asked.has("access_token")) sessionStorage.setItem("access_token", asked.get("access_token"));
 const token = sessionStorage.getItem("access_token");
 const withToken = query => { if (token) query.set("access_token", token); return query; };
-
-function rate(v) {
-	const prefixes = ["", "k", "M", "G", "T"];
-	let i = 0;
-	while (Math.abs(v) >= 999.5 && i < prefixes.length - 1) { v /= 1000; i++; }
-	return `${+v.toPrecision(3)} ${prefixes[i]}bit/s`;
-}
 
 function show(what, text) {
 	figures.hidden = false;
