@@ -37,10 +37,10 @@ func Document[T any](doc T) T {
 	return v.Interface().(T)
 }
 
-// Columns are how wide a text for w may be: what its terminal shows, between 60 and 160;
+// Columns are how wide a text for w may be: what its terminal shows, between 44 and 160;
 // 100 where it is none.
 func Columns(w io.Writer) int {
-	const usual, least, most = 100, 60, 160
+	const usual, least, most = 100, 44, 160
 	if c, ok := w.(interface{ Columns() int }); ok {
 		if n := c.Columns(); n > 0 {
 			return min(max(n, least), most)

@@ -37,7 +37,7 @@ func Body(doc record.Document) (body template.HTML, style string, err error) {
 	case *record.Tune:
 		style += diagnoseStyle + tuneStyle
 	default:
-		style += diagnoseStyle + " pre { white-space: pre-wrap; overflow-x: auto; font-size: .87rem; }\n"
+		style += diagnoseStyle + plainStyle
 	}
 	tones := map[string]int{}
 	inside = styled.ReplaceAllStringFunc(inside, func(attribute string) string {

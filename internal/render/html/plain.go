@@ -15,6 +15,16 @@ import (
 //go:embed page/plain.html
 var plainPage string
 
+// plainStyle is that of texts: of the two widths of each the one that the screen has room for.
+const plainStyle = ` pre { white-space: pre-wrap; overflow-x: auto; font-size: .87rem; } .narrow { display: none; }
+@media screen and (max-width: 760px) { .wide { display: none; } .narrow { display: block; white-space: pre; font-size: .75rem; } }
+`
+
+// narrow is a text as wide as a telephone.
+type narrow struct{ bytes.Buffer }
+
+func (*narrow) Columns() int { return 46 }
+
 // plain is the page of kinds that have none of their own: the text, and the curves of
 // measured directions.
 func plain(w io.Writer, doc record.Document) error {
@@ -22,9 +32,12 @@ func plain(w io.Writer, doc record.Document) error {
 	if err != nil {
 		return err
 	}
-	var words bytes.Buffer
-	if err := text.Write(&words, doc); err != nil {
-		return err
+	var wide bytes.Buffer
+	var small narrow
+	for _, w := range []io.Writer{&wide, &small} {
+		if err := text.Write(w, doc); err != nil {
+			return err
+		}
 	}
 	type direction struct {
 		Heading string
@@ -40,6 +53,5 @@ func plain(w io.Writer, doc record.Document) error {
 	}
 	kind, _, _ := strings.Cut(strings.TrimPrefix(doc.Head().Schema, "fullpipe/"), "/")
 	return page.Execute(w, map[string]any{"Doc": doc.Head(), "Kind": kind, "Style": template.CSS(baseStyle +
-		diagnoseStyle), "Text": words.String(),
-		"Directions": directions})
+		diagnoseStyle + plainStyle), "Wide": wide.String(), "Narrow": small.String(), "Directions": directions})
 }

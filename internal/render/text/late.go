@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
 )
 
 // lateNote says that a lab was too late for what was measured in it to be believed.
@@ -12,8 +13,8 @@ func lateNote(w io.Writer, l *record.Late) {
 	if l == nil || l.Believable {
 		return
 	}
-	fmt.Fprintf(w, "\nlab too late to be believed: it stood still for %s of %s (%d times, the longest %s), and 1 packet "+
-		"in 100 was %s late "+
-		"or more; let the machine do less beside it\n",
+	said := fmt.Sprintf("lab too late to be believed: it stood still for %s of %s (%d times, the longest %s), and 1 "+
+		"packet in 100 was %s late or more; let the machine do less beside it",
 		SecondsText(l.StalledS), SecondsText(l.WatchedS), l.Stalls, SecondsText(l.MaxS), SecondsText(l.P99S))
+	fmt.Fprintf(w, "\n%s\n", indent(said, "", render.Columns(w)))
 }
