@@ -101,8 +101,8 @@ func (f *recheckFlags) check(cmd *cobra.Command, peers []string) error {
 	for _, p := range peers {
 		switch {
 		case strings.HasPrefix(p, "ndt7://") || strings.HasPrefix(p, "ndt7s://"):
-			return &usageError{"PEER", p + ": ndt7 is no kind of PEER yet. Public servers ask clients that nobody watches " +
-				"for exponential times with a mean of 6 hours, 36 minutes to 15 hours apart",
+			return &usageError{"PEER", p + ": a suspicion is tested again within minutes, and public ndt7 servers ask " +
+				"clients that nobody watches for times with a mean of 6 hours, 36 minutes to 15 hours apart",
 				"fullpipe://, iperf3://, ssh:// or https://"}
 		case strings.HasPrefix(p, labPrefix):
 			return &usageError{"PEER", p + " is made anew for each test: it does not change",

@@ -193,7 +193,7 @@ func TestRecheckRefuses(t *testing.T) {
 	t.Setenv("FULLPIPE_HISTORY", t.TempDir())
 	for line, want := range map[string]string{
 		"":                                "PEER: none is given",
-		"ndt7://ndt.example.net":          "no kind of PEER yet",
+		"ndt7://ndt.example.net":          "36 minutes to 15 hours",
 		"lab:wan-40ms":                    "made anew",
 		"b --every 5m":                    "--every",
 		"b --every 6h --quiet-hours 0-24": "--quiet-hours",
