@@ -51,6 +51,7 @@ func pastOf(t testing.TB, s *store.Store, far string, n int) (newest string) {
 			d := printed.Direction{Direction: direction, GoodputBps: &bps, RTTMinS: &rtt, Streams: []printed.Stream{}}
 			bytes, resent := int64(bps/8), int64(i%50)
 			d.Bytes, d.MSSBytes, d.RetransmittedSegment, d.Limiter = &bytes, &mss, &resent, limiter
+			d.Confidence = verdict.High
 			doc.Directions = append(doc.Directions, d)
 		}
 		encoded, err := printed.Encode(doc)
@@ -69,7 +70,7 @@ func pastOf(t testing.TB, s *store.Store, far string, n int) (newest string) {
 func storedOf(t testing.TB, s *store.Store) map[string]string {
 	t.Helper()
 	kinds := map[string]string{}
-	for i, kind := range []string{"sweep", "rfc6349", "diagnose", "tune"} {
+	for i, kind := range []string{"sweep", "rfc6349", "diagnose", "tune", "measure"} {
 		archive, err := txtar.ParseFile("../internal/render/testdata/" + kind + ".txtar")
 		if err != nil {
 			t.Fatal(err)
@@ -89,6 +90,10 @@ func storedOf(t testing.TB, s *store.Store) map[string]string {
 		}
 		kinds[kind] = fmt.Sprintf("019aa000-0000-7000-8000-%012d", i)
 		object["id"], object["path_key"] = kinds[kind], printed.Path{Far: kind}.Key()
+		object["outcome"], object["origin"] = printed.Done, printed.Manual
+		if kind == "measure" {
+			object["peer"] = "browser://192.0.2.9"
+		}
 		doc, err := json.Marshal(object)
 		if err != nil {
 			t.Fatal(err)
@@ -105,6 +110,7 @@ func uiSite(t testing.TB, s *store.Store) (site *httptest.Server, open string) {
 	t.Helper()
 	const token = "a token for tests alone"
 	pages := web.New(web.Config{History: s, Version: "test", Opening: token, Ours: func(string) bool { return true },
+		Speed: web.NewSpeed(web.SpeedConfig{Kept: s.Document}),
 		Watch: func(ctx context.Context, each func(*printed.Watch)) error {
 			each(&printed.Watch{LengthS: 2, Standing: 7, Connections: []printed.WatchedConnection{{
 				Program: "<b>rsync</b>\u202e", PID: 4711, Local: "192.0.2.1:40000", Remote: "198.51.100.7:22",
@@ -181,6 +187,7 @@ func TestUIPages(t *testing.T) {
 	for kind, id := range kinds {
 		pages[kind] = "runs/" + id
 	}
+	pages["test"], pages["tested"] = "test", "test/"+kinds["measure"]
 	ready := map[string]string{"series": `document.querySelectorAll('.zoom canvas').length >= 2`,
 		"live": `document.querySelectorAll('#rows tr').length == 1`}
 	for _, view := range []struct {
@@ -200,6 +207,10 @@ func TestUIPages(t *testing.T) {
 			}
 			if saw := ask(`String(document.documentElement.scrollWidth)`); saw != fmt.Sprint(view.width) && view.width == 380 {
 				t.Errorf("%s, %s: the page is %s wide", name, view.name, saw)
+			}
+			if saw := ask(`[...document.querySelectorAll('.document, pre')].filter(e => e.scrollWidth > e.clientWidth &&
+				e.clientWidth > 0).map(e => e.tagName).join()`); saw != "" && view.width == 380 {
+				t.Errorf("%s, %s: %s scrolls sideways", name, view.name, saw)
 			}
 			if dir := os.Getenv("FULLPIPE_SHOTS"); dir != "" {
 				shot, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))

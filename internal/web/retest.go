@@ -158,7 +158,7 @@ func (t *retests) follow() (states chan record.PageTest, leave func(), err error
 // mayTest says why this visitor's page offers no test of a path; "" where it does.
 func (s *Server) mayTest(r *http.Request, p store.Series) string {
 	if s.cfg.Tests == nil {
-		return "from here nothing is tested"
+		return "this server only shows results"
 	}
 	if err := s.cfg.Tests.May(r.Context(), p); err != nil {
 		return err.Error()
