@@ -32,7 +32,8 @@ func Tell(candidates []verdict.Name) (steps []Step) {
 	any := func(names ...verdict.Name) bool {
 		return slices.ContainsFunc(candidates, func(n verdict.Name) bool { return slices.Contains(names, n) })
 	}
-	if len(candidates) == 2 && any(verdict.Bottleneck) && any(verdict.ReceiverWindow, verdict.SendBuffer) {
+	windows := []verdict.Name{verdict.ReceiverWindow, verdict.SendBuffer, verdict.Bottleneck}
+	if len(candidates) == 2 && slices.Contains(windows, candidates[0]) && slices.Contains(windows, candidates[1]) {
 		return []Step{{MeasureWider, Nowhere, Both, false, "RFC 6349 section 3.3.1"}}
 	}
 	if any(verdict.Application, verdict.SendBuffer, verdict.Pacing, verdict.LocalQueue, verdict.CPU,

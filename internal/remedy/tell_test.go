@@ -17,6 +17,7 @@ func TestTell(t *testing.T) {
 		{[]verdict.Name{verdict.Congestion, verdict.Bottleneck}, CaptureFar, 1},
 		{[]verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}, MeasureWider, 1},
 		{[]verdict.Name{verdict.SendBuffer, verdict.Bottleneck}, MeasureWider, 1},
+		{[]verdict.Name{verdict.SendBuffer, verdict.ReceiverWindow}, MeasureWider, 1},
 		{[]verdict.Name{verdict.Application, verdict.ReceiverWindow, verdict.Congestion, verdict.SlowStart}, AskSender, 4},
 		{nil, CaptureSender, 2},
 	} {

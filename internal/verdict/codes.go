@@ -87,6 +87,9 @@ const (
 	// same values, and even_ratio: the rate's share of the best within round trips.
 	WindowHoldsPath     Code = "receive-window-holds-path"
 	SendBufferHoldsPath Code = "send-buffer-holds-path"
+	// WindowsAlike: the send buffer and the receive window held back alike, so that neither alone limits.
+	// time_ratio, window_bytes, outstanding_bytes.
+	WindowsAlike Code = "windows-alike"
 	// FullLinkOnceOpen: the path was full once the congestion window was open.
 	// time_ratio, best_bps.
 	FullLinkOnceOpen Code = "full-link-once-open"

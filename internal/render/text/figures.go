@@ -58,6 +58,12 @@ func (f figures) holdsPath(what string) string {
 		f.rate("steady_bps"), f.loaded())
 }
 
+func sayWindowsAlike(f figures) string {
+	return fmt.Sprintf("%s were in flight at the most, and the receiver's window of %s is hardly another bound than the "+
+		"send buffer's (%s): neither alone gives a tenth more, so enlarge both", f.size("outstanding_bytes"),
+		f.size("window_bytes"), f.took())
+}
+
 // contradiction is what a verdict said and what its figures allow.
 func (f figures) contradiction() string {
 	for _, one := range []struct {

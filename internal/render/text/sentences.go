@@ -118,6 +118,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	},
 	verdict.WindowHoldsPath:     func(f figures) string { return f.holdsPath("receive window") },
 	verdict.SendBufferHoldsPath: func(f figures) string { return f.holdsPath("send buffer") },
+	verdict.WindowsAlike:        sayWindowsAlike,
 	verdict.SteadyAcks:          saySteadyAcks,
 	verdict.QueueEitherWay:      sayQueueEitherWay,
 	verdict.QueueOfAcks: func(f figures) string {

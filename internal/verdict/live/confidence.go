@@ -43,9 +43,9 @@ func (a *analysis) evidenceLevel(n verdict.Name) verdict.Confidence {
 	case verdict.ReceiverApplication:
 		return verdict.When(a.receiver != nil, verdict.High)
 	case verdict.ReceiverWindow:
-		return verdict.When(c.has(transfer.HaveSendWnd) && a.clear((*connection).window) && !a.noGap(), verdict.High)
+		return verdict.When(c.has(transfer.HaveSendWnd) && a.clear((*connection).window) && a.gaps(), verdict.High)
 	case verdict.SendBuffer:
-		return verdict.When(c.has(transfer.HaveProgram) && a.clear((*connection).outstanding), verdict.High)
+		return verdict.When(c.has(transfer.HaveProgram) && a.clear((*connection).outstanding) && a.gaps(), verdict.High)
 	case verdict.NagleDelayedAck:
 		return verdict.When(a.sum((*connection).awaited) > 0, verdict.High)
 	case verdict.LocalQueue:

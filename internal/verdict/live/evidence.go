@@ -27,7 +27,7 @@ func (a *analysis) evidence(shares verdict.Shares) (all []verdict.Evidence) {
 	if shares[verdict.Bottleneck] >= threshold.TellShare {
 		all = append(all, a.alsoFull()...)
 	}
-	return all
+	return append(all, a.tellAlike()...)
 }
 
 func (a *analysis) tell(name verdict.Name, share float64) (verdict.Code, verdict.Values) {

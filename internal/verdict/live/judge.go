@@ -74,6 +74,7 @@ type analysis struct {
 	total       time.Duration
 	open        map[verdict.Code]time.Duration // of Unknown's, by what is seen of it
 	startup     time.Duration                  // of SlowStart's: before slow start ended
+	alike       time.Duration                  // in which send buffer and receive window held back alike
 }
 
 // judgeSender judges by the least round trip that was seen, and where the verdict does not
@@ -153,6 +154,12 @@ func (a *analysis) attribute(c *connection, r *round) {
 			break
 		}
 		taken := min(max(rule.of(a, c, r), 0), left)
+		left -= taken
+		if other := c.alike(r, rule.name); other != "" {
+			a.alike += taken
+			a.time[other] += taken / 2
+			taken -= taken / 2
+		}
 		a.time[rule.name] += taken
 		switch rule.name {
 		case verdict.Unknown:
@@ -160,7 +167,6 @@ func (a *analysis) attribute(c *connection, r *round) {
 		case verdict.SlowStart:
 			a.startup += taken
 		}
-		left -= taken
 	}
 	a.time[a.remainder(c, r)] += left
 	a.total += r.length

@@ -54,17 +54,17 @@ func TestJudge(t *testing.T) {
 		{"a full window of 64 KiB at 40 ms", shaped(13.1e6, 40*ms, func(i int, s, r *transfer.Sample) {
 			s.SendWnd, r.ReceiveWnd, s.Cwnd, s.ReceiveLimited = 65535, 65535, 130000, s.At*97/100
 		}, func(r *transfer.Result) { r.Near.Streams[0].Handshake.SendScale = -1 }), verdict.ReceiverWindow, verdict.Unscaled,
-			verdict.High},
+			verdict.Medium},
 		{"the same window from SO_RCVBUF", shaped(13.1e6, 40*ms, func(i int, s, r *transfer.Sample) {
 			s.SendWnd, r.ReceiveWnd, s.Cwnd, s.ReceiveLimited = 65535, 65535, 130000, s.At
 		}, func(r *transfer.Result) { r.Far.Streams[0].ReceiveBuffer.Requested = 65536 }), verdict.ReceiverWindow,
-			verdict.Fixed, verdict.High},
+			verdict.Fixed, verdict.Medium},
 		{"a full window behind a deep queue", shaped(20e6, 24*ms, func(i int, s, r *transfer.Sample) {
 			s.SendWnd, r.ReceiveWnd, s.Cwnd, s.ReceiveLimited, s.MinRTT = 60000, 60000, 130000, s.At, 5*ms
 		}, none), verdict.Bottleneck, "", verdict.High},
 		{"a small send buffer that the kernel's clock hardly sees", steady(4e6, 90*ms, func(i int, s, r *transfer.Sample) {
 			s.NotSent, s.Queued, s.Cwnd, s.SendLimited = 0, s.InFlight, 2*s.InFlight, s.At/4
-		}), verdict.SendBuffer, "", verdict.High},
+		}), verdict.SendBuffer, "", verdict.Medium},
 		{"a reader that stops", steady(4e6, 40*ms, func(i int, s, r *transfer.Sample) {
 			s.ReceiveLimited, s.SendWnd, r.Queued, r.ReceiveWnd, r.Paused, r.Blocked = s.At, 2000, 100000, 2000, s.At*9/10, 0
 		}), verdict.ReceiverApplication, "", verdict.High},

@@ -115,7 +115,7 @@ func (a *analysis) receiverWindow(c *connection, r *round) time.Duration {
 // rate that a window gave fills it at times only: the window holds back the rest too.
 func (a *analysis) heldByWindow(c *connection, r *round) time.Duration {
 	if c.paced() && c.windowFull >= threshold.PacedWindow && r.start.At >= c.startedAt &&
-		a.path.allows(c.window(r)) <= threshold.WindowLimits*r.bps {
+		a.path.allows(c.window(r)) <= threshold.WindowLimits*a.usual(r.bps) {
 		return r.length
 	}
 	return c.windowLimited(r)

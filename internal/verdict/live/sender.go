@@ -1,6 +1,7 @@
 package live
 
 import (
+	"math"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -18,6 +19,7 @@ func saturated(e *transfer.End) bool {
 // that would give far more even at the round trip that was seen was not emptied by it:
 // too few round trips were seen to know the queue.
 func (a *analysis) limiting(window int64, bps float64) bool {
+	bps = a.usual(bps)
 	if a.path.wavering >= threshold.Wavering && a.path.carries(window) <= threshold.WindowLimits*bps {
 		return true // a window behind a full link keeps its queue, and with it the round trip
 	}
@@ -27,6 +29,16 @@ func (a *analysis) limiting(window int64, bps float64) bool {
 		return !(a.alone() && a.noGap()) && (!a.path.full() || a.path.queueing() <= threshold.WindowLimits-1)
 	}
 	return !a.path.full() && a.path.carries(window) <= threshold.WindowFarAbove*bps
+}
+
+// usual is the mean rate of a connection for that of a round which hardly differs: one window is not now full of
+// the path, now not.
+func (a *analysis) usual(bps float64) float64 {
+	each := a.path.mean / float64(len(a.connections))
+	if math.Abs(bps-each) <= threshold.RoundScatter*each {
+		return each
+	}
+	return bps
 }
 
 // idle is the time in which nothing was queued or outstanding (tcp_info's busy_time

@@ -31,7 +31,7 @@ func (a *analysis) mostlyOpen() (most verdict.Code) {
 // the same, and that neither can be told from the other: a device that lets packets go in
 // batches (Wi-Fi, DOCSIS) makes a full link look like windows that come in bursts.
 func (a *analysis) mayBeLink(c *connection, r *round) bool {
-	return a.path.fullInBatches() && a.path.allows(c.window(r)) > threshold.WindowLimits*r.bps
+	return a.path.fullInBatches() && a.path.allows(c.window(r)) > threshold.WindowLimits*a.usual(r.bps)
 }
 
 // windowOrLink is the time in which it was so.
@@ -51,7 +51,7 @@ func (a *analysis) justHolds(window int64, bps float64) bool {
 	if a.path.full() {
 		most = threshold.CauseFactor
 	}
-	return a.alone() && a.noGap() && a.path.allows(window) <= most*bps
+	return a.alone() && a.noGap() && a.path.allows(window) <= most*a.usual(bps)
 }
 
 // noGap says that data arrives without a break, so that a larger window finds hardly a gap
@@ -61,6 +61,12 @@ func (a *analysis) noGap() bool {
 	pacing := mean(c.samples, func(s *transfer.Sample) float64 { return s.PacingBps })
 	paces := (c.paced() || c.spec.PacingBps > 0) && pacing < threshold.PacedFaster*a.path.mean/float64(len(a.connections))
 	return a.path.evenness >= threshold.FlatRate && !a.path.byRates && !paces
+}
+
+// gaps says that data is seen to arrive with breaks, which a larger window would fill. Where stretches within round
+// trips hold too few segments or samples, or several connections fill each other's gaps, it is not known.
+func (a *analysis) gaps() bool {
+	return a.path.evenness > 0 && a.path.evenness < threshold.ClearlyUneven && !a.path.byRates
 }
 
 // alone says that no other connection of the transfer fills the gaps.

@@ -54,3 +54,29 @@ func TestAWindowHoldsBackAPacedSender(t *testing.T) {
 		t.Errorf("%s, %v: %v", v.Limiter, v.Shares, v.Evidence)
 	}
 }
+
+// A send buffer and a receive window of one size hold back alike: neither alone gives more.
+func TestBufferAndWindowOfOneSize(t *testing.T) {
+	for _, c := range []struct {
+		what    string
+		window  float64 // of what is in flight
+		limiter verdict.Name
+	}{{"one size", 1.05, verdict.Mixed}, {"the window is larger", 1.5, verdict.SendBuffer}} {
+		v := Judge(steady(4e6, 90*ms, func(i int, s, r *transfer.Sample) {
+			s.NotSent, s.Queued, s.Cwnd, s.SendLimited = 0, s.InFlight, 2*s.InFlight, s.At/4
+			s.SendWnd = int64(c.window * float64(s.InFlight))
+		}))
+		complete(t, v)
+		said := v.Evidence[len(v.Evidence)-1].Code == verdict.WindowsAlike
+		if v.Limiter != c.limiter || (v.Limiter == verdict.Mixed) != said {
+			t.Errorf("%s: %s of %v, %v: %v", c.what, v.Limiter, v.Candidates, v.Shares, v.Evidence)
+		}
+	}
+	v := Judge(steady(4e6, 90*ms, func(i int, s, r *transfer.Sample) {
+		s.SendWnd, s.NotSent, s.ReceiveLimited = s.InFlight, 1448, s.At
+		s.Queued = s.InFlight + s.NotSent
+	}))
+	if v.Limiter != verdict.Mixed || len(v.Candidates) != 2 {
+		t.Errorf("a window, and a buffer behind it: %s of %v, %v", v.Limiter, v.Candidates, v.Shares)
+	}
+}

@@ -92,6 +92,8 @@ const (
 	DelayedAck = 200 * time.Millisecond // time | include/net/tcp.h, TCP_DELACK_MAX
 	// LongestTime is the longest that is believed: a far end's clock is its own affair.
 	LongestTime = 7 * 24 * time.Hour // time | a week of one transfer
+	// RoundScatter is by how much a round's rate may differ from the mean without meaning anything.
+	RoundScatter = 0.15 // ratio | lab: a round holds two windows, of which one more or less may fall into it
 	// SegmentsASpan is how many segments a span should hold, so that one more or less
 	// does not look like another rate.
 	SegmentsASpan = 50 // segments | 2 %
