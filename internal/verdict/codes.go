@@ -240,6 +240,8 @@ const (
 	CapturedNoHandshake Code = "captured-no-handshake"
 	// CapturedQueueUnseen: data came evenly at a tap that cannot see a queue. time_ratio, best_bps.
 	CapturedQueueUnseen Code = "captured-queue-unseen"
+	// CapturedLossOrLink: losses at the path's own pace, without the handshake. time_ratio, best_bps.
+	CapturedLossOrLink Code = "captured-loss-or-link"
 	// CapturedWaitsSomewhere: a queue of data or of acknowledgements. time_ratio, rtt_base_s.
 	CapturedWaitsSomewhere Code = "captured-waits-somewhere"
 	// CapturedNoSign: time_ratio.

@@ -120,6 +120,11 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			"without timestamps a queue before this tap is not seen, and a capture at the sender would tell",
 			f.rate("best_bps"), f.took())
 	},
+	verdict.CapturedLossOrLink: func(f figures) string {
+		return fmt.Sprintf("segments were lost at a rate near the %s that the path delivers %s: from a full link, or from "+
+			"losses that hold the sender back; a capture that begins with the handshake shows the empty path's round trip, "+
+			"and would tell", f.rate("best_bps"), f.took())
+	},
 	verdict.CapturedWaitsSomewhere: func(f figures) string {
 		return fmt.Sprintf("what was on its way took several times the empty path's %s %s: a queue of data, or of "+
 			"acknowledgements on their way back; a capture at the sender would tell", f.time("rtt_base_s"), f.took())

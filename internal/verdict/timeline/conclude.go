@@ -25,14 +25,7 @@ func (t *timeline) conclude(g *Diagnosis) {
 			g.Candidates = append(g.Candidates, verdict.AckPath) // late acknowledgements look like a late sender
 		}
 	case verdict.Unknown:
-		g.Candidates = []verdict.Name{verdict.Sender, verdict.ReceiverWindow, verdict.Congestion}
-		if t.clock(flow.Idle) > threshold.HeadlineShare*t.length {
-			g.Candidates = []verdict.Name{verdict.Application, verdict.Congestion}
-		} else if t.waited > threshold.HeadlineShare*t.time[verdict.Unknown] {
-			g.Candidates = []verdict.Name{verdict.AckPath, verdict.Bottleneck}
-		} else if t.evenUnseen() {
-			g.Candidates = []verdict.Name{verdict.Bottleneck, verdict.Sender, verdict.ReceiverWindow}
-		}
+		g.Candidates = t.unknownCandidates()
 	}
 	g.Confidence = t.confidence(g)
 	for _, name := range g.Shares.Top() {
@@ -189,12 +182,17 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 		}
 		return verdict.When(t.clock(flow.SlowStart) > threshold.HeadlineShare*t.time[verdict.SlowStart], verdict.High)
 	case verdict.Congestion:
+		if !t.c.SYN || !t.c.SYNACK { // a queue that never ran empty, as of a shared link, looks like a longer path
+			return verdict.Low
+		}
 		return verdict.When(d.LossEvents >= threshold.PolicedEvents && t.queueMissing() &&
 			t.clock(flow.AppLimited) < threshold.PausingShare*t.length, verdict.High)
 	case verdict.Bottleneck:
 		return verdict.When(t.queueing && d.ScaleKnown && t.queueAhead(), verdict.High)
 	case verdict.Sender:
-		return verdict.When(!t.growing(), verdict.Medium)
+		// So few losses may hold a congestion window as well.
+		allows := t.lossAllows()
+		return verdict.When(!t.growing() && (allows == 0 || allows > threshold.LossAllows*t.goodput), verdict.Medium)
 	}
 	return verdict.Medium
 }
@@ -268,28 +266,6 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		return t.missing(v)
 	}
 	return "", nil
-}
-
-func (t *timeline) missing(v verdict.Values) (verdict.Code, verdict.Values) {
-	d := t.d
-	switch {
-	case t.losing && t.vantage != AtSender && t.clock(flow.Idle) > threshold.HeadlineShare*t.length:
-		v["idle_s"] = t.clock(flow.Idle)
-		return verdict.CapturedIdleOrLoss, v
-	case float64(d.Unseen) > threshold.UnreliableCapture*float64(d.Bytes):
-		v["missing_bytes"] = float64(d.Unseen)
-		return verdict.CapturedGaps, v
-	case t.waited > threshold.HeadlineShare*t.time[verdict.Unknown]:
-		v["rtt_base_s"] = t.base
-		return verdict.CapturedWaitsSomewhere, v
-	case t.evenUnseen():
-		v["best_bps"] = t.capacity * 8
-		return verdict.CapturedQueueUnseen, v
-	case !d.ScaleKnown:
-		v["window_scale_least"] = float64(d.Scale)
-		return verdict.CapturedNoHandshake, v
-	}
-	return verdict.CapturedNoSign, v
 }
 
 // caveats are what lowers the worth of the verdict.

@@ -2,8 +2,12 @@ package timeline
 
 import (
 	"cmp"
-	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // recoveries finds the slices in which the congestion window grew back from a loss: those
@@ -91,4 +95,33 @@ func rising(run []float64, block int) int {
 	}
 	return (slices.IndexFunc(means, func(mean float64) bool { return mean > threshold.RisingReached*top }) +
 		1) * block
+}
+
+// lossOrLink says that segments were lost at a rate near what the path delivers of data that is
+// outstanding at once, in a capture without the handshake: a link whose queue never runs empty
+// looks like that, since the empty path's round trip was not seen.
+func (t *timeline) lossOrLink() bool {
+	return t.losing && !t.filled && !(t.c.SYN && t.c.SYNACK) && t.link > 0 &&
+		t.crowd*max(t.goodput, quantileOf(t, 0.5)) >= t.link/threshold.FilledWithin
+}
+
+// lossOf is what limited while a congestion window grew back, or a segment was sent again.
+func (t *timeline) lossOf(s *flow.Slice) verdict.Name {
+	if t.evenLoss && !stood(s) {
+		return verdict.Unknown
+	}
+	return verdict.Congestion
+}
+
+// recoveryOf is what limited during a repair: the link, where it was kept full all the same.
+func (t *timeline) recoveryOf(s *flow.Slice) verdict.Name {
+	if !stood(s) && (t.filled || t.queueing && t.full(s) || t.neverEmpty(s) || t.queued(s) && t.full(s)) {
+		return verdict.Bottleneck
+	}
+	return t.lossOf(s)
+}
+
+// stood says that nothing got through in a slice for a second and more.
+func stood(s *flow.Slice) bool {
+	return s.Acked == 0 && s.End-s.Start >= int64(time.Second)
 }

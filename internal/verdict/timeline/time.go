@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"slices"
-	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -95,7 +94,7 @@ func (t *timeline) networkOf(i int) verdict.Name {
 	case t.losing && t.neverEmpty(s):
 		return verdict.Bottleneck
 	case t.losing && t.recovering[i]:
-		return verdict.Congestion
+		return t.lossOf(s)
 	case t.full(s) && t.probed:
 		return verdict.Bottleneck
 	case t.brief && !t.losing:
@@ -126,11 +125,6 @@ func (t *timeline) networkOf(i int) verdict.Name {
 // and the sender, and no timestamps follow that part. Data that come evenly are then a full
 // link's, or a sender's that holds itself back.
 func (t *timeline) blind() bool { return t.vantage != AtSender && !t.d.LoopFollowed }
-
-// evenUnseen says that this is most of what is not known.
-func (t *timeline) evenUnseen() bool {
-	return t.unseen > threshold.HeadlineShare*t.time[verdict.Unknown]
-}
 
 // growing says that what was outstanding had no level yet: a limit of the sender's own does
 // not rise.
@@ -314,11 +308,6 @@ func (t *timeline) idleElsewhere() verdict.Name {
 	return verdict.Unknown
 }
 
-// stood says that nothing got through in a slice for a second and more.
-func stood(s *flow.Slice) bool {
-	return s.Acked == 0 && s.End-s.Start >= int64(time.Second)
-}
-
 // windowKnown says whether the window's size can be relied on. Where the handshake is not
 // in the capture, the least scale that fits is believed only if what is outstanding stayed
 // at that window for long.
@@ -339,12 +328,4 @@ func (t *timeline) appLimitedOf(i int) verdict.Name {
 		return verdict.Sender
 	}
 	return n
-}
-
-// recoveryOf is what limited during a repair: the link, where it was kept full all the same.
-func (t *timeline) recoveryOf(s *flow.Slice) verdict.Name {
-	if !stood(s) && (t.filled || t.queueing && t.full(s) || t.neverEmpty(s) || t.queued(s) && t.full(s)) {
-		return verdict.Bottleneck
-	}
-	return verdict.Congestion
 }

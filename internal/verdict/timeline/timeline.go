@@ -63,6 +63,7 @@ type timeline struct {
 	probed   bool    // faster sending than ever came out the other end
 	losing   bool
 	filled   bool    // linkFull
+	evenLoss bool    // lossOrLink
 	brief    bool    // short
 	unseen   float64 // time in which a queue may have stood that this tap does not see, seconds
 	waited   float64 // time in which what was outstanding waited on a way that this tap does not tell, seconds
@@ -265,6 +266,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	// Behind the link nothing comes faster than the link.
 	t.probed = t.vantage == AtSender && probes > 1 && probes*threshold.ProbeEvery > len(d.Slices)
 	t.filled, t.brief = t.linkFull(), t.short()
+	t.evenLoss = t.lossOrLink()
 	t.recovering = recoveries(outstanding, lost)
 	if !t.losing {
 		t.opening = opening(outstanding, speeds)
