@@ -26,5 +26,5 @@ func ExampleJudge() {
 	v := live.Judge(&transfer.Result{Spec: transfer.Spec{Direction: transfer.Up}, Complete: true,
 		Near: &transfer.End{Streams: []transfer.Stream{sender}}})
 	fmt.Println(v.Limiter, v.Confidence, v.Evidence[0].Code)
-	// Output: receiver-window high receive-window-full
+	// Output: receiver-window medium receive-window-full
 }

@@ -61,9 +61,11 @@ func (p *path) judgeNetwork(facts networkFacts) finding {
 		f.candidates = []verdict.Name{verdict.AckPath, verdict.Bottleneck}
 		facts.acksSteady.tell(f.values)
 	case steadyWithQueue && notBBRsLoss:
-		// The sender alone cannot know which way the queue stands.
+		// The sender alone cannot know which way the queue stands, and a path that loses while its queue is short may
+		// do so on a faster link as well.
+		overflows := p.resent <= threshold.Losing || p.queueing() >= threshold.LongQueue
 		sure := level >= threshold.ClearlyFlat && !p.uneven() && facts.receiverSeen &&
-			facts.ackQueue <= threshold.AckQueueHardly
+			facts.ackQueue <= threshold.AckQueueHardly && overflows
 		f.name, f.confidence, f.code = verdict.Bottleneck, verdict.When(sure, verdict.High), verdict.FullLink
 		if facts.acksSteady.mayBeClocked() {
 			f.confidence, f.code = verdict.Low, verdict.QueueEitherWay
