@@ -114,8 +114,9 @@ func TestNetworkRules(t *testing.T) {
 		}), both, verdict.Congestion, "", verdict.High, verdict.LossWithoutQueue},
 		{"needless, and the link is full", with(full, func(p *path) { p.resent, p.needless = 0.02, 0.8 }), both,
 			verdict.Bottleneck, "", verdict.High, verdict.FullLink},
-		{"full, with a short queue, and it loses", with(full, func(p *path) { p.resent, p.rtt, p.floor = 0.02, 52*ms, 48*ms }),
-			both, verdict.Bottleneck, "", verdict.Medium, verdict.FullLink},
+		{"full, with a short queue, and it loses", with(full, func(p *path) {
+			p.resent, p.rtt, p.floor = 0.02, 52*ms, 48*ms
+		}), both, verdict.Bottleneck, "", verdict.Medium, verdict.FullLink},
 		{"loss, and a rate below what came between", with(full, func(p *path) {
 			p.resent, p.rtt, p.floor, p.mean,
 				p.queued = 0.01, 45*ms, 42*ms, 10e6, 0
