@@ -20,7 +20,11 @@ var (
 // other error stays as it is.
 func argumentError(cmd *cobra.Command, err error) error {
 	if m := wrongCount.FindStringSubmatch(err.Error()); m != nil {
-		return &usageError{"", fmt.Sprintf("%s arguments given, %s needed", m[2], m[1]), cmd.CommandPath() + " --help"}
+		noun := "arguments"
+		if m[2] == "1" {
+			noun = "argument"
+		}
+		return &usageError{"", fmt.Sprintf("%s %s given, %s needed", m[2], noun, m[1]), cmd.CommandPath() + " --help"}
 	}
 	m := unknownCommand.FindStringSubmatch(err.Error())
 	if m == nil {

@@ -54,7 +54,7 @@ func TestErrorsSpeakTheUsersWords(t *testing.T) {
 		{"audit " + kind, "fullpipe/snapshot/v1"},
 		{"audit " + text, "neither JSON nor"},
 		{"show", "0 arguments given, 1 needed"},
-		{"history compare 1", "1 arguments given, 2 needed"},
+		{"history compare 1", "1 argument given, 2 needed"},
 		{"rfc6349 x --cir fast", "not a number"},
 		{"measur x", "unknown command \"measur\"\n  try: fullpipe measure"},
 		{"lab nothing", "needs a profile"},

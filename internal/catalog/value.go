@@ -20,10 +20,7 @@ func (p Parameter) Tunable() bool {
 	return false
 }
 
-// Increasing says whether the value is several numbers of which none may be below the one
-// before it: tcp_rmem's min, default and max.
-func (p Parameter) Increasing() bool { return p.fields() == 3 }
-
+// fields is how many numbers the value has: three, as tcp_rmem, or one.
 func (p Parameter) fields() int {
 	switch p.Type {
 	case "min default max", "low pressure high":

@@ -85,6 +85,8 @@ func plain(err error, within time.Duration) error {
 		return dial
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return &coded{"unknown-host", "no such host: " + dns.Name}
+	case errors.As(err, &dns) && !dns.IsTimeout:
+		return &coded{"unknown-host", unasked(dns)}
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return syscall.ECONNREFUSED
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
@@ -94,6 +96,15 @@ func plain(err error, within time.Duration) error {
 		return &engine.ClosedError{Err: err}
 	}
 	return err
+}
+
+// unasked says why an address could not be asked for, without the resolver's own calls.
+func unasked(e *net.DNSError) string {
+	why := e.Err[strings.LastIndex(e.Err, ": ")+1:]
+	if e.Server == "" {
+		return "no name server tells the address of " + e.Name + ": " + strings.TrimSpace(why)
+	}
+	return "the name server " + e.Server + " does not tell the address of " + e.Name + ": " + strings.TrimSpace(why)
 }
 
 // hint is what to try about an error of connecting or measuring.

@@ -41,7 +41,7 @@ func (d *MeasureUDP) summarize(s *Summary) {
 	s.Far = d.Peer
 	for i := range d.Directions {
 		one := &d.Directions[i]
-		s.add(Figure{Direction: string(one.Direction), GoodputBps: &one.GoodputBps})
+		s.add(Figure{Direction: string(one.Direction), GoodputBps: &one.GoodputBps, Limiter: string(one.Limiter)})
 	}
 }
 

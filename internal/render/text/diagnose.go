@@ -78,14 +78,6 @@ func CapturedConnectionHandshakeText(c *record.CapturedConnection) string {
 	return capturedHandshakeText(c.Handshake)
 }
 
-// CapturedDirectionExpect is the prediction in words.
-func CapturedDirectionExpect(d *record.CapturedDirection) string {
-	if d.Prediction == nil {
-		return ""
-	}
-	return capturedPredictionText(d.Prediction)
-}
-
 // CapturedDirectionRemedy is what to change.
 func CapturedDirectionRemedy(d *record.CapturedDirection) string {
 	v := d.Verdict // of a document without fixes
