@@ -50,6 +50,7 @@ PEER is one of
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.PersistentPreRunE = oneForm
 	root.SetIn(std.in)
 	root.SetOut(std.out)
 	root.SetErr(std.err)
@@ -66,6 +67,14 @@ PEER is one of
 	configured(root)
 	plainDefaults(root)
 	return root
+}
+
+// oneForm refuses two forms of output, of which one would be left out in silence.
+func oneForm(cmd *cobra.Command, _ []string) error {
+	if flagged(cmd, "csv") && flagged(cmd, "json") {
+		return &usageError{"--csv", "is another form than --json", "one of them"}
+	}
+	return nil
 }
 
 // plainDefaults has the help tell defaults as they would be given: 100kB instead of 97.7 KiB,
