@@ -26,8 +26,10 @@ const (
 
 // Startup finds where slow start ended: the earliest moment from which a span of two
 // round trips (at least a fortieth of the transfer) is as fast as all that follows, but for
-// one segment, since no more than whole ones arrive. ok is false where the rate never
-// settled or too little was sampled.
+// one segment, since no more than whole ones arrive. A moment at which segments come out of
+// order is not taken if there is another: what a hole holds back then would count as if it came
+// later, which on the way out of slow start is as much as the path holds. ok is false where the
+// rate never settled or too little was sampled.
 func (r *Result) Startup() (s Startup, ok bool) {
 	end := r.Counting()
 	total, known := r.Received()
@@ -53,10 +55,16 @@ func (r *Result) Startup() (s Startup, ok bool) {
 		}
 		if curves.at(t+span)-here+segment >= settled*rest*span.Seconds() {
 			since := total.Last - m.at(segment/rest)
-			return Startup{End: t - total.First, Bytes: int64(here), SteadyBps: (last - here) * 8 / since.Seconds()}, true
+			found := Startup{End: t - total.First, Bytes: int64(here), SteadyBps: (last - here) * 8 / since.Seconds()}
+			if !curves.behindHole(t) {
+				return found, true
+			}
+			if !ok {
+				s, ok = found, true
+			}
 		}
 	}
-	return Startup{}, false
+	return s, ok
 }
 
 // segment is the size in bytes of what arrives at once.
@@ -80,23 +88,26 @@ func (a arrival) at(gap float64) time.Duration {
 type curve []point
 
 type point struct {
-	at    time.Duration
-	bytes float64
+	at         time.Duration
+	bytes      float64
+	outOfOrder bool // segments came out of order since the point before
 }
 
 type curves []curve
 
 func newCurves(end *End) (all curves) {
 	for _, stream := range end.Streams {
-		c := curve{{stream.First, float64(stream.Opening)}} // what had arrived by First took no time
+		c := curve{{at: stream.First, bytes: float64(stream.Opening)}} // what had arrived by First took no time
+		early := int64(0)
 		for _, s := range stream.Samples {
 			delivered, ok := s.delivered()
 			if ok && s.At > c[len(c)-1].at && s.At < stream.Last {
-				c = append(c, point{s.At, float64(delivered)})
+				c = append(c, point{s.At, float64(delivered), s.Have&HaveOutOfOrder != 0 && s.OutOfOrder > early})
+				early = s.OutOfOrder
 			}
 		}
 		if len(c) > 1 && stream.Last > c[len(c)-1].at {
-			all = append(all, append(c, point{stream.Last, float64(stream.Bytes)}))
+			all = append(all, append(c, point{at: stream.Last, bytes: float64(stream.Bytes)}))
 		}
 	}
 	return all
@@ -142,6 +153,17 @@ func (all curves) jumps(t time.Duration, rate float64) bool {
 		}
 		a, b := c[i-1], c[i]
 		if b.bytes-a.bytes > 3*rate*(b.at-a.at).Seconds()+fewSegments {
+			return true
+		}
+	}
+	return false
+}
+
+// behindHole says that segments come out of order around t, before the sample there or after it.
+func (all curves) behindHole(t time.Duration) bool {
+	for _, c := range all {
+		i := sort.Search(len(c), func(i int) bool { return c[i].at > t })
+		if i > 0 && c[i-1].outOfOrder || i < len(c) && c[i].outOfOrder {
 			return true
 		}
 	}

@@ -136,3 +136,32 @@ func heldToTheLine(t *testing.T, line float64, rtt time.Duration, segments int, 
 		}
 	}
 }
+
+// While holes of slow start's end are filled, each brings what had arrived behind it too: that
+// is no rate that the path carries.
+func TestSteadyRateBeginsBehindNoHole(t *testing.T) {
+	recovery := func(t float64) float64 {
+		switch {
+		case t < 0.5:
+			return 1e5
+		case t < 1.1:
+			return 2.5e6
+		}
+		return 1.25e6
+	}
+	r := delivering(4*time.Second, 200*time.Millisecond, recovery)
+	samples := r.Far.Streams[0].Samples
+	for i := range samples {
+		samples[i].Have |= HaveOutOfOrder
+		samples[i].OutOfOrder = min(int64(i), 110)
+	}
+	if got, ok := r.Startup(); !ok || got.End < 1100*time.Millisecond || math.Abs(got.SteadyBps-10e6) > 0.01*10e6 {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	for i := range samples { // out of order all the time: any moment has to do
+		samples[i].OutOfOrder = int64(i)
+	}
+	if _, ok := r.Startup(); !ok {
+		t.Error("nothing settled")
+	}
+}
