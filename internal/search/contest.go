@@ -225,6 +225,9 @@ func (c *Contest) Needs(i int) int {
 	return int(math.Ceil(math.Min(math.Max(rounds, fewestPicked), 1e4))) - len(r.ratios)
 }
 
+// Decided says that the contest ended because it was decided, not because it was broken off.
+func (c *Contest) Decided() bool { return c.rounds >= c.most || len(c.running()) == 0 || c.decided() }
+
 // Rounds is how many were observed.
 func (c *Contest) Rounds() int { return c.rounds }
 
