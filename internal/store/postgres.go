@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"strconv"
@@ -38,6 +39,15 @@ type Unavailable struct {
 
 func (e *Unavailable) Error() string { return fmt.Sprintf("the history at %s: %v", e.Where, e.Err) }
 func (e *Unavailable) Unwrap() error { return e.Err }
+
+// Lost says whether an error is that of a connection to the history's server which ended while it
+// was used: the next one is another. SQLSTATE classes 08 (connection) and 57 (the server ends).
+func Lost(err error) bool {
+	var said *pgconn.PgError
+	var broken *net.OpError
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &broken) ||
+		errors.As(err, &said) && (strings.HasPrefix(said.Code, "08") || strings.HasPrefix(said.Code, "57"))
+}
 
 // openPostgres connects when it is first used, and again after the server was away.
 func openPostgres(dir, text string) (*Store, error) {

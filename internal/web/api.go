@@ -240,6 +240,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case r.Context().Err() != nil: // who asked has gone
 	case errors.As(err, &away):
 		s.refuse(w, r, http.StatusServiceUnavailable, err.Error(), "again once that server runs")
+	case store.Lost(err):
+		s.refuse(w, r, http.StatusServiceUnavailable, "the connection to the history's server was lost", "again")
 	default:
 		s.refuse(w, r, http.StatusInternalServerError, err.Error(), "")
 	}

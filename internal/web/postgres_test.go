@@ -84,8 +84,10 @@ func TestPagesOnPostgreSQL(t *testing.T) {
 			}
 		}
 	}
-	database.Stop(t, "fast")
-	get(server, "GET", "/") // by a connection that was just used, which is lost
+	database.Stop(t, "immediate")
+	if code, page := get(server, "GET", "/"); code != http.StatusServiceUnavailable { // by a connection that is lost
+		t.Errorf("as the server ends: %d, %s", code, page)
+	}
 	if code, page := get(server, "GET", "/"); code != http.StatusServiceUnavailable ||
 		!strings.Contains(page, "the history at postgres://") {
 		t.Errorf("without the server: %d, %s", code, page)
