@@ -98,6 +98,15 @@ func after(greeting string, then func(c *tls.Conn)) func(*net.TCPConn) {
 	}
 }
 
+// queue lets its client wait for a turn, at the nth place that it names.
+func queue(place func(n int) int) func(*net.TCPConn) {
+	return after(hello, func(c *tls.Conn) {
+		for n, err := 0, error(nil); err == nil; n++ {
+			err = message(c, 'H', fmt.Appendf(nil, `{"version":1,"busy":true,"place":%d}`, place(n)))
+		}
+	})
+}
+
 // offered reads an offer.
 func offered(c net.Conn) bool {
 	var length [4]byte
@@ -179,6 +188,8 @@ func nativeServers() (all []farEnd) {
 		"hello-escapes": after(strings.Replace(hello, `"fullpipe"`, quoted, 1), func(*tls.Conn) {}),
 		"hello-future":  after(`{"version":7,"versions":{"least":7,"most":9},"software":`+quoted+`}`, func(*tls.Conn) {}),
 		"hello-busy":    after(`{"version":1,"busy":true}`, func(*tls.Conn) {}),
+		"hello-queue":   queue(func(int) int { return 1 }),
+		"hello-queues":  queue(func(n int) int { return 1 + n%2 }),
 		"hello-limits": after(`{"version":1,"limits":{"time_ns":-1,"bytes":-1,"streams":-1,"buffer":-1}}`,
 			func(*tls.Conn) {}),
 		"offer-unheard":  after(hello, func(*tls.Conn) {}),

@@ -52,9 +52,8 @@ func openControl(ctx context.Context, f Far) (*control, error) {
 		return fail(err)
 	}
 	c := &control{conn: tcp, times: f.Times, remote: tcp.RemoteAddr().String()}
-	stop := context.AfterFunc(ctx, func() { tcp.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
 	tcp.SetDeadline(time.Now().Add(f.Times.Answer))
+	defer context.AfterFunc(ctx, func() { tcp.SetDeadline(time.Unix(1, 0)) })()
 	if _, err := tcp.Write(Marker[:]); err != nil {
 		tcp.Close()
 		return fail(err)
@@ -83,7 +82,7 @@ func openControl(ctx context.Context, f Far) (*control, error) {
 	}
 	if err == nil {
 		c.clock = clockOf(&c.hello, answered.wrote, read)
-		err = c.awaitTurn(f)
+		err = c.awaitTurn(ctx, f)
 	}
 	if err != nil {
 		c.conn.Close()

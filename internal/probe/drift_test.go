@@ -1,10 +1,14 @@
 package probe
 
 import (
+	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // Whatever the path's delays, clocks of one speed show no drift; what is shown is never
@@ -40,5 +44,35 @@ func TestDriftKeepsABound(t *testing.T) {
 	}
 	if len(d.all) > mostOffsets || d.shown != 0 {
 		t.Errorf("%d kept, %v shown", len(d.all), d.shown)
+	}
+}
+
+// A clock that goes back, or has run for centuries, is no drift that is told of as a fact.
+func TestClocksThatLie(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		clock []int64
+		lies  bool
+	}{
+		{"an honest one", []int64{5e9, 5e9 + 1, 6e9}, false},
+		{"one that does not tell", []int64{0, 0}, false},
+		{"negative", []int64{-1}, true},
+		{"back", []int64{5e9, 5e9 - 1}, true},
+		{"centuries", []int64{5e9, 9e18}, true},
+	} {
+		e := &echoes{begun: time.Now().Add(-time.Hour)}
+		var err error
+		for i, clock := range c.clock {
+			e.number, e.asked, e.waiting = uint32(i), time.Now(), true
+			text, _ := json.Marshal(echo{Number: e.number, ClockNs: clock})
+			err = e.answered(message{kindEcho, text})
+			if last := i == len(c.clock)-1; err != nil && !last {
+				t.Errorf("%s: %v at %d", c.name, err, i)
+			}
+		}
+		var no *transfer.UnbelievableError
+		if errors.As(err, &no) != c.lies || err != nil && !c.lies {
+			t.Errorf("%s: %v", c.name, err)
+		}
 	}
 }

@@ -47,8 +47,12 @@ type echoes struct {
 	number  uint32
 	asked   time.Time
 	waiting bool
+	clock   int64 // the last ClockNs
 	drift   drift
 }
+
+// longestSession bounds the far end's clock, which counts from the session's beginning.
+const longestSession = 366 * 24 * time.Hour
 
 // idle asks before the transfer, while nobody else reads the control connection.
 func (e *echoes) idle(ctx context.Context) error {
@@ -100,7 +104,12 @@ func (e *echoes) answered(m message) error {
 		e.far.Set(*answer.Sending)
 	}
 	took := now.Sub(e.asked)
-	if answer.ClockNs > 0 {
+	if answer.ClockNs != 0 {
+		if answer.ClockNs < e.clock || answer.ClockNs > int64(longestSession) {
+			return &transfer.UnbelievableError{Field: "clock_ns", Value: answer.ClockNs,
+				Why: fmt.Sprintf("is not between %d, which it said before, and a year", e.clock)}
+		}
+		e.clock = answer.ClockNs
 		e.drift.add(e.asked.Sub(e.begun), now.Sub(e.begun), time.Duration(answer.ClockNs))
 	}
 	if e.moved.Load() > 0 {

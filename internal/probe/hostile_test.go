@@ -291,3 +291,62 @@ func TestMoreClientsThanAllowed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A server that lets its client wait for a turn may not push it back, name a place that no
+// queue has, or tell of places without end; and an interrupt ends the waiting whatever comes.
+func TestQueuesThatLie(t *testing.T) {
+	t.Parallel()
+	cert, err := probe.NewCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	queue := func(place func(n int) int) string {
+		return answering(t, func(tcp net.Conn) {
+			io.ReadFull(tcp, make([]byte, probe.PrefaceSize))
+			tcp.Write([]byte{probe.AnswerFullpipe})
+			conn, err := probe.SecureServer(context.Background(), tcp, cert, key)
+			for n := 0; err == nil; n++ {
+				err = probe.WriteMessage(conn, probe.KindHello, probe.Hello{Version: probe.Version, Busy: true, Place: place(n)})
+			}
+		})
+	}
+	for name, c := range map[string]struct {
+		place func(n int) int
+		want  string
+		told  int // at most
+	}{
+		"back and forth": {func(n int) int { return 1 + n%2 }, "at place 2, where 1 can be the last", 1},
+		"an endless one": {func(n int) int { return 1 << 40 }, "where 1000 can be the last", 0},
+		"a flood":        {func(n int) int { return 1 }, "floods", 1},
+		"a long one":     {func(n int) int { return max(1000-n, 1) }, "floods", 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			told := 0
+			f := far(queue(c.place))
+			f.Waiting = func(int) { told++ }
+			client, err := f.Connect(t.Context())
+			if err == nil {
+				client.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) || told > c.told {
+				t.Errorf("told %d places, %v; want %q", told, err, c.want)
+			}
+		})
+	}
+	t.Run("interrupted", func(t *testing.T) {
+		t.Parallel()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		interrupted := errors.New("interrupted")
+		f := far(queue(func(n int) int {
+			if n > 50 { // while it goes on
+				cancel(interrupted)
+			}
+			return 1
+		}))
+		f.Waiting = func(int) {}
+		if _, err := f.Connect(ctx); !errors.Is(err, interrupted) {
+			t.Error(err)
+		}
+	})
+}

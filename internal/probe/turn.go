@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -87,23 +88,32 @@ func (s *Session) refuseTurn(secured *tls.Conn) {
 	writeMessage(secured, kindAccept, accept{Error: errTurnOver.Error()})
 }
 
-// mostWait is how long a client waits for its turn.
-const mostWait = time.Hour
+const (
+	// mostWait is how long a client waits for its turn.
+	mostWait = time.Hour
+	// mostPlace is a longer queue than any server has.
+	mostPlace = 1000
+)
 
 // awaitTurn reads the places that a busy server lets the client wait at, until it is none.
 // Only a client that shows them waits.
-func (c *control) awaitTurn(f Far) error {
-	until := time.Now().Add(mostWait)
-	for last := 0; c.hello.Busy && c.hello.Place > 0; {
-		if f.Waiting == nil || time.Now().After(until) {
+func (c *control) awaitTurn(ctx context.Context, f Far) error {
+	begun := time.Now()
+	for said, last := 0, mostPlace; c.hello.Busy && c.hello.Place > 0; said++ {
+		waited := time.Since(begun)
+		switch {
+		case f.Waiting == nil || waited > mostWait:
 			return errBusy
+		case c.hello.Place > last:
+			return fmt.Errorf("it lets this client wait at place %d, where %d can be the last", c.hello.Place, last)
+		case float64(said) > mostAtOnce+mostPerSecond*waited.Seconds():
+			return errFlood
 		}
-		if c.hello.Place != last {
+		if said == 0 || c.hello.Place < last {
 			last = c.hello.Place
 			f.Waiting(last)
 		}
-		c.conn.SetReadDeadline(time.Now().Add(f.Times.Stall))
-		m, err := readMessage(c.conn, mostAnswer)
+		m, err := c.next(ctx, f.Times.Stall)
 		if err != nil {
 			return err
 		}
