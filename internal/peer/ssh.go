@@ -84,6 +84,9 @@ type sshTimes struct {
 var usualSSH = sshTimes{login: 15 * time.Second, typing: 60 * time.Second, silence: 15 * time.Second,
 	goodbye: 3 * time.Second}
 
+// leftBehind is how long something that ssh left behind may hold its output open.
+const leftBehind = 500 * time.Millisecond
+
 // toLogIn is how long logging in may take here.
 func (t *sshTimes) toLogIn() time.Duration {
 	if tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil {
@@ -146,7 +149,7 @@ func (s *sshSession) start(ctx context.Context, program string) error {
 	s.stdin = stdin
 	stdout, lines := io.Pipe()
 	s.cmd.Stdout, s.cmd.Stderr = lines, &s.stderr
-	s.cmd.WaitDelay = s.times.goodbye // something that ssh left behind may hold its output open
+	s.cmd.WaitDelay = min(leftBehind, s.times.goodbye)
 	if err := s.cmd.Start(); err != nil {
 		return &SSHError{s.target.host, err, "install an ssh client"}
 	}
@@ -236,8 +239,9 @@ func (s *sshSession) send(to io.Writer, program string) error {
 func (s *sshSession) awaitReady(lines *bufio.Scanner) error {
 	for lines.Scan() {
 		if strings.TrimSpace(lines.Text()) == arrived {
-			s.login.Store(true)
-			s.alive()
+			if !s.login.Swap(true) { // said again it is no sign of life
+				s.alive()
+			}
 			continue
 		}
 		var line struct {

@@ -1,9 +1,11 @@
 package peer
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // serveFlags make a server that lives as long as its standard input and tells where it
@@ -49,15 +52,13 @@ func copied(bytes int64, arguments string) string {
 
 // sameSystem says whether this program can run at the far end.
 func (t sshTarget) sameSystem(ctx context.Context) error {
-	var out, says strings.Builder
-	cmd := t.command(nil, "uname -sm")
-	cmd.Stdout, cmd.Stderr = &out, &says
-	if err := runBounded(ctx, cmd, usualSSH.toLogIn()); err != nil {
-		lines := strings.Split(strings.TrimSpace(says.String()), "\n")
-		return &SSHError{t.host, fmt.Errorf("ask for its system: %w: %s", err, lines[len(lines)-1]), "ssh " + t.host +
+	const mostName = 4 << 10 // bytes
+	out, says, err := runBounded(ctx, t.command(nil, "uname -sm"), usualSSH.toLogIn(), mostName)
+	if err != nil {
+		return &SSHError{t.host, fmt.Errorf("ask for its system: %w: %s", err, says.last()), "ssh " + t.host +
 			" by hand, until it works"}
 	}
-	there := strings.ToLower(strings.TrimSpace(out.String()))
+	there := strings.ToLower(string(bytes.TrimSpace(out)))
 	goos, machine, _ := strings.Cut(there, " ")
 	goarch := map[string]string{"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64", "i686": "386",
 		"armv7l": "arm", "riscv64": "riscv64", "s390x": "s390x", "ppc64le": "ppc64le"}[machine]
@@ -68,19 +69,41 @@ func (t sshTarget) sameSystem(ctx context.Context) error {
 	return nil
 }
 
-func runBounded(ctx context.Context, cmd *exec.Cmd, limit time.Duration) error {
-	cmd.WaitDelay = usualSSH.goodbye // a grandchild may hold the output open
+// runBounded runs a command for so long, and takes no more than most bytes of what it says.
+func runBounded(ctx context.Context, cmd *exec.Cmd, limit time.Duration, most int) (stdout []byte, says *tail, err error) {
+	out := &capped{most: most}
+	says = &tail{}
+	cmd.Stdout, cmd.Stderr = out, says
+	cmd.WaitDelay = leftBehind
 	if err := cmd.Start(); err != nil {
-		return err
+		return nil, says, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { cmd.Process.Kill() })()
-	err := cmd.Wait()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	err = cmd.Wait()
+	switch {
+	case out.over:
+		err = fmt.Errorf("it says more than %v", units.Size(most))
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
 	}
-	return err
+	return out.kept, says, err
+}
+
+// capped keeps what is written up to a size, and takes nothing beyond.
+type capped struct {
+	kept []byte
+	most int
+	over bool
+}
+
+func (c *capped) Write(b []byte) (int, error) {
+	if c.over = c.over || len(c.kept)+len(b) > c.most; c.over {
+		return 0, io.ErrShortWrite
+	}
+	c.kept = append(c.kept, b...)
+	return len(b), nil
 }
 
 // direct connects to the server's own port.
@@ -101,13 +124,12 @@ func (s *sshSession) direct(ctx context.Context, o *Options) (transfer.Peer, err
 
 // hostName is what ssh's configuration makes of the target's host.
 func (t sshTarget) hostName(ctx context.Context) (string, error) {
-	cmd := t.command([]string{"-G"})
-	var out strings.Builder
-	cmd.Stdout = &out
-	if err := runBounded(ctx, cmd, 10*time.Second); err != nil {
+	const mostConfiguration = 1 << 20 // bytes
+	out, _, err := runBounded(ctx, t.command([]string{"-G"}), 10*time.Second, mostConfiguration)
+	if err != nil {
 		return "", &SSHError{t.host, fmt.Errorf("ask ssh for its configuration (ssh -G): %w", err), ""}
 	}
-	for line := range strings.Lines(out.String()) {
+	for line := range strings.Lines(string(out)) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "hostname "); ok {
 			return name, nil
 		}
@@ -125,10 +147,8 @@ func (s *sshSession) tunnel(ctx context.Context, o *Options) (transfer.Peer, err
 	free.Close()
 	cmd := s.target.command([]string{"-o", "ControlPath=" + s.controlPath(), "-O", "forward", "-L", local + ":127.0.0.1:" +
 		s.port})
-	var says strings.Builder
-	cmd.Stderr = &says
-	if err := runBounded(ctx, cmd, 10*time.Second); err != nil {
-		return nil, &SSHError{s.target.host, fmt.Errorf("forward a port: %w: %s", err, strings.TrimSpace(says.String())),
+	if _, says, err := runBounded(ctx, cmd, 10*time.Second, 4<<10); err != nil {
+		return nil, &SSHError{s.target.host, fmt.Errorf("forward a port: %w: %s", err, says.last()),
 			"an ssh client and server that allow forwarding (AllowTcpForwarding)"}
 	}
 	far, err := o.connect(ctx, probe.Far{Address: local, Key: s.key})

@@ -17,8 +17,12 @@ import (
 // quotes: flags, sysctls' and routes' names.
 var plainArgument = regexp.MustCompile(`^[A-Za-z0-9._:/ -]+$`)
 
-// copying is how long a command there may take after logging in, a copy of the program included.
-const copying = time.Minute
+const (
+	// copying is how long a command there may take after logging in, a copy of the program included.
+	copying = time.Minute
+	// mostDocument bounds what a command there prints, bytes: a host's settings are some 50 kB.
+	mostDocument = 1 << 20
+)
 
 // RunThere has the fullpipe at an ssh far end, or with o.Copy this one, run with arguments and
 // standard input, through the user's own ssh. The error says that it could not be run; an
@@ -55,18 +59,16 @@ func RunThere(ctx context.Context, text string, o Options, args []string, stdin 
 		}
 		remote, input = copied(info.Size(), words.String()), io.MultiReader(f, input)
 	}
-	var out, says bytes.Buffer
 	cmd := target.command(nil, remote)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &says
-	err = runBounded(ctx, cmd, usualSSH.toLogIn()+copying)
+	cmd.Stdin = input
+	stdout, says, err := runBounded(ctx, cmd, usualSSH.toLogIn()+copying, mostDocument)
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && out.Len() > 0 {
-		return out.Bytes(), nil
+	if errors.As(err, &exit) && len(stdout) > 0 {
+		return stdout, nil
 	}
 	if err != nil {
-		lines := strings.Split(strings.TrimSpace(says.String()), "\n")
-		return nil, &SSHError{target.host, fmt.Errorf("fullpipe%s: %w: %s", words.String(), err, lines[len(lines)-1]),
+		return nil, &SSHError{target.host, fmt.Errorf("fullpipe%s: %w: %s", words.String(), err, says.last()),
 			"fullpipe on the PATH there, or --copy"}
 	}
-	return out.Bytes(), nil
+	return stdout, nil
 }
