@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/datagram"
@@ -82,6 +83,9 @@ func (t *test) greet(ctx context.Context, n int) (halves []half, err error) {
 	for len(all) < n {
 		select {
 		case g := <-greeted:
+			if slices.ContainsFunc(all, func(f *datagram.Flow) bool { return f.Socket.Remote() == g.from }) {
+				continue // a network delivered it twice, or it was repeated before the answer came
+			}
 			f, err := t.answer(ctx, g)
 			if err != nil {
 				return nil, t.refuse(codeOf(err), errnoOf(err), err)

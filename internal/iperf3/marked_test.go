@@ -67,6 +67,39 @@ func TestMarkedGreetings(t *testing.T) {
 	}
 }
 
+// A greeting that a network delivers twice is one stream's: the others are still waited for.
+func TestGreetingsThatCameTwice(t *testing.T) {
+	server := &Server{UDP: true}
+	address := serve(t, server)
+	control, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer control.Close()
+	control.SetDeadline(time.Now().Add(20 * time.Second))
+	cookie := NewCookie()
+	control.Write(cookie[:])
+	expectState(t, control, ParamExchange)
+	WriteFrame(control, Params{UDP: true, Time: 1, Streams: 3})
+	expectState(t, control, CreateStreams)
+	for range 3 {
+		client, err := net.Dial("udp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		client.SetDeadline(time.Now().Add(20 * time.Second))
+		for range 2 {
+			server.greeted(client.LocalAddr().(*net.UDPAddr).AddrPort(), udpHello[:])
+		}
+		answer := make([]byte, 100)
+		if n, err := client.Read(answer); err != nil || !bytes.Equal(answer[:n], udpAnswer[:]) {
+			t.Fatalf("a client is answered %q, %v", answer[:n], err)
+		}
+	}
+	expectState(t, control, TestStart)
+}
+
 func expectState(t *testing.T, from io.Reader, want State) {
 	t.Helper()
 	if s, err := ReadState(from); s != want || err != nil {
