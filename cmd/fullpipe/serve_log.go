@@ -162,8 +162,10 @@ func (l *serveLog) event(e server.Event) {
 	if r := e.Result; r != nil {
 		line.Direction, line.Complete, line.TestID = string(r.Spec.Direction), &r.Complete, r.Spec.TestID
 		if received, ok := r.Received(); ok {
-			bytes, bps := received.Bytes, received.Bps()
-			line.Bytes, line.GoodputBps = &bytes, &bps
+			line.Bytes = &received.Bytes
+			if bps := received.Bps(); received.HasRate() {
+				line.GoodputBps = &bps
+			}
 		}
 		if r.Far != nil && r.Far.Beside != nil {
 			line.BesideTests, line.BesideS = r.Far.Beside.Tests, r.Far.Beside.Time.Seconds()
@@ -214,7 +216,10 @@ func (e *serveEvent) text() string {
 		words = append(words, "from the client's side "+e.Direction)
 	}
 	if e.Bytes != nil {
-		words = append(words, units.Size(*e.Bytes).String(), units.Rate(*e.GoodputBps).String())
+		words = append(words, units.Size(*e.Bytes).String())
+	}
+	if e.GoodputBps != nil {
+		words = append(words, units.Rate(*e.GoodputBps).String())
 	}
 	if e.BesideTests > 0 {
 		words = append(words, fmt.Sprintf("%d other tests ran beside it, for %s", e.BesideTests,

@@ -17,7 +17,10 @@ type conn struct {
 	clock  time.Time
 
 	mu      sync.Mutex // guards what follows
-	bytes   int64      // since the request was sent
+	begun   bool       // the answer has; bytes, blocked and paused count from then on
+	latest  int64      // bytes of the latest read
+	bytes   int64
+	opening int64 // of bytes, those of the read that the answer began with
 	first   time.Duration
 	last    time.Duration
 	waiting time.Duration // when the read under way began; 0: none is
@@ -37,23 +40,22 @@ func (c *conn) Read(b []byte) (int, error) {
 	c.blocked += now - c.waiting
 	c.waiting = 0
 	if n > 0 && !c.over {
-		if c.bytes == 0 {
-			c.first = now
+		c.latest, c.last = int64(n), now
+		if c.begun {
+			c.bytes += int64(n)
 		}
-		c.bytes += int64(n)
-		c.last = now
 	}
 	return n, err
 }
 
-// asked begins the count: the request is out, all that comes now is the answer.
-func (c *conn) asked() {
+// answered begins the count: the answer's first byte came with the latest read. What came
+// before is none of it: TLS's session tickets and HTTP/2's settings, which need not wait for
+// the request.
+func (c *conn) answered() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.bytes, c.blocked, c.paused = 0, 0, 0
-	if c.waiting > 0 {
-		c.waiting = time.Since(c.clock)
-	}
+	c.begun, c.first, c.bytes, c.opening = true, c.last, c.latest, c.latest
+	c.blocked, c.paused = 0, 0
 }
 
 // enough ends the count.
@@ -86,8 +88,11 @@ func (c *conn) sample() (s transfer.Sample, ok bool) {
 	return s, c.bytes > 0
 }
 
-func (c *conn) received() (bytes int64, first, last time.Duration) {
+func (c *conn) received() transfer.Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.bytes, c.first, c.last
+	if !c.begun {
+		return transfer.Span{}
+	}
+	return transfer.Span{Bytes: c.bytes, Opening: c.opening, First: c.first, Last: c.last}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,6 +23,7 @@ type site struct {
 	*httptest.Server
 	requests atomic.Int64
 	ranged   atomic.Bool
+	thinks   atomic.Pointer[func()] // nil: at once
 }
 
 func newSite(t *testing.T, secure bool) *site {
@@ -66,6 +68,9 @@ func newSite(t *testing.T, secure bool) *site {
 	})
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.requests.Add(1)
+		if think := s.thinks.Load(); think != nil {
+			(*think)()
+		}
 		mux.ServeHTTP(w, r)
 	}))
 	s.EnableHTTP2 = true
@@ -153,6 +158,44 @@ func TestFetches(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The count begins with the answer: neither HTTP/2's settings nor TLS's tickets are of it, which
+// come before while the server still thinks.
+func TestTheCountBeginsWithTheAnswer(t *testing.T) {
+	for _, http1 := range []bool{true, false} {
+		s := newSite(t, true)
+		config := s.config()
+		config.HTTP1 = http1
+		p := open(t, s, "/endless", config)
+		var answers atomic.Int64
+		f := p.newFetch(transfer.Socket{})
+		think := func() {
+			for c := f.current(); !c.reads(); { // what the server said by itself
+				runtime.Gosched()
+			}
+			answers.Store(int64(time.Since(f.clock)))
+		}
+		s.thinks.Store(&think)
+		if _, err := f.do(t.Context(), http.MethodGet, p.object.url, ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.read(1<<20, 0); err != nil {
+			t.Fatal(err)
+		}
+		came := f.current().received()
+		f.release()
+		if came.First < time.Duration(answers.Load()) || came.Opening == 0 || came.Bytes < 1<<20 || came.Opening >= came.Bytes {
+			t.Errorf("HTTP/1.1 %v: %+v, where the server answered after %v", http1, came, time.Duration(answers.Load()))
+		}
+	}
+}
+
+// reads says whether a connection waits for more.
+func (c *conn) reads() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waiting > 0 && c.latest > 0
 }
 
 func TestTooSmallIsSaid(t *testing.T) {

@@ -40,8 +40,7 @@ func (p *Peer) newFetch(s transfer.Socket) *fetch {
 	f := &fetch{peer: p, clock: time.Now()}
 	f.transport = &http.Transport{
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
-			return f.dial(ctx, address,
-				s)
+			return f.dial(ctx, address, s)
 		},
 		TLSClientConfig:        p.config.TLS.Clone(),
 		TLSHandshakeTimeout:    dialTime,
@@ -107,9 +106,9 @@ func (f *fetch) do(ctx context.Context, method string, u *url.URL, byteRange str
 	if err := f.peer.request(); err != nil {
 		return nil, err
 	}
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) {
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotFirstResponseByte: func() {
 		if c := f.current(); c != nil {
-			c.asked()
+			c.answered()
 		}
 	}})
 	request, err := http.NewRequestWithContext(ctx, method, u.String(), nil)

@@ -113,7 +113,7 @@ func (r *run) one(ctx context.Context, f *fetch, want int64) (ended bool, err er
 	defer func() {
 		used := int64(0)
 		if c := f.current(); c != nil {
-			used, _, _ = c.received()
+			used = c.received().Bytes
 		}
 		r.peer.giveBack(granted - used)
 	}()
@@ -166,11 +166,11 @@ func (r *run) watch(done <-chan struct{}, each func(transfer.Interval)) {
 					r.series[i] = transfer.Thin(r.series[i], len(r.series[i])/2)
 				}
 			}
-			bytes, begun, latest := c.received()
-			if total += bytes; bytes > 0 && (first == 0 || begun < first) {
-				first, at = begun, max(at, begun)
+			came := c.received()
+			if total += came.Bytes; came.Bytes > 0 && (first == 0 || came.First < first) {
+				first, at = came.First, max(at, came.First)
 			}
-			last = max(last, latest)
+			last = max(last, came.Last)
 		}
 		now := time.Since(r.started)
 		switch {
@@ -198,7 +198,8 @@ func (r *run) result(err error) (*transfer.Result, error) {
 			continue
 		}
 		s.Samples = r.series[i]
-		s.Bytes, s.First, s.Last = f.current().received()
+		came := f.current().received()
+		s.Bytes, s.Opening, s.First, s.Last = came.Bytes, came.Opening, came.First, came.Last
 		for _, sample := range s.Samples {
 			s.ReceiveBuffer.Effective = max(s.ReceiveBuffer.Effective, int(sample.ReceiveWnd))
 		}

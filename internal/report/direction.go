@@ -31,7 +31,9 @@ func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Inter
 	if received, ok := r.Received(); ok {
 		d.Bytes = &received.Bytes
 		d.DurationS = seconds(received.Duration())
-		d.GoodputBps = rate(received.Bps())
+		if received.HasRate() {
+			d.GoodputBps = rate(received.Bps())
+		}
 	}
 	startup, settled := r.Startup()
 	if settled {

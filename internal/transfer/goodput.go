@@ -12,6 +12,10 @@ type Span struct {
 // Duration is the time from the first to the last byte.
 func (s Span) Duration() time.Duration { return s.Last - s.First }
 
+// HasRate says that the span has a goodput: something came in more than an instant, or
+// nothing came.
+func (s Span) HasRate() bool { return s.Bytes == 0 || s.Last > s.First }
+
 // Bps is the goodput in bit/s, 0 for a span without length.
 func (s Span) Bps() float64 {
 	if s.Last <= s.First {

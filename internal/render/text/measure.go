@@ -42,8 +42,11 @@ func HostText(h *record.Host) string {
 func writeDirection(w io.Writer, d *record.Direction) {
 	fmt.Fprintln(w, Heading(d.Direction))
 	t := newTable()
-	if d.GoodputBps != nil {
+	switch {
+	case d.GoodputBps != nil:
 		t.row("goodput", directionGoodputText(d))
+	case d.Bytes != nil:
+		t.row("goodput", fmt.Sprintf("not known: all %s came at one instant", units.Size(*d.Bytes)))
 	}
 	if d.Startup != nil && d.SteadyGoodputBps != nil && d.Startup.DurationS > 0 {
 		t.row("", fmt.Sprintf("%s after %s of startup", units.Rate(*d.SteadyGoodputBps), SecondsText(d.Startup.DurationS)))

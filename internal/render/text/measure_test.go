@@ -41,6 +41,22 @@ func TestUnseenEndIsAbsentNotZero(t *testing.T) {
 	}
 }
 
+// What came at one instant has no rate: none is made up, and that is said.
+func TestOneInstantHasNoRate(t *testing.T) {
+	r := measured()
+	r.Far.Streams[0].First = r.Far.Streams[0].Last
+	d := report.Direction(r, verdict.Verdict{Limiter: verdict.Unknown, Confidence: verdict.Low}, nil)
+	var b strings.Builder
+	Measure(&b, &record.Measure{Directions: []record.Direction{d}})
+	if d.GoodputBps != nil || !strings.Contains(b.String(), "goodput         not known: all 1.56 MiB came at one instant\n") {
+		t.Errorf("%v\n%s", d.GoodputBps, b.String())
+	}
+	r.Far.Streams[0].Bytes = 0 // where nothing came there is a rate
+	if d = report.Direction(r, d.Verdict, nil); d.GoodputBps == nil || *d.GoodputBps != 0 {
+		t.Errorf("of nothing: %v", d.GoodputBps)
+	}
+}
+
 func TestMeasureText(t *testing.T) {
 	v := verdict.Verdict{Limiter: verdict.ReceiverWindow, Subtype: verdict.Fixed, Confidence: verdict.Medium,
 		Shares: verdict.Shares{verdict.ReceiverWindow: 0.97, verdict.Unknown: 0.03},
