@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,6 +136,42 @@ func TestValuesAreCompleted(t *testing.T) {
 	} {
 		if values := completed(t, line); !slices.Contains(values, want) {
 			t.Errorf("%s offers %q", line, values[:min(len(values), 12)])
+		}
+	}
+}
+
+// What was measured until an interrupt is kept, as the configuration says, or where there is none.
+func TestWhatWasInterruptedIsKept(t *testing.T) {
+	for _, configured := range []bool{true, false} {
+		dir := t.TempDir()
+		name := filepath.Join(dir, "config.toml")
+		if err := os.WriteFile(name, []byte("[defaults]\ntime = \"1m\"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(configVariable, name)
+		if !configured {
+			os.Unsetenv(configVariable)
+			t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "nothing"))
+		}
+		t.Setenv("FULLPIPE_STATE", dir)
+		ctx, interrupt := context.WithCancel(t.Context())
+		site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			for n := 0; r.Method == http.MethodGet; n++ {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+				if n == 16 {
+					interrupt()
+				}
+			}
+		}))
+		var out, errs bytes.Buffer
+		status := run(ctx, []string{"measure", site.URL}, streams{strings.NewReader(""), &out, &errs})
+		site.Close()
+		var kept bytes.Buffer
+		run(t.Context(), []string{"history", "--json"}, streams{strings.NewReader(""), &kept, &errs})
+		if status != statusInterrupted || !strings.Contains(kept.String(), `"outcome": "interrupted"`) {
+			t.Errorf("configured %v: status %d\n%s%s%s", configured, status, out.String(), errs.String(), kept.String())
 		}
 	}
 }

@@ -23,6 +23,11 @@ func openInput(cmd *cobra.Command, name string) (io.ReadCloser, error) {
 
 // openFile opens what is there by that name, or gives up when ctx ends.
 func openFile(ctx context.Context, name string) (io.ReadCloser, error) {
+	// A regular file, or none, is not waited for and read after an interrupt too: what was
+	// measured until then is kept as the configuration says.
+	if info, err := os.Stat(name); err != nil || info.Mode().IsRegular() {
+		ctx = context.WithoutCancel(ctx)
+	}
 	type opened struct {
 		file *os.File
 		err  error

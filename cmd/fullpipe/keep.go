@@ -161,7 +161,7 @@ func keep(cmd *cobra.Command, doc record.Document) {
 	if doc.Head().Envelope == nil || !wanted(cmd) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), 10*time.Second)
+	ctx, cancel := toKeep(cmd)
 	defer cancel()
 	if err := keepNow(ctx, cmd, doc); isWaiting(err) {
 		noteWaiting(cmd, err)

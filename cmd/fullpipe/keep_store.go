@@ -65,6 +65,20 @@ func openHistory(ctx context.Context, cmd *cobra.Command) (*store.Store, error) 
 	return store.OpenAt(ctx, dir, url)
 }
 
+// toKeep is how long keeping a result may take, whether the command was interrupted or not. A
+// server of the history is not waited for after an interrupt: what it does not take at once
+// waits on this host.
+func toKeep(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	const atOnce = 700 * time.Millisecond
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), 10*time.Second)
+	file, _, _ := readConfig(cmd)
+	if url, _ := storeURL(cmd, file); url == "" {
+		return ctx, cancel
+	}
+	stop := context.AfterFunc(cmd.Context(), func() { time.AfterFunc(atOnce, cancel) })
+	return ctx, func() { stop(); cancel() }
+}
+
 func isWaiting(err error) bool {
 	waiting := (*store.Waiting)(nil)
 	return errors.As(err, &waiting)
@@ -83,7 +97,7 @@ func deliver(cmd *cobra.Command) {
 	if cmd.Flag("store") == nil || !flagged(cmd, "record") {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), 10*time.Second)
+	ctx, cancel := toKeep(cmd)
 	defer cancel()
 	s, err := openHistory(ctx, cmd)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -19,6 +20,7 @@ type listenFlags struct {
 	name               string // of the flag; "": --listen
 	// wrap, when not nil, makes the listener below TLS another one.
 	wrap func(*net.TCPListener) net.Listener
+	pair tls.Certificate // what cert and key hold, set by open
 }
 
 // check says what cannot be together. What is served tells whom this host talks to: other
@@ -38,30 +40,31 @@ func (f *listenFlags) check() error {
 }
 
 // listen is the listener, and the token that has to be brought, "" for none.
-func (f *listenFlags) listen() (l net.Listener, token string, err error) {
+func (f *listenFlags) listen(ctx context.Context) (l net.Listener, token string, err error) {
 	if err := f.check(); err != nil {
 		return nil, "", err
 	}
-	return f.open()
+	return f.open(ctx)
 }
 
 // flag is the name of one of its flags.
 func (f *listenFlags) flag(end string) string { return cmp.Or(f.name, "--listen") + end }
 
 // open listens without asking who is served.
-func (f *listenFlags) open() (l net.Listener, token string, err error) {
+func (f *listenFlags) open(ctx context.Context) (l net.Listener, token string, err error) {
 	if f.token != "" {
-		if token, err = readToken(f.flag("-token-file"), f.token); err != nil {
+		if token, err = readToken(ctx, f.flag("-token-file"), f.token); err != nil {
 			return nil, "", err
 		}
 	}
 	var config *tls.Config
 	if f.cert != "" {
-		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
-		if err != nil {
+		if f.pair, err = readPair(ctx, f.cert, f.key); err != nil && ctx.Err() != nil {
+			return nil, "", ctx.Err()
+		} else if err != nil {
 			return nil, "", &usageError{f.flag("-cert"), plain(err), "a certificate and its key, both PEM"}
 		}
-		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+		config = &tls.Config{Certificates: []tls.Certificate{f.pair}, MinVersion: tls.VersionTLS12}
 	}
 	if l, err = net.Listen("tcp", f.address); err != nil {
 		return nil, "", &usageError{f.flag(""), plain(err), "another port"}
@@ -75,8 +78,24 @@ func (f *listenFlags) open() (l net.Listener, token string, err error) {
 	return l, token, nil
 }
 
+// readPair reads a certificate and its key.
+func readPair(ctx context.Context, cert, key string) (pair tls.Certificate, err error) {
+	const most = 1 << 20 // bytes
+	var pems [2][]byte
+	for i, name := range []string{cert, key} {
+		file, err := openFile(ctx, name)
+		if err != nil {
+			return pair, err
+		}
+		if pems[i], err = readAll(file, name, most); err != nil {
+			return pair, err
+		}
+	}
+	return tls.X509KeyPair(pems[0], pems[1])
+}
+
 // readToken reads the token of 16 to 512 characters in a flag's file, which no other user can read.
-func readToken(flag, file string) (string, error) {
+func readToken(ctx context.Context, flag, file string) (string, error) {
 	refused := func(why string) error {
 		return &usageError{flag, file + ": " + why, "head -c 24 /dev/urandom | base64, mode 0600"}
 	}
@@ -84,17 +103,22 @@ func readToken(flag, file string) (string, error) {
 	if err != nil {
 		return "", refused(plain(err))
 	}
-	if !info.Mode().IsRegular() || info.Size() > 1024 {
+	const most = 1024 // bytes
+	if !info.Mode().IsRegular() || info.Size() > most {
 		return "", refused("not a small regular file")
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return "", refused("other users can read it")
 	}
-	bytes, err := os.ReadFile(file)
+	in, err := openFile(ctx, file)
 	if err != nil {
 		return "", refused(plain(err))
 	}
-	token := strings.TrimSpace(string(bytes))
+	text, err := readAll(in, file, most) // a file of /proc has no size
+	if err != nil {
+		return "", refused(plain(err))
+	}
+	token := strings.TrimSpace(string(text))
 	if len(token) < 16 || len(token) > 512 || strings.ContainsFunc(token, unicode.IsSpace) {
 		return "", refused("not a token of 16 to 512 characters")
 	}

@@ -105,7 +105,7 @@ func (k *rechecker) test(ctx context.Context, o runner.Order) (*recheck.Result, 
 	k.seal(ctx, far, doc, o, time.Since(begin))
 	result := recheck.ResultOf(doc)
 	k.accounts[doc.ID] = account{o.At, result.Cost}
-	kept := k.keep(context.WithoutCancel(ctx), doc)
+	kept := k.keep(doc)
 	if c, ok := k.cmd.Context().Value(clockKey{}).(clock); ok && c.kept != nil {
 		c.kept()
 	}
@@ -167,13 +167,13 @@ func (k *rechecker) seal(ctx context.Context, far *recheckFar, doc *record.Measu
 }
 
 // keep adds a result to the history.
-func (k *rechecker) keep(ctx context.Context, doc *record.Measure) error {
+func (k *rechecker) keep(doc *record.Measure) error {
 	text.AddSentences(doc)
 	encoded, err := record.Encode(doc)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := toKeep(k.cmd)
 	defer cancel()
 	s, err := openHistory(ctx, k.cmd)
 	if err != nil {
@@ -215,10 +215,14 @@ func (k *rechecker) tell(ctx context.Context, v recheck.Visit) {
 			note(k.cmd, "standard output: %v", err)
 		}
 	}
+	// An interrupt ends the telling, soon; what was not told then is told late.
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(k.cmd.Context(), func() { time.AfterFunc(tellingAtEnd, stop) })()
 	for i := range events {
 		k.f.tell.event(ctx, k.cmd, k.doc.Header, &events[i])
 	}
-	if v.Result != nil {
+	if v.Result != nil && ctx.Err() == nil {
 		k.mark(k.fars[v.Peer].series, mark{v.Result.At, v.Result.RunID})
 	}
 }

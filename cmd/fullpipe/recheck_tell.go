@@ -42,6 +42,8 @@ const (
 	webhookTries = 3
 	webhookPause = 2 * time.Second // doubled each time
 	webhookReads = 64 << 10        // bytes of an answer
+	// tellingAtEnd is what telling may take after an interrupt.
+	tellingAtEnd = 700 * time.Millisecond
 )
 
 func (f *tellFlags) register(fl *pflag.FlagSet) {
@@ -114,7 +116,7 @@ func runOnChange(ctx context.Context, limit time.Duration, program string, e *re
 	}
 	cmd.Stdin = bytes.NewReader(object)
 	out, err := cmd.CombinedOutput()
-	if ctx.Err() != nil {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("did not end within %v", limit)
 	}
 	if err != nil && len(out) > 0 {

@@ -75,7 +75,7 @@ func (f *webFlags) serve(ctx context.Context, cmd *cobra.Command, done func(*rec
 	err error) {
 	f.name = "--web"
 	f.wrap = func(l *net.TCPListener) net.Listener { return ndt7.NewListener(l, webConnections, webOfOne) }
-	l, token, err := f.open()
+	l, token, err := f.open(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -91,7 +91,7 @@ func describe(ctx context.Context, err error) (record.Failure, int) {
 	var withStatus *statusError
 	var hint interface{ Try() string }
 	switch {
-	case errors.As(err, &usage):
+	case errors.As(err, &usage) && ctx.Err() == nil: // what could not be read for an interrupt is no usage's fault
 		failure, status = record.Failure{Code: "usage", Argument: usage.argument, Message: usage.message, Try: usage.try},
 			statusUsage
 	case ctx.Err() != nil:

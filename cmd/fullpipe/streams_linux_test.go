@@ -125,8 +125,10 @@ func TestEveryWaitEndsWithAnInterrupt(t *testing.T) {
 		if name != "-" {
 			waits = append(waits, []string{"measure", "127.0.0.1:1", "--key-file", name}, []string{"serve", "--listen",
 				"127.0.0.1:0", "--key-file", name},
-				[]string{"plan", "--path", name}, []string{"audit", "--path", name}, []string{"diagnose", "--near", name, "--far",
-					name})
+				[]string{"ui", "--no-open", "--listen-cert", name, "--listen-key", name},
+				[]string{"watch", "--listen", "127.0.0.1:0", "--listen-cert", name, "--listen-key", name},
+				[]string{"plan", "--path", name}, []string{"plan", "--from", name}, []string{"audit", "--path", name},
+				[]string{"diagnose", "--near", name, "--far", name})
 		}
 	}
 	waits = append(waits, []string{"sweep", "127.0.0.1:1", "--html", fifo}, []string{"measure", "127.0.0.1:1", "--picture",

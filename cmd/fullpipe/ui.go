@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -68,7 +66,7 @@ type opened struct {
 
 func (f *uiFlags) run(cmd *cobra.Command) error {
 	f.listen.wrap = func(l *net.TCPListener) net.Listener { return ndt7.NewListener(l, mostOfUI, mostOfUI) }
-	l, token, err := f.listen.listen()
+	l, token, err := f.listen.listen(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -77,7 +75,7 @@ func (f *uiFlags) run(cmd *cobra.Command) error {
 		Tests: pageTests(cmd),
 		Watch: func(ctx context.Context, each func(*record.Watch)) error { return watchForPages(ctx, cmd, each) }}
 	if f.listen.operator != "" {
-		if cfg.Operator, err = readToken("--listen-operator-token-file", f.listen.operator); err != nil {
+		if cfg.Operator, err = readToken(cmd.Context(), "--listen-operator-token-file", f.listen.operator); err != nil {
 			return err
 		}
 	}
@@ -149,14 +147,7 @@ func (f *listenFlags) ours(at net.Addr) (func(host string) bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	var leaf *x509.Certificate
-	if f.cert != "" {
-		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
-		if err != nil {
-			return nil, err
-		}
-		leaf = pair.Leaf
-	}
+	leaf := f.pair.Leaf // nil: no TLS
 	return func(host string) bool {
 		name, port, err := net.SplitHostPort(host)
 		if err != nil {

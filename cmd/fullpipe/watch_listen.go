@@ -99,7 +99,7 @@ func (e *exporter) serve(l net.Listener, token string) (stop func()) {
 
 // serveMetrics listens for scrapes and says where.
 func (f *listenFlags) serveMetrics(cmd *cobra.Command, e *exporter) (stop func(), err error) {
-	l, token, err := f.listen()
+	l, token, err := f.listen(cmd.Context())
 	if err != nil {
 		return nil, err
 	}

@@ -133,7 +133,7 @@ func (k *keeper) write(outcome record.Outcome) {
 	took := elapsed.Seconds()
 	k.doc.Outcome, k.doc.TookS = outcome, &took
 	k.doc.EndedAt = record.NsTime(k.opened.Add(elapsed).UnixNano())
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.cmd.Context()), 10*time.Second)
+	ctx, cancel := toKeep(k.cmd)
 	defer cancel()
 	switch err := keepNow(ctx, k.cmd, k.doc); {
 	case isWaiting(err): // on this host, which is safe too

@@ -20,7 +20,7 @@ import (
 )
 
 func TestScrapes(t *testing.T) {
-	l, _, err := (&listenFlags{address: "127.0.0.1:0"}).listen()
+	l, _, err := (&listenFlags{address: "127.0.0.1:0"}).listen(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,9 +59,11 @@ func TestScrapesOfOtherHosts(t *testing.T) {
 		{address: "192.0.2.1:9909"}, {address: "localhost"}, {address: "127.0.0.1"},
 		{address: "192.0.2.1:9909", cert: "c", key: "k"}, {address: "192.0.2.1:9909", token: "t"},
 		{address: "127.0.0.1:0", cert: "c"}, {address: "127.0.0.1:0", key: "k"},
-		{address: "127.0.0.1:0", cert: "/dev/null", key: "/dev/null"}, {address: "127.0.0.1:0", token: "/dev/null"}} {
+		{address: "127.0.0.1:0", cert: "/dev/null", key: "/dev/null"}, {address: "127.0.0.1:0", token: "/dev/null"},
+		{address: "127.0.0.1:0", cert: "/dev/zero", key: "/dev/zero"}, // neither ends
+		{address: "127.0.0.1:0", token: "/proc/self/pagemap"}} {
 		var usage *usageError
-		if l, _, err := f.listen(); !errors.As(err, &usage) {
+		if l, _, err := f.listen(t.Context()); !errors.As(err, &usage) {
 			t.Errorf("%+v: %v, %v", f, l, err)
 		}
 	}
@@ -91,7 +93,7 @@ func TestScrapesWithAToken(t *testing.T) {
 	}
 	f := listenFlags{address: "127.0.0.1:0", token: file, cert: write("cert", "CERTIFICATE", pair.Certificate[0]),
 		key: write("key", "PRIVATE KEY", der)}
-	l, token, err := f.listen()
+	l, token, err := f.listen(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +122,7 @@ func TestScrapesWithAToken(t *testing.T) {
 			t.Fatal(err)
 		}
 		os.Chmod(file, mode)
-		if _, err := readToken("--listen-token-file", file); err == nil {
+		if _, err := readToken(t.Context(), "--listen-token-file", file); err == nil {
 			t.Errorf("%v, %q: taken", mode, text)
 		}
 	}
