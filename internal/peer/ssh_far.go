@@ -70,7 +70,8 @@ func (t sshTarget) sameSystem(ctx context.Context) error {
 }
 
 // runBounded runs a command for so long, and takes no more than most bytes of what it says.
-func runBounded(ctx context.Context, cmd *exec.Cmd, limit time.Duration, most int) (stdout []byte, says *tail, err error) {
+func runBounded(ctx context.Context, cmd *exec.Cmd, limit time.Duration, most int) (stdout []byte, says *tail,
+	err error) {
 	out := &capped{most: most}
 	says = &tail{}
 	cmd.Stdout, cmd.Stderr = out, says
