@@ -31,7 +31,8 @@ func TestSilentSSH(t *testing.T) {
 		"ignores its end":               {"trap '' HUP INT TERM PIPE; sleep 20 & wait; sleep 20", "nothing was heard"},
 		"leaves a child with its pipes": {"sleep 20 & exit 0", "no server came up"},
 		"logs in and says nothing":      {"echo " + arrived + "; sleep 20 & wait", "logged in and then said nothing"},
-		"logs in again and again":       {"while sleep 0.1; do echo " + arrived + "; done", "logged in and then said nothing"},
+		"logs in again and again": {"while sleep 0.1; do echo " + arrived + "; done",
+			"logged in and then said nothing"},
 		"says what is no server": {"echo " + arrived + "; echo hello; exec sleep 20",
 			"logged in and then said nothing"},
 	} {

@@ -48,7 +48,8 @@ func TestOneInstantHasNoRate(t *testing.T) {
 	d := report.Direction(r, verdict.Verdict{Limiter: verdict.Unknown, Confidence: verdict.Low}, nil)
 	var b strings.Builder
 	Measure(&b, &record.Measure{Directions: []record.Direction{d}})
-	if d.GoodputBps != nil || !strings.Contains(b.String(), "goodput         not known: all 1.56 MiB came at one instant\n") {
+	const said = "goodput         not known: all 1.56 MiB came at one instant\n"
+	if d.GoodputBps != nil || !strings.Contains(b.String(), said) {
 		t.Errorf("%v\n%s", d.GoodputBps, b.String())
 	}
 	r.Far.Streams[0].Bytes = 0 // where nothing came there is a rate
