@@ -125,12 +125,15 @@ func (c *connection) slowStartEnd(minRTT time.Duration) time.Duration {
 // the best tenth of stretches of at most half a round trip. A link that is full delivers
 // without a break, whatever stands in its queue; windows that go out in bursts leave it
 // idle in between, though their own bursts queue. It is 0 where the samples lie too far
-// apart to tell.
-func (p *path) evennessOf(all []*connection) float64 {
+// apart to tell. A stretch holds so many segments at the least on the mean, and so many of a
+// stretch's may have come in it by chance.
+func (p *path) evennessOf(all []*connection, segments, byChance int) float64 {
 	if p.mean <= 0 || p.rtt <= 0 {
 		return 0
 	}
-	least := seconds(float64(threshold.EvenSegments*len(all)) * float64(all[0].mss) * 8 / p.mean)
+	segment := float64(len(all)) * float64(all[0].mss)
+	chance := float64(byChance) * segment
+	least := seconds(float64(segments) * segment * 8 / p.mean)
 	most := p.rtt / 2
 	if least > most {
 		return 0
@@ -147,7 +150,7 @@ func (p *path) evennessOf(all []*connection) float64 {
 		}
 		now := deliveredBy(all, at)
 		if at-from <= most {
-			rates = append(rates, (now-before)*8/(at-from).Seconds())
+			rates = append(rates, max(now-before-chance, 0)*8/(at-from).Seconds())
 			bytes += now - before
 			total += at - from
 		}
@@ -157,5 +160,9 @@ func (p *path) evennessOf(all []*connection) float64 {
 		return 0
 	}
 	slices.Sort(rates)
-	return bytes * 8 / total.Seconds() / rates[int(float64(len(rates))*threshold.EvenBest)]
+	best := rates[int(float64(len(rates))*threshold.EvenBest)]
+	if best <= 0 {
+		return 0
+	}
+	return bytes * 8 / total.Seconds() / best
 }

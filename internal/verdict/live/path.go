@@ -34,6 +34,7 @@ type path struct {
 	wavering float64
 	byRates  bool    // evenness is by the kernel's delivery rates: a link that is full delivers at its rate
 	evenness float64 // the mean rate as a share of the best within round trips; 0: not known
+	coarse   float64 // the same by stretches of few segments, of which some may have come by chance
 	resent   float64 // retransmitted bytes as a share of all sent
 	// needless is the share of the segments that were sent again that had arrived, where segments
 	// overtook each other; 0: none, or the kernel does not tell.
@@ -71,7 +72,8 @@ func newPath(minRTT time.Duration, all []*connection) *path {
 	if p.rtt > 0 { // no round trip under load is shorter than the empty path's
 		p.base = max(p.minRTT, min(p.base, p.rtt))
 	}
-	p.evenness = p.evennessOf(all)
+	p.evenness = p.evennessOf(all, threshold.EvenSegments, 0)
+	p.coarse = p.evennessOf(all, 0, threshold.ByChance)
 	return p
 }
 

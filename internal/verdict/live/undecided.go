@@ -63,10 +63,14 @@ func (a *analysis) noGap() bool {
 	return a.path.evenness >= threshold.FlatRate && !a.path.byRates && !paces
 }
 
-// gaps says that data is seen to arrive with breaks, which a larger window would fill. Where stretches within round
-// trips hold too few segments or samples, or several connections fill each other's gaps, it is not known.
+// gaps says that data is seen to arrive with breaks, which a larger window would fill. Where samples lie too far
+// apart for round trips, or several connections fill each other's gaps, it is not known.
 func (a *analysis) gaps() bool {
-	return a.path.evenness > 0 && a.path.evenness < threshold.ClearlyUneven && !a.path.byRates
+	even := a.path.evenness
+	if even == 0 {
+		even = a.path.coarse
+	}
+	return even > 0 && even < threshold.ClearlyUneven && !a.path.byRates
 }
 
 // alone says that no other connection of the transfer fills the gaps.

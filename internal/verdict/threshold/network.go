@@ -46,10 +46,12 @@ const (
 	VeryUnsteady = 0.6 // ratio | attribution bank on a busy host
 	// EvenSegments is how many segments of each connection a stretch must hold on average
 	// to judge evenness by it, EvenStretches how many stretches there must be, and
-	// EvenBest which of them is the best.
+	// EvenBest which of them is the best. ByChance is how many segments may have come in one
+	// stretch instead of the next.
 	EvenSegments  = 16  // segments | attribution bank, small send buffer on long paths
 	EvenStretches = 16  // stretches | the best tenth is one and a half
 	EvenBest      = 0.9 // ratio | the best tenth
+	ByChance      = 3   // segments | two of a delayed acknowledgement, and one at an edge
 )
 
 // Loss.
