@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/signal"
 	"slices"
@@ -47,12 +48,16 @@ func inLab(cmd *cobra.Command, text string) (bool, error) {
 		return true, fmt.Errorf("peer %q is not on the command line", text)
 	}
 	_, far := lab.Hosts(path)
-	ways := []string{"fullpipe://" + far.Addr.String()}
+	if flagged(cmd, "ipv6") {
+		far.Addr, far.Outside = far.Addr6, far.Outside6
+	}
+	way := func(a netip.Addr) string { return "fullpipe://" + netip.AddrPortFrom(a, peer.DefaultPort).String() }
+	ways := []string{way(far.Addr)}
 	if both, err := cmd.Flags().GetBool("compare"); err == nil && both {
 		if far.Outside == far.Addr {
 			return true, &usageError{"PEER", "this lab has one way to the far end, not two to compare", text + ",vpn=wireguard"}
 		}
-		ways = append(ways, "fullpipe://"+far.Outside.String())
+		ways = append(ways, way(far.Outside))
 	}
 	args = slices.Replace(args, i, i+1, ways...)
 
