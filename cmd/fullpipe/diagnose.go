@@ -72,9 +72,9 @@ that is, what to change and what that would give. Several files are parts of one
 // more, and with many connections it took a twentieth of the time.
 const spareHeap = 64 << 20
 
-func diagnoseCaptures(cmd *cobra.Command, names []string, f *diagnoseFlags) error {
+func diagnoseCaptures(cmd *cobra.Command, names []string, f *diagnoseFlags) (err error) {
 	defer runtime.KeepAlive(make([]byte, spareHeap)) // never touched: it counts, but takes no memory
-	names, err := f.files(names)
+	names, err = f.files(names)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *diagnoseFlags) erro
 		}
 	}
 	seal(cmd, doc)
-	defer keep(cmd, doc)
+	defer func() { err = first(cmd, err, keep(cmd, doc)) }()
 	switch out := cmd.OutOrStdout(); {
 	case outputTaken(cmd):
 	case wantsJSON(cmd):

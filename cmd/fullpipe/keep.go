@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -156,19 +157,39 @@ func wanted(cmd *cobra.Command) bool {
 }
 
 // keep adds a measured document to the history, and says how it compares with the path's
-// own past. What cannot be kept is a note: the result was printed.
-func keep(cmd *cobra.Command, doc record.Document) {
+// own past. What cannot be kept is a note, since the result was printed; where --record asked for
+// it, it is the error.
+func keep(cmd *cobra.Command, doc record.Document) error {
 	if doc.Head().Envelope == nil || !wanted(cmd) {
-		return
+		return nil
 	}
 	ctx, cancel := toKeep(cmd)
 	defer cancel()
-	if err := keepNow(ctx, cmd, doc); isWaiting(err) {
+	switch err := keepNow(ctx, cmd, doc); {
+	case isWaiting(err):
 		noteWaiting(cmd, err)
-	} else if err != nil {
-		note(cmd, "not kept in the history: %v", err)
+	case err != nil && flagged(cmd, "record"):
+		return &unkeptError{err}
+	case err != nil:
+		note(cmd, "%v", &unkeptError{err})
 	}
+	return nil
 }
+
+// first is how a command ends that failed, and also could not keep what it had.
+func first(cmd *cobra.Command, failed, unkept error) error {
+	if failed != nil && unkept != nil {
+		note(cmd, "%v", unkept)
+	}
+	return cmp.Or(failed, unkept)
+}
+
+// unkeptError is why something is not in the history.
+type unkeptError struct{ err error }
+
+func (e *unkeptError) Error() string { return "not kept in the history: " + e.err.Error() }
+
+func (e *unkeptError) Unwrap() error { return e.err }
 
 func keepNow(ctx context.Context, cmd *cobra.Command, doc record.Document) error {
 	text.AddSentences(doc)

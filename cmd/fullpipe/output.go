@@ -14,12 +14,12 @@ import (
 )
 
 // show prints a command's document in the form that was asked for.
-func show(cmd *cobra.Command, doc record.Document) error {
+func show(cmd *cobra.Command, doc record.Document) (err error) {
 	switch doc.(type) {
 	case *record.Measure, *record.MeasureUDP, *record.Capacity, *record.Compare:
 		noteLate(cmd, doc)
 	}
-	defer keep(cmd, doc)
+	defer func() { err = first(cmd, err, keep(cmd, doc)) }()
 	if outputTaken(cmd) {
 		return nil
 	}

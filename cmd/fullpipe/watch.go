@@ -144,7 +144,7 @@ func (f *watchFlags) check() error {
 	return nil
 }
 
-func (f *watchFlags) run(cmd *cobra.Command) error {
+func (f *watchFlags) run(cmd *cobra.Command) (err error) {
 	// It lives beside programs that need the memory: a third as much is left lying as usually.
 	debug.SetGCPercent(33)
 	m, err := f.match()
@@ -167,7 +167,7 @@ func (f *watchFlags) run(cmd *cobra.Command) error {
 	follow := following(watch.Run)
 	if flagged(cmd, "record") {
 		k := newKeeper(cmd, f.anonymize)
-		defer k.close()
+		defer func() { err = first(cmd, err, k.close()) }()
 		follow = k.follow(follow)
 	}
 	if f.length == 0 {

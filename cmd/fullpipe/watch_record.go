@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,8 +75,8 @@ func (k *keeper) send(m *watch.Minute) {
 	}
 }
 
-// close keeps what is left and says what could not be kept.
-func (k *keeper) close() {
+// close keeps what is left; what could not be kept is its error.
+func (k *keeper) close() error {
 	k.send(k.minutes.Flush())
 	close(k.queue)
 	<-k.done
@@ -86,8 +87,9 @@ func (k *keeper) close() {
 		noteWaiting(k.cmd, k.waiting)
 	}
 	if k.unkept > 0 {
-		note(k.cmd, "%d minutes are not kept in the history: %v", k.unkept, k.failed)
+		return fmt.Errorf("%d minutes are %w", k.unkept, &unkeptError{k.failed})
 	}
+	return nil
 }
 
 // keep adds a minute to the record and writes that: who ends the process then finds all but
