@@ -70,8 +70,10 @@ func TestMoved(t *testing.T) {
 			t.Errorf("%s: %d of 2 ends are told when one closes", name, n)
 		}
 	}
-	if m.Close() != nil || m.Close() != nil {
-		t.Error("it cannot be closed twice")
+	for range 2 {
+		if err := m.Close(); err != nil {
+			t.Errorf("it cannot be closed twice: %v", err)
+		}
 	}
 }
 
