@@ -152,7 +152,7 @@ func TestANamespaceIsLetGo(t *testing.T) {
 	if err != nil || !strings.Contains(strings.Join(last.Unread, "; "), "had ended") {
 		t.Errorf("%v: %+v", err, last)
 	}
-	if n := sockets(); n != before {
+	if n := sockets(); n > before { // those of tests before this one may end meanwhile
 		t.Errorf("%d sockets are open, %d were", n, before)
 	}
 	if err := Run(t.Context(), Config{Namespace: path}, nil); !errors.Is(err, os.ErrNotExist) {
