@@ -128,11 +128,13 @@ func fullLine(t *testing.T, c lineCell, span time.Duration) (share float64, late
 	return float64(last.CarriedBytes-first.CarriedBytes) * 8 / (to - from).Seconds() / c.rate, late
 }
 
+const steadyQueue = 5 * time.Millisecond
+
 // steadyLine answers what a link with a queue of 5 ms carries and drops of datagrams at 95 %
 // of its rate, and how late it was with one at most.
 func steadyLine(t *testing.T, c lineCell, span time.Duration) (up link.Counters, late lab.Account) {
 	t.Helper()
-	s := startLine(t, c, max(int64(c.rate/8*0.005), 10*lineMTU))
+	s := startLine(t, c, max(int64(c.rate/8*steadyQueue.Seconds()), 10*lineMTU))
 	defer s.lab.Close()
 	s.start(t, s.lab.Near, "steady")
 	<-time.After(span)
@@ -231,6 +233,13 @@ func TestLinesAreFull(t *testing.T) {
 		t.Run(c.name+" "+c.cell.String(), func(t *testing.T) {
 			undisturbed(t, func() error {
 				late, wrong := c.measure(t, c.cell)
+				// A machine stands still for longer than a queue lasts once, a lab that stalls each time.
+				for range 2 {
+					if wrong == nil || late.Worse().Max < steadyQueue {
+						break
+					}
+					late, wrong = c.measure(t, c.cell)
+				}
 				if wrong != nil {
 					wrong = fmt.Errorf("%w, and the lab says that it was late by %+v at most", wrong, late.Worse())
 				}

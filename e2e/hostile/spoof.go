@@ -66,13 +66,8 @@ func spoof(args []string) error {
 			return err
 		}
 		defer own.Close()
-		if err := send(own.LocalAddr().(*net.UDPAddr).AddrPort()); err != nil {
+		if err := heard(own, send); err != nil {
 			return err
-		}
-		own.SetReadDeadline(time.Now().Add(10 * time.Second))
-		answer := make([]byte, 1<<16)
-		if n, _, err := own.ReadFromUDPAddrPort(answer); err != nil || !iperf3.IsAnswer(answer[:n]) {
-			return fmt.Errorf("datagrams in our own name are answered %q, %w", answer[:n], err)
 		}
 		control.Close()
 	}
@@ -87,6 +82,24 @@ func spoof(args []string) error {
 	}
 	fmt.Println(bytes)
 	return nil
+}
+
+// heard sends until an answer comes: what was sent before may have left no room in the
+// server's socket.
+func heard(own *net.UDPConn, send func(netip.AddrPort) error) error {
+	answer := make([]byte, 1<<16)
+	for end := time.Now().Add(10 * time.Second); ; {
+		if err := send(own.LocalAddr().(*net.UDPAddr).AddrPort()); err != nil {
+			return err
+		}
+		own.SetReadDeadline(time.Now().Add(time.Second))
+		switch n, _, err := own.ReadFromUDPAddrPort(answer); {
+		case err == nil && iperf3.IsAnswer(answer[:n]):
+			return nil
+		case err == nil || time.Now().After(end):
+			return fmt.Errorf("datagrams in our own name are answered %q, %w", answer[:n], err)
+		}
+	}
 }
 
 // waits begins a test of this host, over UDP, that waits for its stream.
