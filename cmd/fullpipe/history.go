@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"regexp"
 	"time"
 
@@ -39,12 +38,8 @@ its order with the next command that reaches it.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
-				if filter.Limit < 0 {
-					return &usageError{"--limit", fmt.Sprintf("%d is below zero", filter.Limit), "--limit 50, or 0 for all"}
-				}
-				filter.Path = seriesAsked(args)
-				if since > 0 {
-					filter.Since = time.Now().Add(-since)
+				if err := heldTo(&filter, args, since); err != nil {
+					return err
 				}
 				runs, err := s.List(ctx, filter)
 				if err != nil {

@@ -3,7 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,12 +21,8 @@ func newHistoryDays() *cobra.Command {
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
-				if filter.Limit < 0 {
-					return &usageError{"--limit", fmt.Sprintf("%d is below zero", filter.Limit), "--limit 50, or 0 for all"}
-				}
-				filter.Path = seriesAsked(args)
-				if since > 0 {
-					filter.Since = time.Now().Add(-since)
+				if err := heldTo(&filter, args, since); err != nil {
+					return err
 				}
 				days, err := s.Days(ctx, filter)
 				if err != nil {
@@ -45,6 +41,18 @@ func newHistoryDays() *cobra.Command {
 	cmd.Flags().Var((*period)(&since), "since", "only of so long ago, as 720h")
 	cmd.Flags().IntVar(&filter.Limit, "limit", 100, "the newest so many; 0 is all")
 	return cmd
+}
+
+// heldTo holds a filter to the path that args name, and to what was measured no longer ago.
+func heldTo(f *store.Filter, args []string, since time.Duration) error {
+	if f.Limit < 0 {
+		return &usageError{"--limit", strconv.Itoa(f.Limit) + " is below zero", "--limit 50, or 0 for all"}
+	}
+	f.Path = seriesAsked(args)
+	if since > 0 {
+		f.Since = time.Now().Add(-since)
+	}
+	return nil
 }
 
 // trim keeps the history within the configuration's bounds.

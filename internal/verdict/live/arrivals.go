@@ -170,7 +170,7 @@ func (a *arrived) judge() (verdict.Name, verdict.Code) {
 		return verdict.Application, verdict.SenderHadNothing
 	case a.top <= 0 || a.base <= 0 || a.rtt <= 0:
 		return verdict.Unknown, ""
-	case a.late >= threshold.StarvedHost && !stands:
+	case a.late >= threshold.StarvedHost && !stands && !losing:
 		return verdict.CPU, verdict.SenderRanLate
 	case stands && (level >= threshold.FlatRate || !losing && level >= threshold.VeryUnsteady):
 		return verdict.Bottleneck, verdict.ArrivesThroughAQueue

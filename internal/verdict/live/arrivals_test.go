@@ -64,6 +64,8 @@ func TestArrivals(t *testing.T) {
 			verdict.Unknown, verdict.Low},
 		"a device without time": {scattered(echoed(upload(80*time.Millisecond, 0, 0, true), 2*rtt), 0.8), verdict.CPU,
 			verdict.Medium},
+		"losses, and a device without time": {scattered(echoed(upload(80*time.Millisecond, 0.01, 0, true), 2*rtt), 0.8),
+			verdict.Unknown, verdict.Low},
 		"a queue, and a device without time": {echoed(late(upload(80*time.Millisecond, 0, 0, true), 0.8), 2*rtt),
 			verdict.Bottleneck, verdict.Low},
 		"nothing to send":     {upload(41*time.Millisecond, 0, 0.8, true), verdict.Application, verdict.Medium},
