@@ -14,10 +14,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
-// TestBankHostileWeb has 1,000 hostile clients at a speed test's server, from its own host and on
+// TestBankWebStrangers has 1,000 hostile clients at a speed test's server, from its own host and on
 // half a processor together, in every other run of a client that comes over 100 Mbit/s. It takes
 // four minutes.
-func TestBankHostileWeb(t *testing.T) {
+func TestBankWebStrangers(t *testing.T) {
 	bankOnly(t)
 	const pairs = 14
 	attack := fmt.Sprintf("echo 0 > %s; exec %s web-clients 127.0.0.1:%s 1000", slowedTo(t, 0.5).procs(),
@@ -82,5 +82,5 @@ func TestBankHostileWeb(t *testing.T) {
 		Spread: fmt.Sprintf("%+.2f to %+.2f %% (95 %%, %d pairs), %d hostile connections", 100*(gain.Low-1),
 			100*(gain.High-1), len(with), came),
 		Verdict: byInterval(gain.Low > 0.98, gain.Low > 0.98 || gain.High <= 0.98),
-		Command: "make bank RUN=TestBankHostileWeb"}))
+		Command: "make bank RUN=TestBankWebStrangers"}))
 }
