@@ -61,7 +61,8 @@ func (p *fuzzPrograms) fuzz(ctx context.Context, f *fuzzTarget, length time.Dura
 		return 0, 0, err
 	}
 	cmd := exec.CommandContext(ctx, program, "-test.run", "^$", "-test.fuzz", "^"+f.Name+"$", "-test.parallel", "1",
-		"-test.fuzztime", length.String(), "-test.fuzzcachedir", filepath.Join(p.corpus, f.Dir))
+		"-test.fuzztime", length.String(), "-test.fuzzminimizetime", "1s", // or a slice is spent on few inputs
+		"-test.fuzzcachedir", filepath.Join(p.corpus, f.Dir))
 	cmd.Dir, cmd.Env = filepath.Join("..", f.Dir), append(os.Environ(), "GOMAXPROCS=1")
 	out, err := cmd.CombinedOutput()
 	// The Go tool may take its own clock's interruption for a failure, which leaves no input.

@@ -70,6 +70,10 @@ func readPlan(cmd *cobra.Command, name string) (*planFile, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parsePlan(text, name)
+}
+
+func parsePlan(text []byte, name string) (*planFile, error) {
 	const right = "a file that plan --json or tune --json wrote"
 	p := &planFile{}
 	if err := json.Unmarshal(text, p); err != nil {

@@ -49,6 +49,9 @@ func (s *Store) Days(ctx context.Context, f Filter) ([]Day, error) {
 			&d.rttMin); err != nil {
 			return nil, err
 		}
+		if !d.possible() {
+			continue
+		}
 		sum := sums[k]
 		sum.add(d)
 		sums[k] = sum

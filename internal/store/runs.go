@@ -194,6 +194,7 @@ func (s *Store) complete(ctx context.Context, path string, runs []Run) error {
 			&f.RetransmittedRatio); err != nil {
 			return err
 		}
+		believe(&f)
 		if r := byID[id]; r != nil {
 			r.Directions = append(r.Directions, f)
 		}
@@ -321,7 +322,22 @@ func (s *Store) Past(ctx context.Context, path, direction string, from, until ti
 		if err := rows.Scan(&f.Direction, &f.GoodputBps, &f.RTTMinS, &f.Limiter); err != nil {
 			return nil, err
 		}
-		all = append(all, f)
+		if believe(&f); f.GoodputBps != nil {
+			all = append(all, f)
+		}
 	}
 	return all, rows.Err()
+}
+
+// believe leaves out what no document can have said: whoever may write to a shared history writes its rows.
+func believe(f *record.Figure) {
+	f.GoodputBps, f.RTTMinS, f.RetransmittedRatio = known(f.GoodputBps), known(f.RTTMinS), known(f.RetransmittedRatio)
+}
+
+// known is a figure, or nil where it is none.
+func known(v *float64) *float64 {
+	if v == nil || !(*v >= 0 && *v <= math.MaxFloat64) {
+		return nil
+	}
+	return v
 }

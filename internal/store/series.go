@@ -79,6 +79,7 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 			runs = append(runs, one)
 		}
 		if direction.Valid {
+			believe(&f)
 			f.Direction, f.Limiter = direction.String, limiter.String
 			last := &runs[len(runs)-1]
 			last.Directions = append(last.Directions, f)

@@ -191,6 +191,15 @@ func (d *daySum) add(o daySum) {
 	}
 }
 
+// possible says whether a day of results can be so: whoever may write to a shared history writes its rows.
+func (d *daySum) possible() bool {
+	const rounding = 1e-6
+	d.rttMin = known(d.rttMin)
+	mean := d.sumLog / float64(d.n)
+	return d.n > 0 && d.n < 1e9 && d.least > 0 && d.most <= math.MaxFloat64 && mean >= math.Log(d.least)-rounding &&
+		mean <= math.Log(d.most)+rounding
+}
+
 const nsOfDay = int64(24 * time.Hour)
 
 // querier is a database or a transaction of it.
@@ -218,6 +227,10 @@ func liveDays(ctx context.Context, db querier, path string, from, before int64) 
 		if err := rows.Scan(&k.path, &k.direction, &k.limiter, &started, &bps, &one.rttMin); err != nil {
 			return nil, err
 		}
+		if !(bps <= math.MaxFloat64) { // nor NaN
+			continue
+		}
+		one.rttMin = known(one.rttMin)
 		k.day = started / nsOfDay
 		one.sumLog, one.least, one.most = math.Log(bps), bps, bps
 		sum := days[k]

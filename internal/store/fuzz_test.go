@@ -1,0 +1,106 @@
+package store
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// FuzzRows: whatever stands in the rows of a history that others may write to, what is answered of them can be
+// printed.
+func FuzzRows(f *testing.F) {
+	f.Add("a.example", "up", "bottleneck", "done", int64(1_790_000_000_000_000_000), 1e8, 0.02, 1, 18.4)
+	f.Add("", "\x1b[2J", "\xff", "", int64(-1), -1e308, 1e308, -5, 1e308)
+	s := open(f, f.TempDir())
+	for _, off := range []string{"PRAGMA synchronous = OFF", "PRAGMA foreign_keys = OFF"} {
+		if _, err := s.db.Exec(off); err != nil {
+			f.Fatal(err)
+		}
+	}
+	f.Fuzz(func(t *testing.T, far, direction, limiter, outcome string, started int64, bps, rtt float64, n int,
+		log float64) {
+		const key, id = "0123456789abcdef", "00000000-0000-7000-8000-000000000001"
+		for _, row := range []struct {
+			sql  string
+			args []any
+		}{
+			{"DELETE FROM day", nil}, {"DELETE FROM label", nil}, {"DELETE FROM direction", nil},
+			{"DELETE FROM run", nil}, {"DELETE FROM path", nil},
+			{"INSERT INTO path VALUES($1,$2,$2)", []any{key, far}},
+			{"INSERT INTO run VALUES($1,$2,$3,$4,'manual',$5,$6)", []any{id, key, limiter, started, outcome, []byte(far)}},
+			{"INSERT INTO direction VALUES($1,$2,$3,$4,$5,$3)", []any{id, direction, bps, rtt, limiter}},
+			{"INSERT INTO label VALUES($1,$2,$2)", []any{id, far}},
+			{"INSERT INTO day VALUES($1,$2,$3,$4,$5,$6,$7,$7,$8)",
+				[]any{key, direction, started / 1e9, limiter, n, log, bps, rtt}},
+		} {
+			if _, err := s.db.Exec(row.sql, row.args...); err != nil {
+				return // a value that the database does not take
+			}
+		}
+		ctx := t.Context()
+		for what, ask := range map[string]func() (any, error){
+			"list":   func() (any, error) { return s.List(ctx, Filter{}) },
+			"of":     func() (any, error) { return s.Of(ctx, key, Page{}) },
+			"paths":  func() (any, error) { return s.Paths(ctx, 0, 10) },
+			"path":   func() (any, error) { return s.Path(ctx, key) },
+			"labels": func() (any, error) { return s.Labels(ctx, id) },
+			"days":   func() (any, error) { return s.Days(ctx, Filter{}) },
+			"past":   func() (any, error) { return s.Past(ctx, key, direction, time.Unix(0, 0), time.Unix(4e9, 0)) },
+		} {
+			answer, err := ask()
+			if err != nil {
+				continue
+			}
+			if _, err := json.Marshal(answer); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		_, _ = s.Document(ctx, id)
+		if err := s.Trim(ctx, time.Now(), Keep{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestRowsThatCannotBe: where somebody wrote figures that are none into a shared history, they are left out, and
+// the rest is answered.
+func TestRowsThatCannotBe(t *testing.T) { both(t, testRowsThatCannotBe) }
+
+func testRowsThatCannotBe(t *testing.T, at func() *Store) {
+	s := at()
+	for i := range 2 {
+		if _, err := s.Add(t.Context(), measured(t, i, "b", 1e6), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs, err := s.List(t.Context(), Filter{})
+	if err != nil || len(runs) != 2 {
+		t.Fatalf("%d runs, %v", len(runs), err)
+	}
+	key := runs[0].Path
+	for _, sql := range []string{
+		"UPDATE direction SET goodput_bps = 9e999, rtt_min_s = -9e999 WHERE run = '" + runs[0].ID + "'",
+		"INSERT INTO day VALUES('" + key + "', 'up', 5, 'bottleneck', 1, 9e999, 1, 9e999, 9e999)",
+		"INSERT INTO day VALUES('" + key + "', 'up', 6, 'bottleneck', 0, 1, 1, 1, 1)"} {
+		if s.toChange != "" { // PostgreSQL refuses a number that is too large
+			sql = strings.ReplaceAll(strings.ReplaceAll(sql, "-9e999", "'-Infinity'"), "9e999", "'NaN'")
+		}
+		if _, err := s.db.ExecContext(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	days, err := s.Days(t.Context(), Filter{})
+	if err != nil || len(days) != 1 || days[0].N != 1 || math.Abs(days[0].MeanBps-1e6) > 1 {
+		t.Errorf("%+v, %v", days, err)
+	}
+	past, err := s.Past(t.Context(), key, "up", begin, begin.Add(24*time.Hour))
+	if err != nil || len(past) != 1 {
+		t.Errorf("%d figures of the past, %v", len(past), err)
+	}
+	runs, err = s.List(t.Context(), Filter{})
+	if err != nil || len(runs) != 2 || runs[0].Directions[0].GoodputBps != nil || runs[0].Directions[0].RTTMinS != nil {
+		t.Errorf("%+v, %v", runs, err)
+	}
+}
