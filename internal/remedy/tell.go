@@ -15,12 +15,14 @@ const (
 	MeasureLonger Action = "measure-longer"           // a start is no steady rate
 	MeasureWider  Action = "measure-with-twice"       // the window: where that gives no more, the link is full
 	SeeHandshake  Action = "capture-the-handshake"    // the window scale is in the SYNs only
+	LargerBudget  Action = "larger-budget"            // more runs of what may help
 )
 
 // Tells says that an action changes nothing and only tells candidates apart.
 func (a Action) Tells() bool {
 	switch a {
-	case AskSender, AskReceiver, CaptureSender, CaptureFar, MeasureLonger, MeasureWider, SeeHandshake, MeasureOtherEnd:
+	case AskSender, AskReceiver, CaptureSender, CaptureFar, MeasureLonger, MeasureWider, SeeHandshake, LargerBudget,
+		MeasureOtherEnd:
 		return true
 	}
 	return false

@@ -2,9 +2,11 @@ package report
 
 import (
 	"testing"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -75,5 +77,31 @@ func TestFixesOfATune(t *testing.T) {
 		Before: tune.Measured{Verdict: verdict.Verdict{Limiter: verdict.Bottleneck}}}
 	if first := tuneFixes(full, &record.TuneDirection{})[0]; first.Action != remedy.FairQueue {
 		t.Errorf("a full link is no answer to a queue: %+v", first)
+	}
+}
+
+// The line that says what to do and the reason above it are one: what more time would decide comes
+// first, what was tried and not shown to help last and without a promise.
+func TestFixesOfATuneThatIsOpen(t *testing.T) {
+	d := &tune.Direction{Before: tune.Measured{Verdict: verdict.Verdict{Limiter: verdict.Congestion}},
+		Open:     &tune.Open{Of: "congestion control bbr", Budget: time.Minute},
+		Remedies: []tune.Remedy{{Name: "bbr", Setup: tune.Setup{Congestion: "bbr"}}}}
+	d.Remedies[0].Gain = stats.Interval{Low: 0.9, Mid: 2.4, High: 6}
+	doc := &record.TuneDirection{Before: record.TuneMeasured{MedianBps: 1e6}}
+	fixes := tuneFixes(d, doc)
+	if f := fixes[0]; f.Action != remedy.LargerBudget || len(f.Settings) != 1 || f.Settings[0].Value != "1m" ||
+		!f.Action.Tells() {
+		t.Errorf("%+v", f)
+	}
+	if last := fixes[len(fixes)-1]; last.Action != remedy.OtherControl || last.Expected != nil {
+		t.Errorf("%+v", last)
+	}
+	d.Open.Budget = 0 // nothing that anybody waits for would tell
+	if first := tuneFixes(d, doc)[0]; first.Action == remedy.LargerBudget || first.Action == remedy.OtherControl {
+		t.Errorf("%+v", first)
+	}
+	d.Open, d.Remedies[0].Gain.Low = nil, 1.2
+	if first := tuneFixes(d, doc)[0]; first.Action != remedy.OtherControl {
+		t.Errorf("it was shown to help: %+v", first)
 	}
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // tuneFixes are what to do about a direction: the setup that was chosen, with what it gave
-// and its settings; else what the verdict calls for, last what was tried and did not help.
+// and its settings; else what would decide between setups that are open, then what the verdict
+// calls for, last what was tried and not shown to help.
 func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []record.Fix {
 	facts := factsOf(&doc.Before.Direction)
 	facts.GoodputBps = doc.Before.MedianBps
@@ -20,22 +21,35 @@ func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []record.Fix {
 	}
 	fixes := Fixes(d.Before.Verdict, facts)
 	if d.Chosen == nil {
-		vain := inVain(d)
+		tried := triedActions(d)
+		for i := range fixes {
+			if tried[fixes[i].Action] {
+				fixes[i].Expected = nil
+			}
+		}
 		if d.Goal == tune.Latency && d.Verdict != search.NoChange {
-			vain[remedy.FasterLine] = true // a full link says nothing of the queue before it
+			tried[remedy.FasterLine] = true // a full link says nothing of the queue before it
 		}
 		slices.SortStableFunc(fixes, func(a, b record.Fix) int {
-			return later(vain[a.Action]) - later(vain[b.Action])
+			return later(tried[a.Action]) - later(tried[b.Action])
 		})
-		if len(fixes) > 0 && vain[fixes[0].Action] {
-			fixes[0].Expected = nil
-		}
-		return fixes
+		return append(moreTime(d), fixes...)
 	}
 	chosen := chosenFixes(d, doc)
 	return append(chosen, slices.DeleteFunc(fixes, func(f record.Fix) bool {
 		return slices.ContainsFunc(chosen, func(c record.Fix) bool { return c.Action == f.Action })
 	})...)
+}
+
+// moreTime is the budget that would decide what was left open; nothing where none would.
+func moreTime(d *tune.Direction) []record.Fix {
+	if d.Open == nil || d.Open.Budget == 0 {
+		return nil
+	}
+	const source = "measured in turn with today's"
+	return []record.Fix{{Limiter: d.Before.Verdict.Limiter, Action: remedy.LargerBudget, End: remedy.Both, Source: source,
+		Settings: []plan.Setting{{Role: plan.Sender, Name: "--budget", Value: tune.Shortest(d.Open.Budget),
+			Where: "of fullpipe tune, which tells then whether " + d.Open.Of + " helps", Source: source}}}}
 }
 
 func later(last bool) int {
@@ -63,19 +77,27 @@ func actions(s tune.Setup, smaller bool) (all []remedy.Action) {
 	return all
 }
 
-// promising is the gain from which a remedy that was not shown to help stays where it was.
-const promising = 1.1
-
-// inVain are the actions that were tried and of which no try seemed to help.
-func inVain(d *tune.Direction) map[remedy.Action]bool {
-	vain := map[remedy.Action]bool{}
+// triedActions are the actions that were tried and not shown to help.
+func triedActions(d *tune.Direction) map[remedy.Action]bool {
+	tried := map[remedy.Action]bool{}
 	for _, r := range d.Remedies {
 		for _, a := range actions(r.Setup, true) {
-			tried, known := vain[a]
-			vain[a] = (tried || !known) && r.Gain.Mid < promising
+			tried[a] = true
 		}
 	}
-	return vain
+	for _, r := range d.Remedies {
+		if r.Gain.Low > 1 {
+			for _, a := range actions(r.Setup, true) {
+				delete(tried, a)
+			}
+		}
+	}
+	if d.Verdict == search.NoChange && len(d.Remedies) == 0 { // no window was better
+		for _, a := range []remedy.Action{remedy.LargerWindows, remedy.RaiseCeilings, remedy.WindowOfBDP} {
+			tried[a] = true
+		}
+	}
+	return tried
 }
 
 // chosenFixes are the parts of the chosen setup; the first says what all of them gave.

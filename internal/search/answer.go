@@ -58,7 +58,7 @@ func (s *Search) answer() Answer {
 	}
 	_, room := s.room()
 	if s.compare(s.automatic, s.rival(s.automatic)) == enough {
-		if !room {
+		if !room && len(s.automatic.logs) > 1 { // one run may be luck
 			answer.Verdict = NoChange
 		}
 		return answer
@@ -81,6 +81,15 @@ func (s *Search) answer() Answer {
 		}
 	}
 	return answer
+}
+
+// Reaches says that automatic sizing was shown to reach a share of the best that any window gave.
+func (s *Search) Reaches(share float64) bool {
+	if len(s.automatic.logs) < 2 || len(s.windows) == 0 {
+		return false
+	}
+	_, room := s.room()
+	return !room && s.reaches(s.automatic, s.rival(s.automatic), share) == enough
 }
 
 // longestNeed is where what is to be told apart is less than anybody waits for.

@@ -40,12 +40,31 @@ func segments(each float64) float64 {
 // transfers is how many of such a length a budget holds.
 const transfers = 15
 
+// FewRounds and LossyRounds are the round trips that a transfer lasts for at least after slow
+// start. Where transfers lose segments the few are too few: CUBIC comes down from where slow start
+// ended within a dozen, and what single losses cost evens out over more (RFC 9438 sections 4.6
+// and 5.1).
+const (
+	FewRounds   = 6
+	LossyRounds = 20
+)
+
+// steadyRounds is how many round trips a transfer lasts after slow start.
+func (c Config) steadyRounds() float64 { return float64(max(c.Rounds, FewRounds)) }
+
+// LossyTransfers are what a contest of three rivals and a proof take: so many a budget holds where
+// each of them is long because the path loses.
+const LossyTransfers = 18
+
 // Budget is the most that a direction may cost: the larger of 30 s, the time of 900 segments
-// (375 on lines that take 10 s for 25) and 150 round trips, and no more than a tenth of the
-// exhaustive sweep.
+// (375 on lines that take 10 s for 25), 150 round trips and, where the path loses, LossyTransfers;
+// no more than a tenth of the exhaustive sweep.
 func (c Config) Budget() Budget {
 	segments := transfers * segments(float64(c.MSS)*8/c.CapacityBps)
 	seconds := math.Max(30, math.Max(segments, 150*c.RTT.Seconds()))
+	if c.Rounds >= LossyRounds {
+		seconds = math.Max(seconds, LossyTransfers*c.Length(0).Seconds())
+	}
 	sweep := c.Sweep()
 	return Budget{
 		Time:  time.Duration(math.Min(seconds, sweep.Time.Seconds()/10) * float64(time.Second)),
@@ -71,8 +90,8 @@ func (c Config) Sweep() Budget {
 }
 
 // Length is how long one transfer has to last: slow start until the window or the path
-// is full, and then at least 6 round trips, 60 segments (25 where they take 10 s) and 1.2 s.
-// Window 0 is automatic sizing.
+// is full, the Burst, and then at least its Rounds, 60 segments (25 where they take 10 s) and
+// 1.2 s. Window 0 is automatic sizing.
 func (c Config) Length(window int) time.Duration {
 	full := 1.25 * c.Knee
 	if window > 0 {
@@ -83,6 +102,6 @@ func (c Config) Length(window int) time.Duration {
 	if window > 0 { // a small window carries fewer segments in the same time
 		segment = math.Max(segment, c.RTT.Seconds()*float64(c.MSS)/float64(window))
 	}
-	steady := math.Max(1.2, math.Max(6*c.RTT.Seconds(), segments(segment)))
+	steady := c.Burst.Seconds() + math.Max(1.2, math.Max(c.steadyRounds()*c.RTT.Seconds(), segments(segment)))
 	return time.Duration((rounds*c.RTT.Seconds() + steady) * float64(time.Second))
 }

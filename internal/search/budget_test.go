@@ -28,3 +28,33 @@ func TestModemsTakeFewerSegments(t *testing.T) {
 		}
 	}
 }
+
+// Where transfers lose, each lasts for its round trips and a budget holds a contest of them.
+func TestTransfersThatLoseTakeTheirRounds(t *testing.T) {
+	cfg := Config{MSS: 1448, CapacityBps: 10e6, RTT: 200 * time.Millisecond, Knee: 250e3}
+	short, budget := cfg.Length(0), cfg.Budget().Time
+	cfg.Rounds, cfg.Burst = 25, time.Second
+	if got, want := cfg.Length(0)-short, (25-FewRounds)*cfg.RTT+cfg.Burst; (got - want).Abs() > time.Millisecond {
+		t.Errorf("a transfer is %v longer, want %v", got, want)
+	}
+	if got := cfg.Budget().Time; got < LossyTransfers*cfg.Length(0) || got <= budget || got > cfg.Sweep().Time/10 {
+		t.Errorf("a budget of %v for transfers of %v", got, cfg.Length(0))
+	}
+}
+
+// One run of what there is may be luck: it takes two to say that nothing is to be changed.
+func TestOneRunIsNoGroundToChangeNothing(t *testing.T) {
+	s := New(Config{MSS: 1448, CapacityBps: 10e6, RTT: 100 * time.Millisecond, Knee: 125e3})
+	s.Observe(Trial{Automatic: true}, Outcome{GoodputBps: 9.9e6, Window: 500e3, Lossless: true})
+	for range 3 {
+		s.Observe(Trial{Window: 130e3}, Outcome{GoodputBps: 6e6, Lossless: true})
+		s.Observe(Trial{Window: 500e3}, Outcome{GoodputBps: 7e6, Lossless: true})
+	}
+	if got := s.Answer(); got.Verdict != Inconclusive || s.Reaches(0.95) {
+		t.Errorf("%+v", got)
+	}
+	s.Observe(Trial{Automatic: true}, Outcome{GoodputBps: 9.8e6, Window: 500e3, Lossless: true})
+	if got := s.Answer(); got.Verdict != NoChange || !s.Reaches(0.95) {
+		t.Errorf("%+v", got)
+	}
+}

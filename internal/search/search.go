@@ -45,6 +45,10 @@ type Config struct {
 	Time    time.Duration // what the search may spend; 0: its Share of Budget
 	Bytes   int64         // 0: its Share of Budget
 	Seed    uint64        // of the random order
+	// Rounds is how many round trips a transfer lasts for at least after slow start; 0: FewRounds.
+	Rounds int
+	// Burst is how long the path lets more through at first than later, as a policer's bucket does.
+	Burst time.Duration
 }
 
 // Trial is one transfer to make: with automatic sizing as the systems have it, or with

@@ -143,7 +143,8 @@ func (s *Search) confirm() (Trial, bool) {
 	if len(s.automatic.logs) < 2 {
 		return s.again(s.automatic, "once more, to be sure")
 	}
-	if rival := s.rival(s.automatic); s.compare(s.automatic, rival) == open {
+	// Once a window was shown to be better, by how much automatic misses its share decides nothing.
+	if rival := s.rival(s.automatic); s.compare(s.automatic, rival) == open && s.reaches(rival, s.automatic, 1) != enough {
 		return s.repeat(s.automatic, rival, "is automatic as good?")
 	}
 	if s.automaticSeemsEnough() {

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"math"
 	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/search"
@@ -34,10 +35,32 @@ func (l *loop) carries() {
 	}
 	today := l.measured(l.of(func(t *Trial) bool { return t.Automatic })).Verdict
 	burst := today.Subtype == verdict.Policer && len(l.out.Remedies) > 0 && !p.AtLeast
+	// What came through between losses is a guess; what fills the link in spite of them is not.
+	burst = burst || of.Setup.Congestion == lossBlind && !p.AtLeast && l.fills(of.Setup)
 	if bps > p.CapacityBps || burst {
 		p.CapacityBps = bps
 		l.size(of.result)
 	}
+}
+
+// atMost is what transfers can have carried: what the path carries or, where windows are all that
+// was seen to limit, their largest window each round trip. Infinity is not known.
+func (l *loop) atMost(trials []*Trial) float64 {
+	p := &l.out.Path
+	if !p.AtLeast {
+		if p.CapacityBps > 0 {
+			return p.CapacityBps
+		}
+		return math.Inf(1)
+	}
+	largest := 0.0
+	for _, t := range trials {
+		if t.Effective == 0 || p.RTT <= 0 {
+			return math.Inf(1)
+		}
+		largest = max(largest, float64(t.Effective*max(1, t.Spec.Streams)))
+	}
+	return largest * 8 / p.RTT.Seconds()
 }
 
 // unpolice takes a policer out of a verdict where another way to send, without more streams,
@@ -64,6 +87,24 @@ func (l *loop) unpolice(m *Measured) {
 		}
 		return
 	}
+}
+
+// fills says that most runs of a setup, two at least, were held back by the link.
+func (l *loop) fills(s Setup) bool {
+	runs, full := l.of(func(t *Trial) bool { return t.Setup == s }), 0
+	for _, t := range runs {
+		if t.Limiter == verdict.Bottleneck {
+			full++
+		}
+	}
+	return len(runs) > 1 && 2*full > len(runs)
+}
+
+// nearly says that automatic sizing was shown to come within a twentieth of the best window: what
+// is left to gain is less than it takes to matter.
+func (l *loop) nearly() bool {
+	return l.searched != nil && l.answer.Verdict == search.Inconclusive && l.winner == (Setup{}) && l.promising() == nil &&
+		l.searched.Reaches(keeps)
 }
 
 // full says that the link is what limits and that two of three runs reach all but what a window

@@ -68,26 +68,38 @@ func (l *loop) double() bool {
 	return true
 }
 
+// Open is a decision that was left open.
+type Open struct {
+	Of     string        // the setup that may be better
+	Budget time.Duration // that would decide it; 0: more than longestAsked
+}
+
 // open says what was left open and what would decide it; "" where nothing is.
-func (l *loop) open() string {
+func (l *loop) open() (reason string, what *Open) {
+	ask := func(of string, needs time.Duration) string {
+		what = &Open{Of: of, Budget: l.enough(needs)}
+		return wouldTake(what.Budget)
+	}
 	if all := l.inTurn(l.winner, confidence); all.Mid >= tenth { // the proof did not show it
 		return fmt.Sprintf("%s gave × %.2f by the middle of all runs in turn, which scatter too much to prove it: %s",
-			l.winner, all.Mid, l.wouldTake(l.elapsed))
+			l.winner, all.Mid, ask(l.winner.String(), l.elapsed)), what
 	}
 	if best := l.promising(); best != nil {
 		times := "in one run"
 		if best.Runs > 1 {
 			times = fmt.Sprintf("in %d runs", best.Runs)
 		}
-		return fmt.Sprintf("%s gave × %.2f %s, not proven yet: %s", best.Name, best.Gain.Mid, times, l.wouldTake(best.needs))
+		return fmt.Sprintf("%s gave × %.2f %s, not proven yet: %s", best.Name, best.Gain.Mid, times,
+			ask(best.Name, best.needs)), what
 	}
 	a := &l.answer
 	if g := l.out.Gain; a.Verdict == search.Change && g != nil && g.Mid > 1/search.Enough {
-		return fmt.Sprintf("a window of %s seems to give × %.2f, and single runs differ by %.2g %%, so that is not proven "+
-			"yet: %s", units.Size(a.Window).Exact(), g.Mid, 100*a.Noise.Dev, l.wouldTake(l.proofOf(g.Mid)))
+		window := "a window of " + units.Size(a.Window).Exact()
+		return fmt.Sprintf("%s seems to give × %.2f, and single runs differ by %.2g %%, so that is not proven yet: %s",
+			window, g.Mid, 100*a.Noise.Dev, ask(window, l.proofOf(g.Mid))), what
 	}
 	if l.searched == nil || a.Needs == 0 || len(l.out.Trials) < fewestToJudge {
-		return ""
+		return "", nil
 	}
 	needs := a.Needs
 	if a.Share < search.Enough {
@@ -95,7 +107,16 @@ func (l *loop) open() string {
 	}
 	return fmt.Sprintf("automatic sizing gives %.0f %% of what the best window gave, and single runs differ by %.2g %%, "+
 		"so it is not decided yet whether another window is better: %s", 100*min(a.Share, 1), 100*a.Noise.Dev,
-		l.wouldTake(needs))
+		ask("another window", needs)), what
+}
+
+// more is what a contest and a proof would take where the budget held too little of them; nil where
+// that is not known.
+func (l *loop) more() *Open {
+	if l.out.Path.CapacityBps <= 0 || l.budget.Time == 0 || l.swallows() {
+		return nil
+	}
+	return &Open{Of: "another way to send", Budget: l.enough(search.LossyTransfers * l.span(Setup{}))}
 }
 
 // proofOf is about how long a proof of a factor takes that runs scatter around as they did.
@@ -111,22 +132,29 @@ const fewestToJudge = 3
 // longestAsked is the longest budget that is proposed.
 const longestAsked = 20 * time.Minute
 
-// wouldTake proposes a budget that holds what is needed besides what was spent, and a proof; twice
-// the one there was at the least, for what is needed is a guess.
-func (l *loop) wouldTake(needs time.Duration) string {
+// enough is a budget that holds what is needed besides what was spent, and a proof; twice the one
+// there was at the least, for what is needed is a guess. 0 is more than is proposed.
+func (l *loop) enough(needs time.Duration) time.Duration {
 	budget := max(l.elapsed+needs, 2*l.budget.Time)
 	step := 10 * time.Second
 	if budget > 2*time.Minute {
 		step = time.Minute
 	}
 	if budget = (budget + step - 1) / step * step; budget > longestAsked {
-		return fmt.Sprintf("runs scatter so much that telling would take more than %s", shortest(longestAsked))
+		return 0
 	}
-	return fmt.Sprintf("--budget %s would tell, if these figures hold", shortest(budget))
+	return budget
 }
 
-// shortest is a time as --budget takes it, without parts of zero.
-func shortest(d time.Duration) string {
+func wouldTake(budget time.Duration) string {
+	if budget == 0 {
+		return fmt.Sprintf("runs scatter so much that telling would take more than %s", Shortest(longestAsked))
+	}
+	return fmt.Sprintf("--budget %s would tell, if these figures hold", Shortest(budget))
+}
+
+// Shortest is a time as --budget takes it, without parts of zero.
+func Shortest(d time.Duration) string {
 	if d%time.Minute == 0 {
 		return fmt.Sprintf("%dm", d/time.Minute)
 	}

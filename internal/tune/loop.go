@@ -31,6 +31,8 @@ type loop struct {
 
 	round time.Duration // the least round trip of a full segment
 	knee  float64       // bytes
+	lossy int           // the round trips that a transfer takes because it loses; 0: it does not
+	burst time.Duration // for how long the path lets more through at first
 	// How far the systems get by themselves: buffers up to here need no request.
 	automaticSend, automaticReceive int
 	noClamp                         bool
@@ -85,11 +87,10 @@ func (l *loop) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	if few := l.few(&t); few > 1 && l.leaves(time.Duration(few*float64(length))) {
-		// A run of a few segments tells neither rate nor limiter: it is left out of them all.
+	if longer := max(time.Duration(l.few(&t)*float64(length)), l.longer(&t, length)); longer > length && l.leaves(longer) {
+		// A run of a few segments, of few losses or behind a burst tells no rate: it is left out.
 		l.out.Trials = nil
-		length = time.Duration(few * float64(length))
-		if t, err = l.try(ctx, l.automatic(length, "what a program gets today, for longer")); err != nil {
+		if t, err = l.try(ctx, l.automatic(longer, "what a program gets today, for longer")); err != nil {
 			return err
 		}
 	}
@@ -234,7 +235,8 @@ func (l *loop) held(t *Trial) bool {
 // config describes the path to the search.
 func (l *loop) config() search.Config {
 	p := &l.out.Path
-	return search.Config{MSS: p.MSS, RTT: l.round, CapacityBps: p.CapacityBps, Knee: l.knee, Seed: l.cfg.Seed}
+	return search.Config{MSS: p.MSS, RTT: l.round, CapacityBps: p.CapacityBps, Knee: l.knee, Seed: l.cfg.Seed,
+		Rounds: l.rounds(), Burst: l.burst}
 }
 
 // search looks for the window.

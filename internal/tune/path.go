@@ -132,6 +132,7 @@ func (l *loop) learn(t *Trial) {
 	if p.MSS == 0 {
 		p.MSS = 1448
 	}
+	l.heed(t)
 	capacity := t.Goodput
 	if !t.Lossless {
 		capacity = math.Max(capacity, burst(t.result))

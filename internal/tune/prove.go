@@ -173,7 +173,7 @@ func (l *loop) conclude(failed bool) {
 	if out.Verdict == "" {
 		out.Verdict = search.Inconclusive
 	}
-	if !failed && out.Verdict == search.Inconclusive && (l.full() || l.inVain()) {
+	if !failed && out.Verdict == search.Inconclusive && (l.full() || l.inVain() || l.nearly()) {
 		out.Verdict = search.NoChange
 	}
 	if failed && !out.Shown {
@@ -240,14 +240,14 @@ func (l *loop) of(pick func(*Trial) bool) (trials []*Trial) {
 }
 
 // measured gathers what transfers of one kind gave. No interval reaches above what the
-// path carries, where that is known.
+// path or their windows carry, where that is known.
 func (l *loop) measured(trials []*Trial) (m Measured) {
 	for _, t := range trials {
 		m.Goodputs = append(m.Goodputs, t.Goodput)
 	}
 	m.Interval = stats.Estimate(m.Goodputs, confidence)
-	if p := &l.out.Path; len(trials) > 0 && !p.AtLeast && p.CapacityBps > 0 && !math.IsInf(m.Interval.High, 1) {
-		m.Interval.High = min(m.Interval.High, max(p.CapacityBps, slices.Max(m.Goodputs)))
+	if most := l.atMost(trials); !math.IsInf(m.Interval.High, 1) {
+		m.Interval.High = min(m.Interval.High, max(most, m.Interval.Mid))
 	}
 	middle := math.Inf(1)
 	for _, t := range commonest(trials) {
@@ -319,15 +319,22 @@ func (l *loop) reason() string {
 	case out.Verdict == search.NoChange && l.answer.Verdict != search.NoChange && l.full():
 		return fmt.Sprintf("automatic sizing reaches %.0f %% of the most that the path carried in any run: nothing to change",
 			100*min(1, out.Before.Interval.Mid/out.Path.CapacityBps))
+	case out.Verdict == search.NoChange && l.nearly():
+		return "automatic sizing reaches " + share + " of the best that any window gave, shown to be 95 % or more: nothing " +
+			"to change"
 	case out.Verdict == search.NoChange && l.answer.Verdict != search.NoChange:
 		return "nothing that was tried gives 5 % more than what there is: nothing is changed"
 	case out.Verdict == search.NoChange:
 		return "automatic sizing reaches " + share + " of the best that any window gave: nothing to change"
 	case len(out.Trials) < 3 && len(out.Remedies) == 0:
+		if out.Open = l.more(); out.Open != nil {
+			return "too little was measured to say: " + wouldTake(out.Open.Budget)
+		}
 		return "too little was measured to say"
 	}
-	if open := l.open(); open != "" {
-		return open
+	if reason, open := l.open(); open != nil {
+		out.Open = open
+		return reason
 	}
 	return "nothing that was tried was shown to be better than what there is: nothing is changed"
 }

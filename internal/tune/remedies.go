@@ -11,8 +11,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// fewRounds are those of one contest, and mostRounds where a budget was stated that holds more.
-const fewRounds, mostRounds = 8, 40
+// fewRounds are those of one contest, and mostContest where a budget was stated that holds more.
+const fewRounds, mostContest = 8, 40
 
 // contestShare is the part of a stated budget that the rounds of two ways to send may take.
 const contestShare = 0.6
@@ -140,7 +140,7 @@ func (l *loop) lossIsLeft(trials []*Trial) bool {
 // none can be, or the budget's share is spent.
 func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bool) (Setup, bool, error) {
 	setups := append([]Setup{base}, rivals...)
-	c := search.NewContest(len(rivals), l.rounds(base), l.expectedNoise(), l.cfg.Seed)
+	c := search.NewContest(len(rivals), l.contestRounds(base), l.expectedNoise(), l.cfg.Seed)
 	runs := make([][]*Trial, len(setups))
 	defer func() { l.note(c, setups, runs) }()
 	for order := c.Next(); len(order) > 0; order = c.Next() {
@@ -187,10 +187,10 @@ func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bo
 	return setups[best], ok, nil
 }
 
-// rounds is how many a contest beside a base may have.
-func (l *loop) rounds(base Setup) int {
+// contestRounds is how many a contest beside a base may have.
+func (l *loop) contestRounds(base Setup) int {
 	pairs := contestShare * float64(l.cfg.Budget) / float64(2*l.span(base))
-	return min(max(fewRounds, int(pairs)), mostRounds)
+	return min(max(fewRounds, int(pairs)), mostContest)
 }
 
 // proofTime is what the proof of one of the setups will take.

@@ -3,6 +3,7 @@ package tune
 import (
 	"slices"
 
+	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -48,12 +49,12 @@ func (l *loop) settle(m *Measured, with Setup) {
 		moved = append(moved, verdict.Unknown)
 	}
 	v.Limiter, v.Subtype, v.Candidates = verdict.Bottleneck, "", nil
-	if often := usual(roomier); often != nil {
+	often := usual(roomier)
+	if often != nil {
 		v.Limiter, v.Subtype, v.Candidates = often.verdict.Limiter, often.verdict.Subtype, often.verdict.Candidates
 	}
-	if v.Confidence = verdict.Medium; other.verdict.Confidence == verdict.Low {
-		v.Confidence = verdict.Low
-	}
+	v.Confidence = counterfactual(v.Limiter, often, best <= m.Interval.Mid/search.Enough &&
+		float64(other.Effective) >= farLarger*float64(effective))
 	shares := verdict.Shares{}
 	for name, share := range v.Shares {
 		if slices.Contains(moved, name) {
@@ -65,6 +66,26 @@ func (l *loop) settle(m *Measured, with Setup) {
 	v.Evidence = append([]verdict.Evidence{{Limiter: v.Limiter, Code: verdict.LargerWindowNoFaster, Values: verdict.Values{
 		"larger_window_bytes": float64(other.Effective), "larger_ratio": float64(other.Effective) / float64(effective),
 		"larger_bps": best}}}, v.Evidence...)
+}
+
+// farLarger is the ratio of windows from which on the larger one is out of the way.
+const farLarger = 2
+
+// counterfactual is how sure a limiter is that limits with a larger window as well: as its own
+// trial says, and medium at the most where the larger window was only somewhat larger or faster.
+// That a far larger one gave nothing more is medium by itself where it leaves the link alone.
+func counterfactual(limiter verdict.Name, often *Trial, nothingMore bool) verdict.Confidence {
+	sure := verdict.Low
+	if often != nil {
+		sure = often.verdict.Confidence
+	}
+	switch {
+	case nothingMore && sure == verdict.Low && limiter == verdict.Bottleneck:
+		return verdict.Medium
+	case !nothingMore && sure == verdict.High:
+		return verdict.Medium
+	}
+	return sure
 }
 
 // blamed is the window or buffer that a verdict names, or leaves open among others; "" if it

@@ -23,7 +23,7 @@ func TestRunsThatDisagreeAreLessSure(t *testing.T) {
 		{"a third do not know", []verdict.Name{full, unsure, full}, full, verdict.Medium, 2},
 		{"half say something else", []verdict.Name{full, full, unsure, verdict.SlowStart}, full, verdict.Low, 2},
 		{"windows were settled", []verdict.Name{verdict.ReceiverWindow, full, verdict.ReceiverWindow}, full,
-			verdict.Medium, 0},
+			verdict.High, 0},
 	} {
 		l := &loop{}
 		wide := Setup{Window: 1 << 20}
@@ -71,6 +71,38 @@ func TestAWindowThatJustHoldsThePathIsSettled(t *testing.T) {
 		m := l.measured(l.of(func(t *Trial) bool { return t.Setup == just }))
 		if v := m.Verdict; v.Limiter != want || v.Shares[want] != 1 {
 			t.Errorf("%v with the larger one: %s, %v", larger, v.Limiter, v.Shares)
+		}
+	}
+}
+
+// A counterfactual is as sure as it is clear: a window that is far out of the way and gave nothing
+// more leaves the link alone, whatever single runs say of themselves.
+func TestCounterfactualsAreAsSureAsTheyAreClear(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		larger   int
+		bps      float64
+		its      verdict.Confidence
+		limiter  verdict.Name
+		expected verdict.Confidence
+	}{
+		{"far larger, nothing more", 1 << 19, 9.9e6, verdict.Low, verdict.Bottleneck, verdict.Medium},
+		{"far larger, nothing more, sure of itself", 1 << 19, 10e6, verdict.High, verdict.Bottleneck, verdict.High},
+		{"somewhat larger, nothing more", 83000, 10e6, verdict.Low, verdict.Bottleneck, verdict.Low},
+		{"far larger, a little more", 1 << 19, 10.6e6, verdict.High, verdict.Bottleneck, verdict.Medium},
+		{"something else limits, perhaps", 1 << 19, 10e6, verdict.Low, verdict.Congestion, verdict.Low},
+	} {
+		just, wide := Setup{Window: 1 << 16}, Setup{Window: c.larger}
+		open := verdict.Verdict{Limiter: verdict.Unknown, Confidence: verdict.Low,
+			Candidates: []verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}}
+		l := &loop{}
+		l.out.Trials = []Trial{{Setup: wide, Effective: c.larger, Goodput: c.bps, Limiter: c.limiter,
+			verdict: verdict.Verdict{Limiter: c.limiter, Confidence: c.its}},
+			{Setup: just, Effective: 1 << 16, Goodput: 10e6, Limiter: verdict.Unknown, result: &transfer.Result{},
+				verdict: open}}
+		m := l.measured(l.of(func(t *Trial) bool { return t.Setup == just }))
+		if v := m.Verdict; v.Limiter != c.limiter || v.Confidence != c.expected {
+			t.Errorf("%s: %s, %s", c.name, v.Limiter, v.Confidence)
 		}
 	}
 }

@@ -76,6 +76,9 @@ func (l *loop) try(ctx context.Context, t Trial) (Trial, error) {
 		t.Goodput = float64(received.Bytes) * 8 / (received.Duration() + result.LeastRTT()).Seconds()
 	case ok:
 		t.Goodput = startup.SteadyBps
+		if b, ok := result.Burst(); ok && b.SteadyBps > 0 {
+			t.Goodput = b.SteadyBps
+		}
 	}
 	t.Lossless = result.Lossless()
 	if t.verdict = live.JudgeSteady(result); t.whole {

@@ -21,8 +21,9 @@ type Config struct {
 	Peer       transfer.Peer
 	Directions []transfer.Direction
 	// Budget bounds each direction's time; 0 is the search's own: the larger of 30 s,
-	// 900 segments' time (375 on modems) and 150 round trips, and at most a tenth of an
-	// exhaustive sweep; doubled once where it stays open whether something helps.
+	// 900 segments' time (375 on modems), 150 round trips and, where the path loses, 18 transfers
+	// of 20 round trips or more, and at most a tenth of an exhaustive sweep; doubled once where it
+	// stays open whether something helps.
 	Budget   time.Duration
 	MaxBytes int64 // payload each direction may move; 0: by the same rule
 	Goal     Goal  // ""; Throughput
@@ -73,6 +74,7 @@ type Direction struct {
 	Delay    *Delay          // with the goal Latency
 	Others   *Others         // with the goal Fair
 	File     *File
+	Open     *Open  // what more time would decide; nil: nothing
 	Reason   string // of the verdict, in words
 	Warnings []string
 	// Interrupted says that the budget was not used to its end.

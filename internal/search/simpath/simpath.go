@@ -27,7 +27,11 @@ type Path struct {
 	// AutoWindow is how far automatic sizing gets.
 	AutoWindow float64
 	Ceiling    float64 // what requests are clipped to; 0: nothing
-	Noise      Noise
+	// EarlyBps is what the path lets through for EarlyFor at first: a policer's bucket, or what
+	// slow start carries before the first loss.
+	EarlyBps float64
+	EarlyFor time.Duration
+	Noise    Noise
 }
 
 // Noise of one trial.

@@ -108,6 +108,9 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	}
 	p.clock += length
 	t := traffic{path: &path, goodput: goodput, window: effective, length: length, exchange: s.Program.RequestResponse}
+	if early := math.Min(path.EarlyBps, effective*8/path.RTT.Seconds()); early > goodput && !t.exchange {
+		t.early = (early - goodput) / 8
+	}
 	from, to := netip.MustParseAddrPort("192.0.2.1:40000"), netip.MustParseAddrPort("192.0.2.2:5201")
 	send := t.end(from, to, true, sender)
 	receive := t.end(to, from, false, receiver)
@@ -141,6 +144,12 @@ type traffic struct {
 	goodput, window float64
 	length          time.Duration
 	exchange        bool
+	early           float64 // bytes a second above the goodput while the path's EarlyFor lasts
+}
+
+// arrived is how many bytes came within a time.
+func (t *traffic) arrived(at time.Duration) int64 {
+	return int64(t.goodput/8*at.Seconds() + t.early*min(at, t.path.EarlyFor).Seconds())
 }
 
 const samples = 120
@@ -169,7 +178,7 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 	}
 	for i := range samples + 1 {
 		at := time.Duration(float64(t.length) * float64(i) / samples)
-		bytes := int64(t.goodput / 8 * at.Seconds())
+		bytes := t.arrived(at)
 		sample := transfer.Sample{At: at, Have: transfer.HaveRTT | transfer.HaveMinRTT, RTT: rtt, RTTVar: t.path.Jitter / 4,
 			MinRTT: t.path.RTT}
 		if sends {

@@ -1,0 +1,99 @@
+package tune
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
+)
+
+// lossy is 10 Mbit/s and 200 ms with a loss that leaves a third of it, after slow start has had
+// all of it for eight round trips.
+func lossy() *simpath.Path {
+	p := &simpath.Path{RateBps: 10e6, RTT: 200 * time.Millisecond, MSS: 1448, Queue: 1e6, Harm: 1, Loss: 0.002,
+		Noise: simpath.Noise{Dev: 0.02}}
+	p.AutoWindow = 4 * p.BDP()
+	p.EarlyBps, p.EarlyFor = p.CapacityBps(), 8*p.RTT
+	return p
+}
+
+// What slow start carries before the first loss is no rate of a path that loses.
+func TestPathsThatLoseAreMeasuredForLonger(t *testing.T) {
+	d := run(t, simpeer.New(lossy(), 1), nil)
+	truth := lossy().Automatic()
+	if off := math.Abs(d.Before.Interval.Mid/truth - 1); off > 0.15 {
+		t.Errorf("before is %.3g bit/s, in the long run it is %.3g", d.Before.Interval.Mid, truth)
+	}
+	if d.Chosen == nil || d.Chosen.Congestion != "bbr" || d.Gain.Low > lossy().CapacityBps()/truth*1.1 {
+		t.Errorf("%+v, gain %+v: %s", d.Chosen, d.Gain, d.Reason)
+	}
+	rounds := func(t *Trial) float64 { return t.result.Spec.Time.Seconds() / lossy().RTT.Seconds() }
+	for _, trial := range d.Trials {
+		if got := rounds(&trial); got < search.LossyRounds {
+			t.Errorf("%s lasted for %.1f round trips", trial.name(), got)
+		}
+	}
+}
+
+// A stated budget that holds few long transfers says what would decide.
+func TestAShortBudgetOnAPathThatLosesIsNotProven(t *testing.T) {
+	for _, budget := range []time.Duration{15 * time.Second, 25 * time.Second} {
+		d := run(t, simpeer.New(lossy(), 1), func(cfg *Config) { cfg.Budget = budget })
+		var spent time.Duration
+		for _, trial := range d.Trials {
+			spent += trial.elapsed
+		}
+		if spent > budget {
+			t.Errorf("%v: spent %v", budget, spent)
+		}
+		if d.Chosen == nil && (d.Open == nil || d.Open.Budget <= budget || !strings.Contains(d.Reason, "--budget")) {
+			t.Errorf("%v: %+v, %s", budget, d.Open, d.Reason)
+		}
+	}
+}
+
+// A policer's bucket is no rate: neither of today's nor of the path.
+func TestABucketIsNoRate(t *testing.T) {
+	path := narrow()
+	path.RateBps, path.AutoWindow, path.Queue = 10e6, 4e6, 1e6
+	path.Loss = 1e-9 // of no weight
+	path.EarlyBps, path.EarlyFor = 90e6, 300*time.Millisecond
+	peer := simpeer.New(path, 1)
+	peer.Policed = true
+	d := run(t, peer, nil)
+	want := path.CapacityBps()
+	if got := d.Before.Interval; math.Abs(got.Mid/want-1) > 0.03 || got.High > 1.03*want {
+		t.Errorf("before %+v, the policer lets %.3g through", got, want)
+	}
+	if got := d.Path.CapacityBps; math.Abs(got/want-1) > 0.03 {
+		t.Errorf("carries %.3g, the policer lets %.3g through", got, want)
+	}
+	if d.Chosen != nil {
+		t.Errorf("%+v: %s", d.Chosen, d.Reason)
+	}
+}
+
+// No interval lies above what the path carries or, where windows limit all, what they do.
+func TestIntervalsEndWhereThePathDoes(t *testing.T) {
+	var trials []*Trial
+	for _, bps := range []float64{1e6, 9e6, 3e6} {
+		trials = append(trials, &Trial{Goodput: bps, Effective: 65536})
+	}
+	for _, c := range []struct {
+		path Path
+		most float64
+	}{
+		{Path{CapacityBps: 12e6}, 12e6},
+		{Path{CapacityBps: 12e6, AtLeast: true, RTT: 40 * time.Millisecond}, 65536 * 8 / 0.04},
+		{Path{CapacityBps: 2e6}, 3e6}, // the middle is what was seen
+	} {
+		l := &loop{out: Direction{Path: c.path}}
+		if got := l.measured(trials).Interval; got.High > c.most*1.0001 || got.High < got.Mid {
+			t.Errorf("%+v: %+v", c.path, got)
+		}
+	}
+}
