@@ -111,6 +111,25 @@ var drawn = []func(r *rand.Rand) (name string, of func([]packet) []packet){
 			return all
 		}
 	},
+	func(r *rand.Rand) (string, func([]packet) []packet) {
+		step := 20e6 + r.Int64N(1000e6)
+		return fmt.Sprintf("stamped together each %d ms", step/1e6), func(all []packet) []packet {
+			return inBatches(all, step)
+		}
+	},
+	func(r *rand.Rand) (string, func([]packet) []packet) {
+		from, late := r.IntN(2), r.Int64N(2e6)
+		return fmt.Sprintf("direction %d stamped up to %d us late", from, late/1000), func(all []packet) []packet {
+			first, floor := all[0].seg.Src, int64(0)
+			for i := range all {
+				if p := &all[i]; (p.seg.Src == first) == (from == 0) && late > 0 {
+					floor = max(floor, p.at+late-p.at%late)
+					p.at = floor
+				}
+			}
+			return all
+		}
+	},
 	func(*rand.Rand) (string, func([]packet) []packet) {
 		return "nothing changed", func(all []packet) []packet { return all }
 	},
@@ -122,6 +141,19 @@ var drawn = []func(r *rand.Rand) (name string, of func([]packet) []packet){
 			})
 		}
 	},
+}
+
+// inBatches stamps what is captured within a time, nanoseconds, at its end.
+func inBatches(all []packet, step int64) []packet {
+	end, apart := int64(0), int64(0)
+	for i := range all {
+		if at := (all[i].at/step + 1) * step; at > end {
+			end, apart = at, 0
+		}
+		all[i].at = end + apart
+		apart += 2000
+	}
+	return all
 }
 
 // TestDrawnMutations judges captures after one or two mutations drawn at random: what is

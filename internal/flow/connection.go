@@ -17,7 +17,8 @@ type Connection struct {
 	opened        bool // by an acknowledgement without data
 
 	// Grain is the shortest time between two segments that is not 0, nanoseconds: the
-	// clock is no finer in a capture of many segments.
+	// clock is no finer in a capture of many segments. Where several were stamped at once, it
+	// is for how long they had waited.
 	Grain  int64
 	client int // which side opened; by the lower port where no SYN was seen
 	// Half of the round trip on either side of the tap, from the handshake; 0 unknown.
@@ -220,7 +221,7 @@ func (c *Connection) timestamps(s *Segment, me, peer *side, at int64) {
 	if s.TSVal != 0 {
 		peer.loop.mark(s.TSVal, at)
 	}
-	if me.loop.awaits(s.TSEcr) && me.loop.echo(s.TSEcr, at) {
+	if me.loop.awaits(s.TSEcr) && me.loop.echo(s.TSEcr, at, me.longestLoop(s)) {
 		me.delayed.level(me.loop.old - me.loop.min)
 	}
 	if s.Flags&SYN != 0 {
@@ -330,6 +331,7 @@ func (c *Connection) tooLarge(s *Segment, side int) {
 
 func (c *Connection) finish() {
 	c.Ended = c.now
+	c.Grain = max(c.Grain, inBatches(&c.sides[0].delayed, &c.sides[1].delayed))
 	for i := range c.sides {
 		if d := c.sides[i].dir; d != nil {
 			d.finish()

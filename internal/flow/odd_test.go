@@ -298,3 +298,44 @@ func TestCopiesInOtherPieces(t *testing.T) {
 			x.table.Duplicates)
 	}
 }
+
+// A program that says something each ten seconds is no path of ten seconds.
+func TestMessagesByTheProgramsClock(t *testing.T) {
+	table := NewTable(Config{})
+	for i := range uint32(60) {
+		at := int64(i) * 10 * second
+		stamp := func(at int64) uint32 { return uint32(at / ms) }
+		table.Add(&Segment{At: at, Src: serverEnd, Dst: clientEnd, Seq: 5000 + 700*i, Ack: 1000, Flags: ACK | PSH,
+			Window: 500, Payload: 700, Options: HasTimestamps, TSVal: stamp(at), TSEcr: stamp(max(at-10*second, 0) + 212*ms)})
+		table.Add(&Segment{At: at + 212*ms, Src: clientEnd, Dst: serverEnd, Seq: 1000, Ack: 5700 + 700*i, Flags: ACK,
+			Window: 600, Options: HasTimestamps, TSVal: stamp(at + 212*ms), TSEcr: stamp(at)})
+	}
+	d := table.Finish()[0].Directions()[0]
+	if d.LoopKnown || d.RTTMax > second {
+		t.Errorf("a round trip of %d ms, of which %d before the tap", d.RTTMin/ms, d.LoopMin/ms)
+	}
+}
+
+// Whoever captures may stamp at one moment what it collected for a second.
+func TestStampedInBatches(t *testing.T) {
+	for name, stampAt := range map[string]func(at int64) int64{
+		"each":          func(at int64) int64 { return at },
+		"once a second": func(at int64) int64 { return (at/second+1)*second + at%second/1000 },
+	} {
+		table := NewTable(Config{})
+		for i := range uint32(400) {
+			for j, one := range []Segment{
+				{Src: serverEnd, Dst: clientEnd, Seq: 5000 + 1000*i, Ack: 1000, Flags: ACK, Window: 500, Payload: 1000,
+					Options: HasTimestamps},
+				{Src: clientEnd, Dst: serverEnd, Seq: 1000, Ack: 6000 + 1000*i, Flags: ACK, Window: 600, Options: HasTimestamps},
+			} {
+				at := int64(i)*50*ms + int64(j)*20*ms
+				one.At, one.TSVal, one.TSEcr = stampAt(at), uint32(at/ms), uint32(max(at-20*ms, 0)/ms)
+				table.Add(&one)
+			}
+		}
+		if c := table.Finish()[0]; (c.Grain > 40*ms) != (name != "each") {
+			t.Errorf("%s: stamps in steps of %d ms", name, c.Grain/ms)
+		}
+	}
+}

@@ -16,23 +16,48 @@ type oneWay struct {
 	smooth  int64
 	last    uint32 // timestamp
 	grain   int32  // the least step between timestamps, units: clocks tick once in several
+	falls   int32  // moments in which the delay became shorter by stampedLate and more
+	fell    int64  // by how much at the most, nanoseconds
+	moment  int64  // when the present one began, and the delay then
+	before  int64
 }
+
+// stampedLate is what a sender's clock counts at most while its segments come in one moment,
+// nanoseconds: where they come out of a queue, the link in front takes its time for each.
+const stampedLate, moment = 20e6, 2e6
 
 // ticks are the units in use: RFC 7323 allows 1 ms to 1 s, Linux also 1 µs.
 var ticks = [...]int64{1e3, 1e6, 2e6, 4e6, 10e6, 100e6, 500e6}
 
 // follow takes the timestamp of a segment, once begin has found the tick.
 func (o *oneWay) follow(tsval uint32, at int64) {
+	delay := o.delay(tsval, at)
+	if at-o.moment > moment {
+		o.moment, o.before = at, delay
+	} else if fell := o.before - delay; fell > stampedLate {
+		o.falls++
+		o.fell = max(o.fell, fell)
+		o.moment, o.before = at, delay
+	}
 	if step := int32(tsval - o.last); step > 0 {
 		o.last = tsval
 		if step < o.grain || o.grain == 0 {
 			o.grain = step
 		}
 	}
-	delay := o.delay(tsval, at)
 	o.samples++
 	o.min, o.low = min(o.min, delay), min(o.low, delay)
 	o.smooth += (delay - o.smooth) / 8
+}
+
+// inBatches is by how much segments of both ends were stamped late, again and again, because
+// whoever captured stamped at one moment what had come over a time; 0 where it did not.
+func inBatches(a, b *oneWay) int64 {
+	const again = 3
+	if a.falls < again || b.falls < again {
+		return 0
+	}
+	return min(a.fell, b.fell)
 }
 
 func (o *oneWay) delay(tsval uint32, at int64) int64 {
@@ -76,7 +101,7 @@ func (o *oneWay) check(units, at int64) {
 	}
 	o.checked = true
 	if o.tick != tick {
-		o.tick, o.samples = tick, 0
+		o.tick, o.samples, o.falls, o.fell = tick, 0, 0, 0
 	}
 }
 

@@ -236,8 +236,8 @@ func (l *loop) mark(tsval uint32, at int64) {
 func (l *loop) awaits(tsecr uint32) bool { return l.n > 0 && int32(tsecr-l.next) >= 0 }
 
 // echo takes the first segment from the end that carries it back; it answers whether that
-// ended a spell.
-func (l *loop) echo(tsecr uint32, at int64) (ended bool) {
+// ended a spell. What took longer than most is no loop.
+func (l *loop) echo(tsecr uint32, at, most int64) (ended bool) {
 	for l.awaits(tsecr) {
 		m := l.marks[l.head]
 		l.head, l.n = (l.head+1)%8, l.n-1
@@ -246,6 +246,9 @@ func (l *loop) echo(tsecr uint32, at int64) (ended bool) {
 			continue
 		}
 		took := max(at-m.at, 1)
+		if took > most {
+			continue
+		}
 		if l.min == 0 || took < l.min {
 			l.min = took
 		}
@@ -258,6 +261,23 @@ func (l *loop) echo(tsecr uint32, at int64) (ended bool) {
 		}
 	}
 	return ended
+}
+
+// longestLoop is the longest loop through me that s can show, nanoseconds: a sender with
+// nothing outstanding, whose last message had ended, may have waited for its program.
+func (me *side) longestLoop(s *Segment) int64 {
+	const program = second
+	if d := me.dir; s.Payload > 0 && (d == nil || d.acked >= d.high && !d.filledSegment()) {
+		return program
+	}
+	return never
+}
+
+// filledSegment says that the last segment was a full one; where no MSS was seen, that it was
+// as long as IPv6 carries everywhere (RFC 8200, 5).
+func (d *Direction) filledSegment() bool {
+	const least = 1280 - 40 - 20 - 12
+	return !d.partial(d.lastLen) && (d.lastLen >= least || d.conn.sides[1-d.me].offer.MSS > 0)
 }
 
 // least is the shortest loop of the last one or two spells, 0 unknown.

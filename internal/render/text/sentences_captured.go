@@ -133,7 +133,7 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 	verdict.CapturedUnscaled: fixedSentence(
 		"no window scale was agreed on: the window can never exceed 65,535 bytes"),
 	verdict.CapturedCoarseClock: func(f figures) string {
-		return fmt.Sprintf("the capture's clock counts in steps of %s, too coarse for a round trip of %s", f.time("grain_s"),
+		return fmt.Sprintf("the capture's stamps come in steps of %s, too coarse for a round trip of %s", f.time("grain_s"),
 			f.time("rtt_s"))
 	},
 	verdict.CapturedClockSteps: func(f figures) string {

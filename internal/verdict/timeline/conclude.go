@@ -137,7 +137,8 @@ func (t *timeline) confidence(g *Diagnosis) verdict.Confidence {
 	if t.coarse() {
 		level = verdict.Lower(level)
 	}
-	if t.vantage == VantageUnknown && g.Limiter != verdict.MTUBlackHole || t.leftOut() {
+	wholeRounds := t.coarse() && float64(t.c.Grain)/1e9 > t.base // what happened within them is not known
+	if t.vantage == VantageUnknown && g.Limiter != verdict.MTUBlackHole || t.leftOut() || wholeRounds {
 		level = verdict.Low
 	}
 	return level
@@ -192,7 +193,8 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 	case verdict.Sender:
 		// So few losses may hold a congestion window as well.
 		allows := t.lossAllows()
-		return verdict.When(!t.growing() && (allows == 0 || allows > threshold.LossAllows*t.goodput), verdict.Medium)
+		return verdict.When(d.Segments >= threshold.TransferSegments && !t.growing() &&
+			(allows == 0 || allows > threshold.LossAllows*t.goodput), verdict.Medium)
 	}
 	return verdict.Medium
 }
