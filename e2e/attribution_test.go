@@ -253,6 +253,19 @@ func writeGzip(name string, v any) error {
 	return os.WriteFile(name, packed.Bytes(), 0o644)
 }
 
+func readGzip(name string, v any) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		return err
+	}
+	return json.NewDecoder(unpacked).Decode(v)
+}
+
 func goodput(r *transfer.Result) float64 {
 	span, _ := r.Received()
 	return span.Bps()

@@ -35,6 +35,8 @@ type path struct {
 	byRates  bool    // evenness is by the kernel's delivery rates: a link that is full delivers at its rate
 	evenness float64 // the mean rate as a share of the best within round trips; 0: not known
 	coarse   float64 // the same by stretches of few segments, of which some may have come by chance
+	ripple   float64 // how far what arrives in half a round trip scatters; 0: not known
+	spare    float64 // how many times the mean rate the link gives at the least; 0: not known
 	resent   float64 // retransmitted bytes as a share of all sent
 	// needless is the share of the segments that were sent again that had arrived, where segments
 	// overtook each other; 0: none, or the kernel does not tell.
@@ -74,6 +76,7 @@ func newPath(minRTT time.Duration, all []*connection) *path {
 	}
 	p.evenness = p.evennessOf(all, threshold.EvenSegments, 0)
 	p.coarse = p.evennessOf(all, 0, threshold.ByChance)
+	p.ripple, p.spare = p.rippleOf(all), p.spareOf(all)
 	return p
 }
 

@@ -55,22 +55,36 @@ func (a *analysis) justHolds(window int64, bps float64) bool {
 }
 
 // noGap says that data arrives without a break, so that a larger window finds hardly a gap
-// to fill. A sender that paces to the rate that comes (BBR) makes it look so at any rate.
+// to fill. A sender that paces to the rate that comes (BBR) makes it look so at any rate. Where a round trip
+// has few segments their own time on the link tells, unless breaks are seen all the same.
 func (a *analysis) noGap() bool {
-	c := a.connections[0]
-	pacing := mean(c.samples, func(s *transfer.Sample) float64 { return s.PacingBps })
-	paces := (c.paced() || c.spec.PacingBps > 0) && pacing < threshold.PacedFaster*a.path.mean/float64(len(a.connections))
-	return a.path.evenness >= threshold.FlatRate && !a.path.byRates && !paces
+	p := a.path
+	switch told := p.evenness > 0 && !a.paces(); {
+	case p.byRates || p.spare >= threshold.LinkFree:
+		return false
+	case told:
+		return p.evenness >= threshold.FlatRate
+	}
+	return p.spare > 0 && !a.gaps()
 }
 
-// gaps says that data is seen to arrive with breaks, which a larger window would fill. Where samples lie too far
-// apart for round trips, or several connections fill each other's gaps, it is not known.
+// paces says that the sender paces to the rate that comes.
+func (a *analysis) paces() bool {
+	c := a.connections[0]
+	pacing := mean(c.samples, func(s *transfer.Sample) float64 { return s.PacingBps })
+	return (c.paced() || c.spec.PacingBps > 0) && pacing < threshold.PacedFaster*a.path.mean/float64(len(a.connections))
+}
+
+// gaps says that data is seen to arrive with breaks, which a larger window would fill, or that the link gives
+// more than comes. Where samples lie too far apart for round trips, or several connections fill each other's
+// gaps, it is not known.
 func (a *analysis) gaps() bool {
-	even := a.path.evenness
+	p, even := a.path, a.path.evenness
 	if even == 0 {
-		even = a.path.coarse
+		even = p.coarse
 	}
-	return even > 0 && even < threshold.ClearlyUneven && !a.path.byRates
+	return !p.byRates && (even > 0 && even < threshold.ClearlyUneven || p.ripple >= threshold.RippleOfGaps) ||
+		p.spare >= threshold.LinkClearlyFree
 }
 
 // alone says that no other connection of the transfer fills the gaps.

@@ -125,6 +125,7 @@ func (a *analysis) programsPart(c *connection, r *round) time.Duration {
 // data arrives, by the delivery rates that the kernel took over round trips, and whether
 // round trips waver though what is under way does not.
 func (p *path) watched(all []*connection) {
+	p.spare = 0 // the least round trip may be a full segment's
 	best := 0.0
 	for _, c := range all {
 		if !c.has(transfer.HaveRate) {

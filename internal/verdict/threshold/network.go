@@ -52,6 +52,19 @@ const (
 	EvenStretches = 16  // stretches | the best tenth is one and a half
 	EvenBest      = 0.9 // ratio | the best tenth
 	ByChance      = 3   // segments | two of a delayed acknowledgement, and one at an edge
+	// RippleSpan is by how much more than half a round trip a stretch may last in which arrivals are counted.
+	RippleSpan = 1.3 // ratio | a fifth of the samples of 10 ms on a path of 60 ms
+	// SerialisationSeen and SerialisationLeast are what the segments of one acknowledgement must take of the least
+	// round trip, and at all, for it to be seen, and SpareMost is how much faster a link is said to be.
+	SerialisationSeen  = 0.03                   // ratio | smoothed round trips scatter by less
+	SerialisationLeast = 500 * time.Microsecond // time | an idle host's own scatter: 0.1 to 0.3 ms
+	SpareMost          = 10.0                   // ratio | beyond, the hosts' own time counts
+	// LinkFree is how many times what comes the link must give for it not to be full, and
+	// LinkClearlyFree the same with certainty.
+	LinkFree        = 1.05 // ratio | arithmetic: 1; random paths: full links 0.92 and less, a window of 0.8 BDPs 1.07
+	LinkClearlyFree = 1.2  // ratio | definition, and as much again
+	// RippleOfGaps is the scatter of what arrives in half a round trip from which there are breaks.
+	RippleOfGaps = 0.2 // ratio | arithmetic: a window that the link sends in 0.65 of the time; full links: 0.1 and less
 )
 
 // Loss.

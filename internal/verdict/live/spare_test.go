@@ -1,0 +1,59 @@
+package live
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+func pathOf(t *testing.T, name string) *path {
+	t.Helper()
+	r := recorded(t, name)
+	least := r.Sender().LeastRTT()
+	var all []*connection
+	for i := range r.Sender().Streams {
+		all = append(all, newConnection(r, i, least))
+	}
+	return newPath(least, all)
+}
+
+// Of few segments in a round trip, how long those of one acknowledgement take says how fast the link is at
+// the least: a window that just holds the path is told from one that is too small, under BBR and with jitter too.
+func TestSpareOfFewSegments(t *testing.T) {
+	for name, want := range map[string]struct {
+		least, most float64
+		limiter     verdict.Name
+		confidence  verdict.Confidence
+	}{
+		"unknown_receive-buffer-of-a-BDP_2.96-Mbits-x-45.4-ms": {0.7, 1, verdict.Unknown, verdict.Low},
+		"receiver-window_fixed-SO_RCVBUF-of-eight-tenths-of-a-BDP_10.2-Mbits-x-14.4-ms": {1.05, 1.3, verdict.ReceiverWindow,
+			verdict.Medium},
+		"receiver-window_fixed-SO_RCVBUF-of-half-a-BDP-with-jitter_11.1-Mbits-x-22.4-ms": {1.2, 2, verdict.ReceiverWindow,
+			verdict.High},
+		"receiver-window_factor-0-under-bbr_32.8-Mbits-x-78.5-ms": {4, 5, verdict.ReceiverWindow, verdict.High},
+	} {
+		name = "testdata/" + name + ".json.gz"
+		if got := pathOf(t, name).spare; got < want.least || got > want.most {
+			t.Errorf("%s: %.2f, want %v to %v", name, got, want.least, want.most)
+		}
+		if v := Judge(recorded(t, name)); v.Limiter != want.limiter || v.Confidence != want.confidence {
+			t.Errorf("%s: %s %s %v", name, v.Limiter, v.Confidence, v.Evidence)
+		}
+	}
+}
+
+// No link that is full has anything to spare, and none delivers in steps that look like gaps.
+func TestFullLinksSpareNothing(t *testing.T) {
+	files, err := filepath.Glob("testdata/bottleneck_*.json.gz")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, name := range files {
+		p := pathOf(t, name)
+		if p.spare > 1 || p.ripple >= 0.2 && !strings.Contains(name, "bbr") {
+			t.Errorf("%s: spare %.2f, ripple %.2f", name, p.spare, p.ripple)
+		}
+	}
+}
