@@ -84,7 +84,8 @@ const (
 	WindowOrLink Code = "window-or-link"
 	// WindowHoldsPath and SendBufferHoldsPath: full, and just what the path holds: data came without a
 	// gap that a larger one could fill, and without a queue that a faster link would take away. The
-	// same values, and even_ratio: the rate's share of the best within round trips.
+	// same values, and even_ratio: the rate's share of the best within round trips; absent where so few segments
+	// are under way that only their own time on the link tells.
 	WindowHoldsPath     Code = "receive-window-holds-path"
 	SendBufferHoldsPath Code = "send-buffer-holds-path"
 	// WindowsAlike: the send buffer and the receive window held back alike, so that neither alone limits.

@@ -64,3 +64,16 @@ func TestDocumentsGetTheirSentences(t *testing.T) {
 		t.Errorf("%q", said)
 	}
 }
+
+// Where no gap could be seen, no gap is not what is said.
+func TestHoldsPathSaysOnlyWhatWasSeen(t *testing.T) {
+	f := figures{"window_bytes": 16816, "time_ratio": 0.95, "allows_bps": 2.7e6, "steady_bps": 2.8e6, "rtt_s": 0.055,
+		"rtt_base_s": 0.05}
+	if s := f.holdsPath("receive window"); strings.Contains(s, "without a gap") || !strings.Contains(s, "may be just") {
+		t.Error(s)
+	}
+	f["even_ratio"] = 0.95
+	if s := f.holdsPath("receive window"); !strings.Contains(s, "without a gap") {
+		t.Error(s)
+	}
+}

@@ -117,7 +117,7 @@ func (a *analysis) tellUnknown(took verdict.Values) (verdict.Code, verdict.Value
 	}
 	took["window_bytes"], took["allows_bps"], took["steady_bps"] = float64(size), a.path.allows(size), a.path.mean
 	took["rtt_s"], took["rtt_base_s"] = a.path.rtt.Seconds(), a.path.base.Seconds()
-	if code != verdict.WindowOrLink {
+	if code != verdict.WindowOrLink && a.path.evenness > 0 {
 		took["even_ratio"] = a.path.evenness
 	}
 	return code, took
