@@ -2,27 +2,38 @@ package live
 
 import (
 	"math"
+	"slices"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// spareOf is how many times the rate that came the link gives at the least: 1 where it may be full. An
+// spareOf is how many times the best rate that lasted the link gives at the least: 1 where it may be full. An
 // acknowledgement waits until the last of the segments that it tells of has crossed the link, so that the
-// first of them takes as long as all do, and what waits in the queue before them. The least round trip has to be
+// first of them takes as long as all do, and what waits in the queue before them. A host that stands still makes it
+// longer at times, so the fifth of the round trips that waits least counts. The least round trip has to be
 // a handshake's, whose packets are small. 0 is not known: of fast links the time is lost in the hosts'.
 func (p *path) spareOf(all []*connection) float64 {
-	took := (p.rtt - p.minRTT).Seconds()
-	if p.mean <= 0 || p.rtt <= 0 || p.minRTT <= 0 || !all[0].has(transfer.HaveSegmentsIn|transfer.HaveAcked) {
+	if p.later <= 0 || p.minRTT <= 0 || !all[0].has(transfer.HaveSegmentsIn|transfer.HaveAcked|transfer.HaveRTT) {
 		return 0
 	}
-	segment := float64(all[0].mss) * 8
-	each := all[0].acknowledges(p)
-	even := each * segment / p.mean // what they take on a link that is full and has no queue
+	even := all[0].acknowledges(p) * float64(all[0].mss) * 8 / p.later // what they take where that is the link's rate
 	if even < max(threshold.SerialisationSeen*p.minRTT.Seconds(), threshold.SerialisationLeast.Seconds()) {
 		return 0
 	}
-	return min(even/max(took, even/threshold.SpareMost), threshold.SpareMost)
+	var trips []time.Duration
+	for _, c := range all {
+		for i := firstFrom(c.samples, p.started); i < len(c.samples); i++ {
+			trips = append(trips, c.samples[i].RTT)
+		}
+	}
+	if len(trips) < threshold.EvenStretches {
+		return 0
+	}
+	slices.Sort(trips)
+	waited := (trips[int(float64(len(trips))*threshold.WaitsLeast)] - p.minRTT).Seconds()
+	return min(even/max(waited, even/threshold.SpareMost), threshold.SpareMost)
 }
 
 // acknowledges is how many segments an acknowledgement tells of once started, one at the least.

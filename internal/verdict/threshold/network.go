@@ -59,10 +59,12 @@ const (
 	SerialisationSeen  = 0.03                   // ratio | smoothed round trips scatter by less
 	SerialisationLeast = 500 * time.Microsecond // time | an idle host's own scatter: 0.1 to 0.3 ms
 	SpareMost          = 10.0                   // ratio | beyond, the hosts' own time counts
+	// WaitsLeast is the share of the round trips that show how long the segments themselves take.
+	WaitsLeast = 0.2 // ratio | windows of 0.5 to 0.9 BDPs on a busy host: within a tenth of arithmetic; the mean: a half
 	// LinkFree is how many times what comes the link must give for it not to be full, and
 	// LinkClearlyFree the same with certainty.
-	LinkFree        = 1.05 // ratio | arithmetic: 1; random paths: full links 0.92 and less, a window of 0.8 BDPs 1.07
-	LinkClearlyFree = 1.2  // ratio | definition, and as much again
+	LinkFree        = 1.1 // ratio | definition; full links 0.92 and less, windows of 0.8 BDPs and less 1.1 and more
+	LinkClearlyFree = 1.2 // ratio | definition, and as much again
 	// RippleOfGaps is the scatter of what arrives in half a round trip from which there are breaks.
 	RippleOfGaps = 0.2 // ratio | arithmetic: a window that the link sends in 0.65 of the time; full links: 0.1 and less
 )
