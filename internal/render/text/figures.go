@@ -59,8 +59,8 @@ func (f figures) holdsPath(what string) string {
 			"between them is not seen: where one transfer with a larger window gains nothing, it is the link", full, came,
 			f.loaded())
 	}
-	return fmt.Sprintf("%sis just what the path holds: %s, without a gap that a larger one could fill and without a queue "+
-		"that a faster link would take away (%s); neither alone gives a tenth more, so take both", full, came, f.loaded())
+	return fmt.Sprintf("%sis just what the path holds: %s, without a gap that a larger one could fill and without a "+
+		"queue that a faster link would take away (%s); neither alone gives a tenth more, so take both", full, came, f.loaded())
 }
 
 func sayWindowsAlike(f figures) string {
