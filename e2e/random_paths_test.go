@@ -115,8 +115,8 @@ func (n *outcomes) row(command string) bankRow {
 	low, high := (tally{known: n.known, right: n.right}).interval()
 	row := bankRow{Section: "Attribution", Case: "random paths, truth by counterfactual",
 		Claim: "right in at least 95 %, wrong with high confidence in at most 1 %",
-		Measured: fmt.Sprintf("%d of %d right, %d of them by a name, %d with high confidence; %d wrong with high confidence",
-			n.right, n.known, n.named, n.high, n.sure),
+		Measured: fmt.Sprintf("%d of %d right, %d of them by a name, %d with high confidence; "+
+			"%d wrong with high confidence", n.right, n.known, n.named, n.high, n.sure),
 		Spread: fmt.Sprintf("95 %% interval %.1f–%.1f %%; %d too close to call, %d with a late lab", 100*low, 100*high,
 			n.close, n.late),
 		Command: command}

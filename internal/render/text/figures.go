@@ -55,12 +55,13 @@ func (f figures) holdsPath(what string) string {
 	full := fmt.Sprintf("the %s of %s was full %s and ", what, f.size("window_bytes"), f.took())
 	came := fmt.Sprintf("over the empty path it allows %s, and %s came", f.rate("allows_bps"), f.rate("steady_bps"))
 	if !f.has("even_ratio") {
-		return fmt.Sprintf("%smay be just what the path holds: %s (%s); so few segments are under way that a small gap "+
-			"between them is not seen: where one transfer with a larger window gains nothing, it is the link", full, came,
-			f.loaded())
+		return fmt.Sprintf("%smay be just what the path holds: %s (%s); so few segments are under way that a small "+
+			"gap between them is not seen: where one transfer with a larger window gains nothing, it is the link",
+			full, came, f.loaded())
 	}
 	return fmt.Sprintf("%sis just what the path holds: %s, without a gap that a larger one could fill and without a "+
-		"queue that a faster link would take away (%s); neither alone gives a tenth more, so take both", full, came, f.loaded())
+		"queue that a faster link would take away (%s); neither alone gives a tenth more, so take both", full, came,
+		f.loaded())
 }
 
 func sayWindowsAlike(f figures) string {

@@ -78,7 +78,7 @@ func (p *path) rippleOf(all []*connection) float64 {
 	if n < threshold.EvenStretches {
 		return 0
 	}
-	const even = 6 // the variance of how many whole steps fall into a stretch is a sixth of the step's square, on the mean
+	const even = 6 // the variance of how many whole steps fall into a stretch is a sixth of the step's square
 	window := p.mean / 8 * p.rtt.Seconds() / float64(c.mss)
 	return math.Sqrt(max(squares/n-each*each/even, 0)) / window
 }

@@ -28,10 +28,10 @@ func TestSpareOfFewSegments(t *testing.T) {
 		confidence  verdict.Confidence
 	}{
 		"unknown_receive-buffer-of-a-BDP_2.96-Mbits-x-45.4-ms": {0.7, 1, verdict.Unknown, verdict.Low},
-		"receiver-window_fixed-SO_RCVBUF-of-eight-tenths-of-a-BDP_10.2-Mbits-x-14.4-ms": {1.05, 1.3, verdict.ReceiverWindow,
-			verdict.Medium},
-		"receiver-window_fixed-SO_RCVBUF-of-half-a-BDP-with-jitter_11.1-Mbits-x-22.4-ms": {1.2, 2, verdict.ReceiverWindow,
-			verdict.High},
+		"receiver-window_fixed-SO_RCVBUF-of-eight-tenths-of-a-BDP_10.2-Mbits-x-14.4-ms": {1.1, 1.3,
+			verdict.ReceiverWindow, verdict.Medium},
+		"receiver-window_fixed-SO_RCVBUF-of-half-a-BDP-with-jitter_11.1-Mbits-x-22.4-ms": {1.2, 2,
+			verdict.ReceiverWindow, verdict.High},
 		"receiver-window_factor-0-under-bbr_32.8-Mbits-x-78.5-ms": {4, 5, verdict.ReceiverWindow, verdict.High},
 	} {
 		name = "testdata/" + name + ".json.gz"

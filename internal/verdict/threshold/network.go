@@ -60,7 +60,7 @@ const (
 	SerialisationLeast = 500 * time.Microsecond // time | an idle host's own scatter: 0.1 to 0.3 ms
 	SpareMost          = 10.0                   // ratio | beyond, the hosts' own time counts
 	// WaitsLeast is the share of the round trips that show how long the segments themselves take.
-	WaitsLeast = 0.2 // ratio | windows of 0.5 to 0.9 BDPs on a busy host: within a tenth of arithmetic; the mean: a half
+	WaitsLeast = 0.2 // ratio | windows of 0.5 to 0.9 BDPs, busy host: a tenth below arithmetic; the mean: a half
 	// LinkFree is how many times what comes the link must give for it not to be full, and
 	// LinkClearlyFree the same with certainty.
 	LinkFree        = 1.1 // ratio | definition; full links 0.92 and less, windows of 0.8 BDPs and less 1.1 and more
