@@ -21,7 +21,7 @@ func newHistory() *cobra.Command {
 		Use:   "history [PATH]",
 		Short: "what was measured from here, and what changed",
 		Long: `history lists what measure, tune, sweep, rfc6349 and recheck measured from this host, the
-newest last, of all paths or of PATH: the far end as it was named, a path's key, or a label.
+newest last, of all paths or of PATH: the far end as it was named, or a path's key.
 Results stand in $XDG_STATE_HOME/fullpipe/history.db, for their owner alone; what is
 measured in a lab is kept only with --record, and nothing with --no-history. Samples,
 which curves are drawn from, are kept until ten results are 30 days younger, and results
@@ -101,7 +101,7 @@ func unavailable(err error) bool {
 var word = regexp.MustCompile(`^[A-Za-z0-9_/.:\[\]@%+,][A-Za-z0-9_/.:\[\]@%+,=-]*$`)
 
 // completeRuns offers the paths and the ids that the history holds.
-func completeRuns(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+func completeRuns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var offered []string
 	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second) // whoever completes waits for no server
 	defer cancel()
@@ -113,14 +113,21 @@ func completeRuns(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.She
 	runs, _ := s.List(ctx, store.Filter{Limit: 200})
 	seen := map[string]bool{}
 	for _, r := range runs {
-		if cmd.Name() == "history" || cmd.Name() == "changes" || cmd.Name() == "days" {
-			if !seen[r.Far] && word.MatchString(r.Far) {
-				seen[r.Far] = true
-				offered = append(offered, r.Far)
-			}
-			continue
+		takesPath, takesID := false, true
+		switch cmd.Name() {
+		case "history", "changes", "days":
+			takesPath, takesID = true, false
+		case "compare": // one path with --before, or two results
+			takesPath = len(args) == 0
+			takesID = !cmd.Flags().Changed("before")
 		}
-		offered = append(offered, r.ID)
+		if takesPath && !seen[r.Far] && word.MatchString(r.Far) {
+			seen[r.Far] = true
+			offered = append(offered, r.Far)
+		}
+		if takesID {
+			offered = append(offered, r.ID)
+		}
 	}
 	return offered, cobra.ShellCompDirectiveNoFileComp
 }

@@ -73,7 +73,8 @@ func compareBefore(ctx context.Context, cmd *cobra.Command, s *store.Store, path
 		return r.Outcome != record.Done || r.Origin == record.Retest || len(r.Directions) == 0
 	})
 	if len(runs) == 0 {
-		return fmt.Errorf("%s: %w", path, store.ErrNotFound)
+		return &usageError{"PATH", path + ": nothing that was measured there to its end is kept",
+			"a PEER that fullpipe history lists, or a path's key"}
 	}
 	newest := runs[0]
 	runs = slices.DeleteFunc(runs, func(r store.Run) bool { return r.Path != newest.Path })

@@ -112,7 +112,8 @@ func newHistoryImport() *cobra.Command {
 		Long: `import keeps what history export wrote, what a command printed with --json, also of an
 older version, and what iperf3 printed with --json: one after the other in one file. It is
 sorted in where it was measured, and importing it again changes nothing. What limited a
-test iperf3 does not tell, so it is unknown. What is no result is left out, and said; the
+test iperf3 does not tell, so it is unknown. Texts are UTF-8, or UTF-16 with its mark, as
+PowerShell's > writes them. What is no result is left out, and said; the
 status is then 1.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -133,7 +134,11 @@ status is then 1.`,
 						}
 						return nil
 					})
-				note(cmd, "%d results kept, %d were there already", n.added, n.there)
+				results := "results"
+				if n.added == 1 {
+					results = "result"
+				}
+				note(cmd, "%d %s kept, %d were there already", n.added, results, n.there)
 				if n.gone > 0 {
 					note(cmd, "%d are %v", n.gone, store.ErrGone)
 				}
@@ -167,7 +172,15 @@ func importOwn(ctx context.Context, cmd *cobra.Command, s *store.Store, in io.Re
 	kept := 0 // none where root asks for the host's name alone
 	err = eachDocument(in, func(doc, samples []byte) error {
 		kept++
-		return s.Keep(ctx, doc, samples)
+		if err := s.Keep(ctx, doc, samples); err != nil {
+			return err
+		}
+		if decoded, err := record.Decode(doc, nil); err == nil {
+			if line := against(ctx, s, decoded); line != "" {
+				note(cmd, "%s", line)
+			}
+		}
+		return nil
 	}, func(err error) error { return err })
 	if isWaiting(err) {
 		noteWaiting(cmd, err)
@@ -182,7 +195,7 @@ func importOwn(ctx context.Context, cmd *cobra.Command, s *store.Store, in io.Re
 // eachDocument reads documents one after the other. What is no result goes to refuse, whose
 // error ends it.
 func eachDocument(in io.Reader, keep func(doc, samples []byte) error, refuse func(error) error) error {
-	d := json.NewDecoder(io.LimitReader(in, 1<<34))
+	d := json.NewDecoder(io.LimitReader(textOf(in), 1<<34))
 	for at := 1; ; at++ {
 		var one json.RawMessage
 		if err := d.Decode(&one); errors.Is(err, io.EOF) {

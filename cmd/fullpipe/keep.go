@@ -19,6 +19,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
@@ -109,6 +110,33 @@ func behindSudo() string {
 		return uid
 	}
 	return ""
+}
+
+// asCaller leaves root's rights where who called sudo has the history that a command reads or
+// writes by itself: neither it nor what stands beside it becomes root's.
+func asCaller(cmd *cobra.Command) error {
+	uid := behindSudo()
+	if top := topLevel(cmd); uid == "" || top != "history" && top != "recheck" && top != "ui" {
+		return nil
+	}
+	who, err := user.LookupId(uid)
+	if err == nil {
+		err = become(who)
+	}
+	if err != nil {
+		return fmt.Errorf("the history of who called sudo, SUDO_UID=%s: %w", uid, err)
+	}
+	for _, name := range []string{"SUDO_UID", "XDG_STATE_HOME", "XDG_CONFIG_HOME"} {
+		os.Unsetenv(name)
+	}
+	return os.Setenv("HOME", who.HomeDir)
+}
+
+// topLevel is the name of the command below the root that this one is, or belongs to.
+func topLevel(cmd *cobra.Command) string {
+	for ; cmd.HasParent() && cmd.Parent().HasParent(); cmd = cmd.Parent() {
+	}
+	return cmd.Name()
 }
 
 // seriesOf is the series that a command line belongs to.
@@ -218,8 +246,12 @@ func keepNow(ctx context.Context, cmd *cobra.Command, doc record.Document) error
 		return err
 	}
 	if !wantsJSON(cmd) {
-		if line := against(ctx, s, doc); line != "" {
+		switch line := against(ctx, s, doc); {
+		case line == "":
+		case outputTaken(cmd) || flagged(cmd, "csv"):
 			note(cmd, "%s", line)
+		default: // the report's last line
+			fmt.Fprintln(cmd.OutOrStdout(), render.Line(line))
 		}
 	}
 	if err := trim(ctx, cmd, s); err != nil {

@@ -12,7 +12,8 @@ import (
 )
 
 // TestUnderSudoTheRecordIsTheUsers: a user who is there for this test alone runs measure with
-// sudo, twice. The record is in that user's history, and nothing in the home is root's.
+// sudo, twice, recheck and history. The record is in that user's history, and nothing in the home
+// is root's.
 func TestUnderSudoTheRecordIsTheUsers(t *testing.T) {
 	if os.Geteuid() != 0 || !labPossible() {
 		t.Skip("needs root and /dev/net/tun")
@@ -40,18 +41,22 @@ func TestUnderSudoTheRecordIsTheUsers(t *testing.T) {
 	must(err)
 	line := fmt.Sprintf("throwaway:x:%d:%d::%s:/bin/sh\n", uid, uid, home)
 	must(os.WriteFile(users, append(known, line...), 0o644))
-	for range 2 {
+	for n, do := range []string{"measure lab:rate=10mbit,rtt=10ms --time 300ms --record",
+		"measure lab:rate=10mbit,rtt=10ms --time 300ms --record", "recheck 127.0.0.1:1", "history"} {
 		cmd := exec.Command("sh", "-c", `mount --bind "$1" /etc/passwd || exit 77
-			exec "$2" measure lab:rate=10mbit,rtt=10ms --time 300ms --record`, "sh", users, bin)
-		cmd.Env = append(withoutStore(os.Environ()), "HOME=/root", fmt.Sprint("SUDO_UID=", uid), fmt.Sprint("SUDO_GID=", uid),
+			exec "$2" $3`, "sh", users, bin, do)
+		cmd.Env = append(withoutStore(os.Environ()), "HOME="+[]string{"/root", home}[n%2], fmt.Sprint("SUDO_UID=", uid),
+			fmt.Sprint("SUDO_GID=", uid), "FULLPIPE_KEY="+strings.Repeat("5a", 32),
 			configVariable+"=")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 		out, err := cmd.CombinedOutput()
 		if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 77 || cmd.ProcessState == nil {
 			t.Skipf("no mount namespace for us here: %v", err)
 		}
-		if err != nil || strings.Contains(string(out), "not kept") {
-			t.Fatalf("%v\n%s", err, out)
+		failed := strings.HasPrefix(do, "recheck") && cmd.ProcessState.ExitCode() == statusFailed // nobody is there
+		if err != nil && !failed || strings.Contains(string(out), "not kept") || do == "history" &&
+			strings.Count(string(out), "lab:rate") != 2 {
+			t.Fatalf("%s: %v\n%s", do, err, out)
 		}
 	}
 	must(filepath.WalkDir(home, func(path string, d fs.DirEntry, err error) error {

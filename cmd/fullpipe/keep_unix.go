@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"os/exec"
 	"os/user"
 	"strconv"
@@ -21,6 +22,27 @@ func asUser(cmd *exec.Cmd, who *user.User) error {
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 	return nil
+}
+
+// become gives up what rights this process has for those of a user, for good.
+func become(who *user.User) error {
+	uid, err := strconv.Atoi(who.Uid)
+	if err != nil {
+		return err
+	}
+	gid, err := strconv.Atoi(who.Gid)
+	if err != nil {
+		return err
+	}
+	groups := []int{gid}
+	if names, err := who.GroupIds(); err == nil { // else the first one is all it has
+		for _, name := range names {
+			if id, err := strconv.Atoi(name); err == nil {
+				groups = append(groups, id)
+			}
+		}
+	}
+	return errors.Join(syscall.Setgroups(groups), syscall.Setgid(gid), syscall.Setuid(uid))
 }
 
 // asGroup makes a command's end that of all that it started.

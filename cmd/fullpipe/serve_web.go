@@ -127,6 +127,9 @@ func speedConfig(cmd *cobra.Command, tests int, bytes int64) web.SpeedConfig {
 		if err != nil {
 			return err
 		}
+		if uid := behindSudo(); uid != "" {
+			return keepAs(ctx, cmd, uid, encoded, nil)
+		}
 		s, err := openHistory(ctx, cmd)
 		if err != nil {
 			return err

@@ -57,6 +57,11 @@ func read(doc []byte) (*entry, error) {
 		return nil, fmt.Errorf("started_at is %s: not a time that anything was measured at",
 			e.started.Format(time.RFC3339))
 	}
+	for _, f := range e.sum.Figures {
+		if f.GoodputBps != nil && *f.GoodputBps < 0 || f.RTTMinS != nil && *f.RTTMinS < 0 {
+			return nil, fmt.Errorf("%s: a goodput or round trip below 0 is none that was measured", f.Direction)
+		}
+	}
 	return e, nil
 }
 
