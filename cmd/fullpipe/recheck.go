@@ -28,6 +28,7 @@ type recheckFlags struct {
 	dayBytes   units.Size
 	dayTime    duration
 	quietHours string
+	own        bool
 	zone       string
 	tell       tellFlags
 	scrapes    listenFlags
@@ -57,6 +58,12 @@ hours apart. Another limiter, path MTU, round trip, other options of the
 handshake or another kernel at the far end are told as events of their own. Until 12 results
 are known nothing can be told.
 
+A public ndt7 server is tested as M-Lab asks programs to: at exponential times, 6 hours apart in
+the mean, 36 minutes at least and 15 hours at most, whatever --every or a timer say, and never
+again at once. Where there are several, those times hold for all together, and each has its
+turn. What is suspected waits for the next visits: a dip is told after four at the soonest. A
+server at an address of a private network is not public, nor is another one with --own.
+
 Without --every each PEER is visited once, as a timer does (contrib/). With it the command
 stays, and visits each PEER at exponential times with that mean, a tenth of it to two and a
 half times apart. Tests never run two at a time, and never two of this user's at one far
@@ -82,6 +89,8 @@ The status is 3 where anything but "back" was told, else 1 where a test failed.`
 	fl.Var(&f.dayBytes, "day-bytes", "payload that all tests of a day may move; 0 is any")
 	fl.Var(&f.dayTime, "day-time", "what all tests of a day may take; 0 is any")
 	fl.StringVar(&f.quietHours, "quiet-hours", "", "`spans` of the day without tests: 08:00-18:00, several with commas")
+	fl.BoolVar(&f.own, "own", false, "ndt7 servers with public addresses are this user's own: tested as any far end; "+
+		"M-Lab's never are")
 	fl.StringVar(&f.zone, "zone", "Local", "the time zone of days and quiet hours, as Europe/Berlin")
 	f.tell.register(fl)
 	registerScrapes(&f.scrapes, fl)
@@ -100,10 +109,8 @@ func (f *recheckFlags) check(cmd *cobra.Command, peers []string) error {
 	}
 	for _, p := range peers {
 		switch {
-		case strings.HasPrefix(p, "ndt7://") || strings.HasPrefix(p, "ndt7s://"):
-			return &usageError{"PEER", p + ": a suspicion is tested again within minutes, and public ndt7 servers ask " +
-				"clients that nobody watches for times with a mean of 6 hours, 36 minutes to 15 hours apart",
-				"fullpipe://, iperf3://, ssh:// or https://"}
+		case peer.OnceOnly(p) && f.time > 10*time.Second:
+			return &usageError{"--time", p + ": an ndt7 test lasts 10 s at the most", "--time 10s"}
 		case strings.HasPrefix(p, labPrefix):
 			return &usageError{"PEER", p + " is made anew for each test: it does not change",
 				"fullpipe lab PROFILE --far '…' -- fullpipe recheck --record …"}
@@ -177,7 +184,8 @@ func (f *recheckFlags) run(cmd *cobra.Command, args []string) error {
 	cfg := runner.Config{Peers: peers, Once: f.every == 0,
 		Schedule: recheck.Schedule{Every: time.Duration(f.every), Quiet: quiet},
 		Budget:   recheck.Budget{Bytes: int64(f.dayBytes), Time: time.Duration(f.dayTime)},
-		Test:     k.test, Load: k.load, Spent: k.spent, Lock: k.lock, Tell: k.tell}
+		Test:     k.test, Load: k.load, Spent: k.spent, Lock: k.lock, Tell: k.tell,
+		Public: func(peer string) bool { return k.fars[peer].public }, Turn: k.turn}
 	cfg.Now, cfg.Sleep = clockOf(cmd.Context())
 	if f.scrapes.address != "" {
 		stop, err := f.scrapes.serveMetrics(cmd, k.exporter)
@@ -235,6 +243,7 @@ type recheckFar struct {
 	address string
 	flags   peerFlags
 	series  string // the path's key
+	public  bool   // whoever runs it bounds how often programs test there
 	sends   []string
 }
 

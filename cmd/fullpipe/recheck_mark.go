@@ -56,14 +56,19 @@ func (k *rechecker) writeMark(series string, m mark) error {
 	if !m.at.IsZero() {
 		ns = m.at.UnixNano()
 	}
+	return k.replace(k.markFile(series), fmt.Appendf(nil, markForm, ns, cmp.Or(m.id, "-")))
+}
+
+// replace writes a small file beside the history, whole or not at all.
+func (k *rechecker) replace(name string, text []byte) error {
 	f, err := os.CreateTemp(k.dir, ".told-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
-	_, err = fmt.Fprintf(f, markForm, ns, cmp.Or(m.id, "-"))
+	_, err = f.Write(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), k.markFile(series))
+	return os.Rename(f.Name(), name)
 }

@@ -56,6 +56,8 @@ func newRechecker(cmd *cobra.Command, f *recheckFlags, fars []*recheckFar) (*rec
 	}
 	for _, far := range fars {
 		far.flags.notes = progress(cmd)
+		far.flags.once = true // each visit is one, at times that go with whoever runs the server
+		far.public = publicServer(cmd.Context(), far.address, f.own)
 		far.series = seriesOfFar(cmd, k.hostID, far, f.time)
 		k.fars[far.address] = far
 	}

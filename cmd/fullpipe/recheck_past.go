@@ -42,7 +42,7 @@ func (k *rechecker) withStore(ctx context.Context, do func(*store.Store) error) 
 func (k *rechecker) load(ctx context.Context, peer string) (past runner.Past, err error) {
 	series := k.fars[peer].series
 	told, marked := k.readMark(series)
-	past.Path = &recheck.Path{}
+	past.Path = &recheck.Path{Public: k.fars[peer].public}
 	err = k.withStore(ctx, func(s *store.Store) error {
 		runs, err := s.List(ctx, store.Filter{Path: series, Limit: pastRuns})
 		if err != nil {
@@ -136,7 +136,11 @@ func (k *rechecker) spent(ctx context.Context, since time.Time) (all recheck.Cos
 
 // lock keeps this user's other processes from testing a far end at the same time.
 func (k *rechecker) lock(peer string) (unlock func(), err error) {
-	name := sha256.Sum256([]byte(farHost(peer)))
+	of := farHost(peer)
+	if far := k.fars[peer]; far != nil && far.public {
+		of = "public servers" // not the name of a host
+	}
+	name := sha256.Sum256([]byte(of))
 	file, err := host.LockFile(filepath.Join(k.dir, "recheck-"+hex.EncodeToString(name[:8])+".lock"))
 	if file == nil {
 		return nil, err
@@ -150,7 +154,9 @@ func farHost(peer string) string {
 	if !found {
 		rest = peer
 	}
-	rest, _, _ = strings.Cut(rest, "/")
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
 	rest = rest[strings.LastIndexByte(rest, '@')+1:]
 	if name, _, err := net.SplitHostPort(rest); err == nil {
 		rest = name

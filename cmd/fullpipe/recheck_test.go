@@ -193,7 +193,7 @@ func TestRecheckRefuses(t *testing.T) {
 	t.Setenv("FULLPIPE_HISTORY", t.TempDir())
 	for line, want := range map[string]string{
 		"":                                "PEER: none is given",
-		"ndt7://ndt.example.net":          "36 minutes to 15 hours",
+		"ndt7://ndt.example.net -t 11s":   "10 s at the most",
 		"lab:wan-40ms":                    "made anew",
 		"b --every 5m":                    "--every",
 		"b --every 6h --quiet-hours 0-24": "--quiet-hours",

@@ -41,7 +41,7 @@ PEER is one of
   fullpipe://HOST[:PORT]  the same, and nothing else
   iperf3://HOST[:PORT]    an iperf3 server; HOST alone finds one too when there is no key
   iperf2://HOST[:PORT]    an iperf 2 server, which only receives
-  ndt7://HOST[:PORT]      an ndt7 server, as M-Lab's or fullpipe serve --web; for measure
+  ndt7://HOST[:PORT]      an ndt7 server, as M-Lab's or fullpipe serve --web; measure, recheck
   ssh://[USER@]HOST       a host with an SSH account; ssh starts the far end there
   https://... http://...  a large object on a web server, downloaded
   lab:PROFILE             two hosts and a link on this machine (see: fullpipe lab list)
@@ -71,6 +71,9 @@ PEER is one of
 
 // oneForm refuses two forms of output, of which one would be left out in silence.
 func oneForm(cmd *cobra.Command, _ []string) error {
+	if err := asCaller(cmd); err != nil {
+		return err
+	}
 	if flagged(cmd, "csv") && flagged(cmd, "json") {
 		return &usageError{"--csv", "is another form than --json", "one of them"}
 	}

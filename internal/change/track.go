@@ -69,6 +69,9 @@ type Track struct {
 	Shift Change
 	// Since is when the suspicion, the dip or the newest change began.
 	Since time.Time
+	// Unhurried says that nobody tests again because of a suspicion: the results that come
+	// anyway stand for re-tests, whenever they come.
+	Unhurried bool
 
 	was       []float64 // what was: at most Before scheduled results
 	lately    []float64 // the scheduled results after those: at most After
@@ -108,7 +111,7 @@ func (t *Track) Add(r Result) Event {
 	if !(r.Value > 0) || math.IsInf(r.Value, 0) {
 		return ""
 	}
-	if t.State == Suspected && r.At.Sub(t.last) > Stale { // nobody tested again
+	if t.State == Suspected && !t.Unhurried && r.At.Sub(t.last) > Stale { // nobody tested again
 		t.forget()
 	}
 	switch t.State {

@@ -17,6 +17,7 @@ type path struct {
 	slow       float64 // a standard normal process (Ornstein–Uhlenbeck), at the time at
 	fallen     time.Time
 	every      time.Duration // between scheduled results in the mean; 0: an hour
+	unhurried  bool          // nobody tests again at once
 }
 
 func (p *path) measure(at time.Time) float64 {
@@ -50,12 +51,12 @@ func (p *path) measure(at time.Time) float64 {
 // follow measures a path at exponential times, and again at once where the track wants it,
 // until it has so many scheduled results or each says stop.
 func follow(p *path, scheduled int, each func(t *Track, r Result, e Event) (stop bool)) {
-	var t Track
+	t := Track{Unhurried: p.unhurried}
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	next := now
 	for n := 0; n < scheduled; {
 		r := Result{At: next}
-		if at, ok := t.Wants(); ok && at.Before(next) {
+		if at, ok := t.Wants(); ok && at.Before(next) && !p.unhurried {
 			r = Result{At: at, Retest: true}
 		} else {
 			if at := t.NotBefore(); r.At.Before(at) {
@@ -135,6 +136,55 @@ func TestAFallIsSeen(t *testing.T) {
 						len(delays), series, median(delays))
 				}
 			}
+		}
+	}
+}
+
+// TestUnhurried: where nobody tests again at once, visits alone tell what changed: no more often
+// wrongly than with re-tests, and of a fall to 70 % after at most 16 in the median.
+func TestUnhurried(t *testing.T) {
+	const every = 6 * time.Hour
+	for _, kind := range kinds {
+		rng := rand.New(rand.NewPCG(16, 6))
+		results, changed, dips := 0, 0, 0
+		for range 25 {
+			follow(&path{rng: rng, kind: kind, correlated: 2 * time.Hour, every: every, unhurried: true}, 400,
+				func(_ *Track, _ Result, e Event) bool {
+					results++
+					switch e {
+					case Changed:
+						changed++
+					case Dipped:
+						dips++
+					}
+					return false
+				})
+		}
+		if float64(changed) > 0.001*float64(results) || float64(dips) > 0.01*float64(results) {
+			t.Errorf("%s: of %d results %d lead to a change and %d to a dip", kind, results, changed, dips)
+		}
+		var delays []float64
+		const series = 41
+		for range series {
+			p := &path{rng: rng, kind: kind, correlated: 2 * time.Hour, every: every, unhurried: true,
+				fallen: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC).Add(80 * every)}
+			n := 0
+			follow(p, 160, func(track *Track, r Result, e Event) bool {
+				if r.At.Before(p.fallen) {
+					return false
+				}
+				n++
+				if e == Changed && track.Shift.After < track.Shift.Before {
+					delays = append(delays, float64(n))
+					return true
+				}
+				return false
+			})
+		}
+		t.Logf("%s: %d results, %d changed, %d dips; a fall is seen in %d of %d, after %v", kind, results, changed, dips,
+			len(delays), series, median(delays))
+		if len(delays) < series*85/100 || median(delays) > 16 {
+			t.Errorf("%s: a fall to 70 %% is seen in %d of %d, after %v results", kind, len(delays), series, median(delays))
 		}
 	}
 }

@@ -60,6 +60,9 @@ const leastRTT = 3300 * time.Microsecond
 // Path follows one far end. Its zero value is one without results; the same results lead to
 // the same state, so it can be rebuilt from what is stored.
 type Path struct {
+	// Public says that it is never tested again at once: what is suspected waits for visits.
+	Public bool
+
 	directions []*follower
 	farKernel  change.Word
 	costs      []Cost
@@ -79,6 +82,7 @@ func (p *Path) follower(name string) *follower {
 	if i < 0 {
 		f := &follower{name: name}
 		f.limiter.Wavers = true
+		f.goodput.Unhurried, f.rtt.Unhurried = p.Public, p.Public
 		p.directions = append(p.directions, f)
 		return f
 	}
@@ -151,6 +155,9 @@ func word(w *change.Word, r Result, metric Metric, direction, is string) (Event,
 
 // Wants says which directions are to be tested again, and when.
 func (p *Path) Wants() (at time.Time, directions []string) {
+	if p.Public {
+		return at, nil
+	}
 	ask := func(when time.Time, wanted bool, name string) {
 		if !wanted {
 			return

@@ -13,6 +13,15 @@ const (
 	mostGap  = 2.5
 )
 
+// PublicEvery is the least mean of the times between tests of public ndt7 servers: what M-Lab
+// asks of programs that nobody watches, for all its servers together (ndt7-protocol.md).
+const PublicEvery = 6 * time.Hour
+
+// LatestPublic is when the test of a public server that follows one now begins at the latest.
+func LatestPublic(now time.Time) time.Time {
+	return Schedule{Every: PublicEvery}.Next(now, mostGap)
+}
+
 // Schedule says when a path is visited.
 type Schedule struct {
 	Every time.Duration // in the mean
@@ -47,7 +56,8 @@ const (
 	QuietHours  Skip = "quiet-hours"
 	BytesBudget Skip = "bytes-budget"
 	TimeBudget  Skip = "time-budget"
-	Busy        Skip = "busy" // another process of this user's tests this far end
+	Busy        Skip = "busy"   // another process of this user's tests this far end
+	Policy      Skip = "policy" // it is public, and the time of the next test of such has not come
 )
 
 // reserve is how many further tests a scheduled one leaves the budget for: those that look

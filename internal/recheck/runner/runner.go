@@ -28,6 +28,12 @@ type Config struct {
 	Budget   recheck.Budget
 	// Once visits each far end once, with the re-tests that come of it.
 	Once bool
+	// Public says which far ends are for everybody. Of all those one is tested at a time, in
+	// turn, recheck.PublicEvery apart in the mean or longer, and none again at once. nil: none is.
+	Public func(peer string) bool
+	// Turn takes the next test of public far ends, and notes when the one after it may be. Where
+	// it is not yet time it answers until when. It is needed with Public alone.
+	Turn func(now, next time.Time) (until time.Time, err error)
 
 	// Test carries out one test and keeps its result. With an error there may be a result,
 	// of what was measured or could not be kept.
@@ -70,8 +76,10 @@ type far struct {
 	path *recheck.Path
 	next time.Time // of the next scheduled visit; zero: none any more
 	// again is before when no re-test begins: one that failed is not made again at once.
-	again time.Time
-	tries int // visits put off one after the other
+	again  time.Time
+	tries  int // visits put off one after the other
+	public bool
+	last   time.Time // of the newest scheduled visit, made or not
 }
 
 type run struct {
@@ -92,12 +100,13 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	r := &run{Config: cfg}
 	for _, peer := range cfg.Peers {
-		f := &far{peer: peer}
+		f := &far{peer: peer, public: cfg.Public != nil && cfg.Public(peer)}
 		if err := r.begin(ctx, f); err != nil {
 			return err
 		}
 		r.fars = append(r.fars, f)
 	}
+	r.nextPublic(r.Schedule.Quiet.Advance(r.Now(), 0)) // Turn knows when it is
 	for {
 		f, due, again := r.earliest()
 		if f == nil {
@@ -144,7 +153,7 @@ func (r *run) begin(ctx context.Context, f *far) error {
 		return err
 	}
 	now, last := r.Now(), past.Last
-	f.path, f.next = past.Path, now
+	f.path, f.next, f.last = past.Path, now, last
 	if r.Once {
 		return nil
 	}
@@ -183,7 +192,7 @@ func (r *run) earliest() (first *far, due time.Time, again []string) {
 		if at.IsZero() {
 			continue
 		}
-		if first == nil || at.Before(due) {
+		if first == nil || at.Before(due) || at.Equal(due) && f.last.Before(first.last) {
 			first, due, again = f, at, directions
 		}
 	}
@@ -195,7 +204,9 @@ func (r *run) visit(ctx context.Context, f *far, again []string) {
 	v := recheck.Visit{Peer: f.peer, At: r.Now(), Retest: again != nil}
 	var unlock func()
 	defer func() {
-		v.Path, v.Next = f.path, f.next
+		if v.Path = f.path; v.Next.IsZero() {
+			v.Next = f.next
+		}
 		if ctx.Err() == nil || v.Result != nil { // one that was interrupted is none
 			r.Tell(context.WithoutCancel(ctx), v)
 		}
@@ -224,7 +235,14 @@ func (r *run) visit(ctx context.Context, f *far, again []string) {
 		r.schedule(f, &v)
 		return
 	}
-	if v.Skip = r.mayNot(f, &v, spent); v.Skip != "" {
+	if v.Skip = r.mayNot(f, &v, spent); v.Skip == "" && f.public {
+		if err := r.turn(&v); err != nil {
+			v.Err = err
+			r.schedule(f, &v)
+			return
+		}
+	}
+	if v.Skip != "" {
 		r.schedule(f, &v)
 		return
 	}
@@ -270,7 +288,18 @@ func (r *run) schedule(f *far, v *recheck.Visit) {
 	if v.Retest {
 		return
 	}
+	if v.Skip != recheck.Policy { // else it still has to have its turn
+		f.last = v.At
+	}
 	if f.next = (time.Time{}); r.Once {
+		return
+	}
+	if f.public {
+		f.next = v.Next
+		if v.Next.IsZero() { // its turn was not asked for
+			f.next = r.betweenPublic().Next(v.At, r.Draw())
+		}
+		r.nextPublic(f.next)
 		return
 	}
 	f.next = r.Schedule.Next(v.At, r.Draw())

@@ -24,6 +24,7 @@ type world struct {
 	told    map[string]int // how many of them
 	visits  []recheck.Visit
 	running bool
+	shy     []string // far ends that are never tested again at once
 	locked  func(peer string) bool
 	fails   func(peer string, at time.Time) error
 }
@@ -55,7 +56,7 @@ func (w *world) test(_ context.Context, o Order) (*recheck.Result, error) {
 }
 
 func (w *world) load(_ context.Context, peer string) (past Past, err error) {
-	past.Path = &recheck.Path{}
+	past.Path = &recheck.Path{Public: slices.Contains(w.shy, peer)}
 	for i, r := range w.kept[peer] {
 		events := past.Path.Add(r)
 		if i >= w.told[peer] && len(events) > 0 {

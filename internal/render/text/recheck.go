@@ -32,7 +32,11 @@ func recheckRows(t *table, one *record.RecheckTest) {
 	}
 	switch {
 	case one.Skipped != "":
-		t.row(when, far, "", "–", "", "", "not tested: "+SkippedText(one.Skipped))
+		why := SkippedText(one.Skipped)
+		if one.NextAt != nil && one.Skipped == "policy" {
+			why += one.NextAt.UTC().Format(": the next one from 2006-01-02 15:04 UTC on")
+		}
+		t.row(when, far, "", "–", "", "", "not tested: "+why)
 		return
 	case one.Error != nil:
 		t.row(when, far, "", "–", "", "", "failed: "+one.Error.Message)
@@ -71,6 +75,7 @@ var skips = map[string]string{
 	"bytes-budget": "the day's budget of bytes does not hold it and the re-tests that may follow",
 	"time-budget":  "the day's budget of time does not hold it and the re-tests that may follow",
 	"busy":         "another process tests this far end",
+	"policy":       "public ndt7 servers are tested 6 hours apart in the mean",
 }
 
 // SkippedText says why a test that was due was not made.

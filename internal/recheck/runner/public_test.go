@@ -1,0 +1,125 @@
+package runner
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/recheck"
+)
+
+// public makes two far ends of a world public, and keeps their turns as a file does.
+func (w *world) public(cfg Config, peers ...string) Config {
+	var until time.Time
+	cfg.Public = func(peer string) bool {
+		for _, p := range peers {
+			if p == peer {
+				return true
+			}
+		}
+		return false
+	}
+	cfg.Turn = func(now, next time.Time) (time.Time, error) {
+		if until.After(now) {
+			return until, nil
+		}
+		until = next
+		return time.Time{}, nil
+	}
+	return cfg
+}
+
+// gaps answers the least, mean and most time between tests of far ends, and how many each had.
+func (w *world) gaps(peers ...string) (least, mean, most time.Duration, each map[string]int) {
+	least, each = 1<<62, map[string]int{}
+	var first, last time.Time
+	n := 0
+	for _, v := range w.visits {
+		of := false
+		for _, p := range peers {
+			of = of || v.Peer == p
+		}
+		if !of || v.Skip != "" {
+			continue
+		}
+		if each[v.Peer]++; last.IsZero() {
+			first = v.At
+		} else {
+			least, most, n = min(least, v.At.Sub(last)), max(most, v.At.Sub(last)), n+1
+		}
+		last = v.At
+	}
+	return least, last.Sub(first) / time.Duration(max(n, 1)), most, each
+}
+
+// TestPublicServersAreTestedAsTheyAsk: whatever is asked for, two public far ends are tested six
+// hours apart in the mean, both together, and never again at once, while a third one that is the
+// user's own is tested as asked. That one of them fell is told all the same.
+func TestPublicServersAreTestedAsTheyAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 11)
+		falls := time.Now().AddDate(0, 0, 25)
+		w.rates["p"], w.rates["q"] = w.steady(0.02, falls, 0.5), w.steady(0.02, time.Time{}, 0)
+		w.rates["own"] = w.steady(0.02, time.Time{}, 0)
+		cfg := w.public(w.config("p", "q", "own"), "p", "q")
+		cfg.Schedule.Every = 3 * time.Hour
+		w.shy = []string{"p", "q"}
+		during(t, cfg, 50*24*time.Hour)
+		least, mean, most, each := w.gaps("p", "q")
+		if least < 36*time.Minute || most > 15*time.Hour+time.Minute || mean < 5*time.Hour || mean > 7*time.Hour ||
+			each["p"]-each["q"] > 1 || each["q"]-each["p"] > 1 {
+			t.Errorf("%v, %v and %v apart, %v", least, mean, most, each)
+		}
+		if _, mean, _, _ := w.gaps("own"); mean > 210*time.Minute {
+			t.Errorf("the user's own is tested every %v", mean)
+		}
+		var told []change.Event
+		for _, v := range w.visits {
+			if v.Retest && v.Peer != "own" {
+				t.Fatalf("tested again at once: %+v", v)
+			}
+			for _, e := range v.Events {
+				if told = append(told, e.What); v.Peer != "p" || e.Metric != recheck.Goodput || v.At.Before(falls) {
+					t.Errorf("%s: %+v", v.Peer, e)
+				}
+			}
+		}
+		if len(told) != 2 || told[0] != change.Dipped || told[1] != change.Changed {
+			t.Errorf("%v was told", told)
+		}
+	})
+}
+
+// TestATimerDoesNotHurryPublicServers: a timer that comes every ten minutes, and processes that
+// are started again all the time, have the turns of one process.
+func TestATimerDoesNotHurryPublicServers(t *testing.T) {
+	for name, once := range map[string]bool{"a timer": true, "started again": false} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, 12)
+			w.rates["p"], w.rates["q"] = w.steady(0.02, time.Time{}, 0), w.steady(0.02, time.Time{}, 0)
+			cfg := w.public(w.config("p", "q"), "p", "q")
+			cfg.Once = once
+			for range 6 * 24 * 30 {
+				if once {
+					if err := Run(t.Context(), cfg); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(10 * time.Minute)
+				} else {
+					during(t, cfg, 10*time.Minute)
+				}
+			}
+			least, mean, most, each := w.gaps("p", "q")
+			if least < 36*time.Minute || mean < 5*time.Hour || mean > 7*time.Hour || most > 15*time.Hour+15*time.Minute ||
+				each["p"] < 40 || each["q"] < 40 {
+				t.Errorf("%s: %v, %v and %v apart, %v", name, least, mean, most, each)
+			}
+			for _, v := range w.visits {
+				if v.Skip != "" && (v.Skip != recheck.Policy || !v.Next.After(v.At)) {
+					t.Fatalf("%s: %+v", name, v)
+				}
+			}
+		})
+	}
+}
