@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -15,7 +16,9 @@ import (
 type arrived struct {
 	idle       float64 // the share of the time in which the program had nothing queued
 	mean, top  float64 // bit/s: once started, and the best that lasted
+	deviation  float64 // of the rates over shorter spans, as a share of their mean
 	disordered float64 // segments that arrived out of order, as a share of all: each loss makes some
+	mss        int     // of the largest connection's segments, bytes
 	// Round trips of what the receiver says meanwhile, by its kernel, in seconds: the least one
 	// and under load; 0: not known. Programs that run late do not lengthen them, but delayed
 	// acknowledgements do.
@@ -102,6 +105,7 @@ func newArrivals(r *transfer.Result, idle float64) (a arrived) {
 			if s.Handshake != nil && s.Handshake.MSS > 0 {
 				mss = float64(s.Handshake.MSS)
 			}
+			a.mss = max(a.mss, int(mss))
 			segments += float64(s.Samples[n-1].Received) / mss
 			disordered += float64(s.Samples[n-1].OutOfOrder)
 		}
@@ -109,18 +113,27 @@ func newArrivals(r *transfer.Result, idle float64) (a arrived) {
 	if segments > 0 {
 		a.disordered = min(disordered/segments, 1)
 	}
-	var rates []float64
-	before := receivedBy(end, from)
-	for t := from + span; t <= to; t += span {
-		now := receivedBy(end, t)
-		rates = append(rates, max(now-before, 0)*8/span.Seconds())
-		before = now
-	}
-	if rates = rates[min(len(rates)/4, threshold.StartSpans):]; len(rates) == 0 { // without slow start
+	rates := startedRates(end, from, to, span)
+	if len(rates) == 0 {
 		return a
 	}
 	a.mean, a.top = meanOf(rates), lasting(rates)
+	short := startedRates(end, from, to, max(threshold.EvenRoundTrips*leastRTT(end), threshold.SpanOfArrivals))
+	if mean, dev := stats.MeanDev(short); mean > 0 {
+		a.deviation = dev / mean
+	}
 	return a
+}
+
+// startedRates are the rates in bit/s at which an end received, span by span, without slow start.
+func startedRates(e *transfer.End, from, to, span time.Duration) (rates []float64) {
+	before := receivedBy(e, from)
+	for t := from + span; t <= to; t += span {
+		now := receivedBy(e, t)
+		rates = append(rates, max(now-before, 0)*8/span.Seconds())
+		before = now
+	}
+	return rates[min(len(rates)/4, threshold.StartSpans):]
 }
 
 // receivedBy is the payload that an end had received at a time, all streams together.
@@ -164,13 +177,14 @@ func (a *arrived) judge() (verdict.Name, verdict.Code) {
 	}
 	queue := longer(a.base, a.rtt) && (a.idleEcho <= 0 || longer(a.idleEcho, a.loadedEcho))
 	stands := queue && longer(a.base, a.standing)
-	losing := a.disordered > threshold.Losing
+	losing := a.disordered > threshold.Losing && a.lossExplains()
+	uneven := a.deviation >= threshold.ArrivesUnevenly
 	switch {
 	case a.idle >= threshold.HeadlineShare:
 		return verdict.Application, verdict.SenderHadNothing
 	case a.top <= 0 || a.base <= 0 || a.rtt <= 0:
 		return verdict.Unknown, ""
-	case a.late >= threshold.StarvedHost && !stands && !losing:
+	case !losing && (a.late >= threshold.StarvedHost && !stands || a.late >= threshold.LateDevice && uneven):
 		return verdict.CPU, verdict.SenderRanLate
 	case stands && (level >= threshold.FlatRate || !losing && level >= threshold.VeryUnsteady):
 		return verdict.Bottleneck, verdict.ArrivesThroughAQueue
@@ -180,6 +194,13 @@ func (a *arrived) judge() (verdict.Name, verdict.Code) {
 		return verdict.Unknown, ""
 	}
 	return verdict.Sender, verdict.ArrivesUnhindered
+}
+
+// lossExplains says whether as much arrived as losses let through: what comes out of order is no
+// less than what was lost, so Reno would reach as much at the least.
+func (a *arrived) lossExplains() bool {
+	rtt := time.Duration(a.rtt * float64(time.Second))
+	return a.mean >= threshold.LossExplains*model.Mathis(a.mss, rtt, a.disordered)
 }
 
 // longer says that round trips under load show a queue that stands in the path.

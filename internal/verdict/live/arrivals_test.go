@@ -1,6 +1,7 @@
 package live
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -46,6 +47,19 @@ func TestArrivals(t *testing.T) {
 		}
 		return late(r, share)
 	}
+	// slower leaves so much of the rate, in turns: much, then nothing.
+	slower := func(r *transfer.Result, share float64, turns bool) *transfer.Result {
+		samples := r.Near.Streams[0].Samples
+		for i := range samples {
+			at := samples[i].At.Seconds()
+			if turns {
+				part := math.Mod(at, 0.8)
+				at += min(part, 0.4) - max(part-0.4, 0)
+			}
+			samples[i].Received = int64(share * at * 1.25e6)
+		}
+		return r
+	}
 	for name, c := range map[string]struct {
 		r    *transfer.Result
 		want verdict.Name
@@ -68,6 +82,16 @@ func TestArrivals(t *testing.T) {
 			verdict.Unknown, verdict.Low},
 		"a queue, and a device without time": {echoed(late(upload(80*time.Millisecond, 0, 0, true), 0.8), 2*rtt),
 			verdict.Bottleneck, verdict.Low},
+		"a device without time, whose data comes by turns": {late(slower(echoed(upload(80*time.Millisecond, 0, 0, true),
+			2*rtt), 1, true), 0.7), verdict.CPU, verdict.Medium},
+		"a device that is late at times, whose data comes by turns": {late(slower(upload(41*time.Millisecond, 0, 0, true),
+			1, true), 0.3), verdict.CPU, verdict.Medium},
+		"a device that is late at times, and a full link": {late(echoed(upload(80*time.Millisecond, 0, 0, true), 2*rtt),
+			0.3), verdict.Bottleneck, verdict.Low},
+		"losses that leave room for more": {slower(upload(41*time.Millisecond, 0.0006, 0, true), 0.3, false), verdict.Sender,
+			verdict.Low},
+		"losses that leave room for more, and a device without time": {late(slower(upload(41*time.Millisecond, 0.0006, 0,
+			true), 0.3, false), 0.8), verdict.CPU, verdict.Medium},
 		"nothing to send":     {upload(41*time.Millisecond, 0, 0.8, true), verdict.Application, verdict.Medium},
 		"nothing in the way":  {upload(41*time.Millisecond, 0, 0.1, true), verdict.Sender, verdict.Low},
 		"a program that lies": {upload(41*time.Millisecond, 0, -5, true), verdict.Sender, verdict.Low},

@@ -105,6 +105,13 @@ const (
 	SpanOfArrivals = 200 * time.Millisecond // time | five samples of 40 ms
 	StartSpans     = 5                      // spans | a second: slow start reaches 1 Gbit/s over 80 ms
 	QueueOfSmall   = 3 * time.Millisecond   // time | a host's own scatter: smoothed round trips on loopback, below 2 ms
+	// LossExplains is the share of what Reno would reach with a path's losses that must have
+	// arrived for them to be what limits: with any other sender it is more.
+	LossExplains = 0.5 // ratio | RFC 9438, 4.3: CUBIC is no slower than Reno
+	// ArrivesUnevenly is the deviation of arrivals' rates, as a share of their mean, from which a
+	// late device feeds them and no link, over SpanOfArrivals or EvenRoundTrips.
+	ArrivesUnevenly = 0.35 // ratio | lab: full lines up to 0.23, browsers with a tenth of a core 0.48 to 0.91
+	EvenRoundTrips  = 4    // round trips | a congestion window's saw-tooth and BBR's probes even out
 	// BlackHoleTimeouts in a row with nothing acknowledged are a path that swallows.
 	BlackHoleTimeouts = 2 // timeouts | RFC 8899, 4.3: more than one probe; attribution bank, MTU black hole
 )
@@ -138,6 +145,9 @@ const (
 	RunDelay = 0.1 // ratio | definition
 	// StarvedHost is the same share from which what was measured is mostly the host's doing.
 	StarvedHost = 0.5 // ratio | a majority of the time
+	// LateDevice is the share of the time in which a browser was to run and did not, from which
+	// data that comes unevenly is its device's doing.
+	LateDevice = 0.25 // ratio | lab, browsers with a tenth of a core: 0.50 and more
 	// ClockStep is by how much a host's clock must have been set to be told of; ClockDrift the
 	// share by which two ends' clocks must run apart.
 	ClockStep  = 20 * time.Millisecond // time | Windows' clocks tick 64 times a second
