@@ -191,6 +191,11 @@ func facts(doc record.Document) map[string]string {
 			all["label "+name] = value
 		}
 	}
+	if m, ok := doc.(*record.Measure); ok {
+		for i := range m.Directions {
+			directionFacts(all, &m.Directions[i])
+		}
+	}
 	ends := map[string]string{"Near": "near", "Far": "far"}
 	if v := reflect.ValueOf(doc).Elem(); v.Kind() == reflect.Struct {
 		for field, end := range ends {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // TestAnotherWayIsAChange: a path whose round trip grew from 20 to 31 ms with the goodput as
@@ -34,5 +35,34 @@ func TestAnotherWayIsAChange(t *testing.T) {
 			got[0].Confidence != "high") {
 			t.Errorf("%+v", got[0])
 		}
+	}
+}
+
+// TestWhatDiffersOfTwoTransfers: where the time of each went, how widely its rate scattered and
+// how it was sent stand beside each other, and what is the same in both does not.
+func TestWhatDiffersOfTwoTransfers(t *testing.T) {
+	transfer := func(streams int, step float64, shares verdict.Shares) *record.Measure {
+		bps, sent := 9e7, int64(3)
+		d := record.Direction{Direction: "up", GoodputBps: &bps, RetransmittedSegment: &sent,
+			Startup: &record.Startup{DurationS: 0.5}, Streams: make([]record.Stream, streams)}
+		d.Verdict = verdict.Verdict{Limiter: "bottleneck", Shares: shares}
+		for i := range 10 {
+			d.Intervals = append(d.Intervals, record.Interval{StartS: float64(i), GoodputBps: bps + float64(i)*step})
+		}
+		return &record.Measure{Directions: []record.Direction{d}}
+	}
+	both := Difference(record.Header{}, transfer(1, 1e5, verdict.Shares{"bottleneck": 0.86, "slow-start": 0.137,
+		"cpu": 0.003}), transfer(8, 1e6, verdict.Shares{"bottleneck": 1}))
+	want := map[string][2]string{"up, time went to": {"bottleneck 86 %, slow-start 14 %", "bottleneck 100 %"},
+		"up, connections":                    {"1", "8"},
+		"up, 95 % interval by its intervals": {"90.2 Mbit/s to 90.8 Mbit/s", "92 Mbit/s to 98 Mbit/s"}}
+	for _, d := range both.Differ {
+		if w, ok := want[d.Name]; !ok || *d.First != w[0] || *d.Second != w[1] {
+			t.Errorf("%s: %s and %s", d.Name, *d.First, *d.Second)
+		}
+		delete(want, d.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("not told: %v", want)
 	}
 }

@@ -70,28 +70,39 @@ func header(version, kind string) record.Header {
 }
 
 func (s *Server) paths(r *http.Request) (*record.Paths, error) {
+	doc, _, err := s.pathsAndKinds(r)
+	return doc, err
+}
+
+// pathsAndKinds answers with each path what its newest result was measured by.
+func (s *Server) pathsAndKinds(r *http.Request) (doc *record.Paths, kinds []string, err error) {
 	offset, err := number(r.URL.Query(), "offset", 0, 1<<30)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	limit, err := number(r.URL.Query(), "limit", pathsAtOnce, pathsAtOnce)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	all, err := s.cfg.History.Paths(r.Context(), offset, limit)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	doc := &record.Paths{Header: s.header("paths"), Paths: []record.KeptPath{}}
+	doc = &record.Paths{Header: s.header("paths"), Paths: []record.KeptPath{}}
 	for _, p := range all {
 		runs, err := s.cfg.History.Of(r.Context(), p.Path, store.Page{Limit: strip + 48})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		kind := ""
+		if n := len(runs); n > 0 {
+			kind = runs[n-1].Kind
+		}
+		kinds = append(kinds, kind)
 		doc.Paths = append(doc.Paths, record.KeptPath{PathKey: p.Path, Far: p.Far, Label: p.Label, Runs: p.Runs,
 			NewestAt: p.Newest, Directions: report.Standings(short(runs), strip)})
 	}
-	return doc, nil
+	return doc, kinds, nil
 }
 
 // runs of a path, the oldest first.

@@ -124,6 +124,39 @@ func TestAMonthIsShownWhole(t *testing.T) {
 	}
 }
 
+// TestRowsOfOneFarEndDiffer: series of one far end are told apart by what measured them, and where
+// that is the same by their keys.
+func TestRowsOfOneFarEndDiffer(t *testing.T) {
+	s, _, _ := served(t, Config{Opening: "opening-token-0123"})
+	base, cookie := openedBy(t, s, "opening-token-0123")
+	at := time.Date(2026, 11, 2, 0, 30, 0, 0, time.UTC)
+	keep := func(n, streams int) string {
+		doc := measured(at.Add(time.Duration(n)*time.Hour), n, "one.example.net", 90e6)
+		doc.PathKey = record.Path{Far: doc.Peer, Streams: streams}.Key()
+		encoded, err := record.Encode(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.cfg.History.Add(t.Context(), encoded, nil); err != nil {
+			t.Fatal(err)
+		}
+		return doc.PathKey
+	}
+	grid := func() string {
+		return ask(s, "GET", base+"/", func(r *http.Request) { r.AddCookie(cookie) }).Body.String()
+	}
+	first := keep(901, 1)
+	if body := grid(); !strings.Contains(body, `one.example.net</a> <span class="facts">measure</span>`) {
+		t.Errorf("what measured it is missing: %s", body)
+	}
+	second, body := keep(902, 8), grid()
+	for _, key := range []string{first, second} {
+		if !strings.Contains(body, `one.example.net</a> <span class="facts">measure `+key[:6]+`</span>`) {
+			t.Errorf("%s is not told from the other one", key)
+		}
+	}
+}
+
 // The scripts have the same letters as everything else.
 func TestScriptsKnowTheLetters(t *testing.T) {
 	script, err := os.ReadFile("static/series.js")

@@ -25,24 +25,32 @@ type gridView struct {
 
 type gridRow struct {
 	Path      record.KeptPath
+	Kind      string // what measured it; where the far end and that are another row's too, with its key
 	Direction string
 	Newest    *record.KeptPoint
 	First     bool // of its path
 }
 
 func (s *Server) grid(r *http.Request) (*gridView, error) {
-	doc, err := s.paths(r)
+	doc, kinds, err := s.pathsAndKinds(r)
 	if err != nil {
 		return nil, err
 	}
 	v := &gridView{}
-	seen := map[string]bool{}
-	for _, p := range doc.Paths {
+	seen, named := map[string]bool{}, map[string]int{}
+	for i, p := range doc.Paths {
+		named[p.Far+" "+kinds[i]]++
+	}
+	for i, p := range doc.Paths {
+		kind := kinds[i]
+		if named[p.Far+" "+kind] > 1 {
+			kind += " " + p.PathKey[:min(len(p.PathKey), 6)]
+		}
 		if len(p.Directions) == 0 {
-			v.Rows = append(v.Rows, gridRow{Path: p, First: true})
+			v.Rows = append(v.Rows, gridRow{Path: p, Kind: kind, First: true})
 		}
 		for i, d := range p.Directions {
-			row := gridRow{Path: p, Direction: d.Direction, First: i == 0}
+			row := gridRow{Path: p, Kind: kind, Direction: d.Direction, First: i == 0}
 			row.Path.Directions = []record.KeptDirection{d}
 			if n := len(d.Results); n > 0 {
 				row.Newest = &d.Results[n-1]

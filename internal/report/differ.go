@@ -1,0 +1,53 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// fewestIntervals is how many intervals of a transfer it takes to say how sure its rate is.
+const fewestIntervals = 6
+
+// directionFacts are what a measured direction's figures do not show beside another one's: where
+// its time went, how widely its rate scattered, and how it was sent.
+func directionFacts(all map[string]string, d *record.Direction) {
+	name := func(what string) string { return string(d.Direction) + ", " + what }
+	var parts []string
+	for _, limiter := range slices.SortedFunc(maps.Keys(d.Shares), func(a, b verdict.Name) int {
+		return cmp.Or(cmp.Compare(d.Shares[b], d.Shares[a]), cmp.Compare(a, b))
+	}) {
+		if share := 100 * d.Shares[limiter]; share >= 0.5 {
+			parts = append(parts, fmt.Sprintf("%s %.0f %%", limiter, share))
+		}
+	}
+	if len(parts) > 0 {
+		all[name("time went to")] = strings.Join(parts, ", ")
+	}
+	var rates []float64
+	for _, i := range d.Intervals {
+		if d.Startup == nil || i.StartS >= d.Startup.DurationS {
+			rates = append(rates, i.GoodputBps)
+		}
+	}
+	if len(rates) >= fewestIntervals {
+		i := stats.Estimate(rates, 0.95)
+		all[name("95 % interval by its intervals")] = fmt.Sprintf("%s to %s", units.Rate(i.Low), units.Rate(i.High))
+	}
+	if n := len(d.Streams); n > 0 {
+		all[name("connections")] = fmt.Sprint(n)
+	}
+	if d.RetransmittedSegment != nil {
+		all[name("segments sent again")] = fmt.Sprint(*d.RetransmittedSegment)
+	}
+	if d.PathMTUBytes != nil {
+		all[name("path MTU")] = fmt.Sprintf("%d bytes", *d.PathMTUBytes)
+	}
+}
