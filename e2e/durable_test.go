@@ -222,27 +222,55 @@ func TestKilledPageKeepsWhatItSaid(t *testing.T) {
 	k.holds()
 }
 
-// TestBankKilledWatch kills `watch --record` in its second minute: the first is there, once, in a
-// record that says that it was cut off. About a minute.
+// TestBankKilledWatch kills three `watch --record` that share a history in their second minute:
+// the first one of each is there, once, in a record that says that it was cut off. About a minute.
 func TestBankKilledWatch(t *testing.T) {
 	bankOnly(t)
+	const watches = 3
 	k := newKeeping(t, "")
-	watch := exec.Command(k.program, "watch", "--record", "--quiet", "--json-stream")
-	watch.Env = k.env
-	startUntilEnd(t, watch)
-	for deadline := time.Now().Add(5 * time.Minute); len(k.list()) == 0; time.Sleep(time.Second) {
+	ended := make(chan string, watches)
+	var all []*exec.Cmd
+	for range watches {
+		watch := exec.Command(k.program, "watch", "--record", "--quiet", "--json")
+		watch.Env = k.env
+		var errs bytes.Buffer
+		watch.Stderr = &errs
+		if err := watch.Start(); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, watch)
+		k.begun++
+		go func() { ended <- fmt.Sprint(watch.Wait(), ": ", errs.String()) }()
+		t.Cleanup(func() { watch.Process.Kill() })
+	}
+	for deadline := time.Now().Add(5 * time.Minute); len(k.list()) < watches; {
+		select {
+		case why := <-ended:
+			t.Fatalf("a watch ended: %s", why)
+		case <-time.After(time.Second):
+		}
 		if time.Now().After(deadline) {
-			t.Fatal("no minute was kept in five")
+			t.Fatal("not every watch has kept a minute in five")
 		}
 	}
-	watch.Process.Kill()
-	watch.Wait()
-	for _, r := range k.list() {
-		record(t, bankRow{Section: "History", Case: "watch --record, killed in its second minute",
-			Claim: "the minutes that were over are kept, once", Measured: fmt.Sprintf("1 record, %s", r.Outcome),
-			Spread: "1 run", Verdict: passed(len(k.list()) == 1 && r.Outcome == printed.Interrupted),
-			Command: "make bank RUN=TestBankKilledWatch"})
+	for _, watch := range all {
+		watch.Process.Kill()
 	}
+	for range all {
+		<-ended
+	}
+	cut := 0
+	for id, r := range k.list() {
+		k.said[id] = true
+		if r.Kind == "watch" && r.Outcome == printed.Interrupted {
+			cut++
+		}
+	}
+	k.holds()
+	record(t, bankRow{Section: "History", Case: "three watch --record with one history, killed in their second minute",
+		Claim: "the minutes that were over are kept, once", Measured: fmt.Sprintf("%d records, %d of them cut off",
+			len(k.said), cut), Spread: "3 watches", Verdict: passed(len(k.said) == watches && cut == watches),
+		Command: "make bank RUN=TestBankKilledWatch"})
 }
 
 // fills is a shell's script on a small disk, $1: it measures, leaves LEFT KiB free, measures until
