@@ -39,7 +39,8 @@ func TestRecheckOfAnNDT7Server(t *testing.T) {
 	list.Env = s.env
 	out, err := list.Output()
 	var all printed.History
-	if err != nil || json.Unmarshal(out, &all) != nil || len(all.Runs) != 2 || all.Runs[0].PathKey != all.Runs[1].PathKey {
+	if err != nil || json.Unmarshal(out, &all) != nil || len(all.Runs) != 2 ||
+		all.Runs[0].PathKey != all.Runs[1].PathKey {
 		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -23,7 +23,8 @@ var platforms = []string{"measurement-lab.org", "measurementlab.net"}
 // 2544, 5737, 5180, 3849): what is there is on this host's own networks.
 var ownAddresses = []netip.Prefix{netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("198.18.0.0/15"),
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24"),
-	netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("2001:2::/48"), netip.MustParsePrefix("2001:db8::/32")}
+	netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("2001:2::/48"),
+	netip.MustParsePrefix("2001:db8::/32")}
 
 // publicServer says whether a PEER is a speed test server for everybody: an ndt7 server that has
 // a public address and of which nobody says that it is the user's own, or one of M-Lab's. What

@@ -16,7 +16,8 @@ func TestWhichServersArePublic(t *testing.T) {
 		public, own bool // own: also where the user says that it is his
 	}{
 		{"ndt7://127.0.0.1:8080", false, false}, {"ndt7://[::1]", false, false}, {"ndt7://10.1.2.3:443", false, false},
-		{"ndt7://192.168.0.9", false, false}, {"ndt7://[fd00::1]:80", false, false}, {"ndt7://100.64.0.1", false, false},
+		{"ndt7://192.168.0.9", false, false}, {"ndt7://[fd00::1]:80", false, false},
+		{"ndt7://100.64.0.1", false, false},
 		{"ndt7://198.18.0.2:8080", false, false}, {"ndt7://[fe80::1%25lo]:80", false, false},
 		{"ndt7://9.9.9.9", true, false}, {"ndt7://[2620:fe::fe]:443/?access_token=x", true, false},
 		{"ndt7://no-such-host.invalid", true, false},
@@ -60,7 +61,8 @@ func TestAPublicServerIsNotAskedTwice(t *testing.T) {
 	t.Setenv("FULLPIPE_HISTORY", t.TempDir())
 	ask := func(peer string) (status int, one record.RecheckTest, said string) {
 		var out, errs bytes.Buffer
-		status = run(t.Context(), []string{"recheck", peer, "-t", "200ms", "--json"}, streams{strings.NewReader(""), &out, &errs})
+		status = run(t.Context(), []string{"recheck", peer, "-t", "200ms", "--json"},
+			streams{strings.NewReader(""), &out, &errs})
 		var doc record.Recheck
 		if err := json.Unmarshal(out.Bytes(), &doc); err != nil || len(doc.Tests) != 1 {
 			t.Fatalf("%v: %s%s", err, out.String(), errs.String())
@@ -75,7 +77,8 @@ func TestAPublicServerIsNotAskedTwice(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if _, one, said := ask("ndt7://127.0.0.1:1"); one.Skipped != "" || one.Error == nil || one.Error.Code != "refused" {
+		_, one, said := ask("ndt7://127.0.0.1:1")
+		if one.Skipped != "" || one.Error == nil || one.Error.Code != "refused" {
 			t.Error(said)
 		}
 	}

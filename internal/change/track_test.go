@@ -181,10 +181,11 @@ func TestUnhurried(t *testing.T) {
 				return false
 			})
 		}
-		t.Logf("%s: %d results, %d changed, %d dips; a fall is seen in %d of %d, after %v", kind, results, changed, dips,
-			len(delays), series, median(delays))
+		t.Logf("%s: %d results, %d changed, %d dips; a fall is seen in %d of %d, after %v", kind, results, changed,
+			dips, len(delays), series, median(delays))
 		if len(delays) < series*85/100 || median(delays) > 16 {
-			t.Errorf("%s: a fall to 70 %% is seen in %d of %d, after %v results", kind, len(delays), series, median(delays))
+			t.Errorf("%s: a fall to 70 %% is seen in %d of %d, after %v results", kind, len(delays), series,
+				median(delays))
 		}
 	}
 }

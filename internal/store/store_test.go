@@ -181,7 +181,8 @@ func TestWhatIsNoHistoryIsRefused(t *testing.T) {
 	if _, err := s.Add(t.Context(), []byte(`{"schema":"fullpipe/plan/v1"}`), nil); err == nil {
 		t.Error("what was not measured is kept")
 	}
-	if _, err := s.Add(t.Context(), measured(t, 1, "b", -5), nil); err == nil || !strings.Contains(err.Error(), "below 0") {
+	_, err := s.Add(t.Context(), measured(t, 1, "b", -5), nil)
+	if err == nil || !strings.Contains(err.Error(), "below 0") {
 		t.Errorf("a goodput below 0: %v", err)
 	}
 	if _, err := s.db.Exec("PRAGMA user_version = 99"); err != nil {

@@ -111,8 +111,8 @@ func TestATimerDoesNotHurryPublicServers(t *testing.T) {
 				}
 			}
 			least, mean, most, each := w.gaps("p", "q")
-			if least < 36*time.Minute || mean < 5*time.Hour || mean > 7*time.Hour || most > 15*time.Hour+15*time.Minute ||
-				each["p"] < 40 || each["q"] < 40 {
+			if least < 36*time.Minute || mean < 5*time.Hour || mean > 7*time.Hour ||
+				most > 15*time.Hour+15*time.Minute || each["p"] < 40 || each["q"] < 40 {
 				t.Errorf("%s: %v, %v and %v apart, %v", name, least, mean, most, each)
 			}
 			for _, v := range w.visits {
