@@ -60,6 +60,7 @@ to PEER first and makes the rule for its address.
 
 Needs Linux 5.8 with cgroup v2, and root (or CAP_BPF, CAP_NET_ADMIN and a writable
 cgroup); CMD itself can go back to being you: sudo fullpipe exec -- sudo -u "$USER" CMD.
+Signals go on to CMD; one that ignores SIGTERM is killed by another a second later.
 The exit status is CMD's, 125 when exec itself failed, 126 or 127 when CMD could not run.`,
 		Example: `  sudo fullpipe exec --send-buffer 16MiB --congestion bbr -- rsync -a big/ host:big/
   sudo fullpipe exec --ignore-program-buffers -- nginx -g 'daemon off;'

@@ -34,7 +34,8 @@ rate=100mbit,rtt=40ms,loss=0.01%,queue=1bdp. A name may be followed by settings;
 fullpipe lab list explains them all.
 Both programs find the addresses in $FULLPIPE_NEAR and $FULLPIPE_FAR. These lead through
 the path's VPN if it has one (vpn=gateway, vpn=wireguard), and past it
-$FULLPIPE_NEAR_OUTSIDE and $FULLPIPE_FAR_OUTSIDE.`,
+$FULLPIPE_NEAR_OUTSIDE and $FULLPIPE_FAR_OUTSIDE.
+Signals go on to CMD; one that ignores SIGTERM is killed by another a second later.`,
 		Example: `  fullpipe lab wan-40ms -- sh -c 'ping -c 3 $FULLPIPE_FAR'
   fullpipe lab rate=20mbit,rtt=30ms --far 'iperf3 -s -1' -- sh -c 'iperf3 -c $FULLPIPE_FAR'
   fullpipe lab wan-40ms,loss=0.1%,near.stack=windows-2000 -- bash

@@ -2,7 +2,9 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -100,6 +102,42 @@ func TestOutputFilesThatCannotBeWrittenAreFailures(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestAFullDiskKeepsNoEmptyFile: what does not fit on a disk is a failure, and nothing begun stays on it.
+func TestAFullDiskKeepsNoEmptyFile(t *testing.T) {
+	t.Parallel()
+	if !labPossible() || os.Geteuid() != 0 {
+		t.Skip("no labs here, or no disks")
+	}
+	const onFullDisk = `mount -t tmpfs -o size=4k none "$DISK" && head -c 4096 /dev/zero >"$DISK/ballast" || exit 77
+"$@"; status=$?; ls -A "$DISK" | grep -v '^ballast$'; exit $status`
+	disk := t.TempDir()
+	name := filepath.Join(disk, "file")
+	for _, args := range [][]string{
+		{"sweep", "127.0.0.1:1", "--resume", name},
+		{"sweep", "lab:lan-100m", "-t", "100ms", "--send-buffers", "automatic", "--receive-buffers", "64K", "--repeats", "1",
+			"--resume", name},
+		{"sweep", "lab:lan-100m", "-t", "100ms", "--send-buffers", "automatic", "--receive-buffers", "64K", "--repeats", "1",
+			"--html", name},
+		{"measure", "lab:lan-100m", "-t", "300ms", "--picture", name},
+		{"lab", "lan-100m", "--report", name, "--", "true"},
+		{"lab", "lan-100m", "--capture", name, "--", "true"},
+	} {
+		p := program(t, args...)
+		cmd := exec.Command("sh", slices.Concat([]string{"-c", onFullDisk, "sh", p.Path}, p.Args[1:])...)
+		cmd.Env = append(p.Env, "DISK="+disk)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+		var left strings.Builder
+		cmd.Stdout = &left
+		status, errs := ended(t, cmd)
+		if status == 77 {
+			t.Skip("no mount namespace for us here")
+		}
+		if status == 0 || !strings.Contains(errs, "no space left") || strings.HasSuffix(left.String(), "file\n") {
+			t.Errorf("%v: status %d, %q; %q", args, status, errs, left.String())
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,6 +140,9 @@ func (f *sweepFlags) run(cmd *cobra.Command, text string, id sweep.Identity, rul
 	}
 	journal, err := sweep.OpenJournal(path, id)
 	if err != nil {
+		if kept != before { // a disk may be full once a file has its name
+			os.Remove(path)
+		}
 		return err
 	}
 	defer journal.Close()
@@ -207,7 +211,7 @@ func (f *sweepFlags) journal() (path string, kept keeping, err error) {
 		switch {
 		case err == nil && !info.Mode().IsRegular():
 			return "", before, &usageError{"--resume", f.resume + " is no regular file", "a sweep's file, or a new name"}
-		case err != nil:
+		case errors.Is(err, fs.ErrNotExist):
 			return f.resume, made, nil
 		}
 		return f.resume, before, nil

@@ -5,6 +5,7 @@ package lab
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -124,6 +125,11 @@ func TestNothingIsLeft(t *testing.T) {
 	}{
 		{"interrupt", forever, func(s scene) error { return s.user.Process.Signal(syscall.SIGINT) }, 130},
 		{"terminate", forever, func(s scene) error { return s.user.Process.Signal(syscall.SIGTERM) }, 143},
+		{"terminate twice who ignores it", `trap "" INT TERM; ` + forever, func(s scene) error {
+			err := s.user.Process.Signal(syscall.SIGTERM)
+			time.Sleep(insistence + 100*time.Millisecond)
+			return errors.Join(err, s.user.Process.Signal(syscall.SIGTERM))
+		}, 137},
 		{"kill the user", forever, func(s scene) error { return s.user.Process.Kill() }, -1},
 		{"kill the engine", forever, func(s scene) error { return syscall.Kill(s.engine, syscall.SIGKILL) }, 125},
 		{"crash the engine", forever, func(s scene) error { return syscall.Kill(s.engine, syscall.SIGSEGV) }, 125},

@@ -12,7 +12,7 @@ type Run struct {
 	// Far is started first and is ended with the near program; no Args: nothing.
 	Far Command
 	// Signals are passed on to the near program, unless it had them itself (from the
-	// terminal).
+	// terminal). A second SIGTERM, a second or more after the first, kills it.
 	Signals <-chan os.Signal
 	// AtEnd, when not nil, is called after the near program has ended and before the
 	// lab does.

@@ -4,7 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
+
+// insistence is how long after a first SIGTERM a second one kills the near program: one that a shell sent to the
+// group and to the process came twice, and was meant once.
+const insistence = time.Second
 
 func run(ctx context.Context, r Run) (int, error) {
 	l, err := Start(ctx, r.Config)
@@ -27,12 +34,22 @@ func run(ctx context.Context, r Run) (int, error) {
 		return 0, err
 	}
 	seen := map[os.Signal]int{}
+	var asked time.Time // to end, by SIGTERM, the first time
 	for {
 		select {
 		case s := <-r.Signals:
 			number, err := signalNumber(s)
 			if err != nil {
 				return 0, err
+			}
+			if s == unix.SIGTERM && !asked.IsZero() && time.Since(asked) >= insistence {
+				if err := p.Signal(unix.SIGKILL); err != nil {
+					return 0, err
+				}
+				continue
+			}
+			if s == unix.SIGTERM && asked.IsZero() {
+				asked = time.Now()
 			}
 			seen[s]++
 			if _, err := l.engine.ask(request{Op: opForward, ID: p.id, Signal: number, Seen: seen[s]}); err != nil {

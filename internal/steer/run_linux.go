@@ -94,9 +94,14 @@ func run(ctx context.Context, cmd *exec.Cmd, cfg Config) (report *Report, err er
 	return report, nil
 }
 
-// relay sends signals on to the program until it is over.
+// insistence is how long after a first SIGTERM a second one kills: one that a shell sent to the group and to the
+// process came twice, and was meant once.
+const insistence = time.Second
+
+// relay sends signals on to the program until it is over. A program that ignores SIGTERM is killed by a second one.
 func relay(ctx context.Context, p *os.Process, signals <-chan os.Signal, over <-chan struct{}) {
 	done := ctx.Done()
+	var asked time.Time // by SIGTERM, the first time
 	for {
 		select {
 		case <-over:
@@ -107,6 +112,13 @@ func relay(ctx context.Context, p *os.Process, signals <-chan os.Signal, over <-
 		case s := <-signals:
 			if (s == unix.SIGINT || s == unix.SIGQUIT) && inForeground() {
 				continue // the terminal has sent it to the program too
+			}
+			switch {
+			case s != unix.SIGTERM:
+			case asked.IsZero():
+				asked = time.Now()
+			case time.Since(asked) >= insistence:
+				s = unix.SIGKILL
 			}
 			_ = p.Signal(s)
 		}

@@ -65,6 +65,7 @@ func openPostgres(dir, text string) (*Store, error) {
 	if config.ConnectTimeout == 0 || config.ConnectTimeout > connectWithin && !strings.Contains(text, "connect_timeout") {
 		config.ConnectTimeout = connectWithin // pgx waits two minutes
 	}
+	config.BuildFrontend = newFrontend
 	db := sql.OpenDB(&connector{stdlib.GetConnector(*config,
 		stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 			return migratePostgres(ctx, conn, ownSchema)
