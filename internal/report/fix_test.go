@@ -96,7 +96,11 @@ func TestFixesOfATuneThatIsOpen(t *testing.T) {
 	if last := fixes[len(fixes)-1]; last.Action != remedy.OtherControl || last.Expected != nil {
 		t.Errorf("%+v", last)
 	}
-	d.Open.Budget = 0 // nothing that anybody waits for would tell
+	d.Open.Gain = 1.03 // of little weight
+	if first := tuneFixes(d, doc)[0]; first.Action == remedy.LargerBudget {
+		t.Errorf("%+v", first)
+	}
+	d.Open.Gain, d.Open.Budget = 2.4, 0 // nothing that anybody waits for would tell
 	if first := tuneFixes(d, doc)[0]; first.Action == remedy.LargerBudget || first.Action == remedy.OtherControl {
 		t.Errorf("%+v", first)
 	}

@@ -33,13 +33,20 @@ func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []record.Fix {
 		slices.SortStableFunc(fixes, func(a, b record.Fix) int {
 			return later(tried[a.Action]) - later(tried[b.Action])
 		})
-		return append(moreTime(d), fixes...)
+		more := moreTime(d)
+		if d.Open != nil && d.Open.Gain > 0 && d.Open.Gain < worthwhile && fixes[0].Action != remedy.FasterLine {
+			return append(fixes, more...)
+		}
+		return append(more, fixes...)
 	}
 	chosen := chosenFixes(d, doc)
 	return append(chosen, slices.DeleteFunc(fixes, func(f record.Fix) bool {
 		return slices.ContainsFunc(chosen, func(c record.Fix) bool { return c.Action == f.Action })
 	})...)
 }
+
+// worthwhile is the gain from which on what is open matters more than what the verdict calls for.
+const worthwhile = 1.05
 
 // moreTime is the budget that would decide what was left open; nothing where none would.
 func moreTime(d *tune.Direction) []record.Fix {

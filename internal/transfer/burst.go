@@ -11,6 +11,9 @@ const (
 	faster = 1.25
 	// fewestSpans are the spans after slow start that a burst is looked for in.
 	fewestSpans = 8
+	// fewAsFast is the share of later spans that may be nearly as fast as a burst: what a hole held
+	// back comes at once.
+	fewAsFast = 0.2
 )
 
 // Burst is what a path let through faster than all that followed: a policer's bucket, or what
@@ -22,7 +25,8 @@ type Burst struct {
 }
 
 // Burst finds a burst after slow start: the spans, of two round trips and a fortieth of the
-// transfer at least, that are each a quarter faster than the mean of all after them.
+// transfer at least, that are each a quarter faster than the mean of all after them, and than most
+// of those: a rate that stalls once is no burst's end.
 func (r *Result) Burst() (b Burst, ok bool) {
 	s, settled := r.Startup()
 	total, known := r.Received()
@@ -32,22 +36,37 @@ func (r *Result) Burst() (b Burst, ok bool) {
 	all := newCurves(r.Counting())
 	span := max(startupRounds*r.LeastRTT(), total.Duration()/40)
 	begun := total.First + s.End
-	spans := int((total.Last - begun) / span)
-	if spans < fewestSpans {
+	rates := make([]float64, int((total.Last-begun)/span))
+	if len(rates) < fewestSpans {
 		return Burst{}, false
 	}
-	last, slowest := all.at(total.Last), math.Inf(1)
-	for i := range spans * 3 / 4 {
-		from, to := begun+time.Duration(i)*span, begun+time.Duration(i+1)*span
-		slowest = min(slowest, (all.at(to)-all.at(from))/span.Seconds())
-		rest := (last - all.at(to)) / (total.Last - to).Seconds()
-		if slowest < faster*rest {
+	for i := range rates {
+		from := begun + time.Duration(i)*span
+		rates[i] = (all.at(from+span) - all.at(from)) / span.Seconds()
+	}
+	slowest := math.Inf(1)
+	for i := range len(rates) * 3 / 4 {
+		slowest = min(slowest, rates[i])
+		end := begun + time.Duration(i+1)*span
+		rest := (all.at(total.Last) - all.at(end)) / (total.Last - end).Seconds()
+		if slowest < faster*rest || asFast(rates[i+1:], slowest/faster) > fewAsFast {
 			continue
 		}
-		b, ok = Burst{End: to - total.First}, true
-		if i < spans/2 {
+		b, ok = Burst{End: end - total.First}, true
+		if i < len(rates)/2 {
 			b.SteadyBps = rest * 8
 		}
 	}
 	return b, ok
+}
+
+// asFast is the share of spans that reach a rate.
+func asFast(rates []float64, rate float64) float64 {
+	n := 0
+	for _, r := range rates {
+		if r >= rate {
+			n++
+		}
+	}
+	return float64(n) / float64(len(rates))
 }

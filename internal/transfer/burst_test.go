@@ -30,7 +30,13 @@ func TestBurst(t *testing.T) {
 		}, false, 0, 0},
 		"a burst that takes most of it": {2 * time.Second, until(1.3, 5e6, 1.25e6), true, 1300 * time.Millisecond, 0},
 		"a start that is slow":          {2 * time.Second, until(0.4, 0.2e6, 1.25e6), false, 0, 0},
-		"too short to tell":             {200 * time.Millisecond, until(0.05, 5e6, 1.25e6), false, 0, 0},
+		"a stall in the second half": {2 * time.Second, func(t float64) float64 {
+			if t > 1.2 && t < 1.5 {
+				return 0
+			}
+			return 1.25e6
+		}, false, 0, 0},
+		"too short to tell": {200 * time.Millisecond, until(0.05, 5e6, 1.25e6), false, 0, 0},
 	} {
 		got, ok := delivering(c.length, rtt, c.rate).Burst()
 		switch {

@@ -71,18 +71,19 @@ func (l *loop) double() bool {
 // Open is a decision that was left open.
 type Open struct {
 	Of     string        // the setup that may be better
+	Gain   float64       // that it seems to give, as a factor; 0: nothing is known of it
 	Budget time.Duration // that would decide it; 0: more than longestAsked
 }
 
 // open says what was left open and what would decide it; "" where nothing is.
 func (l *loop) open() (reason string, what *Open) {
-	ask := func(of string, needs time.Duration) string {
-		what = &Open{Of: of, Budget: l.enough(needs)}
+	ask := func(of string, gain float64, needs time.Duration) string {
+		what = &Open{Of: of, Gain: gain, Budget: l.enough(needs)}
 		return wouldTake(what.Budget)
 	}
 	if all := l.inTurn(l.winner, confidence); all.Mid >= tenth { // the proof did not show it
 		return fmt.Sprintf("%s gave × %.2f by the middle of all runs in turn, which scatter too much to prove it: %s",
-			l.winner, all.Mid, ask(l.winner.String(), l.elapsed)), what
+			l.winner, all.Mid, ask(l.winner.String(), all.Mid, l.elapsed)), what
 	}
 	if best := l.promising(); best != nil {
 		times := "in one run"
@@ -90,13 +91,13 @@ func (l *loop) open() (reason string, what *Open) {
 			times = fmt.Sprintf("in %d runs", best.Runs)
 		}
 		return fmt.Sprintf("%s gave × %.2f %s, not proven yet: %s", best.Name, best.Gain.Mid, times,
-			ask(best.Name, best.needs)), what
+			ask(best.Name, best.Gain.Mid, best.needs)), what
 	}
 	a := &l.answer
 	if g := l.out.Gain; a.Verdict == search.Change && g != nil && g.Mid > 1/search.Enough {
 		window := "a window of " + units.Size(a.Window).Exact()
 		return fmt.Sprintf("%s seems to give × %.2f, and single runs differ by %.2g %%, so that is not proven yet: %s",
-			window, g.Mid, 100*a.Noise.Dev, ask(window, l.proofOf(g.Mid))), what
+			window, g.Mid, 100*a.Noise.Dev, ask(window, g.Mid, l.proofOf(g.Mid))), what
 	}
 	if l.searched == nil || a.Needs == 0 || len(l.out.Trials) < fewestToJudge {
 		return "", nil
@@ -107,7 +108,7 @@ func (l *loop) open() (reason string, what *Open) {
 	}
 	return fmt.Sprintf("automatic sizing gives %.0f %% of what the best window gave, and single runs differ by %.2g %%, "+
 		"so it is not decided yet whether another window is better: %s", 100*min(a.Share, 1), 100*a.Noise.Dev,
-		ask("another window", needs)), what
+		ask("another window", 1/a.Share, needs)), what
 }
 
 // more is what a contest and a proof would take where the budget held too little of them; nil where
