@@ -32,6 +32,16 @@ func TestLateRunsAreDropped(t *testing.T) {
 			t.Errorf("%s: %d runs and %s, want %d and %s (%s)", c.late, runs, row.Verdict, c.asked, c.verdict, row.Late)
 		}
 	}
+	for _, decides := range []int{3, 7, 100} { // what counted decides something from that many runs on
+		e := exact{want: 3}
+		e.open = func() bool { return e.counted < decides }
+		for e.more() {
+			e.keep(onTime)
+		}
+		if want := min((decides+2)/3*3, 3*mostTurns); e.counted != want {
+			t.Errorf("decided by %d: %d runs, want %d", decides, e.counted, want)
+		}
+	}
 	none := exact{}
 	if none.keep(nil) {
 		t.Error("a run whose lab says nothing counts")

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/lab/still"
@@ -14,7 +13,11 @@ import (
 // looks at what it measured, and is carried out again, but not for ever. Its zero value
 // wants one run.
 type exact struct {
-	want             int  // runs that count; 0 is 1
+	want int // runs that count; 0 is 1
+	// open says that what counted decides nothing yet: as many runs again are wanted, until there
+	// are mostTurns times want. Nil is no such wish.
+	open             func() bool
+	turns            int  // of want runs, beyond the first
 	crowded          bool // the machine is busy on purpose: only the lab's own lateness decides
 	counted, dropped int
 	worst            printed.LinkLate // of what counted
@@ -25,12 +28,21 @@ type exact struct {
 // many more that the dropped ones are few among them.
 func (e *exact) more() bool {
 	e.began = still.Now()
-	return !e.enough() && e.counted+e.dropped < 3*max(1, e.want)+4
+	if e.open != nil && e.enough() && e.turns+1 < mostTurns && e.open() {
+		e.turns++
+	}
+	return !e.enough() && e.counted+e.dropped < 3*e.wanted()+4
 }
+
+// mostTurns is how often what decides is measured at most.
+const mostTurns = 4
+
+// wanted is how many runs that count are wanted by now.
+func (e *exact) wanted() int { return max(1, e.want) * (e.turns + 1) }
 
 // enough says whether what counted may be judged.
 func (e *exact) enough() bool {
-	return e.counted >= max(1, e.want) && float64(e.dropped) <= mostDropped*float64(e.counted+e.dropped)
+	return e.counted >= e.wanted() && float64(e.dropped) <= mostDropped*float64(e.counted+e.dropped)
 }
 
 // keep says whether the run since more was asked counts.
@@ -45,19 +57,26 @@ func (e *exact) keep(l *printed.Late) bool {
 	return true
 }
 
+// onTime is what is told of a run without a lab.
+var onTime = &printed.Late{Believable: true}
+
 // keepLab is the same of a lab in this process.
 func (e *exact) keepLab(l *lab.Lab) (bool, error) {
 	a, err := l.Account()
 	return err == nil && e.keep(lateness(a)), err
 }
 
-// lateness is an account as documents have it, as far as exact reads it.
-func lateness(a lab.Account) *printed.Late {
-	seconds := func(d time.Duration) float64 { return d.Seconds() }
-	w := a.Worse()
-	return &printed.Late{LinkLate: printed.LinkLate{P50S: seconds(w.P50), P99S: seconds(w.P99), MaxS: seconds(w.Max),
-		Stalls:   w.Stalls,
-		StalledS: seconds(w.Stalled), WatchedS: seconds(w.Watched)}, Believable: a.Believable()}
+// lateness is what accounts say, the worst of them, as documents have it and as far as exact
+// reads it.
+func lateness(accounts ...lab.Account) *printed.Late {
+	var w lab.Late
+	believable := true
+	for _, a := range accounts {
+		w = w.Worse(a.Worse())
+		believable = believable && a.Believable()
+	}
+	return &printed.Late{LinkLate: printed.LinkLate{P50S: w.P50.Seconds(), P99S: w.P99.Seconds(), MaxS: w.Max.Seconds(),
+		Stalls: w.Stalls, StalledS: w.Stalled.Seconds(), WatchedS: w.Watched.Seconds()}, Believable: believable}
 }
 
 // mostDropped is the share of a row's runs that may have been dropped for the row to tell

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	printed "github.com/fullpipe-net/fullpipe/internal/record"
 )
 
 // bankLineCells are the cells to measure: FULLPIPE_BANK_CASES=12 takes as many, spread over
@@ -34,7 +35,7 @@ func TestBankLabLine(t *testing.T) {
 	bankOnly(t)
 	for _, beside := range []lineBeside{
 		{name: "alone", few: 0.995, exchanges: 0.98},
-		{name: "beside two busy loops and another lab", crowded: true, few: 0.99, exchanges: 0.95},
+		{name: "its programs at nice -20 beside two busy loops and another lab", crowded: true, few: 0.99, exchanges: 0.95},
 	} {
 		t.Run(beside.name, func(t *testing.T) {
 			if beside.crowded {
@@ -42,6 +43,7 @@ func TestBankLabLine(t *testing.T) {
 			}
 			for _, c := range bankLineCells() {
 				t.Run(c.String(), func(t *testing.T) {
+					c.first = beside.crowded
 					alone(t, func() { beside.measure(t, c) })
 				})
 			}
@@ -62,13 +64,13 @@ func (o lineBeside) measure(t *testing.T, c lineCell) {
 	if c.six {
 		over = "IPv6"
 	}
-	run := func(claim string, measure func() (measured string, holds bool, late lab.Account)) {
+	run := func(claim string, measure func() (measured string, holds bool, late *printed.Late)) {
 		e := exact{crowded: o.crowded}
 		var worst string
 		holds := true
 		for e.more() {
 			measured, held, late := measure()
-			if e.keep(lateness(late)) && (worst == "" || holds && !held) {
+			if e.keep(late) && (worst == "" || holds && !held) {
 				worst, holds = measured, held
 			}
 		}
@@ -76,19 +78,23 @@ func (o lineBeside) measure(t *testing.T, c lineCell) {
 			Measured: worst, Verdict: passed(holds), Command: "make bank RUN=TestBankLabLine"}))
 	}
 	run(fmt.Sprintf("a cubic connection, queue 2 BDP: carries ≥ %.1f %% of the rate", 100*o.few),
-		func() (string, bool, lab.Account) {
+		func() (string, bool, *printed.Late) {
 			share, late := fullLine(t, c, 10*time.Second)
-			return fmt.Sprintf("%.2f %%", 100*share), share >= o.few, late
+			return fmt.Sprintf("%.2f %%", 100*share), share >= o.few, lateness(late)
 		})
-	run(o.steadyClaim(), func() (string, bool, lab.Account) {
+	run(o.steadyClaim(), func() (string, bool, *printed.Late) {
+		held := watchMachine(t)
 		up, late := steadyLine(t, c, 5*time.Second)
 		measured, holds := o.steady(up, late)
-		return measured, holds, late
+		told := lateness(late)
+		still := held() <= mostHeld
+		told.Believable = told.Believable && (o.crowded || still)
+		return measured, holds, told
 	})
 	run(fmt.Sprintf("requests of 8192 bytes: ≥ %.0f %% of what round trip, bits and floor allow", 100*o.exchanges),
-		func() (string, bool, lab.Account) {
+		func() (string, bool, *printed.Late) {
 			share, late := exchangesOn(t, c)
-			return fmt.Sprintf("%.2f %%", 100*share), share >= o.exchanges, late
+			return fmt.Sprintf("%.2f %%", 100*share), share >= o.exchanges, lateness(late)
 		})
 }
 

@@ -20,7 +20,8 @@ var programs = map[string]func() error{"serve": serveProgram, "transfer": transf
 	"cells":     cellsProgram,
 	"take-file": takeFileProgram, "send-file": sendFileProgram,
 	"sink": sinkProgram, "source": sourceProgram, "exchanges": exchangesProgram, "steady": steadyProgram,
-	"spin": spinProgram, "vanish": vanishProgram, "confine": confineProgram, "wall-clock": wallClockProgram,
+	"spin": spinProgram, "machine": machineProgram,
+	"vanish": vanishProgram, "confine": confineProgram, "wall-clock": wallClockProgram,
 	"admission": admissionProgram, "http2-server": http2ServerProgram, "http2-client": http2ClientProgram,
 	"short-connections": shortConnectionsProgram, "without-net-admin": withoutNetAdminProgram,
 	"path-windows": pathWindowsProgram}

@@ -79,7 +79,8 @@ The exit status is 3 where something limits and nothing that was tried helps.`,
 	fl := cmd.Flags()
 	f.peerFlags.add(fl)
 	fl.Var((*period)(&f.budget), "budget", "time for each direction (default: the larger of 30 s, 900 segments' time, "+
-		"375 on modems, 150 round trips and, where the path loses, 18 transfers of 20 round trips or more)")
+		"375 on modems, 150 round trips and, where the path loses, 18 transfers of 20 round trips or more; one of a minute "+
+		"or less is doubled once where it stays open whether something helps)")
 	fl.Var(&f.maxBytes, "max-bytes", "payload that each direction may move")
 	fl.Var(&f.fileSize, "file-size", "a transfer whose time before and after is of interest")
 	fl.StringVar(&f.goal, "goal", string(tune.Throughput), "what to tune for: throughput, latency (the shortest "+
