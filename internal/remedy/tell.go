@@ -14,6 +14,7 @@ const (
 	CaptureFar    Action = "capture-at-the-other-end" // where packets vanish, and which way a queue stands
 	MeasureLonger Action = "measure-longer"           // a start is no steady rate
 	MeasureWider  Action = "measure-with-twice"       // the window: where that gives no more, the link is full
+	MeasureAgain  Action = "measure-again"            // when what disturbed the measurement is gone
 	SeeHandshake  Action = "capture-the-handshake"    // the window scale is in the SYNs only
 	LargerBudget  Action = "larger-budget"            // more runs of what may help
 )
@@ -21,8 +22,8 @@ const (
 // Tells says that an action changes nothing and only tells candidates apart.
 func (a Action) Tells() bool {
 	switch a {
-	case AskSender, AskReceiver, CaptureSender, CaptureFar, MeasureLonger, MeasureWider, SeeHandshake, LargerBudget,
-		MeasureOtherEnd:
+	case AskSender, AskReceiver, CaptureSender, CaptureFar, MeasureLonger, MeasureWider, MeasureAgain, SeeHandshake,
+		LargerBudget, MeasureOtherEnd:
 		return true
 	}
 	return false

@@ -55,7 +55,7 @@ func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Inter
 		}
 	}
 	streams(&d, r)
-	d.Fix = Fixes(v, factsOf(&d))
+	d.Fix = again(v, Fixes(v, factsOf(&d)))
 	d.Intervals = Intervals(intervals)
 	d.CPU = newCPU(r)
 	d.Latency = Latency(r.Latency, &d)

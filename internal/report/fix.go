@@ -45,6 +45,15 @@ func Fixes(v verdict.Verdict, f FixFacts) []record.Fix {
 	return fixes
 }
 
+// again puts measuring once more before all else where a disturbance left a verdict of low confidence.
+func again(v verdict.Verdict, fixes []record.Fix) []record.Fix {
+	if v.Confidence != verdict.Low || !v.Disturbed() {
+		return fixes
+	}
+	return append([]record.Fix{{Limiter: v.Limiter, Action: remedy.MeasureAgain, Scope: remedy.Nowhere, End: remedy.Both,
+		Source: "the evidence of this measurement"}}, fixes...)
+}
+
 // expected is the goodput with a step: of a larger initial window by the round trips that it
 // spares, of the first step by what limiting means; nil where nothing is known.
 func (f *FixFacts) expected(s remedy.Step, first bool) *record.Expected {

@@ -57,6 +57,24 @@ func TestFixesOfAPath(t *testing.T) {
 	}
 }
 
+// Where a disturbance left hardly any confidence, measuring again comes before what would mend a guess.
+func TestADisturbedMeasurementIsMeasuredAgain(t *testing.T) {
+	v := verdict.Verdict{Limiter: verdict.Congestion, Confidence: verdict.Low,
+		Evidence: []verdict.Evidence{{Code: verdict.LossBelowBest}, {Code: verdict.HostWasLate}}}
+	fixes := again(v, Fixes(v, FixFacts{}))
+	if fixes[0].Action != remedy.MeasureAgain || !fixes[0].Action.Tells() || len(fixes) < 2 {
+		t.Errorf("%+v", fixes)
+	}
+	v.Confidence = verdict.Medium
+	if fixes := again(v, Fixes(v, FixFacts{})); fixes[0].Action == remedy.MeasureAgain {
+		t.Errorf("%+v", fixes[0])
+	}
+	v.Confidence, v.Evidence = verdict.Low, v.Evidence[:1]
+	if fixes := again(v, Fixes(v, FixFacts{})); fixes[0].Action == remedy.MeasureAgain {
+		t.Errorf("%+v", fixes[0])
+	}
+}
+
 // What tune tried and did not help is advised last, what it chose first, with what it gave.
 func TestFixesOfATune(t *testing.T) {
 	d := &tune.Direction{Before: tune.Measured{Verdict: verdict.Verdict{Limiter: verdict.Congestion}},

@@ -111,6 +111,13 @@ type Verdict struct {
 	Evidence   []Evidence `json:"evidence"`
 }
 
+// Disturbed says that something was in the way that is no part of the path or of the transfer.
+func (v *Verdict) Disturbed() bool {
+	return slices.ContainsFunc(v.Evidence, func(e Evidence) bool {
+		return e.Code == HostWasLate || e.Code == MemoryShort || e.Code == TestsBeside || e.Code == ClockTrouble
+	})
+}
+
 // Top returns the names in shares from the largest share down.
 func (s Shares) Top() []Name {
 	names := make([]Name, 0, len(s))
