@@ -117,8 +117,8 @@ var imperatives = map[remedy.Action]string{
 	remedy.MeasureLonger: "to tell: measure longer; a transfer that is still starting shows no steady rate",
 	remedy.MeasureWider: "to tell: measure with twice the window (--receive-buffer, --send-buffer, or the host's " +
 		"ceilings); where that gives no tenth more, the link is full",
-	remedy.MeasureAgain: "to tell: measure again when what disturbed this measurement is gone; until then it says more of " +
-		"that than of the path",
+	remedy.MeasureAgain: "to tell: measure again when what disturbed this measurement is gone; until then it says " +
+		"more of that than of the path",
 	remedy.LargerBudget: "to tell: run fullpipe tune again with more time",
 	remedy.SeeHandshake: "to tell: capture from the handshake on; the window scale is in the SYNs only",
 }
