@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,10 +24,10 @@ func openInput(cmd *cobra.Command, name string) (io.ReadCloser, error) {
 
 // openFile opens what is there by that name, or gives up when ctx ends.
 func openFile(ctx context.Context, name string) (io.ReadCloser, error) {
-	// A regular file, or none, is not waited for and read after an interrupt too: what was
-	// measured until then is kept as the configuration says.
+	// A regular file, or none, is read after an interrupt too: what was measured until then is kept
+	// as the configuration says. But it may be of a disk or a program that does not answer.
 	if info, err := os.Stat(name); err != nil || info.Mode().IsRegular() {
-		ctx = context.WithoutCancel(ctx)
+		ctx = later(ctx, afterInterrupt)
 	}
 	type opened struct {
 		file *os.File
@@ -56,10 +57,20 @@ func openFile(ctx context.Context, name string) (io.ReadCloser, error) {
 		file.Close()
 		return nil, fmt.Errorf("%s: is a directory", name)
 	}
-	if info.Mode().IsRegular() {
+	if info.Mode().IsRegular() && info.Size() > 0 { // those of /proc have none, and some never end
 		return file, nil
 	}
 	return interruptible(ctx, file), nil
+}
+
+// afterInterrupt is how long a regular file may take to be opened once there was an interrupt.
+const afterInterrupt = 500 * time.Millisecond
+
+// later is a context that ends so long after another.
+func later(ctx context.Context, by time.Duration) context.Context {
+	after, end := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(by, end) })
+	return after
 }
 
 // interruptible reads ahead in a goroutine, since a read from a terminal or an inherited

@@ -115,6 +115,9 @@ func readToken(ctx context.Context, flag, file string) (string, error) {
 		return "", refused(plain(err))
 	}
 	text, err := readAll(in, file, most) // a file of /proc has no size
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
 	if err != nil {
 		return "", refused(plain(err))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -77,7 +78,21 @@ func oneForm(cmd *cobra.Command, _ []string) error {
 	if flagged(cmd, "csv") && flagged(cmd, "json") {
 		return &usageError{"--csv", "is another form than --json", "one of them"}
 	}
-	return nil
+	return named(cmd)
+}
+
+// guards are the options that name the file of whom a server lets in, or of what it is encrypted with.
+var guards = []string{"keys", "web-token-file", "web-cert", "web-key", "listen-token-file",
+	"listen-operator-token-file", "listen-cert", "listen-key", "rsa-private-key-path", "authorized-users-path"}
+
+// named refuses a guard without a name, as a shell's variable that is not set gives it: the server would be open.
+func named(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && f.Value.String() == "" && slices.Contains(guards, f.Name) {
+			err = &usageError{"--" + f.Name, "names no file", "a file, or nothing of --" + f.Name}
+		}
+	})
+	return err
 }
 
 // plainDefaults has the help tell defaults as they would be given: 100kB instead of 97.7 KiB,

@@ -158,6 +158,12 @@ func TestEveryWaitEndsWithAnInterrupt(t *testing.T) {
 	}
 	defer holder.Close()
 	var waits [][]string
+	proc := "/proc/kmsg" // a regular file by its mode, without an end
+	if file, err := os.Open(proc); err == nil {
+		file.Close()
+		waits = append(waits, []string{"serve", "--listen", "127.0.0.1:0", "--keys", proc}, []string{"show", proc},
+			[]string{"serve", "--listen", "127.0.0.1:0", "--web", "127.0.0.1:0", "--web-token-file", proc})
+	}
 	for _, name := range []string{fifo, held, "-"} {
 		waits = append(waits, []string{"apply", name}, []string{"diagnose", name}, []string{"audit", name})
 		if name != "-" {
