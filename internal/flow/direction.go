@@ -269,8 +269,10 @@ func (d *Direction) finish() {
 	}
 	d.advance(d.lastSent)
 	d.dropDelayed()
-	// Time after the last acknowledgement is nobody's: the program may have been done.
-	d.Last = d.at - d.empty
+	// Time after the last acknowledgement is nobody's: the program may have been done, and what
+	// its host sent again because that was lost beyond the tap delivered nothing.
+	d.Last = d.at - d.empty - d.needlessTail
+	d.cur.Clock[Recovery] -= d.needlessTail
 	d.closeRound()
 	d.closeSlice(d.Last)
 	d.Bytes = d.high

@@ -97,7 +97,8 @@ type lostSegments struct {
 	headLen    int64
 	passedLen  int64 // the longest segment that is known to have got through
 
-	needless int // repetitions of what was acknowledged, for which the receiver may still say so
+	needless     int   // repetitions of what was acknowledged, for which the receiver may still say so
+	needlessTail int64 // the time that those took after all there is had been acknowledged
 
 	skippedBytes int64 // of all gaps, what neither came since nor was acknowledged
 	repeatedAt   int64 // when something was last sent again

@@ -339,3 +339,19 @@ func TestStampedInBatches(t *testing.T) {
 		}
 	}
 }
+
+// The last acknowledgement is lost beyond the tap, and the data before it sent again: that
+// took nobody's time.
+func TestSentAgainAfterTheEnd(t *testing.T) {
+	x := newTape(Config{})
+	x.open(30*ms, 7)
+	for i := range uint32(20) {
+		x.data(int64(40+i)*ms, i*1460, 1460)
+		x.ack(int64(41+i)*ms, (i+1)*1460, 500)
+	}
+	x.data(600*ms, 19*1460, 1460)
+	x.ack(601*ms, 20*1460, 500)
+	if d := x.direction(t); d.Last > 150*ms || d.Unheard != 1 {
+		t.Errorf("the data had arrived after %d ms, %d acknowledgements lost", d.Last/ms, d.Unheard)
+	}
+}

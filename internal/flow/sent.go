@@ -35,6 +35,9 @@ func (d *Direction) sent(s *Segment, at int64) {
 	}
 	if to <= d.acked { // its sender does not know that nothing is outstanding
 		d.cur.Clock[Recovery] += d.empty
+		if d.acked >= d.high {
+			d.needlessTail += d.empty
+		}
 		d.empty = 0
 	}
 	if d.heldFor > 0 || d.empty > 0 {
@@ -79,7 +82,7 @@ func (d *Direction) fresh(from, to, at int64) {
 	if d.acked >= d.high {
 		d.owed, d.owedSent = at, d.Retransmitted
 	}
-	d.answered = false
+	d.answered, d.needlessTail = false, 0
 	d.cur.Sent += to - from
 	d.round.sent += to - from
 	d.high = to
