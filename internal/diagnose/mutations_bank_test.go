@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
 // drawn are mutations with parameters drawn at random; each names itself.
@@ -162,23 +163,7 @@ func inBatches(all []packet, step int64) []packet {
 // recordings in testdata, or those that TestBankDiagnose of e2e keeps in FULLPIPE_BANK_CAPTURES:
 // any cause, seen at any of three taps.
 func TestDrawnMutations(t *testing.T) {
-	seed, trials := uint64(1), 60
-	if os.Getenv("FULLPIPE_BANK") == "1" {
-		seed, trials = uint64(time.Now().UnixNano()), 500
-	}
-	for name, to := range map[string]func(uint64){
-		"FULLPIPE_BANK_SEED":   func(n uint64) { seed = n },
-		"FULLPIPE_BANK_TRIALS": func(n uint64) { trials = int(n) },
-	} {
-		if text := os.Getenv(name); text != "" {
-			n, err := strconv.ParseUint(text, 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			to(n)
-		}
-	}
-	t.Logf("FULLPIPE_BANK_SEED=%d", seed)
+	seed, trials := draws(t, 60)
 	of := recordings()
 	if dir := os.Getenv("FULLPIPE_BANK_CAPTURES"); dir != "" {
 		of = keptCaptures(t, dir)
@@ -205,6 +190,81 @@ func TestDrawnMutations(t *testing.T) {
 			told.count(kind, as)
 		}
 		what := fmt.Sprintf("%d: %s, %s", i, c.name, strings.Join(names, ", "))
+		switch as {
+		case wrongHigh:
+			t.Errorf("%s: %s with high confidence; %v", what, d.Limiter, d.Shares)
+		case wrongMedium:
+			t.Logf("%s: %s with medium confidence; %v", what, d.Limiter, d.Shares)
+		}
+	}
+	t.Log(told)
+	const wrong = 0.05
+	if medium := told["all"][wrongMedium]; float64(medium) > wrong*float64(trials) {
+		t.Errorf("%d of %d wrong with medium confidence", medium, trials)
+	}
+}
+
+// draws is the seed and the number of trials that the environment asks for, few and always the
+// same outside the bank.
+func draws(t *testing.T, few int) (seed uint64, trials int) {
+	t.Helper()
+	seed, trials = 1, few
+	if os.Getenv("FULLPIPE_BANK") == "1" {
+		seed, trials = uint64(time.Now().UnixNano()), 500
+	}
+	for name, to := range map[string]func(uint64){
+		"FULLPIPE_BANK_SEED":   func(n uint64) { seed = n },
+		"FULLPIPE_BANK_TRIALS": func(n uint64) { trials = int(n) },
+	} {
+		if text := os.Getenv(name); text != "" {
+			n, err := strconv.ParseUint(text, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			to(n)
+		}
+	}
+	t.Logf("FULLPIPE_BANK_SEED=%d", seed)
+	return seed, trials
+}
+
+// TestDrawnPairs has the captures of both ends diagnosed together after each went through
+// something drawn, with clocks of their own and, every other time, addresses translated between
+// them: what is wrong must not be called sure. The environment is TestDrawnMutations'.
+func TestDrawnPairs(t *testing.T) {
+	seed, trials := draws(t, 20)
+	other := func(c known) string { return strings.Replace(c.file, ".near.", ".far.", 1) }
+	of := slices.DeleteFunc(recordings(), func(c known) bool {
+		_, err := os.Stat(other(c))
+		return err != nil || other(c) == c.file
+	})
+	told := tallies{}
+	for i := range trials {
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		c := of[r.IntN(len(of))]
+		near, far := together(load(t, c.file), load(t, other(c)))
+		kinds, what := []string{"all"}, fmt.Sprintf("%d: %s", i, c.name)
+		for _, all := range []*[]packet{&near, &far} {
+			name, mutate := drawn[r.IntN(len(drawn))](r)
+			*all, kinds, what = mutate(*all), append(kinds, kindOf(name)), what+", "+name
+		}
+		far = clockRuns((r.Float64()-0.5)*1e13, (r.Float64()-0.5)*2e-4)(far)
+		if r.IntN(2) == 0 {
+			far, kinds = translated(far), append(kinds, "translated")
+		}
+		if len(near) == 0 || len(far) == 0 {
+			continue
+		}
+		both := New(record.Header{}, analyzedPackets(t, near), 1)
+		both.Compare(analyzedPackets(t, far))
+		var d *record.CapturedDirection
+		if all := both.Record.Connections; len(all) > 0 {
+			d = all[0].Worst()
+		}
+		as := c.judge(d)
+		for _, kind := range kinds {
+			told.count(kind, as)
+		}
 		switch as {
 		case wrongHigh:
 			t.Errorf("%s: %s with high confidence; %v", what, d.Limiter, d.Shares)
