@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/lab/still"
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
@@ -63,17 +64,26 @@ func TestBankPages(t *testing.T) {
 	} {
 		get(base + page.path)
 		var took []time.Duration
-		for range times {
+		tries := 0
+		for ; len(took) < times && tries < 5*times; tries++ {
+			began := still.Now()
 			_, one := get(base + page.path)
-			took = append(took, one)
+			if !still.Now().Since(began).Disturbs() { // else the machine was not the page's
+				took = append(took, one)
+			}
+		}
+		if len(took) == 0 {
+			t.Fatalf("%s: the machine let none of %d requests run", page.name, tries)
 		}
 		slices.Sort(took)
 		row := bankRow{Section: "Pages", Case: page.name, Claim: "less than 200 ms with 100,000 results in the history",
-			Measured: fmt.Sprintf("median %.1f ms", 1e3*took[times/2].Seconds()),
-			Spread: fmt.Sprintf("%.1f to %.1f ms of %d requests, one after another", 1e3*took[0].Seconds(),
-				1e3*took[times-1].Seconds(), times),
+			Measured: fmt.Sprintf("median %.1f ms", 1e3*took[len(took)/2].Seconds()),
+			Spread: fmt.Sprintf("%.1f to %.1f ms of %d requests, one after another, %d more dropped", 1e3*took[0].Seconds(),
+				1e3*took[len(took)-1].Seconds(), len(took), tries-len(took)),
 			Verdict: "fail", Command: "make bank RUN=TestBankPages"}
 		switch {
+		case len(took) < times: // the machine did not let it
+			row.Verdict = "inconclusive"
 		case took[times-1] < 200*time.Millisecond:
 			row.Verdict = "pass"
 		case took[0] < 200*time.Millisecond:

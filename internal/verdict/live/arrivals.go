@@ -17,7 +17,7 @@ type arrived struct {
 	idle       float64 // the share of the time in which the program had nothing queued
 	mean, top  float64 // bit/s: once started, and the best that lasted
 	deviation  float64 // of the rates over shorter spans, as a share of their mean
-	disordered float64 // segments that arrived out of order, as a share of all: each loss makes some
+	disordered float64 // segments that arrived out of order, as a share: each loss makes some
 	mss        int     // of the largest connection's segments, bytes
 	// Round trips of what the receiver says meanwhile, by its kernel, in seconds: the least one
 	// and under load; 0: not known. Programs that run late do not lengthen them, but delayed
@@ -96,18 +96,24 @@ func newArrivals(r *transfer.Result, idle float64) (a arrived) {
 	}
 	span := max(threshold.RoundTrips*leastRTT(end), threshold.ShortestRound, threshold.SpanOfArrivals)
 	from, to := threshold.LongestTime, time.Duration(0)
+	for i := range end.Streams {
+		from, to = min(from, end.Streams[i].First), max(to, end.Streams[i].Last)
+	}
+	// Slow start loses what it overshoots by, once: that limits nothing.
+	started := from + min(max(to-from, 0)/4, start)
 	var segments, disordered float64
 	for i := range end.Streams {
 		s := &end.Streams[i]
-		from, to = min(from, s.First), max(to, s.Last)
-		if n := len(s.Samples); n > 0 {
+		first := slices.IndexFunc(s.Samples, func(one transfer.Sample) bool { return one.At >= started })
+		if n := len(s.Samples); first >= 0 {
 			mss := 1448.0
 			if s.Handshake != nil && s.Handshake.MSS > 0 {
 				mss = float64(s.Handshake.MSS)
 			}
 			a.mss = max(a.mss, int(mss))
-			segments += float64(s.Samples[n-1].Received) / mss
-			disordered += float64(s.Samples[n-1].OutOfOrder)
+			early, late := &s.Samples[first], &s.Samples[n-1]
+			segments += float64(late.Received-early.Received) / mss
+			disordered += float64(late.OutOfOrder - early.OutOfOrder)
 		}
 	}
 	if segments > 0 {
@@ -188,7 +194,7 @@ func (a *arrived) judge() (verdict.Name, verdict.Code) {
 		return verdict.CPU, verdict.SenderRanLate
 	case stands && (level >= threshold.FlatRate || !losing && level >= threshold.VeryUnsteady):
 		return verdict.Bottleneck, verdict.ArrivesThroughAQueue
-	case losing && !queue:
+	case losing && !queue && a.late < threshold.LateDevice: // else bursts of a late device may overflow a queue
 		return verdict.Congestion, verdict.ArrivesWithHoles
 	case losing || queue:
 		return verdict.Unknown, ""

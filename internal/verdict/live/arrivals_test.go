@@ -60,6 +60,14 @@ func TestArrivals(t *testing.T) {
 		}
 		return r
 	}
+	// overshot has all losses in its first half second.
+	overshot := func(r *transfer.Result) *transfer.Result {
+		for i := range r.Near.Streams[0].Samples {
+			s := &r.Near.Streams[0].Samples[i]
+			s.OutOfOrder = min(int64(s.At/(5*time.Millisecond)), 100)
+		}
+		return r
+	}
 	for name, c := range map[string]struct {
 		r    *transfer.Result
 		want verdict.Name
@@ -92,6 +100,9 @@ func TestArrivals(t *testing.T) {
 			verdict.Low},
 		"losses that leave room, and no time": {late(slower(upload(41*time.Millisecond, 0.0006, 0,
 			true), 0.3, false), 0.8), verdict.CPU, verdict.Medium},
+		"losses of slow start alone": {overshot(upload(41*time.Millisecond, 0, 0, true)), verdict.Sender, verdict.Low},
+		"losses, no queue and a late device": {late(upload(41*time.Millisecond, 0.01, 0, true), 0.4), verdict.Unknown,
+			verdict.Low},
 		"nothing to send":     {upload(41*time.Millisecond, 0, 0.8, true), verdict.Application, verdict.Medium},
 		"nothing in the way":  {upload(41*time.Millisecond, 0, 0.1, true), verdict.Sender, verdict.Low},
 		"a program that lies": {upload(41*time.Millisecond, 0, -5, true), verdict.Sender, verdict.Low},
