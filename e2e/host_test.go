@@ -50,13 +50,7 @@ func inLab(t *testing.T, profile, script string) string {
 	cmd := exec.Command(program, "lab", profile, "--", "sh", "-euc", script)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "F="+program, "FULLPIPE_STATE="+filepath.Join(dir, "state"))
-	var failed strings.Builder
-	cmd.Stderr = &failed
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s%s", err, out, failed.String())
-	}
-	return string(out)
+	return outputOf(t, cmd)
 }
 
 // sysctls prints every sysctl of the namespace, byte for byte.
@@ -253,4 +247,16 @@ func TestTuneApplyCutShortLeavesNothing(t *testing.T) {
 			applied(t, "65536", "6291456", "timeout -s "+signal+" 8")
 		})
 	}
+}
+
+// outputOf is what a command prints until it ends well; else what it complained of ends the test.
+func outputOf(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	var complaints strings.Builder
+	cmd.Stderr = &complaints
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s%s", err, out, complaints.String())
+	}
+	return string(out)
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -96,12 +95,7 @@ python3 $CROWD measure`
 	cmd := exec.Command(program, "lab", "rate=1gbit,rtt=1ms", "--far", "python3 "+file+" serve", "--", "sh", "-euc",
 		script)
 	cmd.Env = append(os.Environ(), "F="+program, "CROWD="+file)
-	var failed strings.Builder
-	cmd.Stderr = &failed
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s%s", err, out, failed.String())
-	}
+	out := outputOf(t, cmd)
 	type spent struct {
 		CPU      float64 `json:"cpu_s"`
 		Wall     float64 `json:"wall_s"`
@@ -114,7 +108,7 @@ python3 $CROWD measure`
 		SSWall      float64 `json:"ss_wall_s"` // the same
 		Root, Plain spent
 	}
-	if err := json.Unmarshal(out, &got); err != nil {
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
 	row := func(name, claim, measured string, holds bool) {

@@ -146,17 +146,12 @@ tail -n 1 $OUT`, shortPort, cmp.Or(c.meanwhile, "true"), programVariable)
 			cmd := exec.Command(program, "lab", "rate=100mbit,rtt=1ms", "--", "sh", "-euc", script)
 			cmd.Env = append(os.Environ(), "F="+program, "SELF="+self, "OUT="+t.TempDir()+"/out",
 				"FULLPIPE_E2E_SECONDS="+length.String())
-			var problems strings.Builder
-			cmd.Stderr = &problems
-			out, err := cmd.Output()
-			if err != nil {
-				t.Fatalf("%v: %s%s", err, out, problems.String())
-			}
+			out := outputOf(t, cmd)
 			var made struct {
 				Connections, Bytes int64
 				Seconds            float64
 			}
-			first, last, _ := strings.Cut(string(out), "\n")
+			first, last, _ := strings.Cut(out, "\n")
 			if err := json.Unmarshal([]byte(first), &made); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}

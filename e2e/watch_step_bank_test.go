@@ -108,13 +108,7 @@ kill $client`
 			"-euc", script)
 		cmd.Env = append(os.Environ(), "PEERS="+file, "SELF="+self, fmt.Sprintf("FULLPIPE_E2E_SECONDS=%ds", seconds),
 			"FULLPIPE_E2E_KNOWN="+filepath.Join(dir, "known"))
-		var problems strings.Builder
-		cmd.Stderr = &problems
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%v: %s%s", err, out, problems.String())
-		}
-		return string(out)
+		return outputOf(t, cmd)
 	}
 	asEver, step := watch("20ms", 75), watch("24ms", 8)
 	var at int

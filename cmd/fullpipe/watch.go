@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -145,8 +146,6 @@ func (f *watchFlags) check() error {
 }
 
 func (f *watchFlags) run(cmd *cobra.Command) (err error) {
-	// It lives beside programs that need the memory: a third as much is left lying as usually.
-	debug.SetGCPercent(33)
 	m, err := f.match()
 	if err != nil {
 		return err
@@ -164,7 +163,7 @@ func (f *watchFlags) run(cmd *cobra.Command) (err error) {
 	if table {
 		defer holdNotes(cmd)()
 	}
-	follow := following(watch.Run)
+	follow := thrifty(watch.Run)
 	if flagged(cmd, "record") {
 		k := newKeeper(cmd, f.anonymize)
 		defer func() { err = first(cmd, err, k.close()) }()
@@ -216,6 +215,21 @@ func (f *watchFlags) run(cmd *cobra.Command) (err error) {
 		return exitStatus(statusInterrupted)
 	}
 	return err
+}
+
+// thrifty lets a third as much garbage lie as usually, since a watch lives beside programs that need the
+// memory; but not before the first view: until then what is kept grows, and to collect would only take time.
+func thrifty(follow following) following {
+	return func(ctx context.Context, cfg watch.Config, each func(*watch.View) error) error {
+		var first sync.Once
+		if cfg.Cumulative {
+			debug.SetGCPercent(33) // its first view is the last
+		}
+		return follow(ctx, cfg, func(v *watch.View) error {
+			first.Do(func() { debug.SetGCPercent(33) })
+			return each(v)
+		})
+	}
 }
 
 // hookOutput is where a program on a change writes: standard output is the watch's own, and

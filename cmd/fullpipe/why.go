@@ -80,6 +80,9 @@ systemd or a container.`,
 func registerEverywhere(to *bool, flags *pflag.FlagSet) {
 	own, err := os.Readlink("/proc/self/ns/net")
 	hosts, failed := os.Readlink("/proc/1/ns/net") // which only root may read
+	if failed != nil {
+		hosts, failed = os.Readlink("/proc/2/ns/net") // the first process is guarded on some hosts; kthreadd is not
+	}
 	flags.BoolVar(to, "all-namespaces", err == nil && failed == nil && own == hosts && os.Geteuid() == 0,
 		"look into other network namespaces as well, such as containers'")
 }

@@ -86,10 +86,48 @@ func (m *Moved) Each(each func(ID)) error {
 	return nil
 }
 
+// Begin lets the next call of Each tell of what moves from now on. It is not needed before the first,
+// which tells of all then.
+func (m *Moved) Begin() error {
+	err := m.open(func(file io.Reader) error {
+		// The first socket sets the time: what is told of it and of others is not read.
+		var one [movedRecord]byte
+		_, err := file.Read(one[:])
+		if err == io.EOF {
+			err = nil
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("eBPF tcp iterator: %w", err)
+	}
+	return nil
+}
+
 // jiffiesSeen is how many jiffies a processor may be late to see time go on.
 const jiffiesSeen = 2
 
 func (m *Moved) pass(each func(ID)) error {
+	return m.open(func(file io.Reader) error {
+		if m.records == nil {
+			m.records = bufio.NewReaderSize(nil, bufferSize)
+		}
+		m.records.Reset(file)
+		var one [movedRecord]byte
+		for {
+			switch _, err := io.ReadFull(m.records, one[:]); {
+			case err == io.EOF:
+				return nil
+			case err != nil:
+				return err
+			}
+			each(idOf(&one))
+		}
+	})
+}
+
+// open begins a pass, whose records read reads.
+func (m *Moved) open(read func(io.Reader) error) error {
 	var times passTimes
 	if err := m.times.Lookup(uint32(0), &times); err != nil {
 		return err
@@ -105,20 +143,7 @@ func (m *Moved) pass(each func(ID)) error {
 		return err
 	}
 	defer file.Close()
-	if m.records == nil {
-		m.records = bufio.NewReaderSize(nil, bufferSize)
-	}
-	m.records.Reset(patient{file})
-	var one [movedRecord]byte
-	for {
-		switch _, err := io.ReadFull(m.records, one[:]); {
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		}
-		each(idOf(&one))
-	}
+	return read(patient{file})
 }
 
 // patient reads on where an iterator has met a million sockets and told of none (bpf_seq_read,

@@ -140,3 +140,43 @@ func BenchmarkMoved(b *testing.B) {
 	}
 	b.ReportMetric(float64(cpu()-before)/float64(b.N*2*n), "cpu-ns/socket")
 }
+
+// TestMovedBegins: what moved before it is not told of, what moves after it is.
+func TestMovedBegins(t *testing.T) {
+	m, err := OpenMoved(Connected)
+	if err != nil {
+		t.Skipf("no such iterator here: %v", err)
+	}
+	defer m.Close()
+	client, _ := pair(t, "127.0.0.1:0", "127.0.0.1")
+	port := uint16(client.LocalAddr().(*net.TCPAddr).Port)
+	told := func() (n int) {
+		if err := m.Each(func(id ID) {
+			if local, remote := id.Ends(); local.Port() == port || remote.Port() == port {
+				n++
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	still := -1
+	for end := time.Now().Add(5 * time.Second); still != 0 && time.Now().Before(end); { // until the clock's next ticks
+		if err := m.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		still = told()
+	}
+	if still != 0 {
+		t.Errorf("%d that lie still are told of", still)
+	}
+	if err := m.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Write(make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	if n := told(); n != 2 {
+		t.Errorf("%d of 2 ends are told of after a write", n)
+	}
+}

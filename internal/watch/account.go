@@ -52,13 +52,18 @@ type Connection struct {
 
 	syn     uint8         // of what was acknowledged, this is the SYN: 1 where this end began
 	base    counters      // when it was first seen, 0 for one that was born since
-	mark    counters      // when the period began
+	*moves                // nil: it has not been told of since it was first seen
 	carried int64         // bytes of both directions when the fast tier was chosen last
-	tally   tally         // of the period
-	window  samples       // of the fast tier
 	opened  time.Duration // when a program was first seen to have it open
 	chosen  uint32        // when the fast tier was chosen last, this was looked at
 	id      sockdiag.ID
+}
+
+// moves are what is kept only of connections of which more than one reading was taken.
+type moves struct {
+	mark   counters // when the period began
+	tally  tally    // of the period
+	window samples  // of the fast tier
 }
 
 // Sent is the payload in bytes that the peer has acknowledged since the watch began.
@@ -116,6 +121,7 @@ type Account struct {
 	dumping time.Duration
 	fresh   int
 	looked  time.Duration // see Looked
+	order   order
 	// lost are connections that no dump had any more and whose end was not told yet: the
 	// peer reset them, and their program has not closed.
 	lost map[uint64]*Connection
@@ -135,23 +141,28 @@ func NewAccount() *Account {
 // Knows says whether a connection is followed, or was until it vanished.
 func (a *Account) Knows(cookie uint64) bool { return a.open[cookie] != nil || a.lost[cookie] != nil }
 
-// Open is the connection of that cookie; nil where it is not followed.
-func (a *Account) Open(cookie uint64) *Connection { return a.open[cookie] }
-
 // Read takes a reading of a connection that stands.
 func (a *Account) Read(t Told) *Connection {
 	c := a.open[t.Cookie]
-	switch gone := a.lost[t.Cookie]; {
-	case gone != nil:
-		a.reopen(gone)
-		c = gone
-	case c == nil:
+	if c == nil {
+		if c = a.lost[t.Cookie]; c != nil {
+			a.reopen(c)
+		}
+	}
+	if c == nil {
 		c = a.begin(t)
 		a.active = append(a.active, c)
+	} else {
+		a.reads(c, t)
 	}
+	a.told(c)
+	return c
+}
+
+// reads takes a reading of a connection that stands and is followed.
+func (a *Account) reads(c *Connection, t Told) {
 	a.update(c, t)
 	c.missing, c.print = 0, 0
-	return c
 }
 
 // update takes newer counters into the sums as well.
@@ -178,11 +189,13 @@ func (a *Account) begin(t Told) *Connection {
 	} else {
 		a.totals.Opened++
 	}
-	c.mark = c.base
-	c.mark.At, c.opened = t.Sample.At, t.Sample.At
-	c.mark.Have = t.Sample.Have // the clocks of one that was born since began at 0
-	c.since, c.period, c.moving = t.Sample.At, a.period, a.period
+	c.opened, c.since, c.period = t.Sample.At, t.Sample.At, a.period
+	if c.moving = a.period; c.Born {
+		c.moves = &moves{mark: counters{At: c.since, Have: t.Sample.Have}} // its clocks began at 0
+		c.tally.add(&t, c.mss())
+	}
 	c.learnSYN()
+	c.queued = t.Unread > 0
 	a.open[t.Cookie] = c
 	if t.Sample.At >= a.dumping {
 		a.fresh++

@@ -7,20 +7,51 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
 )
 
+// fast is the fast tier: what is asked for, and whose each question is.
+type fast struct {
+	ids   []sockdiag.ID
+	of    []*Connection
+	spare *[]samples // emptied, for those that come in later
+}
+
 // sample looks up the connections of the fast tier.
 func (w *watcher) sample() error {
-	if err := w.takeEnds(); err != nil || len(w.fast) == 0 {
+	if err := w.takeEnds(); err != nil || len(w.fast.ids) == 0 {
 		return err
 	}
-	_, err := w.asking.Look(w.fast, askFast, func(s *sockdiag.Socket) {
-		c := w.account.Open(s.Cookie)
-		if c == nil || len(s.Info) == 0 {
+	left := w.fast.of // the answers come in the order of the questions
+	_, err := w.asking.Look(w.fast.ids, askFast, func(s *sockdiag.Socket) {
+		for len(left) > 0 && left[0].Cookie != s.Cookie {
+			left = left[1:]
+		}
+		if len(left) == 0 || left[0].Ended || len(s.Info) == 0 {
 			return
 		}
-		w.account.Read(w.told(s, w.now()))
+		c := left[0]
+		w.account.reads(c, w.told(s, w.now()))
+		if c.window.of == nil {
+			c.window = w.fast.empty()
+		}
 		c.window.add(&c.Told, w.cfg.Window)
 	})
 	return err
+}
+
+// empty are samples of none.
+func (f *fast) empty() (w samples) {
+	if n := len(*f.spare); n > 0 {
+		w, *f.spare = (*f.spare)[n-1], (*f.spare)[:n-1]
+	}
+	return w
+}
+
+// leave takes a connection's samples away.
+func (f *fast) leave(c *Connection) {
+	if c.moves == nil || c.window.of == nil {
+		return
+	}
+	*f.spare = append(*f.spare, samples{c.window.of[:0], c.window.queues[:0]})
+	c.window = samples{}
 }
 
 // choose takes the connections into the fast tier that have moved most since it was called
@@ -50,26 +81,27 @@ func (w *watcher) choose() {
 			c.carried = total
 			least := len(busiest) == most
 			if least && one.compare(busiest[most-1]) >= 0 || !w.matches(c) {
-				c.window = samples{}
+				w.fast.leave(c)
 				return
 			}
 			at, _ := slices.BinarySearchFunc(busiest, one, contender.compare)
 			busiest = slices.Insert(busiest, at, one)
 			if least {
-				busiest[most].c.window = samples{}
+				busiest[most].by.fast.leave(busiest[most].c)
 				busiest = busiest[:most]
 			}
 		}
 		w.account.recent(contend)
-		for i := range w.fast { // which may move nothing now
-			if c := w.account.Open(w.fast[i].Cookie()); c != nil {
+		for _, c := range w.fast.of { // which may move nothing now
+			if !c.Ended {
 				contend(c)
 			}
 		}
-		w.fast = w.fast[:0]
+		clear(w.fast.of)
+		w.fast.ids, w.fast.of = w.fast.ids[:0], w.fast.of[:0]
 	}
 	for _, one := range busiest {
-		one.by.fast = append(one.by.fast, one.c.id)
+		one.by.fast.ids, one.by.fast.of = append(one.by.fast.ids, one.c.id), append(one.by.fast.of, one.c)
 	}
 }
 

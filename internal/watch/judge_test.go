@@ -73,7 +73,7 @@ func sums(t *testing.T, name string, v verdict.Verdict) {
 // poured is a connection whose window holds four seconds of sending 10 Mbit/s over 40 ms, all
 // of it on its way at every sample, and queued of its send buffer's 100,000 bytes.
 func poured(queued func(i int) int64) *Connection {
-	c := &Connection{Handshake: &transfer.Handshake{MSS: 1448}}
+	c := &Connection{Handshake: &transfer.Handshake{MSS: 1448}, moves: &moves{}}
 	for i := range 80 {
 		at := time.Duration(i) * 50 * time.Millisecond
 		c.window.add(&Told{SendBuffer: 100_000, SendQueued: queued(i), Unacked: 50_000,

@@ -126,7 +126,7 @@ func TestAnonymizedViews(t *testing.T) {
 	}
 	shown := v.Seen[0]
 	if shown.Local.String() != "240.0.1.1:40000" || shown.Remote.String() != "240.0.2.1:22" ||
-		shown.Owner.Program != "rsync" || a.Open(1).Remote != told.Remote {
+		shown.Owner.Program != "rsync" || a.open[1].Remote != told.Remote {
 		t.Errorf("%s, %s, %+v", shown.Local, shown.Remote, shown.Owner)
 	}
 }

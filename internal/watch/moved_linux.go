@@ -51,7 +51,7 @@ func (m *movers) due(w *watcher) bool {
 
 // begin lets the next pass tell of what moves from now on. The dump that follows reads what stands.
 func (m *movers) begin() {
-	if m.moved != nil && m.pass() != nil {
+	if m.moved != nil && m.moved.Begin() != nil {
 		m.close()
 	}
 }
@@ -120,6 +120,7 @@ func (w *watcher) readMoved() bool {
 			asked = append(asked, id)
 		}
 	}
+	w.reading = w.now()
 	gone, err := w.asking.Look(asked, ask, func(s *sockdiag.Socket) { answers++; w.read(s) })
 	return err == nil && gone+answers == len(asked)
 }

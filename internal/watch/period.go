@@ -7,16 +7,51 @@ import (
 
 // What dumps and periods do to the account.
 
+// order is in which order the last dump told of connections. The next one's is nearly the same, and to walk
+// along is cheaper than to ask a map.
+type order struct {
+	dumping   bool
+	last, now []placed
+	at        int // of last
+}
+
+type placed struct {
+	cookie uint64
+	*Connection
+}
+
+// ahead is how many connections in a row may have gone from one dump to the next.
+const ahead = 8
+
+// find is the connection of that cookie; nil where it is not followed.
+func (a *Account) find(cookie uint64) *Connection {
+	for i := a.order.at; i < min(a.order.at+ahead, len(a.order.last)); i++ {
+		if one := &a.order.last[i]; one.cookie == cookie && !one.Ended {
+			a.order.at = i + 1
+			return one.Connection
+		}
+	}
+	return a.open[cookie]
+}
+
+// told notes that a dump told of a connection.
+func (a *Account) told(c *Connection) {
+	if a.order.dumping {
+		a.order.now = append(a.order.now, placed{c.Cookie, c})
+	}
+}
+
 // Still says that a dump told of a connection just what the one before it had: print stands
 // for all that was told, and is not 0. False: it has to be read.
 func (a *Account) Still(cookie, print uint64, at time.Duration) bool {
-	c := a.open[cookie]
+	c := a.find(cookie)
 	if c == nil || c.print != print {
 		return false
 	}
 	a.reach(c)
 	a.reread(c, c.Sample.At, at)
-	c.Sample.At, c.missing = at, 0
+	c.Sample.At, c.missing = max(at, c.Sample.At), 0
+	a.told(c)
 	if c.queued { // and may still not be read
 		a.touch(c)
 		c.tally.add(&c.Told, c.mss())
@@ -27,13 +62,18 @@ func (a *Account) Still(cookie, print uint64, at time.Duration) bool {
 // touch begins the connection's period, unless it has begun: what it is told of next counts from
 // what was told last.
 func (a *Account) touch(c *Connection) {
-	if c.moving == a.period {
+	if c.moves != nil && c.moving == a.period {
 		return
 	}
 	a.reach(c)
-	c.mark, c.tally, c.moving = c.counters(), tally{}, a.period
-	c.mark.At = c.since
-	a.active = append(a.active, c)
+	if c.moves == nil {
+		c.moves = &moves{}
+	}
+	c.mark, c.tally = c.counters(), tally{}
+	if c.mark.At = c.since; c.moving != a.period {
+		c.moving = a.period
+		a.active = append(a.active, c)
+	}
 }
 
 // reach takes note, before the period's first reading, until when the connection is known to have lain
@@ -58,13 +98,15 @@ func (a *Account) Looked(at time.Duration) { a.looked = at }
 // Dumping says that a dump begins. It may be left out.
 func (a *Account) Dumping(at time.Duration) {
 	a.dumping, a.fresh = at, 0
+	clear(a.order.last)
+	a.order = order{dumping: true, last: a.order.now, now: a.order.last[:0]}
 }
 
 // Dumped says that a dump has ended which began at the given time. A dump is not one
 // moment and may miss a socket, so one is gone only when two did not have it; the message
 // of its end was lost then. missing says that there are such as one did not have.
 func (a *Account) Dumped(began time.Duration) (missing bool) {
-	a.first = true
+	a.first, a.order.dumping = true, false
 	if len(a.active) > 2*len(a.open)+mostEnded {
 		a.active = slices.DeleteFunc(a.active, func(c *Connection) bool { return c.Ended })
 	}
@@ -79,7 +121,7 @@ func (a *Account) Dumped(began time.Duration) (missing bool) {
 			a.totals.Unfinished++
 			a.close(c)
 			if len(a.lost) < mostLost {
-				c.window = samples{}
+				c.window = samples{} // close has touched it
 				a.lost[c.Cookie] = c
 			}
 		}

@@ -92,7 +92,7 @@ func (one *place) enter(w *watcher, path string) error {
 	cfg.Namespace, cfg.Namespaces, cfg.Sampled = path, false, -1 // who is sampled is chosen among all
 	one.watcher = newWatcher(cfg)
 	one.owners.close()
-	one.start, one.owners = w.start, w.owners
+	one.start, one.owners, one.fast.spare = w.start, w.owners, w.fast.spare
 	if err := one.open(); err != nil {
 		return err
 	}
@@ -189,10 +189,10 @@ func (p *places) look(w *watcher, v *View) {
 // unread says what cannot be seen.
 func (p *places) unread() (what []string) {
 	if p.refused > 0 {
-		what = append(what, fmt.Sprintf("%d other network namespaces, which could not be entered (needs root)", p.refused))
+		what = append(what, fmt.Sprintf("other network namespaces that could not be entered (%d; needs root)", p.refused))
 	}
 	if p.hidden > 0 {
-		what = append(what, fmt.Sprintf("the network namespaces of %d processes (needs root)", p.hidden))
+		what = append(what, fmt.Sprintf("the network namespaces of processes that may not be looked at (%d)", p.hidden))
 	}
 	return what
 }

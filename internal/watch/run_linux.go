@@ -35,13 +35,14 @@ type watcher struct {
 	owners     *owners
 	start      time.Time
 	began      time.Duration // of the period
-	fast       []sockdiag.ID
+	fast       fast
 	movers     movers
 	places     *places           // nil: other network namespaces are not looked into
 	names      map[string]string // congestion controls: one string each
 	handshakes map[transfer.Handshake]*transfer.Handshake
 	seed       maphash.Seed
-	words      []byte // what a print is of
+	words      []byte        // what a print is of
+	reading    time.Duration // when the last one of all began
 	took       time.Duration
 	missed     int // readings
 	unread     []string
@@ -49,7 +50,7 @@ type watcher struct {
 
 func newWatcher(cfg Config) *watcher {
 	return &watcher{cfg: cfg, account: NewAccount(), owners: newOwners(&cfg.Match, cfg.Namespace), start: time.Now(),
-		names: map[string]string{}, handshakes: map[transfer.Handshake]*transfer.Handshake{}, seed: maphash.MakeSeed()}
+		fast: fast{spare: &[]samples{}}, names: map[string]string{}, handshakes: map[transfer.Handshake]*transfer.Handshake{}, seed: maphash.MakeSeed()}
 }
 
 // begin reads what stands before anything is shown.
@@ -266,6 +267,7 @@ var states = sockdiag.Connected | sockdiag.Of(sockdiag.FinWait2)
 // readAll takes a reading of every connection.
 func (w *watcher) readAll() error {
 	w.movers.restless = w.movers.restless[:0]
+	w.reading = w.now()
 	if err := w.asking.Dump(states, ask, sockdiag.Filter{}, w.read); err != nil {
 		return fmt.Errorf("read the connections: %w", err)
 	}
@@ -278,11 +280,11 @@ func (w *watcher) read(s *sockdiag.Socket) {
 		return
 	}
 	w.movers.note(s)
-	at, print := w.now(), w.print(s)
-	if w.account.Still(s.Cookie, print, at) {
+	print := w.print(s)
+	if w.account.Still(s.Cookie, print, w.reading) {
 		return
 	}
-	t := w.told(s, at)
+	t := w.told(s, w.now())
 	if !w.cfg.Match.ends(t.Local, t.Remote) {
 		return
 	}

@@ -58,7 +58,7 @@ func TestWindowsOfPaths(t *testing.T) {
 func TestSigns(t *testing.T) {
 	c := connection("192.0.2.1:443", 0, time.Millisecond, true)
 	c.Reordered = 2
-	c.mark = counters{Sent: 1000, Retransmitted: 5, Reordered: 1<<32 - 1}
+	c.moves = &moves{mark: counters{Sent: 1000, Retransmitted: 5, Reordered: 1<<32 - 1}}
 	c.Sample = transfer.Sample{Sent: 1000 + 100*1448, Retransmitted: 8, Have: transfer.HaveRate, DeliveryBps: 5e6,
 		Busy: time.Second}
 	if s := c.signs(); s != (Signs{100, 3, 3, 5e6}) {

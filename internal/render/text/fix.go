@@ -104,9 +104,8 @@ var imperatives = map[remedy.Action]string{
 	remedy.MoreCPU:         "give it a core of its own, or offloads that spare one",
 	remedy.FasterLine:      "nothing to tune: the link is full, only a faster one or less data helps",
 	remedy.MeasureOtherEnd: "measure from the other end too: what is seen here does not tell",
-	remedy.AskSender: "to tell: run ss -tim on the sending host while it sends; notsent 0 with cwnd to spare is the " +
-		"program or its buffer " +
-		"(sndbuf_limited), notsent above 0 is pacing_rate or the host's queue",
+	remedy.AskSender: "to tell: run fullpipe why on the sending host while it sends, or ss -tim: notsent 0 with cwnd to " +
+		"spare is the program or its buffer (sndbuf_limited), notsent above 0 is pacing_rate or the host's queue",
 	remedy.AskReceiver: "to tell: run ss -tm on the receiving host; a Recv-Q that stays full is a program that does not " +
 		"read, an empty one a " +
 		"window that is too small",

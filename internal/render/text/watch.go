@@ -195,9 +195,16 @@ func WatchRows(w io.Writer, d *record.Watch, rows int) {
 }
 
 func watched(w io.Writer, d *record.Watch) {
-	fmt.Fprintf(w, "watched %s: sent %s, received %s; %s, %d opened, %d closed\n", SecondsText(d.LengthS),
-		units.Size(d.Totals.SentBytes), units.Size(d.Totals.ReceivedBytes), count(d.Matching, "connection"), d.Totals.Opened,
-		d.Totals.Closed)
+	all := fmt.Sprintf("sent %s, received %s", units.Size(d.Totals.SentBytes), units.Size(d.Totals.ReceivedBytes))
+	came := fmt.Sprintf("%d opened, %d closed", d.Totals.Opened, d.Totals.Closed)
+	sent, received := watchedBytes(d, transfer.Up), watchedBytes(d, transfer.Down)
+	if part := 0.95; float64(sent+received) >= part*float64(d.Totals.SentBytes+d.Totals.ReceivedBytes) {
+		fmt.Fprintf(w, "watched %s: %s; %s, %s\n", SecondsText(d.LengthS), all, count(d.Matching, "connection"), came)
+	} else { // the totals are of more than what was asked for
+		fmt.Fprintf(w, "watched %s: sent %s, received %s; %s\n", SecondsText(d.LengthS), units.Size(sent),
+			units.Size(received), count(d.Matching, "connection"))
+		fmt.Fprintf(w, "  all that was followed: %s, %s\n", all, came)
+	}
 	if len(d.Connections) == 0 {
 		fmt.Fprintln(w, "  nothing moved")
 		return
@@ -213,7 +220,11 @@ func watched(w io.Writer, d *record.Watch) {
 		if l.Direction == transfer.Down {
 			way = "receiving"
 		}
-		t.row(string(l.Limiter)+", "+way, units.Size(l.Bytes).String(), fmt.Sprint(l.Connections), SecondsText(l.LimitedS))
+		lasted := SecondsText(l.LimitedS)
+		if l.LimitedS == 0 { // mixed: its time is its parts'
+			lasted = ""
+		}
+		t.row(string(l.Limiter)+", "+way, units.Size(l.Bytes).String(), fmt.Sprint(l.Connections), lasted)
 	}
 	t.write(w, "  ")
 	for i := range d.Limited {
@@ -224,6 +235,16 @@ func watched(w io.Writer, d *record.Watch) {
 	}
 	fmt.Fprintln(w)
 	WatchRows(w, d, Rows)
+}
+
+// watchedBytes is what was moved in a direction by what was asked for.
+func watchedBytes(d *record.Watch, way transfer.Direction) (sum int64) {
+	for i := range d.Limited {
+		if d.Limited[i].Direction == way {
+			sum += d.Limited[i].Bytes
+		}
+	}
+	return sum
 }
 
 func watchNotes(w io.Writer, d *record.Watch) {

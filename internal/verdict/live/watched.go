@@ -3,6 +3,7 @@ package live
 import (
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -39,7 +40,9 @@ func JudgeWatched(w Watched) verdict.Verdict {
 	if len(w.Samples) < 2 {
 		return verdict.Unseen(verdict.Evidence{Code: verdict.NotSampled}, possible...)
 	}
-	r := w.result()
+	scratch := copies.Get().(*[]transfer.Sample)
+	defer copies.Put(scratch)
+	r := w.result(scratch)
 	v := lessSure(judge(r, how{outside: true}), r)
 	v.Evidence = append(v.Evidence, w.unknowns()...)
 	if v.Limiter == verdict.Sender && len(v.Candidates) == 0 {
@@ -48,14 +51,17 @@ func JudgeWatched(w Watched) verdict.Verdict {
 	return v
 }
 
-// result puts the window into the form of a transfer with one end that can be seen.
-func (w *Watched) result() *transfer.Result {
+// copies are samples that a judgement has changed for itself. No verdict points into them.
+var copies = sync.Pool{New: func() any { return new([]transfer.Sample) }}
+
+// result puts the window into the form of a transfer with one end that can be seen, in scratch.
+func (w *Watched) result(scratch *[]transfer.Sample) *transfer.Result {
 	before := &w.Samples[0]
-	samples := make([]transfer.Sample, 0, len(w.Samples))
-	for i := range w.Samples {
-		samples = append(samples, w.Samples[i])
+	samples := append((*scratch)[:0], w.Samples...)
+	for i := range samples {
 		since(&samples[i], before)
 	}
+	*scratch = samples
 	last := &samples[len(samples)-1]
 	stream := transfer.Stream{Congestion: w.Congestion, Handshake: w.Handshake, SendBuffer: w.Send,
 		ReceiveBuffer: w.Receive,

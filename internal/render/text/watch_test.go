@@ -1,0 +1,34 @@
+package text
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// TestWatchedSums: what was asked for is told first, all that was followed where that is more; and what
+// is mixed has no time of its own.
+func TestWatchedSums(t *testing.T) {
+	doc := &record.Watch{LengthS: 6, Matching: 2, Totals: record.WatchTotals{SentBytes: 1 << 20, Opened: 4, Closed: 6},
+		Limited: []record.WatchLimited{{Limiter: verdict.Mixed, Direction: transfer.Up, Bytes: 1 << 20, Connections: 1},
+			{Limiter: verdict.Congestion, Direction: transfer.Up, LimitedS: 3}},
+		Connections: []record.WatchedConnection{{Remote: "192.0.2.1:443"}}}
+	printed := func() string {
+		var out strings.Builder
+		watched(&out, doc)
+		return out.String()
+	}
+	if got := printed(); !strings.HasPrefix(got, "watched 6 s: sent 1 MiB, received 0 B; 2 connections, 4 opened, 6 closed\n") ||
+		strings.Contains(got, "0 ns") {
+		t.Error(got)
+	}
+	doc.Totals.ReceivedBytes = 1 << 30
+	want := "watched 6 s: sent 1 MiB, received 0 B; 2 connections\n" +
+		"  all that was followed: sent 1 MiB, received 1 GiB, 4 opened, 6 closed\n"
+	if got := printed(); !strings.HasPrefix(got, want) {
+		t.Error(got)
+	}
+}

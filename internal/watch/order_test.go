@@ -1,0 +1,73 @@
+package watch
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// TestDumpsInAnyOrder: whatever order a dump tells connections in, each reading is its own connection's.
+func TestDumpsInAnyOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	a := NewAccount()
+	acked := map[uint64]int64{}
+	var cookies []uint64
+	for cookie := range uint64(100) {
+		cookies = append(cookies, cookie+1)
+	}
+	for turn := range 60 {
+		at := time.Duration(turn) * time.Second
+		if turn > 20 && turn%3 == 0 {
+			r.Shuffle(len(cookies), func(i, j int) { cookies[i], cookies[j] = cookies[j], cookies[i] })
+		}
+		for range r.IntN(20) { // some end, others begin in their places
+			i := r.IntN(len(cookies))
+			a.End(Told{Cookie: cookies[i], Sample: transfer.Sample{At: at, Acked: acked[cookies[i]] + 1,
+				Sent: acked[cookies[i]]}})
+			delete(acked, cookies[i])
+			cookies[i] = uint64(1000*(turn+1) + i)
+		}
+		a.Dumping(at)
+		for _, cookie := range cookies {
+			print := uint64(acked[cookie]) + 1
+			if r.IntN(4) > 0 && a.Still(cookie, print, at) {
+				continue
+			}
+			acked[cookie] += 10
+			c := a.Read(Told{Cookie: cookie, Inode: 7, Sample: transfer.Sample{At: at, Acked: acked[cookie] + 1,
+				Sent: acked[cookie]}})
+			c.print = uint64(acked[cookie]) + 1
+		}
+		if a.Dumped(at) || a.Len() != len(cookies) {
+			t.Fatalf("turn %d: %d of %d stand", turn, a.Len(), len(cookies))
+		}
+		for _, cookie := range cookies {
+			if c := a.open[cookie]; c.Cookie != cookie || c.Sample.Sent != acked[cookie] || c.Sample.At != at {
+				t.Fatalf("turn %d: %d is at %v with %d bytes, not %d", turn, cookie, c.Sample.At, c.Sample.Sent, acked[cookie])
+			}
+		}
+	}
+	if len(a.order.last) != len(cookies) {
+		t.Errorf("the order of %d is kept, of %d", len(a.order.last), len(cookies))
+	}
+}
+
+// TestIdleConnectionsAreSmall: of one that stood before and of which nothing was told since, nothing is
+// kept of a period.
+func TestIdleConnectionsAreSmall(t *testing.T) {
+	a := NewAccount()
+	c := a.Read(told(1, 1, 100, 0))
+	a.Dumped(0)
+	a.Period(func(*Connection) {})
+	if c.moves != nil {
+		t.Error("room for its moves")
+	}
+	a.Read(told(1, 3, 700, 0))
+	a.moved(func(c *Connection) {
+		if c.mark.At != time.Second || c.sentSince(&c.mark) != 600 {
+			t.Errorf("%d bytes since %v, want 600 since 1 s", c.sentSince(&c.mark), c.mark.At)
+		}
+	})
+}
