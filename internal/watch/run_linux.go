@@ -50,7 +50,8 @@ type watcher struct {
 
 func newWatcher(cfg Config) *watcher {
 	return &watcher{cfg: cfg, account: NewAccount(), owners: newOwners(&cfg.Match, cfg.Namespace), start: time.Now(),
-		fast: fast{spare: &[]samples{}}, names: map[string]string{}, handshakes: map[transfer.Handshake]*transfer.Handshake{}, seed: maphash.MakeSeed()}
+		fast: fast{spare: &[]samples{}}, names: map[string]string{},
+		handshakes: map[transfer.Handshake]*transfer.Handshake{}, seed: maphash.MakeSeed()}
 }
 
 // begin reads what stands before anything is shown.
