@@ -67,7 +67,9 @@ var victims = map[string][]string{
 	"http": {"measure http://FAR/x -t 300ms", "--json measure http://FAR/x -t 300ms"},
 	"ndt7": {"measure ndt7://FAR -t 300ms -d down", "--json measure ndt7://FAR -t 300ms -d up",
 		"measure ndt7://FAR -t 300ms -i 100ms"},
-	"ssh":     {"measure ssh://nowhere.invalid -t 300ms", "--json measure --tunnel ssh://nowhere.invalid -t 300ms"},
+	"ssh": {"measure ssh://nowhere.invalid -t 300ms", "--json measure --tunnel ssh://nowhere.invalid -t 300ms"},
+	"postgres": {"history --store postgres://u:hunter2@FAR/d?sslmode=disable",
+		"--json history changes --store postgres://u:hunter2@FAR/d?sslmode=disable"},
 	"capture": {"diagnose FAR", "--json diagnose FAR --html PAGE"},
 	"plan":    {"apply --dry-run FAR", "--json apply --dry-run FAR", "show FAR"},
 	"journal": {"status", "--json status"},
@@ -110,7 +112,7 @@ func attacked(t *testing.T, name, kind, line string, patience time.Duration) {
 		"XDG_STATE_HOME="+dir, "SSH_ASKPASS=")
 	far := filepath.Join(dir, "far")
 	switch kind {
-	case "native", "iperf3", "http", "ndt7":
+	case "native", "iperf3", "http", "ndt7", "postgres":
 		server := exec.Command(hostileProgram(t), name)
 		server.Env = env
 		server.Stderr = os.Stderr
@@ -176,7 +178,7 @@ func attacked(t *testing.T, name, kind, line string, patience time.Duration) {
 		t.Errorf("%s: %s", what, said)
 	case len(said) == 0 && kind != "record" && !status.Signaled():
 		t.Errorf("%s: nothing was said, %v", what, err)
-	case (kind == "native" || kind == "iperf3" || kind == "ssh") && err == nil && name != "native-result-twice":
+	case strings.Contains("native iperf3 ssh postgres", kind) && err == nil && name != "native-result-twice":
 		t.Errorf("%s: it is called a success: %s", what, said)
 	}
 	if most := max(mostResident[kind], 160<<20); cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10 > most {

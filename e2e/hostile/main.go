@@ -4,8 +4,8 @@
 // that each feature can be tried against all of them: `hostile list` names them with their
 // kinds.
 //
-//	hostile NAME                       a server of kind native, iperf3, http or ndt7; prints where it listens; runs
-//	                                   until standard input ends
+//	hostile NAME                       a server of kind native, iperf3, http, ndt7 or postgres; prints where it
+//	                                   listens; runs until standard input ends
 //	hostile NAME                       a file of kind capture, plan, journal, record, snapshot or ping, on
 //	                                   standard output
 //	hostile NAME [ARGUMENT...]         what stands in ssh's place, for kind ssh
@@ -37,7 +37,7 @@ const attack = "x\x1b[2J\x1b]0;t\x07\u009b31m\r\u202e\u2028\x7f<img src=x onerro
 // farEnd is one of the corpus. One of the functions is set, by its kind.
 type farEnd struct {
 	name, kind string
-	server     func(conn *net.TCPConn)                       // native, iperf3, http, ndt7: each connection
+	server     func(conn *net.TCPConn)                       // native, iperf3, http, ndt7, postgres: each connection
 	stranger   func(conn *net.TCPConn, over <-chan struct{}) // stranger, visitor: a client, until over closes
 	program    func(in io.Reader, out, errs io.Writer) error // ssh
 	file       func(out io.Writer) error                     // a file's content
@@ -45,7 +45,7 @@ type farEnd struct {
 
 // rooms make the far ends of a kind; every other kind is a file's.
 var rooms = map[string]func() []farEnd{"native": nativeServers, "iperf3": iperf3Servers, "http": webServers,
-	"ndt7": ndt7Servers, "ssh": sshPrograms, "stranger": strangers, "visitor": visitors}
+	"ndt7": ndt7Servers, "postgres": postgresServers, "ssh": sshPrograms, "stranger": strangers, "visitor": visitors}
 
 func corpus() (all []farEnd) {
 	for _, room := range rooms {
