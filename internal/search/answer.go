@@ -83,6 +83,10 @@ func (s *Search) answer() Answer {
 	return answer
 }
 
+// Nearly is the share of the best goodput from which on what is left to gain is too little to
+// matter.
+const Nearly = 0.95
+
 // Reaches says that automatic sizing was shown to reach a share of the best that any window gave.
 func (s *Search) Reaches(share float64) bool {
 	if len(s.automatic.logs) < 2 || len(s.windows) == 0 {

@@ -234,8 +234,8 @@ func (c *Contest) Rounds() int { return c.rounds }
 // Runs is how often rival i was measured beside the reference.
 func (c *Contest) Runs(i int) int { return len(c.rivals[i-1].ratios) }
 
-// Best is the most preferred rival among those that seem to be better than the reference
-// and come within 5 % of the fastest of them.
+// Best is the most preferred rival among those that come within 5 % of the fastest that seems to be
+// better than the reference.
 func (c *Contest) Best() (int, bool) {
 	better := func(i int) bool { return c.gain(i, pickError).Low > 1 || c.above(i) }
 	top := 0.0
@@ -244,8 +244,10 @@ func (c *Contest) Best() (int, bool) {
 			top = max(top, c.Gain(i).Mid)
 		}
 	}
-	for i := 1; i <= len(c.rivals); i++ {
-		if better(i) && c.Gain(i).Mid*alike >= top {
+	for i := 1; i <= len(c.rivals) && top > 0; i++ {
+		// What is as fast and preferred need not be shown apart: the proof does that.
+		likely := better(i) || !c.rivals[i-1].out && c.Gain(i).Mid >= worthwhile
+		if likely && c.Gain(i).Mid*alike >= top {
 			return i, true
 		}
 	}

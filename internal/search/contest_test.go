@@ -117,3 +117,24 @@ func TestContestWithMissingRuns(t *testing.T) {
 		t.Error("a winner after one run")
 	}
 }
+
+// Of two that are as fast the preferred one is picked, also where only the other stands out yet.
+func TestThePreferredOfTwoAlike(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		first []float64 // Mbit/s, beside a reference of 10 and one that has 16 each time
+		want  int
+	}{
+		{"as fast, and it scatters", []float64{16, 24, 9.5, 16.5, 27}, 1},
+		{"not as fast, and it scatters", []float64{12.5, 16, 10, 12.6, 13}, 2},
+	} {
+		contest := NewContest(2, 8, 0.3, 1)
+		for i, first := range c.first {
+			reference := 10 + 0.1*float64(i)
+			contest.Observe(map[int]float64{0: reference, 1: first, 2: 1.6 * reference})
+		}
+		if best, ok := contest.Best(); !ok || best != c.want {
+			t.Errorf("%s: %d, %v: %+v, %+v", c.name, best, ok, contest.Gain(1), contest.Gain(2))
+		}
+	}
+}

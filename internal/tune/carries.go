@@ -104,7 +104,7 @@ func (l *loop) fills(s Setup) bool {
 // is left to gain is less than it takes to matter.
 func (l *loop) nearly() bool {
 	return l.searched != nil && l.answer.Verdict == search.Inconclusive && l.winner == (Setup{}) && l.promising() == nil &&
-		l.searched.Reaches(keeps)
+		l.searched.Reaches(search.Nearly)
 }
 
 // full says that the link is what limits and that two of three runs reach all but what a window
