@@ -13,13 +13,14 @@ const (
 	NothingToSend Code = "nothing-to-send"
 	// SendBufferFull: everything the buffer takes was in flight. outstanding_bytes, rtt_s,
 	// allows_bps, blocked_ratio, granted_bytes; rule_bytes where a buffering rule of the
-	// sender's own was in force.
+	// sender's own was in force; link_least_bps as with ReceiveWindowFull.
 	SendBufferFull Code = "send-buffer-full"
 	// SendBufferAlsoFull and ReceiveWindowAlsoFull: full, and yet not what limits.
 	// full_ratio, window_bytes, allows_bps over the empty path.
 	SendBufferAlsoFull    Code = "send-buffer-also-full"
 	ReceiveWindowAlsoFull Code = "receive-window-also-full"
-	// ReceiveWindowFull: time_ratio, window_bytes, rtt_s, allows_bps.
+	// ReceiveWindowFull: time_ratio, window_bytes, rtt_s, allows_bps; link_least_bps where the link is seen to
+	// give more: about what it gives at the least (a few per cent too much where six segments are under way).
 	ReceiveWindowFull Code = "receive-window-full"
 	// Unread: the receiving program left data unread. time_ratio; unread_bytes and paused_s
 	// where the sender was seen as well.

@@ -50,6 +50,14 @@ func (f figures) alsoFull(what string) string {
 		f.size("window_bytes"), f.rate("allows_bps"))
 }
 
+// linkLeast says what the link gives, where that is seen.
+func (f figures) linkLeast() string {
+	if !f.has("link_least_bps") {
+		return ""
+	}
+	return "; the link gives about " + f.rate("link_least_bps") + " or more"
+}
+
 // holdsPath says that a window is full, and the path as well.
 func (f figures) holdsPath(what string) string {
 	full := fmt.Sprintf("the %s of %s was full %s and ", what, f.size("window_bytes"), f.took())
@@ -130,6 +138,7 @@ func saySendBuffer(f figures) string {
 	if f.has("blocked_ratio") {
 		text += "; the writer waited for space " + f.share("blocked_ratio") + " of the time"
 	}
+	text += f.linkLeast()
 	if f.has("rule_bytes") {
 		text += fmt.Sprintf("; rule in force: afd:%.0f", f["rule_bytes"])
 	}

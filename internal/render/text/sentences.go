@@ -27,7 +27,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	verdict.ReceiveWindowAlsoFull: func(f figures) string { return f.alsoFull("receive window") },
 	verdict.ReceiveWindowFull: func(f figures) string {
 		return fmt.Sprintf("receive window %s at %s allows %s; full %s", f.size("window_bytes"), f.time("rtt_s"),
-			f.rate("allows_bps"), f.took())
+			f.rate("allows_bps"), f.took()) + f.linkLeast()
 	},
 	verdict.Unread: func(f figures) string {
 		if !f.has("unread_bytes") {

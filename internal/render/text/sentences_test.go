@@ -77,3 +77,15 @@ func TestHoldsPathSaysOnlyWhatWasSeen(t *testing.T) {
 		t.Error(s)
 	}
 }
+
+// What the link gives beyond a window is said where it was seen, and only there.
+func TestWindowsSayWhatTheLinkGives(t *testing.T) {
+	for _, code := range []verdict.Code{verdict.ReceiveWindowFull, verdict.SendBufferFull} {
+		if s := sentences[code](figures{"link_least_bps": 8e6}); !strings.Contains(s, "gives about 8 Mbit/s or more") {
+			t.Error(s)
+		}
+		if s := sentences[code](figures{}); strings.Contains(s, "link") {
+			t.Error(s)
+		}
+	}
+}

@@ -48,6 +48,7 @@ func (a *analysis) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		size := a.typical((*connection).window)
 		took["window_bytes"], took["rtt_s"] = float64(size), a.path.rtt.Seconds()
 		took["allows_bps"] = a.path.carries(size)
+		a.path.tellSpare(took)
 		return verdict.ReceiveWindowFull, took
 	case verdict.ReceiverApplication:
 		return a.tellReader(took)
@@ -95,6 +96,7 @@ func (a *analysis) sendBufferValues() verdict.Values {
 		"allows_bps":    a.path.carries(size),
 		"blocked_ratio": ratio(a.sum((*connection).blocked), a.total),
 		"granted_bytes": float64(a.connections[0].sender.SendBuffer.Granted)}
+	a.path.tellSpare(v)
 	if _, quota, ok := strings.Cut(a.sender.BufferRule, ":"); ok { // "afd:8192"
 		if bytes, err := strconv.Atoi(quota); err == nil {
 			v["rule_bytes"] = float64(bytes)

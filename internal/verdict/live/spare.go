@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
@@ -34,6 +35,13 @@ func (p *path) spareOf(all []*connection) float64 {
 	slices.Sort(trips)
 	waited := (trips[int(float64(len(trips))*threshold.WaitsLeast)] - p.minRTT).Seconds()
 	return min(even/max(waited, even/threshold.SpareMost), threshold.SpareMost)
+}
+
+// tellSpare adds what the link gives at the least, where that is more than what came. Far more is not resolved.
+func (p *path) tellSpare(values verdict.Values) {
+	if p.spare >= threshold.LinkFree && p.spare < threshold.SpareMost {
+		values["link_least_bps"] = p.spare * p.later
+	}
 }
 
 // acknowledges is how many segments an acknowledgement tells of once started, one at the least.

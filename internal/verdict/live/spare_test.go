@@ -26,20 +26,25 @@ func TestSpareOfFewSegments(t *testing.T) {
 		least, most float64
 		limiter     verdict.Name
 		confidence  verdict.Confidence
+		link        float64 // bit/s of payload; 0: not told
 	}{
-		"unknown_receive-buffer-of-a-BDP_2.96-Mbits-x-45.4-ms": {0.7, 1, verdict.Unknown, verdict.Low},
+		"unknown_receive-buffer-of-a-BDP_2.96-Mbits-x-45.4-ms": {0.7, 1, verdict.Unknown, verdict.Low, 0},
 		"receiver-window_fixed-SO_RCVBUF-of-eight-tenths-of-a-BDP_10.2-Mbits-x-14.4-ms": {1.1, 1.3,
-			verdict.ReceiverWindow, verdict.Medium},
+			verdict.ReceiverWindow, verdict.Medium, 9.87e6},
 		"receiver-window_fixed-SO_RCVBUF-of-half-a-BDP-with-jitter_11.1-Mbits-x-22.4-ms": {1.2, 2,
-			verdict.ReceiverWindow, verdict.High},
-		"receiver-window_factor-0-under-bbr_32.8-Mbits-x-78.5-ms": {4, 5, verdict.ReceiverWindow, verdict.High},
+			verdict.ReceiverWindow, verdict.High, 10.7e6},
+		"receiver-window_factor-0-under-bbr_32.8-Mbits-x-78.5-ms": {4, 5, verdict.ReceiverWindow, verdict.High, 31.7e6},
 	} {
 		name = "testdata/" + name + ".json.gz"
 		if got := pathOf(t, name).spare; got < want.least || got > want.most {
 			t.Errorf("%s: %.2f, want %v to %v", name, got, want.least, want.most)
 		}
-		if v := Judge(recorded(t, name)); v.Limiter != want.limiter || v.Confidence != want.confidence {
+		v := Judge(recorded(t, name))
+		if v.Limiter != want.limiter || v.Confidence != want.confidence {
 			t.Errorf("%s: %s %s %v", name, v.Limiter, v.Confidence, v.Evidence)
+		}
+		if least := v.Evidence[0].Values["link_least_bps"]; least > want.link || least < 0.8*want.link {
+			t.Errorf("%s: the link gives %g and more, it gives %g", name, least, want.link)
 		}
 	}
 }
