@@ -189,6 +189,9 @@ func TestBankAutobuf(t *testing.T) {
 					}
 				}
 			}
+			if runs.counted == 0 {
+				t.Fatal("no run of exact labs")
+			}
 			for _, kind := range kinds[1:] {
 				gain := stats.Gain(rates[withNet], rates[kind], 0.95)
 				record(t, runs.into(bankRow{Section: "autobuf", Case: tt.name,

@@ -148,7 +148,8 @@ func fullLine(t *testing.T, c lineCell, span time.Duration) (share float64, late
 const steadyQueue = 5 * time.Millisecond
 
 // steadyLine answers what a link with a queue of 5 ms carries and drops of datagrams at 95 %
-// of its rate, and how late it was with one at most.
+// of its rate, and how late it was with one at most. A sender that the machine held up has shown
+// nothing, which is an error where the machine has nothing else to do.
 func steadyLine(t *testing.T, c lineCell, span time.Duration) (up link.Counters, late lab.Account) {
 	t.Helper()
 	s := startLine(t, c, max(int64(c.rate/8*steadyQueue.Seconds()), 10*lineMTU))
@@ -161,7 +162,10 @@ func steadyLine(t *testing.T, c lineCell, span time.Duration) (up link.Counters,
 		t.Fatal(err)
 	}
 	if want := 0.5 * c.rate / 8 * span.Seconds(); float64(up.DeliveredBytes) < want {
-		t.Errorf("%v: %d bytes came of %.0f at least: the sender was held up", c, up.DeliveredBytes, want)
+		if !c.first {
+			t.Errorf("%v: %d bytes came of %.0f at least: the sender was held up", c, up.DeliveredBytes, want)
+		}
+		late.Up.Stalled = span // not to be believed
 	}
 	return up, late
 }

@@ -142,6 +142,9 @@ func TestBankStrangers(t *testing.T) {
 				without, with = append(without, bps[0]), append(with, bps[1])
 			}
 		}
+		if runs.counted == 0 {
+			t.Fatal("no run of exact labs")
+		}
 		g := gain()
 		row := runs.into(bankRow{Section: "The server under load",
 			Case:  "strangers, " + c.path + " " + strings.Join(c.args, " "),
