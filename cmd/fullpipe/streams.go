@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/tui"
 )
 
 // streams are what a command reads and writes.
@@ -85,6 +86,16 @@ func (s *sink) Columns() int {
 		return 0
 	}
 	return columns
+}
+
+// drawable says whether a terminal is of a size that pictures are made of.
+func drawable(out io.Writer) bool {
+	f, ok := raw(out).(*os.File)
+	if !ok {
+		return false
+	}
+	columns, rows, err := term.GetSize(int(f.Fd()))
+	return err == nil && tui.Fits(columns, rows)
 }
 
 // err is the first error, without the name that the system has for the stream.

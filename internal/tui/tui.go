@@ -28,7 +28,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, watch func(context.Co
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	program := tea.NewProgram(model{}, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
-		tea.WithoutSignalHandler())
+		tea.WithoutSignalHandler(), tea.WithFilter(fitted))
 	done := make(chan error, 1)
 	go func() {
 		err := watch(ctx, func(doc *record.Watch) {
@@ -49,6 +49,20 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, watch func(context.Co
 		err = failed
 	}
 	return err
+}
+
+// largest is more columns or rows than screens have. Of what a terminal claims beyond, a picture would take all memory.
+const largest = 2000
+
+// Fits says whether a terminal of so many columns and rows can be drawn on.
+func Fits(columns, rows int) bool { return columns <= largest && rows <= largest }
+
+// fitted drops a size that does not fit: whatever is typed or pasted may claim one.
+func fitted(_ tea.Model, msg tea.Msg) tea.Msg {
+	if size, is := msg.(tea.WindowSizeMsg); is && !Fits(size.Width, size.Height) {
+		return nil
+	}
+	return msg
 }
 
 // Init has nothing to wait for but the first period.
