@@ -14,13 +14,17 @@ import (
 // acknowledgement waits until the last of the segments that it tells of has crossed the link, so that the
 // first of them takes as long as all do, and what waits in the queue before them. A host that stands still makes it
 // longer at times, so the fifth of the round trips that waits least counts. The least round trip has to be
-// a handshake's, whose packets are small. 0 is not known: of fast links the time is lost in the hosts'.
+// one of small packets, which it is not where the handshake took longer: a radio that wakes up. 0 is not known: of
+// fast links the time is lost in the hosts'.
 func (p *path) spareOf(all []*connection) float64 {
 	if p.later <= 0 || p.minRTT <= 0 || !all[0].has(transfer.HaveSegmentsIn|transfer.HaveAcked|transfer.HaveRTT) {
 		return 0
 	}
 	even := all[0].acknowledges(p) * float64(all[0].mss) * 8 / p.later // what they take where that is the link's rate
 	if even < max(threshold.SerialisationSeen*p.minRTT.Seconds(), threshold.SerialisationLeast.Seconds()) {
+		return 0
+	}
+	if handshake := all[0].sender.Samples[0].RTT; (handshake - p.minRTT).Seconds() > even {
 		return 0
 	}
 	var trips []time.Duration

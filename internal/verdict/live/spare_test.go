@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -60,5 +61,17 @@ func TestFullLinksSpareNothing(t *testing.T) {
 		if p.spare > 1 || p.ripple >= 0.2 && !strings.Contains(name, "bbr") {
 			t.Errorf("%s: spare %.2f, ripple %.2f", name, p.spare, p.ripple)
 		}
+	}
+}
+
+// A least round trip that only full segments had says nothing of how long they take: the handshake woke a radio up.
+func TestALateHandshakeSparesNothing(t *testing.T) {
+	const name = "testdata/receiver-window_factor-0-under-bbr_32.8-Mbits-x-78.5-ms.json.gz"
+	r := recorded(t, name)
+	for i := range r.Sender().Streams {
+		r.Sender().Streams[i].Samples[0].RTT += 60 * time.Millisecond
+	}
+	if got := newPath(r.Sender().LeastRTT(), []*connection{newConnection(r, 0, r.Sender().LeastRTT())}).spare; got != 0 {
+		t.Errorf("%.2f, want it not known", got)
 	}
 }
