@@ -28,7 +28,11 @@ func do(fixes []record.Fix) string {
 	said := FixSentence(*f)
 	var values []string
 	for _, s := range f.Settings {
-		if value := s.Name + " = " + s.Value; s.Value != "1" && !strings.Contains(said, value) {
+		value := s.Name + " = " + s.Value
+		if strings.HasPrefix(s.Name, "--") { // an option of ours
+			value = s.Name + " " + s.Value
+		}
+		if s.Value != "1" && !strings.Contains(said, value) {
 			values = append(values, value)
 		}
 	}

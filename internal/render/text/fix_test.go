@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/report"
@@ -111,5 +112,13 @@ func TestLowConfidenceMakesACondition(t *testing.T) {
 		if got := doAbout(nil, verdict.Verdict{Limiter: open, Confidence: verdict.Low}); strings.HasPrefix(got, "if it is") {
 			t.Errorf("%s: %q", open, got)
 		}
+	}
+}
+
+// An option of ours is said as it is given.
+func TestAnOptionIsSaidAsItIsGiven(t *testing.T) {
+	fix := record.Fix{Action: remedy.LargerBudget, Settings: []plan.Setting{{Name: "--budget", Value: "3m"}}}
+	if got := do([]record.Fix{fix}); !strings.HasSuffix(got, "(--budget 3m)") {
+		t.Error(got)
 	}
 }
