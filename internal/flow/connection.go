@@ -11,14 +11,15 @@ type Connection struct {
 	SYN, SYNACK bool // captured
 	Reset       bool
 	Finished    bool // both ends closed
+	InBatches   bool // whoever captured stamped several segments at once
 
 	hasTimestamps bool
 	doubled       bool // one interface shows everything twice
 	opened        bool // by an acknowledgement without data
 
 	// Grain is the shortest time between two segments that is not 0, nanoseconds: the
-	// clock is no finer in a capture of many segments. Where several were stamped at once, it
-	// is for how long they had waited.
+	// clock is no finer in a capture of many segments. Where several were stamped at once
+	// (InBatches), it is for how long they had waited.
 	Grain  int64
 	client int // which side opened; by the lower port where no SYN was seen
 	// Half of the round trip on either side of the tap, from the handshake; 0 unknown.
@@ -331,7 +332,9 @@ func (c *Connection) tooLarge(s *Segment, side int) {
 
 func (c *Connection) finish() {
 	c.Ended = c.now
-	c.Grain = max(c.Grain, inBatches(&c.sides[0].delayed, &c.sides[1].delayed))
+	if late := inBatches(&c.sides[0].delayed, &c.sides[1].delayed); late > 0 {
+		c.InBatches, c.Grain = true, max(c.Grain, late)
+	}
 	for i := range c.sides {
 		if d := c.sides[i].dir; d != nil {
 			d.finish()

@@ -153,7 +153,8 @@ func (t *timeline) leftOut() bool {
 
 // coarse says that the capture's clock is too coarse for the round trip.
 func (t *timeline) coarse() bool {
-	return time.Duration(t.c.Grain) > threshold.CoarseGrain && t.d.Segments > threshold.CoarseSegments &&
+	return time.Duration(t.c.Grain) > threshold.CoarseGrain &&
+		(t.d.Segments > threshold.CoarseSegments || t.c.InBatches) &&
 		float64(t.c.Grain)/1e9 > threshold.CoarseShare*t.base
 }
 
