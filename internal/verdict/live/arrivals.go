@@ -205,7 +205,7 @@ func (a *arrived) judge() (verdict.Name, verdict.Code) {
 // lossExplains says whether as much arrived as losses let through: what comes out of order is no
 // less than what was lost, so Reno would reach as much at the least.
 func (a *arrived) lossExplains() bool {
-	rtt := time.Duration(a.rtt * float64(time.Second))
+	rtt := time.Duration(a.base * float64(time.Second)) // a host's own work may lengthen the others
 	return a.mean >= threshold.LossExplains*model.Mathis(a.mss, rtt, a.disordered)
 }
 

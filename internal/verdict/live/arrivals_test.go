@@ -68,6 +68,13 @@ func TestArrivals(t *testing.T) {
 		}
 		return r
 	}
+	// loopback has no path: what takes time is the host.
+	loopback := func(r *transfer.Result) *transfer.Result {
+		for i := range r.Near.Streams[0].Samples {
+			r.Near.Streams[0].Samples[i].MinRTT = 20 * time.Microsecond
+		}
+		return r
+	}
 	for name, c := range map[string]struct {
 		r    *transfer.Result
 		want verdict.Name
@@ -101,6 +108,8 @@ func TestArrivals(t *testing.T) {
 		"losses that leave room, and no time": {late(slower(upload(41*time.Millisecond, 0.0006, 0,
 			true), 0.3, false), 0.8), verdict.CPU, verdict.Medium},
 		"losses of slow start alone": {overshot(upload(41*time.Millisecond, 0, 0, true)), verdict.Sender, verdict.Low},
+		"losses that a host's own work makes look like some": {loopback(slower(upload(2*time.Millisecond, 0.002, 0, true),
+			0.2, false)), verdict.Sender, verdict.Low},
 		"losses, no queue and a late device": {late(upload(41*time.Millisecond, 0.01, 0, true), 0.4), verdict.Unknown,
 			verdict.Low},
 		"nothing to send":     {upload(41*time.Millisecond, 0, 0.8, true), verdict.Application, verdict.Medium},
