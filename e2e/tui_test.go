@@ -62,6 +62,15 @@ func TestWatchOnATerminal(t *testing.T) {
 	await("a row a program")
 	drive("resize-window", "-x", "60", "-y", "12")
 	await("fullpipe watch", "iperf3")
+	drive("resize-window", "-x", "200", "-y", "50")
+	await("fullpipe watch", "iperf3", "AGAIN", "LIMITED", "BY")
+	time.Sleep(time.Second) // it is drawn once more
+	drive("send-keys", "?")
+	await("opens a row")
+	if screen := drive("capture-pane", "-p"); strings.Contains(screen, "AGAIN") {
+		t.Errorf("what the table said still stands beside the help:\n%s", screen)
+	}
+	drive("send-keys", "?")
 	drive("send-keys", "q")
 	await("ended with 0")
 }

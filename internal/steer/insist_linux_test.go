@@ -14,7 +14,7 @@ import (
 // TestWhoIgnoresSIGTERMIsKilledByAnother: a program that ignores it is asked once, by however many that come at
 // once, and killed by one that comes later. Other signals only go on.
 func TestWhoIgnoresSIGTERMIsKilledByAnother(t *testing.T) {
-	for _, last := range []syscall.Signal{unix.SIGHUP, unix.SIGKILL} {
+	for _, last := range []syscall.Signal{unix.SIGUSR1, unix.SIGKILL} {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", `trap "" INT TERM; echo ready; exec sleep 1000`)
 		out, err := cmd.StdoutPipe()
 		if err == nil {

@@ -7,6 +7,7 @@ package tui
 import (
 	"context"
 	"io"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -20,6 +21,13 @@ type period struct{ doc *record.Watch }
 
 // ended is the end of the watch, with its error.
 type ended struct{ err error }
+
+// repaint is the time to draw all once more after the terminal has become wider: of the first picture the
+// renderer knows only what lies within the old width, and would leave the rest standing when it changes.
+type repaint struct{}
+
+// repaintAfter is long enough for that first picture.
+const repaintAfter = 100 * time.Millisecond
 
 // Run shows on a terminal what watch tells, until the user quits, ctx ends or watch does.
 // It returns when watch has returned: its error, nil where the user quit.
@@ -72,7 +80,12 @@ func (m model) Init() tea.Cmd { return nil }
 func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		m.width, m.height = msg.Width, msg.Height
+		wider := m.width > 0 && msg.Width > m.width
+		if m.width, m.height = msg.Width, msg.Height; wider {
+			return m, tea.Tick(repaintAfter, func(time.Time) tea.Msg { return repaint{} })
+		}
+	case repaint:
+		return m, tea.ClearScreen
 	case period:
 		m = m.told(msg.doc)
 	case ended:

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -12,21 +13,47 @@ import (
 // most is the most that a way to send carried by the median of two runs or more, and one of
 // those runs; one run alone may have begun behind a hole, whose bytes count as if they came then.
 func (l *loop) most() (bps float64, of *Trial) {
-	runs := map[Setup][]*Trial{}
-	for _, t := range l.of(func(t *Trial) bool { return t.result != nil && t.Goodput > nothing }) {
-		runs[t.Setup] = append(runs[t.Setup], t)
-	}
-	for _, trials := range runs {
-		if median := stats.Median(goodputs(trials)); len(trials) > 1 && median > bps {
+	for _, trials := range l.repeated() {
+		if median := stats.Median(goodputs(trials)); median > bps {
 			bps, of = median, trials[0]
 		}
 	}
 	return bps, of
 }
 
+// repeated are the ways to send that were tried twice or more, with their runs.
+func (l *loop) repeated() map[Setup][]*Trial {
+	runs := map[Setup][]*Trial{}
+	for _, t := range l.of(func(t *Trial) bool { return t.result != nil && t.Goodput > nothing }) {
+		runs[t.Setup] = append(runs[t.Setup], t)
+	}
+	maps.DeleteFunc(runs, func(_ Setup, trials []*Trial) bool { return len(trials) < 2 })
+	return runs
+}
+
+// alike is how near two ways to send have to come to each other for the path to be what holds both.
+const alike = 0.95
+
+// agreed says that another way to send, which takes losses otherwise, came as far as the most did, and that
+// the network held back both: what two ways reach and none exceeds is the path's, as a policer's rate is.
+func (l *loop) agreed(bps float64, most Setup) bool {
+	network := func(t *Trial) bool { return t.Limiter == verdict.Bottleneck || t.Limiter == verdict.Congestion }
+	agree := false
+	for s, trials := range l.repeated() {
+		otherwise := s.Congestion != most.Congestion || max(s.Streams, 1) != max(most.Streams, 1)
+		switch all := !slices.ContainsFunc(trials, func(t *Trial) bool { return !network(t) }); {
+		case s == most && !all:
+			return false
+		case all && otherwise && stats.Median(goodputs(trials)) >= alike*bps:
+			agree = true
+		}
+	}
+	return agree
+}
+
 // carries holds what the path is said to carry against all runs: it is no less than what was
 // carried again and again, and no more where a policer let a burst through and nothing that was
-// tried came near that rate.
+// tried came near that rate, or where two ways to send agree.
 func (l *loop) carries() {
 	p := &l.out.Path
 	bps, of := l.most()
@@ -36,7 +63,7 @@ func (l *loop) carries() {
 	today := l.measured(l.of(func(t *Trial) bool { return t.Automatic })).Verdict
 	burst := today.Subtype == verdict.Policer && len(l.out.Remedies) > 0 && !p.AtLeast
 	// What came through between losses is a guess; what fills the link in spite of them is not.
-	burst = burst || of.Setup.Congestion == lossBlind && !p.AtLeast && l.fills(of.Setup)
+	burst = burst || !p.AtLeast && (of.Setup.Congestion == lossBlind && l.fills(of.Setup) || l.agreed(bps, of.Setup))
 	if bps > p.CapacityBps || burst {
 		p.CapacityBps = bps
 		l.size(of.result)

@@ -72,6 +72,30 @@ func TestAPolicersBurstIsNotCarried(t *testing.T) {
 	}
 }
 
+// Two ways to send that take losses otherwise and come equally far show what the path carries, whatever
+// rates single round trips reached; ways that differ, or that windows hold back, do not.
+func TestTwoWaysThatAgreeShowWhatThePathCarries(t *testing.T) {
+	loss, window := verdict.Verdict{Limiter: verdict.Congestion}, verdict.Verdict{Limiter: verdict.ReceiverWindow}
+	bbr, four := Setup{Congestion: "bbr"}, Setup{Streams: 4}
+	for name, c := range map[string]struct {
+		first, second Setup
+		bps, want     float64
+		v             verdict.Verdict
+	}{
+		"bbr and four streams":      {bbr, four, 7.6e6, 7.8e6, loss},
+		"today's and bbr":           {Setup{}, bbr, 7.6e6, 7.8e6, loss},
+		"one gives more":            {Setup{}, bbr, 5e6, 13.4e6, loss},
+		"they differ by the window": {Setup{}, Setup{Window: 1 << 20}, 7.6e6, 13.4e6, loss},
+		"windows hold both":         {Setup{}, bbr, 7.6e6, 13.4e6, window},
+	} {
+		l := looped(Path{CapacityBps: 13.4e6, RTT: 4e7, MSS: 1448}, ran(t, c.first, c.bps, c.v), ran(t, c.first, c.bps, c.v),
+			ran(t, c.second, 7.8e6, c.v), ran(t, c.second, 7.8e6, c.v))
+		if l.carries(); l.out.Path.CapacityBps != c.want {
+			t.Errorf("%s: carries %.3g, want %.3g", name, l.out.Path.CapacityBps, c.want)
+		}
+	}
+}
+
 // A full link's runs scatter downwards only: two of three at the top tell that no window is
 // better, and one that is not full is not said to be.
 func TestAFullLinkIsNothingToChange(t *testing.T) {
