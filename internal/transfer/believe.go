@@ -191,6 +191,9 @@ func (b *believer) stream(s *Stream) {
 	b.time("last_ns", s.Last)
 	b.within("first_ns", float64(s.First), 0, float64(max(s.Last, 0)))
 	b.within("opening", float64(s.Opening), 0, float64(max(s.Bytes, 0)))
+	if s.Last > s.First {
+		b.within("bytes, in bit/s,", float64(s.Bytes)*8/(s.Last-s.First).Seconds(), 0, mostBps)
+	}
 	for name, buffer := range map[string]Buffer{"send_buffer": s.SendBuffer, "receive_buffer": s.ReceiveBuffer} {
 		b.held(name+".requested", int64(buffer.Requested))
 		b.held(name+".granted", int64(buffer.Granted))
