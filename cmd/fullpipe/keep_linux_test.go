@@ -51,6 +51,9 @@ func TestUnderSudoTheRecordIsTheUsers(t *testing.T) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 		out, err := cmd.CombinedOutput()
 		if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 77 || cmd.ProcessState == nil {
+			if os.Getenv("CI") == "true" {
+				t.Fatal(err)
+			}
 			t.Skipf("no mount namespace for us here: %v", err)
 		}
 		failed := strings.HasPrefix(do, "recheck") && cmd.ProcessState.ExitCode() == statusFailed // nobody is there

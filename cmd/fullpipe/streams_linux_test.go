@@ -133,6 +133,9 @@ func TestAFullDiskKeepsNoEmptyFile(t *testing.T) {
 		cmd.Stdout = &left
 		status, errs := ended(t, cmd)
 		if status == 77 {
+			if os.Getenv("CI") == "true" {
+				t.Fatal("no mount namespace")
+			}
 			t.Skip("no mount namespace for us here")
 		}
 		if status == 0 || !strings.Contains(errs, "no space left") || strings.HasSuffix(left.String(), "file\n") {

@@ -41,6 +41,9 @@ func (r *Results) believe(streams int, wall time.Duration) error {
 				return no(at(c.field), c.seconds, "s is longer than the test")
 			}
 		}
+		if took := time.Duration((s.End - s.Start) * float64(time.Second)); !transfer.CanCome(s.Bytes, took) {
+			return no(at("bytes"), s.Bytes, "in %v", took)
+		}
 		if s.Retransmits > 0 && s.Retransmits > s.Bytes+mostHandshakes {
 			return no(at("retransmits"), s.Retransmits, "for %d bytes", s.Bytes)
 		}

@@ -44,7 +44,8 @@ func TestUnbelievableResults(t *testing.T) {
 		}
 	}
 	for _, change := range []func(*StreamResult){func(s *StreamResult) { s.Bytes = -1 },
-		func(s *StreamResult) { s.Packets = -1 }} {
+		func(s *StreamResult) { s.Packets = -1 },
+		func(s *StreamResult) { s.Bytes, s.End = 1e6, s.Start+2e-9 }} {
 		r := honest()
 		if change(&r.Streams[0]); r.believe(1, time.Second) == nil {
 			t.Errorf("%+v is believed", r.Streams[0])

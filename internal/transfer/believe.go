@@ -79,6 +79,7 @@ func (i Interval) Believe(wall time.Duration) error {
 	b.time("interval.end_ns", i.End)
 	b.within("interval.start_ns", float64(i.Start), 0, float64(max(i.End, 0)))
 	b.bytes("interval.bytes", i.Bytes)
+	b.rate("interval.bytes", i.Bytes, i.End-i.Start)
 	return b.result()
 }
 
@@ -185,15 +186,24 @@ func (b *believer) cpu(c *CPU) {
 	}
 }
 
+// CanCome says whether any line carries so many bytes in a time. What came at one instant has no rate.
+func CanCome(bytes int64, took time.Duration) bool {
+	return took <= 0 || float64(bytes)*8/took.Seconds() <= mostBps
+}
+
+func (b *believer) rate(field string, bytes int64, took time.Duration) {
+	if b.err == nil && !CanCome(bytes, took) {
+		b.err = &UnbelievableError{b.prefix + field, bytes, fmt.Sprintf("in %v", took)}
+	}
+}
+
 func (b *believer) stream(s *Stream) {
 	b.text("congestion", s.Congestion)
 	b.bytes("bytes", s.Bytes)
 	b.time("last_ns", s.Last)
 	b.within("first_ns", float64(s.First), 0, float64(max(s.Last, 0)))
 	b.within("opening", float64(s.Opening), 0, float64(max(s.Bytes, 0)))
-	if s.Last > s.First {
-		b.within("bytes, in bit/s,", float64(s.Bytes)*8/(s.Last-s.First).Seconds(), 0, mostBps)
-	}
+	b.rate("bytes", s.Bytes, s.Last-s.First)
 	for name, buffer := range map[string]Buffer{"send_buffer": s.SendBuffer, "receive_buffer": s.ReceiveBuffer} {
 		b.held(name+".requested", int64(buffer.Requested))
 		b.held(name+".granted", int64(buffer.Granted))

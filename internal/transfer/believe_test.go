@@ -68,6 +68,17 @@ func plausible() *End {
 				{At: time.Second, Have: HaveAcked | HaveRetrans, Sent: 1e6, SendWnd: mostWindow}}}}}
 }
 
+// What came in no time at all is no count of bytes; what came at one instant has no rate.
+func TestNothingComesFasterThanLines(t *testing.T) {
+	for took, believed := range map[time.Duration]bool{0: true, 1: false, time.Microsecond: true} {
+		e := plausible()
+		e.Streams[0].Last = e.Streams[0].First + took
+		if err := e.Believe(Spec{}, time.Second); (err == nil) != believed {
+			t.Errorf("a megabyte in %v: %v", took, err)
+		}
+	}
+}
+
 // Each number beyond what can be is refused by its name.
 func TestUnbelievable(t *testing.T) {
 	if err := plausible().Believe(Spec{}, time.Second); err != nil {
@@ -110,7 +121,8 @@ func TestUnbelievable(t *testing.T) {
 	if crowded.Believe(Spec{}, time.Second) == nil {
 		t.Error("10,000 samples are believed")
 	}
-	for _, i := range []Interval{{Bytes: -1}, {Start: 2, End: 1}, {End: time.Hour}, {End: time.Second, Bytes: 1 << 62}} {
+	for _, i := range []Interval{{Bytes: -1}, {Start: 2, End: 1}, {End: time.Hour}, {End: time.Second, Bytes: 1 << 62},
+		{End: 1, Bytes: 1e6}} {
 		if i.Believe(time.Second) == nil {
 			t.Errorf("%+v is believed", i)
 		}
