@@ -27,12 +27,6 @@ func (r *Results) believe(streams int, wall time.Duration) error {
 				return no(at(c.field), c.n, "is more than can have moved in %v", longest)
 			}
 		}
-		if s.Bytes < 0 {
-			return no(at("bytes"), s.Bytes, "is no count")
-		}
-		if s.Packets < 0 {
-			return no(at("packets"), s.Packets, "is no count")
-		}
 		for _, c := range []struct {
 			field   string
 			seconds float64
@@ -41,10 +35,15 @@ func (r *Results) believe(streams int, wall time.Duration) error {
 				return no(at(c.field), c.seconds, "s is longer than the test")
 			}
 		}
-		if took := time.Duration((s.End - s.Start) * float64(time.Second)); !transfer.CanCome(s.Bytes, took) {
+		took := time.Duration((s.End - s.Start) * float64(time.Second))
+		switch {
+		case s.Bytes < 0:
+			return no(at("bytes"), s.Bytes, "is no count")
+		case s.Packets < 0:
+			return no(at("packets"), s.Packets, "is no count")
+		case !transfer.CanCome(s.Bytes, took):
 			return no(at("bytes"), s.Bytes, "in %v", took)
-		}
-		if s.Retransmits > 0 && s.Retransmits > s.Bytes+mostHandshakes {
+		case s.Retransmits > 0 && s.Retransmits > s.Bytes+mostHandshakes:
 			return no(at("retransmits"), s.Retransmits, "for %d bytes", s.Bytes)
 		}
 		if m := s.More; m != nil {
