@@ -54,7 +54,9 @@ func inLab(t *testing.T, profile, script string) string {
 }
 
 // sysctls prints every sysctl of the namespace, byte for byte.
-const sysctls = `sysctls() { for f in $(find /proc/sys/net -type f | sort); do printf '%s ' "$f"; cat "$f" 2>/dev/null || echo; done; }
+const sysctls = `sysctls() { for f in $(find /proc/sys/net -type f | sort); do
+	printf '%s ' "$f"; cat "$f" 2>/dev/null || echo
+done; }
 `
 
 func TestApplyAndUndoInTheLab(t *testing.T) {

@@ -242,7 +242,10 @@ func TestRFC6349Page(t *testing.T) {
 	ctx := scripted(t)
 	eachView(t, ctx, servedPage(t, written.Bytes()), "svg.figure", func(name string) {
 		const contrast = `(() => {
-			const luminance = c => { const [r, g, b] = c.match(/[\d.]+/g).slice(0, 3).map(v => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4 }); return 0.2126 * r + 0.7152 * g + 0.0722 * b };
+			const linear = v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+			const luminance = c => {
+				const [r, g, b] = c.match(/[\d.]+/g).slice(0, 3).map(v => linear(v / 255));
+				return 0.2126 * r + 0.7152 * g + 0.0722 * b };
 			const paper = luminance(getComputedStyle(document.body).backgroundColor);
 			let least = 99;
 			for (const e of document.querySelectorAll('td, th, p, figcaption, svg text')) {

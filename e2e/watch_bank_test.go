@@ -56,7 +56,8 @@ def spent(run, seconds=0, to=subprocess.DEVNULL):
         signal.signal(signal.SIGALRM, lambda *_: p.send_signal(signal.SIGINT)); signal.alarm(seconds)
     views = [json.loads(line) for line in p.stdout or []]
     _, _, used = os.wait4(p.pid, 0)
-    return {"cpu_s": used.ru_utime + used.ru_stime, "wall_s": time.monotonic() - began, "rss_kib": used.ru_maxrss}, views
+    return {"cpu_s": used.ru_utime + used.ru_stime, "wall_s": time.monotonic() - began,
+        "rss_kib": used.ru_maxrss}, views
 def watched(way):
     run = way + [os.environ["F"], "watch", "--every", "2s"]
     used, _ = spent(run, 30)

@@ -20,7 +20,8 @@ import (
 func FuzzTold(f *testing.F) {
 	f.Add(`{"phases":[{"name":"down1","connections":1,"bytes":1000000,"first_ms":0,"last_ms":1000,"rtt_ms":[20]},` +
 		`{"name":"up1","connections":1,"idle_ratio":0.1,"late_ratio":1e300,"rtt_ms":[20]}],"idle_rtt_ms":[10,11]}`)
-	f.Add(`{"phases":[{"name":"down1","connections":1,"bytes":-1,"first_ms":1e308,"last_ms":-1e308}],"idle_rtt_ms":[1e99]}`)
+	f.Add(`{"phases":[{"name":"down1","connections":1,"bytes":-1,"first_ms":1e308,"last_ms":-1e308}],` +
+		`"idle_rtt_ms":[1e99]}`)
 	s := NewSpeed(SpeedConfig{})
 	const second = time.Second
 	tested := func(id, phase string) *ndt7.Test {

@@ -1,6 +1,8 @@
 package live
 
 import (
+	"time"
+
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
@@ -22,9 +24,11 @@ func (a *analysis) policed() bool {
 // lossDispersion is the variance of the retransmissions in each round over their mean: 1
 // where segments are lost at random one by one (Poisson), and about the number lost
 // at once where they are lost together. 0 is not known. The end of slow start is left out:
-// it overshoots on any path.
+// it overshoots on any path. So are transfers too short to tell a rate that stays from one that
+// has not grown back yet.
 func (a *analysis) lossDispersion() float64 {
 	var n, sum, squares float64
+	var seen time.Duration
 	for _, c := range a.connections {
 		if !c.has(transfer.HaveRetrans) {
 			return 0
@@ -36,9 +40,11 @@ func (a *analysis) lossDispersion() float64 {
 			}
 			lost := float64(r.end.Retransmitted - r.start.Retransmitted)
 			n, sum, squares = n+1, sum+lost, squares+lost*lost
+			seen += r.length
 		}
 	}
-	if n < threshold.DispersionRounds || sum <= 0 {
+	if n < threshold.DispersionRounds || sum <= 0 ||
+		seen < time.Duration(len(a.connections))*threshold.PolicedTime {
 		return 0
 	}
 	mean := sum / n

@@ -95,6 +95,9 @@ const (
 	FirstBurst = 1.3 // ratio | attribution bank, policer; Flach et al. 2016, 3
 	// PolicedSteady is the share of the best later rate that the mean must reach.
 	PolicedSteady = 0.8 // ratio | attribution bank: policers leave 0.86 and more, queues of ten packets 0.78
+	// PolicedTime is how much must be seen after slow start for a rate to be steady: cubic takes
+	// ∛(0.3 W ∕ 0.4) s to grow back from a loss at W segments.
+	PolicedTime = 3 * time.Second // time | RFC 9438, 4.1: 2.5 s at 20 segments, 4.2 s at 100
 	// LossInBursts is the variance of the losses in a round over their mean from which they
 	// come in bursts, over DispersionRounds and more.
 	LossInBursts     = 2.0  // ratio | Poisson has 1; lab: 0.75 to 1.5 at random, 2.8 to 280 behind policers
