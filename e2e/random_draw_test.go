@@ -33,8 +33,8 @@ type randomPath struct {
 // documents advise (a BDP and a little more) or too small, and now and then loss, jitter,
 // another system at either end, a short file and bbr: two of them at once are as likely as
 // chance makes them. A third is IPv6.
-func drawPath(r *rand.Rand) randomPath {
-	at := randomPoint(r, span{2e6, 100e6, 5 * time.Millisecond, 150 * time.Millisecond})
+func drawPath(r *rand.Rand, mostBps float64) randomPath {
+	at := randomPoint(r, span{2e6, mostBps, 5 * time.Millisecond, 150 * time.Millisecond})
 	p := randomPath{bps: at.bps, rtt: at.rtt, queue: []float64{0.5, 1, 1, 2, 4}[r.IntN(5)]}
 	if r.IntN(4) == 0 {
 		p.loss = []float64{0.01, 0.1, 0.3, 1}[r.IntN(4)]
@@ -276,7 +276,7 @@ func TestRandomPathsReplay(t *testing.T) {
 	seen := map[verdict.Name]int{}
 	stacks, both, files := 0, 0, 0
 	for range 500 {
-		p := drawPath(r)
+		p := drawPath(r, mostRandom)
 		again, err := parsePath(p.String())
 		if err != nil || again != p {
 			t.Fatalf("%v, %v, %v", p, again, err)
