@@ -176,3 +176,21 @@ func TestWhyOfNobody(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// TestWhySaysThatMemoryIsShort shows `why` a table of protocols, as the kernel has it while it is short of
+// memory, in place of this one's (net.ipv4.tcp_mem is the whole machine's).
+func TestWhySaysThatMemoryIsShort(t *testing.T) {
+	t.Parallel()
+	needProgram(t, "unshare")
+	const short = `CLIENT & client=$!
+mkdir $PEERS.net
+awk '$1 == "TCP" || $1 == "TCPv6" { $5 = "yes" } { print }' /proc/net/protocols >$PEERS.net/protocols
+sleep 1
+unshare -m sh -euc 'mount --bind $PEERS.net /proc/$$/net; exec $F why :7000 --for 3s'
+kill $client`
+	out := string(watched(t, "rate=30mbit,rtt=30ms", "drain", "pour", short))
+	if !strings.Contains(out, "the kernel's TCP ran short of memory (net.ipv4.tcp_mem) at the sender 1 time, ") ||
+		strings.Contains(out, "high confidence") {
+		t.Error(out)
+	}
+}

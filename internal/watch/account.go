@@ -117,6 +117,8 @@ type Account struct {
 	totals  Totals
 	first   bool        // the first dump is over: what comes new was born since
 	names   *pseudonyms // nil: addresses are shown
+	// shortage is of memory; nil: nobody looked.
+	shortage *shortage
 	// fresh is how many of those that stand were read at dumping, when the dump began, or since.
 	dumping time.Duration
 	fresh   int

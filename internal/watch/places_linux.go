@@ -93,6 +93,7 @@ func (one *place) enter(w *watcher, path string) error {
 	one.watcher = newWatcher(cfg)
 	one.owners.close()
 	one.start, one.owners, one.fast.spare = w.start, w.owners, w.fast.spare
+	one.account.shortage = w.account.shortage
 	if err := one.open(); err != nil {
 		return err
 	}

@@ -49,7 +49,9 @@ type watcher struct {
 }
 
 func newWatcher(cfg Config) *watcher {
-	return &watcher{cfg: cfg, account: NewAccount(), owners: newOwners(&cfg.Match, cfg.Namespace), start: time.Now(),
+	account := NewAccount()
+	account.shortage = &shortage{}
+	return &watcher{cfg: cfg, account: account, owners: newOwners(&cfg.Match, cfg.Namespace), start: time.Now(),
 		fast: fast{spare: &[]samples{}}, names: map[string]string{},
 		handshakes: map[transfer.Handshake]*transfer.Handshake{}, seed: maphash.MakeSeed()}
 }
@@ -125,6 +127,9 @@ func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
 			w.places.sample()
 		}
 		now := w.now()
+		if short := w.account.shortage; now >= short.next {
+			short.note(sockdiag.MemoryShort(), now)
+		}
 		if !over && now < next {
 			continue
 		}

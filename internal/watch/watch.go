@@ -157,10 +157,10 @@ func (a *Account) look(v *View, length time.Duration, cfg *Config, owner func(*C
 		if float64(bytes)*8 >= m.MinBps*length.Seconds() {
 			seen := Seen{Connection: c, Signs: c.signs(), Length: length}
 			if sent > 0 || unsent {
-				seen.Flows = append(seen.Flows, c.flow(transfer.Up))
+				seen.Flows = append(seen.Flows, a.flow(c, transfer.Up))
 			}
 			if received > 0 || unread {
-				seen.Flows = append(seen.Flows, c.flow(transfer.Down))
+				seen.Flows = append(seen.Flows, a.flow(c, transfer.Down))
 			}
 			slices.SortStableFunc(seen.Flows, func(a, b Flow) int { return cmp.Compare(b.Bytes, a.Bytes) })
 			if c.Owner = owner(c); a.names != nil {

@@ -11,7 +11,7 @@ func sayMemoryShort(f figures) string {
 		if !f.has(end + "_times") {
 			continue
 		}
-		text := fmt.Sprintf("at the %s %.0f times", end, f[end+"_times"])
+		text := fmt.Sprintf("at the %s %.0f time%s", end, f[end+"_times"], plural(int(f[end+"_times"])))
 		if f.has(end + "_s") {
 			text += ", " + f.time(end+"_s") + " in all"
 		}

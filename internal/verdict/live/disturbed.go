@@ -36,6 +36,15 @@ func lessSure(v verdict.Verdict, r *transfer.Result) verdict.Verdict {
 	return v
 }
 
+// ShortOfMemory takes confidence off the verdict on what a watched connection sent or received where its
+// host's TCP was short of memory meanwhile, and tells of it; nil: it was not.
+func ShortOfMemory(v verdict.Verdict, d transfer.Direction, m *transfer.MemoryPressure) verdict.Verdict {
+	if m == nil {
+		return v
+	}
+	return lessSure(v, &transfer.Result{Near: &transfer.End{MemoryPressure: m}, Spec: transfer.Spec{Direction: d}})
+}
+
 // eachEnd calls f for the ends that can be seen, by their parts.
 func eachEnd(r *transfer.Result, f func(name string, e *transfer.End)) {
 	if e := r.Sender(); e != nil {

@@ -1,0 +1,69 @@
+package watch
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
+)
+
+const (
+	// shortageEvery is the time between two looks at whether the kernel's TCP is short of memory.
+	shortageEvery = 250 * time.Millisecond
+	// mostSpells of a shortage are kept, the last.
+	mostSpells = 256
+)
+
+// shortage is when this host's TCP was short of memory, as it was read now and then. The account is the
+// kernel's own, of all network namespaces.
+type shortage struct {
+	spells []spell
+	on     bool // the last reading found it so
+	next   time.Duration
+}
+
+type spell struct{ from, to time.Duration }
+
+// note takes a reading.
+func (s *shortage) note(short bool, at time.Duration) {
+	s.next = at + shortageEvery
+	switch {
+	case short && s.on:
+		s.spells[len(s.spells)-1].to = at
+	case short:
+		if len(s.spells) == mostSpells {
+			s.spells = slices.Delete(s.spells, 0, 1)
+		}
+		s.spells = append(s.spells, spell{at, at})
+	}
+	s.on = short
+}
+
+// between is what a time had of it; nil: nothing, or nobody looked.
+func (s *shortage) between(from, to time.Duration) *transfer.MemoryPressure {
+	if s == nil {
+		return nil
+	}
+	var m transfer.MemoryPressure
+	for _, one := range s.spells {
+		if one.from <= to && one.to >= from {
+			m.Times++
+			m.Time += min(one.to, to) - max(one.from, from)
+		}
+	}
+	if m.Times == 0 {
+		return nil
+	}
+	return &m
+}
+
+// flow is one direction of a connection since the period began, less sure where TCP was short of memory.
+func (a *Account) flow(c *Connection, d transfer.Direction) Flow {
+	f, from := c.flow(d), c.mark.At
+	if f.Sampled {
+		from = c.window.of[0].At
+	}
+	f.Verdict = live.ShortOfMemory(f.Verdict, d, a.shortage.between(from, c.Sample.At+shortageEvery))
+	return f
+}
