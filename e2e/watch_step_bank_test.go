@@ -54,6 +54,7 @@ func pathWindowsProgram() error {
 			c := *scaled.Seen[i].Connection
 			c.Seen *= stepFactor
 			scaled.Seen[i].Connection = &c
+			scaled.Seen[i].Length *= stepFactor
 		}
 		full := windows.Add(&scaled)
 		if full == nil {
