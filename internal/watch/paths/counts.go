@@ -37,7 +37,10 @@ type counts struct {
 // it is short.
 type count [3]int64
 
-func (c count) at() time.Time  { return time.Unix(c[0], 0).UTC() }
+func (c count) at() time.Time { return time.Unix(c[0], 0).UTC() }
+func (c count) possible() bool {
+	return within(float64(c[0]), latestSecond) && c[1] > 0 && float64(c[1]) <= largest && c[2] >= 0 && c[2] <= c[1]
+}
 func (c count) ratio() float64 { return float64(c[2]) / float64(c[1]) }
 
 func (c *counts) known() bool { return len(c.Windows) >= countsBefore && len(c.Days) >= learntDays }

@@ -98,7 +98,7 @@ type Network struct {
 	Waiting    []Shift   `json:"waiting,omitempty"` // for holdOff to end
 }
 
-// Restore rebuilds what is not stored.
+// Restore rebuilds what is not stored, and drops what cannot have been.
 func (h *Host) Restore() {
 	for p, n := range h.Networks {
 		if n == nil {
@@ -106,6 +106,8 @@ func (h *Host) Restore() {
 			continue
 		}
 		n.RTT.restore()
+		n.Rate.Results = believed(n.Rate.Results)
+		n.Loss.Windows, n.Reordering.Windows = believed(n.Loss.Windows), believed(n.Reordering.Windows)
 	}
 }
 

@@ -44,6 +44,20 @@ func (r result) untied() change.Result {
 	return change.Result{At: r.at(), Value: r.value() * (1 + 1e-6*part)}
 }
 
+// possible says whether it can have been: what is stored may be damaged, and what cannot be would
+// spoil every figure that is made with it.
+func (r result) possible() bool {
+	return within(r[0], latestSecond) && r[1] > 0 && within(r[1], largest)
+}
+
+// No time and no figure that is stored is beyond these: the year 9999, and more than any line's rate in bit/s.
+const (
+	latestSecond = 253402300799
+	largest      = 1e15
+)
+
+func within(v, most float64) bool { return v >= 0 && v <= most }
+
 func (r result) at() time.Time  { return time.Unix(int64(r[0]), 0).UTC() }
 func (r result) value() float64 { return r[1] }
 
@@ -59,7 +73,7 @@ type trip struct {
 }
 
 func (l *trip) restore() {
-	l.track = change.Track{}
+	l.Results, l.track = believed(l.Results), change.Track{}
 	for _, r := range l.Results {
 		l.track.Add(r.untied())
 	}
@@ -125,6 +139,11 @@ func (l *trip) grave() bool {
 		return low > tripBeyond*most && low-was >= leastTrip
 	}
 	return high < least/tripBeyond && was-high >= leastTrip
+}
+
+// believed are those of what was stored that can have been.
+func believed[T interface{ possible() bool }](stored []T) []T {
+	return slices.DeleteFunc(stored, func(v T) bool { return !v.possible() })
 }
 
 // scatter is 1.4826 times the median absolute deviation: of normal noise its standard
