@@ -117,7 +117,18 @@ func staticFiles() http.Handler {
 	if err != nil {
 		panic(err) // the directory is part of the program
 	}
-	return http.StripPrefix("/static/", http.FileServerFS(files))
+	return http.StripPrefix("/static/", http.FileServerFS(existing{files}))
+}
+
+// existing has no file by a name that none can have, where package fs calls such a name invalid and package http
+// makes a failure of the server's of it.
+type existing struct{ fs.FS }
+
+func (e existing) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return e.FS.Open(name)
 }
 
 // routes are what those who are in may ask for.
