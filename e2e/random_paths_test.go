@@ -134,7 +134,7 @@ func (b *randomBank) carries() float64 {
 	const least = 10e6
 	for bps := 2 * mostRandom; bps > least; bps /= 2 {
 		s := pathPoint{bps, 20 * time.Millisecond}.free()
-		if _, err := undisturbedTransfer(b.t, s, 2); err == nil {
+		if _, err := undisturbedTransfer(b.t, s, 3); err == nil {
 			return bps
 		}
 	}

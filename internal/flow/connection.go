@@ -210,7 +210,7 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 	}
 	me.dir.sent(s, at)
 	if peer.dir != nil {
-		peer.dir.answered, peer.dir.spoken = true, true
+		peer.dir.answered, peer.dir.spoken, peer.dir.told = true, true, true
 	}
 	return true
 }

@@ -53,6 +53,11 @@ type Direction struct {
 	Exchanges     int64 // of them those that were answered too
 	Spoken        int64 // rounds while which the other end sent payload of its own
 
+	// Silences is the time, slow start aside, in which nothing was sent for a quarter of a round trip and more while
+	// data was outstanding, until new data came. Drained is what of it followed a part segment, the end of
+	// all that there was, and a message of the other end since the silence before.
+	Silences, Drained int64
+
 	PushedIdle int64 // of the time in pauses, what followed a segment that ended a write
 	BackOffs   int64 // pauses that were twice the one before, with a single segment between
 	// Stalled is the time in which data was outstanding and nothing got through in spite of
@@ -90,6 +95,7 @@ type Direction struct {
 	state    Clock
 	answered bool   // the other end sent payload since the last segment
 	spoken   bool   // the same since the round began
+	told     bool   // the same since the last silence
 	base     uint32 // sequence number of position 0
 
 	// All positions are payload bytes from the first one, unwrapped.

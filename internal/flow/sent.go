@@ -73,6 +73,9 @@ func (d *Direction) partial(length int64) bool {
 
 // fresh takes bytes that were not seen before and lie above all others.
 func (d *Direction) fresh(from, to, at int64) {
+	if gap := at - d.lastSent; 4*gap >= d.RTTMin && d.una < d.high && d.RTTMin > 0 {
+		d.silence(gap)
+	}
 	if d.una >= d.round.mark {
 		d.closeRound()
 		d.openRound(at)
@@ -100,6 +103,15 @@ func (d *Direction) fresh(from, to, at int64) {
 		d.inferScale(out, at)
 	}
 	d.rtt.mark(to, at, to-from)
+}
+
+// silence books that nothing was sent for so long though data was outstanding.
+func (d *Direction) silence(took int64) {
+	d.round.silent += took
+	if d.told && d.partial(d.lastLen) {
+		d.round.drained += took
+	}
+	d.told = false
 }
 
 // countRound counts what the round that begins follows on.

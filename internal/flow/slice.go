@@ -112,6 +112,8 @@ type round struct {
 	began      int64
 	busy       int64
 	paused     int64
+	silent     int64 // as Silences, with slow start
+	drained    int64
 	sent       int64
 	ackedAt    int64 // delivered bytes at its beginning
 	maxOut     int64
@@ -155,6 +157,9 @@ func (d *Direction) closeRound() {
 		moved := min(r.busy, d.cur.Clock[Busy])
 		d.cur.Clock[Busy] -= moved
 		d.cur.Clock[SlowStart] += moved
+	} else {
+		d.Silences += r.silent
+		d.Drained += r.drained
 	}
 	r.best = max(r.best, r.maxOut)
 }

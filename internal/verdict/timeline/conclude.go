@@ -111,7 +111,7 @@ func (t *timeline) senderCandidates() []verdict.Name {
 	case small:
 		return []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.Pacing, verdict.LocalQueue, verdict.CPU,
 			verdict.Congestion}
-	case flat > threshold.FlatLong*t.length:
+	case flat > threshold.FlatLong*t.length || float64(d.Silences)/1e9 > threshold.PausingShare*t.length: // not paced
 		return []verdict.Name{verdict.SendBuffer, verdict.Pacing, verdict.Application, verdict.LocalQueue, verdict.CPU,
 			verdict.Congestion}
 	}

@@ -38,21 +38,38 @@ func (t *timeline) exchanging() bool {
 // while the other end keeps sending messages: they, and not acknowledgements, let data out.
 func (t *timeline) programWindow() bool {
 	d := t.d
-	if float64(d.Spoken) < threshold.ExchangesRestart*float64(t.rounds) || t.rounds < threshold.FewRounds || t.losing ||
-		float64(d.WindowMax) < threshold.ProgramWindowRoom*t.level() ||
-		t.level() < float64(threshold.ProbeSegments*d.MSS) {
+	if t.rounds < threshold.FewRounds || t.losing || float64(d.WindowMax) < threshold.ProgramWindowRoom*t.level() ||
+		t.level() < float64(threshold.ProbeSegments*d.MSS) || t.conversing() {
 		return false
 	}
-	if float64(d.Restarts) > (1-threshold.ExchangesRestart)*float64(t.rounds) {
-		return false // blocks, with a pause after each
+	if t.inTurn() {
+		return true
 	}
-	for _, other := range t.c.Directions() {
-		if other != d && float64(other.Bytes) > threshold.ProgramWindowAnswers*float64(d.Bytes) {
-			return false
-		}
+	if float64(d.Spoken) < threshold.ExchangesRestart*float64(t.rounds) ||
+		float64(d.Restarts) > (1-threshold.ExchangesRestart)*float64(t.rounds) { // blocks, with a pause after each
+		return false
 	}
 	at, span, carried := t.flat(t.level())
 	return at > threshold.FlatLong*span && carried > threshold.HeadlineShare*float64(d.Bytes)
+}
+
+// inTurn says that several blocks are under way at a time, each of which waits for the answer to an earlier
+// one, as requests to a file server: the sender falls silent within most round trips, each time at the end
+// of all that it had, and goes on after a message.
+func (t *timeline) inTurn() bool {
+	silences, drained := float64(t.d.Silences)/1e9, float64(t.d.Drained)/1e9
+	return silences > threshold.PausingShare*t.length && drained > threshold.ExchangesRestart*silences
+}
+
+// conversing says that the other end sends more than messages.
+func (t *timeline) conversing() bool {
+	d := t.d
+	for _, other := range t.c.Directions() {
+		if other != d && float64(other.Bytes) > threshold.ProgramWindowAnswers*float64(d.Bytes) {
+			return true
+		}
+	}
+	return false
 }
 
 // level is what was outstanding when half of the data was delivered with less, bytes: no

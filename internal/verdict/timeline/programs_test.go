@@ -110,3 +110,59 @@ func TestProgramWindow(t *testing.T) {
 		t.Errorf("without messages: %s %s/%s", g.Confidence, g.Limiter, g.Subtype)
 	}
 }
+
+// inTurn plays a program that, after a dozen small requests one by one, has two blocks of 200
+// segments under way, of which the last is a part segment, and sends another after the answer to
+// one, or, without answers, after its acknowledgement.
+func inTurn(t *testing.T, loop int64, answers bool) Diagnosis {
+	const rtt, each, segments, blocks, small = 100 * ms, 20_000, 200, 60, 12
+	x := newTape(rtt, loop)
+	var answered []int64
+	at, pos := int64(rtt+10*ms), 0
+	for i := range small {
+		x.data(at, pos, 120, flow.PSH)
+		pos += 120
+		x.says(at+rtt-loop, i, pos, 4<<20)
+		at += rtt + 50_000
+	}
+	for i := range blocks {
+		if i >= 2 {
+			at = max(at, answered[i-2])
+		}
+		for k := range segments {
+			length := 1460
+			if k == segments-1 {
+				length = 700
+			}
+			x.data(at, pos, length, 0)
+			pos += length
+			if k%2 == 1 && (k < segments-1 || !answers) {
+				x.ack(at+rtt-loop, pos, 4<<20)
+			}
+			at += each
+		}
+		if answers {
+			x.says(at-each+rtt-loop, small+i, pos, 4<<20)
+		}
+		answered = append(answered, at+rtt)
+	}
+	g, _ := x.judge(t)
+	return g
+}
+
+// Several requests under way, as a file server's client has them, are a window of the program's. Where
+// nobody answers it is the sender's, and not paced.
+func TestRequestsInTurn(t *testing.T) {
+	for _, loop := range []int64{0, 50 * ms, 80 * ms} {
+		g := inTurn(t, loop, true)
+		e := evidenceOf(&g, verdict.CapturedProgramWindow)
+		if g.Limiter != verdict.Application || g.Subtype != verdict.ProgramWindow || g.Confidence == verdict.High {
+			t.Errorf("tap %d ms from the sender: %s %s/%s %v", loop/ms, g.Confidence, g.Limiter, g.Subtype, g.Shares)
+		} else if w := e["program_window_bytes"]; w < 570_000 || w > 600_000 {
+			t.Errorf("tap %d ms from the sender: a window of %.0f bytes", loop/ms, w)
+		}
+	}
+	if g := inTurn(t, 0, false); g.Limiter != verdict.Sender || g.Candidates[0] == verdict.Pacing {
+		t.Errorf("without answers: %s %s/%s %v", g.Confidence, g.Limiter, g.Subtype, g.Candidates)
+	}
+}

@@ -198,3 +198,23 @@ func TestWithoutHandshake(t *testing.T) {
 		}
 	}
 }
+
+// A sender that holds itself back is no sure verdict on fewer segments than two initial windows.
+func TestFewSegmentsTellNoSender(t *testing.T) {
+	steady := func(segments int) Diagnosis {
+		const rtt = 40 * ms
+		x := newTape(rtt, 0)
+		for i := range segments {
+			at := rtt + int64(i)*(rtt/4+1237) // not a clock of 10 ms
+			x.data(at, i*1460, 1460, 0)
+			x.ack(at+rtt, (i+1)*1460, 1<<20)
+		}
+		g, _ := x.judge(t)
+		return g
+	}
+	for segments, want := range map[int]verdict.Confidence{18: verdict.Low, 200: verdict.Medium} {
+		if g := steady(segments); g.Limiter != verdict.Sender || g.Confidence != want {
+			t.Errorf("%d segments: %s, %s %v", segments, g.Limiter, g.Confidence, g.Shares)
+		}
+	}
+}
