@@ -77,8 +77,8 @@ func readOnly(dir string) bool {
 
 // upToDate refuses a history whose tables another version made.
 func (s *Store) upToDate(ctx context.Context) error {
-	var version int
-	if err := s.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+	version, err := versionOf(ctx, s.db)
+	if err != nil {
 		return err
 	}
 	texts, latest, err := pending(version)
@@ -87,6 +87,14 @@ func (s *Store) upToDate(ctx context.Context) error {
 			version, latest)
 	}
 	return err
+}
+
+// versionOf is which of the migrations a history has had.
+func versionOf(ctx context.Context, db interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}) (version int, err error) {
+	err = db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
+	return version, err
 }
 
 // touch makes the file before SQLite would, for its owner alone, and refuses what is no
@@ -135,15 +143,22 @@ func busy(err error) bool {
 	return errors.As(err, &code) && (code.Code()&0xff == sqlite3.SQLITE_BUSY || code.Code()&0xff == sqlite3.SQLITE_LOCKED)
 }
 
-// migrate brings the tables up to date, all or nothing.
+// migrate brings the tables up to date, all or nothing. Where they are, it takes no lock: who reads does not wait
+// for who writes.
 func (s *Store) migrate(ctx context.Context) error {
+	version, err := versionOf(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	if texts, _, err := pending(version); err != nil || len(texts) == 0 {
+		return err
+	}
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
-	var version int
-	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+	if version, err = versionOf(ctx, tx); err != nil { // another process may have been faster
 		return err
 	}
 	texts, latest, err := pending(version)

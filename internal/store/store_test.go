@@ -206,6 +206,32 @@ func TestWhatIsNoHistoryIsRefused(t *testing.T) {
 	}
 }
 
+// TestReadersDoNotWait: who writes for long keeps nobody from opening and reading.
+func TestReadersDoNotWait(t *testing.T) {
+	dir := t.TempDir()
+	writer, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	if _, err := writer.Add(t.Context(), measured(t, 1, "b", 1e6), nil); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := writer.db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	reader, err := Open(t.Context(), dir) // after wait it would fail
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if runs, err := reader.List(t.Context(), Filter{}); err != nil || len(runs) != 1 {
+		t.Errorf("%+v, %v", runs, err)
+	}
+}
+
 func TestHostIDStays(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	var wait sync.WaitGroup
