@@ -190,17 +190,29 @@ func TestDrawnMutations(t *testing.T) {
 			told.count(kind, as)
 		}
 		what := fmt.Sprintf("%d: %s, %s", i, c.name, strings.Join(names, ", "))
-		switch as {
-		case wrongHigh:
-			t.Errorf("%s: %s with high confidence; %v", what, d.Limiter, d.Shares)
-		case wrongMedium:
-			t.Logf("%s: %s with medium confidence; %v", what, d.Limiter, d.Shares)
-		}
+		tell(t, what, as, d)
 	}
-	t.Log(told)
+	told.judge(t, trials)
+}
+
+// tell says of a wrong verdict what it was wrong about: with high confidence none may be.
+func tell(t *testing.T, what string, as outcome, d *record.CapturedDirection) {
+	t.Helper()
+	switch as {
+	case wrongHigh:
+		t.Errorf("%s: %s with high confidence; %v", what, d.Limiter, d.Shares)
+	case wrongMedium:
+		t.Logf("%s: %s with medium confidence; %v", what, d.Limiter, d.Shares)
+	}
+}
+
+// judge asks that few of all trials are wrong with medium confidence.
+func (t tallies) judge(test *testing.T, trials int) {
+	test.Helper()
+	test.Log(t)
 	const wrong = 0.05
-	if medium := told["all"][wrongMedium]; float64(medium) > wrong*float64(trials) {
-		t.Errorf("%d of %d wrong with medium confidence", medium, trials)
+	if medium := t["all"][wrongMedium]; float64(medium) > wrong*float64(trials) {
+		test.Errorf("%d of %d wrong with medium confidence", medium, trials)
 	}
 }
 
@@ -265,16 +277,7 @@ func TestDrawnPairs(t *testing.T) {
 		for _, kind := range kinds {
 			told.count(kind, as)
 		}
-		switch as {
-		case wrongHigh:
-			t.Errorf("%s: %s with high confidence; %v", what, d.Limiter, d.Shares)
-		case wrongMedium:
-			t.Logf("%s: %s with medium confidence; %v", what, d.Limiter, d.Shares)
-		}
+		tell(t, what, as, d)
 	}
-	t.Log(told)
-	const wrong = 0.05
-	if medium := told["all"][wrongMedium]; float64(medium) > wrong*float64(trials) {
-		t.Errorf("%d of %d wrong with medium confidence", medium, trials)
-	}
+	told.judge(t, trials)
 }
