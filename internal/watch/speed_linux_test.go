@@ -72,8 +72,17 @@ func TestStillSocketsTakeNoMemory(t *testing.T) {
 
 // BenchmarkPeriod is all that a period of still sockets costs beside the fast tier.
 func BenchmarkPeriod(b *testing.B) {
+	for name, dumps := range map[string]bool{"of those that moved": false, "by dumps": true} {
+		b.Run(name, func(b *testing.B) { period(b, dumps) })
+	}
+}
+
+func period(b *testing.B, dumps bool) {
 	const n = 5000
 	w, _ := crowd(b, n)
+	if dumps {
+		w.movers.close()
+	}
 	b.ReportAllocs()
 	used := func() int64 {
 		var u unix.Rusage

@@ -174,13 +174,18 @@ func (c *connection) outstanding(r *round) (most int64) {
 
 // nagle is the time in which less than a segment waited for the acknowledgement of what
 // went before it, with room in every window (RFC 896 against RFC 1122 4.2.3.2). A
-// program that does not want to write yet loses nothing by it, as one that paces itself.
+// program that does not want to write yet loses nothing by it, as one that paces itself. Nor does one
+// that sent more since the sample before, with much under way: the odd end of what it wrote waits, and the
+// rest does not wait for it, as in ssh's channels.
 func (a *analysis) nagle(c *connection, r *round) time.Duration {
 	if c.spec.NoDelay || c.outside && !c.answered || !c.has(transfer.HaveNotSent|transfer.HaveInFlight) {
 		return 0
 	}
+	before := r.start
 	held := func(s *transfer.Sample) bool {
-		return s.NotSent > 0 && s.NotSent < c.mss && s.InFlight > 0 && halfUsed(s, s.Cwnd) &&
+		flows := s.Sent > before.Sent && s.InFlight > threshold.NagleSegments*c.mss
+		before = s
+		return s.NotSent > 0 && s.NotSent < c.mss && s.InFlight > 0 && !flows && halfUsed(s, s.Cwnd) &&
 			(s.Have&transfer.HaveSendWnd == 0 || halfUsed(s, s.SendWnd))
 	}
 	return min(scale(r.length, portion(r.samples, held)), r.length-c.paused(r)-c.blocked(r))

@@ -109,3 +109,36 @@ func TestAnswers(t *testing.T) {
 		complete(t, v)
 	}
 }
+
+// TestTheOddEndOfAChannelIsNotNagles: a program with 2 MB under way whose last odd bytes wait (port forwarding by
+// ssh) is limited by its window, as data flows all the time. One whose requests' ends wait, with nothing else
+// sent meanwhile, is limited by Nagle's rule.
+func TestTheOddEndOfAChannelIsNotNagles(t *testing.T) {
+	const window = 2_000_000
+	for name, c := range map[string]struct {
+		step, under int64
+		want        verdict.Name
+	}{
+		"a channel":              {window / 4, window, verdict.Application},
+		"requests of 20 kB each": {0, 20_000, verdict.NagleDelayedAck},
+		"small requests":         {2000, 2000, verdict.NagleDelayedAck},
+	} {
+		w := Watched{Sends: true, Handshake: &transfer.Handshake{MSS: 1448}}
+		w.Send.Granted = 4 << 20
+		sent := int64(0)
+		for i := range 100 {
+			if sent += c.step; c.step == 0 && i%8 == 0 { // every other exchange of four samples is written
+				sent += c.under
+			}
+			w.Samples = append(w.Samples, transfer.Sample{At: time.Duration(i) * 50 * time.Millisecond,
+				Have: transfer.HaveCwnd | transfer.HaveInFlight | transfer.HaveNotSent | transfer.HaveSendWnd | transfer.HaveRTT |
+					transfer.HaveMinRTT | transfer.HaveAcked | transfer.HaveReceived | transfer.HaveLimits | transfer.HaveQueue,
+				Sent: sent, Acked: max(sent-c.under, 0), Received: int64(i) * 36, InFlight: c.under, NotSent: 300,
+				Queued: c.under + 300, Cwnd: 4 * window, SendWnd: 4 * window, Busy: time.Duration(i) * 50 * time.Millisecond,
+				RTT: 200 * time.Millisecond, MinRTT: 199 * time.Millisecond})
+		}
+		if v := Programs(w, JudgeWatched(w)); v.Limiter != c.want {
+			t.Errorf("%s: %s, %v", name, v.Limiter, v.Shares)
+		}
+	}
+}

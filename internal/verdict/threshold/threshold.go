@@ -76,6 +76,9 @@ const (
 	// NagleWindow is the share of a window up to which it has room enough that only
 	// Nagle's rule can hold less than a segment back.
 	NagleWindow = 0.5 // ratio | attribution bank, Nagle with delayed ACK
+	// NagleSegments may be under way where Nagle's rule holds a request's end back and samples
+	// are too far apart to see that nothing else was sent meanwhile.
+	NagleSegments = 10 // segments | RFC 6928: what a request has at once without waiting
 	// NagleAnswers is how many times a held exchange's length, which is two round trips and
 	// a delayed acknowledgement, may lie between two answers for a program to wait for them.
 	NagleAnswers = 2.0 // ratio | definition: every other exchange
