@@ -170,7 +170,8 @@ func watchedPrograms() []watchedCause {
 			near: "PATH=$SSH:$PATH ssh far 'cat >/dev/null' </dev/zero", port: 22},
 		{name: "HTTP/2 upload with a stream's window of 256 KiB", limiters: application, subtype: "program-window",
 			path: "rate=100mbit,rtt=100ms,queue=1bdp", bps: 100e6, far: http2, near: http2Post, port: 8081},
-		{name: "SMB copy, far away", limiters: application, subtype: "program-window", settle: 8,
+		// Two writes of 8 MiB are in turn.
+		{name: "SMB copy, far away", limiters: application, subtype: "request-response", settle: 8,
 			path: "rate=500mbit,rtt=200ms,queue=1bdp", bps: 500e6, port: 445,
 			far:  "smbd -F --no-process-group -s $D/smb.conf -l $D -p 445",
 			near: `smbclient //$FULLPIPE_FAR/in -s $D/smb.conf -N -c "put $D/www/file copy"`},

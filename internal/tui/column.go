@@ -68,6 +68,21 @@ func columnsFor(width int) columns {
 	return some
 }
 
+// leastFar is what groups' far ends need: "from 12 far ends".
+const leastFar = 16
+
+// widen gives the names of groups what they need of the far ends' room.
+func (all columns) widen(rows []row) {
+	longest := 0
+	for _, r := range rows {
+		longest = max(longest, ansi.StringWidth(all[0].cell(r)))
+	}
+	if more := min(longest-all[0].width, all[1].width-leastFar); more > 0 {
+		all[0].width += more
+		all[1].width -= more
+	}
+}
+
 func head(c column) string { return c.title }
 
 // line is one line of the table, each cell as wide as its column.

@@ -158,6 +158,7 @@ func (m model) table(width, height int) []string {
 	columns := columnsFor(width)
 	if m.grouping != byConnection {
 		columns[0].title = strings.ToUpper(m.grouping.String())
+		columns.widen(some)
 	}
 	lines := []string{faint + columns.line(head) + plain}
 	for _, r := range some {

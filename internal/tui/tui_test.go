@@ -191,3 +191,18 @@ func TestRunEndsWithTheUser(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNetworksAreNotCut: a group's name has the room that its far ends do not need, on 80 columns too.
+func TestNetworksAreNotCut(t *testing.T) {
+	d := watched(1e6, 3e6, 2e6)
+	d.Connections[0].Remote, d.Connections[1].Remote = "198.151.100.107:873", "198.151.100.108:873"
+	picture := after(t, d, "g", "g", "g").draw()
+	if whole := "198.151.100.0/24 (2)  to 2 far ends"; !strings.Contains(ansi.Strip(picture), whole) {
+		t.Errorf("%q is not in\n%s", whole, ansi.Strip(picture))
+	}
+	for _, line := range strings.Split(ansi.Strip(picture), "\n") {
+		if ansi.StringWidth(line) > 80 {
+			t.Errorf("%d columns: %q", ansi.StringWidth(line), line)
+		}
+	}
+}

@@ -204,7 +204,8 @@ const (
 	// CapturedStopAndWait: time_ratio.
 	CapturedStopAndWait Code = "captured-stop-and-wait"
 	// CapturedExchanges: blocks that each waited for a message of the other end. time_ratio,
-	// exchanges, block_bytes (mean), exchange_s (mean), rtt_s; twice_bps, eightfold_bps: what
+	// exchanges, block_bytes (mean), exchange_s (mean), rtt_s; in_turn: how many blocks are under
+	// way at a time, if not one; twice_bps, eightfold_bps: what
 	// so many times as much in each exchange, or as many at a time, would give, where the
 	// pace of the path was seen.
 	CapturedExchanges Code = "captured-exchanges"

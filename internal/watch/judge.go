@@ -180,6 +180,8 @@ func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
 		Values: verdict.Values{"queued_bytes": float64(used), "granted_bytes": float64(size), "full_ratio": crowded / n,
 			"room_ratio": roomy / n}})
 	switch out.Limiter {
+	case verdict.Mixed: // of what there is now, by name
+		out.Confidence = v.Confidence
 	case v.Limiter:
 		out.Subtype, out.Confidence, out.Candidates = v.Subtype, v.Confidence, v.Candidates
 	case verdict.Application, verdict.SendBuffer:

@@ -106,6 +106,19 @@ func TestTheSendBufferIsToldFromTheProgram(t *testing.T) {
 	}
 }
 
+// TestAMixedVerdictNamesWhatTheSenderDidNot: of a sender's share and a network's, the program and its buffer become
+// candidates when the former is divided.
+func TestAMixedVerdictNamesWhatTheSenderDidNot(t *testing.T) {
+	c := poured(func(i int) int64 { return 40_000 + int64(i%3/2)*60_000 })
+	v := c.divide(verdict.Verdict{Limiter: verdict.Mixed, Confidence: verdict.Low,
+		Shares:     verdict.Shares{verdict.Sender: 0.62, verdict.Congestion: 0.38},
+		Candidates: []verdict.Name{verdict.Sender, verdict.Congestion}})
+	want := []verdict.Name{verdict.Application, verdict.Congestion, verdict.SendBuffer}
+	if v.Limiter != verdict.Mixed || v.Confidence != verdict.Low || !slices.Equal(v.Candidates, want) {
+		t.Errorf("%s, %s, %v, %v", v.Limiter, v.Confidence, v.Candidates, v.Shares)
+	}
+}
+
 func TestThePairIsLeftOpen(t *testing.T) {
 	v := pair(verdict.Verdict{Limiter: verdict.ReceiverWindow, Confidence: verdict.Medium,
 		Shares: verdict.Shares{verdict.ReceiverWindow: 0.7, verdict.ReceiverApplication: 0.3}})

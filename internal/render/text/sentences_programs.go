@@ -18,8 +18,12 @@ func capturedExchanges(f figures) string {
 			"of %s at a round trip of %s, waited for %s", f.size("block_bytes"), f["exchanges"], f.time("exchange_s"),
 			f.time("rtt_s"), f.took())
 	}
-	return fmt.Sprintf("each block of %s waited for a message of the other end: %.0f exchanges of %s at a round trip "+
-		"of %s, %s", f.size("block_bytes"), f["exchanges"], f.time("exchange_s"), f.time("rtt_s"), f.took()) +
+	turns := ""
+	if f.has("in_turn") {
+		turns = fmt.Sprintf(", %.0f at a time", f["in_turn"])
+	}
+	return fmt.Sprintf("each block of %s waited for a message of the other end: %.0f exchanges of %s%s at a round trip "+
+		"of %s, %s", f.size("block_bytes"), f["exchanges"], f.time("exchange_s"), turns, f.time("rtt_s"), f.took()) +
 		multiples(f, "as much in each, or as many at a time,")
 }
 

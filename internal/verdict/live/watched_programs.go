@@ -29,17 +29,16 @@ type exchange struct {
 func Programs(w Watched, v verdict.Verdict) verdict.Verdict {
 	const have = transfer.HaveReceived | transfer.HaveAcked | transfer.HaveQueue | transfer.HaveNotSent |
 		transfer.HaveMinRTT | transfer.HaveSendWnd | transfer.HaveCwnd
-	if !w.Sends || len(w.Samples) < 2 || common(w.Samples)&have != have ||
-		v.Limiter != verdict.Application && v.Limiter != verdict.Sender && v.Limiter != verdict.SendBuffer {
+	if !w.Sends || len(w.Samples) < 2 || common(w.Samples)&have != have || !programLimits(v) {
 		return v
 	}
 	e := w.exchange()
 	values := verdict.Values{"rtt_s": e.rtt}
 	code := verdict.WatchedExchanges
-	switch {
-	case e.blockByBlock():
+	switch turns := e.inTurn(); {
+	case turns > 0:
 		v.Subtype = verdict.RequestResponse
-		e.tellBlocks(values)
+		e.tellBlocks(values, float64(turns))
 	case v.Limiter != verdict.SendBuffer && e.ownWindow():
 		v.Subtype, code = verdict.ProgramWindow, verdict.WatchedProgramWindow
 		values["program_window_bytes"], values["window_bytes"] = e.level(), e.window
@@ -61,6 +60,17 @@ func Programs(w Watched, v verdict.Verdict) verdict.Verdict {
 	v.Evidence = slices.Insert(slices.Clone(v.Evidence), 0,
 		verdict.Evidence{Limiter: verdict.Application, Code: code, Values: values})
 	return v
+}
+
+// programLimits says that the program or its send buffer is what limits, whichever of them.
+func programLimits(v verdict.Verdict) bool {
+	switch v.Limiter {
+	case verdict.Application, verdict.Sender, verdict.SendBuffer:
+		return true
+	case verdict.Mixed:
+		return v.Shares[verdict.Application]+v.Shares[verdict.Sender]+v.Shares[verdict.SendBuffer] >= threshold.EvenRate
+	}
+	return false
 }
 
 // Answers finds, where nothing else is known of what a watched end receives, that the other end's
@@ -127,27 +137,40 @@ func (w *Watched) exchange() exchange {
 	return e
 }
 
-// blockByBlock says that what was sent between two messages of the other end is what was
-// under way at the most, so that each block waited for the one before it, and that the round
-// trips of that are most of the time. Samples further apart than the exchanges cannot count
-// them.
-func (e *exchange) blockByBlock() bool {
+// inTurn says how many blocks are under way in turn, 1 or 2, where what was sent between two messages
+// of the other end is that part of what was under way at the most, so that each block waited for
+// the one before it, or the one before that, and the round trips of it are most of the time; 0: it
+// is not so. Samples further apart than the exchanges cannot count them. Of two in turn one is left
+// when the other is answered, and a writer that waits for its send buffer is woken before.
+func (e *exchange) inTurn() int {
 	if e.messages < threshold.FewRounds || e.rtt <= 0 {
-		return false
+		return 0
 	}
 	block, each := e.acked/e.messages, e.span/e.messages
-	return each >= threshold.FlatShare*e.rtt && e.rtt > threshold.ExchangesWait*each &&
-		each >= threshold.SamplesAnExchange*e.apart() &&
-		e.queued >= threshold.EvenRate*block && threshold.FlatShare*e.queued <= block
+	if e.rtt <= threshold.ExchangesWait*each || each < threshold.SamplesAnExchange*e.apart() {
+		return 0
+	}
+	for n := 1; n <= 2; n++ {
+		k := float64(n)
+		if k*each >= threshold.FlatShare*e.rtt && e.queued >= threshold.EvenRate*k*block &&
+			threshold.FlatShare*e.queued <= k*block &&
+			(n == 1 || e.underWay[len(e.underWay)/10] <= threshold.TurnsTrough*e.queued) {
+			return n
+		}
+	}
+	return 0
 }
 
 // tellBlocks says what larger blocks would give: what an exchange takes beyond a round trip is
-// the path's time for the block.
-func (e *exchange) tellBlocks(v verdict.Values) {
-	block, each := e.acked/e.messages, e.span/e.messages
+// the path's time for the blocks.
+func (e *exchange) tellBlocks(v verdict.Values, turns float64) {
+	block, each := e.acked/e.messages, turns*e.span/e.messages
 	v["exchanges"], v["block_bytes"], v["exchange_s"] = e.messages, block, each
+	if turns > 1 {
+		v["in_turn"] = turns
+	}
 	for name, k := range map[string]float64{"twice_bps": 2, "eightfold_bps": 8} {
-		v[name] = 8 * k * block / (e.rtt + k*max(each-e.rtt, 0))
+		v[name] = 8 * k * turns * block / (e.rtt + k*max(each-e.rtt, 0))
 	}
 }
 

@@ -36,7 +36,20 @@ func TestPrograms(t *testing.T) {
 			return bytes - int64(t/(50*ms))%3*1000, int64(t.Seconds() * float64(bytes) * 10), int64(t/(40*ms)) * message
 		}
 	}
+	// Two blocks are in turn: the one before the last is answered each so long, and acknowledged before.
+	two := func(each time.Duration, block int64, trough float64) func(time.Duration) (int64, int64, int64) {
+		return func(t time.Duration) (int64, int64, int64) {
+			n := int64(t / each)
+			gone := int64(float64(t%each) / float64(each) * 2 * (1 - trough) * float64(block))
+			return 2*block - gone, n*block + gone, n
+		}
+	}
 	application := verdict.Verdict{Limiter: verdict.Application, Shares: verdict.Shares{verdict.Application: 1}}
+	half := verdict.Verdict{Limiter: verdict.Mixed, Shares: verdict.Shares{verdict.Application: 0.4,
+		verdict.SendBuffer: 0.4, verdict.Sender: 0.2}}
+	lossy := verdict.Verdict{Limiter: verdict.Mixed, Shares: verdict.Shares{verdict.Application: 0.4,
+		verdict.Congestion: 0.6},
+		Candidates: []verdict.Name{verdict.Congestion, verdict.Application}}
 	either := verdict.Verdict{Limiter: verdict.Sender, Shares: verdict.Shares{verdict.Sender: 0.9, verdict.Unknown: 0.1}}
 	buffer := verdict.Verdict{Limiter: verdict.SendBuffer, Shares: verdict.Shares{verdict.SendBuffer: 1}}
 	link := verdict.Verdict{Limiter: verdict.Bottleneck, Shares: verdict.Shares{verdict.Bottleneck: 1}}
@@ -50,6 +63,10 @@ func TestPrograms(t *testing.T) {
 		{"blocks over 80 ms", talk(80*ms, blocks(85*ms, 32000)), application, verdict.Application, verdict.RequestResponse},
 		{"blocks that fill the buffer", talk(200*ms, blocks(205*ms, 1e5)), buffer, verdict.Application,
 			verdict.RequestResponse},
+		{"two blocks in turn, as by SMB", talk(200*ms, two(207*ms, 8<<20, 0.5)), half, verdict.Application,
+			verdict.RequestResponse},
+		{"two blocks in turn, and loss", talk(200*ms, two(207*ms, 8<<20, 0.5)), lossy, verdict.Mixed, ""},
+		{"a send buffer of two answered blocks", talk(200*ms, two(207*ms, 8<<20, 0.7)), buffer, verdict.SendBuffer, ""},
 		{"blocks with long pauses", talk(80*ms, blocks(400*ms, 32000)), application, verdict.Application, ""},
 		{"exchanges that samples miss", talk(20*ms, blocks(20*ms, 32000)), application, verdict.Application, ""},
 		{"a window of its own", talk(100*ms, level(2<<20, 100)), either, verdict.Application, verdict.ProgramWindow},
