@@ -87,6 +87,19 @@ func (s *Search) answer() Answer {
 // matter.
 const Nearly = 0.95
 
+// Limits is the share of the best goodput below which what keeps automatic sizing from the rest is
+// said to limit it (docs/limiters.md): a tenth more is to be had.
+const Limits = 1 / 1.10
+
+// Automatic is the share of the best goodput that automatic sizing seems to reach.
+func (s *Search) Automatic() float64 { return math.Exp(s.automatic.mid() - s.best().mid()) }
+
+// Alike says that automatic sizing seems to reach Nearly of the best and was shown to reach Limits of
+// it: then windows do not limit, and what another one may give is too little to be looked for longer.
+func (s *Search) Alike() bool {
+	return s.Automatic() >= Nearly && s.Reaches(Limits)
+}
+
 // Reaches says that automatic sizing was shown to reach a share of the best that any window gave.
 func (s *Search) Reaches(share float64) bool {
 	if len(s.automatic.logs) < 2 || len(s.windows) == 0 {

@@ -238,20 +238,34 @@ func (c *Contest) Runs(i int) int { return len(c.rivals[i-1].ratios) }
 // better than the reference.
 func (c *Contest) Best() (int, bool) {
 	better := func(i int) bool { return c.gain(i, pickError).Low > 1 || c.above(i) }
-	top := 0.0
+	top, fastest := 0.0, 0
 	for i := 1; i <= len(c.rivals); i++ {
-		if better(i) {
-			top = max(top, c.Gain(i).Mid)
+		if mid := c.Gain(i).Mid; better(i) && mid > top {
+			top, fastest = mid, i
 		}
 	}
 	for i := 1; i <= len(c.rivals) && top > 0; i++ {
 		// What is as fast and preferred need not be shown apart: the proof does that.
 		likely := better(i) || !c.rivals[i-1].out && c.Gain(i).Mid >= worthwhile
-		if likely && c.Gain(i).Mid*alike >= top {
+		if likely && (c.Gain(i).Mid*alike >= top || c.beside(i, fastest)*alike >= 1) {
 			return i, true
 		}
 	}
 	return 0, false
+}
+
+// beside is rival i's factor over another in the rounds that both ran in, which what the reference
+// came to there leaves alone; 0 where there are too few.
+func (c *Contest) beside(i, other int) float64 {
+	a, b := c.rivals[i-1].ratios, c.rivals[other-1].ratios
+	if len(a) != len(b) || len(a) < fewestPicked { // one was given up, or failed
+		return 0
+	}
+	apart := make([]float64, len(a))
+	for round := range a {
+		apart[round] = a[round] - b[round]
+	}
+	return math.Exp(stats.Middle(apart))
 }
 
 // Promising says that a rival still in the running seems to be better by a tenth.

@@ -33,11 +33,17 @@ func (s *Search) noise() stats.Noise {
 // between is the scatter that counts for comparing two candidates.
 func (s *Search) between(a, b *arm) stats.Noise {
 	noise := s.noise()
-	if own := stats.Pool(s.expected(), a.logs, b.logs); own.Dev > noise.Dev {
-		return own // a full path scatters more than one held back by a small window
+	own := stats.Pool(s.expected(), a.logs, b.logs)
+	switch calm := own.Dev < noise.Dev/2 && len(a.logs) >= ownRuns && len(b.logs) >= ownRuns; {
+	case own.Dev > noise.Dev, calm:
+		return own // a full path scatters more than one held back by a small window, and less than one that loses
 	}
 	return noise
 }
+
+// ownRuns are what each of two candidates takes to be judged by its own scatter where that is far less
+// than the others'.
+const ownRuns = 4
 
 func (s *Search) expected() stats.Noise { return stats.Noise{Dev: s.cfg.Noise, DOF: 3} }
 

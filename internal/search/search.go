@@ -85,6 +85,7 @@ type Search struct {
 	bytes     int64
 	trials    int
 	probes    int
+	resumed   bool // More was asked for
 	student   map[int]float64
 }
 
@@ -134,7 +135,9 @@ func (s *Search) Next() (Trial, bool) {
 }
 
 // More lets the search spend that much from now on, beyond what it has spent.
-func (s *Search) More(b Budget) { s.cfg.Time, s.cfg.Bytes = s.time+b.Time, s.bytes+b.Bytes }
+func (s *Search) More(b Budget) {
+	s.cfg.Time, s.cfg.Bytes, s.resumed = s.time+b.Time, s.bytes+b.Bytes, true
+}
 
 // Observe takes the outcome of a trial. It is counted as the window that was effective,
 // never as the one that was asked for.

@@ -137,11 +137,14 @@ func (s *Search) bracket(best *arm) (lo, loGoodput float64, hi *arm) {
 	return lo, loGoodput, nil
 }
 
-// confirm repeats what is not decided yet.
+// confirm repeats what is not decided yet, unless that is of no weight and takes more than there is.
 func (s *Search) confirm() (Trial, bool) {
 	best := s.best()
 	if len(s.automatic.logs) < 2 {
 		return s.again(s.automatic, "once more, to be sure")
+	}
+	if s.Alike() && s.needs() > s.cfg.Time-s.time || s.hopeless() {
+		return Trial{}, false
 	}
 	// Once a window was shown to be better, by how much automatic misses its share decides nothing.
 	if rival := s.rival(s.automatic); s.compare(s.automatic, rival) == open && s.reaches(rival, s.automatic, 1) != enough {
@@ -166,6 +169,15 @@ func (s *Search) confirm() (Trial, bool) {
 		return s.repeat(below, best, "is less enough?")
 	}
 	return Trial{}, false
+}
+
+// hopeless is a search on a path whose losses scatter so much that it would take many times what is left
+// to tell windows apart, where none seems to be better by as much as limits: what else there is to try
+// comes first then, and only More goes on with it.
+func (s *Search) hopeless() bool {
+	const many = 4
+	return !s.resumed && s.automatic.lossy && len(s.automatic.logs) >= ownRuns &&
+		s.automatic.mid() >= s.best().mid()+math.Log(Limits) && s.needs() > many*(s.cfg.Time-s.time)
 }
 
 // repeat tries the one of two candidates that was tried less often, or either.

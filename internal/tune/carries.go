@@ -127,17 +127,18 @@ func (l *loop) fills(s Setup) bool {
 	return len(runs) > 1 && 2*full > len(runs)
 }
 
-// nearly says that automatic sizing was shown to come within a twentieth of the best window: what
-// is left to gain is less than it takes to matter.
+// nearly says that automatic sizing was shown to come within a twentieth of the best window, or seems
+// to and was shown to come within a tenth: what is left to gain is less than it takes to matter.
 func (l *loop) nearly() bool {
 	return l.searched != nil && l.answer.Verdict == search.Inconclusive && l.winner == (Setup{}) && l.promising() == nil &&
-		l.searched.Reaches(search.Nearly)
+		(l.searched.Reaches(search.Nearly) || l.searched.Alike())
 }
 
-// full says that the link is what limits and that two of three runs reach all but what a window
-// may lack of the most it carried. Other windows cannot be better then, however much runs
-// scatter: what scatters is what keeps some of them below.
-func (l *loop) full() bool {
+// full says that the link is what limits and that two of three runs reach a share of the most it
+// carried. With all but what a window may lack of it other windows cannot be better, however much
+// runs scatter: what scatters is what keeps some of them below. With a little less they cannot be so
+// by as much as it takes to matter.
+func (l *loop) full(share float64) bool {
 	if l.out.Path.AtLeast || l.cfg.Goal != "" && l.cfg.Goal != Throughput || l.swallows() {
 		return false
 	}
@@ -146,7 +147,7 @@ func (l *loop) full() bool {
 	bps = max(bps, l.out.Path.CapacityBps)
 	reach := 0
 	for _, t := range today {
-		if t.Goodput >= search.Enough*bps {
+		if t.Goodput >= share*bps {
 			reach++
 		}
 	}

@@ -120,7 +120,7 @@ func TestAFullLinkIsNothingToChange(t *testing.T) {
 		}
 		l := looped(c.path, trials...)
 		l.answer.Verdict = search.Inconclusive
-		if got := l.full(); got != c.want {
+		if got := l.full(search.Enough); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 		l.conclude(false)

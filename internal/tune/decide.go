@@ -18,7 +18,7 @@ const lastShare = 0.8
 // shown to help: with what is left of the budget and, where nobody stated one, as much again.
 func (l *loop) decide(ctx context.Context) error {
 	for _, more := range []func() bool{func() bool { return true }, l.extendSearch} {
-		if l.searched == nil || l.winner != (Setup{}) || l.answer.Verdict != search.Inconclusive || l.full() || !more() {
+		if l.searched == nil || l.winner != (Setup{}) || l.answer.Verdict != search.Inconclusive || l.settled() || !more() {
 			return nil
 		}
 		l.searched.More(l.left(lastShare))
@@ -27,6 +27,20 @@ func (l *loop) decide(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// settled says that what windows may still give is too little to be looked for: where transfers are
+// long, the last percents are.
+func (l *loop) settled() bool {
+	return l.full(search.Enough) || l.long() && (l.full(search.Nearly) || l.nearly())
+}
+
+// fewTransfers is how many transfers a search's share of the budget holds where they are long because
+// the path loses: too few to tell one percent from the next.
+const fewTransfers = 12
+
+func (l *loop) long() bool {
+	return l.lossy > 0 && search.Share*float64(l.allowance()) < fewTransfers*float64(l.length(Setup{}))
 }
 
 // again goes on with a search whose answer the proof's own trials opened again.

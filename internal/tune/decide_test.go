@@ -11,9 +11,9 @@ import (
 )
 
 // overflowing is a path on which automatic sizing overflows the queue now and then: it is
-// at 95.5 % of what a window of a BDP carries, and runs differ by more than a percent.
+// at 94 % of what a window of a BDP carries, and runs differ by more than a percent.
 func overflowing() *simpath.Path {
-	p := &simpath.Path{RateBps: 500e6, RTT: 30 * time.Millisecond, MSS: 1448, Harm: 0.955,
+	p := &simpath.Path{RateBps: 500e6, RTT: 30 * time.Millisecond, MSS: 1448, Harm: 0.94,
 		Noise: simpath.Noise{Dev: 0.012}}
 	p.Queue, p.AutoWindow = p.BDP(), 2.4*p.BDP()
 	return p
@@ -28,7 +28,8 @@ func TestOpenSearchesGoOn(t *testing.T) {
 		d := run(t, simpeer.New(path, seed), func(cfg *Config) { cfg.Seed = seed })
 		if d.Verdict == search.Change {
 			decided++
-		} else if d.Chosen != nil || !strings.Contains(d.Reason, "--budget") && len(d.Warnings) == 0 {
+		} else if d.Chosen != nil || d.Verdict == search.Inconclusive && !strings.Contains(d.Reason, "--budget") &&
+			len(d.Warnings) == 0 {
 			t.Errorf("seed %d: %s: %s", seed, d.Verdict, d.Reason)
 		}
 	}
@@ -43,7 +44,7 @@ func TestSaysWhatWouldDecide(t *testing.T) {
 	const seeds, times = 40, 4
 	said, decided := 0, 0
 	noisy := overflowing()
-	noisy.Noise.Dev = 0.025
+	noisy.Noise.Dev, noisy.Harm = 0.03, 0.93
 	for seed := range uint64(seeds) {
 		budget := 12 * time.Second
 		for range times {

@@ -15,7 +15,7 @@ func sharing(path *simpath.Path, weight func(transfer.Spec) float64) (main, besi
 	main, beside = simpeer.New(path, 1), simpeer.New(path, 2)
 	weights := make(chan float64, 1)
 	main.Share = func(s transfer.Spec) float64 {
-		if s.Time < fairLeast || s.Program.RequestResponse {
+		if s.Time != fairLeast || s.Program.RequestResponse {
 			return 1 // alone
 		}
 		w := weight(s)
@@ -52,7 +52,7 @@ func TestTuningForFair(t *testing.T) {
 		if (d.Chosen != nil) != c.chosen {
 			t.Errorf("%s: %s: %+v", c.name, d.Reason, d.Chosen)
 		}
-		if c.chosen && (d.Others == nil || d.After == nil || d.Others.Factor.Mid < 0.9) {
+		if c.chosen && (d.Others == nil || d.After == nil || d.Others.Factor.High < 0.95) {
 			t.Errorf("%s: others %+v, after %+v", c.name, d.Others, d.After)
 		}
 		for _, r := range d.Remedies {

@@ -38,7 +38,7 @@ func (l *loop) ideas(base Setup) (ideas []Setup) {
 		case remedy.OtherControl:
 			ideas = append(ideas, l.controlsBeside(base)...)
 		case remedy.WindowOfBDP:
-			if w := p.Window; base.Window == 0 && w > 0 && !p.AtLeast {
+			if w := p.Window; base.Window == 0 && w > 0 && !p.AtLeast && l.reaches(w) {
 				ideas = append(ideas, Setup{Window: w})
 			}
 		case remedy.PaceBelow:
@@ -56,6 +56,14 @@ func (l *loop) ideas(base Setup) (ideas []Setup) {
 		}
 	}
 	return ideas
+}
+
+// reaches says that what there is has about as much in flight as a window holds: where loss keeps it
+// well below, holding it down cannot help.
+func (l *loop) reaches(window int) bool {
+	return slices.ContainsFunc(l.out.Trials, func(t Trial) bool {
+		return t.Automatic && (t.Effective == 0 || tenth*float64(t.Effective) >= float64(window))
+	})
 }
 
 // roomy is how many of the path's windows are out of the way of a congestion control that

@@ -1,10 +1,12 @@
 package tune
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // policedRun is how long the first run lasts at least where a policer is suspected, or its first
@@ -63,10 +65,29 @@ func (l *loop) longer(t *Trial, length time.Duration) time.Duration {
 	if long := (search.LossyRounds + slowStart) * t.result.LeastRTT(); t.loses() && 2*long > 3*length {
 		length = long
 	}
-	if _, burst := t.result.Burst(); burst || t.verdict.Subtype == verdict.Policer {
+	if _, burst := t.result.Burst(); burst || t.verdict.Subtype == verdict.Policer || t.mayBePoliced() {
 		length = max(length, policedRun)
 	}
 	return length
+}
+
+// policedLoss is the share of bytes sent again, with no queue to be seen, from which on a policer is
+// looked for: chance rarely loses so many, and its bucket alone holds a short transfer's traffic.
+const policedLoss = 0.02
+
+// mayBePoliced says that a transfer lost much without a queue and was too short to tell a policer.
+func (t *Trial) mayBePoliced() bool {
+	return t.Limiter == verdict.Congestion && !t.tellsAPolicer() &&
+		slices.ContainsFunc(t.verdict.Evidence, func(e verdict.Evidence) bool {
+			return e.Code == verdict.LossWithoutQueue && e.Values["retransmitted_ratio"] >= policedLoss
+		})
+}
+
+// tellsAPolicer says that a transfer was long enough for its verdict to tell a policer.
+func (t *Trial) tellsAPolicer() bool {
+	startup, ok := t.result.Startup()
+	received, _ := t.result.Received()
+	return ok && received.Duration()-startup.End >= threshold.PolicedTime
 }
 
 // slowStart is how many round trips the first run is given to open its window.

@@ -182,13 +182,17 @@ func (l *loop) allow() {
 }
 
 // bytesRule is the payload that may be moved where that was not stated: by the search's rule,
-// or what the path carries in a time that was.
+// or what the path carries in a time that was, or that is longer than the rule's because it loses.
 func (l *loop) bytesRule() int64 {
 	bytes := l.config().Budget().Bytes
 	if l.cfg.Goal == Fair {
 		bytes *= fairBudgets
 	}
-	return max(bytes, int64(l.out.Path.CapacityBps/8*l.cfg.Budget.Seconds()))
+	long := l.cfg.Budget
+	if l.lossy > 0 {
+		long = l.budget.Time
+	}
+	return max(bytes, int64(l.out.Path.CapacityBps/8*long.Seconds()))
 }
 
 // betweenLosses looks at what a lossy path carries with a sender that does not take each
@@ -260,7 +264,7 @@ func (l *loop) search(ctx context.Context) error {
 
 // follow makes the trials that a search asks for.
 func (l *loop) follow(ctx context.Context, s *search.Search) error {
-	defer func() { l.answer = s.Answer() }()
+	defer func() { l.answer = l.answerOf(s) }()
 	for {
 		next, more := s.Next()
 		if !more {
@@ -276,10 +280,23 @@ func (l *loop) follow(ctx context.Context, s *search.Search) error {
 			return err
 		}
 		s.Observe(next, t.outcome())
-		if a := s.Answer(); a.Verdict == search.Change && a.Clipped {
+		switch a := s.Answer(); {
+		case a.Verdict == search.Change && a.Clipped:
 			return nil // what is left to find is what to do about the ceilings
+		case l.long() && a.Verdict != search.Change && l.linkIsFull():
+			return nil
 		}
 	}
+}
+
+// answerOf is a search's answer. Behind a bucket, of which a short transfer by another window takes
+// more, a window that seems better by less than it takes to matter is none.
+func (l *loop) answerOf(s *search.Search) search.Answer {
+	a := s.Answer()
+	if l.burst > 0 && a.Verdict == search.Change && s.Reaches(search.Nearly) {
+		a = search.Answer{Verdict: search.NoChange, Share: s.Automatic(), Spent: a.Spent, Noise: a.Noise}
+	}
+	return a
 }
 
 func (t *Trial) outcome() search.Outcome {

@@ -54,7 +54,7 @@ func (l *loop) prove(ctx context.Context) error {
 		if l.winner != (Setup{}) || l.cfg.Goal == Fair {
 			continue
 		}
-		l.answer = l.searched.Answer()
+		l.answer = l.answerOf(l.searched)
 		now, still := l.target()
 		if ok = still; now != target {
 			target, before, after, was, is = now, nil, nil, nil, nil
@@ -173,7 +173,7 @@ func (l *loop) conclude(failed bool) {
 	if out.Verdict == "" {
 		out.Verdict = search.Inconclusive
 	}
-	if !failed && out.Verdict == search.Inconclusive && (l.full() || l.inVain() || l.nearly()) {
+	if !failed && out.Verdict == search.Inconclusive && (l.full(search.Nearly) || l.inVain() || l.nearly()) {
 		out.Verdict = search.NoChange
 	}
 	if failed && !out.Shown {
@@ -316,12 +316,15 @@ func (l *loop) reason() string {
 		return "the smallest window that is shown to reach 98 % of the best"
 	case out.Chosen != nil:
 		return "shown to be better than what there is; a somewhat smaller window might do as well"
-	case out.Verdict == search.NoChange && l.answer.Verdict != search.NoChange && l.full():
+	case out.Verdict == search.NoChange && l.answer.Verdict != search.NoChange && l.full(search.Nearly):
 		return fmt.Sprintf("automatic sizing reaches %.0f %% of the most that the path carried in any run: nothing to change",
 			100*min(1, out.Before.Interval.Mid/out.Path.CapacityBps))
-	case out.Verdict == search.NoChange && l.nearly():
+	case out.Verdict == search.NoChange && l.nearly() && l.searched.Reaches(search.Nearly):
 		return "automatic sizing reaches " + share + " of the best that any window gave, shown to be 95 % or more: nothing " +
 			"to change"
+	case out.Verdict == search.NoChange && l.nearly():
+		return "automatic sizing reaches " + share + " of the best that any window gave, shown to be 91 % or more: what " +
+			"another one may give is too little to tell from chance, and to matter"
 	case out.Verdict == search.NoChange && l.answer.Verdict != search.NoChange:
 		return "nothing that was tried gives 5 % more than what there is: nothing is changed"
 	case out.Verdict == search.NoChange:

@@ -50,6 +50,11 @@ func (l *loop) seek(ctx context.Context) error {
 	case l.cfg.Goal == Latency:
 		return l.seekLatency(ctx)
 	}
+	if l.long() && l.today.Limiter == verdict.Bottleneck {
+		if done, err := l.atTheLink(ctx); done || err != nil {
+			return err
+		}
+	}
 	first, then := l.search, l.remedies
 	if !l.windowsMatter() {
 		first, then = l.remedies, l.refine
@@ -62,6 +67,37 @@ func (l *loop) seek(ctx context.Context) error {
 	return nil
 }
 
+// enoughToday are the runs of what there is by which it is told from the most that a path carries.
+const enoughToday = 3
+
+// linkIsFull says that runs enough of what there is came so near to the most that the path carried that
+// nothing else can give as much as it takes to matter.
+func (l *loop) linkIsFull() bool {
+	return len(l.of(func(t *Trial) bool { return t.Automatic })) >= enoughToday && l.full(search.Nearly)
+}
+
+// atTheLink looks whether a path that loses is full all the same: where each transfer is long a search of
+// windows would take the whole budget to tell one percent from the next. What takes losses
+// otherwise is held beside what there is; where neither carries more, nothing is left to be tried.
+func (l *loop) atTheLink(ctx context.Context) (done bool, err error) {
+	last := l.out.Trials[len(l.out.Trials)-1]
+	if blind := l.of(func(t *Trial) bool { return t.Setup.Congestion == lossBlind }); len(blind) == 0 {
+		if err := l.betweenLosses(ctx, &last); err != nil {
+			return false, err
+		}
+	}
+	for !l.over(climbShare) {
+		today := l.of(func(t *Trial) bool { return t.Automatic })
+		if len(today) >= enoughToday || stats.Median(goodputs(today)) < search.Nearly*l.out.Path.CapacityBps {
+			break
+		}
+		if _, err := l.try(ctx, l.automatic(l.length(Setup{}), "does it fill the link again?")); err != nil {
+			return false, err
+		}
+	}
+	return l.linkIsFull(), nil
+}
+
 // windowsMatter says whether the model leaves room for another window to help: one was
 // seen to, the path may carry more than any window let it, or nobody knows what limits.
 func (l *loop) windowsMatter() bool {
@@ -69,6 +105,10 @@ func (l *loop) windowsMatter() bool {
 		return true
 	}
 	today := l.of(func(t *Trial) bool { return t.Automatic })
+	blames := func(t *Trial) bool { return blamed(&t.verdict) != "" }
+	if l.lossIsLeft(today) && !slices.ContainsFunc(today, blames) && !l.reaches(l.out.Path.Window) {
+		return false // loss keeps it below what any window would
+	}
 	for _, t := range today {
 		if t.Limiter != verdict.Congestion && t.Limiter != verdict.MTUBlackHole {
 			return true
@@ -209,7 +249,7 @@ func (l *loop) extend(c *search.Contest) bool {
 }
 
 // longestBudget is the largest that is doubled without being asked for.
-const longestBudget = time.Minute
+const longestBudget = 150 * time.Second
 
 // note enters what a contest told of each rival.
 func (l *loop) note(c *search.Contest, setups []Setup, runs [][]*Trial) {

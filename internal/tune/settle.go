@@ -131,6 +131,12 @@ func usual(roomier map[Setup][]*Trial) (often *Trial) {
 // have; of as many, all of those.
 func commonest(trials []*Trial) []*Trial {
 	named := most(trials, func(t *Trial) string { return string(t.Limiter) })
+	long := slices.DeleteFunc(slices.Clone(named), func(t *Trial) bool {
+		return t.verdict.Subtype == "" && (t.result == nil || !t.tellsAPolicer())
+	})
+	if slices.ContainsFunc(long, func(t *Trial) bool { return t.verdict.Subtype == verdict.Policer }) {
+		named = long // the others were too short to tell one
+	}
 	return most(named, func(t *Trial) string { return t.verdict.Subtype })
 }
 

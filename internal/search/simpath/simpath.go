@@ -59,7 +59,11 @@ func (p *Path) BaseRTT() time.Duration {
 func (p *Path) BDP() float64 { return p.CapacityBps() / 8 * (p.BaseRTT() + p.Jitter/2).Seconds() }
 
 // Goodput is the truth about a window.
-func (p *Path) Goodput(window float64) float64 {
+func (p *Path) Goodput(window float64) float64 { return p.lucky(window, 1) }
+
+// lucky is a window's goodput where losses leave a factor more than they do in the long run. However
+// few they are, no more comes through than the path carries.
+func (p *Path) lucky(window, luck float64) float64 {
 	if p.Ceiling > 0 {
 		window = math.Min(window, p.Ceiling)
 	}
@@ -72,7 +76,7 @@ func (p *Path) Goodput(window float64) float64 {
 		g = softMin(window*8/(p.BaseRTT()+p.Jitter/2).Seconds(), capacity, 12)
 	}
 	if p.Loss > 0 {
-		g = softMin(g, p.lossRate(), 4)
+		g = softMin(g, p.lossRate()*luck, 4)
 	}
 	if edge := p.edge(); p.Harm < 1 && window > edge {
 		g *= 1 - (1-p.Harm)*math.Min(1, (window/edge-1)/0.15)

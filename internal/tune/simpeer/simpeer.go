@@ -191,7 +191,9 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 			}
 			sample.SendWnd, sample.InFlight, sample.Acked, sample.DeliveryBps = int64(t.window), int64(flight), bytes, t.goodput
 			if !t.path.Lossless(t.window) {
-				sample.Retransmitted = int64(i)
+				if sample.Retransmitted = int64(i); t.path.Loss > 0 {
+					sample.Retransmitted = int64(math.Ceil(t.path.Loss * float64(bytes) / float64(t.path.MSS)))
+				}
 				if i%4 == 0 { // between losses the window or the link is full
 					between := math.Min(t.path.CapacityBps(), t.window*8/t.path.BaseRTT().Seconds())
 					sample.DeliveryBps = math.Max(t.goodput, between)
