@@ -22,6 +22,12 @@ func noteLate(cmd *cobra.Command, doc record.Document) {
 	}
 }
 
+// tooLate says that this runs in a lab that was too late to be believed.
+func tooLate() bool {
+	account, in, err := lab.Around()
+	return err == nil && in && !account.Believable()
+}
+
 func newLate(a lab.Account) *record.Late {
 	return &record.Late{LinkLate: newLinkLate(a.Worse()), Up: newLinkLate(a.Up), Down: newLinkLate(a.Down),
 		RTTS: a.RTT.Seconds(), FloorS: a.Floor.Round(time.Microsecond).Seconds(), Believable: a.Believable()}

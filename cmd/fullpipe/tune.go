@@ -79,7 +79,7 @@ The exit status is 3 where something limits and nothing that was tried helps.`,
 	fl := cmd.Flags()
 	f.peerFlags.add(fl)
 	fl.Var((*period)(&f.budget), "budget", "time for each direction (default: the larger of 30 s, 900 segments' time, "+
-		"375 on modems, 150 round trips and, where the path loses, 18 transfers of 20 round trips or more; one of a minute "+
+		"375 on modems, 150 round trips and, where the path loses, 18 transfers of 20 round trips or more; one of 150 s "+
 		"or less is doubled once where it stays open whether something helps)")
 	fl.Var(&f.maxBytes, "max-bytes", "payload that each direction may move")
 	fl.Var(&f.fileSize, "file-size", "a transfer whose time before and after is of interest")
@@ -116,7 +116,7 @@ func (f *tuneFlags) config() (tune.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	cfg.Echo = echo(route)
+	cfg.Echo, cfg.Late = echo(route), tooLate
 	for argument, name := range map[string]string{"--target": f.target, "--far-target": f.farTarget} {
 		if name == "" {
 			continue

@@ -39,7 +39,17 @@ type TuneDirection struct {
 	Settings    []TuneSetting      `json:"settings,omitempty"`
 	Applied     *TuneApplied       `json:"applied,omitempty"`
 	Warnings    []string           `json:"warnings,omitempty"`
+	Disturbed   *TuneDisturbed     `json:"disturbed,omitempty"`
 	Interrupted bool               `json:"interrupted,omitempty"`
+}
+
+// TuneDisturbed is what kept the measurement from telling about the path: the share of the time that a
+// host's data thread had no core, in the middle of all runs, or a lab that was too late.
+type TuneDisturbed struct {
+	NearStarved *float64 `json:"near_starved_ratio,omitempty"`
+	FarStarved  *float64 `json:"far_starved_ratio,omitempty"`
+	HostBusy    *float64 `json:"host_busy_ratio,omitempty"` // of that host's processors
+	LateLab     bool     `json:"late_lab,omitempty"`
 }
 
 // TunePath is what was learned of the path.

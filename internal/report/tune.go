@@ -91,7 +91,25 @@ func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection
 	case d.Verdict == search.NoChange:
 		out.Chosen = &record.TuneChosen{Automatic: true}
 	}
+	if u := d.Disturbed; u != nil {
+		out.Disturbed = newTuneDisturbed(u)
+	}
 	out.Fix = tuneFixes(d, &out)
+	return out
+}
+
+func newTuneDisturbed(u *tune.Disturbed) *record.TuneDisturbed {
+	out := &record.TuneDisturbed{LateLab: u.LateLab}
+	if u.Starved > 0 {
+		of := &out.FarStarved
+		if u.Near {
+			of = &out.NearStarved
+		}
+		*of = &u.Starved
+	}
+	if u.Busy > 0 {
+		out.HostBusy = &u.Busy
+	}
 	return out
 }
 

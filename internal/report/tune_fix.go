@@ -33,6 +33,10 @@ func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []record.Fix {
 		slices.SortStableFunc(fixes, func(a, b record.Fix) int {
 			return later(tried[a.Action]) - later(tried[b.Action])
 		})
+		if u := d.Disturbed; u != nil {
+			return append([]record.Fix{{Limiter: d.Before.Verdict.Limiter, Action: remedy.MeasureAgain, End: u.End(d.Direction),
+				Source: "the processors' share of each run"}}, fixes...)
+		}
 		more := moreTime(d)
 		if d.Open != nil && d.Open.Gain > 0 && d.Open.Gain < worthwhile && fixes[0].Action != remedy.FasterLine {
 			return append(fixes, more...)

@@ -138,3 +138,15 @@ func TestThePreferredOfTwoAlike(t *testing.T) {
 		}
 	}
 }
+
+// Of two rivals as fast the preferred one is picked also where the reference scatters so much that
+// their factors differ.
+func TestRivalsAreComparedInTheirOwnRounds(t *testing.T) {
+	c := NewContest(2, 8, 0.03, 1)
+	for _, reference := range []float64{3e6, 6e6, 4e6, 5e6} {
+		c.Observe(map[int]float64{0: reference, 1: 9.5e6, 2: 9.74e6})
+	}
+	if best, ok := c.Best(); !ok || best != 1 {
+		t.Errorf("%d, %v", best, ok)
+	}
+}

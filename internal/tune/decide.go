@@ -29,6 +29,16 @@ func (l *loop) decide(ctx context.Context) error {
 	return nil
 }
 
+// answerOf is a search's answer. Behind a bucket, of which a short transfer by another window takes
+// more, a window that seems better by less than it takes to matter is none.
+func (l *loop) answerOf(s *search.Search) search.Answer {
+	a := s.Answer()
+	if l.burst > 0 && a.Verdict == search.Change && s.Reaches(search.Nearly) {
+		a = search.Answer{Verdict: search.NoChange, Share: s.Automatic(), Spent: a.Spent, Noise: a.Noise}
+	}
+	return a
+}
+
 // settled says that what windows may still give is too little to be looked for: where transfers are
 // long, the last percents are.
 func (l *loop) settled() bool {

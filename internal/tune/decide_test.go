@@ -68,3 +68,24 @@ func TestSaysWhatWouldDecide(t *testing.T) {
 		t.Errorf("of %d runs %d are decided; %d times a budget was proposed", seeds, decided, said)
 	}
 }
+
+// What is within a twentieth of the best is an answer, however much runs scatter: nobody is asked for
+// more time than anybody has.
+func TestWhatIsTooLittleToMatterIsAnAnswer(t *testing.T) {
+	const seeds = 40
+	answered := 0
+	for seed := range uint64(seeds) {
+		path := overflowing()
+		path.Harm, path.Noise.Dev = 0.975, 0.02
+		d := run(t, simpeer.New(path, seed), func(cfg *Config) { cfg.Seed = seed })
+		if strings.Contains(d.Reason, "more than 20m") {
+			t.Errorf("seed %d: %s", seed, d.Reason)
+		}
+		if d.Verdict != search.Inconclusive {
+			answered++
+		}
+	}
+	if answered < seeds*9/10 {
+		t.Errorf("%d of %d runs have an answer", answered, seeds)
+	}
+}

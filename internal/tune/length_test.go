@@ -2,13 +2,16 @@ package tune
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // lossy is 10 Mbit/s and 200 ms with a loss that leaves a third of it, after slow start has had
@@ -94,6 +97,52 @@ func TestIntervalsEndWhereThePathDoes(t *testing.T) {
 		l := &loop{out: Direction{Path: c.path}}
 		if got := l.measured(trials).Interval; got.High > c.most*1.0001 || got.High < got.Mid {
 			t.Errorf("%+v: %+v", c.path, got)
+		}
+	}
+}
+
+// A path that loses and is full all the same is seen to be so by a few long transfers, what takes losses
+// otherwise among them: no search of windows.
+func TestASlowPathThatLosesAndIsFull(t *testing.T) {
+	path := lossy()
+	path.Loss, path.EarlyBps, path.Noise.Dev, path.AutoWindow = 1e-5, 0, 0.004, 2*path.BDP()
+	for seed := range uint64(10) {
+		d := run(t, simpeer.New(path, seed), nil)
+		var spent time.Duration
+		blind := false
+		for _, trial := range d.Trials {
+			spent += trial.elapsed
+			blind = blind || trial.Setup.Congestion == lossBlind
+		}
+		if d.Verdict != search.NoChange || !strings.Contains(d.Reason, "nothing to change") || !blind ||
+			spent > 40*time.Second {
+			t.Errorf("seed %d: %s: %s, %d trials of %v, bbr: %v", seed, d.Verdict, d.Reason, len(d.Trials), spent, blind)
+		}
+	}
+}
+
+// Many losses without a queue make the first run long enough to tell a policer; few do not.
+func TestManyLossesAreLookedAtForAPolicer(t *testing.T) {
+	for ratio, want := range map[float64]time.Duration{0.15: policedRun, 0.004: time.Second} {
+		end := &transfer.End{Streams: []transfer.Stream{{Last: time.Second}}}
+		trial := &Trial{Limiter: verdict.Congestion, result: &transfer.Result{Near: end, Far: end},
+			verdict: verdict.Verdict{Limiter: verdict.Congestion, Evidence: []verdict.Evidence{{Code: verdict.LossWithoutQueue,
+				Values: verdict.Values{"retransmitted_ratio": ratio}}}}}
+		if got := (&loop{}).longer(trial, time.Second); got != want {
+			t.Errorf("%.1f %% lost: %v", 100*ratio, got)
+		}
+	}
+}
+
+// Where loss keeps what is in flight well below a window, holding it down is not tried.
+func TestAWindowThatIsNeverReachedIsNotTried(t *testing.T) {
+	congested := verdict.Verdict{Limiter: verdict.Congestion}
+	for effective, want := range map[int]bool{30e3: false, 95e3: true, 300e3: true} {
+		l := looped(Path{CapacityBps: 20e6, RTT: 4e7, MSS: 1448, Window: 100e3}, Trial{Automatic: true, Effective: effective})
+		l.today = congested
+		tried := slices.ContainsFunc(l.ideas(Setup{}), func(s Setup) bool { return s.Window > 0 })
+		if tried != want {
+			t.Errorf("%d bytes in flight: %v", effective, tried)
 		}
 	}
 }

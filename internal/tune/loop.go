@@ -289,16 +289,6 @@ func (l *loop) follow(ctx context.Context, s *search.Search) error {
 	}
 }
 
-// answerOf is a search's answer. Behind a bucket, of which a short transfer by another window takes
-// more, a window that seems better by less than it takes to matter is none.
-func (l *loop) answerOf(s *search.Search) search.Answer {
-	a := s.Answer()
-	if l.burst > 0 && a.Verdict == search.Change && s.Reaches(search.Nearly) {
-		a = search.Answer{Verdict: search.NoChange, Share: s.Automatic(), Spent: a.Spent, Noise: a.Noise}
-	}
-	return a
-}
-
 func (t *Trial) outcome() search.Outcome {
 	return search.Outcome{GoodputBps: t.Goodput, Window: t.Effective, Clipped: t.Clipped, Lossless: t.Lossless,
 		Elapsed: t.elapsed, Bytes: t.bytes}

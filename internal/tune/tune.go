@@ -34,7 +34,10 @@ type Config struct {
 	Beside transfer.Peer
 	// Echo asks the idle path to a host for single round trips, about rtt long each, in
 	// about the given time, and for its MTU; nil: the transfers' own have to do.
-	Echo     func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips, path.MTU)
+	Echo func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips, path.MTU)
+	// Late says at the end whether the lab that carries the path was too late to be believed; nil: it is
+	// none, or cannot be asked.
+	Late     func() bool
 	Progress func(Progress) // called from Run's goroutine; nil: none
 }
 
@@ -74,9 +77,11 @@ type Direction struct {
 	Delay    *Delay          // with the goal Latency
 	Others   *Others         // with the goal Fair
 	File     *File
-	Open     *Open  // what more time would decide; nil: nothing
-	Reason   string // of the verdict, in words
-	Warnings []string
+	Open     *Open // what more time would decide; nil: nothing
+	// Disturbed is what kept the measurement from telling about the path; nil: nothing did.
+	Disturbed *Disturbed
+	Reason    string // of the verdict, in words
+	Warnings  []string
 	// Interrupted says that the budget was not used to its end.
 	Interrupted bool
 }

@@ -121,14 +121,18 @@ func (p *Path) Scatter(length time.Duration) float64 {
 // Deviation is the same without stalls, modes and drift: the noise asked for, and the
 // luck of few losses.
 func (p *Path) Deviation(length time.Duration) float64 {
-	dev := p.Noise.Dev
-	if p.Loss > 0 {
-		rate := math.Min(p.lossRate(), p.CapacityBps())
-		losses := p.Loss * rate * length.Seconds() / float64(8*p.MSS)
-		felt := rate / p.lossRate() // the share of the time that loss is what limits
-		dev = math.Hypot(dev, 0.4*felt/math.Sqrt(losses+1))
+	if p.Loss == 0 {
+		return p.Noise.Dev
 	}
-	return dev
+	felt := math.Min(1, p.CapacityBps()/p.lossRate()) // the share of the time that loss is what limits
+	return math.Hypot(p.Noise.Dev, felt*p.luck(length))
+}
+
+// luck is the standard deviation of the logarithm of what losses leave in one trial, of which there are
+// few or many.
+func (p *Path) luck(length time.Duration) float64 {
+	losses := p.Loss * math.Min(p.lossRate(), p.CapacityBps()) * length.Seconds() / float64(8*p.MSS)
+	return 0.4 / math.Sqrt(losses+1)
 }
 
 // Measure is one trial at a time since the first; window 0 is automatic sizing. It
@@ -141,12 +145,16 @@ func (p *Path) Measure(rng *rand.Rand, window float64, at, length time.Duration)
 	if p.Ceiling > 0 {
 		effective = math.Min(effective, p.Ceiling)
 	}
-	g := p.Goodput(effective)
+	luck := 1.0
+	if p.Loss > 0 {
+		luck = math.Exp(p.luck(length) * rng.NormFloat64())
+	}
+	g := p.lucky(effective, luck)
 	filled := math.Min(effective, p.BDP())
 	rounds := math.Max(0, math.Log2(filled/float64(10*p.MSS)))
 	start := rounds * p.BaseRTT().Seconds()
 	g *= 1 - 0.5*math.Min(1, math.Max(0, start/length.Seconds()-0.75)) // not out of slow start yet
-	g *= math.Exp(p.Deviation(length) * rng.NormFloat64())
+	g *= math.Exp(p.Noise.Dev * rng.NormFloat64())
 	if p.Noise.Period > 0 {
 		g *= 1 + p.Noise.Drift*math.Sin(2*math.Pi*at.Seconds()/p.Noise.Period.Seconds())
 	}

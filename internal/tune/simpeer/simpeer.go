@@ -27,6 +27,8 @@ type Peer struct {
 	// Share is the part of the path's goodput that a transfer gets, where others are beside
 	// it; nil is all of it.
 	Share func(transfer.Spec) float64
+	// NearStarved and FarStarved are the shares of the time that an end has no core.
+	NearStarved, FarStarved float64
 	// Fail is asked before each transfer; an error ends it half-way. nil never fails.
 	Fail func(transfer.Spec) error
 	// Ran lists the transfers.
@@ -117,6 +119,9 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	result := &transfer.Result{Spec: s, Near: send, Far: receive, Complete: err == nil}
 	if s.Direction == transfer.Down {
 		result.Near, result.Far = receive, send
+	}
+	for end, starved := range map[*transfer.End]float64{result.Near: p.NearStarved, result.Far: p.FarStarved} {
+		end.CPU = &transfer.CPU{Wall: length, Process: length / 20, BusiestThread: 0.05, ThreadRunDelay: starved}
 	}
 	return result, err
 }

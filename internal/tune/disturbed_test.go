@@ -1,0 +1,62 @@
+package tune
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
+)
+
+// Where nothing was shown to help and a host had no core, or the lab was too late, the answer is to
+// measure when it is quiet, and says which end; what was shown to help all the same stands.
+func TestAStarvedMachineIsMeasuredWhenQuiet(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		near, far float64
+		late      bool
+		policed   bool // nothing helps
+		want      string
+		end       remedy.End
+	}{
+		{"a quiet one", 0.05, 0.05, false, true, "", ""},
+		{"this host", 0.42, 0.12, false, true, "this host, the sender, had no core for the data 42 % of the time",
+			remedy.Sender},
+		{"the far host", 0, 0.6, false, true, "measure again when the far host is quiet", remedy.Receiver},
+		{"a late lab", 0, 0, true, true, "the lab was too late", remedy.Both},
+		{"what helps helps", 0.42, 0, false, false, "", ""},
+	} {
+		path := narrow()
+		path.AutoWindow, path.Loss, path.Noise = 4*path.BDP(), 0.003, simpath.Noise{Dev: 0.004}
+		peer := simpeer.New(path, 1)
+		peer.NearStarved, peer.FarStarved, peer.Policed = c.near, c.far, c.policed
+		d := run(t, peer, func(cfg *Config) { cfg.Late = func() bool { return c.late } })
+		if c.want == "" {
+			if d.Disturbed != nil || strings.Contains(d.Reason, "quiet") || (d.Chosen == nil) != c.policed {
+				t.Errorf("%s: %+v, %s", c.name, d.Disturbed, d.Reason)
+			}
+			continue
+		}
+		if d.Verdict != search.Inconclusive || d.Disturbed == nil || !strings.Contains(d.Reason, c.want) {
+			t.Errorf("%s: %s, %s", c.name, d.Verdict, d.Reason)
+			continue
+		}
+		if end := d.Disturbed.End(transfer.Up); end != c.end {
+			t.Errorf("%s: %s", c.name, end)
+		}
+	}
+}
+
+// A full link is full whatever a host lacks.
+func TestAFullLinkNeedsNoQuietHost(t *testing.T) {
+	path := narrow()
+	path.AutoWindow = 4 * path.BDP()
+	peer := simpeer.New(path, 1)
+	peer.FarStarved = 0.3
+	if d := run(t, peer, nil); d.Verdict != search.NoChange || d.Disturbed != nil {
+		t.Errorf("%s: %s", d.Verdict, d.Reason)
+	}
+}
