@@ -52,9 +52,14 @@ func (e *exact) keep(l *printed.Late) bool {
 		return false
 	}
 	e.counted++
+	e.late(l.LinkLate)
+	return true
+}
+
+// late keeps the worst of what counted.
+func (e *exact) late(l printed.LinkLate) {
 	w := &e.worst
 	w.P99S, w.MaxS, w.StalledS = max(w.P99S, l.P99S), max(w.MaxS, l.MaxS), max(w.StalledS, l.StalledS)
-	return true
 }
 
 // onTime is what is told of a run without a lab.

@@ -128,10 +128,20 @@ func (l *loop) fills(s Setup) bool {
 }
 
 // nearly says that automatic sizing was shown to come within a twentieth of the best window, or seems
-// to and was shown to come within a tenth: what is left to gain is less than it takes to matter.
+// to and was shown to come within a tenth, or nobody could tell: what is left to gain is less than it
+// takes to matter.
 func (l *loop) nearly() bool {
-	return l.searched != nil && l.answer.Verdict == search.Inconclusive && l.winner == (Setup{}) && l.promising() == nil &&
-		(l.searched.Reaches(search.Nearly) || l.searched.Alike())
+	open := l.searched != nil && l.answer.Verdict == search.Inconclusive && l.promising() == nil
+	if l.winner != (Setup{}) { // which its proof may not have shown
+		open = open && !l.shown && l.inTurn(l.winner, confidence).Mid < tenth
+	}
+	return open && (l.searched.Reaches(search.Nearly) || l.searched.Alike() || l.untold())
+}
+
+// untold says that automatic sizing seems to come within a twentieth of the best window, where runs
+// scatter so much that no budget that is proposed would tell.
+func (l *loop) untold() bool {
+	return l.searched.Automatic() >= search.Nearly && l.enough(l.answer.Needs) == 0
 }
 
 // full says that the link is what limits and that two of three runs reach a share of the most it

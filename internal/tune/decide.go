@@ -173,7 +173,7 @@ func (l *loop) enough(needs time.Duration) time.Duration {
 
 func wouldTake(budget time.Duration) string {
 	if budget == 0 {
-		return fmt.Sprintf("runs scatter so much that telling would take more than %s", Shortest(longestAsked))
+		return "runs scatter so much that no budget of a reasonable length would tell"
 	}
 	return fmt.Sprintf("--budget %s would tell, if these figures hold", Shortest(budget))
 }

@@ -127,9 +127,13 @@ func (l *loop) proven(before, after []float64) bool {
 // with what there is, contest and proof together, with the error that all rivals and looks may
 // have.
 func (l *loop) byRanks(target Setup) stats.Interval {
-	looks := float64(max(len(l.out.Remedies), 1) * (fewRounds + mostPairs))
+	looks := float64(max(len(l.out.Remedies), 1) * turnLooks)
 	return l.inTurn(target, 1-2*search.ContestError/looks)
 }
+
+// turnLooks are as many looks at a setup's ranks as chance counts them, from the contest's third round to
+// the proof's last pair: one pair more says little new.
+const turnLooks = 4
 
 // inTurn bounds the factor of a setup by all runs that were made in turn with what there is.
 func (l *loop) inTurn(target Setup, confidence float64) stats.Interval {

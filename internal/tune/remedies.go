@@ -180,7 +180,7 @@ func (l *loop) lossIsLeft(trials []*Trial) bool {
 // none can be, or the budget's share is spent.
 func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bool) (Setup, bool, error) {
 	setups := append([]Setup{base}, rivals...)
-	c := search.NewContest(len(rivals), l.contestRounds(base), l.expectedNoise(), l.cfg.Seed)
+	c := search.NewContest(len(rivals), l.contestRounds(base), l.noiseOf(base), l.cfg.Seed)
 	runs := make([][]*Trial, len(setups))
 	defer func() { l.note(c, setups, runs) }()
 	for order := c.Next(); len(order) > 0; order = c.Next() {
@@ -188,7 +188,10 @@ func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bo
 		for _, i := range order {
 			round += l.span(setups[i])
 		}
-		if round += l.proofTime(rivals); !l.affords(round, 1) && !(first && l.extend(c)) {
+		if c.Rounds() == 0 || c.Promising() { // to see that nothing helps takes no proof
+			round += l.proofTime(rivals)
+		}
+		if !l.affords(round, 1) && !(first && l.extend(c)) {
 			break
 		}
 		ran := map[int]Trial{}
@@ -281,6 +284,16 @@ func (l *loop) throughStreams(t *Trial) {
 	if l.cfg.MaxBytes == 0 { // it was counted for a slower path
 		l.budget.Bytes = max(l.budget.Bytes, l.bytesRule())
 	}
+}
+
+// noiseOf is what one transfer by a setup is expected to scatter by: as its runs did, where there are
+// some and loss made them differ by more than the best transfer's own spans do.
+func (l *loop) noiseOf(s Setup) float64 {
+	noise := l.expectedNoise()
+	if runs := goodputs(l.of(func(t *Trial) bool { return t.Setup == s })); len(runs) >= enoughToday {
+		noise = max(noise, stats.Pool(stats.Noise{Dev: noise, DOF: enoughToday}, stats.Logs(runs)).Dev)
+	}
+	return noise
 }
 
 // expectedNoise is what one transfer's goodput is expected to scatter by, as a share, from
