@@ -45,8 +45,8 @@ func (l *loop) reason() string {
 		return "automatic sizing reaches " + share + " of the best that any window gave, shown to be 95 % or more: nothing " +
 			"to change"
 	case out.Verdict == search.NoChange && l.nearly() && !l.searched.Alike():
-		return fmt.Sprintf("automatic sizing gives %s of what the best window gave, and single runs differ by %.2g %%, so that "+
-			"nobody could tell one from the other: nothing to change", share, 100*l.answer.Noise.Dev)
+		return fmt.Sprintf("automatic sizing gives %s of what the best window gave, and single runs differ by %.2g %%, so "+
+			"that nobody could tell one from the other: nothing to change", share, 100*l.answer.Noise.Dev)
 	case out.Verdict == search.NoChange && l.nearly():
 		return "automatic sizing reaches " + share + " of the best that any window gave, shown to be 91 % or more: what " +
 			"another one may give is too little to tell from chance, and to matter"
