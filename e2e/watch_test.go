@@ -81,9 +81,9 @@ type watchedDoc struct {
 	Totals      struct{ Sent, Received, Opened, Closed, Unfinished int64 }
 	LostEnds    int64 `json:"lost_ends"`
 	Connections []struct {
-		Program, Local, Remote string
-		PID                    int
-		Directions             []struct {
+		Program, Unit, Local, Remote string
+		PID                          int
+		Directions                   []struct {
 			Direction, Limiter, Subtype, Confidence string
 			Bytes                                   int64
 			Candidates                              []string
@@ -192,5 +192,32 @@ kill $client`
 	if !strings.Contains(out, "the kernel's TCP ran short of memory (net.ipv4.tcp_mem) at the sender 1 time, ") ||
 		strings.Contains(out, "high confidence") {
 		t.Error(out)
+	}
+}
+
+// TestWhyOfAUnit asks by the name of a unit: of systemd's, a cgroup's directory is all that is needed.
+func TestWhyOfAUnit(t *testing.T) {
+	t.Parallel()
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := ""
+	for line := range strings.Lines(string(mounts)) {
+		if words := strings.Fields(line); len(words) > 2 && words[2] == "cgroup2" {
+			root = words[1]
+		}
+	}
+	unit := fmt.Sprintf("fullpipe-e2e-%d.service", os.Getpid())
+	if err := os.Mkdir(filepath.Join(root, unit), 0o755); root == "" || err != nil {
+		t.Skipf("no cgroup can be made: %v", err)
+	}
+	t.Cleanup(func() { os.Remove(filepath.Join(root, unit)) })
+	doc := readWatched(t, watched(t, "rate=30mbit,rtt=30ms", "drain", "pour", `sh -c 'echo $$ >$GROUP/cgroup.procs; exec CLIENT' & client=$!
+sleep 1
+$F why $UNIT --for 2s --json
+kill $client; wait $client || true`, "UNIT="+unit, "GROUP="+filepath.Join(root, unit)))
+	if len(doc.Connections) != 1 || doc.Connections[0].Unit != unit || len(doc.Connections[0].Directions) == 0 {
+		t.Errorf("%+v", doc.Connections)
 	}
 }
