@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/lab"
@@ -69,22 +70,45 @@ func http2ClientProgram() error {
 // to give, and twice of it gives what was said.
 func TestProgramsOwnWindows(t *testing.T) {
 	t.Run("OpenSSH", func(t *testing.T) {
-		undisturbed(t, func() error {
-			return eachTap(t, "rate=400mbit,rtt=100ms", func(l *lab.Lab) (server, client lab.Command) {
-				site, sshd := sshFiles(t, lab.FarAddr.String(), 22)
-				return lab.Command{Args: []string{sshd, "-D", "-e", "-f", site.path("sshd.conf")}},
-					lab.Command{Env: site.env, Args: []string{"sh", "-c",
-						"head -c 100000000 /dev/zero | ssh far 'cat > /dev/null'"}}
-			}, func(d *documents.CapturedDirection) error {
-				if err := ownWindow(d, 2<<20); err != nil {
-					return err
-				}
-				if d.Program == nil || d.Program.Name != "ssh" {
-					return fmt.Errorf("named %+v", d.Program)
-				}
-				return nil
+		// One session, and two side by side that send as much each: together they give what was said of one. Their
+		// time is their connection's: starting programs is no part of it.
+		var said, came float64
+		for _, sessions := range []int{1, 2} {
+			undisturbed(t, func() error {
+				came = 0
+				err := eachTap(t, "rate=400mbit,rtt=100ms", func(l *lab.Lab) (server, client lab.Command) {
+					site, sshd := sshFiles(t, lab.FarAddr.String(), 22)
+					const one = "head -c 100000000 /dev/zero | ssh far 'cat > /dev/null' & "
+					return lab.Command{Args: []string{sshd, "-D", "-e", "-f", site.path("sshd.conf")}},
+						lab.Command{Env: site.env, Args: []string{"sh", "-c", strings.Repeat(one, sessions) + "wait"}}
+				}, func(tap string, all []documents.CapturedConnection) error {
+					if len(all) != sessions {
+						return fmt.Errorf("%d connections", len(all))
+					}
+					for _, c := range all {
+						d := c.Worst()
+						if err := ownWindow(d, 2<<20); err != nil {
+							return err
+						}
+						if d.Program == nil || d.Program.Name != "ssh" {
+							return fmt.Errorf("named %+v", d.Program)
+						}
+						if tap == "near" {
+							came += *d.GoodputBps
+						}
+						if sessions == 1 {
+							said = twice(d)
+						}
+					}
+					return nil
+				})
+				t.Logf("%d sessions: %.3g Mbit/s", sessions, came/1e6)
+				return err
 			})
-		})
+		}
+		if math.Abs(said/came-1) > 0.15 {
+			t.Errorf("two sessions: %.3g bit/s said, %.3g came", said, came)
+		}
 	})
 	t.Run("HTTP2", func(t *testing.T) {
 		const window = 256 << 10
@@ -96,11 +120,10 @@ func TestProgramsOwnWindows(t *testing.T) {
 							Env: []string{programVariable + "=http2-server", fmt.Sprintf("%s=%d", http2Window, k*window)}},
 						lab.Command{Args: []string{os.Args[0]}, Stderr: os.Stderr, Env: []string{
 							programVariable + "=http2-client", lineAddress + "=" + lab.FarAddr.String()}}
-				}, func(d *documents.CapturedDirection) error {
-					for _, e := range d.Evidence {
-						if k == 1 && e.Code == verdict.CapturedProgramWindow {
-							said = e.Values["twice_bps"]
-						}
+				}, func(_ string, all []documents.CapturedConnection) error {
+					d := all[0].Worst()
+					if k == 1 {
+						said = twice(d)
 					}
 					came = *d.GoodputBps
 					return ownWindow(d, k*window)
@@ -111,6 +134,16 @@ func TestProgramsOwnWindows(t *testing.T) {
 			t.Errorf("twice the window: %.3g bit/s said, %.3g came", said, came)
 		}
 	})
+}
+
+// twice is what twice a program's window is said to give, bit/s.
+func twice(d *documents.CapturedDirection) float64 {
+	for _, e := range d.Evidence {
+		if e.Code == verdict.CapturedProgramWindow {
+			return e.Values["twice_bps"]
+		}
+	}
+	return 0
 }
 
 func ownWindow(d *documents.CapturedDirection, window int) error {
@@ -127,9 +160,9 @@ func ownWindow(d *documents.CapturedDirection, window int) error {
 }
 
 // eachTap runs a server at a lab's far end and a command at its near one, and looks at what
-// the near end sent, as diagnose says of captures at either end and in the middle.
+// diagnose says of captures at either end and in the middle.
 func eachTap(t *testing.T, path string, programs func(*lab.Lab) (server, client lab.Command),
-	look func(*documents.CapturedDirection) error) error {
+	look func(tap string, all []documents.CapturedConnection) error) error {
 	t.Helper()
 	program, err := fullpipe()
 	if err != nil {
@@ -150,7 +183,7 @@ func eachTap(t *testing.T, path string, programs func(*lab.Lab) (server, client 
 		if len(doc.Connections) == 0 {
 			return fmt.Errorf("%s: nothing of size in it", filepath.Base(file))
 		}
-		if err := look(doc.Connections[0].Worst()); err != nil {
+		if err := look(filepath.Base(file), doc.Connections); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Base(file), err)
 		}
 	}
