@@ -64,6 +64,9 @@ func (l *loop) carries() {
 	burst := today.Subtype == verdict.Policer && len(l.out.Remedies) > 0 && !p.AtLeast
 	// What came through between losses is a guess; what fills the link in spite of them is not.
 	burst = burst || !p.AtLeast && (of.Setup.Congestion == lossBlind && l.fills(of.Setup) || l.agreed(bps, of.Setup))
+	if steady := policedBps(&today); steady > 0 && burst && bps > steady && bps < tenth*steady {
+		bps = steady // of short runs a part came out of the bucket
+	}
 	if bps > p.CapacityBps || burst {
 		p.CapacityBps = bps
 		l.size(of.result)

@@ -65,7 +65,7 @@ func (l *loop) disturbed() *Disturbed {
 func (l *loop) excuses() bool {
 	out := &l.out
 	switch {
-	case out.Disturbed == nil || out.Chosen != nil || l.swallows():
+	case out.Disturbed == nil || out.Chosen != nil || l.swallows() || len(out.Trials) < fewestToJudge:
 		return false
 	case out.Verdict == search.NoChange && len(out.Remedies) == 0:
 		return out.Before.Verdict.Limiter != verdict.Bottleneck

@@ -74,15 +74,20 @@ const roomy = 3
 // policer was seen to let through after its first burst, if that is less.
 func (l *loop) paceable() float64 {
 	p := &l.out.Path
-	if l.today.Subtype != verdict.Policer || p.CapacityBps <= 0 {
-		return p.BottleneckBps
-	}
-	for _, e := range l.today.Evidence {
-		if steady := e.Values["steady_bps"]; e.Code == verdict.PolicedRate && steady > 0 {
-			return min(p.BottleneckBps, steady*p.BottleneckBps/p.CapacityBps)
-		}
+	if steady := policedBps(&l.today); steady > 0 && p.CapacityBps > 0 {
+		return min(p.BottleneckBps, steady*p.BottleneckBps/p.CapacityBps)
 	}
 	return p.BottleneckBps
+}
+
+// policedBps is the payload that a policer was seen to let through in the long run; 0 where none was.
+func policedBps(v *verdict.Verdict) float64 {
+	for _, e := range v.Evidence {
+		if steady := e.Values["steady_bps"]; e.Code == verdict.PolicedRate && v.Subtype == verdict.Policer && steady > 0 {
+			return steady
+		}
+	}
+	return 0
 }
 
 // controlsBeside are the controls to try on top of a base. What loss left of another control's

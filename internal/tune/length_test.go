@@ -12,6 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // lossy is 10 Mbit/s and 200 ms with a loss that leaves a third of it, after slow start has had
@@ -131,6 +132,27 @@ func TestManyLossesAreLookedAtForAPolicer(t *testing.T) {
 		if got := (&loop{}).longer(trial, time.Second); got != want {
 			t.Errorf("%.1f %% lost: %v", 100*ratio, got)
 		}
+	}
+	// Half of a short budget holds what a policer takes to be told.
+	for budget, want := range map[time.Duration]time.Duration{0: policedRun, 12 * time.Second: 3500 * time.Millisecond,
+		time.Minute: policedRun} {
+		l := &loop{cfg: Config{Budget: budget}, elapsed: 2500 * time.Millisecond}
+		if got := l.leaves(policedRun); got != want || got < threshold.PolicedTime {
+			t.Errorf("of %v: %v", budget, got)
+		}
+	}
+}
+
+// What a policer lets through in the long run is what the path carries, whatever of its bucket short runs
+// had.
+func TestABucketsShareIsNotCarried(t *testing.T) {
+	policed := verdict.Verdict{Limiter: verdict.Congestion, Subtype: verdict.Policer, Evidence: []verdict.Evidence{
+		{Code: verdict.PolicedRate, Values: verdict.Values{"steady_bps": 9.52e6}}}}
+	l := looped(Path{CapacityBps: 9.91e6, RTT: 2e7, MSS: 1428}, ran(t, Setup{}, 9.82e6, policed),
+		ran(t, Setup{}, 9.91e6, policed))
+	l.out.Remedies = []Remedy{{Name: "bbr"}}
+	if l.carries(); l.out.Path.CapacityBps != 9.52e6 {
+		t.Errorf("carries %.3g", l.out.Path.CapacityBps)
 	}
 }
 

@@ -87,7 +87,8 @@ func (l *loop) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	if longer := max(time.Duration(l.few(&t)*float64(length)), l.longer(&t, length)); longer > length && l.leaves(longer) {
+	longer := l.leaves(max(time.Duration(l.few(&t)*float64(length)), l.longer(&t, length)))
+	if 2*longer >= 3*length {
 		// A run of a few segments, of few losses or behind a burst tells no rate: it is left out.
 		l.out.Trials = nil
 		if t, err = l.try(ctx, l.automatic(longer, "what a program gets today, for longer")); err != nil {
@@ -117,10 +118,13 @@ func (l *loop) few(t *Trial) float64 {
 	return max(1, float64(enoughSegments*mss)/float64(max(t.bytes, 1)))
 }
 
-// leaves says that a transfer of that length leaves half of the budget that was stated. Where
+// leaves is a transfer's length, or as much of it as leaves half of the budget that was stated. Where
 // none was, it follows from the rate, which this is about.
-func (l *loop) leaves(length time.Duration) bool {
-	return l.cfg.Budget == 0 || l.elapsed+length <= l.cfg.Budget/2
+func (l *loop) leaves(length time.Duration) time.Duration {
+	if l.cfg.Budget == 0 {
+		return length
+	}
+	return min(length, l.cfg.Budget/2-l.elapsed)
 }
 
 // climbShare is the part of a stated budget that climbing may begin its last transfer in. While

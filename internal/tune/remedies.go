@@ -184,14 +184,7 @@ func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bo
 	runs := make([][]*Trial, len(setups))
 	defer func() { l.note(c, setups, runs) }()
 	for order := c.Next(); len(order) > 0; order = c.Next() {
-		round := time.Duration(0)
-		for _, i := range order {
-			round += l.span(setups[i])
-		}
-		if c.Rounds() == 0 || c.Promising() { // to see that nothing helps takes no proof
-			round += l.proofTime(rivals)
-		}
-		if !l.affords(round, 1) && !(first && l.extend(c)) {
+		if !l.affords(l.roundTime(c, setups, order), 1) && !(first && l.extend(c)) {
 			break
 		}
 		ran := map[int]Trial{}
@@ -234,6 +227,18 @@ func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bo
 func (l *loop) contestRounds(base Setup) int {
 	pairs := contestShare * float64(l.cfg.Budget) / float64(2*l.span(base))
 	return min(max(fewRounds, int(pairs)), mostContest)
+}
+
+// roundTime is what a contest's next round takes, and a proof where there may be something to prove: to
+// see that nothing helps takes none, and a first look in a short budget is better than no look.
+func (l *loop) roundTime(c *search.Contest, setups []Setup, order []int) (round time.Duration) {
+	for _, i := range order {
+		round += l.span(setups[i])
+	}
+	if c.Rounds() == 0 && l.cfg.Budget == 0 || c.Promising() {
+		round += l.proofTime(setups[1:])
+	}
+	return round
 }
 
 // proofTime is what the proof of one of the setups will take.
