@@ -110,8 +110,12 @@ func runPredict(cmd *cobra.Command, f *predictFlags) error {
 	if err != nil {
 		return err
 	}
-	if program.Bytes > 0 && (f.window == 0 || int(f.window) > program.Bytes) {
-		f.window = units.Size(program.Bytes)
+	lane := path.Up
+	if f.direction == "down" {
+		lane = path.Down
+	}
+	if w := program.Window(float64(lane.Rate), path.RTT); w > 0 && (f.window == 0 || int(f.window) > w) {
+		f.window = units.Size(w)
 	}
 	answer, err := predict.Transfer(path, predict.Setup{Direction: transfer.Direction(f.direction),
 		SendBuffer:    int(f.send),
@@ -125,10 +129,6 @@ func runPredict(cmd *cobra.Command, f *predictFlags) error {
 		return &usageError{"--" + wrong.Argument, wrong.Message, wrong.Right}
 	case err != nil:
 		return err
-	}
-	lane := path.Up
-	if f.direction == "down" {
-		lane = path.Down
 	}
 	doc := &record.Predict{Header: newHeader(cmd), Path: record.PredictPath{Text: text, RateBps: float64(lane.Rate),
 		RTTS: path.RTT.Seconds()},

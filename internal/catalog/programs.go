@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pelletier/go-toml/v2"
 )
@@ -15,6 +16,9 @@ type Program struct {
 	Name  string   `toml:"name" json:"name"`
 	Bytes int      `toml:"bytes" json:"bytes,omitempty"` // under way at most; 0: it leaves that to TCP
 	Ports []uint16 `toml:"ports" json:"-"`               // of its servers
+	// Request is the bytes of one of its requests, each answered, and followed by another, when it came whole. 0:
+	// what came makes room at once.
+	Request int `toml:"request" json:"-"`
 	// ReceiveDatagrams and SendDatagrams are what it asks for by SO_RCVBUF and SO_SNDBUF for
 	// its UDP socket, in bytes; the host's net.core.rmem_max and wmem_max bound that. 0: it
 	// asks for nothing.
@@ -60,6 +64,16 @@ func FindProgram(name string) (Program, bool) {
 		}
 	}
 	return Program{}, false
+}
+
+// Window is the window in bytes that, over a path of that rate in bit/s (0: without bound), gives what the
+// program does: the answer to a request comes a round trip and the request's own time on the line after it
+// was sent.
+func (p Program) Window(bps float64, rtt time.Duration) int {
+	if p.Request == 0 || bps <= 0 || rtt <= 0 {
+		return p.Bytes
+	}
+	return int(float64(p.Bytes) * rtt.Seconds() / (rtt.Seconds() + 8*float64(p.Request)/bps))
 }
 
 // near is how far what is seen of a program's window may lie above or below it: what is

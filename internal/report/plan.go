@@ -77,7 +77,7 @@ func PlanTunnel(layers model.Tunnel, mtu, mss int) *record.PlanTunnel {
 func PlanApp(program catalog.Program, p *plan.Plan) *record.PlanApp {
 	app := &record.PlanApp{Program: program}
 	if program.Bytes > 0 {
-		app.FillsRatio = p.Path.Fills(program.Bytes)
+		app.FillsRatio = p.Path.Fills(program.Window(p.Path.RateBps, p.Path.RTT))
 		app.AllowsBps = app.FillsRatio * p.CapacityBps
 	}
 	return app
