@@ -197,7 +197,11 @@ func (r *watchedRow) add(c *watchedCause, v *seenAtEnds) {
 	if how == wrongVerdict {
 		r.count[how+" "+s.Confidence]++
 	}
-	if how != rightVerdict {
+	switch how {
+	case rightVerdict:
+	case openVerdict:
+		r.not = append(r.not, c.name+": "+how)
+	default:
 		r.not = append(r.not, fmt.Sprintf("%s: %s (%s)", c.name, how, s))
 	}
 }

@@ -181,7 +181,6 @@ func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
 			"room_ratio": roomy / n}})
 	switch out.Limiter {
 	case verdict.Mixed: // of what there is now, by name
-		out.Confidence = v.Confidence
 	case v.Limiter:
 		out.Subtype, out.Confidence, out.Candidates = v.Subtype, v.Confidence, v.Candidates
 	case verdict.Application, verdict.SendBuffer:

@@ -117,6 +117,13 @@ func TestAMixedVerdictNamesWhatTheSenderDidNot(t *testing.T) {
 	if v.Limiter != verdict.Mixed || v.Confidence != verdict.Low || !slices.Equal(v.Candidates, want) {
 		t.Errorf("%s, %s, %v, %v", v.Limiter, v.Confidence, v.Candidates, v.Shares)
 	}
+	// What is mixed only now is no surer than that.
+	c = poured(func(i int) int64 { return 40_000 + int64(i%2)*60_000 })
+	v = c.divide(verdict.Verdict{Limiter: verdict.Sender, Confidence: verdict.Medium,
+		Shares: verdict.Shares{verdict.Sender: 1}})
+	if v.Limiter != verdict.Mixed || v.Confidence != verdict.Low || len(v.Candidates) != 2 {
+		t.Errorf("%s, %s, %v, %v", v.Limiter, v.Confidence, v.Candidates, v.Shares)
+	}
 }
 
 func TestThePairIsLeftOpen(t *testing.T) {

@@ -21,6 +21,7 @@ type exchange struct {
 	underWay []float64 // at each sample, sorted
 	window   float64   // the receive window's least in the second half
 	cwnd     float64
+	best     float64 // a tenth of the samples was delivered at that rate or a higher one, bit/s
 }
 
 // Programs finds, where a watched program is what limits its sending, the two ways in which
@@ -29,10 +30,13 @@ type exchange struct {
 func Programs(w Watched, v verdict.Verdict) verdict.Verdict {
 	const have = transfer.HaveReceived | transfer.HaveAcked | transfer.HaveQueue | transfer.HaveNotSent |
 		transfer.HaveMinRTT | transfer.HaveSendWnd | transfer.HaveCwnd
-	if !w.Sends || len(w.Samples) < 2 || common(w.Samples)&have != have || !programLimits(v) {
+	if !w.Sends || len(w.Samples) < 2 || common(w.Samples)&have != have {
 		return v
 	}
 	e := w.exchange()
+	if !e.programLimits(v) {
+		return v
+	}
 	values := verdict.Values{"rtt_s": e.rtt}
 	code := verdict.WatchedExchanges
 	switch turns := e.inTurn(); {
@@ -62,13 +66,18 @@ func Programs(w Watched, v verdict.Verdict) verdict.Verdict {
 	return v
 }
 
-// programLimits says that the program or its send buffer is what limits, whichever of them.
-func programLimits(v verdict.Verdict) bool {
+// programLimits says that the program or its send buffer is what limits, whichever of them. Blocks also
+// queue on a link while they go out, and at times that is full; what it delivers then is more than came.
+func (e *exchange) programLimits(v verdict.Verdict) bool {
 	switch v.Limiter {
 	case verdict.Application, verdict.Sender, verdict.SendBuffer:
 		return true
 	case verdict.Mixed:
-		return v.Shares[verdict.Application]+v.Shares[verdict.Sender]+v.Shares[verdict.SendBuffer] >= threshold.EvenRate
+		its := v.Shares[verdict.Application] + v.Shares[verdict.Sender] + v.Shares[verdict.SendBuffer]
+		if 8*e.acked/e.span <= threshold.EvenRate*e.best {
+			its += v.Shares[verdict.Bottleneck]
+		}
+		return its >= threshold.EvenRate && v.Shares[verdict.Bottleneck] < threshold.HeadlineShare
 	}
 	return false
 }
@@ -116,7 +125,7 @@ func (w *Watched) exchange() exchange {
 	if w.Handshake != nil && w.Handshake.MSS > 0 {
 		e.mss = float64(w.Handshake.MSS)
 	}
-	least := time.Duration(0)
+	least, rates := time.Duration(0), make([]float64, 0, len(w.Samples))
 	for i := range w.Samples {
 		s := &w.Samples[i]
 		if s.MinRTT > 0 && (least == 0 || s.MinRTT < least) {
@@ -128,12 +137,15 @@ func (w *Watched) exchange() exchange {
 		e.queued = max(e.queued, float64(s.Queued))
 		e.underWay = append(e.underWay, float64(s.Queued-s.NotSent))
 		e.cwnd = max(e.cwnd, float64(s.Cwnd))
+		rates = append(rates, s.DeliveryBps)
 		if i == len(w.Samples)/2 || i > len(w.Samples)/2 && float64(s.SendWnd) < e.window {
 			e.window = float64(s.SendWnd)
 		}
 	}
 	e.rtt = least.Seconds()
 	slices.Sort(e.underWay)
+	slices.Sort(rates)
+	e.best = rates[len(rates)*9/10]
 	return e
 }
 

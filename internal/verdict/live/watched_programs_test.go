@@ -50,6 +50,14 @@ func TestPrograms(t *testing.T) {
 	lossy := verdict.Verdict{Limiter: verdict.Mixed, Shares: verdict.Shares{verdict.Application: 0.4,
 		verdict.Congestion: 0.6},
 		Candidates: []verdict.Name{verdict.Congestion, verdict.Application}}
+	queues := verdict.Verdict{Limiter: verdict.Mixed, Shares: verdict.Shares{verdict.Bottleneck: 0.42,
+		verdict.Application: 0.3, verdict.Sender: 0.28}, Candidates: []verdict.Name{verdict.Bottleneck, verdict.Application}}
+	delivered := func(w Watched, bps float64) Watched {
+		for i := range w.Samples {
+			w.Samples[i].DeliveryBps = bps
+		}
+		return w
+	}
 	either := verdict.Verdict{Limiter: verdict.Sender, Shares: verdict.Shares{verdict.Sender: 0.9, verdict.Unknown: 0.1}}
 	buffer := verdict.Verdict{Limiter: verdict.SendBuffer, Shares: verdict.Shares{verdict.SendBuffer: 1}}
 	link := verdict.Verdict{Limiter: verdict.Bottleneck, Shares: verdict.Shares{verdict.Bottleneck: 1}}
@@ -65,6 +73,10 @@ func TestPrograms(t *testing.T) {
 			verdict.RequestResponse},
 		{"two blocks in turn, as by SMB", talk(200*ms, two(207*ms, 8<<20, 0.5)), half, verdict.Application,
 			verdict.RequestResponse},
+		{"two blocks in turn that fill the link at times", delivered(talk(200*ms, two(197*ms, 8<<20, 0.5)), 480e6), queues,
+			verdict.Application, verdict.RequestResponse},
+		{"two blocks in turn that fill the link", delivered(talk(200*ms, two(197*ms, 8<<20, 0.5)), 345e6), queues,
+			verdict.Mixed, ""},
 		{"two blocks in turn, and loss", talk(200*ms, two(207*ms, 8<<20, 0.5)), lossy, verdict.Mixed, ""},
 		{"a send buffer of two answered blocks", talk(200*ms, two(207*ms, 8<<20, 0.7)), buffer, verdict.SendBuffer, ""},
 		{"blocks with long pauses", talk(80*ms, blocks(400*ms, 32000)), application, verdict.Application, ""},
