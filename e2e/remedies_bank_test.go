@@ -136,12 +136,8 @@ const besideMbit = 50
 // FULLPIPE_BANK_OUT are left out.
 func TestBankRemedies(t *testing.T) {
 	bankOnly(t)
-	began, most, done := time.Now(), time.Duration(math.MaxInt64), map[string]bool{}
-	if given := os.Getenv("FULLPIPE_BANK_TIME"); given != "" {
-		var err error
-		if most, err = time.ParseDuration(given); err != nil {
-			t.Fatal(err)
-		}
+	began, most, done := time.Now(), pieceTime(t), map[string]bool{}
+	if most < wholeBank {
 		done = bankCases(t, "remedies")
 	}
 	asked := strings.Split(os.Getenv("FULLPIPE_BANK_CASES"), ";")
@@ -156,7 +152,7 @@ func TestBankRemedies(t *testing.T) {
 				t.Fatal(err)
 			}
 			alone := alone
-			if fastest := max(path.Up.Rate, path.Down.Rate); fastest > 0 && fastest <= besideMbit*1e6 {
+			if fastest := max(inTheLongRun(&path.Up), inTheLongRun(&path.Down)); fastest > 0 && fastest <= besideMbit*1e6 {
 				t.Parallel()
 				alone = func(_ *testing.T, measure func()) { measure() }
 			}
@@ -166,6 +162,31 @@ func TestBankRemedies(t *testing.T) {
 			bankRemedy(t, &c, name, alone)
 		})
 	}
+}
+
+// wholeBank is the time of a bank that is not run in pieces.
+const wholeBank = 100 * time.Hour
+
+// pieceTime is how long a piece of the bank may begin what is new for.
+func pieceTime(t *testing.T) time.Duration {
+	t.Helper()
+	given := os.Getenv("FULLPIPE_BANK_TIME")
+	if given == "" {
+		return wholeBank
+	}
+	most, err := time.ParseDuration(given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return most
+}
+
+// inTheLongRun is the rate that a direction carries; 0: no end of it.
+func inTheLongRun(l *link.Config) float64 {
+	if l.PoliceRate > 0 && (l.Rate == 0 || l.PoliceRate < l.Rate) {
+		return float64(l.PoliceRate)
+	}
+	return float64(l.Rate)
 }
 
 // bankCases are the cases of a section that have a row already.
@@ -294,6 +315,7 @@ var noGain = []string{"up rate=20mbit,rtt=10ms", "down rate=5mbit,rtt=30ms", "up
 func TestBankNoGainWhereThereIsNone(t *testing.T) {
 	bankOnly(t)
 	const each = 10
+	until := time.Now().Add(pieceTime(t))
 	counted, wrong := make([]exact, len(noGain)), make([]int, len(noGain))
 	t.Run("paths", func(t *testing.T) {
 		for i, text := range noGain {
@@ -301,7 +323,7 @@ func TestBankNoGainWhereThereIsNone(t *testing.T) {
 				t.Parallel()
 				direction, profile, _ := strings.Cut(text, " ")
 				site, of := newTuneSite(t, profile), &counted[i]
-				for of.want = each; of.more(); {
+				for of.want = each; of.more() && time.Now().Before(until); {
 					doc := site.tune(t, transfer.Direction(direction), "--budget", "10s")
 					if !of.keep(doc.Late) || len(doc.Directions) != 1 {
 						continue

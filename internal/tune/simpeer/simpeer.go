@@ -92,6 +92,10 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	if s.Streams > 1 && !p.Policed {
 		goodput = math.Min(p.Path.CapacityBps(), goodput*float64(s.Streams))
 	}
+	paced := sender.PacingBps * float64(path.MSS) / float64(path.MSS+52) // a queue stays empty below the line
+	if paced > 0 && paced < path.CapacityBps() {
+		goodput, path.Queue = math.Min(goodput, paced), 0
+	}
 	if p.Share != nil {
 		goodput *= p.Share(s)
 	}
