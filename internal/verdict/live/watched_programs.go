@@ -15,13 +15,16 @@ type exchange struct {
 	rtt      float64 // least, s
 	messages float64 // samples since the one before which the other end had sent something
 	came     float64 // bytes that it sent
-	acked    float64 // bytes that it acknowledged
-	queued   float64 // the most that was under way or waited to be
-	mss      float64
-	underWay []float64 // at each sample, sorted
-	window   float64   // the receive window's least in the second half
-	cwnd     float64
-	best     float64 // a tenth of the samples was delivered at that rate or a higher one, bit/s
+	// asked and unasked are samples since the one before which this end's program had written something, after
+	// a message of the other end's since it wrote last, and without one.
+	asked, unasked float64
+	acked          float64 // bytes that it acknowledged
+	queued         float64 // the most that was under way or waited to be
+	mss            float64
+	underWay       []float64 // at each sample, sorted
+	window         float64   // the receive window's least in the second half
+	cwnd           float64
+	best           float64 // a tenth of the samples was delivered at that rate or a higher one, bit/s
 }
 
 // Programs finds, where a watched program is what limits its sending, the two ways in which
@@ -125,7 +128,7 @@ func (w *Watched) exchange() exchange {
 	if w.Handshake != nil && w.Handshake.MSS > 0 {
 		e.mss = float64(w.Handshake.MSS)
 	}
-	least, rates := time.Duration(0), make([]float64, 0, len(w.Samples))
+	least, rates, message := time.Duration(0), make([]float64, 0, len(w.Samples)), false
 	for i := range w.Samples {
 		s := &w.Samples[i]
 		if s.MinRTT > 0 && (least == 0 || s.MinRTT < least) {
@@ -133,6 +136,15 @@ func (w *Watched) exchange() exchange {
 		}
 		if i > 0 && s.Received > w.Samples[i-1].Received {
 			e.messages++
+			message = true
+		}
+		if i > 0 && s.Acked+s.Queued > w.Samples[i-1].Acked+w.Samples[i-1].Queued {
+			if message {
+				e.asked++
+			} else {
+				e.unasked++
+			}
+			message = false
 		}
 		e.queued = max(e.queued, float64(s.Queued))
 		e.underWay = append(e.underWay, float64(s.Queued-s.NotSent))
@@ -149,25 +161,35 @@ func (w *Watched) exchange() exchange {
 	return e
 }
 
+// exchanges are the other end's messages, or fewer where each write followed some of them: a server may say
+// first that a request takes a while (SMB's interim responses).
+func (e *exchange) exchanges() float64 {
+	if e.asked < e.messages && e.asked >= threshold.ExchangesRestart*(e.asked+e.unasked) {
+		return e.asked
+	}
+	return e.messages
+}
+
 // inTurn says how many blocks are under way in turn, 1 or 2, where what was sent between two messages
 // of the other end is that part of what was under way at the most, so that each block waited for
 // the one before it, or the one before that, and the round trips of it are most of the time; 0: it
 // is not so. Samples further apart than the exchanges cannot count them. Of two in turn one is left
 // when the other is answered, and a writer that waits for its send buffer is woken before.
 func (e *exchange) inTurn() int {
-	if e.messages < threshold.FewRounds || e.rtt <= 0 {
+	n := e.exchanges()
+	if n < threshold.FewRounds || e.rtt <= 0 {
 		return 0
 	}
-	block, each := e.acked/e.messages, e.span/e.messages
+	block, each := e.acked/n, e.span/n
 	if e.rtt <= threshold.ExchangesWait*each || each < threshold.SamplesAnExchange*e.apart() {
 		return 0
 	}
-	for n := 1; n <= 2; n++ {
-		k := float64(n)
+	for turns := 1; turns <= 2; turns++ {
+		k := float64(turns)
 		if k*each >= threshold.FlatShare*e.rtt && e.queued >= threshold.EvenRate*k*block &&
 			threshold.FlatShare*e.queued <= k*block &&
-			(n == 1 || e.underWay[len(e.underWay)/10] <= threshold.TurnsTrough*e.queued) {
-			return n
+			(turns == 1 || e.underWay[len(e.underWay)/10] <= threshold.TurnsTrough*e.queued) {
+			return turns
 		}
 	}
 	return 0
@@ -176,8 +198,9 @@ func (e *exchange) inTurn() int {
 // tellBlocks says what larger blocks would give: what an exchange takes beyond a round trip is
 // the path's time for the blocks.
 func (e *exchange) tellBlocks(v verdict.Values, turns float64) {
-	block, each := e.acked/e.messages, turns*e.span/e.messages
-	v["exchanges"], v["block_bytes"], v["exchange_s"] = e.messages, block, each
+	n := e.exchanges()
+	block, each := e.acked/n, turns*e.span/n
+	v["exchanges"], v["block_bytes"], v["exchange_s"] = n, block, each
 	if turns > 1 {
 		v["in_turn"] = turns
 	}

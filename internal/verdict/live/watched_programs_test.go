@@ -44,6 +44,13 @@ func TestPrograms(t *testing.T) {
 			return 2*block - gone, n*block + gone, n
 		}
 	}
+	// The same, and each answer is told of 60 ms before.
+	twice := func(each time.Duration, block int64) func(time.Duration) (int64, int64, int64) {
+		return func(t time.Duration) (int64, int64, int64) {
+			underWay, acked, _ := two(each, block, 0.5)(t)
+			return underWay, acked, 84*int64(t/each) + 77*int64((t+60*ms)/each)
+		}
+	}
 	application := verdict.Verdict{Limiter: verdict.Application, Shares: verdict.Shares{verdict.Application: 1}}
 	half := verdict.Verdict{Limiter: verdict.Mixed, Shares: verdict.Shares{verdict.Application: 0.4,
 		verdict.SendBuffer: 0.4, verdict.Sender: 0.2}}
@@ -77,6 +84,8 @@ func TestPrograms(t *testing.T) {
 			verdict.Application, verdict.RequestResponse},
 		{"two blocks in turn that fill the link", delivered(talk(200*ms, two(197*ms, 8<<20, 0.5)), 345e6), queues,
 			verdict.Mixed, ""},
+		{"two blocks in turn, each answered twice", talk(200*ms, twice(207*ms, 8<<20)), half, verdict.Application,
+			verdict.RequestResponse},
 		{"two blocks in turn, and loss", talk(200*ms, two(207*ms, 8<<20, 0.5)), lossy, verdict.Mixed, ""},
 		{"a send buffer of two answered blocks", talk(200*ms, two(207*ms, 8<<20, 0.7)), buffer, verdict.SendBuffer, ""},
 		{"blocks with long pauses", talk(80*ms, blocks(400*ms, 32000)), application, verdict.Application, ""},
