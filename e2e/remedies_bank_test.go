@@ -126,7 +126,8 @@ func (c *remedyCase) rivals(path search.Config) (rivals []sending) {
 }
 
 // besideMbit is the rate up to which a path is measured beside others, as many at a time as -parallel
-// says: whether that made the lab late is asked of each run.
+// says: whether that made the lab late is asked of each run. Two processors bear four labs; of nine at
+// once every run was dropped.
 const besideMbit = 50
 
 // TestBankRemedies holds what tune ends with against the best of a search: at least 95 % of the
