@@ -112,14 +112,28 @@ func Run(ctx context.Context, cfg Config) error {
 		if f == nil {
 			return nil
 		}
-		for now := r.Now(); now.Before(due); now = r.Now() {
+		if now := r.Now(); now.Before(due) {
 			if err := r.Sleep(ctx, min(due.Sub(now), slice)); err != nil {
 				return err
 			}
+			if back := now.Sub(r.Now()); back > 0 {
+				r.setBack(back)
+			}
+			continue
 		}
 		r.visit(ctx, f, again)
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+	}
+}
+
+// setBack moves what is due with a clock that was set back: one that was a year ahead puts nothing off for a year.
+func (r *run) setBack(by time.Duration) {
+	for _, f := range r.fars {
+		f.again = f.again.Add(-by)
+		if !f.next.IsZero() {
+			f.next = r.Schedule.Quiet.Advance(f.next.Add(-by), 0)
 		}
 	}
 }
@@ -180,8 +194,8 @@ func (r *run) earliest() (first *far, due time.Time, again []string) {
 	now := r.Now()
 	for _, f := range r.fars {
 		at, directions := f.path.Wants()
-		if len(directions) > 0 && now.Sub(at) > change.Stale-change.Soon {
-			directions = nil // nobody could test again: it is forgotten
+		if len(directions) > 0 && (now.Sub(at) > change.Stale-change.Soon || at.Sub(now) > change.Soon) {
+			directions = nil // nobody could test again, or the clock was set back: it is forgotten
 		}
 		if at.Before(f.again) {
 			at = f.again
@@ -303,7 +317,7 @@ func (r *run) schedule(f *far, v *recheck.Visit) {
 		return
 	}
 	f.next = r.Schedule.Next(v.At, r.Draw())
-	if at := f.path.NotBefore(); f.next.Before(at) {
+	if at := f.path.NotBefore(); f.next.Before(at) && at.Sub(v.At) <= change.Apart { // else the clock was set back
 		f.next = r.Schedule.Quiet.Advance(at, 0)
 	}
 }
