@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,6 +69,15 @@ func seriesAsked(args []string) string {
 	return args[0]
 }
 
+// runsAsked are all runs, or those of the PATH that is given: one that was never measured is a misspelt one.
+func runsAsked(ctx context.Context, s *store.Store, args []string) ([]store.Run, error) {
+	runs, err := s.List(ctx, store.Filter{Path: seriesAsked(args)})
+	if err == nil && len(runs) == 0 && len(args) > 0 {
+		err = &usageError{"PATH", args[0] + ": nothing is kept of it", "a PEER that fullpipe history lists, or a path's key"}
+	}
+	return runs, err
+}
+
 // withHistory opens the history for one use, and stores there what waited for that.
 func withHistory(cmd *cobra.Command, do func(context.Context, *store.Store) error) error {
 	return withOpen(cmd, func(ctx context.Context, s *store.Store) error {
@@ -115,7 +127,7 @@ func completeRuns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.
 	for _, r := range runs {
 		takesPath, takesID := false, true
 		switch cmd.Name() {
-		case "history", "changes", "days":
+		case "history", "changes", "days", "export":
 			takesPath, takesID = true, false
 		case "compare": // one path with --before, or two results
 			takesPath = len(args) == 0
@@ -197,7 +209,7 @@ Re-tests of a suspicion and what failed do not count.`,
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
-				runs, err := s.List(ctx, store.Filter{Path: seriesAsked(args)})
+				runs, err := runsAsked(ctx, s, args)
 				if err != nil {
 					return err
 				}
@@ -230,11 +242,20 @@ func newHistoryLabel() *cobra.Command {
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
-				value := ""
+				id, name, value := args[0], args[1], ""
 				if len(args) == 3 {
 					value = args[2]
 				}
-				return s.Label(ctx, args[0], args[1], value)
+				if name == "" {
+					return &usageError{"NAME", "it is empty", "fullpipe history label " + id + " site Bern"}
+				}
+				err := s.Label(ctx, id, name, value)
+				if errors.Is(err, store.ErrNoLabel) {
+					before, after, _ := strings.Cut(name, "=")
+					return &usageError{"NAME", plain(err),
+						fmt.Sprintf("fullpipe history label %s %s %s", id, before, cmp.Or(after, "VALUE"))}
+				}
+				return err
 			})
 		},
 	}

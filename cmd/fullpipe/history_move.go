@@ -24,7 +24,7 @@ func newHistoryExport() *cobra.Command {
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
-				runs, err := s.List(ctx, store.Filter{Path: seriesAsked(args)})
+				runs, err := runsAsked(ctx, s, args)
 				if err != nil {
 					return err
 				}

@@ -294,14 +294,19 @@ func (s *Store) Forget(ctx context.Context, id string) error {
 	return err
 }
 
-// Label names a run's property; an empty value takes it away.
+// Label names a run's property; an empty value takes it away, which is ErrNoLabel where there is none.
 func (s *Store) Label(ctx context.Context, id, name, value string) error {
 	full, err := s.find(ctx, id)
 	if err != nil {
 		return err
 	}
 	if value == "" {
-		_, err = s.db.ExecContext(ctx, "DELETE FROM label WHERE run = $1 AND name = $2", full, name)
+		var was string
+		err = s.db.QueryRowContext(ctx, "DELETE FROM label WHERE run = $1 AND name = $2 RETURNING value", full,
+			name).Scan(&was)
+		if errors.Is(err, sql.ErrNoRows) {
+			err = fmt.Errorf("no label %q %w", name, ErrNoLabel)
+		}
 		return err
 	}
 	_, err = s.db.ExecContext(ctx, "INSERT INTO label(run, name, value) VALUES($1,$2,$3) ON CONFLICT(run, name) DO "+
@@ -332,17 +337,4 @@ func (s *Store) Past(ctx context.Context, path, direction string, from, until ti
 		}
 	}
 	return all, rows.Err()
-}
-
-// believe leaves out what no document can have said: whoever may write to a shared history writes its rows.
-func believe(f *record.Figure) {
-	f.GoodputBps, f.RTTMinS, f.RetransmittedRatio = known(f.GoodputBps), known(f.RTTMinS), known(f.RetransmittedRatio)
-}
-
-// known is a figure, or nil where it is none.
-func known(v *float64) *float64 {
-	if v == nil || !(*v >= 0 && *v <= math.MaxFloat64) {
-		return nil
-	}
-	return v
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -137,4 +138,17 @@ func (s *Store) Document(ctx context.Context, id string) (record.Document, error
 		e.Labels, err = s.Labels(ctx, e.ID)
 	}
 	return doc, err
+}
+
+// believe leaves out what no document can have said: whoever may write to a shared history writes its rows.
+func believe(f *record.Figure) {
+	f.GoodputBps, f.RTTMinS, f.RetransmittedRatio = known(f.GoodputBps), known(f.RTTMinS), known(f.RetransmittedRatio)
+}
+
+// known is a figure, or nil where it is none.
+func known(v *float64) *float64 {
+	if v == nil || !(*v >= 0 && *v <= math.MaxFloat64) {
+		return nil
+	}
+	return v
 }

@@ -34,6 +34,9 @@ type dialect struct {
 // ErrNotFound says that the history holds no such run.
 var ErrNotFound = errors.New("no such run in the history")
 
+// ErrNoLabel says that a run has no label of the name that was to be taken away.
+var ErrNoLabel = errors.New("is there to take away")
+
 // migrations are written for SQLite; see postgresTypes.
 //
 //go:embed migrations/*.sql

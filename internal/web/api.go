@@ -192,7 +192,8 @@ func (s *Server) label(r *http.Request) (any, error) {
 	if r.Method == http.MethodDelete {
 		value = ""
 	}
-	if err := s.cfg.History.Label(r.Context(), r.PathValue("id"), name, value); err != nil {
+	err := s.cfg.History.Label(r.Context(), r.PathValue("id"), name, value)
+	if err != nil && !errors.Is(err, store.ErrNoLabel) { // DELETE may come twice
 		return nil, err
 	}
 	return &record.History{Header: s.header("history"), Runs: []record.HistoryRun{}}, nil
