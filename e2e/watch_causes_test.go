@@ -46,7 +46,10 @@ func (s *seenByWatch) String() string {
 type tiers struct{ Fine, Coarse seenByWatch }
 
 // seenAtEnds are the ends that were asked.
-type seenAtEnds struct{ Sender, Receiver tiers }
+type seenAtEnds struct {
+	Sender, Receiver tiers
+	Late             bool // the machine stood still meanwhile
+}
 
 // once makes the cause and asks at both ends while it lasts, both tiers at the same time.
 func (c *watchedCause) once(t *testing.T, program string) (v seenAtEnds) {
@@ -110,16 +113,17 @@ kill $client; cat $D/*.err $D/out >&2`
 }
 
 // still has the cause looked at on a machine that does not stand still meanwhile, or says that it did twice.
-func (c *watchedCause) still(t *testing.T, program string) (v *seenAtEnds, late bool) {
+func (c *watchedCause) still(t *testing.T, program string) *seenAtEnds {
 	t.Helper()
+	var v seenAtEnds
 	for range 2 {
 		before := still.Now()
-		seen := c.once(t, program)
-		if v, late = &seen, still.Now().Since(before).Disturbs(); !late {
+		v = c.once(t, program)
+		if v.Late = still.Now().Since(before).Disturbs(); !v.Late {
 			break
 		}
 	}
-	return v, late
+	return &v
 }
 
 // keep writes what was seen into a directory, unless that is "".
@@ -248,15 +252,15 @@ func TestBankWatchCauses(t *testing.T) {
 	for _, c := range slices.Concat(watchedCauses(), watchedPrograms()) {
 		t.Run(c.name, func(t *testing.T) {
 			c.needed(t)
-			v, late := c.kept(kept), false
+			v := c.kept(kept)
 			switch {
 			case v == nil && time.Now().After(end):
 				t.Skip("no time is left")
 			case v == nil:
-				v, late = c.still(t, program)
+				v = c.still(t, program)
 				c.keep(t, kept, v)
 			}
-			if late {
+			if v.Late {
 				disturbed++
 			}
 			for _, r := range rows {
