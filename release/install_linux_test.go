@@ -88,6 +88,7 @@ func checkInstall(t *testing.T, deb string) {
 				t.Errorf("changed: /%s", name)
 			}
 		case d.Type()&fs.ModeCharDevice != 0 && os.IsNotExist(statErr): // a whiteout of what came and went
+		case name == "var/lib/fullpipe": // purged, where a fullpipe was used before this test
 		default:
 			t.Errorf("left: /%s (%v)", name, d.Type())
 		}
