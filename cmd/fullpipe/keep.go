@@ -31,6 +31,12 @@ func addHistoryFlags(cmd *cobra.Command, always bool) {
 	if always {
 		fl.Bool("no-history", false, "do not keep the result in the history")
 		fl.Bool("record", false, "keep the result in the history although it was measured in a lab")
+		cmd.PreRunE = func(*cobra.Command, []string) error {
+			if flagged(cmd, "record") && flagged(cmd, "no-history") { // of the command line: no configuration is read yet
+				return &usageError{"--record", "--no-history says the opposite", "one of the two"}
+			}
+			return nil
+		}
 	} else {
 		fl.Bool("record", false, "keep the result in the history")
 	}

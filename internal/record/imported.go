@@ -176,10 +176,10 @@ func fromIperf3(text []byte) (Document, error) {
 	if o.Fullpipe != nil {
 		doc.Directions = o.Fullpipe.Directions
 	} else {
-		if s := o.End.Received; s != nil {
+		if s := o.End.Received; s != nil && o.counted(s) {
 			doc.Directions = append(doc.Directions, o.direction(forward, s))
 		}
-		if s := o.End.ReceivedReverse; s != nil {
+		if s := o.End.ReceivedReverse; s != nil && o.counted(s) {
 			doc.Directions = append(doc.Directions, o.direction(back, s))
 		}
 	}
@@ -191,6 +191,9 @@ func fromIperf3(text []byte) (Document, error) {
 	}
 	return doc, check(doc)
 }
+
+// counted says whether a receiver's sum was counted: where a test was cut short its end may not have told.
+func (o *iperf3Object) counted(s *iperf3Span) bool { return o.Error == "" || s.Bytes > 0 }
 
 // direction is one direction's sum and streams; of a test both ways a stream says whether
 // this end sent it.

@@ -46,6 +46,16 @@ func TestImportedIperf3(t *testing.T) {
 	}
 }
 
+// TestImportedInterrupted: a client that was interrupted never heard what its receiver counted: it is unknown, not 0.
+func TestImportedInterrupted(t *testing.T) {
+	text := strings.NewReplacer(`"bytes":1000`, `"bytes":0`, `"bits_per_second":8000`, `"bits_per_second":0`,
+		`{"start":`, `{"error":"interrupt - the client has terminated","start":`).Replace(iperf3Text("connecting_to", 0))
+	doc, err := Imported([]byte(text))
+	if err != nil || bytes.Contains(doc, []byte("goodput")) || !bytes.Contains(doc, []byte("the client has terminated")) {
+		t.Errorf("%v: %s", err, doc)
+	}
+}
+
 func TestImportedRefuses(t *testing.T) {
 	good := iperf3Text("connecting_to", 0)
 	for name, text := range map[string]string{
