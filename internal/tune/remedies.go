@@ -230,12 +230,14 @@ func (l *loop) contestRounds(base Setup) int {
 }
 
 // roundTime is what a contest's next round takes, and a proof where there may be something to prove: to
-// see that nothing helps takes none, and a first look in a short budget is better than no look.
+// see that nothing helps takes none, and a first look in a short budget is better than no look, where it does
+// not take the time from the proof of what was found before.
 func (l *loop) roundTime(c *search.Contest, setups []Setup, order []int) (round time.Duration) {
 	for _, i := range order {
 		round += l.span(setups[i])
 	}
-	if c.Rounds() == 0 && l.cfg.Budget == 0 || c.Promising() {
+	found := setups[0] != Setup{}
+	if c.Rounds() == 0 && (l.cfg.Budget == 0 || found) || c.Promising() {
 		round += l.proofTime(setups[1:])
 	}
 	return round
