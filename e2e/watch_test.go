@@ -18,7 +18,7 @@ import (
 const peers = `
 import os, socket, sys, time
 if sys.argv[1] == "serve":
-    s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind(("0.0.0.0", 7000)); s.listen(64)
+    s = socket.create_server(("0.0.0.0", 7000), backlog=64)
     while True:
         c, _ = s.accept()
         if os.fork() == 0:
@@ -63,7 +63,8 @@ func watched(t *testing.T, profile, server, client, command string, env ...strin
 	if err := os.WriteFile(file, []byte(peers), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	script := `until $PYTHON -c 'import os,socket; socket.create_connection((os.environ["FULLPIPE_FAR"], 7000)).close()' 2>/dev/null; do sleep 0.1; done
+	script := `until $PYTHON -c 'import os,socket; socket.create_connection((os.environ["FULLPIPE_FAR"], 7000)).close()' 2>/dev/null
+do sleep 0.1; done
 ` + strings.ReplaceAll(command, "CLIENT", "$PYTHON $PEERS client "+client)
 	cmd := exec.Command(program, "lab", profile, "--far", python+" "+file+" serve "+server, "--", "sh", "-euc", script)
 	cmd.Env = append(append(os.Environ(), "F="+program, "PYTHON="+python, "PEERS="+file), env...)
@@ -213,7 +214,8 @@ func TestWhyOfAUnit(t *testing.T) {
 		t.Skipf("no cgroup can be made: %v", err)
 	}
 	t.Cleanup(func() { os.Remove(filepath.Join(root, unit)) })
-	doc := readWatched(t, watched(t, "rate=30mbit,rtt=30ms", "drain", "pour", `sh -c 'echo $$ >$GROUP/cgroup.procs; exec CLIENT' & client=$!
+	doc := readWatched(t, watched(t, "rate=30mbit,rtt=30ms", "drain", "pour",
+		`sh -c 'echo $$ >$GROUP/cgroup.procs; exec CLIENT' & client=$!
 sleep 1
 $F why $UNIT --for 2s --json
 kill $client; wait $client || true`, "UNIT="+unit, "GROUP="+filepath.Join(root, unit)))

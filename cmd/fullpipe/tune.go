@@ -50,7 +50,9 @@ control, pacing, several streams, or what of these helps together), and measures
 and after in turn. Everything is tried through socket options; no host is changed. What to
 set is printed for each end. With --goal latency it looks for the shortest queue instead,
 with --goal fair for what gains more than it takes from a flow of cubic beside it.
-The exit status is 3 where something limits and nothing that was tried helps.`,
+Where a host had no core for the data, or a lab was late, and nothing was shown to help, the
+answer is to measure again when it is quiet. The exit status is 3 where something limits and
+nothing was shown to help.`,
 		Example: `  fullpipe tune server.example.net --key-file key
   fullpipe tune server.example.net --direction both --budget 30s --file-size 10GB
   fullpipe tune server.example.net --goal latency --html receipt.html

@@ -89,8 +89,8 @@ func spared(e *experiment, tuned span) finding {
 	reached := over(func(of func(*cell) float64) float64 { return median(ratios(double, of, expected)) })
 	why := "so buffers are not what is missing to 1"
 	if reached.mid > tuned.mid {
-		why = fmt.Sprintf("so %.2f of what is missing are theirs, who just hold the empty path: bursts of writes wait for "+
-			"themselves on the line, and hosts take time", reached.mid-tuned.mid)
+		why = fmt.Sprintf("so %.2f of what is missing is due to buffers that just hold the empty path: bursts of writes "+
+			"wait for themselves on the line, and hosts take time", reached.mid-tuned.mid)
 	}
 	return finding{text: fmt.Sprintf("With twice those buffers the lab reaches %v, %s.", reached, why)}
 }

@@ -50,8 +50,13 @@ func again(v verdict.Verdict, fixes []record.Fix) []record.Fix {
 	if v.Confidence != verdict.Low || !v.Disturbed() {
 		return fixes
 	}
-	return append([]record.Fix{{Limiter: v.Limiter, Action: remedy.MeasureAgain, Scope: remedy.Nowhere, End: remedy.Both,
-		Source: "the evidence of this measurement"}}, fixes...)
+	return append([]record.Fix{measureAgain(v.Limiter, remedy.Both)}, fixes...)
+}
+
+// measureAgain is to measure once more when an end is quiet.
+func measureAgain(limiter verdict.Name, end remedy.End) record.Fix {
+	return record.Fix{Limiter: limiter, Action: remedy.MeasureAgain, Scope: remedy.Nowhere, End: end,
+		Settings: []plan.Setting{}, Source: "the evidence of this measurement"}
 }
 
 // expected is the goodput with a step: of a larger initial window by the round trips that it

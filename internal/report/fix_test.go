@@ -62,7 +62,8 @@ func TestADisturbedMeasurementIsMeasuredAgain(t *testing.T) {
 	v := verdict.Verdict{Limiter: verdict.Congestion, Confidence: verdict.Low,
 		Evidence: []verdict.Evidence{{Code: verdict.LossBelowBest}, {Code: verdict.HostWasLate}}}
 	fixes := again(v, Fixes(v, FixFacts{}))
-	if fixes[0].Action != remedy.MeasureAgain || !fixes[0].Action.Tells() || len(fixes) < 2 {
+	if fixes[0].Action != remedy.MeasureAgain || !fixes[0].Action.Tells() || len(fixes) < 2 ||
+		fixes[0].Settings == nil {
 		t.Errorf("%+v", fixes)
 	}
 	v.Confidence = verdict.Medium

@@ -34,8 +34,7 @@ func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []record.Fix {
 			return later(tried[a.Action]) - later(tried[b.Action])
 		})
 		if u := d.Disturbed; u != nil {
-			return append([]record.Fix{{Limiter: d.Before.Verdict.Limiter, Action: remedy.MeasureAgain, End: u.End(d.Direction),
-				Source: "the processors' share of each run"}}, fixes...)
+			return append([]record.Fix{measureAgain(d.Before.Verdict.Limiter, u.End(d.Direction))}, fixes...)
 		}
 		more := moreTime(d)
 		if d.Open != nil && d.Open.Gain > 0 && d.Open.Gain < worthwhile && fixes[0].Action != remedy.FasterLine {

@@ -6,7 +6,8 @@ import (
 )
 
 // protocols is Linux 6.18's table, cut to what matters.
-const protocols = `protocol  size sockets  memory press maxhdr  slab module     cl co di ac io in de sh ss gs se re bi br ha uh gp em
+const protocols = "protocol  size sockets  memory press maxhdr  slab module     " +
+	`cl co di ac io in de sh ss gs se re bi br ha uh gp em
 AF_VSOCK  1240      0      -1   NI       0   yes  kernel      y  n  n  n  n  n  n  n  n  n  n  n  n  n  n  n  n  n  n
 UDPv6     1408      0     154   NI       0   yes  kernel      y  y  y  n  y  n  y  n  y  y  y  y  n  n  n  y  y  y  n
 TCPv6     2560      3     740   no     320   yes  kernel      y  y  y  y  y  y  y  y  y  y  y  y  y  n  y  y  y  y  y

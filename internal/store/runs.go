@@ -305,7 +305,7 @@ func (s *Store) Label(ctx context.Context, id, name, value string) error {
 		err = s.db.QueryRowContext(ctx, "DELETE FROM label WHERE run = $1 AND name = $2 RETURNING value", full,
 			name).Scan(&was)
 		if errors.Is(err, sql.ErrNoRows) {
-			err = fmt.Errorf("no label %q %w", name, ErrNoLabel)
+			err = fmt.Errorf("%w: %q", ErrNoLabel, name)
 		}
 		return err
 	}

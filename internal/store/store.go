@@ -35,7 +35,7 @@ type dialect struct {
 var ErrNotFound = errors.New("no such run in the history")
 
 // ErrNoLabel says that a run has no label of the name that was to be taken away.
-var ErrNoLabel = errors.New("is there to take away")
+var ErrNoLabel = errors.New("the run has no such label")
 
 // migrations are written for SQLite; see postgresTypes.
 //

@@ -52,7 +52,7 @@ func TestTuningForFair(t *testing.T) {
 		if (d.Chosen != nil) != c.chosen {
 			t.Errorf("%s: %s: %+v", c.name, d.Reason, d.Chosen)
 		}
-		if c.chosen && (d.Others == nil || d.After == nil || d.Others.Factor.High < 0.95) {
+		if c.chosen && (d.Others == nil || d.After == nil || d.Others.Factor.Mid < 0.9) {
 			t.Errorf("%s: others %+v, after %+v", c.name, d.Others, d.After)
 		}
 		for _, r := range d.Remedies {

@@ -13,7 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// The answer is "no" where something limits and nothing that was tried helps; a full link
+// The answer is "no" where something limits and nothing was shown to help; a full link
 // leaves nothing to be tried.
 func TestHelps(t *testing.T) {
 	congested := Measured{Verdict: verdict.Verdict{Limiter: verdict.Congestion}}

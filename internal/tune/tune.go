@@ -113,7 +113,7 @@ type File struct {
 }
 
 // Helps says whether the loop has an answer: something was shown to help, or there is
-// nothing to gain. It is false where something limits and nothing that was tried helps.
+// nothing to gain. It is false where something limits and nothing was shown to help.
 func (r *Result) Helps() bool {
 	vain := false
 	for i := range r.Directions {
