@@ -135,9 +135,11 @@ func (b *randomBank) carries() float64 {
 	const least = 10e6
 	for bps := 2 * mostRandom; bps > least; bps /= 2 {
 		s := pathPoint{bps, 20 * time.Millisecond}.free()
-		if _, err := undisturbedTransfer(b.t, s, 3); err == nil {
+		_, err := undisturbedTransfer(b.t, s, 3)
+		if err == nil {
 			return bps
 		}
+		b.t.Logf("not %.3g Mbit/s: %v", bps/1e6, err)
 	}
 	return least
 }
@@ -145,7 +147,7 @@ func (b *randomBank) carries() float64 {
 // run measures the seed's cases that are not kept yet, in their order, until so many are known by
 // their numbers or the time is over. A case that the end cuts short is the next run's.
 func (b *randomBank) run(n int) {
-	const pairedOneIn, fullOneIn, atOnce = 20, 3, 4
+	const pairedOneIn, fullOneIn, atOnce = 20, 3, 8
 	r := rand.New(rand.NewPCG(b.kept.Seed, 0))
 	slots := make(chan struct{}, atOnce)
 	var wait sync.WaitGroup
@@ -216,7 +218,7 @@ type places struct {
 // take waits until a run at that rate has room, which the fastest have alone.
 func (p *places) take(bps float64) (giveBack func()) {
 	p.ready.Do(func() { p.left.L = &p.mu })
-	const atLeast = 1. / 3
+	const atLeast = 1. / 8
 	share := min(max(bps, atLeast*p.all), p.all)
 	p.mu.Lock()
 	for p.free < share {

@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -50,11 +49,11 @@ type account struct {
 	opening int64
 	last    atomic.Int64
 	spent   [waits]atomic.Int64
-	// schedule tells how long the loop's thread had no core; nil: before and after, or not
-	// told. starved is what it said last, which the sampler alone touches meanwhile.
-	schedule atomic.Pointer[socket.Schedule]
-	starved  time.Duration
-	unfed    atomic.Int64 // ns that the thread had no core before the loop began
+	// turns are those of the loop's thread; nil: before and after, or not told. unfed is for
+	// how long it had no core, starved for how long others had it; the sampler alone touches
+	// them meanwhile.
+	turns          atomic.Pointer[turns]
+	unfed, starved time.Duration
 	// now is the wait under way: its start in ns, shifted left, and its kind; 0: none.
 	now atomic.Int64
 }
@@ -96,12 +95,11 @@ func (a *account) moved(n int) {
 
 // runDelaySoFar is the time that the loop's thread had no core, since the loop began.
 func (a *account) runDelaySoFar() time.Duration {
-	if schedule := a.schedule.Load(); schedule != nil {
-		if waited, err := schedule.RunDelay(); err == nil {
-			a.starved = max(waited-time.Duration(a.unfed.Load()), a.starved)
-		}
+	if t := a.turns.Load(); t != nil {
+		waited, starved := t.advance(a.clock.now())
+		a.unfed, a.starved = a.unfed+waited, a.starved+starved
 	}
-	return a.starved
+	return a.unfed
 }
 
 func (a *account) fill(s *transfer.Sample) {

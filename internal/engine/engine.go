@@ -161,10 +161,8 @@ func (l *loop) run(send bool, limit time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	before, _ := socket.ThreadCPU()
-	if schedule, err := socket.OpenSchedule(); err == nil {
-		waited, _ := schedule.RunDelay()
-		l.unfed.Store(int64(waited))
-		l.schedule.Store(schedule)
+	if t, err := openTurns(l.clock.now()); err == nil {
+		l.turns.Store(t)
 	}
 	if send {
 		l.err = l.send()
@@ -195,10 +193,10 @@ func backdate(samples []transfer.Sample) {
 	}
 }
 
-// release lets go of the thread's schedule, when nobody samples any more.
+// release lets go of the thread's turns, when nobody samples any more.
 func (l *loop) release() {
-	if schedule := l.schedule.Swap(nil); schedule != nil {
-		schedule.Close()
+	if t := l.turns.Swap(nil); t != nil {
+		t.schedule.Close()
 	}
 }
 

@@ -11,8 +11,8 @@ func ProcessTimes() (user, system time.Duration) { return processTimes() }
 // ThreadCPU is the same of the calling thread: lock the goroutine to it first.
 func ThreadCPU() (time.Duration, error) { return threadCPU() }
 
-// Schedule tells how long one thread was ready to run and had no core: other programs
-// were on it, or its group's share was used up.
+// Schedule tells how long one thread ran, and was ready to and had no core: other programs
+// were on it, its group's share was used up, or the core had to wake up first.
 type Schedule struct{ schedule }
 
 // OpenSchedule is of the calling thread: lock the goroutine to it first.
@@ -24,9 +24,16 @@ func OpenSchedule() (*Schedule, error) {
 	return s, nil
 }
 
-// RunDelay is for how long the thread was ready but had no core since it began (run_delay
-// of /proc/PID/task/TID/schedstat). It allocates nothing.
-func (s *Schedule) RunDelay() (time.Duration, error) { return s.runDelay() }
+// Turns is what a thread had of the cores since it began.
+type Turns struct {
+	Ran    time.Duration
+	Waited time.Duration // ready, without a core
+	Count  int64         // how often it was given one
+}
+
+// Turns reads them (/proc/PID/task/TID/schedstat: a wait counts when it is over). It allocates
+// nothing.
+func (s *Schedule) Turns() (Turns, error) { return s.turns() }
 
 // Close releases the file that is read.
 func (s *Schedule) Close() error { return s.close() }

@@ -38,28 +38,29 @@ func (s *schedule) open() (err error) {
 	return os.NewSyscallError("open /proc/thread-self/schedstat", err)
 }
 
-func (s *schedule) runDelay() (time.Duration, error) {
+func (s *schedule) turns() (Turns, error) {
 	n, err := unix.Pread(s.fd, s.text[:], 0)
 	if err != nil {
-		return 0, os.NewSyscallError("read schedstat", err)
+		return Turns{}, os.NewSyscallError("read schedstat", err)
 	}
-	return secondNumber(s.text[:n]), nil
+	numbers := threeNumbers(s.text[:n])
+	return Turns{time.Duration(numbers[0]), time.Duration(numbers[1]), numbers[2]}, nil
 }
 
 func (s *schedule) close() error { return unix.Close(s.fd) }
 
-// secondNumber reads what stands between the first two blanks.
-func secondNumber(text []byte) (v time.Duration) {
+// threeNumbers reads a line of three numbers with a blank between them.
+func threeNumbers(text []byte) (numbers [3]int64) {
 	field := 0
 	for _, b := range text {
 		switch {
 		case b == ' ':
 			field++
-		case field == 1 && b >= '0' && b <= '9':
-			v = 10*v + time.Duration(b-'0')
+		case field < len(numbers) && b >= '0' && b <= '9':
+			numbers[field] = 10*numbers[field] + int64(b-'0')
 		}
 	}
-	return v
+	return numbers
 }
 
 func kernel() string {

@@ -17,7 +17,7 @@ type schedule struct{}
 func (*schedule) open() error {
 	return notSupported("how long a thread waits for a core")
 }
-func (*schedule) runDelay() (time.Duration, error) { return 0, nil }
-func (*schedule) close() error                     { return nil }
+func (*schedule) turns() (Turns, error) { return Turns{}, nil }
+func (*schedule) close() error          { return nil }
 
 func kernel() string { return runtime.GOOS }

@@ -195,7 +195,8 @@ type CPU struct {
 	// BusiestThread is the largest share (0 to 1) of wall time that one data thread ran.
 	BusiestThread float64 `json:"busiest_thread"`
 	// ThreadRunDelay is the largest share of wall time that one data thread was ready to
-	// run and had no core; 0 also where the system does not tell.
+	// run and others had its core: cores that had to wake up first do not count. 0 also where
+	// the system does not tell.
 	ThreadRunDelay float64 `json:"starved_thread,omitempty"`
 	// Host is the share (0 to 1) of the whole machine that was busy, if known.
 	Host *float64 `json:"host,omitempty"`
