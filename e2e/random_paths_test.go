@@ -26,7 +26,7 @@ const mostRandom = 100e6
 
 // TestBankRandomPaths judges transfers over paths that nobody chose. What limits one is known by
 // its numbers where one thing allows clearly less than all others (constructed), and of one path in
-// twenty, whatever its numbers say, by measuring in pairs what taking each cause away gains: a verdict
+// ten, whatever its numbers say, by measuring in pairs what taking each cause away gains: a verdict
 // is right if taking away what it names gains 10 % or more, or if it is mixed or unknown where
 // nothing alone does. Paths of which neither tells are drawn again, as are two of three that are
 // full links by their numbers: most are.
@@ -147,7 +147,7 @@ func (b *randomBank) carries() float64 {
 // run measures the seed's cases that are not kept yet, in their order, until so many are known by
 // their numbers or the time is over. A case that the end cuts short is the next run's.
 func (b *randomBank) run(n int) {
-	const pairedOneIn, fullOneIn, atOnce = 20, 3, 8
+	const pairedOneIn, fullOneIn, atOnce = 10, 3, 8
 	r := rand.New(rand.NewPCG(b.kept.Seed, 0))
 	slots := make(chan struct{}, atOnce)
 	var wait sync.WaitGroup

@@ -42,9 +42,10 @@ func stepOf(wall, monotonic time.Duration) time.Duration {
 
 // account is what one data loop knows of itself. The loop writes it, the sampler reads.
 type account struct {
-	clock clock
-	bytes atomic.Int64
-	first atomic.Int64 // ns; 0: no byte yet
+	clock  clock
+	writes bool
+	bytes  atomic.Int64
+	first  atomic.Int64 // ns; 0: no byte yet
 	// opening is how many bytes the first move took. Only the loop touches it.
 	opening int64
 	last    atomic.Int64
@@ -93,11 +94,15 @@ func (a *account) moved(n int) {
 	a.bytes.Add(int64(n))
 }
 
-// runDelaySoFar is the time that the loop's thread had no core, since the loop began.
+// runDelaySoFar is the time that a reader's thread had no core, since the loop began: its wait
+// for data holds all of that. Of a writer's it is what others took.
 func (a *account) runDelaySoFar() time.Duration {
 	if t := a.turns.Load(); t != nil {
 		waited, starved := t.advance(a.clock.now())
 		a.unfed, a.starved = a.unfed+waited, a.starved+starved
+	}
+	if a.writes {
+		return a.starved
 	}
 	return a.unfed
 }

@@ -74,7 +74,7 @@ func (p Endpoint) Run(ctx context.Context) (*transfer.End, error) {
 	var budget atomic.Int64
 	budget.Store(p.Spec.Bytes)
 	for i, s := range p.Streams {
-		l := &loop{account: account{clock: c}, stream: s, program: p.Spec.Program, keepOpen: p.KeepOpen,
+		l := &loop{account: account{clock: c, writes: p.Send}, stream: s, program: p.Spec.Program, keepOpen: p.KeepOpen,
 			burst: max(p.Burst, 1), stall: cmp.Or(p.Stall, StallTime)}
 		if p.Send {
 			l.end, l.rule = p.Spec.Time, rule

@@ -92,6 +92,7 @@ type Sample struct {
 	Paused  time.Duration `json:"paused_ns,omitempty"`
 	Awaited time.Duration `json:"awaited_ns,omitempty"`
 	// RunDelay is the time our program's thread was ready but had no core, which may be a
-	// part of Blocked: what it waited for had come.
+	// part of Blocked: what it waited for had come. A writer's is without what its core took
+	// to wake up.
 	RunDelay time.Duration `json:"starved_ns,omitempty"`
 }
