@@ -292,8 +292,16 @@ func bankRemedy(t *testing.T, c *remedyCase, name string, alone func(*testing.T,
 		if len(finals) == 1 {
 			of = &loop
 		}
-		row(of, against.claim, fmt.Sprintf("%.1f %% by %s (%s)", 100*share.Mid, chosen, d.Verdict),
-			fmt.Sprintf("%.1f to %.1f %%; best: %s", 100*share.Low, 100*share.High, against.best),
+		measured, spread := fmt.Sprintf("%.1f %%", 100*share.Mid),
+			fmt.Sprintf("%.1f to %.1f %%", 100*share.Low, 100*share.High)
+		switch {
+		case math.IsNaN(share.Mid):
+			measured, spread = "not known", "no turn counts"
+		case share.Low > 100:
+			measured, spread = "all of it", "nothing else moves data"
+		}
+		row(of, against.claim, fmt.Sprintf("%s by %s (%s)", measured, chosen, d.Verdict),
+			spread+"; best: "+against.best.String(),
 			byInterval(share.Mid >= 0.95, share.Low >= 0.95 || share.High < 0.95))
 	}
 	if c.all {
