@@ -63,7 +63,8 @@ func watched(t *testing.T, profile, server, client, command string, env ...strin
 	if err := os.WriteFile(file, []byte(peers), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	script := `until $PYTHON -c 'import os,socket; socket.create_connection((os.environ["FULLPIPE_FAR"], 7000)).close()' 2>/dev/null
+	script := `until $PYTHON -c 'import os, socket
+socket.create_connection((os.environ["FULLPIPE_FAR"], 7000)).close()' 2>/dev/null
 do sleep 0.1; done
 ` + strings.ReplaceAll(command, "CLIENT", "$PYTHON $PEERS client "+client)
 	cmd := exec.Command(program, "lab", profile, "--far", python+" "+file+" serve "+server, "--", "sh", "-euc", script)
@@ -136,10 +137,11 @@ func TestWhyNamesWhatLimitsARunningProgram(t *testing.T) {
 				got := doc.Connections[0]
 				d := got.Directions[0]
 				if d.Direction != c.direction || !slices.Contains(c.limiters, d.Limiter) || !d.Sampled {
-					return fmt.Errorf("%s, %s with %s confidence, %v; want %s %v", d.Direction, d.Limiter, d.Confidence, d.Shares,
-						c.direction, c.limiters)
+					return fmt.Errorf("%s, %s with %s confidence, %v; want %s %v", d.Direction, d.Limiter, d.Confidence,
+						d.Shares, c.direction, c.limiters)
 				}
-				if !strings.HasPrefix(got.Program, "python") || got.PID == 0 || !strings.HasSuffix(got.Remote, ":7000") {
+				here := strings.HasPrefix(got.Program, "python") && got.PID != 0
+				if !here || !strings.HasSuffix(got.Remote, ":7000") {
 					return fmt.Errorf("it is %+v", got)
 				}
 				return nil

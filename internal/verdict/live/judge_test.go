@@ -191,3 +191,18 @@ func TestABusyHostMakesLessSure(t *testing.T) {
 		}
 	}
 }
+
+// A reader whose core has to wake up for each segment lacks no processor: only where others
+// have its core is that what closes the window.
+func TestWakingUpIsNotTheReadersProcessor(t *testing.T) {
+	for starved, cpu := range map[float64]bool{0.02: false, 0.6: true} {
+		r := steady(4e6, 40*ms, func(i int, s, r *transfer.Sample) {
+			s.ReceiveLimited, s.SendWnd, r.Queued, r.ReceiveWnd, r.Paused, r.Blocked = s.At, 2000, 100000, 2000, 0, 0
+			r.RunDelay = s.At * 6 / 10
+		})
+		r.Far.CPU = &transfer.CPU{Wall: 10 * time.Second, ThreadRunDelay: starved}
+		if v := Judge(r); (v.Limiter == verdict.CPU) != cpu {
+			t.Errorf("others had its core %.2f of the time: %s, %v", starved, v.Limiter, v.Evidence)
+		}
+	}
+}

@@ -68,8 +68,10 @@ func (c *connection) receiverRunDelayed(r *round) bool {
 
 // receiverCPU is window-limited time in which the receiver had unread data because its
 // thread ran without a break, or had no core to run on.
+// A reader's samples count what its core took to wake up, the account of the whole does not.
 func (a *analysis) receiverCPU(c *connection, r *round) time.Duration {
-	if !saturated(a.receiver) && !c.receiverRunDelayed(r) || !c.unread(r) {
+	others := a.receiver == nil || a.receiver.CPU == nil || a.receiver.CPU.ThreadRunDelay >= threshold.RunDelay
+	if !saturated(a.receiver) && !(others && c.receiverRunDelayed(r)) || !c.unread(r) {
 		return 0
 	}
 	return c.windowLimited(r)
