@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -51,15 +53,16 @@ type seenAtEnds struct {
 	Late             bool // the machine stood still meanwhile
 }
 
-// once makes the cause and asks at both ends while it lasts, both tiers at the same time.
-func (c *watchedCause) once(t *testing.T, program string) (v seenAtEnds) {
+// once makes the cause, its programs set for a link of so many bit/s, and asks at both ends while it
+// lasts, both tiers at the same time.
+func (c *watchedCause) once(t *testing.T, program string, bps float64) (v seenAtEnds) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "fp") // smbd's sockets want a short path
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	env := programsFiles(t, dir)
+	env := programsFiles(t, dir, bps)
 	const grow = "cd /proc/sys/net/ipv4; echo 4096 16384 67108864 >tcp_wmem; echo 4096 131072 67108864 >tcp_rmem; cd /\n"
 	const ask = `look() {
 	$F watch --for 5s --every 1s --sampled 0 --port $PORT --json >$D/$1.coarse 2>$D/$1.coarse.err & coarse=$!
@@ -77,11 +80,7 @@ sleep $SETTLE; touch $D/go
 look near || true
 until test -e $D/done; do sleep 0.1; done
 kill $client; cat $D/*.err $D/out >&2`
-	path := c.path
-	if !strings.HasPrefix(path, "rate=") {
-		path = "rate=20mbit,rtt=60ms," + path
-	}
-	cmd := exec.Command(program, "lab", path, "--far", far, "--", "sh", "-c", near)
+	cmd := exec.Command(program, "lab", c.path, "--far", far, "--", "sh", "-c", near)
 	cmd.Env = append(env, "F="+program, fmt.Sprintf("PORT=%d", cmp.Or(c.port, 5201)),
 		fmt.Sprintf("SETTLE=%d", cmp.Or(c.settle, 3)))
 	var failed strings.Builder
@@ -113,12 +112,12 @@ kill $client; cat $D/*.err $D/out >&2`
 }
 
 // still has the cause looked at on a machine that does not stand still meanwhile, or says that it did twice.
-func (c *watchedCause) still(t *testing.T, program string) *seenAtEnds {
+func (c *watchedCause) still(t *testing.T, program string, bps float64) *seenAtEnds {
 	t.Helper()
 	var v seenAtEnds
 	for range 2 {
 		before := still.Now()
-		v = c.once(t, program)
+		v = c.once(t, program, bps)
 		if v.Late = still.Now().Since(before).Disturbs(); !v.Late {
 			break
 		}
@@ -126,12 +125,9 @@ func (c *watchedCause) still(t *testing.T, program string) *seenAtEnds {
 	return &v
 }
 
-// keep writes what was seen into a directory, unless that is "".
+// keep writes what was seen into a directory.
 func (c *watchedCause) keep(t *testing.T, dir string, v *seenAtEnds) {
 	t.Helper()
-	if dir == "" {
-		return
-	}
 	text, err := json.Marshal(v)
 	if err = errors.Join(err, os.MkdirAll(dir, 0o700), os.WriteFile(c.file(dir), text, 0o600)); err != nil {
 		t.Fatal(err)
@@ -142,7 +138,7 @@ func (c *watchedCause) keep(t *testing.T, dir string, v *seenAtEnds) {
 func (c *watchedCause) kept(dir string) *seenAtEnds {
 	text, err := os.ReadFile(c.file(dir))
 	v := &seenAtEnds{}
-	if dir == "" || err != nil || json.Unmarshal(text, v) != nil {
+	if err != nil || json.Unmarshal(text, v) != nil {
 		return nil
 	}
 	return v
@@ -152,172 +148,77 @@ func (c *watchedCause) file(dir string) string {
 	return filepath.Join(dir, strings.ReplaceAll(c.name, "/", "-")+".json")
 }
 
-// How a verdict stands to the truth: right, open with the truth among what is possible, open
-// without it, or wrong.
-const (
-	rightVerdict   = "right"
-	openVerdict    = "open"
-	astrayVerdict  = "open without the truth"
-	wrongVerdict   = "wrong"
-	nothingVerdict = "nothing seen"
-)
-
-// judged says so; a link that is full is its limit whatever else was made.
-func (c *watchedCause) judged(s *seenByWatch) string {
-	link := cmp.Or(c.bps, 20e6)
-	is := func(name string) bool {
-		return slices.Contains(c.limiters, name) || name == "bottleneck" && s.Bps >= 0.85*link
-	}
-	possible := s.Candidates
-	if s.Limiter == "sender" {
-		possible = append([]string{"application", "send-buffer"}, possible...)
-	}
-	open := s.Limiter == "unknown" || s.Limiter == "mixed" || s.Limiter == "sender"
-	switch {
-	case s.Limiter == "":
-		return nothingVerdict
-	case is(s.Limiter):
-		return rightVerdict
-	case open && slices.ContainsFunc(possible, is):
-		return openVerdict
-	case open:
-		return astrayVerdict
-	}
-	return wrongVerdict
-}
-
-// watchedRow counts the verdicts of one end and tier.
-type watchedRow struct {
-	name  string
-	of    func(*seenAtEnds) *seenByWatch
-	count map[string]int // by judged, wrong ones by confidence as well
-	not   []string       // which were not right, and what was said
-}
-
-func (r *watchedRow) add(c *watchedCause, v *seenAtEnds) {
-	s := r.of(v)
-	how := c.judged(s)
-	r.count[how]++
-	if how == wrongVerdict {
-		r.count[how+" "+s.Confidence]++
-	}
-	switch how {
-	case rightVerdict:
-	case openVerdict:
-		r.not = append(r.not, c.name+": "+how)
-	default:
-		r.not = append(r.not, fmt.Sprintf("%s: %s (%s)", c.name, how, s))
-	}
-}
-
-func (r *watchedRow) among(good ...string) (n among) {
-	for _, how := range []string{rightVerdict, openVerdict, astrayVerdict, wrongVerdict, nothingVerdict} {
-		n.all += r.count[how]
-		if slices.Contains(good, how) {
-			n.good += r.count[how]
+// watchedCode tells the code that judges what is watched from any other.
+func watchedCode(t *testing.T) (all string) {
+	t.Helper()
+	for _, dir := range []string{"watch", "sockdiag", "verdict/live", "verdict/threshold"} {
+		code, err := codeOf(filepath.Join("../internal", dir))
+		if err != nil {
+			t.Fatal(err)
 		}
+		all += code[:6]
 	}
-	return n
-}
-
-func (r *watchedRow) String() string {
-	return fmt.Sprintf("right %d, open with the truth %d, open without it %d, wrong %d (high %d, medium %d, low %d), "+
-		"nothing seen %d", r.count[rightVerdict], r.count[openVerdict], r.count[astrayVerdict], r.count[wrongVerdict],
-		r.count["wrong high"], r.count["wrong medium"], r.count["wrong low"], r.count[nothingVerdict])
+	return all
 }
 
 // TestBankWatchCauses makes causes by ordinary programs and has `why`, and `watch` by the
-// kernel's clocks alone, look at them from outside, at the sender and at the receiver. A run
-// during which the machine stood still is made once again. It takes ten minutes, or
-// FULLPIPE_BANK_TIME: then FULLPIPE_BANK_SERIES, a directory, keeps what was seen, and the next
-// run goes on from there. -run 'TestBankWatchCauses/NAME' picks causes.
+// kernel's clocks alone, look at them from outside, at the sender and at the receiver: on a link of
+// 20 Mbit/s and 60 ms, then on as many that are drawn as FULLPIPE_BANK_TRIALS says (3), for an hour or
+// FULLPIPE_BANK_TIME. Slow links are looked at beside each other. A run during which the machine stood
+// still is made once again. FULLPIPE_BANK_SERIES, a directory, keeps what was seen, and the next run of the
+// same judge with the same FULLPIPE_BANK_SEED goes on from there.
+// -run 'TestBankWatchCauses/LINK/NAME' picks causes.
 func TestBankWatchCauses(t *testing.T) {
 	bankOnly(t)
 	program, err := fullpipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := []*watchedRow{
-		{name: "at the sender, by samples", of: func(v *seenAtEnds) *seenByWatch { return &v.Sender.Fine }},
-		{name: "at the receiver, by samples", of: func(v *seenAtEnds) *seenByWatch { return &v.Receiver.Fine }},
-		{name: "at the sender, by clocks alone", of: func(v *seenAtEnds) *seenByWatch { return &v.Sender.Coarse }},
-		{name: "at the receiver, by clocks alone", of: func(v *seenAtEnds) *seenByWatch { return &v.Receiver.Coarse }},
+	seed, err := strconv.ParseUint(os.Getenv("FULLPIPE_BANK_SEED"), 10, 64)
+	if err != nil {
+		seed = uint64(time.Now().UnixNano())
 	}
-	for _, r := range rows {
-		r.count = map[string]int{}
+	trials, err := strconv.Atoi(os.Getenv("FULLPIPE_BANK_TRIALS"))
+	if err != nil {
+		trials = 3
 	}
-	var both, named, programs among
-	var unnamed, nameless []string
-	disturbed, kept, end := 0, os.Getenv("FULLPIPE_BANK_SERIES"), time.Now().Add(bankTime(t, time.Hour))
-	for _, c := range slices.Concat(watchedCauses(), watchedPrograms()) {
-		t.Run(c.name, func(t *testing.T) {
-			c.needed(t)
-			v := c.kept(kept)
-			switch {
-			case v == nil && time.Now().After(end):
-				t.Skip("no time is left")
-			case v == nil:
-				v = c.still(t, program)
-				c.keep(t, kept, v)
-			}
-			if v.Late {
-				disturbed++
-			}
-			for _, r := range rows {
-				r.add(&c, v)
-				t.Logf("%s: %s: %s", r.name, c.judged(r.of(v)), r.of(v))
-			}
-			sender, receiver := c.judged(&v.Sender.Fine), c.judged(&v.Receiver.Fine)
-			both.count((sender == rightVerdict || sender == openVerdict && receiver == rightVerdict) &&
-				receiver != wrongVerdict)
-			if !slices.Contains(c.limiters, "bottleneck") && clocksTell(c.limiters) {
-				named.count(c.judged(&v.Sender.Coarse) == rightVerdict)
-				if c.judged(&v.Sender.Coarse) != rightVerdict {
-					unnamed = append(unnamed, c.name)
-				}
-			}
-			if s := &v.Sender.Fine; c.subtype != "" {
-				programs.count(s.Limiter == "application" && s.Subtype == c.subtype)
-				if s.Subtype != c.subtype {
-					nameless = append(nameless, c.name)
-				}
-			}
-		})
+	kept, end := os.Getenv("FULLPIPE_BANK_SERIES"), time.Now().Add(bankTime(t, time.Hour))
+	if kept != "" {
+		kept = filepath.Join(kept, watchedCode(t))
 	}
-	row := func(name, claim string, n among, least float64, measured string, spread []string) {
-		late := ""
-		if disturbed > 0 {
-			late = fmt.Sprintf("the machine stood still during %d of them", disturbed)
+	r, links := rand.New(rand.NewPCG(seed, 0)), []watchedLink{{20e6, 60 * time.Millisecond}}
+	for range trials {
+		links = append(links, drawWatchedLink(r))
+	}
+	room := places{all: mostWatched, free: mostWatched}
+	var count watchedTally
+	t.Run("all", func(t *testing.T) {
+		for _, l := range links {
+			for _, c := range slices.Concat(watchedCauses(l), watchedPrograms(l)) {
+				t.Run(fmt.Sprintf("%v/%s", l, c.name), func(t *testing.T) {
+					t.Parallel()
+					c.needed(t)
+					dir := filepath.Join(kept, l.String())
+					v := c.kept(dir)
+					if v == nil {
+						defer room.take(c.bps)()
+						if time.Now().After(end) {
+							t.Skip("no time is left")
+						}
+						v = c.still(t, program, l.bps)
+						if kept != "" {
+							c.keep(t, dir, v)
+						}
+					}
+					count.add(t, &c, v)
+				})
+			}
 		}
-		record(t, bankRow{Section: "watch", Case: name, Claim: claim, Measured: cmp.Or(measured, n.String()),
-			Spread:  strings.Join(append([]string{n.interval()}, spread...), "; "),
-			Verdict: n.verdict(least), Late: late, Command: "make bank RUN=TestBankWatchCauses"})
-	}
-	for i, r := range rows {
-		sure := among{good: -r.count["wrong high"]}
-		sure.all = r.among().all
-		sure.good += sure.all
-		switch i {
-		case 0:
-			row("causes "+r.name, "right in at least 90 %", r.among(rightVerdict), 0.9, r.String(), r.not)
-		default:
-			row("causes "+r.name, "right, or open with the truth among what is possible, in 90 %",
-				r.among(rightVerdict, openVerdict), 0.9, r.String(), r.not)
-		}
-		row("causes "+r.name, "wrong with high confidence in at most 1 %", sure, 0.99, "", nil)
-	}
-	row("causes at both ends", "right at the sender, or open there and right at the receiver, which is not wrong, in 90 %",
-		both, 0.9, "", nil)
-	row("causes that the kernel's clocks tell", "named by them alone in 80 %", named, 0.8, "", unnamed)
-	row("what the kernel's clocks alone leave open at the sender", "the truth is among what they leave possible in 90 %",
-		among{rows[2].count[openVerdict], rows[2].count[openVerdict] + rows[2].count[astrayVerdict]}, 0.9, "", nil)
-	row("exchanges and programs' own windows", "named in 90 %", programs, 0.9, "", nameless)
+	})
+	count.report(t, fmt.Sprintf("FULLPIPE_BANK_SEED=%d FULLPIPE_BANK_TRIALS=%d make bank RUN=TestBankWatchCauses", seed,
+		trials))
 }
 
-// clocksTell says whether the kernel's cumulative clocks name what limits: an idle program, the
-// receiver's window with what is behind it, and the send buffer.
-func clocksTell(limiters []string) bool {
-	return slices.ContainsFunc(limiters, func(l string) bool {
-		return slices.Contains([]string{"application", "send-buffer", "receiver-window", "receiver-application"}, l)
-	})
-}
+// mostWatched is what all links that are looked at beside each other may carry, in bit/s; a faster one
+// is looked at alone.
+const mostWatched = 80e6

@@ -5,11 +5,14 @@ package e2e
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 )
@@ -58,91 +61,129 @@ type watchedCause struct {
 	name     string
 	limiters []string // each is right
 	subtype  string   // which a right verdict has to tell as well, "" any
-	path     string   // beside rate and round trip, unless it says them itself
+	path     string   // of the lab; rate and round trip are the link's unless it says them
 	shaped   string   // at the sender before; $DEVICE is the link
 	far      string   // the server, "" is iperf3's
 	near     string   // the client, "" is iperf3's
 	down     bool     // the far end sends
 	port     int      // of the server; 0 is 5201
-	bps      float64  // of the link; 0 is 20 Mbit/s
+	bps      float64  // of the link; 0 is that of the link that all are scaled to
 	settle   int      // for how many seconds it runs before anybody looks; 0 is 3
 }
 
 // pairOf are the two limiters that nobody but the receiver can tell from each other.
 var pairOf = []string{"receiver-window", "receiver-application"}
 
+// limitedShare is the share of a link that programs with a limit of their own are told to take.
+const limitedShare = 0.28
+
 const (
 	mine, theirs, client = "python3 $P serve", "python3 $P client", "iperf3 -c $FULLPIPE_FAR -t 40"
-	deepQueue            = "queue=300kB"
+	deepQueue            = "queue=2bdp"
 )
 
-// watchedCauses are those of the captures' bank on a link of 20 Mbit/s and 60 ms: 150 kB.
+// watchedLink is the link that causes and programs are scaled to.
+type watchedLink struct {
+	bps float64
+	rtt time.Duration
+}
+
+// drawWatchedLink draws one of 10 to 40 Mbit/s and 40 to 120 ms, each factor as likely.
+func drawWatchedLink(r *rand.Rand) watchedLink {
+	return watchedLink{math.Round(10*math.Pow(4, r.Float64())) * 1e6,
+		time.Duration(math.Round(40*math.Pow(3, r.Float64()))) * time.Millisecond}
+}
+
+func (l watchedLink) String() string { return fmt.Sprintf("rate=%.0fbit,rtt=%v", l.bps, l.rtt) }
+
+// share is that share of the link's rate in bit/s, as programs and labs read it.
+func (l watchedLink) share(of float64) string { return fmt.Sprintf("%.0f", of*l.bps) }
+
+// bytes is that share of the link's product of rate and round trip.
+func (l watchedLink) bytes(of float64) string { return fmt.Sprintf("%.0f", of*l.bps/8*l.rtt.Seconds()) }
+
+// on puts causes on the link, but those that say their own.
+func (l watchedLink) on(causes []watchedCause) []watchedCause {
+	for i := range causes {
+		if c := &causes[i]; !strings.HasPrefix(c.path, "rate=") {
+			c.path, c.bps = l.String()+","+c.path, l.bps
+		}
+	}
+	return causes
+}
+
+// watchedCauses are those of the captures' bank, in proportion to the link.
 // What a program cannot make is left out: a sender's own buffering rule (a system's), and a
 // transfer that is over before anybody asks (watched by its end alone).
-func watchedCauses() []watchedCause {
-	tbf := "tc qdisc add dev $DEVICE root tbf rate 7mbit burst 5000 limit 4mb"
-	return []watchedCause{
+func watchedCauses(l watchedLink) []watchedCause {
+	third := l.share(0.35)
+	tbf := "tc qdisc add dev $DEVICE root tbf rate " + third + "bit burst 5000 limit 4mb"
+	return l.on([]watchedCause{
 		{name: "small send buffer", limiters: []string{"send-buffer"}, path: deepQueue, far: mine,
-			near: theirs + " sndbuf=16000"},
-		{name: "fixed SO_RCVBUF", limiters: pairOf, path: deepQueue, far: mine + " rcvbuf=40000", near: theirs},
-		{name: "fixed SO_RCVBUF a little too small", limiters: pairOf, path: deepQueue, far: mine + " rcvbuf=80000",
-			near: theirs},
+			near: theirs + " sndbuf=" + l.bytes(0.107)},
+		{name: "fixed SO_RCVBUF", limiters: pairOf, path: deepQueue,
+			far: mine + " rcvbuf=" + l.bytes(0.267), near: theirs},
+		{name: "fixed SO_RCVBUF a little too small", limiters: pairOf, path: deepQueue,
+			far: mine + " rcvbuf=" + l.bytes(0.533), near: theirs},
 		{name: "fixed SO_RCVBUF on a path with jitter", limiters: pairOf, path: deepQueue + ",jitter=15ms",
-			far: mine + " rcvbuf=40000", near: theirs},
-		{name: "fixed SO_RCVBUF, four streams", limiters: pairOf, path: deepQueue, far: mine + " rcvbuf=12000",
-			near: theirs + " conns=4"},
+			far: mine + " rcvbuf=" + l.bytes(0.267), near: theirs},
+		{name: "fixed SO_RCVBUF, four streams", limiters: pairOf, path: deepQueue,
+			far: mine + " rcvbuf=" + l.bytes(0.08), near: theirs + " conns=4"},
 		{name: "no window scaling", limiters: []string{"receiver-window"}, path: deepQueue + ",strip=wscale"},
-		{name: "slow reader", limiters: pairOf, path: deepQueue, far: mine + " read=6e6", near: theirs},
-		{name: "writer with pauses", limiters: []string{"application"}, path: deepQueue, near: client + " -b 6M"},
+		{name: "slow reader", limiters: pairOf, path: deepQueue, far: mine + " read=" + l.share(0.3), near: theirs},
+		{name: "writer with pauses", limiters: []string{"application"}, path: deepQueue,
+			near: client + " -b " + l.share(0.3)},
 		{name: "loss under cubic", limiters: []string{"congestion"}, path: deepQueue + ",up.loss=2%",
 			near: client + " -C cubic"},
 		{name: "loss under bbr", limiters: []string{"congestion"}, path: deepQueue + ",up.loss=25%",
 			near: client + " -C bbr"},
-		{name: "full link, deep queue", limiters: []string{"bottleneck"}, path: "queue=600kB"},
-		{name: "full link, queue of ten packets", limiters: []string{"bottleneck", "congestion"}, path: "queue=15kB"},
-		{name: "full link, shallow queue", limiters: []string{"bottleneck", "congestion"}, path: "queue=50kB"},
+		{name: "full link, deep queue", limiters: []string{"bottleneck"}, path: "queue=4bdp"},
+		{name: "full link, queue of ten packets", limiters: []string{"bottleneck", "congestion"},
+			path: "queue=10packets"},
+		{name: "full link, shallow queue", limiters: []string{"bottleneck", "congestion"}, path: "queue=0.33bdp"},
 		{name: "full link under bbr", limiters: []string{"bottleneck"}, path: deepQueue, near: client + " -C bbr"},
 		{name: "full link, four streams", limiters: []string{"bottleneck"}, path: deepQueue, near: client + " -P 4"},
 		{name: "full link, down", limiters: []string{"bottleneck"}, path: deepQueue, near: client + " -R", down: true},
-		{name: "full link, full send buffer as well", limiters: []string{"bottleneck"}, path: "queue=900kB", far: mine,
-			near: theirs + " sndbuf=225000"},
-		{name: "full link, full small window as well", limiters: []string{"bottleneck"}, path: "queue=900kB",
-			far: mine + " rcvbuf=375000", near: theirs},
-		{name: "policer", limiters: []string{"congestion"}, path: deepQueue + ",up.police=7mbit/40kB"},
+		{name: "full link, full send buffer as well", limiters: []string{"bottleneck"}, path: "queue=6bdp", far: mine,
+			near: theirs + " sndbuf=" + l.bytes(1.5)},
+		{name: "full link, full small window as well", limiters: []string{"bottleneck"}, path: "queue=6bdp",
+			far: mine + " rcvbuf=" + l.bytes(2.5), near: theirs},
+		{name: "policer", limiters: []string{"congestion"}, path: deepQueue + ",up.police=" + third + "bit/40kB"},
 		{name: "MTU black hole", limiters: []string{"mtu-black-hole"}, path: deepQueue + ",up.mtu=1400,up.icmp=drop",
 			far: mine, near: theirs},
 		{name: "starved acknowledgements", limiters: []string{"ack-path"},
-			path: deepQueue + ",down.rate=130kbit,down.queue=10kB"},
+			path: deepQueue + ",down.rate=" + l.share(0.0065) + "bit,down.queue=10kB"},
 		{name: "Nagle with delayed ACK", limiters: []string{"nagle-delayed-ack"}, path: deepQueue,
 			far: mine + " request=2000", near: theirs + " request=2000"},
 		{name: "local shaper (tbf)", limiters: []string{"local-queue"}, path: deepQueue, shaped: tbf},
 		{name: "local shaper (htb)", limiters: []string{"local-queue"}, path: deepQueue,
 			shaped: "tc qdisc add dev $DEVICE root handle 1: htb default 1; " +
-				"tc class add dev $DEVICE parent 1: classid 1:1 htb rate 7mbit burst 5000"},
+				"tc class add dev $DEVICE parent 1: classid 1:1 htb rate " + third + "bit burst 5000"},
 		{name: "local shaper under bbr", limiters: []string{"local-queue"}, path: deepQueue, near: client + " -C bbr",
 			shaped: tbf},
-		{name: "paced socket", limiters: []string{"pacing"}, path: deepQueue, near: client + " --fq-rate 7M"},
+		{name: "paced socket", limiters: []string{"pacing"}, path: deepQueue, near: client + " --fq-rate " + third},
 		{name: "paced socket under bbr", limiters: []string{"pacing"}, path: deepQueue,
-			near: client + " --fq-rate 7M -C bbr"},
+			near: client + " --fq-rate " + third + " -C bbr"},
 		{name: "CPU-bound sender", limiters: []string{"application", "cpu"}, path: "rate=100mbit,rtt=60ms,queue=1bdp",
 			bps: 100e6, far: mine, near: theirs + " write=1 nodelay=1"},
-	}
+	})
 }
 
 // watchedPrograms are programs as people run them, with what limits them.
-func watchedPrograms() []watchedCause {
+func watchedPrograms(l watchedLink) []watchedCause {
 	const far, long = "rate=200mbit,rtt=200ms,queue=1bdp", "rate=50mbit,rtt=80ms,queue=1bdp"
 	const nginx, curl = "nginx -e stderr -p $D -c $D/nginx.conf", "curl -s -o /dev/null http://$FULLPIPE_FAR:5201/file"
 	const rsync = "rsync --daemon --no-detach --port=5201 --config=$D/rsyncd.conf"
 	const http2 = programVariable + "=http2-server " + http2Window + "=262144 $E"
 	const http2Post = "while " + programVariable + "=http2-client " + lineAddress + "=$FULLPIPE_FAR $E; do :; done"
 	application, link := []string{"application"}, []string{"bottleneck"}
-	return []watchedCause{
+	kilobytes := l.bps * limitedShare / 8 / 1000 // a second
+	return l.on([]watchedCause{
 		{name: "curl from nginx", limiters: link, path: deepQueue, far: nginx, near: curl, down: true},
-		{name: "curl from nginx over a queue of two seconds", limiters: link, path: "queue=5MB", far: nginx, near: curl,
-			down: true},
+		{name: "curl from nginx over a queue of two seconds", limiters: link, path: "queue=" + l.share(2./8) + "B",
+			far: nginx, near: curl, down: true},
 		{name: "curl --limit-rate from nginx", limiters: pairOf, path: deepQueue, far: nginx,
-			near: curl + " --limit-rate 700k", down: true},
+			near: fmt.Sprintf("%s --limit-rate %.0fk", curl, kilobytes), down: true},
 		{name: "curl from nginx with limit_rate", limiters: application, path: deepQueue, far: nginx, down: true,
 			near: "curl -s -o /dev/null http://$FULLPIPE_FAR:5201/limited"},
 		{name: "curl from nginx with sndbuf=16k", limiters: []string{"send-buffer"}, path: deepQueue, far: nginx,
@@ -157,7 +198,7 @@ func watchedPrograms() []watchedCause {
 		{name: "rsync to a daemon", limiters: link, path: deepQueue, far: rsync,
 			near: "while rsync -W $D/www/part rsync://$FULLPIPE_FAR:5201/in/; do :; done"},
 		{name: "rsync --bwlimit", limiters: application, path: deepQueue, far: rsync,
-			near: "rsync -W --bwlimit=700 $D/www/file rsync://$FULLPIPE_FAR:5201/in/"},
+			near: fmt.Sprintf("rsync -W --bwlimit=%.0f $D/www/file rsync://$FULLPIPE_FAR:5201/in/", kilobytes)},
 		{name: "rsync over ssh, far away", limiters: application, settle: 8, subtype: "program-window", path: far,
 			bps: 200e6, far: "$SSHD", near: "PATH=$SSH:$PATH rsync -W $D/www/file far:$D/in/copy", port: 22},
 		{name: "scp, far away", limiters: application, settle: 8, subtype: "program-window", path: far,
@@ -175,7 +216,7 @@ func watchedPrograms() []watchedCause {
 			path: "rate=500mbit,rtt=200ms,queue=1bdp", bps: 500e6, port: 445,
 			far:  "smbd -F --no-process-group -s $D/smb.conf -l $D -p 445",
 			near: `smbclient //$FULLPIPE_FAR/in -s $D/smb.conf -N -c "put $D/www/file copy"`},
-	}
+	})
 }
 
 // needed skips a cause whose programs are not installed.
@@ -191,9 +232,9 @@ func (c *watchedCause) needed(t *testing.T) {
 	}
 }
 
-// programsFiles writes what the programs are configured with, for one lab at a time, and
-// answers their environment.
-func programsFiles(t *testing.T, dir string) []string {
+// programsFiles writes what the programs of one lab with such a link are configured with, and answers
+// their environment.
+func programsFiles(t *testing.T, dir string, bps float64) []string {
 	t.Helper()
 	write := func(name, text string, mode os.FileMode) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
@@ -216,8 +257,8 @@ func programsFiles(t *testing.T, dir string) []string {
 	write("nginx.conf", fmt.Sprintf(`user root; daemon off; pid %[1]s/pid; error_log stderr; worker_processes 1; events {}
 http { access_log off; sendfile on; client_body_temp_path %[1]s/1; proxy_temp_path %[1]s/2;
 fastcgi_temp_path %[1]s/3; uwsgi_temp_path %[1]s/4; scgi_temp_path %[1]s/5;
-server { listen 5201; root %[1]s/www; location /limited { limit_rate 700k; } }
-server { listen 5202 sndbuf=16k; root %[1]s/www; } }`, dir), 0o600)
+server { listen 5201; root %[1]s/www; location /limited { limit_rate %.0[2]fk; } }
+server { listen 5202 sndbuf=16k; root %[1]s/www; } }`, dir, limitedShare*bps/8/1000), 0o600)
 	write("rsyncd.conf", fmt.Sprintf("reverse lookup = no\nuse chroot = no\nuid = root\ngid = root\n"+
 		"pid file = %[1]s/rsyncd.pid\n[in]\npath = %[1]s/in\nread only = no\n", dir), 0o600)
 	write("smb.conf", fmt.Sprintf(`[global]

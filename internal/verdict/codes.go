@@ -81,7 +81,8 @@ const (
 	NoRate       Code = "no-rate" // too few samples; no values
 
 	// WindowOrLink: the receive window was full, and a queue stood in the path. time_ratio,
-	// window_bytes, allows_bps over the empty path, steady_bps, rtt_s, rtt_base_s.
+	// window_bytes, allows_bps over the empty path, steady_bps, rtt_s, rtt_base_s; ack_segments, of which each
+	// acknowledgement told, where a program that reads slowly would make it tell of as many.
 	WindowOrLink Code = "window-or-link"
 	// WindowHoldsPath and SendBufferHoldsPath: full, and just what the path holds: data came without a
 	// gap that a larger one could fill, and without a queue that a faster link would take away. The

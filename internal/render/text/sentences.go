@@ -112,6 +112,11 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	verdict.LossAllTheTime:      sayLossAllTheTime,
 	verdict.SentAgainNeedlessly: saySentAgainNeedlessly,
 	verdict.WindowOrLink: func(f figures) string {
+		if f.has("ack_segments") {
+			return fmt.Sprintf("receive window %s was full %s, and each acknowledgement told of %.0f segments: the receiving "+
+				"program reads slowly, or a link takes packets in batches (%s); the receiving end tells",
+				f.size("window_bytes"), f.took(), f["ack_segments"], f.loaded())
+		}
 		return fmt.Sprintf("receive window %s was full %s; over the empty path it allows %s, and %s came: data queued on "+
 			"the way (%s), in bursts of a window or before a full link that takes it in batches; a larger window tells",
 			f.size("window_bytes"), f.took(), f.rate("allows_bps"), f.rate("steady_bps"), f.loaded())

@@ -159,8 +159,8 @@ func whyAnswer(f *record.WatchedDirection) string {
 	if f.Subtype != "" {
 		name += ", " + f.Subtype
 	}
-	if len(f.Candidates) == 2 { // a sender cannot tell a small window from one that is not read from
-		what = "the receiver's window is too small, or its program does not read"
+	if len(f.Candidates) == 2 { // what a sender cannot tell apart
+		what = limiters[f.Candidates[0]].what + ", or " + limiters[f.Candidates[1]].what
 		name = candidatesText(f.Candidates[:1]) + " or " + candidatesText(f.Candidates[1:])
 		share = f.Shares[f.Candidates[0]] + f.Shares[f.Candidates[1]]
 	}

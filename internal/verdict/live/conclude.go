@@ -22,7 +22,7 @@ func (a *analysis) conclude() verdict.Verdict {
 		v.Candidates = slices.Clone(a.network.candidates)
 	case v.Limiter != verdict.Unknown:
 	case a.mostlyOpen() != "":
-		v.Candidates = []verdict.Name{windowOf[a.mostlyOpen()], verdict.Bottleneck}
+		v.Candidates = a.candidates(a.mostlyOpen())
 	default:
 		v.Candidates = slices.Clone(possible)
 		if a.network.code == verdict.WhileStarved {

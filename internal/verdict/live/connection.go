@@ -17,6 +17,7 @@ type connection struct {
 	have        transfer.Fields  // what every sample of the sender tells
 	mss         int64
 	outside     bool // its program is not ours
+	hadLost     bool // it had sent something again before it was watched
 	answered    bool // the other end sends often enough for the program to wait for its answers
 	samples     []transfer.Sample
 	rounds      []round

@@ -31,6 +31,7 @@ func JudgeSteady(r *transfer.Result) verdict.Verdict {
 type how struct {
 	steady  bool // after slow start
 	outside bool // one watched connection: its program is not ours, and samples are rare
+	hadLost bool // it had sent something again before it was watched
 }
 
 func judge(r *transfer.Result, as how) verdict.Verdict {
@@ -101,7 +102,7 @@ func analyse(r *transfer.Result, minRTT time.Duration, as how) (verdict.Verdict,
 		open: map[verdict.Code]time.Duration{}}
 	for i := range a.sender.Streams {
 		if c := newConnection(r, i, minRTT); len(c.rounds) > 0 {
-			c.outside = as.outside
+			c.outside, c.hadLost = as.outside, as.hadLost
 			a.connections = append(a.connections, c)
 		}
 	}

@@ -41,7 +41,7 @@ func (p *path) judgeNetwork(facts networkFacts) finding {
 	steadyWithQueue := p.full() || p.standing() && level >= threshold.FlatRate && !(p.byRates && p.uneven())
 	notBBRsLoss := p.resent < threshold.HeavyLoss || p.queued >= threshold.MostlyQueued
 	switch {
-	case level > threshold.Unlasting && facts.opening:
+	case level > threshold.Unlasting && facts.opening && !facts.regrowing:
 		f.name, f.confidence, f.code = verdict.SlowStart, verdict.Medium, verdict.CwndOpensToTheEnd
 	case p.losesWithoutQueue():
 		f.name, f.code = verdict.Congestion, verdict.LossWithoutQueue
@@ -126,7 +126,7 @@ func (a *analysis) opening() bool {
 func (a *analysis) regrowing() bool {
 	for _, c := range a.connections {
 		s := &c.samples[len(c.samples)/2]
-		if s.Retransmitted == 0 || s.Ssthresh <= 0 || s.Cwnd < s.Ssthresh {
+		if s.Retransmitted == 0 && !c.hadLost || s.Ssthresh <= 0 || s.Cwnd < s.Ssthresh {
 			return false
 		}
 	}

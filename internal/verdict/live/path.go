@@ -17,8 +17,8 @@ type path struct {
 	// serialisation at the best rate seen.
 	base time.Duration
 	rtt  time.Duration // mean smoothed round trip once started
-	// floor is the same less twice its deviation: what stands in the queue even between
-	// two bursts of our own.
+	// floor is the same less twice its deviation, and less what acknowledgements waited for their
+	// segments: what stands in the queue even between two bursts of our own.
 	floor   time.Duration
 	started time.Duration // when slow start was over, on the sender's clock
 
@@ -92,11 +92,12 @@ func (p *path) account(all []*connection) {
 			resent += last.Retransmitted * c.mss
 		}
 		again, needless, overtaken = again+last.Retransmitted, needless+last.Needless, overtaken+last.Overtaken
+		gathers := p.gathers(c, len(all))
 		for i := range c.samples {
 			s := &c.samples[i]
 			if s.Have&transfer.HaveRTT != 0 && (s.At > p.started || i == len(c.samples)-1) {
 				rtt += s.RTT.Seconds()
-				least := max(s.RTT-2*s.RTTVar, p.minRTT)
+				least := max(s.RTT-2*s.RTTVar-gathers, p.minRTT)
 				floor += least.Seconds()
 				if least >= scale(p.base, 1+threshold.StandingQueue) {
 					queued++
@@ -115,6 +116,17 @@ func (p *path) account(all []*connection) {
 	if n > 0 {
 		p.rtt, p.floor, p.queued = seconds(rtt/n), seconds(floor/n), queued/n
 	}
+}
+
+// gathers is how much longer than two (RFC 5681, 4.2) the segments take to come that one of n connections'
+// acknowledgements tell of. The round trip is the first one's (tcp_input.c, tcp_clean_rtx_queue), so it holds
+// that as well: a receiver whose program reads slowly acknowledges as it reads, a dozen segments at once.
+// Where the peer's window was not full, they came together on a link that lets packets go in batches.
+func (p *path) gathers(c *connection, n int) time.Duration {
+	if p.mean <= 0 || c.windowFull < threshold.AlsoFull {
+		return 0
+	}
+	return seconds(max(c.acknowledges(p)-2, 0) * float64(c.mss) * 8 * float64(n) / p.mean)
 }
 
 // queueing is how much of the empty path's round trip the standing queue adds: 0.5 is
@@ -168,7 +180,8 @@ func (p *path) fullInBatches() bool {
 
 // fullIn says of one round of one of n connections whether the link was full.
 func (p *path) fullIn(c *connection, r *round, n int) bool {
-	floor := mean(r.samples, func(s *transfer.Sample) float64 { return (s.RTT - 2*s.RTTVar).Seconds() })
+	floor := mean(r.samples, func(s *transfer.Sample) float64 { return (s.RTT - 2*s.RTTVar).Seconds() }) -
+		p.gathers(c, n).Seconds()
 	return c.has(transfer.HaveRTT) && floor >= (1+threshold.StandingQueue)*p.base.Seconds() &&
 		r.bps*float64(n) >= threshold.FlatRate*p.top
 }

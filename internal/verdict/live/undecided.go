@@ -29,9 +29,22 @@ func (a *analysis) mostlyOpen() (most verdict.Code) {
 
 // mayBeLink says that the peer's window was full, that a queue stands in the path all
 // the same, and that neither can be told from the other: a device that lets packets go in
-// batches (Wi-Fi, DOCSIS) makes a full link look like windows that come in bursts.
+// batches (Wi-Fi, DOCSIS) makes a full link look like windows that come in bursts, and a program that
+// reads slowly makes a closing window look like a full link: its host acknowledges as it reads.
 func (a *analysis) mayBeLink(c *connection, r *round) bool {
-	return a.path.fullInBatches() && a.path.allows(c.window(r)) > threshold.WindowLimits*a.usual(r.bps)
+	return (a.path.fullInBatches() || a.path.full() && a.acknowledgedAsRead(c)) &&
+		a.path.allows(c.window(r)) > threshold.WindowLimits*a.usual(r.bps)
+}
+
+// acknowledgedAsRead says that the peer's window was full, that each acknowledgement tells of several
+// segments, and that what the round trip grew by may be what they waited for each other and for it.
+func (a *analysis) acknowledgedAsRead(c *connection) bool {
+	each := c.acknowledges(a.path)
+	if a.receiver != nil || c.windowFull < threshold.MostlyWaiting || each < threshold.ReadAtOnce {
+		return false
+	}
+	grew := (a.path.rtt - a.path.base).Seconds()
+	return grew <= threshold.WaitsForReads*each*float64(c.mss)*8*float64(len(a.connections))/a.path.mean
 }
 
 // windowOrLink is the time in which it was so.
@@ -106,6 +119,14 @@ func (a *analysis) sendBufferHolds(c *connection, r *round) time.Duration {
 	return a.sendBuffer(c, r)
 }
 
+// candidates are what the question leaves open. A sender cannot tell a small window from one that is not read from.
+func (a *analysis) candidates(code verdict.Code) []verdict.Name {
+	if code == verdict.WindowOrLink && a.receiver == nil {
+		return []verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication, verdict.Bottleneck}
+	}
+	return []verdict.Name{windowOf[code], verdict.Bottleneck}
+}
+
 func (a *analysis) tellUnknown(took verdict.Values) (verdict.Code, verdict.Values) {
 	code := a.mostlyOpen()
 	if code == "" {
@@ -117,6 +138,9 @@ func (a *analysis) tellUnknown(took verdict.Values) (verdict.Code, verdict.Value
 	}
 	took["window_bytes"], took["allows_bps"], took["steady_bps"] = float64(size), a.path.allows(size), a.path.mean
 	took["rtt_s"], took["rtt_base_s"] = a.path.rtt.Seconds(), a.path.base.Seconds()
+	if c := a.connections[0]; code == verdict.WindowOrLink && a.acknowledgedAsRead(c) {
+		took["ack_segments"] = c.acknowledges(a.path)
+	}
 	if code != verdict.WindowOrLink && a.path.evenness > 0 {
 		took["even_ratio"] = a.path.evenness
 	}

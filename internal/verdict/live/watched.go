@@ -43,7 +43,7 @@ func JudgeWatched(w Watched) verdict.Verdict {
 	scratch := copies.Get().(*[]transfer.Sample)
 	defer copies.Put(scratch)
 	r := w.result(scratch)
-	v := lessSure(judge(r, how{outside: true}), r)
+	v := lessSure(judge(r, how{outside: true, hadLost: w.Samples[0].Retransmitted > 0}), r)
 	v.Evidence = append(v.Evidence, w.unknowns()...)
 	if v.Limiter == verdict.Sender && len(v.Candidates) == 0 {
 		v.Candidates = append(v.Candidates, programs...)

@@ -123,3 +123,61 @@ func TestWhoPacesItselfIsNotHeldBack(t *testing.T) {
 		}
 	}
 }
+
+// A program that reads 16 KiB at a time at its own pace has its host acknowledge a dozen segments as it reads:
+// the round trip grows by that, with a full window, as it does behind a full link. A receiver that
+// acknowledges every second segment leaves only the link.
+func TestAcknowledgedAsTheProgramReads(t *testing.T) {
+	slow := func(rtt time.Duration, segments int64, full func(at time.Duration) time.Duration) Watched {
+		const bps, window = 10e6, 65536
+		r := steady(bps, rtt, func(i int, s, r *transfer.Sample) {
+			s.SendWnd, s.Cwnd, s.InFlight, s.MinRTT = window, 118*1448, window, 40*ms
+			s.ReceiveLimited = full(s.At)
+			s.SegmentsIn, s.Have = s.Acked/1448/segments, s.Have|transfer.HaveSegmentsIn
+		})
+		return watchedFrom(r, r.Sender(), 2*time.Second)
+	}
+	always := func(at time.Duration) time.Duration { return at }
+	for _, c := range []struct {
+		what       string
+		w          Watched
+		limiter    verdict.Name
+		candidates []verdict.Name
+	}{
+		{"a window's worth a round trip", slow(52*ms, 9, always), verdict.ReceiverWindow, nil},
+		{"somewhat longer", slow(62*ms, 9, always), verdict.Unknown,
+			[]verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication, verdict.Bottleneck}},
+		{"far longer", slow(120*ms, 9, always), verdict.Bottleneck, nil},
+		{"every second segment", slow(62*ms, 2, always), verdict.Bottleneck, nil},
+		{"the window is hardly ever full", slow(62*ms, 9, func(at time.Duration) time.Duration { return at / 10 }),
+			verdict.Bottleneck, nil},
+	} {
+		v := JudgeWatched(c.w)
+		complete(t, v)
+		if v.Limiter != c.limiter || !slices.Equal(v.Candidates, c.candidates) || v.Confidence == verdict.High {
+			t.Errorf("%s: %s, %s, %v; %v", c.what, v.Limiter, v.Confidence, v.Candidates, v.Evidence)
+		}
+	}
+}
+
+// A congestion window that grows back from a loss before anybody looked is not in slow start, though its
+// rate is the best that was seen; one that lost nothing may be.
+func TestGrowingBackIsNotSlowStart(t *testing.T) {
+	growing := func(lost int64) verdict.Verdict {
+		grown := int64(0)
+		r := steady(10e6, 200*ms, func(i int, s, r *transfer.Sample) {
+			rate := int64(2e6 + float64(i)*60e3) // bit/s
+			grown += rate / 8 / 20
+			s.InFlight = rate / 8 * 200 / 1000
+			s.Cwnd, s.Ssthresh, s.SendWnd, s.DeliveryBps = s.InFlight, 14480, 8<<20, float64(rate)
+			s.Acked, s.Sent, s.Program, s.Retransmitted, s.RetransmittedBytes = grown, grown, grown, lost, lost*1448
+		})
+		return JudgeWatched(watchedFrom(r, r.Sender(), 2*time.Second))
+	}
+	if v := growing(3); v.Limiter != verdict.Congestion {
+		t.Errorf("after a loss: %s, %s; %v", v.Limiter, v.Confidence, v.Evidence)
+	}
+	if v := growing(0); v.Limiter != verdict.SlowStart {
+		t.Errorf("without one: %s, %s; %v", v.Limiter, v.Confidence, v.Evidence)
+	}
+}

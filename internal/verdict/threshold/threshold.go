@@ -68,8 +68,12 @@ const (
 	WindowClosesOften = 0.25 // ratio | attribution bank, slow reader, sender alone
 	// WindowHasClosed is how many times the peer's window the congestion window must be for
 	// the former to have been larger, and EarnedSegments what no connection starts with.
-	WindowHasClosed = 4.0 // ratio | tcp_is_cwnd_limited: up to 2; watch bank: 2.0 with fixed windows, 9 with a slow reader
+	WindowHasClosed = 3.0 // ratio | tcp_is_cwnd_limited: up to 2; watch bank: 2.0 fixed windows, 4 to 9 slow readers
 	EarnedSegments  = 40  // segments | RFC 6928: 10, and four times as much by routes' initcwnd
+	// ReadAtOnce are the segments an acknowledgement tells of from which on a program may read slowly
+	// behind it, and WaitsForReads how many times what they take to come the round trip may have grown by then.
+	ReadAtOnce    = 4.0 // segments | RFC 5681, 4.2: two; slow readers of 16 KiB at 8 to 12 Mbit/s: 9
+	WaitsForReads = 3.0 // ratio | the same: 1.1 to 1.7
 	// DrainedShare of a connection's bytes may still be under way when its program is
 	// done; more than that belongs to the transfer.
 	DrainedShare = 0.2 // ratio | attribution bank, short transfer
