@@ -76,6 +76,29 @@ func TestOnlyASmallerWindowNarrowsARoute(t *testing.T) {
 	}
 }
 
+// Where acknowledgements' way back limits, a slow start that no delay ends is tried before windows are.
+func TestAcksThatWaitAreTriedFirst(t *testing.T) {
+	peer := simpeer.New(narrow(), 1)
+	for _, c := range []struct {
+		limiter verdict.Name
+		first   string
+	}{{verdict.AckPath, "reno"}, {verdict.Congestion, "bbr"}} {
+		l := &loop{cfg: Config{Peer: peer}, control: "cubic", today: verdict.Verdict{Limiter: c.limiter},
+			out: Direction{Direction: transfer.Down, Trials: []Trial{{Automatic: true, Limiter: c.limiter}}}}
+		if got := l.controls(); len(got) == 0 || got[0].Congestion != c.first {
+			t.Errorf("%s: %v", c.limiter, got)
+		}
+		if acks := c.limiter == verdict.AckPath; l.acksLimit() != acks || acks && l.windowsMatter() {
+			t.Errorf("%s: acknowledgements limit %t, windows matter %t", c.limiter, l.acksLimit(), l.windowsMatter())
+		}
+	}
+	l := &loop{out: Direction{Trials: []Trial{{Automatic: true, Limiter: verdict.AckPath}, {Automatic: true,
+		Limiter: verdict.Bottleneck}}}}
+	if l.acksLimit() {
+		t.Error("one run of two says so")
+	}
+}
+
 // A policer's first burst is no rate to pace at.
 func TestPacesBelowThePolicedRate(t *testing.T) {
 	l := &loop{out: Direction{Path: Path{BottleneckBps: 11.7e6, CapacityBps: 11.3e6}}, today: verdict.Verdict{

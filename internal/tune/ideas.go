@@ -111,11 +111,15 @@ func (l *loop) controls() (ideas []Setup) {
 	if l.control == "" {
 		return nil
 	}
-	offered := []string{"bbr", "cubic"}
+	offered := []string{"bbr", "cubic", "reno"}
 	if l.sendsNear() {
 		offered = socket.CongestionControls()
 	}
-	for _, name := range []string{"bbr", "cubic"} {
+	names := []string{"bbr", "cubic"}
+	if l.today.Limiter == verdict.AckPath { // whose slow start ends with a loss, not where acknowledgements wait
+		names = []string{"reno", "bbr", "cubic"}
+	}
+	for _, name := range names {
 		if name != l.control && slices.Contains(offered, name) {
 			ideas = append(ideas, Setup{Congestion: name})
 		}

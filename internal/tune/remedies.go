@@ -101,10 +101,13 @@ func (l *loop) atTheLink(ctx context.Context) (done bool, err error) {
 // windowsMatter says whether the model leaves room for another window to help: one was
 // seen to, the path may carry more than any window let it, or nobody knows what limits.
 func (l *loop) windowsMatter() bool {
+	today := l.of(func(t *Trial) bool { return t.Automatic })
+	if l.acksLimit() {
+		return false // of the window that fills the way forth nothing is known
+	}
 	if l.out.Path.AtLeast {
 		return true
 	}
-	today := l.of(func(t *Trial) bool { return t.Automatic })
 	blames := func(t *Trial) bool { return blamed(&t.verdict) != "" }
 	if l.lossIsLeft(today) && !slices.ContainsFunc(today, blames) && !l.reaches(l.out.Path.Window) {
 		return false // loss keeps it below what any window would
@@ -122,12 +125,22 @@ func (l *loop) windowsMatter() bool {
 	return len(faster) > 0
 }
 
+// acksLimit says that acknowledgements' way back is what limits what there is.
+func (l *loop) acksLimit() bool {
+	today := l.of(func(t *Trial) bool { return t.Automatic })
+	return len(today) > 0 && !slices.ContainsFunc(today, func(t *Trial) bool { return t.Limiter != verdict.AckPath })
+}
+
 // farFaster is by how much one transfer has to be faster than today's, in spite of loss, to
 // tell of its window rather than of its luck.
 const farFaster = 1.5
 
-// refine looks for the best window where holding it down was what helped.
+// refine looks for the best window where holding it down was what helped, or where nothing did that is tried
+// before windows.
 func (l *loop) refine(ctx context.Context) error {
+	if l.winner == (Setup{}) && l.acksLimit() {
+		return l.search(ctx)
+	}
 	if l.winner.Window == 0 || l.winner.besides() != "" {
 		return nil
 	}
