@@ -54,7 +54,7 @@ func (c Config) steadyRounds() float64 { return float64(max(c.Rounds, FewRounds)
 
 // LossyTransfers are what a contest of three rivals and a proof take: so many a budget holds where
 // each of them is long because the path loses.
-const LossyTransfers = 18
+const LossyTransfers = 20
 
 // Budget is the most that a direction may cost: the larger of 30 s, the time of 900 segments
 // (375 on lines that take 10 s for 25), 150 round trips and, where the path loses, LossyTransfers;

@@ -31,6 +31,7 @@ type Contest struct {
 	rivals []rival
 	rounds int
 	most   int
+	full   float64 // bit/s from which on a rival leaves little to those after it; 0: not known
 	prior  stats.Noise
 	rng    *rand.Rand
 }
@@ -48,6 +49,10 @@ func NewContest(rivals, rounds int, noise float64, seed uint64) *Contest {
 	return &Contest{rivals: make([]rival, rivals), most: rounds, rng: rand.New(rand.NewPCG(seed, 2)),
 		prior: stats.Noise{Dev: math.Sqrt2 * noise, DOF: 3}}
 }
+
+// Carries tells the most that any rival can give, in bit/s: who comes near it in each of two rounds leaves
+// nothing to those that are preferred less.
+func (c *Contest) Carries(bps float64) { c.full = bps / alike }
 
 // Next is who runs in the next round, in random order, the reference among them; none when
 // the contest is decided or its rounds are over.
@@ -94,10 +99,15 @@ func (c *Contest) Observe(goodputs map[int]float64) {
 	c.giveUp()
 }
 
-// giveUp takes out who is behind by more than chance explains: one standard error of the
+// giveUp takes out who has nothing left to gain, and who is behind by more than chance explains: one standard error of the
 // difference once the leader is ahead of the reference, two before. Giving up costs a
 // gain at most, never a false one, so it needs no strict level.
 func (c *Contest) giveUp() {
+	if i := slices.IndexFunc(c.rivals, c.fills); i >= 0 {
+		for later := range c.rivals[i+1:] {
+			c.rivals[i+1+later].out = true
+		}
+	}
 	leader := c.leader()
 	for i := range c.rivals {
 		r := &c.rivals[i]
@@ -111,6 +121,12 @@ func (c *Contest) giveUp() {
 			r.out = true
 		}
 	}
+}
+
+// fills says that a rival gave all there is each time.
+func (c *Contest) fills(r rival) bool {
+	return c.full > 0 && !r.out && len(r.own) >= fewestRounds && slices.Min(r.own) >= c.full &&
+		stats.Middle(r.ratios) >= math.Log(worthwhile)
 }
 
 func (c *Contest) leader() int {

@@ -3,6 +3,7 @@ package search
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -148,5 +149,35 @@ func TestRivalsAreComparedInTheirOwnRounds(t *testing.T) {
 	}
 	if best, ok := c.Best(); !ok || best != 1 {
 		t.Errorf("%d, %v", best, ok)
+	}
+}
+
+// A rival that gave all that there is leaves nothing to those that are preferred less; one that gave less, or
+// once only, does.
+func TestContestAsksNoFurtherThanTheMost(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		first  []float64 // what the first rival gave, bit/s
+		most   float64
+		second bool // is the second still asked
+	}{
+		{"all of it", []float64{9.9e6, 9.8e6}, 10e6, false},
+		{"all of it once", []float64{9.9e6}, 10e6, true},
+		{"all of it once of two", []float64{9.9e6, 8e6}, 10e6, true},
+		{"what there is is not known", []float64{9.9e6, 9.8e6}, 0, true},
+		{"no more than the reference", []float64{9.9e6, 9.8e6}, 10e6, true},
+	} {
+		contest := NewContest(2, 8, 0.3, 1)
+		contest.Carries(c.most)
+		reference := 5e6
+		if c.name == "no more than the reference" {
+			reference = 9.8e6
+		}
+		for _, first := range c.first {
+			contest.Observe(map[int]float64{0: reference, 1: first, 2: 1.02 * first})
+		}
+		if got := contest.Runs(2) == len(c.first) && slices.Contains(contest.running(), 2); got != c.second {
+			t.Errorf("%s: the second is asked again: %t", c.name, got)
+		}
 	}
 }

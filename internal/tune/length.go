@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
@@ -19,9 +20,15 @@ func (t *Trial) loses() bool {
 	return t.result != nil && !t.Lossless && t.Limiter != verdict.MTUBlackHole
 }
 
-// enoughLosses are the losses from which on a rate that depends on them is known to a half, and to
-// less by what a contest and a proof repeat; mostRounds is where waiting for them ends.
-const enoughLosses, mostRounds = 4, 30
+// Where the path is full all the same, fullLosses are enough. Where losses limit, a transfer begins with
+// what slow start left it, far above what they leave in the long run, and so few of them are mostly luck:
+// by enoughLosses the first ones matter little, and three transfers tell more than ten shorter ones that take
+// as long together. mostRounds and longest are where waiting for them ends.
+const (
+	fullLosses, fullRounds   = 4, 30
+	enoughLosses, mostRounds = 12, 80
+	longest                  = 12 * time.Second
+)
 
 // heed takes from a transfer how long others have to last.
 func (l *loop) heed(t *Trial) {
@@ -35,19 +42,34 @@ func (l *loop) heed(t *Trial) {
 	}
 }
 
-// lossesTake is the number of round trips that enough losses take.
+// lossesTake is the number of round trips that enough losses take, once slow start has lost what it loses.
 func (l *loop) lossesTake(t *Trial) int {
+	startup, _ := t.result.Startup()
 	var lost int64
 	if end := t.result.Sender(); end != nil {
 		for i := range end.Streams {
-			n, _ := end.Streams[i].Retransmitted()
-			lost += n
+			lost += lostSince(&end.Streams[i], startup.End)
 		}
 	}
 	received, _ := t.result.Received()
-	rtt := max(t.result.LeastRTT(), time.Microsecond)
-	rounds := enoughLosses * received.Duration().Seconds() / rtt.Seconds() / float64(max(lost, 1))
-	return int(min(max(rounds, search.LossyRounds), mostRounds))
+	rtt := max(t.result.LeastRTT(), time.Microsecond).Seconds()
+	each := (received.Duration() - startup.End).Seconds() / rtt / float64(max(lost, 1)) // round trips
+	few := min(max(fullLosses*each, search.LossyRounds), fullRounds)
+	if t.Limiter != verdict.Congestion {
+		return int(few)
+	}
+	return int(max(few, min(enoughLosses*each, mostRounds, longest.Seconds()/rtt)))
+}
+
+// lostSince is how many segments a connection sent again after a moment.
+func lostSince(s *transfer.Stream, at time.Duration) int64 {
+	all, _ := s.Retransmitted()
+	for i := range s.Samples {
+		if s.Samples[i].At >= at {
+			return all - s.Samples[i].Retransmitted
+		}
+	}
+	return all
 }
 
 // rounds are the round trips that a transfer lasts for after slow start: many where the path

@@ -41,6 +41,9 @@ func TestPathsThatLoseAreMeasuredForLonger(t *testing.T) {
 			t.Errorf("%s lasted for %.1f round trips", trial.name(), got)
 		}
 	}
+	if got := rounds(&d.Trials[len(d.Trials)-1]); got < longest.Seconds()/lossy().RTT.Seconds() {
+		t.Errorf("where losses limit, the last run was over after %.1f round trips", got)
+	}
 }
 
 // A stated budget that holds few long transfers says what would decide.

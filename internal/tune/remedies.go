@@ -194,6 +194,9 @@ func (l *loop) lossIsLeft(trials []*Trial) bool {
 func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bool) (Setup, bool, error) {
 	setups := append([]Setup{base}, rivals...)
 	c := search.NewContest(len(rivals), l.contestRounds(base), l.noiseOf(base), l.cfg.Seed)
+	if p := &l.out.Path; !p.AtLeast && !l.answer.Clipped && l.cfg.Goal != Latency && l.cfg.Goal != Fair {
+		c.Carries(p.CapacityBps)
+	}
 	runs := make([][]*Trial, len(setups))
 	defer func() { l.note(c, setups, runs) }()
 	for order := c.Next(); len(order) > 0; order = c.Next() {
