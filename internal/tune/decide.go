@@ -47,7 +47,7 @@ func (l *loop) settled() bool {
 
 // fewTransfers is how many transfers a search's share of the budget holds where they are long because
 // the path loses: too few to tell one percent from the next.
-const fewTransfers = 12
+const fewTransfers = 14
 
 func (l *loop) long() bool {
 	return l.lossy > 0 && search.Share*float64(l.allowance()) < fewTransfers*float64(l.length(Setup{}))
