@@ -104,8 +104,8 @@ func (c *Contest) Observe(goodputs map[int]float64) {
 // gain at most, never a false one, so it needs no strict level.
 func (c *Contest) giveUp() {
 	if i := slices.IndexFunc(c.rivals, c.fills); i >= 0 {
-		for later := range c.rivals[i+1:] {
-			c.rivals[i+1+later].out = true
+		for j := i + 1; j < len(c.rivals); j++ {
+			c.rivals[j].out = true
 		}
 	}
 	leader := c.leader()
