@@ -99,9 +99,9 @@ func (c *Contest) Observe(goodputs map[int]float64) {
 	c.giveUp()
 }
 
-// giveUp takes out who has nothing left to gain, and who is behind by more than chance explains: one standard error of the
-// difference once the leader is ahead of the reference, two before. Giving up costs a
-// gain at most, never a false one, so it needs no strict level.
+// giveUp takes out who has nothing left to gain, and who is behind by more than chance explains:
+// one standard error of the difference once the leader is ahead of the reference, two before. Giving up
+// costs a gain at most, never a false one, so it needs no strict level.
 func (c *Contest) giveUp() {
 	if i := slices.IndexFunc(c.rivals, c.fills); i >= 0 {
 		for j := i + 1; j < len(c.rivals); j++ {

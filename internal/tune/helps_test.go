@@ -185,3 +185,28 @@ func TestAppliedGainsAreToldByRanksToo(t *testing.T) {
 		t.Errorf("much the same: %+v", g)
 	}
 }
+
+// One run that filled the link where another way to send carries clearly more was lucky: what helps against
+// losses comes before windows, in longer transfers. Nothing is tried on top of what carries all there is.
+func TestALuckyRunIsNoFullLink(t *testing.T) {
+	trial := func(bps float64) Trial {
+		return Trial{Automatic: true, Goodput: bps, Limiter: verdict.Bottleneck}
+	}
+	l := &loop{lossy: search.LossyRounds, round: 300 * time.Millisecond, knee: 75e3,
+		today: verdict.Verdict{Limiter: verdict.Bottleneck},
+		out: Direction{Path: Path{CapacityBps: 1.9e6, MSS: 1448}, Trials: []Trial{trial(1.7e6), trial(1.5e6),
+			{Setup: Setup{Congestion: "bbr"}, Goodput: 1.88e6}}}}
+	if !l.lucky() {
+		t.Error("runs of 79 % and 89 % of what bbr carried fill the link")
+	}
+	if !l.carriesAll(Setup{Congestion: "bbr"}) || l.carriesAll(Setup{}) {
+		t.Error("bbr carries all there is, cubic does not")
+	}
+	if l.lastLonger(); l.lossy != int(longest/l.round) || l.budget.Time < (search.LossyTransfers-1)*l.length(Setup{}) {
+		t.Errorf("%d round trips, %v of %v", l.lossy, l.budget.Time, l.length(Setup{}))
+	}
+	l.out.Trials[0], l.out.Trials[1] = trial(1.85e6), trial(1.84e6)
+	if l.lucky() {
+		t.Error("runs of 97 % do not")
+	}
+}

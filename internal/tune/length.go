@@ -114,3 +114,11 @@ func (t *Trial) tellsAPolicer() bool {
 
 // slowStart is how many round trips the first run is given to open its window.
 const slowStart = 8
+
+// lastLonger has transfers last as long as losses take to tell, and allows what those cost.
+func (l *loop) lastLonger() {
+	l.lossy = max(l.lossy, int(min(mostRounds, longest/max(l.round, time.Microsecond))))
+	if l.cfg.Budget == 0 {
+		l.budget.Time = max(l.budget.Time, l.config().Budget().Time)
+	}
+}
