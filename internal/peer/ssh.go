@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -260,8 +261,11 @@ func (s *sshSession) awaitReady(lines *bufio.Scanner) error {
 				return err
 			}
 			_, port, err := net.SplitHostPort(line.Listen)
+			if n, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil || n == 0 {
+				return fmt.Errorf("the server there listens at %q, which is no address with a port", line.Listen)
+			}
 			s.port, s.key = port, key
-			return err
+			return nil
 		}
 	}
 	return errNotReady

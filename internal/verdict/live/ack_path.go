@@ -16,10 +16,14 @@ import (
 // arrived, as far as that is more than at the best of times, beside the round trips of the
 // same moments. The ends' clocks may differ by any constant.
 func (a *analysis) ackQueueShare() float64 {
-	if a.receiver == nil || len(a.connections) != 1 || a.path.resent > threshold.Losing || !a.path.standing() {
+	if len(a.connections) != 1 || a.path.resent > threshold.Losing || !a.path.standing() {
 		return 0
 	}
-	lags, every := a.connections[0].ackLags()
+	c := a.connections[0]
+	if c.receiver == nil {
+		return 0
+	}
+	lags, every := c.ackLags()
 	return ackShare(lags, every, a.path.base)
 }
 
