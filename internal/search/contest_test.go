@@ -181,3 +181,27 @@ func TestContestAsksNoFurtherThanTheMost(t *testing.T) {
 		}
 	}
 }
+
+// Who seems to be the best when a contest is broken off is worth a proof; who was decided on, or hardly
+// gains, is not the contest's favourite.
+func TestContestHasAFavouriteWhereItIsBrokenOff(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		rounds int
+		gains  []float64 // of the second rival, by round; the first gives what the reference does
+		want   int
+	}{
+		{"seems better", 8, []float64{1.3, 1.2}, 2},
+		{"one round only", 8, []float64{1.3}, 0},
+		{"hardly better", 8, []float64{1.06, 1.04}, 0},
+		{"all rounds were had", 2, []float64{1.3, 1.2}, 0},
+	} {
+		contest := NewContest(2, c.rounds, 0.3, 1)
+		for _, gain := range c.gains {
+			contest.Observe(map[int]float64{0: 5e6, 1: 5e6, 2: gain * 5e6})
+		}
+		if got, ok := contest.Favourite(); got != c.want || ok != (c.want > 0) {
+			t.Errorf("%s: %d, %t", c.name, got, ok)
+		}
+	}
+}

@@ -171,3 +171,52 @@ func TestAWindowThatIsNeverReachedIsNotTried(t *testing.T) {
 		}
 	}
 }
+
+// What a contest that was broken off leaves of the budget goes to a proof of who seemed to be the best.
+func TestWhatAContestLeavesProvesItsFavourite(t *testing.T) {
+	const budget = 3 * time.Minute
+	shown := 0
+	for seed := range uint64(20) {
+		path := lossy()
+		path.Loss, path.Noise.Dev = 0.0006, 0.1
+		d := run(t, simpeer.New(path, seed), func(cfg *Config) { cfg.Budget = budget })
+		var spent time.Duration
+		proof := false
+		for _, trial := range d.Trials {
+			spent += trial.elapsed
+			proof = proof || strings.HasPrefix(trial.Reason, "proof")
+		}
+		if d.Chosen != nil {
+			shown++
+		} else if d.Open != nil && !proof {
+			t.Errorf("seed %d: %s after %v of %v without a proof", seed, d.Reason, spent, budget)
+		}
+		if spent > budget {
+			t.Errorf("seed %d: spent %v", seed, spent)
+		}
+	}
+	if shown < 15 {
+		t.Errorf("shown in %d of 20", shown)
+	}
+}
+
+// Where losses make every run another and nothing helps, at most one run in a hundred shows a gain, the
+// proofs of favourites among them.
+func TestNoGainWhereLossesScatter(t *testing.T) {
+	t.Parallel()
+	const seeds = 1000
+	shown := 0
+	for seed := range uint64(seeds) {
+		path := lossy()
+		path.Noise.Dev = 0.1
+		peer := simpeer.New(path, seed)
+		peer.Policed = true // neither bbr nor more streams take losses otherwise
+		d := run(t, peer, func(cfg *Config) { cfg.Budget, cfg.Seed = 3*time.Minute, seed })
+		if d.Chosen != nil {
+			shown++
+		}
+	}
+	if shown > seeds/100 {
+		t.Errorf("a gain is shown in %d of %d", shown, seeds)
+	}
+}

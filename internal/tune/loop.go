@@ -22,9 +22,10 @@ type loop struct {
 	out       Direction
 	near, far *transfer.End
 
-	elapsed time.Duration
-	bytes   int64
-	budget  search.Budget // 0: not known yet
+	elapsed  time.Duration
+	bytes    int64
+	budget   search.Budget // 0: not known yet
+	unpicked bool          // what is proven seemed to be the best of a contest that was broken off
 	// extended says that the budget was doubled for a decision that was open.
 	extended bool
 	best     float64

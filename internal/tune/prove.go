@@ -91,7 +91,7 @@ func (l *loop) pair(ctx context.Context, target Setup, reverse bool) (before, af
 // show enters what a proof's pairs tell of a setup.
 func (l *loop) show(ctx context.Context, target Setup, was, is []*Trial) error {
 	l.out.Gain = l.gain(goodputs(was), goodputs(is))
-	l.shown = stats.PooledGain(l.scores(was), l.scores(is), 1-2*search.ContestError, l.pairNoise).Low > 1
+	l.shown = stats.PooledGain(l.scores(was), l.scores(is), 1-2*l.error(), l.pairNoise).Low > 1
 	if ranks := l.byRanks(target); !l.shown && ranks.Low > 1 {
 		gain := l.inTurn(target, confidence)
 		l.shown, l.out.Gain = true, &gain
@@ -119,7 +119,7 @@ func (l *loop) proven(before, after []float64) bool {
 		return true
 	}
 	return known.Within(tight) && (known.Low > 1+repeatable || !better(before, after)) ||
-		len(before) >= fewestProof && stats.PooledGain(before, after, 1-2*search.ContestError/mostPairs, l.pairNoise).Low >
+		len(before) >= fewestProof && stats.PooledGain(before, after, 1-2*l.error()/mostPairs, l.pairNoise).Low >
 			1+repeatable
 }
 
@@ -128,8 +128,20 @@ func (l *loop) proven(before, after []float64) bool {
 // have.
 func (l *loop) byRanks(target Setup) stats.Interval {
 	looks := float64(max(len(l.out.Remedies), 1) * turnLooks)
-	return l.inTurn(target, 1-2*search.ContestError/looks)
+	return l.inTurn(target, 1-2*l.error()/looks)
 }
+
+// error is what a proof may err by, one way: where no contest picked what is proven, all of it is the proof's.
+func (l *loop) error() float64 {
+	if l.unpicked {
+		return unpickedShare * search.ContestError
+	}
+	return search.ContestError
+}
+
+// unpickedShare is the part of a proof's error that is left where no contest errs beside it: with it all runs
+// together hold search.ContestError where losses scatter and nothing helps.
+const unpickedShare = 0.03
 
 // turnLooks are as many looks at a setup's ranks as chance counts them, from the contest's third round to
 // the proof's last pair: one pair more says little new.

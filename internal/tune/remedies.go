@@ -81,6 +81,9 @@ func (l *loop) remedies(ctx context.Context) error {
 		}
 		winner, ok, err := l.contest(ctx, base, rivals, addition == 0)
 		if err != nil || !ok {
+			if base == (Setup{}) {
+				l.winner, l.unpicked = winner, true // the proof gets what the contest left of the budget
+			}
 			return err
 		}
 		if l.winner, base = winner, winner; l.carriesAll(winner) {
@@ -137,6 +140,9 @@ func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bo
 	}
 	best, ok := c.Best()
 	l.vain = !ok && base == Setup{} && c.Decided()
+	if !ok {
+		best, _ = c.Favourite()
+	}
 	return setups[best], ok, nil
 }
 
