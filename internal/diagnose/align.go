@@ -49,18 +49,16 @@ const (
 //
 // A segment toward the far tap is later there by its way's delay and the clocks' offset,
 // one that comes from it by the offset less its delay. So the sum of both is a round trip
-// whatever the clocks are, and drift is what the lightly loaded way's shortest delays do:
-// acknowledgements seldom queue.
+// whatever the clocks are, and drift is what the shortest delays do of the way that queues
+// less: mostly the acknowledgements'.
 func align(near *flow.Connection, far *twin) (a alignment, ok bool) {
-	return alignPasses(tapped{near.Passes(true), near.Passes(false)}, far.passes(), near.Started, sent(near, true),
-		sent(near, false))
+	return alignPasses(tapped{near.Passes(true), near.Passes(false)}, far.passes(), near.Started)
 }
 
 // tapped are the segments of either end that a tap kept.
 type tapped struct{ client, server []flow.Pass }
 
-// alignPasses does so; the client sent so many bytes of data, and the server so many.
-func alignPasses(near, far tapped, began, byClient, byServer int64) (a alignment, ok bool) {
+func alignPasses(near, far tapped, began int64) (a alignment, ok bool) {
 	c := passings(near.client, far.client, began)
 	s := passings(near.server, far.server, began)
 	if len(c) < leastPassings || len(s) < leastPassings {
@@ -81,7 +79,7 @@ func alignPasses(near, far tapped, began, byClient, byServer int64) (a alignment
 	for i := range s {
 		s[i].later *= -from
 	}
-	drift := driftOf(slope(c), -slope(s), byClient <= byServer)
+	drift := driftOf(under(c), under(s))
 	for i := range c {
 		c[i].later -= drift * c[i].at
 	}
@@ -95,14 +93,14 @@ func alignPasses(near, far tapped, began, byClient, byServer int64) (a alignment
 	return a, a.least >= 0
 }
 
-// driftOf chooses between what either way's shortest delays say: the one that carries less
-// data seldom queues all the time. More than clocks can differ by is a queue that grows.
-func driftOf(client, server float64, clientCarriesLess bool) float64 {
-	first, second := client, server
-	if !clientCarriesLess {
-		first, second = second, first
+// driftOf chooses between what either way's shortest delays say: of the way whose others lie
+// less above them. More than clocks can differ by is a queue that grows.
+func driftOf(client, server line) float64 {
+	drifts := []float64{client.slope, -server.slope}
+	if server.above < client.above {
+		slices.Reverse(drifts)
 	}
-	for _, drift := range []float64{first, second} {
+	for _, drift := range drifts {
 		if math.Abs(drift) <= threshold.ClockDrift {
 			return drift
 		}
@@ -176,14 +174,18 @@ func windows(all []passing, end float64) (out [moments][]float64) {
 	return out
 }
 
-// slope is how the shortest delays grow with time: of the lines that no delay lies below, the
+// line runs under delays; above is by how much the mean delay exceeds it.
+type line struct{ slope, above float64 }
+
+// under is how the shortest delays grow with time: of the lines that no delay lies below, the
 // one that all of them together are closest to (Moon, Skelly, Towsley, INFOCOM 1999). It is
 // the edge of their lower convex hull above their mean time.
-func slope(all []passing) float64 {
+func under(all []passing) line {
 	var hull []passing
-	mean := 0.0
+	var mean passing
 	for _, p := range all {
-		mean += p.at / float64(len(all))
+		mean.at += p.at / float64(len(all))
+		mean.later += p.later / float64(len(all))
 		for n := len(hull); n > 0; n = len(hull) {
 			last := hull[n-1]
 			over := n > 1 && (last.later-hull[n-2].later)*(p.at-hull[n-2].at) >=
@@ -198,11 +200,12 @@ func slope(all []passing) float64 {
 		}
 	}
 	for i := 1; i < len(hull); i++ {
-		if hull[i].at >= mean || i == len(hull)-1 {
-			return (hull[i].later - hull[i-1].later) / (hull[i].at - hull[i-1].at)
+		if from, to := hull[i-1], hull[i]; to.at >= mean.at || i == len(hull)-1 {
+			slope := (to.later - from.later) / (to.at - from.at)
+			return line{slope, mean.later - from.later - slope*(mean.at-from.at)}
 		}
 	}
-	return 0
+	return line{}
 }
 
 func shortest(all []passing) float64 {
@@ -234,12 +237,4 @@ func (a *alignment) ways(byClient bool) *record.CapturedWays {
 	return &record.CapturedWays{Matched: a.matched, DataQueueS: data.queueMean / s, DataQueueMostS: data.queueMost / s,
 		AckQueueS: acks.queueMean / s, AckQueueMostS: acks.queueMost / s, RTTMinS: a.least / s, ClockOffsetS: a.offset / s,
 		ClockDrift: a.drift}
-}
-
-// sent is how many payload bytes an end sent.
-func sent(c *flow.Connection, client bool) int64 {
-	if d := sentBy(c, client); d != nil {
-		return d.Bytes
-	}
-	return 0
 }

@@ -38,6 +38,7 @@ func TestAlign(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	none := func(float64) float64 { return 0 }
 	growing := func(t float64) float64 { return t / 100 }
+	swelling := func(t float64) float64 { return t/2000 + 40e6*math.Mod(t/1e9, 1) } // slowly: as drift would
 	saw := func(t float64) float64 { return 40e6 * math.Mod(t/1e9, 1) }
 	for _, c := range []struct {
 		what        string
@@ -50,6 +51,7 @@ func TestAlign(t *testing.T) {
 		{"acknowledgements wait", none, saw, 0, 20e6},
 		{"both", saw, saw, 20e6, 20e6},
 		{"acknowledgements wait longer and longer", none, growing, 0, 50e6},
+		{"acknowledgements wait, little longer by and by", none, swelling, 0, 22.5e6},
 	} {
 		for range 20 {
 			least := 1e6 + r.Float64()*100e6
@@ -60,7 +62,7 @@ func TestAlign(t *testing.T) {
 				taps[0], taps[1], from = far, near, -1
 			}
 			sortPasses(&taps)
-			a, ok := alignPasses(taps[0], taps[1], taps[0].client[0].At, 1, 0)
+			a, ok := alignPasses(taps[0], taps[1], taps[0].client[0].At)
 			if !ok || a.nearIsClient != (from > 0) {
 				t.Fatalf("%s: aligned %v, the near tap at the client's side %v", c.what, ok, a.nearIsClient)
 			}
@@ -93,7 +95,7 @@ func TestAlignTooLittle(t *testing.T) {
 	near, far := segments(rand.New(rand.NewPCG(1, 2)), 5, 1e6, 0, 0, func(float64) float64 { return 0 },
 		func(float64) float64 { return 0 })
 	for _, twin := range []tapped{{}, far} {
-		if _, ok := alignPasses(near, twin, 1.7e18, 1, 0); ok {
+		if _, ok := alignPasses(near, twin, 1.7e18); ok {
 			t.Error("aligned")
 		}
 	}

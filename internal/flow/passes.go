@@ -20,7 +20,9 @@ func (n Name) Unstamped() Name { return n &^ (1<<stampBits - 1) }
 func (n Name) Stamped() bool { return n != n.Unstamped() }
 
 // passes keeps some of one end's segments. When there are too many, those with half of the
-// names go, and the same half at every tap, so that what is left can still be matched.
+// names go, and the same half at every tap, so that what is left can still be matched. The
+// opening stays whole where a timestamp tells a segment from itself sent again: the queue
+// may never be as short later.
 type passes struct {
 	all   []Pass
 	mask  uint64
@@ -34,6 +36,9 @@ const (
 	fewPasses       = 64
 )
 
+// openingPart: the opening takes one of so many parts of what is kept.
+const openingPart = 16
+
 func newPasses(limit int) *passes { return &passes{limit: max(limit, 16)} }
 
 func (p *passes) add(s *Segment) {
@@ -45,8 +50,9 @@ func (p *passes) add(s *Segment) {
 	for len(p.all) >= p.limit && p.mask>>(64-stampBits-1) == 0 {
 		p.mask = p.mask<<1 | 1
 		kept := p.all[:0]
-		for _, one := range p.all {
-			if uint64(one.Name)>>stampBits&p.mask == 0 {
+		for i, one := range p.all {
+			opens := i < p.limit/openingPart && one.Name.Stamped()
+			if opens || uint64(one.Name)>>stampBits&p.mask == 0 {
 				kept = append(kept, one)
 			}
 		}
