@@ -81,7 +81,7 @@ nothing was shown to help.`,
 	fl := cmd.Flags()
 	f.peerFlags.add(fl)
 	fl.Var((*period)(&f.budget), "budget", "time for each direction (default: the larger of 30 s, 900 segments' time, "+
-		"375 on modems, 150 round trips and, where the path loses, 18 transfers of 20 round trips or more; one of 150 s "+
+		"375 on modems, 150 round trips and, where the path loses, 20 transfers of 20 round trips or more; one of 150 s "+
 		"or less is doubled once where it stays open whether something helps)")
 	fl.Var(&f.maxBytes, "max-bytes", "payload that each direction may move")
 	fl.Var(&f.fileSize, "file-size", "a transfer whose time before and after is of interest")

@@ -210,3 +210,16 @@ func TestALuckyRunIsNoFullLink(t *testing.T) {
 		t.Error("runs of 97 % do not")
 	}
 }
+
+// A contest that the budget ends before anybody seemed to be better leaves no favourite to be proven.
+func TestAContestWithoutAFavourite(t *testing.T) {
+	l := looped(Path{CapacityBps: 9e6, RTT: 4e7, MSS: 1448}, ran(t, Setup{}, 3e6,
+		verdict.Verdict{Limiter: verdict.Congestion}))
+	l.cfg.Peer, l.cfg.Budget, l.control = simpeer.New(lossy(), 1), time.Second, "cubic" // spent
+	if rivals := l.rivals(Setup{}); len(rivals) == 0 {
+		t.Fatal("nothing to contest")
+	}
+	if err := l.remedies(t.Context()); err != nil || l.unpicked || l.winner != (Setup{}) {
+		t.Errorf("%v; to be proven as a favourite: %v, %s", err, l.unpicked, l.winner)
+	}
+}

@@ -116,7 +116,7 @@ func (l *loop) controls() (ideas []Setup) {
 		offered = socket.CongestionControls()
 	}
 	names := []string{"bbr", "cubic"}
-	if l.today.Limiter == verdict.AckPath { // whose slow start ends with a loss, not where acknowledgements wait
+	if l.today.Limiter == verdict.AckPath { // reno's slow start goes on where acknowledgements wait
 		names = []string{"reno", "bbr", "cubic"}
 	}
 	for _, name := range names {

@@ -121,4 +121,7 @@ func (l *loop) lastLonger() {
 	if l.cfg.Budget == 0 {
 		l.budget.Time = max(l.budget.Time, l.config().Budget().Time)
 	}
+	if l.cfg.MaxBytes == 0 {
+		l.budget.Bytes = max(l.budget.Bytes, l.bytesRule())
+	}
 }

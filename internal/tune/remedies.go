@@ -82,7 +82,8 @@ func (l *loop) remedies(ctx context.Context) error {
 		winner, ok, err := l.contest(ctx, base, rivals, addition == 0)
 		if err != nil || !ok {
 			if base == (Setup{}) {
-				l.winner, l.unpicked = winner, true // the proof gets what the contest left of the budget
+				// The proof gets what the contest left of the budget.
+				l.winner, l.unpicked = winner, winner != base
 			}
 			return err
 		}
@@ -98,8 +99,8 @@ func (l *loop) remedies(ctx context.Context) error {
 func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bool) (Setup, bool, error) {
 	setups := append([]Setup{base}, rivals...)
 	c := search.NewContest(len(rivals), l.contestRounds(base), l.noiseOf(base), l.cfg.Seed)
-	if p := &l.out.Path; !p.AtLeast && !l.answer.Clipped && l.cfg.Goal != Latency && l.cfg.Goal != Fair {
-		c.Carries(p.CapacityBps)
+	if bps, known := l.ceiling(); known {
+		c.Carries(bps)
 	}
 	runs := make([][]*Trial, len(setups))
 	defer func() { l.note(c, setups, runs) }()

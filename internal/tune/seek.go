@@ -113,14 +113,17 @@ func (l *loop) acksLimit() bool {
 // tell of its window rather than of its luck.
 const farFaster = 1.5
 
-// carriesAll says that a setup carries what the path does, so that nothing on top of it is left to gain.
-func (l *loop) carriesAll(s Setup) bool {
+// ceiling is the most that the path carries, in bit/s, where that was seen and is what the goal asks for.
+func (l *loop) ceiling() (bps float64, known bool) {
 	p := &l.out.Path
-	if p.AtLeast || l.answer.Clipped || l.cfg.Goal == Latency || l.cfg.Goal == Fair {
-		return false
-	}
+	return p.CapacityBps, !p.AtLeast && !l.answer.Clipped && l.cfg.Goal != Latency && l.cfg.Goal != Fair
+}
+
+// carriesAll says that a setup comes so near to the ceiling that nothing on top of it is left to gain.
+func (l *loop) carriesAll(s Setup) bool {
+	bps, known := l.ceiling()
 	runs := goodputs(l.of(func(t *Trial) bool { return t.Setup == s }))
-	return len(runs) > 0 && stats.Median(runs) >= search.Nearly*p.CapacityBps
+	return known && len(runs) > 0 && stats.Median(runs) >= search.Nearly*bps
 }
 
 // lossIsLeft says that loss keeps transfers well below what the path was seen to carry.

@@ -21,7 +21,7 @@ type Config struct {
 	Peer       transfer.Peer
 	Directions []transfer.Direction
 	// Budget bounds each direction's time; 0 is the search's own: the larger of 30 s,
-	// 900 segments' time (375 on modems), 150 round trips and, where the path loses, 18 transfers
+	// 900 segments' time (375 on modems), 150 round trips and, where the path loses, 20 transfers
 	// of 20 round trips or more, and at most a tenth of an exhaustive sweep; doubled once where it
 	// stays open whether something helps.
 	Budget   time.Duration
