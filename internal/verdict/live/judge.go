@@ -175,10 +175,11 @@ func (a *analysis) attribute(c *connection, r *round) {
 
 // remainder is what limits in time that nobody claimed: the network, if the sender's kernel
 // tells enough to have ruled the ends out or the link is seen to be full. Windows that
-// open slowly may meet a full link on the way.
+// open slowly, or come down by losses, may meet a full link on the way.
 func (a *analysis) remainder(c *connection, r *round) verdict.Name {
 	switch {
-	case a.network.name == verdict.SlowStart && a.path.fullIn(c, r, len(a.connections)):
+	case (a.network.name == verdict.SlowStart || a.network.name == verdict.Congestion && a.path.ebbed) &&
+		a.path.fullIn(c, r, len(a.connections)):
 		return verdict.Bottleneck
 	case c.has(transfer.HaveLimits|transfer.HaveNotSent|transfer.HaveCwnd) || a.path.full():
 		return a.network.name

@@ -38,6 +38,9 @@ type path struct {
 	ripple   float64 // how far what arrives in half a round trip scatters; 0: not known
 	spare    float64 // how many times the mean rate the link gives at the least; 0: not known
 	resent   float64 // retransmitted bytes as a share of all sent
+	// ebbed: the queue was gone for much of the time, and a clear part of the rate with it. The link was full, as
+	// after slow start, until losses brought the windows below what it carries.
+	ebbed bool
 	// needless is the share of the segments that were sent again that had arrived, where segments
 	// overtook each other; 0: none, or the kernel does not tell.
 	needless float64
@@ -77,6 +80,7 @@ func newPath(minRTT time.Duration, all []*connection) *path {
 	p.evenness = p.evennessOf(all, threshold.EvenSegments, 0)
 	p.coarse = p.evennessOf(all, 0, threshold.ByChance)
 	p.ripple, p.spare = p.rippleOf(all), p.spareOf(all)
+	p.ebbed = p.ebbs(all)
 	return p
 }
 
@@ -159,7 +163,7 @@ func (p *path) uneven() bool { return p.evenness > 0 && p.evenness < threshold.E
 // only the link itself can be unsteady.
 func (p *path) full() bool {
 	switch level, queue := p.level(), p.queueing(); {
-	case !p.standing() || p.uneven() && queue < threshold.BeyondBursts:
+	case !p.standing() || p.ebbed || p.uneven() && queue < threshold.BeyondBursts:
 		return false
 	case level >= threshold.FlatRate || queue >= threshold.BeyondBursts && p.queued >= threshold.MostlyQueued:
 		return true
@@ -178,12 +182,37 @@ func (p *path) fullInBatches() bool {
 		p.queueing() > threshold.WindowLimits-1
 }
 
-// fullIn says of one round of one of n connections whether the link was full.
-func (p *path) fullIn(c *connection, r *round, n int) bool {
+// queuedIn says of one round of one of n connections whether a queue stood in the path.
+func (p *path) queuedIn(c *connection, r *round, n int) bool {
 	floor := mean(r.samples, func(s *transfer.Sample) float64 { return (s.RTT - 2*s.RTTVar).Seconds() }) -
 		p.gathers(c, n).Seconds()
-	return c.has(transfer.HaveRTT) && floor >= (1+threshold.StandingQueue)*p.base.Seconds() &&
-		r.bps*float64(n) >= threshold.FlatRate*p.top
+	return floor >= (1+threshold.StandingQueue)*p.base.Seconds()
+}
+
+// fullIn says the same of a full link.
+func (p *path) fullIn(c *connection, r *round, n int) bool {
+	return c.has(transfer.HaveRTT) && p.queuedIn(c, r, n) && r.bps*float64(n) >= threshold.FlatRate*p.top
+}
+
+// ebbs is ebbed, by the rounds with a queue and those without, once started.
+func (p *path) ebbs(all []*connection) bool {
+	var with, without struct{ took, bytes float64 }
+	for _, c := range all {
+		for i := range c.rounds {
+			r := &c.rounds[i]
+			if r.start.At < p.started || !c.has(transfer.HaveRTT) {
+				continue
+			}
+			of := &without
+			if p.queuedIn(c, r, len(all)) {
+				of = &with
+			}
+			of.took += r.length.Seconds()
+			of.bytes += r.bps * r.length.Seconds()
+		}
+	}
+	return p.resent > 0 && with.took > 0 && without.took >= threshold.Ebbed*(with.took+without.took) &&
+		without.bytes*with.took < threshold.ClearlyUneven*with.bytes*without.took
 }
 
 // allows is what a window gives over the empty path, in bit/s.
