@@ -125,3 +125,46 @@ func (l *loop) lastLonger() {
 		l.budget.Bytes = max(l.budget.Bytes, l.bytesRule())
 	}
 }
+
+// outlast has transfers last longer where the queue of one that filled the link was gone in the end, after
+// losses: what slow start filled, they may not let fill again. Shorter runs of what there is are left out, once
+// there is a longer one.
+func (l *loop) outlast() {
+	today := l.of(func(t *Trial) bool { return t.Automatic })
+	if !slices.ContainsFunc(today, func(t *Trial) bool { return t.Limiter == verdict.Bottleneck && t.drained() }) {
+		return
+	}
+	l.lastLonger()
+	enough := time.Duration(0)
+	for _, t := range today {
+		enough = max(enough, t.Spec.Time)
+	}
+	enough = min(enough, l.length(Setup{})*2/3)
+	l.out.Trials = slices.DeleteFunc(l.out.Trials, func(t Trial) bool { return t.Automatic && t.Spec.Time < enough })
+}
+
+// drained says that a transfer lost segments, and that the queue which had stood was gone in its last quarter.
+func (t *Trial) drained() bool {
+	end := t.result.Sender()
+	if !t.loses() || end == nil {
+		return false
+	}
+	const seen = 0.1 // of the time before
+	empty := float64(t.result.LeastRTT()) * (1 + threshold.StandingQueue)
+	queued := func(all []transfer.Sample) (n float64) {
+		for i := range all {
+			if float64(all[i].RTT) > empty {
+				n++
+			}
+		}
+		return n
+	}
+	var early, late, stood, stands float64
+	for i := range end.Streams {
+		all := end.Streams[i].Samples
+		last := len(all) * 3 / 4
+		early, late = early+float64(last), late+float64(len(all)-last)
+		stood, stands = stood+queued(all[:last]), stands+queued(all[last:])
+	}
+	return stood >= seen*early && 2*stands < late
+}

@@ -220,3 +220,38 @@ func TestNoGainWhereLossesScatter(t *testing.T) {
 		t.Errorf("a gain is shown in %d of %d", shown, seeds)
 	}
 }
+
+// What slow start filled and losses emptied is looked at for longer: the shorter runs go once there is a longer
+// one. A link in which a queue stands to the end, or never stood, is as full as it looks.
+func TestALinkThatEmptiesIsLookedAtForLonger(t *testing.T) {
+	ran := func(length time.Duration, queued func(share float64) bool) Trial {
+		var all []transfer.Sample
+		for i := range 40 {
+			s := transfer.Sample{At: length * time.Duration(i) / 40, Have: transfer.HaveRTT | transfer.HaveMinRTT,
+				RTT: 41 * time.Millisecond, MinRTT: 40 * time.Millisecond}
+			if queued(float64(i) / 40) {
+				s.RTT = 60 * time.Millisecond
+			}
+			all = append(all, s)
+		}
+		end := &transfer.End{Streams: []transfer.Stream{{Samples: all}}}
+		return Trial{Automatic: true, Limiter: verdict.Bottleneck, Goodput: 19e6,
+			Spec:   transfer.Spec{Time: length, Direction: transfer.Up},
+			result: &transfer.Result{Spec: transfer.Spec{Direction: transfer.Up}, Near: end}}
+	}
+	first := func(share float64) bool { return share < 0.5 }
+	always, never := func(float64) bool { return true }, func(float64) bool { return false }
+	l := looped(Path{CapacityBps: 19e6, RTT: 4e7, MSS: 1448}, ran(time.Second, always), ran(1500*time.Millisecond, never))
+	l.round, l.knee = 40*time.Millisecond, 96e3
+	if l.outlast(); l.lossy != 0 || len(l.out.Trials) != 2 {
+		t.Errorf("full to the end: %d round trips, %d runs", l.lossy, len(l.out.Trials))
+	}
+	l.out.Trials = append(l.out.Trials, ran(1500*time.Millisecond, first))
+	if l.outlast(); l.lossy != mostRounds || len(l.out.Trials) != 2 {
+		t.Errorf("emptied: %d round trips, %d runs", l.lossy, len(l.out.Trials))
+	}
+	l.out.Trials = append(l.out.Trials, ran(l.length(Setup{}), always))
+	if l.outlast(); len(l.out.Trials) != 1 || l.out.Trials[0].Spec.Time != l.length(Setup{}) {
+		t.Errorf("%d runs beside a long one", len(l.out.Trials)-1)
+	}
+}

@@ -18,6 +18,7 @@ func (l *loop) seek(ctx context.Context) error {
 	case l.cfg.Goal == Latency:
 		return l.seekLatency(ctx)
 	}
+	l.outlast()
 	if l.long() && l.today.Limiter == verdict.Bottleneck {
 		if done, err := l.atTheLink(ctx); done || err != nil {
 			return err
@@ -65,8 +66,10 @@ func (l *loop) atTheLink(ctx context.Context) (done bool, err error) {
 		}
 	}
 	for !l.over(climbShare) {
+		l.outlast()
 		today := l.of(func(t *Trial) bool { return t.Automatic })
-		if len(today) >= enoughToday || stats.Median(goodputs(today)) < search.Nearly*l.out.Path.CapacityBps {
+		if n := len(today); n >= enoughToday || n > 0 &&
+			stats.Median(goodputs(today)) < search.Nearly*l.out.Path.CapacityBps {
 			break
 		}
 		if _, err := l.try(ctx, l.automatic(l.length(Setup{}), "does it fill the link again?")); err != nil {

@@ -21,8 +21,7 @@ const (
 	// a window that is full all the time does not wait in a queue of its own: that is as long
 	// as the window is larger than the path.
 	Wavering = 0.15 // ratio | watch bank: 0.00 behind a full link, 0.07 with a slow reader, 0.24 on a path with jitter
-	// Ebbed is the share of the time without a queue from which a link whose rate went with the queue was not
-	// full on the whole.
+	// Ebbed is the share of the time without a queue from which a link was not full whose rate went with it.
 	Ebbed = 0.4 // ratio | lab, 20 Mbit/s × 40 ms × 0.1 % loss: 0.75 of 5 s
 	// LongQueue is a queue that half fills the path again, BeyondBursts one that bursts of
 	// less than a BDP cannot make: they find the link idle, and their last segment waits a
@@ -34,8 +33,7 @@ const (
 	// FlatRate is the share of the best lasting rate from which the mean says that the
 	// link was kept full: whatever loss costs is less than a tenth then.
 	FlatRate = 0.9 // ratio | definition
-	// ClearlyFlat and ClearlyUneven lie as far from FlatRate on either side as the best
-	// lasting rate is uncertain.
+	// ClearlyFlat and ClearlyUneven lie as far from FlatRate as the best lasting rate is uncertain.
 	ClearlyFlat   = 0.94 // ratio | attribution bank: scatter of the best lasting rate
 	ClearlyUneven = 0.82 // ratio | attribution bank: scatter of the best lasting rate
 	// Unlasting is the same share from which nothing lasted.
