@@ -1,6 +1,8 @@
 package tune
 
 import (
+	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -115,9 +117,9 @@ func (t *Trial) tellsAPolicer() bool {
 // slowStart is how many round trips the first run is given to open its window.
 const slowStart = 8
 
-// lastLonger has transfers last as long as losses take to tell, and allows what those cost.
-func (l *loop) lastLonger() {
-	l.lossy = max(l.lossy, int(min(mostRounds, longest/max(l.round, time.Microsecond))))
+// last has transfers last so long after slow start, and allows what those cost.
+func (l *loop) last(length time.Duration) {
+	l.lossy = max(l.lossy, int(length/max(l.round, time.Microsecond)))
 	if l.cfg.Budget == 0 {
 		l.budget.Time = max(l.budget.Time, l.config().Budget().Time)
 	}
@@ -126,21 +128,43 @@ func (l *loop) lastLonger() {
 	}
 }
 
-// outlast has transfers last longer where the queue of one that filled the link was gone in the end, after
-// losses: what slow start filled, they may not let fill again. Shorter runs of what there is are left out, once
-// there is a longer one.
-func (l *loop) outlast() {
+// outlastShare is the most of the budget that one run takes to see whether a link stays full, and statedShare of
+// one that was stated: that is not extended.
+const outlastShare, statedShare = 0.2, 0.05
+
+// outlast looks whether a link that was full, and lost segments, stays so: what slow start filled, losses may
+// not let fill again. Where it does not, transfers last as long, and the first runs are left out.
+func (l *loop) outlast(ctx context.Context) error {
 	today := l.of(func(t *Trial) bool { return t.Automatic })
-	if !slices.ContainsFunc(today, func(t *Trial) bool { return t.Limiter == verdict.Bottleneck && t.drained() }) {
-		return
+	full := l.today.Limiter == verdict.Bottleneck || slices.Contains(l.today.Candidates, verdict.Bottleneck)
+	if !full || !slices.ContainsFunc(today, (*Trial).loses) {
+		return nil
 	}
-	l.lastLonger()
-	enough := time.Duration(0)
-	for _, t := range today {
-		enough = max(enough, t.Spec.Time)
+	share, regrowth := outlastShare, l.regrowth()
+	if l.cfg.Budget > 0 {
+		share = statedShare
 	}
-	enough = min(enough, l.length(Setup{})*2/3)
-	l.out.Trials = slices.DeleteFunc(l.out.Trials, func(t Trial) bool { return t.Automatic && t.Spec.Time < enough })
+	length := min(regrowth*3/2, longest, time.Duration(share*float64(l.allowance())))
+	tells := 2*length >= regrowth
+	seen := slices.ContainsFunc(today, func(t *Trial) bool { return 3*t.Spec.Time >= 2*length })
+	if !tells || seen || !l.affords(length, 1) {
+		return nil
+	}
+	t, err := l.try(ctx, l.automatic(length, "does the link stay full?"))
+	if err != nil || t.Limiter == verdict.Bottleneck && !t.drained() {
+		return err
+	}
+	l.last(length)
+	l.out.Trials = slices.DeleteFunc(l.out.Trials, func(t Trial) bool { return t.Automatic && t.Spec.Time < length })
+	l.today = t.verdict
+	return nil
+}
+
+// regrowth is how long CUBIC takes from a loss to the window that fills the path: the cube root of W (1 − β)/C
+// seconds with β = 0.7 and C = 0.4 segments a second cubed (RFC 9438, 4.2).
+func (l *loop) regrowth() time.Duration {
+	segments := float64(l.knee) / float64(max(l.out.Path.MSS, 1))
+	return time.Duration(math.Cbrt(segments*0.3/0.4) * float64(time.Second))
 }
 
 // drained says that a transfer lost segments, and that the queue which had stood was gone in its last quarter.

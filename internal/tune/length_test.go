@@ -221,37 +221,67 @@ func TestNoGainWhereLossesScatter(t *testing.T) {
 	}
 }
 
-// What slow start filled and losses emptied is looked at for longer: the shorter runs go once there is a longer
-// one. A link in which a queue stands to the end, or never stood, is as full as it looks.
-func TestALinkThatEmptiesIsLookedAtForLonger(t *testing.T) {
-	ran := func(length time.Duration, queued func(share float64) bool) Trial {
+// A queue that stood and is gone in the end was slow start's, where losses followed. One that stands to the end
+// was not, and where none ever stood none is gone.
+func TestDrained(t *testing.T) {
+	for _, c := range []struct {
+		what     string
+		lossless bool
+		queued   func(share float64) bool
+		want     bool
+	}{
+		{"at first", false, func(share float64) bool { return share < 0.5 }, true},
+		{"at first, and nothing was lost", true, func(share float64) bool { return share < 0.5 }, false},
+		{"to the end", false, func(float64) bool { return true }, false},
+		{"never", false, func(float64) bool { return false }, false},
+		{"again in the end", false, func(share float64) bool { return share < 0.3 || share > 0.7 }, false},
+	} {
 		var all []transfer.Sample
 		for i := range 40 {
-			s := transfer.Sample{At: length * time.Duration(i) / 40, Have: transfer.HaveRTT | transfer.HaveMinRTT,
-				RTT: 41 * time.Millisecond, MinRTT: 40 * time.Millisecond}
-			if queued(float64(i) / 40) {
+			s := transfer.Sample{Have: transfer.HaveRTT | transfer.HaveMinRTT, RTT: 41 * time.Millisecond,
+				MinRTT: 40 * time.Millisecond}
+			if c.queued(float64(i) / 40) {
 				s.RTT = 60 * time.Millisecond
 			}
 			all = append(all, s)
 		}
-		end := &transfer.End{Streams: []transfer.Stream{{Samples: all}}}
-		return Trial{Automatic: true, Limiter: verdict.Bottleneck, Goodput: 19e6,
-			Spec:   transfer.Spec{Time: length, Direction: transfer.Up},
-			result: &transfer.Result{Spec: transfer.Spec{Direction: transfer.Up}, Near: end}}
+		trial := Trial{Lossless: c.lossless, result: &transfer.Result{Spec: transfer.Spec{Direction: transfer.Up},
+			Near: &transfer.End{Streams: []transfer.Stream{{Samples: all}}}}}
+		if got := trial.drained(); got != c.want {
+			t.Errorf("a queue %s: drained %v", c.what, got)
+		}
 	}
-	first := func(share float64) bool { return share < 0.5 }
-	always, never := func(float64) bool { return true }, func(float64) bool { return false }
-	l := looped(Path{CapacityBps: 19e6, RTT: 4e7, MSS: 1448}, ran(time.Second, always), ran(1500*time.Millisecond, never))
-	l.round, l.knee = 40*time.Millisecond, 96e3
-	if l.outlast(); l.lossy != 0 || len(l.out.Trials) != 2 {
-		t.Errorf("full to the end: %d round trips, %d runs", l.lossy, len(l.out.Trials))
-	}
-	l.out.Trials = append(l.out.Trials, ran(1500*time.Millisecond, first))
-	if l.outlast(); l.lossy != mostRounds || len(l.out.Trials) != 2 {
-		t.Errorf("emptied: %d round trips, %d runs", l.lossy, len(l.out.Trials))
-	}
-	l.out.Trials = append(l.out.Trials, ran(l.length(Setup{}), always))
-	if l.outlast(); len(l.out.Trials) != 1 || l.out.Trials[0].Spec.Time != l.length(Setup{}) {
-		t.Errorf("%d runs beside a long one", len(l.out.Trials)-1)
+}
+
+// A link that was full and lost segments is looked at for longer, once; where losses limit it then, that is what
+// limits, and all later transfers last as long.
+func TestOutlast(t *testing.T) {
+	for _, c := range []struct {
+		limiter  verdict.Name
+		lossless bool
+		want     int
+		limits   verdict.Name
+	}{
+		{verdict.Bottleneck, true, 1, verdict.Bottleneck},
+		{verdict.ReceiverWindow, false, 1, verdict.ReceiverWindow},
+		{verdict.Bottleneck, false, 1, verdict.Congestion},
+	} {
+		first := ran(t, Setup{}, 9e6, verdict.Verdict{Limiter: c.limiter})
+		first.Lossless, first.Spec.Time = c.lossless, time.Second
+		l := looped(Path{CapacityBps: 9e6, RTT: 200 * time.Millisecond, MSS: 1448}, first)
+		path := lossy()
+		l.cfg.Peer, l.today = simpeer.New(path, 1), verdict.Verdict{Limiter: c.limiter}
+		l.round, l.knee, l.budget = path.RTT, path.BDP(), search.Budget{Time: time.Minute, Bytes: 1e9}
+		for range 2 {
+			if err := l.outlast(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		longer := l.out.Trials[len(l.out.Trials)-1].Spec.Time > 3*time.Second
+		if len(l.out.Trials) != c.want || l.today.Limiter != c.limits || longer != (c.limits == verdict.Congestion) ||
+			longer != (l.lossy > 0) {
+			t.Errorf("%s, lossless %v: %d runs, %s, for %d round trips", c.limiter, c.lossless, len(l.out.Trials),
+				l.today.Limiter, l.lossy)
+		}
 	}
 }

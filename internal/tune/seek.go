@@ -18,7 +18,9 @@ func (l *loop) seek(ctx context.Context) error {
 	case l.cfg.Goal == Latency:
 		return l.seekLatency(ctx)
 	}
-	l.outlast()
+	if err := l.outlast(ctx); err != nil {
+		return err
+	}
 	if l.long() && l.today.Limiter == verdict.Bottleneck {
 		if done, err := l.atTheLink(ctx); done || err != nil {
 			return err
@@ -27,7 +29,7 @@ func (l *loop) seek(ctx context.Context) error {
 	first, then := l.search, l.remedies
 	if lucky := l.lucky(); lucky || !l.windowsMatter() {
 		if lucky {
-			l.lastLonger()
+			l.last(min(mostRounds*l.round, longest))
 		}
 		first, then = l.remedies, l.refine
 	}
@@ -66,10 +68,8 @@ func (l *loop) atTheLink(ctx context.Context) (done bool, err error) {
 		}
 	}
 	for !l.over(climbShare) {
-		l.outlast()
 		today := l.of(func(t *Trial) bool { return t.Automatic })
-		if n := len(today); n >= enoughToday || n > 0 &&
-			stats.Median(goodputs(today)) < search.Nearly*l.out.Path.CapacityBps {
+		if len(today) >= enoughToday || stats.Median(goodputs(today)) < search.Nearly*l.out.Path.CapacityBps {
 			break
 		}
 		if _, err := l.try(ctx, l.automatic(l.length(Setup{}), "does it fill the link again?")); err != nil {
