@@ -217,16 +217,20 @@ func (f *watchFlags) run(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// thrifty lets a third as much garbage lie as usually, since a watch lives beside programs that need the
-// memory; but not before the first view: until then what is kept grows, and to collect would only take time.
+// lessGarbage is what a watch lets lie, as a percentage of what it keeps: it lives beside programs that need the
+// memory.
+const lessGarbage = 40
+
+// thrifty does so, but not before the first view: until then what is kept grows, and to collect would only take
+// time.
 func thrifty(follow following) following {
 	return func(ctx context.Context, cfg watch.Config, each func(*watch.View) error) error {
 		var first sync.Once
 		if cfg.Cumulative {
-			debug.SetGCPercent(33) // its first view is the last
+			debug.SetGCPercent(lessGarbage) // its first view is the last
 		}
 		return follow(ctx, cfg, func(v *watch.View) error {
-			first.Do(func() { debug.SetGCPercent(33) })
+			first.Do(func() { debug.SetGCPercent(lessGarbage) })
 			return each(v)
 		})
 	}

@@ -99,7 +99,7 @@ func (a *Account) Looked(at time.Duration) { a.looked = at }
 func (a *Account) Dumping(at time.Duration) {
 	a.dumping, a.fresh = at, 0
 	clear(a.order.last)
-	a.order = order{dumping: true, last: a.order.now, now: a.order.last[:0]}
+	a.order = order{dumping: true, last: a.order.now, now: slices.Grow(a.order.last[:0], len(a.order.now))}
 }
 
 // Dumped says that a dump has ended which began at the given time. A dump is not one

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"os"
+	"runtime/debug"
 	"slices"
 	"syscall"
 	"time"
@@ -56,8 +57,11 @@ func newWatcher(cfg Config) *watcher {
 		handshakes: map[transfer.Handshake]*transfer.Handshake{}, seed: maphash.MakeSeed()}
 }
 
-// begin reads what stands before anything is shown.
+// begin reads what stands before anything is shown. All of that is kept, so to collect garbage meanwhile would
+// only take time.
 func (w *watcher) begin() error {
+	const rarely = 400
+	defer debug.SetGCPercent(debug.SetGCPercent(rarely))
 	// Twice: a dump may miss a socket, which would then look as if it were born since.
 	if err := errors.Join(w.readAll(), w.dump()); err != nil {
 		return err

@@ -160,6 +160,10 @@ func cut(start transfer.Sample, samples []transfer.Sample, least time.Duration, 
 	if start.Cwnd == 0 {
 		start.Cwnd = initialWindow * mss
 	}
+	if n := len(samples); n > 0 && least > 0 {
+		most := max((samples[n-1].At-start.At)/least, 0) + 1
+		rounds = make([]round, 0, min(int(most), n))
+	}
 	from, before := 0, &start
 	for i := range samples {
 		sample, final := &samples[i], i == len(samples)-1
