@@ -178,7 +178,7 @@ func (a *analysis) attribute(c *connection, r *round) {
 // open slowly, or come down by losses, may meet a full link on the way.
 func (a *analysis) remainder(c *connection, r *round) verdict.Name {
 	switch {
-	case (a.network.name == verdict.SlowStart || a.network.name == verdict.Congestion && a.path.ebbed) &&
+	case (a.network.name == verdict.SlowStart || a.network.code == verdict.LossBelowBest && a.path.ebbed) &&
 		a.path.fullIn(c, r, len(a.connections)):
 		return verdict.Bottleneck
 	case c.has(transfer.HaveLimits|transfer.HaveNotSent|transfer.HaveCwnd) || a.path.full():
