@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -222,9 +223,11 @@ func (f *watchFlags) run(cmd *cobra.Command) (err error) {
 const lessGarbage = 40
 
 // thrifty does so, but not before the first view: until then what is kept grows, and to collect would only take
-// time.
+// time. A watch has one thing to do at a time, so of the processors it takes one: Go's scheduler would wake up
+// others to look for work that is not there.
 func thrifty(follow following) following {
 	return func(ctx context.Context, cfg watch.Config, each func(*watch.View) error) error {
+		runtime.GOMAXPROCS(1)
 		var first sync.Once
 		if cfg.Cumulative {
 			debug.SetGCPercent(lessGarbage) // its first view is the last

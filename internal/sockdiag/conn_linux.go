@@ -16,10 +16,11 @@ const bufferSize = 32 << 10
 
 // conn is a netlink socket whose datagrams are read into one buffer.
 type conn struct {
-	fd  int
-	buf []byte
-	one Socket // what buf's messages are read into
-	seq uint32
+	fd    int
+	waits bool // receive does, where there is nothing yet
+	buf   []byte
+	one   Socket // what buf's messages are read into
+	seq   uint32
 }
 
 func open(flags int) (*conn, error) {
@@ -33,7 +34,7 @@ func open(flags int) (*conn, error) {
 		unix.Close(fd)
 		return nil, &Error{err}
 	}
-	return &conn{fd: fd, buf: make([]byte, bufferSize)}, nil
+	return &conn{fd: fd, waits: flags&unix.SOCK_NONBLOCK == 0, buf: make([]byte, bufferSize)}, nil
 }
 
 func (c *conn) close() error {
@@ -46,23 +47,36 @@ func (c *conn) close() error {
 }
 
 // receive reads one datagram; what a signal interrupts is read again.
+//
+// The kernel answers while it is asked, so an answer is there: it is read without telling Go's scheduler, which
+// would take each for a call that may last, and wake up threads for it that find nothing to do.
 func (c *conn) receive() ([]byte, error) {
 	for {
-		n, err := unix.Read(c.fd, c.buf)
-		if err == unix.EINTR {
-			continue
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(c.fd), uintptr(unsafe.Pointer(&c.buf[0])),
+			uintptr(len(c.buf)), unix.MSG_DONTWAIT, 0, 0)
+		if errno == unix.EAGAIN && c.waits {
+			n, _, errno = unix.Syscall(unix.SYS_READ, uintptr(c.fd), uintptr(unsafe.Pointer(&c.buf[0])), uintptr(len(c.buf)))
 		}
-		if err != nil {
-			return nil, err
+		switch errno {
+		case 0:
+			return c.buf[:n], nil
+		case unix.EINTR:
+		default:
+			return nil, errno
 		}
-		return c.buf[:n], nil
 	}
 }
 
+// send asks, likewise.
 func (c *conn) send(b []byte) error {
 	for {
-		if _, err := unix.Write(c.fd, b); err != unix.EINTR {
-			return err
+		_, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(c.fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+		switch errno {
+		case 0:
+			return nil
+		case unix.EINTR:
+		default:
+			return errno
 		}
 	}
 }

@@ -17,63 +17,80 @@ type Holders struct {
 	entries []byte
 }
 
-// struct linux_dirent64: the record's length at 16, its name at 19.
+// struct linux_dirent64: the next record's place at 8, the record's length at 16, its name at 19.
 const (
+	direntNext   = 8
 	direntLength = 16
 	direntName   = 19
 )
 
 // Each calls each with the inode of every socket that the process has open. Another user's process is
 // refused without CAP_SYS_PTRACE.
-func (h *Holders) Each(pid int, each func(inode uint32)) error {
+func (h *Holders) Each(pid int, each func(inode uint32)) (err error) {
+	for at := int64(0); at >= 0 && err == nil; {
+		at, err = h.Some(pid, at, each)
+	}
+	return err
+}
+
+// Some is Each for some hundred descriptors, from a place that an earlier call answered; 0 is the first.
+// The next place is below 0 after the last.
+func (h *Holders) Some(pid int, at int64, each func(inode uint32)) (next int64, err error) {
 	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", dir, err)
+		return -1, fmt.Errorf("open %s: %w", dir, err)
 	}
 	defer unix.Close(fd)
 	if h.entries == nil {
-		h.entries = make([]byte, 32<<10)
+		h.entries = make([]byte, 8<<10)
 	}
-	for {
-		n, err := unix.Getdents(fd, h.entries)
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err != nil:
-			return fmt.Errorf("read %s: %w", dir, err)
-		case n <= 0:
-			return nil
-		}
-		for b := h.entries[:n]; len(b) > direntName; {
-			length := min(max(int(binary.NativeEndian.Uint16(b[direntLength:])), direntName), len(b))
-			if inode, ok := socketBehind(fd, b[direntName:length]); ok {
-				each(inode)
-			}
-			b = b[length:]
+	if at > 0 {
+		if _, err := unix.Seek(fd, at, unix.SEEK_SET); err != nil {
+			return -1, fmt.Errorf("read on in %s: %w", dir, err)
 		}
 	}
+	n, err := unix.Getdents(fd, h.entries)
+	for err == unix.EINTR {
+		n, err = unix.Getdents(fd, h.entries)
+	}
+	if err != nil {
+		return -1, fmt.Errorf("read %s: %w", dir, err)
+	}
+	next = -1
+	for b := h.entries[:n]; len(b) > direntName; {
+		length := min(max(int(binary.NativeEndian.Uint16(b[direntLength:])), direntName), len(b))
+		switch inode, err := socketBehind(fd, b[direntName:length]); {
+		case err == unix.EACCES: // and so are all the others
+			return -1, fmt.Errorf("read the links in %s: %w", dir, err)
+		case inode > 0:
+			each(inode)
+		}
+		next = int64(binary.NativeEndian.Uint64(b[direntNext:]))
+		b = b[length:]
+	}
+	return next, nil
 }
 
-// socketBehind is the inode of the socket that a descriptor's link names, "socket:[INODE]". The name ends
-// with a 0, as the kernel wrote it.
-func socketBehind(dir int, name []byte) (uint32, bool) {
+// socketBehind is the inode of the socket that a descriptor's link names, "socket:[INODE]"; 0 for another file.
+// The name ends with a 0, as the kernel wrote it.
+func socketBehind(dir int, name []byte) (uint32, error) {
 	if len(name) == 0 || name[0] == '.' || bytes.IndexByte(name, 0) < 0 {
-		return 0, false
+		return 0, nil
 	}
 	var target [32]byte
 	n, _, errno := unix.Syscall6(unix.SYS_READLINKAT, uintptr(dir), uintptr(unsafe.Pointer(&name[0])),
 		uintptr(unsafe.Pointer(&target[0])), uintptr(len(target)), 0, 0)
-	if errno != 0 {
-		return 0, false // closed meanwhile
+	if errno != 0 { // closed meanwhile, or refused
+		return 0, errno
 	}
 	number, is := bytes.CutPrefix(target[:n], []byte("socket:["))
 	if !is {
-		return 0, false
+		return 0, nil
 	}
 	var inode uint64
 	for _, digit := range bytes.TrimSuffix(number, []byte("]")) {
 		inode = inode*10 + uint64(digit-'0')
 	}
-	return uint32(inode), true
+	return uint32(inode), nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,12 +49,13 @@ func newOwners(match *Match, namespace string) *owners {
 }
 
 // of is the owner of a connection that was first seen open at a time. It walks /proc where no
-// walk could have found it, and not too often.
-func (o *owners) of(t *Told, opened, now time.Duration) Owner {
+// walk could have found it, and not too often. asked are the inodes of all sockets whose owners will be
+// asked for now, after which a walk need not go on; nil: there may be others.
+func (o *owners) of(t *Told, opened, now time.Duration, asked func() map[uint32]bool) Owner {
 	found, ok := o.processes[t.Inode]
 	if !ok && t.Inode != 0 && (opened > o.walked || o.partly) && now >= o.next {
 		before, _ := socket.ProcessCPU()
-		o.walk(t.Inode)
+		o.walk(t.Inode, asked)
 		after, _ := socket.ProcessCPU()
 		part := time.Duration(ownersPart)
 		if o.match.owned() {
@@ -104,7 +106,7 @@ func (o *owners) ask() bool {
 // walk maps the inodes of sockets to their processes, as far as this user may look. A process of
 // another network namespace seldom has a socket of this one: those are read only where nobody
 // else has the socket that is wanted.
-func (o *owners) walk(wanted uint32) {
+func (o *owners) walk(wanted uint32, asked func() map[uint32]bool) {
 	if o.processes, o.partly = map[uint32]*Owner{}, false; o.ask() {
 		return
 	}
@@ -112,7 +114,7 @@ func (o *owners) walk(wanted uint32) {
 	if err != nil {
 		return
 	}
-	var others []int
+	var ours, others []*holder
 	for _, p := range processes {
 		pid, err := strconv.Atoi(p.Name())
 		if err != nil {
@@ -120,39 +122,62 @@ func (o *owners) walk(wanted uint32) {
 		}
 		if in, err := os.Stat("/proc/" + p.Name() + "/ns/net"); err == nil && o.namespace != nil &&
 			!os.SameFile(in, o.namespace) {
-			others = append(others, pid)
+			others = append(others, &holder{pid: pid})
 			continue
 		}
-		o.read(pid)
+		ours = append(ours, &holder{pid: pid})
 	}
-	if o.processes[wanted] != nil {
-		o.partly = len(others) > 0
+	var left map[uint32]bool
+	if asked != nil {
+		left = asked()
+	}
+	if o.partly = o.read(ours, left); o.processes[wanted] != nil {
+		o.partly = o.partly || len(others) > 0
 		return
 	}
-	for _, pid := range others {
-		o.read(pid)
-	}
+	o.read(others, left)
 }
 
-// read maps the sockets of one process. Files of processes that are not asked for are not read:
-// those are what takes time.
-func (o *owners) read(pid int) {
-	dir := "/proc/" + strconv.Itoa(pid)
-	var owner *Owner
-	if o.match.owned() {
-		if owner = describe(pid, dir); !o.match.owner(*owner) {
-			return
+// holder is a process whose descriptors are being read.
+type holder struct {
+	pid   int
+	at    int64 // see sockdiag.Holders.Some
+	owner *Owner
+}
+
+// read maps the sockets of processes, some of each in turn: what is asked for lies anywhere, and one
+// process may have as many as all others. It ends where none is left, of any; partly says that it did.
+func (o *owners) read(of []*holder, left map[uint32]bool) (partly bool) {
+	for counted := len(left) > 0; len(of) > 0; {
+		if counted && len(left) == 0 {
+			return true
+		}
+		of = slices.DeleteFunc(of, func(h *holder) bool { return !o.some(h, left) })
+	}
+	return false
+}
+
+// some reads some of a process's descriptors, and whether there are more. Files of processes that are not asked
+// for are not read: those are what takes time.
+func (o *owners) some(h *holder, left map[uint32]bool) (more bool) {
+	dir := "/proc/" + strconv.Itoa(h.pid)
+	if h.owner == nil && o.match.owned() {
+		if h.owner = describe(h.pid, dir); !o.match.owner(*h.owner) {
+			return false
 		}
 	}
 	// Another user's process is refused, and one may be gone: its sockets are nobody's then.
-	_ = o.sockets.Each(pid, func(inode uint32) {
-		if owner == nil {
-			owner = describe(pid, dir)
+	next, err := o.sockets.Some(h.pid, h.at, func(inode uint32) {
+		if h.owner == nil {
+			h.owner = describe(h.pid, dir)
 		}
-		if o.processes[inode] == nil { // of several, the oldest
-			o.processes[inode] = owner
+		if known := o.processes[inode]; known == nil || h.pid < known.PID { // of several, the oldest
+			o.processes[inode] = h.owner
 		}
+		delete(left, inode)
 	})
+	h.at = next
+	return err == nil && next >= 0
 }
 
 func describe(pid int, dir string) *Owner {

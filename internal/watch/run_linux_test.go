@@ -195,12 +195,43 @@ func TestOwnersByBothWays(t *testing.T) {
 		o := newOwners(&Match{}, "")
 		defer o.close()
 		o.many = many
-		said[many] = o.of(&Told{Inode: uint32(stat.Ino)}, 0, time.Second)
+		said[many] = o.of(&Told{Inode: uint32(stat.Ino)}, 0, time.Second, nil)
 		if many && o.tasks == nil {
 			t.Log("eBPF is not to be had here")
 		}
 	}
 	if said[true] != said[false] || said[true].PID != os.Getpid() {
 		t.Errorf("by /proc %+v, by eBPF %+v", said[false], said[true])
+	}
+}
+
+// TestWalkEndsWithTheLastAsked: descriptors are read until the owners that are asked for are known, and
+// on from there where another is.
+func TestWalkEndsWithTheLastAsked(t *testing.T) {
+	var inodes []uint32
+	for range 2000 {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(fd) })
+		var stat unix.Stat_t
+		if err := unix.Fstat(fd, &stat); err != nil {
+			t.Fatal(err)
+		}
+		inodes = append(inodes, uint32(stat.Ino))
+	}
+	first, last := inodes[0], inodes[len(inodes)-1]
+	o := newOwners(&Match{}, "")
+	defer o.close()
+	asked := func() map[uint32]bool { return map[uint32]bool{first: true} }
+	if owner := o.of(&Told{Inode: first}, 0, time.Second, asked); owner.PID != os.Getpid() {
+		t.Errorf("the one asked for is %+v's", owner)
+	}
+	if o.processes[last] != nil {
+		t.Error("all descriptors were read, though only the first was asked for")
+	}
+	if owner := o.of(&Told{Inode: last}, 0, time.Hour, nil); owner.PID != os.Getpid() {
+		t.Errorf("one that an earlier walk did not come to is %+v's", owner)
 	}
 }
