@@ -50,8 +50,8 @@ func NewContest(rivals, rounds int, noise float64, seed uint64) *Contest {
 		prior: stats.Noise{Dev: math.Sqrt2 * noise, DOF: 3}}
 }
 
-// Carries tells the most that any rival can give, in bit/s: who comes near it in each of two rounds leaves
-// nothing to those that are preferred less.
+// Carries tells the most that any rival can give, in bit/s: who comes near it each time leaves nothing to those
+// that are preferred less. They wait until the first has run, and as long as it does.
 func (c *Contest) Carries(bps float64) { c.full = bps / alike }
 
 // Next is who runs in the next round, in random order, the reference among them; none when
@@ -69,19 +69,24 @@ func (c *Contest) Next() []int {
 	return order
 }
 
-// running are the rivals that were not given up.
+// running are the rivals that were not given up, and wait for none that is preferred.
 func (c *Contest) running() (numbers []int) {
 	for i := range c.rivals {
-		if !c.rivals[i].out {
-			numbers = append(numbers, i+1)
+		r := &c.rivals[i]
+		if r.out {
+			continue
+		}
+		if numbers = append(numbers, i+1); c.full > 0 && (c.rounds == 0 || c.fills(r)) {
+			break
 		}
 	}
 	return numbers
 }
 
-// Observe takes a round's goodputs in bit/s by number; one that is missing or not positive
-// leaves the running, and without the reference's the round does not count.
+// Observe takes a round's goodputs in bit/s by number; one that Next named and that is missing or not
+// positive leaves the running, and without the reference's the round does not count.
 func (c *Contest) Observe(goodputs map[int]float64) {
+	asked := c.running()
 	c.rounds++
 	reference := goodputs[0]
 	if !(reference > 0) {
@@ -92,7 +97,7 @@ func (c *Contest) Observe(goodputs map[int]float64) {
 		if g := goodputs[i+1]; g > 0 {
 			r.ratios = append(r.ratios, math.Log(g/reference))
 			r.reference, r.own = append(r.reference, reference), append(r.own, g)
-		} else {
+		} else if slices.Contains(asked, i+1) {
 			r.out = true
 		}
 	}
@@ -103,9 +108,11 @@ func (c *Contest) Observe(goodputs map[int]float64) {
 // one standard error of the difference once the leader is ahead of the reference, two before. Giving up
 // costs a gain at most, never a false one, so it needs no strict level.
 func (c *Contest) giveUp() {
-	if i := slices.IndexFunc(c.rivals, c.fills); i >= 0 {
-		for j := i + 1; j < len(c.rivals); j++ {
-			c.rivals[j].out = true
+	for i := range c.rivals {
+		if r := &c.rivals[i]; !r.out && len(r.own) >= fewestRounds && c.fills(r) {
+			for j := i + 1; j < len(c.rivals); j++ {
+				c.rivals[j].out = true
+			}
 		}
 	}
 	leader := c.leader()
@@ -124,9 +131,8 @@ func (c *Contest) giveUp() {
 }
 
 // fills says that a rival gave all there is each time.
-func (c *Contest) fills(r rival) bool {
-	return c.full > 0 && !r.out && len(r.own) >= fewestRounds && slices.Min(r.own) >= c.full &&
-		stats.Middle(r.ratios) >= math.Log(worthwhile)
+func (c *Contest) fills(r *rival) bool {
+	return c.full > 0 && len(r.own) > 0 && slices.Min(r.own) >= c.full && stats.Middle(r.ratios) >= math.Log(worthwhile)
 }
 
 func (c *Contest) leader() int {
@@ -175,7 +181,8 @@ func (c *Contest) decided() bool {
 		return true
 	}
 	return !slices.ContainsFunc(c.rivals, func(r rival) bool {
-		return !r.out && stats.Middle(r.ratios)+c.noise().Error(len(r.ratios)) > math.Log(worthwhile)
+		return !r.out && (len(r.ratios) == 0 || // it waits
+			stats.Middle(r.ratios)+c.noise().Error(len(r.ratios)) > math.Log(worthwhile))
 	})
 }
 
@@ -210,7 +217,17 @@ func (c *Contest) gain(i int, wrong float64) stats.Interval {
 func (c *Contest) above(i int) bool {
 	r := &c.rivals[i-1]
 	return len(r.own) >= fewestPicked &&
-		stats.Shift(r.reference, r.own, 1-2*pickError/rankLooks/float64(len(c.rivals))).Low > 1
+		stats.Shift(r.reference, r.own, 1-2*pickError/rankLooks/float64(c.tried())).Low > 1
+}
+
+// tried is how many rivals ran.
+func (c *Contest) tried() (n int) {
+	for i := range c.rivals {
+		if len(c.rivals[i].ratios) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // rankLooks are as many looks at a rival's ranks as chance counts them: runs that were the

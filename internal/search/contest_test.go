@@ -152,8 +152,8 @@ func TestRivalsAreComparedInTheirOwnRounds(t *testing.T) {
 	}
 }
 
-// A rival that gave all that there is leaves nothing to those that are preferred less; one that gave less, or
-// once only, does.
+// A rival that gave all that there is leaves nothing to those that are preferred less, which wait until it gives
+// less; one that gave what the reference did leaves them all there is to gain.
 func TestContestAsksNoFurtherThanTheMost(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -162,7 +162,9 @@ func TestContestAsksNoFurtherThanTheMost(t *testing.T) {
 		second bool // is the second still asked
 	}{
 		{"all of it", []float64{9.9e6, 9.8e6}, 10e6, false},
-		{"all of it once", []float64{9.9e6}, 10e6, true},
+		{"all of it once", []float64{9.9e6}, 10e6, false},
+		{"nothing yet", nil, 10e6, false},
+		{"less than all", []float64{8e6}, 10e6, true},
 		{"all of it once of two", []float64{9.9e6, 8e6}, 10e6, true},
 		{"what there is is not known", []float64{9.9e6, 9.8e6}, 0, true},
 		{"no more than the reference", []float64{9.9e6, 9.8e6}, 10e6, true},
@@ -174,9 +176,13 @@ func TestContestAsksNoFurtherThanTheMost(t *testing.T) {
 			reference = 9.8e6
 		}
 		for _, first := range c.first {
-			contest.Observe(map[int]float64{0: reference, 1: first, 2: 1.02 * first})
+			round := map[int]float64{}
+			for _, i := range contest.Next() {
+				round[i] = []float64{reference, first, 1.02 * first}[i]
+			}
+			contest.Observe(round)
 		}
-		if got := contest.Runs(2) == len(c.first) && slices.Contains(contest.running(), 2); got != c.second {
+		if got := slices.Contains(contest.Next(), 2); got != c.second {
 			t.Errorf("%s: the second is asked again: %t", c.name, got)
 		}
 	}
