@@ -48,6 +48,29 @@ func newOwners(match *Match, namespace string) *owners {
 	return o
 }
 
+func (w *watcher) owner(c *Connection) Owner {
+	if c.Owner != (Owner{}) {
+		return c.Owner
+	}
+	w.owners.many = w.account.Len() >= manySockets
+	asked := w.unowned
+	if w.places != nil { // those of other namespaces are asked for after these
+		asked = nil
+	}
+	return w.owners.of(&c.Told, c.opened, w.now(), asked)
+}
+
+// unowned are the inodes of sockets that moved in this period and whose owners are not known.
+func (w *watcher) unowned() map[uint32]bool {
+	inodes := map[uint32]bool{}
+	w.account.moved(func(c *Connection) {
+		if c.Inode != 0 && c.Owner == (Owner{}) {
+			inodes[c.Inode] = true
+		}
+	})
+	return inodes
+}
+
 // of is the owner of a connection that was first seen open at a time. It walks /proc where no
 // walk could have found it, and not too often. asked are the inodes of all sockets whose owners will be
 // asked for now, after which a walk need not go on; nil: there may be others.

@@ -333,26 +333,3 @@ func (w *watcher) matches(c *Connection) bool {
 	c.Owner = w.owner(c)
 	return w.cfg.Match.owner(c.Owner)
 }
-
-func (w *watcher) owner(c *Connection) Owner {
-	if c.Owner != (Owner{}) {
-		return c.Owner
-	}
-	w.owners.many = w.account.Len() >= manySockets
-	asked := w.unowned
-	if w.places != nil { // those of other namespaces are asked for after these
-		asked = nil
-	}
-	return w.owners.of(&c.Told, c.opened, w.now(), asked)
-}
-
-// unowned are the inodes of sockets that moved in this period and whose owners are not known.
-func (w *watcher) unowned() map[uint32]bool {
-	inodes := map[uint32]bool{}
-	w.account.moved(func(c *Connection) {
-		if c.Inode != 0 && c.Owner == (Owner{}) {
-			inodes[c.Inode] = true
-		}
-	})
-	return inodes
-}
