@@ -153,12 +153,13 @@ func (o *owners) walk(wanted uint32, asked func() map[uint32]bool) {
 	var left map[uint32]bool
 	if asked != nil {
 		left = asked()
+		left[wanted] = true
 	}
 	if o.partly = o.read(ours, left); o.processes[wanted] != nil {
 		o.partly = o.partly || len(others) > 0
 		return
 	}
-	o.read(others, left)
+	o.partly = o.read(others, left)
 }
 
 // holder is a process whose descriptors are being read.

@@ -231,7 +231,7 @@ func TestWalkEndsWithTheLastAsked(t *testing.T) {
 	if o.processes[last] != nil {
 		t.Error("all descriptors were read, though only the first was asked for")
 	}
-	if owner := o.of(&Told{Inode: last}, 0, time.Hour, nil); owner.PID != os.Getpid() {
+	if owner := o.of(&Told{Inode: last}, 0, time.Hour, asked); owner.PID != os.Getpid() {
 		t.Errorf("one that an earlier walk did not come to is %+v's", owner)
 	}
 }
