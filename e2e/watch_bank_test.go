@@ -126,7 +126,7 @@ python3 $CROWD measure`
 		}
 		share, n := 100*s.CPU/s.Wall, float64(s.Standing)
 		row("20,000 connections, 500 busy, "+who+": processor", "at most 3 % of a core at a period of 2 s",
-			fmt.Sprintf("%.1f %% over %.0f s, its start included", share, s.Wall), share <= 3)
+			fmt.Sprintf("%.2f %% over %.0f s, its start included", share, s.Wall), share <= 3)
 		row("20,000 connections, 500 busy, "+who+": memory", "at most 60 MB",
 			fmt.Sprintf("%.0f MB at its largest", s.RSS*1024/1e6), s.RSS*1024 <= 60e6)
 		row("20,000 connections, "+who+": a reading of all beside ss -tinH",
