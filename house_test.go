@@ -30,11 +30,11 @@ var floors = [][]string{
 		"internal/link", "internal/flow", "internal/change", "internal/predict", "internal/remedy", "internal/record",
 		"internal/watch/paths", "internal/recheck"},
 	// instruments
-	{"internal/socket", "internal/output", "internal/path", "internal/engine", "internal/datagram",
+	{"internal/testenv", "internal/socket", "internal/output", "internal/path", "internal/engine", "internal/datagram",
 		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/ndt7", "internal/download", "internal/server",
 		"internal/peer", "internal/capture",
 		"internal/lab", "internal/lab/still", "internal/host", "internal/steer",
-		"internal/sockdiag", "autobuf"},
+		"internal/sockdiag", "internal/socklist", "autobuf"},
 	// loops
 	{"internal/watch", "internal/tune", "internal/tune/simpeer", "internal/sweep", "internal/rfc6349", "internal/report",
 		"internal/diagnose", "internal/store", "internal/store/pgtest", "internal/recheck/runner"},
@@ -50,7 +50,7 @@ const pureFloors = 2
 // mayCallTheKernel are the packages in which raw system calls live.
 var mayCallTheKernel = []string{"internal/socket", "internal/output", "internal/path", "internal/capture",
 	"internal/lab", "internal/host",
-	"internal/steer", "internal/sockdiag"}
+	"internal/steer", "internal/sockdiag", "internal/socklist"}
 
 type pkg struct {
 	ImportPath   string

@@ -86,6 +86,7 @@ var own = []fuzzReader{
 	{"internal/sockdiag FuzzMessages", "this host's kernel"},
 	{"internal/socket FuzzDecode", "this host's kernel"},
 	{"internal/socket FuzzParseRoute", "this user's command line"},
+	{"internal/socklist FuzzParse", "this host's kernel"},
 	{"internal/socket FuzzTrainSize", "this host's kernel"},
 	{"internal/steer FuzzEstablished", "this host's kernel"},
 	{"internal/steer FuzzOwnCgroup", "this host's kernel"},

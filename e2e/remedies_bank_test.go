@@ -86,8 +86,10 @@ func (s sending) String() string {
 		s.pacing, s.mss)
 }
 
-func (s sending) spec(d transfer.Direction, path search.Config) transfer.Spec {
-	spec := transfer.Spec{Direction: d, Time: max(path.Length(s.window), 40*path.RTT), Streams: s.streams}
+// spec lasts for at least as long as tune's own transfers had to on that path: where losses limit, shorter ones
+// tell what slow start left them.
+func (s sending) spec(d transfer.Direction, path search.Config, least time.Duration) transfer.Spec {
+	spec := transfer.Spec{Direction: d, Time: max(path.Length(s.window), 40*path.RTT, least), Streams: s.streams}
 	sender, receiver := &spec.Near, &spec.Far
 	if d == transfer.Down {
 		sender, receiver = receiver, sender
@@ -141,10 +143,10 @@ func TestBankRemedies(t *testing.T) {
 	if most < wholeBank {
 		done = bankCases(t, "remedies")
 	}
-	asked := strings.Split(os.Getenv("FULLPIPE_BANK_CASES"), ";")
+	words := strings.Split(os.Getenv("FULLPIPE_BANK_CASES"), ";")
 	for _, c := range parseRemedyCases(t) {
 		name := fmt.Sprintf("%s %s IPv%s %s", c.cause, c.direction, c.ip, c.profile)
-		if done[name] || !slices.ContainsFunc(asked, func(word string) bool { return strings.Contains(name, word) }) {
+		if done[name] || !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) }) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -208,12 +210,16 @@ func bankCases(t *testing.T, section string) map[string]bool {
 	return done
 }
 
+// mostOfBest is the share of the best that tune has to reach.
+const mostOfBest = 0.95
+
 func bankRemedy(t *testing.T, c *remedyCase, name string, alone func(*testing.T, func())) {
 	site := newTuneSite(t, c.profile)
 	if c.ip == "6" {
 		site.far = lab.FarAddr6
 	}
-	loop, turns := exact{}, exact{want: 4}
+	busy := c.cause == "cpu" // on purpose
+	loop, turns := exact{crowded: busy}, exact{want: 4, crowded: busy}
 	row := func(of *exact, claim, measured, spread, verdict string) {
 		record(t, of.into(bankRow{Section: "remedies", Case: name, Claim: claim, Measured: measured, Spread: spread,
 			Verdict: verdict, Command: fmt.Sprintf("fullpipe tune lab:%s --direction %s", c.profile, c.direction)}))
@@ -232,10 +238,11 @@ func bankRemedy(t *testing.T, c *remedyCase, name string, alone func(*testing.T,
 		chosen = sending{d.Chosen.Window, d.Chosen.Control, d.Chosen.Streams, d.Chosen.PacingBps, d.Chosen.MSS}
 	}
 	path := site.config(d.Path.MSS, d.Path.Capacity, d.Path.RTT)
+	least := time.Duration(d.Before.Duration * float64(time.Second))
 	rivals := c.rivals(path)
 	var specs []transfer.Spec
 	for _, s := range rivals {
-		specs = append(specs, s.spec(c.direction, path))
+		specs = append(specs, s.spec(c.direction, path, least))
 	}
 	began := time.Now()
 	once := map[sending]float64{}
@@ -263,10 +270,17 @@ func bankRemedy(t *testing.T, c *remedyCase, name string, alone func(*testing.T,
 			finals = append(finals, s)
 		}
 	}
+	share := func(best sending) stats.Interval { return stats.Gain(again[best], again[chosen], 0.95) }
+	turns.open = func() bool {
+		return slices.ContainsFunc(finals[1:], func(best sending) bool {
+			of := share(best)
+			return of.Low < mostOfBest && of.High >= mostOfBest
+		})
+	}
 	for len(finals) > 1 && turns.more() {
 		specs := []transfer.Spec{}
 		for _, s := range finals {
-			specs = append(specs, s.spec(c.direction, path))
+			specs = append(specs, s.spec(c.direction, path, least))
 		}
 		var got []float64
 		alone(t, func() { got = site.goodputs(t, specs) })
@@ -284,32 +298,33 @@ func bankRemedy(t *testing.T, c *remedyCase, name string, alone func(*testing.T,
 		claim string
 		best  sending
 	}{{"at least 95 % of the best with as many streams", alike}, {"at least 95 % of the best at all", any}} {
-		share := stats.Interval{Low: 1, Mid: 1, High: 1}
+		reached := stats.Interval{Low: 1, Mid: 1, High: 1}
 		if against.best != chosen {
-			share = stats.Gain(again[against.best], again[chosen], 0.95)
+			reached = share(against.best)
 		}
 		of := &turns
 		if len(finals) == 1 {
 			of = &loop
 		}
-		measured, spread := fmt.Sprintf("%.1f %%", 100*share.Mid),
-			fmt.Sprintf("%.1f to %.1f %%", 100*share.Low, 100*share.High)
+		measured, spread := fmt.Sprintf("%.1f %%", 100*reached.Mid),
+			fmt.Sprintf("%.1f to %.1f %%", 100*reached.Low, 100*reached.High)
 		switch {
-		case math.IsNaN(share.Mid):
+		case math.IsNaN(reached.Mid):
 			measured, spread = "not known", "no turn counts"
-		case share.Low > 100:
+		case reached.Low > 100:
 			measured, spread = "all of it", "nothing else moves data"
 		}
 		row(of, against.claim, fmt.Sprintf("%s by %s (%s)", measured, chosen, d.Verdict),
 			spread+"; best: "+against.best.String(),
-			byInterval(share.Mid >= 0.95, share.Low >= 0.95 || share.High < 0.95))
+			byInterval(reached.Mid >= mostOfBest, reached.Low >= mostOfBest || reached.High < mostOfBest))
 	}
 	if c.all {
 		// What is measured here is a part of the windows in steps of 10 % that a search would take.
 		windows := math.Log(8*path.Knee/float64(2*path.MSS)) / math.Log(search.Step)
 		took *= windows / exhaustiveWindows
 		row(&loop, "in a tenth of the exhaustive time", fmt.Sprintf("%.1f s", doc.ElapsedS),
-			fmt.Sprintf("of %.0f s for %.0f windows × 3 controls × {1, 4 streams}, one run each", took, windows),
+			fmt.Sprintf("of %.0f s for %.0f windows × 3 controls × {1, 4 streams}, one run each, as long as tune's", took,
+				windows),
 			byInterval(doc.ElapsedS <= took/10, true))
 	}
 }

@@ -31,8 +31,9 @@ type tuned struct {
 			MSS        int     `json:"mss_bytes"`
 		}
 		Before struct {
-			Median  float64 `json:"median_bps"`
-			Limiter string  `json:"limiter"`
+			Median   float64 `json:"median_bps"`
+			Duration float64 `json:"duration_s"`
+			Limiter  string  `json:"limiter"`
 		}
 		Chosen *struct {
 			Automatic bool
@@ -234,7 +235,7 @@ func bankTune(t *testing.T, direction transfer.Direction, profile string) {
 			fresh().cells(t, direction, path, slices.Compact(slices.Sorted(slices.Values([]int{best, chosen, below}))), turn)
 			with = turn[chosen]
 			if other {
-				with = site.goodputs(t, []transfer.Spec{besides.spec(direction, path)})
+				with = site.goodputs(t, []transfer.Spec{besides.spec(direction, path, 0)})
 			}
 		})
 		counts, err := turns.keepLab(site.lab)

@@ -88,10 +88,10 @@ type watchedLink struct {
 	rtt time.Duration
 }
 
-// drawWatchedLink draws one of 10 to 40 Mbit/s and 40 to 120 ms, each factor as likely.
+// drawWatchedLink draws one of 10 to 40 Mbit/s and 10 to 120 ms, each factor as likely.
 func drawWatchedLink(r *rand.Rand) watchedLink {
 	return watchedLink{math.Round(10*math.Pow(4, r.Float64())) * 1e6,
-		time.Duration(math.Round(40*math.Pow(3, r.Float64()))) * time.Millisecond}
+		time.Duration(math.Round(10*math.Pow(12, r.Float64()))) * time.Millisecond}
 }
 
 func (l watchedLink) String() string { return fmt.Sprintf("rate=%.0fbit,rtt=%v", l.bps, l.rtt) }
@@ -125,8 +125,8 @@ func watchedCauses(l watchedLink) []watchedCause {
 			far: mine + " rcvbuf=" + l.bytes(0.267), near: theirs},
 		{name: "fixed SO_RCVBUF a little too small", limiters: pairOf, path: deepQueue,
 			far: mine + " rcvbuf=" + l.bytes(0.533), near: theirs},
-		{name: "fixed SO_RCVBUF on a path with jitter", limiters: pairOf, path: deepQueue + ",jitter=15ms",
-			far: mine + " rcvbuf=" + l.bytes(0.267), near: theirs},
+		{name: "fixed SO_RCVBUF on a path with jitter", limiters: pairOf,
+			path: fmt.Sprintf("%s,jitter=%v", deepQueue, l.rtt/4), far: mine + " rcvbuf=" + l.bytes(0.267), near: theirs},
 		{name: "fixed SO_RCVBUF, four streams", limiters: pairOf, path: deepQueue,
 			far: mine + " rcvbuf=" + l.bytes(0.08), near: theirs + " conns=4"},
 		{name: "no window scaling", limiters: []string{"receiver-window"}, path: deepQueue + ",strip=wscale"},

@@ -39,7 +39,7 @@ type watchFlags struct {
 	scrapes                  listenFlags
 	rows, sampled            int
 	lines, anonymize         bool
-	everywhere               bool
+	everywhere, count        bool
 	onChange                 string
 	onChangeShell            bool
 }
@@ -65,7 +65,9 @@ loss, reordering, MTU, ECN) is compared by windows of five minutes with what was
 stays is told once, also to the program of --on-change, and one that all networks share as one.
 With --record or --on-change that is kept, and the next watch goes on from there.
 
-It needs Linux; elsewhere it says that it is not supported.`,
+macOS and Windows tell less: bytes, round trips and windows, and what limits a sender only as far
+as looks four times a second show, or Windows' own clock of the peer's window. Windows counts for
+a connection only where an Administrator lets it: --count. FreeBSD tells too little.`,
 		Example: `  fullpipe watch
   fullpipe watch --for 30s --json
   fullpipe watch --port 443 --min-rate 1mbit
@@ -81,10 +83,11 @@ It needs Linux; elsewhere it says that it is not supported.`,
 	flags.StringSliceVar(&f.ports, "port", nil, "`ports` at either end, separated by commas")
 	flags.StringVar(&f.program, "program", "", "of this program")
 	flags.StringVar(&f.unit, "unit", "", "of this unit of systemd")
-	flags.StringVar(&f.container, "container", "", "of this container, by its id")
+	flags.StringVar(&f.container, "container", "", "of this container, by its id or the beginning of it")
 	flags.Var(&f.minRate, "min-rate", "that move so much, both directions together")
 	flags.BoolVar(&f.local, "local", false, "connections within this host as well")
 	registerEverywhere(&f.everywhere, flags)
+	registerCount(&f.count, flags)
 	registerScrapes(&f.scrapes, flags)
 	flags.IntVar(&f.rows, "rows", 20, "connections that lines show in a period")
 	flags.IntVar(&f.sampled, "sampled", 64, "connections that are sampled between two dumps, the heaviest; the others "+
@@ -158,7 +161,7 @@ func (f *watchFlags) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	cfg := watch.Config{Match: m, Every: f.every, Sample: 100 * time.Millisecond, Cumulative: f.length > 0,
-		Anonymize: f.anonymize, Sampled: cmp.Or(f.sampled, -1), Namespaces: f.everywhere}
+		Anonymize: f.anonymize, Sampled: cmp.Or(f.sampled, -1), Namespaces: f.everywhere, Count: f.count}
 	table := !f.lines && f.length == 0 && f.scrapes.address == "" && !wantsJSON(cmd) && isTerminal(cmd.OutOrStdout()) &&
 		isTerminal(cmd.InOrStdin()) && drawable(cmd.OutOrStdout())
 	if table {
@@ -266,7 +269,7 @@ func watchFor(cmd *cobra.Command, target string, cfg watch.Config, length time.D
 	}
 	doc.Interrupted = interrupted != nil
 	if target != "" && doc.Matching == 0 && interrupted == nil {
-		return &noConnection{target, cfg.Match, os.Geteuid() != 0}
+		return &noConnection{target, cfg.Match, runtime.GOOS == "linux" && os.Geteuid() != 0}
 	}
 	if err := show(cmd, doc); err != nil {
 		return err

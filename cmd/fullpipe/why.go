@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -30,11 +31,15 @@ func (e *noConnection) Try() string {
 	if e.nobody && (len(e.match.PIDs) > 0 || e.match.Name != "") {
 		return "run it as root: other users' programs cannot be seen; or ask by address or :PORT"
 	}
-	return "ss -tn lists what stands; TARGET is a PID, :PORT, HOST[:PORT], a program, a unit or a container"
+	list := "netstat -n"
+	if runtime.GOOS == "linux" {
+		list = "ss -tn"
+	}
+	return list + " lists what stands; TARGET is a PID, :PORT, HOST[:PORT], a program, a unit or a container"
 }
 
 func newWhy() *cobra.Command {
-	length, everywhere := 5*time.Second, false
+	length, everywhere, count := 5*time.Second, false, false
 	cmd := &cobra.Command{
 		Use:   "why TARGET",
 		Short: "what limits this one now",
@@ -59,7 +64,7 @@ systemd or a container.`,
 				return &usageError{"TARGET", plain(err), "a PID, :PORT, HOST[:PORT], a program, a unit or a container"}
 			}
 			cfg := watch.Config{Match: m, Every: min(time.Second, length/4), Window: length, Cumulative: true,
-				Namespaces: everywhere}
+				Namespaces: everywhere, Count: count}
 			if len(m.PIDs) == 1 {
 				cfg.Namespaces = false
 				cfg.Namespace, err = otherNamespace(m.PIDs[0])
@@ -72,7 +77,16 @@ systemd or a container.`,
 	}
 	cmd.Flags().Var((*period)(&length), "for", "how long to look")
 	registerEverywhere(&everywhere, cmd.Flags())
+	registerCount(&count, cmd.Flags())
 	return cmd
+}
+
+// registerCount adds the flag without which Windows tells nothing.
+func registerCount(to *bool, flags *pflag.FlagSet) {
+	if runtime.GOOS == "windows" {
+		flags.BoolVar(to, "count", false, "let Windows count what each connection does, as an Administrator: without it "+
+			"nothing is known. It is taken back at the end, for other readers of these counters too")
+	}
 }
 
 // registerEverywhere adds the flag of whether other network namespaces are looked into: as root of the

@@ -12,7 +12,7 @@ const (
 	AskReceiver   Action = "ask-the-receiver"         // its socket: ss -tm, what lies unread
 	CaptureSender Action = "capture-at-the-sender"    // where losses and queues lie before it
 	CaptureFar    Action = "capture-at-the-other-end" // where packets vanish, and which way a queue stands
-	MeasureLonger Action = "measure-longer"           // a start is no steady rate
+	MeasureLonger Action = "measure-longer"           // a start is no steady rate, nor is growth after a loss
 	MeasureWider  Action = "measure-with-twice"       // the window: where that gives no more, the link is full
 	MeasureAgain  Action = "measure-again"            // when what disturbed the measurement is gone
 	SeeHandshake  Action = "capture-the-handshake"    // the window scale is in the SYNs only
@@ -38,6 +38,9 @@ func Tell(candidates []verdict.Name) (steps []Step) {
 	windows := []verdict.Name{verdict.ReceiverWindow, verdict.SendBuffer, verdict.Bottleneck}
 	if len(candidates) == 2 && slices.Contains(windows, candidates[0]) && slices.Contains(windows, candidates[1]) {
 		return []Step{{MeasureWider, Nowhere, Both, false, "RFC 6349 section 3.3.1"}}
+	}
+	if len(candidates) == 2 && any(verdict.Congestion) && any(verdict.Bottleneck) {
+		steps = append(steps, Step{MeasureLonger, Nowhere, Both, false, "RFC 9438 section 4.2: where windows hardly grow"})
 	}
 	if any(verdict.Application, verdict.SendBuffer, verdict.Pacing, verdict.LocalQueue, verdict.CPU,
 		verdict.NagleDelayedAck, verdict.Sender) {

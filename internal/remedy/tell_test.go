@@ -14,7 +14,8 @@ func TestTell(t *testing.T) {
 	}{
 		{[]verdict.Name{verdict.Application, verdict.SendBuffer}, AskSender, 1},
 		{[]verdict.Name{verdict.ReceiverApplication, verdict.ReceiverWindow}, AskReceiver, 1},
-		{[]verdict.Name{verdict.Congestion, verdict.Bottleneck}, CaptureFar, 1},
+		{[]verdict.Name{verdict.Congestion, verdict.Bottleneck}, MeasureLonger, 2},
+		{[]verdict.Name{verdict.Bottleneck, verdict.AckPath}, CaptureFar, 1},
 		{[]verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}, MeasureWider, 1},
 		{[]verdict.Name{verdict.SendBuffer, verdict.Bottleneck}, MeasureWider, 1},
 		{[]verdict.Name{verdict.SendBuffer, verdict.ReceiverWindow}, MeasureWider, 1},

@@ -37,6 +37,7 @@ type Contest struct {
 }
 
 type rival struct {
+	rounds []int     // in which it ran
 	ratios []float64 // logarithms of goodput over the reference's in the same round
 	// The same two, in bit/s.
 	reference, own []float64
@@ -95,7 +96,7 @@ func (c *Contest) Observe(goodputs map[int]float64) {
 	for i := range c.rivals {
 		r := &c.rivals[i]
 		if g := goodputs[i+1]; g > 0 {
-			r.ratios = append(r.ratios, math.Log(g/reference))
+			r.rounds, r.ratios = append(r.rounds, c.rounds), append(r.ratios, math.Log(g/reference))
 			r.reference, r.own = append(r.reference, reference), append(r.own, g)
 		} else if slices.Contains(asked, i+1) {
 			r.out = true
@@ -104,9 +105,9 @@ func (c *Contest) Observe(goodputs map[int]float64) {
 	c.giveUp()
 }
 
-// giveUp takes out who has nothing left to gain, and who is behind by more than chance explains:
-// one standard error of the difference once the leader is ahead of the reference, two before. Giving up
-// costs a gain at most, never a false one, so it needs no strict level.
+// giveUp takes out who has nothing left to gain, and who is behind by more than chance explains: two standard
+// errors behind what is worth it, or one behind the leader in the rounds that both ran in. Giving up costs a gain
+// at most, never a false one, so it needs no strict level.
 func (c *Contest) giveUp() {
 	for i := range c.rivals {
 		if r := &c.rivals[i]; !r.out && len(r.own) >= fewestRounds && c.fills(r) {
@@ -121,12 +122,12 @@ func (c *Contest) giveUp() {
 		if r.out || i == leader || len(r.ratios) == 0 {
 			continue
 		}
-		mid := stats.Middle(r.ratios)
-		chance := c.noise().Error(len(r.ratios))
-		if mid+2*chance < math.Log(worthwhile) ||
-			leader >= 0 && mid+chance < stats.Middle(c.rivals[leader].ratios)-math.Log(alike) {
-			r.out = true
+		noise := c.noise()
+		behind := stats.Middle(r.ratios)+2*noise.Error(len(r.ratios)) < math.Log(worthwhile)
+		if ahead := c.apart(leader+1, i+1); len(ahead) > 0 {
+			behind = behind || stats.Middle(ahead)-noise.Error(len(ahead)) > math.Log(alike)
 		}
+		r.out = behind
 	}
 }
 
@@ -299,15 +300,26 @@ func (c *Contest) Favourite() (int, bool) {
 // beside is rival i's factor over another in the rounds that both ran in, which what the reference
 // came to there leaves alone; 0 where there are too few.
 func (c *Contest) beside(i, other int) float64 {
-	a, b := c.rivals[i-1].ratios, c.rivals[other-1].ratios
-	if len(a) != len(b) || len(a) < fewestPicked { // one was given up, or failed
+	apart := c.apart(i, other)
+	if len(apart) < fewestPicked {
 		return 0
 	}
-	apart := make([]float64, len(a))
-	for round := range a {
-		apart[round] = a[round] - b[round]
-	}
 	return math.Exp(stats.Middle(apart))
+}
+
+// apart are the logarithms of rival i's goodput over another's in the rounds that both ran in; none where
+// either is 0, the reference.
+func (c *Contest) apart(i, other int) (logs []float64) {
+	if i == 0 || other == 0 {
+		return nil
+	}
+	a, b := &c.rivals[i-1], &c.rivals[other-1]
+	for at, round := range a.rounds {
+		if beside := slices.Index(b.rounds, round); beside >= 0 {
+			logs = append(logs, a.ratios[at]-b.ratios[beside])
+		}
+	}
+	return logs
 }
 
 // Promising says that a rival still in the running seems to be better by a tenth.

@@ -152,6 +152,17 @@ func TestRivalsAreComparedInTheirOwnRounds(t *testing.T) {
 	}
 }
 
+// One that ran in a round in which the reference was lucky is not behind another that did not.
+func TestALuckyReferenceTakesNobodyOut(t *testing.T) {
+	c := NewContest(2, 8, 0.03, 1)
+	c.Carries(1.923e6)
+	c.Observe(map[int]float64{0: 1.903e6, 1: 1.817e6})
+	c.Observe(map[int]float64{0: 0.915e6, 1: 1.816e6, 2: 1.861e6})
+	if next := c.Next(); !slices.Contains(next, 1) {
+		t.Errorf("the preferred one, which gives as much as the other, is out: %v", next)
+	}
+}
+
 // A rival that gave all that there is leaves nothing to those that are preferred less, which wait until it gives
 // less; one that gave what the reference did leaves them all there is to gain.
 func TestContestAsksNoFurtherThanTheMost(t *testing.T) {

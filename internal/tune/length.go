@@ -136,8 +136,7 @@ const outlastShare, statedShare = 0.2, 0.05
 // not let fill again. Where it does not, transfers last as long, and the first runs are left out.
 func (l *loop) outlast(ctx context.Context) error {
 	today := l.of(func(t *Trial) bool { return t.Automatic })
-	full := l.today.Limiter == verdict.Bottleneck || slices.Contains(l.today.Candidates, verdict.Bottleneck)
-	if !full || !slices.ContainsFunc(today, (*Trial).loses) {
+	if !mayBeFull(&l.today) || !slices.ContainsFunc(today, (*Trial).loses) {
 		return nil
 	}
 	share, regrowth := outlastShare, l.regrowth()

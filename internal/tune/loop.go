@@ -204,7 +204,7 @@ func (l *loop) bytesRule() int64 {
 // loss for a full link, by the same window as the last transfer.
 func (l *loop) betweenLosses(ctx context.Context, last *Trial) error {
 	s := Setup{Window: last.Asked, Congestion: lossBlind}
-	if l.over(0.3) || !slices.ContainsFunc(l.controls(), func(c Setup) bool { return c.Congestion == lossBlind }) ||
+	if l.over(climbShare) || !slices.ContainsFunc(l.controls(), func(c Setup) bool { return c.Congestion == lossBlind }) ||
 		!l.can(s) {
 		return nil
 	}

@@ -100,7 +100,7 @@ func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bo
 	setups := append([]Setup{base}, rivals...)
 	c := search.NewContest(len(rivals), l.contestRounds(base), l.noiseOf(base), l.cfg.Seed)
 	if bps, known := l.ceiling(); known {
-		c.Carries(bps)
+		c.Carries(bps * (1 - l.probing()))
 	}
 	runs := make([][]*Trial, len(setups))
 	defer func() { l.note(c, setups, runs) }()
@@ -145,6 +145,13 @@ func (l *loop) contest(ctx context.Context, base Setup, rivals []Setup, first bo
 		best, _ = c.Favourite()
 	}
 	return setups[best], ok, nil
+}
+
+// probing is the share of a long transfer that BBR leaves the path all but empty for, to see its least round trip:
+// each 10 s, for the longer of 200 ms and a round trip (tcp_bbr.c, bbr_min_rtt_win_sec, bbr_probe_rtt_mode_ms).
+func (l *loop) probing() float64 {
+	const every, least = 10 * time.Second, 200 * time.Millisecond
+	return max(least, l.round).Seconds() / every.Seconds()
 }
 
 // contestRounds is how many a contest beside a base may have.

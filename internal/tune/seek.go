@@ -44,8 +44,12 @@ func (l *loop) seek(ctx context.Context) error {
 // lucky says that what there is was seen to fill the link only by luck: it loses, and another transfer carried
 // clearly more.
 func (l *loop) lucky() bool {
-	return l.long() && l.today.Limiter == verdict.Bottleneck &&
-		l.lossIsLeft(l.of(func(t *Trial) bool { return t.Automatic }))
+	return l.long() && mayBeFull(&l.today) && l.lossIsLeft(l.of(func(t *Trial) bool { return t.Automatic }))
+}
+
+// mayBeFull says that a verdict names a full link, or leaves it open among others.
+func mayBeFull(v *verdict.Verdict) bool {
+	return v.Limiter == verdict.Bottleneck || slices.Contains(v.Candidates, verdict.Bottleneck)
 }
 
 // enoughToday are the runs of what there is by which it is told from the most that a path carries.

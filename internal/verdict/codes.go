@@ -84,6 +84,13 @@ const (
 	// window_bytes, allows_bps over the empty path, steady_bps, rtt_s, rtt_base_s; ack_segments, of which each
 	// acknowledgement told, where a program that reads slowly would make it tell of as many.
 	WindowOrLink Code = "window-or-link"
+	// BetweenClosings: seen by the sender alone, the peer's window was shut for a part of the time, and in between nothing
+	// but the congestion window was full. time_ratio, closed_ratio (the time in which it was shut), steady_bps,
+	// retransmitted_ratio.
+	BetweenClosings Code = "between-closings"
+	// SendBufferOrLink: a send buffer of less than what came needs over the empty path was always full, and the
+	// rate steady with a queue. time_ratio, window_bytes, allows_bps over the empty path, steady_bps, rtt_s, rtt_base_s.
+	SendBufferOrLink Code = "send-buffer-or-link"
 	// WindowHoldsPath and SendBufferHoldsPath: full, and just what the path holds: data came without a
 	// gap that a larger one could fill, and without a queue that a faster link would take away. The
 	// same values, and even_ratio: the rate's share of the best within round trips; absent where so few segments
@@ -134,6 +141,9 @@ const (
 	// ClocksAlone: two readings of the kernel's cumulative clocks. window_s, idle_ratio,
 	// receiver_ratio, send_buffer_ratio; what is left is the network's, undivided.
 	ClocksAlone Code = "clocks-alone"
+	// ReadingsAlone: the same by what held the sender back when it was looked at, where the system tells no more.
+	// readings as well, and no send_buffer_ratio.
+	ReadingsAlone Code = "readings-alone"
 	// TooLittleWatched: bytes.
 	TooLittleWatched Code = "too-little-watched"
 	// KernelTellsLess: what this kernel does not tell. limit_clocks, unsent,
@@ -151,6 +161,11 @@ const (
 	ArrivesWithHoles     Code = "arrives-with-holes"
 	ArrivesUnhindered    Code = "arrives-unhindered" // neither loss, nor a queue, nor a full window
 	SenderRanLate        Code = "sender-ran-late"    // time_ratio: was to run and did not; no queue stands in the path
+	// SharedLink: with other connections to the same host, the path delivers a steady rate and a queue stands in
+	// it. connections (of all), steady_bps, rtt_s, rtt_base_s.
+	SharedLink Code = "shared-link"
+	// SenderIsHere: the sender is on this host as well, and what limits is what was seen there.
+	SenderIsHere Code = "sender-is-here"
 	// SenderUnseen, NotSampled, SampledRarely and NoRoundTrips: what was missing.
 	SenderUnseen  Code = "sender-unseen"
 	NotSampled    Code = "not-sampled"

@@ -27,6 +27,8 @@ type Told struct {
 	// PeerClosed says that the peer's FIN has come, which Sample.Received does not count then.
 	PeerClosed   bool
 	MaxPacingBps float64 // SO_MAX_PACING_RATE; 0: none
+	// ByReadings says that the clocks of Sample are not the kernel's but made of what readings of a list showed.
+	ByReadings bool
 }
 
 // Connection is one connection as it has been followed.

@@ -24,7 +24,8 @@ var network = []verdict.Name{verdict.Congestion, verdict.Bottleneck, verdict.Loc
 // tally is what the readings of a period said of the moment, where a dump also says what no
 // clock keeps.
 type tally struct {
-	readings uint16 // with the sizes of the socket's buffers
+	readings uint16 // with the sizes of the socket's buffers, or by a list
+	sending  uint16 // of them, those that tell of the send buffer
 	dry      uint16 // all that was written was on its way, and the send buffer was full
 	roomy    uint16 // the same, and it had room
 	// half: the same, and it had some room, but less than a third, which is when a writer that waits
@@ -38,7 +39,7 @@ type tally struct {
 // add counts a reading.
 func (y *tally) add(t *Told, mss int64) {
 	s := &t.Sample
-	if t.SendBuffer == 0 || s.Have&transfer.HaveNotSent == 0 || y.readings == 1<<16-1 {
+	if t.SendBuffer == 0 && !t.ByReadings || s.Have&transfer.HaveNotSent == 0 || y.readings == 1<<16-1 {
 		return
 	}
 	y.readings++
@@ -46,6 +47,10 @@ func (y *tally) add(t *Told, mss int64) {
 	if unreadShare(t) >= threshold.Unread {
 		y.unread++
 	}
+	if t.SendBuffer == 0 || t.ByReadings && t.Unacked == 0 { // the latter is idle time by the clocks already
+		return
+	}
+	y.sending++
 	switch full := float64(t.SendQueued) / float64(t.SendBuffer); {
 	case s.Recovering || s.Lost > 0:
 	case s.NotSent > 0 && s.NotSent < mss && s.InFlight > 0 && 4*s.InFlight < s.Cwnd:
@@ -59,12 +64,12 @@ func (y *tally) add(t *Told, mss int64) {
 	}
 }
 
-// of is a count's share of the readings.
+// of is a count's share of the readings that tell of the send buffer.
 func (y *tally) of(n uint16) float64 {
-	if y.readings == 0 {
+	if y.sending == 0 {
 		return 0
 	}
-	return float64(n) / float64(y.readings)
+	return float64(n) / float64(y.sending)
 }
 
 // unreadShare is how much of the receive window is taken by data that the program has not
@@ -100,15 +105,17 @@ func coarse(from *counters, to *transfer.Sample, seen tally) verdict.Verdict {
 	}
 	dry, roomy, either := left*seen.of(seen.dry), left*seen.of(seen.roomy), left*seen.of(seen.half)
 	beyond := 0.0 // a window that was full and lets out more than came, over the empty path
+	filled := 0.0 // the same of the send buffer
 	if seen.linkMayBeFull(from, to, span) {
 		dry, either = 0, 0
+		buffer, filled = 0, buffer // what it lets out queues
 		if windowAllowsMore(from, to, span) {
 			window, beyond = 0, window
 		}
 	} else if to.Received > from.Received { // what fills the buffer may be one request
 		dry, either = 0, either+dry
 	}
-	rest := left - dry - roomy - either + beyond
+	rest := left - dry - roomy - either + beyond + filled
 	unread := verdict.ReceiverWindow
 	if to.Have&transfer.HaveSendWnd != 0 && to.SendWnd == 0 {
 		unread = verdict.ReceiverApplication // a window that is shut, not small
@@ -126,6 +133,9 @@ func coarse(from *counters, to *transfer.Sample, seen tally) verdict.Verdict {
 		if v.Candidates = seen.open(to); beyond > 0 {
 			v.Candidates = append([]verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication}, v.Candidates...)
 		}
+		if filled > 0 && !slices.Contains(v.Candidates, verdict.SendBuffer) {
+			v.Candidates = append(v.Candidates, verdict.SendBuffer)
+		}
 	case verdict.Mixed:
 		if rest >= candidate {
 			v.Candidates = append(v.Candidates, network...)
@@ -136,13 +146,14 @@ func coarse(from *counters, to *transfer.Sample, seen tally) verdict.Verdict {
 	case verdict.Sender:
 		v.Candidates = []verdict.Name{verdict.Application, verdict.SendBuffer}
 	default:
-		v.Confidence = verdict.When(dry+roomy < shares[v.Limiter]/2 || seen.readings >= severalReadings, verdict.Medium)
+		v.Confidence = verdict.When(dry+roomy < shares[v.Limiter]/2 || seen.sending >= severalReadings, verdict.Medium)
 	}
 	v.Evidence = []verdict.Evidence{{Limiter: v.Limiter, Code: verdict.ClocksAlone, Values: verdict.Values{
-		"window_s": span.Seconds(), "idle_ratio": 1 - busy, "receiver_ratio": window + beyond, "send_buffer_ratio": buffer}}}
+		"window_s": span.Seconds(), "idle_ratio": 1 - busy, "receiver_ratio": window + beyond,
+		"send_buffer_ratio": buffer + filled}}}
 	if dry+roomy+either > 0 {
 		v.Evidence = append(v.Evidence, verdict.Evidence{Limiter: v.Limiter, Code: verdict.SendQueueRead,
-			Values: verdict.Values{"readings": float64(seen.readings), "full_ratio": seen.of(seen.dry),
+			Values: verdict.Values{"readings": float64(seen.sending), "full_ratio": seen.of(seen.dry),
 				"room_ratio": seen.of(seen.roomy)}})
 	}
 	return v
@@ -152,7 +163,7 @@ func coarse(from *counters, to *transfer.Sample, seen tally) verdict.Verdict {
 // what fills the send buffer may then be the link.
 func (y *tally) linkMayBeFull(from *counters, to *transfer.Sample, span time.Duration) bool {
 	rate := float64(to.Acked-from.Acked) * 8 / span.Seconds()
-	return to.RTT.Seconds() >= queued*to.MinRTT.Seconds() && float64(y.fastest) < burst*rate
+	return rate > 0 && to.MinRTT > 0 && to.RTT.Seconds() >= queued*to.MinRTT.Seconds() && float64(y.fastest) < burst*rate
 }
 
 // windowAllowsMore says that the peer's window, over the least round trip, is well above the rate.
@@ -173,7 +184,7 @@ func (y *tally) open(to *transfer.Sample) []verdict.Name {
 	if y.small > 0 {
 		all = append([]verdict.Name{verdict.NagleDelayedAck}, all...)
 	}
-	if y.dry > 0 {
+	if y.dry > 0 || y.sending == 0 {
 		all = append([]verdict.Name{verdict.SendBuffer}, all...)
 	}
 	if to.AppLimited || to.NotSent == 0 || y.small > 0 {
@@ -189,7 +200,10 @@ func (y *tally) unseenSender() verdict.Verdict {
 	v := verdict.Unseen(verdict.Evidence{Code: verdict.SenderUnseen},
 		append([]verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow,
 			verdict.ReceiverApplication}, append(slices.Clone(network), verdict.AckPath, verdict.NagleDelayedAck)...)...)
-	share := y.of(y.unread)
+	share := 0.0
+	if y.readings > 0 {
+		share = float64(y.unread) / float64(y.readings)
+	}
 	if share < threshold.HeadlineShare {
 		return v
 	}

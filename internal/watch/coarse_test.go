@@ -37,6 +37,11 @@ func TestCoarseByReadings(t *testing.T) {
 			func(t *Told) {
 				t.Sample.RTT, t.Sample.MinRTT, t.Sample.ReceiveLimited = 500*ms, 40*ms, t.Sample.At
 			}, verdict.Unknown, []verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}},
+		{"a buffer that the kernel's clock says is full, behind a queue", Told{SendBuffer: 100_000, SendQueued: 100_000,
+			Sample: transfer.Sample{NotSent: 50_000}},
+			func(t *Told) {
+				t.Sample.RTT, t.Sample.MinRTT, t.Sample.SendLimited = 500*ms, 40*ms, t.Sample.At
+			}, verdict.Unknown, []verdict.Name{verdict.SendBuffer, verdict.Bottleneck}},
 		{"data waits", Told{SendBuffer: 100_000, SendQueued: 100_000, Sample: transfer.Sample{NotSent: 50_000}}, sending,
 			verdict.Unknown, network},
 	} {

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -57,6 +58,19 @@ func (w *samples) add(t *Told, length time.Duration) {
 // fine judges a window of the fast tier's samples. What the live judge leaves open between
 // the program and its send buffer is decided by how full that buffer was.
 func fine(c *Connection, sends bool) verdict.Verdict {
+	w := c.watched(sends)
+	v := live.JudgeWatched(w)
+	for i := range v.Evidence {
+		delete(v.Evidence[i].Values, "blocked_ratio") // the writer's own clock is not known
+	}
+	if !sends {
+		return live.Answers(w, v)
+	}
+	return live.Programs(w, c.outage(pair(c.bufferOrLink(c.divide(v)))))
+}
+
+// watched is a direction of the connection's window as the live judge takes it.
+func (c *Connection) watched(sends bool) live.Watched {
 	w := live.Watched{Sends: sends, Congestion: c.Congestion, Handshake: c.Handshake, PacingBps: c.MaxPacingBps}
 	w.Send.Granted, w.Receive.Granted = int(c.SendBuffer), int(c.ReceiveBuffer)
 	w.Samples = c.window.of
@@ -72,14 +86,48 @@ func fine(c *Connection, sends bool) verdict.Verdict {
 			w.Answered += 1 / float64(len(w.Samples))
 		}
 	}
-	v := live.JudgeWatched(w)
-	for i := range v.Evidence {
-		delete(v.Evidence[i].Values, "blocked_ratio") // the writer's own clock is not known
+	return w
+}
+
+// bufferOrLink leaves a full link open where the send buffer was always full and, over the empty path, is less
+// than what came needs: the kernel takes super-segments of 64 KB beyond it, whose bursts queue on any link.
+func (c *Connection) bufferOrLink(v verdict.Verdict) verdict.Verdict {
+	if v.Limiter != verdict.Bottleneck || !c.alwaysFull() {
+		return v
 	}
-	if !sends {
-		return live.Answers(w, v)
+	at := slices.IndexFunc(v.Evidence, func(e verdict.Evidence) bool {
+		return e.Limiter == verdict.Bottleneck && e.Values["rtt_base_s"] > 0
+	})
+	if at < 0 {
+		return v
 	}
-	return live.Programs(w, c.outage(pair(c.divide(v))))
+	seen := v.Evidence[at].Values
+	rate, base, size := seen["steady_bps"], seen["rtt_base_s"], float64(c.window.queues[0].sendBuffer)
+	if 8*size > threshold.WindowLimits*rate*base {
+		return v
+	}
+	share := v.Shares[verdict.Bottleneck]
+	v.Shares = maps.Clone(v.Shares)
+	delete(v.Shares, verdict.Bottleneck)
+	v.Shares[verdict.Unknown] += share
+	v.Limiter, v.Subtype, v.Confidence = verdict.Unknown, "", verdict.Low
+	v.Candidates = []verdict.Name{verdict.SendBuffer, verdict.Bottleneck}
+	v.Evidence = slices.Insert(slices.Clone(v.Evidence), 0, verdict.Evidence{Limiter: verdict.Unknown,
+		Code: verdict.SendBufferOrLink, Values: verdict.Values{"time_ratio": share, "window_bytes": size,
+			"allows_bps": 8 * size / base, "steady_bps": rate, "rtt_s": seen["rtt_s"], "rtt_base_s": base}})
+	return v
+}
+
+// alwaysFull says that the send buffer was, at nearly all samples.
+func (c *Connection) alwaysFull() bool {
+	full := 0.0
+	for i := range c.window.queues {
+		q := &c.window.queues[i]
+		if q.sendBuffer > 0 && float64(q.sendQueued) >= crowdedSend*float64(q.sendBuffer) {
+			full++
+		}
+	}
+	return c.writerBlocks() && full >= threshold.FlatShare*float64(len(c.window.queues))
 }
 
 // outage is less sure of an MTU black hole where full segments have come through before: then

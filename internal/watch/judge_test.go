@@ -146,3 +146,35 @@ func BenchmarkFine(b *testing.B) {
 		fine(c, true)
 	}
 }
+
+// TestABufferThatIsFullAndALink: over the empty path the buffer gives less than came, so which of them limits is open.
+func TestABufferThatIsFullAndALink(t *testing.T) {
+	full := verdict.Verdict{Limiter: verdict.Bottleneck, Confidence: verdict.Medium,
+		Shares: verdict.Shares{verdict.Bottleneck: 0.9, verdict.SendBuffer: 0.1},
+		Evidence: []verdict.Evidence{{Limiter: verdict.Bottleneck, Code: verdict.FullLink,
+			Values: verdict.Values{"steady_bps": 20e6, "rtt_s": 0.08, "rtt_base_s": 0.04}}}}
+	for _, c := range []struct {
+		name   string
+		queued int64 // of 100,000 bytes: 20 Mbit/s over 40 ms
+		base   float64
+		want   verdict.Name
+	}{
+		{"full, and no larger than the path", 120_000, 0.04, verdict.Unknown},
+		{"full, and twice as large", 120_000, 0.02, verdict.Bottleneck},
+		{"with room", 50_000, 0.04, verdict.Bottleneck},
+	} {
+		full.Evidence[0].Values["rtt_base_s"] = c.base
+		v := poured(func(int) int64 { return c.queued }).bufferOrLink(full)
+		if v.Limiter != c.want {
+			t.Errorf("%s: %s, %v", c.name, v.Limiter, v.Shares)
+		}
+		if open := c.want == verdict.Unknown; open != (v.Evidence[0].Code == verdict.SendBufferOrLink) ||
+			open != (v.Confidence == verdict.Low) || open != slices.Contains(v.Candidates, verdict.SendBuffer) {
+			t.Errorf("%s: %s of %v, %v", c.name, v.Confidence, v.Candidates, v.Evidence)
+		}
+		sums(t, c.name, v)
+	}
+	if full.Shares[verdict.Bottleneck] != 0.9 {
+		t.Error("the verdict that it was given changed")
+	}
+}

@@ -3,6 +3,7 @@ package watch
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -60,7 +61,7 @@ func ParseTarget(target string, lookup func(string) ([]netip.Addr, error)) (Matc
 	switch {
 	case host == "":
 		return m, nil
-	case port == "" && !strings.Contains(host, ".") || isUnit(host):
+	case port == "" && !strings.Contains(host, ".") || isUnit(host) || strings.HasSuffix(strings.ToLower(host), exe):
 		m.Name = host
 		return m, nil
 	}
@@ -76,6 +77,17 @@ func ParseTarget(target string, lookup func(string) ([]netip.Addr, error)) (Matc
 		m.Hosts = append(m.Hosts, netip.PrefixFrom(at.Unmap(), at.Unmap().BitLen()))
 	}
 	return m, nil
+}
+
+// exe is how the files of Windows' programs end, which have the same name in any case.
+const exe = ".exe"
+
+// isCalled says that a program or unit has the name that is asked for; endings may be left out.
+func isCalled(want, name string) bool {
+	if base, ok := strings.CutSuffix(strings.ToLower(name), exe); ok {
+		return base == strings.TrimSuffix(strings.ToLower(want), exe)
+	}
+	return want == name || name != "" && want+".service" == name
 }
 
 func isUnit(name string) bool {
@@ -119,15 +131,19 @@ func (m *Match) owner(o Owner) bool {
 		}
 	}
 	named := func(want string, have ...string) bool {
-		for _, name := range have {
-			if want == name || name != "" && want+".service" == name || len(name) == 12 && strings.HasPrefix(want, name) {
-				return true
-			}
-		}
-		return want == ""
+		return want == "" || slices.ContainsFunc(have, func(name string) bool { return isCalled(want, name) })
 	}
-	return named(m.Program, o.Program) && named(m.Unit, o.Unit) && named(m.Container, o.Container) &&
-		named(m.Name, o.Program, o.Unit, o.Container)
+	return named(m.Program, o.Program) && named(m.Unit, o.Unit) && (m.Container == "" || isOf(m.Container, o.Container)) &&
+		(named(m.Name, o.Program, o.Unit) || isOf(m.Name, o.Container))
+}
+
+// fewestOfID are the digits from which on a container's id may be cut short, as its runtime's commands allow.
+const fewestOfID = 4
+
+// isOf says that id, whole or its beginning, is of a container, of which the first 12 digits are known.
+func isOf(id, container string) bool {
+	return len(id) >= fewestOfID && container != "" &&
+		(strings.HasPrefix(container, id) || strings.HasPrefix(id, container))
 }
 
 // unitOf names the unit and the container of a cgroup's path.

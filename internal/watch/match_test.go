@@ -30,6 +30,7 @@ func TestParseTarget(t *testing.T) {
 		{"rsync", [2]bool{true, true}}, {"backup", [2]bool{true, true}}, {"backup.service", [2]bool{true, true}},
 		{"nginx.service", [2]bool{false, false}}, {"ssh", [2]bool{false, false}}, {"0123456789ab", [2]bool{true, true}},
 		{"0123456789ab" + strings.Repeat("0", 52), [2]bool{true, true}},
+		{"0123456789a", [2]bool{true, true}}, {"0123456789ac", [2]bool{false, false}},
 	} {
 		m, err := ParseTarget(c.target, lookup)
 		if err != nil {
@@ -46,6 +47,34 @@ func TestParseTarget(t *testing.T) {
 		if m, err := ParseTarget(bad, lookup); err == nil {
 			t.Errorf("%q was read as %+v", bad, m)
 		}
+	}
+}
+
+// Programs of Windows are found with and without the ending of their files, and in any case.
+func TestProgramsOfWindows(t *testing.T) {
+	for target, want := range map[string]bool{"chrome": true, "Chrome.exe": true, "CHROME": true, "chrome.com": false,
+		"firefox.exe": false} {
+		m, err := ParseTarget(target, func(string) ([]netip.Addr, error) { return nil, errors.New("looked up") })
+		if got := err == nil && m.owner(Owner{PID: 1, Program: "chrome.EXE"}); got != want {
+			t.Errorf("%s: %v (%v)", target, got, err)
+		}
+	}
+	if (&Match{Name: "Rsync"}).owner(Owner{PID: 1, Program: "rsync"}) {
+		t.Error("rsync is Rsync")
+	}
+}
+
+// A container may be named by the beginning of its id, but not by less than four digits.
+func TestContainersByTheirIDs(t *testing.T) {
+	owner := Owner{Program: "nc", Container: "0123456789ab"}
+	for id, want := range map[string]bool{"0123": true, "012": false, "0124": false, "0123456789ab": true,
+		"0123456789ab" + strings.Repeat("c", 52): true, "0123456789ac" + strings.Repeat("c", 52): false} {
+		if got := (&Match{Container: id}).owner(owner); got != want {
+			t.Errorf("%s: %v", id, got)
+		}
+	}
+	if (&Match{Container: "0123"}).owner(Owner{Program: "nc"}) {
+		t.Error("a program in no container is in one")
 	}
 }
 

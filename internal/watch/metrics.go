@@ -81,8 +81,11 @@ func (m *Metrics) Add(v *View) {
 // limiterLabel is "network" where the kernel's clocks leave congestion, bottleneck, pacing
 // and a local queue undivided.
 func limiterLabel(f *Flow, name verdict.Name) string {
-	if name == verdict.Unknown && !f.Sampled && f.Direction == transfer.Up && slices.Contains(f.Verdict.Candidates,
-		verdict.Bottleneck) {
+	byList := slices.ContainsFunc(f.Verdict.Evidence, func(e verdict.Evidence) bool {
+		return e.Code == verdict.ReadingsAlone // which do not tell the sender's part from it
+	})
+	if name == verdict.Unknown && !f.Sampled && !byList && f.Direction == transfer.Up &&
+		slices.Contains(f.Verdict.Candidates, verdict.Bottleneck) {
 		return "network"
 	}
 	return string(name)

@@ -89,13 +89,27 @@ func (w *watcher) period(each func(*View) error, last bool) error {
 	if w.places != nil {
 		w.places.read(w, w.cfg.Cumulative && each != nil)
 	}
-	if each != nil {
-		if err := w.show(each); err != nil {
-			return err
-		}
+	if each == nil {
+		w.name()
+	} else if err := w.show(each); err != nil {
+		return err
 	}
 	w.choose()
 	return nil
+}
+
+// name finds the programs of connections that may have ended when they are shown.
+func (w *watcher) name() {
+	w.account.moved(func(c *Connection) {
+		if owner := w.owner(c); owner.PID > 0 {
+			c.Owner = owner
+		}
+	})
+	if w.places != nil {
+		for _, one := range w.places.open {
+			one.name()
+		}
+	}
 }
 
 func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
@@ -194,7 +208,7 @@ func (w *watcher) show(each func(*View) error) (err error) {
 		w.places.look(w, v)
 		v.Unread = append(v.Unread, w.places.unread()...)
 	}
-	v.order()
+	v.finish()
 	w.began = now
 	return each(v)
 }

@@ -112,6 +112,42 @@ func TestWhySeesWhatBeginsJustAfter(t *testing.T) {
 	t.Errorf("the one that pours is not sampled: %+v", view.Seen)
 }
 
+// TestProgramsOfWhatEnded: in the one view of a whole span, a connection that ended before it is its program's.
+func TestProgramsOfWhatEnded(t *testing.T) {
+	l := listen(t)
+	port := uint16(l.Addr().(*net.TCPAddr).Port)
+	w := newWatcher(Config{Cumulative: true, Match: Match{Local: true, Ports: []uint16{port}}, Sampled: -1}.complete())
+	if err := w.open(); err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	if err := w.begin(); err != nil {
+		t.Fatal(err)
+	}
+	client, server := loop(t, l)
+	client.Write(make([]byte, 1000))
+	if _, err := io.ReadFull(server, make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.period(nil, false); err != nil {
+		t.Fatal(err)
+	}
+	client.Close()
+	server.Close()
+	var owners []Owner
+	if err := w.period(func(v *View) error {
+		for i := range v.Seen {
+			owners = append(owners, v.Seen[i].Owner)
+		}
+		return nil
+	}, true); err != nil {
+		t.Fatal(err)
+	}
+	if len(owners) != 2 || owners[0].PID != os.Getpid() || owners[1].PID != os.Getpid() {
+		t.Errorf("the owners are %+v, not this program (%d)", owners, os.Getpid())
+	}
+}
+
 // TestANamespaceIsLetGo: a watch of another network namespace ends with the process that it was
 // entered by, says so, and leaves nothing open that would keep the namespace alive.
 func TestANamespaceIsLetGo(t *testing.T) {

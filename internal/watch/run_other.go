@@ -6,9 +6,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/socklist"
 )
 
-func run(context.Context, Config, func(*View) error) error {
-	return fmt.Errorf("watching connections (Linux): %w", socket.ErrNotSupported)
+func run(ctx context.Context, cfg Config, each func(*View) error) error {
+	list, err := socklist.Open(socklist.Options{Count: cfg.Count})
+	if err != nil {
+		return fmt.Errorf("watching connections: %w", err)
+	}
+	return follow(ctx, cfg, list, socklist.Program, each)
 }

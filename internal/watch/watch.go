@@ -1,9 +1,9 @@
 // Package watch follows this host's TCP connections while they run and says what limits
 // each: exact accounts of all of them, from dumps and from the kernel's last word on those
 // that end, and samples of the few that move most, which the live judge reads. It changes
-// nothing, and needs no privilege for what the user may see.
+// nothing, but with Config.Count what Windows counts, and needs no privilege for what the user may see.
 //
-// The account and the judges are pure; the loop that asks the kernel is Linux's.
+// The account and the judges are pure. The loop that asks the kernel is Linux's; other systems are asked for lists.
 package watch
 
 import (
@@ -39,6 +39,8 @@ type Config struct {
 	// Namespaces looks into the others in which processes of this host run as well, such as
 	// containers'. It needs CAP_SYS_ADMIN and CAP_SYS_PTRACE; what is refused is told in View.Unread.
 	Namespaces bool
+	// Count lets Windows count what each connection does as long as this watches; elsewhere it means nothing.
+	Count bool
 	// Anonymize replaces the addresses of what is shown by made-up ones.
 	Anonymize bool
 }
@@ -173,6 +175,13 @@ func (a *Account) look(v *View, length time.Duration, cfg *Config, owner func(*C
 	v.Standing += a.Len()
 }
 
+// finish puts what was seen in order, and compares connections.
+func (v *View) finish() {
+	v.order()
+	v.shared()
+	v.bothEnds()
+}
+
 // order puts the heaviest first.
 func (v *View) order() {
 	slices.SortStableFunc(v.Seen, func(a, b Seen) int {
@@ -201,6 +210,9 @@ func (c *Connection) flow(d transfer.Direction) Flow {
 		f.Verdict = coarse(&c.mark, &c.Sample, c.tally)
 	default:
 		f.Verdict = c.tally.unseenSender()
+	}
+	if c.ByReadings {
+		f.Verdict = c.tally.lessSure(f.Verdict)
 	}
 	return f
 }

@@ -33,7 +33,7 @@ type Signs struct {
 // signs reads them off the kernel's counters.
 func (c *Connection) signs() (s Signs) {
 	sent := c.Sample.Sent - c.mark.Sent
-	if sent <= 0 {
+	if sent <= 0 || c.ByReadings { // which do not tell what was lost
 		return s
 	}
 	mss := int64(1448)
@@ -62,6 +62,7 @@ type Windows struct {
 type window struct {
 	sums  paths.Window
 	trips int // connections that began in it
+	told  int // those of them of which it is known whether they have ECN
 	ecn   int // those of them with ECN
 	rates []float64
 }
@@ -113,6 +114,9 @@ func (w *window) add(s *Seen, windowBegan, periodBegan time.Duration) {
 		return
 	}
 	w.trips++
+	if !s.ByReadings {
+		w.told++
+	}
 	if s.Handshake.ECN {
 		w.ecn++
 	}
@@ -141,12 +145,13 @@ func (w *window) end() paths.Window {
 	out := w.sums
 	if w.trips < fewestTrips {
 		out.RTT, out.MTU = 0, 0
-	} else {
+	}
+	if w.told >= fewestTrips {
 		out.ECN = "some"
 		switch w.ecn {
 		case 0:
 			out.ECN = "none"
-		case w.trips:
+		case w.told:
 			out.ECN = "all"
 		}
 	}

@@ -117,7 +117,8 @@ var imperatives = map[remedy.Action]string{
 		"the handshake on",
 	remedy.CaptureFar: "to tell: capture at the other end as well (fullpipe diagnose --near A.pcap --far B.pcap); " +
 		"segments missing there were lost on the way, and times between the two taps show which way the queue stands",
-	remedy.MeasureLonger: "to tell: measure longer; a transfer that is still starting shows no steady rate",
+	remedy.MeasureLonger: "to tell: measure, or look, for longer; a transfer that is still starting, or grows back from " +
+		"a loss, shows no steady rate",
 	remedy.MeasureWider: "to tell: measure with twice the window (--receive-buffer, --send-buffer, or the host's " +
 		"ceilings); where that gives no tenth more, the link is full",
 	remedy.MeasureAgain: "to tell: measure again when what disturbed this measurement is gone; until then it says " +

@@ -121,6 +121,17 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			"the way (%s), in bursts of a window or before a full link that takes it in batches; a larger window tells",
 			f.size("window_bytes"), f.took(), f.rate("allows_bps"), f.rate("steady_bps"), f.loaded())
 	},
+	verdict.BetweenClosings: func(f figures) string {
+		return fmt.Sprintf("the peer's window was shut %s of the time: its program reads more slowly than data comes; in "+
+			"between, %s, the congestion window was full, with %s sent again: that may be all that the reader "+
+			"lets in; the receiving end tells", f.share("closed_ratio"), f.took(),
+			f.share("retransmitted_ratio"))
+	},
+	verdict.SendBufferOrLink: func(f figures) string {
+		return fmt.Sprintf("the send buffer of %s was always full; over the empty path it allows %s, and %s came in "+
+			"super-segments that the kernel takes beyond it, with a queue on the way (%s): a larger buffer gives more unless "+
+			"the link is full", f.size("window_bytes"), f.rate("allows_bps"), f.rate("steady_bps"), f.loaded())
+	},
 	verdict.WindowHoldsPath:     func(f figures) string { return f.holdsPath("receive window") },
 	verdict.SendBufferHoldsPath: func(f figures) string { return f.holdsPath("send buffer") },
 	verdict.WindowsAlike:        sayWindowsAlike,
@@ -226,12 +237,22 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			"network's, undivided", f.time("window_s"), f.share("idle_ratio"), f.share("receiver_ratio"),
 			f.share("send_buffer_ratio"))
 	},
+	verdict.ReadingsAlone: func(f figures) string {
+		return fmt.Sprintf("by %.0f looks in %s at what this system tells: idle %s, held by the receiver's window %s; the "+
+			"rest is the network's or the sender's, undivided", f["readings"], f.time("window_s"), f.share("idle_ratio"),
+			f.share("receiver_ratio"))
+	},
 	verdict.TooLittleWatched: func(f figures) string {
 		return fmt.Sprintf("%s moved: too little to judge", f.size("bytes"))
 	},
 	verdict.KernelTellsLess: sayKernelTellsLess,
 	verdict.SenderUnseen: fixedSentence("the sender cannot be seen: its program, its buffer, loss and a full link " +
 		"look the same from here"),
+	verdict.SharedLink: func(f figures) string {
+		return fmt.Sprintf("%.0f connections to this host share a path that delivers a steady %s to all of them, and a "+
+			"queue stands in it (%s)", f["connections"], f.rate("steady_bps"), f.loaded())
+	},
+	verdict.SenderIsHere:  fixedSentence("its sender is on this host as well, and this is what was seen there"),
 	verdict.NotSampled:    fixedSentence("no end of the transfer was sampled"),
 	verdict.SampledRarely: fixedSentence("the sender cannot be seen and the receiver was sampled too rarely"),
 	verdict.NoRoundTrips:  fixedSentence("the sender's system tells no round trips"),

@@ -135,11 +135,15 @@ func (a *analysis) ackSteadiness() (s steadiness) {
 	span := max((last-a.path.started)/(threshold.SteadySpans+1), threshold.EvenedOut*a.path.base)
 	var acks, data []float64
 	var from *transfer.Sample
+	held := false // a hole holds back what is acknowledged, and the sample after it brings it at once
 	for i := range c.samples {
-		switch now := &c.samples[i]; {
+		now := &c.samples[i]
+		before := held
+		held = now.Recovering || now.Lost > 0
+		switch {
 		case now.At < a.path.started:
-		case from == nil || now.Recovering || now.Lost > 0 || now.Retransmitted > from.Retransmitted:
-			from = now // a hole holds back what is acknowledged, and then brings it at once
+		case from == nil || held || before || now.Retransmitted > from.Retransmitted:
+			from = now
 		case now.At-from.At >= span:
 			took := (now.At - from.At).Seconds()
 			acks = append(acks, float64(now.SegmentsIn-from.SegmentsIn)/took)

@@ -128,6 +128,12 @@ func TestNetworkRules(t *testing.T) {
 		{"windows that grow back after a loss", with(full, func(p *path) { p.mean, p.rtt, p.floor = 15e6, 41*ms, 41*ms }),
 			networkFacts{opening: true, regrowing: true},
 			verdict.Congestion, "", verdict.Medium, verdict.LossBelowBest},
+		{"steady, with no queue, where windows hardly grow after a loss", with(full, func(p *path) {
+			p.rtt, p.floor, p.queued = 40*ms, 40*ms, 0
+		}), networkFacts{regrowing: true}, verdict.Unknown, "", verdict.Low, verdict.FullLinkNoQueue},
+		{"the same with a queue too short to be told", with(full, func(p *path) {
+			p.rtt, p.floor, p.base, p.minRTT, p.queued = 400*ms, 400*ms, 400*ms, 400*ms, 0
+		}), networkFacts{regrowing: true}, verdict.Bottleneck, "", verdict.Medium, verdict.FullLinkNoQueue},
 		{"faster at the end than ever lasted", with(full, func(p *path) { p.mean = 30e6 }), networkFacts{opening: true},
 			verdict.SlowStart, "", verdict.Medium, verdict.CwndOpensToTheEnd},
 		{"nothing else", with(full, func(p *path) { p.mean, p.rtt, p.floor = 10e6, 41*ms, 41*ms }), both, verdict.Congestion,
@@ -139,6 +145,23 @@ func TestNetworkRules(t *testing.T) {
 			t.Errorf("%s: %s (%s), %s, %s; want %s (%s), %s, %s", c.name, f.name, f.subtype, f.confidence, f.code,
 				c.want, c.subtype, c.confidence, c.code)
 		}
+	}
+}
+
+// A hole holds back what is acknowledged, and its end brings it at once: that is no scatter of the data's rate.
+func TestHolesAreNoScatter(t *testing.T) {
+	r := steady(8e6, 90*ms, func(i int, s, _ *transfer.Sample) {
+		s.MinRTT, s.SegmentsIn, s.Have = 40*ms, s.Acked/2896, s.Have|transfer.HaveSegmentsIn
+		s.Retransmitted = int64((i + 20) / 75)
+		if into := (i + 20) % 75; into < 2 {
+			s.Recovering = true
+			s.Acked -= int64(8e6 / 8 * 0.05 * float64(into+1))
+		}
+	})
+	r.Far = nil
+	v := Judge(r)
+	if v.Limiter != verdict.Bottleneck || v.Evidence[0].Code != verdict.FullLink {
+		t.Errorf("%s, %s: %v", v.Limiter, v.Confidence, v.Evidence)
 	}
 }
 
@@ -171,7 +194,7 @@ func TestSteadyAcknowledgements(t *testing.T) {
 		{"330 a second", seen(0.3, func(int) float64 { return 16.5 }, false), verdict.AckPath, verdict.Low,
 			verdict.SteadyAcks},
 		{"330 a second for data that hardly varies, which may be chance", seen(0.05,
-			func(int) float64 { return 16.5 }, false), verdict.Bottleneck, verdict.Low, verdict.QueueEitherWay},
+			func(int) float64 { return 16.5 }, false), verdict.Unknown, verdict.Low, verdict.QueueEitherWay},
 		{"330 a second and those of a busy host", seen(0.3, func(i int) float64 {
 			return 16.5 + 10*math.Sin(float64(i)/9)
 		}, false), verdict.Bottleneck, verdict.Medium, verdict.FullLink},

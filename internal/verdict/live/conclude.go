@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // conclude makes the verdict from the time given away, with what supports it.
@@ -20,6 +21,12 @@ func (a *analysis) conclude() verdict.Verdict {
 	switch {
 	case v.Limiter == a.network.name && len(a.network.candidates) > 0:
 		v.Candidates = slices.Clone(a.network.candidates)
+	case v.Limiter == verdict.Mixed && ratio(a.open[verdict.BetweenClosings], a.total) >= threshold.CandidateShare:
+		for _, name := range a.candidates(verdict.BetweenClosings) {
+			if !slices.Contains(v.Candidates, name) {
+				v.Candidates = append(v.Candidates, name)
+			}
+		}
 	case v.Limiter != verdict.Unknown:
 	case a.mostlyOpen() != "":
 		v.Candidates = a.candidates(a.mostlyOpen())

@@ -97,7 +97,8 @@ func judgeSender(r *transfer.Result, as how) verdict.Verdict {
 	return verdict.Doubted(v, wrong[0])
 }
 
-func analyse(r *transfer.Result, minRTT time.Duration, as how) (verdict.Verdict, verdict.Figures) {
+// newAnalysis judges the network of a transfer that was sampled at its sender.
+func newAnalysis(r *transfer.Result, minRTT time.Duration, as how) *analysis {
 	a := &analysis{result: r, sender: r.Sender(), receiver: r.Receiver(), time: map[verdict.Name]time.Duration{},
 		open: map[verdict.Code]time.Duration{}}
 	for i := range a.sender.Streams {
@@ -111,11 +112,17 @@ func analyse(r *transfer.Result, minRTT time.Duration, as how) (verdict.Verdict,
 		a.path.watched(a.connections)
 	}
 	a.network = a.path.judgeNetwork(a.networkFacts())
+	return a
+}
+
+func analyse(r *transfer.Result, minRTT time.Duration, as how) (verdict.Verdict, verdict.Figures) {
+	a := newAnalysis(r, minRTT, as)
 	for _, c := range a.connections {
 		for i := range c.rounds {
 			a.attribute(c, &c.rounds[i])
 		}
 	}
+	a.openBetweenClosings()
 	if as.steady && a.startup < a.total {
 		a.time[verdict.SlowStart] -= a.startup
 		a.total -= a.startup

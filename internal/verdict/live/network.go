@@ -1,6 +1,8 @@
 package live
 
 import (
+	"time"
+
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
@@ -68,13 +70,13 @@ func (p *path) judgeNetwork(facts networkFacts) finding {
 			facts.ackQueue <= threshold.AckQueueHardly && overflows
 		f.name, f.confidence, f.code = verdict.Bottleneck, verdict.When(sure, verdict.High), verdict.FullLink
 		if facts.acksSteady.mayBeClocked() {
-			f.confidence, f.code = verdict.Low, verdict.QueueEitherWay
+			f.name, f.confidence, f.code = verdict.Unknown, verdict.Low, verdict.QueueEitherWay
 			f.candidates = []verdict.Name{verdict.Bottleneck, verdict.AckPath}
 			facts.acksSteady.tell(f.values)
 		}
 	case level >= threshold.FlatRate && !p.uneven() && p.resent < threshold.HeavyLoss: // the queue is too short to be seen
-		f.name, f.confidence, f.code = verdict.Bottleneck, verdict.Medium, verdict.FullLinkNoQueue
-		f.values["best_ratio"] = level
+		f.code, f.values["best_ratio"] = verdict.FullLinkNoQueue, level
+		f.name, f.confidence, f.candidates = p.fullWithoutQueue(facts.regrowing)
 	case p.resent > threshold.Losing && level >= threshold.FlatRate:
 		// Nothing better ever lasted: what loss costs cannot be seen in the rate, only that
 		// the link stands idle in between, or that this much is lost.
@@ -133,6 +135,15 @@ func (a *analysis) regrowing() bool {
 	return len(a.connections) > 0
 }
 
+// fullWithoutQueue is what a steady rate without a queue stands for. CUBIC's window hardly grows where the last loss
+// was, so that alone is no full link where its queue could be told from the round trip.
+func (p *path) fullWithoutQueue(regrowing bool) (verdict.Name, verdict.Confidence, []verdict.Name) {
+	if regrowing && p.showsNoQueue() {
+		return verdict.Unknown, verdict.Low, []verdict.Name{verdict.Bottleneck, verdict.Congestion}
+	}
+	return verdict.Bottleneck, verdict.Medium, nil
+}
+
 // losesWithoutQueue says whether there is loss without the queue that a link builds before
 // it loses: at least a few packets long, where that can be told from the round trip.
 // Where it cannot, a first burst at a rate that never came again says the same.
@@ -140,9 +151,22 @@ func (p *path) losesWithoutQueue() bool {
 	if p.resent <= threshold.Losing || p.later <= 0 {
 		return false
 	}
-	shortest := seconds(threshold.QueueBeforeLoss * threshold.PacketBytes * 8 / p.later)
-	formed := p.rtt-p.minRTT > scale(shortest, threshold.QueueFormed)
-	return !formed && (shortest > scale(p.minRTT, threshold.QueueResolvable) || p.burst())
+	return p.showsNoQueue() || !p.queueForms() && p.burst()
+}
+
+// queueBeforeLoss is how long a queue of a few packets is, behind which a link loses at the earliest.
+func (p *path) queueBeforeLoss() time.Duration {
+	return seconds(threshold.QueueBeforeLoss * threshold.PacketBytes * 8 / p.later)
+}
+
+// queueForms says that round trips grew by such a queue.
+func (p *path) queueForms() bool {
+	return p.rtt-p.minRTT > scale(p.queueBeforeLoss(), threshold.QueueFormed)
+}
+
+// showsNoQueue says that such a queue could be told from the round trip, and that there is none.
+func (p *path) showsNoQueue() bool {
+	return p.later > 0 && p.queueBeforeLoss() > scale(p.minRTT, threshold.QueueResolvable) && !p.queueForms()
 }
 
 // burst says whether the transfer began well above all its later rates.

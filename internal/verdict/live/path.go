@@ -163,7 +163,7 @@ func (p *path) uneven() bool { return p.evenness > 0 && p.evenness < threshold.E
 // only the link itself can be unsteady.
 func (p *path) full() bool {
 	switch level, queue := p.level(), p.queueing(); {
-	case !p.standing() || p.ebbed || p.uneven() && queue < threshold.BeyondBursts:
+	case p.mean <= 0 || !p.standing() || p.ebbed || p.uneven() && queue < threshold.BeyondBursts:
 		return false
 	case level >= threshold.FlatRate || queue >= threshold.BeyondBursts && p.queued >= threshold.MostlyQueued:
 		return true

@@ -10,7 +10,8 @@ import (
 
 // windowOf is the window or buffer that an open question is about; the other answer is a full link.
 var windowOf = map[verdict.Code]verdict.Name{verdict.WindowOrLink: verdict.ReceiverWindow,
-	verdict.WindowHoldsPath: verdict.ReceiverWindow, verdict.SendBufferHoldsPath: verdict.SendBuffer}
+	verdict.WindowHoldsPath: verdict.ReceiverWindow, verdict.SendBufferHoldsPath: verdict.SendBuffer,
+	verdict.BetweenClosings: verdict.ReceiverApplication}
 
 // mostlyOpen is the question that most of what is unknown comes down to; "" where there is none.
 func (a *analysis) mostlyOpen() (most verdict.Code) {
@@ -119,10 +120,32 @@ func (a *analysis) sendBufferHolds(c *connection, r *round) time.Duration {
 	return a.sendBuffer(c, r)
 }
 
+// openBetweenClosings leaves open what the congestion window is said to hold back between two closings of the
+// peer's window, where the sender alone was seen. A program that reads at its own rate shuts the window for the
+// less time the slower it is filled, and the kernel opens no congestion window that is not used (RFC 7661, 4.4):
+// without the losses that such bursts suffer no more might come.
+func (a *analysis) openBetweenClosings() {
+	name := a.network.name
+	if a.receiver != nil || a.network.subtype != "" || name != verdict.Congestion && name != verdict.SlowStart ||
+		ratio(a.time[verdict.ReceiverApplication], a.total) < threshold.ClosesOften {
+		return
+	}
+	open := a.time[name]
+	if name == verdict.SlowStart {
+		open -= a.startup
+	}
+	a.time[name] -= open
+	a.time[verdict.Unknown] += open
+	a.open[verdict.BetweenClosings] += open
+}
+
 // candidates are what the question leaves open. A sender cannot tell a small window from one that is not read from.
 func (a *analysis) candidates(code verdict.Code) []verdict.Name {
 	if code == verdict.WindowOrLink && a.receiver == nil {
 		return []verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication, verdict.Bottleneck}
+	}
+	if code == verdict.BetweenClosings {
+		return []verdict.Name{verdict.ReceiverApplication, a.network.name}
 	}
 	return []verdict.Name{windowOf[code], verdict.Bottleneck}
 }
@@ -131,6 +154,11 @@ func (a *analysis) tellUnknown(took verdict.Values) (verdict.Code, verdict.Value
 	code := a.mostlyOpen()
 	if code == "" {
 		return verdict.KernelSilent, took
+	}
+	if code == verdict.BetweenClosings {
+		took["closed_ratio"] = ratio(a.time[verdict.ReceiverApplication], a.total)
+		took["steady_bps"], took["retransmitted_ratio"] = a.path.mean, a.path.resent
+		return code, took
 	}
 	size := a.typical((*connection).window)
 	if windowOf[code] == verdict.SendBuffer {

@@ -51,6 +51,28 @@ func JudgeWatched(w Watched) verdict.Verdict {
 	return v
 }
 
+// JudgeShared judges what several watched connections to one host send as one transfer. Its answer are the figures
+// of a link that they fill together, as verdict.SharedLink tells them; nil: they do not, or it is not known.
+func JudgeShared(all []Watched) verdict.Values {
+	r := &transfer.Result{Near: &transfer.End{}, Complete: true, Spec: transfer.Spec{Direction: transfer.Up}}
+	for i := range all {
+		if len(all[i].Samples) < 2 {
+			return nil
+		}
+		r.Near.Streams = append(r.Near.Streams, all[i].result(new([]transfer.Sample)).Near.Streams...)
+	}
+	least := leastRTT(r.Near)
+	if least <= 0 || !sampled(r.Near) {
+		return nil
+	}
+	a := newAnalysis(r, least, how{outside: true})
+	if len(a.connections) < 2 || a.network.name != verdict.Bottleneck || a.network.code != verdict.FullLink {
+		return nil
+	}
+	return verdict.Values{"connections": float64(len(a.connections)), "steady_bps": a.path.mean,
+		"rtt_s": a.path.rtt.Seconds(), "rtt_base_s": a.path.base.Seconds()}
+}
+
 // copies are samples that a judgement has changed for itself. No verdict points into them.
 var copies = sync.Pool{New: func() any { return new([]transfer.Sample) }}
 
@@ -144,7 +166,7 @@ func (p *path) watched(all []*connection) {
 		slices.Sort(rates)
 		best += rates[int(float64(len(rates)-1)*threshold.EvenBest)]
 	}
-	if p.evenness == 0 && best > 0 {
+	if p.evenness == 0 && best > 0 && len(all) == 1 { // of several the best comes at different times
 		p.evenness, p.byRates = min(p.mean/best, 1), true
 	}
 	if waits := p.rtt - p.minRTT; waits > 0 {

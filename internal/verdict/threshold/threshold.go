@@ -66,6 +66,9 @@ const (
 	// WindowClosesOften the share of samples in which it has.
 	WindowCloses      = 0.5  // ratio | attribution bank, slow reader, sender alone
 	WindowClosesOften = 0.25 // ratio | attribution bank, slow reader, sender alone
+	// ClosesOften is the share of time with the window shut from which the program behind it may be what limits in
+	// between as well.
+	ClosesOften = 0.15 // ratio | watch bank, curl --limit-rate over 10 ms: 0.22 to 0.52
 	// WindowHasClosed is how many times the peer's window the congestion window must be for
 	// the former to have been larger, and EarnedSegments what no connection starts with.
 	WindowHasClosed = 3.0 // ratio | tcp_is_cwnd_limited: up to 2; watch bank: 2.0 fixed windows, 4 to 9 slow readers

@@ -1,0 +1,39 @@
+package socklist
+
+// kept is what is remembered of each connection from one reading to the next.
+type kept[name comparable, of any] struct {
+	all  map[name]*held[of]
+	turn uint
+}
+
+type held[of any] struct {
+	it   of
+	turn uint
+}
+
+// begin begins a reading.
+func (k *kept[name, of]) begin() {
+	if k.turn++; k.all == nil {
+		k.all = map[name]*held[of]{}
+	}
+}
+
+// get is what is remembered of a connection that was listed; the first time all its fields are 0.
+func (k *kept[name, of]) get(n name) *of {
+	h := k.all[n]
+	if h == nil {
+		h = &held[of]{}
+		k.all[n] = h
+	}
+	h.turn = k.turn
+	return &h.it
+}
+
+// end forgets those that were not listed.
+func (k *kept[name, of]) end() {
+	for n, h := range k.all {
+		if h.turn != k.turn {
+			delete(k.all, n)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package tune
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+)
+
+// A setup that is just as good as what there is is rarely shown to be better, however often its runs are looked at.
+func TestLooksShareTheirError(t *testing.T) {
+	t.Parallel()
+	const series, longest = 10_000, fewRounds + mostPairs
+	rng := rand.New(rand.NewPCG(1, 2))
+	shown := 0
+	for range series {
+		var before, after []float64
+		for pairs := 1; pairs <= longest; pairs++ {
+			before, after = append(before, 1+rng.Float64()), append(after, 1+rng.Float64())
+			if pairs >= firstPairs && stats.Shift(before, after, 1-2*search.ContestError*lookShare(pairs)).Low > 1 {
+				shown++
+				break
+			}
+		}
+	}
+	if share := float64(shown) / series; share > 1.2*search.ContestError || share < search.ContestError/3 {
+		t.Errorf("%.2f %% of nothing is shown to be a gain", 100*share)
+	}
+}
+
+// Five pairs of which all of one are above all of the other show a gain; four do not.
+func TestFivePairsShowWhatIsClear(t *testing.T) {
+	l := &loop{}
+	for pairs := 1; pairs <= firstPairs; pairs++ {
+		for _, one := range []Trial{{Goodput: 5 + float64(pairs)}, {Setup: Setup{Congestion: lossBlind}, Goodput: 19}} {
+			one.inTurn = true
+			l.out.Trials = append(l.out.Trials, one)
+		}
+		if shown := l.byRanks(Setup{Congestion: lossBlind}).Low > 1; shown != (pairs == firstPairs) {
+			t.Errorf("%d pairs: shown %v", pairs, shown)
+		}
+	}
+}

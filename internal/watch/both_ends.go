@@ -1,0 +1,53 @@
+package watch
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// alike is the ratio up to which two ends' bytes of a period are one connection's: they are not read at one moment.
+const alike = 1.5
+
+// bothEnds gives what arrives from a sender on this host, such as a container's, the verdict of that end, where
+// the receiving one leaves open what limits it. Network namespaces may have the same addresses: two connections are
+// each other's ends where no other fits and as many bytes came as went.
+func (v *View) bothEnds() {
+	type way struct{ from, to netip.AddrPort }
+	senders := map[way][]*Flow{}
+	for i := range v.Seen {
+		s := &v.Seen[i]
+		if up := s.flow(transfer.Up); up != nil {
+			of := way{s.Local, s.Remote}
+			senders[of] = append(senders[of], up)
+		}
+	}
+	for i := range v.Seen {
+		s := &v.Seen[i]
+		down := s.flow(transfer.Down)
+		if down == nil || down.Verdict.Limiter != verdict.Unknown {
+			continue
+		}
+		from := senders[way{s.Remote, s.Local}]
+		if len(from) != 1 || from[0].Verdict.Limiter == verdict.Unknown || !sameBytes(from[0].Bytes, down.Bytes) {
+			continue
+		}
+		down.Verdict, down.Sampled = from[0].Verdict, from[0].Sampled
+		down.Verdict.Evidence = append([]verdict.Evidence{{Limiter: down.Verdict.Limiter, Code: verdict.SenderIsHere}},
+			down.Verdict.Evidence...)
+	}
+}
+
+func sameBytes(sent, received int64) bool {
+	return float64(max(sent, received)) <= alike*float64(min(sent, received))
+}
+
+// flow is the one of a direction; nil: nothing moved that way.
+func (s *Seen) flow(d transfer.Direction) *Flow {
+	if i := slices.IndexFunc(s.Flows, func(f Flow) bool { return f.Direction == d }); i >= 0 {
+		return &s.Flows[i]
+	}
+	return nil
+}
