@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,14 +19,9 @@ import (
 func realServer(t *testing.T, args ...string) (address string) {
 	t.Helper()
 	program := needIperf3(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = l.Addr().String()
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
-	cmd := exec.Command(program, append([]string{"-s", "-p", strconv.Itoa(port), "--forceflush"}, args...)...)
+	port := freePort(t)
+	address = net.JoinHostPort("127.0.0.1", port)
+	cmd := exec.Command(program, append([]string{"-s", "-p", port, "--forceflush"}, args...)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

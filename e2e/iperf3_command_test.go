@@ -22,6 +22,8 @@ import (
 	"testing"
 
 	face "github.com/fullpipe-net/fullpipe/internal/render/iperf3"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // realPort is realServer's port.
@@ -268,11 +270,7 @@ func TestIperf3CommandPortsAndBursts(t *testing.T) {
 		streams int
 	}{{"-n 1M", 1}, {"-P 3 -n 1M -R", 3}, {"--bidir -P 2 -n 200K", 4}, {"-u -n 100K -P 2 -b 20M/7 -l 1000", 2},
 		{"-n 1M -l 16K -b 100M/4", 1}} {
-		free, err := strconv.Atoi(freePort(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		first := min(free, 65000) // those after it are free as well, as long as nobody else asks
+		first := testenv.FreePort(t, tt.streams)
 		args := append([]string{"iperf3", "-c", "127.0.0.1", "-p", port, "-J", "--cport", strconv.Itoa(first)},
 			strings.Fields(tt.options)...)
 		out, err := exec.CommandContext(t.Context(), ours, args...).Output()

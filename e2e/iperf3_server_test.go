@@ -5,7 +5,6 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,17 +15,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// freePort is a port of loopback that nobody had a moment ago.
+// freePort returns a port for one server.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	return strconv.Itoa(testenv.FreePort(t, 1))
 }
 
 // awaitListener waits until somebody listens on a port, without connecting to it.

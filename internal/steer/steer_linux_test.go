@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -17,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -102,12 +102,7 @@ func needs(t *testing.T, programs ...string) {
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	return strconv.Itoa(testenv.FreePort(t, 1))
 }
 
 func iperf3Server(t *testing.T) (port string) {
