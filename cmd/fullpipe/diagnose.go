@@ -64,7 +64,7 @@ that is, what to change and what that would give. Several files are parts of one
 	flags.StringVar(&f.html, "html", "", "also write a page with graphs of the listed connections to this `file`; - is "+
 		"standard output")
 	flags.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each direction")
-	addHistoryFlags(cmd, false)
+	addHistoryFlags(cmd, false, new(peerFlags).series("diagnose"))
 	return cmd
 }
 

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,19 +23,25 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
-// addHistoryFlags adds what says whether a measuring command's record is kept; always says
-// that it is by default.
-func addHistoryFlags(cmd *cobra.Command, always bool) {
+// series returns the path that a command line's documents belong to, from the values of its options. It is called after
+// the command line and the configuration were read.
+type series func(hostID, far string) record.Path
+
+// addHistoryFlags adds the flags that say whether a measuring command's record is kept, which by default it is if
+// always is set. The records belong to the series of.
+func addHistoryFlags(cmd *cobra.Command, always bool, of series) {
 	fl := cmd.Flags()
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		sessionOf(cmd.Context()).series = of
+		// These are the command line's: no configuration is read yet.
+		if always && flagged(cmd, "record") && flagged(cmd, "no-history") {
+			return &usageError{"--record", "--no-history says the opposite", "one of the two"}
+		}
+		return nil
+	}
 	if always {
 		fl.Bool("no-history", false, "do not keep the result in the history")
 		fl.Bool("record", false, "keep the result in the history although it was measured in a lab")
-		cmd.PreRunE = func(*cobra.Command, []string) error {
-			if flagged(cmd, "record") && flagged(cmd, "no-history") { // of the command line: no configuration is read yet
-				return &usageError{"--record", "--no-history says the opposite", "one of the two"}
-			}
-			return nil
-		}
 	} else {
 		fl.Bool("record", false, "keep the result in the history")
 	}
@@ -72,7 +77,9 @@ func seal(cmd *cobra.Command, doc record.Document) {
 	if e.HostID, err = hostID(cmd); err != nil && wanted(cmd) {
 		note(cmd, "this host has no name in records: %v", err)
 	}
-	e.PathKey = seriesOf(cmd, e.HostID, record.Summarize(doc).Far).Key()
+	if s.series != nil {
+		e.PathKey = s.series(e.HostID, record.Summarize(doc).Far).Key()
+	}
 }
 
 // hostID is this host's name in records, made where there is none yet and the record is
@@ -143,39 +150,6 @@ func topLevel(cmd *cobra.Command) string {
 	for ; cmd.HasParent() && cmd.Parent().HasParent(); cmd = cmd.Parent() {
 	}
 	return cmd.Name()
-}
-
-// seriesOf is the series that a command line belongs to.
-func seriesOf(cmd *cobra.Command, hostID, far string) record.Path {
-	p := record.Path{HostID: hostID, Far: far, Kind: cmd.Name(), Protocol: "tcp"}
-	if scheme, _, ok := strings.Cut(far, "://"); ok {
-		p.Kind += " " + scheme
-	}
-	value := func(name string) string {
-		if f := cmd.Flags().Lookup(name); f != nil && (f.Changed || f.Value.String() != f.DefValue) {
-			return f.Value.String()
-		}
-		return ""
-	}
-	switch {
-	case flagged(cmd, "ipv4"):
-		p.IPVersion = 4
-	case flagged(cmd, "ipv6"):
-		p.IPVersion = 6
-	}
-	if flagged(cmd, "udp") {
-		p.Protocol = "udp"
-	}
-	p.Congestion = value("congestion")
-	p.Streams, _ = strconv.Atoi(value("parallel"))
-	p.MSS, _ = strconv.Atoi(value("mss"))
-	for _, name := range []string{"send-buffer", "receive-buffer", "write-size", "pacing", "bidir", "capacity", "rate",
-		"bind"} {
-		if v := value(name); v != "" {
-			p.Others += name + "=" + v + " "
-		}
-	}
-	return p
 }
 
 // wanted says whether this run's result is kept: by default what was not measured in a lab.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -158,8 +159,29 @@ would give the slower one 10 % or more if it were gone, or to nothing that is kn
 	fl.BoolVar(&f.udp.capacity, "capacity", false, "with --udp: search the largest rate that gets through; fills the "+
 		"path for some 10 s")
 	fl.Var(&f.udp.datagram, "datagram", "payload of one UDP datagram")
-	addHistoryFlags(cmd, true)
+	addHistoryFlags(cmd, true, func(hostID, far string) record.Path {
+		return f.path(hostID, far, fl.Changed("rate"))
+	})
 	return cmd, f
+}
+
+// unkeyedRate is the rate of UDP that keys leave out unless --rate was given. It stays when the default changes.
+const unkeyedRate = 10e6
+
+// path returns the series that the options belong to; rateGiven says whether --rate was.
+func (f *measureFlags) path(hostID, far string, rateGiven bool) record.Path {
+	p := f.peerFlags.path("measure", hostID, far)
+	if f.udp.on {
+		p.Protocol = "udp"
+	}
+	p.Streams, p.Congestion, p.MSS = f.parallel, f.congestion, f.mss
+	options := record.MeasureOptions{SendBuffer: int64(f.send), ReceiveBuffer: int64(f.receive),
+		WriteSize: int64(f.write), PacingBps: float64(f.pacing), Bidir: f.bidir, Capacity: f.udp.capacity, Bind: f.bind}
+	if rate := float64(f.udp.rate); rateGiven || rate != unkeyedRate {
+		options.RateBps = &rate
+	}
+	p.Others = options.String()
+	return p
 }
 
 // checkForms says before anything is measured what cannot be shown afterwards.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -43,6 +44,26 @@ func (p *peerFlags) addReach(fl *pflag.FlagSet, when string) {
 	fl.StringVar(&p.bind, "bind", "", when+"address of this host to send from, or interface to send through")
 	fl.BoolVarP(&p.only4, "ipv4", "4", false, when+"reach the peer over IPv4 only")
 	fl.BoolVarP(&p.only6, "ipv6", "6", false, when+"reach the peer over IPv6 only")
+}
+
+// path returns the series of a command's tests of a far end, with the options that every such command has.
+func (p *peerFlags) path(command, hostID, far string) record.Path {
+	path := record.Path{HostID: hostID, Far: far, Kind: command, Protocol: "tcp", Others: record.BindOption(p.bind)}
+	if scheme, _, ok := strings.Cut(far, "://"); ok {
+		path.Kind += " " + scheme
+	}
+	switch {
+	case p.only4:
+		path.IPVersion = 4
+	case p.only6:
+		path.IPVersion = 6
+	}
+	return path
+}
+
+// series returns the series of a command without further options.
+func (p *peerFlags) series(command string) series {
+	return func(hostID, far string) record.Path { return p.path(command, hostID, far) }
 }
 
 // downOnly makes a PEER that can only be downloaded from send, unless the user said who

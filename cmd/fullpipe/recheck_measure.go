@@ -58,22 +58,16 @@ func newRechecker(cmd *cobra.Command, f *recheckFlags, fars []*recheckFar) (*rec
 		far.flags.notes = progress(cmd)
 		far.flags.once = true // each visit is one, at times that go with whoever runs the server
 		far.public = publicServer(cmd.Context(), far.address, f.own)
-		far.series = seriesOfFar(cmd, k.hostID, far, f.time)
+		far.series = seriesOfFar(k.hostID, far, f.time)
 		k.fars[far.address] = far
 	}
 	return k, nil
 }
 
-// seriesOfFar is the key of the series that tests of a far end make: a shorter transfer, or one
-// that takes another way out, is another series.
-func seriesOfFar(cmd *cobra.Command, hostID string, far *recheckFar, length time.Duration) string {
-	p := seriesOf(cmd, hostID, far.address)
-	switch {
-	case far.flags.only4:
-		p.IPVersion = 4
-	case far.flags.only6:
-		p.IPVersion = 6
-	}
+// seriesOfFar returns the key of the series that tests of a far end make. A shorter transfer, or one that takes another
+// way out, is another series.
+func seriesOfFar(hostID string, far *recheckFar, length time.Duration) string {
+	p := far.flags.path("recheck", hostID, far.address)
 	p.Others = "time=" + length.String() + " direction=" + far.flags.direction + " bind=" + far.flags.bind
 	return p.Key()
 }

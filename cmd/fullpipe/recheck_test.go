@@ -251,7 +251,7 @@ peers = ["a", "b", "a", "https://c.example.net/x"]
 		strings.Join(b.sends, " ") != "up down" || strings.Join(c.sends, " ") != "down" {
 		t.Errorf("%+v, %+v, %+v", a, b, c)
 	}
-	if one, two := seriesOfFar(cmd, "h", fars[0], 3e9), seriesOfFar(cmd, "h", fars[0], 5e9); one == two {
+	if one, two := seriesOfFar("h", fars[0], 3e9), seriesOfFar("h", fars[0], 5e9); one == two {
 		t.Error("a longer transfer is another series")
 	}
 }

@@ -89,7 +89,7 @@ The test fills the path for minutes: it is no test for a line that others depend
 	fl.StringVar(&f.html, "html", "", "also write the report as a page to this `file`, for a browser or a printer; - "+
 		"is standard output")
 	fl.StringVar(&f.reference, "reference", "", "what to call the line in the report, as its circuit number")
-	addHistoryFlags(cmd, true)
+	addHistoryFlags(cmd, true, f.series("rfc6349"))
 	return cmd
 }
 

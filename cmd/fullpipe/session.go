@@ -12,6 +12,7 @@ import (
 // session is what all documents and far ends of one command line share.
 type session struct {
 	testID string // in this host's records and in those of the far ends
+	series series // nil: the documents' series is not this command line's
 
 	mu     sync.Mutex // guards clocks
 	clocks []transfer.Clock

@@ -81,8 +81,15 @@ ends before, they are marked as predicted.`,
 	fl.StringVar(&f.html, "html", "",
 		"also write a page with the heat map and curves to this `file`; - is standard output")
 	fl.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each cell")
-	addHistoryFlags(cmd, true)
+	addHistoryFlags(cmd, true, f.path)
 	return cmd
+}
+
+// path returns the series that the options belong to.
+func (f *sweepFlags) path(hostID, far string) record.Path {
+	p := f.peerFlags.path("sweep", hostID, far)
+	p.Congestion = f.congestion
+	return p
 }
 
 // config reads what the user asks for.

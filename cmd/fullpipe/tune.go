@@ -98,7 +98,7 @@ nothing was shown to help.`,
 	fl.BoolVar(&f.applyFar, "apply-far", false, "change the far host's settings too, over your own ssh (ssh://) or in a "+
 		"lab; kept only where it helps")
 	fl.BoolVar(&f.yes, "yes", false, "with --apply or --apply-far: do not ask")
-	addHistoryFlags(cmd, true)
+	addHistoryFlags(cmd, true, f.series("tune"))
 	return cmd
 }
 

@@ -69,15 +69,14 @@ func (r *retester) command(p store.Series) ([]string, error) {
 		check, f := recheckCommand()
 		check.SetContext(r.cmd.Context())
 		if args, err := applyConfig(check, file, mayDefault["recheck"], []string{name}); err == nil {
-			if fars, err := f.resolve(check, file, args); err == nil && seriesOfFar(check, hostID, fars[0], f.time) == p.Path {
+			if fars, err := f.resolve(check, file, args); err == nil && seriesOfFar(hostID, fars[0], f.time) == p.Path {
 				return r.arguments("recheck", name), nil
 			}
 		}
-		measure := newMeasure()
+		measure, asked := measureCommand()
 		measure.SetContext(r.cmd.Context())
-		plainDefaults(measure) // as its command line has it: the key depends on what a flag's default is said to be
 		if args, err := applyConfig(measure, file, mayDefault["measure"], []string{name}); err == nil &&
-			seriesOf(measure, hostID, args[0]).Key() == p.Path {
+			asked.path(hostID, args[0], false).Key() == p.Path {
 			return r.arguments("measure", name), nil
 		}
 	}

@@ -1,11 +1,8 @@
 package record
 
 import (
-	"crypto/sha256"
-	"encoding/base32"
 	"encoding/hex"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -79,26 +76,4 @@ func NewID(at time.Time, random [10]byte) string {
 	id[6], id[8] = 0x70|id[6]&0x0f, 0x80|id[8]&0x3f
 	text := hex.EncodeToString(id[:])
 	return fmt.Sprintf("%s-%s-%s-%s-%s", text[:8], text[8:12], text[12:16], text[16:20], text[20:])
-}
-
-// Path is what makes measurements one series. The direction is not in it.
-type Path struct {
-	HostID     string // of this end
-	Far        string // as it was named
-	Kind       string // of the far end: "fullpipe", "iperf3", "https", "ssh", "lab" …
-	Protocol   string // "tcp" or "udp"
-	IPVersion  int    // 4 or 6; 0: not known
-	Streams    int
-	Congestion string // asked for; "" is the system's own
-	MSS        int    // asked for, bytes; 0 is the system's own
-	// Others are further options that make another series, as "name=value".
-	Others string
-}
-
-// Key is the path's name in records: 16 characters that say nothing of what they stand for.
-func (p Path) Key() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "fullpipe path v1\x00%q %q %q %q %d %d %q %d %q", p.HostID, p.Far, p.Kind,
-		p.Protocol, p.IPVersion,
-		max(p.Streams, 1), p.Congestion, p.MSS, p.Others))
-	return strings.ToLower(base32.HexEncoding.EncodeToString(sum[:10]))
 }
