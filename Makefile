@@ -21,12 +21,13 @@ demo: build ## the main job on two embedded labs, in under two minutes
 
 .PHONY: demo-ui
 demo-ui: build ## the pages of `fullpipe ui` on a history measured in the lab now, its dates shifted over two weeks (five minutes)
-	@$(GO) run ./e2e/demoui -program $(BIN) $(if $(NO_OPEN),-no-open)
+	@$(GO) run -C bench ./demoui -program $(CURDIR)/$(BIN) $(if $(NO_OPEN),-no-open)
 
 .PHONY: check
 check: ## in a minute, without root and with nothing installed: all but what makes labs
 	$(GO) vet ./...
 	$(GO) test -short -timeout 5m $$($(GO) list ./... | grep -v /e2e)
+	cd bench && $(GO) vet ./... && $(GO) test -short -timeout 5m ./...
 
 .PHONY: tools
 tools: ## installs what the tests need when root on Debian, names it elsewhere
@@ -38,15 +39,16 @@ test: tools ## everything; labs of the real kernel's tests have the machine to t
 	$(MAKE) e2e
 
 .PHONY: e2e
-e2e: tools ## the real kernel, programs and browsers; four tests at once, as most wait for links and clocks
-	$(GO) test -timeout 40m -parallel 4 ./e2e/...
+e2e: tools build ## the real kernel, programs and browsers; four tests at once, as most wait for links and clocks
+	FULLPIPE_PROGRAM=$(CURDIR)/$(BIN) $(GO) test -timeout 40m -p 1 -parallel 4 ./e2e/...
+	cd bench && $(GO) test -timeout 10m ./...
 
 .PHONY: bank
 bank: build ## measures the figures of docs/benchmarks.md on this machine (long); RUN=TestBankLab for a part
 	@.ci/tools tshark rsync smbclient samba
-	FULLPIPE_BANK=1 FULLPIPE_BANK_OUT=$(CURDIR)/docs/benchmarks.jsonl \
-		$(GO) test -count=1 -timeout 12h -p 1 -parallel 4 -run '$(or $(RUN),TestBank)' -v ./e2e
-	$(GO) run ./e2e/bankdoc < docs/benchmarks.jsonl > docs/benchmarks.md
+	cd bench && FULLPIPE_BANK=1 FULLPIPE_BANK_OUT=$(CURDIR)/bench/benchmarks.jsonl FULLPIPE_PROGRAM=$(CURDIR)/$(BIN) \
+		$(GO) test -count=1 -timeout 12h -parallel 4 -run '$(or $(RUN),TestBank)' -v .
+	$(GO) run -C bench ./bankdoc < bench/benchmarks.jsonl > docs/benchmarks.md
 
 .PHONY: fuzz
 fuzz: ## fuzzes every target for TIME each (2m); `make bank RUN=TestBankHostile/fuzz` goes on with a longer campaign
@@ -54,7 +56,7 @@ fuzz: ## fuzzes every target for TIME each (2m); `make bank RUN=TestBankHostile/
 
 .PHONY: experiments
 experiments: build ## the founding documents' experiments in the lab, beside their figures, into docs/experiments.md (20 minutes)
-	$(GO) run ./e2e/experiments -program $(BIN)
+	$(GO) run -C bench ./experiments -program $(CURDIR)/$(BIN) -o $(CURDIR)/docs/experiments.md
 
 .PHONY: pictures
 pictures: build ## docs/limiters/*.svg: what each limiter looks like, from the lab

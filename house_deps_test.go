@@ -10,6 +10,38 @@ import (
 	"testing"
 )
 
+// TestBenchRequiresNothingMore checks that the bench module requires only versions that the main module requires,
+// so that `make demo-ui` works with the modules that `make build` needs.
+func TestBenchRequiresNothingMore(t *testing.T) {
+	requirements := regexp.MustCompile(`(?m)^\t(\S+ v\S+)`)
+	all := map[string]string{}
+	for _, file := range []string{"go.mod", "bench/go.mod", "go.sum", "bench/go.sum"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[file] = string(text)
+	}
+	ours := map[string]bool{}
+	for _, m := range requirements.FindAllStringSubmatch(all["go.mod"], -1) {
+		ours[m[1]] = true
+	}
+	theirs := requirements.FindAllStringSubmatch(all["bench/go.mod"], -1)
+	if len(theirs) < 10 {
+		t.Fatalf("bench/go.mod has only %d requirements", len(theirs))
+	}
+	for _, m := range theirs {
+		if !ours[m[1]] {
+			t.Errorf("bench/go.mod requires %s, go.mod does not", m[1])
+		}
+	}
+	for line := range strings.Lines(all["bench/go.sum"]) {
+		if !strings.Contains(all["go.sum"], line) {
+			t.Errorf("go.sum does not have bench's %s", line)
+		}
+	}
+}
+
 // TestEveryDependencyIsExplained holds go.mod's direct requirements and the table of
 // ARCHITECTURE.md against each other.
 func TestEveryDependencyIsExplained(t *testing.T) {

@@ -19,7 +19,7 @@
 // own account (TCP_INFO) and given more while it runs.
 //
 // What is gained over net.Dialer, and that nothing is lost where the automatic buffers are
-// enough, is measured by TestBankAutobuf in e2e; docs/benchmarks.md has the figures.
+// enough, is measured by TestBankAutobuf in bench; docs/benchmarks.md has the figures.
 package autobuf
 
 import (

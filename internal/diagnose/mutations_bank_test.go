@@ -160,7 +160,7 @@ func inBatches(all []packet, step int64) []packet {
 // TestDrawnMutations judges captures after one or two mutations drawn at random: what is
 // wrong must not be called sure. FULLPIPE_BANK=1 judges FULLPIPE_BANK_TRIALS (500) with a seed
 // of its own, which it prints; FULLPIPE_BANK_SEED draws the same again. The captures are the
-// recordings in testdata, or those that TestBankDiagnose of e2e keeps in FULLPIPE_BANK_CAPTURES:
+// recordings in testdata, or those that TestBankDiagnose of bench keeps in FULLPIPE_BANK_CAPTURES:
 // any cause, seen at any of three taps.
 func TestDrawnMutations(t *testing.T) {
 	seed, trials := draws(t, 60)

@@ -59,7 +59,7 @@ func recordings() (all []known) {
 	return all
 }
 
-// keptCaptures reads what TestBankDiagnose of e2e keeps: a limiter is one if a tenth more
+// keptCaptures reads what TestBankDiagnose of bench keeps: a limiter is one if a tenth more
 // came without it.
 func keptCaptures(t *testing.T, dir string) (all []known) {
 	t.Helper()

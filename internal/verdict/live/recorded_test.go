@@ -15,7 +15,7 @@ import (
 
 // TestRecorded judges transfers that were recorded from kernel TCP in the lab. A file's
 // name begins with what truly limited: without it the goodput was more than 10 % higher
-// (TestBankAttribution in e2e measures that and writes such files).
+// (TestBankAttribution in bench measures that and writes such files).
 func TestRecorded(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json.gz")
 	if err != nil || len(files) < 50 {

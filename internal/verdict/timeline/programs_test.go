@@ -97,7 +97,7 @@ func windowOfProgram(t *testing.T, window int, loop int64, messages bool) Diagno
 	return g
 }
 
-// At other taps real captures are judged: TestProgramsOwnWindows in e2e.
+// At other taps real captures are judged: TestProgramsOwnWindows in e2e/kernel.
 func TestProgramWindow(t *testing.T) {
 	g := windowOfProgram(t, 200, 0, true)
 	e := evidenceOf(&g, verdict.CapturedProgramWindow)

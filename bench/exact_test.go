@@ -1,0 +1,108 @@
+//go:build linux
+
+package bench
+
+import (
+	"fmt"
+
+	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+	printed "github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// exact decides which runs of a bank's row count: those whose lab was exact enough, on a
+// machine that let the programs run. Another one is dropped by that alone, before anything
+// looks at what it measured, and is carried out again, but not for ever. Its zero value
+// wants one run.
+type exact struct {
+	want int // runs that count; 0 is 1
+	// open says that what counted decides nothing yet: as many runs again are wanted, until there
+	// are mostTurns times want. Nil is no such wish.
+	open             func() bool
+	turns            int  // of want runs, beyond the first
+	crowded          bool // the machine is busy on purpose: only the lab's own lateness decides
+	counted, dropped int
+	worst            printed.LinkLate // of what counted
+	began            still.Time
+}
+
+// more says whether another run is wanted, and may be had: as many as were asked for, and so
+// many more that the dropped ones are few among them.
+func (e *exact) more() bool {
+	e.began = still.Now()
+	if e.open != nil && e.enough() && e.turns+1 < mostTurns && e.open() {
+		e.turns++
+	}
+	return !e.enough() && e.counted+e.dropped < 3*e.wanted()+4
+}
+
+// mostTurns is how often what decides is measured at most.
+const mostTurns = 4
+
+// wanted is how many runs that count are wanted by now.
+func (e *exact) wanted() int { return max(1, e.want) * (e.turns + 1) }
+
+// enough says whether what counted may be judged.
+func (e *exact) enough() bool {
+	return e.counted >= e.wanted() && float64(e.dropped) <= mostDropped*float64(e.counted+e.dropped)
+}
+
+// keep says whether the run since more was asked counts.
+func (e *exact) keep(l *printed.Late) bool {
+	if l == nil || !l.Believable || !e.crowded && still.Now().Since(e.began).Disturbs() {
+		e.dropped++
+		return false
+	}
+	e.counted++
+	e.late(l.LinkLate)
+	return true
+}
+
+// late keeps the worst of what counted.
+func (e *exact) late(l printed.LinkLate) {
+	w := &e.worst
+	w.P99S, w.MaxS, w.StalledS = max(w.P99S, l.P99S), max(w.MaxS, l.MaxS), max(w.StalledS, l.StalledS)
+}
+
+// onTime is what is told of a run without a lab.
+var onTime = &printed.Late{Believable: true}
+
+// keepLab is the same of a lab in this process.
+func (e *exact) keepLab(l *lab.Lab) (bool, error) {
+	a, err := l.Account()
+	return err == nil && e.keep(lateness(a)), err
+}
+
+// lateness is what accounts say, the worst of them, as documents have it and as far as exact
+// reads it.
+func lateness(accounts ...lab.Account) *printed.Late {
+	var w lab.Late
+	believable := true
+	for _, a := range accounts {
+		w = w.Worse(a.Worse())
+		believable = believable && a.Believable()
+	}
+	return &printed.Late{LinkLate: printed.LinkLate{P50S: w.P50.Seconds(), P99S: w.P99.Seconds(), MaxS: w.Max.Seconds(),
+		Stalls: w.Stalls, StalledS: w.Stalled.Seconds(), WatchedS: w.Watched.Seconds()}, Believable: believable}
+}
+
+// mostDropped is the share of a row's runs that may have been dropped for the row to tell
+// anything.
+const mostDropped = 0.2
+
+// into writes how late the lab was into a row, and takes back a verdict that too many
+// dropped runs stand behind.
+func (e *exact) into(row bankRow) bankRow {
+	row.Late = fmt.Sprintf("p99 %.2f ms, at most %.1f ms, stood still %.1f ms", 1e3*e.worst.P99S, 1e3*e.worst.MaxS,
+		1e3*e.worst.StalledS)
+	if e.counted == 0 {
+		row.Late = "too late in every run"
+	}
+	if e.dropped > 0 {
+		row.Late += fmt.Sprintf("; %d of %d runs dropped", e.dropped, e.counted+e.dropped)
+	}
+	if !e.enough() {
+		row.Verdict = "inconclusive"
+	}
+	return row
+}

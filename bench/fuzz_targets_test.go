@@ -1,0 +1,165 @@
+//go:build linux
+
+package bench
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fuzzReader is a fuzz target, by package and name, and who can write what it reads.
+type fuzzReader struct{ target, writer string }
+
+// foreign are the targets of what somebody else writes: a stranger or a far end over the network, another user
+// of a shared history, or whoever hands over a file. He can aim, so each is fuzzed for ten minutes of a
+// processor. Whoever has waited equally long has its turn in this order.
+var foreign = []fuzzReader{
+	{"internal/server FuzzStranger", "whoever connects to serve"},
+	{"internal/probe FuzzReadMessage", "whoever has the key, and a server"},
+	{"internal/probe FuzzOffer", "whoever has the key"},
+	{"internal/iperf3 FuzzHello", "whoever sends a UDP datagram to serve"},
+	{"internal/iperf3 FuzzFrame", "whoever connects to serve or iperf3 -s, and a server"},
+	{"internal/iperf3 FuzzParams", "whoever connects to serve or iperf3 -s"},
+	{"internal/iperf3 FuzzGate", "whoever connects to iperf3 -s"},
+	{"internal/iperf3 FuzzResults", "a client, and a server"},
+	{"internal/web FuzzRequest", "whoever connects to ui or serve --web"},
+	{"internal/web FuzzTold", "the page of whoever tests with serve --web"},
+	{"internal/ndt7 FuzzClient", "whoever connects to serve --web"},
+	{"internal/ndt7 FuzzDecode", "whoever tests with serve --web, and an ndt7 server"},
+	{"internal/ndt7 FuzzServer", "an ndt7 server"},
+	{"internal/datagram FuzzDatagram", "whoever sends a UDP datagram with an address that is measured with"},
+	{"internal/datagram FuzzReadStatus", "whoever sends a UDP datagram with an address that is measured with"},
+	{"internal/path FuzzAnswers", "whoever sends an ICMP datagram"},
+	{"internal/download FuzzServer", "a web server"},
+	{"internal/peer FuzzAwaitReady", "the far host of ssh"},
+	{"internal/tune FuzzFarAnswer", "the far host of ssh"},
+	{"internal/report FuzzFarEnd", "a far end, of a transfer"},
+	{"internal/verdict/live FuzzJudge", "a far end, of a transfer"},
+	{"internal/capture FuzzFile", "whoever hands over a capture"},
+	{"internal/capture FuzzDecode", "whoever sends packets that are captured"},
+	{"internal/flow FuzzTable", "whoever sends packets that are captured"},
+	{"internal/flow FuzzOrder", "whoever hands over a capture"},
+	{"internal/diagnose FuzzCapture", "whoever hands over a capture"},
+	{"internal/render FuzzLine", "all of them: what is printed of their words"},
+	{"internal/render FuzzShow", "whoever hands over a document"},
+	{"internal/record FuzzImported", "whoever hands over a document"},
+	{"internal/record FuzzAnonymized", "whoever hands over a document"},
+	{"cmd/fullpipe FuzzEachDocument", "whoever hands over an exported history"},
+	{"cmd/fullpipe FuzzPathOf", "whoever hands over a document"},
+	{"cmd/fullpipe FuzzPlanFile", "whoever hands over a plan"},
+	{"internal/host FuzzChanges", "whoever hands over a plan"},
+	{"internal/catalog FuzzCheck", "whoever hands over a plan"},
+	{"internal/plan FuzzPasted", "whoever hands over another program's output"},
+	{"internal/audit FuzzParseSnapshot", "whoever hands over a host's snapshot"},
+	{"internal/store FuzzUnpack", "whoever writes to the same PostgreSQL"},
+	{"internal/store FuzzRows", "whoever writes to the same PostgreSQL"},
+}
+
+// own are the targets of what nobody else writes: this user's command line, configuration and state, root's own,
+// what this host's kernel and programs say, and numbers that a reader of foreign has bounded. Nobody aims, so
+// each is fuzzed for two minutes.
+var own = []fuzzReader{
+	{"internal/catalog FuzzNearest", "this user's command line"},
+	{"internal/config FuzzParse", "this user's configuration"},
+	{"internal/config FuzzParseKeys", "this user's file of keys"},
+	{"internal/engine FuzzPressure", "this host's kernel"},
+	{"internal/engine FuzzWriteSize", "numbers of a transfer.Spec that FuzzOffer and FuzzParams bound"},
+	{"internal/host FuzzAttributes", "this host's kernel"},
+	{"internal/host FuzzJournal", "root, in a directory that nobody else may write to"},
+	{"internal/host FuzzRegistry", "this host's registry"},
+	{"internal/iperf3 FuzzParseUsers", "this user's file of users"},
+	{"internal/link FuzzAckHolder", "programs in this user's lab"},
+	{"internal/link FuzzPacket", "programs in this user's lab"},
+	{"internal/link FuzzParse", "this user's command line"},
+	{"internal/model FuzzTunnel", "this user's command line"},
+	{"internal/peer FuzzHostPort", "this user's command line"},
+	{"internal/plan FuzzNew", "numbers of a path that FuzzPathOf bounds"},
+	{"internal/probe FuzzParseKey", "this user's file of the key; a far host's comes through FuzzAwaitReady"},
+	{"internal/recheck FuzzParseHours", "this user's command line"},
+	{"internal/record FuzzIndented", "encoding/json, of this program's own documents"},
+	{"internal/sockdiag FuzzMessages", "this host's kernel"},
+	{"internal/socket FuzzDecode", "this host's kernel"},
+	{"internal/socket FuzzParseRoute", "this user's command line"},
+	{"internal/socklist FuzzParse", "this host's kernel"},
+	{"internal/socket FuzzTrainSize", "this host's kernel"},
+	{"internal/steer FuzzEstablished", "this host's kernel"},
+	{"internal/steer FuzzOwnCgroup", "this host's kernel"},
+	{"internal/sweep FuzzParseJournal", "this user's own sweep"},
+	{"internal/sweep FuzzParseSizes", "this user's command line"},
+	{"internal/units FuzzParse", "this user's command line"},
+	{"internal/watch FuzzParseTarget", "this user's command line"},
+	{"internal/watch/paths FuzzRestore", "this user's own watch"},
+}
+
+const (
+	timeOfForeign = 10 * time.Minute
+	timeOfOwn     = 2 * time.Minute
+)
+
+// place is where a target stands in a list; -1: not in it.
+func place(list []fuzzReader, dir, name string) int {
+	return slices.IndexFunc(list, func(r fuzzReader) bool { return r.target == dir+" "+name })
+}
+
+var fuzzFunction = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
+
+// fuzzTargets are every package's of this module, in the order of their turns.
+func fuzzTargets(t *testing.T) (all []*fuzzTarget) {
+	t.Helper()
+	for _, root := range []string{"autobuf", "cmd", "internal"} {
+		err := filepath.WalkDir(filepath.Join("..", root), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, found := range fuzzFunction.FindAllSubmatch(text, -1) {
+				dir := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../")
+				all = append(all, &fuzzTarget{Dir: dir, Name: string(found[1])})
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	codes := map[string]string{}
+	for _, target := range all {
+		if codes[target.Dir] == "" {
+			code, err := codeOf(filepath.Join("..", target.Dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			codes[target.Dir] = code
+		}
+		target.Code = codes[target.Dir]
+	}
+	order := slices.Concat(foreign, own)
+	slices.SortStableFunc(all, func(a, b *fuzzTarget) int {
+		return place(order, a.Dir, a.Name) - place(order, b.Dir, b.Name)
+	})
+	return all
+}
+
+// TestEveryFuzzTargetHasItsTime: who writes what it reads is decided for each fuzz target, once, and nothing is
+// decided for one that is none.
+func TestEveryFuzzTargetHasItsTime(t *testing.T) {
+	has := map[string]int{}
+	for _, target := range fuzzTargets(t) {
+		has[target.Dir+" "+target.Name]++
+	}
+	for _, r := range slices.Concat(foreign, own) {
+		if has[r.target]--; has[r.target] != 0 {
+			t.Errorf("%s is no fuzz target, or stands here twice", r.target)
+		}
+		delete(has, r.target)
+	}
+	for target := range has {
+		t.Errorf("who can write what %s reads? It is in neither list", target)
+	}
+}

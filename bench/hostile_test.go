@@ -1,0 +1,50 @@
+//go:build linux
+
+package bench
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/e2e/harness"
+)
+
+// bankTime is FULLPIPE_BANK_TIME, or what a test of the bank takes by itself.
+func bankTime(t *testing.T, otherwise time.Duration) time.Duration {
+	t.Helper()
+	text := os.Getenv("FULLPIPE_BANK_TIME")
+	if text == "" {
+		return otherwise
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		t.Fatalf("FULLPIPE_BANK_TIME is %q, not a time as 10m", text)
+	}
+	return d
+}
+
+// TestBankHostile has three parts, each to be run by itself (RUN=TestBankHostile/soak):
+// every far end of the corpus against every command that meets it, each waited out; all
+// strangers at one server for an hour; and every fuzz target for its time, which goes on where an
+// earlier run ended. FULLPIPE_BANK_TIME is another time for the hour, and all that fuzzing may take.
+func TestBankHostile(t *testing.T) {
+	bankOnly(t)
+	const section = "Hostile far ends"
+	t.Run("corpus", func(t *testing.T) {
+		tried := harness.TryHostileCases(t, true, 150*time.Second)
+		record(t, bankRow{Section: section, Case: "the corpus, every command", Claim: "each ends by itself or by an " +
+			"interrupt, in bounded memory, with nothing that a terminal obeys",
+			Measured: fmt.Sprintf("%d commands", tried), Spread: "1 run", Verdict: passed(!t.Failed()),
+			Command: "make bank RUN=TestBankHostile/corpus"})
+	})
+	t.Run("soak", func(t *testing.T) {
+		length := bankTime(t, time.Hour)
+		s := soaked(t, length)
+		for _, row := range s.rows(length) {
+			record(t, row)
+		}
+	})
+	t.Run("fuzz", func(t *testing.T) { fuzzes(t, bankTime(t, 12*time.Hour)) })
+}

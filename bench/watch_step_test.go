@@ -1,0 +1,124 @@
+//go:build linux
+
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/watch"
+	"github.com/fullpipe-net/fullpipe/internal/watch/paths"
+)
+
+// A period of stepPeriod stands for a window of five minutes and a little: what is watched is real, the
+// clock of the windows runs faster by stepFactor.
+const (
+	stepPeriod = time.Second
+	stepFactor = 320
+)
+
+// pathWindowsProgram watches for FULLPIPE_E2E_SECONDS, adds what it sees to what FULLPIPE_E2E_KNOWN holds
+// of the paths, keeps that there, and prints what has changed: the window and the event, on a line each.
+func pathWindowsProgram() error {
+	length, err := time.ParseDuration(os.Getenv("FULLPIPE_E2E_SECONDS"))
+	if err != nil {
+		return err
+	}
+	file := os.Getenv("FULLPIPE_E2E_KNOWN")
+	var known struct {
+		Until time.Time
+		Host  paths.Host
+	}
+	known.Until = time.Unix(1_790_000_000, 0)
+	if text, err := os.ReadFile(file); err == nil {
+		if err := json.Unmarshal(text, &known); err != nil {
+			return err
+		}
+		known.Host.Restore()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), length)
+	defer cancel()
+	var windows watch.Windows
+	n, began := 0, known.Until
+	cfg := watch.Config{Match: watch.Match{Ports: []uint16{7000}}, Every: stepPeriod}
+	err = watch.Run(ctx, cfg, func(v *watch.View) error {
+		scaled := watch.View{At: v.At * stepFactor, Length: v.Length * stepFactor, Seen: v.Seen}
+		for i := range scaled.Seen {
+			c := *scaled.Seen[i].Connection
+			c.Seen *= stepFactor
+			scaled.Seen[i].Connection = &c
+			scaled.Seen[i].Length *= stepFactor
+		}
+		full := windows.Add(&scaled)
+		if full == nil {
+			return nil
+		}
+		n++
+		known.Until = began.Add(scaled.At)
+		for _, e := range known.Host.Add(known.Until, full) {
+			text, err := json.Marshal(e)
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%d %s\n", n, text)
+		}
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		return err
+	}
+	fmt.Println("windows", n)
+	text, err := json.Marshal(known)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o600)
+}
+
+// TestBankWatchStep: a path whose real round trip grows by a fifth is told of within five windows, as
+// that and nothing else, and one that stays as it is is not.
+func TestBankWatchStep(t *testing.T) {
+	bankOnly(t)
+	program := harness.Program(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "peers.py")
+	if err := os.WriteFile(file, []byte(harness.PeersScript), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	watch := func(rtt string, seconds int) string {
+		script := `until python3 -c 'import os,socket; socket.create_connection((os.environ["FULLPIPE_FAR"], 7000)).close()'
+do sleep 0.1; done 2>/dev/null
+while true; do python3 $PEERS client short; done & client=$!
+` + harness.ProgramVariable + `=path-windows $SELF
+kill $client`
+		cmd := exec.Command(program, "lab", "rate=50mbit,rtt="+rtt, "--far", "python3 "+file+" serve drain", "--", "sh",
+			"-euc", script)
+		cmd.Env = append(os.Environ(), "PEERS="+file, "SELF="+self, fmt.Sprintf("FULLPIPE_E2E_SECONDS=%ds", seconds),
+			"FULLPIPE_E2E_KNOWN="+filepath.Join(dir, "known"))
+		return harness.Output(t, cmd)
+	}
+	asEver, step := watch("20ms", 75), watch("24ms", 8)
+	var at int
+	_, err = fmt.Sscan(step, &at)
+	holds := !strings.Contains(asEver, "{") && err == nil && at <= 5 && strings.Count(step, "{\"") > 0 &&
+		strings.Contains(step, `"rtt"`)
+	record(t, bankRow{Section: "watch", Case: "a round trip of 20 ms that is 24 ms, in labs",
+		Claim: "told within five windows, and nothing before", Measured: fmt.Sprintf("in window %d after it", at),
+		Spread: "some 70 windows before; a window stands for 5 minutes in 1 s", Verdict: passed(holds),
+		Command: "make bank RUN=TestBankWatchStep"})
+	if !holds {
+		t.Errorf("as ever: %s\nafter the step: %s", asEver, step)
+	}
+}

@@ -1,0 +1,131 @@
+//go:build linux
+
+package commands
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+)
+
+// TestRFC6349OfALab takes the whole procedure through the real kernel, both directions
+// and some frames.
+func TestRFC6349OfALab(t *testing.T) {
+	t.Parallel()
+	page := filepath.Join(t.TempDir(), "report.html")
+	var doc harness.RFC6349Report
+	var status int
+	still.Undisturbed(t, func() error {
+		doc, status = harness.RunRFC6349(t, harness.RFC6349Command(t, "rate=10mbit,rtt=20ms", "--budget", "8s", "--cir",
+			"10mbit",
+			"--frames=1518", "--html", page))
+		for _, d := range doc.Directions {
+			if d.Bottleneck.Method != "UDP" {
+				return fmt.Errorf("%s: the bottleneck is known by %q", d.Direction, d.Bottleneck.Method)
+			}
+		}
+		return nil
+	})
+	if (status == 0) != (doc.Verdict == "pass") || len(doc.Directions) != 2 || doc.Interrupted {
+		t.Fatalf("status %d: %+v", status, doc)
+	}
+	if doc.Path.MTU != 1500 || doc.Path.MSS != 1448 || doc.Path.RTT < 0.0195 {
+		t.Errorf("path %+v", doc.Path)
+	}
+	for _, d := range doc.Directions {
+		if d.Bottleneck.Method != "UDP" || d.Bottleneck.Bps <= 0 || d.BDP <= 0 || d.MaxTCP <= 0 || len(d.Criteria) != 4 ||
+			len(d.Frames) != 1 {
+			t.Errorf("%+v", d)
+		}
+		for _, kind := range []string{"automatic", "single", "several", "both"} {
+			i := slices.IndexFunc(d.Tests, func(one harness.RFC6349Test) bool { return one.Kind == kind })
+			if i < 0 {
+				t.Errorf("%s: no test of %q", d.Direction, kind)
+				continue
+			}
+			for _, run := range d.Tests[i].Runs {
+				if run.Ratio <= 0 || run.Sent == 0 || run.Efficiency == nil || *run.Efficiency > 1 || run.Delay == nil {
+					t.Errorf("%s, %s: %+v", d.Direction, kind, run)
+				}
+			}
+		}
+	}
+	if len(doc.Formulas) < 8 { // of a run that the budget left no time for there are none
+		t.Errorf("%d formulas", len(doc.Formulas))
+	}
+	if html, err := os.ReadFile(page); err != nil || !bytes.Contains(html, []byte("</html>")) {
+		t.Errorf("%d bytes of page, %v", len(html), err)
+	}
+}
+
+// TestRFC6349WithStockIperf3 has an iperf3 as its far end: it carries UDP, and what its
+// system sent is not known here.
+func TestRFC6349WithStockIperf3(t *testing.T) {
+	t.Parallel()
+	harness.NeedIperf3(t)
+	program := harness.Program(t)
+	page := filepath.Join(t.TempDir(), "out.json")
+	cmd := exec.CommandContext(t.Context(), program, "lab", "rate=10mbit,rtt=10ms", "--far", "iperf3 -s", "--", "sh", "-c",
+		`exec "$0" rfc6349 iperf3://$FULLPIPE_FAR --direction down --budget 7s --json > "$1"`, program, page)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc harness.RFC6349Report
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if len(doc.Directions) != 1 || doc.Verdict != "not-judged" {
+		t.Fatalf("%s", text)
+	}
+	d := doc.Directions[0]
+	if !strings.HasPrefix(d.Bottleneck.Method, "UDP") || d.Bottleneck.Bps <= 0 || len(d.Tests) < 3 {
+		t.Errorf("%+v", d)
+	}
+	for _, test := range d.Tests {
+		for _, run := range test.Runs {
+			if run.Efficiency != nil || run.Ratio <= 0 {
+				t.Errorf("%s: %+v", test.Kind, run)
+			}
+		}
+	}
+}
+
+// TestRFC6349Interrupted ends it early: what was measured is printed and marked.
+func TestRFC6349Interrupted(t *testing.T) {
+	t.Parallel()
+	cmd := harness.RFC6349Command(t, "rate=5mbit,rtt=10ms", "--direction", "up", "--time", "2s")
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(4*time.Second, func() { cmd.Process.Signal(syscall.SIGINT) })
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 130 {
+		t.Fatalf("%v: %s", err, out.String())
+	}
+	var doc harness.RFC6349Report
+	if out.Len() == 0 {
+		t.Skip("the machine stood still: nothing was met in 4 s")
+	}
+	if err := json.Unmarshal(out.Bytes(), &doc); err != nil || !doc.Interrupted {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}

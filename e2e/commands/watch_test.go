@@ -1,0 +1,126 @@
+//go:build linux
+
+package commands
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+)
+
+// TestWhyNamesWhatLimitsARunningProgram asks about programs that run already.
+func TestWhyNamesWhatLimitsARunningProgram(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, profile, server, client, target string
+		direction                             string
+		limiters                              []string // any of them is right
+	}{
+		{"a full link", "rate=30mbit,rtt=30ms", "drain", "pour", ":7000", "up", []string{"bottleneck"}},
+		{"questions and answers", "rate=50mbit,rtt=90ms", "answer", "ask", "python3", "up", []string{"application"}},
+		{"an own program that reads slowly", "rate=50mbit,rtt=20ms", "feed", "sip", ":7000", "down",
+			[]string{"receiver-application"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			still.Undisturbed(t, func() error {
+				doc := harness.ReadWatch(t, harness.RunWatched(t, c.profile, c.server, c.client,
+					"CLIENT & client=$!\nsleep 2\n$F why "+c.target+" --for 5s --json\nkill $client"))
+				if len(doc.Connections) == 0 || len(doc.Connections[0].Directions) == 0 {
+					return fmt.Errorf("nothing was seen: %+v", doc)
+				}
+				got := doc.Connections[0]
+				d := got.Directions[0]
+				if d.Direction != c.direction || !slices.Contains(c.limiters, d.Limiter) || !d.Sampled {
+					return fmt.Errorf("%s, %s with %s confidence, %v; want %s %v", d.Direction, d.Limiter, d.Confidence,
+						d.Shares, c.direction, c.limiters)
+				}
+				here := strings.HasPrefix(got.Program, "python") && got.PID != 0
+				if !here || !strings.HasSuffix(got.Remote, ":7000") {
+					return fmt.Errorf("it is %+v", got)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// TestWatchCountsShortConnectionsExactly sends known bytes on connections that no dump sees.
+func TestWatchCountsShortConnectionsExactly(t *testing.T) {
+	t.Parallel()
+	doc := harness.ReadWatch(t, harness.RunWatched(t, "rate=100mbit,rtt=2ms", "drain", "short",
+		"$F watch --for 60s --every 1s --port 7000 --json > $PEERS.json & watch=$!\nsleep 2\nCLIENT\nsleep 1\n"+
+			"kill -INT $watch\nwait $watch || test $? = 130\ncat $PEERS.json"))
+	want := int64(0)
+	for i := range 300 {
+		want += int64(1000 + i)
+	}
+	if doc.Totals.Sent != want || doc.Totals.Opened != 300 || doc.Totals.Closed != 300 || doc.LostEnds != 0 ||
+		doc.Totals.Unfinished != 0 {
+		t.Errorf("%+v, lost %d, want %d bytes on 300 connections", doc.Totals, doc.LostEnds, want)
+	}
+}
+
+// TestWhyOfNobody says that nothing fits.
+func TestWhyOfNobody(t *testing.T) {
+	t.Parallel()
+	program := harness.Program(t)
+	out, err := exec.Command(program, "why", ":1", "--for", "1s").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "no TCP connection of it stands") || !strings.Contains(string(out),
+		"try: ") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestWhySaysThatMemoryIsShort shows `why` a table of protocols, as the kernel has it while it is short of
+// memory, in place of this one's (net.ipv4.tcp_mem is the whole machine's).
+func TestWhySaysThatMemoryIsShort(t *testing.T) {
+	t.Parallel()
+	harness.NeedProgram(t, "unshare")
+	const short = `CLIENT & client=$!
+mkdir $PEERS.net
+awk '$1 == "TCP" || $1 == "TCPv6" { $5 = "yes" } { print }' /proc/net/protocols >$PEERS.net/protocols
+sleep 1
+unshare -m sh -euc 'mount --bind $PEERS.net /proc/$$/net; exec $F why :7000 --for 3s'
+kill $client`
+	out := string(harness.RunWatched(t, "rate=30mbit,rtt=30ms", "drain", "pour", short))
+	if !strings.Contains(out, "the kernel's TCP ran short of memory (net.ipv4.tcp_mem) at the sender 1 time, ") ||
+		strings.Contains(out, "high confidence") {
+		t.Error(out)
+	}
+}
+
+// TestWhyOfAUnit asks by the name of a unit: of systemd's, a cgroup's directory is all that is needed.
+func TestWhyOfAUnit(t *testing.T) {
+	t.Parallel()
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := ""
+	for line := range strings.Lines(string(mounts)) {
+		if words := strings.Fields(line); len(words) > 2 && words[2] == "cgroup2" {
+			root = words[1]
+		}
+	}
+	unit := fmt.Sprintf("fullpipe-e2e-%d.service", os.Getpid())
+	if err := os.Mkdir(filepath.Join(root, unit), 0o755); root == "" || err != nil {
+		t.Skipf("no cgroup can be made: %v", err)
+	}
+	t.Cleanup(func() { os.Remove(filepath.Join(root, unit)) })
+	doc := harness.ReadWatch(t, harness.RunWatched(t, "rate=30mbit,rtt=30ms", "drain", "pour",
+		`sh -c 'echo $$ >$GROUP/cgroup.procs; exec CLIENT' & client=$!
+sleep 1
+$F why $UNIT --for 2s --json
+kill $client; wait $client || true`, "UNIT="+unit, "GROUP="+filepath.Join(root, unit)))
+	if len(doc.Connections) != 1 || doc.Connections[0].Unit != unit || len(doc.Connections[0].Directions) == 0 {
+		t.Errorf("%+v", doc.Connections)
+	}
+}

@@ -1,0 +1,204 @@
+//go:build linux
+
+package harness
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unicode"
+)
+
+// HostileCases returns the kind of each hostile far end by its name.
+func HostileCases(t *testing.T) map[string]string {
+	t.Helper()
+	out, err := exec.Command(HostileProgram(t), "list").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		name, kind, _ := strings.Cut(strings.TrimSpace(line), " ")
+		kinds[name] = kind
+	}
+	if len(kinds) < 265 {
+		t.Fatalf("the corpus has %d far ends; it only grows", len(kinds))
+	}
+	return kinds
+}
+
+// HostileKey is the key that native hostile servers share with the commands that measure to them.
+const HostileKey = "5eb63bbbe01eeed093cb22bb8f5acdc35eb63bbbe01eeed093cb22bb8f5acdc3"
+
+// hostileVictims are the commands that are tried against each kind of far end. FAR stands for its address or file,
+// PAGE for a file that may be written.
+var hostileVictims = map[string][]string{
+	"native": {"measure fullpipe://FAR -t 300ms -d up --write-rate 20mbit", "--json measure fullpipe://FAR -t 300ms " +
+		"-d down --write-rate 20mbit", "measure fullpipe://FAR --udp --rate 1mbit -t 300ms -d up"},
+	"iperf3": {"measure iperf3://FAR -t 1s -d up --write-rate 20mbit", "--json measure iperf3://FAR -t 1s -d down",
+		"iperf3 -c FAR -t 1 -b 20M", "measure iperf3://FAR --udp --rate 1mbit -t 1s -d up"},
+	"http": {"measure http://FAR/x -t 300ms", "--json measure http://FAR/x -t 300ms"},
+	"ndt7": {"measure ndt7://FAR -t 300ms -d down", "--json measure ndt7://FAR -t 300ms -d up",
+		"measure ndt7://FAR -t 300ms -i 100ms"},
+	"ssh": {"measure ssh://nowhere.invalid -t 300ms", "--json measure --tunnel ssh://nowhere.invalid -t 300ms"},
+	"postgres": {"history --store postgres://u:hunter2@FAR/d?sslmode=disable",
+		"--json history changes --store postgres://u:hunter2@FAR/d?sslmode=disable"},
+	"capture": {"diagnose FAR", "--json diagnose FAR --html PAGE"},
+	"plan":    {"apply --dry-run FAR", "--json apply --dry-run FAR", "show FAR"},
+	"journal": {"status", "--json status"},
+	"record": {"show FAR", "--json show FAR", "show FAR --html PAGE", "plan --path FAR", "history import FAR",
+		"show FAR --anonymize"},
+	"snapshot": {"audit FAR", "--json audit FAR"},
+	"ping":     {"plan --rate 1gbit --ping FAR", "--json plan --rate 1gbit --ping FAR"},
+}
+
+// maxResidentBytes limits the memory of a command. A document may have 64 MiB and is in memory twice while it is
+// read.
+var maxResidentBytes = map[string]int64{"record": 512 << 20}
+
+// UnsafeOutput describes a control character or a forged line in a program's output. It returns "" if there is
+// none.
+func UnsafeOutput(said string) string {
+	if at := strings.IndexFunc(said, func(r rune) bool {
+		return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp))
+	}); at >= 0 {
+		return fmt.Sprintf("a control passes: %q", said[max(0, at-80):min(len(said), at+20)])
+	}
+	if strings.Contains(said, "\nFORGED") {
+		return fmt.Sprintf("a line is forged: %q", said)
+	}
+	return ""
+}
+
+// tryHostileCase runs one command against one far end. The command has to end without a panic, within its memory
+// limit, and without control characters or forged lines in its output. After patience it is interrupted and has to
+// end.
+func tryHostileCase(t *testing.T, program, name, kind, line string, patience time.Duration) {
+	t.Helper()
+	dir := t.TempDir()
+	env := append(os.Environ(), "FULLPIPE_KEY="+HostileKey, "FULLPIPE_STATE="+filepath.Join(dir, "state"),
+		"XDG_STATE_HOME="+dir, "SSH_ASKPASS=")
+	far := filepath.Join(dir, "far")
+	switch kind {
+	case "native", "iperf3", "http", "ndt7", "postgres":
+		server := exec.Command(HostileProgram(t), name)
+		server.Env = env
+		server.Stderr = os.Stderr
+		in, ierr := server.StdinPipe()
+		out, oerr := server.StdoutPipe()
+		if err := errors.Join(ierr, oerr, server.Start()); err != nil {
+			t.Error(err)
+			return
+		}
+		defer server.Wait()
+		defer server.Process.Kill()
+		defer in.Close()
+		text, err := bufio.NewReader(out).ReadString('\n')
+		if err != nil {
+			t.Errorf("%s did not come up: %v", name, err)
+			return
+		}
+		far = strings.TrimSpace(text)
+	case "ssh":
+		script := "#!/bin/sh\nexec " + HostileProgram(t) + " " + name + " \"$@\"\n"
+		if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte(script), 0o755); err != nil {
+			t.Error(err)
+			return
+		}
+		env = append(env, "PATH="+dir+":"+os.Getenv("PATH"))
+	default:
+		content, err := exec.Command(HostileProgram(t), name).Output()
+		if kind == "journal" {
+			far = filepath.Join(dir, "state", "journal-host.json")
+		}
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(far), 0o700), os.WriteFile(far, content, 0o600)); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+	page := filepath.Join(dir, "page.html")
+	args := strings.Fields(strings.NewReplacer("FAR", far, "PAGE", page).Replace(line))
+	if tool := args[0]; tool == "iperf3" {
+		host, port, _ := strings.Cut(args[2], ":")
+		args = append([]string{tool, "-c", host, "-p", port}, args[3:]...)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = env
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
+	cmd.WaitDelay = 60 * time.Second // then it is killed, which is the failure; the machine may be busy
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Start(); err != nil {
+		t.Error(err)
+		return
+	}
+	time.AfterFunc(patience, cancel) // counts from here, since a busy machine starts programs late
+	err := cmd.Wait()
+	status := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	said := errs.String() + out.String()
+	what := name + ": " + line
+	switch {
+	case errors.Is(err, exec.ErrWaitDelay), status.Signaled() && status.Signal() == syscall.SIGKILL:
+		t.Errorf("%s: an interrupt did not end it: %v", what, err)
+	case strings.Contains(said, "goroutine ") || strings.Contains(said, "panic:"):
+		t.Errorf("%s: %s", what, said)
+	case len(said) == 0 && kind != "record" && !status.Signaled():
+		t.Errorf("%s: nothing was said, %v", what, err)
+	case strings.Contains("native iperf3 ssh postgres", kind) && err == nil && name != "native-result-twice":
+		t.Errorf("%s: it is called a success: %s", what, said)
+	}
+	if most := max(maxResidentBytes[kind], 160<<20); cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10 > most {
+		t.Errorf("%s: %d MiB", what, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10)
+	}
+	if problem := UnsafeOutput(said); problem != "" {
+		t.Errorf("%s: %s", what, problem)
+	}
+	if text, err := os.ReadFile(page); err == nil && bytes.Contains(text, []byte("<img src=x")) {
+		t.Errorf("%s: markup reaches the page", what)
+	}
+}
+
+// TryHostileCases runs one command against each hostile far end, or each command that its kind can meet if all is
+// set, and returns how many it ran.
+func TryHostileCases(t *testing.T, all bool, patience time.Duration) (tried int) {
+	var trying sync.WaitGroup
+	places := make(chan struct{}, 64) // most of them only wait
+	kinds, program := HostileCases(t), Program(t)
+	for i, name := range slices.Sorted(maps.Keys(kinds)) {
+		kind := kinds[name]
+		if kind == "stranger" || kind == "visitor" {
+			continue
+		}
+		lines := hostileVictims[kind]
+		if len(lines) == 0 {
+			t.Fatalf("nothing meets %s", name)
+		}
+		if !all {
+			lines = lines[i%len(lines):][:1]
+		}
+		for _, line := range lines {
+			tried++
+			places <- struct{}{}
+			trying.Go(func() {
+				defer func() { <-places }()
+				tryHostileCase(t, program, name, kind, line, patience)
+			})
+		}
+	}
+	trying.Wait()
+	return tried
+}

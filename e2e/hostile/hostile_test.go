@@ -1,0 +1,16 @@
+//go:build linux
+
+package hostile
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/e2e/harness"
+)
+
+// TestHostileFarEnds tries each of them; who still waits after a moment is interrupted.
+func TestHostileFarEnds(t *testing.T) {
+	t.Parallel()
+	t.Logf("%d commands", harness.TryHostileCases(t, false, time.Second))
+}

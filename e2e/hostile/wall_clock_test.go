@@ -1,0 +1,291 @@
+//go:build linux && amd64
+
+package hostile
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	printed "github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"golang.org/x/sys/unix"
+)
+
+// wallClock is how far the clock of a program that runs under wallClockProgram is off, this long
+// after its start: an administrator sets it forward, then back, then a wrong time server does.
+func wallClock(since time.Duration) (off time.Duration) {
+	steps := []time.Duration{0, 2 * time.Hour, -30 * 24 * time.Hour, 400 * 24 * time.Hour, -time.Second}
+	return steps[int(since/(700*time.Millisecond))%len(steps)]
+}
+
+// wallClockProgram runs its arguments as a program whose wall clock is set again and again:
+// it is traced, reads the clock by system calls since its vDSO is hidden from it, and
+// gets other answers. No other process sees that.
+func wallClockProgram() error {
+	os.Unsetenv(harness.ProgramVariable)
+	runtime.LockOSThread() // a tracer is a thread
+	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	t := tracer{program: cmd.Process.Pid, start: time.Now(), known: map[int]bool{cmd.Process.Pid: true}}
+	var status unix.WaitStatus
+	if _, err := unix.Wait4(t.program, &status, unix.WALL, nil); err != nil {
+		return err
+	}
+	if err := unix.PtraceSetOptions(t.program, unix.PTRACE_O_EXITKILL|unix.PTRACE_O_TRACESYSGOOD|unix.PTRACE_O_TRACEEXEC|
+		unix.PTRACE_O_TRACECLONE|unix.PTRACE_O_TRACEFORK|unix.PTRACE_O_TRACEVFORK); err != nil {
+		return err
+	}
+	if err := errors.Join(hideVDSO(t.program), unix.PtraceSyscall(t.program, 0)); err != nil {
+		return err
+	}
+	code, err := t.run()
+	if err == nil {
+		os.Exit(code)
+	}
+	return err
+}
+
+type tracer struct {
+	program int
+	start   time.Time
+	known   map[int]bool // threads whose first stop was seen
+}
+
+// run goes on until the program ends, and answers its exit status.
+func (t *tracer) run() (code int, err error) {
+	for {
+		var status unix.WaitStatus
+		id, err := unix.Wait4(-1, &status, unix.WALL, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return 0, err
+		case id == t.program && status.Exited():
+			return status.ExitStatus(), nil
+		case id == t.program && status.Signaled():
+			return 0, fmt.Errorf("ended by %v", status.Signal())
+		case status.Stopped():
+			// A thread that is gone by now cannot be asked, nor go on: its end is told next.
+			if err := unix.PtraceSyscall(id, t.stopped(id, status)); err != nil && !errors.Is(err, unix.ESRCH) {
+				return 0, err
+			}
+		}
+	}
+}
+
+// stopped does what the stop of a thread is for, and answers the signal that it goes on with.
+func (t *tracer) stopped(id int, status unix.WaitStatus) (signal int) {
+	first := !t.known[id]
+	t.known[id] = true
+	switch signal := status.StopSignal(); {
+	case signal == unix.SIGTRAP|0x80:
+		t.called(id)
+	case signal == unix.SIGTRAP && status.TrapCause() == unix.PTRACE_EVENT_EXEC:
+		hideVDSO(id)
+	case signal == unix.SIGTRAP || first && signal == unix.SIGSTOP:
+	default:
+		return int(signal)
+	}
+	return 0
+}
+
+// called changes the wall clock's answer after it was asked for.
+func (t *tracer) called(id int) {
+	var r unix.PtraceRegs
+	if unix.PtraceGetRegs(id, &r) != nil || r.Orig_rax != unix.SYS_CLOCK_GETTIME || r.Rdi != unix.CLOCK_REALTIME ||
+		r.Rax != 0 { // -ENOSYS before the call
+		return
+	}
+	var seconds [8]byte
+	if _, err := unix.PtracePeekData(id, uintptr(r.Rsi), seconds[:]); err != nil {
+		return
+	}
+	off := int64(wallClock(time.Since(t.start)) / time.Second)
+	binary.NativeEndian.PutUint64(seconds[:], uint64(int64(binary.NativeEndian.Uint64(seconds[:]))+off))
+	unix.PtracePokeData(id, uintptr(r.Rsi), seconds[:])
+}
+
+// hideVDSO takes AT_SYSINFO_EHDR out of what a program just started finds on its stack, so that
+// it asks the kernel for the time.
+func hideVDSO(id int) error {
+	var r unix.PtraceRegs
+	if err := unix.PtraceGetRegs(id, &r); err != nil {
+		return err
+	}
+	at := uintptr(r.Rsp)
+	word := func() (value uint64) {
+		var b [8]byte
+		unix.PtracePeekData(id, at, b[:])
+		at += 8
+		return binary.NativeEndian.Uint64(b[:])
+	}
+	pastNull := func() {
+		for word() != 0 {
+		}
+	}
+	word()     // argc
+	pastNull() // the arguments
+	pastNull() // the environment
+	const sysinfo, ignore = 33, 1
+	for kind := word(); kind != 0; kind = word() {
+		if kind == sysinfo {
+			var b [8]byte
+			binary.NativeEndian.PutUint64(b[:], ignore)
+			_, err := unix.PtracePokeData(id, at-8, b[:])
+			return err
+		}
+		word()
+	}
+	return errors.New("no vDSO on the stack")
+}
+
+// What lasts is counted by the monotonic clock: whoever's wall clock is set while a test runs, the
+// test is as long and its figures are as they were.
+func TestWallClockIsSet(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := harness.Program(t)
+	set := []string{"env", harness.ProgramVariable + "=wall-clock", self}
+	if out, err := exec.Command(set[0], append(set[1:], "date", "+%Y")...).CombinedOutput(); err != nil || len(out) == 0 {
+		t.Fatalf("date: %v: %s", err, out)
+	}
+	for _, c := range []struct {
+		name           string
+		client, server []string
+	}{{"the client's", set, nil}, {"the server's", nil, set}, {"both", set, set}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, c.server...)
+			for _, way := range []string{"up", "down"} {
+				args := append(c.client, program, "measure", "fullpipe://"+s.address, "-t", "3s", "--write-rate", "20mbit",
+					"--direction", way, "--json", "--no-history")
+				cmd := exec.Command(args[0], args[1:]...)
+				cmd.Env = append(os.Environ(), "FULLPIPE_KEY="+s.key.String())
+				began := time.Now()
+				out, err := cmd.Output()
+				took := time.Since(began)
+				if err != nil {
+					t.Fatalf("%s: %v: %s", way, err, problemsOf(err))
+				}
+				heldToTheClock(t, way, out, took)
+				toldOfTheClock(t, out, way == "up", c.client != nil, c.server != nil)
+			}
+		})
+	}
+}
+
+func problemsOf(err error) string {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return string(exit.Stderr)
+	}
+	return ""
+}
+
+// heldToTheClock compares a measurement of 3 s at 20 Mbit/s with what it says of itself.
+func heldToTheClock(t *testing.T, way string, out []byte, took time.Duration) {
+	t.Helper()
+	var doc struct {
+		TookS      float64 `json:"took_s"`
+		Directions []struct {
+			Goodput   float64 `json:"goodput_bps"`
+			DurationS float64 `json:"duration_s"`
+		} `json:"directions"`
+	}
+	if err := json.Unmarshal(out, &doc); err != nil || len(doc.Directions) != 1 {
+		t.Fatalf("%s: %v: %s", way, err, out)
+	}
+	d := doc.Directions[0]
+	if doc.TookS <= 0 || doc.TookS > took.Seconds() {
+		t.Errorf("%s: it says that it took %.3f s of %.3f s", way, doc.TookS, took.Seconds())
+	}
+	if d.DurationS < 2.9 || d.DurationS > 4 {
+		t.Errorf("%s: a test of 3 s was %.3f s", way, d.DurationS)
+	}
+	if d.Goodput < 15e6 || d.Goodput > 22e6 {
+		t.Errorf("%s: %.1f of 20 Mbit/s", way, d.Goodput/1e6)
+	}
+}
+
+// toldOfTheClock holds a measurement to saying at which ends the clock was set, and to being
+// less sure for it.
+func toldOfTheClock(t *testing.T, out []byte, up, client, server bool) {
+	t.Helper()
+	var doc printed.Measure
+	if err := json.Unmarshal(out, &doc); err != nil || len(doc.Directions) != 1 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var told verdict.Values
+	for _, e := range doc.Directions[0].Evidence {
+		if e.Code == verdict.ClockTrouble {
+			told = e.Values
+		}
+	}
+	near, far := "receiver_step_s", "sender_step_s"
+	if up {
+		near, far = far, near
+	}
+	if (told[near] != 0) != client || (told[far] != 0) != server || doc.Directions[0].Confidence == verdict.High {
+		t.Errorf("up %v, the client's clock was set %v, the server's %v: %s confidence, %v", up, client, server,
+			doc.Directions[0].Confidence, told)
+	}
+}
+
+// TestWatchWhileTheClockIsSet: what was moved and for how long is as if nobody had set it.
+func TestWatchWhileTheClockIsSet(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	out := harness.RunWatched(t, "rate=20mbit,rtt=20ms", "drain", "pour", `CLIENT & client=$!
+sleep 1
+env `+harness.ProgramVariable+`=wall-clock $SELF $F watch --for 5s --every 1s --port 7000 --json
+kill $client`, "SELF="+self)
+	took := time.Since(began).Seconds()
+	var doc struct {
+		LengthS     float64 `json:"length_s"`
+		Connections []struct {
+			FollowedS  float64 `json:"followed_s"`
+			Directions []struct {
+				Goodput float64 `json:"goodput_bps"`
+				Shares  map[string]float64
+			}
+		}
+		PathChanges []any `json:"path_changes"`
+	}
+	if err := json.Unmarshal(out, &doc); err != nil || len(doc.Connections) != 1 ||
+		len(doc.Connections[0].Directions) != 1 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	c := doc.Connections[0]
+	if doc.LengthS < 4 || doc.LengthS > took || c.FollowedS < 4 || c.FollowedS > took || len(doc.PathChanges) > 0 {
+		t.Errorf("5 s are %.1f s, followed for %.1f s: %s", doc.LengthS, c.FollowedS, out)
+	}
+	// A machine that does other work may hold the link up, but nothing makes it faster.
+	sum := 0.0
+	for _, share := range c.Directions[0].Shares {
+		sum += share
+	}
+	if bps := c.Directions[0].Goodput; bps < 5e6 || bps > 22e6 || sum < 0.999 || sum > 1.001 {
+		t.Errorf("%.1f of 20 Mbit/s, shares of %.3f", bps/1e6, sum)
+	}
+}

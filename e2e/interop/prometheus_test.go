@@ -1,0 +1,117 @@
+//go:build linux
+
+package interop
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/e2e/harness"
+)
+
+// TestPrometheusReadsWatch has a real Prometheus scrape `watch --listen` with a token, load
+// the contributed alerts, and answer a query about what it read.
+func TestPrometheusReadsWatch(t *testing.T) {
+	t.Parallel()
+	prometheus, promtool := harness.NeedProgram(t, "prometheus", "/usr/bin/prometheus"), harness.NeedProgram(t, "promtool",
+		"/usr/bin/promtool")
+	program := harness.Program(t)
+	dir := t.TempDir()
+	const secret = "0123456789abcdef0123"
+	token := filepath.Join(dir, "token")
+	if err := os.WriteFile(token, []byte(secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	watch := exec.Command(program, "watch", "--local", "--every", "500ms", "--listen", "127.0.0.1:0",
+		"--listen-token-file", token)
+	told, err := watch.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.StartCommand(t, watch)
+	line, err := bufio.NewReader(told).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "serving http://"), "/metrics")
+
+	alerts, err := filepath.Abs("../../contrib/watch/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(dir, "prometheus.yml")
+	text := fmt.Sprintf(`global: {scrape_interval: 500ms, evaluation_interval: 500ms}
+rule_files: [%q]
+scrape_configs:
+  - job_name: watch
+    authorization: {credentials_file: %q}
+    static_configs: [{targets: [%q]}]
+`, alerts, token, at)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(promtool, "check", "config", config).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	page := scrape(t, at, secret)
+	check := exec.Command(promtool, "check", "metrics")
+	check.Stdin = strings.NewReader(page)
+	if out, err := check.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s\n%s", err, out, page)
+	}
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := l.Addr().String()
+	l.Close()
+	server := exec.Command(prometheus, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"),
+		"--web.listen-address="+api)
+	harness.StartCommand(t, server)
+	for until := time.Now().Add(60 * time.Second); time.Now().Before(until); time.Sleep(300 * time.Millisecond) {
+		answer, err := http.Get("http://" + api + "/api/v1/query?query=" + url.QueryEscape("fullpipe_watch_connections"))
+		if err != nil {
+			continue // it is not up yet
+		}
+		var doc struct {
+			Data struct{ Result []struct{ Value [2]any } }
+		}
+		err = json.NewDecoder(answer.Body).Decode(&doc)
+		answer.Body.Close()
+		if err == nil && len(doc.Data.Result) == 1 {
+			return
+		}
+	}
+	t.Error("Prometheus never had a value")
+}
+
+func scrape(t *testing.T, at, token string) string {
+	t.Helper()
+	request, err := http.NewRequest(http.MethodGet, "http://"+at+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	page, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s, %v", answer.Status, err)
+	}
+	return string(page)
+}

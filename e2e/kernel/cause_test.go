@@ -1,0 +1,22 @@
+//go:build linux
+
+package kernel
+
+import (
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+)
+
+// TestCause makes each cause once on kernel TCP, captured at both ends and in the middle.
+// A shared machine disturbs what is measured, so only a wrong verdict that claims high
+// confidence fails.
+func TestCause(t *testing.T) {
+	for _, c := range harness.Causes() {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			still.Undisturbed(t, func() error { return c.Verify(t) })
+		})
+	}
+}

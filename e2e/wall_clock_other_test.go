@@ -1,8 +1,0 @@
-//go:build linux && !amd64
-
-package e2e
-
-import "errors"
-
-// wallClockProgram knows the registers of one kind of processor.
-func wallClockProgram() error { return errors.New("a wall clock is faked on amd64 only") }
