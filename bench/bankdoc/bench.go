@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// bench writes the newest rows in Go's benchmark format, so that benchstat compares two
-// banks:
+// bench writes the newest rows in Go's benchmark format, so that benchstat compares two banks:
 //
 //	go run -C bench ./bankdoc -bench < bench/benchmarks.jsonl > new.txt; benchstat old.txt new.txt
 //
-// Rows that measured no figure, only that something holds, are left out.
+// It omits rows without a figure.
 func bench(in io.Reader, out io.Writer) error {
 	rows, err := read(in)
 	if err != nil {
@@ -35,7 +34,7 @@ func bench(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// base are the units that benchstat knows by their names, and what turns a row's into them.
+// base maps a row's unit to the one that benchstat knows, with the factor.
 var base = map[string]struct {
 	unit   string
 	factor float64
@@ -49,7 +48,7 @@ var (
 	ofAWhole = regexp.MustCompile(`^([+-]?\d[\d.]*) of \d[\d.]* ([kMG]bit/s)`)
 )
 
-// figure is the first figure that a row tells; of "9 of 10" the percentage.
+// figure returns the first figure of a result; for "9 of 10" the percentage.
 func figure(measured string) (value float64, unit string, ok bool) {
 	number := func(text string) float64 {
 		v, _ := strconv.ParseFloat(text, 64)
@@ -72,7 +71,7 @@ func figure(measured string) (value float64, unit string, ok bool) {
 	return 0, "", false
 }
 
-// name makes a text a part of a benchmark's name, in which blanks end and slashes divide.
+// name returns the text as part of a benchmark's name, which has no blanks and no slashes.
 func name(text string) string {
 	text = strings.ReplaceAll(text, "bit/s", "bps")
 	return strings.NewReplacer(" ", "_", "\t", "_", "\n", "_", "/", "÷").Replace(text)
