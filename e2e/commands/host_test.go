@@ -4,15 +4,11 @@ package commands
 
 import (
 	"encoding/json"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
-	"github.com/fullpipe-net/fullpipe/internal/lab/still"
 )
 
 func TestApplyAndUndoInTheLab(t *testing.T) {
@@ -115,73 +111,9 @@ cat found.json
 	}
 }
 
-// applied runs tune --apply with these ceilings at both ends, then undo, and demands that
-// every sysctl of the near end is as it was. end is what happens to the running tune.
-func applied(t *testing.T, wmem, rmem, end string) (doc struct {
-	Applied    bool
-	Directions []struct {
-		Applied *struct {
-			Kept   bool
-			Reason string
-			Gain   struct{ Factor float64 }
-		}
-	}
-}) {
-	t.Helper()
-	program := harness.Program(t)
-	dir := t.TempDir()
-	far := "echo 4096 65536 " + rmem + " > /proc/sys/net/ipv4/tcp_rmem; exec $F serve --quiet"
-	script := harness.SysctlFunction + `
-echo 4096 16384 ` + wmem + ` > /proc/sys/net/ipv4/tcp_wmem
-sysctls > before
-status=0
-` + end + ` $F tune $FULLPIPE_FAR --apply --yes --budget 6s --json > tuned.json 2> notes || status=$?
-$F undo > undone
-sysctls | cmp - before || { cat tuned.json notes undone; exit 1; }
-test "$($F status)" = "fullpipe has changed nothing here"
-echo $status
-`
-	cmd := exec.Command(program, "lab", "rate=20mbit,rtt=60ms", "--far", far, "--", "sh", "-euc", script)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "F="+program, "FULLPIPE_STATE="+filepath.Join(dir, "state"),
-		"FULLPIPE_KEY="+harness.TuneKey)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "tuned.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if end == "" {
-		if err := json.Unmarshal(text, &doc); err != nil || len(doc.Directions) != 1 {
-			t.Fatalf("%v in %s", err, text)
-		}
-		want := []string{"0"}
-		switch a := doc.Directions[0].Applied; {
-		case a == nil: // nothing to apply: something else may help, or nothing
-			want = []string{"0", "3"}
-		case !doc.Applied:
-			want = []string{"3"}
-		}
-		if lines := strings.Fields(string(out)); !slices.Contains(want, lines[len(lines)-1]) {
-			t.Errorf("exit status %s, applied %v", lines[len(lines)-1], doc.Applied)
-		}
-	}
-	return doc
-}
-
-func TestTuneApplyKeepsAGainAndUndoTakesItBack(t *testing.T) {
-	t.Parallel()
-	still.Undisturbed(t, func() error {
-		a := applied(t, "65536", "6291456", "").Directions[0].Applied
-		return harness.ErrorUnless(a != nil && a.Kept && a.Gain.Factor > 1.5, "a send buffer of 64 KiB for 150 kB: %+v", a)
-	})
-}
-
 func TestTuneApplyTakesBackWhatDoesNotHelp(t *testing.T) {
 	t.Parallel()
-	doc := applied(t, "131072", "65536", "")
+	doc := harness.TuneApplyUndo(t, "131072", "65536", "")
 	// Nothing to apply is right as well: the send buffer is large enough for that window.
 	if a := doc.Directions[0].Applied; a != nil && (a.Kept || a.Reason == "") {
 		t.Errorf("the far end's window is the limit, yet: %+v", a)
@@ -192,7 +124,7 @@ func TestTuneApplyCutShortLeavesNothing(t *testing.T) {
 	for _, signal := range []string{"INT", "KILL"} {
 		t.Run(signal, func(t *testing.T) {
 			t.Parallel()
-			applied(t, "65536", "6291456", "timeout -s "+signal+" 8")
+			harness.TuneApplyUndo(t, "65536", "6291456", "timeout -s "+signal+" 8")
 		})
 	}
 }

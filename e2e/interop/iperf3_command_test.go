@@ -11,11 +11,9 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,16 +23,6 @@ import (
 	face "github.com/fullpipe-net/fullpipe/internal/render/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
-
-// realPort is realServer's port.
-func realPort(t *testing.T, args ...string) string {
-	t.Helper()
-	_, port, err := net.SplitHostPort(harness.StartIperf3Server(t, args...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
 
 // keysOf lists every key of a JSON value with its type; a list is its first element.
 func keysOf(prefix string, v any, into map[string]string) {
@@ -81,7 +69,7 @@ func TestIperf3CommandKeyByKey(t *testing.T) {
 		"-T title --extra-data more -b 20M", "--get-server-output -b 20M"} {
 		t.Run(options, func(t *testing.T) {
 			t.Parallel()
-			args := append([]string{"iperf3", "-c", "127.0.0.1", "-p", realPort(t), "-J"}, strings.Fields(options)...)
+			args := append([]string{"iperf3", "-c", "127.0.0.1", "-p", harness.StartIperf3(t), "-J"}, strings.Fields(options)...)
 			if !strings.Contains(options, "-n") {
 				args = append(args, "-t", "1")
 			}
@@ -135,26 +123,6 @@ func TestIperf3CommandFails(t *testing.T) {
 	}
 }
 
-var (
-	anyNumber = regexp.MustCompile(`\d+(\.\d+)?`)
-	anyCookie = regexp.MustCompile(`Cookie: \S+`)
-	anyUnit   = regexp.MustCompile(`[KMGT]?(bits|Bytes)`)
-)
-
-// shapeOf is a text line by line without its figures and their units.
-func shapeOf(text string) (lines []string) {
-	for line := range strings.Lines(text) {
-		line = anyCookie.ReplaceAllString(line, "Cookie: C")
-		line = anyUnit.ReplaceAllString(anyNumber.ReplaceAllString(line, "0"), "U")
-		line = strings.Join(strings.Fields(line), " ")
-		if strings.HasPrefix(line, "[ ID]") { // 3.12 heads a receiver's columns now one way, now the other
-			line = strings.TrimSuffix(line, " Retr Cwnd")
-		}
-		lines = append(lines, line)
-	}
-	return lines
-}
-
 // saidOnce leaves out lines that stand again right behind themselves: how many intervals a busy
 // machine makes of a test is no matter of shape.
 func saidOnce(lines []string) []string {
@@ -187,13 +155,13 @@ func TestIperf3CommandText(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s %s: %v\n%s", program, options, err, out)
 		}
-		return saidOnce(shapeOf(string(out)))
+		return saidOnce(harness.Iperf3Shape(string(out)))
 	}
 	for _, options := range []string{"", "-P 2 -i 0.5 -b 10M", "-R -b 20M", "-u -b 1M", "-u -b 1M -R", "-u -b 1M -P 2",
 		"--bidir -b 20M", "--bidir -P 2 -b 10M", "-u -b 1M --bidir", "-f m -O 1 -b 20M"} {
 		t.Run(options, func(t *testing.T) {
 			t.Parallel()
-			port := realPort(t)
+			port := harness.StartIperf3(t)
 			if theirs, mine := shape(t, real, port, options), shape(t, alias, port, options); !slices.Equal(theirs, mine) {
 				t.Errorf("there\n%s\nhere\n%s", strings.Join(theirs, "\n"), strings.Join(mine, "\n"))
 			}
@@ -227,7 +195,7 @@ func TestIperf3CommandLogsIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	publicFile := file("public.pem", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
-	port := realPort(t, "--rsa-private-key-path", file("private.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY",
+	port := harness.StartIperf3(t, "--rsa-private-key-path", file("private.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY",
 		Bytes: private})),
 		"--authorized-users-path", file("users", fmt.Appendf(nil, "mario,%x\n", sha256.Sum256([]byte("{mario}rossi")))))
 	for password, status := range map[string]int{"rossi": 0, "verdi": 1} {
@@ -249,7 +217,7 @@ func TestIperf3CommandPortsAndBursts(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
 	harness.NeedIperf3(t)
-	port := realPort(t)
+	port := harness.StartIperf3(t)
 	for _, tt := range []struct {
 		options string
 		streams int

@@ -53,7 +53,7 @@ func until(t *testing.T, lines *bufio.Scanner, text string) (read []string) {
 func TestIperf3IntervalsPassLive(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
-	port := realPort(t)
+	port := harness.StartIperf3(t)
 	for _, options := range []string{"-b 5M", "-R -b 5M -P 2", "--bidir -b 5M", "-u -b 1M -l 1000",
 		"-u -b 1M -R -l 1000"} {
 		for _, stream := range []bool{false, true} {
@@ -83,7 +83,7 @@ func TestIperf3IntervalsPassLive(t *testing.T) {
 
 	free := harness.FreePort(t)
 	_, lines := followLines(t, ours, "iperf3", "-s", "-1", "-i", "0.2", "-p", free)
-	awaitListener(t, free)
+	harness.AwaitListener(t, free)
 	client := exec.CommandContext(t.Context(), harness.NeedIperf3(t), "-c", "127.0.0.1", "-p", free, "-t", "3600", "-b",
 		"5M")
 	if err := client.Start(); err != nil {
@@ -110,7 +110,7 @@ func (s *scanned) Read(p []byte) (int, error) {
 func TestIperf3WholeWrites(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
-	real, port := harness.NeedIperf3(t), realPort(t)
+	real, port := harness.NeedIperf3(t), harness.StartIperf3(t)
 	for _, options := range []string{"-u -n 10000 -l 1448", "-u -n 1000 -l 1448 -P 2", "-u -n 10000 -l 1000 -P 3",
 		"-u -k 7 -l 1000 -P 2", "-u -n 10000 -l 1448 -R", "-n 1", "-n 100K -P 3", "-k 5 -P 2", "-k 5 -R", "-n 100K"} {
 		moved := func(program ...string) (bytes, packets int64) {
@@ -160,14 +160,14 @@ func TestIperf3ServerBitrateLimit(t *testing.T) {
 func TestIperf3SaysMore(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
-	real, port := harness.NeedIperf3(t), realPort(t)
+	real, port := harness.NeedIperf3(t), harness.StartIperf3(t)
 	shape := func(options string, program ...string) []string {
 		args := append(slices.Clone(program[1:]), "-c", "127.0.0.1", "-p", port)
 		out, err := exec.CommandContext(t.Context(), program[0], append(args, strings.Fields(options)...)...).Output()
 		if err != nil {
 			t.Fatalf("%v %s: %v\n%s", program, options, err, out)
 		}
-		lines := shapeOf(string(out))
+		lines := harness.Iperf3Shape(string(out))
 		for i := range lines {
 			if fields := strings.Fields(lines[i]); len(fields) == 2 && fields[0] == "Cookie:" {
 				lines[i] = fields[0]

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,24 +17,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
-
-// awaitListener waits until somebody listens on a port, without connecting to it.
-func awaitListener(t *testing.T, port string) {
-	t.Helper()
-	n, _ := strconv.Atoi(port)
-	listens := regexp.MustCompile(`(?m)^ *\d+: [0-9A-F]+:` + strings.ToUpper(strconv.FormatInt(int64(n)|1<<16, 16)[1:]) +
-		` [0-9A-F]+:0000 0A `)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-			if text, err := os.ReadFile(table); err == nil && listens.Match(text) {
-				return
-			}
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("nobody listens on port %s", port)
-		}
-	}
-}
 
 // testedBy runs a server for one test of a real client, whose status it answers with what
 // both printed.
@@ -48,7 +29,7 @@ func testedBy(t *testing.T, server, client []string, env ...string) (serverOut, 
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
-	awaitListener(t, port)
+	harness.AwaitListener(t, port)
 	c := exec.CommandContext(t.Context(), client[0], append(client[1:], "-c", "127.0.0.1", "-p", port)...)
 	c.Env = append(os.Environ(), env...)
 	told, _ := c.CombinedOutput()
@@ -118,7 +99,7 @@ func TestIperf3ServerText(t *testing.T) {
 				if status != 0 {
 					t.Fatalf("status %d\n%s\n%s", status, out, told)
 				}
-				shapes[i] = saidOnce(shapeOf(out))
+				shapes[i] = saidOnce(harness.Iperf3Shape(out))
 			}
 			if !slices.Equal(shapes[0], shapes[1]) {
 				t.Errorf("there\n%s\nhere\n%s", strings.Join(shapes[0], "\n"), strings.Join(shapes[1], "\n"))

@@ -1,6 +1,6 @@
 //go:build linux
 
-package interop
+package systems
 
 import (
 	"encoding/json"

@@ -1,6 +1,6 @@
 //go:build linux
 
-package interop
+package systems
 
 import (
 	"encoding/json"
@@ -54,7 +54,7 @@ func TestConsumersOfIperf3(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
 	real, run := harness.NeedIperf3(t), python(t)
-	port := realPort(t)
+	port := harness.StartIperf3(t)
 	for _, options := range []string{"-n 2M", "-n 2M -R", "-n 1M -P 2", "-u -b 8M -l 1000 -n 100000",
 		"-u -b 8M -l 1000 -t 1 -R"} {
 		var all [2]map[string]map[string]any
@@ -104,7 +104,7 @@ func TestConsumersOfIperf3(t *testing.T) {
 			if err != nil {
 				t.Fatalf("throughpy: %v\n%s", err, out)
 			}
-			found[i] = shapeOf(string(out))
+			found[i] = harness.Iperf3Shape(string(out))
 		}
 		if len(found[0]) < 3 || !slices.Equal(found[0], found[1]) {
 			t.Errorf("throughpy with %s: of iperf3's %q, of ours %q", streams, found[0], found[1])
@@ -170,7 +170,7 @@ func TestConsumersOfIperf3(t *testing.T) {
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	awaitListener(t, free)
+	harness.AwaitListener(t, free)
 	if out, err := run("test", "127.0.0.1", free).CombinedOutput(); err != nil {
 		t.Errorf("uiperf3: %v\n%s", err, out)
 	}
