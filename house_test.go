@@ -30,7 +30,8 @@ var floors = [][]string{
 		"internal/link", "internal/flow", "internal/change", "internal/predict", "internal/remedy", "internal/record",
 		"internal/watch/paths", "internal/recheck"},
 	// instruments
-	{"internal/testenv", "internal/socket", "internal/output", "internal/path", "internal/engine", "internal/datagram",
+	{"internal/testenv", "internal/testenv/summary",
+		"internal/socket", "internal/output", "internal/path", "internal/engine", "internal/datagram",
 		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/ndt7", "internal/download", "internal/server",
 		"internal/peer", "internal/capture",
 		"internal/lab", "internal/lab/still", "internal/host", "internal/steer",
@@ -50,7 +51,7 @@ const pureFloors = 2
 // mayCallTheKernel are the packages in which raw system calls live.
 var mayCallTheKernel = []string{"internal/socket", "internal/output", "internal/path", "internal/capture",
 	"internal/lab", "internal/host",
-	"internal/steer", "internal/sockdiag", "internal/socklist"}
+	"internal/steer", "internal/sockdiag", "internal/socklist", "internal/testenv"}
 
 type pkg struct {
 	ImportPath   string

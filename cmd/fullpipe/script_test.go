@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // TestScripts runs the command line as its users do, on the real binary.
@@ -23,20 +24,21 @@ func TestScripts(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	testscript.Run(t, scripts(bin, [4]string{}))
+	testscript.Run(t, scripts(t, bin, [4]string{}))
 	t.Run("postgres", func(t *testing.T) {
 		server, stores := pgtest.Start(t), [4]string{}
 		for i := range stores {
 			stores[i] = server.URL(t)
 		}
-		params := scripts(bin, stores)
+		params := scripts(t, bin, stores)
 		params.Dir, params.Files = "", []string{"testdata/history.txtar", "testdata/store.txtar"}
 		testscript.Run(t, params)
 	})
 }
 
 // scripts are run beside each other, each with the same URLs of histories, or without.
-func scripts(bin string, stores [4]string) testscript.Params {
+func scripts(t *testing.T, bin string, stores [4]string) testscript.Params {
+	lab := testenv.Has(t, testenv.Lab)
 	return testscript.Params{
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
@@ -51,29 +53,13 @@ func scripts(bin string, stores [4]string) testscript.Params {
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "lab":
-				return labPossible(), nil
+				return lab, nil
 			case "postgres":
 				return stores[0] != "", nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 	}
-}
-
-// labPossible says whether labs run here. Under CI they have to, so that a script fails
-// rather than being left out; short tests make none.
-func labPossible() bool {
-	if testing.Short() {
-		return false
-	}
-	if os.Getenv("CI") == "true" {
-		return true
-	}
-	file, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
-	if err == nil {
-		file.Close()
-	}
-	return err == nil
 }
 
 // answered is `answered COMMAND ARG…`: the command must end well, with a yes or with a no.

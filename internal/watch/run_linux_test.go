@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // loop is a connection within this host: its client's and its server's end.
@@ -151,9 +152,7 @@ func TestProgramsOfWhatEnded(t *testing.T) {
 // TestANamespaceIsLetGo: a watch of another network namespace ends with the process that it was
 // entered by, says so, and leaves nothing open that would keep the namespace alive.
 func TestANamespaceIsLetGo(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root of the host may enter other namespaces")
-	}
+	testenv.Need(t, testenv.Root)
 	child := exec.Command("sleep", "60")
 	child.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
 	if err := child.Start(); err != nil {
