@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -15,15 +14,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestScripts runs the command line as its users do, on the real binary.
+// TestScripts runs the command line as its users do. The program is this test's own file.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(bin, "fullpipe"), ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as users have it
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	copyProgram(t, bin)
 	testscript.Run(t, scripts(t, bin, [4]string{}))
 	t.Run("postgres", func(t *testing.T) {
 		server, stores := pgtest.Start(t), [4]string{}
@@ -44,6 +39,7 @@ func scripts(t *testing.T, bin string, stores [4]string) testscript.Params {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Setenv(configVariable, "")
+			env.Setenv(asProgram, "1")
 			for i, url := range stores {
 				env.Setenv(fmt.Sprint("STORE", i), url)
 			}
