@@ -38,6 +38,7 @@ func ends(c net.Conn, within time.Duration) bool {
 }
 
 func TestConnectionsOfOneAddress(t *testing.T) {
+	t.Parallel()
 	l, dial := arrivals(t, 10, 2)
 	accepted := make(chan net.Conn, 10)
 	go func() {

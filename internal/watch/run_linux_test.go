@@ -63,6 +63,7 @@ func info(t *testing.T, c *net.TCPConn) (i *unix.TCPInfo) {
 // TestWhySeesWhatBeginsJustAfter: of a whole span, a connection that begins after the first
 // dump is sampled from then on, and is its program's.
 func TestWhySeesWhatBeginsJustAfter(t *testing.T) {
+	t.Parallel()
 	l := listen(t)
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
 	ctx, stop := context.WithTimeout(t.Context(), 2500*time.Millisecond)
