@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -64,6 +65,66 @@ func TestCodeFitsAReader(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// maySkip are the prefixes of files that may call Skip themselves.
+var maySkip = []string{"internal/testenv/", "e2e/", "bench/"}
+
+// TestTestsSkipByNeed holds that testenv.Need decides every skip, so that a declared feature that is missing
+// fails and skips can be counted.
+func TestTestsSkipByNeed(t *testing.T) {
+	var names []string
+	for _, pattern := range []string{"*.go", "*/*.go", "*/*/*.go", "*/*/*/*.go", "*/*/*/*/*.go"} {
+		more, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, more...)
+	}
+	for _, name := range names {
+		if slices.ContainsFunc(maySkip, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(name, "_test.go") && !strings.Contains(string(text), `"testing"`) {
+			continue
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range skips(file) {
+			t.Errorf("%s: a skip; testenv.Need decides skips", files.Position(at))
+		}
+	}
+}
+
+// skips finds what may be a skip of a test: t.Skip, t.Skipf and t.SkipNow, called or not.
+func skips(file *ast.File) (found []token.Pos) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok && slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, s.Sel.Name) {
+			if x, ok := s.X.(*ast.Ident); ok && slices.Contains([]string{"t", "b", "f", "tb", "T"}, x.Name) {
+				found = append(found, s.Pos())
+			}
+		}
+		return true
+	})
+	return found
+}
+
+func TestSkips_Found(t *testing.T) {
+	const text = "package p\nfunc f(t *testing.T) { t.Skip(1); b.SkipNow(); fail := t.Skipf; fail(2); list.Skip(3) }"
+	file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(skips(file)); got != 3 {
+		t.Errorf("%d skips found, want 3", got)
 	}
 }
 

@@ -3,6 +3,7 @@
 package fullpipe_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"go/ast"
 	"go/parser"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -30,7 +32,8 @@ var floors = [][]string{
 		"internal/link", "internal/flow", "internal/change", "internal/predict", "internal/remedy", "internal/record",
 		"internal/watch/paths", "internal/recheck"},
 	// instruments
-	{"internal/testenv", "internal/socket", "internal/output", "internal/path", "internal/engine", "internal/datagram",
+	{"internal/testenv", "internal/testenv/summary",
+		"internal/socket", "internal/output", "internal/path", "internal/engine", "internal/datagram",
 		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/ndt7", "internal/download", "internal/server",
 		"internal/peer", "internal/capture",
 		"internal/lab", "internal/lab/still", "internal/host", "internal/steer",
@@ -50,7 +53,7 @@ const pureFloors = 2
 // mayCallTheKernel are the packages in which raw system calls live.
 var mayCallTheKernel = []string{"internal/socket", "internal/output", "internal/path", "internal/capture",
 	"internal/lab", "internal/host",
-	"internal/steer", "internal/sockdiag", "internal/socklist"}
+	"internal/steer", "internal/sockdiag", "internal/socklist", "internal/testenv"}
 
 type pkg struct {
 	ImportPath   string
@@ -65,20 +68,28 @@ func (p pkg) room() string { return strings.TrimPrefix(strings.TrimPrefix(p.Impo
 
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,Doc,GoFiles,IgnoredGoFiles,Imports", "./...").Output()
+	all, err := listed()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
-	var all []pkg
-	for dec := json.NewDecoder(strings.NewReader(string(out))); dec.More(); {
+	return all
+}
+
+// listed returns the packages of this module. It asks go once.
+var listed = sync.OnceValues(func() (all []pkg, err error) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,Doc,GoFiles,IgnoredGoFiles,Imports", "./...").Output()
+	if err != nil {
+		return nil, err
+	}
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
 		var p pkg
 		if err := dec.Decode(&p); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		all = append(all, p)
 	}
-	return all
-}
+	return all, nil
+})
 
 func floor(room string) int {
 	return slices.IndexFunc(floors, func(rooms []string) bool { return slices.Contains(rooms, room) })

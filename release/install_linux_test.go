@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // inside installs the package into a copy of this system that is written to memory, uses
@@ -48,12 +50,7 @@ var mayStay = []string{"var/lib/dpkg/", "var/log/", "var/cache/", "etc/.pwd.lock
 // checkInstall installs the package where nothing of it was, measures with it, removes it,
 // and looks for what is left.
 func checkInstall(t *testing.T, deb string) {
-	if os.Geteuid() != 0 || exec.Command("dpkg", "--version").Run() != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("this needs root and dpkg")
-		}
-		t.Skip("this needs root and dpkg")
-	}
+	testenv.Need(t, testenv.Root, testenv.Dpkg, testenv.SystemdAnalyze)
 	left := filepath.Join(t.TempDir(), "left")
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", inside, "sh", t.TempDir(), deb, left)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}

@@ -14,6 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/steer"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -53,9 +54,7 @@ func TestTheKeyIsNotTheProgramsBusiness(t *testing.T) {
 		[]string{"A=1", peer.KeyVariable + "S=kept", "B=2"}) {
 		t.Errorf("%q", got)
 	}
-	if os.Geteuid() != 0 {
-		t.Skip("exec needs root")
-	}
+	testenv.Need(t, testenv.Root, testenv.BPF, testenv.Cgroup)
 	t.Setenv(peer.KeyVariable, strings.Repeat("ab", 32))
 	cmd := program(t, "exec", "--", "sh", "-c", "env; tr '\\0' '\\n' </proc/$$/environ")
 	out, err := cmd.Output()
@@ -65,12 +64,7 @@ func TestTheKeyIsNotTheProgramsBusiness(t *testing.T) {
 }
 
 func TestExecStatusAndReport(t *testing.T) {
-	if os.Geteuid() != 0 {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("exec needs root")
-		}
-		t.Skip("exec needs root")
-	}
+	testenv.Need(t, testenv.Root, testenv.BPF, testenv.Cgroup)
 	file := filepath.Join(t.TempDir(), "report.json")
 	for _, tt := range []struct {
 		command []string

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -174,9 +175,7 @@ func TestCodesAreDocumented(t *testing.T) {
 
 // A measurement in a lab as a table, as a stream, and held against criteria.
 func TestMeasureForms(t *testing.T) {
-	if !labPossible() {
-		t.Skip("no labs here")
-	}
+	testenv.Need(t, testenv.Lab)
 	lab := []string{"measure", "-c", "lab:rate=20mbit,rtt=10ms", "-t", "1", "-q"}
 	run := func(args ...string) (string, string, int) {
 		cmd := program(t, append(slices.Clone(lab), args...)...)

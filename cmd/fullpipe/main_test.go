@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -36,6 +38,23 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Env = append(os.Environ(), asProgram+"=1", configVariable+"=", "FULLPIPE_STATE="+t.TempDir())
 	return cmd
+}
+
+// copyProgram copies this test's own file to a directory.
+// It is fullpipe where asProgram is set.
+func copyProgram(t *testing.T, dir string) {
+	t.Helper()
+	name := filepath.Join(dir, "fullpipe")
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	own, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, own, 0o755); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // ended runs a program to its end and answers its status and what it said.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // TestALinkThatHalvesIsTold: visits of a path through a lab, dated six hours apart; then the
@@ -20,9 +21,7 @@ import (
 // not told, the next one tells, once.
 func TestALinkThatHalvesIsTold(t *testing.T) {
 	t.Parallel()
-	if !labPossible() {
-		t.Skip("needs /dev/net/tun")
-	}
+	testenv.Need(t, testenv.Lab)
 	still.Undisturbed(t, func() error { return aLinkHalves(t) })
 }
 

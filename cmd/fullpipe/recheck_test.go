@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -94,9 +94,7 @@ func TestWebhook(t *testing.T) {
 // holds its output, hold nothing up.
 func TestOnChangeEndsInTime(t *testing.T) {
 	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("the programs are scripts of sh")
-	}
+	testenv.Need(t, testenv.Unix)
 	for name, script := range map[string]string{"stays": "exec sleep 30", "leaves another": "sleep 30 & wait"} {
 		program := filepath.Join(t.TempDir(), "on-change")
 		told := filepath.Join(t.TempDir(), "told")

@@ -5,43 +5,41 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestScripts runs the command line as its users do, on the real binary.
+// TestScripts runs the command line as its users do. The program is this test's own file.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(bin, "fullpipe"), ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as users have it
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	testscript.Run(t, scripts(bin, [4]string{}))
+	copyProgram(t, bin)
+	testscript.Run(t, scripts(t, bin, [4]string{}))
 	t.Run("postgres", func(t *testing.T) {
 		server, stores := pgtest.Start(t), [4]string{}
 		for i := range stores {
 			stores[i] = server.URL(t)
 		}
-		params := scripts(bin, stores)
+		params := scripts(t, bin, stores)
 		params.Dir, params.Files = "", []string{"testdata/history.txtar", "testdata/store.txtar"}
 		testscript.Run(t, params)
 	})
 }
 
 // scripts are run beside each other, each with the same URLs of histories, or without.
-func scripts(bin string, stores [4]string) testscript.Params {
+func scripts(t *testing.T, bin string, stores [4]string) testscript.Params {
+	lab := testenv.Has(t, testenv.Lab)
 	return testscript.Params{
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Setenv(configVariable, "")
+			env.Setenv(asProgram, "1")
 			for i, url := range stores {
 				env.Setenv(fmt.Sprint("STORE", i), url)
 			}
@@ -51,29 +49,13 @@ func scripts(bin string, stores [4]string) testscript.Params {
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "lab":
-				return labPossible(), nil
+				return lab, nil
 			case "postgres":
 				return stores[0] != "", nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 	}
-}
-
-// labPossible says whether labs run here. Under CI they have to, so that a script fails
-// rather than being left out; short tests make none.
-func labPossible() bool {
-	if testing.Short() {
-		return false
-	}
-	if os.Getenv("CI") == "true" {
-		return true
-	}
-	file, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
-	if err == nil {
-		file.Close()
-	}
-	return err == nil
 }
 
 // answered is `answered COMMAND ARG…`: the command must end well, with a yes or with a no.

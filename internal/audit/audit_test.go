@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 var wan = Path{RateBps: 1e9, RTT: 100 * time.Millisecond}
@@ -260,9 +261,7 @@ func TestJudgeLeavesTheSnapshotAlone(t *testing.T) {
 }
 
 func TestShellCollectorOnThisHost(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the shell collector is for Unix")
-	}
+	testenv.Need(t, testenv.Unix)
 	cmd := exec.Command("sh")
 	cmd.Stdin = strings.NewReader(CollectShell)
 	out, err := cmd.Output()

@@ -4,9 +4,10 @@ package change
 
 import (
 	"math"
-	"slices"
 
 	moremath "github.com/aclements/go-moremath/stats"
+
+	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
 // Thresholds. Before, After, Least and Sure are of a trial on made-up series: at most one
@@ -70,7 +71,7 @@ func All(values []float64) (changes []Change) {
 
 func test(values []float64, from, middle, to int, sure float64, low bool) (Change, bool) {
 	before, after := values[from:middle], values[middle:to]
-	c := Change{At: middle, Before: median(before), After: median(after), LowConfidence: low}
+	c := Change{At: middle, Before: stats.Median(before), After: stats.Median(after), LowConfidence: low}
 	if !(c.Before > 0 && c.After > 0) || math.Abs(c.After/c.Before-1) < Least {
 		return c, false
 	}
@@ -80,12 +81,6 @@ func test(values []float64, from, middle, to int, sure float64, low bool) (Chang
 	}
 	c.P = result.P
 	return c, c.P < sure
-}
-
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
 // Words finds where a series of words changes to another that stays: two of the three

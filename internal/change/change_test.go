@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
 // series is a level with noise of a kind: each result is at times of a scheduled re-check.
@@ -67,8 +69,8 @@ func TestFalseAlarmsAndDelay(t *testing.T) {
 		if share := float64(alarms) / float64(results); share > bound {
 			t.Errorf("%s: %.2g false alarms for each result", kind, share)
 		}
-		if kind != "two modes" && (len(delays) < 10 || median(delays) > 9) {
-			t.Errorf("%s: a fall to 70 %% is seen in %d of 12 series, after %v results", kind, len(delays), median(delays))
+		if kind != "two modes" && (len(delays) < 10 || stats.Median(delays) > 9) {
+			t.Errorf("%s: a fall to 70 %% is seen in %d of 12 series, after %v results", kind, len(delays), stats.Median(delays))
 		}
 	}
 }

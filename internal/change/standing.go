@@ -1,6 +1,10 @@
 package change
 
-import "math"
+import (
+	"math"
+
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+)
 
 // fewest is how many earlier results say what is usual on a path.
 const fewest = 5
@@ -22,7 +26,7 @@ func PastOf(before []float64) (u Past, ok bool) {
 
 // pastOf results that stand for what was.
 func pastOf(known []float64) Past {
-	level := median(known)
+	level := stats.Median(known)
 	return Past{level, max(Least*level, Spread*scatter(known))}
 }
 

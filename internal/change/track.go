@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
 // Result is one measurement of a series, as Track takes them: in the order of their times.
@@ -176,12 +178,12 @@ func (t *Track) odd(v float64) bool {
 // scatter is 1.4826 times the median absolute deviation: of normal noise its standard
 // deviation.
 func scatter(values []float64) float64 {
-	level := median(values)
+	level := stats.Median(values)
 	off := make([]float64, len(values))
 	for i, v := range values {
 		off[i] = math.Abs(v - level)
 	}
-	return 1.4826 * median(off)
+	return 1.4826 * stats.Median(off)
 }
 
 // known are the newest results that stand for what was.
@@ -224,7 +226,7 @@ func (t *Track) shifted(values []float64) (Change, bool) {
 
 // usual counts the values that are nearer to what was than by Least.
 func (t *Track) usual(values []float64) (n int) {
-	level := median(t.known())
+	level := stats.Median(t.known())
 	for _, v := range values {
 		if math.Abs(v/level-1) < Least {
 			n++
@@ -257,7 +259,7 @@ func (t *Track) visit(r Result) Event {
 	}
 	t.last, t.apart = r.At, append(t.apart, r.Value)
 	known, least := t.known(), visits+1
-	if len(known) < Before || Spread*scatter(known) > Least*median(known) {
+	if len(known) < Before || Spread*scatter(known) > Least*stats.Median(known) {
 		least++ // of low confidence, or where chance does more
 	}
 	if len(t.apart) < least {
@@ -297,5 +299,5 @@ func (t *Track) Usual() float64 {
 	if len(known) < fewBefore {
 		return 0
 	}
-	return median(known)
+	return stats.Median(known)
 }

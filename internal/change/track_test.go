@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
 // path is a far end in continuous time: noise of a kind that resembles itself over a time.
@@ -130,10 +132,11 @@ func TestAFallIsSeen(t *testing.T) {
 						delays = append(delays, float64(delay))
 					}
 				}
-				t.Logf("%s every %v alike over %v: %d of %d, median %v", kind, every, alike, len(delays), series, median(delays))
-				if len(delays) < series*85/100 || median(delays) > 9 {
+				t.Logf("%s every %v alike over %v: %d of %d, median %v", kind, every, alike, len(delays), series,
+					stats.Median(delays))
+				if len(delays) < series*85/100 || stats.Median(delays) > 9 {
 					t.Errorf("%s every %v alike over %v: a fall to 70 %% is seen in %d of %d, after %v results", kind, every, alike,
-						len(delays), series, median(delays))
+						len(delays), series, stats.Median(delays))
 				}
 			}
 		}
@@ -182,10 +185,10 @@ func TestUnhurried(t *testing.T) {
 			})
 		}
 		t.Logf("%s: %d results, %d changed, %d dips; a fall is seen in %d of %d, after %v", kind, results, changed,
-			dips, len(delays), series, median(delays))
-		if len(delays) < series*85/100 || median(delays) > 16 {
+			dips, len(delays), series, stats.Median(delays))
+		if len(delays) < series*85/100 || stats.Median(delays) > 16 {
 			t.Errorf("%s: a fall to 70 %% is seen in %d of %d, after %v results", kind, len(delays), series,
-				median(delays))
+				stats.Median(delays))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/capture"
@@ -25,7 +26,24 @@ type packet struct {
 }
 
 // load reads the packets of a capture that hold TCP.
+// loaded has the packets of captures by file name: unpacking one takes longer than judging it.
+var loaded sync.Map
+
+// load returns a capture's packets, which the caller may change.
 func load(t testing.TB, name string) []packet {
+	t.Helper()
+	kept, ok := loaded.Load(name)
+	if !ok {
+		kept, _ = loaded.LoadOrStore(name, unpack(t, name))
+	}
+	all := slices.Clone(kept.([]packet))
+	for i := range all {
+		all[i].data = bytes.Clone(all[i].data)
+	}
+	return all
+}
+
+func unpack(t testing.TB, name string) []packet {
 	t.Helper()
 	f, err := capture.Open(name)
 	if err != nil {

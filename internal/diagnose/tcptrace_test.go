@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/capture"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // ethernet takes cooked packets to Ethernet, microseconds: what old tools read.
@@ -38,13 +39,7 @@ var tcptraceLine = regexp.MustCompile(
 // another program's count, on captures at the sender: further on it calls a segment that
 // was lost before the tap and sent again out of order, where the timeline sees a repair.
 func TestTimelinesAgainstTcptrace(t *testing.T) {
-	program, err := exec.LookPath("tcptrace")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip("tcptrace is not installed")
-	}
+	program := testenv.Program(t, testenv.TCPTrace)
 	for _, c := range captured {
 		if filepath.Ext(c.file) != ".near" {
 			continue

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 func TestCancelledApplyLeavesNothing(t *testing.T) {
@@ -192,9 +194,7 @@ func truthful(t *testing.T, cfg Config, before, when string) {
 }
 
 func TestLostPrivileges(t *testing.T) {
-	if os.Geteuid() != 0 || !firstUserNamespace() {
-		t.Skip("only root can become somebody else")
-	}
+	testenv.Need(t, testenv.Root)
 	for at := 1; at <= 8; at++ {
 		cfg, before := config(t), raw(t)
 		_, message := child(t, cfg, fmt.Sprint("unprivileged ", at))

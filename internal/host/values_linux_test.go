@@ -14,6 +14,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/audit"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 func TestRouteAttributes(t *testing.T) {
@@ -126,9 +127,7 @@ func listen() int {
 }
 
 func TestOtherNamespacesValues(t *testing.T) {
-	if !firstUserNamespace() {
-		t.Skip("only root of the host may enter other namespaces")
-	}
+	testenv.Need(t, testenv.Root)
 	other := exec.Command("/proc/self/exe")
 	other.Env = append(os.Environ(), "FULLPIPE_HOST_JOB=listen")
 	other.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}

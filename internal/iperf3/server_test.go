@@ -6,11 +6,13 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -18,7 +20,7 @@ import (
 // "keyed" count as granted.
 func serve(t *testing.T, s *Server) (address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(testenv.FreePort(t, 1))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +30,7 @@ func serve(t *testing.T, s *Server) (address string) {
 	if s.UDP {
 		flows, err = socket.ListenFlows(ctx, l.Addr().String())
 		if err != nil {
-			t.Skipf("the port is taken for UDP: %v", err)
+			t.Fatal(err)
 		}
 		running.Go(func() { s.ServeDatagrams(flows) })
 	}

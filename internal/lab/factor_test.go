@@ -11,12 +11,13 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // The scale factor that a host offers is its stack's, for programs that know nothing of the
 // lab, and with factor= whatever they ask for.
 func TestForeignProgramsOfferTheStacksFactor(t *testing.T) {
-	realKernel(t)
+	testenv.Need(t, testenv.Lab)
 	for _, test := range []struct {
 		stack  string
 		factor int

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -29,17 +30,9 @@ func TestMain(m *testing.M) {
 }
 
 // startLab makes a lab that ends with the test.
-// realKernel leaves a test out of the short ones: it makes labs.
-func realKernel(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("makes labs")
-	}
-}
-
 func startLab(t *testing.T, text string) *Lab {
 	t.Helper()
-	realKernel(t)
+	testenv.Need(t, testenv.Lab)
 	path, err := link.Parse(text)
 	if err != nil {
 		t.Fatal(err)

@@ -8,15 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // as runs a lab of this binary as an ordinary user who finds /dev/net/tun in the given
 // mode, in a mount namespace of its own.
 func as(t *testing.T, mode, script string) (string, error) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("becoming somebody else needs root; the other tests run as an ordinary user here")
-	}
+	testenv.Need(t, testenv.Root)
 	// Test binaries lie where only their owner may go.
 	dir, err := os.MkdirTemp("", "fullpipe-lab")
 	if err != nil {
@@ -47,7 +47,7 @@ func as(t *testing.T, mode, script string) (string, error) {
 }
 
 func TestOrdinaryUser(t *testing.T) {
-	realKernel(t)
+	testenv.Need(t, testenv.Lab)
 	t.Parallel()
 	out, err := as(t, "666", "cat /proc/self/uid_map; ping -n -c 1 $FULLPIPE_FAR && cat /proc/sys/net/ipv4/tcp_rmem && "+
 		"echo 0 >/proc/sys/net/ipv4/tcp_sack")
@@ -57,7 +57,7 @@ func TestOrdinaryUser(t *testing.T) {
 }
 
 func TestClosedDevice(t *testing.T) {
-	realKernel(t)
+	testenv.Need(t, testenv.Lab)
 	t.Parallel()
 	out, err := as(t, "600", "true")
 	if err == nil || !strings.Contains(out, "opening /dev/net/tun: permission denied") {

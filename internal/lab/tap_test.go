@@ -10,11 +10,12 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // The capture has every packet that was delivered, in the order of time.
 func TestTapSeesWhatPasses(t *testing.T) {
-	realKernel(t)
+	testenv.Need(t, testenv.Lab)
 	t.Parallel()
 	path, err := link.Parse("rate=20mbit,rtt=20ms,jitter=2ms,loss=1%,seed=2")
 	if err != nil {

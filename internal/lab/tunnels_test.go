@@ -13,13 +13,13 @@ import (
 	"fmt"
 	"math/big"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // Addresses in tunnels that a test makes.
@@ -107,6 +107,7 @@ func awaitQuiet(t *testing.T, l *Lab) {
 // asked for.
 func startVXLAN(t *testing.T, l *Lab, mtu int) {
 	t.Helper()
+	testenv.Need(t, testenv.VXLAN)
 	for i, end := range []struct {
 		*End
 		peer string
@@ -117,7 +118,7 @@ func startVXLAN(t *testing.T, l *Lab, mtu int) {
 			"sysctl -qw net.ipv6.conf.v0.disable_ipv6=1 && ip link set v0 up && "+
 			"ip neigh replace 10.9.0.%d lladdr 02:00:00:00:00:0%d dev v0 nud permanent", mtu, own, end.peer, own, other, other)
 		if out, err := end.Output("sh", "-c", script); err != nil {
-			t.Skipf("this kernel has no VXLAN: %v %s", err, out)
+			t.Fatalf("%v %s", err, out)
 		}
 	}
 }
@@ -126,13 +127,7 @@ func startVXLAN(t *testing.T, l *Lab, mtu int) {
 // its certificate.
 func startOpenVPN(t *testing.T, l *Lab, mtu int) {
 	t.Helper()
-	program, err := exec.LookPath("openvpn")
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("openvpn is not installed")
-		}
-		t.Skip("openvpn is not installed")
-	}
+	program := testenv.Program(t, testenv.OpenVPN)
 	dir := t.TempDir()
 	nearPrint, farPrint := selfSigned(t, dir, "near"), selfSigned(t, dir, "far")
 	common := fmt.Sprintf("--dev tun --proto udp --port 1194 --data-ciphers AES-256-GCM --tun-mtu %d --mssfix 0 "+

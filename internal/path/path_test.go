@@ -5,12 +5,11 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -62,10 +61,8 @@ func TestAskEndsWithItsContext(t *testing.T) {
 }
 
 func TestMTUOfLoopback(t *testing.T) {
+	testenv.Need(t, testenv.ICMP)
 	m, err := FindMTU(context.Background(), netip.MustParseAddr("127.0.0.1"), quick)
-	if errors.Is(err, os.ErrPermission) || errors.Is(err, socket.ErrNotSupported) {
-		t.Skipf("this system keeps ICMP to itself: %v", err)
-	}
 	if err != nil || m.Bytes != 65535 || m.Largest != 65535 {
 		t.Errorf("%+v, %v", m, err)
 	}

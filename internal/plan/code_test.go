@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // mains use the lines of a language: a program that connects to itself and prints what
@@ -105,22 +107,22 @@ const cargo = "[package]\nname = \"plan\"\nversion = \"0.1.0\"\nedition = \"2021
 
 // runs are the commands that make and run a program, in its directory.
 var runs = map[string]struct {
+	needs      testenv.Feature
 	file, main string
 	commands   [][]string
 }{
-	"c":      {"plan.c", "main.c", [][]string{{"cc", "-Wall", "-Werror", "-o", "main", "main.c"}, {"./main"}}},
-	"python": {"plan.py", "main.py", [][]string{{"python3", "main.py"}}},
-	"go":     {"buffers/plan.go", "main.go", [][]string{{"go", "run", "."}}},
-	"rust":   {"src/plan.rs", "src/main.rs", [][]string{{"cargo", "run", "-q", "--offline"}}},
-	"java":   {"Buffers.java", "Main.java", [][]string{{"javac", "Buffers.java", "Main.java"}, {"java", "Main"}}},
+	"c":      {testenv.CC, "plan.c", "main.c", [][]string{{"cc", "-Wall", "-Werror", "-o", "main", "main.c"}, {"./main"}}},
+	"python": {testenv.Python, "plan.py", "main.py", [][]string{{"python3", "main.py"}}},
+	"go":     {testenv.Go, "buffers/plan.go", "main.go", [][]string{{"go", "run", "."}}},
+	"rust":   {testenv.RustSocket2, "src/plan.rs", "src/main.rs", [][]string{{"cargo", "run", "-q", "--offline"}}},
+	"java": {testenv.Java, "Buffers.java", "Main.java", [][]string{{"javac", "Buffers.java", "Main.java"},
+		{"java", "Main"}}},
 }
 
 // TestCodeRuns compiles and runs the lines of each language whose tools are there: what
 // was asked for stands on the sockets, doubled as Linux does it, after the handshake too.
 func TestCodeRuns(t *testing.T) {
-	if _, err := os.Stat("/proc/sys/net/ipv4"); err != nil {
-		t.Skip("the doubled buffers are Linux's")
-	}
+	testenv.Need(t, testenv.Linux)
 	target, err := ParseTarget("linux")
 	if err != nil {
 		t.Fatal(err)
@@ -131,11 +133,7 @@ func TestCodeRuns(t *testing.T) {
 	}
 	for language, run := range runs {
 		t.Run(language, func(t *testing.T) {
-			for _, command := range run.commands {
-				if _, err := exec.LookPath(command[0]); err != nil && !strings.HasPrefix(command[0], "./") {
-					t.Skip(err)
-				}
-			}
+			testenv.Need(t, run.needs)
 			text, err := p.Text(language, false)
 			if err != nil {
 				t.Fatal(err)
@@ -162,9 +160,6 @@ func TestCodeRuns(t *testing.T) {
 				cmd.Dir = dir
 				cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "PYTHONDONTWRITEBYTECODE=1")
 				out, err = cmd.CombinedOutput()
-				if strings.Contains(string(out), "no matching package named `socket2`") {
-					t.Skip("socket2 was never fetched here, and a test fetches nothing")
-				}
 				if err != nil {
 					t.Fatalf("%v: %v\n%s", command, err, out)
 				}

@@ -2,20 +2,19 @@ package sockdiag
 
 import (
 	"net"
-	"os"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // TestMoved: a socket that lies still is not told of, one that has sent, received, or has something
 // unread is, by the name under which a dump tells of it.
 func TestMoved(t *testing.T) {
+	testenv.Need(t, testenv.BPF)
 	m, err := OpenMoved(Connected | Of(FinWait2))
 	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skipf("no such iterator here: %v", err)
+		t.Fatal(err)
 	}
 	defer m.Close()
 	conn := asking(t)
@@ -83,12 +82,10 @@ func TestMoved(t *testing.T) {
 
 // TestMovedTellsOfWhatNobodyHasOpened: somebody may, and the kernel keeps no time of that.
 func TestMovedTellsOfWhatNobodyHasOpened(t *testing.T) {
+	testenv.Need(t, testenv.BPF)
 	m, err := OpenMoved(Connected)
 	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skipf("no such iterator here: %v", err)
+		t.Fatal(err)
 	}
 	defer m.Close()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -131,9 +128,10 @@ func TestMovedTellsOfWhatNobodyHasOpened(t *testing.T) {
 
 // BenchmarkMoved is what a look at 10,000 sockets costs that all lie still.
 func BenchmarkMoved(b *testing.B) {
+	testenv.Need(b, testenv.BPF)
 	m, err := OpenMoved(Connected)
 	if err != nil {
-		b.Skip(err)
+		b.Fatal(err)
 	}
 	defer m.Close()
 	const n = 5000
@@ -150,12 +148,10 @@ func BenchmarkMoved(b *testing.B) {
 
 // TestMovedBegins: what moved before it is not told of, what moves after it is.
 func TestMovedBegins(t *testing.T) {
+	testenv.Need(t, testenv.BPF)
 	m, err := OpenMoved(Connected)
 	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skipf("no such iterator here: %v", err)
+		t.Fatal(err)
 	}
 	defer m.Close()
 	client, _ := pair(t, "127.0.0.1:0", "127.0.0.1")

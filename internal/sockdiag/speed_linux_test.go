@@ -5,17 +5,20 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // crowd holds n connections until the benchmark ends.
 func crowd(b *testing.B, n int) {
+	testenv.Need(b, testenv.Root)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
 	}
 	limit := unix.Rlimit{Cur: uint64(2*n + 1000), Max: uint64(2*n + 1000)}
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		b.Skip(err)
+		b.Fatal(err)
 	}
 	var all []net.Conn
 	for range n {

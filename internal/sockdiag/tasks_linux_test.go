@@ -7,16 +7,16 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // TestTasks: a connection's two ends are told to be this process's.
 func TestTasks(t *testing.T) {
+	testenv.Need(t, testenv.BPF)
 	tasks, err := OpenTasks()
-	switch {
-	case errors.Is(err, unix.EPERM):
-		t.Skipf("eBPF is not permitted here: %v", err)
-	case err != nil:
-		t.Skipf("no such iterator here: %v", err)
+	if err != nil {
+		t.Fatal(err)
 	}
 	defer tasks.Close()
 	client, server := pair(t, "127.0.0.1:0", "127.0.0.1")
@@ -52,9 +52,10 @@ func TestTasks(t *testing.T) {
 
 // BenchmarkTasks is what it takes to learn whose 10,000 sockets are.
 func BenchmarkTasks(b *testing.B) {
+	testenv.Need(b, testenv.BPF)
 	tasks, err := OpenTasks()
 	if err != nil {
-		b.Skip(err)
+		b.Fatal(err)
 	}
 	defer tasks.Close()
 	crowd(b, 5000)

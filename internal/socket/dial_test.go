@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 func ports(texts ...string) (all []netip.AddrPort) {
@@ -124,11 +126,7 @@ func TestRace(t *testing.T) {
 
 // TestOneFamilyListens connects to a host of which only one address is listened on.
 func TestOneFamilyListens(t *testing.T) {
-	if l, err := net.Listen("tcp6", "[::1]:0"); err != nil {
-		t.Skip("no IPv6 loopback here")
-	} else {
-		l.Close()
-	}
+	testenv.Need(t, testenv.IPv6)
 	for network, address := range map[string]string{"tcp4": "127.0.0.1", "tcp6": "::1"} {
 		l, err := net.Listen(network, net.JoinHostPort(address, "0"))
 		if err != nil {
@@ -183,8 +181,8 @@ func TestRoutes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := bindDevice(^uintptr(0), "lo", false); route.Device != "" && errors.Is(err, ErrNotSupported) {
-				t.Skip(err)
+			if route.Device != "" {
+				testenv.Need(t, testenv.Linux) // macOS names its loopback lo0
 			}
 			conn, err := Dial(t.Context(), tt.to, Options{Route: route})
 			if tt.fails != "" {

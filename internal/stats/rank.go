@@ -24,7 +24,7 @@ func RankCorrelation(xs, ys []float64) float64 {
 }
 
 func ranks(values []float64) []float64 {
-	sorted := slices.Sorted(slices.Values(values))
+	sorted := sorted(values)
 	all := make([]float64, len(values))
 	for i, v := range values {
 		first, _ := slices.BinarySearch(sorted, v)

@@ -16,11 +16,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
+
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 func TestWhatIsLeftGoesBack(t *testing.T) {
-	needs(t)
+	testenv.Need(t, steeringNeeds...)
 	report, out := steered(t, exec.Command("sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"), Config{})
 	pid, err := strconv.Atoi(strings.TrimSpace(out))
 	if err != nil {
@@ -40,7 +42,7 @@ func TestWhatIsLeftGoesBack(t *testing.T) {
 // TestKilled ends the steering process without a chance to clean up, alone and together
 // with its process group: the hooks go with it, and the program is free within a second.
 func TestKilled(t *testing.T) {
-	needs(t)
+	testenv.Need(t, steeringNeeds...)
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +78,7 @@ func TestKilled(t *testing.T) {
 
 // TestKilledWithItsSupervisor leaves the work to the next one.
 func TestKilledWithItsSupervisor(t *testing.T) {
-	needs(t)
+	testenv.Need(t, steeringNeeds...)
 	steerer, program, left := steering(t)
 	defer unix.Kill(program, unix.SIGKILL)
 	supervisor := 0
@@ -140,7 +142,7 @@ func cgroups(t *testing.T, pid int) []string {
 }
 
 func TestTheProgramsEndIsItsOwn(t *testing.T) {
-	needs(t)
+	testenv.Need(t, steeringNeeds...)
 	cmd := exec.Command("sh", "-c", "kill -TERM $$")
 	if _, err := Run(context.Background(), cmd, Config{}); err != nil {
 		t.Fatal(err)

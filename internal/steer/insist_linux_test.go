@@ -1,47 +1,47 @@
 package steer
 
 import (
-	"bufio"
 	"os"
-	"os/exec"
-	"syscall"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// TestWhoIgnoresSIGTERMIsKilledByAnother: a program that ignores it is asked once, by however many that come at
-// once, and killed by one that comes later. Other signals only go on.
-func TestWhoIgnoresSIGTERMIsKilledByAnother(t *testing.T) {
-	for _, last := range []syscall.Signal{unix.SIGUSR1, unix.SIGKILL} {
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", `trap "" INT TERM; echo ready; exec sleep 1000`)
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-			t.Fatalf("%q, %v", line, err)
-		}
-		signals, over := make(chan os.Signal), make(chan struct{})
-		go relay(t.Context(), cmd.Process, signals, over)
-		for range 3 {
-			signals <- unix.SIGTERM
-		}
-		time.Sleep(insistence)
-		signals <- unix.SIGINT
-		if last == unix.SIGKILL {
-			signals <- unix.SIGTERM
-		} else {
-			signals <- last
-		}
-		err = cmd.Wait()
-		close(over)
-		if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); !ws.Signaled() || ws.Signal() != last {
-			t.Errorf("it was to be ended by %v: %v", last, err)
-		}
+// TestRelay_KillsAfterASecondSIGTERM: a SIGTERM within insistence of the first is the same request, sent to the
+// group and to the process; a later one kills. Other signals pass.
+func TestRelay_KillsAfterASecondSIGTERM(t *testing.T) {
+	type step struct {
+		after      time.Duration // the step before
+		sent, want os.Signal
+	}
+	const term, kill = unix.SIGTERM, unix.SIGKILL
+	for name, steps := range map[string][]step{
+		"at once":           {{0, term, term}, {0, term, term}, {0, term, term}},
+		"just before":       {{0, term, term}, {insistence - 1, term, term}},
+		"later":             {{0, term, term}, {insistence, term, kill}},
+		"after two at once": {{0, term, term}, {0, term, term}, {insistence, term, kill}},
+		"a late first one":  {{time.Hour, term, term}},
+		"other signals":     {{0, term, term}, {insistence, unix.SIGUSR1, unix.SIGUSR1}, {0, unix.SIGHUP, unix.SIGHUP}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var got, want []os.Signal
+				signals, over := make(chan os.Signal), make(chan struct{})
+				go relay(t.Context(), func(s os.Signal) error { got = append(got, s); return nil }, signals, over)
+				for _, step := range steps {
+					time.Sleep(step.after)
+					signals <- step.sent
+					want = append(want, step.want)
+				}
+				close(over)
+				synctest.Wait()
+				if !slices.Equal(got, want) {
+					t.Errorf("%v are sent on, want %v", got, want)
+				}
+			})
+		})
 	}
 }

@@ -65,7 +65,7 @@ func run(ctx context.Context, cmd *exec.Cmd, cfg Config) (report *Report, err er
 	relayed := make(chan struct{})
 	go func() {
 		defer close(relayed)
-		relay(ctx, cmd.Process, signals, over)
+		relay(ctx, cmd.Process.Signal, signals, over)
 	}()
 	go func() {
 		_ = cmd.Wait() // told by cmd.ProcessState
@@ -99,7 +99,7 @@ func run(ctx context.Context, cmd *exec.Cmd, cfg Config) (report *Report, err er
 const insistence = time.Second
 
 // relay sends signals on to the program until it is over. A program that ignores SIGTERM is killed by a second one.
-func relay(ctx context.Context, p *os.Process, signals <-chan os.Signal, over <-chan struct{}) {
+func relay(ctx context.Context, send func(os.Signal) error, signals <-chan os.Signal, over <-chan struct{}) {
 	done := ctx.Done()
 	var asked time.Time // by SIGTERM, the first time
 	for {
@@ -108,7 +108,7 @@ func relay(ctx context.Context, p *os.Process, signals <-chan os.Signal, over <-
 			return
 		case <-done:
 			done = nil
-			_ = p.Signal(unix.SIGTERM)
+			_ = send(unix.SIGTERM)
 		case s := <-signals:
 			if (s == unix.SIGINT || s == unix.SIGQUIT) && inForeground() {
 				continue // the terminal has sent it to the program too
@@ -120,7 +120,7 @@ func relay(ctx context.Context, p *os.Process, signals <-chan os.Signal, over <-
 			case time.Since(asked) >= insistence:
 				s = unix.SIGKILL
 			}
-			_ = p.Signal(s)
+			_ = send(s)
 		}
 	}
 }

@@ -80,25 +80,8 @@ func job(name string) *exec.Cmd {
 	return cmd
 }
 
-// needs skips where this machine cannot steer; under CI that fails.
-func needs(t *testing.T, programs ...string) {
-	t.Helper()
-	skip := t.Skipf
-	if os.Getenv("CI") == "true" {
-		skip = t.Fatalf
-	}
-	if os.Geteuid() != 0 {
-		skip("steering needs root")
-	}
-	if _, err := Run(context.Background(), exec.Command("true"), Config{}); err != nil {
-		skip("this machine cannot steer: %v", err)
-	}
-	for _, p := range programs {
-		if _, err := exec.LookPath(p); err != nil {
-			skip("%v", err)
-		}
-	}
-}
+// steeringNeeds lists what steering needs.
+var steeringNeeds = []testenv.Feature{testenv.Root, testenv.BPF, testenv.Cgroup}
 
 func freePort(t *testing.T) string {
 	t.Helper()
@@ -158,7 +141,7 @@ func heaviest(t *testing.T, r *Report) *Connection {
 }
 
 func TestOutgoingConnectionsGetTheRulesWindows(t *testing.T) {
-	needs(t, "iperf3")
+	testenv.Need(t, append(steeringNeeds, testenv.Iperf3)...)
 	port := iperf3Server(t)
 	for _, tt := range []struct {
 		name          string
@@ -224,7 +207,7 @@ func TestOutgoingConnectionsGetTheRulesWindows(t *testing.T) {
 
 // TestWindowScaleFollowsTheRule shows that the buffer is there before the SYN.
 func TestWindowScaleFollowsTheRule(t *testing.T) {
-	needs(t, "iperf3")
+	testenv.Need(t, append(steeringNeeds, testenv.Iperf3)...)
 	port := iperf3Server(t)
 	for receive, want := range map[int]int{30_000: 0, 400_000: 3} {
 		cmd := exec.Command("iperf3", "-c", "127.0.0.1", "-p", port, "-n", "100K")
@@ -238,7 +221,7 @@ func TestWindowScaleFollowsTheRule(t *testing.T) {
 // TestServerAndClient steers nginx and curl at the same time: accepted connections get
 // the listener's rule, and curl's another one.
 func TestServerAndClient(t *testing.T) {
-	needs(t, "nginx", "curl")
+	testenv.Need(t, append(steeringNeeds, testenv.Nginx, testenv.Curl)...)
 	dir, port := t.TempDir(), freePort(t)
 	write(t, filepath.Join(dir, "file"), make([]byte, 2<<20))
 	write(t, filepath.Join(dir, "nginx.conf"), fmt.Appendf(nil, `
@@ -288,7 +271,7 @@ func write(t *testing.T, name string, content []byte) {
 }
 
 func TestProgramsAreToldWhatTheyAskedFor(t *testing.T) {
-	needs(t)
+	testenv.Need(t, steeringNeeds...)
 	_, out := steered(t, job("own-buffers"), Config{IgnoreProgramBuffers: true})
 	if want := "60000 true\n60000 true\n60000 false\n"; out != want {
 		t.Errorf("TCP, MPTCP, then UDP (told, kernel's unchanged): %q, want %q", out, want)
@@ -296,7 +279,7 @@ func TestProgramsAreToldWhatTheyAskedFor(t *testing.T) {
 }
 
 func TestWithoutPrivilege(t *testing.T) {
-	needs(t)
+	testenv.Need(t, steeringNeeds...)
 	cmd := job("steer-nothing")
 	exe, err := os.Executable()
 	if err != nil {

@@ -1,2 +1,3 @@
-// Package testenv is what tests of several packages share: free ports.
+// Package testenv holds what tests of several packages share: the features of the machine that a test
+// needs, namespaces for test processes, and free ports.
 package testenv

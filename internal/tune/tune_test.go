@@ -185,7 +185,10 @@ func TestTuningForLatency(t *testing.T) {
 
 // A/A: a path on which nothing helps is never said to have a remedy, whatever its noise.
 func TestNoGainIsShownWhereThereIsNone(t *testing.T) {
-	const seeds = 125
+	seeds := 125
+	if testing.Short() {
+		seeds = 25
+	}
 	wrong, runs := 0, 0
 	for _, noise := range []simpath.Noise{{Dev: 0.004}, {Dev: 0.1}, {Dev: 0.03, Stalls: 0.05}, {Dev: 0.02, Drift: 0.2,
 		Period: 20 * time.Second}} {

@@ -15,6 +15,7 @@ import (
 // TestHalfClosedAndCutOff: what is sent on a connection whose other direction is closed, and
 // what a reset cuts off, is counted to the byte.
 func TestHalfClosedAndCutOff(t *testing.T) {
+	t.Parallel()
 	l := listen(t)
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
 	ctx, stop := context.WithCancel(t.Context())

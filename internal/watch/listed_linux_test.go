@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
@@ -53,6 +54,7 @@ func (m asMacOS) Read(want socklist.Want, each func(*socklist.Socket)) (int, err
 // Where only lists are to be had, a program that writes little and one that does not read are told, with low
 // confidence, and every byte is counted.
 func TestListsAreEnoughForSome(t *testing.T) {
+	t.Parallel()
 	conn, err := sockdiag.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -181,29 +183,31 @@ func (f *failing) Close() error { return errors.New("left on") }
 // What was seen is shown although a later reading failed, and nothing is taken for ended by one that did; what
 // could not be taken back is said.
 func TestListsThatFail(t *testing.T) {
-	one := socklist.Socket{Key: 1, Established: true, Local: netip.MustParseAddrPort("192.0.2.1:5000"),
-		Remote: netip.MustParseAddrPort("198.51.100.1:443")}
-	one.Sample.Acked = 100_000
-	ctx, stop := context.WithTimeout(t.Context(), 1200*time.Millisecond)
-	defer stop()
-	cfg, shown := Config{Cumulative: true}, 0
-	none := func(int) string { return "" }
-	err := follow(ctx, cfg.complete(), &failing{fixed{&one}, 2}, none, func(v *View) error {
-		shown++
-		unread := strings.Join(v.Unread, "; ")
-		if v.Standing != 1 || v.Totals.Unfinished != 0 || !strings.Contains(unread, "no list") ||
-			!strings.Contains(unread, "left on") {
-			t.Errorf("%d stand, %+v, not seen: %s", v.Standing, v.Totals, unread)
+	synctest.Test(t, func(t *testing.T) {
+		one := socklist.Socket{Key: 1, Established: true, Local: netip.MustParseAddrPort("192.0.2.1:5000"),
+			Remote: netip.MustParseAddrPort("198.51.100.1:443")}
+		one.Sample.Acked = 100_000
+		ctx, stop := context.WithTimeout(t.Context(), 1200*time.Millisecond)
+		defer stop()
+		cfg, shown := Config{Cumulative: true}, 0
+		none := func(int) string { return "" }
+		err := follow(ctx, cfg.complete(), &failing{fixed{&one}, 2}, none, func(v *View) error {
+			shown++
+			unread := strings.Join(v.Unread, "; ")
+			if v.Standing != 1 || v.Totals.Unfinished != 0 || !strings.Contains(unread, "no list") ||
+				!strings.Contains(unread, "left on") {
+				t.Errorf("%d stand, %+v, not seen: %s", v.Standing, v.Totals, unread)
+			}
+			return nil
+		})
+		if shown != 1 || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("shown %d times, %v", shown, err)
 		}
-		return nil
+		err = follow(t.Context(), cfg.complete(), &failing{}, none, func(*View) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), "no list") {
+			t.Errorf("without any list: %v", err)
+		}
 	})
-	if shown != 1 || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("shown %d times, %v", shown, err)
-	}
-	err = follow(t.Context(), cfg.complete(), &failing{}, none, func(*View) error { return nil })
-	if err == nil || !strings.Contains(err.Error(), "no list") {
-		t.Errorf("without any list: %v", err)
-	}
 }
 
 // What is idle at most looks is not taken for a program that held back the rest as well.

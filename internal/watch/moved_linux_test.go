@@ -7,16 +7,15 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // TestOnlyWhatMovedIsRead: of many connections a period reads those that moved, and tells the same of
 // them as a dump does.
 func TestOnlyWhatMovedIsRead(t *testing.T) {
 	const n = manySockets/2 + 10
+	testenv.Need(t, testenv.BPF)
 	w, all := crowd(t, n)
-	if w.movers.moved == nil {
-		t.Skip("eBPF is not permitted here")
-	}
 	var seen []Seen
 	period := func() {
 		t.Helper()
@@ -107,10 +106,8 @@ func TestOnlyWhatMovedIsRead(t *testing.T) {
 // TestManyEndsThatWereLostAreFound: where messages of ends were lost, two dumps find whose.
 func TestManyEndsThatWereLostAreFound(t *testing.T) {
 	const n = manySockets/2 + 10
+	testenv.Need(t, testenv.BPF)
 	w, all := crowd(t, n)
-	if w.movers.moved == nil {
-		t.Skip("eBPF is not permitted here")
-	}
 	each := func(*View) error { return nil }
 	for i := range 20 {
 		all[i].(*net.TCPConn).SetLinger(0)

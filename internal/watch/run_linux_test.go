@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // loop is a connection within this host: its client's and its server's end.
@@ -62,6 +63,7 @@ func info(t *testing.T, c *net.TCPConn) (i *unix.TCPInfo) {
 // TestWhySeesWhatBeginsJustAfter: of a whole span, a connection that begins after the first
 // dump is sampled from then on, and is its program's.
 func TestWhySeesWhatBeginsJustAfter(t *testing.T) {
+	t.Parallel()
 	l := listen(t)
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
 	ctx, stop := context.WithTimeout(t.Context(), 2500*time.Millisecond)
@@ -151,9 +153,7 @@ func TestProgramsOfWhatEnded(t *testing.T) {
 // TestANamespaceIsLetGo: a watch of another network namespace ends with the process that it was
 // entered by, says so, and leaves nothing open that would keep the namespace alive.
 func TestANamespaceIsLetGo(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root of the host may enter other namespaces")
-	}
+	testenv.Need(t, testenv.Root)
 	child := exec.Command("sleep", "60")
 	child.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
 	if err := child.Start(); err != nil {

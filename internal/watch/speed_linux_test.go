@@ -5,19 +5,15 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // crowd holds n connections within this host until the test ends, and answers a watcher that has read
 // them, and their ends: a client's, its server's, the next client's.
 func crowd(t testing.TB, n int) (w *watcher, all []net.Conn) {
 	t.Helper()
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	if most := int(limit.Max) - 500; 2*n > most {
-		t.Skipf("%d open files are allowed", limit.Max)
-	}
+	testenv.Need(t, testenv.ManyFiles)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -125,6 +125,7 @@ func TestABrowsersTest(t *testing.T) {
 }
 
 func TestBrowsersThatLie(t *testing.T) {
+	t.Parallel()
 	site, _ := speedSite(t, SpeedConfig{}, "")
 	for name, body := range map[string]any{
 		"no list":         map[string]any{"phases": 5},

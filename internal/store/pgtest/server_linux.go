@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // Server is a PostgreSQL server and its directory.
@@ -36,24 +38,10 @@ p=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null) && kill -QUIT "$p" &&
 	while kill -0 "$p" 2>/dev/null; do sleep 0.02; done
 while [ -e "$1" ]; do rm -rf "$1" 2>/dev/null || sleep 0.02; done`
 
-// begin starts a server. Short tests, and those of hosts without its programs, are skipped; in
-// CI they have to be there.
+// begin starts a server.
 func begin(t testing.TB) *Server {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("a short test starts no server")
-	}
-	bins, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
-	if path, err := exec.LookPath("pg_ctl"); err == nil && len(bins) == 0 {
-		bins = append(bins, filepath.Dir(path))
-	}
-	if len(bins) == 0 {
-		if os.Getenv("CI") != "" {
-			t.Fatal("PostgreSQL is not installed (.ci/tools)")
-		}
-		t.Skip("PostgreSQL is not installed (.ci/tools)")
-	}
-	s := &Server{bin: bins[len(bins)-1], attr: &syscall.SysProcAttr{Setpgid: true}}
+	s := &Server{bin: filepath.Dir(testenv.Program(t, testenv.Postgres)), attr: &syscall.SysProcAttr{Setpgid: true}}
 	must := func(err error) {
 		t.Helper()
 		if err != nil {

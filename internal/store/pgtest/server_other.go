@@ -2,13 +2,17 @@
 
 package pgtest
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
+)
 
 // Server is none here.
 type Server struct{}
 
 func begin(t testing.TB) *Server {
-	t.Skip("a PostgreSQL server is started on Linux only")
+	testenv.Need(t, testenv.Linux)
 	return nil
 }
 

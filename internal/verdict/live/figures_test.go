@@ -65,9 +65,7 @@ func until(r *transfer.Result, part float64) *transfer.Result {
 
 // Samples drawn at random, consistent or not: what is named agrees with its figures.
 func TestVerdictsAgreeWithTheirFigures(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := rand.New(rand.NewPCG(1, 0))
 	doubted := 0
 	for range 300 {
 		rtt := time.Duration(1+r.IntN(200)) * ms

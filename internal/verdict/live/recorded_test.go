@@ -6,7 +6,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -87,7 +89,32 @@ func seen(one, end *transfer.End) *transfer.End {
 	return nil
 }
 
+// decoded has the recorded transfers by file name: decoding one takes longer than judging it.
+var decoded sync.Map
+
+// recorded returns a recorded transfer, which the caller may change.
 func recorded(t testing.TB, name string) *transfer.Result {
+	t.Helper()
+	kept, ok := decoded.Load(name)
+	if !ok {
+		kept, _ = decoded.LoadOrStore(name, decode(t, name))
+	}
+	r := *kept.(*transfer.Result)
+	for _, end := range []**transfer.End{&r.Near, &r.Far} {
+		if *end == nil {
+			continue
+		}
+		e := **end
+		e.Streams = slices.Clone(e.Streams)
+		for i := range e.Streams {
+			e.Streams[i].Samples = slices.Clone(e.Streams[i].Samples)
+		}
+		*end = &e
+	}
+	return &r
+}
+
+func decode(t testing.TB, name string) *transfer.Result {
 	t.Helper()
 	file, err := os.Open(name)
 	if err != nil {
