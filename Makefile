@@ -24,24 +24,32 @@ demo-ui: build ## the pages of `fullpipe ui` on a history measured in the lab no
 	@$(GO) run -C bench ./demoui -program $(CURDIR)/$(BIN) $(if $(NO_OPEN),-no-open)
 
 .PHONY: check
-check: ## in a minute, without root and with nothing installed: all but what makes labs
+check: ## unit tests, goldens, recordings, scripts: no root, nothing installed, no labs
 	$(GO) vet ./...
-	$(GO) test -short -timeout 5m $$($(GO) list ./... | grep -v /e2e)
+	$(GO) test -json -short -timeout 5m $$($(GO) list ./... | grep -v /e2e/) | GO="$(GO)" .ci/summary
 	cd bench && $(GO) vet ./... && $(GO) test -short -timeout 5m ./...
 
 .PHONY: tools
-tools: ## installs what the tests need when root on Debian, names it elsewhere
+tools: ## installs what `make test` runs when root on Debian, names it elsewhere
 	@.ci/tools
 
 .PHONY: test
-test: tools ## everything; labs of the real kernel's tests have the machine to themselves
-	@GO="$(GO)" .ci/packages $(ALSO)
-	$(MAKE) e2e
+test: tools ## check, and the exact tests with the real kernel and real programs; installs what it needs
+	@GO="$(GO)" .ci/test exact
 
-.PHONY: e2e
-e2e: tools build ## the real kernel, programs and browsers; four tests at once, as most wait for links and clocks
-	FULLPIPE_PROGRAM=$(CURDIR)/$(BIN) $(GO) test -timeout 40m -p 1 -parallel 4 ./e2e/...
-	cd bench && $(GO) test -timeout 10m ./...
+.PHONY: test-all
+test-all: test ## test, and what needs Wine, Chromium, PostgreSQL, Prometheus, PyPI and npm; the attack corpus
+	@.ci/tools all
+	cd bench && $(GO) test -timeout 5m ./...
+	@GO="$(GO)" .ci/test rest
+
+.PHONY: flaky
+flaky: ## each test that waits 50 times beside four busy loops; COUNT=5 for a look
+	@GO="$(GO)" .ci/flaky
+
+.PHONY: live
+live: build ## verdicts, gains and the lab's fidelity on live TCP; needs a quiet machine (20 minutes)
+	cd bench && FULLPIPE_BANK=1 FULLPIPE_PROGRAM=$(CURDIR)/$(BIN) $(GO) test -count=1 -timeout 1h -parallel 4 -v ./live
 
 .PHONY: bank
 bank: build ## measures the figures of docs/benchmarks.md on this machine (long); RUN=TestBankLab for a part

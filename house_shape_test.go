@@ -69,7 +69,7 @@ func TestCodeFitsAReader(t *testing.T) {
 }
 
 // maySkip are the prefixes of files that may call Skip themselves.
-var maySkip = []string{"internal/testenv/", "e2e/", "bench/"}
+var maySkip = []string{"internal/testenv/", "bench/", "internal/lab/still/"}
 
 // TestTestsSkipByNeed holds that testenv.Need decides every skip, so that a declared feature that is missing
 // fails and skips can be counted.

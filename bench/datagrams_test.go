@@ -14,6 +14,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // datagramRun is one UDP run of a client and a server program.
@@ -57,7 +58,7 @@ func runDatagrams(t *testing.T, server, client *exec.Cmd, read func([]byte) data
 
 // theirDatagrams is one run of iperf3 at both ends, ourDatagrams one of fullpipe.
 func theirDatagrams(t *testing.T, ctx context.Context, port, rate, seconds string) datagramRun {
-	its := harness.NeedIperf3(t)
+	its := testenv.Program(t, testenv.Iperf3)
 	return runDatagrams(t, exec.CommandContext(ctx, its, "-s", "-p", port), exec.CommandContext(ctx, its, "-c",
 		"127.0.0.1", "-p", port, "-u", "-b", rate,
 		"-l", "1448", "-t", seconds, "-J"), func(out []byte) datagramRun {

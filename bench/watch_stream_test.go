@@ -13,6 +13,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // TestBankWatchStream says what a stream of 1 Gbit/s loses by being watched, by what the link's own
@@ -20,7 +21,7 @@ import (
 func TestBankWatchStream(t *testing.T) {
 	bankOnly(t)
 	program := harness.Program(t)
-	harness.NeedProgram(t, "iperf3", "/usr/bin/iperf3")
+	testenv.Need(t, testenv.Iperf3)
 	const pairs, seconds = 12, 5
 	report := filepath.Join(t.TempDir(), "link.json")
 	run := func(beside string) (bps float64) {

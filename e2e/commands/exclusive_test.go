@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // serving runs `fullpipe serve --json` with more arguments and answers its first line.
@@ -60,7 +61,7 @@ func measures(t *testing.T, peer, key string, args ...string) *measuring {
 // iperf3 client beside them is told that the server is busy, and served when it is not.
 func TestExclusiveServer(t *testing.T) {
 	t.Parallel()
-	real := harness.NeedIperf3(t)
+	real := testenv.Program(t, testenv.Iperf3)
 	ready := serving(t, "--exclusive", "--iperf3", "--listen", "127.0.0.1:0")
 	_, port, err := net.SplitHostPort(ready.Listen)
 	if err != nil {

@@ -5,7 +5,6 @@ package commands
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -22,13 +22,7 @@ import (
 // limited it, and says the link once its buffers are ignored.
 func TestExecInTheLab(t *testing.T) {
 	t.Parallel()
-	_, err := exec.LookPath("iperf3")
-	if os.Geteuid() != 0 || err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("needs root and iperf3: %v", err)
-		}
-		t.Skipf("needs root and iperf3: %v", err)
-	}
+	testenv.Need(t, testenv.Root, testenv.Iperf3)
 	program := harness.Program(t)
 	l, _ := harness.StartLab(t, "rate=20mbit,rtt=50ms,stack=linux-6.18")
 	account := filepath.Join(t.TempDir(), "account.json")

@@ -4,11 +4,11 @@ package commands
 
 import (
 	"encoding/json"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 func TestApplyAndUndoInTheLab(t *testing.T) {
@@ -58,9 +58,7 @@ $F status
 // more than the plan asks for, once to something that the person was not shown.
 func TestApplyDecidesAfterTheAnswer(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("script"); err != nil {
-		t.Skip(err)
-	}
+	testenv.Need(t, testenv.Script)
 	out := harness.RunInLab(t, "rate=20mbit,rtt=10ms,stack=linux-6.1", `
 $F plan --rate 1gbit --rtt 100ms --json > plan.json
 ask() { # VALUE: what tcp_rmem becomes before the answer

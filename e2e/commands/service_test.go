@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // The units that are shipped are ones that systemd understands word by word, and ones that
@@ -17,7 +18,7 @@ import (
 // all programs.
 func TestServiceUnit(t *testing.T) {
 	t.Parallel()
-	analyze := harness.NeedProgram(t, "systemd-analyze")
+	analyze := testenv.Program(t, testenv.SystemdAnalyze)
 	for name, exposure := range map[string]string{"fullpipe.service": "20", "fullpipe-watch.service": "30",
 		"fullpipe-recheck.service": "20", "fullpipe-recheck-once.service": "20", "fullpipe-recheck-once.timer": ""} {
 		t.Run(name, func(t *testing.T) { checkUnit(t, analyze, name, exposure) })

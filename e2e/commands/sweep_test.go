@@ -65,8 +65,9 @@ func TestKilledSweepGoesOn(t *testing.T) {
 		}
 		cmd.Process.Signal(syscall.SIGKILL)
 		<-ended
-		if kept = lines(); kept >= 6 {
-			t.Skipf("the machine stood still: all %d runs were made before the kill", kept)
+		kept = lines()
+		if kept >= 6 {
+			break // all runs were made before the kill; what follows must find them complete
 		}
 	}
 	doc := harness.RunSweep(t, harness.SweepCommand(t, "rate=10mbit,rtt=20ms", args...))

@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // TestWatchOnATerminal drives the table of `watch` by tmux, as a person would: it appears,
 // a row opens into what limits it and what to do, q leaves the shell as it was.
 func TestWatchOnATerminal(t *testing.T) {
 	t.Parallel()
-	tmux := harness.NeedProgram(t, "tmux", "/usr/bin/tmux")
+	tmux := testenv.Program(t, testenv.Tmux)
 	program := harness.Program(t)
 	dir := t.TempDir()
 	script := fmt.Sprintf("%[1]s lab rate=20mbit,rtt=20ms --far 'sh -c \"iperf3 -s >/dev/null\"' -- sh -c '"+

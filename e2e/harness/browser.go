@@ -8,24 +8,19 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// StartBrowser starts headless Chromium for the test and calls problem with each browser event. Without Chromium
-// it skips the test, or fails it in CI.
+// StartBrowser starts headless Chromium for the test and calls problem with each browser event. It needs
+// testenv.Chromium.
 func StartBrowser(t *testing.T, problem func(event any), more ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
-	program, err := exec.LookPath("chromium")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip("chromium is not installed")
-	}
+	program := testenv.Program(t, testenv.Chromium)
 	ctx, cancel := chromedp.NewContext(t.Context(), chromedp.WithListener(problem),
 		chromedp.WithAllocatorOptions(append(more, chromedp.ExecPath(program), chromedp.NoSandbox,
 			chromedp.WindowSize(1200, 1000))...))
@@ -63,7 +58,7 @@ func ReadWebEvents(out io.Reader, each func(BrowserResult)) {
 // which makes a WebSocket 15 times slower.
 func ChromiumCommand(t *testing.T, page string) []string {
 	t.Helper()
-	return []string{NeedProgram(t, "chromium", "/usr/bin/chromium"), "--headless=new", "--no-sandbox", "--disable-gpu",
+	return []string{testenv.Program(t, testenv.Chromium), "--headless=new", "--no-sandbox", "--disable-gpu",
 		"--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking", "--disable-component-update",
 		"--user-data-dir=" + profileDir(t), page}
 }

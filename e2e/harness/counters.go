@@ -11,6 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -45,7 +46,7 @@ func MeasureInLab(t *testing.T, path, kind string, d transfer.Direction, args ..
 	key := "FULLPIPE_KEY=" + probe.NewKey().String()
 	server, peer := []string{program, "serve", "--quiet"}, "fullpipe://"+lab.FarAddr.String()
 	if kind == "iperf3" {
-		server, peer = []string{NeedIperf3(t), "-s"}, "iperf3://"+lab.FarAddr.String()
+		server, peer = []string{testenv.Program(t, testenv.Iperf3), "-s"}, "iperf3://"+lab.FarAddr.String()
 	}
 	far, err := l.Far.Start(lab.Command{Args: server, Env: []string{key}})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // Iperf3Output is the part of `iperf3 -J` that the tests compare.
@@ -86,7 +87,7 @@ func Iperf3ClientCases() []Iperf3ClientCase {
 // Run runs the iperf3 client against fullpipe's server and compares what both ends counted.
 func (c Iperf3ClientCase) Run(t *testing.T) (sent, received int64) {
 	t.Helper()
-	program := NeedIperf3(t)
+	program := testenv.Program(t, testenv.Iperf3)
 	reports := make(chan iperf3.Report, 1)
 	host := "127.0.0.1"
 	if strings.HasPrefix(c.Args, "-6") {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // TimedEndCases are tests that the client's clock ends while the server sends as fast as it can, so that the last
@@ -24,7 +25,7 @@ var TimedEndCases = []string{"-R", "-R -P 3", "-R -w 32K", "-R -w 4M", "-R -l 1M
 // RunTimedEnds runs each of TimedEndCases several times, atOnce at a time, and returns what failed.
 func RunTimedEnds(t *testing.T, times, atOnce int) (runs int64, failures []string) {
 	t.Helper()
-	program := NeedIperf3(t)
+	program := testenv.Program(t, testenv.Iperf3)
 	reports := make(chan iperf3.Report)
 	t.Cleanup(func() { close(reports) }) // after the server has ended
 	go func() {

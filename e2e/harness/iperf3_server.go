@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"context"
 	"net"
-	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -25,7 +24,7 @@ import (
 // StartIperf3Server starts iperf3 -s on a free port of the loopback interface and returns once it listens.
 func StartIperf3Server(t *testing.T, args ...string) (address string) {
 	t.Helper()
-	program := NeedIperf3(t)
+	program := testenv.Program(t, testenv.Iperf3)
 	port := FreePort(t)
 	address = net.JoinHostPort("127.0.0.1", port)
 	cmd := exec.Command(program, append([]string{"-s", "-p", port, "--forceflush"}, args...)...)
@@ -75,19 +74,6 @@ func Iperf3ServerSpecs() map[string]transfer.Spec {
 func FreePort(t *testing.T) string {
 	t.Helper()
 	return strconv.Itoa(testenv.FreePort(t, 1))
-}
-
-// NeedIperf3 returns the path of iperf3. Without it the test is skipped, or fails in CI.
-func NeedIperf3(t *testing.T) string {
-	t.Helper()
-	path, err := exec.LookPath("iperf3")
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("iperf3 is not installed")
-		}
-		t.Skip("iperf3 is not installed")
-	}
-	return path
 }
 
 // ServeIperf3 runs fullpipe's server for iperf3 clients in this process until the test ends.

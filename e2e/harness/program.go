@@ -103,19 +103,3 @@ func StartCommand(t *testing.T, cmd *exec.Cmd) {
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 }
-
-// NeedProgram returns the path of the first program that is installed. Without one it skips the test, or
-// fails it in CI.
-func NeedProgram(t *testing.T, names ...string) string {
-	t.Helper()
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatalf("%s is not installed", names[0])
-	}
-	t.Skipf("%s is not installed", names[0])
-	return ""
-}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // SSHSite is an sshd on the loopback interface and a client configuration for it.
@@ -21,7 +23,8 @@ type SSHSite struct {
 // TMPDIR is dir/tmp. The caller starts sshd with dir/sshd.conf; it listens at host.
 func NewSSHFiles(t *testing.T, host string, port int) (s *SSHSite, sshd string) {
 	t.Helper()
-	sshd, keygen, ssh := NeedProgram(t, "/usr/sbin/sshd", "sshd"), NeedProgram(t, "ssh-keygen"), NeedProgram(t, "ssh")
+	sshd, keygen, ssh := testenv.Program(t, testenv.SSHD), testenv.Program(t, testenv.SSHKeygen),
+		testenv.Program(t, testenv.SSH)
 	s = &SSHSite{dir: t.TempDir()}
 	if os.Getuid() == 0 {
 		os.MkdirAll("/run/sshd", 0o755) // sshd's own, made by its service elsewhere

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // PeersScript is a Python program with both ends of several kinds of traffic: MODE is what the client does, HOW
@@ -49,10 +51,7 @@ while time.time() < end:
 func RunWatched(t *testing.T, profile, server, client, command string, env ...string) []byte {
 	t.Helper()
 	program := Program(t)
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip(err)
-	}
+	python := testenv.Program(t, testenv.Python)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "peers.py")
 	if err := os.WriteFile(file, []byte(PeersScript), 0o600); err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // MeasureDoc is the part of `measure --json` that tests of far ends read.
@@ -46,7 +47,7 @@ func RunJSON(t *testing.T, e *lab.End, doc any, env []string, args ...string) {
 // 16 KiB on 81, HTTP/2 over TLS on 443, HTTP/1.1 over TLS on 444. env makes clients trust it.
 func StartWebSite(t *testing.T, path string) (l *lab.Lab, env []string) {
 	t.Helper()
-	nginx := NeedProgram(t, "nginx", "/usr/sbin/nginx")
+	nginx := testenv.Program(t, testenv.Nginx)
 	l, _ = StartLab(t, path)
 	dir := t.TempDir()
 	WriteCertificate(t, dir, net.ParseIP(lab.FarAddr.String()))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -219,12 +220,7 @@ until "$F" measure iperf3://127.0.0.1:5201 --udp --rate 1mbit -t 300ms >/dev/nul
 // the one since boot), change nothing that is measured.
 func TestClocksThatDiffer(t *testing.T) {
 	t.Parallel()
-	if out, err := exec.Command("unshare", "-T", "--boottime", "2000000", "true").CombinedOutput(); err != nil {
-		if os.Getenv("CI") != "" && os.Geteuid() == 0 {
-			t.Fatalf("%v: %s", err, out)
-		}
-		t.Skipf("no time namespace: %s", out)
-	}
+	testenv.Need(t, testenv.TimeNamespace)
 	s := newSite(t, "unshare", "-T", "--fork", "--kill-child", "--boottime", "2000000", "--monotonic", "1000000")
 	program := harness.Program(t)
 	for _, args := range []string{"fullpipe://FAR -d up", "fullpipe://FAR -d down",

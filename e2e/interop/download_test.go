@@ -17,6 +17,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 	"github.com/fullpipe-net/fullpipe/internal/download"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -58,7 +59,7 @@ server { listen 127.0.0.1:%[3]d ssl http2; ssl_certificate %[1]s/cert.pem; ssl_c
 // nginx serves the site until the test ends.
 func nginx(t *testing.T) (plain, secure string, roots *x509.CertPool) {
 	t.Helper()
-	program := harness.NeedProgram(t, "nginx", "/usr/sbin/nginx")
+	program := testenv.Program(t, testenv.Nginx)
 	plain, secure, roots, dir := nginxSite(t)
 	var log bytes.Buffer
 	cmd := exec.Command(program, "-e", "stderr", "-p", dir, "-c", filepath.Join(dir, "nginx.conf"))

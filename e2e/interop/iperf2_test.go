@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"errors"
 	"net"
-	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/peer"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -21,13 +21,7 @@ import (
 // its report for each connection.
 func iperf2Server(t *testing.T) (address string, reports chan []string) {
 	t.Helper()
-	program, err := exec.LookPath("iperf")
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("iperf is not installed")
-		}
-		t.Skip("iperf is not installed")
-	}
+	program := testenv.Program(t, testenv.Iperf2)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func objectOf(t *testing.T, program string, args ...string) map[string]any {
 func TestIperf3CommandKeyByKey(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
-	real := harness.NeedIperf3(t)
+	real := testenv.Program(t, testenv.Iperf3)
 	for _, options := range []string{"", "-P 2 -b 10M", "-R -b 20M", "-R -P 3 -w 128K -b 10M", "-n 2M",
 		"-O 1 -i 0.5 -b 20M", "-u -b 5M", "-u -b 5M -R", "-u -b 5M -P 2", "-u -b 5M -P 2 -R", "-u -b 5M --bidir",
 		"-u -b 5M -O 1", "-l 4K -N -M 1000 -b 20M", "-b 20M", "--bidir -b 20M", "--bidir -P 2 -b 10M",
@@ -144,7 +144,7 @@ func saidOnce(lines []string) []string {
 func TestIperf3CommandText(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
-	real := harness.NeedIperf3(t)
+	real := testenv.Program(t, testenv.Iperf3)
 	alias := filepath.Join(t.TempDir(), "iperf3") // called by that name, this program is iperf3
 	if err := os.Symlink(ours, alias); err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestIperf3CommandText(t *testing.T) {
 func TestIperf3CommandLogsIn(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
-	harness.NeedIperf3(t)
+	testenv.Need(t, testenv.Iperf3)
 	dir := t.TempDir()
 	file := func(name string, text []byte) string {
 		name = filepath.Join(dir, name)
@@ -195,8 +195,8 @@ func TestIperf3CommandLogsIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	publicFile := file("public.pem", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
-	port := harness.StartIperf3(t, "--rsa-private-key-path", file("private.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY",
-		Bytes: private})),
+	port := harness.StartIperf3(t, "--rsa-private-key-path", file("private.pem", pem.EncodeToMemory(&pem.Block{
+		Type: "PRIVATE KEY", Bytes: private})),
 		"--authorized-users-path", file("users", fmt.Appendf(nil, "mario,%x\n", sha256.Sum256([]byte("{mario}rossi")))))
 	for password, status := range map[string]int{"rossi": 0, "verdi": 1} {
 		// Servers before 3.17, as Debian's 3.12, take PKCS#1 v1.5.
@@ -216,7 +216,7 @@ func TestIperf3CommandLogsIn(t *testing.T) {
 func TestIperf3CommandPortsAndBursts(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
-	harness.NeedIperf3(t)
+	testenv.Need(t, testenv.Iperf3)
 	port := harness.StartIperf3(t)
 	for _, tt := range []struct {
 		options string

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // followLines starts a program and answers its output's lines, through a pipe.
@@ -84,7 +85,8 @@ func TestIperf3IntervalsPassLive(t *testing.T) {
 	free := harness.FreePort(t)
 	_, lines := followLines(t, ours, "iperf3", "-s", "-1", "-i", "0.2", "-p", free)
 	harness.AwaitListener(t, free)
-	client := exec.CommandContext(t.Context(), harness.NeedIperf3(t), "-c", "127.0.0.1", "-p", free, "-t", "3600", "-b",
+	client := exec.CommandContext(t.Context(), testenv.Program(t, testenv.Iperf3), "-c", "127.0.0.1", "-p", free,
+		"-t", "3600", "-b",
 		"5M")
 	if err := client.Start(); err != nil {
 		t.Fatal(err)
@@ -110,7 +112,7 @@ func (s *scanned) Read(p []byte) (int, error) {
 func TestIperf3WholeWrites(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
-	real, port := harness.NeedIperf3(t), harness.StartIperf3(t)
+	real, port := testenv.Program(t, testenv.Iperf3), harness.StartIperf3(t)
 	for _, options := range []string{"-u -n 10000 -l 1448", "-u -n 1000 -l 1448 -P 2", "-u -n 10000 -l 1000 -P 3",
 		"-u -k 7 -l 1000 -P 2", "-u -n 10000 -l 1448 -R", "-n 1", "-n 100K -P 3", "-k 5 -P 2", "-k 5 -R", "-n 100K"} {
 		moved := func(program ...string) (bytes, packets int64) {
@@ -141,7 +143,7 @@ func TestIperf3WholeWrites(t *testing.T) {
 func TestIperf3ServerBitrateLimit(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
-	real := harness.NeedIperf3(t)
+	real := testenv.Program(t, testenv.Iperf3)
 	const words = "total required bandwidth is larger than server limit"
 	for _, c := range []struct {
 		client string
@@ -160,7 +162,7 @@ func TestIperf3ServerBitrateLimit(t *testing.T) {
 func TestIperf3SaysMore(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
-	real, port := harness.NeedIperf3(t), harness.StartIperf3(t)
+	real, port := testenv.Program(t, testenv.Iperf3), harness.StartIperf3(t)
 	shape := func(options string, program ...string) []string {
 		args := append(slices.Clone(program[1:]), "-c", "127.0.0.1", "-p", port)
 		out, err := exec.CommandContext(t.Context(), program[0], append(args, strings.Fields(options)...)...).Output()

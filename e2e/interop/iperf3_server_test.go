@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // testedBy runs a server for one test of a real client, whose status it answers with what
@@ -49,7 +50,7 @@ var serverOptions = []string{"", "-P 2", "-R", "-R -P 2", "-n 2M", "-O 1 -i 0.5"
 func TestIperf3ServerKeyByKey(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
-	real := harness.NeedIperf3(t)
+	real := testenv.Program(t, testenv.Iperf3)
 	for _, options := range serverOptions {
 		t.Run(options, func(t *testing.T) {
 			t.Parallel()
@@ -86,7 +87,7 @@ func serverOptionsClient(real, options string) []string {
 func TestIperf3ServerText(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
-	real := harness.NeedIperf3(t)
+	real := testenv.Program(t, testenv.Iperf3)
 	for _, options := range serverOptions {
 		if strings.Contains(options, "-O") {
 			continue // the two cut an omitted time differently
@@ -113,7 +114,7 @@ func TestIperf3ServerText(t *testing.T) {
 func TestIperf3ServerTellsItsOutput(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
-	real := harness.NeedIperf3(t)
+	real := testenv.Program(t, testenv.Iperf3)
 	for _, ends := range [][2][]string{{{ours, "iperf3"}, {real}}, {{real}, {ours, "iperf3"}}} {
 		for _, way := range []string{"", "-R"} {
 			for _, asJSON := range []bool{false, true} {
@@ -150,7 +151,7 @@ func TestIperf3ServerTellsItsOutput(t *testing.T) {
 // logins makes a key pair with openssl(1) and a users file, as iperf3's manual says.
 func logins(t *testing.T) (private, public, users string) {
 	t.Helper()
-	harness.NeedProgram(t, "openssl")
+	testenv.Need(t, testenv.OpenSSL)
 	dir := t.TempDir()
 	private, public = filepath.Join(dir, "private.pem"), filepath.Join(dir, "public.pem")
 	users = filepath.Join(dir, "users")
@@ -173,7 +174,7 @@ func logins(t *testing.T) (private, public, users string) {
 func TestIperf3ServerWantsLogins(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
-	real := harness.NeedIperf3(t)
+	real := testenv.Program(t, testenv.Iperf3)
 	private, public, users := logins(t)
 	guard := []string{"-s", "--rsa-private-key-path", private, "--authorized-users-path", users}
 	login := []string{"-n", "100K", "--username", "mario", "--rsa-public-key-path", public}
@@ -229,7 +230,8 @@ func TestIperf3ServerOptions(t *testing.T) {
 	if out, status := run("-s", "-D", "-p", port, "-B", "127.0.0.1"); status != 1 || !strings.Contains(out, port) {
 		t.Errorf("a second one at its port: status %d: %s", status, out)
 	}
-	if out, err := exec.CommandContext(t.Context(), harness.NeedIperf3(t), "-c", "127.0.0.1", "-p", port, "-n",
+	if out, err := exec.CommandContext(t.Context(), testenv.Program(t, testenv.Iperf3), "-c", "127.0.0.1", "-p", port,
+		"-n",
 		"100K").CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -33,7 +34,7 @@ func TestRealIperf3ClientsOnOurServer(t *testing.T) {
 // nobody else's connections.
 func TestSmallWindowsHoldOnOurServer(t *testing.T) {
 	t.Parallel()
-	program := harness.NeedIperf3(t)
+	program := testenv.Program(t, testenv.Iperf3)
 	reports := make(chan iperf3.Report, 4)
 	port := strconv.Itoa(harness.ServeIperf3(t, "127.0.0.1:0", reports))
 	for _, c := range []struct {
@@ -58,7 +59,7 @@ func TestSmallWindowsHoldOnOurServer(t *testing.T) {
 // A real client is told in its own words why a server with bounds does not serve it.
 func TestRealIperf3ClientsAreToldTheBounds(t *testing.T) {
 	t.Parallel()
-	client := harness.NeedIperf3(t)
+	client := testenv.Program(t, testenv.Iperf3)
 	program := harness.Program(t)
 	server := exec.Command(program, "serve", "--iperf3", "--json", "--listen", "127.0.0.1:0", "--max-tests", "1",
 		"--max-time", "30s", "--max-rate", "20mbit",

@@ -12,6 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -33,7 +34,7 @@ func TestTestsBesideEachOther(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			if c.name == "a stock client" {
-				harness.NeedIperf3(t)
+				testenv.Need(t, testenv.Iperf3)
 			}
 			out := t.TempDir()
 			far := program + " serve --iperf3 --quiet"

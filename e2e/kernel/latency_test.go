@@ -7,6 +7,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // TestLatencyUnderLoadInTheLab judges queues of which the length is known: with a window
@@ -36,7 +37,7 @@ func TestLatencyUnderLoadInTheLab(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if c.far == stock {
-				harness.NeedIperf3(t)
+				testenv.Need(t, testenv.Iperf3)
 			}
 			for _, d := range harness.Measure(t, c.profile, c.far, c.args).Directions {
 				l := d.Latency

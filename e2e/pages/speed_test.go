@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // servedSpeed is a `fullpipe serve --web` that runs on loopback, with a history of its own.
@@ -107,7 +108,7 @@ func TestSpeedTestInABrowser(t *testing.T) {
 
 // TestNDT7ClientOfOthers has M-Lab's own client test with our server, in Node and in a browser.
 func TestNDT7ClientOfOthers(t *testing.T) {
-	npm, node := harness.NeedProgram(t, "npm", "/usr/bin/npm"), harness.NeedProgram(t, "node", "/usr/bin/node")
+	npm, node := testenv.Program(t, testenv.NPM), testenv.Program(t, testenv.Node)
 	dir := t.TempDir()
 	install := exec.Command(npm, "install", "--silent", "--no-audit", "--no-fund", "@m-lab/ndt7@0.1.4")
 	install.Dir = dir

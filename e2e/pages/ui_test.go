@@ -19,6 +19,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // servedUI is a `fullpipe ui` that runs, with a history of its own.
@@ -73,9 +74,7 @@ const iperf3Result = `{"start": {"version": "iperf 3.12", "timestamp": {"timesec
 // TestUIAnotherUser has another user of this host try to read the history: neither the
 // page, nor the file, nor what programs were started with tells anything.
 func TestUIAnotherUser(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("becoming another user needs root")
-	}
+	testenv.Need(t, testenv.Root) // to become another user
 	t.Parallel()
 	ui := startUI(t)
 	token := ui.open[strings.Index(ui.open, "=")+1:]
@@ -106,9 +105,7 @@ func TestUIAnotherUser(t *testing.T) {
 // TestUIOpensABrowserSecretly starts it as a user with a desktop: the browser is given a
 // file that no other user can read, and its name tells nothing.
 func TestUIOpensABrowserSecretly(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("becoming a user with a desktop needs root")
-	}
+	testenv.Need(t, testenv.Root) // to become a user with a desktop
 	t.Parallel()
 	program := harness.Program(t)
 	dir, err := os.MkdirTemp("", "fullpipe-ui-test-")

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // consumers are the programs of PyPI that read iperf3's output or speak its protocol.
@@ -24,18 +25,15 @@ var consumers = []string{"iperf3==0.1.11", "wiperf-poller==0.3.6", "timeout-deco
 	"typing-extensions==4.16.0", "typing-inspection==0.4.5", "python-dotenv==1.2.4", "shellingham==1.5.4",
 	"autoiperf3==0.1.2", "iperflexer==0.1.4", "markdown-it-py==4.3.0", "mdurl==0.1.2", "pygments==2.21.0", "pyyaml==6.0.3"}
 
-// python answers a command that runs testdata/consumers.py with the programs installed; CI
-// has to be able to.
+// python answers a command that runs testdata/consumers.py with the programs installed.
 func python(t *testing.T) func(args ...string) *exec.Cmd {
 	t.Helper()
+	testenv.Need(t, testenv.Python, testenv.Pip)
 	site := t.TempDir()
 	out, err := exec.CommandContext(t.Context(), "python3", append([]string{"-m", "pip", "install", "--quiet", "--no-deps",
 		"--ignore-requires-python", "--target", site}, consumers...)...).CombinedOutput()
 	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("%v: %s", err, out)
-		}
-		t.Skipf("pip cannot install %v: %v", consumers, err)
+		t.Fatalf("pip cannot install %v: %v: %s", consumers, err, out)
 	}
 	return func(args ...string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), "python3", append([]string{filepath.Join("testdata", "consumers.py")},
@@ -53,7 +51,7 @@ func python(t *testing.T) func(args ...string) *exec.Cmd {
 func TestConsumersOfIperf3(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
-	real, run := harness.NeedIperf3(t), python(t)
+	real, run := testenv.Program(t, testenv.Iperf3), python(t)
 	port := harness.StartIperf3(t)
 	for _, options := range []string{"-n 2M", "-n 2M -R", "-n 1M -P 2", "-u -b 8M -l 1000 -n 100000",
 		"-u -b 8M -l 1000 -t 1 -R"} {

@@ -18,14 +18,14 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // TestPrometheusReadsWatch has a real Prometheus scrape `watch --listen` with a token, load
 // the contributed alerts, and answer a query about what it read.
 func TestPrometheusReadsWatch(t *testing.T) {
 	t.Parallel()
-	prometheus, promtool := harness.NeedProgram(t, "prometheus", "/usr/bin/prometheus"), harness.NeedProgram(t, "promtool",
-		"/usr/bin/promtool")
+	prometheus, promtool := testenv.Program(t, testenv.Prometheus), testenv.Program(t, testenv.Promtool)
 	program := harness.Program(t)
 	dir := t.TempDir()
 	const secret = "0123456789abcdef0123"

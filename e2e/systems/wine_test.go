@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // wine runs Windows programs in a prefix of its own: a registry and a C: drive that end
@@ -30,14 +31,7 @@ type wine struct {
 func newWine(t *testing.T) *wine {
 	t.Helper()
 	const compiler = "x86_64-w64-mingw32-gcc"
-	for _, program := range []string{"wine", compiler} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatal(err)
-			}
-			t.Skip(err)
-		}
-	}
+	testenv.Need(t, testenv.Wine, testenv.MinGW)
 	dir := t.TempDir()
 	prefix := filepath.Join(dir, "prefix")
 	w := &wine{t: t, dir: dir, exe: filepath.Join(dir, "fullpipe.exe"), env: append(os.Environ(), "WINEPREFIX="+prefix,

@@ -54,10 +54,14 @@ const (
 	Java           Feature = "java"
 	MinGW          Feature = "mingw"
 	Nginx          Feature = "nginx"
+	Node           Feature = "node"
+	NPM            Feature = "npm"
+	OpenSSL        Feature = "openssl"
 	OpenVPN        Feature = "openvpn"
 	Pip            Feature = "pip"
 	Postgres       Feature = "postgres"
 	Prometheus     Feature = "prometheus"
+	Promtool       Feature = "promtool"
 	Python         Feature = "python"
 	RPM            Feature = "rpm"
 	Rust           Feature = "rust"
@@ -67,8 +71,10 @@ const (
 	SS             Feature = "ss"
 	SSH            Feature = "ssh"
 	SSHD           Feature = "sshd"
+	SSHKeygen      Feature = "ssh-keygen"
 	SystemdAnalyze Feature = "systemd-analyze"
 	TCPTrace       Feature = "tcptrace"
+	Tmux           Feature = "tmux"
 	Wine           Feature = "wine"
 )
 
@@ -84,10 +90,14 @@ var programs = map[Feature][]string{
 	Java:           {"javac"},
 	MinGW:          {"x86_64-w64-mingw32-gcc"},
 	Nginx:          {"nginx", "/usr/sbin/nginx"},
+	Node:           {"node"},
+	NPM:            {"npm"},
+	OpenSSL:        {"openssl"},
 	OpenVPN:        {"openvpn", "/usr/sbin/openvpn"},
 	Pip:            {"pip3"},
 	Postgres:       {"/usr/lib/postgresql/*/bin/pg_ctl", "pg_ctl"},
 	Prometheus:     {"prometheus"},
+	Promtool:       {"promtool"},
 	Python:         {"python3"},
 	RPM:            {"rpm"},
 	Rust:           {"cargo"},
@@ -96,8 +106,10 @@ var programs = map[Feature][]string{
 	SS:             {"ss", "/usr/sbin/ss"},
 	SSH:            {"ssh"},
 	SSHD:           {"sshd", "/usr/sbin/sshd"},
+	SSHKeygen:      {"ssh-keygen"},
 	SystemdAnalyze: {"systemd-analyze"},
 	TCPTrace:       {"tcptrace"},
+	Tmux:           {"tmux"},
 	Wine:           {"wine", "wine64"},
 }
 

@@ -13,6 +13,13 @@ import (
 // declares. A test that needs a declared feature fails where the feature is missing.
 const FeaturesVariable = "FULLPIPE_FEATURES"
 
+// LeaveOutVariable is the environment variable that lists features, separated by spaces, whose tests are left
+// to `make test-all`.
+const LeaveOutVariable = "FULLPIPE_LEAVE_OUT"
+
+// LeftOut ends the reason to skip a test that needs a feature of LeaveOutVariable.
+const LeftOut = "left to make test-all"
+
 // Need skips the test where the machine lacks one of the features. It fails the test instead where
 // FULLPIPE_FEATURES declares the feature. Short tests skip features that need privileges or programs.
 func Need(t testing.TB, features ...Feature) {
@@ -78,6 +85,7 @@ func lacks(t testing.TB, f Feature) string {
 type machine struct {
 	features map[Feature]property
 	declared map[Feature]bool
+	leftOut  map[Feature]bool
 	file     string // where declared was read
 	err      error  // why it could not be
 }
@@ -90,6 +98,8 @@ func (m *machine) check(f Feature, short bool) (skip, failure string) {
 		return "", m.err.Error()
 	case !known:
 		return "", fmt.Sprintf("testenv knows no feature %q", f)
+	case m.leftOut[f]:
+		return fmt.Sprintf("needs %s: %s", f, LeftOut), ""
 	case short && !p.short:
 		return fmt.Sprintf("needs %s: short tests leave it out", f), ""
 	}
@@ -104,7 +114,14 @@ func (m *machine) check(f Feature, short bool) (skip, failure string) {
 }
 
 var current = sync.OnceValue(func() *machine {
-	m := &machine{features: properties(), file: os.Getenv(FeaturesVariable)}
+	m := &machine{features: properties(), leftOut: map[Feature]bool{}, file: os.Getenv(FeaturesVariable)}
+	for name := range strings.FieldsSeq(os.Getenv(LeaveOutVariable)) {
+		if _, known := m.features[Feature(name)]; !known {
+			m.err = fmt.Errorf("%s: testenv knows no feature %q", LeaveOutVariable, name)
+			return m
+		}
+		m.leftOut[Feature(name)] = true
+	}
 	if m.file == "" {
 		return m
 	}

@@ -41,7 +41,11 @@ func TestCheck(t *testing.T) {
 				tt.declared[tt.feature], skip, failure, tt.skip, tt.failure)
 		}
 	}
-	m := &machine{features: features, err: errors.New("no such file")}
+	m := &machine{features: features, declared: declared, leftOut: map[Feature]bool{"missing-long": true}}
+	if skip, failure := m.check("missing-long", false); skip != "needs missing-long: "+LeftOut || failure != "" {
+		t.Errorf("a feature that is left out: skip %q, failure %q", skip, failure)
+	}
+	m = &machine{features: features, err: errors.New("no such file")}
 	if skip, failure := m.check("present", false); skip != "" || failure != "no such file" {
 		t.Errorf("a declaration that cannot be read: skip %q, failure %q", skip, failure)
 	}

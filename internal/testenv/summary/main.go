@@ -3,13 +3,16 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
 )
 
 func main() {
-	failed, err := run(os.Stdin, os.Stdout)
+	left := flag.String("left", "", "write the tests that are left to make test-all to `FILE`, one a line")
+	flag.Parse()
+	failed, err := run(os.Stdin, os.Stdout, *left)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "summary:", err)
 	}
@@ -18,10 +21,13 @@ func main() {
 	}
 }
 
-// run returns how many tests failed.
-func run(stdin io.Reader, stdout io.Writer) (int, error) {
+// run returns how many tests failed. It writes the tests that were left out to the file left, unless that is "".
+func run(stdin io.Reader, stdout io.Writer, left string) (int, error) {
 	r := newReport(stdout)
 	err := r.read(stdin)
 	r.finish()
+	if left != "" && err == nil {
+		err = os.WriteFile(left, []byte(r.leftOut()), 0o644)
+	}
 	return r.failed, err
 }

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 const (
@@ -46,6 +48,7 @@ type report struct {
 	hasSubtests             map[test]bool
 	hasFailures             map[test]bool // a subtest, or a package's test, failed
 	skips                   map[string][]test
+	left                    []test // tests and packages that are left to make test-all
 	slowest                 []timed
 	passed, failed, skipped int
 }
@@ -111,6 +114,9 @@ func (r *report) end(t test, e event) {
 	case t.name != "" && e.Action == "skip", t.name == "" && need != nil:
 		r.skipped++
 		r.skips[reason] = append(r.skips[reason], t)
+		if strings.Contains(text, testenv.LeftOut) {
+			r.left = append(r.left, t)
+		}
 	case t.name != "" && e.Action == "pass" && !r.hasSubtests[t]:
 		r.passed++
 	}
@@ -173,6 +179,18 @@ func (r *report) finish() {
 		}
 	}
 	fmt.Fprintf(r.out, "\n%d passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped)
+}
+
+// leftOut lists the tests that were left out, without their subtests: package and test in each line, and no test
+// where all of the package was left out.
+func (r *report) leftOut() string {
+	var lines []string
+	for _, t := range r.left {
+		name, _, _ := strings.Cut(t.name, "/")
+		lines = append(lines, test{t.pkg, name}.String()+"\n")
+	}
+	slices.Sort(lines)
+	return strings.Join(slices.Compact(lines), "")
 }
 
 func compare(a, b test) int {

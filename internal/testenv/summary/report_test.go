@@ -2,8 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // stream returns the JSON of events.
@@ -57,7 +63,7 @@ func TestRun(t *testing.T) {
 			[]string{"a.go:1: no\n", "p does not build\n", "\n0 passed, 1 failed, 0 skipped\n"}, nil},
 	} {
 		var out strings.Builder
-		failed, err := run(strings.NewReader(stream(t, tt.events...)), &out)
+		failed, err := run(strings.NewReader(stream(t, tt.events...)), &out, "")
 		if failed != tt.failed || err != nil {
 			t.Errorf("%s: %d failed, %v; want %d", name, failed, err, tt.failed)
 		}
@@ -76,11 +82,30 @@ func TestRun(t *testing.T) {
 
 func TestRun_KeepsLinesThatAreNoEvents(t *testing.T) {
 	var out strings.Builder
-	if failed, err := run(strings.NewReader("go: no such package\n{}\n"), &out); failed != 0 || err != nil {
+	if failed, err := run(strings.NewReader("go: no such package\n{}\n"), &out, ""); failed != 0 || err != nil {
 		t.Errorf("%d failed, %v", failed, err)
 	}
 	if !strings.HasPrefix(out.String(), "go: no such package\n{}\n") || !strings.HasSuffix(out.String(),
 		"\n0 passed, 0 failed, 0 skipped\n") {
 		t.Errorf("%q", out.String())
+	}
+}
+
+func TestRun_ListsTestsThatAreLeftOut(t *testing.T) {
+	skipped := func(pkg, name string) []event {
+		return []event{{Action: "run", Package: pkg, Test: name}, {Action: "output", Package: pkg, Test: name,
+			Output: "    a_test.go:7: needs wine: " + testenv.LeftOut + "\n"}, {Action: "skip", Package: pkg, Test: name}}
+	}
+	events := slices.Concat(skipped("p", "A/x"), skipped("p", "A/y"), skipped("q", "B"),
+		[]event{{Action: "run", Package: "p", Test: "C"}, {Action: "skip", Package: "p", Test: "C"},
+			{Action: "output", Package: "r", Output: "needs wine: " + testenv.LeftOut + "\n"},
+			{Action: "pass", Package: "r"}})
+	file := filepath.Join(t.TempDir(), "left")
+	if failed, err := run(strings.NewReader(stream(t, events...)), io.Discard, file); failed > 0 || err != nil {
+		t.Fatal(failed, err)
+	}
+	text, err := os.ReadFile(file)
+	if want := "p A\nq B\nr\n"; err != nil || string(text) != want {
+		t.Errorf("%q, %v; want %q", text, err, want)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package pages
+package live
 
 import (
 	"testing"
