@@ -195,8 +195,9 @@ func TestIperf3CommandLogsIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	publicFile := file("public.pem", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
-	port := harness.StartIperf3(t, "--rsa-private-key-path", file("private.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY",
-		Bytes: private})),
+	port := harness.StartIperf3(t, "--rsa-private-key-path", file("private.pem",
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY",
+			Bytes: private})),
 		"--authorized-users-path", file("users", fmt.Appendf(nil, "mario,%x\n", sha256.Sum256([]byte("{mario}rossi")))))
 	for password, status := range map[string]int{"rossi": 0, "verdi": 1} {
 		// Servers before 3.17, as Debian's 3.12, take PKCS#1 v1.5.
