@@ -119,7 +119,7 @@ func serveUntilEOF(cmd *cobra.Command, o serveOptions) error {
 }
 
 func serve(cmd *cobra.Command, o serveOptions) error {
-	made, err := o.key.create()
+	made, err := o.key.create(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -141,6 +141,9 @@ func serve(cmd *cobra.Command, o serveOptions) error {
 		log.lines.put([]byte("note: " + note + "\n"))
 	}
 	o.limits.apply(&config, clients)
+	if note := o.key.exposed(); note != "" && !o.quiet && !wantsJSON(cmd) {
+		log.lines.put([]byte("note: " + note + "\n"))
+	}
 	if o.keys != "" {
 		ring, err := newKeyring(ctx, o.keys, func(line string) { log.lines.put([]byte(line)) })
 		if err != nil {

@@ -42,9 +42,10 @@ type Session struct {
 	Host        Host
 	Certificate tls.Certificate
 	Key         Key
-	// Holders have keys of their own beside Key, each with its bounds; Holder is the one that
+	// Holders, when not nil, returns who has a key of their own beside Key, each with its bounds. It is
+	// asked at each request, so that a key that is gone ends its sessions. Holder is the one that
 	// Admit let in, nil for who has Key.
-	Holders []Holder
+	Holders func() []Holder
 	Holder  *Holder
 	// Local is where the client connected to, Remote where from.
 	Local, Remote netip.AddrPort
@@ -55,7 +56,8 @@ type Session struct {
 	// Event is told of each transfer; nil: nobody.
 	Event func(*transfer.Result)
 
-	begun time.Time // when Serve did
+	begun  time.Time // when Serve did
+	unheld *Limits   // the server's own, before a holder's narrowed them; nil: no holder did
 }
 
 // Admit answers Marker, which has been read, and has the client prove the key. Until
@@ -130,9 +132,9 @@ func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
 			if m.kind == kindStop { // crossed our result on the way
 				continue
 			}
-			if s.turnIsOver() {
-				s.refuseTurn(secured)
-				return errTurnOver
+			if err := s.mayAsk(); err != nil {
+				s.refuseRequest(secured, err)
+				return err
 			}
 			if err := c.answer(ctx, m); err != nil {
 				return err
@@ -146,11 +148,24 @@ func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
 				return errTurnOver
 			}
 			continue
+		case <-s.ended():
+			return errKeyEnded
 		case <-idle.C:
 			return fmt.Errorf("idle for %v", s.times().Idle)
 		}
 		idle.Reset(s.times().Idle)
 	}
+}
+
+// mayAsk returns why a request is refused and the session ends: nil, errTurnOver or errKeyEnded.
+func (s *Session) mayAsk() error {
+	switch {
+	case s.turnIsOver():
+		return errTurnOver
+	case !s.stillHeld():
+		return errKeyEnded
+	}
+	return nil
 }
 
 // requests are a client's messages, closed when there are no more; gone then says why.
@@ -244,6 +259,8 @@ func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messag
 	if err != nil {
 		return send(kindAccept, refusal(err))
 	}
+	ctx, expire := s.untilEnded(ctx)
+	defer expire()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	options := engine.Options(spec.Direction == transfer.Down, spec.Far, false)

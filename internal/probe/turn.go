@@ -82,10 +82,10 @@ func (s *Session) turnIsOver() bool {
 	return over
 }
 
-// refuseTurn answers what was asked for too late.
-func (s *Session) refuseTurn(secured *tls.Conn) {
+// refuseRequest answers a request that came too late.
+func (s *Session) refuseRequest(secured *tls.Conn, why error) {
 	secured.SetWriteDeadline(time.Now().Add(s.times().Stop))
-	writeMessage(secured, kindAccept, accept{Error: errTurnOver.Error()})
+	writeMessage(secured, kindAccept, accept{Error: why.Error()})
 }
 
 const (
