@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
 // Role says what somebody may do.
@@ -169,11 +171,7 @@ func addressOf(r *http.Request) string {
 	if err != nil {
 		return ""
 	}
-	if a := at.Addr().Unmap(); a.Is4() {
-		return a.String()
-	}
-	p, _ := at.Addr().WithZone("").Prefix(64)
-	return p.String()
+	return record.ClientAddress(at.Addr())
 }
 
 // operators lets only operators through.

@@ -208,10 +208,10 @@ func (s *Speed) view(r *http.Request) (*testedView, error) {
 		}
 		doc, _ = kept.(*record.Measure)
 	}
-	if doc == nil || !strings.HasPrefix(doc.Peer, browserScheme) {
+	if doc == nil || !strings.HasPrefix(doc.Peer, record.BrowserScheme) {
 		return nil, errNoRun
 	}
-	v := &testedView{ID: id, Far: strings.TrimPrefix(doc.Peer, browserScheme), At: doc.StartedAt}
+	v := &testedView{ID: id, Far: strings.TrimPrefix(doc.Peer, record.BrowserScheme), At: doc.StartedAt}
 	for i := range doc.Directions {
 		one := &doc.Directions[i]
 		if n := len(v.Ways); n > 0 && v.Ways[n-1].One.Direction == one.Direction {
