@@ -304,11 +304,11 @@ func TestSeal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			runs, err := s.List(t.Context(), Filter{Path: path})
-			if err != nil || len(runs) == 0 {
-				t.Fatalf("%d runs, %v", len(runs), err)
+			runs, err := s.List(t.Context(), Filter{Path: path, MeasuredHere: true})
+			if err != nil {
+				t.Fatal(err)
 			}
-			return measured, runs[0].MeasuredHere
+			return measured, len(runs) == 1
 		}
 		check := func(what, path string, want bool) {
 			t.Helper()

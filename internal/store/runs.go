@@ -20,8 +20,6 @@ type Run struct {
 	Outcome                        record.Outcome
 	Directions                     []record.Figure
 	Labels                         map[string]string
-	// MeasuredHere says that it was measured on this host and not imported. List alone fills it in.
-	MeasuredHere bool
 }
 
 // Filter says which runs are asked for.
@@ -29,6 +27,8 @@ type Filter struct {
 	Path  string // a key, a label or the far end's name; "" is all
 	Since time.Time
 	Limit int // the newest so many; 0 is all
+	// MeasuredHere leaves out what was imported, what other hosts measured and clients' results.
+	MeasuredHere bool
 }
 
 // List answers runs, the newest first.
@@ -41,8 +41,13 @@ func (s *Store) List(ctx context.Context, f Filter) (runs []Run, err error) {
 	if !f.Since.IsZero() {
 		since = f.Since.UnixNano()
 	}
+	sealed := ""
+	if f.MeasuredHere {
+		sealed = "AND r.seal <> '' "
+	}
 	rows, err := s.db.QueryContext(ctx, `SELECT r.id, r.path, p.far, p.label, r.kind, r.started_ns, r.origin, r.outcome,
-		r.seal FROM run r JOIN path p ON p.key = r.path`+ofPathSince+`ORDER BY r.started_ns DESC, r.id DESC LIMIT $3`,
+		r.seal FROM run r JOIN path p ON p.key = r.path`+ofPathSince+sealed+`ORDER BY r.started_ns DESC, r.id DESC
+		LIMIT $3`,
 		f.Path, since, limit)
 	if err != nil {
 		return nil, err
@@ -57,7 +62,9 @@ func (s *Store) List(ctx context.Context, f Filter) (runs []Run, err error) {
 			&seal); err != nil {
 			return nil, err
 		}
-		r.MeasuredHere = sealer.verify(seal, r.ID, r.Path)
+		if f.MeasuredHere && !sealer.verify(seal, r.ID, r.Path) {
+			continue
+		}
 		r.Started = time.Unix(0, started).UTC()
 		runs = append(runs, r)
 	}
