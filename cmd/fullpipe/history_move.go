@@ -173,7 +173,10 @@ func importOwn(ctx context.Context, cmd *cobra.Command, s *store.Store, in io.Re
 	kept := 0 // none where root asks for the host's name alone
 	err = eachDocument(in, func(doc, samples []byte) error {
 		kept++
-		if err := s.Keep(ctx, doc, samples); err != nil {
+		switch err := s.Keep(ctx, doc, samples); {
+		case errors.Is(err, store.ErrClientQuota):
+			return nil
+		case err != nil:
 			return err
 		}
 		if decoded, err := record.Decode(doc, nil); err == nil {
