@@ -36,11 +36,11 @@ const (
 	closeTime = time.Second
 	// summaryTime is how long events that were not printed wait for their summary.
 	summaryTime = time.Minute
-	maxLine     = 300     // bytes of a line with text of strangers
+	maxLine     = 500     // bytes of a line with text of strangers
 	maxPanic    = 8 << 10 // bytes of a panic with its stack, as one line
 )
 
-// Log prints lines. Its methods may be called by many goroutines and never block.
+// Log prints lines. Its methods may be called by many goroutines, and until Close never block.
 type Log struct {
 	config Config
 	lines  *lineQueue
@@ -73,7 +73,8 @@ func New(c Config) *Log {
 func (l *Log) Print(k Kind, line func() string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
+	if l.closed { // the server has ended
+		_, _ = io.WriteString(l.config.Out, line()+"\n")
 		return
 	}
 	q := l.quotas[k]
@@ -174,7 +175,8 @@ func (l *Log) kinds() (all []Kind) {
 	return all
 }
 
-// Close prints the last summaries and waits a moment until all is written.
+// Close prints the last summaries and waits a moment until all is written. What is printed after
+// that is written at once.
 func (l *Log) Close() {
 	l.mu.Lock()
 	if !l.closed {

@@ -121,7 +121,10 @@ func TestLog_KindsHaveQuotasOfTheirOwn(t *testing.T) {
 			lines[1032] != "1970 more of this kind, the last: refused" {
 			t.Errorf("%d lines, the last %q", len(lines), lines[max(len(lines)-3, 0):])
 		}
-		l.Print(Kind{Event: "late"}, func() string { t.Error("printed after Close"); return "" })
+		l.Note(Kind{Event: "refused"}, "late")
+		if lines := out.lines(); len(lines) != 1 || lines[0] != "late" {
+			t.Errorf("after Close: %q", lines)
+		}
 	})
 }
 
@@ -136,7 +139,7 @@ func TestLog_TextOfStrangers(t *testing.T) {
 		l.ErrorLog().Printf("http: panic serving 192.0.2.7:4000: oops\n%s", strings.Repeat("frame\n", 100))
 		fmt.Fprint(l, "first\nsecond\n\n")
 		lines := out.lines()
-		want := []string{"one|two " + strings.Repeat("x", 292) + "...",
+		want := []string{"one|two " + strings.Repeat("x", 492) + "...",
 			"http: TLS handshake error from 192.0.2.7:4000: |forged",
 			"http: panic serving 192.0.2.7:4000: oops" + strings.Repeat("|frame", 100), "first", "second"}
 		if strings.Join(lines, "\n") != strings.Join(want, "\n") {
