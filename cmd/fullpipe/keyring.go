@@ -139,7 +139,7 @@ func (r *keyring) now() []probe.Holder {
 		why = plain(err)
 	}
 	if why != "" && why != r.noted {
-		r.note(fmt.Sprintf("note: %s; the keys stay as they were\n", why))
+		r.note(fmt.Sprintf("note: %s; the keys stay as they were", why))
 	}
 	r.noted = why
 	return r.holders

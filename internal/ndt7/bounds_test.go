@@ -67,7 +67,7 @@ func TestManyAddresses(t *testing.T) {
 }
 
 func TestBytesOfADayEndATest(t *testing.T) {
-	s := serve(t, false, Config{Bounds: Bounds{BytesADay: 1 << 20}}, 10)
+	s := serve(t, false, Config{Bounds: Bounds{BytesADay: 1 << 20}})
 	p := s.peer(t)
 	spec := transfer.Spec{Direction: transfer.Down, Time: 10 * time.Second}
 	transfer.Run(t.Context(), p, spec, nil) // however it ends

@@ -85,10 +85,10 @@ type Server struct {
 	listener *net.TCPListener
 	cert     tls.Certificate
 
-	strangers  strangers     // before their first 37 bytes
-	handshakes strangers     // before the proof of the key
-	sessions   chan struct{} // one for each client that has proven the key
-	turns      turns         // of an exclusive server
+	strangers  socket.Places[*net.TCPConn] // before their first 37 bytes
+	handshakes socket.Places[*net.TCPConn] // before the proof of the key
+	sessions   chan struct{}               // one for each client that has proven the key
+	turns      turns                       // of an exclusive server
 	windows    windows
 	running    running
 	accepted   atomic.Int64 // connections so far
@@ -128,18 +128,10 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	return &Server{config: c, listener: l, cert: cert,
-		strangers: strangers{most: room(mostUnknown)}, handshakes: strangers{most: room(mostHandshakes)},
-		sessions: make(chan struct{}, c.Clients),
-		expected: map[probe.Preface]chan<- *net.TCPConn{}, granted: map[probe.Preface]bool{}}, nil
-}
-
-// room is how many strangers are kept waiting: no more than an eighth of the files that
-// this process may hold.
-func room(most int) int {
-	if files := socket.MostFiles(); files > 0 {
-		return min(most, max(files/8, 1))
-	}
-	return most
+		strangers:  socket.Places[*net.TCPConn]{Max: socket.BoundByFiles(mostUnknown)},
+		handshakes: socket.Places[*net.TCPConn]{Max: socket.BoundByFiles(mostHandshakes)},
+		sessions:   make(chan struct{}, c.Clients),
+		expected:   map[probe.Preface]chan<- *net.TCPConn{}, granted: map[probe.Preface]bool{}}, nil
 }
 
 // Addr is where the server listens.
@@ -188,9 +180,9 @@ func (s *Server) Close() error { return s.listener.Close() }
 
 // admit finds out what a connection is and sees to it that it gets there.
 func (s *Server) admit(ctx context.Context, conn *net.TCPConn, order int64) {
-	s.strangers.add(conn)
+	enter(&s.strangers, conn)
 	preface, err := readPreface(ctx, conn)
-	s.strangers.remove(conn)
+	s.strangers.Leave(remote(conn).Addr(), conn)
 	if err != nil {
 		conn.Close()
 		return
@@ -208,6 +200,17 @@ func (s *Server) admit(ctx context.Context, conn *net.TCPConn, order int64) {
 	}
 	s.tell(Event{What: "refused", Client: remote(conn), Err: errors.New("not a fullpipe client")})
 	conn.Close()
+}
+
+// enter gives a connection a place, from which another one may have to go.
+func enter(places *socket.Places[*net.TCPConn], conn *net.TCPConn) {
+	evicted, ok := places.Enter(remote(conn).Addr(), conn)
+	if evicted != nil {
+		evicted.Close()
+	}
+	if !ok { // no connection here is kept, so that there always is a place
+		conn.Close()
+	}
 }
 
 func readPreface(ctx context.Context, conn *net.TCPConn) (probe.Preface, error) {
@@ -229,9 +232,9 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 		Times: s.config.Times,
 		Event: func(r *transfer.Result) { s.tell(Event{What: "transfer", Client: client, Keyed: true, Result: r}) },
 	}
-	s.handshakes.add(conn)
+	enter(&s.handshakes, conn)
 	secured, err := session.Admit(ctx, conn)
-	s.handshakes.remove(conn)
+	s.handshakes.Leave(client.Addr(), conn)
 	if err != nil {
 		if ctx.Err() == nil {
 			s.tell(Event{What: "refused", Client: client, Err: fmt.Errorf("no proof of the key: %w", err)})

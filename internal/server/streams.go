@@ -98,10 +98,10 @@ func (s *Server) acceptStreams(ctx context.Context, l *net.TCPListener) {
 		if err != nil {
 			return
 		}
-		s.strangers.add(conn)
+		enter(&s.strangers, conn)
 		reading.Go(func() {
 			preface, err := readPreface(ctx, conn)
-			s.strangers.remove(conn)
+			s.strangers.Leave(remote(conn).Addr(), conn)
 			if err != nil || !s.deliver(preface, conn) {
 				conn.Close()
 			}
