@@ -21,7 +21,7 @@ import (
 // not told, the next one tells, once.
 func TestALinkThatHalvesIsTold(t *testing.T) {
 	t.Parallel()
-	testenv.Need(t, testenv.Lab)
+	testenv.Need(t, testenv.Lab, testenv.Quiet)
 	still.Undisturbed(t, func() error { return aLinkHalves(t) })
 }
 

@@ -40,6 +40,7 @@ const (
 	CPUQuota      Feature = "cpu-quota"      // the cpu controller of cgroup2 or cgroup v1
 	VXLAN         Feature = "vxlan"          // the kernel's VXLAN devices
 	TimeNamespace Feature = "time-namespace" // unshare -T
+	Quiet         Feature = "quiet"          // nothing else runs: make live and make bank say so
 )
 
 // Programs. `go test -short` runs none of them.
@@ -141,6 +142,7 @@ var properties = sync.OnceValue(func() map[Feature]property {
 		VXLAN:            {false, probeVXLAN},
 		TimeNamespace:    {false, probeTimeNamespace},
 		RustSocket2:      {false, probeRustSocket2},
+		Quiet:            {false, probeQuiet},
 	}
 	for f := range programs {
 		all[f] = property{false, func() error {
@@ -153,6 +155,14 @@ var properties = sync.OnceValue(func() map[Feature]property {
 	}
 	return all
 })
+
+// probeQuiet believes whoever runs the tests: a machine cannot be asked whether it will stay quiet.
+func probeQuiet() error {
+	if os.Getenv("FULLPIPE_BANK") == "1" {
+		return nil
+	}
+	return errors.New("tests that measure run by make live")
+}
 
 func system(is bool) error {
 	if is {
