@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 )
 
 // subscriber is whose tests and connections are counted together: an IPv4 address or an IPv6 /64.
-func subscriber(c *Conn) netip.Prefix { return socket.Subscriber(c.remote().Addr()) }
+func subscriber(c *Conn) netip.Prefix { return admission.Host(c.remote().Addr()) }
 
 // How fast one address may connect: so many at once, and then one each pace. Who is faster is
 // served later.

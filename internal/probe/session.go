@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/engine"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -118,9 +119,7 @@ func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
 	defer func() { c.revoke() }()
 	idle := time.NewTimer(s.times().Idle)
 	defer idle.Stop()
-	wanted := time.NewTicker(idleTurn)
-	defer wanted.Stop()
-	asked, patience := time.Now(), idleTurn
+	s.extendTurn(idleTurn)
 	for {
 		select {
 		case m, open := <-messages:
@@ -132,20 +131,15 @@ func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
 			}
 			if s.turnIsOver() {
 				s.refuseTurn(secured)
-				return errTurnOver
+				return ErrTurnOver
 			}
 			if err := c.answer(ctx, m); err != nil {
 				return err
 			}
-			asked, patience = time.Now(), idleTurn
+			s.extendTurn(idleTurn)
 			if m.kind == kindGrant { // the test that it was granted is not heard of here
-				patience = max(idleTurn, s.Hello.Limits.Time)
+				s.extendTurn(max(idleTurn, s.Hello.Limits.Time))
 			}
-		case <-wanted.C:
-			if s.othersWait() && time.Since(asked) > patience {
-				return errTurnOver
-			}
-			continue
 		case <-idle.C:
 			return fmt.Errorf("idle for %v", s.times().Idle)
 		}
@@ -244,6 +238,7 @@ func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messag
 	if err != nil {
 		return send(kindAccept, refusal(err))
 	}
+	s.extendTurn(admission.Lease(spec.Time))
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	options := engine.Options(spec.Direction == transfer.Down, spec.Far, false)

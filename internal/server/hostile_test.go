@@ -171,46 +171,6 @@ func TestUDPReflectsNothing(t *testing.T) {
 	}
 }
 
-// A crowd of one host makes room for others and for its own newcomers.
-func TestStrangersMakeRoom(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	s := strangers{most: 3}
-	arrive := func(from string) (client net.Conn, came *net.TCPConn) {
-		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-		client, err := d.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { client.Close() })
-		conn, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.add(conn.(*net.TCPConn))
-		return client, conn.(*net.TCPConn)
-	}
-	first, _ := arrive("127.0.0.1")
-	_, second := arrive("127.0.0.1")
-	quiet, _ := arrive("127.0.0.2")
-	arrive("127.0.0.1")
-	first.SetReadDeadline(time.Now().Add(2 * time.Second))
-	if _, err := first.Read(make([]byte, 1)); err != io.EOF {
-		t.Errorf("the oldest of the crowd: %v", err)
-	}
-	quiet.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
-	if _, err := quiet.Read(make([]byte, 1)); err == io.EOF {
-		t.Error("the single one had to leave")
-	}
-	s.remove(second)
-	if s.remove(second); s.number != 2 {
-		t.Errorf("%d are counted", s.number)
-	}
-}
-
 // Strangers who know the marker take nobody's place, however many they are and however
 // often they come again, and are not taken for clients.
 func TestMarkersWithoutAKeyTakeNoPlace(t *testing.T) {

@@ -98,10 +98,8 @@ func (s *Server) acceptStreams(ctx context.Context, l *net.TCPListener) {
 		if err != nil {
 			return
 		}
-		s.strangers.add(conn)
 		reading.Go(func() {
-			preface, err := readPreface(ctx, conn)
-			s.strangers.remove(conn)
+			preface, err := s.readPreface(ctx, conn)
 			if err != nil || !s.deliver(preface, conn) {
 				conn.Close()
 			}
