@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 )
 
 // Role says what somebody may do.
@@ -163,18 +165,14 @@ func (s *Server) roleOf(token string) Role {
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// addressOf is whose requests are counted together: an IPv4 address or an IPv6 /64.
-func addressOf(r *http.Request) string {
-	at, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return ""
-	}
-	if a := at.Addr().Unmap(); a.Is4() {
-		return a.String()
-	}
-	p, _ := at.Addr().WithZone("").Prefix(64)
-	return p.String()
+// hostOf returns whose requests are counted together: an IPv4 address or an IPv6 /64.
+func hostOf(r *http.Request) netip.Prefix {
+	at, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return admission.Host(at.Addr())
 }
+
+// addressOf returns hostOf as the key of a limiter.
+func addressOf(r *http.Request) string { return hostOf(r).String() }
 
 // operators lets only operators through.
 func (s *Server) operators(h http.HandlerFunc) http.HandlerFunc {

@@ -74,7 +74,7 @@ func (s *Speed) mount(mux *http.ServeMux, show func(http.ResponseWriter, *http.R
 		if !s.may(w, r, refuse) {
 			return
 		}
-		id, err := s.runs.begin(addressOf(r), time.Now())
+		id, err := s.runs.begin(hostOf(r), time.Now())
 		if err != nil {
 			w.Header().Set("Retry-After", "30")
 			refuse(w, r, http.StatusServiceUnavailable, err.Error(), "again in half a minute")
