@@ -35,7 +35,7 @@ var floors = [][]string{
 	{"internal/testenv", "internal/testenv/summary",
 		"internal/socket", "internal/output", "internal/path", "internal/engine", "internal/datagram",
 		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/ndt7", "internal/download", "internal/server",
-		"internal/peer", "internal/capture",
+		"internal/peer", "internal/capture", "internal/httpserver", "internal/serverlog",
 		"internal/lab", "internal/lab/still", "internal/host", "internal/steer",
 		"internal/sockdiag", "internal/socklist", "autobuf"},
 	// loops

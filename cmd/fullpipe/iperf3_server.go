@@ -97,6 +97,7 @@ func (f *iperf3Flags) serve(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	defer logStderr(cmd)()
 	h.port = int(s.Addr().Port())
 	h.listening()
 	if f.server.oneOff && f.server.idle > 0 {

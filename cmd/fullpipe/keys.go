@@ -191,7 +191,7 @@ func readKeys(ctx context.Context, name string) (*config.Keys, error) {
 }
 
 // keyring is a file of keys that is read again when it has changed. What cannot be read
-// leaves what was read last, and is said once.
+// leaves what was read last, and is said.
 type keyring struct {
 	ctx  context.Context
 	name string
@@ -244,7 +244,7 @@ func (r *keyring) now() []probe.Holder {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.load(); err != nil {
-		r.note(fmt.Sprintf("note: %s; the keys stay as they were\n", plain(err)))
+		r.note(fmt.Sprintf("note: %s; the keys stay as they were", plain(err)))
 	}
 	return r.holders
 }

@@ -16,11 +16,9 @@ import (
 // listenFlags say where HTTP is answered, and to whom.
 type listenFlags struct {
 	address, cert, key string
-	token, operator    string // files of bearer tokens
-	name               string // of the flag; "": --listen
-	// wrap, when not nil, makes the listener below TLS another one.
-	wrap func(*net.TCPListener) net.Listener
-	pair tls.Certificate // what cert and key hold, set by open
+	token, operator    string      // files of bearer tokens
+	name               string      // of the flag; "": --listen
+	tls                *tls.Config // what cert and key hold, set by open; nil: plain HTTP
 }
 
 // check says what cannot be together. What is served tells whom this host talks to: other
@@ -40,7 +38,7 @@ func (f *listenFlags) check() error {
 }
 
 // listen is the listener, and the token that has to be brought, "" for none.
-func (f *listenFlags) listen(ctx context.Context) (l net.Listener, token string, err error) {
+func (f *listenFlags) listen(ctx context.Context) (l *net.TCPListener, token string, err error) {
 	if err := f.check(); err != nil {
 		return nil, "", err
 	}
@@ -51,31 +49,26 @@ func (f *listenFlags) listen(ctx context.Context) (l net.Listener, token string,
 func (f *listenFlags) flag(end string) string { return cmp.Or(f.name, "--listen") + end }
 
 // open listens without asking who is served.
-func (f *listenFlags) open(ctx context.Context) (l net.Listener, token string, err error) {
+func (f *listenFlags) open(ctx context.Context) (l *net.TCPListener, token string, err error) {
 	if f.token != "" {
 		if token, err = readToken(ctx, f.flag("-token-file"), f.token); err != nil {
 			return nil, "", err
 		}
 	}
-	var config *tls.Config
 	if f.cert != "" {
-		if f.pair, err = readPair(ctx, f.cert, f.key); err != nil && ctx.Err() != nil {
+		pair, err := readPair(ctx, f.cert, f.key)
+		if err != nil && ctx.Err() != nil {
 			return nil, "", ctx.Err()
 		} else if err != nil {
 			return nil, "", &usageError{f.flag("-cert"), plain(err), "a certificate and its key, both PEM"}
 		}
-		config = &tls.Config{Certificates: []tls.Certificate{f.pair}, MinVersion: tls.VersionTLS12}
+		f.tls = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
-	if l, err = net.Listen("tcp", f.address); err != nil {
+	opened, err := net.Listen("tcp", f.address)
+	if err != nil {
 		return nil, "", &usageError{f.flag(""), plain(err), "another port"}
 	}
-	if tcp, is := l.(*net.TCPListener); is && f.wrap != nil {
-		l = f.wrap(tcp)
-	}
-	if config != nil {
-		l = tls.NewListener(l, config)
-	}
-	return l, token, nil
+	return opened.(*net.TCPListener), token, nil
 }
 
 // readPair reads a certificate and its key.

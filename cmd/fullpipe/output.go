@@ -11,6 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 )
 
 // show prints a command's document in the form that was asked for.
@@ -63,9 +64,14 @@ func progress(cmd *cobra.Command) io.Writer {
 	return cmd.ErrOrStderr()
 }
 
-// note says something on standard error, on a line of its own.
+// note says something on standard error, on a line of its own. Where that is a server's log, the
+// format is the kind of event.
 func note(cmd *cobra.Command, format string, args ...any) {
 	if isQuiet(cmd) {
+		return
+	}
+	if log := logOf(cmd); log != nil {
+		log.Note(serverlog.Kind{Event: format}, fmt.Sprintf(format, args...))
 		return
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), render.Line(fmt.Sprintf(format, args...)))

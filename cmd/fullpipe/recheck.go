@@ -177,6 +177,9 @@ func (f *recheckFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if f.scrapes.address != "" {
+		defer logStderr(cmd)()
+	}
 	k, err := newRechecker(cmd, f, fars)
 	if err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/probe"
-	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
@@ -137,12 +137,12 @@ func serve(cmd *cobra.Command, o serveOptions) error {
 	config := server.Config{Address: o.listen, Key: *key, Software: version(), Event: log.event}
 	clients := admitIperf3(&config)
 	config.Strangers, config.ShareWindows, config.Exclusive = o.iperf3, true, o.exclusive
-	if note := o.limits.fit(socket.MostFiles()); note != "" && !o.quiet {
-		log.lines.put([]byte("note: " + note + "\n"))
+	if few := o.limits.fit(socket.MostFiles()); few != "" {
+		note(cmd, "note: %s", few)
 	}
 	o.limits.apply(&config, clients)
 	if o.keys != "" {
-		ring, err := newKeyring(ctx, o.keys, func(line string) { log.lines.put([]byte(line)) })
+		ring, err := newKeyring(ctx, o.keys, func(text string) { log.notes.Note(serverlog.Kind{Event: "keys"}, text) })
 		if err != nil {
 			return err
 		}
@@ -179,11 +179,7 @@ func serve(cmd *cobra.Command, o serveOptions) error {
 
 // serveWeb serves browsers beside, and says where.
 func (o *serveOptions) serveWeb(ctx context.Context, cmd *cobra.Command, log *serveLog) (end func(), err error) {
-	at, end, err := o.web.serve(ctx, cmd, func(doc *record.Measure) {
-		if !o.quiet {
-			log.lines.put(webResult(doc, wantsJSON(cmd)))
-		}
-	})
+	at, end, err := o.web.serve(ctx, cmd, log)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +188,9 @@ func (o *serveOptions) serveWeb(ctx context.Context, cmd *cobra.Command, log *se
 		scheme = "https"
 	}
 	if !o.quiet {
-		log.lines.put(webReady(fmt.Sprintf("%s://%s/test", scheme, at), wantsJSON(cmd)))
+		log.events.Print(serverlog.Kind{Event: "web", Trusted: true}, func() string {
+			return webReady(fmt.Sprintf("%s://%s/test", scheme, at), wantsJSON(cmd))
+		})
 	}
 	return end, nil
 }

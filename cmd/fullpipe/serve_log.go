@@ -8,8 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,52 +17,55 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// serveLog prints what a server does: events as JSON lines on standard output, or as text
-// on standard error. Nobody who logs ever waits for who reads.
+// logStderr makes a server's standard error a log until end: whatever the command writes there
+// has a quota, and no reader of it holds the server up. After end it is written as before.
+func logStderr(cmd *cobra.Command) (end func()) {
+	// Without this a reader that has gone ends the process (os/signal, SIGPIPE).
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	l := serverlog.New(serverlog.Config{Out: cmd.ErrOrStderr(), Clean: render.Line})
+	cmd.SetErr(l)
+	return l.Close
+}
+
+// logOf returns a command's log; nil: its standard error is none.
+func logOf(cmd *cobra.Command) *serverlog.Log {
+	l, _ := cmd.ErrOrStderr().(*serverlog.Log)
+	return l
+}
+
+// serveLog prints what serve does: events as JSON lines on standard output, or as text on
+// standard error.
 type serveLog struct {
 	cmd    *cobra.Command
 	quiet  bool
-	lines  *lineQueue
-	mu     sync.Mutex // guards quotas
-	quotas map[quotaKind]*quota
-}
-
-// quotaKind is what shares a quota.
-type quotaKind struct {
-	event string
-	keyed bool // by a holder of the key
+	notes  *serverlog.Log // standard error
+	events *serverlog.Log // notes, or with --json standard output
+	end    func()
 }
 
 func newServeLog(cmd *cobra.Command, quiet bool) *serveLog {
-	// Without this a reader that has gone ends the process (os/signal, SIGPIPE).
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	out := cmd.ErrOrStderr()
+	l := &serveLog{cmd: cmd, quiet: quiet, end: logStderr(cmd)}
+	l.notes = logOf(cmd)
+	l.events = l.notes
 	if wantsJSON(cmd) {
-		out = cmd.OutOrStdout()
+		l.events = serverlog.New(serverlog.Config{Out: cmd.OutOrStdout(),
+			Summary: func(k serverlog.Kind, count int64, _ string) string {
+				return (&serveEvent{At: now(), Event: "suppressed", Of: k.Event, Count: count}).object()
+			},
+			Lost: func(count int64) string { return (&serveEvent{At: now(), Event: "lost", Count: count}).object() }})
 	}
-	l := &serveLog{cmd: cmd, quiet: quiet, quotas: map[quotaKind]*quota{}}
-	l.lines = newLineQueue(out, func(n int64) []byte { return l.format(&serveEvent{At: now(), Event: "lost", Count: n}) })
 	return l
 }
 
 // close gives what is still to be printed a moment.
 func (l *serveLog) close() {
-	if l.quiet {
-		return
-	}
-	l.mu.Lock()
-	for kind, q := range l.quotas {
-		l.print(l.suppressed(kind.event, q))
-	}
-	l.mu.Unlock()
-	l.lines.close(flushTime)
+	l.events.Close()
+	l.end()
 }
-
-// flushTime is how long a log's last lines may take.
-const flushTime = time.Second
 
 // readyEvent is the first line of serve --json.
 type readyEvent struct {
@@ -76,8 +77,8 @@ type readyEvent struct {
 	Addresses []string `json:"addresses"`
 }
 
-// ready tells where the server listens. It comes before any event and is no part of the
-// queue: who cannot read it cannot use the server. An end of ctx is no error.
+// ready tells where the server listens. It comes before any event and is no part of a
+// log: who cannot read it cannot use the server. An end of ctx is no error.
 func (l *serveLog) ready(ctx context.Context, address string, key probe.Key, made bool) error {
 	if l.quiet {
 		return nil
@@ -110,11 +111,11 @@ func (l *serveLog) tellReady(address string, key probe.Key, made bool) error {
 		return err
 	}
 	reachable := reachableAt(address)
-	text = fmt.Sprintf("measure from another host with:\n  FULLPIPE_KEY=%s fullpipe measure %s\n", key, reachable[0])
+	text = fmt.Sprintf("measure from another host with:\n  FULLPIPE_KEY=%s fullpipe measure %s", key, reachable[0])
 	if len(reachable) > 1 {
-		text += "this host is also " + strings.Join(reachable[1:], ", ") + "\n"
+		text += "\nthis host is also " + strings.Join(reachable[1:], ", ")
 	}
-	l.lines.put([]byte(text))
+	l.notes.Print(serverlog.Kind{Event: "ready", Trusted: true}, func() string { return text })
 	return nil
 }
 
@@ -143,19 +144,18 @@ func (l *serveLog) event(e server.Event) {
 	if l.quiet {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	kind := quotaKind{e.What, e.Keyed}
-	q := l.quotas[kind]
-	if q == nil {
-		q = newQuota(e.Keyed)
-		l.quotas[kind] = q
-	}
-	if !q.allows(time.Now()) {
-		return
-	}
-	l.print(l.suppressed(e.What, q))
-	line := &serveEvent{At: now(), Event: e.What, Client: e.Client.String(), Holder: e.Holder}
+	at := now()
+	l.events.Print(serverlog.Kind{Event: e.What, Trusted: e.Keyed}, func() string {
+		line := newServeEvent(at, &e)
+		if wantsJSON(l.cmd) {
+			return line.object()
+		}
+		return line.text()
+	})
+}
+
+func newServeEvent(at time.Time, e *server.Event) *serveEvent {
+	line := &serveEvent{At: at, Event: e.What, Client: e.Client.String(), Holder: e.Holder}
 	if e.Err != nil {
 		line.Error = oneLine(e.Err.Error())
 	}
@@ -171,44 +171,19 @@ func (l *serveLog) event(e server.Event) {
 			line.BesideTests, line.BesideS = r.Far.Beside.Tests, r.Far.Beside.Time.Seconds()
 		}
 	}
-	l.print(line)
+	return line
 }
 
 func now() time.Time { return time.Now().UTC().Round(time.Millisecond) }
 
-// suppressed is the line that tells of what a quota held back since the last one; nil: of
-// nothing.
-func (l *serveLog) suppressed(kind string, q *quota) *serveEvent {
-	n := q.held
-	if q.held = 0; n == 0 {
-		return nil
-	}
-	return &serveEvent{At: now(), Event: "suppressed", Of: kind, Count: n}
-}
-
-func (l *serveLog) print(e *serveEvent) {
-	if e != nil {
-		l.lines.put(l.format(e))
-	}
-}
-
-func (l *serveLog) format(e *serveEvent) []byte {
-	text := []byte(e.text())
-	if wantsJSON(l.cmd) {
-		text, _ = json.Marshal(e)
-	}
-	return append(text, '\n')
+func (e *serveEvent) object() string {
+	line, _ := json.Marshal(e) // texts, numbers and times always are JSON
+	return string(line)
 }
 
 func (e *serveEvent) text() string {
 	at := e.At.Format(time.TimeOnly)
 	words := []string{at, e.Client, e.Event}
-	switch e.Event {
-	case "suppressed":
-		words = []string{at, fmt.Sprintf("%d more events %q were not printed", e.Count, e.Of)}
-	case "lost":
-		words = []string{at, fmt.Sprintf("%d lines were lost: nobody read them in time", e.Count)}
-	}
 	if e.Error != "" {
 		words = append(words, e.Error)
 	}
@@ -237,98 +212,4 @@ func oneLine(text string) string {
 		return strings.ToValidUTF8(text[:most], "") + "..."
 	}
 	return text
-}
-
-// quota bounds how many lines of one kind are printed: a burst, and then so many a minute.
-type quota struct {
-	burst, perMinute float64
-	left             float64
-	since            time.Time
-	held             int64 // not printed since the last that was
-}
-
-// newQuota gives events that any stranger can cause little room, so that none can fill a
-// disk: six lines a minute are some 1 MB a day.
-func newQuota(keyed bool) *quota {
-	if keyed {
-		return &quota{burst: 1000, perMinute: 600, left: 1000}
-	}
-	return &quota{burst: 30, perMinute: 6, left: 30}
-}
-
-func (q *quota) allows(at time.Time) bool {
-	if !q.since.IsZero() {
-		q.left = min(q.burst, q.left+q.perMinute*at.Sub(q.since).Minutes())
-	}
-	q.since = at
-	if q.left < 1 {
-		q.held++
-		return false
-	}
-	q.left--
-	return true
-}
-
-// lineQueue writes lines one after the other and never makes who puts them wait: what
-// does not fit is lost and counted.
-type lineQueue struct {
-	lines   chan []byte
-	lost    atomic.Int64
-	telling func(lost int64) []byte
-	over    chan struct{} // closed by close
-	written chan struct{} // closed when all is written
-	once    sync.Once
-}
-
-const mostLines = 1024
-
-func newLineQueue(out io.Writer, lost func(int64) []byte) *lineQueue {
-	q := &lineQueue{telling: lost, lines: make(chan []byte, mostLines), over: make(chan struct{}),
-		written: make(chan struct{})}
-	go func() {
-		defer close(q.written)
-		for {
-			select {
-			case line := <-q.lines:
-				q.write(out, line)
-			case <-q.over:
-				for {
-					select {
-					case line := <-q.lines:
-						q.write(out, line)
-					default:
-						return
-					}
-				}
-			}
-		}
-	}()
-	return q
-}
-
-// write prints a line. One that cannot be written is lost: there is nobody to tell.
-func (q *lineQueue) write(out io.Writer, line []byte) {
-	if n := q.lost.Swap(0); n > 0 {
-		out.Write(q.telling(n))
-	}
-	out.Write(line)
-}
-
-func (q *lineQueue) put(line []byte) {
-	select {
-	case q.lines <- line:
-	default:
-		q.lost.Add(1)
-	}
-}
-
-// close waits until all is written, at most for a time.
-func (q *lineQueue) close(within time.Duration) {
-	q.once.Do(func() { close(q.over) })
-	late := time.NewTimer(within)
-	defer late.Stop()
-	select {
-	case <-q.written:
-	case <-late.C:
-	}
 }

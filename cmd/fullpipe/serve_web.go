@@ -1,11 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/json"
-	"log"
 	"net"
 	"net/http"
 	"strings"
@@ -15,10 +14,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/httpserver"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/ndt7"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -64,51 +66,33 @@ func (f *webFlags) check() error {
 	return nil
 }
 
-// Bounds of the connections that browsers' servers hold, tests and pages together.
-const (
-	webConnections = 512
-	webOfOne       = 64
-)
-
 // serve answers browsers until the context ends; wait for what it answers.
-func (f *webFlags) serve(ctx context.Context, cmd *cobra.Command, done func(*record.Measure)) (at net.Addr, wait func(),
-	err error) {
+func (f *webFlags) serve(ctx context.Context, cmd *cobra.Command, log *serveLog) (at net.Addr, wait func(), err error) {
 	f.name = "--web"
-	f.wrap = func(l *net.TCPListener) net.Listener { return ndt7.NewListener(l, webConnections, webOfOne) }
 	l, token, err := f.open(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	cfg := speedConfig(cmd, f.tests, int64(f.bytes))
-	cfg.Origins, cfg.Done = f.origins, done
+	cfg.Origins = f.origins
+	if !log.quiet {
+		cfg.Done = func(doc *record.Measure) {
+			at := now()
+			log.events.Print(serverlog.Kind{Event: "web-test"}, func() string { return webResult(doc, at, wantsJSON(cmd)) })
+		}
+	}
 	if f.noHistory {
 		cfg.Keep, cfg.Kept = nil, nil
 	}
-	server := newWebServer(ctx, cmd, web.NewPublic(web.NewSpeed(cfg), token))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = server.Serve(l) // it ends by Close
-	}()
-	return l.Addr(), func() { _ = server.Close(); <-ended }, nil
+	server := servePages(ctx, cmd, l, f.tls, web.NewPublic(web.NewSpeed(cfg), token))
+	return l.Addr(), server.Close, nil
 }
 
-// newWebServer has the bounds that hold for every page that is served.
-func newWebServer(ctx context.Context, cmd *cobra.Command, pages http.Handler) *http.Server {
-	return &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 15 * time.Second,
-		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, ConnContext: ndt7.WithConn,
-		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: log.New(faults{cmd}, "", 0)}
-}
-
-// faults passes on what a server of pages says of its own faults; what it says of requests and
-// handshakes any stranger could make it say, as often as they like.
-type faults struct{ cmd *cobra.Command }
-
-func (f faults) Write(line []byte) (int, error) {
-	if bytes.HasPrefix(line, []byte("http: panic")) || bytes.HasPrefix(line, []byte("http: Accept")) {
-		note(f.cmd, "%s", bytes.TrimSpace(line))
-	}
-	return len(line), nil
+// servePages serves pages of which some carry out tests.
+func servePages(ctx context.Context, cmd *cobra.Command, l *net.TCPListener, secure *tls.Config,
+	pages http.Handler) *httpserver.Server {
+	return httpserver.Start(l, httpserver.Config{Handler: pages, ErrorLog: logOf(cmd).ErrorLog(), TLS: secure,
+		BaseContext: ctx, Wrap: ndt7.Accepted, ConnContext: ndt7.WithConn})
 }
 
 // speedConfig is a browser's test whose results are kept in this user's history, but for those
@@ -191,8 +175,7 @@ type webDirection struct {
 	Candidates []verdict.Name `json:"candidates,omitempty"`
 }
 
-func webResult(doc *record.Measure, asJSON bool) []byte {
-	at := time.Now().UTC()
+func webResult(doc *record.Measure, at time.Time, asJSON bool) string {
 	e := webEvent{At: &at, Event: "web-test", Client: doc.Far.Address, Page: "/test/" + doc.ID}
 	words := []string{"browser " + e.Client + ":"}
 	for i := range doc.Directions {
@@ -202,16 +185,16 @@ func webResult(doc *record.Measure, asJSON bool) []byte {
 		words = append(words, text.BrowserSentence(d))
 	}
 	if !asJSON {
-		return []byte(strings.Join(append(words, e.Page), " ") + "\n")
+		return render.Line(strings.Join(append(words, e.Page), " "))
 	}
 	line, _ := json.Marshal(e) // texts and numbers always are JSON
-	return append(line, '\n')
+	return string(line)
 }
 
-func webReady(at string, asJSON bool) []byte {
+func webReady(at string, asJSON bool) string {
 	if !asJSON {
-		return []byte("speed test for browsers: " + at + "\n")
+		return "speed test for browsers: " + at
 	}
 	line, _ := json.Marshal(webEvent{Event: "web", Web: at}) // texts always are JSON
-	return append(line, '\n')
+	return string(line)
 }

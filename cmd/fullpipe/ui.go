@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fullpipe-net/fullpipe/internal/ndt7"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/store"
@@ -65,7 +65,7 @@ type opened struct {
 }
 
 func (f *uiFlags) run(cmd *cobra.Command) error {
-	f.listen.wrap = func(l *net.TCPListener) net.Listener { return ndt7.NewListener(l, mostOfUI, mostOfUI) }
+	defer logStderr(cmd)()
 	l, token, err := f.listen.listen(cmd.Context())
 	if err != nil {
 		return err
@@ -98,17 +98,13 @@ func (f *uiFlags) run(cmd *cobra.Command) error {
 	})
 }
 
-// mostOfUI is how many connections the page holds.
-const mostOfUI = 256
-
 // serve answers until it is interrupted.
-func (f *uiFlags) serve(ctx context.Context, cmd *cobra.Command, l net.Listener, cfg web.Config, doc *opened) error {
+func (f *uiFlags) serve(ctx context.Context, cmd *cobra.Command, l *net.TCPListener, cfg web.Config,
+	doc *opened) error {
 	pages := web.New(cfg)
 	defer pages.Close()
-	server := newWebServer(ctx, cmd, pages)
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
-	defer func() { _ = server.Close(); <-failed }()
+	server := servePages(ctx, cmd, l, f.listen.tls, pages)
+	defer server.Close()
 	if err := f.tell(cmd, doc); err != nil {
 		return err
 	}
@@ -122,9 +118,8 @@ func (f *uiFlags) serve(ctx context.Context, cmd *cobra.Command, l net.Listener,
 	select {
 	case <-ctx.Done(): // the way to end it
 		return nil
-	case err := <-failed:
-		failed <- nil
-		return err
+	case <-server.Ended():
+		return server.Err()
 	}
 }
 
@@ -147,7 +142,10 @@ func (f *listenFlags) ours(at net.Addr) (func(host string) bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	leaf := f.pair.Leaf // nil: no TLS
+	var leaf *x509.Certificate // nil: no TLS
+	if f.tls != nil {
+		leaf = f.tls.Certificates[0].Leaf
+	}
 	return func(host string) bool {
 		name, port, err := net.SplitHostPort(host)
 		if err != nil {

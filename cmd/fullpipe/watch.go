@@ -162,6 +162,9 @@ func (f *watchFlags) run(cmd *cobra.Command) (err error) {
 	}
 	cfg := watch.Config{Match: m, Every: f.every, Sample: 100 * time.Millisecond, Cumulative: f.length > 0,
 		Anonymize: f.anonymize, Sampled: cmp.Or(f.sampled, -1), Namespaces: f.everywhere, Count: f.count}
+	if f.scrapes.address != "" {
+		defer logStderr(cmd)()
+	}
 	table := !f.lines && f.length == 0 && f.scrapes.address == "" && !wantsJSON(cmd) && isTerminal(cmd.OutOrStdout()) &&
 		isTerminal(cmd.InOrStdin()) && drawable(cmd.OutOrStdout())
 	if table {

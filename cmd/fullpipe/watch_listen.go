@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -10,13 +12,14 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/httpserver"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
 
@@ -41,7 +44,7 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if open {
 		kind = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 	}
-	var page strings.Builder // a slow reader must not hold the lock
+	var page bytes.Buffer // a slow reader must not hold the lock
 	e.mu.Lock()
 	err := e.metrics.Write(&page, open, version())
 	e.mu.Unlock()
@@ -50,7 +53,7 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write([]byte(page.String())) // a scraper that went away is its own affair
+	_, _ = w.Write(page.Bytes()) // a scraper that went away is its own affair
 }
 
 func registerScrapes(f *listenFlags, flags *pflag.FlagSet) {
@@ -84,20 +87,13 @@ func guarded(h http.Handler, token string) http.Handler {
 }
 
 // serve answers scrapes until it is stopped.
-func (e *exporter) serve(l net.Listener, token string) (stop func()) {
+func (e *exporter) serve(l *net.TCPListener, token string, secure *tls.Config, log *serverlog.Log) *httpserver.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", guarded(e, token))
-	s := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
-		MaxHeaderBytes: 16 << 10}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = s.Serve(l) // ends when it is closed
-	}()
-	return func() { _ = s.Close(); <-done }
+	return httpserver.Start(l, httpserver.Config{Handler: mux, TLS: secure, ErrorLog: log.ErrorLog()})
 }
 
-// serveMetrics listens for scrapes and says where.
+// serveMetrics listens for scrapes and says where. The command's standard error is a log.
 func (f *listenFlags) serveMetrics(cmd *cobra.Command, e *exporter) (stop func(), err error) {
 	l, token, err := f.listen(cmd.Context())
 	if err != nil {
@@ -107,8 +103,9 @@ func (f *listenFlags) serveMetrics(cmd *cobra.Command, e *exporter) (stop func()
 	if f.cert != "" {
 		scheme = "https"
 	}
+	server := e.serve(l, token, f.tls, logOf(cmd))
 	fmt.Fprintf(cmd.ErrOrStderr(), "serving %s://%s/metrics\n", scheme, l.Addr())
-	return e.serve(l, token), nil
+	return server.Close, nil
 }
 
 // export watches and serves what it sees until it is interrupted.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
@@ -26,8 +27,9 @@ func TestScrapes(t *testing.T) {
 	}
 	m := watch.NewMetrics()
 	e := &exporter{metrics: m}
-	stop := e.serve(l, "")
-	defer stop()
+	log := serverlog.New(serverlog.Config{Out: t.Output()})
+	defer log.Close()
+	defer e.serve(l, "", nil, log).Close()
 	c := &watch.Connection{Owner: watch.Owner{Program: "rsync"}}
 	c.Local, c.Remote = netip.MustParseAddrPort("10.0.0.1:40000"), netip.MustParseAddrPort("192.0.2.7:22")
 	m.Add(&watch.View{Length: time.Second,
@@ -98,7 +100,9 @@ func TestScrapesWithAToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := &exporter{metrics: watch.NewMetrics()}
-	defer e.serve(l, token)()
+	log := serverlog.New(serverlog.Config{Out: t.Output()})
+	defer log.Close()
+	defer e.serve(l, token, f.tls, log).Close()
 	for brought, want := range map[string]int{"": 401, secret: 401, "Bearer " + secret[1:]: 401,
 		"Bearer " + secret + "0": 401,
 		"Bearer " + secret:       200} {

@@ -51,6 +51,8 @@ type Limits struct {
 	Total, PerHost Load
 	// Kept is how many places of one host are safe from other hosts while they are active.
 	Kept int64
+	// Replace has the active entries of a host make room for newcomers of the same host.
+	Replace bool
 }
 
 // Entry is what one client takes.
@@ -75,8 +77,8 @@ func (e *Entry) idle(now time.Time) bool {
 // room: the one that has most of the missing resource. Idle entries go first, the longest idle
 // one before others, if their host has at least as much as the newcomer's host would have or is
 // the same. Active entries go, the oldest one first, if their host has more than the newcomer's
-// host would have, and more than Kept places. Entries of a lower rank go before all others, and
-// entries of a higher rank never.
+// host would have, and more than Kept places; with Replace also if it is the same host. Entries
+// of a lower rank go before all others, and entries of a higher rank never.
 type Table struct {
 	Limits Limits
 
@@ -183,7 +185,7 @@ func (t *Table) remove(e *Entry) {
 
 // plan returns the entries that make room for e. The caller holds mu.
 func (t *Table) plan(e *Entry, now time.Time) (evicted []*Entry, err error) {
-	s := search{newcomer: e, now: now, kept: t.Limits.Kept, hosts: t.hosts}
+	s := search{newcomer: e, now: now, limits: t.Limits, hosts: t.hosts}
 	total, own := t.total.plus(e.Load), false
 	for {
 		s.mine = s.hosts[e.Host].plus(e.Load)
@@ -210,7 +212,7 @@ func (t *Table) plan(e *Entry, now time.Time) (evicted []*Entry, err error) {
 type search struct {
 	newcomer *Entry
 	now      time.Time
-	kept     int64
+	limits   Limits
 	hosts    map[netip.Prefix]Load // what each host has
 	mine     Load                  // what the newcomer's host would have
 	resource int                   // of which there is too little
@@ -260,7 +262,7 @@ func (s *search) class(e *Entry) int {
 		return lowerRank
 	case e.idle(s.now) && (same || has >= mine):
 		return isIdle
-	case !same && has > mine && s.hosts[e.Host][Places] > s.kept:
+	case same && s.limits.Replace, !same && has > mine && s.hosts[e.Host][Places] > s.limits.Kept:
 		return isActive
 	}
 	return staysIn

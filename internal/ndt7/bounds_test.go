@@ -84,7 +84,7 @@ func TestManyAddresses(t *testing.T) {
 }
 
 func TestBytesOfADayEndATest(t *testing.T) {
-	s := serve(t, false, Config{Bounds: Bounds{BytesADay: 1 << 20}}, 10)
+	s := serve(t, false, Config{Bounds: Bounds{BytesADay: 1 << 20}})
 	p := s.peer(t)
 	spec := transfer.Spec{Direction: transfer.Down, Time: 10 * time.Second}
 	transfer.Run(t.Context(), p, spec, nil) // however it ends
@@ -147,7 +147,7 @@ func TestGuard_StalledTestsMakeRoom(t *testing.T) {
 // TestServer_IdleTestsKeepNobodyOut has two addresses take all places with tests that move nothing,
 // and take each place again that they lose. A dozen others are served meanwhile, four at a time.
 func TestServer_IdleTestsKeepNobodyOut(t *testing.T) {
-	s := serve(t, false, Config{}, 100)
+	s := serve(t, false, Config{})
 	open := func(ctx context.Context, from, test string) (*websocket.Conn, error) {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 		client := &http.Client{Transport: &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true}}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
+	"github.com/fullpipe-net/fullpipe/internal/httpserver"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -17,11 +19,8 @@ import (
 // while a test runs, and that reads the kernel's account.
 type Conn struct {
 	*net.TCPConn
-	listener *Listener     // it came by; nil: it was dialled
-	due      time.Time     // before then nothing is read; zero: at once
-	gone     chan struct{} // is closed by the first Close
+	accepted *httpserver.Conn // nil: it was dialled
 
-	close     sync.Once
 	mu        sync.Mutex // guards what follows
 	clock     time.Time  // when the test began; zero: none runs
 	in, out   side
@@ -31,7 +30,11 @@ type Conn struct {
 	spare     int64 // bytes that may be read before the next load, where bounded
 }
 
-func newConn(tcp *net.TCPConn) *Conn { return &Conn{TCPConn: tcp, gone: make(chan struct{})} }
+// Accepted returns a Conn of one that a server accepted, for httpserver.Config.Wrap.
+func Accepted(c *httpserver.Conn) net.Conn { return &Conn{TCPConn: c.TCPConn, accepted: c} }
+
+// NetConn returns the connection as it was accepted.
+func (c *Conn) NetConn() net.Conn { return c.accepted }
 
 // side is what one direction did since the test began.
 type side struct {
@@ -46,29 +49,19 @@ var errNoLoad = fmt.Errorf("%w: more comes than load, messages about it and what
 
 // Read counts. The kernel is waited for in here, and nowhere else.
 func (c *Conn) Read(b []byte) (int, error) {
-	if !c.due.IsZero() {
-		c.pace()
-	}
 	c.enter(&c.in)
-	n, err := c.TCPConn.Read(b)
+	n, err := c.read(b)
 	if c.exit(&c.in, n); !c.mayHave(n) {
 		return 0, errNoLoad
 	}
 	return n, err
 }
 
-// pace waits until the connection is due.
-func (c *Conn) pace() {
-	wait := time.Until(c.due)
-	if wait <= 0 {
-		return
+func (c *Conn) read(b []byte) (int, error) {
+	if c.accepted != nil {
+		return c.accepted.Read(b)
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-c.gone:
-	}
+	return c.TCPConn.Read(b)
 }
 
 // mayHave books bytes that were read, and says whether so many may be.
@@ -136,20 +129,21 @@ func (c *Conn) exit(s *side, n int) {
 
 // Close may be called more than once.
 func (c *Conn) Close() error {
-	c.close.Do(func() {
-		close(c.gone)
-		if c.listener != nil {
-			c.listener.exit(c)
-		}
-	})
+	if c.accepted != nil {
+		return c.accepted.Close()
+	}
 	return c.TCPConn.Close()
 }
 
-// begin starts the count of a test on a clock that starts now.
+// begin starts the count of a test on a clock that starts now. Until end the connection keeps its
+// place at the listener.
 func (c *Conn) begin(o socket.Options) error {
 	kernel, err := socket.Watch(c.TCPConn, o)
 	if err != nil {
 		return err
+	}
+	if c.accepted != nil {
+		c.accepted.Keep(true)
 	}
 	handshake := kernel.Describe().Handshake
 	c.mu.Lock()
@@ -161,6 +155,9 @@ func (c *Conn) begin(o socket.Options) error {
 
 // end ends the count and describes the connection.
 func (c *Conn) end() transfer.Stream {
+	if c.accepted != nil {
+		c.accepted.Keep(false)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.kernel.Describe()
@@ -187,13 +184,6 @@ func (c *Conn) sample(sender bool) (s transfer.Sample, ok bool) {
 		s.Blocked += max(s.At-mine.since, 0)
 	}
 	return s, true
-}
-
-// tests says whether a test runs.
-func (c *Conn) tests() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.kernel != nil
 }
 
 // written is all that was handed to the kernel since the test began, bytes.
@@ -245,3 +235,6 @@ func connOf(ctx context.Context) *Conn {
 	c, _ := ctx.Value(connKey{}).(*Conn)
 	return c
 }
+
+// subscriber returns whose tests are counted together: an IPv4 address or an IPv6 /64.
+func subscriber(c *Conn) netip.Prefix { return admission.Host(c.remote().Addr()) }

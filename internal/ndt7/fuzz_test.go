@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/httpserver"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -50,7 +51,8 @@ func FuzzClient(f *testing.F) {
 		}
 	}))
 	site.Listener.Close()
-	site.Listener, site.Config.ConnContext = NewListener(l, 1000, 1000), WithConn
+	site.Listener, site.Config.ConnState = httpserver.Listen(l, Accepted), httpserver.TrackState
+	site.Config.ConnContext = WithConn
 	site.Start()
 	f.Cleanup(site.Close)
 	var from uint32 // a client that misbehaved has no test for a while, so each has an address of its own

@@ -91,7 +91,7 @@ func TestClientsThatMisbehave(t *testing.T) {
 		},
 		"gone at once": func() { dial(DownloadPath).CloseNow() },
 	} {
-		s = serve(t, false, Config{}, 10)
+		s = serve(t, false, Config{})
 		act()
 		select {
 		case one := <-s.done:
@@ -106,7 +106,7 @@ func TestClientsThatMisbehave(t *testing.T) {
 			t.Errorf("%s: its address is barred: %v", name, barred)
 		}
 	}
-	s = serve(t, false, Config{}, 10)
+	s = serve(t, false, Config{})
 	spec := transfer.Spec{Direction: transfer.Down, Time: time.Second}
 	if r, err := transfer.Run(t.Context(), s.peer(t), spec, nil); err != nil || !r.Complete {
 		t.Errorf("afterwards: %v", err)
@@ -140,7 +140,7 @@ func raw(t *testing.T, address, path string) net.Conn {
 // come: the test ends all the same, and gives its place back.
 func TestSilentInTheMiddleOfAMessage(t *testing.T) {
 	t.Parallel()
-	s := serve(t, false, Config{}, 10)
+	s := serve(t, false, Config{})
 	c := raw(t, s.address, UploadPath+"?"+LengthKey+"=500")
 	answer := bufio.NewReader(c)
 	c.Write([]byte{0x82, 0xff, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}) // a masked binary frame of 16 MiB

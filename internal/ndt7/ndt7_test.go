@@ -4,17 +4,21 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
+	"github.com/fullpipe-net/fullpipe/internal/httpserver"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -26,7 +30,7 @@ type serving struct {
 	done    chan *Test
 }
 
-func serve(t *testing.T, secure bool, cfg Config, connections int) *serving {
+func serve(t *testing.T, secure bool, cfg Config) *serving {
 	t.Helper()
 	s := &serving{done: make(chan *Test, 64)}
 	cfg.Done = func(one *Test) { s.done <- one }
@@ -38,7 +42,7 @@ func serve(t *testing.T, secure bool, cfg Config, connections int) *serving {
 	mux.Handle("/ndt/v7/", NewServer(cfg))
 	s.Server = httptest.NewUnstartedServer(mux)
 	s.Listener.Close()
-	s.Listener = NewListener(l, connections, connections)
+	s.Listener, s.Config.ConnState = httpserver.Listen(l, Accepted), httpserver.TrackState
 	s.Config.ConnContext = WithConn
 	if s.address = l.Addr().String(); secure {
 		s.StartTLS()
@@ -64,7 +68,7 @@ func TestBothRoles(t *testing.T) {
 	for name, secure := range map[string]bool{"TLS": true, "plain": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := serve(t, secure, Config{}, 10)
+			s := serve(t, secure, Config{})
 			p := s.peer(t)
 			for _, spec := range []transfer.Spec{{Direction: transfer.Down, Time: 600 * time.Millisecond},
 				{Direction: transfer.Up, Time: 600 * time.Millisecond}, {Direction: transfer.Down, Bytes: 3 << 20},
@@ -118,7 +122,7 @@ func (s *serving) request(t *testing.T, path string, change func(*http.Request))
 }
 
 func TestWhatIsRefused(t *testing.T) {
-	s := serve(t, false, Config{Origins: []string{"friend.example"}}, 10)
+	s := serve(t, false, Config{Origins: []string{"friend.example"}})
 	origin := func(o string) func(*http.Request) { return func(r *http.Request) { r.Header.Set("Origin", o) } }
 	for name, c := range map[string]struct {
 		path   string
@@ -157,5 +161,39 @@ func TestCheck(t *testing.T) {
 		if err := p.Check(transfer.TCP(spec)); !errors.As(err, &no) || no.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
+	}
+}
+
+// TestServer_RunningTestsKeepTheirPlace fills the listener with requests that are served: a
+// running test's connection is not among those that have to go.
+func TestServer_RunningTestsKeepTheirPlace(t *testing.T) {
+	s := serve(t, false, Config{})
+	served := make(chan bool)
+	s.Config.Handler.(*http.ServeMux).HandleFunc("/busy", func(_ http.ResponseWriter, r *http.Request) {
+		served <- true
+		<-r.Context().Done()
+	})
+	l := s.Listener.(*httpserver.Listener)
+	l.Places.Limits.Total, l.Places.Limits.PerHost = admission.Load{2}, admission.Load{2}
+	begun, ended := make(chan bool, 1), make(chan error, 1)
+	p := s.peer(t)
+	go func() {
+		var first sync.Once
+		spec := transfer.Spec{Direction: transfer.Down, Time: 600 * time.Millisecond}
+		_, err := transfer.Run(t.Context(), p, spec, func(transfer.Interval) { first.Do(func() { begun <- true }) })
+		ended <- err
+	}()
+	<-begun
+	for range 5 { // each in the place of the one before
+		c, err := net.Dial("tcp", s.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		io.WriteString(c, "GET /busy HTTP/1.1\r\nHost: a\r\n\r\n")
+		<-served
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("the test: %v", err)
 	}
 }

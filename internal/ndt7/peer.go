@@ -136,7 +136,7 @@ func (p *Peer) connect(ctx context.Context, spec transfer.Spec) (*client, error)
 	if err != nil {
 		return nil, &NoServer{p.Address, 0, err}
 	}
-	c.conn = newConn(tcp)
+	c.conn = &Conn{TCPConn: tcp}
 	return c, nil
 }
 

@@ -31,8 +31,8 @@ type Config struct {
 	Done func(*Test)
 }
 
-// Server answers ndt7's two paths. Its requests come from a Listener, and http.Server's
-// ConnContext is WithConn.
+// Server answers ndt7's two paths. The httpserver.Config that it is served with has Accepted as
+// Wrap and WithConn as ConnContext.
 type Server struct {
 	cfg   Config
 	guard *guard

@@ -44,7 +44,7 @@ type Speed struct {
 	sought limiter // results in the history, by address: strangers may ask, and each opens it
 }
 
-// NewSpeed makes one of a configuration. Its requests come from an ndt7.Listener.
+// NewSpeed makes one of a configuration. It is served as ndt7.Server says.
 func NewSpeed(cfg SpeedConfig) *Speed {
 	s := &Speed{cfg: cfg, sought: limiter{every: time.Second, burst: 20}}
 	s.ndt7 = ndt7.NewServer(ndt7.Config{Bounds: cfg.Bounds, Origins: cfg.Origins, Done: s.runs.done})

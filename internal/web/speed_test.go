@@ -17,6 +17,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/fullpipe-net/fullpipe/internal/admission"
+	"github.com/fullpipe-net/fullpipe/internal/httpserver"
 	"github.com/fullpipe-net/fullpipe/internal/ndt7"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
@@ -39,7 +40,8 @@ func speedSite(t *testing.T, cfg SpeedConfig, token string) (site *httptest.Serv
 	}
 	site = httptest.NewUnstartedServer(NewPublic(NewSpeed(cfg), token))
 	site.Listener.Close()
-	site.Listener, site.Config.ConnContext = ndt7.NewListener(l, 64, 64), ndt7.WithConn
+	site.Listener, site.Config.ConnState = httpserver.Listen(l, ndt7.Accepted), httpserver.TrackState
+	site.Config.ConnContext = ndt7.WithConn
 	site.Start()
 	t.Cleanup(site.Close)
 	return site, kept

@@ -1,0 +1,108 @@
+package fullpipe_test
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestOneHTTPServer holds the bounds of HTTP servers in one place: http.Server is made once, with
+// every bound set, and net/http's own ways to serve are not used.
+func TestOneHTTPServer(t *testing.T) {
+	const constructor = "internal/httpserver/httpserver.go"
+	bounds := []string{"ErrorLog", "ReadHeaderTimeout", "ReadTimeout", "WriteTimeout", "IdleTimeout", "MaxHeaderBytes",
+		"ConnState"}
+	made := 0
+	eachProductFile(t, func(name string, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CompositeLit:
+				if isOf(n.Type, "http", "Server") {
+					made++
+					var set []string
+					for _, e := range n.Elts {
+						if pair, is := e.(*ast.KeyValueExpr); is {
+							set = append(set, pair.Key.(*ast.Ident).Name)
+						}
+					}
+					for _, bound := range bounds {
+						if !slices.Contains(set, bound) {
+							t.Errorf("%s: the HTTP server has no %s", name, bound)
+						}
+					}
+					if name != constructor {
+						t.Errorf("%s makes a http.Server; only %s does", name, constructor)
+					}
+				}
+			case *ast.CallExpr:
+				for _, serve := range []string{"Serve", "ServeTLS", "ListenAndServe", "ListenAndServeTLS"} {
+					if isOf(n.Fun, "http", serve) {
+						t.Errorf("%s calls http.%s, which has no bounds", name, serve)
+					}
+				}
+				if isOf(n.Fun, "", "new") && len(n.Args) == 1 && isOf(n.Args[0], "http", "Server") {
+					t.Errorf("%s makes a http.Server without bounds", name)
+				}
+			case *ast.ValueSpec:
+				if isOf(n.Type, "http", "Server") {
+					t.Errorf("%s declares a http.Server without bounds", name)
+				}
+			}
+			return true
+		})
+	})
+	if made != 1 {
+		t.Errorf("http.Server is made %d times, want once", made)
+	}
+}
+
+// TestServersWriteToTheirLog holds that standard error is reached through the command alone, which
+// servers make a log of (logStderr): not by os.Stderr, and not by the standard logger.
+func TestServersWriteToTheirLog(t *testing.T) {
+	// Processes of their own that no server is, and tests.
+	mayWrite := []string{"cmd/fullpipe/main.go", "cmd/fullpipe/manual.go", "internal/lab/", "internal/testenv/"}
+	eachProductFile(t, func(name string, file *ast.File) {
+		allowed := slices.ContainsFunc(mayWrite, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+		ast.Inspect(file, func(n ast.Node) bool {
+			s, is := n.(*ast.SelectorExpr)
+			if !is {
+				return true
+			}
+			if isOf(s, "os", "Stderr") && !allowed {
+				t.Errorf("%s writes to os.Stderr", name)
+			}
+			if x, is := s.X.(*ast.Ident); is && x.Name == "log" && imports(file, "log") &&
+				!slices.Contains([]string{"New", "Logger"}, s.Sel.Name) {
+				t.Errorf("%s uses log.%s", name, s.Sel.Name)
+			}
+			return true
+		})
+	})
+}
+
+// eachProductFile parses what users run: neither tests nor what only builds and measures fullpipe.
+func eachProductFile(t *testing.T, visit func(name string, file *ast.File)) {
+	t.Helper()
+	for _, p := range packages(t) {
+		if !strings.HasPrefix(p.room(), "e2e") {
+			eachFile(t, p, visit)
+		}
+	}
+}
+
+// isOf says whether an expression is a name of a package; "" is no package.
+func isOf(e ast.Expr, pkg, name string) bool {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return pkg == "" && e.Name == name
+	case *ast.SelectorExpr:
+		x, is := e.X.(*ast.Ident)
+		return is && x.Name == pkg && e.Sel.Name == name
+	}
+	return false
+}
+
+func imports(file *ast.File, path string) bool {
+	return slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"`+path+`"` })
+}

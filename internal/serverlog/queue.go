@@ -1,0 +1,72 @@
+package serverlog
+
+import (
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// lineQueue writes lines one after the other and never makes who puts them wait: what
+// does not fit is lost and counted.
+type lineQueue struct {
+	lines   chan []byte
+	lost    atomic.Int64
+	telling func(lost int64) []byte
+	over    chan struct{} // closed by close
+	written chan struct{} // closed when all is written
+	once    sync.Once
+}
+
+const maxLines = 1024
+
+func newLineQueue(out io.Writer, lost func(int64) []byte) *lineQueue {
+	q := &lineQueue{telling: lost, lines: make(chan []byte, maxLines), over: make(chan struct{}),
+		written: make(chan struct{})}
+	go func() {
+		defer close(q.written)
+		for {
+			select {
+			case line := <-q.lines:
+				q.write(out, line)
+			case <-q.over:
+				for {
+					select {
+					case line := <-q.lines:
+						q.write(out, line)
+					default:
+						return
+					}
+				}
+			}
+		}
+	}()
+	return q
+}
+
+// write prints a line. One that cannot be written is lost: there is nobody to tell.
+func (q *lineQueue) write(out io.Writer, line []byte) {
+	if n := q.lost.Swap(0); n > 0 {
+		out.Write(q.telling(n))
+	}
+	out.Write(line)
+}
+
+func (q *lineQueue) put(line []byte) {
+	select {
+	case q.lines <- line:
+	default:
+		q.lost.Add(1)
+	}
+}
+
+// close waits until all is written, at most for a time.
+func (q *lineQueue) close(within time.Duration) {
+	q.once.Do(func() { close(q.over) })
+	late := time.NewTimer(within)
+	defer late.Stop()
+	select {
+	case <-q.written:
+	case <-late.C:
+	}
+}

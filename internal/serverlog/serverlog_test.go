@@ -1,0 +1,210 @@
+package serverlog
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// output is a buffer that a test may read while a log writes.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+// lines returns what was written since the last call.
+func (o *output) lines() (all []string) {
+	synctest.Wait()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for line := range strings.Lines(o.text.String()) {
+		all = append(all, strings.TrimSuffix(line, "\n"))
+	}
+	o.text.Reset()
+	return all
+}
+
+// TestLog_Quota floods a log with 10 events a second for 10 minutes: 30 lines at once, 6 a
+// minute, and a summary of the rest a minute after the flood has ended.
+func TestLog_Quota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out output
+		l := New(Config{Out: &out})
+		defer l.Close()
+		n := 0
+		event := func() {
+			n++
+			l.Print(Kind{Event: "refused"}, func() string { return fmt.Sprint("event ", n) })
+		}
+		for range 10_000 {
+			event()
+		}
+		if lines := out.lines(); len(lines) != 30 || lines[29] != "event 30" {
+			t.Errorf("%d lines at once: %q", len(lines), lines)
+		}
+		for minute := range 10 {
+			for range 600 {
+				time.Sleep(100 * time.Millisecond)
+				event()
+			}
+			if lines := out.lines(); len(lines) != 6 {
+				t.Errorf("minute %d: %d lines: %q", minute, len(lines), lines)
+			}
+		}
+		for range 5 {
+			event()
+		}
+		time.Sleep(2 * time.Minute)
+		if lines := out.lines(); len(lines) != 1 || lines[0] != "5 more of this kind, the last: event 16005" {
+			t.Errorf("after the flood: %q", lines)
+		}
+		time.Sleep(time.Hour)
+		if lines := out.lines(); len(lines) != 0 {
+			t.Errorf("without events: %q", lines)
+		}
+	})
+}
+
+// TestLog_CountsWhatItHolds adds up the lines and the counts of all summaries.
+func TestLog_CountsWhatItHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out output
+		l := New(Config{Out: &out, Summary: func(_ Kind, count int64, _ string) string { return fmt.Sprint(count) }})
+		const events = 5000
+		for range events {
+			time.Sleep(70 * time.Millisecond)
+			l.Print(Kind{Event: "refused"}, func() string { return "event" })
+		}
+		l.Close()
+		sum := 0
+		for _, line := range out.lines() {
+			n := 1
+			fmt.Sscan(line, &n)
+			sum += n
+		}
+		if sum != events {
+			t.Errorf("%d events are accounted for, want %d", sum, events)
+		}
+	})
+}
+
+// TestLog_KindsHaveQuotasOfTheirOwn floods one kind: others are printed all the same, and those
+// of trusted clients get more.
+func TestLog_KindsHaveQuotasOfTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out output
+		l := New(Config{Out: &out})
+		printed := map[string]int{}
+		for range 2000 {
+			l.Print(Kind{Event: "refused"}, func() string { printed["refused"]++; return "refused" })
+			l.Print(Kind{Event: "client", Trusted: true}, func() string { printed["client"]++; return "client" })
+			synctest.Wait()
+		}
+		l.Print(Kind{Event: "panic"}, func() string { printed["panic"]++; return "panic" })
+		if printed["refused"] != 30 || printed["client"] != 1000 || printed["panic"] != 1 {
+			t.Errorf("%v", printed)
+		}
+		l.Close()
+		lines := out.lines()
+		if len(lines) != 1033 || lines[1031] != "1000 more of this kind, the last: client" ||
+			lines[1032] != "1970 more of this kind, the last: refused" {
+			t.Errorf("%d lines, the last %q", len(lines), lines[max(len(lines)-3, 0):])
+		}
+		l.Note(Kind{Event: "refused"}, "late")
+		if lines := out.lines(); len(lines) != 1 || lines[0] != "late" {
+			t.Errorf("after Close: %q", lines)
+		}
+	})
+}
+
+// TestLog_TextOfStrangers checks that it is one bounded line, however it gets to the log.
+func TestLog_TextOfStrangers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out output
+		l := New(Config{Out: &out, Clean: func(s string) string { return strings.ReplaceAll(s, "\n", "|") }})
+		defer l.Close()
+		l.Note(Kind{Event: "a"}, "one\ntwo "+strings.Repeat("x", 1000))
+		l.ErrorLog().Printf("http: TLS handshake error from 192.0.2.7:4000: \nforged")
+		l.ErrorLog().Printf("http: panic serving 192.0.2.7:4000: oops\n%s", strings.Repeat("frame\n", 100))
+		fmt.Fprint(l, "first\nsecond\n\n")
+		lines := out.lines()
+		want := []string{"one|two " + strings.Repeat("x", 492) + "...",
+			"http: TLS handshake error from 192.0.2.7:4000: |forged",
+			"http: panic serving 192.0.2.7:4000: oops" + strings.Repeat("|frame", 100), "first", "second"}
+		if strings.Join(lines, "\n") != strings.Join(want, "\n") {
+			t.Errorf("%q", lines)
+		}
+	})
+}
+
+// TestLog_ErrorLogHasAQuotaForEachKind floods it with handshakes that fail.
+func TestLog_ErrorLogHasAQuotaForEachKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out output
+		l := New(Config{Out: &out})
+		defer l.Close()
+		for n := range 17_111 {
+			l.ErrorLog().Printf("http: TLS handshake error from 192.0.2.7:%d: EOF", n)
+		}
+		l.ErrorLog().Print("http: panic serving 192.0.2.7:4000: oops")
+		lines := out.lines()
+		if len(lines) != 31 || lines[30] != "http: panic serving 192.0.2.7:4000: oops" {
+			t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
+		}
+	})
+}
+
+// TestLog_UnreadOutput checks that a reader that stops reading makes no caller wait, not even
+// Close, and that it learns afterwards how much it missed.
+func TestLog_UnreadOutput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		unread, out := io.Pipe()
+		l := New(Config{Out: out})
+		began := time.Now()
+		for n := range 5000 {
+			l.Print(Kind{Event: fmt.Sprint(n % 100), Trusted: true}, func() string { return "event" })
+			if n == 0 {
+				synctest.Wait() // until it is being written
+			}
+		}
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("callers waited %v", waited)
+		}
+		lines := make(chan string)
+		go func() {
+			text, _ := io.ReadAll(unread)
+			lines <- string(text)
+		}()
+		l.Close()
+		out.Close()
+		text := <-lines
+		if want := fmt.Sprintf("%d lines were lost", 5000-maxLines-1); !strings.Contains(text, want) {
+			t.Errorf("not said: %s: %.300s", want, text)
+		}
+	})
+}
+
+// TestLog_CloseWaitsNotForever has a reader that never reads.
+func TestLog_CloseWaitsNotForever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		unread, out := io.Pipe()
+		l := New(Config{Out: out})
+		l.Note(Kind{Event: "a"}, "one")
+		began := time.Now()
+		if l.Close(); time.Since(began) != closeTime {
+			t.Errorf("Close took %v", time.Since(began))
+		}
+		unread.Close() // ends the write
+	})
+}
