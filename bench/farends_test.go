@@ -76,7 +76,7 @@ func TestBankSoak(t *testing.T) {
 	started := time.Now()
 	g := harness.Soak(t, 500, 10_000)
 	ok := g.Failed == 0 && g.Goroutines <= 0 && g.Descriptors <= 0 && g.Memory < 16<<20
-	record(t, bankRow{Section: "The server under load", Case: "10,000 short tests, 24 at a time",
+	record(t, bankRow{Section: "The server under load", Case: "10,000 short tests, 16 at a time",
 		Claim: "no failure, no growth of goroutines, descriptors or memory (16 MiB of noise)",
 		Measured: fmt.Sprintf("%d failed; goroutines %+d, descriptors %+d, memory %+.1f MiB", g.Failed, g.Goroutines,
 			g.Descriptors, float64(g.Memory)/(1<<20)),

@@ -12,7 +12,7 @@ import (
 
 // A receiver that waits for a second full segment makes windows of less than two of them
 // wait for its timer, and leaves the others alone; by the arithmetic of predict.
-func TestDelayedAcknowledgements(t *testing.T) {
+func TestBankDelayedAcknowledgements(t *testing.T) {
 	bankOnly(t) // goodputs by a timer, which a machine that stalls does not keep
 	for _, tt := range []struct {
 		name, settings string

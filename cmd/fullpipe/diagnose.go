@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -72,6 +73,9 @@ that is, what to change and what that would give. Several files are parts of one
 // more, and with many connections it took a twentieth of the time.
 const spareHeap = 64 << 20
 
+// sparingGC is the collector's percentage (GOGC) once more connections were seen than can be followed.
+const sparingGC = 40
+
 func diagnoseCaptures(cmd *cobra.Command, names []string, f *diagnoseFlags) (err error) {
 	defer runtime.KeepAlive(make([]byte, spareHeap)) // never touched: it counts, but takes no memory
 	names, err = f.files(names)
@@ -99,6 +103,10 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *diagnoseFlags) (err
 	if a == nil || err != nil && !interrupted {
 		return err
 	}
+	if a.Dropped > 0 { // judging and encoding stay below what reading took
+		debug.FreeOSMemory()
+		defer debug.SetGCPercent(debug.SetGCPercent(sparingGC))
+	}
 	diagnosis := diagnose.New(newHeader(cmd), a, int64(f.least))
 	doc := diagnosis.Record
 	doc.Interrupted = interrupted
@@ -114,6 +122,9 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *diagnoseFlags) (err
 		if err := f.writePage(cmd, names, diagnosis, page); err != nil {
 			return err
 		}
+	}
+	if doc.Seen > 0 {
+		debug.FreeOSMemory() // what was followed, before the document is encoded
 	}
 	seal(cmd, doc)
 	defer func() { err = first(cmd, err, keep(cmd, doc)) }()

@@ -30,6 +30,8 @@ measured in a lab is kept only with --record, and nothing with --no-history. Sam
 which curves are drawn from, are kept until ten results are 30 days younger, and results
 730; where all takes more than 512 MiB, the oldest samples go first, then the oldest
 results, of which there are a million at most. Of what goes, history days still tells.
+Results of clients of serve --web take at most a quarter of both bounds, go
+before all others and leave no days.
 The table [history] of the configuration has other bounds.
 
 With --store postgres://USER@HOST/DATABASE, FULLPIPE_STORE or the key store of [history]

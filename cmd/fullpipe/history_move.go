@@ -15,6 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 func newHistoryExport() *cobra.Command {
@@ -172,7 +173,10 @@ func importOwn(ctx context.Context, cmd *cobra.Command, s *store.Store, in io.Re
 	kept := 0 // none where root asks for the host's name alone
 	err = eachDocument(in, func(doc, samples []byte) error {
 		kept++
-		if err := s.Keep(ctx, doc, samples); err != nil {
+		switch err := s.Keep(ctx, doc, samples); {
+		case errors.Is(err, store.ErrClientQuota):
+			return nil
+		case err != nil:
 			return err
 		}
 		if decoded, err := record.Decode(doc, nil); err == nil {
@@ -195,8 +199,10 @@ func importOwn(ctx context.Context, cmd *cobra.Command, s *store.Store, in io.Re
 // eachDocument reads documents one after the other. What is no result goes to refuse, whose
 // error ends it.
 func eachDocument(in io.Reader, keep func(doc, samples []byte) error, refuse func(error) error) error {
-	d := json.NewDecoder(io.LimitReader(textOf(in), 1<<34))
+	text := &documentText{in: io.LimitReader(textOf(in), 1<<34)}
+	d := json.NewDecoder(text)
 	for at := 1; ; at++ {
+		text.left = record.MostBytes + 1
 		var one json.RawMessage
 		if err := d.Decode(&one); errors.Is(err, io.EOF) {
 			return nil
@@ -220,6 +226,22 @@ func eachDocument(in io.Reader, keep func(doc, samples []byte) error, refuse fun
 			return err
 		}
 	}
+}
+
+// documentText bounds what is read for one document: a decoder holds all of it before anybody sees
+// its length.
+type documentText struct {
+	in   io.Reader
+	left int // bytes that the present document may still take
+}
+
+func (t *documentText) Read(p []byte) (int, error) {
+	if t.left <= 0 {
+		return 0, fmt.Errorf("longer than %s", units.Size(record.MostBytes))
+	}
+	n, err := t.in.Read(p[:min(len(p), t.left)])
+	t.left -= n
+	return n, err
 }
 
 // imported counts what became of documents.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +26,21 @@ func openInput(cmd *cobra.Command, name string) (io.ReadCloser, error) {
 
 // openFile opens what is there by that name, or gives up when ctx ends.
 func openFile(ctx context.Context, name string) (io.ReadCloser, error) {
+	return openWith(ctx, name, 0, nil)
+}
+
+// openRegular opens a file that check accepts. It waits for no FIFO: what is no regular file is an
+// error.
+func openRegular(ctx context.Context, name string, check func(fs.FileInfo) error) (io.ReadCloser, error) {
+	return openWith(ctx, name, syscall.O_NONBLOCK, func(info fs.FileInfo) error {
+		if !info.Mode().IsRegular() {
+			return fmt.Errorf("%s: not a regular file", name)
+		}
+		return check(info)
+	})
+}
+
+func openWith(ctx context.Context, name string, flags int, check func(fs.FileInfo) error) (io.ReadCloser, error) {
 	// A regular file, or none, is read after an interrupt too: what was measured until then is kept
 	// as the configuration says. But it may be of a disk or a program that does not answer.
 	if info, err := os.Stat(name); err != nil || info.Mode().IsRegular() {
@@ -35,7 +52,7 @@ func openFile(ctx context.Context, name string) (io.ReadCloser, error) {
 	}
 	done := make(chan opened, 1)
 	go func() { // what is given up ends with the program
-		file, err := os.Open(name)
+		file, err := os.OpenFile(name, os.O_RDONLY|flags, 0)
 		done <- opened{file, err}
 	}()
 	var file *os.File
@@ -49,13 +66,15 @@ func openFile(ctx context.Context, name string) (io.ReadCloser, error) {
 		file = o.file
 	}
 	info, err := file.Stat()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s: is a directory", name)
+	}
+	if err == nil && check != nil {
+		err = check(info)
+	}
 	if err != nil {
 		file.Close()
 		return nil, err
-	}
-	if info.IsDir() {
-		file.Close()
-		return nil, fmt.Errorf("%s: is a directory", name)
 	}
 	if info.Mode().IsRegular() && info.Size() > 0 { // those of /proc have none, and some never end
 		return file, nil

@@ -62,7 +62,11 @@ func openHistory(ctx context.Context, cmd *cobra.Command) (*store.Store, error) 
 		return nil, err
 	}
 	url, _ := storeURL(cmd, file)
-	return store.OpenAt(ctx, dir, url)
+	s, err := store.OpenAt(ctx, dir, url)
+	if err == nil {
+		s.ClientResultsADay = file.History.ClientResultsADay
+	}
+	return s, err
 }
 
 // toKeep is how long keeping a result may take, whether the command was interrupted or not. A

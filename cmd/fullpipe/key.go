@@ -3,19 +3,24 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 )
 
 // keyFlags say where the key is that opens a server.
-type keyFlags struct{ text, file string }
+type keyFlags struct {
+	text, file    string
+	exposureNoted bool
+}
 
 func (k *keyFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&k.text, "key", "", "the server's key (others on this host can see it in the process list)")
@@ -59,6 +64,16 @@ func (k *keyFlags) find(ctx context.Context) (*probe.Key, error) {
 	return &key, nil
 }
 
+// exposed returns a note where every user of this host can open the key's file, else "".
+func (k *keyFlags) exposed() string {
+	info, err := os.Stat(k.file)
+	if k.file == "" || err != nil || !openToOthers(info) {
+		return ""
+	}
+	return fmt.Sprintf("every user of this host can open the key in %s (mode %04o): chmod 600 %[1]s", k.file,
+		info.Mode().Perm())
+}
+
 const keyLine = "the line that fullpipe serve prints after \"key: \""
 
 // awaitFar is how long a far end that a lab started together with us may take to listen.
@@ -76,31 +91,24 @@ func awaits(text string) time.Duration {
 
 // create makes a key in the file that was named where there is none, for its owner alone
 // to read. It is seen whole or not at all, and one that is there stays as it is.
-func (k *keyFlags) create() (made bool, err error) {
+func (k *keyFlags) create(ctx context.Context) (made bool, err error) {
 	if k.file == "" || k.text != "" {
 		return false, nil
 	}
 	if _, err := os.Lstat(k.file); !errors.Is(err, os.ErrNotExist) {
 		return false, nil // reading it says what is wrong with it
 	}
-	fail := func(err error) (bool, error) {
-		return false, &usageError{"--key-file", "make a key: " + plain(err), "a file in a directory that you may write to"}
-	}
-	begun, err := os.CreateTemp(filepath.Dir(k.file), ".fullpipe-key-*") // mode 0600
-	if err != nil {
-		return fail(err)
-	}
-	defer os.Remove(begun.Name())
-	_, err = begun.WriteString(probe.NewKey().String() + "\n")
-	if err = errors.Join(err, begun.Sync(), begun.Close()); err != nil {
-		return fail(err)
-	}
-	err = os.Link(begun.Name(), k.file) // never replaces a key that came meanwhile
-	if errors.Is(err, os.ErrExist) {
+	err = output.Update(ctx, k.file, func() ([]byte, error) {
+		if _, err := os.Lstat(k.file); !errors.Is(err, os.ErrNotExist) {
+			return nil, fs.ErrExist // a key came meanwhile
+		}
+		return []byte(probe.NewKey().String() + "\n"), nil
+	})
+	if errors.Is(err, fs.ErrExist) {
 		return false, nil
 	}
 	if err != nil {
-		return fail(err)
+		return false, &usageError{"--key-file", "make a key: " + plain(err), "a file in a directory that you may write to"}
 	}
 	return true, nil
 }

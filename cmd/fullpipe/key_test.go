@@ -11,7 +11,7 @@ import (
 func TestKeyFileIsMadeOnce(t *testing.T) {
 	dir := t.TempDir()
 	k := keyFlags{file: filepath.Join(dir, "key")}
-	made, err := k.create()
+	made, err := k.create(t.Context())
 	if err != nil || !made {
 		t.Fatal(made, err)
 	}
@@ -23,7 +23,7 @@ func TestKeyFileIsMadeOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made, err := k.create(); made || err != nil {
+	if made, err := k.create(t.Context()); made || err != nil {
 		t.Errorf("made again: %v, %v", made, err)
 	}
 	if again, err := k.find(t.Context()); err != nil || *again != *first {
@@ -33,7 +33,7 @@ func TestKeyFileIsMadeOnce(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 	missing := keyFlags{file: filepath.Join(dir, "no", "such", "directory")}
-	if _, err := missing.create(); err == nil {
+	if _, err := missing.create(t.Context()); err == nil {
 		t.Error("a key was made nowhere")
 	}
 }

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -109,18 +106,14 @@ func newKeyShow(file *string) *cobra.Command {
 				return err
 			}
 			doc := keysShown{headerOf(cmd, "keys"), []keyShown{}}
-			for _, name := range k.Names() {
-				h := k.Key[name]
-				key, err := probe.ParseKey(h.Secret)
-				if err != nil {
-					return fmt.Errorf("key.%s: %w", name, err)
-				}
-				bounds, err := h.Bounds()
-				if err != nil {
-					return fmt.Errorf("key.%s: %w", name, err)
-				}
-				one := keyShown{Name: name, ID: key.ID().String(), MaxTimeS: bounds.Time.Seconds(), MaxBytes: int64(bounds.Bytes),
-					MaxBps: float64(bounds.Rate), From: h.From, text: boundsText(h)}
+			all, err := holders(k)
+			if err != nil {
+				return &usageError{*file, plain(err), "docs/configuration.md"}
+			}
+			for _, of := range all {
+				h := k.Key[of.Name]
+				one := keyShown{Name: of.Name, ID: of.Key.ID().String(), MaxTimeS: of.Time.Seconds(), MaxBytes: of.Bytes,
+					MaxBps: of.Bps, From: h.From, text: boundsText(h)}
 				if !h.Until.IsZero() {
 					one.Until = &h.Until
 				}
@@ -131,120 +124,32 @@ func newKeyShow(file *string) *cobra.Command {
 	}
 }
 
-// changeKeys writes the file anew, whole or not at all, for its owner alone.
+// changeKeys changes the file of keys, whole or not at all, one process after the other. A missing file is
+// made for its owner alone.
 func changeKeys(cmd *cobra.Command, name string, change func(*config.Keys) error) error {
-	k, err := readKeys(cmd.Context(), name)
-	missing := errors.Is(err, fs.ErrNotExist)
-	if missing {
-		k, err = &config.Keys{Key: map[string]*config.Holder{}}, nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := change(k); err != nil {
-		return &usageError{"NAME", plain(err), "fullpipe key show --keys " + name}
-	}
-	text, err := k.Text()
-	if err == nil {
-		_, err = config.ParseKeys(text) // what is written is what can be read
-	}
-	if err != nil {
-		return &usageError{"--keys", plain(err), "docs/configuration.md"}
-	}
-	if missing { // for its owner alone
-		made, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
-			return err
-		}
-		if err := made.Close(); err != nil {
-			return err
-		}
-	}
-	file, err := output.Create(cmd.Context(), name)
-	if err != nil {
-		return err
-	}
-	defer file.Discard()
-	if _, err := file.Write(text); err != nil {
-		return err
-	}
-	return file.Commit()
-}
-
-func readKeys(ctx context.Context, name string) (*config.Keys, error) {
 	if name == "" {
-		return nil, &usageError{"--keys", "no file is named", "--keys keys.toml"}
+		return errNoKeysFile
 	}
-	file, err := openFile(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	text, err := readAll(file, name, config.Most)
-	if err != nil {
-		return nil, err
-	}
-	k, err := config.ParseKeys(text)
-	if err != nil {
-		return nil, &usageError{name, plain(err), "docs/configuration.md"}
-	}
-	return k, nil
-}
-
-// keyring is a file of keys that is read again when it has changed. What cannot be read
-// leaves what was read last, and is said.
-type keyring struct {
-	ctx  context.Context
-	name string
-	note func(string)
-
-	mu      sync.Mutex // guards what follows
-	read    time.Time  // the file's, when it was read last
-	size    int64
-	holders []probe.Holder
-}
-
-func newKeyring(ctx context.Context, name string, note func(string)) (*keyring, error) {
-	r := &keyring{ctx: ctx, name: name, note: note}
-	return r, r.load()
-}
-
-func (r *keyring) load() error {
-	info, err := os.Stat(r.name)
-	if err != nil {
-		return &usageError{"--keys", plain(err), "fullpipe key new NAME --keys " + r.name}
-	}
-	if info.ModTime().Equal(r.read) && info.Size() == r.size {
-		return nil
-	}
-	r.read, r.size = info.ModTime(), info.Size()
-	k, err := readKeys(r.ctx, r.name)
-	if err != nil {
-		return err
-	}
-	var holders []probe.Holder
-	for _, name := range k.Names() {
-		h := k.Key[name]
-		key, err := probe.ParseKey(h.Secret)
-		if err != nil {
-			return &usageError{r.name, fmt.Sprintf("key.%s: %v", name, err), "fullpipe key new NAME --keys " + r.name}
+	return output.Update(cmd.Context(), name, func() ([]byte, error) {
+		k, err := readKeys(cmd.Context(), name)
+		if errors.Is(err, fs.ErrNotExist) {
+			k = &config.Keys{Key: map[string]*config.Holder{}}
+		} else if err != nil {
+			return nil, err
 		}
-		b, err := h.Bounds()
-		if err != nil {
-			return err
+		if err := change(k); err != nil {
+			return nil, &usageError{"NAME", plain(err), "fullpipe key show --keys " + name}
 		}
-		holders = append(holders, probe.Holder{Name: name, Key: key, From: b.From, Until: h.Until, Time: b.Time,
-			Bytes: int64(b.Bytes), Bps: float64(b.Rate)})
-	}
-	r.holders = holders
-	return nil
-}
-
-// now are the holders as the file has them.
-func (r *keyring) now() []probe.Holder {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.load(); err != nil {
-		r.note(fmt.Sprintf("note: %s; the keys stay as they were", plain(err)))
-	}
-	return r.holders
+		text, err := k.Text()
+		if err == nil {
+			k, err = config.ParseKeys(text) // what is written is what can be read
+		}
+		if err == nil {
+			_, err = holders(k)
+		}
+		if err != nil {
+			return nil, &usageError{"--keys", plain(err), "docs/configuration.md"}
+		}
+		return text, nil
+	})
 }

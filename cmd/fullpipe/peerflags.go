@@ -115,6 +115,10 @@ func (p *peerFlags) open(ctx context.Context, text string) (transfer.Peer, error
 	if err != nil {
 		return nil, err
 	}
+	if line := p.exposed(); line != "" && !p.exposureNoted {
+		p.note(line)
+		p.exposureNoted = true
+	}
 	route, err := p.route()
 	if err != nil {
 		return nil, err

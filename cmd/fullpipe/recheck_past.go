@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/recheck/runner"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -44,7 +44,7 @@ func (k *rechecker) load(ctx context.Context, peer string) (past runner.Past, er
 	told, marked := k.readMark(series)
 	past.Path = &recheck.Path{Public: k.fars[peer].public}
 	err = k.withStore(ctx, func(s *store.Store) error {
-		runs, err := s.List(ctx, store.Filter{Path: series, Limit: pastRuns})
+		runs, err := s.List(ctx, store.Filter{Path: series, Limit: pastRuns, MeasuredHere: true})
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ type account struct {
 func (k *rechecker) spent(ctx context.Context, since time.Time) (all recheck.Cost, err error) {
 	maps.DeleteFunc(k.accounts, func(_ string, a account) bool { return a.at.Before(since) })
 	err = k.withStore(ctx, func(s *store.Store) error {
-		runs, err := s.List(ctx, store.Filter{Since: since})
+		runs, err := s.List(ctx, store.Filter{Since: since, MeasuredHere: true})
 		if err != nil {
 			return err
 		}
@@ -117,11 +117,7 @@ func (k *rechecker) spent(ctx context.Context, since time.Time) (all recheck.Cos
 			if err != nil {
 				return err
 			}
-			one := account{at: r.Started} // of another host it is nothing
-			if doc.Envelope != nil && doc.HostID == k.hostID {
-				one.cost = recheck.ResultOf(doc).Cost
-			}
-			k.accounts[r.ID] = one
+			k.accounts[r.ID] = account{r.Started, recheck.ResultOf(doc).Cost}
 		}
 		return nil
 	})
@@ -141,7 +137,7 @@ func (k *rechecker) lock(peer string) (unlock func(), err error) {
 		of = "public servers" // not the name of a host
 	}
 	name := sha256.Sum256([]byte(of))
-	file, err := host.LockFile(filepath.Join(k.dir, "recheck-"+hex.EncodeToString(name[:8])+".lock"))
+	file, err := output.LockFile(filepath.Join(k.dir, "recheck-"+hex.EncodeToString(name[:8])+".lock"))
 	if file == nil {
 		return nil, err
 	}

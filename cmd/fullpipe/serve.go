@@ -119,7 +119,7 @@ func serveUntilEOF(cmd *cobra.Command, o serveOptions) error {
 }
 
 func serve(cmd *cobra.Command, o serveOptions) error {
-	made, err := o.key.create()
+	made, err := o.key.create(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -141,6 +141,9 @@ func serve(cmd *cobra.Command, o serveOptions) error {
 		note(cmd, "note: %s", few)
 	}
 	o.limits.apply(&config, clients)
+	if exposed := o.key.exposed(); exposed != "" && !o.quiet {
+		note(cmd, "note: %s", exposed)
+	}
 	if o.keys != "" {
 		ring, err := newKeyring(ctx, o.keys, func(text string) { log.notes.Note(serverlog.Kind{Event: "keys"}, text) })
 		if err != nil {

@@ -50,7 +50,7 @@ host for anything.`,
 	flags.StringVar(&f.listen.key, "listen-key", "", "over TLS: the certificate's private key, as a PEM `FILE`")
 	flags.StringVar(&f.listen.token, "listen-token-file", "", "who brings the bearer token in this `FILE` may look")
 	flags.StringVar(&f.listen.operator, "listen-operator-token-file", "", "who brings the one in this `FILE` may label "+
-		"results and test paths too")
+		"results and test too")
 	flags.BoolVar(&f.noOpen, "no-open", false, "open no browser")
 	addStoreFlag(flags)
 	flags.StringVar(&f.note, "note", "", "a line that stands on every page, as whose host this is")

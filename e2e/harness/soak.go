@@ -95,11 +95,13 @@ type Growth struct {
 	Memory                  int64 // bytes
 }
 
-// Soak runs short tests on one server, 24 at a time, and returns by how much the process has grown since the
+// Soak runs short tests on one server, 16 at a time, and returns by how much the process has grown since the
 // warm-up.
 func Soak(t *testing.T, warm, tests int) (g Growth) {
 	t.Helper()
-	const workers = 24 // one host has a quarter of the server's 128 places, and a place is free a moment after its test
+	// One host may use a quarter of the server's 128 places. A place is free only a moment after its test, so a worker
+	// may hold two.
+	const workers = 16
 	reports := make(chan iperf3.Report)
 	t.Cleanup(func() { close(reports) }) // after the server's end
 	go func() {

@@ -4,6 +4,7 @@ package pages
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -23,6 +24,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,6 +166,47 @@ func TestUITestsAPathAgain(t *testing.T) {
 	}
 	if tested[http.StatusOK] != 2 || tested[http.StatusNotImplemented] != 2 {
 		t.Errorf("tested: %v", tested)
+	}
+	importedPathsAreNotTested(t, program, env, dir)
+}
+
+// importedPathsAreNotTested exports the history in a directory, imports it into an empty one with this host's own
+// identifier, and asks for tests of its paths.
+func importedPathsAreNotTested(t *testing.T, program string, env []string, from string) {
+	t.Helper()
+	export := exec.Command(program, "history", "export")
+	export.Env = env
+	exported, err := export.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	id, err := os.ReadFile(filepath.Join(from, "host_id"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "host_id"), id, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	env = append(slices.Clone(env), "FULLPIPE_HISTORY="+dir)
+	load := exec.Command(program, "history", "import", "-")
+	load.Env, load.Stdin = env, bytes.NewReader(exported)
+	if out, err := load.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	v := runUI(t, program, env).opened(t)
+	var paths printed.Paths
+	v.document("/api/v1/paths", &paths)
+	refused := 0
+	for _, p := range paths.Paths {
+		if status, body := v.ask("POST", "/api/v1/paths/"+p.PathKey+"/retest"); status != http.StatusNotImplemented {
+			t.Errorf("%s: %d: %s", p.Far, status, body)
+		} else if strings.Contains(body, "measured on this host") {
+			refused++
+		}
+	}
+	if len(paths.Paths) != 4 || refused != 2 {
+		t.Errorf("%d of %d imported paths would be tested but for who measured them", refused, len(paths.Paths))
 	}
 }
 

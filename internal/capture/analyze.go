@@ -30,7 +30,7 @@ type Analysis struct {
 	Packets     int64
 	Segments    int64      // TCP segments
 	Duplicates  int64      // captured twice
-	Unfollowed  int64      // segments of connections past the bound
+	Dropped     int64      // connections that made room for others with more bytes
 	Unwanted    int64      // segments of connections that were not asked for
 	Lost        int64      // packets that whoever captured says came too fast
 	Order       flow.Order // what the records' order and stamps needed
@@ -61,7 +61,7 @@ func Analyze(ctx context.Context, cfg Config, files ...*File) (*Analysis, error)
 		a.Connections = append(a.Connections, t.Finish()...)
 		a.Segments += t.Segments
 		a.Duplicates += t.Duplicates
-		a.Unfollowed += t.Unfollowed
+		a.Dropped += t.Dropped
 		a.Unwanted += t.Unwanted
 	}
 	slices.SortStableFunc(a.Connections, func(x, y *flow.Connection) int {
@@ -100,10 +100,6 @@ func (a *Analysis) warn(counts *kinds) {
 			counts.unknown[link], link))
 	}
 	slices.Sort(a.Warnings)
-	if a.Unfollowed > 0 {
-		a.Warnings = append(a.Warnings, fmt.Sprintf("%d segments belong to connections past the bound and were not followed",
-			a.Unfollowed))
-	}
 	if a.Lost > 0 {
 		a.Warnings = append(a.Warnings, fmt.Sprintf("%d packets came faster than they were captured and are missing", a.Lost))
 	}

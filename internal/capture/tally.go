@@ -36,6 +36,7 @@ type way struct{ from, to flow.Endpoint }
 const (
 	tellEvery = time.Second
 	tellMost  = 5
+	maxWays   = 240_000
 )
 
 func newTally(wanted func(a, b flow.Endpoint) bool) *tally {
@@ -45,7 +46,7 @@ func newTally(wanted func(a, b flow.Endpoint) bool) *tally {
 func (t *tally) add(s *flow.Segment) {
 	w := way{s.Src, s.Dst}
 	if _, known := t.seen[w]; !known {
-		if t.wanted != nil && !t.wanted(s.Src, s.Dst) || len(t.seen) >= 2*flow.MostConnections {
+		if t.wanted != nil && !t.wanted(s.Src, s.Dst) || len(t.seen) >= maxWays {
 			return
 		}
 	}

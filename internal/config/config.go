@@ -44,6 +44,8 @@ type History struct {
 	SamplesDays int    `toml:"samples-days"`
 	RunsDays    int    `toml:"runs-days"`
 	MostResults int    `toml:"most-results"`
+	// ClientResultsADay are those that one client of serve --web may have kept within 24 hours.
+	ClientResultsADay int `toml:"client-results-a-day"`
 
 	MostBytes int64 `toml:"-"` // of Most
 }
@@ -55,8 +57,10 @@ func (h *History) check() error {
 			return fmt.Errorf("history.%s: %d is not between 1 and %d", name, days, mostDays)
 		}
 	}
-	if h.MostResults < 0 {
-		return fmt.Errorf("history.most-results: %d is less than 1", h.MostResults)
+	for name, results := range map[string]int{"most-results": h.MostResults, "client-results-a-day": h.ClientResultsADay} {
+		if results < 0 {
+			return fmt.Errorf("history.%s: %d is less than 1", name, results)
+		}
 	}
 	if h.Most == "" {
 		return nil
@@ -93,7 +97,7 @@ func Parse(text []byte, dir, home string, allowed map[string][]string) (*File, e
 	f := &File{}
 	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(f)
 	if err := understood(err, []string{"far", "defaults", "history", "peer", "key-file", "bind", "ipv4", "ipv6", "most",
-		"samples-days", "runs-days", "most-results", "store", "recheck", "peers"}); err != nil {
+		"samples-days", "runs-days", "most-results", "client-results-a-day", "store", "recheck", "peers"}); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Far)) {

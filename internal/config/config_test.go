@@ -25,6 +25,7 @@ budget = "2m"
 most = "64MiB"
 runs-days = 90
 most-results = 5000
+client-results-a-day = 7
 store = "postgres://u@h/d"
 [recheck]
 peers = ["office", "iperf3://far.example.net"]
@@ -45,6 +46,7 @@ peers = ["office", "iperf3://far.example.net"]
 		}
 	}
 	if f.History.MostBytes != 64<<20 || f.History.RunsDays != 90 || f.History.MostResults != 5000 ||
+		f.History.ClientResultsADay != 7 ||
 		f.History.Store != "postgres://u@h/d" {
 		t.Errorf("%+v", f.History)
 	}
@@ -72,6 +74,7 @@ func TestParseIsStrict(t *testing.T) {
 		"[recheck]\npears = [\"a\"]":                "(peers?)",
 		"[history]\nruns-days = -1":                 "runs-days",
 		"[history]\nmost-results = -1":              "most-results",
+		"[history]\nclient-results-a-day = -1":      "client-results-a-day",
 		"[defaults":                                 "line 1: ",
 		"[far.a]\npeer = 3":                         "line 2: ",
 	} {

@@ -37,7 +37,8 @@ type Bounds struct {
 	From  []netip.Prefix
 }
 
-// ParseKeys reads a server's file of keys. Whether a secret is one is for who uses it.
+// ParseKeys reads a server's file of keys. It leaves secrets to its caller: whether they are keys,
+// and whether two are the same key.
 func ParseKeys(text []byte) (*Keys, error) {
 	k := &Keys{Key: map[string]*Holder{}}
 	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(k)
@@ -45,7 +46,6 @@ func ParseKeys(text []byte) (*Keys, error) {
 		"until"}); err != nil {
 		return nil, err
 	}
-	secrets := map[string]string{}
 	for _, name := range k.Names() {
 		h := k.Key[name]
 		if !farName.MatchString(name) {
@@ -54,10 +54,6 @@ func ParseKeys(text []byte) (*Keys, error) {
 		if _, err := h.Bounds(); err != nil {
 			return nil, fmt.Errorf("key.%s: %w", name, err)
 		}
-		if other := secrets[h.Secret]; other != "" {
-			return nil, fmt.Errorf("key.%s has the secret of key.%s: they could not be told apart", name, other)
-		}
-		secrets[h.Secret] = name
 	}
 	return k, nil
 }
@@ -107,7 +103,9 @@ func (h *Holder) Bounds() (b Bounds, err error) {
 // rotatedSuffix follows the name of a key that another one takes the place of.
 const rotatedSuffix = "-before"
 
-// Rotate gives a holder another secret; the old one holds until then, under another name.
+// Rotate gives a holder another secret. The old secret stays valid until the given time, or until
+// its own end where that comes first. It gets a name that no other key has: NAME-before,
+// NAME-before-2 and so on.
 func (k *Keys) Rotate(name, secret string, until time.Time) error {
 	old := k.Key[name]
 	if old == nil {
@@ -115,11 +113,20 @@ func (k *Keys) Rotate(name, secret string, until time.Time) error {
 	}
 	renewed := *old
 	renewed.Secret = secret
-	k.Key[name] = &renewed
 	past := *old
 	if past.Until.IsZero() || until.Before(past.Until) {
 		past.Until = until
 	}
-	k.Key[name+rotatedSuffix] = &past
+	k.Key[name] = &renewed
+	k.Key[k.unused(name+rotatedSuffix)] = &past
 	return nil
+}
+
+// unused returns name, or where a key has it name-2, name-3 and so on.
+func (k *Keys) unused(name string) string {
+	free := name
+	for n := 2; k.Key[free] != nil; n++ {
+		free = fmt.Sprintf("%s-%d", name, n)
+	}
+	return free
 }

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -45,15 +47,56 @@ secret = "bb"
 		t.Errorf("after a rotation:\n%s", text)
 	}
 	for text, want := range map[string]string{
-		"[key.a]\nsecrets = \"x\"":                         "line 2: there is no setting key.a.secrets (secret?)",
-		"[key.a]\nmax-time = \"3s\"":                       "secret is missing",
-		"[key.a]\nsecret = \"x\"\nfrom = [\"home\"]":       "no network",
-		"[key.a]\nsecret = \"x\"\nmax-rate = \"fast\"":     "max-rate",
-		"[key.a]\nsecret = \"x\"\n[key.b]\nsecret = \"x\"": "told apart",
-		"[key.\"a b\"]\nsecret = \"x\"":                    "a name is letters",
+		"[key.a]\nsecrets = \"x\"":                     "line 2: there is no setting key.a.secrets (secret?)",
+		"[key.a]\nmax-time = \"3s\"":                   "secret is missing",
+		"[key.a]\nsecret = \"x\"\nfrom = [\"home\"]":   "no network",
+		"[key.a]\nsecret = \"x\"\nmax-rate = \"fast\"": "max-rate",
+		"[key.\"a b\"]\nsecret = \"x\"":                "a name is letters",
 	} {
 		if _, err := ParseKeys([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestKeys_Rotate rotates once and twice, and where another holder has the name of the old key.
+func TestKeys_Rotate(t *testing.T) {
+	first := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	second := first.Add(time.Hour)
+	for _, tt := range []struct {
+		name   string
+		others map[string]string // name: secret
+		until  []time.Time       // of each rotation, to the secrets "1", "2", …
+		want   map[string]string
+	}{
+		{"once", nil, []time.Time{first}, map[string]string{"x": "1", "x-before": "0"}},
+		{"twice", nil, []time.Time{first, second}, map[string]string{"x": "2", "x-before": "0", "x-before-2": "1"}},
+		{"another holder has the name", map[string]string{"x-before": "b"}, []time.Time{first},
+			map[string]string{"x": "1", "x-before": "b", "x-before-2": "0"}},
+		{"other holders have both names", map[string]string{"x-before": "b", "x-before-2": "c"}, []time.Time{first},
+			map[string]string{"x": "1", "x-before": "b", "x-before-2": "c", "x-before-3": "0"}},
+	} {
+		k := &Keys{Key: map[string]*Holder{"x": {Secret: "0"}}}
+		for name, secret := range tt.others {
+			k.Key[name] = &Holder{Secret: secret}
+		}
+		for i, until := range tt.until {
+			if err := k.Rotate("x", strconv.Itoa(i+1), until); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := map[string]string{}
+		for name, h := range k.Key {
+			got[name] = h.Secret
+			old, err := strconv.Atoi(h.Secret)
+			if current := err == nil && old == len(tt.until); !current && err == nil && !h.Until.Equal(tt.until[old]) {
+				t.Errorf("%s: %s is valid until %v", tt.name, name, h.Until)
+			} else if (current || err != nil) && !h.Until.IsZero() {
+				t.Errorf("%s: %s ends at %v", tt.name, name, h.Until)
+			}
+		}
+		if !maps.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
 }

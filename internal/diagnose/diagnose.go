@@ -51,10 +51,16 @@ func New(h record.Header, a *capture.Analysis, least int64) *Diagnosis {
 	for _, f := range a.Files {
 		r.Files = append(r.Files, f.Name)
 	}
-	all := judgeAll(a.Connections, least)
-	if len(all) == 0 && least > 1 {
+	worth := heavier(a.Connections, least)
+	if len(worth) == 0 && least > 1 {
 		return New(h, a, 1)
 	}
+	heaviest := heaviest(worth, maxJudged)
+	if a.Dropped > 0 || len(heaviest) < len(worth) {
+		r.Followed = int64(len(a.Connections))
+		r.Seen = a.Dropped + r.Followed
+	}
+	all := judgeAll(heaviest, a.Connections, least)
 	slices.SortStableFunc(all, func(x, y judgement) int {
 		a, b := x.record.Worst(), y.record.Worst()
 		return cmp.Or(cmp.Compare(b.LostS, a.LostS), cmp.Compare(b.Bytes, a.Bytes))
@@ -117,15 +123,41 @@ func parallels(all []*flow.Connection) map[hosts][]timeline.Parallel {
 	return beside
 }
 
-// judgeAll judges, in their order and on all processors, the connections of which a
-// direction carried at least so much.
-func judgeAll(captured []*flow.Connection, least int64) []judgement {
-	var all []*flow.Connection
+// maxJudged is how many connections a record holds: some 5 kB each, so that it can be read again
+// (record.MostBytes).
+const maxJudged = 10_000
+
+// heavier returns the connections of which a direction carried at least so much, in their order.
+func heavier(captured []*flow.Connection, least int64) (all []*flow.Connection) {
 	for _, c := range captured {
 		if slices.ContainsFunc(c.Directions(), func(d *flow.Direction) bool { return counts(d, least) }) {
 			all = append(all, c)
 		}
 	}
+	return all
+}
+
+// heaviest returns the connections with the most bytes, at most so many, in their order.
+func heaviest(all []*flow.Connection, most int) []*flow.Connection {
+	if len(all) <= most {
+		return all
+	}
+	carried := make(map[*flow.Connection]int64, len(all))
+	for _, c := range all {
+		for _, d := range c.Directions() {
+			carried[c] += d.Bytes
+		}
+	}
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(x, y *flow.Connection) int { return cmp.Compare(carried[y], carried[x]) })
+	for _, c := range sorted[most:] {
+		delete(carried, c)
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(c *flow.Connection) bool { _, kept := carried[c]; return !kept })
+}
+
+// judgeAll judges connections, in their order and on all processors. captured are all that were followed.
+func judgeAll(all, captured []*flow.Connection, least int64) []judgement {
 	out, beside := make([]judgement, len(all)), parallels(captured)
 	var next atomic.Int64
 	var wait sync.WaitGroup
@@ -220,7 +252,7 @@ func direction(d *flow.Direction, g *timeline.Diagnosis) record.CapturedDirectio
 		r.Evidence = []verdict.Evidence{}
 	}
 	if g.GoodputBps > 0 {
-		r.GoodputBps = &g.GoodputBps
+		r.GoodputBps = new(g.GoodputBps)
 	}
 	if d.RTTMin > 0 {
 		least, most := float64(d.RTTMin)/1e9, float64(d.RTTMax)/1e9
@@ -229,13 +261,13 @@ func direction(d *flow.Direction, g *timeline.Diagnosis) record.CapturedDirectio
 	r.SpuriousSegments, r.OutOfOrderSegments, r.Timeouts, r.UncapturedBytes = d.Spurious, d.OutOfOrder, d.Timeouts,
 		d.Unseen
 	if d.MSS > 0 {
-		r.MSSBytes = &d.MSS
+		r.MSSBytes = new(d.MSS)
 	}
 	if d.WindowMax > 0 {
-		r.WindowMaxBytes = &d.WindowMax
+		r.WindowMaxBytes = new(d.WindowMax)
 	}
 	if d.ScaleKnown {
-		r.WindowScale = &d.Scale
+		r.WindowScale = new(d.Scale)
 	}
 	r.Prediction = predictionOf(g)
 	r.Settings = settings(&r, g, d.MSS)

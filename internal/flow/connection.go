@@ -70,7 +70,8 @@ type side struct {
 }
 
 func newConnection(e ends, s *Segment, t *Table) *Connection {
-	c := &Connection{ends: e, Started: s.At, table: t}
+	c := reused(&t.spare)
+	*c = Connection{ends: e, Started: s.At, table: t}
 	c.sides[0].offer.Scale, c.sides[1].offer.Scale = -1, -1
 	if e.a.Port < e.b.Port {
 		c.client = 1

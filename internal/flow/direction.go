@@ -135,7 +135,8 @@ type Direction struct {
 
 func (c *Connection) newDirection(s *Segment, from int, at int64) *Direction {
 	me, peer := &c.sides[from], &c.sides[1-from]
-	d := &Direction{From: s.Src, To: s.Dst, First: at, Last: at, conn: c, me: from, base: s.Seq, at: at, state: Busy,
+	d := reused(&c.table.spareDirections)
+	*d = Direction{From: s.Src, To: s.Dst, First: at, Last: at, conn: c, me: from, base: s.Seq, at: at, state: Busy,
 		lastSent: at}
 	d.rtt.loop, d.rtt.delayed, d.rtt.back, d.rtt.next = &me.loop, &me.delayed, &peer.delayed, never
 	d.Scale, d.ScaleKnown = c.scale(1 - from)

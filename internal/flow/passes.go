@@ -32,7 +32,7 @@ type passes struct {
 // Beyond that share of the connections which may be followed, each keeps few passes: all
 // together stay within some 400 MB where 2048 are asked for.
 const (
-	manyConnections = 64
+	manyConnections = 21
 	fewPasses       = 64
 )
 

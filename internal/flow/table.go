@@ -2,11 +2,11 @@ package flow
 
 import "slices"
 
-// Config bounds what a Table keeps: about a gigabyte at the very worst with its zero
-// value, which keeps no graphs.
+// Config bounds what a Table keeps: some 250 MB with its zero value, which keeps no graphs, where
+// connections are short, and twice that at the very worst.
 type Config struct {
-	// Connections is how many are followed; more are counted in Unfollowed. 0 is
-	// MostConnections.
+	// Connections is how many are followed at a time. When there are more, those with the fewest bytes
+	// are dropped. 0 is MostConnections.
 	Connections int
 	// Shares is how many tables share the connections of the capture, and these bounds; see
 	// Segment.Share. 0 is 1.
@@ -24,8 +24,8 @@ type Config struct {
 	Wanted func(a, b Endpoint) bool
 }
 
-// MostConnections are followed where nothing else is asked for.
-const MostConnections = 120_000
+// MostConnections are followed where nothing else is asked for: a short connection takes 6 kB.
+const MostConnections = 40_000
 
 const recentBits = 12
 
@@ -40,9 +40,13 @@ type Table struct {
 	slices int                             // that all directions keep
 	all    []*Connection
 
+	// What was dropped, to be used again.
+	spare           []*Connection
+	spareDirections []*Direction
+
 	Segments   int64
 	Duplicates int64 // copies of a segment from a second interface
-	Unfollowed int64 // segments of connections past the bound
+	Dropped    int64 // connections that made room for others
 	Unwanted   int64 // segments of connections that Config.Wanted refuses
 }
 
@@ -55,7 +59,7 @@ func NewTable(cfg Config) *Table {
 		cfg.Connections = MostConnections
 	}
 	cfg.Shares = max(cfg.Shares, 1)
-	cfg.Connections = max(cfg.Connections/cfg.Shares, 1)
+	cfg.Connections = max(cfg.Connections/cfg.Shares, 2)
 	if cfg.Slices <= 0 {
 		cfg.Slices = 256
 	}
@@ -121,8 +125,7 @@ func (t *Table) find(s *Segment, h uint64) (c *Connection, side int) {
 // recently is where a connection that was found lately may be found again.
 func (t *Table) recently(h uint64) *[2]*Connection { return &t.recent[h>>(64-recentBits)] }
 
-// begin follows a new connection; it answers nil for one that is not wanted or past the
-// bound.
+// begin follows a new connection; it answers nil for one that is not wanted.
 func (t *Table) begin(s *Segment, h uint64) (c *Connection, side int) {
 	e, side := endsOf(s)
 	if t.cfg.Wanted != nil && !t.cfg.Wanted(e.a, e.b) {
@@ -130,8 +133,7 @@ func (t *Table) begin(s *Segment, h uint64) (c *Connection, side int) {
 		return nil, side
 	}
 	if len(t.all) >= t.cfg.Connections {
-		t.Unfollowed++
-		return nil, side
+		t.dropLightest()
 	}
 	c = newConnection(e, s, t)
 	t.byEnds[e] = c

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/output"
 )
 
 func (c Config) complete() Config {
@@ -264,12 +266,12 @@ func (c Config) lock(ctx context.Context) (*os.File, error) {
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
 	for {
-		err := lockFile(file)
+		err := output.Lock(file)
 		if err == nil {
 			c.sweep()
 			return file, nil
 		}
-		if !errors.Is(err, errLocked) {
+		if !errors.Is(err, output.ErrLocked) {
 			file.Close()
 			return nil, fmt.Errorf("lock %s: %w", file.Name(), err)
 		}
@@ -299,8 +301,6 @@ func (c Config) sweep() {
 		}
 	}
 }
-
-var errLocked = errors.New("locked")
 
 // StateError says that this process may not change the host, or not keep a journal of it.
 type StateError struct{ Err error }

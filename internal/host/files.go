@@ -40,7 +40,7 @@ func writeFile(path string, text []byte, mode os.FileMode) (err error) {
 	if err = os.Rename(file.Name(), path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return output.SyncDir(filepath.Dir(path))
 }
 
 // clean removes the temporary files that a crash left beside a file. The lock is held.
@@ -59,7 +59,7 @@ func removeFile(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return output.SyncDir(filepath.Dir(path))
 }
 
 // fileStore holds one whole file, as text. A symbolic link is followed to its file, which

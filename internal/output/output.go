@@ -72,28 +72,34 @@ func create(ctx context.Context, name string, whole bool) (*File, error) {
 
 func never() bool { return true }
 
-// beside begins a temporary file in the directory of its place. The process's umask
-// holds for a new file; an old one's owner and mode stay.
+// beside begins a temporary file in the directory of its place.
 func beside(at place) (*File, error) {
 	for try := 0; ; try++ {
 		name := filepath.Join(filepath.Dir(at.path), ".fullpipe-"+strconv.Itoa(os.Getpid())+"-"+strconv.Itoa(try)+
 			filepath.Ext(at.path))
-		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err := at.temporary(name, 0o666)
 		if errors.Is(err, fs.ErrExist) && try < 100 {
 			continue
 		}
-		if err != nil {
+		return f, err
+	}
+}
+
+// temporary begins a file that Commit renames to its place. It has the owner and the mode of the
+// file that is there; mode, less the umask, where none is.
+func (at place) temporary(name string, mode fs.FileMode) (*File, error) {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{file: file, target: at.path, temporary: name, mode: at.mode, stop: never}
+	if at.info != nil {
+		if err := errors.Join(keepOwner(file, at.info), file.Chmod(at.mode.Perm())); err != nil {
+			f.Discard()
 			return nil, err
 		}
-		f := &File{file: file, target: at.path, temporary: name, mode: at.mode, stop: never}
-		if at.info != nil {
-			if err := errors.Join(keepOwner(file, at.info), file.Chmod(at.mode.Perm())); err != nil {
-				f.Discard()
-				return nil, err
-			}
-		}
-		return f, nil
 	}
+	return f, nil
 }
 
 // openSpecial opens what is no regular file. Opening a FIFO waits for its other end, so

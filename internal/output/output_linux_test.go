@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 func TestDevicesStayDevices(t *testing.T) {
@@ -100,11 +102,11 @@ func TestFIFOIsWrittenAndItsWaitsEnd(t *testing.T) {
 // A file that is mounted, as containers have them, cannot be renamed over: it is
 // overwritten. The mount is made in a namespace of the test's own.
 func TestMountedFileIsOverwritten(t *testing.T) {
-	if os.Getenv("OUTPUT_MOUNTED") == "" {
-		inNamespace(t)
+	testenv.Need(t, testenv.MountNamespace)
+	if !testenv.Inside(t, syscall.CLONE_NEWNS) {
 		return
 	}
-	dir := os.Getenv("OUTPUT_MOUNTED")
+	dir := t.TempDir()
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
 	for _, name := range []string{from, to} {
 		if err := os.WriteFile(name, []byte("old and longer than what comes"), 0o644); err != nil {
@@ -114,6 +116,7 @@ func TestMountedFileIsOverwritten(t *testing.T) {
 	if err := syscall.Mount(from, to, "", syscall.MS_BIND, ""); err != nil {
 		t.Fatal(err)
 	}
+	defer syscall.Unmount(to, syscall.MNT_DETACH)
 	if err := write(t, to, "new"); err != nil {
 		t.Fatal(err)
 	}

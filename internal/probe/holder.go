@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"slices"
@@ -13,7 +14,7 @@ type Holder struct {
 	Key  Key
 	// From are the networks that it may be used from; none is every one.
 	From []netip.Prefix
-	// Until is when it stops being one; zero is never.
+	// Until is when the key stops being valid and its sessions end; zero is never.
 	Until time.Time
 	// Time, Bytes and Bps narrow the server's Limits; 0 leaves them. A holder with any of
 	// them measures TCP only: a test by iperf3's protocol knows no holder.
@@ -47,15 +48,53 @@ func (h *Holder) narrow(l Limits) Limits {
 var errBoundedGrant = errors.New("this key's bounds hold for TCP, and are not known to iperf3's protocol, which " +
 	"carries UDP")
 
+var errKeyEnded = errors.New("the key is no longer valid here")
+
 // choose finds the key that a client says it will prove, by the name that it shows in
 // TLS. Clients that show none, and strangers, are asked for the server's own.
 func (s *Session) choose(id string) Key {
-	for i := range s.Holders {
-		h := &s.Holders[i]
-		if h.Key.ID().String() == id && h.may(s.Remote.Addr(), time.Now()) {
-			s.Key, s.Holder, s.Hello.Limits = h.Key, h, h.narrow(s.Hello.Limits)
-			break
+	s.hold(func(k Key) bool { return k.ID().String() == id })
+	return s.Key
+}
+
+// hold makes the session that of the holder whose key matches, with the bounds that the server has for
+// it now. It reports false where no such key is valid for this client.
+func (s *Session) hold(matches func(Key) bool) bool {
+	if s.Holders == nil {
+		return false
+	}
+	for _, h := range s.Holders() {
+		if matches(h.Key) && h.may(s.Remote.Addr(), time.Now()) {
+			if s.unheld == nil {
+				limits := s.Hello.Limits
+				s.unheld = &limits
+			}
+			s.Key = h.Key
+			s.Holder = &h
+			s.Hello.Limits = h.narrow(*s.unheld)
+			return true
 		}
 	}
-	return s.Key
+	return false
+}
+
+// stillHeld reports whether the client's key is still valid, and takes its bounds as they are now.
+func (s *Session) stillHeld() bool {
+	return s.Holder == nil || s.hold(func(k Key) bool { return k == s.Key })
+}
+
+// ended returns a channel that receives when the client's key expires; nil: never.
+func (s *Session) ended() <-chan time.Time {
+	if s.Holder == nil || s.Holder.Until.IsZero() {
+		return nil
+	}
+	return time.After(time.Until(s.Holder.Until))
+}
+
+// untilEnded returns a context that ends when the client's key expires.
+func (s *Session) untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.Holder == nil || s.Holder.Until.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, s.Holder.Until, errKeyEnded)
 }

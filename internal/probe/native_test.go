@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -336,5 +337,29 @@ func TestBothEndsKnowTheTest(t *testing.T) {
 	}
 	if clock, ok := c.Clock(); !ok || clock.Bound <= 0 || clock.Offset.Abs() > clock.Bound {
 		t.Errorf("the same clock: %+v, %v", clock, ok)
+	}
+}
+
+// TestTransfer_EndsWhenItsKeyExpires: once the client is in, its key is valid for a moment from each
+// request on, so that it expires during the transfer.
+func TestTransfer_EndsWhenItsKeyExpires(t *testing.T) {
+	holder := probe.Holder{Name: "a", Key: probe.NewKey()}
+	var expires atomic.Bool
+	address := serve(t, server.Config{Key: key, Holders: func() []probe.Holder {
+		h := holder
+		if expires.Load() {
+			h.Until = time.Now().Add(300 * time.Millisecond)
+		}
+		return []probe.Holder{h}
+	}})
+	for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
+		expires.Store(false)
+		c := connect(t, address, holder.Key)
+		expires.Store(true)
+		r, err := transfer.Run(t.Context(), c, transfer.Spec{Direction: direction, Time: 10 * time.Minute}, nil)
+		if err == nil && r.Complete {
+			t.Errorf("%s: the transfer was completed", direction)
+		}
+		t.Log(err)
 	}
 }

@@ -43,9 +43,10 @@ type Session struct {
 	Host        Host
 	Certificate tls.Certificate
 	Key         Key
-	// Holders have keys of their own beside Key, each with its bounds; Holder is the one that
+	// Holders, when not nil, returns who has a key of their own beside Key, each with its bounds. It is
+	// asked at each request, so that a key that is gone ends its sessions. Holder is the one that
 	// Admit let in, nil for who has Key.
-	Holders []Holder
+	Holders func() []Holder
 	Holder  *Holder
 	// Local is where the client connected to, Remote where from.
 	Local, Remote netip.AddrPort
@@ -56,7 +57,8 @@ type Session struct {
 	// Event is told of each transfer; nil: nobody.
 	Event func(*transfer.Result)
 
-	begun time.Time // when Serve did
+	begun  time.Time // when Serve did
+	unheld *Limits   // the server's own, before a holder's narrowed them; nil: no holder did
 }
 
 // Admit answers Marker, which has been read, and has the client prove the key. Until
@@ -129,9 +131,9 @@ func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
 			if m.kind == kindStop { // crossed our result on the way
 				continue
 			}
-			if s.turnIsOver() {
-				s.refuseTurn(secured)
-				return ErrTurnOver
+			if err := s.mayAsk(); err != nil {
+				s.refuseRequest(secured, err)
+				return err
 			}
 			if err := c.answer(ctx, m); err != nil {
 				return err
@@ -140,11 +142,24 @@ func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
 			if m.kind == kindGrant { // the test that it was granted is not heard of here
 				s.extendTurn(max(idleTurn, s.Hello.Limits.Time))
 			}
+		case <-s.ended():
+			return errKeyEnded
 		case <-idle.C:
 			return fmt.Errorf("idle for %v", s.times().Idle)
 		}
 		idle.Reset(s.times().Idle)
 	}
+}
+
+// mayAsk returns why a request is refused and the session ends: nil, ErrTurnOver or errKeyEnded.
+func (s *Session) mayAsk() error {
+	switch {
+	case s.turnIsOver():
+		return ErrTurnOver
+	case !s.stillHeld():
+		return errKeyEnded
+	}
+	return nil
 }
 
 // requests are a client's messages, closed when there are no more; gone then says why.
@@ -239,6 +254,8 @@ func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messag
 		return send(kindAccept, refusal(err))
 	}
 	s.extendTurn(admission.Lease(spec.Time))
+	ctx, expire := s.untilEnded(ctx)
+	defer expire()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	options := engine.Options(spec.Direction == transfer.Down, spec.Far, false)

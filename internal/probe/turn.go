@@ -79,10 +79,10 @@ func (s *Session) extendTurn(d time.Duration) {
 
 func (s *Session) turnIsOver() bool { return s.Turn != nil && s.Turn.Held() > admission.MaxTurn }
 
-// refuseTurn answers what was asked for too late.
-func (s *Session) refuseTurn(secured *tls.Conn) {
+// refuseRequest answers a request that came too late.
+func (s *Session) refuseRequest(secured *tls.Conn, why error) {
 	secured.SetWriteDeadline(time.Now().Add(s.times().Stop))
-	writeMessage(secured, kindAccept, accept{Error: ErrTurnOver.Error()})
+	writeMessage(secured, kindAccept, accept{Error: why.Error()})
 }
 
 const (

@@ -19,6 +19,12 @@ import (
 // It runs in a synctest bubble.
 func served(t *testing.T, s *Session) (secured *tls.Conn, ended chan error) {
 	t.Helper()
+	return servedTo(t, s, s.Key)
+}
+
+// servedTo is served for a client that proves another key.
+func servedTo(t *testing.T, s *Session, key Key) (secured *tls.Conn, ended chan error) {
+	t.Helper()
 	near, far := silent(t)
 	ended = make(chan error, 1)
 	go func() {
@@ -31,7 +37,7 @@ func served(t *testing.T, s *Session) (secured *tls.Conn, ended chan error) {
 	if err := readAnswer(near); err != nil { // a pipe holds nothing: first the answer, then the handshake
 		t.Fatal(err)
 	}
-	secured, err := secureClient(t.Context(), near, s.Key)
+	secured, err := secureClient(t.Context(), near, key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,11 @@ type Diagnose struct {
 	Packets   int64    `json:"packets"`
 	Segments  int64    `json:"segments"`
 	Unmatched int64    `json:"unmatched_segments,omitempty"` // TCP segments that --host and --port left out
+	// Seen and Followed count connections where Connections lacks some for want of memory: those in the
+	// capture, and those with the most bytes, which were followed. Of these the ones with the most bytes are in
+	// Connections.
+	Seen     int64 `json:"connections_seen,omitempty"`
+	Followed int64 `json:"connections_followed,omitempty"`
 	// no direction carried more than fits one initial window
 	Tiny        bool                 `json:"tiny,omitempty"`
 	Connections []CapturedConnection `json:"connections"`

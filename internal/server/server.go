@@ -26,7 +26,8 @@ type Config struct {
 	// Address is ADDR:PORT to listen on; "" is :5201 at every address.
 	Address string
 	Key     probe.Key
-	// Holders, when not nil, is asked at each client for those with keys of their own.
+	// Holders, when not nil, is asked at each client, and at each request of a client with such a key,
+	// for those with keys of their own.
 	Holders func() []probe.Holder
 	// Software is what clients are told that runs here.
 	Software string
@@ -213,14 +214,12 @@ func pending(t *admission.Table, conn *net.TCPConn) (done func()) {
 // session has the client prove the key and serves it if there is a place.
 func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 	client := remote(conn)
-	session := probe.Session{Host: s, Certificate: s.cert, Key: s.config.Key, Local: local(conn), Remote: client,
+	session := probe.Session{Host: s, Certificate: s.cert, Key: s.config.Key, Holders: s.config.Holders,
+		Local: local(conn), Remote: client,
 		Hello: probe.Hello{Echo: true, Search: true, Software: s.config.Software, Kernel: socket.Kernel(),
 			Congestion: socket.CongestionControls(), Limits: s.config.Limits},
 		Times: s.config.Times,
 		Event: func(r *transfer.Result) { s.tell(Event{What: "transfer", Client: client, Keyed: true, Result: r}) },
-	}
-	if s.config.Holders != nil {
-		session.Holders = s.config.Holders()
 	}
 	done := pending(&s.handshakes, conn)
 	secured, err := session.Admit(ctx, conn)

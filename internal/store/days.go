@@ -31,7 +31,7 @@ func (s *Store) Days(ctx context.Context, f Filter) ([]Day, error) {
 		return nil, err
 	}
 	defer tx.Rollback()
-	sums, err := liveDays(ctx, tx, f.Path, from, math.MaxInt64)
+	sums, err := liveDays(ctx, tx, all, f.Path, from, math.MaxInt64)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // grow replaces a record that is kept while it still grows by a later state of it.
-func (s *Store) grow(ctx context.Context, tx *sql.Tx, e *entry, doc []byte) (grew bool, err error) {
+func (s *Store) grow(ctx context.Context, tx *sql.Tx, e *entry, doc []byte, seal string) (grew bool, err error) {
 	now, ok := e.doc.(*record.WatchKept)
 	if !ok {
 		return false, nil
@@ -28,8 +28,8 @@ func (s *Store) grow(ctx context.Context, tx *sql.Tx, e *entry, doc []byte) (gre
 	if !now.Outgrows(before) {
 		return false, nil
 	}
-	if _, err := tx.ExecContext(ctx, "UPDATE run SET outcome = $1, doc = $2 WHERE id = $3", plain(e.Outcome), pack(doc),
-		e.ID); err != nil {
+	if _, err := tx.ExecContext(ctx, "UPDATE run SET outcome = $1, doc = $2, seal = $3 WHERE id = $4", plain(e.Outcome),
+		pack(doc), seal, e.ID); err != nil {
 		return false, err
 	}
 	if _, err := tx.ExecContext(ctx, "DELETE FROM direction WHERE run = $1", e.ID); err != nil {

@@ -45,7 +45,24 @@ func testAWatchsRecordGrows(t *testing.T, at func() *Store) {
 			t.Fatalf("%+v: %+v, %v", c, runs, err)
 		}
 	}
-	if runs, _ := s.List(t.Context(), Filter{}); runs[0].Outcome != record.Done {
+	runs, _ := s.List(t.Context(), Filter{})
+	if runs[0].Outcome != record.Done {
 		t.Errorf("%+v", runs[0])
+	}
+	// What an import adds was not measured here.
+	if err := s.Forget(t.Context(), runs[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	for i, keep := range []func() error{
+		func() error { return s.Keep(t.Context(), state(1, record.Interrupted), nil) },
+		func() error { return s.Keep(t.Context(), state(2, record.Interrupted), nil) },
+		func() error { _, err := s.Add(t.Context(), state(3, record.Interrupted), nil); return err },
+	} {
+		if err := keep(); err != nil {
+			t.Fatal(err)
+		}
+		if runs, err := s.List(t.Context(), Filter{MeasuredHere: true}); err != nil || (len(runs) == 1) != (i < 2) {
+			t.Errorf("state %d: %d results were measured here, %v", i+1, len(runs), err)
+		}
 	}
 }

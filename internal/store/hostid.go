@@ -18,7 +18,9 @@ func HostID(dir string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return id, err
 	}
-	if err := makeHostID(dir, filepath.Join(dir, "host_id")); err != nil {
+	var made [16]byte
+	rand.Read(made[:])
+	if err := makeOnce(dir, "host_id", hex.EncodeToString(made[:])); err != nil {
 		return "", err
 	}
 	return ReadHostID(dir)
@@ -37,22 +39,22 @@ func ReadHostID(dir string) (string, error) {
 	return "", fmt.Errorf("%s: no host id; remove it, and a new one is made", path)
 }
 
-// makeHostID links the whole file to its name: of several processes the first wins.
-func makeHostID(dir, path string) error {
+// makeOnce writes a line to a file that only its owner may read. It links the whole file to its name: of several
+// processes the first wins.
+func makeOnce(dir, name, line string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".host_id-*")
+	f, err := os.CreateTemp(dir, "."+name+"-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
-	var id [16]byte
-	rand.Read(id[:])
-	_, err = fmt.Fprintln(f, hex.EncodeToString(id[:]))
+	_, err = fmt.Fprintln(f, line)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
+	path := filepath.Join(dir, name)
 	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return os.Rename(f.Name(), path) // a file system without links
 	}

@@ -71,7 +71,7 @@ func openPostgres(dir, text string) (*Store, error) {
 			return migratePostgres(ctx, conn, ownSchema)
 		})), where(config), config.Password})
 	db.SetMaxOpenConns(4)
-	return &Store{db: db, outbox: newOutbox(dir), dialect: dialect{
+	return &Store{db: db, dir: dir, outbox: newOutbox(dir), dialect: dialect{
 		untilCommit: " FOR SHARE",
 		toChange:    " FOR UPDATE",
 		oneState:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"strings"
 	"time"
 
@@ -23,122 +22,13 @@ type Run struct {
 	Labels                         map[string]string
 }
 
-// Identifiers as record.NewID and record.Path.Key make them: others could not be named to
-// be shown or forgotten.
-var (
-	identifier = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-	pathKey    = regexp.MustCompile(`^[0-9a-v]{16}$`)
-)
-
-// entry is a record as the tables have it.
-type entry struct {
-	*record.Envelope
-	doc     record.Document
-	started time.Time
-	sum     record.Summary
-}
-
-// read checks that a document can be kept.
-func read(doc []byte) (*entry, error) {
-	decoded, err := record.Decode(doc, nil)
-	if err != nil {
-		return nil, err
-	}
-	e := &entry{Envelope: decoded.Head().Envelope, doc: decoded, started: decoded.Head().StartedAt,
-		sum: record.Summarize(decoded)}
-	if e.Envelope == nil || e.ID == "" || e.PathKey == "" {
-		return nil, errors.New("a document without id and path_key is not kept: it was not measured, or by an older " +
-			"fullpipe")
-	}
-	if !identifier.MatchString(e.ID) || !pathKey.MatchString(e.PathKey) {
-		return nil, fmt.Errorf("id %.40q or path_key %.40q is none that a fullpipe makes", e.ID, e.PathKey)
-	}
-	if e.started.Before(time.Unix(0, 0)) || e.started.After(time.Unix(0, math.MaxInt64)) {
-		return nil, fmt.Errorf("started_at is %s: not a time that anything was measured at",
-			e.started.Format(time.RFC3339))
-	}
-	for _, f := range e.sum.Figures {
-		if f.GoodputBps != nil && *f.GoodputBps < 0 || f.RTTMinS != nil && *f.RTTMinS < 0 {
-			return nil, fmt.Errorf("%s: a goodput or round trip below 0 is none that was measured", f.Direction)
-		}
-	}
-	return e, nil
-}
-
-// plain is a text without the one character that PostgreSQL's texts cannot have.
-func plain[T ~string](text T) string { return strings.ReplaceAll(string(text), "\x00", "\ufffd") }
-
-// Add keeps a record and its samples, as they came. What is there already stays as it is,
-// but for a record that grows (record.WatchKept), whose later state replaces the earlier:
-// added tells.
-func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err error) {
-	e, err := read(doc)
-	if err != nil {
-		return false, err
-	}
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
-		return false, err
-	}
-	defer tx.Rollback()
-	var gone int64
-	if err := tx.QueryRowContext(ctx, "SELECT before_ns FROM gone"+s.untilCommit).Scan(&gone); err != nil {
-		return false, err
-	}
-	if e.started.UnixNano() < gone {
-		return false, ErrGone
-	}
-	if _, err := tx.ExecContext(ctx, "INSERT INTO path(key, far) VALUES($1, $2) ON CONFLICT DO NOTHING", e.PathKey,
-		plain(e.sum.Far)); err != nil {
-		return false, err
-	}
-	result, err := tx.ExecContext(ctx, "INSERT INTO run(id, path, kind, started_ns, origin, outcome, doc) "+
-		"VALUES($1,$2,$3,$4,$5,$6,$7) ON CONFLICT DO NOTHING", e.ID, e.PathKey, plain(e.sum.Kind), e.started.UnixNano(),
-		plain(e.Origin), plain(e.Outcome), pack(doc))
-	if err != nil {
-		return false, err
-	}
-	switch n, err := result.RowsAffected(); {
-	case err != nil:
-		return false, err
-	case n == 0:
-		return s.grow(ctx, tx, e, doc)
-	}
-	if err := addFigures(ctx, tx, e); err != nil {
-		return false, err
-	}
-	for name, value := range e.Labels {
-		if _, err := tx.ExecContext(ctx, "INSERT INTO label(run, name, value) VALUES($1,$2,$3) ON CONFLICT DO NOTHING",
-			e.ID, plain(name), plain(value)); err != nil {
-			return false, err
-		}
-	}
-	if len(samples) > 0 {
-		if _, err := tx.ExecContext(ctx, "INSERT INTO samples(run, data) VALUES($1,$2)", e.ID,
-			pack(samples)); err != nil {
-			return false, err
-		}
-	}
-	return true, tx.Commit()
-}
-
-func addFigures(ctx context.Context, tx *sql.Tx, e *entry) error {
-	for _, f := range e.sum.Figures {
-		if _, err := tx.ExecContext(ctx, "INSERT INTO direction(run, direction, goodput_bps, rtt_min_s, limiter, "+
-			"retransmitted_ratio) "+
-			"VALUES($1,$2,$3,$4,$5,$6) ON CONFLICT DO NOTHING",
-			e.ID, plain(f.Direction), f.GoodputBps, f.RTTMinS, plain(f.Limiter), f.RetransmittedRatio); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Filter says which runs are asked for.
 type Filter struct {
 	Path  string // a key, a label or the far end's name; "" is all
 	Since time.Time
 	Limit int // the newest so many; 0 is all
+	// MeasuredHere leaves out what was imported, what other hosts measured and clients' results.
+	MeasuredHere bool
 }
 
 // List answers runs, the newest first.
@@ -151,19 +41,29 @@ func (s *Store) List(ctx context.Context, f Filter) (runs []Run, err error) {
 	if !f.Since.IsZero() {
 		since = f.Since.UnixNano()
 	}
-	rows, err := s.db.QueryContext(ctx, `SELECT r.id, r.path, p.far, p.label, r.kind, r.started_ns, r.origin, r.outcome
-		FROM run r JOIN path p ON p.key = r.path`+ofPathSince+`ORDER BY r.started_ns DESC, r.id DESC LIMIT $3`,
+	sealed := ""
+	if f.MeasuredHere {
+		sealed = "AND r.seal <> '' "
+	}
+	rows, err := s.db.QueryContext(ctx, `SELECT r.id, r.path, p.far, p.label, r.kind, r.started_ns, r.origin, r.outcome,
+		r.seal FROM run r JOIN path p ON p.key = r.path`+ofPathSince+sealed+`ORDER BY r.started_ns DESC, r.id DESC
+		LIMIT $3`,
 		f.Path, since, limit)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
+	sealer := newSealer(s.dir, false)
 	for rows.Next() {
 		var r Run
 		var started int64
-		if err := rows.Scan(&r.ID, &r.Path, &r.Far, &r.PathLabel, &r.Kind, &started, &r.Origin,
-			&r.Outcome); err != nil {
+		var seal string
+		if err := rows.Scan(&r.ID, &r.Path, &r.Far, &r.PathLabel, &r.Kind, &started, &r.Origin, &r.Outcome,
+			&seal); err != nil {
 			return nil, err
+		}
+		if f.MeasuredHere && !sealer.verify(seal, r.ID, r.Path) {
+			continue
 		}
 		r.Started = time.Unix(0, started).UTC()
 		runs = append(runs, r)

@@ -32,8 +32,8 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	if remote(dir) { // its shared memory would be no memory that is shared
 		mode = "DELETE"
 	}
-	s, err := openFile(path, fmt.Sprintf("_pragma=busy_timeout(%d)&_pragma=foreign_keys(1)&_pragma=synchronous(NORMAL)&"+
-		"_txlock=immediate", wait.Milliseconds()))
+	s, err := openFile(dir, path, fmt.Sprintf("_pragma=busy_timeout(%d)&_pragma=foreign_keys(1)&"+
+		"_pragma=synchronous(NORMAL)&_txlock=immediate", wait.Milliseconds()))
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	s.Close()
 	if info, absent := os.Stat(path + "-wal"); readOnly(dir) && (absent != nil || info.Size() == 0) {
 		// Without a journal what is in the file is all, and nobody changes it.
-		if s, err = openFile(path, "immutable=1"); err != nil {
+		if s, err = openFile(dir, path, "immutable=1"); err != nil {
 			return nil, err
 		}
 		if err = s.upToDate(ctx); err == nil {
@@ -54,14 +54,14 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	return nil, fmt.Errorf("the history in %s: %w", path, err)
 }
 
-func openFile(path, options string) (*Store, error) {
+func openFile(dir, path, options string) (*Store, error) {
 	path = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)
 	db, err := sql.Open("sqlite", "file:"+path+"?"+options)
 	if err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	return &Store{db: db, dialect: dialect{usedBytes: usedPages}}, nil
+	return &Store{db: db, dir: dir, dialect: dialect{usedBytes: usedPages}}, nil
 }
 
 // readOnly says whether a directory is on a disk that takes nothing.

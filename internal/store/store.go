@@ -16,7 +16,11 @@ import (
 
 // Store is an open history.
 type Store struct {
-	db *sql.DB
+	// ClientResultsADay is how many results of one client Keep keeps within 24 hours; 0 is DefaultClientResultsADay.
+	ClientResultsADay int
+
+	db  *sql.DB
+	dir string // the user's state directory
 	dialect
 	outbox *outbox // nil: what is added is kept at once, or not at all
 }
@@ -33,6 +37,12 @@ type dialect struct {
 
 // ErrNotFound says that the history holds no such run.
 var ErrNotFound = errors.New("no such run in the history")
+
+// DefaultClientResultsADay bounds what one client of a server makes a history keep.
+const DefaultClientResultsADay = 50
+
+// ErrClientQuota says that enough results of this client are kept for the day.
+var ErrClientQuota = errors.New("as many results of this client are kept as may be within 24 hours")
 
 // ErrNoLabel says that a run has no label of the name that was to be taken away.
 var ErrNoLabel = errors.New("the run has no such label")

@@ -12,7 +12,7 @@ import (
 )
 
 // Keep says how much is kept, and until ten results are how much younger. What goes leaves
-// its figures in Days.
+// its figures in Days. Clients' results count apart, with a quarter of Results and Bytes.
 type Keep struct {
 	Samples time.Duration
 	Runs    time.Duration
@@ -28,7 +28,7 @@ var KeepByDefault = Keep{Samples: 30 * 24 * time.Hour, Runs: 2 * 365 * 24 * time
 var ErrGone = errors.New("older than what this history still keeps run by run")
 
 // Trim lets go of what is kept no longer: samples and runs by their age, runs by their
-// number, and where a file takes more than it may, the oldest samples, then the oldest runs.
+// number, and where a file takes more than it may, clients' results, then the oldest samples, then the oldest runs.
 func (s *Store) Trim(ctx context.Context, now time.Time, keep Keep) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -41,24 +41,19 @@ func (s *Store) Trim(ctx context.Context, now time.Time, keep Keep) error {
 			return err
 		}
 	}
-	witnessed, err := witness(ctx, tx, now)
-	if err != nil {
-		return err
-	}
-	if witnessed.Before(now) {
-		now = witnessed
-	}
-	if _, err := tx.ExecContext(ctx, "DELETE FROM samples WHERE run IN (SELECT id FROM run WHERE started_ns < $1)",
-		now.Add(-keep.Samples).UnixNano()); err != nil {
-		return err
-	}
-	if err := rollUp(ctx, tx, now.Add(-keep.Runs).UnixNano()); err != nil {
-		return err
-	}
-	if keep.Results > 0 {
-		last, err := newest(ctx, tx, math.MaxInt64, keep.Results)
-		if err == nil && last >= 0 {
-			err = rollUp(ctx, tx, last+1)
+	for _, of := range []class{owners, clients} {
+		witnessed, err := witness(ctx, tx, of, now)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "DELETE FROM samples WHERE run IN (SELECT id FROM run WHERE started_ns < $1"+
+			string(of)+")", witnessed.Add(-keep.Samples).UnixNano()); err != nil {
+			return err
+		}
+		if of == clients {
+			err = s.trimClients(ctx, tx, witnessed, keep)
+		} else {
+			err = trimOwners(ctx, tx, witnessed, keep)
 		}
 		if err != nil {
 			return err
@@ -72,7 +67,10 @@ func (s *Store) Trim(ctx context.Context, now time.Time, keep Keep) error {
 		if used <= keep.Bytes {
 			break
 		}
-		more, err := shrink(ctx, tx)
+		more, err := s.shrinkClients(ctx, tx)
+		if err == nil && !more {
+			more, err = shrink(ctx, tx)
+		}
 		if err != nil {
 			return err
 		}
@@ -83,30 +81,42 @@ func (s *Store) Trim(ctx context.Context, now time.Time, keep Keep) error {
 	return tx.Commit()
 }
 
+// trimOwners replaces the owner's results by their figures of each day, by age and by number.
+func trimOwners(ctx context.Context, tx *sql.Tx, now time.Time, keep Keep) error {
+	if err := rollUp(ctx, tx, now.Add(-keep.Runs).UnixNano()); err != nil || keep.Results == 0 {
+		return err
+	}
+	last, err := newest(ctx, tx, owners, math.MaxInt64, keep.Results)
+	if err == nil && last >= 0 {
+		err = rollUp(ctx, tx, last+1)
+	}
+	return err
+}
+
 // witnesses is how many results have to be so much younger before anything goes by its age:
 // a clock that is wrong for a while, here or where a result was imported from, deletes
 // nothing.
 const witnesses = 10
 
-// witness is when the last result was measured that has so many witnesses, itself included.
-func witness(ctx context.Context, tx *sql.Tx, now time.Time) (time.Time, error) {
-	at, err := newest(ctx, tx, now.UnixNano(), witnesses-1)
+// witness is when the last result of a class was measured that has so many witnesses, itself included.
+func witness(ctx context.Context, tx *sql.Tx, of class, now time.Time) (time.Time, error) {
+	at, err := newest(ctx, tx, of, now.UnixNano(), witnesses-1)
 	return time.Unix(0, max(0, at)), err
 }
 
-// newest is when the newest run but so many was measured, of those until a time; -1 where
+// newest is when the newest run of a class but so many was measured, of those until a time; -1 where
 // there is none.
-func newest(ctx context.Context, tx *sql.Tx, until int64, but int) (at int64, err error) {
-	err = tx.QueryRowContext(ctx, "SELECT started_ns FROM run WHERE started_ns <= $1 ORDER BY started_ns DESC LIMIT 1 "+
-		"OFFSET $2", until, but).Scan(&at)
+func newest(ctx context.Context, tx *sql.Tx, of class, until int64, but int) (at int64, err error) {
+	err = tx.QueryRowContext(ctx, "SELECT started_ns FROM run WHERE started_ns <= $1"+string(of)+
+		" ORDER BY started_ns DESC LIMIT 1 OFFSET $2", until, but).Scan(&at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return -1, nil
 	}
 	return at, err
 }
 
-// shrink takes away a sixteenth of the samples, or of the runs where there are none, the
-// oldest first; never the newest run.
+// shrink takes away a sixteenth of the owner's samples, or of the runs where there are none, the
+// oldest first; never the newest run. There are no clients' results any more.
 func shrink(ctx context.Context, tx *sql.Tx) (more bool, err error) {
 	result, err := tx.ExecContext(ctx, `DELETE FROM samples WHERE run IN (SELECT r.id FROM run r JOIN samples s
 		ON s.run = r.id WHERE r.id <> (SELECT id FROM run ORDER BY started_ns DESC, id DESC LIMIT 1)
@@ -134,10 +144,10 @@ func shrink(ctx context.Context, tx *sql.Tx) (more bool, err error) {
 	return true, rollUp(ctx, tx, until.Int64)
 }
 
-// rollUp replaces the runs of before a time by their figures of each day.
+// rollUp replaces the owner's runs of before a time by their figures of each day.
 func rollUp(ctx context.Context, tx *sql.Tx, before int64) error {
 	var oldest sql.NullInt64
-	if err := tx.QueryRowContext(ctx, "SELECT min(started_ns) FROM run").Scan(&oldest); err != nil ||
+	if err := tx.QueryRowContext(ctx, "SELECT min(started_ns) FROM run WHERE client = ''").Scan(&oldest); err != nil ||
 		!oldest.Valid || oldest.Int64 >= before {
 		return err
 	}
@@ -146,7 +156,7 @@ func rollUp(ctx context.Context, tx *sql.Tx, before int64) error {
 		before); err != nil {
 		return err
 	}
-	days, err := liveDays(ctx, tx, "", math.MinInt64, before)
+	days, err := liveDays(ctx, tx, owners, "", math.MinInt64, before)
 	if err != nil {
 		return err
 	}
@@ -162,7 +172,7 @@ func rollUp(ctx context.Context, tx *sql.Tx, before int64) error {
 			return fmt.Errorf("figures of a day: %w", err)
 		}
 	}
-	_, err = tx.ExecContext(ctx, "DELETE FROM run WHERE started_ns < $1", before)
+	_, err = tx.ExecContext(ctx, "DELETE FROM run WHERE client = '' AND started_ns < $1", before)
 	return err
 }
 
@@ -207,12 +217,12 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// liveDays sums up the days of runs that are kept, those of Past.
-func liveDays(ctx context.Context, db querier, path string, from, before int64) (map[dayKey]daySum, error) {
+// liveDays sums up the days of a class's runs that are kept, those of Past.
+func liveDays(ctx context.Context, db querier, of class, path string, from, before int64) (map[dayKey]daySum, error) {
 	rows, err := db.QueryContext(ctx, `SELECT r.path, d.direction, d.limiter, r.started_ns, d.goodput_bps, d.rtt_min_s
 		FROM run r JOIN direction d ON d.run = r.id JOIN path p ON p.key = r.path
 		WHERE ($1 = '' OR p.key = $1 OR p.label = $1 OR p.far = $1) AND r.started_ns >= $2 AND r.started_ns < $3
-		AND r.outcome = $4 AND r.origin <> $5 AND d.goodput_bps > 0`,
+		AND r.outcome = $4 AND r.origin <> $5 AND d.goodput_bps > 0`+string(of),
 		path, from, before, string(record.Done), string(record.Retest))
 	if err != nil {
 		return nil, err

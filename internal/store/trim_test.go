@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -18,14 +17,9 @@ func TestWhatGoesLeavesItsDays(t *testing.T) { both(t, testWhatGoesLeavesItsDays
 
 func testWhatGoesLeavesItsDays(t *testing.T, at func() *Store) {
 	s := at()
-	noise := make([]byte, 40<<10)
-	rng := rand.New(rand.NewPCG(1, 2))
-	for i := range noise {
-		noise[i] = byte('a' + rng.IntN(26))
-	}
 	const runs = 96
 	for i := range runs {
-		samples := append(append([]byte(`{"x":"`), noise...), `"}`...)
+		samples := []byte(`{"x":"` + noise(40<<10, 1) + `"}`)
 		if _, err := s.Add(t.Context(), measured(t, i, "b", float64(1+i%7)*1e6), samples); err != nil {
 			t.Fatal(err)
 		}
@@ -35,29 +29,14 @@ func testWhatGoesLeavesItsDays(t *testing.T, at func() *Store) {
 		t.Fatalf("%d days, %v", len(before), err)
 	}
 	now := begin.Add(runs * time.Hour)
-	used := func() int64 {
-		if s.usedBytes == nil {
-			return 0
-		}
-		tx, err := s.db.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
-		n, err := s.usedBytes(t.Context(), tx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	size, smallest := used(), int64(200<<10)
+	size, smallest := used(t, s), int64(200<<10)
 	for _, keep := range []Keep{{Samples: 1e18, Runs: 1e18, Bytes: size / 2}, {Samples: 1e18, Runs: 1e18, Bytes: smallest},
 		{Samples: 1e18, Runs: 1e18, Results: 80, Bytes: smallest},
 		{Samples: 24 * time.Hour, Runs: 36*time.Hour + time.Minute, Bytes: smallest}} {
 		if err := s.Trim(t.Context(), now, keep); err != nil {
 			t.Fatal(err)
 		}
-		if n := used(); n > keep.Bytes {
+		if n := used(t, s); n > keep.Bytes {
 			t.Errorf("%d bytes of %d", n, keep.Bytes)
 		}
 		after, err := s.Days(t.Context(), Filter{})
@@ -95,19 +74,24 @@ func TestOlderHistoryKeepsItsRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		doc := measured(t, 1, "b", 5e6)
-		if _, err := s.db.Exec("INSERT INTO path(key, far) VALUES('k', 'b')"); err != nil {
+		if _, err := s.db.Exec("INSERT INTO path(key, far) VALUES('k', 'b'), ('c', 'browser://192.0.2.7')"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.db.Exec("INSERT INTO run VALUES('an-id', 'k', 'measure', 5, $1, $2, $3)", string(record.Manual),
-			string(record.Done), pack(doc)); err != nil {
-			t.Fatal(err)
+		for id, path := range map[string]string{"an-id": "k", "of-a-client": "c"} {
+			if _, err := s.db.Exec("INSERT INTO run(id, path, kind, started_ns, origin, outcome, doc) "+
+				"VALUES($1, $2, 'measure', 5, $3, $4, $5)", id, path, string(record.Manual), string(record.Done),
+				pack(doc)); err != nil {
+				t.Fatal(err)
+			}
 		}
 		_, latest, err := pending(0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		since := [][]string{1: {"DROP TABLE day", "DROP TABLE gone"}, // what came after each version
-			2: {"ALTER TABLE direction DROP COLUMN retransmitted_ratio"}}
+			2: {"ALTER TABLE direction DROP COLUMN retransmitted_ratio"},
+			3: {"DROP INDEX run_of_client", "DROP INDEX run_by_time", "CREATE INDEX run_by_time ON run(started_ns)",
+				"ALTER TABLE run DROP COLUMN client", "ALTER TABLE run DROP COLUMN bytes", "ALTER TABLE run DROP COLUMN seal"}}
 		for version := latest - 1; version >= 1; version-- {
 			for of := version; of < latest; of++ {
 				if of >= len(since) {
@@ -127,6 +111,15 @@ func TestOlderHistoryKeepsItsRuns(t *testing.T) {
 			}
 			if _, err := s.Days(t.Context(), Filter{}); err != nil {
 				t.Error(err)
+			}
+			var client string
+			var bytes int
+			err := s.db.QueryRow("SELECT client, bytes FROM run WHERE id = 'of-a-client'").Scan(&client, &bytes)
+			if err != nil || client != "192.0.2.7" || bytes != len(pack(doc)) {
+				t.Errorf("the result of a client is of %q and %d bytes, %v", client, bytes, err)
+			}
+			if owner, _, clients := counts(t, s); owner != 1 || clients != 1 {
+				t.Errorf("%d results of the owner and %d of clients", owner, clients)
 			}
 		}
 	})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/netip"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,22 +38,6 @@ func set(most string) error {
 	return os.WriteFile("/proc/sys/net/ipv4/tcp_wmem", []byte("4096 16384 "+most+"\n"), 0o600)
 }
 
-// inside runs the test again in a network namespace of its own; true: this is that run.
-func inside(t *testing.T) bool {
-	const mark = "FULLPIPE_TUNE_INSIDE"
-	if os.Getenv(mark) != "" {
-		return true
-	}
-	testenv.Need(t, testenv.NetworkNamespace)
-	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v="+strconv.FormatBool(testing.Verbose()))
-	cmd.Env = append(os.Environ(), mark+"=1")
-	cmd.SysProcAttr = testenv.Namespaces(syscall.CLONE_NEWNET)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v:\n%s", err, out)
-	}
-	return false
-}
-
 // settled is a far end that does as this host's settings say.
 type settled struct {
 	*simpeer.Peer
@@ -79,7 +62,8 @@ func (s *settled) Run(ctx context.Context, test transfer.Test, each func(transfe
 }
 
 func TestApply(t *testing.T) {
-	if !inside(t) {
+	testenv.Need(t, testenv.NetworkNamespace)
+	if !testenv.Inside(t, syscall.CLONE_NEWNET) {
 		return
 	}
 	broken := errors.New("the cable is out")
@@ -180,7 +164,8 @@ func TestBetterCongestionIsChosenOnlyWhereItHelps(t *testing.T) {
 
 // What was shown to help is what a host is given, no more of it, and both parts of two.
 func TestHostsAreGivenWhatWasShown(t *testing.T) {
-	if !inside(t) {
+	testenv.Need(t, testenv.NetworkNamespace)
+	if !testenv.Inside(t, syscall.CLONE_NEWNET) {
 		return
 	}
 	if err := set("65536"); err != nil {

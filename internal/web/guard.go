@@ -14,7 +14,7 @@ import (
 // Role says what somebody may do.
 type Role int
 
-// A viewer reads; an operator may label results and test paths as well.
+// A viewer reads; an operator may label results and test as well. routes says what each may ask for.
 const (
 	Nobody Role = iota
 	Viewer
@@ -74,7 +74,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !s.mayAsk(w, r):
 	case r.URL.Path == "/open":
 		s.open(w, r)
-	case strings.HasPrefix(r.URL.Path, "/static/"): // what the way in needs too; nothing in it is secret
+	case strings.HasPrefix(r.URL.Path, "/static/") && looks(r.Method): // what the way in needs too
 		s.inside.ServeHTTP(w, r)
 	default:
 		s.withToken(w, r)
@@ -173,14 +173,3 @@ func hostOf(r *http.Request) netip.Prefix {
 
 // addressOf returns hostOf as the key of a limiter.
 func addressOf(r *http.Request) string { return hostOf(r).String() }
-
-// operators lets only operators through.
-func (s *Server) operators(h http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if visitorOf(r.Context()).role < Operator {
-			s.refuse(w, r, http.StatusForbidden, "this needs an operator", "the operators' token")
-			return
-		}
-		h(w, r)
-	}
-}

@@ -31,7 +31,7 @@ func served(t testing.TB, cfg Config) (s *Server, id, key string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := history.Add(t.Context(), encoded, []byte(`{"series":[]}`)); err != nil {
+		if err := history.Keep(t.Context(), encoded, []byte(`{"series":[]}`)); err != nil {
 			t.Fatal(err)
 		}
 		id, key = doc.ID, doc.PathKey

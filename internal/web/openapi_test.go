@@ -140,7 +140,14 @@ func TestOpenAPIIsWhatIsServed(t *testing.T) {
 	s, id, key := served(t, Config{Operator: "operator's token", Tests: &Tests{
 		May: func(context.Context, store.Series) error { return nil },
 		Run: func(context.Context, store.Series, func(TestNews)) error { return nil }}})
-	got, want := slices.Sorted(maps.Keys(routes)), slices.Sorted(maps.Keys(s.api()))
+	var want []string
+	for _, one := range s.routes() {
+		if strings.Contains(one.pattern, " /api/v1/") {
+			want = append(want, one.pattern)
+		}
+	}
+	slices.Sort(want)
+	got := slices.Sorted(maps.Keys(routes))
 	if !slices.Equal(got, want) {
 		t.Errorf("described are %v, served %v", got, want)
 	}

@@ -62,7 +62,7 @@ type view struct {
 	Version  string
 	Note     string
 	Data     any
-	Tests    bool // there is a test from a browser
+	Tests    bool // there is a test from a browser, and this visitor may start it
 	Public   bool // and nothing else
 }
 
@@ -83,7 +83,7 @@ func (s *Server) door(w http.ResponseWriter, r *http.Request, status int, what s
 func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
 	v := visitorOf(r.Context())
 	writePage(w, r, status, name, view{Base: v.base, Here: name, Operator: v.role >= Operator, Version: s.cfg.Version,
-		Note: s.cfg.Note, Data: data, Tests: s.cfg.Speed != nil})
+		Note: s.cfg.Note, Data: data, Tests: s.cfg.Speed != nil && v.role >= Operator})
 }
 
 func writePage(w http.ResponseWriter, r *http.Request, status int, name string, v view) {
@@ -129,51 +129,4 @@ func (e existing) Open(name string) (fs.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	return e.FS.Open(name)
-}
-
-// routes are what those who are in may ask for.
-func (s *Server) routes() *http.ServeMux {
-	mux := http.NewServeMux()
-	mux.Handle("GET /static/", staticFiles())
-	if s.cfg.Speed != nil {
-		s.cfg.Speed.mount(mux, func(w http.ResponseWriter, r *http.Request, name string, data any) {
-			s.render(w, r, http.StatusOK, name, data)
-		}, s.refuse)
-	}
-	mux.HandleFunc("GET /static/diagnose.js", runScript)
-	mux.HandleFunc("GET /runs/{id}/style.css", s.runStyle)
-	mux.HandleFunc("GET /{$}", page(s, "grid", s.grid))
-	mux.HandleFunc("GET /paths/{key}", page(s, "series", s.series))
-	mux.HandleFunc("POST /paths/{key}/retest", s.operators(s.testForm(s.beginTest)))
-	mux.HandleFunc("POST /paths/{key}/retest/stop", s.operators(s.testForm(s.stopTest)))
-	mux.HandleFunc("GET /runs/{id}", s.runPage)
-	mux.HandleFunc("POST /runs/{id}/label", s.operators(s.labelForm))
-	mux.HandleFunc("GET /compare", page(s, "compare", s.comparePage))
-	mux.HandleFunc("GET /live", page(s, "live", func(*http.Request) (bool, error) { return s.cfg.Watch != nil, nil }))
-	for pattern, h := range s.api() {
-		mux.HandleFunc(pattern, h)
-	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.refuse(w, r, http.StatusNotFound, "there is nothing of that name", "")
-	})
-	return mux
-}
-
-// api are the routes that openapi.json describes.
-func (s *Server) api() map[string]http.HandlerFunc {
-	return map[string]http.HandlerFunc{
-		"GET /api/v1/paths":                      s.answer(func(r *http.Request) (any, error) { return s.paths(r) }),
-		"GET /api/v1/paths/{key}/runs":           s.answer(func(r *http.Request) (any, error) { return s.runs(r) }),
-		"GET /api/v1/paths/{key}/changes":        s.answer(func(r *http.Request) (any, error) { return s.changes(r) }),
-		"GET /api/v1/runs/{id}":                  s.answer(s.run),
-		"GET /api/v1/runs/{id}/samples":          s.answer(s.samples),
-		"PUT /api/v1/runs/{id}/labels/{name}":    s.operators(s.answer(s.label)),
-		"DELETE /api/v1/runs/{id}/labels/{name}": s.operators(s.answer(s.label)),
-		"GET /api/v1/compare":                    s.answer(func(r *http.Request) (any, error) { return s.compare(r) }),
-		"POST /api/v1/paths/{key}/retest":        s.operators(s.answer(s.beginTest)),
-		"GET /api/v1/retest":                     s.streamTest,
-		"DELETE /api/v1/retest":                  s.operators(s.answer(s.stopTest)),
-		"GET /api/v1/live":                       s.stream,
-		"GET /api/v1/openapi.json":               s.answer(func(*http.Request) (any, error) { return openapi, nil }),
-	}
 }

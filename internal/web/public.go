@@ -20,7 +20,9 @@ type Public struct {
 func NewPublic(speed *Speed, token string) *Public {
 	p := &Public{speed: speed, token: token, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(),
 		requests: limiter{every: 50 * time.Millisecond, burst: 200}, version: speed.cfg.Version}
-	speed.mount(p.mux, p.show, p.refuse)
+	for _, one := range speed.routes(p.show, p.refuse) { // all are clients' here
+		p.mux.HandleFunc(one.pattern, one.handler)
+	}
 	p.mux.Handle("GET /static/", staticFiles())
 	p.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/test", http.StatusSeeOther)

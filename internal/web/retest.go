@@ -163,6 +163,9 @@ func (s *Server) mayTest(r *http.Request, p store.Series) string {
 	if err := s.cfg.Tests.May(r.Context(), p); err != nil {
 		return err.Error()
 	}
+	if here, err := s.cfg.History.MeasuredHere(r.Context(), p.Path); err != nil || !here {
+		return "no result of it is known to be measured on this host: measure it once on the command line"
+	}
 	return ""
 }
 

@@ -142,3 +142,33 @@ func TestRetests(t *testing.T) {
 	}
 	site.Close()
 }
+
+// TestRetest_ImportedPath: a path whose results an import brought, as this host's own export has them, is not tested.
+func TestRetest_ImportedPath(t *testing.T) {
+	s, id, key := served(t, Config{Operator: "operator's token",
+		Tests: &Tests{May: func(context.Context, store.Series) error { return nil },
+			Run: func(context.Context, store.Series, func(TestNews)) error { return nil }}})
+	asOperator := func(r *http.Request) { r.Header.Set("Authorization", "Bearer operator's token") }
+	retest := "/api/v1/paths/" + key + "/retest"
+	if w := ask(s, "POST", retest, asOperator); w.Code != http.StatusOK {
+		t.Errorf("measured here: %d: %s", w.Code, w.Body)
+	}
+	exported, samples, err := s.cfg.History.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := other.Add(t.Context(), exported, samples); err != nil {
+		t.Fatal(err)
+	}
+	s.retests.running.Wait()
+	s.cfg.History = other
+	if w := ask(s, "POST", retest, asOperator); w.Code != http.StatusNotImplemented ||
+		!strings.Contains(w.Body.String(), "measured on this host") {
+		t.Errorf("imported: %d: %s", w.Code, w.Body)
+	}
+}

@@ -51,66 +51,74 @@ func NewSpeed(cfg SpeedConfig) *Speed {
 	return s
 }
 
-// mount adds the test's routes; show writes a page, refuse says why not.
-func (s *Speed) mount(mux *http.ServeMux, show func(http.ResponseWriter, *http.Request, string, any),
-	refuse refusing) {
-	mux.Handle("GET /ndt/v7/download", s.ndt7)
-	mux.Handle("GET /ndt/v7/upload", s.ndt7)
-	mux.HandleFunc("GET /test", func(w http.ResponseWriter, r *http.Request) {
-		many, seconds := min(usualMany, s.ndt7.MostOfOne()), 22
-		if many < 2 {
-			seconds = 12 // one connection each way
-		}
-		show(w, r, "test", map[string]any{"Seconds": seconds, "Many": many})
-	})
-	// A page is not told why a server refuses a WebSocket: it asks here.
-	mux.HandleFunc("GET /test/may", func(w http.ResponseWriter, r *http.Request) {
-		if s.may(w, r, refuse) {
-			w.WriteHeader(http.StatusNoContent)
-		}
-	})
-	mux.HandleFunc("GET /test/echo", s.echo)
-	mux.HandleFunc("POST /test/begin", func(w http.ResponseWriter, r *http.Request) {
-		if !s.may(w, r, refuse) {
-			return
-		}
-		id, err := s.runs.begin(hostOf(r), time.Now())
-		if err != nil {
-			w.Header().Set("Retry-After", "30")
-			refuse(w, r, http.StatusServiceUnavailable, err.Error(), "again in half a minute")
-			return
-		}
-		answerID(w, id)
-	})
-	mux.HandleFunc("POST /test/{run}/result", func(w http.ResponseWriter, r *http.Request) {
-		doc, err := s.result(r)
-		var own *asked
-		if errors.As(err, &own) {
-			refuse(w, r, own.status, own.what, own.remedy)
-			return
-		}
-		answerID(w, doc.ID)
-	})
-	mux.HandleFunc("GET /test/{id}", func(w http.ResponseWriter, r *http.Request) {
-		view, err := s.view(r)
-		var away *store.Unavailable
-		switch {
-		case errors.Is(err, errSought):
-			tooMany(w, r, refuse)
-			return
-		case errors.As(err, &away):
-			refuse(w, r, http.StatusServiceUnavailable, "results cannot be looked up at the moment", "again later")
-			return
-		case err != nil:
-			refuse(w, r, http.StatusNotFound, "no test of that name is kept", "")
-			return
-		}
+// routes returns the test's routes: operators test, viewers read results. show writes a page, refuse says why not.
+func (s *Speed) routes(show showing, refuse refusing) []route {
+	return []route{
+		{"GET /ndt/v7/download", Operator, s.ndt7.ServeHTTP},
+		{"GET /ndt/v7/upload", Operator, s.ndt7.ServeHTTP},
+		{"GET /test", Operator, func(w http.ResponseWriter, r *http.Request) {
+			many, seconds := min(usualMany, s.ndt7.MostOfOne()), 22
+			if many < 2 {
+				seconds = 12 // one connection each way
+			}
+			show(w, r, "test", map[string]any{"Seconds": seconds, "Many": many})
+		}},
+		// A page is not told why a server refuses a WebSocket: it asks here.
+		{"GET /test/may", Operator, func(w http.ResponseWriter, r *http.Request) {
+			if s.may(w, r, refuse) {
+				w.WriteHeader(http.StatusNoContent)
+			}
+		}},
+		{"GET /test/echo", Operator, s.echo},
+		{"POST /test/begin", Operator, func(w http.ResponseWriter, r *http.Request) { s.begin(w, r, refuse) }},
+		{"POST /test/{run}/result", Operator, func(w http.ResponseWriter, r *http.Request) {
+			doc, err := s.result(r)
+			var own *asked
+			if errors.As(err, &own) {
+				refuse(w, r, own.status, own.what, own.remedy)
+				return
+			}
+			answerID(w, doc.ID)
+		}},
+		{"GET /test/{id}", Viewer, func(w http.ResponseWriter, r *http.Request) { s.show(w, r, show, refuse) }},
+	}
+}
+
+// begin gives a test its place.
+func (s *Speed) begin(w http.ResponseWriter, r *http.Request, refuse refusing) {
+	if !s.may(w, r, refuse) {
+		return
+	}
+	id, err := s.runs.begin(hostOf(r), time.Now())
+	if err != nil {
+		w.Header().Set("Retry-After", "30")
+		refuse(w, r, http.StatusServiceUnavailable, err.Error(), "again in half a minute")
+		return
+	}
+	answerID(w, id)
+}
+
+// show writes a result's page.
+func (s *Speed) show(w http.ResponseWriter, r *http.Request, show showing, refuse refusing) {
+	view, err := s.view(r)
+	var away *store.Unavailable
+	switch {
+	case errors.Is(err, errSought):
+		tooMany(w, r, refuse)
+	case errors.As(err, &away):
+		refuse(w, r, http.StatusServiceUnavailable, "results cannot be looked up at the moment", "again later")
+	case err != nil:
+		refuse(w, r, http.StatusNotFound, "no test of that name is kept", "")
+	default:
 		show(w, r, "tested", render.Document(view))
-	})
+	}
 }
 
 // usualMany is how many connections the page tests with at once, where it may.
 const usualMany = 4
+
+// showing writes a page of a template and its data.
+type showing func(w http.ResponseWriter, r *http.Request, name string, data any)
 
 // refusing says why not.
 type refusing func(w http.ResponseWriter, r *http.Request, status int, what, remedy string)
@@ -208,10 +216,10 @@ func (s *Speed) view(r *http.Request) (*testedView, error) {
 		}
 		doc, _ = kept.(*record.Measure)
 	}
-	if doc == nil || !strings.HasPrefix(doc.Peer, browserScheme) {
+	if doc == nil || !strings.HasPrefix(doc.Peer, record.BrowserScheme) {
 		return nil, errNoRun
 	}
-	v := &testedView{ID: id, Far: strings.TrimPrefix(doc.Peer, browserScheme), At: doc.StartedAt}
+	v := &testedView{ID: id, Far: strings.TrimPrefix(doc.Peer, record.BrowserScheme), At: doc.StartedAt}
 	for i := range doc.Directions {
 		one := &doc.Directions[i]
 		if n := len(v.Ways); n > 0 && v.Ways[n-1].One.Direction == one.Direction {

@@ -19,9 +19,6 @@ import (
 	judge "github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
-// browserScheme stands before a browser's address where a document names its far end.
-const browserScheme = "browser://"
-
 // told is what a browser says of its test. Nothing in it is believed that this end's own
 // account does not bear out; of its own program and of small packets only it can tell.
 type told struct {
@@ -115,7 +112,7 @@ func (s *Speed) document(one *speedRun, said *told) *record.Measure {
 			continue
 		}
 		if doc.Peer == "" {
-			doc.Peer = browserScheme + tests[0].Client.Addr().String()
+			doc.Peer = record.BrowserScheme + tests[0].Client.Addr().String()
 			doc.Far = &record.Host{Address: tests[0].Client.Addr().String()}
 		}
 		d, near := direction(tests, p, said.IdleRTTMs)

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -152,14 +153,21 @@ func (r *runs) finish(id string, want map[string]int, patience time.Duration) (*
 	}
 }
 
-// hold keeps a result for its link.
+// hold keeps a result for its link. Where there are too many, the client that has most of them loses its oldest one.
 func (r *runs) hold(doc *record.Measure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.results) >= mostResults {
-		r.results = append(r.results[:0:0], r.results[1:]...)
+	if r.results = append(r.results, doc); len(r.results) <= mostResults {
+		return
 	}
-	r.results = append(r.results, doc)
+	held, most := map[string]int{}, 0
+	for _, one := range r.results {
+		client := record.Client(one.Peer)
+		held[client]++
+		most = max(most, held[client])
+	}
+	oldest := slices.IndexFunc(r.results, func(one *record.Measure) bool { return held[record.Client(one.Peer)] == most })
+	r.results = slices.Delete(r.results, oldest, oldest+1)
 }
 
 // result finds one that is held; nil: it is not.

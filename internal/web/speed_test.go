@@ -218,6 +218,30 @@ func TestRuns_WithoutPagesMakeRoom(t *testing.T) {
 	}
 }
 
+// TestRuns_OneClientDropsItsOwnResults: links of other clients' results stay while one client has its tests counted.
+func TestRuns_OneClientDropsItsOwnResults(t *testing.T) {
+	var r runs
+	hold := func(id, address string) {
+		doc := &record.Measure{Peer: record.BrowserScheme + address}
+		doc.Envelope = &record.Envelope{ID: id}
+		r.hold(doc)
+	}
+	hold("another's", "192.0.2.1")
+	for i := range 3 * mostResults {
+		hold(fmt.Sprint("flood ", i), fmt.Sprintf("2001:db8::%x", i+1)) // of one /64
+	}
+	hold("a third's", "192.0.2.3")
+	for id, want := range map[string]bool{"another's": true, "a third's": true, "flood 0": false,
+		fmt.Sprint("flood ", 3*mostResults-1): true} {
+		if got := r.result(id) != nil; got != want {
+			t.Errorf("the result %s is held: %v, want %v", id, got, want)
+		}
+	}
+	if len(r.results) != mostResults {
+		t.Errorf("%d results are held", len(r.results))
+	}
+}
+
 // TestAPageIsToldWhyItMayNotTest asks as the page does where a day's bytes are used up.
 func TestAPageIsToldWhyItMayNotTest(t *testing.T) {
 	site, _ := speedSite(t, SpeedConfig{Bounds: ndt7.Bounds{BytesADay: 1 << 20}}, "")

@@ -38,7 +38,7 @@ type Config struct {
 // Server answers requests.
 type Server struct {
 	cfg       Config
-	inside    *http.ServeMux
+	inside    *inside
 	cross     *http.CrossOriginProtection
 	failures  limiter // wrong tokens, by address
 	strangers limiter // requests without a session, by address
@@ -58,7 +58,7 @@ func New(cfg Config) *Server {
 		requests:  limiter{every: 20 * time.Millisecond, burst: 200}}
 	s.live = newLive(cfg.Watch)
 	s.retests = newRetests(cfg.Tests, s.header("retest"))
-	s.inside = s.routes()
+	s.inside = newInside(s)
 	return s
 }
 

@@ -91,6 +91,10 @@ func CapturedDirectionRemedy(d *record.CapturedDirection) string {
 // the table of at most rows connections, and with details or a single connection all that
 // is known of each.
 func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
+	if r.Seen > 0 {
+		fmt.Fprintf(w, "%s connections were seen: those with the most bytes were followed (%s) and judged (%s)\n",
+			Thousands(r.Seen), Thousands(r.Followed), Thousands(int64(len(r.Connections))))
+	}
 	if len(r.Connections) == 0 && r.Unmatched > 0 {
 		fmt.Fprintf(w, "no connection matches --host and --port: %s TCP segments of other connections are in %s\n",
 			Thousands(r.Unmatched), strings.Join(r.Files, ", "))
@@ -136,7 +140,7 @@ func nothingToDiagnose(r *record.Diagnose) string {
 			largest = max(largest, d.Bytes)
 		}
 	}
-	who := "of " + Thousands(int64(len(r.Connections))) + " connections none"
+	who := "of " + Thousands(max(r.Seen, int64(len(r.Connections)))) + " connections none"
 	if len(r.Connections) == 1 {
 		who = "no direction of the only connection"
 	}

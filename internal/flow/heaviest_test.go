@@ -1,0 +1,80 @@
+package flow
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestTable_KeepsTheHeaviest follows more connections than a table may, which carry one byte each, and a
+// few heavy ones.
+func TestTable_KeepsTheHeaviest(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		bound       int
+		connections int
+		heavy       []int // which of them carry more
+		dropped     bool
+	}{
+		{"below the bound", 100, 100, []int{3}, false},
+		{"one above it", 100, 101, []int{0, 50, 100}, true},
+		{"far above it", 100, 5000, []int{0, 1, 99, 100, 101, 2500, 4990, 4999}, true},
+		{"the least bound", 1, 50, []int{49}, true},
+	} {
+		table := NewTable(Config{Connections: tt.bound})
+		for i := range tt.connections {
+			from, at := Endpoint4(0x0a000000+uint32(i), 40000), int64(i)*ms
+			table.Add(&Segment{At: at, Src: from, Dst: serverEnd, Seq: 99, Flags: SYN})
+			payload := uint32(1)
+			if slices.Contains(tt.heavy, i) {
+				payload = 1000
+			}
+			table.Add(&Segment{At: at + 1, Src: from, Dst: serverEnd, Seq: 100, Flags: ACK, Payload: payload})
+		}
+		all := table.Finish()
+		if got := int64(len(all)) + table.Dropped; got != int64(tt.connections) || len(all) > max(tt.bound, 2) ||
+			table.Dropped > 0 != tt.dropped || len(table.byEnds) != len(all) {
+			t.Errorf("%s: %d followed, %d dropped, %d found by their ends", tt.name, len(all), table.Dropped,
+				len(table.byEnds))
+		}
+		var heavy []int
+		for _, c := range all {
+			if c.bytes() == 1000 {
+				heavy = append(heavy, int(c.Client().AddrPort().Addr().As4()[3])|int(c.Client().AddrPort().Addr().As4()[2])<<8)
+			}
+		}
+		if !slices.Equal(heavy, tt.heavy) {
+			t.Errorf("%s: of the heavy ones %v are left, want %v", tt.name, heavy, tt.heavy)
+		}
+	}
+}
+
+// TestTable_FollowsADroppedConnectionAnew: what comes of a connection that was dropped is no longer added
+// to it, though it was found a moment ago.
+func TestTable_FollowsADroppedConnectionAnew(t *testing.T) {
+	table := NewTable(Config{Connections: 16})
+	light := Segment{Src: clientEnd, Dst: serverEnd, Seq: 100, Flags: ACK, Payload: 1}
+	other := Segment{Dst: serverEnd, Seq: 100, Flags: ACK, Payload: 9}
+	for i := range 15 {
+		other.At = int64(i)
+		other.Src = Endpoint4(0x0a000000+uint32(i), 1)
+		table.Add(&other)
+		if i == 0 {
+			light.At = 1
+			table.Add(&light)
+		}
+	}
+	light.At = 20
+	light.Seq = 101
+	table.Add(&light)
+	other.At = 21
+	other.Src = Endpoint4(0x0b000000, 1) // one too many
+	table.Add(&other)
+	dropped := table.Dropped
+	light.At = 22
+	light.Seq = 102
+	table.Add(&light)
+	i := slices.IndexFunc(table.all, func(c *Connection) bool { return c.a == clientEnd || c.b == clientEnd })
+	if dropped != 8 || i < 0 || table.all[i].bytes() != 1 {
+		t.Errorf("%d dropped; the light connection is at %d", dropped, i)
+	}
+}

@@ -1,0 +1,32 @@
+package record
+
+import (
+	"net/netip"
+	"strings"
+)
+
+// BrowserScheme begins the name of the far end in results of tests that a client of this host's server started.
+const BrowserScheme = "browser://"
+
+// Client returns the address under which the results of one client count together: an IPv4 address or an IPv6 /64.
+// It returns "" where far does not name a client of a server.
+func Client(far string) string {
+	text, ok := strings.CutPrefix(far, BrowserScheme)
+	if !ok {
+		return ""
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return "unknown"
+	}
+	return ClientAddress(a)
+}
+
+// ClientAddress returns an IPv4 address as it is and the /64 prefix of an IPv6 address.
+func ClientAddress(a netip.Addr) string {
+	if a = a.Unmap(); a.Is4() {
+		return a.String()
+	}
+	p, _ := a.WithZone("").Prefix(64) // an IPv6 address has one
+	return p.String()
+}

@@ -1,0 +1,161 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// Identifiers as record.NewID and record.Path.Key make them: others could not be named to
+// be shown or forgotten.
+var (
+	identifier = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	pathKey    = regexp.MustCompile(`^[0-9a-v]{16}$`)
+)
+
+// entry is a record as the tables have it.
+type entry struct {
+	*record.Envelope
+	doc     record.Document
+	started time.Time
+	sum     record.Summary
+	client  string // whose test it was, see record.Client; "" is the history's owner's
+}
+
+// read checks that a document can be kept.
+func read(doc []byte) (*entry, error) {
+	decoded, err := record.Decode(doc, nil)
+	if err != nil {
+		return nil, err
+	}
+	e := &entry{Envelope: decoded.Head().Envelope, doc: decoded, started: decoded.Head().StartedAt,
+		sum: record.Summarize(decoded)}
+	e.client = record.Client(e.sum.Far)
+	if e.Envelope == nil || e.ID == "" || e.PathKey == "" {
+		return nil, errors.New("a document without id and path_key is not kept: it was not measured, or by an older " +
+			"fullpipe")
+	}
+	if !identifier.MatchString(e.ID) || !pathKey.MatchString(e.PathKey) {
+		return nil, fmt.Errorf("id %.40q or path_key %.40q is none that a fullpipe makes", e.ID, e.PathKey)
+	}
+	if e.started.Before(time.Unix(0, 0)) || e.started.After(time.Unix(0, math.MaxInt64)) {
+		return nil, fmt.Errorf("started_at is %s: not a time that anything was measured at",
+			e.started.Format(time.RFC3339))
+	}
+	for _, f := range e.sum.Figures {
+		if f.GoodputBps != nil && *f.GoodputBps < 0 || f.RTTMinS != nil && *f.RTTMinS < 0 {
+			return nil, fmt.Errorf("%s: a goodput or round trip below 0 is none that was measured", f.Direction)
+		}
+	}
+	return e, nil
+}
+
+// plain is a text without the one character that PostgreSQL's texts cannot have.
+func plain[T ~string](text T) string { return strings.ReplaceAll(string(text), "\x00", "\ufffd") }
+
+// Add keeps an imported record and its samples, as they came. What is there already stays as it is,
+// but for a record that grows (record.WatchKept), whose later state replaces the earlier:
+// added tells.
+func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err error) {
+	e, err := read(doc)
+	if err != nil {
+		return false, err
+	}
+	return s.add(ctx, e, doc, samples, false)
+}
+
+// add keeps a record. One that was measured here is sealed, or counts against its client's quota.
+func (s *Store) add(ctx context.Context, e *entry, doc, samples []byte, here bool) (added bool, err error) {
+	seal, packed, packedSamples, bytes := "", pack(doc), []byte(nil), 0
+	if len(samples) > 0 {
+		packedSamples = pack(samples)
+	}
+	switch {
+	case e.client != "":
+		bytes = len(packed) + len(packedSamples)
+	case here:
+		seal = newSealer(s.dir, true).seal(e.ID, e.PathKey)
+	}
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return false, err
+	}
+	defer tx.Rollback()
+	var gone int64
+	if err := tx.QueryRowContext(ctx, "SELECT before_ns FROM gone"+s.untilCommit).Scan(&gone); err != nil {
+		return false, err
+	}
+	if e.started.UnixNano() < gone {
+		return false, ErrGone
+	}
+	if here && e.client != "" {
+		if err := s.checkQuota(ctx, tx, e); err != nil {
+			return false, err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, "INSERT INTO path(key, far) VALUES($1, $2) ON CONFLICT DO NOTHING", e.PathKey,
+		plain(e.sum.Far)); err != nil {
+		return false, err
+	}
+	result, err := tx.ExecContext(ctx, "INSERT INTO run(id, path, kind, started_ns, origin, outcome, doc, client, bytes, "+
+		"seal) VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9,$10) ON CONFLICT DO NOTHING", e.ID, e.PathKey, plain(e.sum.Kind),
+		e.started.UnixNano(), plain(e.Origin), plain(e.Outcome), packed, e.client, bytes, seal)
+	if err != nil {
+		return false, err
+	}
+	switch n, err := result.RowsAffected(); {
+	case err != nil:
+		return false, err
+	case n == 0:
+		return s.grow(ctx, tx, e, doc, seal)
+	}
+	if err := addFigures(ctx, tx, e); err != nil {
+		return false, err
+	}
+	for name, value := range e.Labels {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO label(run, name, value) VALUES($1,$2,$3) ON CONFLICT DO NOTHING",
+			e.ID, plain(name), plain(value)); err != nil {
+			return false, err
+		}
+	}
+	if packedSamples != nil {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO samples(run, data) VALUES($1,$2)", e.ID,
+			packedSamples); err != nil {
+			return false, err
+		}
+	}
+	return true, tx.Commit()
+}
+
+// checkQuota returns ErrClientQuota where a client has its results of the last 24 hours.
+func (s *Store) checkQuota(ctx context.Context, tx *sql.Tx, e *entry) error {
+	var kept int
+	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM run WHERE client <> '' AND client = $1 AND started_ns > $2 "+
+		"AND id <> $3", e.client, e.started.Add(-24*time.Hour).UnixNano(), e.ID).Scan(&kept)
+	if err == nil && kept >= s.clientResultsADay() {
+		err = ErrClientQuota
+	}
+	return err
+}
+
+func (s *Store) clientResultsADay() int { return cmp.Or(s.ClientResultsADay, DefaultClientResultsADay) }
+
+func addFigures(ctx context.Context, tx *sql.Tx, e *entry) error {
+	for _, f := range e.sum.Figures {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO direction(run, direction, goodput_bps, rtt_min_s, limiter, "+
+			"retransmitted_ratio) "+
+			"VALUES($1,$2,$3,$4,$5,$6) ON CONFLICT DO NOTHING",
+			e.ID, plain(f.Direction), f.GoodputBps, f.RTTMinS, plain(f.Limiter), f.RetransmittedRatio); err != nil {
+			return err
+		}
+	}
+	return nil
+}

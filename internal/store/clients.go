@@ -1,0 +1,73 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// class is the part of the results that a bound holds for, as SQL.
+type class string
+
+// Results of the history's owner and of clients have bounds of their own.
+const (
+	owners  class = " AND client = ''"
+	clients class = " AND client <> ''"
+	all     class = ""
+)
+
+// rowBytes is about what a result takes in a database beside its document: its rows and those of the indexes.
+const rowBytes = 1 << 10
+
+// trimClients removes clients' results by age and, the oldest first, what exceeds their share. They leave no
+// figures of days, since a client can have any number of addresses and each is a path.
+func (s *Store) trimClients(ctx context.Context, tx *sql.Tx, now time.Time, keep Keep) error {
+	if err := s.dropClients(ctx, tx, now.Add(-keep.Runs).UnixNano()-1); err != nil {
+		return err
+	}
+	for {
+		var number, bytes int64
+		err := tx.QueryRowContext(ctx, "SELECT count(*), CAST(coalesce(sum(bytes), 0) AS BIGINT) FROM run "+
+			"WHERE client <> ''").Scan(&number, &bytes)
+		if err != nil {
+			return err
+		}
+		tooMany := keep.Results > 0 && number > int64(keep.Results/clientShare)
+		if !tooMany && bytes+number*rowBytes <= keep.Bytes/clientShare {
+			return nil
+		}
+		if more, err := s.shrinkClients(ctx, tx); err != nil || !more {
+			return err
+		}
+	}
+}
+
+// shrinkClients removes a sixteenth of clients' results, the oldest first; more is false where there are none.
+func (s *Store) shrinkClients(ctx context.Context, tx *sql.Tx) (more bool, err error) {
+	var last sql.NullInt64 // the newest that goes
+	err = tx.QueryRowContext(ctx, `SELECT max(started_ns) FROM (SELECT started_ns FROM run WHERE client <> ''
+		ORDER BY started_ns LIMIT (SELECT count(*) / 16 + 1 FROM run WHERE client <> '')) AS oldest`).Scan(&last)
+	if err != nil || !last.Valid {
+		return false, err
+	}
+	return true, s.dropClients(ctx, tx, last.Int64)
+}
+
+// dropClients removes the results of clients until a time, and the paths that nothing is kept of then.
+func (s *Store) dropClients(ctx context.Context, tx *sql.Tx, last int64) error {
+	var gone int64 // whoever adds a result meanwhile, and needs its path, waits
+	if err := tx.QueryRowContext(ctx, "SELECT before_ns FROM gone"+s.toChange).Scan(&gone); err != nil {
+		return err
+	}
+	result, err := tx.ExecContext(ctx, "DELETE FROM run WHERE client <> '' AND started_ns <= $1", last)
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `DELETE FROM path WHERE far LIKE 'browser://%' AND label = ''
+		AND NOT EXISTS (SELECT 1 FROM run r WHERE r.path = path.key)
+		AND NOT EXISTS (SELECT 1 FROM day d WHERE d.path = path.key)`)
+	return err
+}

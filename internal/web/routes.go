@@ -1,0 +1,98 @@
+package web
+
+import "net/http"
+
+// route is a pattern of http.ServeMux, the least role that may ask for it, and what answers.
+type route struct {
+	pattern string
+	role    Role
+	handler http.HandlerFunc
+}
+
+// routes returns all routes. Only patterns with a method stand here: where a viewer may look, nothing else is done.
+func (s *Server) routes() []route {
+	all := []route{
+		{"GET /static/", Nobody, staticFiles().ServeHTTP}, // the way in needs it; nothing in it is secret
+		{"GET /static/diagnose.js", Nobody, runScript},
+		{"GET /{$}", Viewer, page(s, "grid", s.grid)},
+		{"GET /paths/{key}", Viewer, page(s, "series", s.series)},
+		{"POST /paths/{key}/retest", Operator, s.testForm(s.beginTest)},
+		{"POST /paths/{key}/retest/stop", Operator, s.testForm(s.stopTest)},
+		{"GET /runs/{id}", Viewer, s.runPage},
+		{"GET /runs/{id}/style.css", Viewer, s.runStyle},
+		{"POST /runs/{id}/label", Operator, s.labelForm},
+		{"GET /compare", Viewer, page(s, "compare", s.comparePage)},
+		{"GET /live", Viewer, page(s, "live", func(*http.Request) (bool, error) { return s.cfg.Watch != nil, nil })},
+
+		// openapi.json describes these.
+		{"GET /api/v1/paths", Viewer, s.answer(func(r *http.Request) (any, error) { return s.paths(r) })},
+		{"GET /api/v1/paths/{key}/runs", Viewer, s.answer(func(r *http.Request) (any, error) { return s.runs(r) })},
+		{"GET /api/v1/paths/{key}/changes", Viewer, s.answer(func(r *http.Request) (any, error) { return s.changes(r) })},
+		{"GET /api/v1/runs/{id}", Viewer, s.answer(s.run)},
+		{"GET /api/v1/runs/{id}/samples", Viewer, s.answer(s.samples)},
+		{"PUT /api/v1/runs/{id}/labels/{name}", Operator, s.answer(s.label)},
+		{"DELETE /api/v1/runs/{id}/labels/{name}", Operator, s.answer(s.label)},
+		{"GET /api/v1/compare", Viewer, s.answer(func(r *http.Request) (any, error) { return s.compare(r) })},
+		{"POST /api/v1/paths/{key}/retest", Operator, s.answer(s.beginTest)},
+		{"GET /api/v1/retest", Viewer, s.streamTest},
+		{"DELETE /api/v1/retest", Operator, s.answer(s.stopTest)},
+		{"GET /api/v1/live", Viewer, s.stream},
+		{"GET /api/v1/openapi.json", Viewer, s.answer(func(*http.Request) (any, error) { return openapi, nil })},
+	}
+	if s.cfg.Speed != nil {
+		show := func(w http.ResponseWriter, r *http.Request, name string, data any) {
+			s.render(w, r, http.StatusOK, name, data)
+		}
+		all = append(all, s.cfg.Speed.routes(show, s.refuse)...)
+	}
+	return all
+}
+
+// inside answers who was let in, as their role allows.
+type inside struct {
+	server *Server
+	mux    *http.ServeMux
+	roles  map[string]Role // by pattern
+}
+
+func newInside(s *Server) *inside {
+	in := &inside{s, http.NewServeMux(), map[string]Role{}}
+	for _, one := range s.routes() {
+		in.roles[one.pattern] = one.role
+		in.mux.HandleFunc(one.pattern, one.handler)
+	}
+	in.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.refuse(w, r, http.StatusNotFound, "there is nothing of that name", "")
+	})
+	return in
+}
+
+// needs returns the least role for a request: that of its route, and where there is none an operator's for all
+// methods but GET and HEAD.
+func (in *inside) needs(r *http.Request) Role {
+	_, pattern := in.mux.Handler(r)
+	role, known := in.roles[pattern]
+	switch {
+	case known:
+		return role
+	case looks(r.Method):
+		return Viewer
+	default:
+		return Operator
+	}
+}
+
+// looks reports whether a method changes nothing.
+func looks(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
+func (in *inside) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	role, needed := visitorOf(r.Context()).role, in.needs(r)
+	switch {
+	case role >= needed:
+		in.mux.ServeHTTP(w, r)
+	case role == Nobody:
+		in.server.door(w, r, http.StatusUnauthorized, "")
+	default:
+		in.server.refuse(w, r, http.StatusForbidden, "this needs an operator", "the operators' token")
+	}
+}
