@@ -24,7 +24,7 @@ const module = "github.com/fullpipe-net/fullpipe"
 var floors = [][]string{
 	// nouns
 	{"internal/units", "internal/spell", "internal/model", "internal/stats", "internal/transfer",
-		"internal/openmetrics"},
+		"internal/openmetrics", "internal/admission"},
 	// judgement
 	{"internal/config", "internal/verdict", "internal/verdict/threshold", "internal/verdict/live",
 		"internal/verdict/timeline", "internal/verdict/compare", "internal/search", "internal/search/simpath",

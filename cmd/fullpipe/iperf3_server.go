@@ -246,7 +246,7 @@ func (h *iperf3Host) begun(from netip.AddrPort, a iperf3.Account) func(transfer.
 func (h *iperf3Host) report(r iperf3.Report) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if errors.Is(r.Err, iperf3.ErrTurnedAway) {
+	if r.Account == nil && (h.doc != nil || errors.Is(r.Err, iperf3.ErrTurnedAway)) {
 		return // another test runs
 	}
 	asked := h.asked(r.From)
@@ -267,7 +267,7 @@ func (h *iperf3Host) report(r iperf3.Report) {
 	}
 	h.doc, h.cuts = nil, nil
 	h.f.print(h.cmd, doc, told)
-	if h.f.server.oneOff && !errors.Is(r.Err, iperf3.ErrNotAuthorized) {
+	if h.f.server.oneOff && r.Proven {
 		h.end()
 		return
 	}

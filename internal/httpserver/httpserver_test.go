@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,6 +42,11 @@ type site struct {
 	said     chan string // what it reports
 }
 
+// open returns how many connections from loopback have a place.
+func (s *site) open() int64 {
+	return s.listener.Places.Of(admission.Host(netip.MustParseAddr("127.0.0.1")))[admission.Places]
+}
+
 type reports chan string
 
 func (r reports) Write(p []byte) (int, error) { r <- string(p); return len(p), nil }
@@ -53,7 +60,8 @@ func serve(t *testing.T, secure bool, places int, handler http.Handler) *site {
 	said := make(reports, 1000)
 	s := &site{listener: Listen(tcp, nil), address: tcp.Addr().String(), said: said,
 		client: &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}}
-	s.listener.Places.Max, s.listener.Places.MaxPerHost = places, places
+	bound := admission.Load{int64(places)}
+	s.listener.Places.Limits = admission.Limits{Total: bound, PerHost: bound, Replace: true}
 	c := Config{Handler: handler, ErrorLog: log.New(said, "", 0),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }}
 	s.url = "http://" + s.address
@@ -134,7 +142,7 @@ func TestServer_HostileClients(t *testing.T) {
 				s.connect(t, c.sends, ended)
 			}
 			await(t, "evicted", ended, hostile-places)
-			if open := s.listener.Places.Open(); open != places {
+			if open := s.open(); open != places {
 				t.Errorf("%d connections are open, want %d", open, places)
 			}
 			answer, err := s.client.Get(s.url)
@@ -248,7 +256,7 @@ func TestServer_Close(t *testing.T) {
 	s.Close()
 	await(t, "closed", ended, 1)
 	<-s.Ended()
-	if s.Err() != http.ErrServerClosed || s.listener.Places.Open() != 0 {
-		t.Errorf("%v, %d open", s.Err(), s.listener.Places.Open())
+	if s.Err() != http.ErrServerClosed || s.open() != 0 {
+		t.Errorf("%v, %d open", s.Err(), s.open())
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
@@ -20,18 +22,18 @@ const (
 
 // Listener accepts connections for a http.Server whose ConnState is TrackState. When all places
 // are taken, a newcomer gets that of a connection on which no request is served, of the host
-// that has the most (socket.Places): clients that connect and do nothing keep nobody out.
+// that has the most (admission.Table): clients that connect and do nothing keep nobody out.
 type Listener struct {
 	*net.TCPListener
-	Places socket.Places[*Conn]
+	Places admission.Table
 	wrap   func(*Conn) net.Conn
 }
 
 // Listen bounds the connections that a listener accepts; wrap is Config.Wrap.
 func Listen(l *net.TCPListener, wrap func(*Conn) net.Conn) *Listener {
-	most := socket.BoundByFiles(maxConns)
-	return &Listener{TCPListener: l, wrap: wrap, Places: socket.Places[*Conn]{Max: most,
-		MaxPerHost: max(most*maxConnsPerHost/maxConns, 1)}}
+	most := int64(socket.BoundByFiles(maxConns))
+	return &Listener{TCPListener: l, wrap: wrap, Places: admission.Table{Limits: admission.Limits{
+		Total: admission.Load{most}, PerHost: admission.Load{max(most*maxConnsPerHost/maxConns, 1)}, Replace: true}}}
 }
 
 // Accept returns a *Conn, or what Config.Wrap makes of it.
@@ -42,12 +44,10 @@ func (l *Listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		at, _ := netip.ParseAddrPort(tcp.RemoteAddr().String())
-		c := &Conn{TCPConn: tcp, listener: l, from: at.Addr()}
-		evicted, ok := l.Places.Enter(c.from, c)
-		if evicted != nil {
-			_ = evicted.TCPConn.Close() // the server that reads from it finds out and closes it
-		}
-		if !ok {
+		now := time.Now()
+		c := &Conn{TCPConn: tcp, listener: l, place: &admission.Entry{Host: admission.Host(at.Addr()), ActiveUntil: now,
+			Evict: func() { _ = tcp.Close() }}} // the server that reads from it finds out and closes it
+		if l.Places.Admit(c.place, now) != nil {
 			_ = tcp.Close()
 			continue
 		}
@@ -62,9 +62,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 type Conn struct {
 	*net.TCPConn
 	listener *Listener
-	from     netip.Addr
+	place    *admission.Entry
 	busy     atomic.Bool // a request is served
-	kept     atomic.Bool
 	leave    sync.Once
 }
 
@@ -80,25 +79,22 @@ func (c *Conn) Read(b []byte) (int, error) {
 
 // Close gives the place back.
 func (c *Conn) Close() error {
-	c.leave.Do(func() { c.listener.Places.Leave(c.from, c) })
+	c.leave.Do(func() { c.listener.Places.Release(c.place) })
 	return c.TCPConn.Close()
 }
 
 // Keep protects the connection from losing its place, or no longer does.
 func (c *Conn) Keep(kept bool) {
-	c.kept.Store(kept)
-	c.use()
+	c.listener.Places.Pin(c.place, kept)
 }
 
+// use makes the connection active while a request is served, and idle from now on while none is.
 func (c *Conn) use() {
-	hold := socket.Idle
-	switch {
-	case c.kept.Load():
-		hold = socket.Kept
-	case c.busy.Load():
-		hold = socket.Busy
+	var until time.Time
+	if !c.busy.Load() {
+		until = time.Now()
 	}
-	c.listener.Places.Use(c.from, c, hold)
+	c.listener.Places.Extend(c.place, until)
 }
 
 // TrackState is the ConnState of a http.Server that serves a Listener: it tells connections on

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -17,8 +18,8 @@ const (
 	defaultTests   = 64
 	defaultStreams = 512
 	defaultBuffers = 1 << 30
-	// dawdling is how long a client may take to begin when others wait, beginTime when
-	// nobody does.
+	// dawdling is how long a client may take to begin when others want its place, beginTime
+	// when nobody does.
 	dawdling    = time.Second
 	beginTime   = 30 * time.Second
 	defaultTime = time.Hour
@@ -81,93 +82,73 @@ func (p *Params) needs() (streams int, buffers int64) {
 	return streams, int64(streams) * 2 * int64(p.Window)
 }
 
-// share is what tests hold of what they share.
-type share struct {
-	tests, streams int
-	buffers        int64 // bytes
-}
-
-func (a share) plus(b share) share {
-	return share{a.tests + b.tests, a.streams + b.streams, a.buffers + b.buffers}
-}
-
-func (a share) minus(b share) share {
-	return share{a.tests - b.tests, a.streams - b.streams, a.buffers - b.buffers}
-}
-
-// fits says whether streams and buffers stay within the most.
-func (a share) fits(most share) bool { return a.streams <= most.streams && a.buffers <= most.buffers }
-
-// hostShare is the most that one host of strangers gets.
-func (s *Server) hostShare() share {
+// setUp makes the tables of a Server from its limits.
+func (s *Server) setUp() {
 	const leastBuffers = 64 << 20
-	return share{streams: max(s.maxStreams()/2, min(s.maxStreams(), MaxStreams)), buffers: max(s.maxBuffers()/2,
-		min(s.maxBuffers(), leastBuffers))}
+	all := admission.Load{admission.Streams: int64(s.maxStreams()), admission.Buffers: s.maxBuffers()}
+	s.granted.Limits.Total = all
+	one := admission.Load{int64(s.maxTestsPerHost()),
+		max(all[admission.Streams]/2, min(all[admission.Streams], MaxStreams)),
+		max(all[admission.Buffers]/2, min(all[admission.Buffers], leastBuffers))}
+	all[admission.Places] = int64(s.maxTests())
+	s.places.Limits = admission.Limits{Total: all, PerHost: one}
+	s.pending.Limits.Total[admission.Places] = int64(socket.BoundByFiles(admission.MaxPending))
+	s.tests, s.opening = map[Cookie]*test{}, map[netip.Addr]*turn{}
 }
 
-// reserve takes a test's streams and buffers out of what all tests of its kind share,
-// until forget or makeRoom gives them back.
-func (s *Server) reserve(t *test) error {
+// newEntry returns the test's entry in a table; leave ends the test.
+func (t *test) newEntry(leave func(error)) *admission.Entry {
+	e := &admission.Entry{Host: admission.Host(t.from.Addr()), Rank: admission.Stranger,
+		Evict: func() { leave(errMadeRoom) }}
+	switch {
+	case t.keyed:
+		e.Rank = admission.KeyHolder
+	case t.server.Gate != nil:
+		e.Rank = admission.User
+	}
+	return e
+}
+
+// table returns where the test takes its place: the tests of key holders have streams and buffers
+// of their own.
+func (t *test) table() *admission.Table {
+	if t.keyed {
+		return &t.server.granted
+	}
+	return &t.server.places
+}
+
+// takePlace takes the place, the streams and the buffers of a test whose client has proven what the
+// server demands, and on an exclusive server the turn. release gives them back.
+func (t *test) takePlace(leave func(error)) (release func(), err error) {
 	streams, buffers := t.params.needs()
-	wants, all := share{streams: streams, buffers: buffers}, share{streams: s.maxStreams(), buffers: s.maxBuffers()}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	host := socket.Subscriber(t.from.Addr())
-	for {
-		if s.tests[t.cookie] != t {
-			return errors.New("it had to make room")
-		}
-		var of netip.Prefix
-		held := s.strangers
-		switch h := s.hosts[host]; {
-		case t.keyed && s.keyed.plus(wants).fits(all):
-			s.book(t, wants)
-			return nil
-		case t.keyed:
-			held = s.keyed
-		case !h.plus(wants).fits(s.hostShare()):
-			of, held = host, *h
-		case s.strangers.plus(wants).fits(all):
-			s.book(t, wants)
-			return nil
-		}
-		if t.keyed || !s.makeRoom(of) {
-			return fmt.Errorf("%d streams with %v of buffers were asked for beside %d with %v", streams, units.Size(buffers),
-				held.streams, units.Size(held.buffers))
-		}
+	t.entry.Load = admission.Load{admission.Streams: int64(streams), admission.Buffers: buffers}
+	now := time.Now()
+	if !t.keyed {
+		t.entry.ActiveUntil = now.Add(dawdling)
 	}
+	if err := t.table().Admit(t.entry, now); err != nil {
+		return nil, fmt.Errorf("%v was %w: %d streams with %v of buffers were asked for: %w", t.from, ErrTurnedAway, streams,
+			units.Size(buffers), err)
+	}
+	t.leavePending()
+	if t.server.Turn == nil || t.keyed {
+		return func() { t.table().Release(t.entry) }, nil
+	}
+	endTurn, ok := t.server.Turn(t.declared(), func() { leave(errTurnOver) })
+	if !ok {
+		t.table().Release(t.entry)
+		return nil, fmt.Errorf("%v was %w: another measures", t.from, ErrTurnedAway)
+	}
+	return func() { endTurn(); t.table().Release(t.entry) }, nil
 }
 
-// book enters what a test takes of what its kind shares. The caller holds mu.
-func (s *Server) book(t *test, takes share) {
-	t.holds = t.holds.plus(takes)
-	if t.keyed {
-		s.keyed = s.keyed.plus(takes)
-		return
+// declared is the time that the client asked for; 0 where it asked for bytes.
+func (t *test) declared() time.Duration {
+	if t.params.Time == 0 {
+		return 0
 	}
-	s.strangers = s.strangers.plus(takes)
-	host := socket.Subscriber(t.from.Addr())
-	if s.hosts[host] == nil {
-		s.hosts[host] = &share{}
-	}
-	*s.hosts[host] = s.hosts[host].plus(takes)
-}
-
-// remove takes a test out of the server's books. The caller holds mu.
-func (s *Server) remove(t *test) {
-	if s.tests[t.cookie] != t {
-		return // it had to make room before
-	}
-	delete(s.tests, t.cookie)
-	if t.keyed {
-		s.keyed = s.keyed.minus(t.holds)
-		return
-	}
-	s.strangers = s.strangers.minus(t.holds)
-	host := socket.Subscriber(t.from.Addr())
-	if *s.hosts[host] = s.hosts[host].minus(t.holds); s.hosts[host].tests == 0 {
-		delete(s.hosts, host)
-	}
+	return time.Duration(t.params.Time+t.params.Omit) * time.Second
 }
 
 // average is what all directions of a test have moved by the moments that it was asked.

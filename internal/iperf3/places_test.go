@@ -1,7 +1,10 @@
 package iperf3
 
 import (
+	"context"
+	"io"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,9 +18,16 @@ func keyedCookie() Cookie {
 	return c
 }
 
-// beginTest opens a test from a loopback address, with so many streams. It answers what
+// beginTest opens a test from a loopback address, with so many streams. It returns what
 // the server says to its cookie, to its parameters, and in the end to its streams.
 func beginTest(t *testing.T, address, from string, params string, streams int) State {
+	t.Helper()
+	s, _ := startTest(t, address, from, params, streams)
+	return s
+}
+
+// startTest is beginTest which also returns the control connection.
+func startTest(t *testing.T, address, from string, params string, streams int) (State, net.Conn) {
 	t.Helper()
 	cookie := NewCookie()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
@@ -39,7 +49,7 @@ func beginTest(t *testing.T, address, from string, params string, streams int) S
 		}
 	}
 	if s != CreateStreams || streams == 0 {
-		return s
+		return s, conn
 	}
 	for range streams {
 		stream, err := d.Dial("tcp", address)
@@ -54,7 +64,7 @@ func beginTest(t *testing.T, address, from string, params string, streams int) S
 			t.Fatal(err)
 		}
 	}
-	return s
+	return s, conn
 }
 
 // keyedDatagrams is a UDP test of a client with the key.
@@ -69,44 +79,114 @@ func keyedDatagrams(t *testing.T, address string) {
 	}
 }
 
-// Strangers share places by host, however long they stay, and never take those of
-// clients with the key.
-func TestStrangersPlaces(t *testing.T) {
+// TestServer_SharesPlacesByHost fills a server from a few hosts. The next host gets the place of the
+// oldest test of the busiest one, until all have as much, and a client with the key has places of
+// its own.
+func TestServer_SharesPlacesByHost(t *testing.T) {
 	const params = `{"tcp":true,"time":3600,"parallel":1}`
 	for name, c := range map[string]struct {
-		server *Server
-		params string
-		each   int // streams of a test
-		fit    int // tests of one host
-		hosts  int // that fill the server
+		server   *Server
+		params   string
+		each     int // streams of a test
+		fit      int // tests of one host
+		hosts    int // that fill the server
+		newcomer int // tests that one more host gets
 	}{
-		"tests": {&Server{MaxTests: 8, UDP: true}, params, 1, 2, 4},
-		"one":   {&Server{MaxTests: 1, UDP: true}, params, 1, 1, 1},
+		"tests": {&Server{MaxTests: 8, UDP: true}, params, 1, 2, 4, 1},
+		"one":   {&Server{MaxTests: 1, UDP: true}, params, 1, 1, 1, 0},
 		"streams": {&Server{MaxStreams: 256, MaxTestsPerHost: 9, UDP: true}, `{"tcp":true,"time":3600,"parallel":64}`, 64, 2,
-			2},
+			2, 1},
 		"buffers": {&Server{MaxBuffers: 256 << 20, UDP: true}, `{"tcp":true,"time":3600,"parallel":1,"window":33554432}`, 1,
-			2, 2},
+			2, 2, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c.server.Patience = time.Minute
 			address := serve(t, c.server)
+			var oldest net.Conn
 			for host := range c.hosts {
 				from := net.IPv4(127, 0, 1, byte(host+1)).String()
 				for n := range c.fit {
-					if s := beginTest(t, address, from, c.params, c.each); s != TestRunning {
+					s, conn := startTest(t, address, from, c.params, c.each)
+					if s != TestRunning {
 						t.Fatalf("test %d of host %d: %v", n+1, host+1, s)
+					}
+					if oldest == nil {
+						oldest = conn
 					}
 				}
 				if s := beginTest(t, address, from, c.params, c.each); s != AccessDenied {
 					t.Errorf("one more of host %d: %v", host+1, s)
 				}
 			}
+			for n := range c.newcomer {
+				if s := beginTest(t, address, "127.0.2.1", c.params, c.each); s != TestRunning {
+					t.Errorf("test %d of a newcomer: %v", n+1, s)
+				}
+				if s, err := ReadState(oldest); s != AccessDenied {
+					t.Errorf("the oldest test is told %v, %v", s, err)
+				}
+			}
 			if s := beginTest(t, address, "127.0.2.1", c.params, c.each); s != AccessDenied {
-				t.Errorf("one more where the server is full: %v", s)
+				t.Errorf("one more than a newcomer's share: %v", s)
 			}
 			keyedDatagrams(t, address)
 		})
+	}
+}
+
+// TestServer_WrongTokensTakeNoPlace has a server of one test at a time serve each of its users,
+// while others show wrong tokens without a pause, or nothing.
+func TestServer_WrongTokensTakeNoPlace(t *testing.T) {
+	key, public := keyPair(t)
+	over := make(chan bool, 8)
+	address := serve(t, &Server{MaxTests: 1, MaxTestsPerHost: 1, Gate: &Gate{Key: key, Users: usersFile("mario", "rossi")},
+		Report: func(r Report) {
+			if r.Proven {
+				over <- true
+			}
+		}})
+	attacks, stop := context.WithCancel(t.Context())
+	var attackers sync.WaitGroup
+	defer attackers.Wait()
+	defer stop()
+	attack := func(params []byte) {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}
+		conn, err := d.DialContext(attacks, "tcp", address)
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		defer context.AfterFunc(attacks, func() { conn.Close() })()
+		cookie := NewCookie()
+		conn.Write(append(cookie[:], params...))
+		io.Copy(io.Discard, conn) // until it is refused
+	}
+	for n := range 20 {
+		params := frame(`{"tcp":true,"time":1,"parallel":1,"authtoken":"AAAA"}`)
+		if n%2 == 0 {
+			params = nil
+		}
+		attackers.Go(func() {
+			for attacks.Err() == nil {
+				attack(params)
+			}
+		})
+	}
+	for n := range 8 {
+		token, err := Token(public, Login{"mario", "rossi", time.Now()}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		peer := NewPeer(address)
+		account, err := peer.Carry(t.Context(), Command{Params: Params{Num: 100000, Len: 1000, Streams: 1, Auth: token}})
+		if err != nil || account.Far.Streams[0].Bytes != 100000 {
+			t.Errorf("user %d: %v", n+1, err)
+		}
+		peer.Close()
+		if err == nil {
+			<-over // the place is free again
+		}
 	}
 }
 

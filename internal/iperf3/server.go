@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -23,9 +24,10 @@ type Server struct {
 	// Silence is how long a client's host may not answer at all; 0 is socket.GoneTime.
 	Silence time.Duration
 	// MaxTests is how many tests of strangers run at once; 0 is 64. One more is told
-	// ACCESS_DENIED, unless a client dawdles over its beginning and has to make room.
-	// MaxTestsPerHost bounds those of one IPv4 address or IPv6 /64; 0 is a quarter of
-	// MaxTests.
+	// ACCESS_DENIED, unless a client dawdles over its beginning, or a host has several tests
+	// and more than the newcomer's host: then those make room. A test takes its place when its
+	// parameters are read and its user is known. MaxTestsPerHost bounds the tests of one IPv4
+	// address or IPv6 /64; 0 is a quarter of MaxTests.
 	MaxTests, MaxTestsPerHost int
 	// MaxStreams bounds the data streams of all strangers' tests together, each of which
 	// has a thread, and apart from them those of the key's holders; 0 is 512. MaxBuffers
@@ -47,8 +49,9 @@ type Server struct {
 	// after the handshake, and its window starts larger where it is small.
 	Window func(from netip.Addr, bytes int) (release func(), err error)
 	// Turn, when not nil, is asked for each test of a stranger, who has to leave when ok is
-	// false; release ends it.
-	Turn func() (release func(), ok bool)
+	// false, and when end is called. declared is the time that it asked for; 0: none. release
+	// gives the turn back.
+	Turn func(declared time.Duration, end func()) (release func(), ok bool)
 	// UDP admits tests over UDP: somebody runs ServeDatagrams.
 	UDP bool
 	// Sentence says an observation in words, for clients that ask for the server's output;
@@ -76,22 +79,30 @@ type Server struct {
 	// Report is called with each finished test.
 	Report func(Report)
 
-	// mu guards what follows.
-	mu        sync.Mutex
-	strangers share // what tests of everybody without the key hold
-	keyed     share // what tests of the key's holders hold
-	hosts     map[netip.Prefix]*share
-	tests     map[Cookie]*test
-	opening   map[netip.Addr]*turn // by host: whose streams are being accepted
+	once    sync.Once       // makes what follows
+	pending admission.Table // connections before they have shown parameters and proven a user
+	places  admission.Table // tests of everybody without the key
+	granted admission.Table // tests of the key's holders
+
+	mu      sync.Mutex // guards what follows
+	tests   map[Cookie]*test
+	opening map[netip.Addr]*turn // by host: whose streams are being accepted
 }
 
-// ErrTurnedAway is a client that found no place; ACCESS_DENIED tells it.
+// ErrTurnedAway is a client that found no place, or had to leave it to another; ACCESS_DENIED tells
+// it.
 var ErrTurnedAway = errors.New("turned away")
+
+var (
+	errMadeRoom = fmt.Errorf("%w: it made room for another client", ErrTurnedAway)
+	errTurnOver = fmt.Errorf("%w: its turn is over, another client waits", ErrTurnedAway)
+)
 
 // Report is what a server tells of one test.
 type Report struct {
 	From     netip.AddrPort
 	Keyed    bool // the client had been granted the test
+	Proven   bool // the client has proven what the server demands
 	Params   Params
 	Outcomes []transfer.Outcome // one, or two with --bidir
 	// Account is what both ends say of the test; nil where its streams were never open.
@@ -108,33 +119,24 @@ func (s *Server) Handle(ctx context.Context, conn *net.TCPConn, cookie Cookie, o
 		return nil
 	}
 	defer conn.Close()
+	s.once.Do(s.setUp)
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
 	t := &test{control: control{conn: conn}, server: s, from: addrPort(conn.RemoteAddr()), cookie: cookie, keyed: keyed,
-		came: time.Now()}
-	if !s.admit(t) {
+		proven: keyed || s.Gate == nil, leavePending: func() {}}
+	t.entry = t.newEntry(leave)
+	err := s.register(t)
+	var outcomes []transfer.Outcome
+	if err == nil {
+		defer s.forget(t)
+		socket.EndWhenGone(conn, s.Silence)
+		outcomes, err = t.serve(ctx, leave)
+	}
+	if errors.Is(err, ErrTurnedAway) {
 		t.turnAway()
-		err := fmt.Errorf("%v was %w: as many tests are running as may", t.from, ErrTurnedAway)
-		if s.Report != nil {
-			s.Report(Report{From: t.from, Keyed: keyed, Err: err})
-		}
-		return err
 	}
-	defer s.forget(t)
-	if s.Turn != nil && !keyed {
-		release, ok := s.Turn()
-		if !ok {
-			t.turnAway()
-			err := fmt.Errorf("%v was %w: another measures", t.from, ErrTurnedAway)
-			if s.Report != nil {
-				s.Report(Report{From: t.from, Err: err})
-			}
-			return err
-		}
-		defer release()
-	}
-	socket.EndWhenGone(conn, s.Silence)
-	outcomes, err := t.serve(ctx)
 	if s.Report != nil {
-		s.Report(Report{t.from, keyed, t.params, outcomes, t.account, err})
+		s.Report(Report{t.from, keyed, t.proven, t.params, outcomes, t.account, err})
 	}
 	return err
 }
@@ -144,62 +146,30 @@ func addrPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
-func (s *Server) admit(t *test) bool {
+// register makes the server know a test by its cookie, and counts a client that has proven nothing
+// among those. Where no proof is demanded, one that would find no place is turned away at once.
+func (s *Server) register(t *test) error {
+	now := time.Now()
+	if t.proven && !t.keyed {
+		if err := s.places.Check(t.entry, now); err != nil {
+			return fmt.Errorf("%v was %w: %w", t.from, ErrTurnedAway, err)
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tests == nil {
-		s.tests = map[Cookie]*test{}
-		s.opening = map[netip.Addr]*turn{}
-		s.hosts = map[netip.Prefix]*share{}
-	}
 	if _, taken := s.tests[t.cookie]; taken {
-		return false
-	}
-	if !t.keyed {
-		host := socket.Subscriber(t.from.Addr())
-		if h := s.hosts[host]; h != nil && h.tests >= s.maxTestsPerHost() && !s.makeRoom(host) {
-			return false
-		}
-		if s.strangers.tests >= s.maxTests() && !s.makeRoom(netip.Prefix{}) {
-			return false
-		}
+		return fmt.Errorf("%v was %w: its cookie is another test's", t.from, ErrTurnedAway)
 	}
 	s.tests[t.cookie] = t
-	s.book(t, share{tests: 1})
-	return true
+	if !t.keyed {
+		t.leavePending = s.pending.Pending(t.conn, t.entry.Host, now)
+	}
+	return nil
 }
 
 func (s *Server) forget(t *test) {
+	t.leavePending()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.remove(t)
-}
-
-// makeRoom turns out a stranger that dawdles, of the named host, or where none is named
-// of the one that has the most of them. The caller holds mu.
-func (s *Server) makeRoom(of netip.Prefix) bool {
-	idle := map[netip.Prefix]int{}
-	var crowd *test
-	for _, t := range s.tests {
-		host := socket.Subscriber(t.from.Addr())
-		if t.keyed || t.running || time.Since(t.came) < dawdling || of.IsValid() && of != host {
-			continue
-		}
-		if idle[host]++; crowd == nil || idle[host] > idle[socket.Subscriber(crowd.from.Addr())] {
-			crowd = t
-		}
-	}
-	if crowd == nil {
-		return false
-	}
-	crowd.conn.Close()
-	s.remove(crowd)
-	return true
-}
-
-// begins marks a test as running: nobody makes it leave any more.
-func (s *Server) begins(t *test) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t.running = true
+	delete(s.tests, t.cookie)
 }

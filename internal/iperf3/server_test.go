@@ -107,8 +107,11 @@ func TestBusyIsSaid(t *testing.T) {
 	defer first.Close()
 	cookie := NewCookie()
 	first.Write(cookie[:])
-	if s, err := ReadState(first); s != ParamExchange {
-		t.Fatal(s, err)
+	first.Write(frame(`{"tcp":true,"time":1,"parallel":1}`))
+	for _, want := range []State{ParamExchange, CreateStreams} {
+		if s, err := ReadState(first); s != want {
+			t.Fatal(s, err)
+		}
 	}
 	second, err := net.Dial("tcp", address)
 	if err != nil {

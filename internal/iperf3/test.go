@@ -3,13 +3,13 @@ package iperf3
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -26,14 +26,15 @@ type test struct {
 	arrived chan arrival
 	greeted chan greeting
 	keyed   bool // it was granted to a holder of the key
-	came    time.Time
-	running bool  // guarded by Server.mu
-	holds   share // of what the server's tests share (guarded by Server.mu)
+	proven  bool // the client has proven what the server demands
+	entry   *admission.Entry
 	account *Account
+
+	leavePending func() // ends its time among those that have proven nothing
 }
 
-// serve carries a test through its states.
-func (t *test) serve(ctx context.Context) ([]transfer.Outcome, error) {
+// serve carries a test through its states. leave ends it.
+func (t *test) serve(ctx context.Context, leave func(error)) ([]transfer.Outcome, error) {
 	if err := t.send(ctx, ParamExchange); err != nil {
 		return nil, err
 	}
@@ -48,20 +49,22 @@ func (t *test) serve(ctx context.Context) ([]transfer.Outcome, error) {
 		if err := g.passes(ctx, t.params.Auth); err != nil {
 			return nil, t.refuse(CodeAuth, 0, err)
 		}
+		t.proven = true
 	}
 	if code, err := t.server.allows(t.params); err != nil {
 		return nil, t.refuse(code, 0, err)
 	}
-	if err := t.server.reserve(t); err != nil {
-		t.turnAway()
-		return nil, fmt.Errorf("%v was %w: %w", t.from, ErrTurnedAway, err)
+	release, err := t.takePlace(leave)
+	if err != nil {
+		return nil, err
 	}
+	defer release()
 	halves, err := t.accept(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer closeHalves(halves)
-	t.server.begins(t)
+	t.table().Extend(t.entry, time.Time{})
 	if err := t.send(ctx, TestStart); err != nil {
 		return nil, err
 	}

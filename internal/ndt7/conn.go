@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/httpserver"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -236,4 +237,4 @@ func connOf(ctx context.Context) *Conn {
 }
 
 // subscriber returns whose tests are counted together: an IPv4 address or an IPv6 /64.
-func subscriber(c *Conn) netip.Prefix { return socket.Subscriber(c.remote().Addr()) }
+func subscriber(c *Conn) netip.Prefix { return admission.Host(c.remote().Addr()) }

@@ -7,13 +7,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // Bounds say what clients may take of a Server. Each zero value is the usual.
 type Bounds struct {
 	// Tests run at a time, and of one address (an IPv4 address, an IPv6 /64) OfOne; a test is
-	// one connection.
+	// one connection. Where all run, a test that moves nothing makes room for another one, and
+	// so does the oldest one of the address that has most and more than four.
 	Tests, OfOne int
 	// BytesADay is what one address may move in 24 hours, both directions together.
 	BytesADay int64
@@ -65,62 +67,78 @@ const mostKnown = 1 << 16
 // little is what an address may have taken to be forgotten where room is needed.
 const little = 1 << 20
 
+const (
+	// keptTests is how many active tests of one address do not make room for another one's: as
+	// many connections as the page of package web opens.
+	keptTests = 4
+	// stalled is when a test that moves nothing is idle, and makes room for others.
+	stalled = 3 * time.Second
+)
+
 // guard holds clients to the bounds.
 type guard struct {
 	bounds Bounds
+	tests  admission.Table
 
-	mu      sync.Mutex // guards what follows
-	running int
-	known   map[netip.Prefix]*account
+	mu    sync.Mutex // guards what follows
+	known map[netip.Prefix]*account
+}
+
+func newGuard(b Bounds) *guard {
+	return &guard{bounds: b, tests: admission.Table{Limits: admission.Limits{Total: admission.Load{int64(b.Tests)},
+		PerHost: admission.Load{int64(b.OfOne)}, Kept: keptTests}}}
 }
 
 // account is what one address took.
 type account struct {
-	running int
-	barred  time.Time // until when it has no test
-	since   time.Time // when its day began
-	bytes   int64
+	barred time.Time // until when it has no test
+	since  time.Time // when its day began
+	bytes  int64
 }
 
-// admit gives a place, or answers *Refusal.
-func (g *guard) admit(who netip.Prefix, now time.Time) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	a, err := g.place(who, now)
-	if err != nil {
+// admit gives a test a place, or returns *Refusal.
+func (g *guard) admit(test *admission.Entry, now time.Time) error {
+	if err := g.allows(test.Host, now); err != nil {
 		return err
 	}
-	g.running++
-	a.running++
-	return nil
+	test.ActiveUntil = now.Add(stalled)
+	return refused(g.tests.Admit(test, now))
 }
 
-// may says what admit would, and gives none.
+// may returns what admit would, and gives no place.
 func (g *guard) may(who netip.Prefix, now time.Time) error {
+	if err := g.allows(who, now); err != nil {
+		return err
+	}
+	return refused(g.tests.Check(&admission.Entry{Host: who}, now))
+}
+
+// refused returns what the client is told where there is no place.
+func refused(err error) error {
+	switch err {
+	case nil:
+		return nil
+	case admission.ErrHostFull:
+		return &Refusal{"as many tests run from your address as may at a time", 15 * time.Second}
+	}
+	return &Refusal{"as many tests run here as may at a time", 15 * time.Second}
+}
+
+// allows returns *Refusal where an address may not test today, or not yet.
+func (g *guard) allows(who netip.Prefix, now time.Time) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	_, err := g.place(who, now)
-	return err
-}
-
-// place answers whose a place would be, or *Refusal. The lock is held.
-func (g *guard) place(who netip.Prefix, now time.Time) (*account, error) {
-	if g.running >= g.bounds.Tests {
-		return nil, &Refusal{"as many tests run here as may at a time", 15 * time.Second}
-	}
 	a := g.account(who, now)
 	switch {
 	case a == nil:
-		return nil, &Refusal{"too many hosts were tested with today", time.Hour}
+		return &Refusal{"too many hosts were tested with today", time.Hour}
 	case now.Before(a.barred):
-		return nil, &Refusal{"a client at your address did not keep to ndt7", a.barred.Sub(now)}
-	case a.running >= g.bounds.OfOne:
-		return nil, &Refusal{"as many tests run from your address as may at a time", 15 * time.Second}
+		return &Refusal{"a client at your address did not keep to ndt7", a.barred.Sub(now)}
 	case a.bytes >= g.bounds.BytesADay:
-		return nil, &Refusal{"your address has moved the " + units.Size(g.bounds.BytesADay).String() +
+		return &Refusal{"your address has moved the " + units.Size(g.bounds.BytesADay).String() +
 			" that it may in a day", max(a.since.Add(24*time.Hour).Sub(now), time.Minute)}
 	}
-	return a, nil
+	return nil
 }
 
 // account finds or opens one, nil where there is no room. The lock is held.
@@ -148,18 +166,10 @@ func (g *guard) account(who netip.Prefix, now time.Time) *account {
 // forget makes room: of those whose day is over, or who took little. The lock is held.
 func (g *guard) forget(now time.Time) {
 	for who, a := range g.known {
-		if a.running == 0 && (a.bytes < little || now.Sub(a.since) >= 24*time.Hour) {
+		if g.tests.Of(who) == (admission.Load{}) && (a.bytes < little || now.Sub(a.since) >= 24*time.Hour) {
 			delete(g.known, who)
 		}
 	}
-}
-
-// leave gives the place back.
-func (g *guard) leave(who netip.Prefix) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.running--
-	g.known[who].running--
 }
 
 // barTime is for how long an address has no test after a client there did not keep to the protocol.
@@ -169,14 +179,20 @@ const barTime = 10 * time.Second
 func (g *guard) bar(who netip.Prefix, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.known[who].barred = now.Add(barTime)
+	if a := g.account(who, now); a != nil {
+		a.barred = now.Add(barTime)
+	}
 }
 
-// spend books bytes that moved and says whether there may be more.
-func (g *guard) spend(who netip.Prefix, bytes int64) bool {
+// spend books bytes that a test moved, which keep it active, and says whether there may be more.
+func (g *guard) spend(test *admission.Entry, bytes int64, now time.Time) bool {
+	g.tests.Extend(test, now.Add(stalled))
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	a := g.known[who]
+	a := g.account(test.Host, now)
+	if a == nil {
+		return true
+	}
 	a.bytes += bytes
 	return a.bytes < g.bounds.BytesADay
 }

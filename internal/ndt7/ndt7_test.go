@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/httpserver"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -173,7 +174,7 @@ func TestServer_RunningTestsKeepTheirPlace(t *testing.T) {
 		<-r.Context().Done()
 	})
 	l := s.Listener.(*httpserver.Listener)
-	l.Places.Max, l.Places.MaxPerHost = 2, 2
+	l.Places.Limits.Total, l.Places.Limits.PerHost = admission.Load{2}, admission.Load{2}
 	begun, ended := make(chan bool, 1), make(chan error, 1)
 	p := s.peer(t)
 	go func() {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -34,12 +35,12 @@ type Config struct {
 // Wrap and WithConn as ConnContext.
 type Server struct {
 	cfg   Config
-	guard guard
+	guard *guard
 }
 
 // NewServer makes a server.
 func NewServer(cfg Config) *Server {
-	return &Server{cfg: cfg, guard: guard{bounds: cfg.Bounds.orUsual()}}
+	return &Server{cfg: cfg, guard: newGuard(cfg.Bounds.orUsual())}
 }
 
 // Test is a test that was carried out, as this end saw it: of a download it sent.
@@ -59,7 +60,7 @@ type Test struct {
 type session struct {
 	*Test
 	server *Server
-	who    netip.Prefix
+	place  *admission.Entry
 	conn   *Conn
 	ws     *websocket.Conn
 	length time.Duration
@@ -85,6 +86,7 @@ const (
 var (
 	errDayUsed = errors.New("the address has moved what it may in a day")
 	errFoul    = errors.New("the client does not keep to ndt7")
+	errRoom    = errors.New("it made room for another address")
 )
 
 // ServeHTTP carries out one test.
@@ -99,12 +101,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t.Client = t.conn.remote()
-	t.who = subscriber(t.conn)
-	if err := s.guard.admit(t.who, time.Now()); err != nil {
+	ctx, stop := context.WithCancelCause(r.Context())
+	defer stop(nil)
+	t.stop = stop
+	t.place = &admission.Entry{Host: subscriber(t.conn), Evict: func() { stop(errRoom) }}
+	if err := s.guard.admit(t.place, time.Now()); err != nil {
 		refuse(w, err)
 		return
 	}
-	defer s.guard.leave(t.who)
+	defer s.guard.tests.Release(t.place)
 	pings := 0
 	options := &websocket.AcceptOptions{Subprotocols: []string{Protocol}, OriginPatterns: s.cfg.Origins,
 		InsecureSkipVerify: slices.Contains(s.cfg.Origins, "*"),
@@ -115,9 +120,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	t.ws = ws
 	defer ws.CloseNow()
-	t.run(r.Context())
+	t.run(ctx)
 	if t.foul.Load() || errors.Is(t.Err, errFoul) || errors.Is(t.Err, websocket.ErrMessageTooBig) {
-		s.guard.bar(t.who, time.Now())
+		s.guard.bar(t.place.Host, time.Now())
 	}
 	if s.cfg.Done != nil {
 		s.cfg.Done(t.Test)
@@ -185,8 +190,6 @@ func refuse(w http.ResponseWriter, err error) {
 
 // run moves the load and ends the connection.
 func (t *session) run(ctx context.Context) {
-	ctx, t.stop = context.WithCancelCause(ctx)
-	defer t.stop(nil)
 	ctx, cancel := context.WithTimeout(ctx, t.length+hardEnd-longest)
 	defer cancel()
 	// Who stops in the middle of a message, or never answers the goodbye, is waited for until then.
@@ -211,7 +214,7 @@ func (t *session) run(ctx context.Context) {
 	} else {
 		came, t.Err = t.receive(ctx)
 	}
-	if cause := context.Cause(ctx); errors.Is(cause, errDayUsed) {
+	if cause := context.Cause(ctx); errors.Is(cause, errDayUsed) || errors.Is(cause, errRoom) {
 		t.Err = cause
 	}
 	if t.Err == nil {
@@ -231,7 +234,7 @@ func (t *session) run(ctx context.Context) {
 func (t *session) spend(bytes int64) {
 	if moved := bytes - t.spent; moved > 0 {
 		t.spent = bytes
-		if !t.server.guard.spend(t.who, moved) {
+		if !t.server.guard.spend(t.place, moved, time.Now()) {
 			t.stop(errDayUsed)
 		}
 	}

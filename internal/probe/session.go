@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/engine"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -120,9 +121,7 @@ func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
 	defer func() { c.revoke() }()
 	idle := time.NewTimer(s.times().Idle)
 	defer idle.Stop()
-	wanted := time.NewTicker(idleTurn)
-	defer wanted.Stop()
-	asked, patience := time.Now(), idleTurn
+	s.extendTurn(idleTurn)
 	for {
 		select {
 		case m, open := <-messages:
@@ -139,15 +138,10 @@ func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
 			if err := c.answer(ctx, m); err != nil {
 				return err
 			}
-			asked, patience = time.Now(), idleTurn
+			s.extendTurn(idleTurn)
 			if m.kind == kindGrant { // the test that it was granted is not heard of here
-				patience = max(idleTurn, s.Hello.Limits.Time)
+				s.extendTurn(max(idleTurn, s.Hello.Limits.Time))
 			}
-		case <-wanted.C:
-			if s.othersWait() && time.Since(asked) > patience {
-				return errTurnOver
-			}
-			continue
 		case <-s.ended():
 			return errKeyEnded
 		case <-idle.C:
@@ -157,11 +151,11 @@ func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
 	}
 }
 
-// mayAsk returns why a request is refused and the session ends: nil, errTurnOver or errKeyEnded.
+// mayAsk returns why a request is refused and the session ends: nil, ErrTurnOver or errKeyEnded.
 func (s *Session) mayAsk() error {
 	switch {
 	case s.turnIsOver():
-		return errTurnOver
+		return ErrTurnOver
 	case !s.stillHeld():
 		return errKeyEnded
 	}
@@ -259,6 +253,7 @@ func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messag
 	if err != nil {
 		return send(kindAccept, refusal(err))
 	}
+	s.extendTurn(admission.Lease(spec.Time))
 	ctx, expire := s.untilEnded(ctx)
 	defer expire()
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 )
 
 // Turn is the turn of a session's client with a server that takes one client at a time.
@@ -14,18 +16,20 @@ type Turn struct {
 	Await func(ctx context.Context, tell func(place int) error) error
 	// Release gives the turn back.
 	Release func()
-	// Wanted says whether others wait, and whether they have waited for this one long enough.
-	Wanted func() (others, over bool)
+	// Extend sets how long from now the turn lasts though others wait.
+	Extend func(time.Duration)
+	// Held returns how long the client has had the turn while others wait; 0: nobody does.
+	Held func() time.Duration
 }
 
 // idleTurn is how long a client with the turn may ask for nothing while others wait. It is
 // more than any command of fullpipe thinks between two transfers.
 const idleTurn = 30 * time.Second
 
-var (
-	errTurnOver   = errors.New("its turn is over: others wait")
-	errSpokeFirst = errors.New("it left, or spoke before its turn")
-)
+// ErrTurnOver ends the session of a client whose turn is over.
+var ErrTurnOver = errors.New("its turn is over: others wait")
+
+var errSpokeFirst = errors.New("it left, or spoke before its turn")
 
 // await tells the client its place until its turn has come. One that leaves meanwhile, or
 // says anything, has no place any more.
@@ -66,21 +70,14 @@ func (s *Session) greet(secured *tls.Conn, h Hello) error {
 	return writeMessage(secured, kindHello, h)
 }
 
-func (s *Session) othersWait() bool {
-	if s.Turn == nil {
-		return false
+// extendTurn lets the client keep its turn for so long.
+func (s *Session) extendTurn(d time.Duration) {
+	if s.Turn != nil {
+		s.Turn.Extend(d)
 	}
-	others, _ := s.Turn.Wanted()
-	return others
 }
 
-func (s *Session) turnIsOver() bool {
-	if s.Turn == nil {
-		return false
-	}
-	_, over := s.Turn.Wanted()
-	return over
-}
+func (s *Session) turnIsOver() bool { return s.Turn != nil && s.Turn.Held() > admission.MaxTurn }
 
 // refuseRequest answers a request that came too late.
 func (s *Session) refuseRequest(secured *tls.Conn, why error) {

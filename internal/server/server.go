@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -71,13 +72,8 @@ type Event struct {
 // DefaultAddress is the port that fullpipe and iperf3 share.
 const DefaultAddress = ":5201"
 
-// Bounds on connections that have not said yet what they are, and on those that have not
-// proven the key yet.
-const (
-	prefaceTime    = 10 * time.Second
-	mostUnknown    = 256
-	mostHandshakes = 256
-)
+// prefaceTime is how long a connection may take over its first 37 bytes.
+const prefaceTime = 10 * time.Second
 
 // Server listens on one port. Serve runs it, Close ends it.
 type Server struct {
@@ -85,10 +81,10 @@ type Server struct {
 	listener *net.TCPListener
 	cert     tls.Certificate
 
-	strangers  socket.Places[*net.TCPConn] // before their first 37 bytes
-	handshakes socket.Places[*net.TCPConn] // before the proof of the key
-	sessions   chan struct{}               // one for each client that has proven the key
-	turns      turns                       // of an exclusive server
+	strangers  admission.Table // connections before their first 37 bytes
+	handshakes admission.Table // connections before the proof of the key
+	sessions   chan struct{}   // one for each client that has proven the key
+	turn       admission.Turn  // of an exclusive server
 	windows    windows
 	running    running
 	accepted   atomic.Int64 // connections so far
@@ -127,11 +123,11 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{config: c, listener: l, cert: cert,
-		strangers:  socket.Places[*net.TCPConn]{Max: socket.BoundByFiles(mostUnknown)},
-		handshakes: socket.Places[*net.TCPConn]{Max: socket.BoundByFiles(mostHandshakes)},
-		sessions:   make(chan struct{}, c.Clients),
-		expected:   map[probe.Preface]chan<- *net.TCPConn{}, granted: map[probe.Preface]bool{}}, nil
+	s := &Server{config: c, listener: l, cert: cert, sessions: make(chan struct{}, c.Clients),
+		expected: map[probe.Preface]chan<- *net.TCPConn{}, granted: map[probe.Preface]bool{}}
+	s.strangers.Limits.Total[admission.Places] = int64(socket.BoundByFiles(admission.MaxPending))
+	s.handshakes.Limits = s.strangers.Limits
+	return s, nil
 }
 
 // Addr is where the server listens.
@@ -180,9 +176,7 @@ func (s *Server) Close() error { return s.listener.Close() }
 
 // admit finds out what a connection is and sees to it that it gets there.
 func (s *Server) admit(ctx context.Context, conn *net.TCPConn, order int64) {
-	enter(&s.strangers, conn)
-	preface, err := readPreface(ctx, conn)
-	s.strangers.Leave(remote(conn).Addr(), conn)
+	preface, err := s.readPreface(ctx, conn)
 	if err != nil {
 		conn.Close()
 		return
@@ -202,24 +196,19 @@ func (s *Server) admit(ctx context.Context, conn *net.TCPConn, order int64) {
 	conn.Close()
 }
 
-// enter gives a connection a place, from which another one may have to go.
-func enter(places *socket.Places[*net.TCPConn], conn *net.TCPConn) {
-	evicted, ok := places.Enter(remote(conn).Addr(), conn)
-	if evicted != nil {
-		evicted.Close()
-	}
-	if !ok { // no connection here is kept, so that there always is a place
-		conn.Close()
-	}
-}
-
-func readPreface(ctx context.Context, conn *net.TCPConn) (probe.Preface, error) {
+func (s *Server) readPreface(ctx context.Context, conn *net.TCPConn) (probe.Preface, error) {
+	defer pending(&s.strangers, conn)()
 	defer context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })()
 	conn.SetReadDeadline(time.Now().Add(prefaceTime))
 	var p probe.Preface
 	_, err := io.ReadFull(conn, p[:])
 	conn.SetReadDeadline(time.Time{})
 	return p, err
+}
+
+// pending counts a connection among those that have proven nothing yet, until done is called.
+func pending(t *admission.Table, conn *net.TCPConn) (done func()) {
+	return t.Pending(conn, admission.Host(remote(conn).Addr()), time.Now())
 }
 
 // session has the client prove the key and serves it if there is a place.
@@ -232,9 +221,9 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 		Times: s.config.Times,
 		Event: func(r *transfer.Result) { s.tell(Event{What: "transfer", Client: client, Keyed: true, Result: r}) },
 	}
-	enter(&s.handshakes, conn)
+	done := pending(&s.handshakes, conn)
 	secured, err := session.Admit(ctx, conn)
-	s.handshakes.Leave(client.Addr(), conn)
+	done()
 	if err != nil {
 		if ctx.Err() == nil {
 			s.tell(Event{What: "refused", Client: client, Err: fmt.Errorf("no proof of the key: %w", err)})
@@ -250,20 +239,22 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 		return
 	}
 	socket.EndWhenGone(conn, s.config.Silence)
+	own, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	if s.config.Exclusive {
-		session.Turn = &probe.Turn{Release: s.turns.release, Wanted: s.turns.wanted,
-			Await: func(ctx context.Context, tell func(int) error) error {
-				return s.turns.wait(ctx, client.Addr(), tell)
-			}}
+		session.Turn = s.claim(client.Addr(), func() { end(probe.ErrTurnOver) })
 	}
 	holder := ""
 	if session.Holder != nil {
 		holder = session.Holder.Name
 	}
 	s.tell(Event{What: "client", Client: client, Keyed: true, Holder: holder})
-	err = session.Serve(ctx, secured)
-	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+	err = session.Serve(own, secured)
+	switch {
+	case errors.Is(err, io.EOF), ctx.Err() != nil:
 		err = nil
+	case own.Err() != nil:
+		err = context.Cause(own)
 	}
 	s.tell(Event{What: "gone", Client: client, Keyed: true, Err: err})
 }

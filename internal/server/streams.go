@@ -98,10 +98,8 @@ func (s *Server) acceptStreams(ctx context.Context, l *net.TCPListener) {
 		if err != nil {
 			return
 		}
-		enter(&s.strangers, conn)
 		reading.Go(func() {
-			preface, err := readPreface(ctx, conn)
-			s.strangers.Leave(remote(conn).Addr(), conn)
+			preface, err := s.readPreface(ctx, conn)
 			if err != nil || !s.deliver(preface, conn) {
 				conn.Close()
 			}

@@ -6,11 +6,12 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
+	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -98,126 +99,122 @@ func codeOf(err error) string {
 	return ""
 }
 
-// A client that says something while it waits, or says nothing once it has the turn, does
-// not keep others from it.
-func TestTurnsAreNotHeld(t *testing.T) {
-	var turns turns
-	if !turns.try() || turns.try() {
-		t.Fatal("the turn was not taken once")
-	}
-	gone := errors.New("gone")
-	got := make(chan error, 2)
-	go func() {
-		got <- turns.wait(t.Context(), netip.MustParseAddr("192.0.2.1"), func(int) error { return gone })
-	}()
-	if err := <-got; err != gone {
-		t.Errorf("who cannot be told: %v", err)
-	}
-	var places []int
-	told := make(chan struct{}, 10)
-	go func() {
-		got <- turns.wait(t.Context(), netip.MustParseAddr("192.0.2.2"), func(place int) error {
-			places = append(places, place)
-			told <- struct{}{}
-			return nil
-		})
-	}()
-	<-told
-	if others, over := turns.wanted(); !others || over {
-		t.Errorf("wanted: %v, over: %v", others, over)
-	}
-	turns.release()
-	if err := <-got; err != nil || !slices.Equal(places, []int{1}) {
-		t.Errorf("%v, places %v", err, places)
-	}
-	if turns.try() {
-		t.Error("the turn was taken twice")
-	}
-	turns.release()
-	if !turns.try() {
-		t.Error("the turn was not given back")
-	}
-}
-
-// A turn ends for who keeps it while others wait, and for nobody else: after longestTurn, on
-// a clock that moves by itself. Who waits is told its place every tellEvery meanwhile.
-func TestTurnsEndForOthers(t *testing.T) {
+// TestAwait_ReportsPlacesAndEndsLeases has a client wait for the turn of another one of its rank on
+// a clock of its own: it is told its place every reportEvery, and gets the turn when the holder's
+// lease is over.
+func TestAwait_ReportsPlacesAndEndsLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var turns turns
-		if !turns.try() {
+		s := &Server{}
+		lease := 10*reportEvery + time.Second
+		holder := &admission.Claim{Rank: admission.KeyHolder, Lease: time.Now().Add(lease)}
+		holder.End = func() { go s.turn.Release(holder, time.Now()) }
+		if !s.turn.Take(holder, time.Now()) {
 			t.Fatal("the turn was not free")
 		}
-		time.Sleep(2 * longestTurn)
-		if others, over := turns.wanted(); others || over {
-			t.Errorf("nobody waits: others %v, over %v", others, over)
-		}
-		turns.release()
-		if !turns.try() { // whose turn begins now
-			t.Fatal("the turn was not given back")
-		}
-		var told atomic.Int64
-		got := make(chan error, 1)
-		go func() {
-			got <- turns.wait(t.Context(), netip.MustParseAddr("192.0.2.1"), func(int) error { told.Add(1); return nil })
-		}()
-		synctest.Wait()
-		if others, over := turns.wanted(); !others || over || told.Load() != 1 {
-			t.Errorf("at once: others %v, over %v, told %d times", others, over, told.Load())
-		}
-		time.Sleep(longestTurn)
-		synctest.Wait()
-		if _, over := turns.wanted(); over || told.Load() != 1+int64(longestTurn/tellEvery) {
-			t.Errorf("after %v: over %v, told %d times", longestTurn, over, told.Load())
-		}
-		time.Sleep(time.Nanosecond)
-		if _, over := turns.wanted(); !over {
-			t.Error("the turn does not end")
-		}
-		turns.release()
-		if err := <-got; err != nil {
+		began := time.Now()
+		var reported []time.Duration
+		turn := s.claim(netip.MustParseAddr("192.0.2.1"), func() { t.Error("the new holder was ended") })
+		if err := turn.Await(t.Context(), func(int) error {
+			reported = append(reported, time.Since(began))
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
-		if others, over := turns.wanted(); others || over { // the next one's turn is new
-			t.Errorf("the next one: others %v, over %v", others, over)
+		if took := time.Since(began); took != lease || len(reported) != 11 || reported[10] != 10*reportEvery {
+			t.Errorf("the turn came after %v, the place was reported at %v", took, reported)
+		}
+		if held := turn.Held(); held != 0 {
+			t.Errorf("nobody waits: held for %v", held)
+		}
+		turn.Release()
+		if !s.turn.Take(holder, time.Now()) {
+			t.Error("the turn was not released")
 		}
 	})
 }
 
-// Who gives up its place, by its context, lets those behind it move up, and one to whom the
-// turn came in the same moment passes it on.
-func TestTurnsOfWhoGivesUp(t *testing.T) {
+// TestAwait_LeavesTheQueue has clients give up their places: by their contexts, and since they
+// cannot be told. Those behind them move up.
+func TestAwait_LeavesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var turns turns
-		turns.try()
+		s := &Server{}
+		holder := s.claim(netip.MustParseAddr("192.0.2.9"), func() {})
+		holder.Await(t.Context(), nil)
+		holder.Extend(time.Hour)
 		ctx, giveUp := context.WithTimeout(t.Context(), time.Minute)
 		defer giveUp()
-		first, second := make(chan error, 1), make(chan error, 1)
+		await := func(ctx context.Context, from string, tell func(int) error) chan error {
+			got := make(chan error, 1)
+			go func() { got <- s.claim(netip.MustParseAddr(from), func() {}).Await(ctx, tell) }()
+			synctest.Wait()
+			return got
+		}
+		gone := errors.New("gone")
+		first := await(ctx, "192.0.2.1", func(int) error { return nil })
+		untold := await(t.Context(), "192.0.2.2", func(place int) error { return gone })
 		var places []int
-		go func() {
-			first <- turns.wait(ctx, netip.MustParseAddr("192.0.2.1"), func(int) error { return nil })
-		}()
-		synctest.Wait()
-		go func() {
-			second <- turns.wait(t.Context(), netip.MustParseAddr("192.0.2.2"), func(place int) error {
-				if n := len(places); n == 0 || places[n-1] != place {
-					places = append(places, place)
-				}
-				return nil
-			})
-		}()
+		last := await(t.Context(), "192.0.2.3", func(place int) error {
+			if n := len(places); n == 0 || places[n-1] != place {
+				places = append(places, place)
+			}
+			return nil
+		})
 		if err := <-first; !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("who gave up: %v", err)
 		}
+		if err := <-untold; err != gone {
+			t.Errorf("who cannot be told: %v", err)
+		}
 		synctest.Wait()
-		turns.release()
-		if err := <-second; err != nil || !slices.Equal(places, []int{2, 1}) {
+		holder.Release()
+		if err := <-last; err != nil || !slices.Equal(places, []int{2, 1}) {
 			t.Errorf("%v, places %v", err, places)
 		}
-		turns.release()
-		if !turns.try() {
-			t.Error("the turn was lost")
-		}
 	})
+}
+
+// TestServe_SlowStrangerLosesTheTurn has a stranger run an hour's test of 1 kbit/s on an exclusive
+// server. A client with the key gets the turn when it has waited for it.
+func TestServe_SlowStrangerLosesTheTurn(t *testing.T) {
+	clients := &iperf3.Server{}
+	c := Config{Address: "127.0.0.1:0", Key: probe.NewKey(), Exclusive: true, Strangers: true,
+		Legacy: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
+			clients.Handle(ctx, conn, iperf3.Cookie(preface), order, keyed)
+		}}
+	s, err := New(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.turn.Handover = 300 * time.Millisecond
+	clients.Turn = s.TryTurn
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- s.Serve(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	slow := iperf3.NewPeer(s.Addr().String())
+	defer slow.Close()
+	begun := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() {
+		_, err := slow.Carry(t.Context(), iperf3.Command{
+			Params: iperf3.Params{Time: 3600, Streams: 1, Len: 125, Bandwidth: 1000},
+			Opened: func(iperf3.Account) { close(begun) }})
+		ended <- err
+	}()
+	<-begun
+	waiting, giveUp := context.WithTimeout(t.Context(), 20*time.Second)
+	defer giveUp()
+	places, key := waits(waiting, probe.Far{Address: s.Addr().String(), Key: c.Key})
+	started := time.Now()
+	if place := <-places; place != 1 {
+		t.Errorf("the client with the key waits at %d", place)
+	}
+	if err := <-key; err != nil || time.Since(started) < s.turn.Handover/2 {
+		t.Errorf("the client with the key: %v after %v", err, time.Since(started))
+	}
+	if err := <-ended; !errors.Is(err, iperf3.ErrBusy) {
+		t.Errorf("the stranger: %v", err)
+	}
 }
 
 // A client of before there were places is told that the server is busy.

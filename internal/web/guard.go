@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 )
 
 // Role says what somebody may do.
@@ -165,11 +165,11 @@ func (s *Server) roleOf(token string) Role {
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// addressOf is whose requests are counted together: an IPv4 address or an IPv6 /64.
-func addressOf(r *http.Request) string {
-	at, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return ""
-	}
-	return record.ClientAddress(at.Addr())
+// hostOf returns whose requests are counted together: an IPv4 address or an IPv6 /64.
+func hostOf(r *http.Request) netip.Prefix {
+	at, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return admission.Host(at.Addr())
 }
+
+// addressOf returns hostOf as the key of a limiter.
+func addressOf(r *http.Request) string { return hostOf(r).String() }

@@ -89,7 +89,7 @@ func (s *Speed) begin(w http.ResponseWriter, r *http.Request, refuse refusing) {
 	if !s.may(w, r, refuse) {
 		return
 	}
-	id, err := s.runs.begin(addressOf(r), time.Now())
+	id, err := s.runs.begin(hostOf(r), time.Now())
 	if err != nil {
 		w.Header().Set("Retry-After", "30")
 		refuse(w, r, http.StatusServiceUnavailable, err.Error(), "again in half a minute")

@@ -3,10 +3,12 @@ package web
 import (
 	"crypto/rand"
 	"errors"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/ndt7"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
@@ -17,6 +19,7 @@ const (
 	mostRunsOfOne  = 8
 	mostOfOneRun   = 32 // connections
 	longestRun     = 3 * time.Minute
+	idleRun        = 15 * time.Second // without small packets, when it makes room for others
 	leftRun        = 15 * time.Second // after its small packets ended: its result comes at once, or never
 	mostResults    = 256
 )
@@ -29,6 +32,7 @@ var (
 // runs are the tests that browsers carry out now, each of several connections, and the newest
 // results.
 type runs struct {
+	places  admission.Table
 	mu      sync.Mutex // guards what follows
 	now     map[string]*speedRun
 	results []*record.Measure // the oldest first
@@ -36,7 +40,7 @@ type runs struct {
 
 // speedRun is one browser's test.
 type speedRun struct {
-	who    string
+	place  *admission.Entry
 	began  time.Time
 	left   time.Time               // when its small packets ended; zero: they have not
 	tests  map[string][]*ndt7.Test // by the page's name of the phase
@@ -46,49 +50,31 @@ type speedRun struct {
 }
 
 // begin gives a place and a name for it.
-func (r *runs) begin(who string, now time.Time) (id string, err error) {
+func (r *runs) begin(host netip.Prefix, now time.Time) (id string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	of := 0
-	for key, one := range r.now {
-		if now.Sub(one.began) > longestRun || !one.left.IsZero() && now.Sub(one.left) > leftRun {
-			delete(r.now, key)
-		} else if one.who == who {
-			of++
-		}
-	}
-	if of >= mostRunsOfOne || len(r.now) >= mostRunsAtOnce && !r.makeRoom(of) {
-		return "", errManyTests
-	}
 	if r.now == nil {
 		r.now = map[string]*speedRun{}
+		r.places.Limits = admission.Limits{Total: admission.Load{mostRunsAtOnce}, PerHost: admission.Load{mostRunsOfOne}}
+	}
+	for key, one := range r.now {
+		if now.Sub(one.began) > longestRun || !one.left.IsZero() && now.Sub(one.left) > leftRun {
+			r.drop(key)
+		}
 	}
 	id = rand.Text()
-	r.now[id] = &speedRun{who: who, began: now, tests: map[string][]*ndt7.Test{}, change: make(chan struct{}, 1)}
+	place := &admission.Entry{Host: host, ActiveUntil: now.Add(idleRun), Evict: func() { delete(r.now, id) }}
+	if r.places.Admit(place, now) != nil {
+		return "", errManyTests
+	}
+	r.now[id] = &speedRun{place: place, began: now, tests: map[string][]*ndt7.Test{}, change: make(chan struct{}, 1)}
 	return id, nil
 }
 
-// makeRoom drops the oldest run of the address that has most of them, where that is more than
-// another one of those that has so many would be: a few hosts keep nobody out. The lock is held.
-func (r *runs) makeRoom(of int) bool {
-	count := map[string]int{}
-	most := ""
-	for _, one := range r.now {
-		if count[one.who]++; count[one.who] > count[most] {
-			most = one.who
-		}
-	}
-	if count[most] <= of+1 {
-		return false
-	}
-	oldest := ""
-	for id, one := range r.now {
-		if one.who == most && (oldest == "" || one.began.Before(r.now[oldest].began)) {
-			oldest = id
-		}
-	}
-	delete(r.now, oldest)
-	return true
+// drop ends a run. The lock is held.
+func (r *runs) drop(id string) {
+	r.places.Release(r.now[id].place)
+	delete(r.now, id)
 }
 
 // echoes lets one connection of small packets begin.
@@ -100,6 +86,7 @@ func (r *runs) echoes(id string) bool {
 		return false
 	}
 	one.echo = true
+	r.places.Extend(one.place, time.Time{})
 	return true
 }
 
@@ -148,7 +135,7 @@ func (r *runs) finish(id string, want map[string]int, patience time.Duration) (*
 				missing += max(n-len(one.tests[phase]), 0)
 			}
 			if missing == 0 {
-				delete(r.now, id)
+				r.drop(id)
 			}
 		}
 		r.mu.Unlock()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/httpserver"
 	"github.com/fullpipe-net/fullpipe/internal/ndt7"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -164,19 +165,28 @@ func TestBrowsersThatLie(t *testing.T) {
 func TestAFewHostsKeepNobodyOut(t *testing.T) {
 	var r runs
 	now := time.Unix(1e9, 0)
+	host := func(n int) netip.Prefix { return admission.Host(netip.AddrFrom4([4]byte{192, 0, 2, byte(n)})) }
+	var first string
 	for i := range mostRunsAtOnce {
-		if _, err := r.begin(fmt.Sprint("host ", i/mostRunsOfOne), now.Add(time.Duration(i)*time.Second)); err != nil {
+		id, err := r.begin(host(i/mostRunsOfOne), now.Add(time.Duration(i)*time.Second))
+		if err != nil || !r.echoes(id) {
 			t.Fatal(i, err)
+		}
+		if i == 0 {
+			first = id
 		}
 	}
 	now = now.Add(mostRunsAtOnce * time.Second)
-	if _, err := r.begin("host 0", now); err == nil {
+	if _, err := r.begin(host(0), now); err == nil {
 		t.Error("one host has more than it may")
 	}
 	for i := range mostRunsOfOne - 1 {
-		if _, err := r.begin("another", now); err != nil {
+		if id, err := r.begin(host(99), now); err != nil || !r.echoes(id) {
 			t.Error(i, err)
 		}
+	}
+	if r.now[first] != nil {
+		t.Error("the oldest run of the busiest hosts has its place")
 	}
 	if len(r.now) != mostRunsAtOnce {
 		t.Errorf("%d runs", len(r.now))
@@ -184,8 +194,27 @@ func TestAFewHostsKeepNobodyOut(t *testing.T) {
 	for id := range r.now {
 		r.leaves(id, now)
 	}
-	if _, err := r.begin("another", now.Add(leftRun+time.Second)); err != nil || len(r.now) != 1 {
+	if _, err := r.begin(host(99), now.Add(leftRun+time.Second)); err != nil || len(r.now) != 1 {
 		t.Errorf("%d runs are kept of pages that have gone: %v", len(r.now), err)
+	}
+}
+
+// TestRuns_WithoutPagesMakeRoom fills all places from as many hosts with runs whose pages never
+// measure.
+func TestRuns_WithoutPagesMakeRoom(t *testing.T) {
+	var r runs
+	now := time.Unix(1e9, 0)
+	host := func(n int) netip.Prefix { return admission.Host(netip.AddrFrom4([4]byte{192, 0, 2, byte(n)})) }
+	for i := range mostRunsAtOnce {
+		if _, err := r.begin(host(i), now); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	if _, err := r.begin(host(99), now.Add(idleRun-1)); err != errManyTests {
+		t.Errorf("before: %v", err)
+	}
+	if _, err := r.begin(host(99), now.Add(idleRun)); err != nil || len(r.now) != mostRunsAtOnce {
+		t.Errorf("after: %v, %d runs", err, len(r.now))
 	}
 }
 

@@ -37,7 +37,7 @@ func FuzzTold(f *testing.F) {
 		if json.Unmarshal([]byte(body), &asked) != nil {
 			asked.Phases = nil
 		}
-		id, err := s.runs.begin("192.0.2.1", time.Now())
+		id, err := s.runs.begin(netip.MustParsePrefix("192.0.2.1/32"), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
