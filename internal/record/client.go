@@ -3,6 +3,8 @@ package record
 import (
 	"net/netip"
 	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 )
 
 // BrowserScheme begins the name of the far end in results of tests that a client of this host's server started.
@@ -24,9 +26,9 @@ func Client(far string) string {
 
 // ClientAddress returns an IPv4 address as it is and the /64 prefix of an IPv6 address.
 func ClientAddress(a netip.Addr) string {
-	if a = a.Unmap(); a.Is4() {
-		return a.String()
+	host := admission.Host(a)
+	if host.IsSingleIP() {
+		return host.Addr().String()
 	}
-	p, _ := a.WithZone("").Prefix(64) // an IPv6 address has one
-	return p.String()
+	return host.String()
 }
