@@ -51,8 +51,6 @@ type Limits struct {
 	Total, PerHost Load
 	// Kept is how many places of one host are safe from other hosts while they are active.
 	Kept int64
-	// Replace has the active entries of a host make room for newcomers of the same host.
-	Replace bool
 }
 
 // Entry is what one client takes.
@@ -77,8 +75,8 @@ func (e *Entry) idle(now time.Time) bool {
 // room: the one that has most of the missing resource. Idle entries go first, the longest idle
 // one before others, if their host has at least as much as the newcomer's host would have or is
 // the same. Active entries go, the oldest one first, if their host has more than the newcomer's
-// host would have, and more than Kept places; with Replace also if it is the same host. Entries
-// of a lower rank go before all others, and entries of a higher rank never.
+// host would have, and more than Kept places. Entries of a lower rank go before all others, and
+// entries of a higher rank never.
 type Table struct {
 	Limits Limits
 
@@ -262,7 +260,7 @@ func (s *search) class(e *Entry) int {
 		return lowerRank
 	case e.idle(s.now) && (same || has >= mine):
 		return isIdle
-	case same && s.limits.Replace, !same && has > mine && s.hosts[e.Host][Places] > s.limits.Kept:
+	case !same && has > mine && s.hosts[e.Host][Places] > s.limits.Kept:
 		return isActive
 	}
 	return staysIn

@@ -61,7 +61,7 @@ func serve(t *testing.T, secure bool, places int, handler http.Handler) *site {
 	s := &site{listener: Listen(tcp, nil), address: tcp.Addr().String(), said: said,
 		client: &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}}
 	bound := admission.Load{int64(places)}
-	s.listener.Places.Limits = admission.Limits{Total: bound, PerHost: bound, Replace: true}
+	s.listener.Places.Limits = admission.Limits{Total: bound, PerHost: bound}
 	c := Config{Handler: handler, ErrorLog: log.New(said, "", 0),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }}
 	s.url = "http://" + s.address

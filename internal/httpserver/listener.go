@@ -21,8 +21,8 @@ const (
 )
 
 // Listener accepts connections for a http.Server whose ConnState is TrackState. When all places
-// are taken, a newcomer gets that of a connection on which no request is served, of the host
-// that has the most (admission.Table): clients that connect and do nothing keep nobody out.
+// are taken, the host that has the most connections makes room (admission.Table), first with one on which no
+// request is served: clients that connect and do nothing keep nobody out.
 type Listener struct {
 	*net.TCPListener
 	Places admission.Table
@@ -33,7 +33,7 @@ type Listener struct {
 func Listen(l *net.TCPListener, wrap func(*Conn) net.Conn) *Listener {
 	most := int64(socket.BoundByFiles(maxConns))
 	return &Listener{TCPListener: l, wrap: wrap, Places: admission.Table{Limits: admission.Limits{
-		Total: admission.Load{most}, PerHost: admission.Load{max(most*maxConnsPerHost/maxConns, 1)}, Replace: true}}}
+		Total: admission.Load{most}, PerHost: admission.Load{max(most*maxConnsPerHost/maxConns, 1)}}}}
 }
 
 // Accept returns a *Conn, or what Config.Wrap makes of it.
@@ -45,8 +45,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 		at, _ := netip.ParseAddrPort(tcp.RemoteAddr().String())
 		now := time.Now()
-		c := &Conn{TCPConn: tcp, listener: l, place: &admission.Entry{Host: admission.Host(at.Addr()), ActiveUntil: now,
-			Evict: func() { _ = tcp.Close() }}} // the server that reads from it finds out and closes it
+		c := &Conn{TCPConn: tcp, listener: l, place: newPlace(at.Addr(), now)}
+		c.place.Evict = func() { _ = tcp.Close() } // the server that reads from it finds out and closes it
 		if l.Places.Admit(c.place, now) != nil {
 			_ = tcp.Close()
 			continue
@@ -88,14 +88,26 @@ func (c *Conn) Keep(kept bool) {
 	c.listener.Places.Pin(c.place, kept)
 }
 
-// use makes the connection active while a request is served, and idle from now on while none is.
-func (c *Conn) use() {
-	var until time.Time
-	if !c.busy.Load() {
-		until = time.Now()
-	}
-	c.listener.Places.Extend(c.place, until)
+// newPlace returns the place of a connection that has sent nothing yet.
+func newPlace(from netip.Addr, now time.Time) *admission.Entry {
+	return &admission.Entry{Host: admission.Host(from), ActiveUntil: lastUse(now, false)}
 }
+
+// idleHandicap makes a connection without a request look longer unused than one with a request. No request
+// lasts as long.
+const idleHandicap = time.Hour
+
+// lastUse returns ActiveUntil of a connection that was used now. It is never in the future: the table then takes
+// each connection as idle, and the host that has the most makes room, whatever its connections do.
+func lastUse(now time.Time, busy bool) time.Time {
+	if busy {
+		return now
+	}
+	return now.Add(-idleHandicap)
+}
+
+// use records that the connection was used now.
+func (c *Conn) use() { c.listener.Places.Extend(c.place, lastUse(time.Now(), c.busy.Load())) }
 
 // TrackState is the ConnState of a http.Server that serves a Listener: it tells connections on
 // which a request is served from those that wait for one.
