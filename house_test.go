@@ -55,6 +55,22 @@ var mayCallTheKernel = []string{"internal/socket", "internal/output", "internal/
 	"internal/lab", "internal/host",
 	"internal/steer", "internal/sockdiag", "internal/socklist", "internal/testenv"}
 
+// mayChangeFiles are the packages that make, change, rename or remove files, and which.
+var mayChangeFiles = map[string]string{
+	"internal/output":       "files that a user names, and small ones of our own",
+	"internal/store":        "the history and its outbox",
+	"internal/store/pgtest": "servers for tests",
+	"internal/host":         "the journal and the system's configuration",
+	"internal/testenv":      "probes for tests",
+	"internal/lab":          "kernel settings under /proc",
+	"internal/steer":        "cgroups under /sys",
+}
+
+// changesFiles are the functions of package os that make, change, rename or remove files. A
+// file that is only read is opened by os.Open.
+var changesFiles = []string{"WriteFile", "Create", "CreateTemp", "MkdirTemp", "OpenFile", "Remove", "RemoveAll",
+	"Rename", "Truncate", "Link", "Symlink", "Chmod", "Chown", "Lchown", "CopyFS", "OpenRoot"}
+
 type pkg struct {
 	ImportPath   string
 	Dir          string
@@ -152,6 +168,30 @@ func TestRawSystemCallsLiveInFewRooms(t *testing.T) {
 					t.Errorf("%s imports %s; raw system calls live in %v", name, path, mayCallTheKernel)
 				}
 			}
+		})
+	}
+}
+
+func TestFilesAreChangedInFewPackages(t *testing.T) {
+	for _, p := range packages(t) {
+		if mayChangeFiles[p.room()] != "" || strings.HasPrefix(p.room(), "e2e") ||
+			strings.HasPrefix(p.room(), "internal/testenv/") {
+			continue
+		}
+		eachFile(t, p, func(name string, file *ast.File) {
+			for _, imported := range file.Imports {
+				if path, _ := strconv.Unquote(imported.Path.Value); path == "os" && imported.Name != nil || path == "io/ioutil" {
+					t.Errorf("%s imports %s in a way that this test cannot follow", name, path)
+				}
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if s, ok := n.(*ast.SelectorExpr); ok {
+					if x, ok := s.X.(*ast.Ident); ok && x.Name == "os" && slices.Contains(changesFiles, s.Sel.Name) {
+						t.Errorf("%s uses os.%s; package output does that with links, devices and FIFOs in mind", name, s.Sel.Name)
+					}
+				}
+				return true
+			})
 		})
 	}
 }

@@ -85,12 +85,12 @@ func (f *iperf3Flags) serve(cmd *cobra.Command) error {
 		return listenError(f.listens()+" (UDP)", err)
 	}
 	defer wait()
-	remove, err := f.writePID()
+	pid, err := f.writePID(cmd)
 	if err != nil {
 		s.Close()
 		return err
 	}
-	defer remove()
+	defer pid.Remove()
 	if f.server.daemon {
 		if err := f.standAlone(cmd); err != nil {
 			s.Close()

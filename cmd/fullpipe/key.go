@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 )
@@ -83,24 +83,12 @@ func (k *keyFlags) create() (made bool, err error) {
 	if _, err := os.Lstat(k.file); !errors.Is(err, os.ErrNotExist) {
 		return false, nil // reading it says what is wrong with it
 	}
-	fail := func(err error) (bool, error) {
-		return false, &usageError{"--key-file", "make a key: " + plain(err), "a file in a directory that you may write to"}
-	}
-	begun, err := os.CreateTemp(filepath.Dir(k.file), ".fullpipe-key-*") // mode 0600
-	if err != nil {
-		return fail(err)
-	}
-	defer os.Remove(begun.Name())
-	_, err = begun.WriteString(probe.NewKey().String() + "\n")
-	if err = errors.Join(err, begun.Sync(), begun.Close()); err != nil {
-		return fail(err)
-	}
-	err = os.Link(begun.Name(), k.file) // never replaces a key that came meanwhile
-	if errors.Is(err, os.ErrExist) {
+	err = output.WriteNew(k.file, []byte(probe.NewKey().String()+"\n"))
+	if errors.Is(err, os.ErrExist) { // it came meanwhile
 		return false, nil
 	}
 	if err != nil {
-		return fail(err)
+		return false, &usageError{"--key-file", "make a key: " + plain(err), "a file in a directory that you may write to"}
 	}
 	return true, nil
 }

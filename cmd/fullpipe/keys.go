@@ -134,8 +134,7 @@ func newKeyShow(file *string) *cobra.Command {
 // changeKeys writes the file anew, whole or not at all, for its owner alone.
 func changeKeys(cmd *cobra.Command, name string, change func(*config.Keys) error) error {
 	k, err := readKeys(cmd.Context(), name)
-	missing := errors.Is(err, fs.ErrNotExist)
-	if missing {
+	if errors.Is(err, fs.ErrNotExist) {
 		k, err = &config.Keys{Key: map[string]*config.Holder{}}, nil
 	}
 	if err != nil {
@@ -151,24 +150,7 @@ func changeKeys(cmd *cobra.Command, name string, change func(*config.Keys) error
 	if err != nil {
 		return &usageError{"--keys", plain(err), "docs/configuration.md"}
 	}
-	if missing { // for its owner alone
-		made, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
-			return err
-		}
-		if err := made.Close(); err != nil {
-			return err
-		}
-	}
-	file, err := output.Create(cmd.Context(), name)
-	if err != nil {
-		return err
-	}
-	defer file.Discard()
-	if _, err := file.Write(text); err != nil {
-		return err
-	}
-	return file.Commit()
+	return output.WritePrivate(cmd.Context(), name, text)
 }
 
 func readKeys(ctx context.Context, name string) (*config.Keys, error) {
