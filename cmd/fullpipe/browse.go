@@ -31,6 +31,7 @@ func browse(address string) (done func(), err error) {
 		return done, err
 	}
 	cmd := exec.Command(program, append(args, file)...)
+	cmd.Env = withoutSecrets(os.Environ())
 	if err := cmd.Start(); err != nil {
 		return done, err
 	}
