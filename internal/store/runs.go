@@ -72,6 +72,7 @@ func plain[T ~string](text T) string { return strings.ReplaceAll(string(text), "
 // but for a record that grows (record.WatchKept), whose later state replaces the earlier:
 // added tells.
 func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err error) {
+	defer s.explain(&err)
 	e, err := read(doc)
 	if err != nil {
 		return false, err
@@ -285,7 +286,8 @@ func (s *Store) find(ctx context.Context, id string) (string, error) {
 }
 
 // Forget removes a run.
-func (s *Store) Forget(ctx context.Context, id string) error {
+func (s *Store) Forget(ctx context.Context, id string) (err error) {
+	defer s.explain(&err)
 	full, err := s.find(ctx, id)
 	if err != nil {
 		return err
@@ -295,7 +297,8 @@ func (s *Store) Forget(ctx context.Context, id string) error {
 }
 
 // Label names a run's property; an empty value takes it away, which is ErrNoLabel where there is none.
-func (s *Store) Label(ctx context.Context, id, name, value string) error {
+func (s *Store) Label(ctx context.Context, id, name, value string) (err error) {
+	defer s.explain(&err)
 	full, err := s.find(ctx, id)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 type Store struct {
 	db *sql.DB
 	dialect
+	path   string  // of SQLite's file; "": a server's
 	outbox *outbox // nil: what is added is kept at once, or not at all
 }
 
