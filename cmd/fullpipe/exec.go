@@ -193,7 +193,20 @@ func (f *execFlags) parse() ([]steer.Rule, error) {
 		}
 		rules = append(rules, r)
 	}
+	var wrong *steer.RuleError
+	if errors.As(steer.Check(rules), &wrong) {
+		return nil, ruleUsage(wrong)
+	}
 	return rules, nil
+}
+
+// ruleUsage names the argument that a rule came from.
+func ruleUsage(e *steer.RuleError) error {
+	argument := "--" + e.Setting
+	if e.To.IsValid() {
+		argument = "--rule " + strings.TrimSuffix(e.To.String()+","+e.Setting, ",")
+	}
+	return &usageError{argument, e.Message, "fullpipe exec --help"}
 }
 
 func parseRule(text string) (steer.Rule, error) {

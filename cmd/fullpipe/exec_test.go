@@ -47,6 +47,17 @@ func TestExecRules(t *testing.T) {
 			t.Errorf("--rule %s: %v, want %q and what to try", text, err, message)
 		}
 	}
+	for want, f := range map[string]execFlags{
+		"--pacing":                 {all: socketFlags{pacing: "40gbit"}},
+		"--congestion":             {all: socketFlags{congestion: "longer-than-any-name"}},
+		"--rule 10.0.0.0/8,pacing": {rules: []string{"10.0.0.0/8,pacing=40gbit"}},
+		"--rule ::/0":              {all: socketFlags{mss: "1200"}, rules: []string{"::/0,mss=1300"}},
+	} {
+		_, err := f.parse()
+		if usage, is := errors.AsType[*usageError](err); !is || usage.argument != want || usage.try == "" {
+			t.Errorf("%v, want it to name %s", err, want)
+		}
+	}
 }
 
 func TestExecKeepsSecretsFromPrograms(t *testing.T) {
