@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
@@ -103,6 +104,21 @@ func (f *iperf3Flags) check(cmd *cobra.Command) (err error) {
 		return iperf3Usage("client receive timeout is valid only in receiving mode", "--rcv-timeout with -R")
 	case f.server.on && strings.Contains(f.bind, "%"):
 		return &usageError{"-B", "a server listens at an address, not at an interface", "-B ADDRESS"}
+	}
+	for _, n := range []struct {
+		flag            string
+		value, min, max int
+		unit            string
+	}{
+		{"--server-max-duration", f.server.mostTime, 0, iperf3.MaxTime, "s"},
+		{"--idle-timeout", f.server.idle, 0, iperf3.MaxTime, "s"},
+		{"--time-skew-threshold", f.server.skew, 1, iperf3.MaxTime, "s"},
+		{"--connect-timeout", f.timeout, 0, 1000 * iperf3.MaxTime, "ms"},
+	} {
+		if n.value < n.min || n.value > n.max {
+			return &usageError{n.flag, fmt.Sprintf("%d is out of range", n.value),
+				fmt.Sprintf("%d to %d %s", n.min, n.max, n.unit)}
+		}
 	}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		role, name := "", "--"+flag.Name
