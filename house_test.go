@@ -55,6 +55,25 @@ var mayCallTheKernel = []string{"internal/socket", "internal/output", "internal/
 	"internal/lab", "internal/host",
 	"internal/steer", "internal/sockdiag", "internal/socklist", "internal/testenv"}
 
+// mayChangeFiles are the packages that make, change, rename or remove files, and which.
+var mayChangeFiles = map[string]string{
+	"internal/output":          "files that a user names, and small ones of our own",
+	"internal/store":           "the history and its outbox",
+	"internal/store/pgtest":    "servers for tests",
+	"internal/host":            "the journal and the system's configuration",
+	"internal/testenv":         "probes for tests",
+	"internal/testenv/summary": "the list of tests that were left out",
+	"internal/lab":             "kernel settings under /proc",
+	"internal/steer":           "cgroups under /sys",
+}
+
+// changesFiles are the functions of package os that make, change, rename or remove files. A
+// file that is only read is opened by os.Open, or by os.OpenFile with flags of readFlags.
+var changesFiles = []string{"WriteFile", "Create", "CreateTemp", "MkdirTemp", "OpenFile", "Remove", "RemoveAll",
+	"Rename", "Truncate", "Link", "Symlink", "Chmod", "Chown", "Lchown", "CopyFS", "OpenRoot"}
+
+var readFlags = []string{"O_RDONLY", "O_NONBLOCK"}
+
 type pkg struct {
 	ImportPath   string
 	Dir          string
@@ -154,6 +173,45 @@ func TestRawSystemCallsLiveInFewRooms(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestFilesAreChangedInFewPackages(t *testing.T) {
+	for _, p := range packages(t) {
+		if mayChangeFiles[p.room()] != "" || strings.HasPrefix(p.room(), "e2e") {
+			continue
+		}
+		eachFile(t, p, func(name string, file *ast.File) {
+			for _, imported := range file.Imports {
+				if path, _ := strconv.Unquote(imported.Path.Value); path == "os" && imported.Name != nil || path == "io/ioutil" {
+					t.Errorf("%s imports %s in a way that this test cannot follow", name, path)
+				}
+			}
+			reads := map[ast.Node]bool{}
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch s := n.(type) {
+				case *ast.CallExpr:
+					reads[s.Fun] = len(s.Args) == 3 && hasOnlyReadFlags(s.Args[1])
+				case *ast.SelectorExpr:
+					x, ok := s.X.(*ast.Ident)
+					if ok && x.Name == "os" && slices.Contains(changesFiles, s.Sel.Name) && !(s.Sel.Name == "OpenFile" && reads[s]) {
+						t.Errorf("%s uses os.%s; package output does that with links, devices and FIFOs in mind", name, s.Sel.Name)
+					}
+				}
+				return true
+			})
+		})
+	}
+}
+
+// hasOnlyReadFlags reports whether an expression is one of readFlags, or several with |.
+func hasOnlyReadFlags(flags ast.Expr) bool {
+	switch e := flags.(type) {
+	case *ast.BinaryExpr:
+		return e.Op == token.OR && hasOnlyReadFlags(e.X) && hasOnlyReadFlags(e.Y)
+	case *ast.SelectorExpr:
+		return slices.Contains(readFlags, e.Sel.Name)
+	}
+	return false
 }
 
 func TestEveryPackageSaysWhatItIs(t *testing.T) {

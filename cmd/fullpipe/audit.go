@@ -167,5 +167,5 @@ func pathOf(text []byte) (audit.Path, error) {
 	if !(rate > 0) || !(rtt > 0) || rtt > longestRTT {
 		return audit.Path{}, fmt.Errorf("no path in it")
 	}
-	return audit.Path{RateBps: rate, RTT: time.Duration(rtt * float64(time.Second))}, nil
+	return audit.Path{RateBps: rate, RTT: units.Seconds(rtt)}, nil
 }

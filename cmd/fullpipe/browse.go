@@ -8,29 +8,30 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+
+	"github.com/fullpipe-net/fullpipe/internal/output"
 )
 
 // browse opens an address that holds a secret in the user's browser. Every user of a host
 // can read what programs are started with, so the browser is given a file of this user's
 // that leads there; done takes it away.
 func browse(address string) (done func(), err error) {
-	done = func() {}
 	program, args, err := opener()
 	if err != nil {
-		return done, err
+		return func() {}, err
 	}
-	dir, err := os.MkdirTemp("", "fullpipe-ui-") // 0700
+	dir, done, err := output.TempDir("fullpipe-ui-")
 	if err != nil {
 		return done, err
 	}
-	done = func() { os.RemoveAll(dir) }
 	file := filepath.Join(dir, "open.html")
 	page := fmt.Sprintf(`<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">`+
 		`<meta http-equiv="refresh" content="0; url=%[1]s"><a href="%[1]s">to the page</a>`, html.EscapeString(address))
-	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
+	if err := output.WriteNew(file, []byte(page)); err != nil {
 		return done, err
 	}
 	cmd := exec.Command(program, append(args, file)...)
+	cmd.Env = withoutSecrets(os.Environ())
 	if err := cmd.Start(); err != nil {
 		return done, err
 	}

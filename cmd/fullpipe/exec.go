@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/output"
-	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
@@ -119,7 +118,7 @@ func (f *execFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	program := exec.Command(args[0], args[1:]...)
 	program.Stdin, program.Stdout, program.Stderr = cmd.InOrStdin(), raw(cmd.OutOrStdout()), raw(cmd.ErrOrStderr())
-	program.Env = withoutKey(os.Environ())
+	program.Env = withoutSecrets(os.Environ())
 	cfg := steer.Config{Rules: rules, IgnoreProgramBuffers: f.ignore}
 	// Signals go on to CMD, which decides; exec waits for it.
 	result, err := steer.Run(context.WithoutCancel(cmd.Context()), program, cfg)
@@ -159,11 +158,6 @@ func programStatus(s *os.ProcessState) int {
 	return s.ExitCode()
 }
 
-// withoutKey keeps the key from a program that has no business with it.
-func withoutKey(env []string) []string {
-	return slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, peer.KeyVariable+"=") })
-}
-
 func (f *execFlags) write(cmd *cobra.Command, file *output.File, doc *record.Exec) error {
 	if file == nil && isQuiet(cmd) {
 		return nil
@@ -199,7 +193,20 @@ func (f *execFlags) parse() ([]steer.Rule, error) {
 		}
 		rules = append(rules, r)
 	}
+	var wrong *steer.RuleError
+	if errors.As(steer.Check(rules), &wrong) {
+		return nil, ruleUsage(wrong)
+	}
 	return rules, nil
+}
+
+// ruleUsage names the argument that a rule came from.
+func ruleUsage(e *steer.RuleError) error {
+	argument := "--" + e.Setting
+	if e.To.IsValid() {
+		argument = "--rule " + strings.TrimSuffix(e.To.String()+","+e.Setting, ",")
+	}
+	return &usageError{argument, e.Message, "fullpipe exec --help"}
 }
 
 func parseRule(text string) (steer.Rule, error) {

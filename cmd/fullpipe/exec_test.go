@@ -14,6 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/steer"
+	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -46,20 +47,47 @@ func TestExecRules(t *testing.T) {
 			t.Errorf("--rule %s: %v, want %q and what to try", text, err, message)
 		}
 	}
+	for want, f := range map[string]execFlags{
+		"--pacing":                 {all: socketFlags{pacing: "40gbit"}},
+		"--congestion":             {all: socketFlags{congestion: "longer-than-any-name"}},
+		"--rule 10.0.0.0/8,pacing": {rules: []string{"10.0.0.0/8,pacing=40gbit"}},
+		"--rule ::/0":              {all: socketFlags{mss: "1200"}, rules: []string{"::/0,mss=1300"}},
+	} {
+		_, err := f.parse()
+		if usage, is := errors.AsType[*usageError](err); !is || usage.argument != want || usage.try == "" {
+			t.Errorf("%v, want it to name %s", err, want)
+		}
+	}
 }
 
-func TestTheKeyIsNotTheProgramsBusiness(t *testing.T) {
-	key := peer.KeyVariable + "=" + strings.Repeat("ab", 32)
-	if got := withoutKey([]string{"A=1", key, peer.KeyVariable + "S=kept", "B=2"}); !reflect.DeepEqual(got,
+func TestExecKeepsSecretsFromPrograms(t *testing.T) {
+	key, url := peer.KeyVariable+"="+strings.Repeat("ab", 32), store.URLVariable+"=postgres://u:secret@127.0.0.1/d"
+	if got := withoutSecrets([]string{"A=1", key, peer.KeyVariable + "S=kept", url, "B=2"}); !reflect.DeepEqual(got,
 		[]string{"A=1", peer.KeyVariable + "S=kept", "B=2"}) {
 		t.Errorf("%q", got)
 	}
 	testenv.Need(t, testenv.Root, testenv.BPF, testenv.Cgroup)
-	t.Setenv(peer.KeyVariable, strings.Repeat("ab", 32))
 	cmd := program(t, "exec", "--", "sh", "-c", "env; tr '\\0' '\\n' </proc/$$/environ")
+	cmd.Env = append(cmd.Env, key, url)
 	out, err := cmd.Output()
-	if err != nil || strings.Contains(string(out), peer.KeyVariable) || !strings.Contains(string(out), "PATH=") {
+	if err != nil || strings.Contains(string(out), peer.KeyVariable) || strings.Contains(string(out), "secret") ||
+		!strings.Contains(string(out), "PATH=") {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestLabKeepsTheStoreFromPrograms: both ends of a lab share the key by their environment.
+func TestLabKeepsTheStoreFromPrograms(t *testing.T) {
+	t.Parallel()
+	testenv.Need(t, testenv.Lab)
+	cmd := program(t, "lab", "lan-100m", "--far", "env >&2", "--", "sh", "-c", "env; tr '\\0' '\\n' </proc/$$/environ")
+	cmd.Env = append(cmd.Env, peer.KeyVariable+"=shared", store.URLVariable+"=postgres://u:secret@127.0.0.1/d")
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if all := string(out) + errs.String(); err != nil || strings.Contains(all, "secret") ||
+		!strings.Contains(string(out), peer.KeyVariable+"=shared\n") {
+		t.Errorf("%v\n%s", err, all)
 	}
 }
 

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"os"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -24,7 +22,7 @@ const (
 type hook struct {
 	cmd    *cobra.Command
 	words  []string
-	out    io.Writer // both of its outputs
+	out    io.Writer // both of its outputs, when it has ended
 	limit  time.Duration
 	queue  chan []string // environments; closed by close
 	cancel context.CancelFunc
@@ -64,12 +62,10 @@ func (h *hook) run(ctx context.Context, environment []string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.limit)
 	defer cancel()
-	c := exec.CommandContext(ctx, h.words[0], h.words[1:]...)
-	c.Env = append(os.Environ(), environment...)
-	c.Stdout, c.Stderr = h.out, h.out
-	c.WaitDelay = time.Second
-	asGroup(c)
-	err := c.Run()
+	said, err := runHook(ctx, h.words, environment, nil)
+	if len(said) > 0 {
+		_, _ = h.out.Write(said)
+	}
 	switch {
 	case err == nil || h.cmd.Context().Err() != nil:
 	case ctx.Err() != nil:

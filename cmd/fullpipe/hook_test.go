@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
@@ -65,16 +66,7 @@ func TestHooksEnd(t *testing.T) {
 	if pid == 0 {
 		t.Fatal("the program never began")
 	}
-	// It was killed, and dies when the machine lets it.
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if syscall.Kill(pid, 0) != nil || len(stat) == 0 || strings.Contains(string(stat), ") Z ") {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d still runs: %s", pid, stat)
-		}
-	}
+	awaitEnd(t, pid)
 	if !strings.Contains(notes.String(), "took more than ") {
 		t.Errorf("%q", notes.String())
 	}
@@ -92,6 +84,69 @@ func TestHooksEnd(t *testing.T) {
 	h.close()
 	if _, err := os.Stat(other); err == nil {
 		t.Error("it ran after the interrupt")
+	}
+}
+
+// TestHookOutputIsBounded: 64 KiB are kept, and the program can write on.
+func TestHookOutputIsBounded(t *testing.T) {
+	t.Parallel()
+	said, err := runHook(t.Context(), []string{"sh", "-c", "head -c 20000000 /dev/zero; head -c 20000000 /dev/zero >&2"},
+		nil, nil)
+	if err != nil || len(said) != 64<<10 {
+		t.Errorf("%d bytes kept, %v", len(said), err)
+	}
+}
+
+// TestHookLeavesNoProcesses: what the program started ends with it.
+func TestHookLeavesNoProcesses(t *testing.T) {
+	t.Parallel()
+	said, err := runHook(t.Context(), []string{"sh", "-c", "sleep 600 & echo $!"}, nil, nil)
+	var pid int
+	if _, scanned := fmt.Sscan(string(said), &pid); err != nil || scanned != nil {
+		t.Fatalf("%q, %v", said, err)
+	}
+	awaitEnd(t, pid)
+}
+
+// TestHookGetsNoSecrets: both kinds of --on-change.
+func TestHookGetsNoSecrets(t *testing.T) {
+	t.Setenv("FULLPIPE_KEY", "secret")
+	t.Setenv("FULLPIPE_STORE", "postgres://u:secret@127.0.0.1/d")
+	cmd := newWatch()
+	cmd.SetContext(t.Context())
+	var out bytes.Buffer
+	h := newHook(cmd, "env", false, &out)
+	h.send([]string{"FULLPIPE_X=value"})
+	h.close()
+	file := filepath.Join(t.TempDir(), "told")
+	program := filepath.Join(t.TempDir(), "on-change")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nenv > "+file+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f := &tellFlags{program: program}
+	f.event(t.Context(), newRecheck(), record.Header{}, &record.RecheckEvent{Event: "dip", Far: "b"})
+	told, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, environment := range map[string]string{"watch": out.String(), "recheck": string(told)} {
+		if strings.Contains(environment, "secret") || !strings.Contains(environment, "FULLPIPE_") {
+			t.Errorf("%s: %s", name, environment)
+		}
+	}
+}
+
+// awaitEnd waits for the end of a process that was killed; it comes when the machine lets it.
+func awaitEnd(t *testing.T, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if syscall.Kill(pid, 0) != nil || len(stat) == 0 || strings.Contains(string(stat), ") Z ") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d still runs: %s", pid, stat)
+		}
 	}
 }
 

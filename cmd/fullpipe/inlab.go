@@ -14,6 +14,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/store"
@@ -68,11 +69,11 @@ func inLab(cmd *cobra.Command, text string) (bool, error) {
 	near, _ := cmd.Flags().GetBool("apply")
 	if far, _ := cmd.Flags().GetBool("apply-far"); near || far {
 		// What is changed inside ends with the lab, and so does the memory of it.
-		state, err := os.MkdirTemp("", "fullpipe-lab-")
+		state, remove, err := output.TempDir("fullpipe-lab-")
 		if err != nil {
 			return true, err
 		}
-		defer os.RemoveAll(state)
+		defer remove()
 		if history, err := store.Dir(); err == nil { // that is kept
 			env = append(env, store.Variable+"="+history)
 		}

@@ -26,13 +26,14 @@ func openInput(cmd *cobra.Command, name string) (io.ReadCloser, error) {
 
 // openFile opens what is there by that name, or gives up when ctx ends.
 func openFile(ctx context.Context, name string) (io.ReadCloser, error) {
-	return openWith(ctx, name, 0, nil)
+	return openWith(ctx, name, os.Open, nil)
 }
 
 // openRegular opens a file that check accepts. It waits for no FIFO: what is no regular file is an
 // error.
 func openRegular(ctx context.Context, name string, check func(fs.FileInfo) error) (io.ReadCloser, error) {
-	return openWith(ctx, name, syscall.O_NONBLOCK, func(info fs.FileInfo) error {
+	open := func(name string) (*os.File, error) { return os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) }
+	return openWith(ctx, name, open, func(info fs.FileInfo) error {
 		if !info.Mode().IsRegular() {
 			return fmt.Errorf("%s: not a regular file", name)
 		}
@@ -40,7 +41,8 @@ func openRegular(ctx context.Context, name string, check func(fs.FileInfo) error
 	})
 }
 
-func openWith(ctx context.Context, name string, flags int, check func(fs.FileInfo) error) (io.ReadCloser, error) {
+func openWith(ctx context.Context, name string, open func(name string) (*os.File, error),
+	check func(fs.FileInfo) error) (io.ReadCloser, error) {
 	// A regular file, or none, is read after an interrupt too: what was measured until then is kept
 	// as the configuration says. But it may be of a disk or a program that does not answer.
 	if info, err := os.Stat(name); err != nil || info.Mode().IsRegular() {
@@ -52,7 +54,7 @@ func openWith(ctx context.Context, name string, flags int, check func(fs.FileInf
 	}
 	done := make(chan opened, 1)
 	go func() { // what is given up ends with the program
-		file, err := os.OpenFile(name, os.O_RDONLY|flags, 0)
+		file, err := open(name)
 		done <- opened{file, err}
 	}()
 	var file *os.File

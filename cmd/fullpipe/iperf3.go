@@ -247,7 +247,7 @@ func (f *iperf3Flags) rate() (bps int64, burst int, err error) {
 	return int64(rate), burst, nil
 }
 
-func (f *iperf3Flags) every() time.Duration { return time.Duration(f.interval * float64(time.Second)) }
+func (f *iperf3Flags) every() time.Duration { return units.Seconds(f.interval) }
 
 // systemInfo is what uname -a says where there is one.
 func systemInfo() string {

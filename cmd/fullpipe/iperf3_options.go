@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/iperf3"
+	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	face "github.com/fullpipe-net/fullpipe/internal/render/iperf3"
@@ -62,22 +64,22 @@ func (f *iperf3Flags) begin(cmd *cobra.Command) error {
 		return err
 	}
 	if f.logFile != "" {
-		log, err := os.OpenFile(f.logFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		log, err := output.Append(cmd.Context(), f.logFile)
 		if err != nil {
-			return &usageError{"--logfile", plain(err), "a file that can be written"}
+			return outputError(cmd, "--logfile", err)
 		}
-		defer log.Close()
+		defer log.Commit()
 		cmd.SetOut(render.NewWriter(log))
 		cmd.SetErr(render.NewWriter(log))
 	}
 	if f.server.on {
 		return f.serve(cmd)
 	}
-	remove, err := f.writePID()
+	pid, err := f.writePID(cmd)
 	if err != nil {
 		return err
 	}
-	defer remove()
+	defer pid.Remove()
 	return f.connect(cmd)
 }
 
@@ -102,6 +104,21 @@ func (f *iperf3Flags) check(cmd *cobra.Command) (err error) {
 		return iperf3Usage("client receive timeout is valid only in receiving mode", "--rcv-timeout with -R")
 	case f.server.on && strings.Contains(f.bind, "%"):
 		return &usageError{"-B", "a server listens at an address, not at an interface", "-B ADDRESS"}
+	}
+	for _, n := range []struct {
+		flag            string
+		value, min, max int
+		unit            string
+	}{
+		{"--server-max-duration", f.server.mostTime, 0, iperf3.MaxTime, "s"},
+		{"--idle-timeout", f.server.idle, 0, iperf3.MaxTime, "s"},
+		{"--time-skew-threshold", f.server.skew, 1, iperf3.MaxTime, "s"},
+		{"--connect-timeout", f.timeout, 0, 1000 * iperf3.MaxTime, "ms"},
+	} {
+		if n.value < n.min || n.value > n.max {
+			return &usageError{n.flag, fmt.Sprintf("%d is out of range", n.value),
+				fmt.Sprintf("%d to %d %s", n.min, n.max, n.unit)}
+		}
 	}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		role, name := "", "--"+flag.Name
@@ -141,15 +158,20 @@ func iperf3Complaint(f record.Failure) string {
 	return "parameter error - " + f.Argument + ": " + f.Message
 }
 
-// writePID writes the process's number where that was asked for; remove takes it away.
-func (f *iperf3Flags) writePID() (remove func(), err error) {
+// writePID writes the process's number where that was asked for; Remove takes it away.
+func (f *iperf3Flags) writePID(cmd *cobra.Command) (*output.File, error) {
 	if f.pidFile == "" {
-		return func() {}, nil
+		return nil, nil
 	}
-	if err := os.WriteFile(f.pidFile, []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {
-		return nil, &usageError{"--pidfile", plain(err), "a file that can be written"}
+	file, err := output.Create(cmd.Context(), f.pidFile)
+	if err == nil {
+		defer file.Discard()
+		_, err = fmt.Fprint(file, os.Getpid())
 	}
-	return func() { os.Remove(f.pidFile) }, nil
+	if err == nil {
+		err = file.Commit()
+	}
+	return file, outputError(cmd, "--pidfile", err)
 }
 
 // route is the way that a client's connections take: -B's address and interface, --bind-dev

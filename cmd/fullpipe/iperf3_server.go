@@ -85,12 +85,12 @@ func (f *iperf3Flags) serve(cmd *cobra.Command) error {
 		return listenError(f.listens()+" (UDP)", err)
 	}
 	defer wait()
-	remove, err := f.writePID()
+	pid, err := f.writePID(cmd)
 	if err != nil {
 		s.Close()
 		return err
 	}
-	defer remove()
+	defer pid.Remove()
 	if f.server.daemon {
 		if err := f.standAlone(cmd); err != nil {
 			s.Close()
@@ -139,7 +139,7 @@ func (s *iperf3Server) mostRate() (float64, time.Duration, error) {
 			return 0, 0, &usageError{flag, "invalid time interval for calculating average data rate", flag + " 100M/5"}
 		}
 	}
-	average := time.Duration(seconds * float64(time.Second))
+	average := units.Seconds(seconds)
 	if text == "" && !given {
 		return 0, average, nil
 	}
@@ -163,8 +163,6 @@ func (f *iperf3Flags) gate(cmd *cobra.Command) (*iperf3.Gate, error) {
 		return nil, &usageError{"--rsa-private-key-path", "users need a key", "--rsa-private-key-path FILE"}
 	case s.users == "":
 		return nil, &usageError{"--authorized-users-path", "a key needs users", "--authorized-users-path FILE"}
-	case s.skew <= 0:
-		return nil, &usageError{"--time-skew-threshold", "no clock is that exact", "1 or more"}
 	}
 	text, err := readInput(cmd, s.privateKey, 64<<10)
 	if err != nil {

@@ -45,8 +45,11 @@ func become(who *user.User) error {
 	return errors.Join(syscall.Setgroups(groups), syscall.Setgid(gid), syscall.Setuid(uid))
 }
 
-// asGroup makes a command's end that of all that it started.
+// asGroup starts a command as a process group of its own, which its context ends.
 func asGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel = func() error { return killGroup(cmd) }
 }
+
+// killGroup kills what a command that was started asGroup has started, and itself.
+func killGroup(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

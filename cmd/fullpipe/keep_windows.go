@@ -13,3 +13,5 @@ func become(*user.User) error { return errors.New("there is no sudo here") }
 
 // asGroup does nothing: the command alone is ended.
 func asGroup(*exec.Cmd) {}
+
+func killGroup(*exec.Cmd) error { return nil }

@@ -15,6 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
 // statusOwnFailure is lab's and exec's, whose other statuses are their command's.
@@ -87,6 +88,7 @@ func runLab(cmd *cobra.Command, path link.Path, o labOptions, args []string) err
 	}
 	defer capture.Discard()
 	noteStacks(progress(cmd), path)
+	os.Unsetenv(store.URLVariable) // not for CMD; the key stays, since both ends of a lab share it by that
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/fullpipe-net/fullpipe/internal/output"
 )
 
 // A program that is built with the tag "manual" writes the manual pages and the shells'
@@ -77,7 +80,7 @@ func manualPages(cmd *cobra.Command, dir string, day time.Time, statuses string)
 	} else {
 		text += statuses
 	}
-	return os.WriteFile(filepath.Join(dir, name+".1"), []byte(text), 0o644)
+	return output.Write(context.Background(), filepath.Join(dir, name+".1"), []byte(text))
 }
 
 // exitStatusSection turns the first table of docs/exit-status.md, the only one there is of

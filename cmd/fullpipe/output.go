@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"sync"
@@ -142,25 +143,30 @@ func writeOutput(flag string, file *output.File, write func(io.Writer) error) er
 // holdNotes keeps what is said on standard error until the table that is shown on the
 // terminal is over.
 func holdNotes(cmd *cobra.Command) (tellThem func()) {
-	was, held := cmd.ErrOrStderr(), &heldNotes{}
+	was, held := cmd.ErrOrStderr(), &boundedText{}
 	cmd.SetErr(held)
 	return func() {
 		cmd.SetErr(was)
-		held.mu.Lock()
-		defer held.mu.Unlock()
-		_, _ = was.Write(held.text)
+		_, _ = was.Write(held.kept())
 	}
 }
 
-type heldNotes struct {
+// boundedText keeps the first 64 KiB of what is written to it and drops the rest.
+type boundedText struct {
 	mu   sync.Mutex // guards text
 	text []byte
 }
 
-func (h *heldNotes) Write(p []byte) (int, error) {
-	const most = 64 << 10
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.text = append(h.text, p[:min(len(p), most-min(len(h.text), most))]...)
+func (b *boundedText) Write(p []byte) (int, error) {
+	const maxBytes = 64 << 10
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text = append(b.text, p[:min(len(p), maxBytes-len(b.text))]...)
 	return len(p), nil
+}
+
+func (b *boundedText) kept() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return bytes.Clone(b.text)
 }

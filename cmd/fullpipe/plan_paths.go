@@ -213,8 +213,8 @@ func measuredPaths(text []byte) ([]plan.Path, error) {
 	for _, d := range result.Directions {
 		if d.Path.Bottleneck > 0 && d.Path.RTT > 0 && d.Path.RTT <= longestRTT && d.Path.Jitter >= 0 &&
 			d.Path.Jitter <= longestRTT {
-			paths = append(paths, plan.Path{RateBps: d.Path.Bottleneck, RTT: seconds(d.Path.RTT),
-				Jitter: seconds(d.Path.Jitter)})
+			paths = append(paths, plan.Path{RateBps: d.Path.Bottleneck, RTT: units.Seconds(d.Path.RTT),
+				Jitter: units.Seconds(d.Path.Jitter)})
 		}
 	}
 	if len(paths) == 0 {
@@ -225,8 +225,6 @@ func measuredPaths(text []byte) ([]plan.Path, error) {
 
 // longestRTT is more than any round trip takes, seconds: what is read from a file may say anything.
 const longestRTT = 3600
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // ratePath reads RATE,RTT[,JITTER].
 func ratePath(flag, text string) (p plan.Path, err error) {

@@ -2,11 +2,13 @@ package main
 
 import (
 	"cmp"
-	"errors"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/output"
 )
 
 // mark is the newest result of a series that was told of: of all until there whoever is to
@@ -61,14 +63,5 @@ func (k *rechecker) writeMark(series string, m mark) error {
 
 // replace writes a small file beside the history, whole or not at all.
 func (k *rechecker) replace(name string, text []byte) error {
-	f, err := os.CreateTemp(k.dir, ".told-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+	return output.WritePrivate(context.Background(), name, text)
 }

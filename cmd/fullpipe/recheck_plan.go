@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/model"
@@ -12,6 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -77,7 +77,7 @@ func pathNow(now *recheck.Standing, e *record.RecheckEvent) plan.Path {
 		bps = max(bps, *e.AfterBps)
 	}
 	if e.AfterRTTMinS != nil {
-		rtt = time.Duration(*e.AfterRTTMinS * float64(time.Second))
+		rtt = units.Seconds(*e.AfterRTTMinS)
 	}
 	switch now.Limiter {
 	case string(verdict.ReceiverWindow), string(verdict.SendBuffer):

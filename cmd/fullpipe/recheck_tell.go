@@ -11,9 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +19,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
@@ -92,7 +89,7 @@ func (f *tellFlags) event(ctx context.Context, cmd *cobra.Command, h record.Head
 		return
 	}
 	if f.program != "" {
-		if err := runOnChange(ctx, cmp.Or(f.limit, programTime), f.program, e, object); err != nil {
+		if err := f.runProgram(ctx, e, object); err != nil {
 			note(cmd, "--on-change %s: %v", f.program, err)
 		}
 	}
@@ -103,24 +100,21 @@ func (f *tellFlags) event(ctx context.Context, cmd *cobra.Command, h record.Head
 	}
 }
 
-// runOnChange runs a program with an event in its environment. The far end's key is left out.
-func runOnChange(ctx context.Context, limit time.Duration, program string, e *record.RecheckEvent,
-	object []byte) error {
+// runProgram runs the program with an event in its environment and on standard input.
+func (f *tellFlags) runProgram(ctx context.Context, e *record.RecheckEvent, object []byte) error {
+	limit := cmp.Or(f.limit, programTime)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program)
-	cmd.WaitDelay = time.Second // what it started may hold the pipes
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, peer.KeyVariable+"=") })
+	var environment []string
 	for name, value := range eventValues(e) {
-		cmd.Env = append(cmd.Env, "FULLPIPE_"+name+"="+strings.ReplaceAll(render.Line(value), "\x00", ""))
+		environment = append(environment, "FULLPIPE_"+name+"="+strings.ReplaceAll(render.Line(value), "\x00", ""))
 	}
-	cmd.Stdin = bytes.NewReader(object)
-	out, err := cmd.CombinedOutput()
+	said, err := runHook(ctx, []string{f.program}, environment, object)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("did not end within %v", limit)
 	}
-	if err != nil && len(out) > 0 {
-		return fmt.Errorf("%w: %.400s", err, bytes.TrimSpace(out))
+	if err != nil && len(said) > 0 {
+		return fmt.Errorf("%w: %.400s", err, bytes.TrimSpace(said))
 	}
 	return err
 }

@@ -198,7 +198,7 @@ func (e *serveEvent) text() string {
 	}
 	if e.BesideTests > 0 {
 		words = append(words, fmt.Sprintf("%d other tests ran beside it, for %s", e.BesideTests,
-			units.Time(time.Duration(e.BesideS*float64(time.Second)))))
+			units.Time(units.Seconds(e.BesideS))))
 	}
 	return strings.Join(words, "  ")
 }

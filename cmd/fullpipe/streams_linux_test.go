@@ -170,6 +170,22 @@ func TestEveryWaitEndsWithAnInterrupt(t *testing.T) {
 				[]string{"diagnose", "--near", name, "--far", name})
 		}
 	}
+	full := filepath.Join(dir, "full") // its reader does not read
+	if err := syscall.Mkfifo(full, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	unread, err := os.OpenFile(full, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unread.Close()
+	fill(unread)
+	port := strconv.Itoa(testenv.FreePort(t, 1))
+	for _, flag := range []string{"--pidfile", "--logfile"} {
+		waits = append(waits, []string{"iperf3", "-s", "-p", port, flag, fifo},
+			[]string{"iperf3", "-c", "127.0.0.1", "-p", "1", flag, fifo})
+	}
+	waits = append(waits, []string{"iperf3", "-s", "-p", port, "--logfile", full})
 	waits = append(waits, []string{"sweep", "127.0.0.1:1", "--html", fifo}, []string{"measure", "127.0.0.1:1", "--picture",
 		fifo},
 		[]string{"rfc6349", "127.0.0.1:1", "--html", fifo}, []string{"diagnose", "/dev/null", "--html", fifo})
@@ -190,6 +206,16 @@ func TestEveryWaitEndsWithAnInterrupt(t *testing.T) {
 	}
 }
 
+// fill writes to a pipe until it takes no more.
+func fill(w *os.File) {
+	w.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
+	for {
+		if _, err := w.Write(make([]byte, 4096)); err != nil {
+			return
+		}
+	}
+}
+
 // A reader of standard output that does not read holds nobody for long.
 func TestFullPipeEndsWithAnInterrupt(t *testing.T) {
 	t.Parallel()
@@ -199,10 +225,7 @@ func TestFullPipeEndsWithAnInterrupt(t *testing.T) {
 	}
 	defer r.Close()
 	defer w.Close()
-	w.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
-	for err = nil; err == nil; {
-		_, err = w.Write(make([]byte, 4096))
-	}
+	fill(w)
 	cmd := program(t, "explain")
 	cmd.Stdout = w
 	if err := cmd.Start(); err != nil {

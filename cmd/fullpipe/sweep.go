@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -141,15 +140,13 @@ func (f *sweepFlags) run(cmd *cobra.Command, text string, id sweep.Identity, rul
 		return err
 	}
 	defer page.Discard()
-	path, kept, err := f.journal()
+	file, err := f.journal(cmd)
 	if err != nil {
 		return err
 	}
-	journal, err := sweep.OpenJournal(path, id)
+	path, temporary := file.File().Name(), f.resume == ""
+	journal, err := sweep.OpenJournal(file, id)
 	if err != nil {
-		if kept != before { // a disk may be full once a file has its name
-			os.Remove(path)
-		}
 		return err
 	}
 	defer journal.Close()
@@ -158,10 +155,10 @@ func (f *sweepFlags) run(cmd *cobra.Command, text string, id sweep.Identity, rul
 	}
 	far, err := f.open(ctx, text)
 	if err != nil {
-		return errors.Join(err, removeUnused(journal, path, kept))
+		return errors.Join(err, removeUnused(journal))
 	}
 	defer far.Close()
-	if kept == temporary {
+	if temporary {
 		f.note("until the sweep is complete, what is measured is kept in " + path)
 	}
 	line := newProgressLine(progress(cmd))
@@ -176,7 +173,7 @@ func (f *sweepFlags) run(cmd *cobra.Command, text string, id sweep.Identity, rul
 		}})
 	line.clear()
 	if result == nil || len(journal.Runs) == 0 {
-		return errors.Join(failed, removeUnused(journal, path, kept))
+		return errors.Join(failed, removeUnused(journal))
 	}
 	doc := report.Sweep(newHeader(cmd), result)
 	noteLate(cmd, doc)
@@ -196,32 +193,18 @@ func (f *sweepFlags) run(cmd *cobra.Command, text string, id sweep.Identity, rul
 	if status != statusDone {
 		return exitStatus(status)
 	}
-	if kept == temporary && result.Complete {
-		return os.Remove(path)
+	if temporary && result.Complete {
+		return journal.Remove()
 	}
 	return nil
 }
 
-// keeping says whose a journal is.
-type keeping int
-
-const (
-	before    keeping = iota // the user's, with or without runs
-	made                     // the user's, made by this run
-	temporary                // ours, removed when the sweep is complete
-)
-
-// journal is where what is measured is kept: the user's file, or one of our own.
-func (f *sweepFlags) journal() (path string, kept keeping, err error) {
+// journal opens where what is measured is kept: the user's file, or one of our own, which
+// goes when the sweep is complete.
+func (f *sweepFlags) journal(cmd *cobra.Command) (*output.File, error) {
 	if f.resume != "" {
-		info, err := os.Stat(f.resume)
-		switch {
-		case err == nil && !info.Mode().IsRegular():
-			return "", before, &usageError{"--resume", f.resume + " is no regular file", "a sweep's file, or a new name"}
-		case errors.Is(err, fs.ErrNotExist):
-			return f.resume, made, nil
-		}
-		return f.resume, before, nil
+		file, err := output.Edit(cmd.Context(), f.resume)
+		return file, outputError(cmd, "--resume", err)
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -229,21 +212,21 @@ func (f *sweepFlags) journal() (path string, kept keeping, err error) {
 	}
 	dir = filepath.Join(dir, "fullpipe")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", before, fmt.Errorf("a place for what is measured: %w", err)
+		return nil, fmt.Errorf("a place for what is measured: %w", err)
 	}
-	file, err := os.CreateTemp(dir, "sweep-"+started.Format("20060102T150405")+"-*.jsonl")
+	file, err := output.Temporary(dir, "sweep-"+started.Format("20060102T150405")+"-*.jsonl")
 	if err != nil {
-		return "", before, fmt.Errorf("a place for what is measured: %w", err)
+		return nil, fmt.Errorf("a place for what is measured: %w", err)
 	}
-	return file.Name(), temporary, file.Close()
+	return file, nil
 }
 
-// removeUnused takes away a journal that we made and that nothing was measured for.
-func removeUnused(journal *sweep.Journal, path string, kept keeping) error {
-	if kept == before || len(journal.Runs) > 0 {
+// removeUnused removes a journal that was not there before and that has no run.
+func removeUnused(journal *sweep.Journal) error {
+	if len(journal.Runs) > 0 {
 		return nil
 	}
-	return os.Remove(path)
+	return journal.Remove()
 }
 
 // print writes the sweep in the forms that were asked for.

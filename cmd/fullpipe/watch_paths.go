@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
@@ -119,20 +120,10 @@ func (p *pathFollower) write() error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Dir(p.file)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(p.file), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".paths-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(encoded)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), p.file)
+	return output.WritePrivate(context.Background(), p.file, encoded)
 }
 
 // baselineFile is where a watch keeps what it knows of paths: only one that keeps something

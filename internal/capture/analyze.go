@@ -113,10 +113,15 @@ func (a *Analysis) warn(counts *kinds) {
 
 // orderNotes tells what was done about records out of order and a clock that was set.
 func orderNotes(o *flow.Order) (notes []string) {
-	took := func(ns int64) string { return units.Time(time.Duration(ns)) }
+	upTo := func(ns int64, more string) string { // nothing where there is no such figure
+		if ns <= 0 {
+			return ""
+		}
+		return ", by up to " + units.Time(time.Duration(ns)) + more
+	}
 	if o.Late > 0 {
-		notes = append(notes, fmt.Sprintf("%d records stood in the file behind later ones, by up to %s, and were sorted by "+
-			"their times", o.Late, took(o.LateMost)))
+		notes = append(notes, fmt.Sprintf("%d records stood in the file behind later ones%s and were sorted by their times",
+			o.Late, upTo(o.LateMost, ",")))
 	}
 	if o.Unplaced > 0 {
 		notes = append(notes, fmt.Sprintf("%d of them came too late for that; sort the capture first (reordercap IN OUT)",
@@ -131,9 +136,8 @@ func orderNotes(o *flow.Order) (notes []string) {
 		if o.StepMost < 0 {
 			way = "back"
 		}
-		notes = append(notes, fmt.Sprintf("the capturing host's clock was set %d times, by up to %s %s; times run on as if "+
-			"it had not been",
-			o.Steps, took(max(o.StepMost, -o.StepMost)), way))
+		notes = append(notes, fmt.Sprintf("the capturing host's clock was set %d times%s; times run on as if it had not been",
+			o.Steps, upTo(max(o.StepMost, -o.StepMost), " "+way)))
 	}
 	return notes
 }

@@ -1,5 +1,7 @@
 package flow
 
+import "math"
+
 // Order puts the segments of one capture into the order of their times. Captures of
 // several queues or interfaces hold records a little out of order, and the clock of the
 // capturing host may be set while it captures. The two look alike at first: a record is
@@ -91,6 +93,9 @@ func (o *Order) place(s []Segment, i int) int64 {
 		return at
 	}
 	back := o.latest - at
+	if back < 0 { // stamps of a damaged file may be further apart than 292 years
+		back = math.MaxInt64
+	}
 	switch {
 	case back <= o.LateMost && back <= disorderMost && o.newer(s, i) <= 0:
 	case o.returns(s, i) && o.newer(s, i) > 0:

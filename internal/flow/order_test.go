@@ -3,6 +3,7 @@ package flow
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -171,6 +172,16 @@ func TestOneOddStampIsNoStep(t *testing.T) {
 	}
 	if o.Misstamped != 1 || o.Late+o.Steps != 0 {
 		t.Errorf("%+v", o)
+	}
+}
+
+func TestOrder_StampsCenturiesApart(t *testing.T) {
+	first, second := conversations(1, true)[0], conversations(2, true)[1] // of two senders
+	first.At, second.At = math.MaxInt64/4*3, math.MinInt64/4*3
+	var o Order
+	settleAll(&o, []Segment{first, second}, 256)
+	if o.Late != 0 || o.Steps != 1 {
+		t.Errorf("%+v, want a step of the clock", o)
 	}
 }
 

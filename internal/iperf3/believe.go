@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // believe checks what the far end counted in a test of at most so many streams that
@@ -35,7 +36,7 @@ func (r *Results) believe(streams int, wall time.Duration) error {
 				return no(at(c.field), c.seconds, "s is longer than the test")
 			}
 		}
-		took := time.Duration((s.End - s.Start) * float64(time.Second))
+		took := units.Seconds(s.End - s.Start)
 		switch {
 		case s.Bytes < 0:
 			return no(at("bytes"), s.Bytes, "is no count")

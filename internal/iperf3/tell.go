@@ -77,7 +77,7 @@ func receivedThere(r *transfer.DatagramResult, far Results) {
 		r.Reordered, r.Duplicates = &reordered, &duplicates
 		r.Received += duplicates
 	}
-	r.Duration = time.Duration(seconds * float64(time.Second))
+	r.Duration = units.Seconds(seconds)
 	if !told { // iperf3's time includes what the test waited for at its end
 		r.Duration = min(r.Duration, max(r.Spec.Time, time.Millisecond))
 	}

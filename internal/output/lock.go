@@ -15,7 +15,7 @@ var ErrLocked = errors.New("locked")
 // LockFile opens a file, which it makes for its owner alone, and takes its lock until the
 // file is closed or the process ends. It returns nil where another process holds the lock.
 func LockFile(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, forOwner)
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
@@ -57,15 +57,8 @@ func Update(ctx context.Context, name string, change func() ([]byte, error)) err
 	}
 	temporary := besideName(target, "new")
 	os.Remove(temporary) // a killed process left it: only the lock's holder has one
-	f, err := at.temporary(temporary, 0o600)
-	if err != nil {
-		return plain(name, err)
-	}
-	defer f.Discard()
-	if _, err := f.Write(content); err != nil {
-		return plain(name, err)
-	}
-	if err := f.Commit(); err != nil {
+	f, err := at.begin(name, temporary, forOwner)
+	if err := f.commitText(content, plain(name, err)); err != nil {
 		return err
 	}
 	return SyncDir(filepath.Dir(target))

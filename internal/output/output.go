@@ -1,7 +1,8 @@
-// Package output writes the files that a user names. A regular file is seen by others
-// whole or not at all: it is written beside its place, synced and renamed. A link is
-// followed to its file. What is no regular file (a device, a FIFO, /dev/stdout) is
-// written to directly and stays what it is.
+// Package output makes, changes, renames and removes files: those that a user names and
+// this program's own small ones. A regular file is seen by others whole or not at all: it
+// is written beside its place, synced and renamed. A link is followed to its file. What is
+// no regular file (a device, a FIFO, /dev/stdout) is written to directly and is never
+// replaced or removed.
 package output
 
 import (
@@ -13,88 +14,173 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"syscall"
 	"time"
 )
 
 // File is an output that is being written. A nil *File takes everything and keeps
 // nothing, so that an output nobody asked for needs no case of its own.
 type File struct {
+	name      string // as the user gave it
 	file      *os.File
-	target    string      // where it ends; "" when it is written directly
-	temporary string      // its name until then
-	mode      fs.FileMode // of the file that was there; 0: none was
-	made      bool        // written directly to a file that was not there before
-	clears    bool        // what the file held goes with the first byte
+	target    string // where it ends; "" when it is written directly
+	temporary string // its name until then
+	existed   bool   // a file was there before
+	fresh     bool   // Commit replaces nothing
+	clears    bool   // what the file held goes with the first byte
 	written   bool
+	own       fs.FileInfo // the inode that this File made under its name; nil: none
 	stop      func() bool // ends the watch over ctx
 	over      io.Writer   // takes everything instead of a file
 }
 
-// Over is an output that goes to a stream which is open already.
+// Over returns an output that goes to a stream which is open already.
 func Over(w io.Writer) *File { return &File{over: w} }
 
 // grace is how long a reader who does not read holds a write after ctx has ended.
 const grace = 500 * time.Millisecond
 
-// Create begins a file that has its name once Commit has answered nil. It waits for the
+// Permissions of new files, before the umask.
+const (
+	forAll   fs.FileMode = 0o666
+	forOwner fs.FileMode = 0o600
+)
+
+// Create begins a file that has its name once Commit has returned nil. It waits for the
 // reader of a FIFO as long as ctx allows.
-func Create(ctx context.Context, name string) (*File, error) { return create(ctx, name, true) }
+func Create(ctx context.Context, name string) (*File, error) { return whole(ctx, name, forAll) }
 
-// Stream begins a file that others can read while it is written.
-func Stream(ctx context.Context, name string) (*File, error) { return create(ctx, name, false) }
+// Private is Create for a file that, when it is new, only its owner may read.
+func Private(ctx context.Context, name string) (*File, error) { return whole(ctx, name, forOwner) }
 
-func create(ctx context.Context, name string, whole bool) (*File, error) {
+// New is Private for a file that must be new: where the name is taken, New or Commit
+// returns fs.ErrExist.
+func New(name string) (*File, error) {
+	at, err := resolve(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !at.regular || at.info != nil:
+		return nil, plain(name, fs.ErrExist)
+	}
+	f, err := beside(name, at, forOwner)
+	if err != nil {
+		return nil, plain(name, err)
+	}
+	f.fresh = true
+	return f, nil
+}
+
+func whole(ctx context.Context, name string, perm fs.FileMode) (*File, error) {
 	at, err := resolve(name)
 	if err != nil {
 		return nil, err
 	}
-	if !at.regular {
-		return openSpecial(ctx, name, at)
-	}
-	if whole {
-		if f, err := beside(at); err == nil || at.mode == 0 {
+	if at.regular {
+		if f, err := beside(name, at, perm); err == nil || at.info == nil {
 			return f, plain(name, err)
 		}
 		// A directory that takes no new files may still hold one that can be written.
 	}
-	flags := os.O_WRONLY
-	if at.mode == 0 {
-		flags |= os.O_CREATE | os.O_EXCL
-	}
-	file, err := os.OpenFile(at.path, flags, 0o666)
-	if err != nil {
-		return nil, plain(name, err)
-	}
-	return &File{file: file, made: at.mode == 0, clears: at.mode != 0, stop: never}, nil
+	return open(ctx, name, os.O_WRONLY)
 }
 
-func never() bool { return true }
+// Stream begins a file that others can read while it is written.
+func Stream(ctx context.Context, name string) (*File, error) { return open(ctx, name, os.O_WRONLY) }
 
-// beside begins a temporary file in the directory of its place.
-func beside(at place) (*File, error) {
+// Append opens a file whose content stays and to whose end everything is written, as to a log.
+func Append(ctx context.Context, name string) (*File, error) {
+	return open(ctx, name, os.O_WRONLY|os.O_APPEND)
+}
+
+// Edit opens a regular file that is read and changed in place, and makes it where there is
+// none.
+func Edit(ctx context.Context, name string) (*File, error) { return open(ctx, name, os.O_RDWR) }
+
+// open opens the file itself. Opening a FIFO waits for its other end, and the file system
+// of a network may not answer, so it happens beside the wait for ctx.
+func open(ctx context.Context, name string, flags int) (*File, error) {
+	type opened struct {
+		file *File
+		err  error
+	}
+	done := make(chan opened)
+	go func() {
+		f, err := openDirectly(name, flags)
+		select {
+		case done <- opened{f, err}:
+		case <-ctx.Done():
+			f.Discard()
+		}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%s: nobody opened it to read: %w", name, context.Cause(ctx))
+	case o := <-done:
+		if o.err == nil {
+			o.file.stop = context.AfterFunc(ctx, func() { o.file.file.SetWriteDeadline(time.Now().Add(grace)) })
+		}
+		return o.file, o.err
+	}
+}
+
+func openDirectly(name string, flags int) (*File, error) {
 	for try := 0; ; try++ {
-		name := filepath.Join(filepath.Dir(at.path), ".fullpipe-"+strconv.Itoa(os.Getpid())+"-"+strconv.Itoa(try)+
+		at, err := resolve(name)
+		if err == nil && !at.regular && flags&os.O_RDWR != 0 {
+			err = notRegular(name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		f := &File{name: name, clears: at.info != nil && flags == os.O_WRONLY, stop: never}
+		how := flags
+		switch {
+		case !at.regular:
+			how |= os.O_APPEND
+		case at.info == nil:
+			how |= os.O_CREATE | os.O_EXCL
+		}
+		f.file, err = os.OpenFile(at.path, how, forAll)
+		if errors.Is(err, fs.ErrExist) && try < maxTries { // somebody else made it meanwhile
+			continue
+		}
+		if err == nil && how&os.O_CREATE != 0 {
+			f.own, err = f.file.Stat()
+		}
+		if err != nil {
+			f.file.Close()
+			return nil, plain(name, err)
+		}
+		return f, nil
+	}
+}
+
+// maxTries bounds how often a name that somebody else takes first is tried again.
+const maxTries = 100
+
+// beside begins a temporary file under a name that no other writer has.
+func beside(name string, at place, perm fs.FileMode) (*File, error) {
+	for try := 0; ; try++ {
+		temporary := filepath.Join(filepath.Dir(at.path), ".fullpipe-"+strconv.Itoa(os.Getpid())+"-"+strconv.Itoa(try)+
 			filepath.Ext(at.path))
-		f, err := at.temporary(name, 0o666)
-		if errors.Is(err, fs.ErrExist) && try < 100 {
+		f, err := at.begin(name, temporary, perm)
+		if errors.Is(err, fs.ErrExist) && try < maxTries {
 			continue
 		}
 		return f, err
 	}
 }
 
-// temporary begins a file that Commit renames to its place. It has the owner and the mode of the
-// file that is there; mode, less the umask, where none is.
-func (at place) temporary(name string, mode fs.FileMode) (*File, error) {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+// begin makes the temporary file that Commit renames to its place. It has the owner and the mode of
+// the file that is there, or perm less the umask where none is.
+func (at place) begin(name, temporary string, perm fs.FileMode) (*File, error) {
+	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{file: file, target: at.path, temporary: name, mode: at.mode, stop: never}
+	f := &File{name: name, file: file, target: at.path, temporary: temporary, existed: at.info != nil, stop: never}
 	if at.info != nil {
-		if err := errors.Join(keepOwner(file, at.info), file.Chmod(at.mode.Perm())); err != nil {
+		if err := errors.Join(keepOwner(file, at.info), file.Chmod(at.info.Mode().Perm())); err != nil {
 			f.Discard()
 			return nil, err
 		}
@@ -102,30 +188,7 @@ func (at place) temporary(name string, mode fs.FileMode) (*File, error) {
 	return f, nil
 }
 
-// openSpecial opens what is no regular file. Opening a FIFO waits for its other end, so
-// it happens beside the wait for ctx; a wait that is given up ends with the program.
-func openSpecial(ctx context.Context, name string, at place) (*File, error) {
-	type opened struct {
-		file *os.File
-		err  error
-	}
-	done := make(chan opened, 1)
-	go func() {
-		file, err := os.OpenFile(at.path, os.O_WRONLY|os.O_APPEND, 0)
-		done <- opened{file, err}
-	}()
-	select {
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%s: nobody opened it to read: %w", name, context.Cause(ctx))
-	case o := <-done:
-		if o.err != nil {
-			return nil, plain(name, o.err)
-		}
-		f := &File{file: o.file}
-		f.stop = context.AfterFunc(ctx, func() { o.file.SetWriteDeadline(time.Now().Add(grace)) })
-		return f, nil
-	}
-}
+func never() bool { return true }
 
 // Write writes to the file that will have the name, or directly.
 func (f *File) Write(p []byte) (int, error) {
@@ -144,7 +207,7 @@ func (f *File) Write(p []byte) (int, error) {
 	return f.file.Write(p)
 }
 
-// File is what a program that is started may write to.
+// File returns what a program that is started may write to.
 func (f *File) File() *os.File {
 	if f == nil {
 		return nil
@@ -169,11 +232,16 @@ func (f *File) Commit() error {
 		f.file = nil
 		return file.Close()
 	}
-	if err := errors.Join(file.Sync(), file.Close()); err != nil {
+	info, err := file.Stat()
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
-	err := os.Rename(f.temporary, f.target)
-	if err != nil && f.mode != 0 {
+	if f.fresh {
+		return plain(f.name, os.Link(f.temporary, f.target)) // Discard removes the other name
+	}
+	if err = os.Rename(f.temporary, f.target); err == nil {
+		f.own = info
+	} else if f.existed {
 		err = f.overwrite() // a file that is mounted cannot be renamed over
 	}
 	if err != nil {
@@ -207,90 +275,34 @@ func (f *File) Discard() {
 		return
 	}
 	f.stop()
-	info, err := f.file.Stat()
-	f.file.Close()
-	if f.temporary != "" || f.made && err == nil && info.Size() == 0 {
-		os.Remove(f.file.Name())
-	}
+	file := f.file
 	f.file = nil
-}
-
-// place is where a name leads.
-type place struct {
-	path    string
-	regular bool
-	mode    fs.FileMode // 0: nothing is there yet
-	info    fs.FileInfo
-}
-
-// Target is the regular file, there already or not, that a name leads to through links.
-func Target(name string) (string, error) {
-	at, err := resolve(name)
-	if err == nil && !at.regular {
-		err = fmt.Errorf("%s is no regular file: it is left alone", name)
+	info, err := file.Stat()
+	file.Close()
+	if f.temporary != "" {
+		os.Remove(f.temporary)
+	} else if f.own != nil && err == nil && info.Size() == 0 {
+		f.Remove()
 	}
-	return at.path, err
 }
 
-// mostLinks is as many as Linux follows (path_resolution(7)).
-const mostLinks = 40
-
-// resolve follows links, those that lead nowhere yet among them.
-func resolve(name string) (place, error) {
-	path := name
-	for range mostLinks {
-		dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-		if err != nil {
-			return place{}, plain(name, err)
-		}
-		path = filepath.Join(dir, filepath.Base(path))
-		if inProc(dir) {
-			return place{path: name}, nil // links there lead to open files, not to names
-		}
-		info, err := os.Lstat(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return place{path: path, regular: true}, nil
-		case err != nil:
-			return place{}, plain(name, err)
-		case info.Mode().IsRegular():
-			return place{path, true, info.Mode(), info}, nil
-		case info.IsDir():
-			return place{}, fmt.Errorf("%s: %w", name, syscall.EISDIR)
-		case info.Mode()&fs.ModeSymlink == 0:
-			if info.Mode()&(fs.ModeDevice|fs.ModeCharDevice) == fs.ModeDevice {
-				return place{}, fmt.Errorf("%s: a disk, not a file", name)
-			}
-			return place{path: path}, nil
-		}
-		next, err := os.Readlink(path)
-		if err != nil {
-			return place{}, plain(name, err)
-		}
-		if !filepath.IsAbs(next) {
-			next = filepath.Join(dir, next)
-		}
-		path = next
-	}
-	return place{}, fmt.Errorf("%s: too many links", name)
-}
-
-func inProc(dir string) bool {
-	return strings.HasPrefix(dir, "/proc/") || dir == "/dev/fd"
-}
-
-// plain is an error about the name that the user gave, whatever name the system had.
-func plain(name string, err error) error {
-	if err == nil {
+// Remove takes the file away that this File made, but only while its name leads to that
+// very inode. It leaves a link and its target, a special file, and one that came in between.
+func (f *File) Remove() error {
+	if f == nil || f.own == nil {
 		return nil
 	}
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
-		err = path.Err
-	case errors.As(err, &link):
-		err = link.Err
+	if f.file != nil {
+		f.stop()
+		f.file.Close()
+		f.file = nil
 	}
-	return fmt.Errorf("%s: %w", name, err)
+	now, err := os.Lstat(f.name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, f.own) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.Remove(f.name)
 }

@@ -75,10 +75,20 @@ func TestFIFOIsWrittenAndItsWaitsEnd(t *testing.T) {
 	if got := <-read; got != "through" {
 		t.Errorf("%q", got)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(20*time.Millisecond, cancel)
-	if _, err := Create(ctx, name); !errors.Is(err, context.Canceled) {
-		t.Errorf("with nobody to read: %v", err)
+	for how, open := range map[string]func(context.Context, string) (*File, error){"Create": Create, "Private": Private,
+		"Stream": Stream, "Append": Append} {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(20*time.Millisecond, cancel)
+		if _, err := open(ctx, name); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s with nobody to read: %v", how, err)
+		}
+	}
+	if f, err := Edit(t.Context(), name); err == nil {
+		f.Discard()
+		t.Error("a FIFO was opened to be changed in place")
+	}
+	if _, err := New(name); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a FIFO in place of a new file: %v", err)
 	}
 
 	// A reader that reads nothing.
@@ -87,7 +97,7 @@ func TestFIFOIsWrittenAndItsWaitsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	ctx, cancel = context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	f, err := Create(ctx, name)
 	if err != nil {
 		t.Fatal(err)
@@ -124,4 +134,19 @@ func TestMountedFileIsOverwritten(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	alone(t, dir, "from", "to")
+}
+
+func TestDiscardLeavesAFileThatCameInBetween(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "capture")
+	f, err := Stream(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(name+".other", nil, 0o600), os.Rename(name+".other", name)); err != nil {
+		t.Fatal(err)
+	}
+	f.Discard()
+	if _, err := os.Stat(name); err != nil {
+		t.Error(err)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
@@ -143,4 +144,116 @@ func TestWhatCannotBeWrittenSaysSoAndLeavesNothing(t *testing.T) {
 		t.Error("no file is not silent")
 	}
 	none.Discard()
+}
+
+func TestRemoveTakesOnlyWhatItMade(t *testing.T) {
+	testenv.Need(t, testenv.Symlinks)
+	for _, c := range []struct {
+		name   string
+		before string // what the file has before; "": there is none
+		open   func(context.Context, string) (*File, error)
+		during func(name string) error
+		stays  bool
+	}{
+		{name: "made whole", open: Create},
+		{name: "replaced whole", before: "stale", open: Create},
+		{name: "made in place", open: Edit},
+		{name: "made for a stream", open: Stream},
+		{name: "was there in place", before: "kept", open: Edit, stays: true},
+		{name: "was there for a log", before: "kept", open: Append, stays: true},
+		{name: "replaced by somebody", open: Create, during: func(name string) error {
+			return os.Rename(name+".other", name)
+		}, stays: true},
+		{name: "removed by somebody", open: Create, during: os.Remove},
+		{name: "a link by now", open: Create, during: func(name string) error {
+			return errors.Join(os.Rename(name, name+".moved"), os.Symlink(filepath.Base(name)+".moved", name))
+		}, stays: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			name := filepath.Join(t.TempDir(), "file")
+			if err := os.WriteFile(name+".other", []byte("other"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if c.before != "" {
+				if err := os.WriteFile(name, []byte(c.before), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f, err := c.open(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = f.Write([]byte("ours"))
+			if err := errors.Join(err, f.Commit()); err != nil {
+				t.Fatal(err)
+			}
+			if c.during != nil {
+				if err := c.during(name); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := f.Remove(); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Lstat(name); (err == nil) != c.stays {
+				t.Errorf("after Remove: %v, stays %v", err, c.stays)
+			}
+		})
+	}
+}
+
+func TestAppendKeepsWhatIsThere(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "log")
+	for range 2 {
+		f, err := Append(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.Write([]byte("line\n"))
+		if err := errors.Join(err, f.Commit()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := content(t, name); got != "line\nline\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestNewReplacesNothing(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "key")
+	f, err := New(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Discard()
+	if err := os.WriteFile(name, []byte("came meanwhile"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("late")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Commit(); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("committed over a file: %v", err)
+	}
+	if err := WriteNew(name, []byte("later")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("begun over a file: %v", err)
+	}
+	if got := content(t, name); got != "came meanwhile" {
+		t.Errorf("%q", got)
+	}
+	alone(t, dir, "key")
+}
+
+func TestPrivateFilesStayPrivate(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "state")
+	for _, text := range []string{"one", "two"} {
+		if err := WritePrivate(t.Context(), name, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := os.Stat(name)
+	if err != nil || runtime.GOOS != "windows" && info.Mode() != 0o600 || content(t, name) != "two" {
+		t.Errorf("%v, %v", info, err)
+	}
 }

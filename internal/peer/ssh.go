@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -55,16 +56,17 @@ func openSSH(ctx context.Context, text string, o Options) (transfer.Peer, error)
 // sshSession is a running ssh whose remote command is a server. The server ends with
 // its standard input, and so with ssh, however that ends.
 type sshSession struct {
-	target sshTarget
-	times  sshTimes
-	dir    string // holds the socket by which a tunnel is added
-	cmd    *exec.Cmd
-	stdin  io.Closer
-	stderr tail
-	closed sync.Once
-	signs  chan struct{} // of life there
-	exited chan struct{} // closed when ssh has ended
-	err    error         // how it ended; read after exited
+	target    sshTarget
+	times     sshTimes
+	dir       string // holds the socket by which a tunnel is added
+	removeDir func()
+	cmd       *exec.Cmd
+	stdin     io.Closer
+	stderr    tail
+	closed    sync.Once
+	signs     chan struct{} // of life there
+	exited    chan struct{} // closed when ssh has ended
+	err       error         // how it ended; read after exited
 
 	login atomic.Bool // the far end has said its first word
 	port  string
@@ -90,7 +92,7 @@ const leftBehind = 500 * time.Millisecond
 
 // toLogIn is how long logging in may take here.
 func (t *sshTimes) toLogIn() time.Duration {
-	if tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil {
+	if tty, err := os.Open("/dev/tty"); err == nil {
 		tty.Close()
 		return t.typing
 	}
@@ -120,11 +122,11 @@ func startSSH(ctx context.Context, target sshTarget, o Options) (*sshSession, er
 	}
 	var options []string
 	if o.Tunnel {
-		dir, err := os.MkdirTemp("", "fullpipe-")
+		dir, remove, err := output.TempDir("fullpipe-")
 		if err != nil {
 			return nil, err
 		}
-		s.dir = dir
+		s.dir, s.removeDir = dir, remove
 		options = []string{"-o", "ControlMaster=yes", "-o", "ControlPersist=no", "-o", "ControlPath=" + s.controlPath()}
 	}
 	remote, program, err := serveThere(ctx, target, o)
@@ -313,8 +315,8 @@ func (s *sshSession) close() error {
 				<-s.exited
 			}
 		}
-		if s.dir != "" {
-			os.RemoveAll(s.dir)
+		if s.removeDir != nil {
+			s.removeDir()
 		}
 	})
 	return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // ResultOf is what a measured document says; of one that was not done it is the cost alone.
@@ -32,7 +33,7 @@ func ResultOf(doc *record.Measure) Result {
 			took = *e.TookS
 		}
 	}
-	r.Cost.Time = duration(took)
+	r.Cost.Time = units.Seconds(took)
 	if !done {
 		r.Directions = nil
 	}
@@ -45,7 +46,7 @@ func directionOf(d *record.Direction) Direction {
 		out.GoodputBps = *d.GoodputBps
 	}
 	if d.RTTMinS != nil {
-		out.RTTMin = duration(*d.RTTMinS)
+		out.RTTMin = units.Seconds(*d.RTTMinS)
 	}
 	switch {
 	case d.PathMTUBytes != nil:
@@ -73,8 +74,6 @@ func directionOf(d *record.Direction) Direction {
 	return out
 }
 
-func duration(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
 // ResultOfRun is what a list of the history tells of a run: levels and limiters.
 func ResultOfRun(run *record.HistoryRun) Result {
 	r := Result{RunID: run.ID, At: run.StartedAt, Retest: run.Origin == record.Retest}
@@ -87,7 +86,7 @@ func ResultOfRun(run *record.HistoryRun) Result {
 			d.GoodputBps = *f.GoodputBps
 		}
 		if f.RTTMinS != nil {
-			d.RTTMin = duration(*f.RTTMinS)
+			d.RTTMin = units.Seconds(*f.RTTMinS)
 		}
 		r.Directions = append(r.Directions, d)
 	}

@@ -3,12 +3,12 @@ package report
 import (
 	"math"
 	"strconv"
-	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
@@ -80,7 +80,7 @@ func (f *FixFacts) expected(s remedy.Step, first bool) *record.Expected {
 
 // initialWindow is the number of segments to begin with; 0 where no more than usual is better.
 func (f *FixFacts) initialWindow() int {
-	return model.LargerInitialWindow(f.Bytes, f.PathBps, time.Duration(f.RTTS*float64(time.Second)), f.MSSBytes)
+	return model.LargerInitialWindow(f.Bytes, f.PathBps, units.Seconds(f.RTTS), f.MSSBytes)
 }
 
 // sparedS is the time of the round trips that the larger initial window spares: slow start

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -121,4 +120,4 @@ func runFormulas(p *rfc6349.Path, d *rfc6349.Direction, run *rfc6349.Outcome) []
 }
 
 // inSeconds prints a time as the formulas' texts do.
-func inSeconds(s float64) string { return units.Time(time.Duration(s * float64(time.Second))) }
+func inSeconds(s float64) string { return units.Time(units.Seconds(s)) }

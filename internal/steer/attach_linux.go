@@ -46,7 +46,7 @@ func (h *hooks) attach(dir string, cfg Config, most ceilings) error {
 	}
 	for i, rule := range cfg.Rules {
 		if err := rules.Put(ruleKey(rule.prefix()), ruleValue(i, most.within(rule.Socket))); err != nil {
-			return fmt.Errorf("rule for %v: %w", rule.To, err)
+			return fmt.Errorf("rule for %s: %w", destination(rule.To), err)
 		}
 	}
 	h.connections, err = h.newMap(&ebpf.MapSpec{

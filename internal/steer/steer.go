@@ -22,6 +22,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -159,24 +160,50 @@ func (cfg Config) check() error {
 	if cfg.Every < time.Millisecond {
 		return fmt.Errorf("reading the connections every %v: less than 1ms", cfg.Every)
 	}
+	return Check(cfg.Rules)
+}
+
+// RuleError is a rule that cannot be set.
+type RuleError struct {
+	To      netip.Prefix // of the rule; the zero value: every destination
+	Setting string       // send-buffer, receive-buffer, window, mss, congestion, pacing; "": the destination
+	Message string
+}
+
+func (e *RuleError) Error() string {
+	return "rule for " + destination(e.To) + ": " + strings.TrimSpace(e.Setting+" "+e.Message)
+}
+
+func destination(to netip.Prefix) string {
+	if !to.IsValid() {
+		return "every destination"
+	}
+	return to.String()
+}
+
+// Check returns a *RuleError for the first rule that cannot be set.
+func Check(rules []Rule) error {
 	var seen []netip.Prefix
-	for _, r := range cfg.Rules {
+	for _, r := range rules {
 		to := r.prefix()
 		if slices.Contains(seen, to) {
-			return fmt.Errorf("two rules for %v", r.To)
+			return &RuleError{r.To, "", "another rule has the same destination"}
 		}
 		seen = append(seen, to)
 		s := r.Socket
-		for _, v := range []int{s.SendBuffer, s.ReceiveBuffer, s.Clamp, s.MSS} {
-			if v < 0 || v > 1<<30 {
-				return fmt.Errorf("rule for %v: %d bytes is not between 0 and 1 GiB", r.To, v)
+		for _, v := range []struct {
+			setting string
+			bytes   int
+		}{{"send-buffer", s.SendBuffer}, {"receive-buffer", s.ReceiveBuffer}, {"window", s.Clamp}, {"mss", s.MSS}} {
+			if v.bytes < 0 || v.bytes > 1<<30 {
+				return &RuleError{r.To, v.setting, fmt.Sprintf("%d bytes is not between 0 and 1 GiB", v.bytes)}
 			}
 		}
 		if len(s.Congestion) >= 16 {
-			return fmt.Errorf("rule for %v: congestion control %q: names have at most 15 letters", r.To, s.Congestion)
+			return &RuleError{r.To, "congestion", fmt.Sprintf("%.40q is longer than 15 letters", s.Congestion)}
 		}
 		if s.PacingBps < 0 || s.PacingBps > 8*(1<<32-2) {
-			return fmt.Errorf("rule for %v: pacing is not between 0 and 34.3 Gbit/s", r.To)
+			return &RuleError{r.To, "pacing", "is not between 0 and 34.3 Gbit/s"}
 		}
 	}
 	return nil

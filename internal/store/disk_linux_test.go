@@ -49,6 +49,18 @@ func TestOnSmallDisk(t *testing.T) {
 	}
 }
 
+// fill writes a file until the disk is full.
+func fill(name string) error {
+	f, err := os.Create(name)
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		return err
+	}
+	return f.Close()
+}
+
 func onSmallDisk(dir, url string) error {
 	ctx, rng := context.Background(), rand.NewChaCha8([32]byte{})
 	keep := func(s *Store, n int) error {
@@ -72,6 +84,23 @@ func onSmallDisk(dir, url string) error {
 		for _, r := range runs {
 			if _, samples, err := s.Get(ctx, r.ID); err != nil || len(samples) != 4008 {
 				return fmt.Errorf("%s: %d bytes of samples, %w", r.ID, len(samples), err)
+			}
+		}
+		return nil
+	}
+	forget := func(s *Store) error {
+		runs, err := s.List(ctx, Filter{})
+		if err != nil {
+			return err
+		}
+		return s.Forget(ctx, runs[0].ID)
+	}
+	// refused holds that errors say what to do.
+	refused := func(s *Store, unkept error) error {
+		for doing, err := range map[string]error{"keep": unkept, "forget": forget(s)} {
+			var full *FullError
+			if !errors.As(err, &full) || full.Try() == "" {
+				return fmt.Errorf("%s on a full disk: %v", doing, err)
 			}
 		}
 		return nil
@@ -105,6 +134,9 @@ func onSmallDisk(dir, url string) error {
 		if err := kept(s, n); err != nil {
 			return fmt.Errorf("on the full disk: %w", err)
 		}
+		if err := errors.Join(refused(s, err), kept(s, n)); err != nil {
+			return err
+		}
 	}
 	s.Close()
 	if left, _ := filepath.Glob(filepath.Join(dir, "outbox", outboxBegun+"*")); len(left) > 0 {
@@ -123,6 +155,23 @@ func onSmallDisk(dir, url string) error {
 	}
 	if err := errors.Join(os.Remove(ballast), keep(s, n), kept(s, n+1), s.Close()); err != nil {
 		return fmt.Errorf("with room again: %w", err)
+	}
+	if url == "" { // a full disk beside a history that nobody has open
+		if err := fill(ballast); err != nil {
+			return err
+		}
+		if s, err = OpenAt(ctx, dir, url); !errors.As(err, new(*FullError)) {
+			return fmt.Errorf("opened on a full disk: %v", err)
+		}
+		if err = os.Remove(ballast); err == nil {
+			s, err = OpenAt(ctx, dir, url)
+		}
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(forget(s), kept(s, n), keep(s, n+1), kept(s, n+1), s.Close()); err != nil {
+			return fmt.Errorf("forgotten with room again: %w", err)
+		}
 	}
 	if err := syscall.Mount("none", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		return err

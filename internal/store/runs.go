@@ -185,7 +185,8 @@ func (s *Store) find(ctx context.Context, id string) (string, error) {
 }
 
 // Forget removes a run.
-func (s *Store) Forget(ctx context.Context, id string) error {
+func (s *Store) Forget(ctx context.Context, id string) (err error) {
+	defer s.explain(&err)
 	full, err := s.find(ctx, id)
 	if err != nil {
 		return err
@@ -195,7 +196,8 @@ func (s *Store) Forget(ctx context.Context, id string) error {
 }
 
 // Label names a run's property; an empty value takes it away, which is ErrNoLabel where there is none.
-func (s *Store) Label(ctx context.Context, id, name, value string) error {
+func (s *Store) Label(ctx context.Context, id, name, value string) (err error) {
+	defer s.explain(&err)
 	full, err := s.find(ctx, id)
 	if err != nil {
 		return err

@@ -51,17 +51,20 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 		}
 		s.Close()
 	}
+	if s.explain(&err); errors.As(err, new(*FullError)) {
+		return nil, err
+	}
 	return nil, fmt.Errorf("the history in %s: %w", path, err)
 }
 
-func openFile(dir, path, options string) (*Store, error) {
-	path = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)
+func openFile(dir, name, options string) (*Store, error) {
+	path := strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(name)
 	db, err := sql.Open("sqlite", "file:"+path+"?"+options)
 	if err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	return &Store{db: db, dir: dir, dialect: dialect{usedBytes: usedPages}}, nil
+	return &Store{db: db, dir: dir, path: name, dialect: dialect{usedBytes: usedPages}}, nil
 }
 
 // readOnly says whether a directory is on a disk that takes nothing.

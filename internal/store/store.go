@@ -22,6 +22,7 @@ type Store struct {
 	db  *sql.DB
 	dir string // the user's state directory
 	dialect
+	path   string  // of SQLite's file; "": a server's
 	outbox *outbox // nil: what is added is kept at once, or not at all
 }
 

@@ -29,7 +29,8 @@ var ErrGone = errors.New("older than what this history still keeps run by run")
 
 // Trim lets go of what is kept no longer: samples and runs by their age, runs by their
 // number, and where a file takes more than it may, clients' results, then the oldest samples, then the oldest runs.
-func (s *Store) Trim(ctx context.Context, now time.Time, keep Keep) error {
+func (s *Store) Trim(ctx context.Context, now time.Time, keep Keep) (err error) {
+	defer s.explain(&err)
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err

@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/output"
 )
 
 // Identity is what makes two sweeps the same: only runs of the same kind may stand in
@@ -85,8 +87,9 @@ type Journal struct {
 	Ends     *Ends // nil: nothing was measured yet
 	Runs     []Trial
 
-	file *os.File
-	size int64
+	output *output.File
+	file   *os.File // of output
+	size   int64
 }
 
 // JournalError says that a journal cannot be gone on with.
@@ -104,19 +107,18 @@ func (e *JournalError) Try() string { return e.Hint }
 
 const another = "another file, or the command line that began this one"
 
-// OpenJournal opens a sweep's journal to go on with it, and begins it where there is
-// none. A journal of another sweep is a *JournalError that says what differs.
-func OpenJournal(path string, id Identity) (*Journal, error) {
+// OpenJournal reads a sweep's journal to go on with it, and begins it where the file is
+// empty. A journal of another sweep is a *JournalError that says what differs. Where it
+// fails, the file is closed, and removed if it was new.
+func OpenJournal(file *output.File, id Identity) (*Journal, error) {
 	id.Schema = journalSchema
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	j, err := openJournal(file.File(), id)
 	if err != nil {
-		return nil, &JournalError{path, err, "a file that can be written"}
-	}
-	j, err := openJournal(file, id)
-	if err != nil {
-		file.Close()
+		file.Remove()
+		file.Discard()
 		return nil, err
 	}
+	j.output = file
 	return j, nil
 }
 
@@ -270,4 +272,7 @@ func (j *Journal) append(l line) error {
 }
 
 // Close ends the work on the file, which stays.
-func (j *Journal) Close() error { return j.file.Close() }
+func (j *Journal) Close() error { return j.output.Commit() }
+
+// Remove closes the file and takes it away, if it was not there before this sweep.
+func (j *Journal) Remove() error { return j.output.Remove() }

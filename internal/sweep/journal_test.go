@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -16,9 +17,18 @@ func identity() Identity {
 	return Identity{Peer: "host", Axes: plane([]int{8192, 0}, []int{65536}), Time: time.Second, Seed: 1}
 }
 
+func open(t testing.TB, path string, id Identity) (*Journal, error) {
+	t.Helper()
+	file, err := output.Edit(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return OpenJournal(file, id)
+}
+
 func begun(t *testing.T, path string, runs int) {
 	t.Helper()
-	j, err := OpenJournal(path, identity())
+	j, err := open(t, path, identity())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +57,7 @@ func TestJournalKeepsWhatWasMeasured(t *testing.T) {
 		if err := os.WriteFile(path, whole[:cut], 0o644); err != nil {
 			t.Fatal(err)
 		}
-		j, err := OpenJournal(path, identity())
+		j, err := open(t, path, identity())
 		if err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
@@ -59,7 +69,7 @@ func TestJournalKeepsWhatWasMeasured(t *testing.T) {
 			t.Fatal(err)
 		}
 		j.Close()
-		again, err := OpenJournal(path, identity())
+		again, err := open(t, path, identity())
 		if err != nil || len(again.Runs) != kept+1 || again.Runs[kept].GoodputBps != 2e6 {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
@@ -81,13 +91,13 @@ func TestJournalOfAnotherSweepIsRefused(t *testing.T) {
 	} {
 		id := identity()
 		change(&id)
-		_, err := OpenJournal(path, id)
+		_, err := open(t, path, id)
 		var refused *JournalError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), want) || refused.Try() == "" {
 			t.Errorf("%v; want %q", err, want)
 		}
 	}
-	j, err := OpenJournal(path, identity())
+	j, err := open(t, path, identity())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +111,7 @@ func TestJournalOfAnotherSweepIsRefused(t *testing.T) {
 	if err := j.Meet(Ends{&Host{"192.0.2.77", "Linux 6.18"}, &Host{"192.0.2.2", "Linux 6.1"}}); err != nil {
 		t.Errorf("this host has another address: %v", err)
 	}
-	other, err := OpenJournal(path, identity())
+	other, err := open(t, path, identity())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +130,7 @@ func TestJournalOfAnotherSweepIsRefused(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenJournal(path, identity()); err == nil {
+		if _, err := open(t, path, identity()); err == nil {
 			t.Errorf("%q was taken for a journal", text)
 		}
 		if after, _ := os.ReadFile(path); string(after) != text {
@@ -131,7 +141,7 @@ func TestJournalOfAnotherSweepIsRefused(t *testing.T) {
 
 func FuzzParseJournal(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "sweep.jsonl")
-	j, err := OpenJournal(path, identity())
+	j, err := open(f, path, identity())
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
 	"github.com/fullpipe-net/fullpipe/internal/sweep"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -27,7 +28,11 @@ func grid(directions ...transfer.Direction) sweep.Identity {
 
 func open(t *testing.T, path string, id sweep.Identity) *sweep.Journal {
 	t.Helper()
-	j, err := sweep.OpenJournal(path, id)
+	file, err := output.Edit(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := sweep.OpenJournal(file, id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,6 +157,22 @@ func Time(d time.Duration) string {
 	return scaled(float64(d), 1000, "ns", "µs", "ms", "s")
 }
 
+// Seconds returns a number of seconds as a Duration. What a Duration cannot hold becomes its
+// largest or smallest value, and no number becomes 0.
+func Seconds(s float64) time.Duration {
+	const limit = float64(math.MaxInt64) // rounds up to 1 << 63
+	switch ns := s * float64(time.Second); {
+	case ns >= limit:
+		return math.MaxInt64
+	case ns <= -limit:
+		return math.MinInt64
+	case math.IsNaN(ns):
+		return 0
+	default:
+		return time.Duration(ns)
+	}
+}
+
 // Set makes a *Rate a command-line flag.
 func (r *Rate) Set(s string) (err error) { *r, err = ParseRate(s); return err }
 

@@ -101,3 +101,16 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestSeconds(t *testing.T) {
+	for s, want := range map[float64]time.Duration{0: 0, 1.5: 1500 * time.Millisecond, -2: -2 * time.Second,
+		9223372037: math.MaxInt64, 1e300: math.MaxInt64, math.Inf(1): math.MaxInt64, math.Inf(-1): math.MinInt64,
+		-9223372037: math.MinInt64} {
+		if got := Seconds(s); got != want {
+			t.Errorf("%v: %v, want %v", s, got, want)
+		}
+	}
+	if got := Seconds(math.NaN()); got != 0 {
+		t.Errorf("no number: %v", got)
+	}
+}

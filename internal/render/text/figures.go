@@ -3,7 +3,6 @@ package text
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -17,7 +16,7 @@ func (f figures) rate(key string) string  { return units.Rate(f[key]).String() }
 func (f figures) size(key string) string  { return units.Size(f[key]).Exact() }
 func (f figures) share(key string) string { return percent(f[key]) }
 func (f figures) time(key string) string {
-	return units.Time(time.Duration(f[key] * float64(time.Second)))
+	return units.Time(units.Seconds(f[key]))
 }
 
 // took is "97 % of the time".

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -163,4 +162,4 @@ func bufferText(b *record.Buffer) string {
 	return strings.Join(parts, ", ")
 }
 
-func SecondsText(s float64) string { return units.Time(time.Duration(s * float64(time.Second))) }
+func SecondsText(s float64) string { return units.Time(units.Seconds(s)) }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
@@ -71,7 +70,7 @@ func writePlanBothWays(t *table, d *record.Plan, path string) {
 		t.row("large windows", fmt.Sprintf("needed at both ends, scale %d", *d.WindowScale),
 			fmt.Sprintf("%s of 65,535 allow %s",
 				units.Size(unscaled).Exact(),
-				units.Rate(model.Rate(unscaled, time.Duration((d.RTTS+d.JitterS)*float64(time.Second))))))
+				units.Rate(model.Rate(unscaled, units.Seconds(d.RTTS+d.JitterS)))))
 	} else {
 		t.row("large windows", "not needed")
 	}

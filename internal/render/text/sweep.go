@@ -5,7 +5,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
@@ -64,7 +63,7 @@ func SweepSummary(s *record.Sweep) string {
 		text += fmt.Sprintf(", %d not measured", missing)
 	}
 	return fmt.Sprintf("%s; runs of %s, %s and %s in all", text, SecondsText(s.RunS),
-		units.Time(time.Duration(s.ElapsedS*float64(time.Second))), units.Size(s.BytesSent))
+		units.Time(units.Seconds(s.ElapsedS)), units.Size(s.BytesSent))
 }
 
 // SweepAxesText names the axes that have more than one value.

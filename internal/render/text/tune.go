@@ -249,7 +249,7 @@ func tuneFileText(f *record.TuneFile) string {
 
 // long prints a time that may last for days.
 func long(s float64) string {
-	d := time.Duration(s * float64(time.Second))
+	d := units.Seconds(s)
 	switch {
 	case d < 100*time.Second:
 		return units.Time(d)

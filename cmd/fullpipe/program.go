@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/peer"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+)
+
+// releaseTime is how long a process that left a hook's group may keep its output open.
+const releaseTime = time.Second
+
+// runHook runs a program of the user's on an event, with environment added to ours and
+// input on standard input. When the program or ctx ends, the rest of its process group is
+// killed. It returns the first 64 KiB of both outputs; the rest is read and dropped.
+func runHook(ctx context.Context, args, environment []string, input []byte) ([]byte, error) {
+	from, to, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Env = append(withoutSecrets(os.Environ()), environment...)
+	cmd.Stdout, cmd.Stderr = to, to
+	if input != nil {
+		cmd.Stdin = bytes.NewReader(input)
+	}
+	cmd.WaitDelay = releaseTime // of standard input
+	asGroup(cmd)
+	err = cmd.Start()
+	to.Close()
+	if err != nil {
+		return nil, err
+	}
+	var said boundedText
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		from.WriteTo(&said)
+	}()
+	err = cmd.Wait()
+	killGroup(cmd)
+	select {
+	case <-drained:
+	case <-time.After(releaseTime):
+	}
+	return said.kept(), err
+}
+
+// withoutSecrets removes the far end's key and the history's URL, which may hold a password,
+// from the environment of a program that is not ours.
+func withoutSecrets(env []string) []string {
+	return slices.DeleteFunc(env, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return name == peer.KeyVariable || name == store.URLVariable
+	})
+}

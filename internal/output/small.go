@@ -1,0 +1,61 @@
+package output
+
+import (
+	"context"
+	"os"
+)
+
+// Write writes a whole file.
+func Write(ctx context.Context, name string, text []byte) error {
+	f, err := Create(ctx, name)
+	return f.commitText(text, err)
+}
+
+// WritePrivate writes a whole file that, when it is new, only its owner may read.
+func WritePrivate(ctx context.Context, name string, text []byte) error {
+	f, err := Private(ctx, name)
+	return f.commitText(text, err)
+}
+
+// WriteNew is WritePrivate for a file that must be new: where the name is taken, the error
+// is fs.ErrExist.
+func WriteNew(name string, text []byte) error {
+	f, err := New(name)
+	return f.commitText(text, err)
+}
+
+func (f *File) commitText(text []byte, err error) error {
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if _, err := f.Write(text); err != nil {
+		return plain(f.name, err)
+	}
+	return f.Commit()
+}
+
+// Temporary makes a file of our own in a directory, with a name that nobody guesses in place
+// of the pattern's last *, and for its owner alone. It stays until Remove.
+func Temporary(dir, pattern string) (*File, error) {
+	file, err := os.CreateTemp(dir, pattern) // 0600
+	if err != nil {
+		return nil, err
+	}
+	f := &File{name: file.Name(), file: file, stop: never}
+	if f.own, err = file.Stat(); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// TempDir makes a directory for this user alone; remove takes it away with all that it holds.
+func TempDir(prefix string) (dir string, remove func(), err error) {
+	dir, err = os.MkdirTemp("", prefix) // 0700
+	return dir, func() {
+		if err == nil {
+			os.RemoveAll(dir)
+		}
+	}, err
+}
