@@ -62,8 +62,8 @@ type Session struct {
 }
 
 // Admit answers Marker, which has been read, and has the client prove the key. Until
-// then it is a stranger and gets nothing else. Admit closes conn when it fails; what it
-// answers otherwise is for Serve or Refuse.
+// then it is a stranger and gets nothing else. After an error the caller closes conn; secured
+// is for Serve or Refuse.
 func (s *Session) Admit(ctx context.Context, conn net.Conn) (secured *tls.Conn, err error) {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	conn.SetDeadline(time.Now().Add(s.times().Answer))
@@ -71,7 +71,6 @@ func (s *Session) Admit(ctx context.Context, conn net.Conn) (secured *tls.Conn, 
 		secured, err = secureServer(ctx, conn, s.Certificate, s.choose)
 	}
 	if err != nil {
-		conn.Close()
 		return nil, err
 	}
 	return secured, nil

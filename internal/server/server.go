@@ -225,9 +225,10 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 	secured, err := session.Admit(ctx, conn)
 	done()
 	if err != nil {
-		if ctx.Err() == nil {
+		if ctx.Err() == nil { // before the client sees the end, so that no refusal is missed
 			s.tell(Event{What: "refused", Client: client, Err: fmt.Errorf("no proof of the key: %w", err)})
 		}
+		conn.Close()
 		return
 	}
 	select {
