@@ -32,6 +32,12 @@ type serving struct {
 
 func serve(t *testing.T, secure bool, cfg Config) *serving {
 	t.Helper()
+	return serveWithin(t, secure, cfg, admission.Limits{})
+}
+
+// serveWithin bounds the connections of the listener, unless places is zero.
+func serveWithin(t *testing.T, secure bool, cfg Config, places admission.Limits) *serving {
+	t.Helper()
 	s := &serving{done: make(chan *Test, 64)}
 	cfg.Done = func(one *Test) { s.done <- one }
 	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
@@ -42,7 +48,11 @@ func serve(t *testing.T, secure bool, cfg Config) *serving {
 	mux.Handle("/ndt/v7/", NewServer(cfg))
 	s.Server = httptest.NewUnstartedServer(mux)
 	s.Listener.Close()
-	s.Listener, s.Config.ConnState = httpserver.Listen(l, Accepted), httpserver.TrackState
+	listener := httpserver.Listen(l, Accepted)
+	if places != (admission.Limits{}) {
+		listener.Places.Limits = places
+	}
+	s.Listener, s.Config.ConnState = listener, httpserver.TrackState
 	s.Config.ConnContext = WithConn
 	if s.address = l.Addr().String(); secure {
 		s.StartTLS()
@@ -167,14 +177,12 @@ func TestCheck(t *testing.T) {
 // TestServer_RunningTestsKeepTheirPlace fills the listener with requests that are served: a
 // running test's connection is not among those that have to go.
 func TestServer_RunningTestsKeepTheirPlace(t *testing.T) {
-	s := serve(t, false, Config{})
+	s := serveWithin(t, false, Config{}, admission.Limits{Total: admission.Load{2}, PerHost: admission.Load{2}})
 	served := make(chan bool)
 	s.Config.Handler.(*http.ServeMux).HandleFunc("/busy", func(_ http.ResponseWriter, r *http.Request) {
 		served <- true
 		<-r.Context().Done()
 	})
-	l := s.Listener.(*httpserver.Listener)
-	l.Places.Limits.Total, l.Places.Limits.PerHost = admission.Load{2}, admission.Load{2}
 	begun, ended := make(chan bool, 1), make(chan error, 1)
 	p := s.peer(t)
 	go func() {
