@@ -86,19 +86,27 @@ func (k *rechecker) test(ctx context.Context, o runner.Order) (*recheck.Result, 
 		sends = far.sends
 	}
 	begin := time.Now()
+	var random [10]byte
+	rand.Read(random[:])
+	id := record.NewID(o.At, random)
+	charged, err := k.charge(o, id)
+	if err != nil {
+		return nil, fmt.Errorf("the test cannot be charged to the day's budgets: %w", err)
+	}
 	ctx, cancel := context.WithTimeout(withSession(ctx), time.Duration(len(sends))*(k.f.time+patience))
 	defer cancel()
 	doc := &record.Measure{Header: newHeader(k.cmd), Peer: peerName(o.Peer)}
 	doc.Schema, doc.StartedAt = "fullpipe/measure/v1", o.At.UTC()
-	err := k.transfers(ctx, far, sends, o.MostBytes, doc)
+	err = k.transfers(ctx, far, sends, o.MostBytes, doc, charged)
 	if err != nil && len(doc.Directions) == 0 {
+		charged.settle()
 		return nil, err
 	}
 	if err != nil {
 		failure, _ := describe(k.cmd.Context(), err)
 		doc.Error = &failure
 	}
-	k.seal(ctx, far, doc, o, time.Since(begin))
+	k.seal(ctx, far, doc, o, id, time.Since(begin))
 	result := recheck.ResultOf(doc)
 	k.accounts[doc.ID] = account{o.At, result.Cost}
 	kept := k.keep(doc)
@@ -106,14 +114,16 @@ func (k *rechecker) test(ctx context.Context, o runner.Order) (*recheck.Result, 
 		c.kept()
 	}
 	if kept != nil {
+		charged.Close() // other processes count it by the charge
 		return &result, errors.Join(err, fmt.Errorf("not kept in the history: %w", kept))
 	}
+	charged.settle()
 	return &result, err
 }
 
 // transfers carries out the transfers of one test, one after the other.
 func (k *rechecker) transfers(ctx context.Context, far *recheckFar, sends []string, most int64,
-	doc *record.Measure) error {
+	doc *record.Measure, charged *charge) error {
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
 	peer, err := far.flags.open(ctx, far.address)
@@ -128,7 +138,9 @@ func (k *rechecker) transfers(ctx context.Context, far *recheckFar, sends []stri
 		result, err := transfer.Run(ctx, peer, spec, func(i transfer.Interval) {
 			intervals = append(intervals, i)
 			streamInterval(k.cmd, spec.Direction, intervals)
-			if moved += i.Bytes; most > 0 && moved > most {
+			moved += i.Bytes
+			charged.moved(moved)
+			if most > 0 && moved > most {
 				cut(errOverBudget)
 			}
 		})
@@ -148,12 +160,10 @@ func (k *rechecker) transfers(ctx context.Context, far *recheckFar, sends []stri
 
 // seal fills in what measured documents carry beside their figures.
 func (k *rechecker) seal(ctx context.Context, far *recheckFar, doc *record.Measure, o runner.Order,
-	took time.Duration) {
-	var random [10]byte
-	rand.Read(random[:])
+	id string, took time.Duration) {
 	seconds := took.Seconds()
 	s := sessionOf(ctx)
-	doc.Envelope = &record.Envelope{ID: record.NewID(o.At, random), TestID: s.testID, HostID: k.hostID,
+	doc.Envelope = &record.Envelope{ID: id, TestID: s.testID, HostID: k.hostID,
 		PathKey: far.series, Origin: record.Scheduled, Outcome: record.OutcomeOf(doc),
 		EndedAt: record.NsTime(o.At.Add(took).UnixNano()), TookS: &seconds, ClockSynchronised: host.ClockSynchronised(),
 		FarClock: s.farClock(), InForce: host.SettingsInForce(), Commit: thisBuild().Commit}

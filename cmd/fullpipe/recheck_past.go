@@ -127,7 +127,7 @@ func (k *rechecker) spent(ctx context.Context, since time.Time) (all recheck.Cos
 	for _, a := range k.accounts {
 		all = all.Plus(a.cost)
 	}
-	return all, nil
+	return all.Plus(k.charged(since)), nil
 }
 
 // lock keeps this user's other processes from testing a far end at the same time.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/recheck/runner"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
@@ -71,6 +72,49 @@ func TestRecheck_ImportedResultsHaveNoSay(t *testing.T) {
 			want := recheck.Cost{Bytes: c.tests * 1e6, Time: time.Duration(c.tests) * time.Second}
 			if err != nil || cost != want {
 				t.Errorf("%+v was spent, want %+v: %v", cost, want, err)
+			}
+		})
+	}
+}
+
+// TestRecheck_ChargesOfKilledTests: the charge that a killed process left behind counts until the test's run is known,
+// on its day, with the bytes that the test moved.
+func TestRecheck_ChargesOfKilledTests(t *testing.T) {
+	begin := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	expected := recheck.Cost{Bytes: 1000, Time: time.Second}
+	for name, c := range map[string]struct {
+		at      time.Duration
+		moved   int64
+		known   bool
+		settled bool
+		want    recheck.Cost
+	}{
+		"at once":           {at: time.Hour, want: expected},
+		"moved less":        {at: time.Hour, moved: 999, want: expected},
+		"moved more":        {at: time.Hour, moved: 5000, want: recheck.Cost{Bytes: 5000, Time: time.Second}},
+		"kept, not settled": {at: time.Hour, moved: 5000, known: true},
+		"kept":              {at: time.Hour, settled: true},
+		"of the day before": {at: -time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := &rechecker{dir: t.TempDir(), accounts: map[string]account{}}
+			o := runner.Order{At: begin.Add(c.at), Cost: expected}
+			id := record.NewID(o.At, [10]byte{1})
+			charged, err := k.charge(o, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			charged.moved(c.moved)
+			if c.known {
+				k.accounts[id] = account{at: o.At}
+			}
+			if charged.Close(); c.settled {
+				charged.settle()
+			}
+			for range 2 {
+				if cost := k.charged(begin); cost != c.want {
+					t.Errorf("%+v is charged, want %+v", cost, c.want)
+				}
 			}
 		})
 	}

@@ -18,7 +18,8 @@ type Order struct {
 	Directions []string // nil: all that are asked for
 	Retest     bool
 	At         time.Time
-	MostBytes  int64 // after which it is cut short; 0: no bound
+	MostBytes  int64        // after which it is cut short; 0: no bound
+	Cost       recheck.Cost // what the test is expected to take, by earlier ones
 }
 
 // Config says what is visited, and how. Clock and chance may be left out.
@@ -260,7 +261,8 @@ func (r *run) visit(ctx context.Context, f *far, again []string) {
 		r.schedule(f, &v)
 		return
 	}
-	order := Order{Peer: f.peer, Directions: again, Retest: v.Retest, At: v.At, MostBytes: r.Budget.Left(spent)}
+	order := Order{Peer: f.peer, Directions: again, Retest: v.Retest, At: v.At, MostBytes: r.Budget.Left(spent),
+		Cost: f.path.Cost()}
 	v.Result, v.Err = r.Test(ctx, order)
 	f.tries = 0
 	if v.Result != nil {
