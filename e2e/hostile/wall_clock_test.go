@@ -20,9 +20,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// wallClockVariable sets the clock by one duration for all the time.
+const wallClockVariable = "FULLPIPE_TEST_WALL_CLOCK"
+
 // wallClock is how far the clock of a program that runs under wallClockProgram is off, this long
 // after its start: an administrator sets it forward, then back, then a wrong time server does.
 func wallClock(since time.Duration) (off time.Duration) {
+	if fixed, err := time.ParseDuration(os.Getenv(wallClockVariable)); err == nil {
+		return fixed
+	}
 	steps := []time.Duration{0, 2 * time.Hour, -30 * 24 * time.Hour, 400 * 24 * time.Hour, -time.Second}
 	return steps[int(since/(700*time.Millisecond))%len(steps)]
 }
@@ -287,5 +293,42 @@ kill $client`, "SELF="+self)
 	}
 	if bps := c.Directions[0].Goodput; bps < 5e6 || bps > 22e6 || sum < 0.999 || sum > 1.001 {
 		t.Errorf("%.1f of 20 Mbit/s, shares of %.3f", bps/1e6, sum)
+	}
+}
+
+// TestHistory_ClockSetBack: a clock that is set back by 400 days costs no result, and recheck tests once.
+func TestHistory_ClockSetBack(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, dir := newSite(t), t.TempDir()
+	back := func(cmd *exec.Cmd) *exec.Cmd {
+		set := exec.CommandContext(t.Context(), self, cmd.Args...)
+		set.Env = append(cmd.Env, harness.ProgramVariable+"=wall-clock", wallClockVariable+"=-9600h")
+		return set
+	}
+	asIs := func(cmd *exec.Cmd) *exec.Cmd { return cmd }
+	var first time.Time
+	for i, clock := range []func(*exec.Cmd) *exec.Cmd{asIs, asIs, back, back, asIs} {
+		doc, notes, status := recheckOnce(t, clock(recheckCommand(t, s, s.address, dir, "--day-bytes", "0",
+			"--day-time", "0s")))
+		if status != 0 || len(doc.Tests) != 1 || doc.Tests[0].RunID == "" || len(doc.Events) != 0 {
+			t.Fatalf("visit %d: status %d, %+v, %s", i, status, doc, notes)
+		}
+		if i == 0 {
+			first = doc.Tests[0].At
+		}
+		if set := doc.Tests[0].At.Before(first); set != (i == 2 || i == 3) {
+			t.Errorf("visit %d: at %v, the first at %v", i, doc.Tests[0].At, first)
+		}
+		list := recheckCommand(t, s, s.address, dir)
+		list.Args = []string{list.Path, "history", "--json"}
+		out, err := clock(list).Output()
+		var kept printed.History
+		if err := errors.Join(err, json.Unmarshal(out, &kept)); err != nil || len(kept.Runs) != i+1 {
+			t.Errorf("after visit %d: %d runs, %v", i, len(kept.Runs), err)
+		}
 	}
 }
