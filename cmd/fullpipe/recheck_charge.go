@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/recheck/runner"
 )
@@ -13,7 +14,7 @@ import (
 // charge is the file that charges a running test to the day's budgets. A killed process leaves it behind, and the test
 // stays charged. It is removed when the test's result is in the history.
 type charge struct {
-	*os.File
+	file *output.File
 	id   string // of the test's run
 	at   time.Time
 	cost recheck.Cost // expected; bytes grow with what the test moves
@@ -27,7 +28,7 @@ const (
 )
 
 func (k *rechecker) charge(o runner.Order, id string) (*charge, error) {
-	f, err := os.CreateTemp(k.dir, chargeFiles)
+	f, err := output.Temporary(k.dir, chargeFiles)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +41,8 @@ func (k *rechecker) charge(o runner.Order, id string) (*charge, error) {
 }
 
 func (c *charge) write() error {
-	_, err := c.WriteAt(fmt.Appendf(nil, chargeForm, c.at.UnixNano(), c.id, c.cost.Bytes, int64(c.cost.Time)), 0)
+	line := fmt.Appendf(nil, chargeForm, c.at.UnixNano(), c.id, c.cost.Bytes, int64(c.cost.Time))
+	_, err := c.file.File().WriteAt(line, 0)
 	return err
 }
 
@@ -54,11 +56,10 @@ func (c *charge) moved(bytes int64) {
 
 // settle removes the charge.
 func (c *charge) settle() {
-	c.Close()
-	_ = os.Remove(c.Name()) // its run is known by its id
+	_ = c.file.Remove() // its run is known by its id
 }
 
-// charged returns the cost of all charges since a time whose runs are in no account, and removes older ones.
+// charged returns the cost of all charges since a time whose runs are in no account.
 func (k *rechecker) charged(since time.Time) (all recheck.Cost) {
 	names, _ := filepath.Glob(filepath.Join(k.dir, chargeFiles)) // the pattern is valid
 	for _, name := range names {
@@ -71,11 +72,7 @@ func (k *rechecker) charged(since time.Time) (all recheck.Cost) {
 		if _, err := fmt.Sscanf(string(text), chargeForm, &ns, &c.id, &c.cost.Bytes, &took); err != nil {
 			continue
 		}
-		if time.Unix(0, ns).Before(since) {
-			_ = os.Remove(name) // it is tried again
-			continue
-		}
-		if _, known := k.accounts[c.id]; !known {
+		if _, known := k.accounts[c.id]; !known && !time.Unix(0, ns).Before(since) {
 			c.cost.Time = time.Duration(took)
 			all = all.Plus(c.cost)
 		}

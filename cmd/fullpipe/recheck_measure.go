@@ -114,7 +114,7 @@ func (k *rechecker) test(ctx context.Context, o runner.Order) (*recheck.Result, 
 		c.kept()
 	}
 	if kept != nil {
-		charged.Close() // other processes count it by the charge
+		charged.file.File().Close() // other processes count it by the charge
 		return &result, errors.Join(err, fmt.Errorf("not kept in the history: %w", kept))
 	}
 	charged.settle()

@@ -108,7 +108,7 @@ func TestRecheck_ChargesOfKilledTests(t *testing.T) {
 			if c.known {
 				k.accounts[id] = account{at: o.At}
 			}
-			if charged.Close(); c.settled {
+			if c.settled {
 				charged.settle()
 			}
 			for range 2 {
