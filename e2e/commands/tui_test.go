@@ -64,7 +64,14 @@ func TestWatchOnATerminal(t *testing.T) {
 	await("fullpipe watch", "iperf3")
 	drive("resize-window", "-x", "200", "-y", "50")
 	await("fullpipe watch", "iperf3", "AGAIN", "LIMITED", "BY")
-	time.Sleep(time.Second) // it is drawn once more
+	before := drive("capture-pane", "-p")
+	until := time.Now().Add(30 * time.Second)
+	for drive("capture-pane", "-p") == before {
+		time.Sleep(50 * time.Millisecond)
+		if time.Now().After(until) {
+			t.Fatalf("the table is not drawn again:\n%s", before)
+		}
+	}
 	drive("send-keys", "?")
 	await("opens a row")
 	if screen := drive("capture-pane", "-p"); strings.Contains(screen, "AGAIN") {

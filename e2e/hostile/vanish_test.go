@@ -106,8 +106,14 @@ func vanishProgram() error {
 	}
 	go clients.ServeDatagrams(flows)
 	go s.Serve(ctx)
-	time.Sleep(10 * time.Millisecond) // both have begun, or will be counted against us
-	saw.Before = runtime.NumGoroutine()
+	// Goroutines that the two start must not count as left over: wait until no more start.
+	for same := 0; same < 20; time.Sleep(time.Millisecond) {
+		n := runtime.NumGoroutine()
+		if same++; n != saw.Before {
+			same = 0
+		}
+		saw.Before = n
+	}
 	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
 		mu.Lock()
 		saw.After = runtime.NumGoroutine()

@@ -12,7 +12,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/fullpipe-net/fullpipe/internal/engine"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/server"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
@@ -188,37 +187,6 @@ func TestWhatTheProgramsKnow(t *testing.T) {
 			}
 			if length > longest {
 				t.Errorf("%s: %+v here, %+v there", tt.name, near, far)
-				break
-			}
-		}
-	}
-}
-
-func TestSendersRule(t *testing.T) {
-	testenv.Need(t, testenv.Linux) // other systems do not report unacknowledged bytes
-	t.Setenv(engine.RuleVariable, "afd:8192")
-	c := connect(t, serve(t, server.Config{Key: key}), key)
-	for _, tt := range []struct {
-		send, write int
-		rule        string
-		most        int64
-	}{
-		{0, 0, "afd:8192", 8192},
-		{0, 1000, "afd:8192", 8192},
-		{0, 16384, "afd:8192", 8192 + 16384},
-		{20000, 5000, "afd:20000", 20000},
-	} {
-		r, err := transfer.Run(context.Background(), c, transfer.Spec{Direction: transfer.Up, Bytes: 200_000,
-			Near: transfer.Socket{SendBuffer: tt.send, NoDelay: true}, Program: transfer.Program{WriteBytes: tt.write}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Near.BufferRule != tt.rule {
-			t.Errorf("rule %q, want %q", r.Near.BufferRule, tt.rule)
-		}
-		for _, s := range r.Near.Streams[0].Samples {
-			if s.Queued > tt.most+1 { // the stream's end counts as one byte
-				t.Errorf("%s, writes of %d: %d bytes outstanding", tt.rule, tt.write, s.Queued)
 				break
 			}
 		}
