@@ -28,7 +28,7 @@ func TestRFC6349OfALab(t *testing.T) {
 	if (status == 0) != (doc.Verdict == "pass") || len(doc.Directions) != 2 || doc.Interrupted {
 		t.Fatalf("status %d: %+v", status, doc)
 	}
-	if doc.Path.MTU != 1500 || doc.Path.MSS != 1448 || doc.Path.RTT < 0.0195 {
+	if doc.Path.MTU != 1500 || doc.Path.MSS != 1448 || doc.Path.RTT < 0.015 {
 		t.Errorf("path %+v", doc.Path)
 	}
 	for _, d := range doc.Directions {

@@ -26,6 +26,7 @@ func TestWatchRecordsNetworksAlone(t *testing.T) {
 	dir := t.TempDir()
 	history := "FULLPIPE_HISTORY=" + dir
 	shown := string(harness.RunWatched(t, "rate=30mbit,rtt=20ms", "drain", "pour", `CLIENT & client=$!
+moving
 $F watch --for 3s --every 1s --record --label kind=test --port 7000 >/dev/null
 $F watch --for 3s --every 1s --record --anonymize --port 7000 --json
 kill $client`, history))

@@ -14,7 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestWhy_FindsARunningProgram checks whose connection it is and that its samples were judged. Which limiter is
+// TestWhy_FindsARunningProgram checks whose connection it is and that it was judged. Which limiter is
 // right is checked on recordings, and live by the bank.
 func TestWhy_FindsARunningProgram(t *testing.T) {
 	t.Parallel()
@@ -26,15 +26,14 @@ func TestWhy_FindsARunningProgram(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			doc := harness.ReadWatch(t, harness.RunWatched(t, c.profile, c.server, c.client,
-				"CLIENT & client=$!\nsleep 1\n$F why "+c.target+" --for 2s --json\nkill $client"))
+				"CLIENT & client=$!\nmoving\n$F why "+c.target+" --for 3s --json\nkill $client"))
 			if len(doc.Connections) == 0 || len(doc.Connections[0].Directions) == 0 {
 				t.Fatalf("no connection found: %+v", doc)
 			}
 			got := doc.Connections[0]
 			d := got.Directions[0]
-			if d.Direction != c.direction || d.Limiter == "" || d.Confidence == "" || !d.Sampled {
-				t.Errorf("%s, limited by %q with confidence %q, sampled: %v; want %s", d.Direction, d.Limiter, d.Confidence,
-					d.Sampled, c.direction)
+			if d.Direction != c.direction || d.Limiter == "" || d.Confidence == "" {
+				t.Errorf("%s, limited by %q with confidence %q; want %s", d.Direction, d.Limiter, d.Confidence, c.direction)
 			}
 			if !strings.HasPrefix(got.Program, "python") || got.PID == 0 || !strings.HasSuffix(got.Remote, ":7000") {
 				t.Errorf("program %q, PID %d, remote %q", got.Program, got.PID, got.Remote)
@@ -47,7 +46,7 @@ func TestWhy_FindsARunningProgram(t *testing.T) {
 func TestWatchCountsShortConnectionsExactly(t *testing.T) {
 	t.Parallel()
 	doc := harness.ReadWatch(t, harness.RunWatched(t, "rate=100mbit,rtt=2ms", "drain", "short",
-		"$F watch --for 60s --every 1s --port 7000 --json > $PEERS.json & watch=$!\nsleep 2\nCLIENT\nsleep 1\n"+
+		"$F watch --for 60s --every 1s --port 7000 --json > $PEERS.json & watch=$!\nwatching\nsleep 1\nCLIENT\nsleep 1\n"+
 			"kill -INT $watch\nwait $watch || test $? = 130\ncat $PEERS.json"))
 	want := int64(0)
 	for i := range 300 {
@@ -78,7 +77,7 @@ func TestWhySaysThatMemoryIsShort(t *testing.T) {
 	const short = `CLIENT & client=$!
 mkdir $PEERS.net
 awk '$1 == "TCP" || $1 == "TCPv6" { $5 = "yes" } { print }' /proc/net/protocols >$PEERS.net/protocols
-sleep 1
+moving
 unshare -m sh -euc 'mount --bind $PEERS.net /proc/$$/net; exec $F why :7000 --for 3s'
 kill $client`
 	out := string(harness.RunWatched(t, "rate=30mbit,rtt=30ms", "drain", "pour", short))
@@ -109,7 +108,7 @@ func TestWhyOfAUnit(t *testing.T) {
 	t.Cleanup(func() { os.Remove(filepath.Join(root, unit)) })
 	doc := harness.ReadWatch(t, harness.RunWatched(t, "rate=30mbit,rtt=30ms", "drain", "pour",
 		`sh -c 'echo $$ >$GROUP/cgroup.procs; exec CLIENT' & client=$!
-sleep 1
+moving
 $F why $UNIT --for 2s --json
 kill $client; wait $client || true`, "UNIT="+unit, "GROUP="+filepath.Join(root, unit)))
 	if len(doc.Connections) != 1 || doc.Connections[0].Unit != unit || len(doc.Connections[0].Directions) == 0 {

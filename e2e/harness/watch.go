@@ -47,10 +47,12 @@ while time.time() < end:
 `
 
 // RunWatched runs PeersScript in a lab and returns the output of a fullpipe command at the near end. CLIENT in the
-// command stands for the client.
+// command stands for the client. The shell functions `moving` and `watching` wait until the client has moved 10 kB,
+// and until a watch hears of closed connections.
 func RunWatched(t *testing.T, profile, server, client, command string, env ...string) []byte {
 	t.Helper()
 	program := Program(t)
+	testenv.Need(t, testenv.SS)
 	python := testenv.Program(t, testenv.Python)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "peers.py")
@@ -60,6 +62,8 @@ func RunWatched(t *testing.T, profile, server, client, command string, env ...st
 	script := `until $PYTHON -c 'import os, socket
 socket.create_connection((os.environ["FULLPIPE_FAR"], 7000)).close()' 2>/dev/null
 do sleep 0.1; done
+moving() { until ss -Htin state established '( dport = :7000 )' | grep -qE 'bytes_(sent|received):[0-9]{5}'; do sleep 0.05; done; }
+watching() { until awk '$2 == 4 && $4 !~ /^0+$/ { found = 1 } END { exit !found }' /proc/net/netlink; do sleep 0.05; done; }
 ` + strings.ReplaceAll(command, "CLIENT", "$PYTHON $PEERS client "+client)
 	cmd := exec.Command(program, "lab", profile, "--far", python+" "+file+" serve "+server, "--", "sh", "-euc", script)
 	cmd.Env = append(append(os.Environ(), "F="+program, "PYTHON="+python, "PEERS="+file), env...)

@@ -263,6 +263,7 @@ func TestWatchWhileTheClockIsSet(t *testing.T) {
 	}
 	began := time.Now()
 	out := harness.RunWatched(t, "rate=20mbit,rtt=20ms", "drain", "pour", `CLIENT & client=$!
+moving
 sleep 1
 env `+harness.ProgramVariable+`=wall-clock $SELF $F watch --for 5s --every 1s --port 7000 --json
 kill $client`, "SELF="+self)
