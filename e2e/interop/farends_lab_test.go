@@ -62,7 +62,7 @@ func TestSSHOverALink(t *testing.T) {
 	l.Far.AwaitListener(t.Context(), server)
 	measure := func(args ...string) (doc harness.MeasureDoc) {
 		t.Helper()
-		harness.RunJSON(t, l.Near, &doc, site.Env, append([]string{"measure", "--json", "-t", "300ms",
+		harness.RunJSON(t, l.Near, &doc, site.Env, append([]string{"measure", "--json", "--bytes", "400kB",
 			"--write-rate", "10mbit"},
 			args...)...)
 		return doc

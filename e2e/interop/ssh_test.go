@@ -58,8 +58,8 @@ func TestSSH(t *testing.T) {
 		Error struct{ Message, Try string }
 	}) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), program, append([]string{"measure", "--json", "-t", "200ms", "--write-rate",
-			"20mbit"}, args...)...)
+		cmd := exec.CommandContext(t.Context(), program, append([]string{"measure", "--json", "--bytes", "500kB",
+			"--write-rate", "20mbit"}, args...)...)
 		cmd.Env = site.Env
 		out, err := cmd.Output()
 		if jerr := json.Unmarshal(out, &doc); jerr != nil {
