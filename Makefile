@@ -1,5 +1,7 @@
 GO ?= go
 export CGO_ENABLED = 0
+# One set of flags for all targets, so that they share what is compiled; vet has a step of its own.
+export GOFLAGS ?= -trimpath -vet=off
 
 BIN = bin/fullpipe
 
