@@ -112,11 +112,11 @@ func (r *keyring) load(ctx context.Context) error {
 	r.triedAt = time.Now()
 	k, err := readKeys(ctx, r.name)
 	if err == nil {
-		var all []probe.Holder
-		if all, err = holders(k); err == nil {
+		all, wrong := holders(k)
+		if wrong == nil {
 			r.holders = all
 		} else {
-			err = &usageError{r.name, plain(err), "docs/configuration.md"}
+			err = &usageError{r.name, plain(wrong), "docs/configuration.md"}
 		}
 	}
 	r.err = err

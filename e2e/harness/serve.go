@@ -14,7 +14,13 @@ import (
 // key.
 func StartServe(t *testing.T, program string) (address, key string) {
 	t.Helper()
-	server := exec.Command(program, "serve", "--iperf3", "--json", "--listen", "127.0.0.1:0")
+	return StartFarEnd(t, program, "serve", "--iperf3", "--json", "--listen", "127.0.0.1:0")
+}
+
+// StartFarEnd starts a server whose first line of output is JSON with its address (listen) and key.
+func StartFarEnd(t *testing.T, program string, args ...string) (address, key string) {
+	t.Helper()
+	server := exec.Command(program, args...)
 	out, err := server.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

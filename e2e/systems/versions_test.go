@@ -3,9 +3,7 @@
 package systems
 
 import (
-	"bufio"
 	"encoding/json"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,35 +36,10 @@ func buildOldWire(t *testing.T) string {
 	return program
 }
 
-// startFarEnd starts a server that prints its address and key as its first line of JSON.
-func startFarEnd(t *testing.T, args ...string) (address, key string) {
-	t.Helper()
-	server := exec.Command(args[0], args[1:]...)
-	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
-	var ready struct{ Listen, Key string }
-	lines := bufio.NewReader(out)
-	line, err := lines.ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, &ready)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	go io.Copy(io.Discard, lines)
-	return ready.Listen, ready.Key
-}
-
 func TestVersions_NewClientMeasuresWithOldServer(t *testing.T) {
 	t.Parallel()
 	today := harness.Program(t)
-	address, key := startFarEnd(t, buildOldWire(t), "serve")
+	address, key := harness.StartFarEnd(t, buildOldWire(t), "serve")
 	for _, args := range []string{"-d up", "-d down", "-d up --parallel 3", "-d down --receive-buffer 32KiB",
 		"-d up --receive-buffer 32KiB", "--bidir", "--udp --rate 5mbit -d up", "--udp --rate 5mbit -d down"} {
 		cmd := exec.CommandContext(t.Context(), today, append([]string{"measure", "fullpipe://" + address, "--json",
@@ -100,7 +73,7 @@ func TestVersions_NewClientMeasuresWithOldServer(t *testing.T) {
 func TestVersions_OldClientMeasuresWithNewServer(t *testing.T) {
 	t.Parallel()
 	old := buildOldWire(t)
-	address, key := startFarEnd(t, harness.Program(t), "serve", "--json", "--listen", "127.0.0.1:0")
+	address, key := harness.StartServe(t, harness.Program(t))
 	for args, want := range map[string]string{"": "up", "-down": "down", "-both": "up down", "-streams 3": "up",
 		"-receive-buffer 32768": "up", "-down -receive-buffer 32768": "down", "-udp 5e6": "up",
 		"-udp 5e6 -down": "down"} {
