@@ -98,7 +98,8 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 		return nil, err
 	}
 	n := d.Net
-	before, plain := d.Net.ControlContext, d.Net.Control
+	before := d.Net.ControlContext
+	plain := d.Net.Control
 	n.ControlContext = func(ctx context.Context, network, address string, c syscall.RawConn) error {
 		t.prepare(c)
 		switch {
@@ -200,7 +201,8 @@ func (cfg Config) plan() (*tuner, error) {
 		return t, nil // nothing is known of this system's sizing: it is left alone
 	}
 	if cfg.Force {
-		t.limits.Send, t.limits.Receive = forced, forced
+		t.limits.Send = forced
+		t.limits.Receive = forced
 	}
 	window := cfg.Path.Window()
 	t.send = half{granted: t.limits.AutoSend, fixed: fixed(window, t.limits.AutoSend, t.limits.Send, t.limits.Factor)}

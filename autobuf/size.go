@@ -26,7 +26,8 @@ func fixed(window, automatic, most, factor int) int {
 // bound makes a buffer that fits what the budget gave.
 func (h *half) bound(given, factor int) {
 	if given < h.granted {
-		h.granted, h.fixed = given, given/factor
+		h.granted = given
+		h.fixed = given / factor
 	}
 }
 

@@ -60,7 +60,10 @@ func (t *tuner) follow(conn net.Conn) {
 		t.release()
 		return
 	}
-	t.raw, t.addr, t.begun, t.every = raw, conn.RemoteAddr(), time.Now(), shortestLook
+	t.addr = conn.RemoteAddr()
+	t.raw = raw
+	t.begun = time.Now()
+	t.every = shortestLook
 	time.AfterFunc(t.every, t.look)
 }
 
@@ -68,7 +71,8 @@ func (t *tuner) follow(conn net.Conn) {
 func (t *tuner) release() {
 	if t.cfg.Budget != nil && t.known {
 		t.cfg.Budget.give(t.send.granted + t.receive.granted)
-		t.send.granted, t.receive.granted = 0, 0
+		t.send.granted = 0
+		t.receive.granted = 0
 	}
 }
 
@@ -143,7 +147,8 @@ func (t *tuner) grow(h *half, useful, now, automatic, most int) bool {
 		}
 		target = h.granted + given
 	}
-	h.granted, h.fixed = max(h.granted, target), target/t.limits.Factor
+	h.granted = max(h.granted, target)
+	h.fixed = target / t.limits.Factor
 	var o socket.Options
 	if h == &t.send {
 		o.SendBuffer = h.fixed
@@ -179,7 +184,8 @@ func useful(s *transfer.Sample) int {
 // system tells neither.
 func (t *tuner) pressed(s *transfer.Sample) bool {
 	const matters = 0.02
-	limits, queue := s.Have&transfer.HaveLimits != 0, s.Have&transfer.HaveInFlight != 0 && s.Have&transfer.HaveNotSent != 0
+	limits := s.Have&transfer.HaveLimits != 0
+	queue := s.Have&transfer.HaveInFlight != 0 && s.Have&transfer.HaveNotSent != 0
 	if limits && float64(s.SendLimited-t.last.SendLimited) >= matters*float64(s.At-t.last.At) {
 		return true
 	}

@@ -61,7 +61,8 @@ func refuseStrays(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
 		case "help":
-			cmd.Run, cmd.RunE = nil, func(_ *cobra.Command, args []string) error {
+			cmd.Run = nil
+			cmd.RunE = func(_ *cobra.Command, args []string) error {
 				about, rest, err := root.Find(args)
 				if err != nil || len(rest) > 0 {
 					return noCommand(about, strings.Join(rest, " "))

@@ -120,7 +120,8 @@ func (f *auditFlags) judgedPath(cmd *cobra.Command) (audit.Path, error) {
 		return path, err
 	}
 	path.Program = program.Name
-	path.ReceiveDatagrams, path.SendDatagrams = int64(program.ReceiveDatagrams), int64(program.SendDatagrams)
+	path.ReceiveDatagrams = int64(program.ReceiveDatagrams)
+	path.SendDatagrams = int64(program.SendDatagrams)
 	if f.path != "" {
 		text, err := readInput(cmd, f.path, 16<<20)
 		if err != nil {
@@ -131,7 +132,8 @@ func (f *auditFlags) judgedPath(cmd *cobra.Command) (audit.Path, error) {
 			return path, &usageError{"--path", fmt.Sprintf("%s: %v", f.path, err),
 				"a file that tune --json or plan --json wrote"}
 		}
-		path.RateBps, path.RTT = measured.RateBps, measured.RTT
+		path.RateBps = measured.RateBps
+		path.RTT = measured.RTT
 	}
 	if (path.RateBps > 0) != (path.RTT > 0) {
 		return path, &usageError{"--rate, --rtt", "a path has both", "--rate 1gbit --rtt 100ms"}
@@ -158,10 +160,12 @@ func pathOf(text []byte) (audit.Path, error) {
 	if err := json.Unmarshal(text, &doc); err != nil {
 		return audit.Path{}, err
 	}
-	rate, rtt := doc.RateBps, doc.RTTS
+	rate := doc.RateBps
+	rtt := doc.RTTS
 	for _, d := range doc.Directions {
 		if d.Path.BottleneckBps*d.Path.RTTMinS > rate*rtt {
-			rate, rtt = d.Path.BottleneckBps, d.Path.RTTMinS
+			rate = d.Path.BottleneckBps
+			rtt = d.Path.RTTMinS
 		}
 	}
 	if !(rate > 0) || !(rtt > 0) || rtt > longestRTT {

@@ -70,7 +70,10 @@ func completedFlags(command string) map[string][]string {
 		flags["format"] = []string{"k", "m", "g", "t", "K", "M", "G", "T"}
 	}
 	if command == "predict" {
-		flags["near"], flags["far"], flags["direction"], flags["path"] = stacks, stacks, []string{"up", "down"}, labNames()
+		flags["near"] = stacks
+		flags["far"] = stacks
+		flags["direction"] = []string{"up", "down"}
+		flags["path"] = labNames()
 	}
 	return flags
 }

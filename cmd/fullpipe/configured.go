@@ -39,7 +39,8 @@ var mayDefault = map[string][]string{
 // the configuration before it runs.
 func configured(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
-		flags, run := mayDefault[cmd.Name()], cmd.RunE
+		flags := mayDefault[cmd.Name()]
+		run := cmd.RunE
 		if len(flags) == 0 {
 			continue
 		}
@@ -162,7 +163,8 @@ func applyFar(cmd *cobra.Command, file *config.File, name string) (string, error
 	}
 	set := map[string]string{"bind": far.Bind}
 	if !fl.Changed("ipv4") && !fl.Changed("ipv6") {
-		set["ipv4"], set["ipv6"] = fmt.Sprint(far.IPv4), fmt.Sprint(far.IPv6)
+		set["ipv4"] = fmt.Sprint(far.IPv4)
+		set["ipv6"] = fmt.Sprint(far.IPv6)
 	}
 	for flag, value := range set {
 		if value != "" && !fl.Changed(flag) {

@@ -117,7 +117,9 @@ func (f *execFlags) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	program := exec.Command(args[0], args[1:]...)
-	program.Stdin, program.Stdout, program.Stderr = cmd.InOrStdin(), raw(cmd.OutOrStdout()), raw(cmd.ErrOrStderr())
+	program.Stdin = cmd.InOrStdin()
+	program.Stdout = raw(cmd.OutOrStdout())
+	program.Stderr = raw(cmd.ErrOrStderr())
 	program.Env = withoutSecrets(os.Environ())
 	cfg := steer.Config{Rules: rules, IgnoreProgramBuffers: f.ignore}
 	// Signals go on to CMD, which decides; exec waits for it.

@@ -44,7 +44,8 @@ func (t *toFlags) rule(cmd *cobra.Command) (*steer.Rule, error) {
 	}
 	defer far.Close()
 	line := newProgressLine(progress(cmd))
-	cfg.Peer, cfg.Progress = far, line.show
+	cfg.Peer = far
+	cfg.Progress = line.show
 	result, err := tune.Run(cmd.Context(), cfg)
 	line.clear()
 	if err != nil {
@@ -97,7 +98,8 @@ func helped(d *tune.Direction) (spec *transfer.Spec, gain float64) {
 	for i := range d.Remedies {
 		r := &d.Remedies[i]
 		if r.Gain.Low > 1 && r.Gain.Mid >= worthwhile && r.Gain.Mid > gain && r.Spec.Streams <= 1 {
-			spec, gain = &r.Spec, r.Gain.Mid
+			spec = &r.Spec
+			gain = r.Gain.Mid
 		}
 	}
 	return spec, gain
@@ -105,8 +107,10 @@ func helped(d *tune.Direction) (spec *transfer.Spec, gain float64) {
 
 // merge adds what a direction needs to what another one has settled.
 func merge(into *transfer.Socket, s transfer.Socket) {
-	into.SendBuffer, into.ReceiveBuffer = max(into.SendBuffer, s.SendBuffer), max(into.ReceiveBuffer, s.ReceiveBuffer)
-	into.Clamp, into.PacingBps = max(into.Clamp, s.Clamp), max(into.PacingBps, s.PacingBps)
+	into.SendBuffer = max(into.SendBuffer, s.SendBuffer)
+	into.ReceiveBuffer = max(into.ReceiveBuffer, s.ReceiveBuffer)
+	into.Clamp = max(into.Clamp, s.Clamp)
+	into.PacingBps = max(into.PacingBps, s.PacingBps)
 	if s.MSS > 0 && (into.MSS == 0 || s.MSS < into.MSS) {
 		into.MSS = s.MSS
 	}

@@ -79,14 +79,17 @@ func (h *habitFlags) sizes(cmd *cobra.Command, f *measureFlags) error {
 		case f.udp.on:
 			return &usageError{"-w", "is about TCP here", "leave it out with --udp"}
 		}
-		f.send, f.receive = h.buffers, h.buffers
+		f.send = h.buffers
+		f.receive = h.buffers
 	}
 	if !given("length") {
 		return nil
 	}
-	into, name := &f.write, "write-size"
+	into := &f.write
+	name := "write-size"
 	if f.udp.on {
-		into, name = &f.udp.datagram, "datagram"
+		into = &f.udp.datagram
+		name = "datagram"
 	}
 	if given(name) {
 		return &usageError{"-l", "means --" + name + ", which was given too", "one of them"}
@@ -108,9 +111,11 @@ func (h *habitFlags) rate(cmd *cobra.Command, f *measureFlags) error {
 	if err != nil {
 		return &usageError{"-b", plain(err), "-b 100M"}
 	}
-	into, name := &f.writeRate, "write-rate"
+	into := &f.writeRate
+	name := "write-rate"
 	if f.udp.on {
-		into, name = &f.udp.rate, "rate"
+		into = &f.udp.rate
+		name = "rate"
 		rate *= units.Rate(max(f.parallel, 1))
 	}
 	if cmd.Flags().Changed(name) {
@@ -122,9 +127,11 @@ func (h *habitFlags) rate(cmd *cobra.Command, f *measureFlags) error {
 
 // withPort is a PEER with a port of its own.
 func withPort(peer string, port uint16) (string, error) {
-	scheme, host := "", peer
+	scheme := ""
+	host := peer
 	if before, after, found := strings.Cut(peer, "://"); found {
-		scheme, host = before+"://", after
+		scheme = before + "://"
+		host = after
 	}
 	switch {
 	case port == 0:

@@ -127,10 +127,12 @@ func completeRuns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.
 	runs, _ := s.List(ctx, store.Filter{Limit: 200})
 	seen := map[string]bool{}
 	for _, r := range runs {
-		takesPath, takesID := false, true
+		takesPath := false
+		takesID := true
 		switch cmd.Name() {
 		case "history", "changes", "days", "export":
-			takesPath, takesID = true, false
+			takesPath = true
+			takesID = false
 		case "compare": // one path with --before, or two results
 			takesPath = len(args) == 0
 			takesID = !cmd.Flags().Changed("before")
@@ -244,7 +246,9 @@ func newHistoryLabel() *cobra.Command {
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
-				id, name, value := args[0], args[1], ""
+				id := args[0]
+				name := args[1]
+				value := ""
 				if len(args) == 3 {
 					value = args[2]
 				}

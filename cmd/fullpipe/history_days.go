@@ -61,7 +61,8 @@ func trim(ctx context.Context, cmd *cobra.Command, s *store.Store) error {
 	if err != nil {
 		return err
 	}
-	keep, h := store.KeepByDefault, file.History
+	keep := store.KeepByDefault
+	h := file.History
 	const day = 24 * time.Hour
 	keep.Bytes = cmp.Or(h.MostBytes, keep.Bytes)
 	keep.Results = cmp.Or(h.MostResults, keep.Results)

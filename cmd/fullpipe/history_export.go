@@ -22,9 +22,13 @@ func exportTable(out io.Writer, runs []store.Run, anonymize bool) error {
 	}
 	for i := len(runs) - 1; i >= 0; i-- {
 		r := &runs[i]
-		id, path, far := r.ID, r.Path, r.Far
+		id := r.ID
+		path := r.Path
+		far := r.Far
 		if anonymize {
-			id, path, far = "", "", ""
+			id = ""
+			path = ""
+			far = ""
 		}
 		for _, f := range r.Directions {
 			w.Write([]string{r.Started.Format(time.RFC3339Nano), id, path, far, r.Kind, string(r.Origin), string(r.Outcome),

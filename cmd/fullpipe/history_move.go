@@ -130,7 +130,8 @@ status is then 1.`,
 				var n imported
 				err := eachDocument(file, func(doc, samples []byte) error { return n.add(ctx, s, doc, samples) },
 					func(err error) error {
-						if n.refused++; n.refused == 1 {
+						n.refused++
+						if n.refused == 1 {
 							n.why = err
 						}
 						return nil

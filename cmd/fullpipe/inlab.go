@@ -50,7 +50,8 @@ func inLab(cmd *cobra.Command, text string) (bool, error) {
 	}
 	_, far := lab.Hosts(path)
 	if flagged(cmd, "ipv6") {
-		far.Addr, far.Outside = far.Addr6, far.Outside6
+		far.Addr = far.Addr6
+		far.Outside = far.Outside6
 	}
 	way := func(a netip.Addr) string { return "fullpipe://" + netip.AddrPortFrom(a, peer.DefaultPort).String() }
 	ways := []string{way(far.Addr)}

@@ -120,7 +120,8 @@ const readAhead = 256 << 10
 
 func (r *ahead) pump() {
 	defer close(r.chunks)
-	buf, other := make([]byte, readAhead), make([]byte, readAhead)
+	buf := make([]byte, readAhead)
+	other := make([]byte, readAhead)
 	for ; ; buf, other = other, buf { // whoever takes a chunk is done with the one before
 		n, err := r.in.Read(buf)
 		select {

@@ -67,7 +67,8 @@ func (f *iperf3Flags) carry(cmd *cobra.Command, params iperf3.Params, route sock
 		defer cancel(nil)
 		timer := time.AfterFunc(time.Duration(f.timeout)*time.Millisecond, func() { cancel(syscall.ETIMEDOUT) })
 		defer timer.Stop()
-		ctx, opened = bounded, func() { timer.Stop() }
+		ctx = bounded
+		opened = func() { timer.Stop() }
 	}
 	passing := &iperf3Passing{f: f, cmd: cmd}
 	specs := []transfer.Spec{{Direction: transfer.Up, Time: time.Duration(params.Time+params.Omit) * time.Second,

@@ -121,7 +121,8 @@ func (f *iperf3Flags) check(cmd *cobra.Command) (err error) {
 		}
 	}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		role, name := "", "--"+flag.Name
+		role := ""
+		name := "--" + flag.Name
 		if roles := flag.Annotations[iperf3Role]; len(roles) > 0 {
 			role = roles[0]
 		}

@@ -26,7 +26,8 @@ type iperf3Passing struct {
 func (p *iperf3Passing) open(a *iperf3.Account, asked face.Asked) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.doc, p.cuts = face.Begin(a, asked), face.NewCuts(a, p.f.every(), false)
+	p.doc = face.Begin(a, asked)
+	p.cuts = face.NewCuts(a, p.f.every(), false)
 	p.f.open(p.cmd, p.doc)
 }
 

@@ -78,7 +78,8 @@ func (f *iperf3Flags) serve(cmd *cobra.Command) error {
 	if err != nil {
 		return listenError(f.listens(), err)
 	}
-	clients.Window, clients.UDP = s.Window, true
+	clients.Window = s.Window
+	clients.UDP = true
 	wait, err := serveFlows(ctx, s.Addr().String(), clients)
 	if err != nil {
 		s.Close()
@@ -230,7 +231,8 @@ func (h *iperf3Host) begun(from netip.AddrPort, a iperf3.Account) func(transfer.
 	if h.idle != nil {
 		h.idle.Stop()
 	}
-	h.doc, h.cuts = face.Begin(&a, h.asked(from)), face.NewCuts(&a, h.f.every(), true)
+	h.doc = face.Begin(&a, h.asked(from))
+	h.cuts = face.NewCuts(&a, h.f.every(), true)
 	h.f.open(h.cmd, h.doc)
 	return func(i transfer.Interval) {
 		h.mu.Lock()
@@ -263,7 +265,8 @@ func (h *iperf3Host) report(r iperf3.Report) {
 	if h.doc == nil && !h.f.stream && !wantsJSON(h.cmd) {
 		h.f.write(h.cmd, func(t face.Text) { t.Opening(doc) })
 	}
-	h.doc, h.cuts = nil, nil
+	h.doc = nil
+	h.cuts = nil
 	h.f.print(h.cmd, doc, told)
 	if h.f.server.oneOff && r.Proven {
 		h.end()

@@ -72,7 +72,8 @@ func seal(cmd *cobra.Command, doc record.Document) {
 		e.Labels = labels
 	}
 	h := doc.Head()
-	h.Envelope, h.StartedAt = e, begun.UTC()
+	h.Envelope = e
+	h.StartedAt = begun.UTC()
 	var err error
 	if e.HostID, err = hostID(cmd); err != nil && wanted(cmd) {
 		note(cmd, "this host has no name in records: %v", err)

@@ -33,7 +33,8 @@ const longestKey = 256
 // find answers nil when no key was given. It waits for a key that comes through a FIFO
 // as long as ctx allows.
 func (k *keyFlags) find(ctx context.Context) (*probe.Key, error) {
-	argument, text := "--key", k.text
+	argument := "--key"
+	text := k.text
 	switch {
 	case k.text != "" && k.file != "":
 		return nil, &usageError{"--key and --key-file", "both say what the key is", "one of them"}
@@ -52,7 +53,8 @@ func (k *keyFlags) find(ctx context.Context) (*probe.Key, error) {
 		}
 		text = string(bytes)
 	case k.text == "":
-		argument, text = peer.KeyVariable, os.Getenv(peer.KeyVariable)
+		argument = peer.KeyVariable
+		text = os.Getenv(peer.KeyVariable)
 		if text == "" {
 			return nil, nil
 		}

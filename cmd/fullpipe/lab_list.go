@@ -151,7 +151,8 @@ func printSources(w io.Writer) {
 		case last >= 0 && sources[last] == s.Source:
 			names[last] += ", " + s.Name
 		default:
-			names, sources = append(names, s.Name), append(sources, s.Source)
+			names = append(names, s.Name)
+			sources = append(sources, s.Source)
 		}
 	}
 	for i, name := range names {

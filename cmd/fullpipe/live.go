@@ -85,7 +85,9 @@ func (l *liveOutput) line(d transfer.Direction, i *transfer.Interval) {
 		fmt.Fprintf(l.out, "  %s%6.1f s  %11s\n", which, i.End.Seconds(), rate)
 		return
 	}
-	rtt, resent, waiting := "-", "-", "-"
+	rtt := "-"
+	resent := "-"
+	waiting := "-"
 	if s := i.Sender; s != nil {
 		before := l.last[d]
 		if s.Have&transfer.HaveRTT != 0 {

@@ -97,7 +97,8 @@ func exitStatusSection(markdown string) string {
 			}
 			continue
 		}
-		if rows++; rows <= 2 { // the heading and its rule
+		rows++
+		if rows <= 2 { // the heading and its rule
 			continue
 		}
 		text := strings.NewReplacer("`", "", `\`, `\e`, "-", `\-`).Replace(strings.TrimSpace(cells[1]))

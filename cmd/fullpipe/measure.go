@@ -154,7 +154,8 @@ would give the slower one 10 % or more if it were gone, or to nothing that is kn
 		"tunnel, and say why they differ")
 	fl.IntVar(&f.compare.rounds, "rounds", 2, "with --compare: how often, each time first, second, second, first")
 	fl.BoolVarP(&f.udp.on, "udp", "u", false, "send UDP, and tell loss, jitter, order and delay variation")
-	f.udp.rate, f.udp.datagram = 10e6, 1448
+	f.udp.rate = 10e6
+	f.udp.datagram = 1448
 	fl.Var(&f.udp.rate, "rate", "payload of UDP over all streams; 0 is as fast as the sender can")
 	fl.BoolVar(&f.udp.capacity, "capacity", false, "with --udp: search the largest rate that gets through; fills the "+
 		"path for some 10 s")
@@ -174,7 +175,9 @@ func (f *measureFlags) path(hostID, far string, rateGiven bool) record.Path {
 	if f.udp.on {
 		p.Protocol = "udp"
 	}
-	p.Streams, p.Congestion, p.MSS = f.parallel, f.congestion, f.mss
+	p.Streams = f.parallel
+	p.Congestion = f.congestion
+	p.MSS = f.mss
 	options := record.MeasureOptions{SendBuffer: int64(f.send), ReceiveBuffer: int64(f.receive),
 		WriteSize: int64(f.write), PacingBps: float64(f.pacing), Bidir: f.bidir, Capacity: f.udp.capacity, Bind: f.bind}
 	if rate := float64(f.udp.rate); rateGiven || rate != unkeyedRate {
@@ -261,7 +264,8 @@ func (f *measureFlags) specs() ([]transfer.Spec, error) {
 			Program: transfer.Program{WriteBytes: int(f.write), WriteBps: float64(f.writeRate), ReadBps: float64(f.readRate),
 				RequestResponse: f.exchange}}
 		if d == transfer.Down {
-			s.Near, s.Far = receiver, sender
+			s.Near = receiver
+			s.Far = sender
 		}
 		if s.Bytes > 0 {
 			s.Time = 0

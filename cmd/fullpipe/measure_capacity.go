@@ -46,7 +46,8 @@ const capacityTime = 10 * time.Second
 // capacityByFeedback lets the sender search while it sends.
 func (f *measureFlags) capacityByFeedback(cmd *cobra.Command, far transfer.Peer, spec transfer.DatagramSpec) (
 	record.CapacityDirection, error) {
-	spec.Search, spec.Bps = true, 0
+	spec.Search = true
+	spec.Bps = 0
 	out := progress(cmd)
 	lines := newLive(out, f.every(out), transfer.Spec{Direction: spec.Direction, Time: spec.Time})
 	lines.plain = true
@@ -66,11 +67,13 @@ func searchCapacity(ctx context.Context, far transfer.Peer, spec transfer.Datagr
 	framed := 1 + 28/float64(spec.Size) // until it is known which IP
 	for {
 		bps, done := capacity.Next()
-		if out.CapacityBps, out.AtLeast = capacity.Best(); done {
+		out.CapacityBps, out.AtLeast = capacity.Best()
+		if done {
 			return out, nil
 		}
 		trying(bps)
-		spec.Bps, spec.Time = bps/framed, time.Second
+		spec.Bps = bps / framed
+		spec.Time = time.Second
 		r, err := transfer.RunDatagrams(ctx, far, spec, nil)
 		if err != nil {
 			return out, err

@@ -76,7 +76,8 @@ func (f *measureFlags) runCompare(cmd *cobra.Command, peers []string, specs []tr
 			way := (turn + 1) / 2 % 2
 			line.draw(float64(n*turns+turn)/float64(len(specs)*turns), string(spec.Direction)+"  ", 0, doc.Peers[way])
 			var result *transfer.Result
-			if result, failed = f.oneOf(cmd.Context(), peers[way], spec); failed == nil {
+			result, failed = f.oneOf(cmd.Context(), peers[way], spec)
+			if failed == nil {
 				results[way] = append(results[way], result)
 			}
 		}

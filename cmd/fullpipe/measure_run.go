@@ -67,7 +67,8 @@ func (f *measureFlags) measureOne(cmd *cobra.Command, far transfer.Peer, spec tr
 	if result == nil {
 		return nil, err
 	}
-	doc.Near, doc.Far = report.Host(result.Near), report.Host(result.Far)
+	doc.Near = report.Host(result.Near)
+	doc.Far = report.Host(result.Far)
 	verdict := live.Judge(result)
 	result.Warnings = append(result.Warnings, f.pathNotes(ctx, result, verdict)...)
 	direction := report.Direction(result, verdict, intervals)

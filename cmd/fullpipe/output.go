@@ -143,7 +143,8 @@ func writeOutput(flag string, file *output.File, write func(io.Writer) error) er
 // holdNotes keeps what is said on standard error until the table that is shown on the
 // terminal is over.
 func holdNotes(cmd *cobra.Command) (tellThem func()) {
-	was, held := cmd.ErrOrStderr(), &boundedText{}
+	was := cmd.ErrOrStderr()
+	held := &boundedText{}
 	cmd.SetErr(held)
 	return func() {
 		cmd.SetErr(was)

@@ -189,7 +189,8 @@ func (f *planFlags) answerWindow(doc *record.Plan) error {
 	if f.rate <= 0 && f.rtt <= 0 {
 		return &usageError{"--window", "what it does depends on the path", "--rate or --rtt with it"}
 	}
-	doc.RateBps, doc.RTTS = float64(f.rate), time.Duration(f.rtt).Seconds()
+	doc.RateBps = float64(f.rate)
+	doc.RTTS = time.Duration(f.rtt).Seconds()
 	doc.Window = &record.WindowAnswer{WindowBytes: int(f.window), WindowScale: model.Scale(int(f.window))}
 	if f.rate > 0 {
 		doc.Window.ToleratedRTTS = model.RTT(int(f.window), float64(f.rate)).Seconds()

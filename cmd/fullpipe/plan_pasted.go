@@ -58,7 +58,8 @@ func (f *planFlags) take(p *plan.Pasted) {
 	switch {
 	case f.rate > 0 || f.up > 0 || f.down > 0:
 	case p.UpBps > 0 && p.DownBps > 0:
-		f.up, f.down = line(p.UpBps), line(p.DownBps)
+		f.up = line(p.UpBps)
+		f.down = line(p.DownBps)
 	case p.UpBps > 0 || p.DownBps > 0:
 		f.rate = line(max(p.UpBps, p.DownBps))
 	default:

@@ -59,7 +59,9 @@ func (f *planFlags) allPaths(cmd *cobra.Command) ([]plan.Path, error) {
 		paths = append(paths, other)
 	}
 	for i := range paths {
-		paths[i].MSS, paths[i].Connections, paths[i].MemoryBytes = f.mss, f.connections, int64(f.memory)
+		paths[i].MSS = f.mss
+		paths[i].Connections = f.connections
+		paths[i].MemoryBytes = int64(f.memory)
 		paths[i].Overhead += f.around
 		if bound := float64(f.flowCap); bound > 0 && (paths[i].FlowCapBps == 0 || bound < paths[i].FlowCapBps) {
 			paths[i].FlowCapBps = bound
@@ -83,7 +85,8 @@ func (f *planFlags) stated() (*plan.Path, error) {
 		return nil, &usageError{"--rate-up, --rate-down", "one of both is not there",
 			"--rate-up 4mbit --rate-down 20mbit, or --direction up"}
 	default:
-		p.RateBps, p.BackBps = float64(f.up), float64(f.down)
+		p.RateBps = float64(f.up)
+		p.BackBps = float64(f.down)
 		if f.up <= 0 {
 			p.RateBps = p.BackBps
 		}

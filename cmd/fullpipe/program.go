@@ -27,7 +27,8 @@ func runHook(ctx context.Context, args, environment []string, input []byte) ([]b
 	defer from.Close()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = append(withoutSecrets(os.Environ()), environment...)
-	cmd.Stdout, cmd.Stderr = to, to
+	cmd.Stdout = to
+	cmd.Stderr = to
 	if input != nil {
 		cmd.Stdin = bytes.NewReader(input)
 	}

@@ -85,7 +85,8 @@ The status is 3 where anything but "back" was told, else 1 where a test failed.`
 	f.time = 3 * time.Second
 	fl.VarP((*period)(&f.time), "time", "t", "how long each transfer lasts; another time makes another series")
 	fl.Var(&f.every, "every", "stay, and visit each PEER at times with this mean")
-	f.dayBytes, f.dayTime = 10e9, duration(10*time.Minute)
+	f.dayBytes = 10e9
+	f.dayTime = duration(10 * time.Minute)
 	fl.Var(&f.dayBytes, "day-bytes", "payload that all tests of a day may move; 0 is any")
 	fl.Var(&f.dayTime, "day-time", "what all tests of a day may take; 0 is any")
 	fl.StringVar(&f.quietHours, "quiet-hours", "", "`spans` of the day without tests: 08:00-18:00, several with commas")
@@ -265,7 +266,8 @@ func (f *recheckFlags) resolve(cmd *cobra.Command, file *config.File, names []st
 				far.flags.bind = known.Bind
 			}
 			if !given("ipv4") && !given("ipv6") {
-				far.flags.only4, far.flags.only6 = known.IPv4, known.IPv6
+				far.flags.only4 = known.IPv4
+				far.flags.only6 = known.IPv6
 			}
 		}
 		if slices.ContainsFunc(fars, func(o *recheckFar) bool { return o.address == far.address }) {

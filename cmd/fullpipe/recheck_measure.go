@@ -96,7 +96,8 @@ func (k *rechecker) test(ctx context.Context, o runner.Order) (*recheck.Result, 
 	ctx, cancel := context.WithTimeout(withSession(ctx), time.Duration(len(sends))*(k.f.time+patience))
 	defer cancel()
 	doc := &record.Measure{Header: newHeader(k.cmd), Peer: peerName(o.Peer)}
-	doc.Schema, doc.StartedAt = "fullpipe/measure/v1", o.At.UTC()
+	doc.Schema = "fullpipe/measure/v1"
+	doc.StartedAt = o.At.UTC()
 	err = k.transfers(ctx, far, sends, o.MostBytes, doc, charged)
 	if err != nil && len(doc.Directions) == 0 {
 		charged.settle()
@@ -145,7 +146,8 @@ func (k *rechecker) transfers(ctx context.Context, far *recheckFar, sends []stri
 			}
 		})
 		if result != nil {
-			doc.Near, doc.Far = report.Host(result.Near), report.Host(result.Far)
+			doc.Near = report.Host(result.Near)
+			doc.Far = report.Host(result.Far)
 			doc.Directions = append(doc.Directions, report.Direction(result, live.Judge(result), nil))
 		}
 		if cause := context.Cause(ctx); err != nil && errors.Is(cause, errOverBudget) {
@@ -202,7 +204,8 @@ func (k *rechecker) tell(ctx context.Context, v recheck.Visit) {
 	var failure *record.Failure
 	if v.Err != nil {
 		f, _ := describe(k.cmd.Context(), v.Err)
-		failure, k.failed = &f, true
+		failure = &f
+		k.failed = true
 	}
 	var events []record.RecheckEvent
 	for i := range v.Events {
@@ -245,7 +248,8 @@ func (k *rechecker) print() error {
 	if k.f.every == 0 && wantsJSON(k.cmd) && !wantsStream(k.cmd) {
 		return printJSON(k.cmd.OutOrStdout(), &doc)
 	}
-	k.doc.Tests, k.doc.Events = nil, nil
+	k.doc.Tests = nil
+	k.doc.Events = nil
 	if wantsStream(k.cmd) {
 		if len(doc.Tests) == 0 && len(doc.Events) == 0 && !doc.Interrupted {
 			return nil

@@ -72,7 +72,8 @@ func (k *rechecker) planFor(v *recheck.Visit, e *record.RecheckEvent) *record.Re
 // pathNow is the path that is planned for: what a test got, with headers, or the new level
 // where that is more. Where windows limit it nobody knows how much more it carries: twice.
 func pathNow(now *recheck.Standing, e *record.RecheckEvent) plan.Path {
-	bps, rtt := now.GoodputBps, now.RTTMin
+	bps := now.GoodputBps
+	rtt := now.RTTMin
 	if e.AfterBps != nil {
 		bps = max(bps, *e.AfterBps)
 	}

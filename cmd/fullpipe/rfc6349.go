@@ -68,7 +68,8 @@ The test fills the path for minutes: it is no test for a line that others depend
 	fl := cmd.Flags()
 	f.peerFlags.add(fl)
 	direction := fl.Lookup("direction")
-	f.direction, direction.DefValue = "both", "both"
+	f.direction = "both"
+	direction.DefValue = "both"
 	direction.Usage = "who sends: up (this host), down, or both, one after the other and then at once"
 	fl.Var(&f.cir, "cir", "the committed rate of each direction")
 	fl.Var(&f.cirUp, "cir-up", "the committed rate of what this host sends, where it differs")
@@ -119,9 +120,11 @@ func (f *rfc6349Flags) config(cmd *cobra.Command) (rfc6349.Config, error) {
 	}
 	cfg.Echo = echo(route)
 	for _, d := range cfg.Directions {
-		flag, own := "cir-up", f.cirUp
+		flag := "cir-up"
+		own := f.cirUp
 		if d == transfer.Down {
-			flag, own = "cir-down", f.cirDown
+			flag = "cir-down"
+			own = f.cirDown
 		}
 		for name, value := range map[string]units.Rate{"cir": f.cir, flag: own} {
 			if cmd.Flags().Changed(name) && value < 1000 {

@@ -23,7 +23,8 @@ func run(ctx context.Context, args []string, std streams) int {
 		err = nil // it is said below, once
 	}
 	status := finish(ctx, called, args, err, harmless)
-	if lost = out.err(); lost != nil && !gone(lost) {
+	lost = out.err()
+	if lost != nil && !gone(lost) {
 		fmt.Fprintf(harmless.err, "fullpipe: standard output: %v\n", lost)
 		return statusFailed
 	}

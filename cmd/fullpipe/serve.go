@@ -97,7 +97,9 @@ func (o *serveOptions) check() error {
 
 // serveUntilEOF is a far end that must not outlive who started it.
 func serveUntilEOF(cmd *cobra.Command, o serveOptions) error {
-	o.iperf3, o.quiet, o.web.address = false, false, ""
+	o.iperf3 = false
+	o.quiet = false
+	o.web.address = ""
 	whole := cmd.Context()
 	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
@@ -129,14 +131,17 @@ func serve(cmd *cobra.Command, o serveOptions) error {
 	}
 	if key == nil {
 		k := probe.NewKey() // with --keys nobody's
-		key, made = &k, o.keys == ""
+		key = &k
+		made = o.keys == ""
 	}
 	ctx := cmd.Context()
 	log := newServeLog(cmd, o.quiet)
 	defer log.close()
 	config := server.Config{Address: o.listen, Key: *key, Software: version(), Event: log.event}
 	clients := admitIperf3(&config)
-	config.Strangers, config.ShareWindows, config.Exclusive = o.iperf3, true, o.exclusive
+	config.Strangers = o.iperf3
+	config.ShareWindows = true
+	config.Exclusive = o.exclusive
 	if few := o.limits.fit(socket.MostFiles()); few != "" {
 		note(cmd, "note: %s", few)
 	}
@@ -155,7 +160,9 @@ func serve(cmd *cobra.Command, o serveOptions) error {
 	if err != nil {
 		return listenError(o.listen, err)
 	}
-	clients.Window, clients.Running, clients.Turn = s.Window, s.Begin, s.TryTurn
+	clients.Window = s.Window
+	clients.Running = s.Begin
+	clients.Turn = s.TryTurn
 	wait, err := serveFlows(ctx, s.Addr().String(), clients)
 	switch {
 	case err == nil:

@@ -36,8 +36,10 @@ func fromClient(r *transfer.Result) *transfer.Result {
 		return nil
 	}
 	turned := *r
-	turned.Near, turned.Far = r.Far, r.Near
-	turned.Spec.Near, turned.Spec.Far = r.Spec.Far, r.Spec.Near
+	turned.Near = r.Far
+	turned.Far = r.Near
+	turned.Spec.Near = r.Spec.Far
+	turned.Spec.Far = r.Spec.Near
 	turned.Spec.Direction = transfer.Up
 	if r.Spec.Direction == transfer.Up {
 		turned.Spec.Direction = transfer.Down

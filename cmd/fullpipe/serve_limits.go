@@ -77,11 +77,19 @@ func (l *serveLimits) fit(files int) (note string) {
 
 // apply tells both protocols' servers.
 func (l *serveLimits) apply(native *server.Config, strangers *iperf3.Server) {
-	native.Clients, native.Streams, native.Buffers = l.clients, l.streams, int64(l.buffers)
+	native.Clients = l.clients
+	native.Streams = l.streams
+	native.Buffers = int64(l.buffers)
 	native.Limits = probe.DefaultLimits()
-	native.Limits.Time, native.Limits.Bytes, native.Limits.Bps = l.time, int64(l.bytes), float64(l.rate)
+	native.Limits.Time = l.time
+	native.Limits.Bytes = int64(l.bytes)
+	native.Limits.Bps = float64(l.rate)
 	native.Limits.Streams = min(native.Limits.Streams, l.streams)
-	strangers.MaxTests, strangers.MaxTestsPerHost = l.tests, l.perHost
-	strangers.MaxStreams, strangers.MaxBuffers = l.streams, int64(l.buffers)
-	strangers.MaxTime, strangers.MaxBytes, strangers.MaxBps = l.time, int64(l.bytes), float64(l.rate)
+	strangers.MaxTests = l.tests
+	strangers.MaxTestsPerHost = l.perHost
+	strangers.MaxStreams = l.streams
+	strangers.MaxBuffers = int64(l.buffers)
+	strangers.MaxTime = l.time
+	strangers.MaxBytes = int64(l.bytes)
+	strangers.MaxBps = float64(l.rate)
 }

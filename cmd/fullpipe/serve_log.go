@@ -160,7 +160,9 @@ func newServeEvent(at time.Time, e *server.Event) *serveEvent {
 		line.Error = oneLine(e.Err.Error())
 	}
 	if r := e.Result; r != nil {
-		line.Direction, line.Complete, line.TestID = string(r.Spec.Direction), &r.Complete, r.Spec.TestID
+		line.Direction = string(r.Spec.Direction)
+		line.Complete = &r.Complete
+		line.TestID = r.Spec.TestID
 		if received, ok := r.Received(); ok {
 			line.Bytes = &received.Bytes
 			if bps := received.Bps(); received.HasRate() {
@@ -168,7 +170,8 @@ func newServeEvent(at time.Time, e *server.Event) *serveEvent {
 			}
 		}
 		if r.Far != nil && r.Far.Beside != nil {
-			line.BesideTests, line.BesideS = r.Far.Beside.Tests, r.Far.Beside.Time.Seconds()
+			line.BesideTests = r.Far.Beside.Tests
+			line.BesideS = r.Far.Beside.Time.Seconds()
 		}
 	}
 	return line

@@ -38,7 +38,8 @@ type webFlags struct {
 }
 
 func (f *webFlags) add(fl *pflag.FlagSet) {
-	f.tests, f.bytes = 16, 100<<30
+	f.tests = 16
+	f.bytes = 100 << 30
 	fl.StringVar(&f.address, "web", "", "also serve a speed test for browsers, and ndt7, at this `ADDR:PORT`")
 	fl.StringVar(&f.cert, "web-cert", "", "over TLS: the certificate, as a PEM `FILE`")
 	fl.StringVar(&f.listenFlags.key, "web-key", "", "over TLS: the certificate's private key, as a PEM `FILE`")
@@ -83,7 +84,8 @@ func (f *webFlags) serve(ctx context.Context, cmd *cobra.Command, log *serveLog)
 		}
 	}
 	if f.noHistory {
-		cfg.Keep, cfg.Kept = nil, nil
+		cfg.Keep = nil
+		cfg.Kept = nil
 	}
 	server := servePages(ctx, cmd, l, f.tls, web.NewPublic(web.NewSpeed(cfg), token))
 	return l.Addr(), server.Close, nil

@@ -55,7 +55,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	usage := optionError(cmd, err.Error())
 	if ours := ourWord(err); ours != "" && cmd.Name() == "measure" {
-		usage.message, usage.try = "is iperf3's", ours
+		usage.message = "is iperf3's"
+		usage.try = ours
 	}
 	return usage
 }
@@ -86,16 +87,18 @@ func finish(ctx context.Context, cmd *cobra.Command, args []string, err error, s
 
 // describe turns an error into what its user reads and the status.
 func describe(ctx context.Context, err error) (record.Failure, int) {
-	failure, status := record.Failure{Code: codeOf(err), Message: message(err)}, statusFailed
+	failure := record.Failure{Code: codeOf(err), Message: message(err)}
+	status := statusFailed
 	var usage *usageError
 	var withStatus *statusError
 	var hint interface{ Try() string }
 	switch {
 	case errors.As(err, &usage) && ctx.Err() == nil: // what could not be read for an interrupt is no usage's fault
-		failure, status = record.Failure{Code: "usage", Argument: usage.argument, Message: usage.message, Try: usage.try},
-			statusUsage
+		failure = record.Failure{Code: "usage", Argument: usage.argument, Message: usage.message, Try: usage.try}
+		status = statusUsage
 	case ctx.Err() != nil:
-		failure, status = record.Failure{Code: "interrupted", Message: "interrupted"}, statusInterrupted
+		failure = record.Failure{Code: "interrupted", Message: "interrupted"}
+		status = statusInterrupted
 	}
 	if errors.As(err, &withStatus) {
 		status = withStatus.status

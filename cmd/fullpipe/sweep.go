@@ -144,7 +144,8 @@ func (f *sweepFlags) run(cmd *cobra.Command, text string, id sweep.Identity, rul
 	if err != nil {
 		return err
 	}
-	path, temporary := file.File().Name(), f.resume == ""
+	path := file.File().Name()
+	temporary := f.resume == ""
 	journal, err := sweep.OpenJournal(file, id)
 	if err != nil {
 		return err
@@ -182,7 +183,8 @@ func (f *sweepFlags) run(cmd *cobra.Command, text string, id sweep.Identity, rul
 		var failure record.Failure
 		failure, status = describe(ctx, failed)
 		failure.Try = "the same command line with --resume " + path
-		doc.Error, doc.Interrupted = &failure, true
+		doc.Error = &failure
+		doc.Interrupted = true
 	}
 	if err := f.print(cmd, doc, page); err != nil {
 		return err

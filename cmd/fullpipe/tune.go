@@ -105,7 +105,8 @@ nothing was shown to help.`,
 func (f *tuneFlags) config() (tune.Config, error) {
 	cfg := tune.Config{Budget: time.Duration(f.budget), MaxBytes: int64(f.maxBytes), FileSize: int64(f.fileSize),
 		Seed: f.seed}
-	switch cfg.Goal = tune.Goal(f.goal); cfg.Goal {
+	cfg.Goal = tune.Goal(f.goal)
+	switch cfg.Goal {
 	case tune.Throughput, tune.Latency, tune.Fair:
 	default:
 		return cfg, &usageError{"--goal", fmt.Sprintf("%q is no goal", f.goal), "throughput, latency or fair"}
@@ -118,7 +119,8 @@ func (f *tuneFlags) config() (tune.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	cfg.Echo, cfg.Late = echo(route), tooLate
+	cfg.Echo = echo(route)
+	cfg.Late = tooLate
 	for argument, name := range map[string]string{"--target": f.target, "--far-target": f.farTarget} {
 		if name == "" {
 			continue

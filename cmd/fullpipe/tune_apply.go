@@ -29,7 +29,8 @@ func (f *tuneFlags) change(cmd *cobra.Command, peer string, cfg tune.Config, res
 	_, farTarget := f.targets(result)
 	tried := false
 	for i := range result.Directions {
-		direction, entry := &result.Directions[i], &doc.Directions[i]
+		direction := &result.Directions[i]
+		entry := &doc.Directions[i]
 		var changes []host.Change
 		if f.apply {
 			changes, err = direction.HostChanges(far, hostTarget(s.Version), s)

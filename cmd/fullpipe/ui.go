@@ -149,7 +149,11 @@ func (f *listenFlags) ours(at net.Addr) (func(host string) bool, error) {
 	return func(host string) bool {
 		name, port, err := net.SplitHostPort(host)
 		if err != nil {
-			name, port = strings.Trim(host, "[]"), map[bool]string{true: "443", false: "80"}[leaf != nil]
+			name = strings.Trim(host, "[]")
+			port = "80"
+			if leaf != nil {
+				port = "443"
+			}
 		}
 		if leaf != nil && leaf.VerifyHostname(name) == nil {
 			return true

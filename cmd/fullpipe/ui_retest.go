@@ -164,7 +164,8 @@ func retestNews(out io.Reader, each func(web.TestNews)) (failed error) {
 		for i := range one.Events {
 			news.Said = strings.TrimSpace(news.Said + " " + text.RecheckSentence(&one.Events[i]) + ".")
 		}
-		failure, why := one.Error, ""
+		failure := one.Error
+		why := ""
 		for i := range one.Tests {
 			if t := &one.Tests[i]; t.Error != nil {
 				failure = t.Error

@@ -142,7 +142,8 @@ func (f *watchFlags) baselineFile(cmd *cobra.Command) string {
 // shiftEnvironment is what a program on a change is told: numbers in seconds, bit/s, bytes
 // or ratios.
 func shiftEnvironment(s *record.PathShift) []string {
-	before, after := s.BeforeECN, s.AfterECN
+	before := s.BeforeECN
+	after := s.AfterECN
 	for _, pair := range [][2]*float64{{s.BeforeRTTMinS, s.AfterRTTMinS}, {s.BeforeBps, s.AfterBps},
 		{s.BeforeRatio, s.AfterRatio}, {s.BeforeBytes, s.AfterBytes}} {
 		if pair[0] != nil && pair[1] != nil {

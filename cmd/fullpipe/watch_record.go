@@ -113,18 +113,21 @@ func (k *keeper) finish() {
 	if k.doc != nil {
 		k.write(record.Done)
 		k.unkept += len(k.doc.Minutes) - k.kept
-		k.doc, k.kept = nil, 0
+		k.doc = nil
+		k.kept = 0
 	}
 }
 
 // open begins a record with a minute that is over now.
 func (k *keeper) open(m *watch.Minute) {
-	k.began, k.opened = m.At-m.Length, time.Now().Add(-m.Length)
+	k.began = m.At - m.Length
+	k.opened = time.Now().Add(-m.Length)
 	k.doc = &record.WatchKept{Header: newHeader(k.cmd), Anonymized: k.anonymized}
 	seal(k.cmd, k.doc)
 	var random [10]byte
 	rand.Read(random[:])
-	k.doc.StartedAt, k.doc.ID = k.opened.UTC(), record.NewID(k.opened, random)
+	k.doc.ID = record.NewID(k.opened, random)
+	k.doc.StartedAt = k.opened.UTC()
 	k.doc.PathKey = record.Path{HostID: k.doc.HostID, Far: record.Summarize(k.doc).Far, Kind: "watch"}.Key()
 }
 
@@ -133,7 +136,8 @@ func (k *keeper) open(m *watch.Minute) {
 func (k *keeper) write(outcome record.Outcome) {
 	elapsed := time.Since(k.opened)
 	took := elapsed.Seconds()
-	k.doc.Outcome, k.doc.TookS = outcome, &took
+	k.doc.Outcome = outcome
+	k.doc.TookS = &took
 	k.doc.EndedAt = record.NsTime(k.opened.Add(elapsed).UnixNano())
 	ctx, cancel := toKeep(k.cmd)
 	defer cancel()

@@ -39,7 +39,9 @@ func (e *noConnection) Try() string {
 }
 
 func newWhy() *cobra.Command {
-	length, everywhere, count := 5*time.Second, false, false
+	length := 5 * time.Second
+	everywhere := false
+	count := false
 	cmd := &cobra.Command{
 		Use:   "why TARGET",
 		Short: "what limits this one now",

@@ -45,7 +45,8 @@ func Causes() []Cause {
 			}, func(p PathPoint, s *LabTransfer) { s.Path += fmt.Sprintf(",jitter=%v", p.RTT/4) }},
 		{"fixed SO_RCVBUF, four streams", verdict.ReceiverWindow, verdict.Fixed, MinBDP(60e3), func(p PathPoint,
 			s *LabTransfer) {
-			s.Spec.Streams, s.Spec.Far.ReceiveBuffer = 4, int(p.BDP()/12)
+			s.Spec.Far.ReceiveBuffer = int(p.BDP() / 12)
+			s.Spec.Streams = 4
 		}, func(_ PathPoint, s *LabTransfer) { s.Spec.Streams = 4 }},
 		{"no window scaling", verdict.ReceiverWindow, verdict.Unscaled, MinBDP(110e3), func(_ PathPoint, s *LabTransfer) {
 			s.Path += ",strip=wscale"
@@ -109,12 +110,14 @@ func Causes() []Cause {
 			s.Path += fmt.Sprintf(",down.rate=%.0f,down.queue=%.0fB", p.RateBps/150, max(10000, p.RateBps/150/8*0.4))
 		}, nil},
 		{"short transfer", verdict.SlowStart, "", MinBDP(60e3), func(p PathPoint, s *LabTransfer) {
-			s.Spec.Bytes, s.Spec.Time = int64(p.BDP()), 0
+			s.Spec.Bytes = int64(p.BDP())
+			s.Spec.Time = 0
 		}, nil},
 		{"Nagle with delayed ACK", verdict.NagleDelayedAck, "", nil, func(_ PathPoint, s *LabTransfer) {
 			s.Spec.Program.RequestResponse = true
 		}, func(_ PathPoint, s *LabTransfer) {
-			s.Spec.Program.RequestResponse, s.Spec.Near.NoDelay = true, true
+			s.Spec.Program.RequestResponse = true
+			s.Spec.Near.NoDelay = true
 		}},
 		{"local shaper (tbf)", verdict.LocalQueue, "", nil, func(p PathPoint, s *LabTransfer) {
 			s.Near += fmt.Sprintf("; tc qdisc add dev $DEVICE root tbf rate %.0f burst %.0f limit 4mb", p.RateBps/3,

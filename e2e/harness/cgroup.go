@@ -22,13 +22,16 @@ type CPUGroup struct {
 // NewCPUGroup makes a control group without a limit. Its processes have to end before the test does.
 func NewCPUGroup(t *testing.T) *CPUGroup {
 	t.Helper()
-	root, under := "/sys/fs/cgroup", ""
+	root := "/sys/fs/cgroup"
+	under := ""
 	own, err := os.ReadFile("/proc/self/cgroup")
 	g := &CPUGroup{}
 	for line := range strings.Lines(string(own)) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(parts) == 3 && slices.Contains(strings.Split(parts[1], ","), "cpu") {
-			g.isV1, root, under = true, "/sys/fs/cgroup/cpu", parts[2]
+			g.isV1 = true
+			root = "/sys/fs/cgroup/cpu"
+			under = parts[2]
 		}
 	}
 	if err == nil {

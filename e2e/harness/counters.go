@@ -44,9 +44,11 @@ func MeasureInLab(t *testing.T, path, kind string, d transfer.Direction, args ..
 	defer l.Close()
 	program := Program(t)
 	key := "FULLPIPE_KEY=" + probe.NewKey().String()
-	server, peer := []string{program, "serve", "--quiet"}, "fullpipe://"+lab.FarAddr.String()
+	server := []string{program, "serve", "--quiet"}
+	peer := "fullpipe://" + lab.FarAddr.String()
 	if kind == "iperf3" {
-		server, peer = []string{testenv.Program(t, testenv.Iperf3), "-s"}, "iperf3://"+lab.FarAddr.String()
+		server = []string{testenv.Program(t, testenv.Iperf3), "-s"}
+		peer = "iperf3://" + lab.FarAddr.String()
 	}
 	far, err := l.Far.Start(lab.Command{Args: server, Env: []string{key}})
 	if err != nil {

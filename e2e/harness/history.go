@@ -52,7 +52,8 @@ func (k *SharedHistory) Run(kill time.Duration, line string) {
 	cmd := exec.Command(k.Program, strings.Fields(strings.ReplaceAll(line, "FAR", k.Far))...)
 	cmd.Env = k.Env
 	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.Stdout = &out
+	cmd.Stderr = &errs
 	if err := cmd.Start(); err != nil {
 		k.t.Error(err)
 		return
@@ -84,7 +85,8 @@ func (k *SharedHistory) Run(kill time.Duration, line string) {
 		return
 	}
 	for _, one := range doc.Tests {
-		if doc.ID = ""; one.Error == nil {
+		doc.ID = ""
+		if one.Error == nil {
 			doc.ID = one.ID
 		}
 	}
@@ -148,9 +150,14 @@ func FillHistory(t testing.TB, s *store.Store, far string, n int) (newest string
 	for i := range n {
 		at := end.Add(time.Duration(i-n+1) * time.Hour)
 		wave := 1 + 0.04*math.Sin(float64(at.Hour())/24*2*math.Pi) + 0.02*math.Sin(float64(i*i%97))
-		limiter, level, rtt, mss := verdict.Bottleneck, 92e6, 0.0402, 1448
+		limiter := verdict.Bottleneck
+		level := 92e6
+		rtt := 0.0402
+		mss := 1448
 		if i > 2*n/3 {
-			limiter, level, rtt = verdict.ReceiverWindow, 41e6, 0.0524
+			limiter = verdict.ReceiverWindow
+			level = 41e6
+			rtt = 0.0524
 		}
 		doc := &printed.Measure{Peer: far, Directions: []printed.Direction{}, Header: printed.Header{
 			Schema: "fullpipe/measure/v1", Version: "test", StartedAt: at, Envelope: &printed.Envelope{
@@ -159,8 +166,12 @@ func FillHistory(t testing.TB, s *store.Store, far string, n int) (newest string
 		for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
 			bps := level * wave
 			d := printed.Direction{Direction: direction, GoodputBps: &bps, RTTMinS: &rtt, Streams: []printed.Stream{}}
-			bytes, resent := int64(bps/8), int64(i%50)
-			d.Bytes, d.MSSBytes, d.RetransmittedSegment, d.Limiter = &bytes, &mss, &resent, limiter
+			bytes := int64(bps / 8)
+			resent := int64(i % 50)
+			d.Bytes = &bytes
+			d.MSSBytes = &mss
+			d.RetransmittedSegment = &resent
+			d.Limiter = limiter
 			d.Confidence = verdict.High
 			doc.Directions = append(doc.Directions, d)
 		}

@@ -141,7 +141,8 @@ func tryHostileCase(t *testing.T, program, name, kind, line string, patience tim
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = 60 * time.Second // then it is killed, which is the failure; the machine may be busy
 	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.Stdout = &out
+	cmd.Stderr = &errs
 	if err := cmd.Start(); err != nil {
 		t.Error(err)
 		return
@@ -177,7 +178,8 @@ func tryHostileCase(t *testing.T, program, name, kind, line string, patience tim
 func TryHostileCases(t *testing.T, all bool, patience time.Duration) (tried int) {
 	var trying sync.WaitGroup
 	places := make(chan struct{}, 64) // most of them only wait
-	kinds, program := HostileCases(t), Program(t)
+	kinds := HostileCases(t)
+	program := Program(t)
 	for i, name := range slices.Sorted(maps.Keys(kinds)) {
 		kind := kinds[name]
 		if kind == "stranger" || kind == "visitor" {

@@ -111,7 +111,10 @@ func (c Iperf3ClientCase) Run(t *testing.T) (sent, received int64) {
 	if strings.Contains(c.Args, "--bidir") {
 		compareBytes(t, "back", client.End.SentBack.Bytes, client.End.ReceivedBack.Bytes, c.Slack)
 	}
-	verdict := map[bool]string{true: "datagrams lost", false: "limited by"}[strings.Contains(c.Args, "-u")]
+	verdict := "limited by"
+	if strings.Contains(c.Args, "-u") {
+		verdict = "datagrams lost"
+	}
 	if strings.Contains(c.Args, "get-server-output") && !strings.Contains(client.ServerOutput, verdict) {
 		t.Errorf("server output %q", client.ServerOutput)
 	}

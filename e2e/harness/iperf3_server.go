@@ -51,7 +51,8 @@ func StartIperf3Server(t *testing.T, args ...string) (address string) {
 
 // Iperf3ServerSpecs returns the transfers that fullpipe's client may request of an iperf3 server.
 func Iperf3ServerSpecs() map[string]transfer.Spec {
-	up, down := transfer.Up, transfer.Down
+	up := transfer.Up
+	down := transfer.Down
 	paced := transfer.Program{WriteBytes: 4000, WriteBps: 8e6}
 	return map[string]transfer.Spec{
 		"bytes up":            {Direction: up, Bytes: 1 << 20},

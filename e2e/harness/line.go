@@ -118,10 +118,12 @@ func MeasureFullLine(t *testing.T, c LineCase, span time.Duration) (share float6
 		first, from = s.up(t)
 	}
 	span = max(span, 20*c.RTT)
-	last, to := first, from
+	last := first
+	to := from
 	for to-from < span {
 		<-tick.C
-		before, since := last, to
+		before := last
+		since := to
 		last, to = s.up(t)
 		if got := float64(last.CarriedBytes-before.CarriedBytes) * 8 / (to - since).Seconds() / c.RateBps; got < 0.9 {
 			t.Logf("%v: %.1f %% between %v and %v", c, 100*got, since-from, to-from)

@@ -98,7 +98,8 @@ func exchangesProgram() error {
 	if _, err := c.Write([]byte{1}); err != nil { // Go sets TCP_NODELAY
 		return err
 	}
-	request, answer := make([]byte, lineRequest), make([]byte, 1)
+	request := make([]byte, lineRequest)
+	answer := make([]byte, 1)
 	exchange := func() error {
 		if _, err := c.Write(request); err != nil {
 			return err
@@ -111,7 +112,8 @@ func exchangesProgram() error {
 			return err
 		}
 	}
-	start, n := time.Now(), 0
+	start := time.Now()
+	n := 0
 	for time.Since(start) < lineSpan || n < 20 {
 		if err := exchange(); err != nil {
 			return err

@@ -73,7 +73,8 @@ func RFC6349Command(t *testing.T, profile string, more ...string) *exec.Cmd {
 func RunRFC6349(t *testing.T, cmd *exec.Cmd) (doc RFC6349Report, status int) {
 	t.Helper()
 	var out, problems bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &problems
+	cmd.Stdout = &out
+	cmd.Stderr = &problems
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

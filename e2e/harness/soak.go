@@ -47,7 +47,8 @@ func stableGoroutines() (n int) {
 	for same := 0; same < 20; same++ {
 		time.Sleep(20 * time.Millisecond)
 		if now := runtime.NumGoroutine(); now != n {
-			n, same = now, 0
+			n = now
+			same = 0
 		}
 	}
 	return n
@@ -130,7 +131,9 @@ func Soak(t *testing.T, warm, tests int) (g Growth) {
 		debug.FreeOSMemory()
 	}
 	run(warm)
-	goroutines, fds, memory := stableGoroutines(), openDescriptors(t), residentBytes(t)
+	goroutines := stableGoroutines()
+	fds := openDescriptors(t)
+	memory := residentBytes(t)
 	run(tests)
 	return Growth{failed.Load(), awaitGoroutines(goroutines) - goroutines, openDescriptors(t) - fds,
 		residentBytes(t) - memory}

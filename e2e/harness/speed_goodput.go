@@ -27,7 +27,8 @@ const watchedEvery = 20 * time.Millisecond
 
 // watchLine reads the counters until stop is called, which answers them.
 func watchLine(t *testing.T, l *lab.Lab) (stop func() linePayload) {
-	over, ended := make(chan struct{}), make(chan linePayload)
+	over := make(chan struct{})
+	ended := make(chan linePayload)
 	go func() {
 		var p linePayload
 		defer func() { ended <- p }()
@@ -40,7 +41,8 @@ func watchLine(t *testing.T, l *lab.Lab) (stop func() linePayload) {
 				return
 			}
 			p.at = append(p.at, time.Now())
-			p.up, p.down = append(p.up, payloadOf(up)), append(p.down, payloadOf(down))
+			p.up = append(p.up, payloadOf(up))
+			p.down = append(p.down, payloadOf(down))
 			select {
 			case <-tick.C:
 			case <-over:

@@ -23,8 +23,9 @@ type SSHSite struct {
 // TMPDIR is dir/tmp. The caller starts sshd with dir/sshd.conf; it listens at host.
 func NewSSHFiles(t *testing.T, host string, port int) (s *SSHSite, sshd string) {
 	t.Helper()
-	sshd, keygen, ssh := testenv.Program(t, testenv.SSHD), testenv.Program(t, testenv.SSHKeygen),
-		testenv.Program(t, testenv.SSH)
+	sshd = testenv.Program(t, testenv.SSHD)
+	keygen := testenv.Program(t, testenv.SSHKeygen)
+	ssh := testenv.Program(t, testenv.SSH)
 	s = &SSHSite{dir: t.TempDir()}
 	if os.Getuid() == 0 {
 		os.MkdirAll("/run/sshd", 0o755) // sshd's own, made by its service elsewhere

@@ -67,7 +67,8 @@ func SweepCommand(t *testing.T, profile string, more ...string) *exec.Cmd {
 func RunSweep(t *testing.T, cmd *exec.Cmd) (doc SweepReport) {
 	t.Helper()
 	var out, problems bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &problems
+	cmd.Stdout = &out
+	cmd.Stderr = &problems
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v: %v: %s%s", cmd.Args, err, out.String(), problems.String())
 	}

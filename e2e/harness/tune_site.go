@@ -80,11 +80,14 @@ func (s *TuneSite) MeasureWindows(t *testing.T, direction transfer.Direction, pa
 	var specs []transfer.Spec
 	for _, w := range windows {
 		spec := transfer.Spec{Direction: direction, Time: path.Length(w)}
-		sender, receiver := &spec.Near, &spec.Far
+		sender := &spec.Near
+		receiver := &spec.Far
 		if direction == transfer.Down {
 			sender, receiver = receiver, sender
 		}
-		sender.SendBuffer, receiver.ReceiveBuffer, receiver.Clamp = w+w/4, w, w
+		sender.SendBuffer = w + w/4
+		receiver.ReceiveBuffer = w
+		receiver.Clamp = w
 		specs = append(specs, spec)
 	}
 	for i, bps := range s.MeasureGoodputs(t, specs) {

@@ -109,6 +109,7 @@ func ReadWatch(t *testing.T, out []byte) (doc WatchReport) {
 	if err := json.Unmarshal(out, &totals); err != nil {
 		t.Fatal(err)
 	}
-	doc.Totals.Sent, doc.Totals.Received = totals.Totals.Sent, totals.Totals.Received
+	doc.Totals.Sent = totals.Totals.Sent
+	doc.Totals.Received = totals.Totals.Received
 	return doc
 }

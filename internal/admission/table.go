@@ -106,7 +106,8 @@ func (t *Table) Admit(e *Entry, now time.Time) error {
 			t.hosts = map[netip.Prefix]Load{}
 		}
 		t.entries = append(t.entries, e)
-		t.total, t.hosts[e.Host] = t.total.plus(e.Load), t.hosts[e.Host].plus(e.Load)
+		t.total = t.total.plus(e.Load)
+		t.hosts[e.Host] = t.hosts[e.Host].plus(e.Load)
 	}
 	t.mu.Unlock()
 	if err == nil {
@@ -175,7 +176,8 @@ func (t *Table) remove(e *Entry) {
 		return
 	}
 	t.entries = slices.Delete(t.entries, i, i+1)
-	t.total, t.hosts[e.Host] = t.total.minus(e.Load), t.hosts[e.Host].minus(e.Load)
+	t.total = t.total.minus(e.Load)
+	t.hosts[e.Host] = t.hosts[e.Host].minus(e.Load)
 	if t.hosts[e.Host] == (Load{}) {
 		delete(t.hosts, e.Host)
 	}
@@ -184,12 +186,17 @@ func (t *Table) remove(e *Entry) {
 // plan returns the entries that make room for e. The caller holds mu.
 func (t *Table) plan(e *Entry, now time.Time) (evicted []*Entry, err error) {
 	s := search{newcomer: e, now: now, limits: t.Limits, hosts: t.hosts}
-	total, own := t.total.plus(e.Load), false
+	total := t.total.plus(e.Load)
+	own := false
 	for {
 		s.mine = s.hosts[e.Host].plus(e.Load)
 		err = ErrHostFull
-		if s.resource, own = s.mine.exceeds(t.Limits.PerHost), true; s.resource < 0 {
-			s.resource, own, err = total.exceeds(t.Limits.Total), false, ErrFull
+		s.resource = s.mine.exceeds(t.Limits.PerHost)
+		own = true
+		if s.resource < 0 {
+			s.resource = total.exceeds(t.Limits.Total)
+			own = false
+			err = ErrFull
 		}
 		if s.resource < 0 {
 			return evicted, nil
@@ -202,7 +209,8 @@ func (t *Table) plan(e *Entry, now time.Time) (evicted []*Entry, err error) {
 			s.hosts = maps.Clone(t.hosts)
 		}
 		evicted = append(evicted, out)
-		total, s.hosts[out.Host] = total.minus(out.Load), s.hosts[out.Host].minus(out.Load)
+		total = total.minus(out.Load)
+		s.hosts[out.Host] = s.hosts[out.Host].minus(out.Load)
 	}
 }
 
@@ -227,16 +235,20 @@ const (
 // best returns the entry that makes room, of those that were not evicted already; own admits
 // those of the newcomer's host alone. nil: there is none.
 func (s *search) best(entries, evicted []*Entry, own bool) (best *Entry) {
-	class, most := staysIn, int64(0)
+	class := staysIn
+	most := int64(0)
 	for _, e := range entries {
 		if own && e.Host != s.newcomer.Host || slices.Contains(evicted, e) {
 			continue
 		}
-		c, has := s.class(e), s.has(e.Host)
+		c := s.class(e)
+		has := s.has(e.Host)
 		switch {
 		case c == staysIn || c > class, c == class && has < most:
 		case c < class, has > most, c == isIdle && e.ActiveUntil.Before(best.ActiveUntil):
-			best, class, most = e, c, has
+			best = e
+			class = c
+			most = has
 		}
 	}
 	return best
@@ -252,7 +264,9 @@ func (s *search) has(host netip.Prefix) int64 {
 
 // class returns how readily an entry makes room for the newcomer.
 func (s *search) class(e *Entry) int {
-	same, has, mine := e.Host == s.newcomer.Host, s.has(e.Host), s.mine[s.resource]
+	same := e.Host == s.newcomer.Host
+	has := s.has(e.Host)
+	mine := s.mine[s.resource]
 	switch {
 	case e.Pinned, e.Rank > s.newcomer.Rank, e.Load[s.resource] == 0:
 		return staysIn

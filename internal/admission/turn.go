@@ -81,7 +81,8 @@ func (t *Turn) Take(c *Claim, now time.Time) bool {
 func (t *Turn) Wait(c *Claim, now time.Time) (place int, moved <-chan struct{}, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c.since, c.moved = now, make(chan struct{}, 1)
+	c.since = now
+	c.moved = make(chan struct{}, 1)
 	if t.holder == nil {
 		t.grant(c, now)
 		return 0, c.moved, nil
@@ -122,7 +123,8 @@ func (t *Turn) Release(c *Claim, now time.Time) {
 	if t.holder != c {
 		return
 	}
-	if t.holder = nil; len(t.waiting) > 0 {
+	t.holder = nil
+	if len(t.waiting) > 0 {
 		t.grant(t.waiting[0], now)
 		t.waiting = t.waiting[1:]
 		t.holder.notify()
@@ -181,7 +183,8 @@ func (t *Turn) handover() time.Duration { return cmp.Or(t.Handover, Handover) }
 
 // grant makes c the holder. The caller holds mu.
 func (t *Turn) grant(c *Claim, now time.Time) {
-	t.holder, c.since = c, now
+	t.holder = c
+	c.since = now
 	if least := now.Add(t.handover()); c.Lease.Before(least) {
 		c.Lease = least
 	}

@@ -67,7 +67,8 @@ var packetErrors = []struct{ name, packets, what string }{
 
 func (j *judge) interfaceErrors(f *Interface) {
 	for _, c := range packetErrors {
-		n, total := f.Counters[c.name], f.Counters[c.packets]
+		n := f.Counters[c.name]
+		total := f.Counters[c.packets]
 		share := float64(n) / float64(total)
 		if n <= 0 || total > 0 && share < rare {
 			continue

@@ -112,7 +112,8 @@ func Judge(s *Snapshot, path Path) []Finding {
 // add enters a finding with its parameter's source.
 func (j *judge) add(f Finding) {
 	if entry, ok := catalog.Get(j.System, f.Parameter); ok && f.Source == "" {
-		f.Source, f.Confirmed = entry.Source, entry.Confirmed
+		f.Source = entry.Source
+		f.Confirmed = entry.Confirmed
 	}
 	j.found = append(j.found, f)
 }
@@ -161,7 +162,8 @@ func (j *judge) known() {
 		if p.System != j.System || !set || p.Name == j.moot {
 			continue
 		}
-		why, inert := p.HarmOf(value), p.InertIn(j.Version)
+		why := p.HarmOf(value)
+		inert := p.InertIn(j.Version)
 		normal, _ := p.DefaultFor(j.Version)
 		switch {
 		case inert != "" && value != normal.Value:

@@ -134,7 +134,8 @@ func (j *judge) linuxWindows() {
 	}
 	for _, b := range []struct{ name, option string }{{"net.core.rmem_max", "SO_RCVBUF"},
 		{"net.core.wmem_max", "SO_SNDBUF"}} {
-		name, option := b.name, b.option
+		name := b.name
+		option := b.option
 		bound, ok := j.number(name)
 		if !ok || !j.path.stated() || model.Rate(int(bound), j.path.RTT) >= j.path.RateBps {
 			continue
@@ -183,12 +184,15 @@ func (j *judge) linuxMemory() {
 // they fit: half of the memory at which TCP's buffers stop growing, or of a cgroup's limit.
 func (s *Snapshot) Crowds(bytes int64) string {
 	j := &judge{Snapshot: s}
-	share, what := s.MemoryBytes/32, "1/32 of the memory"
+	share := s.MemoryBytes / 32
+	what := "1/32 of the memory"
 	if mem, ok := j.numbers("net.ipv4.tcp_mem"); ok && s.PageBytes > 0 {
-		share, what = mem[1]*s.PageBytes/2, "half of tcp_mem's pressure mark"
+		share = mem[1] * s.PageBytes / 2
+		what = "half of tcp_mem's pressure mark"
 	}
 	if s.LimitBytes > 0 && s.LimitBytes/2 < share {
-		share, what = s.LimitBytes/2, "half of the cgroup's memory limit"
+		share = s.LimitBytes / 2
+		what = "half of the cgroup's memory limit"
 	}
 	if share <= 0 || bytes <= share {
 		return ""
@@ -240,7 +244,9 @@ func (j *judge) linuxSockets() {
 					units.Size(b.bytes)),
 				Fix: "take the setting out of the program, or: fullpipe exec --ignore-program-buffers -- PROGRAM"}
 			if most := model.Rate(int(b.bytes/2), j.path.RTT); j.path.stated() && most < j.path.RateBps {
-				finding.Grade, finding.CapBps, finding.CostBps = Limits, most, j.path.RateBps-most
+				finding.Grade = Limits
+				finding.CapBps = most
+				finding.CostBps = j.path.RateBps - most
 				finding.Text += fmt.Sprintf("; half of it is payload, %s on %s", units.Rate(most), j.path)
 			}
 			j.add(finding)

@@ -242,7 +242,8 @@ func (s *Snapshot) face(name string) *Interface {
 // set reads pairs of a key and a value; a value of - or ? is not known.
 func (f *Interface) set(pairs []string) error {
 	for i := 0; i+1 < len(pairs); i += 2 {
-		key, value := pairs[i], pairs[i+1]
+		key := pairs[i]
+		value := pairs[i+1]
 		if value == "-" || value == "?" {
 			continue
 		}

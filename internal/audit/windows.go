@@ -15,11 +15,14 @@ import (
 
 // windows judges the NetTCP cmdlets' answers and the registry.
 func (j *judge) windows() {
-	local, policy := j.Values["AutoTuningLevelLocal"], j.Values["AutoTuningLevelGroupPolicy"]
-	level, byPolicy := local, strings.EqualFold(j.Values["AutoTuningLevelEffective"], "GroupPolicy")
+	local := j.Values["AutoTuningLevelLocal"]
+	policy := j.Values["AutoTuningLevelGroupPolicy"]
+	level := local
+	byPolicy := strings.EqualFold(j.Values["AutoTuningLevelEffective"], "GroupPolicy")
 	fix := "netsh int tcp set global autotuninglevel=normal" // all versions take it, also those whose cmdlets refuse
 	if byPolicy {
-		level, fix = policy, "change the group policy: a local setting does nothing"
+		level = policy
+		fix = "change the group policy: a local setting does nothing"
 		j.add(Finding{Grade: Risk, Parameter: "AutoTuningLevelEffective", Value: "GroupPolicy", Confirmed: true,
 			Source: "learn.microsoft.com: Get-NetTCPSetting",
 			Text: fmt.Sprintf("a group policy sets receive autotuning to %s; AutoTuningLevelLocal (%s) does nothing",
@@ -77,7 +80,8 @@ func (j *judge) windows2000() {
 	send, set := j.number("DefaultSendWindow")
 	value := j.Values["DefaultSendWindow"]
 	if !set || send <= 0 {
-		send, value = afdDefault, "unset"
+		send = afdDefault
+		value = "unset"
 	}
 	j.caps("DefaultSendWindow", value, send, "programs that set no SO_SNDBUF have "+units.Size(send).Exact()+
 		" and one write more under way (AFD), which", j.planFix())
@@ -87,7 +91,9 @@ func (j *judge) windows2000() {
 func (j *judge) window2000(name string, scales bool, most int64, bounded, others bool) {
 	entry, _ := catalog.Get(catalog.Windows2000, "TcpWindowSize")
 	window, set := j.number(name)
-	value, what, fix := j.Values[name], "", j.planFix()
+	value := j.Values[name]
+	what := ""
+	fix := j.planFix()
 	if id, of := strings.CutPrefix(name, perInterface); of {
 		what = " of interface " + strings.TrimSuffix(id, "/TcpWindowSize")
 		fix = "delete it there: the host's value holds then; or set it to what " + fix + " says"
@@ -179,10 +185,12 @@ func windowsTarget(version string) string {
 
 // bsd judges macOS and FreeBSD: the ceilings of the automatic buffers.
 func (j *judge) bsd() {
-	receive, send := "net.inet.tcp.recvbuf_max", "net.inet.tcp.sendbuf_max"
+	receive := "net.inet.tcp.recvbuf_max"
+	send := "net.inet.tcp.sendbuf_max"
 	largest := 1.0
 	if j.System == catalog.MacOS {
-		receive, send = "net.inet.tcp.autorcvbufmax", "net.inet.tcp.autosndbufmax"
+		receive = "net.inet.tcp.autorcvbufmax"
+		send = "net.inet.tcp.autosndbufmax"
 	} else {
 		largest = 2048.0 / 2304
 	}

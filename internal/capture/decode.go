@@ -49,7 +49,8 @@ type headers struct {
 
 // Decode finds the TCP segment in p. For TCP and TooBig it fills all of seg.
 func Decode(p *Packet, seg *flow.Segment) Kind {
-	seg.At, seg.Interface = p.At, p.Interface
+	seg.At = p.At
+	seg.Interface = p.Interface
 	if decodePlain(p.Data, plain(p.Link), seg) {
 		return TCP
 	}
@@ -130,10 +131,12 @@ func (l *headers) inside(n int, next func(*headers) Kind) Kind {
 	if len(l.rest) < n {
 		return Other
 	}
-	if l.depth++; l.depth > maxLayers {
+	l.depth++
+	if l.depth > maxLayers {
 		return Malformed
 	}
-	l.rest, l.length = l.rest[n:], l.length-n
+	l.rest = l.rest[n:]
+	l.length = l.length - n
 	return next(l)
 }
 
@@ -189,7 +192,8 @@ func (l *headers) ppp() Kind {
 		return Other
 	}
 	protocol := uint16(d[n])
-	if n++; protocol&1 == 0 {
+	n++
+	if protocol&1 == 0 {
 		protocol = protocol<<8 | uint16(d[n])
 		n++
 	}
@@ -207,10 +211,12 @@ func (l *headers) ppp() Kind {
 func (l *headers) mpls() Kind {
 	for len(l.rest) >= 5 {
 		bottom := l.rest[2]&1 != 0
-		if l.depth++; l.depth > maxLayers {
+		l.depth++
+		if l.depth > maxLayers {
 			return Malformed
 		}
-		l.rest, l.length = l.rest[4:], l.length-4
+		l.rest = l.rest[4:]
+		l.length = l.length - 4
 		if !bottom {
 			continue
 		}

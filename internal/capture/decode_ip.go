@@ -75,7 +75,8 @@ func (l *headers) ipv4() Kind {
 	if len(d) < header {
 		return cutIf(protocol)
 	}
-	l.rest, l.length = d[header:min(len(d), total)], total-header
+	l.rest = d[header:min(len(d), total)]
+	l.length = total - header
 	if protocol == protoTCP {
 		return l.tcp()
 	}
@@ -102,7 +103,8 @@ func (l *headers) ipv6() Kind {
 		return Other
 	}
 	s := l.seg
-	s.IPID, s.Options = 0, 0
+	s.IPID = 0
+	s.Options = 0
 	s.ECN = d[1] >> 4 & 3
 	s.TTL = d[7]
 	s.Src = flow.Endpoint{Hi: binary.BigEndian.Uint64(d[8:]), Lo: binary.BigEndian.Uint64(d[16:])}
@@ -112,7 +114,8 @@ func (l *headers) ipv6() Kind {
 		payload = l.length - 40 // a jumbogram, unless its option says otherwise
 	}
 	protocol := d[6]
-	l.rest, l.length = d[40:min(len(d), 40+max(payload, 0))], payload
+	l.rest = d[40:min(len(d), 40+max(payload, 0))]
+	l.length = payload
 	for {
 		if protocol == protoTCP {
 			return l.tcp()
@@ -144,14 +147,16 @@ func (l *headers) ipv6() Kind {
 		default:
 			return l.transport(protocol)
 		}
-		if l.depth++; l.depth > maxLayers {
+		l.depth++
+		if l.depth > maxLayers {
 			return Malformed
 		}
 		if size > len(l.rest) {
 			return Other
 		}
 		protocol = l.rest[0]
-		l.rest, l.length = l.rest[size:], l.length-size
+		l.rest = l.rest[size:]
+		l.length = l.length - size
 	}
 }
 
@@ -194,7 +199,9 @@ func (l *headers) gre() Kind {
 	if len(d) < 4 || d[1]&7 != 0 {
 		return Other
 	}
-	flags, kind, size := d[0], binary.BigEndian.Uint16(d[2:]), 4
+	flags := d[0]
+	kind := binary.BigEndian.Uint16(d[2:])
+	size := 4
 	for _, bit := range []byte{0x80, 0x20, 0x10} {
 		if flags&bit != 0 {
 			size += 4
@@ -258,7 +265,8 @@ func (l *headers) tooBig(kind, code byte, header int) Kind {
 	}
 	tcp = tcp[at:]
 	s := l.seg
-	s.Src.Port, s.Dst.Port = binary.BigEndian.Uint16(tcp), binary.BigEndian.Uint16(tcp[2:])
+	s.Src.Port = binary.BigEndian.Uint16(tcp)
+	s.Dst.Port = binary.BigEndian.Uint16(tcp[2:])
 	s.Seq = binary.BigEndian.Uint32(tcp[4:])
 	s.MSS = uint16(mtu)
 	s.Options = flow.IsTooBig

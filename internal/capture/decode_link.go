@@ -34,7 +34,8 @@ func (l *headers) nflog() Kind {
 		if size := order.Uint16(d[at:]); size < 4 || int(size) > len(d)-at && binary.BigEndian.Uint16(d[at:]) < size {
 			order = binary.BigEndian
 		}
-		size, kind := int(order.Uint16(d[at:])), order.Uint16(d[at+2:])&0x7fff
+		size := int(order.Uint16(d[at:]))
+		kind := order.Uint16(d[at+2:]) & 0x7fff
 		if size < 4 {
 			return Malformed
 		}
@@ -151,7 +152,8 @@ func (l *headers) gtp() Kind {
 		if len(d) <= size || d[size] == 0 {
 			return Other
 		}
-		if size += 4 * int(d[size]); size > len(d) {
+		size += 4 * int(d[size])
+		if size > len(d) {
 			return Other
 		}
 		more = d[size-1] != 0

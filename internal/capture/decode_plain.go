@@ -52,17 +52,26 @@ func decodePlain(frame []byte, link plainLink, s *flow.Segment) bool {
 		if be.Uint32(d[40:44]) != twoNopsTimestamps {
 			return false
 		}
-		s.Options, s.TSVal, s.TSEcr = flow.HasTimestamps, be.Uint32(d[44:48]), be.Uint32(d[48:])
+		s.Options = flow.HasTimestamps
+		s.TSVal = be.Uint32(d[44:48])
+		s.TSEcr = be.Uint32(d[48:])
 	case header == 20:
-		s.Options, s.TSVal, s.TSEcr = 0, 0, 0
+		s.Options = 0
+		s.TSVal = 0
+		s.TSEcr = 0
 	default:
 		return false
 	}
-	s.ECN, s.IPID, s.TTL = d[1]&3, be.Uint16(d[4:6]), d[8]
+	s.ECN = d[1] & 3
+	s.IPID = be.Uint16(d[4:6])
+	s.TTL = d[8]
 	s.Src = flow.Endpoint4(be.Uint32(d[12:16]), be.Uint16(d[20:22]))
 	s.Dst = flow.Endpoint4(be.Uint32(d[16:20]), be.Uint16(d[22:24]))
-	s.Seq, s.Ack = be.Uint32(d[24:28]), be.Uint32(d[28:32])
-	s.Flags, s.Window = flow.Flags(d[33]), be.Uint16(d[34:36])
-	s.Payload, s.SACKs = uint32(payload), 0
+	s.Seq = be.Uint32(d[24:28])
+	s.Ack = be.Uint32(d[28:32])
+	s.Flags = flow.Flags(d[33])
+	s.Window = be.Uint16(d[34:36])
+	s.Payload = uint32(payload)
+	s.SACKs = 0
 	return true
 }

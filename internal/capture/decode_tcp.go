@@ -20,7 +20,8 @@ const (
 const twoNopsTimestamps = optionNop<<24 | optionNop<<16 | optionTimestamps<<8 | 10
 
 func (l *headers) tcp() Kind {
-	d, s := l.rest, l.seg
+	d := l.rest
+	s := l.seg
 	if len(d) < 20 {
 		return Cut
 	}
@@ -36,7 +37,9 @@ func (l *headers) tcp() Kind {
 	s.Flags = flow.Flags(d[13])
 	s.Window = binary.BigEndian.Uint16(d[14:])
 	s.Payload = uint32(payload)
-	s.SACKs, s.TSVal, s.TSEcr = 0, 0, 0
+	s.SACKs = 0
+	s.TSVal = 0
+	s.TSEcr = 0
 	if header == 20 {
 		return TCP
 	}
@@ -73,7 +76,8 @@ func readOptions(o []byte, s *flow.Segment) {
 			s.Options |= flow.HasSACKPermitted
 		case kind == optionTimestamps && len(value) == 8:
 			s.Options |= flow.HasTimestamps
-			s.TSVal, s.TSEcr = binary.BigEndian.Uint32(value), binary.BigEndian.Uint32(value[4:])
+			s.TSVal = binary.BigEndian.Uint32(value)
+			s.TSEcr = binary.BigEndian.Uint32(value[4:])
 		case kind == optionSACK:
 			for ; len(value) >= 8 && int(s.SACKs) < len(s.SACK); value = value[8:] {
 				s.SACK[s.SACKs] = [2]uint32{binary.BigEndian.Uint32(value), binary.BigEndian.Uint32(value[4:])}

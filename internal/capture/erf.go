@@ -29,9 +29,11 @@ func erfLayer(kind byte) (link LinkType, before int, known bool) {
 // mark.
 func isERF(head []byte) bool {
 	const begin, end = 631152000, 4102444800 // 1990, 2100
-	records, first := 0, uint32(0)
+	records := 0
+	first := uint32(0)
 	for len(head) >= erfHeader {
-		sec, size := binary.LittleEndian.Uint32(head[4:]), int(binary.BigEndian.Uint16(head[10:]))
+		sec := binary.LittleEndian.Uint32(head[4:])
+		size := int(binary.BigEndian.Uint16(head[10:]))
 		_, _, known := erfLayer(head[8])
 		if sec < begin || sec > end || size < erfHeader || !known && records == 0 || head[8]&0x7f == 0 || head[8]&0x7f > 48 {
 			return false
@@ -97,8 +99,11 @@ func erfPacket(record []byte, p *Packet) bool {
 		return false
 	}
 	data = data[before:]
-	p.At, p.Data, p.Length = int64(stamp>>32)*1e9+int64(nano), data, max(int(binary.BigEndian.Uint16(record[14:])),
+	p.At = int64(stamp>>32)*1e9 + int64(nano)
+	p.Data = data
+	p.Length = max(int(binary.BigEndian.Uint16(record[14:])),
 		len(data))
-	p.Link, p.Interface = link, uint16(record[9]&3)
+	p.Link = link
+	p.Interface = uint16(record[9] & 3)
 	return true
 }

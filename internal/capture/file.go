@@ -109,7 +109,8 @@ func (f *File) Close() error {
 // *Damage where the file cannot be read further; the packets before it stand.
 func (f *File) Next(p *Packet) error {
 	if f.first != nil {
-		*p, f.first = *f.first, nil
+		*p = *f.first
+		f.first = nil
 		return nil
 	}
 	if f.done != nil {
@@ -202,7 +203,8 @@ func (f *File) begin() error {
 		return &NotACapture{File: f.name, Why: why}
 	}
 	if binary.LittleEndian.Uint32(head) == blockSection {
-		f.next, f.plain = f.nextBlock, f.plainBlocks
+		f.next = f.nextBlock
+		f.plain = f.plainBlocks
 		return nil
 	}
 	if whole, _ := f.in.peek(len(magicSnoop)); string(whole) == magicSnoop {

@@ -116,8 +116,14 @@ func (l *live) next(p *Packet) error {
 		const header = 48
 		at := l.ring[l.at:]
 		word := func(i int) int { return int(binary.NativeEndian.Uint32(at[i:])) }
-		second, nano, kept, length, net := word(4), word(8), word(12), word(16), int(binary.NativeEndian.Uint16(at[26:]))
-		index, hardware, kind := word(header+4), binary.NativeEndian.Uint16(at[header+8:]), at[header+10]
+		second := word(4)
+		nano := word(8)
+		kept := word(12)
+		length := word(16)
+		net := int(binary.NativeEndian.Uint16(at[26:]))
+		index := word(header + 4)
+		hardware := binary.NativeEndian.Uint16(at[header+8:])
+		kind := at[header+10]
 		l.left--
 		l.at += word(0)
 		if hardware == unix.ARPHRD_LOOPBACK && kind == unix.PACKET_OUTGOING {
@@ -126,7 +132,8 @@ func (l *live) next(p *Packet) error {
 		*p = Packet{At: int64(second)*1e9 + int64(nano), Data: at[net : net+kept], Length: length, Link: linkRaw,
 			Interface: uint16(index)}
 		// A queue that never runs empty must not keep a capture from ending.
-		if l.received++; l.received%1024 == 0 && l.ctx.Err() != nil {
+		l.received++
+		if l.received%1024 == 0 && l.ctx.Err() != nil {
 			l.count()
 			return io.EOF
 		}
@@ -138,7 +145,8 @@ func (l *live) next(p *Packet) error {
 func (l *live) nextBlock() error {
 	if l.mine {
 		atomic.StoreUint32(l.status(), unix.TP_STATUS_KERNEL)
-		l.block, l.mine = (l.block+1)%l.size.blocks, false
+		l.block = (l.block + 1) % l.size.blocks
+		l.mine = false
 	}
 	for atomic.LoadUint32(l.status())&unix.TP_STATUS_USER == 0 {
 		wait := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN | unix.POLLERR}}

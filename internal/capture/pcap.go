@@ -26,11 +26,15 @@ func (f *File) beginPcap(magic []byte) error {
 	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
 		switch order.Uint32(magic) {
 		case magicMicro:
-			f.order, f.perTick = order, 1000
+			f.order = order
+			f.perTick = 1000
 		case magicNano:
-			f.order, f.perTick = order, 1
+			f.order = order
+			f.perTick = 1
 		case magicModified:
-			f.order, f.perTick, f.recordSize = order, 1000, recordHeader+8
+			f.order = order
+			f.perTick = 1000
+			f.recordSize = recordHeader + 8
 		}
 	}
 	f.bigEndian = f.order == binary.BigEndian
@@ -52,7 +56,8 @@ func (f *File) beginPcap(magic []byte) error {
 	}
 	f.link = LinkType(f.order.Uint32(head[20:]))
 	f.in.a += fileHeader
-	f.next, f.plain = f.nextRecord, f.plainRecords
+	f.next = f.nextRecord
+	f.plain = f.plainRecords
 	return nil
 }
 
@@ -63,8 +68,10 @@ func readRecord(head *[recordHeader]byte, bigEndian bool) record {
 	le := binary.LittleEndian
 	r := record{le.Uint32(head[:4]), le.Uint32(head[4:8]), le.Uint32(head[8:12]), le.Uint32(head[12:])}
 	if bigEndian {
-		r.sec, r.frac = bits.ReverseBytes32(r.sec), bits.ReverseBytes32(r.frac)
-		r.captured, r.length = bits.ReverseBytes32(r.captured), bits.ReverseBytes32(r.length)
+		r.sec = bits.ReverseBytes32(r.sec)
+		r.frac = bits.ReverseBytes32(r.frac)
+		r.captured = bits.ReverseBytes32(r.captured)
+		r.length = bits.ReverseBytes32(r.length)
 	}
 	return r
 }
@@ -73,7 +80,8 @@ func readRecord(head *[recordHeader]byte, bigEndian bool) record {
 func (r record) at(perTick int64) int64 { return int64(r.sec)*1e9 + int64(r.frac)*perTick }
 
 func (f *File) nextRecord(p *Packet) error {
-	in, size := &f.in, f.recordSize
+	in := &f.in
+	size := f.recordSize
 	head, err := in.peek(size)
 	if err != nil {
 		if len(head) == 0 && errors.Is(err, io.EOF) {
@@ -90,8 +98,11 @@ func (f *File) nextRecord(p *Packet) error {
 	if err != nil {
 		return f.damage(err, "a packet of %d bytes is cut after %d", r.captured, max(0, len(whole)-f.recordSize))
 	}
-	p.At, p.Data, p.Length = r.at(f.perTick), whole[f.recordSize:], int(max(r.length, r.captured))
-	p.Link, p.Interface = f.link, 0
+	p.At = r.at(f.perTick)
+	p.Data = whole[f.recordSize:]
+	p.Length = int(max(r.length, r.captured))
+	p.Link = f.link
+	p.Interface = 0
 	in.a += size
 	return nil
 }
@@ -99,13 +110,19 @@ func (f *File) nextRecord(p *Packet) error {
 // plainRecords decodes the packets that come next as long as they lie whole in the buffer
 // and are plain; nextRecord takes what stopped it. It answers how many there were.
 func (f *File) plainRecords(to []flow.Segment) int {
-	link, header, perTick, bigEndian := plain(f.link), f.recordSize, f.perTick, f.bigEndian
+	link := plain(f.link)
+	header := f.recordSize
+	perTick := f.perTick
+	bigEndian := f.bigEndian
 	rest := f.in.buf[f.in.a:f.in.b]
 	n := 0
 	for ; n < len(to) && len(rest) >= header; n++ {
-		r, s := readRecord((*[recordHeader]byte)(rest), bigEndian), &to[n]
+		r := readRecord((*[recordHeader]byte)(rest), bigEndian)
+		s := &to[n]
 		end := header + int(r.captured)
-		if s.At, s.Interface = r.at(perTick), 0; r.captured > maxRecord || end > len(rest) || !decodePlain(rest[header:end],
+		s.At = r.at(perTick)
+		s.Interface = 0
+		if r.captured > maxRecord || end > len(rest) || !decodePlain(rest[header:end],
 			link, s) {
 			break
 		}

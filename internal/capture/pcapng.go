@@ -56,7 +56,8 @@ func (f *File) nextBlock(p *Packet) error {
 			}
 			continue
 		}
-		kind, size := f.order.Uint32(head), f.order.Uint32(head[4:])
+		kind := f.order.Uint32(head)
+		size := f.order.Uint32(head[4:])
 		if size < 12 || size%4 != 0 {
 			return f.damage(nil, "a block claims %d bytes; the file is corrupt here", size)
 		}
@@ -99,17 +100,23 @@ func (f *File) plainBlocks(to []flow.Segment) int {
 	if f.order != binary.LittleEndian {
 		return 0
 	}
-	le, rest, n := binary.LittleEndian, f.in.buf[f.in.a:f.in.b], 0
+	le := binary.LittleEndian
+	rest := f.in.buf[f.in.a:f.in.b]
+	n := 0
 	for ; n < len(to) && len(rest) >= header+trailer; n++ {
-		head, s := (*[header]byte)(rest), &to[n]
-		kind, size, index, captured := le.Uint32(head[:4]), le.Uint32(head[4:8]), le.Uint32(head[8:12]),
-			le.Uint32(head[20:24])
+		head := (*[header]byte)(rest)
+		s := &to[n]
+		kind := le.Uint32(head[:4])
+		size := le.Uint32(head[4:8])
+		index := le.Uint32(head[8:12])
+		captured := le.Uint32(head[20:24])
 		if kind != blockEnhanced || size > maxRecord || size%4 != 0 || int(size) > len(rest) ||
 			uint64(index) >= uint64(len(f.interfaces)) || uint64(captured)+header+trailer > uint64(size) {
 			break
 		}
 		i := &f.interfaces[index]
-		s.At, s.Interface = i.time(uint64(le.Uint32(head[12:16]))<<32|uint64(le.Uint32(head[16:20]))), uint16(index)
+		s.At = i.time(uint64(le.Uint32(head[12:16]))<<32 | uint64(le.Uint32(head[16:20])))
+		s.Interface = uint16(index)
 		if !decodePlain(rest[header:header+captured], plain(i.link), s) {
 			break
 		}
@@ -182,7 +189,8 @@ func (f *File) counters(size uint32) error {
 	}
 	if index := f.order.Uint32(block[8:]); size >= 24 && int64(index) < int64(len(f.interfaces)) {
 		const believable = 1 << 40
-		i, lost := &f.interfaces[index], uint64(0)
+		i := &f.interfaces[index]
+		lost := uint64(0)
 		f.options(block[20:len(block)-4], func(code uint16, value []byte) {
 			if (code == optionDropped || code == optionOSDropped) && len(value) == 8 {
 				lost += min(f.order.Uint64(value), believable)
@@ -200,7 +208,8 @@ func (f *File) counters(size uint32) error {
 // options gives each option of a block to take.
 func (f *File) options(options []byte, take func(code uint16, value []byte)) {
 	for len(options) >= 4 {
-		code, length := f.order.Uint16(options), int(f.order.Uint16(options[2:]))
+		code := f.order.Uint16(options)
+		length := int(f.order.Uint16(options[2:]))
 		options = options[4:]
 		if code == optionEnd || length > len(options) {
 			return
@@ -226,7 +235,8 @@ func (i *iface) time(ticks uint64) int64 {
 	if i.perTick > 0 {
 		ns = ticks * i.perTick
 	} else {
-		sec, rest := ticks/i.perSec, ticks%i.perSec
+		sec := ticks / i.perSec
+		rest := ticks % i.perSec
 		high, low := bits.Mul64(rest, 1e9)
 		frac, _ := bits.Div64(high, low, i.perSec)
 		ns = sec*1e9 + frac

@@ -32,7 +32,8 @@ func newReader(ctx context.Context, cfg Config, files []*File) *reader {
 
 // begin begins the account of the next file.
 func (r *reader) begin() {
-	r.before, r.look = r.a.Packets, r.a.Packets
+	r.before = r.a.Packets
+	r.look = r.a.Packets
 	if r.cfg.Live != nil {
 		r.tally = newTally(r.cfg.Flow.Wanted)
 	}
@@ -80,7 +81,8 @@ func (r *reader) one(b *batch) {
 	}
 	s := &b.segments[b.n]
 	kind := Decode(p, s)
-	if r.counts.of[kind]++; kind == UnknownLink {
+	r.counts.of[kind]++
+	if kind == UnknownLink {
 		r.counts.unknown[p.Link]++
 	}
 	if kind == TCP || kind == TooBig {

@@ -22,14 +22,16 @@ func (f *File) beginSnoop() error {
 	if err != nil {
 		return &NotACapture{File: f.name, Why: "the file header is cut"}
 	}
-	version, kind := binary.BigEndian.Uint32(head[8:]), binary.BigEndian.Uint32(head[12:])
+	version := binary.BigEndian.Uint32(head[8:])
+	kind := binary.BigEndian.Uint32(head[12:])
 	link, known := snoopLinks[kind]
 	if version != 2 || !known {
 		return &NotACapture{File: f.name, Why: fmt.Sprintf("it is a snoop capture of version %d with datalink type %d, "+
 			"which is not read here", version, kind),
 			Convert: convert}
 	}
-	f.link, f.next = link, f.nextSnoop
+	f.link = link
+	f.next = f.nextSnoop
 	f.in.a += snoopHeader
 	return nil
 }
@@ -43,7 +45,10 @@ func (f *File) nextSnoop(p *Packet) error {
 		return f.damage(err, "a packet's header is cut after %d bytes", len(head))
 	}
 	word := func(i int) uint32 { return binary.BigEndian.Uint32(head[4*i:]) }
-	length, captured, size, drops := word(0), word(1), word(2), word(3)
+	length := word(0)
+	captured := word(1)
+	size := word(2)
+	drops := word(3)
 	at := int64(word(4))*1e9 + int64(word(5))*1000
 	if captured > maxRecord || size > maxRecord || uint64(size) < snoopRecord+uint64(captured) {
 		return f.damage(nil, "a packet claims %d captured bytes in a record of %d; the file is corrupt here", captured, size)
@@ -53,8 +58,11 @@ func (f *File) nextSnoop(p *Packet) error {
 		return f.damage(err, "a packet of %d bytes is cut after %d", captured, max(0, len(whole)-snoopRecord))
 	}
 	f.lost = max(f.lost, int64(drops)) // counted since the beginning
-	p.At, p.Data, p.Length = at, whole[snoopRecord:snoopRecord+captured], int(max(length, captured))
-	p.Link, p.Interface = f.link, 0
+	p.At = at
+	p.Data = whole[snoopRecord : snoopRecord+captured]
+	p.Length = int(max(length, captured))
+	p.Link = f.link
+	p.Interface = 0
 	f.in.a += int(size)
 	return nil
 }

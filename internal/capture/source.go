@@ -34,7 +34,8 @@ func (s *source) fill(n int) ([]byte, error) {
 	if s.a > 0 {
 		copy(s.buf, s.buf[s.a:s.b])
 		s.past += int64(s.a)
-		s.a, s.b = 0, s.b-s.a
+		s.b = s.b - s.a
+		s.a = 0
 	}
 	for empty := 0; s.b < n && s.err == nil; {
 		if s.b == len(s.buf) {
@@ -43,7 +44,8 @@ func (s *source) fill(n int) ([]byte, error) {
 		var got int
 		got, s.err = s.r.Read(s.buf[s.b:])
 		s.b += got
-		if empty++; got > 0 {
+		empty++
+		if got > 0 {
 			empty = 0
 		} else if empty > 100 {
 			s.err = io.ErrNoProgress
@@ -65,7 +67,8 @@ func (s *source) skip(n int64) error {
 			n -= have
 		}
 		s.past += int64(s.b)
-		s.a, s.b = 0, 0
+		s.a = 0
+		s.b = 0
 		if _, err := s.fill(1); err != nil {
 			return err
 		}

@@ -52,7 +52,8 @@ func (t *tally) add(s *flow.Segment) {
 	}
 	t.seen[w] += int64(s.Payload)
 	if t.first == 0 {
-		t.first, t.last = s.At, s.At
+		t.first = s.At
+		t.last = s.At
 	}
 }
 

@@ -59,7 +59,8 @@ func follow(r *reader, cfg Config) []*flow.Table {
 }
 
 func followAlone(r *reader, cfg flow.Config) *flow.Table {
-	table, b := flow.NewTable(cfg), newBatch(0)
+	table := flow.NewTable(cfg)
+	b := newBatch(0)
 	for more := true; more; {
 		var rest []flow.Segment
 		rest, more = r.fill(b)
@@ -103,7 +104,8 @@ func followTogether(r *reader, cfg flow.Config, n int) (tables []*flow.Table) {
 	c.turn <- &turn{r, newBatch(n)}
 	for i := range n {
 		w := &worker{table: flow.NewTable(cfg), share: i, mine: make(chan *batch, ahead+1), crew: c}
-		c.workers, tables = append(c.workers, w), append(tables, w.table)
+		c.workers = append(c.workers, w)
+		tables = append(tables, w.table)
 	}
 	var wait sync.WaitGroup
 	for _, w := range c.workers {

@@ -184,7 +184,8 @@ func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')
 func (p Parameter) DefaultFor(version string) (d Default, ok bool) {
 	for _, candidate := range p.Defaults {
 		if version == "" || AtLeast(version, candidate.Since) {
-			d, ok = candidate, true
+			d = candidate
+			ok = true
 		}
 	}
 	return d, ok
@@ -218,7 +219,8 @@ func (p Parameter) HarmOf(value string) string {
 // AtLeast compares versions by their leading numbers: "6.18.44-rc1" is at least "6.6".
 // Every version is at least "".
 func AtLeast(version, least string) bool {
-	have, want := numbers(version), numbers(least)
+	have := numbers(version)
+	want := numbers(least)
 	for i, w := range want {
 		h := 0
 		if i < len(have) {

@@ -58,7 +58,8 @@ func All(values []float64) (changes []Change) {
 		}
 		// The window saw it as soon as most of it was new: the change itself is where the
 		// values cross half-way between the two levels, looking back.
-		at, half := end-1, math.Sqrt(c.Before*c.After)
+		at := end - 1
+		half := math.Sqrt(c.Before * c.After)
 		for at > from && (values[at-1] < half) == (c.After < half) {
 			at--
 		}
@@ -70,7 +71,8 @@ func All(values []float64) (changes []Change) {
 }
 
 func test(values []float64, from, middle, to int, sure float64, low bool) (Change, bool) {
-	before, after := values[from:middle], values[middle:to]
+	before := values[from:middle]
+	after := values[middle:to]
 	c := Change{At: middle, Before: stats.Median(before), After: stats.Median(after), LowConfidence: low}
 	if !(c.Before > 0 && c.After > 0) || math.Abs(c.After/c.Before-1) < Least {
 		return c, false
@@ -96,7 +98,8 @@ func Words(words []string) (at []int) {
 		return n
 	}
 	for i := span; i+span <= len(words); i++ {
-		was, is := words[i-1], words[i]
+		was := words[i-1]
+		is := words[i]
 		if was != is && count(words[i-span:i], was) == span && count(words[i:i+span], is) >= span-1 {
 			at = append(at, i)
 		}

@@ -126,8 +126,12 @@ func (t *Track) Add(r Result) Event {
 	switch {
 	case r.Retest:
 	case t.odd(r.Value):
-		t.State, t.Since, t.last = Suspected, r.At, r.At
-		t.tests, t.scheduled, t.apart = []float64{r.Value}, []float64{r.Value}, []float64{r.Value}
+		t.State = Suspected
+		t.Since = r.At
+		t.last = r.At
+		t.tests = []float64{r.Value}
+		t.scheduled = []float64{r.Value}
+		t.apart = []float64{r.Value}
 	default:
 		t.keep(r.Value)
 		return t.drifted(r.At)
@@ -145,22 +149,29 @@ func (t *Track) drifted(at time.Time) Event {
 	if !ok {
 		return ""
 	}
-	t.Since, t.tests, t.apart = at, nil, nil
-	t.scheduled, t.lately = t.lately, nil
+	t.Since = at
+	t.tests = nil
+	t.apart = nil
+	t.scheduled = t.lately
+	t.lately = nil
 	return t.dip(c)
 }
 
 // dip begins one, and tells of it where the path does not do that all the time.
 func (t *Track) dip(c Change) Event {
-	t.State, t.Shift, t.last = Dip, c, time.Time{}
-	half, like := math.Sqrt(c.Before*c.After), 0
+	t.State = Dip
+	t.Shift = c
+	t.last = time.Time{}
+	half := math.Sqrt(c.Before * c.After)
+	like := 0
 	known := t.known()
 	for _, v := range known {
 		if (v < half) == (c.After < half) {
 			like++
 		}
 	}
-	if t.told = float64(like) <= rare*float64(len(known)); t.told {
+	t.told = float64(like) <= rare*float64(len(known))
+	if t.told {
 		return Dipped
 	}
 	return ""
@@ -194,7 +205,8 @@ func (t *Track) known() []float64 {
 
 // test takes a result of a suspicion.
 func (t *Track) test(r Result) Event {
-	t.tests, t.last = append(t.tests, r.Value), r.At
+	t.tests = append(t.tests, r.Value)
+	t.last = r.At
 	if !r.Retest {
 		t.scheduled = append(t.scheduled, r.Value)
 	}
@@ -257,8 +269,10 @@ func (t *Track) visit(r Result) Event {
 	if r.At.Sub(t.last) < Apart {
 		return ""
 	}
-	t.last, t.apart = r.At, append(t.apart, r.Value)
-	known, least := t.known(), visits+1
+	t.last = r.At
+	t.apart = append(t.apart, r.Value)
+	known := t.known()
+	least := visits + 1
 	if len(known) < Before || Spread*scatter(known) > Least*stats.Median(known) {
 		least++ // of low confidence, or where chance does more
 	}
@@ -270,8 +284,13 @@ func (t *Track) visit(r Result) Event {
 	if !ok || !t.odd(c.After) { // the noise of a path that scatters widely
 		return "" // more visits tell
 	}
-	t.Shift, t.was, t.lately = c, t.scheduled, nil
-	t.tests, t.scheduled, t.apart, t.State = nil, nil, nil, Usual
+	t.Shift = c
+	t.was = t.scheduled
+	t.lately = nil
+	t.tests = nil
+	t.scheduled = nil
+	t.apart = nil
+	t.State = Usual
 	return Changed
 }
 
@@ -281,13 +300,17 @@ func (t *Track) forget() {
 	for _, v := range t.scheduled {
 		t.keep(v)
 	}
-	t.tests, t.scheduled, t.apart, t.State = nil, nil, nil, Usual
+	t.tests = nil
+	t.scheduled = nil
+	t.apart = nil
+	t.State = Usual
 }
 
 func (t *Track) keep(v float64) {
 	t.lately = append(t.lately, v)
 	for len(t.lately) > After || len(t.lately) > 0 && len(t.was) < fewBefore {
-		t.was, t.lately = append(t.was, t.lately[0]), t.lately[1:]
+		t.was = append(t.was, t.lately[0])
+		t.lately = t.lately[1:]
 	}
 	t.was = t.was[max(len(t.was)-Before, 0):]
 }

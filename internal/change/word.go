@@ -33,9 +33,11 @@ func (w *Word) Usual() string {
 	if len(w.was) < leastWords {
 		return ""
 	}
-	counts, most := map[string]int{}, ""
+	counts := map[string]int{}
+	most := ""
 	for _, one := range w.was {
-		if counts[one]++; counts[one] > counts[most] {
+		counts[one]++
+		if counts[one] > counts[most] {
 			most = one
 		}
 	}
@@ -62,13 +64,15 @@ func (w *Word) Add(at time.Time, word string) (before string, changed bool) {
 		w.run++
 	default:
 		w.settle()
-		w.next, w.run = word, 1
+		w.next = word
+		w.run = 1
 	}
 	if !w.sure() {
 		return "", false
 	}
 	w.was = slices.Repeat([]string{word}, max(w.run, leastWords))
-	w.next, w.run = "", 0
+	w.next = ""
+	w.run = 0
 	return before, true
 }
 
@@ -92,7 +96,8 @@ func (w *Word) settle() {
 	for range w.run {
 		w.keep(w.next)
 	}
-	w.next, w.run = "", 0
+	w.next = ""
+	w.run = 0
 }
 
 func (w *Word) keep(word string) {

@@ -69,7 +69,8 @@ func (h *History) check() error {
 	if err != nil {
 		return fmt.Errorf("history.most: %w", err)
 	}
-	if h.MostBytes = int64(size); h.MostBytes < 1<<20 {
+	h.MostBytes = int64(size)
+	if h.MostBytes < 1<<20 {
 		return fmt.Errorf("history.most: %s is too little to keep a history in (1MiB or more)", h.Most)
 	}
 	return nil

@@ -35,7 +35,8 @@ func (a *Arrivals) Add(h Header, size int, now time.Duration) time.Duration {
 	a.Bytes += int64(size)
 	delay := now - h.Sent
 	if a.Datagrams == 1 {
-		a.LeastDelay, a.lastDelay = delay, delay
+		a.LeastDelay = delay
+		a.lastDelay = delay
 	}
 	a.LeastDelay = min(a.LeastDelay, delay)
 	a.Jitter += ((delay - a.lastDelay).Abs() - a.Jitter) / 16

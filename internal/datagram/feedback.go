@@ -43,7 +43,8 @@ func readStatus(b []byte) (s status, ok bool) {
 	}
 	var v [6]int64
 	for i := range v {
-		if v[i] = int64(binary.BigEndian.Uint64(b[4+8*i:])); v[i] < 0 || v[i] > 1<<60 {
+		v[i] = int64(binary.BigEndian.Uint64(b[4+8*i:]))
+		if v[i] < 0 || v[i] > 1<<60 {
 			return s, false
 		}
 	}
@@ -67,7 +68,8 @@ func (a *account) add(s status) (f search.Feedback, ok bool) {
 	if s.elapsed <= a.last.elapsed || s.bytes < a.last.bytes || s.highest < a.last.highest {
 		return f, false
 	}
-	lost, reordered := max(s.lost-a.last.lost, 0), max(s.reordered-a.last.reordered, 0)
+	lost := max(s.lost-a.last.lost, 0)
+	reordered := max(s.reordered-a.last.reordered, 0)
 	f = search.Feedback{SequenceErrors: lost + reordered, Delay: s.delay}
 	news := s.highest > a.last.highest
 	a.last = s
@@ -77,7 +79,9 @@ func (a *account) add(s status) (f search.Feedback, ok bool) {
 	if span := s.elapsed - a.second.elapsed; span >= time.Second {
 		a.seconds = append(a.seconds, transfer.DatagramSecond{Duration: span, Sent: s.highest - a.second.highest,
 			Lost: max(s.lost-a.second.lost, 0), Bytes: s.bytes - a.second.bytes, Delay: a.delays / time.Duration(a.n)})
-		a.second, a.delays, a.n = s, 0, 0
+		a.second = s
+		a.delays = 0
+		a.n = 0
 	}
 	return f, news
 }
@@ -162,7 +166,8 @@ func (s *rateSearch) sendFeedback(f *Flows, one *Flow, done <-chan struct{}) {
 		if s.n > 0 {
 			now.delay = s.delays / time.Duration(s.n)
 		}
-		s.delays, s.n = 0, 0
+		s.delays = 0
+		s.n = 0
 		begun := a.Datagrams > 0
 		if begun {
 			s.account.add(now)

@@ -149,17 +149,20 @@ func (f *Flows) report(done <-chan struct{}, each func(transfer.Interval)) {
 			over = true
 		case <-timer.C:
 		}
-		now, moved := time.Since(f.started), f.moved.Load()
+		now := time.Since(f.started)
+		moved := f.moved.Load()
 		timer.Reset(reportWait(cut, now))
 		flows := make([]transfer.FlowInterval, len(f.All))
 		for i, one := range f.All {
-			sum, last := one.tally.now(), before[i]
+			sum := one.tally.now()
+			last := before[i]
 			before[i] = sum
 			flows[i] = transfer.FlowInterval{Bytes: sum.Bytes - last.Bytes, Packets: sum.Packets - last.Packets,
 				Lost: sum.Lost - last.Lost, Jitter: sum.Jitter}
 		}
 		each(transfer.Interval{Start: at, End: now, Bytes: moved - bytes, Flows: flows})
-		at, bytes = now, moved
+		at = now
+		bytes = moved
 	}
 }
 
@@ -206,7 +209,8 @@ func (f *Flows) send(ctx context.Context, one *Flow) error {
 			continue
 		}
 		if one.Omitted == nil && f.Omit > 0 && now >= f.Omit {
-			one.Omitted, one.OmittedSent = &Arrivals{}, one.Sent
+			one.Omitted = &Arrivals{}
+			one.OmittedSent = one.Sent
 		}
 		for i := range n {
 			Header{now, one.Sent + uint64(i) + 1}.Put(batch[i*f.Size:], f.Wide)
@@ -261,7 +265,8 @@ func (f *Flows) receive(one *Flow) error {
 		}
 		if one.Omitted == nil && f.Omit > 0 && now >= f.Omit {
 			before := one.Arrivals
-			one.Omitted, one.Arrivals.Jitter = &before, 0
+			one.Omitted = &before
+			one.Arrivals.Jitter = 0
 		}
 		for rest := buffer[:n]; len(rest) > 0; {
 			datagram := rest[:min(size, len(rest))]
@@ -324,11 +329,14 @@ func (f *Flows) Result(started time.Time, complete bool) *transfer.DatagramResul
 		}
 	}
 	if !f.Send {
-		r.Reordered, r.Duplicates, r.Variation = &reordered, &duplicates, f.Variation()
+		r.Variation = f.Variation()
+		r.Reordered = &reordered
+		r.Duplicates = &duplicates
 		r.Duration -= max(first, 0)
 	}
 	if f.Search {
-		r.Seconds, r.Congested = f.search.account.seconds, f.search.account.congested
+		r.Seconds = f.search.account.seconds
+		r.Congested = f.search.account.congested
 	}
 	return r
 }

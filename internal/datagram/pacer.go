@@ -41,7 +41,8 @@ func (p *pacer) due(now time.Duration, most int) (n int, wait time.Duration) {
 		return 0, p.begun + time.Duration(p.sent)*p.perDatagram - now
 	}
 	if p.sent == 0 || now-p.tick >= tick {
-		p.tick, p.left = now, 2*int64(tick/p.perDatagram)+2
+		p.tick = now
+		p.left = 2*int64(tick/p.perDatagram) + 2
 	}
 	if p.left == 0 {
 		return 0, p.tick + tick - now

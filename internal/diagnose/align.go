@@ -86,10 +86,13 @@ func alignPasses(near, far tapped, began int64) (a alignment, ok bool) {
 	for i := range s {
 		s[i].later += drift * s[i].at
 	}
-	there, back := shortest(c), shortest(s)
+	there := shortest(c)
+	back := shortest(s)
 	a.least = there + back
-	a.offset, a.drift = from*(there-back)/2, from*drift
-	a.client, a.server = queueOf(c, there), queueOf(s, back)
+	a.offset = from * (there - back) / 2
+	a.drift = from * drift
+	a.client = queueOf(c, there)
+	a.server = queueOf(s, back)
 	return a, a.least >= 0
 }
 
@@ -111,7 +114,8 @@ func driftOf(client, server line) float64 {
 // passings pairs the segments that both taps saw, in the order of the near one: by their
 // timestamps too where both can read the same, else by their numbers alone.
 func passings(near, far []flow.Pass, began int64) (all []passing) {
-	if all = paired(near, far, began, func(n flow.Name) flow.Name { return n }); len(all) < leastPassings {
+	all = paired(near, far, began, func(n flow.Name) flow.Name { return n })
+	if len(all) < leastPassings {
 		all = paired(near, far, began, flow.Name.Unstamped)
 	}
 	slices.SortStableFunc(all, func(x, y passing) int { return cmp.Compare(x.at, y.at) })
@@ -119,7 +123,8 @@ func passings(near, far []flow.Pass, began int64) (all []passing) {
 }
 
 func paired(near, far []flow.Pass, began int64, name func(flow.Name) flow.Name) (all []passing) {
-	here, there := passed(near, name), passed(far, name)
+	here := passed(near, name)
+	there := passed(far, name)
 	for _, p := range near {
 		n := name(p.Name)
 		if later, both := there[n]; both && later != ambiguous && here[n] == p.At {
@@ -152,7 +157,8 @@ func passed(all []flow.Pass, name func(flow.Name) flow.Name) map[flow.Name]int64
 // between the taps. Where most moments do not agree it is not found.
 func sidedness(c, s []passing, end float64) (from float64, found bool) {
 	var trips []float64
-	cw, sw := windows(c, end), windows(s, end)
+	cw := windows(c, end)
+	sw := windows(s, end)
 	for i := range cw {
 		if len(cw[i]) > 0 && len(sw[i]) > 0 {
 			trips = append(trips, stats.Median(cw[i])-stats.Median(sw[i]))
@@ -200,7 +206,9 @@ func under(all []passing) line {
 		}
 	}
 	for i := 1; i < len(hull); i++ {
-		if from, to := hull[i-1], hull[i]; to.at >= mean.at || i == len(hull)-1 {
+		from := hull[i-1]
+		to := hull[i]
+		if to.at >= mean.at || i == len(hull)-1 {
 			slope := (to.later - from.later) / (to.at - from.at)
 			return line{slope, mean.later - from.later - slope*(mean.at-from.at)}
 		}
@@ -229,7 +237,8 @@ func queueOf(all []passing, least float64) (w way) {
 
 // ways are what is told of the data that one end sent.
 func (a *alignment) ways(byClient bool) *record.CapturedWays {
-	data, acks := a.client, a.server
+	data := a.client
+	acks := a.server
 	if !byClient {
 		data, acks = acks, data
 	}

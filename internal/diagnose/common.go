@@ -71,9 +71,11 @@ func spanText(name string, all []*flow.Connection) string {
 	if len(all) == 0 {
 		return "the " + name + " one holds none"
 	}
-	from, to := all[0].Started, int64(0)
+	from := all[0].Started
+	to := int64(0)
 	for _, c := range all {
-		from, to = min(from, c.Started), max(to, c.Started+c.Ended)
+		from = min(from, c.Started)
+		to = max(to, c.Started+c.Ended)
 	}
 	return fmt.Sprintf("the %s one holds %d from %s to %s", name, len(all), time.Unix(0, from).UTC().Format(form),
 		time.Unix(0, to).UTC().Format(form))

@@ -26,7 +26,8 @@ type pair struct {
 // path, shows of what lies between: where data was lost, which way it waited, and options
 // of the SYNs that arrive changed.
 func (r *Diagnosis) Compare(far *capture.Analysis) {
-	known, beside := newTwins(far.Connections), parallels(far.Connections)
+	known := newTwins(far.Connections)
+	beside := parallels(far.Connections)
 	found := 0
 	for i, j := range r.from {
 		c := &r.Record.Connections[i]
@@ -38,7 +39,8 @@ func (r *Diagnosis) Compare(far *capture.Analysis) {
 		}
 		found++
 		p := pair{near: j.connection, far: w, beside: beside}
-		if p.taps, p.aligned = align(p.near, w); p.aligned {
+		p.taps, p.aligned = align(p.near, w)
+		if p.aligned {
 			p.common = p.taps.spanOf(p.near, w.Connection)
 		}
 		c.Notes = append(c.Notes, p.notes()...)
@@ -70,23 +72,31 @@ func (p *pair) compare(r *record.CapturedDirection, near judgementOfDirection) {
 	if far == nil || !p.aligned && !p.alike(near.flow, far) {
 		return
 	}
-	first, second, at := near.flow, far, [2][2]int64{p.common.near, p.common.far}
+	first := near.flow
+	second := far
+	at := [2][2]int64{p.common.near, p.common.far}
 	nearFirst := p.passesNearFirst(near.flow, far)
 	if !nearFirst {
-		first, second, at[0], at[1] = far, near.flow, at[1], at[0]
+		first, second = second, first
+		at[0], at[1] = at[1], at[0]
 	}
-	one, two := repeatsOf(first), repeatsOf(second)
+	one := repeatsOf(first)
+	two := repeatsOf(second)
 	b := &record.CapturedBetween{JudgedAt: "near"}
 	if p.common.part {
-		one, two = repeatsIn(first, at[0]), repeatsIn(second, at[1])
-		b.CommonFromS, b.CommonS = float64(p.common.near[0])/1e9, float64(p.common.near[1]-p.common.near[0])/1e9
+		one = repeatsIn(first, at[0])
+		two = repeatsIn(second, at[1])
+		b.CommonFromS = float64(p.common.near[0]) / 1e9
+		b.CommonS = float64(p.common.near[1]-p.common.near[0]) / 1e9
 	}
 	// What is sent again though its first sending passed a tap was lost past it, or not at all.
-	b.LostBeforeBytes, b.LostBetweenBytes = one.replaced, max(one.again-two.again, 0)
+	b.LostBeforeBytes = one.replaced
+	b.LostBetweenBytes = max(one.again-two.again, 0)
 	b.LostAfterBytes = max(two.again-two.spurious, 0)
 	if first.RTTs > 0 && second.RTTs > 0 {
 		least := first.PastMin - second.PastMin
-		pastFirst, pastSecond := first.PastSum/first.RTTs, second.PastSum/second.RTTs
+		pastFirst := first.PastSum / first.RTTs
+		pastSecond := second.PastSum / second.RTTs
 		b.RTTMinS = float64(max(least, 0)) / 1e9
 		b.QueueS = float64(max(pastFirst-pastSecond-least, 0)) / 1e9
 		b.QueuePastS = float64(max(pastSecond-second.PastMin, 0)) / 1e9
@@ -130,15 +140,17 @@ func (p *pair) judge(r *record.CapturedDirection, near judgementOfDirection, far
 	nearFirst bool) timeline.Diagnosis {
 	const most = 2 // a capture of less than half of the data tells of another time
 	g := timeline.Judge(p.far.Connection, far, p.beside[between(far)]...)
-	nearAt, farAt := near.diagnosis.Vantage == timeline.AtSender, g.Vantage == timeline.AtSender
+	nearAt := near.diagnosis.Vantage == timeline.AtSender
+	farAt := g.Vantage == timeline.AtSender
 	take := farAt && !nearAt || farAt == nearAt && !nearFirst
-	if a, b := hardlyKnown(&near.diagnosis), hardlyKnown(&g); a != b {
-		take = a
+	if nearUnsure := hardlyKnown(&near.diagnosis); nearUnsure != hardlyKnown(&g) {
+		take = nearUnsure
 	}
 	if !take || most*far.Bytes < near.flow.Bytes {
 		return near.diagnosis
 	}
-	r.Verdict, r.Between.JudgedAt = g.Verdict, "far"
+	r.Verdict = g.Verdict
+	r.Between.JudgedAt = "far"
 	r.LostS = g.LostTime.Seconds()
 	r.Prediction = predictionOf(&g)
 	r.Settings = settings(r, &g, far.MSS)

@@ -14,8 +14,10 @@ func (r *Diagnosis) Graphs(top int) flow.Config {
 	const points, lines = 400_000, 6
 	chosen := map[[2]flow.Endpoint]bool{}
 	for _, j := range r.from[:min(top, len(r.from))] {
-		a, b := j.connection.Client(), j.connection.Server()
-		chosen[[2]flow.Endpoint{a, b}], chosen[[2]flow.Endpoint{b, a}] = true, true
+		a := j.connection.Client()
+		b := j.connection.Server()
+		chosen[[2]flow.Endpoint{a, b}] = true
+		chosen[[2]flow.Endpoint{b, a}] = true
 	}
 	return flow.Config{Points: min(max(points/lines/max(len(chosen), 1), 1000), 1<<16),
 		Wanted: func(a, b flow.Endpoint) bool { return chosen[[2]flow.Endpoint{a, b}] }}

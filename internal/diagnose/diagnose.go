@@ -62,7 +62,8 @@ func New(h record.Header, a *capture.Analysis, least int64) *Diagnosis {
 	}
 	all := judgeAll(heaviest, a.Connections, least)
 	slices.SortStableFunc(all, func(x, y judgement) int {
-		a, b := x.record.Worst(), y.record.Worst()
+		a := x.record.Worst()
+		b := y.record.Worst()
 		return cmp.Or(cmp.Compare(b.LostS, a.LostS), cmp.Compare(b.Bytes, a.Bytes))
 	})
 	for i := range all {
@@ -158,7 +159,8 @@ func heaviest(all []*flow.Connection, most int) []*flow.Connection {
 
 // judgeAll judges connections, in their order and on all processors. captured are all that were followed.
 func judgeAll(all, captured []*flow.Connection, least int64) []judgement {
-	out, beside := make([]judgement, len(all)), parallels(captured)
+	out := make([]judgement, len(all))
+	beside := parallels(captured)
 	var next atomic.Int64
 	var wait sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(all)) {
@@ -222,7 +224,8 @@ func vantageOf(c *flow.Connection, d *flow.Direction, v timeline.Vantage, before
 }
 
 func handshake(c *flow.Connection) *record.CapturedHandshake {
-	client, server := c.ClientOffer(), c.ServerOffer()
+	client := c.ClientOffer()
+	server := c.ServerOffer()
 	if !client.Seen && !server.Seen {
 		return nil
 	}
@@ -236,8 +239,10 @@ func handshake(c *flow.Connection) *record.CapturedHandshake {
 		}
 	}
 	if client.Seen && server.Seen && !client.OptionsCut && !server.OptionsCut {
-		sack, timestamps := client.SACK && server.SACK, client.Timestamps && server.Timestamps
-		h.SACK, h.Timestamps = &sack, &timestamps
+		sack := client.SACK && server.SACK
+		timestamps := client.Timestamps && server.Timestamps
+		h.SACK = &sack
+		h.Timestamps = &timestamps
 	}
 	return h
 }
@@ -255,11 +260,15 @@ func direction(d *flow.Direction, g *timeline.Diagnosis) record.CapturedDirectio
 		r.GoodputBps = new(g.GoodputBps)
 	}
 	if d.RTTMin > 0 {
-		least, most := float64(d.RTTMin)/1e9, float64(d.RTTMax)/1e9
-		r.RTTMinS, r.RTTMaxS = &least, &most
+		least := float64(d.RTTMin) / 1e9
+		most := float64(d.RTTMax) / 1e9
+		r.RTTMinS = &least
+		r.RTTMaxS = &most
 	}
-	r.SpuriousSegments, r.OutOfOrderSegments, r.Timeouts, r.UncapturedBytes = d.Spurious, d.OutOfOrder, d.Timeouts,
-		d.Unseen
+	r.SpuriousSegments = d.Spurious
+	r.OutOfOrderSegments = d.OutOfOrder
+	r.Timeouts = d.Timeouts
+	r.UncapturedBytes = d.Unseen
 	if d.MSS > 0 {
 		r.MSSBytes = new(d.MSS)
 	}

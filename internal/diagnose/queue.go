@@ -17,11 +17,13 @@ import (
 // what limits.
 func placeQueue(r *record.CapturedDirection, g *timeline.Diagnosis) {
 	w := r.Between.Ways
-	queue, trip := w.DataQueueS+w.AckQueueS, orElse(r.RTTMinS, w.RTTMinS)
+	queue := w.DataQueueS + w.AckQueueS
+	trip := orElse(r.RTTMinS, w.RTTMinS)
 	if queue < threshold.StandingQueue*trip || queue < r.Between.QueuePastS {
 		return
 	}
-	acks, says := w.AckQueueS/queue, r.Limiter
+	acks := w.AckQueueS / queue
+	says := r.Limiter
 	long := queue >= threshold.LongQueue*trip
 	open := r.Limiter == verdict.Unknown || r.Limiter == verdict.Mixed
 	switch {
@@ -41,8 +43,13 @@ func placeQueue(r *record.CapturedDirection, g *timeline.Diagnosis) {
 		r.Confidence = raised(r.Confidence)
 	} else {
 		r.Shares = given(r.Shares, says)
-		r.Limiter, r.Subtype, r.Confidence, r.Candidates = says, "", verdict.Medium, nil
-		r.Prediction, r.Settings, g.Prediction = nil, nil, nil
+		r.Limiter = says
+		r.Subtype = ""
+		r.Confidence = verdict.Medium
+		r.Candidates = nil
+		r.Prediction = nil
+		r.Settings = nil
+		g.Prediction = nil
 	}
 	r.Evidence = append([]verdict.Evidence{e}, r.Evidence...)
 	g.Verdict = r.Verdict

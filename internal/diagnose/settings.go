@@ -13,12 +13,15 @@ import (
 // settings plans the windows of a path for the end that held a direction back; nothing
 // where the verdict is of another kind, or how fast the path is was not seen.
 func settings(d *record.CapturedDirection, g *timeline.Diagnosis, mss int) (all []record.CapturedSettings) {
-	role, at := plan.Role(""), ""
+	role := plan.Role("")
+	at := ""
 	switch {
 	case g.Limiter == verdict.ReceiverWindow:
-		role, at = plan.Receiver, d.To
+		role = plan.Receiver
+		at = d.To
 	case g.Limiter == verdict.Sender && slices.Contains(g.Candidates[:min(1, len(g.Candidates))], verdict.SendBuffer):
-		role, at = plan.Sender, d.From
+		role = plan.Sender
+		at = d.From
 	default:
 		return nil
 	}

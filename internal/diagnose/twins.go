@@ -45,7 +45,8 @@ type twins struct {
 func newTwins(all []*flow.Connection) *twins {
 	t := &twins{all: all, byNumbers: map[[2]uint32]*flow.Connection{}, byEnds: map[endpoints][]*flow.Connection{}}
 	for _, c := range all {
-		a, b := c.Client(), c.Server()
+		a := c.Client()
+		b := c.Server()
 		t.byEnds[endpoints{a, b}] = append(t.byEnds[endpoints{a, b}], c)
 		t.byEnds[endpoints{b, a}] = append(t.byEnds[endpoints{b, a}], c)
 		if c.SYN && c.SYNACK {
@@ -79,7 +80,8 @@ func (t *twins) ofEnds(near *flow.Connection) (best *twin) {
 		switch far := w.passes(); {
 		case common == 0 && !w.renumbered && len(far.client)+len(far.server) > leastPassings: // other times of the same ports
 		case best == nil, best.renumbered && !w.renumbered, best.renumbered == w.renumbered && common > most:
-			best, most = w, common
+			best = w
+			most = common
 		}
 	}
 	return best
@@ -128,7 +130,8 @@ func (t *twins) ofSegments(near *flow.Connection) *twin {
 			if c == nil {
 				continue
 			}
-			if hits[c]++; best == nil || hits[c] > hits[best] {
+			hits[c]++
+			if best == nil || hits[c] > hits[best] {
 				best = c
 			}
 		}
@@ -136,7 +139,8 @@ func (t *twins) ofSegments(near *flow.Connection) *twin {
 	if best == nil || hits[best] < leastPassings {
 		return nil
 	}
-	straight, swapped := &twin{Connection: best}, &twin{Connection: best, swapped: true}
+	straight := &twin{Connection: best}
+	swapped := &twin{Connection: best, swapped: true}
 	if inCommon(near, swapped) > inCommon(near, straight) {
 		return swapped
 	}

@@ -40,7 +40,8 @@ func (c *conn) Read(b []byte) (int, error) {
 	c.blocked += now - c.waiting
 	c.waiting = 0
 	if n > 0 && !c.over {
-		c.latest, c.last = int64(n), now
+		c.latest = int64(n)
+		c.last = now
 		if c.begun {
 			c.bytes += int64(n)
 		}
@@ -54,8 +55,12 @@ func (c *conn) Read(b []byte) (int, error) {
 func (c *conn) answered() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.begun, c.first, c.bytes, c.opening = true, c.last, c.latest, c.latest
-	c.blocked, c.paused = 0, 0
+	c.begun = true
+	c.first = c.last
+	c.bytes = c.latest
+	c.opening = c.latest
+	c.blocked = 0
+	c.paused = 0
 }
 
 // enough ends the count.
@@ -81,7 +86,9 @@ func (c *conn) sample() (s transfer.Sample, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.Have |= transfer.HaveProgram
-	s.Program, s.Blocked, s.Paused = c.bytes, c.blocked, c.paused
+	s.Program = c.bytes
+	s.Blocked = c.blocked
+	s.Paused = c.paused
 	if c.waiting > 0 {
 		s.Blocked += max(s.At-c.waiting, 0)
 	}

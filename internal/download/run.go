@@ -48,7 +48,8 @@ func (p *Peer) fetch(ctx context.Context, spec transfer.Spec, each func(transfer
 	latency, why, err := path.Beside(ctx, p.object.server, path.Config{Route: p.config.Route}, load)
 	result, err := run.result(err)
 	if result != nil {
-		if result.Latency = latency; why != "" {
+		result.Latency = latency
+		if why != "" {
 			result.Warnings = append(result.Warnings, why)
 		}
 	}
@@ -74,7 +75,8 @@ func (r *run) fetchAll(ctx context.Context, each func(transfer.Interval)) error 
 		share = max(r.peer.left()/int64(n), 1)
 	}
 	errs := make([]error, n)
-	r.series, r.ended = make([][]transfer.Sample, n), make([]bool, n)
+	r.series = make([][]transfer.Sample, n)
+	r.ended = make([]bool, n)
 	for range n {
 		f := r.peer.newFetch(r.spec.Near)
 		if r.spec.Program.ReadBps > 0 {
@@ -143,7 +145,8 @@ func (r *run) watch(done <-chan struct{}, each func(transfer.Interval)) {
 		if each != nil && total > told {
 			each(transfer.Interval{Start: at - first, End: now - first, Bytes: total - told})
 		}
-		at, told = now, total
+		at = now
+		told = total
 	}
 	for finished := false; !finished; {
 		timer := time.NewTimer(engine.Cadence(time.Since(r.started)))
@@ -167,8 +170,10 @@ func (r *run) watch(done <-chan struct{}, each func(transfer.Interval)) {
 				}
 			}
 			came := c.received()
-			if total += came.Bytes; came.Bytes > 0 && (first == 0 || came.First < first) {
-				first, at = came.First, max(at, came.First)
+			total += came.Bytes
+			if came.Bytes > 0 && (first == 0 || came.First < first) {
+				first = came.First
+				at = max(at, came.First)
 			}
 			last = max(last, came.Last)
 		}
@@ -199,7 +204,10 @@ func (r *run) result(err error) (*transfer.Result, error) {
 		}
 		s.Samples = r.series[i]
 		came := f.current().received()
-		s.Bytes, s.Opening, s.First, s.Last = came.Bytes, came.Opening, came.First, came.Last
+		s.Bytes = came.Bytes
+		s.Opening = came.Opening
+		s.First = came.First
+		s.Last = came.Last
 		for _, sample := range s.Samples {
 			s.ReceiveBuffer.Effective = max(s.ReceiveBuffer.Effective, int(sample.ReceiveWnd))
 		}

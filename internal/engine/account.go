@@ -99,7 +99,8 @@ func (a *account) moved(n int) {
 func (a *account) runDelaySoFar() time.Duration {
 	if t := a.turns.Load(); t != nil {
 		waited, starved := t.advance(a.clock.now())
-		a.unfed, a.starved = a.unfed+waited, a.starved+starved
+		a.unfed = a.unfed + waited
+		a.starved = a.starved + starved
 	}
 	if a.writes {
 		return a.starved
@@ -118,6 +119,7 @@ func (a *account) fill(s *transfer.Sample) {
 		spent[now&(1<<waitBits-1)] += max(int64(s.At)-now>>waitBits, 0)
 	}
 	s.RunDelay = a.runDelaySoFar()
-	s.Blocked, s.Paused, s.Awaited = time.Duration(spent[blocked]), time.Duration(spent[paused]),
-		time.Duration(spent[awaiting])
+	s.Blocked = time.Duration(spent[blocked])
+	s.Paused = time.Duration(spent[paused])
+	s.Awaited = time.Duration(spent[awaiting])
 }

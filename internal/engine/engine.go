@@ -77,10 +77,12 @@ func (p Endpoint) Run(ctx context.Context) (*transfer.End, error) {
 		l := &loop{account: account{clock: c, writes: p.Send}, stream: s, program: p.Spec.Program, keepOpen: p.KeepOpen,
 			burst: max(p.Burst, 1), stall: cmp.Or(p.Stall, StallTime)}
 		if p.Send {
-			l.end, l.rule = p.Spec.Time, rule
+			l.end = p.Spec.Time
+			l.rule = rule
 		}
 		if p.Spec.Bytes > 0 && (p.Send || p.KeepOpen) {
-			l.budget, l.piece = &budget, pieceOf(p.Spec.Bytes, len(p.Streams))
+			l.piece = pieceOf(p.Spec.Bytes, len(p.Streams))
+			l.budget = &budget
 		}
 		if rule != nil {
 			s.SetNoDelay(true)
@@ -111,7 +113,8 @@ func (p Endpoint) Run(ctx context.Context) (*transfer.End, error) {
 	if p.Every == 0 {
 		p.Every = 100 * time.Millisecond
 	}
-	moving, sampling := sync.WaitGroup{}, sync.WaitGroup{}
+	moving := sync.WaitGroup{}
+	sampling := sync.WaitGroup{}
 	done := make(chan struct{})
 	for _, l := range loops {
 		moving.Go(func() { l.run(p.Send, p.Spec.Time) })
@@ -188,7 +191,8 @@ func (l *loop) run(send bool, limit time.Duration) {
 // it is over.
 func backdate(samples []transfer.Sample) {
 	for i := len(samples) - 2; i >= 0; i-- {
-		s, next := &samples[i], &samples[i+1]
+		s := &samples[i]
+		next := &samples[i+1]
 		s.RunDelay = max(s.RunDelay, next.RunDelay-(next.At-s.At))
 	}
 }
@@ -213,7 +217,8 @@ func (l *loop) drain(limit time.Duration) error {
 		n, err := l.stream.Outstanding()
 		// Where the system does not tell, the far end closes when it has read all.
 		known := err == nil
-		if l.clean = known && n == 0 || !known && closed; l.clean {
+		l.clean = known && n == 0 || !known && closed
+		if l.clean {
 			return nil
 		}
 		if !known && l.keepOpen {
@@ -265,7 +270,8 @@ func (l *loop) ignoreCut(err error, limit time.Duration) error {
 func (l *loop) describe(samples []transfer.Sample, p Endpoint) transfer.Stream {
 	d := l.stream.Describe()
 	d.Samples = samples
-	d.First, d.Last = time.Duration(l.first.Load()), time.Duration(l.last.Load())
+	d.First = time.Duration(l.first.Load())
+	d.Last = time.Duration(l.last.Load())
 	d.Bytes = l.bytes.Load()
 	if !p.Send {
 		d.Opening = l.opening
@@ -279,7 +285,8 @@ func (l *loop) describe(samples []transfer.Sample, p Endpoint) transfer.Stream {
 		}
 	}
 	if l.rule != nil {
-		d.SendBuffer.Requested, d.SendBuffer.Granted = p.own().SendBuffer, l.rule.Quota
+		d.SendBuffer.Requested = p.own().SendBuffer
+		d.SendBuffer.Granted = l.rule.Quota
 	}
 	if n := len(samples); p.Send && n > 0 && samples[n-1].Have&transfer.HaveAcked != 0 {
 		d.Bytes = min(d.Bytes, max(samples[n-1].Acked-p.Preface, 0))
@@ -323,15 +330,18 @@ func (p *progress) report(final bool) {
 		return
 	}
 	if p.begun == 0 {
-		p.begun, p.at = first, first
+		p.begun = first
+		p.at = first
 	}
 	now := p.clock.now()
 	if final {
-		if now = max(last, p.at); total == p.bytes {
+		now = max(last, p.at)
+		if total == p.bytes {
 			return
 		}
 	}
 	p.each(transfer.Interval{Start: p.at - p.begun, End: now - p.begun, Bytes: total - p.bytes, Sender: p.latest.Get(),
 		Samples: p.samples.last()})
-	p.at, p.bytes = now, total
+	p.at = now
+	p.bytes = total
 }

@@ -56,7 +56,8 @@ func (l *loop) over() bool { return l.end > 0 && l.clock.now() >= l.end }
 func (l *loop) stalled(sign int) bool {
 	now := l.clock.now()
 	if sign != l.sign {
-		l.sign, l.since = sign, now
+		l.sign = sign
+		l.since = now
 	}
 	return l.end == 0 && now-l.since > l.stall
 }
@@ -84,13 +85,15 @@ func (l *loop) send() error {
 				return err
 			}
 		}
-		if bytes += n; writes < l.burst {
+		bytes += n
+		if writes < l.burst {
 			continue
 		}
 		if err := pace.pause(bytes); err != nil {
 			return err
 		}
-		writes, bytes = 0, 0
+		writes = 0
+		bytes = 0
 	}
 	return nil
 }
@@ -132,7 +135,8 @@ func (l *loop) write(n int) error {
 			return err
 		}
 		l.moved(wrote)
-		if n -= wrote; wrote > 0 {
+		n -= wrote
+		if wrote > 0 {
 			continue
 		}
 		if outstanding, err := l.stream.Outstanding(); err == nil && l.stalled(outstanding) {
@@ -191,7 +195,8 @@ var errClosedEarly = errors.New("the far end closed the connection before the tr
 // receive reads until the end of the stream, or for the transfer's time from the first
 // byte on: what a sender still holds in its buffers then says nothing new.
 func (l *loop) receive(limit time.Duration) error {
-	size, request := bestRead, l.program.WriteBytes
+	size := bestRead
+	request := l.program.WriteBytes
 	if l.program.ReadBps > 0 {
 		size = int(min(max(l.program.ReadBps/8/100, 1), 256<<10))
 	}

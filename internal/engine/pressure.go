@@ -45,7 +45,8 @@ func parsePressure(text string) (p pressure) {
 			switch {
 			case err != nil || v < 0:
 			case name == "TCPMemoryPressures":
-				p.times, p.known = v, true
+				p.times = v
+				p.known = true
 			case name == "TCPMemoryPressuresChrono":
 				p.took = time.Duration(min(v, int64(time.Duration(1<<62)/time.Millisecond))) * time.Millisecond
 			}

@@ -81,7 +81,8 @@ type Latest struct {
 func (l *Latest) Set(s transfer.Sending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.is, l.known = s, true
+	l.is = s
+	l.known = true
 }
 
 // Get answers nil where nothing is known.
@@ -110,7 +111,8 @@ func (s *sampler) last() []transfer.Sample {
 func (s *sampler) run(done <-chan struct{}, every time.Duration, cut transfer.Cut, interval func()) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	due, next := every, cut.Next(0)
+	due := every
+	next := cut.Next(0)
 	for {
 		select {
 		case <-done:
@@ -121,7 +123,8 @@ func (s *sampler) run(done <-chan struct{}, every time.Duration, cut transfer.Cu
 		s.read()
 		if now := s.clock.now(); now >= due || next > 0 && at >= next {
 			interval()
-			due, next = s.clock.now()+every, cut.Next(at)
+			due = s.clock.now() + every
+			next = cut.Next(at)
 		}
 		wait := s.next()
 		if next > 0 {

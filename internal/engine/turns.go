@@ -41,8 +41,10 @@ func (t *turns) advance(now time.Duration) (waited, starved time.Duration) {
 	if err != nil {
 		return 0, 0
 	}
-	was, span := t.last, now-t.at
-	t.last, t.at = read, now
+	was := t.last
+	span := now - t.at
+	t.last = read
+	t.at = now
 	waited = read.Waited - was.Waited
 	return waited, starvedOf(read.Ran-was.Ran, waited, read.Count-was.Count, span)
 }

@@ -40,7 +40,8 @@ func (a *acks) push(e ackEvent) {
 		for i := range a.n {
 			grown[i] = a.ring[(a.head+i)&(len(a.ring)-1)]
 		}
-		a.ring, a.head = grown, 0
+		a.ring = grown
+		a.head = 0
 	}
 	a.ring[(a.head+a.n)&(len(a.ring)-1)] = e
 	a.n++
@@ -76,7 +77,8 @@ func (d *Direction) acknowledged(s *Segment, at int64) {
 	}
 	if ack > d.acked {
 		d.stalled(at)
-		d.owed, d.owedSent = at, d.Retransmitted
+		d.owed = at
+		d.owedSent = d.Retransmitted
 		d.acked = ack
 		d.filled(ack)
 		if ack >= d.rtt.next {
@@ -118,11 +120,13 @@ func (d *Direction) echoes() bool { return d.rtt.loop.have && d.rtt.loop.least()
 func (d *Direction) informed(s *Segment, at int64) {
 	if d.waiting.n > 0 && s.Options&HasTimestamps != 0 && d.echoes() {
 		if s.TSEcr != d.echoed || d.echoedAt == 0 {
-			d.echoed, d.echoedAt = s.TSEcr, at
+			d.echoed = s.TSEcr
+			d.echoedAt = at
 		}
 		patience := second + 4*d.rtt.delay()
 		if at-d.echoedAt > 50e6+4*d.RTTMin { // an echo that stands still tells nothing
-			patience, d.lag = 0, 0
+			patience = 0
+			d.lag = 0
 		}
 		for d.waiting.n > 0 {
 			e := d.waiting.first()
@@ -187,12 +191,14 @@ func (d *Direction) arrive(e *ackEvent) {
 		if waited := d.at - d.lastSent; e.pure && e.ack >= d.high && (d.state == Busy || d.state == AppLimited) &&
 			d.RTTMin > 0 &&
 			waited >= d.RTTMin+delayed {
-			d.heldAt, d.heldFor = d.at, waited
+			d.heldAt = d.at
+			d.heldFor = waited
 			if alone := min(waited-d.RTTMin, d.at-d.unaAt); alone >= delayed {
 				d.heldLast = alone
 			}
 		}
-		d.una, d.unaAt = e.ack, d.at
+		d.una = e.ack
+		d.unaAt = d.at
 		d.passed(e.ack)
 	}
 	if e.gap && !d.recovering {
@@ -210,7 +216,8 @@ func (d *Direction) stalled(at int64) bool {
 	}
 	d.Stalled += took
 	if took > d.StallTo-d.StallFrom {
-		d.StallFrom, d.StallTo = d.owed, at
+		d.StallFrom = d.owed
+		d.StallTo = at
 	}
 	return true
 }

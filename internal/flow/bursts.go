@@ -60,7 +60,8 @@ func (b *Bursts) Quantile(q float64) float64 {
 	}
 	for i := range b.steps {
 		s := &b.steps[i]
-		if sum += s.bytes; s.bytes > 0 && sum >= q*total {
+		sum += s.bytes
+		if s.bytes > 0 && sum >= q*total {
 			return s.bytes / s.time * 1e9
 		}
 	}

@@ -72,7 +72,8 @@ type side struct {
 func newConnection(e ends, s *Segment, t *Table) *Connection {
 	c := reused(&t.spare)
 	*c = Connection{ends: e, Started: s.At, table: t}
-	c.sides[0].offer.Scale, c.sides[1].offer.Scale = -1, -1
+	c.sides[0].offer.Scale = -1
+	c.sides[1].offer.Scale = -1
 	if e.a.Port < e.b.Port {
 		c.client = 1
 	}
@@ -80,7 +81,8 @@ func newConnection(e ends, s *Segment, t *Table) *Connection {
 		if len(t.all) >= t.cfg.Connections/manyConnections {
 			limit = min(limit, fewPasses)
 		}
-		c.sides[0].passes, c.sides[1].passes = newPasses(limit), newPasses(limit)
+		c.sides[0].passes = newPasses(limit)
+		c.sides[1].passes = newPasses(limit)
 	}
 	return c
 }
@@ -168,7 +170,8 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 		if step < -second {
 			c.ClockSteps++
 		}
-		at, step = c.now, 0
+		at = c.now
+		step = 0
 	}
 	if me.resembles(s) && me.has(s, at, c) {
 		return false
@@ -180,7 +183,8 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 	if step > 0 && (step < c.Grain || c.Grain == 0) {
 		c.Grain = step
 	}
-	c.now, me.heard = at, at
+	c.now = at
+	me.heard = at
 	if me.passes != nil {
 		me.passes.add(s)
 	}
@@ -211,7 +215,9 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 	}
 	me.dir.sent(s, at)
 	if peer.dir != nil {
-		peer.dir.answered, peer.dir.spoken, peer.dir.told = true, true, true
+		peer.dir.answered = true
+		peer.dir.spoken = true
+		peer.dir.told = true
 	}
 	return true
 }
@@ -252,75 +258,10 @@ func (c *Connection) acknowledge(s *Segment, me, peer *side, at int64) {
 	if peer.dir != nil {
 		peer.dir.acknowledged(s, at)
 	}
-	me.have, me.ack = true, s.Ack
-	me.window, me.scaled = s.Window, s.Flags&SYN == 0
-}
-
-func (c *Connection) handshake(s *Segment, from int, at int64) {
-	o := &c.sides[from].offer
-	if o.Seen {
-		if s.Flags&ACK == 0 {
-			c.synAt, c.synAgain = at, true
-			return
-		}
-		// A server that starts over chooses other numbers; the client says which it took.
-		if peer := &c.sides[1-from]; o.ISN == s.Seq || c.sides[from].dir != nil || peer.have && peer.ack == o.ISN+1 {
-			return
-		}
-	}
-	*o = Offer{Seen: true, Scale: -1, Window: int(s.Window), ISN: s.Seq, OptionsCut: s.Options&OptionsCut != 0,
-		SACK: s.Options&HasSACKPermitted != 0, Timestamps: s.Options&HasTimestamps != 0}
-	if s.Options&HasMSS != 0 {
-		o.MSS = int(s.MSS)
-	}
-	if s.Options&HasScale != 0 {
-		o.Scale = int(s.Scale)
-	}
-	o.data = s.Payload
-	if s.Flags&ACK == 0 {
-		c.SYN, c.synAt, c.client = true, at, from
-		return
-	}
-	c.SYNACK, c.synAckAt, c.client = true, at, 1-from
-	c.fastOpen(s, at)
-	if c.SYN && !c.synAgain {
-		c.throughServer = max(at-c.synAt, 1)
-	}
-}
-
-// fastOpen takes the data that came with the SYN (RFC 7413), as far as the SYN-ACK
-// acknowledges it: a server may refuse it, and that loses nothing.
-func (c *Connection) fastOpen(s *Segment, at int64) {
-	client := &c.sides[c.client]
-	taken := s.Ack - client.offer.ISN - 1
-	if client.dir != nil || taken == 0 || taken > client.offer.data {
-		return
-	}
-	sent := Segment{Src: s.Dst, Dst: s.Src, Seq: client.offer.ISN + 1, Payload: taken}
-	client.dir = c.newDirection(&sent, c.client, max(c.synAt, 0))
-	client.dir.sent(&sent, at)
-}
-
-// scale is the shift of the windows that a side advertises; known is false where the
-// handshake does not tell.
-func (c *Connection) scale(of int) (shift int, known bool) {
-	client, server := c.sides[c.client].offer, c.sides[1-c.client].offer
-	switch {
-	case c.unscaled():
-		return 0, true
-	case server.Seen && server.Scale >= 0 && of != c.client:
-		return server.Scale, true
-	case server.Seen && server.Scale >= 0 && client.Scale >= 0:
-		return client.Scale, true
-	}
-	return 0, false
-}
-
-// unscaled says that one of both ends did not offer to scale, or a middlebox took the offer
-// away.
-func (c *Connection) unscaled() bool {
-	client, server := c.sides[c.client].offer, c.sides[1-c.client].offer
-	return server.Seen && server.Scale < 0 && !server.OptionsCut || client.Seen && client.Scale < 0 && !client.OptionsCut
+	me.have = true
+	me.ack = s.Ack
+	me.window = s.Window
+	me.scaled = s.Flags&SYN == 0
 }
 
 // tooLarge takes a router's message that a segment of side was.
@@ -334,7 +275,8 @@ func (c *Connection) tooLarge(s *Segment, side int) {
 func (c *Connection) finish() {
 	c.Ended = c.now
 	if late := inBatches(&c.sides[0].delayed, &c.sides[1].delayed); late > 0 {
-		c.InBatches, c.Grain = true, max(c.Grain, late)
+		c.InBatches = true
+		c.Grain = max(c.Grain, late)
 	}
 	for i := range c.sides {
 		if d := c.sides[i].dir; d != nil {

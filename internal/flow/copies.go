@@ -64,8 +64,14 @@ func (c *copies) note(s *Segment, at int64) {
 	// One by one: a whole struct would be put together elsewhere first, and read back
 	// before what was written of it can be.
 	b := &c.seen[i]
-	b.payload, b.tsval, b.window, b.ipid = s.Payload, s.TSVal, s.Window, s.IPID
-	b.flags, b.ttl, b.iface, b.at = s.Flags, s.TTL, s.Interface, at
+	b.payload = s.Payload
+	b.tsval = s.TSVal
+	b.window = s.Window
+	b.ipid = s.IPID
+	b.flags = s.Flags
+	b.ttl = s.TTL
+	b.iface = s.Interface
+	b.at = at
 }
 
 // again says that s, with the same sequence and acknowledgement numbers, looks like b.
@@ -106,7 +112,8 @@ const (
 // byOtherWay says that s is a copy of a segment that came another way; it notes s.
 func (c *Connection) byOtherWay(s *Segment, me *side, at int64) bool {
 	if me.ttl == 0 && me.iface == 0 {
-		me.ttl, me.iface = s.TTL, s.Interface
+		me.ttl = s.TTL
+		me.iface = s.Interface
 	}
 	bound := mostWide / c.table.cfg.Shares
 	if me.wide == nil {
@@ -163,12 +170,14 @@ func (w *wideCopies) note(s *Segment, at int64) {
 }
 
 func (w *wideCopies) put(b *wideSighting) {
-	if w.noted++; w.noted == 0 { // it wrapped: what is kept no longer follows on
+	w.noted++
+	if w.noted == 0 { // it wrapped: what is kept no longer follows on
 		clear(w.heads)
 		w.noted = 1
 	}
 	head := w.head(b.ends)
-	b.before, *head = *head, w.noted
+	b.before = *head
+	*head = w.noted
 	*w.at(w.noted) = *b
 }
 
@@ -200,7 +209,8 @@ func (d *Direction) soonest() int64 {
 func (d *Direction) note(from, at int64) {
 	p := &d.passing
 	if at-p.newer.at >= d.soonest()/2 {
-		p.older, p.newer = p.newer, struct{ high, at int64 }{from, at}
+		p.older = p.newer
+		p.newer = struct{ high, at int64 }{from, at}
 	}
 }
 

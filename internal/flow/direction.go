@@ -134,11 +134,15 @@ type Direction struct {
 }
 
 func (c *Connection) newDirection(s *Segment, from int, at int64) *Direction {
-	me, peer := &c.sides[from], &c.sides[1-from]
+	me := &c.sides[from]
+	peer := &c.sides[1-from]
 	d := reused(&c.table.spareDirections)
 	*d = Direction{From: s.Src, To: s.Dst, First: at, Last: at, conn: c, me: from, base: s.Seq, at: at, state: Busy,
 		lastSent: at}
-	d.rtt.loop, d.rtt.delayed, d.rtt.back, d.rtt.next = &me.loop, &me.delayed, &peer.delayed, never
+	d.rtt.loop = &me.loop
+	d.rtt.delayed = &me.delayed
+	d.rtt.back = &peer.delayed
+	d.rtt.next = never
 	d.Scale, d.ScaleKnown = c.scale(1 - from)
 	d.NoScale = d.ScaleKnown && c.unscaled()
 	d.MSS = c.mss(from)
@@ -155,7 +159,8 @@ func (c *Connection) newDirection(s *Segment, from int, at int64) *Direction {
 		}
 		d.edge = d.position(peer.ack) + d.window
 	} else {
-		d.window, d.edge = 1<<40, 1<<40 // not known: assume room
+		d.window = 1 << 40
+		d.edge = 1 << 40 // not known: assume room
 	}
 	d.tapEdge = d.edge
 	if points := c.table.cfg.Points; points > 0 {
@@ -169,7 +174,8 @@ func (c *Connection) newDirection(s *Segment, from int, at int64) *Direction {
 
 // mss is the largest payload that a side puts into one packet, 0 where no SYN says.
 func (c *Connection) mss(from int) int {
-	client, server := c.ClientOffer(), c.ServerOffer()
+	client := c.ClientOffer()
+	server := c.ServerOffer()
 	mss := 0
 	for _, o := range []Offer{client, server} {
 		if o.MSS > 0 && (mss == 0 || o.MSS < mss) {
@@ -224,7 +230,8 @@ func (d *Direction) settle() {
 		d.Graph.Outstanding.add(d.at, d.high-d.una)
 		d.Graph.Window.add(d.at, d.window)
 	}
-	out, room := d.high-d.una, d.edge-d.high
+	out := d.high - d.una
+	room := d.edge - d.high
 	switch {
 	case out > 0 && d.headLost >= 3 && d.stuck():
 		d.state = BlackHole
@@ -270,7 +277,8 @@ func (d *Direction) dropDelayed() {
 
 func (d *Direction) finish() {
 	c := d.conn
-	d.TooBig, d.RouterMTU = int(c.tooBig[d.me]), int(c.routerMTU[d.me])
+	d.TooBig = int(c.tooBig[d.me])
+	d.RouterMTU = int(c.routerMTU[d.me])
 	for d.waiting.n > 0 {
 		d.advance(d.waiting.first().due + d.lag)
 	}
@@ -296,6 +304,8 @@ func (d *Direction) finish() {
 	}
 	// Of many holes some are forgotten, and their repairs count as repeated.
 	d.Missing = max(d.skippedBytes-d.Repeated-d.Wanted, 0)
-	d.LoopMin, d.LoopKnown, d.LoopFollowed = d.rtt.loopMin, d.rtt.loopKnown, d.echoes()
+	d.LoopFollowed = d.echoes()
+	d.LoopMin = d.rtt.loopMin
+	d.LoopKnown = d.rtt.loopKnown
 	d.waiting = acks{}
 }

@@ -32,7 +32,8 @@ type Marks struct {
 type Mark struct{ At, From, To int64 }
 
 func newGraph(points int) *Graph {
-	line, marks := Line{limit: max(points, 16)}, Marks{limit: max(points/2, 16), every: 1}
+	line := Line{limit: max(points, 16)}
+	marks := Marks{limit: max(points/2, 16), every: 1}
 	return &Graph{Data: line, Acks: line, Edge: line, Outstanding: line, Window: line, RTT: line, Retransmissions: marks,
 		SACKs: marks}
 }

@@ -17,7 +17,8 @@ const lowestRounds = 5
 func (l *leastRTT) add(rtt, at int64) int64 {
 	if l.this == 0 || at-l.began > max(l.this, 1e6) {
 		l.close()
-		l.began, l.this = at, rtt
+		l.began = at
+		l.this = rtt
 	}
 	l.this = min(l.this, rtt)
 	return l.supported()

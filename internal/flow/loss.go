@@ -22,7 +22,9 @@ func (r *ranges) insert(from, to, at int64) {
 	}
 	j := i
 	for ; j < len(all) && all[j].from <= to; j++ {
-		from, to, at = min(from, all[j].from), max(to, all[j].to), min(at, all[j].at)
+		from = min(from, all[j].from)
+		to = max(to, all[j].to)
+		at = min(at, all[j].at)
 	}
 	if i < j {
 		all[i] = span{from, to, at}
@@ -45,7 +47,8 @@ func (r *ranges) insert(from, to, at int64) {
 func (r *ranges) remove(from, to int64) (bytes, since int64) {
 	for i := 0; i < len(*r); i++ {
 		s := (*r)[i]
-		a, b := max(from, s.from), min(to, s.to)
+		a := max(from, s.from)
+		b := min(to, s.to)
 		if a >= b {
 			continue
 		}
@@ -167,7 +170,8 @@ func (d *Direction) repeated(s *Segment, from, to, at int64) {
 }
 
 func (d *Direction) recover() {
-	d.recovering, d.recovery = true, d.high
+	d.recovering = true
+	d.recovery = d.high
 	d.LossEvents++
 	d.cur.Losses++
 }
@@ -180,7 +184,8 @@ func (d *Direction) passed(una int64) {
 	d.headLost = 0
 	if d.recovering && una >= d.recovery {
 		d.recovering = false
-		d.round.level, d.round.maxOut = 0, d.high-una
+		d.round.level = 0
+		d.round.maxOut = d.high - una
 	}
 }
 
@@ -201,7 +206,8 @@ func (d *Direction) stuck() bool {
 // reordering.
 func (d *Direction) sack(s *Segment, ack int64) (gap bool) {
 	for i := range int(s.SACKs) {
-		from, to := d.position(s.SACK[i][0]), d.position(s.SACK[i][1])
+		from := d.position(s.SACK[i][0])
+		to := d.position(s.SACK[i][1])
 		if i == 0 && (to <= ack || from < ack) { // RFC 2883: received twice
 			if d.needless > 0 {
 				d.needless-- // as was seen when it passed

@@ -33,11 +33,13 @@ var ticks = [...]int64{1e3, 1e6, 2e6, 4e6, 10e6, 100e6, 500e6}
 func (o *oneWay) follow(tsval uint32, at int64) {
 	delay := o.delay(tsval, at)
 	if at-o.moment > moment {
-		o.moment, o.before = at, delay
+		o.moment = at
+		o.before = delay
 	} else if fell := o.before - delay; fell > stampedLate {
 		o.falls++
 		o.fell = max(o.fell, fell)
-		o.moment, o.before = at, delay
+		o.moment = at
+		o.before = delay
 	}
 	if step := int32(tsval - o.last); step > 0 {
 		o.last = tsval
@@ -46,7 +48,8 @@ func (o *oneWay) follow(tsval uint32, at int64) {
 		}
 	}
 	o.samples++
-	o.min, o.low = min(o.min, delay), min(o.low, delay)
+	o.min = min(o.min, delay)
+	o.low = min(o.low, delay)
 	o.smooth += (delay - o.smooth) / 8
 }
 
@@ -79,7 +82,9 @@ func (o *oneWay) begin(tsval uint32, at int64) bool {
 		return false
 	}
 	if o.samples == 0 {
-		o.samples, o.min, o.low = 1, o.delay(tsval, at), never
+		o.min = o.delay(tsval, at)
+		o.samples = 1
+		o.low = never
 		o.smooth = o.min
 		return false
 	}
@@ -101,7 +106,10 @@ func (o *oneWay) check(units, at int64) {
 	}
 	o.checked = true
 	if o.tick != tick {
-		o.tick, o.samples, o.falls, o.fell = tick, 0, 0, 0
+		o.tick = tick
+		o.samples = 0
+		o.falls = 0
+		o.fell = 0
 	}
 }
 

@@ -39,17 +39,21 @@ const (
 // none.
 func (o *Order) Settle(s []Segment, last bool) (settled int) {
 	if !o.begun && len(s) > 0 {
-		o.begun, o.latest, o.floor = true, s[0].At, s[0].At
+		o.begun = true
+		o.latest = s[0].At
+		o.floor = s[0].At
 	}
 	i := o.checked
 	for {
-		if i = o.inOrder(s, i); i == len(s) || !last && len(s)-i < lookAhead && i > len(s)/2 {
+		i = o.inOrder(s, i)
+		if i == len(s) || !last && len(s)-i < lookAhead && i > len(s)/2 {
 			break // what comes next will tell
 		}
 		o.latest = max(o.latest, o.place(s, i))
 		i++
 	}
-	if settled = len(s); !last {
+	settled = len(s)
+	if !last {
 		settled = min(len(s)-o.hold(len(s)), i-len(s)/4)
 	}
 	o.checked = i - settled
@@ -62,13 +66,15 @@ func (o *Order) Settle(s []Segment, last bool) (settled int) {
 // inOrder passes over segments from the i-th on whose stamps are as expected, which nearly
 // all are; it answers where it stopped.
 func (o *Order) inOrder(s []Segment, i int) int {
-	latest, shift := o.latest, o.shift
+	latest := o.latest
+	shift := o.shift
 	for ; i < len(s); i++ {
 		at := s[i].At + shift
 		if at < latest || at-latest >= forwardLeast {
 			break
 		}
-		s[i].At, latest = at, at
+		s[i].At = at
+		latest = at
 	}
 	o.latest = latest
 	return i
@@ -187,7 +193,7 @@ func (o *Order) setBack(s []Segment, i int, back int64) bool {
 		if s[k].At+o.shift >= o.latest {
 			break
 		}
-		if at, p := s[k].At+o.shift, sameSender(s[:i], &s[k]); p != nil && p.At > at {
+		if p := sameSender(s[:i], &s[k]); p != nil && p.At > s[k].At+o.shift {
 			if order := sentAfter(p, &s[k]); order != 0 {
 				return order > 0
 			}
@@ -217,7 +223,8 @@ func (o *Order) setForward(s []Segment, i int) bool {
 		// What ran for certain. By the unit that the sender counted in until now, next to
 		// nothing of the gap did; not even if its units are as long as they may be, a second
 		// (RFC 7323, 5.4), where that is not known.
-		ran, gap := o.latest-p.At+max(s[k].At-s[i].At, 0), s[i].At+o.shift-o.latest
+		ran := o.latest - p.At + max(s[k].At-s[i].At, 0)
+		gap := s[i].At + o.shift - o.latest
 		units := int64(int32(s[k].TSVal - p.TSVal))
 		most := min(ran/1e6+1, gap/(2*second))
 		if unit := unitOf(s[:i], p); unit > 0 && unit <= gap/8 {

@@ -45,13 +45,19 @@ func (r *rttState) mark(pos, at, length int64) {
 }
 
 // spoil: what is outstanding was sent twice; its acknowledgements time nothing (Karn).
-func (r *rttState) spoil() { r.head, r.n, r.next = 0, 0, never }
+func (r *rttState) spoil() {
+	r.head = 0
+	r.n = 0
+	r.next = never
+}
 
 // sample takes the round trips that an acknowledgement completes.
 func (r *rttState) sample(d *Direction, ack, at int64) {
 	for r.next <= ack {
 		m := r.marks[r.head%16]
-		if r.head, r.n = (r.head+1)%16, r.n-1; r.n > 0 {
+		r.head = (r.head + 1) % 16
+		r.n = r.n - 1
+		if r.n > 0 {
 			r.next = r.marks[r.head].pos
 		} else {
 			r.next = never
@@ -110,7 +116,8 @@ func (r *rttState) refresh(leastRTT int64) {
 		}
 	} else if r.guess > 0 {
 		r.now = r.guess
-		r.loopMin, r.loopKnown = r.guess, true
+		r.loopMin = r.guess
+		r.loopKnown = true
 	}
 }
 
@@ -146,7 +153,8 @@ func (c *Connection) answered(by int, took int64) {
 	a := &c.answers[by]
 	switch {
 	case a.least == 0 || took < a.least:
-		a.least, a.next = took, a.least
+		a.next = a.least
+		a.least = took
 	case a.next == 0 || took < a.next:
 		a.next = took
 	default:
@@ -164,13 +172,17 @@ func (r *rttState) noLonger(took int64, measured bool) {
 	if r.guess <= took || measured {
 		return
 	}
-	r.guess, r.now, r.loopMin, r.loopKnown = took, took, took, true
+	r.guess = took
+	r.now = took
+	r.loopMin = took
+	r.loopKnown = true
 	r.least.handshake = 0
 }
 
 // seedRTT takes the first round trip from the handshake.
 func (c *Connection) seedRTT(d *Direction, from int) {
-	through, beyond := c.throughClient, c.throughServer
+	through := c.throughClient
+	beyond := c.throughServer
 	if from != c.client {
 		through, beyond = beyond, through
 	}
@@ -184,10 +196,13 @@ func (c *Connection) seedRTT(d *Direction, from int) {
 		if from == c.client && through >= delayed && beyond >= apart && d.ScaleKnown {
 			d.initial = segments * int64(d.MSS)
 		}
-		d.rtt.now, d.rtt.loopMin, d.rtt.loopKnown = through, through, true
+		d.rtt.now = through
+		d.rtt.loopMin = through
+		d.rtt.loopKnown = true
 		if beyond > 0 && through+beyond >= coarse {
 			d.rtt.least.handshake = through + beyond
-			d.RTTMin, d.RTTMax = through+beyond, through+beyond
+			d.RTTMin = through + beyond
+			d.RTTMax = through + beyond
 			d.rtt.spacing = d.RTTMin / 16
 		}
 	}
@@ -217,7 +232,8 @@ func (l *loop) mark(tsval uint32, at int64) {
 	if l.have && int32(tsval-l.last) <= 0 {
 		return
 	}
-	l.have, l.last = true, tsval
+	l.have = true
+	l.last = tsval
 	const stale = 10 * second
 	if int(l.n) == len(l.marks) {
 		if at-l.marks[l.head].at < stale {
@@ -240,7 +256,8 @@ func (l *loop) awaits(tsecr uint32) bool { return l.n > 0 && int32(tsecr-l.next)
 func (l *loop) echo(tsecr uint32, at, most int64) (ended bool) {
 	for l.awaits(tsecr) {
 		m := l.marks[l.head]
-		l.head, l.n = (l.head+1)%8, l.n-1
+		l.head = (l.head + 1) % 8
+		l.n = l.n - 1
 		l.next = l.marks[l.head].tsval
 		if m.tsval != tsecr {
 			continue
@@ -255,8 +272,12 @@ func (l *loop) echo(tsecr uint32, at, most int64) (ended bool) {
 		if l.this == 0 || took < l.this {
 			l.this = took
 		}
-		if l.samples++; l.samples >= 8 && at-l.began > 4*l.min {
-			l.old, l.this, l.samples, l.began = l.this, 0, 0, at
+		l.samples++
+		if l.samples >= 8 && at-l.began > 4*l.min {
+			l.old = l.this
+			l.this = 0
+			l.samples = 0
+			l.began = at
 			ended = true
 		}
 	}

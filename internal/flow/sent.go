@@ -55,7 +55,9 @@ func (d *Direction) sent(s *Segment, at int64) {
 	default:
 		d.repeated(s, from, to, at)
 	}
-	d.lastSent, d.lastLen, d.pushed = at, length, s.Flags&PSH != 0 || partial
+	d.lastSent = at
+	d.lastLen = length
+	d.pushed = s.Flags&PSH != 0 || partial
 	if to > d.edgeMost && d.edgeMost > 0 && d.ScaleKnown {
 		d.Beyond += min(to-d.edgeMost, length)
 	}
@@ -83,9 +85,11 @@ func (d *Direction) fresh(from, to, at int64) {
 		d.maybeCut(at)
 	}
 	if d.acked >= d.high {
-		d.owed, d.owedSent = at, d.Retransmitted
+		d.owed = at
+		d.owedSent = d.Retransmitted
 	}
-	d.answered, d.needlessTail = false, 0
+	d.answered = false
+	d.needlessTail = 0
 	d.cur.Sent += to - from
 	d.round.sent += to - from
 	d.high = to
@@ -160,7 +164,8 @@ func (d *Direction) resolveWaits(at, length int64) {
 			}
 			d.round.busy = min(d.round.busy, d.cur.Clock[Busy])
 		}
-		d.heldFor, d.heldLast = 0, 0
+		d.heldFor = 0
+		d.heldLast = 0
 	}
 	if d.empty > 0 {
 		d.flushEmpty()
@@ -185,7 +190,8 @@ func (d *Direction) flushEmpty() {
 		if d.Segments-d.pauseAt <= 1 && 10*d.empty > 16*d.pause && 10*d.empty < 24*d.pause {
 			d.BackOffs++
 		}
-		d.pause, d.pauseAt = d.empty, d.Segments
+		d.pause = d.empty
+		d.pauseAt = d.Segments
 		if d.partial(d.lastLen) {
 			d.Tails++
 		}

@@ -50,7 +50,8 @@ func (s *Slice) RTTSpread() float64 {
 }
 
 func (s *Slice) window(w int64) {
-	s.WindowMin, s.WindowMax = min(s.WindowMin, w), max(s.WindowMax, w)
+	s.WindowMin = min(s.WindowMin, w)
+	s.WindowMax = max(s.WindowMax, w)
 }
 
 func (s *Slice) rtt(v int64) {
@@ -75,7 +76,8 @@ func (s *Slice) join(o *Slice) {
 	s.Losses += o.Losses
 	s.Unseen += o.Unseen
 	s.OutMax = max(s.OutMax, o.OutMax)
-	s.WindowMin, s.WindowMax = min(s.WindowMin, o.WindowMin), max(s.WindowMax, o.WindowMax)
+	s.WindowMin = min(s.WindowMin, o.WindowMin)
+	s.WindowMax = max(s.WindowMax, o.WindowMax)
 	if o.RTTs > 0 && (s.RTTs == 0 || o.RTTMin < s.RTTMin) {
 		s.RTTMin = o.RTTMin
 	}
@@ -86,7 +88,8 @@ func (s *Slice) join(o *Slice) {
 	s.rttSpread += o.rttSpread
 	s.BackSum += o.BackSum
 	s.Backs += o.Backs
-	s.PeakSent, s.PeakAcked = max(s.PeakSent, o.PeakSent), max(s.PeakAcked, o.PeakAcked)
+	s.PeakSent = max(s.PeakSent, o.PeakSent)
+	s.PeakAcked = max(s.PeakAcked, o.PeakAcked)
 	s.outTime += o.outTime
 }
 
@@ -180,7 +183,8 @@ func (d *Direction) delivered(at int64) {
 		return
 	}
 	const shortest = 2e6
-	n, took := total-d.burstPos, at-d.burstAt
+	n := total - d.burstPos
+	took := at - d.burstAt
 	enough := n >= 2*int64(max(d.MSS, 536)) && took >= shortest
 	// The last of it was on its way before the sender could know of the first: seen at the
 	// sender by what it had sent, further on by the time.
@@ -192,7 +196,9 @@ func (d *Direction) delivered(at int64) {
 		d.Bursts.add(n, took)
 	}
 	if enough || !atOnce || d.burstAt == 0 {
-		d.burstAt, d.burstPos, d.burstHigh = at, total, d.high
+		d.burstAt = at
+		d.burstPos = total
+		d.burstHigh = d.high
 	}
 }
 
@@ -204,7 +210,8 @@ func (d *Direction) maybeCut(at int64) {
 }
 
 func (d *Direction) closeSlice(at int64) {
-	if d.cur.End = at; at <= d.cur.Start {
+	d.cur.End = at
+	if at <= d.cur.Start {
 		return
 	}
 	if d.cur.WindowMin == math.MaxInt64 {

@@ -72,13 +72,15 @@ func (t *Table) Add(s *Segment) {
 	c := t.last
 	side := c.sentBy(s)
 	if side < 0 || s.Flags&SYN != 0 || s.Options&IsTooBig != 0 {
-		if c, side = t.place(s); c == nil {
+		c, side = t.place(s)
+		if c == nil {
 			return
 		}
 		t.last = c
 	}
 	t.Segments++
-	me, peer := &c.sides[0], &c.sides[1]
+	me := &c.sides[0]
+	peer := &c.sides[1]
 	if side == 1 {
 		me, peer = peer, me
 	}
@@ -99,7 +101,8 @@ func (t *Table) place(s *Segment) (c *Connection, side int) {
 		return nil, side
 	}
 	if c == nil || c.ended(s, side) {
-		if c, side = t.begin(s, h); c == nil {
+		c, side = t.begin(s, h)
+		if c == nil {
 			t.Segments++
 		}
 	}
@@ -116,8 +119,10 @@ func (t *Table) find(s *Segment, h uint64) (c *Connection, side int) {
 		}
 	}
 	e, side := endsOf(s)
-	if c = t.byEnds[e]; c != nil {
-		set[0], set[1] = c, set[0]
+	c = t.byEnds[e]
+	if c != nil {
+		set[1] = set[0]
+		set[0] = c
 	}
 	return c, side
 }
@@ -139,7 +144,8 @@ func (t *Table) begin(s *Segment, h uint64) (c *Connection, side int) {
 	t.byEnds[e] = c
 	t.all = append(t.all, c)
 	set := t.recently(h)
-	set[0], set[1] = c, set[0]
+	set[1] = set[0]
+	set[0] = c
 	return c, side
 }
 

@@ -142,7 +142,8 @@ func (c Config) write(ctx context.Context, dids []Did) error {
 			return err
 		}
 		if !same(d.Took, d.New) {
-			d.Outcome, d.Reason = Clipped, fmt.Sprintf("the system made it %s", Text(d.Took))
+			d.Reason = fmt.Sprintf("the system made it %s", Text(d.Took))
+			d.Outcome = Clipped
 			return fmt.Errorf("%w: %s is %s, not %s", ErrRefused, d.Name, Text(d.Took), Text(d.New))
 		}
 		d.Outcome = Changed
@@ -160,7 +161,8 @@ func (c Config) put(d *Did, value *string) error {
 		return err
 	}
 	if err := s.write(d.Name, value); err != nil {
-		d.Outcome, d.Reason = Refused, err.Error()
+		d.Reason = err.Error()
+		d.Outcome = Refused
 		return fmt.Errorf("%w: write %s: %w", ErrRefused, d.Name, err)
 	}
 	if err := c.step(stepReadBack); err != nil {
@@ -168,7 +170,8 @@ func (c Config) put(d *Did, value *string) error {
 		return err
 	}
 	if d.Took, err = s.read(d.Name); err != nil {
-		d.Outcome, d.Reason = Clipped, err.Error()
+		d.Reason = err.Error()
+		d.Outcome = Clipped
 		return fmt.Errorf("%w: read %s back: %w", ErrRefused, d.Name, err)
 	}
 	return nil
@@ -195,10 +198,12 @@ func (c Config) rollBack(j *journal, before []Record, dids []Did, cause error) e
 		switch {
 		case err != nil:
 			if r := j.find(d.Kind, d.Name); r != nil {
-				r.Made, r.New = true, holds
+				r.Made = true
+				r.New = holds
 				stuck = append(stuck, *r)
 			}
-			d.Outcome, d.Reason = Stuck, err.Error()
+			d.Reason = err.Error()
+			d.Outcome = Stuck
 			cause = errors.Join(cause, fmt.Errorf("%s could not be rolled back: %w", d.Name, err))
 		case d.Outcome == Changed:
 			d.Outcome = RolledBack
@@ -230,7 +235,8 @@ func (c Config) restore(d *Did) error {
 	if err != nil {
 		return err
 	}
-	if d.Took = back; !same(back, d.Old) {
+	d.Took = back
+	if !same(back, d.Old) {
 		return fmt.Errorf("it is %s after writing %s", Text(back), Text(d.Old))
 	}
 	return nil

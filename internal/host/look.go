@@ -54,7 +54,8 @@ func raised(change Change, old *string) (*string, error) {
 	if old == nil {
 		return change.Value, nil
 	}
-	has, wants := strings.Fields(*old), strings.Fields(*change.Value)
+	has := strings.Fields(*old)
+	wants := strings.Fields(*change.Value)
 	if len(has) != len(wants) {
 		return nil, fmt.Errorf("%s is %q and shall be %q: not as many numbers", change.Name, *old, *change.Value)
 	}

@@ -132,7 +132,8 @@ func buffer(known catalog.Parameter, change Change) Change {
 	switch known.Name {
 	case "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem":
 		most := "0 0 " + strings.Fields(*change.Value)[2]
-		change.Value, change.Raise = &most, true
+		change.Value = &most
+		change.Raise = true
 	case "net.ipv4.tcp_mem", "net.core.rmem_max", "net.core.wmem_max", "net.core.rmem_default", "net.core.wmem_default":
 		change.Raise = true
 	}

@@ -158,9 +158,12 @@ func (s shaped) shape(ours bool, bps uint64) (err error) {
 // filter sends what goes to the prefix to our class, by the destination in the IP header
 // (RFC 791: at 16; RFC 8200: at 24).
 func (s shaped) filter() *netlink.U32 {
-	protocol, at, bytes := uint16(unix.ETH_P_IP), int32(16), s.to.Addr().AsSlice()
+	protocol := uint16(unix.ETH_P_IP)
+	at := int32(16)
+	bytes := s.to.Addr().AsSlice()
 	if s.to.Addr().Is6() {
-		protocol, at = unix.ETH_P_IPV6, 24
+		protocol = unix.ETH_P_IPV6
+		at = 24
 	}
 	sel := &netlink.TcU32Sel{Flags: nl.TC_U32_TERMINAL}
 	for i := 0; i < len(bytes); i += 4 {
@@ -186,10 +189,12 @@ func (s shaped) filtered() (to netip.Prefix, err error) {
 		if !ok || u32.ClassId != ourClass || u32.Sel == nil {
 			continue
 		}
-		address, size := make([]byte, 4), 0
+		address := make([]byte, 4)
+		size := 0
 		start := int32(16)
 		if u32.Protocol == unix.ETH_P_IPV6 {
-			address, start = make([]byte, 16), 24
+			address = make([]byte, 16)
+			start = 24
 		}
 		for _, k := range u32.Sel.Keys {
 			at := int(k.Off - start)

@@ -34,7 +34,8 @@ func registryName(name string) (key, value string, err error) {
 	if !ok || at < 0 || at == len(rest)-1 || strings.ContainsRune(name, 0) {
 		return "", "", fmt.Errorf(`%q does not name a value below HKEY_LOCAL_MACHINE`, name)
 	}
-	key, value = rest[:at], rest[at+1:]
+	key = rest[:at]
+	value = rest[at+1:]
 	allowed := slices.ContainsFunc(registryKeys, func(prefix string) bool {
 		return len(key) >= len(prefix) && strings.EqualFold(key[:len(prefix)], prefix) && (len(key) == len(prefix) ||
 			key[len(prefix)] == '\\')
@@ -120,7 +121,8 @@ func unquote(text string) (string, bool) {
 		case c == '"' || c == 0:
 			return "", false
 		case c == '\\':
-			if i++; i == len(text) || text[i] != '\\' && text[i] != '"' {
+			i++
+			if i == len(text) || text[i] != '\\' && text[i] != '"' {
 				return "", false
 			}
 			c = text[i]

@@ -171,12 +171,14 @@ func memoryLimit() int64 {
 		if len(parts) != 3 {
 			continue
 		}
-		root, file := "", ""
+		var root, file string
 		switch {
 		case parts[0] == "0" && parts[1] == "":
-			root, file = "/sys/fs/cgroup", "memory.max"
+			root = "/sys/fs/cgroup"
+			file = "memory.max"
 		case parts[1] == "memory":
-			root, file = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+			root = "/sys/fs/cgroup/memory"
+			file = "memory.limit_in_bytes"
 		default:
 			continue
 		}

@@ -37,7 +37,8 @@ func readSockets(s *audit.Snapshot) error {
 	seen := 0
 	states := sockdiag.Of(sockdiag.Listening, sockdiag.Established)
 	return ask.Dump(states, sockdiag.AskInfo|sockdiag.AskMemory, sockdiag.Filter{}, func(told *sockdiag.Socket) {
-		if seen++; seen > mostSockets || len(s.Sockets) >= mostSocketsListed {
+		seen++
+		if seen > mostSockets || len(s.Sockets) >= mostSocketsListed {
 			return
 		}
 		if entry, ok := look(told, owners); ok {
@@ -49,13 +50,16 @@ func readSockets(s *audit.Snapshot) error {
 // look reads what the kernel tells of one socket; ok says that there is something to tell.
 func look(s *sockdiag.Socket, owners map[uint32]owner) (entry audit.Socket, ok bool) {
 	entry.Local = s.Local.String()
-	entry.RecvBytes, entry.SendBytes = int64(s.Memory.ReceiveBuffer), int64(s.Memory.SendBuffer)
+	entry.RecvBytes = int64(s.Memory.ReceiveBuffer)
+	entry.SendBytes = int64(s.Memory.SendBuffer)
 	if s.State != sockdiag.Listening {
 		entry.Remote = s.Remote.String()
 		var sample transfer.Sample
 		socket.DecodeLinux(s.Info, &sample)
-		entry.RTTS, entry.BusyS = sample.RTT.Seconds(), sample.Busy.Seconds()
-		entry.RwndS, entry.SndbufS = sample.ReceiveLimited.Seconds(), sample.SendLimited.Seconds()
+		entry.RTTS = sample.RTT.Seconds()
+		entry.BusyS = sample.Busy.Seconds()
+		entry.RwndS = sample.ReceiveLimited.Seconds()
+		entry.SndbufS = sample.SendLimited.Seconds()
 		entry.DeliveryBps = sample.DeliveryBps
 	}
 	if o, known := owners[s.Inode]; known {

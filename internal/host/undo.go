@@ -102,7 +102,9 @@ func (c Config) takeBack(ctx context.Context, j *journal, goals []goal) ([]Did, 
 		switch d.Outcome {
 		case Restored, Unchanged, Gone:
 			if r := j.find(g.Kind, g.Name); r != nil && !same(g.to, r.Old) {
-				r.New, r.Was, r.Made = g.to, g.to, true
+				r.New = g.to
+				r.Was = g.to
+				r.Made = true
 			} else {
 				j.drop(g.Kind, g.Name)
 			}
@@ -133,7 +135,8 @@ func (c Config) takeOneBack(d *Did, g goal) error {
 		d.Reason = err.Error()
 		return err
 	}
-	d.Old, d.Took = current, current
+	d.Old = current
+	d.Took = current
 	switch c.is(g.Record, current) {
 	case "not-made":
 		d.Outcome = Unchanged
@@ -146,7 +149,8 @@ func (c Config) takeOneBack(d *Did, g goal) error {
 			d.Outcome = Unchanged
 			return nil
 		}
-		d.Outcome, d.Reason = Conflict, fmt.Sprintf("it was changed to %s by somebody else", Text(current))
+		d.Reason = fmt.Sprintf("it was changed to %s by somebody else", Text(current))
+		d.Outcome = Conflict
 		return nil
 	}
 	if same(current, g.to) {
@@ -157,7 +161,8 @@ func (c Config) takeOneBack(d *Did, g goal) error {
 		return err
 	}
 	if !same(d.Took, g.to) {
-		d.Outcome, d.Reason = Clipped, fmt.Sprintf("the system made it %s", Text(d.Took))
+		d.Reason = fmt.Sprintf("the system made it %s", Text(d.Took))
+		d.Outcome = Clipped
 		return fmt.Errorf("%w: it is %s, not %s", ErrRefused, Text(d.Took), Text(g.to))
 	}
 	d.Outcome = Restored
@@ -191,7 +196,8 @@ func (c Config) status() ([]State, error) {
 		state := State{Record: r, Is: "unreadable"}
 		if s, err := c.store(r.Kind); err == nil {
 			if value, err := s.read(r.Name); err == nil {
-				state.Now, state.Is = value, c.is(r, value)
+				state.Is = c.is(r, value)
+				state.Now = value
 			}
 		}
 		states = append(states, state)
@@ -234,7 +240,8 @@ func known(j *journal, names []string) (full []string, err error) {
 			}
 		}
 		slices.Sort(found)
-		switch found = slices.Compact(found); len(found) {
+		found = slices.Compact(found)
+		switch len(found) {
 		case 0:
 			return nil, &notOurs{name}
 		case 1:

@@ -14,7 +14,8 @@ func (r *Results) believe(streams int, wall time.Duration) error {
 	no := func(field string, value any, why string, args ...any) error {
 		return &transfer.UnbelievableError{Field: field, Value: value, Why: fmt.Sprintf(why, args...)}
 	}
-	longest, most := transfer.Longest(wall), transfer.MostBytes(wall)
+	longest := transfer.Longest(wall)
+	most := transfer.MostBytes(wall)
 	if len(r.Streams) > streams {
 		return no("streams", len(r.Streams), "where %d were opened", streams)
 	}
@@ -70,7 +71,8 @@ func (r *Results) believeCounts(sent int64, size int) error {
 	for _, s := range r.Streams {
 		packets += s.Packets
 		bytes += s.Bytes
-		if told = told && s.More != nil; told {
+		told = told && s.More != nil
+		if told {
 			twice += s.More.Duplicates
 		}
 	}

@@ -70,7 +70,8 @@ func NewPeer(address string) *Peer {
 func (p *Peer) Adopt(conn net.Conn, cookie Cookie) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.begun, p.cookie = conn, cookie
+	p.begun = conn
+	p.cookie = cookie
 	p.reached.Store(true)
 }
 
@@ -173,7 +174,8 @@ func (p *Peer) test(ctx context.Context, c *control, cookie Cookie, t transfer.T
 	} else {
 		near := tcp[0].Near
 		if len(tcp) == 2 {
-			near.ReceiveBuffer, near.Clamp = tcp[1].Near.ReceiveBuffer, tcp[1].Near.Clamp
+			near.ReceiveBuffer = tcp[1].Near.ReceiveBuffer
+			near.Clamp = tcp[1].Near.Clamp
 		}
 		halves, _, err = p.openLoads(ctx, c, cookie, wire, near, tcp, 0)
 	}
@@ -196,7 +198,8 @@ func paramsOf(tcp []transfer.Spec, udp []transfer.DatagramSpec) (p Params) {
 		p = params(tcp[len(tcp)-1])
 	}
 	if len(tcp)+len(udp) == 2 {
-		p.Reverse, p.Both = false, true
+		p.Reverse = false
+		p.Both = true
 	}
 	return p
 }
@@ -214,7 +217,8 @@ func kept(spec transfer.Spec, far Results) error {
 // for a while.
 func (p *Peer) begin(ctx context.Context) (*control, Cookie, error) {
 	p.mu.Lock()
-	begun, cookie := p.begun, p.cookie
+	begun := p.begun
+	cookie := p.cookie
 	p.begun = nil
 	p.mu.Unlock()
 	if begun != nil {

@@ -35,7 +35,8 @@ func CheckDatagrams(keyed bool, legs ...transfer.DatagramSpec) error {
 	}
 	if len(legs) == 2 {
 		other := legs[1]
-		if other.Direction = spec.Direction; other != spec || spec.Search {
+		other.Direction = spec.Direction
+		if other != spec || spec.Search {
 			return &transfer.Unsupported{Field: "Bps",
 				Why: "iperf3 sends the same datagrams at the same rate both ways"}
 		}

@@ -67,7 +67,8 @@ func (a *Account) describe(halves []half) {
 				d := s.Describe()
 				a.Handshakes = append(a.Handshakes, d.Handshake)
 				if i+k == 0 {
-					a.SendBuffer, a.ReceiveBuffer = d.SendBuffer.Granted, d.ReceiveBuffer.Granted
+					a.SendBuffer = d.SendBuffer.Granted
+					a.ReceiveBuffer = d.ReceiveBuffer.Granted
 				}
 			}
 		}
@@ -122,7 +123,11 @@ func (p *Peer) Carry(ctx context.Context, command Command) (*Account, error) {
 	ctx, each, over := untilQuiet(ctx, command)
 	defer over()
 	done, err := c.carry(ctx, halves, wire.Streams, each)
-	a.Legs, a.Mine, a.Far, a.User, a.System = done.outcomes, done.mine, done.far, done.user, done.system
+	a.Legs = done.outcomes
+	a.Mine = done.mine
+	a.Far = done.far
+	a.User = done.user
+	a.System = done.system
 	return a, err
 }
 
@@ -186,7 +191,8 @@ func (p Params) spec(near transfer.Socket, sends bool) transfer.Spec {
 		Bytes: p.total()}
 	if sends {
 		s.Bytes = p.written()
-		s.Direction, s.Program = transfer.Up, transfer.Program{WriteBytes: p.Len, WriteBps: float64(p.Bandwidth)}
+		s.Direction = transfer.Up
+		s.Program = transfer.Program{WriteBytes: p.Len, WriteBps: float64(p.Bandwidth)}
 	}
 	if s.Bytes > 0 {
 		s.Time = 0

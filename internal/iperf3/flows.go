@@ -68,22 +68,29 @@ func (f *flows) results(n int) (all []StreamResult) {
 		var errors, packets int64
 		if f.Send {
 			r.End = max(lasted(one.Last, f.ran, f.Time, f.Bytes)-f.Omit, 0).Seconds()
-			r.Packets, packets = int64(one.Sent), int64(one.OmittedSent)
+			r.Packets = int64(one.Sent)
+			packets = int64(one.OmittedSent)
 			r.Bytes = int64(one.Sent-one.OmittedSent) * int64(f.Size)
 		} else {
-			a, before := one.Arrivals, datagram.Arrivals{}
+			a := one.Arrivals
+			before := datagram.Arrivals{}
 			if one.Omitted != nil {
 				before = *one.Omitted
 			}
-			errors, packets = before.Lost, int64(before.Highest)
-			r.Bytes, r.Packets, r.Errors, r.Jitter = a.Bytes-before.Bytes, int64(a.Highest), a.Lost, a.Jitter.Seconds()
+			errors = before.Lost
+			packets = int64(before.Highest)
+			r.Bytes = a.Bytes - before.Bytes
+			r.Packets = int64(a.Highest)
+			r.Errors = a.Lost
+			r.Jitter = a.Jitter.Seconds()
 			if f.Omit == 0 {
 				r.Start = one.First.Seconds()
 			}
 			r.More = &More{Received: a.Datagrams, Reordered: a.Reordered, Duplicates: a.Duplicates,
 				Variation: f.Variation()}
 		}
-		r.OmittedErrors, r.OmittedPackets = &errors, &packets
+		r.OmittedErrors = &errors
+		r.OmittedPackets = &packets
 		all = append(all, r)
 	}
 	return all

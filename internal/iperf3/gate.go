@@ -99,7 +99,8 @@ func ParseUsers(text []byte) (users []User, err error) {
 		if err != nil || len(raw) != sha256.Size {
 			return nil, fmt.Errorf("line %d: %q has no SHA-256 of 64 hexadecimal digits", n, name)
 		}
-		if users = append(users, User{name, [sha256.Size]byte(raw)}); len(users) > mostUsers {
+		users = append(users, User{name, [sha256.Size]byte(raw)})
+		if len(users) > mostUsers {
 			return nil, fmt.Errorf("more than %d users", mostUsers)
 		}
 	}
@@ -133,7 +134,8 @@ func (g *Gate) judge(token string, now time.Time) error {
 	}
 	l, opened := g.open(token)
 	told := sha256.Sum256([]byte("{" + l.User + "}" + l.Password))
-	name, right := sha256.Sum256([]byte(l.User)), 0
+	name := sha256.Sum256([]byte(l.User))
+	right := 0
 	for _, u := range users {
 		known := sha256.Sum256([]byte(u.Name))
 		right |= subtle.ConstantTimeCompare(name[:], known[:]) & subtle.ConstantTimeCompare(told[:], u.Hash[:])

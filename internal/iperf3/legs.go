@@ -31,7 +31,8 @@ func (p *Peer) openLoads(ctx context.Context, c *control, cookie Cookie, wire Pa
 			c.hangUp()
 			return nil, nil, err
 		}
-		l.cut.Omit, l.burst = time.Duration(wire.Omit)*time.Second, wire.Burst
+		l.cut.Omit = time.Duration(wire.Omit) * time.Second
+		l.burst = wire.Burst
 		halves = append(halves, l)
 	}
 	return halves, streams, nil
@@ -50,7 +51,9 @@ func (p *Peer) openFlows(ctx context.Context, c *control, wire Params, specs []t
 	}
 	for i, spec := range specs {
 		f := newFlows(spec, all[i*n:(i+1)*n])
-		f.Omit, f.Bytes, f.Burst = time.Duration(wire.Omit)*time.Second, wire.total(), wire.Burst
+		f.Bytes = wire.total()
+		f.Omit = time.Duration(wire.Omit) * time.Second
+		f.Burst = wire.Burst
 		halves = append(halves, f)
 	}
 	for _, one := range all {
@@ -88,11 +91,13 @@ type carried struct {
 // What was moved comes with an error too.
 func (c *control) carry(ctx context.Context, halves []half, n int,
 	each func(transfer.Interval)) (done carried, err error) {
-	usage, started := startUsage(), time.Now()
+	usage := startUsage()
+	started := time.Now()
 	user, system := socket.ProcessTimes()
 	err = c.during(ctx, func(ctx context.Context) error { return runHalves(ctx, halves, each) })
 	userNow, systemNow := socket.ProcessTimes()
-	done.user, done.system = userNow-user, systemNow-system
+	done.user = userNow - user
+	done.system = systemNow - system
 	if !begun(halves) {
 		c.hangUp()
 		return done, cmp.Or(err, errors.New("the streams ended before they began"))
@@ -127,7 +132,8 @@ func (done *carried) tell(n int, wall time.Duration) error {
 			tell(o.TCP, theirs)
 			continue
 		}
-		r, err := o.Datagrams, error(nil)
+		r := o.Datagrams
+		err := error(nil)
 		if r.Spec.Direction == transfer.Up {
 			err = theirs.believeCounts(r.Sent, datagramSize(r.Spec.Size))
 		} else {

@@ -93,7 +93,8 @@ func (s *Server) setUp() {
 	all[admission.Places] = int64(s.maxTests())
 	s.places.Limits = admission.Limits{Total: all, PerHost: one}
 	s.pending.Limits.Total[admission.Places] = int64(socket.BoundByFiles(admission.MaxPending))
-	s.tests, s.opening = map[Cookie]*test{}, map[netip.Addr]*turn{}
+	s.tests = map[Cookie]*test{}
+	s.opening = map[netip.Addr]*turn{}
 }
 
 // newEntry returns the test's entry in a table; leave ends the test.

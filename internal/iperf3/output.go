@@ -29,14 +29,16 @@ const mostOutput = MaxServerResults / 2
 
 // putOutput adds the server's output to the results, unless it is too long.
 func (t *test) putOutput(mine *Results, outcomes []transfer.Outcome) {
-	text, object := "", json.RawMessage(nil)
+	text := ""
+	object := json.RawMessage(nil)
 	if tell := t.server.Output; tell != nil {
 		text, object = tell(t.from, *t.account)
 	} else {
 		text = output(outcomes, t.server.Sentence)
 	}
 	if len(text)+len(object) <= mostOutput {
-		mine.OutputText, mine.OutputJSON = text, object
+		mine.OutputText = text
+		mine.OutputJSON = object
 	}
 }
 

@@ -119,23 +119,28 @@ func ParseParams(text []byte) (Params, error) {
 	var all []error
 	flag := func(to *bool, key string) {
 		v, err := o.flag(key)
-		*to, all = v, append(all, err)
+		*to = v
+		all = append(all, err)
 	}
 	bit := func(to *bool, key string) {
 		v, err := o.bit(key)
-		*to, all = v, append(all, err)
+		*to = v
+		all = append(all, err)
 	}
 	small := func(to *int, key string, least, most int64) {
 		v, err := o.integer(key, least, most)
-		*to, all = int(v), append(all, err)
+		*to = int(v)
+		all = append(all, err)
 	}
 	large := func(to *int64, key string) {
 		v, err := o.integer(key, 0, 1<<62)
-		*to, all = v, append(all, err)
+		*to = v
+		all = append(all, err)
 	}
 	text2 := func(to *string, key string, most int) {
 		v, err := o.text(key, most)
-		*to, all = v, append(all, err)
+		*to = v
+		all = append(all, err)
 	}
 	var tcp, sctp, mptcp bool
 	flag(&tcp, "tcp")

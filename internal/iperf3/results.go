@@ -65,13 +65,15 @@ func ParseResults(text []byte) (Results, error) {
 	var all []error
 	number := func(to *float64, key string) {
 		v, err := o.number(key)
-		*to, all = v, append(all, err)
+		*to = v
+		all = append(all, err)
 	}
 	number(&r.CPUTotal, "cpu_util_total")
 	number(&r.CPUUser, "cpu_util_user")
 	number(&r.CPUSystem, "cpu_util_system")
 	has, err := o.counter("sender_has_retransmits")
-	r.SenderHasRetransmits, all = int(min(has, 1)), append(all, err)
+	r.SenderHasRetransmits = int(min(has, 1))
+	all = append(all, err)
 	if r.Congestion, err = o.text("congestion_used", 64); err == nil && !transfer.Printable(r.Congestion) {
 		err = fmt.Errorf("congestion_used: %+q is no congestion control", r.Congestion)
 	}
@@ -123,16 +125,19 @@ func (o object) stream() (StreamResult, error) {
 	var all []error
 	count := func(to *int64, key string) {
 		v, err := o.counter(key)
-		*to, all = v, append(all, err)
+		*to = v
+		all = append(all, err)
 	}
 	id, err := o.integer("id", 1, 1<<31-1)
-	s.ID, all = int(id), append(all, err)
+	s.ID = int(id)
+	all = append(all, err)
 	count(&s.Bytes, "bytes")
 	count(&s.Retransmits, "retransmits")
 	count(&s.Errors, "errors")
 	count(&s.Packets, "packets")
 	if o.has("omitted_errors") {
-		s.OmittedErrors, s.OmittedPackets = new(int64), new(int64)
+		s.OmittedErrors = new(int64)
+		s.OmittedPackets = new(int64)
 		count(s.OmittedErrors, "omitted_errors")
 		count(s.OmittedPackets, "omitted_packets")
 	}

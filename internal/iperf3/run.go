@@ -28,7 +28,8 @@ func (t *test) run(ctx context.Context, halves []half, each func(transfer.Interv
 	if t.params.Time == 0 {
 		allowed = t.server.maxTime()
 	}
-	started, usage := time.Now(), startUsage()
+	started := time.Now()
+	usage := startUsage()
 	user, system := socket.ProcessTimes()
 	data, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -75,7 +76,9 @@ func (t *test) run(ctx context.Context, halves []half, each func(transfer.Interv
 	}
 	userNow, systemNow := socket.ProcessTimes()
 	a := t.account
-	a.Legs, a.User, a.System = outcomes, userNow-user, systemNow-system
+	a.Legs = outcomes
+	a.User = userNow - user
+	a.System = systemNow - system
 	if begun(halves) {
 		a.Mine = resultsOf(usage, halves...)
 	}

@@ -15,7 +15,8 @@ func check(spec transfer.Spec) error {
 	}
 	no := func(field, why string) error { return &transfer.Unsupported{Field: field, Why: why} }
 	up := spec.Direction == transfer.Up
-	window, other := spec.Far.ReceiveBuffer, spec.Far.SendBuffer
+	window := spec.Far.ReceiveBuffer
+	other := spec.Far.SendBuffer
 	if !up {
 		window, other = other, window
 	}

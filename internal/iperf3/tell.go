@@ -74,7 +74,8 @@ func receivedThere(r *transfer.DatagramResult, far Results) {
 	}
 	r.Lost = max(r.Sent-r.Received, 0)
 	if told {
-		r.Reordered, r.Duplicates = &reordered, &duplicates
+		r.Reordered = &reordered
+		r.Duplicates = &duplicates
 		r.Received += duplicates
 	}
 	r.Duration = units.Seconds(seconds)

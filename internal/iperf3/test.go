@@ -140,7 +140,8 @@ func (t *test) loads(conns []*net.TCPConn) (halves []half, err error) {
 			closeAll(conns)
 			return nil, t.refuse(codeOf(err), errnoOf(err), err)
 		}
-		l.cut.Omit, l.burst = t.omit(), t.params.Burst
+		l.cut.Omit = t.omit()
+		l.burst = t.params.Burst
 		halves = append(halves, l)
 	}
 	return halves, nil
@@ -155,7 +156,8 @@ func (t *test) spec(sending bool) transfer.Spec {
 		Near: transfer.Socket{SendBuffer: p.Window, ReceiveBuffer: p.Window, Congestion: p.Congestion, NoDelay: p.NoDelay,
 			PacingBps: float64(p.FQRate), TOS: p.TOS}}
 	if sending {
-		spec.Direction, spec.Bytes = transfer.Up, p.written()
+		spec.Bytes = p.written()
+		spec.Direction = transfer.Up
 		spec.Program = transfer.Program{WriteBytes: p.Len, WriteBps: float64(p.Bandwidth)}
 	}
 	return spec

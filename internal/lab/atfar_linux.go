@@ -99,7 +99,8 @@ func atFar(ctx context.Context, args, env []string, stdin []byte) (stdout, stder
 		if err != nil {
 			return nil, nil, 0, err
 		}
-		theirs, ours = append(theirs, w), append(ours, r)
+		theirs = append(theirs, w)
+		ours = append(ours, r)
 	}
 	theirs[0], ours[0] = ours[0], theirs[0] // it reads its standard input
 	c := controlOf(conn)

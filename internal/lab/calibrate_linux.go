@@ -138,8 +138,11 @@ func (c *carrier) probe(delay time.Duration) {
 func (c *carrier) use(up, down *link.Lane, t *tap, early int64) {
 	for d, lane := range map[*duct]*link.Lane{c.up: up, c.down: down} {
 		d.loop.do(func() {
-			d.lane, d.tap, d.late = lane, t, tally{}
-			d.loop.early, d.loop.late = early, stalls{}
+			d.lane = lane
+			d.tap = t
+			d.late = tally{}
+			d.loop.early = early
+			d.loop.late = stalls{}
 		})
 	}
 }

@@ -49,10 +49,12 @@ type packet struct {
 func carry(p *link.Path, nearTUN, farTUN *tun, t *tap) (*carrier, error) {
 	// Devices of old hosts took packets one by one, and a tap tells them apart.
 	alone := func(s link.Stack) bool { return t != nil || s.Window > 0 || s.DelayedAck > 0 }
-	p.Up.Single, p.Down.Single = alone(p.Far), alone(p.Near)
+	p.Up.Single = alone(p.Far)
+	p.Down.Single = alone(p.Near)
 	up, down := p.Lanes()
 	c := &carrier{up: newDuct(up, p, p.Up, nearTUN, farTUN), down: newDuct(down, p, p.Down, farTUN, nearTUN)}
-	c.up.tap, c.down.tap = t, t
+	c.up.tap = t
+	c.down.tap = t
 	c.up.delays(p.Near, segmentOf(p.Down, p.VPN))
 	c.down.delays(p.Far, segmentOf(p.Up, p.VPN))
 	together := [][]*duct{{c.up}, {c.down}}
@@ -118,7 +120,8 @@ func memoryFor(c link.Config, gateway int) int64 {
 func (c *carrier) account() (up, down link.Counters, upLate, downLate Late) {
 	read := func(d *duct) (n link.Counters, late Late) {
 		d.loop.do(func() {
-			n, late = d.lane.Counters, lateOf(&d.late, &d.loop.late)
+			late = lateOf(&d.late, &d.loop.late)
+			n = d.lane.Counters
 			n.DroppedQueue += d.overflow
 		})
 		return n, late
@@ -175,17 +178,21 @@ func (d *duct) pass(n int, waited int64) {
 		header, batch, ok := link.Split(ip, frame.Transport, mss)
 		if ok && header <= len(d.head)-virtioHeader {
 			t = batch
-			p.header, p.mss, p.segments = int32(header), int32(mss), int32(batch.Segments)
+			p.header = int32(header)
+			p.mss = int32(mss)
+			p.segments = int32(batch.Segments)
 		}
 	} else if d.config.Strip != 0 {
 		link.StripOptions(ip, frame, d.config.Strip, bytes[0]&needsChecksum != 0)
 	}
-	t.ID, t.Beside = d.slot(), d.config.Tunnelled && !behindGateways(ip, frame)
+	t.ID = d.slot()
+	t.Beside = d.config.Tunnelled && !behindGateways(ip, frame)
 	t.ECT = d.config.MarkBytes > 0 && link.ECT(ip)
 	if d.config.FlowRate > 0 {
 		t.Flow = link.FlowOf(ip, frame)
 	}
-	p.taken, p.late = clock(), waited
+	p.taken = clock()
+	p.late = waited
 	kept, tooBig := d.lane.Offer(p.taken, t)
 	if tooBig > 0 && !d.config.Silent {
 		d.tellTooBig(ip, frame, t.Beside)
@@ -272,7 +279,8 @@ func (d *duct) write(p *packet, run link.Run) {
 	if d.tap != nil {
 		d.tap.add(middle, head[virtioHeader:], int(p.header)+len(payload))
 	}
-	d.vectors[0].Base, d.vectors[1].Base = &head[0], &payload[0]
+	d.vectors[0].Base = &head[0]
+	d.vectors[1].Base = &payload[0]
 	d.vectors[0].SetLen(len(head))
 	d.vectors[1].SetLen(len(payload))
 	unix.Syscall(unix.SYS_WRITEV, uintptr(d.to.fd), uintptr(unsafe.Pointer(&d.vectors)), 2)

@@ -102,7 +102,8 @@ func (e *inside) handle(r request, files []int) {
 		back.PID, err = e.spawn(r, files)
 		var not *NotRun
 		if errors.As(err, &not) {
-			back.Status, err = not.Status, not.Err
+			back.Status = not.Status
+			err = not.Err
 		}
 	case opSignal:
 		err = e.kill(r.ID, syscall.Signal(r.Signal))
@@ -115,7 +116,8 @@ func (e *inside) handle(r request, files []int) {
 	case opCounters:
 		var n reply
 		n, err = e.link.ask(request{Op: opCounters})
-		back.Counters, back.Account = n.Counters, n.Account
+		back.Counters = n.Counters
+		back.Account = n.Account
 	default:
 		err = fmt.Errorf("unknown request %q", r.Op)
 	}
@@ -134,9 +136,11 @@ func (e *inside) build(p *link.Path, files []int) error {
 		return errors.New("built already")
 	}
 	e.path = *p
-	nearWays, farWays := []way{{nearOutside, farOutside}}, []way{{farOutside, nearOutside}}
+	nearWays := []way{{nearOutside, farOutside}}
+	farWays := []way{{farOutside, nearOutside}}
 	if p.VPN.Kind == link.Gateway { // on the same device: it is between the hosts that packets part
-		nearWays, farWays = append(nearWays, way{nearInside, farInside}), append(farWays, way{farInside, nearInside})
+		nearWays = append(nearWays, way{nearInside, farInside})
+		farWays = append(farWays, way{farInside, nearInside})
 	}
 	var tuns []*tun
 	for _, end := range []struct {

@@ -85,7 +85,8 @@ func Start(ctx context.Context, c Config) (*Lab, error) {
 	}
 	l := &Lab{engine: e}
 	nearHost, farHost := Hosts(c.Path)
-	l.Near, l.Far = &End{nearHost, near, l}, &End{farHost, far, l}
+	l.Near = &End{nearHost, near, l}
+	l.Far = &End{farHost, far, l}
 	return l, nil
 }
 

@@ -108,7 +108,8 @@ func (t *tally) add(late int64, n int) {
 func (t *tally) quantile(share float64) time.Duration {
 	left := int64(share * float64(t.packets))
 	for bucket, n := range t.counts {
-		if left -= n; left < 0 {
+		left -= n
+		if left < 0 {
 			return time.Duration(min(tallyLeast(bucket), t.most))
 		}
 	}

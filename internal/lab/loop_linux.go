@@ -68,8 +68,9 @@ func (l *loop) run() {
 	}
 	var wait unix.Timespec
 	woken := clock()
-	since, behind := woken, int64(0) // when this round began, and how late that was
-	used := woken - traffic          // when there was a packet last
+	since := woken
+	behind := int64(0)      // when this round began, and how late that was
+	used := woken - traffic // when there was a packet last
 	for {
 		more := false
 		for _, d := range l.ducts {
@@ -87,7 +88,8 @@ func (l *loop) run() {
 		if inUse {
 			l.late.watched += now - since
 		}
-		behind, since = now-since, now
+		behind = now - since
+		since = now
 		if more {
 			continue
 		}
@@ -112,7 +114,8 @@ func (l *loop) run() {
 		}
 		unix.Ppoll(waitFor, timeout, nil)
 		woken = clock()
-		if behind = 0; until != link.Never {
+		behind = 0
+		if until != link.Never {
 			behind = max(0, woken-until)
 		}
 		l.late.waited(behind)

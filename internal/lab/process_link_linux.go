@@ -66,8 +66,11 @@ func hurry(realTime bool) {
 	if realTime && unix.SchedSetAttr(0, &attr, 0) == nil {
 		return
 	}
-	attr.Policy, attr.Priority, attr.Runtime = unix.SCHED_NORMAL, 0, 100_000
-	if attr.Nice = -20; unix.SchedSetAttr(0, &attr, 0) != nil {
+	attr.Policy = unix.SCHED_NORMAL
+	attr.Priority = 0
+	attr.Runtime = 100_000
+	attr.Nice = -20
+	if unix.SchedSetAttr(0, &attr, 0) != nil {
 		attr.Nice = 0
 		unix.SchedSetAttr(0, &attr, 0) // refused, the machine is only less exact under load
 	}

@@ -92,7 +92,8 @@ func copyFrom(r *os.File, w io.Writer) <-chan error {
 }
 
 func (p *Process) finish(status int, err error) {
-	p.status, p.err = status, err
+	p.status = status
+	p.err = err
 	close(p.done)
 }
 

@@ -28,7 +28,8 @@ func onThread(f func() error) error {
 func (e *inside) spawn(r request, files []int) (int, error) {
 	pid, err := e.launch(r, files)
 	if err == nil {
-		e.children[pid], e.pids[r.ID] = r.ID, pid
+		e.children[pid] = r.ID
+		e.pids[r.ID] = pid
 	}
 	return pid, err
 }

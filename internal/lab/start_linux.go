@@ -160,7 +160,8 @@ func (e *engine) close() error {
 	var failed error
 	if e.tapped { // let the capture be finished, but not for ever
 		give := time.AfterFunc(5*time.Second, func() { e.child.Process.Kill() })
-		if _, failed = e.ask(request{Op: opFinish}); errors.Is(failed, errClosed) {
+		_, failed = e.ask(request{Op: opFinish})
+		if errors.Is(failed, errClosed) {
 			failed = nil
 		}
 		give.Stop()
@@ -206,7 +207,8 @@ func (e *engine) send(r *request, answer chan reply, p *Process, files []*os.Fil
 	r.Tag = e.tag
 	e.replies[r.Tag] = answer
 	if p != nil {
-		r.ID, p.id = r.Tag, r.Tag
+		r.ID = r.Tag
+		p.id = r.Tag
 		e.processes[p.id] = p
 	}
 	if err := e.control.send(r, files...); err != nil {

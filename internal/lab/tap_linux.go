@@ -71,7 +71,8 @@ func (t *tap) write(file *os.File) {
 		case <-tick.C:
 			horizon = clock() - t.after
 		case <-t.stop:
-			horizon, open = clock(), false
+			horizon = clock()
+			open = false
 		}
 		t.mu.Lock()
 		held = append(held, t.pending...)

@@ -55,9 +55,12 @@ func (h *AckHolder) Hold(now int64, before int, packet []byte, f Frame) bool {
 	if s == nil {
 		return false
 	}
-	number, window := binary.BigEndian.Uint32(tcp[8:]), uint32(binary.BigEndian.Uint16(tcp[14:]))
+	number := binary.BigEndian.Uint32(tcp[8:])
+	window := uint32(binary.BigEndian.Uint16(tcp[14:]))
 	if !s.begun { // the third packet of a handshake
-		s.begun, s.last, s.window = true, number, window
+		s.begun = true
+		s.last = number
+		s.window = window
 		return false
 	}
 	from := s.last
@@ -79,11 +82,13 @@ func (h *AckHolder) Hold(now int64, before int, packet []byte, f Frame) bool {
 			h.held = append(h.held, s)
 		}
 		s.packet = append(s.packet[:0], packet...)
-		s.told, s.size = number, window
+		s.told = number
+		s.size = window
 		return true
 	}
 	h.forget(s)
-	s.last, s.window = number, window
+	s.last = number
+	s.window = window
 	return false
 }
 
@@ -139,7 +144,9 @@ func (h *AckHolder) Pop(now int64) ([]byte, bool) {
 	}
 	s := h.held[0]
 	packet := s.packet
-	s.last, s.window, s.packet = s.told, s.size, nil
+	s.last = s.told
+	s.window = s.size
+	s.packet = nil
 	h.held = h.held[1:]
 	return packet, true
 }

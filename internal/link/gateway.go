@@ -33,13 +33,17 @@ func (g *gateway) offer(now int64, l *Lane, s segment) bool {
 
 func (g *gateway) begin(start int64, l *Lane, s segment) {
 	s.due = g.occupy(start, int(s.size), g.rate)
-	g.busy, g.now, g.from, g.turn = true, s, l, 1-l.place
+	g.busy = true
+	g.now = s
+	g.from = l
+	g.turn = 1 - l.place
 }
 
 // serve hands to the line what has come out of the engine until now.
 func (g *gateway) serve(now int64) {
 	for g.busy && g.free <= now {
-		l, s := g.from, g.now
+		l := g.from
+		s := g.now
 		g.busy = false
 		for i := range g.lanes {
 			if next := g.lanes[(g.turn+i)%len(g.lanes)]; next.sealing.len() > 0 {
@@ -70,6 +74,7 @@ func (p *pace) occupy(start int64, bytes int, rate int64) int64 {
 		p.rest = 0
 	}
 	bits := int64(bytes)*8*int64(time.Second) + p.rest
-	p.free, p.rest = start+bits/rate, bits%rate
+	p.free = start + bits/rate
+	p.rest = bits % rate
 	return p.free
 }

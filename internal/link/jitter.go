@@ -9,7 +9,8 @@ func (l *Lane) jitter(t int64) int64 {
 	}
 	span := 2 * j
 	knot := t / span
-	a, b := l.knot(knot), l.knot(knot+1)
+	a := l.knot(knot)
+	b := l.knot(knot + 1)
 	return int64((a + (b-a)*float64(t-knot*span)/float64(span)) * float64(j))
 }
 

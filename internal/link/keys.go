@@ -158,7 +158,8 @@ var keys = map[string]key{
 		if err != nil {
 			return fmt.Errorf("not a whole number")
 		}
-		d.result.Up.Seed, d.result.Down.Seed = n, n
+		d.result.Up.Seed = n
+		d.result.Down.Seed = n
 		return nil
 	}},
 	"vpn": {"vpn=gateway, vpn=wireguard or vpn=wireguard/1420", "gateway: two IPsec gateways (1438 of 1500 bytes pass) " +
@@ -166,7 +167,8 @@ var keys = map[string]key{
 		func(d *draft, _ int, v string) error {
 			kind, mtu, stated := strings.Cut(v, "/")
 			p := &d.result.VPN
-			if p.MTU = 0; stated && kind == WireGuard {
+			p.MTU = 0
+			if stated && kind == WireGuard {
 				if err := whole(mtu, wireGuardLeast, wireGuardLargest, &p.MTU); err != nil {
 					return err
 				}
@@ -180,7 +182,8 @@ var keys = map[string]key{
 		"acknowledgements included; and how many packets wait for it in each", ofPath, func(d *draft, _ int, v string) error {
 		budget, depth, stated := strings.Cut(v, "/")
 		if rest, ok := strings.CutPrefix(depth, "s/"); ok || depth == "s" { // of "mbit/s"
-			depth, stated = rest, ok
+			depth = rest
+			stated = ok
 		}
 		p := &d.result.VPN
 		var err error

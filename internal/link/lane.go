@@ -60,15 +60,19 @@ type Lane struct {
 // Lanes makes the two lanes of a path, up and down. With half duplex both share one
 // medium, which serves them in turn, and so do both share the gateways of a VPN.
 func (p *Path) Lanes() (up, down *Lane) {
-	up, down = newLane(p.Up, 0), newLane(p.Down, 1)
-	up.place, down.place = 0, 1
+	up = newLane(p.Up, 0)
+	down = newLane(p.Down, 1)
+	up.place = 0
+	down.place = 1
 	if p.HalfDuplex {
 		shared := &medium{lanes: []*Lane{up, down}}
-		up.medium, down.medium = shared, shared
+		up.medium = shared
+		down.medium = shared
 	}
 	if p.VPN.Kind == Gateway {
 		pair := &gateway{rate: p.VPN.Crypto, depth: p.VPN.Depth, lanes: [2]*Lane{up, down}}
-		up.gateway, down.gateway = pair, pair
+		up.gateway = pair
+		down.gateway = pair
 	}
 	return up, down
 }

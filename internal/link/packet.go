@@ -220,12 +220,15 @@ func TooBig(packet []byte, f Frame, mtu int, buffer []byte) int {
 		total := 28 + quoted
 		b := buffer[:total]
 		clear(b[:28])
-		b[0], b[8], b[9] = 0x45, 64, protocolICMP
+		b[0] = 0x45
+		b[8] = 64
+		b[9] = protocolICMP
 		binary.BigEndian.PutUint16(b[2:], uint16(total))
 		copy(b[12:16], packet[16:20])
 		copy(b[16:20], packet[12:16])
 		ipv4Checksum(b[:20])
-		b[20], b[21] = 3, 4
+		b[20] = 3
+		b[21] = 4
 		binary.BigEndian.PutUint16(b[26:], uint16(mtu))
 		copy(b[28:], packet[:quoted])
 		binary.BigEndian.PutUint16(b[22:], ^fold(sum(b[20:])))
@@ -238,7 +241,9 @@ func TooBig(packet []byte, f Frame, mtu int, buffer []byte) int {
 	total := 48 + quoted
 	b := buffer[:total]
 	clear(b[:48])
-	b[0], b[6], b[7] = 0x60, protocolICMPv6, 64
+	b[0] = 0x60
+	b[6] = protocolICMPv6
+	b[7] = 64
 	binary.BigEndian.PutUint16(b[4:], uint16(8+quoted))
 	copy(b[8:24], packet[24:40])
 	copy(b[24:40], packet[8:24])
@@ -250,7 +255,8 @@ func TooBig(packet []byte, f Frame, mtu int, buffer []byte) int {
 }
 
 func ipv4Checksum(header []byte) {
-	header[10], header[11] = 0, 0
+	header[10] = 0
+	header[11] = 0
 	binary.BigEndian.PutUint16(header[10:], ^fold(sum(header)))
 }
 

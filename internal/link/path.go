@@ -81,14 +81,16 @@ type queueText struct {
 // set carries out one KEY=VALUE; a side in front bounds it to one direction or host.
 func (d *draft) set(setting string) error {
 	key, value, found := strings.Cut(setting, "=")
-	key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
+	key = strings.ToLower(strings.TrimSpace(key))
+	value = strings.TrimSpace(value)
 	if !found {
 		return &Error{setting, "not of the form key=value", "a profile's name comes first, settings after it: " +
 			"wan-40ms,loss=0.1%"}
 	}
 	side, name, found := strings.Cut(key, ".")
 	if !found {
-		side, name = "", key
+		side = ""
+		name = key
 	}
 	sides := []int{0, 1}
 	oneHost := side == "near" || side == "far"
@@ -181,15 +183,18 @@ func (d *draft) settleQueue(i int, c *Config) {
 	q := d.queue[i]
 	switch q.unit {
 	case "packets":
-		c.QueuePackets, c.QueueBytes = int64(q.amount), 0
+		c.QueuePackets = int64(q.amount)
+		c.QueueBytes = 0
 	case "bytes":
-		c.QueuePackets, c.QueueBytes = 0, int64(q.amount)
+		c.QueuePackets = 0
+		c.QueueBytes = int64(q.amount)
 	default:
 		if q.unit == "" {
 			q.amount = 1
 		}
 		bdp := float64(c.Rate) / 8 * d.result.RTT.Seconds() * q.amount
-		c.QueuePackets, c.QueueBytes = 0, max(int64(math.Min(bdp, maxQueue)), leastQueue*int64(max(defaultMTU, c.MTU)))
+		c.QueuePackets = 0
+		c.QueueBytes = max(int64(math.Min(bdp, maxQueue)), leastQueue*int64(max(defaultMTU, c.MTU)))
 	}
 }
 
@@ -197,7 +202,8 @@ func (d *draft) settleQueue(i int, c *Config) {
 func (d *draft) settleMark(i int, c *Config) {
 	unit := map[string]float64{"": 0, "packets": defaultMTU, "bytes": 1,
 		"bdp": float64(c.Rate) / 8 * d.result.RTT.Seconds()}[d.mark[i].unit]
-	if c.MarkBytes = int64(math.Min(d.mark[i].amount*unit, maxQueue)); d.mark[i].unit != "" {
+	c.MarkBytes = int64(math.Min(d.mark[i].amount*unit, maxQueue))
+	if d.mark[i].unit != "" {
 		c.MarkBytes = max(c.MarkBytes, 1)
 	}
 }

@@ -30,7 +30,9 @@ func (r *ring) grow() {
 	for i := range n {
 		larger[i] = r.slots[(r.head+uint(i))&uint(len(r.slots)-1)]
 	}
-	r.slots, r.head, r.tail = larger, 0, uint(n)
+	r.slots = larger
+	r.head = 0
+	r.tail = uint(n)
 }
 
 // heap orders held-back segments by their due time.
@@ -51,7 +53,8 @@ func (h *heap) push(s segment) {
 
 func (h *heap) pop() segment {
 	a := *h
-	top, last := a[0], len(a)-1
+	top := a[0]
+	last := len(a) - 1
 	a[0] = a[last]
 	a = a[:last]
 	*h = a

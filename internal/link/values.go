@@ -52,7 +52,8 @@ func probability(v string, into *float64) error {
 	if err != nil || !(p >= 0 && p <= 1) {
 		return fmt.Errorf("not a share between 0%% and 100%% (write it as 0.1%%)")
 	}
-	if number = strings.TrimSpace(number); !percent && p > 0 {
+	number = strings.TrimSpace(number)
+	if !percent && p > 0 {
 		return fmt.Errorf("%s is %g %% as a share, or meant as %s %%: write %s%% or %g%%", number, 100*p, number, number,
 			100*p)
 	}

@@ -87,10 +87,11 @@ func (s Service) inTurn(segments int) time.Duration {
 	var data, acks []time.Duration // when what is to be sent came
 	var acked []int                // what each acknowledgement tells of
 	var pushed []bool              // it ends what the window let go
-	sent, una, got, waiting := 0, 0, 0, 0
+	var sent, una, got, waiting int
 	send := func(at time.Duration) {
 		for ; sent < una+segments; sent++ {
-			data, pushed = append(data, at), append(pushed, sent+1 == una+segments)
+			data = append(data, at)
+			pushed = append(pushed, sent+1 == una+segments)
 		}
 	}
 	send(0)
@@ -98,18 +99,25 @@ func (s Service) inTurn(segments int) time.Duration {
 	for turn := 0; ; {
 		next := max(free, min(first(data), first(acks)))
 		if first(acks) <= next && (turn == 1 || first(data) > next) {
-			free, turn = next+s.Ack, 0
+			free = next + s.Ack
+			turn = 0
 			una = acked[0]
-			acks, acked = acks[1:], acked[1:]
+			acks = acks[1:]
+			acked = acked[1:]
 			send(free + s.RTT/2)
 			continue
 		}
-		free, turn = next+s.Segment, 1
-		got, waiting = got+1, waiting+1
+		free = next + s.Segment
+		turn = 1
+		got = got + 1
+		waiting = waiting + 1
 		if waiting == 2 || pushed[0] {
-			acks, acked, waiting = append(acks, free+s.RTT/2), append(acked, got), 0
+			acks = append(acks, free+s.RTT/2)
+			acked = append(acked, got)
+			waiting = 0
 		}
-		data, pushed = data[1:], pushed[1:]
+		data = data[1:]
+		pushed = pushed[1:]
 		switch got {
 		case warm * segments:
 			begin = free

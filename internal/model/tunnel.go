@@ -178,13 +178,15 @@ func parseLayer(word string) (l Layer, err error) {
 		key, value, _ := strings.Cut(suite, "=")
 		return l, l.set(key, value)
 	case kind == "ipsec":
-		l.Around, l.Trailer = ipv4+esp, espTrailer
+		l.Around = ipv4 + esp
+		l.Trailer = espTrailer
 		return l, l.cipher(suite, 4) // RFC 4303 section 2.4: aligned to 4 bytes at least
 	case kind == "openvpn" && (suite == "" || strings.HasSuffix(suite, "-gcm")): // opcode and peer, packet number, tag
 		l.Around = ipv4 + udp + 4 + 4 + 16
 		return l, nil
 	case kind == "openvpn": // opcode and peer; packet number within, at least one byte of padding
-		l.Around, l.Trailer = ipv4+udp+4, 4+1
+		l.Around = ipv4 + udp + 4
+		l.Trailer = 4 + 1
 		if err := l.cipher(suite, 1); err != nil {
 			return l, err
 		}
@@ -216,11 +218,14 @@ func (l *Layer) cipher(suite string, align int) error {
 	case !known:
 		return fmt.Errorf("%q is no suite: aes256-cbc-sha1, aes256-gcm, chacha20-poly1305 or 3des-sha1", suite)
 	case strings.HasPrefix(suite, "aes") && len(parts) == 3 && parts[1] == "cbc": // RFC 3602; RFC 2404, 4868
-		l.Around, l.Block = l.Around+16+tag, 16
+		l.Around = l.Around + 16 + tag
+		l.Block = 16
 	case strings.HasPrefix(suite, "3des"): // RFC 2451
-		l.Around, l.Block = l.Around+8+tag, 8
+		l.Around = l.Around + 8 + tag
+		l.Block = 8
 	case strings.HasPrefix(suite, "aes") && parts[len(parts)-1] == "gcm", suite == "chacha20-poly1305": // RFC 4106, 7634
-		l.Around, l.Block = l.Around+8+tag, align
+		l.Around = l.Around + 8 + tag
+		l.Block = align
 	default:
 		return fmt.Errorf("%q is no suite: aes256-cbc-sha1, aes256-gcm, chacha20-poly1305 or 3des-sha1", suite)
 	}

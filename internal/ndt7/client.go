@@ -127,7 +127,8 @@ func (c *client) download(ctx context.Context, giveUp context.CancelCauseFunc) e
 			return
 		}
 		c.each(transfer.Interval{Start: shown - c.first, End: at - c.first, Bytes: c.bytes - told})
-		shown, told = at, c.bytes
+		shown = at
+		told = c.bytes
 	}
 	defer func() { tell(0) }()
 	for {
@@ -148,11 +149,14 @@ func (c *client) download(ctx context.Context, giveUp context.CancelCauseFunc) e
 		over, err := parts(message, buffer, func(n int) bool {
 			at = time.Since(c.started)
 			if n > 0 && c.bytes == 0 {
-				c.first, shown, c.opening = at, at, int64(n)
+				c.first = at
+				shown = at
+				c.opening = int64(n)
 				silence.Stop()
 				silence = time.AfterFunc(c.length()+overtime, func() { giveUp(errNoEnd) })
 			}
-			if c.bytes += int64(n); n > 0 {
+			c.bytes += int64(n)
+			if n > 0 {
 				c.last = at
 			}
 			tell(intervalLeast)
@@ -170,7 +174,8 @@ func (c *client) download(ctx context.Context, giveUp context.CancelCauseFunc) e
 // hear takes one measurement of the server's. What is none is left out: the specification lets
 // servers say anything.
 func (c *client) hear(message io.Reader) error {
-	if c.texts++; c.texts > mostTexts {
+	c.texts++
+	if c.texts > mostTexts {
 		return errTalks
 	}
 	text, err := io.ReadAll(io.LimitReader(message, mostText+1))
@@ -300,7 +305,10 @@ func (c *client) result(complete bool) *transfer.Result {
 		return nil
 	}
 	r := &transfer.Result{Spec: c.spec, Started: c.started, Complete: complete, Warnings: c.warnings}
-	c.stream.First, c.stream.Last, c.stream.Bytes, c.stream.Opening = c.first, c.last, c.bytes, c.opening
+	c.stream.First = c.first
+	c.stream.Last = c.last
+	c.stream.Bytes = c.bytes
+	c.stream.Opening = c.opening
 	r.Near = &transfer.End{Kernel: socket.Kernel(), Streams: []transfer.Stream{c.stream}}
 	if c.spec.Direction == transfer.Up {
 		acknowledged(&r.Near.Streams[0], c.share)

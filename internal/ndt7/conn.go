@@ -83,7 +83,8 @@ const mostBeside = 256 << 10
 func (c *Conn) bound(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.bounded, c.spare = true, bytes
+	c.bounded = true
+	c.spare = bytes
 }
 
 // loaded makes up for load that came, and for TLS's and WebSocket's share of it.
@@ -148,8 +149,11 @@ func (c *Conn) begin(o socket.Options) error {
 	handshake := kernel.Describe().Handshake
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.clock, c.kernel, c.handshake = time.Now(), kernel, handshake
-	c.in, c.out = side{under: c.in.under}, side{under: c.out.under}
+	c.clock = time.Now()
+	c.kernel = kernel
+	c.handshake = handshake
+	c.in = side{under: c.in.under}
+	c.out = side{under: c.out.under}
 	return nil
 }
 
@@ -179,7 +183,8 @@ func (c *Conn) sample(sender bool) (s transfer.Sample, ok bool) {
 		mine = &c.out
 	}
 	s.Have |= transfer.HaveProgram
-	s.Program, s.Blocked = mine.bytes, mine.blocked
+	s.Program = mine.bytes
+	s.Blocked = mine.blocked
 	if mine.under {
 		s.Blocked += max(s.At-mine.since, 0)
 	}

@@ -158,7 +158,8 @@ func (g *guard) account(who netip.Prefix, now time.Time) *account {
 		g.known[who] = a
 	}
 	if now.Sub(a.since) >= 24*time.Hour {
-		a.since, a.bytes = now, 0
+		a.since = now
+		a.bytes = 0
 	}
 	return a
 }

@@ -141,7 +141,8 @@ func (t *session) receive(ctx context.Context) (came transfer.Span, err error) {
 			return came, err
 		}
 		if kind == websocket.MessageText {
-			if texts++; texts > mostTexts {
+			texts++
+			if texts > mostTexts {
 				return came, fmt.Errorf("%w: it says too much", errFoul)
 			}
 			if err := t.hear(message); err != nil {
@@ -154,7 +155,8 @@ func (t *session) receive(ctx context.Context) (came transfer.Span, err error) {
 			t.conn.loaded(n)
 			if n > 0 && at <= t.length {
 				if came.First == 0 {
-					came.First, came.Opening = at, int64(n)
+					came.First = at
+					came.Opening = int64(n)
 				}
 				came.Last = at
 				t.moved.Add(int64(n))

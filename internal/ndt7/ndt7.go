@@ -99,22 +99,27 @@ func micros(d time.Duration) *int64 { v := d.Microseconds(); return &v }
 func newTCPInfo(s *transfer.Sample, mss int) *TCPInfo {
 	i := &TCPInfo{ElapsedTime: s.At.Microseconds()}
 	if s.Have&transfer.HaveRTT != 0 {
-		i.RTT, i.RTTVar = micros(s.RTT), micros(s.RTTVar)
+		i.RTT = micros(s.RTT)
+		i.RTTVar = micros(s.RTTVar)
 	}
 	if s.Have&transfer.HaveMinRTT != 0 {
 		i.MinRTT = micros(s.MinRTT)
 	}
 	if s.Have&transfer.HaveLimits != 0 {
-		i.BusyTime, i.RWndLimited, i.SndBufLimited = micros(s.Busy), micros(s.ReceiveLimited), micros(s.SendLimited)
+		i.BusyTime = micros(s.Busy)
+		i.RWndLimited = micros(s.ReceiveLimited)
+		i.SndBufLimited = micros(s.SendLimited)
 	}
 	if s.Have&transfer.HaveAcked != 0 {
-		i.BytesAcked, i.BytesSent = &s.Acked, &s.Sent
+		i.BytesAcked = &s.Acked
+		i.BytesSent = &s.Sent
 	}
 	if s.Have&transfer.HaveReceived != 0 {
 		i.BytesReceived = &s.Received
 	}
 	if s.Have&transfer.HaveRetrans != 0 {
-		i.BytesRetrans, i.TotalRetrans = &s.RetransmittedBytes, &s.Retransmitted
+		i.BytesRetrans = &s.RetransmittedBytes
+		i.TotalRetrans = &s.Retransmitted
 	}
 	if s.Have&transfer.HaveNotSent != 0 {
 		i.NotsentBytes = &s.NotSent
@@ -127,11 +132,17 @@ func newTCPInfo(s *transfer.Sample, mss int) *TCPInfo {
 		i.DeliveryRate = &rate
 	}
 	if mss > 0 && s.Have&(transfer.HaveCwnd|transfer.HaveInFlight) == transfer.HaveCwnd|transfer.HaveInFlight {
-		size, cwnd, threshold, unacked := int64(mss), s.Cwnd/int64(mss), s.Ssthresh/int64(mss), s.InFlight/int64(mss)
+		size := int64(mss)
+		cwnd := s.Cwnd / int64(mss)
+		threshold := s.Ssthresh / int64(mss)
+		unacked := s.InFlight / int64(mss)
 		if s.Ssthresh == 0 {
 			threshold = unsetSsthresh
 		}
-		i.SndMSS, i.SndCwnd, i.SndSsThresh, i.Unacked = &size, &cwnd, &threshold, &unacked
+		i.SndMSS = &size
+		i.SndCwnd = &cwnd
+		i.SndSsThresh = &threshold
+		i.Unacked = &unacked
 	}
 	return i
 }
@@ -157,22 +168,27 @@ func (i *TCPInfo) sample() transfer.Sample {
 		mss = usualMSS
 	}
 	if value(i.RTT) > 0 && have(transfer.HaveRTT, i.RTT) {
-		s.RTT, s.RTTVar = span(i.RTT), span(i.RTTVar)
+		s.RTT = span(i.RTT)
+		s.RTTVar = span(i.RTTVar)
 	}
 	if least := value(i.MinRTT); least > 0 && least < unsetRTT && have(transfer.HaveMinRTT) {
 		s.MinRTT = span(i.MinRTT)
 	}
 	if have(transfer.HaveLimits, i.BusyTime, i.RWndLimited, i.SndBufLimited) {
-		s.Busy, s.ReceiveLimited, s.SendLimited = span(i.BusyTime), span(i.RWndLimited), span(i.SndBufLimited)
+		s.Busy = span(i.BusyTime)
+		s.ReceiveLimited = span(i.RWndLimited)
+		s.SendLimited = span(i.SndBufLimited)
 	}
 	if have(transfer.HaveAcked, i.BytesAcked) {
-		s.Acked, s.Sent = *i.BytesAcked, value(i.BytesSent)
+		s.Sent = value(i.BytesSent)
+		s.Acked = *i.BytesAcked
 	}
 	if have(transfer.HaveReceived, i.BytesReceived) {
 		s.Received = *i.BytesReceived
 	}
 	if have(transfer.HaveRetrans, i.BytesRetrans) {
-		s.RetransmittedBytes, s.Retransmitted = *i.BytesRetrans, (*i.BytesRetrans+mss-1)/mss
+		s.RetransmittedBytes = *i.BytesRetrans
+		s.Retransmitted = (*i.BytesRetrans + mss - 1) / mss
 	}
 	if i.TotalRetrans != nil && have(transfer.HaveRetrans) {
 		s.Retransmitted = *i.TotalRetrans

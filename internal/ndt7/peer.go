@@ -117,7 +117,8 @@ func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Inte
 	}
 	r := c.result(err == nil)
 	if r != nil {
-		if r.Latency = latency; why != "" {
+		r.Latency = latency
+		if why != "" {
 			r.Warnings = append(r.Warnings, why)
 		}
 	}

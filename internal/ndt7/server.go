@@ -163,7 +163,8 @@ func (t *session) read(r *http.Request) (err error) {
 	t.length = longest
 	if text := t.Query.Get(LengthKey); text != "" {
 		ms, err := strconv.ParseUint(text, 10, 16)
-		if t.length = time.Duration(ms) * time.Millisecond; err != nil || t.length < leastLength || t.length > longest {
+		t.length = time.Duration(ms) * time.Millisecond
+		if err != nil || t.length < leastLength || t.length > longest {
 			return fmt.Errorf("%s: %q is not between %d and %d", LengthKey, text, leastLength.Milliseconds(),
 				longest.Milliseconds())
 		}
@@ -194,7 +195,8 @@ func (t *session) run(ctx context.Context) {
 	defer cancel()
 	// Who stops in the middle of a message, or never answers the goodbye, is waited for until then.
 	defer context.AfterFunc(ctx, func() { t.conn.Close() })()
-	if t.Err = t.conn.begin(socket.Options{}); t.Err != nil {
+	t.Err = t.conn.begin(socket.Options{})
+	if t.Err != nil {
 		return
 	}
 	t.conn.bound(mostBeside)
@@ -223,8 +225,10 @@ func (t *session) run(ctx context.Context) {
 	t.ws.CloseNow()
 	t.reading.Wait()
 	t.Stream = account.finish()
-	t.Stream.First, t.Stream.Last = came.First, came.Last
-	t.Stream.Bytes, t.Stream.Opening = t.moved.Load(), came.Opening
+	t.Stream.First = came.First
+	t.Stream.Last = came.Last
+	t.Stream.Bytes = t.moved.Load()
+	t.Stream.Opening = came.Opening
 	if t.Download {
 		acknowledged(&t.Stream, t.share)
 	}
@@ -248,8 +252,10 @@ func acknowledged(s *transfer.Stream, share float64) {
 	}
 	end := transfer.End{Streams: []transfer.Stream{*s}}
 	end.TimeByAcknowledgements()
-	s.First, s.Last = end.Streams[0].First, end.Streams[0].Last
-	begin, last := &s.Samples[0], &s.Samples[len(s.Samples)-1]
+	s.First = end.Streams[0].First
+	s.Last = end.Streams[0].Last
+	begin := &s.Samples[0]
+	last := &s.Samples[len(s.Samples)-1]
 	if last.Have&transfer.HaveAcked != 0 {
 		s.Bytes = int64(float64(max(last.Acked-begin.Acked, 0)) * share)
 	}

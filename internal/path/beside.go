@@ -22,7 +22,9 @@ const (
 // load's error; the Latency is nil where nothing answers, and says in why.
 func Beside(ctx context.Context, to netip.AddrPort, c Config, load func() error) (l *transfer.Latency, why string,
 	err error) {
-	c.Count, c.Every, c.Patience = idleProbes, idleEvery, idlePatience
+	c.Count = idleProbes
+	c.Every = idleEvery
+	c.Patience = idlePatience
 	idle, asking := Ask(ctx, to, c)
 	if asking != nil {
 		return nil, "nothing there answers small packets beside the transfer: " + asking.Error(), load()
@@ -30,7 +32,9 @@ func Beside(ctx context.Context, to netip.AddrPort, c Config, load func() error)
 	l = &transfer.Latency{Method: idle.Method, Idle: idle.Times}
 	beside, stop := context.WithCancel(ctx)
 	asked := make(chan RoundTrips, 1)
-	c.Count, c.Every, c.Patience = 1<<30, loadedEvery, 0
+	c.Count = 1 << 30
+	c.Every = loadedEvery
+	c.Patience = 0
 	if idle.Method == Connecting {
 		c.Every = gentle
 	}
@@ -41,6 +45,7 @@ func Beside(ctx context.Context, to netip.AddrPort, c Config, load func() error)
 	err = load()
 	stop()
 	loaded := <-asked
-	l.Loaded, l.Lost = loaded.Times, loaded.Lost
+	l.Loaded = loaded.Times
+	l.Lost = loaded.Lost
 	return l, "", err
 }

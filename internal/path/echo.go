@@ -39,11 +39,13 @@ func openEcho(to netip.Addr, by socket.Route) (*echo, error) {
 	e.id = binary.BigEndian.Uint16(e.nonce[:])
 	var err error
 	if e.conn, err = listenEcho(e.six, false, by); err == nil {
-		e.method, e.to = DatagramICMP, &net.UDPAddr{IP: to.AsSlice(), Zone: to.Zone()}
+		e.method = DatagramICMP
+		e.to = &net.UDPAddr{IP: to.AsSlice(), Zone: to.Zone()}
 		return e, nil
 	}
 	if e.conn, err = listenEcho(e.six, true, by); err == nil {
-		e.method, e.to = RawICMP, &net.IPAddr{IP: to.AsSlice(), Zone: to.Zone()}
+		e.method = RawICMP
+		e.to = &net.IPAddr{IP: to.AsSlice(), Zone: to.Zone()}
 		return e, nil
 	}
 	return nil, fmt.Errorf("ICMP echo: %w", err)
@@ -64,7 +66,10 @@ func (e *echo) ask(ctx context.Context, c Config) (RoundTrips, error) {
 		}
 		if took > 0 {
 			r.Times = append(r.Times, took)
-		} else if r.Lost++; r.Lost == 3 && len(r.Times) == 0 {
+			continue
+		}
+		r.Lost++
+		if r.Lost == 3 && len(r.Times) == 0 {
 			break // it does not get there
 		}
 	}

@@ -11,9 +11,12 @@ import (
 )
 
 func listenEcho(six, raw bool, by socket.Route) (net.PacketConn, error) {
-	family, protocol, kind := unix.AF_INET, unix.IPPROTO_ICMP, unix.SOCK_DGRAM
+	family := unix.AF_INET
+	protocol := unix.IPPROTO_ICMP
+	kind := unix.SOCK_DGRAM
 	if six {
-		family, protocol = unix.AF_INET6, unix.IPPROTO_ICMPV6
+		family = unix.AF_INET6
+		protocol = unix.IPPROTO_ICMPV6
 	}
 	if raw {
 		kind = unix.SOCK_RAW
@@ -50,9 +53,13 @@ func zone(link *net.Interface) uint32 {
 // dontFragment sets the bit of that name and ignores the path MTU that the kernel
 // believes in (IP_PMTUDISC_PROBE): packets up to the first link's MTU leave.
 func dontFragment(conn net.PacketConn, six bool) error {
-	level, option, value := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE
+	level := unix.IPPROTO_IP
+	option := unix.IP_MTU_DISCOVER
+	value := unix.IP_PMTUDISC_PROBE
 	if six {
-		level, option, value = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE
+		level = unix.IPPROTO_IPV6
+		option = unix.IPV6_MTU_DISCOVER
+		value = unix.IPV6_PMTUDISC_PROBE
 	}
 	raw, err := conn.(syscall.Conn).SyscallConn()
 	if err != nil {

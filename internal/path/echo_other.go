@@ -12,12 +12,14 @@ import (
 )
 
 func listenEcho(six, raw bool, by socket.Route) (net.PacketConn, error) {
-	network, address := "udp4", "0.0.0.0"
+	network := "udp4"
+	address := "0.0.0.0"
 	if raw {
 		network = "ip4:icmp"
 	}
 	if six {
-		network, address = "udp6", "::"
+		network = "udp6"
+		address = "::"
 		if raw {
 			network = "ip6:ipv6-icmp"
 		}

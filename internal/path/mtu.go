@@ -42,7 +42,8 @@ func FindMTU(ctx context.Context, to netip.Addr, c Config) (MTU, error) {
 	headers := 20 + 8 // IPv4 and ICMP
 	least := leastMTU
 	if e.six {
-		headers, least = 40+8, leastMTU6
+		headers = 40 + 8
+		least = leastMTU6
 	}
 	patience := c.Patience
 	passes := func(bytes int) bool {
@@ -83,7 +84,8 @@ var usualMTUs = [...]int{mostMTU, 9216, 9001, 9000, 1500, 1492, 1420, 1400, 1280
 // what is asked next, for seconds where the way back is slow: so the usual sizes are tried first,
 // from the largest down, and most of the time one packet leaves.
 func firstLink(least int, leaves func(bytes int) bool) int {
-	low, high := least, mostMTU
+	low := least
+	high := mostMTU
 	for _, size := range usualMTUs {
 		if size <= least {
 			break
@@ -97,7 +99,10 @@ func firstLink(least int, leaves func(bytes int) bool) int {
 	for middle := low + 1; low < high; middle = (low + high + 1) / 2 {
 		if leaves(middle) {
 			low = middle
-		} else if high = middle - 1; middle == low+1 {
+			continue
+		}
+		high = middle - 1
+		if middle == low+1 {
 			break
 		}
 	}
@@ -107,7 +112,8 @@ func firstLink(least int, leaves func(bytes int) bool) int {
 // largest is the largest size up to most that passes, most itself tried first. The size above
 // the answer is tried once more at the end: a burst of loss is no limit.
 func largest(least, most int, passes func(bytes int) bool) int {
-	low, high := least, most
+	low := least
+	high := most
 	for range probesEach {
 		for middle := high; low < high; middle = (low + high + 1) / 2 {
 			if passes(middle) {
@@ -119,7 +125,8 @@ func largest(least, most int, passes func(bytes int) bool) int {
 		if low == most || !passes(low+1) {
 			break
 		}
-		low, high = low+1, most
+		low = low + 1
+		high = most
 	}
 	return low
 }

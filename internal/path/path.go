@@ -62,8 +62,9 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Count, c.Every, c.Patience = cmp.Or(c.Count, 20), cmp.Or(c.Every, 20*time.Millisecond),
-		cmp.Or(c.Patience, 2*time.Second)
+	c.Count = cmp.Or(c.Count, 20)
+	c.Every = cmp.Or(c.Every, 20*time.Millisecond)
+	c.Patience = cmp.Or(c.Patience, 2*time.Second)
 	return c
 }
 

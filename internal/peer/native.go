@@ -49,6 +49,7 @@ func (n *native) granted(ctx context.Context) (*iperf3.Peer, error) {
 		return nil, err
 	}
 	far := iperf3.NewPeer(address)
-	far.Ticket, far.Route = iperf3.Cookie(cookie), n.Route
+	far.Ticket = iperf3.Cookie(cookie)
+	far.Route = n.Route
 	return far, nil
 }

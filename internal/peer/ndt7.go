@@ -28,6 +28,9 @@ func openNDT7(text string, o Options) (transfer.Peer, error) {
 		return nil, &BadPeer{text, "what follows the ? is malformed", form}
 	}
 	far := ndt7.NewPeer(address)
-	far.Query, far.Route, far.Agent, far.Note = values, o.Route, o.Agent, o.Note
+	far.Query = values
+	far.Route = o.Route
+	far.Agent = o.Agent
+	far.Note = o.Note
 	return far, nil
 }

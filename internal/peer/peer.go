@@ -153,7 +153,8 @@ func hostPort(text string) (string, error) { return hostAt(text, DefaultPort) }
 
 // hostAt is hostPort with another port where none is written.
 func hostAt(text string, usual int) (string, error) {
-	host, port := text, strconv.Itoa(usual)
+	host := text
+	port := strconv.Itoa(usual)
 	switch colons := strings.Count(text, ":"); {
 	case strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]"):
 		host = text[1 : len(text)-1]

@@ -2,7 +2,6 @@ package peer
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -126,7 +125,8 @@ func startSSH(ctx context.Context, target sshTarget, o Options) (*sshSession, er
 		if err != nil {
 			return nil, err
 		}
-		s.dir, s.removeDir = dir, remove
+		s.dir = dir
+		s.removeDir = remove
 		options = []string{"-o", "ControlMaster=yes", "-o", "ControlPersist=no", "-o", "ControlPath=" + s.controlPath()}
 	}
 	remote, program, err := serveThere(ctx, target, o)
@@ -151,7 +151,8 @@ func (s *sshSession) start(ctx context.Context, program string) error {
 	}
 	s.stdin = stdin
 	stdout, lines := io.Pipe()
-	s.cmd.Stdout, s.cmd.Stderr = lines, &s.stderr
+	s.cmd.Stdout = lines
+	s.cmd.Stderr = &s.stderr
 	s.cmd.WaitDelay = min(leftBehind, s.times.goodbye)
 	if err := s.cmd.Start(); err != nil {
 		return &SSHError{s.target.host, err, "install an ssh client"}
@@ -266,7 +267,8 @@ func (s *sshSession) awaitReady(lines *bufio.Scanner) error {
 			if n, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil || n == 0 {
 				return fmt.Errorf("the server there listens at %q, which is no address with a port", line.Listen)
 			}
-			s.port, s.key = port, key
+			s.port = port
+			s.key = key
 			return nil
 		}
 	}
@@ -285,12 +287,15 @@ func (s *sshSession) explain(err error) error {
 	last := s.stderr.last()
 	switch exit.ExitCode() {
 	case 255:
-		e.Err, e.Hint = errors.New(last), "ssh "+s.target.host+" by hand, until it works"
+		e.Err = errors.New(last)
+		e.Hint = "ssh " + s.target.host + " by hand, until it works"
 	case 127:
-		e.Err, e.Hint = errors.New("there is no fullpipe on that host's PATH"), "--copy, which brings this program there "+
+		e.Err = errors.New("there is no fullpipe on that host's PATH")
+		e.Hint = "--copy, which brings this program there " +
 			"for the while"
 	case 126:
-		e.Err, e.Hint = errors.New("the program may not run there: "+last), "a host whose temporary directory is not "+
+		e.Err = errors.New("the program may not run there: " + last)
+		e.Hint = "a host whose temporary directory is not " +
 			"mounted noexec, or fullpipe installed there"
 	default:
 		e.Err = fmt.Errorf("%w: %s", err, last)
@@ -320,27 +325,4 @@ func (s *sshSession) close() error {
 		}
 	})
 	return nil
-}
-
-// tail keeps the end of what is written.
-type tail struct {
-	mu   sync.Mutex // guards kept
-	kept []byte
-}
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	const most = 4 << 10
-	t.kept = append(t.kept, b...)
-	t.kept = t.kept[max(0, len(t.kept)-most):]
-	return len(b), nil
-}
-
-// last is the last line that says something.
-func (t *tail) last() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	lines := bytes.Split(bytes.TrimSpace(t.kept), []byte("\n"))
-	return strings.TrimSpace(string(lines[len(lines)-1]))
 }

@@ -74,7 +74,8 @@ func runBounded(ctx context.Context, cmd *exec.Cmd, limit time.Duration, most in
 	err error) {
 	out := &capped{most: most}
 	says = &tail{}
-	cmd.Stdout, cmd.Stderr = out, says
+	cmd.Stdout = out
+	cmd.Stderr = says
 	cmd.WaitDelay = leftBehind
 	if err := cmd.Start(); err != nil {
 		return nil, says, err
@@ -100,7 +101,8 @@ type capped struct {
 }
 
 func (c *capped) Write(b []byte) (int, error) {
-	if c.over = c.over || len(c.kept)+len(b) > c.most; c.over {
+	c.over = c.over || len(c.kept)+len(b) > c.most
+	if c.over {
 		return 0, io.ErrShortWrite
 	}
 	c.kept = append(c.kept, b...)

@@ -39,7 +39,8 @@ func RunThere(ctx context.Context, text string, o Options, args []string, stdin 
 		}
 		fmt.Fprintf(&words, ` "%s"`, a)
 	}
-	remote, input := "fullpipe"+words.String(), io.Reader(bytes.NewReader(stdin))
+	remote := "fullpipe" + words.String()
+	input := io.Reader(bytes.NewReader(stdin))
 	if o.Copy {
 		program, err := os.Executable()
 		if err != nil {
@@ -57,7 +58,8 @@ func RunThere(ctx context.Context, text string, o Options, args []string, stdin 
 		if err != nil {
 			return nil, err
 		}
-		remote, input = copied(info.Size(), words.String()), io.MultiReader(f, input)
+		remote = copied(info.Size(), words.String())
+		input = io.MultiReader(f, input)
 	}
 	cmd := target.command(nil, remote)
 	cmd.Stdin = input

@@ -28,7 +28,8 @@ const macOSLargest = 32 << 20
 func (p *Plan) macOS(v present) {
 	if largest := max(p.WindowBytes, p.SendBytes); largest > macOSLargest {
 		fits := macOSLargest / (2 * p.Path.MSS) * 2 * p.Path.MSS
-		p.WindowBytes, p.SendBytes = min(p.WindowBytes, fits), min(p.SendBytes, fits)
+		p.WindowBytes = min(p.WindowBytes, fits)
+		p.SendBytes = min(p.SendBytes, fits)
 		p.derive()
 		p.warn("macOS has no socket buffers above 32 MiB: %s instead of %s, which allows %s", units.Size(macOSLargest),
 			units.Size(largest), units.Rate(model.Rate(macOSLargest, p.Path.RTT+p.Path.Jitter)))
@@ -76,7 +77,8 @@ func (p *Plan) openBSD() {
 		units.Size(openBSDLargest))
 	if largest := p.largest(); largest > openBSDLargest {
 		fits := openBSDLargest / (2 * p.Path.MSS) * 2 * p.Path.MSS
-		p.WindowBytes, p.SendBytes = min(p.WindowBytes, fits), min(p.SendBytes, fits)
+		p.WindowBytes = min(p.WindowBytes, fits)
+		p.SendBytes = min(p.SendBytes, fits)
 		p.derive()
 		p.warn("this path wants %s, which allows %s with what there is: use %d connections", units.Size(largest),
 			units.Rate(model.Rate(openBSDLargest, p.Path.RTT+p.Path.Jitter)), model.Connections(float64(largest),

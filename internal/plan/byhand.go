@@ -61,9 +61,11 @@ func (p *Plan) steps(undo bool) []byte {
 			key = s.Where
 			step("Open %s; make it if it is not there.", key)
 		}
-		kind, value := "a string value", s.Value
+		kind := "a string value"
+		value := s.Value
 		if strings.HasPrefix(s.Type, "dword") {
-			kind, value = "a DWORD value", s.Value+" (decimal)"
+			kind = "a DWORD value"
+			value = s.Value + " (decimal)"
 		}
 		switch old := s.Before; {
 		case !undo:

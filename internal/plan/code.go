@@ -223,7 +223,7 @@ func Languages() []string { return []string{"c", "go", "python", "java", "dotnet
 // itself and bounds it by its maxima; the other systems grant what is asked for.
 func (p *Plan) code(language string) []byte {
 	target, _ := ParseTarget(p.Target)
-	send, receive := 0, 0
+	var send, receive int
 	if p.Role.has(Sender) {
 		send = p.SendBytes
 	}

@@ -35,7 +35,8 @@ func HappyMedium(paths []Path) int {
 	for i, p := range paths {
 		needs[i] = math.Max(p.received().fit(), float64(2*mss))
 	}
-	least, most := slices.Min(needs), slices.Max(needs)
+	least := slices.Min(needs)
+	most := slices.Max(needs)
 	worst := func(window int) float64 { return math.Max(most/float64(window), float64(window)/least) }
 	window := model.Window(math.Sqrt(least*most), mss)
 	if less := window - 2*mss; less > 0 && worst(less) < worst(window) {
@@ -97,7 +98,9 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 		}
 	}
 	path := paths[most]
-	path.MSS, path.Connections, path.MemoryBytes = paths[0].MSS, paths[0].Connections, paths[0].MemoryBytes
+	path.MSS = paths[0].MSS
+	path.Connections = paths[0].Connections
+	path.MemoryBytes = paths[0].MemoryBytes
 	window := HappyMedium(paths)
 	fixed := target.Family == catalog.Windows9x || target.Family == catalog.Windows2000
 	if fixed {
@@ -120,7 +123,8 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 		}
 		p.SharedWindow = window
 	}
-	if p.Shared = shares(paths, window); fixed {
+	p.Shared = shares(paths, window)
+	if fixed {
 		return p, nil
 	}
 	var wants []string

@@ -63,7 +63,8 @@ func ParsePing(text string) (*Pasted, error) {
 	var all, least []time.Duration
 	for line := range lines(text) {
 		if m := sentOf.FindStringSubmatch(line); m != nil {
-			sent, received := number(m[1]), number(m[2])
+			sent := number(m[1])
+			received := number(m[2])
 			if sent > 0 {
 				p.Lost = math.Max(1-received/sent, 0)
 			}
@@ -142,7 +143,8 @@ func parseJSON(text string) (*Pasted, bool) {
 	}
 	p := &Pasted{Program: "iperf3", UpBps: d.End.Received.Bps}
 	if d.Start.Test.Reverse != 0 {
-		p.UpBps, p.DownBps = 0, p.UpBps
+		p.DownBps = p.UpBps
+		p.UpBps = 0
 	}
 	if len(d.End.Streams) > 0 && d.End.Streams[0].Sender.MinRTT > 0 {
 		p.RTT = time.Duration(math.Min(d.End.Streams[0].Sender.MinRTT, 1e9)) * time.Microsecond
@@ -158,7 +160,8 @@ func parseJSON(text string) (*Pasted, bool) {
 		json.Unmarshal(d.Download, &p.DownBps)
 		json.Unmarshal(d.Upload, &p.UpBps)
 	} else if json.Unmarshal(d.Ping, &ping) == nil { // Ookla: ms and bytes/s
-		p.RTT, p.Jitter = seconds(ping.Latency/1000), seconds(ping.Jitter/1000)
+		p.RTT = seconds(ping.Latency / 1000)
+		p.Jitter = seconds(ping.Jitter / 1000)
 		for raw, bps := range map[*json.RawMessage]*float64{&d.Download: &p.DownBps, &d.Upload: &p.UpBps} {
 			var way struct{ Bandwidth float64 }
 			json.Unmarshal(*raw, &way)
@@ -177,7 +180,8 @@ func parseText(text string) *Pasted {
 	best := 0
 	for line := range lines(text) {
 		if m := hop.FindStringSubmatch(line); m != nil && m[1] != "???" { // the last one is the far end
-			p.Program, p.Lost = "mtr", math.Min(number(m[2])/100, 1)
+			p.Lost = math.Min(number(m[2])/100, 1)
+			p.Program = "mtr"
 			p.RTT = milliseconds(m[5])
 			p.Jitter = max(milliseconds(m[4])-p.RTT+2*milliseconds(m[7]), 0)
 			continue
@@ -198,9 +202,11 @@ func parseText(text string) *Pasted {
 		}
 		switch lower := strings.ToLower(line); {
 		case strings.Contains(lower, "download"):
-			p.Program, p.DownBps = "speed test", bps
+			p.Program = "speed test"
+			p.DownBps = bps
 		case strings.Contains(lower, "upload"):
-			p.Program, p.UpBps = "speed test", bps
+			p.Program = "speed test"
+			p.UpBps = bps
 		default:
 			weight := 1
 			if strings.Contains(line, "[SUM]") {
@@ -210,7 +216,8 @@ func parseText(text string) *Pasted {
 				weight += 4
 			}
 			if weight >= best {
-				rate, best = bps, weight
+				rate = bps
+				best = weight
 			}
 		}
 	}

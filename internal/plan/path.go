@@ -74,7 +74,8 @@ const enough = 0.95
 // ofOneFlow is the path as one connection has it.
 func (p Path) ofOneFlow() Path {
 	if p.FlowCapBps > 0 {
-		p.RateBps, p.BackBps = min(p.RateBps, p.FlowCapBps), min(p.BackBps, p.FlowCapBps)
+		p.RateBps = min(p.RateBps, p.FlowCapBps)
+		p.BackBps = min(p.BackBps, p.FlowCapBps)
 	}
 	return p
 }

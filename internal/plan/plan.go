@@ -113,7 +113,8 @@ func New(path Path, target Target, opt Options) (*Plan, error) {
 		path.MSS = DefaultMSS
 	}
 	path.Connections = max(path.Connections, 1)
-	if path.headers = model.IPHeaders; opt.Timestamps {
+	path.headers = model.IPHeaders
+	if opt.Timestamps {
 		path.MSS = max(path.MSS-model.TimestampBytes, leastMSS)
 		path.headers += model.TimestampBytes
 	}
@@ -150,8 +151,10 @@ func For(path Path, target Target, role Role) []Setting {
 // size computes the windows: the receive window for what the host receives, the send
 // buffer for what it sends.
 func (p *Plan) size() {
-	sent, received := p.Path, p.Path.received()
-	p.SendBytes, p.WindowBytes = sent.window(), received.window()
+	sent := p.Path
+	received := p.Path.received()
+	p.SendBytes = sent.window()
+	p.WindowBytes = received.window()
 	for _, way := range []Path{sent, received} {
 		if needed := model.BDP(way.RateBps, way.RTT+way.Jitter); needed > model.MaxWindow && p.Path.ReceiveWindow == 0 {
 			p.warn("the path holds %s, but no TCP window passes %s (RFC 7323): use at least %.0f connections",
@@ -196,24 +199,29 @@ func (p *Plan) derive() {
 	largest := p.largest()
 	p.WindowScale = model.Scale(largest)
 	p.LargeWindows = largest > model.MaxUnscaled
-	window, send := p.WindowBytes, p.SendBytes
+	window := p.WindowBytes
+	send := p.SendBytes
 	if !p.bounded { // nothing is lowered
-		window, send = max(window, wholeSegments(p.presentWindow, p.Path.MSS)), max(send, p.presentSend)
+		window = max(window, wholeSegments(p.presentWindow, p.Path.MSS))
+		send = max(send, p.presentSend)
 	}
 	if len(p.Directions) == 0 {
 		p.CapacityBps = p.Path.service().Capacity(p.Path.MSS)
 		p.ExpectedBps = p.Path.Fills(min(window, send)) * p.CapacityBps
 	}
 	for i := range p.Directions {
-		d, way := &p.Directions[i], p.Path
+		d := &p.Directions[i]
+		way := p.Path
 		d.WindowBytes = send
 		if !d.Up {
-			d.WindowBytes, way = window, way.received()
+			way = way.received()
+			d.WindowBytes = window
 		}
 		d.CapacityBps = way.service().Capacity(way.MSS)
 		d.ExpectedBps = way.Fills(d.WindowBytes) * d.CapacityBps
 		if d.Up == (p.Role != Receiver) {
-			p.CapacityBps, p.ExpectedBps = d.CapacityBps, d.ExpectedBps
+			p.CapacityBps = d.CapacityBps
+			p.ExpectedBps = d.ExpectedBps
 		}
 	}
 	p.MemoryBytes = p.memory(window, send)
@@ -266,9 +274,11 @@ func (p *Plan) fitMemory() {
 	pair := 2 * p.Path.MSS
 	fitted := int(share/buffers/p.bufferPayload/float64(p.Path.Connections)) / pair * pair
 	fitted = max(fitted, pair)
-	needed, full := p.largest(), p.ExpectedBps
+	needed := p.largest()
+	full := p.ExpectedBps
 	p.bounded = true
-	p.WindowBytes, p.SendBytes = min(max(p.WindowBytes, p.presentWindow), fitted), min(max(p.SendBytes, p.presentSend),
+	p.WindowBytes = min(max(p.WindowBytes, p.presentWindow), fitted)
+	p.SendBytes = min(max(p.SendBytes, p.presentSend),
 		fitted)
 	p.derive()
 	cost := "which is still enough for the path"

@@ -12,9 +12,13 @@ import (
 // sysctl is a file of /etc/sysctl.d on Linux, lines of /etc/sysctl.conf on the BSDs.
 func (p *Plan) sysctl(undo bool) []byte {
 	target, _ := ParseTarget(p.Target)
-	file, load, equals := "/etc/sysctl.d/90-fullpipe.conf", "sysctl --load=", " = "
+	file := "/etc/sysctl.d/90-fullpipe.conf"
+	load := "sysctl --load="
+	equals := " = "
 	if target.Family == catalog.FreeBSD || target.Family == catalog.NetBSD {
-		file, load, equals = "/etc/sysctl.conf", "sysctl -f ", "="
+		file = "/etc/sysctl.conf"
+		load = "sysctl -f "
+		equals = "="
 	}
 	b := &strings.Builder{}
 	b.WriteString(p.headline("#", undo))
@@ -191,7 +195,8 @@ func (p *Plan) networkManager(undo bool) []byte {
 	}
 	sign := "+"
 	if undo {
-		sign, left = "-", nil
+		sign = "-"
+		left = nil
 	}
 	fmt.Fprintf(b, "%snmcli connection modify CONNECTION %s%s.routes '%s'\nnmcli connection up CONNECTION\n",
 		strings.Join(left, ""), sign, family, words)

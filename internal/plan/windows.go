@@ -100,7 +100,8 @@ const largePool = 16 << 20
 // windows2000 plans for 2000, XP and Server 2003: fixed windows from the registry.
 func (p *Plan) windows2000(v present, opt Options) {
 	if most := 0x3fffffff / (2 * p.Path.MSS) * 2 * p.Path.MSS; max(p.WindowBytes, p.SendBytes) > most {
-		p.WindowBytes, p.SendBytes = min(p.WindowBytes, most), min(p.SendBytes, most)
+		p.WindowBytes = min(p.WindowBytes, most)
+		p.SendBytes = min(p.SendBytes, most)
 		p.derive()
 	}
 	if p.LargeWindows && !catalog.AtLeast(v.target.Version, "5.0") {
@@ -141,7 +142,8 @@ func (p *Plan) windows2000(v present, opt Options) {
 func (p *Plan) boundUnscaled() {
 	asked := p.largest()
 	most := model.MaxUnscaled / p.Path.MSS * p.Path.MSS
-	p.WindowBytes, p.SendBytes = min(p.WindowBytes, most), min(p.SendBytes, most)
+	p.WindowBytes = min(p.WindowBytes, most)
+	p.SendBytes = min(p.SendBytes, most)
 	p.derive()
 	p.warn("this system has no window scaling: %s instead of %s, which allows %s", units.Size(most).Exact(),
 		units.Size(asked).Exact(), units.Rate(model.Rate(most, p.Path.RTT+p.Path.Jitter)))

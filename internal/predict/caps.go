@@ -13,7 +13,9 @@ import (
 
 // caps are the formulas' bounds, least first; what bounds nothing is left out.
 func (r *room) caps() (all []Cap) {
-	n, mss, rtt := float64(r.connections), int(r.mss), seconds(r.rtt)
+	n := float64(r.connections)
+	mss := int(r.mss)
+	rtt := seconds(r.rtt)
 	add := func(name verdict.Name, bps float64, format string, args ...any) {
 		if !math.IsInf(bps, 1) && bps > 0 {
 			all = append(all, Cap{name, bps, fmt.Sprintf(format, args...)})

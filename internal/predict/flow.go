@@ -31,7 +31,8 @@ func newFlow(r *room) flow {
 	if r.ready {
 		f.cwnd = math.Max(math.Min(math.Min(r.bdp()/float64(r.connections), math.Min(r.window, r.send)/r.mss), 1e7),
 			r.initial)
-		f.ssthresh, f.full = f.cwnd, true
+		f.ssthresh = f.cwnd
+		f.full = true
 		f.reno = f.cwnd
 	}
 	return f
@@ -83,18 +84,21 @@ func (f *flow) answer(p *play, lasts float64) {
 	if p.congestion == "bbr" {
 		f.answerBBR(p, lasts)
 		if f.lost > 0 && held {
-			f.stalled, f.repair = true, f.lost
+			f.stalled = true
+			f.repair = f.lost
 		}
 		return
 	}
 	switch {
 	case f.lost > 0 && f.silent(p): // nothing came back to tell of the loss
 		f.reduce(p)
-		f.cwnd, f.idle = 1, leastRTO.Seconds()+lasts
+		f.cwnd = 1
+		f.idle = leastRTO.Seconds() + lasts
 	case f.lost > 0:
 		f.reduce(p)
 		if held {
-			f.stalled, f.repair = true, f.lost
+			f.stalled = true
+			f.repair = f.lost
 		}
 	case f.repairing: // until all that was sent before the loss was found has come
 		f.repairing = false
@@ -120,12 +124,16 @@ func (f *flow) reduce(p *play) {
 		f.ssthresh = math.Max(f.cwnd/2, 2)
 	} else {
 		before := f.most
-		if f.most = f.cwnd; f.cwnd < before {
+		f.most = f.cwnd
+		if f.cwnd < before {
 			f.most = f.cwnd * (1 + model.CubicBeta) / 2 // fast convergence, RFC 9438 section 4.7
 		}
 		f.ssthresh = math.Max(f.cwnd*model.CubicBeta, 2)
 	}
-	f.cwnd, f.since, f.lossless, f.repairing = f.ssthresh, 0, false, true
+	f.cwnd = f.ssthresh
+	f.since = 0
+	f.lossless = false
+	f.repairing = true
 	f.reno = f.cwnd
 }
 
@@ -158,7 +166,8 @@ func (f *flow) hystart(p *play) {
 	if f.sent >= share {
 		f.cwnd = math.Min(f.cwnd, f.sent+share)
 		f.ssthresh = f.cwnd
-		f.since, f.reno = 0, f.cwnd
+		f.since = 0
+		f.reno = f.cwnd
 	}
 }
 
@@ -177,7 +186,9 @@ func (f *flow) answerBBR(p *play, lasts float64) {
 		return
 	}
 	const every, pause = 10, 0.2
-	if f.probed += lasts; f.probed > every {
-		f.probed, f.idle = 0, pause
+	f.probed += lasts
+	if f.probed > every {
+		f.probed = 0
+		f.idle = pause
 	}
 }

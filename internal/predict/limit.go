@@ -15,12 +15,14 @@ const (
 // limit names the limiter: of all that can be taken away, what gains most, if that is a
 // tenth or more. Where only two together gain, it is mixed.
 func (r *room) limit(a *Answer, now result) {
-	best, second := without{}, 1.0
+	best := without{}
+	second := 1.0
 	for _, w := range r.takeAway() {
 		w.result = w.room.sketch()
 		w.gain = w.result.typical / now.typical
 		if w.gain > best.gain {
-			best, second = w, math.Max(best.gain, 1)
+			second = math.Max(best.gain, 1)
+			best = w
 		} else {
 			second = math.Max(second, w.gain)
 		}
@@ -76,7 +78,8 @@ func (r *room) largest(now result) (name verdict.Name) {
 	most := limits
 	for _, w := range r.takeAway() {
 		if gain := w.room.sketch().typical / now.typical; gain >= most {
-			name, most = w.name, gain
+			name = w.name
+			most = gain
 		}
 	}
 	return name
@@ -101,10 +104,16 @@ func (r *room) takeAway() (all []without) {
 		add(verdict.ReceiverWindow, func(w *room) { w.window = math.Inf(1) })
 	}
 	if !math.IsInf(r.send, 1) {
-		add(verdict.SendBuffer, func(w *room) { w.send, w.overruns = math.Inf(1), false })
+		add(verdict.SendBuffer, func(w *room) {
+			w.send = math.Inf(1)
+			w.overruns = false
+		})
 	}
 	if r.loss > 0 || r.queue < 2*r.bdp() && !math.IsInf(r.bdp(), 1) {
-		add(verdict.Congestion, func(w *room) { w.loss, w.queue = 0, math.Max(w.queue, 2*w.bdp()) })
+		add(verdict.Congestion, func(w *room) {
+			w.queue = math.Max(w.queue, 2*w.bdp())
+			w.loss = 0
+		})
 	}
 	if r.segment > 0 {
 		add(r.narrowest(), func(w *room) { // twice as fast, its queue as long in time

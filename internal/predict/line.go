@@ -63,7 +63,8 @@ func (r *room) line(p link.Path, data, acks link.Config) {
 func (r *room) capFlows(each float64, data link.Config, stated bool) {
 	if all := each * float64(r.connections); each > 0 && all < r.rate {
 		before := r.segment
-		r.rate, r.capped = all, true
+		r.rate = all
+		r.capped = true
 		r.segment = (r.mss + r.headers) * 8 / all
 		r.rtt += r.segment - before
 		r.trailing = r.segment
@@ -98,6 +99,8 @@ func (r *room) gateways(v link.VPN) {
 	budget := float64(v.Crypto)
 	r.rtt += (r.mss + 2*r.headers) * 8 / budget
 	if segment := (r.mss + 1.5*r.headers) * 8 / budget; segment > r.segment {
-		r.rate, r.segment, r.queue = budget, segment, float64(v.Depth)
+		r.rate = budget
+		r.segment = segment
+		r.queue = float64(v.Depth)
 	}
 }

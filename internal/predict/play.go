@@ -31,7 +31,8 @@ func (r *room) playOften(n int) result {
 	}
 	n = min(n, max(4*n/r.connections, 3)) // many connections share their luck
 	all := make([]float64, n)
-	finishes, carried := true, 0.0
+	finishes := true
+	carried := 0.0
 	for i := range all {
 		p := play{room: r, dice: rand.New(rand.NewPCG(uint64(i)+1, 0))}
 		all[i] = p.goodput()
@@ -39,14 +40,16 @@ func (r *room) playOften(n int) result {
 		carried = p.carried
 	}
 	slices.Sort(all)
-	low, high := all[n*5/100], all[n-1-n*5/100]
+	low := all[n*5/100]
+	high := all[n-1-n*5/100]
 	res := result{typical: all[n/2], finishes: finishes}
 	below, above := r.margins(res.typical)
 	widest := 0.145
 	if r.loss > 0 || r.overruns {
 		widest = 0.39
 	}
-	res.low, res.high = low*(1-below), high*(1+above)
+	res.low = low * (1 - below)
+	res.high = high * (1 + above)
 	// The clock starts with the first byte that is read, when more may have arrived.
 	early := math.Min(0.003+r.initial*r.mss*float64(r.connections)/math.Max(carried, 1), 0.03)
 	res.high = math.Max(math.Min(res.high, (1+early)*r.capacity()), res.typical)
@@ -99,10 +102,13 @@ func (p *play) goodput() float64 {
 		p.flows[i] = newFlow(p.room)
 	}
 	p.gap = p.nextLoss()
-	half, halfClock, most := 0.0, 0.0, max(mostRounds/p.connections, leastRounds)
+	half := 0.0
+	halfClock := 0.0
+	most := max(mostRounds/p.connections, leastRounds)
 	for round := 0; p.clock < p.time && p.carried < p.bytes-0.5; round++ {
 		if round == most/2 {
-			half, halfClock = p.carried, p.clock
+			half = p.carried
+			halfClock = p.clock
 		}
 		if round == most {
 			pace := (p.carried - half) / (p.clock - halfClock)
@@ -124,11 +130,14 @@ func (p *play) goodput() float64 {
 
 // round is one round trip.
 func (p *play) round() {
-	total, bursts, rtt := 0.0, 0.0, p.rtt+hosts+p.wander()
+	total := 0.0
+	bursts := 0.0
+	rtt := p.rtt + hosts + p.wander()
 	for i := range p.flows {
 		f := &p.flows[i]
 		before := f.sent
-		f.sent, f.lost = f.sends(p), 0
+		f.sent = f.sends(p)
+		f.lost = 0
 		total += f.sent
 		if p.congestion != "bbr" || !f.full { // which paces
 			bursts += math.Max(f.sent-before, 0) // beyond what acknowledgements pace
@@ -188,7 +197,8 @@ func (p *play) deliver(segments, lasts float64) {
 	took := lasts
 	spent := math.Min(segments*p.segment, lasts) // from the round's first to its last byte
 	if left := p.bytes - p.carried; bytes >= left {
-		bytes, took = left, spent*left/bytes
+		took = spent * left / bytes
+		bytes = left
 	}
 	if left := p.time - p.clock; took > left {
 		if spent > left {
@@ -215,7 +225,8 @@ func (p *play) drop(segments, total float64) (dropped float64) {
 	for range int(math.Ceil(segments)) {
 		at := p.dice.Float64() * total
 		for i := range p.flows {
-			if at -= p.flows[i].sent; at <= 0 {
+			at -= p.flows[i].sent
+			if at <= 0 {
 				p.flows[i].lost++
 				dropped++
 				break

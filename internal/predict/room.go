@@ -58,9 +58,15 @@ const mostConnections = 1000
 const defaultTime = 30 // seconds: long enough to be steady
 
 func newRoom(p link.Path, s Setup) (*room, error) {
-	data, acks, sender, receiver := p.Up, p.Down, p.Near, p.Far
+	data := p.Up
+	acks := p.Down
+	sender := p.Near
+	receiver := p.Far
 	if s.Direction == transfer.Down {
-		data, acks, sender, receiver = p.Down, p.Up, p.Far, p.Near
+		data = p.Down
+		acks = p.Up
+		sender = p.Far
+		receiver = p.Near
 	}
 	if s.Connections > mostConnections {
 		return nil, &ArgumentError{"connections", fmt.Sprintf("%d are too many to play", s.Connections),
@@ -83,7 +89,8 @@ func newRoom(p link.Path, s Setup) (*room, error) {
 			r.time = math.Max(defaultTime, 300*p.RTT.Seconds())
 		}
 	}
-	if r.congestion = s.Congestion; r.congestion == "" {
+	r.congestion = s.Congestion
+	if r.congestion == "" {
 		r.congestion = sysctl(sender, "ipv4.tcp_congestion_control")
 	}
 	switch r.congestion {
@@ -102,7 +109,8 @@ func newRoom(p link.Path, s Setup) (*room, error) {
 		(data.Strip|acks.Strip)&link.SACK == 0
 	r.receiver(receiver, data.Strip|acks.Strip, s)
 	r.sender(sender, s)
-	if r.initial = model.InitialWindow; sender.InitialWindow > 0 {
+	r.initial = model.InitialWindow
+	if sender.InitialWindow > 0 {
 		r.initial = float64(sender.InitialWindow)
 	}
 	r.rounds(p, data, acks)
@@ -142,14 +150,17 @@ func (r *room) rounds(p link.Path, data, acks link.Config) {
 	}
 	line := func(mss float64) model.Service {
 		s := model.NewService(p.RTT, rate, float64(acks.Rate), int(mss), int(r.headers), data.Overhead)
-		s.HalfDuplex, s.DelayedAck = p.HalfDuplex, r.delayed
+		s.HalfDuplex = p.HalfDuplex
+		s.DelayedAck = r.delayed
 		return s
 	}
-	window, mss := int(r.window), r.mss
+	window := int(r.window)
+	mss := r.mss
 	if window <= 2*int(mss) {
 		mss = math.Max(math.Floor(r.window/2), 1)
 	}
-	whole, cut := line(r.mss), line(mss)
+	whole := line(r.mss)
+	cut := line(mss)
 	round, _ := cut.Round(window, int(mss))
 	if window < 2*int(r.mss) { // no two halves are two full segments
 		round += r.delayed
@@ -171,7 +182,9 @@ func (r *room) warn(text string) { r.warnings = append(r.warnings, text) }
 
 // receiver settles how far the receiver's window gets.
 func (r *room) receiver(receiver link.Stack, stripped link.Options, s Setup) {
-	r.window, r.fixed, r.delayed = math.Inf(1), true, receiver.DelayedAck
+	r.window = math.Inf(1)
+	r.fixed = true
+	r.delayed = receiver.DelayedAck
 	_, _, most := triple(sysctl(receiver, "ipv4.tcp_rmem"))
 	switch {
 	case s.ReceiveBuffer > 0:
@@ -180,13 +193,16 @@ func (r *room) receiver(receiver link.Stack, stripped link.Options, s Setup) {
 		r.window = float64(receiver.Window)
 		r.factorZero = receiver.Clamped && s.Window == 0 && receiver.Window <= model.MaxUnscaled
 	case most > 0:
-		r.window, r.fixed = float64(model.LinuxReceiveWindow(most, int(r.mss))), false
+		r.window = float64(model.LinuxReceiveWindow(most, int(r.mss)))
+		r.fixed = false
 	}
 	if s.Window > 0 {
-		r.window, r.fixed = math.Min(r.window, float64(s.Window)), true
+		r.window = math.Min(r.window, float64(s.Window))
+		r.fixed = true
 	}
 	if most := receiver.LargestWindow; most > 0 && float64(most) <= r.window {
-		r.window, r.factorZero = float64(most), most <= model.MaxUnscaled
+		r.window = float64(most)
+		r.factorZero = most <= model.MaxUnscaled
 		r.fixed = r.fixed || r.factorZero
 	}
 	if sysctl(receiver, "ipv4.tcp_window_scaling") == "0" || stripped&link.WindowScale != 0 {
@@ -215,9 +231,11 @@ func (r *room) sender(sender link.Stack, s Setup) {
 	}
 	granted := model.LinuxGranted(s.SendBuffer, 0)
 	r.send = float64(model.LinuxInFlight(granted, write))
-	if r.overruns = write == 0 || write > largestBounded || !s.NoDelay && write%int(r.mss) != 0; r.overruns &&
+	r.overruns = write == 0 || write > largestBounded || !s.NoDelay && write%int(r.mss) != 0
+	if r.overruns &&
 		r.segment > 0 {
-		n, bdp := float64(r.connections), r.bdp()*r.mss
+		n := float64(r.connections)
+		bdp := r.bdp() * r.mss
 		r.send = math.Max(r.send, model.LinuxOverrun(n*float64(granted), bdp, math.Min(r.queue, 1e9)*r.mss)/n)
 		r.warn("writes end in part segments, so Linux overruns this send buffer in bursts: the goodput is known within a " +
 			"third only")

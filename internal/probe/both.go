@@ -35,7 +35,8 @@ func (c *Client) runBoth(ctx context.Context, up, down transfer.Spec,
 	running.Go(func() {
 		<-begun
 		down.Latency = false
-		if results[1], errs[1] = second.run(ctx, down, each, nil); errs[1] != nil {
+		results[1], errs[1] = second.run(ctx, down, each, nil)
+		if errs[1] != nil {
 			cancel(errs[1])
 		}
 	})

@@ -53,7 +53,8 @@ func (f Far) Connect(ctx context.Context) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.hello, c.clock = ctl.hello, ctl.clock
+	c.hello = ctl.hello
+	c.clock = ctl.clock
 	return c, nil
 }
 

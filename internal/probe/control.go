@@ -192,9 +192,11 @@ type progressTold struct {
 
 func (p *progressTold) add(i transfer.Interval, now time.Duration) {
 	if p.pending {
-		i.Start, i.Bytes = p.untold.Start, i.Bytes+p.untold.Bytes
+		i.Start = p.untold.Start
+		i.Bytes = i.Bytes + p.untold.Bytes
 	}
-	p.untold, p.pending = i, true
+	p.untold = i
+	p.pending = true
 	if p.told == 0 || now-p.told >= tellEvery {
 		p.told = now
 		p.flush()

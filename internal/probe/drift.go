@@ -24,7 +24,8 @@ func (d *drift) add(asked, answered, theirs time.Duration) {
 		if span < driftSpan.Seconds() {
 			continue
 		}
-		faster, slower := (now.least-then.most).Seconds()/span, (now.most-then.least).Seconds()/span
+		faster := (now.least - then.most).Seconds() / span
+		slower := (now.most - then.least).Seconds() / span
 		switch {
 		case faster > max(d.shown, 0):
 			d.shown = faster

@@ -79,7 +79,8 @@ func (e *echoes) ask() error {
 	e.mu.Lock()
 	e.number++
 	question := echo{Number: e.number}
-	e.asked, e.waiting = time.Now(), true
+	e.asked = time.Now()
+	e.waiting = true
 	e.mu.Unlock()
 	return e.ctl.send(kindEcho, question)
 }
@@ -137,7 +138,8 @@ func (e *echoes) run(ctx context.Context) {
 		if waiting || moved-paid < payloadEach {
 			continue
 		}
-		if paid = moved; e.ask() != nil {
+		paid = moved
+		if e.ask() != nil {
 			return // whoever reads the connection says why
 		}
 	}

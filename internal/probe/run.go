@@ -121,7 +121,8 @@ func (r *run) transfer(ctx context.Context) error {
 // conclude waits for the far end's result, which a failure or an interruption here
 // hurries.
 func (r *run) conclude(ctx context.Context, nearErr error, far <-chan farEnd) error {
-	wait, hurried := r.ctl.times.Result, false
+	wait := r.ctl.times.Result
+	hurried := false
 	if nearErr != nil {
 		r.ctl.send(kindStop, struct{}{})
 		wait = r.ctl.times.Stop
@@ -209,7 +210,9 @@ func (r *run) offer(ctx context.Context) (accept, error) {
 	if own, ok := r.ctl.conn.LocalAddr().(*net.TCPAddr); ok && r.spec.Far.ReceiveBuffer > 0 {
 		at := own.AddrPort()
 		if ports, err := socket.FreePorts(at.Addr(), max(r.spec.Streams, 1)); err == nil {
-			o.Ports, o.From, r.ports = ports, at.Port(), ports
+			o.Ports = ports
+			o.From = at.Port()
+			r.ports = ports
 		}
 	}
 	if err := r.ctl.send(kindOffer, o); err != nil {

@@ -93,7 +93,10 @@ func (s *Session) Refuse(secured *tls.Conn) {
 // hello is what this server tells of itself; busy says that it has no place.
 func (s *Session) hello(busy bool) Hello {
 	h := s.Hello
-	h.Version, h.Versions, h.KeyID, h.Busy = leastVersion, &speaks, s.Key.ID().String(), busy
+	h.KeyID = s.Key.ID().String()
+	h.Version = leastVersion
+	h.Versions = &speaks
+	h.Busy = busy
 	h.TimeNs = time.Now().UnixNano()
 	return h
 }
@@ -163,7 +166,8 @@ func (s *Session) mayAsk() error {
 
 // requests are a client's messages, closed when there are no more; gone then says why.
 func requests(secured *tls.Conn, over <-chan struct{}) (<-chan message, <-chan error) {
-	messages, gone := make(chan message), make(chan error, 1)
+	messages := make(chan message)
+	gone := make(chan error, 1)
 	go func() {
 		defer close(messages)
 		for {
@@ -216,7 +220,8 @@ func answerEcho(conn net.Conn, m message, sending *transfer.Sending, since, with
 	if err := m.decode(kindEcho, &question); err != nil {
 		return err
 	}
-	question.Sending, question.ClockNs = sending, max(int64(since), 1)
+	question.Sending = sending
+	question.ClockNs = max(int64(since), 1)
 	conn.SetWriteDeadline(time.Now().Add(within))
 	return writeMessage(conn, kindEcho, question)
 }
@@ -230,7 +235,8 @@ func (s *Session) grant(conn net.Conn) (revoke func(), err error) {
 	}
 	answer := accept{Tokens: []string{string(cookie[:])}}
 	if err != nil {
-		answer, revoke = refusal(err), func() {}
+		answer = refusal(err)
+		revoke = func() {}
 	}
 	conn.SetWriteDeadline(time.Now().Add(s.times().Answer))
 	return revoke, writeMessage(conn, kindAccept, answer)
@@ -298,7 +304,8 @@ func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messag
 				case !open:
 					left = errLeft
 				case m.kind == kindEcho:
-					if left = answerEcho(conn, m, sending.Get(), time.Since(s.begun), s.times().Answer); left == nil {
+					left = answerEcho(conn, m, sending.Get(), time.Since(s.begun), s.times().Answer)
+					if left == nil {
 						continue
 					}
 				case m.kind != kindStop:

@@ -26,7 +26,8 @@ func refusal(err error) accept {
 func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Expected, arriving <-chan *net.TCPConn,
 	sending *engine.Latest,
 	send func(kind, any) error) (*transfer.End, error) {
-	n, ports := len(expected.Tokens), expected.Ports
+	n := len(expected.Tokens)
+	ports := expected.Ports
 	var streams []*socket.Stream
 	defer func() { closeAll(streams) }()
 	late := time.NewTimer(s.times().Answer)
@@ -98,7 +99,8 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 			if untold.Bytes == 0 {
 				untold.Start = i.Start
 			}
-			untold.End, untold.Bytes = i.End, untold.Bytes+i.Bytes
+			untold.End = i.End
+			untold.Bytes = untold.Bytes + i.Bytes
 			if untold.Bytes < worthTelling {
 				continue
 			}
@@ -109,7 +111,8 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 		case <-alive.C:
 			var m progressMessage
 			if told := untold; told.Bytes > 0 {
-				m.Interval, untold = &told, transfer.Interval{}
+				m.Interval = &told
+				untold = transfer.Interval{}
 			}
 			send(kindProgress, m)
 		}

@@ -36,7 +36,8 @@ var errSpokeFirst = errors.New("it left, or spoke before its turn")
 func (s *Session) await(ctx context.Context, secured *tls.Conn, messages <-chan message) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stop, stopped := make(chan struct{}), make(chan struct{})
+	stop := make(chan struct{})
+	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		select {

@@ -30,7 +30,7 @@ func mostElements(streams int) int { return 8192 + 4*streams + 64 }
 // elements counts the elements of all arrays of a JSON text, at least.
 func elements(text []byte) (n int) {
 	var inArray []bool // for each level that is open
-	quoted, fresh := false, false
+	var quoted, fresh bool
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		if quoted {

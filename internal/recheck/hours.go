@@ -78,7 +78,8 @@ func (h Hours) quietMinute(minute int) bool {
 func (h Hours) longestOpen() (longest int) {
 	open := 0
 	for m := range 2 * minutesOfDay {
-		if open++; h.quietMinute(m % minutesOfDay) {
+		open++
+		if h.quietMinute(m % minutesOfDay) {
 			open = 0
 		}
 		longest = max(longest, min(open, minutesOfDay))
@@ -129,7 +130,8 @@ func (h Hours) Advance(from time.Time, open time.Duration) time.Time {
 		if open < room || open == 0 && quiet.Sub(from) >= Room {
 			return from.Add(open)
 		}
-		open, from = open-room, quiet
+		open = open - room
+		from = quiet
 	}
 }
 
@@ -141,7 +143,8 @@ func (h Hours) untilFlip(at time.Time, quiet bool) time.Time {
 	const most = 4 * minutesOfDay // of spans that come every day
 	at = at.Truncate(time.Minute)
 	for range most {
-		if at = at.Add(time.Minute); h.Quiet(at) == quiet {
+		at = at.Add(time.Minute)
+		if h.Quiet(at) == quiet {
 			break
 		}
 	}

@@ -82,7 +82,8 @@ func (p *Path) follower(name string) *follower {
 	if i < 0 {
 		f := &follower{name: name}
 		f.limiter.Wavers = true
-		f.goodput.Unhurried, f.rtt.Unhurried = p.Public, p.Public
+		f.goodput.Unhurried = p.Public
+		f.rtt.Unhurried = p.Public
 		p.directions = append(p.directions, f)
 		return f
 	}
@@ -162,7 +163,8 @@ func (p *Path) Wants() (at time.Time, directions []string) {
 		if !wanted {
 			return
 		}
-		if directions = append(directions, name); at.IsZero() || when.Before(at) {
+		directions = append(directions, name)
+		if at.IsZero() || when.Before(at) {
 			at = when
 		}
 	}

@@ -28,7 +28,9 @@ func ResultOf(doc *record.Measure) Result {
 	}
 	done := doc.Error == nil
 	if e := doc.Envelope; e != nil {
-		r.RunID, r.Retest, done = e.ID, e.Origin == record.Retest, e.Outcome == record.Done
+		r.RunID = e.ID
+		r.Retest = e.Origin == record.Retest
+		done = e.Outcome == record.Done
 		if e.TookS != nil {
 			took = *e.TookS
 		}

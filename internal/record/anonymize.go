@@ -55,7 +55,8 @@ func (a *Anonymizer) Document(doc Document) (Document, error) {
 		return nil, err
 	}
 	if a.names == nil {
-		a.names, a.counts = map[string]string{}, map[string]int{}
+		a.names = map[string]string{}
+		a.counts = map[string]int{}
 	}
 	maps.DeleteFunc(a.names, func(_, made string) bool { // of one document: they are never met again
 		return strings.HasPrefix(made, "id-") || strings.HasPrefix(made, "test-")
@@ -113,8 +114,8 @@ func keysOf(m map[string]any) func(func(string) bool) {
 
 // learn gives a name its replacement. A peer's scheme stays: it says what was measured with.
 func (a *Anonymizer) learn(name, kind string) {
-	if scheme, rest, ok := strings.Cut(name, "://"); ok && kind == "peer" {
-		_, name = scheme, rest
+	if _, rest, ok := strings.Cut(name, "://"); ok && kind == "peer" {
+		name = rest
 	}
 	if strings.HasPrefix(name, "lab:") || len(name) < 2 || a.names[name] != "" || a.address(name) != name {
 		return
@@ -201,7 +202,8 @@ const addressKey = "address "
 func (a *Anonymizer) address(s string) string {
 	end := ""
 	for strings.HasSuffix(s, ".") || strings.HasSuffix(s, ":") && !strings.HasSuffix(s, "::") {
-		s, end = s[:len(s)-1], s[len(s)-1:]+end
+		end = s[len(s)-1:] + end
+		s = s[:len(s)-1]
 	}
 	port := ""
 	addr, err := netip.ParseAddr(s)

@@ -58,7 +58,8 @@ func (d *CapturedDirection) complete(c *CapturedConnection) {
 	if d.To != "" {
 		return
 	}
-	if d.To = c.Server; d.From == c.Server {
+	d.To = c.Server
+	if d.From == c.Server {
 		d.To = c.Client
 	}
 }
@@ -78,7 +79,8 @@ func (s *Sweep) checkGrid() error {
 	}
 	places := 1
 	for _, distinct := range values {
-		if places *= max(len(distinct), 1); places > 2*mostCells {
+		places *= max(len(distinct), 1)
+		if places > 2*mostCells {
 			return errors.New("its cells are no grid")
 		}
 	}

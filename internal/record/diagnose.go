@@ -150,7 +150,8 @@ type CapturedCurves struct {
 func (r *Diagnose) curves() (all []curve) {
 	for i := range r.Connections {
 		for j := range r.Connections[i].Directions {
-			c, of := &r.Connections[i].Directions[j].Curves, place("/connections/%d/directions/%d", i, j)
+			c := &r.Connections[i].Directions[j].Curves
+			of := place("/connections/%d/directions/%d", i, j)
 			all = append(all, curve{of: of, name: "data", points: &c.Data}, curve{of: of, name: "acks", points: &c.Acks},
 				curve{of: of, name: "edge", points: &c.Edge}, curve{of: of, name: "outstanding", points: &c.Outstanding},
 				curve{of: of, name: "window", points: &c.Window}, curve{of: of, name: "rate", points: &c.Rate},

@@ -73,7 +73,8 @@ func NewID(at time.Time, random [10]byte) string {
 		id[i] = byte(ms >> (40 - 8*i))
 	}
 	copy(id[6:], random[:])
-	id[6], id[8] = 0x70|id[6]&0x0f, 0x80|id[8]&0x3f
+	id[6] = 0x70 | id[6]&0x0f
+	id[8] = 0x80 | id[8]&0x3f
 	text := hex.EncodeToString(id[:])
 	return fmt.Sprintf("%s-%s-%s-%s-%s", text[:8], text[8:12], text[12:16], text[16:20], text[20:])
 }

@@ -151,9 +151,11 @@ func fromIperf3(text []byte) (Document, error) {
 	if o.Start.Timestamp.Seconds <= 0 {
 		h.StartedAt = time.Time{}
 	}
-	far, server := o.Start.Connecting, false
+	far := o.Start.Connecting
+	server := false
 	if far == nil {
-		far, server = o.Start.Accepted, true
+		far = o.Start.Accepted
+		server = true
 	}
 	if far == nil && o.Error != "" {
 		return nil, fmt.Errorf("a test of iperf3 that failed: %.200s", o.Error)
@@ -165,7 +167,8 @@ func fromIperf3(text []byte) (Document, error) {
 	if !server && far.Port != 5201 {
 		peer = fmt.Sprintf("iperf3://%s:%d", far.Host, far.Port)
 	}
-	forward, back := transfer.Up, transfer.Down
+	forward := transfer.Up
+	back := transfer.Down
 	if server != (o.Start.Test.Reverse != 0) {
 		forward, back = back, forward
 	}

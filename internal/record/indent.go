@@ -3,7 +3,8 @@ package record
 // indented is what json.Indent makes, by two spaces, of what json.Marshal wrote: as that is
 // valid and has no blanks, it need not be parsed again, which took as long as to write it.
 func indented(compact []byte) []byte {
-	out, depth := make([]byte, 0, 3*len(compact)), 0
+	out := make([]byte, 0, 3*len(compact))
+	depth := 0
 	line := func() {
 		out = append(out, '\n')
 		for range depth {
@@ -23,7 +24,8 @@ func indented(compact []byte) []byte {
 		case '{', '[':
 			out = append(out, c)
 			if next := compact[i+1]; next == '}' || next == ']' {
-				out, i = append(out, next), i+1
+				out = append(out, next)
+				i = i + 1
 				continue
 			}
 			depth++

@@ -178,7 +178,8 @@ func (t *RFC6349Test) Typical() *RFC6349Run {
 
 func (r *RFC6349) curves() (all []curve) {
 	for i := range r.Directions {
-		d, of := &r.Directions[i], place("/directions/%d", i)
+		d := &r.Directions[i]
+		of := place("/directions/%d", i)
 		all = append(all, curve{of: of, name: "goodput_bps", points: &d.Course}, curve{of: of, name: "rtt",
 			points: &d.RoundTrips})
 	}

@@ -154,13 +154,17 @@ func (c *curve) series(most int) Series {
 		switch {
 		case c.points != nil:
 			p := (*c.points)[i]
-			out.AtNs, out.Values = append(out.AtNs, p.At), append(out.Values, p.Value)
+			out.AtNs = append(out.AtNs, p.At)
+			out.Values = append(out.Values, p.Value)
 		case c.marks != nil:
 			m := (*c.marks)[i]
-			out.AtNs, out.Values, out.Ends = append(out.AtNs, m.At), append(out.Values, m.From), append(out.Ends, m.To)
+			out.AtNs = append(out.AtNs, m.At)
+			out.Values = append(out.Values, m.From)
+			out.Ends = append(out.Ends, m.To)
 		default:
 			b := (*c.bands)[i]
-			out.AtNs, out.Values = append(out.AtNs, b.StartNs), append(out.Values, b.EndNs)
+			out.AtNs = append(out.AtNs, b.StartNs)
+			out.Values = append(out.Values, b.EndNs)
 			out.Limiters = append(out.Limiters, string(b.Limiter))
 		}
 	}

@@ -75,7 +75,8 @@ func (g *schemas) of(t reflect.Type) map[string]any {
 }
 
 func (g *schemas) object(t reflect.Type) map[string]any {
-	properties, required := map[string]any{}, []string{}
+	properties := map[string]any{}
+	required := []string{}
 	g.fields(t, properties, &required)
 	slices.Sort(required)
 	out := map[string]any{"type": "object", "properties": properties}

@@ -70,7 +70,8 @@ func (d *Tune) summarize(s *Summary) {
 			m = after
 		}
 		f := m.figure()
-		f.Direction, f.GoodputBps = string(d.Directions[i].Direction), &m.MedianBps
+		f.Direction = string(d.Directions[i].Direction)
+		f.GoodputBps = &m.MedianBps
 		s.add(f)
 	}
 }
@@ -91,7 +92,8 @@ func (d *RFC6349) summarize(s *Summary) {
 		f := Figure{Direction: string(one.Direction), RTTMinS: one.RTTMinS}
 		for j := range one.Tests {
 			if t := &one.Tests[j]; t.GoodputBps != nil && (f.GoodputBps == nil || *t.GoodputBps > *f.GoodputBps) {
-				f.GoodputBps, f.Limiter = t.GoodputBps, string(t.Limiter)
+				f.GoodputBps = t.GoodputBps
+				f.Limiter = string(t.Limiter)
 			}
 		}
 		s.add(f)
@@ -153,16 +155,19 @@ func OutcomeOf(doc Document) Outcome {
 	case *Capacity:
 		failure = d.Error
 	case *Compare:
-		failure, interrupted = d.Error, d.Interrupted
+		failure = d.Error
+		interrupted = d.Interrupted
 	case *Tune:
 		failure = d.Error
 		for i := range d.Directions {
 			interrupted = interrupted || d.Directions[i].Interrupted
 		}
 	case *Sweep:
-		failure, interrupted = d.Error, d.Interrupted
+		failure = d.Error
+		interrupted = d.Interrupted
 	case *RFC6349:
-		failure, interrupted = d.Error, d.Interrupted
+		failure = d.Error
+		interrupted = d.Interrupted
 	case *Diagnose:
 		interrupted = d.Interrupted
 	}

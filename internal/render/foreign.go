@@ -203,14 +203,16 @@ func linesBehind(v reflect.Value) (reflect.Value, bool) {
 }
 
 func linesOfStruct(v reflect.Value) (reflect.Value, bool) {
-	out, changed := v, false
+	out := v
+	changed := false
 	for i := range v.NumField() {
 		if !v.Type().Field(i).IsExported() {
 			continue // what a document keeps to itself it derives from what it shows
 		}
 		field, differs := lines(v.Field(i))
 		if differs && !changed {
-			out, changed = reflect.New(v.Type()).Elem(), true
+			out = reflect.New(v.Type()).Elem()
+			changed = true
 			out.Set(v)
 		}
 		if differs {
@@ -224,7 +226,8 @@ func linesOfList(v reflect.Value) (reflect.Value, bool) {
 	if scalar(v.Type().Elem().Kind()) {
 		return v, false
 	}
-	out, changed := v, false
+	out := v
+	changed := false
 	for i := range v.Len() {
 		item, differs := lines(v.Index(i))
 		if differs && !changed {
@@ -246,7 +249,8 @@ func linesOfList(v reflect.Value) (reflect.Value, bool) {
 func scalar(k reflect.Kind) bool { return k >= reflect.Bool && k <= reflect.Complex128 }
 
 func linesOfMap(v reflect.Value) (reflect.Value, bool) {
-	out, changed := reflect.MakeMapWithSize(v.Type(), v.Len()), false
+	out := reflect.MakeMapWithSize(v.Type(), v.Len())
+	changed := false
 	for entries := v.MapRange(); entries.Next(); {
 		key, keyDiffers := lines(entries.Key())
 		value, differs := lines(entries.Value())

@@ -19,7 +19,8 @@ func Host(e *transfer.End) *record.Host {
 	}
 	h := &record.Host{Kernel: e.Kernel}
 	if len(e.Streams) > 0 {
-		h.Address, h.Congestion = e.Streams[0].Local.Addr().String(), e.Streams[0].Congestion
+		h.Address = e.Streams[0].Local.Addr().String()
+		h.Congestion = e.Streams[0].Congestion
 	}
 	return h
 }
@@ -48,7 +49,8 @@ func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Inter
 	if e := r.Receiver(); e != nil && len(e.Streams) > 0 {
 		d.Windows.ReceiveBuffer = newBuffer(e.Streams[0].ReceiveBuffer)
 		if h := e.Streams[0].Handshake; h != nil {
-			d.SACK, d.Timestamps = &h.SACK, &h.Timestamps
+			d.SACK = &h.SACK
+			d.Timestamps = &h.Timestamps
 			if h.ReceiveScale >= 0 {
 				d.WindowScale = &h.ReceiveScale
 			}
@@ -74,7 +76,8 @@ func Intervals(intervals []transfer.Interval) (all []record.Interval) {
 			}
 			if s.Have&transfer.HaveRetrans != 0 {
 				since := s.Retransmitted - resent
-				one.Retransmitted, resent = &since, s.Retransmitted
+				one.Retransmitted = &since
+				resent = s.Retransmitted
 			}
 		}
 		all = append(all, one)
@@ -90,8 +93,10 @@ func senderSide(d *record.Direction, e *transfer.End) {
 		d.Windows.SendBuffer = newBuffer(b)
 	}
 	if h := e.Streams[0].Handshake; h != nil {
-		d.MSSBytes, d.PathMTUBytes = &h.MSS, known(h.PathMTU)
-		d.SACK, d.Timestamps = &h.SACK, &h.Timestamps
+		d.PathMTUBytes = known(h.PathMTU)
+		d.MSSBytes = &h.MSS
+		d.SACK = &h.SACK
+		d.Timestamps = &h.Timestamps
 		if h.SendScale >= 0 {
 			d.WindowScale = &h.SendScale
 		}
@@ -102,7 +107,8 @@ func senderSide(d *record.Direction, e *transfer.End) {
 			d.RetransmittedSegment = &sum
 		}
 	}
-	d.RTTMinS, d.RTTMeanS = told(e.LeastRTT()), told(e.MeanRTT())
+	d.RTTMinS = told(e.LeastRTT())
+	d.RTTMeanS = told(e.MeanRTT())
 }
 
 func streams(d *record.Direction, r *transfer.Result) {

@@ -15,9 +15,11 @@ func newDirectionCurves(e *transfer.End) (c record.DirectionCurves) {
 	}
 	s := &e.Streams[0]
 	samples := s.Samples
-	from, to := s.First, samples[len(samples)-1].At
+	from := s.First
+	to := samples[len(samples)-1].At
 	step := max((to-from)/150, 2*samples[len(samples)-1].MinRTT, 20*time.Millisecond)
-	last, before := samples[0], samples[0]
+	last := samples[0]
+	before := samples[0]
 	for _, now := range samples {
 		at := int64(now.At - from)
 		if now.Retransmitted > before.Retransmitted {

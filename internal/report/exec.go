@@ -43,7 +43,8 @@ func newExecConnection(c *steer.Connection, rules []steer.Rule, ignored bool) re
 	}
 	var asked transfer.Socket
 	if c.Rule >= 0 && c.Rule < len(rules) {
-		out.Rule, asked = "any", rules[c.Rule].Socket
+		out.Rule = "any"
+		asked = rules[c.Rule].Socket
 		if to := rules[c.Rule].To; to.IsValid() {
 			out.Rule = to.String()
 		}

@@ -73,7 +73,8 @@ func (f *FixFacts) expected(s remedy.Step, first bool) *record.Expected {
 	}
 	e := &record.Expected{LowBps: threshold.CauseFactor * f.GoodputBps, AtLeast: true}
 	if f.PathBps > e.LowBps {
-		e.HighBps, e.AtLeast = f.PathBps, false
+		e.HighBps = f.PathBps
+		e.AtLeast = false
 	}
 	return e
 }

@@ -18,7 +18,8 @@ func Changes(h record.Header, runs []record.HistoryRun) *record.Changes {
 		run    *record.HistoryRun
 		figure *record.HistoryFigure
 	}
-	series, order := map[key][]one{}, []key{}
+	series := map[key][]one{}
+	order := []key{}
 	for i := range runs {
 		r := &runs[i]
 		if r.Outcome != record.Done || r.Origin == record.Retest {
@@ -40,7 +41,8 @@ func Changes(h record.Header, runs []record.HistoryRun) *record.Changes {
 		var values []float64
 		var limiters []string
 		for _, o := range all {
-			values, limiters = append(values, *o.figure.GoodputBps), append(limiters, o.figure.Limiter)
+			values = append(values, *o.figure.GoodputBps)
+			limiters = append(limiters, o.figure.Limiter)
 		}
 		found := func(at int, metric string) record.PathChange {
 			return record.PathChange{PathKey: k.path, Far: all[at].run.Far, Direction: k.direction,
@@ -50,7 +52,9 @@ func Changes(h record.Header, runs []record.HistoryRun) *record.Changes {
 		}
 		for _, c := range change.All(values) {
 			p := found(c.At, "goodput")
-			p.BeforeBps, p.AfterBps, p.P = &c.Before, &c.After, &c.P
+			p.BeforeBps = &c.Before
+			p.AfterBps = &c.After
+			p.P = &c.P
 			p.BeforeLimiter = mostOften(limiters[max(c.At-near, 0):max(c.At, 1)])
 			p.AfterLimiter = mostOften(limiters[c.At:min(c.At+near, len(limiters))])
 			if c.LowConfidence {
@@ -62,7 +66,8 @@ func Changes(h record.Header, runs []record.HistoryRun) *record.Changes {
 			found)...)
 		for _, at := range change.Words(limiters) {
 			p := found(at, "limiter")
-			p.BeforeLimiter, p.AfterLimiter = limiters[at-1], limiters[at]
+			p.BeforeLimiter = limiters[at-1]
+			p.AfterLimiter = limiters[at]
 			if !slices.ContainsFunc(out.Changes, func(o record.PathChange) bool { // it was said with the level
 				return o.RunID == p.RunID && o.Direction == p.Direction && o.BeforeLimiter == p.BeforeLimiter &&
 					o.AfterLimiter == p.AfterLimiter
@@ -103,7 +108,8 @@ func roundTrips(n int, rtt func(i int) *float64,
 	var of []int // the result that each is of
 	for i := range n {
 		if v := rtt(i); v != nil {
-			values, of = append(values, *v), append(of, i)
+			values = append(values, *v)
+			of = append(of, i)
 		}
 	}
 	for _, c := range change.All(values) {
@@ -111,7 +117,9 @@ func roundTrips(n int, rtt func(i int) *float64,
 			continue
 		}
 		p := found(of[c.At], "rtt")
-		p.BeforeRTTMinS, p.AfterRTTMinS, p.P = &c.Before, &c.After, &c.P
+		p.BeforeRTTMinS = &c.Before
+		p.AfterRTTMinS = &c.After
+		p.P = &c.P
 		if c.LowConfidence {
 			p.Confidence = "low"
 		}
@@ -122,7 +130,8 @@ func roundTrips(n int, rtt func(i int) *float64,
 
 // Difference puts two records beside each other.
 func Difference(h record.Header, first, second record.Document) *record.Difference {
-	a, b := record.Summarize(first), record.Summarize(second)
+	a := record.Summarize(first)
+	b := record.Summarize(second)
 	out := &record.Difference{Header: h, First: differenceRun(first, a), Second: differenceRun(second, b),
 		Directions: []record.DifferenceDirection{},
 		Differ:     []record.DifferentValue{}}
@@ -149,7 +158,8 @@ func Difference(h record.Header, first, second record.Document) *record.Differen
 					Limiter: s.Limiter}})
 		}
 	}
-	x, y := facts(first), facts(second)
+	x := facts(first)
+	y := facts(second)
 	names := slices.Sorted(maps.Keys(x))
 	for name := range y {
 		if _, there := x[name]; !there {
@@ -158,7 +168,8 @@ func Difference(h record.Header, first, second record.Document) *record.Differen
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		v, w := x[name], y[name]
+		v := x[name]
+		w := y[name]
 		if v != w {
 			one := record.DifferentValue{Name: name}
 			if v != "" {
@@ -200,7 +211,8 @@ func facts(doc record.Document) map[string]string {
 	if v := reflect.ValueOf(doc).Elem(); v.Kind() == reflect.Struct {
 		for field, end := range ends {
 			if host, ok := fieldOf(v, field).(*record.Host); ok && host != nil {
-				all[end+" kernel"], all[end+" congestion"] = host.Kernel, host.Congestion
+				all[end+" kernel"] = host.Kernel
+				all[end+" congestion"] = host.Congestion
 			}
 		}
 	}

@@ -26,11 +26,13 @@ func Latency(l *transfer.Latency, d *record.Direction) *record.Latency {
 		return out
 	}
 	loaded := quantile(l.Loaded, 0.5)
-	out.LoadedS, out.LoadedP95S, out.LoadedLargestS = seconds(loaded), seconds(quantile(l.Loaded, 0.95)),
-		seconds(quantile(l.Loaded, 1))
+	out.LoadedS = seconds(loaded)
+	out.LoadedP95S = seconds(quantile(l.Loaded, 0.95))
+	out.LoadedLargestS = seconds(quantile(l.Loaded, 1))
 	added := max(loaded-idle, 0)
 	out.AddedS = seconds(added)
-	if out.NoCore = starved(d) && added >= bloatFrom; out.NoCore {
+	out.NoCore = starved(d) && added >= bloatFrom
+	if out.NoCore {
 		return out
 	}
 	switch {

@@ -44,7 +44,8 @@ func Levels(runs []record.HistoryRun, at time.Time) []record.DifferenceLevels {
 		}
 		l := &record.DifferenceLevel{Runs: len(s.values), MedianBps: stats.Median(s.values), Limiters: s.limiters}
 		if i := stats.Estimate(s.values, 0.95); len(s.values) >= 2 {
-			l.LowBps, l.HighBps = &i.Low, &i.High
+			l.LowBps = &i.Low
+			l.HighBps = &i.High
 		}
 		return l
 	}

@@ -14,16 +14,21 @@ func PathShifts(e *paths.Event) (all []record.PathShift) {
 		if e.Network.IsValid() {
 			one.Network = e.Network.String()
 		}
-		before, after := s.Before, s.After
+		before := s.Before
+		after := s.After
 		switch s.Metric {
 		case paths.RTT:
-			one.BeforeRTTMinS, one.AfterRTTMinS = &before, &after
+			one.BeforeRTTMinS = &before
+			one.AfterRTTMinS = &after
 		case paths.Rate:
-			one.BeforeBps, one.AfterBps = &before, &after
+			one.BeforeBps = &before
+			one.AfterBps = &after
 		case paths.Loss, paths.Reordering:
-			one.BeforeRatio, one.AfterRatio = &before, &after
+			one.BeforeRatio = &before
+			one.AfterRatio = &after
 		case paths.MTU:
-			one.BeforeBytes, one.AfterBytes = &before, &after
+			one.BeforeBytes = &before
+			one.AfterBytes = &after
 		}
 		all = append(all, one)
 	}

@@ -8,7 +8,10 @@ import (
 // Predict fills in what was predicted.
 func Predict(d *record.Predict, a *predict.Answer) {
 	d.Goodput = record.PredictRange{LowBps: a.Low, TypicalBps: a.Typical, HighBps: a.High}
-	d.Limiter, d.Subtype, d.Sure, d.GainFactor = a.Limiter, a.Subtype, a.Sure, a.Gain
+	d.Limiter = a.Limiter
+	d.Subtype = a.Subtype
+	d.Sure = a.Sure
+	d.GainFactor = a.Gain
 	if a.Next != nil {
 		d.Next = &record.PredictNext{Limiter: a.Next.Limiter, PredictRange: record.PredictRange{LowBps: a.Next.Low,
 			TypicalBps: a.Next.Typical, HighBps: a.Next.High}}
@@ -18,8 +21,11 @@ func Predict(d *record.Predict, a *predict.Answer) {
 			HighS: a.Time.High.Seconds()}
 	}
 	d.Candidates = a.Candidates
-	d.BDPBytes, d.WindowBytes, d.InFlightBytes = int64(a.BDP), a.Window, a.SendBytes
-	d.Caps, d.Warnings = []record.PredictCap{}, append([]string{}, a.Warnings...)
+	d.BDPBytes = int64(a.BDP)
+	d.WindowBytes = a.Window
+	d.InFlightBytes = a.SendBytes
+	d.Caps = []record.PredictCap{}
+	d.Warnings = append([]string{}, a.Warnings...)
 	for _, c := range a.Caps {
 		d.Caps = append(d.Caps, record.PredictCap{Limiter: c.Limiter, Bps: c.Bps, Text: c.Text})
 	}

@@ -19,7 +19,9 @@ func RecheckTest(v *recheck.Visit, failure *record.Failure) record.RecheckTest {
 	if v.Result == nil {
 		return t
 	}
-	t.RunID, t.Bytes, t.TookS = v.Result.RunID, &v.Result.Cost.Bytes, seconds(v.Result.Cost.Time)
+	t.TookS = seconds(v.Result.Cost.Time)
+	t.RunID = v.Result.RunID
+	t.Bytes = &v.Result.Cost.Bytes
 	for _, s := range v.Path.Standings() {
 		for _, d := range v.Result.Directions {
 			if d.Name == s.Name {
@@ -49,12 +51,15 @@ func RecheckEvent(peer string, e *recheck.Event) record.RecheckEvent {
 	if e.Shift.LowConfidence {
 		out.Confidence = "low"
 	}
-	before, after := &e.Shift.Before, &e.Shift.After
+	before := &e.Shift.Before
+	after := &e.Shift.After
 	switch e.Metric {
 	case recheck.Goodput:
-		out.BeforeBps, out.AfterBps = before, after
+		out.BeforeBps = before
+		out.AfterBps = after
 	case recheck.RTT:
-		out.BeforeRTTMinS, out.AfterRTTMinS = before, after
+		out.BeforeRTTMinS = before
+		out.AfterRTTMinS = after
 	default:
 		return out
 	}

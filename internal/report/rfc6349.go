@@ -103,9 +103,11 @@ func newRFC6349Test(p *rfc6349.Path, test *rfc6349.Test) record.RFC6349Test {
 		AchievableBps: positive(test.AchievableBps), Runs: []record.RFC6349Run{}, Skipped: test.Skipped}
 	out.GoodputBps, out.CI95Bps = estimate(test.Goodput)
 	if typical := test.Typical(); typical != nil {
-		out.Limiter, out.Subtype = typical.Verdict.Limiter, typical.Verdict.Subtype
+		out.Limiter = typical.Verdict.Limiter
+		out.Subtype = typical.Verdict.Subtype
 	} else {
-		out.GoodputBps, out.CI95Bps = nil, nil
+		out.GoodputBps = nil
+		out.CI95Bps = nil
 	}
 	for i := range test.Runs {
 		out.Runs = append(out.Runs, newRFC6349Run(p, &test.Runs[i]))
@@ -123,10 +125,13 @@ func newRFC6349Run(p *rfc6349.Path, r *rfc6349.Outcome) record.RFC6349Run {
 		out.StartedAt = &at
 	}
 	if v, ok := r.Efficiency(); ok {
-		out.SentBytes, out.Retransmitted, out.EfficiencyRatio = &r.Sent, &r.Again, &v
+		out.SentBytes = &r.Sent
+		out.Retransmitted = &r.Again
+		out.EfficiencyRatio = &v
 	}
 	if v, ok := r.BufferDelay(p.RTT); ok {
-		out.RTTMeanS, out.BufferDelayRatio = seconds(r.MeanRTT), &v
+		out.RTTMeanS = seconds(r.MeanRTT)
+		out.BufferDelayRatio = &v
 	}
 	return out
 }
@@ -135,7 +140,9 @@ func newRFC6349Frame(f *rfc6349.Frame) record.RFC6349Frame {
 	out := record.RFC6349Frame{FrameBytes: f.Bytes, Verdict: string(f.Verdict), Reason: f.Reason, Due: positive(f.Due),
 		AtLeast: f.AtLeast, Trials: newTrials(f.Trials)}
 	if f.FramesPerSec > 0 {
-		out.FramesPerSec, out.Bps, out.LossRatio = &f.FramesPerSec, &f.Bps, &f.Loss
+		out.FramesPerSec = &f.FramesPerSec
+		out.Bps = &f.Bps
+		out.LossRatio = &f.Loss
 	}
 	return out
 }
@@ -167,7 +174,8 @@ func draw(d *record.RFC6349Direction, in *rfc6349.Direction) {
 		for _, one := range run.Intervals[i : i+step] {
 			bytes += one.Bytes
 		}
-		from, to := run.Intervals[i].Start, run.Intervals[i+step-1].End
+		from := run.Intervals[i].Start
+		to := run.Intervals[i+step-1].End
 		v := int64(Bps(bytes, to-from))
 		d.Course = append(d.Course, flow.Point{At: int64(from), Value: v}, flow.Point{At: int64(to), Value: v})
 	}

@@ -28,7 +28,8 @@ func formulas(doc *record.RFC6349, r *rfc6349.Result) []record.Formula {
 
 func directionFormulas(r *rfc6349.Result, d *rfc6349.Direction) []record.Formula {
 	p := &r.Path
-	width, rtt := d.BDPBytes*8/p.RTT.Seconds(), p.RTT.Seconds()
+	width := d.BDPBytes * 8 / p.RTT.Seconds()
+	rtt := p.RTT.Seconds()
 	mbit := func(bps float64) string { return strconv.FormatFloat(bps/1e6, 'f', 3, 64) + " Mbit/s" }
 	packet := p.MSS + p.Headers
 	options := "no timestamps"
@@ -81,7 +82,8 @@ func directionFormulas(r *rfc6349.Result, d *rfc6349.Direction) []record.Formula
 
 // runFormulas are the three metrics of a run.
 func runFormulas(p *rfc6349.Path, d *rfc6349.Direction, run *rfc6349.Outcome) []record.Formula {
-	actual, ideal := run.Duration.Seconds(), run.Ideal.Seconds()
+	actual := run.Duration.Seconds()
+	ideal := run.Ideal.Seconds()
 	settled := ""
 	if run.Startup > 0 {
 		settled = fmt.Sprintf("; in equilibrium, without %s of startup, %.3f", inSeconds(run.Startup.Seconds()),

@@ -28,8 +28,10 @@ func Sweep(h record.Header, r *sweep.Result) *record.Sweep {
 		path := record.SweepPath{Direction: p.Direction, MSSBytes: known(p.MSS), Congestion: p.Congestion,
 			CapacityBps: rate(p.CapacityBps), AtLeast: p.AtLeast}
 		if p.RTT > 0 {
-			path.RTTMinS, path.BDPBytes = seconds(p.RTT), rate(p.BDPBytes)
-			path.KneeSendBytes, path.KneeReceiveBytes = positive(p.KneeSend), positive(p.KneeReceive)
+			path.RTTMinS = seconds(p.RTT)
+			path.BDPBytes = rate(p.BDPBytes)
+			path.KneeSendBytes = positive(p.KneeSend)
+			path.KneeReceiveBytes = positive(p.KneeReceive)
 		}
 		doc.Paths = append(doc.Paths, path)
 	}
@@ -73,13 +75,16 @@ func newSweepCell(m *sweep.Measured) record.SweepCell {
 		WriteBytes:         known(m.Write), Tight: m.Tight, Limiter: m.Limiter, Subtype: m.Subtype, Refused: m.Refused,
 		Problems: m.Problems}
 	if m.Predicted != nil {
-		c.Predicted, c.GoodputBps, c.CI95Bps = true, rate(m.Predicted.Mid), &[2]float64{m.Predicted.Low, m.Predicted.High}
+		c.GoodputBps = rate(m.Predicted.Mid)
+		c.Predicted = true
+		c.CI95Bps = &[2]float64{m.Predicted.Low, m.Predicted.High}
 		return c
 	}
 	if len(m.Runs) == 0 {
 		return c
 	}
-	c.GoodputBps, c.Unsettled = rate(m.Interval.Mid), true
+	c.GoodputBps = rate(m.Interval.Mid)
+	c.Unsettled = true
 	if len(m.Runs) > 1 {
 		c.CI95Bps = &[2]float64{m.Interval.Low, m.Interval.High}
 	}
@@ -120,7 +125,8 @@ func mark(s *record.Sweep, d transfer.Direction) {
 			enough = c
 		}
 	}
-	best.Best, enough.Enough = true, true
+	best.Best = true
+	enough.Enough = true
 	for i := range s.Paths {
 		if p := &s.Paths[i]; p.Direction == d && best.Limiter != "" {
 			f := FixFacts{GoodputBps: *best.GoodputBps, RTTS: orZero(p.RTTMinS), Congestion: p.Congestion}

@@ -118,7 +118,8 @@ func newTunePath(p *tune.Path) record.TunePath {
 		WindowBytes: known(p.Window),
 		Middlebox:   p.Middlebox}
 	if p.RTT > 0 {
-		out.RTTMinS, out.JitterS = seconds(p.RTT), seconds(p.Jitter)
+		out.RTTMinS = seconds(p.RTT)
+		out.JitterS = seconds(p.Jitter)
 	}
 	if p.LoadedRTT > 0 {
 		out.RTTLoadedS = seconds(p.LoadedRTT)
@@ -127,7 +128,9 @@ func newTunePath(p *tune.Path) record.TunePath {
 		out.WindowScale = &p.Scale
 	}
 	if p.CapacityBps > 0 {
-		out.BottleneckBps, out.CapacityBps, out.BDPBytes = rate(p.BottleneckBps), rate(p.CapacityBps), rate(p.BDPBytes)
+		out.BottleneckBps = rate(p.BottleneckBps)
+		out.CapacityBps = rate(p.CapacityBps)
+		out.BDPBytes = rate(p.BDPBytes)
 	}
 	return out
 }
@@ -162,7 +165,8 @@ func bounds(i stats.Interval) *[2]float64 {
 
 // settings are what to set at both ends for the chosen setup.
 func settings(d *tune.Direction, near, far *System) (all []record.TuneSetting) {
-	nearRole, farRole := plan.Sender, plan.Receiver
+	nearRole := plan.Sender
+	farRole := plan.Receiver
 	if d.Direction == transfer.Down {
 		nearRole, farRole = farRole, nearRole
 	}

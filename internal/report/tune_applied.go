@@ -15,8 +15,10 @@ func TuneApplied(a *tune.Applied, wholeHost bool) *record.TuneApplied {
 		out.Far = hostChanges(a.Far)
 	}
 	if len(a.Before.Goodputs) > 0 && len(a.After.Goodputs) > 0 {
-		before, after := newTuneMeasured(&a.Before), newTuneMeasured(&a.After)
-		out.Before, out.After = &before, &after
+		before := newTuneMeasured(&a.Before)
+		after := newTuneMeasured(&a.After)
+		out.Before = &before
+		out.After = &after
 	}
 	if !math.IsNaN(a.Gain.Mid) && a.Gain.Mid > 0 && carried(a.Before.Interval.Mid) > 0 {
 		out.Gain = &record.TuneGain{Factor: a.Gain.Mid, CI95: bounds(a.Gain)}

@@ -46,7 +46,8 @@ func (t *tester) both(ctx context.Context) error {
 		}
 		if t.over() {
 			if i == 0 {
-				tests[0].Skipped, tests[1].Skipped = "the budget was spent", "the budget was spent"
+				tests[0].Skipped = "the budget was spent"
+				tests[1].Skipped = "the budget was spent"
 			}
 			return nil
 		}
@@ -60,7 +61,8 @@ func (t *tester) both(ctx context.Context) error {
 
 // upAndDown are the two directions of a test of both.
 func (t *tester) upAndDown() (up, down *Direction) {
-	up, down = &t.out.Directions[0], &t.out.Directions[1]
+	up = &t.out.Directions[0]
+	down = &t.out.Directions[1]
 	if up.Direction != transfer.Up {
 		up, down = down, up
 	}
@@ -82,7 +84,8 @@ func (t *tester) together(ctx context.Context, up, down *Direction, upTest, down
 	tests := [2]*Test{upTest, downTest}
 	upSpec, why := t.spec(up, upTest)
 	downSpec, whyDown := t.spec(down, downTest)
-	upSpec.Time, downSpec.Time = bothFor*upSpec.Time, bothFor*downSpec.Time
+	upSpec.Time = bothFor * upSpec.Time
+	downSpec.Time = bothFor * downSpec.Time
 	intervals := map[transfer.Direction][]transfer.Interval{}
 	var mu sync.Mutex // guards intervals
 	each := func(i transfer.Interval) {
@@ -100,15 +103,18 @@ func (t *tester) together(ctx context.Context, up, down *Direction, upTest, down
 	if errors.As(err, &refused) && (tests[0].Window > 0 || tests[1].Window > 0) {
 		// iperf3 has one size for all buffers: what the systems choose instead.
 		for i := range tests {
-			tests[i].Window, tests[i].Share = 0, 0
+			tests[i].Window = 0
+			tests[i].Share = 0
 		}
 		upSpec, _ = t.spec(up, upTest)
 		downSpec, _ = t.spec(down, downTest)
-		upSpec.Time, downSpec.Time = bothFor*upSpec.Time, bothFor*downSpec.Time
+		upSpec.Time = bothFor * upSpec.Time
+		downSpec.Time = bothFor * downSpec.Time
 		a, b, err = transfer.RunBoth(ctx, t.cfg.Peer, upSpec, downSpec, each)
 	}
 	if errors.As(err, &refused) {
-		tests[0].Skipped, tests[1].Skipped = refused.Error(), refused.Error()
+		tests[0].Skipped = refused.Error()
+		tests[1].Skipped = refused.Error()
 		return nil
 	}
 	mu.Lock()

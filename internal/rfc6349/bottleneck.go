@@ -72,7 +72,8 @@ func (t *tester) searchBottleneck(ctx context.Context, d *Direction) error {
 		}
 		b.Trials = append(b.Trials, trial)
 		climb.observe(trial)
-		b.Bps, b.AtLeast = max(b.Bps, trial.Received), true
+		b.Bps = max(b.Bps, trial.Received)
+		b.AtLeast = true
 		b.Range = [2]float64{b.Bps, b.Bps}
 	}
 	full := climb.full
@@ -82,7 +83,8 @@ func (t *tester) searchBottleneck(ctx context.Context, d *Direction) error {
 		}
 		return nil
 	}
-	b.Bps, b.AtLeast = middle(full), false
+	b.Bps = middle(full)
+	b.AtLeast = false
 	b.Range = [2]float64{slices.Min(full), slices.Max(full)}
 	return t.withoutBurst(ctx, d, spec)
 }
@@ -178,9 +180,11 @@ func (c *climb) observe(t Datagrams) {
 	c.behind = 0
 	switch {
 	case !isFull && t.Loss < strayLoss && t.Variation < littleVariation:
-		c.next, c.full = 4*t.Offered, nil
+		c.next = 4 * t.Offered
+		c.full = nil
 	case !isFull:
-		c.next, c.full = 2*t.Offered, nil
+		c.next = 2 * t.Offered
+		c.full = nil
 	case t.Sent > 2*t.Received && len(c.full) == 0: // far too much: nearer to what got through
 		c.next = 1.5 * t.Received
 	default:
@@ -223,7 +227,8 @@ func (t *tester) bottleneckByTCP(ctx context.Context, d *Direction, why string) 
 		if startup, ok := r.Startup(); ok {
 			b.Bps = t.ipOf(startup.SteadyBps)
 		}
-		b.Range, b.AtLeast = [2]float64{b.Bps, b.Bps}, true
+		b.Range = [2]float64{b.Bps, b.Bps}
+		b.AtLeast = true
 		return nil
 	}
 	return nil
@@ -232,9 +237,11 @@ func (t *tester) bottleneckByTCP(ctx context.Context, d *Direction, why string) 
 // reference settles what follows from the bottleneck and the committed rate.
 func (t *tester) reference(d *Direction) {
 	p := &t.out.Path
-	d.ReferenceBps, d.ReferenceOverhead = d.Bottleneck.Bps, 0
+	d.ReferenceBps = d.Bottleneck.Bps
+	d.ReferenceOverhead = 0
 	if d.Committed > 0 {
-		d.ReferenceBps, d.ReferenceOverhead = d.Committed, t.cfg.Overhead
+		d.ReferenceBps = d.Committed
+		d.ReferenceOverhead = t.cfg.Overhead
 	}
 	d.MaxTCPBps = model.Goodput(d.ReferenceBps, p.MSS, p.Headers+d.ReferenceOverhead)
 	width := d.Bottleneck.Bps
@@ -251,7 +258,8 @@ func (t *tester) besideAcks() {
 	}
 	p := &t.out.Path
 	for i := range t.out.Directions {
-		d, other := &t.out.Directions[i], &t.out.Directions[1-i]
+		d := &t.out.Directions[i]
+		other := &t.out.Directions[1-i]
 		d.MaxBesideAcksBps = model.GoodputBesideAcks(d.ReferenceBps, other.MaxTCPBps, p.MSS, p.Headers+d.ReferenceOverhead)
 	}
 }

@@ -122,7 +122,9 @@ func (t *tester) frame(ctx context.Context, d *Direction, f *Frame, until time.D
 		fps := func(bps float64) float64 { return bps / 8 / float64(packet) }
 		t.mostFPS = max(t.mostFPS, fps(trial.Received))
 	}
-	f.AtLeast, f.heldBySender, f.Loss = s.low >= line, s.held, s.loss
+	f.AtLeast = s.low >= line
+	f.heldBySender = s.held
+	f.Loss = s.loss
 	f.FramesPerSec = s.sent / 8 / float64(packet)
 	f.Bps = f.FramesPerSec * 8 * float64(f.Bytes)
 	f.failedFPS = s.failed / 8 / float64(packet)
@@ -160,7 +162,8 @@ func (s *bisection) observe(trial Datagrams, allowed float64) {
 	s.trials++
 	clean := trial.Loss <= allowed
 	if clean && trial.Sent > s.sent {
-		s.sent, s.loss = trial.Sent, trial.Loss
+		s.sent = trial.Sent
+		s.loss = trial.Loss
 	}
 	// A sender that is behind tells nothing of the rate that was asked of it.
 	if trial.Sent < 0.95*trial.Offered {
@@ -180,7 +183,8 @@ func (s *bisection) observe(trial Datagrams, allowed float64) {
 		return
 	}
 	first := s.failed == 0
-	s.failed, s.high = trial.Offered, max(trial.Offered, s.low)
+	s.failed = trial.Offered
+	s.high = max(trial.Offered, s.low)
 	s.next = (s.low + s.high) / 2
 	// A full link says itself what it carries: a little less is the next guess.
 	if guess := 0.99 * trial.Received; first && guess > s.next {
@@ -193,7 +197,8 @@ func (s *bisection) observe(trial Datagrams, allowed float64) {
 // shortage the line's.
 func (t *tester) judgeFrame(d *Direction, f *Frame) {
 	if f.Skipped != "" || len(f.Trials) == 0 {
-		f.Verdict, f.Reason = Inconclusive, "not measured"
+		f.Verdict = Inconclusive
+		f.Reason = "not measured"
 		if f.Skipped != "" {
 			f.Reason = "not measured: " + f.Skipped
 		}
@@ -214,7 +219,8 @@ func (t *tester) judgeFrame(d *Direction, f *Frame) {
 	f.Verdict = Inconclusive
 	switch {
 	case f.FramesPerSec >= required:
-		f.Verdict, f.Reason = Pass, share
+		f.Verdict = Pass
+		f.Reason = share
 	case f.heldBySender:
 		f.Reason = share + ": the sending host could send no more, the line may carry it"
 	case f.failedFPS == 0 || f.failedFPS > required:

@@ -99,7 +99,8 @@ func (t *tester) judgeBandwidth(d *Direction) Criterion {
 	case b.AtLeast:
 		c.Reason = "only a lower bound is known: " + b.Method
 	default:
-		c.Verdict, c.Reason = Fail, "the line carries less than was committed to"
+		c.Verdict = Fail
+		c.Reason = "the line carries less than was committed to"
 	}
 	return c
 }
@@ -151,7 +152,8 @@ func (t *tester) judgeThroughput(d *Direction, kind Kind) Criterion {
 	case c.Measured.High >= c.Required:
 		c.Reason = "the interval holds the required rate: more or longer runs decide"
 	case t.narrow(d):
-		c.Verdict, c.Reason = Fail, "the line itself is narrower"
+		c.Verdict = Fail
+		c.Reason = "the line itself is narrower"
 	case slices.Contains(ends, run.Verdict.Limiter):
 		c.Reason = fmt.Sprintf("%s limited it, which is an end's and not the line's", run.Verdict.Limiter)
 	case run.Verdict.Limiter == verdict.Unknown || run.Verdict.Limiter == verdict.Mixed:
@@ -159,7 +161,8 @@ func (t *tester) judgeThroughput(d *Direction, kind Kind) Criterion {
 	case len(test.Runs) < fewestToFail:
 		c.Reason = "too few runs to hold it against the line: a longer --budget decides"
 	default:
-		c.Verdict, c.Reason = Fail, t.why(d, run)
+		c.Reason = t.why(d, run)
+		c.Verdict = Fail
 	}
 	return c
 }
@@ -187,7 +190,8 @@ func (t *tester) judgeBoth() (Verdict, string) {
 	fewest := mostRuns
 	for i := range t.out.Directions {
 		d := &t.out.Directions[i]
-		test, full := d.Test(Both), d.Test(Full)
+		test := d.Test(Both)
+		full := d.Test(Full)
 		switch {
 		case test == nil || full == nil || len(test.Runs) == 0 || len(full.Runs) == 0:
 			return Inconclusive, "the other direction was not measured"
@@ -195,7 +199,9 @@ func (t *tester) judgeBoth() (Verdict, string) {
 			return Inconclusive, "one connection alone did not reach what was committed to, " + string(d.Direction)
 		}
 		alone := full.Goodput.Mid
-		low, mid, high = low+test.Goodput.Low/alone, mid+test.Goodput.Mid/alone, high+test.Goodput.High/alone
+		low = low + test.Goodput.Low/alone
+		mid = mid + test.Goodput.Mid/alone
+		high = high + test.Goodput.High/alone
 		fewest = min(fewest, len(test.Runs))
 	}
 	text := fmt.Sprintf("together the directions carry %.2f times what one does alone", mid)
@@ -248,13 +254,16 @@ func (t *tester) judgeMetrics(d *Direction) (all []Criterion) {
 				}
 			}
 			if len(values) > 0 {
-				low, high := slices.Min(values), slices.Max(values)
-				c.Measured, c.Reason = stats.Interval{Low: low, Mid: stats.Median(values), High: high}, ""
+				low := slices.Min(values)
+				high := slices.Max(values)
+				c.Measured = stats.Interval{Low: low, Mid: stats.Median(values), High: high}
+				c.Reason = ""
 				switch {
 				case holds(low) && holds(high):
 					c.Verdict = Pass
 				case !holds(low) && !holds(high):
-					c.Verdict, c.Reason = Fail, "in every run"
+					c.Verdict = Fail
+					c.Reason = "in every run"
 				default:
 					c.Reason = "some runs hold it and some do not"
 				}

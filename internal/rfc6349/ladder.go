@@ -69,7 +69,7 @@ func (t *tester) full(ctx context.Context, d *Direction) error {
 // much as any; 0 is automatic, where that carried clearly more.
 func (t *tester) sufficient(d *Direction) (window int, share float64) {
 	const alike, clearly = 0.995, 1.02
-	best, automatic := 0.0, 0.0
+	var best, automatic float64
 	for i := range d.Tests {
 		switch test := &d.Tests[i]; {
 		case test.Typical() == nil:
@@ -135,7 +135,8 @@ func (t *tester) achievable(d *Direction, test *Test) float64 {
 // spec is the transfer of a test; why says what this peer cannot do of it.
 func (t *tester) spec(d *Direction, test *Test) (spec transfer.Spec, why string) {
 	spec = transfer.Spec{Direction: d.Direction, Streams: test.Connections, Time: t.plan.length}
-	sender, receiver := &spec.Near, &spec.Far
+	sender := &spec.Near
+	receiver := &spec.Far
 	if d.Direction == transfer.Down {
 		sender, receiver = receiver, sender
 	}
@@ -149,7 +150,8 @@ func (t *tester) spec(d *Direction, test *Test) (spec transfer.Spec, why string)
 			sender.SendBuffer = test.Window + test.Window/4
 		}
 		if t.cfg.Peer.Check(transfer.TCP(spec)) != nil { // stock iperf3 sets buffers only
-			receiver.Clamp, receiver.ReceiveBuffer = 0, test.Window
+			receiver.Clamp = 0
+			receiver.ReceiveBuffer = test.Window
 		}
 	}
 	var refused *transfer.Unsupported

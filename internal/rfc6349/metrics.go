@@ -18,7 +18,8 @@ func (t *tester) newRun(d *Direction, test *Test, r *transfer.Result, intervals 
 		GoodputBps: received.Bps(), SteadyBps: received.Bps(),
 		Verdict: live.Judge(r), Intervals: intervals}
 	if startup, ok := r.Startup(); ok {
-		run.Startup, run.SteadyBps = startup.End, startup.SteadyBps
+		run.Startup = startup.End
+		run.SteadyBps = startup.SteadyBps
 	}
 	most := d.MaxTCPBps
 	if test.Kind == Both {
@@ -147,12 +148,14 @@ func (r *Outcome) spans(rtt time.Duration) (rates []float64) {
 			continue
 		}
 		if !begun {
-			from, begun = i.Start, true
+			from = i.Start
+			begun = true
 		}
 		bytes += i.Bytes
 		if span := i.End - from; span >= length {
 			rates = append(rates, math.Max(float64(bytes)*8/span.Seconds(), 1))
-			from, bytes = i.End, 0
+			from = i.End
+			bytes = 0
 		}
 	}
 	return rates

@@ -43,9 +43,11 @@ func (t *tester) meet(ctx context.Context, d *Direction) error {
 			p.IPv6 = s.Remote.Addr().Unmap().Is6()
 		}
 		if h := s.Handshake; h != nil {
-			p.MSS, p.Timestamps = cmp.Or(p.MSS, h.MSS), p.Timestamps || h.Timestamps
+			p.MSS = cmp.Or(p.MSS, h.MSS)
+			p.Timestamps = p.Timestamps || h.Timestamps
 			if h.PathMTU > 0 {
-				p.MTU, p.MTUMethod = h.PathMTU, "TCP's own"
+				p.MTU = h.PathMTU
+				p.MTUMethod = "TCP's own"
 			}
 		}
 		if rtt := end.LeastRTT(); rtt > 0 && (t.remote.rtt == 0 || rtt < t.remote.rtt) {
@@ -72,7 +74,8 @@ func (t *tester) meet(ctx context.Context, d *Direction) error {
 func (t *tester) idle(ctx context.Context) error {
 	t.say("", "asking the idle path for its round trip and MTU")
 	p := &t.out.Path
-	p.RTT, p.RTTMethod = t.remote.rtt, "TCP's own least"
+	p.RTT = t.remote.rtt
+	p.RTTMethod = "TCP's own least"
 	if t.cfg.Echo != nil && t.remote.address.IsValid() {
 		spend := 2 * time.Second
 		if t.cfg.Budget > 0 {
@@ -82,7 +85,8 @@ func (t *tester) idle(ctx context.Context) error {
 		t.learn(trips, mtu)
 	}
 	if p.RTT == 0 {
-		p.RTT, p.RTTMethod = time.Millisecond, "assumed"
+		p.RTT = time.Millisecond
+		p.RTTMethod = "assumed"
 		t.warn("no end could tell the round trip: 1 ms is assumed, and windows and delays follow from that")
 	}
 	if disagree := path.Disagreements(shake(t.out.Near), shake(t.out.Far)); len(disagree) > 0 {
@@ -94,7 +98,9 @@ func (t *tester) idle(ctx context.Context) error {
 func (t *tester) learn(trips path.RoundTrips, mtu path.MTU) {
 	p := &t.out.Path
 	if least := trips.Least(); least > 0 {
-		p.RTTMethod, p.RTTCount, p.Jitter = trips.Method, len(trips.Times), trips.Jitter()
+		p.Jitter = trips.Jitter()
+		p.RTTMethod = trips.Method
+		p.RTTCount = len(trips.Times)
 		if p.RTT == 0 || least < p.RTT {
 			p.RTT = least
 		} else {
@@ -106,7 +112,9 @@ func (t *tester) learn(trips path.RoundTrips, mtu path.MTU) {
 			t.warn("TCP sends packets of %d bytes, and only %d get through: a router drops larger ones without a word", packet,
 				mtu.Bytes)
 		}
-		p.MTU, p.FirstMTU, p.MTUMethod = mtu.Bytes, mtu.Largest, "probed"
+		p.MTU = mtu.Bytes
+		p.FirstMTU = mtu.Largest
+		p.MTUMethod = "probed"
 		if mtu.Bytes < mtu.Largest {
 			t.warn("the path carries packets of %d bytes, less than its first link's %d", mtu.Bytes, mtu.Largest)
 		}

@@ -95,7 +95,8 @@ func (t *tester) transfer(ctx context.Context, spec transfer.Spec) (*transfer.Re
 // account keeps what every transfer tells: who took part, and what it cost.
 func (t *tester) account(r *transfer.Result, took time.Duration) error {
 	if r.Near != nil || r.Far != nil {
-		t.out.Near, t.out.Far = r.Near, r.Far
+		t.out.Near = r.Near
+		t.out.Far = r.Far
 	}
 	received, ok := r.Received()
 	if !ok || received.Bytes == 0 {

@@ -74,7 +74,9 @@ func (s *Search) answer() Answer {
 		}
 		likely := shown || a.mid() >= best.mid()+math.Log(Enough)
 		if likely && s.reaches(a, s.automatic, gain) == enough {
-			answer.Verdict, answer.Window, answer.Asked = Change, a.window, a.asked
+			answer.Verdict = Change
+			answer.Window = a.window
+			answer.Asked = a.asked
 			answer.Shown = shown && !room && s.smallest(a)
 			answer.Share = math.Exp(a.mid() - best.mid())
 			return answer
@@ -116,7 +118,8 @@ const longestNeed = time.Hour
 // reaches of the best stands out of their scatter. Of the best of several too much is seen, and
 // other windows are tried besides: half as much again.
 func (s *Search) needs() time.Duration {
-	a, b := s.automatic, s.best()
+	a := s.automatic
+	b := s.best()
 	if b == a {
 		b = s.rival(a)
 	}

@@ -39,7 +39,8 @@ const (
 func (c *Capacity) Next() (bps float64, done bool) {
 	switch {
 	case c.trials == 0:
-		if c.next = c.Start; c.next == 0 {
+		c.next = c.Start
+		if c.next == 0 {
 			c.next = 1e6
 		}
 	case c.held || c.trials >= capacityTrials || c.high > 0 && c.high <= c.low*capacityClose:

@@ -77,7 +77,8 @@ func (c *Contest) running() (numbers []int) {
 		if r.out {
 			continue
 		}
-		if numbers = append(numbers, i+1); c.full > 0 && (c.rounds == 0 || c.fills(r)) {
+		numbers = append(numbers, i+1)
+		if c.full > 0 && (c.rounds == 0 || c.fills(r)) {
 			break
 		}
 	}
@@ -96,8 +97,10 @@ func (c *Contest) Observe(goodputs map[int]float64) {
 	for i := range c.rivals {
 		r := &c.rivals[i]
 		if g := goodputs[i+1]; g > 0 {
-			r.rounds, r.ratios = append(r.rounds, c.rounds), append(r.ratios, math.Log(g/reference))
-			r.reference, r.own = append(r.reference, reference), append(r.own, g)
+			r.rounds = append(r.rounds, c.rounds)
+			r.ratios = append(r.ratios, math.Log(g/reference))
+			r.reference = append(r.reference, reference)
+			r.own = append(r.own, g)
 		} else if slices.Contains(asked, i+1) {
 			r.out = true
 		}
@@ -153,7 +156,8 @@ func (c *Contest) leader() int {
 // standard deviations, for of three rounds the one that tells against a gain is no stalled
 // run. A contest that repeated nothing knows of none.
 func (c *Contest) Noise() (of stats.Noise, known bool) {
-	variance, dof := c.prior.Dev*c.prior.Dev*c.prior.DOF, c.prior.DOF
+	variance := c.prior.Dev * c.prior.Dev * c.prior.DOF
+	dof := c.prior.DOF
 	for i := range c.rivals {
 		if ratios := c.rivals[i].ratios; len(ratios) >= 2 {
 			_, dev := stats.MeanDev(ratios)
@@ -272,10 +276,12 @@ func (c *Contest) Runs(i int) int { return len(c.rivals[i-1].ratios) }
 // better than the reference.
 func (c *Contest) Best() (int, bool) {
 	better := func(i int) bool { return c.gain(i, pickError).Low > 1 || c.above(i) }
-	top, fastest := 0.0, 0
+	top := 0.0
+	fastest := 0
 	for i := 1; i <= len(c.rivals); i++ {
 		if mid := c.Gain(i).Mid; better(i) && mid > top {
-			top, fastest = mid, i
+			top = mid
+			fastest = i
 		}
 	}
 	for i := 1; i <= len(c.rivals) && top > 0; i++ {
@@ -313,7 +319,8 @@ func (c *Contest) apart(i, other int) (logs []float64) {
 	if i == 0 || other == 0 {
 		return nil
 	}
-	a, b := &c.rivals[i-1], &c.rivals[other-1]
+	a := &c.rivals[i-1]
+	b := &c.rivals[other-1]
 	for at, round := range a.rounds {
 		if beside := slices.Index(b.rounds, round); beside >= 0 {
 			logs = append(logs, a.ratios[at]-b.ratios[beside])

@@ -66,7 +66,8 @@ func (l *Load) Observe(f Feedback) {
 		}
 	case f.Congested():
 		l.Congested = true
-		if l.slow++; l.slow == slowAfter && l.row > 0 && l.row < firstGiga {
+		l.slow++
+		if l.slow == slowAfter && l.row > 0 && l.row < firstGiga {
 			l.row = max(l.row-backRows, 0)
 		} else {
 			l.row--
@@ -81,4 +82,7 @@ func (f Feedback) Congested() bool {
 }
 
 // Silent is what a sender does that has not heard for long: it begins again.
-func (l *Load) Silent() { l.row, l.Congested = firstRow, true }
+func (l *Load) Silent() {
+	l.row = firstRow
+	l.Congested = true
+}

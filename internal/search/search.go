@@ -127,7 +127,8 @@ func New(cfg Config) *Search {
 func (s *Search) Next() (Trial, bool) {
 	for _, step := range []func() (Trial, bool){s.begin, s.doubt, s.explore, s.refine, s.confirm} {
 		if t, ok := step(); ok {
-			t.Time, t.Bytes = s.cfg.Length(t.Window), s.cfg.Bytes-s.bytes
+			t.Time = s.cfg.Length(t.Window)
+			t.Bytes = s.cfg.Bytes - s.bytes
 			return t, s.affords(t)
 		}
 	}
@@ -136,7 +137,9 @@ func (s *Search) Next() (Trial, bool) {
 
 // More lets the search spend that much from now on, beyond what it has spent.
 func (s *Search) More(b Budget) {
-	s.cfg.Time, s.cfg.Bytes, s.resumed = s.time+b.Time, s.bytes+b.Bytes, true
+	s.cfg.Time = s.time + b.Time
+	s.cfg.Bytes = s.bytes + b.Bytes
+	s.resumed = true
 }
 
 // Observe takes the outcome of a trial. It is counted as the window that was effective,

@@ -60,7 +60,8 @@ func (s *Search) room() (window int, ok bool) {
 	perWindow := math.Log(8 / s.cfg.RTT.Seconds())
 
 	left := math.Max(best.mid()-perWindow, math.Log(2*float64(s.cfg.MSS)))
-	goodput, limiting := left+perWindow, true
+	goodput := left + perWindow
+	limiting := true
 	for i, a := range s.windows {
 		right := math.Log(float64(a.window))
 		narrow := math.Max(0.03, scatter)
@@ -80,7 +81,8 @@ func (s *Search) room() (window int, ok bool) {
 			}
 		}
 		if right > left {
-			left, goodput = right, a.mid()
+			left = right
+			goodput = a.mid()
 			limiting = goodput > left+math.Log(s.cfg.CapacityBps/s.cfg.Knee)-0.12
 		}
 	}
@@ -131,7 +133,8 @@ func (s *Search) bracket(best *arm) (lo, loGoodput float64, hi *arm) {
 			return lo, loGoodput, a
 		}
 		if w := math.Log(float64(a.window)); w > lo {
-			lo, loGoodput = w, a.mid()
+			lo = w
+			loGoodput = a.mid()
 		}
 	}
 	return lo, loGoodput, nil

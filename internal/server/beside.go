@@ -92,7 +92,8 @@ func (t *runningTransfer) meets(at time.Time) {
 }
 
 func (t *runningTransfer) parts(at time.Time) {
-	if t.others--; t.others == 0 {
+	t.others--
+	if t.others == 0 {
 		t.together += at.Sub(t.since)
 	}
 }

@@ -21,7 +21,8 @@ var errBusy = errors.New("as many data connections, or as large buffers, as this
 // listener on the server's own port where the client's ports tell its connections apart;
 // else, and with a clamp or an MSS, there is a port for this transfer alone.
 func (s *Server) Expect(ctx context.Context, e probe.Expected) (<-chan *net.TCPConn, int, func(), error) {
-	tokens, o := e.Tokens, e.Options
+	tokens := e.Tokens
+	o := e.Options
 	arriving := make(chan *net.TCPConn, len(tokens))
 	buffers := int64(len(tokens)) * int64(o.SendBuffer+o.ReceiveBuffer)
 	switch {

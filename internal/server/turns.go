@@ -31,7 +31,8 @@ func (s *Server) await(ctx context.Context, c *admission.Claim, tell func(place 
 	if err != nil || place == 0 {
 		return err
 	}
-	report, enforce := time.NewTicker(reportEvery), time.NewTimer(0)
+	report := time.NewTicker(reportEvery)
+	enforce := time.NewTimer(0)
 	defer report.Stop()
 	defer enforce.Stop()
 	for reported := 0; ; {
@@ -54,7 +55,8 @@ func (s *Server) await(ctx context.Context, c *admission.Claim, tell func(place 
 		if next := s.turn.Enforce(time.Now()); !next.IsZero() {
 			enforce.Reset(time.Until(next))
 		}
-		if place = s.turn.Place(c); place == 0 {
+		place = s.turn.Place(c)
+		if place == 0 {
 			return nil
 		}
 	}

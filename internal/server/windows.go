@@ -93,7 +93,9 @@ func (w *windows) choose(first *net.TCPListener) error {
 func (w *windows) start(first *net.TCPListener, accept func(*net.TCPListener)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.group, w.chosen, w.accept = []*net.TCPListener{first}, map[int]socket.Choice{}, accept
+	w.group = []*net.TCPListener{first}
+	w.chosen = map[int]socket.Choice{}
+	w.accept = accept
 }
 
 func (w *windows) close() {

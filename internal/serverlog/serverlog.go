@@ -113,7 +113,8 @@ func (l *Log) clean(text string, limit int) string {
 // error, for whatever knows of no kinds.
 func (l *Log) Write(text []byte) (int, error) {
 	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line != "" {
+		line = strings.TrimSpace(line)
+		if line != "" {
 			l.Note(Kind{Event: "note"}, line)
 		}
 	}
@@ -145,7 +146,8 @@ func (l errorLog) Write(line []byte) (int, error) {
 func (l *Log) summarize() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.timer = nil; l.closed {
+	l.timer = nil
+	if l.closed {
 		return
 	}
 	for _, k := range l.kinds() {
@@ -163,7 +165,8 @@ func (l *Log) summary(k Kind, q *quota) {
 	if q.held > 0 {
 		l.lines.put([]byte(l.config.Summary(k, q.held, q.last()) + "\n"))
 	}
-	q.held, q.last = 0, nil
+	q.held = 0
+	q.last = nil
 }
 
 // kinds returns all kinds in a fixed order.

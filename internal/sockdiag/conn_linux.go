@@ -156,7 +156,8 @@ func (c *Conn) Dump(states States, ask Ask, filter Filter, each func(*Socket)) e
 		if err != nil {
 			return err
 		}
-		c.filter, c.last = compiled, filter
+		c.filter = compiled
+		c.last = filter
 	}
 	c.seq++
 	c.out = requestAll(c.out[:0], c.seq, states, ask, c.filter)
@@ -184,7 +185,10 @@ func (c *Conn) dump(each func(*Socket)) (failure error) {
 		return err
 	}
 	ended := false
-	failed := func(err error) { failure, ended = err, true }
+	failed := func(err error) {
+		failure = err
+		ended = true
+	}
 	for !ended {
 		b, err := c.receive()
 		if err != nil {

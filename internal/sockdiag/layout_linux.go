@@ -28,10 +28,12 @@ func (l *layout) at(of string, names ...string) int16 {
 		l.err = errors.Join(l.err, err)
 		return 0
 	}
-	offset, members := uint32(0), s.Members
+	offset := uint32(0)
+	members := s.Members
 	for _, name := range names {
 		bytes, kind, ok := memberAt(members, name)
-		if offset += bytes; !ok || offset >= 1<<15 {
+		offset += bytes
+		if !ok || offset >= 1<<15 {
 			l.err = errors.Join(l.err, fmt.Errorf("struct %s has no %s", of, name))
 			return 0
 		}

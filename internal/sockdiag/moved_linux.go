@@ -71,7 +71,9 @@ func (m *Moved) Close() (err error) {
 	if m.times != nil {
 		err = errors.Join(err, m.times.Close())
 	}
-	m.iter, m.program, m.times = nil, nil, nil
+	m.iter = nil
+	m.program = nil
+	m.times = nil
 	return err
 }
 

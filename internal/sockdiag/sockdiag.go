@@ -122,6 +122,7 @@ func (s *Socket) ID() ID { return ID{s.Family, s.id} }
 // Clone is a copy that stays.
 func (s *Socket) Clone() *Socket {
 	c := *s
-	c.Info, c.Congestion = append([]byte(nil), s.Info...), append([]byte(nil), s.Congestion...)
+	c.Info = append([]byte(nil), s.Info...)
+	c.Congestion = append([]byte(nil), s.Congestion...)
 	return &c
 }

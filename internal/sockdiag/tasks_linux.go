@@ -61,7 +61,8 @@ func (t *Tasks) Close() (err error) {
 	if t.program != nil {
 		err = errors.Join(err, t.program.Close())
 	}
-	t.iter, t.program = nil, nil
+	t.iter = nil
+	t.program = nil
 	return err
 }
 

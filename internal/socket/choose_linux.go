@@ -37,9 +37,12 @@ func chooser(choices []Choice) ([]unix.SockFilter, error) {
 
 // block answers one choice's index, or goes on behind itself.
 func block(c Choice) []bpf.Instruction {
-	version, address, source := uint32(6), c.From.AsSlice(), uint32(ipv6Source)
+	version := uint32(6)
+	address := c.From.AsSlice()
+	source := uint32(ipv6Source)
 	if c.From.Is4() {
-		version, source = 4, ipv4Source
+		version = 4
+		source = ipv4Source
 	}
 	b := []bpf.Instruction{bpf.LoadAbsolute{Off: networkHeader, Size: 1}, bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight,
 		Val: 4}}

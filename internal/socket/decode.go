@@ -60,9 +60,14 @@ func DecodeWindows(b []byte, s *transfer.Sample) error {
 	}
 	s.Have |= transfer.HaveRTT | transfer.HaveMinRTT | transfer.HaveInFlight | transfer.HaveCwnd | transfer.HaveSendWnd |
 		transfer.HaveReceiveWnd | transfer.HaveAcked | transfer.HaveReceived | transfer.HaveRetrans
-	s.RTT, s.MinRTT = r.micros(20), r.micros(24)
-	s.InFlight, s.Cwnd, s.SendWnd, s.ReceiveWnd = r.u32(28), r.u32(32), r.u32(36), r.u32(40)
-	s.Sent, s.Received = r.u64(48), r.u64(56)
+	s.RTT = r.micros(20)
+	s.MinRTT = r.micros(24)
+	s.InFlight = r.u32(28)
+	s.Cwnd = r.u32(32)
+	s.SendWnd = r.u32(36)
+	s.ReceiveWnd = r.u32(40)
+	s.Sent = r.u64(48)
+	s.Received = r.u64(56)
 	s.RetransmittedBytes = r.u32(68)
 	if mss := r.u32(4); mss > 0 { // bytes only are counted
 		s.Retransmitted = (s.RetransmittedBytes + mss - 1) / mss
@@ -70,7 +75,8 @@ func DecodeWindows(b []byte, s *transfer.Sample) error {
 	s.Acked = max(s.Sent-s.RetransmittedBytes-s.InFlight, 0)
 	if r.has(windowsInfoV1) {
 		s.Have |= transfer.HaveLimits
-		s.ReceiveLimited, s.SendLimited = r.millis(92), r.millis(124)
+		s.ReceiveLimited = r.millis(92)
+		s.SendLimited = r.millis(124)
 		s.Busy = s.ReceiveLimited + r.millis(108) + s.SendLimited
 	}
 	return nil
@@ -91,9 +97,17 @@ func DecodeDarwin(b []byte, s *transfer.Sample) (*transfer.Handshake, error) {
 	s.Have |= transfer.HaveRTT | transfer.HaveCwnd | transfer.HaveSendWnd | transfer.HaveReceiveWnd | transfer.HaveQueue |
 		transfer.HaveRetrans | transfer.HaveReceived
 	s.Recovering = r.u32(8)&lossRecovery != 0
-	s.Ssthresh, s.Cwnd, s.SendWnd, s.Queued, s.ReceiveWnd = unset(r.u32(20)), r.u32(24), r.u32(28), r.u32(32), r.u32(36)
-	s.RTT, s.RTTVar = r.millis(44), r.millis(48)
-	s.Sent, s.RetransmittedBytes, s.Received, s.Retransmitted = r.u64(64), r.u64(72), r.u64(88), r.u64(104)
+	s.Ssthresh = unset(r.u32(20))
+	s.Cwnd = r.u32(24)
+	s.SendWnd = r.u32(28)
+	s.Queued = r.u32(32)
+	s.ReceiveWnd = r.u32(36)
+	s.RTT = r.millis(44)
+	s.RTTVar = r.millis(48)
+	s.Sent = r.u64(64)
+	s.RetransmittedBytes = r.u64(72)
+	s.Received = r.u64(88)
+	s.Retransmitted = r.u64(104)
 	return bsdHandshake(int(r.u32(16)), int(r.u8(1)), int(r.u8(2)), r.u32(4)), nil
 }
 
@@ -112,8 +126,12 @@ func DecodeFreeBSD(b []byte, s *transfer.Sample) (*transfer.Handshake, error) {
 		return nil, fmt.Errorf("tcp_info of %d bytes, less than %d", len(b), freebsdInfo)
 	}
 	s.Have |= transfer.HaveRTT | transfer.HaveCwnd | transfer.HaveSendWnd | transfer.HaveReceiveWnd | transfer.HaveRetrans
-	s.RTT, s.RTTVar = r.micros(68), r.micros(72)
-	s.Ssthresh, s.Cwnd, s.ReceiveWnd, s.SendWnd = unset(r.u32(76)), r.u32(80), r.u32(96), r.u32(100)
+	s.RTT = r.micros(68)
+	s.RTTVar = r.micros(72)
+	s.Ssthresh = unset(r.u32(76))
+	s.Cwnd = r.u32(80)
+	s.ReceiveWnd = r.u32(96)
+	s.SendWnd = r.u32(100)
 	s.Retransmitted = r.u32(120)
 	if r.has(freebsdInfo14) {
 		s.Have |= transfer.HaveInFlight
@@ -128,7 +146,8 @@ func bsdHandshake(mss, sendScale, receiveScale int, options int64) *transfer.Han
 	h := &transfer.Handshake{MSS: mss, SendScale: -1, ReceiveScale: -1,
 		Timestamps: options&1 != 0, SACK: options&2 != 0, ECN: options&8 != 0}
 	if options&4 != 0 {
-		h.SendScale, h.ReceiveScale = sendScale, receiveScale
+		h.SendScale = sendScale
+		h.ReceiveScale = receiveScale
 	}
 	return h
 }

@@ -99,7 +99,8 @@ type FamilyError struct {
 func (e *FamilyError) Error() string {
 	want := e.Route.Family
 	if want == 0 {
-		if want = 6; e.Route.From.Is4() {
+		want = 6
+		if e.Route.From.Is4() {
 			want = 4
 		}
 	}
@@ -175,7 +176,7 @@ func race(ctx context.Context, address string, all []netip.AddrPort, delay time.
 	}
 	outcomes := make(chan outcome)
 	failed := make([]error, len(all))
-	started, over := 0, 0
+	var started, over int
 	begin := func() {
 		i := started
 		started++

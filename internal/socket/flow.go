@@ -122,7 +122,8 @@ func (f *Flow) Receive(b []byte) (n, size int, from netip.AddrPort, err error) {
 	if err != nil {
 		return 0, 0, from, err
 	}
-	if size = trainSize(f.came[:controls]); size <= 0 {
+	size = trainSize(f.came[:controls])
+	if size <= 0 {
 		size = n
 	}
 	return n, size, netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), nil

@@ -68,7 +68,8 @@ func (f *Flow) canOffload() bool {
 	if known {
 		f.control = make([]byte, unix.CmsgSpace(2))
 		h := (*unix.Cmsghdr)(unsafe.Pointer(&f.control[0]))
-		h.Level, h.Type = unix.IPPROTO_UDP, unix.UDP_SEGMENT
+		h.Level = unix.IPPROTO_UDP
+		h.Type = unix.UDP_SEGMENT
 		h.SetLen(unix.CmsgLen(2))
 	}
 	return known

@@ -105,7 +105,8 @@ func (i *tcpInfo) fill(s *transfer.Sample) {
 	s.Timeouts = int64(i.Retransmits)
 	if i.Rtt > 0 {
 		s.Have |= transfer.HaveRTT
-		s.RTT, s.RTTVar = micros(i.Rtt), micros(i.Rttvar)
+		s.RTT = micros(i.Rtt)
+		s.RTTVar = micros(i.Rttvar)
 	}
 	if i.has(endOfRetrans) {
 		s.Have |= transfer.HaveRetrans
@@ -113,7 +114,8 @@ func (i *tcpInfo) fill(s *transfer.Sample) {
 	}
 	if i.has(endOfReceived) {
 		s.Have |= transfer.HaveAcked | transfer.HaveReceived
-		s.Acked, s.Received = int64(i.Bytes_acked), int64(i.Bytes_received)
+		s.Acked = int64(i.Bytes_acked)
+		s.Received = int64(i.Bytes_received)
 	}
 	if i.has(endOfSegments) {
 		s.Have |= transfer.HaveSegmentsIn
@@ -129,17 +131,21 @@ func (i *tcpInfo) fill(s *transfer.Sample) {
 	}
 	if i.has(endOfRate) && i.has(endOfPacing) {
 		s.Have |= transfer.HaveRate
-		s.DeliveryBps, s.AppLimited = float64(i.Delivery_rate)*8, i.appLimited()
+		s.AppLimited = i.appLimited()
+		s.DeliveryBps = float64(i.Delivery_rate) * 8
 		if i.Pacing_rate != math.MaxUint64 {
 			s.PacingBps = float64(i.Pacing_rate) * 8
 		}
 	}
 	if i.has(endOfLimits) {
 		s.Have |= transfer.HaveLimits
-		s.Busy, s.ReceiveLimited, s.SendLimited = micros(i.Busy_time), micros(i.Rwnd_limited), micros(i.Sndbuf_limited)
+		s.Busy = micros(i.Busy_time)
+		s.ReceiveLimited = micros(i.Rwnd_limited)
+		s.SendLimited = micros(i.Sndbuf_limited)
 	}
 	if i.has(endOfSent) {
-		s.Sent, s.RetransmittedBytes = int64(i.Bytes_sent), int64(i.Bytes_retrans)
+		s.Sent = int64(i.Bytes_sent)
+		s.RetransmittedBytes = int64(i.Bytes_retrans)
 		// Segments need not be full: what was never acknowledged is a bound in bytes.
 		s.InFlight = min(s.InFlight, max(s.Sent-s.RetransmittedBytes-s.Acked, 0))
 	}
@@ -153,7 +159,8 @@ func (i *tcpInfo) fill(s *transfer.Sample) {
 	}
 	if i.has(endOfNeedless) {
 		s.Have |= transfer.HaveNeedless
-		s.Needless, s.Overtaken = int64(i.Dsack_dups), int64(i.Reord_seen)
+		s.Needless = int64(i.Dsack_dups)
+		s.Overtaken = int64(i.Reord_seen)
 	}
 	if i.has(endOfSendWnd) {
 		s.Have |= transfer.HaveSendWnd

@@ -34,8 +34,11 @@ type stream struct {
 
 // watch takes a descriptor of its own on conn's socket.
 func (s *stream) watch(conn *net.TCPConn, o Options) error {
-	s.fd, s.wake, s.options = -1, -1, o
-	s.local, s.remote = addrPort(conn.LocalAddr()), addrPort(conn.RemoteAddr())
+	s.fd = -1
+	s.wake = -1
+	s.options = o
+	s.local = addrPort(conn.LocalAddr())
+	s.remote = addrPort(conn.RemoteAddr())
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err
@@ -100,7 +103,8 @@ func (s *stream) write(n int) (int, error) {
 		piece := min(n, len(s.payload)-at)
 		s.pieces[count].Base = &s.payload[at]
 		s.pieces[count].SetLen(piece)
-		n, at = n-piece, 0
+		n = n - piece
+		at = 0
 	}
 	wrote, _, errno := unix.Syscall(unix.SYS_WRITEV, uintptr(s.fd), uintptr(unsafe.Pointer(&s.pieces)), uintptr(count))
 	switch {

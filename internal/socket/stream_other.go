@@ -33,7 +33,8 @@ type stream struct {
 }
 
 func (s *stream) open(conn *net.TCPConn, o Options) error {
-	s.conn, s.options = conn, o
+	s.conn = conn
+	s.options = o
 	s.interrupted = make(chan struct{})
 	s.payload = make([]byte, 256<<10)
 	rand.NewChaCha8([32]byte{byte(rand.Uint32())}).Read(s.payload)
@@ -51,7 +52,9 @@ func (s *stream) open(conn *net.TCPConn, o Options) error {
 }
 
 func (s *stream) watch(conn *net.TCPConn, o Options) error {
-	s.conn, s.options, s.watched = conn, o, true
+	s.conn = conn
+	s.options = o
+	s.watched = true
 	return nil
 }
 
@@ -59,10 +62,14 @@ func (s *stream) write(n int) (int, error)   { return s.take(n) }
 func (s *stream) discard(n int) (int, error) { return s.take(n) }
 
 func (s *stream) take(n int) (int, error) {
-	moved, err := s.moved, s.err
-	s.moved, s.err, s.asked = 0, nil, min(n, len(s.payload))
+	moved := s.moved
+	err := s.err
+	s.moved = 0
+	s.err = nil
+	s.asked = min(n, len(s.payload))
 	if moved > 0 && err == io.EOF {
-		s.err, err = err, nil
+		s.err = err
+		err = nil
 	}
 	return moved, err
 }
@@ -102,7 +109,8 @@ func (s *stream) waitClosed(timeout time.Duration) (bool, error) {
 	s.asked = 1
 	err := s.move(timeout, s.conn.SetReadDeadline, s.conn.Read)
 	closed := s.err != nil
-	s.moved, s.err = 0, nil
+	s.moved = 0
+	s.err = nil
 	return closed, err
 }
 
@@ -160,7 +168,8 @@ func (s *stream) describe() transfer.Stream {
 		d.Handshake = h
 	}
 	if send, receive, err := Buffers(raw); err == nil {
-		d.SendBuffer.Granted, d.ReceiveBuffer.Granted = send, receive
+		d.SendBuffer.Granted = send
+		d.ReceiveBuffer.Granted = receive
 		d.SendBuffer.Clipped = send < d.SendBuffer.Requested
 		d.ReceiveBuffer.Clipped = receive < d.ReceiveBuffer.Requested
 	}

@@ -91,8 +91,11 @@ func scale(n uint8) int {
 
 // fill makes a reading of them. What was sent again is a counter of 32 bits there, and resent whole.
 func (e *estats) fill(s *Socket, resent int64) {
-	waits, flies := int64(e.buffer.CurAppWQueue), int64(e.buffer.CurRetxQueue)
-	s.Unread, s.Unacked, s.SendQueued = int64(e.receiver.CurAppRQueue), flies+waits, flies+waits
+	waits := int64(e.buffer.CurAppWQueue)
+	flies := int64(e.buffer.CurRetxQueue)
+	s.Unread = int64(e.receiver.CurAppRQueue)
+	s.Unacked = flies + waits
+	s.SendQueued = flies + waits
 	s.Handshake = transfer.Handshake{MSS: int(told(e.path.CurMss)), SendScale: scale(e.peer.WinScaleRcvd),
 		ReceiveScale: scale(e.receiver.WinScaleSent)}
 	acked := int64(e.data.ThruBytesAcked)

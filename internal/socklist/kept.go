@@ -13,7 +13,8 @@ type held[of any] struct {
 
 // begin begins a reading.
 func (k *kept[name, of]) begin() {
-	if k.turn++; k.all == nil {
+	k.turn++
+	if k.all == nil {
 		k.all = map[name]*held[of]{}
 	}
 }

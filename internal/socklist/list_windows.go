@@ -126,7 +126,8 @@ type row struct {
 
 func rowOfIPv4(b []byte) (r row) {
 	copy(r.named[:], b[:20])
-	r.state, r.pid = binary.LittleEndian.Uint32(b), int(binary.LittleEndian.Uint32(b[20:]))
+	r.state = binary.LittleEndian.Uint32(b)
+	r.pid = int(binary.LittleEndian.Uint32(b[20:]))
 	r.local = netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[4:8])), binary.BigEndian.Uint16(b[8:]))
 	r.remote = netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[12:16])), binary.BigEndian.Uint16(b[16:]))
 	return r
@@ -138,7 +139,8 @@ func rowOfIPv6(b []byte) (r row) {
 	copy(r.named[:4], b[48:52])
 	copy(r.named[4:], b[:48])
 	r.scope = binary.LittleEndian.Uint32(b[16:])
-	r.state, r.pid = binary.LittleEndian.Uint32(b[48:]), int(binary.LittleEndian.Uint32(b[52:]))
+	r.state = binary.LittleEndian.Uint32(b[48:])
+	r.pid = int(binary.LittleEndian.Uint32(b[52:]))
 	r.local = netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[:16])).Unmap(), binary.BigEndian.Uint16(b[20:]))
 	r.remote = netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[24:40])).Unmap(), binary.BigEndian.Uint16(b[44:]))
 	return r
@@ -204,8 +206,10 @@ func (l *List) read(r row, each func(*Socket)) error {
 		l.keys++
 		*c = counted{key: l.keys, row: r, ours: c.ours, resent: int64(resent), resentWas: resent}
 	}
-	c.acked, c.received = e.data.ThruBytesAcked, e.data.ThruBytesReceived
-	c.resent, c.resentWas = c.resent+int64(resent-c.resentWas), resent
+	c.acked = e.data.ThruBytesAcked
+	c.received = e.data.ThruBytesReceived
+	c.resent = c.resent + int64(resent-c.resentWas)
+	c.resentWas = resent
 	s := Socket{Key: c.key, Local: r.local, Remote: r.remote, PID: r.pid, Established: r.state == established,
 		PeerClosed: r.state == closeWait || r.state == closing || r.state == lastAck}
 	e.fill(&s, c.resent)

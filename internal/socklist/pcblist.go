@@ -65,7 +65,8 @@ func parse(list []byte, each func(*pcb)) error {
 	list = list[min(padded(le.Uint32(list)), len(list)):]
 	var p pcb
 	for have := 0; len(list) >= 8; {
-		size, kind := le.Uint32(list), le.Uint32(list[4:])
+		size := le.Uint32(list)
+		kind := le.Uint32(list[4:])
 		if size <= headerSize { // the list's end
 			return nil
 		}
@@ -75,7 +76,8 @@ func parse(list []byte, each func(*pcb)) error {
 		record := list[:size]
 		list = list[min(padded(size), len(list)):]
 		if kind == kindAddress {
-			p, have = pcb{}, 0
+			p = pcb{}
+			have = 0
 		}
 		if p.take(kind, record) {
 			have |= int(kind)
@@ -99,14 +101,18 @@ func (p *pcb) take(kind uint32, b []byte) bool {
 		p.Remote = netip.AddrPortFrom(address(b[48:64], v4), binary.BigEndian.Uint16(b[16:]))
 		p.Local = netip.AddrPortFrom(address(b[64:80], v4), binary.BigEndian.Uint16(b[18:]))
 	case kind == kindSocket && len(b) >= sizeSocket:
-		p.UID, p.PID, p.Key = le.Uint32(b[64:]), int(int32(le.Uint32(b[68:]))), le.Uint64(b[76:])
+		p.UID = le.Uint32(b[64:])
+		p.PID = int(int32(le.Uint32(b[68:])))
+		p.Key = le.Uint64(b[76:])
 	case kind == kindReceive && len(b) >= sizeBuffer:
-		p.Unread, p.ReceiveBuffer = int64(le.Uint32(b[8:])), int64(le.Uint32(b[12:]))
+		p.Unread = int64(le.Uint32(b[8:]))
+		p.ReceiveBuffer = int64(le.Uint32(b[12:]))
 	case kind == kindSend && len(b) >= sizeBuffer:
-		p.Unacked, p.SendBuffer = int64(le.Uint32(b[8:])), int64(le.Uint32(b[12:]))
+		p.Unacked = int64(le.Uint32(b[8:]))
+		p.SendBuffer = int64(le.Uint32(b[12:]))
 		p.SendQueued = p.Unacked // or what the memory that it lies in takes, of what such memory may take
-		if used, most := int64(le.Uint32(b[16:])), int64(le.Uint32(b[20:])); most > 0 {
-			p.SendQueued = max(p.SendQueued, p.SendBuffer*used/most)
+		if most := int64(le.Uint32(b[20:])); most > 0 {
+			p.SendQueued = max(p.SendQueued, p.SendBuffer*int64(le.Uint32(b[16:]))/most)
 		}
 	case kind == kindTCP && len(b) >= sizeTCP:
 		p.takeTCP(b)
@@ -122,7 +128,8 @@ func address(b []byte, v4 bool) netip.Addr {
 	}
 	whole := [16]byte(b)
 	if whole[0] == 0xfe && whole[1]&0xc0 == 0x80 { // of a link-local one the kernel keeps the interface's number within
-		whole[2], whole[3] = 0, 0
+		whole[2] = 0
+		whole[3] = 0
 	}
 	return netip.AddrFrom16(whole).Unmap()
 }
@@ -130,18 +137,28 @@ func address(b []byte, v4 bool) netip.Addr {
 // takeTCP reads struct xtcpcb_n.
 func (p *pcb) takeTCP(b []byte) {
 	at := func(offset int) uint32 { return binary.LittleEndian.Uint32(b[offset:]) }
-	p.state, p.flags, p.una, p.max, p.iss = at(36), at(40), at(48), at(52), at(72)
-	p.irs, p.next, p.granted = at(76), at(80), at(84)
+	p.state = at(36)
+	p.flags = at(40)
+	p.una = at(48)
+	p.max = at(52)
+	p.iss = at(72)
+	p.irs = at(76)
+	p.next = at(80)
+	p.granted = at(84)
 	s := &p.Sample
-	s.SendWnd, s.Cwnd, s.Ssthresh = int64(at(96)), int64(at(100)), int64(at(104))
+	s.SendWnd = int64(at(96))
+	s.Cwnd = int64(at(100))
+	s.Ssthresh = int64(at(104))
 	// Smoothed times are milliseconds with five bits behind the point, their deviation has four (TCP_RTT_SHIFT,
 	// TCP_RTTVAR_SHIFT).
 	s.RTT = time.Duration(at(136)) * time.Millisecond >> 5
 	s.RTTVar = time.Duration(at(140)) * time.Millisecond >> 4
-	whole, payload := int(at(108)), int(at(132)) // of the largest segment; timestamps are 12 bytes of it
+	whole := int(at(108))
+	payload := int(at(132)) // of the largest segment; timestamps are 12 bytes of it
 	p.Handshake = transfer.Handshake{MSS: payload, Timestamps: whole-payload >= 12, SendScale: -1, ReceiveScale: -1}
 	if p.flags&scaled == scaled {
-		p.Handshake.SendScale, p.Handshake.ReceiveScale = int(b[166]), int(b[167])
+		p.Handshake.SendScale = int(b[166])
+		p.Handshake.ReceiveScale = int(b[167])
 	}
 }
 
@@ -164,11 +181,13 @@ func (p *pcb) finish() bool {
 	s := &p.Sample
 	s.InFlight = min(int64(p.max-p.una), p.Unacked) // a FIN is none
 	s.NotSent = p.Unacked - s.InFlight
-	s.Acked, s.Received = int64(p.una-p.iss-1), int64(p.next-p.irs-1)
+	s.Acked = int64(p.una - p.iss - 1)
+	s.Received = int64(p.next - p.irs - 1)
 	if p.state == stateFinWait2 { // our FIN was acknowledged
 		s.Acked--
 	}
-	if s.Acked = max(s.Acked, 0); s.Acked == 1<<32-1 { // not even the SYN was acknowledged
+	s.Acked = max(s.Acked, 0)
+	if s.Acked == 1<<32-1 { // not even the SYN was acknowledged
 		s.Acked = 0
 	}
 	s.Sent = s.Acked + s.InFlight
@@ -197,5 +216,6 @@ func (p *pcb) unwrap(was *wrapped) {
 	was.acked += max(int64(int32(uint32(s.Acked)-uint32(was.acked))), 0)
 	was.received += max(int64(int32(uint32(s.Received)-uint32(was.received))), 0)
 	s.Sent += was.acked - s.Acked
-	s.Acked, s.Received = was.acked, was.received
+	s.Acked = was.acked
+	s.Received = was.received
 }

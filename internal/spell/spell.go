@@ -4,10 +4,12 @@ package spell
 // Nearest is the candidate that takes the fewest edits to become name, or "" when all
 // are far off.
 func Nearest(name string, candidates []string) string {
-	best, least := "", Far(name)+1
+	best := ""
+	least := Far(name) + 1
 	for _, c := range candidates {
 		if n := Distance(name, c); n < least {
-			best, least = c, n
+			best = c
+			least = n
 		}
 	}
 	return best

@@ -15,7 +15,8 @@ type Noise struct{ Dev, DOF float64 }
 // happen to agree from looking exact. Scatter is taken from absolute deviations around
 // each group's median, so that one stalled run does not drown all other decisions.
 func Pool(prior Noise, groups ...[]float64) Noise {
-	variance, dof := prior.Dev*prior.Dev*prior.DOF, prior.DOF
+	variance := prior.Dev * prior.Dev * prior.DOF
+	dof := prior.DOF
 	for _, logs := range groups {
 		if len(logs) < 2 {
 			continue

@@ -12,7 +12,8 @@ func RankCorrelation(xs, ys []float64) float64 {
 	if len(xs) != len(ys) || len(xs) < 2 {
 		return math.NaN()
 	}
-	x, y := ranks(xs), ranks(ys)
+	x := ranks(xs)
+	y := ranks(ys)
 	middle := float64(len(xs)+1) / 2
 	var both, xx, yy float64
 	for i := range x {

@@ -21,16 +21,19 @@ func Shift(before, after []float64, confidence float64) Interval {
 	if len(ratios) == 0 {
 		return out
 	}
-	cut, below := 0, 0.0 // how many ratios at each end are chance
+	cut := 0
+	below := 0.0 // how many ratios at each end are chance
 	for u, chance := range rankSums(len(before), len(after)) {
-		if below += chance; below > (1-confidence)/2 || u >= len(ratios)/2 {
+		below += chance
+		if below > (1-confidence)/2 || u >= len(ratios)/2 {
 			break
 		}
 		cut++
 	}
 	if cut > 0 {
 		slices.Sort(ratios)
-		out.Low, out.High = ratios[cut-1], ratios[len(ratios)-cut]
+		out.Low = ratios[cut-1]
+		out.High = ratios[len(ratios)-cut]
 	}
 	return out
 }

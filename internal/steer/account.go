@@ -55,7 +55,8 @@ func (c *Connection) Result(d transfer.Direction, asked transfer.Socket) *transf
 		return nil
 	}
 	for _, r := range c.readings {
-		if r.Queued = r.unacked; d == transfer.Down {
+		r.Queued = r.unacked
+		if d == transfer.Down {
 			r.Queued = r.unread
 		}
 		s.Samples = append(s.Samples, r.Sample)

@@ -55,7 +55,8 @@ func run(ctx context.Context, cmd *exec.Cmd, cfg Config) (report *Report, err er
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(group.dir.Fd())
+	cmd.SysProcAttr.CgroupFD = int(group.dir.Fd())
+	cmd.SysProcAttr.UseCgroupFD = true
 	started := time.Now()
 	if err := cmd.Start(); err != nil {
 		end.Close()
@@ -81,7 +82,8 @@ func run(ctx context.Context, cmd *exec.Cmd, cfg Config) (report *Report, err er
 	if watchErr == nil {
 		watchErr = watch.finish()
 	}
-	report.Connections, report.Missed = watch.connections(), watch.missed
+	report.Connections = watch.connections()
+	report.Missed = watch.missed
 	if watch.refused != nil {
 		report.Warnings = append(report.Warnings, "buffers above net.core.wmem_max or rmem_max were refused: "+
 			watch.refused.Error())

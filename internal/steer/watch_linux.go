@@ -72,7 +72,8 @@ func (w *watcher) watch(done int) error {
 	next := monotonic()
 	for {
 		wait := max(next-monotonic(), 0)
-		fds[0].Revents, fds[1].Revents = 0, 0
+		fds[0].Revents = 0
+		fds[1].Revents = 0
 		if _, err := unix.Poll(fds, int((wait+time.Millisecond-1)/time.Millisecond)); err != nil &&
 			!errors.Is(err, unix.EINTR) {
 			return fmt.Errorf("poll: %w", err)
@@ -161,17 +162,21 @@ func (w *watcher) begin(e established) *followed {
 		Opened: e.opened, Rule: e.rule, AskedSend: e.askedSend, AskedReceive: e.askedReceive,
 		Stream: transfer.Stream{Local: e.local, Remote: e.remote, Congestion: e.congestion},
 	}}
-	send, receive := &f.Stream.SendBuffer, &f.Stream.ReceiveBuffer
+	send := &f.Stream.SendBuffer
+	receive := &f.Stream.ReceiveBuffer
 	if e.rule >= 0 && e.rule < len(w.cfg.Rules) {
 		to := w.cfg.Rules[e.rule].Socket
-		send.Requested, receive.Requested = to.SendBuffer, to.ReceiveBuffer
+		send.Requested = to.SendBuffer
+		receive.Requested = to.ReceiveBuffer
 		above, aboveToo := w.most.above(to)
 		f.toForce = above > 0 || aboveToo > 0
 	}
 	if !w.cfg.IgnoreProgramBuffers {
-		send.Requested, receive.Requested = cmp.Or(send.Requested, e.askedSend), cmp.Or(receive.Requested, e.askedReceive)
+		send.Requested = cmp.Or(send.Requested, e.askedSend)
+		receive.Requested = cmp.Or(receive.Requested, e.askedReceive)
 	}
-	send.Granted, receive.Granted = e.sendGranted, e.recvGranted
+	send.Granted = e.sendGranted
+	receive.Granted = e.recvGranted
 	f.clip()
 	return f
 }
@@ -205,7 +210,8 @@ func (w *watcher) force(f *followed, s *sockdiag.Socket) {
 	found, err := force(w.group.path, s.Inode, send, receive)
 	f.toForce = !found && err == nil
 	if found && err == nil {
-		f.Stream.SendBuffer.Forced, f.Stream.ReceiveBuffer.Forced = send > 0, receive > 0
+		f.Stream.SendBuffer.Forced = send > 0
+		f.Stream.ReceiveBuffer.Forced = receive > 0
 	}
 	w.refused = cmp.Or(w.refused, err)
 }
@@ -231,7 +237,8 @@ func (w *watcher) takeEnds() error {
 	}
 	for _, s := range ended {
 		if f := w.follow[s.Cookie]; f != nil && f.ended == 0 {
-			f.ended, f.Final = now, len(s.Info) > 0
+			f.ended = now
+			f.Final = len(s.Info) > 0
 			w.sample(f, s, now)
 		}
 	}
@@ -246,9 +253,11 @@ func (w *watcher) sample(f *followed, s *sockdiag.Socket, now time.Duration) {
 		unread: int64(s.ReadQueue), unacked: int64(s.WriteQueue)}
 	idle := socket.DecodeLinux(s.Info, &r.Sample)
 	f.heard = max(f.heard, now-idle-f.started)
-	send, receive := &f.Stream.SendBuffer, &f.Stream.ReceiveBuffer
+	send := &f.Stream.SendBuffer
+	receive := &f.Stream.ReceiveBuffer
 	if s.HasMemory && f.ended == 0 {
-		send.Granted, receive.Granted = int(s.Memory.SendBuffer), int(s.Memory.ReceiveBuffer)
+		send.Granted = int(s.Memory.SendBuffer)
+		receive.Granted = int(s.Memory.ReceiveBuffer)
 		f.clip()
 	}
 	send.Effective = max(send.Effective, int(r.InFlight))

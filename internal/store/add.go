@@ -75,7 +75,10 @@ func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err e
 // add keeps a record. One that was measured here is sealed, or counts against its client's quota.
 func (s *Store) add(ctx context.Context, e *entry, doc, samples []byte, here bool) (added bool, err error) {
 	defer s.explain(&err)
-	seal, packed, packedSamples, bytes := "", pack(doc), []byte(nil), 0
+	seal := ""
+	packed := pack(doc)
+	packedSamples := []byte(nil)
+	bytes := 0
 	if len(samples) > 0 {
 		packedSamples = pack(samples)
 	}

@@ -90,7 +90,8 @@ func farNames(ctx context.Context, db querier) (map[string]string, error) {
 
 // joinLimiters makes one day of its rows for each limiter.
 func joinLimiters(sums map[dayKey]daySum, fars map[string]string) []Day {
-	whole, limiters := map[dayKey]daySum{}, map[dayKey]map[string]int{}
+	whole := map[dayKey]daySum{}
+	limiters := map[dayKey]map[string]int{}
 	for k, d := range sums {
 		name := k.limiter
 		k.limiter = ""

@@ -76,12 +76,14 @@ func (o *outbox) makeRoom(files []waiting, client string, bytes int64, now time.
 		}
 	}
 	own := len(files) - len(clients)
-	maxClients, maxBytes := o.mostFiles-own-1, o.mostBytes-ownBytes-bytes // that may stay beside this result
+	maxClients := o.mostFiles - own - 1
+	maxBytes := o.mostBytes - ownBytes - bytes // that may stay beside this result
 	if client != "" {
 		if ofDay >= clientADay {
 			return ErrClientQuota
 		}
-		maxClients, maxBytes = min(maxClients, o.mostFiles/clientShare-1), min(maxBytes, o.mostBytes/clientShare-bytes)
+		maxClients = min(maxClients, o.mostFiles/clientShare-1)
+		maxBytes = min(maxBytes, o.mostBytes/clientShare-bytes)
 	}
 	if maxClients < 0 || maxBytes < 0 {
 		return fmt.Errorf("%s is full: %d results wait there for the server, and no more than %d or %d MiB may", o.dir,
@@ -89,7 +91,8 @@ func (o *outbox) makeRoom(files []waiting, client string, bytes int64, now time.
 	}
 	for len(clients) > maxClients || clientBytes > maxBytes {
 		os.Remove(filepath.Join(o.dir, clients[0].name))
-		clientBytes, clients = clientBytes-clients[0].bytes, clients[1:]
+		clientBytes = clientBytes - clients[0].bytes
+		clients = clients[1:]
 	}
 	return nil
 }

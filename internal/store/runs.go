@@ -152,13 +152,15 @@ func (s *Store) Get(ctx context.Context, id string) (doc, samples []byte, err er
 
 // find completes an id. UUIDv7s of one time begin alike, so the end of one serves too.
 func (s *Store) find(ctx context.Context, id string) (string, error) {
-	query, args := "SELECT id FROM run WHERE substr(id, 1, length($1)) = $1 OR "+
-		"substr(id, length(id) - length($1) + 1) = $1 LIMIT 2", []any{strings.ToLower(id)}
+	query := "SELECT id FROM run WHERE substr(id, 1, length($1)) = $1 OR " +
+		"substr(id, length(id) - length($1) + 1) = $1 LIMIT 2"
+	args := []any{strings.ToLower(id)}
 	if identifier.MatchString(args[0].(string)) {
 		query = "SELECT id FROM run WHERE id = $1"
 	}
 	if id == "last" {
-		query, args = "SELECT id FROM run ORDER BY started_ns DESC, id DESC LIMIT 1", nil
+		query = "SELECT id FROM run ORDER BY started_ns DESC, id DESC LIMIT 1"
+		args = nil
 	}
 	rows, err := s.db.QueryContext(ctx, query, args...)
 	if err != nil {

@@ -49,7 +49,8 @@ type Page struct {
 // Of answers the runs of the path with this key, the oldest first and without their labels.
 // It reads no more than it answers, however many runs there are.
 func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err error) {
-	since, before := int64(0), int64(1<<63-1)
+	since := int64(0)
+	before := int64(1<<63 - 1)
 	if !p.Since.IsZero() {
 		since = p.Since.UnixNano()
 	}
@@ -81,7 +82,8 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 		}
 		if direction.Valid {
 			believe(&f)
-			f.Direction, f.Limiter = direction.String, limiter.String
+			f.Direction = direction.String
+			f.Limiter = limiter.String
 			last := &runs[len(runs)-1]
 			last.Directions = append(last.Directions, f)
 		}
@@ -142,7 +144,9 @@ func (s *Store) Document(ctx context.Context, id string) (record.Document, error
 
 // believe leaves out what no document can have said: whoever may write to a shared history writes its rows.
 func believe(f *record.Figure) {
-	f.GoodputBps, f.RTTMinS, f.RetransmittedRatio = known(f.GoodputBps), known(f.RTTMinS), known(f.RetransmittedRatio)
+	f.GoodputBps = known(f.GoodputBps)
+	f.RTTMinS = known(f.RTTMinS)
+	f.RetransmittedRatio = known(f.RetransmittedRatio)
 }
 
 // known is a figure, or nil where it is none.

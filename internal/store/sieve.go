@@ -65,12 +65,15 @@ func (s *sieve) look(b []byte) error {
 	for len(b) > 0 {
 		if s.left == 0 {
 			n := min(5-len(s.head), len(b))
-			s.head, b = append(s.head, b[:n]...), b[n:]
+			s.head = append(s.head, b[:n]...)
+			b = b[n:]
 			if len(s.head) < 5 {
 				return nil
 			}
-			s.kind, s.left = s.head[0], int(binary.BigEndian.Uint32(s.head[1:]))-4
-			s.head, s.body = s.head[:0], nil
+			s.kind = s.head[0]
+			s.left = int(binary.BigEndian.Uint32(s.head[1:])) - 4
+			s.head = s.head[:0]
+			s.body = nil
 			if s.left < 0 || s.left > mostOfOne || s.kind == 'R' && s.left > mostProof {
 				return fmt.Errorf("its server begins a message of %d bytes", s.left)
 			}
@@ -82,7 +85,8 @@ func (s *sieve) look(b []byte) error {
 		if s.kind == 'R' {
 			s.body = append(s.body, b[:n]...)
 		}
-		s.left, b = s.left-n, b[n:]
+		s.left = s.left - n
+		b = b[n:]
 		if err := s.count(n); err != nil {
 			return err
 		}
@@ -98,7 +102,8 @@ func (s *sieve) look(b []byte) error {
 func (s *sieve) count(n int) error {
 	switch s.kind {
 	case 'S', 'N', 'A', 'R': // ParameterStatus, NoticeResponse, NotificationResponse, Authentication
-		if s.beside += n; s.beside > mostBeside {
+		s.beside += n
+		if s.beside > mostBeside {
 			return errors.New("its server says more than answers")
 		}
 	default:

@@ -195,8 +195,10 @@ func (d *daySum) add(o daySum) {
 		*d = o
 		return
 	}
-	d.n, d.sumLog = d.n+o.n, d.sumLog+o.sumLog
-	d.least, d.most = min(d.least, o.least), max(d.most, o.most)
+	d.n = d.n + o.n
+	d.sumLog = d.sumLog + o.sumLog
+	d.least = min(d.least, o.least)
+	d.most = max(d.most, o.most)
 	if o.rttMin != nil && (d.rttMin == nil || *o.rttMin < *d.rttMin) {
 		d.rttMin = o.rttMin
 	}
@@ -243,7 +245,9 @@ func liveDays(ctx context.Context, db querier, of class, path string, from, befo
 		}
 		one.rttMin = known(one.rttMin)
 		k.day = started / nsOfDay
-		one.sumLog, one.least, one.most = math.Log(bps), bps, bps
+		one.sumLog = math.Log(bps)
+		one.least = bps
+		one.most = bps
 		sum := days[k]
 		sum.add(one)
 		days[k] = sum

@@ -68,7 +68,8 @@ func (a Axes) Check() error {
 		case axis.twice:
 			return fmt.Errorf("one of the %s is there twice", axis.name)
 		}
-		if n *= axis.length; n > MaxCells {
+		n *= axis.length
+		if n > MaxCells {
 			return fmt.Errorf("more than %d cells", MaxCells)
 		}
 	}
@@ -97,11 +98,14 @@ func twice[T comparable](values []T) bool {
 // Spec is the cell as a transfer.
 func (c Cell) Spec(length time.Duration) transfer.Spec {
 	s := transfer.Spec{Direction: c.Direction, Time: length, Program: transfer.Program{WriteBytes: c.Write}}
-	sender, receiver := &s.Near, &s.Far
+	sender := &s.Near
+	receiver := &s.Far
 	if c.Direction == transfer.Down {
 		sender, receiver = receiver, sender
 	}
-	sender.SendBuffer, sender.Congestion, receiver.ReceiveBuffer = c.Send, c.Congestion, c.Receive
+	sender.SendBuffer = c.Send
+	sender.Congestion = c.Congestion
+	receiver.ReceiveBuffer = c.Receive
 	return s
 }
 
@@ -163,7 +167,8 @@ func ParseSizes(text string) ([]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		if sizes = append(sizes, some...); len(sizes) > mostOfAnAxis {
+		sizes = append(sizes, some...)
+		if len(sizes) > mostOfAnAxis {
 			return nil, fmt.Errorf("more than %d values", mostOfAnAxis)
 		}
 	}
@@ -218,7 +223,8 @@ func parseRange(item string) ([]int, error) {
 	}
 	var sizes []int
 	for v := first; v <= last; v = next(v) {
-		if sizes = append(sizes, v); len(sizes) > mostOfAnAxis {
+		sizes = append(sizes, v)
+		if len(sizes) > mostOfAnAxis {
 			return nil, fmt.Errorf("%q is more than %d values", item, mostOfAnAxis)
 		}
 	}

@@ -132,7 +132,8 @@ func openJournal(file *os.File, id Identity) (*Journal, error) {
 	if err != nil {
 		return nil, &JournalError{path, err, "a sweep's own file; this one was left as it is"}
 	}
-	j.file, j.size = file, int64(whole)
+	j.file = file
+	j.size = int64(whole)
 	if err := file.Truncate(j.size); err != nil {
 		return nil, &JournalError{path, err, another}
 	}
@@ -191,7 +192,9 @@ func parseJournal(text []byte) (*Journal, int, error) {
 	if len(text) > journalLimit {
 		return nil, 0, fmt.Errorf("longer than %d bytes", journalLimit)
 	}
-	j, at, cells := &Journal{}, 0, 0
+	j := &Journal{}
+	at := 0
+	cells := 0
 	for number := 1; ; number++ {
 		end := bytes.IndexByte(text[at:], '\n')
 		if end < 0 {
@@ -211,7 +214,8 @@ func parseJournal(text []byte) (*Journal, int, error) {
 			if err := l.Identity.Axes.Check(); err != nil {
 				return nil, 0, fmt.Errorf("line 1: %w", err)
 			}
-			j.Identity, cells = *l.Identity, len(l.Identity.Axes.Cells())
+			cells = len(l.Identity.Axes.Cells())
+			j.Identity = *l.Identity
 		case l.Run != nil:
 			if err := l.Run.check(cells); err != nil {
 				return nil, 0, fmt.Errorf("line %d: %w", number, err)

@@ -46,7 +46,8 @@ const (
 func (s *Schedule) Paths() []Path {
 	var all []Path
 	for _, d := range []transfer.Direction{transfer.Up, transfer.Down} {
-		p, controls := Path{Direction: d}, map[string]bool{}
+		p := Path{Direction: d}
+		controls := map[string]bool{}
 		for _, r := range s.runs {
 			if s.cells[r.Cell].Direction != d || r.Problem != "" {
 				continue
@@ -121,7 +122,8 @@ func (s *Schedule) Limiter(cell int) (verdict.Name, string) {
 		name    verdict.Name
 		subtype string
 	}
-	votes, all := map[vote]int{}, 0
+	votes := map[vote]int{}
+	all := 0
 	for _, r := range s.runs {
 		if r.Cell == cell && r.Problem == "" {
 			votes[vote{r.Limiter, r.Subtype}]++
@@ -152,7 +154,8 @@ func (p *Path) expect(c Cell, scale func(verdict.Name) float64) (l verdict.Name,
 	if c.Send == 0 || c.Receive == 0 || p.RTT <= 0 || p.CapacityBps <= 0 {
 		return "", 0, false
 	}
-	send, receive := float64(c.Send)*scale(verdict.SendBuffer), float64(c.Receive)*scale(verdict.ReceiverWindow)
+	send := float64(c.Send) * scale(verdict.SendBuffer)
+	receive := float64(c.Receive) * scale(verdict.ReceiverWindow)
 	switch {
 	case min(send, receive) > above*p.BDPBytes:
 		return verdict.Bottleneck, p.CapacityBps, true
@@ -249,7 +252,8 @@ func (a *alike) factor() float64 {
 
 func (a *alike) add(c Cell, ratio float64) {
 	if a.rows == nil {
-		a.rows, a.middles = map[int][]float64{}, map[int]float64{}
+		a.rows = map[int][]float64{}
+		a.middles = map[int]float64{}
 	}
 	a.cells = append(a.cells, c)
 	a.ratios = append(a.ratios, ratio)

@@ -91,7 +91,8 @@ func (s *Schedule) Next() (int, bool) {
 		return 0, false
 	}
 	sure := s.Sure()
-	best, found := [4]int{}, -1
+	best := [4]int{}
+	found := -1
 	for i := range s.cells {
 		if s.Done(i) {
 			continue
@@ -105,7 +106,8 @@ func (s *Schedule) Next() (int, bool) {
 			key[2] = 0
 		}
 		if found < 0 || less(key, best) {
-			best, found = key, i
+			best = key
+			found = i
 		}
 	}
 	return found, found >= 0
@@ -160,7 +162,7 @@ func (s *Schedule) mid(cell int) float64 { return s.Interval(cell).Mid }
 // Progress is how far the sweep is: the cells that are done, and the share (0 to 1) of
 // the runs that are certainly needed, or of the budget where that ends first.
 func (s *Schedule) Progress() (done int, share float64) {
-	made, needed := 0, 0
+	var made, needed int
 	for i := range s.cells {
 		if s.refused[i] != "" {
 			done++
@@ -169,12 +171,15 @@ func (s *Schedule) Progress() (done int, share float64) {
 		n := len(s.logs[i])
 		if s.Done(i) {
 			done++
-			made, needed = made+n, needed+n
+			made = made + n
+			needed = needed + n
 			continue
 		}
-		made, needed = made+n, needed+max(s.rules.Fewest, n+1)
+		made = made + n
+		needed = needed + max(s.rules.Fewest, n+1)
 	}
-	if share = 1; needed > 0 {
+	share = 1
+	if needed > 0 {
 		share = float64(made) / float64(needed)
 	}
 	if s.rules.Budget > 0 {

@@ -111,7 +111,10 @@ func (l *loop) run(ctx context.Context) error {
 		l.schedule.Observe(r)
 		if r.Problem == "" {
 			failed = 0
-		} else if failed++; failed == failuresInARow {
+			continue
+		}
+		failed++
+		if failed == failuresInARow {
 			return fmt.Errorf("%d runs in a row failed, the last one: %s: %s", failed, l.schedule.cells[i], r.Problem)
 		}
 	}
@@ -170,11 +173,13 @@ func (l *loop) result() *Result {
 	sure := s.Sure()
 	for i, c := range s.cells {
 		m := Measured{Cell: c, Refused: s.refused[i], Interval: s.Interval(i)}
-		if m.Limiter, m.Subtype = s.Limiter(i); len(s.logs[i]) == 0 {
+		m.Limiter, m.Subtype = s.Limiter(i)
+		if len(s.logs[i]) == 0 {
 			m.Limiter = ""
 		}
 		if p, known := sure[i]; known {
-			m.Predicted, m.Limiter = &p, p.Limiter
+			m.Predicted = &p
+			m.Limiter = p.Limiter
 		}
 		m.Tight = len(s.logs[i]) >= s.rules.Fewest && (s.rules.Precision == 0 || m.Interval.Within(s.rules.Precision))
 		r.Complete = r.Complete && s.Done(i)

@@ -45,15 +45,19 @@ func newTrial(cell int, c Cell, at time.Time, elapsed time.Duration, result *tra
 	if received.Last > r.Elapsed { // a simulated peer spends no time of ours
 		r.Elapsed = received.Last
 	}
-	r.Bytes, r.GoodputBps = received.Bytes, received.Bps()
+	r.GoodputBps = received.Bps()
+	r.Bytes = received.Bytes
 	if r.GoodputBps == 0 { // all of it came at once
 		r.GoodputBps = float64(received.Bytes) * 8 / math.Max(r.Elapsed.Seconds(), 1e-6)
 	}
 	if startup, ok := result.Startup(); ok {
-		r.GoodputBps, r.Settled = startup.SteadyBps, true
+		r.GoodputBps = startup.SteadyBps
+		r.Settled = true
 	}
 	v := live.Judge(result)
-	r.Limiter, r.Subtype, r.Confidence = v.Limiter, v.Subtype, v.Confidence
+	r.Limiter = v.Limiter
+	r.Subtype = v.Subtype
+	r.Confidence = v.Confidence
 	r.senderSide(result.Sender())
 	if e := result.Receiver(); e != nil && len(e.Streams) > 0 {
 		b := e.Streams[0].ReceiveBuffer
@@ -77,7 +81,8 @@ func (r *Trial) senderSide(e *transfer.End) {
 	}
 	s := &e.Streams[0]
 	b := s.SendBuffer
-	r.Send, r.Congestion = &b, s.Congestion
+	r.Send = &b
+	r.Congestion = s.Congestion
 	if s.Handshake != nil {
 		r.MSS = s.Handshake.MSS
 	}

@@ -136,7 +136,8 @@ var current = sync.OnceValue(func() *machine {
 
 // parse reads a declaration: one feature a line; a # begins a comment.
 func parse(file, text string, known map[Feature]property) (map[Feature]bool, error) {
-	declared, n := map[Feature]bool{}, 0
+	declared := map[Feature]bool{}
+	n := 0
 	for line := range strings.Lines(text) {
 		n++
 		name, _, _ := strings.Cut(line, "#")

@@ -95,7 +95,8 @@ func probeBPF() error {
 	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
 		return err
 	}
-	program, licence := [...]uint64{0xb7, 0x95}, [...]byte{'G', 'P', 'L', 0}
+	program := [...]uint64{0xb7, 0x95}
+	licence := [...]byte{'G', 'P', 'L', 0}
 	attr := struct { // union bpf_attr of BPF_PROG_LOAD
 		kind, count                    uint32
 		program, licence               uint64

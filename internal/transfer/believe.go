@@ -64,7 +64,8 @@ func (e *End) Believe(spec Spec, wall time.Duration) error {
 	samples := 0
 	for i := range e.Streams {
 		s := &e.Streams[i]
-		if samples += len(s.Samples); samples > mostKept+2*len(e.Streams) {
+		samples += len(s.Samples)
+		if samples > mostKept+2*len(e.Streams) {
 			return &UnbelievableError{"streams[].samples", samples, "is more than anybody keeps"}
 		}
 		b.prefix = fmt.Sprintf("streams[%d].", i)
@@ -215,7 +216,8 @@ func (b *believer) stream(s *Stream) {
 		b.within("handshake.receive_scale", float64(h.ReceiveScale), -1, mostScale)
 		b.within("handshake.path_mtu", float64(h.PathMTU), 0, math.MaxUint32)
 	}
-	stream, before := b.prefix, time.Duration(0)
+	stream := b.prefix
+	before := time.Duration(0)
 	for i := range s.Samples {
 		sample := &s.Samples[i]
 		if b.err != nil {

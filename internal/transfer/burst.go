@@ -52,7 +52,8 @@ func (r *Result) Burst() (b Burst, ok bool) {
 		if slowest < faster*rest || asFast(rates[i+1:], slowest/faster) > fewAsFast {
 			continue
 		}
-		b, ok = Burst{End: end - total.First}, true
+		b = Burst{End: end - total.First}
+		ok = true
 		if i < len(rates)/2 {
 			b.SteadyBps = rest * 8
 		}

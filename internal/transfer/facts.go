@@ -33,7 +33,8 @@ func (r *Result) Received() (span Span, ok bool) {
 	for _, s := range end.Streams {
 		span.Bytes += s.Bytes
 		if s.First < span.First {
-			span.First, span.Opening = s.First, s.Opening
+			span.First = s.First
+			span.Opening = s.Opening
 		}
 		span.Last = max(span.Last, s.Last)
 	}
@@ -85,7 +86,8 @@ func (e *End) MeanRTT() time.Duration {
 	for i := range e.Streams {
 		for _, s := range e.Streams[i].Samples {
 			if s.Have&HaveRTT != 0 && s.RTT > 0 {
-				sum, n = sum+s.RTT, n+1
+				sum = sum + s.RTT
+				n = n + 1
 			}
 		}
 	}
@@ -123,7 +125,8 @@ func (e *End) halfOfTheTime(from time.Duration, of func(*Sample) time.Duration) 
 	}
 	slices.SortFunc(stays, func(a, b stay) int { return cmp.Compare(a.rtt, b.rtt) })
 	for _, s := range stays {
-		if passed += s.lasted; 2*passed >= sum {
+		passed += s.lasted
+		if 2*passed >= sum {
 			return s.rtt
 		}
 	}
@@ -241,7 +244,8 @@ func (e *End) TimeByAcknowledgements() {
 				rtt = sample.MinRTT
 			}
 			if sample.Have&HaveAcked != 0 && sample.Acked > acked {
-				acked, s.Last = sample.Acked, max(sample.At, s.First)
+				acked = sample.Acked
+				s.Last = max(sample.At, s.First)
 			}
 		}
 		if s.First+rtt < s.Last {

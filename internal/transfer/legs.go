@@ -49,9 +49,11 @@ func (t Test) Specs() (tcp []Spec, udp []DatagramSpec, err error) {
 	for _, leg := range t.Legs {
 		switch {
 		case leg.TCP != nil && leg.Datagrams == nil:
-			tcp, directions = append(tcp, *leg.TCP), append(directions, leg.TCP.Direction)
+			tcp = append(tcp, *leg.TCP)
+			directions = append(directions, leg.TCP.Direction)
 		case leg.TCP == nil && leg.Datagrams != nil:
-			udp, directions = append(udp, *leg.Datagrams), append(directions, leg.Datagrams.Direction)
+			udp = append(udp, *leg.Datagrams)
+			directions = append(directions, leg.Datagrams.Direction)
 		default:
 			return nil, nil, &Unsupported{Field: FieldLegs, Why: "a leg is either TCP or UDP"}
 		}

@@ -60,7 +60,8 @@ func (r *Result) Startup() (s Startup, ok bool) {
 				return found, true
 			}
 			if !ok {
-				s, ok = found, true
+				s = found
+				ok = true
 			}
 		}
 	}
@@ -134,7 +135,8 @@ func (all curves) at(t time.Duration) (sum float64) {
 		case i == len(c):
 			sum += c[i-1].bytes
 		default:
-			a, b := c[i-1], c[i]
+			a := c[i-1]
+			b := c[i]
 			sum += a.bytes + (b.bytes-a.bytes)*float64(t-a.at)/float64(b.at-a.at)
 		}
 	}
@@ -151,7 +153,8 @@ func (all curves) jumps(t time.Duration, rate float64) bool {
 		if i == 0 || i == len(c) {
 			continue
 		}
-		a, b := c[i-1], c[i]
+		a := c[i-1]
+		b := c[i]
 		if b.bytes-a.bytes > 3*rate*(b.at-a.at).Seconds()+fewSegments {
 			return true
 		}

@@ -138,7 +138,8 @@ func age(s float64) string {
 func bar(shares verdict.Shares) string {
 	const cells = 8
 	var b strings.Builder
-	used, sum := 0, 0.0
+	used := 0
+	sum := 0.0
 	for _, name := range shares.Top() {
 		sum += shares[name]
 		n := min(int(math.Round(sum*cells)), cells) - used

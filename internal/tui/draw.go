@@ -29,7 +29,8 @@ const (
 
 // draw is the whole picture, as many lines as the terminal has at most.
 func (m model) draw() string {
-	width, height := max(m.wide(), leastWidth), max(m.high(), leastHeight)
+	width := max(m.wide(), leastWidth)
+	height := max(m.high(), leastHeight)
 	var body []string
 	switch {
 	case m.help:
@@ -191,7 +192,8 @@ func (m model) detail(r row, width int) []string {
 		times = append(times, fmt.Sprintf("%s %.0f %%", name, 100*r.shares[name]))
 	}
 	add("time", strings.Join(times, ", "))
-	c, d := r.connection, r.direction
+	c := r.connection
+	d := r.direction
 	if c == nil {
 		add("limited", r.limited)
 		return lines

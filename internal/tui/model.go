@@ -36,7 +36,8 @@ const remembered = 60
 // told is the model after a period.
 func (m model) told(doc *record.Watch) model {
 	if n := len(doc.PathChanges); n > 0 {
-		m.shift, m.shiftAtS = text.PathShift(&doc.PathChanges[n-1]), doc.AtS
+		m.shift = text.PathShift(&doc.PathChanges[n-1])
+		m.shiftAtS = doc.AtS
 	}
 	if m.paused {
 		return m
@@ -96,7 +97,11 @@ func (m model) pressed(key, text string) (after model, quit bool) {
 		m.sorting = (m.sorting + 1) % sortings
 	case "g":
 		m.grouping = (m.grouping + 1) % groupings
-		m.past, m.selected, m.open, m.order, m.frozen = nil, "", false, nil, false
+		m.past = nil
+		m.selected = ""
+		m.open = false
+		m.order = nil
+		m.frozen = false
 	case "enter", "right":
 		m = m.moved(0)
 		m.open = m.selected != ""
@@ -124,7 +129,8 @@ func (m model) typed(key, text string) model {
 	case "enter":
 		m.typing = false
 	case "esc":
-		m.typing, m.filter = false, ""
+		m.typing = false
+		m.filter = ""
 	case "backspace":
 		_, n := utf8.DecodeLastRuneInString(m.filter)
 		m.filter = m.filter[:len(m.filter)-n]

@@ -124,9 +124,11 @@ func rows(d *record.Watch, g grouping) (all []row) {
 				all = append(all, r)
 				continue
 			}
-			r.name, r.fars = g.of(c), []string{c.Remote}
+			r.name = g.of(c)
+			r.fars = []string{c.Remote}
 			r.key = text.DirectionWord(r.way) + " " + r.name
-			r.connection, r.direction = nil, nil
+			r.connection = nil
+			r.direction = nil
 			at, ok := groups[r.key]
 			if !ok {
 				groups[r.key] = len(all)
@@ -176,7 +178,8 @@ func (r row) with(o row) row {
 		return (a*r.bps + b*o.bps) / sum.bps
 	}
 	sum.resent = weight(r.resent, o.resent)
-	sum.rtt, sum.followed = max(r.rtt, o.rtt), max(r.followed, o.followed)
+	sum.rtt = max(r.rtt, o.rtt)
+	sum.followed = max(r.followed, o.followed)
 	if sum.least == 0 || o.least > 0 && o.least < sum.least {
 		sum.least = o.least
 	}

@@ -81,7 +81,9 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		wider := m.width > 0 && msg.Width > m.width
-		if m.width, m.height = msg.Width, msg.Height; wider {
+		m.width = msg.Width
+		m.height = msg.Height
+		if wider {
 			return m, tea.Tick(repaintAfter, func(time.Time) tea.Msg { return repaint{} })
 		}
 	case repaint:
@@ -93,7 +95,8 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, tea.Quit
 	case tea.KeyPressMsg:
 		var quit bool
-		if m, quit = m.pressed(msg.String(), msg.Key().Text); quit {
+		m, quit = m.pressed(msg.String(), msg.Key().Text)
+		if quit {
 			return m, tea.Quit
 		}
 	}

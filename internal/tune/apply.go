@@ -53,7 +53,8 @@ func (a *Applied) count(r *transfer.Result) {
 func Apply(ctx context.Context, cfg Config, d *Direction, changes []host.Change, far *FarHost) (*Applied, error) {
 	l := newLoop(cfg, d.Direction)
 	l.out.Path = d.Path
-	l.round, l.today = d.Path.RTT, d.Before.Verdict
+	l.round = d.Path.RTT
+	l.today = d.Before.Verdict
 	if l.budget.Time == 0 {
 		l.budget.Time = max(30*time.Second, 300*d.Path.RTT)
 	}
@@ -74,8 +75,9 @@ func Apply(ctx context.Context, cfg Config, d *Direction, changes []host.Change,
 	settle := context.WithoutCancel(ctx)
 	if failed := s.set(settle, out.Kept); failed != nil {
 		err = errors.Join(err, failed)
-		out.Kept, out.Reason = false, "the host could not be put into the state that the proof asks for (fullpipe status "+
-			"tells): "+failed.Error()
+		out.Reason = "the host could not be put into the state that the proof asks for (fullpipe status " +
+			"tells): " + failed.Error()
+		out.Kept = false
 	}
 	if len(s.last) > 0 {
 		out.Changes = s.last[0]
@@ -118,10 +120,12 @@ func (l *loop) alternate(ctx context.Context, s *toggle, out *Applied) error {
 				without = append(without, &t)
 			}
 		}
-		out.Before, out.After = l.measured(without), l.measured(with)
+		out.Before = l.measured(without)
+		out.After = l.measured(with)
 		out.Gain = gainInTurn(out.Before.Goodputs, out.After.Goodputs)
 		if l.cfg.Goal == Latency || l.cfg.Goal == Fair && l.fileBytes == 0 {
-			out.rate, out.Gain = out.Gain, stats.Gain(l.scores(without), l.scores(with), confidence)
+			out.rate = out.Gain
+			out.Gain = stats.Gain(l.scores(without), l.scores(with), confidence)
 		}
 	}
 	return nil
@@ -153,7 +157,9 @@ func (l *loop) tryWith(ctx context.Context, on bool, length time.Duration) (Tria
 	if l.fileBytes == 0 {
 		return l.tryFor(ctx, t)
 	}
-	t.whole, t.Spec.Bytes, t.Spec.Time = true, l.fileBytes, 10*length
+	t.whole = true
+	t.Spec.Bytes = l.fileBytes
+	t.Spec.Time = 10 * length
 	return l.try(ctx, t)
 }
 
@@ -175,9 +181,11 @@ func (a *Applied) decide(err error) {
 	case a.rate.Mid > 0 && a.rate.Mid < keeps:
 		a.Reason = fmt.Sprintf("the change costs goodput (× %.2f)", a.rate.Mid)
 	case a.Gain.Low > 1 && a.rate.Mid > 0 && a.goal == Fair:
-		a.Kept, a.Reason = true, "shown to gain more than it takes from another flow on the link"
+		a.Kept = true
+		a.Reason = "shown to gain more than it takes from another flow on the link"
 	case a.Gain.Low > 1 && a.rate.Mid > 0:
-		a.Kept, a.Reason = true, "shown to shorten the queue and to keep the rate"
+		a.Kept = true
+		a.Reason = "shown to shorten the queue and to keep the rate"
 	case a.Gain.Low > 1:
 		a.Kept = true
 		a.Reason = "shown to be faster with the change"

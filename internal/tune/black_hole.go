@@ -24,7 +24,9 @@ func (l *loop) swallowed(t *Trial, v verdict.Verdict) bool {
 	if v.Limiter != verdict.MTUBlackHole {
 		return false
 	}
-	t.verdict, t.Limiter, t.Goodput = v, v.Limiter, nothing
+	t.verdict = v
+	t.Limiter = v.Limiter
+	t.Goodput = nothing
 	return true
 }
 

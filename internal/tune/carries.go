@@ -15,7 +15,8 @@ import (
 func (l *loop) most() (bps float64, of *Trial) {
 	for _, trials := range l.repeated() {
 		if median := stats.Median(goodputs(trials)); median > bps {
-			bps, of = median, trials[0]
+			bps = median
+			of = trials[0]
 		}
 	}
 	return bps, of
@@ -109,7 +110,8 @@ func (l *loop) unpolice(m *Measured) {
 		if len(bps) < 2 || stats.Median(bps) < tenth*m.Interval.Mid {
 			continue
 		}
-		v.Subtype, v.Evidence = "", slices.Clone(v.Evidence)
+		v.Subtype = ""
+		v.Evidence = slices.Clone(v.Evidence)
 		for i := range v.Evidence {
 			if v.Evidence[i].Code == verdict.PolicedRate {
 				v.Evidence[i].Code = verdict.LossWithoutQueue
@@ -121,7 +123,8 @@ func (l *loop) unpolice(m *Measured) {
 
 // fills says that most runs of a setup, two at least, were held back by the link.
 func (l *loop) fills(s Setup) bool {
-	runs, full := l.of(func(t *Trial) bool { return t.Setup == s }), 0
+	runs := l.of(func(t *Trial) bool { return t.Setup == s })
+	full := 0
 	for _, t := range runs {
 		if t.Limiter == verdict.Bottleneck {
 			full++

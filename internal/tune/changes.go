@@ -194,11 +194,13 @@ func (d *Direction) betterCongestion() string {
 	if d.Chosen != nil && d.Chosen.Congestion != "" {
 		return d.Chosen.Congestion
 	}
-	name, best := "", 1.1
+	name := ""
+	best := 1.1
 	for _, r := range d.Remedies {
 		alone := r.Setup == (Setup{Congestion: r.Setup.Congestion}) && r.Beside == Setup{}
 		if alone && r.Setup.Congestion != "" && r.Gain.Low > 1 && r.Gain.Mid > best {
-			name, best = r.Setup.Congestion, r.Gain.Mid
+			name = r.Setup.Congestion
+			best = r.Gain.Mid
 		}
 	}
 	return name

@@ -165,7 +165,8 @@ func (l *loop) enough(needs time.Duration) time.Duration {
 	if budget > 2*time.Minute {
 		step = time.Minute
 	}
-	if budget = (budget + step - 1) / step * step; budget > longestAsked {
+	budget = (budget + step - 1) / step * step
+	if budget > longestAsked {
 		return 0
 	}
 	return budget

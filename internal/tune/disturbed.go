@@ -39,7 +39,8 @@ func (l *loop) disturbed() *Disturbed {
 			if end == nil || end.CPU == nil || end.CPU.Wall <= 0 {
 				continue
 			}
-			starved, ran = append(starved, end.CPU.ThreadRunDelay), append(ran, end.CPU.BusiestThread)
+			starved = append(starved, end.CPU.ThreadRunDelay)
+			ran = append(ran, end.CPU.BusiestThread)
 			if end.CPU.Host != nil {
 				busy = append(busy, *end.CPU.Host)
 			}
@@ -48,7 +49,9 @@ func (l *loop) disturbed() *Disturbed {
 		if len(starved) == 0 || share < threshold.RunDelay || share < stats.Median(ran) || share < d.Starved {
 			continue
 		}
-		d.Near, d.Starved, d.Busy = near, share, 0
+		d.Near = near
+		d.Starved = share
+		d.Busy = 0
 		if len(busy) > 0 {
 			d.Busy = stats.Median(busy)
 		}

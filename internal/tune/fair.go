@@ -45,7 +45,8 @@ func (l *loop) beside(ctx context.Context, t Trial) (Trial, error) {
 	t.Spec.Time = l.together(t.Spec.Time)
 	other := transfer.Spec{Direction: l.out.Direction, Time: t.Spec.Time}
 	sender, _ := l.ends(&other)
-	if sender.Congestion = othersControl; l.control == othersControl || l.cfg.Beside.Check(transfer.TCP(other)) != nil {
+	sender.Congestion = othersControl
+	if l.control == othersControl || l.cfg.Beside.Check(transfer.TCP(other)) != nil {
 		sender.Congestion = "" // its own, which is that or all there is
 	}
 	type answer struct {
@@ -74,7 +75,8 @@ func (l *loop) beside(ctx context.Context, t Trial) (Trial, error) {
 	if received, ok := a.result.Received(); ok {
 		l.bytes += received.Bytes
 	}
-	if t.others = steady(a.result); t.others <= 0 {
+	t.others = steady(a.result)
+	if t.others <= 0 {
 		return t, errors.New("the flow beside: nothing arrived")
 	}
 	return t, nil
@@ -103,7 +105,8 @@ func othersOf(before, after []*Trial, known stats.Noise) *Others {
 		}
 		return all
 	}
-	b, a := kept(before), kept(after)
+	b := kept(before)
+	a := kept(after)
 	return &Others{Before: stats.Median(b), After: stats.Median(a), Factor: stats.PooledGain(b, a, confidence, known)}
 }
 

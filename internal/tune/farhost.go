@@ -42,7 +42,8 @@ func (d *Direction) PlanFar(ctx context.Context, f *FarHost, target plan.Target)
 	if err != nil {
 		return false, err
 	}
-	f.plan, f.target = p, target.Name
+	f.plan = p
+	f.target = target.Name
 	return len(p.Settings) > 0, nil
 }
 

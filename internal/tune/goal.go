@@ -102,7 +102,8 @@ func (l *loop) delay(before, after []*Trial) *Delay {
 		}
 		return all
 	}
-	b, a := seconds(before), seconds(after)
+	b := seconds(before)
+	a := seconds(after)
 	return &Delay{Before: toDuration(stats.Median(b)), After: toDuration(stats.Median(a)),
 		Factor: stats.PooledGain(b, a, confidence, l.pairNoise)}
 }

@@ -139,7 +139,8 @@ func (l *loop) outlast(ctx context.Context) error {
 	if !mayBeFull(&l.today) || !slices.ContainsFunc(today, (*Trial).loses) {
 		return nil
 	}
-	share, regrowth := outlastShare, l.regrowth()
+	share := outlastShare
+	regrowth := l.regrowth()
 	if l.cfg.Budget > 0 {
 		share = statedShare
 	}
@@ -186,8 +187,10 @@ func (t *Trial) drained() bool {
 	for i := range end.Streams {
 		all := end.Streams[i].Samples
 		last := len(all) * 3 / 4
-		early, late = early+float64(last), late+float64(len(all)-last)
-		stood, stands = stood+queued(all[:last]), stands+queued(all[last:])
+		early = early + float64(last)
+		late = late + float64(len(all)-last)
+		stood = stood + queued(all[:last])
+		stands = stands + queued(all[last:])
 	}
 	return stood >= seen*early && 2*stands < late
 }

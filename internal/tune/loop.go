@@ -161,7 +161,8 @@ func (l *loop) climb(ctx context.Context) error {
 			last = t
 			break
 		}
-		held, last = t.Effective, t
+		held = t.Effective
+		last = t
 	}
 	l.out.Path.AtLeast = l.held(&last)
 	if !last.Lossless && !l.out.Path.AtLeast && last.Limiter != verdict.Bottleneck {
@@ -252,7 +253,9 @@ func (l *loop) config() search.Config {
 func (l *loop) search(ctx context.Context) error {
 	cfg := l.config()
 	left := l.left(search.Share)
-	cfg.Time, cfg.Bytes, cfg.Noise = left.Time, left.Bytes, l.expectedNoise()
+	cfg.Noise = l.expectedNoise()
+	cfg.Time = left.Time
+	cfg.Bytes = left.Bytes
 	if cfg.Time <= 0 || cfg.Bytes <= 0 {
 		l.warn("the budget was spent before the search began")
 		return nil
@@ -261,7 +264,8 @@ func (l *loop) search(ctx context.Context) error {
 	l.searched = s
 	for _, t := range l.of(func(t *Trial) bool { return t.Remedy == "" }) {
 		o := t.outcome()
-		o.Elapsed, o.Bytes = 0, 0 // charged already
+		o.Elapsed = 0
+		o.Bytes = 0 // charged already
 		s.Observe(search.Trial{Automatic: t.Automatic, Window: t.Asked}, o)
 	}
 	return l.follow(ctx, s)

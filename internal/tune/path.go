@@ -44,7 +44,8 @@ func (l *loop) ask(ctx context.Context) error {
 	const request = 64
 	spec := transfer.Spec{Bytes: questions * request, Time: 10 * time.Second,
 		Program: transfer.Program{WriteBytes: request, RequestResponse: true}}
-	spec.Near.NoDelay, spec.Far.NoDelay = true, true
+	spec.Near.NoDelay = true
+	spec.Far.NoDelay = true
 	spec.Direction = l.out.Direction
 	l.say("asking for the round trip")
 	if l.cfg.Peer.Check(transfer.TCP(spec)) != nil {
@@ -56,7 +57,8 @@ func (l *loop) ask(ctx context.Context) error {
 	if err != nil || result == nil {
 		return err
 	}
-	l.near, l.far = result.Near, result.Far
+	l.near = result.Near
+	l.far = result.Far
 	l.out.Path.RTT = result.LeastRTT()
 	l.out.Path.Jitter = result.Jitter(l.out.Path.RTT, questions)
 	l.handshake(result)
@@ -79,7 +81,9 @@ func (l *loop) echo(ctx context.Context) {
 	trips, mtu := l.cfg.Echo(ctx, l.near.Streams[0].Remote, p.RTT, spend)
 	l.elapsed += time.Since(start)
 	if least := trips.Least(); least > 0 {
-		p.RTT, p.Jitter, p.Method = min(p.RTT, least), trips.Jitter(), trips.Method
+		p.Jitter = trips.Jitter()
+		p.RTT = min(p.RTT, least)
+		p.Method = trips.Method
 	}
 	if mtu.Bytes > 0 {
 		p.MTU = mtu.Bytes
@@ -93,13 +97,16 @@ func (l *loop) echo(ctx context.Context) {
 func (l *loop) handshake(r *transfer.Result) {
 	p := &l.out.Path
 	p.Scale = -1
-	s, d := shake(r.Sender()), shake(r.Receiver())
+	s := shake(r.Sender())
+	d := shake(r.Receiver())
 	if s != nil {
-		p.MSS, p.Scale = s.MSS, s.SendScale
+		p.MSS = s.MSS
+		p.Scale = s.SendScale
 		p.MTU = cmp.Or(p.MTU, s.PathMTU)
 	}
 	if d != nil && s == nil {
-		p.MSS, p.Scale = d.MSS, d.ReceiveScale
+		p.MSS = d.MSS
+		p.Scale = d.ReceiveScale
 		p.MTU = cmp.Or(p.MTU, d.PathMTU)
 	}
 	if s == nil || d == nil || len(p.Middlebox) > 0 {
@@ -166,7 +173,8 @@ func (l *loop) size(r *transfer.Result) {
 // arrived when its time began (net/ipv4/tcp_rate.c), which matters where few fit into a
 // round trip.
 func burst(r *transfer.Result) float64 {
-	end, startup := r.Sender(), time.Duration(0)
+	end := r.Sender()
+	startup := time.Duration(0)
 	if s, ok := r.Startup(); ok {
 		startup = s.End
 	}
@@ -213,7 +221,8 @@ func spans(s *transfer.Stream, from, span time.Duration) (rates []float64) {
 		if at > 0 {
 			rates = append(rates, float64(delivered-bytes)*8/(sample.At-at).Seconds())
 		}
-		at, bytes = sample.At, delivered
+		at = sample.At
+		bytes = delivered
 	}
 	return rates
 }

@@ -47,15 +47,21 @@ func (l *loop) prove(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		before, was = append(before, l.score(b, 0)), append(was, b)
-		after, is = append(after, l.score(a, 0)), append(is, a)
+		before = append(before, l.score(b, 0))
+		was = append(was, b)
+		after = append(after, l.score(a, 0))
+		is = append(is, a)
 		if l.winner != (Setup{}) || l.cfg.Goal == Fair {
 			continue
 		}
 		l.answer = l.answerOf(l.searched)
 		now, still := l.target()
 		if ok = still; now != target {
-			target, before, after, was, is = now, nil, nil, nil, nil
+			target = now
+			before = nil
+			after = nil
+			was = nil
+			is = nil
 		}
 	}
 	if ok && len(before) >= 2 {
@@ -79,7 +85,8 @@ func (l *loop) pair(ctx context.Context, target Setup, reverse bool) (before, af
 		if !t.shared && l.searched != nil && t.Remedy == "" {
 			l.searched.Observe(search.Trial{Automatic: t.Automatic, Window: t.Asked}, t.outcome())
 		}
-		if pair[i] = t; t.Automatic {
+		pair[i] = t
+		if t.Automatic {
 			before = &pair[i]
 		} else {
 			after = &pair[i]
@@ -94,7 +101,8 @@ func (l *loop) show(ctx context.Context, target Setup, was, is []*Trial) error {
 	l.shown = stats.PooledGain(l.scores(was), l.scores(is), 1-2*l.error(), l.pairNoise).Low > 1
 	if ranks := l.byRanks(target); !l.shown && ranks.Low > 1 {
 		gain := l.inTurn(target, confidence)
-		l.shown, l.out.Gain = true, &gain
+		l.shown = true
+		l.out.Gain = &gain
 	}
 	switch l.cfg.Goal {
 	case Latency:
@@ -199,7 +207,9 @@ func (l *loop) conclude(failed bool) {
 	if len(automatic) == 0 {
 		return
 	}
-	out.Verdict, out.Shown, out.Clipped = l.answer.Verdict, l.answer.Shown, l.answer.Clipped
+	out.Verdict = l.answer.Verdict
+	out.Shown = l.answer.Shown
+	out.Clipped = l.answer.Clipped
 	if out.Verdict == "" {
 		out.Verdict = search.Inconclusive
 	}
@@ -207,7 +217,8 @@ func (l *loop) conclude(failed bool) {
 		out.Verdict = search.NoChange
 	}
 	if failed && !out.Shown {
-		out.Verdict, out.Shown = search.Inconclusive, false
+		out.Verdict = search.Inconclusive
+		out.Shown = false
 	}
 	if target, ok := l.target(); ok && (out.Shown || !failed) {
 		l.change(target)
@@ -217,9 +228,11 @@ func (l *loop) conclude(failed bool) {
 	}
 	out.Disturbed = l.disturbed()
 	if l.excuses() && !out.Interrupted {
-		out.Verdict, out.Reason = search.Inconclusive, out.Disturbed.why(out.Direction)
+		out.Reason = out.Disturbed.why(out.Direction)
+		out.Verdict = search.Inconclusive
 	} else {
-		out.Disturbed, out.Reason = nil, l.reason()
+		out.Reason = l.reason()
+		out.Disturbed = nil
 	}
 	if l.cfg.FileSize > 0 {
 		out.File = l.file()
@@ -246,15 +259,21 @@ func (l *loop) change(target Setup) {
 	if out.Gain == nil {
 		out.Gain = l.gain(out.Before.Goodputs, after.Goodputs)
 	}
-	out.Verdict, out.Chosen, out.After = search.Change, &chosen, &after
+	out.Verdict = search.Change
+	out.Chosen = &chosen
+	out.After = &after
 	unproven := out.Gain.Low <= 1 && !math.IsNaN(out.Gain.Mid) && len(after.Goodputs) > 1
 	if l.winner != (Setup{}) || l.cfg.Goal == Fair {
-		out.Shown, unproven = l.shown, !l.shown
+		out.Shown = l.shown
+		unproven = !l.shown
 	}
 	if !unproven {
 		return
 	}
-	out.Verdict, out.Shown, out.Chosen, out.After = search.Inconclusive, false, nil, nil
+	out.Verdict = search.Inconclusive
+	out.Shown = false
+	out.Chosen = nil
+	out.After = nil
 	if o := out.Others; o != nil {
 		l.warn("%s was not shown to gain more than it takes: beside another flow it gives × %.2f and leaves that one × "+
 			"%.2f, so nothing is recommended", target, out.Gain.Mid, o.Factor.Mid)
@@ -287,7 +306,9 @@ func (l *loop) measured(trials []*Trial) (m Measured) {
 	middle := math.Inf(1)
 	for _, t := range commonest(trials) {
 		if away := math.Abs(math.Log(t.Goodput / m.Interval.Mid)); away < middle {
-			middle, m.Typical, m.Verdict = away, t.result, t.verdict
+			middle = away
+			m.Typical = t.result
+			m.Verdict = t.verdict
 		}
 	}
 	if len(trials) > 0 {
@@ -309,7 +330,8 @@ func (l *loop) file() *File {
 	}
 	f := &File{Bytes: l.cfg.FileSize, Before: takes(l.out.Before.Interval.Mid)}
 	goodput := l.out.Before.Interval.Mid
-	if f.After = f.Before; l.out.Chosen != nil {
+	f.After = f.Before
+	if l.out.Chosen != nil {
 		goodput = l.out.After.Interval.Mid
 		f.After = takes(goodput)
 	}

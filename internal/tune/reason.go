@@ -55,7 +55,8 @@ func (l *loop) reason() string {
 	case out.Verdict == search.NoChange:
 		return "automatic sizing reaches " + share + " of the best that any window gave: nothing to change"
 	case len(out.Trials) < 3 && len(out.Remedies) == 0:
-		if out.Open = l.more(); out.Open != nil {
+		out.Open = l.more()
+		if out.Open != nil {
 			return "too little was measured to say: " + wouldTake(out.Open.Budget)
 		}
 		return "too little was measured to say"

@@ -83,11 +83,14 @@ func (l *loop) remedies(ctx context.Context) error {
 		if err != nil || !ok {
 			if base == (Setup{}) {
 				// The proof gets what the contest left of the budget.
-				l.winner, l.unpicked = winner, winner != base
+				l.winner = winner
+				l.unpicked = winner != base
 			}
 			return err
 		}
-		if l.winner, base = winner, winner; l.carriesAll(winner) {
+		l.winner = winner
+		base = winner
+		if l.carriesAll(winner) {
 			return nil
 		}
 	}
@@ -216,7 +219,8 @@ func (l *loop) throughStreams(t *Trial) {
 	if t.Spec.Streams < 2 || !l.answer.Clipped || t.Goodput < 1.2*p.CapacityBps {
 		return
 	}
-	p.CapacityBps, p.LoadedRTT = t.Goodput, t.result.MeanRTT()
+	p.LoadedRTT = t.result.MeanRTT()
+	p.CapacityBps = t.Goodput
 	p.AtLeast = t.Limiter != verdict.Bottleneck
 	l.size(t.result)
 	if l.cfg.MaxBytes == 0 { // it was counted for a slower path

@@ -26,12 +26,14 @@ func (l *loop) seek(ctx context.Context) error {
 			return err
 		}
 	}
-	first, then := l.search, l.remedies
+	first := l.search
+	then := l.remedies
 	if lucky := l.lucky(); lucky || !l.windowsMatter() {
 		if lucky {
 			l.last(min(mostRounds*l.round, longest))
 		}
-		first, then = l.remedies, l.refine
+		first = l.remedies
+		then = l.refine
 	}
 	for _, step := range []func(context.Context) error{first, then, l.decide} {
 		if err := step(ctx); err != nil {

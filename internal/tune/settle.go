@@ -38,7 +38,8 @@ func (l *loop) settle(m *Measured, with Setup) {
 	var other *Trial
 	for _, trials := range roomier {
 		if g := stats.Median(goodputs(trials)); g > best {
-			best, other = g, trials[0]
+			best = g
+			other = trials[0]
 		}
 	}
 	if effective == 0 || other == nil || best >= tenth*m.Interval.Mid {
@@ -48,10 +49,14 @@ func (l *loop) settle(m *Measured, with Setup) {
 	if windowOrLink(v) {
 		moved = append(moved, verdict.Unknown)
 	}
-	v.Limiter, v.Subtype, v.Candidates = verdict.Bottleneck, "", nil
+	v.Limiter = verdict.Bottleneck
+	v.Subtype = ""
+	v.Candidates = nil
 	often := usual(roomier)
 	if often != nil {
-		v.Limiter, v.Subtype, v.Candidates = often.verdict.Limiter, often.verdict.Subtype, often.verdict.Candidates
+		v.Limiter = often.verdict.Limiter
+		v.Subtype = often.verdict.Subtype
+		v.Candidates = often.verdict.Candidates
 	}
 	v.Confidence = counterfactual(v.Limiter, often, best <= m.Interval.Mid/search.Enough &&
 		float64(other.Effective) >= farLarger*float64(effective))
@@ -141,7 +146,8 @@ func commonest(trials []*Trial) []*Trial {
 }
 
 func most(trials []*Trial, of func(*Trial) string) (common []*Trial) {
-	count, highest := map[string]int{}, 0
+	count := map[string]int{}
+	highest := 0
 	for _, t := range trials {
 		count[of(t)]++
 		highest = max(highest, count[of(t)])
@@ -165,7 +171,8 @@ const (
 // where most of them say so, all of it where they do not. Said is what the chosen run named
 // before it was held against others; runs that name a window were settled with it.
 func (m *Measured) agree(trials []*Trial, said verdict.Name) {
-	v, agree := &m.Verdict, 0
+	v := &m.Verdict
+	agree := 0
 	settled := said != v.Limiter
 	for _, t := range trials {
 		if t.Limiter == v.Limiter || t.Limiter == said || settled && blamed(&t.verdict) != "" {

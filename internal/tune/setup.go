@@ -76,9 +76,13 @@ func (l *loop) with(s Setup, length time.Duration, reason string) Trial {
 	if s.Window > 0 {
 		t = l.window(s.Window, length, reason)
 	}
-	t.Setup, t.Automatic, t.Remedy = s, s == Setup{}, s.besides()
+	t.Remedy = s.besides()
+	t.Setup = s
+	t.Automatic = s == Setup{}
 	sender, _ := l.ends(&t.Spec)
-	sender.Congestion, sender.PacingBps, sender.MSS = s.Congestion, s.PacingBps, s.MSS
+	sender.Congestion = s.Congestion
+	sender.PacingBps = s.PacingBps
+	sender.MSS = s.MSS
 	t.Spec.Streams = s.Streams
 	return t
 }

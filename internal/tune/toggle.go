@@ -50,7 +50,8 @@ func (t *toggle) set(ctx context.Context, on bool) error {
 			return errors.Join(err, t.takeBack(context.WithoutCancel(ctx), i))
 		}
 	}
-	t.last, t.on = slices.Clone(t.applied), true
+	t.last = slices.Clone(t.applied)
+	t.on = true
 	return nil
 }
 
@@ -62,7 +63,8 @@ func (t *toggle) takeBack(ctx context.Context, sides int) (failed error) {
 		if err == nil && slices.ContainsFunc(dids, func(d host.Did) bool { return d.Outcome == host.Conflict }) {
 			err = errors.New("somebody else changed the same setting in between: look at fullpipe status")
 		}
-		t.last[i], failed = dids, errors.Join(failed, err)
+		t.last[i] = dids
+		failed = errors.Join(failed, err)
 	}
 	return failed
 }

@@ -47,7 +47,8 @@ func (l *loop) try(ctx context.Context, t Trial) (Trial, error) {
 		return t, err
 	}
 	if result.Near != nil || result.Far != nil {
-		l.near, l.far = result.Near, result.Far
+		l.near = result.Near
+		l.far = result.Far
 	}
 	received, ok := result.Received()
 	if ok && received.Bytes == 0 && err == nil && l.swallowed(&t, live.Judge(result)) {
@@ -58,7 +59,8 @@ func (l *loop) try(ctx context.Context, t Trial) (Trial, error) {
 	if !ok || received.Bytes == 0 && err == nil {
 		return t, fmt.Errorf("%s: %w in %s", t.name(), errNothing, units.Time(t.elapsed))
 	}
-	t.result, t.bytes = result, received.Bytes
+	t.result = result
+	t.bytes = received.Bytes
 	l.bytes += received.Bytes
 	if err != nil {
 		return t, err
@@ -68,7 +70,8 @@ func (l *loop) try(ctx context.Context, t Trial) (Trial, error) {
 		l.elapsed += d - t.elapsed
 		t.elapsed = d
 	}
-	if t.Goodput = received.Bps(); t.Goodput == 0 { // all of it came at once
+	t.Goodput = received.Bps()
+	if t.Goodput == 0 { // all of it came at once
 		t.Goodput = float64(received.Bytes) * 8 / t.elapsed.Seconds()
 	}
 	switch startup, ok := result.Startup(); {
@@ -81,7 +84,8 @@ func (l *loop) try(ctx context.Context, t Trial) (Trial, error) {
 		}
 	}
 	t.Lossless = result.Lossless()
-	if t.verdict = live.JudgeSteady(result); t.whole {
+	t.verdict = live.JudgeSteady(result)
+	if t.whole {
 		t.verdict = live.Judge(result)
 	}
 	t.Limiter = t.verdict.Limiter
@@ -117,7 +121,8 @@ func (l *loop) window(window int, length time.Duration, reason string) Trial {
 	chosen := l.buffers(window)
 	sender, receiver := l.ends(&t.Spec)
 	sender.SendBuffer = chosen.SendBuffer
-	receiver.ReceiveBuffer, receiver.Clamp = chosen.ReceiveBuffer, chosen.Clamp
+	receiver.ReceiveBuffer = chosen.ReceiveBuffer
+	receiver.Clamp = chosen.Clamp
 	// A web server's send buffer cannot be had; it may be large enough as it is.
 	var refused *transfer.Unsupported
 	if err := l.cfg.Peer.Check(transfer.TCP(withDirection(t.Spec, l.out.Direction))); errors.As(err, &refused) &&
@@ -138,9 +143,12 @@ func (l *loop) buffers(window int) Chosen {
 	}
 	switch {
 	case l.senderOnly: // as to a sink that sets its own sockets
-		c.Clamp, c.ReceiveBuffer, c.SendBuffer = 0, 0, window
+		c.Clamp = 0
+		c.ReceiveBuffer = 0
+		c.SendBuffer = window
 	case l.noClamp:
-		c.Clamp, c.ReceiveBuffer = 0, window
+		c.Clamp = 0
+		c.ReceiveBuffer = window
 	}
 	return c
 }
@@ -158,7 +166,8 @@ func (l *loop) ends(s *transfer.Spec) (sender, receiver *transfer.Socket) {
 // opens the window no further than it is used, so there an offer below the request that
 // was never filled counts as the request.
 func (t *Trial) settle(sender, receiver transfer.Socket) {
-	offered, flight := t.result.OfferedWindow(), t.result.InFlight()
+	offered := t.result.OfferedWindow()
+	flight := t.result.InFlight()
 	narrow := t.Limiter == verdict.SendBuffer && flight > 0
 	switch {
 	case t.Asked == 0:
@@ -176,6 +185,7 @@ func (t *Trial) settle(sender, receiver transfer.Socket) {
 		t.Clipped = receiver.ReceiveBuffer > 0 && float64(offered) < 0.97*float64(t.Asked)
 	}
 	if narrow && sender.SendBuffer > 0 && float64(flight) < 0.9*float64(t.Effective) {
-		t.Effective, t.Clipped = flight, true
+		t.Effective = flight
+		t.Clipped = true
 	}
 }

@@ -141,7 +141,8 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		failed = l.run(ctx)
 		l.conclude(failed != nil)
 		if r := l.out.Before.Typical; r != nil {
-			result.Near, result.Far = r.Near, r.Far
+			result.Near = r.Near
+			result.Far = r.Far
 		}
 		result.Bytes += l.bytes
 		if len(l.out.Trials) > 0 {

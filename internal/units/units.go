@@ -72,7 +72,8 @@ func ParseRate(s string) (Rate, error) {
 	case !ok:
 		return 0, fmt.Errorf("rate %q: unknown unit %q (use bit, kbit, mbit, gbit, or kB/s, MB/s)", s, unit)
 	}
-	if v *= factor; math.IsInf(v, 0) || v > 1e15 {
+	v *= factor
+	if math.IsInf(v, 0) || v > 1e15 {
 		return 0, fmt.Errorf("rate %q: more than 1000 Tbit/s", s)
 	}
 	return Rate(v), nil
@@ -95,7 +96,8 @@ func ParseSize(s string) (Size, error) {
 	if !ok {
 		return 0, fmt.Errorf("size %q: unknown unit %q (use B, kB, KiB, MB, MiB, GB, GiB)", s, unit)
 	}
-	if v *= factor; v > 1<<53 {
+	v *= factor
+	if v > 1<<53 {
 		return 0, fmt.Errorf("size %q: more than 8 PiB", s)
 	}
 	return Size(math.Round(v)), nil

@@ -68,7 +68,8 @@ func Check(v Verdict, f Figures) (all []Contradiction) {
 		return share
 	}
 	if full := blamed(Bottleneck); v.Limiter == Bottleneck && f.FullLinkBps > 0 && f.CarriedBytes > 0 {
-		said, allowed := f.FullLinkBps/8*full*f.LengthS, threshold.CarriedAtMost*f.CarriedBytes
+		said := f.FullLinkBps / 8 * full * f.LengthS
+		allowed := threshold.CarriedAtMost * f.CarriedBytes
 		add(said > allowed, FullLinkFigure, said, allowed)
 	}
 	if v.Limiter == ReceiverWindow && f.WindowBytes > 0 && f.RTTLeastS > 0 && f.WindowRateBps > 0 {
@@ -76,7 +77,8 @@ func Check(v Verdict, f Figures) (all []Contradiction) {
 		if !f.Queue {
 			trip = max(trip, cmp.Or(f.WindowTripS, f.RTTLoadedS)) // jitter
 		}
-		most, least := threshold.WindowAtMost*f.WindowRateBps, f.WindowRateBps/threshold.WindowAtLeast
+		most := threshold.WindowAtMost * f.WindowRateBps
+		least := f.WindowRateBps / threshold.WindowAtLeast
 		add(f.WindowBytes*8/trip > most, WindowFigure, f.WindowBytes*8/trip, most)
 		add(f.WindowBytes*8/f.RTTLeastS < least, WindowFigure, f.WindowBytes*8/f.RTTLeastS, least)
 	}

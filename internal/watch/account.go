@@ -149,7 +149,8 @@ func (a *Account) Knows(cookie uint64) bool { return a.open[cookie] != nil || a.
 func (a *Account) Read(t Told) *Connection {
 	c := a.open[t.Cookie]
 	if c == nil {
-		if c = a.lost[t.Cookie]; c != nil {
+		c = a.lost[t.Cookie]
+		if c != nil {
 			a.reopen(c)
 		}
 	}
@@ -166,7 +167,8 @@ func (a *Account) Read(t Told) *Connection {
 // reads takes a reading of a connection that stands and is followed.
 func (a *Account) reads(c *Connection, t Told) {
 	a.update(c, t)
-	c.missing, c.print = 0, 0
+	c.missing = 0
+	c.print = 0
 }
 
 // update takes newer counters into the sums as well.
@@ -193,8 +195,11 @@ func (a *Account) begin(t Told) *Connection {
 	} else {
 		a.totals.Opened++
 	}
-	c.opened, c.since, c.period = t.Sample.At, t.Sample.At, a.period
-	if c.moving = a.period; c.Born {
+	c.opened = t.Sample.At
+	c.since = t.Sample.At
+	c.period = a.period
+	c.moving = a.period
+	if c.Born {
 		c.moves = &moves{mark: counters{At: c.since, Have: t.Sample.Have}} // its clocks began at 0
 		c.tally.add(&t, c.mss())
 	}
@@ -226,7 +231,9 @@ func (c *Connection) update(t Told) {
 	}
 	c.tally.add(&t, c.mss())
 	if t.SendBuffer == 0 {
-		t.SendBuffer, t.ReceiveBuffer, t.SendQueued = c.SendBuffer, c.ReceiveBuffer, c.SendQueued
+		t.SendBuffer = c.SendBuffer
+		t.ReceiveBuffer = c.ReceiveBuffer
+		t.SendQueued = c.SendQueued
 	}
 	if t.Congestion == "" {
 		t.Congestion = c.Congestion
@@ -234,7 +241,8 @@ func (c *Connection) update(t Told) {
 	if c.PeerClosed && !t.PeerClosed { // an end does not tell its state
 		t.closedByPeer()
 	}
-	c.Told, c.queued = t, t.Unread > 0
+	c.Told = t
+	c.queued = t.Unread > 0
 	c.learnSYN()
 }
 
@@ -297,7 +305,8 @@ func (a *Account) found(c *Connection, t Told) {
 	a.sum(c, -1)
 	c.update(t)
 	a.sum(c, +1)
-	c.Ended, c.Final = true, true
+	c.Ended = true
+	c.Final = true
 }
 
 func (a *Account) close(c *Connection) {
@@ -307,7 +316,8 @@ func (a *Account) close(c *Connection) {
 	if c.Sample.At >= a.dumping {
 		a.fresh--
 	}
-	if a.ended = append(a.ended, c); len(a.ended) >= 2*mostEnded {
+	a.ended = append(a.ended, c)
+	if len(a.ended) >= 2*mostEnded {
 		slices.SortFunc(a.ended, func(a, b *Connection) int {
 			return cmp.Compare(b.Sent()+b.Received(), a.Sent()+a.Received())
 		})

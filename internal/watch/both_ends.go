@@ -34,7 +34,8 @@ func (v *View) bothEnds() {
 		if len(from) != 1 || from[0].Verdict.Limiter == verdict.Unknown || !sameBytes(from[0].Bytes, down.Bytes) {
 			continue
 		}
-		down.Verdict, down.Sampled = from[0].Verdict, from[0].Sampled
+		down.Verdict = from[0].Verdict
+		down.Sampled = from[0].Sampled
 		down.Verdict.Evidence = append([]verdict.Evidence{{Limiter: down.Verdict.Limiter, Code: verdict.SenderIsHere}},
 			down.Verdict.Evidence...)
 	}

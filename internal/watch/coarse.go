@@ -98,22 +98,30 @@ func coarse(from *counters, to *transfer.Sample, seen tally) verdict.Verdict {
 	buffer := min(part(to.SendLimited-from.SendLimited), busy-window)
 	left := max(busy-window-buffer, 0)
 	if seen.dry == 0 { // a writer that waits has filled it before
-		seen.roomy, seen.half = seen.roomy+seen.half, 0
+		seen.roomy = seen.roomy + seen.half
+		seen.half = 0
 	}
 	if seen.of(seen.small) >= candidate { // what the program waits for then may be the answer to what waits to be sent
-		seen.roomy, seen.half = 0, 0
+		seen.roomy = 0
+		seen.half = 0
 	}
-	dry, roomy, either := left*seen.of(seen.dry), left*seen.of(seen.roomy), left*seen.of(seen.half)
+	dry := left * seen.of(seen.dry)
+	roomy := left * seen.of(seen.roomy)
+	either := left * seen.of(seen.half)
 	beyond := 0.0 // a window that was full and lets out more than came, over the empty path
 	filled := 0.0 // the same of the send buffer
 	if seen.linkMayBeFull(from, to, span) {
-		dry, either = 0, 0
-		buffer, filled = 0, buffer // what it lets out queues
+		dry = 0
+		either = 0
+		filled = buffer
+		buffer = 0 // what it lets out queues
 		if windowAllowsMore(from, to, span) {
-			window, beyond = 0, window
+			beyond = window
+			window = 0
 		}
 	} else if to.Received > from.Received { // what fills the buffer may be one request
-		dry, either = 0, either+dry
+		either = either + dry
+		dry = 0
 	}
 	rest := left - dry - roomy - either + beyond + filled
 	unread := verdict.ReceiverWindow
@@ -130,7 +138,8 @@ func coarse(from *counters, to *transfer.Sample, seen tally) verdict.Verdict {
 	v := verdict.Headline(shares)
 	switch v.Limiter {
 	case verdict.Unknown:
-		if v.Candidates = seen.open(to); beyond > 0 {
+		v.Candidates = seen.open(to)
+		if beyond > 0 {
 			v.Candidates = append([]verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication}, v.Candidates...)
 		}
 		if filled > 0 && !slices.Contains(v.Candidates, verdict.SendBuffer) {
@@ -207,7 +216,8 @@ func (y *tally) unseenSender() verdict.Verdict {
 	if share < threshold.HeadlineShare {
 		return v
 	}
-	v.Limiter, v.Candidates = verdict.ReceiverApplication, nil
+	v.Limiter = verdict.ReceiverApplication
+	v.Candidates = nil
 	v.Shares = verdict.Shares{verdict.ReceiverApplication: share}
 	if share < 1 {
 		v.Shares[verdict.Unknown] = 1 - share

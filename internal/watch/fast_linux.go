@@ -40,7 +40,8 @@ func (w *watcher) sample() error {
 // empty are samples of none.
 func (f *fast) empty() (w samples) {
 	if n := len(*f.spare); n > 0 {
-		w, *f.spare = (*f.spare)[n-1], (*f.spare)[:n-1]
+		w = (*f.spare)[n-1]
+		*f.spare = (*f.spare)[:n-1]
 	}
 	return w
 }
@@ -98,10 +99,12 @@ func (w *watcher) choose() {
 			}
 		}
 		clear(w.fast.of)
-		w.fast.ids, w.fast.of = w.fast.ids[:0], w.fast.of[:0]
+		w.fast.ids = w.fast.ids[:0]
+		w.fast.of = w.fast.of[:0]
 	}
 	for _, one := range busiest {
-		one.by.fast.ids, one.by.fast.of = append(one.by.fast.ids, one.c.id), append(one.by.fast.of, one.c)
+		one.by.fast.ids = append(one.by.fast.ids, one.c.id)
+		one.by.fast.of = append(one.by.fast.of, one.c)
 	}
 }
 

@@ -51,7 +51,8 @@ func (w *samples) add(t *Told, length time.Duration) {
 		old++
 	}
 	if old > len(w.of)/4 { // not at every sample
-		w.of, w.queues = slices.Delete(w.of, 0, old), slices.Delete(w.queues, 0, old)
+		w.of = slices.Delete(w.of, 0, old)
+		w.queues = slices.Delete(w.queues, 0, old)
 	}
 }
 
@@ -72,12 +73,15 @@ func fine(c *Connection, sends bool) verdict.Verdict {
 // watched is a direction of the connection's window as the live judge takes it.
 func (c *Connection) watched(sends bool) live.Watched {
 	w := live.Watched{Sends: sends, Congestion: c.Congestion, Handshake: c.Handshake, PacingBps: c.MaxPacingBps}
-	w.Send.Granted, w.Receive.Granted = int(c.SendBuffer), int(c.ReceiveBuffer)
+	w.Send.Granted = int(c.SendBuffer)
+	w.Receive.Granted = int(c.ReceiveBuffer)
 	w.Samples = c.window.of
 	for i := range w.Samples {
-		s, q := &w.Samples[i], &c.window.queues[i]
+		s := &w.Samples[i]
+		q := &c.window.queues[i]
 		s.Have |= transfer.HaveQueue
-		if s.Queued = q.unacked; !sends {
+		s.Queued = q.unacked
+		if !sends {
 			s.Queued = q.unread
 		}
 		w.Send.Effective = max(w.Send.Effective, int(s.InFlight))
@@ -102,7 +106,9 @@ func (c *Connection) bufferOrLink(v verdict.Verdict) verdict.Verdict {
 		return v
 	}
 	seen := v.Evidence[at].Values
-	rate, base, size := seen["steady_bps"], seen["rtt_base_s"], float64(c.window.queues[0].sendBuffer)
+	rate := seen["steady_bps"]
+	base := seen["rtt_base_s"]
+	size := float64(c.window.queues[0].sendBuffer)
 	if 8*size > threshold.WindowLimits*rate*base {
 		return v
 	}
@@ -110,7 +116,9 @@ func (c *Connection) bufferOrLink(v verdict.Verdict) verdict.Verdict {
 	v.Shares = maps.Clone(v.Shares)
 	delete(v.Shares, verdict.Bottleneck)
 	v.Shares[verdict.Unknown] += share
-	v.Limiter, v.Subtype, v.Confidence = verdict.Unknown, "", verdict.Low
+	v.Limiter = verdict.Unknown
+	v.Subtype = ""
+	v.Confidence = verdict.Low
 	v.Candidates = []verdict.Name{verdict.SendBuffer, verdict.Bottleneck}
 	v.Evidence = slices.Insert(slices.Clone(v.Evidence), 0, verdict.Evidence{Limiter: verdict.Unknown,
 		Code: verdict.SendBufferOrLink, Values: verdict.Values{"time_ratio": share, "window_bytes": size,
@@ -157,14 +165,16 @@ func (c *Connection) writerBlocks() bool {
 			return true
 		}
 	}
-	first, last := &c.window.of[0], &c.window.of[len(c.window.of)-1]
+	first := &c.window.of[0]
+	last := &c.window.of[len(c.window.of)-1]
 	return last.SendLimited > first.SendLimited
 }
 
 // pair leaves open what a sender cannot tell: whether the window that held it back is small,
 // or the program behind it does not read.
 func pair(v verdict.Verdict) verdict.Verdict {
-	small, unread := v.Shares[verdict.ReceiverWindow], v.Shares[verdict.ReceiverApplication]
+	small := v.Shares[verdict.ReceiverWindow]
+	unread := v.Shares[verdict.ReceiverApplication]
 	if v.Limiter != verdict.ReceiverWindow && v.Limiter != verdict.ReceiverApplication || v.Subtype == verdict.Unscaled {
 		return v
 	}
@@ -183,7 +193,7 @@ func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
 		return v
 	}
 	mss := c.mss()
-	crowded, roomy, n := 0.0, 0.0, 0.0
+	var crowded, roomy, n float64
 	var used, size int64
 	blocks := c.writerBlocks()
 	for i := range c.window.queues {
@@ -192,7 +202,8 @@ func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
 			continue
 		}
 		n++
-		used, size = max(used, q.sendQueued), q.sendBuffer
+		used = max(used, q.sendQueued)
+		size = q.sendBuffer
 		switch full := float64(q.sendQueued) / float64(q.sendBuffer); {
 		case full >= crowdedSend && blocks:
 			crowded++
@@ -210,7 +221,8 @@ func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
 	delete(shares, verdict.Sender)
 	for name, s := range map[verdict.Name]float64{verdict.SendBuffer: crowded / n, verdict.Application: roomy / n,
 		verdict.Sender: 1 - (crowded+roomy)/n} {
-		if s *= share; s > 1e-9 {
+		s *= share
+		if s > 1e-9 {
 			shares[name] += s
 		}
 	}
@@ -230,7 +242,9 @@ func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
 	switch out.Limiter {
 	case verdict.Mixed: // of what there is now, by name
 	case v.Limiter:
-		out.Subtype, out.Confidence, out.Candidates = v.Subtype, v.Confidence, v.Candidates
+		out.Subtype = v.Subtype
+		out.Confidence = v.Confidence
+		out.Candidates = v.Candidates
 	case verdict.Application, verdict.SendBuffer:
 		out.Confidence = verdict.Medium
 	case verdict.Sender:

@@ -49,7 +49,8 @@ func follow(ctx context.Context, cfg Config, list listing, program func(pid int)
 		return err
 	}
 	l.account.Period(func(*Connection) {})
-	began, next := l.now(), l.now()+cfg.Every
+	began := l.now()
+	next := l.now() + cfg.Every
 	for {
 		over := false
 		select {
@@ -58,7 +59,8 @@ func follow(ctx context.Context, cfg Config, list listing, program func(pid int)
 		case <-time.After(max(listEvery, listPart*l.took)):
 		}
 		if err := l.read(); err != nil { // what is known stays
-			l.missed, l.failure = l.missed+1, err
+			l.missed = l.missed + 1
+			l.failure = err
 		}
 		now := l.now()
 		if !over && (cfg.Cumulative || now < next) {
@@ -132,7 +134,8 @@ func (l *lister) told(s *socklist.Socket) Told {
 		Established: s.Established, PeerClosed: s.PeerClosed, ByReadings: true}
 	t.Sample.At = l.now()
 	t.Sample.Have |= transfer.HaveLimits
-	before, born := l.account.open[s.Key], l.account.first
+	before := l.account.open[s.Key]
+	born := l.account.first
 	if before != nil {
 		born = before.Born
 		t.since(&before.Told, before.mss(), s.WindowClock)
@@ -149,7 +152,8 @@ func (l *lister) told(s *socklist.Socket) Told {
 // since makes what the system does not tell of what it told before: the rate, and clocks, which run by what this
 // reading shows, but for the window's where the system has it.
 func (t *Told) since(before *Told, mss int64, windowClock bool) {
-	s, was := &t.Sample, &before.Sample
+	s := &t.Sample
+	was := &before.Sample
 	span := s.At - was.At
 	if span > 0 {
 		s.DeliveryBps = float64(max(s.Acked-was.Acked, 0)) * 8 / span.Seconds()
@@ -157,7 +161,8 @@ func (t *Told) since(before *Told, mss int64, windowClock bool) {
 	if s.Have&transfer.HaveMinRTT == 0 {
 		s.MinRTT = was.MinRTT
 	}
-	if s.Busy = was.Busy; !windowClock {
+	s.Busy = was.Busy
+	if !windowClock {
 		s.ReceiveLimited = was.ReceiveLimited
 	}
 	if t.Unacked == 0 {
@@ -177,7 +182,8 @@ func (y *tally) lessSure(v verdict.Verdict) verdict.Verdict {
 	for i := range v.Evidence {
 		if e := &v.Evidence[i]; e.Code == verdict.ClocksAlone {
 			delete(e.Values, "send_buffer_ratio")
-			e.Code, e.Values["readings"] = verdict.ReadingsAlone, float64(y.readings)
+			e.Code = verdict.ReadingsAlone
+			e.Values["readings"] = float64(y.readings)
 		}
 	}
 	return v

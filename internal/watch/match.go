@@ -39,7 +39,8 @@ func ParseTarget(target string, lookup func(string) ([]netip.Addr, error)) (Matc
 		m.PIDs = []int{pid}
 		return m, nil
 	}
-	host, port := target, ""
+	host := target
+	port := ""
 	if at, err := netip.ParseAddr(strings.Trim(target, "[]")); err == nil {
 		m.Hosts = []netip.Prefix{netip.PrefixFrom(at.Unmap(), at.Unmap().BitLen())}
 		return m, nil
@@ -49,7 +50,8 @@ func ParseTarget(target string, lookup func(string) ([]netip.Addr, error)) (Matc
 		return m, nil
 	}
 	if i := strings.LastIndexByte(target, ':'); i >= 0 {
-		host, port = target[:i], target[i+1:]
+		host = target[:i]
+		port = target[i+1:]
 	}
 	if port != "" || host == "" {
 		n, err := strconv.ParseUint(port, 10, 16)

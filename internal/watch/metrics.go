@@ -75,7 +75,8 @@ func (m *Metrics) Add(v *View) {
 		}
 	}
 	m.last = *v
-	m.last.Seen, m.last.Shifts = nil, nil
+	m.last.Seen = nil
+	m.last.Shifts = nil
 }
 
 // limiterLabel is "network" where the kernel's clocks leave congestion, bottleneck, pacing

@@ -59,7 +59,9 @@ func (m *Minutes) Add(v *View) *Minute {
 	if m.groups == nil {
 		m.groups = map[Group]*GroupMinute{}
 	}
-	m.at, m.lostNow, m.length = v.At, v.Lost, m.length+v.Length
+	m.at = v.At
+	m.lostNow = v.Lost
+	m.length = m.length + v.Length
 	now := map[*GroupMinute]int{}
 	for i := range v.Seen {
 		s := &v.Seen[i]
@@ -143,7 +145,8 @@ func (m *Minute) fold() {
 		rest.Connections += g.Connections
 		for d, from := range g.Ways {
 			into := rest.way(d)
-			into.Bytes, into.Resent = into.Bytes+from.Bytes, into.Resent+from.Resent
+			into.Bytes = into.Bytes + from.Bytes
+			into.Resent = into.Resent + from.Resent
 			into.least(from.MinRTT)
 			for name, s := range from.Limited {
 				into.Limited[name] += s

@@ -35,7 +35,8 @@ func (m *movers) due(w *watcher) bool {
 		m.moved, _ = sockdiag.OpenMoved(states) // where it is not permitted, or not known, all are read
 		m.begin()
 	case m.rest > 0:
-		if m.rest--; m.rest == 0 {
+		m.rest--
+		if m.rest == 0 {
 			m.begin()
 		}
 	case m.moved != nil && m.left > 0:
@@ -64,7 +65,8 @@ func (m *movers) pass() error {
 
 // dumped says that all were read, and whether some were missing: the next reading is a dump as well then.
 func (m *movers) dumped(missing bool) {
-	if m.left = passesInTurn; missing {
+	m.left = passesInTurn
+	if missing {
 		m.left = 0
 	}
 }
@@ -114,7 +116,8 @@ func (w *watcher) readMoved() bool {
 	}
 	m.reread()
 	m.restless = m.restless[:0]
-	asked, answers := m.ids[:0], 0
+	asked := m.ids[:0]
+	answers := 0
 	for _, id := range m.ids {
 		if local, remote := id.Ends(); w.cfg.Match.ends(local, remote) {
 			asked = append(asked, id)

@@ -84,7 +84,8 @@ func (o *owners) of(t *Told, opened, now time.Duration, asked func() map[uint32]
 		if o.match.owned() {
 			part = askedPart
 		}
-		o.walked, o.next = now, now+max(ownersEvery, part*(after-before))
+		o.walked = now
+		o.next = now + max(ownersEvery, part*(after-before))
 		found, ok = o.processes[t.Inode]
 	}
 	if ok {
@@ -130,7 +131,9 @@ func (o *owners) ask() bool {
 // another network namespace seldom has a socket of this one: those are read only where nobody
 // else has the socket that is wanted.
 func (o *owners) walk(wanted uint32, asked func() map[uint32]bool) {
-	if o.processes, o.partly = map[uint32]*Owner{}, false; o.ask() {
+	o.processes = map[uint32]*Owner{}
+	o.partly = false
+	if o.ask() {
 		return
 	}
 	processes, err := os.ReadDir("/proc")
@@ -155,7 +158,8 @@ func (o *owners) walk(wanted uint32, asked func() map[uint32]bool) {
 		left = asked()
 		left[wanted] = true
 	}
-	if o.partly = o.read(ours, left); o.processes[wanted] != nil {
+	o.partly = o.read(ours, left)
+	if o.processes[wanted] != nil {
 		o.partly = o.partly || len(others) > 0
 		return
 	}
@@ -186,7 +190,8 @@ func (o *owners) read(of []*holder, left map[uint32]bool) (partly bool) {
 func (o *owners) some(h *holder, left map[uint32]bool) (more bool) {
 	dir := "/proc/" + strconv.Itoa(h.pid)
 	if h.owner == nil && o.match.owned() {
-		if h.owner = describe(h.pid, dir); !o.match.owner(*h.owner) {
+		h.owner = describe(h.pid, dir)
+		if !o.match.owner(*h.owner) {
 			return false
 		}
 	}
@@ -221,7 +226,8 @@ func describe(pid int, dir string) *Owner {
 			continue
 		}
 		if unit, container := unitOf(path); unit != "" || container != "" {
-			owner.Unit, owner.Container = unit, container
+			owner.Unit = unit
+			owner.Container = container
 		}
 	}
 	return owner
@@ -251,4 +257,13 @@ func (o *owners) group(id uint64) string {
 		})
 	}
 	return o.groups[id]
+}
+
+// matches says whether a connection is one of the owner that is asked for.
+func (w *watcher) matches(c *Connection) bool {
+	if !w.cfg.Match.owned() {
+		return true
+	}
+	c.Owner = w.owner(c)
+	return w.cfg.Match.owner(c.Owner)
 }

@@ -50,7 +50,8 @@ func (a *Account) Still(cookie, print uint64, at time.Duration) bool {
 	}
 	a.reach(c)
 	a.reread(c, c.Sample.At, at)
-	c.Sample.At, c.missing = max(at, c.Sample.At), 0
+	c.Sample.At = max(at, c.Sample.At)
+	c.missing = 0
 	a.told(c)
 	if c.queued { // and may still not be read
 		a.touch(c)
@@ -69,8 +70,10 @@ func (a *Account) touch(c *Connection) {
 	if c.moves == nil {
 		c.moves = &moves{}
 	}
-	c.mark, c.tally = c.counters(), tally{}
-	if c.mark.At = c.since; c.moving != a.period {
+	c.mark = c.counters()
+	c.tally = tally{}
+	c.mark.At = c.since
+	if c.moving != a.period {
 		c.moving = a.period
 		a.active = append(a.active, c)
 	}
@@ -80,7 +83,8 @@ func (a *Account) touch(c *Connection) {
 // still.
 func (a *Account) reach(c *Connection) {
 	if c.period != a.period {
-		c.since, c.period = max(c.Sample.At, a.looked), a.period
+		c.since = max(c.Sample.At, a.looked)
+		c.period = a.period
 	}
 }
 
@@ -97,7 +101,8 @@ func (a *Account) Looked(at time.Duration) { a.looked = at }
 
 // Dumping says that a dump begins. It may be left out.
 func (a *Account) Dumping(at time.Duration) {
-	a.dumping, a.fresh = at, 0
+	a.dumping = at
+	a.fresh = 0
 	clear(a.order.last)
 	a.order = order{dumping: true, last: a.order.now, now: slices.Grow(a.order.last[:0], len(a.order.now))}
 }
@@ -106,7 +111,8 @@ func (a *Account) Dumping(at time.Duration) {
 // moment and may miss a socket, so one is gone only when two did not have it; the message
 // of its end was lost then. missing says that there are such as one did not have.
 func (a *Account) Dumped(began time.Duration) (missing bool) {
-	a.first, a.order.dumping = true, false
+	a.first = true
+	a.order.dumping = false
 	if len(a.active) > 2*len(a.open)+mostEnded {
 		a.active = slices.DeleteFunc(a.active, func(c *Connection) bool { return c.Ended })
 	}
@@ -117,7 +123,9 @@ func (a *Account) Dumped(began time.Duration) (missing bool) {
 		if c.Sample.At >= began {
 			continue
 		}
-		if missing, c.missing = true, c.missing+1; c.missing >= 2 {
+		missing = true
+		c.missing = c.missing + 1
+		if c.missing >= 2 {
 			a.totals.Unfinished++
 			a.close(c)
 			if len(a.lost) < mostLost {
@@ -134,7 +142,10 @@ func (a *Account) Dumped(began time.Duration) (missing bool) {
 func (a *Account) Period(each func(*Connection)) {
 	a.moved(each)
 	clear(a.before)
-	a.before, a.active, a.ended, a.lighter = a.active, a.before[:0], nil, 0
+	a.before, a.active = a.active, a.before
+	a.active = a.active[:0]
+	a.ended = nil
+	a.lighter = 0
 	a.period++
 }
 

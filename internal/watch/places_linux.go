@@ -48,7 +48,9 @@ func newPlaces() (*places, error) {
 
 // find enters namespaces that are new and lets go those that nobody is in any more.
 func (p *places) find(w *watcher) {
-	p.next, p.refused, p.hidden = w.now()+placesEvery, 0, 0
+	p.next = w.now() + placesEvery
+	p.refused = 0
+	p.hidden = 0
 	for _, one := range p.open {
 		one.lives = false
 	}
@@ -79,7 +81,8 @@ func (p *places) find(w *watcher) {
 			}
 			p.open = append(p.open, one)
 		case !p.open[at].lives:
-			p.open[at].lives, p.open[at].cfg.Namespace = true, path
+			p.open[at].lives = true
+			p.open[at].cfg.Namespace = path
 		}
 	}
 	p.refused = len(refused)
@@ -89,10 +92,14 @@ func (p *places) find(w *watcher) {
 // enter opens a namespace by a process's path to it.
 func (one *place) enter(w *watcher, path string) error {
 	cfg := w.cfg
-	cfg.Namespace, cfg.Namespaces, cfg.Sampled = path, false, -1 // who is sampled is chosen among all
+	cfg.Namespace = path
+	cfg.Namespaces = false
+	cfg.Sampled = -1 // who is sampled is chosen among all
 	one.watcher = newWatcher(cfg)
 	one.owners.close()
-	one.start, one.owners, one.fast.spare = w.start, w.owners, w.fast.spare
+	one.start = w.start
+	one.owners = w.owners
+	one.fast.spare = w.fast.spare
 	one.account.shortage = w.account.shortage
 	if err := one.open(); err != nil {
 		return err
@@ -139,7 +146,8 @@ func (p *places) read(w *watcher, all bool) {
 	for end := w.now() + w.cfg.Every/placesPart; n < len(p.open) && (all || n == 0 || w.now() < end); n++ {
 		one := p.open[n]
 		err := one.dump()
-		one.looked, one.lives = err == nil, err == nil || passing(err)
+		one.lives = err == nil || passing(err)
+		one.looked = err == nil
 	}
 	p.open = append(p.open[n:], p.open[:n]...)
 	p.drop(func(one *place) bool { return !one.lives })
@@ -158,15 +166,19 @@ func (p *places) sample() {
 func (p *places) look(w *watcher, v *View) {
 	before := p.gone
 	for _, one := range slices.Concat(p.open, p.left) {
-		if one.account.names = w.account.names; !one.looked {
+		one.account.names = w.account.names
+		if !one.looked {
 			v.Totals.add(one.account.totals)
 			v.Standing += one.account.Len()
 			v.Matched += one.matched
 			continue
 		}
-		matched, now := v.Matched, w.now()
+		matched := v.Matched
+		now := w.now()
 		one.account.look(v, now-one.began, &w.cfg, one.owner)
-		one.began, one.looked, one.matched = now, w.cfg.Cumulative, v.Matched-matched
+		one.began = now
+		one.looked = w.cfg.Cumulative
+		one.matched = v.Matched - matched
 		if lost, err := one.ends.Dropped(); err == nil {
 			one.lost = lost
 		}

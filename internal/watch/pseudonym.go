@@ -45,7 +45,8 @@ func (p *pseudonyms) addr(a netip.Addr) netip.Addr {
 	if !ok {
 		host = p.inside[in] + 1
 		if len(p.hosts) < mostPseudonyms && network < mostPseudonyms {
-			p.inside[in], p.hosts[a] = host, host
+			p.inside[in] = host
+			p.hosts[a] = host
 		}
 	}
 	if a.Is4() {
@@ -63,6 +64,7 @@ func (p *pseudonyms) addr(a netip.Addr) netip.Addr {
 // connection is a copy of one under its pseudonyms.
 func (p *pseudonyms) connection(c *Connection) *Connection {
 	made := *c
-	made.Local, made.Remote = p.port(c.Local), p.port(c.Remote)
+	made.Local = p.port(c.Local)
+	made.Remote = p.port(c.Remote)
 	return &made
 }

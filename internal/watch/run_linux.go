@@ -80,7 +80,8 @@ func (w *watcher) begin() error {
 func (w *watcher) period(each func(*View) error, last bool) error {
 	switch err := w.dump(); {
 	case passing(err):
-		if w.missed++; !last {
+		w.missed++
+		if !last {
 			return nil
 		}
 	case err != nil:
@@ -315,7 +316,8 @@ func (w *watcher) read(s *sockdiag.Socket) {
 	c := w.account.Read(t)
 	c.print = print
 	if c.Handshake == nil {
-		c.Handshake, c.id = w.handshake(s), s.ID()
+		c.Handshake = w.handshake(s)
+		c.id = s.ID()
 	}
 }
 
@@ -337,13 +339,4 @@ func (w *watcher) takeEnds() error {
 			c.Handshake = w.handshake(s)
 		}
 	})
-}
-
-// matches says whether a connection is one of the owner that is asked for.
-func (w *watcher) matches(c *Connection) bool {
-	if !w.cfg.Match.owned() {
-		return true
-	}
-	c.Owner = w.owner(c)
-	return w.cfg.Match.owner(c.Owner)
 }

@@ -65,7 +65,8 @@ func ofShared(v verdict.Verdict, of verdict.Values) verdict.Verdict {
 		out.Confidence = verdict.Medium
 	case verdict.Mixed: // of what there is now, by name
 	case v.Limiter:
-		out.Confidence, out.Candidates = v.Confidence, v.Candidates
+		out.Confidence = v.Confidence
+		out.Candidates = v.Candidates
 	}
 	out.Evidence = []verdict.Evidence{{Limiter: verdict.Bottleneck, Code: verdict.SharedLink, Values: of}}
 	for _, e := range v.Evidence {

@@ -60,7 +60,8 @@ func (s *shortage) between(from, to time.Duration) *transfer.MemoryPressure {
 
 // flow is one direction of a connection since the period began, less sure where TCP was short of memory.
 func (a *Account) flow(c *Connection, d transfer.Direction) Flow {
-	f, from := c.flow(d), c.mark.At
+	f := c.flow(d)
+	from := c.mark.At
 	if f.Sampled {
 		from = c.window.of[0].At
 	}

@@ -15,7 +15,8 @@ func (w *watcher) told(s *sockdiag.Socket, at time.Duration) Told {
 	t := Told{Cookie: s.Cookie, Local: s.Local, Remote: s.Remote, UID: s.UID, Inode: s.Inode, Cgroup: s.Cgroup,
 		Unread: int64(s.ReadQueue), Unacked: int64(s.WriteQueue), Established: s.State == sockdiag.Established}
 	if s.HasMemory {
-		t.SendQueued, t.SendBuffer = int64(s.Memory.SendQueued), int64(s.Memory.SendBuffer)
+		t.SendQueued = int64(s.Memory.SendQueued)
+		t.SendBuffer = int64(s.Memory.SendBuffer)
 		t.ReceiveBuffer = int64(s.Memory.ReceiveBuffer)
 	}
 	if len(s.Congestion) > 0 {
@@ -29,7 +30,8 @@ func (w *watcher) told(s *sockdiag.Socket, at time.Duration) Told {
 	t.Sample.At = at
 	socket.DecodeLinux(s.Info, &t.Sample)
 	t.Answered = socket.AnsweredLinux(s.Info)
-	t.Reordered, t.MaxPacingBps = socket.ReorderedLinux(s.Info), socket.MaxPacingLinux(s.Info)
+	t.Reordered = socket.ReorderedLinux(s.Info)
+	t.MaxPacingBps = socket.MaxPacingLinux(s.Info)
 	if closedByPeer(s) {
 		t.closedByPeer()
 	}

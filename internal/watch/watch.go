@@ -129,7 +129,8 @@ func Run(ctx context.Context, cfg Config, each func(*View) error) error {
 
 // look adds to a view what the account has of a time that ends now.
 func (a *Account) look(v *View, length time.Duration, cfg *Config, owner func(*Connection) Owner) {
-	m, walk := &cfg.Match, a.Period
+	m := &cfg.Match
+	walk := a.Period
 	v.Lighter += a.lighter
 	if cfg.Anonymize && a.names == nil {
 		a.names = newPseudonyms()
@@ -141,7 +142,8 @@ func (a *Account) look(v *View, length time.Duration, cfg *Config, owner func(*C
 		v.Matched += len(a.open) + len(a.ended)
 	} else {
 		a.all(func(c *Connection) {
-			if c.Owner = owner(c); m.owner(c.Owner) {
+			c.Owner = owner(c)
+			if m.owner(c.Owner) {
 				v.Matched++
 			}
 		})
@@ -150,9 +152,11 @@ func (a *Account) look(v *View, length time.Duration, cfg *Config, owner func(*C
 		if m.owned() && !m.owner(c.Owner) {
 			return
 		}
-		sent, received := c.sentSince(&c.mark), c.Sample.Received-c.mark.Received
+		sent := c.sentSince(&c.mark)
+		received := c.Sample.Received - c.mark.Received
 		bytes := max(sent, 0) + max(received, 0)
-		unsent, unread := sent == 0 && c.stuck(transfer.Up), received == 0 && c.stuck(transfer.Down)
+		unsent := sent == 0 && c.stuck(transfer.Up)
+		unread := received == 0 && c.stuck(transfer.Down)
 		if bytes == 0 && !unsent && !unread { // it was told of, and nothing moved
 			return
 		}
@@ -165,7 +169,8 @@ func (a *Account) look(v *View, length time.Duration, cfg *Config, owner func(*C
 				seen.Flows = append(seen.Flows, a.flow(c, transfer.Down))
 			}
 			slices.SortStableFunc(seen.Flows, func(a, b Flow) int { return cmp.Compare(b.Bytes, a.Bytes) })
-			if c.Owner = owner(c); a.names != nil {
+			c.Owner = owner(c)
+			if a.names != nil {
 				seen.Connection = a.names.connection(c)
 			}
 			v.Seen = append(v.Seen, seen)
@@ -195,17 +200,21 @@ func (c *Connection) flow(d transfer.Direction) Flow {
 	sends := d == transfer.Up
 	if sends {
 		f.Resent = c.Sample.RetransmittedBytes - c.mark.RetransmittedBytes
-		f.RTT, f.MinRTT = c.Sample.RTT, c.Sample.MinRTT
-		f.InFlight, f.Offered = c.Sample.InFlight, c.Sample.SendWnd
+		f.RTT = c.Sample.RTT
+		f.MinRTT = c.Sample.MinRTT
+		f.InFlight = c.Sample.InFlight
+		f.Offered = c.Sample.SendWnd
 	} else {
-		f.Bytes, f.Offered = c.Sample.Received-c.mark.Received, c.Sample.ReceiveWnd
+		f.Bytes = c.Sample.Received - c.mark.Received
+		f.Offered = c.Sample.ReceiveWnd
 	}
 	switch {
 	case f.Bytes < least && (f.Bytes > 0 || !c.stuck(d)):
 		f.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.TooLittleWatched,
 			Values: verdict.Values{"bytes": float64(max(f.Bytes, 0))}})
 	case len(c.window.of) >= fewestSamples:
-		f.Verdict, f.Sampled = fine(c, sends), true
+		f.Verdict = fine(c, sends)
+		f.Sampled = true
 	case sends:
 		f.Verdict = coarse(&c.mark, &c.Sample, c.tally)
 	default:

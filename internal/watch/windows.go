@@ -43,7 +43,8 @@ func (c *Connection) signs() (s Signs) {
 	s.Segments = (sent + mss - 1) / mss
 	s.Resent = min(max(c.Sample.Retransmitted-c.mark.Retransmitted, 0), s.Segments)
 	s.Reordered = min(int64(c.Reordered-c.mark.Reordered), s.Segments)
-	busy, held := c.Sample.Busy-c.mark.Busy, c.Sample.ReceiveLimited-c.mark.ReceiveLimited
+	busy := c.Sample.Busy - c.mark.Busy
+	held := c.Sample.ReceiveLimited - c.mark.ReceiveLimited
 	if sent >= leastRated && c.Sample.Have&transfer.HaveRate != 0 && !c.Sample.AppLimited &&
 		held.Seconds() <= mostHeld*busy.Seconds() {
 		s.Rate = c.Sample.DeliveryBps
@@ -70,7 +71,8 @@ type window struct {
 // Add takes a view and answers the windows that end with it; nil: none does.
 func (w *Windows) Add(v *View) map[netip.Prefix]paths.Window {
 	if w.open == nil {
-		w.open, w.began = map[netip.Prefix]*window{}, v.At-v.Length
+		w.open = map[netip.Prefix]*window{}
+		w.began = v.At - v.Length
 	}
 	for i := range v.Seen {
 		s := &v.Seen[i]
@@ -92,7 +94,8 @@ func (w *Windows) Add(v *View) map[netip.Prefix]paths.Window {
 	for network, one := range w.open {
 		out[network] = one.end()
 	}
-	w.open, w.began = map[netip.Prefix]*window{}, v.At
+	w.open = map[netip.Prefix]*window{}
+	w.began = v.At
 	return out
 }
 
@@ -144,7 +147,8 @@ func packetOf(h *transfer.Handshake, v6 bool) int {
 func (w *window) end() paths.Window {
 	out := w.sums
 	if w.trips < fewestTrips {
-		out.RTT, out.MTU = 0, 0
+		out.RTT = 0
+		out.MTU = 0
 	}
 	if w.told >= fewestTrips {
 		out.ECN = "some"

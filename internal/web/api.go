@@ -179,7 +179,8 @@ func (s *Server) document(r *http.Request, id string) (record.Document, error) {
 
 // label names a property of a result, or takes it away.
 func (s *Server) label(r *http.Request) (any, error) {
-	name, value := r.PathValue("name"), r.FormValue("value")
+	name := r.PathValue("name")
+	value := r.FormValue("value")
 	if !identifier.MatchString(r.PathValue("id")) {
 		return nil, store.ErrNotFound
 	}

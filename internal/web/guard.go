@@ -58,7 +58,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.Encrypted {
 		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, map[bool]int64{true: mostTold, false: mostForm}[isResult(r.URL.Path)])
+	limit := int64(mostForm)
+	if isResult(r.URL.Path) {
+		limit = mostTold
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	if !s.cfg.Ours(r.Host) {
 		s.refuse(w, r, http.StatusMisdirectedRequest, "this is not the server of that name",
 			"ask by the address that fullpipe ui printed")
@@ -138,7 +142,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, v visitor, path, 
 		return
 	}
 	inside := r.Clone(context.WithValue(r.Context(), visitorKey{}, v))
-	inside.URL.Path, inside.URL.RawPath = path, ""
+	inside.URL.Path = path
+	inside.URL.RawPath = ""
 	s.inside.ServeHTTP(w, inside)
 }
 

@@ -65,7 +65,9 @@ func (l *live) begin() {
 	ctx, stop := context.WithCancel(context.Background())
 	l.number++
 	this := l.number
-	l.stop, l.last, l.failed = stop, nil, nil
+	l.stop = stop
+	l.last = nil
+	l.failed = nil
 	l.running.Go(func() {
 		err := l.watch(ctx, func(d *record.Watch) { l.show(ctx, d) })
 		l.mu.Lock()

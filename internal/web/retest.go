@@ -70,7 +70,10 @@ func (t *retests) begin(p store.Series, h record.Header) error {
 		err := t.tests.Run(ctx, p, t.news)
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.last.State, t.last.Direction, t.last.AtS, t.last.GoodputBps = record.TestIsDone, "", nil, nil
+		t.last.State = record.TestIsDone
+		t.last.Direction = ""
+		t.last.AtS = nil
+		t.last.GoodputBps = nil
 		switch {
 		case err == nil: // also where a stop came too late
 		case errors.Is(ctx.Err(), context.Canceled):
@@ -94,11 +97,15 @@ func (t *retests) begin(p store.Series, h record.Header) error {
 func (t *retests) news(n TestNews) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.last.Direction, t.last.AtS, t.last.GoodputBps = n.Direction, nil, nil
+	t.last.Direction = n.Direction
+	t.last.AtS = nil
+	t.last.GoodputBps = nil
 	if n.AtS > 0 {
-		t.last.AtS, t.last.GoodputBps = &n.AtS, &n.GoodputBps
+		t.last.AtS = &n.AtS
+		t.last.GoodputBps = &n.GoodputBps
 	} else {
-		t.last.Results, t.last.Said = t.last.Results+1, n.Said
+		t.last.Results = t.last.Results + 1
+		t.last.Said = n.Said
 	}
 	t.tell()
 }

@@ -86,7 +86,8 @@ func (in *inside) needs(r *http.Request) Role {
 func looks(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
 func (in *inside) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	role, needed := visitorOf(r.Context()).role, in.needs(r)
+	role := visitorOf(r.Context()).role
+	needed := in.needs(r)
 	switch {
 	case role >= needed:
 		in.mux.ServeHTTP(w, r)

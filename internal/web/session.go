@@ -21,7 +21,8 @@ type session struct {
 
 // begin makes a session, in the place of the one unused for longest where there are too many.
 func (s *Server) begin(role Role) (id string, one *session) {
-	id, one = rand.Text(), &session{rand.Text() + rand.Text(), role, time.Now()}
+	id = rand.Text()
+	one = &session{rand.Text() + rand.Text(), role, time.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.sessions) >= mostSessions {
@@ -60,7 +61,8 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request) {
 	token := ""
 	switch r.Method {
 	case http.MethodGet: // the only token that stands in an address
-		if token = r.URL.Query().Get("token"); s.cfg.Opening == "" || !same(token, s.cfg.Opening) {
+		token = r.URL.Query().Get("token")
+		if s.cfg.Opening == "" || !same(token, s.cfg.Opening) {
 			token = ""
 		}
 	case http.MethodPost:

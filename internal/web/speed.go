@@ -57,7 +57,8 @@ func (s *Speed) routes(show showing, refuse refusing) []route {
 		{"GET /ndt/v7/download", Operator, s.ndt7.ServeHTTP},
 		{"GET /ndt/v7/upload", Operator, s.ndt7.ServeHTTP},
 		{"GET /test", Operator, func(w http.ResponseWriter, r *http.Request) {
-			many, seconds := min(usualMany, s.ndt7.MostOfOne()), 22
+			many := min(usualMany, s.ndt7.MostOfOne())
+			seconds := 22
 			if many < 2 {
 				seconds = 12 // one connection each way
 			}

@@ -141,7 +141,8 @@ func direction(tests []*ndt7.Test, p *toldPhase, idle []float64) (record.Directi
 		return d, report.Host(r.Near)
 	}
 	span, _ := r.Received()
-	idleShare, late := min(max(p.IdleRatio, 0), 1), min(max(p.LateRatio, 0), 1)
+	idleShare := min(max(p.IdleRatio, 0), 1)
+	late := min(max(p.LateRatio, 0), 1)
 	if length := span.Duration(); length > 0 && !math.IsNaN(idleShare) && !math.IsNaN(late) {
 		r.Far = &transfer.End{CPU: &transfer.CPU{ThreadRunDelay: late}, Streams: []transfer.Stream{{Last: length,
 			Samples: []transfer.Sample{{At: length, Have: transfer.HaveProgram,
@@ -163,13 +164,17 @@ func arrived(d *record.Direction, r *transfer.Result, p *toldPhase) {
 			"what stands here")
 		return
 	}
-	bps, seconds := float64(p.Bytes)*8/length.Seconds(), length.Seconds()
-	d.Bytes, d.DurationS, d.GoodputBps = &p.Bytes, &seconds, &bps
+	bps := float64(p.Bytes) * 8 / length.Seconds()
+	seconds := length.Seconds()
+	d.Bytes = &p.Bytes
+	d.DurationS = &seconds
+	d.GoodputBps = &bps
 }
 
 // shifted is a stream on a clock that began so much earlier.
 func shifted(s transfer.Stream, by time.Duration) transfer.Stream {
-	s.First, s.Last = s.First+by, s.Last+by
+	s.First = s.First + by
+	s.Last = s.Last + by
 	s.Samples = slices.Clone(s.Samples)
 	for i := range s.Samples {
 		s.Samples[i].At += by

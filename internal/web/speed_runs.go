@@ -157,10 +157,12 @@ func (r *runs) finish(id string, want map[string]int, patience time.Duration) (*
 func (r *runs) hold(doc *record.Measure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.results = append(r.results, doc); len(r.results) <= mostResults {
+	r.results = append(r.results, doc)
+	if len(r.results) <= mostResults {
 		return
 	}
-	held, most := map[string]int{}, 0
+	held := map[string]int{}
+	most := 0
 	for _, one := range r.results {
 		client := record.Client(one.Peer)
 		held[client]++

@@ -37,7 +37,8 @@ func (s *Server) grid(r *http.Request) (*gridView, error) {
 		return nil, err
 	}
 	v := &gridView{}
-	seen, named := map[string]bool{}, map[string]int{}
+	seen := map[string]bool{}
+	named := map[string]int{}
 	for i, p := range doc.Paths {
 		named[p.Far+" "+kinds[i]]++
 	}
@@ -139,7 +140,9 @@ func (s *Server) series(r *http.Request) (*seriesView, error) {
 		return nil, err
 	}
 	if back, known := spans[q.Get("span")]; known { // before the newest: a path that rests is shown all the same
-		v.Span, page.Since, page.Limit = q.Get("span"), v.Path.Newest.Add(-back), runsOfSpan
+		v.Span = q.Get("span")
+		page.Since = v.Path.Newest.Add(-back)
+		page.Limit = runsOfSpan
 	}
 	v.Retest = s.retestView(r, v.Path)
 	runs, err := s.cfg.History.Of(r.Context(), v.Path.Path, page)
@@ -212,7 +215,9 @@ func (s *Server) runPage(w http.ResponseWriter, r *http.Request) {
 	}
 	v := runView{Far: render.Line(record.Summarize(doc).Far)}
 	if e := doc.Head().Envelope; e != nil {
-		v.ID, v.PathKey, v.Labels = e.ID, e.PathKey, render.Document(e.Labels)
+		v.Labels = render.Document(e.Labels)
+		v.ID = e.ID
+		v.PathKey = e.PathKey
 	}
 	if v.Body, _, err = html.Body(doc); err != nil {
 		s.fail(w, r, err)

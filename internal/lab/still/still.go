@@ -61,7 +61,8 @@ func Undisturbed(t *testing.T, measure func() (wrong error)) {
 	var wrong error
 	for range mostRuns {
 		before := Now()
-		if wrong = measure(); wrong == nil {
+		wrong = measure()
+		if wrong == nil {
 			return
 		}
 		meanwhile := Now().Since(before)

@@ -26,7 +26,8 @@ func (r *run) turn(v *recheck.Visit) error {
 	v.Next = r.betweenPublic().Next(v.At, drawn)
 	until, err := r.Turn(v.At, recheck.Schedule{Every: recheck.PublicEvery}.Next(v.At, drawn))
 	if err == nil && until.After(v.At) {
-		v.Skip, v.Next = recheck.Policy, r.Schedule.Quiet.Advance(until, 0)
+		v.Next = r.Schedule.Quiet.Advance(until, 0)
+		v.Skip = recheck.Policy
 	}
 	return err
 }

@@ -167,8 +167,11 @@ func (r *run) begin(ctx context.Context, f *far) error {
 	if err != nil {
 		return err
 	}
-	now, last := r.Now(), past.Last
-	f.path, f.next, f.last = past.Path, now, last
+	now := r.Now()
+	last := past.Last
+	f.path = past.Path
+	f.next = now
+	f.last = last
 	if r.Once {
 		return nil
 	}
@@ -185,7 +188,8 @@ func (r *run) begin(ctx context.Context, f *far) error {
 // late tells of what could not be told when it was found.
 func (r *run) late(ctx context.Context, f *far, past Past) {
 	for _, v := range past.Untold {
-		v.Path, v.Late = past.Path, true
+		v.Path = past.Path
+		v.Late = true
 		r.Tell(context.WithoutCancel(ctx), v)
 	}
 }
@@ -202,13 +206,16 @@ func (r *run) earliest() (first *far, due time.Time, again []string) {
 			at = f.again
 		}
 		if len(directions) == 0 || !f.next.IsZero() && !at.Before(f.next) {
-			at, directions = f.next, nil
+			at = f.next
+			directions = nil
 		}
 		if at.IsZero() {
 			continue
 		}
 		if first == nil || at.Before(due) || at.Equal(due) && f.last.Before(first.last) {
-			first, due, again = f, at, directions
+			first = f
+			due = at
+			again = directions
 		}
 	}
 	return first, due, again
@@ -219,7 +226,8 @@ func (r *run) visit(ctx context.Context, f *far, again []string) {
 	v := recheck.Visit{Peer: f.peer, At: r.Now(), Retest: again != nil}
 	var unlock func()
 	defer func() {
-		if v.Path = f.path; v.Next.IsZero() {
+		v.Path = f.path
+		if v.Next.IsZero() {
 			v.Next = f.next
 		}
 		if ctx.Err() == nil || v.Result != nil { // one that was interrupted is none
@@ -250,7 +258,8 @@ func (r *run) visit(ctx context.Context, f *far, again []string) {
 		r.schedule(f, &v)
 		return
 	}
-	if v.Skip = r.mayNot(f, &v, spent); v.Skip == "" && f.public {
+	v.Skip = r.mayNot(f, &v, spent)
+	if v.Skip == "" && f.public {
 		if err := r.turn(&v); err != nil {
 			v.Err = err
 			r.schedule(f, &v)
@@ -307,7 +316,8 @@ func (r *run) schedule(f *far, v *recheck.Visit) {
 	if v.Skip != recheck.Policy { // else it still has to have its turn
 		f.last = v.At
 	}
-	if f.next = (time.Time{}); r.Once {
+	f.next = (time.Time{})
+	if r.Once {
 		return
 	}
 	if f.public {
@@ -326,7 +336,8 @@ func (r *run) schedule(f *far, v *recheck.Visit) {
 
 // putOff tries again soon what another process keeps from being tested.
 func (r *run) putOff(f *far, v *recheck.Visit) {
-	if f.tries++; v.Retest {
+	f.tries++
+	if v.Retest {
 		return
 	}
 	if r.Once && f.tries >= busyTries {

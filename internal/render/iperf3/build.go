@@ -58,22 +58,31 @@ func Begin(a *iperf3.Account, asked Asked) *Document {
 	if !asked.server() {
 		d.Start.Connecting = &HostPort{asked.Host, asked.Port}
 	}
-	d.Title, d.Extra, d.ControlMSS, d.Chosen = p.Title, p.Extra, a.ControlMSS, a.Chosen
+	d.Title = p.Title
+	d.Extra = p.Extra
+	d.ControlMSS = a.ControlMSS
+	d.Chosen = a.Chosen
 	if len(a.Handshakes) > 0 && a.Handshakes[0] != nil {
 		d.mss(a.Handshakes[0], p.MSS)
 	}
 	if a.SendBuffer > 0 {
-		d.Start.SendBuffer, d.Start.RecvBuffer = &a.SendBuffer, &a.ReceiveBuffer
+		d.Start.SendBuffer = &a.SendBuffer
+		d.Start.RecvBuffer = &a.ReceiveBuffer
 	}
 	d.Start.Cookie = strings.TrimRight(string(a.Cookie[:]), "\x00")
-	d.Start.Test, d.Start.Bitrate, d.Start.Buffer, d.Start.FQRate = test, &p.Bandwidth, &p.Window, &p.FQRate
+	d.Start.Test = test
+	d.Start.Bitrate = &p.Bandwidth
+	d.Start.Buffer = &p.Window
+	d.Start.FQRate = &p.FQRate
 	return d
 }
 
 // mss tells a segment's size, or what was asked for.
 func (d *Document) mss(h *transfer.Handshake, asked int) {
-	if d.Start.MSS = &h.MSS; asked > 0 {
-		d.Start.MSS, d.Start.AskedMSS = nil, &asked
+	d.Start.MSS = &h.MSS
+	if asked > 0 {
+		d.Start.MSS = nil
+		d.Start.AskedMSS = &asked
 	}
 }
 
@@ -87,7 +96,8 @@ func (d *Document) Finish(a *iperf3.Account, asked Asked, cuts *Cuts) {
 	}
 	if first := a.Legs[0].TCP; first != nil && first.Near != nil && len(first.Near.Streams) > 0 {
 		s := first.Near.Streams[0]
-		d.Start.SendBuffer, d.Start.RecvBuffer = &s.SendBuffer.Granted, &s.ReceiveBuffer.Granted
+		d.Start.SendBuffer = &s.SendBuffer.Granted
+		d.Start.RecvBuffer = &s.ReceiveBuffer.Granted
 		if s.Handshake != nil {
 			d.mss(s.Handshake, a.Params.MSS)
 		}
@@ -97,7 +107,8 @@ func (d *Document) Finish(a *iperf3.Account, asked Asked, cuts *Cuts) {
 		d.end(a)
 	}
 	if a.Params.ServerOutput { // 3.12 servers go on telling it to clients that do not ask
-		d.Text, d.Object = a.Far.OutputText, a.Far.OutputJSON
+		d.Text = a.Far.OutputText
+		d.Object = a.Far.OutputJSON
 	}
 }
 

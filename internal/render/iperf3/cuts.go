@@ -134,7 +134,8 @@ func (c *Cuts) All(legs []transfer.Outcome) []Interval {
 func join(legs [][]cutPiece) []Interval {
 	all := []Interval{}
 	for k := 0; ; k++ {
-		one, some := Interval{Streams: []Span{}}, false
+		one := Interval{Streams: []Span{}}
+		some := false
 		for i, pieces := range legs {
 			if k >= len(pieces) {
 				continue
@@ -162,10 +163,12 @@ func (l *leg) add(i transfer.Interval) {
 		}
 	}
 	for k := range min(len(l.streams), len(i.Flows)) {
-		now, more := &l.streams[k].now, i.Flows[k]
+		now := &l.streams[k].now
+		more := i.Flows[k]
 		now.udp = true
-		now.flow.Bytes, now.flow.Packets, now.flow.Lost = now.flow.Bytes+more.Bytes, now.flow.Packets+more.Packets,
-			now.flow.Lost+more.Lost
+		now.flow.Bytes = now.flow.Bytes + more.Bytes
+		now.flow.Packets = now.flow.Packets + more.Packets
+		now.flow.Lost = now.flow.Lost + more.Lost
 		now.flow.Jitter = more.Jitter
 		l.at = i.End
 	}
@@ -234,7 +237,9 @@ func (l *leg) piece(omit, to time.Duration) cutPiece {
 // span is what one stream moved since the last cut.
 func (l *leg) span(s *stream, from, to time.Duration, omitted bool) Span {
 	span := rated(from, to, s.now.bytes()-s.before.bytes())
-	span.Socket, span.Omitted, span.Sender = s.socket, &omitted, l.sends
+	span.Socket = s.socket
+	span.Omitted = &omitted
+	span.Sender = l.sends
 	switch {
 	case s.now.udp && l.sends:
 		packets := s.now.flow.Packets - s.before.flow.Packets
@@ -245,8 +250,15 @@ func (l *leg) span(s *stream, from, to time.Duration, omitted bool) Span {
 	case l.sends:
 		now := &s.now.sample
 		resent := now.Retransmitted - s.before.sample.Retransmitted
-		cwnd, window, rtt, variance := now.Cwnd, now.SendWnd, now.RTT.Microseconds(), now.RTTVar.Microseconds()
-		span.Retransmits, span.Cwnd, span.SendWnd, span.RTT, span.RTTVar = &resent, &cwnd, &window, &rtt, &variance
+		cwnd := now.Cwnd
+		window := now.SendWnd
+		rtt := now.RTT.Microseconds()
+		variance := now.RTTVar.Microseconds()
+		span.Retransmits = &resent
+		span.Cwnd = &cwnd
+		span.SendWnd = &window
+		span.RTT = &rtt
+		span.RTTVar = &variance
 		span.PMTU = s.mtu
 	}
 	return span
@@ -273,7 +285,8 @@ func total(spans []Span) Span {
 			sum.Packets = &packets
 		}
 		if s.JitterMs != nil {
-			jitter, lost = jitter+*s.JitterMs/1000/float64(len(spans)), lost+*s.Lost
+			jitter = jitter + *s.JitterMs/1000/float64(len(spans))
+			lost = lost + *s.Lost
 		}
 	}
 	if spans[0].JitterMs != nil {

@@ -28,15 +28,18 @@ func (d *Document) end(a *iperf3.Account) {
 		case leg.TCP == nil:
 			d.udpSums(a, i, streams)
 		case i == 0:
-			d.End.Sent, d.End.Received = sent, received
+			d.End.Sent = sent
+			d.End.Received = received
 		default:
-			d.End.SentReverse, d.End.ReceivedReverse = sent, received
+			d.End.SentReverse = sent
+			d.End.ReceivedReverse = received
 		}
 	}
 	wall := a.Mine.CPUTotal
 	cpu := &CPU{HostTotal: wall, RemoteTotal: a.Far.CPUTotal, RemoteUser: a.Far.CPUUser, RemoteSystem: a.Far.CPUSystem}
 	if both := (a.User + a.System).Seconds(); both > 0 {
-		cpu.HostUser, cpu.HostSystem = wall*a.User.Seconds()/both, wall*a.System.Seconds()/both
+		cpu.HostUser = wall * a.User.Seconds() / both
+		cpu.HostSystem = wall * a.System.Seconds() / both
 	}
 	d.End.CPU = cpu
 	switch {
@@ -46,7 +49,8 @@ func (d *Document) end(a *iperf3.Account) {
 	case d.accepted(): // 3.12 has no second one there
 		d.End.SenderCongestion = a.Mine.Congestion
 	default:
-		d.End.SenderCongestion, d.End.ReceiverCongestion = a.Mine.Congestion, a.Far.Congestion
+		d.End.SenderCongestion = a.Mine.Congestion
+		d.End.ReceiverCongestion = a.Far.Congestion
 		if a.Params.Reverse {
 			d.End.SenderCongestion, d.End.ReceiverCongestion = d.End.ReceiverCongestion, d.End.SenderCongestion
 		}
@@ -66,15 +70,21 @@ func theirs(a *iperf3.Account, id int) (r iperf3.StreamResult) {
 
 // tcpStream is one stream by its sender and its receiver.
 func (d *Document) tcpStream(a *iperf3.Account, leg *transfer.Result, id int) EndStream {
-	mine, far := a.Mine.Streams[id], theirs(a, id)
+	mine := a.Mine.Streams[id]
+	far := theirs(a, id)
 	up := leg.Spec.Direction == transfer.Up
-	sent, received := mine, far
+	sent := mine
+	received := far
 	if !up {
-		sent, received = far, mine
+		sent = far
+		received = mine
 	}
-	sender, receiver := whole(sent), whole(received)
-	sender.Socket, receiver.Socket = socketOf(id), socketOf(id)
-	sender.Sender, receiver.Sender = up, up
+	sender := whole(sent)
+	receiver := whole(received)
+	sender.Socket = socketOf(id)
+	receiver.Socket = socketOf(id)
+	sender.Sender = up
+	receiver.Sender = up
 	if !up && d.accepted() { // a server tells of its own sending only
 		return EndStream{Sender: sender, Receiver: receiver}
 	}
@@ -86,16 +96,22 @@ func (d *Document) tcpStream(a *iperf3.Account, leg *transfer.Result, id int) En
 			if s.Socket != sender.Socket || s.RTT == nil {
 				continue
 			}
-			most, window, slowest = max(most, *s.Cwnd), max(window, *s.SendWnd), max(slowest, *s.RTT)
+			most = max(most, *s.Cwnd)
+			window = max(window, *s.SendWnd)
+			slowest = max(slowest, *s.RTT)
 			if fastest == 0 || *s.RTT < fastest {
 				fastest = *s.RTT
 			}
-			mean, count = mean+*s.RTT, count+1
+			mean = mean + *s.RTT
+			count = count + 1
 		}
 	}
 	mean /= max(count, 1)
-	sender.MaxCwnd, sender.MaxSendWnd, sender.MaxRTT, sender.MinRTT, sender.MeanRTT = &most, &window, &slowest, &fastest,
-		&mean
+	sender.MaxCwnd = &most
+	sender.MaxSendWnd = &window
+	sender.MaxRTT = &slowest
+	sender.MinRTT = &fastest
+	sender.MeanRTT = &mean
 	return EndStream{Sender: sender, Receiver: receiver}
 }
 
@@ -143,12 +159,14 @@ func add(to **Span, s *Span) {
 
 // udpStream is one stream as its sender timed it and its receiver counted it.
 func udpStream(a *iperf3.Account, leg *transfer.DatagramResult, id int) EndStream {
-	sent, received := a.Mine.Streams[id], theirs(a, id)
+	sent := a.Mine.Streams[id]
+	received := theirs(a, id)
 	if leg.Spec.Direction == transfer.Down {
 		sent, received = received, sent
 	}
 	s := whole(sent)
-	s.Socket, s.Sender = socketOf(id), leg.Spec.Direction == transfer.Up
+	s.Socket = socketOf(id)
+	s.Sender = leg.Spec.Direction == transfer.Up
 	counted(s, received.Jitter, max(received.Errors, 0), cmp.Or(max(sent.Packets, 0), received.Packets))
 	var order int64
 	if received.More != nil {
@@ -160,11 +178,15 @@ func udpStream(a *iperf3.Account, leg *transfer.DatagramResult, id int) EndStrea
 
 // counted adds what is said of datagrams.
 func counted(s *Span, jitter float64, lost, packets int64) {
-	ms, percent := jitter*1000, 0.0
+	ms := jitter * 1000
+	percent := 0.0
 	if packets > 0 {
 		percent = 100 * float64(lost) / float64(packets)
 	}
-	s.JitterMs, s.Lost, s.Packets, s.LostPercent = &ms, &lost, &packets, &percent
+	s.JitterMs = &ms
+	s.Lost = &lost
+	s.Packets = &packets
+	s.LostPercent = &percent
 }
 
 // udpSums are the sums of a leg's UDP streams.
@@ -174,17 +196,22 @@ func (d *Document) udpSums(a *iperf3.Account, leg int, streams []EndStream) {
 	var lost, packets int64
 	n := max(a.Params.Streams, 1)
 	for k, s := range streams {
-		here, there := a.Mine.Streams[leg*n+k], theirs(a, leg*n+k)
+		here := a.Mine.Streams[leg*n+k]
+		there := theirs(a, leg*n+k)
 		if !s.UDP.Sender {
 			here, there = there, here
 		}
-		there.Start, there.End = here.Start, here.End // as each stream's line: a receiver's includes waiting
-		left, came := whole(here), whole(there)
-		left.Sender, came.Sender = s.UDP.Sender, !s.UDP.Sender
+		there.Start = here.Start
+		there.End = here.End // as each stream's line: a receiver's includes waiting
+		left := whole(here)
+		came := whole(there)
+		left.Sender = s.UDP.Sender
+		came.Sender = !s.UDP.Sender
 		add(&sent, left)
 		add(&received, came)
 		jitter += *s.UDP.JitterMs / 1000 / float64(len(streams))
-		lost, packets = lost+*s.UDP.Lost, packets+*s.UDP.Packets
+		lost = lost + *s.UDP.Lost
+		packets = packets + *s.UDP.Packets
 	}
 	if sent == nil {
 		return
@@ -195,8 +222,12 @@ func (d *Document) udpSums(a *iperf3.Account, leg int, streams []EndStream) {
 	counted(sent, 0, 0, packets)
 	counted(received, jitter, lost, packets)
 	if leg == 0 {
-		d.End.Sum, d.End.Sent, d.End.Received = &sum, sent, received
+		d.End.Sum = &sum
+		d.End.Sent = sent
+		d.End.Received = received
 	} else {
-		d.End.Reverse, d.End.SentReverse, d.End.ReceivedReverse = &sum, sent, received
+		d.End.Reverse = &sum
+		d.End.SentReverse = sent
+		d.End.ReceivedReverse = received
 	}
 }

@@ -98,7 +98,9 @@ func (d *Document) both() bool { return d.Start.Test.Both == 1 }
 
 // head names the columns, of the intervals or of the end.
 func (t Text) head(d *Document, intervals bool) {
-	id, sends, both := "[ ID]", d.sends(), d.both()
+	id := "[ ID]"
+	sends := d.sends()
+	both := d.both()
 	if both {
 		id = "[ ID][Role]"
 	}
@@ -128,7 +130,8 @@ func (d *Document) id(s *Span) string {
 	if !d.both() {
 		return id
 	}
-	way, end := "RX", "C"
+	way := "RX"
+	end := "C"
 	if s.Sender {
 		way = "TX"
 	}
@@ -198,11 +201,15 @@ func (t Text) whole(d *Document, streams []EndStream, sent, received *Span) {
 		}
 	}
 	for _, s := range streams {
-		sender, receiver := s.Sender, s.Receiver
+		sender := s.Sender
+		receiver := s.Receiver
 		if s.UDP != nil {
 			left := *s.UDP
-			left.JitterMs, left.Lost, left.LostPercent = new(float64), new(int64), new(float64)
-			sender, receiver = &left, s.UDP
+			left.JitterMs = new(float64)
+			left.Lost = new(int64)
+			left.LostPercent = new(float64)
+			sender = &left
+			receiver = s.UDP
 		}
 		up = sender.Sender
 		ends(sender, receiver)
@@ -230,9 +237,12 @@ func (t Text) format() byte {
 // Amount is a quantity as iperf3 prints it: capitals are bytes in steps of 1024, small
 // letters bits in steps of 1000; a and A choose the step.
 func Amount(v float64, format byte) string {
-	base, names, unit := 1000.0, []string{"", "K", "M", "G", "T"}, "bit"
+	base := 1000.0
+	names := []string{"", "K", "M", "G", "T"}
+	unit := "bit"
 	if format >= 'A' && format <= 'Z' {
-		base, unit = 1024, "Byte"
+		base = 1024
+		unit = "Byte"
 		if format != 'A' {
 			v /= 8
 		}

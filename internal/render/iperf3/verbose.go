@@ -96,10 +96,14 @@ func (t Text) spent(d *Document, up bool) {
 				c.HostTotal, c.HostUser, c.HostSystem, end[1], c.RemoteTotal, c.RemoteUser, c.RemoteSystem)
 		}
 	}
-	sender, receiver := d.End.SenderCongestion, d.End.ReceiverCongestion
+	sender := d.End.SenderCongestion
+	receiver := d.End.ReceiverCongestion
 	if d.accepted() { // which knows its own alone
-		if sender, receiver = cmp.Or(sender, receiver), ""; !up {
-			sender, receiver = "", sender
+		sender = cmp.Or(sender, receiver)
+		receiver = ""
+		if !up {
+			receiver = sender
+			sender = ""
 		}
 	}
 	for _, one := range [][2]string{{"snd", sender}, {"rcv", receiver}} {

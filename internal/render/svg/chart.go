@@ -71,7 +71,8 @@ func (c *chart) draw(place string) template.HTML {
 	fmt.Fprintf(&b, `<svg class="plot" x="%g" y="%g" width="%g" height="%g">`, plotLeft, plotTop,
 		chartWidth-plotLeft-plotRight, c.height-plotTop-plotBottom)
 	for _, band := range c.bands {
-		x, to := c.x(band.StartNs), c.x(band.EndNs)
+		x := c.x(band.StartNs)
+		to := c.x(band.EndNs)
 		limited := template.HTMLEscapeString(string(band.Limiter))
 		fmt.Fprintf(&b, `<rect class="band %s" x="%.1f" width="%.1f" height="%g"><title>%s</title></rect>`, limited, x,
 			max(to-x, 0.5), c.height, limited)
@@ -126,10 +127,14 @@ func (c *chart) path(l chartLine, low, high float64) string {
 	last := 0.0
 	for i := 0; i < len(l.points); {
 		column := math.Floor(c.x(l.points[i].At))
-		first, least, most, end := l.points[i].Value, l.points[i].Value, l.points[i].Value, l.points[i].Value
+		first := l.points[i].Value
+		least := l.points[i].Value
+		most := l.points[i].Value
+		end := l.points[i].Value
 		for ; i < len(l.points) && math.Floor(c.x(l.points[i].At)) == column; i++ {
 			end = l.points[i].Value
-			least, most = min(least, end), max(most, end)
+			least = min(least, end)
+			most = max(most, end)
 		}
 		if l.step && b.Len() > 0 {
 			write(column, last)
@@ -148,13 +153,16 @@ func (c *chart) path(l chartLine, low, high float64) string {
 // strokes draws ranges of values as short upright lines, one for each place at most.
 func (c *chart) strokes(marks []flow.Mark, low, high float64) string {
 	var b strings.Builder
-	lastX, lastY := -1.0, -1.0
+	lastX := -1.0
+	lastY := -1.0
 	for _, m := range marks {
-		x, y := math.Round(c.x(m.At)), math.Round(c.y(float64(m.From), low, high))
+		x := math.Round(c.x(m.At))
+		y := math.Round(c.y(float64(m.From), low, high))
 		if x == lastX && math.Abs(y-lastY) < 2 {
 			continue
 		}
-		lastX, lastY = x, y
+		lastX = x
+		lastY = y
 		top := min(c.y(float64(m.To), low, high), y-3)
 		fmt.Fprintf(&b, "M%.0f %.0fV%.1f", x, y, top)
 	}
@@ -208,7 +216,8 @@ func quantity(v float64, unit string) string {
 		}
 		return text.Trimmed(v) + " s"
 	}
-	prefixes, i := []string{"", "k", "M", "G", "T"}, 0
+	prefixes := []string{"", "k", "M", "G", "T"}
+	i := 0
 	for math.Abs(v) >= 999.5 && i < len(prefixes)-1 {
 		v /= 1000
 		i++

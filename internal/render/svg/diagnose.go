@@ -28,7 +28,8 @@ func CapturedDirectionCharts(d *record.CapturedDirection) []template.HTML {
 }
 
 func capturedDirectionCharts(d *record.CapturedDirection) []chart {
-	g, to := &d.Curves, lasted(d)
+	g := &d.Curves
+	to := lasted(d)
 	rides := d.WindowMaxBytes != nil && *d.WindowMaxBytes/3 > d.OutstandingMaxBytes
 	return []chart{
 		{title: "time and sequence", unit: "bytes", per: 1, to: to, height: 320, bands: g.Bands,
@@ -64,7 +65,8 @@ func CapturedDirectionPoints(d *record.CapturedDirection) (template.JS, error) {
 			for _, p := range l.points {
 				at := p.At / 1000
 				list = append(list, at-t, p.Value-v)
-				t, v = at, p.Value
+				t = at
+				v = p.Value
 			}
 			doc.Lines[l.name] = list
 		}
@@ -74,7 +76,8 @@ func CapturedDirectionPoints(d *record.CapturedDirection) (template.JS, error) {
 			for _, mark := range m.marks {
 				at := mark.At / 1000
 				list = append(list, at-t, mark.From-v, mark.To-mark.From)
-				t, v = at, mark.From
+				t = at
+				v = mark.From
 			}
 			doc.Marks[m.name] = list
 		}

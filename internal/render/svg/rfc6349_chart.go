@@ -78,7 +78,9 @@ func (f *figure) done() template.HTML {
 
 // RFC6349DirectionLadder draws the goodput of each window beside what it allows.
 func RFC6349DirectionLadder(d *record.RFC6349Direction) template.HTML {
-	bdp, rtt, most := value(d.BDPBytes), value(d.RTTMinS), value(d.MaxTCPBps)
+	bdp := value(d.BDPBytes)
+	rtt := value(d.RTTMinS)
+	most := value(d.MaxTCPBps)
 	f := &figure{title: "goodput by window", xUnit: "", yUnit: "bps"}
 	type point struct {
 		share, bps float64
@@ -103,7 +105,8 @@ func RFC6349DirectionLadder(d *record.RFC6349Direction) template.HTML {
 		}
 		if p.share > 0 {
 			points = append(points, p)
-			f.xMost, f.yMost = max(f.xMost, p.share*1.05), max(f.yMost, p.bps)
+			f.xMost = max(f.xMost, p.share*1.05)
+			f.yMost = max(f.yMost, p.bps)
 		}
 	}
 	if len(points) == 0 {

@@ -41,7 +41,8 @@ func Series(direction string, points []record.KeptPoint, changes []record.PathCh
 	}
 	s := &series{points, points[0].StartedAt, points[len(points)-1].StartedAt}
 	if !s.to.After(s.from) {
-		s.from, s.to = s.from.Add(-time.Hour), s.to.Add(time.Hour)
+		s.from = s.from.Add(-time.Hour)
+		s.to = s.to.Add(time.Hour)
 	}
 	below := []panel{{"shortest round trip", "s", seriesRTT, func(p *record.KeptPoint) *float64 { return p.RTTMinS }},
 		{"segments sent again", "ratio", seriesLoss, func(p *record.KeptPoint) *float64 { return p.RetransmittedRatio }}}
@@ -72,7 +73,10 @@ func Series(direction string, points []record.KeptPoint, changes []record.PathCh
 // scale draws an axis from 0 to most and answers where a value stands.
 func (s *series) scale(b *strings.Builder, title, unit string, most, top, height float64) func(v float64) float64 {
 	if !(most > 0) || math.IsInf(most, 0) {
-		most = map[bool]float64{true: 0.01, false: 1}[unit == "ratio"] // nothing was sent again
+		most = 1
+		if unit == "ratio" { // nothing was sent again
+			most = 0.01
+		}
 	}
 	most *= 1.1
 	y := func(v float64) float64 { return top + height - math.Min(v/most, 1)*height }
@@ -145,7 +149,8 @@ func (s *series) bands(b *strings.Builder, top float64) {
 		for j < len(s.points) && s.points[j].Limiter == first.Limiter {
 			j++
 		}
-		x, end := s.x(first.StartedAt), s.x(s.points[min(j, len(s.points)-1)].StartedAt)
+		x := s.x(first.StartedAt)
+		end := s.x(s.points[min(j, len(s.points)-1)].StartedAt)
 		i = j
 		if first.Limiter == "" {
 			continue

@@ -28,7 +28,8 @@ func SweepPlaneCurves(p *text.SweepPlane, along, each text.SweepAxis, lines [][]
 	knee float64) template.HTML {
 	per, unit := p.Scale()
 	high := sweepPlaneCeiling(p)
-	width, height := curvesWidth-curvesLeft-curvesRight, curvesHeight-curvesTop-curvesBottom
+	width := curvesWidth - curvesLeft - curvesRight
+	height := curvesHeight - curvesTop - curvesBottom
 	steps := max(len(along.Values)-1, 1)
 	x := func(at float64) float64 { return curvesLeft + 8 + (width-16)*at/float64(steps) }
 	y := func(bps float64) float64 { return curvesTop + height - height*math.Min(bps, high)/high }
@@ -56,7 +57,8 @@ func SweepPlaneCurves(p *text.SweepPlane, along, each text.SweepAxis, lines [][]
 	for i, line := range lines {
 		labels[i] = bottom
 		fmt.Fprintf(&b, `<g class="curve toned" style="%s">`, lineTone(i, len(lines)))
-		path, pen := "", "M"
+		path := ""
+		pen := "M"
 		for j, c := range line {
 			if c.GoodputBps == nil {
 				pen = "M"
@@ -64,7 +66,8 @@ func SweepPlaneCurves(p *text.SweepPlane, along, each text.SweepAxis, lines [][]
 			}
 			at := y(*c.GoodputBps)
 			path += fmt.Sprintf("%s%.1f %.1f", pen, x(float64(j)), at)
-			pen, labels[i] = "L", at
+			pen = "L"
+			labels[i] = at
 		}
 		fmt.Fprintf(&b, `<path d="%s"/>`, path)
 		for j, c := range line {
@@ -130,7 +133,8 @@ func sweepAxisSize(a text.SweepAxis, at float64) float64 {
 	if i < 0 || a.Values[i+1] == 0 {
 		return float64(a.Values[max(min(int(at), len(a.Values)-1), 0)])
 	}
-	low, high := math.Log(float64(a.Values[i])), math.Log(float64(a.Values[i+1]))
+	low := math.Log(float64(a.Values[i]))
+	high := math.Log(float64(a.Values[i+1]))
 	return math.Exp(low + (high-low)*(at-float64(i)))
 }
 
@@ -140,7 +144,8 @@ func sweepCellDrawPoint(c *record.SweepCell, b *strings.Builder, x float64, y fu
 		return
 	}
 	if c.CI95Bps != nil && c.CI95Bps[1] < 1e15 {
-		top, bottom := y(c.CI95Bps[1]), y(c.CI95Bps[0])
+		top := y(c.CI95Bps[1])
+		bottom := y(c.CI95Bps[0])
 		if bottom-top > 3 { // else it hides behind the point
 			fmt.Fprintf(b, `<path class="ci" d="M%.1f %.1fV%.1fm-3 0h6M%.1f %.1fh6"/>`, x, top, bottom, x-3, top)
 		}

@@ -36,9 +36,12 @@ func shortName(l verdict.Name) string {
 
 // SweepPlaneHeat draws the plane as a heat map, the smallest sizes at the lower left.
 func SweepPlaneHeat(p *text.SweepPlane) template.HTML {
-	columns, rows := len(p.Across.Values), len(p.Down.Values)
-	plotWidth, plotHeight := heatCell*float64(columns), heatRow*float64(rows)
-	width, height := heatLeft+plotWidth+2, heatTop+plotHeight+heatBottom
+	columns := len(p.Across.Values)
+	rows := len(p.Down.Values)
+	plotWidth := heatCell * float64(columns)
+	plotHeight := heatRow * float64(rows)
+	width := heatLeft + plotWidth + 2
+	height := heatTop + plotHeight + heatBottom
 	if columns > 1 {
 		width += heatMeans
 	}
@@ -113,8 +116,10 @@ const heatGap = 1.0 // around each cell
 
 // sweepCellPaint adds one cell's ground: its colour by its goodput, hatched if it is predicted.
 func sweepCellPaint(c *record.SweepCell, b *strings.Builder, x, y, most float64) {
-	w, h := heatCell-2*heatGap, heatRow-2*heatGap
-	x, y = x+heatGap, y+heatGap
+	w := heatCell - 2*heatGap
+	h := heatRow - 2*heatGap
+	x = x + heatGap
+	y = y + heatGap
 	if c.GoodputBps == nil {
 		fmt.Fprintf(b, `<g class="cell none"><rect x="%g" y="%g" width="%g" height="%g" rx="3"/></g>`, x, y, w, h)
 		return
@@ -133,8 +138,10 @@ func sweepCellPaint(c *record.SweepCell, b *strings.Builder, x, y, most float64)
 // sweepCellLabel adds what a cell says, above the lines that cross it: its goodput, its limiter as
 // a word and as a bar, and its marks.
 func sweepCellLabel(c *record.SweepCell, b *strings.Builder, x, y, most, per float64) {
-	w, h := heatCell-2*heatGap, heatRow-2*heatGap
-	x, y = x+heatGap, y+heatGap
+	w := heatCell - 2*heatGap
+	h := heatRow - 2*heatGap
+	x = x + heatGap
+	y = y + heatGap
 	title := template.HTMLEscapeString(sweepCellTell(c))
 	if c.GoodputBps == nil {
 		text := "–"
@@ -148,9 +155,11 @@ func sweepCellLabel(c *record.SweepCell, b *strings.Builder, x, y, most, per flo
 			y+h/2+4, text)
 		return
 	}
-	class, value := "cell label toned "+template.HTMLEscapeString(string(c.Limiter)), text.ThreeDigits(*c.GoodputBps/per)
+	class := "cell label toned " + template.HTMLEscapeString(string(c.Limiter))
+	value := text.ThreeDigits(*c.GoodputBps / per)
 	if c.Predicted {
-		class, value = class+" predicted", "~"+value
+		class = class + " predicted"
+		value = "~" + value
 	}
 	fmt.Fprintf(b,
 		`<g class="%s" style="%s"><title>%s</title><text class="v mid" x="%g" y="%g">%s</text><text class="m mid" x="%g" y="%g">%s</text><rect class="bar" x="%g" y="%g" width="%g" height="3" rx="1.5"/>`,
@@ -193,7 +202,8 @@ func sweepPlaneDrawKnee(p *text.SweepPlane, b *strings.Builder, width, height fl
 	}
 	x := func(at float64) float64 { return heatLeft + heatCell*(at+0.5) }
 	y := func(at float64) float64 { return heatTop + height - heatRow*(at+0.5) }
-	top, right := heatTop, heatLeft+width
+	top := heatTop
+	right := heatLeft + width
 	if at, ok := p.Across.Position(*p.Path.BDPBytes); ok {
 		fmt.Fprintf(b, `<path class="bdp" d="M%.1f %gV%g"/>`, x(at), top, heatTop+height)
 	}

@@ -62,7 +62,8 @@ func (c rgb) on() string {
 
 // heatTone is a cell's colours in both schemes, as the page's style sheet takes them.
 func heatTone(share float64) string {
-	light, dark := heatLight.at(share), heatDark.at(share)
+	light := heatLight.at(share)
+	dark := heatDark.at(share)
 	return fmt.Sprintf("--light:%s;--on-light:%s;--dark:%s;--on-dark:%s", light, light.on(), dark, dark.on())
 }
 

@@ -28,7 +28,8 @@ func Against(now record.Figure, past []record.Figure) string {
 	if !(median > 0) {
 		return ""
 	}
-	low, high := slices.Min(values), slices.Max(values)
+	low := slices.Min(values)
+	high := slices.Max(values)
 	share := 100 * (*now.GoodputBps/median - 1)
 	line := fmt.Sprintf("%s: %.0f %% %s the last 30 days' median of this path", now.Direction, math.Abs(share),
 		aboveBelow(share))

@@ -18,7 +18,8 @@ func writeCriteria(w io.Writer, all []record.Criterion) {
 	fmt.Fprintln(w)
 	t := newTable()
 	for _, c := range all {
-		verdict, said := "FAIL", "limited by "+c.Limiter+", refused: "+strings.Join(c.Refused, ", ")
+		verdict := "FAIL"
+		said := "limited by " + c.Limiter + ", refused: " + strings.Join(c.Refused, ", ")
 		if c.Passed {
 			verdict = "pass"
 		}

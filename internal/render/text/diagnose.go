@@ -158,7 +158,8 @@ func diagnoseWriteWarnings(w io.Writer, r *record.Diagnose) {
 }
 
 func capturedDirectionRow(d *record.CapturedDirection, t *table) {
-	rtt, goodput := "–", "–"
+	rtt := "–"
+	goodput := "–"
 	if d.RTTMinS != nil {
 		rtt = SecondsText(*d.RTTMinS)
 	}
@@ -281,7 +282,10 @@ func DiagnoseCSV(w io.Writer, r *record.Diagnose) error {
 		c := &r.Connections[i]
 		for j := range c.Directions {
 			d := &c.Directions[j]
-			window, fix, low, high := "", CapturedDirectionRemedy(d), "", ""
+			window := ""
+			fix := CapturedDirectionRemedy(d)
+			low := ""
+			high := ""
 			if d.WindowMaxBytes != nil {
 				window = strconv.FormatInt(*d.WindowMaxBytes, 10)
 			}

@@ -32,7 +32,8 @@ func betweenRows(t *table, b *record.CapturedBetween) {
 
 // clocksText is how the far capture's clock stood to the near one's.
 func clocksText(w *record.CapturedWays) string {
-	ahead, faster := "ahead of", "faster"
+	ahead := "ahead of"
+	faster := "faster"
 	if w.ClockOffsetS < 0 {
 		ahead = "behind"
 	}

@@ -79,7 +79,9 @@ func execConnectionRows(c *record.ExecConnection, t *table) {
 	if c.Role == "accepted" {
 		name = "from " + c.Remote
 	}
-	send, receive, congestion := bufferShort(c.Windows.SendBuffer), bufferShort(c.Windows.ReceiveBuffer), c.Congestion
+	send := bufferShort(c.Windows.SendBuffer)
+	receive := bufferShort(c.Windows.ReceiveBuffer)
+	congestion := c.Congestion
 	written := false
 	for i := range c.Directions {
 		d := &c.Directions[i]
@@ -90,12 +92,17 @@ func execConnectionRows(c *record.ExecConnection, t *table) {
 		if d.Direction == transfer.Down {
 			arrow = "received"
 		}
-		speed, verdict := "", ""
+		var speed, verdict string
 		if *d.Bytes >= worth && d.GoodputBps != nil {
-			speed, verdict = units.Rate(*d.GoodputBps).String(), directionShortVerdict(d)
+			speed = units.Rate(*d.GoodputBps).String()
+			verdict = directionShortVerdict(d)
 		}
 		t.row(name, fmt.Sprintf("%s %s", units.Size(*d.Bytes), arrow), speed, send, receive, congestion, verdict)
-		name, send, receive, congestion, written = "", "", "", "", true
+		name = ""
+		send = ""
+		receive = ""
+		congestion = ""
+		written = true
 	}
 	if !written {
 		payload := "none"

@@ -96,7 +96,8 @@ func (f figures) contradiction() string {
 		{verdict.LossRateFigure, "so few losses leave a congestion window that gives %s, and %s is the bound by what came",
 			figures.rate},
 	} {
-		said, allowed := "said_"+string(one.figure), "allowed_"+string(one.figure)
+		said := "said_" + string(one.figure)
+		allowed := "allowed_" + string(one.figure)
 		if f.has(said) {
 			return fmt.Sprintf(one.text, one.print(f, said), one.print(f, allowed))
 		}

@@ -29,7 +29,10 @@ func History(w io.Writer, h *record.History) {
 	t := newTable(5)
 	t.row("WHEN", "ID", "WHAT", "PEER", "", "GOODPUT", "", "LIMITED BY", "")
 	for _, r := range h.Runs {
-		when, id, what, far := r.StartedAt.UTC().Format("2006-01-02 15:04:05"), shortID(r.ID), r.Kind, r.Far
+		when := r.StartedAt.UTC().Format("2006-01-02 15:04:05")
+		id := shortID(r.ID)
+		what := r.Kind
+		far := r.Far
 		note := labelsText(r.Labels)
 		if r.Outcome != record.Done {
 			note = strings.TrimSpace(string(r.Outcome) + " " + note)
@@ -38,12 +41,18 @@ func History(w io.Writer, h *record.History) {
 			t.row(when, id, what, far, "", "", "", "", note)
 		}
 		for _, f := range r.Directions {
-			goodput, level := "–", ""
+			goodput := "–"
+			level := ""
 			if f.GoodputBps != nil {
-				goodput, level = units.Rate(*f.GoodputBps).String(), Spark(*f.GoodputBps/best[key{r.PathKey, f.Direction}])
+				goodput = units.Rate(*f.GoodputBps).String()
+				level = Spark(*f.GoodputBps / best[key{r.PathKey, f.Direction}])
 			}
 			t.row(when, id, what, far, f.Direction, goodput, level, f.Limiter, note)
-			when, id, what, far, note = "", "", "", "", ""
+			when = ""
+			id = ""
+			what = ""
+			far = ""
+			note = ""
 		}
 	}
 	t.write(w, "")
@@ -106,7 +115,8 @@ func Difference(w io.Writer, d *record.Difference) {
 		d.Second.StartedAt.UTC().Format("2006-01-02 15:04:05"))
 	for i := range d.Directions {
 		one := &d.Directions[i]
-		first, second := FigureText(one.First), FigureText(one.Second)
+		first := FigureText(one.First)
+		second := FigureText(one.Second)
 		if one.Factor != nil {
 			second += "   × " + factor(*one.Factor)
 		}

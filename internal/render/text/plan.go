@@ -83,7 +83,8 @@ func writePlanBothWays(t *table, d *record.Plan, path string) {
 // writePlanDirections has what each host needs for each way.
 func writePlanDirections(t *table, d *record.Plan) {
 	for _, way := range d.Directions {
-		from, to := "near", "far"
+		from := "near"
+		to := "far"
 		if way.Direction == "down" {
 			from, to = to, from
 		}
@@ -179,17 +180,20 @@ func both(bytes int64) string {
 	kB := strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(float64(bytes)/1000, 'f', 2, 64), "0"), ".")
 	unit := "kB"
 	if bytes >= 10e6 {
-		kB, unit = strconv.FormatFloat(float64(bytes)/1e6, 'f', 1, 64), "MB"
+		kB = strconv.FormatFloat(float64(bytes)/1e6, 'f', 1, 64)
+		unit = "MB"
 	}
 	return fmt.Sprintf("%s %s = %s", kB, unit, tenths(bytes))
 }
 
 // tenths prints a binary unit with one decimal: "164.8 KiB".
 func tenths(bytes int64) string {
-	v, unit := float64(bytes)/1024, "KiB"
+	v := float64(bytes) / 1024
+	unit := "KiB"
 	for _, next := range []string{"MiB", "GiB", "TiB"} {
 		if v >= 1024 {
-			v, unit = v/1024, next
+			v = v / 1024
+			unit = next
 		}
 	}
 	return strconv.FormatFloat(v, 'f', 1, 64) + " " + unit

@@ -26,7 +26,9 @@ func Recheck(w io.Writer, r *record.Recheck) {
 }
 
 func recheckRows(t *table, one *record.RecheckTest) {
-	when, far, note := one.At.UTC().Format("2006-01-02 15:04:05"), one.Far, ""
+	when := one.At.UTC().Format("2006-01-02 15:04:05")
+	far := one.Far
+	note := ""
 	if one.Origin == record.Retest {
 		note = "tested again"
 	}
@@ -44,7 +46,8 @@ func recheckRows(t *table, one *record.RecheckTest) {
 	}
 	for i := range one.Directions {
 		d := &one.Directions[i]
-		goodput, usual := "–", ""
+		goodput := "–"
+		usual := ""
 		if d.GoodputBps != nil {
 			goodput = units.Rate(*d.GoodputBps).String()
 		}
@@ -56,7 +59,9 @@ func recheckRows(t *table, one *record.RecheckTest) {
 		}
 		parts := slices.DeleteFunc([]string{note, stateText(d.State)}, func(s string) bool { return s == "" })
 		t.row(when, far, d.Direction, goodput, usual, d.Limiter, strings.Join(parts, ", "))
-		when, far, note = "", "", ""
+		when = ""
+		far = ""
+		note = ""
 	}
 }
 

@@ -261,7 +261,8 @@ func TestColumns() []string {
 
 // RFC6349TestCells are the row of a test in tables.
 func RFC6349TestCells(t *record.RFC6349Test) []string {
-	window, share := "auto", "–"
+	window := "auto"
+	share := "–"
 	if t.WindowBytes != nil {
 		window = units.Size(*t.WindowBytes).String()
 	}
@@ -273,7 +274,8 @@ func RFC6349TestCells(t *record.RFC6349Test) []string {
 	if run == nil {
 		return append(cells, "–", "–", "–", "–", "–", t.Skipped)
 	}
-	efficiency, delay := "–", "–"
+	efficiency := "–"
+	delay := "–"
 	if run.EfficiencyRatio != nil {
 		efficiency = fmt.Sprintf("%.2f %%", 100**run.EfficiencyRatio)
 	}
@@ -317,7 +319,9 @@ func RFC6349FrameCells(f *record.RFC6349Frame) []string {
 		cells[2] = Thousands(int64(*f.Due))
 	}
 	if f.FramesPerSec != nil {
-		cells[1], cells[3], cells[4] = Thousands(int64(*f.FramesPerSec)), RateText(f.Bps), fmt.Sprintf("%.2g %%",
+		cells[1] = Thousands(int64(*f.FramesPerSec))
+		cells[3] = RateText(f.Bps)
+		cells[4] = fmt.Sprintf("%.2g %%",
 			100**f.LossRatio)
 	}
 	return cells

@@ -58,7 +58,8 @@ func sayClockTrouble(f figures) string {
 	if drift := f["drift_ratio"]; drift != 0 {
 		way := "faster"
 		if drift < 0 {
-			way, drift = "slower", -drift
+			way = "slower"
+			drift = -drift
 		}
 		parts = append(parts, fmt.Sprintf("the far end's clock ran %s %s than this host's, at the least", percent(drift),
 			way))

@@ -12,7 +12,8 @@ import (
 
 // Standing says in words how a result stands to its path's own past.
 func Standing(p *record.KeptPoint) string {
-	share, factor := "", 1.0
+	share := ""
+	factor := 1.0
 	if p.GoodputBps != nil && p.UsualBps != nil && *p.UsualBps > 0 {
 		factor = *p.GoodputBps / *p.UsualBps
 		share = fmt.Sprintf("%+.0f %%", 100*(factor-1))

@@ -228,7 +228,8 @@ func SweepCellSpread(c *record.SweepCell) string {
 	if c.CI95Bps == nil || !(c.CI95Bps[1] < 1e15) {
 		return ""
 	}
-	low, high := units.Rate(c.CI95Bps[0]).String(), units.Rate(c.CI95Bps[1]).String()
+	low := units.Rate(c.CI95Bps[0]).String()
+	high := units.Rate(c.CI95Bps[1]).String()
 	if number, unit, _ := strings.Cut(low, " "); strings.HasSuffix(high, " "+unit) {
 		low = number
 	}
@@ -273,7 +274,8 @@ func SweepCSV(w io.Writer, s *record.Sweep) error {
 		row := []string{string(c.Direction), c.Congestion, size(c.SendBufferBytes), size(c.ReceiveBufferBytes),
 			size(c.WriteBytes), bps(c.GoodputBps), "", ""}
 		if c.CI95Bps != nil {
-			row[6], row[7] = bps(&c.CI95Bps[0]), bps(&c.CI95Bps[1])
+			row[6] = bps(&c.CI95Bps[0])
+			row[7] = bps(&c.CI95Bps[1])
 		}
 		row = append(row, strconv.Itoa(len(c.Runs)), strconv.FormatBool(c.Predicted), strconv.FormatBool(c.Tight),
 			string(c.Limiter), c.Subtype)

@@ -20,7 +20,8 @@ func (a SweepAxis) Position(size float64) (at float64, ok bool) {
 		i = len(fixed) - 1
 	}
 	i = max(i, 1)
-	low, high := math.Log(float64(fixed[i-1])), math.Log(float64(fixed[i]))
+	low := math.Log(float64(fixed[i-1]))
+	high := math.Log(float64(fixed[i]))
 	at = float64(i-1) + (math.Log(size)-low)/(high-low)
 	return at, at > -0.5 && at < float64(len(fixed))-0.5
 }

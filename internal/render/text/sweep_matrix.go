@@ -124,7 +124,8 @@ func sweepCellText(c *record.SweepCell, per float64) string {
 	case c.GoodputBps == nil:
 		return "–  "
 	}
-	text, mark := ThreeDigits(*c.GoodputBps/per), " "
+	text := ThreeDigits(*c.GoodputBps / per)
+	mark := " "
 	switch {
 	case c.Predicted:
 		text = "~" + text
@@ -143,7 +144,9 @@ func sweepCellText(c *record.SweepCell, per float64) string {
 // Average of the cells that have a goodput, "" of none; ~ where predictions are in it, ( )
 // where cells are missing.
 func Average(cells []*record.SweepCell, per float64) string {
-	sum, n, predicted := 0.0, 0, ""
+	sum := 0.0
+	n := 0
+	predicted := ""
 	for _, c := range cells {
 		if c.GoodputBps != nil {
 			sum += *c.GoodputBps

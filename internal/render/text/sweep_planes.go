@@ -65,7 +65,8 @@ func newSweepGrid(s *record.Sweep) *sweepGrid {
 	g.sends = distinct(s.Cells, func(p sweepPlace) int { return p.send })
 	g.rows = distinct(s.Cells, func(p sweepPlace) int { return p.receive })
 	g.others = distinct(s.Cells, func(p sweepPlace) int { return p.write })
-	if g.byWrite = len(g.rows) == 1 && len(g.others) > 1; g.byWrite {
+	g.byWrite = len(g.rows) == 1 && len(g.others) > 1
+	if g.byWrite {
 		g.rows, g.others = g.others, g.rows
 	}
 	return g
@@ -95,9 +96,11 @@ func SweepPlanes(s *record.Sweep) (planes []SweepPlane) {
 // plane is the matrix of one direction, one congestion control and one value of the axis
 // that is neither across nor down.
 func (g *sweepGrid) plane(d transfer.Direction, congestion string, other int) SweepPlane {
-	name, fixed := "receive buffer", "writes of"
+	name := "receive buffer"
+	fixed := "writes of"
 	if g.byWrite {
-		name, fixed = "write size", "receive buffer"
+		name = "write size"
+		fixed = "receive buffer"
 	}
 	parts := []string{Heading(d)}
 	if congestion != "" {
@@ -113,9 +116,11 @@ func (g *sweepGrid) plane(d transfer.Direction, congestion string, other int) Sw
 		for i, send := range g.sends {
 			place := sweepPlace{d, congestion, send, row, other}
 			if g.byWrite {
-				place.receive, place.write = other, row
+				place.receive = other
+				place.write = row
 			}
-			if cells[i] = g.at[place]; cells[i] == nil {
+			cells[i] = g.at[place]
+			if cells[i] == nil {
 				cells[i] = &record.SweepCell{Direction: d, Congestion: congestion}
 			}
 		}

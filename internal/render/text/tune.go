@@ -205,12 +205,17 @@ func tuneSettings(d *record.TuneDirection) (all []titled) {
 	}
 	sends := map[string]bool{"near": d.Direction == transfer.Up, "far": d.Direction == transfer.Down}
 	for _, host := range []string{"near", "far"} {
-		name, role, option, buffer := "this host", "receiver", "SO_RCVBUF", d.Chosen.ReceiveBufferBytes
+		name := "this host"
+		role := "receiver"
+		option := "SO_RCVBUF"
+		buffer := d.Chosen.ReceiveBufferBytes
 		if host == "far" {
 			name = "the far host"
 		}
 		if sends[host] {
-			role, option, buffer = "sender", "SO_SNDBUF", d.Chosen.SendBufferBytes
+			role = "sender"
+			option = "SO_SNDBUF"
+			buffer = d.Chosen.SendBufferBytes
 		}
 		table := newTable()
 		system := ""

@@ -46,10 +46,11 @@ func tuneInLab(d *record.Tune) bool { return strings.HasPrefix(d.Peer, "lab:") }
 
 // tuneChanged says what the report's last line says of the hosts.
 func tuneChanged(d *record.Tune) string {
-	touched, kept, far := false, false, false
+	var touched, kept, far bool
 	for _, direction := range d.Directions {
 		if direction.Applied != nil {
-			touched, kept = true, kept || direction.Applied.Kept
+			touched = true
+			kept = kept || direction.Applied.Kept
 			far = far || len(direction.Applied.Far) > 0
 		}
 	}

@@ -41,9 +41,11 @@ func TuneReceiptOf(d *record.TuneDirection) TuneReceipt {
 	r := TuneReceipt{Heading: Heading(d.Direction), Found: tuneFound(d).said(), Outcome: tuneOutcome(d).said()}
 	switch {
 	case d.Chosen != nil && !d.Chosen.Automatic && d.Delay != nil:
-		r.Stamp, r.Shown = "round trip × "+factor(d.Delay.Factor), true
+		r.Stamp = "round trip × " + factor(d.Delay.Factor)
+		r.Shown = true
 	case d.Chosen != nil && !d.Chosen.Automatic && d.Gain != nil:
-		r.Stamp, r.Shown = "× "+factor(d.Gain.Factor), true
+		r.Stamp = "× " + factor(d.Gain.Factor)
+		r.Shown = true
 	case d.Verdict == search.NoChange:
 		r.Stamp = "nothing to change"
 	default:
@@ -60,7 +62,8 @@ func TuneReceiptOf(d *record.TuneDirection) TuneReceipt {
 			Limiter: often(t.limiters), Note: t.note, Runs: len(t.goodputs), Percent: 100 * goodput / max(best, 1)})
 	}
 	if table := tuneRemedies(d); table != nil {
-		r.RemediesTitle, r.Remedies = tuneRemediesHeading(d), table.rows
+		r.RemediesTitle = tuneRemediesHeading(d)
+		r.Remedies = table.rows
 	}
 	for _, s := range tuneSettings(d) {
 		r.Settings = append(r.Settings, TuneReceiptSettings{s.title, s.table.said()})

@@ -28,7 +28,8 @@ func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 		if t.Remedy != "" {
 			continue
 		}
-		asked, effective := value(t.WindowBytes), value(t.EffectiveBytes)
+		asked := value(t.WindowBytes)
+		effective := value(t.EffectiveBytes)
 		i, ok := byLabel[asked]
 		if !ok {
 			i = len(all)
@@ -50,10 +51,13 @@ func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 		all[i].limiters = append(all[i].limiters, t.Limiter)
 	}
 	slices.SortStableFunc(all, func(a, b tried) int {
-		if a.automatic != b.automatic {
-			return map[bool]int{true: -1, false: 1}[a.automatic]
+		switch {
+		case a.automatic == b.automatic:
+			return cmp.Compare(a.effective, b.effective)
+		case a.automatic:
+			return -1
 		}
-		return cmp.Compare(a.effective, b.effective)
+		return 1
 	})
 	return all
 }
@@ -101,7 +105,7 @@ func tuneRemedies(d *record.TuneDirection) *table {
 	}
 	table := newTable(1, 2)
 	for _, r := range d.Remedies {
-		interval, others := "", ""
+		var interval, others string
 		if r.CI95 != nil {
 			interval = fmt.Sprintf("(× %s to × %s)", factor(r.CI95[0]), factor(r.CI95[1]))
 		}
@@ -152,7 +156,8 @@ func often(words []string) string {
 	count := map[string]int{}
 	most := ""
 	for _, w := range words {
-		if count[w]++; count[w] > count[most] {
+		count[w]++
+		if count[w] > count[most] {
 			most = w
 		}
 	}

@@ -152,7 +152,9 @@ func whyAnswer(f *record.WatchedDirection) string {
 	case verdict.Sender:
 		return "its program or its send buffer limits it"
 	}
-	what, name, share := limiters[f.Limiter].what, string(f.Limiter), f.Shares[f.Limiter]
+	what := limiters[f.Limiter].what
+	name := string(f.Limiter)
+	share := f.Shares[f.Limiter]
 	if said, ok := subtypesAnswer[f.Subtype]; ok {
 		what = said
 	}
@@ -197,7 +199,8 @@ func WatchRows(w io.Writer, d *record.Watch, rows int) {
 func watched(w io.Writer, d *record.Watch) {
 	all := fmt.Sprintf("sent %s, received %s", units.Size(d.Totals.SentBytes), units.Size(d.Totals.ReceivedBytes))
 	came := fmt.Sprintf("%d opened, %d closed", d.Totals.Opened, d.Totals.Closed)
-	sent, received := watchedBytes(d, transfer.Up), watchedBytes(d, transfer.Down)
+	sent := watchedBytes(d, transfer.Up)
+	received := watchedBytes(d, transfer.Down)
 	if part := 0.95; float64(sent+received) >= part*float64(d.Totals.SentBytes+d.Totals.ReceivedBytes) {
 		fmt.Fprintf(w, "watched %s: %s; %s, %s\n", SecondsText(d.LengthS), all, count(d.Matching, "connection"), came)
 	} else { // the totals are of more than what was asked for

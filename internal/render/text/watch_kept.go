@@ -68,7 +68,8 @@ func keptGroups(d *record.WatchKept) (all []keptGroup) {
 				k.network += fmt.Sprintf(" port %d", g.Port)
 			}
 			if g.Folded > 0 {
-				k.name, k.network = "lighter groups", "all networks"
+				k.name = "lighter groups"
+				k.network = "all networks"
 			}
 			for _, f := range g.Directions {
 				k.direction = f.Direction

@@ -180,7 +180,8 @@ func Random(rng *rand.Rand) *Path {
 			break
 		}
 	}
-	bdp, segment := p.BDP(), float64(p.MSS)
+	bdp := p.BDP()
+	segment := float64(p.MSS)
 	p.Queue = math.Max(10*segment, logUniform(0.02, 4)*bdp)
 	if chance(0.3) {
 		p.Jitter = time.Duration(rng.Float64() * 0.3 * float64(p.RTT))
@@ -208,7 +209,8 @@ func Random(rng *rand.Rand) *Path {
 		p.Noise.Stalls = 0.08 * rng.Float64()
 	}
 	if chance(0.3) {
-		p.Noise.Drift, p.Noise.Period = 0.05*rng.Float64(), time.Duration(logUniform(5, 200)*float64(time.Second))
+		p.Noise.Drift = 0.05 * rng.Float64()
+		p.Noise.Period = time.Duration(logUniform(5, 200) * float64(time.Second))
 	}
 	if chance(0.2) {
 		p.Noise.TwoMode = 0.3 * rng.Float64()

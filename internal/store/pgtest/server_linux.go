@@ -76,7 +76,9 @@ func begin(t testing.TB) *Server {
 
 func (s *Server) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
-	cmd.SysProcAttr, cmd.Dir, cmd.Env = s.attr, s.dir, []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
+	cmd.SysProcAttr = s.attr
+	cmd.Dir = s.dir
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
 	return cmd
 }
 
@@ -97,7 +99,8 @@ func (s *Server) try(program string, args ...string) error {
 	defer os.Remove(said.Name())
 	defer said.Close()
 	cmd := s.command(filepath.Join(s.bin, program), args...)
-	cmd.Stdout, cmd.Stderr = said, said
+	cmd.Stdout = said
+	cmd.Stderr = said
 	if err := cmd.Run(); err != nil {
 		text, _ := os.ReadFile(said.Name())
 		log, _ := os.ReadFile(s.dir + "/log")

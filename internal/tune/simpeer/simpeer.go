@@ -78,7 +78,8 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	sender, receiver := s.Near, s.Far
+	sender := s.Near
+	receiver := s.Far
 	if s.Direction == transfer.Down {
 		sender, receiver = receiver, sender
 	}
@@ -94,7 +95,8 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	}
 	paced := sender.PacingBps * float64(path.MSS) / float64(path.MSS+52) // a queue stays empty below the line
 	if paced > 0 && paced < path.CapacityBps() {
-		goodput, path.Queue = math.Min(goodput, paced), 0
+		goodput = math.Min(goodput, paced)
+		path.Queue = 0
 	}
 	if p.Share != nil {
 		goodput *= p.Share(s)
@@ -117,12 +119,14 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	if early := math.Min(path.EarlyBps, effective*8/path.RTT.Seconds()); early > goodput && !t.exchange {
 		t.early = (early - goodput) / 8
 	}
-	from, to := netip.MustParseAddrPort("192.0.2.1:40000"), netip.MustParseAddrPort("192.0.2.2:5201")
+	from := netip.MustParseAddrPort("192.0.2.1:40000")
+	to := netip.MustParseAddrPort("192.0.2.2:5201")
 	send := t.end(from, to, true, sender)
 	receive := t.end(to, from, false, receiver)
 	result := &transfer.Result{Spec: s, Near: send, Far: receive, Complete: err == nil}
 	if s.Direction == transfer.Down {
-		result.Near, result.Far = receive, send
+		result.Near = receive
+		result.Far = send
 	}
 	for end, starved := range map[*transfer.End]float64{result.Near: p.NearStarved, result.Far: p.FarStarved} {
 		end.CPU = &transfer.CPU{Wall: length, Process: length / 20, BusiestThread: 0.05, ThreadRunDelay: starved}
@@ -194,13 +198,21 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 			sample.Have |= transfer.HaveSendWnd | transfer.HaveInFlight | transfer.HaveRetrans | transfer.HaveAcked |
 				transfer.HaveRate
 			sample.Have |= transfer.HaveCwnd | transfer.HaveLimits | transfer.HaveNotSent
-			sample.Cwnd, sample.Ssthresh, sample.NotSent, sample.Busy = int64(flight), int64(flight), int64(t.path.MSS)*64, at
+			sample.Cwnd = int64(flight)
+			sample.Ssthresh = int64(flight)
+			sample.NotSent = int64(t.path.MSS) * 64
+			sample.Busy = at
 			if flight >= t.window*0.97 { // the receiver's window is what is full
-				sample.Cwnd, sample.ReceiveLimited = 2*int64(flight), at
+				sample.Cwnd = 2 * int64(flight)
+				sample.ReceiveLimited = at
 			}
-			sample.SendWnd, sample.InFlight, sample.Acked, sample.DeliveryBps = int64(t.window), int64(flight), bytes, t.goodput
+			sample.SendWnd = int64(t.window)
+			sample.InFlight = int64(flight)
+			sample.Acked = bytes
+			sample.DeliveryBps = t.goodput
 			if !t.path.Lossless(t.window) {
-				if sample.Retransmitted = int64(i); t.path.Loss > 0 {
+				sample.Retransmitted = int64(i)
+				if t.path.Loss > 0 {
 					sample.Retransmitted = int64(math.Ceil(t.path.Loss * float64(bytes) / float64(t.path.MSS)))
 				}
 				if i%4 == 0 { // between losses the window or the link is full
@@ -210,7 +222,8 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 			}
 		} else {
 			sample.Have |= transfer.HaveReceived | transfer.HaveReceiveWnd
-			sample.Received, sample.ReceiveWnd = bytes, int64(t.window)
+			sample.Received = bytes
+			sample.ReceiveWnd = int64(t.window)
 		}
 		s.Samples = append(s.Samples, sample)
 		s.Bytes = bytes

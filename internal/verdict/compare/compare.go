@@ -66,10 +66,14 @@ const (
 func Sides(first, second Side) Difference {
 	factor := stats.Gain(first.Goodputs, second.Goodputs, 0.95)
 	d := Difference{Factor: factor, Cause: UnknownCause, Confidence: verdict.Low}
-	slow, fast, f := &first, &second, factor
+	slow := &first
+	fast := &second
+	f := factor
 	slower := 1
 	if factor.Mid < 1 {
-		slow, fast, slower = &second, &first, 2
+		slow = &second
+		fast = &first
+		slower = 2
 		f = stats.Interval{Low: 1 / factor.High, Mid: 1 / factor.Mid, High: 1 / factor.Low}
 	}
 	switch {
@@ -77,7 +81,8 @@ func Sides(first, second Side) Difference {
 		d.Why = TooLittle
 		return d
 	case f.High < threshold.CauseFactor && f.Low > 1/threshold.CauseFactor:
-		d.Cause, d.Confidence = NoDifference, verdict.High
+		d.Cause = NoDifference
+		d.Confidence = verdict.High
 		d.Why = WithinTenPercent
 		return d
 	case f.Low <= 1:
@@ -119,7 +124,8 @@ func (d *Difference) attribute(slow, fast *Side, f stats.Interval) {
 		}
 		return
 	case len(shown) == 1 && len(d.Candidates) == 1 && restLow < threshold.CauseFactor:
-		d.Cause, d.Candidates = shown[0].Cause, nil
+		d.Cause = shown[0].Cause
+		d.Candidates = nil
 		d.Why = OneCause
 		d.Values = verdict.Values{"factor_low": shown[0].Low, "factor_high": shown[0].High}
 	default:
@@ -129,7 +135,8 @@ func (d *Difference) attribute(slow, fast *Side, f stats.Interval) {
 		}
 		d.Why = MoreThanOneCause
 	}
-	if d.Confidence = verdict.Medium; d.Cause != MixedCause && slow.agree(limits[0]) {
+	d.Confidence = verdict.Medium
+	if d.Cause != MixedCause && slow.agree(limits[0]) {
 		d.Confidence = verdict.High
 	}
 }
@@ -146,7 +153,8 @@ func (d *Difference) add(e Explanation, unsure bool) {
 		return
 	}
 	o := &d.Explanations[i]
-	o.Low, o.High = min(o.Low, e.Low), max(o.High, e.High)
+	o.Low = min(o.Low, e.Low)
+	o.High = max(o.High, e.High)
 }
 
 // agree says that every transfer was limited by name, with high confidence.
@@ -170,7 +178,8 @@ func explain(name verdict.Name, slow, fast *Side, f stats.Interval) (all []Expla
 		add(size, ok)
 		rest := stats.Interval{Low: f.Low, Mid: f.Mid, High: f.High}
 		if ok {
-			rest.Low, rest.High = f.Low/size.High, f.High/size.Low
+			rest.Low = f.Low / size.High
+			rest.High = f.High / size.Low
 		}
 		all = append(all, capacity(slow, fast, rest)...)
 	case verdict.Congestion: // goodput grows with the segment, and falls with round trip and loss
@@ -213,10 +222,12 @@ func roundTrip(slow, fast *Side) (Explanation, bool) {
 		return Explanation{}, false
 	}
 	least := float64(slow.RTTMin) / float64(fast.RTTMin)
-	low, high := least, least
+	low := least
+	high := least
 	if slow.RTTMean > 0 && fast.RTTMean > 0 {
 		mean := float64(slow.RTTMean) / float64(fast.RTTMean)
-		low, high = min(low, mean), max(high, mean)
+		low = min(low, mean)
+		high = max(high, mean)
 	}
 	return Explanation{RoundTrip, low, high, pair("rtt_s", slow.RTTMin.Seconds(), fast.RTTMin.Seconds())}, true
 }
@@ -262,7 +273,8 @@ func capacity(slow, fast *Side, rest stats.Interval) []Explanation {
 	case !fast.saturated():
 		return []Explanation{cpu}
 	}
-	carries.Low, cpu.Low = 1, 1
+	carries.Low = 1
+	cpu.Low = 1
 	return []Explanation{carries, cpu}
 }
 

@@ -51,7 +51,8 @@ func NewSide(results []*transfer.Result) Side {
 				s.Window = max(s.Window, stream.ReceiveBuffer.Effective)
 			}
 		}
-		nearCPU, farCPU = append(nearCPU, busy(r.Near)...), append(farCPU, busy(r.Far)...)
+		nearCPU = append(nearCPU, busy(r.Near)...)
+		farCPU = append(farCPU, busy(r.Far)...)
 	}
 	if len(steady) == len(s.Goodputs) {
 		s.Goodputs = steady
@@ -59,7 +60,8 @@ func NewSide(results []*transfer.Result) Side {
 	if len(rttMeans) > 0 {
 		s.RTTMean = time.Duration(stats.Median(rttMeans))
 	}
-	s.NearCPU, s.FarCPU = middle(nearCPU), middle(farCPU)
+	s.NearCPU = middle(nearCPU)
+	s.FarCPU = middle(farCPU)
 	return s
 }
 
@@ -71,13 +73,15 @@ func (s *Side) addSender(e *transfer.End) (rttMeans []float64) {
 	}
 	for _, stream := range e.Streams {
 		if h := stream.Handshake; h != nil {
-			s.MSS, s.PathMTU = h.MSS, h.PathMTU
+			s.MSS = h.MSS
+			s.PathMTU = h.PathMTU
 		}
 		s.InFlight = max(s.InFlight, stream.SendBuffer.Effective)
 		var sum, n float64
 		for _, sample := range stream.Samples {
 			if sample.Have&transfer.HaveRTT != 0 && sample.RTT > 0 {
-				sum, n = sum+float64(sample.RTT), n+1
+				sum = sum + float64(sample.RTT)
+				n = n + 1
 			}
 		}
 		if n > 0 {

@@ -38,10 +38,14 @@ func ackShare(lags []ackLag, every, base time.Duration) float64 {
 	if len(lags) < threshold.AckLags {
 		return 0
 	}
-	least, sum, rtt := lags[0].lag, time.Duration(0), time.Duration(0)
+	least := lags[0].lag
+	sum := time.Duration(0)
+	rtt := time.Duration(0)
 	for i := 1; i+1 < len(lags); i++ {
 		// A single sample may be off: its thread had to wait for a core.
-		a, b, c := lags[i-1].lag, lags[i].lag, lags[i+1].lag
+		a := lags[i-1].lag
+		b := lags[i].lag
+		c := lags[i+1].lag
 		lag := max(min(a, b), min(max(a, b), c))
 		sum += lag
 		rtt += lags[i].rtt - base
@@ -64,10 +68,12 @@ func ackShare(lags []ackLag, every, base time.Duration) float64 {
 // happened is not known.
 func (c *connection) ackLags() (lags []ackLag, every time.Duration) {
 	_, arrived := during(c.receiver)
-	every, usual := usualStep(arrived), usualStep(c.samples)
+	every = usualStep(arrived)
+	usual := usualStep(c.samples)
 	next := 1
 	for i := 1; i < len(c.samples); i++ {
-		before, s := &c.samples[i-1], &c.samples[i]
+		before := &c.samples[i-1]
+		s := &c.samples[i]
 		if s.Have&transfer.HaveAcked == 0 {
 			return nil, 0
 		}
@@ -81,7 +87,8 @@ func (c *connection) ackLags() (lags []ackLag, every time.Duration) {
 		if next >= len(arrived) {
 			break
 		}
-		a, b := &arrived[next-1], &arrived[next]
+		a := &arrived[next-1]
+		b := &arrived[next]
 		if a.Have&b.Have&transfer.HaveReceived == 0 || a.Received > acked || b.Received <= a.Received ||
 			b.At-a.At > threshold.AckLagGap*every {
 			continue
@@ -120,7 +127,8 @@ func (s steadiness) mayBeClocked() bool {
 }
 
 func (s steadiness) tell(values verdict.Values) {
-	values["acks_scatter_ratio"], values["data_scatter_ratio"] = s.acks, s.data
+	values["acks_scatter_ratio"] = s.acks
+	values["data_scatter_ratio"] = s.data
 }
 
 // ackSteadiness is so of one connection that only its sender was seen of, once started, where

@@ -48,7 +48,9 @@ func judgeArrivals(r *transfer.Result, v verdict.Verdict) verdict.Verdict {
 		rest -= share
 	}
 	v.Shares[name] += rest
-	v.Limiter, v.Confidence, v.Candidates = name, verdict.Medium, nil
+	v.Limiter = name
+	v.Confidence = verdict.Medium
+	v.Candidates = nil
 	if name == verdict.Sender {
 		v.Confidence = verdict.Low
 		v.Candidates = []verdict.Name{verdict.SendBuffer, verdict.Pacing, verdict.CPU, verdict.Application}
@@ -59,7 +61,8 @@ func judgeArrivals(r *transfer.Result, v verdict.Verdict) verdict.Verdict {
 		values["time_ratio"] = a.late
 	}
 	if a.base > 0 {
-		values["rtt_s"], values["rtt_base_s"] = a.rtt, a.base
+		values["rtt_s"] = a.rtt
+		values["rtt_base_s"] = a.base
 	}
 	v.Evidence = slices.DeleteFunc(v.Evidence, func(e verdict.Evidence) bool { return e.Code == verdict.SenderUnseen })
 	v.Evidence = append(v.Evidence, verdict.Evidence{Limiter: name, Code: code, Values: values})
@@ -90,14 +93,19 @@ func newArrivals(r *transfer.Result, idle float64) (a arrived) {
 	}
 	end := r.Receiver()
 	const start = threshold.StartSpans * threshold.SpanOfArrivals
-	a.base, a.rtt, a.standing = leastRTT(end).Seconds(), end.LoadedRTT(start).Seconds(), end.StandingRTT(start).Seconds()
+	a.base = leastRTT(end).Seconds()
+	a.rtt = end.LoadedRTT(start).Seconds()
+	a.standing = end.StandingRTT(start).Seconds()
 	if l := r.Latency; l != nil && len(l.Idle) > 0 && len(l.Loaded) > 0 {
-		a.idleEcho, a.loadedEcho = medianOf(l.Idle), medianOf(l.Loaded)
+		a.idleEcho = medianOf(l.Idle)
+		a.loadedEcho = medianOf(l.Loaded)
 	}
 	span := max(threshold.RoundTrips*leastRTT(end), threshold.ShortestRound, threshold.SpanOfArrivals)
-	from, to := threshold.LongestTime, time.Duration(0)
+	from := threshold.LongestTime
+	to := time.Duration(0)
 	for i := range end.Streams {
-		from, to = min(from, end.Streams[i].First), max(to, end.Streams[i].Last)
+		from = min(from, end.Streams[i].First)
+		to = max(to, end.Streams[i].Last)
 	}
 	// Slow start loses what it overshoots by, once: that limits nothing.
 	started := from + min(max(to-from, 0)/4, start)
@@ -111,7 +119,8 @@ func newArrivals(r *transfer.Result, idle float64) (a arrived) {
 				mss = float64(s.Handshake.MSS)
 			}
 			a.mss = max(a.mss, int(mss))
-			early, late := &s.Samples[first], &s.Samples[n-1]
+			early := &s.Samples[first]
+			late := &s.Samples[n-1]
 			segments += float64(late.Received-early.Received) / mss
 			disordered += float64(late.OutOfOrder - early.OutOfOrder)
 		}
@@ -123,7 +132,8 @@ func newArrivals(r *transfer.Result, idle float64) (a arrived) {
 	if len(rates) == 0 {
 		return a
 	}
-	a.mean, a.top = meanOf(rates), lasting(rates)
+	a.mean = meanOf(rates)
+	a.top = lasting(rates)
 	short := startedRates(end, from, to, max(threshold.EvenRoundTrips*leastRTT(end), threshold.SpanOfArrivals))
 	if mean, dev := stats.MeanDev(short); mean > 0 {
 		a.deviation = dev / mean
@@ -155,7 +165,8 @@ func receivedBy(e *transfer.End, at time.Duration) (sum float64) {
 		case n == len(s):
 			sum += float64(s[n-1].Received)
 		default:
-			a, b := &s[n-1], &s[n]
+			a := &s[n-1]
+			b := &s[n]
 			sum += float64(a.Received) + float64(b.Received-a.Received)*ratio(at-a.At, b.At-a.At)
 		}
 	}

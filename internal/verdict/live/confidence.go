@@ -67,7 +67,8 @@ func (a *analysis) windowNear() bool {
 // have made the round trip long: behind a queue, too, a window comes every round trip, and
 // a larger one only makes the queue longer.
 func (a *analysis) clear(window func(*connection, *round) int64) bool {
-	each, size := a.path.mean/float64(len(a.connections)), a.typical(window)
+	each := a.path.mean / float64(len(a.connections))
+	size := a.typical(window)
 	queue := a.path.standing() && a.path.allows(size) > threshold.WindowLimits*each
 	return !queue && a.path.carries(size) <= threshold.WindowClearlyLimits*each
 }

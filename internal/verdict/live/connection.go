@@ -69,9 +69,13 @@ func newConnection(r *transfer.Result, i int, minRTT time.Duration) *connection 
 		unsent += scale(r.length, c.unsentShare(r))
 		total += r.length
 	}
-	c.runDelay, c.windowFull = ratio(starved, total), ratio(held, total)
-	c.bufferEmpty, c.running, c.unsent = ratio(dry, total), ratio(ran, total), ratio(unsent, total)
-	c.startedAt, c.answered = c.slowStartEnd(minRTT), c.isAnswered(minRTT)
+	c.runDelay = ratio(starved, total)
+	c.windowFull = ratio(held, total)
+	c.bufferEmpty = ratio(dry, total)
+	c.running = ratio(ran, total)
+	c.unsent = ratio(unsent, total)
+	c.startedAt = c.slowStartEnd(minRTT)
+	c.answered = c.isAnswered(minRTT)
 	if c.receiver != nil {
 		c.alignReader(s.First - c.receiver.First)
 	}
@@ -102,7 +106,8 @@ func partner(receiver, sender *transfer.End, i int) *transfer.Stream {
 // run from the connection's start.
 func during(s *transfer.Stream) (before transfer.Sample, kept []transfer.Sample) {
 	before.At = s.First
-	end, from := lastProgress(s), 0
+	end := lastProgress(s)
+	from := 0
 	for i := range s.Samples {
 		sample := &s.Samples[i]
 		switch {
@@ -111,7 +116,8 @@ func during(s *transfer.Stream) (before transfer.Sample, kept []transfer.Sample)
 			before = *sample
 			before.At = s.First
 		case len(kept) == 0:
-			kept, from = s.Samples[i:i+1:i+1], i
+			kept = s.Samples[i : i+1 : i+1]
+			from = i
 		case sample.At <= kept[len(kept)-1].At || kept[len(kept)-1].At >= end:
 		case i == from+len(kept): // none was left out: they lie where they lay
 			kept = s.Samples[from : i+1 : i+1]
@@ -123,7 +129,9 @@ func during(s *transfer.Stream) (before transfer.Sample, kept []transfer.Sample)
 }
 
 func lastProgress(s *transfer.Stream) time.Duration {
-	end, acked, atLast := s.Last, int64(0), int64(0)
+	end := s.Last
+	acked := int64(0)
+	atLast := int64(0)
 	for i := range s.Samples {
 		sample := &s.Samples[i]
 		if sample.Have&transfer.HaveAcked == 0 {
@@ -164,9 +172,11 @@ func cut(start transfer.Sample, samples []transfer.Sample, least time.Duration, 
 		most := max((samples[n-1].At-start.At)/least, 0) + 1
 		rounds = make([]round, 0, min(int(most), n))
 	}
-	from, before := 0, &start
+	from := 0
+	before := &start
 	for i := range samples {
-		sample, final := &samples[i], i == len(samples)-1
+		sample := &samples[i]
+		final := i == len(samples)-1
 		if sample.At-before.At < least && !final {
 			continue
 		}
@@ -177,7 +187,8 @@ func cut(start transfer.Sample, samples []transfer.Sample, least time.Duration, 
 		}
 		r := round{samples: samples[from : i+1], start: before, end: sample, length: sample.At - before.At}
 		rounds = append(rounds, r)
-		before, from = sample, i+1
+		before = sample
+		from = i + 1
 	}
 	return rounds
 }
@@ -189,7 +200,8 @@ func (c *connection) alignReader(offset time.Duration) {
 	at := func(t time.Duration) int { return firstFrom(all, t-offset) }
 	for i := range c.rounds {
 		r := &c.rounds[i]
-		from, to := at(r.start.At), at(r.end.At)
+		from := at(r.start.At)
+		to := at(r.end.At)
 		r.reading = all[max(from-1, 0):min(max(to, from)+1, len(all))]
 	}
 }

@@ -18,7 +18,8 @@ func JudgeDatagrams(r *transfer.DatagramResult) verdict.Verdict {
 		for key, value := range more {
 			values[key] = value
 		}
-		v.Limiter, v.Confidence = name, sure
+		v.Limiter = name
+		v.Confidence = sure
 		v.Evidence = []verdict.Evidence{{Limiter: name, Code: code, Values: values}}
 		return v
 	}
@@ -30,7 +31,8 @@ func JudgeDatagrams(r *transfer.DatagramResult) verdict.Verdict {
 	if r.Variation != nil {
 		queue = r.Variation.Median
 	}
-	sender, receiver := r.CPU, r.FarCPU
+	sender := r.CPU
+	receiver := r.FarCPU
 	if r.Spec.Direction == transfer.Down {
 		sender, receiver = receiver, sender
 	}

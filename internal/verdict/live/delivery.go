@@ -73,9 +73,11 @@ func (c *connection) deliveredBy(t time.Duration) float64 {
 	if i == len(c.samples) {
 		return c.delivered[i-1]
 	}
-	before, at := 0.0, c.rounds[0].start.At
+	before := 0.0
+	at := c.rounds[0].start.At
 	if i > 0 {
-		before, at = c.delivered[i-1], c.samples[i-1].At
+		before = c.delivered[i-1]
+		at = c.samples[i-1].At
 	}
 	share := max(float64(t-at)/float64(c.samples[i].At-at), 0)
 	return before + share*(c.delivered[i]-before)
@@ -113,7 +115,8 @@ func (c *connection) slowStartEnd(minRTT time.Duration) time.Duration {
 		if s.At < from+2*span {
 			continue
 		}
-		now, then := c.deliveredBy(s.At), c.deliveredBy(s.At-span)
+		now := c.deliveredBy(s.At)
+		then := c.deliveredBy(s.At - span)
 		if now-then < threshold.SlowStartGrows*(then-c.deliveredBy(s.At-2*span)) {
 			return s.At - span
 		}
@@ -154,7 +157,8 @@ func (p *path) evennessOf(all []*connection, segments, byChance int) float64 {
 			bytes += now - before
 			total += at - from
 		}
-		from, before = at, now
+		from = at
+		before = now
 	}
 	if len(rates) < threshold.EvenStretches {
 		return 0

@@ -46,7 +46,8 @@ func (a *analysis) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		return verdict.SendBufferFull, a.sendBufferValues()
 	case verdict.ReceiverWindow:
 		size := a.typical((*connection).window)
-		took["window_bytes"], took["rtt_s"] = float64(size), a.path.rtt.Seconds()
+		took["window_bytes"] = float64(size)
+		took["rtt_s"] = a.path.rtt.Seconds()
 		took["allows_bps"] = a.path.carries(size)
 		a.path.tellSpare(took)
 		return verdict.ReceiveWindowFull, took
@@ -80,7 +81,8 @@ func (a *analysis) tell(name verdict.Name, share float64) (verdict.Code, verdict
 }
 
 func (a *analysis) idleValues(v verdict.Values) verdict.Values {
-	v["idle_s"], v["total_s"] = a.sum((*connection).idle).Seconds(), a.total.Seconds()
+	v["idle_s"] = a.sum((*connection).idle).Seconds()
+	v["total_s"] = a.total.Seconds()
 	if paused := a.sum((*connection).paused); paused > 0 {
 		v["paused_s"] = paused.Seconds()
 	}
@@ -118,12 +120,14 @@ func (a *analysis) tellReader(took verdict.Values) (verdict.Code, verdict.Values
 			paused += c.readerPaused(r).Seconds()
 		}
 	}
-	took["unread_bytes"], took["paused_s"] = unread/max(n, 1), paused
+	took["unread_bytes"] = unread / max(n, 1)
+	took["paused_s"] = paused
 	return verdict.Unread, took
 }
 
 func (a *analysis) tellCPU() (verdict.Code, verdict.Values) {
-	running, runDelay := a.connections[0].running, a.connections[0].runDelay
+	running := a.connections[0].running
+	runDelay := a.connections[0].runDelay
 	if saturated(a.sender) || running >= threshold.SaturatedThread {
 		v := verdict.Values{"running_ratio": running}
 		if a.sender.CPU != nil {

@@ -16,7 +16,8 @@ func (a *analysis) figures() verdict.Figures {
 		RTTLeastS: a.path.minRTT.Seconds(), RTTLoadedS: a.path.rtt.Seconds(),
 		WindowBytes: float64(a.typical((*connection).window)), WindowRateBps: a.windowRate(),
 		SlowStarts: 1, Queue: a.path.full()}
-	idle, known := time.Duration(0), true
+	idle := time.Duration(0)
+	known := true
 	for _, c := range a.connections {
 		last := &c.samples[len(c.samples)-1]
 		f.CarriedBytes += max(float64(last.Sent), c.delivered[len(c.delivered)-1])

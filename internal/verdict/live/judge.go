@@ -103,7 +103,8 @@ func newAnalysis(r *transfer.Result, minRTT time.Duration, as how) *analysis {
 		open: map[verdict.Code]time.Duration{}}
 	for i := range a.sender.Streams {
 		if c := newConnection(r, i, minRTT); len(c.rounds) > 0 {
-			c.outside, c.hadLost = as.outside, as.hadLost
+			c.outside = as.outside
+			c.hadLost = as.hadLost
 			a.connections = append(a.connections, c)
 		}
 	}

@@ -44,22 +44,31 @@ func (p *path) judgeNetwork(facts networkFacts) finding {
 	notBBRsLoss := p.resent < threshold.HeavyLoss || p.queued >= threshold.MostlyQueued
 	switch {
 	case level > threshold.Unlasting && facts.opening && !facts.regrowing:
-		f.name, f.confidence, f.code = verdict.SlowStart, verdict.Medium, verdict.CwndOpensToTheEnd
+		f.name = verdict.SlowStart
+		f.confidence = verdict.Medium
+		f.code = verdict.CwndOpensToTheEnd
 	case p.losesWithoutQueue():
-		f.name, f.code = verdict.Congestion, verdict.LossWithoutQueue
+		f.name = verdict.Congestion
+		f.code = verdict.LossWithoutQueue
 		f.confidence = verdict.When(level < threshold.ClearlyUneven, verdict.High)
 		if facts.policed {
-			f.subtype, f.confidence, f.code = verdict.Policer, verdict.Medium, verdict.PolicedRate
+			f.subtype = verdict.Policer
+			f.confidence = verdict.Medium
+			f.code = verdict.PolicedRate
 			if p.burst() {
 				f.values["peak_bps"] = p.peak
 			}
 		}
 	case facts.ackQueue >= threshold.AckQueue:
-		f.name, f.confidence, f.code = verdict.AckPath, verdict.Medium, verdict.QueueOfAcks
+		f.name = verdict.AckPath
+		f.confidence = verdict.Medium
+		f.code = verdict.QueueOfAcks
 	case p.standing() && facts.acksSteady.clocked():
 		// A device whose rate varies may merge what comes in one turn, and its receiver
 		// acknowledges each turn: it looks alike.
-		f.name, f.confidence, f.code = verdict.AckPath, verdict.Low, verdict.SteadyAcks
+		f.name = verdict.AckPath
+		f.confidence = verdict.Low
+		f.code = verdict.SteadyAcks
 		f.candidates = []verdict.Name{verdict.AckPath, verdict.Bottleneck}
 		facts.acksSteady.tell(f.values)
 	case steadyWithQueue && notBBRsLoss:
@@ -68,39 +77,58 @@ func (p *path) judgeNetwork(facts networkFacts) finding {
 		overflows := p.resent <= threshold.Losing || p.queueing() >= threshold.LongQueue
 		sure := level >= threshold.ClearlyFlat && !p.uneven() && facts.receiverSeen &&
 			facts.ackQueue <= threshold.AckQueueHardly && overflows
-		f.name, f.confidence, f.code = verdict.Bottleneck, verdict.When(sure, verdict.High), verdict.FullLink
+		f.confidence = verdict.When(sure, verdict.High)
+		f.name = verdict.Bottleneck
+		f.code = verdict.FullLink
 		if facts.acksSteady.mayBeClocked() {
-			f.name, f.confidence, f.code = verdict.Unknown, verdict.Low, verdict.QueueEitherWay
+			f.name = verdict.Unknown
+			f.confidence = verdict.Low
+			f.code = verdict.QueueEitherWay
 			f.candidates = []verdict.Name{verdict.Bottleneck, verdict.AckPath}
 			facts.acksSteady.tell(f.values)
 		}
 	case level >= threshold.FlatRate && !p.uneven() && p.resent < threshold.HeavyLoss: // the queue is too short to be seen
-		f.code, f.values["best_ratio"] = verdict.FullLinkNoQueue, level
+		f.code = verdict.FullLinkNoQueue
+		f.values["best_ratio"] = level
 		f.name, f.confidence, f.candidates = p.fullWithoutQueue(facts.regrowing)
 	case p.resent > threshold.Losing && level >= threshold.FlatRate:
 		// Nothing better ever lasted: what loss costs cannot be seen in the rate, only that
 		// the link stands idle in between, or that this much is lost.
-		f.name, f.code, f.confidence = verdict.Congestion, verdict.LossAllTheTime, verdict.Medium
+		f.name = verdict.Congestion
+		f.code = verdict.LossAllTheTime
+		f.confidence = verdict.Medium
 		f.values["best_ratio"] = level
 		if p.uneven() {
 			f.values["even_ratio"] = p.evenness
 		}
 	case p.resent > threshold.Losing || facts.timeouts && level < threshold.FlatRate:
-		f.name, f.code = verdict.Congestion, verdict.LossBelowBest
+		f.name = verdict.Congestion
+		f.code = verdict.LossBelowBest
 		f.confidence = verdict.When(level < threshold.ClearlyUneven && !p.standing(), verdict.High)
 	case facts.opening && facts.regrowing:
-		f.name, f.confidence, f.code = verdict.Congestion, verdict.Medium, verdict.LossBelowBest
+		f.name = verdict.Congestion
+		f.confidence = verdict.Medium
+		f.code = verdict.LossBelowBest
 	case facts.opening:
-		f.name, f.confidence, f.code = verdict.SlowStart, verdict.Medium, verdict.CwndOpens
+		f.name = verdict.SlowStart
+		f.confidence = verdict.Medium
+		f.code = verdict.CwndOpens
 	default:
-		f.name, f.confidence, f.code = verdict.Congestion, verdict.Low, verdict.CwndFull
+		f.name = verdict.Congestion
+		f.confidence = verdict.Low
+		f.code = verdict.CwndFull
 	}
 	switch {
 	case f.name != verdict.Congestion:
 	case p.resent > threshold.Losing && p.needless >= threshold.Needless:
-		f.subtype, f.code, f.values["needless_ratio"] = verdict.Reordering, verdict.SentAgainNeedlessly, p.needless
+		f.subtype = verdict.Reordering
+		f.code = verdict.SentAgainNeedlessly
+		f.values["needless_ratio"] = p.needless
 	case facts.starved:
-		f.name, f.subtype, f.confidence, f.code = verdict.Unknown, "", verdict.Low, verdict.WhileStarved
+		f.name = verdict.Unknown
+		f.subtype = ""
+		f.confidence = verdict.Low
+		f.code = verdict.WhileStarved
 	}
 	return f
 }

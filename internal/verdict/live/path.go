@@ -48,7 +48,8 @@ type path struct {
 
 func newPath(minRTT time.Duration, all []*connection) *path {
 	p := &path{minRTT: minRTT, started: threshold.LongestTime}
-	start, end := threshold.LongestTime, time.Duration(0)
+	start := threshold.LongestTime
+	end := time.Duration(0)
 	for _, c := range all {
 		start = min(start, c.rounds[0].start.At)
 		end = max(end, c.rounds[len(c.rounds)-1].end.At)
@@ -62,7 +63,8 @@ func newPath(minRTT time.Duration, all []*connection) *path {
 	if rates := together(all, start, end, span); len(rates) > 0 {
 		fastest := fastestDelivery(all)
 		first := min(int((p.started-start+span/2)/span), len(rates)-1)
-		p.top, p.later = min(lasting(rates), fastest), min(lasting(rates[first:]), fastest)
+		p.top = min(lasting(rates), fastest)
+		p.later = min(lasting(rates[first:]), fastest)
 		p.peak = slices.Max(inPairs(rates))
 	}
 	p.mean = deliveredBy(all, end) - deliveredBy(all, p.started)
@@ -79,7 +81,8 @@ func newPath(minRTT time.Duration, all []*connection) *path {
 	}
 	p.evenness = p.evennessOf(all, threshold.EvenSegments, 0)
 	p.coarse = p.evennessOf(all, 0, threshold.ByChance)
-	p.ripple, p.spare = p.rippleOf(all), p.spareOf(all)
+	p.ripple = p.rippleOf(all)
+	p.spare = p.spareOf(all)
 	p.ebbed = p.ebbs(all)
 	return p
 }
@@ -95,7 +98,9 @@ func (p *path) account(all []*connection) {
 		if last.RetransmittedBytes == 0 {
 			resent += last.Retransmitted * c.mss
 		}
-		again, needless, overtaken = again+last.Retransmitted, needless+last.Needless, overtaken+last.Overtaken
+		again = again + last.Retransmitted
+		needless = needless + last.Needless
+		overtaken = overtaken + last.Overtaken
 		gathers := p.gathers(c, len(all))
 		for i := range c.samples {
 			s := &c.samples[i]
@@ -118,7 +123,9 @@ func (p *path) account(all []*connection) {
 		p.needless = min(float64(needless)/float64(again), 1)
 	}
 	if n > 0 {
-		p.rtt, p.floor, p.queued = seconds(rtt/n), seconds(floor/n), queued/n
+		p.rtt = seconds(rtt / n)
+		p.floor = seconds(floor / n)
+		p.queued = queued / n
 	}
 }
 
@@ -162,7 +169,9 @@ func (p *path) uneven() bool { return p.evenness > 0 && p.evenness < threshold.E
 // gone. Where a queue is longer than our own bursts could make it and nothing is lost,
 // only the link itself can be unsteady.
 func (p *path) full() bool {
-	switch level, queue := p.level(), p.queueing(); {
+	level := p.level()
+	queue := p.queueing()
+	switch {
 	case p.mean <= 0 || !p.standing() || p.ebbed || p.uneven() && queue < threshold.BeyondBursts:
 		return false
 	case level >= threshold.FlatRate || queue >= threshold.BeyondBursts && p.queued >= threshold.MostlyQueued:

@@ -39,7 +39,9 @@ func (a *analysis) lossDispersion() float64 {
 				continue
 			}
 			lost := float64(r.end.Retransmitted - r.start.Retransmitted)
-			n, sum, squares = n+1, sum+lost, squares+lost*lost
+			n = n + 1
+			sum = sum + lost
+			squares = squares + lost*lost
 			seen += r.length
 		}
 	}

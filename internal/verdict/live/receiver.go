@@ -101,7 +101,8 @@ func (c *connection) readerSpent(r *round, clock func(*transfer.Sample) time.Dur
 	if n < 2 || r.reading[0].Have&transfer.HaveProgram == 0 {
 		return 0
 	}
-	a, b := &r.reading[0], &r.reading[n-1]
+	a := &r.reading[0]
+	b := &r.reading[n-1]
 	return scale(r.length, ratio(clock(b)-clock(a), b.At-a.At))
 }
 
@@ -141,12 +142,15 @@ func (c *connection) windowSubtype() string {
 	for i := range c.rounds {
 		f.Largest = max(f.Largest, c.window(&c.rounds[i]))
 	}
-	f.Middle, f.Last = c.window(&c.rounds[len(c.rounds)/2]), c.window(&c.rounds[len(c.rounds)-1])
+	f.Middle = c.window(&c.rounds[len(c.rounds)/2])
+	f.Last = c.window(&c.rounds[len(c.rounds)-1])
 	if h := c.sender.Handshake; h != nil {
-		f.Scale, f.ScaleKnown = h.SendScale, true
+		f.Scale = h.SendScale
+		f.ScaleKnown = true
 	}
 	if c.receiver != nil {
-		f.SizeKnown, f.Automatic = true, c.receiver.ReceiveBuffer.Automatic()
+		f.Automatic = c.receiver.ReceiveBuffer.Automatic()
+		f.SizeKnown = true
 		f.Requested = int64(c.receiver.ReceiveBuffer.Requested)
 	}
 	return f.Subtype()

@@ -56,7 +56,8 @@ func judgeReceiver(r *transfer.Result) verdict.Verdict {
 // unreadTime is the time of a span in which the receiving program left data unread.
 func unreadTime(span []transfer.Sample) (sum time.Duration) {
 	for i := 1; i < len(span); i++ {
-		a, b := &span[i-1], &span[i]
+		a := &span[i-1]
+		b := &span[i]
 		if d := b.At - a.At; leftUnread(b) && float64(b.Blocked-a.Blocked) < threshold.MostlyWaiting*float64(d) {
 			sum += d
 		}

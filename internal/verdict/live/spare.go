@@ -71,7 +71,8 @@ func (p *path) rippleOf(all []*connection) float64 {
 		return 0
 	}
 	c := all[0]
-	half, each := p.rtt/2, c.acknowledges(p)
+	half := p.rtt / 2
+	each := c.acknowledges(p)
 	var squares, n float64
 	for i, j := firstFrom(c.samples, p.started), 0; i < len(c.samples); i++ {
 		for j = max(j, i); j < len(c.samples) && c.samples[j].At-c.samples[i].At < half; j++ {
@@ -85,7 +86,8 @@ func (p *path) rippleOf(all []*connection) float64 {
 		}
 		arrived := (c.delivered[j] - c.delivered[i]) / float64(c.mss)
 		away := arrived - p.mean/8/float64(c.mss)*took.Seconds()
-		squares, n = squares+away*away, n+1
+		squares = squares + away*away
+		n = n + 1
 	}
 	if n < threshold.EvenStretches {
 		return 0

@@ -93,7 +93,8 @@ func (a *analysis) paces() bool {
 // more than comes. Where samples lie too far apart for round trips, or several connections fill each other's
 // gaps, it is not known.
 func (a *analysis) gaps() bool {
-	p, even := a.path, a.path.evenness
+	p := a.path
+	even := a.path.evenness
 	if even == 0 {
 		even = p.coarse
 	}
@@ -157,15 +158,19 @@ func (a *analysis) tellUnknown(took verdict.Values) (verdict.Code, verdict.Value
 	}
 	if code == verdict.BetweenClosings {
 		took["closed_ratio"] = ratio(a.time[verdict.ReceiverApplication], a.total)
-		took["steady_bps"], took["retransmitted_ratio"] = a.path.mean, a.path.resent
+		took["steady_bps"] = a.path.mean
+		took["retransmitted_ratio"] = a.path.resent
 		return code, took
 	}
 	size := a.typical((*connection).window)
 	if windowOf[code] == verdict.SendBuffer {
 		size = a.typical((*connection).outstanding)
 	}
-	took["window_bytes"], took["allows_bps"], took["steady_bps"] = float64(size), a.path.allows(size), a.path.mean
-	took["rtt_s"], took["rtt_base_s"] = a.path.rtt.Seconds(), a.path.base.Seconds()
+	took["allows_bps"] = a.path.allows(size)
+	took["window_bytes"] = float64(size)
+	took["steady_bps"] = a.path.mean
+	took["rtt_s"] = a.path.rtt.Seconds()
+	took["rtt_base_s"] = a.path.base.Seconds()
 	if c := a.connections[0]; code == verdict.WindowOrLink && a.acknowledgedAsRead(c) {
 		took["ack_segments"] = c.acknowledges(a.path)
 	}

@@ -107,7 +107,8 @@ func since(s, from *transfer.Sample) {
 	s.SendLimited = max(s.SendLimited-from.SendLimited, 0)
 	s.Retransmitted = max(s.Retransmitted-from.Retransmitted, 0)
 	s.RetransmittedBytes = max(s.RetransmittedBytes-from.RetransmittedBytes, 0)
-	s.Needless, s.Overtaken = max(s.Needless-from.Needless, 0), max(s.Overtaken-from.Overtaken, 0)
+	s.Needless = max(s.Needless-from.Needless, 0)
+	s.Overtaken = max(s.Overtaken-from.Overtaken, 0)
 	s.Acked = max(s.Acked-from.Acked, 0)
 	s.Sent = max(s.Sent-from.Sent, 0)
 	s.Received = max(s.Received-from.Received, 0)
@@ -167,7 +168,8 @@ func (p *path) watched(all []*connection) {
 		best += rates[int(float64(len(rates)-1)*threshold.EvenBest)]
 	}
 	if p.evenness == 0 && best > 0 && len(all) == 1 { // of several the best comes at different times
-		p.evenness, p.byRates = min(p.mean/best, 1), true
+		p.evenness = min(p.mean/best, 1)
+		p.byRates = true
 	}
 	if waits := p.rtt - p.minRTT; waits > 0 {
 		p.wavering = p.deviation(all).Seconds() / waits.Seconds()
@@ -181,7 +183,8 @@ func (p *path) deviation(all []*connection) time.Duration {
 		for i := range c.samples {
 			if s := &c.samples[i]; s.Have&transfer.HaveRTT != 0 && s.At > p.started {
 				d := (s.RTT - p.rtt).Seconds()
-				squares, n = squares+d*d, n+1
+				squares = squares + d*d
+				n = n + 1
 			}
 		}
 	}

@@ -47,14 +47,19 @@ func Programs(w Watched, v verdict.Verdict) verdict.Verdict {
 		v.Subtype = verdict.RequestResponse
 		e.tellBlocks(values, float64(turns))
 	case v.Limiter != verdict.SendBuffer && e.ownWindow():
-		v.Subtype, code = verdict.ProgramWindow, verdict.WatchedProgramWindow
-		values["program_window_bytes"], values["window_bytes"] = e.level(), e.window
-		values["allows_bps"], values["twice_bps"] = 8*e.level()/e.rtt, 2*8*e.acked/e.span
+		v.Subtype = verdict.ProgramWindow
+		code = verdict.WatchedProgramWindow
+		values["program_window_bytes"] = e.level()
+		values["window_bytes"] = e.window
+		values["allows_bps"] = 8 * e.level() / e.rtt
+		values["twice_bps"] = 2 * 8 * e.acked / e.span
 	default:
 		return v
 	}
 	if v.Limiter != verdict.Application { // a buffer that one block fills holds nothing back
-		v.Limiter, v.Confidence, v.Candidates = verdict.Application, verdict.Medium, nil
+		v.Limiter = verdict.Application
+		v.Confidence = verdict.Medium
+		v.Candidates = nil
 	}
 	shares := verdict.Shares{}
 	for name, s := range v.Shares {
@@ -63,7 +68,8 @@ func Programs(w Watched, v verdict.Verdict) verdict.Verdict {
 		}
 		shares[name] += s
 	}
-	v.Shares, values["time_ratio"] = shares, shares[verdict.Application]
+	v.Shares = shares
+	values["time_ratio"] = shares[verdict.Application]
 	v.Evidence = slices.Insert(slices.Clone(v.Evidence), 0,
 		verdict.Evidence{Limiter: verdict.Application, Code: code, Values: values})
 	return v
@@ -93,7 +99,8 @@ func Answers(w Watched, v verdict.Verdict) verdict.Verdict {
 	if w.Sends || v.Limiter != verdict.Unknown || len(w.Samples) < 2 || common(w.Samples)&have != have {
 		return v
 	}
-	first, last := &w.Samples[0], &w.Samples[len(w.Samples)-1]
+	first := &w.Samples[0]
+	last := &w.Samples[len(w.Samples)-1]
 	e := w.exchange()
 	e.messages = 0
 	for i := 1; i < len(w.Samples); i++ {
@@ -111,7 +118,10 @@ func Answers(w Watched, v verdict.Verdict) verdict.Verdict {
 	}
 	values := verdict.Values{"exchanges": e.messages, "block_bytes": e.came / e.messages, "exchange_s": each,
 		"rtt_s": e.rtt, "time_ratio": w.Answered, "answered_ratio": w.Answered}
-	v.Limiter, v.Subtype, v.Confidence, v.Candidates = verdict.Application, verdict.RequestResponse, verdict.Medium, nil
+	v.Limiter = verdict.Application
+	v.Subtype = verdict.RequestResponse
+	v.Confidence = verdict.Medium
+	v.Candidates = nil
 	v.Shares = verdict.Shares{verdict.Application: w.Answered}
 	if w.Answered < 1 {
 		v.Shares[verdict.Unknown] = 1 - w.Answered
@@ -122,13 +132,16 @@ func Answers(w Watched, v verdict.Verdict) verdict.Verdict {
 }
 
 func (w *Watched) exchange() exchange {
-	first, last := &w.Samples[0], &w.Samples[len(w.Samples)-1]
+	first := &w.Samples[0]
+	last := &w.Samples[len(w.Samples)-1]
 	e := exchange{span: (last.At - first.At).Seconds(), came: float64(last.Received - first.Received),
 		acked: float64(last.Acked - first.Acked), mss: 1448}
 	if w.Handshake != nil && w.Handshake.MSS > 0 {
 		e.mss = float64(w.Handshake.MSS)
 	}
-	least, rates, message := time.Duration(0), make([]float64, 0, len(w.Samples)), false
+	least := time.Duration(0)
+	rates := make([]float64, 0, len(w.Samples))
+	message := false
 	for i := range w.Samples {
 		s := &w.Samples[i]
 		if s.MinRTT > 0 && (least == 0 || s.MinRTT < least) {
@@ -180,7 +193,8 @@ func (e *exchange) inTurn() int {
 	if n < threshold.FewRounds || e.rtt <= 0 {
 		return 0
 	}
-	block, each := e.acked/n, e.span/n
+	block := e.acked / n
+	each := e.span / n
 	if e.rtt <= threshold.ExchangesWait*each || each < threshold.SamplesAnExchange*e.apart() {
 		return 0
 	}
@@ -199,8 +213,11 @@ func (e *exchange) inTurn() int {
 // the path's time for the blocks.
 func (e *exchange) tellBlocks(v verdict.Values, turns float64) {
 	n := e.exchanges()
-	block, each := e.acked/n, turns*e.span/n
-	v["exchanges"], v["block_bytes"], v["exchange_s"] = n, block, each
+	block := e.acked / n
+	each := turns * e.span / n
+	v["exchanges"] = n
+	v["block_bytes"] = block
+	v["exchange_s"] = each
 	if turns > 1 {
 		v["in_turn"] = turns
 	}

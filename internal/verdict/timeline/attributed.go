@@ -27,11 +27,13 @@ func (s *attributed) add(n verdict.Name, took float64) {
 
 // most is what got most of it; of equals the first in the order of Names.
 func (s attributed) most() verdict.Name {
-	best, most := verdict.Unknown, 0.0
+	best := verdict.Unknown
+	most := 0.0
 	for _, one := range s {
 		earlier := slices.Index(verdict.Names(), one.name) < slices.Index(verdict.Names(), best)
 		if one.took > most || one.took == most && earlier {
-			best, most = one.name, one.took
+			best = one.name
+			most = one.took
 		}
 	}
 	return best

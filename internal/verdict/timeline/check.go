@@ -57,7 +57,7 @@ func (t *timeline) figures() verdict.Figures {
 // fullWindow sums the slices in which the window was what limited: its mean size, the rate
 // that came and the round trips that were.
 func (t *timeline) fullWindow(f *verdict.Figures) {
-	window, came, took, rtt, timed := 0.0, 0.0, 0.0, 0.0, 0.0
+	var window, came, took, rtt, timed float64
 	for i := range t.d.Slices {
 		s := &t.d.Slices[i]
 		held := float64(s.Clock[flow.Full]+s.Clock[flow.Closed]) / 1e9
@@ -71,7 +71,8 @@ func (t *timeline) fullWindow(f *verdict.Figures) {
 		timed += float64(s.RTTs)
 	}
 	if took > 0 {
-		f.WindowBytes, f.WindowRateBps = window/took, came*8/took
+		f.WindowBytes = window / took
+		f.WindowRateBps = came * 8 / took
 	}
 	if timed > 0 && f.WindowBytes > 0 {
 		f.WindowTripS = max(t.base, rtt/timed)
@@ -84,7 +85,10 @@ func (t *timeline) unknown(g *Diagnosis, why verdict.Evidence) {
 	if g.Limiter != verdict.Mixed && g.Limiter != verdict.Unknown {
 		g.Candidates = []verdict.Name{g.Limiter}
 	}
-	g.Limiter, g.Subtype, g.Confidence, g.Prediction = verdict.Unknown, "", verdict.Low, nil
+	g.Limiter = verdict.Unknown
+	g.Subtype = ""
+	g.Confidence = verdict.Low
+	g.Prediction = nil
 }
 
 // lossAllows is the rate that so few losses leave a congestion window, bytes/s: Mathis et al.

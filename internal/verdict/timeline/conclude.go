@@ -21,7 +21,8 @@ func (t *timeline) conclude(g *Diagnosis) {
 			g.Subtype = verdict.Policer
 		}
 	case verdict.Sender:
-		if g.Candidates = t.senderCandidates(); t.vantage != AtSender {
+		g.Candidates = t.senderCandidates()
+		if t.vantage != AtSender {
 			g.Candidates = append(g.Candidates, verdict.AckPath) // late acknowledgements look like a late sender
 		}
 	case verdict.Unknown:
@@ -65,7 +66,8 @@ func (t *timeline) evenness() (least, most float64) {
 		return 0, 0
 	}
 	var acked, took [parts]float64
-	begin, end := all[0].Start, all[len(all)-1].End
+	begin := all[0].Start
+	end := all[len(all)-1].End
 	for i := range all {
 		part := int((all[i].Start - begin) * parts / max(end-begin, 1))
 		acked[part] += float64(all[i].Acked)
@@ -76,7 +78,8 @@ func (t *timeline) evenness() (least, most float64) {
 			return 0, 0
 		}
 		rate := acked[i] / took[i]
-		if most = max(most, rate); i == 0 || rate < least {
+		most = max(most, rate)
+		if i == 0 || rate < least {
 			least = rate
 		}
 	}
@@ -217,14 +220,17 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 	v := verdict.Values{"time_ratio": share}
 	switch name {
 	case verdict.ReceiverWindow:
-		v["window_bytes"], v["rtt_s"], v["window_scale"] = float64(d.WindowMax), t.base, float64(d.Scale)
+		v["window_bytes"] = float64(d.WindowMax)
+		v["rtt_s"] = t.base
+		v["window_scale"] = float64(d.Scale)
 		v["allows_bps"] = t.allows(d.WindowMax)
 		if !d.ScaleKnown {
 			v["scale_inferred"] = 1
 		}
 		return verdict.CapturedWindowFull, v
 	case verdict.ReceiverApplication:
-		v["window_bytes"], v["zero_windows"] = float64(d.WindowMax), float64(d.ZeroWindows)
+		v["window_bytes"] = float64(d.WindowMax)
+		v["zero_windows"] = float64(d.ZeroWindows)
 		return verdict.CapturedWindowClosed, v
 	case verdict.Application:
 		if idle := t.clock(flow.Idle); idle > threshold.IdleOfApplication*share*t.length {
@@ -242,15 +248,21 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		}
 		return verdict.CapturedBlackHole, v
 	case verdict.SlowStart:
-		v["round_trips"], v["rtt_s"] = t.length/max(t.base, 1e-6), t.base
+		v["round_trips"] = t.length / max(t.base, 1e-6)
+		v["rtt_s"] = t.base
 		return verdict.CapturedSlowStart, v
 	case verdict.Congestion:
-		v["retransmitted_segments"], v["segments"] = float64(d.Retransmitted), float64(d.Segments)
-		v["loss_events"], v["timeouts"] = float64(d.LossEvents), float64(d.Timeouts)
-		v["rtt_s"], v["rtt_base_s"] = t.meanRTT().Seconds(), t.base
+		v["retransmitted_segments"] = float64(d.Retransmitted)
+		v["segments"] = float64(d.Segments)
+		v["loss_events"] = float64(d.LossEvents)
+		v["timeouts"] = float64(d.Timeouts)
+		v["rtt_s"] = t.meanRTT().Seconds()
+		v["rtt_base_s"] = t.base
 		return verdict.CapturedLoss, v
 	case verdict.Bottleneck:
-		v["best_bps"], v["rtt_s"], v["rtt_base_s"] = t.capacity*8, t.meanRTT().Seconds(), t.base
+		v["rtt_s"] = t.meanRTT().Seconds()
+		v["best_bps"] = t.capacity * 8
+		v["rtt_base_s"] = t.base
 		if t.queueing {
 			v["queue"] = 1
 		}
@@ -259,10 +271,12 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		}
 		return verdict.CapturedFullLink, v
 	case verdict.AckPath:
-		v["rtt_s"], v["rtt_base_s"] = t.meanRTT().Seconds(), t.base
+		v["rtt_s"] = t.meanRTT().Seconds()
+		v["rtt_base_s"] = t.base
 		return verdict.CapturedAckQueue, v
 	case verdict.Sender:
-		v["outstanding_bytes"], v["window_bytes"] = float64(d.MaxOut), float64(d.WindowMax)
+		v["outstanding_bytes"] = float64(d.MaxOut)
+		v["window_bytes"] = float64(d.WindowMax)
 		v["retransmitted_segments"] = float64(d.Retransmitted - d.Spurious)
 		return verdict.CapturedSenderWaits, v
 	case verdict.Unknown:

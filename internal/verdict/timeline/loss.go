@@ -48,12 +48,16 @@ func opening(outstanding, rates []float64) int {
 	if n > 1 && outstanding[n-1] < outstanding[n-2] {
 		n-- // the end, for which less was left
 	}
-	outstanding, rates = outstanding[:n], rates[:n]
-	block, opens := threshold.BlockSlices, threshold.OpeningWindow
+	outstanding = outstanding[:n]
+	rates = rates[:n]
+	block := threshold.BlockSlices
+	opens := threshold.OpeningWindow
 	if n < threshold.RisingBlocks*block && n >= threshold.RisingShort { // a short transfer
-		block, opens = n/threshold.RisingBlocks, threshold.OpeningRate
+		block = n / threshold.RisingBlocks
+		opens = threshold.OpeningRate
 	}
-	means, speeds := blockMeans(outstanding, block), blockMeans(rates, block)
+	means := blockMeans(outstanding, block)
+	speeds := blockMeans(rates, block)
 	grown := rising(outstanding, block)
 	if grown == 0 || slices.Max(means) < opens*means[len(means)/3] ||
 		slices.Max(speeds) < threshold.OpeningRate*speeds[len(speeds)/3] {
@@ -82,7 +86,8 @@ func rising(run []float64, block int) int {
 	if len(means) < threshold.RisingBlocks {
 		return 0
 	}
-	steps, top := 0, means[0]
+	steps := 0
+	top := means[0]
 	for i := 1; i < len(means); i++ {
 		if means[i] < threshold.RisingFallen*top {
 			return 0

@@ -24,7 +24,8 @@ func (t *timeline) predict(v verdict.Verdict) *Prediction {
 	if none || t.d.Bytes < threshold.TransferSegments*int64(t.d.MSS) || t.goodput <= 0 {
 		return nil
 	}
-	low, ceiling := threshold.CauseFactor*t.goodput, 0.0
+	low := threshold.CauseFactor * t.goodput
+	ceiling := 0.0
 	ceiling = t.overloaded()
 	if v.Limiter != verdict.Congestion {
 		low = max(low, threshold.PaceReached*t.link)

@@ -13,9 +13,11 @@ func (t *timeline) programs(g *Diagnosis) {
 	}
 	switch {
 	case t.exchanging():
-		g.Limiter, g.Subtype = verdict.Application, verdict.RequestResponse
+		g.Limiter = verdict.Application
+		g.Subtype = verdict.RequestResponse
 	case t.programWindow():
-		g.Limiter, g.Subtype = verdict.Application, verdict.ProgramWindow
+		g.Limiter = verdict.Application
+		g.Subtype = verdict.ProgramWindow
 	default:
 		return
 	}
@@ -57,7 +59,8 @@ func (t *timeline) programWindow() bool {
 // one, as requests to a file server: the sender falls silent within most round trips, each time at the end
 // of all that it had, and goes on after a message.
 func (t *timeline) inTurn() bool {
-	silences, drained := float64(t.d.Silences)/1e9, float64(t.d.Drained)/1e9
+	silences := float64(t.d.Silences) / 1e9
+	drained := float64(t.d.Drained) / 1e9
 	return silences > threshold.PausingShare*t.length && drained > threshold.ExchangesRestart*silences
 }
 
@@ -86,14 +89,15 @@ func (t *timeline) level() float64 {
 // flat is for how long what was outstanding was near a level, between the first such moment
 // and the last, and the time between these, seconds; and what was delivered meanwhile.
 func (t *timeline) flat(level float64) (took, span, carried float64) {
-	since, gap := 0.0, 0.0
+	var since, gap float64
 	for i := range t.d.Slices {
 		s := &t.d.Slices[i]
 		if out := float64(s.OutMax); out > threshold.FlatShare*level && threshold.FlatShare*out < level {
 			took += sliceTime(s)
 			span += since + sliceTime(s)
 			carried += gap + float64(s.Acked)
-			since, gap = 0, 0
+			since = 0
+			gap = 0
 		} else if took > 0 {
 			since += sliceTime(s)
 			gap += float64(s.Acked)
@@ -107,12 +111,16 @@ func (t *timeline) tellPrograms(subtype string, v verdict.Values) verdict.Code {
 	d := t.d
 	v["rtt_s"] = t.base
 	if subtype == verdict.RequestResponse {
-		block, each := float64(d.Bytes)/float64(d.Exchanges), t.length/float64(d.Exchanges)
-		v["exchanges"], v["block_bytes"], v["exchange_s"] = float64(d.Exchanges), block, each
+		block := float64(d.Bytes) / float64(d.Exchanges)
+		each := t.length / float64(d.Exchanges)
+		v["exchanges"] = float64(d.Exchanges)
+		v["block_bytes"] = block
+		v["exchange_s"] = each
 		t.multiples(v, block, each, true)
 		return verdict.CapturedExchanges
 	}
-	v["program_window_bytes"], v["window_bytes"] = t.level(), float64(d.WindowMax)
+	v["program_window_bytes"] = t.level()
+	v["window_bytes"] = float64(d.WindowMax)
 	v["allows_bps"] = t.allows(int64(t.level()))
 	t.multiples(v, t.goodput*t.base, t.base, false)
 	return verdict.CapturedProgramWindow

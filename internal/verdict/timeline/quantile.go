@@ -20,7 +20,8 @@ func quantile(all []weighted, q float64) float64 {
 	}
 	sum := 0.0
 	for _, w := range all {
-		if sum += w.weight; sum >= q*total {
+		sum += w.weight
+		if sum >= q*total {
 			return w.value
 		}
 	}

@@ -133,7 +133,7 @@ func (t *timeline) growing() bool {
 	if part == 0 || t.length > threshold.SlowStartTrips*t.base {
 		return false
 	}
-	middle, last := 0.0, 0.0
+	var middle, last float64
 	for i := range part {
 		middle += t.d.Slices[part+i].OutMean()
 		last += t.d.Slices[len(t.d.Slices)-1-i].OutMean()

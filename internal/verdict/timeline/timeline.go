@@ -105,7 +105,8 @@ func Judge(c *flow.Connection, d *flow.Direction, others ...Parallel) Diagnosis 
 			return again
 		}
 	}
-	g.Verdict, g.Prediction = verdict.Doubted(g.Verdict, wrong[0]), nil
+	g.Verdict = verdict.Doubted(g.Verdict, wrong[0])
+	g.Prediction = nil
 	return g
 }
 
@@ -181,7 +182,8 @@ func hostOf(v verdict.Verdict) verdict.Verdict {
 	together[verdict.Sender] += together[verdict.Application]
 	delete(together, verdict.Application)
 	if verdict.Headline(together).Limiter == verdict.Sender {
-		v.Limiter, v.Candidates = verdict.Sender, nil
+		v.Limiter = verdict.Sender
+		v.Candidates = nil
 	}
 	return v
 }
@@ -205,12 +207,14 @@ func (t *timeline) share(others []Parallel) {
 	if t.goodput <= 0 {
 		return
 	}
-	from, to := t.c.Started+t.d.First, t.c.Started+t.d.Last
+	from := t.c.Started + t.d.First
+	to := t.c.Started + t.d.Last
 	for _, o := range others {
 		if o.Direction == t.d || o.Direction.Last <= o.Direction.First {
 			continue
 		}
-		a, b := o.Connection.Started+o.Direction.First, o.Connection.Started+o.Direction.Last
+		a := o.Connection.Started + o.Direction.First
+		b := o.Connection.Started + o.Direction.Last
 		if both := float64(min(b, to) - max(a, from)); both > 0 {
 			bytes := float64(o.Direction.Bytes) * both / float64(b-a)
 			t.crowd += bytes / float64(t.d.Bytes)
@@ -228,11 +232,14 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	}
 	rates := make([]weighted, 0, len(d.Slices))
 	idle := 0.0
-	outstanding, speeds := make([]float64, len(d.Slices)), make([]float64, len(d.Slices))
+	outstanding := make([]float64, len(d.Slices))
+	speeds := make([]float64, len(d.Slices))
 	lost := make([]bool, len(d.Slices))
 	for i := range d.Slices {
 		s := &d.Slices[i]
-		outstanding[i], speeds[i], lost[i] = s.OutMean(), t.rate(s), s.Losses > 0 || s.Retransmitted > 0
+		outstanding[i] = s.OutMean()
+		speeds[i] = t.rate(s)
+		lost[i] = s.Losses > 0 || s.Retransmitted > 0
 		t.rounds += int(s.Rounds)
 		idle += float64(s.Clock[flow.Idle]) / 1e9
 		if active := activeTime(s); active > 0 && s.Acked > 0 {
@@ -243,14 +250,16 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	t.link = d.Bursts.Quantile(threshold.PathPace)
 	t.share(others)
 	t.pausing = idle > threshold.PausingShare*t.length
-	if t.base = base; base == 0 {
+	t.base = base
+	if base == 0 {
 		t.base = t.emptyRTT()
 	}
 	// What the receiver had already was not lost, and cost no congestion window for long
 	// (RFC 3708, RFC 4015), if it was not sent again after a timeout.
 	lostSegments := d.Retransmitted - d.Spurious + d.Unheard
 	t.losing = float64(lostSegments) > threshold.Losing*float64(d.Segments) && d.LossEvents > 0
-	queued, probes := 0.0, 0
+	queued := 0.0
+	probes := 0
 	for i := range d.Slices {
 		s := &d.Slices[i]
 		if t.queued(s) && t.full(s) && !t.ackQueued(s) {
@@ -265,7 +274,8 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	t.queueing = queued > threshold.HeadlineShare*t.length
 	// Behind the link nothing comes faster than the link.
 	t.probed = t.vantage == AtSender && probes > 1 && probes*threshold.ProbeEvery > len(d.Slices)
-	t.filled, t.brief = t.linkFull(), t.short()
+	t.filled = t.linkFull()
+	t.brief = t.short()
 	t.evenLoss = t.lossOrLink()
 	t.recovering = recoveries(outstanding, lost)
 	if !t.losing {

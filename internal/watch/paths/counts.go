@@ -53,10 +53,13 @@ func (c *counts) add(at time.Time, segments, events int64, rule countsRule) (s *
 	if len(c.Windows) < countsAfter {
 		return nil
 	}
-	before, last := c.Windows[:len(c.Windows)-countsAfter], c.Windows[len(c.Windows)-countsAfter:]
-	low, high := 1.0, 0.0
+	before := c.Windows[:len(c.Windows)-countsAfter]
+	last := c.Windows[len(c.Windows)-countsAfter:]
+	low := 1.0
+	high := 0.0
 	for _, w := range last {
-		low, high = min(low, w.ratio()), max(high, w.ratio())
+		low = min(low, w.ratio())
+		high = max(high, w.ratio())
 	}
 	switch {
 	case !c.Told.IsZero() && high < c.Half:
@@ -65,8 +68,10 @@ func (c *counts) add(at time.Time, segments, events int64, rule countsRule) (s *
 	case !c.Told.IsZero() && at.Sub(c.Told) >= settled:
 		c.Told = time.Time{}
 	case c.Told.IsZero() && c.risen(before, last, low, rule):
-		was, is := pooled(before), pooled(last)
-		c.Told, c.Half = last[0].at(), (was.ratio()+is.ratio())/2
+		was := pooled(before)
+		is := pooled(last)
+		c.Told = last[0].at()
+		c.Half = (was.ratio() + is.ratio()) / 2
 		s = &Shift{Before: was.ratio(), After: is.ratio(), Since: c.Told}
 	}
 	c.Days = remember(c.Days, at, low, high)
@@ -90,15 +95,18 @@ func (c *counts) risen(before, last []count, low float64, rule countsRule) bool 
 
 func pooled(all []count) (sum count) {
 	for _, c := range all {
-		sum[1], sum[2] = sum[1]+c[1], sum[2]+c[2]
+		sum[1] = sum[1] + c[1]
+		sum[2] = sum[2] + c[2]
 	}
 	return sum
 }
 
 // wilson is the score interval of a ratio (Wilson 1927), at 99.9 %.
 func wilson(c count) (low, high float64) {
-	n, p := float64(c[1]), c.ratio()
+	n := float64(c[1])
+	p := c.ratio()
 	const z2 = countsZ * countsZ
-	middle, half := p+z2/(2*n), countsZ*math.Sqrt(p*(1-p)/n+z2/(4*n*n))
+	middle := p + z2/(2*n)
+	half := countsZ * math.Sqrt(p*(1-p)/n+z2/(4*n*n))
 	return (middle - half) / (1 + z2/n), (middle + half) / (1 + z2/n)
 }

@@ -107,7 +107,8 @@ func (h *Host) Restore() {
 		}
 		n.RTT.restore()
 		n.Rate.Results = believed(n.Rate.Results)
-		n.Loss.Windows, n.Reordering.Windows = believed(n.Loss.Windows), believed(n.Reordering.Windows)
+		n.Loss.Windows = believed(n.Loss.Windows)
+		n.Reordering.Windows = believed(n.Reordering.Windows)
 	}
 }
 
@@ -137,7 +138,8 @@ func (h *Host) Add(at time.Time, windows map[netip.Prefix]Window) (events []Even
 		n.Waiting = append(n.Waiting, found[p]...)
 		if len(n.Waiting) > 0 && at.Sub(n.Told) >= holdOff {
 			events = append(events, Event{At: at, Network: p, Networks: 1, Judged: 1, Shifts: n.Waiting})
-			n.Told, n.Waiting = at, nil
+			n.Told = at
+			n.Waiting = nil
 		}
 	}
 	return events

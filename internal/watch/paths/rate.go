@@ -51,7 +51,8 @@ func (l *rate) judge() *Shift {
 		if high >= least/rateBeyond {
 			return nil
 		}
-		was, is := l.Results[:n-rateSpan], l.Results[n-rateSpan:]
+		was := l.Results[:n-rateSpan]
+		is := l.Results[n-rateSpan:]
 		s := &Shift{Before: middle(was), After: middle(is), Since: is[0].at()}
 		l.Half = math.Sqrt(s.Before * s.After)
 		return s

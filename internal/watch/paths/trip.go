@@ -73,7 +73,8 @@ type trip struct {
 }
 
 func (l *trip) restore() {
-	l.Results, l.track = believed(l.Results), change.Track{}
+	l.Results = believed(l.Results)
+	l.track = change.Track{}
 	for _, r := range l.Results {
 		l.track.Add(r.untied())
 	}
@@ -131,7 +132,8 @@ func (l *trip) grave() bool {
 		return false
 	}
 	least, most := span(l.Days)
-	was, is := l.track.Shift.Before, l.track.Shift.After
+	was := l.track.Shift.Before
+	is := l.track.Shift.After
 	if math.Abs(is-was) < tripScatter*scatter(l.Results[:len(l.Results)-tripSpan]) {
 		return false
 	}
@@ -172,7 +174,8 @@ func extremes(all []result, span int) (low, high float64, ok bool) {
 	}
 	low = math.Inf(1)
 	for _, r := range all[len(all)-span:] {
-		low, high = min(low, r.value()), max(high, r.value())
+		low = min(low, r.value())
+		high = max(high, r.value())
 	}
 	return low, high, true
 }
@@ -200,7 +203,8 @@ func learn(days []day, all []result, span int) []day {
 func remember(days []day, at time.Time, low, high float64) []day {
 	today := at.Unix() / 86400
 	if n := len(days); n > 0 && days[n-1].Day == today {
-		days[n-1].High, days[n-1].Low = max(days[n-1].High, low), min(days[n-1].Low, high)
+		days[n-1].High = max(days[n-1].High, low)
+		days[n-1].Low = min(days[n-1].Low, high)
 		return days
 	}
 	days = append(days, day{today, low, high})
@@ -215,7 +219,8 @@ func remember(days []day, at time.Time, low, high float64) []day {
 func span(days []day) (least, most float64) {
 	least = math.Inf(1)
 	for _, d := range days {
-		least, most = min(least, d.Low), max(most, d.High)
+		least = min(least, d.Low)
+		most = max(most, d.High)
 	}
 	return least, most
 }

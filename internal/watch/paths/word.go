@@ -30,19 +30,23 @@ func (w *word) add(at time.Time, is string) *Shift {
 	case is == "":
 		return nil
 	case w.Is == "":
-		w.Is, w.Same = is, 1
+		w.Is = is
+		w.Same = 1
 		return nil
 	case is == w.Is:
 		w.doubt()
-		if w.Same = min(w.Same+1, wordsBefore); w.known() {
+		w.Same = min(w.Same+1, wordsBefore)
+		if w.known() {
 			w.Was = ""
 		}
 		return nil
 	case is != w.Next:
 		w.doubt()
-		w.Next, w.Since = is, at
+		w.Next = is
+		w.Since = at
 	}
-	if w.Run++; w.Run < wordsAfter {
+	w.Run++
+	if w.Run < wordsAfter {
 		return nil
 	}
 	s := &Shift{BeforeWord: w.Is, AfterWord: w.Next, Since: w.Since, Back: w.Next == w.Was}
@@ -63,7 +67,8 @@ func (w *word) doubt() {
 	if w.Run > 0 {
 		w.Same = max(w.Same-wordsDoubt, 0)
 	}
-	w.Next, w.Run = "", 0
+	w.Next = ""
+	w.Run = 0
 }
 
 // number is a word that is a number.

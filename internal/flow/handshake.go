@@ -1,0 +1,75 @@
+package flow
+
+func (c *Connection) handshake(s *Segment, from int, at int64) {
+	o := &c.sides[from].offer
+	if o.Seen {
+		if s.Flags&ACK == 0 {
+			c.synAt = at
+			c.synAgain = true
+			return
+		}
+		// A server that starts over chooses other numbers; the client says which it took.
+		if peer := &c.sides[1-from]; o.ISN == s.Seq || c.sides[from].dir != nil || peer.have && peer.ack == o.ISN+1 {
+			return
+		}
+	}
+	*o = Offer{Seen: true, Scale: -1, Window: int(s.Window), ISN: s.Seq, OptionsCut: s.Options&OptionsCut != 0,
+		SACK: s.Options&HasSACKPermitted != 0, Timestamps: s.Options&HasTimestamps != 0}
+	if s.Options&HasMSS != 0 {
+		o.MSS = int(s.MSS)
+	}
+	if s.Options&HasScale != 0 {
+		o.Scale = int(s.Scale)
+	}
+	o.data = s.Payload
+	if s.Flags&ACK == 0 {
+		c.SYN = true
+		c.synAt = at
+		c.client = from
+		return
+	}
+	c.SYNACK = true
+	c.synAckAt = at
+	c.client = 1 - from
+	c.fastOpen(s, at)
+	if c.SYN && !c.synAgain {
+		c.throughServer = max(at-c.synAt, 1)
+	}
+}
+
+// fastOpen takes the data that came with the SYN (RFC 7413), as far as the SYN-ACK
+// acknowledges it: a server may refuse it, and that loses nothing.
+func (c *Connection) fastOpen(s *Segment, at int64) {
+	client := &c.sides[c.client]
+	taken := s.Ack - client.offer.ISN - 1
+	if client.dir != nil || taken == 0 || taken > client.offer.data {
+		return
+	}
+	sent := Segment{Src: s.Dst, Dst: s.Src, Seq: client.offer.ISN + 1, Payload: taken}
+	client.dir = c.newDirection(&sent, c.client, max(c.synAt, 0))
+	client.dir.sent(&sent, at)
+}
+
+// scale is the shift of the windows that a side advertises; known is false where the
+// handshake does not tell.
+func (c *Connection) scale(of int) (shift int, known bool) {
+	client := c.sides[c.client].offer
+	server := c.sides[1-c.client].offer
+	switch {
+	case c.unscaled():
+		return 0, true
+	case server.Seen && server.Scale >= 0 && of != c.client:
+		return server.Scale, true
+	case server.Seen && server.Scale >= 0 && client.Scale >= 0:
+		return client.Scale, true
+	}
+	return 0, false
+}
+
+// unscaled says that one of both ends did not offer to scale, or a middlebox took the offer
+// away.
+func (c *Connection) unscaled() bool {
+	client := c.sides[c.client].offer
+	server := c.sides[1-c.client].offer
+	return server.Seen && server.Scale < 0 && !server.OptionsCut || client.Seen && client.Scale < 0 && !client.OptionsCut
+}

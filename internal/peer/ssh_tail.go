@@ -1,0 +1,30 @@
+package peer
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+)
+
+// tail keeps the end of what is written.
+type tail struct {
+	mu   sync.Mutex // guards kept
+	kept []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	const most = 4 << 10
+	t.kept = append(t.kept, b...)
+	t.kept = t.kept[max(0, len(t.kept)-most):]
+	return len(b), nil
+}
+
+// last is the last line that says something.
+func (t *tail) last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := bytes.Split(bytes.TrimSpace(t.kept), []byte("\n"))
+	return strings.TrimSpace(string(lines[len(lines)-1]))
+}
