@@ -99,3 +99,11 @@ func TestSession_RefusesOffers(t *testing.T) {
 		<-ended
 	})
 }
+
+// TestResult_ErrorIsBounded: of what a far end says went wrong 4 KiB are kept.
+func TestResult_ErrorIsBounded(t *testing.T) {
+	m := message{kindResult, []byte(`{"error":"` + strings.Repeat("x", 5000) + `"}`)}
+	if r, err := m.decodeResult(transfer.Spec{}, 0); err != nil || len(r.Error) != 4096 {
+		t.Errorf("%d bytes, %v", len(r.Error), err)
+	}
+}
