@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"bytes"
+	"encoding/binary"
 	"slices"
 	"strings"
 	"testing"
@@ -105,5 +107,22 @@ func TestResult_ErrorIsBounded(t *testing.T) {
 	m := message{kindResult, []byte(`{"error":"` + strings.Repeat("x", 5000) + `"}`)}
 	if r, err := m.decodeResult(transfer.Spec{}, 0); err != nil || len(r.Error) != 4096 {
 		t.Errorf("%d bytes, %v", len(r.Error), err)
+	}
+}
+
+// TestReadMessage_LengthIsBounded: only a result may be longer than mostAnswer.
+func TestReadMessage_LengthIsBounded(t *testing.T) {
+	for _, tt := range []struct {
+		k      kind
+		length uint32
+		want   string
+	}{
+		{kindHello, mostAnswer, "EOF"}, {kindHello, mostAnswer + 1, "bytes (at most"},
+		{kindResult, mostAnswer + 1, "EOF"}, {kindResult, mostResult + 1, "bytes (at most"}, {kindHello, 0, "0 bytes"},
+	} {
+		frame := append(binary.BigEndian.AppendUint32(nil, tt.length), byte(tt.k))
+		if _, err := readMessage(bytes.NewReader(frame), mostResult); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q of %d bytes: %v; want %q", tt.k, tt.length, err, tt.want)
+		}
 	}
 }
