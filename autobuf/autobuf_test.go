@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/socket"
@@ -186,8 +187,13 @@ func TestTheZeroConfigChangesNothing(t *testing.T) {
 	}
 }
 
+// TestConnectionsShareABudget runs in a bubble: sockets are real, and the tuners look at them by its clock.
 func TestConnectionsShareABudget(t *testing.T) {
 	ceilings(t)
+	synctest.Test(t, shareABudget)
+}
+
+func shareABudget(t *testing.T) {
 	const total = 1 << 20
 	server, clients := NewBudget(total), NewBudget(total)
 	l := listen(t, Config{Budget: server})
@@ -244,11 +250,10 @@ func TestConnectionsShareABudget(t *testing.T) {
 	for c := range accepted {
 		c.Close()
 	}
-	for deadline := time.Now().Add(20 * time.Second); clients.InUse()+server.InUse() > 0; {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d and %d still charged after all were closed", clients.InUse(), server.InUse())
-		}
-		time.Sleep(10 * time.Millisecond)
+	time.Sleep(longestLook)
+	synctest.Wait()
+	if clients.InUse()+server.InUse() > 0 {
+		t.Errorf("%d and %d still charged %v after all were closed", clients.InUse(), server.InUse(), longestLook)
 	}
 }
 

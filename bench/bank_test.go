@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // bankRow is one line of benchmarks.jsonl; Verdict is pass, fail or inconclusive.
@@ -30,9 +32,7 @@ type bankRow struct {
 // bankOnly skips a test that measures: its figures are no business of CI.
 func bankOnly(t *testing.T) {
 	t.Helper()
-	if os.Getenv("FULLPIPE_BANK") != "1" {
-		t.Skip("measures; run it with make bank")
-	}
+	testenv.Need(t, testenv.Quiet)
 }
 
 // machine says in a line what the figures were measured on.

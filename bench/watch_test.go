@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // manyConnections is a program with 20,000 connections, of which 500 send all the time, and one that
@@ -76,12 +77,8 @@ def measure():
 // TestBankWatchCrowd bounds what watching 20,000 connections costs, 500 of them busy.
 func TestBankWatchCrowd(t *testing.T) {
 	bankOnly(t)
+	testenv.Need(t, testenv.Python, testenv.SS, testenv.Setpriv)
 	program := harness.Program(t)
-	for _, name := range []string{"python3", "ss", "setpriv"} {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Skip(err)
-		}
-	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "crowd.py")
 	if err := os.WriteFile(file, []byte(manyConnections), 0o600); err != nil {

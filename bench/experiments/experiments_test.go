@@ -2,12 +2,13 @@ package main
 
 import (
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // The arithmetic against the published figures, nothing measured: the default columns of
@@ -71,9 +72,7 @@ func TestDocument(t *testing.T) {
 
 // One cell of the tables on real TCP: 8192 bytes a round trip of 40 ms.
 func TestOneCell(t *testing.T) {
-	if testing.Short() {
-		t.Skip("makes a lab")
-	}
+	testenv.Need(t, testenv.Lab, testenv.Go)
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "fullpipe")
 	build := exec.Command("go", "build", "-o", program, "./cmd/fullpipe")
@@ -83,9 +82,6 @@ func TestOneCell(t *testing.T) {
 	}
 	c := setting{}.cell(row{write: 8192}, "network, default", 1.77e6, longPath)
 	err := runner{program, 1, io.Discard}.run(t.Context(), []*experiment{{cells: []*cell{c}}})
-	if err != nil && os.Getenv("CI") == "" && strings.Contains(err.Error(), "/dev/net/tun") {
-		t.Skip(err)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}

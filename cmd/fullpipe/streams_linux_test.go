@@ -179,7 +179,7 @@ func TestEveryWaitEndsWithAnInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unread.Close()
-	fill(unread)
+	fill(t, unread)
 	port := strconv.Itoa(testenv.FreePort(t, 1))
 	for _, flag := range []string{"--pidfile", "--logfile"} {
 		waits = append(waits, []string{"iperf3", "-s", "-p", port, flag, fifo},
@@ -207,12 +207,21 @@ func TestEveryWaitEndsWithAnInterrupt(t *testing.T) {
 }
 
 // fill writes to a pipe until it takes no more.
-func fill(w *os.File) {
-	w.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
-	for {
-		if _, err := w.Write(make([]byte, 4096)); err != nil {
-			return
+func fill(t *testing.T, w *os.File) {
+	t.Helper()
+	raw, err := w.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var full error
+	raw.Write(func(fd uintptr) bool { // does not block
+		for full == nil {
+			_, full = syscall.Write(int(fd), make([]byte, 4096))
 		}
+		return true
+	})
+	if full != syscall.EAGAIN {
+		t.Fatal(full)
 	}
 }
 
@@ -225,7 +234,7 @@ func TestFullPipeEndsWithAnInterrupt(t *testing.T) {
 	}
 	defer r.Close()
 	defer w.Close()
-	fill(w)
+	fill(t, w)
 	cmd := program(t, "explain")
 	cmd.Stdout = w
 	if err := cmd.Start(); err != nil {
@@ -258,6 +267,9 @@ func untilAsleep(t *testing.T, pid int) {
 		calm++
 		for _, task := range tasks {
 			text, err := os.ReadFile(filepath.Join(dir, task.Name(), "status"))
+			if err == nil && strings.Contains(string(text), "State:\tZ") {
+				t.Fatal("it has ended")
+			}
 			if err == nil && !strings.Contains(string(text), "State:\tS") {
 				calm = 0
 			}

@@ -28,13 +28,20 @@ func TestRFC6349OfALab(t *testing.T) {
 	if (status == 0) != (doc.Verdict == "pass") || len(doc.Directions) != 2 || doc.Interrupted {
 		t.Fatalf("status %d: %+v", status, doc)
 	}
-	if doc.Path.MTU != 1500 || doc.Path.MSS != 1448 || doc.Path.RTT < 0.015 {
+	// A busy machine makes round trips longer, never shorter: a lab that was calibrated meanwhile hands each packet over
+	// at most 0.5 ms early.
+	if doc.Path.MTU != 1500 || doc.Path.MSS != 1448 || doc.Path.RTT < 0.020-2*0.0005 {
 		t.Errorf("path %+v", doc.Path)
 	}
 	for _, d := range doc.Directions {
 		if d.Bottleneck.Bps <= 0 || d.BDP <= 0 || d.MaxTCP <= 0 || len(d.Criteria) != 4 ||
 			len(d.Frames) != 1 {
 			t.Errorf("%+v", d)
+		}
+		// Whether the search settles is the machine's affair; both ends carry UDP in any case.
+		unsettled := d.Bottleneck.Method == "UDP; the search did not settle"
+		if d.Bottleneck.Method != "UDP" && !unsettled || unsettled && !d.Bottleneck.AtLeast {
+			t.Errorf("%s: bottleneck %+v", d.Direction, d.Bottleneck)
 		}
 		for _, kind := range []string{"automatic", "single", "several", "both"} {
 			i := slices.IndexFunc(d.Tests, func(one harness.RFC6349Test) bool { return one.Kind == kind })

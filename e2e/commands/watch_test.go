@@ -14,8 +14,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestWhy_FindsARunningProgram checks whose connection it is and that it was judged. Which limiter is
-// right is checked on recordings, and live by the bank.
+// TestWhy_FindsARunningProgram checks whose connection it is and that it was judged. Which limiter is right is checked
+// on recordings, and live by the bank. How many samples a busy machine takes in 3 s is not known; what depends on their
+// number is checked where it is counted, in internal/watch.
 func TestWhy_FindsARunningProgram(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, profile, server, client, target, direction string }{

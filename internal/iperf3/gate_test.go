@@ -1,7 +1,6 @@
 package iperf3
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -14,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -136,37 +136,47 @@ func FuzzGate(f *testing.F) {
 	})
 }
 
-// Whatever a token lacks, its client is told the same and not before the same time; who is
-// let in need not wait.
+// TestRefusalsLookAlike: whatever a token lacks, the client is told the same at the same time.
 func TestRefusalsLookAlike(t *testing.T) {
 	key, public := keyPair(t)
-	address := serve(t, &Server{Gate: &Gate{Key: key, Users: usersFile("mario", "rossi")}})
-	token := func(user, password string, pkcs1 bool) string {
-		text, err := Token(public, Login{user, password, time.Now()}, pkcs1)
+	token := func(user, password string, at time.Time, pkcs1 bool) string {
+		text, err := Token(public, Login{user, password, at}, pkcs1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return text
 	}
-	for name, bad := range map[string]string{"none": "", "no base64": "%%%%", "padding": token("mario", "rossi", true),
-		"user": token("luigi", "rossi", false), "password": token("mario", "verdi", false)} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			started := time.Now()
-			_, _, err := ask(t, address, fmt.Sprintf(`{"tcp":true,"time":1,"authtoken":%q}`, bad))
+	for name, bad := range map[string]func(now time.Time) string{
+		"none":      func(time.Time) string { return "" },
+		"no base64": func(time.Time) string { return "%%%%" },
+		"padding":   func(now time.Time) string { return token("mario", "rossi", now, true) },
+		"user":      func(now time.Time) string { return token("luigi", "rossi", now, false) },
+		"password":  func(now time.Time) string { return token("mario", "verdi", now, false) },
+		"time":      func(now time.Time) string { return token("mario", "rossi", now.Add(-time.Minute), false) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &Server{Gate: &Gate{Key: key, Users: usersFile("mario", "rossi")}}
+			began := time.Now()
+			_, err := opened(t, s, fmt.Sprintf(`{"tcp":true,"time":1,"authtoken":%q}`, bad(began)))
 			var refused *RemoteError
-			if !errors.As(err, &refused) || *refused != (RemoteError{Code: CodeAuth}) {
-				t.Errorf("%v", err)
-			}
-			if took := time.Since(started); took < refusalTime {
-				t.Errorf("told after %v", took)
+			if took := time.Since(began); took != refusalTime || !errors.As(err, &refused) ||
+				*refused != (RemoteError{Code: CodeAuth}) {
+				t.Errorf("%s: %v after %v", name, err, took)
 			}
 		})
 	}
-	peer := NewPeer(address)
+}
+
+// TestPassword_OpensATest: whoever has it need not wait.
+func TestPassword_OpensATest(t *testing.T) {
+	key, public := keyPair(t)
+	token, err := Token(public, Login{"mario", "rossi", time.Now()}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer := NewPeer(serve(t, &Server{Gate: &Gate{Key: key, Users: usersFile("mario", "rossi")}}))
 	defer peer.Close()
-	account, err := peer.Carry(context.Background(), Command{Params: Params{Num: 100000, Len: 1000, Streams: 1,
-		Auth: token("mario", "rossi", false)}})
+	account, err := peer.Carry(t.Context(), Command{Params: Params{Num: 100000, Len: 1000, Streams: 1, Auth: token}})
 	if err != nil || account.Far.Streams[0].Bytes != 100000 || account.Legs[0].TCP.Spec.Direction != transfer.Up {
 		t.Errorf("%+v, %v", account, err)
 	}

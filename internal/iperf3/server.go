@@ -119,17 +119,22 @@ func (s *Server) Handle(ctx context.Context, conn *net.TCPConn, cookie Cookie, o
 		return nil
 	}
 	defer conn.Close()
+	socket.EndWhenGone(conn, s.Silence)
+	return s.serve(ctx, conn, addrPort(conn.RemoteAddr()), cookie, keyed)
+}
+
+// serve carries out a new test over its control connection.
+func (s *Server) serve(ctx context.Context, conn net.Conn, from netip.AddrPort, cookie Cookie, keyed bool) error {
 	s.once.Do(s.setUp)
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
-	t := &test{control: control{conn: conn}, server: s, from: addrPort(conn.RemoteAddr()), cookie: cookie, keyed: keyed,
+	t := &test{control: control{conn: conn}, server: s, from: from, cookie: cookie, keyed: keyed,
 		proven: keyed || s.Gate == nil, leavePending: func() {}}
 	t.entry = t.newEntry(leave)
 	err := s.register(t)
 	var outcomes []transfer.Outcome
 	if err == nil {
 		defer s.forget(t)
-		socket.EndWhenGone(conn, s.Silence)
 		outcomes, err = t.serve(ctx, leave)
 	}
 	if errors.Is(err, ErrTurnedAway) {

@@ -125,45 +125,6 @@ func TestBusyIsSaid(t *testing.T) {
 	}
 }
 
-// What one test leaves of streams and buffers is what another one gets; a client that
-// dawdles makes room.
-func TestStreamsAreShared(t *testing.T) {
-	const params = `{"tcp":true,"time":1,"parallel":2,"window":4096}`
-	for name, s := range map[string]*Server{"streams": {MaxStreams: 3}, "buffers": {MaxBuffers: 20000}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			address := serve(t, s)
-			begin := func() (State, error) {
-				conn, err := net.Dial("tcp", address)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { conn.Close() })
-				cookie := NewCookie()
-				conn.Write(append(cookie[:], frame(params)...))
-				if s, err := ReadState(conn); s != ParamExchange {
-					t.Fatal(s, err)
-				}
-				return ReadState(conn)
-			}
-			if s, err := begin(); s != CreateStreams {
-				t.Fatal(s, err)
-			}
-			if s, err := begin(); s != AccessDenied {
-				t.Errorf("beside the first: %v, %v", s, err)
-			}
-			for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-				if s, _ := begin(); s == CreateStreams {
-					break // the first has dawdled for a second
-				}
-				if time.Now().After(deadline) {
-					t.Fatal("who dawdles keeps the others out")
-				}
-			}
-		})
-	}
-}
-
 // A client that leaves before its test begins gives its place back at once.
 func TestWhoLeavesMakesRoom(t *testing.T) {
 	reports := make(chan Report, 1)

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -35,36 +36,52 @@ type control struct {
 const controlMSS = 536
 
 func openControl(ctx context.Context, f Far) (*control, error) {
-	fail := func(err error) (*control, error) {
-		if cause := context.Cause(ctx); cause != nil {
-			return nil, cause
-		}
-		err = plain(err, f.Times.Answer)
-		return nil, &Error{Address: f.Address, Err: err, Hint: hint(err)}
-	}
 	dialing, cancel := context.WithTimeout(ctx, f.Times.Answer)
 	defer cancel()
 	tcp, err := socket.Dial(dialing, f.Address, socket.Options{Route: f.Route, Socket: transfer.Socket{MSS: controlMSS}})
 	if errors.Is(err, socket.ErrNotSupported) {
 		tcp, err = socket.Dial(dialing, f.Address, socket.Options{Route: f.Route})
 	}
+	var c *control
+	if err == nil {
+		c, err = greet(ctx, f, tcp)
+	}
+	if err == nil {
+		return c, nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, cause
+	}
+	err = plain(err, f.Times.Answer)
+	return nil, &Error{Address: f.Address, Err: err, Hint: hint(err)}
+}
+
+// greet makes a control connection of a connection to a server: both ends prove the key, and the server says hello.
+// It closes the connection on an error.
+func greet(ctx context.Context, f Far, conn net.Conn) (*control, error) {
+	conn.SetDeadline(time.Now().Add(f.Times.Answer))
+	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })()
+	answered := &answeredConn{Conn: conn}
+	_, err := conn.Write(Marker[:])
+	var secured *tls.Conn
+	if err == nil {
+		secured, err = secureClient(ctx, answered, f.Key)
+	}
 	if err != nil {
-		return fail(err)
+		conn.Close()
+		return nil, err
 	}
-	c := &control{conn: tcp, times: f.Times, remote: tcp.RemoteAddr().String()}
-	tcp.SetDeadline(time.Now().Add(f.Times.Answer))
-	defer context.AfterFunc(ctx, func() { tcp.SetDeadline(time.Unix(1, 0)) })()
-	if _, err := tcp.Write(Marker[:]); err != nil {
-		tcp.Close()
-		return fail(err)
+	c := &control{conn: secured, times: f.Times, remote: conn.RemoteAddr().String()}
+	if err := c.awaitHello(ctx, f, answered); err != nil {
+		secured.Close()
+		return nil, err
 	}
-	answered := &answeredConn{Conn: tcp}
-	secured, err := secureClient(ctx, answered, f.Key)
-	if err != nil {
-		tcp.Close()
-		return fail(err)
-	}
-	c.conn = secured
+	conn.SetDeadline(time.Time{})
+	return c, nil
+}
+
+// awaitHello reads the server's hello and waits for the client's turn.
+func (c *control) awaitHello(ctx context.Context, f Far, answered *answeredConn) error {
 	m, err := readMessage(c.conn, mostAnswer)
 	read := time.Now()
 	if err == nil {
@@ -73,23 +90,16 @@ func openControl(ctx context.Context, f Far) (*control, error) {
 	if err == nil {
 		err = c.hello.check()
 	}
-	if err == nil {
-		theirs := c.hello.versions()
-		var ok bool
-		if c.version, ok = speaks.with(theirs); !ok {
-			err = &versionError{theirs, c.hello.Software}
-		}
-	}
-	if err == nil {
-		c.clock = clockOf(&c.hello, answered.wrote, read)
-		err = c.awaitTurn(ctx, f)
-	}
 	if err != nil {
-		c.conn.Close()
-		return fail(err)
+		return err
 	}
-	tcp.SetDeadline(time.Time{})
-	return c, nil
+	theirs := c.hello.versions()
+	var ok bool
+	if c.version, ok = speaks.with(theirs); !ok {
+		return &versionError{theirs, c.hello.Software}
+	}
+	c.clock = clockOf(&c.hello, answered.wrote, read)
+	return c.awaitTurn(ctx, f)
 }
 
 // clockOf is how the server's clock stands to ours: it was read after we wrote our proof,

@@ -3,36 +3,10 @@ package probe
 import (
 	"io"
 	"net"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
-
-// silent are two ends of a pipe of which the far one never says anything.
-func silent(t *testing.T) (near, far net.Conn) {
-	near, far = net.Pipe()
-	t.Cleanup(func() {
-		near.Close()
-		far.Close()
-	})
-	return near, far
-}
-
-func TestSilentServerIsLeftInTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		near, _ := silent(t)
-		c := &control{conn: near, times: DefaultTimes()}
-		begun := time.Now()
-		m := c.await(transfer.Spec{Direction: transfer.Up}, func(transfer.Interval) {}, nil)
-		if took := time.Since(begun); took != 20*time.Second || m.err == nil ||
-			!strings.Contains(m.err.Error(), "no answer within 20s") {
-			t.Errorf("%v after %v", m.err, took)
-		}
-	})
-}
 
 func TestIdleClientIsLeftInTime(t *testing.T) {
 	cert, err := NewCertificate()

@@ -86,7 +86,8 @@ func TestServersThatGoWrong(t *testing.T) {
 				probe.WriteMessage(conn, probe.KindAccept, probe.Accept{Error: "not today"})
 			}
 		}), transfer.Up},
-		{"silent on an offer", "no answer", after(hello, untilClosed), transfer.Up},
+		{"control codes in its name", "names that no server has", after(probe.Hello{Version: 1, Software: "\x1b[2J"},
+			untilClosed), transfer.Up},
 		{"leaves on an offer", "closed the connection", after(hello, func(conn net.Conn) { probe.ReadMessage(conn, 1<<16) }),
 			transfer.Up},
 		{"answers an offer with a result", "expected", answers('R', probe.Answer{}, nothing), transfer.Up},
@@ -96,12 +97,15 @@ func TestServersThatGoWrong(t *testing.T) {
 			transfer.Up},
 		{"data port not there", "refused", answers('A', probe.Accept{Tokens: tokens, Port: refusing}, untilClosed),
 			transfer.Up},
-		{"never a result", "no ", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)}, untilClosed), transfer.Up},
 		{"gone during a transfer", "closed the connection", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)},
 			nothing), transfer.Up},
 		{"data connection reset", "closed the connection", answers('A', probe.Accept{Tokens: tokens, Port: port(resetting)},
 			untilClosed), transfer.Up},
 		{"a token of another length", "token of 3 bytes", answers('A', probe.Accept{Tokens: []string{"xyz"}}, untilClosed),
+			transfer.Up},
+		{"floods an answer with warnings", "warnings is not believable", answers('A', probe.Accept{Tokens: tokens,
+			Warnings: make([]string, 100)}, untilClosed), transfer.Up},
+		{"a warning of 5000 bytes", "warnings is not believable", result(`{"warnings":["` + strings.Repeat("x", 5000) + `"]}`),
 			transfer.Up},
 		{"a port that cannot be", "port 99999", answers('A', probe.Accept{Tokens: tokens, Port: 99999}, untilClosed),
 			transfer.Up},
@@ -300,30 +304,36 @@ func TestQueuesThatLie(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	queue := func(place func(n int) int) string {
+	at := func(place int) probe.Hello { return probe.Hello{Version: probe.Version, Busy: true, Place: place} }
+	queue := func(hello func(n int) probe.Hello) string {
 		return answering(t, func(tcp net.Conn) {
 			io.ReadFull(tcp, make([]byte, probe.PrefaceSize))
 			tcp.Write([]byte{probe.AnswerFullpipe})
 			conn, err := probe.SecureServer(context.Background(), tcp, cert, key)
 			for n := 0; err == nil; n++ {
-				err = probe.WriteMessage(conn, probe.KindHello, probe.Hello{Version: probe.Version, Busy: true, Place: place(n)})
+				err = probe.WriteMessage(conn, probe.KindHello, hello(n))
 			}
 		})
 	}
 	for name, c := range map[string]struct {
-		place func(n int) int
+		hello func(n int) probe.Hello
 		want  string
 		told  int // at most
 	}{
-		"back and forth": {func(n int) int { return 1 + n%2 }, "at place 2, where 1 can be the last", 1},
-		"an endless one": {func(n int) int { return 1 << 40 }, "where 1000 can be the last", 0},
-		"a flood":        {func(n int) int { return 1 }, "floods", 1},
-		"a long one":     {func(n int) int { return max(1000-n, 1) }, "floods", 1000},
+		"back and forth": {func(n int) probe.Hello { return at(1 + n%2) }, "at place 2, where 1 can be the last", 1},
+		"an endless one": {func(n int) probe.Hello { return at(1 << 40) }, "where 1000 can be the last", 0},
+		"a flood":        {func(n int) probe.Hello { return at(1) }, "floods", 1},
+		"a long one":     {func(n int) probe.Hello { return at(max(1000-n, 1)) }, "floods", 1000},
+		"a time before 1970": {func(n int) probe.Hello {
+			h := at(1)
+			h.TimeNs = int64(-n)
+			return h
+		}, "a hello from before 1970", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			told := 0
-			f := far(queue(c.place))
+			f := far(queue(c.hello))
 			f.Waiting = func(int) { told++ }
 			client, err := f.Connect(t.Context())
 			if err == nil {
@@ -338,11 +348,11 @@ func TestQueuesThatLie(t *testing.T) {
 		t.Parallel()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		interrupted := errors.New("interrupted")
-		f := far(queue(func(n int) int {
+		f := far(queue(func(n int) probe.Hello {
 			if n > 50 { // while it goes on
 				cancel(interrupted)
 			}
-			return 1
+			return at(1)
 		}))
 		f.Waiting = func(int) {}
 		if _, err := f.Connect(ctx); !errors.Is(err, interrupted) {

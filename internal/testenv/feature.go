@@ -161,7 +161,7 @@ func probeQuiet() error {
 	if os.Getenv("FULLPIPE_BANK") == "1" {
 		return nil
 	}
-	return errors.New("tests that measure run by make live")
+	return errors.New("tests that measure run by make live and make bank")
 }
 
 func system(is bool) error {

@@ -123,6 +123,61 @@ func whilePouring(t *testing.T, span time.Duration) (view View) {
 	return view
 }
 
+// TestWatcher_JudgesBySamples: the verdict on a connection that began after the first dump rests on samples where
+// there are fewestSamples of it since the second.
+func TestWatcher_JudgesBySamples(t *testing.T) {
+	for _, count := range []int{0, fewestSamples - 1, fewestSamples} {
+		l := listen(t)
+		port := uint16(l.Addr().(*net.TCPAddr).Port)
+		w := newWatcher(Config{Cumulative: true, Match: Match{PIDs: []int{os.Getpid()}, Ports: []uint16{port},
+			Local: true}}.complete())
+		if err := errors.Join(w.open(), w.begin()); err != nil {
+			t.Fatal(err)
+		}
+		defer w.close()
+		client, server := loop(t, l)
+		move := func() { // the answer acknowledges what was sent
+			client.Write(make([]byte, least))
+			_, err := io.ReadFull(server, make([]byte, least))
+			server.Write([]byte{0})
+			if _, err2 := client.Read(make([]byte, 1)); err != nil || err2 != nil {
+				t.Fatal(err, err2)
+			}
+		}
+		move()
+		if err := w.period(nil, false); err != nil {
+			t.Fatal(err)
+		}
+		for range count {
+			move()
+			if err := w.sample(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		move()
+		judged := 0
+		if err := w.period(func(v *View) error {
+			for i := range v.Seen {
+				for _, f := range v.Seen[i].Flows {
+					if f.Bytes < least {
+						continue // the answers
+					}
+					judged++
+					if f.Sampled != (count >= fewestSamples) || f.Verdict.Limiter == "" {
+						t.Errorf("%d samples: %s is %+v", count, f.Direction, f)
+					}
+				}
+			}
+			return nil
+		}, true); err != nil {
+			t.Fatal(err)
+		}
+		if judged != 2 { // what the client sends and what the server receives
+			t.Errorf("%d samples: %d directions are judged", count, judged)
+		}
+	}
+}
+
 // TestProgramsOfWhatEnded: in the one view of a whole span, a connection that ended before it is its program's.
 func TestProgramsOfWhatEnded(t *testing.T) {
 	l := listen(t)
