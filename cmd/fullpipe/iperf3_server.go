@@ -192,7 +192,7 @@ type iperf3Host struct {
 	port int
 	end  context.CancelFunc
 
-	out  *serverlog.Log // standard output; nil before the server listens
+	out *serverlog.Log // standard output; nil before the server listens
 
 	mu    sync.Mutex // guards what follows, and what is printed
 	idle  *time.Timer
