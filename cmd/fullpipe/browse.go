@@ -10,6 +10,7 @@ import (
 	"runtime"
 
 	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/peer"
 )
 
 // browse opens an address that holds a secret in the user's browser. Every user of a host
@@ -31,7 +32,7 @@ func browse(address string) (done func(), err error) {
 		return done, err
 	}
 	cmd := exec.Command(program, append(args, file)...)
-	cmd.Env = withoutSecrets(os.Environ())
+	cmd.Env = peer.WithoutSecrets(os.Environ())
 	if err := cmd.Start(); err != nil {
 		return done, err
 	}

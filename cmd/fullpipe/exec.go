@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
@@ -120,7 +121,7 @@ func (f *execFlags) run(cmd *cobra.Command, args []string) error {
 	program.Stdin = cmd.InOrStdin()
 	program.Stdout = raw(cmd.OutOrStdout())
 	program.Stderr = raw(cmd.ErrOrStderr())
-	program.Env = withoutSecrets(os.Environ())
+	program.Env = peer.WithoutSecrets(os.Environ())
 	cfg := steer.Config{Rules: rules, IgnoreProgramBuffers: f.ignore}
 	// Signals go on to CMD, which decides; exec waits for it.
 	result, err := steer.Run(context.WithoutCancel(cmd.Context()), program, cfg)

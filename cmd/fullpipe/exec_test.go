@@ -62,7 +62,7 @@ func TestExecRules(t *testing.T) {
 
 func TestExecKeepsSecretsFromPrograms(t *testing.T) {
 	key, url := peer.KeyVariable+"="+strings.Repeat("ab", 32), store.URLVariable+"=postgres://u:secret@127.0.0.1/d"
-	if got := withoutSecrets([]string{"A=1", key, peer.KeyVariable + "S=kept", url, "B=2"}); !reflect.DeepEqual(got,
+	if got := peer.WithoutSecrets([]string{"A=1", key, peer.KeyVariable + "S=kept", url, "B=2"}); !reflect.DeepEqual(got,
 		[]string{"A=1", peer.KeyVariable + "S=kept", "B=2"}) {
 		t.Errorf("%q", got)
 	}

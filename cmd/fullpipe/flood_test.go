@@ -66,7 +66,7 @@ func (s *said) await(t *testing.T, pattern *regexp.Regexp) string {
 	}
 }
 
-// pausable is standard error that nobody reads for a while.
+// pausable is an output that nobody reads for a while.
 type pausable struct {
 	io.Writer
 	paused sync.RWMutex // held for writing: nobody reads
@@ -100,7 +100,7 @@ func pemFiles(t *testing.T) (cert, key string) {
 }
 
 // TestServers_FloodedLogs has 60 clients fail at each server: 30 lines of their kind are printed,
-// and how many more there were. A reader of standard error that reads nothing holds no server up.
+// and how many more there were. A reader of its outputs that reads nothing holds no server up.
 func TestServers_FloodedLogs(t *testing.T) {
 	const clients, atOnce = 60, 30
 	t.Setenv("FULLPIPE_HISTORY", t.TempDir())
@@ -140,10 +140,10 @@ func TestServers_FloodedLogs(t *testing.T) {
 					t.Fatal(err)
 				}
 				out := newSaid()
-				errs := &pausable{Writer: out}
+				prints, errs := &pausable{Writer: out}, &pausable{Writer: out}
 				ctx, stop := context.WithCancel(t.Context())
 				ended := make(chan int, 1)
-				go func() { ended <- run(ctx, c.args, streams{strings.NewReader(""), out, errs}) }()
+				go func() { ended <- run(ctx, c.args, streams{strings.NewReader(""), prints, errs}) }()
 				defer func() { stop(); <-ended }()
 				address := out.await(t, regexp.MustCompile(c.address))
 				if !strings.Contains(address, ":") {
@@ -153,10 +153,12 @@ func TestServers_FloodedLogs(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !read {
+					prints.paused.Lock()
 					errs.paused.Lock()
 				}
 				threw := flood(t, address, c.sends, clients)
 				if !read {
+					prints.paused.Unlock()
 					errs.paused.Unlock()
 				}
 				if threw != clients {
@@ -166,6 +168,9 @@ func TestServers_FloodedLogs(t *testing.T) {
 				ended <- <-ended
 				if n := strings.Count(out.String(), "the keys stay as they were"); read && n > 1 {
 					t.Errorf("said %d times that the keys stay as they were", n)
+				}
+				if n := strings.Count(out.String(), "Server listening"); read && name == "iperf3 -s" && n != atOnce+2 {
+					t.Errorf("standard output has %d clients, want one before, %d at once and one in the summary", n, atOnce)
 				}
 				if read {
 					checkFlooded(t, out.String(), c.kind, cmp.Or(c.more, "30 more of this kind, the last: "), atOnce)

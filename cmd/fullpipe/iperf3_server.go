@@ -20,6 +20,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	face "github.com/fullpipe-net/fullpipe/internal/render/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -99,6 +100,7 @@ func (f *iperf3Flags) serve(cmd *cobra.Command) error {
 		}
 	}
 	defer logStderr(cmd)()
+	defer h.logOutput()()
 	h.port = int(s.Addr().Port())
 	h.listening()
 	if f.server.oneOff && f.server.idle > 0 {
@@ -191,11 +193,50 @@ type iperf3Host struct {
 	port int
 	end  context.CancelFunc
 
+	out *serverlog.Log // standard output; nil before the server listens
+
 	mu    sync.Mutex // guards what follows, and what is printed
 	idle  *time.Timer
 	tests int
 	doc   *face.Document // the running test's beginning, which was printed; nil: it was not
 	cuts  *face.Cuts
+}
+
+// logOutput makes standard output a log until end: no reader of it holds the server up, and clients that fail have a
+// quota.
+func (h *iperf3Host) logOutput() (end func()) {
+	object := h.f.stream || wantsJSON(h.cmd)
+	h.out = serverlog.New(serverlog.Config{Out: h.cmd.OutOrStdout(),
+		Summary: func(_ serverlog.Kind, count int64, last string) string {
+			if object { // standard error has the count
+				return last
+			}
+			return fmt.Sprintf("%d more clients failed, the last:\n%s", count, last)
+		},
+		Lost: func(count int64) string {
+			text := fmt.Sprintf("%d parts of the output were lost: nobody read them in time", count)
+			if object {
+				note(h.cmd, "%s", text)
+				return ""
+			}
+			return text
+		}})
+	h.cmd.SetOut(h.out.Results())
+	return h.out.Close
+}
+
+// printed prints what came of a client, in which a test ran or not. The caller holds mu.
+func (h *iperf3Host) printed(ran bool, print func()) {
+	if ran || h.out == nil {
+		print()
+		return
+	}
+	var b strings.Builder
+	out := h.cmd.OutOrStdout()
+	h.cmd.SetOut(&b)
+	print()
+	h.cmd.SetOut(out)
+	h.out.Print(serverlog.Kind{Event: "failed"}, func() string { return strings.TrimSuffix(b.String(), "\n") })
 }
 
 // listening says that the next test is waited for.
@@ -262,17 +303,22 @@ func (h *iperf3Host) report(r iperf3.Report) {
 	if r.Err != nil {
 		doc.Error = iperf3Error(h.cmd.Context(), r.Err)
 	}
-	if h.doc == nil && !h.f.stream && !wantsJSON(h.cmd) {
-		h.f.write(h.cmd, func(t face.Text) { t.Opening(doc) })
-	}
+	begun := h.doc != nil
 	h.doc = nil
 	h.cuts = nil
-	h.f.print(h.cmd, doc, told)
-	if h.f.server.oneOff && r.Proven {
+	last := h.f.server.oneOff && r.Proven
+	h.printed(r.Account != nil, func() {
+		if !begun && !h.f.stream && !wantsJSON(h.cmd) {
+			h.f.write(h.cmd, func(t face.Text) { t.Opening(doc) })
+		}
+		h.f.print(h.cmd, doc, told)
+		if !last {
+			h.wait()
+		}
+	})
+	if last {
 		h.end()
-		return
 	}
-	h.wait()
 }
 
 // output is what a client with --get-server-output is told: this server's text, or with

@@ -166,8 +166,12 @@ would give the slower one 10 % or more if it were gone, or to nothing that is kn
 	return cmd, f
 }
 
-// unkeyedRate is the rate of UDP that keys leave out unless --rate was given. It stays when the default changes.
-const unkeyedRate = 10e6
+// unkeyedRate and unkeyedDatagram are the rate of UDP that keys leave out unless --rate was given, and the payload that
+// they always leave out. They stay when the defaults change.
+const (
+	unkeyedRate     = 10e6
+	unkeyedDatagram = 1448
+)
 
 // path returns the series that the options belong to; rateGiven says whether --rate was.
 func (f *measureFlags) path(hostID, far string, rateGiven bool) record.Path {
@@ -179,7 +183,12 @@ func (f *measureFlags) path(hostID, far string, rateGiven bool) record.Path {
 	p.Congestion = f.congestion
 	p.MSS = f.mss
 	options := record.MeasureOptions{SendBuffer: int64(f.send), ReceiveBuffer: int64(f.receive),
-		WriteSize: int64(f.write), PacingBps: float64(f.pacing), Bidir: f.bidir, Capacity: f.udp.capacity, Bind: f.bind}
+		WriteSize: int64(f.write), PacingBps: float64(f.pacing), Bidir: f.bidir, Capacity: f.udp.capacity, Bind: f.bind,
+		Window: int64(f.window), DSCP: f.dscp, NoDelay: f.noDelay, Exchange: f.exchange, WriteRateBps: float64(f.writeRate),
+		ReadRateBps: float64(f.readRate)}
+	if f.udp.datagram != unkeyedDatagram {
+		options.Datagram = int64(f.udp.datagram)
+	}
 	if rate := float64(f.udp.rate); rateGiven || rate != unkeyedRate {
 		options.RateBps = &rate
 	}

@@ -5,12 +5,9 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/peer"
-	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
 // releaseTime is how long a process that left a hook's group may keep its output open.
@@ -26,7 +23,7 @@ func runHook(ctx context.Context, args, environment []string, input []byte) ([]b
 	}
 	defer from.Close()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env = append(withoutSecrets(os.Environ()), environment...)
+	cmd.Env = append(peer.WithoutSecrets(os.Environ()), environment...)
 	cmd.Stdout = to
 	cmd.Stderr = to
 	if input != nil {
@@ -52,13 +49,4 @@ func runHook(ctx context.Context, args, environment []string, input []byte) ([]b
 	case <-time.After(releaseTime):
 	}
 	return said.kept(), err
-}
-
-// withoutSecrets removes the far end's key and the history's URL, which may hold a password,
-// from the environment of a program that is not ours.
-func withoutSecrets(env []string) []string {
-	return slices.DeleteFunc(env, func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		return name == peer.KeyVariable || name == store.URLVariable
-	})
 }

@@ -89,7 +89,7 @@ func (k *rechecker) test(ctx context.Context, o runner.Order) (*recheck.Result, 
 	var random [10]byte
 	rand.Read(random[:])
 	id := record.NewID(o.At, random)
-	charged, err := k.charge(o, id)
+	charged, err := k.charge(o, id, time.Duration(len(sends))*k.f.time)
 	if err != nil {
 		return nil, fmt.Errorf("the test cannot be charged to the day's budgets: %w", err)
 	}
@@ -140,7 +140,7 @@ func (k *rechecker) transfers(ctx context.Context, far *recheckFar, sends []stri
 			intervals = append(intervals, i)
 			streamInterval(k.cmd, spec.Direction, intervals)
 			moved += i.Bytes
-			charged.moved(moved)
+			charged.moved(moved, i.Bytes)
 			if most > 0 && moved > most {
 				cut(errOverBudget)
 			}

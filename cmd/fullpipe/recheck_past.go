@@ -99,8 +99,9 @@ type account struct {
 	cost recheck.Cost
 }
 
-// spent is what all re-checks of this host took since a time: those in the history, and those
-// of this process that are not there. A history that cannot be asked says nothing of others.
+// spent is what all re-checks of this host took on the day that began at a time: those in the history, and those of
+// this process that are not there. What a clock that was ahead dated later is left out. A history that cannot be asked
+// says nothing of others.
 func (k *rechecker) spent(ctx context.Context, since time.Time) (all recheck.Cost, err error) {
 	maps.DeleteFunc(k.accounts, func(_ string, a account) bool { return a.at.Before(since) })
 	err = k.withStore(ctx, func(s *store.Store) error {
@@ -110,7 +111,8 @@ func (k *rechecker) spent(ctx context.Context, since time.Time) (all recheck.Cos
 		}
 		for i := range runs {
 			r := &runs[i]
-			if _, known := k.accounts[r.ID]; known || r.Kind != "measure" || r.Origin == record.Manual {
+			if _, known := k.accounts[r.ID]; known || r.Kind != "measure" || r.Origin == record.Manual ||
+				!r.Started.Before(since.Add(longestDay)) {
 				continue
 			}
 			doc, err := documentOf(ctx, s, r.ID)
@@ -125,7 +127,9 @@ func (k *rechecker) spent(ctx context.Context, since time.Time) (all recheck.Cos
 		return all, err
 	}
 	for _, a := range k.accounts {
-		all = all.Plus(a.cost)
+		if a.at.Before(since.Add(longestDay)) {
+			all = all.Plus(a.cost)
+		}
 	}
 	return all.Plus(k.charged(since)), nil
 }

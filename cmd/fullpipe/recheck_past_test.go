@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"os"
 	"testing"
 	"time"
 
@@ -35,9 +37,9 @@ func TestRecheck_ImportedResultsHaveNoSay(t *testing.T) {
 		wants  bool
 		tests  int64
 	}{
-		"measured here": {func(s *store.Store, doc []byte) error { return s.Keep(t.Context(), doc, nil) }, true, 17},
+		"measured here": {func(s *store.Store, doc []byte) error { return s.Keep(t.Context(), doc, nil) }, true, 4},
 		"imported": {func(s *store.Store, doc []byte) error { _, err := s.Add(t.Context(), doc, nil); return err },
-			false, 16},
+			false, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -68,7 +70,10 @@ func TestRecheck_ImportedResultsHaveNoSay(t *testing.T) {
 			if _, directions := past.Path.Wants(); (len(directions) > 0) != c.wants {
 				t.Errorf("tests of %q are wanted", directions)
 			}
-			cost, err := k.spent(t.Context(), begin)
+			if err := s.Keep(t.Context(), result(16+4*365, 100e6), nil); err != nil { // by a clock that was ahead
+				t.Fatal(err)
+			}
+			cost, err := k.spent(t.Context(), begin.Add(78*time.Hour))
 			want := recheck.Cost{Bytes: c.tests * 1e6, Time: time.Duration(c.tests) * time.Second}
 			if err != nil || cost != want {
 				t.Errorf("%+v was spent, want %+v: %v", cost, want, err)
@@ -78,33 +83,58 @@ func TestRecheck_ImportedResultsHaveNoSay(t *testing.T) {
 }
 
 // TestRecheck_ChargesOfKilledTests: the charge that a killed process left behind counts until the test's run is known,
-// on its day, with the bytes that the test moved.
+// on its day, with the bytes that the test moved. A first test, of which nothing is known, is charged with all that it
+// may move until its first interval, and with its length. Charges that count on no day are removed.
 func TestRecheck_ChargesOfKilledTests(t *testing.T) {
 	begin := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	expected := recheck.Cost{Bytes: 1000, Time: time.Second}
 	for name, c := range map[string]struct {
 		at      time.Duration
-		moved   int64
+		first   bool
+		moved   []int64
 		known   bool
 		settled bool
+		garbage bool
 		want    recheck.Cost
+		stays   bool // the file
 	}{
-		"at once":           {at: time.Hour, want: expected},
-		"moved less":        {at: time.Hour, moved: 999, want: expected},
-		"moved more":        {at: time.Hour, moved: 5000, want: recheck.Cost{Bytes: 5000, Time: time.Second}},
-		"kept, not settled": {at: time.Hour, moved: 5000, known: true},
+		"at once":    {at: time.Hour, want: expected, stays: true},
+		"moved less": {at: time.Hour, moved: []int64{499}, want: expected, stays: true},
+		"moved more": {at: time.Hour, moved: []int64{100, 2450}, want: recheck.Cost{Bytes: 5000, Time: time.Second},
+			stays: true},
+		"first": {at: time.Hour, first: true, want: recheck.Cost{Bytes: 1e6, Time: 3 * time.Second}, stays: true},
+		"first, moved": {at: time.Hour, first: true, moved: []int64{100}, want: recheck.Cost{Bytes: 200,
+			Time: 3 * time.Second}, stays: true},
+		"kept, not settled": {at: time.Hour, moved: []int64{5000}, known: true},
 		"kept":              {at: time.Hour, settled: true},
-		"of the day before": {at: -time.Hour},
+		"of the day before": {at: -time.Hour, stays: true},
+		"of a week before":  {at: -7 * 24 * time.Hour},
+		"of the next year":  {at: 365 * 24 * time.Hour, stays: true},
+		"garbage":           {garbage: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := &rechecker{dir: t.TempDir(), accounts: map[string]account{}}
-			o := runner.Order{At: begin.Add(c.at), Cost: expected}
+			o := runner.Order{At: begin.Add(c.at), Cost: expected, MostBytes: 1e6}
+			if c.first {
+				o.Cost = recheck.Cost{}
+			}
 			id := record.NewID(o.At, [10]byte{1})
-			charged, err := k.charge(o, id)
+			charged, err := k.charge(o, id, 3*time.Second)
 			if err != nil {
 				t.Fatal(err)
 			}
-			charged.moved(c.moved)
+			var moved int64
+			for _, bytes := range c.moved {
+				moved += bytes
+				charged.moved(moved, bytes)
+			}
+			name := charged.file.File().Name()
+			if c.garbage {
+				week := begin.AddDate(0, 0, -7)
+				if err := errors.Join(os.Truncate(name, 9), os.Chtimes(name, week, week)); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if c.known {
 				k.accounts[id] = account{at: o.At}
 			}
@@ -115,6 +145,9 @@ func TestRecheck_ChargesOfKilledTests(t *testing.T) {
 				if cost := k.charged(begin); cost != c.want {
 					t.Errorf("%+v is charged, want %+v", cost, c.want)
 				}
+			}
+			if _, err := os.Lstat(name); (err == nil) != c.stays {
+				t.Errorf("the charge stays: %v, want %v", err == nil, c.stays)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -171,7 +172,7 @@ func (f *tellFlags) postOnce(ctx context.Context, object []byte) (again bool, er
 		if errors.As(err, &in) { // which names the URL, and that may hold a secret
 			err = in.Err
 		}
-		return true, fmt.Errorf("%s: %w", request.URL.Host, err)
+		return !permanent(err), fmt.Errorf("%s: %w", request.URL.Host, err)
 	}
 	defer answer.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, webhookReads)) // so that the connection may be used again
@@ -180,4 +181,12 @@ func (f *tellFlags) postOnce(ctx context.Context, object []byte) (again bool, er
 			fmt.Errorf("%s answers %s", request.URL.Host, answer.Status)
 	}
 	return false, nil
+}
+
+// permanent reports whether a request fails each time: the server's certificate is not valid for it, or it speaks no
+// TLS.
+func permanent(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	var noTLS tls.RecordHeaderError
+	return errors.As(err, &certificate) || errors.As(err, &noTLS) || errors.Is(err, http.ErrSchemeMismatch)
 }

@@ -6,12 +6,15 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,6 +90,50 @@ func TestWebhook(t *testing.T) {
 	f.event(t.Context(), cmd, record.Header{}, &record.RecheckEvent{Event: "dip"})
 	if !strings.Contains(errs.String(), "404") || strings.Contains(errs.String(), "secret") {
 		t.Error(errs.String())
+	}
+}
+
+// TestWebhook_Tries: a failure that may pass is tried again, one that is permanent is not.
+func TestWebhook_Tries(t *testing.T) {
+	t.Parallel()
+	answers := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+	}
+	hangUp := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	for name, c := range map[string]struct {
+		serve  http.HandlerFunc
+		tls    bool   // the server's certificate is unknown
+		scheme string // of the URL
+		tries  int
+	}{
+		"unknown certificate": {answers(204), true, "https", 1},
+		"no TLS":              {answers(204), false, "https", 1},
+		"404":                 {answers(404), false, "http", 1},
+		"503":                 {answers(503), false, "http", 3},
+		"no answer":           {hangUp, false, "http", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var connections atomic.Int64
+			s := httptest.NewUnstartedServer(c.serve)
+			s.Config.ErrorLog = log.New(io.Discard, "", 0)
+			s.Config.SetKeepAlivesEnabled(false)
+			s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+				if state == http.StateNew {
+					connections.Add(1)
+				}
+			}
+			if c.tls {
+				s.StartTLS()
+			} else {
+				s.Start()
+			}
+			defer s.Close()
+			f := &tellFlags{webhook: c.scheme + "://" + s.Listener.Addr().String(), pause: time.Millisecond}
+			if err := f.post(t.Context(), []byte("{}")); err == nil || connections.Load() != int64(c.tries) {
+				t.Errorf("%d tries, want %d: %v", connections.Load(), c.tries, err)
+			}
+		})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -20,9 +21,46 @@ import (
 // a few packets each, and a hundred that carry more: those are found, whenever they began, in 512 MB.
 func TestDiagnose_ManyConnectionsTakeBoundedMemory(t *testing.T) {
 	t.Parallel()
-	program := harness.Program(t)
-	const connections, heavyEvery, limit = 100_000, 1000, 512e6
-	cmd := exec.Command(program, "diagnose", "--json", "-", "--bytes", "1")
+	const connections, heavyEvery = 100_000, 1000
+	out := diagnoseMany(t, connections, heavyEvery, "--json")
+	var doc struct {
+		Seen        int `json:"connections_seen"`
+		Followed    int `json:"connections_followed"`
+		Connections []struct{ Directions []struct{ Bytes int } }
+	}
+	if err := json.Unmarshal(out, &doc); err != nil {
+		t.Fatal(err)
+	}
+	heavy := 0
+	for _, c := range doc.Connections {
+		if c.Directions[0].Bytes >= heavyBytes {
+			heavy++
+		}
+	}
+	if doc.Seen != connections || doc.Followed <= len(doc.Connections) || doc.Followed > connections ||
+		heavy != connections/heavyEvery {
+		t.Errorf("%d seen, %d followed, %d judged, %d of them heavy", doc.Seen, doc.Followed, len(doc.Connections), heavy)
+	}
+}
+
+// TestDiagnose_PageOfManyConnections: the page says first how many connections were seen, and has graphs of heavy ones.
+func TestDiagnose_PageOfManyConnections(t *testing.T) {
+	t.Parallel()
+	page := string(diagnoseMany(t, 100_000, 1000, "--html", "-"))
+	header, rest, _ := strings.Cut(page, "<table")
+	if !strings.Contains(header, "100,000 connections were seen") {
+		t.Errorf("the page begins with %.3000s", header)
+	}
+	if graphs := strings.Count(rest, "<section"); graphs < 16 || graphs > 256 {
+		t.Errorf("%d connections have graphs", graphs)
+	}
+}
+
+// diagnoseMany diagnoses connections from standard input and checks the memory that this takes.
+func diagnoseMany(t *testing.T, connections, heavyEvery int, flags ...string) []byte {
+	t.Helper()
+	const limit = 512e6
+	cmd := exec.Command(harness.Program(t), append([]string{"diagnose", "-", "--bytes", "1"}, flags...)...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -38,24 +76,7 @@ func TestDiagnose_ManyConnectionsTakeBoundedMemory(t *testing.T) {
 	if most := float64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) * 1024; most > limit {
 		t.Errorf("%.0f MB", most/1e6)
 	}
-	var doc struct {
-		Seen        int `json:"connections_seen"`
-		Followed    int `json:"connections_followed"`
-		Connections []struct{ Directions []struct{ Bytes int } }
-	}
-	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
-		t.Fatal(err)
-	}
-	heavy := 0
-	for _, c := range doc.Connections {
-		if c.Directions[0].Bytes >= heavyBytes {
-			heavy++
-		}
-	}
-	if doc.Seen != connections || doc.Followed <= len(doc.Connections) || doc.Followed > connections ||
-		heavy != connections/heavyEvery {
-		t.Errorf("%d seen, %d followed, %d judged, %d of them heavy", doc.Seen, doc.Followed, len(doc.Connections), heavy)
-	}
+	return out.Bytes()
 }
 
 // heavyBytes is what a heavy connection of writeShort carries.

@@ -164,7 +164,7 @@ func (c *Connection) newDirection(s *Segment, from int, at int64) *Direction {
 	}
 	d.tapEdge = d.edge
 	if points := c.table.cfg.Points; points > 0 {
-		d.Graph = newGraph(points)
+		c.table.beginGraph(d)
 	}
 	d.cur = newSlice(at)
 	d.round.began = at

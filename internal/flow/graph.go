@@ -31,11 +31,15 @@ type Marks struct {
 // Mark is a range of payload positions at a time.
 type Mark struct{ At, From, To int64 }
 
-func newGraph(points int) *Graph {
-	line := Line{limit: max(points, 16)}
-	marks := Marks{limit: max(points/2, 16), every: 1}
-	return &Graph{Data: line, Acks: line, Edge: line, Outstanding: line, Window: line, RTT: line, Retransmissions: marks,
-		SACKs: marks}
+// begin makes an empty graph of one that may have been used before.
+func (g *Graph) begin(points int) *Graph {
+	for _, l := range []*Line{&g.Data, &g.Acks, &g.Edge, &g.Outstanding, &g.Window, &g.RTT} {
+		*l = Line{Points: l.Points[:0], limit: max(points, 16)}
+	}
+	for _, m := range []*Marks{&g.Retransmissions, &g.SACKs} {
+		*m = Marks{Marks: m.Marks[:0], limit: max(points/2, 16), every: 1}
+	}
+	return g
 }
 
 func (l *Line) add(at, value int64) {

@@ -31,6 +31,29 @@ func (t *Table) dropLightest() {
 	t.all = slices.DeleteFunc(t.all, func(c *Connection) bool { return c == nil })
 }
 
+// mostPoints is how many points a line all graphs keep together, some 60 MB with all their lines.
+const mostPoints = 512_000
+
+// beginGraph gives a new direction a graph. Where there are too many graphs, the half of the directions that carried
+// the fewest bytes lose theirs.
+func (t *Table) beginGraph(d *Direction) {
+	if most := max(mostPoints/t.cfg.Points/t.cfg.Shares, 2); len(t.drawn) >= most {
+		old := slices.Clone(t.drawn[:max(most-most/youngShare, 1)])
+		slices.SortStableFunc(old, func(x, y *Direction) int { return cmp.Compare(x.high, y.high) })
+		for _, light := range old[:min(max(most/2, 1), len(old))] {
+			t.endGraph(light)
+		}
+		t.drawn = slices.DeleteFunc(t.drawn, func(d *Direction) bool { return d.Graph == nil })
+	}
+	d.Graph = reused(&t.spareGraphs).begin(t.cfg.Points)
+	t.drawn = append(t.drawn, d)
+}
+
+func (t *Table) endGraph(d *Direction) {
+	t.spareGraphs = append(t.spareGraphs, d.Graph)
+	d.Graph = nil
+}
+
 // drop ends following a connection. Its place in t.all is the caller's, and so is t.last, which becomes
 // the connection that needed the room.
 func (t *Table) drop(c *Connection) {
@@ -48,6 +71,10 @@ func (t *Table) drop(c *Connection) {
 	for i := range c.sides {
 		if d := c.sides[i].dir; d != nil {
 			t.slices -= len(d.Slices)
+			if d.Graph != nil {
+				t.drawn = slices.DeleteFunc(t.drawn, func(o *Direction) bool { return o == d })
+				t.endGraph(d)
+			}
 			t.spareDirections = append(t.spareDirections, d)
 		}
 	}

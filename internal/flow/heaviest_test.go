@@ -48,6 +48,52 @@ func TestTable_KeepsTheHeaviest(t *testing.T) {
 	}
 }
 
+// TestTable_BoundsGraphs: of too many graphs the heaviest directions keep theirs, and a graph that is used
+// again has no points of another direction.
+func TestTable_BoundsGraphs(t *testing.T) {
+	for _, tt := range []struct {
+		name                string
+		points, connections int
+		bound, most         int // of connections, and of graphs
+		heavy               []int
+	}{
+		{"few", 2000, 100, 0, 100, []int{3}},
+		{"many", 2000, 5000, 0, 256, []int{0, 1, 99, 100, 101, 2500, 4990, 4999}},
+		{"many that are dropped", 2000, 5000, 100, 256, []int{0, 1, 99, 100, 101, 2500, 4990, 4999}},
+		{"two graphs at a time", mostPoints, 50, 0, 2, []int{49}},
+	} {
+		table := NewTable(Config{Connections: tt.bound, Points: tt.points})
+		for i := range tt.connections {
+			from, at := Endpoint4(0x0a000000+uint32(i), 40000), int64(i)*ms
+			segments := 1
+			if slices.Contains(tt.heavy, i) {
+				segments = 9
+			}
+			for n := range segments {
+				table.Add(&Segment{At: at + int64(n), Src: from, Dst: serverEnd, Seq: uint32(100 + n), Flags: ACK, Payload: 1})
+			}
+		}
+		graphs, heavy := 0, 0
+		for _, c := range table.Finish() {
+			for _, d := range c.Directions() {
+				if d.Graph == nil {
+					continue
+				}
+				graphs++
+				if d.Bytes == 9 {
+					heavy++
+				}
+				if first := d.Graph.Data.Points[0]; first.At < d.First || first.Value > d.Bytes {
+					t.Errorf("%s: a direction from %d on begins with the point %+v", tt.name, d.First, first)
+				}
+			}
+		}
+		if graphs > tt.most || graphs < min(tt.connections, tt.most)/4 || heavy != len(tt.heavy) {
+			t.Errorf("%s: %d graphs, max %d; of heavy directions %d, want %d", tt.name, graphs, tt.most, heavy, len(tt.heavy))
+		}
+	}
+}
+
 // TestTable_FollowsADroppedConnectionAnew: what comes of a connection that was dropped is no longer added
 // to it, though it was found a moment ago.
 func TestTable_FollowsADroppedConnectionAnew(t *testing.T) {

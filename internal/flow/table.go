@@ -15,7 +15,8 @@ type Config struct {
 	// 0 is 256. When all directions together have a million and a half, new ones of a
 	// direction past an eighth of that are merged.
 	Slices int
-	// Points is how many points each line of a direction's graph keeps; 0 keeps no graphs.
+	// Points is how many points each line of a direction's graph keeps; 0 keeps no graphs. When all graphs together
+	// may keep half a million a line, the directions with the fewest bytes lose theirs.
 	Points int
 	// Passes is how many segments of each end are kept to be matched with another tap's; 0
 	// keeps none.
@@ -39,10 +40,12 @@ type Table struct {
 	wide   int                             // sides that recognise copies of a second way
 	slices int                             // that all directions keep
 	all    []*Connection
+	drawn  []*Direction // that have a graph, in the order of their beginnings
 
 	// What was dropped, to be used again.
 	spare           []*Connection
 	spareDirections []*Direction
+	spareGraphs     []*Graph
 
 	Segments   int64
 	Duplicates int64 // copies of a segment from a second interface

@@ -160,12 +160,16 @@ const maxTries = 100
 
 // beside begins a temporary file under a name that no other writer has.
 func beside(name string, at place, perm fs.FileMode) (*File, error) {
+	removeStale(filepath.Dir(at.path))
 	for try := 0; ; try++ {
 		temporary := filepath.Join(filepath.Dir(at.path), ".fullpipe-"+strconv.Itoa(os.Getpid())+"-"+strconv.Itoa(try)+
 			filepath.Ext(at.path))
 		f, err := at.begin(name, temporary, perm)
 		if errors.Is(err, fs.ErrExist) && try < maxTries {
 			continue
+		}
+		if err == nil {
+			markUsed(f.file)
 		}
 		return f, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -176,3 +177,14 @@ func hostAt(text string, usual int) (string, error) {
 
 // KeyVariable is where a key may stand in the environment.
 const KeyVariable = "FULLPIPE_KEY"
+
+// historyVariable is the URL of the history, which may hold a password.
+const historyVariable = "FULLPIPE_STORE"
+
+// WithoutSecrets removes the far end's key and the history's URL from the environment of a program that is not ours.
+func WithoutSecrets(env []string) []string {
+	return slices.DeleteFunc(env, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return name == KeyVariable || name == historyVariable
+	})
+}

@@ -22,6 +22,22 @@ func fakeSSH(t *testing.T, script string) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
+// TestSSH_GetsNoSecrets: ssh and what it starts are given the environment without the key and the history's URL.
+func TestSSH_GetsNoSecrets(t *testing.T) {
+	said := filepath.Join(t.TempDir(), "environment")
+	t.Setenv(KeyVariable, "secret")
+	t.Setenv(historyVariable, "postgres://user:secret@db.example.net/")
+	t.Setenv("FULLPIPE_TEST_PLAIN", "plain")
+	fakeSSH(t, "env > "+said+"; exit 1")
+	if _, err := Open(t.Context(), "ssh://nowhere.invalid", Options{}); err == nil {
+		t.Error("it was reached")
+	}
+	text, err := os.ReadFile(said)
+	if err != nil || strings.Contains(string(text), "secret") || !strings.Contains(string(text), "plain") {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
 // An ssh far end that falls silent, whatever it leaves behind, ends in a bounded time.
 func TestSilentSSH(t *testing.T) {
 	brief := &sshTimes{login: 300 * time.Millisecond, typing: 300 * time.Millisecond, silence: 300 * time.Millisecond,

@@ -3,6 +3,7 @@ package peer
 import (
 	"errors"
 	"net/url"
+	"os"
 	"os/exec"
 	"strings"
 )
@@ -56,5 +57,7 @@ func (t sshTarget) command(options []string, remote ...string) *exec.Cmd {
 	if t.port != "" {
 		args = append(args, "-p", t.port)
 	}
-	return exec.Command("ssh", append(append(args, "--", t.host), remote...)...)
+	cmd := exec.Command("ssh", append(append(args, "--", t.host), remote...)...)
+	cmd.Env = WithoutSecrets(os.Environ())
+	return cmd
 }

@@ -48,7 +48,8 @@ func (h *Holder) narrow(l Limits) Limits {
 var errBoundedGrant = errors.New("this key's bounds hold for TCP, and are not known to iperf3's protocol, which " +
 	"carries UDP")
 
-var errKeyEnded = errors.New("the key is no longer valid here")
+// ErrKeyEnded says that a client's key has expired or was removed.
+var ErrKeyEnded = errors.New("the key is no longer valid here")
 
 // choose finds the key that a client says it will prove, by the name that it shows in
 // TLS. Clients that show none, and strangers, are asked for the server's own.
@@ -85,16 +86,24 @@ func (s *Session) stillHeld() bool {
 
 // ended returns a channel that receives when the client's key expires; nil: never.
 func (s *Session) ended() <-chan time.Time {
-	if s.Holder == nil || s.Holder.Until.IsZero() {
+	if s.until().IsZero() {
 		return nil
 	}
-	return time.After(time.Until(s.Holder.Until))
+	return time.After(time.Until(s.until()))
 }
 
-// untilEnded returns a context that ends when the client's key expires.
-func (s *Session) untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if s.Holder == nil || s.Holder.Until.IsZero() {
+// until returns when the client's key expires; zero: never.
+func (s *Session) until() time.Time {
+	if s.Holder == nil {
+		return time.Time{}
+	}
+	return s.Holder.Until
+}
+
+// Until returns a context that ends when a key expires; a zero time never comes.
+func Until(ctx context.Context, expires time.Time) (context.Context, context.CancelFunc) {
+	if expires.IsZero() {
 		return ctx, func() {}
 	}
-	return context.WithDeadlineCause(ctx, s.Holder.Until, errKeyEnded)
+	return context.WithDeadlineCause(ctx, expires, ErrKeyEnded)
 }

@@ -37,7 +37,7 @@ func TestSession_EndsWhenItsKeyExpires(t *testing.T) {
 				Holders: func() []Holder { return []Holder{h} }}, h.Key)
 			go io.Copy(io.Discard, secured)
 			err := <-ended
-			if took := time.Since(begun); took != tt.want || errors.Is(err, errKeyEnded) != tt.ended {
+			if took := time.Since(begun); took != tt.want || errors.Is(err, ErrKeyEnded) != tt.ended {
 				t.Errorf("%s: %v after %v", tt.name, err, took)
 			}
 		})
@@ -92,7 +92,7 @@ func TestSession_AsksForItsKeyAtEachRequest(t *testing.T) {
 				t.Errorf("%s: then %q, want %q", tt.name, got, tt.wants)
 			}
 			secured.NetConn().Close()
-			if err := <-ended; errors.Is(err, errKeyEnded) != tt.ended {
+			if err := <-ended; errors.Is(err, ErrKeyEnded) != tt.ended {
 				t.Errorf("%s: the session ended with %v", tt.name, err)
 			}
 		})

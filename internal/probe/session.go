@@ -21,8 +21,9 @@ type Host interface {
 	// connect to the port it answers (0: the server's own), where a listener was given
 	// the options before listen(). Forget undoes it.
 	Expect(ctx context.Context, e Expected) (streams <-chan *net.TCPConn, port int, forget func(), err error)
-	// Grant makes a cookie with which an iperf3 test is admitted until revoke is called.
-	Grant() (cookie Preface, revoke func(), err error)
+	// Grant makes a cookie with which an iperf3 test is admitted until revoke is called. The test ends at a time;
+	// zero: whenever it wants.
+	Grant(until time.Time) (cookie Preface, revoke func(), err error)
 	// Begin says that a transfer of the named test begins to move data, until over, which
 	// answers what other tests ran beside it; nil: none.
 	Begin(test string) (over func() *transfer.Beside)
@@ -145,7 +146,7 @@ func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
 				s.extendTurn(max(idleTurn, s.Hello.Limits.Time))
 			}
 		case <-s.ended():
-			return errKeyEnded
+			return ErrKeyEnded
 		case <-idle.C:
 			return fmt.Errorf("idle for %v", s.times().Idle)
 		}
@@ -153,13 +154,13 @@ func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
 	}
 }
 
-// mayAsk returns why a request is refused and the session ends: nil, ErrTurnOver or errKeyEnded.
+// mayAsk returns why a request is refused and the session ends: nil, ErrTurnOver or ErrKeyEnded.
 func (s *Session) mayAsk() error {
 	switch {
 	case s.turnIsOver():
 		return ErrTurnOver
 	case !s.stillHeld():
-		return errKeyEnded
+		return ErrKeyEnded
 	}
 	return nil
 }
@@ -231,7 +232,7 @@ func (s *Session) grant(conn net.Conn) (revoke func(), err error) {
 	var cookie Preface
 	revoke = func() {}
 	if err = errBoundedGrant; s.Holder == nil || !s.Holder.bounded() {
-		cookie, revoke, err = s.Host.Grant()
+		cookie, revoke, err = s.Host.Grant(s.until())
 	}
 	answer := accept{Tokens: []string{string(cookie[:])}}
 	if err != nil {
@@ -259,7 +260,7 @@ func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messag
 		return send(kindAccept, refusal(err))
 	}
 	s.extendTurn(admission.Lease(spec.Time))
-	ctx, expire := s.untilEnded(ctx)
+	ctx, expire := Until(ctx, s.until())
 	defer expire()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

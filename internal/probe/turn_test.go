@@ -51,7 +51,7 @@ func (noStreams) Expect(context.Context, Expected) (<-chan *net.TCPConn, int, fu
 	return nil, 0, nil, errors.New("no room")
 }
 
-func (noStreams) Grant() (Preface, func(), error) { return NewToken(), func() {}, nil }
+func (noStreams) Grant(time.Time) (Preface, func(), error) { return NewToken(), func() {}, nil }
 
 // The turn of a client lasts as long as the test that it asked for, and for idleTurn where it asks
 // for nothing, if others wait.

@@ -38,6 +38,11 @@ type MeasureOptions struct {
 	Bidir, Capacity                      bool
 	RateBps                              *float64 // of UDP; nil is the default
 	Bind                                 string   // address or interface; "" is any
+	Window                               int64    // bytes that the receive window may have; 0 is no bound
+	DSCP                                 int
+	NoDelay, Exchange                    bool
+	WriteRateBps, ReadRateBps            float64 // 0 is no bound
+	Datagram                             int64   // bytes of UDP payload; 0 is the default
 }
 
 // String returns the options' canonical text, with the words and units of the first stored keys: sizes and pacing are
@@ -54,7 +59,24 @@ func (o MeasureOptions) String() string {
 	if o.RateBps != nil {
 		text += "rate=" + keyRate(*o.RateBps) + " "
 	}
-	return text + BindOption(o.Bind)
+	text += BindOption(o.Bind)
+	for _, option := range []struct {
+		given       bool
+		name, value string
+	}{
+		{o.Window != 0, "window", keySize(o.Window)},
+		{o.DSCP != 0, "dscp", strconv.Itoa(o.DSCP)},
+		{o.NoDelay, "no-delay", "true"},
+		{o.Exchange, "exchange", "true"},
+		{o.WriteRateBps != 0, "write-rate", keyRate(o.WriteRateBps)},
+		{o.ReadRateBps != 0, "read-rate", keyRate(o.ReadRateBps)},
+		{o.Datagram != 0, "datagram", keySize(o.Datagram)},
+	} {
+		if option.given {
+			text += option.name + "=" + option.value + " "
+		}
+	}
+	return text
 }
 
 // BindOption returns the canonical text of the address or interface that was asked for; "" for none.

@@ -18,6 +18,10 @@ func TestPath_KeyNeverChanges(t *testing.T) {
 			"send-buffer=0 B receive-buffer=0 B write-size=0 B pacing=0 bit/s capacity=true rate=0 bit/s ", "s8vjel7flsfghrlm"},
 		{MeasureOptions{PacingBps: 0.5, RateBps: rate(100e6)},
 			"send-buffer=0 B receive-buffer=0 B write-size=0 B pacing=0.5 bit/s rate=100 Mbit/s ", "utvd5q5pjrhnchgi"},
+		{MeasureOptions{Bind: "eth0", Window: 65536, DSCP: 46, NoDelay: true, Exchange: true, WriteRateBps: 20e6,
+			ReadRateBps: 1.5e6, Datagram: 1200}, "send-buffer=0 B receive-buffer=0 B write-size=0 B pacing=0 bit/s bind=eth0 " +
+			"window=64 KiB dscp=46 no-delay=true exchange=true write-rate=20 Mbit/s read-rate=1.5 Mbit/s datagram=1200 B ",
+			"6epd1mjh7l16rqfg"},
 	} {
 		if text := tt.options.String(); text != tt.text {
 			t.Errorf("%+v: %q, not %q", tt.options, text, tt.text)

@@ -2,19 +2,20 @@ package server
 
 import (
 	"errors"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 )
 
 // Grant implements probe.Host.
-func (s *Server) Grant() (cookie probe.Preface, revoke func(), err error) {
+func (s *Server) Grant(until time.Time) (cookie probe.Preface, revoke func(), err error) {
 	if s.config.Legacy == nil {
 		return cookie, nil, errors.New("this server carries TCP only")
 	}
 	cookie = probe.NewToken()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.granted[cookie] = true
+	s.granted[cookie] = until
 	return cookie, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -22,8 +23,10 @@ func (s *Server) Grant() (cookie probe.Preface, revoke func(), err error) {
 	}, nil
 }
 
-func (s *Server) isGranted(cookie probe.Preface) bool {
+// isGranted reports whether a client holds a cookie, and until when.
+func (s *Server) isGranted(cookie probe.Preface) (until time.Time, granted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.granted[cookie]
+	until, granted = s.granted[cookie]
+	return until, granted
 }

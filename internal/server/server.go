@@ -93,7 +93,7 @@ type Server struct {
 	streams  int        // promised to clients
 	buffers  int64      // bytes, the same
 	expected map[probe.Preface]chan<- *net.TCPConn
-	granted  map[probe.Preface]bool
+	granted  map[probe.Preface]time.Time // when the test's key expires
 }
 
 // New starts to listen.
@@ -124,7 +124,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{config: c, listener: l, cert: cert, sessions: make(chan struct{}, c.Clients),
-		expected: map[probe.Preface]chan<- *net.TCPConn{}, granted: map[probe.Preface]bool{}}
+		expected: map[probe.Preface]chan<- *net.TCPConn{}, granted: map[probe.Preface]time.Time{}}
 	s.strangers.Limits.Total[admission.Places] = int64(socket.BoundByFiles(admission.MaxPending))
 	s.handshakes.Limits = s.strangers.Limits
 	return s, nil
@@ -188,7 +188,9 @@ func (s *Server) admit(ctx context.Context, conn *net.TCPConn, order int64) {
 	if s.deliver(preface, conn) {
 		return
 	}
-	if keyed := s.isGranted(preface); s.config.Legacy != nil && (s.config.Strangers || keyed) {
+	if until, keyed := s.isGranted(preface); s.config.Legacy != nil && (s.config.Strangers || keyed) {
+		ctx, expire := probe.Until(ctx, until)
+		defer expire()
 		s.config.Legacy(ctx, conn, preface, order, keyed)
 		return
 	}

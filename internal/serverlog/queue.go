@@ -11,6 +11,7 @@ import (
 // does not fit is lost and counted.
 type lineQueue struct {
 	lines   chan []byte
+	bytes   atomic.Int64 // in lines
 	lost    atomic.Int64
 	telling func(lost int64) []byte
 	over    chan struct{} // closed by close
@@ -18,7 +19,11 @@ type lineQueue struct {
 	once    sync.Once
 }
 
-const maxLines = 1024
+// The bounds of what waits for a reader.
+const (
+	maxLines = 1024
+	maxBytes = 8 << 20
+)
 
 func newLineQueue(out io.Writer, lost func(int64) []byte) *lineQueue {
 	q := &lineQueue{telling: lost, lines: make(chan []byte, maxLines), over: make(chan struct{}),
@@ -50,14 +55,19 @@ func (q *lineQueue) write(out io.Writer, line []byte) {
 		out.Write(q.telling(n))
 	}
 	out.Write(line)
+	q.bytes.Add(-int64(len(line)))
 }
 
 func (q *lineQueue) put(line []byte) {
-	select {
-	case q.lines <- line:
-	default:
-		q.lost.Add(1)
+	if q.bytes.Add(int64(len(line))) <= maxBytes {
+		select {
+		case q.lines <- line:
+			return
+		default:
+		}
 	}
+	q.bytes.Add(-int64(len(line)))
+	q.lost.Add(1)
 }
 
 // close waits until all is written, at most for a time.

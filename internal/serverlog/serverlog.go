@@ -3,6 +3,7 @@
 package serverlog
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -118,6 +119,21 @@ func (l *Log) Write(text []byte) (int, error) {
 			l.Note(Kind{Event: "note"}, line)
 		}
 	}
+	return len(text), nil
+}
+
+// Results returns where a server prints its results: each write is printed as it is, without a quota.
+func (l *Log) Results() io.Writer { return results{l} }
+
+type results struct{ *Log }
+
+func (l results) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return l.config.Out.Write(text)
+	}
+	l.lines.put(bytes.Clone(text))
 	return len(text), nil
 }
 

@@ -196,6 +196,37 @@ func TestLog_UnreadOutput(t *testing.T) {
 	})
 }
 
+// TestLog_UnreadResults: results have no quota, and what waits for a reader is bounded in bytes.
+func TestLog_UnreadResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		unread, out := io.Pipe()
+		l := New(Config{Out: out})
+		results, big := l.Results(), bytes.Repeat([]byte("x"), maxBytes/4)
+		for n := range 10 {
+			if written, err := results.Write(big); written != len(big) || err != nil {
+				t.Fatal(written, err)
+			}
+			if n == 0 {
+				synctest.Wait() // until it is being written
+			}
+		}
+		text := make(chan string)
+		go func() {
+			all, _ := io.ReadAll(unread)
+			text <- string(all)
+		}()
+		l.Close()
+		if _, err := results.Write([]byte("late")); err != nil {
+			t.Fatal(err)
+		}
+		out.Close()
+		if got := <-text; strings.Count(got, "x") != maxBytes || !strings.Contains(got, "6 lines were lost") ||
+			!strings.HasSuffix(got, "late") {
+			t.Errorf("%d bytes, the end %q", len(got), got[max(len(got)-60, 0):])
+		}
+	})
+}
+
 // TestLog_CloseWaitsNotForever has a reader that never reads.
 func TestLog_CloseWaitsNotForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -91,6 +91,9 @@ func (c *Connection) learnSYN() {
 	}
 }
 
+// began reports whether this end is known to have begun the connection.
+func (c *Connection) began() bool { return c.syn == 1 }
+
 // Totals are sums over all connections, those that are gone included. They never fall.
 type Totals struct {
 	Sent, Received, Retransmitted int64 // bytes

@@ -79,7 +79,7 @@ func (w *Windows) Add(v *View) map[netip.Prefix]paths.Window {
 		network := networkOf(s.Remote.Addr())
 		one := w.open[network]
 		if one == nil {
-			if len(w.open) >= mostWindows || !network.IsValid() {
+			if !network.IsValid() || len(w.open) >= mostWindows && !w.makeRoom(s) {
 				continue
 			}
 			one = &window{}
@@ -99,11 +99,26 @@ func (w *Windows) Add(v *View) map[netip.Prefix]paths.Window {
 	return out
 }
 
+// makeRoom drops a network that only came to this host for a connection that this host began.
+func (w *Windows) makeRoom(s *Seen) bool {
+	if !s.began() {
+		return false
+	}
+	for network, one := range w.open {
+		if !one.sums.Own {
+			delete(w.open, network)
+			return true
+		}
+	}
+	return false
+}
+
 // add takes a connection's period, which began at a time, as its window did.
 func (w *window) add(s *Seen, windowBegan, periodBegan time.Duration) {
 	w.sums.Segments += s.Signs.Segments
 	w.sums.Resent += s.Signs.Resent
 	w.sums.Reordered += s.Signs.Reordered
+	w.sums.Own = w.sums.Own || s.began()
 	if s.Signs.Rate > 0 && len(w.rates) < mostRates {
 		w.rates = append(w.rates, s.Signs.Rate)
 	}

@@ -54,6 +54,32 @@ func TestWindowsOfPaths(t *testing.T) {
 	}
 }
 
+// TestWindows_NetworksOfOurOwn: a network that this host began a connection to is marked, and finds room among
+// networks that came to this host.
+func TestWindows_NetworksOfOurOwn(t *testing.T) {
+	var w Windows
+	var seen []Seen
+	for i := range mostWindows + 1 {
+		address := netip.AddrFrom16([16]byte{0x20, 1, 0x0d, 0xb8, byte(i >> 8), byte(i)})
+		seen = append(seen, Seen{Connection: connection("["+address.String()+"]:443", 0, time.Millisecond, false)})
+	}
+	own := connection("192.0.2.1:443", 0, time.Millisecond, false)
+	own.syn = 1
+	got := w.Add(&View{At: 300 * time.Second, Length: 300 * time.Second, Seen: append(seen, Seen{Connection: own})})
+	ours := 0
+	for network, one := range got {
+		if one.Own {
+			ours++
+		}
+		if one.Own != network.Contains(own.Remote.Addr()) {
+			t.Errorf("%v: %+v", network, one)
+		}
+	}
+	if len(got) != mostWindows || ours != 1 {
+		t.Errorf("%d networks, %d of our own", len(got), ours)
+	}
+}
+
 // What a period tells of a path is what the counters gained in it.
 func TestSigns(t *testing.T) {
 	c := connection("192.0.2.1:443", 0, time.Millisecond, true)

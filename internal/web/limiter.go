@@ -1,6 +1,8 @@
 package web
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -37,7 +39,7 @@ func (l *limiter) spend(key string, now time.Time, cost time.Duration) bool {
 		if l.spent == nil {
 			l.spent = map[string]time.Time{}
 		}
-		if len(l.spent) >= mostKeys {
+		if _, known := l.spent[key]; !known && len(l.spent) >= mostKeys {
 			l.forget(now)
 		}
 		l.spent[key] = whole.Add(cost)
@@ -45,14 +47,15 @@ func (l *limiter) spend(key string, now time.Time, cost time.Duration) bool {
 	return true
 }
 
-// forget drops whose burst is whole, and everybody where that makes no room.
+// forget drops whose burst is whole, and where that makes no room an eighth of all keys: those that are whole again
+// first.
 func (l *limiter) forget(now time.Time) {
-	for key, whole := range l.spent {
-		if !whole.After(now) {
-			delete(l.spent, key)
-		}
+	maps.DeleteFunc(l.spent, func(_ string, whole time.Time) bool { return !whole.After(now) })
+	if len(l.spent) < mostKeys {
+		return
 	}
-	if len(l.spent) >= mostKeys {
-		clear(l.spent)
+	byTime := slices.SortedFunc(maps.Keys(l.spent), func(a, b string) int { return l.spent[a].Compare(l.spent[b]) })
+	for _, key := range byTime[:mostKeys/8] {
+		delete(l.spent, key)
 	}
 }

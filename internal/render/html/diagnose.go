@@ -32,7 +32,7 @@ var diagnoseScript string
 func Diagnose(w io.Writer, r *record.Diagnose) error {
 	page, err := template.New("diagnose").Funcs(template.FuncMap{
 		"size": func(n int64) string { return units.Size(n).String() }, "rate": text.RateText, "seconds": text.SecondsText,
-		"shares": text.SharesText, "count": text.Thousands,
+		"shares": text.SharesText, "count": text.Thousands, "leftOut": text.ConnectionsLeftOut,
 		"rowID": text.CapturedConnectionRowID, "handshake": text.CapturedConnectionHandshakeText,
 		"observed": text.Sentence, "limited": text.CapturedDirectionLimited, "sentence": text.CapturedDirectionSentence,
 		"drawn": svg.CapturedDirectionDrawn, "charts": svg.CapturedDirectionCharts, "points": svg.CapturedDirectionPoints,

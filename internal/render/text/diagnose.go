@@ -87,13 +87,21 @@ func CapturedDirectionRemedy(d *record.CapturedDirection) string {
 	return doAbout(d.Fix, v)
 }
 
+// ConnectionsLeftOut says how many connections a diagnosis is of where it is not of all; "" where it is.
+func ConnectionsLeftOut(r *record.Diagnose) string {
+	if r.Seen == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s connections were seen: those with the most bytes were followed (%s) and judged (%s)",
+		Thousands(r.Seen), Thousands(r.Followed), Thousands(int64(len(r.Connections))))
+}
+
 // Diagnose prints the diagnosis for a person: the sentence about the worst connection,
 // the table of at most rows connections, and with details or a single connection all that
 // is known of each.
 func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
-	if r.Seen > 0 {
-		fmt.Fprintf(w, "%s connections were seen: those with the most bytes were followed (%s) and judged (%s)\n",
-			Thousands(r.Seen), Thousands(r.Followed), Thousands(int64(len(r.Connections))))
+	if left := ConnectionsLeftOut(r); left != "" {
+		fmt.Fprintln(w, left)
 	}
 	if len(r.Connections) == 0 && r.Unmatched > 0 {
 		fmt.Fprintf(w, "no connection matches --host and --port: %s TCP segments of other connections are in %s\n",

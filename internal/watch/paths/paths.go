@@ -10,6 +10,7 @@ package paths
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -36,6 +37,7 @@ type Window struct {
 	Segments, Resent, Reordered int64
 	MTU                         int
 	ECN                         string
+	Own                         bool // this host began a connection to it
 }
 
 // Shift is one metric's change.
@@ -63,7 +65,8 @@ type Event struct {
 
 const (
 	// mostNetworks are followed. A new one takes the place of the one that was silent longest,
-	// if that was a day.
+	// if that was a day. Networks that only came to this host make room at once for one that
+	// this host connects to, and never displace such a one.
 	mostNetworks = 256
 	silent       = 24 * time.Hour
 	// forgotten is when a network that was not seen is removed.
@@ -87,7 +90,8 @@ type Host struct {
 
 // Network is what is known of one.
 type Network struct {
-	Last       time.Time `json:"last"` // the newest window
+	Last       time.Time `json:"last"`          // the newest window
+	Own        bool      `json:"own,omitempty"` // this host connected to it
 	RTT        trip      `json:"rtt"`
 	Rate       rate      `json:"rate"`
 	Loss       counts    `json:"loss"`
@@ -121,13 +125,16 @@ func (h *Host) Add(at time.Time, windows map[netip.Prefix]Window) (events []Even
 	order := slices.SortedFunc(keys(windows), func(a, b netip.Prefix) int {
 		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
 	})
-	for _, p := range order {
-		n := h.network(p, at)
-		if n == nil {
-			continue
+	for _, own := range []bool{true, false} { // those of our own are not displaced by what comes with them
+		for _, p := range order {
+			if w := windows[p]; w.Own == own {
+				if n := h.network(p, at, own); n != nil {
+					n.Last = at
+					n.Own = n.Own || own
+					found[p] = n.add(at, w)
+				}
+			}
 		}
-		n.Last = at
-		found[p] = n.add(at, windows[p])
 	}
 	events = h.whole(at, windows, found)
 	for _, p := range order {
@@ -156,27 +163,38 @@ func keys[V any](m map[netip.Prefix]V) func(func(netip.Prefix) bool) {
 }
 
 // network finds one, or makes it where there is room; nil: there is none.
-func (h *Host) network(p netip.Prefix, at time.Time) *Network {
+func (h *Host) network(p netip.Prefix, at time.Time, own bool) *Network {
 	if n := h.Networks[p]; n != nil {
 		return n
 	}
-	var oldest netip.Prefix
-	for q, n := range h.Networks {
-		if at.Sub(n.Last) > forgotten {
-			delete(h.Networks, q)
-		} else if !oldest.IsValid() || n.Last.Before(h.Networks[oldest].Last) {
-			oldest = q
-		}
-	}
+	maps.DeleteFunc(h.Networks, func(_ netip.Prefix, n *Network) bool { return at.Sub(n.Last) > forgotten })
 	if len(h.Networks) >= mostNetworks {
-		if at.Sub(h.Networks[oldest].Last) < silent {
+		victim := h.victim(at, own)
+		if !victim.IsValid() {
 			return nil
 		}
-		delete(h.Networks, oldest)
+		delete(h.Networks, victim)
 	}
 	n := &Network{}
 	h.Networks[p] = n
 	return n
+}
+
+// victim returns the network that makes room for a new one; the zero value: none does.
+func (h *Host) victim(at time.Time, forOwn bool) (victim netip.Prefix) {
+	var found *Network
+	for p, n := range h.Networks {
+		switch {
+		case n.Own && !forOwn, found != nil && n.Own && !found.Own:
+		case found == nil, found.Own && !n.Own, cmp.Or(n.Last.Compare(found.Last), p.Addr().Compare(victim.Addr())) < 0:
+			victim = p
+			found = n
+		}
+	}
+	if found == nil || at.Sub(found.Last) < silent && (found.Own || !forOwn) {
+		return netip.Prefix{}
+	}
+	return victim
 }
 
 func (n *Network) add(at time.Time, w Window) (shifts []Shift) {

@@ -307,6 +307,46 @@ func TestStoredAndRestored(t *testing.T) {
 	}
 }
 
+// TestNetworks_StrangersDisplaceNothingOfOurs: networks that come to this host take neither the places of those that it
+// connects to, nor keep new ones of those out.
+func TestNetworks_StrangersDisplaceNothingOfOurs(t *testing.T) {
+	const ours = 50
+	h, at := &Host{}, begin
+	add := func(first, count int, own bool) {
+		windows := map[netip.Prefix]Window{}
+		for i := range count {
+			windows[prefix(first+i)] = Window{RTT: 0.1, Own: own}
+		}
+		h.Add(at, windows)
+		at = at.Add(every)
+	}
+	kept := func(count int) (n int) {
+		for i := range count {
+			if h.Networks[prefix(i)] != nil {
+				n++
+			}
+		}
+		return n
+	}
+	add(1000, mostNetworks, false)
+	add(0, ours, true)
+	for day := range 14 {
+		at = begin.AddDate(0, 0, day)
+		add(1000, 2*mostNetworks, false)
+		add(10_000+day*mostNetworks, mostNetworks, false)
+		if day == 7 {
+			add(ours, ours, true)
+		}
+	}
+	if n := kept(2 * ours); n != 2*ours || len(h.Networks) != mostNetworks {
+		t.Errorf("%d of %d networks of our own are kept, %d in all", n, 2*ours, len(h.Networks))
+	}
+	add(0, mostNetworks+1, true)
+	if n := kept(mostNetworks + 1); n != mostNetworks {
+		t.Errorf("%d of our own are kept where there are places for %d", n, mostNetworks)
+	}
+}
+
 // TestMostNetworks: the number that is followed is bounded, and who was silent for long goes.
 func TestMostNetworks(t *testing.T) {
 	h := &Host{}
