@@ -9,9 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -344,5 +347,70 @@ func TestHistory_ClockSetBack(t *testing.T) {
 		if err := errors.Join(err, json.Unmarshal(out, &kept)); err != nil || len(kept.Runs) != i+1 {
 			t.Errorf("after visit %d: %d runs, %v", i, len(kept.Runs), err)
 		}
+	}
+}
+
+// TestUI_ClockIsSet: while the clock jumps by hours and months, a session stays open, and no jump gives a guesser of
+// tokens more tries.
+func TestUI_ClockIsSet(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ui := exec.Command(self, harness.Program(t), "ui", "--no-open", "--json")
+	ui.Env = append(os.Environ(), harness.ProgramVariable+"=wall-clock", "FULLPIPE_HISTORY="+t.TempDir(),
+		"FULLPIPE_STORE=", "FULLPIPE_CONFIG=")
+	out, err := ui.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.StartCommand(t, ui)
+	var ready struct{ Address, URL string }
+	if err := json.NewDecoder(out).Decode(&ready); err != nil {
+		t.Fatal(err)
+	}
+	jar, _ := cookiejar.New(nil) // without options it does not fail
+	user := &http.Client{Jar: jar}
+	page, err := user.Get(ready.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page.Body.Close()
+	if len(page.Cookies()) != 1 {
+		t.Fatalf("%s with the cookies %v", page.Status, page.Cookies())
+	}
+	session := ready.Address + strings.TrimPrefix(page.Cookies()[0].Path, "/")
+	began, guesses, ahead, behind := time.Now(), 0, false, false
+	for ; !ahead || !behind; time.Sleep(20 * time.Millisecond) {
+		answer, err := user.Get(session + "api/v1/paths")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc struct {
+			StartedAt time.Time `json:"started_at"`
+		}
+		err = json.NewDecoder(answer.Body).Decode(&doc)
+		answer.Body.Close()
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("the session is answered %s, %v", answer.Status, err)
+		}
+		ahead = ahead || doc.StartedAt.After(began.AddDate(0, 6, 0))
+		behind = behind || doc.StartedAt.Before(began.AddDate(0, 0, -20))
+		guess, err := http.NewRequestWithContext(t.Context(), http.MethodGet, ready.Address+"api/v1/paths", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		guess.Header.Set("Authorization", "Bearer guessed")
+		if answer, err = http.DefaultClient.Do(guess); err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode == http.StatusUnauthorized {
+			guesses++
+		}
+	}
+	if most := 11 + int(time.Since(began)/(6*time.Second)); guesses < 10 || guesses > most {
+		t.Errorf("%d guesses were tried within %v, at most %d may be", guesses, time.Since(began), most)
 	}
 }
