@@ -208,6 +208,7 @@ func TestIperf3ServerWantsLogins(t *testing.T) {
 func TestIperf3ServerOptions(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
+	theirs := testenv.Program(t, testenv.Iperf3)
 	dir := t.TempDir()
 	alias, pid, log := filepath.Join(dir, "iperf3"), filepath.Join(dir, "pid"), filepath.Join(dir, "log")
 	if err := os.Symlink(ours, alias); err != nil {
@@ -230,8 +231,7 @@ func TestIperf3ServerOptions(t *testing.T) {
 	if out, status := run("-s", "-D", "-p", port, "-B", "127.0.0.1"); status != 1 || !strings.Contains(out, port) {
 		t.Errorf("a second one at its port: status %d: %s", status, out)
 	}
-	if out, err := exec.CommandContext(t.Context(), testenv.Program(t, testenv.Iperf3), "-c", "127.0.0.1", "-p", port,
-		"-n",
+	if out, err := exec.CommandContext(t.Context(), theirs, "-c", "127.0.0.1", "-p", port, "-n",
 		"100K").CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
