@@ -218,6 +218,7 @@ func checkMemory(planned int64, would []host.Did) error {
 
 type memoryError struct{ why string }
 
+func (e *memoryError) Code() string  { return "memory" }
 func (e *memoryError) Error() string { return "not applied: " + e.why }
 func (e *memoryError) Try() string {
 	return "a plan with --memory for this host's, or fewer --connections"

@@ -39,15 +39,14 @@ var mayDefault = map[string][]string{
 // the configuration before it runs.
 func configured(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
-		flags := mayDefault[cmd.Name()]
 		run := cmd.RunE
-		if len(flags) == 0 {
+		if len(mayDefault[cmd.Name()]) == 0 {
 			continue
 		}
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			file, name, err := readConfig(cmd)
 			if err == nil {
-				args, err = applyConfig(cmd, file, flags, slices.Clone(args))
+				args, err = applyConfig(cmd, file, slices.Clone(args))
 			}
 			if err != nil {
 				return &usageError{cmp.Or(name, "configuration"), plain(err), "docs/configuration.md"}
@@ -108,8 +107,8 @@ func configPath() string {
 
 // applyConfig fills in flags that were not given, which stay not given to whoever asks,
 // and puts far ends in the place of their names.
-func applyConfig(cmd *cobra.Command, file *config.File, flags, args []string) ([]string, error) {
-	for _, name := range flags {
+func applyConfig(cmd *cobra.Command, file *config.File, args []string) ([]string, error) {
+	for _, name := range mayDefault[cmd.Name()] {
 		f := cmd.Flags().Lookup(name)
 		value, ok := file.Default(cmd.Name(), name)
 		if !ok || f.Changed {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,10 +34,13 @@ func (t *toFlags) add(cmd *cobra.Command) {
 // nil when the system's own sizing is as good.
 func (t *toFlags) rule(cmd *cobra.Command) (*steer.Rule, error) {
 	t.downOnly(cmd, t.peer)
-	cfg, err := (&tuneFlags{peerFlags: t.peerFlags, budget: t.budget, goal: string(tune.Throughput), seed: 1}).config()
+	cfg, err := t.tuning()
 	if err != nil {
 		return nil, err
 	}
+	cfg.Budget = time.Duration(t.budget)
+	cfg.Goal = tune.Throughput
+	cfg.Seed = 1
 	t.notes = progress(cmd)
 	far, err := t.open(cmd.Context(), t.peer)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/config"
 	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -164,6 +166,17 @@ would give the slower one 10 % or more if it were gone, or to nothing that is kn
 		return f.path(hostID, far, fl.Changed("rate"))
 	})
 	return cmd, f
+}
+
+// measureSeries returns the key of the series that measure of a far end, with the defaults of the configuration, makes.
+func measureSeries(ctx context.Context, file *config.File, hostID, name string) (string, error) {
+	cmd, f := measureCommand()
+	cmd.SetContext(ctx)
+	args, err := applyConfig(cmd, file, []string{name})
+	if err != nil {
+		return "", err
+	}
+	return f.path(hostID, args[0], false).Key(), nil
 }
 
 // unkeyedRate and unkeyedDatagram are the rate of UDP that keys leave out unless --rate was given, and the payload that

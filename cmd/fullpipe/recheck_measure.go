@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/config"
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
@@ -70,6 +71,21 @@ func seriesOfFar(hostID string, far *recheckFar, length time.Duration) string {
 	p := far.flags.path("recheck", hostID, far.address)
 	p.Others = "time=" + length.String() + " direction=" + far.flags.direction + " bind=" + far.flags.bind
 	return p.Key()
+}
+
+// recheckSeries returns the key of the series that recheck of a far end, with the defaults of the configuration, makes.
+func recheckSeries(ctx context.Context, file *config.File, hostID, name string) (string, error) {
+	cmd, f := recheckCommand()
+	cmd.SetContext(ctx)
+	args, err := applyConfig(cmd, file, []string{name})
+	if err != nil {
+		return "", err
+	}
+	fars, err := f.resolve(cmd, file, args)
+	if err != nil {
+		return "", err
+	}
+	return seriesOfFar(hostID, fars[0], f.time), nil
 }
 
 // patience is what a test may take beside its transfers: to connect, to be told how it ended.

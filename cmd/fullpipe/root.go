@@ -61,7 +61,8 @@ PEER is one of
 	root.PersistentFlags().BoolP("json", "J", false, "print one JSON object on standard output and nothing else there")
 	root.AddCommand(newTune(), newMeasure(), newSweep(), newRFC6349(), newServe(), newPlan(), newPredict(), newAudit(),
 		newApply(), newUndo(), newStatus(), newExplain(), newExec(), newLab(), newDiagnose(), newShow(), newVersion(),
-		newWatch(), newWhy(), newHistory(), newUI(), newRecheck())
+		newWatch(), newWhy(), newHistory(),
+		newUI(retest{"recheck", recheckSeries}, retest{"measure", measureSeries}), newRecheck())
 	root.PersistentFlags().BoolP("quiet", "q", false, "no notes and no progress on standard error, only errors")
 	root.AddCommand(newIperf3(), newKey())
 	refuseStrays(root)

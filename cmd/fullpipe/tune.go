@@ -103,24 +103,20 @@ nothing was shown to help.`,
 }
 
 func (f *tuneFlags) config() (tune.Config, error) {
-	cfg := tune.Config{Budget: time.Duration(f.budget), MaxBytes: int64(f.maxBytes), FileSize: int64(f.fileSize),
-		Seed: f.seed}
+	cfg, err := f.tuning()
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Budget = time.Duration(f.budget)
+	cfg.MaxBytes = int64(f.maxBytes)
+	cfg.FileSize = int64(f.fileSize)
+	cfg.Seed = f.seed
 	cfg.Goal = tune.Goal(f.goal)
 	switch cfg.Goal {
 	case tune.Throughput, tune.Latency, tune.Fair:
 	default:
 		return cfg, &usageError{"--goal", fmt.Sprintf("%q is no goal", f.goal), "throughput, latency or fair"}
 	}
-	var err error
-	if cfg.Directions, err = f.directions(); err != nil {
-		return cfg, err
-	}
-	route, err := f.route()
-	if err != nil {
-		return cfg, err
-	}
-	cfg.Echo = echo(route)
-	cfg.Late = tooLate
 	for argument, name := range map[string]string{"--target": f.target, "--far-target": f.farTarget} {
 		if name == "" {
 			continue
@@ -189,6 +185,20 @@ func (f *tuneFlags) run(cmd *cobra.Command, text string, cfg tune.Config) error 
 		return exitStatus(status)
 	}
 	return nil
+}
+
+// tuning returns how the path to the far end is tuned, by the flags that every command with a PEER has.
+func (p *peerFlags) tuning() (cfg tune.Config, err error) {
+	if cfg.Directions, err = p.directions(); err != nil {
+		return cfg, err
+	}
+	route, err := p.route()
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Echo = echo(route)
+	cfg.Late = tooLate
+	return cfg, nil
 }
 
 // echo asks a host by a route; what cannot be had stays unknown.

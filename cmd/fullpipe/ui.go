@@ -24,10 +24,12 @@ type uiFlags struct {
 	listen listenFlags
 	noOpen bool
 	note   string
+
+	retests []retest // what the page may start
 }
 
-func newUI() *cobra.Command {
-	f := &uiFlags{}
+func newUI(retests ...retest) *cobra.Command {
+	f := &uiFlags{retests: retests}
 	cmd := &cobra.Command{
 		Use:   "ui",
 		Short: "the history and the live view as pages in a browser",
@@ -72,7 +74,7 @@ func (f *uiFlags) run(cmd *cobra.Command) error {
 	}
 	defer l.Close()
 	cfg := web.Config{Version: version(), Viewer: token, Encrypted: f.listen.cert != "", Note: f.note,
-		Tests: pageTests(cmd),
+		Tests: pageTests(cmd, f.retests),
 		Watch: func(ctx context.Context, each func(*record.Watch)) error { return watchForPages(ctx, cmd, each) }}
 	if f.listen.operator != "" {
 		if cfg.Operator, err = readToken(cmd.Context(), "--listen-operator-token-file", f.listen.operator); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/config"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
@@ -26,12 +27,20 @@ import (
 // record says of its far end is put on a command line only where this host's own name and the
 // options of that command lead to the very key that the path has.
 type retester struct {
-	cmd *cobra.Command
+	cmd     *cobra.Command
+	retests []retest
+}
+
+// retest is a command that tests a path again.
+type retest struct {
+	command string
+	// series returns the key of the series that the command, with a far end's name as its one argument, measures for.
+	series func(ctx context.Context, file *config.File, hostID, name string) (string, error)
 }
 
 // pageTests are the tests that the page offers.
-func pageTests(cmd *cobra.Command) *web.Tests {
-	r := &retester{cmd}
+func pageTests(cmd *cobra.Command, retests []retest) *web.Tests {
+	r := &retester{cmd, retests}
 	return &web.Tests{Run: r.run, May: func(_ context.Context, p store.Series) error {
 		_, err := r.command(p)
 		return err
@@ -66,18 +75,10 @@ func (r *retester) command(p store.Series) ([]string, error) {
 		names = append(names, p.Far)
 	}
 	for _, name := range names {
-		check, f := recheckCommand()
-		check.SetContext(r.cmd.Context())
-		if args, err := applyConfig(check, file, mayDefault["recheck"], []string{name}); err == nil {
-			if fars, err := f.resolve(check, file, args); err == nil && seriesOfFar(hostID, fars[0], f.time) == p.Path {
-				return r.arguments("recheck", name), nil
+		for _, t := range r.retests {
+			if key, err := t.series(r.cmd.Context(), file, hostID, name); err == nil && key == p.Path {
+				return r.arguments(t.command, name), nil
 			}
-		}
-		measure, asked := measureCommand()
-		measure.SetContext(r.cmd.Context())
-		if args, err := applyConfig(measure, file, mayDefault["measure"], []string{name}); err == nil &&
-			asked.path(hostID, args[0], false).Key() == p.Path {
-			return r.arguments("measure", name), nil
 		}
 	}
 	return nil, errOtherOptions

@@ -17,9 +17,8 @@ import (
 // was made.
 var release, revision, revised string
 
-// build says which build this is.
-type build struct {
-	record.Header
+// buildInfo says which build this is.
+type buildInfo struct {
 	Release  string `json:"release,omitempty"`
 	Commit   string `json:"commit,omitempty"`
 	Date     string `json:"commit_date,omitempty"`
@@ -29,8 +28,8 @@ type build struct {
 }
 
 // thisBuild reads what the Go tool recorded in the program.
-func thisBuild() build {
-	b := build{Release: release, Commit: revision, Date: revised, Go: runtime.Version(),
+func thisBuild() buildInfo {
+	b := buildInfo{Release: release, Commit: revision, Date: revised, Go: runtime.Version(),
 		System: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -66,6 +65,12 @@ func version() string {
 	return strings.TrimSpace(strings.Join(append(parts, b.Go), " "))
 }
 
+// shownBuild is what version prints with --json.
+type shownBuild struct {
+	record.Header
+	buildInfo
+}
+
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
@@ -73,9 +78,8 @@ func newVersion() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := thisBuild()
-			b.Header = newHeader(cmd)
 			if wantsJSON(cmd) {
-				return printJSON(cmd.OutOrStdout(), b)
+				return printJSON(cmd.OutOrStdout(), shownBuild{newHeader(cmd), b})
 			}
 			return render.Written(cmd.OutOrStdout(), func(w io.Writer) error {
 				for _, line := range [][2]string{{"fullpipe", b.Release}, {"commit", b.Commit}, {"date", b.Date}, {"go", b.Go},
