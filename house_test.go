@@ -39,10 +39,11 @@ var floors = [][]string{
 		"internal/lab", "internal/lab/still", "internal/host", "internal/steer",
 		"internal/sockdiag", "internal/socklist", "autobuf"},
 	// loops
-	{"internal/watch", "internal/tune", "internal/tune/simpeer", "internal/sweep", "internal/rfc6349", "internal/report",
+	{"internal/watch", "internal/tune", "internal/tune/simpeer", "internal/sweep", "internal/rfc6349",
 		"internal/diagnose", "internal/store", "internal/store/pgtest", "internal/recheck/runner"},
 	// faces
-	{"internal/render", "internal/render/iperf3", "internal/render/text", "internal/render/svg", "internal/render/html"},
+	{"internal/report", "internal/render", "internal/render/iperf3", "internal/render/text", "internal/render/svg",
+		"internal/render/html"},
 	{"internal/tui", "internal/web"},
 	{"cmd/fullpipe"},
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -107,9 +108,7 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *diagnoseFlags) (err
 		debug.FreeOSMemory()
 		defer debug.SetGCPercent(debug.SetGCPercent(sparingGC))
 	}
-	diagnosis := diagnose.New(newHeader(cmd), a, int64(f.least))
-	doc := diagnosis.Record
-	doc.Interrupted = interrupted
+	diagnosis := diagnose.New(a, int64(f.least))
 	if f.far != "" && !interrupted {
 		// Behind address translation the connections that are wanted have others.
 		far, err := analyzeFiles(cmd, []string{f.far}, capture.Config{Flow: flow.Config{Passes: diagnose.Passes}})
@@ -118,6 +117,8 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *diagnoseFlags) (err
 		}
 		diagnosis.Compare(far)
 	}
+	doc := report.Diagnose(newHeader(cmd), diagnosis)
+	doc.Interrupted = interrupted
 	if f.html != "" {
 		if err := f.writePage(cmd, names, diagnosis, page); err != nil {
 			return err

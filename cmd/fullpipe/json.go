@@ -8,7 +8,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
-	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
 
 // started is when this process began its work; the contract dates every object by it.
@@ -20,7 +19,6 @@ func newHeader(cmd *cobra.Command) record.Header {
 
 // printJSON writes a document, or another object of the contract, as its JSON.
 func printJSON(w io.Writer, doc any) error {
-	text.AddSentences(doc)
 	encoded, err := record.EncodeAny(doc)
 	if err != nil {
 		return err

@@ -201,7 +201,6 @@ func (e *unkeptError) Error() string { return "not kept in the history: " + e.er
 func (e *unkeptError) Unwrap() error { return e.err }
 
 func keepNow(ctx context.Context, cmd *cobra.Command, doc record.Document) error {
-	text.AddSentences(doc)
 	encoded, err := record.Encode(doc)
 	if err != nil {
 		return err

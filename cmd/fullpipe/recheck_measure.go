@@ -192,7 +192,6 @@ func (k *rechecker) seal(ctx context.Context, far *recheckFar, doc *record.Measu
 
 // keep adds a result to the history.
 func (k *rechecker) keep(doc *record.Measure) error {
-	text.AddSentences(doc)
 	encoded, err := record.Encode(doc)
 	if err != nil {
 		return err
@@ -225,8 +224,9 @@ func (k *rechecker) tell(ctx context.Context, v recheck.Visit) {
 	}
 	var events []record.RecheckEvent
 	for i := range v.Events {
-		e := report.RecheckEvent(v.Peer, &v.Events[i])
-		e.Plan = k.planFor(&v, &e)
+		e := report.RecheckEvent(v.Peer, &v.Events[i], func(e *record.RecheckEvent) *record.RecheckPlan {
+			return k.planFor(&v, e)
+		})
 		k.told = k.told || e.Event != "back"
 		events = append(events, e)
 	}
@@ -270,11 +270,9 @@ func (k *rechecker) print() error {
 		if len(doc.Tests) == 0 && len(doc.Events) == 0 && !doc.Interrupted {
 			return nil
 		}
-		text.AddSentences(&doc)
 		return printObject(k.cmd, k.cmd.OutOrStdout(), &doc)
 	}
 	if wantsJSON(k.cmd) {
-		text.AddSentences(&doc)
 		line, err := json.Marshal(&doc)
 		if err != nil {
 			return err

@@ -22,7 +22,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
-	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
 
 // tellFlags say who else is told of an event.
@@ -82,7 +81,6 @@ func (f *tellFlags) event(ctx context.Context, cmd *cobra.Command, h record.Head
 	if f.program == "" && f.webhook == "" {
 		return
 	}
-	e.Text = text.RecheckSentence(e)
 	object, err := json.Marshal(&record.Recheck{Header: h, Tests: []record.RecheckTest{},
 		Events: []record.RecheckEvent{*e}})
 	if err != nil {

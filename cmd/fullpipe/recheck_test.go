@@ -80,8 +80,9 @@ func TestWebhook(t *testing.T) {
 	if err := f.check(); err != nil {
 		t.Fatal(err)
 	}
-	f.event(t.Context(), cmd, record.Header{Schema: "fullpipe/recheck/v1"}, &record.RecheckEvent{Event: "dip", Far: "b"})
-	if asked != 2 || len(body.Events) != 1 || body.Events[0].Text == "" || errs.Len() > 0 {
+	f.event(t.Context(), cmd, record.Header{Schema: "fullpipe/recheck/v1"}, &record.RecheckEvent{Event: "dip", Far: "b",
+		Text: "dip"})
+	if asked != 2 || len(body.Events) != 1 || body.Events[0].Text != "dip" || errs.Len() > 0 {
 		t.Errorf("asked %d times, %+v, %s", asked, body, errs.String())
 	}
 	gone := httptest.NewServer(http.NotFoundHandler())

@@ -202,7 +202,6 @@ func (f *watchFlags) run(cmd *cobra.Command) (err error) {
 	err = follow(cmd.Context(), cfg, func(v *watch.View) error {
 		doc := report.Watch(newHeader(cmd), "", v)
 		if wantsJSON(cmd) {
-			text.AddSentences(doc)
 			line, err := json.Marshal(doc)
 			if err != nil {
 				return err

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/diagnose"
-	pages "github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
 )
 
@@ -32,7 +32,7 @@ func page(t *testing.T, file string) []byte {
 		}
 		return a
 	}
-	doc := diagnose.New(pages.Header{}, read(capture.Config{}), 1)
+	doc := diagnose.New(read(capture.Config{}), 1)
 	doc.Draw(read(capture.Config{Flow: doc.Graphs(5)}))
 	var out bytes.Buffer
 	if err := html.Write(&out, doc.Record); err != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
 )
@@ -154,7 +153,7 @@ func (p *pair) judge(r *record.CapturedDirection, near judgementOfDirection, far
 	r.LostS = g.LostTime.Seconds()
 	r.Prediction = predictionOf(&g)
 	r.Settings = settings(r, &g, far.MSS)
-	r.Program = report.ProgramWindow(g.Verdict, far.From.Port, far.To.Port)
+	r.Program = record.NewProgramWindow(g.Verdict, far.From.Port, far.To.Port)
 	return g
 }
 

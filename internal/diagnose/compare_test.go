@@ -6,7 +6,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
-	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -42,7 +41,7 @@ func TestTwoCaptures(t *testing.T) {
 		"rwnd-64k-100m-40": {verdict.ReceiverWindow, false, false},
 	} {
 		for _, ends := range [][2]string{{".near", ".far"}, {".far", ".near"}} {
-			d := New(record.Header{}, analyzed(t, name+ends[0]), 1)
+			d := New(analyzed(t, name+ends[0]), 1)
 			d.Compare(analyzed(t, name+ends[1]))
 			r := d.Record.Connections[0].Worst()
 			b := r.Between
@@ -68,7 +67,7 @@ func TestTwoCaptures(t *testing.T) {
 
 // Without the flags, two captures of the same connections are told by their copies.
 func TestTwoTapsAsParts(t *testing.T) {
-	d := New(record.Header{}, analyzed(t, "short.near", "short.near"), 1)
+	d := New(analyzed(t, "short.near", "short.near"), 1)
 	if len(d.Record.Warnings) == 0 || !strings.Contains(strings.Join(d.Record.Warnings, " "), "--near FILE --far FILE") {
 		t.Errorf("%v", d.Record.Warnings)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
 )
@@ -24,7 +23,8 @@ import (
 // same connections.
 const sameEvery = 5
 
-// Diagnosis is a record, and beside it the timelines that it was judged from.
+// Diagnosis is a record without header and sentences, which report.Diagnose adds, and the timelines that it was judged
+// from.
 type Diagnosis struct {
 	Record *record.Diagnose
 	from   []judgement // of each connection of the record
@@ -44,8 +44,8 @@ type judgementOfDirection struct {
 
 // New judges what captures hold. Directions with fewer payload bytes than least are left
 // out, and so are connections without any; where that leaves nothing, all stay.
-func New(h record.Header, a *capture.Analysis, least int64) *Diagnosis {
-	r := &record.Diagnose{Header: h, Packets: a.Packets, Segments: a.Segments, Unmatched: a.Unwanted,
+func New(a *capture.Analysis, least int64) *Diagnosis {
+	r := &record.Diagnose{Packets: a.Packets, Segments: a.Segments, Unmatched: a.Unwanted,
 		Connections: []record.CapturedConnection{},
 		Warnings:    a.Warnings, Files: []string{}}
 	for _, f := range a.Files {
@@ -53,7 +53,7 @@ func New(h record.Header, a *capture.Analysis, least int64) *Diagnosis {
 	}
 	worth := heavier(a.Connections, least)
 	if len(worth) == 0 && least > 1 {
-		return New(h, a, 1)
+		return New(a, 1)
 	}
 	heaviest := heaviest(worth, maxJudged)
 	if a.Dropped > 0 || len(heaviest) < len(worth) {
@@ -281,6 +281,6 @@ func direction(d *flow.Direction, g *timeline.Diagnosis) record.CapturedDirectio
 	r.Prediction = predictionOf(g)
 	r.Settings = settings(&r, g, d.MSS)
 	r.Fix = fixes(&r, g, d.MSS)
-	r.Program = report.ProgramWindow(g.Verdict, d.From.Port, d.To.Port)
+	r.Program = record.NewProgramWindow(g.Verdict, d.From.Port, d.To.Port)
 	return r
 }

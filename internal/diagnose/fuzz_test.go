@@ -30,7 +30,8 @@ func FuzzCapture(f *testing.F) {
 			return
 		}
 		a, _ := capture.Analyze(t.Context(), capture.Config{Workers: 1}, inputs...)
-		d := New(record.Header{Schema: "fullpipe/diagnose/v1"}, a, 1)
+		d := New(a, 1)
+		d.Record.Schema = "fullpipe/diagnose/v1"
 		text, err := record.Encode(d.Record)
 		if err != nil {
 			t.Fatalf("it cannot be stored: %v", err)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
-	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
 // carrying returns connections that carried so many bytes, in the order of their beginnings.
@@ -52,7 +51,7 @@ func TestNew_CountsWhatItLeavesOut(t *testing.T) {
 		{"more than a record holds", carrying(many...), 0, maxJudged, maxJudged + 2, maxJudged + 2},
 		{"both", carrying(many...), 5, maxJudged, maxJudged + 7, maxJudged + 2},
 	} {
-		r := New(record.Header{}, &capture.Analysis{Connections: tt.connections, Dropped: tt.dropped}, 1).Record
+		r := New(&capture.Analysis{Connections: tt.connections, Dropped: tt.dropped}, 1).Record
 		if int64(len(r.Connections)) != tt.listed || r.Seen != tt.seen || r.Followed != tt.followed {
 			t.Errorf("%s: %d listed, %d seen, %d followed", tt.name, len(r.Connections), r.Seen, r.Followed)
 		}

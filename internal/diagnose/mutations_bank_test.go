@@ -267,7 +267,7 @@ func TestDrawnPairs(t *testing.T) {
 		if len(near) == 0 || len(far) == 0 {
 			continue
 		}
-		both := New(record.Header{}, analyzedPackets(t, near), 1)
+		both := New(analyzedPackets(t, near), 1)
 		both.Compare(analyzedPackets(t, far))
 		var d *record.CapturedDirection
 		if all := both.Record.Connections; len(all) > 0 {

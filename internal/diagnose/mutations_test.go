@@ -95,7 +95,7 @@ func judged(t testing.TB, packets []packet) *record.CapturedDirection {
 		t.Fatal(err)
 	}
 	var most *record.CapturedDirection
-	doc := New(record.Header{}, a, 1).Record
+	doc := New(a, 1).Record
 	for i := range doc.Connections {
 		for j := range doc.Connections[i].Directions {
 			if d := &doc.Connections[i].Directions[j]; most == nil || d.Bytes > most.Bytes {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
-	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
 // TestAllPathsAgree holds the fast ways through a capture to the plain one: packet after
@@ -124,7 +123,7 @@ func followed(t *testing.T, data []byte) *capture.Analysis {
 // documentOf is what diagnose would print of the connections.
 func documentOf(t *testing.T, a *capture.Analysis) []byte {
 	t.Helper()
-	doc, err := json.Marshal(New(record.Header{}, a, 1).Record.Connections)
+	doc, err := json.Marshal(New(a, 1).Record.Connections)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
-	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
@@ -84,11 +83,11 @@ func given(shares verdict.Shares, to verdict.Name) verdict.Shares {
 
 // told leaves out of what would tell an open verdict's candidates apart what was done: the
 // other end was captured. What is left then are the counters of both ends.
-func told(all []record.Fix) []record.Fix {
-	done := slices.DeleteFunc(slices.Clone(all), func(f record.Fix) bool { return f.Action == remedy.CaptureFar })
+func told(all []remedy.Fix) []remedy.Fix {
+	done := slices.DeleteFunc(slices.Clone(all), func(f remedy.Fix) bool { return f.Action == remedy.CaptureFar })
 	if len(done) > 0 || len(all) == 0 {
 		return done
 	}
 	asked := verdict.Verdict{Limiter: all[0].Limiter, Candidates: []verdict.Name{verdict.Sender, verdict.ReceiverWindow}}
-	return report.Fixes(asked, report.FixFacts{})
+	return remedy.Fixes(asked, remedy.Facts{})
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
 )
@@ -43,15 +43,15 @@ func settings(d *record.CapturedDirection, g *timeline.Diagnosis, mss int) (all 
 
 // fixes lists what to do about the verdict. What the first one gives is what was predicted
 // of it.
-func fixes(d *record.CapturedDirection, g *timeline.Diagnosis, mss int) []record.Fix {
-	facts := report.FixFacts{GoodputBps: g.GoodputBps, Bytes: d.Bytes, DurationS: d.DurationS,
+func fixes(d *record.CapturedDirection, g *timeline.Diagnosis, mss int) []remedy.Fix {
+	facts := remedy.Facts{GoodputBps: g.GoodputBps, Bytes: d.Bytes, DurationS: d.DurationS,
 		RTTS: g.RTT.Seconds(), MSSBytes: mss}
 	if len(d.Settings) > 0 {
 		facts.Windows = d.Settings[0].Settings
 	}
-	all := report.Fixes(g.Verdict, facts)
+	all := remedy.Fixes(g.Verdict, facts)
 	if p := g.Prediction; p != nil && p.Limiter == g.Limiter && !all[0].Action.Tells() {
-		all[0].Expected = &record.Expected{LowBps: p.LowBps, HighBps: p.HighBps, AtLeast: p.AtLeast}
+		all[0].Expected = &remedy.Expected{LowBps: p.LowBps, HighBps: p.HighBps, AtLeast: p.AtLeast}
 	}
 	return all
 }

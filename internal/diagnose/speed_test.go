@@ -32,7 +32,7 @@ func BenchmarkDiagnose(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if _, err := record.Encode(New(record.Header{}, a, 1).Record); err != nil {
+			if _, err := record.Encode(New(a, 1).Record); err != nil {
 				b.Fatal(err)
 			}
 			packets += a.Packets

@@ -15,7 +15,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
-	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -136,7 +135,7 @@ func TestPortsUsedTwice(t *testing.T) {
 	for i := range again {
 		again[i].at += after
 	}
-	d := New(record.Header{}, analyzedPackets(t, append(ends(near), ends(again)...)), 1)
+	d := New(analyzedPackets(t, append(ends(near), ends(again)...)), 1)
 	d.Compare(analyzedPackets(t, part(0.3, 1)(ends(far))))
 	if len(d.Record.Connections) != 2 {
 		t.Fatalf("%d connections", len(d.Record.Connections))
@@ -152,11 +151,11 @@ func TestPortsUsedTwice(t *testing.T) {
 // What is still open with both captures at hand is not asked from the other end again.
 func TestToldByBoth(t *testing.T) {
 	open := verdict.Verdict{Limiter: verdict.Unknown, Candidates: []verdict.Name{verdict.Congestion}}
-	all := report.Fixes(open, report.FixFacts{})
+	all := remedy.Fixes(open, remedy.Facts{})
 	if len(all) != 1 || all[0].Action != remedy.CaptureFar {
 		t.Fatalf("%+v", all)
 	}
-	if left := told(all); len(left) == 0 || slices.ContainsFunc(left, func(f record.Fix) bool {
+	if left := told(all); len(left) == 0 || slices.ContainsFunc(left, func(f remedy.Fix) bool {
 		return f.Action == remedy.CaptureFar
 	}) {
 		t.Errorf("%+v", left)
@@ -172,7 +171,7 @@ func together(a, b []packet) (first, second []packet) {
 
 func comparedPackets(t testing.TB, near, far []packet) (*record.CapturedDirection, []string) {
 	t.Helper()
-	d := New(record.Header{}, analyzedPackets(t, near), 1)
+	d := New(analyzedPackets(t, near), 1)
 	d.Compare(analyzedPackets(t, far))
 	return d.Record.Connections[0].Worst(), slices.Concat(d.Record.Connections[0].Notes, d.Record.Warnings)
 }

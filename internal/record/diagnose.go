@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -71,7 +72,7 @@ type CapturedDirection struct {
 	LostS                float64  `json:"lost_s"`
 	TapAt                string   `json:"tap_at"` // sender, receiver, middle or unknown
 	verdict.Verdict
-	Fix        []Fix               `json:"fix,omitempty"` // what to do about it, in order, or what would tell
+	Fix        []remedy.Fix        `json:"fix,omitempty"` // what to do about it, in order, or what would tell
 	Prediction *CapturedPrediction `json:"prediction,omitempty"`
 	Settings   []CapturedSettings  `json:"settings,omitempty"`
 	// Program is the known one whose window the verdict speaks of; absent: none that is known.
@@ -81,14 +82,6 @@ type CapturedDirection struct {
 	Between *CapturedBetween `json:"between,omitempty"`
 
 	Curves CapturedCurves `json:"-"`
-}
-
-// ProgramWindow is a program that has a window of its own beside TCP's.
-type ProgramWindow struct {
-	Name        string `json:"name"`
-	WindowBytes int    `json:"window_bytes"`
-	What        string `json:"what"`
-	Raise       string `json:"raise"` // which setting does, or that none does
 }
 
 // CapturedBetween says of one direction where data was lost and where it waited, by two

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -26,13 +27,13 @@ type Direction struct {
 	Timestamps   *bool `json:"timestamps,omitempty"`
 	PathMTUBytes *int  `json:"path_mtu_bytes,omitempty"`
 	verdict.Verdict
-	Fix         []Fix      `json:"fix,omitempty"` // what to do about it, in order, or what would tell
-	Windows     Windows    `json:"windows"`
-	Streams     []Stream   `json:"streams"`
-	Intervals   []Interval `json:"intervals,omitempty"`
-	CPU         *CPU       `json:"cpu,omitempty"`
-	Interrupted bool       `json:"interrupted,omitempty"`
-	Warnings    []string   `json:"warnings,omitempty"`
+	Fix         []remedy.Fix `json:"fix,omitempty"` // what to do about it, in order, or what would tell
+	Windows     Windows      `json:"windows"`
+	Streams     []Stream     `json:"streams"`
+	Intervals   []Interval   `json:"intervals,omitempty"`
+	CPU         *CPU         `json:"cpu,omitempty"`
+	Interrupted bool         `json:"interrupted,omitempty"`
+	Warnings    []string     `json:"warnings,omitempty"`
 
 	Curves DirectionCurves `json:"-"`
 }

@@ -1,6 +1,9 @@
 package record
 
-import "github.com/fullpipe-net/fullpipe/internal/verdict"
+import (
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
 
 // ExplainedLimiter is what a limiter's word means, how one is sure of it, and what to do.
 type ExplainedLimiter struct {
@@ -8,6 +11,6 @@ type ExplainedLimiter struct {
 	What    string       `json:"what"`
 	Looks   string       `json:"looks"`
 	Sure    string       `json:"sure"`
-	Fix     []Fix        `json:"fix"`
+	Fix     []remedy.Fix `json:"fix"`
 	Lab     string       `json:"lab,omitempty"` // the command that shows one
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -66,7 +67,7 @@ type RFC6349Direction struct {
 	MaxBesideAcksBps *float64           `json:"max_tcp_beside_acks_bps,omitempty"`
 	BDPBytes         *float64           `json:"bdp_bytes,omitempty"`
 	Tests            []RFC6349Test      `json:"tests"`
-	Fix              []Fix              `json:"fix,omitempty"` // about what limits one connection
+	Fix              []remedy.Fix       `json:"fix,omitempty"` // about what limits one connection
 	Frames           []RFC6349Frame     `json:"frames,omitempty"`
 	CommittedBps     *float64           `json:"committed_bps,omitempty"` // with the framing that the committed rate counts
 	RTTMinS          *float64           `json:"rtt_min_s,omitempty"`     // of the idle path

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -49,9 +50,9 @@ type SweepPath struct {
 	BDPBytes    *float64           `json:"bdp_bytes,omitempty"`
 	// The requested buffers that come to the BDP on these systems; absent where no cell
 	// told.
-	KneeSendBytes    *float64 `json:"knee_send_buffer_bytes,omitempty"`
-	KneeReceiveBytes *float64 `json:"knee_receive_buffer_bytes,omitempty"`
-	Fix              []Fix    `json:"fix,omitempty"` // about what limits the best cell
+	KneeSendBytes    *float64     `json:"knee_send_buffer_bytes,omitempty"`
+	KneeReceiveBytes *float64     `json:"knee_receive_buffer_bytes,omitempty"`
+	Fix              []remedy.Fix `json:"fix,omitempty"` // about what limits the best cell
 }
 
 // SweepCell is one cell. The sizes are what was asked for; an absent one was automatic.

@@ -2,6 +2,7 @@ package record
 
 import (
 	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -24,7 +25,7 @@ type TuneDirection struct {
 	Direction   transfer.Direction `json:"direction"`
 	Path        TunePath           `json:"path"`
 	Before      TuneMeasured       `json:"before"`
-	Fix         []Fix              `json:"fix,omitempty"` // what to do: what was shown to help first
+	Fix         []remedy.Fix       `json:"fix,omitempty"` // what to do: what was shown to help first
 	Trials      []TuneTrial        `json:"trials"`
 	Verdict     search.Verdict     `json:"verdict"`
 	Reason      string             `json:"reason"`

@@ -3,6 +3,7 @@ package record
 import (
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -110,7 +111,7 @@ type WatchedDirection struct {
 	// clocks alone.
 	Sampled bool `json:"sampled"`
 	verdict.Verdict
-	Fix []Fix `json:"fix,omitempty"` // what to do about it, in order, or what would tell
+	Fix []remedy.Fix `json:"fix,omitempty"` // what to do about it, in order, or what would tell
 	// Program is the known one whose own window what is under way looks like.
 	Program *ProgramWindow `json:"program,omitempty"`
 }

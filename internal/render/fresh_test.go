@@ -10,7 +10,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
@@ -44,7 +43,7 @@ func TestFreshDocumentsSurviveBeingStored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkFresh(t, diagnose.New(header("diagnose"), a, 1).Record)
+		checkFresh(t, report.Diagnose(header("diagnose"), diagnose.New(a, 1)))
 	})
 	t.Run("rfc6349", func(t *testing.T) {
 		both := []transfer.Direction{transfer.Up, transfer.Down}
@@ -93,7 +92,6 @@ func TestFreshDocumentsSurviveBeingStored(t *testing.T) {
 func checkFresh(t *testing.T, doc record.Document) {
 	t.Helper()
 	record.Thin(doc)
-	text.AddSentences(doc) // as on its way out of every command
 	checkStored(t, t.Name(), doc)
 	samples, err := record.EncodeSamples(doc)
 	_, simulated := doc.(*record.Tune) // whose ends have no samples

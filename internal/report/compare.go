@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/compare"
@@ -20,9 +21,11 @@ func ComparedDirection(direction transfer.Direction, peers [2]string, sides [2]c
 		out.Factor = &record.TuneGain{Factor: d.Factor.Mid, CI95: bounds(d.Factor)}
 	}
 	for _, e := range d.Explanations {
-		out.Explanations = append(out.Explanations, record.Explanation{Cause: e.Cause, FactorLow: e.Low,
-			FactorHigh: e.High, Text: "", Values: e.Values})
+		one := record.Explanation{Cause: e.Cause, FactorLow: e.Low, FactorHigh: e.High, Values: e.Values}
+		one.Text = text.ExplanationSentence(&one)
+		out.Explanations = append(out.Explanations, one)
 	}
+	out.Text = text.DifferenceSentence(&out)
 	return out
 }
 

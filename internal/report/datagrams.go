@@ -2,6 +2,7 @@ package report
 
 import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -13,7 +14,7 @@ func Datagrams(r *transfer.DatagramResult, v verdict.Verdict) record.Datagrams {
 		Bytes:         r.Bytes,
 		DatagramBytes: r.Spec.Size, Streams: max(r.Spec.Streams, 1), Sent: r.Sent, Received: r.Received, Lost: r.Lost,
 		LossRatio: r.LossRatio(), Reordered: r.Reordered, Duplicates: r.Duplicates, JitterS: r.Jitter.Seconds(),
-		Limiter: v.Limiter, Confidence: v.Confidence, Candidates: v.Candidates, Evidence: v.Evidence,
+		Limiter: v.Limiter, Confidence: v.Confidence, Candidates: v.Candidates, Evidence: text.EvidenceSentences(v.Evidence),
 		Interrupted: !r.Complete, Warnings: r.Warnings}
 	if r.Spec.Bps > 0 {
 		d.OfferedBps = &r.Spec.Bps

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -27,6 +29,7 @@ func Host(e *transfer.End) *record.Host {
 
 // Direction describes one transfer and its verdict.
 func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Interval) record.Direction {
+	v.Evidence = text.EvidenceSentences(v.Evidence)
 	d := record.Direction{Direction: r.Spec.Direction, Verdict: v, Interrupted: !r.Complete, Warnings: r.Warnings,
 		Streams: []record.Stream{}}
 	if received, ok := r.Received(); ok {
@@ -57,7 +60,7 @@ func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Inter
 		}
 	}
 	streams(&d, r)
-	d.Fix = again(v, Fixes(v, factsOf(&d)))
+	d.Fix = text.FixSentences(remedy.AskAgain(v, remedy.Fixes(v, factsOf(&d))))
 	d.Intervals = Intervals(intervals)
 	d.CPU = newCPU(r)
 	d.Latency = Latency(r.Latency, &d)
@@ -208,4 +211,19 @@ func orZero[T int64 | float64](v *T) T {
 		return 0
 	}
 	return *v
+}
+
+// factsOf are what a direction tells of itself.
+func factsOf(d *record.Direction) remedy.Facts {
+	f := remedy.Facts{GoodputBps: orZero(d.GoodputBps), DurationS: orZero(d.DurationS), RTTS: orZero(d.RTTMinS)}
+	if d.Bytes != nil {
+		f.Bytes = *d.Bytes
+	}
+	if d.MSSBytes != nil {
+		f.MSSBytes = *d.MSSBytes
+	}
+	if len(d.Streams) > 0 {
+		f.Congestion = d.Streams[0].Congestion
+	}
+	return f
 }

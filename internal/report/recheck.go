@@ -4,6 +4,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/change"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
 
 // RecheckTest says what came of a visit; failure is its error as users read it, or nil.
@@ -44,8 +45,16 @@ func recheckDirection(s *recheck.Standing) record.RecheckDirection {
 	return d
 }
 
-// RecheckEvent says what a visit led to.
-func RecheckEvent(peer string, e *recheck.Event) record.RecheckEvent {
+// RecheckEvent describes an event of a visit. planFor returns whether the settings that were applied still suffice.
+func RecheckEvent(peer string, e *recheck.Event,
+	planFor func(*record.RecheckEvent) *record.RecheckPlan) record.RecheckEvent {
+	out := recheckEvent(peer, e)
+	out.Plan = planFor(&out)
+	out.Text = text.RecheckSentence(&out)
+	return out
+}
+
+func recheckEvent(peer string, e *recheck.Event) record.RecheckEvent {
 	out := record.RecheckEvent{Event: string(e.What), Far: peer, Direction: e.Direction, Metric: string(e.Metric),
 		At: e.At, Since: e.Since, RunID: e.RunID, Before: e.Before, After: e.After, Confidence: "high"}
 	if e.Shift.LowConfidence {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -75,8 +77,9 @@ func newRFC6349Direction(p *rfc6349.Path, d *rfc6349.Direction) record.RFC6349Di
 		out.Tests = append(out.Tests, newRFC6349Test(p, &d.Tests[i]))
 	}
 	if typical := oneConnection(d); typical != nil {
-		out.Fix = Fixes(typical.Verdict, FixFacts{GoodputBps: typical.GoodputBps, PathBps: d.MaxTCPBps, Bytes: typical.Bytes,
-			DurationS: typical.Duration.Seconds(), RTTS: p.RTT.Seconds(), MSSBytes: p.MSS})
+		out.Fix = text.FixSentences(remedy.Fixes(typical.Verdict, remedy.Facts{GoodputBps: typical.GoodputBps,
+			PathBps: d.MaxTCPBps, Bytes: typical.Bytes, DurationS: typical.Duration.Seconds(), RTTS: p.RTT.Seconds(),
+			MSSBytes: p.MSS}))
 	}
 	for _, f := range d.Frames {
 		out.Frames = append(out.Frames, newRFC6349Frame(&f))

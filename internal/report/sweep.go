@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/sweep"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -129,11 +131,11 @@ func mark(s *record.Sweep, d transfer.Direction) {
 	enough.Enough = true
 	for i := range s.Paths {
 		if p := &s.Paths[i]; p.Direction == d && best.Limiter != "" {
-			f := FixFacts{GoodputBps: *best.GoodputBps, RTTS: orZero(p.RTTMinS), Congestion: p.Congestion}
+			f := remedy.Facts{GoodputBps: *best.GoodputBps, RTTS: orZero(p.RTTMinS), Congestion: p.Congestion}
 			if p.MSSBytes != nil {
 				f.MSSBytes = *p.MSSBytes
 			}
-			p.Fix = Fixes(verdict.Verdict{Limiter: best.Limiter, Subtype: best.Subtype}, f)
+			p.Fix = text.FixSentences(remedy.Fixes(verdict.Verdict{Limiter: best.Limiter, Subtype: best.Subtype}, f))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -94,7 +95,7 @@ func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection
 	if u := d.Disturbed; u != nil {
 		out.Disturbed = newTuneDisturbed(u)
 	}
-	out.Fix = tuneFixes(d, &out)
+	out.Fix = text.FixSentences(tuneFixes(d, &out))
 	return out
 }
 

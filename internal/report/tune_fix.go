@@ -13,13 +13,13 @@ import (
 // tuneFixes are what to do about a direction: the setup that was chosen, with what it gave
 // and its settings; else what would decide between setups that are open, then what the verdict
 // calls for, last what was tried and not shown to help.
-func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []record.Fix {
+func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []remedy.Fix {
 	facts := factsOf(&doc.Before.Direction)
 	facts.GoodputBps = doc.Before.MedianBps
 	if !d.Path.AtLeast {
 		facts.PathBps = d.Path.CapacityBps
 	}
-	fixes := Fixes(d.Before.Verdict, facts)
+	fixes := remedy.Fixes(d.Before.Verdict, facts)
 	if d.Chosen == nil {
 		tried := triedActions(d)
 		for i := range fixes {
@@ -30,11 +30,11 @@ func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []record.Fix {
 		if d.Goal == tune.Latency && d.Verdict != search.NoChange {
 			tried[remedy.FasterLine] = true // a full link says nothing of the queue before it
 		}
-		slices.SortStableFunc(fixes, func(a, b record.Fix) int {
+		slices.SortStableFunc(fixes, func(a, b remedy.Fix) int {
 			return later(tried[a.Action]) - later(tried[b.Action])
 		})
 		if u := d.Disturbed; u != nil {
-			return append([]record.Fix{measureAgain(d.Before.Verdict.Limiter, u.End(d.Direction))}, fixes...)
+			return append([]remedy.Fix{remedy.Repeat(d.Before.Verdict.Limiter, u.End(d.Direction))}, fixes...)
 		}
 		more := moreTime(d)
 		if d.Open != nil && d.Open.Gain > 0 && d.Open.Gain < worthwhile && fixes[0].Action != remedy.FasterLine {
@@ -43,8 +43,8 @@ func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []record.Fix {
 		return append(more, fixes...)
 	}
 	chosen := chosenFixes(d, doc)
-	return append(chosen, slices.DeleteFunc(fixes, func(f record.Fix) bool {
-		return slices.ContainsFunc(chosen, func(c record.Fix) bool { return c.Action == f.Action })
+	return append(chosen, slices.DeleteFunc(fixes, func(f remedy.Fix) bool {
+		return slices.ContainsFunc(chosen, func(c remedy.Fix) bool { return c.Action == f.Action })
 	})...)
 }
 
@@ -52,12 +52,12 @@ func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []record.Fix {
 const worthwhile = 1.05
 
 // moreTime is the budget that would decide what was left open; nothing where none would.
-func moreTime(d *tune.Direction) []record.Fix {
+func moreTime(d *tune.Direction) []remedy.Fix {
 	if d.Open == nil || d.Open.Budget == 0 {
 		return nil
 	}
 	const source = "measured in turn with today's"
-	return []record.Fix{{Limiter: d.Before.Verdict.Limiter, Action: remedy.LargerBudget, End: remedy.Both, Source: source,
+	return []remedy.Fix{{Limiter: d.Before.Verdict.Limiter, Action: remedy.LargerBudget, End: remedy.Both, Source: source,
 		Settings: []plan.Setting{{Role: plan.Sender, Name: "--budget", Value: tune.Shortest(d.Open.Budget),
 			Where: "of fullpipe tune, which tells then whether " + d.Open.Of + " helps", Source: source}}}}
 }
@@ -111,12 +111,12 @@ func triedActions(d *tune.Direction) map[remedy.Action]bool {
 }
 
 // chosenFixes are the parts of the chosen setup; the first says what all of them gave.
-func chosenFixes(d *tune.Direction, doc *record.TuneDirection) (fixes []record.Fix) {
+func chosenFixes(d *tune.Direction, doc *record.TuneDirection) (fixes []remedy.Fix) {
 	smaller := d.Chosen.SendBuffer == 0 && d.Chosen.ReceiveBuffer == 0
 	parts := actions(d.Chosen.Setup, smaller)
 	for i, action := range parts {
 		step := stepOf(d, action)
-		fix := record.Fix{Limiter: d.Before.Verdict.Limiter, Action: action, Scope: step.Scope, End: step.End,
+		fix := remedy.Fix{Limiter: d.Before.Verdict.Limiter, Action: action, Scope: step.Scope, End: step.End,
 			Source:   step.Source,
 			Settings: []plan.Setting{}}
 		if i == 0 {
@@ -124,7 +124,7 @@ func chosenFixes(d *tune.Direction, doc *record.TuneDirection) (fixes []record.F
 				fix.Settings = append(fix.Settings, s.Setting)
 			}
 			if doc.After != nil && doc.After.CI95Bps != nil {
-				fix.Expected = &record.Expected{LowBps: doc.After.CI95Bps[0], HighBps: doc.After.CI95Bps[1]}
+				fix.Expected = &remedy.Expected{LowBps: doc.After.CI95Bps[0], HighBps: doc.After.CI95Bps[1]}
 			}
 		}
 		fixes = append(fixes, fix)

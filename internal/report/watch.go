@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
@@ -46,8 +48,10 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 			if f.MinRTT > 0 {
 				d.RTTMinS = seconds(f.MinRTT)
 			}
-			d.Fix = Fixes(f.Verdict, FixFacts{GoodputBps: d.GoodputBps, RTTS: orZero(d.RTTMinS), Congestion: s.Congestion})
-			d.Program = ProgramWindow(f.Verdict, s.Local.Port(), s.Remote.Port())
+			d.Evidence = text.EvidenceSentences(d.Evidence)
+			d.Fix = text.FixSentences(remedy.Fixes(f.Verdict, remedy.Facts{GoodputBps: d.GoodputBps, RTTS: orZero(d.RTTMinS),
+				Congestion: s.Congestion}))
+			d.Program = record.NewProgramWindow(f.Verdict, s.Local.Port(), s.Remote.Port())
 			c.Directions = append(c.Directions, d)
 		}
 		w.Connections = append(w.Connections, c)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
-	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
 
 // period is what one period of the watch showed.
@@ -39,10 +38,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, watch func(context.Co
 		tea.WithoutSignalHandler(), tea.WithFilter(fitted))
 	done := make(chan error, 1)
 	go func() {
-		err := watch(ctx, func(doc *record.Watch) {
-			text.AddSentences(doc)
-			program.Send(period{render.Document(doc)})
-		})
+		err := watch(ctx, func(doc *record.Watch) { program.Send(period{render.Document(doc)}) })
 		done <- err
 		program.Send(ended{err})
 	}()

@@ -11,7 +11,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
-	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -28,13 +27,11 @@ func watched(rates ...float64) *record.Watch {
 				Verdict: verdict.Verdict{Limiter: limiter, Confidence: verdict.Medium, Shares: shares}}}}
 	}
 	full := verdict.Shares{verdict.Bottleneck: 0.75, verdict.SlowStart: 0.25}
-	d := &record.Watch{Matching: 3, Connections: []record.WatchedConnection{
+	return &record.Watch{Matching: 3, Connections: []record.WatchedConnection{
 		one("rsync", "192.0.2.1:40000", "198.51.100.7:873", transfer.Up, rates[0], full),
 		one("rsync", "192.0.2.1:40001", "198.51.100.8:873", transfer.Up, rates[1], verdict.Shares{verdict.Application: 1}),
 		one("curl", "192.0.2.1:40002", "203.0.113.9:443", transfer.Down, rates[2], verdict.Shares{verdict.Unknown: 1}),
 	}}
-	text.AddSentences(d)
-	return d
 }
 
 // after is a model of 80 columns and 24 lines that has been told of a period and then pressed.

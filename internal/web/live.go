@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
 
 // mostFollowers is how many follow the live view at once.
@@ -90,7 +89,6 @@ func (l *live) begin() {
 // show hands a document to all who follow; who has not taken the one before gets this one
 // in its place.
 func (l *live) show(ctx context.Context, d *record.Watch) {
-	text.AddSentences(d)
 	line, err := json.Marshal(d)
 	if err != nil {
 		return

@@ -12,7 +12,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/ndt7"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -78,7 +77,6 @@ func (s *Speed) result(r *http.Request) (*record.Measure, error) {
 	if s.cfg.Seal != nil {
 		s.cfg.Seal(doc, time.Since(one.began))
 	}
-	text.AddSentences(doc)
 	if s.cfg.Keep != nil {
 		if err := s.cfg.Keep(r.Context(), doc); err != nil && s.cfg.Note != nil {
 			s.cfg.Note("a browser's result is not kept in the history: " + err.Error())

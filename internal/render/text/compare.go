@@ -59,10 +59,10 @@ func writeComparedDirection(w io.Writer, d *record.ComparedDirection) {
 		v.row("second over first", text)
 	}
 	v.row("because of", comparedDirectionCauseText(d))
-	v.row("", differenceText(d))
+	v.row("", DifferenceSentence(d))
 	for _, e := range d.Explanations {
 		v.row("  "+string(e.Cause), fmt.Sprintf("× %s to × %s: %s", factor(e.FactorLow), factor(e.FactorHigh),
-			explanationText(&e)))
+			ExplanationSentence(&e)))
 	}
 	v.write(w, "  ")
 }

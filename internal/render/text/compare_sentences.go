@@ -10,8 +10,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/compare"
 )
 
-// differenceText says how the cause of a difference between two ways was decided.
-func differenceText(d *record.ComparedDirection) string {
+// DifferenceSentence says how the cause of a difference between two ways was decided.
+func DifferenceSentence(d *record.ComparedDirection) string {
 	switch d.Code {
 	case compare.TooLittle:
 		return "too little was measured to say"
@@ -34,8 +34,8 @@ func differenceText(d *record.ComparedDirection) string {
 	return d.Text
 }
 
-// explanationText compares the figure of both ways that a cause hangs on.
-func explanationText(e *record.Explanation) string {
+// ExplanationSentence compares the figure of both ways that a cause hangs on.
+func ExplanationSentence(e *record.Explanation) string {
 	f := figures(e.Values)
 	switch e.Cause {
 	case compare.Overhead:

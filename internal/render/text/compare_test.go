@@ -1,4 +1,4 @@
-package text
+package text_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -29,7 +30,7 @@ func TestCompareText(t *testing.T) {
 	c := record.Compare{Peers: [2]string{"10.8.0.1", "192.0.2.1"}, Rounds: 2}
 	c.Directions = append(c.Directions, report.ComparedDirection(transfer.Up, c.Peers, sides()))
 	var b strings.Builder
-	Compare(&b, &c)
+	text.Compare(&b, &c)
 	const want = `first   10.8.0.1
 second  192.0.2.1
 
@@ -79,6 +80,6 @@ func TestCompareWithoutMeasurements(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 		c := record.Compare{Directions: []record.ComparedDirection{d}}
-		Compare(&strings.Builder{}, &c)
+		text.Compare(&strings.Builder{}, &c)
 	}
 }

@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
-	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // FixSentence is a step in the imperative.
-func FixSentence(f record.Fix) string {
+func FixSentence(f remedy.Fix) string {
 	if said, ok := imperatives[f.Action]; ok {
 		return said
 	}
@@ -20,7 +18,7 @@ func FixSentence(f record.Fix) string {
 }
 
 // do is the first thing to do about a verdict, "" where nothing follows from it.
-func do(fixes []record.Fix) string {
+func do(fixes []remedy.Fix) string {
 	if len(fixes) == 0 {
 		return ""
 	}
@@ -47,7 +45,7 @@ func do(fixes []record.Fix) string {
 
 // doIf is do of a verdict. One of low confidence is no ground for an instruction to change
 // something.
-func doIf(fixes []record.Fix, v verdict.Verdict) string {
+func doIf(fixes []remedy.Fix, v verdict.Verdict) string {
 	said := do(fixes)
 	if said != "" && v.Confidence == verdict.Low && fixes[0].Limiter == v.Limiter && !fixes[0].Action.Tells() {
 		return fmt.Sprintf("if it is %s: %s", v.Limiter, said)
@@ -56,9 +54,9 @@ func doIf(fixes []record.Fix, v verdict.Verdict) string {
 }
 
 // doAbout is doIf of a document that may be older than its fixes.
-func doAbout(fixes []record.Fix, v verdict.Verdict) string {
+func doAbout(fixes []remedy.Fix, v verdict.Verdict) string {
 	if len(fixes) == 0 {
-		fixes = report.Fixes(v, report.FixFacts{})
+		fixes = remedy.Fixes(v, remedy.Facts{})
 	}
 	return doIf(fixes, v)
 }

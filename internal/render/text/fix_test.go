@@ -8,7 +8,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
-	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -16,8 +15,8 @@ import (
 func TestEveryFixHasASentence(t *testing.T) {
 	for _, name := range verdict.Names() {
 		for _, subtype := range append(verdict.Subtypes(name), "") {
-			fixes := report.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: verdict.Names()},
-				report.FixFacts{GoodputBps: 1e6})
+			fixes := remedy.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: verdict.Names()},
+				remedy.Facts{GoodputBps: 1e6})
 			if len(fixes) == 0 {
 				t.Errorf("%s (%s): nothing to do", name, subtype)
 			}
@@ -41,27 +40,27 @@ func TestEveryCommandSaysWhatToDo(t *testing.T) {
 		write(&out)
 		return out.String()
 	}
-	commands := map[string]func(verdict.Verdict, []record.Fix) string{
-		"measure": func(v verdict.Verdict, fix []record.Fix) string {
+	commands := map[string]func(verdict.Verdict, []remedy.Fix) string{
+		"measure": func(v verdict.Verdict, fix []remedy.Fix) string {
 			return written(func(w io.Writer) { writeDirection(w, &record.Direction{Verdict: v, Fix: fix}) })
 		},
-		"exec": func(v verdict.Verdict, fix []record.Fix) string {
+		"exec": func(v verdict.Verdict, fix []remedy.Fix) string {
 			return execDo(&record.ExecConnection{Directions: []record.Direction{{Bytes: &moved, Verdict: v, Fix: fix}}})
 		},
-		"diagnose": func(v verdict.Verdict, fix []record.Fix) string {
+		"diagnose": func(v verdict.Verdict, fix []remedy.Fix) string {
 			return CapturedDirectionRemedy(&record.CapturedDirection{Verdict: v, Fix: fix})
 		},
-		"rfc6349": func(_ verdict.Verdict, fix []record.Fix) string {
+		"rfc6349": func(_ verdict.Verdict, fix []remedy.Fix) string {
 			return written(func(w io.Writer) { writeRFC6349Direction(w, &record.RFC6349Direction{Fix: fix}) })
 		},
-		"sweep": func(v verdict.Verdict, fix []record.Fix) string {
+		"sweep": func(v verdict.Verdict, fix []remedy.Fix) string {
 			return strings.Join(SweepFindings(&record.Sweep{Paths: []record.SweepPath{{Fix: fix}},
 				Cells: []record.SweepCell{{Best: true, GoodputBps: &rate, Limiter: v.Limiter, Subtype: v.Subtype}}}), "\n")
 		},
-		"watch": func(v verdict.Verdict, fix []record.Fix) string {
+		"watch": func(v verdict.Verdict, fix []remedy.Fix) string {
 			return Advice(&record.WatchedDirection{Verdict: v, Fix: fix})
 		},
-		"tune": func(v verdict.Verdict, fix []record.Fix) string {
+		"tune": func(v verdict.Verdict, fix []remedy.Fix) string {
 			return tuneDo(&record.TuneDirection{Fix: fix, Before: record.TuneMeasured{Direction: record.Direction{Verdict: v}}})
 		},
 	}
@@ -73,7 +72,7 @@ func TestEveryCommandSaysWhatToDo(t *testing.T) {
 				if confidence == verdict.Low {
 					v.Candidates = verdict.Names()[:4]
 				}
-				fixes := report.Fixes(v, report.FixFacts{})
+				fixes := remedy.Fixes(v, remedy.Facts{})
 				if confidence == verdict.Low && !strings.HasPrefix(FixSentence(fixes[0]), "to tell: ") {
 					t.Errorf("%s (%s), %s of %v: %q is one guess's", name, subtype, confidence, v.Candidates, FixSentence(fixes[0]))
 				}
@@ -117,8 +116,8 @@ func TestLowConfidenceMakesACondition(t *testing.T) {
 
 // An option of ours is said as it is given.
 func TestAnOptionIsSaidAsItIsGiven(t *testing.T) {
-	fix := record.Fix{Action: remedy.LargerBudget, Settings: []plan.Setting{{Name: "--budget", Value: "3m"}}}
-	if got := do([]record.Fix{fix}); !strings.HasSuffix(got, "(--budget 3m)") {
+	fix := remedy.Fix{Action: remedy.LargerBudget, Settings: []plan.Setting{{Name: "--budget", Value: "3m"}}}
+	if got := do([]remedy.Fix{fix}); !strings.HasSuffix(got, "(--budget 3m)") {
 		t.Error(got)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -40,7 +40,7 @@ func ExplainLimiter(name verdict.Name) (d record.ExplainedLimiter, ok bool) {
 		candidates = []verdict.Name{verdict.Application, verdict.SendBuffer}
 	}
 	return record.ExplainedLimiter{Limiter: name, What: e.what, Looks: e.looks, Sure: e.sure, Lab: e.lab,
-		Fix: report.Fixes(verdict.Verdict{Limiter: name, Candidates: candidates}, report.FixFacts{})}, true
+		Fix: FixSentences(remedy.Fixes(verdict.Verdict{Limiter: name, Candidates: candidates}, remedy.Facts{}))}, true
 }
 
 // inLab is a line that runs a command on the near host of a lab, with another one on the far

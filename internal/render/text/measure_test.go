@@ -1,4 +1,4 @@
-package text
+package text_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -47,7 +48,7 @@ func TestOneInstantHasNoRate(t *testing.T) {
 	r.Far.Streams[0].First = r.Far.Streams[0].Last
 	d := report.Direction(r, verdict.Verdict{Limiter: verdict.Unknown, Confidence: verdict.Low}, nil)
 	var b strings.Builder
-	Measure(&b, &record.Measure{Directions: []record.Direction{d}})
+	text.Measure(&b, &record.Measure{Directions: []record.Direction{d}})
 	const said = "goodput         not known: all 1.56 MiB came at one instant\n"
 	if d.GoodputBps != nil || !strings.Contains(b.String(), said) {
 		t.Errorf("%v\n%s", d.GoodputBps, b.String())
@@ -65,7 +66,7 @@ func TestMeasureText(t *testing.T) {
 			"allows 13.1 Mbit/s"}}}
 	m := record.Measure{Peer: "b:5201", Directions: []record.Direction{report.Direction(measured(), v, nil)}}
 	var b strings.Builder
-	Measure(&b, &m)
+	text.Measure(&b, &m)
 	want := `peer  b:5201
 near  cannot be seen
 far   cannot be seen

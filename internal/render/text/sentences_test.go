@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -53,15 +52,6 @@ func TestEveryCodeHasASentence(t *testing.T) {
 func TestAForeignCodeKeepsItsText(t *testing.T) {
 	if said := Sentence(verdict.Evidence{Code: "from-the-future", Text: "as it was told"}); said != "as it was told" {
 		t.Error(said)
-	}
-}
-
-func TestDocumentsGetTheirSentences(t *testing.T) {
-	doc := &record.Measure{Directions: []record.Direction{{Verdict: verdict.Verdict{Evidence: []verdict.Evidence{
-		{Limiter: verdict.Unknown, Code: verdict.NotSampled}}}}}}
-	AddSentences(doc)
-	if said := doc.Directions[0].Evidence[0].Text; said != "no end of the transfer was sampled" {
-		t.Errorf("%q", said)
 	}
 }
 

@@ -1,4 +1,4 @@
-package text
+package text_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -44,7 +45,7 @@ func tuned(t *testing.T, change func(*simpath.Path, *simpeer.Peer)) *record.Tune
 }
 
 func TestTuneKeepsTheContract(t *testing.T) {
-	text, err := json.Marshal(tuned(t, nil))
+	encoded, err := json.Marshal(tuned(t, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,9 +57,9 @@ func TestTuneKeepsTheContract(t *testing.T) {
 		ElapsedS   *float64 `json:"elapsed_s"`
 		BytesSent  *int64   `json:"bytes_sent"`
 	}
-	if err := json.Unmarshal(text, &doc); err != nil || doc.Near == nil || doc.Far == nil || doc.Applied == nil ||
+	if err := json.Unmarshal(encoded, &doc); err != nil || doc.Near == nil || doc.Far == nil || doc.Applied == nil ||
 		doc.ElapsedS == nil || doc.BytesSent == nil {
-		t.Fatalf("%v: %s", err, text)
+		t.Fatalf("%v: %s", err, encoded)
 	}
 	for _, d := range doc.Directions {
 		for object, keys := range map[string]string{
@@ -84,7 +85,7 @@ func TestTuneKeepsTheContract(t *testing.T) {
 
 func TestTuneText(t *testing.T) {
 	var out strings.Builder
-	Tune(&out, tuned(t, nil))
+	text.Tune(&out, tuned(t, nil))
 	for _, want := range []string{"UP (this host sends)", "DOWN (this host receives)", "round trip 40 ms",
 		"automatic, as it is", "chosen", "gain ",
 		"× 7.", "with 95 % confidence", "9.31 GiB take", "TcpWindowSize = ", "SO_RCVBUF = ", "after a restart",
@@ -99,7 +100,7 @@ func TestTuneText(t *testing.T) {
 // A remedy that is no window is told like one: what was tried, what it gives, what to set.
 func TestTuneOfALossyPath(t *testing.T) {
 	var out strings.Builder
-	Tune(&out, tuned(t, func(path *simpath.Path, _ *simpeer.Peer) { path.AutoWindow, path.Loss = 4e6, 0.01 }))
+	text.Tune(&out, tuned(t, func(path *simpath.Path, _ *simpeer.Peer) { path.AutoWindow, path.Loss = 4e6, 0.01 }))
 	for _, want := range []string{"tried besides", "congestion control bbr: shown to be better", "TCP_CONGESTION = bbr",
 		"congctl = bbr", "net.ipv4.tcp_congestion_control = bbr", "before, "} {
 		if !strings.Contains(out.String(), want) {
@@ -130,10 +131,10 @@ func TestTuneOfLittle(t *testing.T) {
 				t.Error(err)
 			}
 			var out strings.Builder
-			Tune(&out, doc)
-			if text := out.String(); !strings.Contains(text, "verdict") || strings.Contains(text, "NaN") ||
-				strings.Contains(text, "to set on") {
-				t.Error(text)
+			text.Tune(&out, doc)
+			if said := out.String(); !strings.Contains(said, "verdict") || strings.Contains(said, "NaN") ||
+				strings.Contains(said, "to set on") {
+				t.Error(said)
 			}
 		})
 	}

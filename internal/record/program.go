@@ -1,0 +1,34 @@
+package record
+
+import (
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// ProgramWindow is a program that has a window of its own beside TCP's.
+type ProgramWindow struct {
+	Name        string `json:"name"`
+	WindowBytes int    `json:"window_bytes"`
+	What        string `json:"what"`
+	Raise       string `json:"raise"` // which setting does, or that none does
+}
+
+// NewProgramWindow returns the known program whose window a verdict's evidence may describe, by the two ports and the
+// size. It returns nil where none fits.
+func NewProgramWindow(v verdict.Verdict, ports ...uint16) *ProgramWindow {
+	for _, e := range v.Evidence {
+		underWay := 0.0
+		switch e.Code {
+		case verdict.CapturedProgramWindow, verdict.WatchedProgramWindow:
+			underWay = e.Values["program_window_bytes"]
+		case verdict.ProgramOrBuffer:
+			underWay = e.Values["outstanding_bytes"]
+		}
+		for _, port := range ports {
+			if p, known := catalog.ProgramAt(port, underWay); known && underWay > 0 {
+				return &ProgramWindow{Name: p.Name, WindowBytes: p.Bytes, What: p.What, Raise: p.Raise}
+			}
+		}
+	}
+	return nil
+}

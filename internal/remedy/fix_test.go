@@ -1,0 +1,72 @@
+package remedy
+
+import (
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+func fixOf(t *testing.T, fixes []Fix, action Action) Fix {
+	t.Helper()
+	for _, f := range fixes {
+		if f.Action == action {
+			return f
+		}
+	}
+	t.Fatalf("no %s in %+v", action, fixes)
+	return Fix{}
+}
+
+// What is known of the path decides the settings and what to expect of them.
+func TestFixesOfAPath(t *testing.T) {
+	policed := verdict.Verdict{Limiter: verdict.Congestion, Subtype: verdict.Policer,
+		Evidence: []verdict.Evidence{{Code: verdict.PolicedRate, Values: verdict.Values{"steady_bps": 8e6}}}}
+	pace := fixOf(t, Fixes(policed, Facts{GoodputBps: 7e6}), PaceBelow)
+	if len(pace.Settings) != 1 || pace.Settings[0].Value != "970000" || pace.Expected == nil || !pace.Expected.AtLeast {
+		t.Errorf("8 Mbit/s are a million bytes a second: %+v", pace)
+	}
+
+	// 1 MB at 100 ms: 10 segments take 7 round trips to open, 100 take 4 (10 × (2^7 - 1)
+	// segments are 1.8 MB, 100 × (2^3 - 1) 1.01 MB).
+	short := Facts{GoodputBps: 8e6, Bytes: 1000000, DurationS: 1, RTTS: 0.1, MSSBytes: 1448}
+	start := fixOf(t, Fixes(verdict.Verdict{Limiter: verdict.SlowStart}, short), InitialWindow)
+	if len(start.Settings) != 2 || start.Settings[0].Name != "initcwnd" || start.Settings[1].Name != "initrwnd" ||
+		start.Settings[0].Value != "100" || start.Expected == nil || start.Expected.HighBps <= 8e6/0.75 ||
+		start.Expected.HighBps >= 8e6/0.55 {
+		t.Errorf("%+v, %+v", start, start.Expected)
+	}
+
+	known := Fixes(verdict.Verdict{Limiter: verdict.ReceiverWindow}, Facts{GoodputBps: 5e6, PathBps: 20e6})
+	if e := known[0].Expected; e == nil || e.LowBps != 5.5e6 || e.HighBps != 20e6 || e.AtLeast {
+		t.Errorf("%+v", e)
+	}
+	bbr := fixOf(t, Fixes(verdict.Verdict{Limiter: verdict.Congestion}, Facts{Congestion: "bbr"}), OtherControl)
+	if bbr.Settings[0].Value == "bbr" {
+		t.Errorf("it is what it has: %+v", bbr)
+	}
+	// A sender cannot tell these apart, so the line says how to.
+	open := verdict.Verdict{Limiter: verdict.ReceiverWindow, Confidence: verdict.Low,
+		Candidates: []verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication}}
+	if first := Fixes(open, Facts{})[0]; first.Action != AskReceiver {
+		t.Errorf("%+v", first)
+	}
+}
+
+// Where a disturbance left hardly any confidence, measuring again comes before what would mend a guess.
+func TestADisturbedMeasurementIsMeasuredAgain(t *testing.T) {
+	v := verdict.Verdict{Limiter: verdict.Congestion, Confidence: verdict.Low,
+		Evidence: []verdict.Evidence{{Code: verdict.LossBelowBest}, {Code: verdict.HostWasLate}}}
+	fixes := AskAgain(v, Fixes(v, Facts{}))
+	if fixes[0].Action != MeasureAgain || !fixes[0].Action.Tells() || len(fixes) < 2 ||
+		fixes[0].Settings == nil {
+		t.Errorf("%+v", fixes)
+	}
+	v.Confidence = verdict.Medium
+	if fixes := AskAgain(v, Fixes(v, Facts{})); fixes[0].Action == MeasureAgain {
+		t.Errorf("%+v", fixes[0])
+	}
+	v.Confidence, v.Evidence = verdict.Low, v.Evidence[:1]
+	if fixes := AskAgain(v, Fixes(v, Facts{})); fixes[0].Action == MeasureAgain {
+		t.Errorf("%+v", fixes[0])
+	}
+}

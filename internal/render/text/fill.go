@@ -1,0 +1,32 @@
+package text
+
+import (
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// Sentence says an observation in words. A code that this program does not know keeps the
+// text that came with it.
+func Sentence(e verdict.Evidence) string {
+	if say, ok := sentences[e.Code]; ok {
+		return say(figures(e.Values))
+	}
+	return e.Text
+}
+
+// EvidenceSentences fills in the sentence of each piece of evidence, which judges leave empty, and returns all.
+// Documents carry sentences for those who read them without this program.
+func EvidenceSentences(all []verdict.Evidence) []verdict.Evidence {
+	for i := range all {
+		all[i].Text = Sentence(all[i])
+	}
+	return all
+}
+
+// FixSentences fills in the sentence of each fix and returns all.
+func FixSentences(all []remedy.Fix) []remedy.Fix {
+	for i := range all {
+		all[i].Text = FixSentence(all[i])
+	}
+	return all
+}

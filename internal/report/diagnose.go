@@ -1,0 +1,24 @@
+package report
+
+import (
+	"github.com/fullpipe-net/fullpipe/internal/diagnose"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+)
+
+// Diagnose returns the document of a finished diagnosis.
+func Diagnose(h record.Header, diagnosis *diagnose.Diagnosis) *record.Diagnose {
+	doc := diagnosis.Record
+	doc.Header = h
+	for i := range doc.Connections {
+		for j := range doc.Connections[i].Directions {
+			d := &doc.Connections[i].Directions[j]
+			d.Evidence = text.EvidenceSentences(d.Evidence)
+			d.Fix = text.FixSentences(d.Fix)
+			if d.Prediction != nil {
+				d.Prediction.Fix = text.CapturedDirectionRemedy(d)
+			}
+		}
+	}
+	return doc
+}
