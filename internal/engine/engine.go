@@ -249,9 +249,15 @@ func (c *ClosedError) Code() string { return "closed" }
 func (c *ClosedError) Error() string { return "the far end closed the connection" }
 func (c *ClosedError) Unwrap() error { return c.Err }
 
+// isReset reports whether err means that the far end reset the connection. shutdown(2) then
+// returns ENOTCONN.
+func isReset(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ENOTCONN)
+}
+
 // closed says in the fewest words that a far end left.
 func closed(err error) error {
-	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) {
+	if isReset(err) || errors.Is(err, io.EOF) {
 		return &ClosedError{err}
 	}
 	return err
@@ -260,8 +266,7 @@ func closed(err error) error {
 // ignoreCut takes the connection's end for what it is when the time is about up: the
 // other end's clock ran a little ahead.
 func (l *loop) ignoreCut(err error, limit time.Duration) error {
-	cut := errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ENOTCONN)
-	if cut && limit > 0 && l.clock.now() >= limit-drainTime {
+	if isReset(err) && limit > 0 && l.clock.now() >= limit-drainTime {
 		return nil
 	}
 	return err

@@ -142,7 +142,7 @@ func (c *carrier) use(up, down *link.Lane, t *tap, early int64) {
 			d.tap = t
 			d.late = tally{}
 			d.loop.early = early
-			d.loop.late = stalls{}
+			d.loop.late.stalls = stalls{}
 		})
 	}
 }

@@ -120,7 +120,7 @@ func memoryFor(c link.Config, gateway int) int64 {
 func (c *carrier) account() (up, down link.Counters, upLate, downLate Late) {
 	read := func(d *duct) (n link.Counters, late Late) {
 		d.loop.do(func() {
-			late = lateOf(&d.late, &d.loop.late)
+			late = lateOf(&d.late, &d.loop.late.stalls)
 			n = d.lane.Counters
 			n.DroppedQueue += d.overflow
 		})

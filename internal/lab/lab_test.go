@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
@@ -82,5 +83,27 @@ func TestAddedVariablesHold(t *testing.T) {
 	got := lastOfEach([]string{"A=1", "B=2", "FULLPIPE_KEY=old", "C=3", "FULLPIPE_KEY=new", "A="})
 	if want := []string{"B=2", "C=3", "FULLPIPE_KEY=new", "A="}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestSignal_EndedProgram checks that a signal to a program that ends at that moment is no error.
+func TestSignal_EndedProgram(t *testing.T) {
+	t.Parallel()
+	l := startLab(t, "rtt=1ms")
+	for range 50 {
+		p, err := l.Near.Start(Command{Args: []string{"true"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for ended := false; !ended; {
+			select {
+			case <-p.Done():
+				ended = true
+			default:
+			}
+			if err := p.Signal(syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }

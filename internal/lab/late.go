@@ -31,6 +31,8 @@ const (
 	// mostLate (or this share of the round trip) is what the 99th percentile may be late.
 	mostLate      = 250 * time.Microsecond
 	mostLateShare = 0.05
+	// traffic is how long after the last packet a link counts as in use.
+	traffic = int64(time.Second)
 )
 
 // Believable says whether a link of that round trip was exact enough for what was
@@ -71,6 +73,38 @@ func (s *stalls) waited(late int64) {
 		s.count++
 		s.total += late
 	}
+}
+
+// rounds is a thread's account of its rounds of work and waiting. Times are in nanoseconds.
+type rounds struct {
+	stalls
+	since  int64 // when this round began
+	behind int64 // how late that was
+	used   int64 // when there was a packet last
+}
+
+// worked ends the work of a round at now and reports whether the link is in use.
+func (r *rounds) worked(now int64, packets bool) (inUse bool) {
+	if packets {
+		r.used = r.since
+	}
+	inUse = now-r.used < traffic
+	r.next(now, now-r.since, inUse)
+	return inUse
+}
+
+// slept ends a wait at woken that should have ended at until.
+func (r *rounds) slept(woken, until int64, inUse bool) {
+	r.next(woken, max(0, woken-until), inUse)
+}
+
+func (r *rounds) next(now, late int64, inUse bool) {
+	r.waited(late)
+	if inUse {
+		r.watched += now - r.since
+	}
+	r.behind = late
+	r.since = now
 }
 
 // tally counts packets by how late they were. Its buckets are microseconds up to 64, then

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -31,6 +32,38 @@ func TestLateness(t *testing.T) {
 	if got.P50 != 20*time.Microsecond || got.P99 < 387*time.Microsecond || got.P99 > 400*time.Microsecond ||
 		got.Max != 7500*time.Microsecond || got.Stalls != 2 || got.Stalled != 9500*time.Microsecond || got.Packets != 1000 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestRounds checks what a thread's account says of stops while it waits and while it works.
+func TestRounds(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	for _, c := range []struct {
+		name              string
+		idle              int64 // since the last packet
+		worked, until     int64 // when the work ended and when the wait after it should
+		woken             int64
+		stalls            int64
+		stalled, longest  int64
+		watched           int64
+		behindWork, after int64
+	}{
+		{"on time", 0, 0, ms, ms, 0, 0, 0, ms, 0, 0},
+		{"a late timer", 0, 0, ms, 2 * ms, 0, 0, ms, 2 * ms, 0, ms},
+		{"a stop while it waits", 0, 0, ms, 21 * ms, 1, 20 * ms, 20 * ms, 21 * ms, 0, 20 * ms},
+		{"a packet wakes it", 0, 0, ms, ms / 2, 0, 0, 0, ms / 2, 0, 0},
+		{"a stop while it works", 0, 7 * ms, 8 * ms, 8 * ms, 1, 7 * ms, 7 * ms, 8 * ms, 7 * ms, 0},
+		{"two stops", 0, 7 * ms, 8 * ms, 13 * ms, 2, 12 * ms, 7 * ms, 13 * ms, 7 * ms, 5 * ms},
+		{"not in use", traffic, 0, math.MaxInt64, 900 * ms, 0, 0, 0, 0, 0, 0},
+	} {
+		r := rounds{used: -c.idle}
+		inUse := r.worked(c.worked, c.idle == 0)
+		behind := r.behind
+		r.slept(c.woken, c.until, inUse)
+		want := rounds{stalls{c.stalls, c.stalled, c.longest, c.watched}, c.woken, c.after, -c.idle}
+		if r != want || behind != c.behindWork || inUse != (c.idle < traffic) {
+			t.Errorf("%s: %+v, %d behind after the work; want %+v, %d", c.name, r, behind, want, c.behindWork)
+		}
 	}
 }
 

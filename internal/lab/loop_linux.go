@@ -15,7 +15,7 @@ import (
 // thread, so that no thread of less weight ever holds what this one waits for.
 type loop struct {
 	ducts []*duct
-	late  stalls
+	late  rounds
 	early int64 // ns before it is due that a packet goes; see calibrate
 
 	wake  int // an eventfd
@@ -54,8 +54,6 @@ const (
 	together = 30_000 // ns
 	// tick is the longest wait while there is traffic, for stalls to show.
 	tick = int64(time.Millisecond)
-	// traffic is how long after the last packet a link counts as in use.
-	traffic = int64(time.Second)
 )
 
 // run is a loop's thread: deliver what is due, take in what is there, wait for either.
@@ -68,28 +66,20 @@ func (l *loop) run() {
 	}
 	var wait unix.Timespec
 	woken := clock()
-	since := woken
-	behind := int64(0)      // when this round began, and how late that was
-	used := woken - traffic // when there was a packet last
+	l.late.since = woken
+	l.late.used = woken - traffic
 	for {
 		more := false
+		packets := false
 		for _, d := range l.ducts {
-			d.acknowledge(since)
+			d.acknowledge(l.late.since)
 			delivered := d.deliver()
-			took := d.takeIn(behind / 2) // packets that came meanwhile waited half of it on average
+			took := d.takeIn(l.late.behind / 2) // packets that came meanwhile waited half of it on average
 			more = more || took
-			if delivered || took || d.next() != link.Never {
-				used = since
-			}
+			packets = packets || delivered || took || d.next() != link.Never
 		}
 		now := clock()
-		l.late.waited(now - since)
-		inUse := now-used < traffic
-		if inUse {
-			l.late.watched += now - since
-		}
-		behind = now - since
-		since = now
+		inUse := l.late.worked(now, packets)
 		if more {
 			continue
 		}
@@ -114,15 +104,7 @@ func (l *loop) run() {
 		}
 		unix.Ppoll(waitFor, timeout, nil)
 		woken = clock()
-		behind = 0
-		if until != link.Never {
-			behind = max(0, woken-until)
-		}
-		l.late.waited(behind)
-		if inUse {
-			l.late.watched += woken - since
-		}
-		since = woken
+		l.late.slept(woken, until, inUse)
 		l.attend(waitFor)
 	}
 }

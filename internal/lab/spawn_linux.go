@@ -88,11 +88,11 @@ func exitNotRun(err error) int {
 }
 
 // reap waits for every child there is: as the first process of its namespace the
-// engine inherits its programs' orphans too.
+// engine inherits its programs' orphans too. It releases a PID only under e.mu, so that kill
+// never signals a process that is gone.
 func (e *inside) reap() {
 	for {
-		var status unix.WaitStatus
-		pid, err := unix.Wait4(-1, &status, 0, nil)
+		err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		switch {
 		case errors.Is(err, unix.ECHILD):
 			<-e.spawned
@@ -101,6 +101,12 @@ func (e *inside) reap() {
 			continue
 		}
 		e.mu.Lock()
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-1, &status, unix.WNOHANG, nil)
+		if err != nil || pid == 0 {
+			e.mu.Unlock()
+			continue
+		}
 		if e.link != nil && pid == e.link.pid {
 			os.Exit(1) // a lab without a link is none
 		}

@@ -49,13 +49,14 @@ func TestPlannedTunnelsPacketByPacket(t *testing.T) {
 			to := "$FULLPIPE_FAR"
 			if test.start != nil {
 				test.start(t, l, inner)
-				to = farTunnel
+				to = "-I " + nearTunnel + " " + farTunnel // far answers on the plain path, too, before the tunnel is up
 			}
-			ping := func(packet int) bool {
-				_, err := l.Near.Output("sh", "-c", fmt.Sprintf("ping -n -c 1 -W 2 -s %d -M do %s", packet-28, to))
+			ping := func(packet int, seconds float64) bool {
+				_, err := l.Near.Output("sh", "-c", fmt.Sprintf("ping -n -c 1 -W %g -s %d -M do %s", seconds, packet-28, to))
 				return err == nil
 			}
-			if !poll(func() bool { return ping(100) }) { // neighbours and keys are found first
+			const late = 50                                   // s: a packet that takes as long is lost
+			if !poll(func() bool { return ping(100, 0.2) }) { // neighbours and keys are found first
 				t.Fatal("nothing gets through")
 			}
 			awaitQuiet(t, l)
@@ -64,7 +65,7 @@ func TestPlannedTunnelsPacketByPacket(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !ping(packet) {
+				if !ping(packet, late) {
 					t.Errorf("a packet of %d bytes was lost", packet)
 					continue
 				}
@@ -77,7 +78,7 @@ func TestPlannedTunnelsPacketByPacket(t *testing.T) {
 					t.Errorf("%d bytes travelled in %d packets of %d bytes, want one of %d", packet, n, bytes, want)
 				}
 			}
-			if ping(inner + 1) {
+			if ping(inner+1, late) {
 				t.Errorf("%d bytes got through, %d are planned", inner+1, inner)
 			}
 		})
@@ -140,6 +141,13 @@ func startOpenVPN(t *testing.T, l *Lab, mtu int) {
 		}
 	}
 	start(l.Far, "far", "--tls-server --dh none --ifconfig "+farTunnel+" "+nearTunnel+" --peer-fingerprint "+nearPrint)
+	listens := func() bool {
+		_, err := l.Far.Output("grep", "-q", ":04AA ", "/proc/net/udp", "/proc/net/udp6")
+		return err == nil
+	}
+	if !poll(listens) { // where it does not, near tries again after seconds
+		t.Fatal("openvpn does not listen")
+	}
 	start(l.Near, "near", "--tls-client --remote "+l.Far.Addr.String()+" --ifconfig "+nearTunnel+" "+farTunnel+
 		" --peer-fingerprint "+farPrint)
 }
