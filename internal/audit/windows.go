@@ -35,11 +35,13 @@ func (j *judge) windows() {
 	if byPolicy {
 		j.moot = "AutoTuningLevelLocal"
 	}
-	if custom := j.Values["InternetCustom/AutoTuningLevelLocal"]; custom != "" && custom != local &&
-		!j.hasFilter("InternetCustom") {
-		j.add(Finding{Grade: Inert, Parameter: "SettingName", Value: "InternetCustom",
-			Text: "the template was changed, but no transport filter sends a connection to it",
-			Fix:  "New-NetTransportFilter -SettingName InternetCustom -DestinationPrefix …"})
+	for _, template := range []string{"InternetCustom", "Custom"} {
+		custom := j.Values[template+"/AutoTuningLevelLocal"]
+		if custom != "" && custom != local && !j.hasFilter(template) {
+			j.add(Finding{Grade: Inert, Parameter: "SettingName", Value: template,
+				Text: "the template was changed, but no transport filter sends a connection to it",
+				Fix:  "New-NetTransportFilter -SettingName " + template + " -DestinationPrefix …"})
+		}
 	}
 }
 
@@ -64,8 +66,9 @@ const afdDefault = 8192
 
 // windows2000 judges 2000, XP and Server 2003, whose windows are of one size.
 func (j *judge) windows2000() {
+	canScale := j.Version == "" || catalog.AtLeast(j.Version, "5.0")
 	options, _ := j.number("Tcp1323Opts")
-	scales := options&1 != 0
+	scales := canScale && options&1 != 0
 	names := []string{"TcpWindowSize"}
 	for name := range j.Values {
 		if strings.HasPrefix(name, perInterface) && strings.HasSuffix(name, "/TcpWindowSize") {
@@ -74,6 +77,7 @@ func (j *judge) windows2000() {
 	}
 	slices.Sort(names[1:])
 	most, bounded := j.number("GlobalMaxTcpWindowSize")
+	bounded = bounded && canScale // NT 4 does not read it
 	for _, name := range names {
 		j.window2000(name, scales, most, bounded, len(names) > 1)
 	}
@@ -110,11 +114,7 @@ func (j *judge) window2000(name string, scales bool, most int64, bounded, others
 		}
 	}
 	if set && window > model.MaxUnscaled && !scales {
-		window = model.MaxUnscaled
-		j.add(Finding{Grade: Risk, Parameter: "Tcp1323Opts", Value: or(j.Values["Tcp1323Opts"], "unset"),
-			Text: fmt.Sprintf("TcpWindowSize%s is %s, and without Tcp1323Opts bit 0 no window passes 65,535 bytes", what,
-				j.Values[name]),
-			Fix: "Tcp1323Opts 1 (3 with timestamps) at both ends, then a restart"})
+		window = j.unscaled2000(window, what, j.Values[name])
 	}
 	ofOne := strings.HasPrefix(name, perInterface)
 	if set && ofOne && window >= ignoredFrom && j.Version != "" && !catalog.AtLeast(j.Version, "5.1") {
@@ -130,6 +130,31 @@ func (j *judge) window2000(name string, scales bool, most int64, bounded, others
 		return
 	}
 	j.caps("TcpWindowSize", value, window, "the receive window"+what+" of "+units.Size(window).Exact(), fix)
+}
+
+// unscaled2000 enters the finding that a TcpWindowSize above 65,535 bytes lacks window scaling, and returns the
+// window that is left.
+func (j *judge) unscaled2000(window int64, what, value string) int64 {
+	f := Finding{Grade: Risk, Parameter: "Tcp1323Opts", Value: or(j.Values["Tcp1323Opts"], "unset"),
+		Fix: "Tcp1323Opts 1 (3 with timestamps) at both ends, then a restart"}
+	is := fmt.Sprintf("TcpWindowSize%s is %s, and ", what, value)
+	switch {
+	case j.Version != "" && !catalog.AtLeast(j.Version, "5.0"):
+		f.Text = is + "NT 4 has no window scaling: no window passes 65,535 bytes"
+		f.Fix = "TcpWindowSize 64240, or a later system"
+		f.Source = "Microsoft knowledge base 199947"
+		f.Confirmed = true
+	case f.Value == "unset" && j.Version != "" && !catalog.AtLeast(j.Version, "5.1"):
+		f.Text = is + "sources disagree whether Windows 2000 scales with Tcp1323Opts unset: " +
+			"cc957546 says it does, knowledge base 224829 that no window passes 65,535 bytes"
+		f.Source = "Windows 2000 Resource Kit: TcpWindowSize (cc957546); Microsoft knowledge base 224829"
+		j.add(f)
+		return window
+	default:
+		f.Text = is + "without Tcp1323Opts bit 0 no window passes 65,535 bytes"
+	}
+	j.add(f)
+	return model.MaxUnscaled
 }
 
 // ignoredFrom is the per-interface TcpWindowSize that Windows 2000 does not use for
@@ -174,7 +199,7 @@ func windowsTarget(version string) string {
 	for _, known := range []struct{ least, name string }{
 		{"10.0.22000", "windows-11"}, {"10.0", "windows-10"}, {"6.3", "windows-8.1"}, {"6.2", "windows-8"},
 		{"6.1", "windows-7"}, {"6.0", "windows-vista"},
-		{"5.2", "server-2003"}, {"5.1", "windows-xp"},
+		{"5.2", "server-2003"}, {"5.1", "windows-xp"}, {"5.0", "windows-2000"}, {"4.0", "windows-nt4"},
 	} {
 		if catalog.AtLeast(version, known.least) {
 			return known.name

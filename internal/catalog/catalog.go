@@ -54,7 +54,8 @@ type Parameter struct {
 	Interactions []string  `toml:"interactions" json:"interactions,omitempty"`
 	Harmful      []Harm    `toml:"harmful" json:"harmful,omitempty"`
 	Inert        []Inert   `toml:"inert" json:"inert,omitempty"`
-	Gone         string    `toml:"gone" json:"gone,omitempty"` // first version without it
+	Since        string    `toml:"since" json:"since,omitempty"` // first version with it; empty: all that are known
+	Gone         string    `toml:"gone" json:"gone,omitempty"`   // first version without it
 	Source       string    `toml:"source" json:"source"`
 	// Confirmed says that a primary source states the entry, apart from what is marked
 	// Unconfirmed in it.
@@ -191,9 +192,17 @@ func (p Parameter) DefaultFor(version string) (d Default, ok bool) {
 	return d, ok
 }
 
+// In reports whether a version of the system has the parameter. An empty version is the newest.
+func (p Parameter) In(version string) bool {
+	return version == "" || AtLeast(version, p.Since) && (p.Gone == "" || !AtLeast(version, p.Gone))
+}
+
 // InertIn says why the parameter does nothing in a version of the system; "" when it
 // works. An empty version is the newest.
 func (p Parameter) InertIn(version string) string {
+	if version != "" && !AtLeast(version, p.Since) {
+		return "version " + p.Since + " and later read it"
+	}
 	for _, in := range p.Inert {
 		if version == "" || AtLeast(version, in.Since) {
 			return in.Why

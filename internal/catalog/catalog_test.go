@@ -107,6 +107,20 @@ func TestDefaultsHarmAndInertness(t *testing.T) {
 	if scale.InertIn("6.1") != "" || scale.InertIn("6.6.0") == "" {
 		t.Error("tcp_adv_win_scale is inert from 6.6 on, not before")
 	}
+	for _, c := range []struct{ name, version, want string }{ // "": the version does not have it
+		{"net.ipv4.tcp_ecn_option", "6.17.9", ""}, {"net.ipv4.tcp_ecn_option", "6.18.3", "2"},
+		{"net.ipv4.tcp_rcvbuf_low_rtt", "6.18.44", ""}, {"net.ipv4.tcp_rcvbuf_low_rtt", "7.1", "1000"},
+		{"net.ipv4.tcp_comp_sack_rtt_percent", "6.12", ""}, {"net.ipv4.tcp_comp_sack_rtt_percent", "6.19-rc4", "33"},
+		{"net.ipv4.tcp_comp_sack_slack_ns", "6.1", "100000"}, {"net.ipv4.tcp_comp_sack_slack_ns", "7.0", "10000"},
+		{"net.ipv4.tcp_backlog_ack_defer", "6.11", ""}, {"net.ipv4.tcp_backlog_ack_defer", "6.12.1", "1"},
+		{"net.ipv4.tcp_ecn_option_beacon", "", "3"}, {"net.ipv4.tcp_tw_recycle", "4.12", ""},
+	} {
+		p, ok := Get(Linux, c.name)
+		d, _ := p.DefaultFor(c.version)
+		if !ok || p.In(c.version) != (c.want != "") || p.In(c.version) && d.Value != c.want {
+			t.Errorf("%s of %q: in it %v, default %q, want %q", c.name, c.version, p.In(c.version), d.Value, c.want)
+		}
+	}
 	for _, c := range []struct {
 		system, name, value string
 		harmful             bool

@@ -199,6 +199,7 @@ func TestTexts(t *testing.T) {
 		{"windows-95", "reg", Options{}}, {"windows-98", "reg", Options{}}, {"windows-2000", "reg", Options{}},
 		{"windows-xp", "reg", Options{Values: map[string]string{"TcpWindowSize": "65535"}}},
 		{"windows-7", "netsh", Options{}}, {"server-2012", "powershell", Options{}}, {"server-2019", "powershell", Options{}},
+		{"server-2012", "powershell", Options{Route: Route{Prefix: "10.3.0.0/16"}}},
 		{"server-2012r2", "powershell", Options{Route: Route{Prefix: "10.2.0.0/16"}}}, {"windows-11", "netsh", Options{}},
 		{"windows-11", "powershell", Options{}},
 		{"linux-6.1", "sysctl", Options{Values: map[string]string{"net.ipv4.tcp_rmem": "4096 131072 6291456"}}},

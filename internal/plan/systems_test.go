@@ -32,6 +32,33 @@ func TestOtherSystems(t *testing.T) {
 	}
 }
 
+// What each system has, by its own documents: templates, registry keys, and whether fullpipe runs there.
+func TestFactsOfSystems(t *testing.T) {
+	wan := Path{RateBps: 300 * mbit, RTT: 60 * ms}
+	for _, c := range []struct {
+		target, has, lacks string // in the notes
+	}{
+		{"windows-8", "the template named Custom", "AutomaticUseCustom"},
+		{"server-2012", "need Windows 10 or Server 2016", "AutomaticUseCustom"},
+		{"server-2012r2", "or AutomaticUseCustom", "named Custom"},
+		{"windows-vista", "need Windows 10 or Server 2016", ""},
+		{"server-2016", "all templates can be set", "need Windows 10"},
+		{"windows-nt4", `Services\{adapter}\Parameters\Tcpip`, "Interfaces"},
+		{"windows-2000", `Interfaces\{id}`, "adapter"},
+	} {
+		notes := strings.Join(mustPlan(t, wan, c.target, Options{}).Notes, "\n")
+		if !strings.Contains(notes, c.has) || c.lacks != "" && strings.Contains(notes, c.lacks) {
+			t.Errorf("%s: want %q and not %q in\n%s", c.target, c.has, c.lacks, notes)
+		}
+	}
+	for target, want := range map[string]string{"windows-nt4": "", "windows-2000": "64240"} {
+		p := mustPlan(t, Path{RateBps: 20 * mbit, RTT: 25 * ms}, target, Options{})
+		if got := p.setting("GlobalMaxTcpWindowSize"); got != want || p.setting("TcpWindowSize") != "64240" {
+			t.Errorf("%s: GlobalMaxTcpWindowSize %q, want %q; %+v", target, got, want, p.Settings)
+		}
+	}
+}
+
 // What changes a registry says how to save it first, each key of it, and can be done by hand.
 func TestRegistriesAreSavedFirst(t *testing.T) {
 	for target, keys := range map[string]int{"windows-95": 1, "windows-98": 2, "windows-me": 2, "windows-nt4": 2,

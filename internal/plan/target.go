@@ -40,8 +40,8 @@ var targets = []Target{
 	{Name: "server-2008r2", Family: catalog.Windows, Version: "6.1"},
 	{Name: "windows-8", Family: catalog.Windows, Version: "6.2", templates: onlyCustom},
 	{Name: "server-2012", Family: catalog.Windows, Version: "6.2", templates: onlyCustom},
-	{Name: "windows-8.1", Family: catalog.Windows, Version: "6.3", templates: onlyCustom},
-	{Name: "server-2012r2", Family: catalog.Windows, Version: "6.3", templates: onlyCustom},
+	{Name: "windows-8.1", Family: catalog.Windows, Version: "6.3", templates: customTemplates},
+	{Name: "server-2012r2", Family: catalog.Windows, Version: "6.3", templates: customTemplates},
 	{Name: "windows-10", Family: catalog.Windows, Version: "10.0.19041", templates: fewTemplates},
 	{Name: "server-2016", Family: catalog.Windows, Version: "10.0.14393", templates: allTemplates},
 	{Name: "server-2019", Family: catalog.Windows, Version: "10.0.17763", templates: allTemplates},
@@ -49,6 +49,17 @@ var targets = []Target{
 	{Name: "windows-11", Family: catalog.Windows, Version: "10.0.22631", templates: undocumentedTemplates},
 	{Name: "server-2025", Family: catalog.Windows, Version: "10.0.26100", templates: undocumentedTemplates},
 }
+
+// customTemplate is the TCP template for one destination that New-NetTransportFilter names.
+func (t Target) customTemplate() string {
+	if t.templates == onlyCustom {
+		return "Custom"
+	}
+	return "InternetCustom"
+}
+
+// netshOnly reports whether the system's own templates refuse Set-NetTCPSetting, so that netsh sets the host's level.
+func (t Target) netshOnly() bool { return t.templates == onlyCustom || t.templates == customTemplates }
 
 // Targets lists the names that ParseTarget takes.
 func Targets() []string {
@@ -158,6 +169,9 @@ func (p *Plan) set(v present, role Role, name, value string) {
 	entry, ok := catalog.Get(v.target.Family, name)
 	if !ok {
 		panic("plan: " + name + " is not in the catalog of " + v.target.Family)
+	}
+	if !entry.In(v.target.Version) {
+		return
 	}
 	p.Settings = append(p.Settings, Setting{Role: role, Name: entry.Name, Where: entry.Where, Value: value,
 		Type: entry.Type,

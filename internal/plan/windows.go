@@ -12,7 +12,8 @@ import (
 
 // Which TCP templates Set-NetTCPSetting can change, by system.
 const (
-	onlyCustom = "only the Custom templates can be set, and they act only through New-NetTransportFilter or " +
+	onlyCustom      = "only the template named Custom can be set, and it acts only through New-NetTransportFilter"
+	customTemplates = "only the Custom templates can be set, and they act only through New-NetTransportFilter or " +
 		"AutomaticUseCustom"
 	allTemplates          = "all templates can be set"
 	fewTemplates          = "clients of Windows 10 refuse most templates: set, then read back"
@@ -83,6 +84,9 @@ func (p *Plan) windows(v present) {
 	if p.Role.has(Sender) && catalog.AtLeast(v.target.Version, "10.0.14393") {
 		p.note("InitialCongestionWindow 10 is this system's default: there is nothing to set")
 	}
+	if !catalog.AtLeast(v.target.Version, "10.0") {
+		p.note("fullpipe does not run on this system (Go 1.21 and later need Windows 10 or Server 2016): use the script")
+	}
 }
 
 // timestampCost is what RFC 7323 timestamps take of every segment, as a note.
@@ -132,10 +136,20 @@ func (p *Plan) windows2000(v present, opt Options) {
 			"set SO_SNDBUF in the one program instead", units.Size(send))
 	}
 	if p.Role.has(Receiver) {
-		p.note("a TcpWindowSize below Interfaces\\{id} wins over the global one; delete it, or set it there too")
+		p.note("a TcpWindowSize below %s wins over the global one; delete it, or set it there too",
+			interfaceKey(v.target.Version))
 	}
 	p.registryNotes(v.target)
 	p.note("fullpipe does not run on this system: it only writes the file")
+}
+
+// interfaceKey is the registry key of one interface's values, below CurrentControlSet\Services\Tcpip\Parameters,
+// or below Services on NT 4.
+func interfaceKey(version string) string {
+	if catalog.AtLeast(version, "5.0") {
+		return `Interfaces\{id}`
+	}
+	return `Services\{adapter}\Parameters\Tcpip`
 }
 
 // boundUnscaled holds the windows to what a system without window scaling has.

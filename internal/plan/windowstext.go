@@ -48,10 +48,9 @@ func (p *Plan) powershell(undo bool) []byte {
 	b.WriteString("$ErrorActionPreference = 'Stop'\n")
 	template := "Internet"
 	if p.Route.Prefix != "" {
-		template = "InternetCustom"
+		template = target.customTemplate()
 	}
-	// Where only the Custom templates can be set, the host-wide level is netsh's.
-	byNetsh := target.templates == onlyCustom && p.Route.Prefix == ""
+	byNetsh := target.netshOnly() && p.Route.Prefix == ""
 	for _, s := range p.Settings {
 		b.WriteString("\n" + roleComment("#", s))
 		value := s.Value
@@ -72,7 +71,7 @@ if ("$($setting.AutoTuningLevelEffective)" -eq 'GroupPolicy') {
 		set := fmt.Sprintf("Set-NetTCPSetting -SettingName %s -%s %s", template, s.Name, value)
 		switch {
 		case byNetsh:
-			fmt.Fprintf(b, "# %s: netsh sets the host's level\n%s\n", onlyCustom, p.netshCommand(s, undo)+failed)
+			fmt.Fprintf(b, "# %s: netsh sets the host's level\n%s\n", target.templates, p.netshCommand(s, undo)+failed)
 		case target.templates == allTemplates || p.Route.Prefix != "":
 			fmt.Fprintln(b, set)
 		default:

@@ -44,6 +44,9 @@ func Parameter(w io.Writer, p catalog.Parameter) {
 	}
 	line("concerns", p.Scope)
 	line("takes effect", p.Acts)
+	if p.Since != "" {
+		line("there since", p.Since)
+	}
 	if p.Gone != "" {
 		line("gone since", p.Gone)
 	}
