@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"strconv"
 	"sync"
@@ -235,32 +234,6 @@ func (l *loop) drain(limit time.Duration) error {
 		}
 	}
 	return nil
-}
-
-// ErrStalled is a transfer that stood still for too long.
-var ErrStalled = errors.New("the transfer stalled: no byte got through any more")
-
-// ClosedError says that the far end ended a connection that was still needed.
-type ClosedError struct{ Err error }
-
-// Code is one of the codes of docs/exit-status.md.
-func (c *ClosedError) Code() string { return "closed" }
-
-func (c *ClosedError) Error() string { return "the far end closed the connection" }
-func (c *ClosedError) Unwrap() error { return c.Err }
-
-// isReset reports whether err means that the far end reset the connection. shutdown(2) then
-// returns ENOTCONN.
-func isReset(err error) bool {
-	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ENOTCONN)
-}
-
-// closed says in the fewest words that a far end left.
-func closed(err error) error {
-	if isReset(err) || errors.Is(err, io.EOF) {
-		return &ClosedError{err}
-	}
-	return err
 }
 
 // ignoreCut takes the connection's end for what it is when the time is about up: the
