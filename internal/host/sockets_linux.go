@@ -2,7 +2,6 @@ package host
 
 import (
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -36,7 +35,7 @@ func readSockets(s *audit.Snapshot) error {
 	owners := socketOwners()
 	seen := 0
 	states := sockdiag.Of(sockdiag.Listening, sockdiag.Established)
-	return ask.Dump(states, sockdiag.AskInfo|sockdiag.AskMemory, sockdiag.Filter{}, func(told *sockdiag.Socket) {
+	return ask.Dump(states, sockdiag.AskInfo|sockdiag.AskMemory, func(told *sockdiag.Socket) {
 		seen++
 		if seen > mostSockets || len(s.Sockets) >= mostSocketsListed {
 			return
@@ -79,44 +78,27 @@ type owner struct {
 // socketOwners maps a socket's inode to a process, as far as this user may look.
 func socketOwners() map[uint32]owner {
 	owners := map[uint32]owner{}
-	links, err := filepath.Glob("/proc/[0-9]*/fd/*")
-	if err != nil {
-		return owners
-	}
-	self := strconv.Itoa(os.Getpid())
-	for _, link := range links {
-		parts := strings.Split(link, "/") // "", proc, PID, fd, N
-		if parts[2] == self {
+	pids, _ := sockdiag.Processes() // without /proc nobody's socket is known
+	var holders sockdiag.Holders
+	for _, pid := range pids {
+		if pid == os.Getpid() {
 			continue
 		}
-		target, err := os.Readlink(link)
-		if err != nil || !strings.HasPrefix(target, "socket:[") {
-			continue
-		}
-		inode, err := strconv.ParseUint(strings.Trim(target[len("socket:"):], "[]"), 10, 32)
-		pid, badPID := strconv.Atoi(parts[2])
-		fd, badFD := strconv.Atoi(parts[4])
-		if err != nil || badPID != nil || badFD != nil {
-			continue
-		}
-		name, err := os.ReadFile("/proc/" + parts[2] + "/comm")
+		name, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
 		if err != nil {
 			continue
 		}
-		owners[uint32(inode)] = owner{strings.TrimSpace(string(name)), pid, fd}
+		program := strings.TrimSpace(string(name))
+		_ = holders.Each(pid, func(fd int, inode uint32) { // another user's process may not be read
+			owners[inode] = owner{program, pid, fd}
+		})
 	}
 	return owners
 }
 
-// fixed asks the process's own socket which buffers a setsockopt fixed. It borrows the
-// descriptor for the question (pidfd_getfd, 5.6) and closes it at once.
+// fixed asks the process's own socket which buffers a setsockopt fixed. It borrows the descriptor for the question.
 func (o owner) fixed() (send, receive bool) {
-	process, err := unix.PidfdOpen(o.pid, 0)
-	if err != nil {
-		return false, false
-	}
-	defer unix.Close(process)
-	fd, err := unix.PidfdGetfd(process, o.fd, 0)
+	fd, err := sockdiag.Borrow(o.pid, o.fd)
 	if err != nil {
 		return false, false
 	}

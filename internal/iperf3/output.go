@@ -69,16 +69,9 @@ func writeTCP(b *strings.Builder, r *transfer.Result, sentence func(verdict.Evid
 	v := live.Judge(r)
 	fmt.Fprintf(b, "  %s  %s (%s in %s)\n", sender(r.Spec.Direction), units.Rate(span.Bps()), units.Size(span.Bytes),
 		units.Time(span.Duration()))
-	limited := string(v.Limiter)
-	if v.Subtype != "" {
-		limited += " (" + v.Subtype + ")"
-	}
+	limited := string(v.Limiter) + verdict.Suffix(v.Subtype)
 	if len(v.Candidates) > 0 {
-		names := make([]string, len(v.Candidates))
-		for i, c := range v.Candidates {
-			names[i] = string(c)
-		}
-		limited += ": " + strings.Join(names, " or ")
+		limited += ": " + verdict.Join(v.Candidates, " or ")
 	}
 	fmt.Fprintf(b, "  limited by    %s, %s confidence\n", limited, v.Confidence)
 	for _, e := range v.Evidence {

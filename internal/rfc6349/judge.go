@@ -216,10 +216,7 @@ func (t *tester) judgeBoth() (Verdict, string) {
 
 // why reads the metrics of a run that fell short (section 5.2).
 func (t *tester) why(d *Direction, run *Outcome) string {
-	text := "limited by " + string(run.Verdict.Limiter)
-	if run.Verdict.Subtype != "" {
-		text += " (" + run.Verdict.Subtype + ")"
-	}
+	text := "limited by " + string(run.Verdict.Limiter) + verdict.Suffix(run.Verdict.Subtype)
 	efficiency, sent := run.Efficiency()
 	delay, timed := run.BufferDelay(t.out.Path.RTT)
 	lossy := sent && efficiency < 0.998

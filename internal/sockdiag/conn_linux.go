@@ -86,8 +86,7 @@ func (c *conn) send(b []byte) error {
 type Conn struct {
 	conn
 	out    []byte
-	filter []byte // the last one, compiled
-	last   Filter
+	filter []byte // what Dump is restricted by
 }
 
 // Open asks this thread's network namespace.
@@ -106,13 +105,6 @@ func Open() (*Conn, error) {
 
 // answerWithin is how long an answer may take that the kernel makes while it is asked.
 const answerWithin = time.Second
-
-// OpenIn asks the network namespace behind a path such as /proc/PID/ns/net, which needs
-// CAP_SYS_ADMIN. While it is open, that namespace lives.
-func OpenIn(path string) (c *Conn, err error) {
-	err = InNamespace(path, func() error { c, err = Open(); return err })
-	return c, err
-}
 
 // InNamespace calls do on a thread of its own that is in the network namespace behind the
 // path, and throws the thread away.
@@ -148,17 +140,13 @@ func InNamespace(path string, do func() error) error {
 // Close ends it.
 func (c *Conn) Close() error { return c.close() }
 
-// Dump calls each with every socket of the states that passes the filter. It is not one
-// moment: while it runs a socket may be missed or be told twice.
-func (c *Conn) Dump(states States, ask Ask, filter Filter, each func(*Socket)) error {
-	if c.filter == nil || !sameFilter(c.last, filter) {
-		compiled, err := filter.attribute()
-		if err != nil {
-			return err
-		}
-		c.filter = compiled
-		c.last = filter
-	}
+// InCgroup restricts Dump to sockets that were made in the cgroup v2 directory of that inode, or below it
+// (Linux 5.8).
+func (c *Conn) InCgroup(inode uint64) { c.filter = cgroupFilter(inode) }
+
+// Dump calls each with every socket of the states. It is not one moment: a socket may be missed or be reported
+// twice while it runs.
+func (c *Conn) Dump(states States, ask Ask, each func(*Socket)) error {
 	c.seq++
 	c.out = requestAll(c.out[:0], c.seq, states, ask, c.filter)
 	if c.dump(each) == nil {
@@ -293,12 +281,6 @@ func OpenEnds(room int) (*Ends, error) {
 		return nil, fmt.Errorf("sock_diag's destroy groups: %w", err)
 	}
 	return e, nil
-}
-
-// OpenEndsIn listens in the network namespace behind a path.
-func OpenEndsIn(path string, room int) (e *Ends, err error) {
-	err = InNamespace(path, func() error { e, err = OpenEnds(room); return err })
-	return e, err
 }
 
 // Close ends it.

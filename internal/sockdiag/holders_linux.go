@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"os"
 	"strconv"
 	"unsafe"
 
@@ -24,9 +25,9 @@ const (
 	direntName   = 19
 )
 
-// Each calls each with the inode of every socket that the process has open. Another user's process is
-// refused without CAP_SYS_PTRACE.
-func (h *Holders) Each(pid int, each func(inode uint32)) (err error) {
+// Each calls each with every socket that the process has open: its descriptor and its inode. Reading another user's
+// process needs CAP_SYS_PTRACE.
+func (h *Holders) Each(pid int, each func(fd int, inode uint32)) (err error) {
 	for at := int64(0); at >= 0 && err == nil; {
 		at, err = h.Some(pid, at, each)
 	}
@@ -35,7 +36,7 @@ func (h *Holders) Each(pid int, each func(inode uint32)) (err error) {
 
 // Some is Each for some hundred descriptors, from a place that an earlier call answered; 0 is the first.
 // The next place is below 0 after the last.
-func (h *Holders) Some(pid int, at int64, each func(inode uint32)) (next int64, err error) {
+func (h *Holders) Some(pid int, at int64, each func(fd int, inode uint32)) (next int64, err error) {
 	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -64,7 +65,7 @@ func (h *Holders) Some(pid int, at int64, each func(inode uint32)) (next int64, 
 		case err == unix.EACCES: // and so are all the others
 			return -1, fmt.Errorf("read the links in %s: %w", dir, err)
 		case inode > 0:
-			each(inode)
+			each(int(decimal(b[direntName:length])), inode)
 		}
 		next = int64(binary.NativeEndian.Uint64(b[direntNext:]))
 		b = b[length:]
@@ -88,9 +89,37 @@ func socketBehind(dir int, name []byte) (uint32, error) {
 	if !is {
 		return 0, nil
 	}
-	var inode uint64
-	for _, digit := range bytes.TrimSuffix(number, []byte("]")) {
-		inode = inode*10 + uint64(digit-'0')
+	return uint32(decimal(number)), nil
+}
+
+// decimal is the number that b begins with.
+func decimal(b []byte) (n uint64) {
+	for _, digit := range b {
+		if digit < '0' || digit > '9' {
+			break
+		}
+		n = n*10 + uint64(digit-'0')
 	}
-	return uint32(inode), nil
+	return n
+}
+
+// Processes returns the numbers of the processes of this PID namespace.
+func Processes() (pids []int, err error) {
+	entries, err := os.ReadDir("/proc")
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, err
+}
+
+// Borrow duplicates a process's descriptor (pidfd_getfd, Linux 5.6). The caller closes it.
+func Borrow(pid, fd int) (int, error) {
+	process, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(process)
+	return unix.PidfdGetfd(process, fd, 0)
 }

@@ -21,7 +21,8 @@ func TestHolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stat unix.Stat_t
-	if err := raw.Control(func(fd uintptr) { err = unix.Fstat(int(fd), &stat) }); err != nil {
+	listener := 0
+	if err := raw.Control(func(fd uintptr) { listener = int(fd); err = unix.Fstat(listener, &stat) }); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.Open(os.DevNull)
@@ -35,18 +36,18 @@ func TestHolders(t *testing.T) {
 	}
 	var h Holders
 	found := false
-	if err := h.Each(os.Getpid(), func(inode uint32) {
-		found = found || inode == uint32(stat.Ino)
+	if err := h.Each(os.Getpid(), func(fd int, inode uint32) {
+		found = found || inode == uint32(stat.Ino) && fd == listener
 		if inode == uint32(file.Ino) {
 			t.Errorf("%s is told as a socket", os.DevNull)
 		}
 	}); err != nil || !found {
 		t.Errorf("the listener %d is not among the process's sockets: %v", stat.Ino, err)
 	}
-	if err := h.Each(1<<30, func(uint32) {}); err == nil {
+	if err := h.Each(1<<30, func(int, uint32) {}); err == nil {
 		t.Error("a process that is not there")
 	}
-	if n := testing.AllocsPerRun(10, func() { h.Each(os.Getpid(), func(uint32) {}) }); n > 8 {
+	if n := testing.AllocsPerRun(10, func() { h.Each(os.Getpid(), func(int, uint32) {}) }); n > 8 {
 		t.Errorf("%.0f allocations for a process", n)
 	}
 }

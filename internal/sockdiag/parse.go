@@ -165,3 +165,14 @@ func requestAll(b []byte, sequence uint32, states States, ask Ask, filter []byte
 	b = ne.AppendUint32(b, 0)
 	return append(b, filter...)
 }
+
+// cgroupFilter is the attribute of a request (INET_DIAG_REQ_BYTECODE) that selects the sockets of one cgroup v2: a
+// program of one operation (inet_diag_bc_run, net/ipv4/inet_diag.c) whose jumps are 4 bytes beyond its end, which
+// rejects, and to its end, which accepts.
+func cgroupFilter(inode uint64) []byte {
+	const attribute, operation, length = 1, 13, 12 // INET_DIAG_BC_CGROUP_COND, struct inet_diag_bc_op and the inode
+	b := ne.AppendUint16(nil, 4+length)
+	b = append(ne.AppendUint16(b, attribute), operation, length)
+	b = ne.AppendUint16(b, length+4)
+	return ne.AppendUint64(b, inode)
+}

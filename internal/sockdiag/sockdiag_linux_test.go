@@ -3,6 +3,7 @@ package sockdiag
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -117,10 +118,10 @@ func local(c net.Conn) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }
 
-func dumped(t testing.TB, c *Conn, states States, filter Filter) map[uint64]*Socket {
+func dumped(t testing.TB, c *Conn, states States) map[uint64]*Socket {
 	t.Helper()
 	all := map[uint64]*Socket{}
-	if err := c.Dump(states, AskInfo|AskCongestion|AskMemory, filter,
+	if err := c.Dump(states, AskInfo|AskCongestion|AskMemory,
 		func(s *Socket) { all[s.Cookie] = s.Clone() }); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestDumpTellsWhatTheSocketIs(t *testing.T) {
 		if _, err := server.Read(make([]byte, 45)); err != nil {
 			t.Fatal(err)
 		}
-		s := dumped(t, c, Connected, Filter{})[cookie(t, server)]
+		s := dumped(t, c, Connected)[cookie(t, server)]
 		if s == nil {
 			t.Fatalf("%s: not told", at.listen)
 		}
@@ -175,7 +176,8 @@ func TestListenersTellTheirBacklog(t *testing.T) {
 		defer c.Close()
 	}
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
-	all := dumped(t, asking(t), Of(Listening), Filter{}.LocalPorts(port, port))
+	all := dumped(t, asking(t), Of(Listening))
+	maps.DeleteFunc(all, func(_ uint64, s *Socket) bool { return s.Local.Port() != port })
 	for _, s := range all {
 		if s.State != Listening || s.ReadQueue != 3 || s.WriteQueue == 0 {
 			t.Errorf("%+v", s)
@@ -186,47 +188,28 @@ func TestListenersTellTheirBacklog(t *testing.T) {
 	}
 }
 
-// TestFilters holds every operation against what it says, on connections of both families.
-func TestFilters(t *testing.T) {
+// TestInCgroup dumps the sockets of this process's own cgroup, of one that does not exist, and of all.
+func TestInCgroup(t *testing.T) {
 	four, fourFar := pair(t, "127.0.0.2:0", "127.0.0.2")
 	six, sixFar := pair(t, "[::1]:0", "::1")
-	mapped, mappedFar := pair(t, "[::]:0", "127.0.0.1") // its accepting end is IPv6's
-	ends := []*net.TCPConn{four, fourFar, six, sixFar, mapped, mappedFar}
-	prefix := netip.MustParsePrefix
-	port := local(fourFar).Port()
+	all := dumped(t, asking(t), Connected)
+	made := all[cookie(t, four)]
+	if made == nil || made.Cgroup == 0 {
+		t.Skip("this kernel does not report cgroups")
+	}
 	for _, c := range []struct {
 		name   string
-		filter Filter
-		passes func(local, remote netip.AddrPort) bool
-	}{
-		{"all", Filter{}, func(_, _ netip.AddrPort) bool { return true }},
-		{"local port", Filter{}.LocalPorts(port, port), func(l, _ netip.AddrPort) bool { return l.Port() == port }},
-		{"remote port", Filter{}.RemotePorts(port, port), func(_, r netip.AddrPort) bool { return r.Port() == port }},
-		{"ports", Filter{}.RemotePorts(port, 65535), func(_, r netip.AddrPort) bool { return r.Port() >= port }},
-		{"remote", Filter{}.Remote(prefix("127.0.0.2/32")),
-			func(_, r netip.AddrPort) bool { return r.Addr().String() == "127.0.0.2" }},
-		{"local", Filter{}.Local(prefix("::1/128")), func(l, _ netip.AddrPort) bool { return l.Addr().String() == "::1" }},
-		{"not remote", Filter{}.NotRemote(prefix("127.0.0.0/8")), func(_, r netip.AddrPort) bool { return !r.Addr().Is4() }},
-		{"neither", Filter{}.NotRemote(prefix("127.0.0.0/8")).NotRemote(prefix("::1/128")),
-			func(_, _ netip.AddrPort) bool { return false }},
-		{"not, then port", Filter{}.NotRemote(prefix("127.0.0.2/32")).RemotePorts(port, 65535),
-			func(_, r netip.AddrPort) bool { return r.Port() >= port && r.Addr().String() != "127.0.0.2" }},
-		{"port, then not", Filter{}.RemotePorts(port, 65535).NotRemote(prefix("127.0.0.2/32")),
-			func(_, r netip.AddrPort) bool { return r.Port() >= port && r.Addr().String() != "127.0.0.2" }},
-		{"four at once", Filter{}.Local(prefix("127.0.0.0/8")).Remote(prefix("127.0.0.0/30")).LocalPorts(port,
-			port).RemotePorts(1, 65535),
-			func(l, r netip.AddrPort) bool { return l.Port() == port && l.Addr().Is4() && r.Addr().Is4() }},
-		{"no such cgroup", Filter{}.Cgroup(1 << 60), func(_, _ netip.AddrPort) bool { return false }},
-	} {
-		all := dumped(t, asking(t), Connected, c.filter)
-		for _, end := range ends {
-			if _, told := all[cookie(t, end)]; told != c.passes(local(end), remote(end)) {
-				t.Errorf("%s: %v → %v is told: %v", c.name, local(end), remote(end), told)
+		cgroup uint64
+		passes bool
+	}{{"its own", made.Cgroup, true}, {"no such cgroup", 1 << 60, false}} {
+		in := asking(t)
+		in.InCgroup(c.cgroup)
+		some := dumped(t, in, Connected)
+		for _, end := range []*net.TCPConn{four, fourFar, six, sixFar} {
+			if _, reported := some[cookie(t, end)]; reported != c.passes {
+				t.Errorf("%s: %v → %v is reported: %v", c.name, local(end), remote(end), reported)
 			}
 		}
-	}
-	if _, err := (Filter{}.and(condition{body: make([]byte, 40000)})).attribute(); err == nil {
-		t.Error("a filter of 40,000 bytes")
 	}
 }
 
@@ -244,7 +227,7 @@ func TestLookFindsEachAndMissesTheGone(t *testing.T) {
 		client, _ := pair(t, listen, []string{"127.0.0.1", "::1", "127.0.0.1"}[i%3])
 		conns = append(conns, client)
 	}
-	all := dumped(t, c, Connected, Filter{})
+	all := dumped(t, c, Connected)
 	for _, client := range conns {
 		ids = append(ids, all[cookie(t, client)].ID())
 	}
@@ -290,14 +273,14 @@ func TestReadingAllocatesNothing(t *testing.T) {
 	for range 20 {
 		pair(t, "127.0.0.1:0", "127.0.0.1")
 	}
-	for _, s := range dumped(t, c, Connected, Filter{}) {
+	for _, s := range dumped(t, c, Connected) {
 		ids = append(ids, s.ID())
 	}
 	seen := 0
 	each := func(*Socket) { seen++ }
-	filter := Filter{}.RemotePorts(1, 65535)
+	c.InCgroup(1) // the root: all
 	dump := func() {
-		if err := c.Dump(Connected, AskInfo|AskCongestion|AskMemory, filter, each); err != nil {
+		if err := c.Dump(Connected, AskInfo|AskCongestion|AskMemory, each); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -340,23 +323,25 @@ func TestAnotherNamespace(t *testing.T) {
 	}
 	path := fmt.Sprintf("/proc/%d/ns/net", other.Process.Pid)
 	for range 20 { // also where the scheduler offers the main thread
-		c, err := OpenIn(path)
+		f, err := Follow(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := dumped(t, c, Of(Listening), Filter{})
-		c.Close()
+		all := dumped(t, f.Conn, Of(Listening))
+		f.Close()
 		if len(all) != 1 {
 			t.Fatalf("%d listeners there", len(all))
 		}
 	}
-	if here := dumped(t, asking(t), Of(Listening), Filter{}.LocalPorts(7777, 7777)); len(here) != 0 {
-		t.Errorf("%d of them here", len(here))
+	for _, s := range dumped(t, asking(t), Of(Listening)) {
+		if s.Local.Port() == 7777 {
+			t.Errorf("%v is reported here", s.Local)
+		}
 	}
-	if _, err := OpenIn("/proc/self/ns/mnt"); err == nil {
+	if _, err := Follow("/proc/self/ns/mnt"); err == nil {
 		t.Error("a mount namespace was entered")
 	}
-	if _, err := OpenEndsIn("/nowhere", 1<<20); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Follow("/nowhere"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no such namespace: %v", err)
 	}
 }

@@ -58,7 +58,7 @@ func BenchmarkDump(b *testing.B) {
 	b.ResetTimer()
 	before := cpu()
 	for b.Loop() {
-		if err := c.Dump(Connected, AskInfo|AskCongestion|AskMemory, Filter{}, func(*Socket) { sockets++ }); err != nil {
+		if err := c.Dump(Connected, AskInfo|AskCongestion|AskMemory, func(*Socket) { sockets++ }); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -69,7 +69,7 @@ func BenchmarkLook(b *testing.B) {
 	crowd(b, 64)
 	c := asking(b)
 	var ids []ID
-	for _, s := range dumped(b, c, Connected, Filter{}) {
+	for _, s := range dumped(b, c, Connected) {
 		if len(ids) < 64 {
 			ids = append(ids, s.ID())
 		}

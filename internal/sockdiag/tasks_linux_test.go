@@ -76,7 +76,7 @@ func BenchmarkHolders(b *testing.B) {
 	b.ReportAllocs()
 	before, sockets := cpu(), 0
 	for b.Loop() {
-		if err := h.Each(os.Getpid(), func(uint32) { sockets++ }); err != nil {
+		if err := h.Each(os.Getpid(), func(int, uint32) { sockets++ }); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -51,7 +52,7 @@ func sysctl(path string) int {
 // duplicate of its descriptor. found is false while no process has the socket open: a
 // connection that was not accepted yet.
 func force(group string, inode uint32, send, receive int) (found bool, err error) {
-	fd, err := duplicate(group, "socket:["+strconv.FormatUint(uint64(inode), 10)+"]")
+	fd, err := duplicate(group, inode)
 	if err != nil || fd < 0 {
 		return false, err
 	}
@@ -67,36 +68,24 @@ func force(group string, inode uint32, send, receive int) (found bool, err error
 	return true, err
 }
 
-// duplicate finds the process that has the file open and takes a descriptor of its own
-// (pidfd_getfd, Linux 5.6); -1 when none has.
-func duplicate(group, file string) (int, error) {
+// duplicate returns a descriptor of a socket that a process of the cgroup has open; -1 when none has.
+func duplicate(group string, inode uint32) (int, error) {
 	pids, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))
 	if err != nil {
 		return -1, err
 	}
-	for _, pid := range strings.Fields(string(pids)) {
-		dir := "/proc/" + pid + "/fd"
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			continue // it ended
-		}
-		for _, e := range entries {
-			if target, err := os.Readlink(filepath.Join(dir, e.Name())); err != nil || target != file {
-				continue
+	var holders sockdiag.Holders
+	for _, text := range strings.Fields(string(pids)) {
+		pid, _ := strconv.Atoi(text)
+		held := -1
+		_ = holders.Each(pid, func(fd int, of uint32) { // it may have ended
+			if of == inode && held < 0 {
+				held = fd
 			}
-			process, _ := strconv.Atoi(pid)
-			number, _ := strconv.Atoi(e.Name())
-			return getfd(process, number)
+		})
+		if held >= 0 {
+			return sockdiag.Borrow(pid, held)
 		}
 	}
 	return -1, nil
-}
-
-func getfd(process, number int) (int, error) {
-	pidfd, err := unix.PidfdOpen(process, 0)
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(pidfd)
-	return unix.PidfdGetfd(pidfd, number, 0)
 }

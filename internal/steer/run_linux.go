@@ -42,7 +42,7 @@ func run(ctx context.Context, cmd *exec.Cmd, cfg Config) (report *Report, err er
 	if err != nil {
 		return nil, err
 	}
-	defer watch.close()
+	defer watch.sockets.Close()
 	ended, end, err := os.Pipe()
 	if err != nil {
 		return nil, err

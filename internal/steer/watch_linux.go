@@ -26,9 +26,7 @@ type watcher struct {
 	group   *cgroup
 	most    ceilings
 	entered *ebpf.Map
-	ask     *sockdiag.Conn
-	ends    *sockdiag.Ends
-	in      sockdiag.Filter // the cgroup
+	sockets *sockdiag.Follower
 	follow  map[uint64]*followed
 	samples int
 	missed  bool
@@ -43,32 +41,23 @@ type followed struct {
 }
 
 func newWatcher(group *cgroup, entered *ebpf.Map, cfg Config, most ceilings) (*watcher, error) {
-	ask, err := sockdiag.Open()
+	sockets, err := sockdiag.Follow("")
 	if err != nil {
 		return nil, err
 	}
-	ends, err := sockdiag.OpenEnds(8 << 20) // room for a burst of 6,500
-	if err != nil {
-		ask.Close()
-		return nil, err
-	}
+	sockets.InCgroup(group.id)
 	for _, r := range cfg.Rules {
 		if send, receive := most.above(r.Socket); send > 0 || receive > 0 {
 			cfg.Every = min(cfg.Every, 10*time.Millisecond) // forcing should not come late
 		}
 	}
-	return &watcher{cfg: cfg, group: group, most: most, entered: entered, ask: ask, ends: ends,
-		in: sockdiag.Filter{}.Cgroup(group.id), follow: map[uint64]*followed{}}, nil
-}
-
-func (w *watcher) close() {
-	w.ask.Close()
-	w.ends.Close()
+	return &watcher{cfg: cfg, group: group, most: most, entered: entered, sockets: sockets,
+		follow: map[uint64]*followed{}}, nil
 }
 
 // watch follows the connections until something can be read from done or it is closed.
 func (w *watcher) watch(done int) error {
-	fds := []unix.PollFd{{Fd: int32(done), Events: unix.POLLIN}, {Fd: int32(w.ends.FD()), Events: unix.POLLIN}}
+	fds := []unix.PollFd{{Fd: int32(done), Events: unix.POLLIN}, {Fd: int32(w.sockets.Ends.FD()), Events: unix.POLLIN}}
 	next := monotonic()
 	for {
 		wait := max(next-monotonic(), 0)
@@ -112,7 +101,7 @@ func (w *watcher) finish() error {
 		if !open || wait <= 0 {
 			return nil
 		}
-		fds := []unix.PollFd{{Fd: int32(w.ends.FD()), Events: unix.POLLIN}}
+		fds := []unix.PollFd{{Fd: int32(w.sockets.Ends.FD()), Events: unix.POLLIN}}
 		if _, err := unix.Poll(fds, int(wait/time.Millisecond)+1); err != nil && !errors.Is(err, unix.EINTR) {
 			return fmt.Errorf("poll: %w", err)
 		}
@@ -188,7 +177,7 @@ func (w *watcher) read() error {
 	}
 	now := monotonic()
 	const ask = sockdiag.AskInfo | sockdiag.AskCongestion | sockdiag.AskMemory
-	err := w.ask.Dump(sockdiag.NotListening, ask, w.in, func(s *sockdiag.Socket) {
+	err := w.sockets.Dump(sockdiag.NotListening, ask, func(s *sockdiag.Socket) {
 		if f := w.follow[s.Cookie]; f != nil && f.ended == 0 {
 			f.read = now
 			w.sample(f, s, now)
@@ -229,7 +218,7 @@ func (f *followed) clip() {
 func (w *watcher) takeEnds() error {
 	now := monotonic()
 	var ended []*sockdiag.Socket
-	if err := w.ends.Take(func(s *sockdiag.Socket) { ended = append(ended, s.Clone()) }); err != nil {
+	if err := w.sockets.Ends.Take(func(s *sockdiag.Socket) { ended = append(ended, s.Clone()) }); err != nil {
 		return err
 	}
 	if err := w.takeEntered(); err != nil {

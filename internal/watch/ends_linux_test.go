@@ -202,9 +202,9 @@ func TestLostEndsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.close()
-	w.ends.Close()
+	w.sockets.Ends.Close()
 	var err error
-	if w.ends, err = sockdiag.OpenEnds(4 << 10); err != nil {
+	if w.sockets.Ends, err = sockdiag.OpenEnds(4 << 10); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.begin(); err != nil {

@@ -20,7 +20,7 @@ func (w *watcher) sample() error {
 		return err
 	}
 	left := w.fast.of // the answers come in the order of the questions
-	_, err := w.asking.Look(w.fast.ids, askFast, func(s *sockdiag.Socket) {
+	_, err := w.sockets.Look(w.fast.ids, askFast, func(s *sockdiag.Socket) {
 		for len(left) > 0 && left[0].Cookie != s.Cookie {
 			left = left[1:]
 		}

@@ -33,7 +33,7 @@ func (m asMacOS) Close() error     { return nil }
 func (m asMacOS) Read(want socklist.Want, each func(*socklist.Socket)) (int, error) {
 	const ask = sockdiag.AskInfo | sockdiag.AskMemory
 	defer m.once.Do(func() { close(m.read) })
-	return 0, m.conn.Dump(sockdiag.Connected, ask, sockdiag.Filter{}, func(s *sockdiag.Socket) {
+	return 0, m.conn.Dump(sockdiag.Connected, ask, func(s *sockdiag.Socket) {
 		if !want(s.Local, s.Remote) {
 			return
 		}

@@ -41,7 +41,7 @@ func (m *movers) due(w *watcher) bool {
 		}
 	case m.moved != nil && m.left > 0:
 		m.left--
-		lost, err := w.ends.Dropped()
+		lost, err := w.sockets.Ends.Dropped()
 		if err == nil && lost == m.lost {
 			return true
 		}
@@ -124,6 +124,6 @@ func (w *watcher) readMoved() bool {
 		}
 	}
 	w.reading = w.now()
-	gone, err := w.asking.Look(asked, ask, func(s *sockdiag.Socket) { answers++; w.read(s) })
+	gone, err := w.sockets.Look(asked, ask, func(s *sockdiag.Socket) { answers++; w.read(s) })
 	return err == nil && gone+answers == len(asked)
 }

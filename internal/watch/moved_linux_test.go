@@ -121,7 +121,7 @@ func TestManyEndsThatWereLostAreFound(t *testing.T) {
 		all[i].(*net.TCPConn).SetLinger(0)
 		all[i].Close()
 	}
-	if err := w.ends.Take(func(*sockdiag.Socket) {}); err != nil { // lost
+	if err := w.sockets.Ends.Take(func(*sockdiag.Socket) {}); err != nil { // lost
 		t.Fatal(err)
 	}
 	w.movers.lost-- // and counted

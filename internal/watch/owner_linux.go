@@ -136,17 +136,13 @@ func (o *owners) walk(wanted uint32, asked func() map[uint32]bool) {
 	if o.ask() {
 		return
 	}
-	processes, err := os.ReadDir("/proc")
+	pids, err := sockdiag.Processes()
 	if err != nil {
 		return
 	}
 	var ours, others []*holder
-	for _, p := range processes {
-		pid, err := strconv.Atoi(p.Name())
-		if err != nil {
-			continue
-		}
-		if in, err := os.Stat("/proc/" + p.Name() + "/ns/net"); err == nil && o.namespace != nil &&
+	for _, pid := range pids {
+		if in, err := os.Stat("/proc/" + strconv.Itoa(pid) + "/ns/net"); err == nil && o.namespace != nil &&
 			!os.SameFile(in, o.namespace) {
 			others = append(others, &holder{pid: pid})
 			continue
@@ -196,7 +192,7 @@ func (o *owners) some(h *holder, left map[uint32]bool) (more bool) {
 		}
 	}
 	// Another user's process is refused, and one may be gone: its sockets are nobody's then.
-	next, err := o.sockets.Some(h.pid, h.at, func(inode uint32) {
+	next, err := o.sockets.Some(h.pid, h.at, func(_ int, inode uint32) {
 		if h.owner == nil {
 			h.owner = describe(h.pid, dir)
 		}

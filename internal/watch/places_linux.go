@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
 )
 
 const (
@@ -55,15 +57,12 @@ func (p *places) find(w *watcher) {
 		one.lives = false
 	}
 	refused := map[uint64]bool{}
-	processes, err := os.ReadDir("/proc")
+	pids, err := sockdiag.Processes()
 	if err != nil {
 		return
 	}
-	for _, process := range processes {
-		if _, err := strconv.Atoi(process.Name()); err != nil {
-			continue
-		}
-		path := "/proc/" + process.Name() + "/ns/net"
+	for _, pid := range pids {
+		path := "/proc/" + strconv.Itoa(pid) + "/ns/net"
 		is, err := os.Stat(path)
 		if errors.Is(err, fs.ErrPermission) {
 			p.hidden++
@@ -105,11 +104,11 @@ func (one *place) enter(w *watcher, path string) error {
 		return err
 	}
 	if !one.stays() { // the number became another process's meanwhile
-		one.closeSockets()
+		one.sockets.Close()
 		return fmt.Errorf("%s: it has ended", path)
 	}
 	if err := one.begin(); err != nil {
-		one.closeSockets()
+		one.sockets.Close()
 		return err
 	}
 	return nil
@@ -128,8 +127,8 @@ func (p *places) drop(is func(*place) bool) {
 			return false
 		}
 		_ = one.takeEnds() // what it cannot tell any more stays unfinished
-		one.lost, _ = one.ends.Dropped()
-		one.closeSockets()
+		one.lost, _ = one.sockets.Ends.Dropped()
+		one.sockets.Close()
 		one.looked = true
 		p.left = append(p.left, one)
 		return true
@@ -179,7 +178,7 @@ func (p *places) look(w *watcher, v *View) {
 		one.began = now
 		one.looked = w.cfg.Cumulative
 		one.matched = v.Matched - matched
-		if lost, err := one.ends.Dropped(); err == nil {
+		if lost, err := one.sockets.Ends.Dropped(); err == nil {
 			one.lost = lost
 		}
 	}

@@ -19,7 +19,6 @@ import (
 const (
 	ask     = sockdiag.AskInfo | sockdiag.AskCongestion | sockdiag.AskMemory
 	askFast = sockdiag.AskInfo | sockdiag.AskMemory
-	room    = 8 << 20 // for 6,500 ends between two looks
 
 	firstStep = 100 * time.Millisecond
 
@@ -29,8 +28,7 @@ const (
 // watcher is the loop's state. It runs on one goroutine.
 type watcher struct {
 	cfg        Config
-	asking     *sockdiag.Conn
-	ends       *sockdiag.Ends
+	sockets    *sockdiag.Follower
 	account    *Account
 	choices    uint32 // how often the fast tier was chosen
 	owners     *owners
@@ -202,7 +200,7 @@ func (w *watcher) show(each func(*View) error) (err error) {
 		v.Unread = append(v.Unread, fmt.Sprintf("%d readings, which the kernel had no memory or no time for", w.missed))
 	}
 	w.account.look(v, v.Length, &w.cfg, w.owner)
-	if v.Lost, err = w.ends.Dropped(); err != nil {
+	if v.Lost, err = w.sockets.Ends.Dropped(); err != nil {
 		return err
 	}
 	if w.places != nil {
@@ -215,21 +213,7 @@ func (w *watcher) show(each func(*View) error) (err error) {
 }
 
 func (w *watcher) open() (err error) {
-	if w.cfg.Namespace == "" {
-		w.asking, err = sockdiag.Open()
-	} else {
-		w.asking, err = sockdiag.OpenIn(w.cfg.Namespace)
-	}
-	if err != nil {
-		return err
-	}
-	if w.cfg.Namespace == "" {
-		w.ends, err = sockdiag.OpenEnds(room)
-	} else {
-		w.ends, err = sockdiag.OpenEndsIn(w.cfg.Namespace, room)
-	}
-	if err != nil {
-		w.asking.Close()
+	if w.sockets, err = sockdiag.Follow(w.cfg.Namespace); err != nil {
 		return err
 	}
 	if os.Geteuid() != 0 {
@@ -241,21 +225,16 @@ func (w *watcher) open() (err error) {
 	}
 	w.owners.namespace = nil // processes of all are of interest
 	if w.places, err = newPlaces(); err != nil {
-		w.closeSockets()
+		w.sockets.Close()
 	}
 	return err
-}
-
-func (w *watcher) closeSockets() {
-	w.asking.Close()
-	w.ends.Close()
 }
 
 func (w *watcher) close() {
 	if w.places != nil {
 		w.places.drop(func(*place) bool { return true })
 	}
-	w.closeSockets()
+	w.sockets.Close()
 	w.owners.close()
 	w.movers.close()
 }
@@ -293,7 +272,7 @@ var states = sockdiag.Connected | sockdiag.Of(sockdiag.FinWait2)
 func (w *watcher) readAll() error {
 	w.movers.restless = w.movers.restless[:0]
 	w.reading = w.now()
-	if err := w.asking.Dump(states, ask, sockdiag.Filter{}, w.read); err != nil {
+	if err := w.sockets.Dump(states, ask, w.read); err != nil {
 		return fmt.Errorf("read the connections: %w", err)
 	}
 	return nil
@@ -323,7 +302,7 @@ func (w *watcher) read(s *sockdiag.Socket) {
 
 // takeEnds takes the kernel's last account of the sockets that ended.
 func (w *watcher) takeEnds() error {
-	return w.ends.Take(func(s *sockdiag.Socket) {
+	return w.sockets.Ends.Take(func(s *sockdiag.Socket) {
 		if len(s.Info) == 0 {
 			return
 		}

@@ -3,7 +3,6 @@ package text
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -70,11 +69,7 @@ func writeComparedDirection(w io.Writer, d *record.ComparedDirection) {
 func comparedDirectionCauseText(d *record.ComparedDirection) string {
 	text := string(d.Cause)
 	if len(d.Candidates) > 0 {
-		names := make([]string, len(d.Candidates))
-		for i, c := range d.Candidates {
-			names[i] = string(c)
-		}
-		text += ": " + strings.Join(names, " or ")
+		text += ": " + verdict.Join(d.Candidates, " or ")
 	}
 	return text + ", " + string(d.Confidence) + " confidence"
 }
@@ -101,14 +96,10 @@ func comparedWayLimiterText(w *record.ComparedWay) string {
 	for _, name := range w.Limiters {
 		shares[verdict.Name(name)]++
 	}
-	var names []string
-	for _, name := range shares.Top() {
-		names = append(names, string(name))
-	}
-	if len(names) == 0 {
+	if len(shares) == 0 {
 		return notKnown
 	}
-	return strings.Join(names, ", ")
+	return verdict.Join(shares.Top(), ", ")
 }
 
 func bytesText(v *int) string {

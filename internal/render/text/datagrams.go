@@ -6,6 +6,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // MeasureUDP prints the measurement for a person.
@@ -45,7 +46,7 @@ func writeDatagrams(w io.Writer, d *record.Datagrams) {
 	if d.Limiter != "" {
 		limited := string(d.Limiter)
 		if len(d.Candidates) > 0 {
-			limited += ": " + names(d.Candidates, " or ")
+			limited += ": " + verdict.Join(d.Candidates, " or ")
 		}
 		t.row("limited by", fmt.Sprintf("%s, %s confidence", limited, d.Confidence))
 		for _, e := range d.Evidence {

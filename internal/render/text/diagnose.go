@@ -21,11 +21,9 @@ func CapturedDirectionSentence(d *record.CapturedDirection) string {
 	case verdict.Mixed:
 		text = "limited by several things in turn"
 	}
-	if d.Subtype != "" {
-		text += " (" + d.Subtype + ")"
-	}
+	text += verdict.Suffix(d.Subtype)
 	if len(d.Candidates) > 0 {
-		text += ": " + names(d.Candidates, " or ")
+		text += ": " + verdict.Join(d.Candidates, " or ")
 	}
 	if len(d.Evidence) > 0 {
 		text += " because " + Sentence(d.Evidence[0])
@@ -36,14 +34,6 @@ func CapturedDirectionSentence(d *record.CapturedDirection) string {
 		text += "; " + fix
 	}
 	return text + "."
-}
-
-func names(all []verdict.Name, between string) string {
-	var parts []string
-	for _, n := range all {
-		parts = append(parts, string(n))
-	}
-	return strings.Join(parts, between)
 }
 
 func capturedPredictionText(p *record.CapturedPrediction) string {
@@ -179,12 +169,9 @@ func capturedDirectionRow(d *record.CapturedDirection, t *table) {
 }
 
 func capturedDirectionLimiterText(d *record.CapturedDirection) string {
-	text := string(d.Limiter)
-	if d.Subtype != "" {
-		text += " (" + d.Subtype + ")"
-	}
+	text := string(d.Limiter) + verdict.Suffix(d.Subtype)
 	if len(d.Candidates) > 0 {
-		text += ": " + names(d.Candidates[:min(2, len(d.Candidates))], ", ")
+		text += ": " + verdict.Join(d.Candidates[:min(2, len(d.Candidates))], ", ")
 	}
 	return text
 }

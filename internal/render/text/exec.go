@@ -10,6 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // execConnectionBytes is the payload of both directions.
@@ -116,10 +117,7 @@ func execConnectionRows(c *record.ExecConnection, t *table) {
 // directionShortVerdict leaves the candidates to the JSON: they are many where only one end is
 // seen.
 func directionShortVerdict(d *record.Direction) string {
-	text := string(d.Limiter)
-	if d.Subtype != "" {
-		text += " (" + d.Subtype + ")"
-	}
+	text := string(d.Limiter) + verdict.Suffix(d.Subtype)
 	return text + ", " + string(d.Confidence) + " confidence"
 }
 

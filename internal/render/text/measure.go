@@ -112,16 +112,9 @@ func Heading(d transfer.Direction) string {
 
 // Verdict is "receiver-window (fixed), high confidence".
 func Verdict(d *record.Direction) string {
-	text := string(d.Limiter)
-	if d.Subtype != "" {
-		text += " (" + d.Subtype + ")"
-	}
+	text := string(d.Limiter) + verdict.Suffix(d.Subtype)
 	if len(d.Candidates) > 0 {
-		names := make([]string, len(d.Candidates))
-		for i, c := range d.Candidates {
-			names[i] = string(c)
-		}
-		text += ": " + strings.Join(names, " or ")
+		text += ": " + verdict.Join(d.Candidates, " or ")
 	}
 	return text + ", " + string(d.Confidence) + " confidence"
 }

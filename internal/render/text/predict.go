@@ -3,7 +3,6 @@ package text
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -59,21 +58,14 @@ func predictRangeText(r record.PredictRange) string {
 }
 
 func predictLimiterText(d *record.Predict) string {
-	text := string(d.Limiter)
-	if d.Subtype != "" {
-		text += " (" + d.Subtype + ")"
-	}
-	names := make([]string, len(d.Candidates))
-	for i, c := range d.Candidates {
-		names[i] = string(c)
-	}
+	text := string(d.Limiter) + verdict.Suffix(d.Subtype)
 	switch {
-	case d.Limiter == verdict.Mixed && len(names) > 1:
-		return text + ": " + strings.Join(names, ", ") + " together; none alone would give a tenth more"
+	case d.Limiter == verdict.Mixed && len(d.Candidates) > 1:
+		return text + ": " + verdict.Join(d.Candidates, ", ") + " together; none alone would give a tenth more"
 	case d.Limiter == verdict.Mixed:
 		return text + ": nothing alone would give a tenth more"
-	case len(names) > 1:
-		return text + ", not sure: " + strings.Join(names, " or ")
+	case len(d.Candidates) > 1:
+		return text + ", not sure: " + verdict.Join(d.Candidates, " or ")
 	case !d.Sure:
 		return text + ", not sure"
 	}

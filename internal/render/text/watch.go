@@ -82,10 +82,7 @@ func Owner(c *record.WatchedConnection) string {
 
 // Limited is by what a direction is limited, in a few words.
 func Limited(d *record.WatchedDirection) string {
-	text := string(d.Limiter)
-	if d.Subtype != "" {
-		text += " (" + d.Subtype + ")"
-	}
+	text := string(d.Limiter) + verdict.Suffix(d.Subtype)
 	if share, ok := d.Shares[d.Limiter]; ok && d.Limiter != verdict.Unknown {
 		text += " " + percent(share)
 	}
