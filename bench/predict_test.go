@@ -85,7 +85,7 @@ func drawForecasts(t *testing.T, seed uint64) (all []forecast) {
 			t.Fatalf("%s %+v: %v", f.Path, f.Setup, err)
 		}
 		// Automatic send buffers hold 4 MB; and a case should be measured in seconds.
-		if f.Answer.BDP > 3e6 || f.Answer.Time.High > 12*time.Second {
+		if f.Answer.BDPBytes > 3e6 || time.Duration(f.Answer.Time.High) > 12*time.Second {
 			continue
 		}
 		all = append(all, f)

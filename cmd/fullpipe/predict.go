@@ -13,7 +13,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/predict"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -132,8 +131,7 @@ func runPredict(cmd *cobra.Command, f *predictFlags) error {
 	}
 	doc := &record.Predict{Header: newHeader(cmd), Path: record.PredictPath{Text: text, RateBps: float64(lane.Rate),
 		RTTS: path.RTT.Seconds()},
-		Direction: f.direction, Connections: f.connections}
-	report.Predict(doc, answer)
+		Direction: f.direction, Connections: f.connections, Answer: *answer}
 	return show(cmd, doc)
 }
 

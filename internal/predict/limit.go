@@ -47,7 +47,7 @@ func (r *room) limit(a *Answer, now result) {
 
 func (r *room) next() *Next {
 	then := r.predict()
-	return &Next{Low: then.low, High: then.high, Typical: then.typical, Limiter: r.largest(then)}
+	return &Next{Range: then.goodput(), Limiter: r.largest(then)}
 }
 
 // withoutAll is the room with several things taken away.

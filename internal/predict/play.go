@@ -12,6 +12,8 @@ type result struct {
 	finishes           bool // the stated bytes, before the stated time
 }
 
+func (r result) goodput() Range { return Range{Low: r.low, Typical: r.typical, High: r.high} }
+
 const (
 	seeds = 31 // plays where chance is in it
 	// mostRounds bounds one connection's rounds in a play, and leastRounds is what remains

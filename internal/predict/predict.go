@@ -16,6 +16,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -39,45 +40,56 @@ type Setup struct {
 	Time  time.Duration
 }
 
-// Answer is what a transfer would give.
+// Answer is what a transfer would give, as documents hold it.
 type Answer struct {
-	Low, High, Typical float64 // goodput in bit/s, first to last byte
-	Limiter            verdict.Name
-	Subtype            string
+	Range   `json:"goodput"` // first to last byte
+	Limiter verdict.Name     `json:"limiter"`
+	Subtype string           `json:"subtype,omitempty"`
 	// Sure is false where two limiters are too close to tell apart, or where the path has
 	// what the models do not know (Warnings).
-	Sure bool
+	Sure bool `json:"sure"`
 	// Candidates are the limiters that may be it, least bound first, where it is not sure.
-	Candidates []verdict.Name
-	// Gain is what taking the limiter away would raise the goodput to, as a factor.
-	Gain float64
+	Candidates []verdict.Name `json:"candidates,omitempty"`
+	// Gain is the factor by which the goodput would rise without the limiter.
+	Gain float64 `json:"gain_factor,omitempty"`
 	// Next is what is to be had once the limiter, or when it is mixed all candidates, are
 	// gone; nil where that is not known.
-	Next *Next
+	Next *Next `json:"next,omitempty"`
 	// Time is how long Bytes take, as a range; zero where only a time was stated.
-	Time Times
-	// InFlight is the most that both ends' buffers let be in flight, each connection;
-	// Window and SendBytes are what the receiver and the sender allow (0: no bound).
-	InFlight, Window, SendBytes int
-	BDP                         float64 // bytes of payload that fill the path
-	Caps                        []Cap   // each formula's own bound, least first
-	Warnings                    []string
+	Time     Times `json:"time,omitzero"`
+	BDPBytes int64 `json:"bdp_bytes,omitempty"` // payload that fills the path
+	// WindowBytes and InFlightBytes are what the receiver and the sender allow each connection; 0: no bound.
+	WindowBytes   int      `json:"window_bytes,omitempty"`
+	InFlightBytes int      `json:"in_flight_bytes,omitempty"`
+	Caps          []Cap    `json:"caps"` // each formula's own bound, least first
+	Warnings      []string `json:"warnings"`
+}
+
+// Range is a goodput in bit/s: the middle, and where it lies nine times in ten.
+type Range struct {
+	Low     float64 `json:"low_bps"`
+	Typical float64 `json:"typical_bps"`
+	High    float64 `json:"high_bps"`
 }
 
 // Times is a range of durations.
-type Times struct{ Low, Typical, High time.Duration }
+type Times struct {
+	Low     units.Duration `json:"low_s"`
+	Typical units.Duration `json:"typical_s"`
+	High    units.Duration `json:"high_s"`
+}
 
 // Next is what would limit then, and at which goodput.
 type Next struct {
-	Limiter            verdict.Name // "" where nothing known would
-	Low, High, Typical float64      // bit/s
+	Limiter verdict.Name `json:"limiter,omitempty"` // "" where nothing known would
+	Range
 }
 
 // Cap is the bound that one formula puts on the goodput of all connections together.
 type Cap struct {
-	Limiter verdict.Name
-	Bps     float64
-	Text    string // the formula with its numbers
+	Limiter verdict.Name `json:"limiter"`
+	Bps     float64      `json:"goodput_bps"`
+	Text    string       `json:"text"` // the formula with its numbers
 }
 
 // Transfer predicts one transfer over a path. An error names the argument of the Setup
@@ -88,9 +100,8 @@ func Transfer(path link.Path, s Setup) (*Answer, error) {
 		return nil, err
 	}
 	result := r.predict()
-	a := &Answer{Low: result.low, High: result.high, Typical: result.typical, Window: whole(r.window),
-		SendBytes: whole(r.send),
-		InFlight:  whole(math.Min(r.window, r.send)), BDP: r.bdp() * r.mss, Caps: r.caps(), Warnings: r.warnings}
+	a := &Answer{Range: result.goodput(), WindowBytes: whole(r.window), InFlightBytes: whole(r.send),
+		BDPBytes: int64(r.bdp() * r.mss), Caps: append([]Cap{}, r.caps()...), Warnings: append([]string{}, r.warnings...)}
 	if s.Bytes > 0 && result.finishes {
 		a.Time = Times{lasting(s.Bytes, a.High), lasting(s.Bytes, a.Typical), lasting(s.Bytes, a.Low)}
 	}
@@ -98,8 +109,8 @@ func Transfer(path link.Path, s Setup) (*Answer, error) {
 	return a, nil
 }
 
-func lasting(bytes int64, bps float64) time.Duration {
-	return time.Duration(math.Min(float64(bytes)*8/bps, math.MaxInt64/2e9) * float64(time.Second))
+func lasting(bytes int64, bps float64) units.Duration {
+	return units.Duration(math.Min(float64(bytes)*8/bps, math.MaxInt64/2e9) * float64(time.Second))
 }
 
 // whole is 0 for no bound.

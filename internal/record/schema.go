@@ -1,10 +1,13 @@
 package record
 
 import (
+	"path"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // Schema is a JSON Schema (draft 2020-12) of one kind of document, from the types
@@ -43,6 +46,8 @@ func (g *schemas) of(t reflect.Type) map[string]any {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		return map[string]any{"type": "string", "format": "date-time"}
+	case t == reflect.TypeFor[units.Duration]():
+		return map[string]any{"type": "number"}
 	case t == reflect.TypeFor[NsTime]():
 		return map[string]any{"type": "integer"}
 	}
@@ -65,14 +70,20 @@ func (g *schemas) of(t reflect.Type) map[string]any {
 		if t.Name() == "" {
 			return g.object(t)
 		}
-		if _, known := g.defs[t.Name()]; !known {
-			g.defs[t.Name()] = map[string]any{} // it may hold itself
-			g.defs[t.Name()] = g.object(t)
+		name := defName(t)
+		if _, known := g.defs[name]; !known {
+			g.defs[name] = map[string]any{} // it may hold itself
+			g.defs[name] = g.object(t)
 		}
-		return map[string]any{"$ref": "#/$defs/" + t.Name()}
+		return map[string]any{"$ref": "#/$defs/" + name}
 	}
 	return map[string]any{"type": "integer"}
 }
+
+// defPrefixes begin the names of types whose own names say too little without their package.
+var defPrefixes = map[string]string{"predict": "Predict"}
+
+func defName(t reflect.Type) string { return defPrefixes[path.Base(t.PkgPath())] + t.Name() }
 
 func (g *schemas) object(t reflect.Type) map[string]any {
 	properties := map[string]any{}

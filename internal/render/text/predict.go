@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/fullpipe-net/fullpipe/internal/predict"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -13,14 +14,13 @@ import (
 func Predict(w io.Writer, d *record.Predict) {
 	t := newTable()
 	t.row("path", d.Path.Text)
-	t.row("goodput", predictRangeText(d.Goodput))
+	t.row("goodput", predictRangeText(d.Range))
 	t.row("limited by", predictLimiterText(d))
-	if d.Time != nil {
-		t.row("time", fmt.Sprintf("%s, %s to %s", SecondsText(d.Time.TypicalS), SecondsText(d.Time.LowS),
-			SecondsText(d.Time.HighS)))
+	if d.Time.Typical > 0 {
+		t.row("time", fmt.Sprintf("%s, %s to %s", d.Time.Typical, d.Time.Low, d.Time.High))
 	}
 	if n := d.Next; n != nil {
-		text := predictRangeText(n.PredictRange)
+		text := predictRangeText(n.Range)
 		if n.Limiter != "" {
 			text += ", limited by " + string(n.Limiter)
 		}
@@ -53,8 +53,8 @@ func Predict(w io.Writer, d *record.Predict) {
 	caps.write(w, "  ")
 }
 
-func predictRangeText(r record.PredictRange) string {
-	return fmt.Sprintf("%s, %s to %s", units.Rate(r.TypicalBps), units.Rate(r.LowBps), units.Rate(r.HighBps))
+func predictRangeText(r predict.Range) string {
+	return fmt.Sprintf("%s, %s to %s", units.Rate(r.Typical), units.Rate(r.Low), units.Rate(r.High))
 }
 
 func predictLimiterText(d *record.Predict) string {
