@@ -123,11 +123,11 @@ func (r *retester) run(ctx context.Context, p store.Series, each func(web.TestNe
 	}
 	failed := retestNews(out, each)
 	ended := child.Wait()
-	var exit *exec.ExitError
+	var nonzero *exec.ExitError
 	switch {
 	case failed != nil:
 		return failed
-	case errors.As(ended, &exit) && exit.ExitCode() == statusNo: // it told of a dip, or of a change
+	case errors.As(ended, &nonzero) && nonzero.ExitCode() == statusNo: // it told of a dip, or of a change
 		return nil
 	case ended != nil:
 		return fmt.Errorf("%w: %.400s", ended, strings.TrimSpace(said.String()))
