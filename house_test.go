@@ -24,7 +24,7 @@ const module = "github.com/fullpipe-net/fullpipe"
 var floors = [][]string{
 	// nouns
 	{"internal/units", "internal/spell", "internal/model", "internal/stats", "internal/transfer",
-		"internal/openmetrics", "internal/admission"},
+		"internal/openmetrics", "internal/admission", "internal/build"},
 	// judgement
 	{"internal/config", "internal/verdict", "internal/verdict/threshold", "internal/verdict/live",
 		"internal/verdict/timeline", "internal/verdict/compare", "internal/search", "internal/search/simpath",
@@ -45,6 +45,12 @@ var floors = [][]string{
 	{"internal/report", "internal/render", "internal/render/iperf3", "internal/render/text", "internal/render/svg",
 		"internal/render/html"},
 	{"internal/tui", "internal/web"},
+	// what commands share
+	{"internal/cli/exit", "internal/cli/cmdflag", "internal/cli/console", "internal/cli/progress", "internal/cli/input",
+		"internal/cli/hook", "internal/cli/settings", "internal/cli/serverkey"},
+	{"internal/history"},
+	{"internal/cli/present", "internal/cli/farend", "internal/cli/listener"},
+	// commands
 	{"cmd/fullpipe"},
 }
 

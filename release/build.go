@@ -49,8 +49,9 @@ func (r *release) build(ctx context.Context, t target) error {
 		name += ".exe"
 	}
 	program := filepath.Join(r.work, t.os+"-"+t.arch, name)
+	const info = "github.com/fullpipe-net/fullpipe/internal/build"
 	if err := r.goTool(ctx, &t, "build", "-pgo="+r.profile, "-o", program, "-ldflags", fmt.Sprintf(
-		"-s -w -buildid= -X main.release=%s -X main.revision=%s -X main.revised=%s", r.tag, r.commit,
+		"-s -w -buildid= -X %[1]s.release=%[2]s -X %[1]s.revision=%[3]s -X %[1]s.revised=%[4]s", info, r.tag, r.commit,
 		r.at.Format(time.RFC3339)), "./cmd/fullpipe"); err != nil {
 		return err
 	}

@@ -1,18 +1,20 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/input"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -66,7 +68,7 @@ type planFile struct {
 }
 
 func readPlan(cmd *cobra.Command, name string) (*planFile, error) {
-	text, err := readInput(cmd, name, 16<<20)
+	text, err := input.Read(cmd, name, 16<<20)
 	if err != nil {
 		return nil, err
 	}
@@ -77,15 +79,15 @@ func parsePlan(text []byte, name string) (*planFile, error) {
 	const right = "a file that plan --json or tune --json wrote"
 	p := &planFile{}
 	if err := json.Unmarshal(text, p); err != nil {
-		return nil, &usageError{name, plain(err), right}
+		return nil, exit.Usage(name, exit.Plain(err), right)
 	}
 	if p.Schema != "fullpipe/plan/v1" && p.Schema != "fullpipe/tune/v1" {
-		return nil, &usageError{name, fmt.Sprintf("its schema is %q", p.Schema), right}
+		return nil, exit.Usage(name, fmt.Sprintf("its schema is %q", p.Schema), right)
 	}
 	if target, err := plan.ParseTarget(p.Target); p.Target != "" &&
-		(err != nil || target.Family != hostTarget("").Family) {
-		return nil, &usageError{name, fmt.Sprintf("it is for %s, this host is %s", p.Target, hostTarget("").Name),
-			"a plan without --target"}
+		(err != nil || target.Family != host.Target("").Family) {
+		return nil, exit.Usage(name, fmt.Sprintf("it is for %s, this host is %s", p.Target, host.Target("").Name),
+			"a plan without --target")
 	}
 	p.routed()
 	for _, d := range p.Directions {
@@ -104,9 +106,9 @@ func parsePlan(text []byte, name string) (*planFile, error) {
 		}
 	}
 	if p.Schema == "fullpipe/tune/v1" && len(p.Settings) == 0 {
-		return nil, &usageError{name,
-			"none of its settings is this host's: what it found belongs in the program, or on the " +
-				"far host", "fullpipe show " + name}
+		return nil, exit.Usage(name,
+			"none of its settings is this host's: what it found belongs in the program, or on the "+
+				"far host", "fullpipe show "+name)
 	}
 	return p, nil
 }
@@ -143,7 +145,7 @@ func runApply(cmd *cobra.Command, f *applyFlags, name string) error {
 	if err != nil {
 		return err
 	}
-	doc := report.Apply(newHeader(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
+	doc := report.Apply(present.Header(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
 	doc.DryRun = f.dryRun
 	pending := slices.ContainsFunc(dids, func(d host.Did) bool { return d.Outcome == host.Planned })
 	if pending && !f.dryRun {
@@ -152,7 +154,7 @@ func runApply(cmd *cobra.Command, f *applyFlags, name string) error {
 			if err := text.Write(cmd.ErrOrStderr(), doc); err != nil {
 				return fmt.Errorf("the changes cannot be shown: %w", err)
 			}
-			if err := confirm(cmd, "make these changes?"); err != nil {
+			if err := console.Confirm(cmd, "make these changes?"); err != nil {
 				return err
 			}
 			shown := dids
@@ -163,17 +165,17 @@ func runApply(cmd *cobra.Command, f *applyFlags, name string) error {
 		if err != nil && len(dids) == 0 { // it never began
 			return err
 		}
-		doc = report.Apply(newHeader(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
+		doc = report.Apply(present.Header(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
 		if err != nil {
-			doc.Error = &record.Failure{Code: codeOf(err), Message: message(err)}
+			doc.Error = &record.Failure{Code: exit.Code(err), Message: exit.Message(err)}
 		} else if f.persist {
 			doc.Warnings = overridden(changes)
 		}
 	}
-	if wantsJSON(cmd) {
-		err = errors.Join(err, printJSON(cmd.OutOrStdout(), doc))
+	if console.WantsJSON(cmd) {
+		err = errors.Join(err, present.JSON(cmd.OutOrStdout(), doc))
 		if doc.Error != nil {
-			return exitStatus(statusFailed)
+			return exit.Status(exit.Failed)
 		}
 		return err
 	}
@@ -218,39 +220,10 @@ func checkMemory(planned int64, would []host.Did) error {
 
 type memoryError struct{ why string }
 
-func (e *memoryError) Code() string  { return "memory" }
+func (e *memoryError) Code() string { return "memory" }
+
 func (e *memoryError) Error() string { return "not applied: " + e.why }
+
 func (e *memoryError) Try() string {
 	return "a plan with --memory for this host's, or fewer --connections"
-}
-
-// confirm asks on standard error and reads the answer where there is a person.
-func confirm(cmd *cobra.Command, question string) error {
-	in := cmd.InOrStdin()
-	if !isTerminal(in) || wantsJSON(cmd) {
-		return &usageError{"--yes", "there is nobody to ask", "--yes to make the changes, --dry-run to see them"}
-	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)
-	type line struct {
-		text string
-		err  error
-	}
-	typed := make(chan line, 1)
-	go func() { // a read from a terminal cannot be broken off: it ends with the program
-		text, err := bufio.NewReader(in).ReadString('\n')
-		typed <- line{text, err}
-	}()
-	var answer line
-	select {
-	case <-cmd.Context().Done():
-		return cmd.Context().Err()
-	case answer = <-typed:
-	}
-	if answer.err != nil && !errors.Is(answer.err, io.EOF) {
-		return answer.err
-	}
-	if word := strings.ToLower(strings.TrimSpace(answer.text)); word != "y" && word != "yes" {
-		return errors.New("nothing was changed")
-	}
-	return nil
 }

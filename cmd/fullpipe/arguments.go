@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 )
 
 // What cobra says of arguments that it does not take.
@@ -24,15 +26,15 @@ func argumentError(cmd *cobra.Command, err error) error {
 		if m[2] == "1" {
 			noun = "argument"
 		}
-		return &usageError{"", fmt.Sprintf("%s %s given, %s needed", m[2], noun, m[1]), cmd.CommandPath() + " --help"}
+		return exit.Usage("", fmt.Sprintf("%s %s given, %s needed", m[2], noun, m[1]), cmd.CommandPath()+" --help")
 	}
 	m := unknownCommand.FindStringSubmatch(err.Error())
 	if m == nil {
 		return err
 	}
 	if !cmd.HasAvailableSubCommands() {
-		return &usageError{"", m[1] + " is an argument too many: " + cmd.CommandPath() + " takes none",
-			cmd.CommandPath() + " --help"}
+		return exit.Usage("", m[1]+" is an argument too many: "+cmd.CommandPath()+" takes none",
+			cmd.CommandPath()+" --help")
 	}
 	name, err := strconv.Unquote(m[1])
 	if err != nil {
@@ -50,7 +52,7 @@ func noCommand(cmd *cobra.Command, name string) error {
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		try = cmd.CommandPath() + " " + near[0]
 	}
-	return &usageError{"", fmt.Sprintf("unknown command %q", name), try}
+	return exit.Usage("", fmt.Sprintf("unknown command %q", name), try)
 }
 
 // refuseStrays has cobra's own commands refuse names that they do not know: by themselves

@@ -9,6 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/audit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/input"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/report"
@@ -17,7 +21,7 @@ import (
 
 type auditFlags struct {
 	rate        units.Rate
-	rtt         duration
+	rtt         cmdflag.Duration
 	connections int
 	path        string
 	collect     bool
@@ -63,13 +67,13 @@ func runAudit(cmd *cobra.Command, f *auditFlags, files []string) error {
 		_, err := io.WriteString(out, audit.CollectPowerShell)
 		return err
 	case f.collector != "":
-		return &usageError{"--collector", fmt.Sprintf("%q is not a script that there is", f.collector), "sh or powershell"}
+		return exit.Usage("--collector", fmt.Sprintf("%q is not a script that there is", f.collector), "sh or powershell")
 	case f.collect:
 		s, err := host.Snapshot()
 		if err != nil {
 			return err
 		}
-		return printJSON(out, s)
+		return present.JSON(out, s)
 	}
 	path, err := f.judgedPath(cmd)
 	if err != nil {
@@ -79,7 +83,7 @@ func runAudit(cmd *cobra.Command, f *auditFlags, files []string) error {
 	if err != nil {
 		return err
 	}
-	doc := &record.Audit{Header: newHeader(cmd), RateBps: path.RateBps, RTTS: path.RTT.Seconds()}
+	doc := &record.Audit{Header: present.Header(cmd), RateBps: path.RateBps, RTTS: path.RTT.Seconds()}
 	for i, s := range snapshots {
 		file := ""
 		if len(files) > 0 {
@@ -87,8 +91,8 @@ func runAudit(cmd *cobra.Command, f *auditFlags, files []string) error {
 		}
 		doc.Hosts = append(doc.Hosts, report.AuditHost(file, s, audit.Judge(s, path)))
 	}
-	if err = show(cmd, doc); err == nil && doc.Bad() {
-		return exitStatus(statusNo)
+	if err = present.Document(cmd, doc); err == nil && doc.Bad() {
+		return exit.Status(exit.No)
 	}
 	return err
 }
@@ -100,13 +104,13 @@ func openSnapshots(cmd *cobra.Command, files []string) ([]*audit.Snapshot, error
 	}
 	var all []*audit.Snapshot
 	for _, name := range files {
-		text, err := readInput(cmd, name, 64<<20)
+		text, err := input.Read(cmd, name, 64<<20)
 		if err != nil {
 			return nil, err
 		}
 		s, err := audit.ParseSnapshot(text)
 		if err != nil {
-			return nil, &usageError{name, plain(err), "fullpipe audit --collect > FILE, or a script of --collector"}
+			return nil, exit.Usage(name, exit.Plain(err), "fullpipe audit --collect > FILE, or a script of --collector")
 		}
 		all = append(all, s)
 	}
@@ -115,7 +119,7 @@ func openSnapshots(cmd *cobra.Command, files []string) ([]*audit.Snapshot, error
 
 func (f *auditFlags) judgedPath(cmd *cobra.Command) (audit.Path, error) {
 	path := audit.Path{RateBps: float64(f.rate), RTT: time.Duration(f.rtt), Connections: f.connections}
-	program, err := findProgram(f.app)
+	program, err := cmdflag.FindProgram(f.app)
 	if err != nil {
 		return path, err
 	}
@@ -123,23 +127,23 @@ func (f *auditFlags) judgedPath(cmd *cobra.Command) (audit.Path, error) {
 	path.ReceiveDatagrams = int64(program.ReceiveDatagrams)
 	path.SendDatagrams = int64(program.SendDatagrams)
 	if f.path != "" {
-		text, err := readInput(cmd, f.path, 16<<20)
+		text, err := input.Read(cmd, f.path, 16<<20)
 		if err != nil {
 			return path, err
 		}
 		measured, err := pathOf(text)
 		if err != nil {
-			return path, &usageError{"--path", fmt.Sprintf("%s: %v", f.path, err),
-				"a file that tune --json or plan --json wrote"}
+			return path, exit.Usage("--path", fmt.Sprintf("%s: %v", f.path, err),
+				"a file that tune --json or plan --json wrote")
 		}
 		path.RateBps = measured.RateBps
 		path.RTT = measured.RTT
 	}
 	if (path.RateBps > 0) != (path.RTT > 0) {
-		return path, &usageError{"--rate, --rtt", "a path has both", "--rate 1gbit --rtt 100ms"}
+		return path, exit.Usage("--rate, --rtt", "a path has both", "--rate 1gbit --rtt 100ms")
 	}
 	if f.connections < 1 {
-		return path, &usageError{"--connections", fmt.Sprintf("%d connections", f.connections), "1 or more"}
+		return path, exit.Usage("--connections", fmt.Sprintf("%d connections", f.connections), "1 or more")
 	}
 	return path, nil
 }
@@ -168,7 +172,7 @@ func pathOf(text []byte) (audit.Path, error) {
 			rtt = d.Path.RTTMinS
 		}
 	}
-	if !(rate > 0) || !(rtt > 0) || rtt > longestRTT {
+	if !(rate > 0) || !(rtt > 0) || rtt > cmdflag.MaxRTT {
 		return audit.Path{}, fmt.Errorf("no path in it")
 	}
 	return audit.Path{RateBps: rate, RTT: units.Seconds(rtt)}, nil

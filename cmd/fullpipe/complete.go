@@ -3,12 +3,12 @@ package main
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
-	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
@@ -32,10 +32,10 @@ func completions(root *cobra.Command) {
 			}
 		}
 		if cmd.Flags().Lookup("key-file") != nil && cmd.ValidArgsFunction == nil {
-			cmd.ValidArgsFunction = completePeer
+			cmd.ValidArgsFunction = farend.CompletePeer
 		}
 	}
-	for name, list := range map[string]func() []string{"explain": explainable, "lab": labNames} {
+	for name, list := range map[string]func() []string{"explain": explainable, "lab": farend.LabNames} {
 		if cmd, _, err := root.Find([]string{name}); err == nil {
 			cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 				if len(args) > 0 {
@@ -49,9 +49,9 @@ func completions(root *cobra.Command) {
 
 // completedFlags are the flags with closed lists; predict's near and far are stacks.
 func completedFlags(command string) map[string][]string {
-	stacks := stackNames()
+	stacks := cmdflag.StackNames()
 	formats := append([]string{"text", "json"}, plan.Formats()...)
-	criteria := limiterNames()
+	criteria := cmdflag.LimiterNames()
 	for _, name := range verdict.Names() {
 		for _, subtype := range verdict.Subtypes(name) {
 			criteria = append(criteria, string(name)+"/"+subtype)
@@ -64,7 +64,7 @@ func completedFlags(command string) map[string][]string {
 		"fail-on":   criteria,
 		"collector": {"sh", "powershell"}, "app": catalog.ProgramNames(), "end": {"near", "far"},
 		"goal": {string(tune.Throughput), string(tune.Latency), string(tune.Fair)}, "vpn": model.TunnelNames(),
-		"dscp": slices.Sorted(maps.Keys(classes)),
+		"dscp": slices.Sorted(maps.Keys(cmdflag.DSCPNames)),
 	}
 	if command == "iperf3" {
 		flags["format"] = []string{"k", "m", "g", "t", "K", "M", "G", "T"}
@@ -73,26 +73,13 @@ func completedFlags(command string) map[string][]string {
 		flags["near"] = stacks
 		flags["far"] = stacks
 		flags["direction"] = []string{"up", "down"}
-		flags["path"] = labNames()
+		flags["path"] = farend.LabNames()
 	}
 	return flags
 }
 
-// completePeer offers labs and the kinds of PEER; hosts are the user's to know.
-func completePeer(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	all := []string{"fullpipe://", "iperf3://", "iperf2://", "ndt7://", "ssh://", "https://"}
-	for _, name := range labNames() {
-		all = append(all, labPrefix+name)
-	}
-	return slices.DeleteFunc(all, func(s string) bool { return !strings.HasPrefix(s, begun) }),
-		cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-}
-
 // explainable are the limiters and the parameters.
-func explainable() []string { return append(limiterNames(), parameterNames()...) }
+func explainable() []string { return append(cmdflag.LimiterNames(), parameterNames()...) }
 
 func parameterNames() (all []string) {
 	for _, p := range catalog.All() {
@@ -100,11 +87,4 @@ func parameterNames() (all []string) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-func labNames() (all []string) {
-	for _, p := range link.Profiles() {
-		all = append(all, p.Name)
-	}
-	return all
 }

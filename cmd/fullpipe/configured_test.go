@@ -12,12 +12,16 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 )
 
 // TestMayDefaultNamesFlagsThatExist keeps the list of defaults from naming nothing.
 func TestMayDefaultNamesFlagsThatExist(t *testing.T) {
-	root := newRoot(streams{strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}})
-	for command, flags := range mayDefault {
+	root := newRoot(console.NewStreams(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}))
+	for command, flags := range settings.MayDefault {
 		cmd, _, err := root.Find([]string{command})
 		if err != nil {
 			t.Error(err)
@@ -39,10 +43,10 @@ func withConfig(t *testing.T, text, line string) (status int, out, errs string) 
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(configVariable, name)
+	t.Setenv(settings.Variable, name)
 	t.Setenv("FULLPIPE_STATE", dir)
 	var stdout, stderr bytes.Buffer
-	status = run(context.Background(), strings.Fields(line), streams{strings.NewReader(""), &stdout, &stderr})
+	status = run(context.Background(), strings.Fields(line), console.NewStreams(strings.NewReader(""), &stdout, &stderr))
 	return status, stdout.String(), stderr.String()
 }
 
@@ -88,10 +92,10 @@ func TestTheConfigurationsDocumentIsTrue(t *testing.T) {
 		t.Fatal("no example")
 	}
 	status, _, errs := withConfig(t, example, "measure backup --time 1s")
-	if status != statusUsage || !strings.Contains(errs, "backup.key") { // the example's key is nowhere
+	if status != exit.Misused || !strings.Contains(errs, "backup.key") { // the example's key is nowhere
 		t.Errorf("%d %s", status, errs)
 	}
-	for command, flags := range mayDefault {
+	for command, flags := range settings.MayDefault {
 		for _, flag := range flags {
 			if !strings.Contains(string(doc), "`"+flag+"`") {
 				t.Errorf("docs/configuration.md does not name %s of %s", flag, command)
@@ -105,7 +109,7 @@ func completed(t *testing.T, line string) []string {
 	t.Helper()
 	var out, errs bytes.Buffer
 	args := append([]string{cobra.ShellCompRequestCmd}, strings.Split(line, " ")...)
-	if status := run(context.Background(), args, streams{strings.NewReader(""), &out, &errs}); status != 0 {
+	if status := run(context.Background(), args, console.NewStreams(strings.NewReader(""), &out, &errs)); status != 0 {
 		t.Errorf("%s: %s", line, errs.String())
 	}
 	var values []string
@@ -123,7 +127,7 @@ func TestValuesAreCompleted(t *testing.T) {
 	if err := os.WriteFile(name, []byte("[far.office]\npeer = \"192.0.2.1\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(configVariable, name)
+	t.Setenv(settings.Variable, name)
 	t.Setenv("FULLPIPE_STATE", dir)
 	for line, want := range map[string]string{
 		"measure off": "office", "measure lab:wan": "lab:wan-40ms", "tune --goal ": "fair",
@@ -148,9 +152,9 @@ func TestWhatWasInterruptedIsKept(t *testing.T) {
 		if err := os.WriteFile(name, []byte("[defaults]\ntime = \"1m\"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		t.Setenv(configVariable, name)
+		t.Setenv(settings.Variable, name)
 		if !configured {
-			os.Unsetenv(configVariable)
+			os.Unsetenv(settings.Variable)
 			t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "nothing"))
 		}
 		t.Setenv("FULLPIPE_STATE", dir)
@@ -166,11 +170,11 @@ func TestWhatWasInterruptedIsKept(t *testing.T) {
 			}
 		}))
 		var out, errs bytes.Buffer
-		status := run(ctx, []string{"measure", site.URL}, streams{strings.NewReader(""), &out, &errs})
+		status := run(ctx, []string{"measure", site.URL}, console.NewStreams(strings.NewReader(""), &out, &errs))
 		site.Close()
 		var kept bytes.Buffer
-		run(t.Context(), []string{"history", "--json"}, streams{strings.NewReader(""), &kept, &errs})
-		if status != statusInterrupted || !strings.Contains(kept.String(), `"outcome": "interrupted"`) {
+		run(t.Context(), []string{"history", "--json"}, console.NewStreams(strings.NewReader(""), &kept, &errs))
+		if status != exit.Interrupted || !strings.Contains(kept.String(), `"outcome": "interrupted"`) {
 			t.Errorf("configured %v: status %d\n%s%s%s", configured, status, out.String(), errs.String(), kept.String())
 		}
 	}

@@ -8,6 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -31,23 +34,16 @@ func (c *criteriaFlags) check() error {
 		name, subtype, has := strings.Cut(text, "/")
 		switch {
 		case !slices.Contains(verdict.Names(), verdict.Name(name)):
-			return &usageError{"--fail-on", fmt.Sprintf("%q is no limiter", name), strings.Join(limiterNames(), ", ")}
+			return exit.Usage("--fail-on", fmt.Sprintf("%q is no limiter", name), strings.Join(cmdflag.LimiterNames(), ", "))
 		case has && !slices.Contains(verdict.Subtypes(verdict.Name(name)), subtype):
 			try := name + ", which has no subtypes"
 			if all := verdict.Subtypes(verdict.Name(name)); len(all) > 0 {
 				try = name + "/" + strings.Join(all, ", "+name+"/")
 			}
-			return &usageError{"--fail-on", fmt.Sprintf("%q is no subtype of %s", subtype, name), try}
+			return exit.Usage("--fail-on", fmt.Sprintf("%q is no subtype of %s", subtype, name), try)
 		}
 	}
 	return nil
-}
-
-func limiterNames() (all []string) {
-	for _, n := range verdict.Names() {
-		all = append(all, string(n))
-	}
-	return all
 }
 
 // judge holds one direction against the criteria; an unknown goodput is below any.
@@ -70,11 +66,11 @@ func (c *criteriaFlags) judge(d transfer.Direction, goodput *float64, v verdict.
 
 // showJudged prints a measurement and answers exit status 3 where a criterion was missed.
 func showJudged(cmd *cobra.Command, doc record.Document, criteria []record.Criterion) error {
-	if err := show(cmd, doc); err != nil {
+	if err := present.Document(cmd, doc); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(criteria, func(c record.Criterion) bool { return !c.Passed }) {
-		return exitStatus(statusNo)
+		return exit.Status(exit.No)
 	}
 	return nil
 }

@@ -15,8 +15,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/capture"
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
+	"github.com/fullpipe-net/fullpipe/internal/cli/input"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
 	"github.com/fullpipe-net/fullpipe/internal/diagnose"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
@@ -58,7 +66,7 @@ that is, what to change and what that would give. Several files are parts of one
 	flags.BoolVar(&f.details, "details", false, "tell all that is known of each listed connection")
 	flags.StringVar(&f.iface, "interface", "", "capture headers live on this interface (any: all), on Linux with "+
 		"CAP_NET_RAW, until Ctrl-C")
-	flags.VarP((*period)(&f.time), "time", "t", "how long to capture live")
+	flags.VarP((*cmdflag.Period)(&f.time), "time", "t", "how long to capture live")
 	flags.StringVar(&f.near, "near", "", "with --far: of two captures of the same connections the `file` that is "+
 		"diagnosed")
 	flags.StringVar(&f.far, "far", "", "with --near: the other capture's `file`: where data was lost, which way it "+
@@ -66,7 +74,7 @@ that is, what to change and what that would give. Several files are parts of one
 	flags.StringVar(&f.html, "html", "", "also write a page with graphs of the listed connections to this `file`; - is "+
 		"standard output")
 	flags.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each direction")
-	addHistoryFlags(cmd, false, new(peerFlags).series("diagnose"))
+	history.AddFlags(cmd, false, new(farend.PeerFlags).Series("diagnose"))
 	return cmd
 }
 
@@ -87,7 +95,7 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *diagnoseFlags) (err
 	if err != nil {
 		return err
 	}
-	page, err := createOutput(cmd, "--html", f.html)
+	page, err := present.CreateFile(cmd, "--html", f.html)
 	if err != nil {
 		return err
 	}
@@ -117,7 +125,7 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *diagnoseFlags) (err
 		}
 		diagnosis.Compare(far)
 	}
-	doc := report.Diagnose(newHeader(cmd), diagnosis)
+	doc := report.Diagnose(present.Header(cmd), diagnosis)
 	doc.Interrupted = interrupted
 	if f.html != "" {
 		if err := f.writePage(cmd, names, diagnosis, page); err != nil {
@@ -127,19 +135,19 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *diagnoseFlags) (err
 	if doc.Seen > 0 {
 		debug.FreeOSMemory() // what was followed, before the document is encoded
 	}
-	seal(cmd, doc)
-	defer func() { err = first(cmd, err, keep(cmd, doc)) }()
+	history.Seal(cmd, doc)
+	defer func() { err = history.First(cmd, err, history.Keep(cmd, doc)) }()
 	switch out := cmd.OutOrStdout(); {
-	case outputTaken(cmd):
-	case wantsJSON(cmd):
-		err = printJSON(out, doc)
+	case console.TakesOutput(cmd):
+	case console.WantsJSON(cmd):
+		err = present.JSON(out, doc)
 	case f.csv:
 		err = text.CSV(out, doc)
 	default:
 		err = text.Connections(out, doc, max(f.top, 1), f.details)
 	}
 	if err == nil && interrupted {
-		return exitStatus(statusInterrupted)
+		return exit.Status(exit.Interrupted)
 	}
 	return err
 }
@@ -148,20 +156,20 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *diagnoseFlags) (err
 func (f *diagnoseFlags) files(names []string) ([]string, error) {
 	switch {
 	case (f.near == "") != (f.far == ""):
-		return nil, &usageError{"--near", "two captures of the same connections are compared: both are needed",
-			"--near A.pcap --far B.pcap"}
+		return nil, exit.Usage("--near", "two captures of the same connections are compared: both are needed",
+			"--near A.pcap --far B.pcap")
 	case f.near != "" && len(names) > 0:
-		return nil, &usageError{names[0], "--near and --far name the captures already", "leave it out"}
+		return nil, exit.Usage(names[0], "--near and --far name the captures already", "leave it out")
 	case f.near != "":
 		return []string{f.near}, nil
 	case f.iface != "" && len(names) > 0:
-		return nil, &usageError{names[0], "--interface captures live and reads no file", "leave one of them out"}
+		return nil, exit.Usage(names[0], "--interface captures live and reads no file", "leave one of them out")
 	case f.iface != "":
 		return nil, nil
 	case f.time != 0:
-		return nil, &usageError{"--time", "a capture file has its own length", "--interface NAME --time 30s"}
+		return nil, exit.Usage("--time", "a capture file has its own length", "--interface NAME --time 30s")
 	case len(names) == 0:
-		return nil, &usageError{"FILE", "no capture was named", "fullpipe diagnose FILE, or - for standard input"}
+		return nil, exit.Usage("FILE", "no capture was named", "fullpipe diagnose FILE, or - for standard input")
 	}
 	return names, nil
 }
@@ -174,7 +182,7 @@ func (f *diagnoseFlags) wanted() (func(a, b flow.Endpoint) bool, error) {
 	if f.host != "" {
 		var err error
 		if host, err = netip.ParseAddr(f.host); err != nil {
-			return nil, &usageError{"--host", fmt.Sprintf("%q is not an address", f.host), "--host 192.0.2.7"}
+			return nil, exit.Usage("--host", fmt.Sprintf("%q is not an address", f.host), "--host 192.0.2.7")
 		}
 	}
 	is := func(e flow.Endpoint) bool {
@@ -203,11 +211,11 @@ func (f *diagnoseFlags) writePage(cmd *cobra.Command, names []string, d *diagnos
 		}
 		d.Draw(a)
 	}
-	if err := writeOutput("--html", page, func(w io.Writer) error { return html.Write(w, d.Record) }); err != nil {
+	if err := present.WriteFile("--html", page, func(w io.Writer) error { return html.Write(w, d.Record) }); err != nil {
 		return err
 	}
 	if f.html != "-" {
-		note(cmd, "graphs written to %s", f.html)
+		console.Note(cmd, "graphs written to %s", f.html)
 	}
 	return nil
 }
@@ -229,11 +237,11 @@ func (f *diagnoseFlags) analyze(cmd *cobra.Command, names []string, cfg capture.
 		return nil, err
 	}
 	defer live.Close()
-	if out := progress(cmd); isTerminal(out) {
-		note(cmd, "capturing on %s; Ctrl-C ends it and diagnoses what came", f.iface)
-		view := &liveCapture{out: out}
-		defer view.clear()
-		cfg.Live = view.show
+	if out := console.Progress(cmd); console.IsTerminal(out) {
+		console.Note(cmd, "capturing on %s; Ctrl-C ends it and diagnoses what came", f.iface)
+		view := &progress.Capture{Out: out}
+		defer view.Clear()
+		cfg.Live = view.Show
 	}
 	return capture.Analyze(context.WithoutCancel(ctx), cfg, live)
 }
@@ -247,7 +255,7 @@ func analyzeFiles(cmd *cobra.Command, names []string, cfg capture.Config) (*capt
 		}
 	}()
 	for _, name := range names {
-		in, err := openInput(cmd, name)
+		in, err := input.Open(cmd, name)
 		if err == nil {
 			defer in.Close()
 		}
@@ -257,7 +265,7 @@ func analyzeFiles(cmd *cobra.Command, names []string, cfg capture.Config) (*capt
 		}
 		if err != nil {
 			if errors.Is(err, os.ErrNotExist) {
-				return nil, &usageError{name, "there is no such file", "tcpdump -i any -s 128 -w FILE.pcap tcp"}
+				return nil, exit.Usage(name, "there is no such file", "tcpdump -i any -s 128 -w FILE.pcap tcp")
 			}
 			return nil, err
 		}

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 )
 
 const recorded = "../../internal/diagnose/testdata/"
@@ -16,8 +19,9 @@ const recorded = "../../internal/diagnose/testdata/"
 func runDiagnose(t *testing.T, args ...string) (status int, out, errs string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	status = run(context.Background(), append([]string{"diagnose"}, args...), streams{strings.NewReader(""), &stdout,
-		&stderr})
+	status = run(context.Background(), append([]string{"diagnose"}, args...), console.NewStreams(strings.NewReader(""),
+		&stdout,
+		&stderr))
 	return status, stdout.String(), stderr.String()
 }
 
@@ -76,7 +80,7 @@ func TestDiagnose(t *testing.T) {
 		!strings.HasSuffix(strings.TrimSpace(out), "</html>") {
 		t.Errorf("--html -: %d, %q, %.60q", status, errs, out)
 	}
-	if status, out, _ := runDiagnose(t, file, "--html", "-", "--json"); status != statusUsage ||
+	if status, out, _ := runDiagnose(t, file, "--html", "-", "--json"); status != exit.Misused ||
 		!strings.Contains(out, "one form") {
 		t.Errorf("--html - --json: %d, %q", status, out)
 	}
@@ -96,13 +100,13 @@ func TestDiagnoseRefuses(t *testing.T) {
 		status int
 		says   string
 	}{
-		{nil, statusUsage, "no capture was named"},
-		{[]string{"/nowhere.pcap"}, statusUsage, "/nowhere.pcap: there is no such file"},
-		{[]string{notes}, statusFailed, "not a capture"},
-		{[]string{file, "--host", "example"}, statusUsage, "--host"},
-		{[]string{"--near", file}, statusUsage, "both are needed"},
-		{[]string{"--interface", "lo", file}, statusUsage, "reads no file"},
-		{[]string{file, "--time", "1s"}, statusUsage, "--time"},
+		{nil, exit.Misused, "no capture was named"},
+		{[]string{"/nowhere.pcap"}, exit.Misused, "/nowhere.pcap: there is no such file"},
+		{[]string{notes}, exit.Failed, "not a capture"},
+		{[]string{file, "--host", "example"}, exit.Misused, "--host"},
+		{[]string{"--near", file}, exit.Misused, "both are needed"},
+		{[]string{"--interface", "lo", file}, exit.Misused, "reads no file"},
+		{[]string{file, "--time", "1s"}, exit.Misused, "--time"},
 	}
 	for _, test := range tests {
 		if status, _, errs := runDiagnose(t, test.args...); status != test.status || !strings.Contains(errs, test.says) {

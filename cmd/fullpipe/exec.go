@@ -15,6 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -93,17 +97,17 @@ func (s *socketFlags) add(cmd *cobra.Command) {
 
 func (f *execFlags) run(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return &usageError{"CMD", "no program to run", "fullpipe exec -- CMD ARG..."}
+		return exit.Usage("CMD", "no program to run", "fullpipe exec -- CMD ARG...")
 	}
 	rules, err := f.parse()
 	if err != nil {
 		return err
 	}
-	if done, err := inLab(cmd, f.to.peer); done {
+	if done, err := farend.InLab(cmd, f.to.peer); done {
 		return err
 	}
 	// The report's file is begun before CMD runs: afterwards it would be too late.
-	file, err := createOutput(cmd, "--report", f.reportFile)
+	file, err := present.CreateFile(cmd, "--report", f.reportFile)
 	if err != nil {
 		return err
 	}
@@ -119,8 +123,8 @@ func (f *execFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	program := exec.Command(args[0], args[1:]...)
 	program.Stdin = cmd.InOrStdin()
-	program.Stdout = raw(cmd.OutOrStdout())
-	program.Stderr = raw(cmd.ErrOrStderr())
+	program.Stdout = console.Raw(cmd.OutOrStdout())
+	program.Stderr = console.Raw(cmd.ErrOrStderr())
 	program.Env = peer.WithoutSecrets(os.Environ())
 	cfg := steer.Config{Rules: rules, IgnoreProgramBuffers: f.ignore}
 	// Signals go on to CMD, which decides; exec waits for it.
@@ -129,20 +133,20 @@ func (f *execFlags) run(cmd *cobra.Command, args []string) error {
 		return ownFailure(err)
 	}
 	status := programStatus(program.ProcessState)
-	doc := report.Exec(newHeader(cmd), args, status, cfg, result)
-	noteLate(cmd, doc)
+	doc := report.Exec(present.Header(cmd), args, status, cfg, result)
+	present.NoteLate(cmd, doc)
 	if err := f.write(cmd, file, doc); err != nil {
 		return ownFailure(err)
 	}
 	if status != 0 {
-		return exitStatus(status)
+		return exit.Status(status)
 	}
 	return nil
 }
 
 // ownFailure tells a CMD that could not be run from a failure of exec itself.
 func ownFailure(err error) error {
-	status := statusOwnFailure
+	status := exit.OwnFailure
 	var start *exec.Error
 	var path *fs.PathError
 	if errors.As(err, &start) || errors.As(err, &path) && path.Op == "fork/exec" {
@@ -151,7 +155,7 @@ func ownFailure(err error) error {
 			status = statusNotFound
 		}
 	}
-	return &statusError{err, status}
+	return exit.WithStatus(err, status)
 }
 
 func programStatus(s *os.ProcessState) int {
@@ -162,18 +166,18 @@ func programStatus(s *os.ProcessState) int {
 }
 
 func (f *execFlags) write(cmd *cobra.Command, file *output.File, doc *record.Exec) error {
-	if file == nil && isQuiet(cmd) {
+	if file == nil && console.IsQuiet(cmd) {
 		return nil
 	}
 	if file == nil {
-		if wantsJSON(cmd) {
-			return printJSON(cmd.ErrOrStderr(), doc)
+		if console.WantsJSON(cmd) {
+			return present.JSON(cmd.ErrOrStderr(), doc)
 		}
 		return text.Write(cmd.ErrOrStderr(), doc)
 	}
-	return writeOutput("--report", file, func(w io.Writer) error {
-		if wantsJSON(cmd) || strings.HasSuffix(f.reportFile, ".json") {
-			return printJSON(w, doc)
+	return present.WriteFile("--report", file, func(w io.Writer) error {
+		if console.WantsJSON(cmd) || strings.HasSuffix(f.reportFile, ".json") {
+			return present.JSON(w, doc)
 		}
 		return text.Write(w, doc)
 	})
@@ -209,7 +213,7 @@ func ruleUsage(e *steer.RuleError) error {
 	if e.To.IsValid() {
 		argument = "--rule " + strings.TrimSuffix(e.To.String()+","+e.Setting, ",")
 	}
-	return &usageError{argument, e.Message, "fullpipe exec --help"}
+	return exit.Usage(argument, e.Message, "fullpipe exec --help")
 }
 
 func parseRule(text string) (steer.Rule, error) {
@@ -223,10 +227,10 @@ func parseRule(text string) (steer.Rule, error) {
 		}
 	}
 	if err != nil {
-		return steer.Rule{}, &usageError{"--rule", fmt.Sprintf("%q is neither an address nor a prefix", dest), shape}
+		return steer.Rule{}, exit.Usage("--rule", fmt.Sprintf("%q is neither an address nor a prefix", dest), shape)
 	}
 	if !found {
-		return steer.Rule{}, &usageError{"--rule", fmt.Sprintf("%q sets nothing", text), shape}
+		return steer.Rule{}, exit.Usage("--rule", fmt.Sprintf("%q sets nothing", text), shape)
 	}
 	var s socketFlags
 	fields := map[string]*string{"send-buffer": &s.send, "receive-buffer": &s.receive, "window": &s.clamp,
@@ -235,8 +239,8 @@ func parseRule(text string) (steer.Rule, error) {
 		key, value, _ := strings.Cut(pair, "=")
 		field := fields[key]
 		if field == nil || value == "" {
-			return steer.Rule{}, &usageError{"--rule", fmt.Sprintf("%q is not KEY=VALUE with a KEY that rules have", pair),
-				"send-buffer, receive-buffer, window, congestion, mss, pacing"}
+			return steer.Rule{}, exit.Usage("--rule", fmt.Sprintf("%q is not KEY=VALUE with a KEY that rules have", pair),
+				"send-buffer, receive-buffer, window, congestion, mss, pacing")
 		}
 		*field = value
 	}
@@ -253,9 +257,9 @@ func (s *socketFlags) socket(name func(key string) string) (out transfer.Socket,
 		v, parseErr := units.ParseSize(text)
 		switch {
 		case parseErr != nil:
-			err = &usageError{name(key), parseErr.Error(), name(key) + " 16MiB, or auto"}
+			err = exit.Usage(name(key), parseErr.Error(), name(key)+" 16MiB, or auto")
 		case v < 1 || v > 1<<30:
-			err = &usageError{name(key), fmt.Sprintf("%s is not between 1 byte and 1 GiB", v), name(key) + " 16MiB, or auto"}
+			err = exit.Usage(name(key), fmt.Sprintf("%s is not between 1 byte and 1 GiB", v), name(key)+" 16MiB, or auto")
 		}
 		*into = int(v)
 	}
@@ -266,7 +270,7 @@ func (s *socketFlags) socket(name func(key string) string) (out transfer.Socket,
 	if s.pacing != "" && err == nil {
 		rate, parseErr := units.ParseRate(s.pacing)
 		if parseErr != nil {
-			err = &usageError{name("pacing"), parseErr.Error(), name("pacing") + " 100mbit"}
+			err = exit.Usage(name("pacing"), parseErr.Error(), name("pacing")+" 100mbit")
 		}
 		out.PacingBps = float64(rate)
 	}

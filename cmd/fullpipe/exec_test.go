@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/steer"
@@ -42,8 +44,8 @@ func TestExecRules(t *testing.T) {
 		"10.0.0.1,pacing=fast":     "not a number",
 	} {
 		f := execFlags{rules: []string{text}}
-		var usage *usageError
-		if _, err := f.parse(); !errors.As(err, &usage) || !strings.Contains(err.Error(), message) || usage.try == "" {
+		var usage *exit.UsageError
+		if _, err := f.parse(); !errors.As(err, &usage) || !strings.Contains(err.Error(), message) || usage.Try == "" {
 			t.Errorf("--rule %s: %v, want %q and what to try", text, err, message)
 		}
 	}
@@ -54,7 +56,7 @@ func TestExecRules(t *testing.T) {
 		"--rule ::/0":              {all: socketFlags{mss: "1200"}, rules: []string{"::/0,mss=1300"}},
 	} {
 		_, err := f.parse()
-		if usage, is := errors.AsType[*usageError](err); !is || usage.argument != want || usage.try == "" {
+		if usage, is := errors.AsType[*exit.UsageError](err); !is || usage.Argument != want || usage.Try == "" {
 			t.Errorf("%v, want it to name %s", err, want)
 		}
 	}
@@ -107,7 +109,7 @@ func TestExecStatusAndReport(t *testing.T) {
 		os.Remove(file)
 		var out, errs strings.Builder
 		args := append([]string{"exec", "--report", file, "--"}, tt.command...)
-		if got := run(context.Background(), args, streams{nil, &out, &errs}); got != tt.status {
+		if got := run(context.Background(), args, console.NewStreams(nil, &out, &errs)); got != tt.status {
 			t.Errorf("%v: status %d, want %d\n%s", tt.command, got, tt.status, errs.String())
 		}
 		if tt.status == 7 && out.String() != "to standard output\n" {

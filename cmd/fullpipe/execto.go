@@ -8,6 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
+	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
 	"github.com/fullpipe-net/fullpipe/internal/steer"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
@@ -16,48 +20,48 @@ import (
 
 // toFlags say which path exec plans for before it starts CMD.
 type toFlags struct {
-	peerFlags
+	farend.PeerFlags
 	peer   string
-	budget duration
+	budget cmdflag.Duration
 }
 
 func (t *toFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&t.peer, "to", "", "measure the path to this PEER first, as tune does, and give connections to it "+
 		"what helped")
-	flags.StringVar(&t.direction, "direction", "up", "with --to: who sends: up (CMD), down or both")
-	flags.Var((*period)(&t.budget), "budget", "with --to: time for each direction (default: as tune)")
-	t.addReach(flags, "with --to: ")
+	flags.StringVar(&t.Direction, "direction", "up", "with --to: who sends: up (CMD), down or both")
+	flags.Var((*cmdflag.Period)(&t.budget), "budget", "with --to: time for each direction (default: as tune)")
+	t.AddReach(flags, "with --to: ")
 }
 
 // rule tunes the path to the peer and turns what was shown to help into the rule for it;
 // nil when the system's own sizing is as good.
 func (t *toFlags) rule(cmd *cobra.Command) (*steer.Rule, error) {
-	t.downOnly(cmd, t.peer)
-	cfg, err := t.tuning()
+	t.DownOnly(cmd, t.peer)
+	cfg, err := t.Tuning()
 	if err != nil {
 		return nil, err
 	}
 	cfg.Budget = time.Duration(t.budget)
 	cfg.Goal = tune.Throughput
 	cfg.Seed = 1
-	t.notes = progress(cmd)
-	far, err := t.open(cmd.Context(), t.peer)
+	t.Notes = console.Progress(cmd)
+	far, err := t.Open(cmd.Context(), t.peer)
 	if err != nil {
 		return nil, err
 	}
 	defer far.Close()
-	line := newProgressLine(progress(cmd))
+	line := progress.NewLine(console.Progress(cmd))
 	cfg.Peer = far
-	cfg.Progress = line.show
+	cfg.Progress = line.Show
 	result, err := tune.Run(cmd.Context(), cfg)
-	line.clear()
+	line.Clear()
 	if err != nil {
 		return nil, err
 	}
 	rule, notes := ruleFor(result)
 	for _, text := range notes {
-		note(cmd, "fullpipe: %s: %s", t.peer, text)
+		console.Note(cmd, "fullpipe: %s: %s", t.peer, text)
 	}
 	return rule, nil
 }

@@ -9,6 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
@@ -28,8 +32,8 @@ func newExplain() *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if system != "" && !slices.Contains(catalog.Families(), system) {
-				return &usageError{"--system", fmt.Sprintf("%q is not a family of systems", system),
-					strings.Join(catalog.Families(), ", ")}
+				return exit.Usage("--system", fmt.Sprintf("%q is not a family of systems", system),
+					strings.Join(catalog.Families(), ", "))
 			}
 			if len(args) == 0 {
 				return listParameters(cmd, system)
@@ -40,12 +44,12 @@ func newExplain() *cobra.Command {
 			found := catalog.Find(system, args[0])
 			if len(found) == 0 {
 				try := "fullpipe explain (lists all)"
-				if near := spell.Nearest(args[0], limiterNames()); near != "" && system == "" {
+				if near := spell.Nearest(args[0], cmdflag.LimiterNames()); near != "" && system == "" {
 					try = "fullpipe explain " + near
 				} else if near := catalog.Nearest(args[0]); len(near) > 0 {
 					try = "fullpipe explain " + strings.Join(near, " or ")
 				}
-				return &usageError{"NAME", fmt.Sprintf("no limiter and no parameter is called %q", args[0]), try}
+				return exit.Usage("NAME", fmt.Sprintf("no limiter and no parameter is called %q", args[0]), try)
 			}
 			return printParameters(cmd, found)
 		},
@@ -60,8 +64,8 @@ type limiterExplanation struct {
 }
 
 func printLimiter(cmd *cobra.Command, d *record.ExplainedLimiter) error {
-	if wantsJSON(cmd) {
-		return printJSON(cmd.OutOrStdout(), limiterExplanation{newHeader(cmd), d})
+	if console.WantsJSON(cmd) {
+		return present.JSON(cmd.OutOrStdout(), limiterExplanation{present.Header(cmd), d})
 	}
 	return render.Written(cmd.OutOrStdout(), func(w io.Writer) error {
 		text.Limiter(w, render.Document(d))
@@ -75,8 +79,8 @@ type explanation struct {
 }
 
 func printParameters(cmd *cobra.Command, found []catalog.Parameter) error {
-	if wantsJSON(cmd) {
-		return printJSON(cmd.OutOrStdout(), explanation{newHeader(cmd), found})
+	if console.WantsJSON(cmd) {
+		return present.JSON(cmd.OutOrStdout(), explanation{present.Header(cmd), found})
 	}
 	return render.Written(cmd.OutOrStdout(), func(w io.Writer) error {
 		for i, p := range found {
@@ -96,8 +100,8 @@ func listParameters(cmd *cobra.Command, system string) error {
 			all = append(all, p)
 		}
 	}
-	if wantsJSON(cmd) {
-		return printJSON(cmd.OutOrStdout(), explanation{newHeader(cmd), all})
+	if console.WantsJSON(cmd) {
+		return present.JSON(cmd.OutOrStdout(), explanation{present.Header(cmd), all})
 	}
 	return text.Parameters(cmd.OutOrStdout(), all)
 }

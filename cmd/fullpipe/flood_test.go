@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
@@ -143,7 +144,7 @@ func TestServers_FloodedLogs(t *testing.T) {
 				prints, errs := &pausable{Writer: out}, &pausable{Writer: out}
 				ctx, stop := context.WithCancel(t.Context())
 				ended := make(chan int, 1)
-				go func() { ended <- run(ctx, c.args, streams{strings.NewReader(""), prints, errs}) }()
+				go func() { ended <- run(ctx, c.args, console.NewStreams(strings.NewReader(""), prints, errs)) }()
 				defer func() { stop(); <-ended }()
 				address := out.await(t, regexp.MustCompile(c.address))
 				if !strings.Contains(address, ":") {

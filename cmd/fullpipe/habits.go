@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -40,15 +42,15 @@ func (h *habitFlags) translate(cmd *cobra.Command, f *measureFlags, args []strin
 	given := cmd.Flags().Changed
 	if h.client != "" {
 		if len(args) > 0 {
-			return nil, &usageError{"-c", "names the peer that " + args[0] + " names already", "one of them"}
+			return nil, exit.Usage("-c", "names the peer that "+args[0]+" names already", "one of them")
 		}
 		args = []string{h.client}
 	}
 	if h.reverse {
-		if given("direction") && f.direction != "down" || f.bidir {
-			return nil, &usageError{"-R", "means --direction down, and another direction was asked for too", "one of them"}
+		if given("direction") && f.Direction != "down" || f.bidir {
+			return nil, exit.Usage("-R", "means --direction down, and another direction was asked for too", "one of them")
 		}
-		f.direction = "down"
+		f.Direction = "down"
 		if err := cmd.Flags().Set("direction", "down"); err != nil {
 			return nil, err
 		}
@@ -74,10 +76,10 @@ func (h *habitFlags) sizes(cmd *cobra.Command, f *measureFlags) error {
 	if given("socket-buffers") {
 		switch {
 		case given("send-buffer") || given("receive-buffer"):
-			return &usageError{"-w", "sets both buffers, and one of them was given too",
-				"--send-buffer and --receive-buffer, or -w alone"}
+			return exit.Usage("-w", "sets both buffers, and one of them was given too",
+				"--send-buffer and --receive-buffer, or -w alone")
 		case f.udp.on:
-			return &usageError{"-w", "is about TCP here", "leave it out with --udp"}
+			return exit.Usage("-w", "is about TCP here", "leave it out with --udp")
 		}
 		f.send = h.buffers
 		f.receive = h.buffers
@@ -92,7 +94,7 @@ func (h *habitFlags) sizes(cmd *cobra.Command, f *measureFlags) error {
 		name = "datagram"
 	}
 	if given(name) {
-		return &usageError{"-l", "means --" + name + ", which was given too", "one of them"}
+		return exit.Usage("-l", "means --"+name+", which was given too", "one of them")
 	}
 	*into = h.length
 	return nil
@@ -104,12 +106,12 @@ func (h *habitFlags) rate(cmd *cobra.Command, f *measureFlags) error {
 		return nil
 	}
 	if strings.Contains(h.bitrate, "/") {
-		return &usageError{"-b", "bursts are not paced here", "-b " + strings.SplitN(h.bitrate, "/", 2)[0] +
-			" without the burst"}
+		return exit.Usage("-b", "bursts are not paced here", "-b "+strings.SplitN(h.bitrate, "/", 2)[0]+
+			" without the burst")
 	}
 	rate, err := units.ParseRate(h.bitrate)
 	if err != nil {
-		return &usageError{"-b", plain(err), "-b 100M"}
+		return exit.Usage("-b", exit.Plain(err), "-b 100M")
 	}
 	into := &f.writeRate
 	name := "write-rate"
@@ -119,7 +121,7 @@ func (h *habitFlags) rate(cmd *cobra.Command, f *measureFlags) error {
 		rate *= units.Rate(max(f.parallel, 1))
 	}
 	if cmd.Flags().Changed(name) {
-		return &usageError{"-b", "means --" + name + ", which was given too", "one of them"}
+		return exit.Usage("-b", "means --"+name+", which was given too", "one of them")
 	}
 	*into = rate
 	return nil
@@ -135,15 +137,15 @@ func withPort(peer string, port uint16) (string, error) {
 	}
 	switch {
 	case port == 0:
-		return "", &usageError{"-p", "0 is no port", "-p 5201"}
-	case strings.HasPrefix(peer, labPrefix):
-		return "", &usageError{"-p", "a lab's far end listens where it is looked for", "leave it out"}
+		return "", exit.Usage("-p", "0 is no port", "-p 5201")
+	case strings.HasPrefix(peer, lab.Prefix):
+		return "", exit.Usage("-p", "a lab's far end listens where it is looked for", "leave it out")
 	case scheme == "ssh://" || scheme == "http://" || scheme == "https://":
-		return "", &usageError{"-p", "this PEER's port stands in its address", scheme + "HOST:" + strconv.Itoa(int(port))}
+		return "", exit.Usage("-p", "this PEER's port stands in its address", scheme+"HOST:"+strconv.Itoa(int(port)))
 	}
 	if _, old, err := net.SplitHostPort(host); err == nil {
 		if old != strconv.Itoa(int(port)) {
-			return "", &usageError{"-p", fmt.Sprintf("%s has a port already", peer), "one of them"}
+			return "", exit.Usage("-p", fmt.Sprintf("%s has a port already", peer), "one of them")
 		}
 		return peer, nil
 	}

@@ -5,19 +5,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io/fs"
-	"net"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -46,11 +43,11 @@ func TestIperf3Habits(t *testing.T) {
 	}{
 		{"host -t 3", []string{"host"}, func(f *measureFlags) bool { return f.time == 3*time.Second }},
 		{"host -t 1.5 -i 0.5", []string{"host"}, func(f *measureFlags) bool {
-			return f.time == 1500*time.Millisecond && f.interval == duration(500*time.Millisecond)
+			return f.time == 1500*time.Millisecond && f.interval == cmdflag.Duration(500*time.Millisecond)
 		}},
-		{"-c host -p 5202", []string{"host:5202"}, func(f *measureFlags) bool { return f.direction == "up" }},
+		{"-c host -p 5202", []string{"host:5202"}, func(f *measureFlags) bool { return f.Direction == "up" }},
 		{"iperf3://host -p 5202 -R", []string{"iperf3://host:5202"},
-			func(f *measureFlags) bool { return f.direction == "down" }},
+			func(f *measureFlags) bool { return f.Direction == "down" }},
 		{"2001:db8::1 -p 99", []string{"[2001:db8::1]:99"}, func(f *measureFlags) bool { return true }},
 		{"[2001:db8::1] -p 99", []string{"[2001:db8::1]:99"}, func(f *measureFlags) bool { return true }},
 		{"host:99 -p 99", []string{"host:99"}, func(f *measureFlags) bool { return true }},
@@ -81,8 +78,8 @@ func TestIperf3Habits(t *testing.T) {
 		"lab:wan-12ms -p 5201": "-p", "https://host/x -p 1": "-p", "host -p 0": "-p",
 	} {
 		_, _, err := asked(t, strings.Fields(args)...)
-		var usage *usageError
-		if !errors.As(err, &usage) || usage.argument != want || usage.try == "" {
+		var usage *exit.UsageError
+		if !errors.As(err, &usage) || usage.Argument != want || usage.Try == "" {
 			t.Errorf("%s: %v, want a word about %s", args, err, want)
 		}
 	}
@@ -90,9 +87,9 @@ func TestIperf3Habits(t *testing.T) {
 		"--omit": "steady_goodput_bps", "-k": "--bytes", "-S": "--dscp", "-T": "--label",
 		"--affinity": "taskset", "--bind-dev": "--bind"} {
 		_, _, err := asked(t, "host", flag, "3")
-		var usage *usageError
-		if !errors.As(err, &usage) || !strings.Contains(usage.try, ours) || usage.argument != flag ||
-			usage.message != "is iperf3's" {
+		var usage *exit.UsageError
+		if !errors.As(err, &usage) || !strings.Contains(usage.Try, ours) || usage.Argument != flag ||
+			usage.Message != "is iperf3's" {
 			t.Errorf("%s: %v", flag, err)
 		}
 	}
@@ -150,29 +147,6 @@ func TestCriteria(t *testing.T) {
 	}
 }
 
-func TestCodesAreDocumented(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/exit-status.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range append(slices.Clone(codes), codes[0]) {
-		if !bytes.Contains(doc, []byte("| `"+c.code+"` |")) {
-			t.Errorf("%s is not in docs/exit-status.md", c.code)
-		}
-	}
-	for want, err := range map[string]error{
-		"usage": &usageError{}, "refused": &net.OpError{Err: syscall.ECONNREFUSED}, "not-found": fs.ErrNotExist,
-		"failed":        errors.New("x"),
-		"not-supported": socket.ErrNotSupported, "no-space": &fs.PathError{Err: syscall.ENOSPC},
-		"timeout":       os.ErrDeadlineExceeded,
-		"not-permitted": syscall.EACCES,
-	} {
-		if got := codeOf(err); got != want {
-			t.Errorf("%v: %s, want %s", err, got, want)
-		}
-	}
-}
-
 // A measurement in a lab as a table, as a stream, and held against criteria.
 func TestMeasureForms(t *testing.T) {
 	testenv.Need(t, testenv.Lab)
@@ -185,7 +159,7 @@ func TestMeasureForms(t *testing.T) {
 		return out.String(), errs, status
 	}
 	out, errs, status := run("--csv", "--fail-below", "1gbit")
-	if status != statusNo || strings.Count(out, "\n") != 2 || !strings.HasPrefix(out, "peer,direction,") || errs != "" {
+	if status != exit.No || strings.Count(out, "\n") != 2 || !strings.HasPrefix(out, "peer,direction,") || errs != "" {
 		t.Errorf("--csv --fail-below 1gbit: status %d\n%s%s", status, out, errs)
 	}
 	out, errs, status = run("--json-stream", "-i", "0.2", "-R", "--fail-below", "1mbit", "--fail-on", "receiver-window")
@@ -203,7 +177,7 @@ func TestMeasureForms(t *testing.T) {
 	if status != 0 || events["result"] != 1 || events["interval"] < 3 || errs != "" {
 		t.Errorf("--json-stream: status %d, %v\n%s", status, events, errs)
 	}
-	if out, _, status = run("--fail-below", "1gbit"); status != statusNo || !strings.Contains(out, "FAIL") {
+	if out, _, status = run("--fail-below", "1gbit"); status != exit.No || !strings.Contains(out, "FAIL") {
 		t.Errorf("status %d\n%s", status, out)
 	}
 }

@@ -5,12 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
@@ -42,7 +46,7 @@ at once waits in the state directory, up to 10,000 results or 256 MiB, and goes 
 its order with the next command that reaches it.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
 				if err := heldTo(&filter, args, since); err != nil {
 					return err
 				}
@@ -55,9 +59,9 @@ its order with the next command that reaches it.`,
 		},
 		ValidArgsFunction: completeRuns,
 	}
-	cmd.Flags().Var((*period)(&since), "since", "only of so long ago, as 720h")
+	cmd.Flags().Var((*cmdflag.Period)(&since), "since", "only of so long ago, as 720h")
 	cmd.Flags().IntVar(&filter.Limit, "limit", 50, "the newest so many; 0 is all")
-	addStoreFlag(cmd.PersistentFlags())
+	history.AddStoreFlag(cmd.PersistentFlags())
 	cmd.AddCommand(newHistoryShow(), newHistoryCompare(), newHistoryChanges(), newHistoryDays(),
 		newHistoryExport(), newHistoryImport(), newHistoryForget(), newHistoryLabel())
 	return cmd
@@ -75,51 +79,17 @@ func seriesAsked(args []string) string {
 func runsAsked(ctx context.Context, s *store.Store, args []string) ([]store.Run, error) {
 	runs, err := s.List(ctx, store.Filter{Path: seriesAsked(args)})
 	if err == nil && len(runs) == 0 && len(args) > 0 {
-		err = &usageError{"PATH", args[0] + ": nothing is kept of it", "a PEER that fullpipe history lists, or a path's key"}
+		err = exit.Usage("PATH", args[0]+": nothing is kept of it", "a PEER that fullpipe history lists, or a path's key")
 	}
 	return runs, err
 }
-
-// withHistory opens the history for one use, and stores there what waited for that.
-func withHistory(cmd *cobra.Command, do func(context.Context, *store.Store) error) error {
-	return withOpen(cmd, func(ctx context.Context, s *store.Store) error {
-		if err := s.Deliver(ctx); unavailable(err) {
-			return err
-		} else if err != nil {
-			note(cmd, "%v", err)
-		}
-		return do(ctx, s)
-	})
-}
-
-func withOpen(cmd *cobra.Command, do func(context.Context, *store.Store) error) error {
-	s, err := openHistory(cmd.Context(), cmd)
-	if err != nil {
-		return err
-	}
-	err = do(cmd.Context(), s)
-	if errors.Is(err, store.ErrNotFound) {
-		err = &usageError{"ID", plain(err), "an id of fullpipe history, its first or last characters, or last"}
-	}
-	return errors.Join(err, s.Close())
-}
-
-// unavailable says that there is no use in asking the history's server once more.
-func unavailable(err error) bool {
-	away := (*store.Unavailable)(nil)
-	return errors.As(err, &away)
-}
-
-// word is what a shell takes as it stands: a far end's name can be somebody else's text, in
-// an imported result, and what completion offers is put on the command line.
-var word = regexp.MustCompile(`^[A-Za-z0-9_/.:\[\]@%+,][A-Za-z0-9_/.:\[\]@%+,=-]*$`)
 
 // completeRuns offers the paths and the ids that the history holds.
 func completeRuns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var offered []string
 	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second) // whoever completes waits for no server
 	defer cancel()
-	s, err := openHistory(ctx, cmd)
+	s, err := history.Open(ctx, cmd)
 	if err != nil { // without a history there is nothing to offer
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -137,7 +107,7 @@ func completeRuns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.
 			takesPath = len(args) == 0
 			takesID = !cmd.Flags().Changed("before")
 		}
-		if takesPath && !seen[r.Far] && word.MatchString(r.Far) {
+		if takesPath && !seen[r.Far] && history.PlainWord.MatchString(r.Far) {
 			seen[r.Far] = true
 			offered = append(offered, r.Far)
 		}
@@ -149,54 +119,32 @@ func completeRuns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.
 }
 
 func listRuns(cmd *cobra.Command, runs []store.Run) error {
-	return printHistory(cmd, &record.History{Header: headerOf(cmd, "history"), Runs: shortRuns(runs)})
-}
-
-func headerOf(cmd *cobra.Command, kind string) record.Header {
-	h := newHeader(cmd)
-	h.Schema = "fullpipe/" + kind + "/v1"
-	return h
+	return printHistory(cmd, &record.History{Header: present.HeaderOf(cmd, "history"), Runs: history.ShortRuns(runs)})
 }
 
 func printHistory(cmd *cobra.Command, doc record.Document) error {
-	if wantsJSON(cmd) {
-		return printJSON(cmd.OutOrStdout(), doc)
+	if console.WantsJSON(cmd) {
+		return present.JSON(cmd.OutOrStdout(), doc)
 	}
 	return text.Write(cmd.OutOrStdout(), doc)
 }
 
-// shortRuns turns the store's runs, the newest first, into the document's, the oldest first.
-func shortRuns(runs []store.Run) []record.HistoryRun {
-	out := []record.HistoryRun{}
-	for i := len(runs) - 1; i >= 0; i-- {
-		r := &runs[i]
-		one := record.HistoryRun{ID: r.ID, PathKey: r.Path, Far: r.Far, Kind: r.Kind, StartedAt: r.Started, Origin: r.Origin,
-			Outcome: r.Outcome,
-			Labels:  r.Labels, Directions: []record.HistoryFigure{}}
-		for _, f := range r.Directions {
-			one.Directions = append(one.Directions, record.HistoryFigure(f))
-		}
-		out = append(out, one)
-	}
-	return out
-}
-
 func newHistoryShow() *cobra.Command {
-	var f showFlags
+	var f present.StoredFlags
 	cmd := &cobra.Command{
 		Use: "show ID", Short: "render a kept result again, as show does", Args: cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
 				doc, samples, err := s.Get(ctx, args[0])
 				if err != nil {
 					return err
 				}
-				return f.print(cmd, args[0], doc, samples)
+				return f.Print(cmd, args[0], doc, samples)
 			})
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	return cmd
 }
 
@@ -212,12 +160,12 @@ The same goes for the shortest round trip, from 0.5 ms on: the packets go anothe
 Re-tests of a suspicion and what failed do not count.`,
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
 				runs, err := runsAsked(ctx, s, args)
 				if err != nil {
 					return err
 				}
-				return printHistory(cmd, report.Changes(headerOf(cmd, "changes"), shortRuns(runs)))
+				return printHistory(cmd, report.Changes(present.HeaderOf(cmd, "changes"), history.ShortRuns(runs)))
 			})
 		},
 	}
@@ -227,7 +175,7 @@ func newHistoryForget() *cobra.Command {
 	return &cobra.Command{
 		Use: "forget ID...", Short: "remove results for good", Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
 				for _, id := range args {
 					if err := s.Forget(ctx, id); err != nil {
 						return err
@@ -245,7 +193,7 @@ func newHistoryLabel() *cobra.Command {
 		Args:              cobra.RangeArgs(2, 3),
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
 				id := args[0]
 				name := args[1]
 				value := ""
@@ -253,13 +201,13 @@ func newHistoryLabel() *cobra.Command {
 					value = args[2]
 				}
 				if name == "" {
-					return &usageError{"NAME", "it is empty", "fullpipe history label " + id + " site Bern"}
+					return exit.Usage("NAME", "it is empty", "fullpipe history label "+id+" site Bern")
 				}
 				err := s.Label(ctx, id, name, value)
 				if errors.Is(err, store.ErrNoLabel) {
 					before, after, _ := strings.Cut(name, "=")
-					return &usageError{"NAME", plain(err),
-						fmt.Sprintf("fullpipe history label %s %s %s", id, before, cmp.Or(after, "VALUE"))}
+					return exit.Usage("NAME", exit.Plain(err),
+						fmt.Sprintf("fullpipe history label %s %s %s", id, before, cmp.Or(after, "VALUE")))
 				}
 				return err
 			})

@@ -8,6 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/store"
@@ -31,7 +34,7 @@ before and since, its 95 % interval, and how often each limiter was named.`,
 		},
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
 				if before == "" {
 					return compareRuns(ctx, cmd, s, args[0], args[1], nil)
 				}
@@ -57,8 +60,8 @@ func parseDate(text string) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return at, &usageError{"--before", fmt.Sprintf("%q is neither a date nor a time", text),
-			"2026-11-20 or 2026-11-20T14:00:00Z"}
+		return at, exit.Usage("--before", fmt.Sprintf("%q is neither a date nor a time", text),
+			"2026-11-20 or 2026-11-20T14:00:00Z")
 	}
 	return at, nil
 }
@@ -73,21 +76,21 @@ func compareBefore(ctx context.Context, cmd *cobra.Command, s *store.Store, path
 		return r.Outcome != record.Done || r.Origin == record.Retest || len(r.Directions) == 0
 	})
 	if len(runs) == 0 {
-		return &usageError{"PATH", path + ": nothing that was measured there to its end is kept",
-			"a PEER that fullpipe history lists, or a path's key"}
+		return exit.Usage("PATH", path+": nothing that was measured there to its end is kept",
+			"a PEER that fullpipe history lists, or a path's key")
 	}
 	newest := runs[0]
 	runs = slices.DeleteFunc(runs, func(r store.Run) bool { return r.Path != newest.Path })
 	i := slices.IndexFunc(runs, func(r store.Run) bool { return r.Started.Before(at) })
 	switch {
 	case i < 0:
-		return &usageError{"--before", fmt.Sprintf("the path's oldest result in this series is of %s",
-			runs[len(runs)-1].Started.Format(time.RFC3339)), "a later time"}
+		return exit.Usage("--before", fmt.Sprintf("the path's oldest result in this series is of %s",
+			runs[len(runs)-1].Started.Format(time.RFC3339)), "a later time")
 	case i == 0:
-		return &usageError{"--before", fmt.Sprintf("nothing was measured on the path since; its newest result is of %s",
-			newest.Started.Format(time.RFC3339)), "an earlier time"}
+		return exit.Usage("--before", fmt.Sprintf("nothing was measured on the path since; its newest result is of %s",
+			newest.Started.Format(time.RFC3339)), "an earlier time")
 	}
-	return compareRuns(ctx, cmd, s, runs[i].ID, newest.ID, report.Levels(shortRuns(runs), at))
+	return compareRuns(ctx, cmd, s, runs[i].ID, newest.ID, report.Levels(history.ShortRuns(runs), at))
 }
 
 func compareRuns(ctx context.Context, cmd *cobra.Command, s *store.Store, a, b string,
@@ -99,7 +102,7 @@ func compareRuns(ctx context.Context, cmd *cobra.Command, s *store.Store, a, b s
 			return err
 		}
 	}
-	doc := report.Difference(headerOf(cmd, "difference"), both[0], both[1])
+	doc := report.Difference(present.HeaderOf(cmd, "difference"), both[0], both[1])
 	doc.Levels = levels
 	return printHistory(cmd, doc)
 }

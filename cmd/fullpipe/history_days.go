@@ -1,13 +1,16 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
@@ -20,7 +23,7 @@ func newHistoryDays() *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
 				if err := heldTo(&filter, args, since); err != nil {
 					return err
 				}
@@ -28,7 +31,7 @@ func newHistoryDays() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				doc := &record.Days{Header: headerOf(cmd, "days"), Days: []record.HistoryDay{}}
+				doc := &record.Days{Header: present.HeaderOf(cmd, "days"), Days: []record.HistoryDay{}}
 				for _, d := range days {
 					doc.Days = append(doc.Days, record.HistoryDay{Day: d.Day.Format(time.DateOnly), PathKey: d.Path, Far: d.Far,
 						Direction: d.Direction, Runs: d.N, MeanBps: d.MeanBps, LeastBps: d.LeastBps, MostBps: d.MostBps,
@@ -38,7 +41,7 @@ func newHistoryDays() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().Var((*period)(&since), "since", "only of so long ago, as 720h")
+	cmd.Flags().Var((*cmdflag.Period)(&since), "since", "only of so long ago, as 720h")
 	cmd.Flags().IntVar(&filter.Limit, "limit", 100, "the newest so many; 0 is all")
 	return cmd
 }
@@ -46,27 +49,11 @@ func newHistoryDays() *cobra.Command {
 // heldTo holds a filter to the path that args name, and to what was measured no longer ago.
 func heldTo(f *store.Filter, args []string, since time.Duration) error {
 	if f.Limit < 0 {
-		return &usageError{"--limit", strconv.Itoa(f.Limit) + " is below zero", "--limit 50, or 0 for all"}
+		return exit.Usage("--limit", strconv.Itoa(f.Limit)+" is below zero", "--limit 50, or 0 for all")
 	}
 	f.Path = seriesAsked(args)
 	if since > 0 {
 		f.Since = time.Now().Add(-since)
 	}
 	return nil
-}
-
-// trim keeps the history within the configuration's bounds.
-func trim(ctx context.Context, cmd *cobra.Command, s *store.Store) error {
-	file, _, err := readConfig(cmd)
-	if err != nil {
-		return err
-	}
-	keep := store.KeepByDefault
-	h := file.History
-	const day = 24 * time.Hour
-	keep.Bytes = cmp.Or(h.MostBytes, keep.Bytes)
-	keep.Results = cmp.Or(h.MostResults, keep.Results)
-	keep.Samples = cmp.Or(time.Duration(h.SamplesDays)*day, keep.Samples)
-	keep.Runs = cmp.Or(time.Duration(h.RunsDays)*day, keep.Runs)
-	return s.Trim(ctx, time.Now(), keep)
 }

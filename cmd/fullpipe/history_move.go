@@ -12,6 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/input"
+	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/store"
@@ -24,7 +27,7 @@ func newHistoryExport() *cobra.Command {
 		Use: "export [PATH]", Short: "print kept results as JSON lines, or as a table", Args: cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
 				runs, err := runsAsked(ctx, s, args)
 				if err != nil {
 					return err
@@ -118,15 +121,18 @@ PowerShell's > writes them. What is no result is left out, and said; the
 status is then 1.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, err := openInput(cmd, args[0])
+			file, err := input.Open(cmd, args[0])
 			if err != nil {
 				return err
 			}
 			defer file.Close()
 			if own {
-				return withOpen(cmd, func(ctx context.Context, s *store.Store) error { return importOwn(ctx, cmd, s, file) })
+				return history.UseUndelivered(cmd, func(ctx context.Context, s *store.Store) error {
+					return importOwn(ctx, cmd, s,
+						file)
+				})
 			}
-			return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
 				var n imported
 				err := eachDocument(file, func(doc, samples []byte) error { return n.add(ctx, s, doc, samples) },
 					func(err error) error {
@@ -140,9 +146,9 @@ status is then 1.`,
 				if n.added == 1 {
 					results = "result"
 				}
-				note(cmd, "%d %s kept, %d were there already", n.added, results, n.there)
+				console.Note(cmd, "%d %s kept, %d were there already", n.added, results, n.there)
 				if n.gone > 0 {
-					note(cmd, "%d are %v", n.gone, store.ErrGone)
+					console.Note(cmd, "%d are %v", n.gone, store.ErrGone)
 				}
 				if err == nil && n.refused > 1 {
 					err = fmt.Errorf("%d documents are no results; the first, %w", n.refused, n.why)
@@ -152,7 +158,7 @@ status is then 1.`,
 				if err != nil {
 					return fmt.Errorf("%s: %w", args[0], err)
 				}
-				return trim(ctx, cmd, s)
+				return history.Trim(ctx, cmd, s)
 			})
 		},
 	}
@@ -181,26 +187,26 @@ func importOwn(ctx context.Context, cmd *cobra.Command, s *store.Store, in io.Re
 			return err
 		}
 		if decoded, err := record.Decode(doc, nil); err == nil {
-			if line := against(ctx, s, decoded); line != "" {
-				note(cmd, "%s", line)
+			if line := history.Against(ctx, s, decoded); line != "" {
+				console.Note(cmd, "%s", line)
 			}
 		}
 		return nil
 	}, func(err error) error { return err })
-	if isWaiting(err) {
-		noteWaiting(cmd, err)
+	if history.IsWaiting(err) {
+		history.NoteWaiting(cmd, err)
 		return nil
 	}
 	if err != nil || kept == 0 {
 		return err
 	}
-	return trim(ctx, cmd, s)
+	return history.Trim(ctx, cmd, s)
 }
 
 // eachDocument reads documents one after the other. What is no result goes to refuse, whose
 // error ends it.
 func eachDocument(in io.Reader, keep func(doc, samples []byte) error, refuse func(error) error) error {
-	text := &documentText{in: io.LimitReader(textOf(in), 1<<34)}
+	text := &documentText{in: io.LimitReader(input.Text(in), 1<<34)}
 	d := json.NewDecoder(text)
 	for at := 1; ; at++ {
 		text.left = record.MostBytes + 1

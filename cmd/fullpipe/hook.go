@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/hook"
 )
 
 const (
@@ -16,10 +19,10 @@ const (
 	waitingHooks = 64
 )
 
-// hook runs a program of the user's when something has changed, one at a time, with what
+// hookQueue runs a program of the user's when something has changed, one at a time, with what
 // changed in its environment. Its words are split at blanks and no shell reads them, unless
 // one is asked for.
-type hook struct {
+type hookQueue struct {
 	cmd    *cobra.Command
 	words  []string
 	out    io.Writer // both of its outputs, when it has ended
@@ -30,8 +33,8 @@ type hook struct {
 	left   int // out
 }
 
-func newHook(cmd *cobra.Command, command string, shell bool, out io.Writer) *hook {
-	h := &hook{cmd: cmd, words: strings.Fields(command), out: out, limit: hookTime,
+func newHook(cmd *cobra.Command, command string, shell bool, out io.Writer) *hookQueue {
+	h := &hookQueue{cmd: cmd, words: strings.Fields(command), out: out, limit: hookTime,
 		queue: make(chan []string, waitingHooks), done: make(chan struct{})}
 	if shell {
 		h.words = []string{"sh", "-c", command}
@@ -48,7 +51,7 @@ func newHook(cmd *cobra.Command, command string, shell bool, out io.Writer) *hoo
 }
 
 // send has the program run; it does not wait.
-func (h *hook) send(environment []string) {
+func (h *hookQueue) send(environment []string) {
 	select {
 	case h.queue <- environment:
 	default:
@@ -56,31 +59,31 @@ func (h *hook) send(environment []string) {
 	}
 }
 
-func (h *hook) run(ctx context.Context, environment []string) {
+func (h *hookQueue) run(ctx context.Context, environment []string) {
 	if ctx.Err() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.limit)
 	defer cancel()
-	said, err := runHook(ctx, h.words, environment, nil)
+	said, err := hook.Run(ctx, h.words, environment, nil)
 	if len(said) > 0 {
 		_, _ = h.out.Write(said)
 	}
 	switch {
 	case err == nil || h.cmd.Context().Err() != nil:
 	case ctx.Err() != nil:
-		note(h.cmd, "--on-change: %s took more than %v and was ended", h.words[0], h.limit)
+		console.Note(h.cmd, "--on-change: %s took more than %v and was ended", h.words[0], h.limit)
 	default:
-		note(h.cmd, "--on-change: %s: %v", h.words[0], err)
+		console.Note(h.cmd, "--on-change: %s: %v", h.words[0], err)
 	}
 }
 
 // close lets what waits run, but for an interrupt, and says what was left out.
-func (h *hook) close() {
+func (h *hookQueue) close() {
 	close(h.queue)
 	<-h.done
 	h.cancel()
 	if h.left > 0 {
-		note(h.cmd, "--on-change: %d changes came too fast for %s and were left out", h.left, h.words[0])
+		console.Note(h.cmd, "--on-change: %d changes came too fast for %s and were left out", h.left, h.words[0])
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/hook"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
@@ -90,7 +91,7 @@ func TestHooksEnd(t *testing.T) {
 // TestHookOutputIsBounded: 64 KiB are kept, and the program can write on.
 func TestHookOutputIsBounded(t *testing.T) {
 	t.Parallel()
-	said, err := runHook(t.Context(), []string{"sh", "-c", "head -c 20000000 /dev/zero; head -c 20000000 /dev/zero >&2"},
+	said, err := hook.Run(t.Context(), []string{"sh", "-c", "head -c 20000000 /dev/zero; head -c 20000000 /dev/zero >&2"},
 		nil, nil)
 	if err != nil || len(said) != 64<<10 {
 		t.Errorf("%d bytes kept, %v", len(said), err)
@@ -100,7 +101,7 @@ func TestHookOutputIsBounded(t *testing.T) {
 // TestHookLeavesNoProcesses: what the program started ends with it.
 func TestHookLeavesNoProcesses(t *testing.T) {
 	t.Parallel()
-	said, err := runHook(t.Context(), []string{"sh", "-c", "sleep 600 & echo $!"}, nil, nil)
+	said, err := hook.Run(t.Context(), []string{"sh", "-c", "sleep 600 & echo $!"}, nil, nil)
 	var pid int
 	if _, scanned := fmt.Sscan(string(said), &pid); err != nil || scanned != nil {
 		t.Fatalf("%q, %v", said, err)
@@ -174,7 +175,7 @@ func TestAChangedPathRunsTheProgram(t *testing.T) {
 	cmd := newWatch()
 	cmd.SetContext(t.Context())
 	file := filepath.Join(t.TempDir(), "state", "paths.json")
-	play := func(views []*watch.View, h *hook) (shifts int) {
+	play := func(views []*watch.View, h *hookQueue) (shifts int) {
 		from := func(_ context.Context, _ watch.Config, each func(*watch.View) error) error {
 			for _, v := range views {
 				if err := each(v); err != nil {

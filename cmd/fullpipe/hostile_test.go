@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 )
 
 // attack is text that would do something to a terminal, and would begin a line of its
@@ -78,7 +80,7 @@ func TestHostileInputsReachNoTerminal(t *testing.T) {
 	for _, args := range lines {
 		for _, form := range [][]string{args, append([]string{"--json"}, args...)} {
 			var out, errs strings.Builder
-			status := run(context.Background(), form, streams{strings.NewReader(""), &out, &errs})
+			status := run(context.Background(), form, console.NewStreams(strings.NewReader(""), &out, &errs))
 			if out.Len()+errs.Len() == 0 {
 				t.Errorf("%q: nothing was said, status %d", form, status)
 			}

@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/build"
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -44,7 +47,7 @@ type iperf3Flags struct {
 	timeout         int
 	login           iperf3Login
 
-	dscp              dscpClass
+	dscp              cmdflag.DSCP
 	version, skipCopy bool
 	taken             bool   // an option that needs nothing here
 	takenText         string // the value of such an option
@@ -73,7 +76,7 @@ With -s it is the server and takes one test at a time, as iperf3 does; fullpipe 
   ln -s fullpipe /usr/local/bin/iperf3`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return &usageError{args[0], "iperf3 takes options only", "-c " + args[0]}
+				return exit.Usage(args[0], "iperf3 takes options only", "-c "+args[0])
 			}
 			return nil
 		},
@@ -209,7 +212,7 @@ func (f *iperf3Flags) params(cmd *cobra.Command) (p iperf3.Params, err error) {
 		p.Len = 128 << 10
 	}
 	if err := iperf3.CheckParams(p); err != nil {
-		return p, iperf3Usage(plain(err), "fullpipe iperf3 --help")
+		return p, iperf3Usage(exit.Plain(err), "fullpipe iperf3 --help")
 	}
 	p.Auth, err = f.login.token(cmd)
 	return p, err
@@ -242,7 +245,7 @@ func (f *iperf3Flags) rate() (bps int64, burst int, err error) {
 	}
 	rate, err := units.ParseRate(text)
 	if err != nil {
-		return 0, 0, &usageError{"-b", plain(err), "-b 100M"}
+		return 0, 0, exit.Usage("-b", exit.Plain(err), "-b 100M")
 	}
 	return int64(rate), burst, nil
 }
@@ -258,7 +261,7 @@ func systemInfo() string {
 		}
 	}
 	if len(parts) == 0 {
-		return thisBuild().System
+		return build.This().System
 	}
 	return strings.Join(append(parts, machine()), " ")
 }

@@ -13,6 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/build"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
@@ -48,7 +53,7 @@ func (f *iperf3Flags) connect(cmd *cobra.Command) error {
 		return err
 	}
 	if doc.Error != "" {
-		return exitStatus(statusFailed)
+		return exit.Status(exit.Failed)
 	}
 	return nil
 }
@@ -79,7 +84,7 @@ func (f *iperf3Flags) carry(cmd *cobra.Command, params iperf3.Params, route sock
 	if params.Both {
 		specs = append(specs, transfer.Spec{Direction: transfer.Down, Time: specs[0].Time})
 	}
-	bars := newLive(progress(cmd), 0, specs...)
+	bars := progress.NewIntervals(console.Progress(cmd), 0, specs...)
 	command := iperf3.Command{Params: params, Every: f.every(), Port: uint16(f.clientPort),
 		Opened: func(a iperf3.Account) {
 			opened()
@@ -87,15 +92,15 @@ func (f *iperf3Flags) carry(cmd *cobra.Command, params iperf3.Params, route sock
 		},
 		Each: func(i transfer.Interval) {
 			passing.add(i)
-			if wantsJSON(cmd) && !f.stream { // else what is printed shows how far it is
-				bars.show(i.Direction, i)
+			if console.WantsJSON(cmd) && !f.stream { // else what is printed shows how far it is
+				bars.Show(i.Direction, i)
 			}
 		}}
 	if cmd.Flags().Changed("rcv-timeout") {
 		command.Quiet = time.Duration(f.quiet) * time.Millisecond
 	}
 	account, err := peer.Carry(ctx, command)
-	bars.clear()
+	bars.Clear()
 	return account, passing, err
 }
 
@@ -142,8 +147,8 @@ func (f *iperf3Flags) print(cmd *cobra.Command, doc *face.Document, told int) er
 			f.event(cmd, "server_output_text", doc.Text, nil)
 		}
 		err = f.event(cmd, "end", doc.End, doc.Fullpipe)
-	case wantsJSON(cmd):
-		err = printJSON(cmd.OutOrStdout(), doc)
+	case console.WantsJSON(cmd):
+		err = present.JSON(cmd.OutOrStdout(), doc)
 	default:
 		shown := *render.Document(doc)
 		var text strings.Builder
@@ -170,13 +175,13 @@ func (f *iperf3Flags) say(cmd *cobra.Command, doc *face.Document) {
 	}
 	for i := range doc.Fullpipe.Directions {
 		d := &doc.Fullpipe.Directions[i]
-		note(cmd, "fullpipe: %s: limited by %s", d.Direction, text.Verdict(d))
+		console.Note(cmd, "fullpipe: %s: limited by %s", d.Direction, text.Verdict(d))
 	}
 }
 
 // limits is what fullpipe knows besides: TCP's directions as measure has them.
 func limits(a *iperf3.Account) *face.Fullpipe {
-	out := &face.Fullpipe{Version: version(), Directions: []record.Direction{}}
+	out := &face.Fullpipe{Version: build.Version(), Directions: []record.Direction{}}
 	for _, leg := range a.Legs {
 		if leg.TCP != nil && leg.TCP.Near != nil {
 			out.Directions = append(out.Directions, report.Direction(leg.TCP, live.Judge(leg.TCP), nil))
@@ -211,7 +216,7 @@ func iperf3Error(ctx context.Context, err error) string {
 	case errors.Is(err, iperf3.ErrQuiet):
 		return iperf3Words[iperf3.CodeNoData]
 	}
-	return message(err)
+	return exit.Message(err)
 }
 
 // iperf3Words are what iperf3 says of what servers refuse.

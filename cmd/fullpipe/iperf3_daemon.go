@@ -8,6 +8,8 @@ import (
 	"os/exec"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 )
 
 // detachedVariable tells a process that it is the server in the background; file 3 is then
@@ -50,7 +52,7 @@ func (f *iperf3Flags) detach(cmd *cobra.Command) error {
 	}
 	io.Copy(cmd.ErrOrStderr(), complaint)
 	if err := child.Wait(); err != nil {
-		return exitStatus(statusFailed)
+		return exit.Status(exit.Failed)
 	}
 	return errors.New("the server ended at once")
 }

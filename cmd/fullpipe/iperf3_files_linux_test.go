@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 )
 
 // TestIperf3PidFile runs clients that connect to nobody, and checks what --pidfile leaves.
@@ -41,7 +43,7 @@ func TestIperf3PidFile(t *testing.T) {
 			want = fs.ModeSymlink
 		}
 		status, errs := ended(t, program(t, "iperf3", "-c", "127.0.0.1", "-p", "1", "--pidfile", at(name)))
-		if status != statusFailed {
+		if status != exit.Failed {
 			t.Errorf("%s: status %d: %s", name, status, errs)
 		}
 		info, err := os.Lstat(at(name))

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/input"
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 )
 
@@ -37,19 +39,19 @@ func (l *iperf3Login) token(cmd *cobra.Command) (string, error) {
 	password := os.Getenv(passwordVariable)
 	switch {
 	case l.user == "":
-		return "", &usageError{"--username", "a public key needs a user", "--username NAME"}
+		return "", exit.Usage("--username", "a public key needs a user", "--username NAME")
 	case l.publicKey == "":
-		return "", &usageError{"--rsa-public-key-path", "a user needs the server's public key", "--rsa-public-key-path FILE"}
+		return "", exit.Usage("--rsa-public-key-path", "a user needs the server's public key", "--rsa-public-key-path FILE")
 	case password == "":
-		return "", &usageError{passwordVariable, "the password is not there", passwordVariable + "=… in the environment"}
+		return "", exit.Usage(passwordVariable, "the password is not there", passwordVariable+"=… in the environment")
 	}
-	key, err := readInput(cmd, l.publicKey, 64<<10)
+	key, err := input.Read(cmd, l.publicKey, 64<<10)
 	if err != nil {
-		return "", &usageError{"--rsa-public-key-path", plain(err), "the server's public key in PEM"}
+		return "", exit.Usage("--rsa-public-key-path", exit.Plain(err), "the server's public key in PEM")
 	}
 	token, err := iperf3.Token(key, iperf3.Login{User: l.user, Password: password, At: time.Now()}, l.pkcs1)
 	if err != nil {
-		return "", &usageError{"--rsa-public-key-path", plain(err), "the server's public key in PEM"}
+		return "", exit.Usage("--rsa-public-key-path", exit.Plain(err), "the server's public key in PEM")
 	}
 	return token, nil
 }

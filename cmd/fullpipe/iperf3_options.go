@@ -14,6 +14,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/build"
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -57,7 +63,7 @@ func addMissing(fl *pflag.FlagSet) {
 func (f *iperf3Flags) begin(cmd *cobra.Command) error {
 	if f.version {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (fullpipe %s)\n%s\nOptional features available: authentication\n",
-			face.Version, version(), systemInfo())
+			face.Version, build.Version(), systemInfo())
 		return err
 	}
 	if err := f.check(cmd); err != nil {
@@ -66,7 +72,7 @@ func (f *iperf3Flags) begin(cmd *cobra.Command) error {
 	if f.logFile != "" {
 		log, err := output.Append(cmd.Context(), f.logFile)
 		if err != nil {
-			return outputError(cmd, "--logfile", err)
+			return present.FileError(cmd, "--logfile", err)
 		}
 		defer log.Commit()
 		cmd.SetOut(render.NewWriter(log))
@@ -97,13 +103,13 @@ func (f *iperf3Flags) check(cmd *cobra.Command) (err error) {
 	case len(f.format) > 1 || f.format != "" && !strings.Contains("kmgtKMGT", f.format):
 		return iperf3Usage("bad format specifier (valid formats are in the set [kmgtKMGT])", "-f m")
 	case f.only4 && f.only6:
-		return &usageError{"-4", "-6 is the other one", "one of them"}
+		return exit.Usage("-4", "-6 is the other one", "one of them")
 	case f.quiet < 100 || f.quiet > 86400000:
 		return iperf3Usage("receive timeout value is incorrect or not in range", "--rcv-timeout of 100 to 86400000 ms")
 	case !f.server.on && !f.reverse && cmd.Flags().Changed("rcv-timeout"):
 		return iperf3Usage("client receive timeout is valid only in receiving mode", "--rcv-timeout with -R")
 	case f.server.on && strings.Contains(f.bind, "%"):
-		return &usageError{"-B", "a server listens at an address, not at an interface", "-B ADDRESS"}
+		return exit.Usage("-B", "a server listens at an address, not at an interface", "-B ADDRESS")
 	}
 	for _, n := range []struct {
 		flag            string
@@ -116,8 +122,8 @@ func (f *iperf3Flags) check(cmd *cobra.Command) (err error) {
 		{"--connect-timeout", f.timeout, 0, 1000 * iperf3.MaxTime, "ms"},
 	} {
 		if n.value < n.min || n.value > n.max {
-			return &usageError{n.flag, fmt.Sprintf("%d is out of range", n.value),
-				fmt.Sprintf("%d to %d %s", n.min, n.max, n.unit)}
+			return exit.Usage(n.flag, fmt.Sprintf("%d is out of range", n.value),
+				fmt.Sprintf("%d to %d %s", n.min, n.max, n.unit))
 		}
 	}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
@@ -128,7 +134,7 @@ func (f *iperf3Flags) check(cmd *cobra.Command) (err error) {
 		}
 		switch {
 		case role == "none":
-			err = &usageError{name, "is not supported here", flag.Usage}
+			err = exit.Usage(name, "is not supported here", flag.Usage)
 		case role == "client" && f.server.on:
 			err = iperf3Usage("some option you are trying to set is client only", "-s without "+name)
 		case role == "server" && !f.server.on:
@@ -139,15 +145,15 @@ func (f *iperf3Flags) check(cmd *cobra.Command) (err error) {
 }
 
 // iperf3Usage is an error of the command line in iperf3's words.
-func iperf3Usage(words, try string) error { return &usageError{"", words, try} }
+func iperf3Usage(words, try string) error { return exit.Usage("", words, try) }
 
 const iperf3BadPort = "port number must be between 1 and 65535 inclusive"
 
 // iperf3Complaint is what iperf3 says of a command line, as far as it has words for it.
 func iperf3Complaint(f record.Failure) string {
-	for _, one := range optionErrors {
-		if m := one.match.FindStringSubmatch(f.Message); m != nil {
-			return fmt.Sprintf(one.getopt, m[1])
+	for _, one := range cmdflag.Complaints {
+		if m := one.Match.FindStringSubmatch(f.Message); m != nil {
+			return fmt.Sprintf(one.Getopt, m[1])
 		}
 	}
 	switch f.Argument {
@@ -172,7 +178,7 @@ func (f *iperf3Flags) writePID(cmd *cobra.Command) (*output.File, error) {
 	if err == nil {
 		err = file.Commit()
 	}
-	return file, outputError(cmd, "--pidfile", err)
+	return file, present.FileError(cmd, "--pidfile", err)
 }
 
 // route is the way that a client's connections take: -B's address and interface, --bind-dev
@@ -180,12 +186,12 @@ func (f *iperf3Flags) writePID(cmd *cobra.Command) (*output.File, error) {
 func (f *iperf3Flags) route() (socket.Route, error) {
 	bind, device := splitDevice(f.bind)
 	_, host := splitDevice(f.client)
-	route, err := (&peerFlags{bind: bind, only4: f.only4, only6: f.only6}).route()
+	route, err := (&farend.PeerFlags{Bind: bind, Only4: f.only4, Only6: f.only6}).Route()
 	for _, one := range []string{device, host, f.device} {
 		switch {
 		case one == "" || err != nil || one == route.Device:
 		case route.Device != "":
-			return route, &usageError{"--bind-dev", "two interfaces are named: " + route.Device + " and " + one, "one of them"}
+			return route, exit.Usage("--bind-dev", "two interfaces are named: "+route.Device+" and "+one, "one of them")
 		default:
 			route.Device = one
 		}
@@ -215,37 +221,15 @@ func (f *iperf3Flags) address() string {
 type iperf3Number int
 
 func (n *iperf3Number) String() string { return strconv.Itoa(int(*n)) }
-func (n *iperf3Number) Type() string   { return "int" }
+
+func (n *iperf3Number) Type() string { return "int" }
+
 func (n *iperf3Number) Set(text string) error {
 	v, err := strconv.ParseInt(text, 0, 32)
 	if err != nil {
 		return fmt.Errorf("%q is no number", text)
 	}
 	*n = iperf3Number(v)
-	return nil
-}
-
-// classes are DSCPs by name (RFC 2474, 2597, 3246, 5865; the last three are RFC 1349's, as
-// iperf3 has them).
-var classes = map[string]int{"af11": 10, "af12": 12, "af13": 14, "af21": 18, "af22": 20, "af23": 22, "af31": 26,
-	"af32": 28, "af33": 30, "af41": 34, "af42": 36, "af43": 38, "cs0": 0, "cs1": 8, "cs2": 16, "cs3": 24, "cs4": 32,
-	"cs5": 40, "cs6": 48, "cs7": 56, "ef": 46, "va": 44, "lowdelay": 4, "throughput": 2, "reliability": 1}
-
-// dscpClass is a DSCP, by its number (as C reads it) or its name.
-type dscpClass int
-
-func (d *dscpClass) String() string { return strconv.Itoa(int(*d)) }
-func (d *dscpClass) Type() string   { return "class" }
-func (d *dscpClass) Set(text string) error {
-	if v, known := classes[strings.ToLower(text)]; known {
-		*d = dscpClass(v)
-		return nil
-	}
-	n, err := strconv.ParseInt(text, 0, 32)
-	if err != nil || n < 0 || n > 63 {
-		return fmt.Errorf("%q is no class: 0 to 63, or a name as af11, cs1 or ef", text)
-	}
-	*d = dscpClass(n)
 	return nil
 }
 
@@ -278,7 +262,7 @@ func strftime(format string, at time.Time) string {
 }
 
 // failAsIperf3 tells of what did not begin as iperf3 does: in its words, status 1.
-func failAsIperf3(err error, failure record.Failure, json bool, std streams) int {
+func failAsIperf3(err error, failure record.Failure, json bool, std console.Streams) int {
 	said := failure.Message
 	switch {
 	case errors.Is(err, errServerStopped):
@@ -292,9 +276,9 @@ func failAsIperf3(err error, failure record.Failure, json bool, std streams) int
 	if json {
 		doc := face.Begin(nil, face.Asked{System: systemInfo()})
 		doc.Error = said
-		printJSON(std.out, doc) // run looks after what could not be written
-		return statusFailed
+		present.JSON(std.Out, doc) // run looks after what could not be written
+		return exit.Failed
 	}
-	fmt.Fprintln(std.err, "iperf3: "+render.Line(said))
-	return statusFailed
+	fmt.Fprintln(std.Err, "iperf3: "+render.Line(said))
+	return exit.Failed
 }

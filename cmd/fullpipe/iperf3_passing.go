@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	face "github.com/fullpipe-net/fullpipe/internal/render/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -52,7 +53,7 @@ func (f *iperf3Flags) open(cmd *cobra.Command, doc *face.Document) {
 	switch {
 	case f.stream:
 		f.event(cmd, "start", doc.Start, nil)
-	case !wantsJSON(cmd):
+	case !console.WantsJSON(cmd):
 		f.write(cmd, func(t face.Text) { t.Opening(doc) })
 	}
 }
@@ -65,7 +66,7 @@ func (f *iperf3Flags) pass(cmd *cobra.Command, doc *face.Document, n int, some [
 		for _, one := range some {
 			f.event(cmd, "interval", one, nil)
 		}
-	case !wantsJSON(cmd):
+	case !console.WantsJSON(cmd):
 		f.write(cmd, func(t face.Text) { t.Intervals(doc, n, some) })
 	}
 }

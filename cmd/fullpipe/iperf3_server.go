@@ -15,6 +15,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/build"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/input"
+	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/render"
@@ -71,20 +76,20 @@ func (f *iperf3Flags) serve(cmd *cobra.Command) error {
 	if clients.MaxBps, clients.Average, err = f.server.mostRate(); err != nil {
 		return err
 	}
-	s, err := server.New(ctx, server.Config{Address: f.listens(), Key: probe.NewKey(), Software: version(),
+	s, err := server.New(ctx, server.Config{Address: f.listens(), Key: probe.NewKey(), Software: build.Version(),
 		Strangers: true, ShareWindows: true,
 		Legacy: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
 			clients.Handle(ctx, conn, iperf3.Cookie(preface), order, keyed)
 		}})
 	if err != nil {
-		return listenError(f.listens(), err)
+		return listener.Failure(f.listens(), err)
 	}
 	clients.Window = s.Window
 	clients.UDP = true
-	wait, err := serveFlows(ctx, s.Addr().String(), clients)
+	wait, err := listener.ServeFlows(ctx, s.Addr().String(), clients)
 	if err != nil {
 		s.Close()
-		return listenError(f.listens()+" (UDP)", err)
+		return listener.Failure(f.listens()+" (UDP)", err)
 	}
 	defer wait()
 	pid, err := f.writePID(cmd)
@@ -99,7 +104,7 @@ func (f *iperf3Flags) serve(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	defer logStderr(cmd)()
+	defer console.LogStderr(cmd)()
 	defer h.logOutput()()
 	h.port = int(s.Addr().Port())
 	h.listening()
@@ -139,7 +144,7 @@ func (s *iperf3Server) mostRate() (float64, time.Duration, error) {
 	if given {
 		var err error
 		if seconds, err = strconv.ParseFloat(over, 64); err != nil || !(seconds >= 0.1 && seconds <= longest) {
-			return 0, 0, &usageError{flag, "invalid time interval for calculating average data rate", flag + " 100M/5"}
+			return 0, 0, exit.Usage(flag, "invalid time interval for calculating average data rate", flag+" 100M/5")
 		}
 	}
 	average := units.Seconds(seconds)
@@ -151,7 +156,7 @@ func (s *iperf3Server) mostRate() (float64, time.Duration, error) {
 	}
 	rate, err := units.ParseRate(text)
 	if err != nil {
-		return 0, 0, &usageError{flag, plain(err), flag + " 100M"}
+		return 0, 0, exit.Usage(flag, exit.Plain(err), flag+" 100M")
 	}
 	return float64(rate), average, nil
 }
@@ -163,25 +168,25 @@ func (f *iperf3Flags) gate(cmd *cobra.Command) (*iperf3.Gate, error) {
 	case s.privateKey == "" && s.users == "":
 		return nil, nil
 	case s.privateKey == "":
-		return nil, &usageError{"--rsa-private-key-path", "users need a key", "--rsa-private-key-path FILE"}
+		return nil, exit.Usage("--rsa-private-key-path", "users need a key", "--rsa-private-key-path FILE")
 	case s.users == "":
-		return nil, &usageError{"--authorized-users-path", "a key needs users", "--authorized-users-path FILE"}
+		return nil, exit.Usage("--authorized-users-path", "a key needs users", "--authorized-users-path FILE")
 	}
-	text, err := readInput(cmd, s.privateKey, 64<<10)
+	text, err := input.Read(cmd, s.privateKey, 64<<10)
 	if err != nil {
-		return nil, &usageError{"--rsa-private-key-path", plain(err), "an RSA key in PEM"}
+		return nil, exit.Usage("--rsa-private-key-path", exit.Plain(err), "an RSA key in PEM")
 	}
 	key, err := iperf3.PrivateKey(text)
 	if err != nil {
-		return nil, &usageError{"--rsa-private-key-path", plain(err), "an RSA key in PEM"}
+		return nil, exit.Usage("--rsa-private-key-path", exit.Plain(err), "an RSA key in PEM")
 	}
-	users := func() ([]byte, error) { return readInput(cmd, s.users, 2<<20) }
+	users := func() ([]byte, error) { return input.Read(cmd, s.users, 2<<20) }
 	text, err = users()
 	if err == nil {
 		_, err = iperf3.ParseUsers(text)
 	}
 	if err != nil {
-		return nil, &usageError{"--authorized-users-path", plain(err), "lines of NAME,SHA-256 of {NAME}PASSWORD"}
+		return nil, exit.Usage("--authorized-users-path", exit.Plain(err), "lines of NAME,SHA-256 of {NAME}PASSWORD")
 	}
 	return &iperf3.Gate{Key: key, PKCS1: f.login.pkcs1, Skew: time.Duration(s.skew) * time.Second, Users: users}, nil
 }
@@ -205,7 +210,7 @@ type iperf3Host struct {
 // logOutput makes standard output a log until end: no reader of it holds the server up, and clients that fail have a
 // quota.
 func (h *iperf3Host) logOutput() (end func()) {
-	object := h.f.stream || wantsJSON(h.cmd)
+	object := h.f.stream || console.WantsJSON(h.cmd)
 	h.out = serverlog.New(serverlog.Config{Out: h.cmd.OutOrStdout(),
 		Summary: func(_ serverlog.Kind, count int64, last string) string {
 			if object { // standard error has the count
@@ -216,7 +221,7 @@ func (h *iperf3Host) logOutput() (end func()) {
 		Lost: func(count int64) string {
 			text := fmt.Sprintf("%d parts of the output were lost: nobody read them in time", count)
 			if object {
-				note(h.cmd, "%s", text)
+				console.Note(h.cmd, "%s", text)
 				return ""
 			}
 			return text
@@ -249,7 +254,7 @@ func (h *iperf3Host) listening() {
 // wait prints that the next test is waited for. The caller holds mu.
 func (h *iperf3Host) wait() {
 	h.tests++
-	if h.f.stream || wantsJSON(h.cmd) {
+	if h.f.stream || console.WantsJSON(h.cmd) {
 		return
 	}
 	line := strings.Repeat("-", 59)
@@ -308,7 +313,7 @@ func (h *iperf3Host) report(r iperf3.Report) {
 	h.cuts = nil
 	last := h.f.server.oneOff && r.Proven
 	h.printed(r.Account != nil, func() {
-		if !begun && !h.f.stream && !wantsJSON(h.cmd) {
+		if !begun && !h.f.stream && !console.WantsJSON(h.cmd) {
 			h.f.write(h.cmd, func(t face.Text) { t.Opening(doc) })
 		}
 		h.f.print(h.cmd, doc, told)
@@ -332,7 +337,7 @@ func (h *iperf3Host) output(from netip.AddrPort, a iperf3.Account) (text string,
 	if !a.Params.UDP {
 		doc.Fullpipe = limits(&a)
 	}
-	if wantsJSON(h.cmd) {
+	if console.WantsJSON(h.cmd) {
 		object, _ = json.Marshal(doc)
 		return "", object
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 )
 
 func TestIperf3_RefusesTimesOutOfRange(t *testing.T) {
@@ -13,7 +15,7 @@ func TestIperf3_RefusesTimesOutOfRange(t *testing.T) {
 		words := strings.Fields(line)
 		flag := words[len(words)-2]
 		status, errs := ended(t, program(t, append([]string{"iperf3"}, words...)...))
-		if status != statusFailed || !strings.Contains(errs, flag+": ") || !strings.Contains(errs, "out of range (try: ") {
+		if status != exit.Failed || !strings.Contains(errs, flag+": ") || !strings.Contains(errs, "out of range (try: ") {
 			t.Errorf("%s: status %d, %s", line, status, errs)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
@@ -47,10 +49,10 @@ func TestUnderSudoTheRecordIsTheUsers(t *testing.T) {
 			exec "$2" $3`, "sh", users, bin, do)
 		cmd.Env = append(withoutStore(os.Environ()), "HOME="+[]string{"/root", home}[n%2], fmt.Sprint("SUDO_UID=", uid),
 			fmt.Sprint("SUDO_GID=", uid), "FULLPIPE_KEY="+strings.Repeat("5a", 32),
-			configVariable+"=")
+			settings.Variable+"=")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 		out, err := cmd.CombinedOutput()
-		failed := strings.HasPrefix(do, "recheck") && cmd.ProcessState.ExitCode() == statusFailed // nobody is there
+		failed := strings.HasPrefix(do, "recheck") && cmd.ProcessState.ExitCode() == exit.Failed // nobody is there
 		if err != nil && !failed || strings.Contains(string(out), "not kept") || do == "history" &&
 			strings.Count(string(out), "lab:rate") != 2 {
 			t.Fatalf("%s: %v\n%s", do, err, out)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/serverkey"
 	"github.com/fullpipe-net/fullpipe/internal/config"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 )
@@ -19,7 +20,7 @@ import (
 // keysIn returns the secrets of a file by name.
 func keysIn(t *testing.T, file string) map[string]string {
 	t.Helper()
-	k, err := readKeys(t.Context(), file)
+	k, err := serverkey.ReadKeys(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func TestHolders_RefuseWhatIsNoKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := holders(k)
+		all, err := serverkey.Holders(k)
 		if tt.want == "" && (err != nil || len(all) != 2) || tt.want != "" && (err == nil ||
 			!strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %d holders, %v", tt.name, len(all), err)

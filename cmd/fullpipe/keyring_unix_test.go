@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/serverkey"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 )
 
@@ -60,9 +61,9 @@ func TestKeyring_KeepsWhatItReadLast(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "keys.toml")
 			put(text("gone", probe.NewKey())+text("a", a), 0o600)(t, name)
 			var noted []string
-			ring, err := newKeyring(t.Context(), name, func(line string) { noted = append(noted, line) })
-			if err != nil || len(ring.now()) != 2 {
-				t.Fatal(ring.now(), err)
+			ring, err := serverkey.NewKeyring(t.Context(), name, func(line string) { noted = append(noted, line) })
+			if err != nil || len(ring.Now()) != 2 {
+				t.Fatal(ring.Now(), err)
 			}
 			replace := func(by func(*testing.T, string)) {
 				t.Helper()
@@ -72,10 +73,10 @@ func TestKeyring_KeepsWhatItReadLast(t *testing.T) {
 				by(t, name)
 			}
 			replace(put(text("a", a), 0o600))
-			ring.now()
+			ring.Now()
 			replace(tt.put)
 			for range 3 {
-				if now := ring.now(); len(now) != 1 || now[0].Key != tt.want {
+				if now := ring.Now(); len(now) != 1 || now[0].Key != tt.want {
 					t.Errorf("%d holders", len(now))
 				}
 			}
@@ -84,7 +85,7 @@ func TestKeyring_KeepsWhatItReadLast(t *testing.T) {
 			}
 			os.RemoveAll(name)
 			put(text("b", b), 0o600)(t, name)
-			if now := ring.now(); len(now) != 1 || now[0].Key != b {
+			if now := ring.Now(); len(now) != 1 || now[0].Key != b {
 				t.Errorf("after it was mended: %d holders", len(now))
 			}
 		})

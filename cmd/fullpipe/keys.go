@@ -9,6 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/cli/serverkey"
 	"github.com/fullpipe-net/fullpipe/internal/config"
 	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
@@ -46,11 +50,11 @@ func newKeyNew(file *string) *cobra.Command {
 			key := probe.NewKey()
 			h.Secret = key.String()
 			if _, err := h.Bounds(); err != nil { // the flags have read all others
-				return &usageError{"--from", strings.TrimPrefix(err.Error(), "from: "), "--from 192.0.2.0/24"}
+				return exit.Usage("--from", strings.TrimPrefix(err.Error(), "from: "), "--from 192.0.2.0/24")
 			}
 			switch {
 			case (len(args) > 0) != (*file != ""):
-				return &usageError{"NAME", "a name and the file that keeps it belong together", "fullpipe key new NAME --keys FILE"}
+				return exit.Usage("NAME", "a name and the file that keeps it belong together", "fullpipe key new NAME --keys FILE")
 			case *file != "":
 				err := changeKeys(cmd, *file, func(k *config.Keys) error {
 					if k.Key[args[0]] != nil {
@@ -67,7 +71,7 @@ func newKeyNew(file *string) *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.Var(&written{&h.MaxTime, new(period)}, "max-time", "how long one test of this key may last")
+	fl.Var(&written{&h.MaxTime, new(cmdflag.Period)}, "max-time", "how long one test of this key may last")
 	fl.Var(&written{&h.MaxBytes, new(units.Size)}, "max-bytes", "payload that one test may move in each direction")
 	fl.Var(&written{&h.MaxRate, new(units.Rate)}, "max-rate", "rate that one test may take in each direction")
 	fl.StringSliceVar(&h.From, "from", nil, "`networks` that it may be used from")
@@ -75,7 +79,7 @@ func newKeyNew(file *string) *cobra.Command {
 }
 
 func newKeyRotate(file *string) *cobra.Command {
-	overlap := duration(24 * time.Hour)
+	overlap := cmdflag.Duration(24 * time.Hour)
 	cmd := &cobra.Command{
 		Use:   "rotate NAME",
 		Short: "give NAME a new key and print it; the old one holds for the overlap",
@@ -91,7 +95,7 @@ func newKeyRotate(file *string) *cobra.Command {
 			return printKey(cmd, args, key)
 		},
 	}
-	cmd.Flags().Var((*period)(&overlap), "overlap", "how long the old key holds beside the new one")
+	cmd.Flags().Var((*cmdflag.Period)(&overlap), "overlap", "how long the old key holds beside the new one")
 	return cmd
 }
 
@@ -101,14 +105,14 @@ func newKeyShow(file *string) *cobra.Command {
 		Short: "list names, ids and bounds, never the keys",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			k, err := readKeys(cmd.Context(), *file)
+			k, err := serverkey.ReadKeys(cmd.Context(), *file)
 			if err != nil {
 				return err
 			}
-			doc := keysShown{headerOf(cmd, "keys"), []keyShown{}}
-			all, err := holders(k)
+			doc := keysShown{present.HeaderOf(cmd, "keys"), []keyShown{}}
+			all, err := serverkey.Holders(k)
 			if err != nil {
-				return &usageError{*file, plain(err), "docs/configuration.md"}
+				return exit.Usage(*file, exit.Plain(err), "docs/configuration.md")
 			}
 			for _, of := range all {
 				h := k.Key[of.Name]
@@ -128,27 +132,27 @@ func newKeyShow(file *string) *cobra.Command {
 // made for its owner alone.
 func changeKeys(cmd *cobra.Command, name string, change func(*config.Keys) error) error {
 	if name == "" {
-		return errNoKeysFile
+		return serverkey.ErrNoFile
 	}
 	return output.Update(cmd.Context(), name, func() ([]byte, error) {
-		k, err := readKeys(cmd.Context(), name)
+		k, err := serverkey.ReadKeys(cmd.Context(), name)
 		if errors.Is(err, fs.ErrNotExist) {
 			k = &config.Keys{Key: map[string]*config.Holder{}}
 		} else if err != nil {
 			return nil, err
 		}
 		if err := change(k); err != nil {
-			return nil, &usageError{"NAME", plain(err), "fullpipe key show --keys " + name}
+			return nil, exit.Usage("NAME", exit.Plain(err), "fullpipe key show --keys "+name)
 		}
 		text, err := k.Text()
 		if err == nil {
 			k, err = config.ParseKeys(text) // what is written is what can be read
 		}
 		if err == nil {
-			_, err = holders(k)
+			_, err = serverkey.Holders(k)
 		}
 		if err != nil {
-			return nil, &usageError{"--keys", plain(err), "docs/configuration.md"}
+			return nil, exit.Usage("--keys", exit.Plain(err), "docs/configuration.md")
 		}
 		return text, nil
 	})

@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/config"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -34,11 +37,11 @@ type keyShown struct {
 }
 
 func (d *keysShown) print(cmd *cobra.Command, file string) error {
-	if wantsJSON(cmd) {
-		return printJSON(cmd.OutOrStdout(), d)
+	if console.WantsJSON(cmd) {
+		return present.JSON(cmd.OutOrStdout(), d)
 	}
 	if len(d.Keys) == 0 {
-		note(cmd, "%s holds no keys", file)
+		console.Note(cmd, "%s holds no keys", file)
 	}
 	return render.Written(cmd.OutOrStdout(), func(w io.Writer) error {
 		for _, k := range d.Keys {
@@ -50,8 +53,8 @@ func (d *keysShown) print(cmd *cobra.Command, file string) error {
 
 // printKey prints a key that was just made: alone on its line, as key files have it.
 func printKey(cmd *cobra.Command, name []string, key probe.Key) error {
-	if wantsJSON(cmd) {
-		return printJSON(cmd.OutOrStdout(), &keysShown{headerOf(cmd, "keys"),
+	if console.WantsJSON(cmd) {
+		return present.JSON(cmd.OutOrStdout(), &keysShown{present.HeaderOf(cmd, "keys"),
 			[]keyShown{{Name: strings.Join(name, ""), ID: key.ID().String(), Key: key.String()}}})
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), key)
@@ -66,8 +69,8 @@ type written struct {
 
 func (t *written) Set(s string) error {
 	err := t.read.Set(s)
-	if _, is := t.read.(*period); is {
-		s = withSeconds(s)
+	if _, is := t.read.(*cmdflag.Period); is {
+		s = cmdflag.WithSeconds(s)
 	}
 	*t.into = s
 	return err

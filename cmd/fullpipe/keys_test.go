@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 )
 
 // TestServeTellsKeysApart runs a server with keys by name, and changes them under it.
@@ -34,7 +36,7 @@ func TestServeTellsKeysApart(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if status, _, errs := run("key", "new", "office", "--keys", file); status != statusUsage ||
+	if status, _, errs := run("key", "new", "office", "--keys", file); status != exit.Misused ||
 		!strings.Contains(errs, "there is a key called office") {
 		t.Errorf("a second office: %d, %s", status, errs)
 	}

@@ -12,14 +12,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
-
-// statusOwnFailure is lab's and exec's, whose other statuses are their command's.
-const statusOwnFailure = 125
 
 // labOptions are lab's flags.
 type labOptions struct{ far, report, capture string }
@@ -44,14 +45,14 @@ Signals go on to CMD; one that ignores SIGTERM is killed by another a second lat
   fullpipe lab wan-80ms,far.factor=0 --far 'iperf3 -s -1' -- sh -c 'iperf3 -c $FULLPIPE_FAR'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
-				return &usageError{"lab", "needs a profile, then -- and a command", "fullpipe lab wan-40ms -- bash"}
+				return exit.Usage("lab", "needs a profile, then -- and a command", "fullpipe lab wan-40ms -- bash")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := link.Parse(args[0])
 			if err != nil {
-				return profileError(err)
+				return farend.ProfileError(err)
 			}
 			return runLab(cmd, path, o, args[1:])
 		},
@@ -64,42 +65,31 @@ Signals go on to CMD; one that ignores SIGTERM is killed by another a second lat
 	return cmd
 }
 
-func profileError(err error) error {
-	var fault *link.Error
-	if errors.As(err, &fault) {
-		argument := "PROFILE"
-		if fault.Argument != "profile" {
-			argument += ": " + fault.Argument
-		}
-		return &usageError{argument, fault.Message, fault.Hint}
-	}
-	return &usageError{"PROFILE", plain(err), "fullpipe lab list"}
-}
-
 func runLab(cmd *cobra.Command, path link.Path, o labOptions, args []string) error {
-	out, err := createOutput(cmd, "--report", o.report)
+	out, err := present.CreateFile(cmd, "--report", o.report)
 	if err != nil {
 		return err
 	}
 	defer out.Discard()
-	capture, err := streamOutput(cmd, "--capture", o.capture)
+	capture, err := present.StreamFile(cmd, "--capture", o.capture)
 	if err != nil {
 		return err
 	}
 	defer capture.Discard()
-	noteStacks(progress(cmd), path)
+	noteStacks(console.Progress(cmd), path)
 	os.Unsetenv(store.URLVariable) // not for CMD; the key stays, since both ends of a lab share it by that
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
 	run := lab.Run{
-		Config:  lab.Config{Path: path, Tap: capture.File()},
-		Near:    lab.Command{Args: args, Stdin: os.Stdin, Stdout: raw(cmd.OutOrStdout()), Stderr: raw(cmd.ErrOrStderr())},
+		Config: lab.Config{Path: path, Tap: capture.File()},
+		Near: lab.Command{Args: args, Stdin: os.Stdin, Stdout: console.Raw(cmd.OutOrStdout()),
+			Stderr: console.Raw(cmd.ErrOrStderr())},
 		Signals: signals,
 	}
 	if o.far != "" {
 		run.Far = lab.Command{Args: []string{"/bin/sh", "-c", o.far},
-			Stdout: raw(cmd.ErrOrStderr()), Stderr: raw(cmd.ErrOrStderr())}
+			Stdout: console.Raw(cmd.ErrOrStderr()), Stderr: console.Raw(cmd.ErrOrStderr())}
 	}
 	var up, down link.Counters
 	var late lab.Account
@@ -113,25 +103,25 @@ func runLab(cmd *cobra.Command, path link.Path, o labOptions, args []string) err
 	var not *lab.NotRun
 	switch {
 	case errors.As(err, &not):
-		return &statusError{not, not.Status}
+		return exit.WithStatus(not, not.Status)
 	case err != nil:
-		return &statusError{err, statusOwnFailure}
+		return exit.WithStatus(err, exit.OwnFailure)
 	}
 	if out != nil {
-		doc := labReport{newHeader(cmd), path.Profile, path.RTT.Seconds(), status, time.Since(start).Seconds(),
+		doc := labReport{present.Header(cmd), path.Profile, path.RTT.Seconds(), status, time.Since(start).Seconds(),
 			reportVPN(path),
 			[]linkReport{reportLink("up", path.Up, up, late.Up), reportLink("down", path.Down, down, late.Down)},
 			late.Floor.Round(time.Microsecond).Seconds()}
-		err := writeOutput("--report", out, func(w io.Writer) error { return printJSON(w, doc) })
+		err := present.WriteFile("--report", out, func(w io.Writer) error { return present.JSON(w, doc) })
 		if err != nil {
-			return &statusError{err, statusOwnFailure}
+			return exit.WithStatus(err, exit.OwnFailure)
 		}
 	}
 	if err := capture.Commit(); err != nil {
-		return &statusError{fmt.Errorf("--capture: %w", err), statusOwnFailure}
+		return exit.WithStatus(fmt.Errorf("--capture: %w", err), exit.OwnFailure)
 	}
 	if status != 0 {
-		return exitStatus(status)
+		return exit.Status(status)
 	}
 	return nil
 }
@@ -220,5 +210,5 @@ func reportLink(direction string, c link.Config, n link.Counters, l lab.Late) li
 		n.CarriedBytes,
 		n.Delivered, n.DeliveredBytes, n.DroppedQueue, n.DroppedPolicer,
 		n.DroppedUnmarked, n.Marked, n.DroppedGateway, n.DroppedMTU, n.Lost, n.Duplicated,
-		n.HeldBack, n.QueuePeakBytes, newLinkLate(l)}
+		n.HeldBack, n.QueuePeakBytes, present.NewLinkLate(l)}
 }

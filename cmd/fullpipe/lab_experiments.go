@@ -11,6 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/spell"
@@ -67,7 +70,7 @@ func newLabExperiments() *cobra.Command {
 				names = dash
 			}
 			if names > 1 || names == 0 && len(args) > 0 {
-				return &usageError{"NAME", "one experiment at a time", "fullpipe lab experiments windows-95-lan -- --repeats 1"}
+				return exit.Usage("NAME", "one experiment at a time", "fullpipe lab experiments windows-95-lan -- --repeats 1")
 			}
 			return nil
 		},
@@ -86,7 +89,7 @@ func newLabExperiments() *cobra.Command {
 				if near := spell.Nearest(args[0], names); near != "" {
 					try = near + " (" + try + " lists them all)"
 				}
-				return &usageError{"NAME", fmt.Sprintf("no experiment is called %q", args[0]), try}
+				return exit.Usage("NAME", fmt.Sprintf("no experiment is called %q", args[0]), try)
 			}
 			return runExperiment(cmd, all[i], args[1:])
 		},
@@ -107,13 +110,13 @@ type listedExperiment struct {
 
 func listExperiments(cmd *cobra.Command, all []experiment) error {
 	out := cmd.OutOrStdout()
-	if wantsJSON(cmd) {
-		doc := experimentListing{Header: newHeader(cmd)}
+	if console.WantsJSON(cmd) {
+		doc := experimentListing{Header: present.Header(cmd)}
 		for _, e := range all {
 			doc.Experiments = append(doc.Experiments, listedExperiment{e.name, e.about, e.windows,
 				append([]string{"fullpipe"}, e.command()...)})
 		}
-		return printJSON(out, doc)
+		return present.JSON(out, doc)
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "EXPERIMENT\tWHAT IT IS")
@@ -147,7 +150,7 @@ func runExperiment(cmd *cobra.Command, e experiment, more []string) error {
 		}
 	}
 	if !slices.ContainsFunc(more, func(s string) bool { return strings.HasPrefix(s, "--receive-buffers") }) {
-		fmt.Fprintf(progress(cmd), "fullpipe: note: %s: the receive buffers' windows are %s bytes\n", e.name,
+		fmt.Fprintf(console.Progress(cmd), "fullpipe: note: %s: the receive buffers' windows are %s bytes\n", e.name,
 			numbers(e.windows))
 	}
 	if err := syscall.Exec(program, append(args, more...), os.Environ()); err != nil {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -20,8 +22,8 @@ func newLabList() *cobra.Command {
 		Short: "the links and stacks that are known by name, and the settings",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if wantsJSON(cmd) {
-				return printJSON(cmd.OutOrStdout(), newLabListing(cmd))
+			if console.WantsJSON(cmd) {
+				return present.JSON(cmd.OutOrStdout(), newLabListing(cmd))
 			}
 			if err := printLabList(cmd.OutOrStdout()); err != nil {
 				return err
@@ -94,7 +96,7 @@ type listedStack struct {
 }
 
 func newLabListing(cmd *cobra.Command) labListing {
-	doc := labListing{Header: newHeader(cmd), Floor: labFloor(cmd.Context()).Seconds()}
+	doc := labListing{Header: present.Header(cmd), Floor: labFloor(cmd.Context()).Seconds()}
 	for _, p := range link.Profiles() {
 		doc.Profiles = append(doc.Profiles, listedProfile{p.Name, p.About, p.Text})
 	}

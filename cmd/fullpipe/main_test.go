@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/steer"
 )
@@ -24,11 +27,11 @@ func TestMain(m *testing.M) {
 	steer.Supervisor()
 	if os.Getenv(asProgram) != "" {
 		if ctx := clocked(); ctx != nil {
-			os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+			os.Exit(run(ctx, os.Args[1:], console.NewStreams(os.Stdin, os.Stdout, os.Stderr)))
 		}
 		main()
 	}
-	os.Setenv(configVariable, "") // whoever runs these tests may have one
+	os.Setenv(settings.Variable, "") // whoever runs these tests may have one
 	os.Exit(m.Run())
 }
 
@@ -36,7 +39,7 @@ func TestMain(m *testing.M) {
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-	cmd.Env = append(os.Environ(), asProgram+"=1", configVariable+"=", "FULLPIPE_STATE="+t.TempDir())
+	cmd.Env = append(os.Environ(), asProgram+"=1", settings.Variable+"=", "FULLPIPE_STATE="+t.TempDir())
 	return cmd
 }
 
@@ -91,9 +94,9 @@ func endsSoon(t *testing.T, cmd *exec.Cmd, signal os.Signal) {
 		<-done
 		t.Errorf("%v: still waiting 10 s after %v", cmd.Args[1:], signal)
 	}
-	want := statusInterrupted
+	want := exit.Interrupted
 	if cmd.Args[1] == iperf3Name {
-		want = statusFailed // as iperf3's own
+		want = exit.Failed // as iperf3's own
 	}
 	if status := cmd.ProcessState.ExitCode(); status != want {
 		t.Errorf("%v: status %d after %v", cmd.Args[1:], status, signal)

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/output"
 )
 
@@ -26,11 +28,11 @@ import (
 func main() {
 	if len(os.Args) != 4 {
 		fmt.Fprintln(os.Stderr, "usage: DIR YYYY-MM-DD EXIT-STATUS.md")
-		os.Exit(statusUsage)
+		os.Exit(exit.Misused)
 	}
 	if err := writeManual(os.Args[1], os.Args[2], os.Args[3]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(statusFailed)
+		os.Exit(exit.Failed)
 	}
 }
 
@@ -43,7 +45,7 @@ func writeManual(dir, date, statuses string) error {
 	if err != nil {
 		return err
 	}
-	root := newRoot(streams{strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}})
+	root := newRoot(console.NewStreams(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}))
 	root.DisableAutoGenTag = true
 	for _, sub := range []string{"man1", "bash", "zsh", "fish"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {

@@ -11,7 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
+	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/config"
+	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -20,9 +26,9 @@ import (
 
 // measureFlags are what a user asks of one measured transfer.
 type measureFlags struct {
-	peerFlags
+	farend.PeerFlags
 	time                  time.Duration
-	interval              duration
+	interval              cmdflag.Duration
 	everywhere            bool // intervals are printed where no terminal is, too
 	bytes                 units.Size
 	parallel              int
@@ -52,7 +58,7 @@ func newMeasure() *cobra.Command {
 
 // measureCommand also answers where its flags go.
 func measureCommand() (*cobra.Command, *measureFlags) {
-	f := &measureFlags{peerFlags: peerFlags{once: true}}
+	f := &measureFlags{PeerFlags: farend.PeerFlags{Once: true}}
 	cmd := &cobra.Command{
 		Use:   "measure PEER",
 		Short: "measure one transfer and name what limits it",
@@ -78,14 +84,14 @@ would give the slower one 10 % or more if it were gone, or to nothing that is kn
 			if f.habits.client != "" && len(args) == 0 {
 				return nil
 			}
-			return onePeer(cmd, args)
+			return farend.OnePeer(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := f.habits.translate(cmd, f, args)
 			if err != nil {
 				return err
 			}
-			f.downOnly(cmd, args[0])
+			f.DownOnly(cmd, args[0])
 			f.everywhere = cmd.Flags().Changed("interval")
 			if err := f.bothAtOnce(cmd); err != nil {
 				return err
@@ -107,7 +113,7 @@ would give the slower one 10 % or more if it were gone, or to nothing that is kn
 			if err != nil {
 				return err
 			}
-			if done, err := inLab(cmd, args[0]); done {
+			if done, err := farend.InLab(cmd, args[0]); done {
 				return err
 			}
 			if f.compare.on {
@@ -123,16 +129,17 @@ would give the slower one 10 % or more if it were gone, or to nothing that is kn
 		},
 	}
 	fl := cmd.Flags()
-	f.peerFlags.add(fl)
+	f.PeerFlags.Add(fl)
 	f.habits.add(fl)
 	f.criteria.add(fl)
 	fl.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each direction")
 	fl.BoolVar(&f.stream, "json-stream", false, "print one JSON object a line: each interval as it comes, then the result")
 	f.time = 5 * time.Second
-	fl.VarP((*period)(&f.time), "time", "t", "how long each transfer lasts")
-	f.interval = duration(time.Second)
-	fl.VarP((*period)(&f.interval), "interval", "i", "print what came every so often, on a terminal also when not "+
-		"given; 0 never")
+	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "how long each transfer lasts")
+	f.interval = cmdflag.Duration(time.Second)
+	fl.VarP((*cmdflag.Period)(&f.interval), "interval", "i",
+		"print what came every so often, on a terminal also when not "+
+			"given; 0 never")
 	fl.VarP(&f.bytes, "bytes", "n", "end after this much payload instead of after a time")
 	fl.IntVarP(&f.parallel, "parallel", "P", 1, "number of connections at a time")
 	fl.Var(&f.send, "send-buffer", "the sender's send buffer (SO_SNDBUF); automatic if not given")
@@ -147,7 +154,7 @@ would give the slower one 10 % or more if it were gone, or to nothing that is kn
 	fl.Var(&f.readRate, "read-rate", "hold the receiving program to this rate")
 	fl.BoolVar(&f.exchange, "exchange", false, "write requests of --write-size in two pieces and wait for an answer to "+
 		"each")
-	fl.Var((*dscpClass)(&f.dscp), "dscp", "code point that the sender's packets carry, a number or a name (af11, "+
+	fl.Var((*cmdflag.DSCP)(&f.dscp), "dscp", "code point that the sender's packets carry, a number or a name (af11, "+
 		"cs1, ef)")
 	fl.StringVar(&f.picture, "picture", "", "draw throughput, bytes in flight and round trips of the transfer to this "+
 		"SVG `file`")
@@ -162,7 +169,7 @@ would give the slower one 10 % or more if it were gone, or to nothing that is kn
 	fl.BoolVar(&f.udp.capacity, "capacity", false, "with --udp: search the largest rate that gets through; fills the "+
 		"path for some 10 s")
 	fl.Var(&f.udp.datagram, "datagram", "payload of one UDP datagram")
-	addHistoryFlags(cmd, true, func(hostID, far string) record.Path {
+	history.AddFlags(cmd, true, func(hostID, far string) record.Path {
 		return f.path(hostID, far, fl.Changed("rate"))
 	})
 	return cmd, f
@@ -172,7 +179,7 @@ would give the slower one 10 % or more if it were gone, or to nothing that is kn
 func measureSeries(ctx context.Context, file *config.File, hostID, name string) (string, error) {
 	cmd, f := measureCommand()
 	cmd.SetContext(ctx)
-	args, err := applyConfig(cmd, file, []string{name})
+	args, err := settings.Apply(cmd, file, []string{name})
 	if err != nil {
 		return "", err
 	}
@@ -188,7 +195,7 @@ const (
 
 // path returns the series that the options belong to; rateGiven says whether --rate was.
 func (f *measureFlags) path(hostID, far string, rateGiven bool) record.Path {
-	p := f.peerFlags.path("measure", hostID, far)
+	p := f.PeerFlags.Path("measure", hostID, far)
 	if f.udp.on {
 		p.Protocol = "udp"
 	}
@@ -196,7 +203,7 @@ func (f *measureFlags) path(hostID, far string, rateGiven bool) record.Path {
 	p.Congestion = f.congestion
 	p.MSS = f.mss
 	options := record.MeasureOptions{SendBuffer: int64(f.send), ReceiveBuffer: int64(f.receive),
-		WriteSize: int64(f.write), PacingBps: float64(f.pacing), Bidir: f.bidir, Capacity: f.udp.capacity, Bind: f.bind,
+		WriteSize: int64(f.write), PacingBps: float64(f.pacing), Bidir: f.bidir, Capacity: f.udp.capacity, Bind: f.Bind,
 		Window: int64(f.window), DSCP: f.dscp, NoDelay: f.noDelay, Exchange: f.exchange, WriteRateBps: float64(f.writeRate),
 		ReadRateBps: float64(f.readRate)}
 	if f.udp.datagram != unkeyedDatagram {
@@ -214,18 +221,18 @@ func (f *measureFlags) checkForms() error {
 	ext := strings.ToLower(filepath.Ext(f.picture))
 	switch {
 	case f.csv && (f.compare.on || f.udp.capacity):
-		return &usageError{"--csv", "a comparison or a search is no table", "--json"}
+		return exit.Usage("--csv", "a comparison or a search is no table", "--json")
 	case f.csv && f.stream:
-		return &usageError{"--csv", "is another form than --json-stream", "one of them"}
+		return exit.Usage("--csv", "is another form than --json-stream", "one of them")
 	case f.picture != "" && f.bidir:
-		return &usageError{"--picture", "draws one transfer, not two at once", "--direction both"}
-	case f.picture == "-" && f.direction == "both":
-		return &usageError{"--picture", "standard output takes one picture", "a file's name, which both get"}
+		return exit.Usage("--picture", "draws one transfer, not two at once", "--direction both")
+	case f.picture == "-" && f.Direction == "both":
+		return exit.Usage("--picture", "standard output takes one picture", "a file's name, which both get")
 	case f.picture != "" && f.udp.on:
-		return &usageError{"--picture", "draws TCP", "leave it out with --udp"}
+		return exit.Usage("--picture", "draws TCP", "leave it out with --udp")
 	case slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif", ".pdf", ".webp"}, ext):
-		return &usageError{"--picture", "pictures are SVG, not " + ext[1:], strings.TrimSuffix(f.picture,
-			filepath.Ext(f.picture)) + ".svg"}
+		return exit.Usage("--picture", "pictures are SVG, not "+ext[1:], strings.TrimSuffix(f.picture,
+			filepath.Ext(f.picture))+".svg")
 	}
 	return nil
 }
@@ -235,13 +242,13 @@ func (f *measureFlags) bothAtOnce(cmd *cobra.Command) error {
 	switch {
 	case !f.bidir:
 		return nil
-	case cmd.Flags().Changed("direction") && f.direction != "both":
-		return &usageError{"--bidir", "means both directions, not " + f.direction, "one of --bidir and --direction"}
+	case cmd.Flags().Changed("direction") && f.Direction != "both":
+		return exit.Usage("--bidir", "means both directions, not "+f.Direction, "one of --bidir and --direction")
 	case f.udp.capacity:
-		return &usageError{"--bidir", "leaves neither direction its capacity",
-			"--capacity --direction both, one after the other"}
+		return exit.Usage("--bidir", "leaves neither direction its capacity",
+			"--capacity --direction both, one after the other")
 	}
-	f.direction = "both"
+	f.Direction = "both"
 	return nil
 }
 
@@ -250,7 +257,7 @@ const leastInterval = 100 * time.Millisecond
 
 // every is how often lines are printed there, 0 for never.
 func (f *measureFlags) every(out io.Writer) time.Duration {
-	if !f.everywhere && !isTerminal(out) {
+	if !f.everywhere && !console.IsTerminal(out) {
 		return 0
 	}
 	return time.Duration(f.interval)
@@ -258,22 +265,22 @@ func (f *measureFlags) every(out io.Writer) time.Duration {
 
 // specs are the transfers to carry out, one for each direction.
 func (f *measureFlags) specs() ([]transfer.Spec, error) {
-	directions, err := f.directions()
+	directions, err := f.Directions()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.route(); err != nil {
+	if _, err := f.Route(); err != nil {
 		return nil, err
 	}
 	if f.parallel < 1 {
-		return nil, &usageError{"--parallel", fmt.Sprintf("%d connections carry nothing", f.parallel), "1 or more"}
+		return nil, exit.Usage("--parallel", fmt.Sprintf("%d connections carry nothing", f.parallel), "1 or more")
 	}
 	if f.time <= 0 {
-		return nil, &usageError{"--time", fmt.Sprintf("%v is no time to measure in", f.time), "5s"}
+		return nil, exit.Usage("--time", fmt.Sprintf("%v is no time to measure in", f.time), "5s")
 	}
-	if f.interval != 0 && f.interval < duration(leastInterval) {
-		return nil, &usageError{"--interval", fmt.Sprintf("%v is too short to tell anything", time.Duration(f.interval)),
-			"100ms or more, or 0 for none"}
+	if f.interval != 0 && f.interval < cmdflag.Duration(leastInterval) {
+		return nil, exit.Usage("--interval", fmt.Sprintf("%v is too short to tell anything", time.Duration(f.interval)),
+			"100ms or more, or 0 for none")
 	}
 	sender := transfer.Socket{SendBuffer: int(f.send), Congestion: f.congestion, MSS: f.mss, NoDelay: f.noDelay,
 		TOS: f.dscp << 2, PacingBps: float64(f.pacing)}

@@ -6,6 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
+	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -19,7 +24,7 @@ const besideTheOther = "measured while the other direction ran too"
 func oneAtATime(err error) error {
 	var unsupported *transfer.Unsupported
 	if errors.As(err, &unsupported) && unsupported.Field == transfer.FieldLegs {
-		return &usageError{"--bidir", "this far end carries one direction at a time", "--direction both, one after the other"}
+		return exit.Usage("--bidir", "this far end carries one direction at a time", "--direction both, one after the other")
 	}
 	return nil
 }
@@ -27,8 +32,8 @@ func oneAtATime(err error) error {
 // runBoth measures both directions at the same time.
 func (f *measureFlags) runBoth(cmd *cobra.Command, text string, up, down transfer.Spec) error {
 	ctx := cmd.Context()
-	f.notes = progress(cmd)
-	far, err := f.open(ctx, text)
+	f.Notes = console.Progress(cmd)
+	far, err := f.Open(ctx, text)
 	if err != nil {
 		return err
 	}
@@ -38,21 +43,21 @@ func (f *measureFlags) runBoth(cmd *cobra.Command, text string, up, down transfe
 	}
 	intervals := map[transfer.Direction][]transfer.Interval{}
 	var mu sync.Mutex // guards intervals
-	lines := newLive(progress(cmd), f.every(progress(cmd)), up, down)
+	lines := progress.NewIntervals(console.Progress(cmd), f.every(console.Progress(cmd)), up, down)
 	upResult, downResult, err := transfer.RunBoth(ctx, far, up, down, func(i transfer.Interval) {
 		mu.Lock()
 		defer mu.Unlock()
 		d := i.Direction
 		intervals[d] = append(intervals[d], i)
-		streamInterval(cmd, d, intervals[d])
-		lines.show(d, i)
+		present.Interval(cmd, d, intervals[d])
+		lines.Show(d, i)
 	})
-	lines.clear()
+	lines.Clear()
 	var unsupported *transfer.Unsupported
 	if errors.As(err, &unsupported) {
 		return cannotHave(unsupported, "leave that option out, or --direction both")
 	}
-	doc := record.Measure{Header: newHeader(cmd), Peer: peerName(text)}
+	doc := record.Measure{Header: present.Header(cmd), Peer: lab.PeerName(text)}
 	for _, result := range []*transfer.Result{upResult, downResult} {
 		if result == nil {
 			continue

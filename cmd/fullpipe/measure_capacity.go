@@ -7,6 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
+	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/search"
@@ -17,14 +21,14 @@ import (
 // runCapacity searches the largest rate that UDP gets through, each direction alone.
 func (f *measureFlags) runCapacity(cmd *cobra.Command, text string, far transfer.Peer,
 	specs []transfer.DatagramSpec) error {
-	doc := record.Capacity{Header: newHeader(cmd), Peer: peerName(text)}
+	doc := record.Capacity{Header: present.Header(cmd), Peer: lab.PeerName(text)}
 	for _, spec := range specs {
 		direction, err := f.capacityByFeedback(cmd, far, spec)
 		var unsupported *transfer.Unsupported
 		if errors.As(err, &unsupported) && unsupported.Field == "Search" {
-			note(cmd, "%s: no feedback from there (%s): whole trials instead", spec.Direction, unsupported.Why)
+			console.Note(cmd, "%s: no feedback from there (%s): whole trials instead", spec.Direction, unsupported.Why)
 			direction, err = searchCapacity(cmd.Context(), far, spec, func(bps float64) {
-				note(cmd, "%s: trying %s", spec.Direction, units.Rate(bps))
+				console.Note(cmd, "%s: trying %s", spec.Direction, units.Rate(bps))
 			})
 		}
 		if len(direction.Trials) > 0 {
@@ -34,10 +38,10 @@ func (f *measureFlags) runCapacity(cmd *cobra.Command, text string, far transfer
 			return err
 		}
 		if err != nil {
-			return showCut(cmd, &doc, &doc.Error, err)
+			return present.Incomplete(cmd, &doc, &doc.Error, err)
 		}
 	}
-	return show(cmd, &doc)
+	return present.Document(cmd, &doc)
 }
 
 // capacityTime is how long a search by feedback takes, RFC 9097's default.
@@ -48,11 +52,11 @@ func (f *measureFlags) capacityByFeedback(cmd *cobra.Command, far transfer.Peer,
 	record.CapacityDirection, error) {
 	spec.Search = true
 	spec.Bps = 0
-	out := progress(cmd)
-	lines := newLive(out, f.every(out), transfer.Spec{Direction: spec.Direction, Time: spec.Time})
-	lines.plain = true
-	r, err := transfer.RunDatagrams(cmd.Context(), far, spec, func(i transfer.Interval) { lines.show(spec.Direction, i) })
-	lines.clear()
+	out := console.Progress(cmd)
+	lines := progress.NewIntervals(out, f.every(out), transfer.Spec{Direction: spec.Direction, Time: spec.Time})
+	lines.Plain = true
+	r, err := transfer.RunDatagrams(cmd.Context(), far, spec, func(i transfer.Interval) { lines.Show(spec.Direction, i) })
+	lines.Clear()
 	if r == nil {
 		return record.CapacityDirection{Direction: spec.Direction}, err
 	}

@@ -11,6 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
+	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -23,17 +27,17 @@ import (
 
 func (f *measureFlags) run(cmd *cobra.Command, text string, specs []transfer.Spec) error {
 	ctx := cmd.Context()
-	f.notes = progress(cmd)
+	f.Notes = console.Progress(cmd)
 	defer f.discard()
 	if err := f.begin(cmd); err != nil {
 		return err
 	}
-	far, err := f.open(ctx, text)
+	far, err := f.Open(ctx, text)
 	if err != nil {
 		return err
 	}
 	defer far.Close()
-	doc := record.Measure{Header: newHeader(cmd), Peer: peerName(text)}
+	doc := record.Measure{Header: present.Header(cmd), Peer: lab.PeerName(text)}
 	for _, spec := range specs {
 		direction, err := f.measureOne(cmd, far, spec, &doc)
 		if direction != nil {
@@ -53,13 +57,13 @@ func (f *measureFlags) measureOne(cmd *cobra.Command, far transfer.Peer, spec tr
 	doc *record.Measure) (*record.Direction, error) {
 	var intervals []transfer.Interval
 	ctx := cmd.Context()
-	lines := newLive(progress(cmd), f.every(progress(cmd)), spec)
+	lines := progress.NewIntervals(console.Progress(cmd), f.every(console.Progress(cmd)), spec)
 	result, err := transfer.Run(ctx, far, spec, func(i transfer.Interval) {
 		intervals = append(intervals, i)
-		streamInterval(cmd, spec.Direction, intervals)
-		lines.show(spec.Direction, i)
+		present.Interval(cmd, spec.Direction, intervals)
+		lines.Show(spec.Direction, i)
 	})
-	lines.clear()
+	lines.Clear()
 	var unsupported *transfer.Unsupported
 	if errors.As(err, &unsupported) {
 		return nil, cannotHave(unsupported, "what the far end allows, or leave that option out")
@@ -72,7 +76,7 @@ func (f *measureFlags) measureOne(cmd *cobra.Command, far transfer.Peer, spec tr
 	verdict := live.Judge(result)
 	result.Warnings = append(result.Warnings, f.pathNotes(ctx, result, verdict)...)
 	direction := report.Direction(result, verdict, intervals)
-	drawn := writeOutput("--picture", f.pictures[spec.Direction], func(w io.Writer) error {
+	drawn := present.WriteFile("--picture", f.pictures[spec.Direction], func(w io.Writer) error {
 		return svg.Picture(w, &direction)
 	})
 	return &direction, errors.Join(err, drawn)
@@ -81,7 +85,7 @@ func (f *measureFlags) measureOne(cmd *cobra.Command, far transfer.Peer, spec tr
 // begin begins the pictures that were asked for, one for each direction; with both the
 // file's name says which.
 func (f *measureFlags) begin(cmd *cobra.Command) (err error) {
-	directions, err := f.directions()
+	directions, err := f.Directions()
 	if err != nil || f.picture == "" {
 		return err
 	}
@@ -92,7 +96,7 @@ func (f *measureFlags) begin(cmd *cobra.Command) (err error) {
 			ext := filepath.Ext(name)
 			name = fmt.Sprintf("%s-%s%s", strings.TrimSuffix(name, ext), d, ext)
 		}
-		if f.pictures[d], err = createOutput(cmd, "--picture", name); err != nil {
+		if f.pictures[d], err = present.CreateFile(cmd, "--picture", name); err != nil {
 			return err
 		}
 	}
@@ -125,7 +129,7 @@ func (f *measureFlags) pathNotes(ctx context.Context, r *transfer.Result, v verd
 	if (nothing || v.Limiter == verdict.MTUBlackHole) && ctx.Err() == nil {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
-		route, _ := f.route()
+		route, _ := f.Route()
 		if m, err := path.FindMTU(ctx, near.Remote.Addr(), path.Config{Route: route}); err == nil && m.Bytes < m.Largest {
 			notes = append(notes, fmt.Sprintf("packets of up to %d bytes pass, larger ones vanish although %d could leave: a "+
 				"router drops them without a word",
@@ -140,5 +144,5 @@ func (f *measureFlags) cutShort(cmd *cobra.Command, doc *record.Measure, err err
 	if len(doc.Directions) == 0 {
 		return err
 	}
-	return showCut(cmd, doc, &doc.Error, err)
+	return present.Incomplete(cmd, doc, &doc.Error, err)
 }

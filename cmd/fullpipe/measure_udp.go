@@ -7,6 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
+	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -28,7 +33,7 @@ func (f *measureFlags) datagramSpecs(cmd *cobra.Command) ([]transfer.DatagramSpe
 	if !f.udp.on {
 		for _, flag := range []string{"rate", "datagram", "capacity"} {
 			if cmd.Flags().Changed(flag) {
-				return nil, &usageError{"--" + flag, "is about UDP", "--udp with it"}
+				return nil, exit.Usage("--"+flag, "is about UDP", "--udp with it")
 			}
 		}
 		return nil, nil
@@ -37,22 +42,22 @@ func (f *measureFlags) datagramSpecs(cmd *cobra.Command) ([]transfer.DatagramSpe
 		"no-delay",
 		"write-rate", "read-rate", "exchange"} {
 		if cmd.Flags().Changed(flag) {
-			return nil, &usageError{"--" + flag, "is about TCP", "leave it out with --udp; --rate and --datagram say how UDP " +
-				"is sent"}
+			return nil, exit.Usage("--"+flag, "is about TCP", "leave it out with --udp; --rate and --datagram say how UDP "+
+				"is sent")
 		}
 	}
 	if f.udp.capacity && (cmd.Flags().Changed("rate") || f.parallel > 1) {
-		return nil, &usageError{"--capacity", "searches the rate itself, with one stream", "leave --rate and --parallel out"}
+		return nil, exit.Usage("--capacity", "searches the rate itself, with one stream", "leave --rate and --parallel out")
 	}
 	if f.udp.capacity && !cmd.Flags().Changed("time") {
 		f.time = capacityTime
 	}
 	if f.udp.capacity && f.time < 2*time.Second {
-		return nil, &usageError{"--time", "a capacity is the best of several seconds", "3s or more; 10s if not given"}
+		return nil, exit.Usage("--time", "a capacity is the best of several seconds", "3s or more; 10s if not given")
 	}
 	if f.udp.datagram < 16 || f.udp.datagram > 65507 {
-		return nil, &usageError{"--datagram", fmt.Sprintf("%d bytes are no datagram's size here", int64(f.udp.datagram)),
-			"16 to 65507"}
+		return nil, exit.Usage("--datagram", fmt.Sprintf("%d bytes are no datagram's size here", int64(f.udp.datagram)),
+			"16 to 65507")
 	}
 	tcp, err := f.specs()
 	if err != nil {
@@ -69,15 +74,15 @@ func (f *measureFlags) datagramSpecs(cmd *cobra.Command) ([]transfer.DatagramSpe
 
 func (f *measureFlags) runUDP(cmd *cobra.Command, text string, specs []transfer.DatagramSpec) error {
 	ctx := cmd.Context()
-	f.notes = progress(cmd)
-	far, err := f.open(ctx, text)
+	f.Notes = console.Progress(cmd)
+	far, err := f.Open(ctx, text)
 	if err != nil {
 		return err
 	}
 	defer far.Close()
 	var without *transfer.Unsupported
 	if errors.As(far.Check(transfer.UDP(specs[0])), &without) && without.Field == transfer.FieldUDP {
-		return &usageError{"--udp", "this far end carries TCP only", "a host with iperf3 -s or fullpipe serve"}
+		return exit.Usage("--udp", "this far end carries TCP only", "a host with iperf3 -s or fullpipe serve")
 	}
 	if f.udp.capacity {
 		return f.runCapacity(cmd, text, far, specs)
@@ -85,15 +90,16 @@ func (f *measureFlags) runUDP(cmd *cobra.Command, text string, specs []transfer.
 	if f.bidir {
 		return f.runUDPBoth(cmd, text, far, specs[0], specs[1])
 	}
-	doc := record.MeasureUDP{Header: newHeader(cmd), Peer: peerName(text)}
+	doc := record.MeasureUDP{Header: present.Header(cmd), Peer: lab.PeerName(text)}
 	for _, spec := range specs {
-		lines := newLive(progress(cmd), f.every(progress(cmd)), transfer.Spec{Direction: spec.Direction, Time: spec.Time})
-		lines.plain = true
+		lines := progress.NewIntervals(console.Progress(cmd), f.every(console.Progress(cmd)),
+			transfer.Spec{Direction: spec.Direction, Time: spec.Time})
+		lines.Plain = true
 		result, err := transfer.RunDatagrams(ctx, far, spec, func(i transfer.Interval) {
-			streamInterval(cmd, spec.Direction, []transfer.Interval{i})
-			lines.show(spec.Direction, i)
+			present.Interval(cmd, spec.Direction, []transfer.Interval{i})
+			lines.Show(spec.Direction, i)
 		})
-		lines.clear()
+		lines.Clear()
 		var unsupported *transfer.Unsupported
 		if errors.As(err, &unsupported) {
 			err = cannotHave(unsupported, "leave that option out")
@@ -122,20 +128,20 @@ func (f *measureFlags) runUDPBoth(cmd *cobra.Command, text string, far transfer.
 	if refusal := oneAtATime(far.Check(test)); refusal != nil {
 		return refusal
 	}
-	out := progress(cmd)
-	lines := newLive(out, f.every(out), transfer.Spec{Direction: transfer.Up, Time: up.Time},
+	out := console.Progress(cmd)
+	lines := progress.NewIntervals(out, f.every(out), transfer.Spec{Direction: transfer.Up, Time: up.Time},
 		transfer.Spec{Direction: transfer.Down, Time: up.Time})
-	lines.plain = true
+	lines.Plain = true
 	outcomes, err := far.Run(cmd.Context(), test, func(i transfer.Interval) {
-		streamInterval(cmd, i.Direction, []transfer.Interval{i})
-		lines.show(i.Direction, i)
+		present.Interval(cmd, i.Direction, []transfer.Interval{i})
+		lines.Show(i.Direction, i)
 	})
-	lines.clear()
+	lines.Clear()
 	var unsupported *transfer.Unsupported
 	if errors.As(err, &unsupported) {
 		return cannotHave(unsupported, "leave that option out, or --direction both")
 	}
-	doc := record.MeasureUDP{Header: newHeader(cmd), Peer: peerName(text)}
+	doc := record.MeasureUDP{Header: present.Header(cmd), Peer: lab.PeerName(text)}
 	for _, o := range outcomes {
 		if r := o.Datagrams; r != nil {
 			r.Warnings = append(r.Warnings, besideTheOther)
@@ -153,5 +159,5 @@ func endUDP(cmd *cobra.Command, doc *record.MeasureUDP, err error) error {
 	if len(doc.Directions) == 0 {
 		return err
 	}
-	return showCut(cmd, doc, &doc.Error, err)
+	return present.Incomplete(cmd, doc, &doc.Error, err)
 }

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"regexp"
-
-	"github.com/spf13/cobra"
-
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -21,35 +18,7 @@ var optionOf = map[string]string{"Streams": "--parallel", "Time": "--time", "Byt
 // cannotHave says which option of measure a far end refuses.
 func cannotHave(u *transfer.Unsupported, try string) error {
 	if option := optionOf[u.Field]; option != "" {
-		return &usageError{option, "cannot be had: " + u.Why, try}
+		return exit.Usage(option, "cannot be had: "+u.Why, try)
 	}
-	return &usageError{"PEER", "does not do that: " + u.Why, try}
-}
-
-// optionErrors are what pflag says of options, and what getopt says, as iperf3 does, and this
-// program.
-var optionErrors = []struct {
-	match         *regexp.Regexp
-	getopt, words string
-}{
-	{regexp.MustCompile(`unknown flag: (--[^ =]+)`), "unrecognized option '%s'", "no such option"},
-	{regexp.MustCompile(`unknown shorthand flag: '(.)'`), "invalid option -- '%s'", "no such option"},
-	{regexp.MustCompile(`flag needs an argument: (--[^ =]+)`), "option '%s' requires an argument", "needs a value"},
-	{regexp.MustCompile(`flag needs an argument: '(.)'`), "option requires an argument -- '%s'", "needs a value"},
-}
-
-// optionError says what is wrong with an option, in pflag's words or, where they are known,
-// plainly.
-func optionError(cmd *cobra.Command, said string) *usageError {
-	help := cmd.CommandPath() + " --help"
-	for _, one := range optionErrors {
-		if m := one.match.FindStringSubmatch(said); m != nil {
-			option := m[1]
-			if len(option) == 1 {
-				option = "-" + option
-			}
-			return &usageError{option, one.words, help}
-		}
-	}
-	return &usageError{cmd.Name(), said, help}
+	return exit.Usage("PEER", "does not do that: "+u.Why, try)
 }

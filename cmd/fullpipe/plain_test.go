@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 )
 
 // goNames are what errors of the standard library leak of themselves.
@@ -77,7 +79,7 @@ func TestErrorsSpeakTheUsersWords(t *testing.T) {
 		{"measure x --fail-on bottleneck/policer", "bottleneck, which has no subtypes"},
 	} {
 		var out, errs bytes.Buffer
-		status := run(context.Background(), strings.Fields(c.line), streams{strings.NewReader(""), &out, &errs})
+		status := run(context.Background(), strings.Fields(c.line), console.NewStreams(strings.NewReader(""), &out, &errs))
 		if said := errs.String(); status == 0 || !strings.Contains(said, c.want) || goNames.MatchString(said) ||
 			strings.Contains(said, "--tune: --path:") {
 			t.Errorf("%s: %d\n%s", c.line, status, said)
@@ -101,5 +103,5 @@ func TestHelpSpeaksTheUsersWords(t *testing.T) {
 			look(sub)
 		}
 	}
-	look(newRoot(streams{strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}}))
+	look(newRoot(console.NewStreams(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})))
 }

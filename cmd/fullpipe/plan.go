@@ -2,13 +2,16 @@ package main
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
@@ -17,29 +20,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// duration is a time on the command line, read by units.
-type duration time.Duration
-
-func (d *duration) Set(s string) error {
-	v, err := units.ParseTime(s)
-	*d = duration(v)
-	return err
-}
-func (d *duration) String() string {
-	if *d == 0 {
-		return ""
-	}
-	return units.Time(time.Duration(*d))
-}
-func (d *duration) Type() string { return "time" }
-
 type planFlags struct {
 	rate        units.Rate
 	up, down    units.Rate
 	flowCap     units.Rate
 	direction   string
 	end         string
-	rtt, jitter duration
+	rtt, jitter cmdflag.Duration
 	mss         int
 	connections int
 	memory      units.Size
@@ -134,12 +121,12 @@ func runPlan(cmd *cobra.Command, f *planFlags) error {
 			return err
 		}
 	}
-	doc := &record.Plan{Header: newHeader(cmd), Settings: []plan.Setting{}, Warnings: []string{}}
+	doc := &record.Plan{Header: present.Header(cmd), Settings: []plan.Setting{}, Warnings: []string{}}
 	tunnel, err := f.tunnel(cmd)
 	if err != nil {
 		return err
 	}
-	program, err := findProgram(f.app)
+	program, err := cmdflag.FindProgram(f.app)
 	if err != nil {
 		return err
 	}
@@ -150,7 +137,7 @@ func runPlan(cmd *cobra.Command, f *planFlags) error {
 		if err != nil {
 			return asUsage(err)
 		}
-		doc = report.Plan(newHeader(cmd), made)
+		doc = report.Plan(present.Header(cmd), made)
 		if f.end == "far" {
 			report.OfFarEnd(doc)
 		}
@@ -164,8 +151,8 @@ func runPlan(cmd *cobra.Command, f *planFlags) error {
 				return asUsage(err)
 			}
 		} else if f.undo {
-			return &usageError{"--undo", "takes back what a --format writes", "--format with it: " + strings.Join(plan.Formats(),
-				", ")}
+			return exit.Usage("--undo", "takes back what a --format writes", "--format with it: "+strings.Join(plan.Formats(),
+				", "))
 		}
 	}
 	if asksWindow {
@@ -173,21 +160,21 @@ func runPlan(cmd *cobra.Command, f *planFlags) error {
 			return err
 		}
 	}
-	if text != nil && !wantsJSON(cmd) {
-		_, err := unescaped(cmd).Write(text) // CRLF and UTF-16, as its system reads it
+	if text != nil && !console.WantsJSON(cmd) {
+		_, err := console.Unescaped(cmd).Write(text) // CRLF and UTF-16, as its system reads it
 		return err
 	}
-	return show(cmd, doc)
+	return present.Document(cmd, doc)
 }
 
 // answerWindow says what the stated window does on the stated path.
 func (f *planFlags) answerWindow(doc *record.Plan) error {
 	if f.window > model.MaxWindow {
-		return &usageError{"--window", fmt.Sprintf("%s is more than TCP can advertise", f.window),
-			units.Size(model.MaxWindow).Exact() + " at most"}
+		return exit.Usage("--window", fmt.Sprintf("%s is more than TCP can advertise", f.window),
+			units.Size(model.MaxWindow).Exact()+" at most")
 	}
 	if f.rate <= 0 && f.rtt <= 0 {
-		return &usageError{"--window", "what it does depends on the path", "--rate or --rtt with it"}
+		return exit.Usage("--window", "what it does depends on the path", "--rate or --rtt with it")
 	}
 	doc.RateBps = float64(f.rate)
 	doc.RTTS = time.Duration(f.rtt).Seconds()
@@ -208,10 +195,10 @@ func makePlan(cmd *cobra.Command, f *planFlags) (*plan.Plan, error) {
 	}
 	role := plan.Role(strings.ToLower(f.role))
 	if role != plan.Sender && role != plan.Receiver && role != plan.Both {
-		return nil, &usageError{"--role", fmt.Sprintf("%q is not a role", f.role), "sender, receiver or both"}
+		return nil, exit.Usage("--role", fmt.Sprintf("%q is not a role", f.role), "sender, receiver or both")
 	}
 	if f.mss == 0 || f.connections == 0 {
-		return nil, &usageError{"--mss, --connections", "0 is not a count", "leave them out for 1460 bytes and 1 connection"}
+		return nil, exit.Usage("--mss, --connections", "0 is not a count", "leave them out for 1460 bytes and 1 connection")
 	}
 	paths, err := f.allPaths(cmd)
 	if err != nil {
@@ -220,7 +207,7 @@ func makePlan(cmd *cobra.Command, f *planFlags) (*plan.Plan, error) {
 	if role, err = f.ends(role, paths); err != nil {
 		return nil, err
 	}
-	program, err := findProgram(f.app)
+	program, err := cmdflag.FindProgram(f.app)
 	if err != nil {
 		return nil, err
 	}
@@ -240,31 +227,15 @@ func (f *planFlags) system() (plan.Target, map[string]string, error) {
 	}
 	s, err := host.Snapshot()
 	if err != nil { // arithmetic needs no host: its system's defaults stand in
-		return hostTarget(""), nil, nil
+		return host.Target(""), nil, nil
 	}
-	return hostTarget(s.Version), s.Values, nil
-}
-
-// hostTarget is the running system as a plan knows it; version is a snapshot's, or "".
-func hostTarget(version string) plan.Target {
-	name := map[string]string{"windows": "windows-10", "darwin": "macos"}[runtime.GOOS]
-	if name == "" {
-		name = runtime.GOOS
-	}
-	if runtime.GOOS == "linux" && version != "" {
-		name = kernelTarget("linux " + version)
-	}
-	target, err := plan.ParseTarget(name)
-	if err != nil {
-		return plan.Target{Name: name}
-	}
-	return target
+	return host.Target(s.Version), s.Values, nil
 }
 
 // asUsage makes a plan's refusal a usage error.
 func asUsage(err error) error {
 	if wrong, ok := err.(*plan.ArgumentError); ok {
-		return &usageError{wrong.Argument, wrong.Message, wrong.Right}
+		return exit.Usage(wrong.Argument, wrong.Message, wrong.Right)
 	}
 	return err
 }

@@ -2,11 +2,12 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/input"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -17,7 +18,7 @@ const longestPaste = 8 << 20
 // takePasted fills in what --from and --ping tell and no flag states.
 func (f *planFlags) takePasted(cmd *cobra.Command) error {
 	if f.from == "-" && f.ping == "-" {
-		return &usageError{"--ping", "standard input is --from's already", "a file for one of both"}
+		return exit.Usage("--ping", "standard input is --from's already", "a file for one of both")
 	}
 	for _, source := range []struct {
 		flag, name string
@@ -28,13 +29,13 @@ func (f *planFlags) takePasted(cmd *cobra.Command) error {
 		if source.name == "" {
 			continue
 		}
-		text, err := readInput(cmd, source.name, longestPaste)
+		text, err := input.Read(cmd, source.name, longestPaste)
 		if err != nil {
-			return &usageError{source.flag, plain(err), source.right}
+			return exit.Usage(source.flag, exit.Plain(err), source.right)
 		}
 		p, err := source.parse(string(text))
 		if err != nil {
-			return &usageError{source.flag, fmt.Sprintf("%s: %v", source.name, err), source.right}
+			return exit.Usage(source.flag, fmt.Sprintf("%s: %v", source.name, err), source.right)
 		}
 		f.take(p)
 	}
@@ -44,9 +45,9 @@ func (f *planFlags) takePasted(cmd *cobra.Command) error {
 // take has flags that were given win over what was pasted.
 func (f *planFlags) take(p *plan.Pasted) {
 	if f.rtt == 0 && p.RTT > 0 {
-		f.rtt = duration(p.RTT)
+		f.rtt = cmdflag.Duration(p.RTT)
 		if f.jitter == 0 {
-			f.jitter = duration(p.Jitter)
+			f.jitter = cmdflag.Duration(p.Jitter)
 		}
 		note := fmt.Sprintf("round trip from %s: least %s", p.Program, units.Time(p.RTT))
 		if p.Jitter > 0 {
@@ -74,14 +75,4 @@ func (f *planFlags) take(p *plan.Pasted) {
 			"than the line limited it, "+
 			"the path carries more: fullpipe measure tells", p.Program))
 	}
-}
-
-// findProgram is the program of --app; the zero one if none was asked for.
-func findProgram(name string) (catalog.Program, error) {
-	program, ok := catalog.FindProgram(name)
-	if name != "" && !ok {
-		return program, &usageError{"--app", fmt.Sprintf("%q is no program that is known", name),
-			strings.Join(catalog.ProgramNames(), ", ")}
-	}
-	return program, nil
 }

@@ -10,6 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/input"
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
@@ -35,12 +38,12 @@ func (f *planFlags) allPaths(cmd *cobra.Command) ([]plan.Path, error) {
 	for _, name := range f.tunes {
 		some, err := pathsOf(cmd, name)
 		if err != nil {
-			var usage *usageError
+			var usage *exit.UsageError
 			if errors.As(err, &usage) {
-				usage.argument = "--tune"
+				usage.Argument = "--tune"
 				return nil, usage
 			}
-			return nil, &usageError{"--tune", plain(err), "a file that tune --json wrote"}
+			return nil, exit.Usage("--tune", exit.Plain(err), "a file that tune --json wrote")
 		}
 		paths = append(paths, some...)
 	}
@@ -79,11 +82,11 @@ func (f *planFlags) stated() (*plan.Path, error) {
 			return nil, nil
 		}
 	case f.rate > 0:
-		return nil, &usageError{"--rate", "it is both ways', beside --rate-up or --rate-down",
-			"--rate-up 4mbit --rate-down 20mbit"}
+		return nil, exit.Usage("--rate", "it is both ways', beside --rate-up or --rate-down",
+			"--rate-up 4mbit --rate-down 20mbit")
 	case f.up <= 0 && f.direction != "down", f.down <= 0 && f.direction != "up":
-		return nil, &usageError{"--rate-up, --rate-down", "one of both is not there",
-			"--rate-up 4mbit --rate-down 20mbit, or --direction up"}
+		return nil, exit.Usage("--rate-up, --rate-down", "one of both is not there",
+			"--rate-up 4mbit --rate-down 20mbit, or --direction up")
 	default:
 		p.RateBps = float64(f.up)
 		p.BackBps = float64(f.down)
@@ -99,7 +102,7 @@ func (f *planFlags) stated() (*plan.Path, error) {
 func (f *planFlags) ends(role plan.Role, paths []plan.Path) (plan.Role, error) {
 	far := f.end == "far"
 	if f.end != "near" && !far {
-		return role, &usageError{"--end", fmt.Sprintf("%q is no end", f.end), "near or far"}
+		return role, exit.Usage("--end", fmt.Sprintf("%q is no end", f.end), "near or far")
 	}
 	used := plan.Both
 	switch f.direction {
@@ -110,7 +113,7 @@ func (f *planFlags) ends(role plan.Role, paths []plan.Path) (plan.Role, error) {
 			used = plan.Receiver
 		}
 	default:
-		return role, &usageError{"--direction", fmt.Sprintf("%q is no direction", f.direction), "up, down or both"}
+		return role, exit.Usage("--direction", fmt.Sprintf("%q is no direction", f.direction), "up, down or both")
 	}
 	for i := range paths {
 		if p := &paths[i]; far && p.BackBps > 0 {
@@ -123,8 +126,8 @@ func (f *planFlags) ends(role plan.Role, paths []plan.Path) (plan.Role, error) {
 	case role == plan.Both:
 		return used, nil
 	}
-	return role, &usageError{"--role", fmt.Sprintf("the %s host is no %s with --direction %s", f.end, role, f.direction),
-		"--role " + string(used)}
+	return role, exit.Usage("--role", fmt.Sprintf("the %s host is no %s with --direction %s", f.end, role, f.direction),
+		"--role "+string(used))
 }
 
 // tunnel is what --vpn leaves of the path: it becomes the segments' size.
@@ -134,15 +137,15 @@ func (f *planFlags) tunnel(cmd *cobra.Command) (*record.PlanTunnel, error) {
 	}
 	layers, err := model.ParseTunnel(f.vpn)
 	if err != nil {
-		return nil, &usageError{"--vpn", plain(err), strings.Join(model.TunnelNames(), ", ") + ", the outermost first"}
+		return nil, exit.Usage("--vpn", exit.Plain(err), strings.Join(model.TunnelNames(), ", ")+", the outermost first")
 	}
 	inner := layers.MTU(f.mtu)
 	if inner < 576 || f.mtu > 65535 {
-		return nil, &usageError{"--mtu", fmt.Sprintf("%d leaves %d bytes in %s", f.mtu, inner, layers), "--mtu 1500"}
+		return nil, exit.Usage("--mtu", fmt.Sprintf("%d leaves %d bytes in %s", f.mtu, inner, layers), "--mtu 1500")
 	}
 	if cmd.Flags().Changed("mss") && f.mss > inner-model.IPHeaders {
-		return nil, &usageError{"--mss", fmt.Sprintf("%s carries segments of %d bytes at most", layers,
-			inner-model.IPHeaders), "leave it out"}
+		return nil, exit.Usage("--mss", fmt.Sprintf("%s carries segments of %d bytes at most", layers,
+			inner-model.IPHeaders), "leave it out")
 	} else if !cmd.Flags().Changed("mss") {
 		f.mss = inner - model.IPHeaders
 	}
@@ -155,13 +158,13 @@ func (f *planFlags) tunnel(cmd *cobra.Command) (*record.PlanTunnel, error) {
 // RATE,RTT[,JITTER].
 func pathsOf(cmd *cobra.Command, text string) ([]plan.Path, error) {
 	if _, err := os.Stat(text); err == nil {
-		result, err := readInput(cmd, text, longestResult)
+		result, err := input.Read(cmd, text, longestResult)
 		if err != nil {
 			return nil, err
 		}
 		paths, err := measuredPaths(result)
 		if err != nil {
-			return nil, &usageError{"--path", fmt.Sprintf("%s: %s", text, plain(err)), "a file that tune --json wrote"}
+			return nil, exit.Usage("--path", fmt.Sprintf("%s: %s", text, exit.Plain(err)), "a file that tune --json wrote")
 		}
 		return paths, nil
 	}
@@ -173,8 +176,9 @@ func pathsOf(cmd *cobra.Command, text string) ([]plan.Path, error) {
 	}
 	path, err := link.Parse(strings.TrimPrefix(text, "lab:"))
 	if err != nil {
-		return nil, &usageError{"--path", plain(err), "10mbit,85ms or wan-40ms or rate=100mbit,rtt=40ms or a file of tune " +
-			"--json"}
+		return nil, exit.Usage("--path", exit.Plain(err),
+			"10mbit,85ms or wan-40ms or rate=100mbit,rtt=40ms or a file of tune "+
+				"--json")
 	}
 	return []plan.Path{ofLab(path)}, nil
 }
@@ -214,8 +218,8 @@ func measuredPaths(text []byte) ([]plan.Path, error) {
 	}
 	var paths []plan.Path
 	for _, d := range result.Directions {
-		if d.Path.Bottleneck > 0 && d.Path.RTT > 0 && d.Path.RTT <= longestRTT && d.Path.Jitter >= 0 &&
-			d.Path.Jitter <= longestRTT {
+		if d.Path.Bottleneck > 0 && d.Path.RTT > 0 && d.Path.RTT <= cmdflag.MaxRTT && d.Path.Jitter >= 0 &&
+			d.Path.Jitter <= cmdflag.MaxRTT {
 			paths = append(paths, plan.Path{RateBps: d.Path.Bottleneck, RTT: units.Seconds(d.Path.RTT),
 				Jitter: units.Seconds(d.Path.Jitter)})
 		}
@@ -226,13 +230,10 @@ func measuredPaths(text []byte) ([]plan.Path, error) {
 	return paths, nil
 }
 
-// longestRTT is more than any round trip takes, seconds: what is read from a file may say anything.
-const longestRTT = 3600
-
 // ratePath reads RATE,RTT[,JITTER].
 func ratePath(flag, text string) (p plan.Path, err error) {
 	wrong := func(err error) error {
-		return &usageError{flag, fmt.Sprintf("%q: %v", text, err), flag + " 64kbit,100ms or " + flag + " 10mbit,85ms,20ms"}
+		return exit.Usage(flag, fmt.Sprintf("%q: %v", text, err), flag+" 64kbit,100ms or "+flag+" 10mbit,85ms,20ms")
 	}
 	fields := strings.Split(text, ",")
 	if len(fields) < 2 || len(fields) > 3 {

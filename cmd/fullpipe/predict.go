@@ -10,6 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/predict"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -21,7 +25,7 @@ import (
 type predictFlags struct {
 	path                  string
 	rate, flowCap         units.Rate
-	rtt, jitter           duration
+	rtt, jitter           cmdflag.Duration
 	loss, queue           string
 	stack, near, far      string
 	direction             string
@@ -31,7 +35,7 @@ type predictFlags struct {
 	congestion            string
 	mss, connections      int
 	bytes                 units.Size
-	time                  duration
+	time                  cmdflag.Duration
 	app                   string
 }
 
@@ -64,7 +68,7 @@ added to it. The models and their sources are in docs/limiters.md.`,
 	fl.Var(&f.jitter, "jitter", "what the delay of each direction varies by")
 	fl.StringVar(&f.loss, "loss", "", "share of segments lost: 0.1%, or 0.1%/4 in bursts of 4")
 	fl.StringVar(&f.queue, "queue", "", "what may wait for the line: 1bdp, 150kB or 100packets")
-	fl.StringVar(&f.stack, "stack", "", "how both hosts' TCP behaves: "+strings.Join(stackNames(), ", "))
+	fl.StringVar(&f.stack, "stack", "", "how both hosts' TCP behaves: "+strings.Join(cmdflag.StackNames(), ", "))
 	fl.StringVar(&f.near, "near", "", "the stack of this host")
 	fl.StringVar(&f.far, "far", "", "the stack of the far host")
 	fl.StringVarP(&f.direction, "direction", "d", "up", "who sends: up (this host) or down")
@@ -79,15 +83,9 @@ added to it. The models and their sources are in docs/limiters.md.`,
 	fl.IntVar(&f.connections, "connections", 1, "connections at one time")
 	fl.StringVar(&f.app, "app", "", "bound by this program's own window: "+strings.Join(catalog.ProgramNames(), ", "))
 	fl.VarP(&f.bytes, "bytes", "n", "payload of the transfer, all connections together")
-	fl.VarP((*period)(&f.time), "time", "t", "how long it lasts; until it is steady if neither this nor --bytes is given")
+	fl.VarP((*cmdflag.Period)(&f.time), "time", "t",
+		"how long it lasts; until it is steady if neither this nor --bytes is given")
 	return cmd
-}
-
-func stackNames() (names []string) {
-	for _, s := range link.Stacks() {
-		names = append(names, s.Name)
-	}
-	return names
 }
 
 func runPredict(cmd *cobra.Command, f *predictFlags) error {
@@ -100,12 +98,12 @@ func runPredict(cmd *cobra.Command, f *predictFlags) error {
 		return f.pathError(err)
 	}
 	if f.direction != "up" && f.direction != "down" {
-		return &usageError{"--direction", fmt.Sprintf("%q is no direction", f.direction), "up or down"}
+		return exit.Usage("--direction", fmt.Sprintf("%q is no direction", f.direction), "up or down")
 	}
 	if f.connections < 1 {
-		return &usageError{"--connections", fmt.Sprintf("%d carry nothing", f.connections), "1 or more"}
+		return exit.Usage("--connections", fmt.Sprintf("%d carry nothing", f.connections), "1 or more")
 	}
-	program, err := findProgram(f.app)
+	program, err := cmdflag.FindProgram(f.app)
 	if err != nil {
 		return err
 	}
@@ -125,25 +123,25 @@ func runPredict(cmd *cobra.Command, f *predictFlags) error {
 	var wrong *predict.ArgumentError
 	switch {
 	case errors.As(err, &wrong):
-		return &usageError{"--" + wrong.Argument, wrong.Message, wrong.Right}
+		return exit.Usage("--"+wrong.Argument, wrong.Message, wrong.Right)
 	case err != nil:
 		return err
 	}
-	doc := &record.Predict{Header: newHeader(cmd), Path: record.PredictPath{Text: text, RateBps: float64(lane.Rate),
+	doc := &record.Predict{Header: present.Header(cmd), Path: record.PredictPath{Text: text, RateBps: float64(lane.Rate),
 		RTTS: path.RTT.Seconds()},
 		Direction: f.direction, Connections: f.connections, Answer: *answer}
-	return show(cmd, doc)
+	return present.Document(cmd, doc)
 }
 
 // text is the whole path as a lab would be told it.
 func (f *predictFlags) text(cmd *cobra.Command) (string, error) {
 	if f.path == "" && (f.rate <= 0 || f.rtt <= 0) {
-		return "", &usageError{"--path", "what a transfer gives depends on the path",
-			"--rate 100mbit --rtt 40ms, or --path wan-40ms"}
+		return "", exit.Usage("--path", "what a transfer gives depends on the path",
+			"--rate 100mbit --rtt 40ms, or --path wan-40ms")
 	}
 	var parts []string
 	if f.path != "" {
-		parts = append(parts, strings.TrimPrefix(f.path, labPrefix))
+		parts = append(parts, strings.TrimPrefix(f.path, lab.Prefix))
 	}
 	add := func(flag, key, value string) {
 		if cmd.Flags().Changed(flag) {
@@ -165,13 +163,13 @@ func (f *predictFlags) text(cmd *cobra.Command) (string, error) {
 func (f *predictFlags) pathError(err error) error {
 	var fault *link.Error
 	if !errors.As(err, &fault) {
-		return &usageError{"--path", plain(err), "fullpipe lab list"}
+		return exit.Usage("--path", exit.Plain(err), "fullpipe lab list")
 	}
 	flags := map[string]string{"near.stack": "near", "far.stack": "far", "stack": "stack", "rate": "rate", "rtt": "rtt",
 		"jitter": "jitter",
 		"loss":   "loss", "queue": "queue"}
 	if name, ok := flags[fault.Argument]; ok && f.path == "" {
-		return &usageError{"--" + name, fault.Message, fault.Hint}
+		return exit.Usage("--"+name, fault.Message, fault.Hint)
 	}
-	return &usageError{"--path: " + fault.Argument, fault.Message, fault.Hint}
+	return exit.Usage("--path: "+fault.Argument, fault.Message, fault.Hint)
 }

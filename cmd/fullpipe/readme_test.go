@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 )
 
 // TestDocumentsNameCommandsThatExist reads every fullpipe command line in the documents
@@ -36,7 +38,7 @@ func TestDocumentsNameCommandsThatExist(t *testing.T) {
 	if found < 10 {
 		t.Errorf("only %d command lines found: is the pattern still right?", found)
 	}
-	for _, cmd := range newRoot(streams{nil, io.Discard, io.Discard}).Commands() {
+	for _, cmd := range newRoot(console.NewStreams(nil, io.Discard, io.Discard)).Commands() {
 		for example := range strings.Lines(cmd.Example) {
 			if _, line, ok := strings.Cut("\n"+strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(example), "sudo ")),
 				"\nfullpipe "); ok {
@@ -60,7 +62,7 @@ func checkCommandLine(t *testing.T, where, line string) {
 	for i, arg := range args {
 		args[i] = strings.TrimRight(arg, "…,")
 	}
-	cmd, rest, err := newRoot(streams{nil, io.Discard, io.Discard}).Find(args)
+	cmd, rest, err := newRoot(console.NewStreams(nil, io.Discard, io.Discard)).Find(args)
 	if err != nil {
 		t.Errorf("%s: %q: %v", where, line, err)
 		return

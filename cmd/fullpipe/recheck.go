@@ -8,11 +8,19 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // Windows and bare containers have no zones of their own
+	_ "time/tzdata"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
+	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
+	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/config"
+	"github.com/fullpipe-net/fullpipe/internal/history"
+	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/recheck/runner"
@@ -22,16 +30,16 @@ import (
 
 // recheckFlags are what a user asks of tests that repeat themselves.
 type recheckFlags struct {
-	peerFlags
+	farend.PeerFlags
 	time       time.Duration
-	every      duration
+	every      cmdflag.Duration
 	dayBytes   units.Size
-	dayTime    duration
+	dayTime    cmdflag.Duration
 	quietHours string
 	own        bool
 	zone       string
 	tell       tellFlags
-	scrapes    listenFlags
+	scrapes    listener.ListenFlags
 }
 
 // leastEvery is the shortest mean time between tests of one far end: the next one must not
@@ -81,12 +89,12 @@ The status is 3 where anything but "back" was told, else 1 where a test failed.`
 		ValidArgsFunction: completeRecheck,
 	}
 	fl := cmd.Flags()
-	f.peerFlags.add(fl)
+	f.PeerFlags.Add(fl)
 	f.time = 3 * time.Second
-	fl.VarP((*period)(&f.time), "time", "t", "how long each transfer lasts; another time makes another series")
+	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "how long each transfer lasts; another time makes another series")
 	fl.Var(&f.every, "every", "stay, and visit each PEER at times with this mean")
 	f.dayBytes = 10e9
-	f.dayTime = duration(10 * time.Minute)
+	f.dayTime = cmdflag.Duration(10 * time.Minute)
 	fl.Var(&f.dayBytes, "day-bytes", "payload that all tests of a day may move; 0 is any")
 	fl.Var(&f.dayTime, "day-time", "what all tests of a day may take; 0 is any")
 	fl.StringVar(&f.quietHours, "quiet-hours", "", "`spans` of the day without tests: 08:00-18:00, several with commas")
@@ -94,9 +102,9 @@ The status is 3 where anything but "back" was told, else 1 where a test failed.`
 		"M-Lab's never are")
 	fl.StringVar(&f.zone, "zone", "Local", "the time zone of days and quiet hours, as Europe/Berlin")
 	f.tell.register(fl)
-	registerScrapes(&f.scrapes, fl)
+	listener.AddScrapeFlags(&f.scrapes, fl)
 	fl.Lookup("listen").Usage = "with --every: serve metrics to Prometheus (OpenMetrics) at this ADDR:PORT"
-	addStoreFlag(fl)
+	history.AddStoreFlag(fl)
 	fl.Bool("record", false, "in a lab: keep the results in the history, which is what this is for")
 	fl.Bool("json-stream", false, "print one JSON object a line: each interval as it comes, then each result")
 	return cmd, f
@@ -105,37 +113,37 @@ The status is 3 where anything but "back" was told, else 1 where a test failed.`
 // check says before anything is measured what cannot be.
 func (f *recheckFlags) check(cmd *cobra.Command, peers []string) error {
 	if len(peers) == 0 {
-		return &usageError{"PEER", "none is given, and the configuration names none",
-			"fullpipe recheck PEER, or [recheck] peers = [\"…\"] in the configuration"}
+		return exit.Usage("PEER", "none is given, and the configuration names none",
+			"fullpipe recheck PEER, or [recheck] peers = [\"…\"] in the configuration")
 	}
 	for _, p := range peers {
 		switch {
 		case peer.OnceOnly(p) && f.time > 10*time.Second:
-			return &usageError{"--time", p + ": an ndt7 test lasts 10 s at the most", "--time 10s"}
-		case strings.HasPrefix(p, labPrefix):
-			return &usageError{"PEER", p + " is made anew for each test: it does not change",
-				"fullpipe lab PROFILE --far '…' -- fullpipe recheck --record …"}
+			return exit.Usage("--time", p+": an ndt7 test lasts 10 s at the most", "--time 10s")
+		case strings.HasPrefix(p, lab.Prefix):
+			return exit.Usage("PEER", p+" is made anew for each test: it does not change",
+				"fullpipe lab PROFILE --far '…' -- fullpipe recheck --record …")
 		}
 	}
 	switch {
 	case f.time < 200*time.Millisecond || f.time > time.Minute:
-		return &usageError{"--time", fmt.Sprintf("%v is not between 200ms and 1m", f.time), "--time 3s"}
+		return exit.Usage("--time", fmt.Sprintf("%v is not between 200ms and 1m", f.time), "--time 3s")
 	case f.every != 0 && time.Duration(f.every) < leastEvery:
-		return &usageError{"--every", fmt.Sprintf("%v leaves no time for re-tests", time.Duration(f.every)),
-			"30m or more, as in --every 6h"}
+		return exit.Usage("--every", fmt.Sprintf("%v leaves no time for re-tests", time.Duration(f.every)),
+			"30m or more, as in --every 6h")
 	case time.Duration(f.every) > 31*24*time.Hour:
-		return &usageError{"--every", "more than a month", "--every 6h"}
+		return exit.Usage("--every", "more than a month", "--every 6h")
 	case f.dayBytes < 0 || f.dayTime < 0:
-		return &usageError{"--day-bytes", "a budget below 0", "--day-bytes 2GB --day-time 5m"}
-	case f.scrapes.address != "" && f.every == 0:
-		return &usageError{"--listen", "there would be nothing to scrape after one visit", "--every 6h with it"}
+		return exit.Usage("--day-bytes", "a budget below 0", "--day-bytes 2GB --day-time 5m")
+	case f.scrapes.Address != "" && f.every == 0:
+		return exit.Usage("--listen", "there would be nothing to scrape after one visit", "--every 6h with it")
 	}
-	if f.scrapes.address != "" {
-		if err := f.scrapes.check(); err != nil {
+	if f.scrapes.Address != "" {
+		if err := f.scrapes.Check(); err != nil {
 			return err
 		}
 	}
-	if _, err := f.directions(); err != nil {
+	if _, err := f.Directions(); err != nil {
 		return err
 	}
 	return f.tell.check()
@@ -145,20 +153,20 @@ func (f *recheckFlags) check(cmd *cobra.Command, peers []string) error {
 func (f *recheckFlags) hours() (recheck.Hours, error) {
 	zone, err := time.LoadLocation(f.zone)
 	if err != nil {
-		return recheck.Hours{}, &usageError{"--zone", fmt.Sprintf("%q is no time zone that this host knows", f.zone),
-			"--zone Europe/Berlin, --zone UTC"}
+		return recheck.Hours{}, exit.Usage("--zone", fmt.Sprintf("%q is no time zone that this host knows", f.zone),
+			"--zone Europe/Berlin, --zone UTC")
 	}
 	quiet, err := recheck.ParseHours(f.quietHours, zone)
 	if err != nil {
-		return quiet, &usageError{"--quiet-hours", plain(err), "--quiet-hours 08:00-18:00"}
+		return quiet, exit.Usage("--quiet-hours", exit.Plain(err), "--quiet-hours 08:00-18:00")
 	}
 	return quiet, nil
 }
 
 func (f *recheckFlags) run(cmd *cobra.Command, args []string) error {
-	file, name, err := readConfig(cmd)
+	file, name, err := settings.Read(cmd)
 	if err != nil {
-		return &usageError{name, plain(err), "docs/configuration.md"}
+		return exit.Usage(name, exit.Plain(err), "docs/configuration.md")
 	}
 	if len(args) == 0 {
 		args = file.Recheck.Peers
@@ -178,8 +186,8 @@ func (f *recheckFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.scrapes.address != "" {
-		defer logStderr(cmd)()
+	if f.scrapes.Address != "" {
+		defer console.LogStderr(cmd)()
 	}
 	k, err := newRechecker(cmd, f, fars)
 	if err != nil {
@@ -191,8 +199,8 @@ func (f *recheckFlags) run(cmd *cobra.Command, args []string) error {
 		Test:     k.test, Load: k.load, Spent: k.spent, Lock: k.lock, Tell: k.tell,
 		Public: func(peer string) bool { return k.fars[peer].public }, Turn: k.turn}
 	cfg.Now, cfg.Sleep = clockOf(cmd.Context())
-	if f.scrapes.address != "" {
-		stop, err := f.scrapes.serveMetrics(cmd, k.exporter)
+	if f.scrapes.Address != "" {
+		stop, err := f.scrapes.ServeMetrics(cmd, k.Exporter)
 		if err != nil {
 			return err
 		}
@@ -233,11 +241,11 @@ func (k *rechecker) finish(err error) error {
 	}
 	switch {
 	case stopped:
-		return exitStatus(statusInterrupted)
+		return exit.Status(exit.Interrupted)
 	case k.told:
-		return exitStatus(statusNo)
+		return exit.Status(exit.No)
 	case k.failed:
-		return exitStatus(statusFailed)
+		return exit.Status(exit.Failed)
 	}
 	return nil
 }
@@ -245,7 +253,7 @@ func (k *rechecker) finish(err error) error {
 // recheckFar is one far end and how it is reached.
 type recheckFar struct {
 	address string
-	flags   peerFlags
+	flags   farend.PeerFlags
 	series  string // the path's key
 	public  bool   // whoever runs it bounds how often programs test there
 	sends   []string
@@ -256,34 +264,34 @@ type recheckFar struct {
 func (f *recheckFlags) resolve(cmd *cobra.Command, file *config.File, names []string) (fars []*recheckFar, err error) {
 	given := cmd.Flags().Changed
 	for _, name := range names {
-		far := &recheckFar{address: name, flags: f.peerFlags}
+		far := &recheckFar{address: name, flags: f.PeerFlags}
 		if known, ok := file.Far[name]; ok {
 			far.address = known.Peer
 			if known.KeyFile != "" && !given("key") && !given("key-file") && os.Getenv(peer.KeyVariable) == "" {
-				far.flags.file = known.KeyFile
+				far.flags.File = known.KeyFile
 			}
 			if known.Bind != "" && !given("bind") {
-				far.flags.bind = known.Bind
+				far.flags.Bind = known.Bind
 			}
 			if !given("ipv4") && !given("ipv6") {
-				far.flags.only4 = known.IPv4
-				far.flags.only6 = known.IPv6
+				far.flags.Only4 = known.IPv4
+				far.flags.Only6 = known.IPv6
 			}
 		}
 		if slices.ContainsFunc(fars, func(o *recheckFar) bool { return o.address == far.address }) {
 			continue
 		}
 		if peer.DownOnly(far.address) && !given("direction") {
-			far.flags.direction = "down"
+			far.flags.Direction = "down"
 		}
-		directions, err := far.flags.directions()
+		directions, err := far.flags.Directions()
 		if err != nil {
 			return nil, err
 		}
 		for _, d := range directions {
 			far.sends = append(far.sends, string(d))
 		}
-		if _, err := far.flags.route(); err != nil {
+		if _, err := far.flags.Route(); err != nil {
 			return nil, err
 		}
 		fars = append(fars, far)
@@ -297,22 +305,22 @@ func completeRecheck(cmd *cobra.Command, args []string, begun string) ([]string,
 	var offered []string
 	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second) // whoever completes waits for no server
 	defer cancel()
-	if s, err := openHistory(ctx, cmd); err == nil { // without a history there is nothing to offer
+	if s, err := history.Open(ctx, cmd); err == nil { // without a history there is nothing to offer
 		runs, _ := s.List(ctx, store.Filter{Limit: 200})
 		for i := range runs {
 			far := runs[i].Far
-			if word.MatchString(far) && !strings.HasPrefix(far, labPrefix) && !slices.Contains(offered, far) {
+			if history.PlainWord.MatchString(far) && !strings.HasPrefix(far, lab.Prefix) && !slices.Contains(offered, far) {
 				offered = append(offered, far)
 			}
 		}
 		s.Close()
 	}
-	if file, _, err := readConfig(cmd); err == nil && len(args) > 0 { // before, they are offered as for every PEER
+	if file, _, err := settings.Read(cmd); err == nil && len(args) > 0 { // before, they are offered as for every PEER
 		offered = append(offered, file.Names()...)
 	}
-	kinds, directive := completePeer(cmd, nil, begun)
+	kinds, directive := farend.CompletePeer(cmd, nil, begun)
 	for _, kind := range kinds {
-		if !strings.HasPrefix(kind, labPrefix) {
+		if !strings.HasPrefix(kind, lab.Prefix) {
 			offered = append(offered, kind)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/lab/still"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
@@ -57,7 +58,7 @@ func aLinkHalves(t *testing.T) error {
 		}
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "lab", path, "--far",
 			os.Args[0]+" serve --quiet --key-file "+key, "--", "sh", "-c", script.String())
-		cmd.Env = append(withoutStore(os.Environ()), asProgram+"=1", configVariable+"=", "FULLPIPE_HISTORY="+dir,
+		cmd.Env = append(withoutStore(os.Environ()), asProgram+"=1", settings.Variable+"=", "FULLPIPE_HISTORY="+dir,
 			"FULLPIPE_STATE="+filepath.Join(dir, "state"))
 		var errs bytes.Buffer
 		cmd.Stderr = &errs

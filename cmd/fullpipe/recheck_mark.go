@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/output"
 )
 
@@ -49,7 +50,7 @@ func (k *rechecker) readMark(series string) (m mark, ok bool) {
 func (k *rechecker) mark(series string, m mark) {
 	if err := k.writeMark(series, m); err != nil && !k.unmarked {
 		k.unmarked = true
-		note(k.cmd, "what was told cannot be marked as told, and may be told again: %v", err)
+		console.Note(k.cmd, "what was told cannot be marked as told, and may be told again: %v", err)
 	}
 }
 

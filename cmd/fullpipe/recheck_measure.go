@@ -11,7 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/build"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/config"
+	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
@@ -37,17 +44,17 @@ type rechecker struct {
 	told     bool // something but back
 	failed   bool
 	unmarked bool // that what was told cannot be marked was said
-	*exporter
+	*listener.Exporter
 	metrics *recheck.Metrics // the exporter's
 }
 
 func newRechecker(cmd *cobra.Command, f *recheckFlags, fars []*recheckFar) (*rechecker, error) {
-	if _, in, _ := lab.Around(); in && !flagged(cmd, "record") {
-		return nil, &usageError{"--record", "this is a lab, whose results are kept only where that is asked for", "--record"}
+	if _, in, _ := lab.Around(); in && !console.IsSet(cmd, "record") {
+		return nil, exit.Usage("--record", "this is a lab, whose results are kept only where that is asked for", "--record")
 	}
 	m := recheck.NewMetrics()
-	k := &rechecker{cmd: cmd, f: f, fars: map[string]*recheckFar{}, doc: record.Recheck{Header: newHeader(cmd)},
-		exporter: &exporter{metrics: m}, metrics: m, accounts: map[string]account{}}
+	k := &rechecker{cmd: cmd, f: f, fars: map[string]*recheckFar{}, doc: record.Recheck{Header: present.Header(cmd)},
+		Exporter: &listener.Exporter{Metrics: m}, metrics: m, accounts: map[string]account{}}
 	var err error
 	if k.dir, err = store.Dir(); err != nil {
 		return nil, err
@@ -56,8 +63,8 @@ func newRechecker(cmd *cobra.Command, f *recheckFlags, fars []*recheckFar) (*rec
 		return nil, fmt.Errorf("this host's name in records: %w", err)
 	}
 	for _, far := range fars {
-		far.flags.notes = progress(cmd)
-		far.flags.once = true // each visit is one, at times that go with whoever runs the server
+		far.flags.Notes = console.Progress(cmd)
+		far.flags.Once = true // each visit is one, at times that go with whoever runs the server
 		far.public = publicServer(cmd.Context(), far.address, f.own)
 		far.series = seriesOfFar(k.hostID, far, f.time)
 		k.fars[far.address] = far
@@ -68,8 +75,8 @@ func newRechecker(cmd *cobra.Command, f *recheckFlags, fars []*recheckFar) (*rec
 // seriesOfFar returns the key of the series that tests of a far end make. A shorter transfer, or one that takes another
 // way out, is another series.
 func seriesOfFar(hostID string, far *recheckFar, length time.Duration) string {
-	p := far.flags.path("recheck", hostID, far.address)
-	p.Others = "time=" + length.String() + " direction=" + far.flags.direction + " bind=" + far.flags.bind
+	p := far.flags.Path("recheck", hostID, far.address)
+	p.Others = "time=" + length.String() + " direction=" + far.flags.Direction + " bind=" + far.flags.Bind
 	return p.Key()
 }
 
@@ -77,7 +84,7 @@ func seriesOfFar(hostID string, far *recheckFar, length time.Duration) string {
 func recheckSeries(ctx context.Context, file *config.File, hostID, name string) (string, error) {
 	cmd, f := recheckCommand()
 	cmd.SetContext(ctx)
-	args, err := applyConfig(cmd, file, []string{name})
+	args, err := settings.Apply(cmd, file, []string{name})
 	if err != nil {
 		return "", err
 	}
@@ -109,9 +116,9 @@ func (k *rechecker) test(ctx context.Context, o runner.Order) (*recheck.Result, 
 	if err != nil {
 		return nil, fmt.Errorf("the test cannot be charged to the day's budgets: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(withSession(ctx), time.Duration(len(sends))*(k.f.time+patience))
+	ctx, cancel := context.WithTimeout(history.WithSession(ctx), time.Duration(len(sends))*(k.f.time+patience))
 	defer cancel()
-	doc := &record.Measure{Header: newHeader(k.cmd), Peer: peerName(o.Peer)}
+	doc := &record.Measure{Header: present.Header(k.cmd), Peer: lab.PeerName(o.Peer)}
 	doc.Schema = "fullpipe/measure/v1"
 	doc.StartedAt = o.At.UTC()
 	err = k.transfers(ctx, far, sends, o.MostBytes, doc, charged)
@@ -120,7 +127,7 @@ func (k *rechecker) test(ctx context.Context, o runner.Order) (*recheck.Result, 
 		return nil, err
 	}
 	if err != nil {
-		failure, _ := describe(k.cmd.Context(), err)
+		failure, _ := exit.Describe(k.cmd.Context(), err)
 		doc.Error = &failure
 	}
 	k.seal(ctx, far, doc, o, id, time.Since(begin))
@@ -143,7 +150,7 @@ func (k *rechecker) transfers(ctx context.Context, far *recheckFar, sends []stri
 	doc *record.Measure, charged *charge) error {
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
-	peer, err := far.flags.open(ctx, far.address)
+	peer, err := far.flags.Open(ctx, far.address)
 	if err != nil {
 		return err
 	}
@@ -154,7 +161,7 @@ func (k *rechecker) transfers(ctx context.Context, far *recheckFar, sends []stri
 		var intervals []transfer.Interval
 		result, err := transfer.Run(ctx, peer, spec, func(i transfer.Interval) {
 			intervals = append(intervals, i)
-			streamInterval(k.cmd, spec.Direction, intervals)
+			present.Interval(k.cmd, spec.Direction, intervals)
 			moved += i.Bytes
 			charged.moved(moved, i.Bytes)
 			if most > 0 && moved > most {
@@ -180,11 +187,11 @@ func (k *rechecker) transfers(ctx context.Context, far *recheckFar, sends []stri
 func (k *rechecker) seal(ctx context.Context, far *recheckFar, doc *record.Measure, o runner.Order,
 	id string, took time.Duration) {
 	seconds := took.Seconds()
-	s := sessionOf(ctx)
-	doc.Envelope = &record.Envelope{ID: id, TestID: s.testID, HostID: k.hostID,
+	s := history.SessionOf(ctx)
+	doc.Envelope = &record.Envelope{ID: id, TestID: s.TestID, HostID: k.hostID,
 		PathKey: far.series, Origin: record.Scheduled, Outcome: record.OutcomeOf(doc),
 		EndedAt: record.NsTime(o.At.Add(took).UnixNano()), TookS: &seconds, ClockSynchronised: host.ClockSynchronised(),
-		FarClock: s.farClock(), InForce: host.SettingsInForce(), Commit: thisBuild().Commit}
+		FarClock: s.FarClock(), InForce: host.SettingsInForce(), Commit: build.This().Commit}
 	if o.Retest {
 		doc.Origin = record.Retest
 	}
@@ -196,20 +203,20 @@ func (k *rechecker) keep(doc *record.Measure) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := toKeep(k.cmd)
+	ctx, cancel := history.KeepContext(k.cmd)
 	defer cancel()
-	s, err := openHistory(ctx, k.cmd)
+	s, err := history.Open(ctx, k.cmd)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	err = s.Keep(ctx, encoded, nil)
-	if isWaiting(err) {
-		noteWaiting(k.cmd, err)
+	if history.IsWaiting(err) {
+		history.NoteWaiting(k.cmd, err)
 		return nil
 	}
 	if err == nil {
-		err = trim(ctx, k.cmd, s)
+		err = history.Trim(ctx, k.cmd, s)
 	}
 	return err
 }
@@ -218,7 +225,7 @@ func (k *rechecker) keep(doc *record.Measure) error {
 func (k *rechecker) tell(ctx context.Context, v recheck.Visit) {
 	var failure *record.Failure
 	if v.Err != nil {
-		f, _ := describe(k.cmd.Context(), v.Err)
+		f, _ := exit.Describe(k.cmd.Context(), v.Err)
 		failure = &f
 		k.failed = true
 	}
@@ -230,14 +237,14 @@ func (k *rechecker) tell(ctx context.Context, v recheck.Visit) {
 		k.told = k.told || e.Event != "back"
 		events = append(events, e)
 	}
-	k.locked(func() { k.metrics.Add(v) })
+	k.Update(func() { k.metrics.Add(v) })
 	if !v.Late {
 		k.doc.Tests = append(k.doc.Tests, report.RecheckTest(&v, failure))
 	}
 	k.doc.Events = slices.Concat(k.doc.Events, events)
-	if k.f.every != 0 || !wantsJSON(k.cmd) || wantsStream(k.cmd) {
+	if k.f.every != 0 || !console.WantsJSON(k.cmd) || console.WantsStream(k.cmd) {
 		if err := k.print(); err != nil {
-			note(k.cmd, "standard output: %v", err)
+			console.Note(k.cmd, "standard output: %v", err)
 		}
 	}
 	// An interrupt ends the telling, soon; what was not told then is told late.
@@ -261,18 +268,18 @@ func (k *rechecker) print() error {
 		k.doc.Events = []record.RecheckEvent{}
 	}
 	doc := k.doc
-	if k.f.every == 0 && wantsJSON(k.cmd) && !wantsStream(k.cmd) {
-		return printJSON(k.cmd.OutOrStdout(), &doc)
+	if k.f.every == 0 && console.WantsJSON(k.cmd) && !console.WantsStream(k.cmd) {
+		return present.JSON(k.cmd.OutOrStdout(), &doc)
 	}
 	k.doc.Tests = nil
 	k.doc.Events = nil
-	if wantsStream(k.cmd) {
+	if console.WantsStream(k.cmd) {
 		if len(doc.Tests) == 0 && len(doc.Events) == 0 && !doc.Interrupted {
 			return nil
 		}
-		return printObject(k.cmd, k.cmd.OutOrStdout(), &doc)
+		return present.Object(k.cmd, k.cmd.OutOrStdout(), &doc)
 	}
-	if wantsJSON(k.cmd) {
+	if console.WantsJSON(k.cmd) {
 		line, err := json.Marshal(&doc)
 		if err != nil {
 			return err

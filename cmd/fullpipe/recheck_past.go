@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/recheck/runner"
@@ -27,12 +28,12 @@ const (
 
 // withStore opens the history for one use, and stores there what waited for that.
 func (k *rechecker) withStore(ctx context.Context, do func(*store.Store) error) error {
-	s, err := openHistory(ctx, k.cmd)
+	s, err := history.Open(ctx, k.cmd)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if err := s.Deliver(ctx); unavailable(err) {
+	if err := s.Deliver(ctx); history.IsUnavailable(err) {
 		return err
 	}
 	return do(s)
@@ -48,7 +49,7 @@ func (k *rechecker) load(ctx context.Context, peer string) (past runner.Past, er
 		if err != nil {
 			return err
 		}
-		all := shortRuns(runs)
+		all := history.ShortRuns(runs)
 		for i := range all {
 			r := recheck.ResultOfRun(&all[i])
 			if i >= len(all)-pastDocuments && all[i].Kind == "measure" {
@@ -123,7 +124,7 @@ func (k *rechecker) spent(ctx context.Context, since time.Time) (all recheck.Cos
 		}
 		return nil
 	})
-	if err != nil && !unavailable(err) && !isWaiting(err) {
+	if err != nil && !history.IsUnavailable(err) && !history.IsWaiting(err) {
 		return all, err
 	}
 	for _, a := range k.accounts {

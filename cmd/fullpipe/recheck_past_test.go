@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/recheck/runner"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -45,7 +46,7 @@ func TestRecheck_ImportedResultsHaveNoSay(t *testing.T) {
 			dir := t.TempDir()
 			t.Setenv(store.Variable, dir)
 			t.Setenv(store.URLVariable, "")
-			t.Setenv(configVariable, "")
+			t.Setenv(settings.Variable, "")
 			s, err := store.Open(t.Context(), dir)
 			if err != nil {
 				t.Fatal(err)

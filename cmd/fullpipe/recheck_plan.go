@@ -63,7 +63,7 @@ func (k *rechecker) planFor(v *recheck.Visit, e *record.RecheckEvent) *record.Re
 			if s.LimitBytes > 0 {
 				path.MemoryBytes = min(path.MemoryBytes, s.LimitBytes)
 			}
-			return planNow(path, hostTarget(s.Version), transfer.Direction(now.Name), s.Values, ours)
+			return planNow(path, host.Target(s.Version), transfer.Direction(now.Name), s.Values, ours)
 		}
 	}
 	return nil

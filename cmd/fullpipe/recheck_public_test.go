@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
@@ -62,7 +64,7 @@ func TestAPublicServerIsNotAskedTwice(t *testing.T) {
 	ask := func(peer string) (status int, one record.RecheckTest, said string) {
 		var out, errs bytes.Buffer
 		status = run(t.Context(), []string{"recheck", peer, "-t", "200ms", "--json"},
-			streams{strings.NewReader(""), &out, &errs})
+			console.NewStreams(strings.NewReader(""), &out, &errs))
 		var doc record.Recheck
 		if err := json.Unmarshal(out.Bytes(), &doc); err != nil || len(doc.Tests) != 1 {
 			t.Fatalf("%v: %s%s", err, out.String(), errs.String())
@@ -71,7 +73,7 @@ func TestAPublicServerIsNotAskedTwice(t *testing.T) {
 	}
 	for n, want := range []string{"", "policy"} {
 		status, one, said := ask("ndt7://far.invalid:1")
-		if one.Skipped != want || (one.Error == nil) != (n > 0) || one.NextAt == nil || n > 0 && status != statusDone ||
+		if one.Skipped != want || (one.Error == nil) != (n > 0) || one.NextAt == nil || n > 0 && status != exit.Done ||
 			one.NextAt.Sub(one.At) > 15*time.Hour {
 			t.Errorf("%d: status %d, %s", n, status, said)
 		}

@@ -20,6 +20,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/build"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/hook"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 )
@@ -53,7 +57,7 @@ func (f *tellFlags) check() error {
 	if f.program != "" {
 		path, err := exec.LookPath(f.program)
 		if err != nil {
-			return &usageError{"--on-change", plain(err), "a program, without arguments: --on-change /usr/local/bin/alert"}
+			return exit.Usage("--on-change", exit.Plain(err), "a program, without arguments: --on-change /usr/local/bin/alert")
 		}
 		f.program = path
 	}
@@ -62,11 +66,11 @@ func (f *tellFlags) check() error {
 	}
 	u, err := url.Parse(f.webhook)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return &usageError{"--webhook", "not a URL of https", "--webhook https://alerts.example.net/hook"}
+		return exit.Usage("--webhook", "not a URL of https", "--webhook https://alerts.example.net/hook")
 	}
 	if u.Scheme == "http" && !loopback(u.Hostname()) {
-		return &usageError{"--webhook", "what it says of your paths would go to " + u.Hostname() + " unencrypted",
-			"https://, or http:// to 127.0.0.1"}
+		return exit.Usage("--webhook", "what it says of your paths would go to "+u.Hostname()+" unencrypted",
+			"https://, or http:// to 127.0.0.1")
 	}
 	return nil
 }
@@ -84,17 +88,17 @@ func (f *tellFlags) event(ctx context.Context, cmd *cobra.Command, h record.Head
 	object, err := json.Marshal(&record.Recheck{Header: h, Tests: []record.RecheckTest{},
 		Events: []record.RecheckEvent{*e}})
 	if err != nil {
-		note(cmd, "an event cannot be told: %v", err)
+		console.Note(cmd, "an event cannot be told: %v", err)
 		return
 	}
 	if f.program != "" {
 		if err := f.runProgram(ctx, e, object); err != nil {
-			note(cmd, "--on-change %s: %v", f.program, err)
+			console.Note(cmd, "--on-change %s: %v", f.program, err)
 		}
 	}
 	if f.webhook != "" {
 		if err := f.post(ctx, object); err != nil {
-			note(cmd, "--webhook: %v", err)
+			console.Note(cmd, "--webhook: %v", err)
 		}
 	}
 }
@@ -108,7 +112,7 @@ func (f *tellFlags) runProgram(ctx context.Context, e *record.RecheckEvent, obje
 	for name, value := range eventValues(e) {
 		environment = append(environment, "FULLPIPE_"+name+"="+strings.ReplaceAll(render.Line(value), "\x00", ""))
 	}
-	said, err := runHook(ctx, []string{f.program}, environment, object)
+	said, err := hook.Run(ctx, []string{f.program}, environment, object)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("did not end within %v", limit)
 	}
@@ -162,7 +166,7 @@ func (f *tellFlags) postOnce(ctx context.Context, object []byte) (again bool, er
 		return false, errors.New("not a URL that can be asked")
 	}
 	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("User-Agent", "fullpipe ("+version()+")")
+	request.Header.Set("User-Agent", "fullpipe ("+build.Version()+")")
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := client.Do(request)
 	if err != nil {

@@ -18,6 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
@@ -253,9 +256,10 @@ func TestRecheckRefuses(t *testing.T) {
 		"b --direction sideways":          "--direction",
 	} {
 		var errs bytes.Buffer
-		status := run(t.Context(), append([]string{"recheck"}, strings.Fields(line)...), streams{strings.NewReader(""),
-			&bytes.Buffer{}, &errs})
-		if status != statusUsage || !strings.Contains(errs.String(), want) {
+		status := run(t.Context(), append([]string{"recheck"}, strings.Fields(line)...),
+			console.NewStreams(strings.NewReader(""),
+				&bytes.Buffer{}, &errs))
+		if status != exit.Misused || !strings.Contains(errs.String(), want) {
 			t.Errorf("%s: status %d, %s", line, status, errs.String())
 		}
 	}
@@ -278,22 +282,22 @@ peers = ["a", "b", "a", "https://c.example.net/x"]
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(configVariable, name)
+	t.Setenv(settings.Variable, name)
 	t.Setenv(peer.KeyVariable, "")
 	cmd := newRecheck()
 	cmd.SetContext(t.Context())
-	file, _, err := readConfig(cmd)
+	file, _, err := settings.Read(cmd)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := &recheckFlags{}
-	f.direction = "both"
+	f.Direction = "both"
 	fars, err := f.resolve(cmd, file, file.Recheck.Peers)
 	if err != nil || len(fars) != 3 {
 		t.Fatalf("%d far ends, %v", len(fars), err)
 	}
-	if a, b, c := fars[0], fars[1], fars[2]; a.flags.file != filepath.Join(dir, "a.key") || a.flags.only6 ||
-		b.flags.file != filepath.Join(dir, "b.key") || !b.flags.only6 || c.flags.file != "" ||
+	if a, b, c := fars[0], fars[1], fars[2]; a.flags.File != filepath.Join(dir, "a.key") || a.flags.Only6 ||
+		b.flags.File != filepath.Join(dir, "b.key") || !b.flags.Only6 || c.flags.File != "" ||
 		strings.Join(b.sends, " ") != "up down" || strings.Join(c.sends, " ") != "down" {
 		t.Errorf("%+v, %+v, %+v", a, b, c)
 	}
@@ -313,7 +317,8 @@ func TestRecheckStays(t *testing.T) {
 	defer stop()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, append(args, "--every", "6h", "--listen", "127.0.0.1:0"), streams{strings.NewReader(""), out, errs})
+		ended <- run(ctx, append(args, "--every", "6h", "--listen", "127.0.0.1:0"), console.NewStreams(strings.NewReader(""),
+			out, errs))
 		out.Close()
 		errs.Close()
 	}()
@@ -341,10 +346,11 @@ func TestRecheckStays(t *testing.T) {
 		t.Errorf("%v: no %s in\n%s", err, want, page)
 	}
 	stop()
-	if status := <-ended; status != statusDone {
+	if status := <-ended; status != exit.Done {
 		t.Errorf("status %d", status)
 	}
-	if status := run(t.Context(), args, streams{strings.NewReader(""), io.Discard, io.Discard}); status != statusFailed {
+	if status := run(t.Context(), args, console.NewStreams(strings.NewReader(""), io.Discard,
+		io.Discard)); status != exit.Failed {
 		t.Errorf("once: status %d", status)
 	}
 }

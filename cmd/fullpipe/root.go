@@ -9,29 +9,33 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/build"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // run carries out one command line and returns the exit status.
-func run(ctx context.Context, args []string, std streams) int {
-	harmless, out := newSinks(ctx, std)
+func run(ctx context.Context, args []string, std console.Streams) int {
+	harmless, out := console.NewSinks(ctx, std)
 	root := newRoot(harmless)
 	root.SetArgs(args)
-	called, err := root.ExecuteContextC(withSession(ctx))
-	lost := out.err()
-	if lost != nil && !gone(lost) && errors.Is(err, lost) {
+	called, err := root.ExecuteContextC(history.WithSession(ctx))
+	lost := out.Err()
+	if lost != nil && !console.IsGone(lost) && errors.Is(err, lost) {
 		err = nil // it is said below, once
 	}
 	status := finish(ctx, called, args, err, harmless)
-	lost = out.err()
-	if lost != nil && !gone(lost) {
-		fmt.Fprintf(harmless.err, "fullpipe: standard output: %v\n", lost)
-		return statusFailed
+	lost = out.Err()
+	if lost != nil && !console.IsGone(lost) {
+		fmt.Fprintf(harmless.Err, "fullpipe: standard output: %v\n", lost)
+		return exit.Failed
 	}
 	return status
 }
 
-func newRoot(std streams) *cobra.Command {
+func newRoot(std console.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "fullpipe",
 		Short: "find out why a TCP transfer is slow, fix it and prove it",
@@ -48,14 +52,14 @@ PEER is one of
   https://... http://...  a large object on a web server, downloaded
   lab:PROFILE             two hosts and a link on this machine (see: fullpipe lab list)
   lab:rate=100mbit,rtt=40ms,...`,
-		Version:       version(),
+		Version:       build.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.PersistentPreRunE = oneForm
-	root.SetIn(std.in)
-	root.SetOut(std.out)
-	root.SetErr(std.err)
+	root.SetIn(std.In)
+	root.SetOut(std.Out)
+	root.SetErr(std.Err)
 	root.SetVersionTemplate("fullpipe {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().BoolP("json", "J", false, "print one JSON object on standard output and nothing else there")
@@ -74,11 +78,11 @@ PEER is one of
 
 // oneForm refuses two forms of output, of which one would be left out in silence.
 func oneForm(cmd *cobra.Command, _ []string) error {
-	if err := asCaller(cmd); err != nil {
+	if err := history.BecomeCaller(cmd); err != nil {
 		return err
 	}
-	if flagged(cmd, "csv") && flagged(cmd, "json") {
-		return &usageError{"--csv", "is another form than --json", "one of them"}
+	if console.IsSet(cmd, "csv") && console.IsSet(cmd, "json") {
+		return exit.Usage("--csv", "is another form than --json", "one of them")
 	}
 	return named(cmd)
 }
@@ -91,7 +95,7 @@ var guards = []string{"keys", "web-token-file", "web-cert", "web-key", "listen-t
 func named(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && f.Value.String() == "" && slices.Contains(guards, f.Name) {
-			err = &usageError{"--" + f.Name, "names no file", "a file, or nothing of --" + f.Name}
+			err = exit.Usage("--"+f.Name, "names no file", "a file, or nothing of --"+f.Name)
 		}
 	})
 	return err

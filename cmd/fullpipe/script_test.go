@@ -10,6 +10,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
@@ -38,7 +40,7 @@ func scripts(t *testing.T, bin string, stores [4]string) testscript.Params {
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
-			env.Setenv(configVariable, "")
+			env.Setenv(settings.Variable, "")
 			env.Setenv(asProgram, "1")
 			for i, url := range stores {
 				env.Setenv(fmt.Sprint("STORE", i), url)
@@ -63,8 +65,8 @@ func answered(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: answered COMMAND ARG…")
 	}
-	if got := statusOf(ts, args); got != statusDone && got != statusNo {
-		ts.Fatalf("exit status %d, want %d or %d", got, statusDone, statusNo)
+	if got := statusOf(ts, args); got != exit.Done && got != exit.No {
+		ts.Fatalf("exit status %d, want %d or %d", got, exit.Done, exit.No)
 	}
 }
 
@@ -83,7 +85,7 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 func statusOf(ts *testscript.TestScript, command []string) int {
 	err := ts.Exec(command[0], command[1:]...)
 	if err == nil {
-		return statusDone
+		return exit.Done
 	}
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
@@ -56,15 +57,15 @@ func keyOf(t *testing.T, doc record.Document, change func(*cobra.Command)) strin
 		return measureFlags.bothAtOnce(cmd)
 	}
 	change(cmd)
-	ctx := withSession(t.Context())
+	ctx := history.WithSession(t.Context())
 	cmd.SetArgs(strings.Fields(args))
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		t.Fatalf("%s %s: %v", name, args, err)
 	}
 	if cmd == recheck {
-		return seriesOfFar(e.HostID, &recheckFar{address: far, flags: recheckFlags.peerFlags}, recheckFlags.time)
+		return seriesOfFar(e.HostID, &recheckFar{address: far, flags: recheckFlags.PeerFlags}, recheckFlags.time)
 	}
-	return sessionOf(ctx).series(e.HostID, far).Key()
+	return history.SessionOf(ctx).Series(e.HostID, far).Key()
 }
 
 func TestSeriesKey_DoesNotDependOnHelp(t *testing.T) {
@@ -98,12 +99,12 @@ func TestSeriesKey_OptionsOfTheirOwn(t *testing.T) {
 			_, err := f.habits.translate(cmd, f, args)
 			return err
 		}
-		ctx := withSession(t.Context())
+		ctx := history.WithSession(t.Context())
 		cmd.SetArgs(strings.Fields("far.example.net " + args))
 		if err := cmd.ExecuteContext(ctx); err != nil {
 			t.Fatalf("%s: %v", args, err)
 		}
-		return sessionOf(ctx).series("h", "far.example.net").Key()
+		return history.SessionOf(ctx).Series("h", "far.example.net").Key()
 	}
 	seen := map[string]string{}
 	for _, args := range []string{"", "--window 64K", "--dscp ef", "--no-delay", "--exchange", "--write-rate 20mbit",

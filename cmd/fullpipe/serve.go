@@ -11,6 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/build"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
+	"github.com/fullpipe-net/fullpipe/internal/cli/serverkey"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/server"
 	"github.com/fullpipe-net/fullpipe/internal/serverlog"
@@ -43,7 +48,7 @@ clients are answered at /ndt/v7. Anybody who reaches that port may test, unless
   fullpipe serve --iperf3 --max-tests 1 --max-time 30s --max-bytes 10GB`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return &usageError{args[0], "serve takes no arguments", cmd.CommandPath() + " --help"}
+				return exit.Usage(args[0], "serve takes no arguments", cmd.CommandPath()+" --help")
 			}
 			return nil
 		},
@@ -57,7 +62,7 @@ clients are answered at /ndt/v7. Anybody who reaches that port may test, unless
 			return serve(cmd, o)
 		},
 	}
-	o.key.add(cmd.Flags())
+	o.key.Add(cmd.Flags())
 	cmd.Flags().Lookup("key-file").Usage = "a `file` that holds the server's key; it is made, for its owner alone to " +
 		"read, where it is missing"
 	cmd.Flags().StringVar(&o.keys, "keys", "", "a `file` of keys by name, each with its own bounds (fullpipe key "+
@@ -76,7 +81,7 @@ clients are answered at /ndt/v7. Anybody who reaches that port may test, unless
 
 // serveOptions are serve's flags.
 type serveOptions struct {
-	key           keyFlags
+	key           serverkey.KeyFlags
 	keys          string
 	listen        string
 	iperf3, quiet bool
@@ -99,7 +104,7 @@ func (o *serveOptions) check() error {
 func serveUntilEOF(cmd *cobra.Command, o serveOptions) error {
 	o.iperf3 = false
 	o.quiet = false
-	o.web.address = ""
+	o.web.Address = ""
 	whole := cmd.Context()
 	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
@@ -121,11 +126,11 @@ func serveUntilEOF(cmd *cobra.Command, o serveOptions) error {
 }
 
 func serve(cmd *cobra.Command, o serveOptions) error {
-	made, err := o.key.create(cmd.Context())
+	made, err := o.key.Create(cmd.Context())
 	if err != nil {
 		return err
 	}
-	key, err := o.key.find(cmd.Context())
+	key, err := o.key.Find(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -137,42 +142,45 @@ func serve(cmd *cobra.Command, o serveOptions) error {
 	ctx := cmd.Context()
 	log := newServeLog(cmd, o.quiet)
 	defer log.close()
-	config := server.Config{Address: o.listen, Key: *key, Software: version(), Event: log.event}
+	config := server.Config{Address: o.listen, Key: *key, Software: build.Version(), Event: log.event}
 	clients := admitIperf3(&config)
 	config.Strangers = o.iperf3
 	config.ShareWindows = true
 	config.Exclusive = o.exclusive
 	if few := o.limits.fit(socket.MostFiles()); few != "" {
-		note(cmd, "note: %s", few)
+		console.Note(cmd, "note: %s", few)
 	}
 	o.limits.apply(&config, clients)
-	if exposed := o.key.exposed(); exposed != "" && !o.quiet {
-		note(cmd, "note: %s", exposed)
+	if exposed := o.key.Exposed(); exposed != "" && !o.quiet {
+		console.Note(cmd, "note: %s", exposed)
 	}
 	if o.keys != "" {
-		ring, err := newKeyring(ctx, o.keys, func(text string) { log.notes.Note(serverlog.Kind{Event: "keys"}, text) })
+		ring, err := serverkey.NewKeyring(ctx, o.keys, func(text string) {
+			log.notes.Note(serverlog.Kind{Event: "keys"},
+				text)
+		})
 		if err != nil {
 			return err
 		}
-		config.Holders = ring.now
+		config.Holders = ring.Now
 	}
 	s, err := server.New(ctx, config)
 	if err != nil {
-		return listenError(o.listen, err)
+		return listener.Failure(o.listen, err)
 	}
 	clients.Window = s.Window
 	clients.Running = s.Begin
 	clients.Turn = s.TryTurn
-	wait, err := serveFlows(ctx, s.Addr().String(), clients)
+	wait, err := listener.ServeFlows(ctx, s.Addr().String(), clients)
 	switch {
 	case err == nil:
 		clients.UDP = true
 		defer wait()
 	case o.iperf3:
 		s.Close()
-		return listenError(o.listen+" (UDP)", err)
+		return listener.Failure(o.listen+" (UDP)", err)
 	}
-	if o.web.address != "" {
+	if o.web.Address != "" {
 		end, err := o.serveWeb(ctx, cmd, log)
 		if err != nil {
 			s.Close()
@@ -194,12 +202,12 @@ func (o *serveOptions) serveWeb(ctx context.Context, cmd *cobra.Command, log *se
 		return nil, err
 	}
 	scheme := "http"
-	if o.web.cert != "" {
+	if o.web.Cert != "" {
 		scheme = "https"
 	}
 	if !o.quiet {
 		log.events.Print(serverlog.Kind{Event: "web", Trusted: true}, func() string {
-			return webReady(fmt.Sprintf("%s://%s/test", scheme, at), wantsJSON(cmd))
+			return webReady(fmt.Sprintf("%s://%s/test", scheme, at), console.WantsJSON(cmd))
 		})
 	}
 	return end, nil
@@ -207,7 +215,7 @@ func (o *serveOptions) serveWeb(ctx context.Context, cmd *cobra.Command, log *se
 
 func checkListen(listen string) error {
 	bad := func(why string) error {
-		return &usageError{"--listen", fmt.Sprintf("%q %s", listen, why), "ADDR:PORT, as in :5201 or 192.0.2.1:5202"}
+		return exit.Usage("--listen", fmt.Sprintf("%q %s", listen, why), "ADDR:PORT, as in :5201 or 192.0.2.1:5202")
 	}
 	_, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -217,22 +225,4 @@ func checkListen(listen string) error {
 		return bad("has no port between 0 and 65535")
 	}
 	return nil
-}
-
-// listenError turns the common reasons why a port cannot be had into what to do.
-func listenError(listen string, err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
-		err = op.Err
-	}
-	hint := ""
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		hint = "another port with --listen; an iperf3 server uses 5201 too"
-	case errors.Is(err, syscall.EACCES):
-		hint = "a port above 1023"
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		hint = "an address of this host"
-	}
-	return &probe.Error{Address: "listen on " + listen, Err: err, Hint: hint}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/server"
-	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -45,19 +44,4 @@ func fromClient(r *transfer.Result) *transfer.Result {
 		turned.Spec.Direction = transfer.Down
 	}
 	return &turned
-}
-
-// serveFlows answers iperf3's UDP streams on the server's port until ctx ends.
-func serveFlows(ctx context.Context, address string, clients *iperf3.Server) (wait func(), err error) {
-	flows, err := socket.ListenFlows(ctx, address)
-	if err != nil {
-		return nil, err
-	}
-	done := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { flows.Close() })
-	go func() {
-		defer close(done)
-		clients.ServeDatagrams(flows)
-	}()
-	return func() { stop(); flows.Close(); <-done }, nil
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/server"
@@ -29,7 +31,7 @@ func (l *serveLimits) add(fl *pflag.FlagSet) {
 		"is a quarter of --max-tests")
 	fl.IntVar(&l.streams, "max-streams", l.streams, "data connections at a time, a thread each; counted for each of the "+
 		"two protocols")
-	fl.Var((*period)(&l.time), "max-time", "how long one test may last")
+	fl.Var((*cmdflag.Period)(&l.time), "max-time", "how long one test may last")
 	fl.Var(&l.bytes, "max-bytes", "payload that one test may move in each direction")
 	fl.Var(&l.rate, "max-rate", "rate that one test may take in each direction, and has to ask for; 0 is no bound")
 	fl.Var(&l.buffers, "max-buffers", "socket buffers that all tests together may ask for, counted for each of the two "+
@@ -42,20 +44,20 @@ func (l *serveLimits) check() error {
 		value int
 	}{{"--max-clients", l.clients}, {"--max-tests", l.tests}, {"--max-streams", l.streams}} {
 		if n.value < 1 {
-			return &usageError{n.flag, "nobody could measure", "1 or more"}
+			return exit.Usage(n.flag, "nobody could measure", "1 or more")
 		}
 	}
 	switch {
 	case l.perHost < 0:
-		return &usageError{"--max-tests-per-host", "nobody could measure", "1 or more, or 0 for a quarter of --max-tests"}
+		return exit.Usage("--max-tests-per-host", "nobody could measure", "1 or more, or 0 for a quarter of --max-tests")
 	case l.time < time.Second:
-		return &usageError{"--max-time", "iperf3's protocol counts in seconds", "1s or more"}
+		return exit.Usage("--max-time", "iperf3's protocol counts in seconds", "1s or more")
 	case l.bytes < 1:
-		return &usageError{"--max-bytes", "no test could move anything", "a size, as in 10GB"}
+		return exit.Usage("--max-bytes", "no test could move anything", "a size, as in 10GB")
 	case l.buffers < 1:
-		return &usageError{"--max-buffers", "no window could be tried", "a size, as in 1GiB"}
+		return exit.Usage("--max-buffers", "no window could be tried", "a size, as in 1GiB")
 	case l.rate < 0:
-		return &usageError{"--max-rate", "is below nothing", "a rate, as in 1gbit"}
+		return exit.Usage("--max-rate", "is below nothing", "a rate, as in 1gbit")
 	}
 	return nil
 }

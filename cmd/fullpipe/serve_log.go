@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
@@ -20,22 +19,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
-
-// logStderr makes a server's standard error a log until end: whatever the command writes there
-// has a quota, and no reader of it holds the server up. After end it is written as before.
-func logStderr(cmd *cobra.Command) (end func()) {
-	// Without this a reader that has gone ends the process (os/signal, SIGPIPE).
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	l := serverlog.New(serverlog.Config{Out: cmd.ErrOrStderr(), Clean: render.Line})
-	cmd.SetErr(l)
-	return l.Close
-}
-
-// logOf returns a command's log; nil: its standard error is none.
-func logOf(cmd *cobra.Command) *serverlog.Log {
-	l, _ := cmd.ErrOrStderr().(*serverlog.Log)
-	return l
-}
 
 // serveLog prints what serve does: events as JSON lines on standard output, or as text on
 // standard error.
@@ -48,10 +31,10 @@ type serveLog struct {
 }
 
 func newServeLog(cmd *cobra.Command, quiet bool) *serveLog {
-	l := &serveLog{cmd: cmd, quiet: quiet, end: logStderr(cmd)}
-	l.notes = logOf(cmd)
+	l := &serveLog{cmd: cmd, quiet: quiet, end: console.LogStderr(cmd)}
+	l.notes = console.LogOf(cmd)
 	l.events = l.notes
-	if wantsJSON(cmd) {
+	if console.WantsJSON(cmd) {
 		l.events = serverlog.New(serverlog.Config{Out: cmd.OutOrStdout(),
 			Summary: func(k serverlog.Kind, count int64, _ string) string {
 				return (&serveEvent{At: now(), Event: "suppressed", Of: k.Event, Count: count}).object()
@@ -95,8 +78,8 @@ func (l *serveLog) ready(ctx context.Context, address string, key probe.Key, mad
 
 func (l *serveLog) tellReady(address string, key probe.Key, made bool) error {
 	out := l.cmd.OutOrStdout()
-	if wantsJSON(l.cmd) {
-		e := readyEvent{Header: newHeader(l.cmd), Event: "ready", Listen: address, Addresses: reachableAt(address)}
+	if console.WantsJSON(l.cmd) {
+		e := readyEvent{Header: present.Header(l.cmd), Event: "ready", Listen: address, Addresses: reachableAt(address)}
 		if made {
 			e.Key = key.String()
 		}
@@ -147,7 +130,7 @@ func (l *serveLog) event(e server.Event) {
 	at := now()
 	l.events.Print(serverlog.Kind{Event: e.What, Trusted: e.Keyed}, func() string {
 		line := newServeEvent(at, &e)
-		if wantsJSON(l.cmd) {
+		if console.WantsJSON(l.cmd) {
 			return line.object()
 		}
 		return line.text()

@@ -9,13 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/server"
 )
 
 // loggingTo is a server's log that prints to out.
 func loggingTo(t *testing.T, out io.Writer, args ...string) *serveLog {
 	t.Helper()
-	cmd := newRoot(streams{strings.NewReader(""), out, out})
+	cmd := newRoot(console.NewStreams(strings.NewReader(""), out, out))
 	serve, rest, err := cmd.Find(append([]string{"serve"}, args...))
 	if err == nil {
 		err = serve.ParseFlags(rest)

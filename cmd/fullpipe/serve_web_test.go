@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
+	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
@@ -15,12 +17,12 @@ func TestServeWeb_KeepsADaysResultsOfAClient(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(store.Variable, dir)
 	t.Setenv(store.URLVariable, "")
-	t.Setenv(configVariable, "")
+	t.Setenv(settings.Variable, "")
 	var said bytes.Buffer
 	cmd := newServe()
 	cmd.SetContext(t.Context())
 	cmd.SetErr(&said)
-	cfg := speedConfig(cmd, 16, 1<<30)
+	cfg := listener.SpeedConfig(cmd, 16, 1<<30)
 	begin := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	const extra = 5
 	for n := range store.DefaultClientResultsADay + extra {

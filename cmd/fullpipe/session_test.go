@@ -5,6 +5,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/server"
@@ -33,7 +35,7 @@ func TestRecordJoinsTheFarEnds(t *testing.T) {
 	t.Setenv("FULLPIPE_KEY", key.String())
 	var out, errs bytes.Buffer
 	args := []string{"measure", "--json", "--no-history", "--bytes", "1000", "--direction", "up", far.Addr().String()}
-	if status := run(t.Context(), args, streams{&bytes.Buffer{}, &out, &errs}); status != statusDone {
+	if status := run(t.Context(), args, console.NewStreams(&bytes.Buffer{}, &out, &errs)); status != exit.Done {
 		t.Fatalf("status %d: %s", status, errs.String())
 	}
 	doc, err := record.Decode(out.Bytes(), nil)

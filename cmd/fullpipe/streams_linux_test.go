@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
@@ -53,7 +54,7 @@ func TestTextThatCannotBeWrittenIsAFailure(t *testing.T) {
 		cmd := program(t, args...)
 		cmd.Stdout = full
 		status, errs := ended(t, cmd)
-		if status != statusFailed || !strings.Contains(errs, "standard output: no space left on device") ||
+		if status != exit.Failed || !strings.Contains(errs, "standard output: no space left on device") ||
 			strings.Count(errs, "no space left") != 1 {
 			t.Errorf("%v > /dev/full: status %d, %q", args, status, errs)
 		}
@@ -250,7 +251,7 @@ func TestFullPipeEndsWithAnInterrupt(t *testing.T) {
 		cmd.Process.Kill()
 		t.Error("still writing 10 s after SIGTERM")
 	}
-	if cmd.ProcessState.ExitCode() != statusFailed {
+	if cmd.ProcessState.ExitCode() != exit.Failed {
 		t.Errorf("status %d: the text was lost", cmd.ProcessState.ExitCode())
 	}
 }

@@ -11,6 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
+	"github.com/fullpipe-net/fullpipe/internal/history"
+	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
@@ -20,11 +28,11 @@ import (
 )
 
 type sweepFlags struct {
-	peerFlags
+	farend.PeerFlags
 	send, receive, write  string
 	congestion, precision string
 	repeats               int
-	budget, time          duration
+	budget, time          cmdflag.Duration
 	seed                  uint64
 	resume                string
 	html                  string
@@ -32,7 +40,7 @@ type sweepFlags struct {
 }
 
 func newSweep() *cobra.Command {
-	f := sweepFlags{time: duration(2 * time.Second)}
+	f := sweepFlags{time: cmdflag.Duration(2 * time.Second)}
 	cmd := &cobra.Command{
 		Use:   "sweep PEER",
 		Short: "measure a grid of buffers, write sizes, directions and congestion controls",
@@ -50,21 +58,21 @@ ends before, they are marked as predicted.`,
 		Example: `  fullpipe sweep server.example.net --key-file key --send-buffers 16K-1M:x2 --receive-buffers 16K-1M:x2
   fullpipe sweep lab:wan-12ms --budget 2m --html sweep.html
   fullpipe sweep lab:lan-100m,stack=windows-2000 --send-buffers 8K-64K:x2 --receive-buffers automatic --write-sizes 1K-16K:x2`,
-		Args: onePeer,
+		Args: farend.OnePeer,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.downOnly(cmd, args[0])
+			f.DownOnly(cmd, args[0])
 			id, rules, err := f.config(args[0])
 			if err != nil {
 				return err
 			}
-			if done, err := inLab(cmd, args[0]); done {
+			if done, err := farend.InLab(cmd, args[0]); done {
 				return err
 			}
 			return f.run(cmd, args[0], id, rules)
 		},
 	}
 	fl := cmd.Flags()
-	f.peerFlags.add(fl)
+	f.PeerFlags.Add(fl)
 	const grid = "16K,64K,256K,1M,automatic"
 	fl.StringVar(&f.send, "send-buffers", grid, "the sender's send buffers (SO_SNDBUF)")
 	fl.StringVar(&f.receive, "receive-buffers", grid, "the receiver's receive buffers (SO_RCVBUF)")
@@ -73,60 +81,61 @@ ends before, they are marked as predicted.`,
 		"default if not given)")
 	fl.StringVar(&f.precision, "precision", "3%", "how far a cell's 95 % interval may reach from its middle")
 	fl.IntVar(&f.repeats, "repeats", 10, "the most runs of one cell")
-	fl.Var((*period)(&f.budget), "budget", "time for all runs together, those before --resume too; no bound if not given")
-	fl.VarP((*period)(&f.time), "time", "t", "how long each run lasts")
+	fl.Var((*cmdflag.Period)(&f.budget), "budget",
+		"time for all runs together, those before --resume too; no bound if not given")
+	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "how long each run lasts")
 	fl.Uint64Var(&f.seed, "seed", 1, "`number` of the random order, to have the same one again")
 	fl.StringVar(&f.resume, "resume", "", "keep what is measured in this file, and go on where it was left")
 	fl.StringVar(&f.html, "html", "",
 		"also write a page with the heat map and curves to this `file`; - is standard output")
 	fl.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each cell")
-	addHistoryFlags(cmd, true, f.path)
+	history.AddFlags(cmd, true, f.path)
 	return cmd
 }
 
 // path returns the series that the options belong to.
 func (f *sweepFlags) path(hostID, far string) record.Path {
-	p := f.peerFlags.path("sweep", hostID, far)
+	p := f.PeerFlags.Path("sweep", hostID, far)
 	p.Congestion = f.congestion
 	return p
 }
 
 // config reads what the user asks for.
 func (f *sweepFlags) config(text string) (id sweep.Identity, rules sweep.Rules, err error) {
-	id = sweep.Identity{Peer: peerName(text), Time: time.Duration(f.time), Seed: f.seed}
+	id = sweep.Identity{Peer: lab.PeerName(text), Time: time.Duration(f.time), Seed: f.seed}
 	for _, axis := range []struct {
 		flag, text string
 		to         *[]int
 	}{{"--send-buffers", f.send, &id.Axes.Send}, {"--receive-buffers", f.receive, &id.Axes.Receive},
 		{"--write-sizes", f.write, &id.Axes.Write}} {
 		if *axis.to, err = sweep.ParseSizes(axis.text); err != nil {
-			return id, rules, &usageError{axis.flag, plain(err), "8K-1M:x2,automatic"}
+			return id, rules, exit.Usage(axis.flag, exit.Plain(err), "8K-1M:x2,automatic")
 		}
 	}
-	if id.Axes.Directions, err = f.directions(); err != nil {
+	if id.Axes.Directions, err = f.Directions(); err != nil {
 		return id, rules, err
 	}
-	if _, err := f.route(); err != nil {
+	if _, err := f.Route(); err != nil {
 		return id, rules, err
 	}
 	for name := range strings.SplitSeq(f.congestion, ",") {
 		id.Axes.Congestion = append(id.Axes.Congestion, strings.TrimSpace(name))
 	}
 	if err := id.Axes.Check(); err != nil {
-		return id, rules, &usageError{"sweep", plain(err), "fewer values, each once"}
+		return id, rules, exit.Usage("sweep", exit.Plain(err), "fewer values, each once")
 	}
 	if id.Time <= 0 {
-		return id, rules, &usageError{"--time", "a run without length measures nothing", "--time 2s"}
+		return id, rules, exit.Usage("--time", "a run without length measures nothing", "--time 2s")
 	}
 	if f.repeats < 1 {
-		return id, rules, &usageError{"--repeats", fmt.Sprintf("%d runs measure nothing", f.repeats), "1 or more"}
+		return id, rules, exit.Usage("--repeats", fmt.Sprintf("%d runs measure nothing", f.repeats), "1 or more")
 	}
 	var percent float64
 	if number, ok := strings.CutSuffix(strings.TrimSpace(f.precision), "%"); !ok {
-		return id, rules, &usageError{"--precision", fmt.Sprintf("%q is no share", f.precision), "--precision 3%"}
+		return id, rules, exit.Usage("--precision", fmt.Sprintf("%q is no share", f.precision), "--precision 3%")
 	} else if _, err := fmt.Sscanf(number, "%g", &percent); err != nil || !(percent >= 0.1 && percent <= 50) {
-		return id, rules, &usageError{"--precision", fmt.Sprintf("%q is not between 0.1%% and 50%%", f.precision),
-			"--precision 3%"}
+		return id, rules, exit.Usage("--precision", fmt.Sprintf("%q is not between 0.1%% and 50%%", f.precision),
+			"--precision 3%")
 	}
 	rules = sweep.Rules{Precision: percent / 100, Most: f.repeats, Budget: time.Duration(f.budget), Seed: f.seed}
 	return id, rules, nil
@@ -134,8 +143,8 @@ func (f *sweepFlags) config(text string) (id sweep.Identity, rules sweep.Rules, 
 
 func (f *sweepFlags) run(cmd *cobra.Command, text string, id sweep.Identity, rules sweep.Rules) error {
 	ctx := cmd.Context()
-	f.notes = progress(cmd)
-	page, err := createOutput(cmd, "--html", f.html)
+	f.Notes = console.Progress(cmd)
+	page, err := present.CreateFile(cmd, "--html", f.html)
 	if err != nil {
 		return err
 	}
@@ -152,17 +161,17 @@ func (f *sweepFlags) run(cmd *cobra.Command, text string, id sweep.Identity, rul
 	}
 	defer journal.Close()
 	if n := len(journal.Runs); n > 0 {
-		f.note(fmt.Sprintf("%s has %d runs of this sweep; going on", path, n))
+		f.Note(fmt.Sprintf("%s has %d runs of this sweep; going on", path, n))
 	}
-	far, err := f.open(ctx, text)
+	far, err := f.Open(ctx, text)
 	if err != nil {
 		return errors.Join(err, removeUnused(journal))
 	}
 	defer far.Close()
 	if temporary {
-		f.note("until the sweep is complete, what is measured is kept in " + path)
+		f.Note("until the sweep is complete, what is measured is kept in " + path)
 	}
-	line := newProgressLine(progress(cmd))
+	line := progress.NewLine(console.Progress(cmd))
 	result, failed := sweep.Run(ctx, sweep.Config{Peer: far, Rules: rules, Journal: journal,
 		Progress: func(p sweep.Progress) {
 			doing := p.Cell.Short()
@@ -170,18 +179,18 @@ func (f *sweepFlags) run(cmd *cobra.Command, text string, id sweep.Identity, rul
 				doing = fmt.Sprintf("about %s left  %s",
 					units.Time(time.Duration(float64(p.Elapsed)*(1/p.Share-1)).Round(time.Second)), doing)
 			}
-			line.draw(p.Share, fmt.Sprintf("%d of %d cells  ", p.Done, p.Cells), p.BestBps, doing)
+			line.Draw(p.Share, fmt.Sprintf("%d of %d cells  ", p.Done, p.Cells), p.BestBps, doing)
 		}})
-	line.clear()
+	line.Clear()
 	if result == nil || len(journal.Runs) == 0 {
 		return errors.Join(failed, removeUnused(journal))
 	}
-	doc := report.Sweep(newHeader(cmd), result)
-	noteLate(cmd, doc)
-	status := statusDone
+	doc := report.Sweep(present.Header(cmd), result)
+	present.NoteLate(cmd, doc)
+	status := exit.Done
 	if failed != nil {
 		var failure record.Failure
-		failure, status = describe(ctx, failed)
+		failure, status = exit.Describe(ctx, failed)
 		failure.Try = "the same command line with --resume " + path
 		doc.Error = &failure
 		doc.Interrupted = true
@@ -189,11 +198,11 @@ func (f *sweepFlags) run(cmd *cobra.Command, text string, id sweep.Identity, rul
 	if err := f.print(cmd, doc, page); err != nil {
 		return err
 	}
-	if doc.Error != nil && !wantsJSON(cmd) {
-		tell(cmd, *doc.Error)
+	if doc.Error != nil && !console.WantsJSON(cmd) {
+		console.PrintFailure(cmd, *doc.Error)
 	}
-	if status != statusDone {
-		return exitStatus(status)
+	if status != exit.Done {
+		return exit.Status(status)
 	}
 	if temporary && result.Complete {
 		return journal.Remove()
@@ -206,7 +215,7 @@ func (f *sweepFlags) run(cmd *cobra.Command, text string, id sweep.Identity, rul
 func (f *sweepFlags) journal(cmd *cobra.Command) (*output.File, error) {
 	if f.resume != "" {
 		file, err := output.Edit(cmd.Context(), f.resume)
-		return file, outputError(cmd, "--resume", err)
+		return file, present.FileError(cmd, "--resume", err)
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -216,7 +225,7 @@ func (f *sweepFlags) journal(cmd *cobra.Command) (*output.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("a place for what is measured: %w", err)
 	}
-	file, err := output.Temporary(dir, "sweep-"+started.Format("20060102T150405")+"-*.jsonl")
+	file, err := output.Temporary(dir, "sweep-"+present.Started.Format("20060102T150405")+"-*.jsonl")
 	if err != nil {
 		return nil, fmt.Errorf("a place for what is measured: %w", err)
 	}
@@ -233,11 +242,11 @@ func removeUnused(journal *sweep.Journal) error {
 
 // print writes the sweep in the forms that were asked for.
 func (f *sweepFlags) print(cmd *cobra.Command, doc *record.Sweep, page *output.File) error {
-	if err := writeOutput("--html", page, func(w io.Writer) error { return html.Write(w, doc) }); err != nil {
+	if err := present.WriteFile("--html", page, func(w io.Writer) error { return html.Write(w, doc) }); err != nil {
 		return err
 	}
 	if page != nil && f.html != "-" {
-		f.note("the page is in " + f.html)
+		f.Note("the page is in " + f.html)
 	}
-	return show(cmd, doc)
+	return present.Document(cmd, doc)
 }

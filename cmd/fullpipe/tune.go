@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"runtime"
 	"strings"
@@ -12,21 +10,27 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
+	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/link"
-	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/report"
-	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 type tuneFlags struct {
-	peerFlags
-	budget    duration
+	farend.PeerFlags
+	budget    cmdflag.Duration
 	maxBytes  units.Size
 	fileSize  units.Size
 	seed      uint64
@@ -57,14 +61,14 @@ nothing was shown to help.`,
   fullpipe tune server.example.net --direction both --budget 30s --file-size 10GB
   fullpipe tune server.example.net --goal latency --html receipt.html
   fullpipe tune lab:rate=100mbit,rtt=40ms,stack=windows-2000`,
-		Args: onePeer,
+		Args: farend.OnePeer,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.downOnly(cmd, args[0])
+			f.DownOnly(cmd, args[0])
 			cfg, err := f.config()
 			if err != nil {
 				return err
 			}
-			if done, err := inLab(cmd, args[0]); done {
+			if done, err := farend.InLab(cmd, args[0]); done {
 				return err
 			}
 			if err := f.farReach(args[0]); err != nil {
@@ -79,10 +83,11 @@ nothing was shown to help.`,
 		},
 	}
 	fl := cmd.Flags()
-	f.peerFlags.add(fl)
-	fl.Var((*period)(&f.budget), "budget", "time for each direction (default: the larger of 30 s, 900 segments' time, "+
-		"375 on modems, 150 round trips and, where the path loses, 20 transfers of 20 round trips or more; one of 150 s "+
-		"or less is doubled once where it stays open whether something helps)")
+	f.PeerFlags.Add(fl)
+	fl.Var((*cmdflag.Period)(&f.budget), "budget",
+		"time for each direction (default: the larger of 30 s, 900 segments' time, "+
+			"375 on modems, 150 round trips and, where the path loses, 20 transfers of 20 round trips or more; one of 150 s "+
+			"or less is doubled once where it stays open whether something helps)")
 	fl.Var(&f.maxBytes, "max-bytes", "payload that each direction may move")
 	fl.Var(&f.fileSize, "file-size", "a transfer whose time before and after is of interest")
 	fl.StringVar(&f.goal, "goal", string(tune.Throughput), "what to tune for: throughput, latency (the shortest "+
@@ -98,12 +103,12 @@ nothing was shown to help.`,
 	fl.BoolVar(&f.applyFar, "apply-far", false, "change the far host's settings too, over your own ssh (ssh://) or in a "+
 		"lab; kept only where it helps")
 	fl.BoolVar(&f.yes, "yes", false, "with --apply or --apply-far: do not ask")
-	addHistoryFlags(cmd, true, f.series("tune"))
+	history.AddFlags(cmd, true, f.Series("tune"))
 	return cmd
 }
 
 func (f *tuneFlags) config() (tune.Config, error) {
-	cfg, err := f.tuning()
+	cfg, err := f.Tuning()
 	if err != nil {
 		return cfg, err
 	}
@@ -115,15 +120,15 @@ func (f *tuneFlags) config() (tune.Config, error) {
 	switch cfg.Goal {
 	case tune.Throughput, tune.Latency, tune.Fair:
 	default:
-		return cfg, &usageError{"--goal", fmt.Sprintf("%q is no goal", f.goal), "throughput, latency or fair"}
+		return cfg, exit.Usage("--goal", fmt.Sprintf("%q is no goal", f.goal), "throughput, latency or fair")
 	}
 	for argument, name := range map[string]string{"--target": f.target, "--far-target": f.farTarget} {
 		if name == "" {
 			continue
 		}
 		if _, err := plan.ParseTarget(name); err != nil {
-			return cfg, &usageError{argument, fmt.Sprintf("%q is not a system that is known", name), strings.Join(plan.Targets(),
-				", ")}
+			return cfg, exit.Usage(argument, fmt.Sprintf("%q is not a system that is known", name), strings.Join(plan.Targets(),
+				", "))
 		}
 	}
 	return cfg, nil
@@ -131,92 +136,60 @@ func (f *tuneFlags) config() (tune.Config, error) {
 
 func (f *tuneFlags) run(cmd *cobra.Command, text string, cfg tune.Config) error {
 	ctx := cmd.Context()
-	f.notes = progress(cmd)
-	far, err := f.open(ctx, text)
+	f.Notes = console.Progress(cmd)
+	far, err := f.Open(ctx, text)
 	if err != nil {
 		return err
 	}
 	defer far.Close()
 	if cfg.Goal == tune.Fair {
-		if cfg.Beside, err = f.again(ctx, text, far); err != nil {
+		if cfg.Beside, err = f.OpenAgain(ctx, text, far); err != nil {
 			return err
 		}
 		defer cfg.Beside.Close()
 	}
-	page, err := createOutput(cmd, "--html", f.html)
+	page, err := present.CreateFile(cmd, "--html", f.html)
 	if err != nil {
 		return err
 	}
 	defer page.Discard()
 	cfg.Peer = far
-	line := newProgressLine(progress(cmd))
-	cfg.Progress = line.show
+	line := progress.NewLine(console.Progress(cmd))
+	cfg.Progress = line.Show
 	result, err := tune.Run(ctx, cfg)
-	line.clear()
+	line.Clear()
 	if len(result.Directions) == 0 {
 		return err
 	}
 	near, farTarget := f.targets(result)
-	doc := report.Tune(newHeader(cmd), peerName(text), result, near, farTarget)
-	status := statusDone
+	doc := report.Tune(present.Header(cmd), lab.PeerName(text), result, near, farTarget)
+	status := exit.Done
 	if (f.apply || f.applyFar) && err == nil {
 		status, err = f.change(cmd, text, cfg, result, doc)
-		line.clear()
+		line.Clear()
 	}
-	if status == statusDone && err == nil && !result.Helps() && !doc.Applied {
-		status = statusNo
+	if status == exit.Done && err == nil && !result.Helps() && !doc.Applied {
+		status = exit.No
 	}
 	if err != nil {
 		var failure record.Failure
-		failure, status = describe(ctx, err)
+		failure, status = exit.Describe(ctx, err)
 		doc.Error = &failure
 	}
-	noteLate(cmd, doc)
-	if err := show(cmd, doc); err != nil {
+	present.NoteLate(cmd, doc)
+	if err := present.Document(cmd, doc); err != nil {
 		return err
 	}
-	if err := writeOutput("--html", page, func(w io.Writer) error { return html.Write(w, doc) }); err != nil {
+	if err := present.WriteFile("--html", page, func(w io.Writer) error { return html.Write(w, doc) }); err != nil {
 		return err
 	}
-	if doc.Error != nil && !wantsJSON(cmd) {
-		tell(cmd, *doc.Error)
+	if doc.Error != nil && !console.WantsJSON(cmd) {
+		console.PrintFailure(cmd, *doc.Error)
 	}
-	if status != statusDone {
-		return exitStatus(status)
+	if status != exit.Done {
+		return exit.Status(status)
 	}
 	return nil
-}
-
-// tuning returns how the path to the far end is tuned, by the flags that every command with a PEER has.
-func (p *peerFlags) tuning() (cfg tune.Config, err error) {
-	if cfg.Directions, err = p.directions(); err != nil {
-		return cfg, err
-	}
-	route, err := p.route()
-	if err != nil {
-		return cfg, err
-	}
-	cfg.Echo = echo(route)
-	cfg.Late = tooLate
-	return cfg, nil
-}
-
-// echo asks a host by a route; what cannot be had stays unknown.
-func echo(by socket.Route) func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips,
-	path.MTU) {
-	return func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips, path.MTU) {
-		const every = 20 * time.Millisecond
-		count := min(max(int(spend/(rtt+every)), 5), 20)
-		trips, err := path.Ask(ctx, to, path.Config{Count: count, Every: every, Route: by})
-		if err != nil {
-			trips = path.RoundTrips{}
-		}
-		mtu, err := path.FindMTU(ctx, to.Addr(), path.Config{Patience: 4*rtt + time.Second, Route: by})
-		if err != nil {
-			mtu = path.MTU{}
-		}
-		return trips, mtu
-	}
 }
 
 // targets are the systems whose settings are printed: what the user says, in a lab what
@@ -225,12 +198,12 @@ func (f *tuneFlags) targets(r *tune.Result) (near, far *report.System) {
 	names := [2]string{f.target, f.farTarget}
 	guesses := [2]string{runtime.GOOS, ""}
 	if r.Near != nil {
-		guesses[0] = kernelTarget(r.Near.Kernel)
+		guesses[0] = plan.KernelTarget(r.Near.Kernel)
 	}
 	if r.Far != nil {
-		guesses[1] = kernelTarget(r.Far.Kernel)
+		guesses[1] = plan.KernelTarget(r.Far.Kernel)
 	}
-	if profile, ok := strings.CutPrefix(os.Getenv(labVariable), labPrefix); ok {
+	if profile, ok := strings.CutPrefix(os.Getenv(lab.PeerVariable), lab.Prefix); ok {
 		if made, err := link.Parse(profile); err == nil {
 			guesses = [2]string{made.Near.Name, made.Far.Name}
 		}
@@ -244,20 +217,10 @@ func (f *tuneFlags) targets(r *tune.Result) (near, far *report.System) {
 			found[i] = &report.System{Target: target}
 		}
 	}
-	if _, imitated := os.LookupEnv(labVariable); found[0] != nil && f.target == "" && !imitated {
+	if _, imitated := os.LookupEnv(lab.PeerVariable); found[0] != nil && f.target == "" && !imitated {
 		if now, err := host.Snapshot(); err == nil { // else its system's defaults stand in
 			found[0].Values = now.Values
 		}
 	}
 	return found[0], found[1]
-}
-
-// kernelTarget turns "Linux 6.18.44" into a plan's target.
-func kernelTarget(kernel string) string {
-	name, version, _ := strings.Cut(strings.ToLower(kernel), " ")
-	numbers := strings.SplitN(version, ".", 3)
-	if len(numbers) >= 2 {
-		return name + "-" + numbers[0] + "." + strings.SplitN(numbers[1], "-", 2)[0]
-	}
-	return name
 }

@@ -7,6 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
@@ -20,7 +23,7 @@ func (f *tuneFlags) change(cmd *cobra.Command, peer string, cfg tune.Config, res
 	doc *record.Tune) (int, error) {
 	s, err := host.Snapshot()
 	if err != nil {
-		return statusFailed, err
+		return exit.Failed, err
 	}
 	var far netip.Addr
 	if result.Near != nil && len(result.Near.Streams) > 0 {
@@ -33,38 +36,38 @@ func (f *tuneFlags) change(cmd *cobra.Command, peer string, cfg tune.Config, res
 		entry := &doc.Directions[i]
 		var changes []host.Change
 		if f.apply {
-			changes, err = direction.HostChanges(far, hostTarget(s.Version), s)
+			changes, err = direction.HostChanges(far, host.Target(s.Version), s)
 			var left *host.UnsettableError
 			switch {
 			case errors.As(err, &left):
 				entry.Warnings = append(entry.Warnings, left.Error())
 			case err != nil:
-				return statusFailed, err
+				return exit.Failed, err
 			}
 		}
 		there, err := f.farHost(cmd.Context(), peer, direction, farTarget)
 		if err != nil {
-			return statusFailed, err
+			return exit.Failed, err
 		}
 		if len(changes) == 0 && there == nil {
 			entry.Warnings = append(entry.Warnings, "nothing on the hosts was shown to hold the path back: nothing was applied")
 			continue
 		}
 		if err := f.agree(cmd, changes, there); err != nil {
-			return statusFailed, err
+			return exit.Failed, err
 		}
 		applied, err := tune.Apply(cmd.Context(), cfg, direction, changes, there)
 		tried = true
 		entry.Applied = report.TuneApplied(applied, host.WholeHost())
 		doc.Applied = doc.Applied || applied.Kept
 		if err != nil {
-			return statusFailed, err
+			return exit.Failed, err
 		}
 	}
 	if tried && !doc.Applied {
-		return statusNo, nil
+		return exit.No, nil
 	}
-	return statusDone, nil
+	return exit.Done, nil
 }
 
 // agree shows the changes and asks, unless that was answered already.
@@ -79,8 +82,8 @@ func (f *tuneFlags) agree(cmd *cobra.Command, changes []host.Change, there *tune
 		return err
 	}
 	fmt.Fprintln(cmd.ErrOrStderr())
-	if err := text.Write(cmd.ErrOrStderr(), report.Apply(newHeader(cmd), dids, host.WholeHost(), false)); err != nil {
+	if err := text.Write(cmd.ErrOrStderr(), report.Apply(present.Header(cmd), dids, host.WholeHost(), false)); err != nil {
 		return fmt.Errorf("the changes cannot be shown: %w", err)
 	}
-	return confirm(cmd, "make these changes, and keep them only where they help?")
+	return console.Confirm(cmd, "make these changes, and keep them only where they help?")
 }

@@ -9,6 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
@@ -23,8 +26,8 @@ func (f *tuneFlags) farReach(text string) error {
 	if !f.applyFar || lab.Inside() || strings.HasPrefix(text, "ssh://") {
 		return nil
 	}
-	return &usageError{"--apply-far", "the far host is changed through ssh only, with your own rights there",
-		"ssh://[USER@]HOST, or a lab: PEER"}
+	return exit.Usage("--apply-far", "the far host is changed through ssh only, with your own rights there",
+		"ssh://[USER@]HOST, or a lab: PEER")
 }
 
 // farHost is the far host with what a direction needs there; nil where that is nothing.
@@ -34,12 +37,12 @@ func (f *tuneFlags) farHost(ctx context.Context, text string, d *tune.Direction,
 		return nil, nil
 	}
 	if target == nil || target.Family != "linux" {
-		return nil, &usageError{"--apply-far", "the far host's system is not known, or cannot be changed by fullpipe",
-			"--far-target linux"}
+		return nil, exit.Usage("--apply-far", "the far host's system is not known, or cannot be changed by fullpipe",
+			"--far-target linux")
 	}
 	far := &tune.FarHost{Run: func(ctx context.Context, args []string, stdin []byte) ([]byte, error) {
 		if strings.HasPrefix(text, "ssh://") {
-			return peer.RunThere(ctx, text, peer.Options{Copy: f.copy}, args, stdin)
+			return peer.RunThere(ctx, text, peer.Options{Copy: f.Copy}, args, stdin)
 		}
 		return runInLab(ctx, args, stdin)
 	}}
@@ -71,8 +74,8 @@ func (f *tuneFlags) agreeFar(cmd *cobra.Command, far *tune.FarHost) error {
 		return err
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), "\non the far host:")
-	if err := text.Write(cmd.ErrOrStderr(), report.Apply(newHeader(cmd), dids, host.WholeHost(), false)); err != nil {
+	if err := text.Write(cmd.ErrOrStderr(), report.Apply(present.Header(cmd), dids, host.WholeHost(), false)); err != nil {
 		return fmt.Errorf("the changes cannot be shown: %w", err)
 	}
-	return confirm(cmd, "make these changes there, and keep them only where they help?")
+	return console.Confirm(cmd, "make these changes there, and keep them only where they help?")
 }

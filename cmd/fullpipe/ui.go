@@ -3,16 +3,19 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/build"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/store"
@@ -21,7 +24,7 @@ import (
 )
 
 type uiFlags struct {
-	listen listenFlags
+	listen listener.ListenFlags
 	noOpen bool
 	note   string
 
@@ -47,14 +50,14 @@ host for anything.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen.address, "listen", "127.0.0.1:0", "ADDR:PORT; port 0 is any that is free")
-	flags.StringVar(&f.listen.cert, "listen-cert", "", "over TLS: the certificate, as a PEM `FILE`")
-	flags.StringVar(&f.listen.key, "listen-key", "", "over TLS: the certificate's private key, as a PEM `FILE`")
-	flags.StringVar(&f.listen.token, "listen-token-file", "", "who brings the bearer token in this `FILE` may look")
-	flags.StringVar(&f.listen.operator, "listen-operator-token-file", "", "who brings the one in this `FILE` may label "+
+	flags.StringVar(&f.listen.Address, "listen", "127.0.0.1:0", "ADDR:PORT; port 0 is any that is free")
+	flags.StringVar(&f.listen.Cert, "listen-cert", "", "over TLS: the certificate, as a PEM `FILE`")
+	flags.StringVar(&f.listen.Key, "listen-key", "", "over TLS: the certificate's private key, as a PEM `FILE`")
+	flags.StringVar(&f.listen.Token, "listen-token-file", "", "who brings the bearer token in this `FILE` may look")
+	flags.StringVar(&f.listen.Operator, "listen-operator-token-file", "", "who brings the one in this `FILE` may label "+
 		"results and test too")
 	flags.BoolVar(&f.noOpen, "no-open", false, "open no browser")
-	addStoreFlag(flags)
+	history.AddStoreFlag(flags)
 	flags.StringVar(&f.note, "note", "", "a line that stands on every page, as whose host this is")
 	return cmd
 }
@@ -67,35 +70,36 @@ type opened struct {
 }
 
 func (f *uiFlags) run(cmd *cobra.Command) error {
-	defer logStderr(cmd)()
-	l, token, err := f.listen.listen(cmd.Context())
+	defer console.LogStderr(cmd)()
+	l, token, err := f.listen.Listen(cmd.Context())
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	cfg := web.Config{Version: version(), Viewer: token, Encrypted: f.listen.cert != "", Note: f.note,
+	cfg := web.Config{Version: build.Version(), Viewer: token, Encrypted: f.listen.Cert != "", Note: f.note,
 		Tests: pageTests(cmd, f.retests),
 		Watch: func(ctx context.Context, each func(*record.Watch)) error { return watchForPages(ctx, cmd, each) }}
-	if f.listen.operator != "" {
-		if cfg.Operator, err = readToken(cmd.Context(), "--listen-operator-token-file", f.listen.operator); err != nil {
+	if f.listen.Operator != "" {
+		if cfg.Operator, err = listener.ReadToken(cmd.Context(), "--listen-operator-token-file",
+			f.listen.Operator); err != nil {
 			return err
 		}
 	}
-	if cfg.Ours, err = f.listen.ours(l.Addr()); err != nil {
+	if cfg.Ours, err = f.listen.Ours(l.Addr()); err != nil {
 		return err
 	}
 	scheme := "http"
 	if cfg.Encrypted {
 		scheme = "https"
 	}
-	doc := opened{Header: headerOf(cmd, "ui"), Address: fmt.Sprintf("%s://%s/", scheme, l.Addr())}
+	doc := opened{Header: present.HeaderOf(cmd, "ui"), Address: fmt.Sprintf("%s://%s/", scheme, l.Addr())}
 	if at, err := netip.ParseAddrPort(l.Addr().String()); err == nil && at.Addr().IsLoopback() {
 		cfg.Opening = rand.Text() + rand.Text()
 		doc.Open = doc.Address + "open?token=" + cfg.Opening
 	}
-	return withHistory(cmd, func(ctx context.Context, s *store.Store) error {
+	return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
 		cfg.History = s
-		cfg.Speed = web.NewSpeed(speedConfig(cmd, 16, 1<<40))
+		cfg.Speed = web.NewSpeed(listener.SpeedConfig(cmd, 16, 1<<40))
 		return f.serve(ctx, cmd, l, cfg, &doc)
 	})
 }
@@ -105,7 +109,7 @@ func (f *uiFlags) serve(ctx context.Context, cmd *cobra.Command, l *net.TCPListe
 	doc *opened) error {
 	pages := web.New(cfg)
 	defer pages.Close()
-	server := servePages(ctx, cmd, l, f.listen.tls, pages)
+	server := listener.ServePages(ctx, cmd, l, f.listen.TLS, pages)
 	defer server.Close()
 	if err := f.tell(cmd, doc); err != nil {
 		return err
@@ -113,7 +117,7 @@ func (f *uiFlags) serve(ctx context.Context, cmd *cobra.Command, l *net.TCPListe
 	if doc.Open != "" && !f.noOpen {
 		done, err := browse(doc.Open)
 		if err != nil {
-			note(cmd, "no browser was opened: %v", err)
+			console.Note(cmd, "no browser was opened: %v", err)
 		}
 		defer done()
 	}
@@ -126,8 +130,8 @@ func (f *uiFlags) serve(ctx context.Context, cmd *cobra.Command, l *net.TCPListe
 }
 
 func (f *uiFlags) tell(cmd *cobra.Command, doc *opened) error {
-	if wantsJSON(cmd) {
-		return printJSON(cmd.OutOrStdout(), doc)
+	if console.WantsJSON(cmd) {
+		return present.JSON(cmd.OutOrStdout(), doc)
 	}
 	at := doc.Open
 	if at == "" {
@@ -137,41 +141,12 @@ func (f *uiFlags) tell(cmd *cobra.Command, doc *opened) error {
 	return err
 }
 
-// ours says which hosts a request may name: over TLS those of the certificate, else the
-// address itself and localhost, with its port.
-func (f *listenFlags) ours(at net.Addr) (func(host string) bool, error) {
-	own, err := netip.ParseAddrPort(at.String())
-	if err != nil {
-		return nil, err
-	}
-	var leaf *x509.Certificate // nil: no TLS
-	if f.tls != nil {
-		leaf = f.tls.Certificates[0].Leaf
-	}
-	return func(host string) bool {
-		name, port, err := net.SplitHostPort(host)
-		if err != nil {
-			name = strings.Trim(host, "[]")
-			port = "80"
-			if leaf != nil {
-				port = "443"
-			}
-		}
-		if leaf != nil && leaf.VerifyHostname(name) == nil {
-			return true
-		}
-		ip, err := netip.ParseAddr(name)
-		return port == fmt.Sprint(own.Port()) && (err == nil && ip == own.Addr() ||
-			own.Addr().IsLoopback() && strings.EqualFold(name, "localhost"))
-	}, nil
-}
-
 // watchForPages follows this host's connections, those within it too, as the live page
 // shows them.
 func watchForPages(ctx context.Context, cmd *cobra.Command, each func(*record.Watch)) error {
 	cfg := watch.Config{Every: 2 * time.Second, Sample: 100 * time.Millisecond}
 	err := watch.Run(ctx, cfg, func(v *watch.View) error {
-		each(report.Watch(headerOf(cmd, "watch"), "", v))
+		each(report.Watch(present.HeaderOf(cmd, "watch"), "", v))
 		return nil
 	})
 	if errors.Is(err, context.Canceled) {

@@ -15,7 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/config"
+	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
@@ -53,7 +56,7 @@ var errOtherOptions = errors.New("it was measured with other options, from anoth
 
 // command answers the arguments that measure for a path's series.
 func (r *retester) command(p store.Series) ([]string, error) {
-	file, _, err := readConfig(r.cmd)
+	file, _, err := settings.Read(r.cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +74,7 @@ func (r *retester) command(p store.Series) ([]string, error) {
 			names = append(names, name)
 		}
 	}
-	if word.MatchString(p.Far) && !strings.HasPrefix(p.Far, labPrefix) {
+	if history.PlainWord.MatchString(p.Far) && !strings.HasPrefix(p.Far, lab.Prefix) {
 		names = append(names, p.Far)
 	}
 	for _, name := range names {
@@ -109,7 +112,7 @@ func (r *retester) run(ctx context.Context, p store.Series, each func(web.TestNe
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
 	child.WaitDelay = retestEnds
 	child.Env = os.Environ()
-	if url, says := storeURL(r.cmd, nil); says == "--store" { // on a command line its password could be read
+	if url, says := history.StoreURL(r.cmd, nil); says == "--store" { // on a command line its password could be read
 		child.Env = append(child.Env, store.URLVariable+"="+url)
 	}
 	var said bytes.Buffer
@@ -127,7 +130,7 @@ func (r *retester) run(ctx context.Context, p store.Series, each func(web.TestNe
 	switch {
 	case failed != nil:
 		return failed
-	case errors.As(ended, &nonzero) && nonzero.ExitCode() == statusNo: // it told of a dip, or of a change
+	case errors.As(ended, &nonzero) && nonzero.ExitCode() == exit.No: // it told of a dip, or of a change
 		return nil
 	case ended != nil:
 		return fmt.Errorf("%w: %.400s", ended, strings.TrimSpace(said.String()))

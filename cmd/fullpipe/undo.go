@@ -6,6 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/report"
@@ -22,28 +25,28 @@ status 3; --forget drops it from fullpipe's memory.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if forget {
 				if len(names) == 0 {
-					return &usageError{"NAME", "nothing says what to forget", "fullpipe status lists the names"}
+					return exit.Usage("NAME", "nothing says what to forget", "fullpipe status lists the names")
 				}
 				return host.Forget(cmd.Context(), host.Config{}, names...)
 			}
 			dids, err := host.Undo(cmd.Context(), host.Config{}, names...)
-			doc := report.Undo(newHeader(cmd), dids)
+			doc := report.Undo(present.Header(cmd), dids)
 			if err != nil && len(dids) == 0 {
 				return err
 			}
 			if err != nil {
-				doc.Error = &record.Failure{Code: codeOf(err), Message: message(err)}
+				doc.Error = &record.Failure{Code: exit.Code(err), Message: exit.Message(err)}
 			}
-			if failed := show(cmd, doc); failed != nil {
+			if failed := present.Document(cmd, doc); failed != nil {
 				return errors.Join(err, failed)
 			}
 			switch {
-			case err != nil && wantsJSON(cmd):
-				return exitStatus(statusFailed)
+			case err != nil && console.WantsJSON(cmd):
+				return exit.Status(exit.Failed)
 			case err != nil:
 				return err
 			case slices.ContainsFunc(dids, func(d host.Did) bool { return d.Outcome == host.Conflict }):
-				return exitStatus(statusNo)
+				return exit.Status(exit.No)
 			}
 			return nil
 		},
@@ -62,7 +65,7 @@ func newStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(cmd, report.Status(newHeader(cmd), states))
+			return present.Document(cmd, report.Status(present.Header(cmd), states))
 		},
 	}
 }

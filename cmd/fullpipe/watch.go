@@ -18,6 +18,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
@@ -36,7 +42,7 @@ type watchFlags struct {
 	program, unit, container string
 	minRate                  units.Rate
 	local                    bool
-	scrapes                  listenFlags
+	scrapes                  listener.ListenFlags
 	rows, sampled            int
 	lines, anonymize         bool
 	everywhere, count        bool
@@ -77,8 +83,8 @@ a connection only where an Administrator lets it: --count. FreeBSD tells too lit
 	}
 	flags := cmd.Flags()
 	f.every = 2 * time.Second
-	flags.Var((*period)(&f.every), "every", "a period")
-	flags.Var((*period)(&f.length), "for", "watch so long, then report")
+	flags.Var((*cmdflag.Period)(&f.every), "every", "a period")
+	flags.Var((*cmdflag.Period)(&f.length), "for", "watch so long, then report")
 	flags.StringSliceVar(&f.hosts, "host", nil, "far ends: `addresses` or prefixes, separated by commas")
 	flags.StringSliceVar(&f.ports, "port", nil, "`ports` at either end, separated by commas")
 	flags.StringVar(&f.program, "program", "", "of this program")
@@ -88,7 +94,7 @@ a connection only where an Administrator lets it: --count. FreeBSD tells too lit
 	flags.BoolVar(&f.local, "local", false, "connections within this host as well")
 	registerEverywhere(&f.everywhere, flags)
 	registerCount(&f.count, flags)
-	registerScrapes(&f.scrapes, flags)
+	listener.AddScrapeFlags(&f.scrapes, flags)
 	flags.IntVar(&f.rows, "rows", 20, "connections that lines show in a period")
 	flags.IntVar(&f.sampled, "sampled", 64, "connections that are sampled between two dumps, the heaviest; the others "+
 		"are judged by the kernel's clocks alone")
@@ -99,7 +105,7 @@ a connection only where an Administrator lets it: --count. FreeBSD tells too lit
 	flags.BoolVar(&f.onChangeShell, "on-change-shell", false, "let a shell read --on-change")
 	flags.Bool("record", false, "keep what groups of connections did by the minute in the history: networks, no addresses")
 	flags.StringToString("label", nil, "`name=value`, kept with --record")
-	addStoreFlag(flags)
+	history.AddStoreFlag(flags)
 	return cmd
 }
 
@@ -110,7 +116,7 @@ func (f *watchFlags) match() (m watch.Match, err error) {
 		if err != nil {
 			a, bad := netip.ParseAddr(host)
 			if bad != nil {
-				return m, &usageError{"--host", fmt.Sprintf("%q is no address and no prefix", host), "--host 192.0.2.0/24"}
+				return m, exit.Usage("--host", fmt.Sprintf("%q is no address and no prefix", host), "--host 192.0.2.0/24")
 			}
 			p = netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen())
 		}
@@ -119,7 +125,7 @@ func (f *watchFlags) match() (m watch.Match, err error) {
 	for _, port := range f.ports {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 {
-			return m, &usageError{"--port", fmt.Sprintf("%q is not a port", port), "--port 443"}
+			return m, exit.Usage("--port", fmt.Sprintf("%q is not a port", port), "--port 443")
 		}
 		m.Ports = append(m.Ports, uint16(n))
 	}
@@ -130,21 +136,21 @@ func (f *watchFlags) match() (m watch.Match, err error) {
 func (f *watchFlags) check() error {
 	switch {
 	case f.every < 100*time.Millisecond || f.every > time.Hour:
-		return &usageError{"--every", fmt.Sprintf("%v is not between 100ms and 1h", f.every), "--every 2s"}
+		return exit.Usage("--every", fmt.Sprintf("%v is not between 100ms and 1h", f.every), "--every 2s")
 	case f.length < 0 || f.length > 0 && f.length < f.every:
-		return &usageError{"--for", fmt.Sprintf("%v is less than a period", f.length), "--for 30s"}
-	case f.length > 0 && f.scrapes.address != "":
-		return &usageError{"--listen", "with --for there would be nothing to scrape", "one of the two"}
+		return exit.Usage("--for", fmt.Sprintf("%v is less than a period", f.length), "--for 30s")
+	case f.length > 0 && f.scrapes.Address != "":
+		return exit.Usage("--listen", "with --for there would be nothing to scrape", "one of the two")
 	case f.length > 0 && f.onChange != "":
-		return &usageError{"--on-change", "with --for there are no windows to compare", "one of the two"}
+		return exit.Usage("--on-change", "with --for there are no windows to compare", "one of the two")
 	case f.onChange != "" && strings.TrimSpace(f.onChange) == "":
-		return &usageError{"--on-change", "it names no program", "--on-change /usr/local/bin/path-changed"}
+		return exit.Usage("--on-change", "it names no program", "--on-change /usr/local/bin/path-changed")
 	case f.onChangeShell && f.onChange == "":
-		return &usageError{"--on-change-shell", "there is nothing to run", "--on-change 'COMMAND' with it"}
+		return exit.Usage("--on-change-shell", "there is nothing to run", "--on-change 'COMMAND' with it")
 	case f.sampled < 0 || f.sampled > 1000:
-		return &usageError{"--sampled", fmt.Sprintf("%d is not between 0 and 1000", f.sampled), "--sampled 64"}
+		return exit.Usage("--sampled", fmt.Sprintf("%d is not between 0 and 1000", f.sampled), "--sampled 64")
 	case f.rows < 1:
-		return &usageError{"--rows", "none would be shown", "--rows 20"}
+		return exit.Usage("--rows", "none would be shown", "--rows 20")
 	}
 	return nil
 }
@@ -162,46 +168,47 @@ func (f *watchFlags) run(cmd *cobra.Command) (err error) {
 	}
 	cfg := watch.Config{Match: m, Every: f.every, Sample: 100 * time.Millisecond, Cumulative: f.length > 0,
 		Anonymize: f.anonymize, Sampled: cmp.Or(f.sampled, -1), Namespaces: f.everywhere, Count: f.count}
-	if f.scrapes.address != "" {
-		defer logStderr(cmd)()
+	if f.scrapes.Address != "" {
+		defer console.LogStderr(cmd)()
 	}
-	table := !f.lines && f.length == 0 && f.scrapes.address == "" && !wantsJSON(cmd) && isTerminal(cmd.OutOrStdout()) &&
-		isTerminal(cmd.InOrStdin()) && drawable(cmd.OutOrStdout())
+	table := !f.lines && f.length == 0 && f.scrapes.Address == "" && !console.WantsJSON(cmd) &&
+		console.IsTerminal(cmd.OutOrStdout()) &&
+		console.IsTerminal(cmd.InOrStdin()) && console.IsDrawable(cmd.OutOrStdout())
 	if table {
-		defer holdNotes(cmd)()
+		defer console.HoldNotes(cmd)()
 	}
 	follow := thrifty(watch.Run)
-	if flagged(cmd, "record") {
+	if console.IsSet(cmd, "record") {
 		k := newKeeper(cmd, f.anonymize)
-		defer func() { err = first(cmd, err, k.close()) }()
+		defer func() { err = history.First(cmd, err, k.close()) }()
 		follow = k.follow(follow)
 	}
 	if f.length == 0 {
-		var h *hook
+		var h *hookQueue
 		if f.onChange != "" {
 			h = newHook(cmd, f.onChange, f.onChangeShell, f.hookOutput(cmd, table))
 			defer h.close()
 		}
 		follow = newPathFollower(cmd, f.baselineFile(cmd), h).follow(follow)
 	}
-	if f.scrapes.address != "" {
+	if f.scrapes.Address != "" {
 		return f.export(cmd, cfg, follow)
 	}
 	if f.length > 0 {
 		return watchFor(cmd, "", cfg, f.length, follow)
 	}
 	if table {
-		return tui.Run(cmd.Context(), cmd.InOrStdin(), raw(cmd.OutOrStdout()),
+		return tui.Run(cmd.Context(), cmd.InOrStdin(), console.Raw(cmd.OutOrStdout()),
 			func(ctx context.Context, each func(*record.Watch)) error {
 				return follow(ctx, cfg, func(v *watch.View) error {
-					each(report.Watch(newHeader(cmd), "", v))
+					each(report.Watch(present.Header(cmd), "", v))
 					return nil
 				})
 			})
 	}
 	err = follow(cmd.Context(), cfg, func(v *watch.View) error {
-		doc := report.Watch(newHeader(cmd), "", v)
-		if wantsJSON(cmd) {
+		doc := report.Watch(present.Header(cmd), "", v)
+		if console.WantsJSON(cmd) {
 			line, err := json.Marshal(doc)
 			if err != nil {
 				return err
@@ -215,10 +222,10 @@ func (f *watchFlags) run(cmd *cobra.Command) (err error) {
 		})
 	})
 	switch {
-	case gone(err):
+	case console.IsGone(err):
 		return nil
 	case cmd.Context().Err() != nil: // how a watch without an end ends: all that was seen is printed
-		return exitStatus(statusInterrupted)
+		return exit.Status(exit.Interrupted)
 	}
 	return err
 }
@@ -250,7 +257,7 @@ func (f *watchFlags) hookOutput(cmd *cobra.Command, table bool) io.Writer {
 	if table {
 		return io.Discard
 	}
-	return progress(cmd)
+	return console.Progress(cmd)
 }
 
 // watchFor watches so long and prints one document about all of it.
@@ -259,7 +266,7 @@ func watchFor(cmd *cobra.Command, target string, cfg watch.Config, length time.D
 	defer cancel()
 	var doc *record.Watch
 	err := follow(ctx, cfg, func(v *watch.View) error {
-		doc = report.Watch(newHeader(cmd), target, v)
+		doc = report.Watch(present.Header(cmd), target, v)
 		return nil
 	})
 	interrupted := cmd.Context().Err()
@@ -273,11 +280,11 @@ func watchFor(cmd *cobra.Command, target string, cfg watch.Config, length time.D
 	if target != "" && doc.Matching == 0 && interrupted == nil {
 		return &noConnection{target, cfg.Match, runtime.GOOS == "linux" && os.Geteuid() != 0}
 	}
-	if err := show(cmd, doc); err != nil {
+	if err := present.Document(cmd, doc); err != nil {
 		return err
 	}
 	if interrupted != nil {
-		return exitStatus(statusInterrupted)
+		return exit.Status(exit.Interrupted)
 	}
 	return nil
 }

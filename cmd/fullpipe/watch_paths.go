@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
@@ -32,10 +34,10 @@ type pathFollower struct {
 	cmd     *cobra.Command
 	windows watch.Windows
 	host    paths.Host
-	file    string    // where what is known of the paths is kept; "" is nowhere
-	hook    *hook     // nil: none
-	said    bool      // that it cannot be kept
-	began   time.Time // of the watch's clock: a wall clock that is set meanwhile does not matter
+	file    string     // where what is known of the paths is kept; "" is nowhere
+	hook    *hookQueue // nil: none
+	said    bool       // that it cannot be kept
+	began   time.Time  // of the watch's clock: a wall clock that is set meanwhile does not matter
 }
 
 // baseline is what is stored of a host's paths.
@@ -47,14 +49,14 @@ type baseline struct {
 const baselineSchema = "fullpipe/paths/v1"
 
 // newPathFollower reads what is known from the file, where there is one.
-func newPathFollower(cmd *cobra.Command, file string, h *hook) *pathFollower {
+func newPathFollower(cmd *cobra.Command, file string, h *hookQueue) *pathFollower {
 	p := &pathFollower{cmd: cmd, file: file, hook: h}
 	if file == "" {
 		return p
 	}
 	known, err := readBaseline(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		note(cmd, "what was known of the paths cannot be read and is learnt anew: %v", err)
+		console.Note(cmd, "what was known of the paths cannot be read and is learnt anew: %v", err)
 	}
 	p.host = known
 	return p
@@ -111,7 +113,7 @@ func (p *pathFollower) save() {
 	}
 	if err := p.write(); err != nil && !p.said {
 		p.said = true
-		note(p.cmd, "what is known of the paths is not kept: %v", err)
+		console.Note(p.cmd, "what is known of the paths is not kept: %v", err)
 	}
 }
 
@@ -129,7 +131,7 @@ func (p *pathFollower) write() error {
 // baselineFile is where a watch keeps what it knows of paths: only one that keeps something
 // anyway, under its own addresses, and not root's in another user's home.
 func (f *watchFlags) baselineFile(cmd *cobra.Command) string {
-	if f.anonymize || behindSudo() != "" || f.onChange == "" && !flagged(cmd, "record") {
+	if f.anonymize || history.BehindSudo() != "" || f.onChange == "" && !console.IsSet(cmd, "record") {
 		return ""
 	}
 	dir, err := store.Dir()

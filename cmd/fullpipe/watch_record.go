@@ -8,6 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
@@ -81,13 +84,13 @@ func (k *keeper) close() error {
 	close(k.queue)
 	<-k.done
 	if k.lost > 0 {
-		note(k.cmd, "the history took too long: %d minutes are not in it", k.lost)
+		console.Note(k.cmd, "the history took too long: %d minutes are not in it", k.lost)
 	}
 	if k.waiting != nil {
-		noteWaiting(k.cmd, k.waiting)
+		history.NoteWaiting(k.cmd, k.waiting)
 	}
 	if k.unkept > 0 {
-		return fmt.Errorf("%d minutes are %w", k.unkept, &unkeptError{k.failed})
+		return fmt.Errorf("%d minutes are %w", k.unkept, history.Unkept(k.failed))
 	}
 	return nil
 }
@@ -122,8 +125,8 @@ func (k *keeper) finish() {
 func (k *keeper) open(m *watch.Minute) {
 	k.began = m.At - m.Length
 	k.opened = time.Now().Add(-m.Length)
-	k.doc = &record.WatchKept{Header: newHeader(k.cmd), Anonymized: k.anonymized}
-	seal(k.cmd, k.doc)
+	k.doc = &record.WatchKept{Header: present.Header(k.cmd), Anonymized: k.anonymized}
+	history.Seal(k.cmd, k.doc)
 	var random [10]byte
 	rand.Read(random[:])
 	k.doc.ID = record.NewID(k.opened, random)
@@ -139,10 +142,10 @@ func (k *keeper) write(outcome record.Outcome) {
 	k.doc.Outcome = outcome
 	k.doc.TookS = &took
 	k.doc.EndedAt = record.NsTime(k.opened.Add(elapsed).UnixNano())
-	ctx, cancel := toKeep(k.cmd)
+	ctx, cancel := history.KeepContext(k.cmd)
 	defer cancel()
-	switch err := keepNow(ctx, k.cmd, k.doc); {
-	case isWaiting(err): // on this host, which is safe too
+	switch err := history.KeepNow(ctx, k.cmd, k.doc); {
+	case history.IsWaiting(err): // on this host, which is safe too
 		k.waiting = err
 	case err != nil:
 		k.failed = err

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
@@ -20,9 +22,10 @@ func TestAKilledWatchKeepsItsMinutes(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("FULLPIPE_HISTORY", dir)
 	t.Setenv("FULLPIPE_STATE", dir)
-	t.Setenv(configVariable, "")
+	t.Setenv(settings.Variable, "")
 	recording := func() *cobra.Command {
-		cmd, _, err := newRoot(streams{strings.NewReader(""), &strings.Builder{}, &strings.Builder{}}).Find([]string{"watch"})
+		cmd, _, err := newRoot(console.NewStreams(strings.NewReader(""), &strings.Builder{},
+			&strings.Builder{})).Find([]string{"watch"})
 		if err != nil {
 			t.Fatal(err)
 		}

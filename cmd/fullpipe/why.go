@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
 
@@ -56,14 +58,14 @@ systemd or a container.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if length < time.Second || length > time.Hour {
-				return &usageError{"--for", fmt.Sprintf("%v is not between 1s and 1h", length), "--for 5s"}
+				return exit.Usage("--for", fmt.Sprintf("%v is not between 1s and 1h", length), "--for 5s")
 			}
 			lookup := func(host string) (all []netip.Addr, err error) {
 				return net.DefaultResolver.LookupNetIP(cmd.Context(), "ip", host)
 			}
 			m, err := watch.ParseTarget(args[0], lookup)
 			if err != nil {
-				return &usageError{"TARGET", plain(err), "a PID, :PORT, HOST[:PORT], a program, a unit or a container"}
+				return exit.Usage("TARGET", exit.Plain(err), "a PID, :PORT, HOST[:PORT], a program, a unit or a container")
 			}
 			cfg := watch.Config{Match: m, Every: min(time.Second, length/4), Window: length, Cumulative: true,
 				Namespaces: everywhere, Count: count}
@@ -71,13 +73,13 @@ systemd or a container.`,
 				cfg.Namespaces = false
 				cfg.Namespace, err = otherNamespace(m.PIDs[0])
 				if err != nil {
-					return &usageError{"TARGET", plain(err), "the PID of a program that runs, or root's rights for another's"}
+					return exit.Usage("TARGET", exit.Plain(err), "the PID of a program that runs, or root's rights for another's")
 				}
 			}
 			return watchFor(cmd, args[0], cfg, length, watch.Run)
 		},
 	}
-	cmd.Flags().Var((*period)(&length), "for", "how long to look")
+	cmd.Flags().Var((*cmdflag.Period)(&length), "for", "how long to look")
 	registerEverywhere(&everywhere, cmd.Flags())
 	registerCount(&count, cmd.Flags())
 	return cmd

@@ -1,0 +1,96 @@
+package console
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/serverlog"
+)
+
+// FailureText is an error as lines for a terminal.
+func FailureText(f record.Failure) string { return text.Failure(render.Document(f)) }
+
+// Progress is where notes and progress go.
+func Progress(cmd *cobra.Command) io.Writer {
+	if IsQuiet(cmd) {
+		return io.Discard
+	}
+	return cmd.ErrOrStderr()
+}
+
+// Note says something on standard error, on a line of its own. Where that is a server's log, the
+// format is the kind of event.
+func Note(cmd *cobra.Command, format string, args ...any) {
+	if IsQuiet(cmd) {
+		return
+	}
+	if log := LogOf(cmd); log != nil {
+		log.Note(serverlog.Kind{Event: format}, fmt.Sprintf(format, args...))
+		return
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), render.Line(fmt.Sprintf(format, args...)))
+}
+
+// PrintFailure says on standard error what failed.
+func PrintFailure(cmd *cobra.Command, f record.Failure) {
+	fmt.Fprintln(cmd.ErrOrStderr(), "fullpipe: "+FailureText(f))
+}
+
+// HoldNotes keeps what is said on standard error until the table that is shown on the
+// terminal is over.
+func HoldNotes(cmd *cobra.Command) (tellThem func()) {
+	was := cmd.ErrOrStderr()
+	held := &BoundedText{}
+	cmd.SetErr(held)
+	return func() {
+		cmd.SetErr(was)
+		_, _ = was.Write(held.Kept())
+	}
+}
+
+// BoundedText keeps the first 64 KiB of what is written to it and drops the rest.
+type BoundedText struct {
+	mu   sync.Mutex // guards text
+	text []byte
+}
+
+func (b *BoundedText) Write(p []byte) (int, error) {
+	const maxBytes = 64 << 10
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text = append(b.text, p[:min(len(p), maxBytes-len(b.text))]...)
+	return len(p), nil
+}
+
+// Kept returns the text that was kept.
+func (b *BoundedText) Kept() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return bytes.Clone(b.text)
+}
+
+// LogStderr makes a server's standard error a log until end: whatever the command writes there
+// has a quota, and no reader of it holds the server up. After end it is written as before.
+func LogStderr(cmd *cobra.Command) (end func()) {
+	// Without this a reader that has gone ends the process (os/signal, SIGPIPE).
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	l := serverlog.New(serverlog.Config{Out: cmd.ErrOrStderr(), Clean: render.Line})
+	cmd.SetErr(l)
+	return l.Close
+}
+
+// LogOf returns a command's log; nil: its standard error is none.
+func LogOf(cmd *cobra.Command) *serverlog.Log {
+	l, _ := cmd.ErrOrStderr().(*serverlog.Log)
+	return l
+}

@@ -1,0 +1,37 @@
+package exit
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+)
+
+func TestCodesAreDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/exit-status.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range append(slices.Clone(codes), codes[0]) {
+		if !bytes.Contains(doc, []byte("| `"+c.code+"` |")) {
+			t.Errorf("%s is not in docs/exit-status.md", c.code)
+		}
+	}
+	for want, err := range map[string]error{
+		"usage": &UsageError{}, "refused": &net.OpError{Err: syscall.ECONNREFUSED}, "not-found": fs.ErrNotExist,
+		"failed":        errors.New("x"),
+		"not-supported": socket.ErrNotSupported, "no-space": &fs.PathError{Err: syscall.ENOSPC},
+		"timeout":       os.ErrDeadlineExceeded,
+		"not-permitted": syscall.EACCES,
+	} {
+		if got := Code(err); got != want {
+			t.Errorf("%v: %s, want %s", err, got, want)
+		}
+	}
+}

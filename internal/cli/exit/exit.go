@@ -1,0 +1,89 @@
+// Package exit holds the exit statuses of fullpipe and turns errors into what their user reads.
+package exit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// OwnFailure is lab's and exec's, whose other statuses are their command's.
+const OwnFailure = 125
+
+// Exit statuses of the contract. lab and exec pass on their command's own.
+const (
+	Done        = 0
+	Failed      = 1
+	Misused     = 2
+	No          = 3 // done, but the answer is "no"
+	Interrupted = 130
+)
+
+// UsageError is a bad argument: which, what was wrong and what would be right.
+type UsageError struct{ Argument, Message, Try string }
+
+func (e *UsageError) Error() string {
+	if e.Argument == "" {
+		return e.Message
+	}
+	return e.Argument + ": " + e.Message
+}
+
+// Status ends a command whose output is already written.
+type Status int
+
+func (s Status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// StatusError is a failure with an exit status of its own.
+type StatusError struct {
+	error
+	status int
+}
+
+func (e *StatusError) Unwrap() error { return e.error }
+
+// Describe turns an error into what its user reads and the status.
+func Describe(ctx context.Context, err error) (record.Failure, int) {
+	failure := record.Failure{Code: Code(err), Message: Message(err)}
+	status := Failed
+	var usage *UsageError
+	var withStatus *StatusError
+	var hint interface{ Try() string }
+	switch {
+	case errors.As(err, &usage) && ctx.Err() == nil: // what could not be read for an interrupt is no usage's fault
+		failure = record.Failure{Code: "usage", Argument: usage.Argument, Message: usage.Message, Try: usage.Try}
+		status = Misused
+	case ctx.Err() != nil:
+		failure = record.Failure{Code: "interrupted", Message: "interrupted"}
+		status = Interrupted
+	}
+	if errors.As(err, &withStatus) {
+		status = withStatus.status
+	}
+	if errors.As(err, &hint) {
+		failure.Try = hint.Try()
+	}
+	return failure, status
+}
+
+// Message is an error on one line, also where several were joined.
+func Message(err error) string {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || !strings.Contains(err.Error(), "\n") {
+		return Plain(err)
+	}
+	var parts []string
+	for _, e := range joined.Unwrap() {
+		parts = append(parts, Message(e))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Usage returns the error of a bad argument: which one, what is wrong with it and what would be right.
+func Usage(argument, message, try string) *UsageError { return &UsageError{argument, message, try} }
+
+// WithStatus returns a failure with an exit status of its own.
+func WithStatus(err error, status int) *StatusError { return &StatusError{err, status} }

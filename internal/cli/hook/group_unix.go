@@ -1,0 +1,17 @@
+//go:build unix
+
+package hook
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// asGroup starts a command as a process group of its own, which its context ends.
+func asGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return killGroup(cmd) }
+}
+
+// killGroup kills what a command that was started asGroup has started, and itself.
+func killGroup(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -1,0 +1,184 @@
+// Package input reads what a user names, and gives up when the command is interrupted.
+package input
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// Open opens a file that a user named; "-" is standard input. Waiting for a FIFO's
+// writer, for a pipe's next bytes or for a person ends with the command's context.
+func Open(cmd *cobra.Command, name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return interruptible(cmd.Context(), io.NopCloser(cmd.InOrStdin())), nil
+	}
+	return OpenFile(cmd.Context(), name)
+}
+
+// OpenFile opens what is there by that name, or gives up when ctx ends.
+func OpenFile(ctx context.Context, name string) (io.ReadCloser, error) {
+	return openWith(ctx, name, os.Open, nil)
+}
+
+// OpenRegular opens a file that check accepts. It waits for no FIFO: what is no regular file is an
+// error.
+func OpenRegular(ctx context.Context, name string, check func(fs.FileInfo) error) (io.ReadCloser, error) {
+	open := func(name string) (*os.File, error) { return os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) }
+	return openWith(ctx, name, open, func(info fs.FileInfo) error {
+		if !info.Mode().IsRegular() {
+			return fmt.Errorf("%s: not a regular file", name)
+		}
+		return check(info)
+	})
+}
+
+func openWith(ctx context.Context, name string, open func(name string) (*os.File, error),
+	check func(fs.FileInfo) error) (io.ReadCloser, error) {
+	// A regular file, or none, is read after an interrupt too: what was measured until then is kept
+	// as the configuration says. But it may be of a disk or a program that does not answer.
+	if info, err := os.Stat(name); err != nil || info.Mode().IsRegular() {
+		ctx = later(ctx, afterInterrupt)
+	}
+	type opened struct {
+		file *os.File
+		err  error
+	}
+	done := make(chan opened, 1)
+	go func() { // what is given up ends with the program
+		file, err := open(name)
+		done <- opened{file, err}
+	}()
+	var file *os.File
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case o := <-done:
+		if o.err != nil {
+			return nil, o.err
+		}
+		file = o.file
+	}
+	info, err := file.Stat()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s: is a directory", name)
+	}
+	if err == nil && check != nil {
+		err = check(info)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	if info.Mode().IsRegular() && info.Size() > 0 { // those of /proc have none, and some never end
+		return file, nil
+	}
+	return interruptible(ctx, file), nil
+}
+
+// afterInterrupt is how long a regular file may take to be opened once there was an interrupt.
+const afterInterrupt = 500 * time.Millisecond
+
+// later is a context that ends so long after another.
+func later(ctx context.Context, by time.Duration) context.Context {
+	after, end := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(by, end) })
+	return after
+}
+
+// interruptible reads ahead in a goroutine, since a read from a terminal or an inherited
+// pipe cannot be broken off.
+func interruptible(ctx context.Context, in io.ReadCloser) io.ReadCloser {
+	r := &ahead{ctx: ctx, in: in, chunks: make(chan chunk)}
+	go r.pump()
+	return r
+}
+
+// ahead is a reader whose waits end with a context. Its goroutine closes chunks.
+type ahead struct {
+	ctx    context.Context
+	in     io.ReadCloser
+	chunks chan chunk
+	now    chunk
+}
+
+type chunk struct {
+	data []byte
+	err  error
+}
+
+// readAhead is how much is read at once: a capture comes through a pipe at its speed.
+const readAhead = 256 << 10
+
+func (r *ahead) pump() {
+	defer close(r.chunks)
+	buf := make([]byte, readAhead)
+	other := make([]byte, readAhead)
+	for ; ; buf, other = other, buf { // whoever takes a chunk is done with the one before
+		n, err := r.in.Read(buf)
+		select {
+		case r.chunks <- chunk{buf[:n], err}:
+		case <-r.ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (r *ahead) Read(p []byte) (int, error) {
+	for len(r.now.data) == 0 {
+		if r.now.err != nil {
+			return 0, r.now.err
+		}
+		select {
+		case <-r.ctx.Done():
+			r.now = chunk{err: r.ctx.Err()}
+		case next, ok := <-r.chunks:
+			if !ok {
+				next.err = context.Cause(r.ctx)
+			}
+			r.now = next
+		}
+	}
+	n := copy(p, r.now.data)
+	r.now.data = r.now.data[n:]
+	return n, nil
+}
+
+func (r *ahead) Close() error { return r.in.Close() }
+
+// Read reads a whole file of at most limit bytes.
+func Read(cmd *cobra.Command, name string, limit int64) ([]byte, error) {
+	file, err := Open(cmd, name)
+	if err != nil {
+		return nil, err
+	}
+	return ReadAll(file, name, limit)
+}
+
+// ReadAll reads at most limit bytes of an open file and closes it. A longer file is an error.
+func ReadAll(file io.ReadCloser, name string, limit int64) ([]byte, error) {
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, limit+1))
+	var dir *os.PathError
+	switch {
+	case errors.As(err, &dir):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	case int64(len(text)) > limit:
+		return nil, fmt.Errorf("%s: longer than %s", name, units.Size(limit))
+	}
+	return text, nil
+}

@@ -1,0 +1,107 @@
+package listener
+
+import (
+	"bytes"
+	"crypto/subtle"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fullpipe-net/fullpipe/internal/build"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/httpserver"
+	"github.com/fullpipe-net/fullpipe/internal/serverlog"
+)
+
+// Exporter serves metrics. A scrape starts nothing: it prints what was gathered meanwhile.
+type Exporter struct {
+	mu      sync.Mutex // guards metrics
+	Metrics interface {
+		Write(w io.Writer, openMetrics bool, version string) error
+	}
+}
+
+// Update does what changes the metrics.
+func (e *Exporter) Update(do func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	do()
+}
+
+func (e *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	open := strings.Contains(r.Header.Get("Accept"), "application/openmetrics-text")
+	kind := "text/plain; version=0.0.4; charset=utf-8"
+	if open {
+		kind = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+	}
+	var page bytes.Buffer // a slow reader must not hold the lock
+	e.mu.Lock()
+	err := e.Metrics.Write(&page, open, build.Version())
+	e.mu.Unlock()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", kind)
+	_, _ = w.Write(page.Bytes()) // a scraper that went away is its own affair
+}
+
+// AddScrapeFlags adds the flags of an address where metrics are served.
+func AddScrapeFlags(f *ListenFlags, flags *pflag.FlagSet) {
+	flags.StringVar(&f.Address, "listen", "", "print nothing, serve metrics to Prometheus (OpenMetrics) at this ADDR:PORT")
+	flags.StringVar(&f.Cert, "listen-cert", "", "serve them over TLS: the certificate, as a PEM `FILE`")
+	flags.StringVar(&f.Key, "listen-key", "", "over TLS: the certificate's private key, as a PEM `FILE`")
+	flags.StringVar(&f.Token, "listen-token-file", "", "serve them only to who brings the bearer token in this `FILE`")
+}
+
+// guarded answers only who brings the token; without one, only who asks by address.
+func guarded(h http.Handler, token string) http.Handler {
+	if token == "" {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !byAddress(r.Host) {
+				http.Error(w, "ask by address or as localhost: a name may be that of a web page that leads here",
+					http.StatusForbidden)
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	}
+	want := []byte("Bearer " + token)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "a bearer token is needed", http.StatusUnauthorized)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// serve answers scrapes until it is stopped.
+func (e *Exporter) serve(l *net.TCPListener, token string, secure *tls.Config, log *serverlog.Log) *httpserver.Server {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", guarded(e, token))
+	return httpserver.Start(l, httpserver.Config{Handler: mux, TLS: secure, ErrorLog: log.ErrorLog()})
+}
+
+// ServeMetrics listens for scrapes and says where. The command's standard error is a log.
+func (f *ListenFlags) ServeMetrics(cmd *cobra.Command, e *Exporter) (stop func(), err error) {
+	l, token, err := f.Listen(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	scheme := "http"
+	if f.Cert != "" {
+		scheme = "https"
+	}
+	server := e.serve(l, token, f.TLS, console.LogOf(cmd))
+	fmt.Fprintf(cmd.ErrOrStderr(), "serving %s://%s/metrics\n", scheme, l.Addr())
+	return server.Close, nil
+}

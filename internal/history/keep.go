@@ -1,0 +1,236 @@
+// Package history records what was measured: the envelope of each document, its series, and whose history keeps it.
+package history
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/build"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+)
+
+// Series returns the path that a command line's documents belong to, from the values of its options. It is called after
+// the command line and the configuration were read.
+type Series func(hostID, far string) record.Path
+
+// AddFlags adds the flags that say whether a measuring command's record is kept, which by default it is if
+// always is set. The records belong to the series of.
+func AddFlags(cmd *cobra.Command, always bool, of Series) {
+	fl := cmd.Flags()
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		SessionOf(cmd.Context()).Series = of
+		// These are the command line's: no configuration is read yet.
+		if always && console.IsSet(cmd, "record") && console.IsSet(cmd, "no-history") {
+			return exit.Usage("--record", "--no-history says the opposite", "one of the two")
+		}
+		return nil
+	}
+	if always {
+		fl.Bool("no-history", false, "do not keep the result in the history")
+		fl.Bool("record", false, "keep the result in the history although it was measured in a lab")
+	} else {
+		fl.Bool("record", false, "keep the result in the history")
+	}
+	fl.StringToString("label", nil, "`name=value`, kept with the result")
+	AddStoreFlag(fl)
+}
+
+// begun is when this process began, with the monotonic clock.
+var begun = time.Now()
+
+// Seal fills in what measured documents carry beside their figures.
+func Seal(cmd *cobra.Command, doc record.Document) {
+	if cmd.Flags().Lookup("record") == nil {
+		return
+	}
+	elapsed := time.Since(begun) // a wall clock that was set meanwhile does not matter
+	took := elapsed.Seconds()
+	s := SessionOf(cmd.Context())
+	e := &record.Envelope{ID: newID(), TestID: s.TestID, FarClock: s.FarClock(), Origin: record.Manual,
+		Outcome: record.OutcomeOf(doc), EndedAt: record.NsTime(begun.Add(elapsed).UnixNano()), TookS: &took,
+		ClockSynchronised: host.ClockSynchronised(), InForce: host.SettingsInForce(), Commit: build.This().Commit}
+	if labels, err := cmd.Flags().GetStringToString("label"); err == nil && len(labels) > 0 {
+		e.Labels = labels
+	}
+	h := doc.Head()
+	h.Envelope = e
+	h.StartedAt = begun.UTC()
+	var err error
+	if e.HostID, err = hostID(cmd); err != nil && wanted(cmd) {
+		console.Note(cmd, "this host has no name in records: %v", err)
+	}
+	if s.Series != nil {
+		e.PathKey = s.Series(e.HostID, record.Summarize(doc).Far).Key()
+	}
+}
+
+// hostID is this host's name in records, made where there is none yet and the record is
+// kept; else "". Under sudo it is the one that the user keeps, who makes it.
+func hostID(cmd *cobra.Command) (string, error) {
+	uid := BehindSudo()
+	if uid == "" {
+		dir, err := store.Dir()
+		if err != nil {
+			return "", err
+		}
+		if wanted(cmd) {
+			return store.HostID(dir)
+		}
+		id, _ := store.ReadHostID(dir)
+		return id, nil
+	}
+	if !wanted(cmd) {
+		return "", nil
+	}
+	who, err := user.LookupId(uid)
+	if err != nil {
+		return "", err
+	}
+	dir := store.DirIn(who.HomeDir)
+	if id, err := store.ReadHostID(dir); err == nil {
+		return id, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), 5*time.Second)
+	defer cancel()
+	if err := asBehindSudo(ctx, cmd, uid, nil); err != nil {
+		return "", err
+	}
+	return store.ReadHostID(dir)
+}
+
+// wanted says whether this run's result is kept: by default what was not measured in a lab.
+func wanted(cmd *cobra.Command) bool {
+	switch {
+	case console.IsSet(cmd, "record"):
+		return true
+	case cmd.Flags().Lookup("no-history") == nil || console.IsSet(cmd, "no-history"):
+		return false
+	}
+	_, in, _ := lab.Around()
+	return !in
+}
+
+// Keep adds a measured document to the history, and says how it compares with the path's
+// own past. What cannot be kept is a note, since the result was printed; where --record asked for
+// it, it is the error.
+func Keep(cmd *cobra.Command, doc record.Document) error {
+	if doc.Head().Envelope == nil || !wanted(cmd) {
+		return nil
+	}
+	ctx, cancel := KeepContext(cmd)
+	defer cancel()
+	switch err := KeepNow(ctx, cmd, doc); {
+	case IsWaiting(err):
+		NoteWaiting(cmd, err)
+	case err != nil && console.IsSet(cmd, "record"):
+		return Unkept(err)
+	case err != nil:
+		console.Note(cmd, "%v", Unkept(err))
+	}
+	return nil
+}
+
+// First is how a command ends that failed, and also could not keep what it had.
+func First(cmd *cobra.Command, failed, unkept error) error {
+	if failed != nil && unkept != nil {
+		console.Note(cmd, "%v", unkept)
+	}
+	return cmp.Or(failed, unkept)
+}
+
+// UnkeptError is why something is not in the history.
+type UnkeptError struct{ err error }
+
+func (e *UnkeptError) Error() string { return "not kept in the history: " + e.err.Error() }
+
+func (e *UnkeptError) Unwrap() error { return e.err }
+
+// KeepNow adds a document to the history whatever the flags say.
+func KeepNow(ctx context.Context, cmd *cobra.Command, doc record.Document) error {
+	encoded, err := record.Encode(doc)
+	if err != nil {
+		return err
+	}
+	samples, err := record.EncodeSamples(doc)
+	if err != nil {
+		return err
+	}
+	if uid := BehindSudo(); uid != "" {
+		return KeepAs(ctx, cmd, uid, encoded, samples)
+	}
+	s, err := Open(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if os.Getenv(lab.PeerVariable) != "" { // no server is in reach: the command around this one delivers
+		if left, err := s.Leave(encoded, samples); left || err != nil {
+			return err
+		}
+	}
+	if err := s.Keep(ctx, encoded, samples); err != nil {
+		return err
+	}
+	if !console.WantsJSON(cmd) {
+		switch line := Against(ctx, s, doc); {
+		case line == "":
+		case console.TakesOutput(cmd) || console.IsSet(cmd, "csv"):
+			console.Note(cmd, "%s", line)
+		default: // the report's last line
+			fmt.Fprintln(cmd.OutOrStdout(), render.Line(line))
+		}
+	}
+	if err := Trim(ctx, cmd, s); err != nil {
+		console.Note(cmd, "kept in the history, which could not be shortened: %v", err)
+	}
+	return nil
+}
+
+// Against compares each direction with the last 30 days of its path.
+func Against(ctx context.Context, s *store.Store, doc record.Document) string {
+	h := doc.Head()
+	var lines []string
+	for _, f := range record.Summarize(doc).Figures {
+		past, err := s.Past(ctx, h.PathKey, f.Direction, h.StartedAt.AddDate(0, 0, -30), h.StartedAt)
+		if err != nil {
+			return ""
+		}
+		if line := text.Against(f, past); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "; ")
+}
+
+// SealBrowsers fills in what documents carry beside their figures: the series is the browser's
+// address.
+func SealBrowsers(cmd *cobra.Command, doc *record.Measure, took time.Duration) {
+	var random [10]byte
+	rand.Read(random[:])
+	seconds := took.Seconds()
+	doc.Envelope = &record.Envelope{ID: record.NewID(doc.StartedAt, random), Origin: record.Manual,
+		Outcome: record.OutcomeOf(doc), EndedAt: record.NsTime(doc.StartedAt.Add(took).UnixNano()), TookS: &seconds,
+		ClockSynchronised: host.ClockSynchronised(), InForce: host.SettingsInForce(), Commit: build.This().Commit}
+	if dir, err := store.Dir(); err == nil {
+		doc.HostID, _ = store.ReadHostID(dir) // where there is none yet, nothing was kept
+	}
+	doc.PathKey = record.Path{HostID: doc.HostID, Far: doc.Peer, Kind: "measure browser", Protocol: "tcp"}.Key()
+}
+
+// Unkept returns the error of something that is not in the history, and why.
+func Unkept(err error) *UnkeptError { return &UnkeptError{err} }

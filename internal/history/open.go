@@ -1,0 +1,168 @@
+package history
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
+	"github.com/fullpipe-net/fullpipe/internal/config"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+)
+
+// Use opens the history for one use, and stores there what waited for that.
+func Use(cmd *cobra.Command, do func(context.Context, *store.Store) error) error {
+	return UseUndelivered(cmd, func(ctx context.Context, s *store.Store) error {
+		if err := s.Deliver(ctx); IsUnavailable(err) {
+			return err
+		} else if err != nil {
+			console.Note(cmd, "%v", err)
+		}
+		return do(ctx, s)
+	})
+}
+
+// UseUndelivered opens the history for one use, without a delivery of what waits on this host.
+func UseUndelivered(cmd *cobra.Command, do func(context.Context, *store.Store) error) error {
+	s, err := Open(cmd.Context(), cmd)
+	if err != nil {
+		return err
+	}
+	err = do(cmd.Context(), s)
+	if errors.Is(err, store.ErrNotFound) {
+		err = exit.Usage("ID", exit.Plain(err), "an id of fullpipe history, its first or last characters, or last")
+	}
+	return errors.Join(err, s.Close())
+}
+
+// IsUnavailable says that there is no use in asking the history's server once more.
+func IsUnavailable(err error) bool {
+	away := (*store.Unavailable)(nil)
+	return errors.As(err, &away)
+}
+
+// Trim keeps the history within the configuration's bounds.
+func Trim(ctx context.Context, cmd *cobra.Command, s *store.Store) error {
+	file, _, err := settings.Read(cmd)
+	if err != nil {
+		return err
+	}
+	keep := store.KeepByDefault
+	h := file.History
+	const day = 24 * time.Hour
+	keep.Bytes = cmp.Or(h.MostBytes, keep.Bytes)
+	keep.Results = cmp.Or(h.MostResults, keep.Results)
+	keep.Samples = cmp.Or(time.Duration(h.SamplesDays)*day, keep.Samples)
+	keep.Runs = cmp.Or(time.Duration(h.RunsDays)*day, keep.Runs)
+	return s.Trim(ctx, time.Now(), keep)
+}
+
+// AddStoreFlag adds --store.
+func AddStoreFlag(fl *pflag.FlagSet) {
+	fl.String("store", "", "the history is in PostgreSQL: `URL`, postgres://USER@HOST/DATABASE; empty: in a file. Its "+
+		"password belongs into "+store.URLVariable+" or ~/.pgpass, since every user of this host sees command lines")
+}
+
+// StoreURL is where the history is, and who says so: the flag --store, else the environment,
+// else the configuration. "" is the user's file.
+func StoreURL(cmd *cobra.Command, file *config.File) (url, says string) {
+	if f := cmd.Flag("store"); f != nil && f.Changed {
+		return f.Value.String(), "--store"
+	}
+	if url, said := os.LookupEnv(store.URLVariable); said {
+		return url, store.URLVariable
+	}
+	if file == nil {
+		return "", ""
+	}
+	return file.History.Store, "history.store"
+}
+
+// CheckStore refuses a URL before anything is measured that could not be kept there.
+func CheckStore(cmd *cobra.Command, file *config.File) error {
+	if cmd.Flag("store") == nil {
+		return nil
+	}
+	url, says := StoreURL(cmd, file)
+	if url == "" {
+		return nil
+	}
+	if err := store.CheckURL(url); err != nil {
+		return exit.Usage(says, exit.Plain(err), "postgres://USER@HOST:5432/DATABASE?sslmode=verify-full")
+	}
+	return nil
+}
+
+// Open opens the history that this command uses.
+func Open(ctx context.Context, cmd *cobra.Command) (*store.Store, error) {
+	dir, err := store.Dir()
+	if err != nil {
+		return nil, err
+	}
+	file, name, err := settings.Read(cmd)
+	if err != nil {
+		return nil, exit.Usage(name, exit.Plain(err), "docs/configuration.md")
+	}
+	if err := CheckStore(cmd, file); err != nil {
+		return nil, err
+	}
+	url, _ := StoreURL(cmd, file)
+	s, err := store.OpenAt(ctx, dir, url)
+	if err == nil {
+		s.ClientResultsADay = file.History.ClientResultsADay
+	}
+	return s, err
+}
+
+// KeepContext is how long keeping a result may take, whether the command was interrupted or not. A
+// server of the history is not waited for after an interrupt: what it does not take at once
+// waits on this host.
+func KeepContext(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	const atOnce = 700 * time.Millisecond
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), 10*time.Second)
+	file, _, _ := settings.Read(cmd)
+	if url, _ := StoreURL(cmd, file); url == "" {
+		return ctx, cancel
+	}
+	stop := context.AfterFunc(cmd.Context(), func() { time.AfterFunc(atOnce, cancel) })
+	return ctx, func() { stop(); cancel() }
+}
+
+// IsWaiting reports whether an error says that a document waits on this host for the history's server.
+func IsWaiting(err error) bool {
+	waiting := (*store.Waiting)(nil)
+	return errors.As(err, &waiting)
+}
+
+// NoteWaiting notes that a document waits.
+func NoteWaiting(cmd *cobra.Command, err error) {
+	waiting := (*store.Waiting)(nil)
+	if errors.As(err, &waiting) {
+		err = waiting
+	}
+	console.Note(cmd, "kept on this host until the history's server stores it: %v", err)
+}
+
+// Deliver stores what a lab's command left in the outbox, since no server is in reach there.
+func Deliver(cmd *cobra.Command) {
+	if cmd.Flag("store") == nil || !console.IsSet(cmd, "record") {
+		return
+	}
+	ctx, cancel := KeepContext(cmd)
+	defer cancel()
+	s, err := Open(ctx, cmd)
+	if err != nil {
+		return // the command in the lab said so
+	}
+	defer s.Close()
+	if err := s.Deliver(ctx); err != nil {
+		NoteWaiting(cmd, err)
+	}
+}

@@ -1,0 +1,101 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/config"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+)
+
+// BehindSudo is the uid of the user who started this with sudo; "" is nobody.
+func BehindSudo() string {
+	if uid := os.Getenv("SUDO_UID"); uid != "0" && os.Geteuid() == 0 && os.Getenv(store.Variable) == "" &&
+		os.Getenv("FULLPIPE_STATE") == "" {
+		return uid
+	}
+	return ""
+}
+
+// BecomeCaller leaves root's rights where who called sudo has the history that a command reads or
+// writes by itself: neither it nor what stands beside it becomes root's.
+func BecomeCaller(cmd *cobra.Command) error {
+	uid := BehindSudo()
+	if top := topLevel(cmd); uid == "" || top != "history" && top != "recheck" && top != "ui" {
+		return nil
+	}
+	who, err := user.LookupId(uid)
+	if err == nil {
+		err = become(who)
+	}
+	if err != nil {
+		return fmt.Errorf("the history of who called sudo, SUDO_UID=%s: %w", uid, err)
+	}
+	for _, name := range []string{"SUDO_UID", "XDG_STATE_HOME", "XDG_CONFIG_HOME"} {
+		os.Unsetenv(name)
+	}
+	return os.Setenv("HOME", who.HomeDir)
+}
+
+// topLevel is the name of the command below the root that this one is, or belongs to.
+func topLevel(cmd *cobra.Command) string {
+	for ; cmd.HasParent() && cmd.Parent().HasParent(); cmd = cmd.Parent() {
+	}
+	return cmd.Name()
+}
+
+// KeepAs lets the user behind sudo keep the record.
+func KeepAs(ctx context.Context, cmd *cobra.Command, uid string, doc, samples []byte) error {
+	var one map[string]json.RawMessage
+	if err := json.Unmarshal(doc, &one); err != nil {
+		return err
+	}
+	if len(samples) > 0 {
+		one["samples"] = samples
+	}
+	line, err := json.Marshal(one)
+	if err != nil {
+		return err
+	}
+	return asBehindSudo(ctx, cmd, uid, line)
+}
+
+// asBehindSudo imports documents as a process of the user's: no file of root's is made in
+// a home, and no link there leads root anywhere.
+func asBehindSudo(ctx context.Context, cmd *cobra.Command, uid string, documents []byte) error {
+	who, err := user.LookupId(uid)
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	child := exec.CommandContext(ctx, program, "history", "import", "--own", "-")
+	child.Stdin = bytes.NewReader(documents)
+	child.Env = []string{"HOME=" + who.HomeDir, "PATH=" + os.Getenv("PATH")}
+	if url, says := StoreURL(cmd, &config.File{}); says != "history.store" { // that is the user's own configuration's
+		child.Env = append(child.Env, store.URLVariable+"="+url)
+	}
+	child.Dir = "/"
+	if err := asUser(child, who); err != nil {
+		return err
+	}
+	out, err := child.CombinedOutput()
+	out = bytes.TrimSpace(out)
+	if err != nil {
+		return fmt.Errorf("as %s: %w: %s", who.Username, err, out)
+	}
+	if len(out) > 0 {
+		console.Note(cmd, "%s", out)
+	}
+	return nil
+}
