@@ -52,7 +52,7 @@ const (
 // steadyRounds is how many round trips a transfer lasts after slow start.
 func (c Config) steadyRounds() float64 { return float64(max(c.Rounds, FewRounds)) }
 
-// LossyTransfers are what a contest of three rivals and a proof take: so many a budget holds where
+// LossyTransfers are what a comparison of three candidates and a proof take: so many a budget holds where
 // each of them is long because the path loses.
 const LossyTransfers = 20
 

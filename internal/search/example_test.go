@@ -29,9 +29,9 @@ func ExampleSearch() {
 	// Output: change true true
 }
 
-// A contest compares ways to send in rounds, each beside the reference.
-func ExampleContest() {
-	c := search.NewContest(2, 8, 0.01, 1)
+// A comparison compares ways to send in rounds, each beside the reference.
+func ExampleComparison() {
+	c := search.NewComparison(2, 8, 0.01, 1)
 	for round := c.Next(); len(round) > 0; round = c.Next() {
 		goodputs := map[int]float64{}
 		for _, who := range round {

@@ -51,15 +51,15 @@ func (a *Applied) count(r *transfer.Result) {
 // fresh connections. Unless the factor is shown to be above 1, the hosts are put back as they
 // were, and so they are after an error or when ctx ends.
 func Apply(ctx context.Context, cfg Config, d *Direction, changes []host.Change, far *FarHost) (*Applied, error) {
-	l := newLoop(cfg, d.Direction)
-	l.out.Path = d.Path
-	l.round = d.Path.RTT
-	l.today = d.Before.Verdict
-	if l.budget.Time == 0 {
-		l.budget.Time = max(30*time.Second, 300*d.Path.RTT)
+	a := &application{runner: newRunner(cfg, d.Direction)}
+	a.path.Path = d.Path
+	a.path.round = d.Path.RTT
+	a.blackHole = d.Before.Verdict
+	if a.budget.Time == 0 {
+		a.budget.Time = max(30*time.Second, 300*d.Path.RTT)
 	}
 	if slices.ContainsFunc(changes, func(c host.Change) bool { return strings.HasSuffix(c.Name, " initcwnd") }) {
-		l.fileBytes = d.shortFile()
+		a.fileBytes = d.shortFile()
 	}
 	s := &toggle{sides: []side{&thisHost{changes}}}
 	if far != nil {
@@ -69,7 +69,7 @@ func Apply(ctx context.Context, cfg Config, d *Direction, changes []host.Change,
 	if slices.ContainsFunc(changes, func(c host.Change) bool { return c.Name == ecnSetting }) {
 		out.Marked = new(int64)
 	}
-	err := l.alternate(ctx, s, out)
+	err := a.alternate(ctx, s, out)
 	out.decide(err)
 	// Whatever happened, the host ends as Kept says.
 	settle := context.WithoutCancel(ctx)
@@ -92,16 +92,22 @@ func Apply(ctx context.Context, cfg Config, d *Direction, changes []host.Change,
 // needs, and cubic to fill a long path after slow start was left early.
 const longEnough = 30
 
+// application is the proof of a change of the hosts' settings.
+type application struct {
+	*runner
+	fileBytes int64 // that each transfer moves; 0: for a time
+}
+
 // alternate measures pairs until the factor is known well enough; when the budget has
 // ended, until it is known which is faster. The up to four looks at a 95 % interval that
 // this takes leave one side's error below 5 %.
-func (l *loop) alternate(ctx context.Context, s *toggle, out *Applied) error {
+func (a *application) alternate(ctx context.Context, s *toggle, out *Applied) error {
 	var with, without []*Trial
 	// Long enough for a buffer to grow from its default to what the path needs.
-	length := max(longEnough*l.round, time.Second)
+	length := max(longEnough*a.path.round, time.Second)
 	for pair := 0; pair < mostPairs; pair++ {
 		shown := out.Gain.Low > 1 || out.Gain.High < 1
-		if pair >= fewestPairs && (out.Gain.Within(tight) || shown && !l.affordsTime(2*length)) {
+		if pair >= fewestPairs && (out.Gain.Within(tight) || shown && a.budget.spent.Time+2*length > a.budget.Time) {
 			break
 		}
 		for turn := range 2 {
@@ -109,7 +115,7 @@ func (l *loop) alternate(ctx context.Context, s *toggle, out *Applied) error {
 			if err := s.set(ctx, on); err != nil {
 				return err
 			}
-			t, err := l.tryWith(ctx, on, length)
+			t, err := a.tryWith(ctx, on, length)
 			if err != nil {
 				return err
 			}
@@ -120,12 +126,12 @@ func (l *loop) alternate(ctx context.Context, s *toggle, out *Applied) error {
 				without = append(without, &t)
 			}
 		}
-		out.Before = l.measured(without)
-		out.After = l.measured(with)
+		out.Before = a.seen.measured(without)
+		out.After = a.seen.measured(with)
 		out.Gain = gainInTurn(out.Before.Goodputs, out.After.Goodputs)
-		if l.cfg.Goal == Latency || l.cfg.Goal == Fair && l.fileBytes == 0 {
+		if a.cfg.Goal == Latency || a.cfg.Goal == Fair && a.fileBytes == 0 {
 			out.rate = out.Gain
-			out.Gain = stats.Gain(l.scores(without), l.scores(with), confidence)
+			out.Gain = stats.Gain(a.scores(without), a.scores(with), confidence)
 		}
 	}
 	return nil
@@ -148,30 +154,20 @@ func gainInTurn(before, after []float64) stats.Interval {
 
 // tryWith makes one transfer of a proof: of the stated size where slow start is what limits
 // that, and its whole time counts.
-func (l *loop) tryWith(ctx context.Context, on bool, length time.Duration) (Trial, error) {
+func (a *application) tryWith(ctx context.Context, on bool, length time.Duration) (Trial, error) {
 	reason := "proof: as it was"
 	if on {
 		reason = "proof: with the change"
 	}
-	t := l.automatic(length, reason)
-	if l.fileBytes == 0 {
-		return l.tryFor(ctx, t)
+	t := a.with(Setup{}, length, reason)
+	if a.fileBytes == 0 {
+		return a.tryFor(ctx, t)
 	}
 	t.whole = true
-	t.Spec.Bytes = l.fileBytes
+	t.Spec.Bytes = a.fileBytes
 	t.Spec.Time = 10 * length
-	return l.try(ctx, t)
+	return a.try(ctx, t)
 }
-
-// scores are what the goal wants to be large, of each transfer.
-func (l *loop) scores(trials []*Trial) (all []float64) {
-	for _, t := range trials {
-		all = append(all, l.score(t, 0))
-	}
-	return all
-}
-
-func (l *loop) affordsTime(length time.Duration) bool { return l.elapsed+length <= l.budget.Time }
 
 // decide keeps the change where it is shown to help.
 func (a *Applied) decide(err error) {

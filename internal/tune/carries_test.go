@@ -27,7 +27,7 @@ func ran(t *testing.T, s Setup, bps float64, v verdict.Verdict) Trial {
 
 func looped(path Path, trials ...Trial) *loop {
 	l := newLoop(Config{}, transfer.Up)
-	l.out.Path, l.out.Trials = path, trials
+	l.path.Path, l.seen.trials = path, trials
 	return l
 }
 
@@ -40,8 +40,9 @@ func TestThePathCarriesWhatWasCarried(t *testing.T) {
 		l := looped(Path{CapacityBps: 2.2e6, RTT: 4e7, MSS: 1448}, ran(t, Setup{}, 2.5e6, link),
 			ran(t, Setup{Congestion: "bbr"}, 3e6, link), ran(t, Setup{Congestion: "bbr"}, c.second, link),
 			ran(t, Setup{Window: 1 << 20}, 9e6, link))
-		if l.carries(); l.out.Path.CapacityBps/c.want < 0.97 || l.out.Path.CapacityBps/c.want > 1.03 {
-			t.Errorf("%+v: carries %.3g", c, l.out.Path.CapacityBps)
+		l.seen.carries(false)
+		if l.path.CapacityBps/c.want < 0.97 || l.path.CapacityBps/c.want > 1.03 {
+			t.Errorf("%+v: carries %.3g", c, l.path.CapacityBps)
 		}
 	}
 }
@@ -58,16 +59,16 @@ func TestAPolicersBurstIsNotCarried(t *testing.T) {
 	}{{10.1e6, 10.1e6, verdict.Policer}, {28e6, 30e6, ""}} {
 		l := looped(Path{CapacityBps: 30e6, RTT: 4e7, MSS: 1448}, ran(t, Setup{}, 10e6, v), ran(t, Setup{}, 9.9e6, v),
 			ran(t, bbr, c.control, v), ran(t, bbr, c.control, v))
-		l.out.Remedies = []Remedy{{Name: "bbr", Setup: bbr, Gain: stats.Interval{Mid: c.control / 10e6}}}
-		m := l.measured(l.of(func(t *Trial) bool { return t.Automatic }))
+		l.compared.remedies = []Remedy{{Name: "bbr", Setup: bbr, Gain: stats.Interval{Mid: c.control / 10e6}}}
+		m := l.seen.measured(l.seen.baselineRuns())
 		if m.Verdict.Subtype != c.subtype || (m.Verdict.Evidence[0].Code == verdict.PolicedRate) != (c.subtype != "") {
 			t.Errorf("%v: %+v", c, m.Verdict)
 		}
 		if v.Evidence[0].Code != verdict.PolicedRate {
 			t.Error("a trial's own verdict was changed")
 		}
-		if l.carries(); l.out.Path.CapacityBps != c.want {
-			t.Errorf("%v: carries %.3g", c, l.out.Path.CapacityBps)
+		if l.seen.carries(len(l.compared.remedies) > 0); l.path.CapacityBps != c.want {
+			t.Errorf("%v: carries %.3g", c, l.path.CapacityBps)
 		}
 	}
 }
@@ -90,8 +91,8 @@ func TestTwoWaysThatAgreeShowWhatThePathCarries(t *testing.T) {
 	} {
 		l := looped(Path{CapacityBps: 13.4e6, RTT: 4e7, MSS: 1448}, ran(t, c.first, c.bps, c.v), ran(t, c.first, c.bps, c.v),
 			ran(t, c.second, 7.8e6, c.v), ran(t, c.second, 7.8e6, c.v))
-		if l.carries(); l.out.Path.CapacityBps != c.want {
-			t.Errorf("%s: carries %.3g, want %.3g", name, l.out.Path.CapacityBps, c.want)
+		if l.seen.carries(len(l.compared.remedies) > 0); l.path.CapacityBps != c.want {
+			t.Errorf("%s: carries %.3g, want %.3g", name, l.path.CapacityBps, c.want)
 		}
 	}
 }
@@ -119,8 +120,8 @@ func TestAFullLinkIsNothingToChange(t *testing.T) {
 			trials = append(trials, ran(t, Setup{}, bps, c.v))
 		}
 		l := looped(c.path, trials...)
-		l.answer.Verdict = search.Inconclusive
-		if got := l.full(search.Enough); got != c.want {
+		l.windows.answer.Verdict = search.Inconclusive
+		if got := l.seen.full(search.Enough); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 		l.conclude(false)

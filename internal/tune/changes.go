@@ -205,3 +205,24 @@ func (d *Direction) betterCongestion() string {
 	}
 	return name
 }
+
+// smaller has the route to the far end, or else the host, send segments that pass: the route's MTU
+// where this host sends, the MSS that it asks for where it receives.
+func (d *Direction) smaller(prefix string, routed bool, far netip.Addr) []host.Change {
+	headers := model.IPHeaders
+	if far.Unmap().Is6() {
+		headers = ipv6Headers
+	}
+	switch {
+	case routed && d.Direction == transfer.Up:
+		return []host.Change{host.Set(host.Route, prefix+" mtu", strconv.Itoa(d.Chosen.MSS+headers))}
+	case routed:
+		return []host.Change{host.Set(host.Route, prefix+" advmss", strconv.Itoa(d.Chosen.MSS))}
+	case d.Direction == transfer.Up:
+		return []host.Change{host.Set(host.Sysctl, "net.ipv4.tcp_mtu_probing", "1")} // RFC 4821
+	}
+	return nil
+}
+
+// ipv6Headers are those of IPv6 and TCP without options.
+const ipv6Headers = model.IPHeaders + 20

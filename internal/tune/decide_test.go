@@ -91,7 +91,7 @@ func TestWhatIsTooLittleToMatterIsAnAnswer(t *testing.T) {
 }
 
 // What was found is proven before anything else is looked at: a path of 1 Gbit/s and 100 ms whose hosts' ceilings
-// hold a connection to less than half of it, in budgets that hold one contest and its proof, or little more.
+// hold a connection to less than half of it, in budgets that hold one comparison and its proof, or little more.
 func TestAProofComesBeforeFurtherLooks(t *testing.T) {
 	for budget := 30 * time.Second; budget <= 45*time.Second; budget += time.Second {
 		path := &simpath.Path{RateBps: 1e9, RTT: 100 * time.Millisecond, MSS: 1448, AutoWindow: 3e6, Ceiling: 5.5e6,

@@ -2,10 +2,13 @@ package tune
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // Goal is what a setup is chosen for.
@@ -37,8 +40,8 @@ type Delay struct {
 // score is what the goal wants to be large: goodput in bit/s, round trips a second under load,
 // or the mean of two flows' goodputs. It is 0 for a transfer that gave up more goodput than
 // its reference may lose.
-func (l *loop) score(t *Trial, reference float64) float64 {
-	switch l.cfg.Goal {
+func (r *runner) score(t *Trial, reference float64) float64 {
+	switch r.cfg.Goal {
 	case Fair:
 		return t.fairly()
 	case Latency:
@@ -52,60 +55,107 @@ func (l *loop) score(t *Trial, reference float64) float64 {
 	return 1 / rtt.Seconds()
 }
 
-// tryFor makes one transfer as the goal wants it measured.
-func (l *loop) tryFor(ctx context.Context, t Trial) (Trial, error) {
-	if l.cfg.Goal == Fair {
-		return l.beside(ctx, t)
-	}
-	return l.try(ctx, t)
+// scores returns what the goal wants to be large, of each transfer.
+func (r *runner) scores(trials []*Trial) []float64 {
+	return each(trials, func(t *Trial) float64 { return r.score(t, 0) })
 }
 
-// span is how long a transfer takes that is measured as the goal wants it.
-func (l *loop) span(s Setup) time.Duration {
-	if l.cfg.Goal == Fair {
-		return l.together(l.length(s))
-	}
-	return l.length(s)
-}
-
-// seekLatency finds what shortens the queue that today's transfer builds, if it is worth it.
-func (l *loop) seekLatency(ctx context.Context) error {
-	today := l.out.Trials[0]
-	added := today.result.MeanRTT() - l.round
-	if added < max(shortQueue, l.round/10) {
-		l.answer = search.Answer{Verdict: search.NoChange, Share: 1}
-		return nil
-	}
-	winner, ok, err := l.contest(ctx, Setup{}, l.rivals(Setup{}), true)
-	if ok {
-		l.winner = winner
-	}
-	return err
-}
-
-// latencyIdeas keep what is in flight, or the rate, just below what the path holds; a
-// control that does not fill queues does so by itself.
-func (l *loop) latencyIdeas() []Setup {
-	p := &l.out.Path
-	ideas := []Setup{{PacingBps: keeps * p.BottleneckBps}, {PacingBps: 0.98 * p.BottleneckBps}}
-	if p.Window > 0 && !p.AtLeast {
-		ideas = append([]Setup{{Window: p.Window}}, ideas...)
-	}
-	return append(ideas, l.controls()...)
-}
-
-// delay compares the round trips under load of what was measured in pairs.
-func (l *loop) delay(before, after []*Trial) *Delay {
-	seconds := func(trials []*Trial) (all []float64) {
-		for _, t := range trials {
-			all = append(all, t.result.MeanRTT().Seconds())
-		}
-		return all
-	}
-	b := seconds(before)
-	a := seconds(after)
+// delayOf compares the round trips under load of what was measured in pairs.
+func (v *verification) delayOf(before, after []*Trial) *Delay {
+	rtt := func(t *Trial) float64 { return t.result.MeanRTT().Seconds() }
+	b := each(before, rtt)
+	a := each(after, rtt)
 	return &Delay{Before: toDuration(stats.Median(b)), After: toDuration(stats.Median(a)),
-		Factor: stats.PooledGain(b, a, confidence, l.pairNoise)}
+		Factor: stats.PooledGain(b, a, confidence, v.compared.pairNoise)}
 }
 
 func toDuration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+
+// Fair has a setup chosen by what it gives together with what it leaves to others on the
+// link: each way to send is measured beside a second flow, and scored by the geometric mean
+// of the two goodputs. So a setup wins only where it gains, as a factor, more than it takes
+// (proportional fairness: Kelly, Maulloo and Tan, J. Oper. Res. Soc. 49-3, 1998).
+const Fair Goal = "fair"
+
+// othersControl is the congestion control of the flow beside.
+const othersControl = "cubic"
+
+const (
+	// Two flows share a link after many round trips only.
+	fairRounds = 60
+	fairLeast  = 4 * time.Second
+	// fairBudgets is how many times the budget is that nobody stated.
+	fairBudgets = 3
+)
+
+// Others is what a flow beside ours keeps, as today and with the chosen setup.
+type Others struct {
+	Before, After float64        // bit/s, medians
+	Factor        stats.Interval // after over before, 95 %
+}
+
+// beside makes a transfer with another one beside it, of a program that changes nothing but
+// the congestion control. What it gave is about a shared link: it is kept out of the trials.
+func (r *runner) beside(ctx context.Context, t Trial) (Trial, error) {
+	t.Spec.Time = r.together(t.Spec.Time)
+	other := transfer.Spec{Direction: r.direction, Time: t.Spec.Time}
+	sender, _ := r.ends(&other)
+	sender.Congestion = othersControl
+	if r.control == othersControl || r.cfg.Beside.Check(transfer.TCP(other)) != nil {
+		sender.Congestion = "" // its own, which is that or all there is
+	}
+	type answer struct {
+		result *transfer.Result
+		err    error
+	}
+	done := make(chan answer, 1)
+	end, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		r, err := transfer.Run(end, r.cfg.Beside, other, nil)
+		done <- answer{r, err}
+	}()
+	t.shared = true
+	t, err := r.try(ctx, t)
+	if err != nil {
+		cancel()
+	}
+	a := <-done
+	switch {
+	case err != nil:
+		return t, err
+	case a.err != nil:
+		return t, fmt.Errorf("the flow beside: %w", a.err)
+	}
+	if received, ok := a.result.Received(); ok {
+		r.budget.spent.Bytes += received.Bytes
+	}
+	t.others = steady(a.result)
+	if t.others <= 0 {
+		return t, errors.New("the flow beside: nothing arrived")
+	}
+	return t, nil
+}
+
+// steady is a transfer's goodput without slow start, where that could be told.
+func steady(r *transfer.Result) float64 {
+	if r == nil {
+		return 0
+	}
+	if startup, ok := r.Startup(); ok {
+		return startup.SteadyBps
+	}
+	received, _ := r.Received()
+	return received.Bps()
+}
+
+// fairly is the score of a transfer that shared the link.
+func (t *Trial) fairly() float64 { return math.Sqrt(t.Goodput * t.others) }
+
+// othersOf compares what the flow beside kept in pairs.
+func othersOf(before, after []*Trial, known stats.Noise) *Others {
+	kept := func(t *Trial) float64 { return t.others }
+	b := each(before, kept)
+	a := each(after, kept)
+	return &Others{Before: stats.Median(b), After: stats.Median(a), Factor: stats.PooledGain(b, a, confidence, known)}
+}

@@ -83,32 +83,32 @@ func TestAcksThatWaitAreTriedFirst(t *testing.T) {
 		limiter verdict.Name
 		first   string
 	}{{verdict.AckPath, "reno"}, {verdict.Congestion, "bbr"}} {
-		l := &loop{cfg: Config{Peer: peer}, control: "cubic", today: verdict.Verdict{Limiter: c.limiter},
-			out: Direction{Direction: transfer.Down, Trials: []Trial{{Automatic: true, Limiter: c.limiter}}}}
-		if got := l.controls(); len(got) == 0 || got[0].Congestion != c.first {
+		l := newLoop(Config{Peer: peer}, transfer.Down)
+		l.control, l.seen.trials = "cubic", []Trial{{Automatic: true, Limiter: c.limiter}}
+		if got := l.controls(c.limiter); len(got) == 0 || got[0].Congestion != c.first {
 			t.Errorf("%s: %v", c.limiter, got)
 		}
-		if acks := c.limiter == verdict.AckPath; l.acksLimit() != acks || acks && l.windowsMatter() {
-			t.Errorf("%s: acknowledgements limit %t, windows matter %t", c.limiter, l.acksLimit(), l.windowsMatter())
+		if acks := c.limiter == verdict.AckPath; l.seen.acksLimit() != acks || acks && l.seen.windowsMatter() {
+			t.Errorf("%s: acknowledgements limit %t, windows matter %t", c.limiter, l.seen.acksLimit(), l.seen.windowsMatter())
 		}
 	}
-	l := &loop{out: Direction{Trials: []Trial{{Automatic: true, Limiter: verdict.AckPath}, {Automatic: true,
-		Limiter: verdict.Bottleneck}}}}
-	if l.acksLimit() {
+	l := looped(Path{}, Trial{Automatic: true, Limiter: verdict.AckPath},
+		Trial{Automatic: true, Limiter: verdict.Bottleneck})
+	if l.seen.acksLimit() {
 		t.Error("one run of two says so")
 	}
 }
 
 // A policer's first burst is no rate to pace at.
 func TestPacesBelowThePolicedRate(t *testing.T) {
-	l := &loop{out: Direction{Path: Path{BottleneckBps: 11.7e6, CapacityBps: 11.3e6}}, today: verdict.Verdict{
-		Limiter: verdict.Congestion, Subtype: verdict.Policer, Evidence: []verdict.Evidence{{Code: verdict.PolicedRate,
-			Values: verdict.Values{"steady_bps": 9.62e6}}}}}
-	if got := l.paceable(); got < 9.9e6 || got > 10e6 {
+	p := &pathModel{Path: Path{BottleneckBps: 11.7e6, CapacityBps: 11.3e6}}
+	v := &verdict.Verdict{Limiter: verdict.Congestion, Subtype: verdict.Policer, Evidence: []verdict.Evidence{
+		{Code: verdict.PolicedRate, Values: verdict.Values{"steady_bps": 9.62e6}}}}
+	if got := p.paceable(v); got < 9.9e6 || got > 10e6 {
 		t.Errorf("%.3g", got)
 	}
-	l.today.Subtype = ""
-	if got := l.paceable(); got != 11.7e6 {
+	v.Subtype = ""
+	if got := p.paceable(v); got != 11.7e6 {
 		t.Errorf("without a policer: %.3g", got)
 	}
 }
@@ -192,34 +192,37 @@ func TestALuckyRunIsNoFullLink(t *testing.T) {
 	trial := func(bps float64) Trial {
 		return Trial{Automatic: true, Goodput: bps, Limiter: verdict.Bottleneck}
 	}
-	l := &loop{lossy: search.LossyRounds, round: 300 * time.Millisecond, knee: 75e3,
-		today: verdict.Verdict{Limiter: verdict.Bottleneck},
-		out: Direction{Path: Path{CapacityBps: 1.9e6, MSS: 1448}, Trials: []Trial{trial(1.7e6), trial(1.5e6),
-			{Setup: Setup{Congestion: "bbr"}, Goodput: 1.88e6}}}}
-	if !l.lucky() {
+	l := looped(Path{CapacityBps: 1.9e6, MSS: 1448}, trial(1.7e6), trial(1.5e6),
+		Trial{Setup: Setup{Congestion: "bbr"}, Goodput: 1.88e6})
+	l.path.lossRounds, l.path.round, l.path.knee = search.LossyRounds, 300*time.Millisecond, 75e3
+	l.base.verdict.Limiter = verdict.Bottleneck
+	if !l.base.fullByLuck() {
 		t.Error("runs of 79 % and 89 % of what bbr carried fill the link")
 	}
-	if !l.carriesAll(Setup{Congestion: "bbr"}) || l.carriesAll(Setup{}) {
+	if !l.compared.carriesAll(Setup{Congestion: "bbr"}) || l.compared.carriesAll(Setup{}) {
 		t.Error("bbr carries all there is, cubic does not")
 	}
-	if l.last(longest); l.lossy != int(longest/l.round) || l.budget.Time < (search.LossyTransfers-1)*l.length(Setup{}) {
-		t.Errorf("%d round trips, %v of %v", l.lossy, l.budget.Time, l.length(Setup{}))
+	l.lengthen(longest)
+	if fewest := (search.LossyTransfers - 1) * l.length(Setup{}); l.path.lossRounds != int(longest/l.path.round) ||
+		l.budget.Time < fewest {
+		t.Errorf("%d round trips, %v of %v", l.path.lossRounds, l.budget.Time, l.length(Setup{}))
 	}
-	l.out.Trials[0], l.out.Trials[1] = trial(1.85e6), trial(1.84e6)
-	if l.lucky() {
+	l.seen.trials[0], l.seen.trials[1] = trial(1.85e6), trial(1.84e6)
+	if l.base.fullByLuck() {
 		t.Error("runs of 97 % do not")
 	}
 }
 
-// A contest that the budget ends before anybody seemed to be better leaves no favourite to be proven.
-func TestAContestWithoutAFavourite(t *testing.T) {
+// A comparison that the budget ends before anybody seemed to be better leaves no leader to be proven.
+func TestAComparisonWithoutALeader(t *testing.T) {
 	l := looped(Path{CapacityBps: 9e6, RTT: 4e7, MSS: 1448}, ran(t, Setup{}, 3e6,
 		verdict.Verdict{Limiter: verdict.Congestion}))
-	l.cfg.Peer, l.cfg.Budget, l.control = simpeer.New(lossy(), 1), time.Second, "cubic" // spent
-	if rivals := l.rivals(Setup{}); len(rivals) == 0 {
-		t.Fatal("nothing to contest")
+	l.cfg.Peer, l.budget.stated.Time, l.control = simpeer.New(lossy(), 1), time.Second, "cubic" // spent
+	if rivals := l.compared.candidates(Setup{}); len(rivals) == 0 {
+		t.Fatal("nothing to compare")
 	}
-	if err := l.remedies(t.Context()); err != nil || l.unpicked || l.winner != (Setup{}) {
-		t.Errorf("%v; to be proven as a favourite: %v, %s", err, l.unpicked, l.winner)
+	err, c := l.compared.compare(t.Context(), search.Answer{}), l.compared
+	if err != nil || c.leaderUnverified || c.winner != (Setup{}) {
+		t.Errorf("%v; to be proven as a leader: %v, %s", err, c.leaderUnverified, c.winner)
 	}
 }

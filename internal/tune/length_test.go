@@ -98,8 +98,8 @@ func TestIntervalsEndWhereThePathDoes(t *testing.T) {
 		{Path{CapacityBps: 12e6, AtLeast: true, RTT: 40 * time.Millisecond}, 65536 * 8 / 0.04},
 		{Path{CapacityBps: 2e6}, 3e6}, // the middle is what was seen
 	} {
-		l := &loop{out: Direction{Path: c.path}}
-		if got := l.measured(trials).Interval; got.High > c.most*1.0001 || got.High < got.Mid {
+		l := looped(c.path)
+		if got := l.seen.measured(trials).Interval; got.High > c.most*1.0001 || got.High < got.Mid {
 			t.Errorf("%+v: %+v", c.path, got)
 		}
 	}
@@ -132,16 +132,16 @@ func TestManyLossesAreLookedAtForAPolicer(t *testing.T) {
 		trial := &Trial{Limiter: verdict.Congestion, result: &transfer.Result{Near: end, Far: end},
 			verdict: verdict.Verdict{Limiter: verdict.Congestion, Evidence: []verdict.Evidence{{Code: verdict.LossWithoutQueue,
 				Values: verdict.Values{"retransmitted_ratio": ratio}}}}}
-		if got := (&loop{}).longer(trial, time.Second); got != want {
+		if got := extended(trial, time.Second); got != want {
 			t.Errorf("%.1f %% lost: %v", 100*ratio, got)
 		}
 	}
 	// Half of a short budget holds what a policer takes to be told.
-	for budget, want := range map[time.Duration]time.Duration{0: policedRun, 12 * time.Second: 3500 * time.Millisecond,
+	for stated, want := range map[time.Duration]time.Duration{0: policedRun, 12 * time.Second: 3500 * time.Millisecond,
 		time.Minute: policedRun} {
-		l := &loop{cfg: Config{Budget: budget}, elapsed: 2500 * time.Millisecond}
-		if got := l.leaves(policedRun); got != want || got < threshold.PolicedTime {
-			t.Errorf("of %v: %v", budget, got)
+		b := &budget{stated: search.Budget{Time: stated}, spent: search.Budget{Time: 2500 * time.Millisecond}}
+		if got := b.remainingBudget(policedRun); got != want || got < threshold.PolicedTime {
+			t.Errorf("of %v: %v", stated, got)
 		}
 	}
 }
@@ -153,9 +153,9 @@ func TestABucketsShareIsNotCarried(t *testing.T) {
 		{Code: verdict.PolicedRate, Values: verdict.Values{"steady_bps": 9.52e6}}}}
 	l := looped(Path{CapacityBps: 9.91e6, RTT: 2e7, MSS: 1428}, ran(t, Setup{}, 9.82e6, policed),
 		ran(t, Setup{}, 9.91e6, policed))
-	l.out.Remedies = []Remedy{{Name: "bbr"}}
-	if l.carries(); l.out.Path.CapacityBps != 9.52e6 {
-		t.Errorf("carries %.3g", l.out.Path.CapacityBps)
+	l.compared.remedies = []Remedy{{Name: "bbr"}}
+	if l.seen.carries(true); l.path.CapacityBps != 9.52e6 {
+		t.Errorf("carries %.3g", l.path.CapacityBps)
 	}
 }
 
@@ -164,16 +164,16 @@ func TestAWindowThatIsNeverReachedIsNotTried(t *testing.T) {
 	congested := verdict.Verdict{Limiter: verdict.Congestion}
 	for effective, want := range map[int]bool{30e3: false, 95e3: true, 300e3: true} {
 		l := looped(Path{CapacityBps: 20e6, RTT: 4e7, MSS: 1448, Window: 100e3}, Trial{Automatic: true, Effective: effective})
-		l.today = congested
-		tried := slices.ContainsFunc(l.ideas(Setup{}), func(s Setup) bool { return s.Window > 0 })
+		l.compared.limits = congested
+		tried := slices.ContainsFunc(l.compared.ideas(Setup{}), func(s Setup) bool { return s.Window > 0 })
 		if tried != want {
 			t.Errorf("%d bytes in flight: %v", effective, tried)
 		}
 	}
 }
 
-// What a contest that was broken off leaves of the budget goes to a proof of who seemed to be the best.
-func TestWhatAContestLeavesProvesItsFavourite(t *testing.T) {
+// What a comparison that was broken off leaves of the budget goes to a proof of who seemed to be the best.
+func TestWhatAComparisonLeavesProvesItsLeader(t *testing.T) {
 	const budget = 3 * time.Minute
 	shown := 0
 	for seed := range uint64(20) {
@@ -201,7 +201,7 @@ func TestWhatAContestLeavesProvesItsFavourite(t *testing.T) {
 }
 
 // Where losses make every run another and nothing helps, at most one run in a hundred shows a gain, the
-// proofs of favourites among them.
+// proofs of leaders among them.
 func TestNoGainWhereLossesScatter(t *testing.T) {
 	t.Parallel()
 	const seeds = 1000
@@ -270,18 +270,18 @@ func TestOutlast(t *testing.T) {
 		first.Lossless, first.Spec.Time = c.lossless, time.Second
 		l := looped(Path{CapacityBps: 9e6, RTT: 200 * time.Millisecond, MSS: 1448}, first)
 		path := lossy()
-		l.cfg.Peer, l.today = simpeer.New(path, 1), verdict.Verdict{Limiter: c.limiter}
-		l.round, l.knee, l.budget = path.RTT, path.BDP(), search.Budget{Time: time.Minute, Bytes: 1e9}
+		l.cfg.Peer, l.base.verdict = simpeer.New(path, 1), verdict.Verdict{Limiter: c.limiter}
+		l.path.round, l.path.knee, l.budget.Budget = path.RTT, path.BDP(), search.Budget{Time: time.Minute, Bytes: 1e9}
 		for range 2 {
-			if err := l.outlast(t.Context()); err != nil {
+			if err := l.base.outlast(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		longer := l.out.Trials[len(l.out.Trials)-1].Spec.Time > 3*time.Second
-		if len(l.out.Trials) != c.want || l.today.Limiter != c.limits || longer != (c.limits == verdict.Congestion) ||
-			longer != (l.lossy > 0) {
-			t.Errorf("%s, lossless %v: %d runs, %s, for %d round trips", c.limiter, c.lossless, len(l.out.Trials),
-				l.today.Limiter, l.lossy)
+		longer := l.seen.trials[len(l.seen.trials)-1].Spec.Time > 3*time.Second
+		if len(l.seen.trials) != c.want || l.base.verdict.Limiter != c.limits || longer != (c.limits == verdict.Congestion) ||
+			longer != (l.path.lossRounds > 0) {
+			t.Errorf("%s, lossless %v: %d runs, %s, for %d round trips", c.limiter, c.lossless, len(l.seen.trials),
+				l.base.verdict.Limiter, l.path.lossRounds)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package tune
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -11,8 +10,8 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/path"
-	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // Path is what the loop learned of the path in one direction. 0 is not known.
@@ -36,50 +35,59 @@ type Path struct {
 	Middlebox []string
 }
 
+// pathModel is what the transfers told of the path, and what follows from that for further ones.
+type pathModel struct {
+	Path
+	round      time.Duration // the least round trip of a full segment
+	knee       float64       // the window that just fills the path, in bytes
+	lossRounds int           // the round trips that a transfer has to last because the path loses; 0: it does not
+	burst      time.Duration // for how long the path lets more through at first
+	notes      *notes
+}
+
 // questions is how many exchanges ask for the idle round trip.
 const questions = 12
 
-// ask measures the idle path: a few small requests, each answered before the next.
-func (l *loop) ask(ctx context.Context) error {
+// probePath measures the idle path by a few small requests, each answered before the next.
+func (r *runner) probePath(ctx context.Context) error {
 	const request = 64
 	spec := transfer.Spec{Bytes: questions * request, Time: 10 * time.Second,
 		Program: transfer.Program{WriteBytes: request, RequestResponse: true}}
 	spec.Near.NoDelay = true
 	spec.Far.NoDelay = true
-	spec.Direction = l.out.Direction
-	l.say("asking for the round trip")
-	if l.cfg.Peer.Check(transfer.TCP(spec)) != nil {
+	spec.Direction = r.direction
+	r.report("asking for the round trip")
+	if r.cfg.Peer.Check(transfer.TCP(spec)) != nil {
 		return nil // the transfers' own round trips have to do
 	}
 	start := time.Now()
-	result, err := transfer.Run(ctx, l.cfg.Peer, spec, nil)
-	l.elapsed += time.Since(start)
+	result, err := transfer.Run(ctx, r.cfg.Peer, spec, nil)
+	r.budget.spent.Time += time.Since(start)
 	if err != nil || result == nil {
 		return err
 	}
-	l.near = result.Near
-	l.far = result.Far
-	l.out.Path.RTT = result.LeastRTT()
-	l.out.Path.Jitter = result.Jitter(l.out.Path.RTT, questions)
-	l.handshake(result)
-	l.echo(ctx)
+	r.near = result.Near
+	r.path.RTT = result.LeastRTT()
+	r.path.Jitter = result.Jitter(r.path.RTT, questions)
+	r.path.handshake(result)
+	r.echo(ctx)
 	return context.Cause(ctx)
 }
 
 // echo asks the far host itself, whose answers need no program: their jitter is that of
 // single round trips.
-func (l *loop) echo(ctx context.Context) {
-	p := &l.out.Path
-	if l.cfg.Echo == nil || l.near == nil || len(l.near.Streams) == 0 {
+func (r *runner) echo(ctx context.Context) {
+	p := r.path
+	if r.cfg.Echo == nil || r.near == nil || len(r.near.Streams) == 0 {
 		return
 	}
 	start := time.Now()
 	spend := 1500 * time.Millisecond
-	if l.budget.Time > 0 {
-		spend = min(spend, l.budget.Time/20)
+	if r.budget.Time > 0 {
+		spend = min(spend, r.budget.Time/20)
 	}
-	trips, mtu := l.cfg.Echo(ctx, l.near.Streams[0].Remote, p.RTT, spend)
-	l.elapsed += time.Since(start)
+	trips, mtu := r.cfg.Echo(ctx, r.near.Streams[0].Remote, p.RTT, spend)
+	r.budget.spent.Time += time.Since(start)
 	if least := trips.Least(); least > 0 {
 		p.Jitter = trips.Jitter()
 		p.RTT = min(p.RTT, least)
@@ -88,14 +96,13 @@ func (l *loop) echo(ctx context.Context) {
 	if mtu.Bytes > 0 {
 		p.MTU = mtu.Bytes
 		if mtu.Bytes < mtu.Largest {
-			l.warn("the path carries packets of %d bytes, less than its first link's %d", mtu.Bytes, mtu.Largest)
+			r.notes.add("the path carries packets of %d bytes, less than its first link's %d", mtu.Bytes, mtu.Largest)
 		}
 	}
 }
 
 // handshake compares what the two ends understood of the connection.
-func (l *loop) handshake(r *transfer.Result) {
-	p := &l.out.Path
+func (p *pathModel) handshake(r *transfer.Result) {
 	p.Scale = -1
 	s := shake(r.Sender())
 	d := shake(r.Receiver())
@@ -114,7 +121,8 @@ func (l *loop) handshake(r *transfer.Result) {
 	}
 	p.Middlebox = path.Disagreements(s, d)
 	if len(p.Middlebox) > 0 {
-		l.warn("the two ends disagree on %s: something on the way rewrites the handshake", strings.Join(p.Middlebox, " and "))
+		p.notes.add("the two ends disagree on %s: something on the way rewrites the handshake",
+			strings.Join(p.Middlebox, " and "))
 	}
 }
 
@@ -126,20 +134,19 @@ func shake(e *transfer.End) *transfer.Handshake {
 }
 
 // learn takes what a bulk transfer tells about the path.
-func (l *loop) learn(t *Trial) {
-	p := &l.out.Path
+func (p *pathModel) learn(t *Trial) {
 	if least := t.result.LeastRTT(); least > 0 && (p.RTT == 0 || least < p.RTT) {
 		p.RTT = least
 	}
 	if p.RTT == 0 {
 		p.RTT = time.Millisecond
-		l.warn("no end could tell the round trip")
+		p.notes.add("no end could tell the round trip")
 	}
-	l.handshake(t.result)
+	p.handshake(t.result)
 	if p.MSS == 0 {
 		p.MSS = 1448
 	}
-	l.heed(t)
+	p.heed(t)
 	capacity := t.Goodput
 	if !t.Lossless {
 		capacity = math.Max(capacity, burst(t.result))
@@ -148,12 +155,11 @@ func (l *loop) learn(t *Trial) {
 		p.CapacityBps = capacity
 		p.LoadedRTT = t.result.MeanRTT()
 	}
-	l.size(t.result)
+	p.size(t.result)
 }
 
 // size computes what follows from the capacity.
-func (l *loop) size(r *transfer.Result) {
-	p := &l.out.Path
+func (p *pathModel) size(r *transfer.Result) {
 	headers := model.IPHeaders
 	if h := shake(r.Sender()); h != nil && h.Timestamps {
 		headers += model.TimestampBytes
@@ -161,10 +167,10 @@ func (l *loop) size(r *transfer.Result) {
 	p.BottleneckBps = model.LinkRate(p.CapacityBps, p.MSS, headers)
 	segment := time.Duration(float64(p.MSS+headers) * 8 / p.BottleneckBps * float64(time.Second))
 	line := model.Service{RTT: p.RTT - segment, Segment: segment} // the least round trip was a segment's
-	l.round, _ = line.Round(4*p.MSS, p.MSS)
+	p.round, _ = line.Round(4*p.MSS, p.MSS)
 	p.BDPBytes = p.CapacityBps / 8 * p.RTT.Seconds()
-	l.knee = p.CapacityBps / 8 * (l.round + p.Jitter).Seconds()
-	p.Window = model.Window(l.knee, p.MSS)
+	p.knee = p.CapacityBps / 8 * (p.round + p.Jitter).Seconds()
+	p.Window = model.Window(p.knee, p.MSS)
 }
 
 // burst is what a lossy transfer carried while nothing was lost: the upper tenth of the
@@ -202,61 +208,45 @@ func burst(r *transfer.Result) float64 {
 	return rates[len(rates)*9/10]
 }
 
-// spans are the rates of consecutive spans of a stream, from a time since the first
-// byte on.
-func spans(s *transfer.Stream, from, span time.Duration) (rates []float64) {
-	var at time.Duration
-	var bytes int64
-	for _, sample := range s.Samples {
-		if sample.At < s.First+from || sample.At > s.Last {
-			continue
-		}
-		delivered := sample.Received
-		if sample.Have&transfer.HaveReceived == 0 || delivered == 0 {
-			delivered = sample.Acked
-		}
-		if at > 0 && sample.At-at < span {
-			continue
-		}
-		if at > 0 {
-			rates = append(rates, float64(delivered-bytes)*8/(sample.At-at).Seconds())
-		}
-		at = sample.At
-		bytes = delivered
+// heldByWindow reports that a transfer's window or buffer limited it, or that it filled its window and built no queue:
+// a larger one might carry more. Of a lossy transfer counts what it carried while nothing was lost.
+func (p *pathModel) heldByWindow(t *Trial) bool {
+	if t.Effective == 0 {
+		return false
 	}
-	return rates
+	if t.Limiter == verdict.ReceiverWindow || t.Limiter == verdict.SendBuffer {
+		return true
+	}
+	rate := t.Goodput
+	if !t.Lossless {
+		rate = max(rate, burst(t.result))
+	}
+	turn := time.Duration(float64(t.Effective) * 8 / rate * float64(time.Second))
+	return turn < p.round*6/5+p.Jitter
 }
 
-// scatter is the standard deviation that a transfer's goodput is expected to have, from
-// how much its own spans differ.
-func scatter(r *transfer.Result, rtt time.Duration) float64 {
-	const least = 0.004
-	end := r.Counting()
-	startup, ok := r.Startup()
-	if end == nil || len(end.Streams) == 0 || !ok {
-		return 0.02
+// paceable is the rate at the IP layer that pacing is to stay below: the path's, or what a
+// policer was seen to let through after its first burst, if that is less.
+func (p *pathModel) paceable(limits *verdict.Verdict) float64 {
+	if steady := policedBps(limits); steady > 0 && p.CapacityBps > 0 {
+		return min(p.BottleneckBps, steady*p.BottleneckBps/p.CapacityBps)
 	}
-	// Eight batches, long enough that what a hole held back arrives in its own.
-	s := &end.Streams[0]
-	rates := spans(s, startup.End, max(2*rtt, (s.Last-s.First-startup.End)/8))
-	if len(rates) < 4 {
-		return 0.02
-	}
-	for i := range rates {
-		rates[i] = math.Max(rates[i], 1)
-	}
-	logs := stats.Logs(rates)
-	mean, dev := stats.MeanDev(logs)
-	// What came early in a burst is missing in the next batch: that evens out in the sum,
-	// so neighbours that move against each other count less.
-	var neighbours float64
-	for i := 1; i < len(logs); i++ {
-		neighbours += (logs[i] - mean) * (logs[i-1] - mean) / float64(len(logs)-1)
-	}
-	variance := math.Max(dev*dev+2*neighbours, dev*dev/8)
-	return math.Min(math.Max(math.Sqrt(variance/float64(len(logs))), least), 0.3)
+	return p.BottleneckBps
 }
 
-func (l *loop) warn(format string, args ...any) {
-	l.out.Warnings = append(l.out.Warnings, fmt.Sprintf(format, args...))
+// policedBps is the payload that a policer was seen to let through in the long run; 0 where none was.
+func policedBps(v *verdict.Verdict) float64 {
+	for _, e := range v.Evidence {
+		if steady := e.Values["steady_bps"]; e.Code == verdict.PolicedRate && v.Subtype == verdict.Policer && steady > 0 {
+			return steady
+		}
+	}
+	return 0
+}
+
+// probeShare is the share of a long transfer that BBR leaves the path all but empty for, to see its least round trip:
+// each 10 s, for the longer of 200 ms and a round trip (tcp_bbr.c, bbr_min_rtt_win_sec, bbr_probe_rtt_mode_ms).
+func (p *pathModel) probeShare() float64 {
+	const every, least = 10 * time.Second, 200 * time.Millisecond
+	return max(least, p.round).Seconds() / every.Seconds()
 }

@@ -22,26 +22,26 @@ func TestLooksShareTheirError(t *testing.T) {
 		var before, after []float64
 		for pairs := 1; pairs <= longest; pairs++ {
 			before, after = append(before, 1+rng.Float64()), append(after, 1+rng.Float64())
-			if pairs >= firstPairs && stats.Shift(before, after, 1-2*search.ContestError*lookShare(pairs)).Low > 1 {
+			if pairs >= firstPairs && stats.Shift(before, after, 1-2*search.ComparisonError*lookShare(pairs)).Low > 1 {
 				shown++
 				break
 			}
 		}
 	}
-	if share := float64(shown) / float64(series); share > 1.2*search.ContestError || share < search.ContestError/3 {
+	if share := float64(shown) / float64(series); share > 1.2*search.ComparisonError || share < search.ComparisonError/3 {
 		t.Errorf("%.2f %% of nothing is shown to be a gain", 100*share)
 	}
 }
 
 // Five pairs of which all of one are above all of the other show a gain; four do not.
 func TestFivePairsShowWhatIsClear(t *testing.T) {
-	l := &loop{}
+	l := looped(Path{})
 	for pairs := 1; pairs <= firstPairs; pairs++ {
 		for _, one := range []Trial{{Goodput: 5 + float64(pairs)}, {Setup: Setup{Congestion: lossBlind}, Goodput: 19}} {
 			one.inTurn = true
-			l.out.Trials = append(l.out.Trials, one)
+			l.seen.trials = append(l.seen.trials, one)
 		}
-		if shown := l.byRanks(Setup{Congestion: lossBlind}).Low > 1; shown != (pairs == firstPairs) {
+		if shown := l.proof.byRanks(Setup{Congestion: lossBlind}).Low > 1; shown != (pairs == firstPairs) {
 			t.Errorf("%d pairs: shown %v", pairs, shown)
 		}
 	}

@@ -17,19 +17,19 @@ const larger = 1.25
 // settle holds a verdict against what the other trials showed: a window or buffer limits
 // only if more of it gave a tenth more. Where it did not, what limited with the larger
 // window is what limits, and the window is just enough.
-func (l *loop) settle(m *Measured, with Setup) {
+func (o *observations) settle(m *Measured, with Setup) {
 	v := &m.Verdict
-	l.unpolice(m)
+	o.unpolice(m)
 	window := blamed(v)
 	if window == "" {
 		return
 	}
 	effective := 0
-	for _, t := range l.of(func(t *Trial) bool { return t.Setup == with }) {
+	for _, t := range o.runsOf(with) {
 		effective = max(effective, t.Effective)
 	}
 	roomier := map[Setup][]*Trial{}
-	for _, t := range l.of(func(t *Trial) bool {
+	for _, t := range o.of(func(t *Trial) bool {
 		return t.Remedy == with.besides() && float64(t.Effective) >= larger*float64(effective)
 	}) {
 		roomier[t.Setup] = append(roomier[t.Setup], t)
@@ -192,11 +192,4 @@ func (m *Measured) agree(trials []*Trial, said verdict.Name) {
 	}
 	v.Evidence = append(slices.Clone(v.Evidence), verdict.Evidence{Limiter: v.Limiter, Code: verdict.RunsDisagree,
 		Values: verdict.Values{"runs": float64(len(trials)), "agree": float64(agree)}})
-}
-
-func goodputs(trials []*Trial) (values []float64) {
-	for _, t := range trials {
-		values = append(values, t.Goodput)
-	}
-	return values
 }

@@ -25,15 +25,15 @@ func TestRunsThatDisagreeAreLessSure(t *testing.T) {
 		{"windows were settled", []verdict.Name{verdict.ReceiverWindow, full, verdict.ReceiverWindow}, full,
 			verdict.High, 0},
 	} {
-		l := &loop{}
+		l := looped(Path{})
 		wide := Setup{Window: 1 << 20}
-		l.out.Trials = []Trial{{Setup: wide, Effective: 1 << 20, Goodput: 10e6, Limiter: full,
+		l.seen.trials = []Trial{{Setup: wide, Effective: 1 << 20, Goodput: 10e6, Limiter: full,
 			verdict: verdict.Verdict{Limiter: full, Confidence: verdict.High}}}
 		for _, name := range c.runs {
-			l.out.Trials = append(l.out.Trials, Trial{Automatic: true, Effective: 1 << 16, Goodput: 10e6, Limiter: name,
+			l.seen.trials = append(l.seen.trials, Trial{Automatic: true, Effective: 1 << 16, Goodput: 10e6, Limiter: name,
 				result: &transfer.Result{}, verdict: verdict.Verdict{Limiter: name, Confidence: verdict.High}})
 		}
-		m := l.measured(l.of(func(t *Trial) bool { return t.Automatic }))
+		m := l.seen.measured(l.seen.baselineRuns())
 		said := 0.0
 		for _, e := range m.Verdict.Evidence {
 			if e.Code == verdict.RunsDisagree {
@@ -60,15 +60,15 @@ func TestTheCommonestSubtype(t *testing.T) {
 // A window that just holds the path is held against a larger one, too.
 func TestAWindowThatJustHoldsThePathIsSettled(t *testing.T) {
 	for larger, want := range map[float64]verdict.Name{10.2e6: verdict.Bottleneck, 15e6: verdict.Unknown} {
-		l := &loop{}
+		l := looped(Path{})
 		just, wide := Setup{Window: 1 << 16}, Setup{Window: 1 << 20}
 		open := verdict.Verdict{Limiter: verdict.Unknown, Confidence: verdict.Low, Shares: verdict.Shares{verdict.Unknown: 1},
 			Candidates: []verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}}
-		l.out.Trials = []Trial{{Setup: wide, Effective: 1 << 20, Goodput: larger, Limiter: verdict.Bottleneck,
+		l.seen.trials = []Trial{{Setup: wide, Effective: 1 << 20, Goodput: larger, Limiter: verdict.Bottleneck,
 			verdict: verdict.Verdict{Limiter: verdict.Bottleneck, Confidence: verdict.High}},
 			{Setup: just, Effective: 1 << 16, Goodput: 10e6, Limiter: verdict.Unknown,
 				result: &transfer.Result{}, verdict: open}}
-		m := l.measured(l.of(func(t *Trial) bool { return t.Setup == just }))
+		m := l.seen.measured(l.seen.runsOf(just))
 		if v := m.Verdict; v.Limiter != want || v.Shares[want] != 1 {
 			t.Errorf("%v with the larger one: %s, %v", larger, v.Limiter, v.Shares)
 		}
@@ -95,12 +95,12 @@ func TestCounterfactualsAreAsSureAsTheyAreClear(t *testing.T) {
 		just, wide := Setup{Window: 1 << 16}, Setup{Window: c.larger}
 		open := verdict.Verdict{Limiter: verdict.Unknown, Confidence: verdict.Low,
 			Candidates: []verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}}
-		l := &loop{}
-		l.out.Trials = []Trial{{Setup: wide, Effective: c.larger, Goodput: c.bps, Limiter: c.limiter,
+		l := looped(Path{})
+		l.seen.trials = []Trial{{Setup: wide, Effective: c.larger, Goodput: c.bps, Limiter: c.limiter,
 			verdict: verdict.Verdict{Limiter: c.limiter, Confidence: c.its}},
 			{Setup: just, Effective: 1 << 16, Goodput: 10e6, Limiter: verdict.Unknown, result: &transfer.Result{},
 				verdict: open}}
-		m := l.measured(l.of(func(t *Trial) bool { return t.Setup == just }))
+		m := l.seen.measured(l.seen.runsOf(just))
 		if v := m.Verdict; v.Limiter != c.limiter || v.Confidence != c.expected {
 			t.Errorf("%s: %s, %s", c.name, v.Limiter, v.Confidence)
 		}

@@ -1,15 +1,14 @@
 package tune
 
 import (
-	"context"
-	"errors"
-	"fmt"
+	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
-	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // Trial is one transfer that the loop made.
@@ -27,75 +26,12 @@ type Trial struct {
 	Spec      transfer.Spec
 	whole     bool    // slow start counts: what is of interest is how long it takes
 	shared    bool    // another flow was beside it
-	inTurn    bool    // of a contest or a proof
+	inTurn    bool    // of a comparison or a proof
 	others    float64 // goodput of that flow, bit/s
 	verdict   verdict.Verdict
 	result    *transfer.Result
 	elapsed   time.Duration
 	bytes     int64
-}
-
-// try makes one transfer, records it and charges its cost.
-func (l *loop) try(ctx context.Context, t Trial) (Trial, error) {
-	t.Spec.Direction = l.out.Direction
-	l.progress(t)
-	start := time.Now()
-	result, err := transfer.Run(ctx, l.cfg.Peer, t.Spec, nil)
-	t.elapsed = time.Since(start)
-	l.elapsed += t.elapsed
-	if result == nil {
-		return t, err
-	}
-	if result.Near != nil || result.Far != nil {
-		l.near = result.Near
-		l.far = result.Far
-	}
-	received, ok := result.Received()
-	if ok && received.Bytes == 0 && err == nil && l.swallowed(&t, live.Judge(result)) {
-		t.result = result
-		l.out.Trials = append(l.out.Trials, t)
-		return t, nil
-	}
-	if !ok || received.Bytes == 0 && err == nil {
-		return t, fmt.Errorf("%s: %w in %s", t.name(), errNothing, units.Time(t.elapsed))
-	}
-	t.result = result
-	t.bytes = received.Bytes
-	l.bytes += received.Bytes
-	if err != nil {
-		return t, err
-	}
-	// A simulated peer spends no time of ours.
-	if d := received.Last; d > t.elapsed {
-		l.elapsed += d - t.elapsed
-		t.elapsed = d
-	}
-	t.Goodput = received.Bps()
-	if t.Goodput == 0 { // all of it came at once
-		t.Goodput = float64(received.Bytes) * 8 / t.elapsed.Seconds()
-	}
-	switch startup, ok := result.Startup(); {
-	case t.whole:
-		t.Goodput = float64(received.Bytes) * 8 / (received.Duration() + result.LeastRTT()).Seconds()
-	case ok:
-		t.Goodput = startup.SteadyBps
-		if b, ok := result.Burst(); ok && b.SteadyBps > 0 {
-			t.Goodput = b.SteadyBps
-		}
-	}
-	t.Lossless = result.Lossless()
-	t.verdict = live.JudgeSteady(result)
-	if t.whole {
-		t.verdict = live.Judge(result)
-	}
-	t.Limiter = t.verdict.Limiter
-	sender, receiver := l.ends(&t.Spec)
-	t.settle(*sender, *receiver)
-	if !t.shared {
-		l.out.Trials = append(l.out.Trials, t)
-		l.best = max(l.best, t.Goodput)
-	}
-	return t, nil
 }
 
 // name is what a trial tries, in words.
@@ -107,58 +43,6 @@ func (t *Trial) name() string {
 		return "automatic"
 	}
 	return units.Size(t.Asked).Exact()
-}
-
-// automatic is a transfer with the systems' defaults.
-func (l *loop) automatic(length time.Duration, reason string) Trial {
-	return Trial{Automatic: true, Reason: reason, Spec: transfer.Spec{Time: length}}
-}
-
-// window is a transfer whose window is held to the given bytes: by a clamp under
-// automatic sizing where that gets so far by itself, else with buffers that hold it.
-func (l *loop) window(window int, length time.Duration, reason string) Trial {
-	t := Trial{Asked: window, Setup: Setup{Window: window}, Reason: reason, Spec: transfer.Spec{Time: length}}
-	chosen := l.buffers(window)
-	sender, receiver := l.ends(&t.Spec)
-	sender.SendBuffer = chosen.SendBuffer
-	receiver.ReceiveBuffer = chosen.ReceiveBuffer
-	receiver.Clamp = chosen.Clamp
-	// A web server's send buffer cannot be had; it may be large enough as it is.
-	var refused *transfer.Unsupported
-	if err := l.cfg.Peer.Check(transfer.TCP(withDirection(t.Spec, l.out.Direction))); errors.As(err, &refused) &&
-		refused.Field == "Far.SendBuffer" {
-		sender.SendBuffer = 0
-	}
-	return t
-}
-
-// buffers are the requests that give a window.
-func (l *loop) buffers(window int) Chosen {
-	c := Chosen{Setup: Setup{Window: window}, Clamp: window}
-	if window > l.automaticSend {
-		c.SendBuffer = window + window/4
-	}
-	if window > l.automaticReceive {
-		c.ReceiveBuffer = window
-	}
-	switch {
-	case l.senderOnly: // as to a sink that sets its own sockets
-		c.Clamp = 0
-		c.ReceiveBuffer = 0
-		c.SendBuffer = window
-	case l.noClamp:
-		c.Clamp = 0
-		c.ReceiveBuffer = window
-	}
-	return c
-}
-
-// ends are the sending and the receiving end's sockets of a Spec.
-func (l *loop) ends(s *transfer.Spec) (sender, receiver *transfer.Socket) {
-	if l.out.Direction == transfer.Up {
-		return &s.Near, &s.Far
-	}
-	return &s.Far, &s.Near
 }
 
 // settle finds the window that really held: what the receiver let the sender see, or
@@ -188,4 +72,84 @@ func (t *Trial) settle(sender, receiver transfer.Socket) {
 		t.Effective = flight
 		t.Clipped = true
 	}
+}
+
+func (t *Trial) outcome() search.Outcome {
+	return search.Outcome{GoodputBps: t.Goodput, Window: t.Effective, Clipped: t.Clipped, Lossless: t.Lossless,
+		Elapsed: t.elapsed, Bytes: t.bytes}
+}
+
+// loses says that a transfer lost segments: by chance, by a policer, or by a queue that it filled.
+func (t *Trial) loses() bool {
+	return t.result != nil && !t.Lossless && t.Limiter != verdict.MTUBlackHole
+}
+
+// policedLoss is the share of bytes sent again, with no queue to be seen, from which on a policer is
+// looked for: chance rarely loses so many, and its bucket alone holds a short transfer's traffic.
+const policedLoss = 0.02
+
+// mayBePoliced says that a transfer lost much without a queue and was too short to tell a policer.
+func (t *Trial) mayBePoliced() bool {
+	return t.Limiter == verdict.Congestion && !t.tellsAPolicer() &&
+		slices.ContainsFunc(t.verdict.Evidence, func(e verdict.Evidence) bool {
+			return e.Code == verdict.LossWithoutQueue && e.Values["retransmitted_ratio"] >= policedLoss
+		})
+}
+
+// tellsAPolicer says that a transfer was long enough for its verdict to tell a policer.
+func (t *Trial) tellsAPolicer() bool {
+	startup, ok := t.result.Startup()
+	received, _ := t.result.Received()
+	return ok && received.Duration()-startup.End >= threshold.PolicedTime
+}
+
+// drained says that a transfer lost segments, and that the queue which had stood was gone in its last quarter.
+func (t *Trial) drained() bool {
+	end := t.result.Sender()
+	if !t.loses() || end == nil {
+		return false
+	}
+	const seen = 0.1 // of the time before
+	empty := float64(t.result.LeastRTT()) * (1 + threshold.StandingQueue)
+	queued := func(all []transfer.Sample) (n float64) {
+		for i := range all {
+			if float64(all[i].RTT) > empty {
+				n++
+			}
+		}
+		return n
+	}
+	var early, late, stood, stands float64
+	for i := range end.Streams {
+		all := end.Streams[i].Samples
+		last := len(all) * 3 / 4
+		early = early + float64(last)
+		late = late + float64(len(all)-last)
+		stood = stood + queued(all[:last])
+		stands = stands + queued(all[last:])
+	}
+	return stood >= seen*early && 2*stands < late
+}
+
+// lostSince is how many segments a connection sent again after a moment.
+func lostSince(s *transfer.Stream, at time.Duration) int64 {
+	all, _ := s.Retransmitted()
+	for i := range s.Samples {
+		if s.Samples[i].At >= at {
+			return all - s.Samples[i].Retransmitted
+		}
+	}
+	return all
+}
+
+// each returns a value of each trial.
+func each(trials []*Trial, of func(*Trial) float64) (values []float64) {
+	for _, t := range trials {
+		values = append(values, of(t))
+	}
+	return values
+}
+
+func goodputs(trials []*Trial) []float64 {
+	return each(trials, func(t *Trial) float64 { return t.Goodput })
 }

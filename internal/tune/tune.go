@@ -144,7 +144,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 			result.Near = r.Near
 			result.Far = r.Far
 		}
-		result.Bytes += l.bytes
+		result.Bytes += l.budget.spent.Bytes
 		if len(l.out.Trials) > 0 {
 			result.Directions = append(result.Directions, l.out)
 		}

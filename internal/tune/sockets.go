@@ -3,11 +3,39 @@ package tune
 import (
 	"fmt"
 	"strings"
-	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
+
+// sockets is what the two ends' socket options can do.
+type sockets struct {
+	// Automatic sizing reaches these buffers by itself: up to here no request is needed.
+	automaticSend, automaticReceive int
+	noClamp                         bool
+	// senderOnly reports that the receiver's window cannot be set: the sender's buffer has to hold it.
+	senderOnly bool
+}
+
+// buffers are the requests that give a window.
+func (s *sockets) buffers(window int) Chosen {
+	c := Chosen{Setup: Setup{Window: window}, Clamp: window}
+	if window > s.automaticSend {
+		c.SendBuffer = window + window/4
+	}
+	if window > s.automaticReceive {
+		c.ReceiveBuffer = window
+	}
+	switch {
+	case s.senderOnly: // as to a sink that sets its own sockets
+		c.Clamp = 0
+		c.ReceiveBuffer = 0
+		c.SendBuffer = window
+	case s.noClamp:
+		c.Clamp = 0
+		c.ReceiveBuffer = window
+	}
+	return c
+}
 
 // Setup is a way to send, by what it changes of the systems' defaults, all of it by socket
 // options. Its zero value changes nothing: what a program gets today.
@@ -69,28 +97,3 @@ func (s Setup) String() string {
 	}
 	return "a window of " + units.Size(s.Window).Exact() + ", " + besides
 }
-
-// with is a transfer with a setup.
-func (l *loop) with(s Setup, length time.Duration, reason string) Trial {
-	t := Trial{Reason: reason, Spec: transfer.Spec{Time: length}}
-	if s.Window > 0 {
-		t = l.window(s.Window, length, reason)
-	}
-	t.Remedy = s.besides()
-	t.Setup = s
-	t.Automatic = s == Setup{}
-	sender, _ := l.ends(&t.Spec)
-	sender.Congestion = s.Congestion
-	sender.PacingBps = s.PacingBps
-	sender.MSS = s.MSS
-	t.Spec.Streams = s.Streams
-	return t
-}
-
-// can says whether the peer can carry a setup out.
-func (l *loop) can(s Setup) bool {
-	return l.cfg.Peer.Check(transfer.TCP(withDirection(l.with(s, time.Second, "").Spec, l.out.Direction))) == nil
-}
-
-// length is how long a transfer with a setup has to last.
-func (l *loop) length(s Setup) time.Duration { return l.config().Length(s.Window) }

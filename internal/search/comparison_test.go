@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// play runs a contest whose rivals have the given true factors; the path's own speed drifts
+// play runs a comparison whose candidates have the given true factors; the path's own speed drifts
 // from round to round by a random walk of drift, each run scatters by noise, and one in
 // stalls runs gives a third of what it should.
-func play(rng *rand.Rand, factors []float64, rounds int, noise, drift float64, stalls int) *Contest {
-	c := NewContest(len(factors), rounds, noise/2, rng.Uint64())
+func play(rng *rand.Rand, factors []float64, rounds int, noise, drift float64, stalls int) *Comparison {
+	c := NewComparison(len(factors), rounds, noise/2, rng.Uint64())
 	speed := 10e6
 	for {
 		order := c.Next()
@@ -34,7 +34,7 @@ func play(rng *rand.Rand, factors []float64, rounds int, noise, drift float64, s
 	}
 }
 
-func TestContestHoldsItsError(t *testing.T) {
+func TestComparisonHoldsItsError(t *testing.T) {
 	cases := 1500
 	if testing.Short() {
 		cases = 500
@@ -49,33 +49,33 @@ func TestContestHoldsItsError(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 3))
 		picked, shown := 0, 0
 		for range cases {
-			contest := play(rng, []float64{1, 1, 1, 1}, 8, c.noise, c.drift, c.stalls)
-			if _, ok := contest.Best(); ok {
+			comparison := play(rng, []float64{1, 1, 1, 1}, 8, c.noise, c.drift, c.stalls)
+			if _, ok := comparison.Best(); ok {
 				picked++
 			}
 			for i := 1; i <= 4; i++ {
-				if contest.Gain(i).Low > 1 {
+				if comparison.Gain(i).Low > 1 {
 					shown++
 					break
 				}
 			}
 		}
-		if share := float64(shown) / float64(cases); share > ContestError {
-			t.Errorf("%s: %.2f %% of contests among equals show a gain", c.name, 100*share)
+		if share := float64(shown) / float64(cases); share > ComparisonError {
+			t.Errorf("%s: %.2f %% of comparisons among equals show a gain", c.name, 100*share)
 		}
 		if share := float64(picked) / float64(cases); share > pickError {
-			t.Errorf("%s: %.2f %% of contests among equals have a winner", c.name, 100*share)
+			t.Errorf("%s: %.2f %% of comparisons among equals have a winner", c.name, 100*share)
 		}
 	}
 }
 
-func TestContestFindsTheBest(t *testing.T) {
+func TestComparisonFindsTheBest(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		factors []float64
 		noise   float64
 		want    int
-		least   float64 // share of contests
+		least   float64 // share of comparisons
 	}{
 		{"one that doubles among losses", []float64{1, 2, 1, 0.9}, 0.2, 2, 0.97},
 		{"the preferred of two that help alike", []float64{1.9, 1.9, 1}, 0.03, 1, 0.87},
@@ -95,7 +95,7 @@ func TestContestFindsTheBest(t *testing.T) {
 	}
 }
 
-func TestContestEndsEarlyWhereNothingHelps(t *testing.T) {
+func TestComparisonEndsEarlyWhereNothingHelps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	rounds := 0
 	for range 200 {
@@ -106,9 +106,9 @@ func TestContestEndsEarlyWhereNothingHelps(t *testing.T) {
 	}
 }
 
-func TestContestWithMissingRuns(t *testing.T) {
-	c := NewContest(2, 4, 0.01, 1)
-	c.Observe(map[int]float64{1: 5, 2: 5}) // no reference
+func TestComparisonWithMissingRuns(t *testing.T) {
+	c := NewComparison(2, 4, 0.01, 1)
+	c.Observe(map[int]float64{1: 5, 2: 5}) // no baseline
 	c.Observe(map[int]float64{0: 5, 1: 10})
 	if c.Runs(1) != 1 || c.Runs(2) != 0 {
 		t.Errorf("runs %d and %d", c.Runs(1), c.Runs(2))
@@ -126,38 +126,38 @@ func TestContestWithMissingRuns(t *testing.T) {
 func TestThePreferredOfTwoAlike(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		first []float64 // Mbit/s, beside a reference of 10 and one that has 16 each time
+		first []float64 // Mbit/s, beside a baseline of 10 and one that has 16 each time
 		want  int
 	}{
 		{"as fast, and it scatters", []float64{16, 24, 9.5, 16.5, 27}, 1},
 		{"not as fast, and it scatters", []float64{12.5, 16, 10, 12.6, 13}, 2},
 	} {
-		contest := NewContest(2, 8, 0.3, 1)
+		comparison := NewComparison(2, 8, 0.3, 1)
 		for i, first := range c.first {
-			reference := 10 + 0.1*float64(i)
-			contest.Observe(map[int]float64{0: reference, 1: first, 2: 1.6 * reference})
+			baseline := 10 + 0.1*float64(i)
+			comparison.Observe(map[int]float64{0: baseline, 1: first, 2: 1.6 * baseline})
 		}
-		if best, ok := contest.Best(); !ok || best != c.want {
-			t.Errorf("%s: %d, %v: %+v, %+v", c.name, best, ok, contest.Gain(1), contest.Gain(2))
+		if best, ok := comparison.Best(); !ok || best != c.want {
+			t.Errorf("%s: %d, %v: %+v, %+v", c.name, best, ok, comparison.Gain(1), comparison.Gain(2))
 		}
 	}
 }
 
-// Of two rivals as fast the preferred one is picked also where the reference scatters so much that
+// Of two candidates as fast the preferred one is picked also where the baseline scatters so much that
 // their factors differ.
 func TestRivalsAreComparedInTheirOwnRounds(t *testing.T) {
-	c := NewContest(2, 8, 0.03, 1)
-	for _, reference := range []float64{3e6, 6e6, 4e6, 5e6} {
-		c.Observe(map[int]float64{0: reference, 1: 9.5e6, 2: 9.74e6})
+	c := NewComparison(2, 8, 0.03, 1)
+	for _, baseline := range []float64{3e6, 6e6, 4e6, 5e6} {
+		c.Observe(map[int]float64{0: baseline, 1: 9.5e6, 2: 9.74e6})
 	}
 	if best, ok := c.Best(); !ok || best != 1 {
 		t.Errorf("%d, %v", best, ok)
 	}
 }
 
-// One that ran in a round in which the reference was lucky is not behind another that did not.
+// One that ran in a round in which the baseline was lucky is not behind another that did not.
 func TestALuckyReferenceTakesNobodyOut(t *testing.T) {
-	c := NewContest(2, 8, 0.03, 1)
+	c := NewComparison(2, 8, 0.03, 1)
 	c.Carries(1.923e6)
 	c.Observe(map[int]float64{0: 1.903e6, 1: 1.817e6})
 	c.Observe(map[int]float64{0: 0.915e6, 1: 1.816e6, 2: 1.861e6})
@@ -166,12 +166,12 @@ func TestALuckyReferenceTakesNobodyOut(t *testing.T) {
 	}
 }
 
-// A rival that gave all that there is leaves nothing to those that are preferred less, which wait until it gives
-// less; one that gave what the reference did leaves them all there is to gain.
-func TestContestAsksNoFurtherThanTheMost(t *testing.T) {
+// A candidate that gave all that there is leaves nothing to those that are preferred less, which wait until it gives
+// less; one that gave what the baseline did leaves them all there is to gain.
+func TestComparisonAsksNoFurtherThanTheMost(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		first  []float64 // what the first rival gave, bit/s
+		first  []float64 // what the first candidate gave, bit/s
 		most   float64
 		second bool // is the second still asked
 	}{
@@ -181,34 +181,34 @@ func TestContestAsksNoFurtherThanTheMost(t *testing.T) {
 		{"less than all", []float64{8e6}, 10e6, true},
 		{"all of it once of two", []float64{9.9e6, 8e6}, 10e6, true},
 		{"what there is is not known", []float64{9.9e6, 9.8e6}, 0, true},
-		{"no more than the reference", []float64{9.9e6, 9.8e6}, 10e6, true},
+		{"no more than the baseline", []float64{9.9e6, 9.8e6}, 10e6, true},
 	} {
-		contest := NewContest(2, 8, 0.3, 1)
-		contest.Carries(c.most)
-		reference := 5e6
-		if c.name == "no more than the reference" {
-			reference = 9.8e6
+		comparison := NewComparison(2, 8, 0.3, 1)
+		comparison.Carries(c.most)
+		baseline := 5e6
+		if c.name == "no more than the baseline" {
+			baseline = 9.8e6
 		}
 		for _, first := range c.first {
 			round := map[int]float64{}
-			for _, i := range contest.Next() {
-				round[i] = []float64{reference, first, 1.02 * first}[i]
+			for _, i := range comparison.Next() {
+				round[i] = []float64{baseline, first, 1.02 * first}[i]
 			}
-			contest.Observe(round)
+			comparison.Observe(round)
 		}
-		if got := slices.Contains(contest.Next(), 2); got != c.second {
+		if got := slices.Contains(comparison.Next(), 2); got != c.second {
 			t.Errorf("%s: the second is asked again: %t", c.name, got)
 		}
 	}
 }
 
-// Who seems to be the best when a contest is broken off is worth a proof; who was decided on, or hardly
-// gains, is not the contest's favourite.
-func TestContestHasAFavouriteWhereItIsBrokenOff(t *testing.T) {
+// Who seems to be the best when a comparison is broken off is worth a proof; who was decided on, or hardly
+// gains, is not the comparison's leader.
+func TestComparisonHasALeaderWhereItIsBrokenOff(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		rounds int
-		gains  []float64 // of the second rival, by round; the first gives what the reference does
+		gains  []float64 // of the second candidate, by round; the first gives what the baseline does
 		want   int
 	}{
 		{"seems better", 8, []float64{1.3, 1.2}, 2},
@@ -216,11 +216,11 @@ func TestContestHasAFavouriteWhereItIsBrokenOff(t *testing.T) {
 		{"hardly better", 8, []float64{1.06, 1.04}, 0},
 		{"all rounds were had", 2, []float64{1.3, 1.2}, 0},
 	} {
-		contest := NewContest(2, c.rounds, 0.3, 1)
+		comparison := NewComparison(2, c.rounds, 0.3, 1)
 		for _, gain := range c.gains {
-			contest.Observe(map[int]float64{0: 5e6, 1: 5e6, 2: gain * 5e6})
+			comparison.Observe(map[int]float64{0: 5e6, 1: 5e6, 2: gain * 5e6})
 		}
-		if got, ok := contest.Favourite(); got != c.want || ok != (c.want > 0) {
+		if got, ok := comparison.Leader(); got != c.want || ok != (c.want > 0) {
 			t.Errorf("%s: %d, %t", c.name, got, ok)
 		}
 	}

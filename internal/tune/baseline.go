@@ -1,0 +1,195 @@
+package tune
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// baseline is what a program gets today.
+type baseline struct {
+	*runner
+	verdict verdict.Verdict
+}
+
+// measure measures what a program gets today, for the first time. Where full segments vanish it returns a setup
+// whose segments pass.
+func (b *baseline) measure(ctx context.Context) (passing Setup, err error) {
+	rtt := b.path.RTT
+	length := max(14*rtt, time.Second)
+	t, err := b.try(ctx, b.with(Setup{}, length, "what a program gets today"))
+	if errors.Is(err, errNothing) {
+		t, err = b.try(ctx, b.with(Setup{}, timeouts, "does anything get through?"))
+	}
+	if err != nil {
+		return passing, err
+	}
+	if b.seen.isBlackHole() {
+		b.verdict = t.verdict
+		b.blackHole = t.verdict
+		b.path.handshake(t.result)
+		return b.findSegments(ctx)
+	}
+	if _, settled := t.result.Startup(); !settled && !b.isSpent(0.2) {
+		length *= 2
+		if t, err = b.try(ctx, b.with(Setup{}, length, "what a program gets today, for longer")); err != nil {
+			return passing, err
+		}
+	}
+	longer := b.budget.remainingBudget(max(time.Duration(needsMoreSegments(&t)*float64(length)), extended(&t, length)))
+	if 2*longer >= 3*length {
+		// A run of a few segments, of few losses or behind a burst tells no rate: it is left out.
+		b.seen.trials = nil
+		if t, err = b.try(ctx, b.with(Setup{}, longer, "what a program gets today, for longer")); err != nil {
+			return passing, err
+		}
+	}
+	b.path.learn(&t)
+	b.verdict = t.verdict
+	if end := t.result.Sender(); end != nil && len(end.Streams) > 0 {
+		b.control = end.Streams[0].Congestion
+	}
+	b.sockets.automaticSend = t.Effective
+	b.sockets.automaticReceive = min(t.result.OfferedWindow(), 2*t.Effective)
+	return passing, nil
+}
+
+// findSegments returns the setup of segments that pass where full ones vanish, zero if none do. It is the answer, for
+// nothing else can be measured; the verification has to show it.
+func (b *baseline) findSegments(ctx context.Context) (Setup, error) {
+	for _, size := range b.segmentSizes() {
+		s := Setup{MSS: size}
+		if !b.can(s) || b.isSpent(0.8) {
+			continue
+		}
+		t, err := b.try(ctx, b.with(s, max(14*b.path.RTT, time.Second), "do smaller segments pass?"))
+		if err != nil {
+			return Setup{}, err
+		}
+		if t.Goodput > nothing {
+			b.path.learn(&t)
+			b.allow()
+			return s, nil
+		}
+	}
+	return Setup{}, nil
+}
+
+// enoughSegments have to arrive in the first run: half of one, by which a run's ends may be
+// off, is 2 % then. A modem of 14.4 kbit/s takes 21 s for them.
+const enoughSegments = 25
+
+// needsMoreSegments returns how many times longer a run has to be for enoughSegments, at least 1.
+func needsMoreSegments(t *Trial) float64 {
+	mss := 1448
+	if h := shake(t.result.Sender()); h != nil && h.MSS > 0 {
+		mss = h.MSS
+	}
+	return max(1, float64(enoughSegments*mss)/float64(max(t.bytes, 1)))
+}
+
+// policedRun is how long the first run lasts at least where a policer is suspected, or its first
+// part was faster than the rest: buckets hold a second's traffic or a few (Flach et al., SIGCOMM
+// 2016, section 4).
+const policedRun = 5 * time.Second
+
+// slowStart is how many round trips the first run is given to open its window.
+const slowStart = 8
+
+// extended returns how long the first run should have been, by what it showed.
+func extended(t *Trial, length time.Duration) time.Duration {
+	if long := (search.LossyRounds + slowStart) * t.result.LeastRTT(); t.loses() && 2*long > 3*length {
+		length = long
+	}
+	if _, burst := t.result.Burst(); burst || t.verdict.Subtype == verdict.Policer || t.mayBePoliced() {
+		length = max(length, policedRun)
+	}
+	return length
+}
+
+// lossBlind is the congestion control that does not take each loss for a full link.
+const lossBlind = "bbr"
+
+// tryLossBlind measures what a lossy path carries with lossBlind, by the same window as the last transfer.
+func (b *baseline) tryLossBlind(ctx context.Context, last *Trial) error {
+	s := Setup{Window: last.Asked, Congestion: lossBlind}
+	controls := b.controls(b.verdict.Limiter)
+	if b.isSpent(climbShare) || !slices.Contains(controls, Setup{Congestion: lossBlind}) || !b.can(s) {
+		return nil
+	}
+	t, err := b.try(ctx, b.with(s, b.length(s), "what the path carries between losses"))
+	switch {
+	case ctx.Err() != nil:
+		return err
+	case err != nil:
+		b.notes.add("%s could not be tried: %v", s, err)
+	default:
+		b.path.learn(&t)
+	}
+	return nil
+}
+
+// fullByLuck reports that the baseline filled the link only by luck: it loses, and another transfer carried clearly
+// more.
+func (b *baseline) fullByLuck() bool {
+	return b.longTransfers() && mayBeFull(&b.verdict) && b.seen.lossIsLeft(b.seen.baselineRuns())
+}
+
+// confirmFullLink reports whether a path that loses is full all the same. Where each transfer is long a search of
+// windows would take the whole budget to tell one percent from the next. lossBlind is compared with the baseline;
+// where neither carries more, nothing is left to be tried.
+func (b *baseline) confirmFullLink(ctx context.Context) (done bool, err error) {
+	last := b.seen.trials[len(b.seen.trials)-1]
+	if blind := b.seen.of(func(t *Trial) bool { return t.Setup.Congestion == lossBlind }); len(blind) == 0 {
+		if err := b.tryLossBlind(ctx, &last); err != nil {
+			return false, err
+		}
+	}
+	for !b.isSpent(climbShare) {
+		today := b.seen.baselineRuns()
+		if len(today) >= enoughToday || stats.Median(goodputs(today)) < search.Nearly*b.path.CapacityBps {
+			break
+		}
+		if _, err := b.try(ctx, b.with(Setup{}, b.length(Setup{}), "does it fill the link again?")); err != nil {
+			return false, err
+		}
+	}
+	return b.seen.linkIsFull(), nil
+}
+
+// outlastShare is the most of the budget that one run takes to see whether a link stays full, and statedShare of
+// one that was stated: that is not extended.
+const outlastShare, statedShare = 0.2, 0.05
+
+// outlast measures whether a link that was full and lost segments stays full: losses may keep a transfer from filling
+// again what slow start filled. If it does not stay full, later transfers last as long and the first runs are dropped.
+func (b *baseline) outlast(ctx context.Context) error {
+	today := b.seen.baselineRuns()
+	if !mayBeFull(&b.verdict) || !slices.ContainsFunc(today, (*Trial).loses) {
+		return nil
+	}
+	share := outlastShare
+	regrowth := b.path.regrowth()
+	if b.budget.stated.Time > 0 {
+		share = statedShare
+	}
+	length := min(regrowth*3/2, longest, time.Duration(share*float64(b.allowance())))
+	tells := 2*length >= regrowth
+	seen := slices.ContainsFunc(today, func(t *Trial) bool { return 3*t.Spec.Time >= 2*length })
+	if !tells || seen || !b.affords(length, 1) {
+		return nil
+	}
+	t, err := b.try(ctx, b.with(Setup{}, length, "does the link stay full?"))
+	if err != nil || t.Limiter == verdict.Bottleneck && !t.drained() {
+		return err
+	}
+	b.lengthen(length)
+	b.seen.trials = slices.DeleteFunc(b.seen.trials, func(t Trial) bool { return t.Automatic && t.Spec.Time < length })
+	b.verdict = t.verdict
+	return nil
+}

@@ -1,0 +1,101 @@
+package tune
+
+import (
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+)
+
+// candidates returns the setups worth trying beside a base, in order of preference.
+func (c *comparison) candidates(base Setup) (setups []Setup) {
+	for _, add := range c.ideas(base) {
+		if s := base.plus(add); s != base && c.can(s) && !c.lost(s) {
+			setups = append(setups, s)
+		}
+	}
+	return setups
+}
+
+// lost reports that a setup was in an earlier comparison and did not help there.
+func (c *comparison) lost(s Setup) bool {
+	return slices.ContainsFunc(c.remedies, func(r Remedy) bool { return r.Setup == s })
+}
+
+// ideas are what a setup may change besides a base, by what limits today.
+func (c *comparison) ideas(base Setup) (ideas []Setup) {
+	p := c.path
+	if c.cfg.Goal == Latency {
+		return c.latencyIdeas()
+	}
+	if c.answer.Verdict == search.Change && c.answer.Clipped { // larger windows help and cannot be had
+		return []Setup{{Streams: min(4*max(base.Streams, 1), mostStreams)}}
+	}
+	for _, step := range remedy.For(c.limits.Limiter, c.limits.Subtype) {
+		switch step.Action {
+		case remedy.OtherControl:
+			ideas = append(ideas, c.controlsBeside(base)...)
+		case remedy.WindowOfBDP:
+			if w := p.Window; base.Window == 0 && w > 0 && !p.AtLeast && c.seen.reaches(w) {
+				ideas = append(ideas, Setup{Window: w})
+			}
+		case remedy.PaceBelow:
+			if base.PacingBps == 0 && base.Streams < 2 {
+				ideas = append(ideas, Setup{PacingBps: belowTheLine * c.path.paceable(&c.limits)})
+			}
+		case remedy.SmallerSegment:
+			if sizes := c.segmentSizes(); base.MSS == 0 && len(sizes) > 0 {
+				ideas = append(ideas, Setup{MSS: sizes[0]})
+			}
+		case remedy.ParallelFlows:
+			if base.PacingBps == 0 && base.Streams < mostStreams && base.besides() == "" {
+				ideas = append(ideas, Setup{Streams: 4})
+			}
+		}
+	}
+	return ideas
+}
+
+// latencyIdeas keep what is in flight, or the rate, just below what the path holds; a
+// control that does not fill queues does so by itself.
+func (c *comparison) latencyIdeas() []Setup {
+	p := c.path
+	ideas := []Setup{{PacingBps: keeps * p.BottleneckBps}, {PacingBps: 0.98 * p.BottleneckBps}}
+	if p.Window > 0 && !p.AtLeast {
+		ideas = append([]Setup{{Window: p.Window}}, ideas...)
+	}
+	return append(ideas, c.controls(c.limits.Limiter)...)
+}
+
+// roomy is how many of the path's windows are out of the way of a congestion control that
+// keeps up to two in flight, as BBR does.
+const roomy = 3
+
+// controlsBeside are the controls to try on top of a base. What loss left of another control's
+// window may be too little for this one.
+func (c *comparison) controlsBeside(base Setup) (ideas []Setup) {
+	if base.Congestion != "" {
+		return nil
+	}
+	ideas = c.controls(c.limits.Limiter)
+	for i := range ideas {
+		if base.Window > 0 {
+			ideas[i].Window = max(base.Window, roomy*c.path.Window)
+		}
+	}
+	return ideas
+}
+
+// ceiling is the most that the path carries, in bit/s, where that was seen and is what the goal asks for.
+func (c *comparison) ceiling() (bps float64, known bool) {
+	p := c.path
+	return p.CapacityBps, !p.AtLeast && !c.answer.Clipped && c.cfg.Goal != Latency && c.cfg.Goal != Fair
+}
+
+// carriesAll says that a setup comes so near to the ceiling that nothing on top of it is left to gain.
+func (c *comparison) carriesAll(s Setup) bool {
+	bps, known := c.ceiling()
+	runs := goodputs(c.seen.runsOf(s))
+	return known && len(runs) > 0 && stats.Median(runs) >= search.Nearly*bps
+}

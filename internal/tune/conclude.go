@@ -1,0 +1,236 @@
+package tune
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// conclude puts together what was found, after all steps or after the one that failed.
+func (l *loop) conclude(failed bool) {
+	out := &l.out
+	out.Interrupted = out.Interrupted || failed
+	automatic := l.seen.baselineRuns()
+	l.seen.carries(len(l.compared.remedies) > 0)
+	out.Before = l.seen.measured(automatic)
+	out.Path = l.path.Path
+	out.Trials = l.seen.trials
+	out.Remedies = l.compared.remedies
+	out.Gain = l.proof.gain
+	out.Delay = l.proof.delay
+	out.Others = l.proof.others
+	defer func() { out.Warnings = *l.notes }()
+	if len(automatic) == 0 {
+		return
+	}
+	out.Verdict = l.windows.answer.Verdict
+	out.Shown = l.windows.answer.Shown
+	out.Clipped = l.windows.answer.Clipped
+	if out.Verdict == "" {
+		out.Verdict = search.Inconclusive
+	}
+	if !failed && out.Verdict == search.Inconclusive && (l.seen.full(search.Nearly) || l.inVain() || l.nearly()) {
+		out.Verdict = search.NoChange
+	}
+	if failed && !out.Shown {
+		out.Verdict = search.Inconclusive
+		out.Shown = false
+	}
+	if target, ok := l.proof.target(); ok && (out.Shown || !failed) {
+		l.change(target)
+	}
+	if out.Before.Interval.Mid <= nothing {
+		out.Gain = nil // it is no factor
+	}
+	out.Disturbed = l.disturbed()
+	if l.excuses() && !out.Interrupted {
+		out.Reason = out.Disturbed.why(out.Direction)
+		out.Verdict = search.Inconclusive
+	} else {
+		out.Reason = l.reason()
+		out.Disturbed = nil
+	}
+	if l.cfg.FileSize > 0 {
+		out.File = l.file()
+	}
+}
+
+// change compares before with the chosen setup.
+func (l *loop) change(target Setup) {
+	out := &l.out
+	chosen := Chosen{Setup: target}
+	if target.Window > 0 {
+		window := target.Window
+		if window == l.windows.answer.Asked {
+			window = l.windows.answer.Window // what came of the request
+		}
+		chosen = l.sockets.buffers(window)
+		chosen.Setup = target
+		chosen.Window = window
+	}
+	after := l.seen.measured(l.seen.runsOf(target))
+	if len(after.Goodputs) == 0 {
+		return
+	}
+	if out.Gain == nil {
+		out.Gain = l.proof.gainOf(out.Before.Goodputs, after.Goodputs)
+	}
+	out.Verdict = search.Change
+	out.Chosen = &chosen
+	out.After = &after
+	unproven := out.Gain.Low <= 1 && !math.IsNaN(out.Gain.Mid) && len(after.Goodputs) > 1
+	if l.compared.winner != (Setup{}) || l.cfg.Goal == Fair {
+		out.Shown = l.proof.shown
+		unproven = !l.proof.shown
+	}
+	if !unproven {
+		return
+	}
+	out.Verdict = search.Inconclusive
+	out.Shown = false
+	out.Chosen = nil
+	out.After = nil
+	if o := out.Others; o != nil {
+		l.notes.add("%s was not shown to gain more than it takes: beside another flow it gives × %.2f and leaves that "+
+			"one × %.2f, so nothing is recommended", target, out.Gain.Mid, o.Factor.Mid)
+		return
+	}
+	l.notes.add("the proof of %s did not show a gain (× %.2f to × %.2f), so nothing is recommended", target,
+		out.Gain.Low, out.Gain.High)
+}
+
+// inVain says that all that was tried was decided: none of it helps by as much as it takes to
+// matter, and no window may either.
+func (l *loop) inVain() bool {
+	noWindow := l.windows.searched == nil || l.windows.answer.Verdict == search.NoChange
+	return l.compared.noRemedyHelped && l.compared.winner == (Setup{}) && noWindow &&
+		promising(l.compared.remedies) == nil
+}
+
+// file is how long a transfer of the stated size takes.
+func (l *loop) file() *File {
+	p := l.path
+	takes := func(goodput float64) time.Duration {
+		return model.TransferTime(float64(l.cfg.FileSize), goodput, p.RTT, p.MSS)
+	}
+	if l.out.Before.Interval.Mid <= nothing {
+		return nil
+	}
+	f := &File{Bytes: l.cfg.FileSize, Before: takes(l.out.Before.Interval.Mid)}
+	goodput := l.out.Before.Interval.Mid
+	f.After = f.Before
+	if l.out.Chosen != nil {
+		goodput = l.out.After.Interval.Mid
+		f.After = takes(goodput)
+	}
+	steady := p.RTT.Seconds() + float64(f.Bytes)*8/goodput
+	if f.After.Seconds() >= tenth*steady {
+		f.InitialWindow = model.LargerInitialWindow(f.Bytes, p.CapacityBps, p.RTT, p.MSS)
+	}
+	return f
+}
+
+// Disturbed says what kept the measurement from telling about the path.
+type Disturbed struct {
+	// Near says whose data thread waited for a core: this host's or the far one's.
+	Near bool
+	// Starved is for which share of the time it did, in the middle of all runs; 0: it did not.
+	Starved float64
+	// Busy is the share of that host's processors that was busy; 0: not known.
+	Busy    float64
+	LateLab bool // the lab that carried the path was too late to be believed
+}
+
+// mostlyBusy is the share of a host's processors from which on other programs hold them.
+const mostlyBusy = 0.9
+
+// disturbed is what disturbed the measurement; nil where that was of no weight. A processor that the
+// transfers themselves fill is what limits, no disturbance: they run then more than they wait.
+func (l *loop) disturbed() *Disturbed {
+	d := &Disturbed{LateLab: l.cfg.Late != nil && l.cfg.Late()}
+	for _, near := range []bool{true, false} {
+		var starved, ran, busy []float64
+		for _, t := range l.seen.of(func(t *Trial) bool { return t.result != nil }) {
+			end := t.result.Near
+			if !near {
+				end = t.result.Far
+			}
+			if end == nil || end.CPU == nil || end.CPU.Wall <= 0 {
+				continue
+			}
+			starved = append(starved, end.CPU.ThreadRunDelay)
+			ran = append(ran, end.CPU.BusiestThread)
+			if end.CPU.Host != nil {
+				busy = append(busy, *end.CPU.Host)
+			}
+		}
+		share := stats.Median(starved)
+		if len(starved) == 0 || share < threshold.RunDelay || share < stats.Median(ran) || share < d.Starved {
+			continue
+		}
+		d.Near = near
+		d.Starved = share
+		d.Busy = 0
+		if len(busy) > 0 {
+			d.Busy = stats.Median(busy)
+		}
+	}
+	if !d.LateLab && d.Starved == 0 {
+		return nil
+	}
+	return d
+}
+
+// excuses says that an answer tells of the disturbance rather than of the path: that nothing helps, or
+// that it is open. What was shown in turn to help helped in spite of it, and a link that was seen to
+// be full is full.
+func (l *loop) excuses() bool {
+	out := &l.out
+	switch {
+	case out.Disturbed == nil || out.Chosen != nil || l.seen.isBlackHole() || len(out.Trials) < fewestToJudge:
+		return false
+	case out.Verdict == search.NoChange && len(out.Remedies) == 0:
+		return out.Before.Verdict.Limiter != verdict.Bottleneck
+	}
+	return true
+}
+
+// why is the disturbance in words, with what it takes to measure again.
+func (d *Disturbed) why(direction transfer.Direction) string {
+	if d.Starved == 0 {
+		return "the lab was too late to be believed, so this tells little of the path: measure again when this host does " +
+			"less besides"
+	}
+	host := "this host"
+	if !d.Near {
+		host = "the far host"
+	}
+	by := "something holds it off the processors there are: a limit of its share, or its priority"
+	switch {
+	case d.Busy >= mostlyBusy:
+		by = fmt.Sprintf("other programs hold its processors, which were %.0f %% busy", 100*d.Busy)
+	case d.Busy == 0:
+		by = "other programs hold its processors, or its share of them is used up"
+	}
+	return fmt.Sprintf("%s, the %s, had no core for the data %.0f %% of the time (%s), so this tells little of the path: "+
+		"measure again when %s is quiet", host, d.End(direction), 100*d.Starved, by, host)
+}
+
+// End is the end that was disturbed; both of a lab's.
+func (d *Disturbed) End(direction transfer.Direction) remedy.End {
+	switch {
+	case d.Starved == 0:
+		return remedy.Both
+	case d.Near == (direction == transfer.Up):
+		return remedy.Sender
+	}
+	return remedy.Receiver
+}

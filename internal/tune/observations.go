@@ -1,0 +1,160 @@
+package tune
+
+import (
+	"math"
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// observations are the transfers so far, and what they show together.
+type observations struct {
+	trials []Trial
+	path   *pathModel
+	goal   Goal
+	best   float64 // the largest goodput, in bit/s
+}
+
+// of returns the trials that a condition picks.
+func (o *observations) of(pick func(*Trial) bool) (trials []*Trial) {
+	for i := range o.trials {
+		if pick(&o.trials[i]) {
+			trials = append(trials, &o.trials[i])
+		}
+	}
+	return trials
+}
+
+// baselineRuns returns the trials with the systems' defaults.
+func (o *observations) baselineRuns() []*Trial {
+	return o.of(func(t *Trial) bool { return t.Automatic })
+}
+
+// runsOf returns the trials with a setup.
+func (o *observations) runsOf(s Setup) []*Trial {
+	return o.of(func(t *Trial) bool { return t.Setup == s })
+}
+
+// turns returns the goodputs of a setup's runs that were made in turn with others.
+func (o *observations) turns(s Setup) []float64 {
+	return goodputs(o.of(func(t *Trial) bool { return t.inTurn && t.Setup == s }))
+}
+
+// measured gathers what transfers of one kind gave. No interval reaches above what the
+// path or their windows carry, where that is known.
+func (o *observations) measured(trials []*Trial) (m Measured) {
+	m.Goodputs = goodputs(trials)
+	m.Interval = stats.Estimate(m.Goodputs, confidence)
+	if most := o.atMost(trials); !math.IsInf(m.Interval.High, 1) {
+		m.Interval.High = min(m.Interval.High, max(most, m.Interval.Mid))
+	}
+	middle := math.Inf(1)
+	for _, t := range commonest(trials) {
+		if away := math.Abs(math.Log(t.Goodput / m.Interval.Mid)); away < middle {
+			middle = away
+			m.Typical = t.result
+			m.Verdict = t.verdict
+		}
+	}
+	if len(trials) > 0 {
+		said := m.Verdict.Limiter
+		o.settle(&m, trials[0].Setup)
+		m.agree(trials, said)
+	}
+	return m
+}
+
+// nothing is the goodput, in bit/s, of a transfer of which nothing arrived.
+const nothing = 1
+
+// isBlackHole reports that nothing of the baseline's transfers arrives.
+func (o *observations) isBlackHole() bool {
+	return len(o.trials) > 0 && o.trials[0].Automatic && o.trials[0].Goodput <= nothing
+}
+
+// enoughToday are the runs of what there is by which it is told from the most that a path carries.
+const enoughToday = 3
+
+// linkIsFull reports that enough baseline runs came so near to the most that the path carried that nothing else can
+// give enough more to matter.
+func (o *observations) linkIsFull() bool {
+	return len(o.baselineRuns()) >= enoughToday && o.full(search.Nearly)
+}
+
+// full says that the link is what limits and that two of three runs reach a share of the most it
+// carried. With all but what a window may lack of it other windows cannot be better, however much
+// runs scatter: what scatters is what keeps some of them below. With a little less they cannot be so
+// by as much as it takes to matter.
+func (o *observations) full(share float64) bool {
+	if o.path.AtLeast || o.goal != "" && o.goal != Throughput || o.isBlackHole() {
+		return false
+	}
+	today := o.baselineRuns()
+	bps, _ := o.mostCarried()
+	bps = max(bps, o.path.CapacityBps)
+	reach := 0
+	for _, t := range today {
+		if t.Goodput >= share*bps {
+			reach++
+		}
+	}
+	return len(today) > 1 && 3*reach >= 2*len(today) && o.measured(today).Verdict.Limiter == verdict.Bottleneck
+}
+
+// windowsMatter says whether the model leaves room for another window to help: one was
+// seen to, the path may carry more than any window let it, or nobody knows what limits.
+func (o *observations) windowsMatter() bool {
+	today := o.baselineRuns()
+	if o.acksLimit() {
+		return false // of the window that fills the way forth nothing is known
+	}
+	if o.path.AtLeast {
+		return true
+	}
+	blames := func(t *Trial) bool { return blamed(&t.verdict) != "" }
+	if o.lossIsLeft(today) && !slices.ContainsFunc(today, blames) && !o.reaches(o.path.Window) {
+		return false // loss keeps it below what any window would
+	}
+	for _, t := range today {
+		if t.Limiter != verdict.Congestion && t.Limiter != verdict.MTUBlackHole {
+			return true
+		}
+	}
+	// One that loss limits too is only luckier.
+	faster := o.of(func(t *Trial) bool {
+		return t.Remedy == "" && !t.Automatic && t.Limiter != verdict.Congestion &&
+			t.Goodput > farFaster*slices.Max(goodputs(today))
+	})
+	return len(faster) > 0
+}
+
+// farFaster is by how much one transfer has to be faster than today's, in spite of loss, to
+// tell of its window rather than of its luck.
+const farFaster = 1.5
+
+// acksLimit says that acknowledgements' way back is what limits what there is.
+func (o *observations) acksLimit() bool {
+	today := o.baselineRuns()
+	return len(today) > 0 && !slices.ContainsFunc(today, func(t *Trial) bool { return t.Limiter != verdict.AckPath })
+}
+
+// lossIsLeft says that loss keeps transfers well below what the path was seen to carry.
+func (o *observations) lossIsLeft(trials []*Trial) bool {
+	lossy := slices.ContainsFunc(trials, func(t *Trial) bool { return !t.Lossless })
+	return lossy && stats.Median(goodputs(trials))*tenth < o.path.CapacityBps
+}
+
+// reaches says that what there is has about as much in flight as a window holds: where loss keeps it
+// well below, holding it down cannot help.
+func (o *observations) reaches(window int) bool {
+	return slices.ContainsFunc(o.trials, func(t Trial) bool {
+		return t.Automatic && (t.Effective == 0 || tenth*float64(t.Effective) >= float64(window))
+	})
+}
+
+// mayBeFull says that a verdict names a full link, or leaves it open among others.
+func mayBeFull(v *verdict.Verdict) bool {
+	return v.Limiter == verdict.Bottleneck || slices.Contains(v.Candidates, verdict.Bottleneck)
+}

@@ -1,0 +1,235 @@
+package tune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
+)
+
+// runner makes the transfers of one direction, keeps what they showed and charges their cost. All parts of the loop
+// share it.
+type runner struct {
+	cfg       Config
+	direction transfer.Direction
+	budget    *budget
+	path      *pathModel
+	seen      *observations
+	sockets   *sockets
+	notes     *notes
+	near      *transfer.End
+	control   string          // the congestion control that the sender uses by default; "": not known
+	blackHole verdict.Verdict // of the baseline where its full segments vanish
+}
+
+func newRunner(cfg Config, d transfer.Direction) *runner {
+	r := &runner{cfg: cfg, direction: d, sockets: &sockets{}, notes: &notes{}}
+	stated := search.Budget{Time: cfg.Budget, Bytes: cfg.MaxBytes}
+	r.budget = &budget{stated: stated, Budget: stated}
+	r.path = &pathModel{notes: r.notes}
+	r.seen = &observations{path: r.path, goal: cfg.Goal}
+	return r
+}
+
+// try makes one transfer, records it and charges its cost.
+func (r *runner) try(ctx context.Context, t Trial) (Trial, error) {
+	r.reportTrial(t)
+	start := time.Now()
+	result, err := transfer.Run(ctx, r.cfg.Peer, t.Spec, nil)
+	t.elapsed = time.Since(start)
+	r.budget.spent.Time += t.elapsed
+	if result == nil {
+		return t, err
+	}
+	if result.Near != nil || result.Far != nil {
+		r.near = result.Near
+	}
+	received, ok := result.Received()
+	if ok && received.Bytes == 0 && err == nil && r.swallowed(&t, live.Judge(result)) {
+		t.result = result
+		r.seen.trials = append(r.seen.trials, t)
+		return t, nil
+	}
+	if !ok || received.Bytes == 0 && err == nil {
+		return t, fmt.Errorf("%s: %w in %s", t.name(), errNothing, units.Time(t.elapsed))
+	}
+	t.result = result
+	t.bytes = received.Bytes
+	r.budget.spent.Bytes += received.Bytes
+	if err != nil {
+		return t, err
+	}
+	// A simulated peer spends no time of ours.
+	if d := received.Last; d > t.elapsed {
+		r.budget.spent.Time += d - t.elapsed
+		t.elapsed = d
+	}
+	t.Goodput = received.Bps()
+	if t.Goodput == 0 { // all of it came at once
+		t.Goodput = float64(received.Bytes) * 8 / t.elapsed.Seconds()
+	}
+	switch startup, ok := result.Startup(); {
+	case t.whole:
+		t.Goodput = float64(received.Bytes) * 8 / (received.Duration() + result.LeastRTT()).Seconds()
+	case ok:
+		t.Goodput = startup.SteadyBps
+		if b, ok := result.Burst(); ok && b.SteadyBps > 0 {
+			t.Goodput = b.SteadyBps
+		}
+	}
+	t.Lossless = result.Lossless()
+	t.verdict = live.JudgeSteady(result)
+	if t.whole {
+		t.verdict = live.Judge(result)
+	}
+	t.Limiter = t.verdict.Limiter
+	sender, receiver := r.ends(&t.Spec)
+	t.settle(*sender, *receiver)
+	if !t.shared {
+		r.seen.trials = append(r.seen.trials, t)
+		r.seen.best = max(r.seen.best, t.Goodput)
+	}
+	return t, nil
+}
+
+// swallowed completes the trial of a transfer whose full segments vanished, if that is what happened.
+func (r *runner) swallowed(t *Trial, v verdict.Verdict) bool {
+	if r.blackHole.Limiter == verdict.MTUBlackHole {
+		v = r.blackHole // a short run tells less
+	}
+	if v.Limiter != verdict.MTUBlackHole {
+		return false
+	}
+	t.verdict = v
+	t.Limiter = v.Limiter
+	t.Goodput = nothing
+	return true
+}
+
+// errNothing says that of a transfer nothing arrived.
+var errNothing = errors.New("nothing arrived")
+
+// timeouts is how long a transfer takes to show that its full segments vanish: four timeouts,
+// each twice as long as the one before (RFC 6298 section 5.5).
+const timeouts = 5 * time.Second
+
+// tryFor makes one transfer as the goal wants it measured.
+func (r *runner) tryFor(ctx context.Context, t Trial) (Trial, error) {
+	if r.cfg.Goal == Fair {
+		return r.beside(ctx, t)
+	}
+	return r.try(ctx, t)
+}
+
+// with returns the transfer of a setup. A window is held by a clamp under automatic sizing where that gets so far by
+// itself, otherwise by buffers.
+func (r *runner) with(s Setup, length time.Duration, reason string) Trial {
+	t := Trial{Asked: s.Window, Setup: s, Reason: reason, Remedy: s.besides(), Automatic: s == Setup{},
+		Spec: transfer.Spec{Direction: r.direction, Time: length}}
+	sender, receiver := r.ends(&t.Spec)
+	if s.Window > 0 {
+		chosen := r.sockets.buffers(s.Window)
+		sender.SendBuffer = chosen.SendBuffer
+		receiver.ReceiveBuffer = chosen.ReceiveBuffer
+		receiver.Clamp = chosen.Clamp
+		// A web server's send buffer cannot be had; it may be large enough as it is.
+		var refused *transfer.Unsupported
+		if errors.As(r.check(&t), &refused) && refused.Field == "Far.SendBuffer" {
+			sender.SendBuffer = 0
+		}
+	}
+	sender.Congestion = s.Congestion
+	sender.PacingBps = s.PacingBps
+	sender.MSS = s.MSS
+	t.Spec.Streams = s.Streams
+	return t
+}
+
+// check returns why the peer cannot make a transfer.
+func (r *runner) check(t *Trial) error { return r.cfg.Peer.Check(transfer.TCP(t.Spec)) }
+
+// can reports whether the peer can carry a setup out.
+func (r *runner) can(s Setup) bool {
+	t := r.with(s, time.Second, "")
+	return r.check(&t) == nil
+}
+
+// ends are the sending and the receiving end's sockets of a Spec.
+func (r *runner) ends(s *transfer.Spec) (sender, receiver *transfer.Socket) {
+	if r.direction == transfer.Up {
+		return &s.Near, &s.Far
+	}
+	return &s.Far, &s.Near
+}
+
+// controls are the congestion controls, other than the one in use, that the sender may
+// have; the peer's Check knows what a far sender has.
+func (r *runner) controls(limits verdict.Name) (ideas []Setup) {
+	if r.control == "" {
+		return nil
+	}
+	offered := []string{"bbr", "cubic", "reno"}
+	if r.direction == transfer.Up {
+		offered = socket.CongestionControls()
+	}
+	names := []string{"bbr", "cubic"}
+	if limits == verdict.AckPath { // reno's slow start goes on where acknowledgements wait
+		names = []string{"reno", "bbr", "cubic"}
+	}
+	for _, name := range names {
+		if name != r.control && slices.Contains(offered, name) {
+			ideas = append(ideas, Setup{Congestion: name})
+		}
+	}
+	return ideas
+}
+
+// segmentSizes returns segments to try where full ones vanish: as large as the packets that were seen to
+// pass, what fits today's tunnels (IPv6's least MTU less headers), and what fits any path (RFC
+// 9293 section 3.7.1).
+func (r *runner) segmentSizes() (sizes []int) {
+	fits := r.path.MTU - r.headers()
+	for _, size := range []int{fits, 1200, 536} {
+		if size >= 536 && size < r.path.MSS && (len(sizes) == 0 || size < sizes[len(sizes)-1]) {
+			sizes = append(sizes, size)
+		}
+	}
+	return sizes
+}
+
+// headers are those of IP and TCP without options, which TCP_MAXSEG leaves out.
+func (r *runner) headers() int {
+	if r.near != nil && len(r.near.Streams) > 0 && r.near.Streams[0].Remote.Addr().Unmap().Is6() {
+		return ipv6Headers
+	}
+	return model.IPHeaders
+}
+
+// report calls Progress.
+func (r *runner) report(format string, args ...any) {
+	if r.cfg.Progress != nil {
+		r.cfg.Progress(Progress{Direction: r.direction, Doing: fmt.Sprintf(format, args...), BestBps: r.seen.best,
+			Done: math.Min(1, float64(r.budget.spent.Time)/float64(r.allowance()))})
+	}
+}
+
+func (r *runner) reportTrial(t Trial) {
+	what := "trying automatic sizing"
+	switch {
+	case t.Remedy != "":
+		what = "trying " + t.Remedy
+	case !t.Automatic:
+		what = "trying a window of " + units.Size(t.Asked).Exact()
+	}
+	r.report("%s: %s", what, t.Reason)
+}

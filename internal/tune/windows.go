@@ -1,0 +1,137 @@
+package tune
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// windowSearch looks for the smallest window that carries the most.
+type windowSearch struct {
+	*runner
+	searched *search.Search // nil: there was no search
+	answer   search.Answer
+}
+
+// climbShare is the part of a stated budget that raise may begin its last transfer in. While
+// windows hold the transfers back there is nothing else to look for.
+const climbShare = 0.6
+
+// raise gets windows out of the way: while a transfer is held back by its window, the next one gets eight times as
+// much.
+func (w *windowSearch) raise(ctx context.Context, base *baseline) error {
+	last := w.seen.trials[len(w.seen.trials)-1]
+	w.sockets.noClamp = !w.can(Setup{Window: 1 << 20})
+	w.sockets.senderOnly = w.sockets.noClamp && !w.can(Setup{Window: 1 << 20})
+	for held := last.Effective; w.path.heldByWindow(&last) && !w.isSpent(climbShare); {
+		next := Setup{Window: max(8*held, 16*w.path.MSS)}
+		if !w.can(next) {
+			break
+		}
+		t, err := w.try(ctx, w.with(next, w.length(next), "how far the path goes"))
+		if err != nil {
+			return err
+		}
+		w.path.learn(&t)
+		if t.Effective < 2*held {
+			last = t
+			break
+		}
+		held = t.Effective
+		last = t
+	}
+	w.path.AtLeast = w.path.heldByWindow(&last)
+	if !last.Lossless && !w.path.AtLeast && last.Limiter != verdict.Bottleneck {
+		if err := base.tryLossBlind(ctx, &last); err != nil {
+			return err
+		}
+	}
+	w.allow()
+	return nil
+}
+
+// search looks for the window.
+func (w *windowSearch) search(ctx context.Context) error {
+	cfg := w.searchConfig()
+	left := w.budget.left(search.Share)
+	cfg.Noise = w.seen.expectedNoise()
+	cfg.Time = left.Time
+	cfg.Bytes = left.Bytes
+	if cfg.Time <= 0 || cfg.Bytes <= 0 {
+		w.notes.add("the budget was spent before the search began")
+		return nil
+	}
+	s := search.New(cfg)
+	w.searched = s
+	for _, t := range w.seen.of(func(t *Trial) bool { return t.Remedy == "" }) {
+		o := t.outcome()
+		o.Elapsed = 0
+		o.Bytes = 0 // charged already
+		s.Observe(search.Trial{Automatic: t.Automatic, Window: t.Asked}, o)
+	}
+	return w.follow(ctx, s)
+}
+
+// follow makes the trials that a search asks for.
+func (w *windowSearch) follow(ctx context.Context, s *search.Search) error {
+	defer func() { w.answer = w.answerOf(s) }()
+	for {
+		next, more := s.Next()
+		if !more {
+			return nil
+		}
+		t := w.with(Setup{Window: next.Window}, next.Time, next.Reason)
+		t.Spec.Bytes = next.Bytes
+		t, err := w.try(ctx, t)
+		if err != nil {
+			return err
+		}
+		s.Observe(next, t.outcome())
+		switch a := s.Answer(); {
+		case a.Verdict == search.Change && a.Clipped:
+			return nil // what is left to find is what to do about the ceilings
+		case w.longTransfers() && a.Verdict != search.Change && w.seen.linkIsFull():
+			return nil
+		}
+	}
+}
+
+// answerOf is a search's answer. Behind a bucket, of which a short transfer by another window takes
+// more, a window that seems better by less than it takes to matter is none.
+func (w *windowSearch) answerOf(s *search.Search) search.Answer {
+	a := s.Answer()
+	if w.path.burst > 0 && a.Verdict == search.Change && s.Reaches(search.Nearly) {
+		a = search.Answer{Verdict: search.NoChange, Share: s.Automatic(), Spent: a.Spent, Noise: a.Noise}
+	}
+	return a
+}
+
+// hopeless is how many times the time that is left a search may need to be given more of it:
+// what it needs is a guess.
+const hopeless = 2
+
+// lastShare is the part of a budget that a search may spend where nothing else is to be tried:
+// the rest is for a proof.
+const lastShare = 0.8
+
+// extendSearch doubles the budget, once, for a search that may be decided by that.
+func (w *windowSearch) extend() bool {
+	after := time.Duration(2*lastShare*float64(w.budget.Time)) - w.budget.spent.Time
+	return w.answer.Needs <= hopeless*after && w.budget.double()
+}
+
+// untold says that automatic sizing seems to come within a twentieth of the best window, where runs
+// scatter so much that no budget that is proposed would tell.
+func (w *windowSearch) untold() bool {
+	return w.searched.Automatic() >= search.Nearly && w.budget.propose(w.answer.Needs) == 0
+}
+
+// proofTime estimates how long a factor takes to prove where runs scatter as they did.
+func (w *windowSearch) proofTime(factor float64) time.Duration {
+	const sure, trimmed = 2.7, 1.15 // Student's t and what Middle costs
+	pairs := math.Pow(sure*trimmed*math.Sqrt2*w.answer.Noise.Dev/math.Log(factor), 2)
+	return time.Duration(max(pairs, fewestProof) * float64(2*w.span(Setup{})))
+}
