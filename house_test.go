@@ -26,7 +26,7 @@ var floors = [][]string{
 	{"internal/units", "internal/spell", "internal/model", "internal/stats", "internal/transfer",
 		"internal/openmetrics", "internal/admission", "internal/build"},
 	// judgement
-	{"internal/config", "internal/verdict", "internal/verdict/threshold", "internal/verdict/live",
+	{"internal/config", "internal/verdict", "internal/verdict/threshold", "internal/verdict/rule", "internal/verdict/live",
 		"internal/verdict/timeline", "internal/verdict/compare", "internal/search", "internal/search/simpath",
 		"internal/catalog", "internal/plan", "internal/audit",
 		"internal/link", "internal/flow", "internal/change", "internal/predict", "internal/remedy", "internal/record",

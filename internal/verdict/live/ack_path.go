@@ -6,7 +6,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
-	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
@@ -16,7 +15,7 @@ import (
 // arrived, as far as that is more than at the best of times, beside the round trips of the
 // same moments. The ends' clocks may differ by any constant.
 func (a *analysis) ackQueueShare() float64 {
-	if len(a.connections) != 1 || a.path.resent > threshold.Losing || !a.path.standing() {
+	if len(a.connections) != 1 || a.path.retransmitRatio > threshold.Losing || !hasStandingQueue.Holds(a.whole()) {
 		return 0
 	}
 	c := a.connections[0]
@@ -24,7 +23,7 @@ func (a *analysis) ackQueueShare() float64 {
 		return 0
 	}
 	lags, every := c.ackLags()
-	return ackShare(lags, every, a.path.base)
+	return ackShare(lags, every, a.path.baseRTT)
 }
 
 // ackLag is how long after its arrival data was known to have arrived, by clocks that
@@ -112,35 +111,20 @@ func usualStep(samples []transfer.Sample) time.Duration {
 	return steps[len(steps)/2]
 }
 
-// steadiness is by how much the rate of acknowledgements and that of the data which they
-// acknowledge scatter: standard deviations as shares of the means. Zeros: not known.
-type steadiness struct{ acks, data float64 }
+// scatter is the standard deviation divided by the mean, of the rate of acknowledgements and of the rate of the data
+// that they acknowledge. Zeros: not known.
+type scatter struct{ acks, data float64 }
 
-// clocked says that acknowledgements come at a rate of their own. A full line back carries so
-// many of them a second, whatever each acknowledges; behind a full line forth they come with the data.
-func (s steadiness) clocked() bool { return s.mayBeClocked() && s.data >= threshold.DataVaries }
-
-// mayBeClocked says that they are steadier than the data. Where each acknowledges as much as the
-// other, both are steady, and which is steadier is chance.
-func (s steadiness) mayBeClocked() bool {
-	return s.acks > 0 && s.acks <= threshold.AcksSteady && s.acks <= threshold.AcksSteadier*s.data
-}
-
-func (s steadiness) tell(values verdict.Values) {
-	values["acks_scatter_ratio"] = s.acks
-	values["data_scatter_ratio"] = s.data
-}
-
-// ackSteadiness is so of one connection that only its sender was seen of, once started, where
+// ackScatter returns the scatter after slow start of a single connection of which only the sender was seen, where
 // hardly anything was lost.
-func (a *analysis) ackSteadiness() (s steadiness) {
+func (a *analysis) ackScatter() (s scatter) {
 	c := a.connections[0]
 	if a.receiver != nil || len(a.connections) != 1 || !c.has(transfer.HaveSegmentsIn|transfer.HaveAcked) ||
-		a.path.resent > threshold.Losing {
+		a.path.retransmitRatio > threshold.Losing {
 		return s
 	}
 	last := c.samples[len(c.samples)-1].At
-	span := max((last-a.path.started)/(threshold.SteadySpans+1), threshold.EvenedOut*a.path.base)
+	span := max((last-a.path.startedAt)/(threshold.SteadySpans+1), threshold.EvenedOut*a.path.baseRTT)
 	var acks, data []float64
 	var from *transfer.Sample
 	held := false // a hole holds back what is acknowledged, and the sample after it brings it at once
@@ -149,7 +133,7 @@ func (a *analysis) ackSteadiness() (s steadiness) {
 		before := held
 		held = now.Recovering || now.Lost > 0
 		switch {
-		case now.At < a.path.started:
+		case now.At < a.path.startedAt:
 		case from == nil || held || before || now.Retransmitted > from.Retransmitted:
 			from = now
 		case now.At-from.At >= span:
@@ -162,12 +146,12 @@ func (a *analysis) ackSteadiness() (s steadiness) {
 	if len(acks) < threshold.SteadySpans {
 		return s
 	}
-	scatter := func(rates []float64) float64 {
+	variation := func(rates []float64) float64 {
 		mean, deviation := stats.MeanDev(rates)
 		if mean <= 0 {
 			return 0
 		}
 		return deviation / mean
 	}
-	return steadiness{scatter(acks), scatter(data)}
+	return scatter{variation(acks), variation(data)}
 }

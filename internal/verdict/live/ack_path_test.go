@@ -75,9 +75,10 @@ func TestAckLagsOfFlights(t *testing.T) {
 }
 
 func TestNetworkRules(t *testing.T) {
-	full := path{minRTT: 40 * ms, base: 40 * ms, rtt: 80 * ms, floor: 75 * ms, mean: 19e6, top: 20e6, later: 20e6,
-		peak:   20e6,
-		queued: 0.9, evenness: 0.95}
+	full := path{minRTT: 40 * ms, baseRTT: 40 * ms, meanRTT: 80 * ms, standingRTT: 75 * ms, meanRate: 19e6,
+		lastingRate: 20e6, lastingRateStarted: 20e6,
+		peakRate:    20e6,
+		queuedRatio: 0.9, evenness: 0.95}
 	with := func(p path, change func(*path)) *path { change(&p); return &p }
 	both := networkFacts{receiverSeen: true}
 	for _, c := range []struct {
@@ -95,52 +96,62 @@ func TestNetworkRules(t *testing.T) {
 			verdict.Medium, verdict.QueueOfAcks},
 		{"half of it is", &full, networkFacts{receiverSeen: true, ackQueue: 0.5}, verdict.Bottleneck, "", verdict.Medium,
 			verdict.FullLink},
-		{"a steady rate without a queue", with(full, func(p *path) { p.rtt, p.floor, p.queued = 41*ms, 41*ms, 0 }), both,
+		{"a steady rate without a queue", with(full, func(p *path) {
+			p.meanRTT, p.standingRTT, p.queuedRatio = 41*ms, 41*ms, 0
+		}), both,
 			verdict.Bottleneck, "", verdict.Medium, verdict.FullLinkNoQueue},
 		{"loss before a queue could form", with(full, func(p *path) {
-			p.resent, p.rtt, p.floor, p.mean = 0.01, 40*ms, 40*ms,
+			p.retransmitRatio, p.meanRTT, p.standingRTT, p.meanRate = 0.01, 40*ms, 40*ms,
 				10e6
 		}), both,
 			verdict.Congestion, "", verdict.High, verdict.LossWithoutQueue},
-		{"the same at a steady rate", with(full, func(p *path) { p.resent, p.rtt, p.floor = 0.02, 40*ms, 40*ms }),
-			networkFacts{receiverSeen: true, policed: true}, verdict.Congestion, verdict.Policer, verdict.Medium,
+		{"the same at a steady rate", with(full, func(p *path) {
+			p.retransmitRatio, p.meanRTT, p.standingRTT = 0.02, 40*ms, 40*ms
+		}),
+			networkFacts{receiverSeen: true, lossDispersion: 3}, verdict.Congestion, verdict.Policer, verdict.Medium,
 			verdict.PolicedRate},
 		{"most of what was sent again had arrived", with(full, func(p *path) {
-			p.resent, p.needless, p.rtt, p.floor, p.mean = 0.02, 0.8, 40*ms, 40*ms, 10e6
-		}), networkFacts{receiverSeen: true, policed: true}, verdict.Congestion, verdict.Reordering, verdict.Medium,
+			p.retransmitRatio, p.dsackRatio, p.meanRTT, p.standingRTT, p.meanRate = 0.02, 0.8, 40*ms, 40*ms, 17e6
+		}), networkFacts{receiverSeen: true, lossDispersion: 3}, verdict.Congestion, verdict.Reordering, verdict.Medium,
 			verdict.SentAgainNeedlessly},
 		{"little of it had", with(full, func(p *path) {
-			p.resent, p.needless, p.rtt, p.floor, p.mean = 0.02, 0.2, 40*ms, 40*ms, 10e6
+			p.retransmitRatio, p.dsackRatio, p.meanRTT, p.standingRTT, p.meanRate = 0.02, 0.2, 40*ms, 40*ms, 10e6
 		}), both, verdict.Congestion, "", verdict.High, verdict.LossWithoutQueue},
-		{"needless, and the link is full", with(full, func(p *path) { p.resent, p.needless = 0.02, 0.8 }), both,
+		{"needless, and the link is full", with(full, func(p *path) { p.retransmitRatio, p.dsackRatio = 0.02, 0.8 }), both,
 			verdict.Bottleneck, "", verdict.High, verdict.FullLink},
 		{"full, with a short queue, and it loses", with(full, func(p *path) {
-			p.resent, p.rtt, p.floor = 0.02, 52*ms, 48*ms
+			p.retransmitRatio, p.meanRTT, p.standingRTT = 0.02, 52*ms, 48*ms
 		}), both, verdict.Bottleneck, "", verdict.Medium, verdict.FullLink},
 		{"loss, and a rate below what came between", with(full, func(p *path) {
-			p.resent, p.rtt, p.floor, p.mean,
-				p.queued = 0.01, 45*ms, 42*ms, 10e6, 0
+			p.retransmitRatio, p.meanRTT, p.standingRTT, p.meanRate,
+				p.queuedRatio = 0.01, 45*ms, 42*ms, 10e6, 0
 		}),
 			both, verdict.Congestion, "", verdict.High, verdict.LossBelowBest},
-		{"windows that open to the end", with(full, func(p *path) { p.mean, p.rtt, p.floor = 10e6, 41*ms, 41*ms }),
-			networkFacts{opening: true},
+		{"windows that open to the end", with(full, func(p *path) {
+			p.meanRate, p.meanRTT, p.standingRTT = 10e6, 41*ms, 41*ms
+		}), networkFacts{cwndGrows: true},
 			verdict.SlowStart, "", verdict.Medium, verdict.CwndOpens},
-		{"windows that grow back after a loss", with(full, func(p *path) { p.mean, p.rtt, p.floor = 15e6, 41*ms, 41*ms }),
-			networkFacts{opening: true, regrowing: true},
+		{"windows that grow back after a loss", with(full, func(p *path) {
+			p.meanRate, p.meanRTT, p.standingRTT = 15e6, 41*ms, 41*ms
+		}),
+			networkFacts{cwndGrows: true, cwndRegrows: true},
 			verdict.Congestion, "", verdict.Medium, verdict.LossBelowBest},
 		{"steady, with no queue, where windows hardly grow after a loss", with(full, func(p *path) {
-			p.rtt, p.floor, p.queued = 40*ms, 40*ms, 0
-		}), networkFacts{regrowing: true}, verdict.Unknown, "", verdict.Low, verdict.FullLinkNoQueue},
+			p.meanRTT, p.standingRTT, p.queuedRatio = 40*ms, 40*ms, 0
+		}), networkFacts{cwndRegrows: true}, verdict.Unknown, "", verdict.Low, verdict.FullLinkNoQueue},
 		{"the same with a queue too short to be told", with(full, func(p *path) {
-			p.rtt, p.floor, p.base, p.minRTT, p.queued = 400*ms, 400*ms, 400*ms, 400*ms, 0
-		}), networkFacts{regrowing: true}, verdict.Bottleneck, "", verdict.Medium, verdict.FullLinkNoQueue},
-		{"faster at the end than ever lasted", with(full, func(p *path) { p.mean = 30e6 }), networkFacts{opening: true},
+			p.meanRTT, p.standingRTT, p.baseRTT, p.minRTT, p.queuedRatio = 400*ms, 400*ms, 400*ms, 400*ms, 0
+		}), networkFacts{cwndRegrows: true}, verdict.Bottleneck, "", verdict.Medium, verdict.FullLinkNoQueue},
+		{"faster at the end than ever lasted", with(full, func(p *path) { p.meanRate = 30e6 }), networkFacts{cwndGrows: true},
 			verdict.SlowStart, "", verdict.Medium, verdict.CwndOpensToTheEnd},
-		{"nothing else", with(full, func(p *path) { p.mean, p.rtt, p.floor = 10e6, 41*ms, 41*ms }), both, verdict.Congestion,
-			"", verdict.Low, verdict.CwndFull},
+		{"nothing else", with(full, func(p *path) {
+			p.meanRate, p.meanRTT, p.standingRTT = 10e6, 41*ms, 41*ms
+		}), both, verdict.Congestion, "", verdict.Low, verdict.CwndFull},
 		{"no rate", &path{}, both, verdict.Unknown, "", verdict.Low, verdict.NoRate},
 	} {
-		f := c.path.judgeNetwork(c.facts)
+		a := &analysis{path: c.path, measured: c.facts}
+		a.judgeNetwork()
+		f := a.network
 		if f.name != c.want || f.subtype != c.subtype || f.confidence != c.confidence || f.code != c.code {
 			t.Errorf("%s: %s (%s), %s, %s; want %s (%s), %s, %s", c.name, f.name, f.subtype, f.confidence, f.code,
 				c.want, c.subtype, c.confidence, c.code)

@@ -8,11 +8,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// alike is the window or buffer that would hold back what another one does hold back in the round, were
-// that a tenth larger: a receive window behind a full send buffer, or the buffer behind the window. ""
-// where there is none. Neither limits alone then.
-func (c *connection) alike(r *round, full verdict.Name) verdict.Name {
-	if !c.has(transfer.HaveProgram|transfer.HaveSendWnd|transfer.HaveNotSent) || c.outside {
+// equalLimit returns the window or buffer that would limit if the one that limits the round were a tenth larger: the
+// receive window behind a full send buffer, or the reverse. Neither limits alone then. It returns "" if there is none.
+func (c *connection) equalLimit(r *round, full verdict.Name) verdict.Name {
+	if !c.has(transfer.HaveProgram|transfer.HaveSendWnd|transfer.HaveNotSent) || c.isWatched {
 		return ""
 	}
 	next := func(size, above int64) bool {
@@ -27,12 +26,12 @@ func (c *connection) alike(r *round, full verdict.Name) verdict.Name {
 	return ""
 }
 
-// waitsForSpace says that the writer mostly waits for room in the send buffer.
+// waitsForSpace reports whether the writer mostly waits for space in the send buffer.
 func (c *connection) waitsForSpace(r *round) bool {
 	return c.blocked(r) >= time.Duration(threshold.MostlyWaiting*float64(r.length))
 }
 
-// queued is the most that the send buffer held in the round, sent or not.
+// queued returns the most bytes that the send buffer held in the round, sent or not.
 func (c *connection) queued(r *round) (most int64) {
 	for i := range r.samples {
 		most = max(most, r.samples[i].Queued, r.samples[i].InFlight+r.samples[i].NotSent)
@@ -40,13 +39,13 @@ func (c *connection) queued(r *round) (most int64) {
 	return most
 }
 
-// tellAlike is the evidence of it, where it is worth telling.
-func (a *analysis) tellAlike() []verdict.Evidence {
-	share := ratio(a.alike, a.total)
+// equalWindows returns the evidence of equal limits, from a share of the time on that is worth telling.
+func (a *analysis) equalWindows() []verdict.Evidence {
+	share := ratio(a.equalTime, a.total)
 	if share < threshold.TellShare {
 		return nil
 	}
 	return []verdict.Evidence{{Limiter: verdict.Mixed, Code: verdict.WindowsAlike, Values: verdict.Values{
-		"time_ratio": share, "window_bytes": float64(a.typical((*connection).window)),
-		"outstanding_bytes": float64(a.typical((*connection).outstanding))}}}
+		"time_ratio": share, "window_bytes": float64(a.median((*connection).window)),
+		"outstanding_bytes": float64(a.median((*connection).outstanding))}}}
 }

@@ -69,8 +69,9 @@ func judgeArrivals(r *transfer.Result, v verdict.Verdict) verdict.Verdict {
 	return v
 }
 
-// programIdle is the share of its time in which an end's program says that it had nothing
-// queued. told is false where it says nothing.
+// programIdle returns the time without anything to send: idle by the kernel's clock or, for a program that writes
+// often and so always has something in flight, the time in which it paused or awaited an answer while all data was
+// sent. A writer that waits for buffer space is not idle.
 func programIdle(e *transfer.End) (share float64, told bool) {
 	if e == nil {
 		return 0, false
@@ -133,7 +134,7 @@ func newArrivals(r *transfer.Result, idle float64) (a arrived) {
 		return a
 	}
 	a.mean = meanOf(rates)
-	a.top = lasting(rates)
+	a.top = bestLasting(rates)
 	short := startedRates(end, from, to, max(threshold.EvenRoundTrips*leastRTT(end), threshold.SpanOfArrivals))
 	if mean, dev := stats.MeanDev(short); mean > 0 {
 		a.deviation = dev / mean

@@ -21,15 +21,15 @@ func (a *analysis) conclude() verdict.Verdict {
 	switch {
 	case v.Limiter == a.network.name && len(a.network.candidates) > 0:
 		v.Candidates = slices.Clone(a.network.candidates)
-	case v.Limiter == verdict.Mixed && ratio(a.open[verdict.BetweenClosings], a.total) >= threshold.CandidateShare:
+	case v.Limiter == verdict.Mixed && ratio(a.unknownTime[verdict.BetweenClosings], a.total) >= threshold.CandidateShare:
 		for _, name := range a.candidates(verdict.BetweenClosings) {
 			if !slices.Contains(v.Candidates, name) {
 				v.Candidates = append(v.Candidates, name)
 			}
 		}
 	case v.Limiter != verdict.Unknown:
-	case a.mostlyOpen() != "":
-		v.Candidates = a.candidates(a.mostlyOpen())
+	case a.mainQuestion() != "":
+		v.Candidates = a.candidates(a.mainQuestion())
 	default:
 		v.Candidates = slices.Clone(possible)
 		if a.network.code == verdict.WhileStarved {

@@ -23,7 +23,7 @@ func (a *analysis) confidence(v verdict.Verdict) verdict.Confidence {
 	if v.Limiter == a.network.name && !a.connections[0].has(transfer.HaveSendWnd) {
 		level = verdict.Lower(level) // a kernel that does not tell the peer's window cannot rule it out
 	}
-	if v.Limiter == verdict.Bottleneck && a.windowNear() {
+	if v.Limiter == verdict.Bottleneck && a.isWindowNear() {
 		level = verdict.Lower(level)
 	}
 	return level
@@ -43,32 +43,34 @@ func (a *analysis) evidenceLevel(n verdict.Name) verdict.Confidence {
 	case verdict.ReceiverApplication:
 		return verdict.When(a.receiver != nil, verdict.High)
 	case verdict.ReceiverWindow:
-		return verdict.When(c.has(transfer.HaveSendWnd) && a.clear((*connection).window) && a.gaps(), verdict.High)
+		direct := c.has(transfer.HaveSendWnd) && a.windowAloneExplains((*connection).window)
+		return verdict.When(direct && hasIdleGaps.Holds(a.whole()), verdict.High)
 	case verdict.SendBuffer:
-		return verdict.When(c.has(transfer.HaveProgram) && a.clear((*connection).outstanding) && a.gaps(), verdict.High)
+		direct := c.has(transfer.HaveProgram) && a.windowAloneExplains((*connection).outstanding)
+		return verdict.When(direct && hasIdleGaps.Holds(a.whole()), verdict.High)
 	case verdict.NagleDelayedAck:
 		return verdict.When(a.sum((*connection).awaited) > 0, verdict.High)
 	case verdict.LocalQueue:
-		return verdict.When(c.unsent >= threshold.HeadlineShare, verdict.High)
+		return verdict.When(c.unsentRatio >= threshold.HeadlineShare, verdict.High)
 	case verdict.Pacing:
 		return verdict.When(c.spec.PacingBps > 0, verdict.High)
 	}
 	return verdict.Medium
 }
 
-// windowNear says that the peer's window was full as well, and allows hardly more over the empty path.
-func (a *analysis) windowNear() bool {
+// isWindowNear reports whether the receive window was full as well and allows hardly more than the rate at the base
+// RTT.
+func (a *analysis) isWindowNear() bool {
 	full := ratio(a.sum((*connection).windowLimited), a.total) > threshold.AlsoFull
-	each := a.path.mean / float64(len(a.connections))
-	return full && a.path.allows(a.typical((*connection).window)) <= threshold.WindowLimits*each
+	each := a.path.meanRate / float64(len(a.connections))
+	return full && a.path.rateAtBaseRTT(a.median((*connection).window)) <= threshold.WindowLimits*each
 }
 
-// clear says whether a whole window every round trip is what came, and nothing else can
-// have made the round trip long: behind a queue, too, a window comes every round trip, and
-// a larger one only makes the queue longer.
-func (a *analysis) clear(window func(*connection, *round) int64) bool {
-	each := a.path.mean / float64(len(a.connections))
-	size := a.typical(window)
-	queue := a.path.standing() && a.path.allows(size) > threshold.WindowLimits*each
-	return !queue && a.path.carries(size) <= threshold.WindowClearlyLimits*each
+// windowAloneExplains reports whether a whole window each round trip gives the rate and no queue lengthens the round
+// trip. Behind a queue a window comes every round trip too, and a larger one only lengthens the queue.
+func (a *analysis) windowAloneExplains(window func(*connection, *round) int64) bool {
+	each := a.path.meanRate / float64(len(a.connections))
+	size := a.median(window)
+	queue := hasStandingQueue.Holds(a.whole()) && a.path.rateAtBaseRTT(size) > threshold.WindowLimits*each
+	return !queue && a.path.rateAtMeanRTT(size) <= threshold.WindowClearlyLimits*each
 }

@@ -11,34 +11,34 @@ import (
 // connection is one TCP connection seen from its sender, cut into rounds, with what its
 // receiver knew at the same time.
 type connection struct {
-	sender      *transfer.Stream
-	receiver    *transfer.Stream // nil: cannot be seen
-	spec        *transfer.Socket // the sender's
-	have        transfer.Fields  // what every sample of the sender tells
-	mss         int64
-	outside     bool // its program is not ours
-	hadLost     bool // it had sent something again before it was watched
-	answered    bool // the other end sends often enough for the program to wait for its answers
-	samples     []transfer.Sample
-	rounds      []round
-	delivered   []float64 // payload that had arrived at the receiver, sample by sample
-	startedAt   time.Duration
-	bufferEmpty float64 // the share of all time in which its writer waited with nothing unsent
-	running     float64 // the same in which its writer waited for nothing
-	runDelay    float64 // the same in which its writer had no core, and nothing was unsent
-	windowFull  float64 // the same in which the peer's window held it back
-	unsent      float64 // the same in which data waited though there was room in every window
+	sender           *transfer.Stream
+	receiver         *transfer.Stream // nil: cannot be seen
+	spec             *transfer.Socket // the sender's
+	have             transfer.Fields  // the fields that every sample of the sender has
+	mss              int64
+	isWatched        bool // its program is another one
+	lossBefore       bool // it had retransmitted before it was watched
+	hasAnswers       bool // the peer sends often enough for the program to wait for its answers
+	samples          []transfer.Sample
+	rounds           []round
+	delivered        []float64 // payload that had arrived at the receiver, sample by sample
+	startedAt        time.Duration
+	bufferEmptyRatio float64 // share of the time in which its writer waited with nothing unsent
+	runningRatio     float64 // share of the time in which its writer waited for nothing
+	runDelayRatio    float64 // share of the time in which its writer had no core, with nothing unsent
+	windowFullRatio  float64 // share of the time in which the receive window held it back
+	unsentRatio      float64 // share of the time in which data waited though every window had room
 }
 
 // round is a stretch of at least two round trips, long enough for its rate to mean
 // something whatever the sampling clock hits. Counters are differenced over it.
 type round struct {
-	samples []transfer.Sample // the sender's, oldest first; the counters of start are not among them
-	reading []transfer.Sample // the receiver's around the same time, if it can be seen
-	start   *transfer.Sample
-	end     *transfer.Sample
-	length  time.Duration
-	bps     float64 // payload delivered
+	samples         []transfer.Sample // the sender's, oldest first; the counters of start are not among them
+	receiverSamples []transfer.Sample // the receiver's around the same time, if it can be seen
+	start           *transfer.Sample
+	end             *transfer.Sample
+	length          time.Duration
+	bps             float64 // payload delivered
 }
 
 func newConnection(r *transfer.Result, i int, minRTT time.Duration) *connection {
@@ -63,19 +63,19 @@ func newConnection(r *transfer.Result, i int, minRTT time.Duration) *connection 
 		r := &c.rounds[i]
 		r.bps = (c.deliveredBy(r.end.At) - c.deliveredBy(r.start.At)) * 8 / r.length.Seconds()
 		dry += c.bufferEmptyTime(r)
-		ran += max(c.ran(r), 0)
-		starved += c.ranWhile(r, c.allSent, runDelayClock)
+		ran += max(c.writerRan(r), 0)
+		starved += c.clockWhile(r, c.sendQueueEmpty, runDelayClock)
 		held += c.windowLimited(r)
 		unsent += scale(r.length, c.unsentShare(r))
 		total += r.length
 	}
-	c.runDelay = ratio(starved, total)
-	c.windowFull = ratio(held, total)
-	c.bufferEmpty = ratio(dry, total)
-	c.running = ratio(ran, total)
-	c.unsent = ratio(unsent, total)
+	c.runDelayRatio = ratio(starved, total)
+	c.windowFullRatio = ratio(held, total)
+	c.bufferEmptyRatio = ratio(dry, total)
+	c.runningRatio = ratio(ran, total)
+	c.unsentRatio = ratio(unsent, total)
 	c.startedAt = c.slowStartEnd(minRTT)
-	c.answered = c.isAnswered(minRTT)
+	c.hasAnswers = c.answersOften(minRTT)
 	if c.receiver != nil {
 		c.alignReader(s.First - c.receiver.First)
 	}
@@ -202,7 +202,7 @@ func (c *connection) alignReader(offset time.Duration) {
 		r := &c.rounds[i]
 		from := at(r.start.At)
 		to := at(r.end.At)
-		r.reading = all[max(from-1, 0):min(max(to, from)+1, len(all))]
+		r.receiverSamples = all[max(from-1, 0):min(max(to, from)+1, len(all))]
 	}
 }
 

@@ -198,8 +198,9 @@ func TestGapsBetweenFewSegments(t *testing.T) {
 			a.connections = append(a.connections, newConnection(r, i, least))
 		}
 		a.path = newPath(least, a.connections)
-		if a.path.evenness != 0 || a.gaps() != gaps {
-			t.Errorf("%s: %t, evenness %.2f, by few segments %.2f", name, a.gaps(), a.path.evenness, a.path.coarse)
+		if a.path.evenness != 0 || hasIdleGaps.Holds(a.whole()) != gaps {
+			t.Errorf("%s: want gaps %t, evenness %.2f, by few segments %.2f", name, gaps, a.path.evenness,
+				a.path.evennessShortWindows)
 		}
 	}
 }

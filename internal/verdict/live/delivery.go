@@ -9,9 +9,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// together is the rate of all connections at once, span by span; a last span that is
-// not whole is left out.
-func together(all []*connection, from, to, span time.Duration) (rates []float64) {
+// rates returns the rate of all connections together, span by span. It leaves out a last span that is not whole.
+func rates(all []*connection, from, to, span time.Duration) (rates []float64) {
 	before := 0.0
 	for t := from + span; t <= to; t += span {
 		sum := deliveredBy(all, t)
@@ -21,10 +20,9 @@ func together(all []*connection, from, to, span time.Duration) (rates []float64)
 	return rates
 }
 
-// lasting is the rate that two spans in a row reached, all but the best twentieth of
-// them left out: after a host or a device stood still for a moment, what it held back
-// comes at once.
-func lasting(rates []float64) float64 {
+// bestLasting returns the best rate that two spans in a row reached, the best twentieth left out: after a host or a
+// device stopped for a moment, what it held back arrives at once.
+func bestLasting(rates []float64) float64 {
 	pairs := inPairs(rates)
 	if len(pairs) == 0 {
 		return 0
@@ -124,27 +122,25 @@ func (c *connection) slowStartEnd(minRTT time.Duration) time.Duration {
 	return c.samples[len(c.samples)-1].At
 }
 
-// evennessOf is how evenly data arrives within a round trip: the mean rate as a share of
-// the best tenth of stretches of at most half a round trip. A link that is full delivers
-// without a break, whatever stands in its queue; windows that go out in bursts leave it
-// idle in between, though their own bursts queue. It is 0 where the samples lie too far
-// apart to tell. A stretch holds so many segments at the least on the mean, and so many of a
-// stretch's may have come in it by chance.
+// evennessOf returns how evenly data arrives within a round trip: the mean rate as a share of the best tenth of
+// stretches of at most half a round trip. A full link delivers without gaps, whatever its queue. Windows that go out
+// in bursts leave it idle in between. It returns 0 if the samples are too far apart. A stretch holds at least so many
+// segments on the mean, and byChance of its segments may have fallen into it by chance.
 func (p *path) evennessOf(all []*connection, segments, byChance int) float64 {
-	if p.mean <= 0 || p.rtt <= 0 {
+	if p.meanRate <= 0 || p.meanRTT <= 0 {
 		return 0
 	}
 	segment := float64(len(all)) * float64(all[0].mss)
 	chance := float64(byChance) * segment
-	least := seconds(float64(segments) * segment * 8 / p.mean)
-	most := p.rtt / 2
+	least := seconds(float64(segments) * segment * 8 / p.meanRate)
+	most := p.meanRTT / 2
 	if least > most {
 		return 0
 	}
 	var rates []float64
 	var bytes float64
 	var total time.Duration
-	from := p.started
+	from := p.startedAt
 	before := deliveredBy(all, from)
 	for i := range all[0].samples {
 		at := all[0].samples[i].At

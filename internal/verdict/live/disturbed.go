@@ -21,8 +21,8 @@ var disturbances = []struct {
 	{verdict.ClockTrouble, clockTrouble},
 }
 
-// lessSure takes confidence off a verdict for each disturbance, and tells of it.
-func lessSure(v verdict.Verdict, r *transfer.Result) verdict.Verdict {
+// lowerConfidence lowers the confidence of a verdict for each disturbance, and adds the disturbance to the evidence.
+func lowerConfidence(v verdict.Verdict, r *transfer.Result) verdict.Verdict {
 	for _, d := range disturbances {
 		values, steps := d.of(v, r)
 		if len(values) == 0 {
@@ -42,7 +42,7 @@ func ShortOfMemory(v verdict.Verdict, d transfer.Direction, m *transfer.MemoryPr
 	if m == nil {
 		return v
 	}
-	return lessSure(v, &transfer.Result{Near: &transfer.End{MemoryPressure: m}, Spec: transfer.Spec{Direction: d}})
+	return lowerConfidence(v, &transfer.Result{Near: &transfer.End{MemoryPressure: m}, Spec: transfer.Spec{Direction: d}})
 }
 
 // eachEnd calls f for the ends that can be seen, by their parts.
@@ -84,10 +84,10 @@ func starvedMost(r *transfer.Result) (most float64) {
 	return most
 }
 
-// starved says that an end had no core for so much of the time that loss, and a rate that does
-// not last, are the host's doing: acknowledgements wait there until timers fire. It is not so
-// where as much is lost while both ends have a core.
-func (a *analysis) starved() bool {
+// isStarved reports whether an end had no core for so much of the time that losses and an unsteady rate may be the
+// host's doing: acknowledgements wait there until timers fire. It returns false if as much is lost while both ends
+// have a core.
+func (a *analysis) isStarved() bool {
 	if starvedMost(a.result) < threshold.StarvedHost {
 		return false
 	}

@@ -18,7 +18,7 @@ func (a *analysis) evidence(shares verdict.Shares) (all []verdict.Evidence) {
 		if shares[name] < threshold.TellShare {
 			continue
 		}
-		code, values := a.tell(name, shares[name])
+		code, values := a.evidenceOf(name, shares[name])
 		if code == "" {
 			continue
 		}
@@ -27,32 +27,32 @@ func (a *analysis) evidence(shares verdict.Shares) (all []verdict.Evidence) {
 	if shares[verdict.Bottleneck] >= threshold.TellShare {
 		all = append(all, a.alsoFull()...)
 	}
-	return append(all, a.tellAlike()...)
+	return append(all, a.equalWindows()...)
 }
 
-func (a *analysis) tell(name verdict.Name, share float64) (verdict.Code, verdict.Values) {
+func (a *analysis) evidenceOf(name verdict.Name, share float64) (verdict.Code, verdict.Values) {
 	took := verdict.Values{"time_ratio": share}
 	switch name {
 	case a.network.name:
 		return a.network.code, a.network.values
 	case verdict.Bottleneck:
-		took["best_bps"] = a.path.top
+		took["best_bps"] = a.path.lastingRate
 		return verdict.FullLinkOnceOpen, took
 	case verdict.Unknown:
-		return a.tellUnknown(took)
+		return a.unknownEvidence(took)
 	case verdict.Application:
 		return verdict.NothingToSend, a.idleValues(took)
 	case verdict.SendBuffer:
 		return verdict.SendBufferFull, a.sendBufferValues()
 	case verdict.ReceiverWindow:
-		size := a.typical((*connection).window)
+		size := a.median((*connection).window)
 		took["window_bytes"] = float64(size)
-		took["rtt_s"] = a.path.rtt.Seconds()
-		took["allows_bps"] = a.path.carries(size)
-		a.path.tellSpare(took)
+		took["rtt_s"] = a.path.meanRTT.Seconds()
+		took["allows_bps"] = a.path.rateAtMeanRTT(size)
+		a.path.addHeadroom(took)
 		return verdict.ReceiveWindowFull, took
 	case verdict.ReceiverApplication:
-		return a.tellReader(took)
+		return a.readerEvidence(took)
 	case verdict.SlowStart:
 		took["round_trips"] = float64(a.total) / float64(len(a.connections)) / float64(max(a.path.minRTT, 1))
 		took["rtt_s"] = a.path.minRTT.Seconds()
@@ -67,14 +67,14 @@ func (a *analysis) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		}
 		return verdict.Paced, took
 	case verdict.LocalQueue:
-		took["cwnd_bytes"] = float64(a.typical((*connection).congestionWindow))
-		took["in_flight_bytes"] = float64(a.typical((*connection).outstanding))
-		took["retransmitted_ratio"] = a.path.resent
+		took["cwnd_bytes"] = float64(a.median((*connection).congestionWindow))
+		took["in_flight_bytes"] = float64(a.median((*connection).outstanding))
+		took["retransmitted_ratio"] = a.path.retransmitRatio
 		return verdict.QueuedLocally, took
 	case verdict.CPU:
-		return a.tellCPU()
+		return a.cpuEvidence()
 	case verdict.Sender:
-		took["outstanding_bytes"] = float64(a.typical((*connection).outstanding))
+		took["outstanding_bytes"] = float64(a.median((*connection).outstanding))
 		return verdict.ProgramOrBuffer, took
 	}
 	return "", nil
@@ -93,12 +93,12 @@ func (a *analysis) idleValues(v verdict.Values) verdict.Values {
 }
 
 func (a *analysis) sendBufferValues() verdict.Values {
-	size := a.typical((*connection).outstanding)
-	v := verdict.Values{"outstanding_bytes": float64(size), "rtt_s": a.path.rtt.Seconds(),
-		"allows_bps":    a.path.carries(size),
+	size := a.median((*connection).outstanding)
+	v := verdict.Values{"outstanding_bytes": float64(size), "rtt_s": a.path.meanRTT.Seconds(),
+		"allows_bps":    a.path.rateAtMeanRTT(size),
 		"blocked_ratio": ratio(a.sum((*connection).blocked), a.total),
 		"granted_bytes": float64(a.connections[0].sender.SendBuffer.Granted)}
-	a.path.tellSpare(v)
+	a.path.addHeadroom(v)
 	if _, quota, ok := strings.Cut(a.sender.BufferRule, ":"); ok { // "afd:8192"
 		if bytes, err := strconv.Atoi(quota); err == nil {
 			v["rule_bytes"] = float64(bytes)
@@ -107,7 +107,7 @@ func (a *analysis) sendBufferValues() verdict.Values {
 	return v
 }
 
-func (a *analysis) tellReader(took verdict.Values) (verdict.Code, verdict.Values) {
+func (a *analysis) readerEvidence(took verdict.Values) (verdict.Code, verdict.Values) {
 	if a.receiver == nil {
 		return verdict.WindowCloses, took
 	}
@@ -115,7 +115,7 @@ func (a *analysis) tellReader(took verdict.Values) (verdict.Code, verdict.Values
 	for _, c := range a.connections {
 		for i := range c.rounds {
 			r := &c.rounds[i]
-			unread += mean(r.reading, func(s *transfer.Sample) float64 { return float64(s.Queued) })
+			unread += mean(r.receiverSamples, func(s *transfer.Sample) float64 { return float64(s.Queued) })
 			n++
 			paused += c.readerPaused(r).Seconds()
 		}
@@ -125,9 +125,9 @@ func (a *analysis) tellReader(took verdict.Values) (verdict.Code, verdict.Values
 	return verdict.Unread, took
 }
 
-func (a *analysis) tellCPU() (verdict.Code, verdict.Values) {
-	running := a.connections[0].running
-	runDelay := a.connections[0].runDelay
+func (a *analysis) cpuEvidence() (verdict.Code, verdict.Values) {
+	running := a.connections[0].runningRatio
+	runDelay := a.connections[0].runDelayRatio
 	if saturated(a.sender) || running >= threshold.SaturatedThread {
 		v := verdict.Values{"running_ratio": running}
 		if a.sender.CPU != nil {
@@ -158,9 +158,9 @@ func (a *analysis) alsoFull() (all []verdict.Evidence) {
 		{verdict.SendBuffer, verdict.SendBufferAlsoFull, a.sum((*connection).sendLimited), (*connection).outstanding},
 	} {
 		if full := ratio(w.limited, a.total); full > threshold.AlsoFull && a.time[w.name] < w.limited/2 {
-			size := a.typical(w.bytes)
+			size := a.median(w.bytes)
 			all = append(all, verdict.Evidence{Limiter: w.name, Code: w.code, Values: verdict.Values{
-				"window_bytes": float64(size), "full_ratio": full, "allows_bps": a.path.allows(size)}})
+				"window_bytes": float64(size), "full_ratio": full, "allows_bps": a.path.rateAtBaseRTT(size)}})
 		}
 	}
 	return all
@@ -178,8 +178,8 @@ func (a *analysis) sum(clock func(*connection, *round) time.Duration) (sum time.
 	return sum
 }
 
-// typical is the median over all rounds of all connections.
-func (a *analysis) typical(size func(*connection, *round) int64) int64 {
+// median returns the median of a size over all rounds of all connections.
+func (a *analysis) median(size func(*connection, *round) int64) int64 {
 	var all []int64
 	for _, c := range a.connections {
 		for i := range c.rounds {

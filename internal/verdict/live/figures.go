@@ -12,10 +12,10 @@ import (
 // figures are what the verdict has to agree with.
 func (a *analysis) figures() verdict.Figures {
 	n := len(a.connections)
-	f := verdict.Figures{LengthS: a.total.Seconds() / float64(n), FullLinkBps: a.path.mean,
-		RTTLeastS: a.path.minRTT.Seconds(), RTTLoadedS: a.path.rtt.Seconds(),
-		WindowBytes: float64(a.typical((*connection).window)), WindowRateBps: a.windowRate(),
-		SlowStarts: 1, Queue: a.path.full()}
+	f := verdict.Figures{LengthS: a.total.Seconds() / float64(n), FullLinkBps: a.path.meanRate,
+		RTTLeastS: a.path.minRTT.Seconds(), RTTLoadedS: a.path.meanRTT.Seconds(),
+		WindowBytes: float64(a.median((*connection).window)), WindowRateBps: a.windowRate(),
+		SlowStarts: 1, Queue: isFull.Holds(a.whole())}
 	idle := time.Duration(0)
 	known := true
 	for _, c := range a.connections {

@@ -3,6 +3,8 @@
 package live
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -18,20 +20,20 @@ import (
 // network's, and is judged over the whole transfer: a full link, loss, a local queue.
 //
 // What disturbed the measurement at either end makes the verdict less sure, and is told.
-func Judge(r *transfer.Result) verdict.Verdict { return lessSure(judge(r, how{}), r) }
+func Judge(r *transfer.Result) verdict.Verdict { return lowerConfidence(judge(r, how{}), r) }
 
 // JudgeSteady says what limited a transfer after slow start, which is what its steady goodput
 // counts. Where slow start is not seen to end it says what Judge says.
 func JudgeSteady(r *transfer.Result) verdict.Verdict {
 	_, settled := r.Startup()
-	return lessSure(judge(r, how{steady: settled}), r)
+	return lowerConfidence(judge(r, how{afterSlowStart: settled}), r)
 }
 
 // how says what of a transfer is judged, and from where.
 type how struct {
-	steady  bool // after slow start
-	outside bool // one watched connection: its program is not ours, and samples are rare
-	hadLost bool // it had sent something again before it was watched
+	afterSlowStart bool // after slow start
+	isWatched      bool // one watched connection: its program is not ours, and samples are rare
+	lossBefore     bool // it had sent something again before it was watched
 }
 
 func judge(r *transfer.Result, as how) verdict.Verdict {
@@ -65,17 +67,19 @@ func sampled(e *transfer.End) bool {
 // analysis is one transfer while it is judged: its connections, its path and the time that
 // each limiter has been given so far.
 type analysis struct {
-	result      *transfer.Result
-	sender      *transfer.End
-	receiver    *transfer.End // nil: cannot be seen
-	connections []*connection
-	path        *path
-	network     finding // what limits while the network decides
-	time        map[verdict.Name]time.Duration
-	total       time.Duration
-	open        map[verdict.Code]time.Duration // of Unknown's, by what is seen of it
-	startup     time.Duration                  // of SlowStart's: before slow start ended
-	alike       time.Duration                  // in which send buffer and receive window held back alike
+	result        *transfer.Result
+	sender        *transfer.End
+	receiver      *transfer.End // nil: cannot be seen
+	connections   []*connection
+	path          *path
+	measured      networkFacts
+	answers       answers
+	network       finding // what limits while the network decides
+	time          map[verdict.Name]time.Duration
+	total         time.Duration
+	unknownTime   map[verdict.Code]time.Duration // of Unknown's, by what is seen of it
+	slowStartTime time.Duration                  // of SlowStart's: before slow start ended
+	equalTime     time.Duration                  // in which send buffer and receive window held back alike
 }
 
 // judgeSender judges by the least round trip that was seen, and where the verdict does not
@@ -100,19 +104,20 @@ func judgeSender(r *transfer.Result, as how) verdict.Verdict {
 // newAnalysis judges the network of a transfer that was sampled at its sender.
 func newAnalysis(r *transfer.Result, minRTT time.Duration, as how) *analysis {
 	a := &analysis{result: r, sender: r.Sender(), receiver: r.Receiver(), time: map[verdict.Name]time.Duration{},
-		open: map[verdict.Code]time.Duration{}}
+		unknownTime: map[verdict.Code]time.Duration{}}
 	for i := range a.sender.Streams {
 		if c := newConnection(r, i, minRTT); len(c.rounds) > 0 {
-			c.outside = as.outside
-			c.hadLost = as.hadLost
+			c.isWatched = as.isWatched
+			c.lossBefore = as.lossBefore
 			a.connections = append(a.connections, c)
 		}
 	}
 	a.path = newPath(minRTT, a.connections)
-	if as.outside {
-		a.path.watched(a.connections)
+	if as.isWatched {
+		a.path.addWatched(a.connections)
 	}
-	a.network = a.path.judgeNetwork(a.networkFacts())
+	a.measured = a.networkFacts()
+	a.judgeNetwork()
 	return a
 }
 
@@ -123,76 +128,49 @@ func analyse(r *transfer.Result, minRTT time.Duration, as how) (verdict.Verdict,
 			a.attribute(c, &c.rounds[i])
 		}
 	}
-	a.openBetweenClosings()
-	if as.steady && a.startup < a.total {
-		a.time[verdict.SlowStart] -= a.startup
-		a.total -= a.startup
+	a.leaveOpenBetweenClosings()
+	if as.afterSlowStart && a.slowStartTime < a.total {
+		a.time[verdict.SlowStart] -= a.slowStartTime
+		a.total -= a.slowStartTime
 	}
 	return a.conclude(), a.figures()
 }
 
-// rules are asked in this order: each answers how much of a round it accounts for, and
-// the later ones share what the earlier left.
-var rules = []struct {
-	name verdict.Name
-	of   func(*analysis, *connection, *round) time.Duration
-	code verdict.Code // what is seen, of Unknown
-}{
-	{verdict.MTUBlackHole, (*analysis).blackHole, ""},
-	{verdict.CPU, (*analysis).senderCPU, ""},
-	{verdict.NagleDelayedAck, (*analysis).nagle, ""},
-	{verdict.Application, (*analysis).application, ""},
-	{verdict.CPU, (*analysis).receiverCPU, ""},
-	{verdict.ReceiverApplication, (*analysis).receiverApplication, ""},
-	{verdict.ReceiverWindow, (*analysis).receiverWindow, ""},
-	{verdict.Unknown, (*analysis).windowOrLink, verdict.WindowOrLink},
-	{verdict.Unknown, (*analysis).windowHolds, verdict.WindowHoldsPath},
-	{verdict.Unknown, (*analysis).sendBufferHolds, verdict.SendBufferHoldsPath},
-	{verdict.SendBuffer, (*analysis).sendBuffer, ""},
-	{verdict.Sender, (*analysis).programsPart, ""},
-	{verdict.SlowStart, (*analysis).slowStart, ""},
-	{verdict.Pacing, (*analysis).pacing, ""},
-	{verdict.LocalQueue, (*analysis).localQueue, ""},
-}
-
-// attribute gives a round's time away.
+// attribute gives a round's time to limiters, by the rules in their order.
 func (a *analysis) attribute(c *connection, r *round) {
+	f := facts{a, c, r}
 	left := r.length
-	for _, rule := range rules {
+	for i := range timeRules {
+		rule := &timeRules[i]
 		if left <= 0 {
 			break
 		}
-		taken := min(max(rule.of(a, c, r), 0), left)
+		if !rule.when.Holds(f) {
+			continue
+		}
+		taken := min(max(rule.claims.of(f), 0), left)
 		left -= taken
-		if other := c.alike(r, rule.name); other != "" {
-			a.alike += taken
+		if other := c.equalLimit(r, rule.limiter); other != "" {
+			a.equalTime += taken
 			a.time[other] += taken / 2
 			taken -= taken / 2
 		}
-		a.time[rule.name] += taken
-		switch rule.name {
+		a.time[rule.limiter] += taken
+		switch rule.limiter {
 		case verdict.Unknown:
-			a.open[rule.code] += taken
+			a.unknownTime[rule.code] += taken
 		case verdict.SlowStart:
-			a.startup += taken
+			a.slowStartTime += taken
 		}
 	}
-	a.time[a.remainder(c, r)] += left
+	a.time[a.remainder(f)] += left
 	a.total += r.length
 }
 
-// remainder is what limits in time that nobody claimed: the network, if the sender's kernel
-// tells enough to have ruled the ends out or the link is seen to be full. Windows that
-// open slowly, or come down by losses, may meet a full link on the way.
-func (a *analysis) remainder(c *connection, r *round) verdict.Name {
-	switch {
-	case (a.network.name == verdict.SlowStart || a.network.code == verdict.LossBelowBest && a.path.ebbed) &&
-		a.path.fullIn(c, r, len(a.connections)):
-		return verdict.Bottleneck
-	case c.has(transfer.HaveLimits|transfer.HaveNotSent|transfer.HaveCwnd) || a.path.full():
-		return a.network.name
-	}
-	return verdict.Unknown
+// remainder returns the limiter of the time in a round that no rule claimed.
+func (a *analysis) remainder(f facts) verdict.Name {
+	i := slices.IndexFunc(remainderRules, func(r timeRule) bool { return r.when.Holds(f) })
+	return cmp.Or(remainderRules[i].limiter, a.network.name)
 }
 
 func (a *analysis) shares() verdict.Shares {

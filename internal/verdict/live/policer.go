@@ -7,25 +7,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// policed says whether unqueued loss comes from a policer: it leaves a steady rate, and it
-// drops many segments in a row once its bucket is empty. BBR holds a steady rate through any
-// loss, so that only the first burst tells there.
-func (a *analysis) policed() bool {
-	p := a.path
-	if p.mean < threshold.PolicedSteady*p.later {
-		return false
-	}
-	if a.connections[0].paced() {
-		return p.burst()
-	}
-	return a.lossDispersion() >= threshold.LossInBursts
-}
-
-// lossDispersion is the variance of the retransmissions in each round over their mean: 1
-// where segments are lost at random one by one (Poisson), and about the number lost
-// at once where they are lost together. 0 is not known. The end of slow start is left out:
-// it overshoots on any path. So are transfers too short to tell a rate that stays from one that
-// has not grown back yet.
+// lossDispersion returns the variance of the retransmissions in each round divided by their mean: 1 for single random
+// losses (Poisson), and about the number lost at once for losses in bursts. 0 is not known. It leaves out slow start,
+// which overshoots on any path, and transfers too short to tell a steady rate from one that has not grown back.
 func (a *analysis) lossDispersion() float64 {
 	var n, sum, squares float64
 	var seen time.Duration

@@ -8,9 +8,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// windowLimited is the time in which the peer's window alone held data back (tcp_info's
-// rwnd_limited); where the kernel keeps no such clock, the time in which less than a
-// segment fitted into the window.
+// windowLimited returns the time in which the receive window alone held data back (tcp_info's rwnd_limited). Without
+// that clock it is the time in which less than a segment fitted into the window.
 func (c *connection) windowLimited(r *round) time.Duration {
 	if c.has(transfer.HaveLimits) {
 		return r.advance(func(s *transfer.Sample) time.Duration { return s.ReceiveLimited })
@@ -21,32 +20,32 @@ func (c *connection) windowLimited(r *round) time.Duration {
 	return scale(r.length, portion(r.samples, func(s *transfer.Sample) bool { return s.SendWnd-s.InFlight < c.mss }))
 }
 
-// unread says whether the receiving program leaves enough in its socket to matter: at
-// least a quarter of what the window would be if it read all. One that mostly waits for
-// data is not slow, whatever lies there at the moments when its host lets it run.
-func (c *connection) unread(r *round) bool {
+// leavesUnread reports whether the receiving program leaves enough in its socket to matter: a quarter of what the
+// window would be if it read all. A program that mostly waits for data is not slow, whatever lies there at the moments
+// when its host lets it run.
+func (c *connection) leavesUnread(r *round) bool {
 	const have = transfer.HaveQueue | transfer.HaveReceiveWnd
-	if len(r.reading) > 0 && r.reading[0].Have&have == have {
-		queued := mean(r.reading, func(s *transfer.Sample) float64 { return float64(s.Queued) })
-		window := mean(r.reading, func(s *transfer.Sample) float64 { return float64(s.ReceiveWnd) })
+	if len(r.receiverSamples) > 0 && r.receiverSamples[0].Have&have == have {
+		queued := mean(r.receiverSamples, func(s *transfer.Sample) float64 { return float64(s.Queued) })
+		window := mean(r.receiverSamples, func(s *transfer.Sample) float64 { return float64(s.ReceiveWnd) })
 		waited := c.readerSpent(r, func(s *transfer.Sample) time.Duration { return max(s.Blocked-s.RunDelay, 0) })
 		return queued > 0 && queued >= threshold.Unread*(queued+window) && float64(waited) < threshold.MostlyWaiting*float64(
 			r.length)
 	}
-	return c.has(transfer.HaveSendWnd) && (c.windowCloses(r) || c.outside && c.windowHasClosed(r))
+	return c.has(transfer.HaveSendWnd) && (c.windowCloses(r) || c.isWatched && c.cwndOutgrewWindow(r))
 }
 
-// windowHasClosed says that the congestion window is far above the peer's: it grows only while
-// it is used, to twice of what is under way (tcp_output.c, tcp_is_cwnd_limited), so the peer's
-// window once held that and is no longer read from.
-func (c *connection) windowHasClosed(r *round) bool {
+// cwndOutgrewWindow reports whether the congestion window is far above the receive window. It grows only while it is
+// used, up to twice the bytes in flight (tcp_output.c, tcp_is_cwnd_limited), so the receive window was once larger and
+// its data is no longer read.
+func (c *connection) cwndOutgrewWindow(r *round) bool {
 	cwnd := r.end.Cwnd
 	return c.has(transfer.HaveCwnd) && cwnd >= threshold.EarnedSegments*c.mss &&
 		float64(cwnd) >= threshold.WindowHasClosed*float64(c.window(r))
 }
 
-// windowCloses says whether the window that the sender saw kept falling below half of
-// its largest: a window that is merely small stays where it is.
+// windowCloses reports whether the receive window often fell below half of its largest size. A window that is merely
+// small does not.
 func (c *connection) windowCloses(r *round) bool {
 	largest := int64(0)
 	for i := range c.samples {
@@ -59,73 +58,34 @@ func (c *connection) windowCloses(r *round) bool {
 		threshold.WindowClosesOften
 }
 
-// receiverRunDelayed says whether the reader was kept from its data by having no core, more
-// than by its own pauses.
-func (c *connection) receiverRunDelayed(r *round) bool {
-	starved := c.readerSpent(r, runDelayClock)
-	return starved > c.readerPaused(r) && ratio(starved, r.length) >= threshold.RunDelay
-}
-
-// receiverCPU is window-limited time in which the receiver had unread data because its
-// thread ran without a break, or had no core to run on.
-// A reader's samples count what its core took to wake up, the account of the whole does not.
-func (a *analysis) receiverCPU(c *connection, r *round) time.Duration {
-	others := a.receiver == nil || a.receiver.CPU == nil || a.receiver.CPU.ThreadRunDelay >= threshold.RunDelay
-	if !saturated(a.receiver) && !(others && c.receiverRunDelayed(r)) || !c.unread(r) {
-		return 0
-	}
-	return c.windowLimited(r)
-}
-
-// receiverApplication is window-limited time in which the receiving program left data unread, and all
-// time in which it did so because it mostly paused: between two of its reads the window
-// may be open, and what comes waits all the same.
-func (a *analysis) receiverApplication(c *connection, r *round) time.Duration {
-	switch {
-	case saturated(a.receiver) || c.receiverRunDelayed(r) || !c.unread(r):
-		return 0
-	case float64(c.readerPaused(r)) >= threshold.MostlyWaiting*float64(r.length):
-		return r.length
-	}
-	return c.windowLimited(r)
-}
-
-// readerPaused is the time the receiving program chose not to read.
+// readerPaused returns the time in which the receiving program chose not to read.
 func (c *connection) readerPaused(r *round) time.Duration {
 	return c.readerSpent(r, func(s *transfer.Sample) time.Duration { return s.Paused })
 }
 
-// readerSpent is how far one of the receiving program's clocks ran in the round.
+// readerSpent returns how far one of the receiving program's clocks ran in the round.
 func (c *connection) readerSpent(r *round, clock func(*transfer.Sample) time.Duration) time.Duration {
-	n := len(r.reading)
-	if n < 2 || r.reading[0].Have&transfer.HaveProgram == 0 {
+	n := len(r.receiverSamples)
+	if n < 2 || r.receiverSamples[0].Have&transfer.HaveProgram == 0 {
 		return 0
 	}
-	a := &r.reading[0]
-	b := &r.reading[n-1]
+	a := &r.receiverSamples[0]
+	b := &r.receiverSamples[n-1]
 	return scale(r.length, ratio(clock(b)-clock(a), b.At-a.At))
 }
 
-// receiverWindow is window-limited time at a rate that the window explains.
-func (a *analysis) receiverWindow(c *connection, r *round) time.Duration {
-	if c.unread(r) || a.mayBeLink(c, r) || !a.limiting(c.window(r), r.bps) {
-		return 0
-	}
-	return a.heldByWindow(c, r)
-}
-
-// heldByWindow is the time in which the peer's window held data back. A sender that paces (BBR) to the
-// rate that a window gave fills it at times only: the window holds back the rest too.
+// heldByWindow returns the time in which the receive window held data back. A sender that paces to the rate which a
+// window gave (BBR) fills the window only at times. The window then holds back the rest of the time too.
 func (a *analysis) heldByWindow(c *connection, r *round) time.Duration {
-	if c.paced() && c.windowFull >= threshold.PacedWindow && r.start.At >= c.startedAt &&
-		a.path.allows(c.window(r)) <= threshold.WindowLimits*a.usual(r.bps) {
+	if c.isModelPaced() && c.windowFullRatio >= threshold.PacedWindow && r.start.At >= c.startedAt &&
+		a.path.rateAtBaseRTT(c.window(r)) <= threshold.WindowLimits*a.smoothedRate(r.bps) {
 		return r.length
 	}
 	return c.windowLimited(r)
 }
 
-// window is the largest window that the peer advertised in the round; where the kernel
-// does not tell, what was in flight under it.
+// window returns the largest receive window that the peer advertised in the round. If the kernel does not report it,
+// it returns the bytes in flight.
 func (c *connection) window(r *round) (most int64) {
 	if !c.has(transfer.HaveSendWnd) {
 		return c.outstanding(r)

@@ -37,7 +37,7 @@ func TestSpareOfFewSegments(t *testing.T) {
 		"receiver-window_factor-0-under-bbr_32.8-Mbits-x-78.5-ms": {4, 5, verdict.ReceiverWindow, verdict.High, 31.7e6},
 	} {
 		name = "testdata/" + name + ".json.gz"
-		if got := pathOf(t, name).spare; got < want.least || got > want.most {
+		if got := pathOf(t, name).linkHeadroom; got < want.least || got > want.most {
 			t.Errorf("%s: %.2f, want %v to %v", name, got, want.least, want.most)
 		}
 		v := Judge(recorded(t, name))
@@ -58,8 +58,8 @@ func TestFullLinksSpareNothing(t *testing.T) {
 	}
 	for _, name := range files {
 		p := pathOf(t, name)
-		if p.spare > 1 || p.ripple >= 0.2 && !strings.Contains(name, "bbr") {
-			t.Errorf("%s: spare %.2f, ripple %.2f", name, p.spare, p.ripple)
+		if p.linkHeadroom > 1 || p.arrivalVariation >= 0.2 && !strings.Contains(name, "bbr") {
+			t.Errorf("%s: spare %.2f, ripple %.2f", name, p.linkHeadroom, p.arrivalVariation)
 		}
 	}
 }
@@ -71,7 +71,8 @@ func TestALateHandshakeSparesNothing(t *testing.T) {
 	for i := range r.Sender().Streams {
 		r.Sender().Streams[i].Samples[0].RTT += 60 * time.Millisecond
 	}
-	if got := newPath(r.Sender().LeastRTT(), []*connection{newConnection(r, 0, r.Sender().LeastRTT())}).spare; got != 0 {
+	c := newConnection(r, 0, r.Sender().LeastRTT())
+	if got := newPath(r.Sender().LeastRTT(), []*connection{c}).linkHeadroom; got != 0 {
 		t.Errorf("%.2f, want it not known", got)
 	}
 }

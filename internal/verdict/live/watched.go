@@ -43,7 +43,7 @@ func JudgeWatched(w Watched) verdict.Verdict {
 	scratch := copies.Get().(*[]transfer.Sample)
 	defer copies.Put(scratch)
 	r := w.result(scratch)
-	v := lessSure(judge(r, how{outside: true, hadLost: w.Samples[0].Retransmitted > 0}), r)
+	v := lowerConfidence(judge(r, how{isWatched: true, lossBefore: w.Samples[0].Retransmitted > 0}), r)
 	v.Evidence = append(v.Evidence, w.unknowns()...)
 	if v.Limiter == verdict.Sender && len(v.Candidates) == 0 {
 		v.Candidates = append(v.Candidates, programs...)
@@ -65,12 +65,12 @@ func JudgeShared(all []Watched) verdict.Values {
 	if least <= 0 || !sampled(r.Near) {
 		return nil
 	}
-	a := newAnalysis(r, least, how{outside: true})
+	a := newAnalysis(r, least, how{isWatched: true})
 	if len(a.connections) < 2 || a.network.name != verdict.Bottleneck || a.network.code != verdict.FullLink {
 		return nil
 	}
-	return verdict.Values{"connections": float64(len(a.connections)), "steady_bps": a.path.mean,
-		"rtt_s": a.path.rtt.Seconds(), "rtt_base_s": a.path.base.Seconds()}
+	return verdict.Values{"connections": float64(len(a.connections)), "steady_bps": a.path.meanRate,
+		"rtt_s": a.path.meanRTT.Seconds(), "rtt_base_s": a.path.baseRTT.Seconds()}
 }
 
 // copies are samples that a judgement has changed for itself. No verdict points into them.
@@ -137,24 +137,10 @@ func (w *Watched) unknowns() []verdict.Evidence {
 	return all
 }
 
-// programsPart is the time in which all that the program had written was on its way, of a
-// program whose clocks are not known: it wrote too little, or its buffer takes no more. Where
-// that is more than fills the path, and the link is full, neither matters.
-func (a *analysis) programsPart(c *connection, r *round) time.Duration {
-	if c.has(transfer.HaveProgram) || !c.has(transfer.HaveNotSent) {
-		return 0
-	}
-	if a.path.full() && a.path.evenness > 0 && a.path.allows(c.outstanding(r)) > threshold.WindowLimits*r.bps {
-		return 0
-	}
-	return scale(r.length, portion(r.samples, c.allSentNoHole))
-}
-
-// watched adds what samples that lie further apart than round trips still tell: how evenly
-// data arrives, by the delivery rates that the kernel took over round trips, and whether
-// round trips waver though what is under way does not.
-func (p *path) watched(all []*connection) {
-	p.spare = 0 // the least round trip may be a full segment's
+// addWatched adds what samples further apart than round trips show of a watched connection: the evenness by the
+// kernel's delivery rates, and the jitter of the round trips.
+func (p *path) addWatched(all []*connection) {
+	p.linkHeadroom = 0 // the least round trip may be a full segment's
 	best := 0.0
 	for _, c := range all {
 		if !c.has(transfer.HaveRate) {
@@ -168,21 +154,21 @@ func (p *path) watched(all []*connection) {
 		best += rates[int(float64(len(rates)-1)*threshold.EvenBest)]
 	}
 	if p.evenness == 0 && best > 0 && len(all) == 1 { // of several the best comes at different times
-		p.evenness = min(p.mean/best, 1)
-		p.byRates = true
+		p.evenness = min(p.meanRate/best, 1)
+		p.evennessByDeliveryRate = true
 	}
-	if waits := p.rtt - p.minRTT; waits > 0 {
-		p.wavering = p.deviation(all).Seconds() / waits.Seconds()
+	if waits := p.meanRTT - p.minRTT; waits > 0 {
+		p.rttJitterRatio = p.deviation(all).Seconds() / waits.Seconds()
 	}
 }
 
-// deviation is the standard one of the smoothed round trips once started.
+// deviation returns the standard deviation of srtt after slow start.
 func (p *path) deviation(all []*connection) time.Duration {
 	var squares, n float64
 	for _, c := range all {
 		for i := range c.samples {
-			if s := &c.samples[i]; s.Have&transfer.HaveRTT != 0 && s.At > p.started {
-				d := (s.RTT - p.rtt).Seconds()
+			if s := &c.samples[i]; s.Have&transfer.HaveRTT != 0 && s.At > p.startedAt {
+				d := (s.RTT - p.meanRTT).Seconds()
 				squares = squares + d*d
 				n = n + 1
 			}

@@ -34,6 +34,8 @@ const (
 	// window to be what limits: beyond it the round trip is longer than the path's, which
 	// means that a queue holds what the window lets out.
 	WindowLimits = 1.2 // ratio | definition, and as much again for the round trip; bank, full link with full window
+	// QueueOfWindow is how long a queue, as a share of the base RTT, a window within WindowLimits may keep.
+	QueueOfWindow = WindowLimits - 1 // ratio | WindowLimits
 	// WindowFarAbove is the same from which a window was not emptied by the round trip
 	// that was seen: too few round trips were seen to know the queue.
 	WindowFarAbove = 2.0 // ratio | attribution bank, a window above the BDP of a short transfer

@@ -1,0 +1,19 @@
+package text
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
+)
+
+// TestRules_PageIsCurrent checks that docs/verdict-rules.md shows the rules that the judge evaluates.
+func TestRules_PageIsCurrent(t *testing.T) {
+	var want strings.Builder
+	Rules(&want, live.Rules())
+	got, err := os.ReadFile("../../../docs/verdict-rules.md")
+	if err != nil || string(got) != want.String() {
+		t.Errorf("docs/verdict-rules.md is not current: fullpipe explain --rules > docs/verdict-rules.md writes it (%v)", err)
+	}
+}

@@ -1,0 +1,212 @@
+package live
+
+import (
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// facts are what the rules of a transfer read. Rules on the transfer as a whole read the analysis alone.
+type facts struct {
+	*analysis
+	c *connection
+	r *round
+}
+
+// answers keep what several rules ask of the transfer as a whole.
+type answers struct{ isFull, isFullInBatches, isContinuous, isClearlyFull rule.Answer }
+
+type (
+	quantity  = rule.Quantity[facts]
+	condition = rule.Condition[facts]
+)
+
+func uses(all ...threshold.Named) []threshold.Named { return all }
+
+func limit(name string, value float64) threshold.Named {
+	return threshold.Named{Name: name, Value: value}
+}
+
+func ofTime(d time.Duration) float64 { return float64(d) }
+
+// Inputs of the rules on the transfer as a whole.
+var (
+	meanRate = quantity{Name: "meanRate", Unit: "bit/s", Means: "rate of all connections after slow start",
+		Of: func(f facts) float64 { return f.path.meanRate }}
+	lastingRate = quantity{Name: "lastingRate", Unit: "bit/s",
+		Means: "best rate over two spans in a row, the best spans left out",
+		Of:    func(f facts) float64 { return f.path.lastingRate },
+		Uses:  uses(limit("BestLeftOut", threshold.BestLeftOut))}
+	lastingRateStarted = quantity{Name: "lastingRateStarted", Unit: "bit/s", Means: "lastingRate after slow start",
+		Of: func(f facts) float64 { return f.path.lastingRateStarted }}
+	peakRate = quantity{Name: "peakRate", Unit: "bit/s", Means: "best rate over two spans in a row",
+		Of: func(f facts) float64 { return f.path.peakRate }}
+	utilization = quantity{Name: "utilization", Unit: "ratio", Means: "meanRate / lastingRate",
+		Of: func(f facts) float64 { return f.path.utilization() }}
+	queueRatio = quantity{Name: "queueRatio", Unit: "ratio",
+		Means: "standing queue (srtt - 2 rttvar - base RTT) / base RTT",
+		Of:    func(f facts) float64 { return f.path.queueRatio() }}
+	queuedRatio = quantity{Name: "queuedRatio", Unit: "ratio", Means: "share of the samples with a standing queue",
+		Of:   func(f facts) float64 { return f.path.queuedRatio },
+		Uses: uses(limit("StandingQueue", threshold.StandingQueue))}
+	evenness = quantity{Name: "evenness", Unit: "ratio",
+		Means: "mean rate / best tenth of the rates within half a round trip; 0: not known",
+		Of:    func(f facts) float64 { return f.path.evenness },
+		Uses: uses(limit("EvenSegments", threshold.EvenSegments),
+			limit("EvenStretches", threshold.EvenStretches),
+			limit("EvenBest", threshold.EvenBest))}
+	retransmitRatio = quantity{Name: "retransmitRatio", Unit: "ratio", Means: "retransmitted bytes / bytes sent",
+		Of: func(f facts) float64 { return f.path.retransmitRatio }}
+	dsackRatio = quantity{Name: "dsackRatio", Unit: "ratio",
+		Means: "retransmitted segments that had arrived (DSACK), where reordering was seen",
+		Of:    func(f facts) float64 { return f.path.dsackRatio },
+		Uses:  uses(limit("Overtaken", threshold.Overtaken))}
+	minRTT = quantity{Name: "minRTT", Unit: "time", Means: "least round trip of all connections",
+		Of: func(f facts) float64 { return ofTime(f.path.minRTT) }}
+	rttGrowth = quantity{Name: "rttGrowth", Unit: "time", Means: "mean round trip after slow start - minRTT",
+		Of: func(f facts) float64 { return ofTime(f.path.meanRTT - f.path.minRTT) }}
+	queueBeforeLoss = quantity{Name: "queueBeforeLoss", Unit: "time",
+		Means: "queueing delay of the shortest queue that a link has when it drops",
+		Of:    func(f facts) float64 { return ofTime(f.path.queueBeforeLoss()) },
+		Uses: uses(limit("QueueBeforeLoss", threshold.QueueBeforeLoss),
+			limit("PacketBytes", threshold.PacketBytes))}
+	rttJitterRatio = quantity{Name: "rttJitterRatio", Unit: "ratio",
+		Means: "standard deviation of srtt / (mean RTT - minRTT), of watched connections",
+		Of:    func(f facts) float64 { return f.path.rttJitterRatio }}
+	linkHeadroom = quantity{Name: "linkHeadroom", Unit: "ratio",
+		Means: "least link rate / lastingRateStarted, by serialisation delay; 0: not known",
+		Of:    func(f facts) float64 { return f.path.linkHeadroom },
+		Uses: uses(limit("SerialisationSeen", threshold.SerialisationSeen),
+			limit("SerialisationLeast", ofTime(threshold.SerialisationLeast)),
+			limit("WaitsLeast", threshold.WaitsLeast),
+			limit("SpareMost", threshold.SpareMost))}
+	arrivalVariation = quantity{Name: "arrivalVariation", Unit: "ratio",
+		Means: "standard deviation of the bytes in half a round trip / bytes in a round trip; 0: not known",
+		Of:    func(f facts) float64 { return f.path.arrivalVariation },
+		Uses:  uses(limit("RippleSpan", threshold.RippleSpan))}
+	gapEvenness = quantity{Name: "gapEvenness", Unit: "ratio",
+		Means: "evenness, or the same by stretches of few segments",
+		Of: func(f facts) float64 {
+			if f.path.evenness == 0 {
+				return f.path.evennessShortWindows
+			}
+			return f.path.evenness
+		},
+		Uses: uses(limit("ByChance", threshold.ByChance))}
+	lossDispersion = quantity{Name: "lossDispersion", Unit: "ratio",
+		Means: "variance / mean of the retransmissions in a round after slow start; 0: not known",
+		Of:    func(f facts) float64 { return f.measured.lossDispersion },
+		Uses: uses(limit("DispersionRounds", threshold.DispersionRounds),
+			limit("PolicedTime", ofTime(threshold.PolicedTime)))}
+	ackQueueRatio = quantity{Name: "ackQueueRatio", Unit: "ratio",
+		Means: "share of the queueing delay in which acknowledgements waited; 0: not known",
+		Of:    func(f facts) float64 { return f.measured.ackQueue },
+		Uses: uses(limit("AckLags", threshold.AckLags),
+			limit("AckLagResolved", ofTime(threshold.AckLagResolved)),
+			limit("AckLagGap", threshold.AckLagGap))}
+	ackRateVariation = quantity{Name: "ackRateVariation", Unit: "ratio",
+		Means: "standard deviation / mean of the rate of acknowledgements; 0: not known",
+		Of:    func(f facts) float64 { return f.measured.ackRates.acks },
+		Uses: uses(limit("SteadySpans", threshold.SteadySpans),
+			limit("EvenedOut", threshold.EvenedOut))}
+	dataRateVariation = quantity{Name: "dataRateVariation", Unit: "ratio",
+		Means: "the same of the data that they acknowledge",
+		Of:    func(f facts) float64 { return f.measured.ackRates.data }}
+
+	cwndGrows = rule.Fact("cwndGrows", "the congestion windows grew in the second half",
+		func(f facts) bool { return f.measured.cwndGrows },
+		limit("StillOpening", threshold.StillOpening))
+	cwndRegrows = rule.Fact("cwndRegrows", "they were in congestion avoidance after a loss (RFC 5681, 3.1)",
+		func(f facts) bool { return f.measured.cwndRegrows })
+	hasTimeouts = rule.Fact("hasTimeouts", "a retransmission timeout was seen",
+		func(f facts) bool { return f.measured.hasTimeouts })
+	modelPaced = rule.Fact("isModelPaced", "the congestion control paces by its model of the path (BBR)",
+		func(f facts) bool { return f.measured.isModelPaced })
+	receiverSeen = rule.Fact("receiverSeen", "the receiver's samples are known",
+		func(f facts) bool { return f.measured.receiverSeen })
+	isStarved = rule.Fact("isStarved", "an end had no core most of the time, and nothing shows loss while both had one",
+		func(f facts) bool { return f.measured.isStarved },
+		limit("StarvedHost", threshold.StarvedHost),
+		limit("RunDelay", threshold.RunDelay),
+		limit("FewRounds", threshold.FewRounds))
+	queueDrained = rule.Fact("queueDrained", "the queue was often empty, and the rate then lower",
+		func(f facts) bool { return f.path.queueDrained },
+		limit("Ebbed", threshold.Ebbed),
+		limit("ClearlyUneven", threshold.ClearlyUneven))
+	evennessByDeliveryRate = rule.Fact("evennessByDeliveryRate", "evenness comes from the kernel's delivery rates",
+		func(f facts) bool { return f.path.evennessByDeliveryRate })
+	isSingle = rule.Fact("isSingle", "the transfer has one connection",
+		func(f facts) bool { return len(f.connections) == 1 })
+	pacesToDelivery = rule.Fact("pacesToDelivery", "the sender paces to the rate that arrives",
+		func(f facts) bool { return f.analysis.pacesToDelivery() },
+		limit("PacedFaster", threshold.PacedFaster))
+	isCongestion = rule.Fact("isCongestion", "the rules before found congestion",
+		func(f facts) bool { return f.network.name == verdict.Congestion })
+
+	hasStandingQueue = rule.Define("hasStandingQueue", "a queue stands in the path between bursts",
+		queueRatio.AtLeast("StandingQueue", threshold.StandingQueue))
+	isUneven = rule.Define("isUneven", "data arrives in bursts with idle time in between",
+		rule.All(evenness.Positive(), evenness.Below("EvenRate", threshold.EvenRate)))
+	// A queue longer than the sender's own bursts make it, without loss, leaves only the link to be unsteady.
+	isFull = rule.Once(rule.Define("isFull", "a link is full: it has a standing queue and a steady rate",
+		rule.All(meanRate.Positive(), hasStandingQueue, rule.Not(queueDrained),
+			rule.Not(rule.All(isUneven, queueRatio.Below("BeyondBursts", threshold.BeyondBursts))),
+			rule.Any(utilization.AtLeast("FlatRate", threshold.FlatRate),
+				rule.All(queueRatio.AtLeast("BeyondBursts", threshold.BeyondBursts),
+					queuedRatio.AtLeast("MostlyQueued", threshold.MostlyQueued)),
+				rule.All(evenness.AtLeast("EvenRate", threshold.EvenRate),
+					utilization.AtLeast("VeryUnsteady", threshold.VeryUnsteady)),
+				rule.All(rule.Not(evenness.AtLeast("EvenRate", threshold.EvenRate)),
+					queueRatio.AtLeast("LongQueue", threshold.LongQueue), utilization.AtLeast("Unsteady", threshold.Unsteady),
+					retransmitRatio.AtMost("Losing", threshold.Losing))))),
+		func(f facts) *rule.Answer { return &f.answers.isFull })
+	// Wi-Fi and DOCSIS release packets in batches. Windows that go out in bursts look alike.
+	isFullInBatches = rule.Once(rule.Define("isFullInBatches", "only unevenness speaks against a full link",
+		rule.All(rule.Not(isFull), isUneven, utilization.AtLeast("FlatRate", threshold.FlatRate),
+			queuedRatio.AtLeast("MostlyQueued", threshold.MostlyQueued),
+			queueRatio.Above("QueueOfWindow", threshold.QueueOfWindow))),
+		func(f facts) *rule.Answer { return &f.answers.isFullInBatches })
+	startsWithBurst = rule.Define("startsWithBurst", "the transfer began well above all later rates",
+		peakRate.Above("FirstBurst", threshold.FirstBurst, lastingRateStarted))
+	queueForms = rule.Define("queueForms", "round trips grew by the queue that precedes loss",
+		rttGrowth.Above("QueueFormed", threshold.QueueFormed, queueBeforeLoss))
+	showsNoQueue = rule.Define("showsNoQueue", "that queue would be seen, and is not there",
+		rule.All(lastingRateStarted.Positive(), queueBeforeLoss.Above("QueueResolvable", threshold.QueueResolvable, minRTT),
+			rule.Not(queueForms)))
+	losesWithoutQueue = rule.Define("losesWithoutQueue",
+		"loss without the queue that a full link builds before it drops",
+		rule.All(retransmitRatio.Above("Losing", threshold.Losing), lastingRateStarted.Positive(),
+			rule.Any(showsNoQueue, rule.All(rule.Not(queueForms), startsWithBurst))))
+	// BBR keeps a steady rate through any loss, so only a first burst shows a policer there.
+	isPoliced = rule.Define("isPoliced", "a steady rate remains, and segments are lost many at a time",
+		rule.All(rule.Not(meanRate.Below("PolicedSteady", threshold.PolicedSteady, lastingRateStarted)),
+			rule.Any(rule.All(modelPaced, startsWithBurst),
+				rule.All(rule.Not(modelPaced), lossDispersion.AtLeast("LossInBursts", threshold.LossInBursts)))))
+	mayBeClocked = rule.Define("ackRateMayLimit", "acknowledgements are steadier than the data",
+		rule.All(ackRateVariation.Positive(), ackRateVariation.AtMost("AcksSteady", threshold.AcksSteady),
+			ackRateVariation.AtMost("AcksSteadier", threshold.AcksSteadier, dataRateVariation)))
+	// A full return path carries a fixed number of acknowledgements a second, however much each acknowledges.
+	isClocked = rule.Define("ackRateLimits", "acknowledgements arrive at a rate of their own",
+		rule.All(mayBeClocked, dataRateVariation.AtLeast("DataVaries", threshold.DataVaries)))
+	hasIdleGaps = rule.Define("hasIdleGaps", "data arrives with gaps that a larger window would fill",
+		rule.Any(rule.All(rule.Not(evennessByDeliveryRate),
+			rule.Any(rule.All(gapEvenness.Positive(), gapEvenness.Below("ClearlyUneven", threshold.ClearlyUneven)),
+				arrivalVariation.AtLeast("RippleOfGaps", threshold.RippleOfGaps))),
+			linkHeadroom.AtLeast("LinkClearlyFree", threshold.LinkClearlyFree)))
+	isContinuous = rule.Once(rule.Define("isContinuous", "data arrives without gaps",
+		rule.All(rule.Not(evennessByDeliveryRate), rule.Not(linkHeadroom.AtLeast("LinkFree", threshold.LinkFree)),
+			rule.Any(rule.All(evenness.Positive(), rule.Not(pacesToDelivery), evenness.AtLeast("FlatRate", threshold.FlatRate)),
+				rule.All(rule.Any(rule.Not(evenness.Positive()), pacesToDelivery), linkHeadroom.Positive(),
+					rule.Not(hasIdleGaps))))), func(f facts) *rule.Answer { return &f.answers.isContinuous })
+)
+
+// whole returns the facts of the transfer as a whole.
+func (a *analysis) whole() facts { return facts{analysis: a} }
+
+// has returns a fact: every sample of the sender has these fields.
+func has(name, means string, fields transfer.Fields) condition {
+	return rule.Fact(name, means, func(f facts) bool { return f.c.has(fields) })
+}

@@ -1,0 +1,205 @@
+package live
+
+import (
+	"cmp"
+	"maps"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// outcome is what a rule on the network concludes. Its values are the path's and those that tell adds.
+type outcome struct {
+	name       verdict.Name
+	subtype    string
+	confidence verdict.Confidence // one step lower without certain
+	certain    condition
+	candidates []verdict.Name
+	code       verdict.Code
+	tell       func(facts, verdict.Values)
+}
+
+// networkRule is one rule on what limits while neither end does.
+type networkRule struct {
+	name string
+	when condition
+	then outcome
+}
+
+var (
+	// hasSteadyQueue is also true where only the congestion window was ever full.
+	hasSteadyQueue = rule.Define("hasSteadyQueue", "a full link, or a standing queue at a steady rate",
+		rule.Any(isFull, rule.All(hasStandingQueue, utilization.AtLeast("FlatRate", threshold.FlatRate),
+			rule.Not(rule.All(evennessByDeliveryRate, isUneven)))))
+	// BBR may lose a tenth and more behind a short queue.
+	explainsLoss = rule.Define("queueExplainsLoss", "the queue explains the losses",
+		rule.Any(retransmitRatio.Below("HeavyLoss", threshold.HeavyLoss),
+			queuedRatio.AtLeast("MostlyQueued", threshold.MostlyQueued)))
+	isFullLink       = rule.All(hasSteadyQueue, explainsLoss)
+	isSteadyUnqueued = rule.All(utilization.AtLeast("FlatRate", threshold.FlatRate), rule.Not(isUneven),
+		retransmitRatio.Below("HeavyLoss", threshold.HeavyLoss))
+	isBelowBest = utilization.Below("ClearlyUneven", threshold.ClearlyUneven)
+	isLosing    = retransmitRatio.Above("Losing", threshold.Losing)
+)
+
+// networkRules decide what limits in the time that no end accounts for: the first one that holds. Loss alone proves
+// nothing, because a full link with a shallow queue loses too. A rate that stays at the best one shows a full link.
+var networkRules = []networkRule{
+	{"no-rate", rule.Not(rule.All(lastingRate.Positive(), meanRate.Positive())),
+		outcome{name: verdict.Unknown, confidence: verdict.Low, code: verdict.NoRate}},
+	{"still-growing", rule.All(utilization.Above("Unlasting", threshold.Unlasting), cwndGrows, rule.Not(cwndRegrows)),
+		outcome{name: verdict.SlowStart, confidence: verdict.Medium, code: verdict.CwndOpensToTheEnd, tell: tellPath}},
+	{"policer", rule.All(losesWithoutQueue, isPoliced),
+		outcome{name: verdict.Congestion, subtype: verdict.Policer, confidence: verdict.Medium, code: verdict.PolicedRate,
+			tell: tellPeak}},
+	{"loss-without-queue", losesWithoutQueue,
+		outcome{name: verdict.Congestion, confidence: verdict.High, certain: isBelowBest, code: verdict.LossWithoutQueue,
+			tell: tellPath}},
+	{"queue-of-acks", ackQueueRatio.AtLeast("AckQueue", threshold.AckQueue),
+		outcome{name: verdict.AckPath, confidence: verdict.Medium, code: verdict.QueueOfAcks, tell: tellPath}},
+	// A device with a varying rate may merge packets, and its receiver then acknowledges each batch. That looks alike.
+	{"steady-acks", rule.All(hasStandingQueue, isClocked),
+		outcome{name: verdict.AckPath, confidence: verdict.Low, code: verdict.SteadyAcks, tell: tellAckRates,
+			candidates: []verdict.Name{verdict.AckPath, verdict.Bottleneck}}},
+	{"queue-either-way", rule.All(isFullLink, mayBeClocked),
+		outcome{name: verdict.Unknown, confidence: verdict.Low, code: verdict.QueueEitherWay, tell: tellAckRates,
+			candidates: []verdict.Name{verdict.Bottleneck, verdict.AckPath}}},
+	// The sender alone cannot know which way the queue stands. A path that loses while its queue is short may do so on
+	// a faster link as well.
+	{"full-link", isFullLink,
+		outcome{name: verdict.Bottleneck, confidence: verdict.High, code: verdict.FullLink, tell: tellPath,
+			certain: rule.All(utilization.AtLeast("ClearlyFlat", threshold.ClearlyFlat), rule.Not(isUneven), receiverSeen,
+				ackQueueRatio.AtMost("AckQueueHardly", threshold.AckQueueHardly),
+				rule.Any(rule.Not(isLosing), queueRatio.AtLeast("LongQueue", threshold.LongQueue)))}},
+	// CUBIC's window hardly grows near the last loss, so a steady rate alone proves no full link.
+	{"steady-after-loss", rule.All(isSteadyUnqueued, cwndRegrows, showsNoQueue),
+		outcome{name: verdict.Unknown, confidence: verdict.Low, code: verdict.FullLinkNoQueue, tell: tellUtilization,
+			candidates: []verdict.Name{verdict.Bottleneck, verdict.Congestion}}},
+	{"full-link-no-queue", isSteadyUnqueued,
+		outcome{name: verdict.Bottleneck, confidence: verdict.Medium, code: verdict.FullLinkNoQueue, tell: tellUtilization}},
+	// No better rate ever lasted, so the rate does not show what the loss costs.
+	{"loss-all-the-time", rule.All(isLosing, utilization.AtLeast("FlatRate", threshold.FlatRate)),
+		outcome{name: verdict.Congestion, confidence: verdict.Medium, code: verdict.LossAllTheTime, tell: tellEvenness}},
+	{"loss-below-best",
+		rule.Any(isLosing, rule.All(hasTimeouts, utilization.Below("FlatRate", threshold.FlatRate))),
+		outcome{name: verdict.Congestion, confidence: verdict.High, code: verdict.LossBelowBest, tell: tellPath,
+			certain: rule.All(isBelowBest, rule.Not(hasStandingQueue))}},
+	{"cwnd-regrows", rule.All(cwndGrows, cwndRegrows),
+		outcome{name: verdict.Congestion, confidence: verdict.Medium, code: verdict.LossBelowBest, tell: tellPath}},
+	{"cwnd-opens", cwndGrows,
+		outcome{name: verdict.SlowStart, confidence: verdict.Medium, code: verdict.CwndOpens, tell: tellPath}},
+	{"cwnd-full", condition{},
+		outcome{name: verdict.Congestion, confidence: verdict.Low, code: verdict.CwndFull, tell: tellPath}},
+}
+
+// congestionRules refine a verdict of congestion: the first one that holds. What an outcome leaves out stays.
+var congestionRules = []networkRule{
+	{"reordering", rule.All(isCongestion, isLosing, dsackRatio.AtLeast("Needless", threshold.Needless)),
+		outcome{name: verdict.Congestion, subtype: verdict.Reordering, code: verdict.SentAgainNeedlessly,
+			tell: func(f facts, v verdict.Values) { v["needless_ratio"] = f.path.dsackRatio }}},
+	{"starved-host", rule.All(isCongestion, isStarved),
+		outcome{name: verdict.Unknown, confidence: verdict.Low, code: verdict.WhileStarved}},
+}
+
+// finding is what the network rules conclude.
+type finding struct {
+	name       verdict.Name
+	subtype    string
+	confidence verdict.Confidence
+	candidates []verdict.Name // what looks alike, where something does
+	code       verdict.Code
+	values     verdict.Values
+}
+
+// judgeNetwork applies the rules on the network to the transfer.
+func (a *analysis) judgeNetwork() {
+	f := a.whole()
+	for i := range networkRules {
+		if r := &networkRules[i]; r.when.Holds(f) {
+			a.network = r.then.finding(f)
+			break
+		}
+	}
+	for i := range congestionRules {
+		if r := &congestionRules[i]; r.when.Holds(f) {
+			refined := r.then.finding(f)
+			refined.confidence = cmp.Or(refined.confidence, a.network.confidence)
+			refined.candidates = a.network.candidates
+			values := a.network.values
+			maps.Copy(values, refined.values)
+			refined.values = values
+			a.network = refined
+			break
+		}
+	}
+}
+
+func (o *outcome) finding(f facts) finding {
+	found := finding{name: o.name, subtype: o.subtype, confidence: o.confidence, candidates: o.candidates, code: o.code}
+	if !o.certain.Holds(f) {
+		found.confidence = verdict.Lower(o.confidence)
+	}
+	if o.tell != nil {
+		found.values = verdict.Values{}
+		o.tell(f, found.values)
+	}
+	return found
+}
+
+// String describes the outcome: limiter, subtype, confidence, candidates.
+func (o *outcome) String() string {
+	text := string(o.name)
+	if o.subtype != "" {
+		text += " (" + o.subtype + ")"
+	}
+	if o.confidence != "" {
+		text += ", " + string(o.confidence)
+	}
+	if !o.certain.IsAlways() {
+		text += "; " + string(verdict.Lower(o.confidence)) + " unless " + o.certain.Text()
+	}
+	if len(o.candidates) > 0 {
+		names := make([]string, len(o.candidates))
+		for i, n := range o.candidates {
+			names[i] = string(n)
+		}
+		text += "; candidates " + strings.Join(names, ", ")
+	}
+	return text
+}
+
+// tellPath adds the path's rates, losses and round trips.
+func tellPath(f facts, v verdict.Values) {
+	v["steady_bps"] = f.path.meanRate
+	v["best_bps"] = f.path.lastingRate
+	v["retransmitted_ratio"] = f.path.retransmitRatio
+	v["rtt_s"] = f.path.meanRTT.Seconds()
+	v["rtt_base_s"] = f.path.baseRTT.Seconds()
+}
+
+func tellPeak(f facts, v verdict.Values) {
+	tellPath(f, v)
+	if startsWithBurst.Holds(f) {
+		v["peak_bps"] = f.path.peakRate
+	}
+}
+
+func tellAckRates(f facts, v verdict.Values) {
+	tellPath(f, v)
+	v["acks_scatter_ratio"] = f.measured.ackRates.acks
+	v["data_scatter_ratio"] = f.measured.ackRates.data
+}
+
+func tellUtilization(f facts, v verdict.Values) {
+	tellPath(f, v)
+	v["best_ratio"] = f.path.utilization()
+}
+
+func tellEvenness(f facts, v verdict.Values) {
+	tellUtilization(f, v)
+	if isUneven.Holds(f) {
+		v["even_ratio"] = f.path.evenness
+	}
+}

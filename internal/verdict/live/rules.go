@@ -1,0 +1,39 @@
+package live
+
+import (
+	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
+)
+
+// Rules returns the ordered rules by which a transfer is judged from the samples of its ends.
+func Rules() []rule.List {
+	network := rule.List{Title: "What limits while neither end does: the first rule that holds"}
+	for i := range networkRules {
+		r := &networkRules[i]
+		rule.Add(&network, r.name, r.when, r.then.String(), r.then.certain)
+	}
+	refined := rule.List{Title: "Congestion, refined: the first rule that holds"}
+	for i := range congestionRules {
+		r := &congestionRules[i]
+		rule.Add(&refined, r.name, r.when, r.then.String(), r.then.certain)
+	}
+	return []rule.List{
+		listTime("Time of each round: every rule that holds claims time that the rules before left", timeRules),
+		listTime("Time that no rule claimed: the first rule that holds", remainderRules), network, refined}
+}
+
+func listTime(title string, rules []timeRule) rule.List {
+	l := rule.List{Title: title}
+	for i := range rules {
+		r := &rules[i]
+		outcome := string(r.limiter)
+		if r.limiter == "" {
+			outcome = "the limiter that the network rules name"
+		}
+		if r.code != "" {
+			outcome += " (" + string(r.code) + ")"
+		}
+		rule.Add(&l, r.name, r.when, outcome+": "+r.claims.name)
+		l.AddInput(rule.Input{Name: r.claims.name, Unit: "time", Means: r.claims.means, Uses: r.claims.uses})
+	}
+	return l
+}

@@ -1,0 +1,78 @@
+package rule
+
+import (
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+type pair struct{ a, b float64 }
+
+var (
+	a = Quantity[pair]{Name: "a", Unit: "ratio", Means: "the first", Of: func(p pair) float64 { return p.a }}
+	b = Quantity[pair]{Name: "b", Unit: "ratio", Means: "the second", Of: func(p pair) float64 { return p.b },
+		Uses: []threshold.Named{{Name: "EvenBest", Value: threshold.EvenBest}}}
+	isOdd = Fact("isOdd", "a is odd", func(p pair) bool { return int(p.a)%2 == 1 })
+)
+
+func TestCondition(t *testing.T) {
+	large := Define("isLarge", "a is large", All(a.Above("WindowFarAbove", threshold.WindowFarAbove), isOdd))
+	for _, c := range []struct {
+		condition Condition[pair]
+		text      string
+		yes, no   pair
+	}{
+		{a.AtLeast("FlatRate", threshold.FlatRate), "a >= 0.9 (FlatRate)", pair{a: 0.9}, pair{a: 0.89}},
+		{a.Above("FlatRate", threshold.FlatRate), "a > 0.9 (FlatRate)", pair{a: 0.91}, pair{a: 0.9}},
+		{a.AtMost("FlatRate", threshold.FlatRate), "a <= 0.9 (FlatRate)", pair{a: 0.9}, pair{a: 0.91}},
+		{a.Below("FlatRate", threshold.FlatRate), "a < 0.9 (FlatRate)", pair{a: 0.89}, pair{a: 0.9}},
+		{a.AtLeast("WindowFarAbove", threshold.WindowFarAbove, b), "a >= 2 (WindowFarAbove) × b", pair{4, 2}, pair{4, 2.1}},
+		{a.Above("PolicedTime", float64(threshold.PolicedTime)), "a > 3 s (PolicedTime)", pair{a: 4e9}, pair{a: 3e9}},
+		{a.Positive(), "a > 0", pair{a: 1}, pair{}},
+		{a.Exceeds(b), "a > b", pair{2, 1}, pair{1, 1}},
+		{Not(isOdd), "not isOdd", pair{a: 2}, pair{a: 1}},
+		{Not(a.Positive()), "not (a > 0)", pair{}, pair{a: 1}},
+		{All(isOdd, b.Positive()), "isOdd and b > 0", pair{1, 1}, pair{1, 0}},
+		{Any(isOdd, b.Positive()), "isOdd or b > 0", pair{2, 1}, pair{2, 0}},
+		{All(Any(isOdd, b.Positive()), Not(All(isOdd, b.Positive()))),
+			"(isOdd or b > 0) and not (isOdd and b > 0)", pair{1, 0}, pair{1, 1}},
+		{Any(large, b.Positive()), "isLarge or b > 0", pair{3, 0}, pair{4, 0}},
+	} {
+		if got := c.condition.Text(); got != c.text {
+			t.Errorf("%s: want %s", got, c.text)
+		}
+		if !c.condition.Holds(c.yes) || c.condition.Holds(c.no) {
+			t.Errorf("%s: holds %t of %v, %t of %v", c.text, c.condition.Holds(c.yes), c.yes, c.condition.Holds(c.no), c.no)
+		}
+	}
+}
+
+func TestOnce_EvaluatesOncePerPlace(t *testing.T) {
+	n := 0
+	var kept [2]Answer
+	c := Once(Fact("counts", "", func(pair) bool { n++; return n == 2 }), func(p pair) *Answer { return &kept[int(p.a)] })
+	for range 3 {
+		if c.Holds(pair{a: 0}) || n > 2 {
+			t.Fatalf("the first place: evaluated %d times", n)
+		}
+		if !c.Holds(pair{a: 1}) {
+			t.Fatalf("the second place: evaluated %d times", n)
+		}
+	}
+}
+
+func TestAdd_ListsEachInputAndThresholdOnce(t *testing.T) {
+	var l List
+	Add(&l, "first", All(a.AtLeast("FlatRate", threshold.FlatRate), b.Positive()), "yes")
+	Add(&l, "second", a.Below("FlatRate", threshold.FlatRate), "no", isOdd)
+	Add(&l, "last", Condition[pair]{}, "else")
+	if len(l.Rows) != 3 || l.Rows[2].When != "always" {
+		t.Errorf("%+v", l.Rows)
+	}
+	if len(l.Inputs) != 3 || l.Inputs[2].Name != "isOdd" {
+		t.Errorf("%+v", l.Inputs)
+	}
+	if len(l.Thresholds) != 2 || l.Thresholds[1].Name != "EvenBest" || l.Thresholds[0].Origin() != "definition" {
+		t.Errorf("%+v", l.Thresholds)
+	}
+}

@@ -1,0 +1,149 @@
+package threshold
+
+import "time"
+
+// Captures: where the tap stands, and what a slice of a timeline says. A slice is a round
+// trip or more.
+const (
+	// FewSegments, and as few rounds of something, are too little to tell anything.
+	FewSegments = 3 // segments | two segments acknowledge each other (RFC 5681, 4.2)
+	// TransferSegments make a transfer of a conversation.
+	TransferSegments = 20 // segments | two initial windows of ten (RFC 6928)
+	// TapAtSender and TapAtReceiver are the shares of the round trip that lie between the
+	// tap and the sender below and above which it stands at that end.
+	TapAtSender   = 0.2 // ratio | capture bank, three taps
+	TapAtReceiver = 0.8 // ratio | capture bank, three taps
+	// PathPace is the quantile of the bursts' paces that stands for the path's.
+	PathPace = 0.7 // ratio | capture bank; Dovrolis et al. 2001: single dispersions scatter both ways
+	// QueueSegments is how many outstanding segments at the least can make a queue, and
+	// how many round trips' serialisations are one's own.
+	QueueSegments = 4 // segments | capture bank
+	// SerialisedPackets, QueueLeast and QueueSpreads bound a queue from below: by packets,
+	// by a time, and by how round trips scatter within a round.
+	SerialisedPackets = 3                      // packets | capture bank
+	QueueLeast        = 200 * time.Microsecond // time | capture bank: a host's own scatter
+	QueueSpreads      = 2.2                    // standard deviations | capture bank, jitter
+	// QueueSeenOften is the share of time whose rises of the round trip stay below the one
+	// that shows a shallow queue.
+	QueueSeenOften = 0.6 // ratio | capture bank, policer against shallow queue
+	// AckQueueTick is the least delay on the way back that timestamps resolve.
+	AckQueueTick = 3 * time.Millisecond // time | RFC 7323, 5.4: senders count milliseconds
+	// FullSlice is the share of the path's rate from which a slice is full; FullSliceFilled
+	// the same where the whole transfer filled the link, and FilledWithin how near to the
+	// path's rate that is.
+	FullSlice       = 0.75 // ratio | capture bank
+	FullSliceFilled = 0.5  // ratio | capture bank
+	FilledWithin    = 1.1  // ratio | definition
+	// PausingShare of the time without anything outstanding are real pauses.
+	PausingShare = 0.1 // ratio | definition
+	// LongPause is longer than pacing and shapers leave between two segments, and
+	// ClearPause so long that at a tap at the sender nothing else explains it.
+	LongPause  = 200 * time.Millisecond // time | RTO_MIN of tcp.h: what waits longer was not sent
+	ClearPause = 100 * time.Millisecond // time | capture bank, paced sockets
+	// ProbeSegments is what must be outstanding for a burst's rate to be one; probing
+	// faster than the path is seen in one slice of ProbeEvery.
+	ProbeSegments = 8  // segments | tcp_bbr.c: a cycle of eight phases
+	ProbeEvery    = 30 // slices | capture bank, BBR
+	// ShortTail is the last round trips that a short transfer spends waiting.
+	ShortTail = 1.2 // round trips | the last acknowledgement
+	// UnreliableSlice is the share of a slice's data that were not captured from which it
+	// says nothing; UnreliableCapture of all data, from which nothing does.
+	UnreliableSlice   = 0.1  // ratio | capture bank, losses at the tap
+	UnreliableCapture = 0.02 // ratio | capture bank, losses at the tap
+	// ScalePlateau is the share of time at a window from which an inferred scale is
+	// believed.
+	ScalePlateau = 0.7 // ratio | capture bank, captures without handshake
+	// SmallShare is the share of segments below the MSS from which the program's writes
+	// show; FlatShare the share of the most outstanding that counts as at it, and
+	// FlatLong of the time there.
+	SmallShare = 0.05 // ratio | capture bank
+	FlatShare  = 0.9  // ratio | definition
+	FlatLong   = 0.8  // ratio | capture bank, small send buffer
+	// PolicedEven is the most by which six parts of a policed transfer's time differ in
+	// rate, PolicedEvents and PolicedSlices how much must be seen.
+	PolicedEven   = 1.3 // ratio | capture bank, policer
+	PolicedEvents = 3   // loss events | capture bank, policer
+	PolicedSlices = 8   // slices | capture bank, policer
+	// CoarseGrain and CoarseShare: a clock that counts in longer steps than that, and than
+	// that share of the round trip, is too coarse.
+	CoarseGrain    = 500 * time.Microsecond // time | capture bank, clocks of 1 and 10 ms
+	CoarseShare    = 0.05                   // ratio | capture bank, clocks of 1 and 10 ms
+	CoarseSegments = 100                    // segments | fewer times do not show a clock's step
+	// IdleOfApplication is the share of the program's time that must be pauses for it to be
+	// told as one that has nothing to send; else it waits for answers.
+	IdleOfApplication = 0.3 // ratio | capture bank
+	// ExchangesWait is the share of the time that round trips between blocks must take for
+	// them to be what limits, and ExchangesRestart the share of the times with nothing
+	// outstanding that a message of the other end must end.
+	ExchangesWait    = 0.5 // ratio | a majority: the rest is the programs' own time
+	ExchangesRestart = 0.8 // ratio | definition, twice: a program that writes by its own clock is answered too
+	// TurnsTrough is the part of what is under way at the most that is left, in a tenth of the
+	// samples, where two blocks are in turn: half, and a writer of the kernel's is woken at two thirds.
+	TurnsTrough = 0.6 // ratio | sk_stream_write_space; between the two
+	// ProgramWindowRoom is how many times what is outstanding the receive window must be for
+	// a flat level to be the program's, and ProgramWindowAnswers the share of what was sent that
+	// the other end may send meanwhile: messages, no data.
+	ProgramWindowRoom    = 1.25 // ratio | as WindowGrows: half of one of autotuning's steps
+	ProgramWindowAnswers = 0.05 // ratio | SSH: 1 in 1,000; HTTP/2: 1 in 1,000; TLS records: as many
+	// SamplesAnExchange is how many samples an exchange must last to be counted, and WatchedFlat
+	// the share of samples that must be near the level of a program's window.
+	SamplesAnExchange = 1.3 // samples | below one they are missed; watch bank: exchanges of 85 ms at 50 ms
+	WatchedFlat       = 0.6 // ratio | watch bank: SSH on a busy host
+	// UnscaledWorthTelling: with that much outstanding, the missing window scale is told.
+	UnscaledWorthTelling = 40_000 // bytes | two thirds of what 16 bits hold
+	// LittleQueue is how many times the empty path's round trip bytes must have been on their
+	// way for a queue where no round trip was timed: a repair alone makes it up to 2.
+	LittleQueue = 3.0 // ratio | Little's law; RFC 6675: at most a window more than is acknowledged
+	// OpenTrips is after how many round trips a slow start is over on nearly every path.
+	OpenTrips = 10 // round trips | ten segments (RFC 6928) doubled so often are 15 MB
+	// OneWay is the share of acknowledgements among segments below which a direction's are
+	// not in the capture.
+	OneWay         = 0.005 // ratio | receivers acknowledge at least every 64th segment, offloads included
+	OneWaySegments = 20    // segments | two initial windows of ten (RFC 6928)
+	// PushedIdle is the share of the idle time that must follow the end of a write, and
+	// BackingOff the share of pauses that double, for and against a program's pauses.
+	PushedIdle = 0.5  // ratio | a majority
+	BackingOff = 0.25 // ratio | RFC 6298, 5.5
+	// LossAllows is how far the rate that losses allow may lie above what came, where repairs
+	// take less than RepairsMatter of the time.
+	LossAllows    = 4.0 // ratio | Mathis et al. 1997: measured rates lie within a factor of 2 of the model's
+	RepairsMatter = 0.3 // ratio | definition
+	// LossTimesOut is the loss from which timeouts hold a sender more than its window does.
+	LossTimesOut = 0.02 // ratio | Padhye et al. 1998: Mathis' model fits below
+	// WindowAbove is how far above the rate a window may allow for it to limit clearly.
+	WindowAbove = 1.5 // ratio | capture bank
+)
+
+// Captures: congestion windows over slices.
+const (
+	PlateauSlices = 20 // slices | capture bank: without growth for so long it is a plateau
+	BlockSlices   = 4  // slices | capture bank: away from the sender single ones scatter
+	// OpeningWindow and OpeningRate are by how much the window and the rate must grow after
+	// a third of the time for the window still to open then.
+	OpeningWindow = 1.5 // ratio | RFC 9406: slow start ended early
+	OpeningRate   = 1.3 // ratio | RFC 9406: slow start ended early
+	// A window rises over so many blocks, in this share of the steps more than it falls, by
+	// this much, and never falls to this share of its height; at RisingReached it is there.
+	RisingBlocks  = 3    // blocks | capture bank
+	RisingShort   = 6    // slices | two for each of RisingBlocks
+	RisingMostly  = 0.5  // ratio | capture bank
+	RisingEnough  = 1.04 // ratio | capture bank
+	RisingFallen  = 0.85 // ratio | RFC 9438, 4.6: CUBIC falls to 0.7
+	RisingReached = 0.98 // ratio | capture bank
+)
+
+// Captures: what the fix would give.
+const (
+	// PaceReached is the share of the bursts' pace that a longer transfer reaches.
+	PaceReached = 0.6 // ratio | prediction bank
+	// WindowSaysNothing: a window so many times above what was used would have grown.
+	WindowSaysNothing = 3.0 // ratio | prediction bank
+	// CeilingReached and CeilingAbove bound the range around a ceiling that was seen.
+	CeilingReached = 0.7  // ratio | prediction bank
+	CeilingAbove   = 1.05 // ratio | prediction bank
+	// WindowHeld is the share of a slice with a full or closed window from which its rate
+	// says how fast the receiver made room.
+	WindowHeld = 0.1 // ratio | prediction bank
+	// Overloaded is by how much more must be sent than came out.
+	Overloaded = 1.1 // ratio | definition
+)

@@ -1,0 +1,52 @@
+package threshold
+
+import (
+	"embed"
+	"regexp"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// Named is a threshold with its name, so that rules can be printed. A time's value is in nanoseconds.
+type Named struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+}
+
+//go:embed threshold.go network.go captures.go
+var sources embed.FS
+
+// declaration is one constant in the source: name, value, unit and origin.
+var declaration = regexp.MustCompile(`(?m)^\s+(\w+)\s+= .+? // ([^|\n]+) \| (.+)$`)
+
+// origins returns unit and origin of each threshold, as the source has them behind the number.
+var origins = sync.OnceValue(func() map[string][2]string {
+	all := map[string][2]string{}
+	for _, name := range []string{"threshold.go", "network.go", "captures.go"} {
+		source, err := sources.ReadFile(name)
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		for _, m := range declaration.FindAllStringSubmatch(string(source), -1) {
+			all[m[1]] = [2]string{m[2], m[3]}
+		}
+	}
+	return all
+})
+
+// Unit returns the threshold's unit. "time" stands for a Go duration.
+func (n Named) Unit() string { return origins()[n.Name][0] }
+
+// Origin returns where the number comes from.
+func (n Named) Origin() string { return origins()[n.Name][1] }
+
+// Text returns the value without its unit, but for times: 0.9, 50 ms.
+func (n Named) Text() string {
+	if n.Unit() != "time" {
+		return strconv.FormatFloat(n.Value, 'g', 4, 64)
+	}
+	return units.Time(time.Duration(n.Value))
+}
