@@ -91,9 +91,10 @@ func TestServer_SharesPlacesByHost(t *testing.T) {
 		hosts    int // that fill the server
 		newcomer int // tests that one more host gets
 	}{
-		"tests":   {&Server{MaxTests: 8, UDP: true}, params, 1, 2, 4, 1},
-		"one":     {&Server{MaxTests: 1, UDP: true}, params, 1, 1, 1, 0},
-		"streams": {&Server{MaxStreams: 16, MaxTestsPerHost: 9, UDP: true}, `{"tcp":true,"time":3600,"parallel":4}`, 4, 2, 2, 1},
+		"tests": {&Server{MaxTests: 8, UDP: true}, params, 1, 2, 4, 1},
+		"one":   {&Server{MaxTests: 1, UDP: true}, params, 1, 1, 1, 0},
+		"streams": {&Server{MaxStreams: 256, MaxTestsPerHost: 9, UDP: true}, `{"tcp":true,"time":3600,"parallel":64}`, 64, 2,
+			2, 1},
 		"buffers": {&Server{MaxBuffers: 256 << 20, UDP: true}, `{"tcp":true,"time":3600,"parallel":1,"window":33554432}`, 1,
 			2, 2, 1},
 	} {
