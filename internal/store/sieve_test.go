@@ -81,7 +81,8 @@ func TestServersThatSayTooMuch(t *testing.T) {
 					}()
 				}
 			}()
-			s, err := OpenAt(t.Context(), t.TempDir(), "postgres://u:p@"+l.Addr().String()+"/d?sslmode=disable&connect_timeout=3600")
+			s, err := OpenAt(t.Context(), t.TempDir(), "postgres://u:p@"+l.Addr().String()+
+				"/d?sslmode=disable&connect_timeout=3600")
 			if err != nil {
 				t.Fatal(err)
 			}
