@@ -86,23 +86,20 @@ func TestOutputFilesThatCannotBeWrittenAreFailures(t *testing.T) {
 			t.Errorf("%v: status %d, want %d: %s", tt.args, status, tt.status, errs)
 		}
 	}
-	for _, name := range []string{"page.html", "report.json", "capture.pcap", "picture.svg"} {
-		name = filepath.Join(dir, name)
-		for _, args := range [][]string{
-			{"sweep", "127.0.0.1:1", "--html", name}, {"sweep", "127.0.0.1:1", "--resume", name}, {"rfc6349", "127.0.0.1:1",
-				"--html", name},
-			{"measure", "127.0.0.1:1", "--picture", name}, {"measure", "127.0.0.1:1", "-d", "both", "--picture", name},
-			{"diagnose", "/dev/null", "--html", name}, {"exec", "--report", name, "--", "/nonexistent"},
-			{"lab", "lan-100m", "--report", name, "--", "/nonexistent"}, {"lab", "lan-100m", "--capture", name, "--report",
-				missing, "--", "true"},
-		} {
-			if status, errs := ended(t, program(t, args...)); status == 0 {
-				t.Errorf("%v: done: %s", args, errs)
-			}
+	name := filepath.Join(dir, "out")
+	for _, args := range [][]string{
+		{"sweep", "127.0.0.1:1", "--html", name}, {"sweep", "127.0.0.1:1", "--resume", name},
+		{"rfc6349", "127.0.0.1:1", "--html", name}, {"measure", "127.0.0.1:1", "--picture", name},
+		{"measure", "127.0.0.1:1", "-d", "both", "--picture", name}, {"diagnose", "/dev/null", "--html", name},
+		{"exec", "--report", name, "--", "/nonexistent"}, {"lab", "lan-100m", "--report", name, "--", "/nonexistent"},
+		{"lab", "lan-100m", "--capture", name, "--report", missing, "--", "true"},
+	} {
+		if status, errs := ended(t, program(t, args...)); status == 0 {
+			t.Errorf("%v: done: %s", args, errs)
 		}
-	}
-	if left, _ := os.ReadDir(dir); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Fatalf("%v left behind %v", args, left)
+		}
 	}
 }
 

@@ -6,14 +6,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
-	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
@@ -100,27 +103,59 @@ func TestRFC6349WithStockIperf3(t *testing.T) {
 	}
 }
 
-// TestRFC6349Interrupted ends it early: what was measured is printed and marked.
+// terminal returns both sides of a new pseudo terminal.
+func terminal(t *testing.T) (ours, theirs *os.File) {
+	t.Helper()
+	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ours.Close() })
+	n, err := unix.IoctlGetInt(int(ours.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { theirs.Close() })
+	return ours, theirs
+}
+
+// TestRFC6349Interrupted interrupts it when its progress line shows a first rate: what was measured is printed and
+// marked.
 func TestRFC6349Interrupted(t *testing.T) {
 	t.Parallel()
 	cmd := harness.RFC6349Command(t, "rate=5mbit,rtt=10ms", "--direction", "up", "--time", "2s")
+	ours, theirs := terminal(t)
 	var out bytes.Buffer
 	cmd.Stdout = &out
-	var problems bytes.Buffer
-	cmd.Stderr = &problems
+	cmd.Stderr = theirs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(4*time.Second, func() { cmd.Process.Signal(syscall.SIGINT) })
+	theirs.Close()
+	interrupt := sync.OnceFunc(func() { cmd.Process.Signal(syscall.SIGINT) })
+	var problems bytes.Buffer
+	for b := make([]byte, 4096); ; { // until the program closes its side
+		n, err := ours.Read(b)
+		problems.Write(b[:n])
+		if bytes.Contains(problems.Bytes(), []byte(" so far ")) {
+			interrupt()
+		}
+		if err != nil {
+			break
+		}
+	}
 	err := cmd.Wait()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 130 {
-		t.Fatalf("%v: %s", err, out.String())
+		t.Fatalf("%v: %s%s", err, out.String(), problems.String())
 	}
 	var doc harness.RFC6349Report
-	if out.Len() == 0 && strings.Contains(problems.String(), "interrupted") {
-		return // nothing was measured yet
-	}
 	if err := json.Unmarshal(out.Bytes(), &doc); err != nil || !doc.Interrupted {
 		t.Errorf("%v: %s", err, out.String())
 	}

@@ -1,9 +1,13 @@
 package datagram
 
 import (
+	"net"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -44,5 +48,61 @@ func TestAccountOfStatuses(t *testing.T) {
 		Delay: 10 * time.Millisecond}
 	if len(a.seconds) != 2 || a.seconds[1] != second {
 		t.Errorf("%+v", a.seconds)
+	}
+}
+
+// TestFollow checks that a sender's rate follows the statuses of its receiver, and of nobody else.
+func TestFollow(t *testing.T) {
+	listen := func() *net.UDPConn {
+		c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	receiver, stranger := listen(), listen()
+	f, err := socket.DialFlow(t.Context(), receiver.LocalAddr().String(), socket.FlowOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var s rateSearch
+	start := int64(s.load.Bps())
+	s.bps.Store(start)
+	var following sync.WaitGroup
+	following.Go(func() { s.follow(&Flow{Socket: f}) })
+	now := status{elapsed: time.Millisecond, bytes: 1, highest: 1}
+	tell := func(from *net.UDPConn) {
+		now.elapsed += 10 * time.Millisecond
+		now.bytes += 1000
+		now.highest++
+		var b [statusSize]byte
+		now.put(b[:])
+		if _, err := from.WriteToUDPAddrPort(b[:], f.Local()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until := func(done func(bps int64) bool) {
+		for !done(s.bps.Load()) {
+			runtime.Gosched()
+		}
+	}
+	for range 10 {
+		tell(stranger)
+	}
+	before := start
+	for range 10 { // one at a time: each raises the rate
+		tell(receiver)
+		until(func(bps int64) bool { return bps > before })
+		before = s.bps.Load()
+	}
+	now.lost += 1000
+	tell(receiver)
+	until(func(bps int64) bool { return bps < before })
+	f.SetDeadline(time.Unix(1, 0))
+	following.Wait()
+	if s.account.n != 11 {
+		t.Errorf("%d statuses were taken, want the receiver's 11", s.account.n)
 	}
 }

@@ -36,7 +36,6 @@ func startTest(t *testing.T, address, from string, params string, streams int) (
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(10 * time.Second))
 	conn.Write(cookie[:])
 	s, err := ReadState(conn)
 	if err != nil {

@@ -115,20 +115,26 @@ func engineOf(t *testing.T, user int) int {
 	return 0
 }
 
-func TestNothingIsLeft(t *testing.T) {
-	testenv.Need(t, testenv.Lab)
-	type scene struct {
-		user   *exec.Cmd
-		engine int
-		near   int
-	}
-	const forever = "echo ready; exec sleep 1000"
-	tests := []struct {
-		name   string
-		script string
-		end    func(scene) error
-		status int // of the user; -1: killed
-	}{
+// scene is a lab in use, ended one way.
+type scene struct {
+	user   *exec.Cmd
+	engine int
+	near   int
+}
+
+type ending struct {
+	name   string
+	script string
+	end    func(scene) error
+	status int // of the user; -1: killed
+}
+
+// forever is a program that ends when it is told to.
+const forever = "echo ready; exec sleep 1000"
+
+// TestNothingIsLeft_Signals and TestNothingIsLeft_Kills check that nothing of a lab outlives its user.
+func TestNothingIsLeft_Signals(t *testing.T) {
+	nothingIsLeft(t, []ending{
 		{"interrupt", forever, func(s scene) error { return s.user.Process.Signal(syscall.SIGINT) }, 130},
 		{"terminate", forever, func(s scene) error { return s.user.Process.Signal(syscall.SIGTERM) }, 143},
 		{"terminate until it ends a program that ignores it", `trap "" INT TERM; ` + forever, func(s scene) error {
@@ -137,11 +143,20 @@ func TestNothingIsLeft(t *testing.T) {
 			}
 			return nil
 		}, 137},
+	})
+}
+
+func TestNothingIsLeft_Kills(t *testing.T) {
+	nothingIsLeft(t, []ending{
 		{"kill the user", forever, func(s scene) error { return s.user.Process.Kill() }, -1},
 		{"kill the engine", forever, func(s scene) error { return syscall.Kill(s.engine, syscall.SIGKILL) }, 125},
 		{"crash the engine", forever, func(s scene) error { return syscall.Kill(s.engine, syscall.SIGSEGV) }, 125},
 		{"kill the near program", forever, func(s scene) error { return syscall.Kill(s.near, syscall.SIGKILL) }, 137},
-	}
+	})
+}
+
+func nothingIsLeft(t *testing.T, tests []ending) {
+	testenv.Need(t, testenv.Lab)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

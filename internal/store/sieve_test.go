@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"io"
 	"net"
@@ -9,14 +10,14 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 )
 
 func told(kind byte, body string) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(body)+4)), body...)
 }
 
-// TestServersThatSayTooMuch: whatever a server says, the history's client ends soon, in little memory.
+// TestServersThatSayTooMuch checks that the client of the history ends by itself whatever a server says, in little
+// memory. Each server says it for as long as the client asks; no timeout ends it.
 func TestServersThatSayTooMuch(t *testing.T) {
 	ready := bytes.Join([][]byte{told('R', "\x00\x00\x00\x00"), told('S', "client_encoding\x00UTF8\x00"),
 		told('S', "standard_conforming_strings\x00on\x00"), told('K', "\x00\x00\x00\x01\x00\x00\x00\x02"),
@@ -61,6 +62,8 @@ func TestServersThatSayTooMuch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			over, end := context.WithCancel(t.Context()) // pgx reads on for 15 s when it has given up
+			defer end()
 			defer l.Close()
 			go func() {
 				for {
@@ -70,6 +73,7 @@ func TestServersThatSayTooMuch(t *testing.T) {
 					}
 					go func() {
 						defer c.Close()
+						defer context.AfterFunc(over, func() { c.Close() })()
 						var head [4]byte
 						io.ReadFull(c, head[:])
 						io.ReadFull(c, make([]byte, min(binary.BigEndian.Uint32(head[:])-4, 1<<16)))
@@ -77,18 +81,19 @@ func TestServersThatSayTooMuch(t *testing.T) {
 					}()
 				}
 			}()
-			s, err := OpenAt(t.Context(), t.TempDir(), "postgres://u:p@"+l.Addr().String()+"/d?sslmode=disable")
+			s, err := OpenAt(t.Context(), t.TempDir(), "postgres://u:p@"+l.Addr().String()+
+				"/d?sslmode=disable&connect_timeout=3600")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer s.Close()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			begun := time.Now()
 			_, err = s.List(t.Context(), Filter{})
+			end()
 			runtime.ReadMemStats(&after)
-			if took := time.Since(begun); err == nil || took > connectWithin-time.Second {
-				t.Errorf("after %v: %v", took, err)
+			if err == nil {
+				t.Error("no error")
 			}
 			if grown := int64(after.Sys) - int64(before.Sys); grown > 256<<20 {
 				t.Errorf("%d MiB more", grown>>20)

@@ -122,13 +122,7 @@ func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
 	}
 	tick := time.NewTicker(cfg.Sample)
 	defer tick.Stop()
-	// Of a whole span the first dumps follow soon, the next after twice the time: what begins
-	// just after the watch is sampled from then on.
-	step := cfg.Every
-	if cfg.Cumulative {
-		step = min(firstStep, step)
-	}
-	next := w.now() + step
+	due := newDumps(w.now(), cfg)
 	for {
 		over := false
 		select {
@@ -147,7 +141,7 @@ func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
 		if short := w.account.shortage; now >= short.next {
 			short.note(sockdiag.MemoryShort(), now)
 		}
-		if !over && now < next {
+		if !over && now < due.next {
 			continue
 		}
 		show := each
@@ -160,10 +154,28 @@ func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
 		if over {
 			return ctx.Err()
 		}
-		step = min(2*step, cfg.Every)
-		for next <= w.now() {
-			next += step
-		}
+		due.done(w.now())
+	}
+}
+
+// dumps is when a watcher reads all connections.
+type dumps struct{ next, step, every time.Duration }
+
+// newDumps returns those of a watch that begins now. Of a whole span the first dumps follow soon, the next after
+// twice the time: what begins just after the watch is sampled from then on.
+func newDumps(now time.Duration, cfg Config) dumps {
+	step := cfg.Every
+	if cfg.Cumulative {
+		step = min(firstStep, step)
+	}
+	return dumps{now + step, step, cfg.Every}
+}
+
+// done chooses the time after now of the next dump.
+func (d *dumps) done(now time.Duration) {
+	d.step = min(2*d.step, d.every)
+	for d.next <= now {
+		d.next += d.step
 	}
 }
 

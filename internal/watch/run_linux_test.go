@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -60,67 +59,28 @@ func info(t *testing.T, c *net.TCPConn) (i *unix.TCPInfo) {
 	return i
 }
 
-// TestWhySeesWhatBeginsJustAfter: of a whole span, a connection that begins after the first
-// dump is sampled from then on, and is its program's.
-func TestWhySeesWhatBeginsJustAfter(t *testing.T) {
-	t.Parallel()
-	var view View
-	for span := 2500 * time.Millisecond; span <= 20*time.Second; span *= 2 { // a busy machine begins later
-		view = whilePouring(t, span)
-		for i := range view.Seen {
-			s := &view.Seen[i]
-			if s.Flows[0].Bytes > 1<<20 && s.Flows[0].Sampled && s.Owner.PID == os.Getpid() {
-				return
+// TestDumps checks when all connections are read: of a whole span soon after its beginning.
+func TestDumps(t *testing.T) {
+	const ms = time.Millisecond
+	for name, c := range map[string]struct {
+		cfg  Config
+		late time.Duration // that each dump ends
+		want []time.Duration
+	}{
+		"periods": {Config{Every: time.Second}, 0, []time.Duration{1000 * ms, 2000 * ms, 3000 * ms}},
+		"a whole span": {Config{Every: time.Second, Cumulative: true}, 0,
+			[]time.Duration{100 * ms, 300 * ms, 700 * ms, 1500 * ms, 2500 * ms}},
+		"slow dumps":       {Config{Every: time.Second}, 1500 * ms, []time.Duration{1000 * ms, 3000 * ms, 5000 * ms}},
+		"shorter than all": {Config{Every: 50 * ms, Cumulative: true}, 0, []time.Duration{50 * ms, 100 * ms, 150 * ms}},
+	} {
+		due := newDumps(0, c.cfg)
+		for i, want := range c.want {
+			if due.next != want {
+				t.Errorf("%s: dump %d at %v, want %v", name, i+1, due.next, want)
 			}
+			due.done(due.next + c.late)
 		}
 	}
-	t.Errorf("the one that pours is not sampled: %+v", view.Seen)
-}
-
-// whilePouring watches a span in which a connection begins to pour after the first dump.
-func whilePouring(t *testing.T, span time.Duration) (view View) {
-	t.Helper()
-	l := listen(t)
-	port := uint16(l.Addr().(*net.TCPAddr).Port)
-	ctx, stop := context.WithTimeout(t.Context(), span)
-	defer stop()
-	first, first2 := loop(t, l) // has the walk of /proc made before the other is there
-	go io.Copy(io.Discard, first2)
-	first.Write(make([]byte, 100_000))
-	go func() {
-		for a := time.NewTimer(150 * time.Millisecond); ; {
-			select {
-			case <-a.C:
-			case <-ctx.Done():
-				return
-			}
-			c, err := net.Dial("tcp", l.Addr().String())
-			if err != nil {
-				return
-			}
-			s, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go io.Copy(io.Discard, s)
-			go func() {
-				<-ctx.Done()
-				c.Close()
-				s.Close()
-			}()
-			for block := make([]byte, 64<<10); ; {
-				if _, err := c.Write(block); err != nil {
-					return
-				}
-			}
-		}
-	}()
-	err := Run(ctx, Config{Match: Match{PIDs: []int{os.Getpid()}, Ports: []uint16{port}, Local: true}, Every: time.Second,
-		Cumulative: true, Window: span + time.Second}, func(v *View) error { view = *v; return nil })
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatal(err)
-	}
-	return view
 }
 
 // TestWatcher_JudgesBySamples: the verdict on a connection that began after the first dump rests on samples where

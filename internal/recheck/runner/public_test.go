@@ -59,13 +59,13 @@ func (w *world) gaps(peers ...string) (least, mean, most time.Duration, each map
 func TestPublicServersAreTestedAsTheyAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 11)
-		falls := time.Now().AddDate(0, 0, 25)
+		falls := time.Now().AddDate(0, 0, 15)
 		w.rates["p"], w.rates["q"] = w.steady(0.02, falls, 0.5), w.steady(0.02, time.Time{}, 0)
 		w.rates["own"] = w.steady(0.02, time.Time{}, 0)
 		cfg := w.public(w.config("p", "q", "own"), "p", "q")
 		cfg.Schedule.Every = 3 * time.Hour
 		w.shy = []string{"p", "q"}
-		during(t, cfg, 50*24*time.Hour)
+		during(t, cfg, 30*24*time.Hour)
 		least, mean, most, each := w.gaps("p", "q")
 		if least < 36*time.Minute || most > 15*time.Hour+time.Minute || mean < 5*time.Hour || mean > 7*time.Hour ||
 			each["p"]-each["q"] > 1 || each["q"]-each["p"] > 1 {

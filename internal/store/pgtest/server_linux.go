@@ -67,11 +67,34 @@ func begin(t testing.TB) *Server {
 	must(err)
 	must(s.keeper.Start())
 	s.attr = &syscall.SysProcAttr{Setpgid: true, Pgid: s.keeper.Process.Pid, Credential: s.attr.Credential}
-	s.run(t, "initdb", "-D", s.dir+"/data", "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	s.initialize(t)
 	hba := "local all guarded scram-sha-256\nlocal all all trust\n"
 	must(os.WriteFile(s.dir+"/data/pg_hba.conf", []byte(hba), 0o600))
 	s.Restart(t)
 	return s
+}
+
+// templateVariable names a directory of cluster files for all servers of a run of tests: initdb
+// takes most of a server's start. The first who finds none puts it there.
+const templateVariable = "FULLPIPE_TEST_CLUSTER"
+
+// initialize makes the files of an empty cluster.
+func (s *Server) initialize(t testing.TB) {
+	t.Helper()
+	template := os.Getenv(templateVariable)
+	if _, err := os.Stat(template); err == nil {
+		if text, err := s.command("cp", "-R", template, s.dir+"/data").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		return
+	}
+	s.run(t, "initdb", "-D", s.dir+"/data", "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	if template == "" {
+		return
+	}
+	if err := s.command("cp", "-R", s.dir+"/data", s.dir+"/copy").Run(); err == nil {
+		_ = os.Rename(s.dir+"/copy", template) // another may have been first
+	}
 }
 
 func (s *Server) command(name string, args ...string) *exec.Cmd {
