@@ -97,8 +97,7 @@ func (f *fetch) server() netip.AddrPort {
 	if c == nil {
 		return netip.AddrPort{}
 	}
-	at := c.TCPConn.RemoteAddr().(*net.TCPAddr).AddrPort()
-	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
+	return socket.AddrPort(c.TCPConn.RemoteAddr())
 }
 
 // do sends the request and answers with the head of what comes; the body is f's.

@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
 // arrival is one stream's connection; order tells which was accepted first.
@@ -24,7 +26,7 @@ func (s *Server) deliver(a arrival, cookie Cookie) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, ok := s.tests[cookie]
-	if !ok || t.arrived == nil || t.from.Addr() != addrPort(a.conn.RemoteAddr()).Addr() {
+	if !ok || t.arrived == nil || t.from.Addr() != socket.AddrPort(a.conn.RemoteAddr()).Addr() {
 		return false
 	}
 	select {

@@ -29,7 +29,7 @@ func (s *Server) ServeDatagrams(conn *net.UDPConn) error {
 		if err != nil {
 			return err
 		}
-		s.greeted(netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), buffer[:n])
+		s.greeted(socket.Unmap(from), buffer[:n])
 	}
 }
 
@@ -113,11 +113,10 @@ func (t *test) awaitGreetings(to chan greeting) {
 // answer connects a socket to a stream and greets back. What other hosts sent to the
 // port before it was connected is passed on.
 func (t *test) answer(ctx context.Context, g greeting) (*datagram.Flow, error) {
-	local := t.conn.LocalAddr().(*net.TCPAddr).AddrPort()
 	flow := &datagram.Flow{}
 	var err error
 	flow.Socket, err = socket.DialFlow(ctx, g.from.String(), socket.FlowOptions{
-		Local: netip.AddrPortFrom(local.Addr().Unmap(), local.Port()), Buffer: t.params.Window, TOS: t.params.TOS,
+		Local: socket.AddrPort(t.conn.LocalAddr()), Buffer: t.params.Window, TOS: t.params.TOS,
 		DontFragment: t.params.DontFragment,
 	})
 	if err != nil {

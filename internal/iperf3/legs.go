@@ -20,7 +20,7 @@ func (p *Peer) openLoads(ctx context.Context, c *control, cookie Cookie, wire Pa
 		return nil, nil, err
 	}
 	for _, conn := range conns {
-		streams = append(streams, Endpoints{addrPort(conn.LocalAddr()), addrPort(conn.RemoteAddr())})
+		streams = append(streams, Endpoints{socket.AddrPort(conn.LocalAddr()), socket.AddrPort(conn.RemoteAddr())})
 	}
 	n := wire.Streams
 	for i, spec := range specs {

@@ -120,7 +120,7 @@ func (s *Server) Handle(ctx context.Context, conn *net.TCPConn, cookie Cookie, o
 	}
 	defer conn.Close()
 	socket.EndWhenGone(conn, s.Silence)
-	return s.serve(ctx, conn, addrPort(conn.RemoteAddr()), cookie, keyed)
+	return s.serve(ctx, conn, socket.AddrPort(conn.RemoteAddr()), cookie, keyed)
 }
 
 // serve carries out a new test over its control connection.
@@ -144,11 +144,6 @@ func (s *Server) serve(ctx context.Context, conn net.Conn, from netip.AddrPort, 
 		s.Report(Report{t.from, keyed, t.proven, t.params, outcomes, t.account, err})
 	}
 	return err
-}
-
-func addrPort(a net.Addr) netip.AddrPort {
-	ap := a.(*net.TCPAddr).AddrPort()
-	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
 // register makes the server know a test by its cookie, and counts a client that has proven nothing

@@ -215,13 +215,7 @@ func (c *Conn) mss() int {
 }
 
 // remote is where the far end is.
-func (c *Conn) remote() netip.AddrPort {
-	at, _ := c.RemoteAddr().(*net.TCPAddr)
-	if at == nil {
-		return netip.AddrPort{}
-	}
-	return netip.AddrPortFrom(at.AddrPort().Addr().Unmap(), at.AddrPort().Port())
-}
+func (c *Conn) remote() netip.AddrPort { return socket.AddrPort(c.RemoteAddr()) }
 
 type connKey struct{}
 

@@ -268,10 +268,5 @@ func (s *Server) tell(e Event) {
 	}
 }
 
-func local(conn net.Conn) netip.AddrPort  { return unmapped(conn.LocalAddr()) }
-func remote(conn net.Conn) netip.AddrPort { return unmapped(conn.RemoteAddr()) }
-
-func unmapped(a net.Addr) netip.AddrPort {
-	ap := a.(*net.TCPAddr).AddrPort()
-	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
-}
+func local(conn net.Conn) netip.AddrPort  { return socket.AddrPort(conn.LocalAddr()) }
+func remote(conn net.Conn) netip.AddrPort { return socket.AddrPort(conn.RemoteAddr()) }

@@ -78,13 +78,8 @@ func (f *Flow) Buffers() (send, receive int, err error) {
 }
 
 // Remote and Local are the flow's two addresses.
-func (f *Flow) Remote() netip.AddrPort { return unmapped(f.conn.RemoteAddr()) }
-func (f *Flow) Local() netip.AddrPort  { return unmapped(f.conn.LocalAddr()) }
-
-func unmapped(a net.Addr) netip.AddrPort {
-	ap := a.(*net.UDPAddr).AddrPort()
-	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
-}
+func (f *Flow) Remote() netip.AddrPort { return AddrPort(f.conn.RemoteAddr()) }
+func (f *Flow) Local() netip.AddrPort  { return AddrPort(f.conn.LocalAddr()) }
 
 // Batch is how many datagrams of size bytes one Send takes, at least 1.
 func (f *Flow) Batch(size int) int {
@@ -126,7 +121,7 @@ func (f *Flow) Receive(b []byte) (n, size int, from netip.AddrPort, err error) {
 	if size <= 0 {
 		size = n
 	}
-	return n, size, netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), nil
+	return n, size, Unmap(from), nil
 }
 
 // SetDeadline bounds Send and Receive, also those under way.

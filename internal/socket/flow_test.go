@@ -19,7 +19,7 @@ func flowPair(t testing.TB, o FlowOptions) (a, b *Flow) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { a.Close() })
-	o.Local = unmapped(l.LocalAddr())
+	o.Local = AddrPort(l.LocalAddr())
 	b, err = DialFlow(t.Context(), a.Local().String(), o)
 	if err != nil {
 		t.Fatal(err)

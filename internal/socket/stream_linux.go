@@ -37,8 +37,8 @@ func (s *stream) watch(conn *net.TCPConn, o Options) error {
 	s.fd = -1
 	s.wake = -1
 	s.options = o
-	s.local = addrPort(conn.LocalAddr())
-	s.remote = addrPort(conn.RemoteAddr())
+	s.local = AddrPort(conn.LocalAddr())
+	s.remote = AddrPort(conn.RemoteAddr())
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err
@@ -70,15 +70,6 @@ func (s *stream) open(conn *net.TCPConn, o Options) (err error) {
 		return err
 	}
 	return applySender(s.fd, o)
-}
-
-func addrPort(a net.Addr) netip.AddrPort {
-	t, ok := a.(*net.TCPAddr)
-	if !ok {
-		return netip.AddrPort{}
-	}
-	ap := t.AddrPort()
-	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
 // payload is random, and longer than the windows of deflate (32 KiB) and LZ4 (64 KiB), so

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"net/netip"
 	"os"
 	"sync"
 	"time"
@@ -155,7 +154,7 @@ func (s *stream) sample(into *transfer.Sample, _ bool) error {
 
 func (s *stream) describe() transfer.Stream {
 	d := transfer.Stream{
-		Local: addrPort(s.conn.LocalAddr()), Remote: addrPort(s.conn.RemoteAddr()),
+		Local: AddrPort(s.conn.LocalAddr()), Remote: AddrPort(s.conn.RemoteAddr()),
 		SendBuffer:    transfer.Buffer{Requested: s.options.SendBuffer},
 		ReceiveBuffer: transfer.Buffer{Requested: s.options.ReceiveBuffer},
 	}
@@ -174,15 +173,6 @@ func (s *stream) describe() transfer.Stream {
 		d.ReceiveBuffer.Clipped = receive < d.ReceiveBuffer.Requested
 	}
 	return d
-}
-
-func addrPort(a net.Addr) netip.AddrPort {
-	t, ok := a.(*net.TCPAddr)
-	if !ok {
-		return netip.AddrPort{}
-	}
-	ap := t.AddrPort()
-	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
 func (s *stream) reset() { s.conn.SetLinger(0) }
