@@ -13,12 +13,14 @@ import (
 
 // Route narrows a Linux plan to one destination. An empty Prefix is the whole host.
 type Route struct {
-	Prefix     string // "10.2.0.0/16", "2001:db8::/32" or "default"
-	Via, Dev   string // as the route has them now; either may be empty
-	InitCwnd   int    // segments; 0 leaves it
-	InitRwnd   int    // segments; 0 leaves it
-	Congestion string // "" leaves it
-	Clamp      bool   // bound the window to the plan's
+	Prefix string `json:"prefix"` // "10.2.0.0/16", "2001:db8::/32" or "default"
+	// Via and Dev are as the route has them now; either may be empty.
+	Via        string `json:"via,omitempty"`
+	Dev        string `json:"dev,omitempty"`
+	InitCwnd   int    `json:"-"` // segments; 0 leaves it
+	InitRwnd   int    `json:"-"` // segments; 0 leaves it
+	Congestion string `json:"-"` // "" leaves it
+	Clamp      bool   `json:"-"` // bound the window to the plan's
 }
 
 // grain rounds Linux maxima up, so that plans for like paths agree.

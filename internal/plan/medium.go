@@ -12,17 +12,19 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// Shared is what one window, the same for several paths, gives on one of them.
+// Shared is what one window for several paths gives on one of them, and what it costs there.
 type Shared struct {
-	RateBps float64
-	RTT     time.Duration
-	Window  int // that this path alone would want
-	// Goodput is the share of the path's rate that the one window fills; 1 is all.
-	Goodput float64
+	RateBps float64        `json:"rate_bps"`
+	RTT     units.Duration `json:"rtt_s"`
+	Window  int            `json:"window_bytes"` // that the path alone would want
+	// Goodput is the share of the path's rate that the one window fills, Lost the rest.
+	Goodput float64 `json:"goodput_ratio"`
 	// Full is the round trip once a window that is too large stands in the path's queue, and
 	// Delay what that adds.
-	Full, Delay time.Duration
-	Memory      int // bytes of each connection's window that this path has no use for
+	Full   units.Duration `json:"full_rtt_s"`
+	Lost   float64        `json:"lost_goodput_ratio"`
+	Delay  units.Duration `json:"added_delay_s"`
+	Memory int            `json:"unused_memory_bytes"` // of each connection's window
 }
 
 // HappyMedium is the one window for all paths that does least harm on the worst: too small
@@ -54,8 +56,10 @@ func shares(paths []Path, window int) (all []Shared) {
 		empty := p.round()
 		full := max(empty, time.Duration(math.Min(float64(empty)*float64(window)/fit, math.MaxInt64/2)))
 		alone := p.window()
-		all = append(all, Shared{RateBps: p.RateBps, RTT: p.RTT, Window: alone, Memory: max(window-alone, 0),
-			Goodput: math.Min(1, p.Fills(window)), Full: full, Delay: full - empty})
+		goodput := math.Min(1, p.Fills(window))
+		all = append(all, Shared{RateBps: p.RateBps, RTT: units.Duration(p.RTT), Window: alone,
+			Memory: max(window-alone, 0), Goodput: goodput, Lost: 1 - goodput, Full: units.Duration(full),
+			Delay: units.Duration(full - empty)})
 	}
 	return all
 }
@@ -129,7 +133,7 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	}
 	var wants []string
 	for _, s := range p.Shared {
-		wants = append(wants, fmt.Sprintf("%s x %s takes %s", units.Rate(s.RateBps), units.Time(s.RTT), units.Size(s.Window)))
+		wants = append(wants, fmt.Sprintf("%s x %s takes %s", units.Rate(s.RateBps), s.RTT, units.Size(s.Window)))
 	}
 	p.note("windows are automatic here: the ceilings follow the largest path, %s; the one window is for programs that "+
 		"set their own", strings.Join(wants, ", "))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -79,13 +80,15 @@ type Plan struct {
 }
 
 // Direction is what one way of a path needs, where the ways differ: of the receiver a
-// window, of the sender a buffer for as much.
+// window, of the sender a buffer for as much. Up is what the host that is planned for sends.
 type Direction struct {
-	Up                       bool // the host that is planned for sends
-	RateBps                  float64
-	BDPBytes                 float64
-	WindowBytes              int
-	ExpectedBps, CapacityBps float64
+	Direction   transfer.Direction `json:"direction"`
+	RateBps     float64            `json:"rate_bps"`
+	BDPBytes    int64              `json:"bdp_bytes"`
+	WindowBytes int                `json:"window_bytes"`
+	WindowScale int                `json:"window_scale"`
+	ExpectedBps float64            `json:"expected_goodput_bps"`
+	Fills       float64            `json:"fills_ratio"` // ExpectedBps as a share of what the line carries
 }
 
 // Options narrow a plan.
@@ -171,10 +174,13 @@ func (p *Plan) size() {
 		p.BDPBytes = model.BDP(received.RateBps, received.RTT)
 	}
 	if sent.RateBps != received.RateBps {
-		p.Directions = []Direction{{Up: true, RateBps: sent.RateBps, BDPBytes: model.BDP(sent.RateBps, sent.RTT)},
-			{RateBps: received.RateBps, BDPBytes: model.BDP(received.RateBps, received.RTT)}}
+		p.Directions = []Direction{newDirection(transfer.Up, sent), newDirection(transfer.Down, received)}
 	}
 	p.derive()
+}
+
+func newDirection(d transfer.Direction, way Path) Direction {
+	return Direction{Direction: d, RateBps: way.RateBps, BDPBytes: int64(math.Round(model.BDP(way.RateBps, way.RTT)))}
 }
 
 // holds notes what the target has now, where every connection gets the same.
@@ -213,14 +219,16 @@ func (p *Plan) derive() {
 		d := &p.Directions[i]
 		way := p.Path
 		d.WindowBytes = send
-		if !d.Up {
+		if d.Direction == transfer.Down {
 			way = way.received()
 			d.WindowBytes = window
 		}
-		d.CapacityBps = way.service().Capacity(way.MSS)
-		d.ExpectedBps = way.Fills(d.WindowBytes) * d.CapacityBps
-		if d.Up == (p.Role != Receiver) {
-			p.CapacityBps = d.CapacityBps
+		d.WindowScale = model.Scale(d.WindowBytes)
+		capacity := way.service().Capacity(way.MSS)
+		d.ExpectedBps = way.Fills(d.WindowBytes) * capacity
+		d.Fills = d.ExpectedBps / capacity
+		if (d.Direction == transfer.Up) == (p.Role != Receiver) {
+			p.CapacityBps = capacity
 			p.ExpectedBps = d.ExpectedBps
 		}
 	}

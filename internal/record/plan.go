@@ -28,50 +28,17 @@ type Plan struct {
 	FillsRatio         float64 `json:"fills_ratio,omitempty"`
 	// Directions are both ways of a path on which they differ; rate_bps and what follows
 	// from it are then of what the host sends, or receives if it only does that.
-	Directions        []PlanDirection `json:"directions,omitempty"`
-	End               string          `json:"end,omitempty"` // far: the settings are the far host's
-	App               *PlanApp        `json:"app,omitempty"`
-	Tunnel            *PlanTunnel     `json:"tunnel,omitempty"`
-	Route             *PlanRoute      `json:"route,omitempty"`
-	SharedWindowBytes int             `json:"shared_window_bytes,omitempty"`
-	Paths             []PlanShared    `json:"paths,omitempty"`
-	Settings          []plan.Setting  `json:"settings"`
-	Warnings          []string        `json:"warnings"`
-	Notes             []string        `json:"notes,omitempty"`
-	Window            *WindowAnswer   `json:"window,omitempty"`
-}
-
-// PlanDirection is one way of a path: up is from the near host to the far one. The sender
-// needs a buffer, and the receiver a window, of WindowBytes.
-type PlanDirection struct {
-	Direction          string  `json:"direction"`
-	RateBps            float64 `json:"rate_bps"`
-	BDPBytes           int64   `json:"bdp_bytes"`
-	WindowBytes        int     `json:"window_bytes"`
-	WindowScale        int     `json:"window_scale"`
-	ExpectedGoodputBps float64 `json:"expected_goodput_bps"`
-	FillsRatio         float64 `json:"fills_ratio"`
-}
-
-// PlanRoute is the destination that a plan is narrowed to.
-type PlanRoute struct {
-	Prefix string `json:"prefix"`
-	Via    string `json:"via,omitempty"`
-	Dev    string `json:"dev,omitempty"`
-}
-
-// PlanShared is what one window for several paths gives on one of them.
-type PlanShared struct {
-	RateBps      float64 `json:"rate_bps"`
-	RTTS         float64 `json:"rtt_s"`
-	WindowBytes  int     `json:"window_bytes"` // that it alone would want
-	GoodputRatio float64 `json:"goodput_ratio"`
-	FullRTTS     float64 `json:"full_rtt_s"` // with what is too much of the window in its queue
-	// What the one window costs on this path: the share of its rate that is lost, the delay
-	// that is added, the memory of each connection that is of no use.
-	LostRatio   float64 `json:"lost_goodput_ratio"`
-	AddedDelayS float64 `json:"added_delay_s"`
-	MemoryBytes int     `json:"unused_memory_bytes"`
+	Directions        []plan.Direction `json:"directions,omitempty"`
+	End               string           `json:"end,omitempty"` // far: the settings are the far host's
+	App               *PlanApp         `json:"app,omitempty"`
+	Tunnel            *PlanTunnel      `json:"tunnel,omitempty"`
+	Route             *plan.Route      `json:"route,omitempty"`
+	SharedWindowBytes int              `json:"shared_window_bytes,omitempty"`
+	Paths             []plan.Shared    `json:"paths,omitempty"`
+	Settings          []plan.Setting   `json:"settings"`
+	Warnings          []string         `json:"warnings"`
+	Notes             []string         `json:"notes,omitempty"`
+	Window            *WindowAnswer    `json:"window,omitempty"`
 }
 
 // WindowAnswer says what a stated window does: the longest round trip at which it fills

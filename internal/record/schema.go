@@ -1,7 +1,7 @@
 package record
 
 import (
-	"path"
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -80,10 +80,12 @@ func (g *schemas) of(t reflect.Type) map[string]any {
 	return map[string]any{"type": "integer"}
 }
 
-// defPrefixes begin the names of types whose own names say too little without their package.
-var defPrefixes = map[string]string{"predict": "Predict"}
+// defNames are the names of types whose own names say too little without their package.
+var defNames = map[string]string{"predict.Range": "PredictRange", "predict.Times": "PredictTimes",
+	"predict.Next": "PredictNext", "predict.Cap": "PredictCap", "plan.Route": "PlanRoute", "plan.Shared": "PlanShared",
+	"plan.Direction": "PlanDirection"}
 
-func defName(t reflect.Type) string { return defPrefixes[path.Base(t.PkgPath())] + t.Name() }
+func defName(t reflect.Type) string { return cmp.Or(defNames[t.String()], t.Name()) }
 
 func (g *schemas) object(t reflect.Type) map[string]any {
 	properties := map[string]any{}

@@ -8,6 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // Plan is a plan as users read it.
@@ -19,21 +20,11 @@ func Plan(header record.Header, p *plan.Plan) *record.Plan {
 		WindowScale: &p.WindowScale,
 		Segments:    p.Segments, ReceiveWindowBytes: p.WindowBytes, SendBufferBytes: p.SendBytes,
 		MemoryBytes: p.MemoryBytes,
-		Settings:    p.Settings, Warnings: p.Warnings, Notes: p.Notes, SharedWindowBytes: p.SharedWindow,
+		Settings:    p.Settings, Warnings: p.Warnings, Notes: p.Notes, SharedWindowBytes: p.SharedWindow, Directions: p.Directions,
+		Paths:              p.Shared,
 		ExpectedGoodputBps: p.ExpectedBps, FillsRatio: p.ExpectedBps / p.CapacityBps}
 	if p.Route.Prefix != "" {
-		doc.Route = &record.PlanRoute{Prefix: p.Route.Prefix, Via: p.Route.Via, Dev: p.Route.Dev}
-	}
-	for _, d := range p.Directions {
-		doc.Directions = append(doc.Directions, record.PlanDirection{Direction: directionName(d.Up),
-			RateBps: d.RateBps, BDPBytes: int64(math.Round(d.BDPBytes)),
-			WindowBytes: d.WindowBytes, WindowScale: model.Scale(d.WindowBytes), ExpectedGoodputBps: d.ExpectedBps,
-			FillsRatio: d.ExpectedBps / d.CapacityBps})
-	}
-	for _, s := range p.Shared {
-		doc.Paths = append(doc.Paths, record.PlanShared{RateBps: s.RateBps, RTTS: s.RTT.Seconds(),
-			WindowBytes: s.Window, GoodputRatio: s.Goodput, FullRTTS: s.Full.Seconds(),
-			LostRatio: 1 - s.Goodput, AddedDelayS: s.Delay.Seconds(), MemoryBytes: s.Memory})
+		doc.Route = &p.Route
 	}
 	if doc.Settings == nil {
 		doc.Settings = []plan.Setting{}
@@ -44,18 +35,16 @@ func Plan(header record.Header, p *plan.Plan) *record.Plan {
 	return doc
 }
 
-func directionName(up bool) string {
-	if up {
-		return "up"
-	}
-	return "down"
-}
-
 // OfFarEnd turns a plan for the far host, who sends what the near one receives.
 func OfFarEnd(d *record.Plan) {
 	d.End = "far"
 	for i := range d.Directions {
-		d.Directions[i].Direction = directionName(d.Directions[i].Direction == "down")
+		way := &d.Directions[i]
+		if way.Direction == transfer.Up {
+			way.Direction = transfer.Down
+		} else {
+			way.Direction = transfer.Up
+		}
 	}
 }
 

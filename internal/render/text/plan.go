@@ -11,6 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -85,10 +86,10 @@ func writePlanDirections(t *table, d *record.Plan) {
 	for _, way := range d.Directions {
 		from := "near"
 		to := "far"
-		if way.Direction == "down" {
+		if way.Direction == transfer.Down {
 			from, to = to, from
 		}
-		t.row(way.Direction, fmt.Sprintf("%s x %s", units.Rate(way.RateBps), SecondsText(d.RTTS)), "bandwidth-delay product "+
+		t.row(string(way.Direction), fmt.Sprintf("%s x %s", units.Rate(way.RateBps), SecondsText(d.RTTS)), "bandwidth-delay product "+
 			both(way.BDPBytes))
 		t.row("", "send buffer of the "+from+" host", units.Size(way.WindowBytes).Exact())
 		window := units.Size(way.WindowBytes).Exact() + ", no scaling needed"
@@ -96,8 +97,8 @@ func writePlanDirections(t *table, d *record.Plan) {
 			window = fmt.Sprintf("%s, scale %d", units.Size(way.WindowBytes).Exact(), way.WindowScale)
 		}
 		t.row("", "receive window of the "+to+" host", window)
-		t.row("", "expected", fmt.Sprintf("%s, %.0f %% of what the line carries", units.Rate(way.ExpectedGoodputBps),
-			100*way.FillsRatio))
+		t.row("", "expected", fmt.Sprintf("%s, %.0f %% of what the line carries", units.Rate(way.ExpectedBps),
+			100*way.Fills))
 	}
 }
 
@@ -109,18 +110,18 @@ func writePlanShared(w io.Writer, d *record.Plan) {
 	fmt.Fprintf(w, "\none window of %s for all\n", units.Size(d.SharedWindowBytes).Exact())
 	t := newTable()
 	for _, p := range d.Paths {
-		t.row(fmt.Sprintf("%s x %s", units.Rate(p.RateBps), SecondsText(p.RTTS)), "wants "+units.Size(p.WindowBytes).String(),
-			fmt.Sprintf("fills %.0f %%", 100*p.GoodputRatio), fmt.Sprintf("loses %.0f %%", 100*p.LostRatio),
-			added(p.AddedDelayS), units.Size(p.MemoryBytes).String()+" of memory unused")
+		t.row(fmt.Sprintf("%s x %s", units.Rate(p.RateBps), p.RTT), "wants "+units.Size(p.Window).String(),
+			fmt.Sprintf("fills %.0f %%", 100*p.Goodput), fmt.Sprintf("loses %.0f %%", 100*p.Lost),
+			added(p.Delay), units.Size(p.Memory).String()+" of memory unused")
 	}
 	t.write(w, "  ")
 }
 
-func added(delayS float64) string {
-	if delayS <= 0 {
+func added(delay units.Duration) string {
+	if delay <= 0 {
 		return "adds no delay"
 	}
-	return "adds " + SecondsText(delayS) + " of delay"
+	return "adds " + delay.String() + " of delay"
 }
 
 func writeWindowAnswer(w io.Writer, a *record.WindowAnswer, rateBps, rttS float64) {
