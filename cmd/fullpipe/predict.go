@@ -91,7 +91,11 @@ func stackNames() (names []string) {
 }
 
 func runPredict(cmd *cobra.Command, f *predictFlags) error {
-	text, err := f.text(cmd)
+	program, err := findProgram(f.app)
+	if err != nil {
+		return err
+	}
+	text, err := f.text(cmd, program)
 	if err != nil {
 		return err
 	}
@@ -105,15 +109,12 @@ func runPredict(cmd *cobra.Command, f *predictFlags) error {
 	if f.connections < 1 {
 		return &usageError{"--connections", fmt.Sprintf("%d carry nothing", f.connections), "1 or more"}
 	}
-	program, err := findProgram(f.app)
-	if err != nil {
-		return err
-	}
 	lane := path.Up
 	if f.direction == "down" {
 		lane = path.Down
 	}
-	if w := program.Window(float64(lane.Rate), path.RTT); w > 0 && (f.window == 0 || int(f.window) > w) {
+	w := program.Window(float64(lane.Rate), path.RTT)
+	if w > 0 && !program.FixesBuffers() && (f.window == 0 || int(f.window) > w) {
 		f.window = units.Size(w)
 	}
 	answer, err := predict.Transfer(path, predict.Setup{Direction: transfer.Direction(f.direction),
@@ -136,7 +137,7 @@ func runPredict(cmd *cobra.Command, f *predictFlags) error {
 }
 
 // text is the whole path as a lab would be told it.
-func (f *predictFlags) text(cmd *cobra.Command) (string, error) {
+func (f *predictFlags) text(cmd *cobra.Command, program catalog.Program) (string, error) {
 	if f.path == "" && (f.rate <= 0 || f.rtt <= 0) {
 		return "", &usageError{"--path", "what a transfer gives depends on the path",
 			"--rate 100mbit --rtt 40ms, or --path wan-40ms"}
@@ -158,6 +159,9 @@ func (f *predictFlags) text(cmd *cobra.Command) (string, error) {
 	add("stack", "stack", f.stack)
 	add("near", "near.stack", f.near)
 	add("far", "far.stack", f.far)
+	if program.FixesBuffers() {
+		add("app", "app", program.Name)
+	}
 	return strings.Join(parts, ","), nil
 }
 
