@@ -29,7 +29,7 @@ func bankTuneCases() []string {
 		"up rate=100mbit,rtt=12ms,stack=windows-2000",
 		"down rate=20mbit,rtt=30ms",
 		"up rate=100mbit,rtt=40ms,stack=windows-2000",
-		"down rate=100mbit,rtt=80ms,stack=server-2012",
+		"down rate=100mbit,rtt=80ms,stack=server-2012,app=cygwin",
 		"up rate=10mbit,rtt=85ms,jitter=10ms,stack=windows-2000",
 		"up rate=200mbit,rtt=20ms,stack=windows-xp",
 		"down rate=50mbit,rtt=60ms,loss=0.1%,stack=windows-2000",

@@ -89,7 +89,11 @@ added to it. The models and their sources are in docs/limiters.md.`,
 }
 
 func runPredict(cmd *cobra.Command, f *predictFlags) error {
-	text, err := f.text(cmd)
+	program, err := cmdflag.FindProgram(f.app)
+	if err != nil {
+		return err
+	}
+	text, err := f.text(cmd, program)
 	if err != nil {
 		return err
 	}
@@ -103,15 +107,12 @@ func runPredict(cmd *cobra.Command, f *predictFlags) error {
 	if f.connections < 1 {
 		return exit.Usage("--connections", fmt.Sprintf("%d carry nothing", f.connections), "1 or more")
 	}
-	program, err := cmdflag.FindProgram(f.app)
-	if err != nil {
-		return err
-	}
 	lane := path.Up
 	if f.direction == "down" {
 		lane = path.Down
 	}
-	if w := program.Window(float64(lane.Rate), path.RTT); w > 0 && (f.window == 0 || int(f.window) > w) {
+	w := program.Window(float64(lane.Rate), path.RTT)
+	if w > 0 && !program.FixesBuffers() && (f.window == 0 || int(f.window) > w) {
 		f.window = units.Size(w)
 	}
 	answer, err := predict.Transfer(path, predict.Setup{Direction: transfer.Direction(f.direction),
@@ -134,7 +135,7 @@ func runPredict(cmd *cobra.Command, f *predictFlags) error {
 }
 
 // text is the whole path as a lab would be told it.
-func (f *predictFlags) text(cmd *cobra.Command) (string, error) {
+func (f *predictFlags) text(cmd *cobra.Command, program catalog.Program) (string, error) {
 	if f.path == "" && (f.rate <= 0 || f.rtt <= 0) {
 		return "", exit.Usage("--path", "what a transfer gives depends on the path",
 			"--rate 100mbit --rtt 40ms, or --path wan-40ms")
@@ -156,6 +157,9 @@ func (f *predictFlags) text(cmd *cobra.Command) (string, error) {
 	add("stack", "stack", f.stack)
 	add("near", "near.stack", f.near)
 	add("far", "far.stack", f.far)
+	if program.FixesBuffers() {
+		add("app", "app", program.Name)
+	}
 	return strings.Join(parts, ","), nil
 }
 

@@ -14,7 +14,7 @@ import (
 // budget with a better window than a system that gives 64 KB at most.
 func TestTuneOnTheRealKernel(t *testing.T) {
 	t.Parallel()
-	site := harness.NewTuneSite(t, "rate=15mbit,rtt=120ms,stack=server-2012")
+	site := harness.NewTuneSite(t, "rate=15mbit,rtt=120ms,stack=server-2012,app=cygwin")
 	doc := site.Tune(t, transfer.Down, "--budget", "10s")
 	if len(doc.Directions) != 1 {
 		t.Fatalf("%+v", doc)

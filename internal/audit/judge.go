@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,10 +41,12 @@ type Finding struct {
 	Source  string  `json:"source,omitempty"`
 	// Confirmed says that a primary source states what the finding rests on.
 	Confirmed bool `json:"confirmed"`
+
+	impossible bool // the value cannot be: shown before all others
 }
 
-// Bad says whether the finding asks for something to be done.
-func (f Finding) Bad() bool { return f.Grade == Limits || f.Grade == Harmful || f.Grade == Risk }
+// Bad reports whether the finding limits or harms: a risk, a counter or an unknown setting asks for nothing.
+func (f Finding) Bad() bool { return f.Grade == Limits || f.Grade == Harmful }
 
 // Path is what the host is judged for; its zero value is no path in particular.
 type Path struct {
@@ -101,6 +104,12 @@ func Judge(s *Snapshot, path Path) []Finding {
 		j.add(Finding{Grade: Unknown, Parameter: "snapshot", Text: "could not be read: " + text})
 	}
 	slices.SortStableFunc(j.found, func(a, b Finding) int {
+		switch {
+		case a.impossible && !b.impossible:
+			return -1
+		case b.impossible && !a.impossible:
+			return 1
+		}
 		if a.CostBps != b.CostBps {
 			return cmp.Compare(b.CostBps, a.CostBps)
 		}
@@ -167,29 +176,38 @@ func (j *judge) known() {
 		normal, _ := p.DefaultFor(j.Version)
 		switch {
 		case inert != "" && value != normal.Value:
-			j.add(Finding{Grade: Inert, Parameter: p.Name, Value: value, Text: "does nothing here: " + inert, Fix: "remove it"})
+			j.add(Finding{Grade: Inert, Parameter: p.Name, Value: value, Text: "does nothing here: " + inert,
+				Fix: j.inertFix(p, "")})
+		case inert == "" && impossible(p, value):
+			j.add(Finding{Grade: Harmful, Parameter: p.Name, Value: value, Fix: j.fix(p, j.cure(p), ""), impossible: true,
+				Text: fmt.Sprintf("an impossible value: not within %s; probably an overflow of 32 bits or a slip", p.Range)})
 		case why != "" && inert == "" && !j.said(p.Name):
-			j.add(Finding{Grade: Harmful, Parameter: p.Name, Value: value, Text: why, Fix: fix(p, normal.Value)})
+			j.add(Finding{Grade: Harmful, Parameter: p.Name, Value: value, Text: why, Fix: j.fix(p, j.cure(p), "")})
 		}
 	}
+}
+
+// impossible reports whether a number is outside what its parameter takes.
+func impossible(p catalog.Parameter, value string) bool {
+	fields := strings.Fields(value)
+	numbers := !slices.ContainsFunc(fields, func(field string) bool {
+		_, err := strconv.ParseInt(field, 0, 64)
+		return err != nil
+	})
+	return numbers && len(fields) > 0 && p.Tunable() && p.Range != "" && p.Check(value) != nil
+}
+
+// inertFix is how a value that does nothing is removed.
+func (j *judge) inertFix(p catalog.Parameter, id string) string {
+	if p.Kind == "registry value" {
+		return j.registryFix(p, "unset", id)
+	}
+	return "remove it"
 }
 
 // said tells whether a parameter has a finding already, with what it costs.
 func (j *judge) said(parameter string) bool {
 	return slices.ContainsFunc(j.found, func(f Finding) bool { return f.Parameter == parameter })
-}
-
-// fix is how a parameter returns to its default.
-func fix(p catalog.Parameter, value string) string {
-	switch {
-	case value == "unset":
-		return "delete the value"
-	case p.Kind == "sysctl" && p.System == catalog.Linux:
-		return fmt.Sprintf("sysctl -w %s='%s'", p.Name, value)
-	case p.Kind == "sysctl":
-		return fmt.Sprintf("sysctl %s=%s", p.Name, value)
-	}
-	return p.Name + " " + value
 }
 
 // configured looks through the lines of configuration files: those for a kernel that is

@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +36,10 @@ func (j *judge) windows() {
 	if byPolicy {
 		j.moot = "AutoTuningLevelLocal"
 	}
+	if strings.EqualFold(j.Values["winsock autotuning"], "off") {
+		j.caps("winsock autotuning", "off", fixedSend, "dynamic send buffering is off: programs that set no SO_SNDBUF keep "+
+			"at most 64 KiB in flight, which", "netsh winsock set autotuning on")
+	}
 	for _, template := range []string{"InternetCustom", "Custom"} {
 		custom := j.Values[template+"/AutoTuningLevelLocal"]
 		if custom != "" && custom != local && !j.hasFilter(template) {
@@ -60,6 +65,9 @@ func or(text, otherwise string) string {
 	}
 	return text
 }
+
+// fixedSend is the send buffer in bytes of Windows 7 and later without dynamic send buffering.
+const fixedSend = 64 << 10
 
 // afdDefault is DefaultSendWindow where nothing sets it.
 const afdDefault = 8192
@@ -175,9 +183,8 @@ func (j *judge) faces() {
 		}
 		value := j.Values[name]
 		where := " (interface " + id + ")"
-		if mtu, err := strconv.ParseInt(value, 0, 64); err == nil && parameter == "MTU" && mtu < 1280 {
-			j.add(Finding{Grade: Risk, Parameter: "MTU", Value: value, Fix: "delete the value, unless a tunnel needs it",
-				Text: fmt.Sprintf("packets of %d bytes: %.0f %% headers%s", mtu, 4000/float64(mtu), where)})
+		if mtu, err := strconv.ParseInt(value, 0, 64); err == nil && parameter == "MTU" {
+			j.mtuOfInterface(value, mtu, id)
 			continue
 		}
 		entry, known := catalog.Get(j.System, parameter)
@@ -186,12 +193,31 @@ func (j *judge) faces() {
 		}
 		if why := entry.InertIn(j.Version); why != "" {
 			j.add(Finding{Grade: Inert, Parameter: parameter, Value: value, Text: "does nothing here: " + why + where,
-				Fix: "remove it"})
+				Fix: j.inertFix(entry, id)})
 		} else if why := entry.HarmOf(value); why != "" {
-			normal, _ := entry.DefaultFor(j.Version)
-			j.add(Finding{Grade: Harmful, Parameter: parameter, Value: value, Text: why + where, Fix: fix(entry, normal.Value)})
+			j.add(Finding{Grade: Harmful, Parameter: parameter, Value: value, Text: why + where,
+				Fix: j.fix(entry, j.cure(entry), id)})
 		}
 	}
+}
+
+// ethernetMTU is what an interface has without a value of its own.
+const ethernetMTU = 1500
+
+// mtuOfInterface judges an interface's own MTU, whatever its size; that of Ethernet and 0xffffffff change nothing.
+func (j *judge) mtuOfInterface(value string, mtu int64, id string) {
+	if mtu == ethernetMTU || mtu <= 0 || mtu == math.MaxUint32 {
+		return
+	}
+	text := fmt.Sprintf("packets of %d bytes: %.3g %% headers, %.3g %% with 1500 (interface %s)", mtu, 4000/float64(mtu),
+		4000.0/ethernetMTU, id)
+	if mtu > ethernetMTU {
+		text = fmt.Sprintf("packets of %d bytes: more than Ethernet's 1500 pass only where every link of the way takes them "+
+			"(interface %s)", mtu, id)
+	}
+	key := catalog.Parameter{Name: "MTU", Where: `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`}
+	j.add(Finding{Grade: Risk, Parameter: "MTU", Value: value, Text: text,
+		Fix: j.registryFix(key, "unset", id) + ", unless a tunnel needs it"})
 }
 
 // windowsTarget is the name by which plan knows a version.

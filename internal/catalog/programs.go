@@ -19,6 +19,12 @@ type Program struct {
 	// Request is the bytes of one of its requests, each answered, and followed by another, when it came whole. 0:
 	// what came makes room at once.
 	Request int `toml:"request" json:"-"`
+	// ReceiveBuffer and SendBuffer are what it asks for by SO_RCVBUF and SO_SNDBUF on every TCP socket, in bytes,
+	// which ends automatic sizing there. 0: it leaves that buffer to the system.
+	ReceiveBuffer int `toml:"receive_buffer" json:"receive_buffer_bytes,omitempty"`
+	SendBuffer    int `toml:"send_buffer" json:"send_buffer_bytes,omitempty"`
+	// Plateau says that a window of exactly ReceiveBuffer names the program: no system's default is that size.
+	Plateau bool `toml:"plateau" json:"-"`
 	// ReceiveDatagrams and SendDatagrams are what it asks for by SO_RCVBUF and SO_SNDBUF for
 	// its UDP socket, in bytes; the host's net.core.rmem_max and wmem_max bound that. 0: it
 	// asks for nothing.
@@ -74,6 +80,20 @@ func (p Program) Window(bps float64, rtt time.Duration) int {
 		return p.Bytes
 	}
 	return int(float64(p.Bytes) * rtt.Seconds() / (rtt.Seconds() + 8*float64(p.Request)/bps))
+}
+
+// FixesBuffers reports whether the program sets buffers of its own size on its TCP sockets.
+func (p Program) FixesBuffers() bool { return p.ReceiveBuffer > 0 || p.SendBuffer > 0 }
+
+// ProgramOfWindow returns the program whose fixed receive buffer is exactly the window in bytes that a host
+// offered unscaled, whatever its port. Sizes that other causes give too (65,535 bytes: no scaling) name no program.
+func ProgramOfWindow(bytes int) (Program, bool) {
+	for _, p := range loadPrograms() {
+		if p.Plateau && p.ReceiveBuffer == bytes && bytes < 65535 {
+			return p, true
+		}
+	}
+	return Program{}, false
 }
 
 // near is how far what is seen of a program's window may lie above or below it: what is

@@ -15,7 +15,7 @@ func TestEveryProgramIsWhole(t *testing.T) {
 		seen[p.Name] = true
 	}
 	for _, name := range []string{"ssh", "HTTP2", "grpc", "smb", "nfs", "rsync", "s3", "kafka", "postgresql", "quic-go",
-		"msquic", "nginx-quic"} {
+		"msquic", "nginx-quic", "cygwin", "filezilla"} {
 		if _, ok := FindProgram(name); !ok {
 			t.Errorf("%s is not known", name)
 		}
@@ -31,6 +31,15 @@ func TestProgramAt(t *testing.T) {
 		{22, 0, ""}} {
 		if p, found := ProgramAt(c.port, c.bytes); p.Name != c.want || found != (c.want != "") {
 			t.Errorf("port %d, %.0f bytes: %q", c.port, c.bytes, p.Name)
+		}
+	}
+}
+
+func TestProgramOfWindow(t *testing.T) {
+	for bytes, want := range map[int]string{64512: "cygwin", 65535: "", 65536: "", 64240: "",
+		64511: "", 4194304: "", 0: ""} {
+		if p, found := ProgramOfWindow(bytes); p.Name != want || found != (want != "") {
+			t.Errorf("%d bytes: %q, want %q", bytes, p.Name, want)
 		}
 	}
 }

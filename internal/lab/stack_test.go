@@ -65,14 +65,15 @@ func TestStacksHaveTheirWindows(t *testing.T) {
 		{"windows-95", 8760, 8760, 1460, "reno"},
 		{"windows-2000", 17408, 19072, 1460, "reno"},
 		{"windows-xp", 65408, 67072, 1460, "reno"},
-		{"server-2012", 64384, 66048, 1460, "reno"},
+		{"server-2012,app=cygwin", 64384, 66048, 1460, "reno"},
+		{"server-2012", 100000, 16776960, 1460, "reno"},
 		{"linux-6.1", 100000, 4 << 20, 1448, "cubic"},
 		{"linux-6.18", 100000, 32 << 20, 1448, "cubic"},
 		{"windows-10", 100000, 16776960, 1460, "cubic"},
 		{"server-2025", 100000, 16776960, 1460, "cubic"},
 		{"macos", 100000, 4194240, 1448, "cubic"},
 		{"linux-6.18,far.factor=0", 60000, 65535, 1448, "cubic"},
-		{"server-2012,far.factor=0", 62780, 65535, 1460, "reno"},
+		{"server-2012,app=cygwin,far.factor=0", 62780, 65535, 1460, "reno"},
 	}
 	for _, test := range tests {
 		t.Run(test.stack, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -204,6 +205,15 @@ var keys = map[string]key{
 		d.stacks[i] = v
 		return nil
 	}},
+	"app": {"far.app=cygwin", "the buffers that this program sets on every socket: " + strings.Join(fixedBuffers(), ", "),
+		ofHost, func(d *draft, i int, v string) error {
+			program, ok := catalog.FindProgram(v)
+			if !ok || !program.FixesBuffers() {
+				return fmt.Errorf("not one of the programs that fix their buffers: %s", strings.Join(fixedBuffers(), ", "))
+			}
+			d.change(i, func(s *Stack) { s.fix(program) })
+			return nil
+		}},
 	"afd": {"near.afd=32KiB or afd=off", "fullpipe sends as Windows 2000's AFD did with this quota, or not; " +
 		"--send-buffer replaces it", ofHost, func(d *draft, i int, v string) error {
 		if v == "off" {

@@ -2,10 +2,12 @@ package link
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/spell"
 )
 
@@ -94,6 +96,29 @@ func (s *Stack) bound(largest int) {
 	if _, err := fmt.Sscan(s.Sysctls[i].Value, &least, &first, &most); err == nil && most < largest {
 		s.Sysctls[i].Value = fmt.Sprintf("%d %d %d", least, first, largest)
 	}
+}
+
+// fix gives the host the buffers that a program sets on every socket. A Windows that is asked for a receive buffer
+// below 64 KiB offers a scale factor of 0; Linux takes the factor from tcp_rmem all the same.
+func (s *Stack) fix(p catalog.Program) {
+	if p.ReceiveBuffer > 0 {
+		s.Window = p.ReceiveBuffer
+		s.Clamped = s.Foreign() && p.ReceiveBuffer <= math.MaxUint16
+		s.state("ipv4.tcp_moderate_rcvbuf", "0")
+	}
+	if p.SendBuffer > 0 {
+		s.SenderRule = fmt.Sprintf("afd:%d", p.SendBuffer)
+	}
+}
+
+// fixedBuffers lists the programs that set buffers on every socket.
+func fixedBuffers() (names []string) {
+	for _, p := range catalog.Programs() {
+		if p.FixesBuffers() {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 func near(name string, names []string) string {

@@ -37,12 +37,25 @@ func oldWindows() []Stack {
 		{Name: "windows-xp", About: "window of 65535 bytes, more when a program asks; SACK; sends by AFD's rule with 8 KB",
 			Sysctls: old(), Window: 65535, SenderRule: "afd:8192",
 			Source: "Microsoft knowledge base 314053, 214397"},
-		{Name: "server-2012", About: "window stuck at 64512 bytes with scale factor 0, more when a program asks; SACK; " +
-			"sends with 64 KB in flight",
-			Sysctls: old(), Window: 64512, Clamped: true, SenderRule: "afd:65536", InitialWindow: 4,
-			Source: "the case of docs/coverage.md, S1 and S5, and its listing of Get-NetTCPSetting"},
+		server2012(),
 	}
 }
+
+// server2012 is Server 2012, whose windows and send buffers are automatic; app=cygwin makes it the case of
+// docs/coverage.md, S1 and S5. Reno stands in for CTCP.
+func server2012() Stack {
+	s := Stack{Name: "server-2012", About: "Windows Server 2012: automatic windows up to 16,776,960 bytes (scale factor " +
+		"8), send buffers up to 16 MB, SACK, no timestamps, Reno for CTCP, 4 segments at the start",
+		Sysctls:       old(Sysctl{"ipv4.tcp_rmem", "4096 131072 33554432"}, Sysctl{"ipv4.tcp_wmem", "4096 65536 16777216"}),
+		InitialWindow: 4, LargestWindow: largestNormal,
+		Source: "the listing of Get-NetTCPSetting in docs/coverage.md, S1; learn.microsoft.com: Performance tuning for " +
+			"network adapters, autotuning level Normal"}
+	s.state("ipv4.tcp_moderate_rcvbuf", "1")
+	return s
+}
+
+// largestNormal is the largest window in bytes of Windows' autotuning at level Normal.
+const largestNormal = 65535 << 8
 
 const (
 	windowsTemplate = "TCP Templates for Windows Server 2019 (Microsoft's networking blog, 3 October 2018), the " +
@@ -53,7 +66,6 @@ const (
 // today are the systems of today that are no Linux. Their delayed acknowledgements are
 // Linux's: every second segment, a lone one after 40 ms.
 func today() (all []Stack) {
-	const normal = 65535 << 8 // the largest window of Windows' autotuning
 	for _, s := range []struct{ name, about string }{
 		{"windows-10", "Windows 10 since 1709"}, {"server-2019", "Windows Server 2019"}, {"windows-11", "Windows 11"},
 		{"server-2022", "Windows Server 2022"}, {"server-2025", "Windows Server 2025"},
@@ -67,7 +79,7 @@ func today() (all []Stack) {
 				"Windows 10 and 11. That it holds of servers since is not documented"
 		}
 		windows := Stack{Name: s.name, About: about, Sysctls: modern("4096 131072 33554432", "4096 65536 16777216"),
-			InitialWindow: 10, LargestWindow: normal, Source: source}
+			InitialWindow: 10, LargestWindow: largestNormal, Source: source}
 		windows.state("ipv4.tcp_timestamps", "0")
 		windows.state("ipv4.tcp_ecn", "0")
 		windows.state("ipv4.tcp_slow_start_after_idle", "0") // CwndRestart False

@@ -28,7 +28,7 @@ func TestLimiter(t *testing.T) {
 		{"wan-80ms", Setup{}, verdict.ReceiverWindow, 6, 6.6},
 		{"wan-80ms", Setup{ReceiveBuffer: 600_000}, verdict.ReceiverWindow, 70, 80},
 		{"wan-80ms", Setup{Direction: transfer.Down}, verdict.SendBuffer, 6.2, 6.7},
-		{"rate=100mbit,rtt=80ms,stack=server-2012", Setup{}, verdict.Mixed, 6, 6.6},
+		{"rate=100mbit,rtt=80ms,stack=server-2012,app=cygwin", Setup{}, verdict.Mixed, 6, 6.6},
 		{"rate=100mbit,rtt=40ms,loss=1%", Setup{}, verdict.Congestion, 2, 6},
 		{"rate=100mbit,rtt=40ms,loss=1%", Setup{Congestion: "bbr"}, verdict.Bottleneck, 85, 96},
 		{"rate=100mbit,rtt=80ms", Setup{Bytes: 100e3}, verdict.SlowStart, 1, 7},
@@ -68,13 +68,15 @@ func TestSubtypesOfReceivers(t *testing.T) {
 		want  string
 	}{
 		{"wan-80ms", Setup{}, verdict.FactorZero},
-		{"rate=40mbit,rtt=150ms,far.stack=server-2012,far.window=32KiB", Setup{}, verdict.FactorZero},
+		{"rate=60mbit,rtt=120ms,far.stack=server-2019,far.app=cygwin", Setup{}, verdict.FactorZero},
+		{"rate=40mbit,rtt=150ms,far.stack=server-2012,far.app=cygwin,far.window=32KiB", Setup{}, verdict.FactorZero},
 		{"wan-80ms,strip=wscale", Setup{ReceiveBuffer: 1 << 20}, verdict.Unscaled},
 		{"wan-80ms", Setup{ReceiveBuffer: 100_000}, verdict.Fixed},
 		{"wan-80ms", Setup{Window: 50_000}, verdict.Fixed},
 		{"wan-80ms,far.window=128KiB", Setup{}, verdict.Fixed},
 		{"rate=100mbit,rtt=80ms,far.window=64512", Setup{}, verdict.Fixed},
-		{"rate=100mbit,rtt=80ms,near.stack=server-2012,far.stack=linux-6.1,far.window=30KiB", Setup{}, verdict.Fixed},
+		{"rate=100mbit,rtt=80ms,near.stack=server-2012,near.app=cygwin,far.stack=linux-6.1,far.window=30KiB",
+			Setup{}, verdict.Fixed},
 	} {
 		path, err := link.Parse(c.path)
 		if err != nil {

@@ -23,7 +23,7 @@ type AuditHost struct {
 	Findings []audit.Finding `json:"findings"`
 }
 
-// Bad says whether a finding asks for something to be done.
+// Bad reports whether a finding limits or harms.
 func (a *Audit) Bad() bool {
 	return slices.ContainsFunc(a.Hosts, func(h AuditHost) bool {
 		return slices.ContainsFunc(h.Findings,

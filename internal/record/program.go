@@ -14,10 +14,18 @@ type ProgramWindow struct {
 }
 
 // NewProgramWindow returns the known program whose window a verdict's evidence may describe, by the two ports and the
-// size. It returns nil where none fits.
+// size, or by a receive window that only this program gives. It returns nil where none fits.
 func NewProgramWindow(v verdict.Verdict, ports ...uint16) *ProgramWindow {
+	named := func(p catalog.Program) *ProgramWindow {
+		return &ProgramWindow{Name: p.Name, WindowBytes: p.Bytes, What: p.What, Raise: p.Raise}
+	}
 	for _, e := range v.Evidence {
 		underWay := 0.0
+		if v.Limiter == verdict.ReceiverWindow && v.Subtype == verdict.FactorZero && e.Limiter == v.Limiter {
+			if p, known := catalog.ProgramOfWindow(int(e.Values["window_bytes"])); known {
+				return named(p)
+			}
+		}
 		switch e.Code {
 		case verdict.CapturedProgramWindow, verdict.WatchedProgramWindow:
 			underWay = e.Values["program_window_bytes"]
@@ -26,7 +34,7 @@ func NewProgramWindow(v verdict.Verdict, ports ...uint16) *ProgramWindow {
 		}
 		for _, port := range ports {
 			if p, known := catalog.ProgramAt(port, underWay); known && underWay > 0 {
-				return &ProgramWindow{Name: p.Name, WindowBytes: p.Bytes, What: p.What, Raise: p.Raise}
+				return named(p)
 			}
 		}
 	}

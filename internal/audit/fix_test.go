@@ -1,0 +1,72 @@
+package audit
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
+)
+
+// TestFixesAreCommands checks that what a finding says to do can be pasted, and does not repeat the fault.
+func TestFixesAreCommands(t *testing.T) {
+	old := func(version string, values map[string]string) *Snapshot {
+		return &Snapshot{System: catalog.Windows2000, Version: version, Values: values}
+	}
+	const tcpip = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`
+	const afd = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\AFD\Parameters`
+	for name, c := range map[string]struct {
+		snapshot   *Snapshot
+		path       Path
+		param, fix string
+		bad        bool
+	}{
+		"an overflowed receive buffer": {linux("6.1.90", map[string]string{"net.ipv4.tcp_rmem": "4096 131072 -1073741824"}),
+			wan, "net.ipv4.tcp_rmem", "sysctl -w net.ipv4.tcp_rmem='4096 131072 6291456'", true},
+		"a switch that is neither": {linux("6.18", map[string]string{"net.ipv4.tcp_sack": "7"}), Path{},
+			"net.ipv4.tcp_sack", "sysctl -w net.ipv4.tcp_sack='1'", true},
+		"heuristics on Vista, where they are the default": {windows("6.0.6002",
+			map[string]string{"ScalingHeuristics": "Enabled"}), wan, "ScalingHeuristics", "netsh int tcp set heuristics disabled",
+			true},
+		"send autotuning off": {windows("6.3.9600", map[string]string{"winsock autotuning": "off"}), wan,
+			"winsock autotuning", "netsh winsock set autotuning on", true},
+		"Chimney": {windows("6.1.7601", map[string]string{"Chimney": "enabled"}), wan, "Chimney",
+			"netsh int tcp set global chimney=disabled", true},
+		"AFD today": {windows("10.0.20348", map[string]string{"DefaultSendWindow": "32768"}), wan, "DefaultSendWindow",
+			`reg delete "` + afd + `" /v DefaultSendWindow /f`, true},
+		"the registry of old": {windows("6.3.9600", map[string]string{"GlobalMaxTcpWindowSize": "300000"}), wan,
+			"GlobalMaxTcpWindowSize", `reg delete "` + tcpip + `" /v GlobalMaxTcpWindowSize /f`, false},
+		"no path MTU discovery on XP": {old("5.1.2600", map[string]string{"EnablePMTUDiscovery": "0"}), Path{},
+			"EnablePMTUDiscovery", `reg add "` + tcpip + `" /v EnablePMTUDiscovery /t REG_DWORD /d 1 /f`, true},
+		"the same on 2000, which has no reg": {old("5.0.2195", map[string]string{"EnablePMTUDiscovery": "0"}), Path{},
+			"EnablePMTUDiscovery", "regedit: give EnablePMTUDiscovery below " + tcpip + " the value 1", true},
+		"an interface's acknowledgements": {windows("10.0.22631", map[string]string{"Interfaces/{7A}/TcpAckFrequency": "1"}),
+			Path{}, "TcpAckFrequency", `reg add "` + tcpip + `\Interfaces\{7A}" /v TcpAckFrequency /t REG_DWORD /d 2 /f`, true},
+		"an interface of 1,352 bytes": {windows("10.0.17763", map[string]string{"Interfaces/{7A}/MTU": "1352"}), Path{},
+			"MTU", `reg delete "` + tcpip + `\Interfaces\{7A}" /v MTU /f, unless a tunnel needs it`, false},
+		"an interface of 9,000 bytes": {old("5.2.3790", map[string]string{"Interfaces/{7A}/MTU": "0x2328"}), Path{},
+			"MTU", `reg delete "` + tcpip + `\Interfaces\{7A}" /v MTU /f, unless a tunnel needs it`, false},
+	} {
+		found := Judge(c.snapshot, c.path)
+		i := slices.IndexFunc(found, func(f Finding) bool { return f.Parameter == c.param && f.Fix == c.fix })
+		if i < 0 || found[i].Bad() != c.bad {
+			t.Errorf("%s: no %q, bad %v, among %+v", name, c.fix, c.bad, found)
+		}
+	}
+}
+
+// TestOnlyLimitsAndHarmAreBad checks that what was counted since the start, what is not known and what is a risk
+// asks for nothing: `audit` exits 0 with it.
+func TestOnlyLimitsAndHarmAreBad(t *testing.T) {
+	s := linux("6.18.2", map[string]string{"net.core.rmem_max": "16384"})
+	s.Counters = map[string]int64{"ListenOverflows": 4711, "RcvPruned": 99}
+	s.Configured = []Configured{{"/etc/sysctl.d/9.conf", "net.ipv4.tcp_turbo", "1"}}
+	s.Unread = []string{"qdiscs: no permission"}
+	found := Judge(s, wan)
+	if len(found) < 4 || slices.ContainsFunc(found, Finding.Bad) {
+		t.Errorf("%+v", found)
+	}
+	s.Values["net.ipv4.tcp_rmem"] = "4096 131072 -5"
+	if found = Judge(s, wan); found[0].Parameter != "net.ipv4.tcp_rmem" || !found[0].Bad() {
+		t.Errorf("an impossible value comes first: %+v", found)
+	}
+}

@@ -1,0 +1,41 @@
+package record
+
+import (
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+func TestNewProgramWindow(t *testing.T) {
+	for name, c := range map[string]struct {
+		limiter verdict.Name
+		subtype string
+		code    verdict.Code
+		values  verdict.Values
+		ports   []uint16
+		want    string
+	}{
+		"a Cygwin build's window": {verdict.ReceiverWindow, verdict.FactorZero, verdict.CapturedWindowFull,
+			verdict.Values{"window_bytes": 64512}, []uint16{5001, 49152}, "cygwin"},
+		"the same watched on the sender": {verdict.ReceiverWindow, verdict.FactorZero, verdict.ReceiveWindowFull,
+			verdict.Values{"window_bytes": 64512}, []uint16{22, 50000}, "cygwin"},
+		"another window without scaling": {verdict.ReceiverWindow, verdict.FactorZero, verdict.CapturedWindowFull,
+			verdict.Values{"window_bytes": 63000}, []uint16{5001, 49152}, ""},
+		"no scaling at all": {verdict.ReceiverWindow, verdict.FactorZero, verdict.CapturedWindowFull,
+			verdict.Values{"window_bytes": 65535}, []uint16{5001, 49152}, ""},
+		"a scaled window of that size": {verdict.ReceiverWindow, verdict.Stuck, verdict.CapturedWindowFull,
+			verdict.Values{"window_bytes": 64512}, []uint16{5001, 49152}, ""},
+		"an SSH channel": {verdict.Application, "", verdict.CapturedProgramWindow,
+			verdict.Values{"program_window_bytes": 2_100_000, "window_bytes": 8e6}, []uint16{40000, 22}, "ssh"},
+	} {
+		v := verdict.Verdict{Limiter: c.limiter, Subtype: c.subtype,
+			Evidence: []verdict.Evidence{{Limiter: c.limiter, Code: c.code, Values: c.values}}}
+		got := ""
+		if p := NewProgramWindow(v, c.ports...); p != nil {
+			got = p.Name
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
