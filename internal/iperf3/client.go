@@ -144,7 +144,8 @@ func (p *Peer) run(ctx context.Context, t transfer.Test,
 		return p.test(ctx, c, cookie, t, each)
 	}
 	// A server takes a connection for another test, so ICMP is all that can be tried.
-	latency, why, err := path.Beside(ctx, socket.AddrPort(c.conn.RemoteAddr()), path.Config{Route: p.Route, OnlyICMP: true},
+	to := socket.AddrPort(c.conn.RemoteAddr())
+	latency, why, err := path.Beside(ctx, to, path.Config{Route: p.Route, OnlyICMP: true},
 		func() (err error) {
 			outcomes, err = p.test(ctx, c, cookie, t, each)
 			return err

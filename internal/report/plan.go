@@ -20,8 +20,8 @@ func Plan(header record.Header, p *plan.Plan) *record.Plan {
 		WindowScale: &p.WindowScale,
 		Segments:    p.Segments, ReceiveWindowBytes: p.WindowBytes, SendBufferBytes: p.SendBytes,
 		MemoryBytes: p.MemoryBytes,
-		Settings:    p.Settings, Warnings: p.Warnings, Notes: p.Notes, SharedWindowBytes: p.SharedWindow, Directions: p.Directions,
-		Paths:              p.Shared,
+		Settings:    p.Settings, Warnings: p.Warnings, Notes: p.Notes, SharedWindowBytes: p.SharedWindow,
+		Directions: p.Directions, Paths: p.Shared,
 		ExpectedGoodputBps: p.ExpectedBps, FillsRatio: p.ExpectedBps / p.CapacityBps}
 	if p.Route.Prefix != "" {
 		doc.Route = &p.Route

@@ -89,8 +89,8 @@ func writePlanDirections(t *table, d *record.Plan) {
 		if way.Direction == transfer.Down {
 			from, to = to, from
 		}
-		t.row(string(way.Direction), fmt.Sprintf("%s x %s", units.Rate(way.RateBps), SecondsText(d.RTTS)), "bandwidth-delay product "+
-			both(way.BDPBytes))
+		t.row(string(way.Direction), fmt.Sprintf("%s x %s", units.Rate(way.RateBps), SecondsText(d.RTTS)),
+			"bandwidth-delay product "+both(way.BDPBytes))
 		t.row("", "send buffer of the "+from+" host", units.Size(way.WindowBytes).Exact())
 		window := units.Size(way.WindowBytes).Exact() + ", no scaling needed"
 		if way.WindowScale > 0 {
