@@ -3,7 +3,6 @@ package live
 import (
 	"cmp"
 	"maps"
-	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
@@ -150,10 +149,7 @@ func (o *outcome) finding(f facts) finding {
 
 // String describes the outcome: limiter, subtype, confidence, candidates.
 func (o *outcome) String() string {
-	text := string(o.name)
-	if o.subtype != "" {
-		text += " (" + o.subtype + ")"
-	}
+	text := string(o.name) + verdict.Suffix(o.subtype)
 	if o.confidence != "" {
 		text += ", " + string(o.confidence)
 	}
@@ -161,11 +157,7 @@ func (o *outcome) String() string {
 		text += "; " + string(verdict.Lower(o.confidence)) + " unless " + o.certain.Text()
 	}
 	if len(o.candidates) > 0 {
-		names := make([]string, len(o.candidates))
-		for i, n := range o.candidates {
-			names[i] = string(n)
-		}
-		text += "; candidates " + strings.Join(names, ", ")
+		text += "; candidates " + verdict.Join(o.candidates, ", ")
 	}
 	return text
 }
