@@ -35,14 +35,8 @@ type passing struct{ at, later float64 }
 // Passes is how many segments of each end are kept of either capture (flow.Config).
 const Passes = 2048
 
-const (
-	// leastPassings each way are enough to align two captures by.
-	leastPassings = 8
-	// moments is into how many parts a connection is cut to see on which side a tap stands.
-	moments = 16
-	// queueMostly: the longest queue is one that a twentieth of the segments met.
-	queueMostly = 0.95
-)
+// moments is into how many parts a connection is cut to see on which side a tap stands.
+const moments = 16
 
 // align matches what two taps saw of a connection, by what both ends wrote into the
 // segments, never by the taps' clocks. false: too little is in both captures.
@@ -61,7 +55,7 @@ type tapped struct{ client, server []flow.Pass }
 func alignPasses(near, far tapped, began int64) (a alignment, ok bool) {
 	c := passings(near.client, far.client, began)
 	s := passings(near.server, far.server, began)
-	if len(c) < leastPassings || len(s) < leastPassings {
+	if len(c) < threshold.AlignedSegments || len(s) < threshold.AlignedSegments {
 		return a, false
 	}
 	a.matched = len(c) + len(s)
@@ -115,7 +109,7 @@ func driftOf(client, server line) float64 {
 // timestamps too where both can read the same, else by their numbers alone.
 func passings(near, far []flow.Pass, began int64) (all []passing) {
 	all = paired(near, far, began, func(n flow.Name) flow.Name { return n })
-	if len(all) < leastPassings {
+	if len(all) < threshold.AlignedSegments {
 		all = paired(near, far, began, flow.Name.Unstamped)
 	}
 	slices.SortStableFunc(all, func(x, y passing) int { return cmp.Compare(x.at, y.at) })
@@ -231,7 +225,7 @@ func queueOf(all []passing, least float64) (w way) {
 		w.queueMean += queues[i] / float64(len(all))
 	}
 	slices.Sort(queues)
-	w.queueMost = queues[int(float64(len(queues)-1)*queueMostly)]
+	w.queueMost = queues[int(float64(len(queues)-1)*threshold.QueueMostly)]
 	return w
 }
 

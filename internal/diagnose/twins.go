@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // twin is a connection as the other capture has it.
@@ -78,7 +79,8 @@ func (t *twins) ofEnds(near *flow.Connection) (best *twin) {
 		w.renumbered = renumbered(near.ClientOffer(), w.offer(true)) || renumbered(near.ServerOffer(), w.offer(false))
 		common := inCommon(near, w)
 		switch far := w.passes(); {
-		case common == 0 && !w.renumbered && len(far.client)+len(far.server) > leastPassings: // other times of the same ports
+		case common == 0 && !w.renumbered && len(far.client)+len(far.server) > threshold.AlignedSegments:
+			// other times of the same ports
 		case best == nil, best.renumbered && !w.renumbered, best.renumbered == w.renumbered && common > most:
 			best = w
 			most = common
@@ -136,7 +138,7 @@ func (t *twins) ofSegments(near *flow.Connection) *twin {
 			}
 		}
 	}
-	if best == nil || hits[best] < leastPassings {
+	if best == nil || hits[best] < threshold.AlignedSegments {
 		return nil
 	}
 	straight := &twin{Connection: best}

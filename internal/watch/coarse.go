@@ -9,15 +9,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-const (
-	// severalReadings make what they agree on more than one moment's luck.
-	severalReadings = 3
-	// queued is how many times the least round trip a queue makes it, and burst by how much
-	// the fastest delivery must exceed the rate for that queue to be of the sender's own
-	// bursts: a link that is full delivers at its rate.
-	queued, burst = 1.5, 1.25
-)
-
 // network are the limiters that the kernel's clocks leave undivided.
 var network = []verdict.Name{verdict.Congestion, verdict.Bottleneck, verdict.LocalQueue, verdict.Pacing}
 
@@ -55,9 +46,9 @@ func (y *tally) add(t *Told, mss int64) {
 	case s.Recovering || s.Lost > 0:
 	case s.NotSent > 0 && s.NotSent < mss && s.InFlight > 0 && 4*s.InFlight < s.Cwnd:
 		y.small++
-	case (s.NotSent < mss || s.AppLimited) && full >= filledSend:
+	case (s.NotSent < mss || s.AppLimited) && full >= threshold.FilledBuffer:
 		y.dry++
-	case s.NotSent < mss && full < roomySend:
+	case s.NotSent < mss && full < threshold.RoomyBuffer:
 		y.roomy++
 	case s.NotSent < mss:
 		y.half++
@@ -101,7 +92,7 @@ func coarse(from *counters, to *transfer.Sample, seen tally) verdict.Verdict {
 		seen.roomy = seen.roomy + seen.half
 		seen.half = 0
 	}
-	if seen.of(seen.small) >= candidate { // what the program waits for then may be the answer to what waits to be sent
+	if seen.of(seen.small) >= threshold.CandidateShare { // the program may wait for the answer to what is not sent yet
 		seen.roomy = 0
 		seen.half = 0
 	}
@@ -146,7 +137,7 @@ func coarse(from *counters, to *transfer.Sample, seen tally) verdict.Verdict {
 			v.Candidates = append(v.Candidates, verdict.SendBuffer)
 		}
 	case verdict.Mixed:
-		if rest >= candidate {
+		if rest >= threshold.CandidateShare {
 			v.Candidates = append(v.Candidates, network...)
 		}
 	case verdict.ReceiverWindow, verdict.ReceiverApplication:
@@ -155,7 +146,8 @@ func coarse(from *counters, to *transfer.Sample, seen tally) verdict.Verdict {
 	case verdict.Sender:
 		v.Candidates = []verdict.Name{verdict.Application, verdict.SendBuffer}
 	default:
-		v.Confidence = verdict.When(dry+roomy < shares[v.Limiter]/2 || seen.sending >= severalReadings, verdict.Medium)
+		byClocks := dry+roomy < shares[v.Limiter]/2
+		v.Confidence = verdict.When(byClocks || seen.sending >= threshold.SeveralReadings, verdict.Medium)
 	}
 	v.Evidence = []verdict.Evidence{{Limiter: v.Limiter, Code: verdict.ClocksAlone, Values: verdict.Values{
 		"window_s": span.Seconds(), "idle_ratio": 1 - busy, "receiver_ratio": window + beyond,
@@ -172,7 +164,8 @@ func coarse(from *counters, to *transfer.Sample, seen tally) verdict.Verdict {
 // what fills the send buffer may then be the link.
 func (y *tally) linkMayBeFull(from *counters, to *transfer.Sample, span time.Duration) bool {
 	rate := float64(to.Acked-from.Acked) * 8 / span.Seconds()
-	return rate > 0 && to.MinRTT > 0 && to.RTT.Seconds() >= queued*to.MinRTT.Seconds() && float64(y.fastest) < burst*rate
+	return rate > 0 && to.MinRTT > 0 && to.RTT.Seconds() >= threshold.QueuedRTT*to.MinRTT.Seconds() &&
+		float64(y.fastest) < threshold.BurstRate*rate
 }
 
 // windowAllowsMore says that the peer's window, over the least round trip, is well above the rate.
@@ -184,7 +177,7 @@ func windowAllowsMore(from *counters, to *transfer.Sample, span time.Duration) b
 // open are the candidates where the network, or what looks like it, took most of the time.
 func (y *tally) open(to *transfer.Sample) []verdict.Name {
 	all := slices.Clone(network)
-	if to.RTT.Seconds() >= queued*to.MinRTT.Seconds() {
+	if to.RTT.Seconds() >= threshold.QueuedRTT*to.MinRTT.Seconds() {
 		all = append(all, verdict.AckPath)
 	}
 	if to.Timeouts > 0 {
@@ -222,7 +215,7 @@ func (y *tally) unseenSender() verdict.Verdict {
 	if share < 1 {
 		v.Shares[verdict.Unknown] = 1 - share
 	}
-	v.Confidence = verdict.When(y.readings >= severalReadings, verdict.Medium)
+	v.Confidence = verdict.When(y.readings >= threshold.SeveralReadings, verdict.Medium)
 	v.Evidence = []verdict.Evidence{{Limiter: verdict.ReceiverApplication, Code: verdict.Unread,
 		Values: verdict.Values{"time_ratio": share}}}
 	return v

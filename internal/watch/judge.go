@@ -11,23 +11,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-const (
-	// fewestSamples of the fast tier make a window that the live judge is asked about.
-	fewestSamples = 20
-	// least is the payload of a direction in a period below which nothing is judged: a
-	// question or an acknowledgement of the program's own.
-	least = 16 << 10
-	// crowdedSend is the part of the send buffer from which a writer sleeps, roomySend the
-	// part below which it surely does not (net/core/stream.c, sk_stream_write_space: it is
-	// woken when a third is free).
-	crowdedSend, roomySend = 2.0 / 3, 1.0 / 2
-	// filledSend is the part that a writer which waits has reached: a segment more is let in.
-	filledSend = 0.95
-)
-
-// candidate is the share of time that makes a limiter one of a mixed verdict's.
-const candidate = 0.1
-
 // samples are what the fast tier told of a connection, oldest first: what the live judge reads, and how
 // full the socket's buffers were at each.
 type samples struct {
@@ -131,7 +114,7 @@ func (c *Connection) alwaysFull() bool {
 	full := 0.0
 	for i := range c.window.queues {
 		q := &c.window.queues[i]
-		if q.sendBuffer > 0 && float64(q.sendQueued) >= crowdedSend*float64(q.sendBuffer) {
+		if q.sendBuffer > 0 && float64(q.sendQueued) >= threshold.CrowdedBuffer*float64(q.sendBuffer) {
 			full++
 		}
 	}
@@ -161,7 +144,7 @@ func (c *Connection) mss() int64 {
 func (c *Connection) writerBlocks() bool {
 	for i := range c.window.queues {
 		q := &c.window.queues[i]
-		if q.sendBuffer > 0 && float64(q.sendQueued) >= filledSend*float64(q.sendBuffer) {
+		if q.sendBuffer > 0 && float64(q.sendQueued) >= threshold.FilledBuffer*float64(q.sendBuffer) {
 			return true
 		}
 	}
@@ -179,7 +162,7 @@ func pair(v verdict.Verdict) verdict.Verdict {
 		return v
 	}
 	v.Candidates = []verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication}
-	if min(small, unread) >= candidate {
+	if min(small, unread) >= threshold.CandidateShare {
 		v.Confidence = verdict.Low
 	}
 	return v
@@ -205,9 +188,9 @@ func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
 		used = max(used, q.sendQueued)
 		size = q.sendBuffer
 		switch full := float64(q.sendQueued) / float64(q.sendBuffer); {
-		case full >= crowdedSend && blocks:
+		case full >= threshold.CrowdedBuffer && blocks:
 			crowded++
-		case full < roomySend || !blocks:
+		case full < threshold.RoomyBuffer || !blocks:
 			roomy++
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // loop is a connection within this host: its client's and its server's end.
@@ -84,9 +85,9 @@ func TestDumps(t *testing.T) {
 }
 
 // TestWatcher_JudgesBySamples: the verdict on a connection that began after the first dump rests on samples where
-// there are fewestSamples of it since the second.
+// there are WatchedSamples of it since the second.
 func TestWatcher_JudgesBySamples(t *testing.T) {
-	for _, count := range []int{0, fewestSamples - 1, fewestSamples} {
+	for _, count := range []int{0, threshold.WatchedSamples - 1, threshold.WatchedSamples} {
 		l := listen(t)
 		port := uint16(l.Addr().(*net.TCPAddr).Port)
 		w := newWatcher(Config{Cumulative: true, Match: Match{PIDs: []int{os.Getpid()}, Ports: []uint16{port},
@@ -97,8 +98,8 @@ func TestWatcher_JudgesBySamples(t *testing.T) {
 		defer w.close()
 		client, server := loop(t, l)
 		move := func() { // the answer acknowledges what was sent
-			client.Write(make([]byte, least))
-			_, err := io.ReadFull(server, make([]byte, least))
+			client.Write(make([]byte, threshold.WatchedBytes))
+			_, err := io.ReadFull(server, make([]byte, threshold.WatchedBytes))
 			server.Write([]byte{0})
 			if _, err2 := client.Read(make([]byte, 1)); err != nil || err2 != nil {
 				t.Fatal(err, err2)
@@ -119,11 +120,11 @@ func TestWatcher_JudgesBySamples(t *testing.T) {
 		if err := w.period(func(v *View) error {
 			for i := range v.Seen {
 				for _, f := range v.Seen[i].Flows {
-					if f.Bytes < least {
+					if f.Bytes < threshold.WatchedBytes {
 						continue // the answers
 					}
 					judged++
-					if f.Sampled != (count >= fewestSamples) || f.Verdict.Limiter == "" {
+					if f.Sampled != (count >= threshold.WatchedSamples) || f.Verdict.Limiter == "" {
 						t.Errorf("%d samples: %s is %+v", count, f.Direction, f)
 					}
 				}

@@ -8,6 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // shared looks at connections to one host together, where what limits one of them is said to be its losses. On a
@@ -32,7 +33,7 @@ func (v *View) shared() {
 // losing says that the connection's losses have a part in what limits what it sends.
 func (s *Seen) losing() bool {
 	v := s.flow(transfer.Up).Verdict
-	return v.Shares[verdict.Congestion] >= candidate && v.Subtype == ""
+	return v.Shares[verdict.Congestion] >= threshold.CandidateShare && v.Subtype == ""
 }
 
 // shareLink gives the connections' part of losses to a link that all of them together fill.

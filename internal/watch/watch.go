@@ -15,6 +15,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 	"github.com/fullpipe-net/fullpipe/internal/watch/paths"
 )
 
@@ -209,10 +210,10 @@ func (c *Connection) flow(d transfer.Direction) Flow {
 		f.Offered = c.Sample.ReceiveWnd
 	}
 	switch {
-	case f.Bytes < least && (f.Bytes > 0 || !c.stuck(d)):
+	case f.Bytes < threshold.WatchedBytes && (f.Bytes > 0 || !c.stuck(d)):
 		f.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.TooLittleWatched,
 			Values: verdict.Values{"bytes": float64(max(f.Bytes, 0))}})
-	case len(c.window.of) >= fewestSamples:
+	case len(c.window.of) >= threshold.WatchedSamples:
 		f.Verdict = fine(c, sends)
 		f.Sampled = true
 	case sends:
@@ -233,10 +234,7 @@ func (c *Connection) stuck(d transfer.Direction) bool {
 	case span <= 0 || !c.Established:
 		return false
 	case d == transfer.Up:
-		return c.Unacked > 0 && c.Sample.Busy-c.mark.Busy >= time.Duration(stuckShare*float64(span))
+		return c.Unacked > 0 && c.Sample.Busy-c.mark.Busy >= time.Duration(threshold.OutstandingShare*float64(span))
 	}
 	return c.tally.readings > 0 && c.tally.unread == c.tally.readings
 }
-
-// stuckShare is the share of a period in which something must have been outstanding.
-const stuckShare = 0.9

@@ -6,20 +6,15 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 	"github.com/fullpipe-net/fullpipe/internal/watch/paths"
 )
 
 const (
 	// windowLength is what paths are judged by.
 	windowLength = 5 * time.Minute
-	// fewestTrips are connections begun in a window that its least round trip is of, and
-	// fewestRates readings that its rate is of.
-	fewestTrips, fewestRates = 2, 10
-	// leastRated is the payload of a period whose rate says something of the path, and
-	// mostHeld the part of it that the receiver's window may have held back.
-	leastRated, mostHeld = 64 << 10, 0.1
-	mostRates            = 1000 // readings of a window
-	mostWindows          = 4096 // networks in a window
+	mostRates    = 1000 // readings of a window
+	mostWindows  = 4096 // networks in a window
 )
 
 // Signs are what a period tells of the path that a connection takes.
@@ -45,8 +40,8 @@ func (c *Connection) signs() (s Signs) {
 	s.Reordered = min(int64(c.Reordered-c.mark.Reordered), s.Segments)
 	busy := c.Sample.Busy - c.mark.Busy
 	held := c.Sample.ReceiveLimited - c.mark.ReceiveLimited
-	if sent >= leastRated && c.Sample.Have&transfer.HaveRate != 0 && !c.Sample.AppLimited &&
-		held.Seconds() <= mostHeld*busy.Seconds() {
+	if sent >= threshold.RatedBytes && c.Sample.Have&transfer.HaveRate != 0 && !c.Sample.AppLimited &&
+		held.Seconds() <= threshold.HeldShare*busy.Seconds() {
 		s.Rate = c.Sample.DeliveryBps
 	}
 	return s
@@ -161,11 +156,11 @@ func packetOf(h *transfer.Handshake, v6 bool) int {
 
 func (w *window) end() paths.Window {
 	out := w.sums
-	if w.trips < fewestTrips {
+	if w.trips < threshold.WindowTrips {
 		out.RTT = 0
 		out.MTU = 0
 	}
-	if w.told >= fewestTrips {
+	if w.told >= threshold.WindowTrips {
 		out.ECN = "some"
 		switch w.ecn {
 		case 0:
@@ -174,7 +169,7 @@ func (w *window) end() paths.Window {
 			out.ECN = "all"
 		}
 	}
-	if len(w.rates) >= fewestRates {
+	if len(w.rates) >= threshold.WindowRates {
 		slices.Sort(w.rates)
 		out.Rate = w.rates[len(w.rates)*9/10]
 	}

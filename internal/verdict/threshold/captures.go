@@ -110,6 +110,10 @@ const (
 	RepairsMatter = 0.3 // ratio | definition
 	// LossTimesOut is the loss from which timeouts hold a sender more than its window does.
 	LossTimesOut = 0.02 // ratio | Padhye et al. 1998: Mathis' model fits below
+	// AlignedSegments of each way, seen by both taps, are needed to align two captures. QueueMostly is the quantile of
+	// the segments' queueing delays that stands for the longest queue.
+	AlignedSegments = 8    // segments | not recorded
+	QueueMostly     = 0.95 // ratio | one in twenty segments met a longer one
 	// WindowAbove is how far above the rate a window may allow for it to limit clearly.
 	WindowAbove = 1.5 // ratio | capture bank
 )

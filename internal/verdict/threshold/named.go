@@ -16,7 +16,7 @@ type Named struct {
 	Value float64 `json:"value"`
 }
 
-//go:embed threshold.go network.go captures.go
+//go:embed threshold.go network.go captures.go watch.go
 var sources embed.FS
 
 // declaration is one constant in the source: name, value, unit and origin.
@@ -25,7 +25,7 @@ var declaration = regexp.MustCompile(`(?m)^\s+(\w+)\s+= .+? // ([^|\n]+) \| (.+)
 // origins returns unit and origin of each threshold, as the source has them behind the number.
 var origins = sync.OnceValue(func() map[string][2]string {
 	all := map[string][2]string{}
-	for _, name := range []string{"threshold.go", "network.go", "captures.go"} {
+	for _, name := range []string{"threshold.go", "network.go", "captures.go", "watch.go"} {
 		source, err := sources.ReadFile(name)
 		if err != nil {
 			panic(err) // it is embedded

@@ -3,6 +3,8 @@ package paths
 import (
 	"math"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // countsRule says what a ratio's rise takes.
@@ -12,18 +14,12 @@ type countsRule struct {
 }
 
 var (
-	lossRule       = countsRule{least: 1000, floor: 0.002}
-	reorderingRule = countsRule{least: 1000, floor: 0.005}
+	lossRule       = countsRule{least: threshold.CountsSegments, floor: threshold.LossFloor}
+	reorderingRule = countsRule{least: threshold.CountsSegments, floor: threshold.ReorderingFloor}
 )
 
-const (
-	countsBefore = 48 // windows that stand for what was
-	countsAfter  = 6  // windows in a row that all show the rise: losses come together
-	countsFactor = 2  // by which the intervals are apart at least
-	countsZ      = 3.3
-	// settled is when a rise that stays is the usual.
-	settled = 12 * time.Hour
-)
+// settled is when a rise that stays is the usual.
+const settled = 12 * time.Hour
 
 // counts follows a ratio of events to segments. Only a rise is told, and its end.
 type counts struct {
@@ -43,18 +39,21 @@ func (c count) possible() bool {
 }
 func (c count) ratio() float64 { return float64(c[2]) / float64(c[1]) }
 
-func (c *counts) known() bool { return len(c.Windows) >= countsBefore && len(c.Days) >= learntDays }
+func (c *counts) known() bool {
+	return len(c.Windows) >= threshold.CountsBefore && len(c.Days) >= threshold.LearntDays
+}
 
 func (c *counts) add(at time.Time, segments, events int64, rule countsRule) (s *Shift) {
 	if segments < rule.least || events < 0 {
 		return nil
 	}
-	c.Windows = newest(append(c.Windows, count{at.Unix(), segments, min(events, segments)}), countsBefore+countsAfter)
-	if len(c.Windows) < countsAfter {
+	c.Windows = append(c.Windows, count{at.Unix(), segments, min(events, segments)})
+	c.Windows = newest(c.Windows, threshold.CountsBefore+threshold.CountsAfter)
+	if len(c.Windows) < threshold.CountsAfter {
 		return nil
 	}
-	before := c.Windows[:len(c.Windows)-countsAfter]
-	last := c.Windows[len(c.Windows)-countsAfter:]
+	before := c.Windows[:len(c.Windows)-threshold.CountsAfter]
+	last := c.Windows[len(c.Windows)-threshold.CountsAfter:]
 	low := 1.0
 	high := 0.0
 	for _, w := range last {
@@ -80,17 +79,17 @@ func (c *counts) add(at time.Time, segments, events int64, rule countsRule) (s *
 
 // risen says whether every one of the last windows is off all that was.
 func (c *counts) risen(before, last []count, low float64, rule countsRule) bool {
-	if len(before) < countsBefore || len(c.Days) < learntDays || low < rule.floor {
+	if len(before) < threshold.CountsBefore || len(c.Days) < threshold.LearntDays || low < rule.floor {
 		return false
 	}
 	for _, d := range c.Days {
-		if low < countsFactor*d.High {
+		if low < threshold.CountsFactor*d.High {
 			return false
 		}
 	}
 	least, _ := wilson(pooled(last))
 	_, most := wilson(pooled(before))
-	return least > countsFactor*most
+	return least > threshold.CountsFactor*most
 }
 
 func pooled(all []count) (sum count) {
@@ -105,8 +104,8 @@ func pooled(all []count) (sum count) {
 func wilson(c count) (low, high float64) {
 	n := float64(c[1])
 	p := c.ratio()
-	const z2 = countsZ * countsZ
+	const z2 = threshold.CountsZ * threshold.CountsZ
 	middle := p + z2/(2*n)
-	half := countsZ * math.Sqrt(p*(1-p)/n+z2/(4*n*n))
+	half := threshold.CountsZ * math.Sqrt(p*(1-p)/n+z2/(4*n*n))
 	return (middle - half) / (1 + z2/n), (middle + half) / (1 + z2/n)
 }

@@ -14,6 +14,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // Metric is what of a path moved.
@@ -75,9 +77,6 @@ const (
 	// told then. Within atOnce a shift that was told of the whole host is not told again.
 	holdOff = 15 * time.Minute
 	atOnce  = time.Hour
-	// So many networks, and such a part of those that can be judged, are the host.
-	hostNetworks = 3
-	hostPart     = 0.6
 )
 
 // Host follows the networks of a host. Its zero value knows none. It can be stored as JSON;
@@ -224,7 +223,7 @@ func (h *Host) whole(at time.Time, windows map[netip.Prefix]Window, found map[ne
 		moved, judged := h.shared(&s, windows, found)
 		told := h.Whole[key]
 		recent := !told.IsZero() && at.Sub(told) < atOnce
-		if !recent && (moved < hostNetworks || float64(moved) < hostPart*float64(judged)) {
+		if !recent && (moved < threshold.HostNetworks || float64(moved) < threshold.HostShare*float64(judged)) {
 			continue
 		}
 		for p, shifts := range found {

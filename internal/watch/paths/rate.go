@@ -6,21 +6,11 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-const (
-	// A rate is what others leave, and resembles itself for hours: all windows of rateSpan, an
-	// hour, have to be below two thirds of what such an hour had in the last days. Higher is no
-	// trouble.
-	rateSpan   = 12
-	rateBeyond = 1.5
-	// learntDays is how many days have to be known of what varies with the hour, the present
-	// one included.
-	learntDays = 2
-	// rateBack windows in a row above half-way end it.
-	rateBack  = 4
-	mostRates = change.Before + rateSpan
-)
+// mostRates results are kept.
+const mostRates = change.Before + threshold.RateWindows
 
 // rate follows what is delivered where the program is not the limit.
 type rate struct {
@@ -29,7 +19,9 @@ type rate struct {
 	Half    float64  `json:"half,omitempty"` // half-way back from a fall that was told; 0: none
 }
 
-func (l *rate) known() bool { return len(l.Results) >= mostRates && len(l.Days) >= learntDays }
+func (l *rate) known() bool {
+	return len(l.Results) >= mostRates && len(l.Days) >= threshold.LearntDays
+}
 
 func (l *rate) add(at time.Time, v float64) (s *Shift) {
 	if !(v > 0) || math.IsInf(v, 0) {
@@ -39,29 +31,29 @@ func (l *rate) add(at time.Time, v float64) (s *Shift) {
 	if l.known() {
 		s = l.judge()
 	}
-	l.Days = learn(l.Days, l.Results, rateSpan)
+	l.Days = learn(l.Days, l.Results, threshold.RateWindows)
 	return s
 }
 
 func (l *rate) judge() *Shift {
 	n := len(l.Results)
-	_, high, _ := extremes(l.Results, rateSpan)
+	_, high, _ := extremes(l.Results, threshold.RateWindows)
 	least, _ := span(l.Days)
 	if l.Half == 0 {
-		if high >= least/rateBeyond {
+		if high >= least/threshold.RateBeyond {
 			return nil
 		}
-		was := l.Results[:n-rateSpan]
-		is := l.Results[n-rateSpan:]
+		was := l.Results[:n-threshold.RateWindows]
+		is := l.Results[n-threshold.RateWindows:]
 		s := &Shift{Before: middle(was), After: middle(is), Since: is[0].at()}
 		l.Half = math.Sqrt(s.Before * s.After)
 		return s
 	}
-	low, _, _ := extremes(l.Results, rateBack)
+	low, _, _ := extremes(l.Results, threshold.RateBack)
 	if low < l.Half {
 		return nil
 	}
-	s := &Shift{Before: l.Half, After: low, Since: l.Results[n-rateBack].at(), Back: true}
+	s := &Shift{Before: l.Half, After: low, Since: l.Results[n-threshold.RateBack].at(), Back: true}
 	l.Half = 0
 	return s
 }

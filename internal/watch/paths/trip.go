@@ -6,20 +6,11 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-const (
-	// tripSpan windows in a row have to be beyond all that was, by leastTrip at least: below
-	// that round trips change by hosts' own doing.
-	tripSpan  = 4
-	leastTrip = 1e-3 // seconds
-	// tripBeyond is by how much they exceed what the last days showed, and tripScatter how many
-	// times the scatter of what was (as a standard deviation) the shift is.
-	tripBeyond  = 1.05
-	tripScatter = 4
-	// mostTrips are kept, for a Track to be rebuilt from.
-	mostTrips = change.Before + 2*change.After
-)
+// mostTrips results are kept, for a Track to be rebuilt from.
+const mostTrips = change.Before + 2*change.After
 
 // result is a figure and when it was had, in seconds since 1970. It is stored, so it is
 // short.
@@ -101,7 +92,7 @@ func (l *trip) add(at time.Time, v float64) *Shift {
 	l.Results = newest(append(l.Results, r), mostTrips)
 	shift := l.judge(event)
 	if l.track.State != change.Suspected { // what is suspected is no part of what is usual yet
-		l.Days = learn(l.Days, l.Results, tripSpan)
+		l.Days = learn(l.Days, l.Results, threshold.TripWindows)
 	}
 	return shift
 }
@@ -127,20 +118,20 @@ func (l *trip) judge(event change.Event) *Shift {
 
 // grave says whether the dip is one that is told.
 func (l *trip) grave() bool {
-	low, high, ok := extremes(l.Results, tripSpan)
+	low, high, ok := extremes(l.Results, threshold.TripWindows)
 	if !ok || len(l.Days) == 0 {
 		return false
 	}
 	least, most := span(l.Days)
 	was := l.track.Shift.Before
 	is := l.track.Shift.After
-	if math.Abs(is-was) < tripScatter*scatter(l.Results[:len(l.Results)-tripSpan]) {
+	if math.Abs(is-was) < threshold.TripScatter*scatter(l.Results[:len(l.Results)-threshold.TripWindows]) {
 		return false
 	}
 	if is > was {
-		return low > tripBeyond*most && low-was >= leastTrip
+		return low > threshold.TripBeyond*most && low-was >= threshold.TripShift.Seconds()
 	}
-	return high < least/tripBeyond && was-high >= leastTrip
+	return high < least/threshold.TripBeyond && was-high >= threshold.TripShift.Seconds()
 }
 
 // believed are those of what was stored that can have been.

@@ -3,27 +3,22 @@ package paths
 import (
 	"strconv"
 	"time"
-)
 
-const (
-	wordsBefore = 48 // windows that said the same
-	wordsAfter  = 4  // windows in a row that say another
-	// wordsDoubt is what one window of another word takes from what the same said.
-	wordsDoubt = 12
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // word follows a word that stays the same as long as the path does. Where hosts of one
 // network differ it wavers, and is never sure enough to be told.
 type word struct {
 	Is    string    `json:"is,omitempty"`
-	Same  int       `json:"same,omitempty"` // windows, wordsBefore at most
+	Same  int       `json:"same,omitempty"` // windows, WordsBefore at most
 	Next  string    `json:"next,omitempty"`
 	Run   int       `json:"run,omitempty"` // windows in a row that said Next
 	Since time.Time `json:"since,omitzero"`
 	Was   string    `json:"was,omitempty"` // before the newest shift, until that is settled
 }
 
-func (w *word) known() bool { return w.Same >= wordsBefore }
+func (w *word) known() bool { return w.Same >= threshold.WordsBefore }
 
 func (w *word) add(at time.Time, is string) *Shift {
 	switch {
@@ -35,7 +30,7 @@ func (w *word) add(at time.Time, is string) *Shift {
 		return nil
 	case is == w.Is:
 		w.doubt()
-		w.Same = min(w.Same+1, wordsBefore)
+		w.Same = min(w.Same+1, threshold.WordsBefore)
 		if w.known() {
 			w.Was = ""
 		}
@@ -46,17 +41,17 @@ func (w *word) add(at time.Time, is string) *Shift {
 		w.Since = at
 	}
 	w.Run++
-	if w.Run < wordsAfter {
+	if w.Run < threshold.WordsAfter {
 		return nil
 	}
 	s := &Shift{BeforeWord: w.Is, AfterWord: w.Next, Since: w.Since, Back: w.Next == w.Was}
 	switch {
 	case s.Back:
-		*w = word{Is: w.Next, Same: wordsBefore}
+		*w = word{Is: w.Next, Same: threshold.WordsBefore}
 	case w.known():
-		*w = word{Is: w.Next, Same: wordsAfter, Was: w.Is}
+		*w = word{Is: w.Next, Same: threshold.WordsAfter, Was: w.Is}
 	default:
-		*w = word{Is: w.Next, Same: wordsAfter}
+		*w = word{Is: w.Next, Same: threshold.WordsAfter}
 		return nil
 	}
 	return s
@@ -65,7 +60,7 @@ func (w *word) add(at time.Time, is string) *Shift {
 // doubt ends a run of another word that came to nothing.
 func (w *word) doubt() {
 	if w.Run > 0 {
-		w.Same = max(w.Same-wordsDoubt, 0)
+		w.Same = max(w.Same-threshold.WordsDoubt, 0)
 	}
 	w.Next = ""
 	w.Run = 0
