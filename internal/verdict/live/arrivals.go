@@ -37,7 +37,8 @@ func judgeArrivals(r *transfer.Result, v verdict.Verdict) verdict.Verdict {
 		return v
 	}
 	a := newArrivals(r, idle)
-	name, code := a.judge()
+	d := decide(arrivalRules, &a)
+	name := d.limiter
 	if name == verdict.Unknown {
 		return v
 	}
@@ -49,12 +50,8 @@ func judgeArrivals(r *transfer.Result, v verdict.Verdict) verdict.Verdict {
 	}
 	v.Shares[name] += rest
 	v.Limiter = name
-	v.Confidence = verdict.Medium
-	v.Candidates = nil
-	if name == verdict.Sender {
-		v.Confidence = verdict.Low
-		v.Candidates = []verdict.Name{verdict.SendBuffer, verdict.Pacing, verdict.CPU, verdict.Application}
-	}
+	v.Confidence = d.confidence
+	v.Candidates = slices.Clone(d.candidates)
 	values := verdict.Values{"steady_bps": a.mean, "best_bps": a.top, "out_of_order_ratio": a.disordered,
 		"time_ratio": idle}
 	if name == verdict.CPU {
@@ -65,7 +62,7 @@ func judgeArrivals(r *transfer.Result, v verdict.Verdict) verdict.Verdict {
 		values["rtt_base_s"] = a.base
 	}
 	v.Evidence = slices.DeleteFunc(v.Evidence, func(e verdict.Evidence) bool { return e.Code == verdict.SenderUnseen })
-	v.Evidence = append(v.Evidence, verdict.Evidence{Limiter: name, Code: code, Values: values})
+	v.Evidence = append(v.Evidence, verdict.Evidence{Limiter: name, Code: d.code, Values: values})
 	return v
 }
 
@@ -185,33 +182,6 @@ func medianOf(times []time.Duration) float64 {
 		all[i] = t.Seconds()
 	}
 	return stats.Median(all)
-}
-
-// judge says what limits by what arrived.
-func (a *arrived) judge() (verdict.Name, verdict.Code) {
-	level := 0.0
-	if a.top > 0 {
-		level = a.mean / a.top
-	}
-	queue := longer(a.base, a.rtt) && (a.idleEcho <= 0 || longer(a.idleEcho, a.loadedEcho))
-	stands := queue && longer(a.base, a.standing)
-	losing := a.disordered > threshold.Losing && a.lossExplains()
-	uneven := a.deviation >= threshold.ArrivesUnevenly
-	switch {
-	case a.idle >= threshold.HeadlineShare:
-		return verdict.Application, verdict.SenderHadNothing
-	case a.top <= 0 || a.base <= 0 || a.rtt <= 0:
-		return verdict.Unknown, ""
-	case !losing && (a.late >= threshold.StarvedHost && !stands || a.late >= threshold.LateDevice && uneven):
-		return verdict.CPU, verdict.SenderRanLate
-	case stands && (level >= threshold.FlatRate || !losing && level >= threshold.VeryUnsteady):
-		return verdict.Bottleneck, verdict.ArrivesThroughAQueue
-	case losing && !queue && a.late < threshold.LateDevice: // else bursts of a late device may overflow a queue
-		return verdict.Congestion, verdict.ArrivesWithHoles
-	case losing || queue:
-		return verdict.Unknown, ""
-	}
-	return verdict.Sender, verdict.ArrivesUnhindered
 }
 
 // lossExplains says whether as much arrived as losses let through: what comes out of order is no

@@ -3,6 +3,7 @@ package live
 import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
@@ -29,31 +30,44 @@ func (a *analysis) confidence(v verdict.Verdict) verdict.Confidence {
 	return level
 }
 
+// highRules say when the evidence of a limiter is direct, besides what the network rules say of theirs. Without, and of
+// limiters that are not in the list, it is medium.
+var highRules = []struct {
+	limiter verdict.Name
+	when    condition
+}{
+	{verdict.SlowStart, condition{}},
+	{verdict.CPU, rule.Any(senderThread.AtLeast("SaturatedThread", threshold.SaturatedThread), receiverSaturated)},
+	{verdict.Application, rule.All(knowsProgram, has("knowsClocks", "the kernel reports its three clocks",
+		transfer.HaveLimits))},
+	{verdict.ReceiverApplication, receiverSeen},
+	{verdict.ReceiverWindow, rule.All(has("knowsWindow", "the kernel reports the receive window", transfer.HaveSendWnd),
+		aloneExplains("windowAloneExplains", "a receive window", (*connection).window), hasIdleGaps)},
+	{verdict.SendBuffer, rule.All(knowsProgram,
+		aloneExplains("bufferAloneExplains", "a full send buffer", (*connection).outstanding), hasIdleGaps)},
+	{verdict.NagleDelayedAck, rule.Fact("awaitsAnswers", "the program waited for answers",
+		func(f facts) bool { return f.sum((*connection).awaited) > 0 })},
+	{verdict.LocalQueue, unsentRatio.AtLeast("HeadlineShare", threshold.HeadlineShare)},
+	{verdict.Pacing, pacingLimit.Positive()},
+}
+
+func aloneExplains(name, what string, size func(*connection, *round) int64) condition {
+	return rule.Fact(name, what+" each round trip gives the rate, and no queue lengthens the round trip",
+		func(f facts) bool { return f.windowAloneExplains(size) },
+		limit("StandingQueue", threshold.StandingQueue), limit("WindowLimits", threshold.WindowLimits),
+		limit("WindowClearlyLimits", threshold.WindowClearlyLimits))
+}
+
+// evidenceLevel returns the confidence that the evidence of a limiter allows.
 func (a *analysis) evidenceLevel(n verdict.Name) verdict.Confidence {
-	c := a.connections[0]
-	switch n {
-	case a.network.name:
+	if n == a.network.name {
 		return a.network.confidence
-	case verdict.SlowStart:
-		return verdict.High
-	case verdict.CPU:
-		return verdict.When(saturated(a.sender) || saturated(a.receiver), verdict.High)
-	case verdict.Application:
-		return verdict.When(c.has(transfer.HaveProgram|transfer.HaveLimits), verdict.High)
-	case verdict.ReceiverApplication:
-		return verdict.When(a.receiver != nil, verdict.High)
-	case verdict.ReceiverWindow:
-		direct := c.has(transfer.HaveSendWnd) && a.windowAloneExplains((*connection).window)
-		return verdict.When(direct && hasIdleGaps.Holds(a.whole()), verdict.High)
-	case verdict.SendBuffer:
-		direct := c.has(transfer.HaveProgram) && a.windowAloneExplains((*connection).outstanding)
-		return verdict.When(direct && hasIdleGaps.Holds(a.whole()), verdict.High)
-	case verdict.NagleDelayedAck:
-		return verdict.When(a.sum((*connection).awaited) > 0, verdict.High)
-	case verdict.LocalQueue:
-		return verdict.When(c.unsentRatio >= threshold.HeadlineShare, verdict.High)
-	case verdict.Pacing:
-		return verdict.When(c.spec.PacingBps > 0, verdict.High)
+	}
+	f := facts{a, a.connections[0], nil}
+	for i := range highRules {
+		if r := &highRules[i]; r.limiter == n {
+			return verdict.When(r.when.Holds(f), verdict.High)
+		}
 	}
 	return verdict.Medium
 }

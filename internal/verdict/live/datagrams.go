@@ -1,61 +1,91 @@
 package live
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// JudgeDatagrams says what kept a UDP transfer from carrying more. UDP has no window and
-// no recovery: the sender's rate limits it, the sender itself, or what loses datagrams.
-// Loss that costs less than a tenth limits nothing, and is told all the same.
-func JudgeDatagrams(r *transfer.DatagramResult) verdict.Verdict {
-	v := verdict.Verdict{Limiter: verdict.Unknown, Confidence: verdict.Low, Shares: verdict.Shares{}}
-	say := func(name verdict.Name, sure verdict.Confidence, code verdict.Code, more verdict.Values) verdict.Verdict {
-		values := verdict.Values{"lost_ratio": r.LossRatio(), "arrived_bps": r.Bps()}
-		for key, value := range more {
-			values[key] = value
-		}
-		v.Limiter = name
-		v.Confidence = sure
-		v.Evidence = []verdict.Evidence{{Limiter: name, Code: code, Values: values}}
-		return v
-	}
-	if r.Sent == 0 || r.Duration <= 0 {
-		return say(verdict.Unknown, verdict.Low, verdict.NoDatagrams, nil)
-	}
-	sent := float64(r.Sent) * float64(r.Spec.Size) * 8 / r.Duration.Seconds()
-	var queue time.Duration
-	if r.Variation != nil {
-		queue = r.Variation.Median
-	}
-	sender := r.CPU
-	receiver := r.FarCPU
-	if r.Spec.Direction == transfer.Down {
-		sender, receiver = receiver, sender
-	}
-	delay := verdict.Values{"sent_bps": sent, "delay_s": queue.Seconds()}
-	switch {
-	case r.LossRatio() >= threshold.DatagramLoss && busy(receiver):
-		return say(verdict.CPU, verdict.Medium, verdict.DatagramsReceiverBusy, delay)
-	case r.LossRatio() >= threshold.DatagramLoss && r.Variation == nil:
-		v = say(verdict.Unknown, verdict.Low, verdict.DatagramsLost, delay)
-		v.Candidates = []verdict.Name{verdict.Bottleneck, verdict.Congestion}
-		return v
-	case r.LossRatio() >= threshold.DatagramLoss && queue >= threshold.DatagramQueue:
-		return say(verdict.Bottleneck, verdict.High, verdict.DatagramsQueueFull, delay)
-	case r.LossRatio() >= threshold.DatagramLoss:
-		return say(verdict.Congestion, verdict.Medium, verdict.DatagramsNoQueue, delay)
-	case r.Spec.Bps > 0 && sent*threshold.CauseFactor >= r.Spec.Bps:
-		delay["asked_bps"] = r.Spec.Bps
-		return say(verdict.Application, verdict.High, verdict.DatagramsAsAsked, delay)
-	case busy(sender):
-		return say(verdict.CPU, verdict.Medium, verdict.DatagramsSenderSlow, delay)
-	}
-	return say(verdict.LocalQueue, verdict.Low, verdict.DatagramsHeldLocally, delay)
+// datagramFacts are what the rules on a UDP transfer read. Rates are bit/s.
+type datagramFacts struct {
+	lossRatio        float64
+	sent, asked      float64
+	delayKnown       bool
+	delay            time.Duration
+	sender, receiver *transfer.CPU
 }
 
-// busy says that a thread of the program took most of a core.
-func busy(c *transfer.CPU) bool { return c != nil && c.BusiestThread >= threshold.DatagramBusy }
+var (
+	lossRatio = rule.Quantity[*datagramFacts]{Name: "datagramLoss", Unit: "ratio", Means: "datagrams lost / sent",
+		Of: func(f *datagramFacts) float64 { return f.lossRatio }}
+	datagramDelay = rule.Quantity[*datagramFacts]{Name: "datagramDelay", Unit: "time",
+		Means: "median delay above the least one", Of: func(f *datagramFacts) float64 { return ofTime(f.delay) }}
+	askedRate = rule.Quantity[*datagramFacts]{Name: "askedRate", Unit: "bit/s", Means: "rate that was asked for; 0: none",
+		Of: func(f *datagramFacts) float64 { return f.asked }}
+	reachedRate = rule.Quantity[*datagramFacts]{Name: "sentRateAndATenth", Unit: "bit/s",
+		Means: "rate sent and a tenth more",
+		Of:    func(f *datagramFacts) float64 { return f.sent * threshold.CauseFactor },
+		Uses:  uses(limit("CauseFactor", threshold.CauseFactor))}
+	datagramSender = rule.Quantity[*datagramFacts]{Name: "datagramSenderThread", Unit: "ratio",
+		Means: "CPU time / wall time of the busiest sending thread",
+		Of:    func(f *datagramFacts) float64 { return busiest(f.sender) }}
+	datagramReceiver = rule.Quantity[*datagramFacts]{Name: "datagramReceiverThread", Unit: "ratio",
+		Means: "CPU time / wall time of the busiest receiving thread",
+		Of:    func(f *datagramFacts) float64 { return busiest(f.receiver) }}
+	delayKnown = rule.Fact("datagramDelayKnown", "the receiver reported the datagrams' delay",
+		func(f *datagramFacts) bool { return f.delayKnown })
+	losesDatagrams = lossRatio.AtLeast("DatagramLoss", threshold.DatagramLoss)
+)
+
+// datagramRules decide what kept a UDP transfer from carrying more.
+var datagramRules = []decision[*datagramFacts]{
+	{"receiver-busy", rule.All(losesDatagrams, datagramReceiver.AtLeast("DatagramBusy", threshold.DatagramBusy)),
+		verdict.CPU, verdict.Medium, nil, verdict.DatagramsReceiverBusy},
+	{"delay-unknown", rule.All(losesDatagrams, rule.Not(delayKnown)),
+		verdict.Unknown, verdict.Low, []verdict.Name{verdict.Bottleneck, verdict.Congestion}, verdict.DatagramsLost},
+	{"queue-full", rule.All(losesDatagrams, datagramDelay.AtLeast("DatagramQueue", ofTime(threshold.DatagramQueue))),
+		verdict.Bottleneck, verdict.High, nil, verdict.DatagramsQueueFull},
+	{"lost-without-queue", losesDatagrams, verdict.Congestion, verdict.Medium, nil, verdict.DatagramsNoQueue},
+	{"as-asked", rule.All(askedRate.Positive(), rule.Not(askedRate.Exceeds(reachedRate))),
+		verdict.Application, verdict.High, nil, verdict.DatagramsAsAsked},
+	{"sender-busy", datagramSender.AtLeast("DatagramBusy", threshold.DatagramBusy),
+		verdict.CPU, verdict.Medium, nil, verdict.DatagramsSenderSlow},
+	{"held-locally", rule.Condition[*datagramFacts]{}, verdict.LocalQueue, verdict.Low, nil, verdict.DatagramsHeldLocally},
+}
+
+// JudgeDatagrams says what kept a UDP transfer from carrying more. UDP has no window and no recovery: the sender's rate
+// limits it, the sender itself, or what loses datagrams. Loss that costs less than a tenth limits nothing, and is in
+// the evidence all the same.
+func JudgeDatagrams(r *transfer.DatagramResult) verdict.Verdict {
+	if r.Sent == 0 || r.Duration <= 0 {
+		return datagramVerdict(r, &decision[*datagramFacts]{limiter: verdict.Unknown, confidence: verdict.Low,
+			code: verdict.NoDatagrams}, nil)
+	}
+	f := &datagramFacts{lossRatio: r.LossRatio(), asked: r.Spec.Bps, delayKnown: r.Variation != nil,
+		sent: float64(r.Sent) * float64(r.Spec.Size) * 8 / r.Duration.Seconds(), sender: r.CPU, receiver: r.FarCPU}
+	if r.Variation != nil {
+		f.delay = r.Variation.Median
+	}
+	if r.Spec.Direction == transfer.Down {
+		f.sender, f.receiver = f.receiver, f.sender
+	}
+	more := verdict.Values{"sent_bps": f.sent, "delay_s": f.delay.Seconds()}
+	d := decide(datagramRules, f)
+	if d.code == verdict.DatagramsAsAsked {
+		more["asked_bps"] = r.Spec.Bps
+	}
+	return datagramVerdict(r, d, more)
+}
+
+func datagramVerdict(r *transfer.DatagramResult, d *decision[*datagramFacts], more verdict.Values) verdict.Verdict {
+	values := verdict.Values{"lost_ratio": r.LossRatio(), "arrived_bps": r.Bps()}
+	maps.Copy(values, more)
+	return verdict.Verdict{Limiter: d.limiter, Confidence: d.confidence, Shares: verdict.Shares{},
+		Candidates: slices.Clone(d.candidates),
+		Evidence:   []verdict.Evidence{{Limiter: d.limiter, Code: d.code, Values: values}}}
+}

@@ -16,9 +16,19 @@ func Rules() []rule.List {
 		r := &congestionRules[i]
 		rule.Add(&refined, r.name, r.when, r.then.String(), r.then.certain)
 	}
+	closings := rule.List{Title: "The network's time between two closings of the receive window"}
+	rule.Add(&closings, "between-closings", closesBetween,
+		"unknown (between-closings): the time given to the network's limiter")
+	high := rule.List{Title: "High confidence of a limiter, without the rule medium"}
+	for _, r := range highRules {
+		rule.Add(&high, string(r.limiter), r.when, "high")
+	}
 	return []rule.List{
 		listTime("Time of each round: every rule that holds claims time that the rules before left", timeRules),
-		listTime("Time that no rule claimed: the first rule that holds", remainderRules), network, refined}
+		listTime("Time that no rule claimed: the first rule that holds", remainderRules), network, refined, closings, high,
+		listDecisions("An upload of which the receiver and the sending program are seen: the first rule that holds",
+			arrivalRules),
+		listDecisions("A UDP transfer: the first rule that holds", datagramRules)}
 }
 
 func listTime(title string, rules []timeRule) rule.List {

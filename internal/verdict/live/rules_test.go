@@ -13,7 +13,8 @@ import (
 // a name and threshold.X after it, the name is X.
 func TestRules_NameTheThresholdTheyUse(t *testing.T) {
 	found := 0
-	for _, name := range []string{"facts.go", "network_rules.go", "time_rules.go", "datagrams.go", "arrivals.go"} {
+	for _, name := range []string{"facts.go", "network_rules.go", "time_rules.go", "arrival_rules.go", "datagrams.go",
+		"confidence.go", "undecided.go"} {
 		files := token.NewFileSet()
 		file, err := parser.ParseFile(files, name, nil, parser.SkipObjectResolution)
 		if err != nil {
@@ -73,6 +74,8 @@ func TestRules_Complete(t *testing.T) {
 	for name, always := range map[string]bool{
 		"network":   networkRules[len(networkRules)-1].when.IsAlways(),
 		"remainder": remainderRules[len(remainderRules)-1].when.IsAlways(),
+		"datagram":  datagramRules[len(datagramRules)-1].when.IsAlways(),
+		"arrival":   arrivalRules[len(arrivalRules)-1].when.IsAlways(),
 	} {
 		if !always {
 			t.Errorf("the last %s rule does not always hold", name)

@@ -13,10 +13,17 @@ func saturated(e *transfer.End) bool { return busiestThread(e) >= threshold.Satu
 
 // busiestThread returns the CPU time of an end's busiest data thread as a share of the wall time; 0: not known.
 func busiestThread(e *transfer.End) float64 {
-	if e == nil || e.CPU == nil {
+	if e == nil {
 		return 0
 	}
-	return e.CPU.BusiestThread
+	return busiest(e.CPU)
+}
+
+func busiest(c *transfer.CPU) float64 {
+	if c == nil {
+		return 0
+	}
+	return c.BusiestThread
 }
 
 // smoothedRate returns the mean rate of a connection if the round's rate is within RoundScatter of it, else the

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
@@ -36,16 +37,25 @@ func (a *analysis) pacesToDelivery() bool {
 		pacing < threshold.PacedFaster*a.path.meanRate/float64(len(a.connections))
 }
 
+var (
+	closedRatio = quantity{Name: "closedRatio", Unit: "ratio",
+		Means: "share of the time that the rules gave to receiver-application",
+		Of:    func(f facts) float64 { return ratio(f.time[verdict.ReceiverApplication], f.total) }}
+	hasSubtype = rule.Fact("hasSubtype", "the network rules found a subtype",
+		func(f facts) bool { return f.network.subtype != "" })
+	closesBetween = rule.All(rule.Not(receiverSeen), rule.Not(hasSubtype), rule.Any(isCongestion, networkOpens),
+		closedRatio.AtLeast("ClosesOften", threshold.ClosesOften))
+)
+
 // leaveOpenBetweenClosings moves time of the congestion window between two closings of the receive window to unknown,
 // if the sender alone was seen. A program that reads at its own rate closes the window for less time the slower it is
 // filled, and the kernel does not open a congestion window that is not used (RFC 7661, 4.4). So without the losses
 // that such bursts suffer, no more might arrive.
 func (a *analysis) leaveOpenBetweenClosings() {
-	name := a.network.name
-	if a.receiver != nil || a.network.subtype != "" || name != verdict.Congestion && name != verdict.SlowStart ||
-		ratio(a.time[verdict.ReceiverApplication], a.total) < threshold.ClosesOften {
+	if !closesBetween.Holds(a.whole()) {
 		return
 	}
+	name := a.network.name
 	open := a.time[name]
 	if name == verdict.SlowStart {
 		open -= a.slowStartTime
