@@ -30,13 +30,13 @@ These are the rules by which a transfer is judged from the samples of its ends, 
 	fmt.Fprint(w, "\n## Conditions\n\n")
 	inputs = sorted(inputs, func(in rule.Input) string { return in.Name })
 	for _, in := range inputs {
-		if in.Definition != nil {
-			fmt.Fprintf(w, "- `%s`: %s: `%s`\n", in.Name, in.Means, in.Definition())
+		if in.Definition != "" {
+			fmt.Fprintf(w, "- `%s`: %s: `%s`\n", in.Name, in.Means, in.Definition)
 		}
 	}
 	fmt.Fprint(w, "\n## Inputs\n\n| input | unit | meaning | thresholds in it |\n|---|---|---|---|\n")
 	for _, in := range inputs {
-		if in.Definition == nil {
+		if in.Definition == "" {
 			uses := make([]string, len(in.Uses))
 			for i, n := range in.Uses {
 				uses[i] = n.Name

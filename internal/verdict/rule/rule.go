@@ -21,9 +21,13 @@ type Quantity[F any] struct {
 
 // Input is a quantity, a fact or a named condition that rules read.
 type Input struct {
-	Name, Unit, Means string
-	Definition        func() string // of a named condition; else nil
-	Uses              []threshold.Named
+	Name       string            `json:"name"`
+	Unit       string            `json:"unit,omitempty"` // of a quantity
+	Means      string            `json:"means"`
+	Definition string            `json:"definition,omitempty"` // of a named condition; a List has it
+	Uses       []threshold.Named `json:"uses,omitempty"`
+
+	define func() string
 }
 
 // Condition is a statement about the facts F. The zero Condition always holds.
@@ -101,7 +105,7 @@ func Fact[F any](name, means string, of func(F) bool, uses ...threshold.Named) C
 
 // Define names a condition that several rules read.
 func Define[F any](name, means string, c Condition[F]) Condition[F] {
-	definition := Input{Name: name, Means: means, Definition: c.text}
+	definition := Input{Name: name, Means: means, define: c.text}
 	return Condition[F]{text: constant(name), holds: c.holds, inputs: append([]Input{definition}, c.inputs...),
 		thresholds: c.thresholds}
 }
@@ -187,8 +191,8 @@ type List struct {
 	Title string `json:"title"`
 	Rows  []Row  `json:"rules"`
 	// Inputs and Thresholds are those of all rows, each once, in the order in which the rows read them.
-	Inputs     []Input           `json:"-"`
-	Thresholds []threshold.Named `json:"-"`
+	Inputs     []Input           `json:"inputs"`
+	Thresholds []threshold.Named `json:"thresholds"`
 }
 
 // Add appends a rule and what its conditions read. also are the conditions in its outcome.
@@ -205,6 +209,9 @@ func (l *List) AddInput(in Input) { l.read([]Input{in}, nil) }
 func (l *List) read(inputs []Input, limits []threshold.Named) {
 	for _, in := range inputs {
 		if !slices.ContainsFunc(l.Inputs, func(i Input) bool { return i.Name == in.Name }) {
+			if in.define != nil {
+				in.Definition = in.define()
+			}
 			l.Inputs = append(l.Inputs, in)
 		}
 		limits = append(slices.Clip(limits), in.Uses...)

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
@@ -74,5 +75,18 @@ func TestAdd_ListsEachInputAndThresholdOnce(t *testing.T) {
 	}
 	if len(l.Thresholds) != 2 || l.Thresholds[1].Name != "EvenBest" || l.Thresholds[0].Origin() != "definition" {
 		t.Errorf("%+v", l.Thresholds)
+	}
+}
+
+func TestList_JSON(t *testing.T) {
+	var l List
+	Add(&l, "late", Define("isLate", "a is late", a.AtLeast("PolicedTime", float64(threshold.PolicedTime))), "yes")
+	got, err := json.Marshal(l)
+	const want = `{"title":"","rules":[{"name":"late","when":"isLate","outcome":"yes"}],"inputs":[` +
+		`{"name":"isLate","means":"a is late","definition":"a \u003e= 3 s (PolicedTime)"},` +
+		`{"name":"a","unit":"ratio","means":"the first"}],"thresholds":[{"name":"PolicedTime","value":3,"unit":"s",` +
+		`"origin":"RFC 9438, 4.1: 2.5 s at 20 segments, 4.2 s at 100"}]}`
+	if err != nil || string(got) != want {
+		t.Errorf("%s, %v\nwant %s", got, err, want)
 	}
 }

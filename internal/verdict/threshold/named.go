@@ -2,6 +2,7 @@ package threshold
 
 import (
 	"embed"
+	"encoding/json"
 	"regexp"
 	"strconv"
 	"sync"
@@ -12,8 +13,24 @@ import (
 
 // Named is a threshold with its name, so that rules can be printed. A time's value is in nanoseconds.
 type Named struct {
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
+	Name  string
+	Value float64
+}
+
+// MarshalJSON writes name, value, unit and origin. A time is in seconds.
+func (n Named) MarshalJSON() ([]byte, error) {
+	value := n.Value
+	unit := n.Unit()
+	if unit == "time" {
+		value = time.Duration(n.Value).Seconds()
+		unit = "s"
+	}
+	return json.Marshal(struct {
+		Name   string  `json:"name"`
+		Value  float64 `json:"value"`
+		Unit   string  `json:"unit"`
+		Origin string  `json:"origin"`
+	}{n.Name, value, unit, n.Origin()})
 }
 
 //go:embed threshold.go network.go captures.go watch.go
