@@ -80,15 +80,15 @@ func compareBefore(ctx context.Context, cmd *cobra.Command, s *store.Store, path
 			"a PEER that fullpipe history lists, or a path's key")
 	}
 	newest := runs[0]
-	runs = slices.DeleteFunc(runs, func(r store.Run) bool { return r.Path != newest.Path })
-	i := slices.IndexFunc(runs, func(r store.Run) bool { return r.Started.Before(at) })
+	runs = slices.DeleteFunc(runs, func(r store.Run) bool { return r.PathKey != newest.PathKey })
+	i := slices.IndexFunc(runs, func(r store.Run) bool { return r.StartedAt.Before(at) })
 	switch {
 	case i < 0:
 		return exit.Usage("--before", fmt.Sprintf("the path's oldest result in this series is of %s",
-			runs[len(runs)-1].Started.Format(time.RFC3339)), "a later time")
+			runs[len(runs)-1].StartedAt.Format(time.RFC3339)), "a later time")
 	case i == 0:
 		return exit.Usage("--before", fmt.Sprintf("nothing was measured on the path since; its newest result is of %s",
-			newest.Started.Format(time.RFC3339)), "an earlier time")
+			newest.StartedAt.Format(time.RFC3339)), "an earlier time")
 	}
 	return compareRuns(ctx, cmd, s, runs[i].ID, newest.ID, report.Levels(history.ShortRuns(runs), at))
 }

@@ -23,7 +23,7 @@ func exportTable(out io.Writer, runs []store.Run, anonymize bool) error {
 	for i := len(runs) - 1; i >= 0; i-- {
 		r := &runs[i]
 		id := r.ID
-		path := r.Path
+		path := r.PathKey
 		far := r.Far
 		if anonymize {
 			id = ""
@@ -31,7 +31,7 @@ func exportTable(out io.Writer, runs []store.Run, anonymize bool) error {
 			far = ""
 		}
 		for _, f := range r.Directions {
-			w.Write([]string{r.Started.Format(time.RFC3339Nano), id, path, far, r.Kind, string(r.Origin), string(r.Outcome),
+			w.Write([]string{r.StartedAt.Format(time.RFC3339Nano), id, path, far, r.Kind, string(r.Origin), string(r.Outcome),
 				f.Direction,
 				number(f.GoodputBps), number(f.RTTMinS), f.Limiter})
 		}

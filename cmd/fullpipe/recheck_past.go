@@ -113,14 +113,14 @@ func (k *rechecker) spent(ctx context.Context, since time.Time) (all recheck.Cos
 		for i := range runs {
 			r := &runs[i]
 			if _, known := k.accounts[r.ID]; known || r.Kind != "measure" || r.Origin == record.Manual ||
-				!r.Started.Before(since.Add(longestDay)) {
+				!r.StartedAt.Before(since.Add(longestDay)) {
 				continue
 			}
 			doc, err := documentOf(ctx, s, r.ID)
 			if err != nil {
 				return err
 			}
-			k.accounts[r.ID] = account{r.Started, recheck.ResultOf(doc).Cost}
+			k.accounts[r.ID] = account{r.StartedAt, recheck.ResultOf(doc).Cost}
 		}
 		return nil
 	})

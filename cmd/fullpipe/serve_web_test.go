@@ -43,7 +43,7 @@ func TestServeWeb_KeepsADaysResultsOfAClient(t *testing.T) {
 	if err != nil || len(runs) != store.DefaultClientResultsADay || said.Len() > 0 {
 		t.Errorf("%d results are kept, %v; said: %s", len(runs), err, &said)
 	}
-	if here, err := s.MeasuredHere(t.Context(), runs[0].Path); err != nil || here {
+	if here, err := s.MeasuredHere(t.Context(), runs[0].PathKey); err != nil || here {
 		t.Errorf("a client's result counts as measured here: %v, %v", here, err)
 	}
 }

@@ -176,21 +176,21 @@ func untoldEvent(t *testing.T, s *site) (dir, address string) {
 		}
 	}
 	for n := range 16 {
-		keep(runs[0].Started.Add(time.Duration(n-20)*6*time.Hour), printed.Scheduled, 1+float64(n%3)/100)
+		keep(runs[0].StartedAt.Add(time.Duration(n-20)*6*time.Hour), printed.Scheduled, 1+float64(n%3)/100)
 	}
 	for n := range 4 {
 		origin := printed.Origin(printed.Retest)
 		if n == 0 {
 			origin = printed.Scheduled
 		}
-		keep(runs[0].Started.Add(time.Duration(n)*3*time.Minute-24*time.Hour), origin, 0.1)
+		keep(runs[0].StartedAt.Add(time.Duration(n)*3*time.Minute-24*time.Hour), origin, 0.1)
 	}
 	marks, err := filepath.Glob(filepath.Join(dir, "recheck-*.told"))
 	if err != nil || len(marks) != 1 {
 		t.Fatalf("%q, %v", marks, err)
 	}
 	if err := os.WriteFile(marks[0], fmt.Appendf(nil, "fullpipe recheck told 1 %d -\n",
-		runs[0].Started.UnixNano()-1), 0o600); err != nil {
+		runs[0].StartedAt.UnixNano()-1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir, address

@@ -15,14 +15,7 @@ var PlainWord = regexp.MustCompile(`^[A-Za-z0-9_/.:\[\]@%+,][A-Za-z0-9_/.:\[\]@%
 func ShortRuns(runs []store.Run) []record.HistoryRun {
 	out := []record.HistoryRun{}
 	for i := len(runs) - 1; i >= 0; i-- {
-		r := &runs[i]
-		one := record.HistoryRun{ID: r.ID, PathKey: r.Path, Far: r.Far, Kind: r.Kind, StartedAt: r.Started, Origin: r.Origin,
-			Outcome: r.Outcome,
-			Labels:  r.Labels, Directions: []record.HistoryFigure{}}
-		for _, f := range r.Directions {
-			one.Directions = append(one.Directions, record.HistoryFigure(f))
-		}
-		out = append(out, one)
+		out = append(out, runs[i].HistoryRun)
 	}
 	return out
 }

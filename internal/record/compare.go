@@ -2,7 +2,6 @@ package record
 
 import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
-	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/compare"
 )
 
@@ -18,18 +17,11 @@ type Compare struct {
 
 // ComparedDirection is what both ways gave in one direction, and why they differ.
 type ComparedDirection struct {
-	Direction    transfer.Direction `json:"direction"`
-	First        ComparedWay        `json:"first"`
-	Second       ComparedWay        `json:"second"`
-	Factor       *TuneGain          `json:"second_over_first,omitempty"`
-	Slower       string             `json:"slower,omitempty"` // first or second; absent: no difference is shown
-	Cause        compare.Cause      `json:"cause"`
-	Confidence   verdict.Confidence `json:"confidence"`
-	Candidates   []compare.Cause    `json:"candidates,omitempty"`
-	Code         verdict.Code       `json:"code,omitempty"` // how the cause was decided
-	Text         string             `json:"text"`
-	Values       verdict.Values     `json:"values,omitempty"`
-	Explanations []Explanation      `json:"explanations"`
+	Direction transfer.Direction `json:"direction"`
+	First     ComparedWay        `json:"first"`
+	Second    ComparedWay        `json:"second"`
+	Factor    *TuneGain          `json:"second_over_first,omitempty"`
+	compare.Difference
 }
 
 // ComparedWay is one of the two ways, over all its transfers.
@@ -48,13 +40,4 @@ type ComparedWay struct {
 	InFlightBytes *int        `json:"in_flight_bytes,omitempty"`
 	NearCPURatio  *float64    `json:"near_host_cpu_ratio,omitempty"`
 	FarCPURatio   *float64    `json:"far_host_cpu_ratio,omitempty"`
-}
-
-// Explanation is one cause, and the factor that the slower way would give without it.
-type Explanation struct {
-	Cause      compare.Cause  `json:"cause"`
-	FactorLow  float64        `json:"factor_low"`
-	FactorHigh float64        `json:"factor_high"`
-	Text       string         `json:"text"`
-	Values     verdict.Values `json:"values,omitempty"`
 }

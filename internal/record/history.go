@@ -22,11 +22,11 @@ type HistoryRun struct {
 	Origin     Origin            `json:"origin"`
 	Outcome    Outcome           `json:"outcome"`
 	Labels     map[string]string `json:"labels,omitempty"`
-	Directions []HistoryFigure   `json:"directions"`
+	Directions []Figure   `json:"directions"`
 }
 
-// HistoryFigure is one direction's result.
-type HistoryFigure struct {
+// Figure is one direction's result. GoodputBps is payload.
+type Figure struct {
 	Direction  string   `json:"direction"`
 	GoodputBps *float64 `json:"goodput_bps,omitempty"`
 	RTTMinS    *float64 `json:"rtt_min_s,omitempty"`
@@ -82,8 +82,8 @@ type DifferenceRun struct {
 // DifferenceDirection is one direction of both; an absent figure was not measured.
 type DifferenceDirection struct {
 	Direction string         `json:"direction"`
-	First     *HistoryFigure `json:"first,omitempty"`
-	Second    *HistoryFigure `json:"second,omitempty"`
+	First     *Figure `json:"first,omitempty"`
+	Second    *Figure `json:"second,omitempty"`
 	Factor    *float64       `json:"second_over_first,omitempty"`
 }
 

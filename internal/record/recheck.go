@@ -33,7 +33,7 @@ type RecheckTest struct {
 
 // RecheckDirection is what a test found of one direction, and what is usual there.
 type RecheckDirection struct {
-	HistoryFigure
+	Figure
 	UsualBps *float64 `json:"usual_bps,omitempty"` // absent: too few results
 	Results  int      `json:"results"`             // that stand for what was
 	State    string   `json:"state"`               // usual, suspected or dip

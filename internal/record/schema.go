@@ -81,7 +81,8 @@ func (g *schemas) of(t reflect.Type) map[string]any {
 }
 
 // defNames are the names of types whose own names say too little without their package.
-var defNames = map[string]string{"predict.Range": "PredictRange", "predict.Times": "PredictTimes",
+var defNames = map[string]string{"record.Figure": "HistoryFigure",
+	"predict.Range": "PredictRange", "predict.Times": "PredictTimes",
 	"predict.Next": "PredictNext", "predict.Cap": "PredictCap", "plan.Route": "PlanRoute", "plan.Shared": "PlanShared",
 	"plan.Direction": "PlanDirection"}
 

@@ -9,16 +9,6 @@ type Summary struct {
 	Figures []Figure
 }
 
-// Figure is one direction's result.
-type Figure struct {
-	Direction  string
-	GoodputBps *float64 // payload; nil: not known
-	RTTMinS    *float64
-	Limiter    string
-	// RetransmittedRatio are the segments that were sent again over those that had to be sent.
-	RetransmittedRatio *float64
-}
-
 // Summarize answers a document's summary: of a sweep its best cells, of tune what it ended
 // with, of captures the directions that carried most.
 func Summarize(doc Document) Summary {

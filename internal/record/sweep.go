@@ -3,6 +3,7 @@ package record
 import (
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -39,19 +40,20 @@ type SweepAxes struct {
 	Congestion       []string             `json:"congestion,omitempty"` // absent: the senders' default
 }
 
-// SweepPath is what the runs of one direction told of the path.
+// SweepPath is what the runs of one direction told of the path. 0 is not known.
 type SweepPath struct {
 	Direction   transfer.Direction `json:"direction"`
-	RTTMinS     *float64           `json:"rtt_min_s,omitempty"`
-	MSSBytes    *int               `json:"mss_bytes,omitempty"`
-	Congestion  string             `json:"congestion,omitempty"`   // the senders', where all used the same
-	CapacityBps *float64           `json:"capacity_bps,omitempty"` // payload
+	RTTMin      units.Duration     `json:"rtt_min_s,omitzero"`
+	MSSBytes    int                `json:"mss_bytes,omitempty"`
+	Congestion  string             `json:"congestion,omitempty"`   // of all runs; "" where they differ
+	CapacityBps float64            `json:"capacity_bps,omitempty"` // payload: the best cell's goodput
 	AtLeast     bool               `json:"at_least,omitempty"`     // even the best cell was held back by a buffer
-	BDPBytes    *float64           `json:"bdp_bytes,omitempty"`
-	// The requested buffers that come to the BDP on these systems; absent where no cell
-	// told.
-	KneeSendBytes    *float64     `json:"knee_send_buffer_bytes,omitempty"`
-	KneeReceiveBytes *float64     `json:"knee_receive_buffer_bytes,omitempty"`
+	// BDPBytes is CapacityBps × RTTMin: where a window begins to fill the path.
+	BDPBytes float64 `json:"bdp_bytes,omitempty"`
+	// KneeSendBytes and KneeReceiveBytes are the requests that come to the BDP, after what these
+	// systems make of a requested buffer; 0 where no cell told.
+	KneeSendBytes    float64      `json:"knee_send_buffer_bytes,omitempty"`
+	KneeReceiveBytes float64      `json:"knee_receive_buffer_bytes,omitempty"`
 	Fix              []remedy.Fix `json:"fix,omitempty"` // about what limits the best cell
 }
 

@@ -12,18 +12,14 @@ import (
 
 // ComparedDirection compares two ways.
 func ComparedDirection(direction transfer.Direction, peers [2]string, sides [2]compare.Side) record.ComparedDirection {
-	d := compare.Sides(sides[0], sides[1])
 	out := record.ComparedDirection{Direction: direction, First: newWay(peers[0], &sides[0]), Second: newWay(peers[1],
-		&sides[1]),
-		Slower: [...]string{"", "first", "second"}[d.Slower], Cause: d.Cause, Confidence: d.Confidence,
-		Candidates: d.Candidates, Code: d.Why, Values: d.Values, Explanations: []record.Explanation{}}
-	if !math.IsNaN(d.Factor.Mid) {
-		out.Factor = &record.TuneGain{Factor: d.Factor.Mid, CI95: bounds(d.Factor)}
+		&sides[1]), Difference: compare.Sides(sides[0], sides[1])}
+	if factor := out.Difference.Factor; !math.IsNaN(factor.Mid) {
+		out.Factor = &record.TuneGain{Factor: factor.Mid, CI95: bounds(factor)}
 	}
-	for _, e := range d.Explanations {
-		one := record.Explanation{Cause: e.Cause, FactorLow: e.Low, FactorHigh: e.High, Values: e.Values}
-		one.Text = text.ExplanationSentence(&one)
-		out.Explanations = append(out.Explanations, one)
+	for i := range out.Explanations {
+		e := &out.Explanations[i]
+		e.Text = text.ExplanationSentence(e)
 	}
 	out.Text = text.DifferenceSentence(&out)
 	return out

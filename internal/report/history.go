@@ -16,7 +16,7 @@ func Changes(h record.Header, runs []record.HistoryRun) *record.Changes {
 	type key struct{ path, direction string }
 	type one struct {
 		run    *record.HistoryRun
-		figure *record.HistoryFigure
+		figure *record.Figure
 	}
 	series := map[key][]one{}
 	order := []key{}
@@ -136,26 +136,17 @@ func Difference(h record.Header, first, second record.Document) *record.Differen
 		Directions: []record.DifferenceDirection{},
 		Differ:     []record.DifferentValue{}}
 	for _, f := range a.Figures {
-		d := record.DifferenceDirection{Direction: f.Direction, First: &record.HistoryFigure{Direction: f.Direction,
-			GoodputBps: f.GoodputBps, RTTMinS: f.RTTMinS,
-			Limiter: f.Limiter}}
-		for _, s := range b.Figures {
-			if s.Direction == f.Direction {
-				d.Second = &record.HistoryFigure{Direction: s.Direction, GoodputBps: s.GoodputBps, RTTMinS: s.RTTMinS,
-					Limiter: s.Limiter}
-				if f.GoodputBps != nil && s.GoodputBps != nil && *f.GoodputBps > 0 {
-					factor := *s.GoodputBps / *f.GoodputBps
-					d.Factor = &factor
-				}
-			}
+		d := record.DifferenceDirection{Direction: f.Direction, First: figureOf(a.Figures, f.Direction),
+			Second: figureOf(b.Figures, f.Direction)}
+		if s := d.Second; s != nil && f.GoodputBps != nil && s.GoodputBps != nil && *f.GoodputBps > 0 {
+			d.Factor = new(*s.GoodputBps / *f.GoodputBps)
 		}
 		out.Directions = append(out.Directions, d)
 	}
 	for _, s := range b.Figures {
-		if !slices.ContainsFunc(a.Figures, func(f record.Figure) bool { return f.Direction == s.Direction }) {
+		if figureOf(a.Figures, s.Direction) == nil {
 			out.Directions = append(out.Directions, record.DifferenceDirection{Direction: s.Direction,
-				Second: &record.HistoryFigure{Direction: s.Direction, GoodputBps: s.GoodputBps, RTTMinS: s.RTTMinS,
-					Limiter: s.Limiter}})
+				Second: figureOf(b.Figures, s.Direction)})
 		}
 	}
 	x := facts(first)
@@ -182,6 +173,17 @@ func Difference(h record.Header, first, second record.Document) *record.Differen
 		}
 	}
 	return out
+}
+
+// figureOf returns a direction's figure as a difference shows it; nil where there is none.
+func figureOf(all []record.Figure, direction string) *record.Figure {
+	i := slices.IndexFunc(all, func(f record.Figure) bool { return f.Direction == direction })
+	if i < 0 {
+		return nil
+	}
+	f := all[i]
+	f.RetransmittedRatio = nil
+	return &f
 }
 
 func differenceRun(doc record.Document, s record.Summary) record.DifferenceRun {

@@ -24,7 +24,7 @@ func TestAnotherWayIsAChange(t *testing.T) {
 			rtt *= 1 + 0.01*float64(i%5)
 			runs = append(runs, record.HistoryRun{PathKey: "k", Far: "b", Outcome: record.Done,
 				StartedAt:  time.Unix(int64(i)*3600, 0),
-				Directions: []record.HistoryFigure{{Direction: "up", GoodputBps: &bps, RTTMinS: &rtt, Limiter: "l"}}})
+				Directions: []record.Figure{{Direction: "up", GoodputBps: &bps, RTTMinS: &rtt, Limiter: "l"}}})
 		}
 		got := Changes(record.Header{}, runs).Changes
 		if len(got) != c.changes {

@@ -16,7 +16,7 @@ func Standings(runs []record.HistoryRun, newest int) []record.KeptDirection {
 		r := &runs[i]
 		if len(r.Directions) == 0 { // it failed, whichever direction it meant
 			for j := range out {
-				out[j].Results = append(out[j].Results, standing(r, &record.HistoryFigure{}, nil))
+				out[j].Results = append(out[j].Results, standing(r, &record.Figure{}, nil))
 			}
 		}
 		for j := range r.Directions {
@@ -38,11 +38,11 @@ func Standings(runs []record.HistoryRun, newest int) []record.KeptDirection {
 	return out
 }
 
-func counts(r *record.HistoryRun, f *record.HistoryFigure) bool {
+func counts(r *record.HistoryRun, f *record.Figure) bool {
 	return f.GoodputBps != nil && *f.GoodputBps > 0 && r.Outcome == record.Done && r.Origin != record.Retest
 }
 
-func standing(r *record.HistoryRun, f *record.HistoryFigure, before []float64) record.KeptPoint {
+func standing(r *record.HistoryRun, f *record.Figure, before []float64) record.KeptPoint {
 	p := record.KeptPoint{ID: r.ID, StartedAt: r.StartedAt, Outcome: r.Outcome, GoodputBps: f.GoodputBps,
 		RTTMinS: f.RTTMinS, Limiter: f.Limiter, RetransmittedRatio: f.RetransmittedRatio,
 		Against: record.TooFew}

@@ -34,7 +34,7 @@ func RecheckTest(v *recheck.Visit, failure *record.Failure) record.RecheckTest {
 }
 
 func recheckDirection(s *recheck.Standing) record.RecheckDirection {
-	d := record.RecheckDirection{HistoryFigure: record.HistoryFigure{Direction: s.Name, Limiter: s.Limiter,
+	d := record.RecheckDirection{Figure: record.Figure{Direction: s.Name, Limiter: s.Limiter,
 		RTTMinS: told(s.RTTMin)}, Results: s.Results, State: string(s.State)}
 	if s.GoodputBps > 0 {
 		d.GoodputBps = &s.GoodputBps

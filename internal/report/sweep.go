@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
@@ -16,7 +17,7 @@ import (
 func Sweep(h record.Header, r *sweep.Result) *record.Sweep {
 	a := r.Identity.Axes
 	doc := &record.Sweep{Header: h, Peer: r.Identity.Peer, Near: sweepHost(r.Ends.Near), Far: sweepHost(r.Ends.Far),
-		Paths: []record.SweepPath{}, RunS: r.Identity.Time.Seconds(),
+		Paths: slices.Clone(r.Paths), RunS: r.Identity.Time.Seconds(),
 		PrecisionRatio: r.Rules.Precision, BudgetS: r.Rules.Budget.Seconds(), Seed: r.Identity.Seed,
 		ElapsedS: r.Elapsed.Seconds(), BytesSent: r.Bytes, Complete: r.Complete}
 	doc.Axes.SendBuffers, doc.Axes.SendAutomatic = fixed(a.Send)
@@ -25,17 +26,6 @@ func Sweep(h record.Header, r *sweep.Result) *record.Sweep {
 	doc.Axes.Directions = a.Directions
 	if len(a.Congestion) > 1 || a.Congestion[0] != "" {
 		doc.Axes.Congestion = a.Congestion
-	}
-	for _, p := range r.Paths {
-		path := record.SweepPath{Direction: p.Direction, MSSBytes: known(p.MSS), Congestion: p.Congestion,
-			CapacityBps: rate(p.CapacityBps), AtLeast: p.AtLeast}
-		if p.RTT > 0 {
-			path.RTTMinS = seconds(p.RTT)
-			path.BDPBytes = rate(p.BDPBytes)
-			path.KneeSendBytes = positive(p.KneeSend)
-			path.KneeReceiveBytes = positive(p.KneeReceive)
-		}
-		doc.Paths = append(doc.Paths, path)
 	}
 	for i := range r.Cells {
 		doc.Cells = append(doc.Cells, newSweepCell(&r.Cells[i]))
@@ -131,10 +121,8 @@ func mark(s *record.Sweep, d transfer.Direction) {
 	enough.Enough = true
 	for i := range s.Paths {
 		if p := &s.Paths[i]; p.Direction == d && best.Limiter != "" {
-			f := remedy.Facts{GoodputBps: *best.GoodputBps, RTTS: orZero(p.RTTMinS), Congestion: p.Congestion}
-			if p.MSSBytes != nil {
-				f.MSSBytes = *p.MSSBytes
-			}
+			f := remedy.Facts{GoodputBps: *best.GoodputBps, RTTS: p.RTTMin.Seconds(), Congestion: p.Congestion,
+				MSSBytes: p.MSSBytes}
 			p.Fix = text.FixSentences(remedy.Fixes(verdict.Verdict{Limiter: best.Limiter, Subtype: best.Subtype}, f))
 		}
 	}

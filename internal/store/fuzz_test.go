@@ -80,7 +80,7 @@ func testRowsThatCannotBe(t *testing.T, at func() *Store) {
 	if err != nil || len(runs) != 2 {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
-	key := runs[0].Path
+	key := runs[0].PathKey
 	for _, sql := range []string{
 		"UPDATE direction SET goodput_bps = 9e999, rtt_min_s = -9e999 WHERE run = '" + runs[0].ID + "'",
 		"INSERT INTO day VALUES('" + key + "', 'up', 5, 'bottleneck', 1, 9e999, 1, 9e999, 9e999)",

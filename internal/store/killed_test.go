@@ -83,8 +83,8 @@ func TestKilledWhileItWrites(t *testing.T) {
 			if err != nil || len(samples) == 0 || len(r.Directions) != 1 || r.Labels["site"] != "b" {
 				t.Errorf("%+v, %s, %v", r, samples, err)
 			}
-			if i > 0 && runs[i-1].Started.Sub(r.Started) != time.Hour {
-				t.Errorf("between %v and %v one is missing", r.Started, runs[i-1].Started)
+			if i > 0 && runs[i-1].StartedAt.Sub(r.StartedAt) != time.Hour {
+				t.Errorf("between %v and %v one is missing", r.StartedAt, runs[i-1].StartedAt)
 			}
 		}
 	}

@@ -14,12 +14,8 @@ import (
 
 // Run is one kept record, as lists show it.
 type Run struct {
-	ID, Path, Far, PathLabel, Kind string
-	Started                        time.Time
-	Origin                         record.Origin
-	Outcome                        record.Outcome
-	Directions                     []record.Figure
-	Labels                         map[string]string
+	record.HistoryRun
+	PathLabel string
 }
 
 // Filter says which runs are asked for.
@@ -55,17 +51,17 @@ func (s *Store) List(ctx context.Context, f Filter) (runs []Run, err error) {
 	defer rows.Close()
 	sealer := newSealer(s.dir, false)
 	for rows.Next() {
-		var r Run
+		r := Run{HistoryRun: record.HistoryRun{Directions: []record.Figure{}}}
 		var started int64
 		var seal string
-		if err := rows.Scan(&r.ID, &r.Path, &r.Far, &r.PathLabel, &r.Kind, &started, &r.Origin, &r.Outcome,
+		if err := rows.Scan(&r.ID, &r.PathKey, &r.Far, &r.PathLabel, &r.Kind, &started, &r.Origin, &r.Outcome,
 			&seal); err != nil {
 			return nil, err
 		}
-		if f.MeasuredHere && !sealer.verify(seal, r.ID, r.Path) {
+		if f.MeasuredHere && !sealer.verify(seal, r.ID, r.PathKey) {
 			continue
 		}
-		r.Started = time.Unix(0, started).UTC()
+		r.StartedAt = time.Unix(0, started).UTC()
 		runs = append(runs, r)
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(runs) == 0 {
@@ -84,7 +80,7 @@ func (s *Store) complete(ctx context.Context, path string, runs []Run) error {
 	for i := range runs {
 		byID[runs[i].ID] = &runs[i]
 	}
-	oldest := runs[len(runs)-1].Started.UnixNano()
+	oldest := runs[len(runs)-1].StartedAt.UnixNano()
 	rows, err := s.db.QueryContext(ctx, `SELECT d.run, d.direction, d.goodput_bps, d.rtt_min_s, d.limiter,
 		d.retransmitted_ratio FROM direction d
 		JOIN run r ON r.id = d.run JOIN path p ON p.key = r.path`+ofPathSince+`ORDER BY d.direction DESC`, path, oldest)

@@ -68,7 +68,7 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		one := Run{Path: key}
+		one := Run{HistoryRun: record.HistoryRun{PathKey: key, Directions: []record.Figure{}}}
 		var started int64
 		var f record.Figure
 		var direction, limiter sql.NullString
@@ -77,7 +77,7 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 			return nil, err
 		}
 		if n := len(runs); n == 0 || runs[n-1].ID != one.ID {
-			one.Started = time.Unix(0, started).UTC()
+			one.StartedAt = time.Unix(0, started).UTC()
 			runs = append(runs, one)
 		}
 		if direction.Valid {

@@ -54,8 +54,8 @@ func testSeries(t *testing.T, at func() *Store) {
 		}
 		var got []int
 		for _, r := range all {
-			got = append(got, int(r.Started.Sub(begin)/time.Hour))
-			if n := got[len(got)-1]; r.Path != key || r.Far != "b" || len(r.Directions) != 1 ||
+			got = append(got, int(r.StartedAt.Sub(begin)/time.Hour))
+			if n := got[len(got)-1]; r.PathKey != key || r.Far != "b" || len(r.Directions) != 1 ||
 				*r.Directions[0].GoodputBps != float64(1+n)*1e6 || r.Directions[0].Limiter != "bottleneck" {
 				t.Errorf("%+v", r)
 			}

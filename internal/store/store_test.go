@@ -88,7 +88,7 @@ func testKeptAsItCame(t *testing.T, at func() *Store) {
 		t.Errorf("the second time: %v, %v", added, err)
 	}
 	runs, err := s.List(t.Context(), Filter{})
-	if err != nil || len(runs) != 1 || runs[0].Started != begin.Add(time.Hour) || runs[0].Labels["site"] != "b" ||
+	if err != nil || len(runs) != 1 || runs[0].StartedAt != begin.Add(time.Hour) || runs[0].Labels["site"] != "b" ||
 		*runs[0].Directions[0].GoodputBps != 5e6 {
 		t.Fatalf("%+v, %v", runs, err)
 	}
@@ -285,11 +285,11 @@ func testClockSteps(t *testing.T, at func() *Store) {
 		t.Fatalf("%d runs of %d, %v", len(runs), begun, err)
 	}
 	for i, r := range runs[1:] {
-		if r.Started.After(runs[i].Started) {
-			t.Errorf("%v stands behind %v", r.Started, runs[i].Started)
+		if r.StartedAt.After(runs[i].StartedAt) {
+			t.Errorf("%v stands behind %v", r.StartedAt, runs[i].StartedAt)
 		}
 	}
-	if past, err := s.Past(t.Context(), runs[0].Path, "up", time.Unix(0, 0), runs[0].Started); err != nil ||
+	if past, err := s.Past(t.Context(), runs[0].PathKey, "up", time.Unix(0, 0), runs[0].StartedAt); err != nil ||
 		len(past) != begun-1 {
 		t.Errorf("%d results before the newest, %v", len(past), err)
 	}

@@ -52,7 +52,7 @@ func testWhatGoesLeavesItsDays(t *testing.T, at func() *Store) {
 		}
 	}
 	left, err := s.List(t.Context(), Filter{})
-	if err != nil || len(left) == 0 || len(left) > 36+witnesses || left[0].Started != begin.Add((runs-1)*time.Hour) {
+	if err != nil || len(left) == 0 || len(left) > 36+witnesses || left[0].StartedAt != begin.Add((runs-1)*time.Hour) {
 		t.Errorf("%d runs are left, %v", len(left), err)
 	}
 	if _, err := s.Add(t.Context(), measured(t, 0, "b", 1e6), nil); !errors.Is(err, ErrGone) {

@@ -7,25 +7,12 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
-
-// Path is what the runs of one direction told of it. 0 is not known.
-type Path struct {
-	Direction   transfer.Direction
-	RTT         time.Duration // the least
-	MSS         int
-	Congestion  string  // of all runs; "" where they differ
-	CapacityBps float64 // payload: the best cell's goodput
-	// AtLeast says that even there buffers or windows were what limited.
-	AtLeast  bool
-	BDPBytes float64 // CapacityBps × RTT: where a window begins to fill the path
-	// KneeSend and KneeReceive are the requests that come to the BDP, after what these
-	// systems make of a requested buffer; 0 where no cell told.
-	KneeSend, KneeReceive float64
-}
 
 // Prediction is what the model expects of a cell that was not measured.
 type Prediction struct {
@@ -43,19 +30,19 @@ const (
 )
 
 // Paths are what is known of each direction by now.
-func (s *Schedule) Paths() []Path {
-	var all []Path
+func (s *Schedule) Paths() []record.SweepPath {
+	all := []record.SweepPath{}
 	for _, d := range []transfer.Direction{transfer.Up, transfer.Down} {
-		p := Path{Direction: d}
+		p := record.SweepPath{Direction: d}
 		controls := map[string]bool{}
 		for _, r := range s.runs {
 			if s.cells[r.Cell].Direction != d || r.Problem != "" {
 				continue
 			}
-			if r.RTT > 0 && (p.RTT == 0 || r.RTT < p.RTT) {
-				p.RTT = r.RTT
+			if rtt := units.Duration(r.RTT); rtt > 0 && (p.RTTMin == 0 || rtt < p.RTTMin) {
+				p.RTTMin = rtt
 			}
-			p.MSS = max(p.MSS, r.MSS)
+			p.MSSBytes = max(p.MSSBytes, r.MSS)
 			controls[r.Congestion] = true
 		}
 		for name := range controls {
@@ -71,8 +58,8 @@ func (s *Schedule) Paths() []Path {
 		}
 		p.AtLeast = s.held(&p)
 		if p.CapacityBps > 0 {
-			p.BDPBytes = model.BDP(p.CapacityBps, p.RTT)
-			p.KneeSend, p.KneeReceive = s.knees(&p)
+			p.BDPBytes = model.BDP(p.CapacityBps, time.Duration(p.RTTMin))
+			p.KneeSendBytes, p.KneeReceiveBytes = s.knees(&p)
 			all = append(all, p)
 		}
 	}
@@ -80,7 +67,7 @@ func (s *Schedule) Paths() []Path {
 }
 
 // knees are where the model, scaled to the measured cells, reaches the BDP.
-func (s *Schedule) knees(p *Path) (send, receive float64) {
+func (s *Schedule) knees(p *record.SweepPath) (send, receive float64) {
 	all := map[verdict.Name]*alike{verdict.SendBuffer: {limiter: verdict.SendBuffer},
 		verdict.ReceiverWindow: {limiter: verdict.ReceiverWindow}}
 	for k, a := range s.alike(p, plain) {
@@ -103,7 +90,7 @@ func plain(kind) func(verdict.Name) float64 { return func(verdict.Name) float64 
 
 // held says that every cell about as good as the best was limited by a buffer or window,
 // so that larger ones might carry more.
-func (s *Schedule) held(p *Path) bool {
+func (s *Schedule) held(p *record.SweepPath) bool {
 	for i, c := range s.cells {
 		if c.Direction != p.Direction || len(s.logs[i]) == 0 || s.mid(i) < 0.95*p.CapacityBps {
 			continue
@@ -150,8 +137,8 @@ type kind struct {
 // expect is what the model says of a cell before it has seen any like it: the smaller of
 // both buffers each round trip (model.Rate), or the path's capacity. ok is false where
 // it says nothing: around the knee, and where a system sizes a buffer by itself.
-func (p *Path) expect(c Cell, scale func(verdict.Name) float64) (l verdict.Name, bps float64, ok bool) {
-	if c.Send == 0 || c.Receive == 0 || p.RTT <= 0 || p.CapacityBps <= 0 {
+func expect(p *record.SweepPath, c Cell, scale func(verdict.Name) float64) (l verdict.Name, bps float64, ok bool) {
+	if c.Send == 0 || c.Receive == 0 || p.RTTMin <= 0 || p.CapacityBps <= 0 {
 		return "", 0, false
 	}
 	send := float64(c.Send) * scale(verdict.SendBuffer)
@@ -162,9 +149,9 @@ func (p *Path) expect(c Cell, scale func(verdict.Name) float64) (l verdict.Name,
 	case min(send, receive) > below*p.BDPBytes:
 		return "", 0, false
 	case send < below*receive:
-		return verdict.SendBuffer, model.Rate(c.Send, p.RTT), true
+		return verdict.SendBuffer, model.Rate(c.Send, time.Duration(p.RTTMin)), true
 	case receive < below*send:
-		return verdict.ReceiverWindow, model.Rate(c.Receive, p.RTT), true
+		return verdict.ReceiverWindow, model.Rate(c.Receive, time.Duration(p.RTTMin)), true
 	}
 	return "", 0, false // which of the two is the narrower depends on their bookkeeping
 }
@@ -200,7 +187,7 @@ func (s *Schedule) Sure() map[int]Prediction {
 				continue
 			}
 			k := kind{c.Direction, c.Congestion, c.Write, ""}
-			l, bps, ok := path.expect(c, scaled(k))
+			l, bps, ok := expect(&path, c, scaled(k))
 			k.limiter = l
 			if !ok || groups[k] == nil {
 				continue
@@ -224,14 +211,14 @@ type alike struct {
 	student float64
 }
 
-func (s *Schedule) alike(path *Path, scaled func(kind) func(verdict.Name) float64) map[kind]*alike {
+func (s *Schedule) alike(path *record.SweepPath, scaled func(kind) func(verdict.Name) float64) map[kind]*alike {
 	groups := map[kind]*alike{}
 	for i, c := range s.cells {
 		if c.Direction != path.Direction || len(s.logs[i]) == 0 {
 			continue
 		}
 		k := kind{c.Direction, c.Congestion, c.Write, ""}
-		l, bps, ok := path.expect(c, scaled(k))
+		l, bps, ok := expect(path, c, scaled(k))
 		if !ok {
 			continue
 		}

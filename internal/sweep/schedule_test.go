@@ -226,7 +226,7 @@ func TestPaths(t *testing.T) {
 	if len(paths) != 1 || paths[0].AtLeast || math.Abs(paths[0].BDPBytes/w.path.BDP()-1) > 0.15 {
 		t.Errorf("%+v; the BDP is %v", paths, w.path.BDP())
 	}
-	if knee := paths[0].KneeSend; math.Abs(knee/w.path.BDP()-1) > 0.15 {
+	if knee := paths[0].KneeSendBytes; math.Abs(knee/w.path.BDP()-1) > 0.15 {
 		t.Errorf("a full path is expected from send buffers of %v on; the BDP is %v", knee, w.path.BDP())
 	}
 	// A system that lets far more be in flight than a small buffer grants.
@@ -237,7 +237,7 @@ func TestPaths(t *testing.T) {
 				RTT: 12 * time.Millisecond, MSS: 1448})
 		}
 	}
-	if knee := s.Paths()[0].KneeSend; knee < 90e3 || knee > 120e3 {
+	if knee := s.Paths()[0].KneeSendBytes; knee < 90e3 || knee > 120e3 {
 		t.Errorf("64 KiB carries 58 of 93 Mbit/s, and the knee is at %v bytes", knee)
 	}
 	s = NewSchedule(plane(sizes(t, "8K,16K"), sizes(t, "64K")), Rules{Precision: 0.03, Seed: 1})

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -40,7 +41,7 @@ type Result struct {
 	Identity Identity
 	Rules    Rules
 	Ends     Ends
-	Paths    []Path
+	Paths    []record.SweepPath
 	Cells    []Measured // in the order of Axes.Cells
 	Elapsed  time.Duration
 	Bytes    int64

@@ -204,13 +204,7 @@ func (s *Server) label(r *http.Request) (any, error) {
 func short(runs []store.Run) []record.HistoryRun {
 	out := []record.HistoryRun{}
 	for i := range runs {
-		r := &runs[i]
-		one := record.HistoryRun{ID: r.ID, PathKey: r.Path, Far: r.Far, Kind: r.Kind, StartedAt: r.Started,
-			Origin: r.Origin, Outcome: r.Outcome, Labels: r.Labels, Directions: []record.HistoryFigure{}}
-		for _, f := range r.Directions {
-			one.Directions = append(one.Directions, record.HistoryFigure(f))
-		}
-		out = append(out, one)
+		out = append(out, runs[i].HistoryRun)
 	}
 	return out
 }

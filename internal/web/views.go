@@ -153,29 +153,29 @@ func (s *Server) series(r *http.Request) (*seriesView, error) {
 		return v, nil
 	}
 	v.Kind = runs[len(runs)-1].Kind
-	before, err := s.cfg.History.Of(r.Context(), v.Path.Path, store.Page{Before: runs[0].Started, Limit: 60})
+	before, err := s.cfg.History.Of(r.Context(), v.Path.Path, store.Page{Before: runs[0].StartedAt, Limit: 60})
 	if err != nil {
 		return nil, err
 	}
-	query := url.Values{"since": {runs[0].Started.Format(time.RFC3339Nano)}, "limit": {fmt.Sprint(len(runs))}}
+	query := url.Values{"since": {runs[0].StartedAt.Format(time.RFC3339Nano)}, "limit": {fmt.Sprint(len(runs))}}
 	if !page.Before.IsZero() {
 		query.Set("before", page.Before.Format(time.RFC3339Nano))
 	}
 	v.Data = query.Encode()
 	if len(before) > 0 && len(runs) == page.Limit {
-		v.Older = url.Values{"before": {runs[0].Started.Format(time.RFC3339Nano)}}.Encode()
+		v.Older = url.Values{"before": {runs[0].StartedAt.Format(time.RFC3339Nano)}}.Encode()
 	}
 	shown := short(runs)
 	changes := report.Changes(record.Header{}, append(short(before), shown...)).Changes
 	for _, d := range report.Standings(append(short(before), shown...), 1<<30) {
 		one := seriesDirection{Direction: d.Direction}
 		for _, p := range d.Results {
-			if !p.StartedAt.Before(runs[0].Started) {
+			if !p.StartedAt.Before(runs[0].StartedAt) {
 				one.Points = append(one.Points, p)
 			}
 		}
 		for _, c := range changes {
-			if c.Direction == d.Direction && !c.At.Before(runs[0].Started) {
+			if c.Direction == d.Direction && !c.At.Before(runs[0].StartedAt) {
 				one.Changes = append(one.Changes, c)
 			}
 		}

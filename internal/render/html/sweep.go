@@ -23,12 +23,12 @@ var sweepStyle string
 // each plane of the grid, its curves, and every cell.
 func Sweep(w io.Writer, s *record.Sweep) error {
 	page, err := template.New("sweep").Funcs(template.FuncMap{
-		"rate": text.RateText, "seconds": func(v *float64) string {
-			if v == nil {
+		"rate": text.RateText, "known": func(d units.Duration) string {
+			if d == 0 {
 				return "not known"
 			}
-			return text.SecondsText(*v)
-		}, "bytes": func(v *float64) string { return units.Size(*v).String() }, "asked": text.SizeOr,
+			return d.String()
+		}, "bytes": func(v float64) string { return units.Size(v).String() }, "asked": text.SizeOr,
 		"reached":  text.ReachedText,
 		"findings": text.SweepFindings, "summary": text.SweepSummary, "spread": text.SweepCellSpread,
 		"marks": text.SweepCellMarks,

@@ -17,6 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/sweep"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -29,7 +30,7 @@ func swept() *sweep.Result {
 		Directions: []transfer.Direction{transfer.Up}, Congestion: []string{""}}
 	r := &sweep.Result{Identity: sweep.Identity{Peer: "host", Axes: axes, Time: time.Second, Seed: 1},
 		Rules: sweep.Rules{Precision: 0.03, Budget: time.Minute}, Elapsed: 24 * time.Second, Bytes: 123456789,
-		Paths: []sweep.Path{{Direction: transfer.Up, RTT: 12 * time.Millisecond, MSS: 1448, CapacityBps: 96e6,
+		Paths: []record.SweepPath{{Direction: transfer.Up, RTTMin: units.Duration(12 * time.Millisecond), MSSBytes: 1448, CapacityBps: 96e6,
 			BDPBytes: 144e3}}}
 	for i, c := range axes.Cells() {
 		m := sweep.Measured{Cell: c}

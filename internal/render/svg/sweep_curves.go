@@ -104,7 +104,7 @@ func sweepPlaneDrawModel(p *text.SweepPlane, b *strings.Builder, along text.Swee
 	if knee <= 0 {
 		return
 	}
-	capacity := *p.Path.CapacityBps
+	capacity := p.Path.CapacityBps
 	var path strings.Builder
 	fixed := len(along.Values)
 	if along.Values[fixed-1] == 0 {
@@ -117,7 +117,7 @@ func sweepPlaneDrawModel(p *text.SweepPlane, b *strings.Builder, along text.Swee
 		pen = "L"
 	}
 	fmt.Fprintf(b, `<path class="model" d="%s"/>`, path.String())
-	if at, ok := along.Position(*p.Path.BDPBytes); ok {
+	if at, ok := along.Position(p.Path.BDPBytes); ok {
 		fmt.Fprintf(b, `<path class="bdp" d="M%.1f %gV%g"/>`, x(at), curvesTop, bottom)
 	}
 	if at, ok := along.Position(knee); ok {

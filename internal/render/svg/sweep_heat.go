@@ -204,10 +204,10 @@ func sweepPlaneDrawKnee(p *text.SweepPlane, b *strings.Builder, width, height fl
 	y := func(at float64) float64 { return heatTop + height - heatRow*(at+0.5) }
 	top := heatTop
 	right := heatLeft + width
-	if at, ok := p.Across.Position(*p.Path.BDPBytes); ok {
+	if at, ok := p.Across.Position(p.Path.BDPBytes); ok {
 		fmt.Fprintf(b, `<path class="bdp" d="M%.1f %gV%g"/>`, x(at), top, heatTop+height)
 	}
-	if at, ok := p.Down.Position(*p.Path.BDPBytes); ok {
+	if at, ok := p.Down.Position(p.Path.BDPBytes); ok {
 		fmt.Fprintf(b, `<path class="bdp" d="M%g %.1fH%g"/>`, heatLeft, y(at), right)
 	}
 	across, ok := p.Across.Position(p.Knee(false))

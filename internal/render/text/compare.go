@@ -60,7 +60,7 @@ func writeComparedDirection(w io.Writer, d *record.ComparedDirection) {
 	v.row("because of", comparedDirectionCauseText(d))
 	v.row("", DifferenceSentence(d))
 	for _, e := range d.Explanations {
-		v.row("  "+string(e.Cause), fmt.Sprintf("× %s to × %s: %s", factor(e.FactorLow), factor(e.FactorHigh),
+		v.row("  "+string(e.Cause), fmt.Sprintf("× %s to × %s: %s", factor(e.Low), factor(e.High),
 			ExplanationSentence(&e)))
 	}
 	v.write(w, "  ")

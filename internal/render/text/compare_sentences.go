@@ -35,7 +35,7 @@ func DifferenceSentence(d *record.ComparedDirection) string {
 }
 
 // ExplanationSentence compares the figure of both ways that a cause hangs on.
-func ExplanationSentence(e *record.Explanation) string {
+func ExplanationSentence(e *compare.Explanation) string {
 	f := figures(e.Values)
 	switch e.Cause {
 	case compare.Overhead:

@@ -186,7 +186,7 @@ func orNotKnown(v *string) string {
 }
 
 // FigureText is a result's goodput and what limited it.
-func FigureText(f *record.HistoryFigure) string {
+func FigureText(f *record.Figure) string {
 	if f == nil || f.GoodputBps == nil {
 		return notKnown
 	}

@@ -138,18 +138,18 @@ func Sweep(w io.Writer, s *record.Sweep) {
 
 func sweepPathText(p *record.SweepPath) string {
 	var parts []string
-	if p.RTTMinS != nil {
-		parts = append(parts, "round trip "+SecondsText(*p.RTTMinS))
+	if p.RTTMin > 0 {
+		parts = append(parts, "round trip "+p.RTTMin.String())
 	}
-	if p.CapacityBps != nil {
+	if p.CapacityBps > 0 {
 		least := ""
 		if p.AtLeast {
 			least = "at least "
 		}
-		parts = append(parts, "carries "+least+units.Rate(*p.CapacityBps).String())
+		parts = append(parts, "carries "+least+units.Rate(p.CapacityBps).String())
 	}
-	if p.BDPBytes != nil {
-		parts = append(parts, fmt.Sprintf("BDP %s", units.Size(*p.BDPBytes)))
+	if p.BDPBytes > 0 {
+		parts = append(parts, fmt.Sprintf("BDP %s", units.Size(p.BDPBytes)))
 	}
 	if p.Congestion != "" {
 		parts = append(parts, p.Congestion)

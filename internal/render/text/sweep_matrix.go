@@ -49,10 +49,10 @@ func (p *SweepPlane) HeatText(unit string) string {
 	if !p.Receives || !p.Bounded() {
 		return text
 	}
-	_, alongSend := p.Across.Position(*p.Path.BDPBytes)
-	_, alongReceive := p.Down.Position(*p.Path.BDPBytes)
+	_, alongSend := p.Across.Position(p.Path.BDPBytes)
+	_, alongReceive := p.Down.Position(p.Path.BDPBytes)
 	if alongSend || alongReceive {
-		text += fmt.Sprintf(" Dotted: the bandwidth-delay product, %s.", units.Size(*p.Path.BDPBytes))
+		text += fmt.Sprintf(" Dotted: the bandwidth-delay product, %s.", units.Size(p.Path.BDPBytes))
 	}
 	var knees []string
 	for i, axis := range []SweepAxis{p.Across, p.Down} {
@@ -68,7 +68,7 @@ func (p *SweepPlane) HeatText(unit string) string {
 
 // Bounded says that the path's BDP is known, and not only that it is at least so large.
 func (p *SweepPlane) Bounded() bool {
-	return p.Path != nil && p.Path.BDPBytes != nil && p.Path.CapacityBps != nil && !p.Path.AtLeast
+	return p.Path != nil && p.Path.BDPBytes > 0 && p.Path.CapacityBps > 0 && !p.Path.AtLeast
 }
 
 // Knee is where an axis's requests come to the BDP: the model's if it knows what the
@@ -77,12 +77,12 @@ func (p *SweepPlane) Knee(down bool) float64 {
 	switch {
 	case !p.Bounded() || down && !p.Receives:
 		return 0
-	case down && p.Path.KneeReceiveBytes != nil:
-		return *p.Path.KneeReceiveBytes
-	case !down && p.Path.KneeSendBytes != nil:
-		return *p.Path.KneeSendBytes
+	case down && p.Path.KneeReceiveBytes > 0:
+		return p.Path.KneeReceiveBytes
+	case !down && p.Path.KneeSendBytes > 0:
+		return p.Path.KneeSendBytes
 	}
-	return *p.Path.BDPBytes
+	return p.Path.BDPBytes
 }
 
 // Scale is the unit that a matrix is printed in.

@@ -31,22 +31,25 @@ const (
 // Explanation is one cause and the factor that the slower way would give without it,
 // bounded by what is known. Values compare both ways, each figure as slow_… and fast_….
 type Explanation struct {
-	Cause     Cause
-	Low, High float64
-	Values    verdict.Values
+	Cause  Cause          `json:"cause"`
+	Low    float64        `json:"factor_low"`
+	High   float64        `json:"factor_high"`
+	Text   string         `json:"text"` // package report fills it in
+	Values verdict.Values `json:"values,omitempty"`
 }
 
 // Difference is how two ways to the same far end differ, and why.
 type Difference struct {
-	Factor stats.Interval // the second way's goodput over the first's, 95 %
-	Slower int            // 1 or 2; 0 where no difference is shown
-	Cause  Cause
+	Factor     stats.Interval     `json:"-"`                // the second way's goodput over the first's, 95 %
+	Slower     string             `json:"slower,omitempty"` // first or second; "": no difference is shown
+	Cause      Cause              `json:"cause"`
+	Confidence verdict.Confidence `json:"confidence"`
 	// Candidates are the causes that remain possible when Cause is mixed or unknown.
-	Candidates   []Cause
-	Confidence   verdict.Confidence
-	Explanations []Explanation // all that apply, also those that are less than 10 %
-	Why          verdict.Code  // how Cause was decided
-	Values       verdict.Values
+	Candidates   []Cause        `json:"candidates,omitempty"`
+	Code         verdict.Code   `json:"code,omitempty"` // how Cause was decided
+	Text         string         `json:"text"`           // package report fills it in
+	Values       verdict.Values `json:"values,omitempty"`
+	Explanations []Explanation  `json:"explanations"` // all that apply, also those that are less than 10 %
 }
 
 // How a Cause was decided.
@@ -65,28 +68,29 @@ const (
 // n-th of either stand next to each other in time.
 func Sides(first, second Side) Difference {
 	factor := stats.Gain(first.Goodputs, second.Goodputs, 0.95)
-	d := Difference{Factor: factor, Cause: UnknownCause, Confidence: verdict.Low}
+	d := Difference{Factor: factor, Cause: UnknownCause, Confidence: verdict.Low,
+		Explanations: []Explanation{}}
 	slow := &first
 	fast := &second
 	f := factor
-	slower := 1
+	slower := "first"
 	if factor.Mid < 1 {
 		slow = &second
 		fast = &first
-		slower = 2
+		slower = "second"
 		f = stats.Interval{Low: 1 / factor.High, Mid: 1 / factor.Mid, High: 1 / factor.Low}
 	}
 	switch {
 	case math.IsNaN(factor.Mid):
-		d.Why = TooLittle
+		d.Code = TooLittle
 		return d
 	case f.High < threshold.CauseFactor && f.Low > 1/threshold.CauseFactor:
 		d.Cause = NoDifference
 		d.Confidence = verdict.High
-		d.Why = WithinTenPercent
+		d.Code = WithinTenPercent
 		return d
 	case f.Low <= 1:
-		d.Why = Scattered
+		d.Code = Scattered
 		return d
 	}
 	d.Slower = slower
@@ -115,25 +119,25 @@ func (d *Difference) attribute(slow, fast *Side, f stats.Interval) {
 	}
 	switch {
 	case f.Low < threshold.CauseFactor:
-		d.Why = OpenWhether
+		d.Code = OpenWhether
 		return
 	case len(d.Candidates) == 0:
-		d.Why = Unexplained
+		d.Code = Unexplained
 		if len(limits) > 1 || len(limits) == 1 && (limits[0] == verdict.Mixed || limits[0] == verdict.Unknown) {
-			d.Why = LimiterNotClear
+			d.Code = LimiterNotClear
 		}
 		return
 	case len(shown) == 1 && len(d.Candidates) == 1 && restLow < threshold.CauseFactor:
 		d.Cause = shown[0].Cause
 		d.Candidates = nil
-		d.Why = OneCause
+		d.Code = OneCause
 		d.Values = verdict.Values{"factor_low": shown[0].Low, "factor_high": shown[0].High}
 	default:
 		d.Cause = MixedCause
 		if restLow >= threshold.CauseFactor {
 			d.Candidates = append(d.Candidates, UnknownCause)
 		}
-		d.Why = MoreThanOneCause
+		d.Code = MoreThanOneCause
 	}
 	d.Confidence = verdict.Medium
 	if d.Cause != MixedCause && slow.agree(limits[0]) {
@@ -199,7 +203,7 @@ func explain(name verdict.Name, slow, fast *Side, f stats.Interval) (all []Expla
 	case verdict.NagleDelayedAck, verdict.SlowStart:
 		add(roundTrip(slow, fast))
 	case verdict.CPU:
-		add(Explanation{HostCPU, f.Low, f.High, nil}, true)
+		add(Explanation{Cause: HostCPU, Low: f.Low, High: f.High}, true)
 	}
 	return all
 }
@@ -214,7 +218,8 @@ func overhead(slow, fast *Side) (Explanation, bool) {
 	efficiency := float64(fast.MSS) / float64(fast.PathMTU)
 	low := efficiency / (float64(slow.MSS) / float64(slow.PathMTU))
 	high := efficiency / (float64(slow.MSS) / float64(max(slow.PathMTU, fast.PathMTU)))
-	return Explanation{Overhead, max(low, 1), high, pair("mss_bytes", float64(slow.MSS), float64(fast.MSS))}, true
+	return Explanation{Cause: Overhead, Low: max(low, 1), High: high,
+		Values: pair("mss_bytes", float64(slow.MSS), float64(fast.MSS))}, true
 }
 
 func roundTrip(slow, fast *Side) (Explanation, bool) {
@@ -229,7 +234,8 @@ func roundTrip(slow, fast *Side) (Explanation, bool) {
 		low = min(low, mean)
 		high = max(high, mean)
 	}
-	return Explanation{RoundTrip, low, high, pair("rtt_s", slow.RTTMin.Seconds(), fast.RTTMin.Seconds())}, true
+	return Explanation{Cause: RoundTrip, Low: low, High: high,
+		Values: pair("rtt_s", slow.RTTMin.Seconds(), fast.RTTMin.Seconds())}, true
 }
 
 // lossOf bounds what loss costs: goodput falls with its square root (Mathis et al. 1997)
@@ -245,8 +251,8 @@ func lossOf(slow, fast *Side, f stats.Interval) (Explanation, bool) {
 	if ratio <= 1 {
 		return Explanation{}, false
 	}
-	return Explanation{Loss, min(math.Sqrt(ratio), f.High), min(math.Pow(ratio, 0.75), f.High), pair("retransmitted_ratio",
-		here, there)}, true
+	return Explanation{Cause: Loss, Low: min(math.Sqrt(ratio), f.High), High: min(math.Pow(ratio, 0.75), f.High),
+		Values: pair("retransmitted_ratio", here, there)}, true
 }
 
 func window(slow, fast int, f stats.Interval) (Explanation, bool) {
@@ -254,17 +260,17 @@ func window(slow, fast int, f stats.Interval) (Explanation, bool) {
 		return Explanation{}, false
 	}
 	ratio := float64(fast) / float64(slow)
-	return Explanation{WindowSize, min(ratio, f.High), min(ratio, f.High), pair("window_bytes", float64(slow),
-		float64(fast))}, true
+	return Explanation{Cause: WindowSize, Low: min(ratio, f.High), High: min(ratio, f.High),
+		Values: pair("window_bytes", float64(slow), float64(fast))}, true
 }
 
 // capacity is what remains where a queue stands before a full way: the way carries less,
 // or a host that has to encrypt has no CPU left. Which of them cannot be told where the
 // hosts are as busy without it.
 func capacity(slow, fast *Side, rest stats.Interval) []Explanation {
-	carries := Explanation{Capacity, max(rest.Low, 1), rest.High,
-		pair("goodput_bps", stats.Median(slow.Goodputs), stats.Median(fast.Goodputs))}
-	cpu := Explanation{HostCPU, max(rest.Low, 1), rest.High, busyHosts(slow)}
+	carries := Explanation{Cause: Capacity, Low: max(rest.Low, 1), High: rest.High,
+		Values: pair("goodput_bps", stats.Median(slow.Goodputs), stats.Median(fast.Goodputs))}
+	cpu := Explanation{Cause: HostCPU, Low: max(rest.Low, 1), High: rest.High, Values: busyHosts(slow)}
 	switch {
 	case rest.High <= 1:
 		return nil

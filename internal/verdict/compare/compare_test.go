@@ -96,14 +96,15 @@ func TestWhyTwoWaysDiffer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := Sides(tt.first, tt.second)
-			if d.Slower != tt.slower || d.Cause != tt.want || !slices.Equal(d.Candidates, tt.candidates) {
-				t.Errorf("the slower is %d, want %d; cause %s %v, want %s %v\n%+v", d.Slower, tt.slower, d.Cause, d.Candidates,
+			slower := [...]string{"", "first", "second"}[tt.slower]
+			if d.Slower != slower || d.Cause != tt.want || !slices.Equal(d.Candidates, tt.candidates) {
+				t.Errorf("the slower is %q, want %q; cause %s %v, want %s %v\n%+v", d.Slower, slower, d.Cause, d.Candidates,
 					tt.want, tt.candidates, d)
 			}
 			if sure := d.Confidence == verdict.High; sure && (d.Cause == UnknownCause || d.Cause == MixedCause) {
 				t.Errorf("%s is sure", d.Cause)
 			}
-			if d.Why == "" {
+			if d.Code == "" {
 				t.Error("says nothing")
 			}
 		})
