@@ -40,7 +40,8 @@ it says at what rate, and the dearest comes first. It changes nothing.
 
 A snapshot comes from --collect, or from a script where fullpipe cannot run:
 --collector sh prints one for Linux, macOS and FreeBSD, --collector powershell one for
-Windows.`,
+Windows 7 and later, --collector batch one for Windows 2000 to Server 2008 R2. A .reg
+file, the text of "netsh int tcp show global" and of Get-NetTCPSetting are read too.`,
 		Example: `  fullpipe audit --rate 1gbit --rtt 100ms
   fullpipe audit --collect > host.json
   fullpipe audit --collector sh > collect.sh`,
@@ -53,7 +54,7 @@ Windows.`,
 	flags.StringVar(&f.path, "path", "", "take the path from a file that tune --json or plan --json wrote")
 	flags.StringVar(&f.app, "app", "", "a program that asks for buffers for its datagrams: quic-go")
 	flags.BoolVar(&f.collect, "collect", false, "write this host's snapshot as JSON, judge nothing")
-	flags.StringVar(&f.collector, "collector", "", "print the collector script: sh or powershell")
+	flags.StringVar(&f.collector, "collector", "", "print the collector script: sh, powershell or batch")
 	return cmd
 }
 
@@ -66,8 +67,12 @@ func runAudit(cmd *cobra.Command, f *auditFlags, files []string) error {
 	case f.collector == "powershell":
 		_, err := io.WriteString(out, audit.CollectPowerShell)
 		return err
+	case f.collector == "batch":
+		_, err := io.WriteString(out, audit.CollectBatch)
+		return err
 	case f.collector != "":
-		return exit.Usage("--collector", fmt.Sprintf("%q is not a script that there is", f.collector), "sh or powershell")
+		return exit.Usage("--collector", fmt.Sprintf("%q is not a script that there is", f.collector),
+			"sh, powershell or batch")
 	case f.collect:
 		s, err := host.Snapshot()
 		if err != nil {

@@ -62,7 +62,7 @@ func completedFlags(command string) map[string][]string {
 		"far-target": plan.Targets(),
 		"format":     formats, "role": {"sender", "receiver", "both"}, "system": catalog.Families(), "stack": stacks,
 		"fail-on":   criteria,
-		"collector": {"sh", "powershell"}, "app": catalog.ProgramNames(), "end": {"near", "far"},
+		"collector": {"sh", "powershell", "batch"}, "app": catalog.ProgramNames(), "end": {"near", "far"},
 		"goal": {string(tune.Throughput), string(tune.Latency), string(tune.Fair)}, "vpn": model.TunnelNames(),
 		"dscp": slices.Sorted(maps.Keys(cmdflag.DSCPNames)),
 	}

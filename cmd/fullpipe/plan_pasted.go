@@ -50,6 +50,10 @@ func (f *planFlags) take(p *plan.Pasted) {
 			f.jitter = cmdflag.Duration(p.Jitter)
 		}
 		note := fmt.Sprintf("round trip from %s: least %s", p.Program, units.Time(p.RTT))
+		if p.RTTAtMost {
+			note = fmt.Sprintf("round trip from %s: below %s, its clock's step: the windows are for that, a shorter round trip "+
+				"needs less", p.Program, units.Time(p.RTT))
+		}
 		if p.Jitter > 0 {
 			note += ", varying by " + units.Time(p.Jitter)
 		}

@@ -308,6 +308,9 @@ func FuzzParseSnapshot(f *testing.F) {
 	f.Add([]byte("fullpipe-snapshot 1\nsystem linux\nversion 6.1\nvalue net.ipv4.tcp_rmem 1 2 3\ninterface eth0 mtu " +
 		"1500 speed_mbit -1 rx_errors -\nroute default window lock 1 cwnd\n"))
 	f.Add([]byte(`{"schema":"fullpipe/snapshot/v1","system":"windows","version":"6.2","values":{"AutoTuningLevelLocal":"Disabled"}}`))
+	for _, text := range []string{utf16File(savedTcpip), germanNetsh, netTCPSetting, batch} {
+		f.Add([]byte(text))
+	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := ParseSnapshot(text)
 		if err != nil {

@@ -49,6 +49,8 @@ type Snapshot struct {
 	Counters   map[string]int64 `json:"counters,omitempty"` // TcpExt and softnet, since the start
 	// Unread names what could not be read, and why.
 	Unread []string `json:"unread,omitempty"`
+
+	keys map[string]bool // registry keys of a text that holds some only; nil: all were read
 }
 
 // SnapshotSchema is the schema of a Snapshot's JSON.
@@ -117,8 +119,8 @@ type Socket struct {
 
 const snapshotLimit = 32 << 20 // bytes
 
-// ParseSnapshot reads a bundle: the JSON that `audit --collect` and the PowerShell
-// collector write, or the lines that the shell collector writes.
+// ParseSnapshot reads the JSON that `audit --collect` writes, the lines of the collectors, or what Windows' own tools
+// write: a .reg file, `netsh int tcp show global`, Get-NetTCPSetting.
 func ParseSnapshot(text []byte) (*Snapshot, error) {
 	if len(text) > snapshotLimit {
 		return nil, fmt.Errorf("a snapshot of more than %d bytes", snapshotLimit)
@@ -134,8 +136,14 @@ func ParseSnapshot(text []byte) (*Snapshot, error) {
 		}
 		return s, nil
 	}
-	return parseLines(text)
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte(linesMark)) {
+		return parseLines(text)
+	}
+	return parseWindows(text)
 }
+
+// linesMark begins what the collectors write.
+const linesMark = "fullpipe-snapshot 1"
 
 // utf8Text undoes what PowerShell's > does to a text: UTF-16 with a mark, or a mark alone.
 func utf8Text(text []byte) []byte {
@@ -155,22 +163,30 @@ func utf8Text(text []byte) []byte {
 //go:embed collect.sh
 var CollectShell string
 
-// CollectPowerShell writes a snapshot as JSON, on Windows.
+// CollectPowerShell writes a snapshot as lines, on Windows with PowerShell 2.0 and later.
 //
 //go:embed collect.ps1
 var CollectPowerShell string
 
-// parseLines reads what collect.sh writes: a word that says what follows, then fields.
+// CollectBatch writes a snapshot as lines, on Windows 2000 to Server 2008 R2 without PowerShell.
+//
+//go:embed collect.cmd
+var CollectBatch string
+
+// parseLines reads what the collectors write: a word that says what follows, then fields.
 func parseLines(text []byte) (*Snapshot, error) {
 	s := &Snapshot{Schema: SnapshotSchema, Values: map[string]string{}, Counters: map[string]int64{}}
 	scanner := bufio.NewScanner(bytes.NewReader(text))
 	scanner.Buffer(nil, 1<<20)
-	if !scanner.Scan() || strings.TrimSpace(scanner.Text()) != "fullpipe-snapshot 1" {
-		return nil, fmt.Errorf("snapshot: neither JSON nor what collect.sh writes: it begins %.40q", text)
-	}
+	scanner.Scan() // linesMark
+	w := windowsLines{Snapshot: s}
 	for number := 2; scanner.Scan(); number++ {
 		fields := strings.Fields(scanner.Text())
 		if len(fields) < 2 {
+			continue
+		}
+		if fields[0] == "text" {
+			w.line(strings.Join(fields[1:], " "))
 			continue
 		}
 		if err := s.line(fields[0], fields[1:]); err != nil {
@@ -182,6 +198,10 @@ func parseLines(text []byte) (*Snapshot, error) {
 	}
 	if s.System == "" {
 		return nil, fmt.Errorf("snapshot: it does not name its system")
+	}
+	if w.found {
+		w.finish()
+		s.keys = nil
 	}
 	return s, nil
 }

@@ -77,17 +77,23 @@ func (j *judge) windows2000() {
 	canScale := j.Version == "" || catalog.AtLeast(j.Version, "5.0")
 	options, _ := j.number("Tcp1323Opts")
 	scales := canScale && options&1 != 0
-	names := []string{"TcpWindowSize"}
+	var names []string
+	if j.keys == nil || j.keys[`tcpip\parameters`] {
+		names = append(names, "TcpWindowSize")
+	}
 	for name := range j.Values {
 		if strings.HasPrefix(name, perInterface) && strings.HasSuffix(name, "/TcpWindowSize") {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names[1:])
+	slices.Sort(names)
 	most, bounded := j.number("GlobalMaxTcpWindowSize")
 	bounded = bounded && canScale // NT 4 does not read it
 	for _, name := range names {
 		j.window2000(name, scales, most, bounded, len(names) > 1)
+	}
+	if j.keys != nil && !j.keys[`afd\parameters`] {
+		return
 	}
 	send, set := j.number("DefaultSendWindow")
 	value := j.Values["DefaultSendWindow"]
@@ -222,6 +228,9 @@ func (j *judge) mtuOfInterface(value string, mtu int64, id string) {
 
 // windowsTarget is the name by which plan knows a version.
 func windowsTarget(version string) string {
+	if version == "" {
+		version = "10.0.22000"
+	}
 	for _, known := range []struct{ least, name string }{
 		{"10.0.22000", "windows-11"}, {"10.0", "windows-10"}, {"6.3", "windows-8.1"}, {"6.2", "windows-8"},
 		{"6.1", "windows-7"}, {"6.0", "windows-vista"},

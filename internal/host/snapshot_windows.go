@@ -38,8 +38,9 @@ func registrySnapshot(unread string) *audit.Snapshot {
 		Values:  map[string]string{},
 		Version: fmt.Sprintf("%d.%d.%d", version.MajorVersion, version.MinorVersion, version.BuildNumber),
 		Unread:  []string{unread}}
-	readValues(s, tcpipKey, "TcpWindowSize", "GlobalMaxTcpWindowSize", "Tcp1323Opts", "EnablePMTUDiscovery", "SackOpts")
-	readValues(s, strings.TrimPrefix(afdKey, `HKEY_LOCAL_MACHINE\`), "DefaultSendWindow", "DefaultReceiveWindow")
+	readValues(s, "", tcpipKey, "TcpWindowSize", "GlobalMaxTcpWindowSize", "Tcp1323Opts", "EnablePMTUDiscovery",
+		"SackOpts")
+	readValues(s, "", strings.TrimPrefix(afdKey, `HKEY_LOCAL_MACHINE\`), "DefaultSendWindow", "DefaultReceiveWindow")
 	interfaces := tcpipKey + `\Interfaces`
 	k, err := registry.OpenKey(registry.LOCAL_MACHINE, interfaces, registry.ENUMERATE_SUB_KEYS|registry.WOW64_64KEY)
 	if err != nil {
@@ -52,13 +53,13 @@ func registrySnapshot(unread string) *audit.Snapshot {
 		s.Unread = append(s.Unread, fmt.Sprintf("%s: %v", interfaces, err))
 	}
 	for _, id := range ids {
-		readValues(s, interfaces+`\`+id, "TcpWindowSize", "TcpAckFrequency", "TCPNoDelay", "MTU")
+		readValues(s, "Interfaces/"+id+"/", interfaces+`\`+id, "TcpWindowSize", "TcpAckFrequency", "TCPNoDelay", "MTU")
 	}
 	return s
 }
 
-// readValues adds those values of a key that are there, numbers in decimal.
-func readValues(s *audit.Snapshot, key string, names ...string) {
+// readValues adds those values of a key that are there, numbers in decimal. prefix begins their names in the snapshot.
+func readValues(s *audit.Snapshot, prefix, key string, names ...string) {
 	for _, name := range names {
 		text, err := registryStore{}.read(`HKEY_LOCAL_MACHINE\` + key + `\` + name)
 		if err != nil {
@@ -78,6 +79,6 @@ func readValues(s *audit.Snapshot, key string, names ...string) {
 		} else if plain, ok := fromUTF16(data); ok && kind == regSZ {
 			value = plain
 		}
-		s.Values[name] = value
+		s.Values[prefix+name] = value
 	}
 }

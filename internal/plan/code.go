@@ -60,7 +60,6 @@ import (
 const sendBuffer, receiveBuffer = %[1]d, %[2]d
 
 // set is for Control of net.Dialer and net.ListenConfig: before connect and listen.
-// On Windows the descriptor is a syscall.Handle.
 func set(_, _ string, c syscall.RawConn) error {
 	var failed error
 	err := c.Control(func(fd uintptr) {
@@ -216,6 +215,29 @@ pub fn listen_with_buffers(at: SocketAddr) -> Result<TcpListener> {
 `},
 }
 
+// onWindows are the replacements that make a language's lines compile for Windows.
+var onWindows = map[string]*strings.Replacer{
+	"c": strings.NewReplacer(`#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+`, `/* link with ws2_32, and call WSAStartup() before */
+#include <winsock2.h>
+#include <ws2tcpip.h>
+`, "int fd", "SOCKET fd", "int connect_with_buffers", "SOCKET connect_with_buffers",
+		"int listen_with_buffers", "SOCKET listen_with_buffers", "fd < 0", "fd == INVALID_SOCKET",
+		"close(fd);\n	return -1;", "closesocket(fd);\n	return INVALID_SOCKET;",
+		"&send, sizeof", "(const char *)&send, sizeof", "&receive, sizeof", "(const char *)&receive, sizeof",
+		"to->ai_addrlen)", "(int)to->ai_addrlen)", "at->ai_addrlen)", "(int)at->ai_addrlen)",
+		"socket, or -1 with errno", "socket, or INVALID_SOCKET with WSAGetLastError()",
+		"		return -1;\n	if (set_buffers", "		return INVALID_SOCKET;\n	if (set_buffers"),
+	"go": strings.NewReplacer("SetsockoptInt(int(fd)", "SetsockoptInt(syscall.Handle(fd)"),
+}
+
+// isWindows reports whether a target is any Windows.
+func (t Target) isWindows() bool {
+	return t.Family == catalog.Windows || t.Family == catalog.Windows2000 || t.Family == catalog.Windows9x
+}
+
 // Languages lists the programming languages that Text writes lines in, for any target.
 func Languages() []string { return []string{"c", "go", "python", "java", "dotnet", "rust"} }
 
@@ -237,6 +259,9 @@ func (p *Plan) code(language string) []byte {
 		notes = append(notes, fmt.Sprintf(
 			"Linux grants no more than net.core.wmem_max (send %d) and net.core.rmem_max (receive %d)", send, receive))
 	}
+	if language == "go" && target.isWindows() && !catalog.AtLeast(target.Version, "10.0") {
+		notes = append(notes, "Go 1.21 and later need Windows 10 or Server 2016: "+p.Target+" needs an older Go")
+	}
 	if p.LargeWindows {
 		notes = append(notes, "before connect() and listen(): the handshake fixes the window's scale")
 	}
@@ -246,6 +271,10 @@ func (p *Plan) code(language string) []byte {
 		b.WriteString(s.comment + " " + note + "\n")
 	}
 	b.WriteString("\n")
-	fmt.Fprintf(b, s.code, send, receive)
+	code := s.code
+	if other := onWindows[language]; other != nil && target.isWindows() {
+		code = other.Replace(code)
+	}
+	fmt.Fprintf(b, code, send, receive)
 	return []byte(b.String())
 }

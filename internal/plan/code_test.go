@@ -171,6 +171,41 @@ func TestCodeRuns(t *testing.T) {
 	}
 }
 
+// TestCodeForWindows compiles the lines of C and Go for Windows targets.
+func TestCodeForWindows(t *testing.T) {
+	for _, c := range []struct {
+		target, language, file string
+		needs                  testenv.Feature
+		command                []string
+	}{
+		{"windows-11", "c", "plan.c", testenv.MinGW, []string{"x86_64-w64-mingw32-gcc", "-Wall", "-Wextra", "-Werror", "-c",
+			"plan.c"}},
+		{"server-2003", "c", "plan.c", testenv.MinGW, []string{"x86_64-w64-mingw32-gcc", "-Wall", "-Werror", "-c", "plan.c"}},
+		{"server-2022", "go", "plan.go", testenv.Go, []string{"go", "vet", "."}},
+		{"windows-10", "go", "plan.go", testenv.Go, []string{"go", "vet", "."}},
+	} {
+		t.Run(c.target+" "+c.language, func(t *testing.T) {
+			testenv.Need(t, c.needs)
+			text, err := mustPlan(t, Path{RateBps: 60e6, RTT: 95 * time.Millisecond}, c.target, Options{}).Text(c.language, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			for file, content := range map[string]string{c.file: string(text), "go.mod": "module plan\n\ngo 1.24\n"} {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd := exec.Command(c.command[0], c.command[1:]...)
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "GOOS=windows", "GOFLAGS=-mod=mod", "GOWORK=off", "CGO_ENABLED=0")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v: %v\n%s\n%s", c.command, err, out, text)
+			}
+		})
+	}
+}
+
 // TestCodeOfOneRole leaves the other end's buffer alone, in every language.
 func TestCodeOfOneRole(t *testing.T) {
 	target, _ := ParseTarget("windows-10")

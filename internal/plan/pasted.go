@@ -21,11 +21,13 @@ type Pasted struct {
 	// much gets through.
 	UpBps, DownBps float64
 	RTT, Jitter    time.Duration // the least, and the 95th percentile less that
-	Lost           float64       // share of the probes
+	// RTTAtMost says that RTT is the upper bound that a coarse clock gave ("time<10ms").
+	RTTAtMost bool
+	Lost      float64 // share of the probes
 }
 
 var (
-	reply      = regexp.MustCompile(`(?i)[=<] ?([0-9]+(?:[.,][0-9]+)?) ?ms`)
+	reply      = regexp.MustCompile(`(?i)([=<]) ?([0-9]+(?:[.,][0-9]+)?) ?ms`)
 	summary    = regexp.MustCompile(`= ?([0-9.]+)/([0-9.]+)/([0-9.]+)(?:/([0-9.]+))? ?ms`)
 	sentOf     = regexp.MustCompile(`([0-9]+) packets transmitted, ([0-9]+) `)
 	lostOf     = regexp.MustCompile(`\(([0-9]+)% `)
@@ -60,7 +62,8 @@ func ParsePing(text string) (*Pasted, error) {
 		return nil, errors.New("more than 8 MiB")
 	}
 	p := &Pasted{Program: "ping"}
-	var all, least []time.Duration
+	var replies pings
+	var least []time.Duration
 	for line := range lines(text) {
 		if m := sentOf.FindStringSubmatch(line); m != nil {
 			sent := number(m[1])
@@ -78,24 +81,69 @@ func ParsePing(text string) (*Pasted, error) {
 		times := reply.FindAllStringSubmatch(line, -1)
 		switch len(times) {
 		case 1:
-			all = append(all, milliseconds(times[0][1]))
+			replies.add(times[0][1] == "<", times[0][2])
 		case 3: // minimum, maximum, average
-			least = []time.Duration{milliseconds(times[0][1]), milliseconds(times[1][1])}
+			least = []time.Duration{milliseconds(times[0][2]), milliseconds(times[1][2])}
 		}
 	}
-	if len(all) == 0 {
-		all = least
+	if len(replies.times) == 0 {
+		replies.times = least
 	}
-	if len(all) == 0 {
+	if len(replies.times) == 0 {
 		return nil, errors.New("no reply's time in it")
 	}
-	slices.Sort(all)
-	p.RTT = all[0]
-	p.Jitter = all[int(math.Ceil(0.95*float64(len(all))))-1] - all[0]
+	p.RTT, p.Jitter = replies.spread()
+	p.RTTAtMost = replies.below > 0
 	if p.RTT <= 0 {
 		return nil, errors.New("a round trip of 0")
 	}
 	return p, nil
+}
+
+// pings are the replies that a ping printed, in their order.
+type pings struct {
+	times []time.Duration
+	below time.Duration // the largest N of "time<N"; 0: none
+	step  time.Duration // of the clock, as far as the decimals show it
+}
+
+func (p *pings) add(below bool, text string) {
+	t := milliseconds(text)
+	step := time.Millisecond
+	if i := strings.IndexAny(text, ".,"); i >= 0 {
+		for range text[i+1:] {
+			step /= 10
+		}
+	}
+	if below {
+		p.below = max(p.below, t)
+	}
+	p.step = max(p.step, step, p.below)
+	p.times = append(p.times, t)
+}
+
+// coarseStep is the clock step of Windows before XP, whose replies are all multiples of it.
+const coarseStep = 10 * time.Millisecond
+
+// minReplies is how many replies tell the first packet's extra time and a coarse clock from luck.
+const minReplies = 3
+
+// spread returns the least time and what the 95th percentile is above it. The first packet, which waits for address
+// resolution, and one step of the clock are no part of the spread.
+func (p *pings) spread() (least, jitter time.Duration) {
+	least = slices.Min(p.times)
+	rest := p.times
+	step := p.step
+	if len(rest) >= minReplies {
+		rest = rest[1:]
+		coarse := func(t time.Duration) bool { return t%coarseStep != 0 }
+		if !slices.ContainsFunc(p.times, coarse) {
+			step = max(step, coarseStep)
+		}
+	}
+	rest = slices.Sorted(slices.Values(rest))
+	p95 := rest[int(math.Ceil(0.95*float64(len(rest))))-1]
+	return least, max(p95-least-step, 0)
 }
 
 // ParseResult reads what iperf, iperf3, a speed test or mtr printed, as text or as JSON.

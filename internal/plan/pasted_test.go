@@ -18,20 +18,31 @@ func TestPing(t *testing.T) {
 			"Request timed out.\r\nReply from 10.9.0.1: bytes=32 time=58ms TTL=57\r\n\r\nPing statistics for 10.9.0.1:\r\n    " +
 			"Packets: Sent = 4, Received = 3, Lost = 1 (25% loss),\r\n" +
 			"Approximate round trip times in milli-seconds:\r\n    Minimum = 40ms, Maximum = 58ms, Average = 46ms\r\n", 40 * ms,
-			18 * ms, 0.25},
+			17 * ms, 0.25},
 		"Windows in German": {"Antwort von 10.9.0.1: Bytes=32 Zeit=12ms TTL=57\r\nAntwort von 10.9.0.1: Bytes=32 Zeit=15ms " +
 			"TTL=57\r\n" +
-			"    Minimum = 12ms, Maximum = 15ms, Mittelwert = 13ms\r\n", 12 * ms, 3 * ms, 0},
+			"    Minimum = 12ms, Maximum = 15ms, Mittelwert = 13ms\r\n", 12 * ms, 2 * ms, 0},
+		"a first packet that waited for ARP": {"Reply from 192.0.2.7: bytes=32 time=213ms TTL=60\r\n" +
+			strings.Repeat("Reply from 192.0.2.7: bytes=32 time=34ms TTL=60\r\n", 3) +
+			"Reply from 192.0.2.7: bytes=32 time=35ms TTL=60\r\n", 34 * ms, 0, 0},
+		"Windows 2000 on a LAN": {strings.Repeat("Reply from 192.0.2.8: bytes=32 time<10ms TTL=128\r\n", 3) +
+			"Reply from 192.0.2.8: bytes=32 time=10ms TTL=128\r\n", 10 * ms, 0, 0},
+		"Windows 2000's clock of 10 ms": {"Reply: time=130ms TTL=9\r\nReply: time=120ms TTL=9\r\n" +
+			"Reply: time=130ms TTL=9\r\nReply: time=150ms TTL=9\r\n", 120 * ms, 20 * ms, 0},
+		"Windows 11 on a LAN": {strings.Repeat("Reply from 192.0.2.9: bytes=32 time<1ms TTL=128\r\n", 4), ms, 0, 0},
+		"below the step and above": {"Reply: time<1ms TTL=9\r\nReply: time<1ms TTL=9\r\nReply: time=6ms TTL=9\r\n", ms,
+			4 * ms, 0},
 		"Linux": {"PING a (192.0.2.1) 56(84) bytes of data.\n64 bytes from 192.0.2.1: icmp_seq=1 ttl=57 time=85.2 ms\n64 " +
 			"bytes from 192.0.2.1: icmp_seq=2 ttl=57 time=84.9 ms\n\n" +
 			"--- a ping statistics ---\n2 packets transmitted, 2 received, 0% packet loss, time 1001ms\nrtt min/avg/max/mdev " +
-			"= 84.900/85.050/85.200/0.150 ms\n", 84900 * time.Microsecond, 300 * time.Microsecond, 0},
+			"= 84.900/85.050/85.200/0.150 ms\n", 84900 * time.Microsecond, 200 * time.Microsecond, 0},
 		"macOS, its summary alone": {"10 packets transmitted, 9 packets received, 10.0% packet loss\nround-trip " +
 			"min/avg/max/stddev = 11.5/12.0/14.5/0.6 ms\n",
 			11500 * time.Microsecond, 3 * ms, 0.1},
 	} {
 		p, err := ParsePing(c.text)
-		if err != nil || p.RTT != c.rtt || (p.Jitter-c.jitter).Abs() > time.Microsecond || math.Abs(p.Lost-c.lost) > 1e-9 {
+		if err != nil || p.RTT != c.rtt || (p.Jitter-c.jitter).Abs() > time.Microsecond ||
+			p.RTTAtMost != strings.Contains(c.text, "time<") || math.Abs(p.Lost-c.lost) > 1e-9 {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}

@@ -48,8 +48,8 @@ func TestServer2012Agrees(t *testing.T) {
 		if !c.capped && answer.Typical < 0.9*planned.ExpectedBps {
 			t.Errorf("%s: predict %.3g, plan %.3g bit/s", c.text, answer.Typical, planned.ExpectedBps)
 		}
-		if c.capped && answer.Window != plan.AutotuningWindow("Normal") {
-			t.Errorf("%s: a window of %d", c.text, answer.Window)
+		if c.capped && answer.WindowBytes != plan.AutotuningWindow("Normal") {
+			t.Errorf("%s: a window of %d", c.text, answer.WindowBytes)
 		}
 	}
 }

@@ -1,0 +1,187 @@
+package audit
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
+)
+
+// windowsLines reads what Windows' own tools write, line by line and in any language: .reg files, `reg query`,
+// `ver`, `netsh int tcp show global` and the list of Get-NetTCPSetting.
+type windowsLines struct {
+	*Snapshot
+	key      string   // of the registry, below Services
+	template string   // of Get-NetTCPSetting
+	netsh    []string // values of the block so far
+	today    bool     // only Vista and later write this
+	found    bool
+}
+
+var (
+	registryKey   = regexp.MustCompile(`(?i)^\[?HKEY_LOCAL_MACHINE\\SYSTEM\\\w*ControlSet\w*\\Services\\([^\]]*)\]?$`)
+	registryLine  = regexp.MustCompile(`^"(\w+)"=(?:dword:([0-9a-fA-F]{1,8})|"([^"]*)")$`)
+	registryQuery = regexp.MustCompile(`^(\w+)\s+REG_(?:DWORD|SZ)\s+(\S+)$`)
+	windowsVer    = regexp.MustCompile(`^Microsoft Windows.*?(\d+)\.(\d+)\.(\d+)`)
+	settingLine   = regexp.MustCompile(`^(\w+)(?:\((?:ms|MSS)\))?\s*:\s*(\S.*)$`)
+	netshLine     = regexp.MustCompile(`^(.*\S)\s*:\s*(\S+)\s*(?:\*+)?$`)
+)
+
+// parseWindows reads a whole file of such lines.
+func parseWindows(text []byte) (*Snapshot, error) {
+	s := &Snapshot{Schema: SnapshotSchema, System: catalog.Windows2000, Values: map[string]string{}}
+	w := windowsLines{Snapshot: s}
+	for line := range bytes.Lines(text) {
+		w.line(string(line))
+	}
+	if !w.found {
+		return nil, fmt.Errorf("snapshot: neither JSON, nor what a collector writes, nor a .reg file or the text of netsh or "+
+			"Get-NetTCPSetting: it begins %.40q", text)
+	}
+	w.finish()
+	return s, nil
+}
+
+func (w *windowsLines) line(text string) {
+	text = strings.TrimSpace(text)
+	if m := windowsVer.FindStringSubmatch(text); m != nil {
+		major, _ := strconv.Atoi(m[1])
+		minor, _ := strconv.Atoi(m[2])
+		w.Version = fmt.Sprintf("%d.%d.%s", major, minor, m[3])
+		w.found = true
+		return
+	}
+	if m := registryKey.FindStringSubmatch(text); m != nil {
+		w.open(m[1])
+		return
+	}
+	if m := registryLine.FindStringSubmatch(text); m != nil {
+		value := m[3]
+		if m[2] != "" {
+			n, _ := strconv.ParseUint(m[2], 16, 32)
+			value = strconv.FormatUint(n, 10)
+		}
+		w.registry(m[1], value)
+		return
+	}
+	if m := registryQuery.FindStringSubmatch(text); m != nil {
+		w.registry(m[1], m[2])
+		return
+	}
+	if m := settingLine.FindStringSubmatch(text); m != nil && w.setting(m[1], strings.TrimSpace(m[2])) {
+		return
+	}
+	w.global(text)
+}
+
+// open enters a registry key.
+func (w *windowsLines) open(key string) {
+	w.key = ""
+	switch lower := strings.ToLower(key); {
+	case lower == `tcpip\parameters`, lower == `afd\parameters`:
+		w.key = lower
+	case strings.HasPrefix(lower, `tcpip\parameters\interfaces\`):
+		w.key = perInterface + key[len(`tcpip\parameters\interfaces\`):]
+	default:
+		return
+	}
+	w.found = true
+	if w.keys == nil {
+		w.keys = map[string]bool{}
+	}
+	w.keys[w.key] = true
+}
+
+// registry takes a value that the catalog knows; what else a key holds is nobody's business.
+func (w *windowsLines) registry(name, value string) {
+	_, old := catalog.Get(catalog.Windows2000, name)
+	_, today := catalog.Get(catalog.Windows, name)
+	switch {
+	case w.key == `afd\parameters` && strings.EqualFold(name, "DynamicSendBufferDisable"):
+		w.Values["winsock autotuning"] = "on"
+		if n, err := strconv.ParseInt(value, 0, 64); err == nil && n != 0 {
+			w.Values["winsock autotuning"] = "off"
+		}
+	case w.key == "" || !old && !today:
+	case strings.HasPrefix(w.key, perInterface):
+		w.Values[w.key+"/"+name] = value
+	default:
+		w.Values[name] = value
+	}
+}
+
+// setting takes a line of Get-NetTCPSetting, whose names no language changes.
+func (w *windowsLines) setting(name, value string) bool {
+	if name == "SettingName" {
+		w.template = value
+		w.today = true
+		w.found = true
+		return true
+	}
+	entry, known := catalog.Get(catalog.Windows, strings.TrimSuffix(strings.TrimSuffix(name, "Mss"), "Ms"))
+	if !known || entry.Kind != "cmdlet parameter" || w.template == "" {
+		return false
+	}
+	w.Values[w.template+"/"+entry.Name] = value
+	if w.template == "Internet" {
+		w.Values[entry.Name] = value
+	}
+	return true
+}
+
+// global takes a line of `netsh int tcp show global`. Its labels follow the system's language and its values do not.
+// The order does not change either: three lines before RFC 1323's is the autotuning level.
+func (w *windowsLines) global(text string) {
+	if strings.HasPrefix(text, "--") {
+		w.netsh = nil
+		return
+	}
+	if strings.HasPrefix(text, "**") { // netsh's note that the heuristics override the level above
+		w.Values["ScalingHeuristics"] = "Enabled"
+		return
+	}
+	m := netshLine.FindStringSubmatch(text)
+	if m == nil {
+		return
+	}
+	label := m[1]
+	value := m[2]
+	w.netsh = append(w.netsh, value)
+	switch n := len(w.netsh); {
+	case strings.Contains(label, "Chimney"):
+		w.Values["Chimney"] = value
+	case strings.Contains(label, "1323") && n >= 4:
+		w.today = true
+		w.found = true
+		w.Values["Timestamps"] = value
+		w.Values["EcnCapability"] = w.netsh[n-2]
+		w.level(w.netsh[n-4])
+	}
+}
+
+// level takes the autotuning level that netsh writes in small letters.
+func (w *windowsLines) level(value string) {
+	entry, _ := catalog.Get(catalog.Windows, "AutoTuningLevelLocal")
+	names := strings.Split(entry.Range, ", ")
+	i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, value) })
+	if i < 0 {
+		w.Unread = append(w.Unread, fmt.Sprintf("netsh int tcp show global: the autotuning level %.40q is not known", value))
+		return
+	}
+	w.Values["AutoTuningLevelLocal"] = names[i]
+}
+
+// finish settles the system: by its version, or by what only later systems write.
+func (w *windowsLines) finish() {
+	switch {
+	case w.Version != "" && catalog.AtLeast(w.Version, "6.0"), w.Version == "" && w.today:
+		w.System = catalog.Windows
+	case w.Version == "":
+		w.Unread = append(w.Unread, "a .reg file does not name its system: judged as Windows 2000 to Server 2003; "+
+			"Vista and later ignore these values")
+	}
+}

@@ -1,0 +1,142 @@
+package audit
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf16"
+)
+
+// utf16File is a text as reg export writes it.
+func utf16File(text string) string {
+	var b strings.Builder
+	b.WriteString("\xff\xfe")
+	for _, unit := range utf16.Encode([]rune(strings.ReplaceAll(text, "\n", "\r\n"))) {
+		b.WriteByte(byte(unit))
+		b.WriteByte(byte(unit >> 8))
+	}
+	return b.String()
+}
+
+const (
+	savedTcpip = `Windows Registry Editor Version 5.00
+
+[HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters]
+"Hostname"="secret"
+"TcpWindowSize"=dword:0000faf0
+"Tcp1323Opts"=dword:00000000
+
+[HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters\Interfaces\{1B-2C}]
+"MTU"=dword:00000578
+"NTEContextList"=hex(7):30,00,00,00
+`
+	// German Windows 7: labels in its code page, values as everywhere.
+	germanNetsh = "Der aktive Status wird abgefragt...\r\n\r\nGlobale TCP-Parameter\r\n" +
+		"----------------------------------------------\r\n" +
+		"Zustand der empfangsseitigen Skalierung : enabled\r\n" +
+		"Chimney-Abladezustand                   : automatic\r\n" +
+		"NetDMA-Status                           : enabled\r\n" +
+		"Direkter Cachezugriff                   : disabled\r\n" +
+		"Autom. Abstimmungsgrad Empfangsfenster  : highlyrestricted \r\n" +
+		"Add-On \"\x9aberlastungssteuerungsanbieter\"  : none\r\n" +
+		"ECN-Funktion                            : disabled\r\n" +
+		"RFC 1323-Zeitstempel                    : disabled\r\n" +
+		"** Die obige Einstellung ist das Ergebnis der Heuristik\r\n"
+	japaneseNetsh = "TCP グローバル パラメーター\n----------\n受信側スケーリング状態 : enabled\n受信ウィンドウ自動チューニング レベル : disabled\n" +
+		"アドオン輻輳制御プロバイダー : default\nECN 機能 : enabled\nRFC 1323 タイムスタンプ : allowed\n初期 RTO : 1000\n"
+	netTCPSetting = `
+
+SettingName                     : InternetCustom
+MinRto(ms)                      : 300
+AutoTuningLevelLocal            : Experimental
+
+SettingName                     : Internet
+InitialCongestionWindow(MSS)    : 4
+CongestionProvider              : CTCP
+AutoTuningLevelLocal            : Restricted
+AutoTuningLevelEffective        : Local
+ScalingHeuristics               : Disabled
+`
+	batch = "fullpipe-snapshot 1\r\nsystem windows-2000\r\nhost OLD7\r\ntext Microsoft Windows [Version 6.1.7601]\r\n" +
+		"text HKEY_LOCAL_MACHINE\\SYSTEM\\CurrentControlSet\\Services\\Tcpip\\Parameters\r\n" +
+		"text Tcp1323Opts    REG_DWORD    0x1\r\n" +
+		"text HKEY_LOCAL_MACHINE\\SYSTEM\\CurrentControlSet\\Services\\Tcpip\\Parameters\\Interfaces\\{9F}\r\n" +
+		"text TcpAckFrequency    REG_DWORD    0x1\r\n" +
+		"text HKEY_LOCAL_MACHINE\\SYSTEM\\CurrentControlSet\\Services\\AFD\\Parameters\r\n" +
+		"text DynamicSendBufferDisable    REG_DWORD    0x1\r\n" +
+		"text ----------\r\ntext RSS : enabled\r\ntext Niveau : normal\r\ntext X : ctcp\r\ntext ECN : disabled\r\n" +
+		"text RFC 1323 : disabled\r\n"
+	batch2000 = "fullpipe-snapshot 1\r\nsystem windows-2000\r\nhost OLD\r\n" +
+		"text Microsoft Windows 2000 [Version 5.00.2195]\r\n" +
+		"text [HKEY_LOCAL_MACHINE\\SYSTEM\\CurrentControlSet\\Services\\AFD\\Parameters]\r\n" +
+		"text \"DefaultSendWindow\"=dword:00010000\r\n"
+)
+
+func TestWindowsOwnTexts(t *testing.T) {
+	for name, c := range map[string]struct {
+		text, system, version string
+		values                map[string]string // "": not there
+	}{
+		"a saved .reg file": {utf16File(savedTcpip), "windows-2000", "", map[string]string{"TcpWindowSize": "64240",
+			"Tcp1323Opts": "0", "Interfaces/{1B-2C}/MTU": "1400", "Hostname": ""}},
+		"netsh in German": {germanNetsh, "windows", "", map[string]string{"AutoTuningLevelLocal": "HighlyRestricted",
+			"Chimney": "automatic", "EcnCapability": "disabled", "ScalingHeuristics": "Enabled", "Timestamps": "disabled"}},
+		"netsh in Japanese": {japaneseNetsh, "windows", "", map[string]string{"AutoTuningLevelLocal": "Disabled",
+			"EcnCapability": "enabled", "Timestamps": "allowed", "ScalingHeuristics": ""}},
+		"Get-NetTCPSetting": {netTCPSetting, "windows", "", map[string]string{"AutoTuningLevelLocal": "Restricted",
+			"InternetCustom/AutoTuningLevelLocal": "Experimental", "InitialCongestionWindow": "4",
+			"CongestionProvider": "CTCP"}},
+		"the batch collector on 7": {batch, "windows", "6.1.7601", map[string]string{"AutoTuningLevelLocal": "Normal",
+			"Tcp1323Opts": "0x1", "winsock autotuning": "off", "Interfaces/{9F}/TcpAckFrequency": "0x1"}},
+		"the batch collector on 2000": {batch2000, "windows-2000", "5.0.2195", map[string]string{
+			"DefaultSendWindow": "65536"}},
+	} {
+		s, err := ParseSnapshot([]byte(c.text))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if s.System != c.system || s.Version != c.version {
+			t.Errorf("%s: %s %q, want %s %q", name, s.System, s.Version, c.system, c.version)
+		}
+		for parameter, want := range c.values {
+			if s.Values[parameter] != want {
+				t.Errorf("%s: %s is %q, want %q", name, parameter, s.Values[parameter], want)
+			}
+		}
+	}
+	// A file of one key says nothing of the other key's values.
+	s, _ := ParseSnapshot([]byte(utf16File(savedTcpip)))
+	for _, f := range Judge(s, wan) {
+		if f.Parameter == "DefaultSendWindow" {
+			t.Errorf("AFD's key is not in the file: %+v", f)
+		}
+	}
+}
+
+// TestCollectorsForOldSystems checks that the scripts use nothing that their systems lack.
+func TestCollectorsForOldSystems(t *testing.T) {
+	code := func(text, comment string) string {
+		var kept []string
+		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(strings.TrimSpace(line), comment) {
+				kept = append(kept, line)
+			}
+		}
+		return strings.Join(kept, "")
+	}
+	powershell := code(CollectPowerShell, "#")
+	for _, later := range []string{"[ordered]", "ConvertTo-Json", "[pscustomobject]", "-notin", ".ForEach("} {
+		if strings.Contains(strings.ToLower(powershell), strings.ToLower(later)) {
+			t.Errorf("PowerShell 2.0 has no %s", later)
+		}
+	}
+	batch := code(CollectBatch, "rem")
+	for _, later := range []string{"powershell", "wmic", "timeout ", "choice ", "where "} {
+		if strings.Contains(strings.ToLower(batch), later) {
+			t.Errorf("Windows 2000 has no %s", later)
+		}
+	}
+	if strings.Count(CollectBatch, "\n") != strings.Count(CollectBatch, "\r\n") {
+		t.Error("a line of the batch file does not end in CRLF")
+	}
+}
