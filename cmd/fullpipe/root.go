@@ -73,7 +73,7 @@ PEER is one of
 	root.AddCommand(newTune(), newMeasure(), newSweep(), newRFC6349(), newServe(), newPlan(), newPredict(), newAudit(),
 		newApply(), newUndo(), newStatus(), newExplain(), newExec(), newLab(), newDiagnose(), newShow(), newVersion(),
 		newWatch(), newWhy(), newHistory(),
-		newUI(retest{"recheck", recheckSeries}, retest{"measure", measureSeries}), newRecheck())
+		newUI(retest{command: "recheck", series: recheckSeries}, retest{command: "measure", series: measureSeries}), newRecheck())
 	root.PersistentFlags().BoolP("quiet", "q", false, "no notes and no progress on standard error, only errors")
 	root.AddCommand(newIperf3(), newKey())
 	refuseStrays(root)
