@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -176,6 +177,14 @@ var elsewhere = map[string]string{
 }
 
 var unknownFlag = regexp.MustCompile(`^unknown (?:shorthand flag: '(.)' in |flag: --([\w-]+))`)
+
+// flagError says what there is instead of a flag of iperf3, and what is wrong with any other.
+func flagError(cmd *cobra.Command, err error) error {
+	if ours := ourWord(err); ours != "" {
+		return exit.Usage(cmdflag.Complain(cmd, err.Error()).Argument, "is iperf3's", ours)
+	}
+	return cmdflag.Error(cmd, err)
+}
 
 // ourWord says what there is instead of a flag of iperf3's; "" for any other.
 func ourWord(err error) string {

@@ -29,7 +29,6 @@ func asked(t *testing.T, args ...string) (peers []string, f measureFlags, err er
 		return err
 	}
 	cmd.SetArgs(args)
-	cmd.SetFlagErrorFunc(flagError)
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
 	err = cmd.Execute()
 	return peers, *made, err

@@ -82,6 +82,7 @@ With -s it is the server and takes one test at a time, as iperf3 does; fullpipe 
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.begin(cmd) },
 	}
+	cmd.SetFlagErrorFunc(iperf3FlagError)
 	fl := cmd.Flags()
 	fl.SortFlags = false
 	for _, group := range []struct {

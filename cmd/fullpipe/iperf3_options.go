@@ -149,6 +149,15 @@ func iperf3Usage(words, try string) error { return exit.Usage("", words, try) }
 
 const iperf3BadPort = "port number must be between 1 and 65535 inclusive"
 
+// iperf3FlagError keeps pflag's words for iperf3Complaint.
+func iperf3FlagError(cmd *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) {
+		return cmdflag.Error(cmd, err)
+	}
+	return exit.Usage(cmd.CommandPath(), err.Error(), cmd.CommandPath()+" --help")
+}
+
 // iperf3Complaint is what iperf3 says of a command line, as far as it has words for it.
 func iperf3Complaint(f record.Failure) string {
 	for _, one := range cmdflag.Complaints {

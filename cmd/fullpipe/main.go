@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/steer"
 )
@@ -18,7 +17,7 @@ func main() {
 	lab.Engine()
 	steer.Supervisor()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := run(ctx, calledAs(os.Args[0], os.Args[1:]), console.NewStreams(os.Stdin, os.Stdout, os.Stderr))
+	status := Run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)
 }

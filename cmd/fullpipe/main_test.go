@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"syscall"
@@ -29,7 +31,10 @@ func TestMain(m *testing.M) {
 		if ctx := clocked(); ctx != nil {
 			os.Exit(run(ctx, os.Args[1:], console.NewStreams(os.Stdin, os.Stdout, os.Stderr)))
 		}
-		main()
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		status := Run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
+		stop()
+		os.Exit(status)
 	}
 	os.Setenv(settings.Variable, "") // whoever runs these tests may have one
 	os.Exit(m.Run())

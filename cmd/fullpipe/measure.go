@@ -128,6 +128,7 @@ would give the slower one 10 % or more if it were gone, or to nothing that is kn
 			return f.run(cmd, args[0], specs)
 		},
 	}
+	cmd.SetFlagErrorFunc(flagError)
 	fl := cmd.Flags()
 	f.PeerFlags.Add(fl)
 	f.habits.add(fl)

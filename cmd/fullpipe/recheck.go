@@ -218,6 +218,11 @@ type clock struct {
 
 type clockKey struct{}
 
+// withClock returns a context in which recheck goes by another clock.
+func withClock(ctx context.Context, c clock) context.Context {
+	return context.WithValue(ctx, clockKey{}, c)
+}
+
 // clockOf is the clock of a context; nils are this host's.
 func clockOf(ctx context.Context) (now func() time.Time, sleep func(context.Context, time.Duration) error) {
 	if c, ok := ctx.Value(clockKey{}).(clock); ok {

@@ -51,7 +51,7 @@ func clocked() context.Context {
 			select {}
 		}
 	}
-	return context.WithValue(context.Background(), clockKey{}, clock{kept: kept,
+	return withClock(context.Background(), clock{kept: kept,
 		now: func() time.Time { return begin.Add(time.Since(started) + slept) },
 		sleep: func(ctx context.Context, d time.Duration) error {
 			slept += d
@@ -352,5 +352,38 @@ func TestRecheckStays(t *testing.T) {
 	if status := run(t.Context(), args, console.NewStreams(strings.NewReader(""), io.Discard,
 		io.Discard)); status != exit.Failed {
 		t.Errorf("once: status %d", status)
+	}
+}
+
+// TestRecheckSeries_ContinuesStoredHistories: a result that was stored before keys were computed from values has the key that
+// its command line leads to now.
+func TestRecheckSeries_ContinuesStoredHistories(t *testing.T) {
+	text, err := os.ReadFile("testdata/series_v1.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for line := range strings.Lines(string(text)) {
+		doc, err := record.Decode([]byte(line), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := doc.Head().Envelope
+		args, is := strings.CutPrefix(e.Labels["args"], "recheck ")
+		if !is {
+			continue
+		}
+		found++
+		cmd, f := recheckCommand()
+		if err := cmd.ParseFlags(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		far := &recheckFar{address: record.Summarize(doc).Far, flags: f.PeerFlags}
+		if key := seriesOfFar(e.HostID, far, f.time); key != e.PathKey {
+			t.Errorf("%s: key %s, its history has %s", args, key, e.PathKey)
+		}
+	}
+	if found == 0 {
+		t.Error("no result of recheck")
 	}
 }

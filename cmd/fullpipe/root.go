@@ -4,17 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/fullpipe-net/fullpipe/internal/build"
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
+
+// Run carries out the command line args, whose first word is the program's name, and returns the exit status.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return run(ctx, calledAs(args[0], args[1:]), console.NewStreams(stdin, stdout, stderr))
+}
 
 // run carries out one command line and returns the exit status.
 func run(ctx context.Context, args []string, std console.Streams) int {
@@ -61,12 +68,12 @@ PEER is one of
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
 	root.SetVersionTemplate("fullpipe {{.Version}}\n")
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(cmdflag.Error)
 	root.PersistentFlags().BoolP("json", "J", false, "print one JSON object on standard output and nothing else there")
 	root.AddCommand(newTune(), newMeasure(), newSweep(), newRFC6349(), newServe(), newPlan(), newPredict(), newAudit(),
 		newApply(), newUndo(), newStatus(), newExplain(), newExec(), newLab(), newDiagnose(), newShow(), newVersion(),
 		newWatch(), newWhy(), newHistory(),
-		newUI(retest{"recheck", recheckSeries}, retest{"measure", measureSeries}), newRecheck())
+		newUI(retest{command: "recheck", series: recheckSeries}, retest{command: "measure", series: measureSeries}), newRecheck())
 	root.PersistentFlags().BoolP("quiet", "q", false, "no notes and no progress on standard error, only errors")
 	root.AddCommand(newIperf3(), newKey())
 	refuseStrays(root)

@@ -9,22 +9,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/server"
 )
 
 // loggingTo is a server's log that prints to out.
 func loggingTo(t *testing.T, out io.Writer, args ...string) *serveLog {
 	t.Helper()
-	cmd := newRoot(console.NewStreams(strings.NewReader(""), out, out))
-	serve, rest, err := cmd.Find(append([]string{"serve"}, args...))
-	if err == nil {
-		err = serve.ParseFlags(rest)
-	}
-	if err != nil {
+	cmd := newServe()
+	cmd.SetOut(out)
+	cmd.SetErr(out)
+	cmd.Flags().Bool("json", false, "")
+	if err := cmd.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
-	return newServeLog(serve, false)
+	return newServeLog(cmd, false)
 }
 
 // A log that nobody reads holds nobody up, and its last lines do not either.

@@ -7,30 +7,12 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
-
-func flagError(cmd *cobra.Command, err error) error {
-	var value *pflag.InvalidValueError
-	if errors.As(err, &value) {
-		return exit.Usage("--"+value.GetFlag().Name, exit.PlainFlag(value), cmd.CommandPath()+" --help")
-	}
-	if cmd.Name() == iperf3Name { // failAsIperf3 puts it in iperf3's words
-		return exit.Usage(cmd.CommandPath(), err.Error(), cmd.CommandPath()+" --help")
-	}
-	usage := cmdflag.Complain(cmd, err.Error())
-	if ours := ourWord(err); ours != "" && cmd.Name() == "measure" {
-		usage.Message = "is iperf3's"
-		usage.Try = ours
-	}
-	return usage
-}
 
 // finish reports a command's error where its user looks for it and chooses the status.
 func finish(ctx context.Context, cmd *cobra.Command, args []string, err error, std console.Streams) int {

@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
+	"io"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
@@ -24,11 +23,9 @@ func TestAKilledWatchKeepsItsMinutes(t *testing.T) {
 	t.Setenv("FULLPIPE_STATE", dir)
 	t.Setenv(settings.Variable, "")
 	recording := func() *cobra.Command {
-		cmd, _, err := newRoot(console.NewStreams(strings.NewReader(""), &strings.Builder{},
-			&strings.Builder{})).Find([]string{"watch"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		cmd := newWatch()
+		cmd.SetOut(io.Discard)
+		cmd.SetErr(io.Discard)
 		cmd.SetContext(t.Context())
 		if err := cmd.ParseFlags([]string{"--record"}); err != nil {
 			t.Fatal(err)

@@ -1,9 +1,11 @@
 package cmdflag
 
 import (
+	"errors"
 	"regexp"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 )
@@ -34,4 +36,13 @@ func Complain(cmd *cobra.Command, said string) *exit.UsageError {
 		}
 	}
 	return exit.Usage(cmd.Name(), said, help)
+}
+
+// Error says what is wrong with a flag that pflag refuses.
+func Error(cmd *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) {
+		return exit.Usage("--"+value.GetFlag().Name, exit.PlainFlag(value), cmd.CommandPath()+" --help")
+	}
+	return Complain(cmd, err.Error())
 }

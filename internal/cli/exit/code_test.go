@@ -14,7 +14,7 @@ import (
 )
 
 func TestCodesAreDocumented(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/exit-status.md")
+	doc, err := os.ReadFile("../../../docs/exit-status.md")
 	if err != nil {
 		t.Fatal(err)
 	}
