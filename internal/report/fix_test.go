@@ -38,7 +38,7 @@ func TestFixesOfATune(t *testing.T) {
 // first, what was tried and not shown to help last and without a promise.
 func TestFixesOfATuneThatIsOpen(t *testing.T) {
 	d := &tune.Direction{Before: tune.Measured{Verdict: verdict.Verdict{Limiter: verdict.Congestion}},
-		Open:     &tune.Open{Of: "congestion control bbr", Budget: time.Minute},
+		Open:     &tune.Open{Setup: tune.Setup{Congestion: "bbr"}, Budget: time.Minute},
 		Remedies: []tune.Remedy{{Name: "bbr", Setup: tune.Setup{Congestion: "bbr"}}}}
 	d.Remedies[0].Gain = stats.Interval{Low: 0.9, Mid: 2.4, High: 6}
 	doc := &record.TuneDirection{Before: record.TuneMeasured{MedianBps: 1e6}}

@@ -35,7 +35,8 @@ func Tune(h record.Header, peer string, r *tune.Result, near, far *System) *reco
 
 func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection {
 	out := record.TuneDirection{Direction: d.Direction, Path: newTunePath(&d.Path), Verdict: d.Verdict,
-		Reason: d.Reason, Warnings: d.Warnings, Interrupted: d.Interrupted, Trials: []record.TuneTrial{},
+		Reason: text.TuneReason(d), Warnings: text.TuneWarnings(d.Warnings),
+		Interrupted: d.Interrupted, Trials: []record.TuneTrial{},
 		Before: newTuneMeasured(&d.Before)}
 	for _, t := range d.Trials {
 		out.Trials = append(out.Trials, record.TuneTrial{Reason: t.Reason, Automatic: t.Automatic, Remedy: t.Remedy,

@@ -4,13 +4,15 @@ import (
 	"math"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
 
 // TuneApplied says what applying a direction's settings gave.
 func TuneApplied(a *tune.Applied, wholeHost bool) *record.TuneApplied {
-	out := &record.TuneApplied{Kept: a.Kept, Reason: a.Reason, Marked: a.Marked, Changes: hostChanges(a.Changes),
-		Scope: applyScope(wholeHost, false)}
+	out := &record.TuneApplied{Kept: a.Kept, Reason: text.TuneAppliedReason(a), Marked: a.Marked,
+		Changes: hostChanges(a.Changes),
+		Scope:   applyScope(wholeHost, false)}
 	if len(a.Far) > 0 {
 		out.Far = hostChanges(a.Far)
 	}

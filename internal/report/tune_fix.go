@@ -6,6 +6,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
@@ -59,7 +60,7 @@ func moreTime(d *tune.Direction) []remedy.Fix {
 	const source = "measured in turn with today's"
 	return []remedy.Fix{{Limiter: d.Before.Verdict.Limiter, Action: remedy.LargerBudget, End: remedy.Both, Source: source,
 		Settings: []plan.Setting{{Role: plan.Sender, Name: "--budget", Value: tune.Shortest(d.Open.Budget),
-			Where: "of fullpipe tune, which tells then whether " + d.Open.Of + " helps", Source: source}}}}
+			Where: "of fullpipe tune, which tells then whether " + text.TuneOpen(d) + " helps", Source: source}}}}
 }
 
 func later(last bool) int {

@@ -3,7 +3,6 @@ package tune
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // Applied is what a change of this host's settings gave, measured with it and without it
@@ -25,7 +25,7 @@ type Applied struct {
 	goal    Goal
 	// Kept says that the change stands; else it was taken back, and Reason says why.
 	Kept   bool
-	Reason string
+	Reason Statement
 	// Marked is how many segments queues marked, all runs with the change together, where
 	// ECN was asked for and the sender tells; else nil.
 	Marked *int64
@@ -75,8 +75,7 @@ func Apply(ctx context.Context, cfg Config, d *Direction, changes []host.Change,
 	settle := context.WithoutCancel(ctx)
 	if failed := s.set(settle, out.Kept); failed != nil {
 		err = errors.Join(err, failed)
-		out.Reason = "the host could not be put into the state that the proof asks for (fullpipe status " +
-			"tells): " + failed.Error()
+		out.Reason = Statement{Code: HostNotSet, Err: failed}
 		out.Kept = false
 	}
 	if len(s.last) > 0 {
@@ -171,30 +170,22 @@ func (a *application) tryWith(ctx context.Context, on bool, length time.Duration
 
 // decide keeps the change where it is shown to help.
 func (a *Applied) decide(err error) {
+	code := NoGainShown
 	switch {
 	case err != nil:
-		a.Reason = "the proof was cut short: " + err.Error()
+		code = ProofCutShort
 	case a.rate.Mid > 0 && a.rate.Mid < keeps:
-		a.Reason = fmt.Sprintf("the change costs goodput (× %.2f)", a.rate.Mid)
+		code = CostsGoodput
 	case a.Gain.Low > 1 && a.rate.Mid > 0 && a.goal == Fair:
-		a.Kept = true
-		a.Reason = "shown to gain more than it takes from another flow on the link"
+		code = GainsMoreThanTakes
 	case a.Gain.Low > 1 && a.rate.Mid > 0:
-		a.Kept = true
-		a.Reason = "shown to shorten the queue and to keep the rate"
+		code = QueueShortened
 	case a.Gain.Low > 1:
-		a.Kept = true
-		a.Reason = "shown to be faster with the change"
+		code = FasterChanged
 	case a.Gain.High < 1:
-		a.Reason = "the path is slower with the change"
-	default:
-		a.Reason = fmt.Sprintf("no gain was shown (× %.2f to × %.2f)", a.Gain.Low, a.Gain.High)
+		code = SlowerChanged
 	}
-	switch {
-	case a.Marked == nil || err != nil:
-	case *a.Marked == 0:
-		a.Reason += "; no queue on the way marked anything"
-	default:
-		a.Reason += fmt.Sprintf("; queues marked %d segments instead of dropping them", *a.Marked)
-	}
+	a.Kept = code == GainsMoreThanTakes || code == QueueShortened || code == FasterChanged
+	a.Reason = Statement{Code: code, Err: err,
+		Values: verdict.Values{"low": a.Gain.Low, "high": a.Gain.High, "factor": a.rate.Mid}}
 }

@@ -75,28 +75,28 @@ func TestApply(t *testing.T) {
 		each   func(run int, cancel func()) error
 		kept   bool
 		err    error
-		reason string
+		reason Code
 		left   string // of the setting; "" is old or new as kept says
 	}{
-		{name: "a gain", old: "65535", new: "600000", kept: true, reason: "faster"},
-		{name: "a gain in noise", old: "65535", new: "600000", noise: 0.1, kept: true, reason: "faster"},
-		{name: "no difference", old: "600000", new: "700000", reason: "no gain was shown"},
-		{name: "slower", old: "600000", new: "65535", reason: "slower"},
-		{name: "the far end goes away", old: "65535", new: "600000", reason: "cut short", err: broken,
+		{name: "a gain", old: "65535", new: "600000", kept: true, reason: FasterChanged},
+		{name: "a gain in noise", old: "65535", new: "600000", noise: 0.1, kept: true, reason: FasterChanged},
+		{name: "no difference", old: "600000", new: "700000", reason: NoGainShown},
+		{name: "slower", old: "600000", new: "65535", reason: SlowerChanged},
+		{name: "the far end goes away", old: "65535", new: "600000", reason: ProofCutShort, err: broken,
 			each: func(run int, _ func()) error {
 				if run == 3 {
 					return broken
 				}
 				return nil
 			}},
-		{name: "Ctrl-C", old: "65535", new: "600000", reason: "cut short", err: context.Canceled,
+		{name: "Ctrl-C", old: "65535", new: "600000", reason: ProofCutShort, err: context.Canceled,
 			each: func(run int, cancel func()) error {
 				if run == 4 {
 					cancel()
 				}
 				return nil
 			}},
-		{name: "somebody else's change", old: "65535", new: "600000", reason: "somebody else", left: "300000",
+		{name: "somebody else's change", old: "65535", new: "600000", reason: HostNotSet, left: "300000",
 			each: func(run int, _ func()) error {
 				if run == 1 {
 					return set("300000")
@@ -125,8 +125,9 @@ func TestApply(t *testing.T) {
 			if c.err != nil && !errors.Is(err, c.err) || (err != nil) != (c.err != nil || c.left != "") {
 				t.Errorf("error %v, want %v", err, c.err)
 			}
-			if got.Kept != c.kept || !strings.Contains(got.Reason, c.reason) {
-				t.Errorf("kept %v: %s; gain %+v", got.Kept, got.Reason, got.Gain)
+			if got.Kept != c.kept || got.Reason.Code != c.reason ||
+				c.left != "" && !strings.Contains(got.Reason.Err.Error(), "somebody else") {
+				t.Errorf("kept %v: %s; gain %+v", got.Kept, got.Reason.Code, got.Gain)
 			}
 			want := c.left
 			if want == "" {

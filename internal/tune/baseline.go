@@ -127,7 +127,7 @@ func (b *baseline) tryLossBlind(ctx context.Context, last *Trial) error {
 	case ctx.Err() != nil:
 		return err
 	case err != nil:
-		b.notes.add("%s could not be tried: %v", s, err)
+		b.notes.add(Statement{Code: NotTried, Setup: s, Err: err})
 	default:
 		b.path.learn(&t)
 	}

@@ -126,7 +126,7 @@ func (c *comparison) measure(ctx context.Context, base Setup, candidates []Setup
 				return base, false, err
 			}
 			if err != nil {
-				c.notes.add("%s could not be tried: %v", setups[i], err)
+				c.notes.add(Statement{Code: NotTried, Setup: setups[i], Err: err})
 				continue
 			}
 			ran[i] = t

@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -52,10 +51,10 @@ func (l *loop) conclude(failed bool) {
 	}
 	out.Disturbed = l.disturbed()
 	if l.excuses() && !out.Interrupted {
-		out.Reason = out.Disturbed.why(out.Direction)
+		out.Reason = Statement{Code: HostDisturbed}
 		out.Verdict = search.Inconclusive
 	} else {
-		out.Reason = l.reason()
+		out.Reason, out.Open = l.reason()
 		out.Disturbed = nil
 	}
 	if l.cfg.FileSize > 0 {
@@ -99,12 +98,12 @@ func (l *loop) change(target Setup) {
 	out.Chosen = nil
 	out.After = nil
 	if o := out.Others; o != nil {
-		l.notes.add("%s was not shown to gain more than it takes: beside another flow it gives × %.2f and leaves that "+
-			"one × %.2f, so nothing is recommended", target, out.Gain.Mid, o.Factor.Mid)
+		l.notes.add(Statement{Code: TakesMoreThanGains, Setup: target,
+			Values: verdict.Values{"factor": out.Gain.Mid, "others": o.Factor.Mid}})
 		return
 	}
-	l.notes.add("the proof of %s did not show a gain (× %.2f to × %.2f), so nothing is recommended", target,
-		out.Gain.Low, out.Gain.High)
+	l.notes.add(Statement{Code: GainUnproven, Setup: target,
+		Values: verdict.Values{"low": out.Gain.Low, "high": out.Gain.High}})
 }
 
 // inVain says that all that was tried was decided: none of it helps by as much as it takes to
@@ -148,9 +147,6 @@ type Disturbed struct {
 	Busy    float64
 	LateLab bool // the lab that carried the path was too late to be believed
 }
-
-// mostlyBusy is the share of a host's processors from which on other programs hold them.
-const mostlyBusy = 0.9
 
 // disturbed is what disturbed the measurement; nil where that was of no weight. A processor that the
 // transfers themselves fill is what limits, no disturbance: they run then more than they wait.
@@ -201,27 +197,6 @@ func (l *loop) excuses() bool {
 		return out.Before.Verdict.Limiter != verdict.Bottleneck
 	}
 	return true
-}
-
-// why is the disturbance in words, with what it takes to measure again.
-func (d *Disturbed) why(direction transfer.Direction) string {
-	if d.Starved == 0 {
-		return "the lab was too late to be believed, so this tells little of the path: measure again when this host does " +
-			"less besides"
-	}
-	host := "this host"
-	if !d.Near {
-		host = "the far host"
-	}
-	by := "something holds it off the processors there are: a limit of its share, or its priority"
-	switch {
-	case d.Busy >= mostlyBusy:
-		by = fmt.Sprintf("other programs hold its processors, which were %.0f %% busy", 100*d.Busy)
-	case d.Busy == 0:
-		by = "other programs hold its processors, or its share of them is used up"
-	}
-	return fmt.Sprintf("%s, the %s, had no core for the data %.0f %% of the time (%s), so this tells little of the path: "+
-		"measure again when %s is quiet", host, d.End(direction), 100*d.Starved, by, host)
 }
 
 // End is the end that was disturbed; both of a lab's.

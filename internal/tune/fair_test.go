@@ -50,7 +50,7 @@ func TestTuningForFair(t *testing.T) {
 		main, beside := sharing(lossy(), c.weight)
 		d := run(t, main, func(cfg *Config) { cfg.Goal, cfg.Beside, cfg.Budget = Fair, beside, 3*time.Minute })
 		if (d.Chosen != nil) != c.chosen {
-			t.Errorf("%s: %s: %+v", c.name, d.Reason, d.Chosen)
+			t.Errorf("%s: %s: %+v", c.name, d.Reason.Code, d.Chosen)
 		}
 		if c.chosen && (d.Others == nil || d.After == nil || d.Others.Factor.Mid < 0.9) {
 			t.Errorf("%s: others %+v, after %+v", c.name, d.Others, d.After)

@@ -36,10 +36,10 @@ func TestEachGoalHasItsAnswer(t *testing.T) {
 		switch {
 		case c.chosen == nil:
 			if d.Verdict != search.NoChange || d.Chosen != nil || d.Delay != nil {
-				t.Errorf("%s: %s, %+v: %s", c.name, d.Verdict, d.Chosen, d.Reason)
+				t.Errorf("%s: %s, %+v: %s", c.name, d.Verdict, d.Chosen, d.Reason.Code)
 			}
 		case d.Chosen == nil || !c.chosen(d.Chosen.Setup):
-			t.Errorf("%s: %+v: %s, %v", c.name, d.Chosen, d.Reason, d.Remedies)
+			t.Errorf("%s: %+v: %s, %v", c.name, d.Chosen, d.Reason.Code, d.Remedies)
 		case d.Delay == nil || d.Delay.Factor.High >= 0.6 || d.Gain.Mid < keeps ||
 			d.After.Interval.Mid < keeps*path.Automatic():
 			t.Errorf("%s: delay %+v, gain %+v", c.name, d.Delay, d.Gain)

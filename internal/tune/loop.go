@@ -34,7 +34,7 @@ func newLoop(cfg Config, d transfer.Direction) *loop {
 	l := &loop{runner: r, base: &baseline{runner: r}, windows: &windowSearch{runner: r}, compared: &comparison{runner: r}}
 	l.proof = &verification{runner: r, windows: l.windows, compared: l.compared}
 	l.out = Direction{Direction: d, Goal: cmp.Or(cfg.Goal, Throughput), Verdict: search.Inconclusive,
-		Reason: "nothing was measured"}
+		Reason: Statement{Code: NothingMeasured}}
 	return l
 }
 

@@ -1,10 +1,71 @@
 package tune
 
-import (
-	"fmt"
+import "github.com/fullpipe-net/fullpipe/internal/verdict"
+
+// Code names what the loop found; package text has its sentence.
+type Code string
+
+// Statement is a code with the values of its sentence.
+type Statement struct {
+	Code   Code
+	Values verdict.Values
+	Setup  Setup    // that it is about
+	Names  []string // of what the two ends understood differently
+	Err    error
+}
+
+// Reasons of a verdict. share is what automatic sizing reaches of the best, noise the scatter of single runs as a
+// share; what is left open is in Direction.Open.
+const (
+	NothingMeasured     Code = "nothing-measured"
+	CutShort            Code = "cut-short"
+	SegmentsVanish      Code = "segments-vanish"
+	SmallerSegmentsPass Code = "smaller-segments-pass"
+	AtCeilings          Code = "at-ceilings"
+	QueueShortened      Code = "queue-shortened"
+	QueueIsShort        Code = "queue-is-short"
+	GainsMoreThanTakes  Code = "gains-more-than-takes"
+	BetterBelowCeilings Code = "better-below-ceilings"
+	Better              Code = "better"
+	SmallestWindow      Code = "smallest-window"
+	BetterWindow        Code = "better-window"
+	LinkFull            Code = "link-full"             // share
+	NearlyShown         Code = "nearly-best-shown"     // share
+	Indistinguishable   Code = "indistinguishable"     // share, noise
+	NearlyLikely        Code = "nearly-best-likely"    // share
+	NothingHelps        Code = "nothing-helps"         // decided
+	AutomaticSuffices   Code = "automatic-suffices"    // share
+	TooLittleMeasured   Code = "too-little-measured"   // Open, if a larger budget would decide
+	ScatteredGain       Code = "scattered-gain"        // Open
+	PromisingRemedy     Code = "promising-remedy"      // Open
+	PromisingWindow     Code = "promising-window"      // Open, noise
+	WindowsUndecided    Code = "windows-undecided"     // Open, share, noise
+	NothingShown        Code = "nothing-shown"         // not decided
+	HostDisturbed       Code = "measurement-disturbed" // Disturbed
+)
+
+// Warnings.
+const (
+	NarrowerMTU        Code = "narrower-mtu"        // mtu, first
+	HandshakeRewritten Code = "handshake-rewritten" // Names
+	NoRTT              Code = "no-rtt"
+	NotTried           Code = "not-tried" // Setup, Err
+	BudgetSpent        Code = "budget-spent"
+	TakesMoreThanGains Code = "takes-more-than-gains" // Setup, factor, others
+	GainUnproven       Code = "gain-unproven"         // Setup, low, high
+)
+
+// Reasons why a change of a host was kept or taken back.
+const (
+	ProofCutShort Code = "proof-cut-short" // Err
+	CostsGoodput  Code = "costs-goodput"   // factor
+	FasterChanged Code = "faster"
+	SlowerChanged Code = "slower"
+	NoGainShown   Code = "no-gain-shown" // low, high
+	HostNotSet    Code = "host-not-set"  // Err
 )
 
 // notes are warnings, in the order in which they arose.
-type notes []string
+type notes []Statement
 
-func (n *notes) add(format string, args ...any) { *n = append(*n, fmt.Sprintf(format, args...)) }
+func (n *notes) add(s Statement) { *n = append(*n, s) }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
@@ -96,7 +95,8 @@ func (r *runner) echo(ctx context.Context) {
 	if mtu.Bytes > 0 {
 		p.MTU = mtu.Bytes
 		if mtu.Bytes < mtu.Largest {
-			r.notes.add("the path carries packets of %d bytes, less than its first link's %d", mtu.Bytes, mtu.Largest)
+			r.notes.add(Statement{Code: NarrowerMTU,
+				Values: verdict.Values{"mtu": float64(mtu.Bytes), "first": float64(mtu.Largest)}})
 		}
 	}
 }
@@ -121,8 +121,7 @@ func (p *pathModel) handshake(r *transfer.Result) {
 	}
 	p.Middlebox = path.Disagreements(s, d)
 	if len(p.Middlebox) > 0 {
-		p.notes.add("the two ends disagree on %s: something on the way rewrites the handshake",
-			strings.Join(p.Middlebox, " and "))
+		p.notes.add(Statement{Code: HandshakeRewritten, Names: p.Middlebox})
 	}
 }
 
@@ -140,7 +139,7 @@ func (p *pathModel) learn(t *Trial) {
 	}
 	if p.RTT == 0 {
 		p.RTT = time.Millisecond
-		p.notes.add("no end could tell the round trip")
+		p.notes.add(Statement{Code: NoRTT})
 	}
 	p.handshake(t.result)
 	if p.MSS == 0 {

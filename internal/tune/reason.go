@@ -1,132 +1,126 @@
 package tune
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/search"
-	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// reason is the verdict in words.
-func (l *loop) reason() string {
+// reason returns why the verdict is what it is, and what would decide what was left open.
+func (l *loop) reason() (Statement, *Open) {
 	out := &l.out
-	share := fmt.Sprintf("%.0f %%", 100*l.windows.answer.Share)
-	clipped := out.Chosen != nil && l.windows.answer.Clipped && out.Chosen.besides() == ""
+	changed := out.Chosen != nil
+	code := NothingShown
 	switch {
-	case out.Interrupted && out.Chosen == nil:
-		return "interrupted before it was decided"
-	case l.seen.isBlackHole() && out.Chosen == nil:
-		return "full segments vanish on the way, and no smaller ones were shown to pass"
+	case out.Interrupted && !changed:
+		code = CutShort
+	case l.seen.isBlackHole() && changed:
+		code = SmallerSegmentsPass
 	case l.seen.isBlackHole():
-		return "full segments vanish on the way, these pass"
-	case clipped && out.Path.Window > out.Chosen.Window*5/4:
-		return "the most that the systems' ceilings allow; the path needs " + units.Size(out.Path.Window).Exact()
-	case clipped:
-		return "the most that the systems' ceilings allow"
-	case l.cfg.Goal == Latency && out.Chosen != nil:
-		return "shown to shorten the queue and to keep the rate"
+		code = SegmentsVanish
+	case changed:
+		code = l.whyChanged()
 	case l.cfg.Goal == Latency && out.Verdict == search.NoChange:
-		return "a transfer adds so little to the round trip that nobody notices: nothing to change"
-	case l.cfg.Goal == Fair && out.Chosen != nil:
-		return "shown to gain more than it takes from another flow on the link"
-	case out.Chosen != nil && l.compared.winner != Setup{} && l.windows.answer.Clipped:
-		return "shown to be better than what there is; the systems' ceilings keep one connection's window below the " +
-			units.Size(out.Path.Window).Exact() + " that the path needs"
-	case out.Chosen != nil && l.compared.winner != Setup{}:
-		return "shown to be better than what there is"
-	case out.Chosen != nil && out.Shown:
-		return "the smallest window that is shown to reach 98 % of the best"
-	case out.Chosen != nil:
-		return "shown to be better than what there is; a somewhat smaller window might do as well"
-	case out.Verdict == search.NoChange && l.windows.answer.Verdict != search.NoChange && l.seen.full(search.Nearly):
-		return fmt.Sprintf("automatic sizing reaches %.0f %% of the most that the path carried in any run: nothing to change",
-			100*min(1, out.Before.Interval.Mid/out.Path.CapacityBps))
-	case out.Verdict == search.NoChange && l.nearly() && l.windows.searched.Reaches(search.Nearly):
-		return "automatic sizing reaches " + share + " of the best that any window gave, shown to be 95 % or more: nothing " +
-			"to change"
-	case out.Verdict == search.NoChange && l.nearly() && !l.windows.searched.Alike():
-		return fmt.Sprintf("automatic sizing gives %s of what the best window gave, and single runs differ by %.2g %%, so "+
-			"that nobody could tell one from the other: nothing to change", share, 100*l.windows.answer.Noise.Dev)
-	case out.Verdict == search.NoChange && l.nearly():
-		return "automatic sizing reaches " + share + " of the best that any window gave, shown to be 91 % or more: what " +
-			"another one may give is too little to tell from chance, and to matter"
-	case out.Verdict == search.NoChange && l.windows.answer.Verdict != search.NoChange:
-		return "nothing that was tried gives 5 % more than what there is: nothing is changed"
+		code = QueueIsShort
 	case out.Verdict == search.NoChange:
-		return "automatic sizing reaches " + share + " of the best that any window gave: nothing to change"
+		return l.whyNot(), nil
 	case len(out.Trials) < 3 && len(out.Remedies) == 0:
-		out.Open = l.more()
-		if out.Open != nil {
-			return "too little was measured to say: " + wouldTake(out.Open.Budget)
-		}
-		return "too little was measured to say"
+		return Statement{Code: TooLittleMeasured}, l.more()
+	default:
+		return l.open()
 	}
-	if reason, open := l.open(); open != nil {
-		out.Open = open
-		return reason
+	return Statement{Code: code}, nil
+}
+
+// whyChanged returns what the chosen setup was shown to be.
+func (l *loop) whyChanged() Code {
+	clipped := l.windows.answer.Clipped
+	found := l.compared.winner != Setup{}
+	switch {
+	case clipped && l.out.Chosen.besides() == "":
+		return AtCeilings
+	case l.cfg.Goal == Latency:
+		return QueueShortened
+	case l.cfg.Goal == Fair:
+		return GainsMoreThanTakes
+	case found && clipped:
+		return BetterBelowCeilings
+	case found:
+		return Better
+	case l.out.Shown:
+		return SmallestWindow
 	}
-	return "nothing that was tried was shown to be better than what there is: nothing is changed"
+	return BetterWindow
+}
+
+// whyNot returns why nothing is to be changed.
+func (l *loop) whyNot() Statement {
+	a := &l.windows.answer
+	s := Statement{Code: AutomaticSuffices, Values: verdict.Values{"share": a.Share, "noise": a.Noise.Dev}}
+	if a.Verdict == search.NoChange {
+		return s
+	}
+	nearly := l.nearly()
+	switch {
+	case l.seen.full(search.Nearly):
+		s.Code = LinkFull
+		s.Values["share"] = min(1, l.out.Before.Interval.Mid/l.out.Path.CapacityBps)
+	case nearly && l.windows.searched.Reaches(search.Nearly):
+		s.Code = NearlyShown
+	case nearly && !l.windows.searched.Alike():
+		s.Code = Indistinguishable
+	case nearly:
+		s.Code = NearlyLikely
+	default:
+		s.Code = NothingHelps
+	}
+	return s
 }
 
 // Open is a decision that was left open.
 type Open struct {
-	Of     string        // the setup that may be better
+	Setup  Setup         // that may be better; zero: another one
 	Gain   float64       // that it seems to give, as a factor; 0: nothing is known of it
+	Runs   int           // that showed it; 0: not counted
 	Budget time.Duration // that would decide it; 0: more than longestAsked
 }
 
-// open says what was left open and what would decide it; "" where nothing is.
-func (l *loop) open() (reason string, what *Open) {
-	ask := func(of string, gain float64, needs time.Duration) string {
-		what = &Open{Of: of, Gain: gain, Budget: l.budget.propose(needs)}
-		return wouldTake(what.Budget)
-	}
-	if all := l.proof.inTurn(l.compared.winner, confidence); all.Mid >= tenth { // the proof did not show it
-		return fmt.Sprintf("%s gave × %.2f by the middle of all runs in turn, which scatter too much to prove it: %s",
-			l.compared.winner, all.Mid, ask(l.compared.winner.String(), all.Mid, l.budget.spent.Time)), what
+// open returns what was left open and what would decide it; nil where nothing is.
+func (l *loop) open() (Statement, *Open) {
+	winner := l.compared.winner
+	if all := l.proof.inTurn(winner, confidence); all.Mid >= tenth { // the proof did not show it
+		return Statement{Code: ScatteredGain},
+			&Open{Setup: winner, Gain: all.Mid, Budget: l.budget.propose(l.budget.spent.Time)}
 	}
 	if best := promising(l.compared.remedies); best != nil {
-		times := "in one run"
-		if best.Runs > 1 {
-			times = fmt.Sprintf("in %d runs", best.Runs)
-		}
-		return fmt.Sprintf("%s gave × %.2f %s, not proven yet: %s", best.Name, best.Gain.Mid, times,
-			ask(best.Name, best.Gain.Mid, best.needs)), what
+		return Statement{Code: PromisingRemedy},
+			&Open{Setup: best.Setup, Gain: best.Gain.Mid, Runs: best.Runs, Budget: l.budget.propose(best.needs)}
 	}
 	a := &l.windows.answer
+	values := verdict.Values{"share": min(a.Share, 1), "noise": a.Noise.Dev}
 	if g := l.out.Gain; a.Verdict == search.Change && g != nil && g.Mid > 1/search.Enough {
-		window := "a window of " + units.Size(a.Window).Exact()
-		return fmt.Sprintf("%s seems to give × %.2f, and single runs differ by %.2g %%, so that is not proven yet: %s",
-			window, g.Mid, 100*a.Noise.Dev, ask(window, g.Mid, l.windows.proofTime(g.Mid))), what
+		return Statement{Code: PromisingWindow, Values: values},
+			&Open{Setup: Setup{Window: a.Window}, Gain: g.Mid, Budget: l.budget.propose(l.windows.proofTime(g.Mid))}
 	}
 	if l.windows.searched == nil || a.Needs == 0 || len(l.seen.trials) < fewestToJudge {
-		return "", nil
+		return Statement{Code: NothingShown}, nil
 	}
 	needs := a.Needs
 	if a.Share < search.Enough {
 		needs += l.windows.proofTime(1 / a.Share)
 	}
-	return fmt.Sprintf("automatic sizing gives %.0f %% of what the best window gave, and single runs differ by %.2g %%, "+
-		"so it is not decided yet whether another window is better: %s", 100*min(a.Share, 1), 100*a.Noise.Dev,
-		ask("another window", 1/a.Share, needs)), what
+	return Statement{Code: WindowsUndecided, Values: values}, &Open{Gain: 1 / a.Share, Budget: l.budget.propose(needs)}
 }
 
-// more is what a comparison and a proof would take where the budget held too little of them; nil where
+// more returns what a comparison and its verification would take where the budget held too little of them; nil where
 // that is not known.
 func (l *loop) more() *Open {
 	if l.path.CapacityBps <= 0 || l.budget.Time == 0 || l.seen.isBlackHole() {
 		return nil
 	}
-	return &Open{Of: "another way to send", Budget: l.budget.propose(search.LossyTransfers * l.span(Setup{}))}
+	return &Open{Budget: l.budget.propose(search.LossyTransfers * l.span(Setup{}))}
 }
 
 // fewestToJudge are the trials below which nothing is said of windows.
 const fewestToJudge = 3
-
-func wouldTake(budget time.Duration) string {
-	if budget == 0 {
-		return "runs scatter so much that no budget of a reasonable length would tell"
-	}
-	return fmt.Sprintf("--budget %s would tell, if these figures hold", Shortest(budget))
-}

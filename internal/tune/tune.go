@@ -80,8 +80,8 @@ type Direction struct {
 	Open     *Open // what more time would decide; nil: nothing
 	// Disturbed is what kept the measurement from telling about the path; nil: nothing did.
 	Disturbed *Disturbed
-	Reason    string // of the verdict, in words
-	Warnings  []string
+	Reason    Statement // of the verdict
+	Warnings  []Statement
 	// Interrupted says that the budget was not used to its end.
 	Interrupted bool
 }

@@ -58,7 +58,7 @@ func TestTheLoop(t *testing.T) {
 				peer.NoClamp = c.noClamp
 				d := run(t, peer, func(cfg *Config) { cfg.Directions = []transfer.Direction{direction} })
 				if d.Verdict != c.verdict {
-					t.Fatalf("%s: %s", d.Verdict, d.Reason)
+					t.Fatalf("%s: %s", d.Verdict, d.Reason.Code)
 				}
 				if (d.Chosen != nil) != (c.verdict == search.Change) {
 					t.Fatalf("chosen %+v", d.Chosen)
@@ -110,7 +110,7 @@ func TestOnlyTheSenderCanBeSet(t *testing.T) {
 	d := run(t, peer, nil)
 	if d.Verdict != search.Change || d.Chosen == nil || d.Chosen.ReceiveBuffer != 0 || d.Chosen.Clamp != 0 ||
 		d.Chosen.SendBuffer == 0 {
-		t.Fatalf("%s: %s: %+v", d.Verdict, d.Reason, d.Chosen)
+		t.Fatalf("%s: %s: %+v", d.Verdict, d.Reason.Code, d.Chosen)
 	}
 	if window := float64(d.Chosen.Window) / bdp; window < 0.95 || window > 1.12 {
 		t.Errorf("window is %.3f BDP", window)
@@ -128,7 +128,7 @@ func TestARemedyIsAResult(t *testing.T) {
 			cfg.Directions, cfg.FileSize = []transfer.Direction{direction}, 1e9
 		})
 		if d.Verdict != search.Change || d.Chosen == nil || d.Chosen.Congestion != "bbr" || d.After == nil || d.File == nil {
-			t.Fatalf("%s: %s: %+v, %s", direction, d.Verdict, d.Chosen, d.Reason)
+			t.Fatalf("%s: %s: %+v, %s", direction, d.Verdict, d.Chosen, d.Reason.Code)
 		}
 		truth := path.CapacityBps() / today
 		if d.Gain.Low > truth*1.1 || d.Gain.High < truth*0.9 || d.Gain.Low <= 1 {
@@ -150,7 +150,7 @@ func TestWhatLimitsNextIsMendedToo(t *testing.T) {
 	window := path.Goodput(4 * path.BDP())
 	d := run(t, simpeer.New(path, 1), nil)
 	if c := d.Chosen; d.Verdict != search.Change || c == nil || c.Congestion != "bbr" || float64(c.Window) < path.BDP() {
-		t.Fatalf("%s: %+v, %s", d.Verdict, d.Chosen, d.Reason)
+		t.Fatalf("%s: %+v, %s", d.Verdict, d.Chosen, d.Reason.Code)
 	}
 	if d.After.Interval.Mid < 1.5*window || d.Gain.Low < 1.5*window/path.Automatic() {
 		t.Errorf("after %+v, gain %+v; a window alone gives %.3g", d.After.Interval, d.Gain, window)
@@ -172,7 +172,7 @@ func TestTuningForLatency(t *testing.T) {
 		c.change(path)
 		d := run(t, simpeer.New(path, 1), func(cfg *Config) { cfg.Goal = Latency })
 		if d.Verdict != c.verdict || (d.Chosen != nil) != (c.verdict == search.Change) {
-			t.Fatalf("%s: %s: %s, chosen %+v", c.name, d.Verdict, d.Reason, d.Chosen)
+			t.Fatalf("%s: %s: %s, chosen %+v", c.name, d.Verdict, d.Reason.Code, d.Chosen)
 		}
 		if d.Chosen == nil {
 			continue
@@ -219,8 +219,8 @@ func TestClippedPathsAreMeasuredByStreams(t *testing.T) {
 	if !d.Clipped || !d.Path.AtLeast || d.Path.CapacityBps < 0.95*path.CapacityBps() {
 		t.Errorf("clipped %v, path %+v", d.Clipped, d.Path)
 	}
-	if !strings.Contains(d.Reason, "ceilings") {
-		t.Errorf("reason %q", d.Reason)
+	if d.Reason.Code != BetterBelowCeilings {
+		t.Errorf("reason %q", d.Reason.Code)
 	}
 }
 

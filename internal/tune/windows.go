@@ -61,7 +61,7 @@ func (w *windowSearch) search(ctx context.Context) error {
 	cfg.Time = left.Time
 	cfg.Bytes = left.Bytes
 	if cfg.Time <= 0 || cfg.Bytes <= 0 {
-		w.notes.add("the budget was spent before the search began")
+		w.notes.add(Statement{Code: BudgetSpent})
 		return nil
 	}
 	s := search.New(cfg)

@@ -119,10 +119,7 @@ func tuneRemedies(d *record.TuneDirection) *table {
 
 // remedyVerdict says what was shown of a remedy; what is not shown is not denied.
 func remedyVerdict(r *record.TuneRemedy) string {
-	runs := fmt.Sprintf("in %d runs", r.Runs)
-	if r.Runs == 1 {
-		runs = "in one run"
-	}
+	runs := inRuns(r.Runs)
 	beside := ""
 	if r.Beside != "" {
 		beside = " beside " + r.Beside

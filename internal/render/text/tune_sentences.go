@@ -1,0 +1,183 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/tune"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// TuneReason formats why a direction's verdict is what it is.
+func TuneReason(d *tune.Direction) string {
+	v := d.Reason.Values
+	share := fmt.Sprintf("%.0f %%", 100*v["share"])
+	noise := fmt.Sprintf("single runs differ by %.2g %%", 100*v["noise"])
+	needed := units.Size(d.Path.Window).Exact()
+	switch d.Reason.Code {
+	case tune.AtCeilings:
+		if d.Path.Window > d.Chosen.Window*5/4 {
+			return "the most that the systems' ceilings allow; the path needs " + needed
+		}
+		return "the most that the systems' ceilings allow"
+	case tune.BetterBelowCeilings:
+		return "shown to be better than what there is; the systems' ceilings keep one connection's window below the " +
+			needed + " that the path needs"
+	case tune.LinkFull:
+		return "automatic sizing reaches " + share + " of the most that the path carried in any run: nothing to change"
+	case tune.NearlyShown:
+		return "automatic sizing reaches " + share + " of the best that any window gave, shown to be 95 % or more: nothing " +
+			"to change"
+	case tune.Indistinguishable:
+		return "automatic sizing gives " + share + " of what the best window gave, and " + noise + ", so that nobody could " +
+			"tell one from the other: nothing to change"
+	case tune.NearlyLikely:
+		return "automatic sizing reaches " + share + " of the best that any window gave, shown to be 91 % or more: what " +
+			"another one may give is too little to tell from chance, and to matter"
+	case tune.AutomaticSuffices:
+		return "automatic sizing reaches " + share + " of the best that any window gave: nothing to change"
+	case tune.TooLittleMeasured:
+		return strings.TrimSuffix("too little was measured to say: "+wouldDecide(d.Open), ": ")
+	case tune.ScatteredGain:
+		return fmt.Sprintf("%s gave × %.2f by the middle of all runs in turn, which scatter too much to prove it: %s",
+			d.Open.Setup, d.Open.Gain, wouldDecide(d.Open))
+	case tune.PromisingRemedy:
+		return fmt.Sprintf("%s gave × %.2f %s, not proven yet: %s", d.Open.Setup, d.Open.Gain, inRuns(d.Open.Runs),
+			wouldDecide(d.Open))
+	case tune.PromisingWindow:
+		return fmt.Sprintf("%s seems to give × %.2f, and %s, so that is not proven yet: %s", d.Open.Setup, d.Open.Gain,
+			noise, wouldDecide(d.Open))
+	case tune.WindowsUndecided:
+		return "automatic sizing gives " + share + " of what the best window gave, and " + noise + ", so it is not " +
+			"decided yet whether another window is better: " + wouldDecide(d.Open)
+	case tune.HostDisturbed:
+		return tuneDisturbed(d)
+	}
+	return tuneSentences[d.Reason.Code]
+}
+
+// tuneSentences are the reasons without values.
+var tuneSentences = map[tune.Code]string{
+	tune.NothingMeasured:     "nothing was measured",
+	tune.CutShort:            "interrupted before it was decided",
+	tune.SegmentsVanish:      "full segments vanish on the way, and no smaller ones were shown to pass",
+	tune.SmallerSegmentsPass: "full segments vanish on the way, these pass",
+	tune.QueueShortened:      "shown to shorten the queue and to keep the rate",
+	tune.QueueIsShort:        "a transfer adds so little to the round trip that nobody notices: nothing to change",
+	tune.GainsMoreThanTakes:  "shown to gain more than it takes from another flow on the link",
+	tune.Better:              "shown to be better than what there is",
+	tune.SmallestWindow:      "the smallest window that is shown to reach 98 % of the best",
+	tune.BetterWindow:        "shown to be better than what there is; a somewhat smaller window might do as well",
+	tune.NothingHelps:        "nothing that was tried gives 5 % more than what there is: nothing is changed",
+	tune.NothingShown:        "nothing that was tried was shown to be better than what there is: nothing is changed",
+	tune.FasterChanged:       "shown to be faster with the change",
+	tune.SlowerChanged:       "the path is slower with the change",
+}
+
+// TuneOpen names what was left open.
+func TuneOpen(d *tune.Direction) string {
+	switch d.Reason.Code {
+	case tune.TooLittleMeasured:
+		return "another way to send"
+	case tune.WindowsUndecided:
+		return "another window"
+	}
+	return d.Open.Setup.String()
+}
+
+// wouldDecide formats the budget that would decide what was left open; "" where nothing is.
+func wouldDecide(o *tune.Open) string {
+	switch {
+	case o == nil:
+		return ""
+	case o.Budget == 0:
+		return "runs scatter so much that no budget of a reasonable length would tell"
+	}
+	return fmt.Sprintf("--budget %s would tell, if these figures hold", tune.Shortest(o.Budget))
+}
+
+func inRuns(n int) string {
+	if n == 1 {
+		return "in one run"
+	}
+	return fmt.Sprintf("in %d runs", n)
+}
+
+// mostlyBusy is the share of a host's processors from which on other programs hold them.
+const mostlyBusy = 0.9
+
+// tuneDisturbed formats what disturbed a measurement, and what to do.
+func tuneDisturbed(d *tune.Direction) string {
+	u := d.Disturbed
+	if u.Starved == 0 {
+		return "the lab was too late to be believed, so this tells little of the path: measure again when this host does " +
+			"less besides"
+	}
+	host := "this host"
+	if !u.Near {
+		host = "the far host"
+	}
+	by := "something holds it off the processors there are: a limit of its share, or its priority"
+	switch {
+	case u.Busy >= mostlyBusy:
+		by = fmt.Sprintf("other programs hold its processors, which were %.0f %% busy", 100*u.Busy)
+	case u.Busy == 0:
+		by = "other programs hold its processors, or its share of them is used up"
+	}
+	return fmt.Sprintf("%s, the %s, had no core for the data %.0f %% of the time (%s), so this tells little of the path: "+
+		"measure again when %s is quiet", host, u.End(d.Direction), 100*u.Starved, by, host)
+}
+
+// TuneWarnings formats a direction's warnings.
+func TuneWarnings(all []tune.Statement) (lines []string) {
+	for i := range all {
+		lines = append(lines, tuneWarning(&all[i]))
+	}
+	return lines
+}
+
+func tuneWarning(s *tune.Statement) string {
+	v := s.Values
+	switch s.Code {
+	case tune.NarrowerMTU:
+		return fmt.Sprintf("the path carries packets of %.0f bytes, less than its first link's %.0f", v["mtu"], v["first"])
+	case tune.HandshakeRewritten:
+		return fmt.Sprintf("the two ends disagree on %s: something on the way rewrites the handshake",
+			strings.Join(s.Names, " and "))
+	case tune.NoRTT:
+		return "no end could tell the round trip"
+	case tune.NotTried:
+		return fmt.Sprintf("%s could not be tried: %v", s.Setup, s.Err)
+	case tune.BudgetSpent:
+		return "the budget was spent before the search began"
+	case tune.TakesMoreThanGains:
+		return fmt.Sprintf("%s was not shown to gain more than it takes: beside another flow it gives × %.2f and leaves "+
+			"that one × %.2f, so nothing is recommended", s.Setup, v["factor"], v["others"])
+	}
+	return fmt.Sprintf("the proof of %s did not show a gain (× %.2f to × %.2f), so nothing is recommended", s.Setup,
+		v["low"], v["high"])
+}
+
+// TuneAppliedReason formats why a change of the hosts was kept or taken back.
+func TuneAppliedReason(a *tune.Applied) string {
+	v := a.Reason.Values
+	reason := tuneSentences[a.Reason.Code]
+	switch a.Reason.Code {
+	case tune.HostNotSet:
+		return "the host could not be put into the state that the proof asks for (fullpipe status tells): " +
+			a.Reason.Err.Error()
+	case tune.ProofCutShort:
+		return "the proof was cut short: " + a.Reason.Err.Error()
+	case tune.CostsGoodput:
+		reason = fmt.Sprintf("the change costs goodput (× %.2f)", v["factor"])
+	case tune.NoGainShown:
+		reason = fmt.Sprintf("no gain was shown (× %.2f to × %.2f)", v["low"], v["high"])
+	}
+	switch {
+	case a.Marked == nil:
+		return reason
+	case *a.Marked == 0:
+		return reason + "; no queue on the way marked anything"
+	}
+	return fmt.Sprintf("%s; queues marked %d segments instead of dropping them", reason, *a.Marked)
+}

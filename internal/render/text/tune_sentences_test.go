@@ -1,0 +1,123 @@
+package text
+
+import (
+	"errors"
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/tune"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// TestTuneSentences has every code of package tune and its sentence.
+func TestTuneSentences(t *testing.T) {
+	bbr := tune.Setup{Congestion: "bbr"}
+	open := &tune.Open{Setup: bbr, Gain: 1.5, Runs: 3, Budget: 2 * time.Minute}
+	far := errors.New("no such module")
+	values := verdict.Values{"share": 0.964, "noise": 0.0123, "factor": 1.25, "others": 0.5, "low": 0.9, "high": 1.1,
+		"mtu": 1400, "first": 1500}
+	d := &tune.Direction{Direction: transfer.Up, Path: tune.Path{Window: 500_000}, Open: open,
+		Chosen:    &tune.Chosen{Setup: tune.Setup{Window: 131_072}},
+		Disturbed: &tune.Disturbed{Near: true, Starved: 0.42, Busy: 0.95}}
+	reason := func(c tune.Code) string {
+		d.Reason = tune.Statement{Code: c, Values: values}
+		return TuneReason(d)
+	}
+	warning := func(c tune.Code) string {
+		s := tune.Statement{Code: c, Values: values, Setup: bbr, Names: []string{"MSS", "SACK"}, Err: far}
+		return TuneWarnings([]tune.Statement{s})[0]
+	}
+	applied := func(c tune.Code) string {
+		return TuneAppliedReason(&tune.Applied{Reason: tune.Statement{Code: c, Values: values, Err: far}})
+	}
+	said := map[tune.Code]bool{}
+	for _, c := range []struct {
+		code tune.Code
+		say  func(tune.Code) string
+		want string
+	}{
+		{tune.NothingMeasured, reason, "nothing was measured"},
+		{tune.CutShort, reason, "interrupted before it was decided"},
+		{tune.SegmentsVanish, reason, "full segments vanish on the way, and no smaller ones were shown to pass"},
+		{tune.SmallerSegmentsPass, reason, "full segments vanish on the way, these pass"},
+		{tune.AtCeilings, reason, "the most that the systems' ceilings allow; the path needs 500,000 bytes"},
+		{tune.QueueShortened, reason, "shown to shorten the queue and to keep the rate"},
+		{tune.QueueIsShort, reason, "a transfer adds so little to the round trip that nobody notices: nothing to change"},
+		{tune.GainsMoreThanTakes, reason, "shown to gain more than it takes from another flow on the link"},
+		{tune.BetterBelowCeilings, reason, "shown to be better than what there is; the systems' ceilings keep one " +
+			"connection's window below the 500,000 bytes that the path needs"},
+		{tune.Better, reason, "shown to be better than what there is"},
+		{tune.SmallestWindow, reason, "the smallest window that is shown to reach 98 % of the best"},
+		{tune.BetterWindow, reason, "shown to be better than what there is; a somewhat smaller window might do as well"},
+		{tune.LinkFull, reason, "automatic sizing reaches 96 % of the most that the path carried in any run: nothing to " +
+			"change"},
+		{tune.NearlyShown, reason, "automatic sizing reaches 96 % of the best that any window gave, shown to be 95 % or " +
+			"more: nothing to change"},
+		{tune.Indistinguishable, reason, "automatic sizing gives 96 % of what the best window gave, and single runs differ " +
+			"by 1.2 %, so that nobody could tell one from the other: nothing to change"},
+		{tune.NearlyLikely, reason, "automatic sizing reaches 96 % of the best that any window gave, shown to be 91 % or " +
+			"more: what another one may give is too little to tell from chance, and to matter"},
+		{tune.NothingHelps, reason, "nothing that was tried gives 5 % more than what there is: nothing is changed"},
+		{tune.AutomaticSuffices, reason, "automatic sizing reaches 96 % of the best that any window gave: nothing to change"},
+		{tune.TooLittleMeasured, reason, "too little was measured to say: --budget 2m would tell, if these figures hold"},
+		{tune.ScatteredGain, reason, "congestion control bbr gave × 1.50 by the middle of all runs in turn, which scatter " +
+			"too much to prove it: --budget 2m would tell, if these figures hold"},
+		{tune.PromisingRemedy, reason, "congestion control bbr gave × 1.50 in 3 runs, not proven yet: --budget 2m would " +
+			"tell, if these figures hold"},
+		{tune.PromisingWindow, reason, "congestion control bbr seems to give × 1.50, and single runs differ by 1.2 %, so " +
+			"that is not proven yet: --budget 2m would tell, if these figures hold"},
+		{tune.WindowsUndecided, reason, "automatic sizing gives 96 % of what the best window gave, and single runs differ " +
+			"by 1.2 %, so it is not decided yet whether another window is better: --budget 2m would tell, if these " +
+			"figures hold"},
+		{tune.NothingShown, reason, "nothing that was tried was shown to be better than what there is: nothing is changed"},
+		{tune.HostDisturbed, reason, "this host, the sender, had no core for the data 42 % of the time (other programs " +
+			"hold its processors, which were 95 % busy), so this tells little of the path: measure again when this " +
+			"host is quiet"},
+		{tune.NarrowerMTU, warning, "the path carries packets of 1400 bytes, less than its first link's 1500"},
+		{tune.HandshakeRewritten, warning, "the two ends disagree on MSS and SACK: something on the way rewrites the " +
+			"handshake"},
+		{tune.NoRTT, warning, "no end could tell the round trip"},
+		{tune.NotTried, warning, "congestion control bbr could not be tried: no such module"},
+		{tune.BudgetSpent, warning, "the budget was spent before the search began"},
+		{tune.TakesMoreThanGains, warning, "congestion control bbr was not shown to gain more than it takes: beside " +
+			"another flow it gives × 1.25 and leaves that one × 0.50, so nothing is recommended"},
+		{tune.GainUnproven, warning, "the proof of congestion control bbr did not show a gain (× 0.90 to × 1.10), so " +
+			"nothing is recommended"},
+		{tune.ProofCutShort, applied, "the proof was cut short: no such module"},
+		{tune.CostsGoodput, applied, "the change costs goodput (× 1.25)"},
+		{tune.FasterChanged, applied, "shown to be faster with the change"},
+		{tune.SlowerChanged, applied, "the path is slower with the change"},
+		{tune.NoGainShown, applied, "no gain was shown (× 0.90 to × 1.10)"},
+		{tune.HostNotSet, applied, "the host could not be put into the state that the proof asks for (fullpipe status " +
+			"tells): no such module"},
+	} {
+		said[c.code] = true
+		if got := c.say(c.code); got != c.want {
+			t.Errorf("%s:\n%s, want\n%s", c.code, got, c.want)
+		}
+	}
+	source, err := os.ReadFile("../../tune/notes.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`Code = "(.+)"`).FindAllSubmatch(source, -1) {
+		if !said[tune.Code(m[1])] {
+			t.Errorf("%s has no sentence here", m[1])
+		}
+	}
+}
+
+// TestTuneAppliedMarks: what asking for ECN came to says whether any queue marks.
+func TestTuneAppliedMarks(t *testing.T) {
+	for marked, want := range map[int64]string{
+		0:  "the path is slower with the change; no queue on the way marked anything",
+		14: "the path is slower with the change; queues marked 14 segments instead of dropping them"} {
+		a := &tune.Applied{Reason: tune.Statement{Code: tune.SlowerChanged}, Marked: &marked}
+		if got := TuneAppliedReason(a); got != want {
+			t.Errorf("%d marks: %s", marked, got)
+		}
+	}
+}
