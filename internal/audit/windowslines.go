@@ -39,8 +39,8 @@ func parseWindows(text []byte) (*Snapshot, error) {
 		w.line(string(line))
 	}
 	if !w.found {
-		return nil, fmt.Errorf("snapshot: neither JSON, nor what a collector writes, nor a .reg file or the text of netsh or "+
-			"Get-NetTCPSetting: it begins %.40q", text)
+		return nil, fmt.Errorf("snapshot: neither JSON, nor what a collector writes, nor a .reg file or the text of netsh "+
+			"or Get-NetTCPSetting: it begins %.40q", text)
 	}
 	w.finish()
 	return s, nil

@@ -186,7 +186,8 @@ func TestCodeForWindows(t *testing.T) {
 	} {
 		t.Run(c.target+" "+c.language, func(t *testing.T) {
 			testenv.Need(t, c.needs)
-			text, err := mustPlan(t, Path{RateBps: 60e6, RTT: 95 * time.Millisecond}, c.target, Options{}).Text(c.language, false)
+			p := mustPlan(t, Path{RateBps: 60e6, RTT: 95 * time.Millisecond}, c.target, Options{})
+			text, err := p.Text(c.language, false)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,8 +30,8 @@ func swept() *sweep.Result {
 		Directions: []transfer.Direction{transfer.Up}, Congestion: []string{""}}
 	r := &sweep.Result{Identity: sweep.Identity{Peer: "host", Axes: axes, Time: time.Second, Seed: 1},
 		Rules: sweep.Rules{Precision: 0.03, Budget: time.Minute}, Elapsed: 24 * time.Second, Bytes: 123456789,
-		Paths: []record.SweepPath{{Direction: transfer.Up, RTTMin: units.Duration(12 * time.Millisecond), MSSBytes: 1448, CapacityBps: 96e6,
-			BDPBytes: 144e3}}}
+		Paths: []record.SweepPath{{Direction: transfer.Up, RTTMin: units.Duration(12 * time.Millisecond),
+			MSSBytes: 1448, CapacityBps: 96e6, BDPBytes: 144e3}}}
 	for i, c := range axes.Cells() {
 		m := sweep.Measured{Cell: c}
 		mid := 96e6 * math.Min(1, math.Min(float64(c.Send), float64(c.Receive))/144e3)
