@@ -18,22 +18,29 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/spell"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
 )
 
 func newExplain() *cobra.Command {
 	var system string
+	var rules bool
 	cmd := &cobra.Command{
 		Use:   "explain [NAME]",
 		Short: "what a limiter is, or an operating system's parameter; without a name, all parameters that are known",
 		Example: `  fullpipe explain receiver-window
   fullpipe explain tcp_rmem
   fullpipe explain AutoTuningLevelLocal
-  fullpipe explain --system freebsd`,
+  fullpipe explain --system freebsd
+  fullpipe explain --rules`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if system != "" && !slices.Contains(catalog.Families(), system) {
 				return exit.Usage("--system", fmt.Sprintf("%q is not a family of systems", system),
 					strings.Join(catalog.Families(), ", "))
+			}
+			if rules {
+				return printRules(cmd, len(args) > 0 || system != "")
 			}
 			if len(args) == 0 {
 				return listParameters(cmd, system)
@@ -55,7 +62,27 @@ func newExplain() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&system, "system", "", "only this family: "+strings.Join(catalog.Families(), ", "))
+	cmd.Flags().BoolVar(&rules, "rules", false, "the rules by which transfers are judged: inputs, thresholds, outcomes")
 	return cmd
+}
+
+type rulesExplanation struct {
+	record.Header
+	Lists []rule.List `json:"rule_lists"`
+}
+
+// printRules prints all rules of the live judge. It fails where something else was asked for as well.
+func printRules(cmd *cobra.Command, alsoAsked bool) error {
+	if alsoAsked {
+		return exit.Usage("--rules", "takes no NAME and no --system", "fullpipe explain --rules")
+	}
+	if console.WantsJSON(cmd) {
+		return present.JSON(cmd.OutOrStdout(), rulesExplanation{present.Header(cmd), live.Rules()})
+	}
+	return render.Written(cmd.OutOrStdout(), func(w io.Writer) error {
+		text.Rules(w, render.Document(live.Rules()))
+		return nil
+	})
 }
 
 type limiterExplanation struct {
