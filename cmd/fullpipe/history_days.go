@@ -31,13 +31,7 @@ func newHistoryDays() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				doc := &record.Days{Header: present.HeaderOf(cmd, "days"), Days: []record.HistoryDay{}}
-				for _, d := range days {
-					doc.Days = append(doc.Days, record.HistoryDay{Day: d.Day.Format(time.DateOnly), PathKey: d.Path, Far: d.Far,
-						Direction: d.Direction, Runs: d.N, MeanBps: d.MeanBps, LeastBps: d.LeastBps, MostBps: d.MostBps,
-						RTTMinS: d.RTTMinS, Limiters: d.Limiters})
-				}
-				return printHistory(cmd, doc)
+				return printHistory(cmd, &record.Days{Header: present.HeaderOf(cmd, "days"), Days: days})
 			})
 		},
 	}

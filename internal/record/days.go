@@ -6,7 +6,7 @@ type Days struct {
 	Days []HistoryDay `json:"days"`
 }
 
-// HistoryDay are the figures of one direction of a path on one day, UTC, also of results
+// HistoryDay holds the figures of one direction of a path on one day, UTC, also of results
 // that are not kept one by one any more.
 type HistoryDay struct {
 	Day       string         `json:"day"` // as in 2026-11-22

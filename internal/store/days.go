@@ -6,22 +6,12 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// Day are the figures of one direction of a path on one day, UTC: of what is kept run by
-// run and of what is not any more. Re-tests and what failed do not count.
-type Day struct {
-	Path, Far, Direction string
-	Day                  time.Time // its beginning
-	N                    int
-	MeanBps              float64 // geometric
-	LeastBps, MostBps    float64
-	RTTMinS              *float64
-	Limiters             map[string]int
-}
-
-// Days answers the days of a filter's path since its time, the oldest first.
-func (s *Store) Days(ctx context.Context, f Filter) ([]Day, error) {
+// Days returns the days of a filter's path since its time, the oldest first. Re-tests and what failed do not count.
+func (s *Store) Days(ctx context.Context, f Filter) ([]record.HistoryDay, error) {
 	from := int64(math.MinInt64)
 	if !f.Since.IsZero() {
 		from = f.Since.UnixNano() / nsOfDay * nsOfDay
@@ -89,7 +79,7 @@ func farNames(ctx context.Context, db querier) (map[string]string, error) {
 }
 
 // joinLimiters makes one day of its rows for each limiter.
-func joinLimiters(sums map[dayKey]daySum, fars map[string]string) []Day {
+func joinLimiters(sums map[dayKey]daySum, fars map[string]string) []record.HistoryDay {
 	whole := map[dayKey]daySum{}
 	limiters := map[dayKey]map[string]int{}
 	for k, d := range sums {
@@ -103,14 +93,14 @@ func joinLimiters(sums map[dayKey]daySum, fars map[string]string) []Day {
 		sum.add(d)
 		whole[k] = sum
 	}
-	days := make([]Day, 0, len(whole))
+	days := make([]record.HistoryDay, 0, len(whole))
 	for k, d := range whole {
-		days = append(days, Day{Path: k.path, Far: fars[k.path], Direction: k.direction,
-			Day: time.Unix(0, k.day*nsOfDay).UTC(), N: d.n, MeanBps: math.Exp(d.sumLog / float64(d.n)),
+		days = append(days, record.HistoryDay{Day: time.Unix(0, k.day*nsOfDay).UTC().Format(time.DateOnly), PathKey: k.path,
+			Far: fars[k.path], Direction: k.direction, Runs: d.n, MeanBps: math.Exp(d.sumLog / float64(d.n)),
 			LeastBps: d.least, MostBps: d.most, RTTMinS: d.rttMin, Limiters: limiters[k]})
 	}
-	slices.SortFunc(days, func(a, b Day) int {
-		return cmp.Or(a.Day.Compare(b.Day), cmp.Compare(a.Far, b.Far), cmp.Compare(a.Path, b.Path),
+	slices.SortFunc(days, func(a, b record.HistoryDay) int {
+		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Far, b.Far), cmp.Compare(a.PathKey, b.PathKey),
 			cmp.Compare(b.Direction, a.Direction))
 	})
 	return days

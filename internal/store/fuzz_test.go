@@ -93,7 +93,7 @@ func testRowsThatCannotBe(t *testing.T, at func() *Store) {
 		}
 	}
 	days, err := s.Days(t.Context(), Filter{})
-	if err != nil || len(days) != 1 || days[0].N != 1 || math.Abs(days[0].MeanBps-1e6) > 1 {
+	if err != nil || len(days) != 1 || days[0].Runs != 1 || math.Abs(days[0].MeanBps-1e6) > 1 {
 		t.Errorf("%+v, %v", days, err)
 	}
 	past, err := s.Past(t.Context(), key, "up", begin, begin.Add(24*time.Hour))

@@ -285,7 +285,7 @@ func TestTrimAmongWriters(t *testing.T) {
 	days, err := s.Days(ctx, Filter{})
 	n := 0
 	for _, d := range days {
-		n += d.N
+		n += d.Runs
 	}
 	if err != nil || int64(n) != counted.Load() || n < stay {
 		t.Errorf("%d results of %d, %v", n, counted.Load(), err)

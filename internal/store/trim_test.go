@@ -45,8 +45,8 @@ func testWhatGoesLeavesItsDays(t *testing.T, at func() *Store) {
 		}
 		for i, d := range after {
 			b := before[i]
-			if d.N != b.N || math.Abs(d.MeanBps/b.MeanBps-1) > 1e-9 || d.LeastBps != b.LeastBps || d.MostBps != b.MostBps ||
-				d.Limiters["bottleneck"] != b.N {
+			if d.Runs != b.Runs || math.Abs(d.MeanBps/b.MeanBps-1) > 1e-9 || d.LeastBps != b.LeastBps ||
+				d.MostBps != b.MostBps || d.Limiters["bottleneck"] != b.Runs {
 				t.Errorf("a day is %+v and was %+v", d, b)
 			}
 		}
