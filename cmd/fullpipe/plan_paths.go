@@ -149,6 +149,10 @@ func (f *planFlags) tunnel(cmd *cobra.Command) (*record.PlanTunnel, error) {
 	} else if !cmd.Flags().Changed("mss") {
 		f.mss = inner - model.IPHeaders
 	}
+	if inner < model.LeastIPv6MTU {
+		f.pasted = append(f.pasted, fmt.Sprintf("%s leaves %d bytes inside: IPv6 needs %d (RFC 8200), so it does not pass "+
+			"unless the tunnel itself fragments", layers, inner, model.LeastIPv6MTU))
+	}
 	full := f.mss + model.IPHeaders
 	f.around = layers.Carry(full, f.mtu) - full
 	return report.PlanTunnel(layers, f.mtu, f.mss), nil

@@ -102,6 +102,9 @@ func TunnelNames() []string {
 		"custom:header=28,iv=8,block=4,trailer=2,tag=16"}
 }
 
+// LeastIPv6MTU is the smallest MTU in bytes that a link must have for IPv6 (RFC 8200 section 5).
+const LeastIPv6MTU = 1280
+
 // ParseTunnel reads layers, the outermost first, with what belongs to each behind it:
 // "pppoe,ipsec:aes256-gcm,natt" or "wireguard,ipv6". An error says what would be right.
 func ParseTunnel(text string) (Tunnel, error) {

@@ -94,6 +94,28 @@ func TestMemoryLowersWhatIsThere(t *testing.T) {
 	}
 }
 
+// What the memory has room for is said as what it is: nothing is lowered where the system has less, and what costs
+// nothing costs nothing.
+func TestMemoryTextSaysWhatChanges(t *testing.T) {
+	for _, c := range []struct {
+		target     string
+		path       Path
+		has, lacks string
+	}{
+		{"windows-2000", Path{RateBps: 20 * mbit, RTT: 50 * ms, Connections: 90, MemoryBytes: 256 << 20},
+			"no more than 42.8 KiB a connection", "lowered"},
+		{"windows-2000", Path{RateBps: 0.5 * mbit, RTT: 30 * ms, Connections: 250, MemoryBytes: 96 << 20},
+			"lowered to 5840 B a connection, 17.1 KiB now, which is still enough", "less than"},
+		{"linux-6.1", Path{RateBps: 800 * mbit, RTT: 90 * ms, Connections: 40, MemoryBytes: 512 << 20},
+			"less than the path", "lowered"},
+	} {
+		warned := strings.Join(mustPlan(t, c.path, c.target, Options{}).Warnings, "\n")
+		if !strings.Contains(warned, c.has) || strings.Contains(warned, c.lacks) {
+			t.Errorf("%s %+v: want %q and not %q in %q", c.target, c.path, c.has, c.lacks, warned)
+		}
+	}
+}
+
 // tcp_rmem and tcp_wmem are ints.
 func TestNoMaximumPassesAnInt(t *testing.T) {
 	for _, path := range []Path{{RateBps: 100e9, RTT: 80 * ms}, {RateBps: 400e9, RTT: 300 * ms},

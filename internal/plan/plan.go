@@ -289,17 +289,40 @@ func (p *Plan) fitMemory() {
 	p.SendBytes = min(max(p.SendBytes, p.presentSend),
 		fitted)
 	p.derive()
-	cost := "which is still enough for the path"
-	if p.largest() < needed {
-		cost = fmt.Sprintf("which allows %s each, %.0f %% less than the path", units.Rate(p.ExpectedBps),
-			100*(1-p.ExpectedBps/full))
+	what := ""
+	now := 0
+	if p.Role.has(Receiver) {
+		now = p.presentWindow
 	}
-	p.warn("%d connections with full buffers take %s, more than 1/32 of %s of memory: lowered to %s a connection, %s",
-		p.Path.Connections, units.Size(had), units.Size(p.Path.MemoryBytes), units.Size(p.largest()), cost)
+	if p.Role.has(Sender) {
+		now = max(now, p.presentSend)
+	}
+	switch {
+	case p.largest() < now:
+		what = fmt.Sprintf(": lowered to %s a connection, %s now", units.Size(p.largest()), units.Size(now))
+	case p.largest() < needed:
+		what = fmt.Sprintf(": no more than %s a connection", units.Size(p.largest()))
+	}
+	switch loss := 1 - p.ExpectedBps/full; {
+	case what == "":
+	case loss >= 0.005:
+		what += fmt.Sprintf(", which allows %s each, %.0f %% less than the path", units.Rate(p.ExpectedBps), 100*loss)
+	default:
+		what += ", which is still enough for the path"
+	}
+	p.warn("%d connection%s with full buffers take %s, more than 1/32 of %s of memory%s", p.Path.Connections,
+		plural(p.Path.Connections), units.Size(had), units.Size(p.Path.MemoryBytes), what)
 	if fit := int64(share); p.MemoryBytes > fit {
 		p.warn("even two segments each take %s: use at most %d connections", units.Size(p.MemoryBytes),
 			max(int(share/buffers/p.bufferPayload/float64(pair)), 1))
 	}
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
 }
 
 func (p *Plan) warn(format string, args ...any) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -57,7 +58,7 @@ type Answer struct {
 	Next *Next `json:"next,omitempty"`
 	// Time is how long Bytes take, as a range; zero where only a time was stated.
 	Time     Times `json:"time,omitzero"`
-	BDPBytes int64 `json:"bdp_bytes,omitempty"` // payload that fills the path
+	BDPBytes int64 `json:"bdp_bytes,omitempty"` // rate at the IP layer times the least round trip, as plan has it
 	// WindowBytes and InFlightBytes are what the receiver and the sender allow each connection; 0: no bound.
 	WindowBytes   int      `json:"window_bytes,omitempty"`
 	InFlightBytes int      `json:"in_flight_bytes,omitempty"`
@@ -102,11 +103,32 @@ func Transfer(path link.Path, s Setup) (*Answer, error) {
 	result := r.predict()
 	a := &Answer{Range: result.goodput(), WindowBytes: whole(r.window), InFlightBytes: whole(r.send),
 		BDPBytes: int64(r.bdp() * r.mss), Caps: append([]Cap{}, r.caps()...), Warnings: append([]string{}, r.warnings...)}
+	if r.segment > 0 {
+		a.BDPBytes = int64(model.BDP(r.rate, path.RTT))
+	}
+	if text := r.withNoDelay(path, s); text != "" {
+		a.Warnings = append(a.Warnings, text)
+	}
 	if s.Bytes > 0 && result.finishes {
 		a.Time = Times{lasting(s.Bytes, a.High), lasting(s.Bytes, a.Typical), lasting(s.Bytes, a.Low)}
 	}
 	r.limit(a, result)
 	return a, nil
+}
+
+// withNoDelay says what TCP_NODELAY changes: a send buffer that part segments overrun becomes a firm bound. It
+// returns "" where it changes nothing.
+func (r *room) withNoDelay(path link.Path, s Setup) string {
+	if s.NoDelay || !r.overruns {
+		return ""
+	}
+	s.NoDelay = true
+	firm, err := newRoom(path, s)
+	if err != nil || firm.overruns {
+		return ""
+	}
+	return "with TCP_NODELAY (--no-delay), which many programs set, this send buffer bounds firmly: " +
+		units.Rate(firm.predict().typical).String()
 }
 
 func lasting(bytes int64, bps float64) units.Duration {

@@ -1,0 +1,59 @@
+package predict
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+)
+
+// TestNoDelayIsSaid checks that an answer for a send buffer says what TCP_NODELAY changes, where it changes anything.
+func TestNoDelayIsSaid(t *testing.T) {
+	for _, c := range []struct {
+		path  string
+		setup Setup
+		said  bool
+	}{
+		{"rate=70mbit,rtt=30ms", Setup{SendBuffer: 48 << 10, WriteBytes: 9000}, true},
+		{"rate=70mbit,rtt=30ms", Setup{SendBuffer: 48 << 10, WriteBytes: 9000, NoDelay: true}, false},
+		{"rate=70mbit,rtt=30ms", Setup{SendBuffer: 48 << 10}, false}, // large writes overrun it all the same
+		{"rate=70mbit,rtt=30ms", Setup{WriteBytes: 9000}, false},
+	} {
+		path, err := link.Parse(c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := Transfer(path, c.setup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Contains(strings.Join(a.Warnings, " "), "with TCP_NODELAY (--no-delay)"); said != c.said {
+			t.Errorf("%s %+v: %q", c.path, c.setup, a.Warnings)
+		}
+	}
+}
+
+// TestOneBDP checks that plan and predict print the same bandwidth-delay product for a path.
+func TestOneBDP(t *testing.T) {
+	for text, stated := range map[string]plan.Path{
+		"rate=70mbit,rtt=110ms":                       {RateBps: 70e6, RTT: 110 * time.Millisecond},
+		"rate=3mbit,rtt=9ms,stack=windows-xp":         {RateBps: 3e6, RTT: 9 * time.Millisecond},
+		"rate=400mbit,rtt=21ms,overhead=38,loss=0.1%": {RateBps: 400e6, RTT: 21 * time.Millisecond},
+	} {
+		path, err := link.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := Transfer(path, Setup{Time: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		target, _ := plan.ParseTarget("linux")
+		p, err := plan.New(stated, target, plan.Options{})
+		if err != nil || a.BDPBytes != int64(p.BDPBytes) {
+			t.Errorf("%s: predict %d, plan %.0f bytes (%v)", text, a.BDPBytes, p.BDPBytes, err)
+		}
+	}
+}
