@@ -4,16 +4,24 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/spell"
 )
 
 func newLabList() *cobra.Command {
@@ -160,4 +168,144 @@ func printSources(w io.Writer) {
 	for i, name := range names {
 		fmt.Fprintf(w, "  %s: %s\n", name, sources[i])
 	}
+}
+
+// experiment is a sweep with a name: a path and the windows that are tried on it.
+type experiment struct {
+	name, about string
+	path        string // in the lab's words
+	mss         int
+	windows     []int // bytes, of the receiver
+	time        string
+}
+
+// experiments are the four charts of the Windows 95 article (docs/coverage.md, N1): the
+// receive window that is best on each of its links, by trying. The receiver delays its
+// acknowledgements as those of then did.
+func experiments() []experiment {
+	return []experiment{
+		{"windows-95-lan", "10 Mbit/s Ethernet: hardly anything below two segments (2920 bytes), all from a few more on",
+			"lab:lan-10m,far.delack=200ms", 1460, []int{1460, 2144, 2900, 2944, 4096, 6000, 8192, 16384, 24576}, "2s"},
+		{"windows-95-isdn", "one ISDN channel of 64 kbit/s", "lab:isdn-64k,far.delack=200ms", 1460,
+			[]int{1460, 2144, 2900, 2944, 4096, 8192, 16384, 24576}, "15s"},
+		{"windows-95-modem-28.8k", "a V.34 modem", "lab:modem-28.8k,far.delack=200ms", 1460,
+			[]int{1460, 2144, 2900, 2944, 4096, 8192, 16384, 24576}, "30s"},
+		{"windows-95-modem-14.4k", "a V.32bis modem", "lab:modem-14.4k,far.delack=200ms", 1460,
+			[]int{1460, 2144, 2900, 2944, 4096, 8192, 16384, 24576}, "40s"},
+	}
+}
+
+// command is the experiment as a user would write it: a window is what a receive buffer
+// ends up advertising.
+func (e *experiment) command() []string {
+	buffers := make([]string, len(e.windows))
+	for i, w := range e.windows {
+		buffers[i] = strconv.Itoa(model.LinuxBufferFor(w, e.mss))
+	}
+	return []string{"sweep", e.path, "--send-buffers", "automatic", "--receive-buffers", strings.Join(buffers, ","),
+		"--time", e.time, "--repeats", "3"}
+}
+
+func newLabExperiments() *cobra.Command {
+	return &cobra.Command{
+		Use:   "experiments [NAME] [-- FLAG...]",
+		Short: "sweeps with a name: the charts of the founding documents, to run again",
+		Long: `experiments lists sweeps that have a name; with a NAME it runs that one. What follows
+-- is added to sweep's flags: --budget 1m, --html chart.html, --repeats 1.`,
+		Example: `  fullpipe lab experiments
+  fullpipe lab experiments windows-95-lan
+  fullpipe lab experiments windows-95-modem-28.8k --json -- --repeats 1 --time 10s`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			names := len(args)
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+				names = dash
+			}
+			if names > 1 || names == 0 && len(args) > 0 {
+				return exit.Usage("NAME", "one experiment at a time", "fullpipe lab experiments windows-95-lan -- --repeats 1")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			all := experiments()
+			if len(args) == 0 {
+				return listExperiments(cmd, all)
+			}
+			i := slices.IndexFunc(all, func(e experiment) bool { return e.name == args[0] })
+			if i < 0 {
+				names := make([]string, len(all))
+				for i := range all {
+					names[i] = all[i].name
+				}
+				try := "fullpipe lab experiments"
+				if near := spell.Nearest(args[0], names); near != "" {
+					try = near + " (" + try + " lists them all)"
+				}
+				return exit.Usage("NAME", fmt.Sprintf("no experiment is called %q", args[0]), try)
+			}
+			return runExperiment(cmd, all[i], args[1:])
+		},
+	}
+}
+
+type experimentListing struct {
+	record.Header
+	Experiments []listedExperiment `json:"experiments"`
+}
+
+type listedExperiment struct {
+	Name    string   `json:"name"`
+	About   string   `json:"about"`
+	Windows []int    `json:"windows_bytes"`
+	Command []string `json:"command"`
+}
+
+func listExperiments(cmd *cobra.Command, all []experiment) error {
+	out := cmd.OutOrStdout()
+	if console.WantsJSON(cmd) {
+		doc := experimentListing{Header: present.Header(cmd)}
+		for _, e := range all {
+			doc.Experiments = append(doc.Experiments, listedExperiment{e.name, e.about, e.windows,
+				append([]string{"fullpipe"}, e.command()...)})
+		}
+		return present.JSON(out, doc)
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "EXPERIMENT\tWHAT IT IS")
+	for _, e := range all {
+		fmt.Fprintf(table, "%s\t%s\n", e.name, e.about)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, e := range all {
+		fmt.Fprintf(out, "\n%s: windows of %s bytes\n    fullpipe %s\n", e.name, numbers(e.windows),
+			strings.Join(e.command(), " "))
+	}
+	return nil
+}
+
+func numbers(all []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(all), " ", ", "), "[]")
+}
+
+// runExperiment becomes the sweep: signals, output and status are its own.
+func runExperiment(cmd *cobra.Command, e experiment, more []string) error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program's own file: %w", err)
+	}
+	args := append([]string{program}, e.command()...)
+	for _, name := range []string{"json", "quiet"} {
+		if on, err := cmd.Flags().GetBool(name); err == nil && on {
+			args = append(args, "--"+name)
+		}
+	}
+	if !slices.ContainsFunc(more, func(s string) bool { return strings.HasPrefix(s, "--receive-buffers") }) {
+		fmt.Fprintf(console.Progress(cmd), "fullpipe: note: %s: the receive buffers' windows are %s bytes\n", e.name,
+			numbers(e.windows))
+	}
+	if err := syscall.Exec(program, append(args, more...), os.Environ()); err != nil {
+		return fmt.Errorf("run fullpipe %s: %w", strings.Join(args[1:], " "), err)
+	}
+	return nil
 }

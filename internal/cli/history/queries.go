@@ -3,18 +3,65 @@ package history
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
+
+func newDays() *cobra.Command {
+	var filter store.Filter
+	var since time.Duration
+	cmd := &cobra.Command{
+		Use: "days [PATH]", Short: "each day's mean, range and limiters, also of what is not kept run by run any more",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
+				if err := heldTo(&filter, args, since); err != nil {
+					return err
+				}
+				days, err := s.Days(ctx, filter)
+				if err != nil {
+					return err
+				}
+				doc := &record.Days{Header: present.HeaderOf(cmd, "days"), Days: []record.HistoryDay{}}
+				for _, d := range days {
+					doc.Days = append(doc.Days, record.HistoryDay{Day: d.Day.Format(time.DateOnly), PathKey: d.Path, Far: d.Far,
+						Direction: d.Direction, Runs: d.N, MeanBps: d.MeanBps, LeastBps: d.LeastBps, MostBps: d.MostBps,
+						RTTMinS: d.RTTMinS, Limiters: d.Limiters})
+				}
+				return printHistory(cmd, doc)
+			})
+		},
+	}
+	cmd.Flags().Var((*cmdflag.Period)(&since), "since", "only of so long ago, as 720h")
+	cmd.Flags().IntVar(&filter.Limit, "limit", 100, "the newest so many; 0 is all")
+	return cmd
+}
+
+// heldTo holds a filter to the path that args name, and to what was measured no longer ago.
+func heldTo(f *store.Filter, args []string, since time.Duration) error {
+	if f.Limit < 0 {
+		return exit.Usage("--limit", strconv.Itoa(f.Limit)+" is below zero", "--limit 50, or 0 for all")
+	}
+	f.Path = seriesAsked(args)
+	if since > 0 {
+		f.Since = time.Now().Add(-since)
+	}
+	return nil
+}
 
 func newCompare() *cobra.Command {
 	var before string
@@ -105,4 +152,35 @@ func compareRuns(ctx context.Context, cmd *cobra.Command, s *store.Store, a, b s
 	doc := report.Difference(present.HeaderOf(cmd, "difference"), both[0], both[1])
 	doc.Levels = levels
 	return printHistory(cmd, doc)
+}
+
+// exportTable writes a line for each direction, the oldest run first.
+func exportTable(out io.Writer, runs []store.Run, anonymize bool) error {
+	w := text.NewCSVWriter(out)
+	w.Write([]string{"started_at", "id", "path_key", "peer", "kind", "origin", "outcome", "direction", "goodput_bps",
+		"rtt_min_s", "limiter"})
+	number := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*v, 'g', 9, 64)
+	}
+	for i := len(runs) - 1; i >= 0; i-- {
+		r := &runs[i]
+		id := r.ID
+		path := r.PathKey
+		far := r.Far
+		if anonymize {
+			id = ""
+			path = ""
+			far = ""
+		}
+		for _, f := range r.Directions {
+			w.Write([]string{r.StartedAt.Format(time.RFC3339Nano), id, path, far, r.Kind, string(r.Origin), string(r.Outcome),
+				f.Direction,
+				number(f.GoodputBps), number(f.RTTMinS), f.Limiter})
+		}
+	}
+	w.Flush()
+	return w.Error()
 }
