@@ -51,6 +51,12 @@ var floors = [][]string{
 	{"internal/history"},
 	{"internal/cli/present", "internal/cli/farend", "internal/cli/listener"},
 	// commands
+	{"internal/cli/tune", "internal/cli/measure", "internal/cli/sweep", "internal/cli/rfc6349", "internal/cli/serve",
+		"internal/cli/plan", "internal/cli/predict", "internal/cli/audit", "internal/cli/apply", "internal/cli/undo",
+		"internal/cli/explain", "internal/cli/exec", "internal/cli/lab", "internal/cli/diagnose", "internal/cli/show",
+		"internal/cli/version", "internal/cli/watch", "internal/cli/history", "internal/cli/ui", "internal/cli/recheck",
+		"internal/cli/iperf3", "internal/cli/key"},
+	{"internal/cli"},
 	{"cmd/fullpipe"},
 }
 
@@ -133,6 +139,21 @@ func TestImportsPointDown(t *testing.T) {
 		for _, imported := range p.Imports {
 			if to := floor(strings.TrimPrefix(imported, module+"/")); to > from {
 				t.Errorf("%s imports %s, which stands above it", p.room(), imported)
+			}
+		}
+	}
+}
+
+// TestCommandsImportNoCommand holds what commands share below them.
+func TestCommandsImportNoCommand(t *testing.T) {
+	commands := floors[floor("internal/cli")-1]
+	for _, p := range packages(t) {
+		if !slices.Contains(commands, p.room()) {
+			continue
+		}
+		for _, imported := range p.Imports {
+			if slices.Contains(commands, strings.TrimPrefix(imported, module+"/")) {
+				t.Errorf("%s imports %s, another command", p.room(), imported)
 			}
 		}
 	}

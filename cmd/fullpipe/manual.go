@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/output"
@@ -45,7 +46,7 @@ func writeManual(dir, date, statuses string) error {
 	if err != nil {
 		return err
 	}
-	root := newRoot(console.NewStreams(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}))
+	root := cli.NewRoot(console.NewStreams(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}))
 	root.DisableAutoGenTag = true
 	for _, sub := range []string{"man1", "bash", "zsh", "fish"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {

@@ -22,7 +22,7 @@ type HistoryRun struct {
 	Origin     Origin            `json:"origin"`
 	Outcome    Outcome           `json:"outcome"`
 	Labels     map[string]string `json:"labels,omitempty"`
-	Directions []Figure   `json:"directions"`
+	Directions []Figure          `json:"directions"`
 }
 
 // Figure is one direction's result. GoodputBps is payload.
@@ -81,10 +81,10 @@ type DifferenceRun struct {
 
 // DifferenceDirection is one direction of both; an absent figure was not measured.
 type DifferenceDirection struct {
-	Direction string         `json:"direction"`
-	First     *Figure `json:"first,omitempty"`
-	Second    *Figure `json:"second,omitempty"`
-	Factor    *float64       `json:"second_over_first,omitempty"`
+	Direction string   `json:"direction"`
+	First     *Figure  `json:"first,omitempty"`
+	Second    *Figure  `json:"second,omitempty"`
+	Factor    *float64 `json:"second_over_first,omitempty"`
 }
 
 // DifferentValue is something that is not the same in both; absent where it is not known.

@@ -1,16 +1,20 @@
 package console
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
@@ -93,4 +97,69 @@ func LogStderr(cmd *cobra.Command) (end func()) {
 func LogOf(cmd *cobra.Command) *serverlog.Log {
 	l, _ := cmd.ErrOrStderr().(*serverlog.Log)
 	return l
+}
+
+// IsSet reports whether a command has a flag of that name and it is set.
+func IsSet(cmd *cobra.Command, name string) bool {
+	is, err := cmd.Flags().GetBool(name)
+	return err == nil && is
+}
+
+// IsQuiet says that nothing but errors belongs on standard error.
+func IsQuiet(cmd *cobra.Command) bool {
+	v, err := cmd.Flags().GetBool("quiet")
+	return err == nil && v
+}
+
+// TakesOutput says that standard output is a page's or a picture's, named by "-".
+func TakesOutput(cmd *cobra.Command) bool {
+	for _, name := range []string{"html", "picture"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Value.String() == "-" {
+			return true
+		}
+	}
+	return false
+}
+
+// WantsJSON reports whether standard output takes JSON only.
+func WantsJSON(cmd *cobra.Command) bool {
+	v, err := cmd.Flags().GetBool("json")
+	return err == nil && v || WantsStream(cmd)
+}
+
+// WantsStream says that a command prints one JSON object a line as it goes.
+func WantsStream(cmd *cobra.Command) bool {
+	v, err := cmd.Flags().GetBool("json-stream")
+	return err == nil && v
+}
+
+// Confirm asks on standard error and reads the answer where there is a person.
+func Confirm(cmd *cobra.Command, question string) error {
+	in := cmd.InOrStdin()
+	if !IsTerminal(in) || WantsJSON(cmd) {
+		return exit.Usage("--yes", "there is nobody to ask", "--yes to make the changes, --dry-run to see them")
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)
+	type line struct {
+		text string
+		err  error
+	}
+	typed := make(chan line, 1)
+	go func() { // a read from a terminal cannot be broken off: it ends with the program
+		text, err := bufio.NewReader(in).ReadString('\n')
+		typed <- line{text, err}
+	}()
+	var answer line
+	select {
+	case <-cmd.Context().Done():
+		return cmd.Context().Err()
+	case answer = <-typed:
+	}
+	if answer.err != nil && !errors.Is(answer.err, io.EOF) {
+		return answer.err
+	}
+	if word := strings.ToLower(strings.TrimSpace(answer.text)); word != "y" && word != "yes" {
+		return errors.New("nothing was changed")
+	}
+	return nil
 }

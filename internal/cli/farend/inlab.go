@@ -10,18 +10,23 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
 
 // InLab runs this whole command line again inside the lab that PEER names, with a
@@ -107,4 +112,57 @@ func ProfileError(err error) error {
 		return exit.Usage(argument, fault.Message, fault.Hint)
 	}
 	return exit.Usage("PROFILE", exit.Plain(err), "fullpipe lab list")
+}
+
+// CompletePeer offers labs and the kinds of PEER; hosts are the user's to know.
+func CompletePeer(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	all := []string{"fullpipe://", "iperf3://", "iperf2://", "ndt7://", "ssh://", "https://"}
+	for _, name := range LabNames() {
+		all = append(all, lab.Prefix+name)
+	}
+	return slices.DeleteFunc(all, func(s string) bool { return !strings.HasPrefix(s, begun) }),
+		cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// LabNames returns the names of the lab's profiles.
+func LabNames() (all []string) {
+	for _, p := range link.Profiles() {
+		all = append(all, p.Name)
+	}
+	return all
+}
+
+// Tuning returns how the path to the far end is tuned, by the flags that every command with a PEER has.
+func (p *PeerFlags) Tuning() (cfg tune.Config, err error) {
+	if cfg.Directions, err = p.Directions(); err != nil {
+		return cfg, err
+	}
+	route, err := p.Route()
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Echo = Echo(route)
+	cfg.Late = present.TooLate
+	return cfg, nil
+}
+
+// Echo asks a host by a route; what cannot be had stays unknown.
+func Echo(by socket.Route) func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips,
+	path.MTU) {
+	return func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips, path.MTU) {
+		const every = 20 * time.Millisecond
+		count := min(max(int(spend/(rtt+every)), 5), 20)
+		trips, err := path.Ask(ctx, to, path.Config{Count: count, Every: every, Route: by})
+		if err != nil {
+			trips = path.RoundTrips{}
+		}
+		mtu, err := path.FindMTU(ctx, to.Addr(), path.Config{Patience: 4*rtt + time.Second, Route: by})
+		if err != nil {
+			mtu = path.MTU{}
+		}
+		return trips, mtu
+	}
 }

@@ -1,0 +1,231 @@
+// Package apply makes a plan's settings on this host.
+package apply
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/input"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+)
+
+type flags struct{ yes, dryRun, persist bool }
+
+// New returns the command apply.
+func New() *cobra.Command {
+	f := &flags{}
+	cmd := &cobra.Command{
+		Use:   "apply PLAN",
+		Short: "make a plan's settings on this host, so that undo can take them back",
+		Long: `apply reads what plan --json or tune --json wrote (- is standard input), shows what
+would change and asks. The journal is on the disk before any value changes; every value
+is read back; if one is refused or clipped, all are rolled back. What is set holds until
+the next restart, or after it too with --persist.`,
+		Example: `  fullpipe plan --rate 1gbit --rtt 100ms --json > plan.json
+  fullpipe apply --dry-run plan.json
+  fullpipe apply plan.json
+  fullpipe undo`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return runApply(cmd, f, args[0]) },
+	}
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would change, change nothing")
+	cmd.Flags().BoolVar(&f.persist, "persist", false, "hold after a restart too ("+host.PersistFile+")")
+	return cmd
+}
+
+// planFile is what apply needs of a plan's or a tune's JSON.
+type planFile struct {
+	Schema      string         `json:"schema"`
+	Target      string         `json:"target"`
+	MemoryBytes int64          `json:"memory_bytes"`
+	Settings    []plan.Setting `json:"settings"`
+	Route       struct {
+		Prefix string `json:"prefix"`
+	} `json:"route"`
+	Far struct {
+		Address string `json:"address"`
+	} `json:"far"`
+	Directions []struct {
+		Settings []struct {
+			Host string `json:"host"`
+			plan.Setting
+		} `json:"settings"`
+	} `json:"directions"`
+}
+
+func readPlan(cmd *cobra.Command, name string) (*planFile, error) {
+	text, err := input.Read(cmd, name, 16<<20)
+	if err != nil {
+		return nil, err
+	}
+	return parsePlan(text, name)
+}
+
+func parsePlan(text []byte, name string) (*planFile, error) {
+	const right = "a file that plan --json or tune --json wrote"
+	p := &planFile{}
+	if err := json.Unmarshal(text, p); err != nil {
+		return nil, exit.Usage(name, exit.Plain(err), right)
+	}
+	if p.Schema != "fullpipe/plan/v1" && p.Schema != "fullpipe/tune/v1" {
+		return nil, exit.Usage(name, fmt.Sprintf("its schema is %q", p.Schema), right)
+	}
+	if target, err := plan.ParseTarget(p.Target); p.Target != "" &&
+		(err != nil || target.Family != host.Target("").Family) {
+		return nil, exit.Usage(name, fmt.Sprintf("it is for %s, this host is %s", p.Target, host.Target("").Name),
+			"a plan without --target")
+	}
+	p.routed()
+	for _, d := range p.Directions {
+		for _, s := range d.Settings {
+			ofRoute := strings.HasPrefix(s.Where, "of the route")
+			switch {
+			case s.Host == "far", strings.HasPrefix(s.Where, "in the program"), ofRoute && p.Route.Prefix == "",
+				p.Route.Prefix != "" && s.Name == "net.ipv4.tcp_congestion_control": // the route's is narrower
+				continue
+			case ofRoute:
+				s.Where = ""
+			}
+			if !slices.ContainsFunc(p.Settings, func(o plan.Setting) bool { return o.Name == s.Name }) {
+				p.Settings = append(p.Settings, s.Setting)
+			}
+		}
+	}
+	if p.Schema == "fullpipe/tune/v1" && len(p.Settings) == 0 {
+		return nil, exit.Usage(name,
+			"none of its settings is this host's: what it found belongs in the program, or on the "+
+				"far host", "fullpipe show "+name)
+	}
+	return p, nil
+}
+
+// routed narrows what tune found to the route to its far end, where this host knows one that
+// is narrower than its default.
+func (p *planFile) routed() {
+	address, err := netip.ParseAddr(p.Far.Address)
+	if p.Schema != "fullpipe/tune/v1" || err != nil {
+		return
+	}
+	prefix, err := host.RouteTo(address)
+	if err == nil && prefix != "default" && prefix != "::/0" {
+		p.Route.Prefix = prefix
+	}
+}
+
+func runApply(cmd *cobra.Command, f *flags, name string) error {
+	p, err := readPlan(cmd, name)
+	if err != nil {
+		return err
+	}
+	changes, err := host.Changes(p.Settings, p.Route.Prefix)
+	if err == nil && f.persist && len(changes) > 0 {
+		changes, err = host.Persist(changes)
+	}
+	if err != nil {
+		return err
+	}
+	dids, err := host.Preview(host.Config{}, changes)
+	if err == nil {
+		err = checkMemory(p.MemoryBytes, dids)
+	}
+	if err != nil {
+		return err
+	}
+	doc := report.Apply(present.Header(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
+	doc.DryRun = f.dryRun
+	pending := slices.ContainsFunc(dids, func(d host.Did) bool { return d.Outcome == host.Planned })
+	if pending && !f.dryRun {
+		agreed := func([]host.Did) error { return nil }
+		if !f.yes {
+			if err := text.Write(cmd.ErrOrStderr(), doc); err != nil {
+				return fmt.Errorf("the changes cannot be shown: %w", err)
+			}
+			if err := console.Confirm(cmd, "make these changes?"); err != nil {
+				return err
+			}
+			shown := dids
+			agreed = func(would []host.Did) error { return host.Agreed(shown, would) }
+		}
+		check := func(would []host.Did) error { return cmp.Or(agreed(would), checkMemory(p.MemoryBytes, would)) }
+		dids, err = host.Apply(cmd.Context(), host.Config{Check: check}, changes)
+		if err != nil && len(dids) == 0 { // it never began
+			return err
+		}
+		doc = report.Apply(present.Header(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
+		if err != nil {
+			doc.Error = &record.Failure{Code: exit.Code(err), Message: exit.Message(err)}
+		} else if f.persist {
+			doc.Warnings = overridden(changes)
+		}
+	}
+	if console.WantsJSON(cmd) {
+		err = errors.Join(err, present.JSON(cmd.OutOrStdout(), doc))
+		if doc.Error != nil {
+			return exit.Status(exit.Failed)
+		}
+		return err
+	}
+	return errors.Join(err, text.Write(cmd.OutOrStdout(), doc))
+}
+
+// overridden names the files that take a persistent setting back at the next start.
+func overridden(changes []host.Change) (warnings []string) {
+	s, err := host.Snapshot()
+	if err != nil {
+		return []string{"whether another file overrides these at the next start is not known: " + err.Error()}
+	}
+	for _, c := range changes {
+		if file := s.Overridden(host.PersistFile, c.Name); c.Kind == host.Sysctl && file != "" {
+			warnings = append(warnings, fmt.Sprintf("%s sets %s too and is loaded later: its value holds after the next start",
+				file, c.Name))
+		}
+	}
+	return warnings
+}
+
+// checkMemory holds a plan's buffers against this host's memory: what the plan says of all
+// its connections, and at least one connection of what would be set. A system whose state
+// cannot be read is not checked.
+func checkMemory(planned int64, would []host.Did) error {
+	bytes := max(planned, host.BufferBytes(would))
+	if bytes <= 0 {
+		return nil
+	}
+	s, err := host.Snapshot()
+	if errors.Is(err, socket.ErrNotSupported) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if why := s.Crowds(bytes); why != "" {
+		return &memoryError{why}
+	}
+	return nil
+}
+
+type memoryError struct{ why string }
+
+func (e *memoryError) Code() string { return "memory" }
+
+func (e *memoryError) Error() string { return "not applied: " + e.why }
+
+func (e *memoryError) Try() string {
+	return "a plan with --memory for this host's, or fewer --connections"
+}

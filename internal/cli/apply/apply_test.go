@@ -1,0 +1,27 @@
+package apply
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
+)
+
+// TestTheMemoryBoundIsNotThePlansToLeaveOut holds a plan that says nothing of memory, or
+// too little, against this host's.
+func TestTheMemoryBoundIsNotThePlansToLeaveOut(t *testing.T) {
+	testenv.Need(t, testenv.Linux)
+	most := "4096 16384 1125899906842624" // 1 PiB: more than any host has
+	would := []host.Did{{Kind: host.Sysctl, Name: "net.ipv4.tcp_wmem", New: &most},
+		{Kind: host.Sysctl, Name: "net.ipv4.tcp_rmem", New: &most}}
+	for _, planned := range []int64{0, 1, -1 << 60} {
+		var refused *memoryError
+		if err := checkMemory(planned, would); !errors.As(err, &refused) {
+			t.Errorf("a plan of %d bytes: %v", planned, err)
+		}
+	}
+	if err := checkMemory(0, nil); err != nil {
+		t.Error(err)
+	}
+}

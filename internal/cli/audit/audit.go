@@ -1,0 +1,186 @@
+// Package audit judges a host's settings.
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/audit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/input"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+type flags struct {
+	rate        units.Rate
+	rtt         cmdflag.Duration
+	connections int
+	path        string
+	collect     bool
+	collector   string
+	app         string
+}
+
+// New returns the command audit.
+func New() *cobra.Command {
+	f := &flags{}
+	cmd := &cobra.Command{
+		Use:   "audit [SNAPSHOT...]",
+		Short: "what is wrong with a host's settings, by what it costs",
+		Long: `audit judges this host's settings, or those in saved snapshots of other hosts. With a
+path (--rate and --rtt, or --path with the output of tune --json) each finding that caps
+it says at what rate, and the dearest comes first. It changes nothing.
+
+A snapshot comes from --collect, or from a script where fullpipe cannot run:
+--collector sh prints one for Linux, macOS and FreeBSD, --collector powershell one for
+Windows 7 and later, --collector batch one for Windows 2000 to Server 2008 R2. A .reg
+file, the text of "netsh int tcp show global" and of Get-NetTCPSetting are read too.`,
+		Example: `  fullpipe audit --rate 1gbit --rtt 100ms
+  fullpipe audit --collect > host.json
+  fullpipe audit --collector sh > collect.sh`,
+		RunE: func(cmd *cobra.Command, args []string) error { return runAudit(cmd, f, args) },
+	}
+	flags := cmd.Flags()
+	flags.Var(&f.rate, "rate", "the path's rate at the IP layer, as 1gbit")
+	flags.Var(&f.rtt, "rtt", "the path's least round trip, as 100ms")
+	flags.IntVar(&f.connections, "connections", 1, "bulk connections at one time")
+	flags.StringVar(&f.path, "path", "", "take the path from a file that tune --json or plan --json wrote")
+	flags.StringVar(&f.app, "app", "", "a program that asks for buffers for its datagrams: quic-go")
+	flags.BoolVar(&f.collect, "collect", false, "write this host's snapshot as JSON, judge nothing")
+	flags.StringVar(&f.collector, "collector", "", "print the collector script: sh, powershell or batch")
+	return cmd
+}
+
+func runAudit(cmd *cobra.Command, f *flags, files []string) error {
+	out := cmd.OutOrStdout()
+	switch {
+	case f.collector == "sh":
+		_, err := io.WriteString(out, audit.CollectShell)
+		return err
+	case f.collector == "powershell":
+		_, err := io.WriteString(out, audit.CollectPowerShell)
+		return err
+	case f.collector == "batch":
+		_, err := io.WriteString(out, audit.CollectBatch)
+		return err
+	case f.collector != "":
+		return exit.Usage("--collector", fmt.Sprintf("%q is not a script that there is", f.collector),
+			"sh, powershell or batch")
+	case f.collect:
+		s, err := host.Snapshot()
+		if err != nil {
+			return err
+		}
+		return present.JSON(out, s)
+	}
+	path, err := f.judgedPath(cmd)
+	if err != nil {
+		return err
+	}
+	snapshots, err := openSnapshots(cmd, files)
+	if err != nil {
+		return err
+	}
+	doc := &record.Audit{Header: present.Header(cmd), RateBps: path.RateBps, RTTS: path.RTT.Seconds()}
+	for i, s := range snapshots {
+		file := ""
+		if len(files) > 0 {
+			file = files[i]
+		}
+		doc.Hosts = append(doc.Hosts, report.AuditHost(file, s, audit.Judge(s, path)))
+	}
+	if err = present.Document(cmd, doc); err == nil && doc.Bad() {
+		return exit.Status(exit.No)
+	}
+	return err
+}
+
+func openSnapshots(cmd *cobra.Command, files []string) ([]*audit.Snapshot, error) {
+	if len(files) == 0 {
+		s, err := host.Snapshot()
+		return []*audit.Snapshot{s}, err
+	}
+	var all []*audit.Snapshot
+	for _, name := range files {
+		text, err := input.Read(cmd, name, 64<<20)
+		if err != nil {
+			return nil, err
+		}
+		s, err := audit.ParseSnapshot(text)
+		if err != nil {
+			return nil, exit.Usage(name, exit.Plain(err), "fullpipe audit --collect > FILE, or a script of --collector")
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+func (f *flags) judgedPath(cmd *cobra.Command) (audit.Path, error) {
+	path := audit.Path{RateBps: float64(f.rate), RTT: time.Duration(f.rtt), Connections: f.connections}
+	program, err := cmdflag.FindProgram(f.app)
+	if err != nil {
+		return path, err
+	}
+	path.Program = program.Name
+	path.ReceiveDatagrams = int64(program.ReceiveDatagrams)
+	path.SendDatagrams = int64(program.SendDatagrams)
+	if f.path != "" {
+		text, err := input.Read(cmd, f.path, 16<<20)
+		if err != nil {
+			return path, err
+		}
+		measured, err := pathOf(text)
+		if err != nil {
+			return path, exit.Usage("--path", fmt.Sprintf("%s: %v", f.path, err),
+				"a file that tune --json or plan --json wrote")
+		}
+		path.RateBps = measured.RateBps
+		path.RTT = measured.RTT
+	}
+	if (path.RateBps > 0) != (path.RTT > 0) {
+		return path, exit.Usage("--rate, --rtt", "a path has both", "--rate 1gbit --rtt 100ms")
+	}
+	if f.connections < 1 {
+		return path, exit.Usage("--connections", fmt.Sprintf("%d connections", f.connections), "1 or more")
+	}
+	return path, nil
+}
+
+// pathOf finds the path in what tune or plan wrote: of tune the direction with the larger
+// bandwidth-delay product.
+func pathOf(text []byte) (audit.Path, error) {
+	var doc struct {
+		RateBps    float64 `json:"rate_bps"`
+		RTTS       float64 `json:"rtt_s"`
+		Directions []struct {
+			Path struct {
+				RTTMinS       float64 `json:"rtt_min_s"`
+				BottleneckBps float64 `json:"bottleneck_bps"`
+			} `json:"path"`
+		} `json:"directions"`
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return audit.Path{}, err
+	}
+	rate := doc.RateBps
+	rtt := doc.RTTS
+	for _, d := range doc.Directions {
+		if d.Path.BottleneckBps*d.Path.RTTMinS > rate*rtt {
+			rate = d.Path.BottleneckBps
+			rtt = d.Path.RTTMinS
+		}
+	}
+	if !(rate > 0) || !(rtt > 0) || rtt > cmdflag.MaxRTT {
+		return audit.Path{}, fmt.Errorf("no path in it")
+	}
+	return audit.Path{RateBps: rate, RTT: units.Seconds(rtt)}, nil
+}

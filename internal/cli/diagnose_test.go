@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+)
+
+const recorded = "../../internal/diagnose/testdata/"
+
+func runDiagnose(t *testing.T, args ...string) (status int, out, errs string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	status = run(context.Background(), append([]string{"diagnose"}, args...), console.NewStreams(strings.NewReader(""),
+		&stdout,
+		&stderr))
+	return status, stdout.String(), stderr.String()
+}
+
+func TestDiagnose(t *testing.T) {
+	file := recorded + "rwnd-64k-100m-40.near.pcap.zst"
+	status, text, _ := runDiagnose(t, file)
+	if status != 0 || !strings.Contains(text, "limited by receiver-window (fixed) because the receiver's window of "+
+		"80,480 bytes was full") {
+		t.Errorf("status %d: %s", status, text)
+	}
+
+	status, out, errs := runDiagnose(t, "--json", file)
+	var doc struct {
+		Schema      string
+		Connections []struct {
+			Handshake  map[string]any
+			Vantage    string
+			Directions []struct {
+				Limiter    string
+				Shares     map[string]float64
+				GoodputBps float64 `json:"goodput_bps"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || status != 0 || errs != "" {
+		t.Fatalf("status %d, %v, %q", status, err, errs)
+	}
+	if doc.Schema != "fullpipe/diagnose/v1" || len(doc.Connections) != 1 || doc.Connections[0].Vantage != "client" ||
+		doc.Connections[0].Directions[0].Limiter != "receiver-window" || doc.Connections[0].Directions[0].GoodputBps < 10e6 {
+		t.Errorf("%+v", doc)
+	}
+	sum := 0.0
+	for _, share := range doc.Connections[0].Directions[0].Shares {
+		sum += share
+	}
+	if sum < 0.999 || sum > 1.001 {
+		t.Errorf("shares sum to %v", sum)
+	}
+
+	_, out, _ = runDiagnose(t, "--csv", file)
+	if rows, err := csv.NewReader(strings.NewReader(out)).ReadAll(); err != nil || len(rows) != 2 ||
+		len(rows[0]) != len(rows[1]) {
+		t.Errorf("%v: %v", err, rows)
+	}
+
+	page := filepath.Join(t.TempDir(), "page.html")
+	if status, _, errs := runDiagnose(t, file, "--html", page); status != 0 {
+		t.Fatal(errs)
+	}
+	if html, err := os.ReadFile(page); err != nil || !bytes.Contains(html, []byte("<svg")) {
+		t.Errorf("%v, %d bytes", err, len(html))
+	}
+
+	if status, out, errs := runDiagnose(t, file, "--html", "-"); status != 0 || errs != "" ||
+		!strings.HasPrefix(out, "<!doctype html>") || strings.Contains(out, "limited by high") ||
+		!strings.HasSuffix(strings.TrimSpace(out), "</html>") {
+		t.Errorf("--html -: %d, %q, %.60q", status, errs, out)
+	}
+	if status, out, _ := runDiagnose(t, file, "--html", "-", "--json"); status != exit.Misused ||
+		!strings.Contains(out, "one form") {
+		t.Errorf("--html - --json: %d, %q", status, out)
+	}
+	if _, out, _ := runDiagnose(t, file, "--port", "1"); !strings.Contains(out, "no connection matches") {
+		t.Error(out)
+	}
+}
+
+func TestDiagnoseRefuses(t *testing.T) {
+	file := recorded + "short.near.pcap.zst"
+	notes := filepath.Join(t.TempDir(), "notes.txt")
+	if err := os.WriteFile(notes, []byte("these are notes"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		args   []string
+		status int
+		says   string
+	}{
+		{nil, exit.Misused, "no capture was named"},
+		{[]string{"/nowhere.pcap"}, exit.Misused, "/nowhere.pcap: there is no such file"},
+		{[]string{notes}, exit.Failed, "not a capture"},
+		{[]string{file, "--host", "example"}, exit.Misused, "--host"},
+		{[]string{"--near", file}, exit.Misused, "both are needed"},
+		{[]string{"--interface", "lo", file}, exit.Misused, "reads no file"},
+		{[]string{file, "--time", "1s"}, exit.Misused, "--time"},
+	}
+	for _, test := range tests {
+		if status, _, errs := runDiagnose(t, test.args...); status != test.status || !strings.Contains(errs, test.says) {
+			t.Errorf("%v: status %d: %s", test.args, status, errs)
+		}
+	}
+}

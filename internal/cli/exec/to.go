@@ -1,0 +1,151 @@
+package exec
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
+	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
+	"github.com/fullpipe-net/fullpipe/internal/steer"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/tune"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// toFlags say which path exec plans for before it starts CMD.
+type toFlags struct {
+	farend.PeerFlags
+	peer   string
+	budget cmdflag.Duration
+}
+
+func (t *toFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&t.peer, "to", "", "measure the path to this PEER first, as tune does, and give connections to it "+
+		"what helped")
+	flags.StringVar(&t.Direction, "direction", "up", "with --to: who sends: up (CMD), down or both")
+	flags.Var((*cmdflag.Period)(&t.budget), "budget", "with --to: time for each direction (default: as tune)")
+	t.AddReach(flags, "with --to: ")
+}
+
+// rule tunes the path to the peer and turns what was shown to help into the rule for it;
+// nil when the system's own sizing is as good.
+func (t *toFlags) rule(cmd *cobra.Command) (*steer.Rule, error) {
+	t.DownOnly(cmd, t.peer)
+	cfg, err := t.Tuning()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Budget = time.Duration(t.budget)
+	cfg.Goal = tune.Throughput
+	cfg.Seed = 1
+	t.Notes = console.Progress(cmd)
+	far, err := t.Open(cmd.Context(), t.peer)
+	if err != nil {
+		return nil, err
+	}
+	defer far.Close()
+	line := progress.NewLine(console.Progress(cmd))
+	cfg.Peer = far
+	cfg.Progress = line.Show
+	result, err := tune.Run(cmd.Context(), cfg)
+	line.Clear()
+	if err != nil {
+		return nil, err
+	}
+	rule, notes := ruleFor(result)
+	for _, text := range notes {
+		console.Note(cmd, "fullpipe: %s: %s", t.peer, text)
+	}
+	return rule, nil
+}
+
+// ruleFor takes this end's part of what a tuning showed to help, and says what it took
+// and what it had to leave: the far end's part.
+func ruleFor(r *tune.Result) (rule *steer.Rule, notes []string) {
+	var to netip.Addr
+	if r.Near != nil && len(r.Near.Streams) > 0 {
+		to = r.Near.Streams[0].Remote.Addr().Unmap()
+	}
+	var socket transfer.Socket
+	for i := range r.Directions {
+		d := &r.Directions[i]
+		spec, gain := helped(d)
+		path := fmt.Sprintf("%s: %s, %s round trip", d.Direction, units.Rate(d.Path.BottleneckBps), units.Time(d.Path.RTT))
+		if spec == nil {
+			notes = append(notes, path+": no change was shown to help")
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("%s: %.3g times the goodput with %s", path, gain, socketText(spec.Near)))
+		if spec.Far != (transfer.Socket{}) {
+			notes = append(notes, fmt.Sprintf("%s: that was with %s at the far end, which exec cannot set: fullpipe tune "+
+				"prints how",
+				d.Direction, socketText(spec.Far)))
+		}
+		merge(&socket, spec.Near)
+	}
+	if !to.IsValid() || socket == (transfer.Socket{}) {
+		return nil, notes
+	}
+	return &steer.Rule{To: netip.PrefixFrom(to, to.BitLen()), Socket: socket}, notes
+}
+
+// helped is the transfer that was shown to be faster, and by what factor: with the
+// chosen window, else with the best of the other remedies that one connection can have.
+func helped(d *tune.Direction) (spec *transfer.Spec, gain float64) {
+	if d.After != nil && d.After.Typical != nil && d.Gain != nil && d.Gain.Low > 1 && d.After.Typical.Spec.Streams <= 1 {
+		return &d.After.Typical.Spec, d.Gain.Mid
+	}
+	const worthwhile = 1.1 // what limits is what would raise goodput by a tenth
+	for i := range d.Remedies {
+		r := &d.Remedies[i]
+		if r.Gain.Low > 1 && r.Gain.Mid >= worthwhile && r.Gain.Mid > gain && r.Spec.Streams <= 1 {
+			spec = &r.Spec
+			gain = r.Gain.Mid
+		}
+	}
+	return spec, gain
+}
+
+// merge adds what a direction needs to what another one has settled.
+func merge(into *transfer.Socket, s transfer.Socket) {
+	into.SendBuffer = max(into.SendBuffer, s.SendBuffer)
+	into.ReceiveBuffer = max(into.ReceiveBuffer, s.ReceiveBuffer)
+	into.Clamp = max(into.Clamp, s.Clamp)
+	into.PacingBps = max(into.PacingBps, s.PacingBps)
+	if s.MSS > 0 && (into.MSS == 0 || s.MSS < into.MSS) {
+		into.MSS = s.MSS
+	}
+	if s.Congestion != "" {
+		into.Congestion = s.Congestion
+	}
+}
+
+func socketText(s transfer.Socket) string {
+	var parts []string
+	add := func(name string, bytes int) {
+		if bytes > 0 {
+			parts = append(parts, name+" "+units.Size(bytes).String())
+		}
+	}
+	add("send buffer", s.SendBuffer)
+	add("receive buffer", s.ReceiveBuffer)
+	add("window", s.Clamp)
+	add("MSS", s.MSS)
+	if s.Congestion != "" {
+		parts = append(parts, s.Congestion)
+	}
+	if s.PacingBps > 0 {
+		parts = append(parts, "pacing at "+units.Rate(s.PacingBps).String())
+	}
+	if len(parts) == 0 {
+		return "automatic buffers"
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,136 @@
+// Package explain says what a limiter or a parameter is.
+package explain
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/spell"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
+)
+
+// New returns the command explain.
+func New() *cobra.Command {
+	var system string
+	var rules bool
+	cmd := &cobra.Command{
+		Use:   "explain [NAME]",
+		Short: "what a limiter is, or an operating system's parameter; without a name, all parameters that are known",
+		Example: `  fullpipe explain receiver-window
+  fullpipe explain tcp_rmem
+  fullpipe explain AutoTuningLevelLocal
+  fullpipe explain --system freebsd
+  fullpipe explain --rules`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if system != "" && !slices.Contains(catalog.Families(), system) {
+				return exit.Usage("--system", fmt.Sprintf("%q is not a family of systems", system),
+					strings.Join(catalog.Families(), ", "))
+			}
+			if rules {
+				return printRules(cmd, len(args) > 0 || system != "")
+			}
+			if len(args) == 0 {
+				return listParameters(cmd, system)
+			}
+			if limiter, ok := text.ExplainLimiter(verdict.Name(args[0])); ok && system == "" {
+				return printLimiter(cmd, &limiter)
+			}
+			found := catalog.Find(system, args[0])
+			if len(found) == 0 {
+				try := "fullpipe explain (lists all)"
+				if near := spell.Nearest(args[0], cmdflag.LimiterNames()); near != "" && system == "" {
+					try = "fullpipe explain " + near
+				} else if near := catalog.Nearest(args[0]); len(near) > 0 {
+					try = "fullpipe explain " + strings.Join(near, " or ")
+				}
+				return exit.Usage("NAME", fmt.Sprintf("no limiter and no parameter is called %q", args[0]), try)
+			}
+			return printParameters(cmd, found)
+		},
+	}
+	cmd.Flags().StringVar(&system, "system", "", "only this family: "+strings.Join(catalog.Families(), ", "))
+	cmd.Flags().BoolVar(&rules, "rules", false, "the rules by which transfers are judged: inputs, thresholds, outcomes")
+	return cmd
+}
+
+type rulesExplanation struct {
+	record.Header
+	Lists []rule.List `json:"rule_lists"`
+}
+
+// printRules prints all rules of the live judge. It fails where something else was asked for as well.
+func printRules(cmd *cobra.Command, alsoAsked bool) error {
+	if alsoAsked {
+		return exit.Usage("--rules", "takes no NAME and no --system", "fullpipe explain --rules")
+	}
+	if console.WantsJSON(cmd) {
+		return present.JSON(cmd.OutOrStdout(), rulesExplanation{present.Header(cmd), live.Rules()})
+	}
+	return render.Written(cmd.OutOrStdout(), func(w io.Writer) error {
+		text.Rules(w, render.Document(live.Rules()))
+		return nil
+	})
+}
+
+type limiterExplanation struct {
+	record.Header
+	*record.ExplainedLimiter
+}
+
+func printLimiter(cmd *cobra.Command, d *record.ExplainedLimiter) error {
+	if console.WantsJSON(cmd) {
+		return present.JSON(cmd.OutOrStdout(), limiterExplanation{present.Header(cmd), d})
+	}
+	return render.Written(cmd.OutOrStdout(), func(w io.Writer) error {
+		text.Limiter(w, render.Document(d))
+		return nil
+	})
+}
+
+type explanation struct {
+	record.Header
+	Parameters []catalog.Parameter `json:"parameters"`
+}
+
+func printParameters(cmd *cobra.Command, found []catalog.Parameter) error {
+	if console.WantsJSON(cmd) {
+		return present.JSON(cmd.OutOrStdout(), explanation{present.Header(cmd), found})
+	}
+	return render.Written(cmd.OutOrStdout(), func(w io.Writer) error {
+		for i, p := range found {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			text.Parameter(w, p)
+		}
+		return nil
+	})
+}
+
+func listParameters(cmd *cobra.Command, system string) error {
+	var all []catalog.Parameter
+	for _, p := range catalog.All() {
+		if system == "" || p.System == system {
+			all = append(all, p)
+		}
+	}
+	if console.WantsJSON(cmd) {
+		return present.JSON(cmd.OutOrStdout(), explanation{present.Header(cmd), all})
+	}
+	return text.Parameters(cmd.OutOrStdout(), all)
+}

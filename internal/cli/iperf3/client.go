@@ -1,0 +1,241 @@
+package iperf3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/build"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
+	"github.com/fullpipe-net/fullpipe/internal/iperf3"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+	face "github.com/fullpipe-net/fullpipe/internal/render/iperf3"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
+)
+
+// connect is iperf3's client.
+func (f *iperf3Flags) connect(cmd *cobra.Command) error {
+	params, err := f.params(cmd)
+	if err != nil {
+		return err
+	}
+	route, err := f.route()
+	if err != nil {
+		return err
+	}
+	asked := face.Asked{Host: f.host(), Port: int(f.port), Interval: f.every(), System: systemInfo()}
+	account, passed, err := f.carry(cmd, params, route, asked)
+	doc := face.Begin(account, asked)
+	doc.Finish(account, asked, passed.cuts)
+	if account != nil {
+		doc.Fullpipe = limits(account)
+	}
+	if err != nil {
+		doc.Error = iperf3Error(cmd.Context(), err)
+	}
+	if err := f.print(cmd, doc, passed.told()); err != nil {
+		return err
+	}
+	if doc.Error != "" {
+		return exit.Status(exit.Failed)
+	}
+	return nil
+}
+
+// carry runs the test and prints it as it passes.
+func (f *iperf3Flags) carry(cmd *cobra.Command, params iperf3.Params, route socket.Route,
+	asked face.Asked) (*iperf3.Account, *iperf3Passing, error) {
+	ctx := cmd.Context()
+	peer := iperf3.NewPeer(f.address())
+	peer.Route = route
+	defer peer.Close()
+	opened := func() {}
+	if f.timeout > 0 {
+		// The bound is of the control connection: it ends once the streams are open.
+		bounded, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		timer := time.AfterFunc(time.Duration(f.timeout)*time.Millisecond, func() { cancel(syscall.ETIMEDOUT) })
+		defer timer.Stop()
+		ctx = bounded
+		opened = func() { timer.Stop() }
+	}
+	passing := &iperf3Passing{f: f, cmd: cmd}
+	specs := []transfer.Spec{{Direction: transfer.Up, Time: time.Duration(params.Time+params.Omit) * time.Second,
+		Bytes: params.Num}}
+	if params.Reverse {
+		specs[0].Direction = transfer.Down
+	}
+	if params.Both {
+		specs = append(specs, transfer.Spec{Direction: transfer.Down, Time: specs[0].Time})
+	}
+	bars := progress.NewIntervals(console.Progress(cmd), 0, specs...)
+	command := iperf3.Command{Params: params, Every: f.every(), Port: uint16(f.clientPort),
+		Opened: func(a iperf3.Account) {
+			opened()
+			passing.open(&a, asked)
+		},
+		Each: func(i transfer.Interval) {
+			passing.add(i)
+			if console.WantsJSON(cmd) && !f.stream { // else what is printed shows how far it is
+				bars.Show(i.Direction, i)
+			}
+		}}
+	if cmd.Flags().Changed("rcv-timeout") {
+		command.Quiet = time.Duration(f.quiet) * time.Millisecond
+	}
+	account, err := peer.Carry(ctx, command)
+	bars.Clear()
+	return account, passing, err
+}
+
+// write prints text, each line behind the title where there is one.
+func (f *iperf3Flags) write(cmd *cobra.Command, write func(face.Text)) error {
+	var b strings.Builder
+	t := face.Text{W: &b, Verbose: f.verbose}
+	if f.format != "" {
+		t.Format = f.format[0]
+	}
+	write(t)
+	out := b.String()
+	if f.title != "" || f.timestamps != "" {
+		before := ""
+		if f.timestamps != "" {
+			before = strftime(f.timestamps, time.Now())
+		}
+		if f.title != "" {
+			before += f.title + ":  "
+		}
+		var marked strings.Builder
+		for line := range strings.Lines(out) {
+			marked.WriteString(before + line)
+		}
+		out = marked.String()
+	}
+	_, err := io.WriteString(cmd.OutOrStdout(), out)
+	return err
+}
+
+// print prints the test's end, and those intervals that were not told while it ran.
+func (f *iperf3Flags) print(cmd *cobra.Command, doc *face.Document, told int) error {
+	f.pass(cmd, doc, told, doc.Intervals[min(told, len(doc.Intervals)):])
+	var err error
+	switch {
+	case f.stream:
+		if doc.Error != "" {
+			f.event(cmd, "error", doc.Error, nil)
+		}
+		if doc.Object != nil {
+			f.event(cmd, "server_output_json", doc.Object, nil)
+		}
+		if doc.Text != "" {
+			f.event(cmd, "server_output_text", doc.Text, nil)
+		}
+		err = f.event(cmd, "end", doc.End, doc.Fullpipe)
+	case console.WantsJSON(cmd):
+		err = present.JSON(cmd.OutOrStdout(), doc)
+	default:
+		shown := *render.Document(doc)
+		var text strings.Builder
+		for line := range strings.Lines(doc.Text) {
+			text.WriteString(render.Line(strings.TrimSuffix(line, "\n")) + "\n")
+		}
+		shown.Text = text.String()
+		err = f.write(cmd, func(t face.Text) { t.Ending(&shown) })
+		if doc.Error != "" {
+			fmt.Fprintln(cmd.ErrOrStderr(), "iperf3: error - "+render.Line(doc.Error))
+		} else if err == nil && !f.server.on {
+			err = f.write(cmd, func(t face.Text) { fmt.Fprintln(t.W, "\niperf Done.") })
+		}
+		f.say(cmd, doc)
+	}
+	return err
+}
+
+// say tells on standard error what limited the test: nobody who scrapes the text meets
+// it there.
+func (f *iperf3Flags) say(cmd *cobra.Command, doc *face.Document) {
+	if doc.Fullpipe == nil {
+		return
+	}
+	for i := range doc.Fullpipe.Directions {
+		d := &doc.Fullpipe.Directions[i]
+		console.Note(cmd, "fullpipe: %s: limited by %s", d.Direction, text.Verdict(d))
+	}
+}
+
+// limits is what fullpipe knows besides: TCP's directions as measure has them.
+func limits(a *iperf3.Account) *face.Fullpipe {
+	out := &face.Fullpipe{Version: build.Version(), Directions: []record.Direction{}}
+	for _, leg := range a.Legs {
+		if leg.TCP != nil && leg.TCP.Near != nil {
+			out.Directions = append(out.Directions, report.Direction(leg.TCP, live.Judge(leg.TCP), nil))
+		}
+	}
+	return out
+}
+
+// iperf3Error is an error in iperf3's words where it has some.
+func iperf3Error(ctx context.Context, err error) string {
+	var errno syscall.Errno
+	var unreachable interface{ Try() string }
+	var remote *iperf3.RemoteError
+	var refused *iperf3.RefusedError
+	var option *socket.OptionError
+	var lookup *net.DNSError
+	switch {
+	case errors.As(err, &remote) && iperf3Words[remote.Code] != "":
+		return iperf3Words[remote.Code]
+	case errors.As(err, &refused) && iperf3Words[refused.Code] != "":
+		return iperf3Words[refused.Code]
+	}
+	switch {
+	case ctx.Err() != nil:
+		return "interrupt - the client has terminated"
+	case errors.As(err, &option) && strings.HasPrefix(option.Option, "TCP_CONGESTION"):
+		return iperf3Words[iperf3.CodeCongestion]
+	case errors.As(err, &lookup):
+		return "unable to connect to server: Name or service not known"
+	case errors.As(err, &errno) && errors.As(err, &unreachable):
+		return "unable to connect to server: " + capital(errno.Error())
+	case errors.Is(err, iperf3.ErrQuiet):
+		return iperf3Words[iperf3.CodeNoData]
+	}
+	return exit.Message(err)
+}
+
+// iperf3Words are what iperf3 says of what servers refuse.
+var iperf3Words = map[iperf3.Code]string{
+	iperf3.CodeAccessDenied: "the server is busy running a test. try again later",
+	iperf3.CodeAuth:         "test authorization failed",
+	iperf3.CodeRate:         "total required bandwidth is larger than server limit",
+	iperf3.CodeDuration:     "client's requested duration exceeds the server's maximum permitted limit",
+	iperf3.CodeCongestion: "unable to set TCP_CONGESTION: Supplied congestion control algorithm not supported on this " +
+		"host",
+	iperf3.CodeNoData: "idle timeout for receiving data",
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// machine is the processor as uname names it.
+func machine() string {
+	if name, ok := map[string]string{"amd64": "x86_64", "arm64": "aarch64", "386": "i686"}[runtime.GOARCH]; ok {
+		return name
+	}
+	return runtime.GOARCH
+}

@@ -1,0 +1,308 @@
+// Package measure measures one transfer.
+package measure
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
+	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
+	"github.com/fullpipe-net/fullpipe/internal/config"
+	"github.com/fullpipe-net/fullpipe/internal/history"
+	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// flags are what a user asks of one measured transfer.
+type flags struct {
+	farend.PeerFlags
+	time                  time.Duration
+	interval              cmdflag.Duration
+	everywhere            bool // intervals are printed where no terminal is, too
+	bytes                 units.Size
+	parallel              int
+	send, receive, window units.Size
+	write                 units.Size
+	congestion            string
+	mss                   int
+	noDelay               bool
+	writeRate, readRate   units.Rate
+	exchange              bool
+	bidir                 bool
+	dscp                  int
+	udp                   udpFlags
+	pacing                units.Rate
+	picture               string
+	pictures              map[transfer.Direction]*output.File
+	compare               compareFlags
+	habits                habitFlags
+	criteria              criteriaFlags
+	csv, stream           bool
+}
+
+// New returns the command measure.
+func New() *cobra.Command {
+	cmd, _ := command()
+	return cmd
+}
+
+// command also answers where its flags go.
+func command() (*cobra.Command, *flags) {
+	f := &flags{PeerFlags: farend.PeerFlags{Once: true}}
+	cmd := &cobra.Command{
+		Use:   "measure PEER",
+		Short: "measure one transfer and name what limits it",
+		Long: `measure carries out one TCP transfer with PEER and says what limits it, with evidence.
+
+Buffers, window, congestion control and MSS belong to the end that they matter at:
+--send-buffer, --congestion and --mss to the sender, --receive-buffer and --window to
+the receiver. With --direction up this host sends. What is not given is the system's
+default, which for buffers is automatic sizing.
+
+With --compare two addresses of the same far end are measured in turn and the difference
+is put down to overhead, round trip, loss, window, capacity or the hosts' CPU: to what
+would give the slower one 10 % or more if it were gone, or to nothing that is known.`,
+		Example: `  fullpipe measure server.example.net --key-file key
+  fullpipe measure server.example.net --direction both --receive-buffer 64KiB
+  fullpipe measure server.example.net --udp --rate 20mbit --direction both
+  fullpipe measure --compare 10.8.0.1 server.example.net --key-file key
+  fullpipe measure lab:wan-40ms --time 5s`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.compare.on {
+				return f.compare.check(args)
+			}
+			if f.habits.client != "" && len(args) == 0 {
+				return nil
+			}
+			return farend.OnePeer(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := f.habits.translate(cmd, f, args)
+			if err != nil {
+				return err
+			}
+			f.DownOnly(cmd, args[0])
+			f.everywhere = cmd.Flags().Changed("interval")
+			if err := f.bothAtOnce(cmd); err != nil {
+				return err
+			}
+			if err := f.compareAlone(cmd); err != nil {
+				return err
+			}
+			if err := f.criteria.check(); err != nil {
+				return err
+			}
+			if err := f.checkForms(); err != nil {
+				return err
+			}
+			specs, err := f.specs()
+			if err != nil {
+				return err
+			}
+			datagrams, err := f.datagramSpecs(cmd)
+			if err != nil {
+				return err
+			}
+			if done, err := farend.InLab(cmd, args[0]); done {
+				return err
+			}
+			if f.compare.on {
+				return f.runCompare(cmd, args, specs)
+			}
+			if f.bidir && datagrams == nil {
+				return f.runBoth(cmd, args[0], specs[0], specs[1])
+			}
+			if datagrams != nil {
+				return f.runUDP(cmd, args[0], datagrams)
+			}
+			return f.run(cmd, args[0], specs)
+		},
+	}
+	cmd.SetFlagErrorFunc(flagError)
+	fl := cmd.Flags()
+	f.PeerFlags.Add(fl)
+	f.habits.add(fl)
+	f.criteria.add(fl)
+	fl.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each direction")
+	fl.BoolVar(&f.stream, "json-stream", false, "print one JSON object a line: each interval as it comes, then the result")
+	f.time = 5 * time.Second
+	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "how long each transfer lasts")
+	f.interval = cmdflag.Duration(time.Second)
+	fl.VarP((*cmdflag.Period)(&f.interval), "interval", "i",
+		"print what came every so often, on a terminal also when not "+
+			"given; 0 never")
+	fl.VarP(&f.bytes, "bytes", "n", "end after this much payload instead of after a time")
+	fl.IntVarP(&f.parallel, "parallel", "P", 1, "number of connections at a time")
+	fl.Var(&f.send, "send-buffer", "the sender's send buffer (SO_SNDBUF); automatic if not given")
+	fl.Var(&f.receive, "receive-buffer", "the receiver's receive buffer (SO_RCVBUF); automatic if not given")
+	fl.Var(&f.window, "window", "bound of the receiver's window, with automatic sizing left on (TCP_WINDOW_CLAMP)")
+	fl.Var(&f.write, "write-size", "bytes of one write by the sender; large ones if not given")
+	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion control")
+	fl.IntVarP(&f.mss, "mss", "M", 0, "bound of the sender's segments in bytes (TCP_MAXSEG)")
+	fl.Var(&f.pacing, "pacing", "bound of the sender's rate in its kernel (SO_MAX_PACING_RATE)")
+	fl.BoolVarP(&f.noDelay, "no-delay", "N", false, "send small writes at once (TCP_NODELAY)")
+	fl.Var(&f.writeRate, "write-rate", "hold the sending program to this rate")
+	fl.Var(&f.readRate, "read-rate", "hold the receiving program to this rate")
+	fl.BoolVar(&f.exchange, "exchange", false, "write requests of --write-size in two pieces and wait for an answer to "+
+		"each")
+	fl.Var((*cmdflag.DSCP)(&f.dscp), "dscp", "code point that the sender's packets carry, a number or a name (af11, "+
+		"cs1, ef)")
+	fl.StringVar(&f.picture, "picture", "", "draw throughput, bytes in flight and round trips of the transfer to this "+
+		"SVG `file`")
+	fl.BoolVar(&f.bidir, "bidir", false, "measure both directions at the same time")
+	fl.BoolVar(&f.compare.on, "compare", false, "measure two addresses of one far end in turn, as inside and outside a "+
+		"tunnel, and say why they differ")
+	fl.IntVar(&f.compare.rounds, "rounds", 2, "with --compare: how often, each time first, second, second, first")
+	fl.BoolVarP(&f.udp.on, "udp", "u", false, "send UDP, and tell loss, jitter, order and delay variation")
+	f.udp.rate = 10e6
+	f.udp.datagram = 1448
+	fl.Var(&f.udp.rate, "rate", "payload of UDP over all streams; 0 is as fast as the sender can")
+	fl.BoolVar(&f.udp.capacity, "capacity", false, "with --udp: search the largest rate that gets through; fills the "+
+		"path for some 10 s")
+	fl.Var(&f.udp.datagram, "datagram", "payload of one UDP datagram")
+	history.AddFlags(cmd, true, func(hostID, far string) record.Path {
+		return f.path(hostID, far, fl.Changed("rate"))
+	})
+	return cmd, f
+}
+
+// Series returns the key of the series that measure of a far end, with the defaults of the configuration, makes.
+func Series(ctx context.Context, file *config.File, hostID, name string) (string, error) {
+	cmd, f := command()
+	cmd.SetContext(ctx)
+	args, err := settings.Apply(cmd, file, []string{name})
+	if err != nil {
+		return "", err
+	}
+	return f.path(hostID, args[0], false).Key(), nil
+}
+
+// unkeyedRate and unkeyedDatagram are the rate of UDP that keys leave out unless --rate was given, and the payload that
+// they always leave out. They stay when the defaults change.
+const (
+	unkeyedRate     = 10e6
+	unkeyedDatagram = 1448
+)
+
+// path returns the series that the options belong to; rateGiven says whether --rate was.
+func (f *flags) path(hostID, far string, rateGiven bool) record.Path {
+	p := f.PeerFlags.Path("measure", hostID, far)
+	if f.udp.on {
+		p.Protocol = "udp"
+	}
+	p.Streams = f.parallel
+	p.Congestion = f.congestion
+	p.MSS = f.mss
+	options := record.MeasureOptions{SendBuffer: int64(f.send), ReceiveBuffer: int64(f.receive),
+		WriteSize: int64(f.write), PacingBps: float64(f.pacing), Bidir: f.bidir, Capacity: f.udp.capacity, Bind: f.Bind,
+		Window: int64(f.window), DSCP: f.dscp, NoDelay: f.noDelay, Exchange: f.exchange, WriteRateBps: float64(f.writeRate),
+		ReadRateBps: float64(f.readRate)}
+	if f.udp.datagram != unkeyedDatagram {
+		options.Datagram = int64(f.udp.datagram)
+	}
+	if rate := float64(f.udp.rate); rateGiven || rate != unkeyedRate {
+		options.RateBps = &rate
+	}
+	p.Others = options.String()
+	return p
+}
+
+// checkForms says before anything is measured what cannot be shown afterwards.
+func (f *flags) checkForms() error {
+	ext := strings.ToLower(filepath.Ext(f.picture))
+	switch {
+	case f.csv && (f.compare.on || f.udp.capacity):
+		return exit.Usage("--csv", "a comparison or a search is no table", "--json")
+	case f.csv && f.stream:
+		return exit.Usage("--csv", "is another form than --json-stream", "one of them")
+	case f.picture != "" && f.bidir:
+		return exit.Usage("--picture", "draws one transfer, not two at once", "--direction both")
+	case f.picture == "-" && f.Direction == "both":
+		return exit.Usage("--picture", "standard output takes one picture", "a file's name, which both get")
+	case f.picture != "" && f.udp.on:
+		return exit.Usage("--picture", "draws TCP", "leave it out with --udp")
+	case slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif", ".pdf", ".webp"}, ext):
+		return exit.Usage("--picture", "pictures are SVG, not "+ext[1:], strings.TrimSuffix(f.picture,
+			filepath.Ext(f.picture))+".svg")
+	}
+	return nil
+}
+
+// bothAtOnce makes --bidir ask for both directions.
+func (f *flags) bothAtOnce(cmd *cobra.Command) error {
+	switch {
+	case !f.bidir:
+		return nil
+	case cmd.Flags().Changed("direction") && f.Direction != "both":
+		return exit.Usage("--bidir", "means both directions, not "+f.Direction, "one of --bidir and --direction")
+	case f.udp.capacity:
+		return exit.Usage("--bidir", "leaves neither direction its capacity",
+			"--capacity --direction both, one after the other")
+	}
+	f.Direction = "both"
+	return nil
+}
+
+// leastInterval is as often as far ends tell what arrived.
+const leastInterval = 100 * time.Millisecond
+
+// every is how often lines are printed there, 0 for never.
+func (f *flags) every(out io.Writer) time.Duration {
+	if !f.everywhere && !console.IsTerminal(out) {
+		return 0
+	}
+	return time.Duration(f.interval)
+}
+
+// specs are the transfers to carry out, one for each direction.
+func (f *flags) specs() ([]transfer.Spec, error) {
+	directions, err := f.Directions()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Route(); err != nil {
+		return nil, err
+	}
+	if f.parallel < 1 {
+		return nil, exit.Usage("--parallel", fmt.Sprintf("%d connections carry nothing", f.parallel), "1 or more")
+	}
+	if f.time <= 0 {
+		return nil, exit.Usage("--time", fmt.Sprintf("%v is no time to measure in", f.time), "5s")
+	}
+	if f.interval != 0 && f.interval < cmdflag.Duration(leastInterval) {
+		return nil, exit.Usage("--interval", fmt.Sprintf("%v is too short to tell anything", time.Duration(f.interval)),
+			"100ms or more, or 0 for none")
+	}
+	sender := transfer.Socket{SendBuffer: int(f.send), Congestion: f.congestion, MSS: f.mss, NoDelay: f.noDelay,
+		TOS: f.dscp << 2, PacingBps: float64(f.pacing)}
+	receiver := transfer.Socket{ReceiveBuffer: int(f.receive), Clamp: int(f.window), NoDelay: f.noDelay}
+	var specs []transfer.Spec
+	for _, d := range directions {
+		s := transfer.Spec{Direction: d, Near: sender, Far: receiver, Streams: f.parallel, Time: f.time,
+			Bytes:   int64(f.bytes),
+			Latency: !f.bidir || d == transfer.Up, // of one of two that run at once: it is the same path
+			Program: transfer.Program{WriteBytes: int(f.write), WriteBps: float64(f.writeRate), ReadBps: float64(f.readRate),
+				RequestResponse: f.exchange}}
+		if d == transfer.Down {
+			s.Near = receiver
+			s.Far = sender
+		}
+		if s.Bytes > 0 {
+			s.Time = 0
+		}
+		specs = append(specs, s)
+	}
+	return specs, nil
+}

@@ -1,0 +1,294 @@
+package recheck
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/build"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
+	"github.com/fullpipe-net/fullpipe/internal/config"
+	"github.com/fullpipe-net/fullpipe/internal/history"
+	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/recheck/runner"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
+)
+
+// rechecker is what a run of recheck measures with, keeps and tells.
+type rechecker struct {
+	cmd    *cobra.Command
+	f      *flags
+	fars   map[string]*recheckFar // by the runner's name
+	dir    string                 // of the history
+	hostID string
+	// accounts are of the day's tests, by id.
+	accounts map[string]account
+	doc      record.Recheck
+	told     bool // something but back
+	failed   bool
+	unmarked bool // that what was told cannot be marked was said
+	*listener.Exporter
+	metrics *recheck.Metrics // the exporter's
+}
+
+func newRechecker(cmd *cobra.Command, f *flags, fars []*recheckFar) (*rechecker, error) {
+	if _, in, _ := lab.Around(); in && !console.IsSet(cmd, "record") {
+		return nil, exit.Usage("--record", "this is a lab, whose results are kept only where that is asked for", "--record")
+	}
+	m := recheck.NewMetrics()
+	k := &rechecker{cmd: cmd, f: f, fars: map[string]*recheckFar{}, doc: record.Recheck{Header: present.Header(cmd)},
+		Exporter: &listener.Exporter{Metrics: m}, metrics: m, accounts: map[string]account{}}
+	var err error
+	if k.dir, err = store.Dir(); err != nil {
+		return nil, err
+	}
+	if k.hostID, err = store.HostID(k.dir); err != nil {
+		return nil, fmt.Errorf("this host's name in records: %w", err)
+	}
+	for _, far := range fars {
+		far.flags.Notes = console.Progress(cmd)
+		far.flags.Once = true // each visit is one, at times that go with whoever runs the server
+		far.public = publicServer(cmd.Context(), far.address, f.own)
+		far.series = seriesOfFar(k.hostID, far, f.time)
+		k.fars[far.address] = far
+	}
+	return k, nil
+}
+
+// seriesOfFar returns the key of the series that tests of a far end make. A shorter transfer, or one that takes another
+// way out, is another series.
+func seriesOfFar(hostID string, far *recheckFar, length time.Duration) string {
+	p := far.flags.Path("recheck", hostID, far.address)
+	p.Others = "time=" + length.String() + " direction=" + far.flags.Direction + " bind=" + far.flags.Bind
+	return p.Key()
+}
+
+// Series returns the key of the series that recheck of a far end, with the defaults of the configuration, makes.
+func Series(ctx context.Context, file *config.File, hostID, name string) (string, error) {
+	cmd, f := command()
+	cmd.SetContext(ctx)
+	args, err := settings.Apply(cmd, file, []string{name})
+	if err != nil {
+		return "", err
+	}
+	fars, err := f.resolve(cmd, file, args)
+	if err != nil {
+		return "", err
+	}
+	return seriesOfFar(hostID, fars[0], f.time), nil
+}
+
+// patience is what a test may take beside its transfers: to connect, to be told how it ended.
+const patience = 20 * time.Second
+
+// errOverBudget cuts a test short.
+var errOverBudget = errors.New("it took more than the day's budget of bytes has left")
+
+// test measures a far end and keeps the result.
+func (k *rechecker) test(ctx context.Context, o runner.Order) (*recheck.Result, error) {
+	far := k.fars[o.Peer]
+	sends := o.Directions
+	if sends == nil {
+		sends = far.sends
+	}
+	begin := time.Now()
+	var random [10]byte
+	rand.Read(random[:])
+	id := record.NewID(o.At, random)
+	charged, err := k.charge(o, id, time.Duration(len(sends))*k.f.time)
+	if err != nil {
+		return nil, fmt.Errorf("the test cannot be charged to the day's budgets: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(history.WithSession(ctx), time.Duration(len(sends))*(k.f.time+patience))
+	defer cancel()
+	doc := &record.Measure{Header: present.Header(k.cmd), Peer: lab.PeerName(o.Peer)}
+	doc.Schema = "fullpipe/measure/v1"
+	doc.StartedAt = o.At.UTC()
+	err = k.transfers(ctx, far, sends, o.MostBytes, doc, charged)
+	if err != nil && len(doc.Directions) == 0 {
+		charged.settle()
+		return nil, err
+	}
+	if err != nil {
+		failure, _ := exit.Describe(k.cmd.Context(), err)
+		doc.Error = &failure
+	}
+	k.seal(ctx, far, doc, o, id, time.Since(begin))
+	result := recheck.ResultOf(doc)
+	k.accounts[doc.ID] = account{o.At, result.Cost}
+	kept := k.keep(doc)
+	if c, ok := k.cmd.Context().Value(clockKey{}).(Clock); ok && c.Kept != nil {
+		c.Kept()
+	}
+	if kept != nil {
+		charged.file.File().Close() // other processes count it by the charge
+		return &result, errors.Join(err, fmt.Errorf("not kept in the history: %w", kept))
+	}
+	charged.settle()
+	return &result, err
+}
+
+// transfers carries out the transfers of one test, one after the other.
+func (k *rechecker) transfers(ctx context.Context, far *recheckFar, sends []string, most int64,
+	doc *record.Measure, charged *charge) error {
+	ctx, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	peer, err := far.flags.Open(ctx, far.address)
+	if err != nil {
+		return err
+	}
+	defer peer.Close()
+	var moved int64
+	for _, direction := range sends {
+		spec := transfer.Spec{Direction: transfer.Direction(direction), Time: k.f.time}
+		var intervals []transfer.Interval
+		result, err := transfer.Run(ctx, peer, spec, func(i transfer.Interval) {
+			intervals = append(intervals, i)
+			present.Interval(k.cmd, spec.Direction, intervals)
+			moved += i.Bytes
+			charged.moved(moved, i.Bytes)
+			if most > 0 && moved > most {
+				cut(errOverBudget)
+			}
+		})
+		if result != nil {
+			doc.Near = report.Host(result.Near)
+			doc.Far = report.Host(result.Far)
+			doc.Directions = append(doc.Directions, report.Direction(result, live.Judge(result), nil))
+		}
+		if cause := context.Cause(ctx); err != nil && errors.Is(cause, errOverBudget) {
+			return cause
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seal fills in what measured documents carry beside their figures.
+func (k *rechecker) seal(ctx context.Context, far *recheckFar, doc *record.Measure, o runner.Order,
+	id string, took time.Duration) {
+	seconds := took.Seconds()
+	s := history.SessionOf(ctx)
+	doc.Envelope = &record.Envelope{ID: id, TestID: s.TestID, HostID: k.hostID,
+		PathKey: far.series, Origin: record.Scheduled, Outcome: record.OutcomeOf(doc),
+		EndedAt: record.NsTime(o.At.Add(took).UnixNano()), TookS: &seconds, ClockSynchronised: host.ClockSynchronised(),
+		FarClock: s.FarClock(), InForce: host.SettingsInForce(), Commit: build.This().Commit}
+	if o.Retest {
+		doc.Origin = record.Retest
+	}
+}
+
+// keep adds a result to the history.
+func (k *rechecker) keep(doc *record.Measure) error {
+	encoded, err := record.Encode(doc)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := history.KeepContext(k.cmd)
+	defer cancel()
+	s, err := history.Open(ctx, k.cmd)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	err = s.Keep(ctx, encoded, nil)
+	if history.IsWaiting(err) {
+		history.NoteWaiting(k.cmd, err)
+		return nil
+	}
+	if err == nil {
+		err = history.Trim(ctx, k.cmd, s)
+	}
+	return err
+}
+
+// tell prints, counts and passes on what came of a visit.
+func (k *rechecker) tell(ctx context.Context, v recheck.Visit) {
+	var failure *record.Failure
+	if v.Err != nil {
+		f, _ := exit.Describe(k.cmd.Context(), v.Err)
+		failure = &f
+		k.failed = true
+	}
+	var events []record.RecheckEvent
+	for i := range v.Events {
+		e := report.RecheckEvent(v.Peer, &v.Events[i], func(e *record.RecheckEvent) *record.RecheckPlan {
+			return k.planFor(&v, e)
+		})
+		k.told = k.told || e.Event != "back"
+		events = append(events, e)
+	}
+	k.Update(func() { k.metrics.Add(v) })
+	if !v.Late {
+		k.doc.Tests = append(k.doc.Tests, report.RecheckTest(&v, failure))
+	}
+	k.doc.Events = slices.Concat(k.doc.Events, events)
+	if k.f.every != 0 || !console.WantsJSON(k.cmd) || console.WantsStream(k.cmd) {
+		if err := k.print(); err != nil {
+			console.Note(k.cmd, "standard output: %v", err)
+		}
+	}
+	// An interrupt ends the telling, soon; what was not told then is told late.
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(k.cmd.Context(), func() { time.AfterFunc(tellingAtEnd, stop) })()
+	for i := range events {
+		k.f.tell.event(ctx, k.cmd, k.doc.Header, &events[i])
+	}
+	if v.Result != nil && ctx.Err() == nil {
+		k.mark(k.fars[v.Peer].series, mark{v.Result.At, v.Result.RunID})
+	}
+}
+
+// print prints what is not printed yet.
+func (k *rechecker) print() error {
+	if k.doc.Tests == nil {
+		k.doc.Tests = []record.RecheckTest{}
+	}
+	if k.doc.Events == nil {
+		k.doc.Events = []record.RecheckEvent{}
+	}
+	doc := k.doc
+	if k.f.every == 0 && console.WantsJSON(k.cmd) && !console.WantsStream(k.cmd) {
+		return present.JSON(k.cmd.OutOrStdout(), &doc)
+	}
+	k.doc.Tests = nil
+	k.doc.Events = nil
+	if console.WantsStream(k.cmd) {
+		if len(doc.Tests) == 0 && len(doc.Events) == 0 && !doc.Interrupted {
+			return nil
+		}
+		return present.Object(k.cmd, k.cmd.OutOrStdout(), &doc)
+	}
+	if console.WantsJSON(k.cmd) {
+		line, err := json.Marshal(&doc)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(k.cmd.OutOrStdout(), "%s\n", line)
+		return err
+	}
+	if len(doc.Tests) == 0 && len(doc.Events) == 0 && !doc.Interrupted {
+		return nil
+	}
+	return text.Write(k.cmd.OutOrStdout(), &doc)
+}

@@ -1,0 +1,118 @@
+package recheck
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// rootsState is where root's journal stands, which every user may read.
+const rootsState = "/var/lib/fullpipe"
+
+// oursInForce are the settings on this host that are fullpipe's and hold now.
+func oursInForce() (ours []host.State) {
+	for _, dir := range []string{"", rootsState} {
+		states, err := host.Status(host.Config{StateDir: dir})
+		if err != nil {
+			continue // fullpipe status says what is wrong with it
+		}
+		for _, s := range states {
+			if s.Is == "ours" && s.Kind != host.File && s.Kind != host.Qdisc &&
+				!slices.ContainsFunc(ours, func(o host.State) bool { return o.Name == s.Name }) {
+				ours = append(ours, s)
+			}
+		}
+	}
+	return ours
+}
+
+func value(v *string) string {
+	if v == nil {
+		return ""
+	}
+	return *v
+}
+
+// planFor says whether what fullpipe applied on this host still suffices for a path that is
+// another one now; nil where it applied nothing, or where that is not known.
+func (k *rechecker) planFor(v *recheck.Visit, e *record.RecheckEvent) *record.RecheckPlan {
+	if e.Event == "back" || e.Metric == string(recheck.FarKernel) {
+		return nil
+	}
+	ours := oursInForce()
+	if len(ours) == 0 {
+		return nil
+	}
+	s, err := host.Snapshot()
+	if err != nil {
+		return nil
+	}
+	for _, now := range v.Path.Standings() {
+		if e.Direction == "" || now.Name == e.Direction {
+			path := pathNow(&now, e)
+			path.MemoryBytes = s.MemoryBytes
+			if s.LimitBytes > 0 {
+				path.MemoryBytes = min(path.MemoryBytes, s.LimitBytes)
+			}
+			return planNow(path, host.Target(s.Version), transfer.Direction(now.Name), s.Values, ours)
+		}
+	}
+	return nil
+}
+
+// pathNow is the path that is planned for: what a test got, with headers, or the new level
+// where that is more. Where windows limit it nobody knows how much more it carries: twice.
+func pathNow(now *recheck.Standing, e *record.RecheckEvent) plan.Path {
+	bps := now.GoodputBps
+	rtt := now.RTTMin
+	if e.AfterBps != nil {
+		bps = max(bps, *e.AfterBps)
+	}
+	if e.AfterRTTMinS != nil {
+		rtt = units.Seconds(*e.AfterRTTMinS)
+	}
+	switch now.Limiter {
+	case string(verdict.ReceiverWindow), string(verdict.SendBuffer):
+		bps *= 2
+	}
+	const mss = plan.DefaultMSS - model.TimestampBytes
+	return plan.Path{RateBps: bps * (mss + model.IPHeaders + model.TimestampBytes) / mss, RTT: rtt, MSS: mss}
+}
+
+// planNow is what a path needs of this host, against what holds.
+func planNow(path plan.Path, target plan.Target, d transfer.Direction, values map[string]string,
+	ours []host.State) *record.RecheckPlan {
+	role := plan.Sender
+	if d == transfer.Down {
+		role = plan.Receiver
+	}
+	p, err := plan.New(path, target, plan.Options{Role: role, Values: values})
+	if err != nil {
+		return nil
+	}
+	window := p.SendBytes
+	if role == plan.Receiver {
+		window = p.WindowBytes
+	}
+	fit := &record.RecheckPlan{Applied: []string{}, RateBps: path.RateBps, RTTMinS: path.RTT.Seconds(),
+		WindowBytes: window, Settings: p.Settings}
+	for _, s := range ours {
+		fit.Applied = append(fit.Applied, s.Name)
+		held, err := strconv.Atoi(value(s.New)) // a route that holds the window to fewer bytes
+		if s.Kind == host.Route && strings.HasSuffix(s.Name, " window") && err == nil && held < window {
+			fit.Settings = append(fit.Settings, plan.Setting{Role: role, Name: s.Name, Where: "ip route",
+				Value: strconv.Itoa(window), Before: value(s.New)})
+		}
+	}
+	fit.Fits = len(fit.Settings) == 0
+	return fit
+}

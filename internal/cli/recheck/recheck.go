@@ -1,0 +1,335 @@
+// Package recheck tests paths again, and says when one is not as it was.
+package recheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	_ "time/tzdata"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
+	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
+	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
+	"github.com/fullpipe-net/fullpipe/internal/config"
+	"github.com/fullpipe-net/fullpipe/internal/history"
+	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/peer"
+	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/recheck/runner"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// flags are what a user asks of tests that repeat themselves.
+type flags struct {
+	farend.PeerFlags
+	time       time.Duration
+	every      cmdflag.Duration
+	dayBytes   units.Size
+	dayTime    cmdflag.Duration
+	quietHours string
+	own        bool
+	zone       string
+	tell       tellFlags
+	scrapes    listener.ListenFlags
+}
+
+// leastEvery is the shortest mean time between tests of one far end: the next one must not
+// meet the re-tests of a suspicion.
+const leastEvery = 30 * time.Minute
+
+// New returns the command recheck.
+func New() *cobra.Command {
+	cmd, _ := command()
+	return cmd
+}
+
+// command is the command, and what its flags say.
+func command() (*cobra.Command, *flags) {
+	f := &flags{}
+	cmd := &cobra.Command{
+		Use:   "recheck [PEER...]",
+		Short: "paths change: test again, and say when one is not as it was",
+		Long: `recheck measures each PEER for a few seconds, keeps the result in the history and holds it
+against the results before. Without PEER it takes those that [recheck] of the configuration
+names. One that is off what is usual is tested again at once, three minutes apart: a dip (or
+rise) is told within half an hour of the first such result, unless the path does the same
+more often than once in 16 results, and "changed" only once it held at later visits too,
+hours apart. Another limiter, path MTU, round trip, other options of the
+handshake or another kernel at the far end are told as events of their own. Until 12 results
+are known nothing can be told.
+
+A public ndt7 server is tested as M-Lab asks programs to: at exponential times, 6 hours apart in
+the mean, 36 minutes at least and 15 hours at most, whatever --every or a timer say, and never
+again at once. Where there are several, those times hold for all together, and each has its
+turn. What is suspected waits for the next visits: a dip is told after four at the soonest. A
+server at an address of a private network is not public, nor is another one with --own.
+
+Without --every each PEER is visited once, as a timer does (contrib/). With it the command
+stays, and visits each PEER at exponential times with that mean, a tenth of it to two and a
+half times apart. Tests never run two at a time, and never two of this user's at one far
+end. A test is made only where the day's budget also holds the re-tests that may follow.
+
+What a process that was killed has kept and not told, the next one tells. A program or
+webhook that was just being told then is told again, with the same run, metric and direction.
+
+The status is 3 where anything but "back" was told, else 1 where a test failed.`,
+		Example: `  fullpipe recheck server.example.net --key-file key
+  fullpipe recheck --every 6h backup office --quiet-hours 08:00-18:00 --zone Europe/Berlin
+  fullpipe recheck --every 6h backup --webhook https://alerts.example.net/hook
+  fullpipe recheck --every 6h backup --listen 127.0.0.1:9742`,
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+		ValidArgsFunction: completeRecheck,
+	}
+	fl := cmd.Flags()
+	f.PeerFlags.Add(fl)
+	f.time = 3 * time.Second
+	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "how long each transfer lasts; another time makes another series")
+	fl.Var(&f.every, "every", "stay, and visit each PEER at times with this mean")
+	f.dayBytes = 10e9
+	f.dayTime = cmdflag.Duration(10 * time.Minute)
+	fl.Var(&f.dayBytes, "day-bytes", "payload that all tests of a day may move; 0 is any")
+	fl.Var(&f.dayTime, "day-time", "what all tests of a day may take; 0 is any")
+	fl.StringVar(&f.quietHours, "quiet-hours", "", "`spans` of the day without tests: 08:00-18:00, several with commas")
+	fl.BoolVar(&f.own, "own", false, "ndt7 servers with public addresses are this user's own: tested as any far end; "+
+		"M-Lab's never are")
+	fl.StringVar(&f.zone, "zone", "Local", "the time zone of days and quiet hours, as Europe/Berlin")
+	f.tell.register(fl)
+	listener.AddScrapeFlags(&f.scrapes, fl)
+	fl.Lookup("listen").Usage = "with --every: serve metrics to Prometheus (OpenMetrics) at this ADDR:PORT"
+	history.AddStoreFlag(fl)
+	fl.Bool("record", false, "in a lab: keep the results in the history, which is what this is for")
+	fl.Bool("json-stream", false, "print one JSON object a line: each interval as it comes, then each result")
+	return cmd, f
+}
+
+// check says before anything is measured what cannot be.
+func (f *flags) check(cmd *cobra.Command, peers []string) error {
+	if len(peers) == 0 {
+		return exit.Usage("PEER", "none is given, and the configuration names none",
+			"fullpipe recheck PEER, or [recheck] peers = [\"…\"] in the configuration")
+	}
+	for _, p := range peers {
+		switch {
+		case peer.OnceOnly(p) && f.time > 10*time.Second:
+			return exit.Usage("--time", p+": an ndt7 test lasts 10 s at the most", "--time 10s")
+		case strings.HasPrefix(p, lab.Prefix):
+			return exit.Usage("PEER", p+" is made anew for each test: it does not change",
+				"fullpipe lab PROFILE --far '…' -- fullpipe recheck --record …")
+		}
+	}
+	switch {
+	case f.time < 200*time.Millisecond || f.time > time.Minute:
+		return exit.Usage("--time", fmt.Sprintf("%v is not between 200ms and 1m", f.time), "--time 3s")
+	case f.every != 0 && time.Duration(f.every) < leastEvery:
+		return exit.Usage("--every", fmt.Sprintf("%v leaves no time for re-tests", time.Duration(f.every)),
+			"30m or more, as in --every 6h")
+	case time.Duration(f.every) > 31*24*time.Hour:
+		return exit.Usage("--every", "more than a month", "--every 6h")
+	case f.dayBytes < 0 || f.dayTime < 0:
+		return exit.Usage("--day-bytes", "a budget below 0", "--day-bytes 2GB --day-time 5m")
+	case f.scrapes.Address != "" && f.every == 0:
+		return exit.Usage("--listen", "there would be nothing to scrape after one visit", "--every 6h with it")
+	}
+	if f.scrapes.Address != "" {
+		if err := f.scrapes.Check(); err != nil {
+			return err
+		}
+	}
+	if _, err := f.Directions(); err != nil {
+		return err
+	}
+	return f.tell.check()
+}
+
+// hours reads the quiet hours in their zone.
+func (f *flags) hours() (recheck.Hours, error) {
+	zone, err := time.LoadLocation(f.zone)
+	if err != nil {
+		return recheck.Hours{}, exit.Usage("--zone", fmt.Sprintf("%q is no time zone that this host knows", f.zone),
+			"--zone Europe/Berlin, --zone UTC")
+	}
+	quiet, err := recheck.ParseHours(f.quietHours, zone)
+	if err != nil {
+		return quiet, exit.Usage("--quiet-hours", exit.Plain(err), "--quiet-hours 08:00-18:00")
+	}
+	return quiet, nil
+}
+
+func (f *flags) run(cmd *cobra.Command, args []string) error {
+	file, name, err := settings.Read(cmd)
+	if err != nil {
+		return exit.Usage(name, exit.Plain(err), "docs/configuration.md")
+	}
+	if len(args) == 0 {
+		args = file.Recheck.Peers
+	}
+	fars, err := f.resolve(cmd, file, args)
+	if err != nil {
+		return err
+	}
+	var peers []string
+	for _, far := range fars {
+		peers = append(peers, far.address)
+	}
+	if err := f.check(cmd, peers); err != nil {
+		return err
+	}
+	quiet, err := f.hours()
+	if err != nil {
+		return err
+	}
+	if f.scrapes.Address != "" {
+		defer console.LogStderr(cmd)()
+	}
+	k, err := newRechecker(cmd, f, fars)
+	if err != nil {
+		return err
+	}
+	cfg := runner.Config{Peers: peers, Once: f.every == 0,
+		Schedule: recheck.Schedule{Every: time.Duration(f.every), Quiet: quiet},
+		Budget:   recheck.Budget{Bytes: int64(f.dayBytes), Time: time.Duration(f.dayTime)},
+		Test:     k.test, Load: k.load, Spent: k.spent, Lock: k.lock, Tell: k.tell,
+		Public: func(peer string) bool { return k.fars[peer].public }, Turn: k.turn}
+	cfg.Now, cfg.Sleep = clockOf(cmd.Context())
+	if f.scrapes.Address != "" {
+		stop, err := f.scrapes.ServeMetrics(cmd, k.Exporter)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	return k.finish(runner.Run(cmd.Context(), cfg))
+}
+
+// Clock is another clock than this host's, for tests of what takes days.
+type Clock struct {
+	Now   func() time.Time
+	Sleep func(context.Context, time.Duration) error
+	Kept  func() // nil, or called between keeping a result and telling of it
+}
+
+type clockKey struct{}
+
+// WithClock returns a context in which recheck goes by another clock.
+func WithClock(ctx context.Context, c Clock) context.Context {
+	return context.WithValue(ctx, clockKey{}, c)
+}
+
+// clockOf is the clock of a context; nils are this host's.
+func clockOf(ctx context.Context) (now func() time.Time, sleep func(context.Context, time.Duration) error) {
+	if c, ok := ctx.Value(clockKey{}).(Clock); ok {
+		return c.Now, c.Sleep
+	}
+	return nil, nil
+}
+
+// finish prints what came of it all, and is the status.
+func (k *rechecker) finish(err error) error {
+	stopped := k.cmd.Context().Err() != nil
+	switch {
+	case err != nil && !(stopped && errors.Is(err, context.Canceled)):
+		return err
+	case k.f.every != 0:
+		return nil // how a process ends that has no end of its own
+	}
+	k.doc.Interrupted = stopped
+	if err := k.print(); err != nil {
+		return err
+	}
+	switch {
+	case stopped:
+		return exit.Status(exit.Interrupted)
+	case k.told:
+		return exit.Status(exit.No)
+	case k.failed:
+		return exit.Status(exit.Failed)
+	}
+	return nil
+}
+
+// recheckFar is one far end and how it is reached.
+type recheckFar struct {
+	address string
+	flags   farend.PeerFlags
+	series  string // the path's key
+	public  bool   // whoever runs it bounds how often programs test there
+	sends   []string
+}
+
+// resolve puts far ends in the place of their names, each with the key and the way out that
+// the configuration has for it. A flag goes before that, for all of them.
+func (f *flags) resolve(cmd *cobra.Command, file *config.File, names []string) (fars []*recheckFar, err error) {
+	given := cmd.Flags().Changed
+	for _, name := range names {
+		far := &recheckFar{address: name, flags: f.PeerFlags}
+		if known, ok := file.Far[name]; ok {
+			far.address = known.Peer
+			if known.KeyFile != "" && !given("key") && !given("key-file") && os.Getenv(peer.KeyVariable) == "" {
+				far.flags.File = known.KeyFile
+			}
+			if known.Bind != "" && !given("bind") {
+				far.flags.Bind = known.Bind
+			}
+			if !given("ipv4") && !given("ipv6") {
+				far.flags.Only4 = known.IPv4
+				far.flags.Only6 = known.IPv6
+			}
+		}
+		if slices.ContainsFunc(fars, func(o *recheckFar) bool { return o.address == far.address }) {
+			continue
+		}
+		if peer.DownOnly(far.address) && !given("direction") {
+			far.flags.Direction = "down"
+		}
+		directions, err := far.flags.Directions()
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range directions {
+			far.sends = append(far.sends, string(d))
+		}
+		if _, err := far.flags.Route(); err != nil {
+			return nil, err
+		}
+		fars = append(fars, far)
+	}
+	return fars, nil
+}
+
+// completeRecheck offers what was measured before, the names of the configuration and the
+// kinds of PEER.
+func completeRecheck(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	var offered []string
+	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second) // whoever completes waits for no server
+	defer cancel()
+	if s, err := history.Open(ctx, cmd); err == nil { // without a history there is nothing to offer
+		runs, _ := s.List(ctx, store.Filter{Limit: 200})
+		for i := range runs {
+			far := runs[i].Far
+			if history.PlainWord.MatchString(far) && !strings.HasPrefix(far, lab.Prefix) && !slices.Contains(offered, far) {
+				offered = append(offered, far)
+			}
+		}
+		s.Close()
+	}
+	if file, _, err := settings.Read(cmd); err == nil && len(args) > 0 { // before, they are offered as for every PEER
+		offered = append(offered, file.Names()...)
+	}
+	kinds, directive := farend.CompletePeer(cmd, nil, begun)
+	for _, kind := range kinds {
+		if !strings.HasPrefix(kind, lab.Prefix) {
+			offered = append(offered, kind)
+		}
+	}
+	return offered, directive
+}

@@ -1,0 +1,97 @@
+package serve
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/iperf3"
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// serveLimits bound what clients may take of a server.
+type serveLimits struct {
+	clients, tests, perHost, streams int
+	time                             time.Duration
+	bytes, buffers                   units.Size
+	rate                             units.Rate // 0: no bound
+}
+
+func (l *serveLimits) add(fl *pflag.FlagSet) {
+	*l = serveLimits{clients: 64, tests: 64, streams: 512, time: time.Hour, bytes: 1 << 42, buffers: 1 << 30}
+	fl.IntVar(&l.clients, "max-clients", l.clients, "clients with the key at a time; each runs one test at a time")
+	fl.IntVar(&l.tests, "max-tests", l.tests, "tests by iperf3's protocol at a time; UDP tests of clients with the key "+
+		"come on top")
+	fl.IntVar(&l.perHost, "max-tests-per-host", 0, "those of one host without the key (an IPv4 address, an IPv6 /64); 0 "+
+		"is a quarter of --max-tests")
+	fl.IntVar(&l.streams, "max-streams", l.streams, "data connections at a time, a thread each; counted for each of the "+
+		"two protocols")
+	fl.Var((*cmdflag.Period)(&l.time), "max-time", "how long one test may last")
+	fl.Var(&l.bytes, "max-bytes", "payload that one test may move in each direction")
+	fl.Var(&l.rate, "max-rate", "rate that one test may take in each direction, and has to ask for; 0 is no bound")
+	fl.Var(&l.buffers, "max-buffers", "socket buffers that all tests together may ask for, counted for each of the two "+
+		"protocols; automatic ones are bounded by the system")
+}
+
+func (l *serveLimits) check() error {
+	for _, n := range []struct {
+		flag  string
+		value int
+	}{{"--max-clients", l.clients}, {"--max-tests", l.tests}, {"--max-streams", l.streams}} {
+		if n.value < 1 {
+			return exit.Usage(n.flag, "nobody could measure", "1 or more")
+		}
+	}
+	switch {
+	case l.perHost < 0:
+		return exit.Usage("--max-tests-per-host", "nobody could measure", "1 or more, or 0 for a quarter of --max-tests")
+	case l.time < time.Second:
+		return exit.Usage("--max-time", "iperf3's protocol counts in seconds", "1s or more")
+	case l.bytes < 1:
+		return exit.Usage("--max-bytes", "no test could move anything", "a size, as in 10GB")
+	case l.buffers < 1:
+		return exit.Usage("--max-buffers", "no window could be tried", "a size, as in 1GiB")
+	case l.rate < 0:
+		return exit.Usage("--max-rate", "is below nothing", "a rate, as in 1gbit")
+	}
+	return nil
+}
+
+// fit takes what this process may open into account, which strangers must not use up: a
+// data connection takes a socket and a file that tells of its thread, and there are three
+// kinds of tests, strangers' and two of clients with the key.
+func (l *serveLimits) fit(files int) (note string) {
+	most := max(files/10, 1)
+	if files == 0 || l.streams <= most {
+		return ""
+	}
+	note = fmt.Sprintf("this process may open %d files, so each protocol carries %d data connections at a time and not "+
+		"%d (--max-streams); "+
+		"ulimit -n or systemd's LimitNOFILE allows more", files, most, l.streams)
+	l.streams = most
+	return note
+}
+
+// apply tells both protocols' servers.
+func (l *serveLimits) apply(native *server.Config, strangers *iperf3.Server) {
+	native.Clients = l.clients
+	native.Streams = l.streams
+	native.Buffers = int64(l.buffers)
+	native.Limits = probe.DefaultLimits()
+	native.Limits.Time = l.time
+	native.Limits.Bytes = int64(l.bytes)
+	native.Limits.Bps = float64(l.rate)
+	native.Limits.Streams = min(native.Limits.Streams, l.streams)
+	strangers.MaxTests = l.tests
+	strangers.MaxTestsPerHost = l.perHost
+	strangers.MaxStreams = l.streams
+	strangers.MaxBuffers = int64(l.buffers)
+	strangers.MaxTime = l.time
+	strangers.MaxBytes = int64(l.bytes)
+	strangers.MaxBps = float64(l.rate)
+}

@@ -1,0 +1,134 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/serverlog"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/web"
+)
+
+// webFlags say where browsers are tested with, and what they may take.
+type webFlags struct {
+	listener.ListenFlags
+	origins   []string
+	tests     int
+	bytes     units.Size
+	noHistory bool
+}
+
+func (f *webFlags) add(fl *pflag.FlagSet) {
+	f.tests = 16
+	f.bytes = 100 << 30
+	fl.StringVar(&f.Address, "web", "", "also serve a speed test for browsers, and ndt7, at this `ADDR:PORT`")
+	fl.StringVar(&f.Cert, "web-cert", "", "over TLS: the certificate, as a PEM `FILE`")
+	fl.StringVar(&f.ListenFlags.Key, "web-key", "", "over TLS: the certificate's private key, as a PEM `FILE`")
+	fl.StringVar(&f.Token, "web-token-file", "", "only who brings the token in this `FILE` may test "+
+		"(/test?access_token=TOKEN)")
+	fl.StringSliceVar(&f.origins, "web-origin", nil, "`HOST` whose pages may test here too, as in speed.example.net")
+	fl.IntVar(&f.tests, "web-tests", f.tests, "connections of tests at a time; one host may have half of them")
+	fl.Var(&f.bytes, "web-bytes", "what one host (an IPv4 address, an IPv6 /64) may move in a day")
+	fl.BoolVar(&f.noHistory, "no-history", false, "with --web: do not keep browsers' results in the history")
+}
+
+func (f *webFlags) check() error {
+	switch {
+	case f.Address == "":
+		return nil
+	case f.tests < 2:
+		return exit.Usage("--web-tests", "a test takes several connections", "8 or more")
+	case f.bytes < 1:
+		return exit.Usage("--web-bytes", "no test could move anything", "a size, as in 10GB")
+	case (f.Cert == "") != (f.ListenFlags.Key == ""):
+		return exit.Usage("--web-cert", "a certificate and its key are needed", "both --web-cert and --web-key")
+	}
+	if _, _, err := net.SplitHostPort(f.Address); err != nil {
+		return exit.Usage("--web", "is not ADDR:PORT", "--web :8080")
+	}
+	return nil
+}
+
+// serve answers browsers until the context ends; wait for what it answers.
+func (f *webFlags) serve(ctx context.Context, cmd *cobra.Command, log *serveLog) (at net.Addr, wait func(), err error) {
+	f.Name = "--web"
+	l, token, err := f.Open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg := listener.SpeedConfig(cmd, f.tests, int64(f.bytes))
+	cfg.Origins = f.origins
+	if !log.quiet {
+		cfg.Done = func(doc *record.Measure) {
+			at := now()
+			log.events.Print(serverlog.Kind{Event: "web-test"}, func() string {
+				return webResult(doc, at,
+					console.WantsJSON(cmd))
+			})
+		}
+	}
+	if f.noHistory {
+		cfg.Keep = nil
+		cfg.Kept = nil
+	}
+	server := listener.ServePages(ctx, cmd, l, f.TLS, web.NewPublic(web.NewSpeed(cfg), token))
+	return l.Addr(), server.Close, nil
+}
+
+// webEvent is a line that `serve --json` prints of --web.
+type webEvent struct {
+	At         *time.Time     `json:"at,omitempty"`
+	Event      string         `json:"event"` // "web": it is served; "web-test": a browser's result
+	Web        string         `json:"web,omitempty"`
+	Client     string         `json:"client,omitempty"`
+	Page       string         `json:"page,omitempty"` // of the result
+	Directions []webDirection `json:"directions,omitempty"`
+}
+
+// webDirection is one direction of a browser's result; up is what it downloaded.
+type webDirection struct {
+	Direction  string         `json:"direction"`
+	Streams    int            `json:"streams"`
+	GoodputBps *float64       `json:"goodput_bps,omitempty"`
+	DurationS  *float64       `json:"duration_s,omitempty"`
+	Limiter    string         `json:"limiter"`
+	Confidence string         `json:"confidence"`
+	Candidates []verdict.Name `json:"candidates,omitempty"`
+}
+
+func webResult(doc *record.Measure, at time.Time, asJSON bool) string {
+	e := webEvent{At: &at, Event: "web-test", Client: doc.Far.Address, Page: "/test/" + doc.ID}
+	words := []string{"browser " + e.Client + ":"}
+	for i := range doc.Directions {
+		d := &doc.Directions[i]
+		e.Directions = append(e.Directions, webDirection{string(d.Direction), len(d.Streams), d.GoodputBps, d.DurationS,
+			string(d.Limiter), string(d.Confidence), d.Candidates})
+		words = append(words, text.BrowserSentence(d))
+	}
+	if !asJSON {
+		return render.Line(strings.Join(append(words, e.Page), " "))
+	}
+	line, _ := json.Marshal(e) // texts and numbers always are JSON
+	return string(line)
+}
+
+func webReady(at string, asJSON bool) string {
+	if !asJSON {
+		return "speed test for browsers: " + at
+	}
+	line, _ := json.Marshal(webEvent{Event: "web", Web: at}) // texts always are JSON
+	return string(line)
+}

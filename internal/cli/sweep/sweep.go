@@ -1,0 +1,254 @@
+// Package sweep measures a grid of buffers and settings.
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
+	"github.com/fullpipe-net/fullpipe/internal/history"
+	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/html"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/sweep"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+type flags struct {
+	farend.PeerFlags
+	send, receive, write  string
+	congestion, precision string
+	repeats               int
+	budget, time          cmdflag.Duration
+	seed                  uint64
+	resume                string
+	html                  string
+	csv                   bool
+}
+
+// New returns the command sweep.
+func New() *cobra.Command {
+	f := flags{time: cmdflag.Duration(2 * time.Second)}
+	cmd := &cobra.Command{
+		Use:   "sweep PEER",
+		Short: "measure a grid of buffers, write sizes, directions and congestion controls",
+		Long: `sweep measures every combination of send buffers, receive buffers, write sizes,
+directions and congestion controls, in random order, each cell again until its 95 %
+interval is within --precision of its middle or --budget ends. Goodput is counted without
+slow start, and every cell says what limited it.
+
+An axis is a list of sizes, of ranges that step by a factor (8K-1M:x2) or a size
+(8K-64K:+8K), and of the word automatic for the system's own sizing. K is 1024, kB 1000.
+
+What is measured is kept in a file at once; --resume FILE goes on with a sweep that was
+cut off. Cells that a model of the path is sure of are measured last: where the budget
+ends before, they are marked as predicted.`,
+		Example: `  fullpipe sweep server.example.net --key-file key --send-buffers 16K-1M:x2 --receive-buffers 16K-1M:x2
+  fullpipe sweep lab:wan-12ms --budget 2m --html sweep.html
+  fullpipe sweep lab:lan-100m,stack=windows-2000 --send-buffers 8K-64K:x2 --receive-buffers automatic --write-sizes 1K-16K:x2`,
+		Args: farend.OnePeer,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.DownOnly(cmd, args[0])
+			id, rules, err := f.config(args[0])
+			if err != nil {
+				return err
+			}
+			if done, err := farend.InLab(cmd, args[0]); done {
+				return err
+			}
+			return f.run(cmd, args[0], id, rules)
+		},
+	}
+	fl := cmd.Flags()
+	f.PeerFlags.Add(fl)
+	const grid = "16K,64K,256K,1M,automatic"
+	fl.StringVar(&f.send, "send-buffers", grid, "the sender's send buffers (SO_SNDBUF)")
+	fl.StringVar(&f.receive, "receive-buffers", grid, "the receiver's receive buffers (SO_RCVBUF)")
+	fl.StringVar(&f.write, "write-sizes", sweep.Automatic, "bytes of one write by the sender")
+	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion controls, separated by commas (its "+
+		"default if not given)")
+	fl.StringVar(&f.precision, "precision", "3%", "how far a cell's 95 % interval may reach from its middle")
+	fl.IntVar(&f.repeats, "repeats", 10, "the most runs of one cell")
+	fl.Var((*cmdflag.Period)(&f.budget), "budget",
+		"time for all runs together, those before --resume too; no bound if not given")
+	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "how long each run lasts")
+	fl.Uint64Var(&f.seed, "seed", 1, "`number` of the random order, to have the same one again")
+	fl.StringVar(&f.resume, "resume", "", "keep what is measured in this file, and go on where it was left")
+	fl.StringVar(&f.html, "html", "",
+		"also write a page with the heat map and curves to this `file`; - is standard output")
+	fl.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each cell")
+	history.AddFlags(cmd, true, f.path)
+	return cmd
+}
+
+// path returns the series that the options belong to.
+func (f *flags) path(hostID, far string) record.Path {
+	p := f.PeerFlags.Path("sweep", hostID, far)
+	p.Congestion = f.congestion
+	return p
+}
+
+// config reads what the user asks for.
+func (f *flags) config(text string) (id sweep.Identity, rules sweep.Rules, err error) {
+	id = sweep.Identity{Peer: lab.PeerName(text), Time: time.Duration(f.time), Seed: f.seed}
+	for _, axis := range []struct {
+		flag, text string
+		to         *[]int
+	}{{"--send-buffers", f.send, &id.Axes.Send}, {"--receive-buffers", f.receive, &id.Axes.Receive},
+		{"--write-sizes", f.write, &id.Axes.Write}} {
+		if *axis.to, err = sweep.ParseSizes(axis.text); err != nil {
+			return id, rules, exit.Usage(axis.flag, exit.Plain(err), "8K-1M:x2,automatic")
+		}
+	}
+	if id.Axes.Directions, err = f.Directions(); err != nil {
+		return id, rules, err
+	}
+	if _, err := f.Route(); err != nil {
+		return id, rules, err
+	}
+	for name := range strings.SplitSeq(f.congestion, ",") {
+		id.Axes.Congestion = append(id.Axes.Congestion, strings.TrimSpace(name))
+	}
+	if err := id.Axes.Check(); err != nil {
+		return id, rules, exit.Usage("sweep", exit.Plain(err), "fewer values, each once")
+	}
+	if id.Time <= 0 {
+		return id, rules, exit.Usage("--time", "a run without length measures nothing", "--time 2s")
+	}
+	if f.repeats < 1 {
+		return id, rules, exit.Usage("--repeats", fmt.Sprintf("%d runs measure nothing", f.repeats), "1 or more")
+	}
+	var percent float64
+	if number, ok := strings.CutSuffix(strings.TrimSpace(f.precision), "%"); !ok {
+		return id, rules, exit.Usage("--precision", fmt.Sprintf("%q is no share", f.precision), "--precision 3%")
+	} else if _, err := fmt.Sscanf(number, "%g", &percent); err != nil || !(percent >= 0.1 && percent <= 50) {
+		return id, rules, exit.Usage("--precision", fmt.Sprintf("%q is not between 0.1%% and 50%%", f.precision),
+			"--precision 3%")
+	}
+	rules = sweep.Rules{Precision: percent / 100, Most: f.repeats, Budget: time.Duration(f.budget), Seed: f.seed}
+	return id, rules, nil
+}
+
+func (f *flags) run(cmd *cobra.Command, text string, id sweep.Identity, rules sweep.Rules) error {
+	ctx := cmd.Context()
+	f.Notes = console.Progress(cmd)
+	page, err := present.CreateFile(cmd, "--html", f.html)
+	if err != nil {
+		return err
+	}
+	defer page.Discard()
+	file, err := f.journal(cmd)
+	if err != nil {
+		return err
+	}
+	path := file.File().Name()
+	temporary := f.resume == ""
+	journal, err := sweep.OpenJournal(file, id)
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
+	if n := len(journal.Runs); n > 0 {
+		f.Note(fmt.Sprintf("%s has %d runs of this sweep; going on", path, n))
+	}
+	far, err := f.Open(ctx, text)
+	if err != nil {
+		return errors.Join(err, removeUnused(journal))
+	}
+	defer far.Close()
+	if temporary {
+		f.Note("until the sweep is complete, what is measured is kept in " + path)
+	}
+	line := progress.NewLine(console.Progress(cmd))
+	result, failed := sweep.Run(ctx, sweep.Config{Peer: far, Rules: rules, Journal: journal,
+		Progress: func(p sweep.Progress) {
+			doing := p.Cell.Short()
+			if p.Share > 0.1 {
+				doing = fmt.Sprintf("about %s left  %s",
+					units.Time(time.Duration(float64(p.Elapsed)*(1/p.Share-1)).Round(time.Second)), doing)
+			}
+			line.Draw(p.Share, fmt.Sprintf("%d of %d cells  ", p.Done, p.Cells), p.BestBps, doing)
+		}})
+	line.Clear()
+	if result == nil || len(journal.Runs) == 0 {
+		return errors.Join(failed, removeUnused(journal))
+	}
+	doc := report.Sweep(present.Header(cmd), result)
+	present.NoteLate(cmd, doc)
+	status := exit.Done
+	if failed != nil {
+		var failure record.Failure
+		failure, status = exit.Describe(ctx, failed)
+		failure.Try = "the same command line with --resume " + path
+		doc.Error = &failure
+		doc.Interrupted = true
+	}
+	if err := f.print(cmd, doc, page); err != nil {
+		return err
+	}
+	if doc.Error != nil && !console.WantsJSON(cmd) {
+		console.PrintFailure(cmd, *doc.Error)
+	}
+	if status != exit.Done {
+		return exit.Status(status)
+	}
+	if temporary && result.Complete {
+		return journal.Remove()
+	}
+	return nil
+}
+
+// journal opens where what is measured is kept: the user's file, or one of our own, which
+// goes when the sweep is complete.
+func (f *flags) journal(cmd *cobra.Command) (*output.File, error) {
+	if f.resume != "" {
+		file, err := output.Edit(cmd.Context(), f.resume)
+		return file, present.FileError(cmd, "--resume", err)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	dir = filepath.Join(dir, "fullpipe")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("a place for what is measured: %w", err)
+	}
+	file, err := output.Temporary(dir, "sweep-"+present.Started.Format("20060102T150405")+"-*.jsonl")
+	if err != nil {
+		return nil, fmt.Errorf("a place for what is measured: %w", err)
+	}
+	return file, nil
+}
+
+// removeUnused removes a journal that was not there before and that has no run.
+func removeUnused(journal *sweep.Journal) error {
+	if len(journal.Runs) > 0 {
+		return nil
+	}
+	return journal.Remove()
+}
+
+// print writes the sweep in the forms that were asked for.
+func (f *flags) print(cmd *cobra.Command, doc *record.Sweep, page *output.File) error {
+	if err := present.WriteFile("--html", page, func(w io.Writer) error { return html.Write(w, doc) }); err != nil {
+		return err
+	}
+	if page != nil && f.html != "-" {
+		f.Note("the page is in " + f.html)
+	}
+	return present.Document(cmd, doc)
+}

@@ -1,0 +1,228 @@
+// Package tune finds the windows that fill the path to a far end, and proves the gain.
+package tune
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
+	"github.com/fullpipe-net/fullpipe/internal/history"
+	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/html"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/tune"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+type flags struct {
+	farend.PeerFlags
+	budget    cmdflag.Duration
+	maxBytes  units.Size
+	fileSize  units.Size
+	seed      uint64
+	target    string
+	farTarget string
+	goal      string
+	html      string
+	apply     bool
+	applyFar  bool
+	yes       bool
+}
+
+// New returns the command tune.
+func New() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "tune PEER",
+		Short: "find the windows that fill the path to PEER, and prove the gain",
+		Long: `tune measures the path to PEER and what a program gets on it today, names what limits
+that, searches what helps (the smallest window that carries the most; another congestion
+control, pacing, several streams, or what of these helps together), and measures before
+and after in turn. Everything is tried through socket options; no host is changed. What to
+set is printed for each end. With --goal latency it looks for the shortest queue instead,
+with --goal fair for what gains more than it takes from a flow of cubic beside it.
+Where a host had no core for the data, or a lab was late, and nothing was shown to help, the
+answer is to measure again when it is quiet. The exit status is 3 where something limits and
+nothing was shown to help.`,
+		Example: `  fullpipe tune server.example.net --key-file key
+  fullpipe tune server.example.net --direction both --budget 30s --file-size 10GB
+  fullpipe tune server.example.net --goal latency --html receipt.html
+  fullpipe tune lab:rate=100mbit,rtt=40ms,stack=windows-2000`,
+		Args: farend.OnePeer,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.DownOnly(cmd, args[0])
+			cfg, err := f.config()
+			if err != nil {
+				return err
+			}
+			if done, err := farend.InLab(cmd, args[0]); done {
+				return err
+			}
+			if err := f.farReach(args[0]); err != nil {
+				return err
+			}
+			if f.apply {
+				if err := host.Ready(cmd.Context(), host.Config{}); err != nil {
+					return err
+				}
+			}
+			return f.run(cmd, args[0], cfg)
+		},
+	}
+	fl := cmd.Flags()
+	f.PeerFlags.Add(fl)
+	fl.Var((*cmdflag.Period)(&f.budget), "budget",
+		"time for each direction (default: the larger of 30 s, 900 segments' time, "+
+			"375 on modems, 150 round trips and, where the path loses, 20 transfers of 20 round trips or more; one of 150 s "+
+			"or less is doubled once where it stays open whether something helps)")
+	fl.Var(&f.maxBytes, "max-bytes", "payload that each direction may move")
+	fl.Var(&f.fileSize, "file-size", "a transfer whose time before and after is of interest")
+	fl.StringVar(&f.goal, "goal", string(tune.Throughput), "what to tune for: throughput, latency (the shortest "+
+		"queue that keeps 95 % of the rate) or fair (what gains more than it takes from another flow beside it)")
+	fl.StringVar(&f.html, "html", "", "also write the receipt to this `file` (- is standard output): path, limiter, "+
+		"trials, proof and settings on one page")
+	fl.Uint64Var(&f.seed, "seed", 1, "`number` of the order of the trials, to have the same one again")
+	fl.StringVar(&f.target, "target", "", "system whose settings to print for this host (default: this one)")
+	fl.StringVar(&f.farTarget, "far-target", "", "system whose settings to print for the far host (default: what it "+
+		"says it is)")
+	fl.BoolVar(&f.apply, "apply", false, "change this host's settings, measure with and without the change in turn, "+
+		"keep it only where it helps")
+	fl.BoolVar(&f.applyFar, "apply-far", false, "change the far host's settings too, over your own ssh (ssh://) or in a "+
+		"lab; kept only where it helps")
+	fl.BoolVar(&f.yes, "yes", false, "with --apply or --apply-far: do not ask")
+	history.AddFlags(cmd, true, f.Series("tune"))
+	return cmd
+}
+
+func (f *flags) config() (tune.Config, error) {
+	cfg, err := f.Tuning()
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Budget = time.Duration(f.budget)
+	cfg.MaxBytes = int64(f.maxBytes)
+	cfg.FileSize = int64(f.fileSize)
+	cfg.Seed = f.seed
+	cfg.Goal = tune.Goal(f.goal)
+	switch cfg.Goal {
+	case tune.Throughput, tune.Latency, tune.Fair:
+	default:
+		return cfg, exit.Usage("--goal", fmt.Sprintf("%q is no goal", f.goal), "throughput, latency or fair")
+	}
+	for argument, name := range map[string]string{"--target": f.target, "--far-target": f.farTarget} {
+		if name == "" {
+			continue
+		}
+		if _, err := plan.ParseTarget(name); err != nil {
+			return cfg, exit.Usage(argument, fmt.Sprintf("%q is not a system that is known", name), strings.Join(plan.Targets(),
+				", "))
+		}
+	}
+	return cfg, nil
+}
+
+func (f *flags) run(cmd *cobra.Command, text string, cfg tune.Config) error {
+	ctx := cmd.Context()
+	f.Notes = console.Progress(cmd)
+	far, err := f.Open(ctx, text)
+	if err != nil {
+		return err
+	}
+	defer far.Close()
+	if cfg.Goal == tune.Fair {
+		if cfg.Beside, err = f.OpenAgain(ctx, text, far); err != nil {
+			return err
+		}
+		defer cfg.Beside.Close()
+	}
+	page, err := present.CreateFile(cmd, "--html", f.html)
+	if err != nil {
+		return err
+	}
+	defer page.Discard()
+	cfg.Peer = far
+	line := progress.NewLine(console.Progress(cmd))
+	cfg.Progress = line.Show
+	result, err := tune.Run(ctx, cfg)
+	line.Clear()
+	if len(result.Directions) == 0 {
+		return err
+	}
+	near, farTarget := f.targets(result)
+	doc := report.Tune(present.Header(cmd), lab.PeerName(text), result, near, farTarget)
+	status := exit.Done
+	if (f.apply || f.applyFar) && err == nil {
+		status, err = f.change(cmd, text, cfg, result, doc)
+		line.Clear()
+	}
+	if status == exit.Done && err == nil && !result.Helps() && !doc.Applied {
+		status = exit.No
+	}
+	if err != nil {
+		var failure record.Failure
+		failure, status = exit.Describe(ctx, err)
+		doc.Error = &failure
+	}
+	present.NoteLate(cmd, doc)
+	if err := present.Document(cmd, doc); err != nil {
+		return err
+	}
+	if err := present.WriteFile("--html", page, func(w io.Writer) error { return html.Write(w, doc) }); err != nil {
+		return err
+	}
+	if doc.Error != nil && !console.WantsJSON(cmd) {
+		console.PrintFailure(cmd, *doc.Error)
+	}
+	if status != exit.Done {
+		return exit.Status(status)
+	}
+	return nil
+}
+
+// targets are the systems whose settings are printed: what the user says, in a lab what
+// its stacks imitate, else what the ends say they are.
+func (f *flags) targets(r *tune.Result) (near, far *report.System) {
+	names := [2]string{f.target, f.farTarget}
+	guesses := [2]string{runtime.GOOS, ""}
+	if r.Near != nil {
+		guesses[0] = plan.KernelTarget(r.Near.Kernel)
+	}
+	if r.Far != nil {
+		guesses[1] = plan.KernelTarget(r.Far.Kernel)
+	}
+	if profile, ok := strings.CutPrefix(os.Getenv(lab.PeerVariable), lab.Prefix); ok {
+		if made, err := link.Parse(profile); err == nil {
+			guesses = [2]string{made.Near.Name, made.Far.Name}
+		}
+	}
+	var found [2]*report.System
+	for i, name := range names {
+		if name == "" {
+			name = guesses[i]
+		}
+		if target, err := plan.ParseTarget(name); err == nil {
+			found[i] = &report.System{Target: target}
+		}
+	}
+	if _, imitated := os.LookupEnv(lab.PeerVariable); found[0] != nil && f.target == "" && !imitated {
+		if now, err := host.Snapshot(); err == nil { // else its system's defaults stand in
+			found[0].Values = now.Values
+		}
+	}
+	return found[0], found[1]
+}

@@ -1,0 +1,158 @@
+// Package ui serves the history and the live view as pages.
+package ui
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/build"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/history"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/watch"
+	"github.com/fullpipe-net/fullpipe/internal/web"
+)
+
+type flags struct {
+	listen listener.ListenFlags
+	noOpen bool
+	note   string
+
+	retests []Retest // what the page may start
+}
+
+// New returns the command ui.
+func New(retests ...Retest) *cobra.Command {
+	f := &flags{retests: retests}
+	cmd := &cobra.Command{
+		Use:   "ui",
+		Short: "the history and the live view as pages in a browser",
+		Long: `ui serves what history keeps as pages: every path against its own past, its results over
+time with what limited them, changes, single results, two beside each other, and what watch
+sees now. A path can be tested again from its page, as its results were measured. It listens
+on this host alone, prints an address with a token that no other user has, opens it in a
+browser, and ends on Ctrl-C. With --listen other hosts are served too: over TLS, to who
+brings a token. /api/v1 has the same as JSON (/api/v1/openapi.json). No page asks another
+host for anything.`,
+		Example: `  fullpipe ui
+  fullpipe ui --no-open
+  fullpipe ui --listen 192.0.2.7:8443 --listen-cert cert.pem --listen-key key.pem --listen-token-file viewers`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen.Address, "listen", "127.0.0.1:0", "ADDR:PORT; port 0 is any that is free")
+	flags.StringVar(&f.listen.Cert, "listen-cert", "", "over TLS: the certificate, as a PEM `FILE`")
+	flags.StringVar(&f.listen.Key, "listen-key", "", "over TLS: the certificate's private key, as a PEM `FILE`")
+	flags.StringVar(&f.listen.Token, "listen-token-file", "", "who brings the bearer token in this `FILE` may look")
+	flags.StringVar(&f.listen.Operator, "listen-operator-token-file", "", "who brings the one in this `FILE` may label "+
+		"results and test too")
+	flags.BoolVar(&f.noOpen, "no-open", false, "open no browser")
+	history.AddStoreFlag(flags)
+	flags.StringVar(&f.note, "note", "", "a line that stands on every page, as whose host this is")
+	return cmd
+}
+
+// opened is the object that ui prints with --json once it serves.
+type opened struct {
+	record.Header
+	Address string `json:"address"`       // of the page
+	Open    string `json:"url,omitempty"` // with the token that lets in; on this host alone
+}
+
+func (f *flags) run(cmd *cobra.Command) error {
+	defer console.LogStderr(cmd)()
+	l, token, err := f.listen.Listen(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	cfg := web.Config{Version: build.Version(), Viewer: token, Encrypted: f.listen.Cert != "", Note: f.note,
+		Tests: pageTests(cmd, f.retests),
+		Watch: func(ctx context.Context, each func(*record.Watch)) error { return watchForPages(ctx, cmd, each) }}
+	if f.listen.Operator != "" {
+		if cfg.Operator, err = listener.ReadToken(cmd.Context(), "--listen-operator-token-file",
+			f.listen.Operator); err != nil {
+			return err
+		}
+	}
+	if cfg.Ours, err = f.listen.Ours(l.Addr()); err != nil {
+		return err
+	}
+	scheme := "http"
+	if cfg.Encrypted {
+		scheme = "https"
+	}
+	doc := opened{Header: present.HeaderOf(cmd, "ui"), Address: fmt.Sprintf("%s://%s/", scheme, l.Addr())}
+	if at, err := netip.ParseAddrPort(l.Addr().String()); err == nil && at.Addr().IsLoopback() {
+		cfg.Opening = rand.Text() + rand.Text()
+		doc.Open = doc.Address + "open?token=" + cfg.Opening
+	}
+	return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
+		cfg.History = s
+		cfg.Speed = web.NewSpeed(listener.SpeedConfig(cmd, 16, 1<<40))
+		return f.serve(ctx, cmd, l, cfg, &doc)
+	})
+}
+
+// serve answers until it is interrupted.
+func (f *flags) serve(ctx context.Context, cmd *cobra.Command, l *net.TCPListener, cfg web.Config,
+	doc *opened) error {
+	pages := web.New(cfg)
+	defer pages.Close()
+	server := listener.ServePages(ctx, cmd, l, f.listen.TLS, pages)
+	defer server.Close()
+	if err := f.tell(cmd, doc); err != nil {
+		return err
+	}
+	if doc.Open != "" && !f.noOpen {
+		done, err := browse(doc.Open)
+		if err != nil {
+			console.Note(cmd, "no browser was opened: %v", err)
+		}
+		defer done()
+	}
+	select {
+	case <-ctx.Done(): // the way to end it
+		return nil
+	case <-server.Ended():
+		return server.Err()
+	}
+}
+
+func (f *flags) tell(cmd *cobra.Command, doc *opened) error {
+	if console.WantsJSON(cmd) {
+		return present.JSON(cmd.OutOrStdout(), doc)
+	}
+	at := doc.Open
+	if at == "" {
+		at = doc.Address
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), at)
+	return err
+}
+
+// watchForPages follows this host's connections, those within it too, as the live page
+// shows them.
+func watchForPages(ctx context.Context, cmd *cobra.Command, each func(*record.Watch)) error {
+	cfg := watch.Config{Every: 2 * time.Second, Sample: 100 * time.Millisecond}
+	err := watch.Run(ctx, cfg, func(v *watch.View) error {
+		each(report.Watch(present.HeaderOf(cmd, "watch"), "", v))
+		return nil
+	})
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,292 @@
+// Package watch follows this host's connections: watch all of them, and why one of them.
+package watch
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/history"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/tui"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/watch"
+)
+
+// following is watch.Run, or it with more done with each view.
+type following func(context.Context, watch.Config, func(*watch.View) error) error
+
+type flags struct {
+	every, length            time.Duration
+	hosts, ports             []string
+	program, unit, container string
+	minRate                  units.Rate
+	local                    bool
+	scrapes                  listener.ListenFlags
+	rows, sampled            int
+	lines, anonymize         bool
+	everywhere, count        bool
+	onChange                 string
+	onChangeShell            bool
+}
+
+// New returns the command watch.
+func New() *cobra.Command {
+	f := &flags{}
+	cmd := &cobra.Command{
+		Use:   "watch",
+		Short: "what limits this host's connections, all the time",
+		Long: `watch reads every TCP connection of this network namespace once a period, takes the kernel's
+last account of those that end, and samples the 64 that move most. It shows for each that moves
+payload: who, where to, how fast, the round trip against its least, and what limits it; on a
+terminal as a table that keys sort, group, filter and open (? tells them), else as lines. With
+--for it says at the end what limited most bytes. It changes nothing and needs no privilege;
+what this user may not see is named. Started by root in the host's own network namespace, it looks
+into those of containers as well: they are found within 5 s, and let go when their last process
+has ended. --record keeps in the history, an hour a result, what
+each group of connections (program or unit, far ends' network, service port) moved in each
+minute and what limited it.
+
+What it sees of the path to each network (least round trip of new connections, delivery rate,
+loss, reordering, MTU, ECN) is compared by windows of five minutes with what was: a change that
+stays is told once, also to the program of --on-change, and one that all networks share as one.
+With --record or --on-change that is kept, and the next watch goes on from there.
+
+macOS and Windows tell less: bytes, round trips and windows, and what limits a sender only as far
+as looks four times a second show, or Windows' own clock of the peer's window. Windows counts for
+a connection only where an Administrator lets it: --count. FreeBSD tells too little.`,
+		Example: `  fullpipe watch
+  fullpipe watch --for 30s --json
+  fullpipe watch --port 443 --min-rate 1mbit
+  fullpipe watch --unit backup.service`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	flags := cmd.Flags()
+	f.every = 2 * time.Second
+	flags.Var((*cmdflag.Period)(&f.every), "every", "a period")
+	flags.Var((*cmdflag.Period)(&f.length), "for", "watch so long, then report")
+	flags.StringSliceVar(&f.hosts, "host", nil, "far ends: `addresses` or prefixes, separated by commas")
+	flags.StringSliceVar(&f.ports, "port", nil, "`ports` at either end, separated by commas")
+	flags.StringVar(&f.program, "program", "", "of this program")
+	flags.StringVar(&f.unit, "unit", "", "of this unit of systemd")
+	flags.StringVar(&f.container, "container", "", "of this container, by its id or the beginning of it")
+	flags.Var(&f.minRate, "min-rate", "that move so much, both directions together")
+	flags.BoolVar(&f.local, "local", false, "connections within this host as well")
+	registerEverywhere(&f.everywhere, flags)
+	registerCount(&f.count, flags)
+	listener.AddScrapeFlags(&f.scrapes, flags)
+	flags.IntVar(&f.rows, "rows", 20, "connections that lines show in a period")
+	flags.IntVar(&f.sampled, "sampled", 64, "connections that are sampled between two dumps, the heaviest; the others "+
+		"are judged by the kernel's clocks alone")
+	flags.BoolVar(&f.lines, "lines", false, "lines on a terminal too")
+	flags.BoolVar(&f.anonymize, "anonymize", false, "replace addresses by made-up ones, the same as long as it runs")
+	flags.StringVar(&f.onChange, "on-change", "", "run this program when a path has changed, told what in its "+
+		"environment (FULLPIPE_CHANGE …); it has 30 s")
+	flags.BoolVar(&f.onChangeShell, "on-change-shell", false, "let a shell read --on-change")
+	flags.Bool("record", false, "keep what groups of connections did by the minute in the history: networks, no addresses")
+	flags.StringToString("label", nil, "`name=value`, kept with --record")
+	history.AddStoreFlag(flags)
+	return cmd
+}
+
+func (f *flags) match() (m watch.Match, err error) {
+	m = watch.Match{Program: f.program, Unit: f.unit, Container: f.container, MinBps: float64(f.minRate), Local: f.local}
+	for _, host := range f.hosts {
+		p, err := netip.ParsePrefix(host)
+		if err != nil {
+			a, bad := netip.ParseAddr(host)
+			if bad != nil {
+				return m, exit.Usage("--host", fmt.Sprintf("%q is no address and no prefix", host), "--host 192.0.2.0/24")
+			}
+			p = netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen())
+		}
+		m.Hosts = append(m.Hosts, p.Masked())
+	}
+	for _, port := range f.ports {
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || n == 0 {
+			return m, exit.Usage("--port", fmt.Sprintf("%q is not a port", port), "--port 443")
+		}
+		m.Ports = append(m.Ports, uint16(n))
+	}
+	return m, nil
+}
+
+// check says what cannot be, or not together.
+func (f *flags) check() error {
+	switch {
+	case f.every < 100*time.Millisecond || f.every > time.Hour:
+		return exit.Usage("--every", fmt.Sprintf("%v is not between 100ms and 1h", f.every), "--every 2s")
+	case f.length < 0 || f.length > 0 && f.length < f.every:
+		return exit.Usage("--for", fmt.Sprintf("%v is less than a period", f.length), "--for 30s")
+	case f.length > 0 && f.scrapes.Address != "":
+		return exit.Usage("--listen", "with --for there would be nothing to scrape", "one of the two")
+	case f.length > 0 && f.onChange != "":
+		return exit.Usage("--on-change", "with --for there are no windows to compare", "one of the two")
+	case f.onChange != "" && strings.TrimSpace(f.onChange) == "":
+		return exit.Usage("--on-change", "it names no program", "--on-change /usr/local/bin/path-changed")
+	case f.onChangeShell && f.onChange == "":
+		return exit.Usage("--on-change-shell", "there is nothing to run", "--on-change 'COMMAND' with it")
+	case f.sampled < 0 || f.sampled > 1000:
+		return exit.Usage("--sampled", fmt.Sprintf("%d is not between 0 and 1000", f.sampled), "--sampled 64")
+	case f.rows < 1:
+		return exit.Usage("--rows", "none would be shown", "--rows 20")
+	}
+	return nil
+}
+
+func (f *flags) run(cmd *cobra.Command) (err error) {
+	m, err := f.match()
+	if err != nil {
+		return err
+	}
+	if f.length > 0 && !cmd.Flags().Changed("every") {
+		f.every = min(f.every, f.length)
+	}
+	if err := f.check(); err != nil {
+		return err
+	}
+	cfg := watch.Config{Match: m, Every: f.every, Sample: 100 * time.Millisecond, Cumulative: f.length > 0,
+		Anonymize: f.anonymize, Sampled: cmp.Or(f.sampled, -1), Namespaces: f.everywhere, Count: f.count}
+	if f.scrapes.Address != "" {
+		defer console.LogStderr(cmd)()
+	}
+	table := !f.lines && f.length == 0 && f.scrapes.Address == "" && !console.WantsJSON(cmd) &&
+		console.IsTerminal(cmd.OutOrStdout()) &&
+		console.IsTerminal(cmd.InOrStdin()) && console.IsDrawable(cmd.OutOrStdout())
+	if table {
+		defer console.HoldNotes(cmd)()
+	}
+	follow := thrifty(watch.Run)
+	if console.IsSet(cmd, "record") {
+		k := newKeeper(cmd, f.anonymize)
+		defer func() { err = history.First(cmd, err, k.close()) }()
+		follow = k.follow(follow)
+	}
+	if f.length == 0 {
+		var h *hookQueue
+		if f.onChange != "" {
+			h = newHook(cmd, f.onChange, f.onChangeShell, f.hookOutput(cmd, table))
+			defer h.close()
+		}
+		follow = newPathFollower(cmd, f.baselineFile(cmd), h).follow(follow)
+	}
+	if f.scrapes.Address != "" {
+		return f.export(cmd, cfg, follow)
+	}
+	if f.length > 0 {
+		return watchFor(cmd, "", cfg, f.length, follow)
+	}
+	if table {
+		return tui.Run(cmd.Context(), cmd.InOrStdin(), console.Raw(cmd.OutOrStdout()),
+			func(ctx context.Context, each func(*record.Watch)) error {
+				return follow(ctx, cfg, func(v *watch.View) error {
+					each(report.Watch(present.Header(cmd), "", v))
+					return nil
+				})
+			})
+	}
+	err = follow(cmd.Context(), cfg, func(v *watch.View) error {
+		doc := report.Watch(present.Header(cmd), "", v)
+		if console.WantsJSON(cmd) {
+			line, err := json.Marshal(doc)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", line)
+			return err
+		}
+		return render.Written(cmd.OutOrStdout(), func(w io.Writer) error {
+			text.WatchLines(w, render.Document(doc), f.rows)
+			return nil
+		})
+	})
+	switch {
+	case console.IsGone(err):
+		return nil
+	case cmd.Context().Err() != nil: // how a watch without an end ends: all that was seen is printed
+		return exit.Status(exit.Interrupted)
+	}
+	return err
+}
+
+// lessGarbage is what a watch lets lie, as a percentage of what it keeps: it lives beside programs that need the
+// memory.
+const lessGarbage = 40
+
+// thrifty does so, but not before the first view: until then what is kept grows, and to collect would only take
+// time. A watch has one thing to do at a time, so of the processors it takes one: Go's scheduler would wake up
+// others to look for work that is not there.
+func thrifty(follow following) following {
+	return func(ctx context.Context, cfg watch.Config, each func(*watch.View) error) error {
+		runtime.GOMAXPROCS(1)
+		var first sync.Once
+		if cfg.Cumulative {
+			debug.SetGCPercent(lessGarbage) // its first view is the last
+		}
+		return follow(ctx, cfg, func(v *watch.View) error {
+			first.Do(func() { debug.SetGCPercent(lessGarbage) })
+			return each(v)
+		})
+	}
+}
+
+// hookOutput is where a program on a change writes: standard output is the watch's own, and
+// on a terminal that shows the table there is no place.
+func (f *flags) hookOutput(cmd *cobra.Command, table bool) io.Writer {
+	if table {
+		return io.Discard
+	}
+	return console.Progress(cmd)
+}
+
+// watchFor watches so long and prints one document about all of it.
+func watchFor(cmd *cobra.Command, target string, cfg watch.Config, length time.Duration, follow following) error {
+	ctx, cancel := context.WithTimeout(cmd.Context(), length)
+	defer cancel()
+	var doc *record.Watch
+	err := follow(ctx, cfg, func(v *watch.View) error {
+		doc = report.Watch(present.Header(cmd), target, v)
+		return nil
+	})
+	interrupted := cmd.Context().Err()
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) && interrupted == nil {
+		return err
+	}
+	if doc == nil {
+		return err
+	}
+	doc.Interrupted = interrupted != nil
+	if target != "" && doc.Matching == 0 && interrupted == nil {
+		return &noConnection{target, cfg.Match, runtime.GOOS == "linux" && os.Geteuid() != 0}
+	}
+	if err := present.Document(cmd, doc); err != nil {
+		return err
+	}
+	if interrupted != nil {
+		return exit.Status(exit.Interrupted)
+	}
+	return nil
+}
