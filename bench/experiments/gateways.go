@@ -86,7 +86,7 @@ func (s setting) expected(write int, rtt time.Duration) float64 {
 	if window == 0 {
 		window = defaultWindow
 	}
-	return model.AFD{Quota: quota}.Goodput(write, rtt, s.ceiling(), model.Rate(window, rtt))
+	return afdGoodput(model.AFD{Quota: quota}, write, rtt, s.ceiling(), model.Rate(window, rtt))
 }
 
 // lab is the note's path, the two Windows hosts at its ends.
@@ -131,14 +131,14 @@ const ofTheHosts = 500 * time.Microsecond
 // shortPath is called 2.5 ms; the cells of its send-buffer sweep imply less (1.7): a
 // delay simulator of then counted whole ticks.
 func shortPath(sweep []row) path {
-	var cells []model.AFDCell
+	var cells []afdCell
 	for _, r := range sweep {
 		for column, bps := range r.rates {
 			quota, _ := strconv.Atoi(column)
-			cells = append(cells, model.AFDCell{Quota: quota, Write: r.write, Bps: bps})
+			cells = append(cells, afdCell{quota, r.write, bps})
 		}
 	}
-	implied := model.FitRTT(cells, setting{}.ceiling()).Round(50 * time.Microsecond)
+	implied := fitRTT(cells, setting{}.ceiling()).Round(50 * time.Microsecond)
 	return path{2500 * time.Microsecond, implied, implied - ofTheHosts}
 }
 
@@ -156,7 +156,7 @@ func (p path) both() string {
 		return ""
 	}
 	rate := func(rtt time.Duration) string {
-		return units.Rate(model.AFD{Quota: model.DefaultAFDQuota}.Goodput(8192, rtt)).String()
+		return units.Rate(afdGoodput(model.AFD{Quota: model.DefaultAFDQuota}, 8192, rtt)).String()
 	}
 	return fmt.Sprintf(" The note says %s; its own cells imply %s, which the lab's hosts make of a link of %s. By "+
 		"arithmetic "+

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
-	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
 func where(cells []*cell, keep func(*cell) bool) (kept []*cell) {
@@ -31,7 +30,7 @@ func agreement(cells []*cell, of, against func(*cell) float64) (rank, typical fl
 			xs, ys = append(xs, a), append(ys, b)
 		}
 	}
-	return stats.RankCorrelation(xs, ys), median(ratios(cells, of, against)), len(xs)
+	return rankCorrelation(xs, ys), median(ratios(cells, of, against)), len(xs)
 }
 
 // judgePool judges the default columns of all the note's tables together.

@@ -27,7 +27,7 @@ func PastOf(before []float64) (u Past, ok bool) {
 // pastOf results that stand for what was.
 func pastOf(known []float64) Past {
 	level := stats.Median(known)
-	return Past{level, max(Least*level, Spread*scatter(known))}
+	return Past{level, max(Least*level, Spread*Scatter(known))}
 }
 
 // Beyond is -1 for a value that is lower than usual, 1 for one that is higher, else 0.

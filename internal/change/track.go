@@ -186,9 +186,9 @@ func (t *Track) odd(v float64) bool {
 	return pastOf(known).Beyond(v) != 0
 }
 
-// scatter is 1.4826 times the median absolute deviation: of normal noise its standard
+// Scatter is 1.4826 times the median absolute deviation: of normal noise its standard
 // deviation.
-func scatter(values []float64) float64 {
+func Scatter(values []float64) float64 {
 	level := stats.Median(values)
 	off := make([]float64, len(values))
 	for i, v := range values {
@@ -273,7 +273,7 @@ func (t *Track) visit(r Result) Event {
 	t.apart = append(t.apart, r.Value)
 	known := t.known()
 	least := visits + 1
-	if len(known) < Before || Spread*scatter(known) > Least*stats.Median(known) {
+	if len(known) < Before || Spread*Scatter(known) > Least*stats.Median(known) {
 		least++ // of low confidence, or where chance does more
 	}
 	if len(t.apart) < least {

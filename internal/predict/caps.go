@@ -15,7 +15,7 @@ import (
 func (r *room) caps() (all []Cap) {
 	n := float64(r.connections)
 	mss := int(r.mss)
-	rtt := seconds(r.rtt)
+	rtt := units.Seconds(r.rtt)
 	add := func(name verdict.Name, bps float64, format string, args ...any) {
 		if !math.IsInf(bps, 1) && bps > 0 {
 			all = append(all, Cap{name, bps, fmt.Sprintf(format, args...)})

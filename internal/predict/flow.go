@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // flow is one connection's congestion control, in segments and seconds.
@@ -144,7 +145,7 @@ func (f *flow) avoid(p *play, lasts float64) {
 		f.cwnd++
 		return
 	}
-	target := model.CubicWindow(f.most, seconds(f.since+lasts))
+	target := model.CubicWindow(f.most, units.Seconds(f.since+lasts))
 	if f.lossless { // no window was ever too large: the curve begins here
 		target = f.cwnd + model.CubicC*(math.Pow(f.since+lasts, 3)-math.Pow(f.since, 3))
 		target = math.Max(target, f.cwnd*1.05) // Linux: at least one segment for twenty acknowledged

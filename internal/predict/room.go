@@ -281,5 +281,3 @@ func triple(text string) (least, first, most int) {
 	fmt.Sscan(text, &least, &first, &most)
 	return
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -111,11 +111,6 @@ func (h Hours) Day(at time.Time) time.Time {
 	return day
 }
 
-// Open says whether a visit may begin then: it is not quiet, and will not be for Room.
-func (h Hours) Open(at time.Time) bool {
-	return len(h.spans) == 0 || !h.Quiet(at) && h.untilFlip(at, true).Sub(at) >= Room
-}
-
 // Advance is when so much time has passed in which a visit may begin.
 func (h Hours) Advance(from time.Time, open time.Duration) time.Time {
 	if len(h.spans) == 0 {

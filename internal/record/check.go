@@ -72,8 +72,8 @@ func (s *Sweep) checkGrid() error {
 	values := [5]map[any]bool{{}, {}, {}, {}, {}}
 	for i := range s.Cells {
 		c := &s.Cells[i]
-		for k, v := range [5]any{c.Direction, c.Congestion, number(c.SendBufferBytes), number(c.ReceiveBufferBytes),
-			number(c.WriteBytes)} {
+		for k, v := range [5]any{c.Direction, c.Congestion, OrZero(c.SendBufferBytes), OrZero(c.ReceiveBufferBytes),
+			OrZero(c.WriteBytes)} {
 			values[k][v] = true
 		}
 	}
@@ -85,13 +85,6 @@ func (s *Sweep) checkGrid() error {
 		}
 	}
 	return nil
-}
-
-func number(v *int) int {
-	if v == nil {
-		return 0
-	}
-	return *v
 }
 
 // checkNumbers refuses numbers that are too large to mean anything.
@@ -145,4 +138,12 @@ func checkNumber(v reflect.Value) error {
 		}
 	}
 	return nil
+}
+
+// OrZero returns what a field that may be absent holds, and 0 where it is.
+func OrZero[T int | int64 | float64](v *T) T {
+	if v == nil {
+		return 0
+	}
+	return *v
 }

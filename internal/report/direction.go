@@ -106,7 +106,7 @@ func senderSide(d *record.Direction, e *transfer.End) {
 	}
 	for i := range e.Streams {
 		if n, ok := e.Streams[i].Retransmitted(); ok {
-			sum := n + orZero(d.RetransmittedSegment)
+			sum := n + record.OrZero(d.RetransmittedSegment)
 			d.RetransmittedSegment = &sum
 		}
 	}
@@ -206,16 +206,10 @@ func Bps(bytes int64, span time.Duration) float64 {
 	return float64(bytes) * 8 / span.Seconds()
 }
 
-func orZero[T int64 | float64](v *T) T {
-	if v == nil {
-		return 0
-	}
-	return *v
-}
-
 // factsOf are what a direction tells of itself.
 func factsOf(d *record.Direction) remedy.Facts {
-	f := remedy.Facts{GoodputBps: orZero(d.GoodputBps), DurationS: orZero(d.DurationS), RTTS: orZero(d.RTTMinS)}
+	f := remedy.Facts{GoodputBps: record.OrZero(d.GoodputBps), DurationS: record.OrZero(d.DurationS),
+		RTTS: record.OrZero(d.RTTMinS)}
 	if d.Bytes != nil {
 		f.Bytes = *d.Bytes
 	}

@@ -49,8 +49,8 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 				d.RTTMinS = seconds(f.MinRTT)
 			}
 			d.Evidence = text.EvidenceSentences(d.Evidence)
-			d.Fix = text.FixSentences(remedy.Fixes(f.Verdict, remedy.Facts{GoodputBps: d.GoodputBps, RTTS: orZero(d.RTTMinS),
-				Congestion: s.Congestion}))
+			d.Fix = text.FixSentences(remedy.Fixes(f.Verdict, remedy.Facts{GoodputBps: d.GoodputBps,
+				RTTS: record.OrZero(d.RTTMinS), Congestion: s.Congestion}))
 			d.Program = record.NewProgramWindow(f.Verdict, s.Local.Port(), s.Remote.Port())
 			c.Directions = append(c.Directions, d)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"syscall"
-	"time"
 )
 
 // Sizes, message types and attributes (include/uapi/linux/netlink.h, sock_diag.h,
@@ -28,11 +27,8 @@ const (
 	typeByFamily = 20
 
 	attrInfo       = 2
-	attrVegas      = 3
 	attrCongestion = 4
 	attrMemory     = 7
-	attrShutdown   = 8
-	attrBBR        = 16
 	attrCgroup     = 21
 
 	familyIPv4 = 2 // AF_INET; Linux's AF_INET6 is 10
@@ -88,9 +84,7 @@ func (s *Socket) parse(b []byte) error {
 		return fmt.Errorf("a socket's message of %d bytes, less than %d", len(b), messageSize)
 	}
 	*s = Socket{
-		Family: b[0], State: State(b[1]), Timer: b[2], Retransmits: b[3], id: [idSize]byte(b[idAt:]),
-		Interface: ne.Uint32(b[40:]), Cookie: cookieOf(b[idAt:]),
-		Expires:   time.Duration(ne.Uint32(b[52:])) * time.Millisecond,
+		Family: b[0], State: State(b[1]), id: [idSize]byte(b[idAt:]), Cookie: cookieOf(b[idAt:]),
 		ReadQueue: ne.Uint32(b[56:]), WriteQueue: ne.Uint32(b[60:]), UID: ne.Uint32(b[64:]), Inode: ne.Uint32(b[68:]),
 	}
 	s.Local = netip.AddrPortFrom(address(s.Family, b[8:24]), be.Uint16(b[4:]))
@@ -125,15 +119,9 @@ func (s *Socket) attribute(kind uint16, value []byte) {
 		s.Congestion = value
 	case kind == attrMemory && len(value) >= 4*9:
 		s.HasMemory = true
-		s.Memory = Memory{ReceiveUsed: u32(0), ReceiveBuffer: u32(1), SendUsed: u32(2), SendBuffer: u32(3),
-			SendQueued: u32(5), Backlog: u32(7), Drops: u32(8)}
-	case kind == attrShutdown && len(value) >= 1:
-		s.Shutdown = value[0]
+		s.Memory = Memory{ReceiveBuffer: u32(1), SendBuffer: u32(3), SendQueued: u32(5)}
 	case kind == attrCgroup && len(value) >= 8:
 		s.Cgroup = ne.Uint64(value)
-	case kind == attrBBR && len(value) >= 12:
-		s.HasBBR = true
-		s.BBR = BBR{RateBps: 8 * float64(uint64(u32(0))|uint64(u32(1))<<32), MinRTT: time.Duration(u32(2)) * time.Microsecond}
 	}
 }
 

@@ -45,11 +45,9 @@ func TestParse(t *testing.T) {
 	for i := range 9 {
 		ne.PutUint32(memory[4*i:], uint32(100+i))
 	}
-	bbr := ne.AppendUint32(ne.AppendUint32(ne.AppendUint32(nil, 1000), 1), 40_000)
 	b := told(attribute(attrInfo, bytes.Repeat([]byte{7}, 168)), attribute(attrCongestion, []byte("bbr\x00")),
 		attribute(attrMemory, memory),
-		attribute(attrCgroup, ne.AppendUint64(nil, 77)), attribute(attrBBR, append(bbr, 0, 0, 0, 0, 0, 0, 0, 0)),
-		attribute(attrShutdown, []byte{3}),
+		attribute(attrCgroup, ne.AppendUint64(nil, 77)),
 		attribute(999, []byte("of a later kernel")))
 	b = append(b, message(typeError, ne.AppendUint32(nil, uint32(0xfffffffe)))...) // −2, ENOENT
 	b = append(b, message(typeDone, make([]byte, 4))...)
@@ -60,19 +58,17 @@ func TestParse(t *testing.T) {
 	if !done || err != nil || failure == nil || failure.Error() == "" {
 		t.Errorf("done %v, %v; failure %v", done, err, failure)
 	}
-	if got.State != CloseWait || got.Timer != 4 || got.Retransmits != 3 || got.Cookie != 0x5566778811223344 ||
+	if got.State != CloseWait || got.Cookie != 0x5566778811223344 ||
 		got.ID().Cookie() != got.Cookie ||
 		got.Local != netip.MustParseAddrPort("192.0.2.1:443") ||
 		got.Remote != netip.MustParseAddrPort("198.51.100.9:50000") ||
-		got.Expires.Milliseconds() != 1500 || got.ReadQueue != 7 || got.WriteQueue != 8 || got.UID != 1000 ||
+		got.ReadQueue != 7 || got.WriteQueue != 8 || got.UID != 1000 ||
 		got.Inode != 4242 {
 		t.Errorf("%+v", got)
 	}
-	if len(got.Info) != 168 || string(got.Congestion) != "bbr" || got.Cgroup != 77 || got.Shutdown != 3 ||
+	if len(got.Info) != 168 || string(got.Congestion) != "bbr" || got.Cgroup != 77 ||
 		got.Memory.ReceiveBuffer != 101 ||
-		got.Memory.SendBuffer != 103 || got.Memory.SendQueued != 105 || got.Memory.Drops != 108 ||
-		got.BBR.RateBps != 8*float64(1000+1<<32) ||
-		got.BBR.MinRTT.Milliseconds() != 40 {
+		got.Memory.SendBuffer != 103 || got.Memory.SendQueued != 105 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -7,7 +7,6 @@ package sockdiag
 
 import (
 	"net/netip"
-	"time"
 )
 
 // State is a socket's state (include/net/tcp_states.h).
@@ -49,7 +48,6 @@ type Ask uint8
 
 const (
 	AskInfo       Ask = 1 << (attrInfo - 1)       // Socket.Info
-	AskBBR        Ask = 1 << (attrVegas - 1)      // Socket.BBR, where that is the socket's congestion control
 	AskCongestion Ask = 1 << (attrCongestion - 1) // Socket.Congestion
 	AskMemory     Ask = 1 << (attrMemory - 1)     // Socket.Memory
 )
@@ -72,16 +70,8 @@ func (id ID) Ends() (local, remote netip.AddrPort) {
 
 // Memory is the socket's buffers, in bytes (SK_MEMINFO).
 type Memory struct {
-	ReceiveUsed, ReceiveBuffer uint32
-	SendUsed, SendBuffer       uint32 // SendUsed: handed to the network and not yet freed
-	SendQueued                 uint32
-	Backlog, Drops             uint32
-}
-
-// BBR is the state of that congestion control (struct tcp_bbr_info).
-type BBR struct {
-	RateBps float64
-	MinRTT  time.Duration // over the last ten seconds
+	ReceiveBuffer, SendBuffer uint32
+	SendQueued                uint32 // what the send buffer is charged with
 }
 
 // Socket is what the kernel tells of one socket. It is valid only during the call that it
@@ -91,14 +81,8 @@ type Socket struct {
 	State         State
 	Local, Remote netip.AddrPort // IPv4 mapped into IPv6 is told as IPv4
 	Cookie        uint64
-	Interface     uint32 // that the socket is bound to; 0 is none
 	UID           uint32
 	Inode         uint32 // 0: no process has it open
-	// Timer says what the socket waits for: 0 nothing, 1 a retransmission, 2 keepalive,
-	// 3 the end of TIME-WAIT, 4 a probe of a closed window.
-	Timer       uint8
-	Retransmits uint8         // of that timer, in a row
-	Expires     time.Duration // of that timer
 	// ReadQueue is what waits to be read, in bytes; of a listener the connections that wait
 	// to be accepted. WriteQueue is what is not yet acknowledged or sent; of a listener how
 	// many may wait.
@@ -107,11 +91,8 @@ type Socket struct {
 	Info       []byte // struct tcp_info, as long as this kernel has it
 	Congestion []byte // name of the congestion control
 	Cgroup     uint64 // inode of the cgroup v2 directory in which the socket was made; 0 is not told
-	Shutdown   uint8
 	HasMemory  bool
 	Memory     Memory
-	HasBBR     bool
-	BBR        BBR
 
 	id [idSize]byte
 }

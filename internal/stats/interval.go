@@ -11,9 +11,6 @@ import (
 // Interval is an estimate between two bounds.
 type Interval struct{ Low, Mid, High float64 }
 
-// Overlaps says that two intervals have a value in common.
-func (i Interval) Overlaps(j Interval) bool { return i.Low <= j.High && j.Low <= i.High }
-
 // Within says that both bounds are at most a share of the estimate away from it.
 func (i Interval) Within(share float64) bool {
 	return i.High <= i.Mid*(1+share) && i.Low >= i.Mid*(1-share)

@@ -10,13 +10,6 @@ import (
 // in a great crowd may have been missed.
 func (c *Connection) Seen() bool { return len(c.readings) > 0 }
 
-// Sent is the payload that the peer acknowledged, in bytes.
-func (c *Connection) Sent() int64 { return sent(c.last()) }
-
-// Received is the payload that arrived in order, in bytes. The peer's FIN counts as one
-// on a connection on which payload came.
-func (c *Connection) Received() int64 { return received(c.last()) }
-
 func (c *Connection) last() transfer.Sample {
 	if n := len(c.readings); n > 0 {
 		return c.readings[n-1].Sample
@@ -39,6 +32,8 @@ func sent(s transfer.Sample) int64 {
 	return min(s.Acked, s.Sent-s.RetransmittedBytes)
 }
 
+// received is the payload that arrived in order. The peer's FIN counts as one byte on a connection on which payload
+// came.
 func received(s transfer.Sample) int64 { return s.Received }
 
 // Result is one direction of the connection as a transfer that can be judged; nil when

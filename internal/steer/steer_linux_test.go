@@ -130,7 +130,8 @@ func heaviest(t *testing.T, r *Report) *Connection {
 	t.Helper()
 	var best *Connection
 	for i := range r.Connections {
-		if c := &r.Connections[i]; best == nil || c.Sent()+c.Received() > best.Sent()+best.Received() {
+		if c := &r.Connections[i]; best == nil ||
+			sent(c.last())+received(c.last()) > sent(best.last())+received(best.last()) {
 			best = c
 		}
 	}
@@ -194,11 +195,11 @@ func TestOutgoingConnectionsGetTheRulesWindows(t *testing.T) {
 			if c.AskedSend != tt.asked || c.AskedReceive != tt.asked {
 				t.Errorf("the program asked for %d and %d, want %d", c.AskedSend, c.AskedReceive, tt.asked)
 			}
-			if c.Sent() < 200<<10 || c.Received() != 0 || !c.Final || c.Lasted <= 0 {
-				t.Errorf("sent %d, received %d, final %v, lasted %v", c.Sent(), c.Received(), c.Final, c.Lasted)
+			if sent(c.last()) < 200<<10 || received(c.last()) != 0 || !c.Final || c.Lasted <= 0 {
+				t.Errorf("sent %d, received %d, final %v, lasted %v", sent(c.last()), received(c.last()), c.Final, c.Lasted)
 			}
 			up := c.Result(transfer.Up, transfer.Socket{})
-			if up == nil || up.Near.Streams[0].Bytes != c.Sent() || c.Result(transfer.Down, transfer.Socket{}) != nil {
+			if up == nil || up.Near.Streams[0].Bytes != sent(c.last()) || c.Result(transfer.Down, transfer.Socket{}) != nil {
 				t.Errorf("result upwards %+v", up)
 			}
 		})
@@ -247,19 +248,19 @@ http { access_log off; client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; f
 		"-o", filepath.Join(dir, "got"), "http://127.0.0.1:"+port+"/file")
 	report, _ := steered(t, curl, Config{Rules: []Rule{{Socket: transfer.Socket{ReceiveBuffer: 200_000}}}})
 	got := heaviest(t, report)
-	if !got.Opened || got.Received() < 2<<20 || got.Stream.ReceiveBuffer.Granted != 400_000 {
-		t.Errorf("curl: received %d, %+v", got.Received(), got)
+	if !got.Opened || received(got.last()) < 2<<20 || got.Stream.ReceiveBuffer.Granted != 400_000 {
+		t.Errorf("curl: received %d, %+v", received(got.last()), got)
 	}
 	stop()
 	o := <-server
 	if o.err != nil {
 		t.Fatal(o.err)
 	}
-	sent := heaviest(t, o.report)
-	if sent.Opened || sent.Sent() < 2<<20 || sent.Stream.SendBuffer.Granted != 140_000 ||
-		sent.Stream.ReceiveBuffer.Granted != 40_000 || sent.Stream.Congestion != "reno" ||
-		sent.Stream.Handshake.ReceiveScale != 0 {
-		t.Errorf("nginx: sent %d, %+v, %+v", sent.Sent(), sent, sent.Stream.Handshake)
+	served := heaviest(t, o.report)
+	if served.Opened || sent(served.last()) < 2<<20 || served.Stream.SendBuffer.Granted != 140_000 ||
+		served.Stream.ReceiveBuffer.Granted != 40_000 || served.Stream.Congestion != "reno" ||
+		served.Stream.Handshake.ReceiveScale != 0 {
+		t.Errorf("nginx: sent %d, %+v, %+v", sent(served.last()), served, served.Stream.Handshake)
 	}
 }
 

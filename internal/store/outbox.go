@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/output"
 )
 
 // outbox is where results wait on this host until the server has stored them: a file each,
@@ -137,10 +139,7 @@ func (o *outbox) put(e *entry, doc, samples []byte, now time.Time, clientADay in
 			os.Remove(filepath.Join(o.dir, f.name))
 		}
 	}
-	if d, err := os.Open(o.dir); err == nil { // where a directory can be synced, the name is on the disk too
-		d.Sync()
-		d.Close()
-	}
+	_ = output.SyncDir(o.dir) // not every file system can
 	return nil
 }
 

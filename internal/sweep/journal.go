@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"strings"
 	"time"
 
@@ -142,29 +140,12 @@ func openJournal(file *os.File, id Identity) (*Journal, error) {
 		if err := j.append(line{Identity: &id}); err != nil {
 			return nil, err
 		}
-		return j, syncDir(path)
+		return j, output.SyncDir(filepath.Dir(path))
 	}
 	if err := j.Identity.same(id); err != nil {
 		return nil, &JournalError{path, err, another}
 	}
 	return j, nil
-}
-
-// syncDir makes the name of a new file last. Windows refuses that and keeps names by
-// itself.
-func syncDir(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	defer dir.Close()
-	if err := dir.Sync(); err != nil && !errors.Is(err, fs.ErrInvalid) {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
 }
 
 // same says what differs between two sweeps.

@@ -329,8 +329,5 @@ func (a *Account) close(c *Connection) {
 	}
 }
 
-// Totals are the sums up to now.
-func (a *Account) Totals() Totals { return a.totals }
-
 // Len is how many connections stand.
 func (a *Account) Len() int { return len(a.open) }

@@ -53,7 +53,7 @@ func TestTheSYNIsLearnt(t *testing.T) {
 			}
 		}
 		a.End(reading(9, 8500, 9000, 0, false)) // reset
-		if got := a.Totals().Sent; got != 8500 {
+		if got := a.totals.Sent; got != 8500 {
 			t.Errorf("SYN %d: %d at its end", began, got)
 		}
 	}
@@ -70,7 +70,7 @@ func TestAccount(t *testing.T) {
 	a.Read(told(1, 2, 9000, 100))
 	a.Read(told(2, 2, 70, 0)) // born since: all of it is ours
 	a.Dumped(2 * time.Second)
-	if got := a.Totals(); got.Sent != 4070 || got.Received != 0 || got.Opened != 1 {
+	if got := a.totals; got.Sent != 4070 || got.Received != 0 || got.Opened != 1 {
 		t.Errorf("after two dumps: %+v", got)
 	}
 	a.End(told(3, 3, 12, 34)) // no dump saw it
@@ -88,7 +88,7 @@ func TestAccount(t *testing.T) {
 	a.Dumped(8 * time.Second)
 	a.Dumped(10 * time.Second)
 	want := Totals{Sent: 4500 + 80 + 12, Received: 1 + 34, Opened: 2, Closed: 2, Unfinished: 1}
-	if got := a.Totals(); got != want || a.Len() != 0 {
+	if got := a.totals; got != want || a.Len() != 0 {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	seen := 0
@@ -107,7 +107,7 @@ func TestAnEndDuringTheFirstDump(t *testing.T) {
 		t.Error("it was counted")
 	}
 	a.Dumped(0)
-	if got := a.Totals(); got != (Totals{}) {
+	if got := a.totals; got != (Totals{}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -166,7 +166,7 @@ func TestTotalsNeverFall(t *testing.T) {
 				}
 			}
 			a.Dumped(time.Duration(at) * time.Second)
-			now := a.Totals()
+			now := a.totals
 			if now.Sent < before.Sent || now.Opened < before.Opened || now.Closed < before.Closed ||
 				now.Unfinished < before.Unfinished {
 				t.Fatalf("from %+v to %+v", before, now)
@@ -192,26 +192,26 @@ func TestEndsThatComeLate(t *testing.T) {
 	a.Dumped(2 * time.Second)
 	a.Dumped(4 * time.Second) // 1 and 2 vanished
 	want := Totals{Sent: 1400, Received: 70, Opened: 2, Unfinished: 2}
-	if got := a.Totals(); got != want {
+	if got := a.totals; got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	a.End(told(1, 5, 600, 80))
 	a.End(Told{Cookie: 2, Sample: transfer.Sample{At: 5 * time.Second}})
 	want.Sent, want.Received = 1500, 80
-	if got := a.Totals(); got != want || a.Knows(1) || a.Knows(2) {
+	if got := a.totals; got != want || a.Knows(1) || a.Knows(2) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	a.Read(told(3, 6, 40, 0))
 	a.Dumped(8 * time.Second)
 	a.Dumped(8 * time.Second)
-	if c := a.Read(told(3, 9, 45, 0)); a.Len() != 1 || c.Ended || a.Totals().Sent != 1545 {
-		t.Errorf("%d stand after one was seen again: %+v, %+v", a.Len(), c, a.Totals())
+	if c := a.Read(told(3, 9, 45, 0)); a.Len() != 1 || c.Ended || a.totals.Sent != 1545 {
+		t.Errorf("%d stand after one was seen again: %+v, %+v", a.Len(), c, a.totals)
 	}
 	if c := a.End(Told{Cookie: 3, Sample: transfer.Sample{At: 7 * time.Second}}); c == nil || c.Final || !c.Ended {
 		t.Errorf("%+v", c)
 	}
 	want.Sent, want.Opened, want.Unfinished = 1545, 3, 4
-	if got := a.Totals(); got != want {
+	if got := a.totals; got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -223,7 +223,7 @@ func TestStill(t *testing.T) {
 	a.Dumped(0)
 	c := a.Read(told(1, 1, 500, 70))
 	c.print = 77
-	before := a.Totals()
+	before := a.totals
 	if a.Still(1, 78, 2*time.Second) || a.Still(2, 77, 2*time.Second) {
 		t.Error("another print, or nobody's")
 	}
@@ -233,8 +233,8 @@ func TestStill(t *testing.T) {
 		}
 		a.Dumped(at)
 	}
-	if c.Sample.At != 8*time.Second || a.Len() != 1 || a.Totals() != before {
-		t.Errorf("%+v, %+v, %d stand", c, a.Totals(), a.Len())
+	if c.Sample.At != 8*time.Second || a.Len() != 1 || a.totals != before {
+		t.Errorf("%+v, %+v, %d stand", c, a.totals, a.Len())
 	}
 	a.Read(told(1, 9, 500, 70)) // a look-up
 	if a.Still(1, 77, 10*time.Second) {
@@ -251,14 +251,14 @@ func TestThePeersFIN(t *testing.T) {
 	closing := told(1, 2, 0, 2001)
 	closing.closedByPeer()
 	a.Read(closing)
-	if got := a.Totals().Received; got != 2000 {
+	if got := a.totals.Received; got != 2000 {
 		t.Errorf("%d received once the peer has closed, of 2000", got)
 	}
 	a.End(told(1, 3, 0, 2001))
 	none := told(2, 3, 0, 0)
 	none.closedByPeer()
 	a.End(none)
-	if got := a.Totals(); got.Received != 2000 || got.Closed != 2 {
+	if got := a.totals; got.Received != 2000 || got.Closed != 2 {
 		t.Errorf("%+v, of 2000 received", got)
 	}
 }

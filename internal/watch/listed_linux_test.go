@@ -141,7 +141,7 @@ func TestListsTellOfEnds(t *testing.T) {
 	if err := errors.Join(l.read(), l.read()); err != nil {
 		t.Fatal(err)
 	}
-	sum := l.account.Totals()
+	sum := l.account.totals
 	if l.account.Len() != 0 || sum.Unfinished != 1 || sum.Sent != 2000 {
 		t.Errorf("%d stand, %+v", l.account.Len(), sum)
 	}

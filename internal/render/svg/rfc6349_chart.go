@@ -78,9 +78,9 @@ func (f *figure) done() template.HTML {
 
 // RFC6349DirectionLadder draws the goodput of each window beside what it allows.
 func RFC6349DirectionLadder(d *record.RFC6349Direction) template.HTML {
-	bdp := value(d.BDPBytes)
-	rtt := value(d.RTTMinS)
-	most := value(d.MaxTCPBps)
+	bdp := record.OrZero(d.BDPBytes)
+	rtt := record.OrZero(d.RTTMinS)
+	most := record.OrZero(d.MaxTCPBps)
 	f := &figure{title: "goodput by window", xUnit: "", yUnit: "bps"}
 	type point struct {
 		share, bps float64
@@ -92,7 +92,7 @@ func RFC6349DirectionLadder(d *record.RFC6349Direction) template.HTML {
 		if t.GoodputBps == nil || rfc6349.Kind(t.Kind) == rfc6349.Both || bdp == 0 || rtt == 0 {
 			continue
 		}
-		p := point{value(t.BDPRatio), *t.GoodputBps, "one", fmt.Sprintf("%s, %s", text.RFC6349TestTitle(t),
+		p := point{record.OrZero(t.BDPRatio), *t.GoodputBps, "one", fmt.Sprintf("%s, %s", text.RFC6349TestTitle(t),
 			units.Rate(*t.GoodputBps))}
 		switch {
 		case rfc6349.Kind(t.Kind) == rfc6349.Several:
@@ -114,7 +114,7 @@ func RFC6349DirectionLadder(d *record.RFC6349Direction) template.HTML {
 	}
 	carries := 0.0
 	for i := range d.Tests {
-		carries = max(carries, value(d.Tests[i].AchievableBps))
+		carries = max(carries, record.OrZero(d.Tests[i].AchievableBps))
 	}
 	f.yMost = max(f.yMost, carries, most) * 1.12
 	f.begin("windows as a share of the BDP", true)
@@ -136,11 +136,12 @@ func RFC6349DirectionCourse(d *record.RFC6349Direction) template.HTML {
 	if run == nil || len(d.Course) < 2 || run.DurationS <= 0 {
 		return ""
 	}
-	f := &figure{title: "goodput over time", xUnit: "s", yUnit: "bps", xMost: run.DurationS, yMost: value(d.MaxTCPBps)}
+	f := &figure{title: "goodput over time", xUnit: "s", yUnit: "bps", xMost: run.DurationS,
+		yMost: record.OrZero(d.MaxTCPBps)}
 	points := f.series(d.Course, 1)
 	f.yMost *= 1.12
 	f.begin("time since the first byte", false)
-	f.level("due", value(d.MaxTCPBps))
+	f.level("due", record.OrZero(d.MaxTCPBps))
 	f.line("rate", points...)
 	return f.done()
 }
@@ -151,11 +152,12 @@ func RFC6349DirectionRoundTrips(d *record.RFC6349Direction) template.HTML {
 	if run == nil || len(d.RoundTrips) < 2 || run.DurationS <= 0 {
 		return ""
 	}
-	f := &figure{title: "round trip over time", xUnit: "s", yUnit: "s", xMost: run.DurationS, yMost: value(d.RTTMinS)}
+	f := &figure{title: "round trip over time", xUnit: "s", yUnit: "s", xMost: run.DurationS,
+		yMost: record.OrZero(d.RTTMinS)}
 	points := f.series(d.RoundTrips, 1e-9)
 	f.yMost *= 1.15
 	f.begin("time since the first byte", false)
-	f.level("idle", value(d.RTTMinS))
+	f.level("idle", record.OrZero(d.RTTMinS))
 	f.line("rate", points...)
 	return f.done()
 }
@@ -179,11 +181,4 @@ func (f *figure) series(points []flow.Point, per float64) (all [][2]float64) {
 		f.yMost = max(f.yMost, v)
 	}
 	return all
-}
-
-func value(v *float64) float64 {
-	if v == nil {
-		return 0
-	}
-	return *v
 }

@@ -32,8 +32,8 @@ type sweepPlace struct {
 }
 
 func sweepCellPlace(c *record.SweepCell) sweepPlace {
-	return sweepPlace{c.Direction, c.Congestion, value(c.SendBufferBytes), value(c.ReceiveBufferBytes),
-		value(c.WriteBytes)}
+	return sweepPlace{c.Direction, c.Congestion, record.OrZero(c.SendBufferBytes), record.OrZero(c.ReceiveBufferBytes),
+		record.OrZero(c.WriteBytes)}
 }
 
 // distinct lists the values that cells have, in the order of their first appearance.

@@ -275,10 +275,3 @@ func factor(f float64) string {
 }
 
 func exact(n int) string { return strings.TrimSuffix(units.Size(n).Exact(), " bytes") }
-
-func value(p *int) int {
-	if p == nil {
-		return 0
-	}
-	return *p
-}

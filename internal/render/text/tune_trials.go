@@ -28,8 +28,8 @@ func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 		if t.Remedy != "" {
 			continue
 		}
-		asked := value(t.WindowBytes)
-		effective := value(t.EffectiveBytes)
+		asked := record.OrZero(t.WindowBytes)
+		effective := record.OrZero(t.EffectiveBytes)
 		i, ok := byLabel[asked]
 		if !ok {
 			i = len(all)
@@ -42,7 +42,7 @@ func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 			if t.Clipped {
 				notes = append(notes, "asked "+exact(asked)+", clipped")
 			}
-			if !t.Automatic && d.Chosen != nil && value(d.Chosen.WindowBytes) == effective {
+			if !t.Automatic && d.Chosen != nil && record.OrZero(d.Chosen.WindowBytes) == effective {
 				notes = append(notes, "chosen")
 			}
 			all[i].note = strings.Join(notes, ", ")

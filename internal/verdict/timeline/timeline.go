@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
@@ -112,7 +113,7 @@ func Judge(c *flow.Connection, d *flow.Direction, others ...Parallel) Diagnosis 
 
 func (t *timeline) judge() Diagnosis {
 	d := t.d
-	g := Diagnosis{Vantage: t.vantage, GoodputBps: t.goodput * 8, PathBps: t.link * 8, RTT: seconds(t.base)}
+	g := Diagnosis{Vantage: t.vantage, GoodputBps: t.goodput * 8, PathBps: t.link * 8, RTT: units.Seconds(t.base)}
 	if len(d.Slices) == 0 || t.length <= 0 {
 		g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedTooShort}, verdict.Application, verdict.SlowStart)
 		return g
@@ -163,7 +164,7 @@ func (t *timeline) judge() Diagnosis {
 			shares[name] = d / total
 		}
 		if name != verdict.Bottleneck && name != verdict.Application && name != verdict.Unknown {
-			g.LostTime += seconds(d / total * t.length)
+			g.LostTime += units.Seconds(d / total * t.length)
 		}
 	}
 	g.Verdict = hostOf(verdict.Headline(shares))
@@ -340,5 +341,3 @@ func (t *timeline) rate(s *flow.Slice) float64 {
 	}
 	return 0
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -2,10 +2,10 @@ package paths
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
@@ -45,7 +45,7 @@ func (l *rate) judge() *Shift {
 		}
 		was := l.Results[:n-threshold.RateWindows]
 		is := l.Results[n-threshold.RateWindows:]
-		s := &Shift{Before: middle(was), After: middle(is), Since: is[0].at()}
+		s := &Shift{Before: stats.Median(values(was)), After: stats.Median(values(is)), Since: is[0].at()}
 		l.Half = math.Sqrt(s.Before * s.After)
 		return s
 	}
@@ -58,11 +58,10 @@ func (l *rate) judge() *Shift {
 	return s
 }
 
-func middle(all []result) float64 {
-	values := make([]float64, len(all))
+func values(all []result) []float64 {
+	out := make([]float64, len(all))
 	for i, r := range all {
-		values[i] = r.value()
+		out[i] = r.value()
 	}
-	slices.Sort(values)
-	return values[len(values)/2]
+	return out
 }

@@ -125,7 +125,7 @@ func (l *trip) grave() bool {
 	least, most := span(l.Days)
 	was := l.track.Shift.Before
 	is := l.track.Shift.After
-	if math.Abs(is-was) < threshold.TripScatter*scatter(l.Results[:len(l.Results)-threshold.TripWindows]) {
+	if math.Abs(is-was) < threshold.TripScatter*change.Scatter(values(l.Results[:len(l.Results)-threshold.TripWindows])) {
 		return false
 	}
 	if is > was {
@@ -137,17 +137,6 @@ func (l *trip) grave() bool {
 // believed are those of what was stored that can have been.
 func believed[T interface{ possible() bool }](stored []T) []T {
 	return slices.DeleteFunc(stored, func(v T) bool { return !v.possible() })
-}
-
-// scatter is 1.4826 times the median absolute deviation: of normal noise its standard
-// deviation.
-func scatter(all []result) float64 {
-	level := middle(all)
-	off := slices.Clone(all)
-	for i := range off {
-		off[i][1] = math.Abs(off[i][1] - level)
-	}
-	return 1.4826 * middle(off)
 }
 
 // newest cuts a list to so many.

@@ -1,14 +1,14 @@
-package stats
+package main
 
 import (
 	"math"
 	"slices"
 )
 
-// RankCorrelation is Spearman's: 1 where one list rises exactly as the other does, -1
+// rankCorrelation is Spearman's: 1 where one list rises exactly as the other does, -1
 // where it falls. Equal values share the mean of their ranks. NaN without two values, or
 // where one list is constant.
-func RankCorrelation(xs, ys []float64) float64 {
+func rankCorrelation(xs, ys []float64) float64 {
 	if len(xs) != len(ys) || len(xs) < 2 {
 		return math.NaN()
 	}
@@ -25,7 +25,7 @@ func RankCorrelation(xs, ys []float64) float64 {
 }
 
 func ranks(values []float64) []float64 {
-	sorted := sorted(values)
+	sorted := slices.Sorted(slices.Values(values))
 	all := make([]float64, len(values))
 	for i, v := range values {
 		first, _ := slices.BinarySearch(sorted, v)
