@@ -54,7 +54,7 @@ func TestErrorsSpeakTheUsersWords(t *testing.T) {
 		{"history import " + kind, "directions holds a text instead of a list"},
 		{"history import " + short, "it ends too early"},
 		{"audit " + kind, "fullpipe/snapshot/v1"},
-		{"audit " + text, "neither JSON nor"},
+		{"audit " + text, "neither JSON, nor"},
 		{"show", "0 arguments given, 1 needed"},
 		{"history compare 1", "1 argument given, 2 needed"},
 		{"rfc6349 x --cir fast", "not a number"},
