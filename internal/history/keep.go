@@ -4,7 +4,6 @@ package history
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"os"
 	"os/user"
@@ -58,12 +57,10 @@ func Seal(cmd *cobra.Command, doc record.Document) {
 	if cmd.Flags().Lookup("record") == nil {
 		return
 	}
-	elapsed := time.Since(begun) // a wall clock that was set meanwhile does not matter
-	took := elapsed.Seconds()
 	s := SessionOf(cmd.Context())
-	e := &record.Envelope{ID: newID(), TestID: s.TestID, FarClock: s.FarClock(), Origin: record.Manual,
-		Outcome: record.OutcomeOf(doc), EndedAt: record.NsTime(begun.Add(elapsed).UnixNano()), TookS: &took,
-		ClockSynchronised: host.ClockSynchronised(), InForce: host.SettingsInForce(), Commit: build.This().Commit}
+	e := NewEnvelope(doc, begun, time.Since(begun)) // a wall clock that was set meanwhile does not matter
+	e.TestID = s.TestID
+	e.FarClock = s.FarClock()
 	if labels, err := cmd.Flags().GetStringToString("label"); err == nil && len(labels) > 0 {
 		e.Labels = labels
 	}
@@ -77,6 +74,14 @@ func Seal(cmd *cobra.Command, doc record.Document) {
 	if s.Series != nil {
 		e.PathKey = s.Series(e.HostID, record.Summarize(doc).Far).Key()
 	}
+}
+
+// NewEnvelope returns what every document that was measured on this host carries beside its figures.
+func NewEnvelope(doc record.Document, start time.Time, took time.Duration) *record.Envelope {
+	seconds := took.Seconds()
+	return &record.Envelope{ID: NewID(start), Origin: record.Manual, Outcome: record.OutcomeOf(doc), TookS: &seconds,
+		EndedAt: record.NsTime(start.Add(took).UnixNano()), ClockSynchronised: host.ClockSynchronised(),
+		InForce: host.SettingsInForce(), Commit: build.This().Commit}
 }
 
 // hostID is this host's name in records, made where there is none yet and the record is
@@ -220,12 +225,7 @@ func Against(ctx context.Context, s *store.Store, doc record.Document) string {
 // SealBrowsers fills in what documents carry beside their figures: the series is the browser's
 // address.
 func SealBrowsers(cmd *cobra.Command, doc *record.Measure, took time.Duration) {
-	var random [10]byte
-	rand.Read(random[:])
-	seconds := took.Seconds()
-	doc.Envelope = &record.Envelope{ID: record.NewID(doc.StartedAt, random), Origin: record.Manual,
-		Outcome: record.OutcomeOf(doc), EndedAt: record.NsTime(doc.StartedAt.Add(took).UnixNano()), TookS: &seconds,
-		ClockSynchronised: host.ClockSynchronised(), InForce: host.SettingsInForce(), Commit: build.This().Commit}
+	doc.Envelope = NewEnvelope(doc, doc.StartedAt, took)
 	if dir, err := store.Dir(); err == nil {
 		doc.HostID, _ = store.ReadHostID(dir) // where there is none yet, nothing was kept
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"sync"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -22,7 +23,7 @@ type sessionKey struct{}
 
 // WithSession begins a session that sessionOf finds again.
 func WithSession(ctx context.Context) context.Context {
-	return context.WithValue(ctx, sessionKey{}, &Session{TestID: newID()})
+	return context.WithValue(ctx, sessionKey{}, &Session{TestID: NewID(begun)})
 }
 
 // SessionOf is the session of a command's context; one of its own where there is none.
@@ -30,7 +31,7 @@ func SessionOf(ctx context.Context) *Session {
 	if s, ok := ctx.Value(sessionKey{}).(*Session); ok {
 		return s
 	}
-	return &Session{TestID: newID()}
+	return &Session{TestID: NewID(begun)}
 }
 
 // Met keeps how a far end's clock stands to this host's.
@@ -50,9 +51,9 @@ func (s *Session) FarClock() *record.FarClock {
 	return &record.FarClock{OffsetS: s.clocks[0].Offset.Seconds(), BoundS: s.clocks[0].Bound.Seconds()}
 }
 
-// newID draws an identifier for records, dated by when this process began.
-func newID() string {
+// NewID draws an identifier for a record of that time.
+func NewID(at time.Time) string {
 	var random [10]byte
 	rand.Read(random[:])
-	return record.NewID(begun, random)
+	return record.NewID(at, random)
 }

@@ -186,3 +186,22 @@ func Error(cmd *cobra.Command, err error) error {
 	}
 	return Complain(cmd, err.Error())
 }
+
+// If returns a row of a command's table of flags: where bad holds, because flags conflict or a value is out of range,
+// it is the usage error of flag; otherwise it is nil.
+func If(bad bool, flag, message, try string) *exit.UsageError {
+	if !bad {
+		return nil
+	}
+	return exit.Usage(flag, message, try)
+}
+
+// Check returns the first error of a table, or nil.
+func Check(rows ...*exit.UsageError) error {
+	for _, row := range rows {
+		if row != nil {
+			return row
+		}
+	}
+	return nil
+}

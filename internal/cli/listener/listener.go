@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/input"
 )
@@ -30,16 +31,15 @@ type ListenFlags struct {
 // hosts get it encrypted, and with the token, or not at all.
 func (f *ListenFlags) Check() error {
 	at, err := netip.ParseAddrPort(f.Address)
-	switch {
-	case err != nil:
-		return exit.Usage("--listen", fmt.Sprintf("%q is not an address with a port", f.Address), "--listen 127.0.0.1:9741")
-	case (f.Cert == "") != (f.Key == ""):
-		return exit.Usage("--listen-cert", "a certificate and its key are needed", "both --listen-cert and --listen-key")
-	case !at.Addr().IsLoopback() && (f.Cert == "" || f.Token == "" && f.Operator == ""):
-		return exit.Usage("--listen", fmt.Sprintf("%s is open to other hosts", at),
-			"--listen-cert, --listen-key and --listen-token-file with it, or 127.0.0.1")
-	}
-	return nil
+	return cmdflag.Check(
+		cmdflag.If(err != nil, "--listen", fmt.Sprintf("%q is not an address with a port", f.Address),
+			"--listen 127.0.0.1:9741"),
+		cmdflag.If((f.Cert == "") != (f.Key == ""), "--listen-cert", "a certificate and its key are needed",
+			"both --listen-cert and --listen-key"),
+		cmdflag.If(!at.Addr().IsLoopback() && (f.Cert == "" || f.Token == "" && f.Operator == ""), "--listen",
+			fmt.Sprintf("%s is open to other hosts", at),
+			"--listen-cert, --listen-key and --listen-token-file with it, or 127.0.0.1"),
+	)
 }
 
 // Listen is the listener, and the token that has to be brought, "" for none.

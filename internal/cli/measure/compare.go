@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
@@ -48,22 +49,17 @@ func (c *compareFlags) check(args []string) error {
 
 // compareAlone keeps away what a comparison is not made for.
 func (f *flags) compareAlone(cmd *cobra.Command) error {
-	switch {
-	case !f.compare.on && cmd.Flags().Changed("rounds"):
-		return exit.Usage("--rounds", "is for comparisons", "--compare")
-	case !f.compare.on:
-		return nil
-	case f.compare.rounds < 1 || f.compare.rounds > 100:
-		return exit.Usage("--rounds", fmt.Sprintf("%d rounds", f.compare.rounds), "1 to 100")
-	case f.bidir:
-		return exit.Usage("--compare", "measures one direction at a time, not --bidir", "--direction both")
-	case f.picture != "":
-		return exit.Usage("--picture", "draws one transfer, not a comparison", "fullpipe measure --picture for each "+
-			"address alone")
-	case f.udp.on:
-		return exit.Usage("--compare", "is for TCP, not --udp", "--udp for each address alone")
+	if !f.compare.on {
+		return cmdflag.Check(cmdflag.If(cmd.Flags().Changed("rounds"), "--rounds", "is for comparisons", "--compare"))
 	}
-	return nil
+	return cmdflag.Check(
+		cmdflag.If(f.compare.rounds < 1 || f.compare.rounds > 100, "--rounds", fmt.Sprintf("%d rounds", f.compare.rounds),
+			"1 to 100"),
+		cmdflag.If(f.bidir, "--compare", "measures one direction at a time, not --bidir", "--direction both"),
+		cmdflag.If(f.picture != "", "--picture", "draws one transfer, not a comparison",
+			"fullpipe measure --picture for each address alone"),
+		cmdflag.If(f.udp.on, "--compare", "is for TCP, not --udp", "--udp for each address alone"),
+	)
 }
 
 // runCompare measures both ways in turn, first, second, second, first, each direction

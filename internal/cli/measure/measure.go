@@ -14,7 +14,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
-	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/config"
@@ -222,34 +221,31 @@ func (f *flags) path(hostID, far string, rateGiven bool) record.Path {
 // checkForms says before anything is measured what cannot be shown afterwards.
 func (f *flags) checkForms() error {
 	ext := strings.ToLower(filepath.Ext(f.picture))
-	switch {
-	case f.csv && (f.compare.on || f.udp.capacity):
-		return exit.Usage("--csv", "a comparison or a search is no table", "--json")
-	case f.csv && f.stream:
-		return exit.Usage("--csv", "is another form than --json-stream", "one of them")
-	case f.picture != "" && f.bidir:
-		return exit.Usage("--picture", "draws one transfer, not two at once", "--direction both")
-	case f.picture == "-" && f.Direction == "both":
-		return exit.Usage("--picture", "standard output takes one picture", "a file's name, which both get")
-	case f.picture != "" && f.udp.on:
-		return exit.Usage("--picture", "draws TCP", "leave it out with --udp")
-	case slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif", ".pdf", ".webp"}, ext):
-		return exit.Usage("--picture", "pictures are SVG, not "+ext[1:], strings.TrimSuffix(f.picture,
-			filepath.Ext(f.picture))+".svg")
-	}
-	return nil
+	return cmdflag.Check(
+		cmdflag.If(f.csv && (f.compare.on || f.udp.capacity), "--csv", "a comparison or a search is no table", "--json"),
+		cmdflag.If(f.csv && f.stream, "--csv", "is another form than --json-stream", "one of them"),
+		cmdflag.If(f.picture != "" && f.bidir, "--picture", "draws one transfer, not two at once", "--direction both"),
+		cmdflag.If(f.picture == "-" && f.Direction == "both", "--picture", "standard output takes one picture",
+			"a file's name, which both get"),
+		cmdflag.If(f.picture != "" && f.udp.on, "--picture", "draws TCP", "leave it out with --udp"),
+		cmdflag.If(slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif", ".pdf", ".webp"}, ext), "--picture",
+			"pictures are SVG, not "+strings.TrimPrefix(ext, "."), strings.TrimSuffix(f.picture,
+				filepath.Ext(f.picture))+".svg"),
+	)
 }
 
 // bothAtOnce makes --bidir ask for both directions.
 func (f *flags) bothAtOnce(cmd *cobra.Command) error {
-	switch {
-	case !f.bidir:
+	if !f.bidir {
 		return nil
-	case cmd.Flags().Changed("direction") && f.Direction != "both":
-		return exit.Usage("--bidir", "means both directions, not "+f.Direction, "one of --bidir and --direction")
-	case f.udp.capacity:
-		return exit.Usage("--bidir", "leaves neither direction its capacity",
-			"--capacity --direction both, one after the other")
+	}
+	if err := cmdflag.Check(
+		cmdflag.If(cmd.Flags().Changed("direction") && f.Direction != "both", "--bidir", "means both directions, not "+
+			f.Direction, "one of --bidir and --direction"),
+		cmdflag.If(f.udp.capacity, "--bidir", "leaves neither direction its capacity",
+			"--capacity --direction both, one after the other"),
+	); err != nil {
+		return err
 	}
 	f.Direction = "both"
 	return nil
@@ -275,15 +271,14 @@ func (f *flags) specs() ([]transfer.Spec, error) {
 	if _, err := f.Route(); err != nil {
 		return nil, err
 	}
-	if f.parallel < 1 {
-		return nil, exit.Usage("--parallel", fmt.Sprintf("%d connections carry nothing", f.parallel), "1 or more")
-	}
-	if f.time <= 0 {
-		return nil, exit.Usage("--time", fmt.Sprintf("%v is no time to measure in", f.time), "5s")
-	}
-	if f.interval != 0 && f.interval < cmdflag.Duration(leastInterval) {
-		return nil, exit.Usage("--interval", fmt.Sprintf("%v is too short to tell anything", time.Duration(f.interval)),
-			"100ms or more, or 0 for none")
+	if err := cmdflag.Check(
+		cmdflag.If(f.parallel < 1, "--parallel", fmt.Sprintf("%d connections carry nothing", f.parallel), "1 or more"),
+		cmdflag.If(f.time <= 0, "--time", fmt.Sprintf("%v is no time to measure in", f.time), "5s"),
+		cmdflag.If(f.interval != 0 && f.interval < cmdflag.Duration(leastInterval), "--interval",
+			fmt.Sprintf("%v is too short to tell anything", time.Duration(f.interval)),
+			"100ms or more, or 0 for none"),
+	); err != nil {
+		return nil, err
 	}
 	sender := transfer.Socket{SendBuffer: int(f.send), Congestion: f.congestion, MSS: f.mss, NoDelay: f.noDelay,
 		TOS: f.dscp << 2, PacingBps: float64(f.pacing)}

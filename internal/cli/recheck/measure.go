@@ -2,7 +2,6 @@ package recheck
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fullpipe-net/fullpipe/internal/build"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
@@ -19,7 +17,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/config"
 	"github.com/fullpipe-net/fullpipe/internal/history"
-	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/recheck/runner"
@@ -109,9 +106,7 @@ func (k *rechecker) test(ctx context.Context, o runner.Order) (*recheck.Result, 
 		sends = far.sends
 	}
 	begin := time.Now()
-	var random [10]byte
-	rand.Read(random[:])
-	id := record.NewID(o.At, random)
+	id := history.NewID(o.At)
 	charged, err := k.charge(o, id, time.Duration(len(sends))*k.f.time)
 	if err != nil {
 		return nil, fmt.Errorf("the test cannot be charged to the day's budgets: %w", err)
@@ -186,12 +181,15 @@ func (k *rechecker) transfers(ctx context.Context, far *recheckFar, sends []stri
 // seal fills in what measured documents carry beside their figures.
 func (k *rechecker) seal(ctx context.Context, far *recheckFar, doc *record.Measure, o runner.Order,
 	id string, took time.Duration) {
-	seconds := took.Seconds()
 	s := history.SessionOf(ctx)
-	doc.Envelope = &record.Envelope{ID: id, TestID: s.TestID, HostID: k.hostID,
-		PathKey: far.series, Origin: record.Scheduled, Outcome: record.OutcomeOf(doc),
-		EndedAt: record.NsTime(o.At.Add(took).UnixNano()), TookS: &seconds, ClockSynchronised: host.ClockSynchronised(),
-		FarClock: s.FarClock(), InForce: host.SettingsInForce(), Commit: build.This().Commit}
+	e := history.NewEnvelope(doc, o.At, took)
+	e.ID = id
+	e.TestID = s.TestID
+	e.FarClock = s.FarClock()
+	e.HostID = k.hostID
+	e.PathKey = far.series
+	e.Origin = record.Scheduled
+	doc.Envelope = e
 	if o.Retest {
 		doc.Origin = record.Retest
 	}

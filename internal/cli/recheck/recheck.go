@@ -127,18 +127,18 @@ func (f *flags) check(cmd *cobra.Command, peers []string) error {
 				"fullpipe lab PROFILE --far '…' -- fullpipe recheck --record …")
 		}
 	}
-	switch {
-	case f.time < 200*time.Millisecond || f.time > time.Minute:
-		return exit.Usage("--time", fmt.Sprintf("%v is not between 200ms and 1m", f.time), "--time 3s")
-	case f.every != 0 && time.Duration(f.every) < leastEvery:
-		return exit.Usage("--every", fmt.Sprintf("%v leaves no time for re-tests", time.Duration(f.every)),
-			"30m or more, as in --every 6h")
-	case time.Duration(f.every) > 31*24*time.Hour:
-		return exit.Usage("--every", "more than a month", "--every 6h")
-	case f.dayBytes < 0 || f.dayTime < 0:
-		return exit.Usage("--day-bytes", "a budget below 0", "--day-bytes 2GB --day-time 5m")
-	case f.scrapes.Address != "" && f.every == 0:
-		return exit.Usage("--listen", "there would be nothing to scrape after one visit", "--every 6h with it")
+	if err := cmdflag.Check(
+		cmdflag.If(f.time < 200*time.Millisecond || f.time > time.Minute, "--time",
+			fmt.Sprintf("%v is not between 200ms and 1m", f.time), "--time 3s"),
+		cmdflag.If(f.every != 0 && time.Duration(f.every) < leastEvery, "--every",
+			fmt.Sprintf("%v leaves no time for re-tests", time.Duration(f.every)),
+			"30m or more, as in --every 6h"),
+		cmdflag.If(time.Duration(f.every) > 31*24*time.Hour, "--every", "more than a month", "--every 6h"),
+		cmdflag.If(f.dayBytes < 0 || f.dayTime < 0, "--day-bytes", "a budget below 0", "--day-bytes 2GB --day-time 5m"),
+		cmdflag.If(f.scrapes.Address != "" && f.every == 0, "--listen", "there would be nothing to scrape after one visit",
+			"--every 6h with it"),
+	); err != nil {
+		return err
 	}
 	if f.scrapes.Address != "" {
 		if err := f.scrapes.Check(); err != nil {

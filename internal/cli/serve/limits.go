@@ -47,19 +47,14 @@ func (l *serveLimits) check() error {
 			return exit.Usage(n.flag, "nobody could measure", "1 or more")
 		}
 	}
-	switch {
-	case l.perHost < 0:
-		return exit.Usage("--max-tests-per-host", "nobody could measure", "1 or more, or 0 for a quarter of --max-tests")
-	case l.time < time.Second:
-		return exit.Usage("--max-time", "iperf3's protocol counts in seconds", "1s or more")
-	case l.bytes < 1:
-		return exit.Usage("--max-bytes", "no test could move anything", "a size, as in 10GB")
-	case l.buffers < 1:
-		return exit.Usage("--max-buffers", "no window could be tried", "a size, as in 1GiB")
-	case l.rate < 0:
-		return exit.Usage("--max-rate", "is below nothing", "a rate, as in 1gbit")
-	}
-	return nil
+	return cmdflag.Check(
+		cmdflag.If(l.perHost < 0, "--max-tests-per-host", "nobody could measure",
+			"1 or more, or 0 for a quarter of --max-tests"),
+		cmdflag.If(l.time < time.Second, "--max-time", "iperf3's protocol counts in seconds", "1s or more"),
+		cmdflag.If(l.bytes < 1, "--max-bytes", "no test could move anything", "a size, as in 10GB"),
+		cmdflag.If(l.buffers < 1, "--max-buffers", "no window could be tried", "a size, as in 1GiB"),
+		cmdflag.If(l.rate < 0, "--max-rate", "is below nothing", "a rate, as in 1gbit"),
+	)
 }
 
 // fit takes what this process may open into account, which strangers must not use up: a

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
@@ -46,15 +47,16 @@ func (f *webFlags) add(fl *pflag.FlagSet) {
 }
 
 func (f *webFlags) check() error {
-	switch {
-	case f.Address == "":
+	if f.Address == "" {
 		return nil
-	case f.tests < 2:
-		return exit.Usage("--web-tests", "a test takes several connections", "8 or more")
-	case f.bytes < 1:
-		return exit.Usage("--web-bytes", "no test could move anything", "a size, as in 10GB")
-	case (f.Cert == "") != (f.ListenFlags.Key == ""):
-		return exit.Usage("--web-cert", "a certificate and its key are needed", "both --web-cert and --web-key")
+	}
+	if err := cmdflag.Check(
+		cmdflag.If(f.tests < 2, "--web-tests", "a test takes several connections", "8 or more"),
+		cmdflag.If(f.bytes < 1, "--web-bytes", "no test could move anything", "a size, as in 10GB"),
+		cmdflag.If((f.Cert == "") != (f.ListenFlags.Key == ""), "--web-cert", "a certificate and its key are needed",
+			"both --web-cert and --web-key"),
+	); err != nil {
+		return err
 	}
 	if _, _, err := net.SplitHostPort(f.Address); err != nil {
 		return exit.Usage("--web", "is not ADDR:PORT", "--web :8080")

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"time"
 
@@ -127,9 +126,7 @@ func (k *keeper) open(m *watch.Minute) {
 	k.opened = time.Now().Add(-m.Length)
 	k.doc = &record.WatchKept{Header: present.Header(k.cmd), Anonymized: k.anonymized}
 	history.Seal(k.cmd, k.doc)
-	var random [10]byte
-	rand.Read(random[:])
-	k.doc.ID = record.NewID(k.opened, random)
+	k.doc.ID = history.NewID(k.opened)
 	k.doc.StartedAt = k.opened.UTC()
 	k.doc.PathKey = record.Path{HostID: k.doc.HostID, Far: record.Summarize(k.doc).Far, Kind: "watch"}.Key()
 }

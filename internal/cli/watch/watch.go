@@ -136,25 +136,23 @@ func (f *flags) match() (m watch.Match, err error) {
 
 // check says what cannot be, or not together.
 func (f *flags) check() error {
-	switch {
-	case f.every < 100*time.Millisecond || f.every > time.Hour:
-		return exit.Usage("--every", fmt.Sprintf("%v is not between 100ms and 1h", f.every), "--every 2s")
-	case f.length < 0 || f.length > 0 && f.length < f.every:
-		return exit.Usage("--for", fmt.Sprintf("%v is less than a period", f.length), "--for 30s")
-	case f.length > 0 && f.scrapes.Address != "":
-		return exit.Usage("--listen", "with --for there would be nothing to scrape", "one of the two")
-	case f.length > 0 && f.onChange != "":
-		return exit.Usage("--on-change", "with --for there are no windows to compare", "one of the two")
-	case f.onChange != "" && strings.TrimSpace(f.onChange) == "":
-		return exit.Usage("--on-change", "it names no program", "--on-change /usr/local/bin/path-changed")
-	case f.onChangeShell && f.onChange == "":
-		return exit.Usage("--on-change-shell", "there is nothing to run", "--on-change 'COMMAND' with it")
-	case f.sampled < 0 || f.sampled > 1000:
-		return exit.Usage("--sampled", fmt.Sprintf("%d is not between 0 and 1000", f.sampled), "--sampled 64")
-	case f.rows < 1:
-		return exit.Usage("--rows", "none would be shown", "--rows 20")
-	}
-	return nil
+	return cmdflag.Check(
+		cmdflag.If(f.every < 100*time.Millisecond || f.every > time.Hour, "--every",
+			fmt.Sprintf("%v is not between 100ms and 1h", f.every), "--every 2s"),
+		cmdflag.If(f.length < 0 || f.length > 0 && f.length < f.every, "--for", fmt.Sprintf("%v is less than a period",
+			f.length), "--for 30s"),
+		cmdflag.If(f.length > 0 && f.scrapes.Address != "", "--listen", "with --for there would be nothing to scrape",
+			"one of the two"),
+		cmdflag.If(f.length > 0 && f.onChange != "", "--on-change", "with --for there are no windows to compare",
+			"one of the two"),
+		cmdflag.If(f.onChange != "" && strings.TrimSpace(f.onChange) == "", "--on-change", "it names no program",
+			"--on-change /usr/local/bin/path-changed"),
+		cmdflag.If(f.onChangeShell && f.onChange == "", "--on-change-shell", "there is nothing to run",
+			"--on-change 'COMMAND' with it"),
+		cmdflag.If(f.sampled < 0 || f.sampled > 1000, "--sampled", fmt.Sprintf("%d is not between 0 and 1000", f.sampled),
+			"--sampled 64"),
+		cmdflag.If(f.rows < 1, "--rows", "none would be shown", "--rows 20"),
+	)
 }
 
 func (f *flags) run(cmd *cobra.Command) (err error) {
