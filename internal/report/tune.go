@@ -39,7 +39,8 @@ func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection
 		Interrupted: d.Interrupted, Trials: []record.TuneTrial{},
 		Before: newTuneMeasured(&d.Before)}
 	for _, t := range d.Trials {
-		out.Trials = append(out.Trials, record.TuneTrial{Reason: t.Reason, Automatic: t.Automatic, Remedy: t.Remedy,
+		out.Trials = append(out.Trials, record.TuneTrial{Reason: text.TunePurpose(t.Purpose),
+			Automatic: t.Automatic, Remedy: t.Remedy,
 			WindowBytes: known(t.Asked), EffectiveBytes: known(t.Effective),
 			Clipped:    t.Clipped,
 			GoodputBps: carried(t.Goodput), Limiter: string(t.Limiter)})

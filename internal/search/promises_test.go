@@ -93,7 +93,7 @@ func follow(path *simpath.Path, rng *rand.Rand, seed uint64) outcome {
 		at += trial.Time
 		run.log += fmt.Sprintf("\n    %7.3f BDP  %.4f of capacity  (true %.4f) %s", effective/path.BDP(),
 			goodput/path.CapacityBps(),
-			path.Goodput(effective)/path.CapacityBps(), trial.Reason)
+			path.Goodput(effective)/path.CapacityBps(), trial.Purpose)
 	}
 	run.Answer = s.Answer()
 	return run

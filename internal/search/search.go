@@ -58,8 +58,24 @@ type Trial struct {
 	Window    int
 	Time      time.Duration
 	Bytes     int64 // what the budget still holds: the transfer ends there if that comes first
-	Reason    string
+	Purpose   Purpose
 }
+
+// Purpose is why a trial is made, as a code; package text has its words.
+type Purpose string
+
+// Purposes of a search's trials.
+const (
+	AutomaticSizing Purpose = "automatic"
+	ModelWindow     Purpose = "model"
+	WideWindow      Purpose = "wide"
+	SuspectedStall  Purpose = "stall"
+	MoreRoom        Purpose = "room"
+	LessEnough      Purpose = "less-enough"
+	OnceMore        Purpose = "once-more"
+	AutomaticAsGood Purpose = "automatic-as-good"
+	WindowEnough    Purpose = "window-enough"
+)
 
 // Outcome is what a trial gave.
 type Outcome struct {
@@ -195,14 +211,14 @@ func (s *Search) same(a, b int) bool {
 func (s *Search) begin() (Trial, bool) {
 	var first []Trial
 	if len(s.automatic.logs) == 0 {
-		first = append(first, Trial{Automatic: true, Reason: "what the systems do by themselves"})
+		first = append(first, Trial{Automatic: true, Purpose: AutomaticSizing})
 	}
 	if knee := s.whole(modelShare * s.cfg.Knee); !s.tried(knee) {
-		first = append(first, Trial{Window: knee, Reason: "the model's window"})
+		first = append(first, Trial{Window: knee, Purpose: ModelWindow})
 	}
 	above := func(a *arm) bool { return float64(a.window) > 2*s.cfg.Knee }
 	if wide := s.whole(4 * s.cfg.Knee); !s.tried(wide) && !slices.ContainsFunc(s.windows, above) {
-		first = append(first, Trial{Window: wide, Reason: "a window out of the way"})
+		first = append(first, Trial{Window: wide, Purpose: WideWindow})
 	}
 	switch {
 	case len(first) == 0:

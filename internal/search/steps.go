@@ -14,14 +14,14 @@ const (
 // two results that do not agree.
 func (s *Search) doubt() (Trial, bool) {
 	if s.disagree(s.automatic) {
-		return s.again(s.automatic, "was that a stall?")
+		return s.again(s.automatic, SuspectedStall)
 	}
 	for i, a := range s.windows {
 		dip := i > 0 && i+1 < len(s.windows) && a.mid() < math.Min(s.windows[i-1].mid(), s.windows[i+1].mid())-0.06
 		share := math.Min(1, float64(a.window)/s.cfg.Knee)
 		low := s.same(a.asked, s.whole(modelShare*s.cfg.Knee)) && a.mid() < math.Log(share*s.cfg.CapacityBps)-0.06
 		if len(a.logs) == 1 && (low || dip) || s.disagree(a) {
-			return s.again(a, "was that a stall?")
+			return s.again(a, SuspectedStall)
 		}
 	}
 	return Trial{}, false
@@ -38,7 +38,7 @@ func (s *Search) explore() (Trial, bool) {
 		return Trial{}, false
 	}
 	if window, ok := s.room(); ok {
-		return s.probe(window, "there is room for more here")
+		return s.probe(window, MoreRoom)
 	}
 	return Trial{}, false
 }
@@ -107,7 +107,7 @@ func (s *Search) refine() (Trial, bool) {
 	at = math.Min(math.Max(at, lo+math.Min(0.05, (right-lo)/2)), math.Max((lo+right)/2, right-0.10))
 	for _, bytes := range []float64{math.Exp(at), math.Exp((lo + right) / 2), math.Exp(lo) + float64(s.cfg.MSS)} {
 		if w := s.whole(bytes); !s.tried(w) && w < hi.window {
-			return s.probe(w, "is less enough?")
+			return s.probe(w, LessEnough)
 		}
 	}
 	return Trial{}, false
@@ -116,9 +116,9 @@ func (s *Search) refine() (Trial, bool) {
 // explored says that what is left of the time is for repeats.
 func (s *Search) explored() bool { return float64(s.time) > exploreShare*float64(s.cfg.Time) }
 
-func (s *Search) probe(window int, reason string) (Trial, bool) {
+func (s *Search) probe(window int, why Purpose) (Trial, bool) {
 	s.probes++
-	return Trial{Window: window, Reason: reason}, true
+	return Trial{Window: window, Purpose: why}, true
 }
 
 // bracket is where enough begins: the logarithms of the largest window that seems not
@@ -144,14 +144,14 @@ func (s *Search) bracket(best *arm) (lo, loGoodput float64, hi *arm) {
 func (s *Search) confirm() (Trial, bool) {
 	best := s.best()
 	if len(s.automatic.logs) < 2 {
-		return s.again(s.automatic, "once more, to be sure")
+		return s.again(s.automatic, OnceMore)
 	}
 	if s.Alike() && s.needs() > s.cfg.Time-s.time || s.hopeless() {
 		return Trial{}, false
 	}
 	// Once a window was shown to be better, by how much automatic misses its share decides nothing.
 	if rival := s.rival(s.automatic); s.compare(s.automatic, rival) == open && s.reaches(rival, s.automatic, 1) != enough {
-		return s.repeat(s.automatic, rival, "is automatic as good?")
+		return s.repeat(s.automatic, rival, AutomaticAsGood)
 	}
 	if s.automaticSeemsEnough() {
 		return Trial{}, false
@@ -162,14 +162,14 @@ func (s *Search) confirm() (Trial, bool) {
 	}
 	for _, a := range []*arm{s.automatic, hi} {
 		if len(a.logs) < s.least() {
-			return s.again(a, "once more, to be sure")
+			return s.again(a, OnceMore)
 		}
 	}
 	if rival := s.rival(hi); s.compare(hi, rival) == open {
-		return s.repeat(hi, rival, "is this window enough?")
+		return s.repeat(hi, rival, WindowEnough)
 	}
 	if below := s.below(hi); below != nil && !s.smallest(hi) && s.compare(below, best) == open {
-		return s.repeat(below, best, "is less enough?")
+		return s.repeat(below, best, LessEnough)
 	}
 	return Trial{}, false
 }
@@ -184,16 +184,16 @@ func (s *Search) hopeless() bool {
 }
 
 // repeat tries the one of two candidates that was tried less often, or either.
-func (s *Search) repeat(a, b *arm, reason string) (Trial, bool) {
+func (s *Search) repeat(a, b *arm, why Purpose) (Trial, bool) {
 	if len(a.logs) > len(b.logs) || len(a.logs) == len(b.logs) && s.rng.IntN(2) == 0 {
 		a = b
 	}
-	return s.again(a, reason)
+	return s.again(a, why)
 }
 
-func (s *Search) again(a *arm, reason string) (Trial, bool) {
+func (s *Search) again(a *arm, why Purpose) (Trial, bool) {
 	if a == s.automatic {
-		return Trial{Automatic: true, Reason: reason}, true
+		return Trial{Automatic: true, Purpose: why}, true
 	}
-	return Trial{Window: a.asked, Reason: reason}, true
+	return Trial{Window: a.asked, Purpose: why}, true
 }

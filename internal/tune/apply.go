@@ -13,8 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Applied is what a change of this host's settings gave, measured with it and without it
-// in turn.
+// Applied is what a change of settings gave, measured with it and without it in turn.
 type Applied struct {
 	Changes []host.Did     // of this host
 	Far     []host.Did     // of the far one
@@ -26,8 +25,7 @@ type Applied struct {
 	// Kept says that the change stands; else it was taken back, and Reason says why.
 	Kept   bool
 	Reason Statement
-	// Marked is how many segments queues marked, all runs with the change together, where
-	// ECN was asked for and the sender tells; else nil.
+	// Marked counts the segments that queues marked in all runs with the change; nil: ECN was not asked for, or not known.
 	Marked *int64
 }
 
@@ -97,9 +95,8 @@ type application struct {
 	fileBytes int64 // that each transfer moves; 0: for a time
 }
 
-// alternate measures pairs until the factor is known well enough; when the budget has
-// ended, until it is known which is faster. The up to four looks at a 95 % interval that
-// this takes leave one side's error below 5 %.
+// alternate measures pairs until the factor is known or, after the budget, until it is known which is faster.
+// Its up to four looks at a 95 % interval leave an error below 5 % on one side.
 func (a *application) alternate(ctx context.Context, s *toggle, out *Applied) error {
 	var with, without []*Trial
 	// Long enough for a buffer to grow from its default to what the path needs.
@@ -139,9 +136,8 @@ func (a *application) alternate(ctx context.Context, s *toggle, out *Applied) er
 // rankLooks are the looks that a proof takes at its ranks.
 const rankLooks = mostPairs - fewestPairs + 1
 
-// gainInTurn is the factor of goodputs measured in turn. What loss leaves of a rate has no
-// deviation that few runs could tell: where that leaves it open, ranks may tell which is faster,
-// with the error of all looks together.
+// gainInTurn returns the factor of goodputs measured in turn. Where loss makes runs scatter too much for an interval,
+// ranks may show which is faster, with the error of all looks together.
 func gainInTurn(before, after []float64) stats.Interval {
 	gain := stats.Gain(before, after, confidence)
 	ranks := stats.Shift(before, after, 1-(1-confidence)/rankLooks)
@@ -151,14 +147,13 @@ func gainInTurn(before, after []float64) stats.Interval {
 	return gain
 }
 
-// tryWith makes one transfer of a proof: of the stated size where slow start is what limits
-// that, and its whole time counts.
+// tryWith makes one transfer: of fileBytes where slow start limits that, so that its whole time counts.
 func (a *application) tryWith(ctx context.Context, on bool, length time.Duration) (Trial, error) {
-	reason := "proof: as it was"
+	why := ProofUnchanged
 	if on {
-		reason = "proof: with the change"
+		why = ProofChanged
 	}
-	t := a.with(Setup{}, length, reason)
+	t := a.with(Setup{}, length, why)
 	if a.fileBytes == 0 {
 		return a.tryFor(ctx, t)
 	}

@@ -17,14 +17,13 @@ type baseline struct {
 	verdict verdict.Verdict
 }
 
-// measure measures what a program gets today, for the first time. Where full segments vanish it returns a setup
-// whose segments pass.
+// measure measures the baseline. Where full segments vanish it returns a setup whose segments pass.
 func (b *baseline) measure(ctx context.Context) (passing Setup, err error) {
 	rtt := b.path.RTT
 	length := max(14*rtt, time.Second)
-	t, err := b.try(ctx, b.with(Setup{}, length, "what a program gets today"))
+	t, err := b.try(ctx, b.with(Setup{}, length, Today))
 	if errors.Is(err, errNothing) {
-		t, err = b.try(ctx, b.with(Setup{}, timeouts, "does anything get through?"))
+		t, err = b.try(ctx, b.with(Setup{}, timeouts, AnythingPasses))
 	}
 	if err != nil {
 		return passing, err
@@ -37,7 +36,7 @@ func (b *baseline) measure(ctx context.Context) (passing Setup, err error) {
 	}
 	if _, settled := t.result.Startup(); !settled && !b.isSpent(0.2) {
 		length *= 2
-		if t, err = b.try(ctx, b.with(Setup{}, length, "what a program gets today, for longer")); err != nil {
+		if t, err = b.try(ctx, b.with(Setup{}, length, TodayLonger)); err != nil {
 			return passing, err
 		}
 	}
@@ -45,7 +44,7 @@ func (b *baseline) measure(ctx context.Context) (passing Setup, err error) {
 	if 2*longer >= 3*length {
 		// A run of a few segments, of few losses or behind a burst tells no rate: it is left out.
 		b.seen.trials = nil
-		if t, err = b.try(ctx, b.with(Setup{}, longer, "what a program gets today, for longer")); err != nil {
+		if t, err = b.try(ctx, b.with(Setup{}, longer, TodayLonger)); err != nil {
 			return passing, err
 		}
 	}
@@ -67,7 +66,7 @@ func (b *baseline) findSegments(ctx context.Context) (Setup, error) {
 		if !b.can(s) || b.isSpent(0.8) {
 			continue
 		}
-		t, err := b.try(ctx, b.with(s, max(14*b.path.RTT, time.Second), "do smaller segments pass?"))
+		t, err := b.try(ctx, b.with(s, max(14*b.path.RTT, time.Second), SegmentsPass))
 		if err != nil {
 			return Setup{}, err
 		}
@@ -93,9 +92,8 @@ func needsMoreSegments(t *Trial) float64 {
 	return max(1, float64(enoughSegments*mss)/float64(max(t.bytes, 1)))
 }
 
-// policedRun is how long the first run lasts at least where a policer is suspected, or its first
-// part was faster than the rest: buckets hold a second's traffic or a few (Flach et al., SIGCOMM
-// 2016, section 4).
+// policedRun is the length of the first run where a policer is suspected: buckets hold a second's traffic or a few
+// (Flach et al., SIGCOMM 2016, section 4).
 const policedRun = 5 * time.Second
 
 // slowStart is how many round trips the first run is given to open its window.
@@ -122,7 +120,7 @@ func (b *baseline) tryLossBlind(ctx context.Context, last *Trial) error {
 	if b.isSpent(climbShare) || !slices.Contains(controls, Setup{Congestion: lossBlind}) || !b.can(s) {
 		return nil
 	}
-	t, err := b.try(ctx, b.with(s, b.length(s), "what the path carries between losses"))
+	t, err := b.try(ctx, b.with(s, b.length(s), BetweenLosses))
 	switch {
 	case ctx.Err() != nil:
 		return err
@@ -134,15 +132,13 @@ func (b *baseline) tryLossBlind(ctx context.Context, last *Trial) error {
 	return nil
 }
 
-// fullByLuck reports that the baseline filled the link only by luck: it loses, and another transfer carried clearly
-// more.
+// fullByLuck reports that the baseline filled a link that loses, and another transfer carried clearly more.
 func (b *baseline) fullByLuck() bool {
 	return b.longTransfers() && mayBeFull(&b.verdict) && b.seen.lossIsLeft(b.seen.baselineRuns())
 }
 
-// confirmFullLink reports whether a path that loses is full all the same. Where each transfer is long a search of
-// windows would take the whole budget to tell one percent from the next. lossBlind is compared with the baseline;
-// where neither carries more, nothing is left to be tried.
+// confirmFullLink reports whether a path that loses is full all the same, by baseline runs and lossBlind. Where each
+// transfer is long, a window search would take the whole budget to tell one percent from the next.
 func (b *baseline) confirmFullLink(ctx context.Context) (done bool, err error) {
 	last := b.seen.trials[len(b.seen.trials)-1]
 	if blind := b.seen.of(func(t *Trial) bool { return t.Setup.Congestion == lossBlind }); len(blind) == 0 {
@@ -155,7 +151,7 @@ func (b *baseline) confirmFullLink(ctx context.Context) (done bool, err error) {
 		if len(today) >= enoughToday || stats.Median(goodputs(today)) < search.Nearly*b.path.CapacityBps {
 			break
 		}
-		if _, err := b.try(ctx, b.with(Setup{}, b.length(Setup{}), "does it fill the link again?")); err != nil {
+		if _, err := b.try(ctx, b.with(Setup{}, b.length(Setup{}), FillsAgain)); err != nil {
 			return false, err
 		}
 	}
@@ -184,7 +180,7 @@ func (b *baseline) outlast(ctx context.Context) error {
 	if !tells || seen || !b.affords(length, 1) {
 		return nil
 	}
-	t, err := b.try(ctx, b.with(Setup{}, length, "does the link stay full?"))
+	t, err := b.try(ctx, b.with(Setup{}, length, StaysFull))
 	if err != nil || t.Limiter == verdict.Bottleneck && !t.drained() {
 		return err
 	}

@@ -11,16 +11,13 @@ import (
 // candidates returns the setups worth trying beside a base, in order of preference.
 func (c *comparison) candidates(base Setup) (setups []Setup) {
 	for _, add := range c.ideas(base) {
-		if s := base.plus(add); s != base && c.can(s) && !c.lost(s) {
+		s := base.plus(add)
+		lost := slices.ContainsFunc(c.remedies, func(r Remedy) bool { return r.Setup == s }) // in an earlier comparison
+		if s != base && !lost && c.can(s) {
 			setups = append(setups, s)
 		}
 	}
 	return setups
-}
-
-// lost reports that a setup was in an earlier comparison and did not help there.
-func (c *comparison) lost(s Setup) bool {
-	return slices.ContainsFunc(c.remedies, func(r Remedy) bool { return r.Setup == s })
 }
 
 // ideas are what a setup may change besides a base, by what limits today.
@@ -57,8 +54,7 @@ func (c *comparison) ideas(base Setup) (ideas []Setup) {
 	return ideas
 }
 
-// latencyIdeas keep what is in flight, or the rate, just below what the path holds; a
-// control that does not fill queues does so by itself.
+// latencyIdeas keep the bytes in flight, or the rate, just below what the path holds, or do not fill queues.
 func (c *comparison) latencyIdeas() []Setup {
 	p := c.path
 	ideas := []Setup{{PacingBps: keeps * p.BottleneckBps}, {PacingBps: 0.98 * p.BottleneckBps}}
@@ -68,12 +64,10 @@ func (c *comparison) latencyIdeas() []Setup {
 	return append(ideas, c.controls(c.limits.Limiter)...)
 }
 
-// roomy is how many of the path's windows are out of the way of a congestion control that
-// keeps up to two in flight, as BBR does.
+// roomy is how many of the path's windows do not limit a congestion control that keeps two in flight, as BBR does.
 const roomy = 3
 
-// controlsBeside are the controls to try on top of a base. What loss left of another control's
-// window may be too little for this one.
+// controlsBeside returns the controls to try beside a base. A window that loss left another control may be too small.
 func (c *comparison) controlsBeside(base Setup) (ideas []Setup) {
 	if base.Congestion != "" {
 		return nil

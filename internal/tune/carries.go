@@ -51,9 +51,8 @@ func (o *observations) agreed(bps float64, most Setup) bool {
 	return agree
 }
 
-// carries holds what the path is said to carry against all runs: it is no less than what was
-// carried again and again, and no more where a policer let a burst through and nothing that was
-// tried came near that rate, or where two ways to send agree.
+// carries corrects the path's capacity by all runs: it is at least what was carried repeatedly, and no more where a
+// policer let a burst through and nothing came near that rate, or where two ways to send agree.
 func (o *observations) carries(tried bool) {
 	p := o.path
 	bps, of := o.mostCarried()
@@ -93,9 +92,8 @@ func (o *observations) atMost(trials []*Trial) float64 {
 	return largest * 8 / p.RTT.Seconds()
 }
 
-// unpolice takes a policer out of a verdict where another way to send, without more streams,
-// carried a tenth more again and again: a policer lets nobody through. A queue that is too
-// short looks alike.
+// unpolice drops a policer from a verdict where another way to send, by one stream, carried a tenth more repeatedly: a
+// policer lets nobody through. A short queue looks the same.
 func (o *observations) unpolice(m *Measured) {
 	v := &m.Verdict
 	if v.Subtype != verdict.Policer {

@@ -13,13 +13,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// HostChanges are what this host, as the snapshot shows it, needs for a direction; far is
-// the peer's address. The narrowest scope that serves comes first: a smaller window, where
-// that was better, belongs to the route; larger buffers to the host; another congestion
-// control, where windows do not limit and it helps or where both together were chosen, to the
-// route or else to the host. Pacing becomes a shaper of what goes to the far end; a
-// *host.UnsettableError says that the device's queue is to be left alone. Where a transfer of a
-// stated size is of interest that slow start limits, the route's initial window is what it needs.
+// HostChanges returns what this host needs for a direction, in the narrowest scope that serves: a smaller window or the
+// initial window of a short file, on the route to far; larger buffers on the host; another congestion control on the
+// route, else the host; pacing as a shaper. A *host.UnsettableError says that the device's queue is to be left alone.
 func (d *Direction) HostChanges(far netip.Addr, target plan.Target, now *audit.Snapshot) ([]host.Change, error) {
 	prefix, err := host.RouteTo(far)
 	routed := err == nil && prefix != "default" && prefix != "::/0"
@@ -65,8 +61,7 @@ func (d *Direction) HostChanges(far netip.Addr, target plan.Target, now *audit.S
 	return changes, nil
 }
 
-// windowChanges hold this host to a smaller window or give it larger buffers, where the chosen
-// setup is not something else of this host's alone.
+// windowChanges narrow this host's window or enlarge its buffers, unless the chosen setup changes something else only.
 func (d *Direction) windowChanges(prefix string, routed bool, target plan.Target, now *audit.Snapshot) ([]host.Change,
 	error) {
 	switch narrower := d.narrower(prefix); {
@@ -82,15 +77,14 @@ func (d *Direction) windowChanges(prefix string, routed bool, target plan.Target
 	if c := d.Chosen; c != nil && d.Direction == transfer.Up && c.Window == 0 && (c.Congestion != "" || c.PacingBps > 0) {
 		return nil, nil // it was shown to help with the buffers that there are
 	}
-	settings, err := d.hostSettings(target, now)
+	p, err := d.hostPlan(target, d.Direction == transfer.Up, now)
 	if err != nil {
 		return nil, err
 	}
-	return host.Changes(settings, "")
+	return host.Changes(p.Settings, "")
 }
 
-// shortFile is the size of the transfer of interest, where slow start is what limits that one
-// and this host is who sends it; else 0.
+// shortFile returns the size of the file where slow start limits it and this host sends it; else 0.
 func (d *Direction) shortFile() int64 {
 	if d.File == nil || d.File.InitialWindow == 0 || d.Direction != transfer.Up {
 		return 0
@@ -114,9 +108,8 @@ func (d *Direction) shaper(far netip.Addr, bps float64) ([]host.Change, error) {
 	return changes, nil
 }
 
-// marks has this host ask for ECN where loss limits and nothing else helps that it can do. The
-// far end agrees by its default (net.ipv4.tcp_ecn = 2). Only a queue that marks makes a
-// difference then, so the proof takes it back on any other path.
+// marks asks for ECN where loss limits and nothing else of this host helps. The far end agrees by default
+// (net.ipv4.tcp_ecn = 2). Only a queue that marks makes a difference; the proof takes it back on any other path.
 func (d *Direction) marks(now *audit.Snapshot) []host.Change {
 	v := d.Before.Verdict
 	elsewhere := d.Chosen == nil || d.Direction == transfer.Down && d.Chosen.Window == 0 // nothing of it is this host's
@@ -132,23 +125,9 @@ func (d *Direction) marks(now *audit.Snapshot) []host.Change {
 // ecnSetting is 1 where connections ask for ECN, 2 where they agree to it only (tcp(7)).
 const ecnSetting = "net.ipv4.tcp_ecn"
 
-// hostSettings raise the buffers' maxima of this host to what fills the path.
-func (d *Direction) hostSettings(target plan.Target, now *audit.Snapshot) ([]plan.Setting, error) {
-	role := plan.Sender
-	if d.Direction == transfer.Down {
-		role = plan.Receiver
-	}
-	p, err := d.hostPlan(target, role, now)
-	if err != nil {
-		return nil, err
-	}
-	return p.Settings, nil
-}
-
-// hostPlan raises the buffers' maxima to what fills the path by automatic sizing. Where
-// windows still limited the fastest transfer, nobody knows how much more the path carries:
-// then twice what that transfer needed. The host's memory bounds it.
-func (d *Direction) hostPlan(target plan.Target, role plan.Role, now *audit.Snapshot) (*plan.Plan, error) {
+// hostPlan raises the buffers' maxima to what fills the path within the host's memory; to twice what the fastest
+// transfer needed where windows still limited it.
+func (d *Direction) hostPlan(target plan.Target, sends bool, now *audit.Snapshot) (*plan.Plan, error) {
 	if d.Path.BottleneckBps <= 0 || d.Path.RTT <= 0 {
 		return nil, errors.New("too little was measured to plan")
 	}
@@ -163,6 +142,10 @@ func (d *Direction) hostPlan(target plan.Target, role plan.Role, now *audit.Snap
 		ReceiveWindow: model.Window(window, d.Path.MSS), MemoryBytes: now.MemoryBytes}
 	if now.LimitBytes > 0 {
 		path.MemoryBytes = min(path.MemoryBytes, now.LimitBytes)
+	}
+	role := plan.Receiver
+	if sends {
+		role = plan.Sender
 	}
 	return plan.New(path, target, plan.Options{Role: role, Values: now.Values})
 }
@@ -185,8 +168,7 @@ func (d *Direction) narrower(prefix string) []host.Change {
 	return []host.Change{host.Set(host.Route, prefix+" window", strconv.Itoa(d.Chosen.Window))}
 }
 
-// betterCongestion is the congestion control that was shown to help this host's sending by
-// a tenth or more, by itself; "" where none was.
+// betterCongestion returns the congestion control that helped this host's sending by a tenth by itself; "" if none did.
 func (d *Direction) betterCongestion() string {
 	if d.Direction != transfer.Up {
 		return ""
@@ -209,10 +191,7 @@ func (d *Direction) betterCongestion() string {
 // smaller has the route to the far end, or else the host, send segments that pass: the route's MTU
 // where this host sends, the MSS that it asks for where it receives.
 func (d *Direction) smaller(prefix string, routed bool, far netip.Addr) []host.Change {
-	headers := model.IPHeaders
-	if far.Unmap().Is6() {
-		headers = ipv6Headers
-	}
+	headers := headersTo(far)
 	switch {
 	case routed && d.Direction == transfer.Up:
 		return []host.Change{host.Set(host.Route, prefix+" mtu", strconv.Itoa(d.Chosen.MSS+headers))}
@@ -224,5 +203,10 @@ func (d *Direction) smaller(prefix string, routed bool, far netip.Addr) []host.C
 	return nil
 }
 
-// ipv6Headers are those of IPv6 and TCP without options.
-const ipv6Headers = model.IPHeaders + 20
+// headersTo returns the size of the headers of IP and TCP without options, which TCP_MAXSEG leaves out.
+func headersTo(far netip.Addr) int {
+	if far.Unmap().Is6() {
+		return model.IPHeaders + 20
+	}
+	return model.IPHeaders
+}

@@ -48,8 +48,7 @@ type Remedy struct {
 	// Latency, or of what both flows have where it is Fair. Its interval holds for all remedies and all looks at
 	// them together with search.ComparisonError one way.
 	Gain stats.Interval
-	// Others is the share that another flow kept of what it has beside the reference, with
-	// the goal Fair; 0: not measured.
+	// Others is the share that another flow kept, with the goal Fair; 0: not measured.
 	Others float64
 	needs  time.Duration // what showing it would take, if its gain is what it seems to be
 }
@@ -110,16 +109,17 @@ func (c *comparison) measure(ctx context.Context, base Setup, candidates []Setup
 	runs := make([][]*Trial, len(setups))
 	defer func() { c.record(rounds, setups, runs) }()
 	for order := rounds.Next(); len(order) > 0; order = rounds.Next() {
-		if !c.affords(c.roundTime(rounds, setups, order), 1) && !(first && c.extend(rounds)) {
+		open := first && (rounds.Rounds() == 0 || rounds.Promising())
+		if !c.affords(c.roundTime(rounds, setups, order), 1) && !(open && c.budget.double()) {
 			break
 		}
 		ran := map[int]Trial{}
 		for _, i := range order {
-			reason := "does this help?"
+			why := Candidate
 			if i == 0 {
-				reason = "what it is compared with"
+				why = ComparedWith
 			}
-			t := c.with(setups[i], c.length(setups[i]), reason)
+			t := c.with(setups[i], c.length(setups[i]), why)
 			t.inTurn = true
 			t, err := c.tryFor(ctx, t)
 			if ctx.Err() != nil || err != nil && i == 0 {
@@ -152,16 +152,6 @@ func (c *comparison) measure(ctx context.Context, base Setup, candidates []Setup
 	return setups[best], ok, nil
 }
 
-// compareQueues compares what shortens the queue.
-func (c *comparison) compareQueues(ctx context.Context, limits verdict.Name) error {
-	c.limits.Limiter = limits
-	winner, ok, err := c.measure(ctx, Setup{}, c.candidates(Setup{}), true)
-	if ok {
-		c.winner = winner
-	}
-	return err
-}
-
 // maxRounds returns how many rounds a comparison with a base may have.
 func (c *comparison) maxRounds(base Setup) int {
 	pairs := comparisonShare * float64(c.budget.stated.Time) / float64(2*c.span(base))
@@ -176,24 +166,13 @@ func (c *comparison) roundTime(rounds *search.Comparison, setups []Setup, order 
 	}
 	found := setups[0] != Setup{}
 	if rounds.Rounds() == 0 && (c.budget.stated.Time == 0 || found) || rounds.Promising() {
-		round += c.proofTime(setups[1:])
+		longest := time.Duration(0)
+		for _, s := range setups[1:] {
+			longest = max(longest, c.span(s))
+		}
+		round += fewestProof * (c.span(Setup{}) + longest)
 	}
 	return round
-}
-
-// proofTime is what the proof of one of the setups will take.
-func (c *comparison) proofTime(setups []Setup) time.Duration {
-	longest := time.Duration(0)
-	for _, s := range setups {
-		longest = max(longest, c.span(s))
-	}
-	return fewestProof * (c.span(Setup{}) + longest)
-}
-
-// extend doubles the budget where nothing was compared yet, or where something seems to help
-// by a tenth and is not shown to.
-func (c *comparison) extend(rounds *search.Comparison) bool {
-	return (rounds.Rounds() == 0 || rounds.Promising()) && c.budget.double()
 }
 
 // record enters what a comparison showed of each candidate.
@@ -204,7 +183,7 @@ func (c *comparison) record(rounds *search.Comparison, setups []Setup, runs [][]
 		}
 		r := Remedy{Name: setups[i].String(), Setup: setups[i], Beside: setups[0],
 			Goodput: stats.Median(goodputs(runs[i])), Runs: rounds.Runs(i), Gain: rounds.Gain(i),
-			Spec:  c.with(setups[i], c.length(setups[i]), "").Spec,
+			Spec:  c.with(setups[i], c.length(setups[i]), Candidate).Spec,
 			needs: time.Duration(rounds.Needs(i)+fewestProof) * (c.span(setups[0]) + c.span(setups[i]))}
 		if c.cfg.Goal == Fair && len(runs[0]) > 0 {
 			r.Others = othersOf(runs[0], runs[i], stats.Noise{}).Factor.Mid
@@ -213,8 +192,7 @@ func (c *comparison) record(rounds *search.Comparison, setups []Setup, runs [][]
 	}
 }
 
-// learnFromStreams takes from several streams what the path carries where one connection's window is clipped by a
-// ceiling.
+// learnFromStreams takes the capacity from several streams where a ceiling clips one connection's window.
 func (c *comparison) learnFromStreams(t *Trial) {
 	p := c.path
 	if t.Spec.Streams < 2 || !c.answer.Clipped || t.Goodput < 1.2*p.CapacityBps {
@@ -229,8 +207,7 @@ func (c *comparison) learnFromStreams(t *Trial) {
 	}
 }
 
-// promising is the remedy that came furthest where none was shown; nil if none seemed to help
-// by a tenth.
+// promising returns the remedy that came furthest where none was shown; nil if none seemed to help by a tenth.
 func promising(remedies []Remedy) (best *Remedy) {
 	for i := range remedies {
 		r := &remedies[i]

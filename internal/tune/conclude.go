@@ -36,12 +36,11 @@ func (l *loop) conclude(failed bool) {
 	if out.Verdict == "" {
 		out.Verdict = search.Inconclusive
 	}
-	if !failed && out.Verdict == search.Inconclusive && (l.seen.full(search.Nearly) || l.inVain() || l.nearly()) {
+	if !failed && out.Verdict == search.Inconclusive && (l.seen.full(search.Nearly) || l.noneHelps() || l.nearly()) {
 		out.Verdict = search.NoChange
 	}
 	if failed && !out.Shown {
 		out.Verdict = search.Inconclusive
-		out.Shown = false
 	}
 	if target, ok := l.proof.target(); ok && (out.Shown || !failed) {
 		l.change(target)
@@ -50,7 +49,7 @@ func (l *loop) conclude(failed bool) {
 		out.Gain = nil // it is no factor
 	}
 	out.Disturbed = l.disturbed()
-	if l.excuses() && !out.Interrupted {
+	if l.disturbanceExplains() && !out.Interrupted {
 		out.Reason = Statement{Code: HostDisturbed}
 		out.Verdict = search.Inconclusive
 	} else {
@@ -106,9 +105,8 @@ func (l *loop) change(target Setup) {
 		Values: verdict.Values{"low": out.Gain.Low, "high": out.Gain.High}})
 }
 
-// inVain says that all that was tried was decided: none of it helps by as much as it takes to
-// matter, and no window may either.
-func (l *loop) inVain() bool {
+// noneHelps reports that all candidates were decided: none helps by enough to matter, and no window may either.
+func (l *loop) noneHelps() bool {
 	noWindow := l.windows.searched == nil || l.windows.answer.Verdict == search.NoChange
 	return l.compared.noRemedyHelped && l.compared.winner == (Setup{}) && noWindow &&
 		promising(l.compared.remedies) == nil
@@ -185,10 +183,9 @@ func (l *loop) disturbed() *Disturbed {
 	return d
 }
 
-// excuses says that an answer tells of the disturbance rather than of the path: that nothing helps, or
-// that it is open. What was shown in turn to help helped in spite of it, and a link that was seen to
-// be full is full.
-func (l *loop) excuses() bool {
+// disturbanceExplains reports that a negative or open answer may come from the disturbance. What
+// was shown in turn to help helped in spite of it, and a link that was seen full is full.
+func (l *loop) disturbanceExplains() bool {
 	out := &l.out
 	switch {
 	case out.Disturbed == nil || out.Chosen != nil || l.seen.isBlackHole() || len(out.Trials) < fewestToJudge:

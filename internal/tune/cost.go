@@ -99,10 +99,8 @@ func (r *runner) affords(length time.Duration, share float64) bool {
 		float64(r.budget.spent.Bytes)+bytes <= share*float64(r.budget.Bytes)
 }
 
-// Where the path is full all the same, fullLosses are enough. Where losses limit, a transfer begins with
-// what slow start left it, far above what they leave in the long run, and so few of them are mostly luck:
-// by enoughLosses the first ones matter little, and three transfers tell more than ten shorter ones that take
-// as long together. mostRounds and longest are where waiting for them ends.
+// Where the path is full, fullLosses are enough. Where losses limit, a transfer begins far above its long-run rate: by
+// enoughLosses the first ones matter little. mostRounds and longest bound the wait for them.
 const (
 	fullLosses, fullRounds   = 4, 30
 	enoughLosses, mostRounds = 12, 80

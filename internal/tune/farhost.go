@@ -14,8 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// FarHost is the far end's host, whose settings are changed by the fullpipe there, with the
-// rights of whoever Run is there.
+// FarHost is the far end's host, whose settings the fullpipe there changes, with the rights of Run.
 type FarHost struct {
 	// Run has the fullpipe there run with arguments and standard input, and answers what it
 	// printed on standard output, also when its exit status was not 0.
@@ -34,11 +33,7 @@ func (d *Direction) PlanFar(ctx context.Context, f *FarHost, target plan.Target)
 	if err := f.ask(ctx, now, nil, "audit", "--collect"); err != nil {
 		return false, err
 	}
-	role := plan.Receiver
-	if d.Direction == transfer.Down {
-		role = plan.Sender
-	}
-	p, err := d.hostPlan(target, role, now)
+	p, err := d.hostPlan(target, d.Direction == transfer.Down, now)
 	if err != nil {
 		return false, err
 	}

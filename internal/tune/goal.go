@@ -9,6 +9,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // Goal is what a setup is chosen for.
@@ -37,9 +38,8 @@ type Delay struct {
 	Factor        stats.Interval // after over before, 95 %
 }
 
-// score is what the goal wants to be large: goodput in bit/s, round trips a second under load,
-// or the mean of two flows' goodputs. It is 0 for a transfer that gave up more goodput than
-// its reference may lose.
+// score returns what the goal wants to be large: goodput in bit/s, round trips a second under load, or the mean of two
+// flows' goodputs. It is 0 for a transfer that gave up more goodput than the baseline may lose.
 func (r *runner) score(t *Trial, reference float64) float64 {
 	switch r.cfg.Goal {
 	case Fair:
@@ -65,16 +65,12 @@ func (v *verification) delayOf(before, after []*Trial) *Delay {
 	rtt := func(t *Trial) float64 { return t.result.MeanRTT().Seconds() }
 	b := each(before, rtt)
 	a := each(after, rtt)
-	return &Delay{Before: toDuration(stats.Median(b)), After: toDuration(stats.Median(a)),
+	return &Delay{Before: units.Seconds(stats.Median(b)), After: units.Seconds(stats.Median(a)),
 		Factor: stats.PooledGain(b, a, confidence, v.compared.pairNoise)}
 }
 
-func toDuration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
-
-// Fair has a setup chosen by what it gives together with what it leaves to others on the
-// link: each way to send is measured beside a second flow, and scored by the geometric mean
-// of the two goodputs. So a setup wins only where it gains, as a factor, more than it takes
-// (proportional fairness: Kelly, Maulloo and Tan, J. Oper. Res. Soc. 49-3, 1998).
+// Fair chooses a setup by the geometric mean of its goodput and a second flow's, so that it wins only where it gains,
+// as a factor, more than it takes (proportional fairness: Kelly, Maulloo and Tan, J. Oper. Res. Soc. 49-3, 1998).
 const Fair Goal = "fair"
 
 // othersControl is the congestion control of the flow beside.

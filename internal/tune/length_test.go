@@ -184,7 +184,7 @@ func TestWhatAComparisonLeavesProvesItsLeader(t *testing.T) {
 		proof := false
 		for _, trial := range d.Trials {
 			spent += trial.elapsed
-			proof = proof || strings.HasPrefix(trial.Reason, "proof")
+			proof = proof || strings.HasPrefix(string(trial.Purpose), "proof")
 		}
 		if d.Chosen != nil {
 			shown++

@@ -97,7 +97,12 @@ func (l *loop) shortenQueue(ctx context.Context) error {
 		l.windows.answer = search.Answer{Verdict: search.NoChange, Share: 1}
 		return nil
 	}
-	return l.compared.compareQueues(ctx, l.base.verdict.Limiter)
+	l.compared.limits = l.base.verdict
+	winner, ok, err := l.compared.measure(ctx, Setup{}, l.compared.candidates(Setup{}), true)
+	if ok {
+		l.compared.winner = winner
+	}
+	return err
 }
 
 // compare compares other remedies than windows, unless the window search ended before it had an answer.
@@ -135,8 +140,7 @@ func (l *loop) resume(ctx context.Context) error {
 	return nil
 }
 
-// settled reports that what windows may still give is too little to be searched for: where transfers are long, the last
-// percents are.
+// settled reports that what windows may still give is too little to search: where transfers are long, a few percent.
 func (l *loop) settled() bool {
 	return l.seen.full(search.Enough) || l.longTransfers() && (l.seen.full(search.Nearly) || l.nearly())
 }
@@ -149,7 +153,12 @@ func (l *loop) nearly() bool {
 	if l.compared.winner != (Setup{}) { // which its proof may not have shown
 		open = open && !l.proof.shown && l.proof.inTurn(l.compared.winner, confidence).Mid < tenth
 	}
-	return open && (l.windows.searched.Reaches(search.Nearly) || l.windows.searched.Alike() || l.windows.untold())
+	if !open {
+		return false
+	}
+	s := l.windows.searched
+	undecidable := s.Automatic() >= search.Nearly && l.budget.propose(l.windows.answer.Needs) == 0
+	return s.Reaches(search.Nearly) || s.Alike() || undecidable
 }
 
 // retry resumes a search whose answer the verification's own trials reopened, and verifies once more.

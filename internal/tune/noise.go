@@ -18,8 +18,7 @@ func (o *observations) noiseOf(s Setup) float64 {
 	return noise
 }
 
-// expectedNoise is what one transfer's goodput is expected to scatter by, as a share, from
-// how the best transfers' own spans differ.
+// expectedNoise returns the expected scatter of one transfer's goodput, as a share, from the spans of the best ones.
 func (o *observations) expectedNoise() float64 {
 	noise := 0.03
 	for _, t := range o.of(func(t *Trial) bool { return t.Goodput > o.best/2 }) {
@@ -28,8 +27,7 @@ func (o *observations) expectedNoise() float64 {
 	return noise
 }
 
-// scatter is the standard deviation that a transfer's goodput is expected to have, from
-// how much its own spans differ.
+// scatter returns the standard deviation that a transfer's goodput is expected to have, from how its own spans differ.
 func scatter(r *transfer.Result, rtt time.Duration) float64 {
 	const least = 0.004
 	end := r.Counting()
@@ -48,8 +46,7 @@ func scatter(r *transfer.Result, rtt time.Duration) float64 {
 	}
 	logs := stats.Logs(rates)
 	mean, dev := stats.MeanDev(logs)
-	// What came early in a burst is missing in the next batch: that evens out in the sum,
-	// so neighbours that move against each other count less.
+	// What came early in a burst is missing in the next batch, so neighbours that move against each other count less.
 	var neighbours float64
 	for i := 1; i < len(logs); i++ {
 		neighbours += (logs[i] - mean) * (logs[i-1] - mean) / float64(len(logs)-1)
@@ -58,8 +55,7 @@ func scatter(r *transfer.Result, rtt time.Duration) float64 {
 	return math.Min(math.Max(math.Sqrt(variance/float64(len(logs))), least), 0.3)
 }
 
-// spans are the rates of consecutive spans of a stream, from a time since the first
-// byte on.
+// spans returns the rates of consecutive spans of a stream, from a time since the first byte on.
 func spans(s *transfer.Stream, from, span time.Duration) (rates []float64) {
 	var at time.Duration
 	var bytes int64

@@ -1,6 +1,9 @@
 package tune
 
-import "github.com/fullpipe-net/fullpipe/internal/verdict"
+import (
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
 
 // Code names what the loop found; package text has its sentence.
 type Code string
@@ -63,6 +66,26 @@ const (
 	SlowerChanged Code = "slower"
 	NoGainShown   Code = "no-gain-shown" // low, high
 	HostNotSet    Code = "host-not-set"  // Err
+)
+
+// Purposes of the loop's own trials.
+const (
+	IdlePath       search.Purpose = "rtt"
+	Today          search.Purpose = "baseline"
+	TodayLonger    search.Purpose = "baseline-longer"
+	AnythingPasses search.Purpose = "anything"
+	SegmentsPass   search.Purpose = "smaller-segments"
+	BetweenLosses  search.Purpose = "between-losses"
+	FillsAgain     search.Purpose = "fills-again"
+	StaysFull      search.Purpose = "stays-full"
+	PathLimit      search.Purpose = "path-limit"
+	Candidate      search.Purpose = "candidate"
+	ComparedWith   search.Purpose = "compared-with"
+	ProofBefore    search.Purpose = "proof-before"
+	ProofAfter     search.Purpose = "proof-after"
+	Alone          search.Purpose = "alone"
+	ProofUnchanged search.Purpose = "proof-unchanged"
+	ProofChanged   search.Purpose = "proof-changed"
 )
 
 // notes are warnings, in the order in which they arose.

@@ -42,8 +42,7 @@ func (o *observations) turns(s Setup) []float64 {
 	return goodputs(o.of(func(t *Trial) bool { return t.inTurn && t.Setup == s }))
 }
 
-// measured gathers what transfers of one kind gave. No interval reaches above what the
-// path or their windows carry, where that is known.
+// measured summarizes runs of one setup. No interval reaches above what the path or their windows carry, where known.
 func (o *observations) measured(trials []*Trial) (m Measured) {
 	m.Goodputs = goodputs(trials)
 	m.Interval = stats.Estimate(m.Goodputs, confidence)
@@ -77,16 +76,13 @@ func (o *observations) isBlackHole() bool {
 // enoughToday are the runs of what there is by which it is told from the most that a path carries.
 const enoughToday = 3
 
-// linkIsFull reports that enough baseline runs came so near to the most that the path carried that nothing else can
-// give enough more to matter.
+// linkIsFull reports that enough baseline runs came so near to the capacity that nothing else can give much more.
 func (o *observations) linkIsFull() bool {
 	return len(o.baselineRuns()) >= enoughToday && o.full(search.Nearly)
 }
 
-// full says that the link is what limits and that two of three runs reach a share of the most it
-// carried. With all but what a window may lack of it other windows cannot be better, however much
-// runs scatter: what scatters is what keeps some of them below. With a little less they cannot be so
-// by as much as it takes to matter.
+// full reports that the link limits and two of three baseline runs reach a share of the most it carried: other windows
+// cannot be better by more than the rest, however much runs scatter.
 func (o *observations) full(share float64) bool {
 	if o.path.AtLeast || o.goal != "" && o.goal != Throughput || o.isBlackHole() {
 		return false
@@ -130,8 +126,7 @@ func (o *observations) windowsMatter() bool {
 	return len(faster) > 0
 }
 
-// farFaster is by how much one transfer has to be faster than today's, in spite of loss, to
-// tell of its window rather than of its luck.
+// farFaster is the factor from which a transfer that is faster in spite of loss tells of its window, not its luck.
 const farFaster = 1.5
 
 // acksLimit says that acknowledgements' way back is what limits what there is.
@@ -146,8 +141,7 @@ func (o *observations) lossIsLeft(trials []*Trial) bool {
 	return lossy && stats.Median(goodputs(trials))*tenth < o.path.CapacityBps
 }
 
-// reaches says that what there is has about as much in flight as a window holds: where loss keeps it
-// well below, holding it down cannot help.
+// reaches reports that the baseline has about a window in flight: where loss keeps it well below, a clamp cannot help.
 func (o *observations) reaches(window int) bool {
 	return slices.ContainsFunc(o.trials, func(t Trial) bool {
 		return t.Automatic && (t.Effective == 0 || tenth*float64(t.Effective) >= float64(window))

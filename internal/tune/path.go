@@ -18,15 +18,13 @@ type Path struct {
 	RTT       time.Duration // least, idle
 	LoadedRTT time.Duration // mean of the fastest transfer
 	Jitter    time.Duration // how far the 95th percentile lies above the least
-	Method    string        // how the idle round trip was asked for: "ICMP"
+	Method    string        // of the idle round trip: "ICMP"
 	MSS       int
 	MTU       int
 	Scale     int // of the receiver's windows; -1: not negotiated
-	// CapacityBps is the most payload that was carried in steady state, the initial
-	// burst left out; BottleneckBps the same at the IP layer.
+	// CapacityBps is the largest steady payload rate without the initial burst, BottleneckBps the same at the IP layer.
 	CapacityBps, BottleneckBps float64
-	// AtLeast says that windows were still what limited at that rate: the path may
-	// carry more.
+	// AtLeast says that windows still limited at that rate: the path may carry more.
 	AtLeast  bool
 	BDPBytes float64
 	Window   int // the model's: rate × (RTT + jitter), an even number of segments
@@ -55,7 +53,7 @@ func (r *runner) probePath(ctx context.Context) error {
 	spec.Near.NoDelay = true
 	spec.Far.NoDelay = true
 	spec.Direction = r.direction
-	r.report("asking for the round trip")
+	r.report(Setup{}, IdlePath)
 	if r.cfg.Peer.Check(transfer.TCP(spec)) != nil {
 		return nil // the transfers' own round trips have to do
 	}
@@ -65,7 +63,7 @@ func (r *runner) probePath(ctx context.Context) error {
 	if err != nil || result == nil {
 		return err
 	}
-	r.near = result.Near
+	r.meet(result)
 	r.path.RTT = result.LeastRTT()
 	r.path.Jitter = result.Jitter(r.path.RTT, questions)
 	r.path.handshake(result)
@@ -73,11 +71,10 @@ func (r *runner) probePath(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// echo asks the far host itself, whose answers need no program: their jitter is that of
-// single round trips.
+// echo measures round trips of the far host itself, whose answers need no program.
 func (r *runner) echo(ctx context.Context) {
 	p := r.path
-	if r.cfg.Echo == nil || r.near == nil || len(r.near.Streams) == 0 {
+	if r.cfg.Echo == nil || !r.remote.IsValid() {
 		return
 	}
 	start := time.Now()
@@ -85,7 +82,7 @@ func (r *runner) echo(ctx context.Context) {
 	if r.budget.Time > 0 {
 		spend = min(spend, r.budget.Time/20)
 	}
-	trips, mtu := r.cfg.Echo(ctx, r.near.Streams[0].Remote, p.RTT, spend)
+	trips, mtu := r.cfg.Echo(ctx, r.remote, p.RTT, spend)
 	r.budget.spent.Time += time.Since(start)
 	if least := trips.Least(); least > 0 {
 		p.Jitter = trips.Jitter()
@@ -172,11 +169,8 @@ func (p *pathModel) size(r *transfer.Result) {
 	p.Window = model.Window(p.knee, p.MSS)
 }
 
-// burst is what a lossy transfer carried while nothing was lost: the upper tenth of the
-// kernel's own delivery rates, which span a round trip each and count what a hole holds
-// back; the initial burst is left out. Of the n segments that a rate counts the first
-// arrived when its time began (net/ipv4/tcp_rate.c), which matters where few fit into a
-// round trip.
+// burst returns what a lossy transfer carried while nothing was lost: the upper tenth of the kernel's delivery rates
+// after the initial burst. Of the segments that a rate counts the first arrived when its time began (tcp_rate.c).
 func burst(r *transfer.Result) float64 {
 	end := r.Sender()
 	startup := time.Duration(0)

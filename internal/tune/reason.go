@@ -113,8 +113,7 @@ func (l *loop) open() (Statement, *Open) {
 	return Statement{Code: WindowsUndecided, Values: values}, &Open{Gain: 1 / a.Share, Budget: l.budget.propose(needs)}
 }
 
-// more returns what a comparison and its verification would take where the budget held too little of them; nil where
-// that is not known.
+// more returns what a comparison and its verification would take; nil where that is not known.
 func (l *loop) more() *Open {
 	if l.path.CapacityBps <= 0 || l.budget.Time == 0 || l.seen.isBlackHole() {
 		return nil

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"slices"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -17,8 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
-// runner makes the transfers of one direction, keeps what they showed and charges their cost. All parts of the loop
-// share it.
+// runner makes the transfers of one direction, keeps what they showed and charges their cost.
 type runner struct {
 	cfg       Config
 	direction transfer.Direction
@@ -27,7 +26,7 @@ type runner struct {
 	seen      *observations
 	sockets   *sockets
 	notes     *notes
-	near      *transfer.End
+	remote    netip.AddrPort  // of the last transfer; invalid: not known
 	control   string          // the congestion control that the sender uses by default; "": not known
 	blackHole verdict.Verdict // of the baseline where its full segments vanish
 }
@@ -43,7 +42,7 @@ func newRunner(cfg Config, d transfer.Direction) *runner {
 
 // try makes one transfer, records it and charges its cost.
 func (r *runner) try(ctx context.Context, t Trial) (Trial, error) {
-	r.reportTrial(t)
+	r.report(t.Setup, t.Purpose)
 	start := time.Now()
 	result, err := transfer.Run(ctx, r.cfg.Peer, t.Spec, nil)
 	t.elapsed = time.Since(start)
@@ -51,9 +50,7 @@ func (r *runner) try(ctx context.Context, t Trial) (Trial, error) {
 	if result == nil {
 		return t, err
 	}
-	if result.Near != nil || result.Far != nil {
-		r.near = result.Near
-	}
+	r.meet(result)
 	received, ok := result.Received()
 	if ok && received.Bytes == 0 && err == nil && r.swallowed(&t, live.Judge(result)) {
 		t.result = result
@@ -102,6 +99,13 @@ func (r *runner) try(ctx context.Context, t Trial) (Trial, error) {
 	return t, nil
 }
 
+// meet remembers the far end's address.
+func (r *runner) meet(result *transfer.Result) {
+	if result.Near != nil && len(result.Near.Streams) > 0 {
+		r.remote = result.Near.Streams[0].Remote
+	}
+}
+
 // swallowed completes the trial of a transfer whose full segments vanished, if that is what happened.
 func (r *runner) swallowed(t *Trial, v verdict.Verdict) bool {
 	if r.blackHole.Limiter == verdict.MTUBlackHole {
@@ -131,10 +135,9 @@ func (r *runner) tryFor(ctx context.Context, t Trial) (Trial, error) {
 	return r.try(ctx, t)
 }
 
-// with returns the transfer of a setup. A window is held by a clamp under automatic sizing where that gets so far by
-// itself, otherwise by buffers.
-func (r *runner) with(s Setup, length time.Duration, reason string) Trial {
-	t := Trial{Asked: s.Window, Setup: s, Reason: reason, Remedy: s.besides(), Automatic: s == Setup{},
+// with returns the transfer of a setup. A clamp holds its window where automatic sizing gets that far, else buffers do.
+func (r *runner) with(s Setup, length time.Duration, why search.Purpose) Trial {
+	t := Trial{Asked: s.Window, Setup: s, Purpose: why, Remedy: s.besides(), Automatic: s == Setup{},
 		Spec: transfer.Spec{Direction: r.direction, Time: length}}
 	sender, receiver := r.ends(&t.Spec)
 	if s.Window > 0 {
@@ -160,11 +163,11 @@ func (r *runner) check(t *Trial) error { return r.cfg.Peer.Check(transfer.TCP(t.
 
 // can reports whether the peer can carry a setup out.
 func (r *runner) can(s Setup) bool {
-	t := r.with(s, time.Second, "")
+	t := r.with(s, time.Second, Candidate)
 	return r.check(&t) == nil
 }
 
-// ends are the sending and the receiving end's sockets of a Spec.
+// ends returns the sending and the receiving end's sockets of a Spec.
 func (r *runner) ends(s *transfer.Spec) (sender, receiver *transfer.Socket) {
 	if r.direction == transfer.Up {
 		return &s.Near, &s.Far
@@ -172,8 +175,7 @@ func (r *runner) ends(s *transfer.Spec) (sender, receiver *transfer.Socket) {
 	return &s.Far, &s.Near
 }
 
-// controls are the congestion controls, other than the one in use, that the sender may
-// have; the peer's Check knows what a far sender has.
+// controls returns the congestion controls, other than the one in use, that the sender may have.
 func (r *runner) controls(limits verdict.Name) (ideas []Setup) {
 	if r.control == "" {
 		return nil
@@ -194,11 +196,10 @@ func (r *runner) controls(limits verdict.Name) (ideas []Setup) {
 	return ideas
 }
 
-// segmentSizes returns segments to try where full ones vanish: as large as the packets that were seen to
-// pass, what fits today's tunnels (IPv6's least MTU less headers), and what fits any path (RFC
-// 9293 section 3.7.1).
+// segmentSizes returns segments to try where full ones vanish: what was seen to pass, what fits today's tunnels (IPv6's
+// least MTU less headers), and what fits any path (RFC 9293 section 3.7.1).
 func (r *runner) segmentSizes() (sizes []int) {
-	fits := r.path.MTU - r.headers()
+	fits := r.path.MTU - headersTo(r.remote.Addr())
 	for _, size := range []int{fits, 1200, 536} {
 		if size >= 536 && size < r.path.MSS && (len(sizes) == 0 || size < sizes[len(sizes)-1]) {
 			sizes = append(sizes, size)
@@ -207,29 +208,10 @@ func (r *runner) segmentSizes() (sizes []int) {
 	return sizes
 }
 
-// headers are those of IP and TCP without options, which TCP_MAXSEG leaves out.
-func (r *runner) headers() int {
-	if r.near != nil && len(r.near.Streams) > 0 && r.near.Streams[0].Remote.Addr().Unmap().Is6() {
-		return ipv6Headers
-	}
-	return model.IPHeaders
-}
-
 // report calls Progress.
-func (r *runner) report(format string, args ...any) {
+func (r *runner) report(s Setup, why search.Purpose) {
 	if r.cfg.Progress != nil {
-		r.cfg.Progress(Progress{Direction: r.direction, Doing: fmt.Sprintf(format, args...), BestBps: r.seen.best,
+		r.cfg.Progress(Progress{Direction: r.direction, Setup: s, Purpose: why, BestBps: r.seen.best,
 			Done: math.Min(1, float64(r.budget.spent.Time)/float64(r.allowance()))})
 	}
-}
-
-func (r *runner) reportTrial(t Trial) {
-	what := "trying automatic sizing"
-	switch {
-	case t.Remedy != "":
-		what = "trying " + t.Remedy
-	case !t.Automatic:
-		what = "trying a window of " + units.Size(t.Asked).Exact()
-	}
-	r.report("%s: %s", what, t.Reason)
 }

@@ -14,9 +14,8 @@ const tenth = 1.10
 // larger is how much more window counts as taking the window away.
 const larger = 1.25
 
-// settle holds a verdict against what the other trials showed: a window or buffer limits
-// only if more of it gave a tenth more. Where it did not, what limited with the larger
-// window is what limits, and the window is just enough.
+// settle checks a verdict against the other trials: a window or buffer limits only if a larger one gave a tenth more.
+// Otherwise what limited the larger one is the limiter.
 func (o *observations) settle(m *Measured, with Setup) {
 	v := &m.Verdict
 	o.unpolice(m)
@@ -76,9 +75,8 @@ func (o *observations) settle(m *Measured, with Setup) {
 // farLarger is the ratio of windows from which on the larger one is out of the way.
 const farLarger = 2
 
-// counterfactual is how sure a limiter is that limits with a larger window as well: as its own
-// trial says, and medium at the most where the larger window was only somewhat larger or faster.
-// That a far larger one gave nothing more is medium by itself where it leaves the link alone.
+// counterfactual returns the confidence in a limiter that a larger window showed: its own trial's; at most medium where
+// the window was only somewhat larger or faster; medium where a far larger one gave nothing more and blames the link.
 func counterfactual(limiter verdict.Name, often *Trial, nothingMore bool) verdict.Confidence {
 	sure := verdict.Low
 	if often != nil {
@@ -93,8 +91,7 @@ func counterfactual(limiter verdict.Name, often *Trial, nothingMore bool) verdic
 	return sure
 }
 
-// blamed is the window or buffer that a verdict names, or leaves open among others; "" if it
-// names none.
+// blamed returns the window or buffer that a verdict names, also among candidates; "" if none.
 func blamed(v *verdict.Verdict) verdict.Name {
 	names := []verdict.Name{v.Limiter}
 	if v.Limiter == verdict.Mixed || windowOrLink(v) {
@@ -132,8 +129,7 @@ func usual(roomier map[Setup][]*Trial) (often *Trial) {
 	return often
 }
 
-// commonest are the trials of the limiter that most have, and of its subtype that most of those
-// have; of as many, all of those.
+// commonest returns the trials of the most frequent limiter, and of its most frequent subtype; ties keep all.
 func commonest(trials []*Trial) []*Trial {
 	named := most(trials, func(t *Trial) string { return string(t.Limiter) })
 	long := slices.DeleteFunc(slices.Clone(named), func(t *Trial) bool {
@@ -167,9 +163,8 @@ const (
 	mostly = 0.5
 )
 
-// agree takes confidence off a verdict that not all runs gave, and tells how many did: one step
-// where most of them say so, all of it where they do not. Said is what the chosen run named
-// before it was held against others; runs that name a window were settled with it.
+// agree lowers the confidence of a verdict that not all runs gave: one step where most of them say so, to low where
+// they do not. said is what the typical run named before settle; runs that name a window were settled with it.
 func (m *Measured) agree(trials []*Trial, said verdict.Name) {
 	v := &m.Verdict
 	agree := 0

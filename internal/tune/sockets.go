@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -49,22 +50,8 @@ type Setup struct {
 
 // plus adds what another setup changes.
 func (s Setup) plus(o Setup) Setup {
-	if o.Window > 0 {
-		s.Window = o.Window
-	}
-	if o.Congestion != "" {
-		s.Congestion = o.Congestion
-	}
-	if o.Streams > 0 {
-		s.Streams = o.Streams
-	}
-	if o.PacingBps > 0 {
-		s.PacingBps = o.PacingBps
-	}
-	if o.MSS > 0 {
-		s.MSS = o.MSS
-	}
-	return s
+	return Setup{Window: cmp.Or(o.Window, s.Window), Congestion: cmp.Or(o.Congestion, s.Congestion),
+		Streams: cmp.Or(o.Streams, s.Streams), PacingBps: cmp.Or(o.PacingBps, s.PacingBps), MSS: cmp.Or(o.MSS, s.MSS)}
 }
 
 // besides names what is changed besides the window; "" if nothing is.

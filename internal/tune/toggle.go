@@ -32,8 +32,7 @@ type toggle struct {
 	last    [][]host.Did // of the last step, by side
 }
 
-// set gives the hosts their changes or takes them back; where one of them fails to take its
-// changes, those before it are put back.
+// set gives the hosts their changes or takes them back. Where one fails, those before it are put back.
 func (t *toggle) set(ctx context.Context, on bool) error {
 	switch {
 	case t.on == on:

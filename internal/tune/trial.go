@@ -13,7 +13,7 @@ import (
 
 // Trial is one transfer that the loop made.
 type Trial struct {
-	Reason    string
+	Purpose   search.Purpose
 	Setup     Setup
 	Automatic bool   // nothing was changed
 	Remedy    string // what was changed besides the window; "" if nothing was
@@ -45,10 +45,8 @@ func (t *Trial) name() string {
 	return units.Size(t.Asked).Exact()
 }
 
-// settle finds the window that really held: what the receiver let the sender see, or
-// the bytes in flight where the sender's own buffer was the narrower. Automatic sizing
-// opens the window no further than it is used, so there an offer below the request that
-// was never filled counts as the request.
+// settle finds the window that really held: the receiver's offer, or the bytes in flight where the send buffer was
+// narrower. Automatic sizing opens the window no further than it is used: an offer that was never filled is as asked.
 func (t *Trial) settle(sender, receiver transfer.Socket) {
 	offered := t.result.OfferedWindow()
 	flight := t.result.InFlight()

@@ -1,6 +1,5 @@
-// Package tune is the loop: measure the path and what a program gets on it today, name
-// what limits that, search the window that would do, and prove the gain. Everything is
-// tried through socket options; nothing on either host is changed.
+// Package tune finds what makes a path's transfers faster: it measures the path and the baseline, searches windows and
+// other remedies by socket options, which change nothing on either host, and proves the gain.
 package tune
 
 import (
@@ -20,10 +19,9 @@ import (
 type Config struct {
 	Peer       transfer.Peer
 	Directions []transfer.Direction
-	// Budget bounds each direction's time; 0 is the search's own: the larger of 30 s,
-	// 900 segments' time (375 on modems), 150 round trips and, where the path loses, 20 transfers
-	// of 20 round trips or more, and at most a tenth of an exhaustive sweep; doubled once where it
-	// stays open whether something helps.
+	// Budget bounds each direction's time; 0: the largest of 30 s, 900 segments' time (375 on modems), 150 round trips
+	// and, where the path loses, 20 transfers of 20 round trips or more; at most a tenth of an exhaustive sweep.
+	// It is doubled once where it stays open whether something helps.
 	Budget   time.Duration
 	MaxBytes int64 // payload each direction may move; 0: by the same rule
 	Goal     Goal  // ""; Throughput
@@ -35,8 +33,7 @@ type Config struct {
 	// Echo asks the idle path to a host for single round trips, about rtt long each, in
 	// about the given time, and for its MTU; nil: the transfers' own have to do.
 	Echo func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips, path.MTU)
-	// Late says at the end whether the lab that carries the path was too late to be believed; nil: it is
-	// none, or cannot be asked.
+	// Late says at the end whether the lab that carries the path was too late; nil: none, or not known.
 	Late     func() bool
 	Progress func(Progress) // called from Run's goroutine; nil: none
 }
@@ -44,7 +41,8 @@ type Config struct {
 // Progress is what the loop is doing now.
 type Progress struct {
 	Direction transfer.Direction
-	Doing     string  // "trying 502,240 bytes: is less enough?"
+	Setup     Setup
+	Purpose   search.Purpose
 	Done      float64 // share of the direction's budget that is spent
 	BestBps   float64 // so far; 0: nothing yet
 }
@@ -57,8 +55,7 @@ type Result struct {
 	Bytes      int64 // payload moved, all trials together
 }
 
-// Direction is one direction's share of it. A field that was not reached is its zero
-// value.
+// Direction is one direction's result. A field that was not reached is its zero value.
 type Direction struct {
 	Direction transfer.Direction
 	Goal      Goal
@@ -67,8 +64,7 @@ type Direction struct {
 	After     *Measured // nil: nothing to change was found
 	Trials    []Trial
 	Verdict   search.Verdict
-	// Shown says that the window was shown to be the smallest that is enough, not only
-	// better than what there is.
+	// Shown says that the window was shown to be the smallest that suffices, not only better than today's.
 	Shown    bool
 	Clipped  bool // larger windows were asked for and not given
 	Chosen   *Chosen
@@ -94,8 +90,7 @@ type Measured struct {
 	Interval stats.Interval   // 95 %
 }
 
-// Chosen is the setup that the loop ends with. Buffers are what to ask a socket for,
-// 0 is automatic.
+// Chosen is the setup that the loop ends with. Buffers are what to ask a socket for; 0 is automatic.
 type Chosen struct {
 	Setup
 	SendBuffer    int
@@ -107,8 +102,7 @@ type Chosen struct {
 type File struct {
 	Bytes         int64
 	Before, After time.Duration
-	// InitialWindow is with how many segments it would best begin, where slow start takes a
-	// tenth of its time or more; 0: no more than usual.
+	// InitialWindow is the best initial window in segments where slow start takes a tenth of the time; 0: the usual one.
 	InitialWindow int
 }
 
@@ -127,8 +121,7 @@ func (r *Result) Helps() bool {
 	return !vain
 }
 
-// Run tunes each direction. With an error, or when ctx ends, the Result holds what was
-// found until then.
+// Run tunes each direction. With an error, or when ctx ends, the Result holds what was found until then.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	result := &Result{}

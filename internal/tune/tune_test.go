@@ -3,7 +3,6 @@ package tune
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -305,11 +304,11 @@ func TestProgressSaysWhatIsTried(t *testing.T) {
 	last := 0.0
 	windows := false
 	for _, p := range said {
-		if p.Done < last-0.5 || p.Done > 1 || p.Doing == "" {
+		if p.Done < last-0.5 || p.Done > 1 || p.Purpose == "" {
 			t.Errorf("%+v", p)
 		}
 		last = p.Done
-		windows = windows || strings.Contains(p.Doing, "a window of ")
+		windows = windows || p.Setup.Window > 0
 	}
 	if !windows || len(said) < 8 {
 		t.Errorf("said %+v", said)

@@ -76,7 +76,7 @@ func (v *verification) verify(ctx context.Context) error {
 
 // pair measures what there is and a setup, one after the other.
 func (v *verification) pair(ctx context.Context, target Setup, reverse bool) (before, after *Trial, err error) {
-	pair := []Trial{v.with(Setup{}, v.length(Setup{}), "proof: before"), v.with(target, v.length(target), "proof: after")}
+	pair := []Trial{v.with(Setup{}, v.length(Setup{}), ProofBefore), v.with(target, v.length(target), ProofAfter)}
 	if reverse {
 		slices.Reverse(pair)
 	}
@@ -119,9 +119,8 @@ func (v *verification) show(ctx context.Context, target Setup, before, after []*
 	return nil
 }
 
-// proven says that more pairs would tell little: the factor is known to 3 % and does not
-// reach 1, or it is shown to be above 1, with the error that all looks together may have, by
-// pairs enough.
+// proven reports that more pairs would show little: the factor is known to 3 % and does not reach 1, or is shown to be
+// above 1 by enough pairs, with the error of all looks together.
 func (v *verification) proven(before, after []float64) bool {
 	if len(before) < 2 {
 		return false
@@ -135,9 +134,8 @@ func (v *verification) proven(before, after []float64) bool {
 			1+repeatable
 }
 
-// byRanks bounds the factor of a setup that a comparison found, by the ranks of all runs in turn
-// with what there is, comparison and verification together, with the error that all candidates and looks may
-// have.
+// byRanks bounds a setup's factor by the ranks of all its runs in turn with the baseline, with the error that all
+// candidates and looks may have.
 func (v *verification) byRanks(target Setup) stats.Interval {
 	pairs := len(v.seen.turns(target))
 	return v.inTurn(target, 1-2*v.errorRate()*lookShare(pairs)/float64(max(len(v.compared.remedies), 1)))
@@ -186,8 +184,7 @@ func better(before, after []float64) bool {
 	return stats.Gain(before, after, confidence).Mid > 1/search.Enough
 }
 
-// repeatable is by how much two runs of the loop may differ beyond their own noise: the
-// window that each chooses reaches 98 % of the best or more.
+// repeatable is the difference of two runs of the loop beyond their noise: each window reaches 98 % of the best.
 const repeatable = 0.01
 
 // gainOf is the factor as a second run of the loop would find it again.
@@ -196,12 +193,11 @@ func (v *verification) gainOf(before, after []float64) *stats.Interval {
 	return &stats.Interval{Low: g.Low / (1 + repeatable), Mid: g.Mid, High: g.High * (1 + repeatable)}
 }
 
-// alone measures the proven setup once by itself, for what a transfer gets with it where
-// nobody else is on the link.
+// alone measures the proven setup once without the other flow.
 func (v *verification) alone(ctx context.Context, target Setup) error {
 	if len(v.seen.runsOf(target)) > 0 {
 		return nil
 	}
-	_, err := v.try(ctx, v.with(target, v.length(target), "alone on the link"))
+	_, err := v.try(ctx, v.with(target, v.length(target), Alone))
 	return err
 }

@@ -20,8 +20,7 @@ type windowSearch struct {
 // windows hold the transfers back there is nothing else to look for.
 const climbShare = 0.6
 
-// raise gets windows out of the way: while a transfer is held back by its window, the next one gets eight times as
-// much.
+// raise gives each transfer that its window holds back a window eight times as large.
 func (w *windowSearch) raise(ctx context.Context, base *baseline) error {
 	last := w.seen.trials[len(w.seen.trials)-1]
 	w.sockets.noClamp = !w.can(Setup{Window: 1 << 20})
@@ -31,17 +30,16 @@ func (w *windowSearch) raise(ctx context.Context, base *baseline) error {
 		if !w.can(next) {
 			break
 		}
-		t, err := w.try(ctx, w.with(next, w.length(next), "how far the path goes"))
+		t, err := w.try(ctx, w.with(next, w.length(next), PathLimit))
 		if err != nil {
 			return err
 		}
 		w.path.learn(&t)
+		last = t
 		if t.Effective < 2*held {
-			last = t
 			break
 		}
 		held = t.Effective
-		last = t
 	}
 	w.path.AtLeast = w.path.heldByWindow(&last)
 	if !last.Lossless && !w.path.AtLeast && last.Limiter != verdict.Bottleneck {
@@ -83,7 +81,7 @@ func (w *windowSearch) follow(ctx context.Context, s *search.Search) error {
 		if !more {
 			return nil
 		}
-		t := w.with(Setup{Window: next.Window}, next.Time, next.Reason)
+		t := w.with(Setup{Window: next.Window}, next.Time, next.Purpose)
 		t.Spec.Bytes = next.Bytes
 		t, err := w.try(ctx, t)
 		if err != nil {
@@ -99,8 +97,8 @@ func (w *windowSearch) follow(ctx context.Context, s *search.Search) error {
 	}
 }
 
-// answerOf is a search's answer. Behind a bucket, of which a short transfer by another window takes
-// more, a window that seems better by less than it takes to matter is none.
+// answerOf returns a search's answer. Behind a token bucket, of which a short transfer takes more, a window that seems
+// better by too little to matter is none.
 func (w *windowSearch) answerOf(s *search.Search) search.Answer {
 	a := s.Answer()
 	if w.path.burst > 0 && a.Verdict == search.Change && s.Reaches(search.Nearly) {
@@ -109,24 +107,16 @@ func (w *windowSearch) answerOf(s *search.Search) search.Answer {
 	return a
 }
 
-// hopeless is how many times the time that is left a search may need to be given more of it:
-// what it needs is a guess.
+// hopeless is how many times the remaining time a search may need, which is a guess, to be given more.
 const hopeless = 2
 
-// lastShare is the part of a budget that a search may spend where nothing else is to be tried:
-// the rest is for a proof.
+// lastShare is the part of a budget that a search may spend where nothing else is tried; the rest is for a proof.
 const lastShare = 0.8
 
 // extendSearch doubles the budget, once, for a search that may be decided by that.
 func (w *windowSearch) extend() bool {
 	after := time.Duration(2*lastShare*float64(w.budget.Time)) - w.budget.spent.Time
 	return w.answer.Needs <= hopeless*after && w.budget.double()
-}
-
-// untold says that automatic sizing seems to come within a twentieth of the best window, where runs
-// scatter so much that no budget that is proposed would tell.
-func (w *windowSearch) untold() bool {
-	return w.searched.Automatic() >= search.Nearly && w.budget.propose(w.answer.Needs) == 0
 }
 
 // proofTime estimates how long a factor takes to prove where runs scatter as they did.

@@ -32,7 +32,7 @@ func NewLine(out io.Writer) *Line {
 
 // Show shows how far a tuning is.
 func (l *Line) Show(p tune.Progress) {
-	l.Draw(p.Done, string(p.Direction)+"  ", p.BestBps, p.Doing)
+	l.Draw(p.Done, string(p.Direction)+"  ", p.BestBps, text.TuneProgress(p))
 }
 
 // Draw shows a share (0 to 1) as a bar, and what is being done.

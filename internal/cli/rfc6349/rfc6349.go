@@ -23,7 +23,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
-	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -194,7 +193,7 @@ func (f *rfc6349Flags) run(cmd *cobra.Command, text string, cfg rfc6349.Config) 
 	cfg.Peer = far
 	line := progress.NewLine(console.Progress(cmd))
 	cfg.Progress = func(p rfc6349.Progress) {
-		line.Show(tune.Progress{Direction: p.Direction, Doing: p.Doing, Done: p.Done, BestBps: p.BestBps})
+		line.Draw(p.Done, string(p.Direction)+"  ", p.BestBps, p.Doing)
 	}
 	result, err := rfc6349.Run(ctx, cfg)
 	line.Clear()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -180,4 +181,52 @@ func TuneAppliedReason(a *tune.Applied) string {
 		return reason + "; no queue on the way marked anything"
 	}
 	return fmt.Sprintf("%s; queues marked %d segments instead of dropping them", reason, *a.Marked)
+}
+
+// tunePurposes are the words for why a trial is made.
+var tunePurposes = map[search.Purpose]string{
+	search.AutomaticSizing: "what the systems do by themselves",
+	search.ModelWindow:     "the model's window",
+	search.WideWindow:      "a window out of the way",
+	search.SuspectedStall:  "was that a stall?",
+	search.MoreRoom:        "there is room for more here",
+	search.LessEnough:      "is less enough?",
+	search.OnceMore:        "once more, to be sure",
+	search.AutomaticAsGood: "is automatic as good?",
+	search.WindowEnough:    "is this window enough?",
+	tune.IdlePath:          "asking for the round trip",
+	tune.Today:             "what a program gets today",
+	tune.TodayLonger:       "what a program gets today, for longer",
+	tune.AnythingPasses:    "does anything get through?",
+	tune.SegmentsPass:      "do smaller segments pass?",
+	tune.BetweenLosses:     "what the path carries between losses",
+	tune.FillsAgain:        "does it fill the link again?",
+	tune.StaysFull:         "does the link stay full?",
+	tune.PathLimit:         "how far the path goes",
+	tune.Candidate:         "does this help?",
+	tune.ComparedWith:      "what it is compared with",
+	tune.ProofBefore:       "proof: before",
+	tune.ProofAfter:        "proof: after",
+	tune.Alone:             "alone on the link",
+	tune.ProofUnchanged:    "proof: as it was",
+	tune.ProofChanged:      "proof: with the change",
+}
+
+// TunePurpose formats why a trial is made.
+func TunePurpose(p search.Purpose) string { return tunePurposes[p] }
+
+// TuneProgress formats what the loop is doing.
+func TuneProgress(p tune.Progress) string {
+	beside := p.Setup
+	beside.Window = 0
+	what := p.Setup.String()
+	switch {
+	case p.Purpose == tune.IdlePath:
+		return TunePurpose(p.Purpose)
+	case p.Setup == tune.Setup{}:
+		what = "automatic sizing"
+	case beside != tune.Setup{}:
+		what = beside.String()
+	}
+	return "trying " + what + ": " + TunePurpose(p.Purpose)
 }

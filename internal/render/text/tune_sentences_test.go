@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -99,13 +100,51 @@ func TestTuneSentences(t *testing.T) {
 			t.Errorf("%s:\n%s, want\n%s", c.code, got, c.want)
 		}
 	}
-	source, err := os.ReadFile("../../tune/notes.go")
-	if err != nil {
-		t.Fatal(err)
+	for _, code := range constants(t, "Code") {
+		if !said[tune.Code(code)] {
+			t.Errorf("%s has no sentence here", code)
+		}
 	}
-	for _, m := range regexp.MustCompile(`Code = "(.+)"`).FindAllSubmatch(source, -1) {
-		if !said[tune.Code(m[1])] {
-			t.Errorf("%s has no sentence here", m[1])
+}
+
+// constants returns the values of a type's constants in packages tune and search.
+func constants(t *testing.T, kind string) (values []string) {
+	t.Helper()
+	for _, file := range []string{"../../tune/notes.go", "../../search/search.go"} {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\b`+kind+` += "(.+)"`).FindAllSubmatch(source, -1) {
+			values = append(values, string(m[1]))
+		}
+	}
+	return values
+}
+
+func TestTuneProgress(t *testing.T) {
+	purposes := constants(t, "Purpose")
+	for _, p := range purposes {
+		if TunePurpose(search.Purpose(p)) == "" {
+			t.Errorf("%s has no words", p)
+		}
+	}
+	if len(purposes) != len(tunePurposes) {
+		t.Errorf("%d purposes, %d in words", len(purposes), len(tunePurposes))
+	}
+	for _, c := range []struct {
+		p    tune.Progress
+		want string
+	}{
+		{tune.Progress{Purpose: tune.IdlePath}, "asking for the round trip"},
+		{tune.Progress{Purpose: tune.Today}, "trying automatic sizing: what a program gets today"},
+		{tune.Progress{Purpose: search.LessEnough, Setup: tune.Setup{Window: 502_240}},
+			"trying a window of 502,240 bytes: is less enough?"},
+		{tune.Progress{Purpose: tune.Candidate, Setup: tune.Setup{Window: 502_240, Streams: 4}},
+			"trying 4 streams: does this help?"},
+	} {
+		if got := TuneProgress(c.p); got != c.want {
+			t.Errorf("%+v: %s", c.p, got)
 		}
 	}
 }
