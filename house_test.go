@@ -27,6 +27,7 @@ var floors = [][]string{
 		"internal/openmetrics", "internal/admission", "internal/build"},
 	// judgement
 	{"internal/config", "internal/verdict", "internal/verdict/threshold", "internal/verdict/rule", "internal/verdict/live",
+		"internal/verdict/watched",
 		"internal/verdict/timeline", "internal/verdict/compare", "internal/search", "internal/search/simpath",
 		"internal/catalog", "internal/plan", "internal/audit",
 		"internal/link", "internal/flow", "internal/change", "internal/predict", "internal/remedy", "internal/record",

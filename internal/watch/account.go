@@ -8,6 +8,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 )
 
 // Told is what a dump, a look-up or a socket's end says of one connection at one moment.
@@ -63,9 +64,9 @@ type Connection struct {
 
 // moves are what is kept only of connections of which more than one reading was taken.
 type moves struct {
-	mark   counters // when the period began
-	tally  tally    // of the period
-	window samples  // of the fast tier
+	mark   counters        // when the period began
+	tally  watched.Tally   // of the period
+	window watched.Samples // of the fast tier
 }
 
 // Sent is the payload in bytes that the peer has acknowledged since the watch began.
@@ -204,7 +205,7 @@ func (a *Account) begin(t Told) *Connection {
 	c.moving = a.period
 	if c.Born {
 		c.moves = &moves{mark: counters{At: c.since, Have: t.Sample.Have}} // its clocks began at 0
-		c.tally.add(&t, c.mss())
+		c.count(&t)
 	}
 	c.learnSYN()
 	c.queued = t.Unread > 0
@@ -232,7 +233,7 @@ func (c *Connection) update(t Told) {
 	if t.Cgroup == 0 {
 		t.Cgroup = c.Cgroup
 	}
-	c.tally.add(&t, c.mss())
+	c.count(&t)
 	if t.SendBuffer == 0 {
 		t.SendBuffer = c.SendBuffer
 		t.ReceiveBuffer = c.ReceiveBuffer

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 )
 
 // counters are what of a reading only grows. Two of them stand for each connection that is
@@ -22,6 +23,23 @@ func (t *Told) counters() counters {
 	return counters{At: s.At, Have: s.Have, Reordered: t.Reordered, Acked: s.Acked, Sent: s.Sent,
 		RetransmittedBytes: s.RetransmittedBytes, Received: s.Received, Retransmitted: s.Retransmitted, Busy: s.Busy,
 		ReceiveLimited: s.ReceiveLimited, SendLimited: s.SendLimited}
+}
+
+// sample returns the counters as a judge takes them.
+func (c *counters) sample() *transfer.Sample {
+	return &transfer.Sample{At: c.At, Have: c.Have, Acked: c.Acked, Received: c.Received, Busy: c.Busy,
+		ReceiveLimited: c.ReceiveLimited, SendLimited: c.SendLimited}
+}
+
+// queues returns the state of the socket's queues.
+func (t *Told) queues() watched.Queues {
+	return watched.Queues{Unread: t.Unread, Unacked: t.Unacked, SendQueued: t.SendQueued, SendBuffer: t.SendBuffer,
+		Answered: t.Answered}
+}
+
+// count adds a reading to the period's tally.
+func (c *Connection) count(t *Told) {
+	c.tally.Add(&t.Sample, t.queues(), t.ByReadings, watched.MSS(c.Handshake))
 }
 
 // payloadSent is what bytes_acked says without SYN and FIN: what was sent, and not again,

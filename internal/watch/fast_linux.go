@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 )
 
 // fast is the fast tier: what is asked for, and whose each question is.
 type fast struct {
 	ids   []sockdiag.ID
 	of    []*Connection
-	spare *[]samples // emptied, for those that come in later
+	spare *[]watched.Samples // emptied, for those that come in later
 }
 
 // sample looks up the connections of the fast tier.
@@ -29,16 +30,16 @@ func (w *watcher) sample() error {
 		}
 		c := left[0]
 		w.account.reads(c, w.told(s, w.now()))
-		if c.window.of == nil {
+		if c.window.Of == nil {
 			c.window = w.fast.empty()
 		}
-		c.window.add(&c.Told, w.cfg.Window)
+		c.window.Add(&c.Sample, c.queues(), w.cfg.Window)
 	})
 	return err
 }
 
 // empty are samples of none.
-func (f *fast) empty() (w samples) {
+func (f *fast) empty() (w watched.Samples) {
 	if n := len(*f.spare); n > 0 {
 		w = (*f.spare)[n-1]
 		*f.spare = (*f.spare)[:n-1]
@@ -48,11 +49,11 @@ func (f *fast) empty() (w samples) {
 
 // leave takes a connection's samples away.
 func (f *fast) leave(c *Connection) {
-	if c.moves == nil || c.window.of == nil {
+	if c.moves == nil || c.window.Of == nil {
 		return
 	}
-	*f.spare = append(*f.spare, samples{c.window.of[:0], c.window.queues[:0]})
-	c.window = samples{}
+	*f.spare = append(*f.spare, watched.Samples{Of: c.window.Of[:0], Queues: c.window.Queues[:0]})
+	c.window = watched.Samples{}
 }
 
 // choose takes the connections into the fast tier that have moved most since it was called

@@ -8,7 +8,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/socklist"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
-	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 )
 
 // Systems that do not tell of a connection's end are asked for the list of all more often, and what held a sender back
@@ -138,7 +138,7 @@ func (l *lister) told(s *socklist.Socket) Told {
 	born := l.account.first
 	if before != nil {
 		born = before.Born
-		t.since(&before.Told, before.mss(), s.WindowClock)
+		t.since(&before.Told, watched.MSS(before.Handshake), s.WindowClock)
 	}
 	switch given := s.Sample.Have&transfer.HaveMinRTT != 0; {
 	case !born: // a queue may have stood in it all the time
@@ -172,19 +172,4 @@ func (t *Told) since(before *Told, mss int64, windowClock bool) {
 	if !windowClock && s.NotSent > 0 && s.InFlight+mss > s.SendWnd && s.SendWnd < s.Cwnd {
 		s.ReceiveLimited += span
 	}
-}
-
-// lessSure is a verdict of clocks that were made of readings.
-func (y *tally) lessSure(v verdict.Verdict) verdict.Verdict {
-	if v.Limiter != verdict.Unknown {
-		v.Confidence = verdict.Low
-	}
-	for i := range v.Evidence {
-		if e := &v.Evidence[i]; e.Code == verdict.ClocksAlone {
-			delete(e.Values, "send_buffer_ratio")
-			e.Code = verdict.ReadingsAlone
-			e.Values["readings"] = float64(y.readings)
-		}
-	}
-	return v
 }

@@ -123,7 +123,8 @@ func TestGroupsAreBounded(t *testing.T) {
 }
 
 func TestTheNetworkStaysUndivided(t *testing.T) {
-	f := Flow{Direction: transfer.Up, Verdict: verdict.Verdict{Candidates: network}}
+	f := Flow{Direction: transfer.Up, Verdict: verdict.Verdict{Candidates: []verdict.Name{verdict.Congestion,
+		verdict.Bottleneck, verdict.LocalQueue, verdict.Pacing}}}
 	if got := limiterLabel(&f, verdict.Unknown); got != "network" {
 		t.Error(got)
 	}

@@ -3,6 +3,8 @@ package watch
 import (
 	"slices"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 )
 
 // What dumps and periods do to the account.
@@ -55,7 +57,7 @@ func (a *Account) Still(cookie, print uint64, at time.Duration) bool {
 	a.told(c)
 	if c.queued { // and may still not be read
 		a.touch(c)
-		c.tally.add(&c.Told, c.mss())
+		c.count(&c.Told)
 	}
 	return true
 }
@@ -71,7 +73,7 @@ func (a *Account) touch(c *Connection) {
 		c.moves = &moves{}
 	}
 	c.mark = c.counters()
-	c.tally = tally{}
+	c.tally = watched.Tally{}
 	c.mark.At = c.since
 	if c.moving != a.period {
 		c.moving = a.period
@@ -129,7 +131,7 @@ func (a *Account) Dumped(began time.Duration) (missing bool) {
 			a.totals.Unfinished++
 			a.close(c)
 			if len(a.lost) < mostLost {
-				c.window = samples{} // close has touched it
+				c.window = watched.Samples{} // close has touched it
 				a.lost[c.Cookie] = c
 			}
 		}

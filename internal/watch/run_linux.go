@@ -14,6 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 )
 
 const (
@@ -51,7 +52,7 @@ func newWatcher(cfg Config) *watcher {
 	account := NewAccount()
 	account.shortage = &shortage{}
 	return &watcher{cfg: cfg, account: account, owners: newOwners(&cfg.Match, cfg.Namespace), start: time.Now(),
-		fast: fast{spare: &[]samples{}}, names: map[string]string{},
+		fast: fast{spare: &[]watched.Samples{}}, names: map[string]string{},
 		handshakes: map[transfer.Handshake]*transfer.Handshake{}, seed: maphash.MakeSeed()}
 }
 

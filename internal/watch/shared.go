@@ -1,14 +1,12 @@
 package watch
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
-	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
-	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 )
 
 // shared looks at connections to one host together, where what limits one of them is said to be its losses. On a
@@ -33,16 +31,16 @@ func (v *View) shared() {
 // losing says that the connection's losses have a part in what limits what it sends.
 func (s *Seen) losing() bool {
 	v := s.flow(transfer.Up).Verdict
-	return v.Shares[verdict.Congestion] >= threshold.CandidateShare && v.Subtype == ""
+	return watched.Losing(v)
 }
 
 // shareLink gives the connections' part of losses to a link that all of them together fill.
 func shareLink(all []*Seen) {
-	watched := make([]live.Watched, len(all))
+	windows := make([]live.Watched, len(all))
 	for i, s := range all {
-		watched[i] = s.watched(true)
+		windows[i] = s.sampled().Live(true)
 	}
-	of := live.JudgeShared(watched)
+	of := live.JudgeShared(windows)
 	if of == nil {
 		return
 	}
@@ -51,29 +49,6 @@ func shareLink(all []*Seen) {
 			continue
 		}
 		up := s.flow(transfer.Up)
-		up.Verdict = ofShared(up.Verdict, of)
+		up.Verdict = watched.OnSharedLink(up.Verdict, of)
 	}
-}
-
-// ofShared is a connection's verdict with its losses and its own view of the link given to the link that it shares.
-func ofShared(v verdict.Verdict, of verdict.Values) verdict.Verdict {
-	shares := maps.Clone(v.Shares)
-	shares[verdict.Bottleneck] += shares[verdict.Congestion]
-	delete(shares, verdict.Congestion)
-	out := verdict.Headline(shares)
-	switch out.Limiter {
-	case verdict.Bottleneck:
-		out.Confidence = verdict.Medium
-	case verdict.Mixed: // of what there is now, by name
-	case v.Limiter:
-		out.Confidence = v.Confidence
-		out.Candidates = v.Candidates
-	}
-	out.Evidence = []verdict.Evidence{{Limiter: verdict.Bottleneck, Code: verdict.SharedLink, Values: of}}
-	for _, e := range v.Evidence {
-		if e.Limiter != verdict.Congestion && e.Limiter != verdict.Bottleneck {
-			out.Evidence = append(out.Evidence, e)
-		}
-	}
-	return out
 }

@@ -63,7 +63,7 @@ func (a *Account) flow(c *Connection, d transfer.Direction) Flow {
 	f := c.flow(d)
 	from := c.mark.At
 	if f.Sampled {
-		from = c.window.of[0].At
+		from = c.window.Of[0].At
 	}
 	f.Verdict = live.ShortOfMemory(f.Verdict, d, a.shortage.between(from, c.Sample.At+shortageEvery))
 	return f

@@ -16,6 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 	"github.com/fullpipe-net/fullpipe/internal/watch/paths"
 )
 
@@ -213,16 +214,16 @@ func (c *Connection) flow(d transfer.Direction) Flow {
 	case f.Bytes < threshold.WatchedBytes && (f.Bytes > 0 || !c.stuck(d)):
 		f.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.TooLittleWatched,
 			Values: verdict.Values{"bytes": float64(max(f.Bytes, 0))}})
-	case len(c.window.of) >= threshold.WatchedSamples:
-		f.Verdict = fine(c, sends)
+	case len(c.window.Of) >= threshold.WatchedSamples:
+		f.Verdict = c.sampled().Judge(sends)
 		f.Sampled = true
 	case sends:
-		f.Verdict = coarse(&c.mark, &c.Sample, c.tally)
+		f.Verdict = watched.ByCounters(c.mark.sample(), &c.Sample, c.tally)
 	default:
-		f.Verdict = c.tally.unseenSender()
+		f.Verdict = c.tally.UnseenSender()
 	}
 	if c.ByReadings {
-		f.Verdict = c.tally.lessSure(f.Verdict)
+		f.Verdict = c.tally.LowerConfidence(f.Verdict)
 	}
 	return f
 }
@@ -236,5 +237,11 @@ func (c *Connection) stuck(d transfer.Direction) bool {
 	case d == transfer.Up:
 		return c.Unacked > 0 && c.Sample.Busy-c.mark.Busy >= time.Duration(threshold.OutstandingShare*float64(span))
 	}
-	return c.tally.readings > 0 && c.tally.unread == c.tally.readings
+	return c.tally.AllUnread()
+}
+
+// sampled returns the connection's window as its judge takes it.
+func (c *Connection) sampled() *watched.Connection {
+	return &watched.Connection{Samples: c.window, Congestion: c.Congestion, Handshake: c.Handshake,
+		SendBuffer: c.SendBuffer, ReceiveBuffer: c.ReceiveBuffer, PacingBps: c.MaxPacingBps, Acked: c.Sample.Acked}
 }

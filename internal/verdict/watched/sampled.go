@@ -1,4 +1,7 @@
-package watch
+// Package watched judges a connection whose program is not ours, which its kernel was asked about from outside: by a
+// window of samples with the state of the socket's queues, or by the kernel's cumulative counters where samples are
+// too few.
+package watched
 
 import (
 	"maps"
@@ -11,38 +14,48 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// samples are what the fast tier told of a connection, oldest first: what the live judge reads, and how
-// full the socket's buffers were at each.
-type samples struct {
-	of     []transfer.Sample
-	queues []queues
+// Queues is the state of a socket's queues at one moment, in bytes.
+type Queues struct {
+	Unread, Unacked int64
+	// SendQueued is what the send buffer is charged with, of SendBuffer; 0 where the sizes are not known.
+	SendQueued, SendBuffer int64
+	Answered               bool // nothing came since the program sent something last
 }
 
-// queues are a socket's at one moment, in bytes: see Told.
-type queues struct {
-	unread, unacked, sendQueued, sendBuffer int64
-	answered                                bool
+// Samples is a window of samples, oldest first, and the queues at each of them.
+type Samples struct {
+	Of     []transfer.Sample
+	Queues []Queues
 }
 
-// add takes what was told, and lets go what is older than the length.
-func (w *samples) add(t *Told, length time.Duration) {
-	w.of = append(w.of, t.Sample)
-	w.queues = append(w.queues, queues{unread: t.Unread, unacked: t.Unacked, sendQueued: t.SendQueued,
-		sendBuffer: t.SendBuffer, answered: t.Answered})
+// Add appends a sample and drops those that are older than the length.
+func (w *Samples) Add(s *transfer.Sample, q Queues, length time.Duration) {
+	w.Of = append(w.Of, *s)
+	w.Queues = append(w.Queues, q)
 	old := 0
-	for old < len(w.of)-1 && t.Sample.At-w.of[old].At > length {
+	for old < len(w.Of)-1 && s.At-w.Of[old].At > length {
 		old++
 	}
-	if old > len(w.of)/4 { // not at every sample
-		w.of = slices.Delete(w.of, 0, old)
-		w.queues = slices.Delete(w.queues, 0, old)
+	if old > len(w.Of)/4 { // not at every sample
+		w.Of = slices.Delete(w.Of, 0, old)
+		w.Queues = slices.Delete(w.Queues, 0, old)
 	}
 }
 
-// fine judges a window of the fast tier's samples. What the live judge leaves open between
+// Connection is a connection with a window of its samples.
+type Connection struct {
+	Samples
+	Congestion                string              // "": not known
+	Handshake                 *transfer.Handshake // nil: not known
+	SendBuffer, ReceiveBuffer int64               // bytes; 0: not known
+	PacingBps                 float64             // SO_MAX_PACING_RATE; 0: none
+	Acked                     int64               // bytes in the connection's life
+}
+
+// Judge returns what limited a direction in the window. What the live judge leaves open between
 // the program and its send buffer is decided by how full that buffer was.
-func fine(c *Connection, sends bool) verdict.Verdict {
-	w := c.watched(sends)
+func (c *Connection) Judge(sends bool) verdict.Verdict {
+	w := c.Live(sends)
 	v := live.JudgeWatched(w)
 	for i := range v.Evidence {
 		delete(v.Evidence[i].Values, "blocked_ratio") // the writer's own clock is not known
@@ -53,23 +66,23 @@ func fine(c *Connection, sends bool) verdict.Verdict {
 	return live.Programs(w, c.outage(pair(c.bufferOrLink(c.divide(v)))))
 }
 
-// watched is a direction of the connection's window as the live judge takes it.
-func (c *Connection) watched(sends bool) live.Watched {
-	w := live.Watched{Sends: sends, Congestion: c.Congestion, Handshake: c.Handshake, PacingBps: c.MaxPacingBps}
+// Live returns a direction of the window as the live judge takes it. It sets the samples' queue to that direction's.
+func (c *Connection) Live(sends bool) live.Watched {
+	w := live.Watched{Sends: sends, Congestion: c.Congestion, Handshake: c.Handshake, PacingBps: c.PacingBps}
 	w.Send.Granted = int(c.SendBuffer)
 	w.Receive.Granted = int(c.ReceiveBuffer)
-	w.Samples = c.window.of
+	w.Samples = c.Of
 	for i := range w.Samples {
 		s := &w.Samples[i]
-		q := &c.window.queues[i]
+		q := &c.Queues[i]
 		s.Have |= transfer.HaveQueue
-		s.Queued = q.unacked
+		s.Queued = q.Unacked
 		if !sends {
-			s.Queued = q.unread
+			s.Queued = q.Unread
 		}
 		w.Send.Effective = max(w.Send.Effective, int(s.InFlight))
 		w.Receive.Effective = max(w.Receive.Effective, int(s.ReceiveWnd))
-		if q.answered {
+		if q.Answered {
 			w.Answered += 1 / float64(len(w.Samples))
 		}
 	}
@@ -91,7 +104,7 @@ func (c *Connection) bufferOrLink(v verdict.Verdict) verdict.Verdict {
 	seen := v.Evidence[at].Values
 	rate := seen["steady_bps"]
 	base := seen["rtt_base_s"]
-	size := float64(c.window.queues[0].sendBuffer)
+	size := float64(c.Queues[0].SendBuffer)
 	if 8*size > threshold.WindowLimits*rate*base {
 		return v
 	}
@@ -112,28 +125,28 @@ func (c *Connection) bufferOrLink(v verdict.Verdict) verdict.Verdict {
 // alwaysFull says that the send buffer was, at nearly all samples.
 func (c *Connection) alwaysFull() bool {
 	full := 0.0
-	for i := range c.window.queues {
-		q := &c.window.queues[i]
-		if q.sendBuffer > 0 && float64(q.sendQueued) >= threshold.CrowdedBuffer*float64(q.sendBuffer) {
+	for i := range c.Queues {
+		q := &c.Queues[i]
+		if q.SendBuffer > 0 && float64(q.SendQueued) >= threshold.CrowdedBuffer*float64(q.SendBuffer) {
 			full++
 		}
 	}
-	return c.writerBlocks() && full >= threshold.FlatShare*float64(len(c.window.queues))
+	return c.writerBlocks() && full >= threshold.FlatShare*float64(len(c.Queues))
 }
 
 // outage is less sure of an MTU black hole where full segments have come through before: then
 // nobody may be there any more.
 func (c *Connection) outage(v verdict.Verdict) verdict.Verdict {
-	if v.Limiter == verdict.MTUBlackHole && c.Sample.Acked >= 2*c.mss() {
+	if v.Limiter == verdict.MTUBlackHole && c.Acked >= 2*MSS(c.Handshake) {
 		v.Confidence = verdict.Low
 	}
 	return v
 }
 
-// mss is the largest segment that the connection sends, in bytes.
-func (c *Connection) mss() int64 {
-	if c.Handshake != nil && c.Handshake.MSS > 0 {
-		return int64(c.Handshake.MSS)
+// MSS returns the largest segment that a connection sends, in bytes; Ethernet's where it is not known.
+func MSS(h *transfer.Handshake) int64 {
+	if h != nil && h.MSS > 0 {
+		return int64(h.MSS)
 	}
 	return 1448
 }
@@ -142,14 +155,14 @@ func (c *Connection) mss() int64 {
 // writes until what is queued reaches the buffer's size (sk_stream_memory_free), so where it
 // never came near that it never waited.
 func (c *Connection) writerBlocks() bool {
-	for i := range c.window.queues {
-		q := &c.window.queues[i]
-		if q.sendBuffer > 0 && float64(q.sendQueued) >= threshold.FilledBuffer*float64(q.sendBuffer) {
+	for i := range c.Queues {
+		q := &c.Queues[i]
+		if q.SendBuffer > 0 && float64(q.SendQueued) >= threshold.FilledBuffer*float64(q.SendBuffer) {
 			return true
 		}
 	}
-	first := &c.window.of[0]
-	last := &c.window.of[len(c.window.of)-1]
+	first := &c.Of[0]
+	last := &c.Of[len(c.Of)-1]
 	return last.SendLimited > first.SendLimited
 }
 
@@ -175,19 +188,19 @@ func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
 	if share <= 0 {
 		return v
 	}
-	mss := c.mss()
+	mss := MSS(c.Handshake)
 	var crowded, roomy, n float64
 	var used, size int64
 	blocks := c.writerBlocks()
-	for i := range c.window.queues {
-		q := &c.window.queues[i]
-		if c.window.of[i].NotSent >= mss || q.sendBuffer == 0 {
+	for i := range c.Queues {
+		q := &c.Queues[i]
+		if c.Of[i].NotSent >= mss || q.SendBuffer == 0 {
 			continue
 		}
 		n++
-		used = max(used, q.sendQueued)
-		size = q.sendBuffer
-		switch full := float64(q.sendQueued) / float64(q.sendBuffer); {
+		used = max(used, q.SendQueued)
+		size = q.SendBuffer
+		switch full := float64(q.SendQueued) / float64(q.SendBuffer); {
 		case full >= threshold.CrowdedBuffer && blocks:
 			crowded++
 		case full < threshold.RoomyBuffer || !blocks:
@@ -209,7 +222,7 @@ func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
 			shares[name] += s
 		}
 	}
-	dry := crowded / float64(len(c.window.of))
+	dry := crowded / float64(len(c.Of))
 	if dry >= threshold.HeadlineShare || dry >= threshold.BufferEmpty && unfilled(v) {
 		// A buffer that runs dry that often is refilled in bursts, and the kernel opens no
 		// congestion window that is not used (RFC 7661): it holds back the rest of the time too.

@@ -1,4 +1,4 @@
-package watch
+package watched
 
 import (
 	"slices"
@@ -12,9 +12,9 @@ import (
 // network are the limiters that the kernel's clocks leave undivided.
 var network = []verdict.Name{verdict.Congestion, verdict.Bottleneck, verdict.LocalQueue, verdict.Pacing}
 
-// tally is what the readings of a period said of the moment, where a dump also says what no
+// Tally counts what the readings of a period said of the moment, where a dump also says what no
 // clock keeps.
-type tally struct {
+type Tally struct {
 	readings uint16 // with the sizes of the socket's buffers, or by a list
 	sending  uint16 // of them, those that tell of the send buffer
 	dry      uint16 // all that was written was on its way, and the send buffer was full
@@ -27,22 +27,22 @@ type tally struct {
 	fastest float32 // delivery, bit/s
 }
 
-// add counts a reading.
-func (y *tally) add(t *Told, mss int64) {
-	s := &t.Sample
-	if t.SendBuffer == 0 && !t.ByReadings || s.Have&transfer.HaveNotSent == 0 || y.readings == 1<<16-1 {
+// Add counts a reading of a connection whose segments have mss bytes. byReadings says that its clocks were made of
+// readings of a list.
+func (y *Tally) Add(s *transfer.Sample, q Queues, byReadings bool, mss int64) {
+	if q.SendBuffer == 0 && !byReadings || s.Have&transfer.HaveNotSent == 0 || y.readings == 1<<16-1 {
 		return
 	}
 	y.readings++
 	y.fastest = max(y.fastest, float32(s.DeliveryBps))
-	if unreadShare(t) >= threshold.Unread {
+	if unreadShare(s, q.Unread) >= threshold.Unread {
 		y.unread++
 	}
-	if t.SendBuffer == 0 || t.ByReadings && t.Unacked == 0 { // the latter is idle time by the clocks already
+	if q.SendBuffer == 0 || byReadings && q.Unacked == 0 { // the latter is idle time by the clocks already
 		return
 	}
 	y.sending++
-	switch full := float64(t.SendQueued) / float64(t.SendBuffer); {
+	switch full := float64(q.SendQueued) / float64(q.SendBuffer); {
 	case s.Recovering || s.Lost > 0:
 	case s.NotSent > 0 && s.NotSent < mss && s.InFlight > 0 && 4*s.InFlight < s.Cwnd:
 		y.small++
@@ -56,7 +56,7 @@ func (y *tally) add(t *Told, mss int64) {
 }
 
 // of is a count's share of the readings that tell of the send buffer.
-func (y *tally) of(n uint16) float64 {
+func (y *Tally) of(n uint16) float64 {
 	if y.sending == 0 {
 		return 0
 	}
@@ -65,18 +65,21 @@ func (y *tally) of(n uint16) float64 {
 
 // unreadShare is how much of the receive window is taken by data that the program has not
 // read.
-func unreadShare(t *Told) float64 {
-	if t.Sample.Have&transfer.HaveReceiveWnd == 0 || t.Unread <= 0 {
+func unreadShare(s *transfer.Sample, unread int64) float64 {
+	if s.Have&transfer.HaveReceiveWnd == 0 || unread <= 0 {
 		return 0
 	}
-	return float64(t.Unread) / float64(t.Unread+t.Sample.ReceiveWnd)
+	return float64(unread) / float64(unread+s.ReceiveWnd)
 }
 
-// coarse judges what a connection sent between two readings by the kernel's cumulative
+// AllUnread reports whether data was left unread in every reading.
+func (y *Tally) AllUnread() bool { return y.readings > 0 && y.unread == y.readings }
+
+// ByCounters judges what a connection sent between two readings by the kernel's cumulative
 // clocks, and by what the readings in between showed of the moment. It knows less than the
 // live judge and says so: the network stays undivided, and a window that was full may be
 // small or not read from.
-func coarse(from *counters, to *transfer.Sample, seen tally) verdict.Verdict {
+func ByCounters(from, to *transfer.Sample, seen Tally) verdict.Verdict {
 	span := to.At - from.At
 	const clocks = transfer.HaveLimits
 	if span <= 0 || from.Have&to.Have&clocks == 0 {
@@ -92,7 +95,8 @@ func coarse(from *counters, to *transfer.Sample, seen tally) verdict.Verdict {
 		seen.roomy = seen.roomy + seen.half
 		seen.half = 0
 	}
-	if seen.of(seen.small) >= threshold.CandidateShare { // the program may wait for the answer to what is not sent yet
+	if seen.of(seen.small) >= threshold.CandidateShare {
+		// What the program waits for then may be the answer to what waits to be sent.
 		seen.roomy = 0
 		seen.half = 0
 	}
@@ -146,8 +150,8 @@ func coarse(from *counters, to *transfer.Sample, seen tally) verdict.Verdict {
 	case verdict.Sender:
 		v.Candidates = []verdict.Name{verdict.Application, verdict.SendBuffer}
 	default:
-		byClocks := dry+roomy < shares[v.Limiter]/2
-		v.Confidence = verdict.When(byClocks || seen.sending >= threshold.SeveralReadings, verdict.Medium)
+		v.Confidence = verdict.When(dry+roomy < shares[v.Limiter]/2 || seen.sending >= threshold.SeveralReadings,
+			verdict.Medium)
 	}
 	v.Evidence = []verdict.Evidence{{Limiter: v.Limiter, Code: verdict.ClocksAlone, Values: verdict.Values{
 		"window_s": span.Seconds(), "idle_ratio": 1 - busy, "receiver_ratio": window + beyond,
@@ -162,20 +166,20 @@ func coarse(from *counters, to *transfer.Sample, seen tally) verdict.Verdict {
 
 // linkMayBeFull says that a queue stands in the path and nothing was faster than what came:
 // what fills the send buffer may then be the link.
-func (y *tally) linkMayBeFull(from *counters, to *transfer.Sample, span time.Duration) bool {
+func (y *Tally) linkMayBeFull(from, to *transfer.Sample, span time.Duration) bool {
 	rate := float64(to.Acked-from.Acked) * 8 / span.Seconds()
 	return rate > 0 && to.MinRTT > 0 && to.RTT.Seconds() >= threshold.QueuedRTT*to.MinRTT.Seconds() &&
 		float64(y.fastest) < threshold.BurstRate*rate
 }
 
 // windowAllowsMore says that the peer's window, over the least round trip, is well above the rate.
-func windowAllowsMore(from *counters, to *transfer.Sample, span time.Duration) bool {
+func windowAllowsMore(from, to *transfer.Sample, span time.Duration) bool {
 	rate := float64(to.Acked-from.Acked) / span.Seconds()
 	return float64(to.SendWnd) > threshold.WindowLimits*rate*to.MinRTT.Seconds()
 }
 
 // open are the candidates where the network, or what looks like it, took most of the time.
-func (y *tally) open(to *transfer.Sample) []verdict.Name {
+func (y *Tally) open(to *transfer.Sample) []verdict.Name {
 	all := slices.Clone(network)
 	if to.RTT.Seconds() >= threshold.QueuedRTT*to.MinRTT.Seconds() {
 		all = append(all, verdict.AckPath)
@@ -196,9 +200,9 @@ func (y *tally) open(to *transfer.Sample) []verdict.Name {
 	return all
 }
 
-// unseenSender is the verdict on what was received where the clocks alone were read: they
+// UnseenSender returns the verdict on what was received where the clocks alone were read: they
 // speak of sending.
-func (y *tally) unseenSender() verdict.Verdict {
+func (y *Tally) UnseenSender() verdict.Verdict {
 	v := verdict.Unseen(verdict.Evidence{Code: verdict.SenderUnseen},
 		append([]verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow,
 			verdict.ReceiverApplication}, append(slices.Clone(network), verdict.AckPath, verdict.NagleDelayedAck)...)...)
@@ -218,5 +222,20 @@ func (y *tally) unseenSender() verdict.Verdict {
 	v.Confidence = verdict.When(y.readings >= threshold.SeveralReadings, verdict.Medium)
 	v.Evidence = []verdict.Evidence{{Limiter: verdict.ReceiverApplication, Code: verdict.Unread,
 		Values: verdict.Values{"time_ratio": share}}}
+	return v
+}
+
+// LowerConfidence returns a verdict by clocks that were made of readings of a list.
+func (y *Tally) LowerConfidence(v verdict.Verdict) verdict.Verdict {
+	if v.Limiter != verdict.Unknown {
+		v.Confidence = verdict.Low
+	}
+	for i := range v.Evidence {
+		if e := &v.Evidence[i]; e.Code == verdict.ClocksAlone {
+			delete(e.Values, "send_buffer_ratio")
+			e.Code = verdict.ReadingsAlone
+			e.Values["readings"] = float64(y.readings)
+		}
+	}
 	return v
 }

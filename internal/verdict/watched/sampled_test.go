@@ -1,4 +1,4 @@
-package watch
+package watched
 
 import (
 	"math"
@@ -19,7 +19,7 @@ func after(busy, receiver, buffer int) transfer.Sample {
 		ReceiveLimited: time.Duration(receiver) * ms, SendLimited: time.Duration(buffer) * ms}
 }
 
-func TestCoarse(t *testing.T) {
+func TestByCounters(t *testing.T) {
 	shut := after(2000, 1900, 0)
 	shut.SendWnd = 0
 	silent := after(0, 0, 0)
@@ -42,8 +42,8 @@ func TestCoarse(t *testing.T) {
 		{"half and half", after(1000, 0, 0), verdict.Mixed, network},
 		{"a kernel without clocks", silent, verdict.Unknown, append([]verdict.Name{verdict.Application}, network...)},
 	} {
-		from := counters{Have: c.to.Have}
-		v := coarse(&from, &c.to, tally{})
+		from := transfer.Sample{Have: c.to.Have}
+		v := ByCounters(&from, &c.to, Tally{})
 		if v.Limiter != c.want || v.Confidence == verdict.High {
 			t.Errorf("%s: %s, %s, %v", c.name, v.Limiter, v.Confidence, v.Shares)
 		}
@@ -54,7 +54,7 @@ func TestCoarse(t *testing.T) {
 		}
 		sums(t, c.name, v)
 	}
-	if v := coarse(&counters{At: 5}, &transfer.Sample{At: 5}, tally{}); v.Limiter != verdict.Unknown {
+	if v := ByCounters(&transfer.Sample{At: 5}, &transfer.Sample{At: 5}, Tally{}); v.Limiter != verdict.Unknown {
 		t.Errorf("no time at all: %s", v.Limiter)
 	}
 }
@@ -73,17 +73,20 @@ func sums(t *testing.T, name string, v verdict.Verdict) {
 // poured is a connection whose window holds four seconds of sending 10 Mbit/s over 40 ms, all
 // of it on its way at every sample, and queued of its send buffer's 100,000 bytes.
 func poured(queued func(i int) int64) *Connection {
-	c := &Connection{Handshake: &transfer.Handshake{MSS: 1448}, moves: &moves{}}
+	c := &Connection{Handshake: &transfer.Handshake{MSS: 1448}}
 	for i := range 80 {
 		at := time.Duration(i) * 50 * time.Millisecond
-		c.window.add(&Told{SendBuffer: 100_000, SendQueued: queued(i), Unacked: 50_000,
-			Sample: transfer.Sample{At: at,
-				Have: clocks | transfer.HaveRTT | transfer.HaveMinRTT | transfer.HaveCwnd | transfer.HaveInFlight |
-					transfer.HaveAcked |
-					transfer.HaveRetrans | transfer.HaveRecovery | transfer.HaveRate,
-				RTT: 40 * time.Millisecond, MinRTT: 40 * time.Millisecond, Cwnd: 200_000, SendWnd: 1 << 20, InFlight: 50_000,
-				Busy:  at,
-				Acked: int64(at.Seconds() * 1.25e6), Sent: int64(at.Seconds()*1.25e6) + 50_000}}, time.Minute)
+		c.Add(&transfer.Sample{At: at,
+			Have: clocks | transfer.HaveRTT | transfer.HaveMinRTT | transfer.HaveCwnd | transfer.HaveInFlight |
+				transfer.HaveAcked |
+				transfer.HaveRetrans | transfer.HaveRecovery | transfer.HaveRate,
+			RTT: 40 * time.Millisecond, MinRTT: 40 * time.Millisecond, Cwnd: 200_000, SendWnd: 1 << 20, InFlight: 50_000,
+			Busy:  at,
+			Acked: int64(at.Seconds() * 1.25e6), Sent: int64(at.Seconds()*1.25e6) + 50_000},
+			Queues{SendBuffer: 100_000, SendQueued: queued(i), Unacked: 50_000}, time.Minute)
+	}
+	for i := range c.Of {
+		c.Acked = c.Of[i].Acked
 	}
 	return c
 }
@@ -98,7 +101,7 @@ func TestTheSendBufferIsToldFromTheProgram(t *testing.T) {
 		{"much, and never full", func(int) int64 { return 90_000 }, verdict.Application},
 		{"with room", func(int) int64 { return 20_000 }, verdict.Application},
 	} {
-		v := fine(poured(c.queued), true)
+		v := poured(c.queued).Judge(true)
 		if v.Limiter != c.want || v.Confidence == verdict.High {
 			t.Errorf("%s: %s, %s, %v", c.name, v.Limiter, v.Confidence, v.Shares)
 		}
@@ -143,7 +146,7 @@ func BenchmarkFine(b *testing.B) {
 	c := poured(func(i int) int64 { return 70_000 + int64(i%4)*10_000 })
 	b.ReportAllocs()
 	for b.Loop() {
-		fine(c, true)
+		c.Judge(true)
 	}
 }
 

@@ -1,0 +1,37 @@
+package watched
+
+import (
+	"maps"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// Losing reports whether a connection's losses have a part in what limits what it sends.
+func Losing(v verdict.Verdict) bool {
+	return v.Shares[verdict.Congestion] >= threshold.CandidateShare && v.Subtype == ""
+}
+
+// OnSharedLink returns a connection's verdict with its losses and its own view of the link given to the link that it
+// shares, whose figures are those of live.JudgeShared.
+func OnSharedLink(v verdict.Verdict, of verdict.Values) verdict.Verdict {
+	shares := maps.Clone(v.Shares)
+	shares[verdict.Bottleneck] += shares[verdict.Congestion]
+	delete(shares, verdict.Congestion)
+	out := verdict.Headline(shares)
+	switch out.Limiter {
+	case verdict.Bottleneck:
+		out.Confidence = verdict.Medium
+	case verdict.Mixed: // of what there is now, by name
+	case v.Limiter:
+		out.Confidence = v.Confidence
+		out.Candidates = v.Candidates
+	}
+	out.Evidence = []verdict.Evidence{{Limiter: verdict.Bottleneck, Code: verdict.SharedLink, Values: of}}
+	for _, e := range v.Evidence {
+		if e.Limiter != verdict.Congestion && e.Limiter != verdict.Bottleneck {
+			out.Evidence = append(out.Evidence, e)
+		}
+	}
+	return out
+}
