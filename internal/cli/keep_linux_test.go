@@ -36,7 +36,7 @@ func TestUnderSudoTheRecordIsTheUsers(t *testing.T) {
 	must(os.Chmod(dir, 0o755))
 	must(os.Mkdir(home, 0o700))
 	must(os.Chown(home, uid, uid))
-	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", bin, "../../cmd/fullpipe").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	known, err := os.ReadFile("/etc/passwd")
