@@ -7,6 +7,9 @@ import "time"
 const (
 	// FewSegments, and as few rounds of something, are too little to tell anything.
 	FewSegments = 3 // segments | two segments acknowledge each other (RFC 5681, 4.2)
+	// SureSegments and SureRounds: below either, no verdict that needs a rate has high confidence.
+	SureSegments = 10 // segments | the initial congestion window (RFC 6928)
+	SureRounds   = 3  // rounds | two rounds cannot show a trend
 	// TransferSegments make a transfer of a conversation.
 	TransferSegments = 20 // segments | two initial windows of ten (RFC 6928)
 	// TapAtSender and TapAtReceiver are the shares of the round trip that lie between the

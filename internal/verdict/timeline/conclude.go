@@ -127,15 +127,15 @@ func (t *timeline) confidence(g *Diagnosis) verdict.Confidence {
 		return verdict.Low
 	}
 	level := t.evidenceLevel(g)
-	rounds := int32(0)
-	for i := range t.d.Slices {
-		rounds += t.d.Slices[i].Rounds
-	}
-	needsRounds := g.Limiter != verdict.SlowStart && g.Limiter != verdict.ReceiverApplication &&
-		g.Limiter != verdict.MTUBlackHole
+	needsRate := !t.rateless(g)
+	fewRounds := t.rounds < threshold.FewRounds && needsRate && g.Limiter != verdict.SlowStart
 	unreliable := float64(t.d.Unseen) > threshold.UnreliableCapture*float64(t.d.Bytes) || t.c.ClockSteps > 0
-	if rounds < threshold.FewRounds && needsRounds || g.Shares[g.Limiter] < threshold.ClearShare || unreliable {
+	if fewRounds || g.Shares[g.Limiter] < threshold.ClearShare || unreliable {
 		level = verdict.Lower(level)
+	}
+	few := t.rounds < threshold.SureRounds || t.segments() < threshold.SureSegments
+	if needsRate && level == verdict.High && few {
+		level = verdict.Medium
 	}
 	if t.coarse() {
 		level = verdict.Lower(level)

@@ -138,8 +138,7 @@ func (t *timeline) judge() Diagnosis {
 	}
 	few := d.Bytes < threshold.FewSegments*int64(max(d.MSS, 536)) && t.rounds < threshold.FewRounds
 	if few && d.Timeouts == 0 && t.clock(flow.BlackHole) == 0 {
-		why := verdict.Evidence{Code: verdict.CapturedTooFewBytes, Values: verdict.Values{"bytes": float64(d.Bytes)}}
-		g.Verdict = verdict.Unseen(why, verdict.Application, verdict.SlowStart, verdict.MTUBlackHole)
+		g.Verdict = t.tooFew()
 		return g
 	}
 	took := make(attributed, 0, 8)
@@ -168,6 +167,12 @@ func (t *timeline) judge() Diagnosis {
 		}
 	}
 	g.Verdict = hostOf(verdict.Headline(shares))
+	if few && g.Limiter != verdict.Congestion && !t.rateless(&g) {
+		g.Verdict = t.tooFew()
+		g.LostTime = 0
+		g.Bands = nil
+		return g
+	}
 	t.conclude(&g)
 	return g
 }

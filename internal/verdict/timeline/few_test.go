@@ -1,0 +1,103 @@
+package timeline
+
+import (
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// A timer repeats an answer of one or two segments whose acknowledgement is late.
+func TestJudge_RepeatedShortAnswerIsTooFew(t *testing.T) {
+	for _, segments := range []int{1, 2} {
+		for _, length := range []int{60, 799, 1460} {
+			for _, rtt := range []int64{1 * ms, 62 * ms, 300 * ms} {
+				x := newTape(rtt, 0)
+				for i := range segments {
+					x.data(2*rtt+int64(i), i*length, length, flow.PSH)
+				}
+				rto := 200*ms + 2*rtt
+				x.data(2*rtt+rto, 0, length, flow.PSH)
+				x.ack(3*rtt+rto, segments*length, 64<<10)
+				g, _ := x.judge(t)
+				if g.Limiter != verdict.Unknown || g.Confidence != verdict.Low || g.LostTime != 0 {
+					t.Errorf("%d of %d bytes, %d ms: %s %s, lost %s", segments, length, rtt/ms, g.Confidence, g.Limiter,
+						g.LostTime)
+				}
+			}
+		}
+	}
+}
+
+// Below ten segments or three round trips nothing that needs a rate is sure, whatever came with it.
+func TestJudge_FewSegmentsAreNotSure(t *testing.T) {
+	for _, segments := range []int{1, 2, 4, 9} {
+		for _, pause := range []int64{0, 1, 3, 50} { // round trips between two of them
+			x := newTape(20*ms, 0)
+			at := 40 * ms
+			for i := range segments {
+				x.data(at, i*1460, 1460, 0)
+				x.ack(at+20*ms, (i+1)*1460, 64<<10)
+				at += pause*20*ms + 1000
+			}
+			if g, _ := x.judge(t); g.Confidence == verdict.High {
+				t.Errorf("%d segments, %d round trips apart: %s %v", segments, pause, g.Limiter, g.Shares)
+			}
+		}
+	}
+}
+
+// Each rule that needs no rate has high confidence in a transfer of few segments.
+func TestJudge_RulesWithoutARate(t *testing.T) {
+	const rtt = 20 * ms
+	largeLost := func(x *tape) {
+		x.data(40*ms, 0, 300, 0)
+		x.ack(60*ms, 300, 64<<10)
+		at := 61 * ms
+		for wait := 250 * ms; wait < 5000*ms; wait *= 2 {
+			x.data(at, 300, 1460, 0)
+			at += wait
+		}
+		x.data(at, 300, 500, 0)
+		x.ack(at+rtt, 800, 64<<10)
+	}
+	tests := []struct {
+		name, rule string
+		write      func(x *tape)
+	}{
+		{"one large segment lost again and again", "repeated loss of one large segment", largeLost},
+		{"ICMP too big", "repeated loss of one large segment", func(x *tape) {
+			largeLost(x)
+			for i := range int64(3) {
+				x.all = append(x.all, flow.Segment{At: (62 + 300*i) * ms, Src: clientEnd, Dst: serverEnd,
+					Options: flow.IsTooBig, MSS: 1400})
+			}
+		}},
+		{"zero window", "zero window", func(x *tape) {
+			for i := range 4 {
+				x.data(40*ms+int64(i), i*1460, 1460, 0)
+			}
+			x.ack(60*ms, 4*1460, 0)
+			x.ack(4000*ms, 4*1460, 64<<10)
+			x.data(4001*ms, 4*1460, 1460, 0)
+			x.ack(4021*ms, 5*1460, 64<<10)
+		}},
+	}
+	for _, r := range ratelessRules {
+		tested := false
+		for _, test := range tests {
+			if test.rule != r.name {
+				continue
+			}
+			tested = true
+			x := newTape(rtt, 0)
+			test.write(x)
+			if g, _ := x.judge(t); g.Limiter != r.limiter || g.Confidence != verdict.High {
+				t.Errorf("%s: %s %s %v", test.name, g.Confidence, g.Limiter, g.Shares)
+			}
+		}
+		if !tested {
+			t.Errorf("no test of %s", r.name)
+		}
+	}
+}
