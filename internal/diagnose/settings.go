@@ -16,6 +16,8 @@ func settings(d *record.CapturedDirection, g *timeline.Diagnosis, mss int) (all 
 	role := plan.Role("")
 	at := ""
 	switch {
+	case g.Subtype == verdict.ScaleMismatch: // larger buffers do not help
+		return nil
 	case g.Limiter == verdict.ReceiverWindow:
 		role = plan.Receiver
 		at = d.To

@@ -67,6 +67,9 @@ type side struct {
 	delayed oneWay // the delay from this side to the tap
 	loop    loop   // the loop from the tap through this side
 	offer   Offer
+	// The first window after the handshake as on the wire, and what it came with acknowledged.
+	firstWindow uint16
+	firstAck    uint32
 }
 
 func newConnection(e ends, s *Segment, t *Table) *Connection {
@@ -257,6 +260,10 @@ func (c *Connection) acknowledge(s *Segment, me, peer *side, at int64) {
 	}
 	if peer.dir != nil {
 		peer.dir.acknowledged(s, at)
+	}
+	if !me.scaled && s.Flags&(SYN|RST) == 0 {
+		me.firstWindow = s.Window
+		me.firstAck = s.Ack
 	}
 	me.have = true
 	me.ack = s.Ack

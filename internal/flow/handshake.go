@@ -73,3 +73,44 @@ func (c *Connection) unscaled() bool {
 	server := c.sides[1-c.client].offer
 	return server.Seen && server.Scale < 0 && !server.OptionsCut || client.Seen && client.Scale < 0 && !client.OptionsCut
 }
+
+// BareSYNACK reports whether the SYN-ACK has none of the options that the SYN offered, but its
+// MSS, as with SYN cookies without timestamps.
+func (c *Connection) BareSYNACK() bool {
+	client := c.ClientOffer()
+	server := c.ServerOffer()
+	return client.Seen && client.Scale >= 0 && client.SACK && server.Seen && !server.OptionsCut && server.Scale < 0 &&
+		!server.SACK && !server.Timestamps
+}
+
+// Mismatch is a first window after the handshake that is the handshake's own divided by a power of two.
+type Mismatch struct {
+	Offered int64 // the window of the SYN or SYN-ACK, bytes
+	First   int64 // the next one, by the scale that was agreed on, bytes
+	Scale   int   // by which the receiver counts
+}
+
+// ScaleMismatch finds the Mismatch in what the receiver of d advertised. A receiver that keeps
+// its scale never takes back so much of its window (RFC 7323, 2.4): unread data leave the right
+// edge where it was.
+func (c *Connection) ScaleMismatch(d *Direction) (m Mismatch, ok bool) {
+	me := &c.sides[1-d.me]
+	peer := c.sides[d.me].offer
+	if !me.offer.Seen || !me.scaled || !peer.Seen || !d.ScaleKnown || me.firstWindow == 0 {
+		return m, false
+	}
+	offered := int64(me.offer.Window)
+	raw := int64(me.firstWindow)
+	acked := int64(me.firstAck - peer.ISN - 1)
+	if acked < 0 || acked > offered/4 || raw<<d.Scale+acked > offered*7/8 {
+		return m, false
+	}
+	for scale := d.Scale + 1; scale <= 14; scale++ {
+		most := offered >> scale
+		least := (offered - acked) >> scale
+		if raw >= least-max(1, least/32) && raw <= most+max(1, most/32) {
+			return Mismatch{offered, raw << d.Scale, scale}, true
+		}
+	}
+	return m, false
+}

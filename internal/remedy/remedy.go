@@ -35,6 +35,7 @@ const (
 	RaiseCeilings   Action = "raise-ceilings"     // tcp_rmem, tcp_wmem, rmem_max, wmem_max
 	UnfixBuffer     Action = "unfix-buffer"       // find what fixes it, a program, a default or a policy, and remove that
 	WindowScaling   Action = "window-scaling"     // on at both ends, and let through
+	ScaleAsOffered  Action = "scale-as-offered"   // SYN cookies or a middlebox lost or changed the scale
 	ReorderLimit    Action = "reordering-limit"   // net.ipv4.tcp_reordering, which RACK outgrows
 	ProbeMTU        Action = "probe-mtu"          // net.ipv4.tcp_mtu_probing = 1
 	LetTooBigPass   Action = "let-too-big-pass"   // ICMP type 3 code 4, ICMPv6 type 2
@@ -118,6 +119,8 @@ var table = map[key][]Step{
 		streams},
 	{verdict.ReceiverWindow, verdict.FactorZero}: {{UnfixBuffer, Host, Receiver, false,
 		"RFC 7323 section 2.3; learn.microsoft.com: SOL_SOCKET socket options, Get-NetTCPSetting"}, windows, streams},
+	{verdict.ReceiverWindow, verdict.ScaleMismatch}: {{ScaleAsOffered, Host, Receiver, false,
+		"RFC 7323 section 2.2; RFC 4987 section 3.6; Linux ip-sysctl tcp_syncookies"}, streams},
 	{verdict.ReceiverWindow, verdict.Fixed}: {windows, ceilings, streams},
 	{verdict.ReceiverWindow, verdict.Stuck}: {ceilings, windows, streams},
 	{verdict.ReceiverWindow, verdict.AutotuneGrowing}: {windows, {KeepConnection, Program, Both, false,

@@ -267,6 +267,11 @@ const (
 	CapturedNoSign Code = "captured-no-sign"
 	// CapturedUnscaled: no window scale was agreed on.
 	CapturedUnscaled Code = "captured-unscaled"
+	// CapturedScaleMismatch: the first window after the handshake is the handshake's divided by a power of two.
+	// handshake_window_bytes, first_window_bytes, window_scale (as agreed on, 0 where none was), applied_scale.
+	CapturedScaleMismatch Code = "captured-scale-mismatch"
+	// CapturedBareSynAck: the SYN-ACK has none of the options that the SYN offered.
+	CapturedBareSynAck Code = "captured-bare-syn-ack"
 	// CapturedCoarseClock: grain_s, rtt_s.
 	CapturedCoarseClock Code = "captured-coarse-clock"
 	// CapturedClockSteps: steps.

@@ -11,8 +11,8 @@ func TestEverySubtypeHasItsLimiter(t *testing.T) {
 	for _, name := range Names() {
 		all = append(all, Subtypes(name)...)
 	}
-	for _, subtype := range []string{Unscaled, FactorZero, Stuck, AutotuneGrowing, Fixed, Policer, Reordering,
-		RequestResponse, ProgramWindow} {
+	for _, subtype := range []string{Unscaled, FactorZero, Stuck, AutotuneGrowing, Fixed, ScaleMismatch, Policer,
+		Reordering, RequestResponse, ProgramWindow} {
 		at := slices.Index(all, subtype)
 		if at < 0 {
 			t.Fatalf("%s is no limiter's", subtype)

@@ -46,7 +46,9 @@ const (
 	Stuck           = "stuck"            // receiver-window: constant though scaled
 	AutotuneGrowing = "autotune-growing" // receiver-window: still growing at the end
 	Fixed           = "fixed"            // receiver-window: SO_RCVBUF or a clamp
-	Policer         = "policer"          // congestion: loss at least RTT, constant rate after a burst
+	// receiver-window: the windows are not in the unit of the scale that the handshake agreed on
+	ScaleMismatch = "scale-mismatch"
+	Policer       = "policer" // congestion: loss at least RTT, constant rate after a burst
 	// congestion: what was sent again had arrived, because segments overtook each other
 	Reordering = "reordering"
 	// application: a block, and then nothing until the other end answers or asks for the next
@@ -65,7 +67,7 @@ func Names() []Name {
 func Subtypes(limiter Name) []string {
 	switch limiter {
 	case ReceiverWindow:
-		return []string{Unscaled, FactorZero, Stuck, AutotuneGrowing, Fixed}
+		return []string{Unscaled, FactorZero, Stuck, AutotuneGrowing, Fixed, ScaleMismatch}
 	case Congestion:
 		return []string{Policer, Reordering}
 	case Application:

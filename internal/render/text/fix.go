@@ -85,6 +85,9 @@ var imperatives = map[remedy.Action]string{
 		"net.ipv4.tcp_no_metrics_save = 1",
 	remedy.RaiseCeilings: "raise the ceilings of automatic buffers: the third values of net.ipv4.tcp_rmem and tcp_wmem " +
 		"(fullpipe plan computes them)",
+	remedy.ScaleAsOffered: "have the receiver keep the window scale that its handshake agreed on: raise " +
+		"net.ipv4.tcp_max_syn_backlog and net.core.somaxconn so that it needs no SYN cookies, and look for a firewall or a " +
+		"load balancer that changes the option; larger buffers do not help",
 	remedy.UnfixBuffer: "find what fixes the receiver's buffer (a program's SO_RCVBUF, a default, a policy) and " +
 		"remove it",
 	remedy.WindowScaling: "switch window scaling on at both ends (net.ipv4.tcp_window_scaling), or find the middlebox " +

@@ -132,6 +132,13 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 	verdict.CapturedNoSign: func(f figures) string { return "no sign of any limiter " + f.took() },
 	verdict.CapturedUnscaled: fixedSentence(
 		"no window scale was agreed on: the window can never exceed 65,535 bytes"),
+	verdict.CapturedScaleMismatch: func(f figures) string {
+		return fmt.Sprintf("the handshake offered a window of %s, and the first one after it is %s: the receiver counts "+
+			"with a window scale of %.0f, but the handshake agreed on %.0f (SYN cookies, or a middlebox that changes it)",
+			f.size("handshake_window_bytes"), f.size("first_window_bytes"), f["applied_scale"], f["window_scale"])
+	},
+	verdict.CapturedBareSynAck: fixedSentence("the SYN-ACK has none of the options that the SYN offered: SYN cookies " +
+		"without timestamps, a middlebox that strips options, or a system that has none"),
 	verdict.CapturedCoarseClock: func(f figures) string {
 		return fmt.Sprintf("the capture's stamps come in steps of %s, too coarse for a round trip of %s", f.time("grain_s"),
 			f.time("rtt_s"))

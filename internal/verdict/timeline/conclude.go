@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
@@ -16,6 +15,9 @@ func (t *timeline) conclude(g *Diagnosis) {
 	switch g.Limiter {
 	case verdict.ReceiverWindow:
 		g.Subtype = t.windowSubtype()
+		if t.scaleMismatch() {
+			g.Subtype = verdict.ScaleMismatch
+		}
 	case verdict.Congestion:
 		if t.policed() {
 			g.Subtype = verdict.Policer
@@ -55,6 +57,13 @@ func (t *timeline) windowSubtype() string {
 	}
 	return verdict.WindowFacts{Scale: scale, ScaleKnown: d.ScaleKnown, Largest: d.WindowMax,
 		Middle: d.Slices[len(d.Slices)/4].WindowMax, Last: d.Slices[len(d.Slices)-1].WindowMax}.Subtype()
+}
+
+// scaleMismatch reports whether the windows are in another unit than the handshake agreed on,
+// and never grew beyond the handshake's own.
+func (t *timeline) scaleMismatch() bool {
+	m, ok := t.c.ScaleMismatch(t.d)
+	return ok && t.d.WindowMax < m.Offered
 }
 
 // evenness is the lowest and the highest rate of six equal parts of the time after the
@@ -120,99 +129,6 @@ func (t *timeline) senderCandidates() []verdict.Name {
 	}
 	return []verdict.Name{verdict.Pacing, verdict.Application, verdict.SendBuffer, verdict.LocalQueue, verdict.CPU,
 		verdict.Congestion}
-}
-
-func (t *timeline) confidence(g *Diagnosis) verdict.Confidence {
-	if g.Limiter == verdict.Mixed || g.Limiter == verdict.Unknown {
-		return verdict.Low
-	}
-	level := t.evidenceLevel(g)
-	needsRate := !t.rateless(g)
-	fewRounds := t.rounds < threshold.FewRounds && needsRate && g.Limiter != verdict.SlowStart
-	unreliable := float64(t.d.Unseen) > threshold.UnreliableCapture*float64(t.d.Bytes) || t.c.ClockSteps > 0
-	if fewRounds || g.Shares[g.Limiter] < threshold.ClearShare || unreliable {
-		level = verdict.Lower(level)
-	}
-	few := t.rounds < threshold.SureRounds || t.segments() < threshold.SureSegments
-	if needsRate && level == verdict.High && few {
-		level = verdict.Medium
-	}
-	if t.coarse() {
-		level = verdict.Lower(level)
-	}
-	wholeRounds := t.coarse() && float64(t.c.Grain)/1e9 > t.base // what happened within them is not known
-	if t.vantage == VantageUnknown && g.Limiter != verdict.MTUBlackHole || t.leftOut() || wholeRounds {
-		level = verdict.Low
-	}
-	return level
-}
-
-// leftOut says that acknowledgements without data seem to be left out of the capture, and
-// that messages were of several segments: what let the later ones of them out, the program
-// or an acknowledgement, is then not known.
-func (t *timeline) leftOut() bool {
-	return t.c.OnlyWithData() && t.d.Segments > t.d.Answered+threshold.FewSegments
-}
-
-// coarse says that the capture's clock is too coarse for the round trip.
-func (t *timeline) coarse() bool {
-	return time.Duration(t.c.Grain) > threshold.CoarseGrain &&
-		(t.d.Segments > threshold.CoarseSegments || t.c.InBatches) &&
-		float64(t.c.Grain)/1e9 > threshold.CoarseShare*t.base
-}
-
-func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
-	d := t.d
-	corrected := t.vantage != AtSender
-	switch g.Limiter {
-	case verdict.ReceiverWindow:
-		if !d.ScaleKnown { // a window that shrank before the capture began looks full
-			return verdict.Low
-		}
-		near := t.base > 0 && float64(d.WindowMax)/t.base > threshold.WindowAbove*t.goodput
-		return verdict.When(!near && t.vantage != VantageUnknown, verdict.When(t.vantage != InTheMiddle, verdict.High))
-	case verdict.ReceiverApplication:
-		return verdict.When(d.ZeroWindows > 0 && d.ScaleKnown, verdict.High)
-	case verdict.Application:
-		if g.Subtype == verdict.ProgramWindow { // a send buffer under a lively other end would look like it
-			return verdict.Medium
-		}
-		return verdict.When(!corrected && (d.Pauses == 0 || t.clock(flow.Idle) >= threshold.ClearPause.Seconds()*float64(
-			d.Pauses)), verdict.High)
-	case verdict.NagleDelayedAck, verdict.MTUBlackHole:
-		return verdict.High
-	case verdict.SlowStart:
-		if !t.c.SYN && !t.c.SYNACK { // where the transfer began is not known
-			return verdict.Low
-		}
-		return verdict.When(t.clock(flow.SlowStart) > threshold.HeadlineShare*t.time[verdict.SlowStart], verdict.High)
-	case verdict.Congestion:
-		if !t.c.SYN || !t.c.SYNACK { // a queue that never ran empty, as of a shared link, looks like a longer path
-			return verdict.Low
-		}
-		return verdict.When(d.LossEvents >= threshold.PolicedEvents && t.queueMissing() &&
-			t.clock(flow.AppLimited) < threshold.PausingShare*t.length, verdict.High)
-	case verdict.Bottleneck:
-		return verdict.When(t.queueing && d.ScaleKnown && t.queueAhead(), verdict.High)
-	case verdict.Sender:
-		// So few losses may hold a congestion window as well.
-		allows := t.lossAllows()
-		return verdict.When(d.Segments >= threshold.TransferSegments && !t.growing() &&
-			(allows == 0 || allows > threshold.LossAllows*t.goodput), verdict.Medium)
-	}
-	return verdict.Medium
-}
-
-// queueMissing says that a standing queue would have been seen and was not: the empty
-// path's round trip is known, and no part of it was taken for constant.
-func (t *timeline) queueMissing() bool {
-	return !t.queueing && t.c.SYN && t.c.SYNACK && (t.vantage == AtSender || t.d.LoopFollowed)
-}
-
-// queueAhead says that a queue of acknowledgements would have been told from one of data:
-// by their timestamps, or because they had not gone far yet.
-func (t *timeline) queueAhead() bool {
-	return t.vantage == AtReceiver || slices.ContainsFunc(t.d.Slices, func(s flow.Slice) bool { return s.Backs > 0 })
 }
 
 func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict.Values) {
@@ -293,6 +209,16 @@ func (t *timeline) caveats() (all []verdict.Evidence) {
 	}
 	if d.NoScale && t.time[verdict.ReceiverWindow] == 0 && d.MaxOut > threshold.UnscaledWorthTelling {
 		tell(verdict.ReceiverWindow, verdict.CapturedUnscaled, nil)
+	}
+	if t.scaleMismatch() && t.time[verdict.ReceiverWindow] > 0 {
+		m, _ := t.c.ScaleMismatch(d)
+		tell(verdict.ReceiverWindow, verdict.CapturedScaleMismatch, verdict.Values{
+			"handshake_window_bytes": float64(m.Offered), "first_window_bytes": float64(m.First),
+			"window_scale": float64(d.Scale), "applied_scale": float64(m.Scale)})
+	}
+	if d.NoScale && t.c.BareSYNACK() &&
+		(t.time[verdict.ReceiverWindow] > 0 || d.MaxOut > threshold.UnscaledWorthTelling) {
+		tell(verdict.ReceiverWindow, verdict.CapturedBareSynAck, nil)
 	}
 	if d.Unseen > 0 && float64(d.Unseen) <= threshold.UnreliableCapture*float64(d.Bytes) {
 		tell(verdict.Unknown, verdict.CapturedFewGaps, verdict.Values{"missing_bytes": float64(d.Unseen)})

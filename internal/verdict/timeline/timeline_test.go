@@ -79,6 +79,80 @@ func TestWindowsInCaptures(t *testing.T) {
 	}
 }
 
+// The receiver counts its windows with another scale than the handshake agreed on.
+func TestJudge_WindowScaleMismatch(t *testing.T) {
+	tests := []struct {
+		name           string
+		window         uint16 // of the SYN-ACK
+		offered, scale int    // -1: not offered
+		factor         uint16 // the first window is as much of the handshake's in 256ths
+		mismatch       bool
+	}{
+		{"scale 1 offered, 6 applied", 28960, 1, 6, 256, true},
+		{"scale 0 offered, 7 applied", 65160, 0, 7, 256, true},
+		{"scale 4 offered, 5 applied", 64240, 4, 5, 256, true},
+		{"scale 2 offered, 10 applied", 65535, 2, 10, 256, true},
+		{"the option stripped on its way back", 65160, -1, 7, 256, true},
+		{"as offered", 28960, 3, 3, 256, false},
+		{"not a power of two", 65160, 2, 3, 170, false},
+		{"larger than the handshake's", 65535, 3, 2, 256, false},
+	}
+	for _, test := range tests {
+		for _, rtt := range []int64{5 * ms, 80 * ms} {
+			x := newTape(rtt, 0)
+			x.all[1].Window = test.window
+			if test.offered < 0 {
+				x.all[1].Options &^= flow.HasScale
+			}
+			x.all[1].Scale = uint8(max(test.offered, 0))
+			raw := uint16(int(test.window) >> test.scale * int(test.factor) / 256)
+			window := int(raw) << max(test.offered, 0)
+			length := min(1460, window)
+			x.data(2*rtt, 0, length, 0)
+			x.all = append(x.all, flow.Segment{At: 3 * rtt, Src: serverEnd, Dst: clientEnd, Seq: 5000,
+				Ack: 1000 + uint32(length), Flags: flow.ACK, Window: raw})
+			pos := length
+			for at := 3*rtt + ms; at < 200*rtt; at += rtt + ms {
+				from := pos
+				for pos < from+window {
+					length := min(1460, from+window-pos)
+					x.data(at+int64(pos-from)/10, pos, length, 0)
+					pos += length
+				}
+				x.all = append(x.all, flow.Segment{At: at + int64(window)/10 + rtt, Src: serverEnd, Dst: clientEnd,
+					Seq: 5000, Ack: 1000 + uint32(pos), Flags: flow.ACK, Window: raw})
+			}
+			g, d := x.judge(t)
+			got := g.Subtype == verdict.ScaleMismatch
+			if got != test.mismatch || got != has(&g, verdict.CapturedScaleMismatch) ||
+				test.mismatch && g.Limiter != verdict.ReceiverWindow {
+				t.Errorf("%s, %d ms: %s %s (%s) %v, window %d", test.name, rtt/ms, g.Confidence, g.Limiter, g.Subtype, g.Shares,
+					d.WindowMax)
+			}
+		}
+	}
+}
+
+// A SYN-ACK without options of a receiver whose peer offered them names SYN cookies.
+func TestJudge_BareSYNACK(t *testing.T) {
+	for _, options := range []flow.Options{flow.HasMSS, flow.HasMSS | flow.HasSACKPermitted, flow.HasMSS | flow.HasScale} {
+		x := newTape(20*ms, 0)
+		x.all[1].Options = options
+		pos := 0
+		for at := 40 * ms; at < 4000*ms; at += 21 * ms {
+			for k := range 44 {
+				x.data(at+int64(k)*1000, pos, 1460, 0)
+				pos += 1460
+			}
+			x.all = append(x.all, flow.Segment{At: at + 20*ms, Src: serverEnd, Dst: clientEnd, Seq: 5000,
+				Ack: 1000 + uint32(pos), Flags: flow.ACK, Window: 64240})
+		}
+		if g, _ := x.judge(t); has(&g, verdict.CapturedBareSynAck) != (options == flow.HasMSS) {
+			t.Errorf("options %b: %s %v", options, g.Limiter, g.Evidence)
+		}
+	}
+}
+
 func TestTooLittleIsUnknown(t *testing.T) {
 	table := flow.NewTable(flow.Config{})
 	table.Add(&flow.Segment{Src: flow.Endpoint4(1, 1), Dst: flow.Endpoint4(2, 2), Seq: 1, Flags: flow.ACK, Payload: 100})

@@ -1,0 +1,31 @@
+package diagnose
+
+import (
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// TestVerdictsOnCases reads small captures made after public cases.
+func TestVerdictsOnCases(t *testing.T) {
+	tests := []struct {
+		file    string
+		want    verdict.Name
+		subtype string
+		most    verdict.Confidence
+	}{
+		{"tiny-response", verdict.Unknown, "", verdict.Low},
+		{"wscale-mismatch", verdict.ReceiverWindow, verdict.ScaleMismatch, verdict.High},
+	}
+	for _, test := range tests {
+		t.Run(test.file, func(t *testing.T) {
+			d := judged(t, load(t, "testdata/cases/"+test.file+".pcap.zst"))
+			if d.Limiter != test.want || d.Subtype != test.subtype || d.Confidence != test.most {
+				t.Errorf("%s (%s), %s: %v", d.Limiter, d.Subtype, d.Confidence, d.Shares)
+			}
+			if d.Subtype == verdict.ScaleMismatch && len(d.Settings) > 0 {
+				t.Errorf("larger buffers do not help: %v", d.Settings)
+			}
+		})
+	}
+}

@@ -1,0 +1,137 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+func (t *timeline) confidence(g *Diagnosis) verdict.Confidence {
+	if g.Limiter == verdict.Mixed || g.Limiter == verdict.Unknown {
+		return verdict.Low
+	}
+	level := t.evidenceLevel(g)
+	needsRate := !t.rateless(g)
+	fewRounds := t.rounds < threshold.FewRounds && needsRate && g.Limiter != verdict.SlowStart
+	unreliable := float64(t.d.Unseen) > threshold.UnreliableCapture*float64(t.d.Bytes) || t.c.ClockSteps > 0
+	if fewRounds || g.Shares[g.Limiter] < threshold.ClearShare || unreliable {
+		level = verdict.Lower(level)
+	}
+	few := t.rounds < threshold.SureRounds || t.segments() < threshold.SureSegments
+	if needsRate && level == verdict.High && few {
+		level = verdict.Medium
+	}
+	if t.coarse() {
+		level = verdict.Lower(level)
+	}
+	wholeRounds := t.coarse() && float64(t.c.Grain)/1e9 > t.base // what happened within them is not known
+	if t.vantage == VantageUnknown && g.Limiter != verdict.MTUBlackHole || t.leftOut() || wholeRounds {
+		level = verdict.Low
+	}
+	return level
+}
+
+// leftOut says that acknowledgements without data seem to be left out of the capture, and
+// that messages were of several segments: what let the later ones of them out, the program
+// or an acknowledgement, is then not known.
+func (t *timeline) leftOut() bool {
+	return t.c.OnlyWithData() && t.d.Segments > t.d.Answered+threshold.FewSegments
+}
+
+// coarse says that the capture's clock is too coarse for the round trip.
+func (t *timeline) coarse() bool {
+	return time.Duration(t.c.Grain) > threshold.CoarseGrain &&
+		(t.d.Segments > threshold.CoarseSegments || t.c.InBatches) &&
+		float64(t.c.Grain)/1e9 > threshold.CoarseShare*t.base
+}
+
+func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
+	d := t.d
+	corrected := t.vantage != AtSender
+	switch g.Limiter {
+	case verdict.ReceiverWindow:
+		if !d.ScaleKnown { // a window that shrank before the capture began looks full
+			return verdict.Low
+		}
+		near := t.base > 0 && float64(d.WindowMax)/t.base > threshold.WindowAbove*t.goodput
+		return verdict.When(!near && t.vantage != VantageUnknown, verdict.When(t.vantage != InTheMiddle, verdict.High))
+	case verdict.ReceiverApplication:
+		return verdict.When(d.ZeroWindows > 0 && d.ScaleKnown, verdict.High)
+	case verdict.Application:
+		if g.Subtype == verdict.ProgramWindow { // a send buffer under a lively other end would look like it
+			return verdict.Medium
+		}
+		return verdict.When(!corrected && (d.Pauses == 0 || t.clock(flow.Idle) >= threshold.ClearPause.Seconds()*float64(
+			d.Pauses)), verdict.High)
+	case verdict.NagleDelayedAck, verdict.MTUBlackHole:
+		return verdict.High
+	case verdict.SlowStart:
+		if !t.c.SYN && !t.c.SYNACK { // where the transfer began is not known
+			return verdict.Low
+		}
+		return verdict.When(t.clock(flow.SlowStart) > threshold.HeadlineShare*t.time[verdict.SlowStart], verdict.High)
+	case verdict.Congestion:
+		if !t.c.SYN || !t.c.SYNACK { // a queue that never ran empty, as of a shared link, looks like a longer path
+			return verdict.Low
+		}
+		return verdict.When(d.LossEvents >= threshold.PolicedEvents && t.queueMissing() &&
+			t.clock(flow.AppLimited) < threshold.PausingShare*t.length, verdict.High)
+	case verdict.Bottleneck:
+		return verdict.When(t.queueing && d.ScaleKnown && t.queueAhead(), verdict.High)
+	case verdict.Sender:
+		// So few losses may hold a congestion window as well.
+		allows := t.lossAllows()
+		return verdict.When(d.Segments >= threshold.TransferSegments && !t.growing() &&
+			(allows == 0 || allows > threshold.LossAllows*t.goodput), verdict.Medium)
+	}
+	return verdict.Medium
+}
+
+// queueMissing says that a standing queue would have been seen and was not: the empty
+// path's round trip is known, and no part of it was taken for constant.
+func (t *timeline) queueMissing() bool {
+	return !t.queueing && t.c.SYN && t.c.SYNACK && (t.vantage == AtSender || t.d.LoopFollowed)
+}
+
+// queueAhead says that a queue of acknowledgements would have been told from one of data:
+// by their timestamps, or because they had not gone far yet.
+func (t *timeline) queueAhead() bool {
+	return t.vantage == AtReceiver || slices.ContainsFunc(t.d.Slices, func(s flow.Slice) bool { return s.Backs > 0 })
+}
+
+// ratelessRules are the rules whose evidence is an event and not a rate. Only they give high
+// confidence below threshold.SureSegments segments or threshold.SureRounds round trips.
+var ratelessRules = []struct {
+	name    string
+	limiter verdict.Name
+	holds   func(t *timeline) bool
+}{
+	// An ICMP message that the segment was too big comes with these losses.
+	{"repeated loss of one large segment", verdict.MTUBlackHole,
+		func(t *timeline) bool { return t.clock(flow.BlackHole) > 0 }},
+	{"zero window", verdict.ReceiverApplication, func(t *timeline) bool { return t.d.ZeroWindows > 0 }},
+}
+
+// rateless reports whether a rule that needs no rate supports the verdict.
+func (t *timeline) rateless(g *Diagnosis) bool {
+	for _, r := range ratelessRules {
+		if r.limiter == g.Limiter && r.holds(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// segments returns how many segments of new data were sent; a super-segment counts as its packets.
+func (t *timeline) segments() int64 {
+	return max(t.d.Segments-t.d.Retransmitted, t.d.Bytes/int64(max(t.d.MSS, 536)))
+}
+
+// tooFew returns the verdict on a transfer of too few bytes to tell anything.
+func (t *timeline) tooFew() verdict.Verdict {
+	why := verdict.Evidence{Code: verdict.CapturedTooFewBytes, Values: verdict.Values{"bytes": float64(t.d.Bytes)}}
+	return verdict.Unseen(why, verdict.Application, verdict.SlowStart, verdict.MTUBlackHole)
+}
