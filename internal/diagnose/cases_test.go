@@ -15,6 +15,7 @@ func TestVerdictsOnCases(t *testing.T) {
 		most    verdict.Confidence
 	}{
 		{"tiny-response", verdict.Unknown, "", verdict.Low},
+		{"acks-only", verdict.Unknown, "", verdict.Low},
 		{"wscale-mismatch", verdict.ReceiverWindow, verdict.ScaleMismatch, verdict.High},
 	}
 	for _, test := range tests {

@@ -70,6 +70,7 @@ type side struct {
 	// The first window after the handshake as on the wire, and what it came with acknowledged.
 	firstWindow uint16
 	firstAck    uint32
+	alone       alone
 }
 
 func newConnection(e ends, s *Segment, t *Table) *Connection {
@@ -260,6 +261,8 @@ func (c *Connection) acknowledge(s *Segment, me, peer *side, at int64) {
 	}
 	if peer.dir != nil {
 		peer.dir.acknowledged(s, at)
+	} else {
+		me.alone.add(s, at, me.have, me.ack)
 	}
 	if !me.scaled && s.Flags&(SYN|RST) == 0 {
 		me.firstWindow = s.Window
@@ -288,6 +291,8 @@ func (c *Connection) finish() {
 	for i := range c.sides {
 		if d := c.sides[i].dir; d != nil {
 			d.finish()
+			continue
 		}
+		c.sides[i].dir = c.acknowledgedAlone(i)
 	}
 }

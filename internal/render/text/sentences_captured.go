@@ -13,6 +13,10 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 		return fmt.Sprintf("%.0f bytes are too few to tell", f["bytes"])
 	},
 	verdict.CapturedOneDirection: func(f figures) string {
+		if f["segments"] == 0 {
+			return fmt.Sprintf("only one direction was captured: %.0f acknowledgements of %s in %s, but none of the data; "+
+				"capture both directions", f["acknowledgements"], f.size("bytes"), f.time("duration_s"))
+		}
 		return fmt.Sprintf("only one direction was captured, or acknowledgements were left out: %.0f segments with %s in "+
 			"%s, %.0f of them sent "+
 			"again, but %.0f acknowledgements; capture both directions, without a filter on lengths", f["segments"],

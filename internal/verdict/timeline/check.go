@@ -22,6 +22,15 @@ func (t *timeline) oneWay() bool {
 	return d.Segments >= threshold.OneWaySegments && float64(d.Acknowledgements) < threshold.OneWay*float64(d.Segments)
 }
 
+// oneDirection returns the verdict on a capture of one direction only.
+func (t *timeline) oneDirection() verdict.Verdict {
+	d := t.d
+	return verdict.Unseen(verdict.Evidence{Code: verdict.CapturedOneDirection, Values: verdict.Values{
+		"segments": float64(d.Segments), "acknowledgements": float64(d.Acknowledgements),
+		"bytes": float64(d.Bytes), "duration_s": t.length,
+		"retransmitted_segments": float64(d.Retransmitted)}}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)
+}
+
 // silence is for how long the other end had said nothing when its peer gave up, seconds.
 func (t *timeline) silence() float64 {
 	return float64(max(t.c.Ended, t.d.Last)-t.d.Silent) / 1e9

@@ -115,6 +115,67 @@ func TestOneDirectionOnly(t *testing.T) {
 	}
 }
 
+// Only acknowledgements are in the capture: the rate is theirs.
+func TestJudge_OnlyAcknowledgements(t *testing.T) {
+	for _, step := range []int{1460, 2920, 1 << 20} {
+		for _, handshake := range []int{0, 1, 3} { // segments of it
+			for _, count := range []int{1, 500, 5000} {
+				x := newTape(30*ms, 0)
+				x.all = x.all[3-handshake:]
+				if handshake == 1 {
+					x.all = x.all[:0]
+				}
+				x.ack(50*ms, 0, 64<<10)
+				for i := range count {
+					x.ack(50*ms+int64(i+1)*ms, (i+1)*step, 64<<10)
+				}
+				table := flow.NewTable(flow.Config{})
+				for i := range x.all {
+					table.Add(&x.all[i])
+				}
+				c := table.Finish()[0]
+				if all := c.Directions(); len(all) == 0 {
+					if step*count >= 3*1460 {
+						t.Errorf("%d times %d bytes: nothing", count, step)
+					}
+					continue
+				}
+				d := c.Directions()[0]
+				g := Judge(c, d)
+				rate := float64(step) * 8000
+				if d.Bytes != int64(step*count) || count > 1 && (g.GoodputBps < 0.99*rate || g.GoodputBps > 1.01*rate*
+					float64(count)/float64(count-1)) || !has(&g, verdict.CapturedOneDirection) ||
+					g.Confidence != verdict.Low || d.From != clientEnd {
+					t.Errorf("%d times %d bytes: %d at %.0f bit/s, %v", count, step, d.Bytes, g.GoodputBps, g.Evidence)
+				}
+			}
+		}
+	}
+}
+
+// Most of the data is missing, and acknowledgements speak of it: that is no capture of one direction.
+func TestJudge_MostBytesMissing(t *testing.T) {
+	for _, every := range []int{40, 50, 200} { // of so many segments one was captured
+		x := newTape(30*ms, 0)
+		for i := range 40 * every {
+			at := 50*ms + int64(i)*ms
+			if i%every == 0 {
+				x.data(at, i*1460, 1460, 0)
+			}
+			if i%2 == 1 {
+				x.ack(at+30*ms, (i+1)*1460, 64<<10)
+				answer := &x.all[len(x.all)-1] // none is pure
+				answer.Seq += uint32(i/2) * 100
+				answer.Payload = 100
+			}
+		}
+		if g, _ := x.judge(t); g.Limiter != verdict.Unknown || has(&g, verdict.CapturedOneDirection) ||
+			!has(&g, verdict.CapturedGaps) {
+			t.Errorf("one of %d: %s %v", every, g.Limiter, g.Evidence)
+		}
+	}
+}
+
 // A few losses do not explain a transfer that a small window holds.
 func TestFewLossesDoNotExplainMuch(t *testing.T) {
 	x := newTape(20*ms, 10*ms)

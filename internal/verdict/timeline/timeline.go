@@ -114,15 +114,17 @@ func Judge(c *flow.Connection, d *flow.Direction, others ...Parallel) Diagnosis 
 func (t *timeline) judge() Diagnosis {
 	d := t.d
 	g := Diagnosis{Vantage: t.vantage, GoodputBps: t.goodput * 8, PathBps: t.link * 8, RTT: units.Seconds(t.base)}
+	if len(d.Slices) == 0 && d.Unseen > 0 {
+		g.Verdict = t.oneDirection()
+		return g
+	}
 	if len(d.Slices) == 0 || t.length <= 0 {
 		g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedTooShort}, verdict.Application, verdict.SlowStart)
 		return g
 	}
-	if t.oneWay() {
-		g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedOneDirection, Values: verdict.Values{
-			"segments": float64(d.Segments), "acknowledgements": float64(d.Acknowledgements),
-			"bytes": float64(d.Bytes), "duration_s": t.length,
-			"retransmitted_segments": float64(d.Retransmitted)}}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)
+	acknowledgedUnseen := float64(d.Unseen) > threshold.UnreliableSlice*float64(d.Bytes)
+	if t.oneWay() && !acknowledgedUnseen {
+		g.Verdict = t.oneDirection()
 		return g
 	}
 	if d.Wanted >= int64(d.MSS) && d.MSS > d.MaxSegment && d.MaxSegment > 0 {
@@ -131,7 +133,7 @@ func (t *timeline) judge() Diagnosis {
 			verdict.MTUBlackHole, verdict.Congestion)
 		return g
 	}
-	if float64(d.Missing) > threshold.UnreliableSlice*float64(d.Bytes) {
+	if float64(d.Missing) > threshold.UnreliableSlice*float64(d.Bytes) || t.oneWay() {
 		g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedGaps, Values: verdict.Values{"time_ratio": 1,
 			"missing_bytes": float64(d.Missing + d.Unseen)}}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)
 		return g
