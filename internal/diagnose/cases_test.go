@@ -16,6 +16,7 @@ func TestVerdictsOnCases(t *testing.T) {
 	}{
 		{"tiny-response", verdict.Unknown, "", verdict.Low},
 		{"acks-only", verdict.Unknown, "", verdict.Low},
+		{"isn-firewall", verdict.Unknown, "", verdict.Low},
 		{"wscale-mismatch", verdict.ReceiverWindow, verdict.ScaleMismatch, verdict.High},
 	}
 	for _, test := range tests {

@@ -202,6 +202,10 @@ func judge(c *flow.Connection, least int64, beside map[hosts][]timeline.Parallel
 	case !c.SYNACK:
 		r.Notes = append(r.Notes, "the SYN-ACK was not captured: window scales are inferred")
 	}
+	if c.Renumbered {
+		r.Notes = append(r.Notes, "the capture holds both sides of a box that renumbers sequence numbers: one of the two "+
+			"views is judged")
+	}
 	if c.ClientOffer().OptionsCut || c.ServerOffer().OptionsCut {
 		r.Notes = append(r.Notes, "the capture cut the SYNs' options off: what is missing is not known to have been absent")
 	}

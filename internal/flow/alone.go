@@ -32,7 +32,7 @@ func (c *Connection) acknowledgedAlone(from int) *Direction {
 		return nil
 	}
 	d := &Direction{From: c.endpoint(from), To: c.endpoint(1 - from), conn: c, me: from, First: a.from, Last: a.to,
-		Bytes: a.bytes, Unseen: a.bytes, Acks: a.segments, Acknowledgements: a.segments, MSS: mss}
+		Bytes: a.bytes, Unseen: a.bytes, Acked: a.bytes, Acks: a.segments, Acknowledgements: a.segments, MSS: mss}
 	d.Scale, d.ScaleKnown = c.scale(1 - from)
 	d.NoScale = d.ScaleKnown && c.unscaled()
 	return d

@@ -35,6 +35,12 @@ type Connection struct {
 	// ClockSteps counts segments stamped more than a second before an earlier one.
 	ClockSteps int64
 
+	// before is the view of the same connection from the other side of a box that renumbers
+	// sequence numbers; nil where no other was seen, or it is not known yet.
+	before *Connection
+	// Renumbered says that the capture holds both views. Only one of them is kept.
+	Renumbered bool
+
 	tooBig    [2]int32
 	routerMTU [2]int32
 }

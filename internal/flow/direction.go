@@ -74,6 +74,8 @@ type Direction struct {
 	// From here on stands what every segment needs, close together.
 
 	Graph    *Graph
+	Captured int64 // payload bytes of all segments, repetitions included
+	Acked    int64 // bytes acknowledged
 	Segments int64 // with payload, as captured; a super-segment is one
 	Acks     int64 // pure acknowledgements received
 	// Acknowledgements are all segments of the other end that acknowledge anything.
@@ -291,6 +293,7 @@ func (d *Direction) finish() {
 	d.closeRound()
 	d.closeSlice(d.Last)
 	d.Bytes = d.high
+	d.Acked = d.acked
 	d.DataRTTMin = d.rtt.least.data()
 	if d.acked < d.high && d.stalled(d.lastSent) {
 		heard := d.conn.sides[1-d.me].heard

@@ -58,8 +58,10 @@ func (t *Table) endGraph(d *Direction) {
 // the connection that needed the room.
 func (t *Table) drop(c *Connection) {
 	t.Dropped++
-	if t.byEnds[c.ends] == c { // not a later one between the same ends
+	if later := t.byEnds[c.ends]; later == c {
 		delete(t.byEnds, c.ends)
+	} else if later != nil && later.before == c {
+		later.before = nil
 	}
 	s := Segment{Src: c.a, Dst: c.b}
 	set := t.recently(s.hash())

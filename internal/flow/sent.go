@@ -18,6 +18,7 @@ func (d *Direction) sent(s *Segment, at int64) {
 		from = d.high
 	}
 	d.Segments++
+	d.Captured += int64(s.Payload)
 	if out := int(length); out > d.MaxSegment {
 		d.MaxSegment = out
 	}

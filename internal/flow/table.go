@@ -81,6 +81,9 @@ func (t *Table) Add(s *Segment) {
 		}
 		t.last = c
 	}
+	if c.before != nil {
+		c = c.viewOf(s, side)
+	}
 	t.Segments++
 	me := &c.sides[0]
 	peer := &c.sides[1]
@@ -103,10 +106,16 @@ func (t *Table) place(s *Segment) (c *Connection, side int) {
 		}
 		return nil, side
 	}
-	if c == nil || c.ended(s, side) {
+	if c == nil || c.ended(s, side) && (c.before == nil || c.before.ended(s, side)) {
+		old := c
+		dropped := t.Dropped
 		c, side = t.begin(s, h)
 		if c == nil {
 			t.Segments++
+			return nil, side
+		}
+		if dropped == t.Dropped { // else the old one's memory may be another's
+			c.secondView(old, s)
 		}
 	}
 	return c, side
@@ -161,6 +170,7 @@ func endsOf(s *Segment) (e ends, side int) {
 
 // Finish ends all timelines and returns the connections in the order of their beginnings.
 func (t *Table) Finish() []*Connection {
+	t.mergeViews()
 	for _, c := range t.all {
 		c.finish()
 	}

@@ -10,6 +10,8 @@ const (
 	// SureSegments and SureRounds: below either, no verdict that needs a rate has high confidence.
 	SureSegments = 10 // segments | the initial congestion window (RFC 6928)
 	SureRounds   = 3  // rounds | two rounds cannot show a trend
+	// BytesShown is how many times what its packets or acknowledgements show a direction may have carried.
+	BytesShown = 1.05 // ratio | definition
 	// TransferSegments make a transfer of a conversation.
 	TransferSegments = 20 // segments | two initial windows of ten (RFC 6928)
 	// TapAtSender and TapAtReceiver are the shares of the round trip that lie between the

@@ -31,6 +31,24 @@ func (t *timeline) oneDirection() verdict.Verdict {
 		"retransmitted_segments": float64(d.Retransmitted)}}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)
 }
 
+// gaps makes a direction of which too much is not in the capture unknown. Where neither packets nor
+// acknowledgements show its bytes, as after a jump of the sequence numbers, it has no goodput.
+func (t *timeline) gaps(g *Diagnosis) bool {
+	d := t.d
+	jumped := float64(d.Bytes) > threshold.BytesShown*float64(max(d.Captured, d.Acked))
+	if float64(d.Missing) <= threshold.UnreliableSlice*float64(d.Bytes) && !t.oneWay() && !jumped {
+		return false
+	}
+	missing := d.Missing + d.Unseen
+	if jumped {
+		missing = max(missing, d.Bytes-d.Captured)
+		g.GoodputBps = 0
+	}
+	g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedGaps, Values: verdict.Values{"time_ratio": 1,
+		"missing_bytes": float64(missing)}}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)
+	return true
+}
+
 // silence is for how long the other end had said nothing when its peer gave up, seconds.
 func (t *timeline) silence() float64 {
 	return float64(max(t.c.Ended, t.d.Last)-t.d.Silent) / 1e9

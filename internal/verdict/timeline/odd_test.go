@@ -176,6 +176,21 @@ func TestJudge_MostBytesMissing(t *testing.T) {
 	}
 }
 
+// A jump of the sequence numbers that nothing acknowledges is no goodput.
+func TestJudge_SequenceJumpIsNoGoodput(t *testing.T) {
+	for _, jump := range []int{1 << 24, 464_000_000, 1 << 30} {
+		x := newTape(30*ms, 0)
+		for i := range 50 {
+			x.data(50*ms+int64(i)*ms, i*1460, 1460, 0)
+			x.data(50*ms+int64(i)*ms+1000, jump+i*1460, 1460, 0)
+			x.ack(80*ms+int64(i)*ms, (i+1)*1460, 64<<10)
+		}
+		if g, d := x.judge(t); g.GoodputBps > 50*2*1460*8/0.05 {
+			t.Errorf("jump %d: %.0f bit/s, %d of %d missing, %v", jump, g.GoodputBps, d.Missing, d.Bytes, g.Evidence)
+		}
+	}
+}
+
 // A few losses do not explain a transfer that a small window holds.
 func TestFewLossesDoNotExplainMuch(t *testing.T) {
 	x := newTape(20*ms, 10*ms)

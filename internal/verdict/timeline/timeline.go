@@ -133,9 +133,7 @@ func (t *timeline) judge() Diagnosis {
 			verdict.MTUBlackHole, verdict.Congestion)
 		return g
 	}
-	if float64(d.Missing) > threshold.UnreliableSlice*float64(d.Bytes) || t.oneWay() {
-		g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedGaps, Values: verdict.Values{"time_ratio": 1,
-			"missing_bytes": float64(d.Missing + d.Unseen)}}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)
+	if t.gaps(&g) {
 		return g
 	}
 	few := d.Bytes < threshold.FewSegments*int64(max(d.MSS, 536)) && t.rounds < threshold.FewRounds

@@ -1,0 +1,65 @@
+package flow
+
+import "slices"
+
+// viewsWithin is how long after the first segment of one view the other begins at the most.
+const viewsWithin = int64(1e8)
+
+// secondView makes c the second view of old, which opened with another initial sequence number
+// just before and has not ended. A firewall or a load balancer that renumbers lies between the
+// two, and the capture holds both sides of it.
+func (c *Connection) secondView(old *Connection, s *Segment) {
+	if old == nil || old.Finished || old.Reset || old.before != nil || !old.SYN ||
+		s.At-old.Started < 0 || s.At-old.Started > viewsWithin {
+		return
+	}
+	for i := range old.sides {
+		if old.sides[i].dir != nil { // data under way: that connection was given up
+			return
+		}
+	}
+	c.before = old
+}
+
+// viewOf returns the view that a segment of a side belongs to: the one whose numbers are nearer.
+func (c *Connection) viewOf(s *Segment, side int) *Connection {
+	if c.before != nil && c.before.distance(s, side) < c.distance(s, side) {
+		return c.before
+	}
+	return c
+}
+
+// distance is how far the numbers of a segment are from the connection's.
+func (c *Connection) distance(s *Segment, side int) uint32 {
+	far := uint32(0)
+	if at, ok := c.sides[side].next(); ok {
+		far = max(far, apart(s.Seq, at))
+	}
+	if at, ok := c.sides[1-side].next(); ok && s.Flags&ACK != 0 {
+		far = max(far, apart(s.Ack, at))
+	}
+	return far
+}
+
+// next returns about where the side's sequence numbers are.
+func (m *side) next() (uint32, bool) {
+	if d := m.dir; d != nil {
+		return d.base + uint32(d.high), true
+	}
+	return m.offer.ISN, m.offer.Seen
+}
+
+func apart(a, b uint32) uint32 { return min(a-b, b-a) }
+
+// mergeViews drops the second views that carried what the first ones did.
+func (t *Table) mergeViews() {
+	t.all = slices.DeleteFunc(t.all, func(c *Connection) bool {
+		first := c.before
+		if first == nil || first.bytes() == 0 || c.bytes() == 0 {
+			return false
+		}
+		c.before = nil
+		first.Renumbered = true
+		return true
+	})
+}
