@@ -17,6 +17,7 @@ func TestVerdictsOnCases(t *testing.T) {
 		{"tiny-response", verdict.Unknown, "", verdict.Low},
 		{"acks-only", verdict.Unknown, "", verdict.Low},
 		{"isn-firewall", verdict.Unknown, "", verdict.Low},
+		{"syn-lost", verdict.Congestion, verdict.LostSYNs, verdict.High},
 		{"wscale-mismatch", verdict.ReceiverWindow, verdict.ScaleMismatch, verdict.High},
 	}
 	for _, test := range tests {

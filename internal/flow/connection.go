@@ -25,8 +25,14 @@ type Connection struct {
 	// Half of the round trip on either side of the tap, from the handshake; 0 unknown.
 	throughClient, throughServer int64
 	synAt, synAckAt              int64
+	firstSYN                     int64
 	answers                      [2]answers
 	synAgain                     bool // the SYN was sent more than once: its answer times nothing
+
+	// LostSYNs counts the SYNs that were sent again before one was answered; SYNWait is the time
+	// from the first to the last of them.
+	LostSYNs int
+	SYNWait  int64
 
 	sides [2]side
 

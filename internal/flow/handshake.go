@@ -4,6 +4,10 @@ func (c *Connection) handshake(s *Segment, from int, at int64) {
 	o := &c.sides[from].offer
 	if o.Seen {
 		if s.Flags&ACK == 0 {
+			if !c.SYNACK && s.Seq == o.ISN {
+				c.LostSYNs++
+				c.SYNWait = at - c.firstSYN
+			}
 			c.synAt = at
 			c.synAgain = true
 			return
@@ -25,6 +29,7 @@ func (c *Connection) handshake(s *Segment, from int, at int64) {
 	if s.Flags&ACK == 0 {
 		c.SYN = true
 		c.synAt = at
+		c.firstSYN = at
 		c.client = from
 		return
 	}

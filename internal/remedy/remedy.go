@@ -36,6 +36,7 @@ const (
 	UnfixBuffer     Action = "unfix-buffer"       // find what fixes it, a program, a default or a policy, and remove that
 	WindowScaling   Action = "window-scaling"     // on at both ends, and let through
 	ScaleAsOffered  Action = "scale-as-offered"   // SYN cookies or a middlebox lost or changed the scale
+	AnswerSYNs      Action = "answer-syns"        // a listen queue that is full, a firewall that drops them
 	ReorderLimit    Action = "reordering-limit"   // net.ipv4.tcp_reordering, which RACK outgrows
 	ProbeMTU        Action = "probe-mtu"          // net.ipv4.tcp_mtu_probing = 1
 	LetTooBigPass   Action = "let-too-big-pass"   // ICMP type 3 code 4, ICMPv6 type 2
@@ -129,6 +130,8 @@ var table = map[key][]Step{
 	{verdict.Congestion, ""}: {control, atBDP, streams, findLoss, pathMTU, ecn},
 	{verdict.Congestion, verdict.Policer}: {paceBelow, control, atBDP, streams,
 		{ReplacePolicer, Network, Between, false, "Flach et al., SIGCOMM 2016, section 5"}},
+	{verdict.Congestion, verdict.LostSYNs}: {{AnswerSYNs, Host, Receiver, false,
+		"RFC 6298 section 5; listen(2); Linux ip-sysctl tcp_max_syn_backlog"}, findLoss},
 	{verdict.Congestion, verdict.Reordering}: {control,
 		{KeepFlowsInLine, Network, Between, false, "RFC 2991 section 2; RFC 4737"},
 		{ReorderLimit, Host, Sender, false, "RFC 8985 section 7.1; Linux ip-sysctl tcp_reordering"}, streams},

@@ -270,6 +270,9 @@ const (
 	// CapturedScaleMismatch: the first window after the handshake is the handshake's divided by a power of two.
 	// handshake_window_bytes, first_window_bytes, window_scale (as agreed on, 0 where none was), applied_scale.
 	CapturedScaleMismatch Code = "captured-scale-mismatch"
+	// CapturedLostSYNs: SYNs were sent again before one was answered. syns, wait_s (from the first to the last),
+	// total_s (that and the transfer's time).
+	CapturedLostSYNs Code = "captured-lost-syns"
 	// CapturedBareSynAck: the SYN-ACK has none of the options that the SYN offered.
 	CapturedBareSynAck Code = "captured-bare-syn-ack"
 	// CapturedCoarseClock: grain_s, rtt_s.

@@ -49,6 +49,8 @@ const (
 	// receiver-window: the windows are not in the unit of the scale that the handshake agreed on
 	ScaleMismatch = "scale-mismatch"
 	Policer       = "policer" // congestion: loss at least RTT, constant rate after a burst
+	// congestion: SYNs were lost, and waiting to repeat them took most of the time
+	LostSYNs = "lost-syns"
 	// congestion: what was sent again had arrived, because segments overtook each other
 	Reordering = "reordering"
 	// application: a block, and then nothing until the other end answers or asks for the next
@@ -69,7 +71,7 @@ func Subtypes(limiter Name) []string {
 	case ReceiverWindow:
 		return []string{Unscaled, FactorZero, Stuck, AutotuneGrowing, Fixed, ScaleMismatch}
 	case Congestion:
-		return []string{Policer, Reordering}
+		return []string{Policer, Reordering, LostSYNs}
 	case Application:
 		return []string{RequestResponse, ProgramWindow}
 	}

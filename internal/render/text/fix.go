@@ -85,6 +85,8 @@ var imperatives = map[remedy.Action]string{
 		"net.ipv4.tcp_no_metrics_save = 1",
 	remedy.RaiseCeilings: "raise the ceilings of automatic buffers: the third values of net.ipv4.tcp_rmem and tcp_wmem " +
 		"(fullpipe plan computes them)",
+	remedy.AnswerSYNs: "find what drops SYNs: a full listen queue on the server (nstat TcpExtListenDrops, ss -ltn; " +
+		"raise the program's backlog and net.core.somaxconn), a firewall or its connection limit, or loss on the path",
 	remedy.ScaleAsOffered: "have the receiver keep the window scale that its handshake agreed on: raise " +
 		"net.ipv4.tcp_max_syn_backlog and net.core.somaxconn so that it needs no SYN cookies, and look for a firewall or a " +
 		"load balancer that changes the option; larger buffers do not help",

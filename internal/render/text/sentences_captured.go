@@ -141,6 +141,10 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			"with a window scale of %.0f, but the handshake agreed on %.0f (SYN cookies, or a middlebox that changes it)",
 			f.size("handshake_window_bytes"), f.size("first_window_bytes"), f["applied_scale"], f["window_scale"])
 	},
+	verdict.CapturedLostSYNs: func(f figures) string {
+		return fmt.Sprintf("%.0f SYNs got no answer and were sent again, which took %s of %s: lost on the way, or dropped "+
+			"by a firewall or a full listen queue", f["syns"], f.time("wait_s"), f.time("total_s"))
+	},
 	verdict.CapturedBareSynAck: fixedSentence("the SYN-ACK has none of the options that the SYN offered: SYN cookies " +
 		"without timestamps, a middlebox that strips options, or a system that has none"),
 	verdict.CapturedCoarseClock: func(f figures) string {

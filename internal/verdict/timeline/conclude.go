@@ -19,7 +19,9 @@ func (t *timeline) conclude(g *Diagnosis) {
 			g.Subtype = verdict.ScaleMismatch
 		}
 	case verdict.Congestion:
-		if t.policed() {
+		if t.synsLost() {
+			g.Subtype = verdict.LostSYNs
+		} else if t.policed() {
 			g.Subtype = verdict.Policer
 		}
 	case verdict.Sender:
@@ -168,6 +170,9 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		v["rtt_s"] = t.base
 		return verdict.CapturedSlowStart, v
 	case verdict.Congestion:
+		if d.Retransmitted == 0 && t.c.LostSYNs > 0 {
+			return verdict.CapturedLostSYNs, t.lostSYNs(v)
+		}
 		v["retransmitted_segments"] = float64(d.Retransmitted)
 		v["segments"] = float64(d.Segments)
 		v["loss_events"] = float64(d.LossEvents)
@@ -206,6 +211,9 @@ func (t *timeline) caveats() (all []verdict.Evidence) {
 	d := t.d
 	tell := func(n verdict.Name, c verdict.Code, v verdict.Values) {
 		all = append(all, verdict.Evidence{Limiter: n, Code: c, Values: v})
+	}
+	if t.c.LostSYNs > 0 && d.Retransmitted > 0 {
+		tell(verdict.Congestion, verdict.CapturedLostSYNs, t.lostSYNs(verdict.Values{}))
 	}
 	if d.NoScale && t.time[verdict.ReceiverWindow] == 0 && d.MaxOut > threshold.UnscaledWorthTelling {
 		tell(verdict.ReceiverWindow, verdict.CapturedUnscaled, nil)

@@ -74,6 +74,9 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 		}
 		return verdict.When(t.clock(flow.SlowStart) > threshold.HeadlineShare*t.time[verdict.SlowStart], verdict.High)
 	case verdict.Congestion:
+		if g.Subtype == verdict.LostSYNs {
+			return verdict.High
+		}
 		if !t.c.SYN || !t.c.SYNACK { // a queue that never ran empty, as of a shared link, looks like a longer path
 			return verdict.Low
 		}
@@ -112,6 +115,7 @@ var ratelessRules = []struct {
 	// An ICMP message that the segment was too big comes with these losses.
 	{"repeated loss of one large segment", verdict.MTUBlackHole,
 		func(t *timeline) bool { return t.clock(flow.BlackHole) > 0 }},
+	{"lost SYNs", verdict.Congestion, (*timeline).synsLost},
 	{"zero window", verdict.ReceiverApplication, func(t *timeline) bool { return t.d.ZeroWindows > 0 }},
 }
 

@@ -47,6 +47,34 @@ func TestJudge_FewSegmentsAreNotSure(t *testing.T) {
 	}
 }
 
+// lostSYNs writes a transfer of so many segments after so many SYNs that got no answer.
+func lostSYNs(count int, rto int64, segments int) func(x *tape) {
+	return func(x *tape) {
+		const rtt = 20 * ms
+		var repeats []flow.Segment
+		total := int64(0)
+		for range count {
+			syn := x.all[0]
+			syn.At = total
+			repeats = append(repeats, syn)
+			total += rto
+			rto *= 2
+		}
+		for i := range x.all {
+			x.all[i].At += total
+		}
+		x.all = append(repeats, x.all...)
+		at := total + 2*rtt
+		for i := range segments {
+			if i%10 == 0 {
+				at += rtt
+			}
+			x.data(at+int64(i%10)*1000, i*1460, 1460, 0)
+			x.ack(at+int64(i%10)*1000+rtt, (i+1)*1460, 64<<10)
+		}
+	}
+}
+
 // Each rule that needs no rate has high confidence in a transfer of few segments.
 func TestJudge_RulesWithoutARate(t *testing.T) {
 	const rtt = 20 * ms
@@ -73,6 +101,9 @@ func TestJudge_RulesWithoutARate(t *testing.T) {
 					Options: flow.IsTooBig, MSS: 1400})
 			}
 		}},
+		{"two SYNs lost before a transfer", "lost SYNs", lostSYNs(2, 1000*ms, 6)},
+		{"one SYN lost before a short answer", "lost SYNs", lostSYNs(1, 3000*ms, 1)},
+		{"five SYNs lost", "lost SYNs", lostSYNs(5, 1000*ms, 300)},
 		{"zero window", "zero window", func(x *tape) {
 			for i := range 4 {
 				x.data(40*ms+int64(i), i*1460, 1460, 0)
@@ -92,7 +123,12 @@ func TestJudge_RulesWithoutARate(t *testing.T) {
 			tested = true
 			x := newTape(rtt, 0)
 			test.write(x)
-			if g, _ := x.judge(t); g.Limiter != r.limiter || g.Confidence != verdict.High {
+			g, _ := x.judge(t)
+			if r.name == "lost SYNs" && (!has(&g, verdict.CapturedLostSYNs) || g.Subtype != verdict.LostSYNs ||
+				g.LostTime.Seconds() < 1) {
+				t.Errorf("%s: %s, %v", test.name, g.LostTime, g.Evidence)
+			}
+			if g.Limiter != r.limiter || g.Confidence != verdict.High {
 				t.Errorf("%s: %s %s %v", test.name, g.Confidence, g.Limiter, g.Shares)
 			}
 		}

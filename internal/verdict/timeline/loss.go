@@ -110,6 +110,22 @@ func (t *timeline) lossOrLink() bool {
 		t.crowd*max(t.goodput, quantileOf(t, 0.5)) >= t.link/threshold.FilledWithin
 }
 
+// synWait is the time until the SYN that was answered was sent, seconds.
+func (t *timeline) synWait() float64 { return float64(t.c.SYNWait) / 1e9 }
+
+// lostSYNs adds the numbers of verdict.CapturedLostSYNs to v.
+func (t *timeline) lostSYNs(v verdict.Values) verdict.Values {
+	v["syns"] = float64(t.c.LostSYNs)
+	v["wait_s"] = t.synWait()
+	v["total_s"] = t.length + t.synWait()
+	return v
+}
+
+// synsLost reports whether waiting for lost SYNs took most of the time.
+func (t *timeline) synsLost() bool {
+	return t.synWait() > threshold.HeadlineShare*(t.length+t.synWait())
+}
+
 // lossOf is what limited while a congestion window grew back, or a segment was sent again.
 func (t *timeline) lossOf(s *flow.Slice) verdict.Name {
 	if t.evenLoss && !stood(s) {

@@ -136,7 +136,7 @@ func (t *timeline) judge() Diagnosis {
 	if t.gaps(&g) {
 		return g
 	}
-	few := d.Bytes < threshold.FewSegments*int64(max(d.MSS, 536)) && t.rounds < threshold.FewRounds
+	few := !t.synsLost() && d.Bytes < threshold.FewSegments*int64(max(d.MSS, 536)) && t.rounds < threshold.FewRounds
 	if few && d.Timeouts == 0 && t.clock(flow.BlackHole) == 0 {
 		g.Verdict = t.tooFew()
 		return g
@@ -153,6 +153,8 @@ func (t *timeline) judge() Diagnosis {
 		g.Bands = append(g.Bands, Band{time.Duration(s.Start), time.Duration(s.End), took.most()})
 	}
 	g.Bands = joined(g.Bands)
+	wall := t.length + t.synWait()
+	t.time[verdict.Congestion] += t.synWait()
 	shares := verdict.Shares{}
 	total := 0.0
 	for _, name := range slices.Sorted(maps.Keys(t.time)) { // sums in any other order differ in their last digit
@@ -163,7 +165,7 @@ func (t *timeline) judge() Diagnosis {
 			shares[name] = d / total
 		}
 		if name != verdict.Bottleneck && name != verdict.Application && name != verdict.Unknown {
-			g.LostTime += units.Seconds(d / total * t.length)
+			g.LostTime += units.Seconds(d / total * wall)
 		}
 	}
 	g.Verdict = hostOf(verdict.Headline(shares))
