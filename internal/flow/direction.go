@@ -76,8 +76,10 @@ type Direction struct {
 	Graph    *Graph
 	Captured int64 // payload bytes of all segments, repetitions included
 	Acked    int64 // bytes acknowledged
-	Segments int64 // with payload, as captured; a super-segment is one
-	Acks     int64 // pure acknowledgements received
+	// SACKBlocks counts the receiver's SACK blocks; SACKOutside those that lie outside the window and all that was sent.
+	SACKBlocks, SACKOutside int64
+	Segments                int64 // with payload, as captured; a super-segment is one
+	Acks                    int64 // pure acknowledgements received
 	// Acknowledgements are all segments of the other end that acknowledge anything.
 	Acknowledgements int64
 	MSS              int // the largest payload of one packet: offered less options, or the largest seen

@@ -208,6 +208,11 @@ func (d *Direction) sack(s *Segment, ack int64) (gap bool) {
 	for i := range int(s.SACKs) {
 		from := d.position(s.SACK[i][0])
 		to := d.position(s.SACK[i][1])
+		d.SACKBlocks++
+		if from > d.tapEdge+1<<20 || to < d.acked-1<<30 || to < 0 {
+			d.SACKOutside++
+			continue
+		}
 		if i == 0 && (to <= ack || from < ack) { // RFC 2883: received twice
 			if d.needless > 0 {
 				d.needless-- // as was seen when it passed

@@ -273,6 +273,8 @@ const (
 	// CapturedLostSYNs: SYNs were sent again before one was answered. syns, wait_s (from the first to the last),
 	// total_s (that and the transfer's time).
 	CapturedLostSYNs Code = "captured-lost-syns"
+	// CapturedSACKOutside: SACK blocks outside the window. blocks, outside.
+	CapturedSACKOutside Code = "captured-sack-outside"
 	// CapturedBareSynAck: the SYN-ACK has none of the options that the SYN offered.
 	CapturedBareSynAck Code = "captured-bare-syn-ack"
 	// CapturedCoarseClock: grain_s, rtt_s.

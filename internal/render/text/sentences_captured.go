@@ -145,6 +145,10 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 		return fmt.Sprintf("%.0f SYNs got no answer and were sent again, which took %s of %s: lost on the way, or dropped "+
 			"by a firewall or a full listen queue", f["syns"], f.time("wait_s"), f.time("total_s"))
 	},
+	verdict.CapturedSACKOutside: func(f figures) string {
+		return fmt.Sprintf("%.0f of %.0f SACK blocks are outside the window: a box on the path renumbers sequence numbers "+
+			"but not SACK, so that the sender cannot use SACK", f["outside"], f["blocks"])
+	},
 	verdict.CapturedBareSynAck: fixedSentence("the SYN-ACK has none of the options that the SYN offered: SYN cookies " +
 		"without timestamps, a middlebox that strips options, or a system that has none"),
 	verdict.CapturedCoarseClock: func(f figures) string {

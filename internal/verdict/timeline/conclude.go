@@ -215,6 +215,10 @@ func (t *timeline) caveats() (all []verdict.Evidence) {
 	if t.c.LostSYNs > 0 && d.Retransmitted > 0 {
 		tell(verdict.Congestion, verdict.CapturedLostSYNs, t.lostSYNs(verdict.Values{}))
 	}
+	if d.SACKOutside >= threshold.FewSegments && 2*d.SACKOutside > d.SACKBlocks {
+		tell(verdict.Congestion, verdict.CapturedSACKOutside, verdict.Values{"blocks": float64(d.SACKBlocks),
+			"outside": float64(d.SACKOutside)})
+	}
 	if d.NoScale && t.time[verdict.ReceiverWindow] == 0 && d.MaxOut > threshold.UnscaledWorthTelling {
 		tell(verdict.ReceiverWindow, verdict.CapturedUnscaled, nil)
 	}

@@ -191,6 +191,29 @@ func TestJudge_SequenceJumpIsNoGoodput(t *testing.T) {
 	}
 }
 
+// A box renumbers sequence numbers, but not SACK blocks.
+func TestJudge_SACKOutsideTheWindow(t *testing.T) {
+	for _, offset := range []uint32{0, 50_000_000, 1 << 30, 3_000_000_000} {
+		x := newTape(20*ms, 0)
+		pos := 0
+		for at := 40 * ms; at < 4000*ms; at += 300 * ms {
+			for k := range 6 {
+				x.data(at+int64(k)*1000, pos+k*1460, 1460, 0)
+			}
+			x.ack(at+20*ms, pos, 64<<10)
+			last := &x.all[len(x.all)-1]
+			last.SACKs = 1
+			last.SACK[0] = [2]uint32{1000 + offset + uint32(pos+1460), 1000 + offset + uint32(pos+6*1460)}
+			x.data(at+240*ms, pos, 1460, 0)
+			pos += 6 * 1460
+			x.ack(at+260*ms, pos, 64<<10)
+		}
+		if g, d := x.judge(t); has(&g, verdict.CapturedSACKOutside) != (offset > 0) {
+			t.Errorf("offset %d: %d of %d, %v", offset, d.SACKOutside, d.SACKBlocks, g.Evidence)
+		}
+	}
+}
+
 // A few losses do not explain a transfer that a small window holds.
 func TestFewLossesDoNotExplainMuch(t *testing.T) {
 	x := newTape(20*ms, 10*ms)
