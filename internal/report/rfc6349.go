@@ -47,7 +47,7 @@ func RFC6349(h record.Header, peer, reference string, cfg rfc6349.Config, r *rfc
 	for i := range r.Directions {
 		doc.Directions = append(doc.Directions, newRFC6349Direction(p, &r.Directions[i]))
 	}
-	doc.Formulas = formulas(doc, r)
+	doc.Formulas = text.RFC6349Formulas(r)
 	return doc
 }
 
