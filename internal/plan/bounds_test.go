@@ -46,7 +46,7 @@ func TestMemoryBoundsTheBuffers(t *testing.T) {
 	wan := Path{RateBps: 1000 * mbit, RTT: 100 * ms, Connections: 20, MemoryBytes: 1 << 30}
 	p := mustPlan(t, wan, "linux-6.1", Options{})
 	if p.MemoryBytes > 1<<30/32 || len(p.Warnings) == 0 || p.WindowBytes%2920 != 0 {
-		t.Errorf("memory %d, window %d, warnings %q", p.MemoryBytes, p.WindowBytes, p.Warnings)
+		t.Errorf("memory %d, window %d, warnings %v", p.MemoryBytes, p.WindowBytes, p.Warnings)
 	}
 	// Connections of one link share its bandwidth-delay product: 20 need no more than 2.
 	for _, c := range []Path{{RateBps: 10e9, RTT: 70 * ms, Connections: 20, MemoryBytes: 64 << 30},
@@ -56,7 +56,7 @@ func TestMemoryBoundsTheBuffers(t *testing.T) {
 			alone.Connections = 1
 			many, one := mustPlan(t, c, name, Options{}), mustPlan(t, alone, name, Options{})
 			if many.WindowBytes != one.WindowBytes || many.bounded || many.MemoryBytes != 2*one.MemoryBytes {
-				t.Errorf("%s: %d connections get %d, one %d: %q", name, c.Connections, many.WindowBytes, one.WindowBytes,
+				t.Errorf("%s: %d connections get %d, one %d: %v", name, c.Connections, many.WindowBytes, one.WindowBytes,
 					many.Warnings)
 			}
 		}
@@ -78,19 +78,19 @@ func TestMemoryLowersWhatIsThere(t *testing.T) {
 		if c.role == Both {
 			each += p.SendBytes
 		}
-		warned := strings.Join(p.Warnings, " ")
+		warned := fmt.Sprint(p.Warnings)
 		if err != nil || window >= 17520 || int64(each*c.connections) != p.MemoryBytes || !strings.Contains(warned,
-			"lowered to") {
+			string(MemoryLowers)) {
 			t.Errorf("%+v: %v, memory %d, %q", c, p.Settings, p.MemoryBytes, warned)
 		}
-		if bound := c.memory / 32; p.MemoryBytes > bound && !strings.Contains(warned, "at most") {
+		if bound := c.memory / 32; p.MemoryBytes > bound && !strings.Contains(warned, string(MemoryTooSmall)) {
 			t.Errorf("%+v: %d bytes against a bound of %d without a word: %q", c, p.MemoryBytes, bound, warned)
 		}
 	}
 	p := mustPlan(t, Path{RateBps: 10e6, RTT: 85 * ms, Connections: 300, MemoryBytes: 128 << 20}, "windows-2000",
 		Options{})
-	if text := strings.Join(p.Warnings, " "); !strings.Contains(text, "less than the path") {
-		t.Errorf("what it costs is not said: %q", text)
+	if len(p.Warnings) != 1 || p.Warnings[0].Code != MemoryLowersBelowPath {
+		t.Errorf("what it costs is not said: %v", p.Warnings)
 	}
 }
 
@@ -98,20 +98,21 @@ func TestMemoryLowersWhatIsThere(t *testing.T) {
 // nothing costs nothing.
 func TestMemoryTextSaysWhatChanges(t *testing.T) {
 	for _, c := range []struct {
-		target     string
-		path       Path
-		has, lacks string
+		target string
+		path   Path
+		code   Code
+		sizes  string
 	}{
 		{"windows-2000", Path{RateBps: 20 * mbit, RTT: 50 * ms, Connections: 90, MemoryBytes: 256 << 20},
-			"no more than 42.8 KiB a connection", "lowered"},
+			MemoryBoundsBelowPath, "42.8 KiB"},
 		{"windows-2000", Path{RateBps: 0.5 * mbit, RTT: 30 * ms, Connections: 250, MemoryBytes: 96 << 20},
-			"lowered to 5840 B a connection, 17.1 KiB now, which is still enough", "less than"},
+			MemoryLowers, "5840 B 17.1 KiB"},
 		{"linux-6.1", Path{RateBps: 800 * mbit, RTT: 90 * ms, Connections: 40, MemoryBytes: 512 << 20},
-			"less than the path", "lowered"},
+			MemoryBoundsBelowPath, ""},
 	} {
-		warned := strings.Join(mustPlan(t, c.path, c.target, Options{}).Warnings, "\n")
-		if !strings.Contains(warned, c.has) || strings.Contains(warned, c.lacks) {
-			t.Errorf("%s %+v: want %q and not %q in %q", c.target, c.path, c.has, c.lacks, warned)
+		all := mustPlan(t, c.path, c.target, Options{}).Warnings
+		if len(all) != 1 || all[0].Code != c.code || !strings.Contains(fmt.Sprint(all[0].Args...), c.sizes) {
+			t.Errorf("%s %+v: want %s with %s: %v", c.target, c.path, c.code, c.sizes, all)
 		}
 	}
 }
@@ -196,13 +197,12 @@ func TestOneFlowIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		rate, cap float64
 		window    int
-		least     string // connections; "" is no word
-	}{{25e9, 5e9, 43750360, "at least 5 connections"}, {10e9, 3e9, 26250800, "at least 4 connections"},
-		{1e9, 5e9, 8751240, ""}} {
+		least     float64 // connections; 0: no warning
+	}{{25e9, 5e9, 43750360, 5}, {10e9, 3e9, 26250800, 4}, {1e9, 5e9, 8751240, 0}} {
 		p := mustPlan(t, Path{RateBps: c.rate, RTT: 70 * ms, FlowCapBps: c.cap}, "linux-6.1", Options{})
-		said := strings.Join(p.Warnings, " ")
-		if p.WindowBytes != c.window || !strings.Contains(said, c.least) || (c.least == "") != (said == "") {
-			t.Errorf("%v: window %d, %q", c, p.WindowBytes, said)
+		if p.WindowBytes != c.window || (c.least == 0) != (len(p.Warnings) == 0) ||
+			c.least > 0 && (p.Warnings[0].Code != FlowCapped || p.Warnings[0].Args[2] != c.least) {
+			t.Errorf("%v: window %d, %v", c, p.WindowBytes, p.Warnings)
 		}
 	}
 }

@@ -14,7 +14,7 @@ func (p *Plan) raise(v present, role Role, name string, bytes int) bool {
 		return false
 	}
 	if has, err := strconv.ParseInt(v.value(name), 0, 64); err == nil && has >= int64(bytes) {
-		p.note("%s: its %s are enough", name, units.Size(has))
+		p.note(LimitSuffices, name, units.Size(has))
 		return false
 	}
 	p.set(v, role, name, strconv.Itoa(bytes))
@@ -31,7 +31,7 @@ func (p *Plan) macOS(v present) {
 		p.WindowBytes = min(p.WindowBytes, fits)
 		p.SendBytes = min(p.SendBytes, fits)
 		p.derive()
-		p.warn("macOS has no socket buffers above 32 MiB: %s instead of %s, which allows %s", units.Size(macOSLargest),
+		p.warn(LargestMacOSBuffer, units.Size(macOSLargest),
 			units.Size(largest), units.Rate(model.Rate(macOSLargest, p.Path.RTT+p.Path.Jitter)))
 	}
 	largest := p.largest()
@@ -39,9 +39,9 @@ func (p *Plan) macOS(v present) {
 	p.raise(v, Receiver, "net.inet.tcp.autorcvbufmax", p.WindowBytes)
 	p.raise(v, Sender, "net.inet.tcp.autosndbufmax", p.SendBytes)
 	if raised && largest > 6<<20 {
-		p.warn("kern.ipc.maxsockbuf has a limit by memory, 6 to 32 MB; beyond it sysctl answers ERANGE: read the value back")
+		p.warn(MacOSLimitByMemory)
 	}
-	p.note("win_scale_factor 3 needs no change: the system raises it to fit")
+	p.note(ScaleFactorFits)
 }
 
 func (p *Plan) freeBSD(v present) {
@@ -49,7 +49,7 @@ func (p *Plan) freeBSD(v present) {
 	p.raise(v, Both, "kern.ipc.maxsockbuf", int(math.Ceil(float64(p.largest())*2304/2048)))
 	p.raise(v, Receiver, "net.inet.tcp.recvbuf_max", p.WindowBytes)
 	p.raise(v, Sender, "net.inet.tcp.sendbuf_max", p.SendBytes)
-	p.note("kern.ipc.maxsockbuf counts bookkeeping: 2048/2304 of it is usable")
+	p.note(CountsBookkeeping)
 }
 
 // largest is the larger buffer that the role needs.
@@ -73,14 +73,13 @@ func (p *Plan) netBSD(v present) {
 const openBSDLargest = 2 << 20
 
 func (p *Plan) openBSD() {
-	p.note("buffers size themselves up to %s (SB_MAX), and nothing sets that: there is nothing to change",
-		units.Size(openBSDLargest))
+	p.note(NothingSetsBuffers, units.Size(openBSDLargest))
 	if largest := p.largest(); largest > openBSDLargest {
 		fits := openBSDLargest / (2 * p.Path.MSS) * 2 * p.Path.MSS
 		p.WindowBytes = min(p.WindowBytes, fits)
 		p.SendBytes = min(p.SendBytes, fits)
 		p.derive()
-		p.warn("this path wants %s, which allows %s with what there is: use %d connections", units.Size(largest),
+		p.warn(BeyondSystem, units.Size(largest),
 			units.Rate(model.Rate(openBSDLargest, p.Path.RTT+p.Path.Jitter)), model.Connections(float64(largest),
 				openBSDLargest))
 	}
@@ -92,9 +91,8 @@ func (p *Plan) solaris(v present) {
 	p.raise(v, Sender, "_cwnd_max", p.SendBytes)
 	p.raise(v, Sender, "send_buf", p.SendBytes)
 	p.raise(v, Receiver, "recv_buf", p.WindowBytes)
-	p.note("before Solaris 11: ndd -set /dev/tcp tcp_max_buf, tcp_cwnd_max, tcp_xmit_hiwat and tcp_recv_hiwat, at every " +
-		"start")
-	p.note("windows of one size: every connection without SO_SNDBUF and SO_RCVBUF gets these")
+	p.note(BeforeSolaris11)
+	p.note(OneSizeForAll)
 }
 
 func (p *Plan) aix(v present) {
@@ -104,6 +102,5 @@ func (p *Plan) aix(v present) {
 	if p.LargeWindows && v.value("rfc1323") == "0" {
 		p.set(v, Both, "rfc1323", "1")
 	}
-	p.note("an interface's own values win while use_isno is 1 (lsattr -E -l en0): set them there too, " +
-		"chdev -l en0 -a tcp_recvspace=… -a tcp_sendspace=… -a rfc1323=1")
+	p.note(InterfaceValuesWin)
 }

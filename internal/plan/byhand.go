@@ -33,7 +33,7 @@ func (p *Plan) exports(t Target) (commands []string) {
 // registryNotes say what to do before a registry is changed.
 func (p *Plan) registryNotes(t Target) {
 	if commands := p.exports(t); len(commands) > 0 {
-		p.note("%s: save the keys before the change: %s", registryDanger, strings.Join(commands, "; "))
+		p.note(SaveRegistryKeys, registryDanger, strings.Join(commands, "; "))
 	}
 }
 

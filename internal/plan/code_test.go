@@ -134,7 +134,7 @@ func TestCodeRuns(t *testing.T) {
 	for language, run := range runs {
 		t.Run(language, func(t *testing.T) {
 			testenv.Need(t, run.needs)
-			text, err := p.Text(language, false)
+			text, err := p.Text(language, false, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,7 +187,7 @@ func TestCodeForWindows(t *testing.T) {
 		t.Run(c.target+" "+c.language, func(t *testing.T) {
 			testenv.Need(t, c.needs)
 			p := mustPlan(t, Path{RateBps: 60e6, RTT: 95 * time.Millisecond}, c.target, Options{})
-			text, err := p.Text(c.language, false)
+			text, err := p.Text(c.language, false, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -215,14 +215,14 @@ func TestCodeOfOneRole(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, language := range Languages() {
-		text, err := p.Text(language, false)
+		text, err := p.Text(language, false, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(text), "%!") || strings.Count(string(text), strconv.Itoa(p.SendBytes)) != 1 {
 			t.Errorf("%s:\n%s", language, text)
 		}
-		if _, err := p.Text(language, true); err == nil {
+		if _, err := p.Text(language, true, nil); err == nil {
 			t.Errorf("%s: there is nothing to take back", language)
 		}
 	}

@@ -30,7 +30,7 @@ func TestContainers(t *testing.T) {
 			"ExecStartPre=+sysctl -w \"net.ipv4.tcp_rmem=4096 131072 41287680\"\n"},
 	} {
 		for _, undo := range []bool{false, true} {
-			text, err := p.Text(format, undo)
+			text, err := p.Text(format, undo, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -29,9 +29,9 @@ func Formats() []string {
 
 // Text is the plan in a format of its target, or what takes it back: to the values that
 // held before where they are known, else to the system's defaults. A format that the
-// target would ignore is refused with the reason. Registry files of version 5 are
-// UTF-16; everything else is UTF-8.
-func (p *Plan) Text(format string, undo bool) ([]byte, error) {
+// target would ignore is refused with the reason. The warnings, in words, open the text.
+// Registry files of version 5 are UTF-16; everything else is UTF-8.
+func (p *Plan) Text(format string, undo bool, warnings []string) ([]byte, error) {
 	if slices.Contains(Languages(), format) {
 		if undo {
 			return nil, &ArgumentError{"--undo", "lines of a program have nothing to take back", "leave --undo out"}
@@ -59,7 +59,9 @@ func (p *Plan) Text(format string, undo bool) ([]byte, error) {
 		}
 		return nil, &ArgumentError{"--format", format + ": " + message, right}
 	}
-	return write(p, undo), nil
+	script := *p
+	script.head = warnings
+	return write(&script, undo), nil
 }
 
 // formats lists what fits the target, and says of some others why they do not.
@@ -133,7 +135,7 @@ func (p *Plan) headline(comment string, undo bool) string {
 	fmt.Fprintf(b, "%s fullpipe: %s, %s, for %s\n", comment, p.Target, p.Role.words(), path)
 	fmt.Fprintf(b, "%s window %s (scale %d), send buffer %s\n", comment, units.Size(p.WindowBytes).Exact(), p.WindowScale,
 		units.Size(p.SendBytes).Exact())
-	for _, w := range p.Warnings {
+	for _, w := range p.head {
 		fmt.Fprintf(b, "%s warning: %s\n", comment, w)
 	}
 	return b.String()

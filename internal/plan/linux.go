@@ -37,13 +37,13 @@ func (p *Plan) linux(v present, opt Options) error {
 	raise := func(role Role, name string, payload int) {
 		fields := strings.Fields(v.value(name))
 		if len(fields) != 3 {
-			p.warn("%s is %q, not three numbers: left alone", name, v.value(name))
+			p.warn(NotThreeNumbers, name, v.value(name))
 			return
 		}
 		least := min((p.bufferFor(payload)+grain-1)/grain*grain, mostBuffer)
 		if has, err := strconv.ParseInt(fields[2], 10, 64); err == nil && has >= int64(p.bufferFor(payload)) {
 			if p.Role.has(role) {
-				p.note("%s: its maximum of %s is enough", name, units.Size(has))
+				p.note(MaximumSuffices, name, units.Size(has))
 			}
 			return
 		}
@@ -63,12 +63,10 @@ func (p *Plan) linux(v present, opt Options) error {
 		}
 	}
 	p.datagrams(v, opt.ReceiveDatagrams, opt.SendDatagrams)
-	p.note("buffers are twice the window: the kernel keeps part of them for bookkeeping, half before 6.6")
-	p.note("a program that sets SO_RCVBUF or SO_SNDBUF is bounded by net.core.rmem_max and wmem_max and loses autotuning")
+	p.note(BuffersTwiceWindow)
+	p.note(ProgramBuffersBounded)
 	if p.Path.Connections > 1 {
-		p.note("a maximum is a ceiling, not a reservation: connections that share this link hold one bandwidth-delay " +
-			"product " +
-			"together, and what waits in its queue")
+		p.note(MaximumIsCeiling)
 	}
 	return nil
 }
@@ -124,7 +122,7 @@ func (p *Plan) linuxRoute(v present, r Route) error {
 		return &ArgumentError{"--route", "a route can bound a window, not raise it", "--clamp, --initcwnd, --initrwnd or " +
 			"--congestion with it; leave --route out to raise buffers"}
 	}
-	p.note("a route's window attribute can only lower the window; tcp_rmem's maximum raises it")
+	p.note(RouteOnlyLowers)
 	return nil
 }
 

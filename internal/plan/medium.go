@@ -1,10 +1,8 @@
 package plan
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
@@ -117,12 +115,10 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	p.SharedWindow = window
 	if fixed {
 		if now := wholeSegments(p.presentWindow, p.Path.MSS); now > p.WindowBytes && !p.bounded {
-			p.note("the window that costs least on the path that it fits worst is %s; what the system has now is more, and "+
-				"nothing "+
-				"is lowered: what follows is of %s", units.Size(window).Exact(), units.Size(now).Exact())
+			p.note(PresentWindowLarger, units.Size(window).Exact(), units.Size(now).Exact())
 			window = now
 		} else {
-			p.note("one window serves all interfaces here: it is the one that costs least on the path that it fits worst")
+			p.note(OneWindowFitsWorst)
 			window = p.WindowBytes
 		}
 		p.SharedWindow = window
@@ -131,14 +127,9 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	if fixed {
 		return p, nil
 	}
-	var wants []string
-	for _, s := range p.Shared {
-		wants = append(wants, fmt.Sprintf("%s x %s takes %s", units.Rate(s.RateBps), s.RTT, units.Size(s.Window)))
-	}
-	p.note("windows are automatic here: the ceilings follow the largest path, %s; the one window is for programs that "+
-		"set their own", strings.Join(wants, ", "))
+	p.note(CeilingsFollowLargest, p.Shared)
 	if target.Family == catalog.Linux {
-		p.note("one route alone is bounded by --route PREFIX --clamp")
+		p.note(RouteClamp)
 	}
 	return p, nil
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -58,7 +59,7 @@ func TestTheArticlesPaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(p.Settings) != 0 || p.SharedWindow != 8760 || p.Shared[0].Goodput != 1 || p.Shared[2].Delay.Seconds() < 1 ||
-		!strings.Contains(strings.Join(p.Notes, "\n"), "nothing is lowered") {
-		t.Errorf("window %d, settings %v, %+v\n%q", p.SharedWindow, p.Settings, p.Shared, p.Notes)
+		!strings.Contains(fmt.Sprint(p.Notes), string(PresentWindowLarger)) {
+		t.Errorf("window %d, settings %v, %+v\n%v", p.SharedWindow, p.Settings, p.Shared, p.Notes)
 	}
 }

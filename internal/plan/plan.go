@@ -4,7 +4,6 @@
 package plan
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 
@@ -69,9 +68,10 @@ type Plan struct {
 	Shared                   []Shared // what one window gives on several paths; nil: there is one path
 	// SharedWindow is the one window in bytes that Shared is about.
 	SharedWindow  int
-	Warnings      []string // what the target cannot do, or what was bounded
-	Notes         []string // what the settings do not say by themselves
-	bufferPayload float64  // bytes of buffer for a byte of payload at the target
+	Warnings      []Statement // what the target cannot do, or what was bounded
+	Notes         []Statement // what the settings do not say by themselves
+	head          []string    // warnings in words, for the head of a text
+	bufferPayload float64     // bytes of buffer for a byte of payload at the target
 	// fixed says that the target has windows and buffers of one size, which every
 	// connection gets; present are those that it has now.
 	fixed                      bool
@@ -129,8 +129,7 @@ func New(path Path, target Target, opt Options) (*Plan, error) {
 	}
 	values := present{target: target, values: opt.Values}
 	if most := max(whole.RateBps, whole.BackBps); whole.FlowCapBps > 0 && whole.FlowCapBps < most {
-		p.warn("one connection gets %s of %s, whatever its window: at least %.0f connections fill the path",
-			units.Rate(whole.FlowCapBps),
+		p.warn(FlowCapped, units.Rate(whole.FlowCapBps),
 			units.Rate(most), math.Ceil(most/whole.FlowCapBps))
 	}
 	p.holds(values)
@@ -160,8 +159,8 @@ func (p *Plan) size() {
 	p.WindowBytes = received.window()
 	for _, way := range []Path{sent, received} {
 		if needed := model.BDP(way.RateBps, way.RTT+way.Jitter); needed > model.MaxWindow && p.Path.ReceiveWindow == 0 {
-			p.warn("the path holds %s, but no TCP window passes %s (RFC 7323): use at least %.0f connections",
-				units.Size(needed), units.Size(model.MaxWindow).Exact(), math.Ceil(needed/model.MaxWindow))
+			p.warn(BeyondLargestWindow, units.Size(needed), units.Size(model.MaxWindow).Exact(),
+				math.Ceil(needed/model.MaxWindow))
 			break
 		}
 	}
@@ -289,7 +288,6 @@ func (p *Plan) fitMemory() {
 	p.SendBytes = min(max(p.SendBytes, p.presentSend),
 		fitted)
 	p.derive()
-	what := ""
 	now := 0
 	if p.Role.has(Receiver) {
 		now = p.presentWindow
@@ -297,23 +295,23 @@ func (p *Plan) fitMemory() {
 	if p.Role.has(Sender) {
 		now = max(now, p.presentSend)
 	}
+	code := MemoryShort
+	args := []any{p.Path.Connections, plural(p.Path.Connections), units.Size(had), units.Size(p.Path.MemoryBytes)}
 	switch {
 	case p.largest() < now:
-		what = fmt.Sprintf(": lowered to %s a connection, %s now", units.Size(p.largest()), units.Size(now))
+		code = MemoryLowers
+		args = append(args, units.Size(p.largest()), units.Size(now))
 	case p.largest() < needed:
-		what = fmt.Sprintf(": no more than %s a connection", units.Size(p.largest()))
+		code = MemoryBounds
+		args = append(args, units.Size(p.largest()))
 	}
-	switch loss := 1 - p.ExpectedBps/full; {
-	case what == "":
-	case loss >= 0.005:
-		what += fmt.Sprintf(", which allows %s each, %.0f %% less than the path", units.Rate(p.ExpectedBps), 100*loss)
-	default:
-		what += ", which is still enough for the path"
+	if loss := 1 - p.ExpectedBps/full; code != MemoryShort && loss >= 0.005 {
+		code += belowPath
+		args = append(args, units.Rate(p.ExpectedBps), 100*loss)
 	}
-	p.warn("%d connection%s with full buffers take %s, more than 1/32 of %s of memory%s", p.Path.Connections,
-		plural(p.Path.Connections), units.Size(had), units.Size(p.Path.MemoryBytes), what)
+	p.warn(code, args...)
 	if fit := int64(share); p.MemoryBytes > fit {
-		p.warn("even two segments each take %s: use at most %d connections", units.Size(p.MemoryBytes),
+		p.warn(MemoryTooSmall, units.Size(p.MemoryBytes),
 			max(int(share/buffers/p.bufferPayload/float64(pair)), 1))
 	}
 }
@@ -325,13 +323,9 @@ func plural(n int) string {
 	return "s"
 }
 
-func (p *Plan) warn(format string, args ...any) {
-	p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...))
-}
+func (p *Plan) warn(code Code, args ...any) { p.Warnings = append(p.Warnings, Statement{code, args}) }
 
-func (p *Plan) note(format string, args ...any) {
-	p.Notes = append(p.Notes, fmt.Sprintf(format, args...))
-}
+func (p *Plan) note(code Code, args ...any) { p.Notes = append(p.Notes, Statement{code, args}) }
 
 // bufferFor is the socket buffer that holds payload bytes at the target.
 func (p *Plan) bufferFor(payload int) int {

@@ -182,13 +182,21 @@ func TestImpossiblePathsAreRefused(t *testing.T) {
 	}
 	if p := mustPlan(t, Path{RateBps: 400e9, RTT: time.Second}, "linux", Options{}); len(p.Warnings) == 0 ||
 		p.WindowBytes > 1<<30 {
-		t.Errorf("no window holds 50 GB, yet %d, %q", p.WindowBytes, p.Warnings)
+		t.Errorf("no window holds 50 GB, yet %d, %v", p.WindowBytes, p.Warnings)
 	}
 }
 
 // TestTexts holds every format of every kind of target against its golden file, the
 // change and what takes it back.
 func TestTexts(t *testing.T) {
+	warnings := map[string][]string{
+		"windows-95": {"this system has no window scaling: 64,240 bytes instead of 12,500,520 bytes, which allows " +
+			"5.14 Mbit/s"},
+		"windows-98": {"Windows 98 scales only with a corrected vtcp.386 (knowledge base 239705, 236926): without it " +
+			"windows above 65,535 bytes fail"},
+		"macos": {"kern.ipc.maxsockbuf has a limit by memory, 6 to 32 MB; beyond it sysctl answers ERANGE: read the " +
+			"value back"},
+	}
 	path := Path{RateBps: 1000 * mbit, RTT: 100 * ms}
 	route := Options{Route: Route{Prefix: "10.2.0.0/16", Via: "192.0.2.1", Dev: "eth0", InitCwnd: 20, Clamp: true,
 		Congestion: "bbr"}}
@@ -208,6 +216,9 @@ func TestTexts(t *testing.T) {
 		{"macos", "launchdaemon", Options{}}, {"freebsd", "sysctl", Options{}},
 	} {
 		p := mustPlan(t, path, c.target, c.opt)
+		if len(p.Warnings) != len(warnings[c.target]) {
+			t.Errorf("%s: warnings %v", c.target, p.Warnings)
+		}
 		for _, undo := range []bool{false, true} {
 			name := c.target + "." + c.format
 			if undo {
@@ -216,7 +227,7 @@ func TestTexts(t *testing.T) {
 			if c.opt.Route.Prefix != "" && c.format == "powershell" {
 				name += ".route"
 			}
-			text, err := p.Text(c.format, undo)
+			text, err := p.Text(c.format, undo, warnings[c.target])
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -248,7 +259,7 @@ func decode(text []byte) string {
 
 func TestRegistryFilesAreWhatRegeditReads(t *testing.T) {
 	path := Path{RateBps: 100 * mbit, RTT: 40 * ms}
-	v5, _ := mustPlan(t, path, "windows-2000", Options{}).Text("reg", false)
+	v5, _ := mustPlan(t, path, "windows-2000", Options{}).Text("reg", false, nil)
 	text := decode(v5)
 	if !bytes.HasPrefix(v5, []byte{0xff, 0xfe}) || !strings.HasPrefix(text,
 		"Windows Registry Editor Version 5.00\r\n\r\n") {
@@ -259,7 +270,7 @@ func TestRegistryFilesAreWhatRegeditReads(t *testing.T) {
 			t.Errorf("no line %s in\n%s", line, text)
 		}
 	}
-	v4, _ := mustPlan(t, path, "windows-98", Options{}).Text("reg", true)
+	v4, _ := mustPlan(t, path, "windows-98", Options{}).Text("reg", true, nil)
 	if !bytes.HasPrefix(v4, []byte("REGEDIT4\r\n\r\n")) || !bytes.Contains(v4, []byte("\"DefaultRcvWindow\"=-\r\n")) {
 		t.Errorf("version 4's undo:\n%s", v4)
 	}
@@ -281,7 +292,7 @@ func TestFormatsThatATargetIgnoresAreRefusedWithTheReason(t *testing.T) {
 		{"linux", "reg", "does not read"}, {"linux", "ip-route", "concerns the host"}, {"macos", "sysctl", "not confirmed"},
 		{"linux", "yaml", "not a format"},
 	} {
-		_, err := mustPlan(t, path, c.target, Options{}).Text(c.format, false)
+		_, err := mustPlan(t, path, c.target, Options{}).Text(c.format, false, nil)
 		if err == nil || !strings.Contains(err.Error(), c.reason) {
 			t.Errorf("%s as %s: %v, want %q", c.target, c.format, err, c.reason)
 		}
@@ -290,7 +301,7 @@ func TestFormatsThatATargetIgnoresAreRefusedWithTheReason(t *testing.T) {
 		p := mustPlan(t, path, name, Options{})
 		fit, _ := p.formats(mustTarget(t, name))
 		for _, format := range Formats() {
-			text, err := p.Text(format, false)
+			text, err := p.Text(format, false, nil)
 			if slices.Contains(fit, format) != (err == nil) {
 				t.Errorf("%s as %s: %v", name, format, err)
 			}
@@ -325,7 +336,7 @@ func FuzzNew(f *testing.F) {
 		}
 		fit, _ := p.formats(to)
 		for _, format := range fit {
-			if _, err := p.Text(format, rtt%2 == 0); err != nil {
+			if _, err := p.Text(format, rtt%2 == 0, nil); err != nil {
 				t.Error(err)
 			}
 		}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -23,10 +24,10 @@ func TestOtherSystems(t *testing.T) {
 		}
 	}
 	if p := mustPlan(t, wan, "openbsd", Options{}); len(p.Warnings) == 0 || p.ExpectedBps > 0.2*p.CapacityBps {
-		t.Errorf("OpenBSD's 2 MiB give %v of %v: %q", p.ExpectedBps, p.CapacityBps, p.Warnings)
+		t.Errorf("OpenBSD's 2 MiB give %v of %v: %v", p.ExpectedBps, p.CapacityBps, p.Warnings)
 	}
 	aix := mustPlan(t, wan, "aix", Options{})
-	text, err := aix.Text("shell", false)
+	text, err := aix.Text("shell", false, nil)
 	if err != nil || !strings.Contains(string(text), "no -p -o tcp_recvspace=12500520\n") {
 		t.Errorf("%v\n%s", err, text)
 	}
@@ -39,14 +40,14 @@ func TestFactsOfSystems(t *testing.T) {
 		target, has, lacks string // in the notes
 	}{
 		{"windows-8", "the template named Custom", "AutomaticUseCustom"},
-		{"server-2012", "need Windows 10 or Server 2016", "AutomaticUseCustom"},
+		{"server-2012", string(GoUnsupported), "AutomaticUseCustom"},
 		{"server-2012r2", "or AutomaticUseCustom", "named Custom"},
-		{"windows-vista", "need Windows 10 or Server 2016", ""},
-		{"server-2016", "all templates can be set", "need Windows 10"},
+		{"windows-vista", string(GoUnsupported), ""},
+		{"server-2016", "all templates can be set", string(GoUnsupported)},
 		{"windows-nt4", `Services\{adapter}\Parameters\Tcpip`, "Interfaces"},
 		{"windows-2000", `Interfaces\{id}`, "adapter"},
 	} {
-		notes := strings.Join(mustPlan(t, wan, c.target, Options{}).Notes, "\n")
+		notes := fmt.Sprint(mustPlan(t, wan, c.target, Options{}).Notes)
 		if !strings.Contains(notes, c.has) || c.lacks != "" && strings.Contains(notes, c.lacks) {
 			t.Errorf("%s: want %q and not %q in\n%s", c.target, c.has, c.lacks, notes)
 		}
@@ -64,9 +65,9 @@ func TestRegistriesAreSavedFirst(t *testing.T) {
 	for target, keys := range map[string]int{"windows-95": 1, "windows-98": 2, "windows-me": 2, "windows-nt4": 2,
 		"windows-2000": 2, "windows-xp": 2, "server-2003": 2} {
 		p := mustPlan(t, Path{RateBps: 100 * mbit, RTT: 80 * ms}, target, Options{})
-		reg, _ := p.Text("reg", false)
-		steps, err := p.Text("steps", false)
-		for _, text := range []string{decode(reg), string(steps), strings.Join(p.Notes, "\n")} {
+		reg, _ := p.Text("reg", false, nil)
+		steps, err := p.Text("steps", false, nil)
+		for _, text := range []string{decode(reg), string(steps), fmt.Sprint(p.Notes)} {
 			if n := strings.Count(text, "regedit /e before") + strings.Count(text, "reg export "); err != nil || n != keys ||
 				!strings.Contains(text, registryDanger) {
 				t.Errorf("%s: %d keys are saved, want %d (%v):\n%s", target, n, keys, err, text)

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -50,15 +49,13 @@ func (p *Plan) windows(v present) {
 	if p.largest() > AutotuningWindow(level) {
 		level = "Experimental"
 		if p.Role.has(Receiver) {
-			p.warn("Normal autotuning ends at 16,776,960 bytes, %s here; Experimental scales by 14, which some firewalls "+
-				"drop: several connections are the safer way",
-				units.Rate(model.Rate(AutotuningWindow("Normal"), p.Path.RTT+p.Path.Jitter)))
+			p.warn(AutotuningEnds, units.Rate(model.Rate(AutotuningWindow("Normal"), p.Path.RTT+p.Path.Jitter)))
 		}
 	}
 	if now := v.values["AutoTuningLevelLocal"]; AutotuningWindow(now) < p.WindowBytes {
 		p.set(v, Receiver, "AutoTuningLevelLocal", level)
 	} else if p.Role.has(Receiver) {
-		p.note("AutoTuningLevelLocal %s is enough: its windows reach %s", now, units.Size(AutotuningWindow(now)).Exact())
+		p.note(AutotuningSuffices, now, units.Size(AutotuningWindow(now)).Exact())
 	}
 	if v.value("ScalingHeuristics") != "Disabled" {
 		p.set(v, Receiver, "ScalingHeuristics", "Disabled")
@@ -66,34 +63,32 @@ func (p *Plan) windows(v present) {
 	if catalog.AtLeast(v.target.Version, "6.1") {
 		p.set(v, Sender, "winsock autotuning", "on")
 	} else if p.Role.has(Sender) {
-		p.warn("this system has no dynamic send buffering: programs have to set SO_SNDBUF to %d", p.SendBytes)
+		p.warn(NoDynamicSendBuffer, p.SendBytes)
 	}
 	if policy := v.value("AutoTuningLevelEffective"); strings.EqualFold(policy, "GroupPolicy") {
-		p.warn("a group policy holds the autotuning level: change the policy, a local setting does nothing")
+		p.warn(GroupPolicyHolds)
 	}
 	if v.target.templates != "" {
-		p.note("templates: %s", v.target.templates)
+		p.note(TemplatesOfTarget, v.target.templates)
 	}
-	p.note("TcpWindowSize, GlobalMaxTcpWindowSize and Tcp1323Opts are ignored since Vista: they are not part of the plan")
+	p.note(RegistryIgnored)
 	if p.Role.has(Receiver) {
 		cap := AutotuningWindow("Restricted")
-		p.note("AutoTuningLevelLocal Restricted is no cure: it lowers the ceiling to %s, %s here", units.Size(cap).Exact(),
+		p.note(RestrictedLowers, units.Size(cap).Exact(),
 			units.Rate(model.Rate(cap, p.Path.RTT)))
-		p.note("a program that sets SO_RCVBUF switches autotuning off for its socket")
+		p.note(ReceiveBufferStopsAutotuning)
 	}
 	if p.Role.has(Sender) && catalog.AtLeast(v.target.Version, "10.0.14393") {
-		p.note("InitialCongestionWindow 10 is this system's default: there is nothing to set")
+		p.note(InitialWindowIsDefault)
 	}
 	if !catalog.AtLeast(v.target.Version, "10.0") {
-		p.note("fullpipe does not run on this system (Go 1.21 and later need Windows 10 or Server 2016): use the script")
+		p.note(GoUnsupported)
 	}
 }
 
-// timestampCost is what RFC 7323 timestamps take of every segment, as a note.
-func (p *Plan) timestampCost() string {
-	return fmt.Sprintf("timestamps take %d bytes of every segment, %.1f %% at MSS %d, for RTT samples and protection "+
-		"against wrapped sequence numbers (4 GiB take %s here)",
-		model.TimestampBytes, 100*float64(model.TimestampBytes)/float64(p.Path.MSS), p.Path.MSS,
+// noteTimestamps notes what RFC 7323 timestamps take of every segment.
+func (p *Plan) noteTimestamps() {
+	p.note(ScalingOptions, model.TimestampBytes, 100*float64(model.TimestampBytes)/float64(p.Path.MSS), p.Path.MSS,
 		units.Time(model.RTT(1<<32, max(p.Path.RateBps, p.Path.BackBps))))
 }
 
@@ -117,30 +112,27 @@ func (p *Plan) windows2000(v present, opt Options) {
 			options = "3"
 		}
 		p.set(v, Both, "Tcp1323Opts", options)
-		p.note("Tcp1323Opts 1 scales without timestamps, 3 with them; %s", p.timestampCost())
+		p.noteTimestamps()
 	}
 	if p.changes(p.presentWindow, p.WindowBytes) {
 		p.set(v, Receiver, "TcpWindowSize", dword(p.WindowBytes))
 		p.set(v, Receiver, "GlobalMaxTcpWindowSize", dword(p.WindowBytes))
 	} else if p.Role.has(Receiver) {
-		p.note("the receiver's window of %s is enough: it stays", units.Size(p.presentWindow).Exact())
+		p.note(ReceiveWindowSuffices, units.Size(p.presentWindow).Exact())
 	}
 	if p.changes(p.presentSend, p.SendBytes) {
 		p.set(v, Sender, "DefaultSendWindow", dword(p.SendBytes))
 	} else if p.Role.has(Sender) {
-		p.note("the sender's DefaultSendWindow of %s is enough: it stays", units.Size(p.presentSend).Exact())
+		p.note(SendWindowSuffices, units.Size(p.presentSend).Exact())
 	}
 	if send := p.SendBytes; send > largePool && p.Role.has(Sender) {
-		p.warn("DefaultSendWindow is non-paged pool, up to %s for each connection that writes; the whole system has at "+
-			"most 256 MB of it: "+
-			"set SO_SNDBUF in the one program instead", units.Size(send))
+		p.warn(SendWindowTakesPool, units.Size(send))
 	}
 	if p.Role.has(Receiver) {
-		p.note("a TcpWindowSize below %s wins over the global one; delete it, or set it there too",
-			interfaceKey(v.target.Version))
+		p.note(InterfaceWindowWins, interfaceKey(v.target.Version))
 	}
 	p.registryNotes(v.target)
-	p.note("fullpipe does not run on this system: it only writes the file")
+	p.note(OnlyWritesFile)
 }
 
 // interfaceKey is the registry key of one interface's values, below CurrentControlSet\Services\Tcpip\Parameters,
@@ -159,7 +151,7 @@ func (p *Plan) boundUnscaled() {
 	p.WindowBytes = min(p.WindowBytes, most)
 	p.SendBytes = min(p.SendBytes, most)
 	p.derive()
-	p.warn("this system has no window scaling: %s instead of %s, which allows %s", units.Size(most).Exact(),
+	p.warn(NoWindowScaling, units.Size(most).Exact(),
 		units.Size(asked).Exact(), units.Rate(model.Rate(most, p.Path.RTT+p.Path.Jitter)))
 }
 
@@ -172,7 +164,7 @@ func (p *Plan) windows9x(v present, opt Options) {
 	if p.changes(p.presentWindow, p.WindowBytes) {
 		p.set(v, Receiver, "DefaultRcvWindow", strconv.Itoa(p.WindowBytes))
 	} else if p.Role.has(Receiver) {
-		p.note("the receiver's window of %s is enough: it stays", units.Size(p.presentWindow).Exact())
+		p.note(ReceiveWindowSuffices, units.Size(p.presentWindow).Exact())
 	}
 	for i := range p.Settings { // the value beside Parameters; those below it are always a DWORD
 		p.Settings[i].Type = "dword"
@@ -181,8 +173,7 @@ func (p *Plan) windows9x(v present, opt Options) {
 		}
 	}
 	if v.target.Version == "4.0" && p.Role.has(Receiver) {
-		p.note("DefaultRcvWindow is a DWORD here, not a string; with Winsock 2 it is a string: " +
-			"--target windows-95-winsock2")
+		p.note(WindowIsDword)
 	}
 	if scales && p.LargeWindows {
 		p.set(v, Receiver, "GlobalMaxTcpWindowSize", strconv.Itoa(p.WindowBytes))
@@ -192,19 +183,18 @@ func (p *Plan) windows9x(v present, opt Options) {
 			options = "3"
 		}
 		p.set(v, Both, "Tcp1323Opts", options)
-		p.note("Windows 98 reads the misspelt GlobalMaxTcpWindoSize: both are written, as DWORDs (knowledge base 239731)")
+		p.note(MisspeltName)
 		if !catalog.AtLeast(v.target.Version, "4.90") {
-			p.warn("Windows 98 scales only with a corrected vtcp.386 (knowledge base 239705, 236926): " +
-				"without it windows above 65,535 bytes fail")
+			p.warn(CorrectedDriver)
 		}
-		p.note("Tcp1323Opts 1 scales without timestamps, 3 with them; %s", p.timestampCost())
+		p.noteTimestamps()
 	}
 	if p.Role.has(Sender) {
-		p.note("the send buffer is the program's: SO_SNDBUF %d", p.SendBytes)
+		p.note(SendBufferOfProgram, p.SendBytes)
 	}
-	p.note("one window serves all interfaces: a modem needs less than a LAN")
+	p.note(OneWindowForAll)
 	p.registryNotes(v.target)
-	p.note("fullpipe does not run on this system: it only writes the file")
+	p.note(OnlyWritesFile)
 }
 
 // changes says whether a value of one size for all connections has to become another one:

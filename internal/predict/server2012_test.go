@@ -43,7 +43,7 @@ func TestServer2012Agrees(t *testing.T) {
 		found := audit.Judge(snapshot, audit.Path{RateBps: c.rateBps, RTT: c.rtt})
 		limits := slices.ContainsFunc(found, func(f audit.Finding) bool { return f.Grade == audit.Limits })
 		if answer.Limiter != c.limiter || limits != c.capped || len(planned.Warnings) > 0 != c.capped {
-			t.Errorf("%s: predict %s, audit %+v, plan %q", c.text, answer.Limiter, found, planned.Warnings)
+			t.Errorf("%s: predict %s, audit %+v, plan %v", c.text, answer.Limiter, found, planned.Warnings)
 		}
 		if !c.capped && answer.Typical < 0.9*planned.ExpectedBps {
 			t.Errorf("%s: predict %.3g, plan %.3g bit/s", c.text, answer.Typical, planned.ExpectedBps)

@@ -1,9 +1,8 @@
 package report
 
 import (
-	"fmt"
-
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/steer"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
@@ -17,7 +16,7 @@ func Exec(h record.Header, command []string, status int, cfg steer.Config, r *st
 		e.Connections = append(e.Connections, newExecConnection(&r.Connections[i], cfg.Rules, cfg.IgnoreProgramBuffers))
 	}
 	if r.Missed {
-		e.Warnings = append(e.Warnings, fmt.Sprintf("only the first %d connections are listed", len(r.Connections)))
+		e.Warnings = append(e.Warnings, text.ExecTruncated(len(r.Connections)))
 	}
 	return e
 }

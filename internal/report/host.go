@@ -3,11 +3,13 @@ package report
 import (
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
 
 // Apply says what became of changes.
 func Apply(header record.Header, dids []host.Did, wholeHost, persist bool) *record.Apply {
-	a := &record.Apply{Header: header, Applied: true, Changes: hostChanges(dids), Scope: applyScope(wholeHost, persist)}
+	a := &record.Apply{Header: header, Applied: true, Changes: hostChanges(dids),
+		Scope: text.ApplyScope(wholeHost, persist)}
 	for _, d := range dids {
 		a.Applied = a.Applied && (d.Outcome == host.Changed || d.Outcome == host.Unchanged)
 	}
@@ -28,17 +30,6 @@ func Status(header record.Header, states []host.State) *record.Status {
 			Now: s.Now, Is: s.Is})
 	}
 	return doc
-}
-
-// applyScope says in words how far a change reaches and how long it lasts.
-func applyScope(wholeHost, persist bool) string {
-	switch {
-	case !wholeHost:
-		return "this network namespace, until it ends"
-	case persist:
-		return "this host, after a restart too"
-	}
-	return "this host, until the next restart"
 }
 
 func hostChanges(dids []host.Did) []record.HostChange {

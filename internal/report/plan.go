@@ -8,6 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -20,8 +21,9 @@ func Plan(header record.Header, p *plan.Plan) *record.Plan {
 		WindowScale: &p.WindowScale,
 		Segments:    p.Segments, ReceiveWindowBytes: p.WindowBytes, SendBufferBytes: p.SendBytes,
 		MemoryBytes: p.MemoryBytes,
-		Settings:    p.Settings, Warnings: p.Warnings, Notes: p.Notes, SharedWindowBytes: p.SharedWindow,
-		Directions: p.Directions, Paths: p.Shared,
+		Settings:    p.Settings, Warnings: text.PlanSentences(p.Warnings), Notes: text.PlanSentences(p.Notes),
+		SharedWindowBytes: p.SharedWindow,
+		Directions:        p.Directions, Paths: p.Shared,
 		ExpectedGoodputBps: p.ExpectedBps, FillsRatio: p.ExpectedBps / p.CapacityBps}
 	if p.Route.Prefix != "" {
 		doc.Route = &p.Route

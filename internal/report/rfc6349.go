@@ -19,7 +19,7 @@ func RFC6349(h record.Header, peer, reference string, cfg rfc6349.Config, r *rfc
 		EndedAt: h.StartedAt.Add(r.Elapsed).Round(time.Millisecond), Near: Host(r.Near), Far: Host(r.Far),
 		Verdict: string(r.Verdict), Interrupted: r.Interrupted, RunS: r.RunTime.Seconds(), ElapsedS: r.Elapsed.Seconds(),
 		BytesSent: r.Bytes,
-		Warnings:  r.Warnings, Directions: []record.RFC6349Direction{}, Formulas: []record.Formula{}}
+		Warnings:  text.RFC6349Warnings(r.Warnings), Directions: []record.RFC6349Direction{}, Formulas: []record.Formula{}}
 	if len(cfg.Frames.Sizes) > 0 {
 		doc.FrameSearch = &record.RFC6349FrameSearch{TrialS: r.TrialTime.Seconds(), LossRatio: cfg.Frames.Loss}
 	}
@@ -34,8 +34,8 @@ func RFC6349(h record.Header, peer, reference string, cfg rfc6349.Config, r *rfc
 		doc.Committed = c
 	}
 	p := &r.Path
-	doc.Path = record.RFC6349Path{MTUBytes: known(p.MTU), MTUMethod: p.MTUMethod, FirstMTUBytes: known(p.FirstMTU),
-		RTTMethod:  p.RTTMethod,
+	doc.Path = record.RFC6349Path{MTUBytes: known(p.MTU), MTUMethod: text.RFC6349Sentence(&p.MTUMethod),
+		FirstMTUBytes: known(p.FirstMTU), RTTMethod: text.RFC6349Sentence(&p.RTTMethod),
 		RTTSamples: known(p.RTTCount), MSSBytes: known(p.MSS), HeaderBytes: known(p.Headers), Timestamps: p.Timestamps,
 		IPv6: p.IPv6}
 	if p.RTT > 0 {
@@ -47,7 +47,7 @@ func RFC6349(h record.Header, peer, reference string, cfg rfc6349.Config, r *rfc
 	for i := range r.Directions {
 		doc.Directions = append(doc.Directions, newRFC6349Direction(p, &r.Directions[i]))
 	}
-	doc.Formulas = formulas(doc, r)
+	doc.Formulas = text.RFC6349Formulas(r)
 	return doc
 }
 
@@ -64,14 +64,15 @@ func newRFC6349Direction(p *rfc6349.Path, d *rfc6349.Direction) record.RFC6349Di
 		if b.BurstBytes > 0 {
 			burst = &b.BurstBytes
 		}
-		out.Bottleneck = &record.RFC6349Bottleneck{Bps: b.Bps, Range: b.Range, AtLeast: b.AtLeast, Method: b.Method,
+		out.Bottleneck = &record.RFC6349Bottleneck{Bps: b.Bps, Range: b.Range, AtLeast: b.AtLeast,
+			Method: text.RFC6349Sentence(&b.Method),
 			Burst:  burst,
 			Trials: newTrials(b.Trials)}
 	}
 	for _, c := range d.Criteria {
 		mid, ci := estimate(c.Measured)
 		out.Criteria = append(out.Criteria, record.RFC6349Criterion{Name: c.Name, Verdict: string(c.Verdict), Unit: c.Unit,
-			Due: c.Due, Required: c.Required, Measured: mid, CI95: ci, Reason: c.Reason})
+			Due: c.Due, Required: c.Required, Measured: mid, CI95: ci, Reason: text.RFC6349Sentence(&c.Reason)})
 	}
 	for i := range d.Tests {
 		out.Tests = append(out.Tests, newRFC6349Test(p, &d.Tests[i]))
@@ -103,7 +104,8 @@ func oneConnection(d *rfc6349.Direction) *rfc6349.Outcome {
 func newRFC6349Test(p *rfc6349.Path, test *rfc6349.Test) record.RFC6349Test {
 	out := record.RFC6349Test{Kind: string(test.Kind), Connections: test.Connections, WindowBytes: known(test.Window),
 		BDPRatio:      positive(test.Share),
-		AchievableBps: positive(test.AchievableBps), Runs: []record.RFC6349Run{}, Skipped: test.Skipped}
+		AchievableBps: positive(test.AchievableBps), Runs: []record.RFC6349Run{},
+		Skipped: text.RFC6349Sentence(&test.Skipped)}
 	out.GoodputBps, out.CI95Bps = estimate(test.Goodput)
 	if typical := test.Typical(); typical != nil {
 		out.Limiter = typical.Verdict.Limiter
@@ -140,7 +142,8 @@ func newRFC6349Run(p *rfc6349.Path, r *rfc6349.Outcome) record.RFC6349Run {
 }
 
 func newRFC6349Frame(f *rfc6349.Frame) record.RFC6349Frame {
-	out := record.RFC6349Frame{FrameBytes: f.Bytes, Verdict: string(f.Verdict), Reason: f.Reason, Due: positive(f.Due),
+	out := record.RFC6349Frame{FrameBytes: f.Bytes, Verdict: string(f.Verdict), Reason: text.RFC6349Sentence(&f.Reason),
+		Due:     positive(f.Due),
 		AtLeast: f.AtLeast, Trials: newTrials(f.Trials)}
 	if f.FramesPerSec > 0 {
 		out.FramesPerSec = &f.FramesPerSec

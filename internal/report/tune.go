@@ -184,13 +184,14 @@ func settings(d *tune.Direction, near, far *System) (all []record.TuneSetting) {
 			}
 		}
 		if end.role == plan.Receiver && d.Chosen.MSS > 0 && end.target != nil && strings.HasPrefix(end.target.Name, "linux") {
-			all = append(all, receiverSegment(d.Chosen, end.host, end.target))
+			all = append(all, newTuneSetting(end.host, end.target, end.role, "advmss", strconv.Itoa(d.Chosen.MSS)))
 		}
 		switch {
 		case end.role == plan.Sender:
 			all = append(all, senderSettings(d.Chosen, d.Path.MTU, end.host, end.target)...)
 		case d.Chosen.Window > 0 && d.Chosen.ReceiveBuffer == 0 && d.Chosen.Clamp > 0:
-			all = append(all, clampSetting(d.Chosen, end.host, end.target))
+			all = append(all, newTuneSetting(end.host, end.target, end.role, "TCP_WINDOW_CLAMP",
+				strconv.Itoa(d.Chosen.Clamp)))
 		}
 	}
 	return all
@@ -216,61 +217,42 @@ func windowPath(d *tune.Direction) plan.Path {
 		ReceiveWindow: model.Window(float64(window), d.Path.MSS), SendBuffer: window}
 }
 
-// receiverSegment has a receiver ask for segments that pass.
-func receiverSegment(c *tune.Chosen, host string, target *System) record.TuneSetting {
-	return record.TuneSetting{Host: host, Target: target.Name, Setting: plan.Setting{Role: plan.Receiver, Name: "advmss",
-		Value: strconv.Itoa(c.MSS), Where: "of the route to the sender: ip route change … advmss",
-		Source: "ip-route(8)", Confirmed: true}}
-}
-
-// clampSetting holds a window below what automatic sizing would take.
-func clampSetting(c *tune.Chosen, host string, target *System) record.TuneSetting {
-	s := record.TuneSetting{Host: host, Setting: plan.Setting{Role: plan.Receiver, Name: "TCP_WINDOW_CLAMP",
-		Value: strconv.Itoa(c.Clamp),
-		Where: "in the program, on every connection", Unit: "bytes", Source: "tcp(7)", Confirmed: true}}
-	if target != nil {
-		s.Target = target.Name
-	}
-	return s
-}
-
 // Headers of IP and TCP without options.
 const ipv4Headers, ipv6Headers = model.IPHeaders, model.IPHeaders + 20
 
 // senderSettings are what else than a window the sender is given, in the narrowest scope
 // first: a program's sockets, a route, the host.
 func senderSettings(c *tune.Chosen, mtu int, host string, target *System) (all []record.TuneSetting) {
-	system := ""
-	if target != nil {
-		system = target.Name
-	}
-	linux := strings.HasPrefix(system, "linux")
-	add := func(name, value, where, source string) {
-		all = append(all, record.TuneSetting{Host: host, Target: system, Setting: plan.Setting{Role: plan.Sender,
-			Name: name, Value: value, Where: where,
-			Source: source, Confirmed: true}})
+	linux := target != nil && strings.HasPrefix(target.Name, "linux")
+	add := func(name, value string) {
+		all = append(all, newTuneSetting(host, target, plan.Sender, name, value))
 	}
 	if c.Congestion != "" {
-		add("TCP_CONGESTION", c.Congestion, "in the program, before connect() or listen()", "tcp(7)")
+		add("TCP_CONGESTION", c.Congestion)
 		if linux {
-			add("congctl", c.Congestion, "of the route to the far host: ip route change … congctl "+c.Congestion,
-				"ip-route(8)")
-			add("net.ipv4.tcp_congestion_control", c.Congestion, "sysctl, every new connection of the host", "tcp(7)")
+			add("congctl", c.Congestion)
+			add("net.ipv4.tcp_congestion_control", c.Congestion)
 		}
 	}
 	if c.Streams > 1 {
-		add("connections at once", strconv.Itoa(c.Streams),
-			"in the program; they also take that many shares from others on the link", "RFC 2914 section 5.1")
+		add("connections at once", strconv.Itoa(c.Streams))
 	}
 	if c.PacingBps > 0 {
-		add("SO_MAX_PACING_RATE", strconv.FormatInt(int64(c.PacingBps/8), 10), "in the program, bytes a second",
-			"socket(7)")
+		add("SO_MAX_PACING_RATE", strconv.FormatInt(int64(c.PacingBps/8), 10))
 	}
 	if c.MSS > 0 {
-		add("TCP_MAXSEG", strconv.Itoa(c.MSS), "in the program, before connect() or listen()", "tcp(7)")
+		add("TCP_MAXSEG", strconv.Itoa(c.MSS))
 		if room := mtu - c.MSS; linux && (room == ipv4Headers || room == ipv6Headers) { // the packets that were seen to pass
-			add("mtu", strconv.Itoa(mtu), "of the route to the far host: ip route change … mtu", "ip-route(8)")
+			add("mtu", strconv.Itoa(mtu))
 		}
 	}
 	return all
+}
+
+func newTuneSetting(host string, target *System, role plan.Role, name, value string) record.TuneSetting {
+	s := record.TuneSetting{Host: host, Setting: text.TuneSetting(role, name, value)}
+	if target != nil {
+		s.Target = target.Name
+	}
+	return s
 }

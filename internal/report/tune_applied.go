@@ -12,7 +12,7 @@ import (
 func TuneApplied(a *tune.Applied, wholeHost bool) *record.TuneApplied {
 	out := &record.TuneApplied{Kept: a.Kept, Reason: text.TuneAppliedReason(a), Marked: a.Marked,
 		Changes: hostChanges(a.Changes),
-		Scope:   applyScope(wholeHost, false)}
+		Scope:   text.ApplyScope(wholeHost, false)}
 	if len(a.Far) > 0 {
 		out.Far = hostChanges(a.Far)
 	}

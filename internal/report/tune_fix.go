@@ -57,10 +57,8 @@ func moreTime(d *tune.Direction) []remedy.Fix {
 	if d.Open == nil || d.Open.Budget == 0 {
 		return nil
 	}
-	const source = "measured in turn with today's"
-	return []remedy.Fix{{Limiter: d.Before.Verdict.Limiter, Action: remedy.LargerBudget, End: remedy.Both, Source: source,
-		Settings: []plan.Setting{{Role: plan.Sender, Name: "--budget", Value: tune.Shortest(d.Open.Budget),
-			Where: "of fullpipe tune, which tells then whether " + text.TuneOpen(d) + " helps", Source: source}}}}
+	return []remedy.Fix{{Limiter: d.Before.Verdict.Limiter, Action: remedy.LargerBudget, End: remedy.Both,
+		Source: text.MeasuredInTurn, Settings: []plan.Setting{text.TuneBudget(d)}}}
 }
 
 func later(last bool) int {
@@ -140,5 +138,5 @@ func stepOf(d *tune.Direction, action remedy.Action) remedy.Step {
 			return s
 		}
 	}
-	return remedy.Step{Action: action, Scope: remedy.Program, End: remedy.Both, Source: "measured in turn with today's"}
+	return remedy.Step{Action: action, Scope: remedy.Program, End: remedy.Both, Source: text.MeasuredInTurn}
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,5 +34,37 @@ func TestSettingsStartFromWhatTheHostHas(t *testing.T) {
 	}
 	if got := names(nil); slices.Contains(got, rmem) {
 		t.Errorf("with the system's defaults: %v", got)
+	}
+}
+
+// TestSettings_NameWhereToSet has every setting beside the buffers, each with its place and its source.
+func TestSettings_NameWhereToSet(t *testing.T) {
+	target, err := plan.ParseTarget("linux-6.18")
+	if err != nil {
+		t.Fatal(err)
+	}
+	linux := &System{Target: target}
+	d := &tune.Direction{Direction: transfer.Up, Path: tune.Path{BottleneckBps: 100e6, RTT: 40 * time.Millisecond,
+		MSS: 1360, MTU: 1400, Window: 65_536}, Chosen: &tune.Chosen{Setup: tune.Setup{Congestion: "bbr", Streams: 4,
+		PacingBps: 80e6, MSS: 1360, Window: 65_536}, Clamp: 131_072}}
+	var got []string
+	for _, s := range settings(d, linux, linux) {
+		got = append(got, strings.Join([]string{s.Host, string(s.Role), s.Name, s.Value, s.Unit, s.Where, s.Source}, "|"))
+	}
+	for _, want := range []string{
+		"near|sender|TCP_CONGESTION|bbr||in the program, before connect() or listen()|tcp(7)",
+		"near|sender|congctl|bbr||of the route to the far host: ip route change … congctl bbr|ip-route(8)",
+		"near|sender|net.ipv4.tcp_congestion_control|bbr||sysctl, every new connection of the host|tcp(7)",
+		"near|sender|connections at once|4||in the program; they also take that many shares from others on the link|" +
+			"RFC 2914 section 5.1",
+		"near|sender|SO_MAX_PACING_RATE|10000000||in the program, bytes a second|socket(7)",
+		"near|sender|TCP_MAXSEG|1360||in the program, before connect() or listen()|tcp(7)",
+		"near|sender|mtu|1400||of the route to the far host: ip route change … mtu|ip-route(8)",
+		"far|receiver|advmss|1360||of the route to the sender: ip route change … advmss|ip-route(8)",
+		"far|receiver|TCP_WINDOW_CLAMP|131072|bytes|in the program, on every connection|tcp(7)",
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, strings.Join(got, "\n"))
+		}
 	}
 }

@@ -33,7 +33,7 @@ func (t *tester) both(ctx context.Context) error {
 		tests[i].AchievableBps = min(t.achievable(d, &tests[i]), model.GoodputBesideAcks(d.Bottleneck.Bps,
 			t.tcpOf(other.Bottleneck.Bps), p.MSS, p.Headers))
 		if !possible {
-			tests[i].Skipped = "this far end carries one direction at a time"
+			tests[i].Skipped.Code = OneWayAtATime
 		}
 	}
 	defer func() {
@@ -41,17 +41,17 @@ func (t *tester) both(ctx context.Context) error {
 		down.Tests = append(down.Tests, tests[1])
 	}()
 	for i := range t.plan.repeats {
-		if !possible || tests[0].Skipped != "" {
+		if !possible || tests[0].Skipped.Code != "" {
 			return nil
 		}
 		if t.over() {
 			if i == 0 {
-				tests[0].Skipped = "the budget was spent"
-				tests[1].Skipped = "the budget was spent"
+				tests[0].Skipped.Code = BudgetSpent
+				tests[1].Skipped.Code = BudgetSpent
 			}
 			return nil
 		}
-		t.say("", "both directions at once, run %d of %d", i+1, t.plan.repeats)
+		t.report(nil, Statement{Code: RunningBoth, Values: t.turn(i)})
 		if err := t.together(ctx, up, down, &tests[0], &tests[1]); err != nil {
 			return err
 		}
@@ -113,8 +113,8 @@ func (t *tester) together(ctx context.Context, up, down *Direction, upTest, down
 		a, b, err = transfer.RunBoth(ctx, t.cfg.Peer, upSpec, downSpec, each)
 	}
 	if errors.As(err, &refused) {
-		tests[0].Skipped = refused.Error()
-		tests[1].Skipped = refused.Error()
+		tests[0].Skipped = Statement{Code: Refused, Cause: refused.Error()}
+		tests[1].Skipped = tests[0].Skipped
 		return nil
 	}
 	mu.Lock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 const (
@@ -35,17 +36,17 @@ const (
 func (t *tester) bottleneck(ctx context.Context, d *Direction) error {
 	defer t.reference(d)
 	if !t.carriesUDP() {
-		return t.bottleneckByTCP(ctx, d, "this far end carries no UDP")
+		return t.bottleneckByTCP(ctx, d, Statement{Code: NoUDP})
 	}
 	err := t.searchBottleneck(ctx, d)
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return err
 	case d.Bottleneck.Bps > 0:
-		t.warn("%s: the search over UDP ended early: %v", d.Direction, err)
+		t.warn(Statement{Code: UDPEndedEarly, Direction: d.Direction, Cause: err.Error()})
 		return nil
 	}
-	return t.bottleneckByTCP(ctx, d, "UDP cannot be had: "+err.Error())
+	return t.bottleneckByTCP(ctx, d, Statement{Code: UDPFailed, Cause: err.Error()})
 }
 
 // carriesUDP says whether the far end does.
@@ -56,7 +57,7 @@ func (t *tester) carriesUDP() bool {
 
 func (t *tester) searchBottleneck(ctx context.Context, d *Direction) error {
 	b := &d.Bottleneck
-	b.Method = "UDP"
+	b.Method.Code = ByUDP
 	spec := transfer.DatagramSpec{Direction: d.Direction, Size: t.datagram(), Time: time.Second, DontFragment: true}
 	until := time.Duration(math.MaxInt64)
 	if t.cfg.Budget > 0 {
@@ -65,7 +66,7 @@ func (t *tester) searchBottleneck(ctx context.Context, d *Direction) error {
 	}
 	climb := climb{next: math.Max(1.5*max(t.rough[d.Direction], t.committedIP(d)), 64e3)}
 	for !climb.done() && (len(b.Trials) < leastTrials || t.elapsed() <= until) {
-		t.say(d.Direction, "bottleneck: UDP at %.4g Mbit/s", climb.next/1e6)
+		t.report(d, Statement{Code: OfferingUDP, Values: verdict.Values{"bps": climb.next}})
 		trial, err := t.datagrams(ctx, spec, climb.next)
 		if err != nil {
 			return err
@@ -79,7 +80,7 @@ func (t *tester) searchBottleneck(ctx context.Context, d *Direction) error {
 	full := climb.full
 	if !climb.settled() {
 		if climb.behind < 2 {
-			b.Method += "; the search did not settle"
+			b.Method.Code = ByUDPUnsettled
 		}
 		return nil
 	}
@@ -97,7 +98,7 @@ func (t *tester) withoutBurst(ctx context.Context, d *Direction, spec transfer.D
 	offered := b.Trials[len(b.Trials)-1].Offered
 	short := spec.Time
 	spec.Time *= 2
-	t.say(d.Direction, "bottleneck: UDP at %.4g Mbit/s for longer", offered/1e6)
+	t.report(d, Statement{Code: OfferingUDPLonger, Values: verdict.Values{"bps": offered}})
 	long, err := t.datagrams(ctx, spec, offered)
 	if err != nil {
 		return err
@@ -206,9 +207,9 @@ func (c *climb) done() bool { return c.settled() || c.behind == 2 || c.trials >=
 func middle(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
 
 // bottleneckByTCP takes what several connections carry together with automatic windows.
-func (t *tester) bottleneckByTCP(ctx context.Context, d *Direction, why string) error {
+func (t *tester) bottleneckByTCP(ctx context.Context, d *Direction, why Statement) error {
 	b := &d.Bottleneck
-	b.Method = "TCP, several connections: " + why
+	b.Method = Statement{Code: ByTCP, Because: &why}
 	for _, connections := range []int{beside, 1} {
 		spec := transfer.Spec{Direction: d.Direction, Streams: connections, Time: max(2*time.Second, 20*t.out.Path.RTT)}
 		if t.cfg.Budget > 0 {
@@ -217,7 +218,7 @@ func (t *tester) bottleneckByTCP(ctx context.Context, d *Direction, why string) 
 		if t.cfg.Peer.Check(transfer.TCP(spec)) != nil {
 			continue
 		}
-		t.say(d.Direction, "bottleneck: %d connections", connections)
+		t.report(d, Statement{Code: FillingByTCP, Values: verdict.Values{"connections": float64(connections)}})
 		r, _, err := t.transfer(ctx, spec)
 		if err != nil {
 			return err

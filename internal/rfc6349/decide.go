@@ -21,7 +21,7 @@ func (t *tester) decide(ctx context.Context) error {
 					continue
 				}
 				repeated = true
-				if err := t.try(ctx, d, d.Test(kind), "once more, to decide"); err != nil {
+				if err := t.try(ctx, d, d.Test(kind), Statement{Code: RepeatingRun}); err != nil {
 					return err
 				}
 			}
@@ -30,7 +30,7 @@ func (t *tester) decide(ctx context.Context) error {
 			up, down := t.upAndDown()
 			if t.open(up, Both) || t.open(down, Both) {
 				repeated = true
-				t.say("", "both directions at once, once more to decide")
+				t.report(nil, Statement{Code: RepeatingBoth})
 				if err := t.together(ctx, up, down, up.Test(Both), down.Test(Both)); err != nil {
 					return err
 				}
@@ -46,7 +46,7 @@ func (t *tester) decide(ctx context.Context) error {
 // open says that more runs could decide a test.
 func (t *tester) open(d *Direction, kind Kind) bool {
 	test := d.Test(kind)
-	if d.Committed == 0 || test == nil || test.Skipped != "" || len(test.Runs) == 0 || len(test.Runs) >= mostRuns ||
+	if d.Committed == 0 || test == nil || test.Skipped.Code != "" || len(test.Runs) == 0 || len(test.Runs) >= mostRuns ||
 		t.narrow(d) {
 		return false
 	}

@@ -2,11 +2,11 @@ package rfc6349
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // Frames asks for the largest rate of frames of some sizes, searched as RFC 2544 section
@@ -54,7 +54,7 @@ func (f Frames) expected() time.Duration {
 // and gap.
 type Frame struct {
 	Bytes        int // of the frame
-	Skipped      string
+	Skipped      Statement
 	Trials       []Datagrams // at the IP layer, as all trials
 	FramesPerSec float64     // the largest with no more loss than allowed; 0: none
 	Bps          float64     // the same in bit/s of frames
@@ -62,7 +62,7 @@ type Frame struct {
 	AtLeast      bool        // the whole line's rate got through
 	Due          float64     // frames/s that the reference rate comes to
 	Verdict      Verdict
-	Reason       string
+	Reason       Statement
 	heldBySender bool
 	failedFPS    float64 // smallest rate that lost too much
 }
@@ -93,26 +93,29 @@ func (t *tester) frame(ctx context.Context, d *Direction, f *Frame, until time.D
 	payload := packet - t.udpHeaders()
 	switch {
 	case !t.carriesUDP():
-		f.Skipped = "this far end carries no UDP"
+		f.Skipped.Code = NoUDP
 	case payload < leastUDP:
-		f.Skipped = fmt.Sprintf("its headers leave %d bytes, a trial's counters need %d", max(payload, 0), leastUDP)
+		f.Skipped = Statement{Code: FrameTooSmall, Values: verdict.Values{"payload_bytes": float64(max(payload, 0)),
+			"needed_bytes": leastUDP}}
 	case t.out.Path.MTU > 0 && packet > t.out.Path.MTU:
-		f.Skipped = fmt.Sprintf("a packet of %d bytes does not fit into the path's MTU of %d", packet, t.out.Path.MTU)
+		f.Skipped = Statement{Code: FrameExceedsMTU, Values: verdict.Values{"packet_bytes": float64(packet),
+			"mtu_bytes": float64(t.out.Path.MTU)}}
 	case t.over():
-		f.Skipped = "the budget was spent"
+		f.Skipped.Code = BudgetSpent
 	}
-	if f.Skipped != "" {
+	if f.Skipped.Code != "" {
 		return nil
 	}
 	spec := transfer.DatagramSpec{Direction: d.Direction, Size: payload, Time: t.out.TrialTime, DontFragment: true}
 	line := t.line(d, packet)
 	s := bisection{high: line, next: line}
 	for !s.done() && !(t.elapsed() >= until && len(f.Trials) > 1) {
-		t.say(d.Direction, "frames of %d bytes at %.4g frames/s", f.Bytes, s.next/8/float64(packet))
+		t.report(d, Statement{Code: OfferingFrames, Values: verdict.Values{"frame_bytes": float64(f.Bytes),
+			"per_s": s.next / 8 / float64(packet)}})
 		trial, err := t.datagrams(ctx, spec, s.next)
 		if err != nil {
 			if len(f.Trials) == 0 && ctx.Err() == nil {
-				f.Skipped = err.Error()
+				f.Skipped = Statement{Code: Refused, Cause: err.Error()}
 				return nil
 			}
 			return err
@@ -196,12 +199,9 @@ func (s *bisection) observe(trial Datagrams, allowed float64) {
 // rate from the line's: only where they were seen to carry more frames a second is a
 // shortage the line's.
 func (t *tester) judgeFrame(d *Direction, f *Frame) {
-	if f.Skipped != "" || len(f.Trials) == 0 {
+	if f.Skipped.Code != "" || len(f.Trials) == 0 {
 		f.Verdict = Inconclusive
-		f.Reason = "not measured"
-		if f.Skipped != "" {
-			f.Reason = "not measured: " + f.Skipped
-		}
+		f.Reason = Statement{Code: NotMeasured, Because: &f.Skipped}
 		return
 	}
 	packet := float64(f.Bytes - EthernetBytes)
@@ -215,22 +215,22 @@ func (t *tester) judgeFrame(d *Direction, f *Frame) {
 		f.Due = reference / 8 * (whole + EthernetBytes + gapBytes) / whole / (packet + EthernetBytes + gapBytes)
 	}
 	required := f.Due * (1 - t.cfg.Tolerance)
-	share := fmt.Sprintf("%.0f of %.0f frames/s due", f.FramesPerSec, f.Due)
+	f.Reason.Values = verdict.Values{"per_s": f.FramesPerSec, "due_per_s": f.Due, "failed_per_s": f.failedFPS,
+		"most_per_s": t.mostFPS}
 	f.Verdict = Inconclusive
 	switch {
 	case f.FramesPerSec >= required:
 		f.Verdict = Pass
-		f.Reason = share
+		f.Reason.Code = FrameRateMet
 	case f.heldBySender:
-		f.Reason = share + ": the sending host could send no more, the line may carry it"
+		f.Reason.Code = FrameSenderLimit
 	case f.failedFPS == 0 || f.failedFPS > required:
-		f.Reason = share + ": the search did not come to its end"
+		f.Reason.Code = FrameSearchUnfinished
 	case f.failedFPS < 0.9*t.mostFPS:
 		f.Verdict = Fail
-		f.Reason = fmt.Sprintf("%s: lost from %.0f frames/s on, while these hosts carried %.0f of another size", share,
-			f.failedFPS, t.mostFPS)
+		f.Reason.Code = FrameLoss
 	default:
-		f.Reason = share + ": whether a host's packet rate or the line's ends there cannot be told from the two ends"
+		f.Reason.Code = FrameLimitUnknown
 	}
 	if d.Committed == 0 && f.Verdict == Fail {
 		f.Verdict = Inconclusive

@@ -1,12 +1,10 @@
 package rfc6349
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/stats"
-	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -28,7 +26,7 @@ type Criterion struct {
 	Required float64        // Due less the tolerance; of "buffer-delay" the most
 	Measured stats.Interval // in Unit; Mid NaN: not measured
 	Unit     string         // "bps" or "ratio"
-	Reason   string
+	Reason   Statement
 }
 
 // judge signs off what was measured.
@@ -82,7 +80,7 @@ func (t *tester) judgeBandwidth(d *Direction) Criterion {
 	c := Criterion{Name: "bandwidth", Unit: "bps", Due: t.committedIP(d), Measured: unmeasured(), Verdict: Inconclusive}
 	c.Required = c.Due * (1 - t.cfg.Tolerance)
 	if b.Bps == 0 {
-		c.Reason = "the bottleneck was not measured"
+		c.Reason.Code = BottleneckNotMeasured
 		return c
 	}
 	c.Measured = stats.Interval{Low: b.Range[0], Mid: b.Bps, High: b.Range[1]}
@@ -91,16 +89,14 @@ func (t *tester) judgeBandwidth(d *Direction) Criterion {
 	case b.Bps >= c.Required:
 		c.Verdict = Pass
 	case t.ipOf(tcp) >= c.Required:
-		c.Reason = fmt.Sprintf("UDP got no more through, and TCP needed %s: something treats UDP worse, or an end could "+
-			"not take it",
-			units.Rate(t.ipOf(tcp)))
+		c.Reason = Statement{Code: UDPTreatedWorse, Values: verdict.Values{"bps": t.ipOf(tcp)}}
 	case b.AtLeast && len(b.Trials) > 0:
-		c.Reason = "the search over UDP found no end of the line: a host could send no more, or time was up"
+		c.Reason.Code = NoEndFound
 	case b.AtLeast:
-		c.Reason = "only a lower bound is known: " + b.Method
+		c.Reason = Statement{Code: LowerBoundOnly, Because: &b.Method}
 	default:
 		c.Verdict = Fail
-		c.Reason = "the line carries less than was committed to"
+		c.Reason.Code = LineTooNarrow
 	}
 	return c
 }
@@ -136,10 +132,10 @@ func (t *tester) judgeThroughput(d *Direction, kind Kind) Criterion {
 	test := d.Test(kind)
 	switch {
 	case test == nil:
-		c.Reason = "it was not reached"
+		c.Reason.Code = NotReached
 		return c
 	case len(test.Runs) == 0:
-		c.Reason = "it did not run: " + test.Skipped
+		c.Reason = Statement{Code: DidNotRun, Because: &test.Skipped}
 		return c
 	}
 	c.Measured = test.Goodput
@@ -150,16 +146,16 @@ func (t *tester) judgeThroughput(d *Direction, kind Kind) Criterion {
 	case kind == Both && !t.narrow(d):
 		c.Verdict, c.Reason = t.judgeBoth()
 	case c.Measured.High >= c.Required:
-		c.Reason = "the interval holds the required rate: more or longer runs decide"
+		c.Reason.Code = IntervalHoldsRate
 	case t.narrow(d):
 		c.Verdict = Fail
-		c.Reason = "the line itself is narrower"
+		c.Reason.Code = LineNarrower
 	case slices.Contains(ends, run.Verdict.Limiter):
-		c.Reason = fmt.Sprintf("%s limited it, which is an end's and not the line's", run.Verdict.Limiter)
+		c.Reason = Statement{Code: LimitedByEnd, Limiter: run.Verdict.Limiter}
 	case run.Verdict.Limiter == verdict.Unknown || run.Verdict.Limiter == verdict.Mixed:
-		c.Reason = "what limited it cannot be told"
+		c.Reason.Code = LimiterUnknown
 	case len(test.Runs) < fewestToFail:
-		c.Reason = "too few runs to hold it against the line: a longer --budget decides"
+		c.Reason.Code = TooFewRuns
 	default:
 		c.Reason = t.why(d, run)
 		c.Verdict = Fail
@@ -185,7 +181,7 @@ func (t *tester) narrow(d *Direction) bool {
 // each other, as TCP's do whose acknowledgements queue behind the other direction's data:
 // each direction's rate as a share of what it carries alone comes to 1 together where
 // they share, to 2 where they do not.
-func (t *tester) judgeBoth() (Verdict, string) {
+func (t *tester) judgeBoth() (Verdict, Statement) {
 	var low, mid, high float64
 	fewest := mostRuns
 	for i := range t.out.Directions {
@@ -194,9 +190,9 @@ func (t *tester) judgeBoth() (Verdict, string) {
 		full := d.Test(Full)
 		switch {
 		case test == nil || full == nil || len(test.Runs) == 0 || len(full.Runs) == 0:
-			return Inconclusive, "the other direction was not measured"
+			return Inconclusive, Statement{Code: OtherNotMeasured}
 		case t.judgeThroughput(d, Full).Verdict != Pass:
-			return Inconclusive, "one connection alone did not reach what was committed to, " + string(d.Direction)
+			return Inconclusive, Statement{Code: AloneTooSlow, Direction: d.Direction}
 		}
 		alone := full.Goodput.Mid
 		low = low + test.Goodput.Low/alone
@@ -204,35 +200,37 @@ func (t *tester) judgeBoth() (Verdict, string) {
 		high = high + test.Goodput.High/alone
 		fewest = min(fewest, len(test.Runs))
 	}
-	text := fmt.Sprintf("together the directions carry %.2f times what one does alone", mid)
+	reason := Statement{Code: SharingUndecided, Values: verdict.Values{"factor": mid}}
 	switch {
 	case low > shared:
-		return NotJudged, text + ": they share no medium, but their acknowledgements hold each other up, which is TCP's doing"
+		reason.Code = AcksDelayed
+		return NotJudged, reason
 	case high <= shared && fewest >= fewestToFail:
-		return Fail, text + ": they share one medium or one device"
+		reason.Code = SharedMedium
+		return Fail, reason
 	}
-	return Inconclusive, text + ": more or longer runs decide"
+	return Inconclusive, reason
 }
 
 // why reads the metrics of a run that fell short (section 5.2).
-func (t *tester) why(d *Direction, run *Outcome) string {
-	text := "limited by " + string(run.Verdict.Limiter) + verdict.Suffix(run.Verdict.Subtype)
+func (t *tester) why(d *Direction, run *Outcome) Statement {
+	reason := Statement{Code: Limited, Limiter: run.Verdict.Limiter, Subtype: run.Verdict.Subtype}
 	efficiency, sent := run.Efficiency()
 	delay, timed := run.BufferDelay(t.out.Path.RTT)
 	lossy := sent && efficiency < 0.998
 	queued := timed && delay > 0.25
 	switch {
 	case d.Bottleneck.Bps > 0 && !d.Bottleneck.AtLeast && run.SteadyBps > 0.93*t.tcpOf(d.Bottleneck.Bps):
-		text += ": TCP fills what the line carries, and that is too little"
+		reason.Code = LineFull
 	case lossy && !queued:
-		text += fmt.Sprintf(": %.2f %% of the bytes were sent again while no queue stood: loss or policing",
-			100*(1-efficiency))
+		reason.Code = LossWithoutQueue
+		reason.Values = verdict.Values{"retransmitted_ratio": 1 - efficiency}
 	case queued && !lossy:
-		text += ": the round trip grew and nothing was lost: a queue before a narrower link"
+		reason.Code = QueueWithoutLoss
 	case queued && lossy:
-		text += ": a queue stood and overflowed"
+		reason.Code = QueueOverflow
 	}
-	return text
+	return reason
 }
 
 // judgeMetrics judges what limits were set for.
@@ -242,7 +240,7 @@ func (t *tester) judgeMetrics(d *Direction) (all []Criterion) {
 			return
 		}
 		c := Criterion{Name: name, Unit: "ratio", Due: limit, Required: limit, Measured: unmeasured(), Verdict: Inconclusive,
-			Reason: "not measured"}
+			Reason: Statement{Code: NotMeasured}}
 		if test := d.Test(Full); test != nil {
 			var values []float64
 			for i := range test.Runs {
@@ -254,15 +252,15 @@ func (t *tester) judgeMetrics(d *Direction) (all []Criterion) {
 				low := slices.Min(values)
 				high := slices.Max(values)
 				c.Measured = stats.Interval{Low: low, Mid: stats.Median(values), High: high}
-				c.Reason = ""
+				c.Reason.Code = ""
 				switch {
 				case holds(low) && holds(high):
 					c.Verdict = Pass
 				case !holds(low) && !holds(high):
 					c.Verdict = Fail
-					c.Reason = "in every run"
+					c.Reason.Code = EveryRun
 				default:
-					c.Reason = "some runs hold it and some do not"
+					c.Reason.Code = SomeRuns
 				}
 			}
 		}

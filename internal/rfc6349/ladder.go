@@ -3,7 +3,6 @@ package rfc6349
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
@@ -22,7 +21,7 @@ type room struct{ send, receive int }
 // the other (section 3.3).
 func (t *tester) ladder(ctx context.Context, d *Direction) error {
 	automatic := Test{Kind: Automatic, Connections: 1}
-	if err := t.try(ctx, d, &automatic, "what the systems choose by themselves"); err != nil {
+	if err := t.try(ctx, d, &automatic, Statement{Code: RunningAutomatic}); err != nil {
 		return err
 	}
 	d.Tests = append(d.Tests, automatic)
@@ -32,7 +31,8 @@ func (t *tester) ladder(ctx context.Context, d *Direction) error {
 		if n := len(d.Tests); d.Tests[n-1].Window == window {
 			continue // two segments are the smallest window
 		}
-		if err := t.try(ctx, d, &test, fmt.Sprintf("a window of %.0f %% of the BDP", 100*test.Share)); err != nil {
+		step := Statement{Code: RunningWindow, Values: verdict.Values{"bdp_ratio": test.Share}}
+		if err := t.try(ctx, d, &test, step); err != nil {
 			return err
 		}
 		d.Tests = append(d.Tests, test)
@@ -53,11 +53,12 @@ func (t *tester) full(ctx context.Context, d *Direction) error {
 	}
 	var err error
 	for i := range t.plan.repeats {
-		if err = t.try(ctx, d, &single, fmt.Sprintf("one connection, run %d of %d", i+1, t.plan.repeats)); err != nil {
+		if err = t.try(ctx, d, &single, Statement{Code: RunningSingle, Values: t.turn(i)}); err != nil {
 			break
 		}
-		if err = t.try(ctx, d, &several, fmt.Sprintf("%d connections, run %d of %d", several.Connections, i+1,
-			t.plan.repeats)); err != nil {
+		step := Statement{Code: RunningSeveral, Values: t.turn(i)}
+		step.Values["connections"] = float64(several.Connections)
+		if err = t.try(ctx, d, &several, step); err != nil {
 			break
 		}
 	}
@@ -92,26 +93,26 @@ func (t *tester) sufficient(d *Direction) (window int, share float64) {
 }
 
 // try adds one run to a test.
-func (t *tester) try(ctx context.Context, d *Direction, test *Test, what string) error {
+func (t *tester) try(ctx context.Context, d *Direction, test *Test, step Statement) error {
 	test.Direction = d.Direction
 	test.AchievableBps = t.achievable(d, test)
 	if t.over() {
 		if len(test.Runs) == 0 {
-			test.Skipped = "the budget was spent"
+			test.Skipped.Code = BudgetSpent
 		}
 		return nil
 	}
 	spec, why := t.spec(d, test)
 	if why != "" {
-		test.Skipped = why
+		test.Skipped = Statement{Code: Refused, Cause: why}
 		return nil
 	}
-	t.say(d.Direction, "%s", what)
+	t.report(d, step)
 	r, intervals, err := t.transfer(ctx, spec)
 	var refused *transfer.Unsupported
 	switch {
 	case errors.As(err, &refused):
-		test.Skipped = refused.Error()
+		test.Skipped = Statement{Code: Refused, Cause: refused.Error()}
 		return nil
 	case r == nil || err != nil && ctx.Err() == nil:
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // remote is the far host as the first transfer met it.
@@ -23,7 +24,7 @@ const ipv6Headers = model.IPHeaders + 20
 // meet makes a first short transfer: who is there, what segments look like, and about
 // how fast it goes.
 func (t *tester) meet(ctx context.Context, d *Direction) error {
-	t.say(d.Direction, "a first transfer")
+	t.report(d, Statement{Code: FirstTransfer})
 	length := time.Second
 	if t.cfg.Budget > 0 {
 		length = min(length, t.cfg.Budget/20)
@@ -47,7 +48,7 @@ func (t *tester) meet(ctx context.Context, d *Direction) error {
 			p.Timestamps = p.Timestamps || h.Timestamps
 			if h.PathMTU > 0 {
 				p.MTU = h.PathMTU
-				p.MTUMethod = "TCP's own"
+				p.MTUMethod.Code = MTUOfKernel
 			}
 		}
 		if rtt := end.LeastRTT(); rtt > 0 && (t.remote.rtt == 0 || rtt < t.remote.rtt) {
@@ -72,10 +73,10 @@ func (t *tester) meet(ctx context.Context, d *Direction) error {
 
 // idle asks the quiet path for its round trip and its MTU (sections 3.1 and 3.2.1).
 func (t *tester) idle(ctx context.Context) error {
-	t.say("", "asking the idle path for its round trip and MTU")
+	t.report(nil, Statement{Code: ProbingPath})
 	p := &t.out.Path
 	p.RTT = t.remote.rtt
-	p.RTTMethod = "TCP's own least"
+	p.RTTMethod.Code = ByKernel
 	if t.cfg.Echo != nil && t.remote.address.IsValid() {
 		spend := 2 * time.Second
 		if t.cfg.Budget > 0 {
@@ -86,11 +87,11 @@ func (t *tester) idle(ctx context.Context) error {
 	}
 	if p.RTT == 0 {
 		p.RTT = time.Millisecond
-		p.RTTMethod = "assumed"
-		t.warn("no end could tell the round trip: 1 ms is assumed, and windows and delays follow from that")
+		p.RTTMethod.Code = Assumed
+		t.warn(Statement{Code: NoRTT})
 	}
 	if disagree := path.Disagreements(shake(t.out.Near), shake(t.out.Far)); len(disagree) > 0 {
-		t.warn("the two ends disagree on %s: something on the way rewrites the handshake", disagree)
+		t.warn(Statement{Code: HandshakeRewritten, Names: disagree})
 	}
 	return context.Cause(ctx)
 }
@@ -99,24 +100,25 @@ func (t *tester) learn(trips path.RoundTrips, mtu path.MTU) {
 	p := &t.out.Path
 	if least := trips.Least(); least > 0 {
 		p.Jitter = trips.Jitter()
-		p.RTTMethod = trips.Method
+		p.RTTMethod = Statement{Code: ByEcho, Cause: trips.Method}
 		p.RTTCount = len(trips.Times)
 		if p.RTT == 0 || least < p.RTT {
 			p.RTT = least
 		} else {
-			p.RTTMethod = "TCP's own; all by " + trips.Method + " lie above"
+			p.RTTMethod.Code = EchoAbove
 		}
 	}
 	if mtu.Bytes > 0 {
 		if packet := p.MSS + p.Headers; packet > mtu.Bytes {
-			t.warn("TCP sends packets of %d bytes, and only %d get through: a router drops larger ones without a word", packet,
-				mtu.Bytes)
+			t.warn(Statement{Code: SegmentsVanish, Values: verdict.Values{"packet_bytes": float64(packet),
+				"mtu_bytes": float64(mtu.Bytes)}})
 		}
 		p.MTU = mtu.Bytes
 		p.FirstMTU = mtu.Largest
-		p.MTUMethod = "probed"
+		p.MTUMethod.Code = MTUProbed
 		if mtu.Bytes < mtu.Largest {
-			t.warn("the path carries packets of %d bytes, less than its first link's %d", mtu.Bytes, mtu.Largest)
+			t.warn(Statement{Code: NarrowerMTU, Values: verdict.Values{"mtu_bytes": float64(mtu.Bytes),
+				"first_bytes": float64(mtu.Largest)}})
 		}
 	}
 }

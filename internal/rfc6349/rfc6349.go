@@ -51,7 +51,7 @@ const (
 // Progress is what the test is doing now.
 type Progress struct {
 	Direction transfer.Direction
-	Doing     string
+	Doing     Statement
 	Done      float64 // share of the expected time
 	BestBps   float64
 }
@@ -62,7 +62,7 @@ type Result struct {
 	Path        Path
 	Directions  []Direction
 	Verdict     Verdict
-	Warnings    []string
+	Warnings    []Statement
 	RunTime     time.Duration // of each TCP run, after the budget
 	TrialTime   time.Duration // of each of the frames' trials, after the budget
 	Elapsed     time.Duration
@@ -73,10 +73,10 @@ type Result struct {
 // Path is what the idle path told (sections 3.1 and 3.2.1).
 type Path struct {
 	MTU       int
-	MTUMethod string // "probed" or "TCP's own"; "": not known
-	FirstMTU  int    // what the first link would carry; 0: not known
+	MTUMethod Statement // MTUProbed or MTUOfKernel; zero: not known
+	FirstMTU  int       // what the first link would carry; 0: not known
 	RTT       time.Duration
-	RTTMethod string
+	RTTMethod Statement
 	RTTCount  int // samples behind it; 0: not told
 	Jitter    time.Duration
 	MSS       int
@@ -88,8 +88,8 @@ type Path struct {
 // Bottleneck is the bandwidth of one direction (section 3.2.2).
 type Bottleneck struct {
 	Bps     float64
-	AtLeast bool   // the hosts, not the path, set its end
-	Method  string // "UDP" or why it is TCP's
+	AtLeast bool      // the hosts, not the path, set its end
+	Method  Statement // ByUDP or why it is TCP's
 	Range   [2]float64
 	// BurstBytes are what got through beyond the rate at a trial's beginning, or were
 	// counted after its end.
@@ -126,7 +126,7 @@ type Test struct {
 	AchievableBps float64
 	Runs          []Outcome
 	Goodput       stats.Interval // in equilibrium, 95 %
-	Skipped       string         // why it did not run
+	Skipped       Statement      // why it did not run
 }
 
 // Outcome is one transfer and its metrics.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -46,7 +45,7 @@ func TestTheProcedure(t *testing.T) {
 		t.Errorf("verdict %s after runs of %v", r.Verdict, r.RunTime)
 	}
 	for _, d := range r.Directions {
-		if !near(d.Bottleneck.Bps, 100e6, 0.01) || d.Bottleneck.AtLeast || d.Bottleneck.Method != "UDP" {
+		if !near(d.Bottleneck.Bps, 100e6, 0.01) || d.Bottleneck.AtLeast || d.Bottleneck.Method.Code != ByUDP {
 			t.Errorf("%s: bottleneck %+v", d.Direction, d.Bottleneck)
 		}
 		if !near(d.BDPBytes, 500e3, 0.01) || !near(d.MaxTCPBps, 100e6*1448/1500, 1e-6) {
@@ -88,20 +87,20 @@ func TestSignOff(t *testing.T) {
 		path   func(*simpath.Path)
 		change func(*Config, *far)
 		want   Verdict
-		reason string // of some criterion
+		reason Code // of some criterion
 	}{
 		{"the line is as wide as committed", nil, nil, Pass, ""},
-		{"the line is narrower", func(p *simpath.Path) { p.RateBps = 80e6 }, nil, Fail, "the line carries less"},
+		{"the line is narrower", func(p *simpath.Path) { p.RateBps = 80e6 }, nil, Fail, LineTooNarrow},
 		{"the committed rate counts framing", func(p *simpath.Path) { p.RateBps = 100e6 * 1500 / 1538 },
 			func(c *Config, _ *far) { c.Overhead, c.Tolerance = 38, 0.02 }, Pass, ""},
 		{"nothing was committed to", nil, func(c *Config, _ *far) { c.Committed = nil }, NotJudged, ""},
 		{"loss", func(p *simpath.Path) { p.Loss = 0.01 }, nil, Fail, ""},
 		{"hosts that cannot send so fast over UDP", nil, func(_ *Config, f *far) { f.hostBps = 40e6 }, Inconclusive,
-			"TCP needed"},
+			UDPTreatedWorse},
 		{"hosts whose windows stop early", func(p *simpath.Path) { p.AutoWindow, p.Ceiling = 65535, 65535 }, nil,
-			Inconclusive, "an end's and not the line's"},
-		{"the directions share one medium", nil, func(_ *Config, f *far) { f.shared = true }, Fail, "share one medium"},
-		{"a queue longer than allowed", nil, func(c *Config, _ *far) { c.MostBufferDelay = 0.01 }, Fail, "in every run"},
+			Inconclusive, LimitedByEnd},
+		{"the directions share one medium", nil, func(_ *Config, f *far) { f.shared = true }, Fail, SharedMedium},
+		{"a queue longer than allowed", nil, func(c *Config, _ *far) { c.MostBufferDelay = 0.01 }, Fail, EveryRun},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := line()
@@ -117,14 +116,14 @@ func TestSignOff(t *testing.T) {
 			if r.Verdict != c.want {
 				t.Errorf("%s, want %s: %+v", r.Verdict, c.want, r.Directions[0].Criteria)
 			}
-			said := ""
+			var reasons []Code
 			for _, d := range r.Directions {
 				for _, one := range d.Criteria {
-					said += one.Reason + "\n"
+					reasons = append(reasons, one.Reason.Code)
 				}
 			}
-			if !strings.Contains(said, c.reason) {
-				t.Errorf("no criterion says %q:\n%s", c.reason, said)
+			if c.reason != "" && !slices.Contains(reasons, c.reason) {
+				t.Errorf("no criterion has the reason %q: %q", c.reason, reasons)
 			}
 		})
 	}
@@ -138,13 +137,13 @@ func TestFrames(t *testing.T) {
 	}
 	for i, f := range r.Directions[0].Frames {
 		if f.Bytes == 9018 {
-			if !strings.Contains(f.Skipped, "MTU") {
+			if f.Skipped.Code != FrameExceedsMTU {
 				t.Errorf("a jumbo frame: %+v", f)
 			}
 			continue
 		}
 		if want := 100e6 / 8 / float64(sizes[i]-18); f.Verdict != Pass || !near(f.FramesPerSec, want, 0.03) {
-			t.Errorf("%d bytes: %.0f frames/s, want %.0f: %s %s", f.Bytes, f.FramesPerSec, want, f.Verdict, f.Reason)
+			t.Errorf("%d bytes: %.0f frames/s, want %.0f: %s %s", f.Bytes, f.FramesPerSec, want, f.Verdict, f.Reason.Code)
 		}
 	}
 	// A host's own packet rate is not sold as the line's.
@@ -157,7 +156,7 @@ func TestFrames(t *testing.T) {
 			want = Inconclusive
 		}
 		if f.Verdict != want {
-			t.Errorf("%d bytes: %s, %s; want %s", f.Bytes, f.Verdict, f.Reason, want)
+			t.Errorf("%d bytes: %s, %s; want %s", f.Bytes, f.Verdict, f.Reason.Code, want)
 		}
 	}
 }
@@ -169,10 +168,10 @@ func TestWithoutUDP(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := r.Directions[0]
-	if !d.Bottleneck.AtLeast || !strings.Contains(d.Bottleneck.Method, "TCP") || !near(d.Bottleneck.Bps, 100e6, 0.05) {
+	if !d.Bottleneck.AtLeast || d.Bottleneck.Method.Code != ByTCP || !near(d.Bottleneck.Bps, 100e6, 0.05) {
 		t.Errorf("%+v", d.Bottleneck)
 	}
-	if both := d.Test(Both); both == nil || both.Skipped == "" || r.Verdict != Inconclusive {
+	if both := d.Test(Both); both == nil || both.Skipped.Code == "" || r.Verdict != Inconclusive {
 		t.Errorf("both directions at once: %+v, verdict %s", both, r.Verdict)
 	}
 }
@@ -233,7 +232,7 @@ func TestProgress(t *testing.T) {
 	test(t, line(), func(c *Config, _ *far) { c.Progress = func(p Progress) { said = append(said, p) } })
 	last := 0.0
 	for _, p := range said {
-		if p.Doing == "" || p.Done > 1 || p.Done < last-0.2 {
+		if p.Doing.Code == "" || p.Done > 1 || p.Done < last-0.2 {
 			t.Errorf("%+v after %v", p, last)
 		}
 		last = p.Done

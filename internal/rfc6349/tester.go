@@ -9,6 +9,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // tester is a test under way.
@@ -108,18 +109,24 @@ func (t *tester) account(r *transfer.Result, took time.Duration) error {
 	return nil
 }
 
-func (t *tester) say(d transfer.Direction, format string, args ...any) {
+// report passes the step that begins to Progress; d is nil for both directions.
+func (t *tester) report(d *Direction, step Statement) {
 	if t.cfg.Progress == nil {
 		return
 	}
-	expected := t.expected()
-	t.cfg.Progress(Progress{Direction: d, Doing: fmt.Sprintf(format, args...), BestBps: t.best,
-		Done: min(float64(t.elapsed())/float64(max(expected, 1)), 1)})
+	p := Progress{Doing: step, BestBps: t.best, Done: min(float64(t.elapsed())/float64(max(t.expected(), 1)), 1)}
+	if d != nil {
+		p.Direction = d.Direction
+	}
+	t.cfg.Progress(p)
 }
 
-func (t *tester) warn(format string, args ...any) {
-	t.out.Warnings = append(t.out.Warnings, fmt.Sprintf(format, args...))
+// turn returns the values that number run i of the repeated ones.
+func (t *tester) turn(i int) verdict.Values {
+	return verdict.Values{"run": float64(i + 1), "runs": float64(t.plan.repeats)}
 }
+
+func (t *tester) warn(s Statement) { t.out.Warnings = append(t.out.Warnings, s) }
 
 // tcpOf is the goodput that a rate at the IP layer carries.
 func (t *tester) tcpOf(bps float64) float64 {

@@ -149,7 +149,7 @@ func runPlan(cmd *cobra.Command, f *flags) error {
 		}
 		doc.Notes = append(f.pasted, doc.Notes...)
 		if f.format != "text" && f.format != "json" {
-			if text, err = made.Text(f.format, f.undo); err != nil {
+			if text, err = made.Text(f.format, f.undo, doc.Warnings); err != nil {
 				return asUsage(err)
 			}
 		} else if f.undo {

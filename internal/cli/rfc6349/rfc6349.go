@@ -20,6 +20,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -177,7 +178,7 @@ func (f *rfc6349Flags) config(cmd *cobra.Command) (rfc6349.Config, error) {
 	return cfg, nil
 }
 
-func (f *rfc6349Flags) run(cmd *cobra.Command, text string, cfg rfc6349.Config) error {
+func (f *rfc6349Flags) run(cmd *cobra.Command, peer string, cfg rfc6349.Config) error {
 	ctx := cmd.Context()
 	f.Notes = console.Progress(cmd)
 	page, err := present.CreateFile(cmd, "--html", f.html)
@@ -185,7 +186,7 @@ func (f *rfc6349Flags) run(cmd *cobra.Command, text string, cfg rfc6349.Config) 
 		return err
 	}
 	defer page.Discard()
-	far, err := f.Open(ctx, text)
+	far, err := f.Open(ctx, peer)
 	if err != nil {
 		return err
 	}
@@ -193,14 +194,14 @@ func (f *rfc6349Flags) run(cmd *cobra.Command, text string, cfg rfc6349.Config) 
 	cfg.Peer = far
 	line := progress.NewLine(console.Progress(cmd))
 	cfg.Progress = func(p rfc6349.Progress) {
-		line.Draw(p.Done, string(p.Direction)+"  ", p.BestBps, p.Doing)
+		line.Draw(p.Done, string(p.Direction)+"  ", p.BestBps, text.RFC6349Sentence(&p.Doing))
 	}
 	result, err := rfc6349.Run(ctx, cfg)
 	line.Clear()
 	if result.Path.MSS == 0 { // nobody was met
 		return err
 	}
-	doc := report.RFC6349(present.Header(cmd), lab.PeerName(text), f.reference, cfg, result)
+	doc := report.RFC6349(present.Header(cmd), lab.PeerName(peer), f.reference, cfg, result)
 	status := exit.Done
 	if result.Verdict == rfc6349.Fail || result.Verdict == rfc6349.Inconclusive {
 		status = exit.No

@@ -23,6 +23,9 @@ func execConnectionBytes(c *record.ExecConnection) (sum int64) {
 	return sum
 }
 
+// ExecTruncated warns that connections after the first n are missing.
+func ExecTruncated(n int) string { return fmt.Sprintf("only the first %d connections are listed", n) }
+
 // worth is the payload from which a direction's speed says something: a request line or
 // a reply's status does not.
 const worth = 64 << 10

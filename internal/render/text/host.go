@@ -10,6 +10,17 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
+// ApplyScope formats how far a change reaches and how long it lasts.
+func ApplyScope(wholeHost, persist bool) string {
+	switch {
+	case !wholeHost:
+		return "this network namespace, until it ends"
+	case persist:
+		return "this host, after a restart too"
+	}
+	return "this host, until the next restart"
+}
+
 // Apply prints the changes for a person.
 func Apply(w io.Writer, a *record.Apply) {
 	if len(a.Changes) == 0 {

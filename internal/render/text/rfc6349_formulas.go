@@ -1,4 +1,4 @@
-package report
+package text
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// formulas are the arithmetic behind the report, direction by direction.
-func formulas(doc *record.RFC6349, r *rfc6349.Result) []record.Formula {
+// RFC6349Formulas returns the arithmetic behind the report, direction by direction.
+func RFC6349Formulas(r *rfc6349.Result) []record.Formula {
 	all := []record.Formula{}
 	for i := range r.Directions {
 		d := &r.Directions[i]
@@ -45,7 +45,7 @@ func directionFormulas(r *rfc6349.Result, d *rfc6349.Direction) []record.Formula
 		{Name: "bandwidth-delay product", Source: "RFC 6349, 3.3.1", Formula: "round trip × bottleneck bandwidth",
 			Result: d.BDPBytes, Unit: "bytes",
 			Inputs: map[string]float64{"rtt_s": rtt, "bottleneck_bps": width},
-			Text: fmt.Sprintf("%s × %s = %.0f bit, a window and a send buffer of %s at least", inSeconds(rtt),
+			Text: fmt.Sprintf("%s × %s = %.0f bit, a window and a send buffer of %s at least", SecondsText(rtt),
 				mbit(width),
 				8*d.BDPBytes, units.Size(d.BDPBytes).Exact())},
 		{Name: "packets a second", Source: "RFC 6349, 4.1.1", Formula: from + " / ((packet + framing) × 8)",
@@ -86,13 +86,12 @@ func runFormulas(p *rfc6349.Path, d *rfc6349.Direction, run *rfc6349.Outcome) []
 	ideal := run.Ideal.Seconds()
 	settled := ""
 	if run.Startup > 0 {
-		settled = fmt.Sprintf("; in equilibrium, without %s of startup, %.3f", inSeconds(run.Startup.Seconds()),
+		settled = fmt.Sprintf("; in equilibrium, without %s of startup, %.3f", SecondsText(run.Startup.Seconds()),
 			run.SteadyRatio)
 	}
 	all := []record.Formula{
 		{Name: "ideal transfer time", Source: "RFC 6349, 4.1.2",
-			Formula: "payload after the first read × 8 / largest TCP " +
-				"rate", Result: ideal, Unit: "s",
+			Formula: "payload after the first read × 8 / largest TCP rate", Result: ideal, Unit: "s",
 			Inputs: map[string]float64{"payload_bytes": float64(run.Bytes - run.Opening), "max_tcp_bps": d.MaxTCPBps},
 			Text: fmt.Sprintf("%s × 8 / %.3f Mbit/s = %.3f s", units.Size(run.Bytes-run.Opening).Exact(),
 				d.MaxTCPBps/1e6,
@@ -115,11 +114,8 @@ func runFormulas(p *rfc6349.Path, d *rfc6349.Direction, run *rfc6349.Outcome) []
 			Formula: "(mean round trip during the transfer − idle one) / idle one",
 			Result:  delay, Unit: "ratio", Inputs: map[string]float64{"rtt_mean_s": run.MeanRTT.Seconds(),
 				"rtt_idle_s": p.RTT.Seconds()},
-			Text: fmt.Sprintf("(%s − %s) / %s = %.1f %%", inSeconds(run.MeanRTT.Seconds()), inSeconds(p.RTT.Seconds()),
-				inSeconds(p.RTT.Seconds()), 100*delay)})
+			Text: fmt.Sprintf("(%s − %s) / %s = %.1f %%", SecondsText(run.MeanRTT.Seconds()), SecondsText(p.RTT.Seconds()),
+				SecondsText(p.RTT.Seconds()), 100*delay)})
 	}
 	return all
 }
-
-// inSeconds prints a time as the formulas' texts do.
-func inSeconds(s float64) string { return units.Time(units.Seconds(s)) }

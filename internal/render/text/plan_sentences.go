@@ -1,0 +1,109 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// PlanSentences formats the warnings or the notes of a plan.
+func PlanSentences(all []plan.Statement) (lines []string) {
+	for _, s := range all {
+		args := s.Args
+		if s.Code == plan.CeilingsFollowLargest {
+			args = []any{planWants(args[0].([]plan.Shared))}
+		}
+		lines = append(lines, fmt.Sprintf(planSentences[s.Code], args...))
+	}
+	return lines
+}
+
+func planWants(paths []plan.Shared) string {
+	var wants []string
+	for _, s := range paths {
+		wants = append(wants, fmt.Sprintf("%s x %s takes %s", units.Rate(s.RateBps), s.RTT, units.Size(s.Window)))
+	}
+	return strings.Join(wants, ", ")
+}
+
+const planMemory = "%d connection%s with full buffers take %s, more than 1/32 of %s of memory"
+
+var planSentences = map[plan.Code]string{
+	plan.LargestMacOSBuffer: "macOS has no socket buffers above 32 MiB: %s instead of %s, which allows %s",
+	plan.MacOSLimitByMemory: "kern.ipc.maxsockbuf has a limit by memory, 6 to 32 MB; beyond it sysctl answers " +
+		"ERANGE: read the value back",
+	plan.BeyondSystem:    "this path wants %s, which allows %s with what there is: use %d connections",
+	plan.NotThreeNumbers: "%s is %q, not three numbers: left alone",
+	plan.FlowCapped:      "one connection gets %s of %s, whatever its window: at least %.0f connections fill the path",
+	plan.BeyondLargestWindow: "the path holds %s, but no TCP window passes %s (RFC 7323): use at least %.0f " +
+		"connections",
+	plan.MemoryTooSmall: "even two segments each take %s: use at most %d connections",
+	plan.AutotuningEnds: "Normal autotuning ends at 16,776,960 bytes, %s here; Experimental scales by 14, which " +
+		"some firewalls drop: several connections are the safer way",
+	plan.NoDynamicSendBuffer: "this system has no dynamic send buffering: programs have to set SO_SNDBUF to %d",
+	plan.GroupPolicyHolds: "a group policy holds the autotuning level: change the policy, a local setting does " +
+		"nothing",
+	plan.SendWindowTakesPool: "DefaultSendWindow is non-paged pool, up to %s for each connection that writes; " +
+		"the whole system has at most 256 MB of it: set SO_SNDBUF in the one program instead",
+	plan.NoWindowScaling: "this system has no window scaling: %s instead of %s, which allows %s",
+	plan.CorrectedDriver: "Windows 98 scales only with a corrected vtcp.386 (knowledge base 239705, 236926): " +
+		"without it windows above 65,535 bytes fail",
+	plan.MemoryShort:  planMemory,
+	plan.MemoryLowers: planMemory + ": lowered to %s a connection, %s now, which is still enough for the path",
+	plan.MemoryBounds: planMemory + ": no more than %s a connection, which is still enough for the path",
+	plan.MemoryLowersBelowPath: planMemory + ": lowered to %s a connection, %s now, which allows %s each, %.0f " +
+		"%% less than the path",
+	plan.MemoryBoundsBelowPath: planMemory + ": no more than %s a connection, which allows %s each, %.0f %% " +
+		"less than the path",
+
+	plan.LimitSuffices:     "%s: its %s are enough",
+	plan.ScaleFactorFits:   "win_scale_factor 3 needs no change: the system raises it to fit",
+	plan.CountsBookkeeping: "kern.ipc.maxsockbuf counts bookkeeping: 2048/2304 of it is usable",
+	plan.NothingSetsBuffers: "buffers size themselves up to %s (SB_MAX), and nothing sets that: there is " +
+		"nothing to change",
+	plan.BeforeSolaris11: "before Solaris 11: ndd -set /dev/tcp tcp_max_buf, tcp_cwnd_max, tcp_xmit_hiwat and " +
+		"tcp_recv_hiwat, at every start",
+	plan.OneSizeForAll: "windows of one size: every connection without SO_SNDBUF and SO_RCVBUF gets these",
+	plan.InterfaceValuesWin: "an interface's own values win while use_isno is 1 (lsattr -E -l en0): set them " +
+		"there too, chdev -l en0 -a tcp_recvspace=… -a tcp_sendspace=… -a rfc1323=1",
+	plan.SaveRegistryKeys: "%s: save the keys before the change: %s",
+	plan.MaximumSuffices:  "%s: its maximum of %s is enough",
+	plan.BuffersTwiceWindow: "buffers are twice the window: the kernel keeps part of them for bookkeeping, half " +
+		"before 6.6",
+	plan.ProgramBuffersBounded: "a program that sets SO_RCVBUF or SO_SNDBUF is bounded by net.core.rmem_max and " +
+		"wmem_max and loses autotuning",
+	plan.MaximumIsCeiling: "a maximum is a ceiling, not a reservation: connections that share this link hold " +
+		"one bandwidth-delay product together, and what waits in its queue",
+	plan.RouteOnlyLowers: "a route's window attribute can only lower the window; tcp_rmem's maximum raises it",
+	plan.PresentWindowLarger: "the window that costs least on the path that it fits worst is %s; what the " +
+		"system has now is more, and nothing is lowered: what follows is of %s",
+	plan.OneWindowFitsWorst: "one window serves all interfaces here: it is the one that costs least on the path " +
+		"that it fits worst",
+	plan.CeilingsFollowLargest: "windows are automatic here: the ceilings follow the largest path, %s; the one " +
+		"window is for programs that set their own",
+	plan.RouteClamp:         "one route alone is bounded by --route PREFIX --clamp",
+	plan.AutotuningSuffices: "AutoTuningLevelLocal %s is enough: its windows reach %s",
+	plan.TemplatesOfTarget:  "templates: %s",
+	plan.RegistryIgnored: "TcpWindowSize, GlobalMaxTcpWindowSize and Tcp1323Opts are ignored since Vista: they " +
+		"are not part of the plan",
+	plan.RestrictedLowers:             "AutoTuningLevelLocal Restricted is no cure: it lowers the ceiling to %s, %s here",
+	plan.ReceiveBufferStopsAutotuning: "a program that sets SO_RCVBUF switches autotuning off for its socket",
+	plan.InitialWindowIsDefault:       "InitialCongestionWindow 10 is this system's default: there is nothing to set",
+	plan.GoUnsupported: "fullpipe does not run on this system (Go 1.21 and later need Windows 10 or Server 2016): " +
+		"use the script",
+	plan.ScalingOptions: "Tcp1323Opts 1 scales without timestamps, 3 with them; timestamps take %d bytes of " +
+		"every segment, %.1f %% at MSS %d, for RTT samples and protection against wrapped sequence numbers (4 GiB " +
+		"take %s here)",
+	plan.ReceiveWindowSuffices: "the receiver's window of %s is enough: it stays",
+	plan.SendWindowSuffices:    "the sender's DefaultSendWindow of %s is enough: it stays",
+	plan.InterfaceWindowWins:   "a TcpWindowSize below %s wins over the global one; delete it, or set it there too",
+	plan.OnlyWritesFile:        "fullpipe does not run on this system: it only writes the file",
+	plan.WindowIsDword: "DefaultRcvWindow is a DWORD here, not a string; with Winsock 2 it is a string: " +
+		"--target windows-95-winsock2",
+	plan.MisspeltName: "Windows 98 reads the misspelt GlobalMaxTcpWindoSize: both are written, as DWORDs " +
+		"(knowledge base 239731)",
+	plan.SendBufferOfProgram: "the send buffer is the program's: SO_SNDBUF %d",
+	plan.OneWindowForAll:     "one window serves all interfaces: a modem needs less than a LAN",
+}
