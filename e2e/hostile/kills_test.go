@@ -126,7 +126,7 @@ func TestKills_KeyRotate(t *testing.T) {
 func TestKills_History(t *testing.T) {
 	k := newKiller(t, 2)
 	dir, files := t.TempDir(), t.TempDir()
-	text, err := os.ReadFile("../../cmd/fullpipe/testdata/series_v1.jsonl")
+	text, err := os.ReadFile("../../internal/cli/testdata/series_v1.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

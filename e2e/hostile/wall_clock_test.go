@@ -382,7 +382,8 @@ func TestUI_ClockIsSet(t *testing.T) {
 	}
 	session := ready.Address + strings.TrimPrefix(page.Cookies()[0].Path, "/")
 	began, guesses, ahead, behind := time.Now(), 0, false, false
-	for ; !ahead || !behind; time.Sleep(20 * time.Millisecond) {
+	for tries := 0; tries < 15 || !ahead || !behind; tries++ {
+		time.Sleep(20 * time.Millisecond)
 		answer, err := user.Get(session + "api/v1/paths")
 		if err != nil {
 			t.Fatal(err)
