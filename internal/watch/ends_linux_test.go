@@ -168,8 +168,8 @@ func TestEndsToTheByte(t *testing.T) {
 			end(client, server, n)
 		}
 	}
-	// A listener's end is no connection's, and the end that reset it before a dump came has no
-	// ports any more: of that connection the other end alone is seen.
+	// A listener's end is no connection's. The end that resets a connection has no ports any more: where a dump
+	// came before, it is opened and unfinished, else it is not seen.
 	client, server := loop(t, l)
 	client.SetLinger(0)
 	client.Close()
@@ -186,7 +186,8 @@ func TestEndsToTheByte(t *testing.T) {
 	<-done
 	got := last.Totals
 	if got.Sent != written || got.Received < written || got.Received > written+connections ||
-		got.Opened != ends || got.Closed != ends || got.Unfinished != 0 || last.Lost != 0 {
+		got.Opened < ends || got.Opened > ends+1 || got.Unfinished != got.Opened-ends || got.Closed != ends ||
+		last.Lost != 0 {
 		t.Errorf("%+v, %d lost; %d connections wrote %d bytes", got, last.Lost, connections, written)
 	}
 	t.Logf("%d bytes too many are received by %d ends", got.Received-written, ends)
