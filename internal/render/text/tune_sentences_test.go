@@ -100,6 +100,11 @@ func TestTuneSentences(t *testing.T) {
 			t.Errorf("%s:\n%s, want\n%s", c.code, got, c.want)
 		}
 	}
+	tooFew := tune.Statement{Code: tune.GainUnproven, Setup: bbr, Values: verdict.Values{"low": 1.48, "high": 9.91}}
+	if got, want := TuneWarnings([]tune.Statement{tooFew})[0], "too few runs of congestion control bbr to prove its gain "+
+		"(× 1.48 to × 9.91 so far), so nothing is recommended"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 	for _, code := range constants(t, "Code") {
 		if !said[tune.Code(code)] {
 			t.Errorf("%s has no sentence here", code)
