@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -55,9 +56,16 @@ func netshFix(command, value string) string {
 	return command + " " + value
 }
 
-// registryFix is reg's command, which XP brought; before, it is said for the registry's editor.
+// interfaceID is what Windows names an interface's registry key: a GUID, or the adapter's service on NT 4.
+var interfaceID = regexp.MustCompile(`^\{?[0-9A-Za-z-]{1,64}\}?$`)
+
+// registryFix returns the reg command, which XP introduced; for older systems, what to do in the registry's editor.
+// A snapshot's own text enters a command only if it is an interface's name.
 func (j *judge) registryFix(p catalog.Parameter, value, id string) string {
 	key := p.Where
+	if id != "" && !interfaceID.MatchString(id) {
+		id = "{ID}"
+	}
 	if id != "" {
 		key = strings.Replace(strings.TrimSuffix(key, `\Interfaces\{id}`), "{id}", id, 1) + `\Interfaces\` + id
 	}

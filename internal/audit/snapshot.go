@@ -50,7 +50,8 @@ type Snapshot struct {
 	// Unread names what could not be read, and why.
 	Unread []string `json:"unread,omitempty"`
 
-	keys map[string]bool // registry keys of a text that holds some only; nil: all were read
+	keys   map[string]bool // registry keys of a text that holds some only; nil: all were read
+	byName map[string]int  // index of each interface by its name, while lines are read
 }
 
 // SnapshotSchema is the schema of a Snapshot's JSON.
@@ -238,7 +239,7 @@ func (s *Snapshot) line(what string, fields []string) error {
 	case "counter":
 		s.Counters[fields[0]], err = strconv.ParseInt(rest, 10, 64)
 	case "interface":
-		err = s.face(fields[0]).set(fields[1:])
+		err = s.interfaceOf(fields[0]).set(fields[1:])
 	case "route":
 		s.route(fields)
 	case "unread":
@@ -248,15 +249,18 @@ func (s *Snapshot) line(what string, fields []string) error {
 	return err
 }
 
-// face is the interface of a name, made when it is new.
-func (s *Snapshot) face(name string) *Interface {
-	for i := range s.Interfaces {
-		if s.Interfaces[i].Name == name {
-			return &s.Interfaces[i]
-		}
+// interfaceOf returns the interface of a name and adds it if it is new.
+func (s *Snapshot) interfaceOf(name string) *Interface {
+	if s.byName == nil {
+		s.byName = map[string]int{}
 	}
-	s.Interfaces = append(s.Interfaces, Interface{Name: name})
-	return &s.Interfaces[len(s.Interfaces)-1]
+	i, known := s.byName[name]
+	if !known {
+		i = len(s.Interfaces)
+		s.byName[name] = i
+		s.Interfaces = append(s.Interfaces, Interface{Name: name})
+	}
+	return &s.Interfaces[i]
 }
 
 // set reads pairs of a key and a value; a value of - or ? is not known.
