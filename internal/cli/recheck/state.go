@@ -106,23 +106,34 @@ func (k *rechecker) charged(since time.Time) (all recheck.Cost) {
 	return all
 }
 
-// readCharge reads a charge. One that was not written in whole is of the file's time and costs nothing.
+// readCharge reads a charge. A line that cannot be parsed costs nothing and has the file's time.
 func readCharge(name string) (c charge, err error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return c, err
 	}
+	c, ok := parseCharge(text)
+	if ok {
+		return c, nil
+	}
+	info, err := os.Lstat(name)
+	if err != nil {
+		return c, err
+	}
+	return charge{at: info.ModTime()}, nil
+}
+
+// parseCharge parses a charge's line. It returns false where a field is missing or out of every test's range, so that
+// the sum of a day's charges neither falls nor overflows.
+func parseCharge(text []byte) (c charge, ok bool) {
 	var ns, took int64
 	if _, err := fmt.Sscanf(string(text), chargeForm, &ns, &c.id, &c.cost.Bytes, &took); err != nil {
-		info, err := os.Lstat(name)
-		if err != nil {
-			return c, err
-		}
-		return charge{at: info.ModTime()}, nil
+		return c, false
 	}
 	c.at = time.Unix(0, ns)
 	c.cost.Time = time.Duration(took)
-	return c, nil
+	const maxBytes = 1 << 50
+	return c, c.cost.Bytes >= 0 && c.cost.Bytes <= maxBytes && c.cost.Time >= 0 && c.cost.Time <= keepCharge
 }
 
 // mark is the newest result of a series that was told of: of all until there whoever is to
