@@ -56,17 +56,22 @@ func netshFix(command, value string) string {
 	return command + " " + value
 }
 
-// interfaceID is what Windows names an interface's registry key: a GUID, or the adapter's service on NT 4.
-var interfaceID = regexp.MustCompile(`^\{?[0-9A-Za-z-]{1,64}\}?$`)
+var plainWord = regexp.MustCompile(`^[0-9A-Za-z{][0-9A-Za-z_.:/@}-]{0,63}$`)
+
+// word returns a snapshot's text for use in a command, or the placeholder where a shell could take the text for more
+// than a word.
+func word(text, placeholder string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return placeholder
+}
 
 // registryFix returns the reg command, which XP introduced; for older systems, what to do in the registry's editor.
-// A snapshot's own text enters a command only if it is an interface's name.
 func (j *judge) registryFix(p catalog.Parameter, value, id string) string {
 	key := p.Where
-	if id != "" && !interfaceID.MatchString(id) {
-		id = "{ID}"
-	}
 	if id != "" {
+		id = word(id, "{ID}")
 		key = strings.Replace(strings.TrimSuffix(key, `\Interfaces\{id}`), "{id}", id, 1) + `\Interfaces\` + id
 	}
 	remove := value == "unset" || value == ""
