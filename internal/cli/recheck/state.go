@@ -31,9 +31,9 @@ type charge struct {
 }
 
 const (
-	// longestDay has a change of the clock in it. What is dated later was measured by a clock that was ahead.
+	// longestDay is the length of a day on which the clocks go back. Later results were dated by a clock that was ahead.
 	longestDay = 25 * time.Hour
-	// keepCharge is more than two days of different zones can lie apart.
+	// keepCharge is longer than the offset between any two time zones' days.
 	keepCharge = 48 * time.Hour
 )
 
@@ -136,9 +136,8 @@ func parseCharge(text []byte) (c charge, ok bool) {
 	return c, c.cost.Bytes >= 0 && c.cost.Bytes <= maxBytes && c.cost.Time >= 0 && c.cost.Time <= keepCharge
 }
 
-// mark is the newest result of a series that was told of: of all until there whoever is to
-// know has been told, of none after it. A process that is killed between keeping a result and
-// telling of it leaves the mark where it was, and the next one tells.
+// mark names the newest result of a series whose events were reported; those of earlier results were reported too.
+// A process that is killed after it stored a result and before it reported leaves the mark; the next process reports.
 type mark struct {
 	at time.Time
 	id string // of the run
