@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
 )
 
 // Snapshot is a host at one moment. What could not be read is absent, never 0.
@@ -121,12 +120,11 @@ type Socket struct {
 const snapshotLimit = 32 << 20 // bytes
 
 // ParseSnapshot reads the JSON that `audit --collect` writes, the lines of the collectors, or what Windows' own tools
-// write: a .reg file, `netsh int tcp show global`, Get-NetTCPSetting.
+// write: a .reg file, `netsh int tcp show global`, Get-NetTCPSetting. The text is UTF-8 or of a code page.
 func ParseSnapshot(text []byte) (*Snapshot, error) {
 	if len(text) > snapshotLimit {
 		return nil, fmt.Errorf("a snapshot of more than %d bytes", snapshotLimit)
 	}
-	text = utf8Text(text)
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		s := &Snapshot{}
 		if err := json.Unmarshal(text, s); err != nil {
@@ -145,18 +143,6 @@ func ParseSnapshot(text []byte) (*Snapshot, error) {
 
 // linesMark begins what the collectors write.
 const linesMark = "fullpipe-snapshot 1"
-
-// utf8Text undoes what PowerShell's > does to a text: UTF-16 with a mark, or a mark alone.
-func utf8Text(text []byte) []byte {
-	if !bytes.HasPrefix(text, []byte{0xff, 0xfe}) {
-		return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-	}
-	var units []uint16
-	for i := 2; i+1 < len(text); i += 2 {
-		units = append(units, uint16(text[i])|uint16(text[i+1])<<8)
-	}
-	return []byte(string(utf16.Decode(units)))
-}
 
 // CollectShell writes a snapshot as lines, on Linux, macOS and FreeBSD, with a POSIX
 // shell and the system's own tools alone.
