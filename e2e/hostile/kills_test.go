@@ -166,7 +166,7 @@ func TestKills_History(t *testing.T) {
 	}
 }
 
-// keptIn returns the results of a history, each of which has a whole document.
+// keptIn returns the IDs of a history's results, and checks that each has a document that can be decoded.
 func keptIn(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	s, err := store.Open(t.Context(), dir)
@@ -221,11 +221,11 @@ func TestKills_Recheck(t *testing.T) {
 	}
 }
 
-// TestKills_Hook: an event of which a killed recheck told nobody is told by the next one.
+// TestKills_Hook checks that recheck reports an event that an earlier, killed recheck did not report.
 func TestKills_Hook(t *testing.T) {
 	k := newKiller(t, 4)
 	s := newSite(t)
-	past, address := untoldEvent(t, s)
+	past, address := unreportedEvent(t, s)
 	hook := filepath.Join(t.TempDir(), "hook")
 	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho \"$FULLPIPE_EVENT\" >>\"$TOLD\"\n"), 0o700); err != nil {
 		t.Fatal(err)

@@ -96,7 +96,8 @@ func recheckOnce(t *testing.T, cmd *exec.Cmd) (doc printed.Recheck, notes string
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	if status = cmd.ProcessState.ExitCode(); status >= 0 {
+	status = cmd.ProcessState.ExitCode()
+	if status >= 0 {
 		if err := json.Unmarshal(out, &doc); err != nil {
 			t.Fatalf("status %d, %v: %s%s", status, err, out, errs.Bytes())
 		}
@@ -138,9 +139,9 @@ func TestRecheck_KilledTestsStayInTheBudget(t *testing.T) {
 	}
 }
 
-// untoldEvent returns a history with the end of a dip that recheck has told nobody of.
-// The far end is gone since.
-func untoldEvent(t *testing.T, s *site) (dir, address string) {
+// unreportedEvent returns a history in which a dip of the rate has ended, an event that recheck has not reported yet.
+// The far end at the address no longer listens.
+func unreportedEvent(t *testing.T, s *site) (dir, address string) {
 	t.Helper()
 	r := newRelay(t, s.address)
 	dir, address = t.TempDir(), r.Addr().String()
@@ -196,12 +197,12 @@ func untoldEvent(t *testing.T, s *site) (dir, address string) {
 	return dir, address
 }
 
-// TestRecheck_WebhooksThatLie: whatever the server of a webhook answers, the visit is made, the server is asked a
-// bounded number of times, and nobody else is asked.
-func TestRecheck_WebhooksThatLie(t *testing.T) {
+// TestRecheck_HostileWebhooks checks that recheck completes its visit whatever a webhook's server answers, sends a
+// bounded number of requests to it, and none to other servers.
+func TestRecheck_HostileWebhooks(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	past, address := untoldEvent(t, s)
+	past, address := unreportedEvent(t, s)
 	const maxTries = 3
 	zeroes := func(w http.ResponseWriter) {
 		for b := make([]byte, 32<<10); ; {

@@ -32,8 +32,8 @@ strike after
 exit $status
 `
 
-// TestTuneKilled_FarHostIsTakenBack kills tune --apply-far with its ssh at each step at the far host: undo takes back
-// what is changed at either host then.
+// TestTuneKilled_FarHostIsTakenBack kills tune --apply-far and its ssh at each step on the far host, and checks that
+// undo then restores the settings of both hosts.
 func TestTuneKilled_FarHostIsTakenBack(t *testing.T) {
 	program := harness.Program(t)
 	for _, point := range []string{"during audit", "during status", "before plan", "after plan", "before apply",

@@ -297,9 +297,10 @@ func TestShellCollectorOnThisHost(t *testing.T) {
 
 func TestSnapshotsOfOtherMakersAreRefused(t *testing.T) {
 	for _, text := range []string{"", "{}", `{"schema":"fullpipe/plan/v1"}`, "hello",
-		"fullpipe-snapshot 1\nmemory many\nsystem linux", "fullpipe-snapshot 1\n"} {
+		"fullpipe-snapshot 1\nmemory many\nsystem linux", "fullpipe-snapshot 1\n",
+		netTCPSetting + strings.Repeat("a:b\n", maxWindowsText/4), "SettingName:" + strings.Repeat("x", maxWindowsLine)} {
 		if s, err := ParseSnapshot([]byte(text)); err == nil {
-			t.Errorf("%q was taken: %+v", text, s)
+			t.Errorf("%.100q was taken: %+v", text, s)
 		}
 	}
 }
@@ -308,7 +309,7 @@ func FuzzParseSnapshot(f *testing.F) {
 	f.Add([]byte("fullpipe-snapshot 1\nsystem linux\nversion 6.1\nvalue net.ipv4.tcp_rmem 1 2 3\ninterface eth0 mtu " +
 		"1500 speed_mbit -1 rx_errors -\nroute default window lock 1 cwnd\n"))
 	f.Add([]byte(`{"schema":"fullpipe/snapshot/v1","system":"windows","version":"6.2","values":{"AutoTuningLevelLocal":"Disabled"}}`))
-	for _, text := range []string{utf16File(savedTcpip), germanNetsh, netTCPSetting, batch} {
+	for _, text := range []string{savedTcpip, germanNetsh, netTCPSetting, batch, batch2000} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

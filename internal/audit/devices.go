@@ -50,7 +50,7 @@ func (j *judge) interfaceRate(f *Interface) {
 				f.Name)
 	case shapers[f.Qdisc]:
 		j.onInterface(f, Risk, f.Qdisc, "this host shapes what it sends: a rate set here looks like a slow path",
-			"tc -s qdisc show dev "+f.Name)
+			"tc -s qdisc show dev "+word(f.Name, "NAME"))
 	}
 }
 
@@ -79,7 +79,7 @@ func (j *judge) interfaceErrors(f *Interface) {
 		}
 		fix := ""
 		if c.name == "rx_missed_errors" && f.Ring != nil && f.Ring.RX < f.Ring.RXMax {
-			fix = fmt.Sprintf("ethtool -G %s rx %d (it has %d)", f.Name, f.Ring.RXMax, f.Ring.RX)
+			fix = fmt.Sprintf("ethtool -G %s rx %d (it has %d)", word(f.Name, "NAME"), f.Ring.RXMax, f.Ring.RX)
 		}
 		j.onInterface(f, Risk, c.name+" "+strconv.FormatInt(n, 10), text, fix)
 	}
@@ -104,6 +104,6 @@ func (j *judge) interfaceSettings(f *Interface) {
 	}
 	if (f.Qdisc == "pfifo_fast" || f.Qdisc == "pfifo") && f.TxQueueLen > 0 && f.TxQueueLen < 100 {
 		j.onInterface(f, Risk, fmt.Sprintf("txqueuelen %d", f.TxQueueLen),
-			"bursts of a large window are dropped in this host", fmt.Sprintf("ip link set %s txqueuelen 1000", f.Name))
+			"bursts of a large window are dropped in this host", "ip link set "+word(f.Name, "NAME")+" txqueuelen 1000")
 	}
 }

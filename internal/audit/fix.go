@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -55,10 +56,22 @@ func netshFix(command, value string) string {
 	return command + " " + value
 }
 
-// registryFix is reg's command, which XP brought; before, it is said for the registry's editor.
+var plainWord = regexp.MustCompile(`^[0-9A-Za-z{][0-9A-Za-z_.:/@}-]{0,63}$`)
+
+// word returns a snapshot's text for use in a command, or the placeholder where a shell could take the text for more
+// than a word.
+func word(text, placeholder string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return placeholder
+}
+
+// registryFix returns the reg command, which XP introduced; for older systems, what to do in the registry's editor.
 func (j *judge) registryFix(p catalog.Parameter, value, id string) string {
 	key := p.Where
 	if id != "" {
+		id = word(id, "{ID}")
 		key = strings.Replace(strings.TrimSuffix(key, `\Interfaces\{id}`), "{id}", id, 1) + `\Interfaces\` + id
 	}
 	remove := value == "unset" || value == ""

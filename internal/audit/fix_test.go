@@ -3,6 +3,7 @@ package audit
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 )
@@ -45,6 +46,15 @@ func TestFixesAreCommands(t *testing.T) {
 			"MTU", `reg delete "` + tcpip + `\Interfaces\{7A}" /v MTU /f, unless a tunnel needs it`, false},
 		"an interface of 9,000 bytes": {old("5.2.3790", map[string]string{"Interfaces/{7A}/MTU": "0x2328"}), Path{},
 			"MTU", `reg delete "` + tcpip + `\Interfaces\{7A}" /v MTU /f, unless a tunnel needs it`, false},
+		"an interface whose name is a command": {windows("10.0.17763",
+			map[string]string{`Interfaces/{"&calc&"}/MTU`: "1352"}), Path{},
+			"MTU", `reg delete "` + tcpip + `\Interfaces\{ID}" /v MTU /f, unless a tunnel needs it`, false},
+		"a route whose prefix is a command": {&Snapshot{System: catalog.Linux, Version: "6.1",
+			Routes: []Route{{"$(calc)", map[string]string{"window": "10000"}}}}, wan,
+			"window", "ip route change PREFIX … without window", true},
+		"a .reg file, which names no version": {old("", map[string]string{"TcpWindowSize": "17520"}),
+			Path{RateBps: 1e8, RTT: 80 * time.Millisecond}, "TcpWindowSize",
+			"fullpipe plan --rate 100Mbit/s --rtt 80ms --target windows-2000", true},
 	} {
 		found := Judge(c.snapshot, c.path)
 		i := slices.IndexFunc(found, func(f Finding) bool { return f.Parameter == c.param && f.Fix == c.fix })
@@ -54,8 +64,8 @@ func TestFixesAreCommands(t *testing.T) {
 	}
 }
 
-// TestOnlyLimitsAndHarmAreBad checks that what was counted since the start, what is not known and what is a risk
-// asks for nothing: `audit` exits 0 with it.
+// TestOnlyLimitsAndHarmAreBad checks that counters, unknown settings and risks are not bad, so that `audit` exits 0,
+// and that an impossible value is bad and comes first.
 func TestOnlyLimitsAndHarmAreBad(t *testing.T) {
 	s := linux("6.18.2", map[string]string{"net.core.rmem_max": "16384"})
 	s.Counters = map[string]int64{"ListenOverflows": 4711, "RcvPruned": 99}
@@ -66,7 +76,8 @@ func TestOnlyLimitsAndHarmAreBad(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 	s.Values["net.ipv4.tcp_rmem"] = "4096 131072 -5"
-	if found = Judge(s, wan); found[0].Parameter != "net.ipv4.tcp_rmem" || !found[0].Bad() {
+	found = Judge(s, wan)
+	if found[0].Parameter != "net.ipv4.tcp_rmem" || !found[0].Bad() {
 		t.Errorf("an impossible value comes first: %+v", found)
 	}
 }

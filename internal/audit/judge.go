@@ -158,6 +158,9 @@ func (j *judge) target() string {
 	if end := strings.IndexFunc(version, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); end >= 0 {
 		version = version[:end]
 	}
+	if j.System == catalog.Windows2000 && version == "" { // a .reg file
+		return "windows-2000"
+	}
 	if j.System == catalog.Windows || j.System == catalog.Windows2000 {
 		return windowsTarget(version)
 	}
@@ -181,7 +184,7 @@ func (j *judge) known() {
 		case inert == "" && impossible(p, value):
 			j.add(Finding{Grade: Harmful, Parameter: p.Name, Value: value, Fix: j.fix(p, j.cure(p), ""), impossible: true,
 				Text: fmt.Sprintf("an impossible value: not within %s; probably an overflow of 32 bits or a slip", p.Range)})
-		case why != "" && inert == "" && !j.said(p.Name):
+		case why != "" && inert == "" && !j.hasFinding(p.Name):
 			j.add(Finding{Grade: Harmful, Parameter: p.Name, Value: value, Text: why, Fix: j.fix(p, j.cure(p), "")})
 		}
 	}
@@ -197,7 +200,7 @@ func impossible(p catalog.Parameter, value string) bool {
 	return numbers && len(fields) > 0 && p.Tunable() && p.Range != "" && p.Check(value) != nil
 }
 
-// inertFix is how a value that does nothing is removed.
+// inertFix says how to remove a value that does nothing.
 func (j *judge) inertFix(p catalog.Parameter, id string) string {
 	if p.Kind == "registry value" {
 		return j.registryFix(p, "unset", id)
@@ -205,8 +208,8 @@ func (j *judge) inertFix(p catalog.Parameter, id string) string {
 	return "remove it"
 }
 
-// said tells whether a parameter has a finding already, with what it costs.
-func (j *judge) said(parameter string) bool {
+// hasFinding reports whether a parameter has a finding already, with what it costs.
+func (j *judge) hasFinding(parameter string) bool {
 	return slices.ContainsFunc(j.found, func(f Finding) bool { return f.Parameter == parameter })
 }
 

@@ -205,12 +205,12 @@ func (j *judge) linuxRoutes() {
 		if window, err := strconv.ParseInt(r.Attributes["window"], 10, 64); err == nil {
 			j.caps("window", r.Prefix+" window "+r.Attributes["window"], window, "the route to "+r.Prefix+
 				" clamps the window to "+units.Size(window).String()+", which",
-				"ip route change "+r.Prefix+" … without window")
+				"ip route change "+word(r.Prefix, "PREFIX")+" … without window")
 		}
 		if cwnd, err := strconv.ParseInt(r.Attributes["cwnd"], 10, 32); err == nil {
 			j.caps("cwnd", r.Prefix+" cwnd "+r.Attributes["cwnd"], cwnd*1460,
 				fmt.Sprintf("the route to %s clamps the congestion window to %d segments, which", r.Prefix, cwnd),
-				"ip route change "+r.Prefix+" … without cwnd")
+				"ip route change "+word(r.Prefix, "PREFIX")+" … without cwnd")
 		}
 		if mtu, err := strconv.Atoi(r.Attributes["mtu"]); err == nil && mtu < 1280 {
 			j.add(Finding{Grade: Risk, Parameter: "mtu", Value: r.Prefix + " mtu " + r.Attributes["mtu"],

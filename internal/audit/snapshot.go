@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
 )
 
 // Snapshot is a host at one moment. What could not be read is absent, never 0.
@@ -50,7 +49,8 @@ type Snapshot struct {
 	// Unread names what could not be read, and why.
 	Unread []string `json:"unread,omitempty"`
 
-	keys map[string]bool // registry keys of a text that holds some only; nil: all were read
+	keys   map[string]bool // registry keys of a text that holds some only; nil: all were read
+	byName map[string]int  // index of each interface by its name, while lines are read
 }
 
 // SnapshotSchema is the schema of a Snapshot's JSON.
@@ -120,12 +120,11 @@ type Socket struct {
 const snapshotLimit = 32 << 20 // bytes
 
 // ParseSnapshot reads the JSON that `audit --collect` writes, the lines of the collectors, or what Windows' own tools
-// write: a .reg file, `netsh int tcp show global`, Get-NetTCPSetting.
+// write: a .reg file, `netsh int tcp show global`, Get-NetTCPSetting. The text is UTF-8 or of a code page.
 func ParseSnapshot(text []byte) (*Snapshot, error) {
 	if len(text) > snapshotLimit {
 		return nil, fmt.Errorf("a snapshot of more than %d bytes", snapshotLimit)
 	}
-	text = utf8Text(text)
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		s := &Snapshot{}
 		if err := json.Unmarshal(text, s); err != nil {
@@ -144,18 +143,6 @@ func ParseSnapshot(text []byte) (*Snapshot, error) {
 
 // linesMark begins what the collectors write.
 const linesMark = "fullpipe-snapshot 1"
-
-// utf8Text undoes what PowerShell's > does to a text: UTF-16 with a mark, or a mark alone.
-func utf8Text(text []byte) []byte {
-	if !bytes.HasPrefix(text, []byte{0xff, 0xfe}) {
-		return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-	}
-	var units []uint16
-	for i := 2; i+1 < len(text); i += 2 {
-		units = append(units, uint16(text[i])|uint16(text[i+1])<<8)
-	}
-	return []byte(string(utf16.Decode(units)))
-}
 
 // CollectShell writes a snapshot as lines, on Linux, macOS and FreeBSD, with a POSIX
 // shell and the system's own tools alone.
@@ -238,7 +225,7 @@ func (s *Snapshot) line(what string, fields []string) error {
 	case "counter":
 		s.Counters[fields[0]], err = strconv.ParseInt(rest, 10, 64)
 	case "interface":
-		err = s.face(fields[0]).set(fields[1:])
+		err = s.interfaceOf(fields[0]).set(fields[1:])
 	case "route":
 		s.route(fields)
 	case "unread":
@@ -248,15 +235,18 @@ func (s *Snapshot) line(what string, fields []string) error {
 	return err
 }
 
-// face is the interface of a name, made when it is new.
-func (s *Snapshot) face(name string) *Interface {
-	for i := range s.Interfaces {
-		if s.Interfaces[i].Name == name {
-			return &s.Interfaces[i]
-		}
+// interfaceOf returns the interface of a name and adds it if it is new.
+func (s *Snapshot) interfaceOf(name string) *Interface {
+	if s.byName == nil {
+		s.byName = map[string]int{}
 	}
-	s.Interfaces = append(s.Interfaces, Interface{Name: name})
-	return &s.Interfaces[len(s.Interfaces)-1]
+	i, known := s.byName[name]
+	if !known {
+		i = len(s.Interfaces)
+		s.byName[name] = i
+		s.Interfaces = append(s.Interfaces, Interface{Name: name})
+	}
+	return &s.Interfaces[i]
 }
 
 // set reads pairs of a key and a value; a value of - or ? is not known.

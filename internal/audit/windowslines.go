@@ -31,8 +31,17 @@ var (
 	netshLine     = regexp.MustCompile(`^(.*\S)\s*:\s*(\S+)\s*(?:\*+)?$`)
 )
 
+const (
+	maxWindowsText = 8 << 20 // bytes; the keys of Tcpip and AFD take less than 1 MiB
+	maxWindowsLine = 4096    // bytes; longer lines hold nothing that is read
+)
+
 // parseWindows reads a whole file of such lines.
 func parseWindows(text []byte) (*Snapshot, error) {
+	if len(text) > maxWindowsText {
+		return nil, fmt.Errorf("snapshot: more than 8 MiB that no collector wrote: export only the keys " +
+			`Services\Tcpip\Parameters and Services\AFD\Parameters`)
+	}
 	s := &Snapshot{Schema: SnapshotSchema, System: catalog.Windows2000, Values: map[string]string{}}
 	w := windowsLines{Snapshot: s}
 	for line := range bytes.Lines(text) {
@@ -48,6 +57,9 @@ func parseWindows(text []byte) (*Snapshot, error) {
 
 func (w *windowsLines) line(text string) {
 	text = strings.TrimSpace(text)
+	if len(text) > maxWindowsLine {
+		return
+	}
 	if m := windowsVer.FindStringSubmatch(text); m != nil {
 		major, _ := strconv.Atoi(m[1])
 		minor, _ := strconv.Atoi(m[2])
@@ -181,7 +193,7 @@ func (w *windowsLines) finish() {
 	case w.Version != "" && catalog.AtLeast(w.Version, "6.0"), w.Version == "" && w.today:
 		w.System = catalog.Windows
 	case w.Version == "":
-		w.Unread = append(w.Unread, "a .reg file does not name its system: judged as Windows 2000 to Server 2003; "+
-			"Vista and later ignore these values")
+		w.Unread = append(w.Unread, "the version, which a .reg file does not hold: judged as Windows 2000 to "+
+			"Server 2003; Vista and later ignore these values")
 	}
 }

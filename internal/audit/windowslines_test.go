@@ -3,19 +3,7 @@ package audit
 import (
 	"strings"
 	"testing"
-	"unicode/utf16"
 )
-
-// utf16File is a text as reg export writes it.
-func utf16File(text string) string {
-	var b strings.Builder
-	b.WriteString("\xff\xfe")
-	for _, unit := range utf16.Encode([]rune(strings.ReplaceAll(text, "\n", "\r\n"))) {
-		b.WriteByte(byte(unit))
-		b.WriteByte(byte(unit >> 8))
-	}
-	return b.String()
-}
 
 const (
 	savedTcpip = `Windows Registry Editor Version 5.00
@@ -76,7 +64,7 @@ func TestWindowsOwnTexts(t *testing.T) {
 		text, system, version string
 		values                map[string]string // "": not there
 	}{
-		"a saved .reg file": {utf16File(savedTcpip), "windows-2000", "", map[string]string{"TcpWindowSize": "64240",
+		"a saved .reg file": {savedTcpip, "windows-2000", "", map[string]string{"TcpWindowSize": "64240",
 			"Tcp1323Opts": "0", "Interfaces/{1B-2C}/MTU": "1400", "Hostname": ""}},
 		"netsh in German": {germanNetsh, "windows", "", map[string]string{"AutoTuningLevelLocal": "HighlyRestricted",
 			"Chimney": "automatic", "EcnCapability": "disabled", "ScalingHeuristics": "Enabled", "Timestamps": "disabled"}},
@@ -105,7 +93,7 @@ func TestWindowsOwnTexts(t *testing.T) {
 		}
 	}
 	// A file of one key says nothing of the other key's values.
-	s, _ := ParseSnapshot([]byte(utf16File(savedTcpip)))
+	s, _ := ParseSnapshot([]byte(savedTcpip))
 	for _, f := range Judge(s, wan) {
 		if f.Parameter == "DefaultSendWindow" {
 			t.Errorf("AFD's key is not in the file: %+v", f)

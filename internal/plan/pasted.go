@@ -288,8 +288,12 @@ func LineBps(payloadBps float64, mss int) float64 {
 	return model.LinkRate(payloadBps, mss-model.TimestampBytes, model.IPHeaders+model.TimestampBytes)
 }
 
+// number returns 0 for text that is no number or is out of range.
 func number(text string) float64 {
-	v, _ := strconv.ParseFloat(strings.ReplaceAll(text, ",", "."), 64)
+	v, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", "."), 64)
+	if err != nil {
+		return 0
+	}
 	return v
 }
 

@@ -95,7 +95,8 @@ func TestResults(t *testing.T) {
 
 func FuzzPasted(f *testing.F) {
 	for _, text := range []string{"time=1ms", `{"ping":{"latency":1}}`, "  2.|-- b 0.0% 10 1 1 1 1 1",
-		"[SUM] 1 Mbits/sec receiver", "rtt = 1/2/3/4 ms", "(300% loss)"} {
+		"[SUM] 1 Mbits/sec receiver", "rtt = 1/2/3/4 ms", "(300% loss)",
+		strings.Repeat("9", 400) + " packets transmitted, " + strings.Repeat("9", 400) + " received\ntime=1ms"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

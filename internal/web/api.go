@@ -162,7 +162,8 @@ func (s *Server) compare(r *http.Request) (*record.Difference, error) {
 				"/api/v1/compare?first=ID&second=ID"}
 		}
 		var err error
-		if both[i], err = s.document(r, id); err != nil {
+		both[i], err = s.document(r, id)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}

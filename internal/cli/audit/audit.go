@@ -11,6 +11,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/audit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/input"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
@@ -61,26 +62,15 @@ file, the text of "netsh int tcp show global" and of Get-NetTCPSetting are read 
 }
 
 func runAudit(cmd *cobra.Command, f *flags, files []string) error {
-	out := cmd.OutOrStdout()
-	switch {
-	case f.collector == "sh":
-		_, err := io.WriteString(out, audit.CollectShell)
-		return err
-	case f.collector == "powershell":
-		_, err := io.WriteString(out, audit.CollectPowerShell)
-		return err
-	case f.collector == "batch":
-		_, err := io.WriteString(out, audit.CollectBatch)
-		return err
-	case f.collector != "":
-		return exit.Usage("--collector", fmt.Sprintf("%q is not a script that there is", f.collector),
-			"sh, powershell or batch")
-	case f.collect:
+	if f.collector != "" {
+		return printCollector(cmd, f.collector)
+	}
+	if f.collect {
 		s, err := host.Snapshot()
 		if err != nil {
 			return err
 		}
-		return present.JSON(out, s)
+		return present.JSON(cmd.OutOrStdout(), s)
 	}
 	path, err := f.judgedPath(cmd)
 	if err != nil {
@@ -98,9 +88,21 @@ func runAudit(cmd *cobra.Command, f *flags, files []string) error {
 		}
 		doc.Hosts = append(doc.Hosts, report.AuditHost(file, s, audit.Judge(s, path)))
 	}
-	if err = present.Document(cmd, doc); err == nil && doc.Bad() {
+	err = present.Document(cmd, doc)
+	if err == nil && doc.Bad() {
 		return exit.Status(exit.No)
 	}
+	return err
+}
+
+// printCollector prints the collector script of a name. Lines of the batch file end in CRLF.
+func printCollector(cmd *cobra.Command, name string) error {
+	script, known := map[string]string{"sh": audit.CollectShell, "powershell": audit.CollectPowerShell,
+		"batch": audit.CollectBatch}[name]
+	if !known {
+		return exit.Usage("--collector", fmt.Sprintf("no script is called %q", name), "sh, powershell or batch")
+	}
+	_, err := io.WriteString(console.Unescaped(cmd), script)
 	return err
 }
 

@@ -65,7 +65,7 @@ func (d *Duration) String() string {
 
 func (d *Duration) Type() string { return "time" }
 
-// MaxRTT is more than any round trip takes, seconds: what is read from a file may say anything.
+// MaxRTT is the longest round trip, in seconds, that is taken from a file.
 const MaxRTT = 3600
 
 // Share is a share on the command line, written as 5%. A bare number other than 0 may be

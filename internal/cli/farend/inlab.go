@@ -137,7 +137,8 @@ func LabNames() (all []string) {
 
 // Tuning returns how the path to the far end is tuned, by the flags that every command with a PEER has.
 func (p *PeerFlags) Tuning() (cfg tune.Config, err error) {
-	if cfg.Directions, err = p.Directions(); err != nil {
+	cfg.Directions, err = p.Directions()
+	if err != nil {
 		return cfg, err
 	}
 	route, err := p.Route()

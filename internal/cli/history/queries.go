@@ -139,7 +139,8 @@ func compareRuns(ctx context.Context, cmd *cobra.Command, s *store.Store, a, b s
 	var both [2]record.Document
 	for i, id := range []string{a, b} {
 		var err error
-		if both[i], err = s.Document(ctx, id); err != nil {
+		both[i], err = s.Document(ctx, id)
+		if err != nil {
 			return err
 		}
 	}

@@ -162,7 +162,7 @@ func (r *ahead) Read(p []byte) (int, error) {
 
 func (r *ahead) Close() error { return r.in.Close() }
 
-// Read reads a whole file of at most limit bytes.
+// Read reads a whole text file of at most limit bytes, as UTF-8.
 func Read(cmd *cobra.Command, name string, limit int64) ([]byte, error) {
 	file, err := Open(cmd, name)
 	if err != nil {
@@ -171,10 +171,10 @@ func Read(cmd *cobra.Command, name string, limit int64) ([]byte, error) {
 	return ReadAll(file, name, limit)
 }
 
-// ReadAll reads at most limit bytes of an open file and closes it. A longer file is an error.
+// ReadAll reads at most limit bytes of an open text file as UTF-8 and closes it. A longer file is an error.
 func ReadAll(file io.ReadCloser, name string, limit int64) ([]byte, error) {
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, limit+1))
+	text, err := io.ReadAll(io.LimitReader(Text(file), limit+1))
 	var dir *os.PathError
 	switch {
 	case errors.As(err, &dir):

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"unicode/utf8"
 )
 
 // TestTextOf: what PowerShell and editors write is read, and what has no mark is left alone.
@@ -21,7 +22,24 @@ func TestTextOf(t *testing.T) {
 			}
 		}
 	}
+	whole := io.NopCloser(strings.NewReader("\xff\xfe{\x00}\x00"))
+	if got, err := ReadAll(whole, "file", 2); err != nil || string(got) != "{}" {
+		t.Errorf("a whole file: %q, %v", got, err)
+	}
 	if _, err := io.ReadAll(Text(strings.NewReader("\xff\xfe{"))); err == nil {
 		t.Error("half a character at the end is none")
 	}
+}
+
+// FuzzText checks that any UTF-16 becomes valid UTF-8, of at most three bytes for each unit.
+func FuzzText(f *testing.F) {
+	f.Add([]byte("{\x00}\x00=\xd8x\x00"))
+	f.Fuzz(func(t *testing.T, units []byte) {
+		for _, mark := range []string{"\xff\xfe", "\xfe\xff"} {
+			got, err := io.ReadAll(Text(strings.NewReader(mark + string(units))))
+			if !utf8.Valid(got) || len(got) > 3*len(units)/2 || (err != nil) != (len(units)%2 == 1) {
+				t.Errorf("%q: %q, %v", units, got, err)
+			}
+		}
+	})
 }

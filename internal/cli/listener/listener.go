@@ -27,8 +27,8 @@ type ListenFlags struct {
 	TLS                *tls.Config // what cert and key hold, set by open; nil: plain HTTP
 }
 
-// Check says what cannot be together. What is served tells whom this host talks to: other
-// hosts get it encrypted, and with the token, or not at all.
+// Check returns the error of flags that conflict. Other hosts get an answer only over TLS and with the token, because
+// it names the hosts that this host talks to.
 func (f *ListenFlags) Check() error {
 	at, err := netip.ParseAddrPort(f.Address)
 	return cmdflag.Check(

@@ -289,7 +289,7 @@ func (f *flags) takePasted(cmd *cobra.Command) error {
 	return nil
 }
 
-// take has flags that were given win over what was pasted.
+// take fills in flags that were not given from pasted output.
 func (f *flags) take(p *plan.Pasted) {
 	if f.rtt == 0 && p.RTT > 0 {
 		f.rtt = cmdflag.Duration(p.RTT)

@@ -49,8 +49,7 @@ func Document(cmd *cobra.Command, doc record.Document) (err error) {
 	return text.Write(cmd.OutOrStdout(), doc)
 }
 
-// Incomplete prints what was measured before an error, which goes into the document's own
-// place for it.
+// Incomplete stores an error in a document, at into, and prints the document.
 func Incomplete(cmd *cobra.Command, doc record.Document, into **record.Failure, err error) error {
 	failure, status := exit.Describe(cmd.Context(), err)
 	*into = &failure

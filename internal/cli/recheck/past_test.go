@@ -2,6 +2,8 @@ package recheck
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"os"
 	"testing"
 	"time"
@@ -152,4 +154,19 @@ func TestRecheck_ChargesOfKilledTests(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzParseCharge checks that no file lowers what a day's tests cost.
+func FuzzParseCharge(f *testing.F) {
+	for _, bytes := range []int64{1 << 20, -1, math.MaxInt64} {
+		f.Add(fmt.Appendf(nil, chargeForm, 1, "id", bytes, 1))
+	}
+	f.Add(fmt.Appendf(nil, chargeForm, -1, "", 1, math.MinInt64))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		c, ok := parseCharge(text)
+		sum := c.cost.Plus(c.cost)
+		if ok && (sum.Bytes < c.cost.Bytes || sum.Time < c.cost.Time || c.cost.Bytes < 0 || c.cost.Time < 0) {
+			t.Errorf("%q: %+v", text, c)
+		}
+	})
 }

@@ -31,9 +31,9 @@ type charge struct {
 }
 
 const (
-	// longestDay has a change of the clock in it. What is dated later was measured by a clock that was ahead.
+	// longestDay is the length of a day on which the clocks go back. Later results were dated by a clock that was ahead.
 	longestDay = 25 * time.Hour
-	// keepCharge is more than two days of different zones can lie apart.
+	// keepCharge is longer than the offset between any two time zones' days.
 	keepCharge = 48 * time.Hour
 )
 
@@ -106,28 +106,38 @@ func (k *rechecker) charged(since time.Time) (all recheck.Cost) {
 	return all
 }
 
-// readCharge reads a charge. One that was not written in whole is of the file's time and costs nothing.
+// readCharge reads a charge. A line that cannot be parsed costs nothing and has the file's time.
 func readCharge(name string) (c charge, err error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return c, err
 	}
+	c, ok := parseCharge(text)
+	if ok {
+		return c, nil
+	}
+	info, err := os.Lstat(name)
+	if err != nil {
+		return c, err
+	}
+	return charge{at: info.ModTime()}, nil
+}
+
+// parseCharge parses a charge's line. It returns false where a field is missing or out of every test's range, so that
+// the sum of a day's charges neither falls nor overflows.
+func parseCharge(text []byte) (c charge, ok bool) {
 	var ns, took int64
 	if _, err := fmt.Sscanf(string(text), chargeForm, &ns, &c.id, &c.cost.Bytes, &took); err != nil {
-		info, err := os.Lstat(name)
-		if err != nil {
-			return c, err
-		}
-		return charge{at: info.ModTime()}, nil
+		return c, false
 	}
 	c.at = time.Unix(0, ns)
 	c.cost.Time = time.Duration(took)
-	return c, nil
+	const maxBytes = 1 << 50
+	return c, c.cost.Bytes >= 0 && c.cost.Bytes <= maxBytes && c.cost.Time >= 0 && c.cost.Time <= keepCharge
 }
 
-// mark is the newest result of a series that was told of: of all until there whoever is to
-// know has been told, of none after it. A process that is killed between keeping a result and
-// telling of it leaves the mark where it was, and the next one tells.
+// mark names the newest result of a series whose events were reported; those of earlier results were reported too.
+// A process that is killed after it stored a result and before it reported leaves the mark; the next process reports.
 type mark struct {
 	at time.Time
 	id string // of the run

@@ -123,7 +123,8 @@ func (f *rfc6349Flags) config(cmd *cobra.Command) (rfc6349.Config, error) {
 		Frames:    rfc6349.Frames{Sizes: f.frames, Loss: float64(f.frameLoss), Time: time.Duration(f.frameTime)},
 		Committed: map[transfer.Direction]float64{}}
 	var err error
-	if cfg.Directions, err = f.Directions(); err != nil {
+	cfg.Directions, err = f.Directions()
+	if err != nil {
 		return cfg, err
 	}
 	route, err := f.Route()
