@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"testing"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -135,5 +136,54 @@ func TestJudge_RulesWithoutARate(t *testing.T) {
 		if !tested {
 			t.Errorf("no test of %s", r.name)
 		}
+	}
+}
+
+// The time of lost SYNs comes before the transfer's own: its shares, its sentence and what it
+// lost count both.
+func TestJudge_LostSYNsAddToTheTime(t *testing.T) {
+	repaired := func(count int, rto, pause int64) func(x *tape) {
+		return func(x *tape) {
+			lostSYNs(count, rto, 40)(x)
+			last := x.all[len(x.all)-1].At
+			x.data(last+pause, 40*1460, 1460, 0)
+			x.data(last+pause+250*ms, 40*1460, 1460, 0) // after a timeout
+			x.ack(last+pause+270*ms, 41*1460, 64<<10)
+		}
+	}
+	tests := []struct {
+		name  string
+		write func(x *tape)
+		main  bool // the lost SYNs are the verdict
+	}{
+		{"a plain transfer", lostSYNs(2, 1000*ms, 100), true},
+		{"a segment lost too", repaired(1, 3000*ms, 1*ms), true},
+		{"idle for most of the time", repaired(1, 1000*ms, 2000*ms), false},
+		{"idle for about as long", repaired(1, 2000*ms, 2200*ms), false},
+		{"idle for long", repaired(1, 1000*ms, 9000*ms), false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			x := newTape(20*ms, 0)
+			test.write(x)
+			g, d := x.judge(t)
+			length := time.Duration(d.Last - d.First)
+			if g.SYNWait < 900*time.Millisecond || g.LostTime < g.SYNWait/2 || g.LostTime > length+g.SYNWait {
+				t.Errorf("lost %v of %v after %v of lost SYNs", g.LostTime, length, g.SYNWait)
+			}
+			if !has(&g, verdict.CapturedLostSYNs) || has(&g, verdict.FigureDoesNotFit) {
+				t.Errorf("%s: %v", g.Limiter, g.Evidence)
+			}
+			main := g.Subtype == verdict.LostSYNs
+			if main != test.main || main && g.Evidence[0].Code != verdict.CapturedLostSYNs {
+				t.Errorf("%s (%s): %v", g.Limiter, g.Subtype, g.Evidence)
+			}
+			for _, e := range g.Evidence {
+				if wait := g.SYNWait.Seconds() / (length + g.SYNWait).Seconds(); e.Code == verdict.CapturedLoss &&
+					e.Values["time_ratio"] > 1.001-wait {
+					t.Errorf("a congestion window took %.2f of the time, lost SYNs %.2f", e.Values["time_ratio"], wait)
+				}
+			}
+		})
 	}
 }

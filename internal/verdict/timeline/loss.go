@@ -113,17 +113,25 @@ func (t *timeline) lossOrLink() bool {
 // synWait is the time until the SYN that was answered was sent, seconds.
 func (t *timeline) synWait() float64 { return float64(t.c.SYNWait) / 1e9 }
 
+// wall is the time of the direction and of the lost SYNs before it, seconds.
+func (t *timeline) wall() float64 { return t.length + t.synWait() }
+
 // lostSYNs adds the numbers of verdict.CapturedLostSYNs to v.
 func (t *timeline) lostSYNs(v verdict.Values) verdict.Values {
 	v["syns"] = float64(t.c.LostSYNs)
 	v["wait_s"] = t.synWait()
-	v["total_s"] = t.length + t.synWait()
+	v["total_s"] = t.wall()
 	return v
 }
 
 // synsLost reports whether waiting for lost SYNs took most of the time.
 func (t *timeline) synsLost() bool {
-	return t.synWait() > threshold.HeadlineShare*(t.length+t.synWait())
+	return t.synWait() > threshold.HeadlineShare*t.wall()
+}
+
+// tellsLostSYNs reports whether the lost SYNs are the evidence of congestion, and not a congestion window.
+func (t *timeline) tellsLostSYNs() bool {
+	return t.c.LostSYNs > 0 && (t.synsLost() || t.d.Retransmitted == 0)
 }
 
 // lossOf is what limited while a congestion window grew back, or a segment was sent again.
