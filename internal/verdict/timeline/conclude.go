@@ -213,7 +213,7 @@ func (t *timeline) caveats() (all []verdict.Evidence) {
 	tell := func(n verdict.Name, c verdict.Code, v verdict.Values) {
 		all = append(all, verdict.Evidence{Limiter: n, Code: c, Values: v})
 	}
-	if t.c.LostSYNs > 0 && !t.tellsLostSYNs() {
+	if t.synWait() > 0 && !t.tellsLostSYNs() {
 		tell(verdict.Congestion, verdict.CapturedLostSYNs, t.lostSYNs(verdict.Values{}))
 	}
 	if d.SACKOutside >= threshold.FewSegments && 2*d.SACKOutside > d.SACKBlocks {

@@ -187,3 +187,42 @@ func TestJudge_LostSYNsAddToTheTime(t *testing.T) {
 		})
 	}
 }
+
+// A SYN is sent again after a second whatever the round trip: on a longer path none was lost.
+func TestJudge_SYNsSentAgainWithinARoundTrip(t *testing.T) {
+	tests := []struct {
+		name     string
+		rtt      int64   // ms
+		again    []int64 // ms
+		lost     bool
+		segments int
+	}{
+		{"a short path", 600, []int64{1000}, true, 10},
+		{"a satellite behind a full queue", 1200, []int64{1000}, false, 10},
+		{"a few segments", 1200, []int64{1000}, false, 3},
+		{"two within a round trip", 3500, []int64{1000, 3000}, false, 10},
+		{"one within a round trip, one lost", 1200, []int64{1000, 3000}, true, 10},
+	}
+	for _, test := range tests {
+		rtt := test.rtt * ms
+		answered := int64(0) // the SYN
+		if test.lost {
+			answered = test.again[len(test.again)-1] * ms
+		}
+		x := newTape(rtt, 0)
+		x.all[1].At += answered
+		x.all[2].At += answered
+		for _, at := range test.again {
+			syn := x.all[0]
+			syn.At = at * ms
+			x.all = append(x.all, syn)
+		}
+		for i := range test.segments {
+			x.data(answered+rtt+int64(i)*1000, i*1460, 1460, 0)
+			x.ack(answered+2*rtt+int64(i)*1000, (i+1)*1460, 64<<10)
+		}
+		if g, _ := x.judge(t); has(&g, verdict.CapturedLostSYNs) != test.lost || (g.SYNWait > 0) != test.lost {
+			t.Errorf("%s: %s %s (%s), waited %v: %v", test.name, g.Confidence, g.Limiter, g.Subtype, g.SYNWait, g.Evidence)
+		}
+	}
+}

@@ -110,8 +110,15 @@ func (t *timeline) lossOrLink() bool {
 		t.crowd*max(t.goodput, quantileOf(t, 0.5)) >= t.link/threshold.FilledWithin
 }
 
-// synWait is the time until the SYN that was answered was sent, seconds.
-func (t *timeline) synWait() float64 { return float64(t.c.SYNWait) / 1e9 }
+// synWait is the time until the SYN that was answered was sent, seconds. A SYN that was sent again
+// before an answer could come was not lost: its timer starts at 1 s (RFC 6298, 2.1), whatever the path.
+func (t *timeline) synWait() float64 {
+	wait := float64(t.c.SYNWait) / 1e9
+	if wait < t.base {
+		return 0
+	}
+	return wait
+}
 
 // wall is the time of the direction and of the lost SYNs before it, seconds.
 func (t *timeline) wall() float64 { return t.length + t.synWait() }
@@ -131,7 +138,7 @@ func (t *timeline) synsLost() bool {
 
 // tellsLostSYNs reports whether the lost SYNs are the evidence of congestion, and not a congestion window.
 func (t *timeline) tellsLostSYNs() bool {
-	return t.c.LostSYNs > 0 && (t.synsLost() || t.d.Retransmitted == 0)
+	return t.synWait() > 0 && (t.synsLost() || t.d.Retransmitted == 0)
 }
 
 // lossOf is what limited while a congestion window grew back, or a segment was sent again.

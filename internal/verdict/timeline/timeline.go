@@ -174,7 +174,7 @@ func (t *timeline) judge() Diagnosis {
 		g.Bands = nil
 		return g
 	}
-	g.SYNWait = time.Duration(t.c.SYNWait)
+	g.SYNWait = units.Seconds(t.synWait())
 	t.conclude(&g)
 	return g
 }
