@@ -19,7 +19,7 @@ func (t *timeline) conclude(g *Diagnosis) {
 			g.Subtype = verdict.ScaleMismatch
 		}
 	case verdict.Congestion:
-		if t.synsLost() {
+		if t.tellsLostSYNs() {
 			g.Subtype = verdict.LostSYNs
 		} else if t.policed() {
 			g.Subtype = verdict.Policer

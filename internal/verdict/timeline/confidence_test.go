@@ -158,6 +158,13 @@ func TestJudge_LostSYNsAddToTheTime(t *testing.T) {
 	}{
 		{"a plain transfer", lostSYNs(2, 1000*ms, 100), true},
 		{"a segment lost too", repaired(1, 3000*ms, 1*ms), true},
+		{"two segments' timeouts, and the SYN's", func(x *tape) {
+			repaired(1, 1000*ms, 1*ms)(x)
+			last := x.all[len(x.all)-1].At
+			x.data(last+500*ms, 41*1460, 1460, 0)
+			x.data(last+900*ms, 41*1460, 1460, 0)
+			x.ack(last+920*ms, 42*1460, 64<<10)
+		}, true},
 		{"idle for most of the time", repaired(1, 1000*ms, 2000*ms), false},
 		{"idle for about as long", repaired(1, 2000*ms, 2200*ms), false},
 		{"idle for long", repaired(1, 1000*ms, 9000*ms), false},

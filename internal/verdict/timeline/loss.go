@@ -136,9 +136,9 @@ func (t *timeline) synsLost() bool {
 	return t.synWait() > threshold.HeadlineShare*t.wall()
 }
 
-// tellsLostSYNs reports whether the lost SYNs are the evidence of congestion, and not a congestion window.
+// tellsLostSYNs reports whether lost SYNs took most of congestion's time, and not a congestion window.
 func (t *timeline) tellsLostSYNs() bool {
-	return t.synWait() > 0 && (t.synsLost() || t.d.Retransmitted == 0)
+	return t.synWait() > threshold.HeadlineShare*t.time[verdict.Congestion]
 }
 
 // lossOf is what limited while a congestion window grew back, or a segment was sent again.
