@@ -151,6 +151,7 @@ func (p *pair) judge(r *record.CapturedDirection, near judgementOfDirection, far
 	r.Verdict = g.Verdict
 	r.Between.JudgedAt = "far"
 	r.LostS = g.LostTime.Seconds()
+	r.SYNWaitS = g.SYNWait.Seconds()
 	r.Prediction = predictionOf(&g)
 	r.Settings = settings(r, &g, far.MSS)
 	r.Program = record.NewProgramWindow(g.Verdict, far.From.Port, far.To.Port)

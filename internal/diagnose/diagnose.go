@@ -255,7 +255,7 @@ func direction(d *flow.Direction, g *timeline.Diagnosis) record.CapturedDirectio
 	r := record.CapturedDirection{From: d.From.AddrPort().String(), To: d.To.AddrPort().String(), Bytes: d.Bytes,
 		DurationS: float64(d.Last-d.First) / 1e9,
 		Segments:  d.Segments, RetransmittedSegment: d.Retransmitted, OutstandingMaxBytes: d.MaxOut,
-		LostS: g.LostTime.Seconds(),
+		LostS: g.LostTime.Seconds(), SYNWaitS: g.SYNWait.Seconds(),
 		TapAt: string(g.Vantage), Verdict: g.Verdict}
 	if r.Evidence == nil {
 		r.Evidence = []verdict.Evidence{}

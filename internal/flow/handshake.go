@@ -1,10 +1,14 @@
 package flow
 
+// minSYNTimeout is the least time after which a SYN is sent again, RTO_MIN of tcp.h. What comes
+// sooner is a copy, from a second interface or a mirror port.
+const minSYNTimeout = int64(2e8)
+
 func (c *Connection) handshake(s *Segment, from int, at int64) {
 	o := &c.sides[from].offer
 	if o.Seen {
 		if s.Flags&ACK == 0 {
-			if !c.SYNACK && s.Seq == o.ISN {
+			if !c.SYNACK && s.Seq == o.ISN && at-c.synAt >= minSYNTimeout {
 				c.LostSYNs++
 				c.SYNWait = at - c.firstSYN
 			}

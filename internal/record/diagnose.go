@@ -70,7 +70,9 @@ type CapturedDirection struct {
 	WindowScale          *int     `json:"window_scale,omitempty"` // of the windows this direction obeys
 	OutstandingMaxBytes  int64    `json:"outstanding_max_bytes"`
 	LostS                float64  `json:"lost_s"`
-	TapAt                string   `json:"tap_at"` // sender, receiver, middle or unknown
+	// SYNWaitS is the time in which SYNs were lost, before duration_s and part of lost_s.
+	SYNWaitS float64 `json:"syn_wait_s,omitempty"`
+	TapAt    string  `json:"tap_at"` // sender, receiver, middle or unknown
 	verdict.Verdict
 	Fix        []remedy.Fix        `json:"fix,omitempty"` // what to do about it, in order, or what would tell
 	Prediction *CapturedPrediction `json:"prediction,omitempty"`

@@ -34,8 +34,9 @@ func Diagnose(w io.Writer, r *record.Diagnose) error {
 		"size": func(n int64) string { return units.Size(n).String() }, "rate": text.RateText, "seconds": text.SecondsText,
 		"shares": text.SharesText, "count": text.Thousands, "leftOut": text.ConnectionsLeftOut,
 		"rowID": text.CapturedConnectionRowID, "handshake": text.CapturedConnectionHandshakeText,
-		"observed": text.Sentence, "limited": text.CapturedDirectionLimited, "sentence": text.CapturedDirectionSentence,
-		"drawn": svg.CapturedDirectionDrawn, "charts": svg.CapturedDirectionCharts, "points": svg.CapturedDirectionPoints,
+		"observed": text.Sentence, "limited": text.CapturedDirectionLimited, "took": text.CapturedDirectionTime,
+		"sentence": text.CapturedDirectionSentence,
+		"drawn":    svg.CapturedDirectionDrawn, "charts": svg.CapturedDirectionCharts, "points": svg.CapturedDirectionPoints,
 	}).Parse(diagnosePage)
 	if err != nil {
 		return err

@@ -107,7 +107,7 @@ func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
 	if d := r.Connections[0].Worst(); r.Tiny {
 		fmt.Fprintf(w, "%s\n\n", nothingToDiagnose(r))
 	} else {
-		fmt.Fprintf(w, "%s → %s, %s in %s: %s\n\n", d.From, d.To, units.Size(d.Bytes), SecondsText(d.DurationS),
+		fmt.Fprintf(w, "%s → %s, %s in %s: %s\n\n", d.From, d.To, units.Size(d.Bytes), CapturedDirectionTime(d),
 			CapturedDirectionSentence(d))
 	}
 	shown := r.Connections[:min(len(r.Connections), rows)]
@@ -164,8 +164,17 @@ func capturedDirectionRow(d *record.CapturedDirection, t *table) {
 	if d.GoodputBps != nil {
 		goodput = units.Rate(*d.GoodputBps).String()
 	}
-	t.row(d.From, d.To, units.Size(d.Bytes).String(), SecondsText(d.DurationS), goodput, rtt,
+	t.row(d.From, d.To, units.Size(d.Bytes).String(), CapturedDirectionTime(d), goodput, rtt,
 		capturedDirectionLimiterText(d), string(d.Confidence), SecondsText(d.LostS))
+}
+
+// CapturedDirectionTime returns the time of the data and of the lost SYNs before it, which TIME LOST is part of.
+func CapturedDirectionTime(d *record.CapturedDirection) string {
+	text := SecondsText(d.DurationS)
+	if d.SYNWaitS > 0 {
+		text += " + " + SecondsText(d.SYNWaitS) + " SYN wait"
+	}
+	return text
 }
 
 func capturedDirectionLimiterText(d *record.CapturedDirection) string {
@@ -226,7 +235,7 @@ func writeCapturedDirection(w io.Writer, d *record.CapturedDirection) {
 	fmt.Fprintf(w, "  FROM %s\n", d.From)
 	t := newTable()
 	t.row("sent", fmt.Sprintf("%s in %s, %s segments, %s sent again", units.Size(d.Bytes).Exact(),
-		SecondsText(d.DurationS), Thousands(d.Segments), Thousands(d.RetransmittedSegment)))
+		CapturedDirectionTime(d), Thousands(d.Segments), Thousands(d.RetransmittedSegment)))
 	if d.GoodputBps != nil {
 		t.row("goodput", units.Rate(*d.GoodputBps).String())
 	}

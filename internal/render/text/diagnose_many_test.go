@@ -23,3 +23,22 @@ func TestDiagnose_SaysFirstWhatItLeavesOut(t *testing.T) {
 		}
 	}
 }
+
+// TestDiagnose_SaysTheTimeOfLostSYNs prints a connection that lost more time than its data took.
+func TestDiagnose_SaysTheTimeOfLostSYNs(t *testing.T) {
+	for _, tt := range []struct {
+		wait float64
+		want string
+	}{{3, "172 ms + 3 s SYN wait"}, {0.505, "172 ms + 505 ms SYN wait"}, {0, "172 ms"}} {
+		var out strings.Builder
+		d := record.CapturedDirection{From: "192.0.2.1:1", To: "192.0.2.2:2", Bytes: 150_000, DurationS: 0.172,
+			SYNWaitS: tt.wait, LostS: 0.17 + tt.wait}
+		Diagnose(&out, &record.Diagnose{
+			Connections: []record.CapturedConnection{{Directions: []record.CapturedDirection{d}}}}, 20, false)
+		for _, from := range []string{" in " + tt.want + ":", "  " + tt.want + "  ", " in " + tt.want + ","} {
+			if strings.Count(out.String(), from) != 1 {
+				t.Errorf("no %q:\n%s", from, out.String())
+			}
+		}
+	}
+}

@@ -76,7 +76,7 @@ func (t *timeline) figures() verdict.Figures {
 		LossAllowsBps: t.lossAllows() * 8, GoodputBps: t.goodput * 8}
 	t.fullWindow(&f)
 	if t.vantage == AtSender {
-		f.IdleRatio = t.clock(flow.Idle) / t.length
+		f.IdleRatio = t.clock(flow.Idle) / t.wall() // as the shares are
 	}
 	return f
 }

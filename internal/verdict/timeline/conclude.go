@@ -19,7 +19,7 @@ func (t *timeline) conclude(g *Diagnosis) {
 			g.Subtype = verdict.ScaleMismatch
 		}
 	case verdict.Congestion:
-		if t.synsLost() {
+		if t.tellsLostSYNs() {
 			g.Subtype = verdict.LostSYNs
 		} else if t.policed() {
 			g.Subtype = verdict.Policer
@@ -151,7 +151,7 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		v["zero_windows"] = float64(d.ZeroWindows)
 		return verdict.CapturedWindowClosed, v
 	case verdict.Application:
-		if idle := t.clock(flow.Idle); idle > threshold.IdleOfApplication*share*t.length {
+		if idle := t.clock(flow.Idle); idle > threshold.IdleOfApplication*share*t.wall() {
 			v["idle_s"] = idle
 			return verdict.CapturedIdle, v
 		}
@@ -170,9 +170,10 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		v["rtt_s"] = t.base
 		return verdict.CapturedSlowStart, v
 	case verdict.Congestion:
-		if d.Retransmitted == 0 && t.c.LostSYNs > 0 {
+		if t.tellsLostSYNs() {
 			return verdict.CapturedLostSYNs, t.lostSYNs(v)
 		}
+		v["time_ratio"] = max(share-t.synWait()/t.wall(), 0) // the window did not take the wait
 		v["retransmitted_segments"] = float64(d.Retransmitted)
 		v["segments"] = float64(d.Segments)
 		v["loss_events"] = float64(d.LossEvents)
@@ -212,7 +213,7 @@ func (t *timeline) caveats() (all []verdict.Evidence) {
 	tell := func(n verdict.Name, c verdict.Code, v verdict.Values) {
 		all = append(all, verdict.Evidence{Limiter: n, Code: c, Values: v})
 	}
-	if t.c.LostSYNs > 0 && d.Retransmitted > 0 {
+	if t.synWait() > 0 && !t.tellsLostSYNs() {
 		tell(verdict.Congestion, verdict.CapturedLostSYNs, t.lostSYNs(verdict.Values{}))
 	}
 	if d.SACKOutside >= threshold.FewSegments && 2*d.SACKOutside > d.SACKBlocks {

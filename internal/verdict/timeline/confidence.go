@@ -75,7 +75,7 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 		return verdict.When(t.clock(flow.SlowStart) > threshold.HeadlineShare*t.time[verdict.SlowStart], verdict.High)
 	case verdict.Congestion:
 		if g.Subtype == verdict.LostSYNs {
-			return verdict.High
+			return verdict.When(t.synsLost(), verdict.High)
 		}
 		if !t.c.SYN || !t.c.SYNACK { // a queue that never ran empty, as of a shared link, looks like a longer path
 			return verdict.Low

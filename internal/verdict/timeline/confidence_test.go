@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"testing"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -134,6 +135,101 @@ func TestJudge_RulesWithoutARate(t *testing.T) {
 		}
 		if !tested {
 			t.Errorf("no test of %s", r.name)
+		}
+	}
+}
+
+// The time of lost SYNs comes before the transfer's own: its shares, its sentence and what it
+// lost count both.
+func TestJudge_LostSYNsAddToTheTime(t *testing.T) {
+	repaired := func(count int, rto, pause int64) func(x *tape) {
+		return func(x *tape) {
+			lostSYNs(count, rto, 40)(x)
+			last := x.all[len(x.all)-1].At
+			x.data(last+pause, 40*1460, 1460, 0)
+			x.data(last+pause+250*ms, 40*1460, 1460, 0) // after a timeout
+			x.ack(last+pause+270*ms, 41*1460, 64<<10)
+		}
+	}
+	tests := []struct {
+		name  string
+		write func(x *tape)
+		main  bool // the lost SYNs are the verdict
+	}{
+		{"a plain transfer", lostSYNs(2, 1000*ms, 100), true},
+		{"a segment lost too", repaired(1, 3000*ms, 1*ms), true},
+		{"two segments' timeouts, and the SYN's", func(x *tape) {
+			repaired(1, 1000*ms, 1*ms)(x)
+			last := x.all[len(x.all)-1].At
+			x.data(last+500*ms, 41*1460, 1460, 0)
+			x.data(last+900*ms, 41*1460, 1460, 0)
+			x.ack(last+920*ms, 42*1460, 64<<10)
+		}, true},
+		{"idle for most of the time", repaired(1, 1000*ms, 2000*ms), false},
+		{"idle for about as long", repaired(1, 2000*ms, 2200*ms), false},
+		{"idle for long", repaired(1, 1000*ms, 9000*ms), false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			x := newTape(20*ms, 0)
+			test.write(x)
+			g, d := x.judge(t)
+			length := time.Duration(d.Last - d.First)
+			if g.SYNWait < 900*time.Millisecond || g.LostTime < g.SYNWait/2 || g.LostTime > length+g.SYNWait {
+				t.Errorf("lost %v of %v after %v of lost SYNs", g.LostTime, length, g.SYNWait)
+			}
+			if !has(&g, verdict.CapturedLostSYNs) || has(&g, verdict.FigureDoesNotFit) {
+				t.Errorf("%s: %v", g.Limiter, g.Evidence)
+			}
+			main := g.Subtype == verdict.LostSYNs
+			if main != test.main || main && g.Evidence[0].Code != verdict.CapturedLostSYNs {
+				t.Errorf("%s (%s): %v", g.Limiter, g.Subtype, g.Evidence)
+			}
+			for _, e := range g.Evidence {
+				if wait := g.SYNWait.Seconds() / (length + g.SYNWait).Seconds(); e.Code == verdict.CapturedLoss &&
+					e.Values["time_ratio"] > 1.001-wait {
+					t.Errorf("a congestion window took %.2f of the time, lost SYNs %.2f", e.Values["time_ratio"], wait)
+				}
+			}
+		})
+	}
+}
+
+// A SYN is sent again after a second whatever the round trip: on a longer path none was lost.
+func TestJudge_SYNsSentAgainWithinARoundTrip(t *testing.T) {
+	tests := []struct {
+		name     string
+		rtt      int64   // ms
+		again    []int64 // ms
+		lost     bool
+		segments int
+	}{
+		{"a short path", 600, []int64{1000}, true, 10},
+		{"a satellite behind a full queue", 1200, []int64{1000}, false, 10},
+		{"a few segments", 1200, []int64{1000}, false, 3},
+		{"two within a round trip", 3500, []int64{1000, 3000}, false, 10},
+		{"one within a round trip, one lost", 1200, []int64{1000, 3000}, true, 10},
+	}
+	for _, test := range tests {
+		rtt := test.rtt * ms
+		answered := int64(0) // the SYN
+		if test.lost {
+			answered = test.again[len(test.again)-1] * ms
+		}
+		x := newTape(rtt, 0)
+		x.all[1].At += answered
+		x.all[2].At += answered
+		for _, at := range test.again {
+			syn := x.all[0]
+			syn.At = at * ms
+			x.all = append(x.all, syn)
+		}
+		for i := range test.segments {
+			x.data(answered+rtt+int64(i)*1000, i*1460, 1460, 0)
+			x.ack(answered+2*rtt+int64(i)*1000, (i+1)*1460, 64<<10)
+		}
+		if g, _ := x.judge(t); has(&g, verdict.CapturedLostSYNs) != test.lost || (g.SYNWait > 0) != test.lost {
+			t.Errorf("%s: %s %s (%s), waited %v: %v", test.name, g.Confidence, g.Limiter, g.Subtype, g.SYNWait, g.Evidence)
 		}
 	}
 }

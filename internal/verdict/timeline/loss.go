@@ -110,20 +110,35 @@ func (t *timeline) lossOrLink() bool {
 		t.crowd*max(t.goodput, quantileOf(t, 0.5)) >= t.link/threshold.FilledWithin
 }
 
-// synWait is the time until the SYN that was answered was sent, seconds.
-func (t *timeline) synWait() float64 { return float64(t.c.SYNWait) / 1e9 }
+// synWait is the time until the SYN that was answered was sent, seconds. A SYN that was sent again
+// before an answer could come was not lost: its timer starts at 1 s (RFC 6298, 2.1), whatever the path.
+func (t *timeline) synWait() float64 {
+	wait := float64(t.c.SYNWait) / 1e9
+	if wait < t.base {
+		return 0
+	}
+	return wait
+}
+
+// wall is the time of the direction and of the lost SYNs before it, seconds.
+func (t *timeline) wall() float64 { return t.length + t.synWait() }
 
 // lostSYNs adds the numbers of verdict.CapturedLostSYNs to v.
 func (t *timeline) lostSYNs(v verdict.Values) verdict.Values {
 	v["syns"] = float64(t.c.LostSYNs)
 	v["wait_s"] = t.synWait()
-	v["total_s"] = t.length + t.synWait()
+	v["total_s"] = t.wall()
 	return v
 }
 
 // synsLost reports whether waiting for lost SYNs took most of the time.
 func (t *timeline) synsLost() bool {
-	return t.synWait() > threshold.HeadlineShare*(t.length+t.synWait())
+	return t.synWait() > threshold.HeadlineShare*t.wall()
+}
+
+// tellsLostSYNs reports whether lost SYNs took most of congestion's time, and not a congestion window.
+func (t *timeline) tellsLostSYNs() bool {
+	return t.synWait() > threshold.HeadlineShare*t.time[verdict.Congestion]
 }
 
 // lossOf is what limited while a congestion window grew back, or a segment was sent again.

@@ -43,8 +43,8 @@ type Diagnosis struct {
 	PathBps float64
 	RTT     time.Duration
 	// LostTime is the wall time that limiters other than the link and the sending program
-	// took.
-	LostTime time.Duration
+	// took, with SYNWait, the time before the handshake in which SYNs were lost.
+	LostTime, SYNWait time.Duration
 }
 
 // timeline is one direction of a captured connection before the judge.
@@ -153,7 +153,6 @@ func (t *timeline) judge() Diagnosis {
 		g.Bands = append(g.Bands, Band{time.Duration(s.Start), time.Duration(s.End), took.most()})
 	}
 	g.Bands = joined(g.Bands)
-	wall := t.length + t.synWait()
 	t.time[verdict.Congestion] += t.synWait()
 	shares := verdict.Shares{}
 	total := 0.0
@@ -165,7 +164,7 @@ func (t *timeline) judge() Diagnosis {
 			shares[name] = d / total
 		}
 		if name != verdict.Bottleneck && name != verdict.Application && name != verdict.Unknown {
-			g.LostTime += units.Seconds(d / total * wall)
+			g.LostTime += units.Seconds(d / total * t.wall())
 		}
 	}
 	g.Verdict = hostOf(verdict.Headline(shares))
@@ -175,6 +174,7 @@ func (t *timeline) judge() Diagnosis {
 		g.Bands = nil
 		return g
 	}
+	g.SYNWait = units.Seconds(t.synWait())
 	t.conclude(&g)
 	return g
 }
