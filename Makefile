@@ -31,6 +31,10 @@ check: ## unit tests, goldens, recordings, scripts: no root, nothing installed, 
 	$(GO) test -json -short -timeout 5m $$($(GO) list ./... | grep -v /e2e/) | GO="$(GO)" .ci/summary
 	cd bench && $(GO) vet ./... && $(GO) test -short -timeout 5m ./...
 
+.PHONY: words
+words: ## private words by folder, when counting began and now; lowers the counts in testdata/words.txt
+	$(GO) test -count=1 -run 'TestPrivateWords$$' -v . -update-words
+
 .PHONY: tools
 tools: ## installs what `make test` runs when root on Debian, names it elsewhere
 	@.ci/tools
