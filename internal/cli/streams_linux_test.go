@@ -158,16 +158,14 @@ func TestEveryWaitEndsWithAnInterrupt(t *testing.T) {
 			[]string{"serve", "--listen", "127.0.0.1:0", "--web", "127.0.0.1:0", "--web-token-file", proc})
 	}
 	for _, name := range []string{fifo, held, "-"} {
-		waits = append(waits, []string{"apply", name}, []string{"diagnose", name}, []string{"audit", name})
-		if name != "-" {
-			waits = append(waits, []string{"measure", "127.0.0.1:1", "--key-file", name}, []string{"serve", "--listen",
-				"127.0.0.1:0", "--key-file", name},
-				[]string{"ui", "--no-open", "--listen-cert", name, "--listen-key", name},
-				[]string{"watch", "--listen", "127.0.0.1:0", "--listen-cert", name, "--listen-key", name},
-				[]string{"plan", "--path", name}, []string{"plan", "--from", name}, []string{"audit", "--path", name},
-				[]string{"diagnose", "--near", name, "--far", name})
-		}
+		waits = append(waits, []string{"diagnose", name}, []string{"audit", name})
 	}
+	waits = append(waits, []string{"apply", fifo}, []string{"measure", "127.0.0.1:1", "--key-file", held},
+		[]string{"serve", "--listen", "127.0.0.1:0", "--key-file", fifo},
+		[]string{"ui", "--no-open", "--listen-cert", fifo, "--listen-key", fifo},
+		[]string{"watch", "--listen", "127.0.0.1:0", "--listen-cert", held, "--listen-key", held},
+		[]string{"plan", "--path", fifo}, []string{"plan", "--from", held}, []string{"audit", "--path", fifo},
+		[]string{"diagnose", "--near", fifo, "--far", held})
 	full := filepath.Join(dir, "full") // its reader does not read
 	if err := syscall.Mkfifo(full, 0o600); err != nil {
 		t.Fatal(err)

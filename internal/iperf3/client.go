@@ -33,6 +33,8 @@ type Peer struct {
 	// Route is the way that everything to the server takes.
 	Route socket.Route
 
+	helloTimeout time.Duration // the wait for the first UDP reply; 0: 5 s
+
 	ctx   context.Context // ends with Close
 	close context.CancelFunc
 	// reached is set once the server was there: then its port may be closed for a moment

@@ -1,6 +1,7 @@
 package iperf3
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -12,10 +13,10 @@ import (
 )
 
 const (
-	// helloEvery is how often a UDP stream's first datagram is repeated until it is
-	// answered, helloTries how often at most.
+	// helloEvery is the time between two copies of a UDP stream's first datagram.
 	helloEvery = 500 * time.Millisecond
-	helloTries = 10
+	// helloTimeout is the longest wait for the reply.
+	helloTimeout = 5 * time.Second
 )
 
 // CheckDatagrams says which field of one leg's DatagramSpec, or of two legs', iperf3's
@@ -62,7 +63,7 @@ func (p *Peer) greetAll(ctx context.Context, c *control, wire Params, spec trans
 		greetings = [][]byte{append(udpHello[:], mark(p.Ticket)...), udpHello[:]}
 	}
 	for range n {
-		one, err := greetServer(ctx, c.conn.RemoteAddr().String(), greetings, socket.FlowOptions{Route: p.Route,
+		one, err := p.greetServer(ctx, c.conn.RemoteAddr().String(), greetings, socket.FlowOptions{Route: p.Route,
 			Buffer: spec.Buffer, TOS: spec.TOS, DontFragment: spec.DontFragment, LocalPort: port})
 		if err != nil {
 			c.hangUp()
@@ -78,14 +79,14 @@ func (p *Peer) greetAll(ctx context.Context, c *control, wire Params, spec trans
 }
 
 // greetServer opens one UDP stream and waits for the server's answer.
-func greetServer(ctx context.Context, address string, greetings [][]byte,
+func (p *Peer) greetServer(ctx context.Context, address string, greetings [][]byte,
 	o socket.FlowOptions) (*datagram.Flow, error) {
 	s, err := socket.DialFlow(ctx, address, o)
 	if err != nil {
 		return nil, err
 	}
 	buffer := make([]byte, 1<<16)
-	for range helloTries {
+	for range cmp.Or(p.helloTimeout, helloTimeout) / helloEvery {
 		for _, greeting := range greetings {
 			if err == nil {
 				err = s.Send(greeting, len(greeting))

@@ -71,6 +71,7 @@ func keyedDatagrams(t *testing.T, address string) {
 	t.Helper()
 	peer := NewPeer(address)
 	peer.Ticket = keyedCookie()
+	peer.helloTimeout = time.Minute
 	defer peer.Close()
 	spec := transfer.DatagramSpec{Direction: transfer.Up, Bps: 1e6, Time: 100 * time.Millisecond, Streams: 2}
 	if r, err := transfer.RunDatagrams(t.Context(), peer, spec, nil); err != nil || !r.Complete {

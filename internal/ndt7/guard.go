@@ -19,9 +19,14 @@ type Bounds struct {
 	Tests, OfOne int
 	// BytesADay is what one address may move in 24 hours, both directions together.
 	BytesADay int64
+	// IdleTimeout is the time without a byte after which a test counts as idle. Zero: 3 s.
+	IdleTimeout time.Duration
 }
 
 func (b Bounds) orUsual() Bounds {
+	if b.IdleTimeout == 0 {
+		b.IdleTimeout = 3 * time.Second
+	}
 	if b.Tests == 0 {
 		b.Tests = 16
 	}
@@ -67,13 +72,9 @@ const mostKnown = 1 << 16
 // little is what an address may have taken to be forgotten where room is needed.
 const little = 1 << 20
 
-const (
-	// keptTests is how many active tests of one address do not make room for another one's: as
-	// many connections as the page of package web opens.
-	keptTests = 4
-	// stalled is when a test that moves nothing is idle, and makes room for others.
-	stalled = 3 * time.Second
-)
+// keptTests is how many active tests of one address do not make room for another one's: as
+// many connections as the page of package web opens.
+const keptTests = 4
 
 // guard holds clients to the bounds.
 type guard struct {
@@ -85,6 +86,7 @@ type guard struct {
 }
 
 func newGuard(b Bounds) *guard {
+	b = b.orUsual()
 	return &guard{bounds: b, tests: admission.Table{Limits: admission.Limits{Total: admission.Load{int64(b.Tests)},
 		PerHost: admission.Load{int64(b.OfOne)}, Kept: keptTests}}}
 }
@@ -101,7 +103,7 @@ func (g *guard) admit(test *admission.Entry, now time.Time) error {
 	if err := g.allows(test.Host, now); err != nil {
 		return err
 	}
-	test.ActiveUntil = now.Add(stalled)
+	test.ActiveUntil = now.Add(g.bounds.IdleTimeout)
 	return refused(g.tests.Admit(test, now))
 }
 
@@ -187,7 +189,7 @@ func (g *guard) bar(who netip.Prefix, now time.Time) {
 
 // spend books bytes that a test moved, which keep it active, and says whether there may be more.
 func (g *guard) spend(test *admission.Entry, bytes int64, now time.Time) bool {
-	g.tests.Extend(test, now.Add(stalled))
+	g.tests.Extend(test, now.Add(g.bounds.IdleTimeout))
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	a := g.account(test.Host, now)

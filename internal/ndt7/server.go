@@ -40,7 +40,7 @@ type Server struct {
 
 // NewServer makes a server.
 func NewServer(cfg Config) *Server {
-	return &Server{cfg: cfg, guard: newGuard(cfg.Bounds.orUsual())}
+	return &Server{cfg: cfg, guard: newGuard(cfg.Bounds)}
 }
 
 // Test is a test that was carried out, as this end saw it: of a download it sent.
