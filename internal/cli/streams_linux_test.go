@@ -61,7 +61,7 @@ func TestTextThatCannotBeWrittenIsAFailure(t *testing.T) {
 	}
 }
 
-func TestOutputFilesThatCannotBeWrittenAreFailures(t *testing.T) {
+func TestOutputFiles_UnwritableFilesFail(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, testenv.Lab)
 	dir := t.TempDir()
@@ -86,6 +86,14 @@ func TestOutputFilesThatCannotBeWrittenAreFailures(t *testing.T) {
 			t.Errorf("%v: status %d, want %d: %s", tt.args, status, tt.status, errs)
 		}
 	}
+}
+
+// TestOutputFiles_FailedCommandsLeaveNone runs commands that fail after their output file was checked.
+func TestOutputFiles_FailedCommandsLeaveNone(t *testing.T) {
+	t.Parallel()
+	testenv.Need(t, testenv.Lab)
+	dir := t.TempDir()
+	missing := filepath.Join(dir, "no", "such", "file")
 	name := filepath.Join(dir, "out")
 	for _, args := range [][]string{
 		{"sweep", "127.0.0.1:1", "--html", name}, {"sweep", "127.0.0.1:1", "--resume", name},
