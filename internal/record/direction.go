@@ -26,6 +26,8 @@ type Direction struct {
 	SACK         *bool `json:"sack,omitempty"`
 	Timestamps   *bool `json:"timestamps,omitempty"`
 	PathMTUBytes *int  `json:"path_mtu_bytes,omitempty"`
+	// ProbedMTUBytes is the largest packet that probes got through where larger ones vanish.
+	ProbedMTUBytes *int `json:"probed_mtu_bytes,omitempty"`
 	verdict.Verdict
 	Fix         []remedy.Fix `json:"fix,omitempty"` // what to do about it, in order, or what would tell
 	Windows     Windows      `json:"windows"`

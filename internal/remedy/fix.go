@@ -40,6 +40,7 @@ type Facts struct {
 	DurationS  float64 // of the transfer, startup included
 	RTTS       float64 // least
 	MSSBytes   int
+	PassingMSS int            // the largest that was measured to get through where larger segments vanish
 	Congestion string         // the sender's
 	Windows    []plan.Setting // that were planned
 }
@@ -135,9 +136,8 @@ func (f *Facts) policedBps(v verdict.Verdict) float64 {
 // fewStreams is how many connections at once the advice begins with.
 const fewStreams = 4
 
-// safeSegment fits any path of today's tunnels: 1280 bytes, IPv6's least MTU, less headers
-// (RFC 8200 section 5), and smallestSegment any path at all (RFC 9293 section 3.7.1).
-const safeSegment, smallestSegment = 1200, 536
+// minMSS is the least PassingMSS that is advised: every path carries it (RFC 9293 section 3.7.1).
+const minMSS = 536
 
 // settings are a step's, as far as their values are known.
 func (f *Facts) settings(s Step, v verdict.Verdict) []plan.Setting {
@@ -168,10 +168,9 @@ func (f *Facts) settings(s Step, v verdict.Verdict) []plan.Setting {
 	case ParallelFlows:
 		return one("connections at once", anyTime, strconv.Itoa(fewStreams))
 	case SmallerSegment:
-		if f.MSSBytes > 0 && f.MSSBytes <= safeSegment {
-			return one("TCP_MAXSEG", inProgram, strconv.Itoa(smallestSegment))
+		if f.PassingMSS >= minMSS {
+			return one("TCP_MAXSEG", inProgram, strconv.Itoa(f.PassingMSS))
 		}
-		return one("TCP_MAXSEG", inProgram, strconv.Itoa(safeSegment))
 	case NoDelay:
 		return one("TCP_NODELAY", inProgram, "1")
 	case LowWater:

@@ -52,6 +52,30 @@ func TestFixesOfAPath(t *testing.T) {
 	}
 }
 
+func TestFixes_SegmentSizeThatWasMeasuredToPass(t *testing.T) {
+	vanish := verdict.Verdict{Limiter: verdict.MTUBlackHole}
+	for _, tt := range []struct {
+		name    string
+		passing int
+		want    string
+	}{
+		{"probed 1400", 1360, "1360"},
+		{"probed 9000 on a path of 9216", 8960, "8960"},
+		{"the smallest", 536, "536"},
+		{"nothing measured", 0, ""},
+		{"only short messages passed", 90, ""},
+	} {
+		fix := fixOf(t, Fixes(vanish, Facts{MSSBytes: 1448, PassingMSS: tt.passing}), SmallerSegment)
+		got := ""
+		if len(fix.Settings) > 0 {
+			got = fix.Settings[0].Value
+		}
+		if got != tt.want || fix.Settings == nil {
+			t.Errorf("%s: TCP_MAXSEG %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
 // Where a disturbance left hardly any confidence, measuring again comes before what would mend a guess.
 func TestADisturbedMeasurementIsMeasuredAgain(t *testing.T) {
 	v := verdict.Verdict{Limiter: verdict.Congestion, Confidence: verdict.Low,

@@ -4,9 +4,11 @@ package report
 
 import (
 	"math"
+	"net/netip"
 	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
@@ -31,7 +33,7 @@ func Host(e *transfer.End) *record.Host {
 func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Interval) record.Direction {
 	v.Evidence = text.EvidenceSentences(v.Evidence)
 	d := record.Direction{Direction: r.Spec.Direction, Verdict: v, Interrupted: !r.Complete, Warnings: r.Warnings,
-		Streams: []record.Stream{}}
+		ProbedMTUBytes: known(r.ProbedMTU), Streams: []record.Stream{}}
 	if received, ok := r.Received(); ok {
 		d.Bytes = &received.Bytes
 		d.DurationS = seconds(received.Duration())
@@ -218,6 +220,9 @@ func factsOf(d *record.Direction) remedy.Facts {
 	}
 	if len(d.Streams) > 0 {
 		f.Congestion = d.Streams[0].Congestion
+		if remote, err := netip.ParseAddrPort(d.Streams[0].Remote); err == nil && d.ProbedMTUBytes != nil {
+			f.PassingMSS = *d.ProbedMTUBytes - model.HeadersTo(remote.Addr())
+		}
 	}
 	return f
 }

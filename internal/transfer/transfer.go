@@ -131,8 +131,10 @@ type Result struct {
 	Latency *Latency `json:"latency,omitempty"` // nil: not asked for, or not to be had
 	// ClockDrift is by what share of the time the far end's clock surely runs faster (negative:
 	// slower) than this host's; 0 where none was shown.
-	ClockDrift float64  `json:"clock_drift,omitempty"`
-	Warnings   []string `json:"warnings,omitempty"`
+	ClockDrift float64 `json:"clock_drift,omitempty"`
+	// ProbedMTU is the largest packet that probes got through where larger ones vanish; 0: not probed, or none vanish.
+	ProbedMTU int      `json:"probed_mtu,omitempty"`
+	Warnings  []string `json:"warnings,omitempty"`
 }
 
 // Sender is the sending end, or nil when it cannot be seen.
