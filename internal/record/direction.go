@@ -60,6 +60,8 @@ type Buffer struct {
 	EffectiveBytes *int `json:"effective_bytes,omitempty"`
 	Automatic      bool `json:"automatic"`
 	Clipped        bool `json:"clipped,omitempty"`
+	// Forced says that it took privilege to pass the system's ceiling, where an ordinary program is clipped.
+	Forced bool `json:"forced,omitempty"`
 }
 
 // Stream is one connection's part.

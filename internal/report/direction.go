@@ -140,7 +140,8 @@ func streams(d *record.Direction, r *transfer.Result) {
 
 func newBuffer(b transfer.Buffer) *record.Buffer {
 	return &record.Buffer{RequestedBytes: known(b.Requested), GrantedBytes: known(b.Granted),
-		EffectiveBytes: known(b.Effective), Automatic: b.Automatic(), Clipped: b.Clipped}
+		EffectiveBytes: known(b.Effective), Automatic: b.Automatic(), Clipped: b.Clipped,
+		Forced: b.Forced}
 }
 
 func newCPU(r *transfer.Result) *record.CPU {

@@ -59,6 +59,9 @@ type Socket struct {
 	PacingBps float64 `json:"pacing_bps,omitempty"`
 	// TOS is the IP header's traffic class byte: the DSCP shifted left by 2.
 	TOS int `json:"tos,omitempty"`
+	// Force passes the system's ceilings with SO_SNDBUFFORCE and SO_RCVBUFFORCE where they clip a request and this
+	// process may (CAP_NET_ADMIN in the first namespaces). It never leaves this host.
+	Force bool `json:"-"`
 }
 
 // Program says how the sending and the receiving program behave. The zero value writes

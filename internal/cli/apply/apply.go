@@ -63,7 +63,8 @@ type planFile struct {
 	} `json:"far"`
 	Directions []struct {
 		Settings []struct {
-			Host string `json:"host"`
+			Host string           `json:"host"`
+			By   record.SettingBy `json:"by"`
 			plan.Setting
 		} `json:"settings"`
 	} `json:"directions"`
@@ -96,7 +97,8 @@ func parsePlan(text []byte, name string) (*planFile, error) {
 		for _, s := range d.Settings {
 			ofRoute := strings.HasPrefix(s.Where, "of the route")
 			switch {
-			case s.Host == "far", strings.HasPrefix(s.Where, "in the program"), ofRoute && p.Route.Prefix == "",
+			case s.Host == "far", strings.HasPrefix(s.Where, "in the program"), s.By == record.ByProgram, s.By == record.ByStreams,
+				ofRoute && p.Route.Prefix == "",
 				p.Route.Prefix != "" && s.Name == "net.ipv4.tcp_congestion_control": // the route's is narrower
 				continue
 			case ofRoute:
