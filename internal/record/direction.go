@@ -62,6 +62,8 @@ type Buffer struct {
 	Clipped        bool `json:"clipped,omitempty"`
 	// Forced says that it took privilege to pass the system's ceiling, where an ordinary program is clipped.
 	Forced bool `json:"forced,omitempty"`
+	// AutomaticMaxBytes is how far the system's sizing goes, where it sizes the buffer.
+	AutomaticMaxBytes *int `json:"automatic_max_bytes,omitempty"`
 }
 
 // Stream is one connection's part.

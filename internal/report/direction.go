@@ -141,7 +141,7 @@ func streams(d *record.Direction, r *transfer.Result) {
 func newBuffer(b transfer.Buffer) *record.Buffer {
 	return &record.Buffer{RequestedBytes: known(b.Requested), GrantedBytes: known(b.Granted),
 		EffectiveBytes: known(b.Effective), Automatic: b.Automatic(), Clipped: b.Clipped,
-		Forced: b.Forced}
+		Forced: b.Forced, AutomaticMaxBytes: known(b.AutomaticMax)}
 }
 
 func newCPU(r *transfer.Result) *record.CPU {
@@ -219,6 +219,8 @@ func factsOf(d *record.Direction) remedy.Facts {
 	if d.MSSBytes != nil {
 		f.MSSBytes = *d.MSSBytes
 	}
+	f.SendBufferMax = fullMax(d.Windows.SendBuffer)
+	f.ReceiveBufferMax = fullMax(d.Windows.ReceiveBuffer)
 	if len(d.Streams) > 0 {
 		f.Congestion = d.Streams[0].Congestion
 		if remote, err := netip.ParseAddrPort(d.Streams[0].Remote); err == nil && d.ProbedMTUBytes != nil {
@@ -226,4 +228,12 @@ func factsOf(d *record.Direction) remedy.Facts {
 		}
 	}
 	return f
+}
+
+// fullMax returns where automatic sizing ends, of a buffer that it made about as large as that; 0 of any other.
+func fullMax(b *record.Buffer) int {
+	if b == nil || b.AutomaticMaxBytes == nil || 10*record.OrZero(b.GrantedBytes) < 9**b.AutomaticMaxBytes {
+		return 0
+	}
+	return *b.AutomaticMaxBytes
 }

@@ -251,6 +251,8 @@ type Buffer struct {
 	// Forced says that it took privilege (SO_*BUFFORCE) to get more than the system's
 	// ceiling; an ordinary program would have been clipped.
 	Forced bool `json:"forced,omitempty"`
+	// AutomaticMax is how far the system's sizing goes, in the unit of Granted; 0: not known, or not automatic.
+	AutomaticMax int `json:"automatic_max,omitempty"`
 }
 
 // Automatic says that the system sizes this buffer.
