@@ -173,7 +173,7 @@ func runApply(cmd *cobra.Command, f *flags, name string) error {
 		if err != nil {
 			doc.Error = &record.Failure{Code: exit.Code(err), Message: exit.Message(err)}
 		} else if f.persist {
-			doc.Warnings = overridden(changes)
+			doc.Warnings = host.Overridden(changes)
 		}
 	}
 	if console.WantsJSON(cmd) {
@@ -184,21 +184,6 @@ func runApply(cmd *cobra.Command, f *flags, name string) error {
 		return err
 	}
 	return errors.Join(err, text.Write(cmd.OutOrStdout(), doc))
-}
-
-// overridden names the files that take a persistent setting back at the next start.
-func overridden(changes []host.Change) (warnings []string) {
-	s, err := host.Snapshot()
-	if err != nil {
-		return []string{"whether another file overrides these at the next start is not known: " + err.Error()}
-	}
-	for _, c := range changes {
-		if file := s.Overridden(host.PersistFile, c.Name); c.Kind == host.Sysctl && file != "" {
-			warnings = append(warnings, fmt.Sprintf("%s sets %s too and is loaded later: its value holds after the next start",
-				file, c.Name))
-		}
-	}
-	return warnings
 }
 
 // checkMemory holds a plan's buffers against this host's memory: what the plan says of all
