@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
@@ -173,6 +174,14 @@ func registrySetting(key, name, kind, value string) string {
 // TestWine runs the Windows build on Wine's registry.
 func TestWine(t *testing.T) {
 	t.Parallel()
+	testenv.Need(t, testenv.Wine, testenv.MinGW, testenv.NetworkNamespace)
+	if !testenv.Inside(t, syscall.CLONE_NEWNET) {
+		return
+	}
+	// Everybody gets an ICMP socket: under Wine a datagram one, which Windows has not.
+	if err := os.WriteFile("/proc/sys/net/ipv4/ping_group_range", []byte("0 0"), 0); err != nil {
+		t.Fatal(err)
+	}
 	w := newWine(t)
 	t.Run("apply and undo", func(t *testing.T) { w.t = t; testWineApply(t, w) })
 	t.Run("conflict", func(t *testing.T) { w.t = t; testWineConflict(t, w) })
@@ -267,10 +276,10 @@ func testWineAudit(t *testing.T, w *wine) {
 	}
 }
 
-// testWineMeasure measures with the Windows build against this host, both directions.
+// testWineMeasure measures and tunes with the Windows build against this host.
 func testWineMeasure(t *testing.T, w *wine) {
 	program := harness.Program(t)
-	serve := exec.Command(program, "serve", "--listen", "127.0.0.1:0", "--json")
+	serve := exec.Command(program, "serve", "--listen", "127.0.0.1:0", "--iperf3", "--json")
 	events, err := serve.StdoutPipe()
 	if err == nil {
 		err = serve.Start()
@@ -293,6 +302,18 @@ func testWineMeasure(t *testing.T, w *wine) {
 	}
 	if near, _ := doc["near"].(map[string]any); near["kernel"] != "windows" || len(directions) != 2 {
 		t.Errorf("%d directions, near %v", len(directions), doc["near"])
+	}
+	doc = w.fullpipe(0, "measure", "iperf3://"+ready.Listen, "--bytes", "1MB")
+	if directions, _ := doc["directions"].([]any); len(directions) != 1 {
+		t.Errorf("iperf3: %v", doc)
+	}
+	out, status := w.run(w.exe, "tune", ready.Listen, "--key-file", "key", "--budget", "2s", "--json")
+	var tuned map[string]any
+	if err := json.Unmarshal([]byte(out), &tuned); err != nil || status != 0 && status != 3 {
+		t.Fatalf("tune: status %d, %v\n%s", status, err, out)
+	}
+	if directions, _ := tuned["directions"].([]any); len(directions) != 1 {
+		t.Errorf("tune: %v", tuned)
 	}
 }
 

@@ -114,7 +114,7 @@ func (p *pair) compare(r *record.CapturedDirection, near judgementOfDirection) {
 	if p.aligned {
 		placeQueue(r, &g)
 	}
-	r.Fix = told(fixes(r, &g, far.MSS))
+	r.Fix = told(fixes(r, &g, far))
 }
 
 // passesNearFirst says that a direction's data passes the near tap first.

@@ -284,7 +284,7 @@ func direction(d *flow.Direction, g *timeline.Diagnosis) record.CapturedDirectio
 	}
 	r.Prediction = predictionOf(g)
 	r.Settings = settings(&r, g, d.MSS)
-	r.Fix = fixes(&r, g, d.MSS)
+	r.Fix = fixes(&r, g, d)
 	r.Program = record.NewProgramWindow(g.Verdict, d.From.Port, d.To.Port)
 	return r
 }

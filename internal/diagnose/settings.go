@@ -3,6 +3,8 @@ package diagnose
 import (
 	"slices"
 
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
@@ -45,9 +47,9 @@ func settings(d *record.CapturedDirection, g *timeline.Diagnosis, mss int) (all 
 
 // fixes lists what to do about the verdict. What the first one gives is what was predicted
 // of it.
-func fixes(d *record.CapturedDirection, g *timeline.Diagnosis, mss int) []remedy.Fix {
+func fixes(d *record.CapturedDirection, g *timeline.Diagnosis, f *flow.Direction) []remedy.Fix {
 	facts := remedy.Facts{GoodputBps: g.GoodputBps, Bytes: d.Bytes, DurationS: d.DurationS,
-		RTTS: g.RTT.Seconds(), MSSBytes: mss}
+		RTTS: g.RTT.Seconds(), MSSBytes: f.MSS, PassingMSS: passingMSS(f)}
 	if len(d.Settings) > 0 {
 		facts.Windows = d.Settings[0].Settings
 	}
@@ -56,4 +58,17 @@ func fixes(d *record.CapturedDirection, g *timeline.Diagnosis, mss int) []remedy
 		all[0].Expected = &remedy.Expected{LowBps: p.LowBps, HighBps: p.HighBps, AtLeast: p.AtLeast}
 	}
 	return all
+}
+
+// passingMSS returns the largest MSS whose segments get through: what a router's message leaves room for, else the
+// longest segment that was acknowledged. It returns 0 where no segment below the MSS was seen to pass.
+func passingMSS(d *flow.Direction) int {
+	passed := int(d.MaxPassed)
+	if d.RouterMTU > 0 {
+		passed = d.RouterMTU - model.HeadersTo(d.To.AddrPort().Addr())
+	}
+	if passed >= d.MSS {
+		return 0
+	}
+	return passed
 }

@@ -62,6 +62,14 @@ func newSite(t *testing.T, secure bool) *site {
 		}
 		w.Write(make([]byte, 1<<20))
 	})
+	mux.HandleFunc("/large", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "30000000")
+		if r.Method == http.MethodGet {
+			w.Write(make([]byte, 1<<20))
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}
+	})
 	mux.HandleFunc("/cut", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "10000000")
 		w.Write(make([]byte, 1000))
@@ -205,6 +213,15 @@ func TestTooSmallIsSaid(t *testing.T) {
 	result, err := transfer.Run(t.Context(), p, transfer.Spec{Direction: transfer.Down, Time: time.Second}, nil)
 	if !errors.As(err, &small) || result == nil {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestRun_TimeUpIsNoSmallObject fetches an object whose server knows no ranges, as HTTP/1.0's, for less time than it takes.
+func TestRun_TimeUpIsNoSmallObject(t *testing.T) {
+	p := open(t, newSite(t, false), "/large", Config{})
+	result, err := transfer.Run(t.Context(), p, transfer.Spec{Direction: transfer.Down, Time: 50 * time.Millisecond}, nil)
+	if err != nil || result == nil {
+		t.Errorf("%v, %v", result, err)
 	}
 }
 

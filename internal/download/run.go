@@ -133,7 +133,8 @@ func (r *run) one(ctx context.Context, f *fetch, want int64) (ended bool, err er
 	}
 	ended, err = f.read(granted, r.spec.Program.ReadBps)
 	f.current().enough()
-	return (ended || granted == o.size) && byteRange == "", err
+	ended = ended || err == nil && granted == o.size // not where the time was up before
+	return ended && byteRange == "", err
 }
 
 // watch samples the connections, reports what came and ends the transfer when its time

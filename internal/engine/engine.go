@@ -265,6 +265,7 @@ func (l *loop) describe(samples []transfer.Sample, p Endpoint) transfer.Stream {
 	if l.rule != nil {
 		d.SendBuffer.Requested = p.own().SendBuffer
 		d.SendBuffer.Granted = l.rule.Quota
+		d.SendBuffer.AutomaticMax = 0
 	}
 	if n := len(samples); p.Send && n > 0 && samples[n-1].Have&transfer.HaveAcked != 0 {
 		d.Bytes = min(d.Bytes, max(samples[n-1].Acked-p.Preface, 0))

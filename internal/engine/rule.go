@@ -51,14 +51,14 @@ func senderRule(send bool, own transfer.Socket) (*model.AFD, error) {
 // Options are what this end's sockets are given. Under a rule of the sender's own the
 // kernel's buffer must not bind, so it stays automatic; under a receiver's, a window is
 // bounded where nobody asked for one.
-func Options(send bool, own transfer.Socket, force bool) socket.Options {
+func Options(send bool, own transfer.Socket) socket.Options {
 	if os.Getenv(RuleVariable) != "" && send {
 		own.SendBuffer = 0
 	}
 	if !send && own.ReceiveBuffer == 0 && own.Clamp == 0 {
 		own.Clamp = receiverRule()
 	}
-	return socket.Options{Socket: own, Force: force}
+	return socket.Options{Socket: own}
 }
 
 // own is what the Spec asks of this end.

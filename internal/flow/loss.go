@@ -98,7 +98,7 @@ type lostSegments struct {
 	recovery   int64 // recovering ends when this is acknowledged
 	headLost   int   // how often the first unacknowledged segment was repeated
 	headLen    int64
-	passedLen  int64 // the longest segment that is known to have got through
+	MaxPassed  int64 // payload of the longest segment that is known to have got through
 
 	needless     int   // repetitions of what was acknowledged, for which the receiver may still say so
 	needlessTail int64 // the time that those took after all there is had been acknowledged
@@ -179,7 +179,7 @@ func (d *Direction) recover() {
 // passed: everything below una got through.
 func (d *Direction) passed(una int64) {
 	if d.headLost > 0 {
-		d.passedLen = max(d.passedLen, d.headLen)
+		d.MaxPassed = max(d.MaxPassed, d.headLen)
 	}
 	d.headLost = 0
 	if d.recovering && una >= d.recovery {
@@ -192,7 +192,7 @@ func (d *Direction) passed(una int64) {
 // stuck says of a segment that is lost again and again that it is too large: smaller ones
 // pass.
 func (d *Direction) stuck() bool {
-	if d.headLen <= d.passedLen {
+	if d.headLen <= d.MaxPassed {
 		return false
 	}
 	if moved := d.cur.Clock[Recovery]; moved > 0 && d.state == Recovery {

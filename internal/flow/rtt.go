@@ -62,8 +62,8 @@ func (r *rttState) sample(d *Direction, ack, at int64) {
 		} else {
 			r.next = never
 		}
-		if m.len > d.passedLen {
-			d.passedLen = m.len
+		if m.len > d.MaxPassed {
+			d.MaxPassed = m.len
 		}
 		if r.next <= ack {
 			continue // a later one tells more of the path, less of delayed acknowledgement

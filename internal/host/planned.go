@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -173,6 +174,30 @@ func persist(changes []Change) ([]Change, error) {
 		}
 	}
 	return append(slices.Clone(changes), Change{Kind: File, Name: PersistFile, Persist: true}), nil
+}
+
+// ApplyLasting makes changes as Apply does, and has them hold after a restart.
+func ApplyLasting(ctx context.Context, cfg Config, changes []Change) ([]Did, error) {
+	lasting, err := Persist(changes)
+	if err != nil {
+		return nil, err
+	}
+	return Apply(ctx, cfg, lasting)
+}
+
+// Overridden warns of files that take a persistent setting back at the next start.
+func Overridden(changes []Change) (warnings []string) {
+	s, err := Snapshot()
+	if err != nil {
+		return []string{"whether another file overrides these at the next start is not known: " + err.Error()}
+	}
+	for _, c := range changes {
+		if file := s.Overridden(PersistFile, c.Name); c.Kind == Sysctl && file != "" {
+			warnings = append(warnings, fmt.Sprintf("%s sets %s too and is loaded later: its value holds after the next start",
+				file, c.Name))
+		}
+	}
+	return warnings
 }
 
 // Lasting says whether the changes hold after a restart by themselves, as Windows' do.

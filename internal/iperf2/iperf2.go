@@ -152,7 +152,7 @@ func (p *Peer) open(ctx context.Context, spec transfer.Spec) (streams []*socket.
 	}()
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	o := engine.Options(true, spec.Near, false)
+	o := engine.Options(true, spec.Near)
 	o.Route = p.Route
 	for len(streams) < max(spec.Streams, 1) {
 		conn, err := socket.Dial(ctx, p.Address, o)

@@ -2,11 +2,21 @@ package model
 
 import (
 	"math"
+	"net/netip"
 	"time"
 )
 
 // IPHeaders are the IPv4 and TCP headers of a segment without options.
 const IPHeaders = 40
+
+// HeadersTo returns the bytes of IP and TCP headers without options in packets to an address: what an MTU exceeds
+// the MSS by.
+func HeadersTo(to netip.Addr) int {
+	if to.Unmap().Is6() {
+		return IPHeaders + 20
+	}
+	return IPHeaders
+}
 
 // TimestampBytes is what the timestamps option takes from each segment (RFC 7323
 // section 3.2, padded).

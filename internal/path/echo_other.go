@@ -5,6 +5,7 @@ package path
 import (
 	"fmt"
 	"net"
+	"runtime"
 
 	"golang.org/x/net/icmp"
 
@@ -23,6 +24,9 @@ func listenEcho(six, raw bool, by socket.Route) (net.PacketConn, error) {
 		if raw {
 			network = "ip6:ipv6-icmp"
 		}
+	}
+	if !raw && runtime.GOOS != "darwin" { // Windows may give the socket, which Go cannot use
+		return nil, fmt.Errorf("ICMP without privileges: %w", socket.ErrNotSupported)
 	}
 	if by.Device != "" {
 		return nil, fmt.Errorf("ICMP through one interface: %w", socket.ErrNotSupported)

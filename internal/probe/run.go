@@ -255,7 +255,7 @@ func (r *run) connect(ctx context.Context, a accept) ([]*socket.Stream, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.ctl.times.Answer, errors.New("a data connection was not set up within "+
 		r.ctl.times.Answer.String()))
 	defer cancel()
-	options := engine.Options(r.spec.Direction == transfer.Up, r.spec.Near, true)
+	options := engine.Options(r.spec.Direction == transfer.Up, r.spec.Near)
 	options.Route = r.route
 	address := r.ctl.remote
 	if a.Port != 0 {

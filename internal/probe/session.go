@@ -264,7 +264,7 @@ func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messag
 	defer expire()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	options := engine.Options(spec.Direction == transfer.Down, spec.Far, false)
+	options := engine.Options(spec.Direction == transfer.Down, spec.Far)
 	tokens := make([]Preface, max(spec.Streams, 1))
 	answer := accept{}
 	for i := range tokens {

@@ -26,6 +26,8 @@ type Direction struct {
 	SACK         *bool `json:"sack,omitempty"`
 	Timestamps   *bool `json:"timestamps,omitempty"`
 	PathMTUBytes *int  `json:"path_mtu_bytes,omitempty"`
+	// ProbedMTUBytes is the largest packet that probes got through where larger ones vanish.
+	ProbedMTUBytes *int `json:"probed_mtu_bytes,omitempty"`
 	verdict.Verdict
 	Fix         []remedy.Fix `json:"fix,omitempty"` // what to do about it, in order, or what would tell
 	Windows     Windows      `json:"windows"`
@@ -58,6 +60,10 @@ type Buffer struct {
 	EffectiveBytes *int `json:"effective_bytes,omitempty"`
 	Automatic      bool `json:"automatic"`
 	Clipped        bool `json:"clipped,omitempty"`
+	// Forced says that it took privilege to pass the system's ceiling, where an ordinary program is clipped.
+	Forced bool `json:"forced,omitempty"`
+	// AutomaticMaxBytes is how far the system's sizing goes, where it sizes the buffer.
+	AutomaticMaxBytes *int `json:"automatic_max_bytes,omitempty"`
 }
 
 // Stream is one connection's part.

@@ -154,9 +154,24 @@ type TuneFile struct {
 	InitialWindow int `json:"initial_window_segments,omitempty"`
 }
 
+// SettingBy says how a setting reaches a connection.
+type SettingBy string
+
+// The ways to set something, the widest first.
+const (
+	ByHost    SettingBy = "host"    // every new connection of the host
+	ByRoute   SettingBy = "route"   // every new connection to one destination
+	ByProgram SettingBy = "program" // sockets of a program that sets it
+	ByStreams SettingBy = "streams" // several connections of a program, each as it is
+)
+
 // TuneSetting is a plan's setting and the host that it belongs to.
 type TuneSetting struct {
 	Host   string `json:"host"`   // near or far
 	Target string `json:"target"` // the system, as plan names it
+	// Of is what the setting changes, By how. Settings of one host with the same Of and different By are alternatives:
+	// one By of them suffices.
+	Of remedy.Action `json:"of,omitempty"`
+	By SettingBy     `json:"by,omitempty"`
 	plan.Setting
 }

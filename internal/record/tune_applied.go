@@ -13,4 +13,6 @@ type TuneApplied struct {
 	Gain    *TuneGain     `json:"gain,omitempty"`
 	// Marked is how many segments queues marked instead of dropping them, where ECN was asked for.
 	Marked *int64 `json:"marked_segments,omitempty"`
+	// Warnings say what the change does not reach.
+	Warnings []string `json:"warnings,omitempty"`
 }

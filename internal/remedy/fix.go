@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
@@ -21,8 +22,16 @@ type Fix struct {
 	Scope    Scope          `json:"scope,omitempty"`
 	End      End            `json:"end"`
 	Settings []plan.Setting `json:"settings"`
+	Ceiling  *Ceiling       `json:"ceiling,omitempty"`  // of the automatic buffer that is full
 	Expected *Expected      `json:"expected,omitempty"` // absent: not known
 	Source   string         `json:"source"`
+}
+
+// Ceiling is a setting that ends automatic sizing of a buffer.
+type Ceiling struct {
+	Name        string `json:"name"`
+	Bytes       int    `json:"bytes"`                  // now
+	NeededBytes int    `json:"needed_bytes,omitempty"` // absent: not known
 }
 
 // Expected is the goodput that a fix would give.
@@ -40,8 +49,11 @@ type Facts struct {
 	DurationS  float64 // of the transfer, startup included
 	RTTS       float64 // least
 	MSSBytes   int
-	Congestion string         // the sender's
-	Windows    []plan.Setting // that were planned
+	PassingMSS int    // the largest that was measured to get through where larger segments vanish
+	Congestion string // the sender's
+	// SendBufferMax and ReceiveBufferMax are the ends of automatic sizing where it went as far as that, in bytes.
+	SendBufferMax, ReceiveBufferMax int
+	Windows                         []plan.Setting // that were planned
 }
 
 // Fixes lists what to do about a verdict, in order, and where the verdict is open what
@@ -52,16 +64,62 @@ func Fixes(v verdict.Verdict, f Facts) []Fix {
 	if Open(v.Limiter) || v.Confidence == verdict.Low && len(v.Candidates) > 1 { // one guess among several
 		steps = Tell(v.Candidates)
 	}
+	ceiling := f.ceiling(&v)
+	if ceiling != nil && steps[0].Scope != Nowhere {
+		steps = raiseFirst(steps, v.Limiter)
+	}
 	fixes := []Fix{}
 	for i, s := range steps {
 		fix := Fix{Limiter: v.Limiter, Action: s.Action, Scope: s.Scope, End: s.End, Settings: f.settings(s, v),
 			Source: s.Source}
+		if s.Action == RaiseCeilings {
+			fix.Ceiling = ceiling
+		}
 		if s.Scope != Nowhere {
 			fix.Expected = f.expected(s, i == 0)
 		}
 		fixes = append(fixes, fix)
 	}
 	return fixes
+}
+
+// bufferPayload is how many bytes of buffer a byte of payload needs where the kernel keeps its bookkeeping in it too:
+// twice is the safe side on every Linux (tcp(7), tcp_adv_win_scale).
+const bufferPayload = 2
+
+// ceiling is the setting that holds back the automatic buffer which limits; nil where no automatic buffer is full.
+func (f *Facts) ceiling(v *verdict.Verdict) *Ceiling {
+	c := &Ceiling{}
+	switch {
+	case v.Subtype == verdict.Unscaled || v.Subtype == verdict.FactorZero || v.Subtype == verdict.ScaleMismatch:
+		return nil // the window scale holds it back, not the buffer
+	case v.Limiter == verdict.SendBuffer && f.SendBufferMax > 0:
+		c.Name = "net.ipv4.tcp_wmem"
+		c.Bytes = f.SendBufferMax
+	case v.Limiter == verdict.ReceiverWindow && f.ReceiveBufferMax > 0:
+		c.Name = "net.ipv4.tcp_rmem"
+		c.Bytes = f.ReceiveBufferMax
+	default:
+		return nil
+	}
+	if f.PathBps > 0 && f.RTTS > 0 && f.MSSBytes > 0 {
+		if needed := bufferPayload * model.Window(f.PathBps/8*f.RTTS, f.MSSBytes); needed > c.Bytes {
+			c.NeededBytes = needed
+		}
+	}
+	return c
+}
+
+// raiseFirst puts raising the ceiling before all else. A program that leaves its buffers alone need not be told to.
+func raiseFirst(steps []Step, limiter verdict.Name) []Step {
+	raise := ceilings
+	raise.End = Receiver
+	if limiter == verdict.SendBuffer {
+		raise.End = Sender
+	}
+	return append([]Step{raise}, slices.DeleteFunc(slices.Clone(steps), func(s Step) bool {
+		return s.Action == RaiseCeilings || s.Action == LargerWindows
+	})...)
 }
 
 // AskAgain puts measuring once more before all else where a disturbance left a verdict of low confidence.
@@ -135,9 +193,8 @@ func (f *Facts) policedBps(v verdict.Verdict) float64 {
 // fewStreams is how many connections at once the advice begins with.
 const fewStreams = 4
 
-// safeSegment fits any path of today's tunnels: 1280 bytes, IPv6's least MTU, less headers
-// (RFC 8200 section 5), and smallestSegment any path at all (RFC 9293 section 3.7.1).
-const safeSegment, smallestSegment = 1200, 536
+// minMSS is the least PassingMSS that is advised: every path carries it (RFC 9293 section 3.7.1).
+const minMSS = 536
 
 // settings are a step's, as far as their values are known.
 func (f *Facts) settings(s Step, v verdict.Verdict) []plan.Setting {
@@ -168,10 +225,9 @@ func (f *Facts) settings(s Step, v verdict.Verdict) []plan.Setting {
 	case ParallelFlows:
 		return one("connections at once", anyTime, strconv.Itoa(fewStreams))
 	case SmallerSegment:
-		if f.MSSBytes > 0 && f.MSSBytes <= safeSegment {
-			return one("TCP_MAXSEG", inProgram, strconv.Itoa(smallestSegment))
+		if f.PassingMSS >= minMSS {
+			return one("TCP_MAXSEG", inProgram, strconv.Itoa(f.PassingMSS))
 		}
-		return one("TCP_MAXSEG", inProgram, strconv.Itoa(safeSegment))
 	case NoDelay:
 		return one("TCP_NODELAY", inProgram, "1")
 	case LowWater:

@@ -1,6 +1,7 @@
 package remedy
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -49,6 +50,68 @@ func TestFixesOfAPath(t *testing.T) {
 		Candidates: []verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication}}
 	if first := Fixes(open, Facts{})[0]; first.Action != AskReceiver {
 		t.Errorf("%+v", first)
+	}
+}
+
+func TestFixes_FullAutomaticBuffer(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		v     verdict.Verdict
+		facts Facts
+		first Action
+		end   End
+		want  Ceiling
+	}{
+		{"send buffer at its ceiling", verdict.Verdict{Limiter: verdict.SendBuffer},
+			Facts{SendBufferMax: 4 << 20, PathBps: 500e6, RTTS: 0.2, MSSBytes: 1448}, RaiseCeilings, Sender,
+			Ceiling{"net.ipv4.tcp_wmem", 4 << 20, 25004064}},
+		{"capacity not known", verdict.Verdict{Limiter: verdict.SendBuffer}, Facts{SendBufferMax: 4 << 20, RTTS: 0.2,
+			MSSBytes: 1448}, RaiseCeilings, Sender, Ceiling{"net.ipv4.tcp_wmem", 4 << 20, 0}},
+		{"receive buffer at its ceiling", verdict.Verdict{Limiter: verdict.ReceiverWindow, Subtype: verdict.Fixed},
+			Facts{ReceiveBufferMax: 6 << 20, PathBps: 1e9, RTTS: 0.1, MSSBytes: 1448}, RaiseCeilings, Receiver,
+			Ceiling{"net.ipv4.tcp_rmem", 6 << 20, 25004064}},
+		{"no window scale", verdict.Verdict{Limiter: verdict.ReceiverWindow, Subtype: verdict.Unscaled},
+			Facts{ReceiveBufferMax: 6 << 20}, WindowScaling, Both, Ceiling{}},
+		{"the other buffer is full", verdict.Verdict{Limiter: verdict.SendBuffer}, Facts{ReceiveBufferMax: 6 << 20},
+			LargerWindows, Both, Ceiling{}},
+		{"fixed by the program", verdict.Verdict{Limiter: verdict.SendBuffer}, Facts{}, LargerWindows, Both, Ceiling{}},
+	} {
+		fixes := Fixes(tt.v, tt.facts)
+		var got Ceiling
+		if fixes[0].Ceiling != nil {
+			got = *fixes[0].Ceiling
+		}
+		if fixes[0].Action != tt.first || fixes[0].End != tt.end || got != tt.want {
+			t.Errorf("%s: %+v, ceiling %+v", tt.name, fixes[0], got)
+		}
+		leave := slices.ContainsFunc(fixes, func(f Fix) bool { return f.Action == LargerWindows })
+		if leave == (tt.first == RaiseCeilings) {
+			t.Errorf("%s: tells a program to leave its buffers alone %v: %+v", tt.name, leave, fixes)
+		}
+	}
+}
+
+func TestFixes_SegmentSizeThatWasMeasuredToPass(t *testing.T) {
+	vanish := verdict.Verdict{Limiter: verdict.MTUBlackHole}
+	for _, tt := range []struct {
+		name    string
+		passing int
+		want    string
+	}{
+		{"probed 1400", 1360, "1360"},
+		{"probed 9000 on a path of 9216", 8960, "8960"},
+		{"the smallest", 536, "536"},
+		{"nothing measured", 0, ""},
+		{"only short messages passed", 90, ""},
+	} {
+		fix := fixOf(t, Fixes(vanish, Facts{MSSBytes: 1448, PassingMSS: tt.passing}), SmallerSegment)
+		got := ""
+		if len(fix.Settings) > 0 {
+			got = fix.Settings[0].Value
+		}
+		if got != tt.want || fix.Settings == nil {
+			t.Errorf("%s: TCP_MAXSEG %q, want %q", tt.name, got, tt.want)
+		}
 	}
 }
 

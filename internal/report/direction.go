@@ -4,9 +4,11 @@ package report
 
 import (
 	"math"
+	"net/netip"
 	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
@@ -31,7 +33,7 @@ func Host(e *transfer.End) *record.Host {
 func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Interval) record.Direction {
 	v.Evidence = text.EvidenceSentences(v.Evidence)
 	d := record.Direction{Direction: r.Spec.Direction, Verdict: v, Interrupted: !r.Complete, Warnings: r.Warnings,
-		Streams: []record.Stream{}}
+		ProbedMTUBytes: known(r.ProbedMTU), Streams: []record.Stream{}}
 	if received, ok := r.Received(); ok {
 		d.Bytes = &received.Bytes
 		d.DurationS = seconds(received.Duration())
@@ -138,7 +140,8 @@ func streams(d *record.Direction, r *transfer.Result) {
 
 func newBuffer(b transfer.Buffer) *record.Buffer {
 	return &record.Buffer{RequestedBytes: known(b.Requested), GrantedBytes: known(b.Granted),
-		EffectiveBytes: known(b.Effective), Automatic: b.Automatic(), Clipped: b.Clipped}
+		EffectiveBytes: known(b.Effective), Automatic: b.Automatic(), Clipped: b.Clipped,
+		Forced: b.Forced, AutomaticMaxBytes: known(b.AutomaticMax)}
 }
 
 func newCPU(r *transfer.Result) *record.CPU {
@@ -216,8 +219,21 @@ func factsOf(d *record.Direction) remedy.Facts {
 	if d.MSSBytes != nil {
 		f.MSSBytes = *d.MSSBytes
 	}
+	f.SendBufferMax = fullMax(d.Windows.SendBuffer)
+	f.ReceiveBufferMax = fullMax(d.Windows.ReceiveBuffer)
 	if len(d.Streams) > 0 {
 		f.Congestion = d.Streams[0].Congestion
+		if remote, err := netip.ParseAddrPort(d.Streams[0].Remote); err == nil && d.ProbedMTUBytes != nil {
+			f.PassingMSS = *d.ProbedMTUBytes - model.HeadersTo(remote.Addr())
+		}
 	}
 	return f
+}
+
+// fullMax returns where automatic sizing ends, of a buffer that it made about as large as that; 0 of any other.
+func fullMax(b *record.Buffer) int {
+	if b == nil || b.AutomaticMaxBytes == nil || 10*record.OrZero(b.GrantedBytes) < 9**b.AutomaticMaxBytes {
+		return 0
+	}
+	return *b.AutomaticMaxBytes
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
@@ -78,9 +79,15 @@ func newRFC6349Direction(p *rfc6349.Path, d *rfc6349.Direction) record.RFC6349Di
 		out.Tests = append(out.Tests, newRFC6349Test(p, &d.Tests[i]))
 	}
 	if typical := oneConnection(d); typical != nil {
-		out.Fix = text.FixSentences(remedy.Fixes(typical.Verdict, remedy.Facts{GoodputBps: typical.GoodputBps,
-			PathBps: d.MaxTCPBps, Bytes: typical.Bytes, DurationS: typical.Duration.Seconds(), RTTS: p.RTT.Seconds(),
-			MSSBytes: p.MSS}))
+		facts := remedy.Facts{GoodputBps: typical.GoodputBps, PathBps: d.MaxTCPBps, Bytes: typical.Bytes,
+			DurationS: typical.Duration.Seconds(), RTTS: p.RTT.Seconds(), MSSBytes: p.MSS}
+		if p.MTU < p.FirstMTU {
+			facts.PassingMSS = p.MTU - p.Headers
+			if p.Timestamps { // TCP_MAXSEG leaves out the option
+				facts.PassingMSS += model.TimestampBytes
+			}
+		}
+		out.Fix = text.FixSentences(remedy.Fixes(typical.Verdict, facts))
 	}
 	for _, f := range d.Frames {
 		out.Frames = append(out.Frames, newRFC6349Frame(&f))

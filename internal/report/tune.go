@@ -2,16 +2,12 @@ package report
 
 import (
 	"math"
-	"strconv"
-	"strings"
 
-	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
-	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
 
@@ -164,95 +160,4 @@ func bounds(i stats.Interval) *[2]float64 {
 		return nil
 	}
 	return &[2]float64{i.Low, i.High}
-}
-
-// settings are what to set at both ends for the chosen setup.
-func settings(d *tune.Direction, near, far *System) (all []record.TuneSetting) {
-	nearRole := plan.Sender
-	farRole := plan.Receiver
-	if d.Direction == transfer.Down {
-		nearRole, farRole = farRole, nearRole
-	}
-	for _, end := range []struct {
-		host   string
-		target *System
-		role   plan.Role
-	}{{"near", near, nearRole}, {"far", far, farRole}} {
-		if end.target != nil && d.Chosen.Window > 0 {
-			for _, s := range end.target.plan(windowPath(d), end.role) {
-				all = append(all, record.TuneSetting{Host: end.host, Target: end.target.Name, Setting: s})
-			}
-		}
-		if end.role == plan.Receiver && d.Chosen.MSS > 0 && end.target != nil && strings.HasPrefix(end.target.Name, "linux") {
-			all = append(all, newTuneSetting(end.host, end.target, end.role, "advmss", strconv.Itoa(d.Chosen.MSS)))
-		}
-		switch {
-		case end.role == plan.Sender:
-			all = append(all, senderSettings(d.Chosen, d.Path.MTU, end.host, end.target)...)
-		case d.Chosen.Window > 0 && d.Chosen.ReceiveBuffer == 0 && d.Chosen.Clamp > 0:
-			all = append(all, newTuneSetting(end.host, end.target, end.role, "TCP_WINDOW_CLAMP",
-				strconv.Itoa(d.Chosen.Clamp)))
-		}
-	}
-	return all
-}
-
-// plan is what to set there for a path; nothing where it cannot be planned.
-func (s *System) plan(path plan.Path, role plan.Role) []plan.Setting {
-	p, err := plan.New(path, s.Target, plan.Options{Role: role, Values: s.Values})
-	if err != nil {
-		return nil
-	}
-	return p.Settings
-}
-
-// windowPath is what the chosen window is planned for; where ceilings clipped it, what the
-// path needs with them raised.
-func windowPath(d *tune.Direction) plan.Path {
-	window := d.Chosen.Window
-	if d.Clipped {
-		window = max(window, d.Path.Window)
-	}
-	return plan.Path{RateBps: d.Path.BottleneckBps, RTT: d.Path.RTT, Jitter: d.Path.Jitter, MSS: d.Path.MSS,
-		ReceiveWindow: model.Window(float64(window), d.Path.MSS), SendBuffer: window}
-}
-
-// Headers of IP and TCP without options.
-const ipv4Headers, ipv6Headers = model.IPHeaders, model.IPHeaders + 20
-
-// senderSettings are what else than a window the sender is given, in the narrowest scope
-// first: a program's sockets, a route, the host.
-func senderSettings(c *tune.Chosen, mtu int, host string, target *System) (all []record.TuneSetting) {
-	linux := target != nil && strings.HasPrefix(target.Name, "linux")
-	add := func(name, value string) {
-		all = append(all, newTuneSetting(host, target, plan.Sender, name, value))
-	}
-	if c.Congestion != "" {
-		add("TCP_CONGESTION", c.Congestion)
-		if linux {
-			add("congctl", c.Congestion)
-			add("net.ipv4.tcp_congestion_control", c.Congestion)
-		}
-	}
-	if c.Streams > 1 {
-		add("connections at once", strconv.Itoa(c.Streams))
-	}
-	if c.PacingBps > 0 {
-		add("SO_MAX_PACING_RATE", strconv.FormatInt(int64(c.PacingBps/8), 10))
-	}
-	if c.MSS > 0 {
-		add("TCP_MAXSEG", strconv.Itoa(c.MSS))
-		if room := mtu - c.MSS; linux && (room == ipv4Headers || room == ipv6Headers) { // the packets that were seen to pass
-			add("mtu", strconv.Itoa(mtu))
-		}
-	}
-	return all
-}
-
-func newTuneSetting(host string, target *System, role plan.Role, name, value string) record.TuneSetting {
-	s := record.TuneSetting{Host: host, Setting: text.TuneSetting(role, name, value)}
-	if target != nil {
-		s.Target = target.Name
-	}
-	return s
 }

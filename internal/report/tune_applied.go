@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
@@ -12,9 +13,15 @@ import (
 func TuneApplied(a *tune.Applied, wholeHost bool) *record.TuneApplied {
 	out := &record.TuneApplied{Kept: a.Kept, Reason: text.TuneAppliedReason(a), Marked: a.Marked,
 		Changes: hostChanges(a.Changes),
-		Scope:   text.ApplyScope(wholeHost, false)}
+		Scope:   text.ApplyScope(wholeHost, a.Lasting)}
 	if len(a.Far) > 0 {
 		out.Far = hostChanges(a.Far)
+	}
+	if a.NotLasting != nil {
+		out.Warnings = append(out.Warnings, "it holds until the next restart only: "+a.NotLasting.Error())
+	}
+	if a.Kept && text.KeepsOldWindows(append(slices.Clone(out.Changes), out.Far...)) {
+		out.Warnings = append(out.Warnings, text.OldWindows)
 	}
 	if len(a.Before.Goodputs) > 0 && len(a.After.Goodputs) > 0 {
 		before := newTuneMeasured(&a.Before)

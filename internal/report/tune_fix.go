@@ -20,6 +20,7 @@ func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []remedy.Fix {
 	if !d.Path.AtLeast {
 		facts.PathBps = d.Path.CapacityBps
 	}
+	facts.PassingMSS = d.Path.PassingMSS
 	fixes := remedy.Fixes(d.Before.Verdict, facts)
 	if d.Chosen == nil {
 		tried := triedActions(d)

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // TestSettingsStartFromWhatTheHostHas: a ceiling that somebody lowered is in the way,
@@ -65,6 +67,49 @@ func TestSettings_NameWhereToSet(t *testing.T) {
 	} {
 		if !slices.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, strings.Join(got, "\n"))
+		}
+	}
+}
+
+// TestSettings_ProgramNeedsTheCeilingThatWasForced: a window that root's buffers reached names the sysctl without which
+// any other program is clipped, and how many of today's connections do as well.
+func TestSettings_ProgramNeedsTheCeilingThatWasForced(t *testing.T) {
+	target, err := plan.ParseTarget("linux-6.18")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name    string
+		forced  bool
+		today   int
+		limiter verdict.Name
+		want    []string
+	}{
+		{"forced", true, 4 << 20, verdict.SendBuffer, []string{"host net.ipv4.tcp_wmem", "program net.core.wmem_max=20971520",
+			"streams connections at once=4"}},
+		{"granted", false, 4 << 20, verdict.SendBuffer, []string{"host net.ipv4.tcp_wmem", "streams connections at once=4"}},
+		{"loss limits, so streams are no substitute", false, 4 << 20, verdict.Congestion, []string{"host net.ipv4.tcp_wmem"}},
+		{"too many streams", true, 64 << 10, verdict.ReceiverWindow, []string{"host net.ipv4.tcp_wmem",
+			"program net.core.wmem_max=20971520"}},
+	} {
+		near := &transfer.End{Streams: []transfer.Stream{{SendBuffer: transfer.Buffer{Requested: 20 << 20,
+			Granted: 40 << 20, Forced: tt.forced}}}}
+		d := &tune.Direction{Direction: transfer.Up, Goal: tune.Throughput,
+			Path:   tune.Path{BottleneckBps: 1e9, RTT: 128 * time.Millisecond, MSS: 1448, Window: 16 << 20},
+			Chosen: &tune.Chosen{Setup: tune.Setup{Window: 16 << 20}, SendBuffer: 20 << 20},
+			Before: tune.Measured{Verdict: verdict.Verdict{Limiter: tt.limiter}},
+			After:  &tune.Measured{Typical: &transfer.Result{Near: near}},
+			Trials: []tune.Trial{{Automatic: true, Effective: tt.today}}}
+		var got []string
+		for _, s := range settings(d, &System{Target: target}, nil) {
+			line := string(s.By) + " " + s.Name
+			if s.By != record.ByHost {
+				line += "=" + s.Value
+			}
+			got = append(got, line)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }

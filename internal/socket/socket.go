@@ -27,9 +27,6 @@ func notSupported(feature string) error { return fmt.Errorf("%s: %w", feature, E
 // everything to the system.
 type Options struct {
 	transfer.Socket
-	// Force passes the system's ceilings with SO_SNDBUFFORCE and SO_RCVBUFFORCE where
-	// they clip a request and this process may (CAP_NET_ADMIN in the first namespaces).
-	Force bool
 	// LocalPort is the port to connect from; 0 lets the system choose.
 	LocalPort uint16
 	// SharePort lets several listeners share one port (SO_REUSEPORT).

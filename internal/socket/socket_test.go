@@ -97,6 +97,19 @@ func TestClippedBufferIsMarked(t *testing.T) {
 	}
 }
 
+func TestForcedBufferIsMarked(t *testing.T) {
+	testenv.Need(t, testenv.Root)
+	ceilings, err := ReadCeilings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := ceilings.Send // twice the most that is granted without privilege
+	dialled, _ := pair(t, transfer.Socket{SendBuffer: asked, Force: true}, transfer.Socket{})
+	if b := dialled.Describe().SendBuffer; !b.Forced || b.Clipped || b.Granted != 2*asked {
+		t.Errorf("%d bytes asked with privilege: %+v", asked, b)
+	}
+}
+
 func TestClampHoldsWhileTheBufferGrows(t *testing.T) {
 	const clamp = 40000
 	sender, receiver := pair(t, transfer.Socket{}, transfer.Socket{Clamp: clamp})

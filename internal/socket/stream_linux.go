@@ -210,6 +210,14 @@ func (s *stream) describe() transfer.Stream {
 		SendBuffer:    readBuffer(s.fd, unix.SO_SNDBUF, s.options.SendBuffer, "net/core/wmem_max"),
 		ReceiveBuffer: readBuffer(s.fd, unix.SO_RCVBUF, s.options.ReceiveBuffer, "net/core/rmem_max"),
 	}
+	if c, err := readCeilings(); err == nil {
+		if d.SendBuffer.Automatic() {
+			d.SendBuffer.AutomaticMax = c.AutoSend
+		}
+		if d.ReceiveBuffer.Automatic() {
+			d.ReceiveBuffer.AutomaticMax = c.AutoReceive
+		}
+	}
 	d.Congestion, _ = unix.GetsockoptString(s.fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
 	var info tcpInfo
 	if info.read(s.fd) == nil {

@@ -209,6 +209,7 @@ func (b *believer) stream(s *Stream) {
 		b.held(name+".requested", int64(buffer.Requested))
 		b.held(name+".granted", int64(buffer.Granted))
 		b.held(name+".effective", int64(buffer.Effective))
+		b.held(name+".automatic_max", int64(buffer.AutomaticMax))
 	}
 	if h := s.Handshake; h != nil {
 		b.within("handshake.mss", float64(h.MSS), 0, mostSegment)

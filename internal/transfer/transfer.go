@@ -59,6 +59,9 @@ type Socket struct {
 	PacingBps float64 `json:"pacing_bps,omitempty"`
 	// TOS is the IP header's traffic class byte: the DSCP shifted left by 2.
 	TOS int `json:"tos,omitempty"`
+	// Force passes the system's ceilings with SO_SNDBUFFORCE and SO_RCVBUFFORCE where they clip a request and this
+	// process may (CAP_NET_ADMIN in the first namespaces). It never leaves this host.
+	Force bool `json:"-"`
 }
 
 // Program says how the sending and the receiving program behave. The zero value writes
@@ -131,8 +134,10 @@ type Result struct {
 	Latency *Latency `json:"latency,omitempty"` // nil: not asked for, or not to be had
 	// ClockDrift is by what share of the time the far end's clock surely runs faster (negative:
 	// slower) than this host's; 0 where none was shown.
-	ClockDrift float64  `json:"clock_drift,omitempty"`
-	Warnings   []string `json:"warnings,omitempty"`
+	ClockDrift float64 `json:"clock_drift,omitempty"`
+	// ProbedMTU is the largest packet that probes got through where larger ones vanish; 0: not probed, or none vanish.
+	ProbedMTU int      `json:"probed_mtu,omitempty"`
+	Warnings  []string `json:"warnings,omitempty"`
 }
 
 // Sender is the sending end, or nil when it cannot be seen.
@@ -246,6 +251,8 @@ type Buffer struct {
 	// Forced says that it took privilege (SO_*BUFFORCE) to get more than the system's
 	// ceiling; an ordinary program would have been clipped.
 	Forced bool `json:"forced,omitempty"`
+	// AutomaticMax is how far the system's sizing goes, in the unit of Granted; 0: not known, or not automatic.
+	AutomaticMax int `json:"automatic_max,omitempty"`
 }
 
 // Automatic says that the system sizes this buffer.

@@ -23,8 +23,11 @@ type Applied struct {
 	rate    stats.Interval // of goodput, where the goal is another
 	goal    Goal
 	// Kept says that the change stands; else it was taken back, and Reason says why.
-	Kept   bool
-	Reason Statement
+	Kept bool
+	// Lasting says that a kept change holds after a restart too, NotLasting why it does not though that was asked for.
+	Lasting    bool
+	NotLasting error
+	Reason     Statement
 	// Marked counts the segments that queues marked in all runs with the change; nil: ECN was not asked for, or not known.
 	Marked *int64
 }
@@ -82,7 +85,22 @@ func Apply(ctx context.Context, cfg Config, d *Direction, changes []host.Change,
 	if len(s.last) > 1 {
 		out.Far = s.last[1]
 	}
+	if err == nil && out.Kept && cfg.Persist != nil && len(changes) > 0 {
+		out.persist(settle, cfg, changes)
+	}
 	return out, err
+}
+
+// persist has the kept changes hold after a restart.
+func (a *Applied) persist(ctx context.Context, cfg Config, changes []host.Change) {
+	dids, err := cfg.Persist(ctx, changes)
+	a.Lasting = err == nil
+	a.NotLasting = err
+	for _, d := range dids {
+		if d.Kind == host.File {
+			a.Changes = append(a.Changes, d)
+		}
+	}
 }
 
 // longEnough is how many round trips a buffer takes to grow from its default to what the path

@@ -120,8 +120,17 @@ func TestApply(t *testing.T) {
 				peer.each = func(run int) error { return c.each(run, cancel) }
 			}
 			d := &Direction{Direction: transfer.Up, Path: Path{RTT: path.RTT, MSS: path.MSS, CapacityBps: path.CapacityBps()}}
-			got, err := Apply(ctx, Config{Peer: peer}, d, []host.Change{host.Set(host.Sysctl, setting, "4096 16384 "+c.new)},
-				nil)
+			var lasting []host.Change
+			persist := func(_ context.Context, changes []host.Change) ([]host.Did, error) {
+				lasting = changes
+				return []host.Did{{Kind: host.Sysctl, Name: setting}, {Kind: host.File, Name: host.PersistFile}}, nil
+			}
+			changes := []host.Change{host.Set(host.Sysctl, setting, "4096 16384 "+c.new)}
+			got, err := Apply(ctx, Config{Peer: peer, Persist: persist}, d, changes, nil)
+			files := slices.ContainsFunc(got.Changes, func(d host.Did) bool { return d.Kind == host.File })
+			if got.Lasting != c.kept || (len(lasting) == 1) != c.kept || files != c.kept {
+				t.Errorf("made to last %v (%+v), listed %v; kept %v", got.Lasting, lasting, files, c.kept)
+			}
 			if c.err != nil && !errors.Is(err, c.err) || (err != nil) != (c.err != nil || c.left != "") {
 				t.Errorf("error %v, want %v", err, c.err)
 			}

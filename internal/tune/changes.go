@@ -191,7 +191,7 @@ func (d *Direction) betterCongestion() string {
 // smaller has the route to the far end, or else the host, send segments that pass: the route's MTU
 // where this host sends, the MSS that it asks for where it receives.
 func (d *Direction) smaller(prefix string, routed bool, far netip.Addr) []host.Change {
-	headers := headersTo(far)
+	headers := model.HeadersTo(far)
 	switch {
 	case routed && d.Direction == transfer.Up:
 		return []host.Change{host.Set(host.Route, prefix+" mtu", strconv.Itoa(d.Chosen.MSS+headers))}
@@ -201,12 +201,4 @@ func (d *Direction) smaller(prefix string, routed bool, far netip.Addr) []host.C
 		return []host.Change{host.Set(host.Sysctl, "net.ipv4.tcp_mtu_probing", "1")} // RFC 4821
 	}
 	return nil
-}
-
-// headersTo returns the size of the headers of IP and TCP without options, which TCP_MAXSEG leaves out.
-func headersTo(far netip.Addr) int {
-	if far.Unmap().Is6() {
-		return model.IPHeaders + 20
-	}
-	return model.IPHeaders
 }

@@ -21,7 +21,9 @@ type Path struct {
 	Method    string        // of the idle round trip: "ICMP"
 	MSS       int
 	MTU       int
-	Scale     int // of the receiver's windows; -1: not negotiated
+	// PassingMSS is the largest whose packets probes got through where larger ones vanish.
+	PassingMSS int
+	Scale      int // of the receiver's windows; -1: not negotiated
 	// CapacityBps is the largest steady payload rate without the initial burst, BottleneckBps the same at the IP layer.
 	CapacityBps, BottleneckBps float64
 	// AtLeast says that windows still limited at that rate: the path may carry more.
@@ -92,6 +94,7 @@ func (r *runner) echo(ctx context.Context) {
 	if mtu.Bytes > 0 {
 		p.MTU = mtu.Bytes
 		if mtu.Bytes < mtu.Largest {
+			p.PassingMSS = mtu.Bytes - model.HeadersTo(r.remote.Addr())
 			r.notes.add(Statement{Code: NarrowerMTU,
 				Values: verdict.Values{"mtu": float64(mtu.Bytes), "first": float64(mtu.Largest)}})
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -145,6 +146,7 @@ func (r *runner) with(s Setup, length time.Duration, why search.Purpose) Trial {
 		sender.SendBuffer = chosen.SendBuffer
 		receiver.ReceiveBuffer = chosen.ReceiveBuffer
 		receiver.Clamp = chosen.Clamp
+		t.Spec.Near.Force = true // today's transfers get what any program gets
 		// A web server's send buffer cannot be had; it may be large enough as it is.
 		var refused *transfer.Unsupported
 		if errors.As(r.check(&t), &refused) && refused.Field == "Far.SendBuffer" {
@@ -199,9 +201,9 @@ func (r *runner) controls(limits verdict.Name) (ideas []Setup) {
 // segmentSizes returns segments to try where full ones vanish: what was seen to pass, what fits today's tunnels (IPv6's
 // least MTU less headers), and what fits any path (RFC 9293 section 3.7.1).
 func (r *runner) segmentSizes() (sizes []int) {
-	fits := r.path.MTU - headersTo(r.remote.Addr())
-	for _, size := range []int{fits, 1200, 536} {
-		if size >= 536 && size < r.path.MSS && (len(sizes) == 0 || size < sizes[len(sizes)-1]) {
+	full := r.path.MSS + model.TimestampBytes // TCP_MAXSEG leaves out the option
+	for _, size := range []int{r.path.PassingMSS, 1200, 536} {
+		if size >= 536 && size < full && (len(sizes) == 0 || size < sizes[len(sizes)-1]) {
 			sizes = append(sizes, size)
 		}
 	}

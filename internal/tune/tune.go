@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
@@ -33,6 +34,8 @@ type Config struct {
 	// Echo asks the idle path to a host for single round trips, about rtt long each, in
 	// about the given time, and for its MTU; nil: the transfers' own have to do.
 	Echo func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips, path.MTU)
+	// Persist has changes of this host that Apply kept hold after a restart; nil: they end with it.
+	Persist func(ctx context.Context, changes []host.Change) ([]host.Did, error)
 	// Late says at the end whether the lab that carries the path was too late; nil: none, or not known.
 	Late     func() bool
 	Progress func(Progress) // called from Run's goroutine; nil: none

@@ -63,7 +63,8 @@ type planFile struct {
 	} `json:"far"`
 	Directions []struct {
 		Settings []struct {
-			Host string `json:"host"`
+			Host string           `json:"host"`
+			By   record.SettingBy `json:"by"`
 			plan.Setting
 		} `json:"settings"`
 	} `json:"directions"`
@@ -96,7 +97,8 @@ func parsePlan(text []byte, name string) (*planFile, error) {
 		for _, s := range d.Settings {
 			ofRoute := strings.HasPrefix(s.Where, "of the route")
 			switch {
-			case s.Host == "far", strings.HasPrefix(s.Where, "in the program"), ofRoute && p.Route.Prefix == "",
+			case s.Host == "far", strings.HasPrefix(s.Where, "in the program"), s.By == record.ByProgram, s.By == record.ByStreams,
+				ofRoute && p.Route.Prefix == "",
 				p.Route.Prefix != "" && s.Name == "net.ipv4.tcp_congestion_control": // the route's is narrower
 				continue
 			case ofRoute:
@@ -171,7 +173,7 @@ func runApply(cmd *cobra.Command, f *flags, name string) error {
 		if err != nil {
 			doc.Error = &record.Failure{Code: exit.Code(err), Message: exit.Message(err)}
 		} else if f.persist {
-			doc.Warnings = overridden(changes)
+			doc.Warnings = host.Overridden(changes)
 		}
 	}
 	if console.WantsJSON(cmd) {
@@ -182,21 +184,6 @@ func runApply(cmd *cobra.Command, f *flags, name string) error {
 		return err
 	}
 	return errors.Join(err, text.Write(cmd.OutOrStdout(), doc))
-}
-
-// overridden names the files that take a persistent setting back at the next start.
-func overridden(changes []host.Change) (warnings []string) {
-	s, err := host.Snapshot()
-	if err != nil {
-		return []string{"whether another file overrides these at the next start is not known: " + err.Error()}
-	}
-	for _, c := range changes {
-		if file := s.Overridden(host.PersistFile, c.Name); c.Kind == host.Sysctl && file != "" {
-			warnings = append(warnings, fmt.Sprintf("%s sets %s too and is loaded later: its value holds after the next start",
-				file, c.Name))
-		}
-	}
-	return warnings
 }
 
 // checkMemory holds a plan's buffers against this host's memory: what the plan says of all

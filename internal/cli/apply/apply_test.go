@@ -25,3 +25,13 @@ func TestTheMemoryBoundIsNotThePlansToLeaveOut(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestParsePlan_LeavesOutWhatOnlyAProgramNeeds(t *testing.T) {
+	p, err := parsePlan([]byte(`{"schema":"fullpipe/tune/v1","directions":[{"settings":[
+		{"host":"near","by":"host","name":"net.ipv4.tcp_wmem","value":"4096 16384 33554432"},
+		{"host":"near","by":"program","name":"net.core.wmem_max","where":"sysctl","value":"20971520"},
+		{"host":"near","by":"streams","name":"connections at once","where":"several","value":"4"}]}]}`), "tune.json")
+	if err != nil || len(p.Settings) != 1 || p.Settings[0].Name != "net.ipv4.tcp_wmem" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

@@ -110,8 +110,8 @@ func (f *flags) discard() {
 	}
 }
 
-// pathNotes are what the two ends' views of the handshake, and after a black hole probes
-// of their own, tell of the path.
+// pathNotes returns what the two ends' views of the handshake say of the path. After a black hole it probes the path
+// MTU, which it also keeps in the result.
 func (f *flags) pathNotes(ctx context.Context, r *transfer.Result, v verdict.Verdict) []string {
 	var notes []string
 	if r.Near == nil || len(r.Near.Streams) == 0 {
@@ -131,6 +131,7 @@ func (f *flags) pathNotes(ctx context.Context, r *transfer.Result, v verdict.Ver
 		defer cancel()
 		route, _ := f.Route()
 		if m, err := path.FindMTU(ctx, near.Remote.Addr(), path.Config{Route: route}); err == nil && m.Bytes < m.Largest {
+			r.ProbedMTU = m.Bytes
 			notes = append(notes, fmt.Sprintf("packets of up to %d bytes pass, larger ones vanish although %d could leave: a "+
 				"router drops them without a word",
 				m.Bytes, m.Largest))

@@ -59,12 +59,28 @@ func (f *flags) change(cmd *cobra.Command, peer string, cfg tune.Config, result 
 			entry.Warnings = append(entry.Warnings, "nothing on the hosts was shown to hold the path back: nothing was applied")
 			continue
 		}
-		if err := f.agree(cmd, changes, there); err != nil {
+		shown := changes
+		cfg.Persist = nil
+		if f.persist && len(changes) > 0 {
+			lasting, err := host.Persist(changes)
+			if err == nil {
+				shown = lasting
+				cfg.Persist = func(ctx context.Context, changes []host.Change) ([]host.Did, error) {
+					return host.ApplyLasting(ctx, host.Config{}, changes)
+				}
+			} else {
+				entry.Warnings = append(entry.Warnings, "what is applied holds until the next restart only: "+err.Error())
+			}
+		}
+		if err := f.agree(cmd, shown, cfg.Persist != nil, there); err != nil {
 			return exit.Failed, err
 		}
 		applied, err := tune.Apply(cmd.Context(), cfg, direction, changes, there)
 		tried = true
 		entry.Applied = report.TuneApplied(applied, host.WholeHost())
+		if applied.Lasting {
+			entry.Applied.Warnings = append(entry.Applied.Warnings, host.Overridden(changes)...)
+		}
 		doc.Applied = doc.Applied || applied.Kept
 		if err != nil {
 			return exit.Failed, err
@@ -77,7 +93,7 @@ func (f *flags) change(cmd *cobra.Command, peer string, cfg tune.Config, result 
 }
 
 // agree shows the changes and asks, unless that was answered already.
-func (f *flags) agree(cmd *cobra.Command, changes []host.Change, there *tune.FarHost) error {
+func (f *flags) agree(cmd *cobra.Command, changes []host.Change, lasting bool, there *tune.FarHost) error {
 	if there != nil {
 		if err := f.agreeFar(cmd, there); err != nil {
 			return err
@@ -88,7 +104,7 @@ func (f *flags) agree(cmd *cobra.Command, changes []host.Change, there *tune.Far
 		return err
 	}
 	fmt.Fprintln(cmd.ErrOrStderr())
-	if err := text.Write(cmd.ErrOrStderr(), report.Apply(present.Header(cmd), dids, host.WholeHost(), false)); err != nil {
+	if err := text.Write(cmd.ErrOrStderr(), report.Apply(present.Header(cmd), dids, host.WholeHost(), lasting)); err != nil {
 		return fmt.Errorf("the changes cannot be shown: %w", err)
 	}
 	return console.Confirm(cmd, "make these changes, and keep them only where they help?")
@@ -102,6 +118,19 @@ func (f *flags) farReach(text string) error {
 	}
 	return exit.Usage("--apply-far", "the far host is changed through ssh only, with your own rights there",
 		"ssh://[USER@]HOST, or a lab: PEER")
+}
+
+// canPersist checks that a change of this host can hold after a restart.
+func (f *flags) canPersist() error {
+	switch {
+	case !f.persist:
+		return nil
+	case !f.apply:
+		return exit.Usage("--persist", "without --apply nothing is set that could hold after a restart", "--apply --persist")
+	case !host.WholeHost():
+		return exit.Usage("--persist", "these settings belong to a network namespace and end with it", "--apply alone")
+	}
+	return nil
 }
 
 // farHost is the far host with what a direction needs there; nil where that is nothing.

@@ -41,6 +41,7 @@ type flags struct {
 	html      string
 	apply     bool
 	applyFar  bool
+	persist   bool
 	yes       bool
 }
 
@@ -76,6 +77,9 @@ nothing was shown to help.`,
 			if err := f.farReach(args[0]); err != nil {
 				return err
 			}
+			if err := f.canPersist(); err != nil {
+				return err
+			}
 			if f.apply {
 				if err := host.Ready(cmd.Context(), host.Config{}); err != nil {
 					return err
@@ -102,6 +106,7 @@ nothing was shown to help.`,
 		"says it is)")
 	fl.BoolVar(&f.apply, "apply", false, "change this host's settings, measure with and without the change in turn, "+
 		"keep it only where it helps")
+	fl.BoolVar(&f.persist, "persist", false, "with --apply: what is kept holds after a restart too ("+host.PersistFile+")")
 	fl.BoolVar(&f.applyFar, "apply-far", false, "change the far host's settings too, over your own ssh (ssh://) or in a "+
 		"lab; kept only where it helps")
 	fl.BoolVar(&f.yes, "yes", false, "with --apply or --apply-far: do not ask")

@@ -11,10 +11,21 @@ import (
 
 // FixSentence is a step in the imperative.
 func FixSentence(f remedy.Fix) string {
+	if c := f.Ceiling; c != nil {
+		return ceilingSentence(c, f.End)
+	}
 	if said, ok := imperatives[f.Action]; ok {
 		return said
 	}
 	return f.Text
+}
+
+func ceilingSentence(c *remedy.Ceiling, end remedy.End) string {
+	said := fmt.Sprintf("raise %s (max) on the %s: %s now", c.Name, end, units.Size(c.Bytes))
+	if c.NeededBytes > 0 {
+		return said + fmt.Sprintf(", %s needed", units.Size(c.NeededBytes))
+	}
+	return said + "; fullpipe tune finds how much it needs"
 }
 
 // do is the first thing to do about a verdict, "" where nothing follows from it.

@@ -121,3 +121,17 @@ func TestAnOptionIsSaidAsItIsGiven(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestFixSentence_NamesTheCeilingOfAFullAutomaticBuffer(t *testing.T) {
+	v := verdict.Verdict{Limiter: verdict.SendBuffer}
+	for want, facts := range map[string]remedy.Facts{
+		"raise net.ipv4.tcp_wmem (max) on the sender: 4 MiB now, 23.8 MiB needed": {SendBufferMax: 4 << 20, PathBps: 500e6,
+			RTTS: 0.2, MSSBytes: 1448},
+		"raise net.ipv4.tcp_wmem (max) on the sender: 4 MiB now; fullpipe tune finds how much it needs": {
+			SendBufferMax: 4 << 20},
+	} {
+		if got := FixSentence(remedy.Fixes(v, facts)[0]); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -46,8 +46,31 @@ func Apply(w io.Writer, a *record.Apply) {
 	case !changed:
 		fmt.Fprintln(w, "nothing to change: it is so already")
 	case a.Applied && !a.DryRun:
+		if KeepsOldWindows(a.Changes) {
+			fmt.Fprintln(w, hanging(w, "", OldWindows))
+		}
 		fmt.Fprintln(w, "fullpipe undo takes it back")
 	}
+}
+
+// OldWindows says what a change of windows or buffers does not reach.
+const OldWindows = "connections that are open keep the windows that they agreed on: have them reconnect, or restart " +
+	"the programs that hold them open"
+
+// KeepsOldWindows reports whether one of the changes that were made is of windows or buffers, which open connections
+// do not take over: their window scale is the handshake's (RFC 7323 section 2.3).
+func KeepsOldWindows(changes []record.HostChange) bool {
+	for _, d := range changes {
+		if d.Outcome != string(host.Changed) {
+			continue
+		}
+		for _, word := range []string{"mem", "window", "tcp1323opts", "autotuning", "scaling"} {
+			if strings.Contains(strings.ToLower(d.Name), word) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func entryOf(d record.HostChange) (catalog.Parameter, bool) {

@@ -147,6 +147,9 @@ func bufferText(b *record.Buffer) string {
 		if b.Clipped {
 			granted += " (clipped by the system)"
 		}
+		if b.Forced {
+			granted += " (forced past the system's ceiling, as root)"
+		}
 		parts = append(parts, granted)
 	}
 	if b.EffectiveBytes != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/search"
-	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -190,54 +189,6 @@ func tuneDo(d *record.TuneDirection) string {
 		return doAbout(d.Fix, d.Before.Verdict)
 	}
 	return "set what is listed below for " + cmp.Or(d.Chosen.Name, "the window")
-}
-
-// titled is a table with its heading.
-type titled struct {
-	title string
-	table *table
-}
-
-// tuneSettings are what to set for the chosen setup, host by host.
-func tuneSettings(d *record.TuneDirection) (all []titled) {
-	if d.Chosen == nil || d.Chosen.Automatic {
-		return nil
-	}
-	sends := map[string]bool{"near": d.Direction == transfer.Up, "far": d.Direction == transfer.Down}
-	for _, host := range []string{"near", "far"} {
-		name := "this host"
-		role := "receiver"
-		option := "SO_RCVBUF"
-		buffer := d.Chosen.ReceiveBufferBytes
-		if host == "far" {
-			name = "the far host"
-		}
-		if sends[host] {
-			role = "sender"
-			option = "SO_SNDBUF"
-			buffer = d.Chosen.SendBufferBytes
-		}
-		table := newTable()
-		system := ""
-		for _, s := range d.Settings {
-			if s.Host != host {
-				continue
-			}
-			where := s.Where
-			if s.Restart {
-				where += ", after a restart"
-			}
-			table.row(s.Name+" = "+s.Value, where)
-			system = ", " + s.Target
-		}
-		if buffer != nil {
-			table.row(fmt.Sprintf("%s = %d", option, *buffer), "in a program that sets its own, before connect() or listen()")
-		}
-		if len(table.rows) > 0 {
-			all = append(all, titled{fmt.Sprintf("to set on %s (%s%s)", name, role, system), table})
-		}
-	}
-	return all
 }
 
 func tuneFileText(f *record.TuneFile) string {

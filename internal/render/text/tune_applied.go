@@ -39,6 +39,9 @@ func tuneAppliedRows(a *record.TuneApplied) *table {
 	} else {
 		t.row("taken back", a.Reason)
 	}
+	for _, warning := range a.Warnings {
+		t.row("note", warning)
+	}
 	return t
 }
 
