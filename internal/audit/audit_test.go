@@ -309,7 +309,8 @@ func FuzzParseSnapshot(f *testing.F) {
 	f.Add([]byte("fullpipe-snapshot 1\nsystem linux\nversion 6.1\nvalue net.ipv4.tcp_rmem 1 2 3\ninterface eth0 mtu " +
 		"1500 speed_mbit -1 rx_errors -\nroute default window lock 1 cwnd\n"))
 	f.Add([]byte(`{"schema":"fullpipe/snapshot/v1","system":"windows","version":"6.2","values":{"AutoTuningLevelLocal":"Disabled"}}`))
-	for _, text := range []string{savedTcpip, germanNetsh, netTCPSetting, batch, batch2000} {
+	for _, text := range []string{savedTcpip, germanNetsh, netTCPSetting, batch, batch2000, saved98, savedNT4,
+		frenchHeuristics} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -20,3 +20,4 @@ for %%k in (Tcpip AFD) do for /f "tokens=*" %%l in ('type "%TEMP%\fullpipe-%%k.r
 for %%k in (Tcpip AFD) do del "%TEMP%\fullpipe-%%k.reg"
 :netsh
 for /f "tokens=*" %%l in ('netsh int tcp show global 2^>nul') do echo text %%l
+for /f "tokens=*" %%l in ('netsh int tcp show heuristics 2^>nul') do echo text %%l

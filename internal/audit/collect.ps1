@@ -41,6 +41,7 @@ $templates = Get-NetTCPSetting
 if (-not $templates) {
     'unread Get-NetTCPSetting: no such cmdlet, or no answer; netsh int tcp show global instead'
     netsh int tcp show global | ForEach-Object { "text $_" }
+    netsh int tcp show heuristics | ForEach-Object { "text $_" }
 }
 foreach ($template in @($templates | Where-Object { $_ })) {
     foreach ($name in 'AutoTuningLevelLocal', 'AutoTuningLevelGroupPolicy', 'AutoTuningLevelEffective', 'ScalingHeuristics',

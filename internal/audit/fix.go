@@ -2,11 +2,11 @@ package audit
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/spell"
 )
 
 // cure returns the value that a harmful parameter should have: the version's default, or where that hurts too, the
@@ -56,12 +56,10 @@ func netshFix(command, value string) string {
 	return command + " " + value
 }
 
-var plainWord = regexp.MustCompile(`^[0-9A-Za-z{][0-9A-Za-z_.:/@}-]{0,63}$`)
-
 // word returns a snapshot's text for use in a command, or the placeholder where a shell could take the text for more
-// than a word.
+// than a word. Windows expands %NAME%.
 func word(text, placeholder string) string {
-	if plainWord.MatchString(text) {
+	if spell.IsWord(text) && !strings.Contains(text, "%") {
 		return text
 	}
 	return placeholder
@@ -70,12 +68,20 @@ func word(text, placeholder string) string {
 // registryFix returns the reg command, which XP introduced; for older systems, what to do in the registry's editor.
 func (j *judge) registryFix(p catalog.Parameter, value, id string) string {
 	key := p.Where
+	ofNT4 := id != "" && !strings.HasPrefix(id, "{") // whose cards have names
 	if id != "" {
 		id = word(id, "{ID}")
 		key = strings.Replace(strings.TrimSuffix(key, `\Interfaces\{id}`), "{id}", id, 1) + `\Interfaces\` + id
+		switch {
+		case j.System == catalog.Windows9x:
+			key = `HKEY_LOCAL_MACHINE\System\CurrentControlSet\Services\Class\NetTrans\` + id
+		case ofNT4:
+			key = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\` + id + `\Parameters\Tcpip`
+		}
 	}
 	remove := value == "unset" || value == ""
-	if j.Version != "" && !catalog.AtLeast(j.Version, "5.1") {
+	hasReg := j.System != catalog.Windows9x && !ofNT4 && (j.Version == "" || catalog.AtLeast(j.Version, "5.1"))
+	if !hasReg {
 		if remove {
 			return fmt.Sprintf("regedit: delete %s below %s", p.Name, key)
 		}

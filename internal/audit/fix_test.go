@@ -23,6 +23,18 @@ func TestFixesAreCommands(t *testing.T) {
 	}{
 		"an overflowed receive buffer": {linux("6.1.90", map[string]string{"net.ipv4.tcp_rmem": "4096 131072 -1073741824"}),
 			wan, "net.ipv4.tcp_rmem", "sysctl -w net.ipv4.tcp_rmem='4096 131072 6291456'", true},
+		"an overflowed ceiling of macOS": {&Snapshot{System: catalog.MacOS, Version: "14.1",
+			Values: map[string]string{"net.inet.tcp.autorcvbufmax": "-2147483648"}}, wan, "net.inet.tcp.autorcvbufmax",
+			"sysctl net.inet.tcp.autorcvbufmax=4194304", true},
+		"autotuning at its usual level on a longer path": {windows("10.0.17763",
+			map[string]string{"AutoTuningLevelLocal": "Normal"}), Path{RateBps: 10e9, RTT: 60 * time.Millisecond},
+			"AutoTuningLevelLocal", "fullpipe plan --rate 10Gbit/s --rtt 60ms --target windows-10", true},
+		"an interface's window of Windows XP": {old("5.1.2600", map[string]string{"Interfaces/{7A}/TcpWindowSize": "8760"}),
+			wan, "TcpWindowSize", `reg delete "` + tcpip + `\Interfaces\{7A}" /v TcpWindowSize /f; then fullpipe plan ` +
+				"--rate 1Gbit/s --rtt 100ms --target windows-xp", true},
+		"a card of NT 4": {old("4.0.1381", map[string]string{"Interfaces/E100B1/MTU": "576"}), Path{}, "MTU",
+			`regedit: delete MTU below HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\E100B1\Parameters\Tcpip` +
+				", unless a tunnel needs it", false},
 		"a switch that is neither": {linux("6.18", map[string]string{"net.ipv4.tcp_sack": "7"}), Path{},
 			"net.ipv4.tcp_sack", "sysctl -w net.ipv4.tcp_sack='1'", true},
 		"heuristics on Vista, where they are the default": {windows("6.0.6002",

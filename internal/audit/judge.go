@@ -90,6 +90,8 @@ func Judge(s *Snapshot, path Path) []Finding {
 		j.windows()
 	case catalog.Windows2000:
 		j.windows2000()
+	case catalog.Windows9x:
+		j.windows9x()
 	case catalog.MacOS, catalog.FreeBSD:
 		j.bsd()
 	default:
@@ -161,6 +163,9 @@ func (j *judge) target() string {
 	if j.System == catalog.Windows2000 && version == "" { // a .reg file
 		return "windows-2000"
 	}
+	if j.System == catalog.Windows9x {
+		return "windows-98"
+	}
 	if j.System == catalog.Windows || j.System == catalog.Windows2000 {
 		return windowsTarget(version)
 	}
@@ -183,7 +188,7 @@ func (j *judge) known() {
 				Fix: j.inertFix(p, "")})
 		case inert == "" && impossible(p, value):
 			j.add(Finding{Grade: Harmful, Parameter: p.Name, Value: value, Fix: j.fix(p, j.cure(p), ""), impossible: true,
-				Text: fmt.Sprintf("an impossible value: not within %s; probably an overflow of 32 bits or a slip", p.Range)})
+				Text: fmt.Sprintf("an impossible value: not within %s; probably an overflow of 32 bits or a slip", p.Bounds())})
 		case why != "" && inert == "" && !j.hasFinding(p.Name):
 			j.add(Finding{Grade: Harmful, Parameter: p.Name, Value: value, Text: why, Fix: j.fix(p, j.cure(p), "")})
 		}
@@ -197,7 +202,7 @@ func impossible(p catalog.Parameter, value string) bool {
 		_, err := strconv.ParseInt(field, 0, 64)
 		return err != nil
 	})
-	return numbers && len(fields) > 0 && p.Tunable() && p.Range != "" && p.Check(value) != nil
+	return numbers && len(fields) > 0 && p.Tunable() && p.Type != "name" && p.Check(value) != nil
 }
 
 // inertFix says how to remove a value that does nothing.

@@ -21,6 +21,9 @@ func (j *judge) windows() {
 	level := local
 	byPolicy := strings.EqualFold(j.Values["AutoTuningLevelEffective"], "GroupPolicy")
 	fix := "netsh int tcp set global autotuninglevel=normal" // all versions take it, also those whose cmdlets refuse
+	if strings.EqualFold(level, "Normal") {
+		fix = j.planFix()
+	}
 	if byPolicy {
 		level = policy
 		fix = "change the group policy: a local setting does nothing"
@@ -69,6 +72,36 @@ func or(text, otherwise string) string {
 // fixedSend is the send buffer in bytes of Windows 7 and later without dynamic send buffering.
 const fixedSend = 64 << 10
 
+// windows9x judges Windows 95, 98 and Me, which have one receive window for all interfaces. A program sets its own
+// send buffer.
+func (j *judge) windows9x() {
+	if j.keys != nil && !j.keys[`vxd\mstcp`] {
+		return
+	}
+	entry, _ := catalog.Get(catalog.Windows9x, "DefaultRcvWindow")
+	window, set := j.number("DefaultRcvWindow")
+	value := j.Values["DefaultRcvWindow"]
+	if !set {
+		usual, _ := entry.DefaultFor(j.Version)
+		window, _ = strconv.ParseInt(usual.Value, 10, 64)
+		value = "unset"
+	}
+	options, _ := j.number("Tcp1323Opts")
+	if window > model.MaxUnscaled && options&1 == 0 {
+		j.add(Finding{Grade: Risk, Parameter: "Tcp1323Opts", Value: or(j.Values["Tcp1323Opts"], "unset"),
+			Text: "DefaultRcvWindow is " + value + ", and without Tcp1323Opts bit 0 no window passes 65,535 bytes",
+			Fix:  j.planFix()})
+		window = model.MaxUnscaled
+	}
+	for _, name := range []string{"GlobalMaxTcpWindoSize", "GlobalMaxTcpWindowSize"} { // 98 reads the first
+		if most, bounded := j.number(name); bounded && most > 0 && most < window {
+			j.caps(name, j.Values[name], most, name+" ends every window at "+units.Size(most).Exact()+", which", j.planFix())
+			return
+		}
+	}
+	j.caps("DefaultRcvWindow", value, window, "the receive window of "+units.Size(window).Exact(), j.planFix())
+}
+
 // afdDefault is DefaultSendWindow where nothing sets it.
 const afdDefault = 8192
 
@@ -113,8 +146,9 @@ func (j *judge) window2000(name string, scales bool, most int64, bounded, others
 	what := ""
 	fix := j.planFix()
 	if id, of := strings.CutPrefix(name, perInterface); of {
-		what = " of interface " + strings.TrimSuffix(id, "/TcpWindowSize")
-		fix = "delete it there: the host's value holds then; or set it to what " + fix + " says"
+		id = strings.TrimSuffix(id, "/TcpWindowSize")
+		what = " of interface " + id
+		fix = j.registryFix(entry, "unset", id) + "; then " + fix
 	}
 	if !set {
 		if others { // each interface that has one of its own was judged
@@ -189,8 +223,8 @@ func (j *judge) faces() {
 		}
 		value := j.Values[name]
 		where := " (interface " + id + ")"
-		if mtu, err := strconv.ParseInt(value, 0, 64); err == nil && parameter == "MTU" {
-			j.mtuOfInterface(value, mtu, id)
+		if mtu, err := strconv.ParseInt(value, 0, 64); err == nil && strings.HasSuffix(parameter, "MTU") {
+			j.mtuOfInterface(parameter, value, mtu, id)
 			continue
 		}
 		entry, known := catalog.Get(j.System, parameter)
@@ -211,7 +245,7 @@ func (j *judge) faces() {
 const ethernetMTU = 1500
 
 // mtuOfInterface judges an interface's own MTU, whatever its size; that of Ethernet and 0xffffffff change nothing.
-func (j *judge) mtuOfInterface(value string, mtu int64, id string) {
+func (j *judge) mtuOfInterface(parameter, value string, mtu int64, id string) {
 	if mtu == ethernetMTU || mtu <= 0 || mtu == math.MaxUint32 {
 		return
 	}
@@ -221,8 +255,8 @@ func (j *judge) mtuOfInterface(value string, mtu int64, id string) {
 		text = fmt.Sprintf("packets of %d bytes: more than Ethernet's 1500 pass only where every link of the way takes them "+
 			"(interface %s)", mtu, id)
 	}
-	key := catalog.Parameter{Name: "MTU", Where: `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`}
-	j.add(Finding{Grade: Risk, Parameter: "MTU", Value: value, Text: text,
+	key := catalog.Parameter{Name: parameter, Where: `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`}
+	j.add(Finding{Grade: Risk, Parameter: parameter, Value: value, Text: text,
 		Fix: j.registryFix(key, "unset", id) + ", unless a tunnel needs it"})
 }
 

@@ -12,24 +12,30 @@ import (
 )
 
 // windowsLines reads what Windows' own tools write, line by line and in any language: .reg files, `reg query`,
-// `ver`, `netsh int tcp show global` and the list of Get-NetTCPSetting.
+// `ver`, `netsh int tcp show global`, `netsh int tcp show heuristics` and the list of Get-NetTCPSetting.
 type windowsLines struct {
 	*Snapshot
 	key      string   // of the registry, below Services
 	template string   // of Get-NetTCPSetting
 	netsh    []string // values of the block so far
 	today    bool     // only Vista and later write this
+	is9x     bool     // the keys are those of Windows 95, 98 and Me
 	found    bool
 }
 
 var (
-	registryKey   = regexp.MustCompile(`(?i)^\[?HKEY_LOCAL_MACHINE\\SYSTEM\\\w*ControlSet\w*\\Services\\([^\]]*)\]?$`)
+	registryKey = regexp.MustCompile(`(?i)^\[?HKEY_LOCAL_MACHINE\\SYSTEM\\\w*ControlSet\w*\\Services\\([^\]]*)\]?$`)
+	// adapterKey is where NT 4 has the values of one network card.
+	adapterKey    = regexp.MustCompile(`(?i)^(\w+)\\parameters\\tcpip$`)
 	registryLine  = regexp.MustCompile(`^"(\w+)"=(?:dword:([0-9a-fA-F]{1,8})|"([^"]*)")$`)
 	registryQuery = regexp.MustCompile(`^(\w+)\s+REG_(?:DWORD|SZ)\s+(\S+)$`)
 	windowsVer    = regexp.MustCompile(`^Microsoft Windows.*?(\d+)\.(\d+)\.(\d+)`)
 	settingLine   = regexp.MustCompile(`^(\w+)(?:\((?:ms|MSS)\))?\s*:\s*(\S.*)$`)
 	netshLine     = regexp.MustCompile(`^(.*\S)\s*:\s*(\S+)\s*(?:\*+)?$`)
 )
+
+// bindingKey begins the keys of a binding of TCP/IP of Windows 95, 98 and Me, by number: NetTrans\0003.
+const bindingKey = `class\nettrans\`
 
 const (
 	maxWindowsText = 8 << 20 // bytes; the keys of Tcpip and AFD take less than 1 MiB
@@ -96,8 +102,16 @@ func (w *windowsLines) open(key string) {
 	switch lower := strings.ToLower(key); {
 	case lower == `tcpip\parameters`, lower == `afd\parameters`:
 		w.key = lower
+	case lower == `vxd\mstcp`, lower == `vxd\mstcp\parameters`:
+		w.key = lower
+		w.is9x = true
 	case strings.HasPrefix(lower, `tcpip\parameters\interfaces\`):
 		w.key = perInterface + key[len(`tcpip\parameters\interfaces\`):]
+	case strings.HasPrefix(lower, bindingKey):
+		w.key = perInterface + key[len(bindingKey):]
+		w.is9x = true
+	case adapterKey.MatchString(key):
+		w.key = perInterface + adapterKey.FindStringSubmatch(key)[1]
 	default:
 		return
 	}
@@ -110,15 +124,18 @@ func (w *windowsLines) open(key string) {
 
 // registry takes a value that the catalog knows; what else a key holds is nobody's business.
 func (w *windowsLines) registry(name, value string) {
-	_, old := catalog.Get(catalog.Windows2000, name)
-	_, today := catalog.Get(catalog.Windows, name)
+	systems := []string{catalog.Windows9x, catalog.Windows2000, catalog.Windows}
+	isKnown := slices.ContainsFunc(systems, func(of string) bool {
+		_, known := catalog.Get(of, name)
+		return known
+	})
 	switch {
 	case w.key == `afd\parameters` && strings.EqualFold(name, "DynamicSendBufferDisable"):
 		w.Values["winsock autotuning"] = "on"
 		if n, err := strconv.ParseInt(value, 0, 64); err == nil && n != 0 {
 			w.Values["winsock autotuning"] = "off"
 		}
-	case w.key == "" || !old && !today:
+	case w.key == "" || !isKnown:
 	case strings.HasPrefix(w.key, perInterface):
 		w.Values[w.key+"/"+name] = value
 	default:
@@ -163,9 +180,15 @@ func (w *windowsLines) global(text string) {
 	label := m[1]
 	value := m[2]
 	w.netsh = append(w.netsh, value)
-	switch n := len(w.netsh); {
+	n := len(w.netsh)
+	_, notNumber := strconv.Atoi(value)
+	switch {
 	case strings.Contains(label, "Chimney"):
 		w.Values["Chimney"] = value
+	case n == 2 && notNumber == nil: // of `netsh int tcp show heuristics`: the state, then a threshold
+		w.today = true
+		w.found = true
+		w.Values["ScalingHeuristics"] = w.netsh[0]
 	case strings.Contains(label, "1323") && n >= 4:
 		w.today = true
 		w.found = true
@@ -192,6 +215,8 @@ func (w *windowsLines) finish() {
 	switch {
 	case w.Version != "" && catalog.AtLeast(w.Version, "6.0"), w.Version == "" && w.today:
 		w.System = catalog.Windows
+	case w.is9x:
+		w.System = catalog.Windows9x
 	case w.Version == "":
 		w.Unread = append(w.Unread, "the version, which a .reg file does not hold: judged as Windows 2000 to "+
 			"Server 2003; Vista and later ignore these values")

@@ -1,8 +1,10 @@
 package audit
 
 import (
+	"math"
 	"strings"
 	"testing"
+	"time"
 )
 
 const (
@@ -53,6 +55,16 @@ ScalingHeuristics               : Disabled
 		"text DynamicSendBufferDisable    REG_DWORD    0x1\r\n" +
 		"text ----------\r\ntext RSS : enabled\r\ntext Niveau : normal\r\ntext X : ctcp\r\ntext ECN : disabled\r\n" +
 		"text RFC 1323 : disabled\r\n"
+	saved98 = "REGEDIT4\r\n\r\n[HKEY_LOCAL_MACHINE\\System\\CurrentControlSet\\Services\\VxD\\MSTCP]\r\n" +
+		"\"DefaultRcvWindow\"=\"131400\"\r\n\"HostName\"=\"secret\"\r\n\r\n" +
+		"[HKEY_LOCAL_MACHINE\\System\\CurrentControlSet\\Services\\VxD\\MSTCP\\Parameters]\r\n" +
+		"\"GlobalMaxTcpWindoSize\"=dword:00008000\r\n\r\n" +
+		"[HKEY_LOCAL_MACHINE\\System\\CurrentControlSet\\Services\\Class\\NetTrans\\0002]\r\n\"MaxMTU\"=\"576\"\r\n"
+	savedNT4 = "REGEDIT4\n\n[HKEY_LOCAL_MACHINE\\SYSTEM\\CurrentControlSet\\Services\\E100B1\\Parameters\\Tcpip]\n" +
+		"\"MTU\"=dword:00000240\n\"TcpWindowSize\"=dword:00002238\n"
+	frenchHeuristics = "Paramètres heuristiques de mise à l'échelle de fenêtre TCP\n----------\n" +
+		"Heuristiques de mise à l'échelle de fenêtre : enabled\nSeuil de destination de qualification : 3\n" +
+		"Type de profil inconnu : normal\n"
 	batch2000 = "fullpipe-snapshot 1\r\nsystem windows-2000\r\nhost OLD\r\n" +
 		"text Microsoft Windows 2000 [Version 5.00.2195]\r\n" +
 		"text [HKEY_LOCAL_MACHINE\\SYSTEM\\CurrentControlSet\\Services\\AFD\\Parameters]\r\n" +
@@ -75,6 +87,11 @@ func TestWindowsOwnTexts(t *testing.T) {
 			"CongestionProvider": "CTCP"}},
 		"the batch collector on 7": {batch, "windows", "6.1.7601", map[string]string{"AutoTuningLevelLocal": "Normal",
 			"Tcp1323Opts": "0x1", "winsock autotuning": "off", "Interfaces/{9F}/TcpAckFrequency": "0x1"}},
+		"a saved .reg file of 98": {saved98, "windows-9x", "", map[string]string{"DefaultRcvWindow": "131400",
+			"GlobalMaxTcpWindoSize": "32768", "Interfaces/0002/MaxMTU": "576", "HostName": ""}},
+		"a saved .reg file of NT 4's card": {savedNT4, "windows-2000", "", map[string]string{
+			"Interfaces/E100B1/MTU": "576", "Interfaces/E100B1/TcpWindowSize": "8760"}},
+		"netsh's heuristics in French": {frenchHeuristics, "windows", "", map[string]string{"ScalingHeuristics": "enabled"}},
 		"the batch collector on 2000": {batch2000, "windows-2000", "5.0.2195", map[string]string{
 			"DefaultSendWindow": "65536"}},
 	} {
@@ -92,8 +109,23 @@ func TestWindowsOwnTexts(t *testing.T) {
 			}
 		}
 	}
+	s, err := ParseSnapshot([]byte(saved98))
+	if err != nil {
+		t.Fatal(err)
+	}
+	judged := Judge(s, Path{RateBps: 10e6, RTT: 80 * time.Millisecond})
+	for _, want := range []struct {
+		grade     Grade
+		parameter string
+		capBps    float64
+	}{{Limits, "GlobalMaxTcpWindoSize", 32768 * 8 / 0.08}, {Risk, "Tcp1323Opts", 0}, {Risk, "MaxMTU", 0}} {
+		f := found(judged, want.parameter)
+		if f.Grade != want.grade || math.Abs(f.CapBps-want.capBps) > 1 {
+			t.Errorf("Windows 98: %s is %+v, want %s at %g bit/s", want.parameter, f, want.grade, want.capBps)
+		}
+	}
 	// A file of one key says nothing of the other key's values.
-	s, _ := ParseSnapshot([]byte(savedTcpip))
+	s, _ = ParseSnapshot([]byte(savedTcpip))
 	for _, f := range Judge(s, wan) {
 		if f.Parameter == "DefaultSendWindow" {
 			t.Errorf("AFD's key is not in the file: %+v", f)

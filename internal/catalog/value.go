@@ -82,7 +82,7 @@ func (p Parameter) Check(value string) error {
 			return wrong(p.Type)
 		}
 		if !p.permits(n) {
-			return wrong("within " + p.Range)
+			return wrong("within " + p.Bounds())
 		}
 		if n < before {
 			return wrong(p.Type + ", each at least the one before it")
@@ -92,10 +92,24 @@ func (p Parameter) Check(value string) error {
 	return nil
 }
 
+// maxUnlisted is the largest number of a parameter whose range the catalog does not know.
+const maxUnlisted = 1<<32 - 1
+
+// Bounds says which numbers a parameter takes.
+func (p Parameter) Bounds() string {
+	switch {
+	case p.Range != "":
+		return p.Range
+	case p.Type == "boolean":
+		return "0 to 1"
+	}
+	return fmt.Sprintf("0 to %d", int64(maxUnlisted))
+}
+
 func (p Parameter) permits(n int64) bool {
 	spans := p.spans()
 	if len(spans) == 0 {
-		spans = []bounds{{0, 1<<32 - 1}}
+		spans = []bounds{{0, maxUnlisted}}
 		if p.Type == "boolean" {
 			spans = []bounds{{0, 1}}
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -168,10 +167,6 @@ func Deliver(cmd *cobra.Command) {
 		NoteWaiting(cmd, err)
 	}
 }
-
-// PlainWord is what a shell takes as it stands: a far end's name can be somebody else's text, in
-// an imported result, and what completion offers is put on the command line.
-var PlainWord = regexp.MustCompile(`^[A-Za-z0-9_/.:\[\]@%+,][A-Za-z0-9_/.:\[\]@%+,=-]*$`)
 
 // ShortRuns turns the store's runs, the newest first, into the document's, the oldest first.
 func ShortRuns(runs []store.Run) []record.HistoryRun {

@@ -19,6 +19,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/spell"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
@@ -109,7 +110,7 @@ func completeRuns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.
 			takesPath = len(args) == 0
 			takesID = !cmd.Flags().Changed("before")
 		}
-		if takesPath && !seen[r.Far] && history.PlainWord.MatchString(r.Far) {
+		if takesPath && !seen[r.Far] && spell.IsWord(r.Far) {
 			seen[r.Far] = true
 			offered = append(offered, r.Far)
 		}

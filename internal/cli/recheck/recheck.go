@@ -25,6 +25,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/recheck/runner"
+	"github.com/fullpipe-net/fullpipe/internal/spell"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -316,7 +317,7 @@ func completeRecheck(cmd *cobra.Command, args []string, begun string) ([]string,
 		runs, _ := s.List(ctx, store.Filter{Limit: 200})
 		for i := range runs {
 			far := runs[i].Far
-			if history.PlainWord.MatchString(far) && !strings.HasPrefix(far, lab.Prefix) && !slices.Contains(offered, far) {
+			if spell.IsWord(far) && !strings.HasPrefix(far, lab.Prefix) && !slices.Contains(offered, far) {
 				offered = append(offered, far)
 			}
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/spell"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/web"
 )
@@ -74,7 +75,7 @@ func (r *retester) command(p store.Series) ([]string, error) {
 			names = append(names, name)
 		}
 	}
-	if history.PlainWord.MatchString(p.Far) && !strings.HasPrefix(p.Far, lab.Prefix) {
+	if spell.IsWord(p.Far) && !strings.HasPrefix(p.Far, lab.Prefix) {
 		names = append(names, p.Far)
 	}
 	for _, name := range names {

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -16,10 +17,16 @@ func Audit(w io.Writer, a *record.Audit) {
 			fmt.Fprintln(w)
 		}
 		name := h.Host
-		if h.File != "" {
+		switch {
+		case name == "":
+			name = h.File
+		case h.File != "":
 			name += " (" + h.File + ")"
 		}
-		fmt.Fprintf(w, "%s, %s %s", name, h.System, h.Version)
+		fmt.Fprint(w, cmp.Or(name, "a host without a name"), ", ", h.System)
+		if h.Version != "" {
+			fmt.Fprint(w, " ", h.Version)
+		}
 		if a.RateBps > 0 {
 			fmt.Fprintf(w, ", for %s x %s", units.Rate(a.RateBps), SecondsText(a.RTTS))
 		}
