@@ -60,7 +60,7 @@ func fixes(d *record.CapturedDirection, g *timeline.Diagnosis, f *flow.Direction
 	return all
 }
 
-// passingMSS returns the largest MSS whose segments get through: what a router's message leaves room for, else the
+// passingMSS returns the largest MSS whose segments get through, from a router's message, else the
 // longest segment that was acknowledged. It returns 0 where no segment below the MSS was seen to pass.
 func passingMSS(d *flow.Direction) int {
 	passed := int(d.MaxPassed)

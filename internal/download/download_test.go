@@ -216,7 +216,7 @@ func TestTooSmallIsSaid(t *testing.T) {
 	}
 }
 
-// TestRun_TimeUpIsNoSmallObject fetches an object whose server knows no ranges, as HTTP/1.0's, for less time than it takes.
+// TestRun_TimeUpIsNoSmallObject fetches an object from a server without ranges (HTTP/1.0) for less time than it takes.
 func TestRun_TimeUpIsNoSmallObject(t *testing.T) {
 	p := open(t, newSite(t, false), "/large", Config{})
 	result, err := transfer.Run(t.Context(), p, transfer.Spec{Direction: transfer.Down, Time: 50 * time.Millisecond}, nil)

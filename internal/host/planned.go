@@ -193,7 +193,7 @@ func Overridden(changes []Change) (warnings []string) {
 	}
 	for _, c := range changes {
 		if file := s.Overridden(PersistFile, c.Name); c.Kind == Sysctl && file != "" {
-			warnings = append(warnings, fmt.Sprintf("%s sets %s too and is loaded later: its value holds after the next start",
+			warnings = append(warnings, fmt.Sprintf("%s sets %s too and is loaded later: its value is used after the next start",
 				file, c.Name))
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // IPHeaders are the IPv4 and TCP headers of a segment without options.
 const IPHeaders = 40
 
-// HeadersTo returns the bytes of IP and TCP headers without options in packets to an address: what an MTU exceeds
+// HeadersTo returns the bytes of IP and TCP headers without options in packets to an address: by these an MTU exceeds
 // the MSS by.
 func HeadersTo(to netip.Addr) int {
 	if to.Unmap().Is6() {

@@ -87,12 +87,12 @@ func Fixes(v verdict.Verdict, f Facts) []Fix {
 // twice is the safe side on every Linux (tcp(7), tcp_adv_win_scale).
 const bufferPayload = 2
 
-// ceiling is the setting that holds back the automatic buffer which limits; nil where no automatic buffer is full.
+// ceiling returns the setting that limits the full automatic buffer; nil where no automatic buffer is full.
 func (f *Facts) ceiling(v *verdict.Verdict) *Ceiling {
 	c := &Ceiling{}
 	switch {
 	case v.Subtype == verdict.Unscaled || v.Subtype == verdict.FactorZero || v.Subtype == verdict.ScaleMismatch:
-		return nil // the window scale holds it back, not the buffer
+		return nil // the window scale limits it, not the buffer
 	case v.Limiter == verdict.SendBuffer && f.SendBufferMax > 0:
 		c.Name = "net.ipv4.tcp_wmem"
 		c.Bytes = f.SendBufferMax
@@ -110,7 +110,7 @@ func (f *Facts) ceiling(v *verdict.Verdict) *Ceiling {
 	return c
 }
 
-// raiseFirst puts raising the ceiling before all else. A program that leaves its buffers alone need not be told to.
+// raiseFirst puts raising the ceiling first. It drops the advice to leave buffers alone.
 func raiseFirst(steps []Step, limiter verdict.Name) []Step {
 	raise := ceilings
 	raise.End = Receiver

@@ -86,7 +86,7 @@ func TestFixes_FullAutomaticBuffer(t *testing.T) {
 		}
 		leave := slices.ContainsFunc(fixes, func(f Fix) bool { return f.Action == LargerWindows })
 		if leave == (tt.first == RaiseCeilings) {
-			t.Errorf("%s: tells a program to leave its buffers alone %v: %+v", tt.name, leave, fixes)
+			t.Errorf("%s: advises to leave buffers alone %v: %+v", tt.name, leave, fixes)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func TuneApplied(a *tune.Applied, wholeHost bool) *record.TuneApplied {
 		out.Far = hostChanges(a.Far)
 	}
 	if a.NotLasting != nil {
-		out.Warnings = append(out.Warnings, "it holds until the next restart only: "+a.NotLasting.Error())
+		out.Warnings = append(out.Warnings, "it is lost at the next restart: "+a.NotLasting.Error())
 	}
 	if a.Kept && text.KeepsOldWindows(append(slices.Clone(out.Changes), out.Far...)) {
 		out.Warnings = append(out.Warnings, text.OldWindows)

@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
 
-func TestTuneApplied_SaysWhatAChangeDoesNotReach(t *testing.T) {
+func TestTuneApplied_WarnsOfOldWindows(t *testing.T) {
 	wmem := host.Did{Kind: host.Sysctl, Name: "net.ipv4.tcp_wmem", Outcome: host.Changed}
 	control := host.Did{Kind: host.Sysctl, Name: "net.ipv4.tcp_congestion_control", Outcome: host.Changed}
 	for _, tt := range []struct {
@@ -24,7 +24,7 @@ func TestTuneApplied_SaysWhatAChangeDoesNotReach(t *testing.T) {
 		{"kept after a restart too", tune.Applied{Kept: true, Lasting: true, Changes: []host.Did{wmem}},
 			"this host, after a restart too", []string{text.OldWindows}},
 		{"cannot last", tune.Applied{Kept: true, NotLasting: errors.New("read-only"), Changes: []host.Did{control}},
-			"this host, until the next restart", []string{"it holds until the next restart only: read-only"}},
+			"this host, until the next restart", []string{"it is lost at the next restart: read-only"}},
 		{"taken back", tune.Applied{Changes: []host.Did{wmem}}, "this host, until the next restart", nil},
 		{"the far host's", tune.Applied{Kept: true, Far: []host.Did{wmem}}, "this host, until the next restart",
 			[]string{text.OldWindows}},

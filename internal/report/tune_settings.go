@@ -142,7 +142,7 @@ func (s *System) plan(path plan.Path, role plan.Role) []plan.Setting {
 	return p.Settings
 }
 
-// windowPath is what the chosen window is planned for; where ceilings clipped it, what the
+// windowPath returns the path that the chosen window is planned for; where ceilings clipped it, what the
 // path needs with them raised.
 func windowPath(d *tune.Direction) plan.Path {
 	window := d.Chosen.Window

@@ -24,7 +24,7 @@ type Applied struct {
 	goal    Goal
 	// Kept says that the change stands; else it was taken back, and Reason says why.
 	Kept bool
-	// Lasting says that a kept change holds after a restart too, NotLasting why it does not though that was asked for.
+	// Lasting reports that a change is still in force after a restart, NotLasting why it is not although asked for.
 	Lasting    bool
 	NotLasting error
 	Reason     Statement

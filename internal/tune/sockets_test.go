@@ -6,7 +6,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 )
 
-// TestRun_ForcesBuffersOfCandidatesOnly: what a program gets today is measured without privilege.
+// TestRun_ForcesBuffersOfCandidatesOnly measures the baseline without privilege.
 func TestRun_ForcesBuffersOfCandidatesOnly(t *testing.T) {
 	peer := simpeer.New(narrow(), 1)
 	run(t, peer, nil)

@@ -97,7 +97,8 @@ func parsePlan(text []byte, name string) (*planFile, error) {
 		for _, s := range d.Settings {
 			ofRoute := strings.HasPrefix(s.Where, "of the route")
 			switch {
-			case s.Host == "far", strings.HasPrefix(s.Where, "in the program"), s.By == record.ByProgram, s.By == record.ByStreams,
+			case s.Host == "far", strings.HasPrefix(s.Where, "in the program"),
+				s.By == record.ByProgram, s.By == record.ByStreams,
 				ofRoute && p.Route.Prefix == "",
 				p.Route.Prefix != "" && s.Name == "net.ipv4.tcp_congestion_control": // the route's is narrower
 				continue

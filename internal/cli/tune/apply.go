@@ -69,7 +69,7 @@ func (f *flags) change(cmd *cobra.Command, peer string, cfg tune.Config, result 
 					return host.ApplyLasting(ctx, host.Config{}, changes)
 				}
 			} else {
-				entry.Warnings = append(entry.Warnings, "what is applied holds until the next restart only: "+err.Error())
+				entry.Warnings = append(entry.Warnings, "the change is lost at the next restart: "+err.Error())
 			}
 		}
 		if err := f.agree(cmd, shown, cfg.Persist != nil, there); err != nil {
@@ -104,7 +104,8 @@ func (f *flags) agree(cmd *cobra.Command, changes []host.Change, lasting bool, t
 		return err
 	}
 	fmt.Fprintln(cmd.ErrOrStderr())
-	if err := text.Write(cmd.ErrOrStderr(), report.Apply(present.Header(cmd), dids, host.WholeHost(), lasting)); err != nil {
+	err = text.Write(cmd.ErrOrStderr(), report.Apply(present.Header(cmd), dids, host.WholeHost(), lasting))
+	if err != nil {
 		return fmt.Errorf("the changes cannot be shown: %w", err)
 	}
 	return console.Confirm(cmd, "make these changes, and keep them only where they help?")

@@ -106,7 +106,7 @@ nothing was shown to help.`,
 		"says it is)")
 	fl.BoolVar(&f.apply, "apply", false, "change this host's settings, measure with and without the change in turn, "+
 		"keep it only where it helps")
-	fl.BoolVar(&f.persist, "persist", false, "with --apply: what is kept holds after a restart too ("+host.PersistFile+")")
+	fl.BoolVar(&f.persist, "persist", false, "with --apply: keep the change after a restart ("+host.PersistFile+")")
 	fl.BoolVar(&f.applyFar, "apply-far", false, "change the far host's settings too, over your own ssh (ssh://) or in a "+
 		"lab; kept only where it helps")
 	fl.BoolVar(&f.yes, "yes", false, "with --apply or --apply-far: do not ask")

@@ -34,8 +34,8 @@ var tuneSettingPlaces = map[string]struct {
 }
 
 // StreamsInstead is where several connections are made instead of giving one a larger window.
-const StreamsInstead = "in the program, instead of larger windows at either end; they also take that many shares from " +
-	"others on the link"
+const StreamsInstead = "in the program, instead of larger windows at either end; they also take that many shares " +
+	"from others on the link"
 
 // TuneSetting returns a setting of a program, a route or a host for what tune chose beside the buffers, and how it
 // reaches a connection.
