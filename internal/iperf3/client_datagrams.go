@@ -3,8 +3,11 @@ package iperf3
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"net/netip"
+	"os"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/datagram"
@@ -17,6 +20,8 @@ const (
 	helloEvery = 500 * time.Millisecond
 	// helloTimeout is the longest wait for the reply.
 	helloTimeout = 5 * time.Second
+	// refusedPause is the time before the next copy after an error, such as a refusal by the server's host.
+	refusedPause = 50 * time.Millisecond
 )
 
 // CheckDatagrams says which field of one leg's DatagramSpec, or of two legs', iperf3's
@@ -86,23 +91,31 @@ func (p *Peer) greetServer(ctx context.Context, address string, greetings [][]by
 		return nil, err
 	}
 	buffer := make([]byte, 1<<16)
-	for range cmp.Or(p.helloTimeout, helloTimeout) / helloEvery {
+	deadline := time.Now().Add(cmp.Or(p.helloTimeout, helloTimeout))
+	for ctx.Err() == nil && time.Now().Before(deadline) {
 		for _, greeting := range greetings {
-			if err == nil {
-				err = s.Send(greeting, len(greeting))
+			err = s.Send(greeting, len(greeting))
+			if err != nil {
+				break
 			}
 		}
-		if err != nil {
-			break
+		if err == nil {
+			s.SetDeadline(time.Now().Add(helloEvery))
+			var n int
+			var from netip.AddrPort
+			n, _, from, err = s.Receive(buffer)
+			if err == nil && from == s.Remote() && IsAnswer(buffer[:n]) {
+				s.SetDeadline(time.Time{})
+				return &datagram.Flow{Socket: s}, nil
+			}
 		}
-		s.SetDeadline(time.Now().Add(helloEvery))
-		n, _, from, err := s.Receive(buffer)
-		if err == nil && from == s.Remote() && IsAnswer(buffer[:n]) {
-			s.SetDeadline(time.Time{})
-			return &datagram.Flow{Socket: s}, nil
+		if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			continue
 		}
-		if ctx.Err() != nil {
-			break
+		// Between two streams the server's port may be closed for a moment.
+		select {
+		case <-ctx.Done():
+		case <-time.After(refusedPause):
 		}
 	}
 	s.Close()

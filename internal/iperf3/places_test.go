@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -213,4 +214,39 @@ func TestDawdlersMakeRoomForTheKey(t *testing.T) {
 	if took := time.Since(begun); took >= patience {
 		t.Errorf("it waited for %v", took)
 	}
+}
+
+// TestGreetServer_PortOpensLater starts the UDP port after the first datagram was refused.
+func TestGreetServer_PortOpensLater(t *testing.T) {
+	first, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := first.LocalAddr().(*net.UDPAddr)
+	first.Close()
+	opens := make(chan struct{})
+	go func() {
+		<-opens
+		late, err := net.ListenUDP("udp", address)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer late.Close()
+		buffer := make([]byte, 64)
+		_, from, err := late.ReadFrom(buffer)
+		if err == nil {
+			_, err = late.WriteTo(udpAnswer[:], from)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	time.AfterFunc(100*time.Millisecond, func() { close(opens) })
+	peer := &Peer{helloTimeout: time.Minute}
+	flow, err := peer.greetServer(t.Context(), address.String(), [][]byte{udpHello[:]}, socket.FlowOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flow.Socket.Close()
 }

@@ -294,7 +294,7 @@ func TestOwnDatagramsBothWays(t *testing.T) {
 		peer := NewPeer(serve(t, &Server{UDP: true}))
 		defer peer.Close()
 		spec := transfer.DatagramSpec{Direction: transfer.Up, Bps: 8e6, Size: 1000, Streams: streams,
-			Time: 150 * time.Millisecond}
+			Time: time.Second}
 		other := spec
 		other.Direction = transfer.Down
 		outcomes, err := peer.Run(t.Context(), transfer.UDP(spec, other), nil)
