@@ -132,6 +132,7 @@ type Direction struct {
 	sacked   ranges
 	passing
 	lostSegments
+	oversized
 	round
 	slicing
 	rtt rttState

@@ -159,6 +159,7 @@ func (d *Direction) repeated(s *Segment, from, to, at int64) {
 		}
 		return
 	}
+	d.repeatedOversized(from, to)
 	if from <= d.una {
 		d.headLost++
 		d.headLen = int64(s.Payload)
@@ -178,6 +179,7 @@ func (d *Direction) recover() {
 
 // passed: everything below una got through.
 func (d *Direction) passed(una int64) {
+	d.passedOversized(una)
 	if d.headLost > 0 {
 		d.MaxPassed = max(d.MaxPassed, d.headLen)
 	}

@@ -52,6 +52,7 @@ func (d *Direction) sent(s *Segment, at int64) {
 		} else if from < d.high {
 			d.repeated(s, from, d.high, at)
 		}
+		d.sentOversized(max(from, d.high), to, at)
 		d.fresh(max(from, d.high), to, at)
 	default:
 		d.repeated(s, from, to, at)

@@ -151,9 +151,6 @@ func (d *Direction) closeRound() {
 		d.cur.PeakSent = max(d.cur.PeakSent, float64(r.sent)/seconds)
 		d.cur.PeakAcked = max(d.cur.PeakAcked, float64(d.total-r.ackedAt)/seconds)
 	}
-	if r.paused > max(d.RTTMin, 200e6) {
-		r.best = 0
-	}
 	// What was answered before more was sent had been all that there was: no congestion window held it.
 	exchanged := d.answered && d.una >= d.high
 	if float64(r.maxOut) >= 1.4*float64(r.best) && !exchanged {
@@ -165,6 +162,9 @@ func (d *Direction) closeRound() {
 		d.Drained += r.drained
 	}
 	r.best = max(r.best, r.maxOut)
+	if r.paused > max(d.RTTMin, 200e6) { // the round ended idle: slow start begins anew (RFC 5681, 4.1)
+		r.best = 0
+	}
 }
 
 // delivered keeps the account of what arrived.

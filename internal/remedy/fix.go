@@ -64,6 +64,9 @@ func Fixes(v verdict.Verdict, f Facts) []Fix {
 	if Open(v.Limiter) || v.Confidence == verdict.Low && len(v.Candidates) > 1 { // one guess among several
 		steps = Tell(v.Candidates)
 	}
+	if slices.ContainsFunc(v.Evidence, func(e verdict.Evidence) bool { return e.Code == verdict.CapturedSACKOutside }) {
+		steps = append([]Step{keepSACK}, steps...)
+	}
 	ceiling := f.ceiling(&v)
 	if ceiling != nil && steps[0].Scope != Nowhere {
 		steps = raiseFirst(steps, v.Limiter)

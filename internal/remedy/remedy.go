@@ -29,28 +29,31 @@ const (
 
 // Actions on a route, a host or the path.
 const (
-	InitialWindow   Action = "initial-window"     // ip route … initcwnd, initrwnd
-	NoIdleRestart   Action = "no-idle-restart"    // net.ipv4.tcp_slow_start_after_idle = 0
-	ForgetMetrics   Action = "forget-metrics"     // net.ipv4.tcp_no_metrics_save, ip tcp_metrics flush
-	RaiseCeilings   Action = "raise-ceilings"     // tcp_rmem, tcp_wmem, rmem_max, wmem_max
-	UnfixBuffer     Action = "unfix-buffer"       // find what fixes it, a program, a default or a policy, and remove that
-	WindowScaling   Action = "window-scaling"     // on at both ends, and let through
-	ScaleAsOffered  Action = "scale-as-offered"   // SYN cookies or a middlebox lost or changed the scale
-	AnswerSYNs      Action = "answer-syns"        // a listen queue that is full, a firewall that drops them
-	ReorderLimit    Action = "reordering-limit"   // net.ipv4.tcp_reordering, which RACK outgrows
-	ProbeMTU        Action = "probe-mtu"          // net.ipv4.tcp_mtu_probing = 1
-	LetTooBigPass   Action = "let-too-big-pass"   // ICMP type 3 code 4, ICMPv6 type 2
-	LargerPathMTU   Action = "larger-path-mtu"    // goodput under loss grows with the segment
-	MarkCongestion  Action = "ecn"                // only where the queue marks
-	FairQueue       Action = "fair-queue"         // fq_codel or cake at the narrow point
-	KeepFlowsInLine Action = "keep-flows-in-line" // balance by flow, not by packet
-	ReplacePolicer  Action = "replace-policer"    // by a shaper
-	RaiseShaper     Action = "raise-shaper"       // this host's qdisc or its interface's speed
-	RoomForAcks     Action = "room-for-acks"      // on the way back
-	FindLoss        Action = "find-loss"          // where segments vanish
-	MoreCPU         Action = "more-cpu"           // a core, fewer copies, offloads
-	FasterLine      Action = "faster-line"        // nothing to tune: the link is full
-	MeasureOtherEnd Action = "measure-other-end"  // what would tell the candidates apart
+	InitialWindow  Action = "initial-window"   // ip route … initcwnd, initrwnd
+	NoIdleRestart  Action = "no-idle-restart"  // net.ipv4.tcp_slow_start_after_idle = 0
+	ForgetMetrics  Action = "forget-metrics"   // net.ipv4.tcp_no_metrics_save, ip tcp_metrics flush
+	RaiseCeilings  Action = "raise-ceilings"   // tcp_rmem, tcp_wmem, rmem_max, wmem_max
+	UnfixBuffer    Action = "unfix-buffer"     // find what fixes it, a program, a default or a policy, and remove that
+	WindowScaling  Action = "window-scaling"   // on at both ends, and let through
+	ScaleAsOffered Action = "scale-as-offered" // SYN cookies or a middlebox lost or changed the scale
+	// NoSegmentationOffload: the device or its driver sends super-segments unsplit.
+	NoSegmentationOffload Action = "no-segmentation-offload"
+	KeepSACK              Action = "keep-sack"          // a box renumbers sequence numbers, but not SACK blocks
+	AnswerSYNs            Action = "answer-syns"        // a listen queue that is full, a firewall that drops them
+	ReorderLimit          Action = "reordering-limit"   // net.ipv4.tcp_reordering, which RACK outgrows
+	ProbeMTU              Action = "probe-mtu"          // net.ipv4.tcp_mtu_probing = 1
+	LetTooBigPass         Action = "let-too-big-pass"   // ICMP type 3 code 4, ICMPv6 type 2
+	LargerPathMTU         Action = "larger-path-mtu"    // goodput under loss grows with the segment
+	MarkCongestion        Action = "ecn"                // only where the queue marks
+	FairQueue             Action = "fair-queue"         // fq_codel or cake at the narrow point
+	KeepFlowsInLine       Action = "keep-flows-in-line" // balance by flow, not by packet
+	ReplacePolicer        Action = "replace-policer"    // by a shaper
+	RaiseShaper           Action = "raise-shaper"       // this host's qdisc or its interface's speed
+	RoomForAcks           Action = "room-for-acks"      // on the way back
+	FindLoss              Action = "find-loss"          // where segments vanish
+	MoreCPU               Action = "more-cpu"           // a core, fewer copies, offloads
+	FasterLine            Action = "faster-line"        // nothing to tune: the link is full
+	MeasureOtherEnd       Action = "measure-other-end"  // what would tell the candidates apart
 )
 
 // Scope is how far a change reaches, the narrowest first.
@@ -111,6 +114,7 @@ var (
 	pathMTU   = Step{LargerPathMTU, Network, Between, false, "Mathis et al., CCR 27-3 (1997): rate grows with the MSS"}
 	findLoss  = Step{FindLoss, Network, Between, false, "RFC 6349 section 3.4"}
 	ecn       = Step{MarkCongestion, Host, Both, false, "RFC 3168; RFC 8087"}
+	keepSACK  = Step{KeepSACK, Network, Between, false, "RFC 2018 section 8; Cisco ASA random-sequence-number"}
 	fairQueue = Step{FairQueue, Network, Between, false, "RFC 8290; RFC 7567"}
 )
 
@@ -141,6 +145,12 @@ var table = map[key][]Step{
 		{InitialWindow, Route, Both, false, "RFC 6928; ip-route(8) initcwnd, initrwnd"},
 		{NoIdleRestart, Host, Sender, false, "RFC 5681 section 4.1; tcp(7) tcp_slow_start_after_idle"},
 		{ForgetMetrics, Host, Sender, false, "ip-tcp_metrics(8)"}, streams},
+	{verdict.SlowStart, verdict.IdleRestart}: {
+		{NoIdleRestart, Host, Sender, false, "RFC 5681 section 4.1; tcp(7) tcp_slow_start_after_idle"},
+		{InitialWindow, Route, Both, false, "RFC 6928; ip-route(8) initcwnd, initrwnd"}, streams},
+	{verdict.MTUBlackHole, verdict.Oversized}: {
+		{NoSegmentationOffload, Host, Sender, false, "ethtool(8) tso, gso; learn.microsoft.com: Disable-NetAdapterLso"},
+		{SmallerSegment, Program, Both, true, "RFC 2923"}},
 	{verdict.NagleDelayedAck, ""}: {{NoDelay, Program, Sender, true, "RFC 9293 section 3.7.4; tcp(7) TCP_NODELAY"}},
 	{verdict.Application, ""}: {{WriteSooner, Program, Sender, false, "RFC 6349 section 3.1"},
 		{LargerRequests, Program, Both, false, "RFC 6349 section 3.1"}},

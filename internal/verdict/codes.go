@@ -267,6 +267,10 @@ const (
 	CapturedNoSign Code = "captured-no-sign"
 	// CapturedUnscaled: no window scale was agreed on.
 	CapturedUnscaled Code = "captured-unscaled"
+	// CapturedOversized: all segments longer than the MSS were repeated. mss_bytes, largest_bytes, lost_bytes.
+	CapturedOversized Code = "captured-oversized"
+	// CapturedIdleRestart: slow start after idle times. restarts, idle_s, rtt_s.
+	CapturedIdleRestart Code = "captured-idle-restart"
 	// CapturedScaleMismatch: the first window after the handshake is the handshake's divided by a power of two.
 	// handshake_window_bytes, first_window_bytes, window_scale (as agreed on, 0 where none was), applied_scale.
 	CapturedScaleMismatch Code = "captured-scale-mismatch"

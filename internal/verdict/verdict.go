@@ -53,6 +53,10 @@ const (
 	LostSYNs = "lost-syns"
 	// congestion: what was sent again had arrived, because segments overtook each other
 	Reordering = "reordering"
+	// mtu-black-hole: all segments longer than the MSS are lost, no others
+	Oversized = "oversized"
+	// slow-start: the congestion window reopened after idle times
+	IdleRestart = "idle-restart"
 	// application: a block, and then nothing until the other end answers or asks for the next
 	RequestResponse = "request-response"
 	// application: no more under way than a window of the program's own allows, though TCP's has room
@@ -72,6 +76,10 @@ func Subtypes(limiter Name) []string {
 		return []string{Unscaled, FactorZero, Stuck, AutotuneGrowing, Fixed, ScaleMismatch}
 	case Congestion:
 		return []string{Policer, Reordering, LostSYNs}
+	case MTUBlackHole:
+		return []string{Oversized}
+	case SlowStart:
+		return []string{IdleRestart}
 	case Application:
 		return []string{RequestResponse, ProgramWindow}
 	}

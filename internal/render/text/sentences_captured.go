@@ -77,6 +77,15 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 		}
 		return text
 	},
+	verdict.CapturedOversized: func(f figures) string {
+		return fmt.Sprintf("all segments longer than the MSS of %s were lost (up to %s, %s in all), and hardly any other: "+
+			"nothing splits the sender's super-segments, or a tunnel carries less than the MSS", f.size("mss_bytes"),
+			f.size("largest_bytes"), f.size("lost_bytes"))
+	},
+	verdict.CapturedIdleRestart: func(f figures) string {
+		return fmt.Sprintf("the congestion window reopened after idle times (%s idle, %.0f restarts), one round trip of %s "+
+			"after another", f.time("idle_s"), f["restarts"], f.time("rtt_s"))
+	},
 	verdict.CapturedSlowStart: func(f figures) string {
 		return fmt.Sprintf("what was outstanding still grew from round trip to round trip %s; the transfer lasted %.0f of "+
 			"them",

@@ -24,6 +24,14 @@ func (t *timeline) conclude(g *Diagnosis) {
 		} else if t.policed() {
 			g.Subtype = verdict.Policer
 		}
+	case verdict.MTUBlackHole:
+		if t.oversized() {
+			g.Subtype = verdict.Oversized
+		}
+	case verdict.SlowStart:
+		if t.idleRestarts() {
+			g.Subtype = verdict.IdleRestart
+		}
 	case verdict.Sender:
 		g.Candidates = t.senderCandidates()
 		if t.vantage != AtSender {
@@ -160,12 +168,24 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		v["held_s"] = t.clock(flow.NagleHeld)
 		return verdict.CapturedNagle, v
 	case verdict.MTUBlackHole:
+		if t.oversized() {
+			v["mss_bytes"] = float64(d.MSS)
+			v["largest_bytes"] = float64(d.MaxSegment)
+			v["lost_bytes"] = float64(d.OversizedLost)
+			return verdict.CapturedOversized, v
+		}
 		v["icmp_too_big"] = float64(d.TooBig)
 		if d.TooBig > 0 {
 			v["router_mtu_bytes"] = float64(d.RouterMTU)
 		}
 		return verdict.CapturedBlackHole, v
 	case verdict.SlowStart:
+		if t.idleRestarts() {
+			v["restarts"] = float64(d.Restarts)
+			v["idle_s"] = t.clock(flow.Idle)
+			v["rtt_s"] = t.base
+			return verdict.CapturedIdleRestart, v
+		}
 		v["round_trips"] = t.length / max(t.base, 1e-6)
 		v["rtt_s"] = t.base
 		return verdict.CapturedSlowStart, v

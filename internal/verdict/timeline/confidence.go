@@ -115,6 +115,7 @@ var ratelessRules = []struct {
 	// An ICMP message that the segment was too big comes with these losses.
 	{"repeated loss of one large segment", verdict.MTUBlackHole,
 		func(t *timeline) bool { return t.clock(flow.BlackHole) > 0 }},
+	{"all segments longer than the MSS lost", verdict.MTUBlackHole, (*timeline).oversized},
 	{"lost SYNs", verdict.Congestion, (*timeline).synsLost},
 	{"zero window", verdict.ReceiverApplication, func(t *timeline) bool { return t.d.ZeroWindows > 0 }},
 }

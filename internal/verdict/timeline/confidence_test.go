@@ -105,6 +105,7 @@ func TestJudge_RulesWithoutARate(t *testing.T) {
 		{"two SYNs lost before a transfer", "lost SYNs", lostSYNs(2, 1000*ms, 6)},
 		{"one SYN lost before a short answer", "lost SYNs", lostSYNs(1, 3000*ms, 1)},
 		{"five SYNs lost", "lost SYNs", lostSYNs(5, 1000*ms, 300)},
+		{"super-segments lost", "all segments longer than the MSS lost", superSegments(2920, 4, false, 0)},
 		{"zero window", "zero window", func(x *tape) {
 			for i := range 4 {
 				x.data(40*ms+int64(i), i*1460, 1460, 0)

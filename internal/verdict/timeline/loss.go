@@ -161,3 +161,30 @@ func (t *timeline) recoveryOf(s *flow.Slice) verdict.Name {
 func stood(s *flow.Slice) bool {
 	return s.Acked == 0 && s.End-s.Start >= int64(time.Second)
 }
+
+// oversized reports whether all segments longer than the MSS were lost and hardly any other data. The sender's device
+// does not split its super-segments, or a tunnel carries less than the MSS.
+func (t *timeline) oversized() bool {
+	d := t.d
+	return !d.OversizedPassed && d.OversizedLost >= threshold.FewSegments*int64(d.MSS) &&
+		float64(d.OtherLost) <= threshold.SmallShare*float64(d.OversizedLost)
+}
+
+// idleRestarts reports whether most of slow start's time followed an idle time (RFC 5681, 4.1).
+func (t *timeline) idleRestarts() bool {
+	var before, after int64
+	idle := false
+	for i := range t.d.Slices {
+		s := &t.d.Slices[i]
+		if idle {
+			after += s.Clock[flow.SlowStart]
+		} else {
+			before += s.Clock[flow.SlowStart]
+		}
+		idle = idle || s.Clock[flow.Idle] >= int64(restartIdle)
+	}
+	return after > before
+}
+
+// restartIdle is the least RTO of common systems: a sender that was idle for longer begins with slow start again.
+const restartIdle = 200 * time.Millisecond

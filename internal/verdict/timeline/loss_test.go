@@ -3,6 +3,8 @@ package timeline
 import (
 	"slices"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // sawtooth is a congestion window that goes from a to b in so many slices.
@@ -69,5 +71,99 @@ func TestOpening(t *testing.T) {
 		if until := opening(test.window, test.rates); until < test.until || test.until == 0 && until > 0 {
 			t.Errorf("%s: opens until slice %d, want %d", test.name, until, test.until)
 		}
+	}
+}
+
+// superSegments writes rounds of one segment of the MSS and one of size bytes. The second is lost, unless one passes
+// in the middle, and repeated piece by piece after a timeout. small is the number of segments of the MSS that are lost.
+func superSegments(size, rounds int, onePasses bool, small int) func(x *tape) {
+	return func(x *tape) {
+		const rtt = 20 * ms
+		at := 40 * ms
+		pos := 0
+		for round := range rounds {
+			x.data(at, pos, 1460, 0)
+			if round < small {
+				at += 250 * ms
+				x.data(at, pos, 1460, 0)
+			}
+			x.ack(at+rtt, pos+1460, 64<<10)
+			pos += 1460
+			x.data(at+ms, pos, size, 0)
+			if onePasses && round == rounds/2 {
+				at += rtt + ms
+				x.ack(at, pos+size, 64<<10)
+				pos += size
+				continue
+			}
+			at += 250 * ms
+			for begin := 0; begin < size; begin += 1460 {
+				piece := min(1460, size-begin)
+				x.data(at, pos+begin, piece, 0)
+				at += rtt
+				x.ack(at, pos+begin+piece, 64<<10)
+			}
+			pos += size
+		}
+	}
+}
+
+func TestJudge_OversizedSegments(t *testing.T) {
+	tests := []struct {
+		name  string
+		write func(x *tape)
+		want  string
+	}{
+		{"two segments in one", superSegments(2920, 30, false, 0), verdict.Oversized},
+		{"a little longer than the MSS", superSegments(1488, 40, false, 0), verdict.Oversized},
+		{"64 KB in one", superSegments(64240, 12, false, 0), verdict.Oversized},
+		{"one gets through", superSegments(2920, 30, true, 0), ""},
+		{"segments of the MSS are lost too", superSegments(2920, 30, false, 15), ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			x := newTape(20*ms, 0)
+			test.write(x)
+			g, _ := x.judge(t)
+			if g.Subtype != test.want || (g.Limiter == verdict.MTUBlackHole) != (test.want != "") {
+				t.Errorf("%s (%s): %v", g.Limiter, g.Subtype, g.Shares)
+			}
+		})
+	}
+}
+
+// A congestion window that doubles from ten segments after each idle time.
+func TestJudge_IdleRestart(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		messages int
+		idle     int64
+		want     string
+	}{
+		{"one transfer", 1, 0, ""},
+		{"idle times between messages", 8, 250 * ms, verdict.IdleRestart},
+		{"messages without idle times", 2, 30 * ms, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			const rtt = 200 * ms
+			x := newTape(rtt, 0)
+			at := 2 * rtt
+			pos := 0
+			for range test.messages {
+				for cwnd := 10; cwnd <= 160; cwnd *= 2 {
+					for i := range cwnd {
+						x.data(at+int64(i)*ms/10, pos, 1460, 0)
+						pos += 1460
+						x.ack(at+int64(i)*ms/10+rtt, pos, 4<<20)
+					}
+					at += rtt + ms
+				}
+				at += test.idle
+			}
+			g, _ := x.judge(t)
+			if g.Subtype != test.want || g.Limiter != verdict.SlowStart {
+				t.Errorf("%s (%s), %s: %v", g.Limiter, g.Subtype, g.Confidence, g.Shares)
+			}
+		})
 	}
 }

@@ -206,6 +206,9 @@ func quantileOf(t *timeline, q float64) float64 {
 func (t *timeline) attribute(i int, to *attributed) {
 	s := &t.d.Slices[i]
 	add := func(n verdict.Name, clock flow.Clock) {
+		if n == verdict.Congestion && t.oversized() {
+			n = verdict.MTUBlackHole
+		}
 		if s.Clock[clock] > 0 {
 			to.add(n, float64(s.Clock[clock])/1e9)
 		}
