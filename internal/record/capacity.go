@@ -1,6 +1,7 @@
 package record
 
 import (
+	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -14,12 +15,12 @@ type Capacity struct {
 
 // CapacityDirection is the largest rate that UDP got through one way, at the IP layer.
 type CapacityDirection struct {
-	Direction   transfer.Direction `json:"direction"`
-	Protocol    string             `json:"protocol"` // "udp"
-	CapacityBps float64            `json:"ip_capacity_bps"`
-	AtLeast     bool               `json:"at_least"` // the sender, not the path, set the end
-	Method      string             `json:"method"`   // ByFeedback or ByTrials
-	Trials      []CapacityTrial    `json:"trials"`   // or, by feedback, each second of the one
+	Direction   transfer.Direction     `json:"direction"`
+	Protocol    string                 `json:"protocol"` // "udp"
+	CapacityBps float64                `json:"ip_capacity_bps"`
+	AtLeast     bool                   `json:"at_least"` // the sender, not the path, set the end
+	Method      string                 `json:"method"`   // ByFeedback or ByTrials
+	Trials      []search.CapacityTrial `json:"trials"`   // or, by feedback, each second of the one
 }
 
 // How a capacity was searched.
@@ -27,13 +28,3 @@ const (
 	ByFeedback = "feedback" // RFC 9097: the sender adjusts every 50 ms to what the receiver tells
 	ByTrials   = "trials"   // whole trials of a second, by the RFC's thresholds
 )
-
-// CapacityTrial is one rate that was tried, at the IP layer.
-type CapacityTrial struct {
-	OfferedBps  float64  `json:"offered_bps"`
-	ReceivedBps float64  `json:"received_bps"`
-	LossRatio   float64  `json:"loss_ratio"`
-	VariationS  *float64 `json:"delay_variation_p95_s,omitempty"`
-	// VariationMeanS is the mean above the least delay, which feedback tells.
-	VariationMeanS *float64 `json:"delay_variation_mean_s,omitempty"`
-}

@@ -50,6 +50,8 @@ func (g *schemas) of(t reflect.Type) map[string]any {
 		return map[string]any{"type": "number"}
 	case t == reflect.TypeFor[NsTime]():
 		return map[string]any{"type": "integer"}
+	case t == reflect.TypeFor[RFC6349Statement]():
+		return map[string]any{"type": "string"}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

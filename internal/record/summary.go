@@ -79,7 +79,11 @@ func (d *RFC6349) summarize(s *Summary) {
 	s.Far = d.Peer
 	for i := range d.Directions {
 		one := &d.Directions[i]
-		f := Figure{Direction: string(one.Direction), RTTMinS: one.RTTMinS}
+		f := Figure{Direction: string(one.Direction)}
+		if one.RTT > 0 {
+			rtt := one.RTT.Seconds()
+			f.RTTMinS = &rtt
+		}
 		for j := range one.Tests {
 			if t := &one.Tests[j]; t.GoodputBps != nil && (f.GoodputBps == nil || *t.GoodputBps > *f.GoodputBps) {
 				f.GoodputBps = t.GoodputBps

@@ -36,13 +36,6 @@ func Sweep(h record.Header, r *sweep.Result) *record.Sweep {
 	return doc
 }
 
-func positive(v float64) *float64 {
-	if v <= 0 {
-		return nil
-	}
-	return rate(v)
-}
-
 func sweepHost(h *sweep.Host) *record.Host {
 	if h == nil {
 		return nil

@@ -70,13 +70,13 @@ func (t *tester) upAndDown() (up, down *Direction) {
 }
 
 // ample is the window for both directions at once; 0 is automatic.
-func (t *tester) ample(d *Direction) (window int, share float64) {
-	if automatic := d.Test(Automatic); automatic != nil && automatic.Typical() != nil &&
+func (t *tester) ample(d *Direction) (window int, ofBDP float64) {
+	if automatic := d.Find(Automatic); automatic != nil && automatic.Typical() != nil &&
 		automatic.Typical().SteadyBps >= 0.95*t.mostTCP(d) {
 		return 0, 0
 	}
 	window = model.Window(3*d.BDPBytes, t.out.Path.MSS)
-	return window, float64(window) / d.BDPBytes
+	return window, share(window, d.BDPBytes)
 }
 
 // together adds one run to each direction's test.
@@ -127,7 +127,7 @@ func (t *tester) together(ctx context.Context, up, down *Direction, upTest, down
 			return errors.Join(err, fmt.Errorf("both directions at once: %w", problem))
 		}
 		d := []*Direction{up, down}[i]
-		tests[i].add(t.newRun(d, tests[i], r, intervals[d.Direction]), t.out.Path.RTT)
+		add(tests[i], t.newRun(d, tests[i], r, intervals[d.Direction]), t.rtt())
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -73,7 +74,7 @@ func (t *tester) searchBottleneck(ctx context.Context, d *Direction) error {
 		}
 		b.Trials = append(b.Trials, trial)
 		climb.observe(trial)
-		b.Bps = max(b.Bps, trial.Received)
+		b.Bps = max(b.Bps, trial.ReceivedBps)
 		b.AtLeast = true
 		b.Range = [2]float64{b.Bps, b.Bps}
 	}
@@ -95,7 +96,7 @@ func (t *tester) searchBottleneck(ctx context.Context, d *Direction) error {
 // long, whose second half is the link's rate alone.
 func (t *tester) withoutBurst(ctx context.Context, d *Direction, spec transfer.DatagramSpec) error {
 	b := &d.Bottleneck
-	offered := b.Trials[len(b.Trials)-1].Offered
+	offered := b.Trials[len(b.Trials)-1].OfferedBps
 	short := spec.Time
 	spec.Time *= 2
 	t.report(d, Statement{Code: OfferingUDPLonger, Values: verdict.Values{"bps": offered}})
@@ -104,10 +105,10 @@ func (t *tester) withoutBurst(ctx context.Context, d *Direction, spec transfer.D
 		return err
 	}
 	b.Trials = append(b.Trials, long)
-	if long.Loss < 0.005 || long.Received > b.Bps*(1-burstShare) {
+	if long.LossRatio < 0.005 || long.ReceivedBps > b.Bps*(1-burstShare) {
 		return nil
 	}
-	rate := 2*long.Received - b.Bps
+	rate := 2*long.ReceivedBps - b.Bps
 	b.BurstBytes = int64((b.Bps - rate) / 8 * short.Seconds())
 	b.Range = [2]float64{b.Range[0] + rate - b.Bps, b.Range[1] + rate - b.Bps}
 	b.Bps = rate
@@ -147,16 +148,16 @@ func (t *tester) datagrams(ctx context.Context, spec transfer.DatagramSpec, bps 
 	t.simulated += max(spec.Time-time.Since(start), 0)
 	t.out.Bytes += r.Bytes
 	framed := packet / float64(spec.Size)
-	trial := Datagrams{Offered: bps, Sent: float64(r.Sent) * packet * 8 / spec.Time.Seconds(), Received: r.Bps() * framed,
-		Loss: r.LossRatio()}
+	trial := Datagrams{OfferedBps: bps, SentBps: float64(r.Sent) * packet * 8 / spec.Time.Seconds(),
+		ReceivedBps: r.Bps() * framed, LossRatio: r.LossRatio()}
 	if r.Reordered != nil && r.Bytes > int64(spec.Size) {
 		// From the first datagram to the last is the time of one less than came.
-		trial.Received *= 1 - float64(spec.Size)/float64(r.Bytes)
+		trial.ReceivedBps *= 1 - float64(spec.Size)/float64(r.Bytes)
 	}
 	if r.Variation != nil {
-		trial.Variation = r.Variation.P95
+		trial.Variation = units.Duration(r.Variation.P95)
 	}
-	t.best = max(t.best, trial.Received)
+	t.best = max(t.best, trial.ReceivedBps)
 	return trial, nil
 }
 
@@ -173,23 +174,23 @@ const climbTrials = 16
 
 func (c *climb) observe(t Datagrams) {
 	c.trials++
-	isFull := t.Received <= t.Sent*(1-fullLoss)
-	if !isFull && t.Sent < 0.9*t.Offered {
+	isFull := t.ReceivedBps <= t.SentBps*(1-fullLoss)
+	if !isFull && t.SentBps < 0.9*t.OfferedBps {
 		c.behind++
 		return
 	}
 	c.behind = 0
 	switch {
-	case !isFull && t.Loss < strayLoss && t.Variation < littleVariation:
-		c.next = 4 * t.Offered
+	case !isFull && t.LossRatio < strayLoss && time.Duration(t.Variation) < littleVariation:
+		c.next = 4 * t.OfferedBps
 		c.full = nil
 	case !isFull:
-		c.next = 2 * t.Offered
+		c.next = 2 * t.OfferedBps
 		c.full = nil
-	case t.Sent > 2*t.Received && len(c.full) == 0: // far too much: nearer to what got through
-		c.next = 1.5 * t.Received
+	case t.SentBps > 2*t.ReceivedBps && len(c.full) == 0: // far too much: nearer to what got through
+		c.next = 1.5 * t.ReceivedBps
 	default:
-		c.full = append(c.full, t.Received)
+		c.full = append(c.full, t.ReceivedBps)
 		if len(c.full) > fullTrials {
 			c.full = c.full[1:]
 		}
@@ -211,7 +212,7 @@ func (t *tester) bottleneckByTCP(ctx context.Context, d *Direction, why Statemen
 	b := &d.Bottleneck
 	b.Method = Statement{Code: ByTCP, Because: &why}
 	for _, connections := range []int{beside, 1} {
-		spec := transfer.Spec{Direction: d.Direction, Streams: connections, Time: max(2*time.Second, 20*t.out.Path.RTT)}
+		spec := transfer.Spec{Direction: d.Direction, Streams: connections, Time: max(2*time.Second, 20*t.rtt())}
 		if t.cfg.Budget > 0 {
 			spec.Time = min(spec.Time, t.cfg.Budget/20)
 		}
@@ -240,8 +241,8 @@ func (t *tester) reference(d *Direction) {
 	p := &t.out.Path
 	d.ReferenceBps = d.Bottleneck.Bps
 	d.ReferenceOverhead = 0
-	if d.Committed > 0 {
-		d.ReferenceBps = d.Committed
+	if d.CommittedBps > 0 {
+		d.ReferenceBps = d.CommittedBps
 		d.ReferenceOverhead = t.cfg.Overhead
 	}
 	d.MaxTCPBps = model.Goodput(d.ReferenceBps, p.MSS, p.Headers+d.ReferenceOverhead)
@@ -249,7 +250,7 @@ func (t *tester) reference(d *Direction) {
 	if d.Bottleneck.AtLeast {
 		width = max(width, t.committedIP(d))
 	}
-	d.BDPBytes = model.BDP(width, p.RTT)
+	d.BDPBytes = model.BDP(width, t.rtt())
 }
 
 // besideAcks settles what each direction carries while the other one runs too.

@@ -21,7 +21,7 @@ func (t *tester) decide(ctx context.Context) error {
 					continue
 				}
 				repeated = true
-				if err := t.try(ctx, d, d.Test(kind), Statement{Code: RepeatingRun}); err != nil {
+				if err := t.try(ctx, d, d.Find(kind), Statement{Code: RepeatingRun}); err != nil {
 					return err
 				}
 			}
@@ -31,7 +31,7 @@ func (t *tester) decide(ctx context.Context) error {
 			if t.open(up, Both) || t.open(down, Both) {
 				repeated = true
 				t.report(nil, Statement{Code: RepeatingBoth})
-				if err := t.together(ctx, up, down, up.Test(Both), down.Test(Both)); err != nil {
+				if err := t.together(ctx, up, down, up.Find(Both), down.Find(Both)); err != nil {
 					return err
 				}
 			}
@@ -45,9 +45,9 @@ func (t *tester) decide(ctx context.Context) error {
 
 // open says that more runs could decide a test.
 func (t *tester) open(d *Direction, kind Kind) bool {
-	test := d.Test(kind)
-	if d.Committed == 0 || test == nil || test.Skipped.Code != "" || len(test.Runs) == 0 || len(test.Runs) >= mostRuns ||
-		t.narrow(d) {
+	test := d.Find(kind)
+	if d.CommittedBps == 0 || test == nil || test.Skipped.Code != "" || len(test.Runs) == 0 ||
+		len(test.Runs) >= mostRuns || t.narrow(d) {
 		return false
 	}
 	if kind == Both {

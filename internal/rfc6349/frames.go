@@ -50,29 +50,12 @@ func (f Frames) expected() time.Duration {
 	return time.Duration(len(f.Sizes)*7) * (f.withDefaults().Time + aroundTrial)
 }
 
-// Frame is the search for one frame size. Rates count whole frames, without preamble
-// and gap.
-type Frame struct {
-	Bytes        int // of the frame
-	Skipped      Statement
-	Trials       []Datagrams // at the IP layer, as all trials
-	FramesPerSec float64     // the largest with no more loss than allowed; 0: none
-	Bps          float64     // the same in bit/s of frames
-	Loss         float64     // at that rate
-	AtLeast      bool        // the whole line's rate got through
-	Due          float64     // frames/s that the reference rate comes to
-	Verdict      Verdict
-	Reason       Statement
-	heldBySender bool
-	failedFPS    float64 // smallest rate that lost too much
-}
-
 // frames searches each size in turn; later directions still to come share what is left
 // of the budget.
 func (t *tester) frames(ctx context.Context, d *Direction, later int) error {
 	sizes := t.cfg.Frames.Sizes
 	for i, size := range sizes {
-		f := Frame{Bytes: size}
+		f := Frame{FrameBytes: size}
 		until := time.Duration(math.MaxInt64)
 		if t.cfg.Budget > 0 {
 			share := max(t.cfg.Budget-t.elapsed(), 0) / time.Duration(len(sizes)-i+later*len(sizes))
@@ -89,7 +72,7 @@ func (t *tester) frames(ctx context.Context, d *Direction, later int) error {
 }
 
 func (t *tester) frame(ctx context.Context, d *Direction, f *Frame, until time.Duration) error {
-	packet := f.Bytes - EthernetBytes
+	packet := f.FrameBytes - EthernetBytes
 	payload := packet - t.udpHeaders()
 	switch {
 	case !t.carriesUDP():
@@ -110,7 +93,7 @@ func (t *tester) frame(ctx context.Context, d *Direction, f *Frame, until time.D
 	line := t.line(d, packet)
 	s := bisection{high: line, next: line}
 	for !s.done() && !(t.elapsed() >= until && len(f.Trials) > 1) {
-		t.report(d, Statement{Code: OfferingFrames, Values: verdict.Values{"frame_bytes": float64(f.Bytes),
+		t.report(d, Statement{Code: OfferingFrames, Values: verdict.Values{"frame_bytes": float64(f.FrameBytes),
 			"per_s": s.next / 8 / float64(packet)}})
 		trial, err := t.datagrams(ctx, spec, s.next)
 		if err != nil {
@@ -123,14 +106,16 @@ func (t *tester) frame(ctx context.Context, d *Direction, f *Frame, until time.D
 		f.Trials = append(f.Trials, trial)
 		s.observe(trial, t.cfg.Frames.Loss)
 		fps := func(bps float64) float64 { return bps / 8 / float64(packet) }
-		t.mostFPS = max(t.mostFPS, fps(trial.Received))
+		t.mostFPS = max(t.mostFPS, fps(trial.ReceivedBps))
 	}
 	f.AtLeast = s.low >= line
-	f.heldBySender = s.held
-	f.Loss = s.loss
+	f.HeldBySender = s.held
+	if s.sent > 0 {
+		f.LossRatio = &s.loss
+	}
 	f.FramesPerSec = s.sent / 8 / float64(packet)
-	f.Bps = f.FramesPerSec * 8 * float64(f.Bytes)
-	f.failedFPS = s.failed / 8 / float64(packet)
+	f.Bps = f.FramesPerSec * 8 * float64(f.FrameBytes)
+	f.FailedPerSec = s.failed / 8 / float64(packet)
 	return nil
 }
 
@@ -138,8 +123,8 @@ func (t *tester) frame(ctx context.Context, d *Direction, f *Frame, until time.D
 // bottleneck carries smaller ones, if it counts no framing: the search begins there.
 func (t *tester) line(d *Direction, packet int) float64 {
 	top := d.Bottleneck.Bps
-	if d.Committed > 0 {
-		due := d.Committed * float64(packet) / float64(packet+t.cfg.Overhead)
+	if d.CommittedBps > 0 {
+		due := d.CommittedBps * float64(packet) / float64(packet+t.cfg.Overhead)
 		top = max(top, due)
 	}
 	return 1.01 * top
@@ -163,13 +148,13 @@ func (s *bisection) done() bool {
 
 func (s *bisection) observe(trial Datagrams, allowed float64) {
 	s.trials++
-	clean := trial.Loss <= allowed
-	if clean && trial.Sent > s.sent {
-		s.sent = trial.Sent
-		s.loss = trial.Loss
+	clean := trial.LossRatio <= allowed
+	if clean && trial.SentBps > s.sent {
+		s.sent = trial.SentBps
+		s.loss = trial.LossRatio
 	}
 	// A sender that is behind tells nothing of the rate that was asked of it.
-	if trial.Sent < 0.95*trial.Offered {
+	if trial.SentBps < 0.95*trial.OfferedBps {
 		s.behind++
 		s.held = s.behind == 2
 		return
@@ -181,16 +166,16 @@ func (s *bisection) observe(trial Datagrams, allowed float64) {
 	}
 	s.doubted = false
 	if clean {
-		s.low = max(s.low, trial.Offered)
+		s.low = max(s.low, trial.OfferedBps)
 		s.next = (s.low + s.high) / 2
 		return
 	}
 	first := s.failed == 0
-	s.failed = trial.Offered
-	s.high = max(trial.Offered, s.low)
+	s.failed = trial.OfferedBps
+	s.high = max(trial.OfferedBps, s.low)
 	s.next = (s.low + s.high) / 2
 	// A full link says itself what it carries: a little less is the next guess.
-	if guess := 0.99 * trial.Received; first && guess > s.next {
+	if guess := 0.99 * trial.ReceivedBps; first && guess > s.next {
 		s.next = guess
 	}
 }
@@ -204,35 +189,35 @@ func (t *tester) judgeFrame(d *Direction, f *Frame) {
 		f.Reason = Statement{Code: NotMeasured, Because: &f.Skipped}
 		return
 	}
-	packet := float64(f.Bytes - EthernetBytes)
+	packet := float64(f.FrameBytes - EthernetBytes)
 	reference := d.ReferenceBps
 	overhead := float64(d.ReferenceOverhead)
 	f.Due = reference / 8 / (packet + overhead)
-	if d.Committed == 0 {
+	if d.CommittedBps == 0 {
 		// The bottleneck was found with full packets; a line that counts Ethernet's
 		// framing carries fewer bits of small ones, and that is no fault.
 		whole := float64(t.datagram() + t.udpHeaders())
 		f.Due = reference / 8 * (whole + EthernetBytes + gapBytes) / whole / (packet + EthernetBytes + gapBytes)
 	}
 	required := f.Due * (1 - t.cfg.Tolerance)
-	f.Reason.Values = verdict.Values{"per_s": f.FramesPerSec, "due_per_s": f.Due, "failed_per_s": f.failedFPS,
+	f.Reason.Values = verdict.Values{"per_s": f.FramesPerSec, "due_per_s": f.Due, "failed_per_s": f.FailedPerSec,
 		"most_per_s": t.mostFPS}
 	f.Verdict = Inconclusive
 	switch {
 	case f.FramesPerSec >= required:
 		f.Verdict = Pass
 		f.Reason.Code = FrameRateMet
-	case f.heldBySender:
+	case f.HeldBySender:
 		f.Reason.Code = FrameSenderLimit
-	case f.failedFPS == 0 || f.failedFPS > required:
+	case f.FailedPerSec == 0 || f.FailedPerSec > required:
 		f.Reason.Code = FrameSearchUnfinished
-	case f.failedFPS < 0.9*t.mostFPS:
+	case f.FailedPerSec < 0.9*t.mostFPS:
 		f.Verdict = Fail
 		f.Reason.Code = FrameLoss
 	default:
 		f.Reason.Code = FrameLimitUnknown
 	}
-	if d.Committed == 0 && f.Verdict == Fail {
+	if d.CommittedBps == 0 && f.Verdict == Fail {
 		f.Verdict = Inconclusive
 	}
 }

@@ -1,16 +1,13 @@
 package rfc6349
 
 import (
-	"math"
 	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Verdict of a sign-off and of each of its criteria.
-type Verdict string
-
+// Verdicts.
 const (
 	Pass         Verdict = "pass"
 	Fail         Verdict = "fail"
@@ -18,23 +15,12 @@ const (
 	NotJudged    Verdict = "not-judged" // nothing was committed to
 )
 
-// Criterion is one thing that a sign-off asks of a direction.
-type Criterion struct {
-	Name     string // "bandwidth", a Kind, "efficiency", "buffer-delay"
-	Verdict  Verdict
-	Due      float64        // what was committed to, in Unit
-	Required float64        // Due less the tolerance; of "buffer-delay" the most
-	Measured stats.Interval // in Unit; Mid NaN: not measured
-	Unit     string         // "bps" or "ratio"
-	Reason   Statement
-}
-
 // judge signs off what was measured.
 func (t *tester) judge() {
 	var all []Verdict
 	for i := range t.out.Directions {
 		d := &t.out.Directions[i]
-		if d.Committed > 0 {
+		if d.CommittedBps > 0 {
 			d.Criteria = append(d.Criteria, t.judgeBandwidth(d))
 			for _, kind := range []Kind{Full, Several, Both} {
 				if kind == Both && len(t.out.Directions) < 2 {
@@ -46,13 +32,14 @@ func (t *tester) judge() {
 		d.Criteria = append(d.Criteria, t.judgeMetrics(d)...)
 		for k := range d.Frames {
 			t.judgeFrame(d, &d.Frames[k])
-			if d.Committed > 0 {
+			if d.CommittedBps > 0 {
 				all = append(all, d.Frames[k].Verdict)
 			}
 		}
 		for _, c := range d.Criteria {
 			all = append(all, c.Verdict)
 		}
+		d.Verdict = directionVerdict(d)
 	}
 	t.out.Verdict = conclude(all)
 }
@@ -72,18 +59,17 @@ func conclude(all []Verdict) Verdict {
 	return Pass
 }
 
-func unmeasured() stats.Interval { return stats.Interval{Low: 0, Mid: math.NaN(), High: math.Inf(1)} }
-
 // judgeBandwidth holds the bottleneck against the committed rate at the IP layer.
 func (t *tester) judgeBandwidth(d *Direction) Criterion {
 	b := &d.Bottleneck
-	c := Criterion{Name: "bandwidth", Unit: "bps", Due: t.committedIP(d), Measured: unmeasured(), Verdict: Inconclusive}
+	c := Criterion{Name: "bandwidth", Unit: "bps", Due: t.committedIP(d), Verdict: Inconclusive}
 	c.Required = c.Due * (1 - t.cfg.Tolerance)
 	if b.Bps == 0 {
 		c.Reason.Code = BottleneckNotMeasured
 		return c
 	}
-	c.Measured = stats.Interval{Low: b.Range[0], Mid: b.Bps, High: b.Range[1]}
+	c.Measured = &b.Bps
+	c.CI95 = &b.Range
 	tcp := t.mostTCP(d)
 	switch {
 	case b.Bps >= c.Required:
@@ -127,9 +113,9 @@ const shared = 1.15
 // judgeThroughput holds TCP's goodput in equilibrium against the largest that the
 // committed rate carries.
 func (t *tester) judgeThroughput(d *Direction, kind Kind) Criterion {
-	c := Criterion{Name: string(kind), Unit: "bps", Measured: unmeasured(), Verdict: Inconclusive}
+	c := Criterion{Name: string(kind), Unit: "bps", Verdict: Inconclusive}
 	c.Due, c.Required = t.due(d, kind)
-	test := d.Test(kind)
+	test := d.Find(kind)
 	switch {
 	case test == nil:
 		c.Reason.Code = NotReached
@@ -138,14 +124,15 @@ func (t *tester) judgeThroughput(d *Direction, kind Kind) Criterion {
 		c.Reason = Statement{Code: DidNotRun, Because: &test.Skipped}
 		return c
 	}
-	c.Measured = test.Goodput
+	c.Measured = test.GoodputBps
+	c.CI95 = test.CI95Bps
 	run := test.Typical()
 	switch {
-	case c.Measured.Low >= c.Required:
+	case test.Goodput.Low >= c.Required:
 		c.Verdict = Pass
 	case kind == Both && !t.narrow(d):
 		c.Verdict, c.Reason = t.judgeBoth()
-	case c.Measured.High >= c.Required:
+	case test.Goodput.High >= c.Required:
 		c.Reason.Code = IntervalHoldsRate
 	case t.narrow(d):
 		c.Verdict = Fail
@@ -186,8 +173,8 @@ func (t *tester) judgeBoth() (Verdict, Statement) {
 	fewest := mostRuns
 	for i := range t.out.Directions {
 		d := &t.out.Directions[i]
-		test := d.Test(Both)
-		full := d.Test(Full)
+		test := d.Find(Both)
+		full := d.Find(Full)
 		switch {
 		case test == nil || full == nil || len(test.Runs) == 0 || len(full.Runs) == 0:
 			return Inconclusive, Statement{Code: OtherNotMeasured}
@@ -215,16 +202,14 @@ func (t *tester) judgeBoth() (Verdict, Statement) {
 // why reads the metrics of a run that fell short (section 5.2).
 func (t *tester) why(d *Direction, run *Outcome) Statement {
 	reason := Statement{Code: Limited, Limiter: run.Verdict.Limiter, Subtype: run.Verdict.Subtype}
-	efficiency, sent := run.Efficiency()
-	delay, timed := run.BufferDelay(t.out.Path.RTT)
-	lossy := sent && efficiency < 0.998
-	queued := timed && delay > 0.25
+	lossy := run.RFC6349Sender != nil && run.Efficiency < 0.998
+	queued := run.BufferDelay != nil && *run.BufferDelay > 0.25
 	switch {
 	case d.Bottleneck.Bps > 0 && !d.Bottleneck.AtLeast && run.SteadyBps > 0.93*t.tcpOf(d.Bottleneck.Bps):
 		reason.Code = LineFull
 	case lossy && !queued:
 		reason.Code = LossWithoutQueue
-		reason.Values = verdict.Values{"retransmitted_ratio": 1 - efficiency}
+		reason.Values = verdict.Values{"retransmitted_ratio": 1 - run.Efficiency}
 	case queued && !lossy:
 		reason.Code = QueueWithoutLoss
 	case queued && lossy:
@@ -235,23 +220,25 @@ func (t *tester) why(d *Direction, run *Outcome) Statement {
 
 // judgeMetrics judges what limits were set for.
 func (t *tester) judgeMetrics(d *Direction) (all []Criterion) {
-	ratio := func(name string, limit float64, measure func(*Outcome) (float64, bool), holds func(float64) bool) {
+	ratio := func(name string, limit float64, measure func(*Outcome) *float64, holds func(float64) bool) {
 		if limit == 0 {
 			return
 		}
-		c := Criterion{Name: name, Unit: "ratio", Due: limit, Required: limit, Measured: unmeasured(), Verdict: Inconclusive,
+		c := Criterion{Name: name, Unit: "ratio", Due: limit, Required: limit, Verdict: Inconclusive,
 			Reason: Statement{Code: NotMeasured}}
-		if test := d.Test(Full); test != nil {
+		if test := d.Find(Full); test != nil {
 			var values []float64
 			for i := range test.Runs {
-				if v, ok := measure(&test.Runs[i]); ok {
-					values = append(values, v)
+				if v := measure(&test.Runs[i]); v != nil {
+					values = append(values, *v)
 				}
 			}
 			if len(values) > 0 {
 				low := slices.Min(values)
 				high := slices.Max(values)
-				c.Measured = stats.Interval{Low: low, Mid: stats.Median(values), High: high}
+				median := stats.Median(values)
+				c.Measured = &median
+				c.CI95 = &[2]float64{low, high}
 				c.Reason.Code = ""
 				switch {
 				case holds(low) && holds(high):
@@ -266,20 +253,20 @@ func (t *tester) judgeMetrics(d *Direction) (all []Criterion) {
 		}
 		all = append(all, c)
 	}
-	ratio("efficiency", t.cfg.LeastEfficiency, (*Outcome).Efficiency,
+	ratio("efficiency", t.cfg.LeastEfficiency, efficiency,
 		func(v float64) bool { return v >= t.cfg.LeastEfficiency })
-	ratio("buffer-delay", t.cfg.MostBufferDelay, func(r *Outcome) (float64, bool) { return r.BufferDelay(t.out.Path.RTT) },
+	ratio("buffer-delay", t.cfg.MostBufferDelay, func(r *Outcome) *float64 { return r.BufferDelay },
 		func(v float64) bool { return v <= t.cfg.MostBufferDelay })
 	return all
 }
 
-// Verdict is what a direction's criteria and frames come to.
-func (d *Direction) Verdict() Verdict {
+// directionVerdict returns what a direction's criteria and frames come to.
+func directionVerdict(d *Direction) Verdict {
 	var all []Verdict
 	for _, c := range d.Criteria {
 		all = append(all, c.Verdict)
 	}
-	if d.Committed > 0 {
+	if d.CommittedBps > 0 {
 		for _, f := range d.Frames {
 			all = append(all, f.Verdict)
 		}

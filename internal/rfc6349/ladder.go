@@ -25,9 +25,9 @@ func (t *tester) ladder(ctx context.Context, d *Direction) error {
 		return err
 	}
 	d.Tests = append(d.Tests, automatic)
-	for _, share := range t.plan.rungs {
-		window := model.Window(share*d.BDPBytes, t.out.Path.MSS)
-		test := Test{Kind: Window, Connections: 1, Window: window, Share: float64(window) / d.BDPBytes}
+	for _, rung := range t.plan.rungs {
+		window := model.Window(rung*d.BDPBytes, t.out.Path.MSS)
+		test := Test{Kind: Window, Connections: 1, Window: window, Share: share(window, d.BDPBytes)}
 		if n := len(d.Tests); d.Tests[n-1].Window == window {
 			continue // two segments are the smallest window
 		}
@@ -43,13 +43,13 @@ func (t *tester) ladder(ctx context.Context, d *Direction) error {
 // full repeats, in turn, one connection with the best window that should suffice and
 // several that share it (section 5.1).
 func (t *tester) full(ctx context.Context, d *Direction) error {
-	window, share := t.sufficient(d)
-	single := Test{Kind: Full, Connections: 1, Window: window, Share: share}
+	window, ofBDP := t.sufficient(d)
+	single := Test{Kind: Full, Connections: 1, Window: window, Share: ofBDP}
 	several := Test{Kind: Several, Connections: min(max(model.Connections(d.BDPBytes, model.MaxUnscaled), 2),
 		mostConnections)}
 	if window > 0 {
 		several.Window = model.Window(float64(window)/float64(several.Connections), t.out.Path.MSS)
-		several.Share = float64(several.Window*several.Connections) / d.BDPBytes
+		several.Share = share(several.Window*several.Connections, d.BDPBytes)
 	}
 	var err error
 	for i := range t.plan.repeats {
@@ -92,6 +92,14 @@ func (t *tester) sufficient(d *Direction) (window int, share float64) {
 	return 0, 0
 }
 
+// share returns a window as a share of the bandwidth-delay product; 0 where that is not known.
+func share(window int, bdp float64) float64 {
+	if bdp == 0 {
+		return 0
+	}
+	return float64(window) / bdp
+}
+
 // try adds one run to a test.
 func (t *tester) try(ctx context.Context, d *Direction, test *Test, step Statement) error {
 	test.Direction = d.Direction
@@ -117,7 +125,7 @@ func (t *tester) try(ctx context.Context, d *Direction, test *Test, step Stateme
 	case r == nil || err != nil && ctx.Err() == nil:
 		return err
 	}
-	test.add(t.newRun(d, test, r, intervals), t.out.Path.RTT)
+	add(test, t.newRun(d, test, r, intervals), t.rtt())
 	return err
 }
 
@@ -130,7 +138,7 @@ func (t *tester) achievable(d *Direction, test *Test) float64 {
 	if test.Window == 0 {
 		return most
 	}
-	return math.Min(model.Rate(test.Window*test.Connections, t.out.Path.RTT), most)
+	return math.Min(model.Rate(test.Window*test.Connections, t.rtt()), most)
 }
 
 // spec is the transfer of a test; why says what this peer cannot do of it.
@@ -142,7 +150,7 @@ func (t *tester) spec(d *Direction, test *Test) (spec transfer.Spec, why string)
 		sender, receiver = receiver, sender
 	}
 	if test.Window > 0 {
-		have := d.room()
+		have := seenRoom(d)
 		receiver.Clamp = test.Window
 		spec.Near.Force = true // the line is tested, not what a program of this host gets
 		if have.receive > 0 && test.Window > have.receive {
@@ -165,16 +173,16 @@ func (t *tester) spec(d *Direction, test *Test) (spec transfer.Spec, why string)
 	return spec, ""
 }
 
-// room is what the automatic run told of the systems' ceilings.
-func (d *Direction) room() (r room) {
+// seenRoom is what the automatic run told of the systems' ceilings.
+func seenRoom(d *Direction) (r room) {
 	for i := range d.Tests {
 		if run := d.Tests[i].Typical(); d.Tests[i].Kind == Automatic && run != nil &&
 			run.Verdict.Subtype != verdict.AutotuneGrowing {
 			switch run.Verdict.Limiter {
 			case verdict.SendBuffer:
-				r.send = run.Reached
+				r.send = run.InFlightBytes
 			case verdict.ReceiverWindow:
-				r.receive = run.Reached
+				r.receive = run.InFlightBytes
 			}
 		}
 	}

@@ -2,23 +2,30 @@ package rfc6349
 
 import (
 	"math"
-	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 // newRun computes the metrics of section 4 for one transfer.
 func (t *tester) newRun(d *Direction, test *Test, r *transfer.Result, intervals []transfer.Interval) Outcome {
 	received, _ := r.Received()
-	run := Outcome{Started: r.Started, Duration: received.Duration(), Bytes: received.Bytes, Opening: received.Opening,
-		GoodputBps: received.Bps(), SteadyBps: received.Bps(),
-		Verdict: live.Judge(r), Intervals: intervals}
+	run := Outcome{Duration: units.Duration(received.Duration()), Bytes: received.Bytes,
+		OpeningBytes: received.Opening, GoodputBps: received.Bps(), SteadyBps: received.Bps(), Verdict: live.Judge(r),
+		Intervals: intervals}
+	run.Limiter = run.Verdict.Limiter
+	if !r.Started.IsZero() {
+		at := r.Started.UTC().Round(time.Millisecond)
+		run.StartedAt = &at
+	}
 	if startup, ok := r.Startup(); ok {
-		run.Startup = startup.End
+		run.Startup = units.Duration(startup.End)
 		run.SteadyBps = startup.SteadyBps
 	}
 	most := d.MaxTCPBps
@@ -26,52 +33,47 @@ func (t *tester) newRun(d *Direction, test *Test, r *transfer.Result, intervals 
 		most = d.MaxBesideAcksBps
 	}
 	if most > 0 {
-		run.Ideal = time.Duration(float64(received.Bytes-received.Opening) * 8 / most * float64(time.Second))
-		run.Ratio = model.TransferTimeRatio(run.Duration, max(run.Ideal, 1))
-		run.SteadyRatio = most / run.SteadyBps
+		ideal := time.Duration(float64(received.Bytes-received.Opening) * 8 / most * float64(time.Second))
+		run.Ideal = units.Duration(ideal)
+		run.TimeRatio = model.TransferTimeRatio(received.Duration(), max(ideal, 1))
+		if run.SteadyBps > 0 {
+			run.SteadyRatio = most / run.SteadyBps
+		}
 	}
 	if sender := r.Sender(); sender != nil {
-		run.sent(sender)
-		run.roundTrips(sender)
+		countSent(&run, sender)
+		roundTrips(&run, sender)
+		if run.RTTMean > 0 && t.rtt() > 0 {
+			delay := model.BufferDelay(time.Duration(run.RTTMean), t.rtt())
+			run.BufferDelay = &delay
+		}
 	}
 	return run
 }
 
-// sent adds up what the sender's kernel counted.
-func (r *Outcome) sent(sender *transfer.End) {
+// countSent adds up what the sender's kernel counted.
+func countSent(r *Outcome, sender *transfer.End) {
+	var sum record.RFC6349Sender
 	for _, s := range sender.Streams {
-		r.Reached += s.SendBuffer.Effective
+		r.InFlightBytes += s.SendBuffer.Effective
 		if n := len(s.Samples); n > 0 && s.Samples[n-1].Have&transfer.HaveAcked != 0 &&
 			s.Samples[n-1].Have&transfer.HaveRetrans != 0 {
-			r.Sent += s.Samples[n-1].Sent
-			r.Again += s.Samples[n-1].RetransmittedBytes
+			sum.SentBytes += s.Samples[n-1].Sent
+			sum.RetransmittedBytes += s.Samples[n-1].RetransmittedBytes
 		}
 	}
-}
-
-// Efficiency is the TCP Efficiency; ok is false where the sender's kernel did not tell.
-func (r *Outcome) Efficiency() (share float64, ok bool) {
-	if r.Sent <= 0 {
-		return 0, false
+	if sum.SentBytes > 0 {
+		sum.Efficiency = model.Efficiency(sum.SentBytes, sum.RetransmittedBytes)
+		r.RFC6349Sender = &sum
 	}
-	return model.Efficiency(r.Sent, r.Again), true
-}
-
-// BufferDelay is the Buffer Delay over an idle round trip; ok is false where the
-// sender's kernel told no round trips.
-func (r *Outcome) BufferDelay(idle time.Duration) (share float64, ok bool) {
-	if r.MeanRTT <= 0 || idle <= 0 {
-		return 0, false
-	}
-	return model.BufferDelay(r.MeanRTT, idle), true
 }
 
 // roundTrips takes the mean of each second's samples, or of each tenth of a run below
 // 4 s, and of those in equilibrium their mean (section 4.3).
-func (r *Outcome) roundTrips(sender *transfer.End) {
+func roundTrips(r *Outcome, sender *transfer.End) {
 	step := time.Second
-	if r.Duration < 4*time.Second {
-		step = max(r.Duration/10, time.Millisecond)
+	if length := time.Duration(r.Duration); length < 4*time.Second {
+		step = max(length/10, time.Millisecond)
 	}
 	type sum struct {
 		of time.Duration
@@ -103,48 +105,67 @@ func (r *Outcome) roundTrips(sender *transfer.End) {
 			continue
 		}
 		mean := one.of / time.Duration(one.n)
-		r.RTTs = append(r.RTTs, RTT{at + step/2, mean})
-		if at >= r.Startup || k == len(steps)-1 && all.n == 0 {
+		r.RoundTrips = append(r.RoundTrips, flow.Point{At: int64(at + step/2), Value: int64(mean)})
+		if units.Duration(at) >= r.Startup || k == len(steps)-1 && all.n == 0 {
 			all.of += mean
 			all.n++
 		}
 	}
 	if all.n > 0 {
-		r.MeanRTT = all.of / time.Duration(all.n)
+		r.RTTMean = units.Duration(all.of / time.Duration(all.n))
 	}
 }
 
-// add puts a run to a test and brings its interval up to date.
-func (test *Test) add(r Outcome, rtt time.Duration) {
+// add puts a run to a test and brings its interval and its limiter up to date.
+func add(test *Test, r Outcome, rtt time.Duration) {
 	test.Runs = append(test.Runs, r)
-	var rates []float64
-	for _, r := range test.Runs {
-		rates = append(rates, r.SteadyBps)
+	i := steady(test.Runs, rtt)
+	test.Goodput = i
+	test.GoodputBps = nil
+	test.CI95Bps = nil
+	if i.Mid > 0 && !math.IsInf(i.Mid, 0) {
+		test.GoodputBps = &i.Mid
 	}
-	test.Goodput = stats.Estimate(rates, 0.95)
-	if len(rates) >= 3 {
-		return
+	if test.GoodputBps != nil && !math.IsInf(i.High, 0) {
+		test.CI95Bps = &[2]float64{i.Low, i.High}
+	}
+	typical := test.Typical()
+	test.Limiter = typical.Limiter
+	test.Subtype = typical.Verdict.Subtype
+}
+
+// steady returns the 95 % interval of the runs' goodput in equilibrium.
+func steady(runs []Outcome, rtt time.Duration) stats.Interval {
+	var rates, spans []float64
+	for i := range runs {
+		rates = append(rates, runs[i].SteadyBps)
+		spans = append(spans, spanRates(&runs[i], rtt)...)
+	}
+	if len(rates) >= 3 || len(spans) < 6 {
+		return stats.Estimate(rates, 0.95)
 	}
 	// Too few runs to tell their scatter: the spans of each stand in.
-	var spans []float64
-	for i := range test.Runs {
-		spans = append(spans, test.Runs[i].spans(rtt)...)
-	}
-	if len(spans) >= 6 {
-		within := stats.Estimate(spans, 0.95)
-		mid := stats.Middle(rates)
-		test.Goodput = stats.Interval{Low: mid * within.Low / within.Mid, Mid: mid, High: mid * within.High / within.Mid}
-	}
+	within := stats.Estimate(spans, 0.95)
+	mid := stats.Middle(rates)
+	return stats.Interval{Low: mid * within.Low / within.Mid, Mid: mid, High: mid * within.High / within.Mid}
 }
 
-// spans are the rates of about ten spans of equilibrium, two round trips long at least.
-func (r *Outcome) spans(rtt time.Duration) (rates []float64) {
-	length := max(2*rtt, (r.Duration-r.Startup)/10)
+// efficiency returns the TCP Efficiency; nil where the sender's kernel did not tell.
+func efficiency(r *Outcome) *float64 {
+	if r.RFC6349Sender == nil {
+		return nil
+	}
+	return &r.Efficiency
+}
+
+// spanRates are the rates of about ten spans of equilibrium, two round trips long at least.
+func spanRates(r *Outcome, rtt time.Duration) (rates []float64) {
+	length := max(2*rtt, time.Duration(r.Duration-r.Startup)/10)
 	var bytes int64
 	var from time.Duration
 	begun := false
 	for _, i := range r.Intervals {
-		if i.Start < r.Startup {
+		if units.Duration(i.Start) < r.Startup {
 			continue
 		}
 		if !begun {
@@ -159,27 +180,4 @@ func (r *Outcome) spans(rtt time.Duration) (rates []float64) {
 		}
 	}
 	return rates
-}
-
-// Typical is the run with the middle rate; nil if there is none.
-func (test *Test) Typical() *Outcome {
-	if len(test.Runs) == 0 {
-		return nil
-	}
-	order := make([]*Outcome, len(test.Runs))
-	for i := range test.Runs {
-		order[i] = &test.Runs[i]
-	}
-	slices.SortFunc(order, func(a, b *Outcome) int { return int(math.Copysign(1, a.SteadyBps-b.SteadyBps)) })
-	return order[len(order)/2]
-}
-
-// Test is the direction's test of a kind; nil if there is none. Of windows it is the first.
-func (d *Direction) Test(kind Kind) *Test {
-	for i := range d.Tests {
-		if d.Tests[i].Kind == kind {
-			return &d.Tests[i]
-		}
-	}
-	return nil
 }

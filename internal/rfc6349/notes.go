@@ -1,25 +1,5 @@
 package rfc6349
 
-import (
-	"github.com/fullpipe-net/fullpipe/internal/transfer"
-	"github.com/fullpipe-net/fullpipe/internal/verdict"
-)
-
-// Code names what a sentence of a report states. The sentences stand where reports are written.
-type Code string
-
-// Statement is a code with the values of its sentence; the zero value states nothing.
-type Statement struct {
-	Code      Code
-	Values    verdict.Values
-	Direction transfer.Direction
-	Limiter   verdict.Name
-	Subtype   string     // of Limiter
-	Names     []string   // of what the two ends understood differently
-	Cause     string     // text of an error, or the method of a probe
-	Because   *Statement // the statement that this one rests on
-}
-
 // Reasons why a test or a frame size did not run.
 const (
 	Refused         Code = "refused" // by the peer, with the Cause

@@ -9,6 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -75,7 +76,7 @@ func (t *tester) meet(ctx context.Context, d *Direction) error {
 func (t *tester) idle(ctx context.Context) error {
 	t.report(nil, Statement{Code: ProbingPath})
 	p := &t.out.Path
-	p.RTT = t.remote.rtt
+	p.RTT = units.Duration(t.remote.rtt)
 	p.RTTMethod.Code = ByKernel
 	if t.cfg.Echo != nil && t.remote.address.IsValid() {
 		spend := 2 * time.Second
@@ -86,7 +87,7 @@ func (t *tester) idle(ctx context.Context) error {
 		t.learn(trips, mtu)
 	}
 	if p.RTT == 0 {
-		p.RTT = time.Millisecond
+		p.RTT = units.Duration(time.Millisecond)
 		p.RTTMethod.Code = Assumed
 		t.warn(Statement{Code: NoRTT})
 	}
@@ -98,10 +99,13 @@ func (t *tester) idle(ctx context.Context) error {
 
 func (t *tester) learn(trips path.RoundTrips, mtu path.MTU) {
 	p := &t.out.Path
-	if least := trips.Least(); least > 0 {
-		p.Jitter = trips.Jitter()
+	if least := units.Duration(trips.Least()); least > 0 {
 		p.RTTMethod = Statement{Code: ByEcho, Cause: trips.Method}
 		p.RTTCount = len(trips.Times)
+		if p.RTTCount > 1 {
+			jitter := units.Duration(trips.Jitter())
+			p.Jitter = &jitter
+		}
 		if p.RTT == 0 || least < p.RTT {
 			p.RTT = least
 		} else {

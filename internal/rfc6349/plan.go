@@ -24,10 +24,10 @@ var plans = []plan{
 }
 
 // leastRun is the shortest run that is worth its startup.
-func (t *tester) leastRun() time.Duration { return max(500*time.Millisecond, 20*t.out.Path.RTT) }
+func (t *tester) leastRun() time.Duration { return max(500*time.Millisecond, 20*t.rtt()) }
 
 // around is what a run costs beside its own length.
-func (t *tester) around() time.Duration { return 300*time.Millisecond + 6*t.out.Path.RTT }
+func (t *tester) around() time.Duration { return 300*time.Millisecond + 6*t.rtt() }
 
 func (t *tester) makePlan() plan {
 	frames := t.cfg.Frames.expected() * time.Duration(len(t.cfg.Directions))

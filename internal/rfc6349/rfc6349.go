@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/path"
-	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
-	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // Config says what to test and against what. Only Peer and Directions are needed.
@@ -70,43 +70,23 @@ type Result struct {
 	Interrupted bool
 }
 
-// Path is what the idle path told (sections 3.1 and 3.2.1).
-type Path struct {
-	MTU       int
-	MTUMethod Statement // MTUProbed or MTUOfKernel; zero: not known
-	FirstMTU  int       // what the first link would carry; 0: not known
-	RTT       time.Duration
-	RTTMethod Statement
-	RTTCount  int // samples behind it; 0: not told
-	Jitter    time.Duration
-	MSS       int
-	Headers   int // IP and TCP headers of each full segment, timestamps included
-	// Timestamps and IPv6 are what Headers is made of.
-	Timestamps, IPv6 bool
-}
+// The parts of a result are those of its document.
+type (
+	Path       = record.RFC6349Path
+	Direction  = record.RFC6349Direction
+	Bottleneck = record.RFC6349Bottleneck
+	Datagrams  = search.CapacityTrial
+	Kind       = record.RFC6349Kind
+	Test       = record.RFC6349Test
+	Outcome    = record.RFC6349Run
+	Frame      = record.RFC6349Frame
+	Criterion  = record.RFC6349Criterion
+	Verdict    = record.RFC6349Verdict
+	Statement  = record.RFC6349Statement
+	Code       = record.RFC6349Code
+)
 
-// Bottleneck is the bandwidth of one direction (section 3.2.2).
-type Bottleneck struct {
-	Bps     float64
-	AtLeast bool      // the hosts, not the path, set its end
-	Method  Statement // ByUDP or why it is TCP's
-	Range   [2]float64
-	// BurstBytes are what got through beyond the rate at a trial's beginning, or were
-	// counted after its end.
-	BurstBytes int64
-	Trials     []Datagrams
-}
-
-// Datagrams is one UDP trial, rates at the IP layer.
-type Datagrams struct {
-	Offered, Sent, Received float64 // bit/s
-	Loss                    float64 // share
-	Variation               time.Duration
-}
-
-// Kind of a TCP test.
-type Kind string
-
+// Kinds of TCP tests.
 const (
 	Window    Kind = "window"    // one connection, one rung of the ladder
 	Automatic Kind = "automatic" // one connection as the systems size it
@@ -114,62 +94,6 @@ const (
 	Several   Kind = "several"   // as many that share such a window
 	Both      Kind = "both"      // Full while the other direction runs too
 )
-
-// Test is one TCP test and its runs.
-type Test struct {
-	Kind        Kind
-	Direction   transfer.Direction
-	Connections int
-	Window      int     // of each connection, asked for; 0: automatic
-	Share       float64 // of the bandwidth-delay product, all connections together; 0: automatic
-	// AchievableBps is what the window and the bottleneck allow.
-	AchievableBps float64
-	Runs          []Outcome
-	Goodput       stats.Interval // in equilibrium, 95 %
-	Skipped       Statement      // why it did not run
-}
-
-// Outcome is one transfer and its metrics.
-type Outcome struct {
-	Started     time.Time
-	Duration    time.Duration
-	Startup     time.Duration // before equilibrium (section 1.3)
-	Bytes       int64
-	Opening     int64   // of Bytes, those that had arrived when Duration began
-	GoodputBps  float64 // first to last byte
-	SteadyBps   float64 // in equilibrium
-	Reached     int     // window or bytes in flight, all connections together; 0: not known
-	Ideal       time.Duration
-	Ratio       float64 // Transfer Time Ratio of the whole run
-	SteadyRatio float64 // the same in equilibrium
-	Sent, Again int64   // bytes sent, and of them retransmitted; Sent 0: the sender cannot be seen
-	MeanRTT     time.Duration
-	Verdict     verdict.Verdict
-	Intervals   []transfer.Interval
-	RTTs        []RTT
-}
-
-// RTT is the mean of a second's samples.
-type RTT struct {
-	At, Mean time.Duration // At since the first byte
-}
-
-// Direction is one direction's share.
-type Direction struct {
-	Direction  transfer.Direction
-	Committed  float64 // as Config counts it; 0: none
-	Bottleneck Bottleneck
-	// ReferenceBps and ReferenceOverhead are the rate that MaxTCPBps follows from: the
-	// committed one, else the bottleneck's.
-	ReferenceBps      float64
-	ReferenceOverhead int
-	MaxTCPBps         float64 // largest goodput of TCP (section 4.1.1)
-	MaxBesideAcksBps  float64 // the same while the other direction runs; 0: not tested
-	BDPBytes          float64
-	Tests             []Test
-	Frames            []Frame
-	Criteria          []Criterion
-}
 
 // Run carries the test out. With an error, or when ctx ends, the Result holds what was
 // measured until then.

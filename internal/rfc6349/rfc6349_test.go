@@ -38,7 +38,8 @@ func near(got, want, share float64) bool { return math.Abs(got-want) <= share*ma
 func TestTheProcedure(t *testing.T) {
 	path := line()
 	r := test(t, path, func(c *Config, _ *far) { c.Committed = committed(100e6) })
-	if r.Path.RTT != path.RTT || r.Path.MTU != 1500 || r.Path.MSS != 1448 || r.Path.Headers != 52 || !r.Path.Timestamps {
+	if time.Duration(r.Path.RTT) != path.RTT || r.Path.MTU != 1500 || r.Path.MSS != 1448 || r.Path.Headers != 52 ||
+		!r.Path.Timestamps {
 		t.Errorf("path %+v", r.Path)
 	}
 	if r.Verdict != Pass || r.RunTime != DefaultTime {
@@ -64,17 +65,17 @@ func TestTheProcedure(t *testing.T) {
 		if want := []float64{0.25, 0.5, 0.75, 1, 1.25, 1.5}; !slices.Equal(shares, want) {
 			t.Errorf("windows of %v of the BDP", shares)
 		}
-		full, several, both := d.Test(Full), d.Test(Several), d.Test(Both)
+		full, several, both := d.Find(Full), d.Find(Several), d.Find(Both)
 		if len(full.Runs) != 3 || len(several.Runs) != 3 || len(both.Runs) != 3 || several.Connections != 8 {
 			t.Errorf("%s: %d, %d and %d runs, %d connections", d.Direction, len(full.Runs), len(several.Runs), len(both.Runs),
 				several.Connections)
 		}
 		run := full.Typical()
-		if !near(run.SteadyRatio, 1, 0.02) || run.Ratio < 0.98 {
-			t.Errorf("%s: ratio %v, in equilibrium %v", d.Direction, run.Ratio, run.SteadyRatio)
+		if !near(run.SteadyRatio, 1, 0.02) || run.TimeRatio < 0.98 {
+			t.Errorf("%s: ratio %v, in equilibrium %v", d.Direction, run.TimeRatio, run.SteadyRatio)
 		}
 		// The simulated path's round trip is what a window's bytes take at its rate.
-		if delay, ok := run.BufferDelay(r.Path.RTT); !ok || !near(1+delay, max(float64(full.Window)/(100e6*1448/1500/8)/0.04,
+		if delay := run.BufferDelay; delay == nil || !near(1+*delay, max(float64(full.Window)/(100e6*1448/1500/8)/0.04,
 			1), 0.02) {
 			t.Errorf("%s: buffer delay %v of a window of %d", d.Direction, delay, full.Window)
 		}
@@ -136,14 +137,14 @@ func TestFrames(t *testing.T) {
 		t.Errorf("verdict %s", r.Verdict)
 	}
 	for i, f := range r.Directions[0].Frames {
-		if f.Bytes == 9018 {
+		if f.FrameBytes == 9018 {
 			if f.Skipped.Code != FrameExceedsMTU {
 				t.Errorf("a jumbo frame: %+v", f)
 			}
 			continue
 		}
 		if want := 100e6 / 8 / float64(sizes[i]-18); f.Verdict != Pass || !near(f.FramesPerSec, want, 0.03) {
-			t.Errorf("%d bytes: %.0f frames/s, want %.0f: %s %s", f.Bytes, f.FramesPerSec, want, f.Verdict, f.Reason.Code)
+			t.Errorf("%d bytes: %.0f frames/s, want %.0f: %s %s", f.FrameBytes, f.FramesPerSec, want, f.Verdict, f.Reason.Code)
 		}
 	}
 	// A host's own packet rate is not sold as the line's.
@@ -152,11 +153,11 @@ func TestFrames(t *testing.T) {
 	})
 	for _, f := range r.Directions[0].Frames {
 		want := Pass
-		if f.Bytes < 512 {
+		if f.FrameBytes < 512 {
 			want = Inconclusive
 		}
 		if f.Verdict != want {
-			t.Errorf("%d bytes: %s, %s; want %s", f.Bytes, f.Verdict, f.Reason.Code, want)
+			t.Errorf("%d bytes: %s, %s; want %s", f.FrameBytes, f.Verdict, f.Reason.Code, want)
 		}
 	}
 }
@@ -171,7 +172,7 @@ func TestWithoutUDP(t *testing.T) {
 	if !d.Bottleneck.AtLeast || d.Bottleneck.Method.Code != ByTCP || !near(d.Bottleneck.Bps, 100e6, 0.05) {
 		t.Errorf("%+v", d.Bottleneck)
 	}
-	if both := d.Test(Both); both == nil || both.Skipped.Code == "" || r.Verdict != Inconclusive {
+	if both := d.Find(Both); both == nil || both.Skipped.Code == "" || r.Verdict != Inconclusive {
 		t.Errorf("both directions at once: %+v, verdict %s", both, r.Verdict)
 	}
 }
@@ -184,7 +185,7 @@ func TestBudgets(t *testing.T) {
 		for _, d := range r.Directions {
 			for _, test := range d.Tests {
 				for _, run := range test.Runs {
-					spent += run.Duration
+					spent += time.Duration(run.Duration)
 				}
 			}
 		}

@@ -32,7 +32,7 @@ func newTester(cfg Config) *tester {
 	t := &tester{cfg: cfg, out: &Result{TrialTime: cfg.Frames.Time}, began: time.Now(),
 		rough: map[transfer.Direction]float64{}}
 	for _, d := range cfg.Directions {
-		t.out.Directions = append(t.out.Directions, Direction{Direction: d, Committed: cfg.Committed[d]})
+		t.out.Directions = append(t.out.Directions, Direction{Direction: d, CommittedBps: cfg.Committed[d], Tests: []Test{}})
 	}
 	return t
 }
@@ -78,6 +78,9 @@ func (t *tester) run(ctx context.Context) error {
 }
 
 func (t *tester) elapsed() time.Duration { return time.Since(t.began) + t.simulated }
+
+// rtt is the idle round trip.
+func (t *tester) rtt() time.Duration { return time.Duration(t.out.Path.RTT) }
 
 // over says that the budget is spent.
 func (t *tester) over() bool { return t.cfg.Budget > 0 && t.elapsed() >= t.cfg.Budget }
@@ -141,5 +144,5 @@ func (t *tester) ipOf(goodput float64) float64 {
 // committedIP is the committed rate at the IP layer for full packets.
 func (t *tester) committedIP(d *Direction) float64 {
 	packet := float64(t.out.Path.MSS + t.out.Path.Headers)
-	return d.Committed * packet / (packet + float64(t.cfg.Overhead))
+	return d.CommittedBps * packet / (packet + float64(t.cfg.Overhead))
 }

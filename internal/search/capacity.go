@@ -1,6 +1,10 @@
 package search
 
-import "time"
+import (
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
 
 // Capacity climbs to the rate that UDP gets through a path, by the rules of RFC 9097
 // section 8 with whole trials in place of its feedback every 50 ms: the rate rises while
@@ -18,11 +22,15 @@ type Capacity struct {
 	doubted   bool // the last trial was congested and is being repeated
 }
 
-// CapacityTrial is what one trial at a rate found.
+// CapacityTrial is what one trial at a rate found. Its rates are counted alike.
 type CapacityTrial struct {
-	Offered, Sent, Received float64 // bit/s, counted alike
-	LossRatio               float64
-	Variation               time.Duration // 95th percentile above the least delay; 0: not told
+	OfferedBps  float64        `json:"offered_bps"`
+	SentBps     float64        `json:"-"`
+	ReceivedBps float64        `json:"received_bps"`
+	LossRatio   float64        `json:"loss_ratio"`
+	Variation   units.Duration `json:"delay_variation_p95_s,omitzero"` // above the least delay; 0: not known
+	// VariationMean is the mean above the least delay, which feedback reports.
+	VariationMean *units.Duration `json:"delay_variation_mean_s,omitempty"`
 }
 
 const (
@@ -52,8 +60,9 @@ func (c *Capacity) Next() (bps float64, done bool) {
 // Observe takes in what a trial at Next's rate found.
 func (c *Capacity) Observe(t CapacityTrial) {
 	c.trials++
-	c.best = max(c.best, t.Received)
-	congested := t.LossRatio > littleLoss || t.Variation > muchVariation
+	variation := time.Duration(t.Variation)
+	c.best = max(c.best, t.ReceivedBps)
+	congested := t.LossRatio > littleLoss || variation > muchVariation
 	if congested && !c.doubted {
 		c.doubted = true // other traffic may have been the cause: the same once more
 		return
@@ -61,24 +70,24 @@ func (c *Capacity) Observe(t CapacityTrial) {
 	c.doubted = false
 	switch {
 	case congested:
-		if c.high == 0 || t.Offered < c.high {
-			c.high = t.Offered
+		if c.high == 0 || t.OfferedBps < c.high {
+			c.high = t.OfferedBps
 		}
 		if c.low >= c.high {
 			c.low = c.high / 2 // what was clean before is not any more
 		}
-	case t.Sent < 0.9*t.Offered:
+	case t.SentBps < 0.9*t.OfferedBps:
 		c.held = true
 	default:
-		c.low = max(c.low, t.Offered)
+		c.low = max(c.low, t.OfferedBps)
 	}
 	switch {
-	case c.high == 0 && t.Variation < littleVariation:
-		c.next = 4 * t.Offered
+	case c.high == 0 && variation < littleVariation:
+		c.next = 4 * t.OfferedBps
 	case c.high == 0:
-		c.next = 1.1 * t.Offered
-	case congested && t.Received > c.low*capacityClose && t.Received < c.high/capacityClose:
-		c.next = t.Received // a full link says itself what it carries
+		c.next = 1.1 * t.OfferedBps
+	case congested && t.ReceivedBps > c.low*capacityClose && t.ReceivedBps < c.high/capacityClose:
+		c.next = t.ReceivedBps // a full link says itself what it carries
 	default:
 		c.next = (max(c.low, c.high/64) + c.high) / 2
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // climb runs a search on a link of so many bit/s with a queue of so much time, for a
@@ -17,11 +19,11 @@ func climb(link, fastest, stray float64, queue time.Duration) (best float64, atL
 			return best, atLeast, trials
 		}
 		trials++
-		t := CapacityTrial{Offered: bps, Sent: min(bps, fastest)}
-		t.Received = min(t.Sent*(1-stray), link)
-		t.LossRatio = 1 - t.Received/t.Sent
-		if t.Sent > link {
-			t.Variation = queue
+		t := CapacityTrial{OfferedBps: bps, SentBps: min(bps, fastest)}
+		t.ReceivedBps = min(t.SentBps*(1-stray), link)
+		t.LossRatio = 1 - t.ReceivedBps/t.SentBps
+		if t.SentBps > link {
+			t.Variation = units.Duration(queue)
 		}
 		c.Observe(t)
 	}

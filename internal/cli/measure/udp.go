@@ -229,15 +229,13 @@ func searchCapacity(ctx context.Context, far transfer.Peer, spec transfer.Datagr
 			return out, err
 		}
 		framed = 1 + float64(r.Headers)/float64(spec.Size)
-		trial := search.CapacityTrial{Offered: bps, Sent: float64(r.Sent*int64(spec.Size)*8) / spec.Time.Seconds() * framed,
-			Received: r.Bps() * framed, LossRatio: r.LossRatio()}
-		told := record.CapacityTrial{OfferedBps: bps, ReceivedBps: trial.Received, LossRatio: trial.LossRatio}
+		trial := search.CapacityTrial{OfferedBps: bps,
+			SentBps:     float64(r.Sent*int64(spec.Size)*8) / spec.Time.Seconds() * framed,
+			ReceivedBps: r.Bps() * framed, LossRatio: r.LossRatio()}
 		if r.Variation != nil {
-			trial.Variation = r.Variation.P95
-			p95 := trial.Variation.Seconds()
-			told.VariationS = &p95
+			trial.Variation = units.Duration(r.Variation.P95)
 		}
-		out.Trials = append(out.Trials, told)
+		out.Trials = append(out.Trials, trial)
 		capacity.Observe(trial)
 	}
 }

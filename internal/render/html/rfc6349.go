@@ -23,7 +23,6 @@ var rfc6349Style string
 func RFC6349(w io.Writer, r *record.RFC6349) error {
 	page, err := template.New("rfc6349").Funcs(template.FuncMap{
 		"size": func(n int64) string { return units.Size(n).String() }, "rate": text.RateText, "seconds": text.SecondsText,
-		"ratio": text.RatioText,
 		"bytes": func(v float64) string { return units.Size(v).Exact() }, "heading": text.Heading,
 		"percent": text.PercentText, "near": text.HostText,
 		"title": text.RFC6349Title, "stamp": text.RFC6349Stamp, "verdict": text.RFC6349VerdictText, "when": text.RFC6349When,

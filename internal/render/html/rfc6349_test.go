@@ -105,6 +105,37 @@ func TestRFC6349FormulasHold(t *testing.T) {
 	}
 }
 
+// TestRFC6349_StoredDocument checks that a stored document reads as the report that was written.
+func TestRFC6349_StoredDocument(t *testing.T) {
+	path := &simpath.Path{RateBps: 100e6, RTT: 40 * time.Millisecond, MSS: 1448, Queue: 500e3, Harm: 1, AutoWindow: 1e6}
+	both := rfc6349.Config{Peer: simpeer.New(path, 1), Directions: []transfer.Direction{transfer.Up, transfer.Down}}
+	r, err := rfc6349.Run(t.Context(), both) // this peer carries one direction at a time: a test has no runs
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, doc := range map[string]*record.RFC6349{"one direction": signedOff(t, 90e6),
+		"both": report.RFC6349(record.Header{}, "far.example.net", "", both, r)} {
+		written, err := json.Marshal(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored := new(record.RFC6349)
+		if err := json.Unmarshal(written, stored); err != nil {
+			t.Fatal(err)
+		}
+		again, err := json.Marshal(stored)
+		if err != nil || !bytes.Equal(written, again) || bytes.Contains(written, []byte("null")) {
+			t.Errorf("%s: %v: stored as\n%s\nread as\n%s", name, err, written, again)
+		}
+		var want, got bytes.Buffer
+		text.RFC6349(&want, doc)
+		text.RFC6349(&got, stored)
+		if got.String() != want.String() || !strings.Contains(got.String(), "asked") && name == "one direction" {
+			t.Errorf("%s: prints\n%s\nwant\n%s", name, got.String(), want.String())
+		}
+	}
+}
+
 func TestRFC6349VerdictsInWords(t *testing.T) {
 	for committed, want := range map[float64]string{90e6: "inconclusive", 150e6: "fail"} { // 64-byte frames need UDP
 		doc := signedOff(t, committed)
@@ -112,7 +143,7 @@ func TestRFC6349VerdictsInWords(t *testing.T) {
 			t.Errorf("%v committed: %s, %s", committed, doc.Verdict, text.RFC6349VerdictText(doc))
 		}
 	}
-	if d := (&record.RFC6349{Verdict: string(rfc6349.NotJudged)}); text.RFC6349Stamp(d) != "measured" ||
+	if d := (&record.RFC6349{Verdict: rfc6349.NotJudged}); text.RFC6349Stamp(d) != "measured" ||
 		!strings.Contains(text.RFC6349VerdictText(d), "--cir") {
 		t.Errorf("%s, %s", text.RFC6349Stamp(d), text.RFC6349VerdictText(d))
 	}

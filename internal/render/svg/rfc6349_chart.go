@@ -78,9 +78,9 @@ func (f *figure) done() template.HTML {
 
 // RFC6349DirectionLadder draws the goodput of each window beside what it allows.
 func RFC6349DirectionLadder(d *record.RFC6349Direction) template.HTML {
-	bdp := record.OrZero(d.BDPBytes)
-	rtt := record.OrZero(d.RTTMinS)
-	most := record.OrZero(d.MaxTCPBps)
+	bdp := d.BDPBytes
+	rtt := d.RTT.Seconds()
+	most := d.MaxTCPBps
 	f := &figure{title: "goodput by window", xUnit: "", yUnit: "bps"}
 	type point struct {
 		share, bps float64
@@ -89,18 +89,18 @@ func RFC6349DirectionLadder(d *record.RFC6349Direction) template.HTML {
 	var points []point
 	for i := range d.Tests {
 		t := &d.Tests[i]
-		if t.GoodputBps == nil || rfc6349.Kind(t.Kind) == rfc6349.Both || bdp == 0 || rtt == 0 {
+		if t.GoodputBps == nil || t.Kind == rfc6349.Both || bdp == 0 || rtt == 0 {
 			continue
 		}
-		p := point{record.OrZero(t.BDPRatio), *t.GoodputBps, "one", fmt.Sprintf("%s, %s", text.RFC6349TestTitle(t),
+		p := point{t.Share, *t.GoodputBps, "one", fmt.Sprintf("%s, %s", text.RFC6349TestTitle(t),
 			units.Rate(*t.GoodputBps))}
 		switch {
-		case rfc6349.Kind(t.Kind) == rfc6349.Several:
+		case t.Kind == rfc6349.Several:
 			p.class = "several"
-		case rfc6349.Kind(t.Kind) != rfc6349.Window && t.BDPRatio == nil:
+		case t.Kind != rfc6349.Window && t.Share == 0:
 			p.class = "automatic"
-			if run := t.Typical(); run != nil && run.ReachedBytes != nil {
-				p.share = float64(*run.ReachedBytes) / bdp
+			if run := t.Typical(); run != nil && run.InFlightBytes > 0 {
+				p.share = float64(run.InFlightBytes) / bdp
 			}
 		}
 		if p.share > 0 {
@@ -114,14 +114,14 @@ func RFC6349DirectionLadder(d *record.RFC6349Direction) template.HTML {
 	}
 	carries := 0.0
 	for i := range d.Tests {
-		carries = max(carries, record.OrZero(d.Tests[i].AchievableBps))
+		carries = max(carries, d.Tests[i].AchievableBps)
 	}
 	f.yMost = max(f.yMost, carries, most) * 1.12
 	f.begin("windows as a share of the BDP", true)
 	knee := carries / (bdp * 8 / rtt)
 	f.line("allowed", [2]float64{0, 0}, [2]float64{min(knee, f.xMost), carries * min(1, f.xMost/knee)},
 		[2]float64{f.xMost, carries})
-	if d.CommittedBps != nil {
+	if d.CommittedBps > 0 {
 		f.level("due", most)
 	}
 	for _, p := range points {
@@ -133,15 +133,15 @@ func RFC6349DirectionLadder(d *record.RFC6349Direction) template.HTML {
 // RFC6349DirectionCourse draws the single connection's goodput over time.
 func RFC6349DirectionCourse(d *record.RFC6349Direction) template.HTML {
 	run := shown(d)
-	if run == nil || len(d.Course) < 2 || run.DurationS <= 0 {
+	if run == nil || len(d.Course) < 2 || run.Duration <= 0 {
 		return ""
 	}
-	f := &figure{title: "goodput over time", xUnit: "s", yUnit: "bps", xMost: run.DurationS,
-		yMost: record.OrZero(d.MaxTCPBps)}
+	f := &figure{title: "goodput over time", xUnit: "s", yUnit: "bps", xMost: run.Duration.Seconds(),
+		yMost: d.MaxTCPBps}
 	points := f.series(d.Course, 1)
 	f.yMost *= 1.12
 	f.begin("time since the first byte", false)
-	f.level("due", record.OrZero(d.MaxTCPBps))
+	f.level("due", d.MaxTCPBps)
 	f.line("rate", points...)
 	return f.done()
 }
@@ -149,25 +149,23 @@ func RFC6349DirectionCourse(d *record.RFC6349Direction) template.HTML {
 // RFC6349DirectionRoundTrips draws the same run's round trip over time beside the idle one.
 func RFC6349DirectionRoundTrips(d *record.RFC6349Direction) template.HTML {
 	run := shown(d)
-	if run == nil || len(d.RoundTrips) < 2 || run.DurationS <= 0 {
+	if run == nil || len(d.RoundTrips) < 2 || run.Duration <= 0 {
 		return ""
 	}
-	f := &figure{title: "round trip over time", xUnit: "s", yUnit: "s", xMost: run.DurationS,
-		yMost: record.OrZero(d.RTTMinS)}
+	f := &figure{title: "round trip over time", xUnit: "s", yUnit: "s", xMost: run.Duration.Seconds(),
+		yMost: d.RTT.Seconds()}
 	points := f.series(d.RoundTrips, 1e-9)
 	f.yMost *= 1.15
 	f.begin("time since the first byte", false)
-	f.level("idle", record.OrZero(d.RTTMinS))
+	f.level("idle", d.RTT.Seconds())
 	f.line("rate", points...)
 	return f.done()
 }
 
 // shown is the run that stands for one connection with a window that suffices.
 func shown(d *record.RFC6349Direction) *record.RFC6349Run {
-	for i := range d.Tests {
-		if rfc6349.Kind(d.Tests[i].Kind) == rfc6349.Full {
-			return d.Tests[i].Typical()
-		}
+	if test := d.Find(rfc6349.Full); test != nil {
+		return test.Typical()
 	}
 	return nil
 }

@@ -28,10 +28,11 @@ func Capacity(w io.Writer, c *record.Capacity) {
 		trials.row("offered", "received", "lost", "delay variation")
 		for _, trial := range d.Trials {
 			variation := "not told"
-			for _, told := range []*float64{trial.VariationS, trial.VariationMeanS} {
-				if told != nil {
-					variation = SecondsText(*told)
-				}
+			if trial.Variation > 0 {
+				variation = trial.Variation.String()
+			}
+			if trial.VariationMean != nil {
+				variation = trial.VariationMean.String()
 			}
 			trials.row(units.Rate(trial.OfferedBps).String(), units.Rate(trial.ReceivedBps).String(), fmt.Sprintf("%.2g %%",
 				100*trial.LossRatio), variation)

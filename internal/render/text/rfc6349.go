@@ -32,7 +32,7 @@ func RFC6349Stamp(r *record.RFC6349) string {
 	if rfc6349.Verdict(r.Verdict) == rfc6349.NotJudged {
 		return "measured"
 	}
-	return r.Verdict
+	return string(r.Verdict)
 }
 
 // RFC6349 prints the test for a person.
@@ -108,42 +108,41 @@ func RFC6349CommittedText(r *record.RFC6349) string {
 
 // MTUText, RTTText and SegmentsText are the idle path in words.
 func RFC6349MTUText(r *record.RFC6349) string {
-	if r.Path.MTUBytes == nil {
+	if r.Path.MTU == 0 {
 		return "not known"
 	}
-	return fmt.Sprintf("%d bytes (%s)", *r.Path.MTUBytes, r.Path.MTUMethod)
+	return fmt.Sprintf("%d bytes (%s)", r.Path.MTU, r.Path.MTUMethod)
 }
 
 func RFC6349RTTText(r *record.RFC6349) string {
-	if r.Path.RTTMinS == nil {
+	if r.Path.RTT == 0 {
 		return "not known"
 	}
-	text := SecondsText(*r.Path.RTTMinS) + " least, idle (" + r.Path.RTTMethod
-	if r.Path.RTTSamples != nil {
-		text += fmt.Sprintf(", %d samples", *r.Path.RTTSamples)
+	text := r.Path.RTT.String() + " least, idle (" + r.Path.RTTMethod.Text
+	if r.Path.RTTCount > 0 {
+		text += fmt.Sprintf(", %d samples", r.Path.RTTCount)
 	}
 	text += ")"
-	if r.Path.JitterS != nil {
-		text += ", jitter " + SecondsText(*r.Path.JitterS)
+	if r.Path.Jitter != nil {
+		text += ", jitter " + r.Path.Jitter.String()
 	}
 	return text
 }
 
 func RFC6349SegmentsText(r *record.RFC6349) string {
-	if r.Path.MSSBytes == nil || r.Path.HeaderBytes == nil {
+	if r.Path.MSS == 0 || r.Path.Headers == 0 {
 		return "not known"
 	}
 	options := "without timestamps"
 	if r.Path.Timestamps {
 		options = "with timestamps (12 bytes)"
 	}
-	return fmt.Sprintf("%d bytes of payload and %d of IP and TCP headers, %s", *r.Path.MSSBytes, *r.Path.HeaderBytes,
-		options)
+	return fmt.Sprintf("%d bytes of payload and %d of IP and TCP headers, %s", r.Path.MSS, r.Path.Headers, options)
 }
 
 // RFC6349VerdictText is the sign-off in words.
 func RFC6349VerdictText(r *record.RFC6349) string {
-	switch rfc6349.Verdict(r.Verdict) {
+	switch r.Verdict {
 	case rfc6349.Pass:
 		return "pass: the line carries what was committed to"
 	case rfc6349.Fail:
@@ -175,11 +174,11 @@ func writeRFC6349Direction(w io.Writer, d *record.RFC6349Direction) {
 	fmt.Fprintln(w, Heading(d.Direction))
 	t := newTable()
 	t.row("bottleneck", RFC6349DirectionBottleneckText(d))
-	if d.BDPBytes != nil {
-		t.row("BDP", units.Size(*d.BDPBytes).Exact())
+	if d.BDPBytes > 0 {
+		t.row("BDP", units.Size(d.BDPBytes).Exact())
 	}
-	if d.MaxTCPBps != nil {
-		t.row("largest TCP rate", RateText(d.MaxTCPBps)+", "+RFC6349DirectionReferenceText(d))
+	if d.MaxTCPBps > 0 {
+		t.row("largest TCP rate", units.Rate(d.MaxTCPBps).String()+", "+RFC6349DirectionReferenceText(d))
 	}
 	t.write(w, "  ")
 	if len(d.Tests) > 0 {
@@ -217,30 +216,30 @@ func writeRFC6349Direction(w io.Writer, d *record.RFC6349Direction) {
 // RFC6349DirectionBottleneckText is the bandwidth and how it was found.
 func RFC6349DirectionBottleneckText(d *record.RFC6349Direction) string {
 	b := d.Bottleneck
-	if b == nil {
+	if b.IsZero() {
 		return "not measured"
 	}
 	text := units.Rate(b.Bps).String() + " at the IP layer"
 	if b.AtLeast {
 		text = "at least " + text
 	}
-	if b.Burst != nil {
-		text += ", after a burst of " + units.Size(*b.Burst).String()
+	if b.BurstBytes > 0 {
+		text += ", after a burst of " + units.Size(b.BurstBytes).String()
 	}
-	return text + " (" + b.Method + ")"
+	return text + " (" + b.Method.Text + ")"
 }
 
 // RFC6349DirectionReferenceText is the rate that the largest TCP rate follows from.
 func RFC6349DirectionReferenceText(d *record.RFC6349Direction) string {
-	if d.CommittedBps != nil {
-		return "of the committed " + units.Rate(*d.CommittedBps).String()
+	if d.CommittedBps > 0 {
+		return "of the committed " + units.Rate(d.CommittedBps).String()
 	}
 	return "of the bottleneck"
 }
 
 // RFC6349TestTitle of a test: what was connected.
 func RFC6349TestTitle(t *record.RFC6349Test) string {
-	switch rfc6349.Kind(t.Kind) {
+	switch t.Kind {
 	case rfc6349.Automatic:
 		return "automatic"
 	case rfc6349.Full:
@@ -263,34 +262,34 @@ func TestColumns() []string {
 func RFC6349TestCells(t *record.RFC6349Test) []string {
 	window := "auto"
 	share := "–"
-	if t.WindowBytes != nil {
-		window = units.Size(*t.WindowBytes).String()
+	if t.Window > 0 {
+		window = units.Size(t.Window).String()
 	}
-	if t.BDPRatio != nil {
-		share = fmt.Sprintf("%.0f %%", 100**t.BDPRatio)
+	if t.Share > 0 {
+		share = fmt.Sprintf("%.0f %%", 100*t.Share)
 	}
 	cells := []string{RFC6349TestTitle(t), window, share}
 	run := t.Typical()
 	if run == nil {
-		return append(cells, "–", "–", "–", "–", "–", t.Skipped)
+		return append(cells, "–", "–", "–", "–", "–", t.Skipped.Text)
 	}
 	efficiency := "–"
 	delay := "–"
-	if run.EfficiencyRatio != nil {
-		efficiency = fmt.Sprintf("%.2f %%", 100**run.EfficiencyRatio)
+	if run.RFC6349Sender != nil {
+		efficiency = fmt.Sprintf("%.2f %%", 100*run.Efficiency)
 	}
-	if run.BufferDelayRatio != nil {
-		delay = fmt.Sprintf("%.0f %%", 100**run.BufferDelayRatio)
+	if run.BufferDelay != nil {
+		delay = fmt.Sprintf("%.0f %%", 100**run.BufferDelay)
 	}
 	limited := string(t.Limiter)
 	switch {
-	case rfc6349.Kind(t.Kind) == rfc6349.Window && t.Limiter == verdict.ReceiverWindow:
+	case t.Kind == rfc6349.Window && t.Limiter == verdict.ReceiverWindow:
 		limited = "this window"
 	case t.Subtype == verdict.Policer:
 		limited = t.Subtype
 	}
-	return append(cells, span(RateText(t.GoodputBps), " of ", RateText(t.AchievableBps)), RatioText(run.TimeRatio),
-		RatioText(run.SteadyTimeRatio), efficiency, delay, limited)
+	return append(cells, span(RateText(t.GoodputBps), " of ", units.Rate(t.AchievableBps).String()),
+		ratioText(run.TimeRatio), ratioText(run.SteadyRatio), efficiency, delay, limited)
 }
 
 // span joins two quantities, their unit once where they share it.
@@ -301,28 +300,27 @@ func span(low, between, high string) string {
 	return low + between + high
 }
 
-func RatioText(v *float64) string {
-	if v == nil {
+func ratioText(v float64) string {
+	if v == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.3f", *v)
+	return fmt.Sprintf("%.3f", v)
 }
 
 // RFC6349FrameCells are the row of a frame size in tables.
 func RFC6349FrameCells(f *record.RFC6349Frame) []string {
 	verdict := string(f.Verdict)
-	if f.Reason != "" {
-		verdict += ": " + f.Reason
+	if f.Reason.Text != "" {
+		verdict += ": " + f.Reason.Text
 	}
 	cells := []string{fmt.Sprintf("%d B", f.FrameBytes), "–", "–", "–", "–", verdict}
-	if f.Due != nil {
-		cells[2] = Thousands(int64(*f.Due))
+	if f.Due > 0 {
+		cells[2] = Thousands(int64(f.Due))
 	}
-	if f.FramesPerSec != nil {
-		cells[1] = Thousands(int64(*f.FramesPerSec))
-		cells[3] = RateText(f.Bps)
-		cells[4] = fmt.Sprintf("%.2g %%",
-			100**f.LossRatio)
+	if f.FramesPerSec > 0 {
+		cells[1] = Thousands(int64(f.FramesPerSec))
+		cells[3] = units.Rate(f.Bps).String()
+		cells[4] = fmt.Sprintf("%.2g %%", 100*record.OrZero(f.LossRatio))
 	}
 	return cells
 }

@@ -2,22 +2,23 @@ package text
 
 import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // RFC6349DirectionLadderText and the two below say what the drawings show.
 func RFC6349DirectionLadderText(d *record.RFC6349Direction) string {
 	text := "Goodput by window. Dashed: what the window and the bottleneck allow."
-	if d.CommittedBps != nil && d.MaxTCPBps != nil {
-		text += " Red: " + RateText(d.MaxTCPBps) + ", the largest TCP rate of what was committed to."
+	if d.CommittedBps > 0 && d.MaxTCPBps > 0 {
+		text += " Red: " + units.Rate(d.MaxTCPBps).String() + ", the largest TCP rate of what was committed to."
 	}
 	return text
 }
 
 func RFC6349DirectionCourseText(d *record.RFC6349Direction) string {
-	return "Goodput over time of one connection whose window suffices. Red: " + RateText(d.MaxTCPBps) +
+	return "Goodput over time of one connection whose window suffices. Red: " + units.Rate(d.MaxTCPBps).String() +
 		", the largest TCP rate."
 }
 
 func RFC6349DirectionRoundTripsText(d *record.RFC6349Direction) string {
-	return "Its round trip. Dashed: " + timeText(d.RTTMinS) + ", the idle one; what lies above is queue."
+	return "Its round trip. Dashed: " + d.RTT.String() + ", the idle one; what lies above is queue."
 }

@@ -40,8 +40,8 @@ func RFC6349CriterionText(c *record.RFC6349Criterion) string {
 	if c.Required > 0 {
 		text += "; " + RFC6349CriterionAskedText(c) + " asked"
 	}
-	if c.Reason != "" {
-		text += "; " + c.Reason
+	if c.Reason.Text != "" {
+		text += "; " + c.Reason.Text
 	}
 	return text
 }

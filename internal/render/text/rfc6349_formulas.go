@@ -11,14 +11,14 @@ import (
 )
 
 // RFC6349Formulas returns the arithmetic behind the report, direction by direction.
-func RFC6349Formulas(r *rfc6349.Result) []record.Formula {
+func RFC6349Formulas(r *record.RFC6349) []record.Formula {
 	all := []record.Formula{}
 	for i := range r.Directions {
 		d := &r.Directions[i]
 		if d.Bottleneck.Bps == 0 {
 			continue
 		}
-		for _, f := range directionFormulas(r, d) {
+		for _, f := range directionFormulas(&r.Path, d) {
 			f.Direction = d.Direction
 			all = append(all, f)
 		}
@@ -26,8 +26,7 @@ func RFC6349Formulas(r *rfc6349.Result) []record.Formula {
 	return all
 }
 
-func directionFormulas(r *rfc6349.Result, d *rfc6349.Direction) []record.Formula {
-	p := &r.Path
+func directionFormulas(p *record.RFC6349Path, d *record.RFC6349Direction) []record.Formula {
 	width := d.BDPBytes * 8 / p.RTT.Seconds()
 	rtt := p.RTT.Seconds()
 	mbit := func(bps float64) string { return strconv.FormatFloat(bps/1e6, 'f', 3, 64) + " Mbit/s" }
@@ -38,7 +37,7 @@ func directionFormulas(r *rfc6349.Result, d *rfc6349.Direction) []record.Formula
 	}
 	frames := model.Frames(d.ReferenceBps, packet, d.ReferenceOverhead)
 	from := "bottleneck"
-	if d.Committed > 0 {
+	if d.CommittedBps > 0 {
 		from = "committed rate"
 	}
 	all := []record.Formula{
@@ -74,14 +73,14 @@ func directionFormulas(r *rfc6349.Result, d *rfc6349.Direction) []record.Formula
 				p.Headers+
 					d.ReferenceOverhead, mbit(d.MaxBesideAcksBps))})
 	}
-	if test := d.Test(rfc6349.Full); test != nil && test.Typical() != nil {
+	if test := d.Find(rfc6349.Full); test != nil && test.Typical() != nil {
 		all = append(all, runFormulas(p, d, test.Typical())...)
 	}
 	return all
 }
 
 // runFormulas are the three metrics of a run.
-func runFormulas(p *rfc6349.Path, d *rfc6349.Direction, run *rfc6349.Outcome) []record.Formula {
+func runFormulas(p *record.RFC6349Path, d *record.RFC6349Direction, run *record.RFC6349Run) []record.Formula {
 	actual := run.Duration.Seconds()
 	ideal := run.Ideal.Seconds()
 	settled := ""
@@ -92,30 +91,29 @@ func runFormulas(p *rfc6349.Path, d *rfc6349.Direction, run *rfc6349.Outcome) []
 	all := []record.Formula{
 		{Name: "ideal transfer time", Source: "RFC 6349, 4.1.2",
 			Formula: "payload after the first read × 8 / largest TCP rate", Result: ideal, Unit: "s",
-			Inputs: map[string]float64{"payload_bytes": float64(run.Bytes - run.Opening), "max_tcp_bps": d.MaxTCPBps},
-			Text: fmt.Sprintf("%s × 8 / %.3f Mbit/s = %.3f s", units.Size(run.Bytes-run.Opening).Exact(),
+			Inputs: map[string]float64{"payload_bytes": float64(run.Bytes - run.OpeningBytes), "max_tcp_bps": d.MaxTCPBps},
+			Text: fmt.Sprintf("%s × 8 / %.3f Mbit/s = %.3f s", units.Size(run.Bytes-run.OpeningBytes).Exact(),
 				d.MaxTCPBps/1e6,
 				ideal)},
 		{Name: "TCP Transfer Time Ratio", Source: "RFC 6349, 4.1.2", Formula: "actual / ideal transfer time",
-			Result: run.Ratio, Unit: "ratio",
+			Result: run.TimeRatio, Unit: "ratio",
 			Inputs: map[string]float64{"actual_s": actual, "ideal_s": ideal},
-			Text:   fmt.Sprintf("%.3f s / %.3f s = %.3f", actual, ideal, run.Ratio) + settled},
+			Text:   fmt.Sprintf("%.3f s / %.3f s = %.3f", actual, ideal, run.TimeRatio) + settled},
 	}
-	if efficiency, ok := run.Efficiency(); ok {
+	if sent := run.RFC6349Sender; sent != nil {
 		all = append(all, record.Formula{Name: "TCP Efficiency", Source: "RFC 6349, 4.2.1",
 			Formula: "(sent − retransmitted) / sent, retransmissions counted as sent",
-			Result:  efficiency, Unit: "ratio", Inputs: map[string]float64{"sent_bytes": float64(run.Sent),
-				"retransmitted_bytes": float64(run.Again)},
-			Text: fmt.Sprintf("(%s − %s) / %s = %.3f %%", units.Size(run.Sent).Exact(), units.Size(run.Again).Exact(),
-				units.Size(run.Sent).Exact(), 100*efficiency)})
+			Result:  sent.Efficiency, Unit: "ratio", Inputs: map[string]float64{"sent_bytes": float64(sent.SentBytes),
+				"retransmitted_bytes": float64(sent.RetransmittedBytes)},
+			Text: fmt.Sprintf("(%s − %s) / %s = %.3f %%", units.Size(sent.SentBytes).Exact(),
+				units.Size(sent.RetransmittedBytes).Exact(), units.Size(sent.SentBytes).Exact(), 100*sent.Efficiency)})
 	}
-	if delay, ok := run.BufferDelay(p.RTT); ok {
+	if delay := run.BufferDelay; delay != nil {
 		all = append(all, record.Formula{Name: "Buffer Delay", Source: "RFC 6349, 4.3.1",
 			Formula: "(mean round trip during the transfer − idle one) / idle one",
-			Result:  delay, Unit: "ratio", Inputs: map[string]float64{"rtt_mean_s": run.MeanRTT.Seconds(),
-				"rtt_idle_s": p.RTT.Seconds()},
-			Text: fmt.Sprintf("(%s − %s) / %s = %.1f %%", SecondsText(run.MeanRTT.Seconds()), SecondsText(p.RTT.Seconds()),
-				SecondsText(p.RTT.Seconds()), 100*delay)})
+			Result:  *delay, Unit: "ratio",
+			Inputs: map[string]float64{"rtt_mean_s": run.RTTMean.Seconds(), "rtt_idle_s": p.RTT.Seconds()},
+			Text:   fmt.Sprintf("(%s − %s) / %s = %.1f %%", run.RTTMean, p.RTT, p.RTT, 100**delay)})
 	}
 	return all
 }

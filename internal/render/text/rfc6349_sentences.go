@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -15,6 +16,29 @@ func RFC6349Warnings(all []rfc6349.Statement) (lines []string) {
 		lines = append(lines, RFC6349Sentence(&all[i]))
 	}
 	return lines
+}
+
+// FillRFC6349 writes the sentences of a document.
+func FillRFC6349(r *record.RFC6349) {
+	fill := func(all ...*rfc6349.Statement) {
+		for _, s := range all {
+			s.Text = RFC6349Sentence(s)
+		}
+	}
+	fill(&r.Path.MTUMethod, &r.Path.RTTMethod)
+	for i := range r.Directions {
+		d := &r.Directions[i]
+		fill(&d.Bottleneck.Method)
+		for k := range d.Criteria {
+			fill(&d.Criteria[k].Reason)
+		}
+		for k := range d.Tests {
+			fill(&d.Tests[k].Skipped)
+		}
+		for k := range d.Frames {
+			fill(&d.Frames[k].Reason)
+		}
+	}
 }
 
 // RFC6349Sentence formats a statement of the test; the zero statement is "".
