@@ -18,6 +18,7 @@ func TestVerdictsOnCases(t *testing.T) {
 		{"acks-only", verdict.Unknown, "", verdict.Low},
 		{"isn-firewall", verdict.Unknown, "", verdict.Low},
 		{"syn-lost", verdict.Congestion, verdict.LostSYNs, verdict.High},
+		{"kb823764", verdict.NagleDelayedAck, verdict.AckTimer, verdict.High},
 		{"wscale-mismatch", verdict.ReceiverWindow, verdict.ScaleMismatch, verdict.High},
 	}
 	for _, test := range tests {

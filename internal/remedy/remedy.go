@@ -29,7 +29,8 @@ const (
 
 // Actions on a route, a host or the path.
 const (
-	InitialWindow   Action = "initial-window"     // ip route … initcwnd, initrwnd
+	InitialWindow   Action = "initial-window" // ip route … initcwnd, initrwnd
+	SendBufferOfTwo Action = "send-buffer-of-two-blocks"
 	NoIdleRestart   Action = "no-idle-restart"    // net.ipv4.tcp_slow_start_after_idle = 0
 	ForgetMetrics   Action = "forget-metrics"     // net.ipv4.tcp_no_metrics_save, ip tcp_metrics flush
 	RaiseCeilings   Action = "raise-ceilings"     // tcp_rmem, tcp_wmem, rmem_max, wmem_max
@@ -142,6 +143,8 @@ var table = map[key][]Step{
 		{NoIdleRestart, Host, Sender, false, "RFC 5681 section 4.1; tcp(7) tcp_slow_start_after_idle"},
 		{ForgetMetrics, Host, Sender, false, "ip-tcp_metrics(8)"}, streams},
 	{verdict.NagleDelayedAck, ""}: {{NoDelay, Program, Sender, true, "RFC 9293 section 3.7.4; tcp(7) TCP_NODELAY"}},
+	{verdict.NagleDelayedAck, verdict.AckTimer}: {{SendBufferOfTwo, Program, Sender, false,
+		"learn.microsoft.com: KB 823764, slow performance with TCP/IP and small send buffers; RFC 9293 section 3.8.6.3"}},
 	{verdict.Application, ""}: {{WriteSooner, Program, Sender, false, "RFC 6349 section 3.1"},
 		{LargerRequests, Program, Both, false, "RFC 6349 section 3.1"}},
 	{verdict.Application, verdict.RequestResponse}: {{LargerRequests, Program, Both, false, "RFC 6349 section 3.1"},

@@ -53,6 +53,8 @@ const (
 	LostSYNs = "lost-syns"
 	// congestion: what was sent again had arrived, because segments overtook each other
 	Reordering = "reordering"
+	// nagle-delayed-ack: a sender waits, block by block, for the last acknowledgement, which a timer delays
+	AckTimer = "ack-timer"
 	// application: a block, and then nothing until the other end answers or asks for the next
 	RequestResponse = "request-response"
 	// application: no more under way than a window of the program's own allows, though TCP's has room
@@ -72,6 +74,8 @@ func Subtypes(limiter Name) []string {
 		return []string{Unscaled, FactorZero, Stuck, AutotuneGrowing, Fixed, ScaleMismatch}
 	case Congestion:
 		return []string{Policer, Reordering, LostSYNs}
+	case NagleDelayedAck:
+		return []string{AckTimer}
 	case Application:
 		return []string{RequestResponse, ProgramWindow}
 	}

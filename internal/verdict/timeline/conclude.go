@@ -24,6 +24,10 @@ func (t *timeline) conclude(g *Diagnosis) {
 		} else if t.policed() {
 			g.Subtype = verdict.Policer
 		}
+	case verdict.NagleDelayedAck:
+		if t.blockwise {
+			g.Subtype = verdict.AckTimer
+		}
 	case verdict.Sender:
 		g.Candidates = t.senderCandidates()
 		if t.vantage != AtSender {
@@ -157,6 +161,13 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		}
 		return verdict.CapturedStopAndWait, v
 	case verdict.NagleDelayedAck:
+		if waited := t.clock(flow.AckTimer); t.blockwise {
+			v["waited_s"] = waited
+			v["waits"] = float64(d.TimerWaits)
+			v["timer_s"] = waited / float64(d.TimerWaits)
+			v["block_bytes"] = float64(d.Bytes) / float64(max(d.Restarts, 1))
+			return verdict.CapturedAckTimer, v
+		}
 		v["held_s"] = t.clock(flow.NagleHeld)
 		return verdict.CapturedNagle, v
 	case verdict.MTUBlackHole:
