@@ -19,6 +19,7 @@ func TestVerdictsOnCases(t *testing.T) {
 		{"isn-firewall", verdict.Unknown, "", verdict.Low},
 		{"syn-lost", verdict.Congestion, verdict.LostSYNs, verdict.High},
 		{"gso-leak", verdict.MTUBlackHole, verdict.Oversized, verdict.High},
+		{"kb823764", verdict.NagleDelayedAck, verdict.AckTimer, verdict.High},
 		{"wscale-mismatch", verdict.ReceiverWindow, verdict.ScaleMismatch, verdict.High},
 	}
 	for _, test := range tests {

@@ -8,7 +8,8 @@ type ackEvent struct {
 	tsval  uint32
 	window uint16 // not scaled: the scale may have to be raised meanwhile
 	pure   bool
-	gap    bool // SACK shows more than a reordering's worth above a hole
+	timer  int64 // for how long the receiver's delayed-ACK timer delayed it, 0 if it did not
+	gap    bool  // SACK shows more than a reordering's worth above a hole
 }
 
 // acks is a ring of acknowledgements in flight between tap and sender.
@@ -76,6 +77,12 @@ func (d *Direction) acknowledged(s *Segment, at int64) {
 		e.gap = d.sack(s, ack)
 	}
 	if ack > d.acked {
+		if e.pure && ack >= d.high {
+			e.timer = d.timerDelay(ack, at)
+		}
+		if e.timer > 0 {
+			d.burstAt = 0
+		}
 		d.stalled(at)
 		d.owed = at
 		d.owedSent = d.Retransmitted
@@ -186,13 +193,13 @@ func (d *Direction) arrive(e *ackEvent) {
 	d.WindowMax = max(d.WindowMax, d.window)
 	d.cur.window(d.window)
 	if e.ack > d.una {
-		const delayed = 30e6
 		d.heldLast = 0
 		if waited := d.at - d.lastSent; e.pure && e.ack >= d.high && (d.state == Busy || d.state == AppLimited) &&
 			d.RTTMin > 0 &&
 			waited >= d.RTTMin+delayed {
 			d.heldAt = d.at
 			d.heldFor = waited
+			d.timerFor = e.timer
 			if alone := min(waited-d.RTTMin, d.at-d.unaAt); alone >= delayed {
 				d.heldLast = alone
 			}

@@ -14,6 +14,7 @@ const (
 	SlowStart               // rounds in which the outstanding data still multiplied
 	AppLimited              // far less outstanding than the sender had a round before, without a loss between
 	BlackHole               // one large segment lost again and again
+	AckTimer                // all outstanding data waited for a delayed ACK's timer, and new data followed at once
 	clocks
 )
 
@@ -50,6 +51,7 @@ type Direction struct {
 	Tails         int64 // of them those after less than a full segment: all that there was
 	Answered      int64 // rounds that began after the other end had sent payload of its own
 	Restarts      int64 // rounds that began with nothing outstanding
+	TimerWaits    int64 // waits that the AckTimer clock counted
 	Exchanges     int64 // of them those that were answered too
 	Spoken        int64 // rounds while which the other end sent payload of its own
 
@@ -123,6 +125,8 @@ type Direction struct {
 	heldLast int64 // how long the last acknowledgement came after the one before and a round trip, of a timer's length
 	unaAt    int64 // when una last rose
 	heldAt   int64
+	timerFor int64 // how long the receiver's timer delayed the last acknowledgement
+	block          // the data sent since nothing was outstanding
 
 	waiting  acks
 	echoed   uint32 // the timestamp that the sender echoed last, and when for the first time

@@ -87,6 +87,7 @@ func (d *Direction) fresh(from, to, at int64) {
 		d.maybeCut(at)
 	}
 	if d.acked >= d.high {
+		d.block = block{from: d.high, began: at}
 		d.owed = at
 		d.owedSent = d.Retransmitted
 	}
@@ -165,8 +166,11 @@ func (d *Direction) resolveWaits(at, length int64) {
 				d.heldFor -= moved
 			}
 			d.round.busy = min(d.round.busy, d.cur.Clock[Busy])
+		} else if at-d.heldAt <= max(2e6, d.RTTMin/4) && d.timerFor > 0 && !d.answered {
+			d.bookTimer()
 		}
 		d.heldFor = 0
+		d.timerFor = 0
 		d.heldLast = 0
 	}
 	if d.empty > 0 {

@@ -38,6 +38,7 @@ const (
 	ScaleAsOffered Action = "scale-as-offered" // SYN cookies or a middlebox lost or changed the scale
 	// NoSegmentationOffload: the device or its driver sends super-segments unsplit.
 	NoSegmentationOffload Action = "no-segmentation-offload"
+	SendBufferOfTwo       Action = "send-buffer-of-two-blocks"
 	KeepSACK              Action = "keep-sack"          // a box renumbers sequence numbers, but not SACK blocks
 	AnswerSYNs            Action = "answer-syns"        // a listen queue that is full, a firewall that drops them
 	ReorderLimit          Action = "reordering-limit"   // net.ipv4.tcp_reordering, which RACK outgrows
@@ -152,6 +153,8 @@ var table = map[key][]Step{
 		{NoSegmentationOffload, Host, Sender, false, "ethtool(8) tso, gso; learn.microsoft.com: Disable-NetAdapterLso"},
 		{SmallerSegment, Program, Both, true, "RFC 2923"}},
 	{verdict.NagleDelayedAck, ""}: {{NoDelay, Program, Sender, true, "RFC 9293 section 3.7.4; tcp(7) TCP_NODELAY"}},
+	{verdict.NagleDelayedAck, verdict.AckTimer}: {{SendBufferOfTwo, Program, Sender, false,
+		"learn.microsoft.com: KB 823764, slow performance with TCP/IP and small send buffers; RFC 9293 section 3.8.6.3"}},
 	{verdict.Application, ""}: {{WriteSooner, Program, Sender, false, "RFC 6349 section 3.1"},
 		{LargerRequests, Program, Both, false, "RFC 6349 section 3.1"}},
 	{verdict.Application, verdict.RequestResponse}: {{LargerRequests, Program, Both, false, "RFC 6349 section 3.1"},

@@ -231,6 +231,9 @@ const (
 	CapturedProgramWindow Code = "captured-program-window"
 	// CapturedNagle: time_ratio, held_s.
 	CapturedNagle Code = "captured-nagle-delayed-ack"
+	// CapturedAckTimer: blocks whose last acknowledgement the receiver's delayed-ACK timer delayed. time_ratio, waited_s,
+	// waits, timer_s (mean), block_bytes (mean).
+	CapturedAckTimer Code = "captured-ack-timer"
 	// CapturedBlackHole: time_ratio, icmp_too_big, router_mtu_bytes.
 	CapturedBlackHole Code = "captured-mtu-black-hole"
 	// CapturedNoneLarge: at a tap that data reaches, none of the segments that would fill the

@@ -57,6 +57,8 @@ const (
 	Oversized = "oversized"
 	// slow-start: the congestion window reopened after idle times
 	IdleRestart = "idle-restart"
+	// nagle-delayed-ack: a sender waits, block by block, for the last acknowledgement, which a timer delays
+	AckTimer = "ack-timer"
 	// application: a block, and then nothing until the other end answers or asks for the next
 	RequestResponse = "request-response"
 	// application: no more under way than a window of the program's own allows, though TCP's has room
@@ -80,6 +82,8 @@ func Subtypes(limiter Name) []string {
 		return []string{Oversized}
 	case SlowStart:
 		return []string{IdleRestart}
+	case NagleDelayedAck:
+		return []string{AckTimer}
 	case Application:
 		return []string{RequestResponse, ProgramWindow}
 	}

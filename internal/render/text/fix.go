@@ -82,6 +82,8 @@ var imperatives = map[remedy.Action]string{
 	remedy.ParallelFlows:  "use several connections at once, at the cost of whoever shares the line",
 	remedy.SmallerSegment: "lower the MSS or the MTU until full segments get through (fullpipe measure --mss)",
 	remedy.NoDelay:        "set TCP_NODELAY, or write each request in one piece",
+	remedy.SendBufferOfTwo: "raise SO_SNDBUF in the sending program to more than two blocks, or leave it alone, so " +
+		"that it sends the next block before the last acknowledgement; or write blocks of an even number of segments",
 	remedy.LowWater:       "set TCP_NOTSENT_LOWAT, so that less waits in the sending host",
 	remedy.LargerWrites:   "use larger writes, fewer copies or more threads: a processor core is what is full",
 	remedy.RemovePacing:   "raise or remove the pacing rate on the socket (SO_MAX_PACING_RATE)",

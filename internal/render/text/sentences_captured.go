@@ -70,6 +70,11 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 		return "less than a segment waited for the acknowledgement of the one before it " + f.took() +
 			", and that came 30 ms late or more (Nagle's rule against a delayed ACK)"
 	},
+	verdict.CapturedAckTimer: func(f figures) string {
+		return fmt.Sprintf("%.0f blocks of %s waited for their last acknowledgement, which the receiver's delayed-ACK timer "+
+			"delayed by %s each, %s: the sender sends the next block only when all of this one is acknowledged", f["waits"],
+			f.size("block_bytes"), f.time("timer_s"), f.took())
+	},
 	verdict.CapturedBlackHole: func(f figures) string {
 		text := "the same large segment was lost again and again " + f.took() + " while smaller ones got through"
 		if f.has("router_mtu_bytes") {

@@ -3,6 +3,7 @@ package timeline
 import (
 	"slices"
 
+	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -52,4 +53,9 @@ func extended(bands []Band) []Band {
 		}
 	}
 	return bands
+}
+
+// activeTime is a slice's length without the sender's pauses, seconds.
+func activeTime(s *flow.Slice) float64 {
+	return float64(s.End-s.Start-s.Clock[flow.Idle]-s.Clock[flow.NagleHeld]-s.Clock[flow.AckTimer]) / 1e9
 }

@@ -32,6 +32,10 @@ func (t *timeline) conclude(g *Diagnosis) {
 		if t.idleRestarts() {
 			g.Subtype = verdict.IdleRestart
 		}
+	case verdict.NagleDelayedAck:
+		if t.blockwise {
+			g.Subtype = verdict.AckTimer
+		}
 	case verdict.Sender:
 		g.Candidates = t.senderCandidates()
 		if t.vantage != AtSender {
@@ -165,6 +169,13 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		}
 		return verdict.CapturedStopAndWait, v
 	case verdict.NagleDelayedAck:
+		if waited := t.clock(flow.AckTimer); t.blockwise {
+			v["waited_s"] = waited
+			v["waits"] = float64(d.TimerWaits)
+			v["timer_s"] = waited / float64(d.TimerWaits)
+			v["block_bytes"] = float64(d.Bytes) / float64(max(d.Restarts, 1))
+			return verdict.CapturedAckTimer, v
+		}
 		v["held_s"] = t.clock(flow.NagleHeld)
 		return verdict.CapturedNagle, v
 	case verdict.MTUBlackHole:

@@ -81,7 +81,7 @@ func (t *timeline) judgeNetwork() {
 func (t *timeline) networkOf(i int) verdict.Name {
 	s := &t.d.Slices[i]
 	switch {
-	case t.spaced(i):
+	case t.spaced(i), t.waitsForTimer(s):
 		return verdict.Sender
 	case t.ackQueued(s):
 		return verdict.AckPath
@@ -145,6 +145,12 @@ func (t *timeline) growing() bool {
 // them for a tenth of the time and more, of its own accord: what a piece waits for in the
 // path is only itself.
 func (t *timeline) spaced(i int) bool { return t.pauses(i) && t.idleOf(i) == verdict.Sender }
+
+// waitsForTimer reports whether the sender waited for delayed acknowledgements, block by block: the path is
+// idle meanwhile.
+func (t *timeline) waitsForTimer(s *flow.Slice) bool {
+	return t.blockwise && float64(s.Clock[flow.AckTimer]) > threshold.PausingShare*float64(s.End-s.Start)
+}
 
 // pauses says that nothing was outstanding for a tenth of this slice and more, and of the
 // whole transfer.
@@ -219,6 +225,11 @@ func (t *timeline) attribute(i int, to *attributed) {
 	}
 	add(t.idleOf(i), flow.Idle)
 	add(verdict.NagleDelayedAck, flow.NagleHeld)
+	if t.blockwise {
+		add(verdict.NagleDelayedAck, flow.AckTimer)
+	} else {
+		add(t.network[i], flow.AckTimer)
+	}
 	add(verdict.MTUBlackHole, flow.BlackHole)
 	add(t.slowStartOf(i), flow.SlowStart)
 	if t.d.ScaleKnown || t.d.ZeroWindows > 0 {

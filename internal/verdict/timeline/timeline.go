@@ -52,23 +52,24 @@ type timeline struct {
 	c *flow.Connection
 	d *flow.Direction
 
-	length   float64 // wall time, seconds
-	base     float64 // the empty path's round trip of a full segment, seconds; 0 unknown
-	capacity float64 // the best rate that lasted, bytes/s
-	goodput  float64 // bytes/s
-	link     float64 // what the path delivers of data that is outstanding at once, bytes/s; 0 unknown
-	rounds   int
-	pausing  bool    // real pauses in the sending
-	crowd    float64 // what all connections between the hosts carried, as a multiple of this one
-	queueing bool    // a standing queue was seen in much of the time
-	probed   bool    // faster sending than ever came out the other end
-	losing   bool
-	filled   bool    // linkFull
-	evenLoss bool    // lossOrLink
-	brief    bool    // short
-	unseen   float64 // time in which a queue may have stood that this tap does not see, seconds
-	waited   float64 // time in which what was outstanding waited on a way that this tap does not tell, seconds
-	vantage  Vantage
+	length    float64 // wall time, seconds
+	base      float64 // the empty path's round trip of a full segment, seconds; 0 unknown
+	capacity  float64 // the best rate that lasted, bytes/s
+	goodput   float64 // bytes/s
+	link      float64 // what the path delivers of data that is outstanding at once, bytes/s; 0 unknown
+	rounds    int
+	pausing   bool    // real pauses in the sending
+	blockwise bool    // waits for the receiver's delayed-ACK timer took a tenth of the time and more
+	crowd     float64 // what all connections between the hosts carried, as a multiple of this one
+	queueing  bool    // a standing queue was seen in much of the time
+	probed    bool    // faster sending than ever came out the other end
+	losing    bool
+	filled    bool    // linkFull
+	evenLoss  bool    // lossOrLink
+	brief     bool    // short
+	unseen    float64 // time in which a queue may have stood that this tap does not see, seconds
+	waited    float64 // time in which what was outstanding waited on a way that this tap does not tell, seconds
+	vantage   Vantage
 	// recovering says of each slice that its congestion window still grew back from a loss.
 	recovering []bool
 	opening    int            // slices in which it opened, without any loss
@@ -266,6 +267,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	// (RFC 3708, RFC 4015), if it was not sent again after a timeout.
 	lostSegments := d.Retransmitted - d.Spurious + d.Unheard
 	t.losing = float64(lostSegments) > threshold.Losing*float64(d.Segments) && d.LossEvents > 0
+	t.blockwise = !t.losing && t.clock(flow.AckTimer) > threshold.PausingShare*t.length
 	queued := 0.0
 	probes := 0
 	for i := range d.Slices {
@@ -336,11 +338,6 @@ func vantage(d *flow.Direction) Vantage {
 }
 
 func sliceTime(s *flow.Slice) float64 { return float64(s.End-s.Start) / 1e9 }
-
-// activeTime is a slice's length without the sender's pauses, seconds.
-func activeTime(s *flow.Slice) float64 {
-	return float64(s.End-s.Start-s.Clock[flow.Idle]-s.Clock[flow.NagleHeld]) / 1e9
-}
 
 func (t *timeline) rate(s *flow.Slice) float64 {
 	if active := activeTime(s); active > 0 {

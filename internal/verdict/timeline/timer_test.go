@@ -1,0 +1,89 @@
+package timeline
+
+import (
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// blockwise plays a sender that sends the next block when all of this one is acknowledged, over a line that takes
+// each nanoseconds for a segment. The receiver acknowledges every second segment; a timer acknowledges a last odd one.
+func blockwise(t *testing.T, bytes int, rtt, timer, each int64, timestamps bool) (Diagnosis, *flow.Direction) {
+	t.Helper()
+	x := newTape(rtt, 0)
+	mss := 1460
+	if timestamps {
+		mss = 1448
+	}
+	at := 2 * rtt
+	pos := 0
+	for range 60 {
+		end := pos + bytes
+		arrives := at
+		unacked := 0
+		for sent := at; pos < end; sent += 12_000 {
+			length := min(mss, end-pos)
+			x.data(sent, pos, length, 0)
+			pos += length
+			arrives = max(arrives, sent) + each*int64(length+40)/int64(mss+40)
+			unacked++
+			if unacked == 2 {
+				unacked = 0
+				x.ack(arrives+rtt, pos, 4<<20)
+			}
+		}
+		at = arrives + rtt
+		if unacked > 0 {
+			at += timer
+			x.ack(at, pos, 4<<20)
+		}
+		at += 60_000
+	}
+	if timestamps {
+		for i := range x.all {
+			s := &x.all[i]
+			s.Options |= flow.HasTimestamps
+			s.TSVal = uint32(1 + s.At/ms)
+			s.TSEcr = uint32(1 + max(s.At-rtt, 0)/ms)
+			if s.Src == serverEnd {
+				s.TSVal += 7000
+				s.TSEcr = uint32(1 + max(s.At-rtt, 0)/ms)
+			} else if s.Flags&flow.ACK != 0 {
+				s.TSEcr = 7000 + uint32(1+s.At/ms)
+			}
+		}
+	}
+	return x.judge(t)
+}
+
+// A sender that waits for a delayed acknowledgement after each block is not a full link.
+func TestJudge_DelayedAckAfterEachBlock(t *testing.T) {
+	for _, bytes := range []int{4096, 7000, 10_000, 18_000, 36_000, 65_000} { // an odd number of segments
+		for _, timer := range []int64{40 * ms, 200 * ms} {
+			for _, rtt := range []int64{400_000, 2 * ms, 10 * ms} {
+				for _, timestamps := range []bool{false, true} {
+					g, _ := blockwise(t, bytes, rtt, timer, 12_000, timestamps)
+					e := evidenceOf(&g, verdict.CapturedAckTimer)
+					if g.Limiter != verdict.NagleDelayedAck || g.Subtype != verdict.AckTimer {
+						t.Errorf("%d bytes, timer %d ms, %d µs, %t: %s %s (%s) %v", bytes, timer/ms, rtt/1000, timestamps,
+							g.Confidence, g.Limiter, g.Subtype, g.Shares)
+					} else if mean := e["timer_s"] * 1e9; mean < 0.9*float64(timer) || mean > 1.1*float64(timer) {
+						t.Errorf("%d bytes, timer %d ms, %d µs: %v", bytes, timer/ms, rtt/1000, e)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A slow line takes as long for the last segment of a block as for the others: no timer.
+func TestJudge_SlowLineIsNoDelayedAck(t *testing.T) {
+	for _, each := range []int64{47 * ms, 187 * ms} { // 256 and 64 kbit/s
+		for _, bytes := range []int{4 * 1460, 8192, 16 * 1460} { // an even number of segments
+			if _, d := blockwise(t, bytes, 20*ms, 200*ms, each, false); d.TimerWaits > 0 {
+				t.Errorf("%d ms a segment, blocks of %d bytes: %d waits for a timer", each/ms, bytes, d.TimerWaits)
+			}
+		}
+	}
+}
