@@ -46,13 +46,14 @@ func RFC6349(h record.Header, peer, reference string, cfg rfc6349.Config, r *rfc
 		doc.Path.JitterS = seconds(p.Jitter)
 	}
 	for i := range r.Directions {
-		doc.Directions = append(doc.Directions, newRFC6349Direction(p, &r.Directions[i]))
+		doc.Directions = append(doc.Directions, newRFC6349Direction(r, &r.Directions[i]))
 	}
 	doc.Formulas = text.RFC6349Formulas(r)
 	return doc
 }
 
-func newRFC6349Direction(p *rfc6349.Path, d *rfc6349.Direction) record.RFC6349Direction {
+func newRFC6349Direction(r *rfc6349.Result, d *rfc6349.Direction) record.RFC6349Direction {
+	p := &r.Path
 	out := record.RFC6349Direction{Direction: d.Direction, Verdict: string(d.Verdict()), MaxTCPBps: positive(d.MaxTCPBps),
 		MaxBesideAcksBps: positive(d.MaxBesideAcksBps), BDPBytes: positive(d.BDPBytes), Tests: []record.RFC6349Test{},
 		CommittedBps: positive(d.Committed)}
@@ -81,6 +82,9 @@ func newRFC6349Direction(p *rfc6349.Path, d *rfc6349.Direction) record.RFC6349Di
 	if typical := oneConnection(d); typical != nil {
 		facts := remedy.Facts{GoodputBps: typical.GoodputBps, PathBps: d.MaxTCPBps, Bytes: typical.Bytes,
 			DurationS: typical.Duration.Seconds(), RTTS: p.RTT.Seconds(), MSSBytes: p.MSS}
+		ends := transfer.Result{Spec: transfer.Spec{Direction: d.Direction}, Near: r.Near, Far: r.Far}
+		facts.Sender = systemOf(ends.Sender())
+		facts.Receiver = systemOf(ends.Receiver())
 		if p.MTU < p.FirstMTU {
 			facts.PassingMSS = p.MTU - p.Headers
 			if p.Timestamps { // TCP_MAXSEG leaves out the option
