@@ -3,7 +3,6 @@ package remedy
 import (
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
@@ -21,6 +20,7 @@ type Fix struct {
 	// Scope is program, route, host or network; absent where nothing is changed.
 	Scope    Scope          `json:"scope,omitempty"`
 	End      End            `json:"end"`
+	System   System         `json:"system,omitempty"` // absent: Linux, or the same on every system
 	Settings []plan.Setting `json:"settings"`
 	Ceiling  *Ceiling       `json:"ceiling,omitempty"`  // of the automatic buffer that is full
 	Expected *Expected      `json:"expected,omitempty"` // absent: not known
@@ -51,6 +51,8 @@ type Facts struct {
 	MSSBytes   int
 	PassingMSS int    // the largest that was measured to get through where larger segments vanish
 	Congestion string // the sender's
+	// Sender and Receiver are the ends' systems.
+	Sender, Receiver System
 	// SendBufferMax and ReceiveBufferMax are the ends of automatic sizing where it went as far as that, in bytes.
 	SendBufferMax, ReceiveBufferMax int
 	Windows                         []plan.Setting // that were planned
@@ -72,16 +74,18 @@ func Fixes(v verdict.Verdict, f Facts) []Fix {
 		steps = raiseFirst(steps, v.Limiter)
 	}
 	fixes := []Fix{}
-	for i, s := range steps {
-		fix := Fix{Limiter: v.Limiter, Action: s.Action, Scope: s.Scope, End: s.End, Settings: f.settings(s, v),
-			Source: s.Source}
-		if s.Action == RaiseCeilings {
-			fix.Ceiling = ceiling
+	for _, s := range steps {
+		for _, at := range f.places(s) {
+			fix := Fix{Limiter: v.Limiter, Action: s.Action, Scope: s.Scope, End: at.end, System: at.system,
+				Settings: f.settings(s, at, v), Source: s.Source}
+			if s.Action == RaiseCeilings && at.system == Linux {
+				fix.Ceiling = ceiling
+			}
+			if s.Scope != Nowhere {
+				fix.Expected = f.expected(s, len(fixes) == 0)
+			}
+			fixes = append(fixes, fix)
 		}
-		if s.Scope != Nowhere {
-			fix.Expected = f.expected(s, i == 0)
-		}
-		fixes = append(fixes, fix)
 	}
 	return fixes
 }
@@ -105,10 +109,8 @@ func (f *Facts) ceiling(v *verdict.Verdict) *Ceiling {
 	default:
 		return nil
 	}
-	if f.PathBps > 0 && f.RTTS > 0 && f.MSSBytes > 0 {
-		if needed := bufferPayload * model.Window(f.PathBps/8*f.RTTS, f.MSSBytes); needed > c.Bytes {
-			c.NeededBytes = needed
-		}
+	if needed := bufferPayload * f.window(); needed > c.Bytes {
+		c.NeededBytes = needed
 	}
 	return c
 }
@@ -198,74 +200,3 @@ const fewStreams = 4
 
 // minMSS is the least PassingMSS that is advised: every path carries it (RFC 9293 section 3.7.1).
 const minMSS = 536
-
-// settings are a step's, as far as their values are known.
-func (f *Facts) settings(s Step, v verdict.Verdict) []plan.Setting {
-	role := plan.Sender
-	if s.End == Receiver {
-		role = plan.Receiver
-	}
-	one := func(name, where, value string) []plan.Setting {
-		return []plan.Setting{{Role: role, Name: name, Where: where, Value: value, Source: s.Source}}
-	}
-	const sysctl, inProgram = "sysctl, every new connection of the host", "in the program, before connect() or listen()"
-	const anyTime = "in the program"
-	switch s.Action {
-	case LargerWindows:
-		if f.Windows != nil {
-			return f.Windows
-		}
-	case WindowOfBDP:
-		if f.PathBps > 0 && f.RTTS > 0 && f.MSSBytes > 0 {
-			return one("TCP_WINDOW_CLAMP", anyTime, strconv.Itoa(model.Window(f.PathBps/8*f.RTTS, f.MSSBytes)))
-		}
-	case OtherControl:
-		return one("TCP_CONGESTION", inProgram, f.otherControl())
-	case PaceBelow:
-		if rate := f.policedBps(v); rate > 0 {
-			return one("SO_MAX_PACING_RATE", anyTime, strconv.Itoa(int(pacedShare*rate/8)))
-		}
-	case ParallelFlows:
-		return one("connections at once", anyTime, strconv.Itoa(fewStreams))
-	case SmallerSegment:
-		if f.PassingMSS >= minMSS {
-			return one("TCP_MAXSEG", inProgram, strconv.Itoa(f.PassingMSS))
-		}
-	case NoDelay:
-		return one("TCP_NODELAY", inProgram, "1")
-	case LowWater:
-		return one("TCP_NOTSENT_LOWAT", anyTime, "131072")
-	case InitialWindow:
-		return f.initialWindows(s)
-	case WindowScaling:
-		return one("net.ipv4.tcp_window_scaling", sysctl, "1")
-	case ProbeMTU:
-		return one("net.ipv4.tcp_mtu_probing", sysctl, "1")
-	case NoIdleRestart:
-		return one("net.ipv4.tcp_slow_start_after_idle", sysctl, "0")
-	case ForgetMetrics:
-		return one("net.ipv4.tcp_no_metrics_save", sysctl, "1")
-	case MarkCongestion:
-		return one("net.ipv4.tcp_ecn", sysctl, "1")
-	}
-	return []plan.Setting{}
-}
-
-// otherControl is one that the sender does not use.
-func (f *Facts) otherControl() string {
-	if f.Congestion == "bbr" {
-		return "cubic"
-	}
-	return "bbr"
-}
-
-func (f *Facts) initialWindows(s Step) []plan.Setting {
-	segments := f.initialWindow()
-	if segments == 0 {
-		return []plan.Setting{}
-	}
-	const where = "of the route to the other end: ip route change"
-	value := strconv.Itoa(segments)
-	return []plan.Setting{{Role: plan.Sender, Name: "initcwnd", Where: where, Value: value, Source: s.Source},
-		{Role: plan.Receiver, Name: "initrwnd", Where: where, Value: value, Source: s.Source}}
-}

@@ -133,3 +133,41 @@ func TestADisturbedMeasurementIsMeasuredAgain(t *testing.T) {
 		t.Errorf("%+v", fixes[0])
 	}
 }
+
+func TestFixes_OfferedWhereTheyExist(t *testing.T) {
+	congestion := verdict.Verdict{Limiter: verdict.Congestion}
+	for _, tt := range []struct {
+		name             string
+		sender, receiver string // kernels
+		action           Action
+		want             []End
+		system           System // of the first
+	}{
+		{"Linux to Linux", "Linux 6.18.1", "Linux 6.1.0", OtherControl, []End{Sender}, Linux},
+		{"not known", "", "", OtherControl, []End{Sender}, Linux},
+		{"Windows 10 has no BBR", "windows 10.0.19045", "Linux 6.1.0", OtherControl, nil, ""},
+		{"Server 2022 has no BBR", "windows 10.0.20348", "Linux 6.1.0", OtherControl, nil, ""},
+		{"Windows 11 24H2", "windows 10.0.26100", "Linux 6.1.0", OtherControl, []End{Sender}, Windows},
+		{"a version of Windows that is not known", "windows", "", OtherControl, []End{Sender}, Windows},
+		{"macOS has one for all", "darwin", "", OtherControl, nil, ""},
+		{"FreeBSD", "freebsd", "Linux 6.1.0", OtherControl, []End{Sender}, FreeBSD},
+		{"ECN at two systems", "windows 10.0.19045", "Linux 6.1.0", MarkCongestion, []End{Sender, Receiver}, Windows10},
+		{"ECN at one system", "darwin", "darwin", MarkCongestion, []End{Both}, MacOS},
+		{"the receiver's window", "Linux 6.1.0", "windows 10.0.19045", WindowOfBDP, []End{Receiver}, Windows10},
+		{"several connections", "windows 10.0.19045", "Linux 6.1.0", ParallelFlows, []End{Both}, Linux},
+	} {
+		var got []End
+		var system System
+		for _, f := range Fixes(congestion, Facts{Sender: SystemOf(tt.sender), Receiver: SystemOf(tt.receiver)}) {
+			if f.Action == tt.action {
+				if got == nil {
+					system = f.System
+				}
+				got = append(got, f.End)
+			}
+		}
+		if !slices.Equal(got, tt.want) || system != tt.system {
+			t.Errorf("%s: at %v for %q, want %v for %q", tt.name, got, system, tt.want, tt.system)
+		}
+	}
+}

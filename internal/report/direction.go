@@ -62,7 +62,7 @@ func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Inter
 		}
 	}
 	streams(&d, r)
-	d.Fix = text.FixSentences(remedy.AskAgain(v, remedy.Fixes(v, factsOf(&d))))
+	d.Fix = text.FixSentences(remedy.AskAgain(v, remedy.Fixes(v, factsOf(&d, r))))
 	d.Intervals = Intervals(intervals)
 	d.CPU = newCPU(r)
 	d.Latency = Latency(r.Latency, &d)
@@ -209,8 +209,8 @@ func Bps(bytes int64, span time.Duration) float64 {
 	return float64(bytes) * 8 / span.Seconds()
 }
 
-// factsOf are what a direction tells of itself.
-func factsOf(d *record.Direction) remedy.Facts {
+// factsOf returns what a direction and the transfer it describes say of the path and the ends.
+func factsOf(d *record.Direction, r *transfer.Result) remedy.Facts {
 	f := remedy.Facts{GoodputBps: record.OrZero(d.GoodputBps), DurationS: record.OrZero(d.DurationS),
 		RTTS: record.OrZero(d.RTTMinS)}
 	if d.Bytes != nil {
@@ -218,6 +218,10 @@ func factsOf(d *record.Direction) remedy.Facts {
 	}
 	if d.MSSBytes != nil {
 		f.MSSBytes = *d.MSSBytes
+	}
+	if r != nil {
+		f.Sender = systemOf(r.Sender())
+		f.Receiver = systemOf(r.Receiver())
 	}
 	f.SendBufferMax = fullMax(d.Windows.SendBuffer)
 	f.ReceiveBufferMax = fullMax(d.Windows.ReceiveBuffer)
@@ -236,4 +240,12 @@ func fullMax(b *record.Buffer) int {
 		return 0
 	}
 	return *b.AutomaticMaxBytes
+}
+
+// systemOf returns the system of an end that can be seen.
+func systemOf(e *transfer.End) remedy.System {
+	if e == nil {
+		return remedy.Linux
+	}
+	return remedy.SystemOf(e.Kernel)
 }

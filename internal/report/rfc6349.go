@@ -34,7 +34,7 @@ func RFC6349(h record.Header, peer, reference string, cfg rfc6349.Config, r *rfc
 		doc.Committed = c
 	}
 	for i := range doc.Directions {
-		completeRFC6349(doc, &doc.Directions[i])
+		completeRFC6349(doc, r, &doc.Directions[i])
 	}
 	doc.Formulas = text.RFC6349Formulas(doc)
 	text.FillRFC6349(doc)
@@ -42,7 +42,7 @@ func RFC6349(h record.Header, peer, reference string, cfg rfc6349.Config, r *rfc
 }
 
 // completeRFC6349 adds to a direction what follows from its tests.
-func completeRFC6349(doc *record.RFC6349, d *record.RFC6349Direction) {
+func completeRFC6349(doc *record.RFC6349, r *rfc6349.Result, d *record.RFC6349Direction) {
 	d.RTT = doc.Path.RTT
 	draw(d)
 	for i := range d.Tests {
@@ -54,6 +54,9 @@ func completeRFC6349(doc *record.RFC6349, d *record.RFC6349Direction) {
 		p := &doc.Path
 		facts := remedy.Facts{GoodputBps: typical.GoodputBps, PathBps: d.MaxTCPBps, Bytes: typical.Bytes,
 			DurationS: typical.Duration.Seconds(), RTTS: p.RTT.Seconds(), MSSBytes: p.MSS}
+		ends := transfer.Result{Spec: transfer.Spec{Direction: d.Direction}, Near: r.Near, Far: r.Far}
+		facts.Sender = systemOf(ends.Sender())
+		facts.Receiver = systemOf(ends.Receiver())
 		if p.MTU < p.FirstMTU {
 			facts.PassingMSS = p.MTU - p.Headers
 			if p.Timestamps { // TCP_MAXSEG leaves out the option

@@ -15,7 +15,7 @@ import (
 // and its settings; else what would decide between setups that are open, then what the verdict
 // calls for, last what was tried and not shown to help.
 func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []remedy.Fix {
-	facts := factsOf(&doc.Before.Direction)
+	facts := factsOf(&doc.Before.Direction, d.Before.Typical)
 	facts.GoodputBps = doc.Before.MedianBps
 	if !d.Path.AtLeast {
 		facts.PathBps = d.Path.CapacityBps

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -18,6 +19,7 @@ const mostWatched = 100
 // Watch describes what a span of watching showed.
 func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 	t := v.Totals
+	system := remedy.SystemOf(runtime.GOOS)
 	w := &record.Watch{Header: h, Target: target, Anonymized: v.Anonymized,
 		AtS: v.At.Seconds(), LengthS: v.Length.Seconds(), Standing: v.Standing,
 		Matching: v.Matched, LeftOut: v.Lighter, LostEnds: int64(v.Lost), DumpS: v.Took.Seconds(), Unread: v.Unread,
@@ -49,8 +51,13 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 				d.RTTMinS = seconds(f.MinRTT)
 			}
 			d.Evidence = text.EvidenceSentences(d.Evidence)
-			d.Fix = text.FixSentences(remedy.Fixes(f.Verdict, remedy.Facts{GoodputBps: d.GoodputBps,
-				RTTS: record.OrZero(d.RTTMinS), Congestion: s.Congestion}))
+			facts := remedy.Facts{GoodputBps: d.GoodputBps, RTTS: record.OrZero(d.RTTMinS), Congestion: s.Congestion}
+			if f.Direction == transfer.Up {
+				facts.Sender = system
+			} else {
+				facts.Receiver = system
+			}
+			d.Fix = text.FixSentences(remedy.Fixes(f.Verdict, facts))
 			d.Program = record.NewProgramWindow(f.Verdict, s.Local.Port(), s.Remote.Port())
 			c.Directions = append(c.Directions, d)
 		}

@@ -3,7 +3,6 @@
 package socket
 
 import (
-	"runtime"
 	"time"
 )
 
@@ -19,5 +18,3 @@ func (*schedule) open() error {
 }
 func (*schedule) turns() (Turns, error) { return Turns{}, nil }
 func (*schedule) close() error          { return nil }
-
-func kernel() string { return runtime.GOOS }

@@ -2,8 +2,10 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/spell"
@@ -31,6 +34,7 @@ func New() *cobra.Command {
 		Use:   "explain [NAME]",
 		Short: "what a limiter is, or an operating system's parameter; without a name, all parameters that are known",
 		Example: `  fullpipe explain receiver-window
+  fullpipe explain receiver-window --system windows
   fullpipe explain tcp_rmem
   fullpipe explain AutoTuningLevelLocal
   fullpipe explain --system freebsd
@@ -47,7 +51,12 @@ func New() *cobra.Command {
 			if len(args) == 0 {
 				return listParameters(cmd, system)
 			}
-			if limiter, ok := text.ExplainLimiter(verdict.Name(args[0])); ok && system == "" {
+			worded := slices.Contains([]string{"", catalog.Linux, catalog.Windows, catalog.MacOS, catalog.FreeBSD}, system)
+			words := remedy.SystemOf(cmp.Or(system, runtime.GOOS))
+			if limiter, ok := text.ExplainLimiter(verdict.Name(args[0]), words); ok && worded {
+				if runtime.GOOS != "linux" {
+					limiter.Lab = "" // there are no labs
+				}
 				return printLimiter(cmd, &limiter)
 			}
 			found := catalog.Find(system, args[0])
@@ -63,7 +72,8 @@ func New() *cobra.Command {
 			return printParameters(cmd, found)
 		},
 	}
-	cmd.Flags().StringVar(&system, "system", "", "only this family: "+strings.Join(catalog.Families(), ", "))
+	cmd.Flags().StringVar(&system, "system", "", "only this family; a limiter in its words: "+
+		strings.Join(catalog.Families(), ", "))
 	cmd.Flags().BoolVar(&rules, "rules", false, "the rules by which transfers are judged: inputs, thresholds, outcomes")
 	return cmd
 }

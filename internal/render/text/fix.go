@@ -14,6 +14,12 @@ func FixSentence(f remedy.Fix) string {
 	if c := f.Ceiling; c != nil {
 		return ceilingSentence(c, f.End)
 	}
+	if said := elsewhere[f.Action][f.System]; said != "" {
+		return said
+	}
+	if said := elsewhere[f.Action][f.System.Family()]; said != "" {
+		return said
+	}
 	if said, ok := imperatives[f.Action]; ok {
 		return said
 	}
@@ -143,6 +149,6 @@ var imperatives = map[remedy.Action]string{
 		"ceilings); where that gives no tenth more, the link is full",
 	remedy.MeasureAgain: "to tell: measure again when what disturbed this measurement is gone; until then it says " +
 		"more of that than of the path",
-	remedy.LargerBudget: "to tell: run fullpipe tune again with more time",
-	remedy.SeeHandshake: "to tell: capture from the handshake on; the window scale is in the SYNs only",
+	remedy.LargerBudget: openPrefix + "run fullpipe tune again with more time",
+	remedy.SeeHandshake: openPrefix + "capture from the handshake on; the window scale is in the SYNs only",
 }

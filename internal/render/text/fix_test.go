@@ -88,12 +88,12 @@ func TestEveryCommandSaysWhatToDo(t *testing.T) {
 
 func TestEveryLimiterIsExplained(t *testing.T) {
 	for _, name := range verdict.Names() {
-		d, ok := ExplainLimiter(name)
+		d, ok := ExplainLimiter(name, remedy.Linux)
 		if !ok || d.What == "" || d.Looks == "" || d.Sure == "" || d.Lab == "" || len(d.Fix) == 0 {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
-	if _, ok := ExplainLimiter("tcp_rmem"); ok {
+	if _, ok := ExplainLimiter("tcp_rmem", remedy.Linux); ok {
 		t.Error("a parameter is no limiter")
 	}
 }

@@ -29,8 +29,8 @@ func Limiter(w io.Writer, d *record.ExplainedLimiter) {
 	t.write(w, "  ")
 }
 
-// ExplainLimiter fills in what a limiter's word means; ok is false for a word that is none.
-func ExplainLimiter(name verdict.Name) (d record.ExplainedLimiter, ok bool) {
+// ExplainLimiter fills in what a limiter's word means, in the words of a system; ok is false for a word that is none.
+func ExplainLimiter(name verdict.Name, system remedy.System) (d record.ExplainedLimiter, ok bool) {
 	e, ok := limiters[name]
 	if !ok {
 		return d, false
@@ -39,8 +39,32 @@ func ExplainLimiter(name verdict.Name) (d record.ExplainedLimiter, ok bool) {
 	if name == verdict.Sender {
 		candidates = []verdict.Name{verdict.Application, verdict.SendBuffer}
 	}
+	if sure := sureElsewhere[name]; system != remedy.Linux && sure != "" {
+		e.sure = sure
+	}
+	facts := remedy.Facts{Sender: system, Receiver: system}
 	return record.ExplainedLimiter{Limiter: name, What: e.what, Looks: e.looks, Sure: e.sure, Lab: e.lab,
-		Fix: FixSentences(remedy.Fixes(verdict.Verdict{Limiter: name, Candidates: candidates}, remedy.Facts{}))}, true
+		Fix: FixSentences(remedy.Fixes(verdict.Verdict{Limiter: name, Candidates: candidates}, facts))}, true
+}
+
+// sureElsewhere says how to be sure of a limiter on a system without Linux's tools.
+var sureElsewhere = map[verdict.Name]string{
+	verdict.Application: "a capture at the sender: pauses with nothing in flight while both windows have room",
+	verdict.SendBuffer: "a capture at the sender: the bytes in flight stop at the same size, below the receiver's " +
+		"window; a " +
+		"larger SO_SNDBUF raises it",
+	verdict.ReceiverWindow: "a capture at the sender: the bytes in flight lie on the receiver's window; the window " +
+		"over the " +
+		"least round trip is about the rate",
+	verdict.ReceiverApplication: "a capture at the receiver: its window shrinks towards 0 and opens again",
+	verdict.Congestion:          "a capture at both ends shows where segments vanish",
+	verdict.LocalQueue: "a capture at the sender is as fast as the program writes, one behind its network " +
+		"card is not",
+	verdict.MTUBlackHole: "ping that must not be fragmented finds the size (Windows: ping -f -l SIZE; macOS and " +
+		"FreeBSD: " +
+		"ping -D -s SIZE); fullpipe measure --mss below it works",
+	verdict.Pacing: "a capture at the sender: segments leave one by one at even distances",
+	verdict.CPU:    "the system's monitor shows a thread that fills a core, or a run queue longer than the cores",
 }
 
 // inLab is a line that runs a command on the near host of a lab, with another one on the far
@@ -56,7 +80,8 @@ var limiters = map[verdict.Name]struct{ what, looks, sure, lab string }{
 		"waits unsent",
 		"ss -tim at the sender: app_limited, busy time far below the connection's age",
 		"fullpipe measure lab:rate=50mbit,rtt=20ms --write-rate 5mbit"},
-	verdict.SendBuffer: {"the sender's socket buffer holds less than the path", "in flight is flat below both windows, " +
+	verdict.SendBuffer: {"the sender's socket buffer holds less than the path", "in flight is flat below both " +
+		"windows, " +
 		"the round trip is the empty path's",
 		"ss -tim at the sender: sndbuf_limited, and notsent stays 0 while the program waits in write",
 		"fullpipe measure lab:rate=50mbit,rtt=80ms --send-buffer 64KiB"},
@@ -71,7 +96,8 @@ var limiters = map[verdict.Name]struct{ what, looks, sure, lab string }{
 		"cut at each loss; no queue in the round trip",
 		"ss -tim at the sender: retrans, ssthresh; a capture at both ends shows where segments vanish",
 		"fullpipe measure lab:rate=50mbit,rtt=40ms,loss=0.5%"},
-	verdict.Bottleneck: {"a link on the way is full", "the rate is flat while in flight and the round trip grow together",
+	verdict.Bottleneck: {"a link on the way is full", "the rate is flat while in flight and the round trip grow " +
+		"together",
 		"a second, faster path, or UDP at a higher rate, brings no more", "fullpipe measure lab:rate=20mbit,rtt=40ms"},
 	verdict.LocalQueue: {"this host's shaper, qdisc or driver takes no more", "data waits unsent though both windows " +
 		"have room; no queue on the path",

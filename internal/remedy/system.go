@@ -1,0 +1,116 @@
+package remedy
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// System is the kind of operating system that a fix is for. Its zero value is Linux, or not known.
+type System string
+
+// Systems whose words or settings differ from Linux's.
+const (
+	Linux     System = ""
+	Windows   System = "windows"    // with BBR2, or of a version that is not known
+	Windows10 System = "windows-10" // and Server 2016 to 2022: without BBR2
+	MacOS     System = "macos"
+	FreeBSD   System = "freebsd"
+)
+
+// Systems lists them.
+func Systems() []System { return []System{Linux, Windows, Windows10, MacOS, FreeBSD} }
+
+// Family returns the system without its version.
+func (s System) Family() System {
+	if s == Windows10 {
+		return Windows
+	}
+	return s
+}
+
+// firstBBR2 is the first build of Windows whose CongestionProvider may be BBR2: 11 22H2 (learn.microsoft.com,
+// Set-NetTCPSetting).
+const firstBBR2 = 22621
+
+// SystemOf returns the system of a kernel as an end of a transfer names it: "Linux 6.18.1", "windows 10.0.19045".
+func SystemOf(kernel string) System {
+	name, version, _ := strings.Cut(strings.ToLower(kernel), " ")
+	switch name {
+	case "windows":
+		numbers := strings.Split(version, ".")
+		if build, err := strconv.Atoi(numbers[len(numbers)-1]); err == nil && build < firstBBR2 {
+			return Windows10
+		}
+		return Windows
+	case "darwin", "macos":
+		return MacOS
+	case "freebsd":
+		return FreeBSD
+	}
+	return Linux
+}
+
+// elsewhere lists on which systems besides Linux an action exists whose words or settings are a system's own. Actions
+// that are not in it are the same on every system.
+var elsewhere = map[Action][]System{
+	OtherControl:   {Windows, FreeBSD},
+	WindowOfBDP:    {Windows, Windows10, MacOS, FreeBSD},
+	PaceBelow:      {Windows, Windows10, MacOS, FreeBSD},
+	RemovePacing:   {Windows, Windows10, MacOS, FreeBSD},
+	RaiseShaper:    {Windows, Windows10, MacOS, FreeBSD},
+	LowWater:       {MacOS},
+	SmallerSegment: {Windows, Windows10, MacOS, FreeBSD},
+	ProbeMTU:       {MacOS, FreeBSD},
+	InitialWindow:  {Windows, Windows10, FreeBSD},
+	NoIdleRestart:  {},
+	ForgetMetrics:  {FreeBSD},
+	RaiseCeilings:  {Windows, Windows10, MacOS, FreeBSD},
+	WindowScaling:  {Windows, Windows10, MacOS, FreeBSD},
+	ScaleAsOffered: {Windows, Windows10, MacOS, FreeBSD},
+	AnswerSYNs:     {Windows, Windows10, MacOS, FreeBSD},
+	ReorderLimit:   {},
+	MarkCongestion: {Windows, Windows10, MacOS, FreeBSD},
+	AskSender:      {Windows, Windows10, MacOS, FreeBSD},
+	AskReceiver:    {Windows, Windows10, MacOS, FreeBSD},
+	CaptureSender:  {Windows, Windows10, MacOS, FreeBSD},
+}
+
+// Specific reports whether the words or settings of an action are a system's own.
+func (a Action) Specific() bool {
+	_, specific := elsewhere[a]
+	return specific
+}
+
+// existsOn reports whether a system has an action.
+func (a Action) existsOn(s System) bool {
+	systems, specific := elsewhere[a]
+	return !specific || s == Linux || slices.Contains(systems, s)
+}
+
+// place is an end of a transfer and its system.
+type place struct {
+	end    End
+	system System
+}
+
+// places returns where a step is to be done: at each end on its own where the systems differ and the step does too.
+// It returns nil where no end's system has the step.
+func (f *Facts) places(s Step) (all []place) {
+	switch {
+	case !s.Action.Specific() || s.End == Between:
+		return []place{{s.End, Linux}}
+	case s.End == Sender:
+		all = []place{{Sender, f.Sender}}
+	case s.End == Receiver:
+		all = []place{{Receiver, f.Receiver}}
+	case f.Sender == f.Receiver:
+		all = []place{{Both, f.Sender}}
+	default:
+		all = []place{{Sender, f.Sender}, {Receiver, f.Receiver}}
+	}
+	return slices.DeleteFunc(all, func(p place) bool {
+		initial := s.Action == InitialWindow && p.system != Linux && p.end == Receiver // only Linux has initrwnd
+		return initial || !s.Action.existsOn(p.system)
+	})
+}

@@ -1,0 +1,146 @@
+package text
+
+import "github.com/fullpipe-net/fullpipe/internal/remedy"
+
+// elsewhere has the words of actions that differ on another system than Linux, by action and system.
+var elsewhere = map[remedy.Action]map[remedy.System]string{
+	remedy.OtherControl: {
+		remedy.Windows: "try BBR2 at the sender, on Windows 11 22H2 and Server 2025 or later: netsh int tcp set " +
+			"supplemental " +
+			"template=internet congestionprovider=bbr2",
+		remedy.FreeBSD: "try another congestion control at the sender: kldload tcp_bbr, then sysctl " +
+			"net.inet.tcp.functions_default=bbr",
+	},
+	remedy.WindowOfBDP: {
+		remedy.Windows: windowOfBDP,
+		remedy.MacOS:   windowOfBDP,
+		remedy.FreeBSD: windowOfBDP,
+	},
+	remedy.PaceBelow: {
+		remedy.Windows: "send just below that rate: New-NetQosPolicy with -ThrottleRateActionBitsPerSecond at the " +
+			"sender, or " +
+			"a program that paces itself",
+		remedy.MacOS: "send just below that rate: a dummynet pipe at the sender (dnctl, pfctl), or a program that " +
+			"paces itself",
+		remedy.FreeBSD: "send just below that rate: a dummynet pipe at the sender (ipfw pipe), or a program that " +
+			"paces itself",
+	},
+	remedy.RemovePacing: {
+		remedy.Windows: "raise or remove the throttle on the sender (Get-NetQosPolicy)",
+		remedy.MacOS:   "raise or remove the pipe on the sender (dnctl list), or the program's own pacing",
+		remedy.FreeBSD: "raise or remove the pipe on the sender (ipfw pipe show), or the program's own pacing",
+	},
+	remedy.RaiseShaper: {
+		remedy.Windows: "raise or remove the throttle on the sending host (Get-NetQosPolicy), or look at its " +
+			"interface's speed " +
+			"(Get-NetAdapter)",
+		remedy.MacOS: "raise or remove the pipe on the sending host (dnctl list), or look at its interface's speed " +
+			"(ifconfig)",
+		remedy.FreeBSD: "raise or remove the pipe on the sending host (ipfw pipe show), or look at its interface's speed " +
+			"(ifconfig)",
+	},
+	remedy.LowWater: {remedy.MacOS: "set TCP_NOTSENT_LOWAT, so that less waits in the sending host"},
+	remedy.SmallerSegment: {
+		remedy.Windows: "lower the MTU until full segments get through: netsh interface ipv4 set subinterface NAME " +
+			"mtu=BYTES " +
+			"store=persistent",
+		remedy.MacOS: "lower the MSS or the MTU until full segments get through: TCP_MAXSEG in the program, or " +
+			"ifconfig mtu",
+		remedy.FreeBSD: "lower the MSS or the MTU until full segments get through: TCP_MAXSEG in the program, or " +
+			"route -mtu",
+	},
+	remedy.ProbeMTU: {
+		remedy.MacOS:   "switch on net.inet.tcp.pmtud_blackhole_detection at the sender",
+		remedy.FreeBSD: "switch on net.inet.tcp.pmtud_blackhole_detection at the sender",
+	},
+	remedy.InitialWindow: {
+		remedy.Windows: "start with more: Set-NetTCPSetting -SettingName InternetCustom -InitialCongestionWindowMss " +
+			"at the " +
+			"sender",
+		remedy.FreeBSD: "start with more: sysctl net.inet.tcp.initcwnd_segments at the sender",
+	},
+	remedy.ForgetMetrics: {
+		remedy.FreeBSD: "forget the metrics of earlier connections: sysctl net.inet.tcp.hostcache.purgenow=1",
+	},
+	remedy.RaiseCeilings: {
+		remedy.Windows: "leave the systems' sizing on: netsh int tcp set global autotuninglevel=normal at the " +
+			"receiver, netsh " +
+			"winsock set autotuning on at the sender",
+		remedy.MacOS: "raise the ceilings of automatic buffers: net.inet.tcp.autorcvbufmax and autosndbufmax, and " +
+			"kern.ipc.maxsockbuf above both (fullpipe plan --target macos computes them)",
+		remedy.FreeBSD: "raise the ceilings of automatic buffers: net.inet.tcp.recvbuf_max and sendbuf_max, and " +
+			"kern.ipc.maxsockbuf above both (fullpipe plan --target freebsd computes them)",
+	},
+	remedy.WindowScaling: {
+		remedy.Windows: "switch window scaling on: netsh int tcp set global autotuninglevel=normal, or find the " +
+			"middlebox that " +
+			"strips the option",
+		remedy.MacOS: "switch window scaling on at both ends (net.inet.tcp.rfc1323), or find the middlebox that " +
+			"strips the " +
+			"option",
+		remedy.FreeBSD: "switch window scaling on at both ends (net.inet.tcp.rfc1323), or find the middlebox that " +
+			"strips the " +
+			"option",
+	},
+	remedy.ScaleAsOffered: {
+		remedy.Windows: scaleAsOffered,
+		remedy.MacOS:   scaleAsOffered,
+		remedy.FreeBSD: scaleAsOffered,
+	},
+	remedy.AnswerSYNs: {
+		remedy.Windows: "find what drops SYNs: the backlog of the server's program, Windows Firewall or another one " +
+			"and its " +
+			"connection limit, or loss on the path",
+		remedy.MacOS: "find what drops SYNs: a full listen queue on the server (netstat -L; raise the program's " +
+			"backlog and " +
+			"kern.ipc.somaxconn), a firewall or its connection limit, or loss on the path",
+		remedy.FreeBSD: "find what drops SYNs: a full listen queue on the server (netstat -L; raise the program's " +
+			"backlog and " +
+			"kern.ipc.soacceptqueue), a firewall or its connection limit, or loss on the path",
+	},
+	remedy.MarkCongestion: {
+		remedy.Windows: "mark instead of dropping: netsh int tcp set global ecncapability=enabled, where the narrow " +
+			"point's " +
+			"queue marks",
+		remedy.MacOS: "mark instead of dropping: net.inet.tcp.ecn_initiate_out=1 and ecn_negotiate_in=1, where the " +
+			"narrow " +
+			"point's queue marks",
+		remedy.FreeBSD: "mark instead of dropping: net.inet.tcp.ecn.enable=1, where the narrow point's queue marks",
+	},
+	remedy.AskSender: {
+		remedy.Windows: openPrefix + "run fullpipe why on the sending host while it sends, as Administrator",
+		remedy.MacOS:   openPrefix + "run fullpipe why on the sending host while it sends",
+		remedy.FreeBSD: openPrefix + "run netstat -xn -p tcp on the sending host while it sends: an empty send queue is " +
+			"the program",
+	},
+	remedy.AskReceiver: {
+		remedy.Windows: openPrefix + "run fullpipe why on the receiving host, or capture there: a window that shrinks to " +
+			"0 is a " +
+			"program that does not read, one that stays the same a window that is too small",
+		remedy.MacOS: openPrefix + "run netstat -an -p tcp on the receiving host; a Recv-Q that stays full is a program " +
+			"that does " +
+			"not read, an empty one a window that is too small",
+		remedy.FreeBSD: openPrefix + "run netstat -an -p tcp on the receiving host; a Recv-Q that stays full is a program " +
+			"that " +
+			"does not read, an empty one a window that is too small",
+	},
+	remedy.CaptureSender: {
+		remedy.Windows: openPrefix + "capture at the sending host from the handshake on (pktmon start --capture, " +
+			"then pktmon " +
+			"etl2pcap and fullpipe diagnose)",
+		remedy.MacOS: openPrefix + "capture at the sending host (tcpdump -s 128) from the handshake on, and fullpipe " +
+			"diagnose it",
+		remedy.FreeBSD: openPrefix + "capture at the sending host (tcpdump -s 128) from the handshake on, and fullpipe " +
+			"diagnose it",
+	},
+}
+
+// openPrefix begins the words of actions that change nothing.
+const openPrefix = "to tell: "
+
+const windowOfBDP = "bound the receive window by the bandwidth-delay product: SO_RCVBUF in the receiving " +
+	"program"
+
+const scaleAsOffered = "have the receiver keep the window scale that its handshake agreed on: look for a " +
+	"firewall or a " +
+	"load balancer that changes the option; larger buffers do not help"
