@@ -2,6 +2,7 @@ package tune
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
@@ -22,7 +23,7 @@ func (l *loop) conclude(failed bool) {
 	out.Before = l.seen.measured(automatic)
 	out.Path = l.path.Path
 	out.Trials = l.seen.trials
-	out.Remedies = l.compared.remedies
+	out.Remedies = l.remedies()
 	out.Gain = l.proof.gain
 	out.Delay = l.proof.delay
 	out.Others = l.proof.others
@@ -61,6 +62,20 @@ func (l *loop) conclude(failed bool) {
 	}
 }
 
+// remedies returns what was compared, and what one run showed of setups that were not compared.
+func (l *loop) remedies() []Remedy {
+	all := slices.Clone(l.compared.remedies)
+	for _, probed := range l.compared.below.remedies() {
+		if !slices.ContainsFunc(all, func(r Remedy) bool { return r.Setup == probed.Setup }) {
+			all = append(all, probed)
+		}
+	}
+	return all
+}
+
+// muchRetransmitted is the share of the bytes sent from which on a chosen setup is said to retransmit much.
+const muchRetransmitted = 0.05
+
 // change compares before with the chosen setup.
 func (l *loop) change(target Setup) {
 	out := &l.out
@@ -84,6 +99,9 @@ func (l *loop) change(target Setup) {
 	out.Verdict = search.Change
 	out.Chosen = &chosen
 	out.After = &after
+	if ratio := retransmits(l.seen.runsOf(target)); ratio != nil && *ratio > muchRetransmitted {
+		l.notes.add(Statement{Code: RetransmitsMuch, Setup: target, Values: verdict.Values{"retransmitted": *ratio}})
+	}
 	unproven := out.Gain.Low <= 1 && !math.IsNaN(out.Gain.Mid) && len(after.Goodputs) > 1
 	if l.compared.winner != (Setup{}) || l.cfg.Goal == Fair {
 		out.Shown = l.proof.shown

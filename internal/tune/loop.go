@@ -31,7 +31,8 @@ type loop struct {
 
 func newLoop(cfg Config, d transfer.Direction) *loop {
 	r := newRunner(cfg, d)
-	l := &loop{runner: r, base: &baseline{runner: r}, windows: &windowSearch{runner: r}, compared: &comparison{runner: r}}
+	l := &loop{runner: r, base: &baseline{runner: r}, windows: &windowSearch{runner: r},
+		compared: &comparison{runner: r, below: belowCapacity{runner: r}}}
 	l.proof = &verification{runner: r, windows: l.windows, compared: l.compared}
 	l.out = Direction{Direction: d, Goal: cmp.Or(cfg.Goal, Throughput), Verdict: search.Inconclusive,
 		Reason: Statement{Code: NothingMeasured}}

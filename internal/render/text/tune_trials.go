@@ -19,6 +19,7 @@ type tried struct {
 	effective   int
 	automatic   bool
 	goodputs    []float64
+	retransmits []float64 // shares of the bytes sent, where known
 	limiters    []string
 }
 
@@ -49,6 +50,9 @@ func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 		}
 		all[i].goodputs = append(all[i].goodputs, t.GoodputBps)
 		all[i].limiters = append(all[i].limiters, t.Limiter)
+		if t.RetransmittedRatio != nil {
+			all[i].retransmits = append(all[i].retransmits, *t.RetransmittedRatio)
+		}
 	}
 	slices.SortStableFunc(all, func(a, b tried) int {
 		switch {
@@ -74,8 +78,12 @@ func tuneDirectionWriteTrials(w io.Writer, d *record.TuneDirection) {
 	table.row("window", "goodput", "runs", "", "limited by", "")
 	for _, t := range all {
 		goodput := stats.Median(t.goodputs)
+		note := t.note
+		if len(t.retransmits) > 0 {
+			note = strings.TrimPrefix(note+", "+percent(stats.Median(t.retransmits))+" retransmitted", ", ")
+		}
 		table.row(t.label, units.Rate(goodput).String(), fmt.Sprint(len(t.goodputs)), bar(goodput/best), often(t.limiters),
-			t.note)
+			note)
 	}
 	table.write(w, "    ")
 }
@@ -111,6 +119,9 @@ func tuneRemedies(d *record.TuneDirection) *table {
 		}
 		if r.OthersFactor != nil {
 			others = "; others keep × " + factor(*r.OthersFactor)
+		}
+		if r.RetransmittedRatio != nil {
+			others += "; " + percent(*r.RetransmittedRatio) + " retransmitted"
 		}
 		table.row(r.Name, units.Rate(r.GoodputBps).String(), "× "+factor(r.Factor), interval, remedyVerdict(&r)+others)
 	}

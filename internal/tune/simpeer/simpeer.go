@@ -88,13 +88,21 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	path := *p.Path
 	if sender.Congestion == "bbr" && !p.Policed {
 		path.Loss = 0 // it does not take a loss for a full link
+		if path.BlindDrops > 0 {
+			path.Harm = 1 - path.BlindDrops
+			path.Drops = path.BlindDrops
+		}
+	}
+	paced := sender.PacingBps * float64(path.MSS) / float64(path.MSS+52) // a queue stays empty below the line
+	below := paced > 0 && paced < path.CapacityBps()
+	if below && path.Drops > 0 {
+		path.Harm = 1
 	}
 	goodput, effective := path.Measure(p.rng, window, p.clock, length)
 	if s.Streams > 1 && !p.Policed {
 		goodput = math.Min(p.Path.CapacityBps(), goodput*float64(s.Streams))
 	}
-	paced := sender.PacingBps * float64(path.MSS) / float64(path.MSS+52) // a queue stays empty below the line
-	if paced > 0 && paced < path.CapacityBps() {
+	if below {
 		goodput = math.Min(goodput, paced)
 		path.Queue = 0
 	}
@@ -116,6 +124,14 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	}
 	p.clock += length
 	t := traffic{path: &path, goodput: goodput, window: effective, length: length, exchange: s.Program.RequestResponse}
+	switch {
+	case path.Overflows(effective) && path.Drops > 0:
+		t.retransmits = path.Drops
+	case path.Loss > 0:
+		t.retransmits = path.Loss
+	default:
+		t.losesNow = path.Drops == 0 && !path.Lossless(effective)
+	}
 	if early := math.Min(path.EarlyBps, effective*8/path.RTT.Seconds()); early > goodput && !t.exchange {
 		t.early = (early - goodput) / 8
 	}
@@ -158,6 +174,8 @@ type traffic struct {
 	length          time.Duration
 	exchange        bool
 	early           float64 // bytes a second above the goodput while the path's EarlyFor lasts
+	retransmits     float64 // share of the bytes sent
+	losesNow        bool    // one segment is lost in each sample, which is no share
 }
 
 // arrived is how many bytes came within a time.
@@ -177,7 +195,7 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 	s.SendBuffer = transfer.Buffer{Requested: asked.SendBuffer, Granted: 2 * asked.SendBuffer}
 	s.ReceiveBuffer = transfer.Buffer{Requested: asked.ReceiveBuffer, Granted: 2 * asked.ReceiveBuffer}
 	flight := math.Min(t.window, t.path.BDP()+t.path.Queue)
-	if t.path.Loss > 0 { // the congestion window holds less than the path would
+	if t.retransmits > 0 { // the congestion window holds less than the path would
 		flight = math.Min(flight, t.goodput/8*t.path.BaseRTT().Seconds())
 	}
 	if sends {
@@ -210,10 +228,10 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 			sample.InFlight = int64(flight)
 			sample.Acked = bytes
 			sample.DeliveryBps = t.goodput
-			if !t.path.Lossless(t.window) {
+			if t.losesNow || t.retransmits > 0 {
 				sample.Retransmitted = int64(i)
-				if t.path.Loss > 0 {
-					sample.Retransmitted = int64(math.Ceil(t.path.Loss * float64(bytes) / float64(t.path.MSS)))
+				if lost := t.retransmits; lost > 0 {
+					sample.Retransmitted = int64(math.Ceil(lost / (1 - lost) * float64(bytes) / float64(t.path.MSS)))
 				}
 				if i%4 == 0 { // between losses the window or the link is full
 					between := math.Min(t.path.CapacityBps(), t.window*8/t.path.BaseRTT().Seconds())
