@@ -31,18 +31,27 @@ const (
 	probeBudget = 0.5
 )
 
-// lacksQueue reports that congestion limits the baseline though hardly any queueing delay shows.
+// lacksQueue reports that the baseline loses segments though hardly any queueing delay shows, and that nothing else is
+// known to limit it.
 func (b *belowCapacity) lacksQueue() bool {
-	if v := &b.limits; v.Limiter != verdict.Congestion || v.Subtype == verdict.Reordering {
+	v := &b.limits
+	open := v.Limiter == verdict.Unknown || v.Limiter == verdict.Mixed
+	if v.Limiter != verdict.Congestion && !open || v.Subtype == verdict.Reordering {
 		return false
 	}
+	today := b.seen.baselineRuns()
 	var above []float64
-	for _, t := range b.seen.baselineRuns() {
+	for _, t := range today {
 		if least := t.result.LeastRTT(); least > 0 {
 			above = append(above, float64(t.result.MeanRTT())/float64(least))
 		}
 	}
-	return len(above) > 0 && stats.Median(above) < 1+threshold.StandingQueue
+	ratio := stats.Median(retransmitRatios(today))
+	most := 1 + threshold.StandingQueue
+	if ratio >= policedLoss { // a queue that loses so much is a long one
+		most = 1 + threshold.LongQueue
+	}
+	return len(above) > 0 && stats.Median(above) < most && ratio > threshold.Losing
 }
 
 // probe measures pacing rates and windows, one run each, and leaves the best of them.

@@ -21,6 +21,7 @@ func (l *loop) conclude(failed bool) {
 	automatic := l.seen.baselineRuns()
 	l.seen.carries(len(l.compared.remedies) > 0)
 	out.Before = l.seen.measured(automatic)
+	l.streams.refine(&out.Before.Verdict)
 	out.Path = l.path.Path
 	out.Trials = l.seen.trials
 	out.Remedies = l.remedies()

@@ -81,6 +81,7 @@ const (
 	StaysFull      search.Purpose = "stays-full"
 	PathLimit      search.Purpose = "path-limit"
 	BelowCapacity  search.Purpose = "below-capacity"
+	SeveralStreams search.Purpose = "several-streams"
 	Candidate      search.Purpose = "candidate"
 	ComparedWith   search.Purpose = "compared-with"
 	ProofBefore    search.Purpose = "proof-before"

@@ -210,6 +210,7 @@ var tunePurposes = map[search.Purpose]string{
 	tune.FillsAgain:        "does it fill the link again?",
 	tune.StaysFull:         "does the link stay full?",
 	tune.PathLimit:         "how far the path goes",
+	tune.SeveralStreams:    "do several connections carry more?",
 	tune.BelowCapacity:     "does it lose less below the path's capacity?",
 	tune.Candidate:         "does this help?",
 	tune.ComparedWith:      "what it is compared with",

@@ -24,6 +24,9 @@ type Peer struct {
 	// Policed makes every way to send get the same: no congestion control and no number
 	// of streams carries more.
 	Policed bool
+	// FlowBps holds each connection to a payload rate of its own; 0 does not. OthersBps is what others send on the path:
+	// each of several connections gets the share that one has beside them.
+	FlowBps, OthersBps float64
 	// Share is the part of the path's goodput that a transfer gets, where others are beside
 	// it; nil is all of it.
 	Share func(transfer.Spec) float64
@@ -99,8 +102,18 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 		path.Harm = 1
 	}
 	goodput, effective := path.Measure(p.rng, window, p.clock, length)
-	if s.Streams > 1 && !p.Policed {
-		goodput = math.Min(p.Path.CapacityBps(), goodput*float64(s.Streams))
+	n := float64(max(s.Streams, 1))
+	if p.FlowBps > 0 {
+		goodput = math.Min(goodput, p.FlowBps)
+	}
+	if p.OthersBps > 0 {
+		goodput = math.Min(goodput, p.Path.CapacityBps()-p.OthersBps)
+	}
+	switch {
+	case p.OthersBps > 0:
+		goodput *= n * (1 + p.OthersBps/goodput) / (n + p.OthersBps/goodput)
+	case s.Streams > 1 && !p.Policed:
+		goodput = math.Min(p.Path.CapacityBps(), goodput*n)
 	}
 	if below {
 		goodput = math.Min(goodput, paced)
@@ -123,7 +136,8 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 		length /= 2
 	}
 	p.clock += length
-	t := traffic{path: &path, goodput: goodput, window: effective, length: length, exchange: s.Program.RequestResponse}
+	t := traffic{path: &path, goodput: goodput, window: effective, length: length, streams: s.Streams,
+		exchange: s.Program.RequestResponse}
 	switch {
 	case path.Overflows(effective) && path.Drops > 0:
 		t.retransmits = path.Drops
@@ -175,7 +189,8 @@ type traffic struct {
 	exchange        bool
 	early           float64 // bytes a second above the goodput while the path's EarlyFor lasts
 	retransmits     float64 // share of the bytes sent
-	losesNow        bool    // one segment is lost in each sample, which is no share
+	streams         int
+	losesNow        bool // one segment is lost in each sample, which is no share
 }
 
 // arrived is how many bytes came within a time.
@@ -246,5 +261,26 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 		s.Samples = append(s.Samples, sample)
 		s.Bytes = bytes
 	}
-	return &transfer.End{Kernel: "Linux 6.1.0", Streams: []transfer.Stream{s}}
+	return &transfer.End{Kernel: "Linux 6.1.0", Streams: split(s, t.streams)}
+}
+
+// split returns connections that share what one stream carried.
+func split(s transfer.Stream, streams int) (all []transfer.Stream) {
+	n := int64(max(streams, 1))
+	for range n {
+		one := s
+		one.Bytes /= n
+		one.Samples = nil
+		for _, sample := range s.Samples {
+			sample.Acked /= n
+			sample.Received /= n
+			sample.Retransmitted = (sample.Retransmitted + n - 1) / n
+			sample.DeliveryBps /= float64(n)
+			sample.InFlight /= n
+			sample.Cwnd /= n
+			one.Samples = append(one.Samples, sample)
+		}
+		all = append(all, one)
+	}
+	return all
 }
