@@ -66,12 +66,24 @@ func (l *loop) conclude(failed bool) {
 // remedies returns what was compared, and what one run showed of setups that were not compared.
 func (l *loop) remedies() []Remedy {
 	all := slices.Clone(l.compared.remedies)
+	for i := range all {
+		all[i].Name = l.granted(all[i].Setup).String()
+		all[i].Beside = l.granted(all[i].Beside)
+	}
 	for _, probed := range l.compared.below.remedies() {
 		if !slices.ContainsFunc(all, func(r Remedy) bool { return r.Setup == probed.Setup }) {
 			all = append(all, probed)
 		}
 	}
 	return all
+}
+
+// granted returns a setup with the window that came of its request.
+func (l *loop) granted(s Setup) Setup {
+	if a := &l.windows.answer; s.Window > 0 && s.Window == a.Asked && a.Window > 0 {
+		s.Window = a.Window
+	}
+	return s
 }
 
 // muchRetransmitted is the share of the bytes sent from which on a chosen setup is said to retransmit much.
@@ -82,10 +94,7 @@ func (l *loop) change(target Setup) {
 	out := &l.out
 	chosen := Chosen{Setup: target}
 	if target.Window > 0 {
-		window := target.Window
-		if window == l.windows.answer.Asked {
-			window = l.windows.answer.Window // what came of the request
-		}
+		window := l.granted(target).Window
 		chosen = l.sockets.buffers(window)
 		chosen.Setup = target
 		chosen.Window = window

@@ -43,8 +43,12 @@ func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 			if t.Clipped {
 				notes = append(notes, "asked "+exact(asked)+", clipped")
 			}
-			if !t.Automatic && d.Chosen != nil && record.OrZero(d.Chosen.WindowBytes) == effective {
-				notes = append(notes, "chosen")
+			if c := d.Chosen; !t.Automatic && c != nil && record.OrZero(c.WindowBytes) == effective {
+				note := "chosen"
+				if c.CongestionControl != "" || c.Streams != nil || c.PacingBps != nil || c.MSSBytes != nil {
+					note = "the chosen window by itself"
+				}
+				notes = append(notes, note)
 			}
 			all[i].note = strings.Join(notes, ", ")
 		}
@@ -119,6 +123,9 @@ func tuneRemedies(d *record.TuneDirection) *table {
 		}
 		if r.OthersFactor != nil {
 			others = "; others keep × " + factor(*r.OthersFactor)
+		}
+		if d.Chosen != nil && d.Chosen.Name == r.Name {
+			others += "; chosen"
 		}
 		if r.RetransmittedRatio != nil {
 			others += "; " + percent(*r.RetransmittedRatio) + " retransmitted"
