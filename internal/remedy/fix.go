@@ -70,6 +70,11 @@ func Fixes(v verdict.Verdict, f Facts) []Fix {
 	}
 	fixes := []Fix{}
 	for i, s := range steps {
+		// Another control does not pass a policer, and one that slows down for each loss carries less than BBR.
+		if s.Action == OtherControl && len(steps) > 1 && v.Limiter == verdict.Congestion &&
+			(v.Subtype == verdict.Policer || v.Subtype == "" && f.Congestion == "bbr") {
+			continue
+		}
 		fix := Fix{Limiter: v.Limiter, Action: s.Action, Scope: s.Scope, End: s.End, Settings: f.settings(s, v),
 			Source: s.Source}
 		if s.Action == RaiseCeilings {

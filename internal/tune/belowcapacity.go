@@ -17,6 +17,7 @@ type belowCapacity struct {
 	limits verdict.Verdict // of the baseline
 	probed []Setup         // each was measured in one run
 	best   Setup           // to be compared first; zero: none seems to help
+	clean  *Trial          // the fastest paced run without loss; nil: none
 }
 
 const (
@@ -128,6 +129,9 @@ func (b *belowCapacity) probePacing(ctx context.Context, random bool) error {
 		if clean && t.Goodput > p.CapacityBps {
 			p.learn(t)
 		}
+		if clean && (b.clean == nil || t.Goodput > b.clean.Goodput) {
+			b.clean = t
+		}
 		if known && ratio > cleanRatio {
 			tooFast = rate
 		}
@@ -213,4 +217,33 @@ func (b *belowCapacity) remedies() (all []Remedy) {
 			Retransmits: retransmits(runs[:1]), needs: 2 * fewestProof * (b.span(Setup{}) + b.span(s))})
 	}
 	return all
+}
+
+// refine names a policer by a paced run: the baseline loses much, keeps most of the rate and shows no queue, and just
+// below that rate nothing is lost. A queue that is as short leaves less of the rate. What neither shows stays open.
+func (b *belowCapacity) refine(m *Measured) {
+	v := &m.Verdict
+	if b.clean == nil || v.Limiter != verdict.Congestion && v.Limiter != verdict.Unknown || v.Subtype != "" {
+		return
+	}
+	ratio := stats.Median(retransmitRatios(b.seen.baselineRuns()))
+	paced, _ := b.clean.retransmitRatio()
+	if !(ratio >= policedLoss) {
+		return
+	}
+	evidence := verdict.Evidence{Limiter: verdict.Congestion, Code: verdict.PacedLosesNothing, Values: verdict.Values{
+		"paced_bps": b.clean.Setup.PacingBps, "goodput_bps": b.clean.Goodput, "paced_ratio": paced,
+		"retransmitted_ratio": ratio}}
+	v.Evidence = append([]verdict.Evidence{evidence}, v.Evidence...)
+	if m.Interval.Mid >= threshold.PolicedSteady*b.clean.Goodput && m.Interval.Mid <= tenth*b.clean.Goodput {
+		v.Limiter = verdict.Congestion
+		v.Subtype = verdict.Policer
+		v.Candidates = nil
+		v.Confidence = verdict.Medium
+		// What bursts reached between losses is no rate of a policer.
+		if most, _ := b.seen.mostCarried(); b.path.CapacityBps > max(most, b.clean.Goodput) {
+			b.path.CapacityBps = max(most, b.clean.Goodput)
+			b.path.size(b.clean.result)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // shallow is a path whose queue is far shorter than its BDP: cubic keeps a share of the rate, bbr drops much.
@@ -114,5 +115,41 @@ func TestTune_PacesOnceWhereLossIsRandom(t *testing.T) {
 	}
 	if paced != 1 || d.Verdict != search.Change || d.Chosen.Congestion != lossBlind {
 		t.Errorf("%d paced runs; %s: %+v", paced, d.Verdict, d.Chosen)
+	}
+}
+
+// TestBelowCapacity_Refine has what the baseline and a paced run gave and retransmitted.
+func TestBelowCapacity_Refine(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		bps, ratio   float64
+		paced        float64 // 0: no paced run was clean
+		limiter      verdict.Name
+		want         string
+		evidenceSaid bool
+	}{
+		{"a policer", 44e6, 0.08, 48e6, verdict.Congestion, verdict.Policer, true},
+		{"a policer that was not told", 46e6, 0.1, 48e6, verdict.Unknown, verdict.Policer, true},
+		{"a short queue leaves less", 30e6, 0.03, 48e6, verdict.Congestion, "", true},
+		{"little is lost", 44e6, 0.01, 48e6, verdict.Congestion, "", false},
+		{"pacing loses as well", 44e6, 0.08, 0, verdict.Congestion, "", false},
+		{"a full link", 44e6, 0.08, 48e6, verdict.Bottleneck, "", false},
+	} {
+		peer := simpeer.New(shallow(50e6, 30*time.Millisecond, 10, c.bps/48.2e6, 0.1), 1)
+		peer.Path.Drops = c.ratio
+		r, err := transfer.Run(t.Context(), peer, transfer.Spec{Direction: transfer.Up, Time: 4 * time.Second}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := looped(Path{}, Trial{Automatic: true, Goodput: c.bps, result: r})
+		if c.paced > 0 {
+			l.compared.below.clean = &Trial{Goodput: c.paced, Setup: Setup{PacingBps: 50e6}, result: r}
+		}
+		m := Measured{Verdict: verdict.Verdict{Limiter: c.limiter}}
+		m.Interval.Mid = c.bps
+		l.compared.below.refine(&m)
+		if v := m.Verdict; v.Subtype != c.want || (len(v.Evidence) > 0) != c.evidenceSaid {
+			t.Errorf("%s: %s, %q, %+v", c.name, v.Limiter, v.Subtype, v.Evidence)
+		}
 	}
 }

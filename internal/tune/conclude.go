@@ -22,6 +22,7 @@ func (l *loop) conclude(failed bool) {
 	l.seen.carries(len(l.compared.remedies) > 0)
 	out.Before = l.seen.measured(automatic)
 	l.streams.refine(&out.Before.Verdict)
+	l.compared.below.refine(&out.Before)
 	out.Path = l.path.Path
 	out.Trials = l.seen.trials
 	out.Remedies = l.remedies()

@@ -149,6 +149,11 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			"sent again)",
 			f.rate("steady_bps"), f.share("best_ratio"), f.loaded(), f.share("retransmitted_ratio"))
 	},
+	verdict.PacedLosesNothing: func(f figures) string {
+		return fmt.Sprintf("paced at %s it carries %s and retransmits %s, unpaced %s: what is sent faster is dropped "+
+			"without a queue", f.rate("paced_bps"), f.rate("goodput_bps"), f.share("paced_ratio"),
+			f.share("retransmitted_ratio"))
+	},
 	verdict.StreamsCarryMore: func(f figures) string {
 		return fmt.Sprintf("%.0f connections carried %s together where one carries %s; %.0f fill the path. Of %.0f the "+
 			"slowest had %s of what one alone has, and the least round trip was %s (%s for one)", f["streams"],
