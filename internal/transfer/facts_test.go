@@ -60,7 +60,7 @@ func TestLoadedRTTIsWeighedByTime(t *testing.T) {
 	}
 }
 
-// TestRetransmitRatio has segments, bytes and what the kernel counted of both.
+// TestRetransmitRatio has kernels that count bytes, segments only, or neither.
 func TestRetransmitRatio(t *testing.T) {
 	for _, c := range []struct {
 		name   string

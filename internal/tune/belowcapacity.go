@@ -76,7 +76,7 @@ func (b *belowCapacity) probe(ctx context.Context) error {
 }
 
 // lossIsRandom reports that a control that ignores loss carried far more and retransmitted no larger share than the
-// baseline: what is lost does not depend on the rate then.
+// baseline: the loss does not depend on the rate then.
 func (b *belowCapacity) lossIsRandom() bool {
 	const farMore, noMore, scatter = 1.5, 1.5, 0.005
 	today := b.seen.baselineRuns()
@@ -117,7 +117,7 @@ func (b *belowCapacity) probePacing(ctx context.Context, random bool) error {
 	p := b.path
 	line := p.BottleneckBps / p.CapacityBps // rate at the IP layer over payload
 	bracket := pacingBracket{rate: belowTheLine * p.paceable(&b.limits), floor: pacingFloor * line * b.seen.best}
-	tooFast := 0.0 // the lowest rate of which the path dropped much
+	tooFast := 0.0 // the lowest rate at which the path dropped much
 	for range mostPacedProbes {
 		rate := bracket.rate
 		t, err := b.measure(ctx, Setup{PacingBps: math.Round(rate)})
@@ -220,7 +220,7 @@ func (b *belowCapacity) remedies() (all []Remedy) {
 }
 
 // refine names a policer by a paced run: the baseline loses much, keeps most of the rate and shows no queue, and just
-// below that rate nothing is lost. A queue that is as short leaves less of the rate. What neither shows stays open.
+// below that rate nothing is lost. A queue that is as short leaves less of the rate: then the kind stays open.
 func (b *belowCapacity) refine(m *Measured) {
 	v := &m.Verdict
 	if b.clean == nil || v.Limiter != verdict.Congestion && v.Limiter != verdict.Unknown || v.Subtype != "" {
@@ -240,7 +240,7 @@ func (b *belowCapacity) refine(m *Measured) {
 		v.Subtype = verdict.Policer
 		v.Candidates = nil
 		v.Confidence = verdict.Medium
-		// What bursts reached between losses is no rate of a policer.
+		// Bursts between losses do not show the rate of a policer.
 		if most, _ := b.seen.mostCarried(); b.path.CapacityBps > max(most, b.clean.Goodput) {
 			b.path.CapacityBps = max(most, b.clean.Goodput)
 			b.path.size(b.clean.result)

@@ -55,7 +55,7 @@ func TestTune_ShallowQueue(t *testing.T) {
 
 // A path that drops from tiny windows on, to a sender that can neither pace nor use streams, leaves bbr: the note says
 // what it retransmits.
-func TestTune_SaysWhatTheWinnerRetransmits(t *testing.T) {
+func TestTune_WarnsAboutRetransmissions(t *testing.T) {
 	path := shallow(100e6, 150*time.Millisecond, 64, 0.15, 0.43)
 	path.Cliff = 4 * float64(path.MSS)
 	peer := simpeer.New(path, 1)
@@ -118,7 +118,7 @@ func TestTune_PacesOnceWhereLossIsRandom(t *testing.T) {
 	}
 }
 
-// TestBelowCapacity_Refine has what the baseline and a paced run gave and retransmitted.
+// TestBelowCapacity_Refine has goodputs and shares of retransmitted bytes of the baseline and a paced run.
 func TestBelowCapacity_Refine(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -129,7 +129,7 @@ func TestBelowCapacity_Refine(t *testing.T) {
 		evidenceSaid bool
 	}{
 		{"a policer", 44e6, 0.08, 48e6, verdict.Congestion, verdict.Policer, true},
-		{"a policer that was not told", 46e6, 0.1, 48e6, verdict.Unknown, verdict.Policer, true},
+		{"a policer behind an open verdict", 46e6, 0.1, 48e6, verdict.Unknown, verdict.Policer, true},
 		{"a short queue leaves less", 30e6, 0.03, 48e6, verdict.Congestion, "", true},
 		{"little is lost", 44e6, 0.01, 48e6, verdict.Congestion, "", false},
 		{"pacing loses as well", 44e6, 0.08, 0, verdict.Congestion, "", false},

@@ -64,7 +64,7 @@ func (l *loop) conclude(failed bool) {
 	}
 }
 
-// remedies returns what was compared, and what one run showed of setups that were not compared.
+// remedies returns the compared setups, and those that were measured in one run only.
 func (l *loop) remedies() []Remedy {
 	all := slices.Clone(l.compared.remedies)
 	for i := range all {

@@ -41,8 +41,8 @@ func (r *runner) allow() {
 	}
 }
 
-// timeRule is the time of a direction where that was not stated: by the search's rule, several times that beside
-// another flow.
+// timeRule is the time of a direction where that was not stated: by the search's rule, several times that with the
+// goal Fair.
 func (r *runner) timeRule() time.Duration {
 	allowed := r.searchConfig().Budget().Time
 	if r.cfg.Goal == Fair {

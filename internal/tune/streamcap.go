@@ -11,7 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// streamProbe tells whether a link that seems full is full, or carries more for several connections.
+// streamProbe measures whether a link that seems full carries more for several connections.
 type streamProbe struct {
 	*runner
 	single *Trial            // the typical baseline run
@@ -70,7 +70,7 @@ func (p *streamProbe) run(ctx context.Context, streams int) (*Trial, error) {
 	return &t, nil
 }
 
-// conclude takes what so many streams, measured twice, have shown.
+// conclude takes the result of a number of streams that were measured twice.
 func (p *streamProbe) conclude(streams int) {
 	total := stats.Median(goodputs(p.tried[streams]))
 	first := p.tried[firstStreams]

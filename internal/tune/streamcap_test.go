@@ -17,7 +17,7 @@ func wide() *simpath.Path {
 	return p
 }
 
-// Before a link is said to be full, several streams tell a cap per connection and a shared link from it.
+// Several streams distinguish a full link from a cap per connection and from a shared link.
 func TestTune_CapPerConnection(t *testing.T) {
 	for _, c := range []struct {
 		name           string

@@ -48,7 +48,7 @@ const (
 	Fixed           = "fixed"            // receiver-window: SO_RCVBUF or a clamp
 	// receiver-window: the windows are not in the unit of the scale that the handshake agreed on
 	ScaleMismatch = "scale-mismatch"
-	// bottleneck: each connection is held to a rate of its own, several carry several times as much
+	// bottleneck: the path limits the rate of each connection, several carry several times as much
 	PerFlow = "per-flow"
 	// bottleneck: several connections carry more together, each less than one alone: others share the link
 	Shared  = "shared"

@@ -24,8 +24,8 @@ type Peer struct {
 	// Policed makes every way to send get the same: no congestion control and no number
 	// of streams carries more.
 	Policed bool
-	// FlowBps holds each connection to a payload rate of its own; 0 does not. OthersBps is what others send on the path:
-	// each of several connections gets the share that one has beside them.
+	// FlowBps limits the payload rate of each connection; 0: no limit. OthersBps is the rate of other traffic, which gets
+	// the share of a fixed number of connections.
 	FlowBps, OthersBps float64
 	// Share is the part of the path's goodput that a transfer gets, where others are beside
 	// it; nil is all of it.
