@@ -76,7 +76,7 @@ func TestErrorsSpeakTheUsersWords(t *testing.T) {
 		{"key new a --keys " + filepath.Join(dir, "keys") + " --from nowhere", "--from: \"nowhere\" is no network"},
 		{"key show --keys " + filepath.Join(dir, "keys"), "no such file"}, // what failed left none
 		{"measure x --fail-on receiver-window/policer", `"policer" is no subtype of receiver-window`},
-		{"measure x --fail-on bottleneck/policer", "bottleneck, which has no subtypes"},
+		{"measure x --fail-on ack-path/policer", "ack-path, which has no subtypes"},
 	} {
 		var out, errs bytes.Buffer
 		status := run(context.Background(), strings.Fields(c.line), console.NewStreams(strings.NewReader(""), &out, &errs))

@@ -88,6 +88,8 @@ type TuneTrial struct {
 	Clipped        bool    `json:"clipped,omitempty"`
 	GoodputBps     float64 `json:"goodput_bps"`
 	Limiter        string  `json:"limiter"`
+	// RetransmittedRatio is the share of the bytes sent that were retransmitted; absent: not known.
+	RetransmittedRatio *float64 `json:"retransmitted_ratio,omitempty"`
 }
 
 // TuneChosen is what the loop ends with; with Automatic nothing is to be set.
@@ -118,6 +120,8 @@ type TuneRemedy struct {
 	// OthersFactor is the share that another flow kept of what it has beside the reference,
 	// where the goal was fair; Factor is of both flows' mean then.
 	OthersFactor *float64 `json:"others_factor,omitempty"`
+	// RetransmittedRatio is the share of the bytes sent that were retransmitted; absent: not known.
+	RetransmittedRatio *float64 `json:"retransmitted_ratio,omitempty"`
 }
 
 // TuneGain is after over before.

@@ -75,6 +75,11 @@ func Fixes(v verdict.Verdict, f Facts) []Fix {
 	}
 	fixes := []Fix{}
 	for _, s := range steps {
+		// Another control does not pass a policer, and one that slows down for each loss carries less than BBR.
+		if s.Action == OtherControl && len(steps) > 1 && v.Limiter == verdict.Congestion &&
+			(v.Subtype == verdict.Policer || v.Subtype == "" && f.Congestion == "bbr") {
+			continue
+		}
 		for _, at := range f.places(s) {
 			fix := Fix{Limiter: v.Limiter, Action: s.Action, Scope: s.Scope, End: at.end, System: at.system,
 				Settings: f.settings(s, at, v), Source: s.Source}

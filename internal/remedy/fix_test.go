@@ -41,9 +41,20 @@ func TestFixesOfAPath(t *testing.T) {
 	if e := known[0].Expected; e == nil || e.LowBps != 5.5e6 || e.HighBps != 20e6 || e.AtLeast {
 		t.Errorf("%+v", e)
 	}
-	bbr := fixOf(t, Fixes(verdict.Verdict{Limiter: verdict.Congestion}, Facts{Congestion: "bbr"}), OtherControl)
-	if bbr.Settings[0].Value == "bbr" {
-		t.Errorf("it is what it has: %+v", bbr)
+	// Advice that leads from cubic to bbr does not lead back.
+	for _, c := range []struct {
+		v       verdict.Verdict
+		control string
+		want    bool
+	}{{verdict.Verdict{Limiter: verdict.Congestion}, "cubic", true}, {verdict.Verdict{Limiter: verdict.Congestion}, "bbr",
+		false}, {policed, "cubic", false}, {policed, "bbr", false}} {
+		var got bool
+		for _, f := range Fixes(c.v, Facts{Congestion: c.control}) {
+			got = got || f.Action == OtherControl
+		}
+		if got != c.want {
+			t.Errorf("%s, %s: another control is advised: %t", c.v.Subtype, c.control, got)
+		}
 	}
 	// A sender cannot tell these apart, so the line says how to.
 	open := verdict.Verdict{Limiter: verdict.ReceiverWindow, Confidence: verdict.Low,

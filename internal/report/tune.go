@@ -39,14 +39,14 @@ func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection
 			Automatic: t.Automatic, Remedy: t.Remedy,
 			WindowBytes: known(t.Asked), EffectiveBytes: known(t.Effective),
 			Clipped:    t.Clipped,
-			GoodputBps: carried(t.Goodput), Limiter: string(t.Limiter)})
+			GoodputBps: carried(t.Goodput), Limiter: string(t.Limiter), RetransmittedRatio: t.RetransmitRatio()})
 	}
 	for _, r := range d.Remedies {
 		if math.IsNaN(r.Gain.Mid) {
 			continue // its reference failed each time
 		}
 		remedy := record.TuneRemedy{Name: r.Name, Runs: r.Runs, GoodputBps: r.Goodput, Factor: r.Gain.Mid,
-			CI95: bounds(r.Gain)}
+			CI95: bounds(r.Gain), RetransmittedRatio: r.Retransmits}
 		if r.Beside != (tune.Setup{}) {
 			remedy.Beside = r.Beside.String()
 		}

@@ -17,10 +17,6 @@ const (
 	pickError       = 0.10
 )
 
-// alike is the ratio of two candidates' goodputs up to which the earlier in the list is taken:
-// the list is in order of preference.
-const alike = 1.05
-
 // worthwhile is the gain below which a candidate is given up: taking it would not matter.
 const worthwhile = 1.05
 
@@ -28,6 +24,7 @@ const worthwhile = 1.05
 // measured once beside the baseline, so that what drifts with the path cancels out of
 // their ratio. Candidates are numbered from 1 in order of preference; 0 is the baseline.
 type Comparison struct {
+	baseline   candidate
 	candidates []candidate
 	rounds     int
 	most       int
@@ -41,6 +38,7 @@ type candidate struct {
 	ratios []float64 // logarithms of goodput over the baseline's in the same round
 	// The same two, in bit/s.
 	baseline, own []float64
+	retransmits   []float64 // shares of the bytes sent, where known
 	out           bool
 }
 
@@ -108,6 +106,15 @@ func (c *Comparison) Observe(goodputs map[int]float64) {
 	c.drop()
 }
 
+// Retransmits takes the share of bytes that a candidate, or the baseline as number 0, retransmitted in one run.
+func (c *Comparison) Retransmits(i int, ratio float64) {
+	r := &c.baseline
+	if i > 0 {
+		r = &c.candidates[i-1]
+	}
+	r.retransmits = append(r.retransmits, ratio)
+}
+
 // drop takes out candidates with nothing left to gain, and those behind by more than chance explains: two standard
 // errors behind what is worth it, or one behind the leader in the rounds that both ran in. Giving up costs a gain
 // at most, never a false one, so it needs no strict level.
@@ -126,9 +133,13 @@ func (c *Comparison) drop() {
 			continue
 		}
 		noise := c.noise()
-		behind := stats.Middle(r.ratios)+2*noise.Error(len(r.ratios)) < math.Log(worthwhile)
+		behind := stats.Middle(r.ratios)+2*noise.Error(len(r.ratios)) < math.Log(c.worthwhile(r))
 		if ahead := c.apart(leader+1, i+1); len(ahead) > 0 {
-			behind = behind || stats.Middle(ahead)-noise.Error(len(ahead)) > math.Log(alike)
+			tolerated := alike
+			if r.isCleanerThan(&c.candidates[leader]) {
+				tolerated = cleanerAlike
+			}
+			behind = behind || stats.Middle(ahead)-noise.Error(len(ahead)) > math.Log(tolerated)
 		}
 		r.out = behind
 	}
@@ -187,7 +198,7 @@ func (c *Comparison) decided() bool {
 	}
 	return !slices.ContainsFunc(c.candidates, func(r candidate) bool {
 		return !r.out && (len(r.ratios) == 0 || // it waits
-			stats.Middle(r.ratios)+c.noise().Error(len(r.ratios)) > math.Log(worthwhile))
+			stats.Middle(r.ratios)+c.noise().Error(len(r.ratios)) > math.Log(c.worthwhile(&r)))
 	})
 }
 
@@ -273,69 +284,3 @@ func (c *Comparison) Rounds() int { return c.rounds }
 
 // Runs is how often candidate i was measured beside the baseline.
 func (c *Comparison) Runs(i int) int { return len(c.candidates[i-1].ratios) }
-
-// Best is the most preferred candidate among those that come within 5 % of the fastest that seems to be
-// better than the baseline.
-func (c *Comparison) Best() (int, bool) {
-	better := func(i int) bool { return c.gain(i, pickError).Low > 1 || c.above(i) }
-	top := 0.0
-	fastest := 0
-	for i := 1; i <= len(c.candidates); i++ {
-		if mid := c.Gain(i).Mid; better(i) && mid > top {
-			top = mid
-			fastest = i
-		}
-	}
-	for i := 1; i <= len(c.candidates) && top > 0; i++ {
-		// What is as fast and preferred need not be shown apart: the proof does that.
-		likely := better(i) || !c.candidates[i-1].out && c.Gain(i).Mid >= worthwhile
-		if likely && (c.Gain(i).Mid*alike >= top || c.beside(i, fastest)*alike >= 1) {
-			return i, true
-		}
-	}
-	return 0, false
-}
-
-// Leader is who is to be proven where the comparison was broken off: the fastest of those still in the running, if
-// it seems to be better by a tenth in rounds enough.
-func (c *Comparison) Leader() (int, bool) {
-	if c.Decided() || c.rounds < fewestRounds || !c.Promising() {
-		return 0, false
-	}
-	return c.leader() + 1, true
-}
-
-// beside is candidate i's factor over another in the rounds that both ran in, which what the baseline
-// came to there leaves alone; 0 where there are too few.
-func (c *Comparison) beside(i, other int) float64 {
-	apart := c.apart(i, other)
-	if len(apart) < fewestPicked {
-		return 0
-	}
-	return math.Exp(stats.Middle(apart))
-}
-
-// apart are the logarithms of candidate i's goodput over another's in the rounds that both ran in; none where
-// either is 0, the baseline.
-func (c *Comparison) apart(i, other int) (logs []float64) {
-	if i == 0 || other == 0 {
-		return nil
-	}
-	a := &c.candidates[i-1]
-	b := &c.candidates[other-1]
-	for at, round := range a.rounds {
-		if beside := slices.Index(b.rounds, round); beside >= 0 {
-			logs = append(logs, a.ratios[at]-b.ratios[beside])
-		}
-	}
-	return logs
-}
-
-// Promising says that a candidate still in the running seems to be better by a tenth.
-func (c *Comparison) Promising() bool {
-	leader := c.leader()
-	return leader >= 0 && stats.Middle(c.candidates[leader].ratios) >= math.Log(promising)
-}
-
-// promising is the gain that makes a limiter of what a remedy takes away.
-const promising = 1.1

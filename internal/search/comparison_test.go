@@ -225,3 +225,38 @@ func TestComparisonHasALeaderWhereItIsBrokenOff(t *testing.T) {
 		}
 	}
 }
+
+// TestBest_RetransmitsLess has candidates' factors and shares of retransmitted bytes; the baseline retransmits 0.
+func TestBest_RetransmitsLess(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		factors []float64
+		ratios  []float64
+		want    int // 0: none
+	}{
+		{"within 10 %, the second retransmits less", []float64{1.9, 1.76}, []float64{0.2, 0}, 2},
+		{"beyond 10 %, the faster one", []float64{1.9, 1.6}, []float64{0.2, 0}, 1},
+		{"less by 0.5 % is no less", []float64{1.9, 1.8}, []float64{0.006, 0.001}, 1},
+		{"of two that retransmit little, the faster one", []float64{1.9, 1.74, 1.85}, []float64{0.2, 0, 0}, 3},
+		{"8 % for a fifth retransmitted is nothing", []float64{1.08}, []float64{0.2}, 0},
+		{"8 % without that is something", []float64{1.08}, []float64{0}, 1},
+	} {
+		comparison := NewComparison(len(c.factors), 8, 0.005, 1)
+		for order := comparison.Next(); len(order) > 0; order = comparison.Next() {
+			goodputs := map[int]float64{}
+			for _, i := range order {
+				goodputs[i] = 10e6
+				ratio := 0.0
+				if i > 0 {
+					goodputs[i] *= c.factors[i-1]
+					ratio = c.ratios[i-1]
+				}
+				comparison.Retransmits(i, ratio)
+			}
+			comparison.Observe(goodputs)
+		}
+		if got, _ := comparison.Best(); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}

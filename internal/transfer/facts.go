@@ -217,6 +217,38 @@ func (r *Result) InFlight() int {
 	return 0
 }
 
+// RetransmitRatio returns the retransmitted bytes over all bytes that the sender's connections sent. It returns false
+// where a connection's retransmissions are not known.
+func (r *Result) RetransmitRatio() (ratio float64, ok bool) {
+	end := r.Sender()
+	if end == nil || len(end.Streams) == 0 {
+		return 0, false
+	}
+	var again, sent float64
+	for i := range end.Streams {
+		s := &end.Streams[i]
+		segments, known := s.Retransmitted()
+		if !known {
+			return 0, false
+		}
+		last := &s.Samples[len(s.Samples)-1]
+		bytes := float64(last.RetransmittedBytes)
+		if bytes == 0 {
+			mss := 1448
+			if s.Handshake != nil && s.Handshake.MSS > 0 {
+				mss = s.Handshake.MSS
+			}
+			bytes = float64(segments) * float64(mss)
+		}
+		again += bytes
+		sent += max(float64(last.Sent), float64(last.Acked)+bytes)
+	}
+	if sent <= 0 {
+		return 0, false
+	}
+	return min(again/sent, 1), true
+}
+
 // Lossless says that the sender is seen and retransmitted nothing.
 func (r *Result) Lossless() bool {
 	end := r.Sender()

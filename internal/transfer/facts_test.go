@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -56,5 +57,25 @@ func TestLoadedRTTIsWeighedByTime(t *testing.T) {
 	}
 	if got := (&End{Streams: []Stream{{}}}).LoadedRTT(0); got != 0 {
 		t.Errorf("%v of no samples", got)
+	}
+}
+
+// TestRetransmitRatio has kernels that count bytes, segments only, or neither.
+func TestRetransmitRatio(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		sample Sample
+		want   float64 // -1: not known
+	}{
+		{"by bytes", Sample{Have: HaveRetrans, Retransmitted: 30, RetransmittedBytes: 43e3, Sent: 100e3, Acked: 57e3}, 0.43},
+		{"by segments", Sample{Have: HaveRetrans, Retransmitted: 10, Acked: 90e3}, 0.1},
+		{"nothing was lost", Sample{Have: HaveRetrans, Acked: 90e3}, 0},
+		{"the kernel does not count", Sample{Acked: 90e3}, -1},
+	} {
+		r := &Result{Spec: Spec{Direction: Up}, Near: &End{Streams: []Stream{{Samples: []Sample{c.sample},
+			Handshake: &Handshake{MSS: 1000}}}}}
+		if got, known := r.RetransmitRatio(); known != (c.want >= 0) || known && math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: %.3f, %t", c.name, got, known)
+		}
 	}
 }

@@ -29,7 +29,17 @@ func (c *comparison) ideas(base Setup) (ideas []Setup) {
 	if c.answer.Verdict == search.Change && c.answer.Clipped { // larger windows help and cannot be had
 		return []Setup{{Streams: min(4*max(base.Streams, 1), mostStreams)}}
 	}
+	probed := len(c.below.probed) > 0
+	if base == (Setup{}) && c.below.best != (Setup{}) {
+		ideas = append(ideas, c.below.best)
+	}
 	for _, step := range remedy.For(c.limits.Limiter, c.limits.Subtype) {
+		switch step.Action {
+		case remedy.WindowOfBDP, remedy.PaceBelow:
+			if probed {
+				continue
+			}
+		}
 		switch step.Action {
 		case remedy.OtherControl:
 			ideas = append(ideas, c.controlsBeside(base)...)

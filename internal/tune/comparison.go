@@ -22,6 +22,7 @@ type comparison struct {
 	leaderUnverified bool
 	// noRemedyHelped reports that a comparison with the baseline was decided, and nothing in it helps.
 	noRemedyHelped bool
+	below          belowCapacity
 }
 
 // fewRounds are the rounds of one comparison, mostRoundsStated where a stated budget holds more.
@@ -50,7 +51,9 @@ type Remedy struct {
 	Gain stats.Interval
 	// Others is the share that another flow kept, with the goal Fair; 0: not measured.
 	Others float64
-	needs  time.Duration // what showing it would take, if its gain is what it seems to be
+	// Retransmits is the median share of the bytes sent that were retransmitted; nil: not known.
+	Retransmits *float64
+	needs       time.Duration // what showing it would take, if its gain is what it seems to be
 }
 
 // compare finds what else than a window helps; then what helps on top of it, one thing at a time, each shown. answer is
@@ -74,6 +77,12 @@ func (c *comparison) compare(ctx context.Context, answer search.Answer) error {
 	}
 	if left && (onTop || c.limits.Limiter == verdict.Bottleneck) { // the path was seen to carry more
 		c.limits = verdict.Verdict{Limiter: verdict.Congestion}
+	}
+	c.below.limits = c.limits
+	if base == (Setup{}) && c.cfg.Goal != Fair && c.below.lacksQueue() {
+		if err := c.below.probe(ctx); err != nil {
+			return err
+		}
 	}
 	for addition := 0; addition <= mostAdditions; addition++ {
 		candidates := c.candidates(base)
@@ -131,13 +140,14 @@ func (c *comparison) measure(ctx context.Context, base Setup, candidates []Setup
 			}
 			ran[i] = t
 			runs[i] = append(runs[i], &t)
-			if !t.shared {
-				c.learnFromStreams(&t)
-			}
+			c.learnFromStreams(&t)
 		}
 		scores := map[int]float64{}
 		for i, t := range ran {
 			scores[i] = c.score(&t, ran[0].Goodput)
+			if ratio, known := t.retransmitRatio(); known {
+				rounds.Retransmits(i, ratio)
+			}
 		}
 		rounds.Observe(scores)
 	}
@@ -183,8 +193,9 @@ func (c *comparison) record(rounds *search.Comparison, setups []Setup, runs [][]
 		}
 		r := Remedy{Name: setups[i].String(), Setup: setups[i], Beside: setups[0],
 			Goodput: stats.Median(goodputs(runs[i])), Runs: rounds.Runs(i), Gain: rounds.Gain(i),
-			Spec:  c.with(setups[i], c.length(setups[i]), Candidate).Spec,
-			needs: time.Duration(rounds.Needs(i)+fewestProof) * (c.span(setups[0]) + c.span(setups[i]))}
+			Retransmits: retransmits(runs[i]),
+			Spec:        c.with(setups[i], c.length(setups[i]), Candidate).Spec,
+			needs:       time.Duration(rounds.Needs(i)+fewestProof) * (c.span(setups[0]) + c.span(setups[i]))}
 		if c.cfg.Goal == Fair && len(runs[0]) > 0 {
 			r.Others = othersOf(runs[0], runs[i], stats.Noise{}).Factor.Mid
 		}
@@ -195,7 +206,7 @@ func (c *comparison) record(rounds *search.Comparison, setups []Setup, runs [][]
 // learnFromStreams takes the capacity from several streams where a ceiling clips one connection's window.
 func (c *comparison) learnFromStreams(t *Trial) {
 	p := c.path
-	if t.Spec.Streams < 2 || !c.answer.Clipped || t.Goodput < 1.2*p.CapacityBps {
+	if t.shared || t.Spec.Streams < 2 || !c.answer.Clipped || t.Goodput < 1.2*p.CapacityBps {
 		return
 	}
 	p.LoadedRTT = t.result.MeanRTT()

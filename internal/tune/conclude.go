@@ -2,6 +2,7 @@ package tune
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
@@ -20,9 +21,11 @@ func (l *loop) conclude(failed bool) {
 	automatic := l.seen.baselineRuns()
 	l.seen.carries(len(l.compared.remedies) > 0)
 	out.Before = l.seen.measured(automatic)
+	l.streams.refine(&out.Before.Verdict)
+	l.compared.below.refine(&out.Before)
 	out.Path = l.path.Path
 	out.Trials = l.seen.trials
-	out.Remedies = l.compared.remedies
+	out.Remedies = l.remedies()
 	out.Gain = l.proof.gain
 	out.Delay = l.proof.delay
 	out.Others = l.proof.others
@@ -61,15 +64,38 @@ func (l *loop) conclude(failed bool) {
 	}
 }
 
+// remedies returns the compared setups, and those that were measured in one run only.
+func (l *loop) remedies() []Remedy {
+	all := slices.Clone(l.compared.remedies)
+	for i := range all {
+		all[i].Name = l.granted(all[i].Setup).String()
+		all[i].Beside = l.granted(all[i].Beside)
+	}
+	for _, probed := range l.compared.below.remedies() {
+		if !slices.ContainsFunc(all, func(r Remedy) bool { return r.Setup == probed.Setup }) {
+			all = append(all, probed)
+		}
+	}
+	return all
+}
+
+// granted returns a setup with the window that came of its request.
+func (l *loop) granted(s Setup) Setup {
+	if a := &l.windows.answer; s.Window > 0 && s.Window == a.Asked && a.Window > 0 {
+		s.Window = a.Window
+	}
+	return s
+}
+
+// muchRetransmitted is the share of the bytes sent from which on a chosen setup is said to retransmit much.
+const muchRetransmitted = 0.05
+
 // change compares before with the chosen setup.
 func (l *loop) change(target Setup) {
 	out := &l.out
 	chosen := Chosen{Setup: target}
 	if target.Window > 0 {
-		window := target.Window
-		if window == l.windows.answer.Asked {
-			window = l.windows.answer.Window // what came of the request
-		}
+		window := l.granted(target).Window
 		chosen = l.sockets.buffers(window)
 		chosen.Setup = target
 		chosen.Window = window
@@ -84,6 +110,9 @@ func (l *loop) change(target Setup) {
 	out.Verdict = search.Change
 	out.Chosen = &chosen
 	out.After = &after
+	if ratio := retransmits(l.seen.runsOf(target)); ratio != nil && *ratio > muchRetransmitted {
+		l.notes.add(Statement{Code: RetransmitsMuch, Setup: target, Values: verdict.Values{"retransmitted": *ratio}})
+	}
 	unproven := out.Gain.Low <= 1 && !math.IsNaN(out.Gain.Mid) && len(after.Goodputs) > 1
 	if l.compared.winner != (Setup{}) || l.cfg.Goal == Fair {
 		out.Shown = l.proof.shown

@@ -34,14 +34,21 @@ func (r *runner) together(length time.Duration) time.Duration {
 // allow fills in what of the budget was not stated.
 func (r *runner) allow() {
 	if r.budget.Time == 0 {
-		r.budget.Time = r.searchConfig().Budget().Time
-		if r.cfg.Goal == Fair {
-			r.budget.Time *= fairBudgets
-		}
+		r.budget.Time = r.timeRule()
 	}
 	if r.budget.Bytes == 0 {
 		r.budget.Bytes = r.bytesRule()
 	}
+}
+
+// timeRule is the time of a direction where that was not stated: by the search's rule, several times that with the
+// goal Fair.
+func (r *runner) timeRule() time.Duration {
+	allowed := r.searchConfig().Budget().Time
+	if r.cfg.Goal == Fair {
+		allowed *= fairBudgets
+	}
+	return allowed
 }
 
 // bytesRule is the payload that may be moved where that was not stated: by the search's rule,
@@ -62,7 +69,7 @@ func (r *runner) bytesRule() int64 {
 func (r *runner) lengthen(length time.Duration) {
 	r.path.lossRounds = max(r.path.lossRounds, int(length/max(r.path.round, time.Microsecond)))
 	if r.budget.stated.Time == 0 {
-		r.budget.Time = max(r.budget.Time, r.searchConfig().Budget().Time)
+		r.budget.Time = max(r.budget.Time, r.timeRule())
 	}
 	if r.budget.stated.Bytes == 0 {
 		r.budget.Bytes = max(r.budget.Bytes, r.bytesRule())

@@ -68,3 +68,21 @@ func TestTuningForFair(t *testing.T) {
 		}
 	}
 }
+
+// Longer transfers keep the factor of the budget of the goal Fair.
+func TestLengthen_KeepsTheBudgetOfFair(t *testing.T) {
+	for _, goal := range []Goal{Throughput, Fair} {
+		l := looped(Path{CapacityBps: 9e6, BottleneckBps: 9.3e6, RTT: 300 * time.Millisecond, MSS: 1448})
+		l.cfg.Goal = goal
+		l.path.round, l.path.knee = l.path.RTT, 340e3
+		l.allow()
+		l.lengthen(longest)
+		want := l.searchConfig().Budget().Time
+		if goal == Fair {
+			want *= fairBudgets
+		}
+		if l.budget.Time != want {
+			t.Errorf("%s: %v, want %v", goal, l.budget.Time, want)
+		}
+	}
+}

@@ -17,21 +17,24 @@ import (
 //  3. windows: raise the window until it no longer limits, to learn what the path carries.
 //  4. windows, compared: search the smallest window that carries the most, and compare other remedies with the
 //     baseline. What the baseline's verdict calls for comes first.
-//  5. proof: verify the gain by measuring before and after in turn.
-//  6. Where the verification reopened the search, resume it and verify once more.
-//  7. conclude: the verdict, the chosen setup, its gain.
+//  5. streams: before a link is said to be full, measure whether several connections carry more than one.
+//  6. proof: verify the gain by measuring before and after in turn.
+//  7. Where the verification reopened the search, resume it and verify once more.
+//  8. conclude: the verdict, the chosen setup, its gain.
 type loop struct {
 	*runner
 	base     *baseline
 	windows  *windowSearch
 	compared *comparison
+	streams  *streamProbe
 	proof    *verification
 	out      Direction
 }
 
 func newLoop(cfg Config, d transfer.Direction) *loop {
 	r := newRunner(cfg, d)
-	l := &loop{runner: r, base: &baseline{runner: r}, windows: &windowSearch{runner: r}, compared: &comparison{runner: r}}
+	l := &loop{runner: r, base: &baseline{runner: r}, windows: &windowSearch{runner: r},
+		compared: &comparison{runner: r, below: belowCapacity{runner: r}}, streams: &streamProbe{runner: r}}
 	l.proof = &verification{runner: r, windows: l.windows, compared: l.compared}
 	l.out = Direction{Direction: d, Goal: cmp.Or(cfg.Goal, Throughput), Verdict: search.Inconclusive,
 		Reason: Statement{Code: NothingMeasured}}
@@ -51,6 +54,9 @@ func (l *loop) run(ctx context.Context) (err error) {
 			return err
 		}
 		if err := l.search(ctx); err != nil {
+			return err
+		}
+		if err := l.probeStreams(ctx); err != nil {
 			return err
 		}
 	}

@@ -56,6 +56,7 @@ const (
 	BudgetSpent        Code = "budget-spent"
 	TakesMoreThanGains Code = "takes-more-than-gains" // Setup, factor, others
 	GainUnproven       Code = "gain-unproven"         // Setup, low, high
+	RetransmitsMuch    Code = "retransmits-much"      // Setup, retransmitted
 )
 
 // Reasons why a change of a host was kept or taken back.
@@ -79,6 +80,8 @@ const (
 	FillsAgain     search.Purpose = "fills-again"
 	StaysFull      search.Purpose = "stays-full"
 	PathLimit      search.Purpose = "path-limit"
+	BelowCapacity  search.Purpose = "below-capacity"
+	SeveralStreams search.Purpose = "several-streams"
 	Candidate      search.Purpose = "candidate"
 	ComparedWith   search.Purpose = "compared-with"
 	ProofBefore    search.Purpose = "proof-before"

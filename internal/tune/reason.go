@@ -93,7 +93,7 @@ func (l *loop) open() (Statement, *Open) {
 		return Statement{Code: ScatteredGain},
 			&Open{Setup: winner, Gain: all.Mid, Budget: l.budget.propose(l.budget.spent.Time)}
 	}
-	if best := promising(l.compared.remedies); best != nil {
+	if best := promising(l.remedies()); best != nil {
 		return Statement{Code: PromisingRemedy},
 			&Open{Setup: best.Setup, Gain: best.Gain.Mid, Runs: best.Runs, Budget: l.budget.propose(best.needs)}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -86,6 +87,17 @@ func (t *Trial) loses() bool {
 // looked for: chance rarely loses so many, and its bucket alone holds a short transfer's traffic.
 const policedLoss = 0.02
 
+// retransmitRatio returns the share of the bytes sent that were retransmitted; false where it is not known.
+func (t *Trial) retransmitRatio() (ratio float64, known bool) {
+	if t.result == nil {
+		return 0, false
+	}
+	return t.result.RetransmitRatio()
+}
+
+// RetransmitRatio returns the share of the bytes sent that were retransmitted; nil where it is not known.
+func (t *Trial) RetransmitRatio() *float64 { return retransmits([]*Trial{t}) }
+
 // mayBePoliced says that a transfer lost much without a queue and was too short to tell a policer.
 func (t *Trial) mayBePoliced() bool {
 	return t.Limiter == verdict.Congestion && !t.tellsAPolicer() &&
@@ -146,6 +158,26 @@ func each(trials []*Trial, of func(*Trial) float64) (values []float64) {
 		values = append(values, of(t))
 	}
 	return values
+}
+
+// retransmitRatios returns the known shares of retransmitted bytes.
+func retransmitRatios(trials []*Trial) (ratios []float64) {
+	for _, t := range trials {
+		if ratio, known := t.retransmitRatio(); known {
+			ratios = append(ratios, ratio)
+		}
+	}
+	return ratios
+}
+
+// retransmits returns the median share of retransmitted bytes; nil where it is not known.
+func retransmits(trials []*Trial) *float64 {
+	ratios := retransmitRatios(trials)
+	if len(ratios) == 0 {
+		return nil
+	}
+	ratio := stats.Median(ratios)
+	return &ratio
 }
 
 func goodputs(trials []*Trial) []float64 {

@@ -164,6 +164,13 @@ const (
 	// SharedLink: with other connections to the same host, the path delivers a steady rate and a queue stands in
 	// it. connections (of all), steady_bps, rtt_s, rtt_base_s.
 	SharedLink Code = "shared-link"
+	// PacedLosesNothing: a paced transfer lost next to nothing. paced_bps (at the IP layer), goodput_bps, paced_ratio,
+	// retransmitted_ratio (without pacing).
+	PacedLosesNothing Code = "paced-loses-nothing"
+	// StreamsCarryMore: several connections carried a tenth more than one. single_bps, streams, total_bps, fill_streams
+	// (as many fill the path), least_ratio (of the slowest of compare_streams, over one alone), rtt_single_s,
+	// rtt_several_s.
+	StreamsCarryMore Code = "streams-carry-more"
 	// SenderIsHere: the sender is on this host as well, and what limits is what was seen there.
 	SenderIsHere Code = "sender-is-here"
 	// SenderUnseen, NotSampled, SampledRarely and NoRoundTrips: what was missing.

@@ -12,7 +12,7 @@ func TestEverySubtypeHasItsLimiter(t *testing.T) {
 		all = append(all, Subtypes(name)...)
 	}
 	for _, subtype := range []string{Unscaled, FactorZero, Stuck, AutotuneGrowing, Fixed, ScaleMismatch, Policer,
-		Reordering, LostSYNs, Oversized, AckTimer, IdleRestart, RequestResponse, ProgramWindow} {
+		Reordering, LostSYNs, PerFlow, Shared, Oversized, AckTimer, IdleRestart, RequestResponse, ProgramWindow} {
 		at := slices.Index(all, subtype)
 		if at < 0 {
 			t.Fatalf("%s is no limiter's", subtype)

@@ -48,7 +48,11 @@ const (
 	Fixed           = "fixed"            // receiver-window: SO_RCVBUF or a clamp
 	// receiver-window: the windows are not in the unit of the scale that the handshake agreed on
 	ScaleMismatch = "scale-mismatch"
-	Policer       = "policer" // congestion: loss at least RTT, constant rate after a burst
+	// bottleneck: the path limits the rate of each connection, several carry several times as much
+	PerFlow = "per-flow"
+	// bottleneck: several connections carry more together, each less than one alone: others share the link
+	Shared  = "shared"
+	Policer = "policer" // congestion: loss at least RTT, constant rate after a burst
 	// congestion: SYNs were lost, and waiting to repeat them took most of the time
 	LostSYNs = "lost-syns"
 	// congestion: what was sent again had arrived, because segments overtook each other
@@ -76,6 +80,8 @@ func Subtypes(limiter Name) []string {
 	switch limiter {
 	case ReceiverWindow:
 		return []string{Unscaled, FactorZero, Stuck, AutotuneGrowing, Fixed, ScaleMismatch}
+	case Bottleneck:
+		return []string{PerFlow, Shared}
 	case Congestion:
 		return []string{Policer, Reordering, LostSYNs}
 	case MTUBlackHole:

@@ -149,6 +149,17 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			"sent again)",
 			f.rate("steady_bps"), f.share("best_ratio"), f.loaded(), f.share("retransmitted_ratio"))
 	},
+	verdict.PacedLosesNothing: func(f figures) string {
+		return fmt.Sprintf("paced at %s it carries %s and retransmits %s, unpaced %s: all data above that rate is dropped "+
+			"without a queue", f.rate("paced_bps"), f.rate("goodput_bps"), f.share("paced_ratio"),
+			f.share("retransmitted_ratio"))
+	},
+	verdict.StreamsCarryMore: func(f figures) string {
+		return fmt.Sprintf("%.0f connections carried %s together where one carries %s; %.0f fill the path. Of %.0f the "+
+			"slowest had %s of what one alone has, and the least round trip was %s (%s for one)", f["streams"],
+			f.rate("total_bps"), f.rate("single_bps"), f["fill_streams"], f["compare_streams"], f.share("least_ratio"),
+			f.time("rtt_several_s"), f.time("rtt_single_s"))
+	},
 	verdict.LargerWindowNoFaster: func(f figures) string {
 		return fmt.Sprintf("a window of %s, %.1f times as large, gave %s: the window is just enough and does not limit",
 			f.size("larger_window_bytes"), f["larger_ratio"], f.rate("larger_bps"))

@@ -151,6 +151,9 @@ func tuneWarning(s *tune.Statement) string {
 		return fmt.Sprintf("%s could not be tried: %v", s.Setup, s.Err)
 	case tune.BudgetSpent:
 		return "the budget was spent before the search began"
+	case tune.RetransmitsMuch:
+		return fmt.Sprintf("%s retransmits %s of what it sends: it keeps queues full that others share, and takes their "+
+			"capacity", s.Setup, percent(v["retransmitted"]))
 	case tune.TakesMoreThanGains:
 		return fmt.Sprintf("%s was not shown to gain more than it takes: beside another flow it gives × %.2f and leaves "+
 			"that one × %.2f, so nothing is recommended", s.Setup, v["factor"], v["others"])
@@ -207,6 +210,8 @@ var tunePurposes = map[search.Purpose]string{
 	tune.FillsAgain:        "does it fill the link again?",
 	tune.StaysFull:         "does the link stay full?",
 	tune.PathLimit:         "how far the path goes",
+	tune.SeveralStreams:    "do several connections carry more?",
+	tune.BelowCapacity:     "does it lose less below the path's capacity?",
 	tune.Candidate:         "does this help?",
 	tune.ComparedWith:      "what it is compared with",
 	tune.ProofBefore:       "proof: before",

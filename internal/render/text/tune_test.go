@@ -139,3 +139,26 @@ func TestTuneOfLittle(t *testing.T) {
 		})
 	}
 }
+
+// TestTune_ChosenRow has the rows of a window that is chosen alone, and with streams besides.
+func TestTune_ChosenRow(t *testing.T) {
+	window, streams, resent := 65_536, 4, 0.02
+	for _, c := range []struct {
+		chosen     record.TuneChosen
+		want, none string
+	}{
+		{record.TuneChosen{WindowBytes: &window, Name: "a window of 65,536 bytes"}, "chosen, 2 % retransmitted", "by itself"},
+		{record.TuneChosen{WindowBytes: &window, Streams: &streams, Name: "a window of 65,536 bytes, 4 streams"},
+			"helps, in 3 runs; chosen; 2 % retransmitted", "  chosen, 2 %"},
+	} {
+		d := record.TuneDirection{Direction: transfer.Up, Chosen: &c.chosen, Trials: []record.TuneTrial{{WindowBytes: &window,
+			EffectiveBytes: &window, GoodputBps: 436e6, Limiter: "receiver-window", RetransmittedRatio: &resent}},
+			Remedies: []record.TuneRemedy{{Name: "a window of 65,536 bytes, 4 streams", Runs: 3, GoodputBps: 965e6, Factor: 2.2,
+				CI95: &[2]float64{2, 2.4}, RetransmittedRatio: &resent}}}
+		var out strings.Builder
+		text.Tune(&out, &record.Tune{Directions: []record.TuneDirection{d}})
+		if said := out.String(); !strings.Contains(said, c.want) || strings.Contains(said, c.none) {
+			t.Errorf("no %q, or %q, in\n%s", c.want, c.none, said)
+		}
+	}
+}

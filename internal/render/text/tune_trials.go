@@ -19,6 +19,7 @@ type tried struct {
 	effective   int
 	automatic   bool
 	goodputs    []float64
+	retransmits []float64 // shares of the bytes sent, where known
 	limiters    []string
 }
 
@@ -42,13 +43,20 @@ func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 			if t.Clipped {
 				notes = append(notes, "asked "+exact(asked)+", clipped")
 			}
-			if !t.Automatic && d.Chosen != nil && record.OrZero(d.Chosen.WindowBytes) == effective {
-				notes = append(notes, "chosen")
+			if c := d.Chosen; !t.Automatic && c != nil && record.OrZero(c.WindowBytes) == effective {
+				note := "chosen"
+				if c.CongestionControl != "" || c.Streams != nil || c.PacingBps != nil || c.MSSBytes != nil {
+					note = "the chosen window by itself"
+				}
+				notes = append(notes, note)
 			}
 			all[i].note = strings.Join(notes, ", ")
 		}
 		all[i].goodputs = append(all[i].goodputs, t.GoodputBps)
 		all[i].limiters = append(all[i].limiters, t.Limiter)
+		if t.RetransmittedRatio != nil {
+			all[i].retransmits = append(all[i].retransmits, *t.RetransmittedRatio)
+		}
 	}
 	slices.SortStableFunc(all, func(a, b tried) int {
 		switch {
@@ -74,8 +82,12 @@ func tuneDirectionWriteTrials(w io.Writer, d *record.TuneDirection) {
 	table.row("window", "goodput", "runs", "", "limited by", "")
 	for _, t := range all {
 		goodput := stats.Median(t.goodputs)
+		note := t.note
+		if len(t.retransmits) > 0 {
+			note = strings.TrimPrefix(note+", "+percent(stats.Median(t.retransmits))+" retransmitted", ", ")
+		}
 		table.row(t.label, units.Rate(goodput).String(), fmt.Sprint(len(t.goodputs)), bar(goodput/best), often(t.limiters),
-			t.note)
+			note)
 	}
 	table.write(w, "    ")
 }
@@ -111,6 +123,12 @@ func tuneRemedies(d *record.TuneDirection) *table {
 		}
 		if r.OthersFactor != nil {
 			others = "; others keep × " + factor(*r.OthersFactor)
+		}
+		if d.Chosen != nil && d.Chosen.Name == r.Name {
+			others += "; chosen"
+		}
+		if r.RetransmittedRatio != nil {
+			others += "; " + percent(*r.RetransmittedRatio) + " retransmitted"
 		}
 		table.row(r.Name, units.Rate(r.GoodputBps).String(), "× "+factor(r.Factor), interval, remedyVerdict(&r)+others)
 	}

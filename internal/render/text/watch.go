@@ -171,6 +171,8 @@ var subtypesAnswer = map[string]string{
 	verdict.RequestResponse: "its program sends a block and waits for the answer before the next",
 	verdict.ProgramWindow:   "its program has a window of its own, which is full",
 	verdict.Unscaled:        "the receiver's window is 64 KiB at the most: no window scale was agreed on",
+	verdict.PerFlow:         "the path limits the rate of each connection",
+	verdict.Shared:          "the link is full with other traffic as well",
 	verdict.Policer:         "a policer drops what is above its rate",
 	verdict.Reordering:      "segments overtake each other, which the sender takes for loss",
 }

@@ -22,6 +22,9 @@ type Path struct {
 	// Harm is the share of the capacity that remains once the queue overflows again
 	// and again; 1 where congestion control copes.
 	Harm float64
+	// Drops is the share of the bytes sent that are retransmitted once the queue overflows again and again, and
+	// BlindDrops the same of a sender that loss does not slow down; 0: not modelled.
+	Drops, BlindDrops float64
 	// Cliff is a window beyond which a middlebox drops so much that Harm applies; 0: none.
 	Cliff float64
 	// AutoWindow is how far automatic sizing gets.
@@ -78,7 +81,7 @@ func (p *Path) lucky(window, luck float64) float64 {
 	if p.Loss > 0 {
 		g = softMin(g, p.lossRate()*luck, 4)
 	}
-	if edge := p.edge(); p.Harm < 1 && window > edge {
+	if edge := p.edge(); p.Overflows(window) {
 		g *= 1 - (1-p.Harm)*math.Min(1, (window/edge-1)/0.15)
 	}
 	return g
@@ -92,6 +95,9 @@ func (p *Path) edge() float64 {
 	}
 	return edge
 }
+
+// Overflows reports that a window makes the queue drop again and again.
+func (p *Path) Overflows(window float64) bool { return p.Harm < 1 && window > p.edge() }
 
 // Lossless says that a window loses nothing here.
 func (p *Path) Lossless(window float64) bool { return p.Loss == 0 && window <= p.edge() }

@@ -24,6 +24,9 @@ type Peer struct {
 	// Policed makes every way to send get the same: no congestion control and no number
 	// of streams carries more.
 	Policed bool
+	// FlowBps limits the payload rate of each connection; 0: no limit. OthersBps is the rate of other traffic, which gets
+	// the share of a fixed number of connections.
+	FlowBps, OthersBps float64
 	// Share is the part of the path's goodput that a transfer gets, where others are beside
 	// it; nil is all of it.
 	Share func(transfer.Spec) float64
@@ -88,13 +91,31 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	path := *p.Path
 	if sender.Congestion == "bbr" && !p.Policed {
 		path.Loss = 0 // it does not take a loss for a full link
-	}
-	goodput, effective := path.Measure(p.rng, window, p.clock, length)
-	if s.Streams > 1 && !p.Policed {
-		goodput = math.Min(p.Path.CapacityBps(), goodput*float64(s.Streams))
+		if path.BlindDrops > 0 {
+			path.Harm = 1 - path.BlindDrops
+			path.Drops = path.BlindDrops
+		}
 	}
 	paced := sender.PacingBps * float64(path.MSS) / float64(path.MSS+52) // a queue stays empty below the line
-	if paced > 0 && paced < path.CapacityBps() {
+	below := paced > 0 && paced < path.CapacityBps()
+	if below && path.Drops > 0 {
+		path.Harm = 1
+	}
+	goodput, effective := path.Measure(p.rng, window, p.clock, length)
+	n := float64(max(s.Streams, 1))
+	if p.FlowBps > 0 {
+		goodput = math.Min(goodput, p.FlowBps)
+	}
+	if p.OthersBps > 0 {
+		goodput = math.Min(goodput, p.Path.CapacityBps()-p.OthersBps)
+	}
+	switch {
+	case p.OthersBps > 0:
+		goodput *= n * (1 + p.OthersBps/goodput) / (n + p.OthersBps/goodput)
+	case s.Streams > 1 && !p.Policed:
+		goodput = math.Min(p.Path.CapacityBps(), goodput*n)
+	}
+	if below {
 		goodput = math.Min(goodput, paced)
 		path.Queue = 0
 	}
@@ -115,7 +136,16 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 		length /= 2
 	}
 	p.clock += length
-	t := traffic{path: &path, goodput: goodput, window: effective, length: length, exchange: s.Program.RequestResponse}
+	t := traffic{path: &path, goodput: goodput, window: effective, length: length, streams: s.Streams,
+		exchange: s.Program.RequestResponse}
+	switch {
+	case path.Overflows(effective) && path.Drops > 0:
+		t.retransmits = path.Drops
+	case path.Loss > 0:
+		t.retransmits = path.Loss
+	default:
+		t.losesNow = path.Drops == 0 && !path.Lossless(effective)
+	}
 	if early := math.Min(path.EarlyBps, effective*8/path.RTT.Seconds()); early > goodput && !t.exchange {
 		t.early = (early - goodput) / 8
 	}
@@ -158,6 +188,9 @@ type traffic struct {
 	length          time.Duration
 	exchange        bool
 	early           float64 // bytes a second above the goodput while the path's EarlyFor lasts
+	retransmits     float64 // share of the bytes sent
+	streams         int
+	losesNow        bool // one segment is lost in each sample, which is no share
 }
 
 // arrived is how many bytes came within a time.
@@ -177,7 +210,7 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 	s.SendBuffer = transfer.Buffer{Requested: asked.SendBuffer, Granted: 2 * asked.SendBuffer}
 	s.ReceiveBuffer = transfer.Buffer{Requested: asked.ReceiveBuffer, Granted: 2 * asked.ReceiveBuffer}
 	flight := math.Min(t.window, t.path.BDP()+t.path.Queue)
-	if t.path.Loss > 0 { // the congestion window holds less than the path would
+	if t.retransmits > 0 { // the congestion window holds less than the path would
 		flight = math.Min(flight, t.goodput/8*t.path.BaseRTT().Seconds())
 	}
 	if sends {
@@ -210,10 +243,10 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 			sample.InFlight = int64(flight)
 			sample.Acked = bytes
 			sample.DeliveryBps = t.goodput
-			if !t.path.Lossless(t.window) {
+			if t.losesNow || t.retransmits > 0 {
 				sample.Retransmitted = int64(i)
-				if t.path.Loss > 0 {
-					sample.Retransmitted = int64(math.Ceil(t.path.Loss * float64(bytes) / float64(t.path.MSS)))
+				if lost := t.retransmits; lost > 0 {
+					sample.Retransmitted = int64(math.Ceil(lost / (1 - lost) * float64(bytes) / float64(t.path.MSS)))
 				}
 				if i%4 == 0 { // between losses the window or the link is full
 					between := math.Min(t.path.CapacityBps(), t.window*8/t.path.BaseRTT().Seconds())
@@ -228,5 +261,26 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 		s.Samples = append(s.Samples, sample)
 		s.Bytes = bytes
 	}
-	return &transfer.End{Kernel: "Linux 6.1.0", Streams: []transfer.Stream{s}}
+	return &transfer.End{Kernel: "Linux 6.1.0", Streams: split(s, t.streams)}
+}
+
+// split returns connections that share what one stream carried.
+func split(s transfer.Stream, streams int) (all []transfer.Stream) {
+	n := int64(max(streams, 1))
+	for range n {
+		one := s
+		one.Bytes /= n
+		one.Samples = nil
+		for _, sample := range s.Samples {
+			sample.Acked /= n
+			sample.Received /= n
+			sample.Retransmitted = (sample.Retransmitted + n - 1) / n
+			sample.DeliveryBps /= float64(n)
+			sample.InFlight /= n
+			sample.Cwnd /= n
+			one.Samples = append(one.Samples, sample)
+		}
+		all = append(all, one)
+	}
+	return all
 }

@@ -1,0 +1,147 @@
+package search
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+)
+
+// alike is the ratio of two candidates' goodputs up to which the earlier in the list is taken:
+// the list is in order of preference.
+const alike = 1.05
+
+// cleanerAlike is the same ratio where one of the two retransmits less by more than retransmitsAlike of the bytes that
+// it sends.
+const cleanerAlike, retransmitsAlike = 1.10, 0.01
+
+// retransmitRatio returns the median share of bytes that the candidate retransmits, 0 where it is not known.
+func (r *candidate) retransmitRatio() float64 {
+	if len(r.retransmits) == 0 {
+		return 0
+	}
+	return stats.Median(r.retransmits)
+}
+
+// isCleanerThan reports that the candidate retransmits clearly less than another.
+func (r *candidate) isCleanerThan(other *candidate) bool {
+	return r.retransmitRatio()+retransmitsAlike < other.retransmitRatio()
+}
+
+// worthwhile returns the gain that a candidate needs to matter: 10 % where the baseline retransmits clearly less.
+func (c *Comparison) worthwhile(r *candidate) float64 {
+	if c.baseline.isCleanerThan(r) {
+		return cleanerAlike
+	}
+	return worthwhile
+}
+
+// Best returns the candidate to choose; false where none seems to be better than the baseline.
+func (c *Comparison) Best() (int, bool) {
+	var shown, likely []int
+	for i := range c.candidates {
+		r := &c.candidates[i]
+		number := i + 1
+		mid := c.Gain(number).Mid
+		switch better := c.gain(number, pickError).Low > 1 || c.above(number); {
+		case better && !(c.baseline.isCleanerThan(r) && mid < cleanerAlike):
+			shown = append(shown, number)
+		case better || r.out || !(mid >= c.worthwhile(r)):
+			continue
+		}
+		likely = append(likely, number)
+	}
+	if len(shown) == 0 {
+		return 0, false
+	}
+	// What is as fast and preferred need not be shown apart: the proof does that.
+	return c.choose(likely, c.fastest(shown)), true
+}
+
+// choose returns one of the candidates within 10 % of the fastest: of those that retransmit the least, the most
+// preferred within 5 % of their fastest.
+func (c *Comparison) choose(of []int, fastest int) int {
+	near := c.near(of, fastest, cleanerAlike)
+	cleanest := slices.DeleteFunc(slices.Clone(near), func(i int) bool {
+		return slices.ContainsFunc(near, func(j int) bool { return c.candidates[j-1].isCleanerThan(&c.candidates[i-1]) })
+	})
+	return c.near(cleanest, c.fastest(cleanest), alike)[0]
+}
+
+// fastest returns the candidate of the largest gain.
+func (c *Comparison) fastest(of []int) int {
+	return slices.MaxFunc(of, func(i, j int) int { return cmp.Compare(c.Gain(i).Mid, c.Gain(j).Mid) })
+}
+
+// near returns the candidates that come within a ratio of one of them, in order of preference.
+func (c *Comparison) near(of []int, one int, ratio float64) []int {
+	return slices.DeleteFunc(slices.Clone(of), func(i int) bool {
+		return i != one && c.Gain(i).Mid*ratio < c.Gain(one).Mid && c.beside(i, one)*ratio < 1
+	})
+}
+
+// Leader returns the candidate to be proven where the comparison was broken off: one of those still in the running,
+// chosen as Best does, if the fastest of them seems to be better by a tenth in enough rounds.
+func (c *Comparison) Leader() (int, bool) {
+	if c.Decided() || c.rounds < fewestRounds || !c.Promising() {
+		return 0, false
+	}
+	var running []int
+	for i := range c.candidates {
+		if r := &c.candidates[i]; !r.out && len(r.ratios) > 0 && stats.Middle(r.ratios) >= math.Log(promising) {
+			running = append(running, i+1)
+		}
+	}
+	return c.choose(running, c.leader()+1), true
+}
+
+// Preferred returns the candidate that is chosen by what each run gave, however few there are; false where none gave
+// 5 % more than the baseline.
+func (c *Comparison) Preferred() (int, bool) {
+	var of []int
+	for i := range c.candidates {
+		if c.Gain(i+1).Mid >= worthwhile {
+			of = append(of, i+1)
+		}
+	}
+	if len(of) == 0 {
+		return 0, false
+	}
+	return c.choose(of, c.fastest(of)), true
+}
+
+// beside is candidate i's factor over another in the rounds that both ran in, which what the baseline
+// came to there leaves alone; 0 where there are too few.
+func (c *Comparison) beside(i, other int) float64 {
+	apart := c.apart(i, other)
+	if len(apart) < fewestPicked {
+		return 0
+	}
+	return math.Exp(stats.Middle(apart))
+}
+
+// apart are the logarithms of candidate i's goodput over another's in the rounds that both ran in; none where
+// either is 0, the baseline.
+func (c *Comparison) apart(i, other int) (logs []float64) {
+	if i == 0 || other == 0 {
+		return nil
+	}
+	a := &c.candidates[i-1]
+	b := &c.candidates[other-1]
+	for at, round := range a.rounds {
+		if beside := slices.Index(b.rounds, round); beside >= 0 {
+			logs = append(logs, a.ratios[at]-b.ratios[beside])
+		}
+	}
+	return logs
+}
+
+// Promising says that a candidate still in the running seems to be better by a tenth.
+func (c *Comparison) Promising() bool {
+	leader := c.leader()
+	return leader >= 0 && stats.Middle(c.candidates[leader].ratios) >= math.Log(promising)
+}
+
+// promising is the gain that makes a limiter of what a remedy takes away.
+const promising = 1.1

@@ -1,0 +1,249 @@
+package tune
+
+import (
+	"context"
+	"math"
+
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// belowCapacity looks for a setup that keeps the rate, or the bytes in flight, at or below what the path carries.
+// It serves a path whose queue is far shorter than its BDP and a policer, which lose segments before any delay shows.
+type belowCapacity struct {
+	*runner
+	limits verdict.Verdict // of the baseline
+	probed []Setup         // each was measured in one run
+	best   Setup           // to be compared first; zero: none seems to help
+	clean  *Trial          // the fastest paced run without loss; nil: none
+}
+
+const (
+	// mostPacedProbes bounds the runs that look for a pacing rate.
+	mostPacedProbes = 5
+	// cleanRatio is the largest share of retransmitted bytes of a run that keeps below the capacity, keepsPace the share
+	// of its pacing rate that such a run has to carry: slow start and headers take less than the rest.
+	cleanRatio, keepsPace = 0.01, 0.9
+	// belowBDP is the smaller of the two windows, as a share of the model's: slow start sends bursts of half a window.
+	belowBDP = 0.75
+	// probeBudget is the share of the budget that the probes may begin their last run in.
+	probeBudget = 0.5
+)
+
+// lacksQueue reports that the baseline loses segments though hardly any queueing delay shows, and that nothing else is
+// known to limit it.
+func (b *belowCapacity) lacksQueue() bool {
+	v := &b.limits
+	open := v.Limiter == verdict.Unknown || v.Limiter == verdict.Mixed
+	if v.Limiter != verdict.Congestion && !open || v.Subtype == verdict.Reordering {
+		return false
+	}
+	today := b.seen.baselineRuns()
+	var above []float64
+	for _, t := range today {
+		if least := t.result.LeastRTT(); least > 0 {
+			above = append(above, float64(t.result.MeanRTT())/float64(least))
+		}
+	}
+	ratio := stats.Median(retransmitRatios(today))
+	most := 1 + threshold.StandingQueue
+	if ratio >= policedLoss { // a queue that loses so much is a long one
+		most = 1 + threshold.LongQueue
+	}
+	return len(above) > 0 && stats.Median(above) < most && ratio > threshold.Losing
+}
+
+// probe measures pacing rates and windows, one run each, and leaves the best of them.
+func (b *belowCapacity) probe(ctx context.Context) error {
+	random := b.lossIsRandom()
+	if err := b.probePacing(ctx, random); err != nil {
+		return err
+	}
+	for _, share := range []float64{1, belowBDP} {
+		segments := int(share*float64(b.path.Window)) / b.path.MSS / 2 * 2
+		s := Setup{Window: segments * b.path.MSS}
+		if s.Window < 2*b.path.MSS || b.path.AtLeast || random && !b.seen.reaches(s.Window) {
+			continue
+		}
+		if _, err := b.measure(ctx, s); err != nil {
+			return err
+		}
+	}
+	b.choose()
+	return nil
+}
+
+// lossIsRandom reports that a control that ignores loss carried far more and retransmitted no larger share than the
+// baseline: the loss does not depend on the rate then.
+func (b *belowCapacity) lossIsRandom() bool {
+	const farMore, noMore, scatter = 1.5, 1.5, 0.005
+	today := b.seen.baselineRuns()
+	base := stats.Median(retransmitRatios(today))
+	for _, t := range b.seen.of(func(t *Trial) bool { return t.Setup.Congestion == lossBlind && t.Setup.Streams < 2 }) {
+		ratio, known := t.retransmitRatio()
+		if known && ratio <= noMore*base+scatter && t.Goodput >= farMore*stats.Median(goodputs(today)) {
+			return true
+		}
+	}
+	return false
+}
+
+// measure makes one run of a setup, long enough for losses to show. It returns nil where the peer cannot carry it out
+// or the budget is spent.
+func (b *belowCapacity) measure(ctx context.Context, s Setup) (*Trial, error) {
+	cfg := b.searchConfig()
+	cfg.Rounds = min(max(cfg.Rounds, search.FewRounds), search.LossyRounds)
+	length := cfg.Length(s.Window)
+	if !b.can(s) || b.isSpent(probeBudget) || b.budget.Time > 0 && !b.affords(length, 1) {
+		return nil, nil
+	}
+	t, err := b.try(ctx, b.with(s, length, BelowCapacity))
+	switch {
+	case ctx.Err() != nil:
+		return nil, err
+	case err != nil:
+		b.notes.add(Statement{Code: NotTried, Setup: s, Err: err})
+		return nil, nil
+	}
+	b.probed = append(b.probed, s)
+	return &t, nil
+}
+
+// probePacing brackets the largest rate that the path carries without loss. Where loss is random, one run shows that
+// pacing does not help.
+func (b *belowCapacity) probePacing(ctx context.Context, random bool) error {
+	p := b.path
+	line := p.BottleneckBps / p.CapacityBps // rate at the IP layer over payload
+	bracket := pacingBracket{rate: belowTheLine * p.paceable(&b.limits), floor: pacingFloor * line * b.seen.best}
+	tooFast := 0.0 // the lowest rate at which the path dropped much
+	for range mostPacedProbes {
+		rate := bracket.rate
+		t, err := b.measure(ctx, Setup{PacingBps: math.Round(rate)})
+		if t == nil || err != nil {
+			return err
+		}
+		ratio, known := t.retransmitRatio()
+		clean := known && ratio <= cleanRatio && t.Goodput >= keepsPace*rate/line
+		if clean && t.Goodput > p.CapacityBps {
+			p.learn(t)
+		}
+		if clean && (b.clean == nil || t.Goodput > b.clean.Goodput) {
+			b.clean = t
+		}
+		if known && ratio > cleanRatio {
+			tooFast = rate
+		}
+		if !bracket.observe(clean) || random {
+			break
+		}
+	}
+	if most := tooFast / line; bracket.clean > 0 && most > 0 && p.CapacityBps > most {
+		p.CapacityBps = most
+		p.size(b.seen.trials[len(b.seen.trials)-1].result)
+	}
+	return nil
+}
+
+// pacingBracket looks for the largest pacing rate that loses nothing.
+type pacingBracket struct {
+	rate        float64 // to try
+	floor       float64 // the lowest rate to try
+	clean, lost float64 // the largest rate without loss and the smallest one with; 0: none
+}
+
+const (
+	// pacingGap is the ratio between the lost and the clean rate at which the bracket is narrow enough, and the first
+	// step above a clean rate. pacingClimb is the ratio of later steps.
+	pacingGap, pacingClimb = 1.15, 2
+	// pacingFloor is the share of the best goodput so far that is the lowest rate to try: a policer's bucket adds up to
+	// the rest to a short run.
+	pacingFloor = 0.85
+)
+
+// observe takes whether the rate was carried without loss, and sets the next one. It returns false at the end.
+func (p *pacingBracket) observe(clean bool) (more bool) {
+	first := p.clean == 0
+	if clean {
+		p.clean = p.rate
+	} else {
+		p.lost = p.rate
+	}
+	switch {
+	case p.lost == 0 && first:
+		p.rate *= pacingGap
+	case p.lost == 0:
+		p.rate *= pacingClimb
+	case p.clean == 0 && p.rate <= p.floor:
+		return false
+	case p.clean == 0:
+		p.rate = max(p.floor, min(p.rate/pacingGap, math.Sqrt(p.rate*p.floor)))
+	case p.lost <= 1.001*pacingGap*p.clean:
+		return false
+	default:
+		p.rate = math.Sqrt(p.clean * p.lost)
+	}
+	return true
+}
+
+// choose leaves the probed setup to compare first, if one seems to help.
+func (b *belowCapacity) choose() {
+	scores := map[int]float64{0: stats.Median(goodputs(b.seen.baselineRuns()))}
+	compared := search.NewComparison(len(b.probed), 1, b.seen.expectedNoise(), b.cfg.Seed)
+	for i, s := range b.probed {
+		t := b.seen.runsOf(s)[0]
+		scores[i+1] = t.Goodput
+		if ratio, known := t.retransmitRatio(); known {
+			compared.Retransmits(i+1, ratio)
+		}
+	}
+	compared.Observe(scores)
+	if i, ok := compared.Preferred(); ok {
+		b.best = b.probed[i-1]
+	}
+}
+
+// remedies returns the probed setups that change more than a window, with what their one run gave.
+func (b *belowCapacity) remedies() (all []Remedy) {
+	today := stats.Median(goodputs(b.seen.baselineRuns()))
+	for _, s := range b.probed {
+		runs := b.seen.runsOf(s)
+		if s.besides() == "" || len(runs) == 0 {
+			continue
+		}
+		all = append(all, Remedy{Name: s.String(), Setup: s, Goodput: runs[0].Goodput, Runs: 1, Spec: runs[0].Spec,
+			Gain:        stats.Interval{Mid: runs[0].Goodput / today, High: math.Inf(1)},
+			Retransmits: retransmits(runs[:1]), needs: 2 * fewestProof * (b.span(Setup{}) + b.span(s))})
+	}
+	return all
+}
+
+// refine names a policer by a paced run: the baseline loses much, keeps most of the rate and shows no queue, and just
+// below that rate nothing is lost. A queue that is as short leaves less of the rate: then the kind stays open.
+func (b *belowCapacity) refine(m *Measured) {
+	v := &m.Verdict
+	if b.clean == nil || v.Limiter != verdict.Congestion && v.Limiter != verdict.Unknown || v.Subtype != "" {
+		return
+	}
+	ratio := stats.Median(retransmitRatios(b.seen.baselineRuns()))
+	paced, _ := b.clean.retransmitRatio()
+	if !(ratio >= policedLoss) {
+		return
+	}
+	evidence := verdict.Evidence{Limiter: verdict.Congestion, Code: verdict.PacedLosesNothing, Values: verdict.Values{
+		"paced_bps": b.clean.Setup.PacingBps, "goodput_bps": b.clean.Goodput, "paced_ratio": paced,
+		"retransmitted_ratio": ratio}}
+	v.Evidence = append([]verdict.Evidence{evidence}, v.Evidence...)
+	if m.Interval.Mid >= threshold.PolicedSteady*b.clean.Goodput && m.Interval.Mid <= tenth*b.clean.Goodput {
+		v.Limiter = verdict.Congestion
+		v.Subtype = verdict.Policer
+		v.Candidates = nil
+		v.Confidence = verdict.Medium
+		// Bursts between losses do not show the rate of a policer.
+		if most, _ := b.seen.mostCarried(); b.path.CapacityBps > max(most, b.clean.Goodput) {
+			b.path.CapacityBps = max(most, b.clean.Goodput)
+			b.path.size(b.clean.result)
+		}
+	}
+}

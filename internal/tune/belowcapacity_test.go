@@ -1,0 +1,155 @@
+package tune
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// shallow is a path whose queue is far shorter than its BDP: cubic keeps a share of the rate, bbr drops much.
+func shallow(bps float64, rtt time.Duration, packets, harm, blindDrops float64) *simpath.Path {
+	p := &simpath.Path{RateBps: bps, RTT: rtt, MSS: 1448, Queue: packets * 1500, Harm: harm, Drops: 0.006,
+		BlindDrops: blindDrops, Noise: simpath.Noise{Dev: 0.01}}
+	p.AutoWindow = 4 * p.BDP()
+	return p
+}
+
+// Where a short queue drops before any delay shows, a setup below the capacity wins over one that retransmits much.
+func TestTune_ShallowQueue(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		path *simpath.Path
+		high float64 // share of the bytes sent that the winner may retransmit
+	}{
+		{"100 Mbit/s, 150 ms, 64 packets", shallow(100e6, 150*time.Millisecond, 64, 0.15, 0.43), 0.01},
+		{"40 Mbit/s, 30 ms, 6 packets", shallow(40e6, 30*time.Millisecond, 6, 0.25, 0.05), 0.01},
+		{"20 Mbit/s, 80 ms, 10 packets", shallow(20e6, 80*time.Millisecond, 10, 0.3, 0.2), 0.01},
+		{"300 Mbit/s, 20 ms, 30 packets", shallow(300e6, 20*time.Millisecond, 30, 0.5, 0.3), 0.01},
+		{"5 Mbit/s, 250 ms, 8 packets", shallow(5e6, 250*time.Millisecond, 8, 0.4, 0.12), 0.01},
+	} {
+		for seed := range uint64(3) {
+			d := run(t, simpeer.New(c.path, seed), func(cfg *Config) { cfg.Seed = seed })
+			if d.Chosen == nil {
+				t.Errorf("%s, seed %d: %s: %s", c.name, seed, d.Verdict, d.Reason.Code)
+				continue
+			}
+			ratio, known := d.After.Typical.RetransmitRatio()
+			if !known || ratio > c.high || d.After.Interval.Mid < 0.9*c.path.CapacityBps() {
+				t.Errorf("%s, seed %d: %s gives %.3g of %.3g bit/s and retransmits %.2f", c.name, seed, d.Chosen,
+					d.After.Interval.Mid, c.path.CapacityBps(), ratio)
+			}
+			for i := range d.Trials {
+				if _, known := d.Trials[i].retransmitRatio(); !known {
+					t.Errorf("%s: the retransmissions of %s are not known", c.name, d.Trials[i].name())
+				}
+			}
+		}
+	}
+}
+
+// A path that drops from tiny windows on, to a sender that can neither pace nor use streams, leaves bbr: the note says
+// what it retransmits.
+func TestTune_WarnsAboutRetransmissions(t *testing.T) {
+	path := shallow(100e6, 150*time.Millisecond, 64, 0.15, 0.43)
+	path.Cliff = 4 * float64(path.MSS)
+	peer := simpeer.New(path, 1)
+	peer.Fail = func(s transfer.Spec) error {
+		if s.Near.PacingBps > 0 || s.Streams > 1 {
+			return errors.New("not here")
+		}
+		return nil
+	}
+	d := run(t, peer, nil)
+	said := 0.0
+	for _, w := range d.Warnings {
+		if w.Code == RetransmitsMuch {
+			said = w.Values["retransmitted"]
+		}
+	}
+	if d.Chosen == nil || d.Chosen.Congestion != lossBlind || said < 0.4 || said > 0.46 {
+		t.Errorf("%+v, %s; said %.2f", d.Chosen, d.Reason.Code, said)
+	}
+}
+
+// TestPacingBracket has paths of a capacity, with the rate that is tried first and the best goodput so far.
+func TestPacingBracket(t *testing.T) {
+	for _, c := range []struct {
+		name                  string
+		capacity, first, best float64
+		low, high             float64 // of the clean rate, over the capacity
+		runs                  int
+	}{
+		{"a right estimate", 100, 97, 56, 0.97, 0.97, 2},
+		{"an estimate that is too high", 100, 130, 56, 0.87, 1, 4},
+		{"an estimate that is far too high", 50, 900, 40, 0.8, 1, 5},
+		{"an estimate that is too low", 100, 30, 30, 0.87, 1, 5},
+		{"no rate is clean", 0, 97, 56, 0, 0, 5},
+	} {
+		p := pacingBracket{rate: c.first, floor: pacingFloor * c.best}
+		runs := 0
+		for more := true; more && runs < mostPacedProbes; runs++ {
+			more = p.observe(p.rate <= c.capacity)
+		}
+		if p.clean < c.low*c.capacity-0.01 || p.clean > c.high*c.capacity+0.01 || runs > c.runs {
+			t.Errorf("%s: %.1f after %d runs", c.name, p.clean, runs)
+		}
+	}
+}
+
+// Random loss does not depend on the rate: pacing is tried by one run, and the answer stays the congestion control.
+func TestTune_PacesOnceWhereLossIsRandom(t *testing.T) {
+	path := narrow()
+	path.AutoWindow, path.Loss = 4*path.BDP(), 0.003
+	d := run(t, simpeer.New(path, 1), nil)
+	paced := 0
+	for i := range d.Trials {
+		if d.Trials[i].Setup.PacingBps > 0 {
+			paced++
+		}
+	}
+	if paced != 1 || d.Verdict != search.Change || d.Chosen.Congestion != lossBlind {
+		t.Errorf("%d paced runs; %s: %+v", paced, d.Verdict, d.Chosen)
+	}
+}
+
+// TestBelowCapacity_Refine has goodputs and shares of retransmitted bytes of the baseline and a paced run.
+func TestBelowCapacity_Refine(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		bps, ratio   float64
+		paced        float64 // 0: no paced run was clean
+		limiter      verdict.Name
+		want         string
+		evidenceSaid bool
+	}{
+		{"a policer", 44e6, 0.08, 48e6, verdict.Congestion, verdict.Policer, true},
+		{"a policer behind an open verdict", 46e6, 0.1, 48e6, verdict.Unknown, verdict.Policer, true},
+		{"a short queue leaves less", 30e6, 0.03, 48e6, verdict.Congestion, "", true},
+		{"little is lost", 44e6, 0.01, 48e6, verdict.Congestion, "", false},
+		{"pacing loses as well", 44e6, 0.08, 0, verdict.Congestion, "", false},
+		{"a full link", 44e6, 0.08, 48e6, verdict.Bottleneck, "", false},
+	} {
+		peer := simpeer.New(shallow(50e6, 30*time.Millisecond, 10, c.bps/48.2e6, 0.1), 1)
+		peer.Path.Drops = c.ratio
+		r, err := transfer.Run(t.Context(), peer, transfer.Spec{Direction: transfer.Up, Time: 4 * time.Second}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := looped(Path{}, Trial{Automatic: true, Goodput: c.bps, result: r})
+		if c.paced > 0 {
+			l.compared.below.clean = &Trial{Goodput: c.paced, Setup: Setup{PacingBps: 50e6}, result: r}
+		}
+		m := Measured{Verdict: verdict.Verdict{Limiter: c.limiter}}
+		m.Interval.Mid = c.bps
+		l.compared.below.refine(&m)
+		if v := m.Verdict; v.Subtype != c.want || (len(v.Evidence) > 0) != c.evidenceSaid {
+			t.Errorf("%s: %s, %q, %+v", c.name, v.Limiter, v.Subtype, v.Evidence)
+		}
+	}
+}

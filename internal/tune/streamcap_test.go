@@ -1,0 +1,90 @@
+package tune
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// wide is a path of 1 Gbit/s and 20 ms whose hosts fill it.
+func wide() *simpath.Path {
+	p := &simpath.Path{RateBps: 1e9, RTT: 20 * time.Millisecond, MSS: 1448, Harm: 1, Noise: simpath.Noise{Dev: 0.004}}
+	p.Queue, p.AutoWindow = p.BDP(), 1.9*p.BDP()
+	return p
+}
+
+// Several streams distinguish a full link from a cap per connection and from a shared link.
+func TestTune_CapPerConnection(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		flow, others   float64
+		subtype        string
+		streams, after float64 // that fill the path, and the gain
+	}{
+		{"the link is full", 0, 0, "", 0, 1},
+		{"200 Mbit/s each", 193e6, 0, verdict.PerFlow, 5, 4.9},
+		{"300 Mbit/s each", 290e6, 0, verdict.PerFlow, 4, 3.3},
+		{"80 Mbit/s each", 77e6, 0, verdict.PerFlow, 13, 12.4},
+		{"others have two thirds", 0, 640e6, verdict.Shared, 0, 1},
+	} {
+		path := wide()
+		peer := simpeer.New(path, 1)
+		peer.FlowBps, peer.OthersBps = c.flow, c.others
+		d := run(t, peer, nil)
+		v := d.Before.Verdict
+		if v.Limiter != verdict.Bottleneck || v.Subtype != c.subtype {
+			t.Errorf("%s: %s, %q, %+v", c.name, v.Limiter, v.Subtype, v.Evidence)
+			continue
+		}
+		if c.streams > 0 && (d.Chosen == nil || float64(d.Chosen.Streams) != c.streams || d.Gain.Mid < 0.93*c.after) {
+			t.Errorf("%s: %+v, gain %+v: %s", c.name, d.Chosen, d.Gain, d.Reason.Code)
+		}
+		if c.subtype == "" && (d.Verdict != search.NoChange || d.Chosen != nil) {
+			t.Errorf("%s: %s, %+v", c.name, d.Verdict, d.Chosen)
+		}
+	}
+}
+
+// The streams stay within the payload that may be moved.
+func TestTune_StreamsStayWithinMaxBytes(t *testing.T) {
+	peer := simpeer.New(wide(), 1)
+	peer.FlowBps = 193e6
+	const most = 150e6
+	d := run(t, peer, func(cfg *Config) { cfg.MaxBytes = most })
+	var moved int64
+	for i := range d.Trials {
+		moved += d.Trials[i].bytes
+	}
+	if moved > most {
+		t.Errorf("%d bytes", moved)
+	}
+}
+
+// TestStreamProbe_Kind has the slowest stream's share of a single one and the least round trips.
+func TestStreamProbe_Kind(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		least           float64
+		single, several time.Duration
+		limiter         verdict.Name
+		subtype         string
+	}{
+		{"each as fast as one", 0.99, 20e6, 20e6, verdict.Bottleneck, verdict.PerFlow},
+		{"just fast enough", 0.8, 20e6, 20e6, verdict.Bottleneck, verdict.PerFlow},
+		{"one is slower", 0.79, 20e6, 20e6, verdict.Bottleneck, verdict.Shared},
+		{"another path", 0.99, 20e6, 35e6, verdict.Unknown, ""},
+		{"a shorter path", 0.99, 20e6, 12e6, verdict.Unknown, ""},
+		{"a host's own scatter", 0.99, 1e6, 1.9e6, verdict.Bottleneck, verdict.PerFlow},
+	} {
+		p := &streamProbe{found: &verdict.Evidence{Values: verdict.Values{"least_ratio": c.least,
+			"rtt_single_s": c.single.Seconds(), "rtt_several_s": c.several.Seconds()}}}
+		v := verdict.Verdict{Limiter: verdict.Bottleneck}
+		if p.refine(&v); v.Limiter != c.limiter || v.Subtype != c.subtype {
+			t.Errorf("%s: %s, %q", c.name, v.Limiter, v.Subtype)
+		}
+	}
+}
