@@ -7,6 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/record/guard"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
@@ -92,6 +93,7 @@ func newRFC6349Direction(p *rfc6349.Path, d *rfc6349.Direction) record.RFC6349Di
 	for _, f := range d.Frames {
 		out.Frames = append(out.Frames, newRFC6349Frame(&f))
 	}
+	guard.RFC6349(&out)
 	return out
 }
 
