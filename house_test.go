@@ -31,6 +31,7 @@ var floors = [][]string{
 		"internal/verdict/timeline", "internal/verdict/compare", "internal/search", "internal/search/simpath",
 		"internal/catalog", "internal/plan", "internal/audit",
 		"internal/link", "internal/flow", "internal/change", "internal/predict", "internal/remedy", "internal/record",
+		"internal/record/guard",
 		"internal/watch/paths", "internal/recheck"},
 	// instruments
 	{"internal/testenv", "internal/testenv/summary",

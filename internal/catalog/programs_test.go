@@ -15,7 +15,8 @@ func TestEveryProgramIsWhole(t *testing.T) {
 		seen[p.Name] = true
 	}
 	for _, name := range []string{"ssh", "HTTP2", "grpc", "smb", "nfs", "rsync", "s3", "kafka", "postgresql", "quic-go",
-		"msquic", "nginx-quic", "cygwin", "filezilla"} {
+		"msquic", "nginx-quic", "cygwin", "filezilla", "sftp", "sshj", "lftp", "rclone", "restic", "grpc-dotnet",
+		"node-http2", "hyper"} {
 		if _, ok := FindProgram(name); !ok {
 			t.Errorf("%s is not known", name)
 		}

@@ -256,7 +256,7 @@ func direction(d *flow.Direction, g *timeline.Diagnosis) record.CapturedDirectio
 		DurationS: float64(d.Last-d.First) / 1e9,
 		Segments:  d.Segments, RetransmittedSegment: d.Retransmitted, OutstandingMaxBytes: d.MaxOut,
 		LostS: g.LostTime.Seconds(), SYNWaitS: g.SYNWait.Seconds(),
-		TapAt: string(g.Vantage), Verdict: g.Verdict}
+		TapAt: string(g.Vantage), Verdict: g.Verdict, ShownBytes: d.Shown()}
 	if r.Evidence == nil {
 		r.Evidence = []verdict.Evidence{}
 	}

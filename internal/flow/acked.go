@@ -241,3 +241,7 @@ func (d *Direction) beyond(ack, at int64) {
 	d.round.sent += ack - d.high
 	d.high = ack
 }
+
+// Shown returns how many bytes of payload the packets or the acknowledgements show, repetitions included. Data after
+// the last acknowledgement counts where it was captured.
+func (d *Direction) Shown() int64 { return max(d.Captured, d.Acked, d.Bytes-d.Missing-d.Wanted) }

@@ -83,7 +83,9 @@ type CapturedDirection struct {
 	// Between is what two captures of the connection show together; absent with one.
 	Between *CapturedBetween `json:"between,omitempty"`
 
-	Curves CapturedCurves `json:"-"`
+	// ShownBytes is what packets or acknowledgements show of Bytes, repetitions included; 0 is not known.
+	ShownBytes int64          `json:"-"`
+	Curves     CapturedCurves `json:"-"`
 }
 
 // CapturedBetween says of one direction where data was lost and where it waited, by two

@@ -3,6 +3,7 @@ package report
 import (
 	"github.com/fullpipe-net/fullpipe/internal/diagnose"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/record/guard"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
 
@@ -13,6 +14,7 @@ func Diagnose(h record.Header, diagnosis *diagnose.Diagnosis) *record.Diagnose {
 	for i := range doc.Connections {
 		for j := range doc.Connections[i].Directions {
 			d := &doc.Connections[i].Directions[j]
+			guard.Captured(d, doc.Connections[i].DurationS)
 			d.Evidence = text.EvidenceSentences(d.Evidence)
 			d.Fix = text.FixSentences(d.Fix)
 			if d.Prediction != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/record/guard"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -31,7 +32,6 @@ func Host(e *transfer.End) *record.Host {
 
 // Direction describes one transfer and its verdict.
 func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Interval) record.Direction {
-	v.Evidence = text.EvidenceSentences(v.Evidence)
 	d := record.Direction{Direction: r.Spec.Direction, Verdict: v, Interrupted: !r.Complete, Warnings: r.Warnings,
 		ProbedMTUBytes: known(r.ProbedMTU), Streams: []record.Stream{}}
 	if received, ok := r.Received(); ok {
@@ -62,10 +62,13 @@ func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Inter
 		}
 	}
 	streams(&d, r)
-	d.Fix = text.FixSentences(remedy.AskAgain(v, remedy.Fixes(v, factsOf(&d, r))))
+	d.Fix = remedy.AskAgain(v, remedy.Fixes(v, factsOf(&d, r)))
 	d.Intervals = Intervals(intervals)
 	d.CPU = newCPU(r)
 	d.Latency = Latency(r.Latency, &d)
+	guard.Direction(&d)
+	d.Fix = text.FixSentences(d.Fix)
+	d.Evidence = text.EvidenceSentences(d.Evidence)
 	return d
 }
 

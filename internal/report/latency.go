@@ -49,7 +49,8 @@ func Latency(l *transfer.Latency, d *record.Direction) *record.Latency {
 	}
 	if d.RTTLoadedS != nil && d.RTTMinS != nil {
 		own := *d.RTTLoadedS - *d.RTTMinS
-		out.Separate = own > bloatFrom.Seconds() && added.Seconds() < own/3
+		// In a queue that all share, one packet in twenty meets it at the least.
+		out.Separate = own > bloatFrom.Seconds() && *out.LoadedP95S-out.IdleS < own/3
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/record/guard"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
@@ -65,6 +66,7 @@ func completeRFC6349(doc *record.RFC6349, r *rfc6349.Result, d *record.RFC6349Di
 		}
 		d.Fix = text.FixSentences(remedy.Fixes(typical.Verdict, facts))
 	}
+	guard.RFC6349(d)
 }
 
 // oneConnection is the run that says what one connection gets: as the systems size it, else

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/record/guard"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/search"
@@ -33,6 +34,7 @@ func Sweep(h record.Header, r *sweep.Result) *record.Sweep {
 	for _, d := range a.Directions {
 		mark(doc, d)
 	}
+	guard.Sweep(doc)
 	return doc
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/record/guard"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
@@ -93,6 +94,8 @@ func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection
 	if u := d.Disturbed; u != nil {
 		out.Disturbed = newTuneDisturbed(u)
 	}
+	guard.Tune(&out)
+	out.Before.Evidence = text.EvidenceSentences(out.Before.Evidence)
 	out.Fix = text.FixSentences(tuneFixes(d, &out))
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/record/guard"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -22,7 +23,8 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 	system := remedy.SystemOf(runtime.GOOS)
 	w := &record.Watch{Header: h, Target: target, Anonymized: v.Anonymized,
 		AtS: v.At.Seconds(), LengthS: v.Length.Seconds(), Standing: v.Standing,
-		Matching: v.Matched, LeftOut: v.Lighter, LostEnds: int64(v.Lost), DumpS: v.Took.Seconds(), Unread: v.Unread,
+		Matching: max(v.Matched, len(v.Seen)+v.Lighter),
+		LeftOut:  v.Lighter, LostEnds: int64(v.Lost), DumpS: v.Took.Seconds(), Unread: v.Unread,
 		Limited: []record.WatchLimited{}, Connections: []record.WatchedConnection{},
 		Totals: record.WatchTotals{SentBytes: t.Sent, ReceivedBytes: t.Received, RetransmittedBytes: t.Retransmitted,
 			Opened: t.Opened, Closed: t.Closed, Unfinished: t.Unfinished}}
@@ -50,14 +52,16 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 			if f.MinRTT > 0 {
 				d.RTTMinS = seconds(f.MinRTT)
 			}
-			d.Evidence = text.EvidenceSentences(d.Evidence)
 			facts := remedy.Facts{GoodputBps: d.GoodputBps, RTTS: record.OrZero(d.RTTMinS), Congestion: s.Congestion}
 			if f.Direction == transfer.Up {
 				facts.Sender = system
 			} else {
 				facts.Receiver = system
 			}
-			d.Fix = text.FixSentences(remedy.Fixes(f.Verdict, facts))
+			d.Fix = remedy.Fixes(f.Verdict, facts)
+			guard.Watched(&d)
+			d.Evidence = text.EvidenceSentences(d.Evidence)
+			d.Fix = text.FixSentences(d.Fix)
 			d.Program = record.NewProgramWindow(f.Verdict, s.Local.Port(), s.Remote.Port())
 			c.Directions = append(c.Directions, d)
 		}

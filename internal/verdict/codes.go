@@ -200,6 +200,8 @@ const (
 	FigureDoesNotFit Code = "figure-does-not-fit"
 	// JudgedAgain: the verdict is one without the input that did not fit.
 	JudgedAgain Code = "judged-again"
+	// FiguresRemoved: figures of the report contradicted others and were removed with their sentences. figures.
+	FiguresRemoved Code = "figures-removed"
 )
 
 // Observations on captures.

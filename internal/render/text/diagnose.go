@@ -107,7 +107,7 @@ func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
 	if d := r.Connections[0].Worst(); r.Tiny {
 		fmt.Fprintf(w, "%s\n\n", nothingToDiagnose(r))
 	} else {
-		fmt.Fprintf(w, "%s → %s, %s in %s: %s\n\n", d.From, d.To, units.Size(d.Bytes), CapturedDirectionTime(d),
+		fmt.Fprintf(w, "%s → %s, %s %s: %s\n\n", d.From, d.To, units.Size(d.Bytes), capturedSpan(d),
 			CapturedDirectionSentence(d))
 	}
 	shown := r.Connections[:min(len(r.Connections), rows)]
@@ -170,11 +170,22 @@ func capturedDirectionRow(d *record.CapturedDirection, t *table) {
 
 // CapturedDirectionTime returns the time of the data and of the lost SYNs before it, which TIME LOST is part of.
 func CapturedDirectionTime(d *record.CapturedDirection) string {
-	text := SecondsText(d.DurationS)
+	text := "–" // at one instant
+	if d.DurationS > 0 {
+		text = SecondsText(d.DurationS)
+	}
 	if d.SYNWaitS > 0 {
 		text += " + " + SecondsText(d.SYNWaitS) + " SYN wait"
 	}
 	return text
+}
+
+// capturedSpan says in what time the data came.
+func capturedSpan(d *record.CapturedDirection) string {
+	if d.DurationS <= 0 {
+		return "at one instant"
+	}
+	return "in " + CapturedDirectionTime(d)
 }
 
 func capturedDirectionLimiterText(d *record.CapturedDirection) string {
@@ -234,8 +245,8 @@ func yesNo(v *bool) string {
 func writeCapturedDirection(w io.Writer, d *record.CapturedDirection) {
 	fmt.Fprintf(w, "  FROM %s\n", d.From)
 	t := newTable()
-	t.row("sent", fmt.Sprintf("%s in %s, %s segments, %s sent again", units.Size(d.Bytes).Exact(),
-		CapturedDirectionTime(d), Thousands(d.Segments), Thousands(d.RetransmittedSegment)))
+	t.row("sent", fmt.Sprintf("%s %s, %s segments, %s sent again", units.Size(d.Bytes).Exact(),
+		capturedSpan(d), Thousands(d.Segments), Thousands(d.RetransmittedSegment)))
 	if d.GoodputBps != nil {
 		t.row("goodput", units.Rate(*d.GoodputBps).String())
 	}

@@ -24,6 +24,17 @@ func TestDiagnose_SaysFirstWhatItLeavesOut(t *testing.T) {
 	}
 }
 
+// TestDiagnose_DataAtOneInstantHasNoTime prints a direction whose data and acknowledgement have the same time.
+func TestDiagnose_DataAtOneInstantHasNoTime(t *testing.T) {
+	var out strings.Builder
+	d := record.CapturedDirection{From: "192.0.2.1:1", To: "192.0.2.2:2", Bytes: 419_242}
+	Diagnose(&out, &record.Diagnose{Connections: []record.CapturedConnection{{
+		Directions: []record.CapturedDirection{d}}}}, 20, false)
+	if !strings.Contains(out.String(), "419,242 bytes at one instant") || strings.Contains(out.String(), "in 0 ns") {
+		t.Error(out.String())
+	}
+}
+
 // TestDiagnose_SaysTheTimeOfLostSYNs prints a connection that lost more time than its data took.
 func TestDiagnose_SaysTheTimeOfLostSYNs(t *testing.T) {
 	for _, tt := range []struct {

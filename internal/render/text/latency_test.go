@@ -36,6 +36,8 @@ func TestLatencyWords(t *testing.T) {
 			[]string{"bufferbloat: the load adds 480 ms", "4.58 MiB"}},
 		"queues by flow": {&transfer.Latency{Method: "echo", Idle: ms(20), Loaded: ms(21)}, .02, .5, record.NoBloat,
 			[]string{"flows are kept apart"}},
+		"one queue that some packets met": {&transfer.Latency{Method: "echo", Idle: ms(20), Loaded: ms(20, 21, 22, 400)},
+			.02, .5, record.NoBloat, []string{"the load adds 2 ms: others hardly notice"}},
 		"never got faster": {&transfer.Latency{Method: "echo", Idle: ms(50), Loaded: ms(40)}, .04, .04, record.NoBloat,
 			[]string{"the load adds less than 1 ms"}},
 	} {

@@ -271,6 +271,9 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	verdict.FigureDoesNotFit: func(f figures) string {
 		return "the verdict would contradict its own figures: " + f.contradiction()
 	},
+	verdict.FiguresRemoved: func(f figures) string {
+		return count(int(f["figures"]), "figure") + " contradicted the others and is left out, with its sentence"
+	},
 	verdict.JudgedAgain: func(f figures) string {
 		return "judged again without the input that did not fit: " + f.contradiction()
 	},

@@ -44,6 +44,10 @@ var (
 		func(a *arrived) bool { return a.idleEcho > 0 && !longer(a.idleEcho, a.loadedEcho) },
 		limit("StandingQueue", threshold.StandingQueue), limit("QueueOfSmall", ofTime(threshold.QueueOfSmall)))
 
+	probesShowQueue = rule.Fact("probesShowQueue", "round trips of the probes under load show a queue",
+		func(a *arrived) bool { return longer(a.idleEcho, a.loadedEcho) },
+		limit("StandingQueue", threshold.StandingQueue), limit("QueueOfSmall", ofTime(threshold.QueueOfSmall)))
+
 	arrivalsQueue = rule.Define("arrivalsQueue", "a queue forms in the path",
 		rule.All(rttShowsQueue, rule.Not(echoesContradict)))
 	arrivalsStand = rule.Define("arrivalsStand", "a queue stands in the path", rule.All(arrivalsQueue, rttStands))
@@ -71,4 +75,11 @@ var arrivalRules = []decision[*arrived]{
 	{"loss-or-queue", rule.Any(arrivalsLose, arrivalsQueue), verdict.Unknown, verdict.Low, nil, ""},
 	{"sender", rule.Condition[*arrived]{}, verdict.Sender, verdict.Low,
 		[]verdict.Name{verdict.SendBuffer, verdict.Pacing, verdict.CPU, verdict.Application}, verdict.ArrivesUnhindered},
+}
+
+// probeRules decide what limits a transfer by its receiver and the probes during it.
+var probeRules = []decision[*arrived]{
+	{"full-link-by-probes", rule.All(probesShowQueue, arrivalUtilization.AtLeast("FlatRate", threshold.FlatRate)),
+		verdict.Bottleneck, verdict.Low, nil, verdict.ArrivesThroughAQueue},
+	{"sender-unseen", rule.Condition[*arrived]{}, verdict.Unknown, verdict.Low, nil, ""},
 }

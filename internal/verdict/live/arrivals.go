@@ -30,14 +30,18 @@ type arrived struct {
 	late                 float64 // the share of the time in which the program was to run and did not
 }
 
-// judgeArrivals settles what judgeReceiver left unknown, where the sending program tells.
+// judgeArrivals settles what judgeReceiver left unknown, by what the sending program reports or by the probes.
 func judgeArrivals(r *transfer.Result, v verdict.Verdict) verdict.Verdict {
-	idle, told := programIdle(r.Sender())
-	if !told || v.Limiter != verdict.Unknown {
+	if v.Limiter != verdict.Unknown || r.Receiver() == nil {
 		return v
 	}
+	idle, known := programIdle(r.Sender())
+	rules := arrivalRules
+	if !known {
+		rules = probeRules
+	}
 	a := newArrivals(r, idle)
-	d := decide(arrivalRules, &a)
+	d := decide(rules, &a)
 	name := d.limiter
 	if name == verdict.Unknown {
 		return v
@@ -57,7 +61,10 @@ func judgeArrivals(r *transfer.Result, v verdict.Verdict) verdict.Verdict {
 	if name == verdict.CPU {
 		values["time_ratio"] = a.late
 	}
-	if a.base > 0 {
+	if !known {
+		values["rtt_s"] = a.loadedEcho
+		values["rtt_base_s"] = a.idleEcho
+	} else if a.base > 0 {
 		values["rtt_s"] = a.rtt
 		values["rtt_base_s"] = a.base
 	}
@@ -69,7 +76,7 @@ func judgeArrivals(r *transfer.Result, v verdict.Verdict) verdict.Verdict {
 // programIdle returns the time without anything to send: idle by the kernel's clock or, for a program that writes
 // often and so always has something in flight, the time in which it paused or awaited an answer while all data was
 // sent. A writer that waits for buffer space is not idle.
-func programIdle(e *transfer.End) (share float64, told bool) {
+func programIdle(e *transfer.End) (share float64, known bool) {
 	if e == nil {
 		return 0, false
 	}
@@ -86,8 +93,8 @@ func programIdle(e *transfer.End) (share float64, told bool) {
 
 func newArrivals(r *transfer.Result, idle float64) (a arrived) {
 	a.idle = idle
-	if cpu := r.Sender().CPU; cpu != nil {
-		a.late = cpu.ThreadRunDelay
+	if sender := r.Sender(); sender != nil && sender.CPU != nil {
+		a.late = sender.CPU.ThreadRunDelay
 	}
 	end := r.Receiver()
 	const start = threshold.StartSpans * threshold.SpanOfArrivals

@@ -42,3 +42,50 @@ func TestWindowsWithoutASender(t *testing.T) {
 		}
 	}
 }
+
+// A constant rate and probes with longer round trips: the link is probably full, though the sender is not visible.
+func TestJudge_FullLinkByProbesAtTheReceiver(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name   string
+		idle   time.Duration
+		loaded time.Duration
+		faster int64 // of the second half
+		want   verdict.Name
+	}{
+		{"pings rose", 20 * ms, 80 * ms, 1, verdict.Bottleneck},
+		{"pings rose, long path", 150 * ms, 260 * ms, 1, verdict.Bottleneck},
+		{"pings stayed", 20 * ms, 21 * ms, 1, verdict.Unknown},
+		{"no pings", 0, 0, 1, verdict.Unknown},
+		{"pings rose, the rate varied", 20 * ms, 80 * ms, 6, verdict.Unknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			stream := transfer.Stream{First: ms}
+			have := transfer.HaveMinRTT | transfer.HaveReceived | transfer.HaveReceiveWnd | transfer.HaveProgram |
+				transfer.HaveQueue
+			for at := stream.First; at < 10*time.Second; at += 20 * ms {
+				rate := int64(25_000)
+				if at%(2*time.Second) > time.Second {
+					rate *= c.faster
+				}
+				stream.Bytes += rate
+				stream.Last = at
+				stream.Samples = append(stream.Samples, transfer.Sample{At: at, Have: have, MinRTT: 20 * ms,
+					Received: stream.Bytes, ReceiveWnd: 6 << 20, Program: stream.Bytes, Blocked: at})
+			}
+			r := &transfer.Result{Spec: transfer.Spec{Direction: transfer.Down, Time: 10 * time.Second},
+				Near: &transfer.End{Streams: []transfer.Stream{stream}}, Complete: true}
+			if c.idle > 0 {
+				r.Latency = &transfer.Latency{Method: "ICMP", Idle: []time.Duration{c.idle, c.idle, c.idle},
+					Loaded: []time.Duration{c.loaded, c.loaded, c.loaded}}
+			}
+			v := Judge(r)
+			if v.Limiter != c.want || v.Confidence != verdict.Low {
+				t.Errorf("%s, %s: %v %v", v.Limiter, v.Confidence, v.Shares, v.Evidence)
+			}
+			if c.want == verdict.Bottleneck && len(v.Candidates) > 0 {
+				t.Errorf("candidates %v", v.Candidates)
+			}
+		})
+	}
+}

@@ -28,6 +28,7 @@ func Rules() []rule.List {
 		listTime("Time that no rule claimed: the first rule that holds", remainderRules), network, refined, closings, high,
 		listDecisions("An upload of which the receiver and the sending program are seen: the first rule that holds",
 			arrivalRules),
+		listDecisions("A transfer seen by its receiver and by probes: the first rule that applies", probeRules),
 		listDecisions("A UDP transfer: the first rule that holds", datagramRules)}
 }
 

@@ -201,4 +201,8 @@ const (
 	RTTScatter = 1.01 // ratio | smoothed round trips are rounded down to microseconds, eighths of them
 	// SlowStartTrips is how many round trips one slow start takes at the most.
 	SlowStartTrips = 60 // round trips | doubling reaches 1 TiB from a segment in 30; HyStart++ takes as many again
+	// FiguresAgree is how far a figure of a report may exceed a bound that its other figures set.
+	FiguresAgree = 1.05 // ratio | definition
+	// QueuedAtMost is how many times its granted size a send buffer contains at most.
+	QueuedAtMost = 2.0 // ratio | Linux grants twice what is asked for, and accepts a super-segment more
 )

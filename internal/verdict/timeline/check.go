@@ -35,7 +35,7 @@ func (t *timeline) oneDirection() verdict.Verdict {
 // acknowledgements show its bytes, as after a jump of the sequence numbers, it has no goodput.
 func (t *timeline) gaps(g *Diagnosis) bool {
 	d := t.d
-	jumped := float64(d.Bytes) > threshold.BytesShown*float64(max(d.Captured, d.Acked))
+	jumped := float64(d.Bytes) > threshold.BytesShown*float64(d.Shown())
 	if float64(d.Missing) <= threshold.UnreliableSlice*float64(d.Bytes) && !t.oneWay() && !jumped {
 		return false
 	}

@@ -191,6 +191,24 @@ func TestJudge_SequenceJumpIsNoGoodput(t *testing.T) {
 	}
 }
 
+// A capture that lacks some data and the last acknowledgement still has a goodput.
+func TestJudge_LastACKMissingKeepsGoodput(t *testing.T) {
+	for _, acked := range []int{10, 11, 12, 14} {
+		x := newTape(20*ms, 0)
+		for i := range 14 {
+			if i != 4 && i != 5 {
+				x.data(40*ms+int64(i)*ms, i*1460, 1460, 0)
+			}
+		}
+		for i := 2; i <= acked; i += 2 {
+			x.ack(60*ms+int64(i)*ms, i*1460, 64<<10)
+		}
+		if g, d := x.judge(t); g.GoodputBps <= 0 || g.GoodputBps > 14*1460*8/0.02 {
+			t.Errorf("%d segments acknowledged: %.0f bit/s, %d of %d missing", acked, g.GoodputBps, d.Missing, d.Bytes)
+		}
+	}
+}
+
 // A box renumbers sequence numbers, but not SACK blocks.
 func TestJudge_SACKOutsideTheWindow(t *testing.T) {
 	for _, offset := range []uint32{0, 50_000_000, 1 << 30, 3_000_000_000} {

@@ -198,8 +198,10 @@ func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
 			continue
 		}
 		n++
-		used = max(used, q.SendQueued)
-		size = q.SendBuffer
+		if q.SendQueued > used || size == 0 { // the size at that time: an automatic buffer changes
+			used = q.SendQueued
+			size = q.SendBuffer
+		}
 		switch full := float64(q.SendQueued) / float64(q.SendBuffer); {
 		case full >= threshold.CrowdedBuffer && blocks:
 			crowded++

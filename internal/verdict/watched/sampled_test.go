@@ -181,3 +181,17 @@ func TestABufferThatIsFullAndALink(t *testing.T) {
 		t.Error("the verdict that it was given changed")
 	}
 }
+
+// TestJudge_SendQueueAndItsSizeAreOfOneSample gives an automatic buffer that shrinks after it was fullest.
+func TestJudge_SendQueueAndItsSizeAreOfOneSample(t *testing.T) {
+	c := poured(func(int) int64 { return 90_000 })
+	for i := range c.Queues {
+		c.Queues[i] = Queues{SendBuffer: 32_768, SendQueued: 30_000, Unacked: 50_000}
+	}
+	c.Queues[1] = Queues{SendBuffer: 512_000, SendQueued: 453_392, Unacked: 50_000}
+	all := c.Judge(true).Evidence
+	i := slices.IndexFunc(all, func(e verdict.Evidence) bool { return e.Code == verdict.SendQueueSeen })
+	if i < 0 || all[i].Values["queued_bytes"] != 453_392 || all[i].Values["granted_bytes"] != 512_000 {
+		t.Errorf("%v", all)
+	}
+}

@@ -1,0 +1,109 @@
+package guard
+
+import (
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+const agree = threshold.FiguresAgree
+
+// evidenceRelations are relations between the values of one piece of evidence, and between them and the figures of its
+// direction. See products for the names that are not keys.
+var evidenceRelations = []relation{
+	// A figure and its bound.
+	{left: "rtt_base_s", factor: threshold.RTTScatter, right: "rtt_s"},
+	{left: "retransmitted_segments", factor: 1, right: "segments"},
+	{left: "outside", factor: 1, right: "blocks"},
+	{left: "agree", factor: 1, right: "runs"},
+	{left: "missing_bytes", factor: agree, right: "bytes_with_missing"},
+	{left: "queued_bytes", factor: threshold.QueuedAtMost, right: "granted_bytes"},
+	{left: "from_s", factor: 1, right: "to_s"},
+	{left: "wait_s", factor: agree, right: "total_s"},
+	{left: "idle_s", factor: agree, right: "total_s"},
+	{left: "paused_s", factor: agree, right: "total_s"},
+	{left: "awaited_s", factor: agree, right: "total_s"},
+	{left: "stalled_s", factor: agree, right: "connection_s"},
+
+	// Shares.
+	{left: "time_ratio", factor: agree, right: "1"},
+	{left: "retransmitted_ratio", factor: agree, right: "1"},
+	{left: "closed_ratio", factor: agree, right: "1"},
+	{left: "full_ratio", factor: agree, right: "1"},
+	{left: "room_ratio", factor: agree, right: "1"},
+	{left: "idle_ratio", factor: agree, right: "1"},
+	{left: "receiver_ratio", factor: agree, right: "1"},
+	{left: "send_buffer_ratio", factor: agree, right: "1"},
+	{left: "out_of_order_ratio", factor: agree, right: "1"},
+	{left: "best_ratio", factor: threshold.CauseFactor, right: "1"},
+
+	// Round trips that the sentence needs.
+	{codes: throughRTT, left: "rtt_s", right: zero},
+	{codes: []verdict.Code{verdict.CapturedWaitsSomewhere}, left: "rtt_base_s", right: zero},
+
+	// Rates: a rate that is compared with a better one, and bytes that a rate and its time carry.
+	{codes: []verdict.Code{verdict.LossBelowBest}, left: "steady_bps", factor: agree, right: "best_bps"},
+	{codes: wholeTimeRate, left: "best_bytes", factor: threshold.CarriedAtMost, right: "carried_bytes"},
+	{codes: exchanges, left: "exchanged_bytes", factor: agree, right: "carried_bytes"},
+	{codes: windows, left: "stream_bps", factor: threshold.WindowAtLeast * agree, right: "allows_most_bps"},
+
+	// A prediction is no less than the measured rate.
+	{left: "allows_bps", factor: 1, right: "twice_bps", drops: predicted},
+	{left: "goodput_bps", factor: 1, right: "twice_bps", drops: predicted},
+	{left: "twice_bps", factor: agree, right: "eightfold_bps", drops: []string{"eightfold_bps"}},
+	{left: "stream_bps", factor: agree, right: "link_least_bps", drops: []string{"link_least_bps"}},
+}
+
+var (
+	predicted = []string{"twice_bps", "eightfold_bps"}
+	windows   = []verdict.Code{verdict.ReceiveWindowFull, verdict.SendBufferFull, verdict.WindowEachRoundTrip,
+		verdict.CapturedWindowFull, verdict.CapturedProgramWindow, verdict.WatchedProgramWindow}
+	exchanges  = []verdict.Code{verdict.CapturedExchanges, verdict.WatchedExchanges}
+	throughRTT = append([]verdict.Code{verdict.CapturedAckQueue}, append(windows, exchanges...)...)
+	// wholeTimeRate are observations of one connection's rate in a share of its time.
+	wholeTimeRate = []verdict.Code{verdict.CapturedFullLink, verdict.CapturedQueueUnseen, verdict.CapturedLossOrLink}
+)
+
+// products adds the figures of a piece of evidence that are products of its values: best_bytes (its best rate times its
+// time), exchanged_bytes (of all exchanges), allows_most_bps (of a window that was full nearly all the time) and
+// bytes_with_missing (transferred or missing).
+func products(s scope, v verdict.Values) {
+	if length, ok := s["duration_s"]; ok && v["best_bps"] > 0 {
+		s["best_bytes"] = v["best_bps"] / 8 * v["time_ratio"] * length
+	}
+	if n, ok := v["exchanges"]; ok {
+		s["exchanged_bytes"] = n * v["block_bytes"]
+	}
+	if v["time_ratio"] >= threshold.ClearShare {
+		s["allows_most_bps"] = v["allows_bps"]
+	}
+	if bytes, ok := s["bytes"]; ok {
+		s["bytes_with_missing"] = max(bytes, v["bytes"]) + s["uncaptured_bytes"]
+	}
+}
+
+// directionRelations are relations between the figures of one direction of a transfer, measured, watched or captured.
+var directionRelations = []relation{
+	{left: "goodput_bps", factor: agree, right: "carried_bps", drops: []string{"goodput_bps"}},
+	{left: "steady_bytes", factor: agree, right: "carried_bytes", drops: []string{"steady_goodput_bps"}},
+	{left: "rtt_min_s", factor: threshold.RTTScatter, right: "rtt_mean_s", drops: []string{"rtt_mean_s"}},
+	{left: "rtt_min_s", factor: threshold.RTTScatter, right: "rtt_loaded_s", drops: []string{"rtt_loaded_s"}},
+	{left: "rtt_min_s", factor: threshold.RTTScatter, right: "rtt_max_s", drops: []string{"rtt_max_s"}},
+	{left: "rtt_min_s", factor: threshold.RTTScatter, right: "rtt_s", drops: []string{"rtt_s"}},
+	{left: "latency_loaded_s", factor: 1, right: "latency_p95_s", drops: []string{"latency"}},
+	{left: "latency_p95_s", factor: 1, right: "latency_largest_s", drops: []string{"latency"}},
+	{left: "interval_bytes", factor: agree, right: "carried_bytes", drops: []string{"intervals"}},
+	{left: "interval_bps", factor: agree, right: "interval_carried_bps", drops: []string{"intervals"}},
+	{left: "goodput_bps", factor: 1, right: "prediction_low_bps", drops: []string{"prediction"}},
+	{left: "prediction_low_bps", factor: 1, right: "prediction_high_bps", drops: []string{"prediction"}},
+	{left: "goodput_bps", factor: 1, right: "expected_low_bps", drops: []string{"expected"}},
+	{left: "expected_low_bps", factor: 1, right: "expected_high_bps", drops: []string{"expected"}},
+}
+
+// loopRelations are relations between the figures of repeated transfers on a path with a measured capacity.
+// The capacity is removed if a transfer carried more, else the interval whose end exceeds it.
+var loopRelations = []relation{
+	{left: "goodput_bps", factor: agree, right: "capacity_bps", drops: []string{"capacity_bps"}},
+	{left: "interval_high_bps", factor: agree, right: "capacity_bps", drops: []string{"interval_high_bps"}},
+	{left: "file_bps", factor: agree, right: "capacity_bps", drops: []string{"file_bps"}},
+	{left: "rtt_min_s", factor: threshold.RTTScatter, right: "rtt_loaded_s", drops: []string{"rtt_loaded_s"}},
+}
