@@ -104,8 +104,8 @@ var imperatives = map[remedy.Action]string{
 		"net.ipv4.tcp_no_metrics_save = 1",
 	remedy.RaiseCeilings: "raise the ceilings of automatic buffers: the third values of net.ipv4.tcp_rmem and tcp_wmem " +
 		"(fullpipe plan computes them)",
-	remedy.NoSegmentationOffload: "switch segmentation offload off on the sending host: ethtool -K DEVICE tso off gso off " +
-		"(Windows: Disable-NetAdapterLso -Name *); if that does not help, look for a tunnel below the MSS",
+	remedy.NoSegmentationOffload: "switch segmentation offload off on the sending host: ethtool -K DEVICE tso off gso " +
+		"off (Windows: Disable-NetAdapterLso -Name *); if that does not help, look for a tunnel below the MSS",
 	remedy.KeepSACK: "find the firewall that renumbers sequence numbers but not SACK blocks and switch that off " +
 		"(Cisco ASA: set connection random-sequence-number disable); until then switch SACK off at one end",
 	remedy.AnswerSYNs: "find what drops SYNs: a full listen queue on the server (nstat TcpExtListenDrops, ss -ltn; " +
