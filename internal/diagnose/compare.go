@@ -153,7 +153,7 @@ func (p *pair) judge(r *record.CapturedDirection, near judgementOfDirection, far
 	r.LostS = g.LostTime.Seconds()
 	r.SYNWaitS = g.SYNWait.Seconds()
 	r.Prediction = predictionOf(&g)
-	r.Settings = settings(r, &g, far.MSS)
+	r.Settings = settings(p.far.Connection, far, &g)
 	r.Program = record.NewProgramWindow(g.Verdict, far.From.Port, far.To.Port)
 	return g
 }

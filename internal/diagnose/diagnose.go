@@ -190,7 +190,7 @@ func judge(c *flow.Connection, least int64, beside map[hosts][]timeline.Parallel
 			continue
 		}
 		g := timeline.Judge(c, d, beside[between(d)]...)
-		r.Directions = append(r.Directions, direction(d, &g))
+		r.Directions = append(r.Directions, direction(c, d, &g))
 		out.directions = append(out.directions, judgementOfDirection{d, g})
 		r.Vantage = vantageOf(c, d, g.Vantage, r.Vantage)
 	}
@@ -251,7 +251,7 @@ func handshake(c *flow.Connection) *record.CapturedHandshake {
 	return h
 }
 
-func direction(d *flow.Direction, g *timeline.Diagnosis) record.CapturedDirection {
+func direction(c *flow.Connection, d *flow.Direction, g *timeline.Diagnosis) record.CapturedDirection {
 	r := record.CapturedDirection{From: d.From.AddrPort().String(), To: d.To.AddrPort().String(), Bytes: d.Bytes,
 		DurationS: float64(d.Last-d.First) / 1e9,
 		Segments:  d.Segments, RetransmittedSegment: d.Retransmitted, OutstandingMaxBytes: d.MaxOut,
@@ -283,7 +283,7 @@ func direction(d *flow.Direction, g *timeline.Diagnosis) record.CapturedDirectio
 		r.WindowScale = new(d.Scale)
 	}
 	r.Prediction = predictionOf(g)
-	r.Settings = settings(&r, g, d.MSS)
+	r.Settings = settings(c, d, g)
 	r.Fix = fixes(&r, g, d)
 	r.Program = record.NewProgramWindow(g.Verdict, d.From.Port, d.To.Port)
 	return r

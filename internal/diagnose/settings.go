@@ -12,34 +12,58 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
 )
 
-// settings plans the windows of a path for the end that held a direction back; nothing
-// where the verdict is of another kind, or how fast the path is was not seen.
-func settings(d *record.CapturedDirection, g *timeline.Diagnosis, mss int) (all []record.CapturedSettings) {
-	role := plan.Role("")
-	at := ""
+// Evidence of the system that sent a SYN: the TTL that it starts with, by its highest bits, and its options.
+const (
+	unixTTL    = 64
+	windowsTTL = 128
+	// macOSScale and less is the window scale that macOS offers (6, or 5); Linux offers 7 and more.
+	macOSScale = 6
+)
+
+// targets returns the systems that settings are planned for: those that a handshake gives evidence of, none without
+// a handshake or where TTL and options disagree. Windows asks for no timestamps, Linux does.
+func targets(o flow.Offer) []string {
 	switch {
-	case g.Subtype == verdict.ScaleMismatch: // larger buffers do not help
+	case !o.Seen || o.OptionsCut || o.TTL == 0:
+		return nil
+	case o.TTL <= unixTTL && o.Timestamps && o.SACK && o.Scale > macOSScale:
+		return []string{"linux"}
+	case o.TTL > unixTTL && o.TTL <= windowsTTL && !o.Timestamps && o.Scale >= 0:
+		return []string{"windows-11", "server-2012"}
+	}
+	return nil
+}
+
+// settings plans the windows of a path for the end that limited a direction. It returns nil where the verdict is of
+// another kind, the rate of the path or the system of that end is not known, or a system's settings do not help: a
+// program or a box on the way decides about a fixed window, one without scaling, and one in another unit.
+func settings(c *flow.Connection, d *flow.Direction, g *timeline.Diagnosis,
+) (all []record.CapturedSettings) {
+	role := plan.Role("")
+	end := d.From
+	switch {
+	case g.Subtype == verdict.ScaleMismatch, g.Subtype == verdict.Fixed, g.Subtype == verdict.Unscaled,
+		g.Subtype == verdict.FactorZero:
 		return nil
 	case g.Limiter == verdict.ReceiverWindow:
 		role = plan.Receiver
-		at = d.To
+		end = d.To
 	case g.Limiter == verdict.Sender && slices.Contains(g.Candidates[:min(1, len(g.Candidates))], verdict.SendBuffer):
 		role = plan.Sender
-		at = d.From
 	default:
 		return nil
 	}
 	if g.PathBps < 1.2*g.GoodputBps || g.RTT <= 0 {
 		return nil
 	}
-	path := plan.Path{RateBps: g.PathBps, RTT: g.RTT, MSS: mss}
-	for _, name := range []string{"linux", "windows-11", "server-2012"} {
+	path := plan.Path{RateBps: g.PathBps, RTT: g.RTT, MSS: d.MSS}
+	for _, name := range targets(c.OfferOf(end)) {
 		target, err := plan.ParseTarget(name)
 		if err != nil {
 			continue
 		}
 		if s := plan.For(path, target, role); len(s) > 0 {
-			all = append(all, record.CapturedSettings{Target: name, At: at, Settings: s})
+			all = append(all, record.CapturedSettings{Target: name, At: end.AddrPort().String(), Settings: s})
 		}
 	}
 	return all

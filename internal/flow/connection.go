@@ -61,6 +61,7 @@ type Offer struct {
 	SACK       bool
 	Timestamps bool
 	OptionsCut bool // absent options are not known to be absent
+	TTL        uint8
 
 	data uint32 // payload that came with it
 }
@@ -115,6 +116,14 @@ func (c *Connection) ClientOffer() Offer { return c.sides[c.client].offer }
 
 // ServerOffer is what the SYN-ACK said.
 func (c *Connection) ServerOffer() Offer { return c.sides[1-c.client].offer }
+
+// OfferOf returns what the SYN or SYN-ACK of an end said.
+func (c *Connection) OfferOf(end Endpoint) Offer {
+	if end == c.Client() {
+		return c.ClientOffer()
+	}
+	return c.ServerOffer()
+}
 
 // Directions are the ones in which data was sent, the client's first.
 func (c *Connection) Directions() []*Direction {

@@ -22,7 +22,7 @@ func (c *Connection) handshake(s *Segment, from int, at int64) {
 		}
 	}
 	*o = Offer{Seen: true, Scale: -1, Window: int(s.Window), ISN: s.Seq, OptionsCut: s.Options&OptionsCut != 0,
-		SACK: s.Options&HasSACKPermitted != 0, Timestamps: s.Options&HasTimestamps != 0}
+		SACK: s.Options&HasSACKPermitted != 0, Timestamps: s.Options&HasTimestamps != 0, TTL: s.TTL}
 	if s.Options&HasMSS != 0 {
 		o.MSS = int(s.MSS)
 	}

@@ -79,9 +79,14 @@ func Seal(cmd *cobra.Command, doc record.Document) {
 // NewEnvelope returns what every document that was measured on this host carries beside its figures.
 func NewEnvelope(doc record.Document, start time.Time, took time.Duration) *record.Envelope {
 	seconds := took.Seconds()
+	settings := host.SettingsInForce()
+	_, captured := doc.(*record.Diagnose)
+	if captured { // a capture's hosts are others
+		settings = nil
+	}
 	return &record.Envelope{ID: NewID(start), Origin: record.Manual, Outcome: record.OutcomeOf(doc), TookS: &seconds,
 		EndedAt: record.NsTime(start.Add(took).UnixNano()), ClockSynchronised: host.ClockSynchronised(),
-		InForce: host.SettingsInForce(), Commit: build.This().Commit}
+		InForce: settings, Commit: build.This().Commit}
 }
 
 // hostID is this host's name in records, made where there is none yet and the record is

@@ -3,6 +3,7 @@ package plan
 import (
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
@@ -15,7 +16,7 @@ type Shared struct {
 	RateBps float64        `json:"rate_bps"`
 	RTT     units.Duration `json:"rtt_s"`
 	Window  int            `json:"window_bytes"` // that the path alone would want
-	// Goodput is the share of the path's rate that the one window fills, Lost the rest.
+	// Goodput is the share of the path's rate that the window and the send buffer fill, Lost the rest.
 	Goodput float64 `json:"goodput_ratio"`
 	// Full is the round trip once a window that is too large stands in the path's queue, and
 	// Delay what that adds.
@@ -25,41 +26,69 @@ type Shared struct {
 	Memory int            `json:"unused_memory_bytes"` // of each connection's window
 }
 
-// HappyMedium is the one window for all paths that does least harm on the worst: too small
-// by a factor costs goodput by that factor, too large lengthens the round trip by it. Equal
-// factors at both ends make it the geometric mean of the smallest and the largest need. It
-// is an even number of segments.
-func HappyMedium(paths []Path) int {
-	mss := paths[0].mss()
-	needs := make([]float64, len(paths))
-	for i, p := range paths {
-		needs[i] = math.Max(p.received().fit(), float64(2*mss))
-	}
-	least := slices.Min(needs)
-	most := slices.Max(needs)
-	worst := func(window int) float64 { return math.Max(most/float64(window), float64(window)/least) }
-	window := model.Window(math.Sqrt(least*most), mss)
-	if less := window - 2*mss; less > 0 && worst(less) < worst(window) {
-		window = less
+// LeastWindow returns the smallest window, an even number of segments, with which each path has 95 % of its rate.
+func LeastWindow(paths []Path) int {
+	window := 0
+	for _, p := range paths {
+		window = max(window, p.leastWindow())
 	}
 	return window
 }
 
-// shares are what one window gives on each of several paths.
-func shares(paths []Path, window int) (all []Shared) {
+// leastWindow returns the smallest window, an even number of segments, that gives one connection 95 % of its rate in
+// both directions.
+func (p Path) leastWindow() int {
+	p.MSS = p.mss()
+	p = p.ofOneFlow()
+	pair := 2 * p.MSS
+	maxPairs := int(math.Ceil(max(p.fit(), p.received().fit())/float64(pair))) + 1
+	pairs := sort.Search(maxPairs, func(n int) bool {
+		return n > 0 && p.Fills(n*pair) >= enough && p.received().Fills(n*pair) >= enough
+	})
+	return max(pairs, 1) * pair
+}
+
+// windowWithin returns the largest window, an even number of segments and at least two, that adds no more than delay
+// to the round trip.
+func (p Path) windowWithin(delay time.Duration) int {
+	p.MSS = p.mss()
+	p = p.ofOneFlow()
+	pair := 2 * p.MSS
+	largest := math.MaxInt
+	for _, way := range []Path{p, p.received()} {
+		bytes := way.fit() * (1 + delay.Seconds()/way.round().Seconds())
+		largest = min(largest, max(int(math.Min(bytes, model.MaxWindow))/pair, 1)*pair)
+	}
+	return largest
+}
+
+// shares returns the rate and the delay of one window on each of several paths: the host receives at most window bytes
+// a round trip and sends at most send bytes. The rate is the lower of both, the delay the longer.
+func shares(paths []Path, role Role, window, send int) (all []Shared) {
 	for _, p := range paths {
-		p = p.received()
 		p.MSS = p.mss()
-		fit := p.fit()
-		empty := p.round()
-		full := max(empty, time.Duration(math.Min(float64(empty)*float64(window)/fit, math.MaxInt64/2)))
-		alone := p.window()
-		goodput := math.Min(1, p.Fills(window))
-		all = append(all, Shared{RateBps: p.RateBps, RTT: units.Duration(p.RTT), Window: alone,
-			Memory: max(window-alone, 0), Goodput: goodput, Lost: 1 - goodput, Full: units.Duration(full),
-			Delay: units.Duration(full - empty)})
+		p = p.ofOneFlow()
+		s := Shared{RateBps: p.received().RateBps, RTT: units.Duration(p.RTT), Window: p.received().window(), Goodput: 1}
+		if role.has(Sender) {
+			s.add(p, send)
+		}
+		if role.has(Receiver) {
+			s.add(p.received(), window)
+			s.Memory = max(window-s.Window, 0)
+		}
+		s.Lost = 1 - s.Goodput
+		all = append(all, s)
 	}
 	return all
+}
+
+// add enters the rate and the delay of a window in one direction.
+func (s *Shared) add(way Path, window int) {
+	empty := way.round()
+	full := max(empty, time.Duration(math.Min(float64(empty)*float64(window)/way.fit(), math.MaxInt64/2)))
+	s.Goodput = min(s.Goodput, way.Fills(window))
+	s.Full = max(s.Full, units.Duration(full))
+	s.Delay = max(s.Delay, units.Duration(full-empty))
 }
 
 func (p Path) mss() int {
@@ -86,50 +115,93 @@ func (p Path) fit() float64 {
 	return math.Min(p.service().Capacity(p.MSS)/8*p.round().Seconds(), model.MaxWindow)
 }
 
-// NewForAll plans one set of settings for several paths. Where the target has one fixed
-// window it is the happy medium; where it sizes windows by itself the ceilings follow the
-// path that needs most, and each path takes what it needs.
+// NewForAll plans one set of settings for several paths. Where the target has one fixed window it is the least that
+// costs no path more than 5 % of its rate. opt.MaxDelay bounds the delay that it adds to a round trip. Where the
+// target sizes windows by itself the ceilings follow the path that needs most, and each path grows its own.
 func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
-	most := 0
+	largest := 0
+	narrowest := 0 // the path on which MaxDelay allows the smallest window
 	for i, p := range paths {
 		if err := p.check(); err != nil {
 			return nil, err
 		}
-		if p.needs() > paths[most].needs() {
-			most = i
+		if p.needs() > paths[largest].needs() {
+			largest = i
+		}
+		if p.windowWithin(opt.MaxDelay) < paths[narrowest].windowWithin(opt.MaxDelay) {
+			narrowest = i
 		}
 	}
-	path := paths[most]
+	path := paths[largest]
 	path.MSS = paths[0].MSS
 	path.Connections = paths[0].Connections
 	path.MemoryBytes = paths[0].MemoryBytes
-	window := HappyMedium(paths)
+	needed := LeastWindow(paths)
+	window := needed
+	allowed := paths[narrowest].windowWithin(opt.MaxDelay)
+	if opt.MaxDelay > 0 {
+		window = min(window, allowed)
+	}
 	fixed := target.Family == catalog.Windows9x || target.Family == catalog.Windows2000
 	if fixed {
 		path.ReceiveWindow = window
+		path.maxWindow = allowed
+		if opt.MaxDelay <= 0 {
+			path.maxWindow = 0
+		}
 	}
 	p, err := New(path, target, opt)
 	if err != nil {
 		return nil, err
 	}
-	p.SharedWindow = window
+	send := window
 	if fixed {
-		if now := wholeSegments(p.presentWindow, p.Path.MSS); now > p.WindowBytes && !p.bounded {
+		now := wholeSegments(p.presentWindow, p.Path.MSS)
+		switch {
+		case now > p.WindowBytes && !p.bounded:
 			p.note(PresentWindowLarger, units.Size(window).Exact(), units.Size(now).Exact())
 			window = now
-		} else {
-			p.note(OneWindowFitsWorst)
+		case window >= needed:
+			p.note(LeastWindowForAll)
+			fallthrough
+		default:
 			window = p.WindowBytes
 		}
-		p.SharedWindow = window
+		send = p.SendBytes
+		if !p.bounded {
+			send = max(send, p.presentSend)
+		}
 	}
-	p.Shared = shares(paths, window)
-	if fixed {
-		return p, nil
+	p.SharedWindow = window
+	p.SharedSend = send
+	p.Shared = shares(paths, p.Role, window, send)
+	if opt.MaxDelay > 0 && needed > allowed {
+		widest := slices.IndexFunc(paths, func(p Path) bool { return p.leastWindow() == needed })
+		p.warn(RateOrDelay, paths[widest], units.Size(needed).Exact(), units.Time(opt.MaxDelay), paths[narrowest],
+			units.Size(allowed).Exact())
+	}
+	p.noteEachPath(paths, target)
+	return p, nil
+}
+
+// noteEachPath notes the values of single paths where the target has them: of an interface, of a route.
+func (p *Plan) noteEachPath(paths []Path, target Target) {
+	if target.Family == catalog.Windows2000 && p.Role.has(Receiver) {
+		own := slices.Clone(p.Shared)
+		for i := range own {
+			own[i].Window = paths[i].leastWindow()
+		}
+		p.Notes = slices.DeleteFunc(p.Notes, func(s Statement) bool { return s.Code == InterfaceWindowWins })
+		p.note(InterfaceWindows, interfaceKey(target.Version), own)
+	}
+	if p.fixed {
+		return
 	}
 	p.note(CeilingsFollowLargest, p.Shared)
 	if target.Family == catalog.Linux {
-		p.note(RouteClamp)
+		p.note(RouteWindows, p.Shared)
 	}
-	return p, nil
 }
+
+// String names the path by its rate and round trip.
+func (p Path) String() string { return units.Rate(p.RateBps).String() + " x " + units.Time(p.RTT) }

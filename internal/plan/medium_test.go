@@ -3,54 +3,101 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
-func TestOneWindowForSeveralPaths(t *testing.T) {
-	paths := []Path{{RateBps: 10 * mbit, RTT: 20 * ms}, {RateBps: 64e3, RTT: 400 * ms}, {RateBps: 28.8e3, RTT: 900 * ms}}
-	window := HappyMedium(paths)
-	// A round of two segments and an acknowledgement takes 22.4, 780 and 1744 ms: 27.3, 6.08
-	// and 6.11 kB fill them. The medium is sqrt(27.3 x 6.08) kB.
-	if window != 4*2920 {
-		t.Errorf("window %d", window)
+// TestNewForAll_LeastWindow checks that one window gives every path 95 % of its rate and that two segments less do not,
+// and that with a bound on the delay every path keeps it or a warning names the paths.
+func TestNewForAll_LeastWindow(t *testing.T) {
+	lan := Path{RateBps: 100 * mbit, RTT: 300 * time.Microsecond}
+	slowLAN := Path{RateBps: 10 * mbit, RTT: 2 * ms}
+	wan := Path{RateBps: 1 * mbit, RTT: 250 * ms}
+	leased := Path{RateBps: 2 * mbit, RTT: 80 * ms}
+	modem := Path{RateBps: 33.6e3, RTT: 150 * ms}
+	adsl := Path{RateBps: 0.5 * mbit, BackBps: 8 * mbit, RTT: 45 * ms}
+	for name, c := range map[string]struct {
+		paths    []Path
+		maxDelay time.Duration
+		window   int
+		choose   bool
+	}{
+		"a LAN and a WAN":                    {[]Path{lan, wan}, 0, 32120, false},
+		"a LAN, a WAN and a modem":           {[]Path{lan, wan, modem}, 0, 32120, false},
+		"a slow LAN, a leased line, a modem": {[]Path{slowLAN, leased, modem}, 0, 23360, false},
+		"a LAN and a line of two rates":      {[]Path{lan, adsl}, 0, 46720, false},
+		"three paths from 20 to 900 ms": {[]Path{{RateBps: 10 * mbit, RTT: 20 * ms},
+			{RateBps: 64e3, RTT: 400 * ms}, {RateBps: 28.8e3, RTT: 900 * ms}}, 0, 26280, false},
+		"a delay that the LAN keeps":           {[]Path{lan, wan}, 10 * ms, 32120, false},
+		"a delay that the modem cannot keep":   {[]Path{lan, wan, modem}, 500 * ms, 2920, true},
+		"a delay that the leased line exceeds": {[]Path{leased, {RateBps: 10 * mbit, RTT: 80 * ms}}, 100 * ms, 46720, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := NewForAll(c.paths, mustTarget(t, "windows-2000"), Options{MaxDelay: c.maxDelay})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.SharedWindow != c.window {
+				t.Errorf("window %d, want %d", p.SharedWindow, c.window)
+			}
+			choose := slices.ContainsFunc(p.Warnings, func(s Statement) bool { return s.Code == RateOrDelay })
+			if choose != c.choose {
+				t.Errorf("warnings %v, want a choice: %v", p.Warnings, c.choose)
+			}
+			less := 1.0
+			for i, s := range p.Shared {
+				if !c.choose && s.Goodput < 0.95 {
+					t.Errorf("%s has %.3f of its rate", c.paths[i], s.Goodput)
+				}
+				if c.maxDelay > 0 && s.Delay.Seconds() > c.maxDelay.Seconds() {
+					t.Errorf("%s gets %s more", c.paths[i], s.Delay)
+				}
+				less = min(less, shares(c.paths[i:i+1], Both, c.window-2920, c.window-2920)[0].Goodput)
+			}
+			if !c.choose && less >= 0.95 {
+				t.Errorf("%d bytes suffice", c.window-2920)
+			}
+		})
 	}
-	all := shares(paths, window)
-	if math.Abs(all[0].Goodput-0.428) > 0.002 || all[1].Goodput != 1 || all[0].Delay != 0 ||
-		math.Abs(all[1].Delay.Seconds()-0.72) > 0.01 || all[1].Memory != window-all[1].Window {
-		t.Errorf("%+v", all)
-	}
-	worst := func(window float64) (factor float64) {
-		for _, p := range paths {
-			factor = max(factor, p.fit()/window, window/p.fit())
-		}
-		return factor
-	}
-	for other := 2920; other < 60000; other += 2920 {
-		if worst(float64(other)) < worst(float64(window))*0.99 {
-			t.Errorf("%d is better than %d: %v, %v", other, window, worst(float64(other)), worst(float64(window)))
-		}
-	}
-	for target, want := range map[string]int{"windows-95": 4 * 2920, "windows-2000": 4 * 2920, "linux": 9 * 2920} {
-		p, err := NewForAll(paths, mustTarget(t, target), Options{})
-		if err != nil || p.WindowBytes != want || len(p.Shared) != 3 {
-			t.Errorf("%s: window %d, %v, %+v", target, p.WindowBytes, err, p.Shared)
-		}
-	}
-	if _, err := NewForAll([]Path{paths[0], {RateBps: -1, RTT: ms}}, mustTarget(t, "linux"), Options{}); err == nil {
+	if _, err := NewForAll([]Path{lan, {RateBps: -1, RTT: ms}}, mustTarget(t, "linux"), Options{}); err == nil {
 		t.Error("an impossible second path was taken")
 	}
 }
 
+// TestNewForAll_CountsSendBuffers checks that the table of Windows XP, whose window of 65,535 bytes is larger than the
+// plan's and stays, has the send buffer that the plan sets.
+func TestNewForAll_CountsSendBuffers(t *testing.T) {
+	paths := []Path{{RateBps: 1 * mbit, RTT: 250 * ms}, {RateBps: 56e3, RTT: 120 * ms}}
+	for role, want := range map[Role]float64{Both: 0.96, Sender: 0.96, Receiver: 1} {
+		p, err := NewForAll(paths, mustTarget(t, "windows-xp"), Options{Role: role})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wan := paths[0]
+		wan.MSS = DefaultMSS
+		got := p.Shared[0].Goodput
+		if role != Receiver && math.Abs(got-wan.Fills(p.SharedSend)) > 1e-9 || math.Abs(got-want) > 0.01 {
+			t.Errorf("%s: %.3f of the rate with a send buffer of %d and a window of %d", role, got, p.SharedSend,
+				p.SharedWindow)
+		}
+	}
+	low, err := NewForAll(paths, mustTarget(t, "windows-xp"), Options{MaxDelay: 200 * ms})
+	if err != nil || low.SharedWindow > 2*2920 || len(low.Settings) == 0 {
+		t.Errorf("a window that adds too much delay is lowered: %d, %v, %v", low.SharedWindow, low.Settings, err)
+	}
+}
+
 // The article's Ethernet, ISDN and modem: two segments fill only 83 % of the Ethernet, whose
-// segments take longer than its round trip. What the system has is more than the medium, and
-// stays.
+// segments take longer than its round trip. The system has more than the least
+// window that suffices, and keeps it.
 func TestTheArticlesPaths(t *testing.T) {
 	lan := Path{RateBps: 10 * mbit, RTT: ms, Overhead: 38, HalfDuplex: true}
 	isdn := Path{RateBps: 64e3, RTT: 30 * ms}
 	modem := Path{RateBps: 28.8e3, RTT: 130 * ms}
 	paths := []Path{lan, isdn, modem}
-	two := shares(paths, 2920)
+	two := shares(paths, Both, 2920, 2920)
 	if got := two[0].Goodput; math.Abs(got-0.835) > 0.005 {
 		t.Errorf("two segments fill %.3f of the Ethernet", got)
 	}

@@ -25,7 +25,8 @@ type Path struct {
 	// measurement chose and take the place of the arithmetic.
 	ReceiveWindow, SendBuffer int
 
-	headers int // IP, TCP and options, bytes
+	headers   int // IP, TCP and options, bytes
+	maxWindow int // bytes; a window or buffer that is larger now is lowered; 0: none is
 }
 
 // DefaultMSS is Ethernet's, without timestamps.

@@ -6,6 +6,7 @@ package plan
 import (
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/model"
@@ -68,6 +69,7 @@ type Plan struct {
 	Shared                   []Shared // what one window gives on several paths; nil: there is one path
 	// SharedWindow is the one window in bytes that Shared is about.
 	SharedWindow  int
+	SharedSend    int         // the send buffer with it, bytes
 	Warnings      []Statement // what the target cannot do, or what was bounded
 	Notes         []Statement // what the settings do not say by themselves
 	head          []string    // warnings in words, for the head of a text
@@ -76,7 +78,7 @@ type Plan struct {
 	// connection gets; present are those that it has now.
 	fixed                      bool
 	presentWindow, presentSend int
-	bounded                    bool // by memory: what is larger now is lowered
+	bounded                    bool // by memory or delay: what is larger now is lowered
 }
 
 // Direction is what one way of a path needs, where the ways differ: of the receiver a
@@ -102,6 +104,8 @@ type Options struct {
 	// Values are the target's present values by name; a setting that already holds is
 	// left out. Where a name is missing the catalog's default stands in for it.
 	Values map[string]string
+	// MaxDelay bounds the queueing delay that a shared window adds to a path; 0: no bound.
+	MaxDelay time.Duration
 }
 
 // New makes the plan. An error names the argument that is wrong.
@@ -133,6 +137,7 @@ func New(path Path, target Target, opt Options) (*Plan, error) {
 			units.Rate(most), math.Ceil(most/whole.FlowCapBps))
 	}
 	p.holds(values)
+	p.bounded = path.maxWindow > 0 && max(p.presentWindow, p.presentSend) > path.maxWindow
 	p.size()
 	p.fitMemory()
 	if err := target.settings(p, values, opt); err != nil {

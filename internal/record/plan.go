@@ -34,6 +34,7 @@ type Plan struct {
 	Tunnel            *PlanTunnel      `json:"tunnel,omitempty"`
 	Route             *plan.Route      `json:"route,omitempty"`
 	SharedWindowBytes int              `json:"shared_window_bytes,omitempty"`
+	SharedSendBytes   int              `json:"shared_send_buffer_bytes,omitempty"`
 	Paths             []plan.Shared    `json:"paths,omitempty"`
 	Settings          []plan.Setting   `json:"settings"`
 	Warnings          []string         `json:"warnings"`

@@ -22,8 +22,8 @@ func Plan(header record.Header, p *plan.Plan) *record.Plan {
 		Segments:    p.Segments, ReceiveWindowBytes: p.WindowBytes, SendBufferBytes: p.SendBytes,
 		MemoryBytes: p.MemoryBytes,
 		Settings:    p.Settings, Warnings: text.PlanSentences(p.Warnings), Notes: text.PlanSentences(p.Notes),
-		SharedWindowBytes: p.SharedWindow,
-		Directions:        p.Directions, Paths: p.Shared,
+		SharedWindowBytes: p.SharedWindow, SharedSendBytes: p.SharedSend,
+		Directions: p.Directions, Paths: p.Shared,
 		ExpectedGoodputBps: p.ExpectedBps, FillsRatio: p.ExpectedBps / p.CapacityBps}
 	if p.Route.Prefix != "" {
 		doc.Route = &p.Route

@@ -28,6 +28,7 @@ type flags struct {
 	direction   string
 	end         string
 	rtt, jitter cmdflag.Duration
+	maxDelay    cmdflag.Duration
 	mss         int
 	connections int
 	memory      units.Size
@@ -55,9 +56,9 @@ func New() *cobra.Command {
 		Short: "windows and settings for a stated path, by arithmetic alone",
 		Long: `plan computes the window that keeps a path full: rate x (round trip + jitter), rounded
 up to an even number of segments, and the settings that a system needs for it. It
-measures and changes nothing. With several paths it finds the one window that costs
-least on the path that it fits worst, and says what it costs on each. With --window it
-also answers what a given window does.`,
+measures and changes nothing. With several paths it finds the least window that costs no
+path more than 5 % of its rate, and shows the delay that it adds on each; --max-delay
+bounds that. With --window it also answers what a given window does.`,
 		Example: `  fullpipe plan --rate 100mbit --rtt 40ms
   fullpipe plan --rate 100mbit --rtt 40ms --target windows-2000 --format reg > window.reg
   fullpipe plan --rate 10gbit --rtt 70ms --connections 20 --memory 64GiB --target linux-6.1
@@ -96,6 +97,7 @@ also answers what a given window does.`,
 	flags.IntVar(&f.connections, "connections", 1, "bulk connections at one time")
 	flags.Var(&f.memory, "memory", "the host's main memory: bounds the buffers of all connections")
 	flags.Var(&f.window, "window", "what does a window of this size tolerate at --rate, or allow at --rtt")
+	flags.Var(&f.maxDelay, "max-delay", "the most that one window may add to a path's round trip in its queue, as 200ms")
 	flags.StringArrayVar(&f.also, "also", nil, "another `path` that the same settings have to serve: RATE,RTT[,JITTER] "+
 		"(may be repeated)")
 	flags.StringArrayVar(&f.paths, "path", nil, "a `path` to serve: RATE,RTT[,JITTER], a lab's words (wan-40ms or "+
@@ -214,8 +216,8 @@ func makePlan(cmd *cobra.Command, f *flags) (*plan.Plan, error) {
 		return nil, err
 	}
 	options := plan.Options{Role: role, Timestamps: f.timestamps, Route: f.route, Values: values,
-		ReceiveDatagrams: program.ReceiveDatagrams, SendDatagrams: program.SendDatagrams}
-	if len(paths) > 1 {
+		MaxDelay: time.Duration(f.maxDelay), ReceiveDatagrams: program.ReceiveDatagrams, SendDatagrams: program.SendDatagrams}
+	if len(paths) > 1 || f.maxDelay > 0 {
 		return plan.NewForAll(paths, target, options)
 	}
 	return plan.New(paths[0], target, options)

@@ -107,7 +107,11 @@ func writePlanShared(w io.Writer, d *record.Plan) {
 	if len(d.Paths) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\none window of %s for all\n", units.Size(d.SharedWindowBytes).Exact())
+	send := ""
+	if d.SharedSendBytes > 0 && d.SharedSendBytes != d.SharedWindowBytes && d.Role != plan.Receiver {
+		send = fmt.Sprintf(", a send buffer of %s", units.Size(d.SharedSendBytes).Exact())
+	}
+	fmt.Fprintf(w, "\none window of %s for all%s\n", units.Size(d.SharedWindowBytes).Exact(), send)
 	t := newTable()
 	for _, p := range d.Paths {
 		t.row(fmt.Sprintf("%s x %s", units.Rate(p.RateBps), p.RTT), "wants "+units.Size(p.Window).String(),

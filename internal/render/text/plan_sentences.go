@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/plan"
@@ -12,8 +13,11 @@ import (
 func PlanSentences(all []plan.Statement) (lines []string) {
 	for _, s := range all {
 		args := s.Args
-		if s.Code == plan.CeilingsFollowLargest {
-			args = []any{planWants(args[0].([]plan.Shared))}
+		for i, arg := range args {
+			if paths, ok := arg.([]plan.Shared); ok {
+				args = slices.Clone(args)
+				args[i] = planWants(paths)
+			}
 		}
 		lines = append(lines, fmt.Sprintf(planSentences[s.Code], args...))
 	}
@@ -39,6 +43,8 @@ var planSentences = map[plan.Code]string{
 	plan.FlowCapped:      "one connection gets %s of %s, whatever its window: at least %.0f connections fill the path",
 	plan.BeyondLargestWindow: "the path holds %s, but no TCP window passes %s (RFC 7323): use at least %.0f " +
 		"connections",
+	plan.RateOrDelay: "no window gives %s 95 %% of its rate (at least %s) and adds at most %s of delay to %s (at most " +
+		"%s): choose between them; this plan keeps the delay",
 	plan.MemoryTooSmall: "even two segments each take %s: use at most %d connections",
 	plan.AutotuningEnds: "Normal autotuning ends at 16,776,960 bytes, %s here; Experimental scales by 14, which " +
 		"some firewalls drop: several connections are the safer way",
@@ -77,13 +83,14 @@ var planSentences = map[plan.Code]string{
 	plan.MaximumIsCeiling: "a maximum is a ceiling, not a reservation: connections that share this link hold " +
 		"one bandwidth-delay product together, and what waits in its queue",
 	plan.RouteOnlyLowers: "a route's window attribute can only lower the window; tcp_rmem's maximum raises it",
-	plan.PresentWindowLarger: "the window that costs least on the path that it fits worst is %s; what the " +
-		"system has now is more, and nothing is lowered: what follows is of %s",
-	plan.OneWindowFitsWorst: "one window serves all interfaces here: it is the one that costs least on the path " +
-		"that it fits worst",
+	plan.PresentWindowLarger: "the least window that costs no path more than 5 %% of its rate is %s; the system has " +
+		"%s now, and nothing is lowered: the table is of that",
+	plan.LeastWindowForAll: "one window serves all interfaces here: the least that costs no path more than 5 %% of its " +
+		"rate",
+	plan.InterfaceWindows: "an interface can have its own TcpWindowSize, below %s, which wins over the host's: %s",
 	plan.CeilingsFollowLargest: "windows are automatic here: the ceilings follow the largest path, %s; the one " +
 		"window is for programs that set their own",
-	plan.RouteClamp:         "one route alone is bounded by --route PREFIX --clamp",
+	plan.RouteWindows:       "a route can have its own bound, --route PREFIX --clamp: %s",
 	plan.AutotuningSuffices: "AutoTuningLevelLocal %s is enough: its windows reach %s",
 	plan.TemplatesOfTarget:  "templates: %s",
 	plan.RegistryIgnored: "TcpWindowSize, GlobalMaxTcpWindowSize and Tcp1323Opts are ignored since Vista: they " +

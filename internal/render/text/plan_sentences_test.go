@@ -48,6 +48,7 @@ func TestPlanSentences(t *testing.T) {
 			}
 		}
 		check(plan.NewForAll(paths[:2], target, plan.Options{}))
+		check(plan.NewForAll(paths[:2], target, plan.Options{MaxDelay: ms}))
 		check(plan.NewForAll(paths[1:2], target, plan.Options{}))
 		if strings.HasPrefix(name, "linux") {
 			check(plan.New(paths[0], target, plan.Options{Route: plan.Route{Prefix: "10.0.0.0/8", Via: "192.0.2.1",
